@@ -1,0 +1,1 @@
+//! CUDA C++ of GALAMOST, handed out as text.

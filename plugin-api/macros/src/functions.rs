@@ -1,0 +1,385 @@
+//! `#[device_fn]` and the attributes built on it: pair and bond potentials, functions of integrators.
+
+use crate::language::translate;
+use crate::native::{Number, native};
+use crate::params::doc_text;
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
+use syn::{FnArg, Ident, ItemFn, LitStr, Pat, Path, PathArguments, Result, ReturnType, Token, Type};
+
+/// The function for rustc, and its text for CUDA as a type of the same name.
+pub fn device_fn(f: &ItemFn, number: Number) -> Result<TokenStream> {
+    let translated = translate(f)?;
+    let native = native(f, number);
+    let (name, vis) = (&f.sig.ident, &f.vis);
+    let (name_text, text) = (name.to_string(), translated.text);
+    let structs = &translated.needs.structs;
+    let functions = &translated.needs.functions;
+    let doc = format!("The CUDA text of [`{name}()`].");
+    Ok(quote! {
+        #native
+
+        #[doc = #doc]
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, Copy, Debug)]
+        #vis struct #name {}
+
+        impl ::galamost_plugin_api::device::DeviceFn for #name {
+            fn text() -> &'static ::galamost_plugin_api::device::DeviceText {
+                #[allow(non_camel_case_types, dead_code)]
+                type real = f32;
+                static TEXT: ::galamost_plugin_api::device::DeviceText = ::galamost_plugin_api::device::DeviceText {
+                    name: #name_text,
+                    text: || #text.into(),
+                    needs: &[
+                        #(|| <#structs as ::galamost_plugin_api::device::CxxStruct>::text(),)*
+                        #(|| <#functions as ::galamost_plugin_api::device::DeviceFn>::text(),)*
+                    ],
+                };
+                &TEXT
+            }
+        }
+    })
+}
+
+/// `"Name"`, and `key = Type` pairs behind it.
+pub struct Arguments {
+    name: LitStr,
+    keys: Vec<(Ident, Type)>,
+}
+
+impl Parse for Arguments {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let name = input.parse()?;
+        let mut keys = vec![];
+        while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
+            let key = input.parse()?;
+            input.parse::<Token![=]>()?;
+            keys.push((key, input.parse()?));
+        }
+        Ok(Self { name, keys })
+    }
+}
+
+impl Arguments {
+    fn input(&self) -> Result<Option<&Type>> {
+        match self.keys.iter().find(|(k, _)| k != "input") {
+            Some((k, _)) => Err(syn::Error::new(k.span(), "the only key is `input`")),
+            None => Ok(self.keys.first().map(|(_, t)| t)),
+        }
+    }
+}
+
+/// Name, type and position of each argument.
+fn arguments(f: &ItemFn) -> Result<Vec<(String, &Type)>> {
+    f.sig
+        .inputs
+        .iter()
+        .map(|a| match a {
+            FnArg::Typed(t) => match &*t.pat {
+                Pat::Ident(i) => Ok((i.ident.to_string(), &*t.ty)),
+                p => Err(syn::Error::new(p.span(), "an argument is a plain name")),
+            },
+            FnArg::Receiver(r) => Err(syn::Error::new(r.span(), "write a free function")),
+        })
+        .collect()
+}
+
+/// The struct behind `&Name<real>`, without its argument.
+fn row_type(ty: &Type) -> Option<Path> {
+    let Type::Reference(r) = ty else { return None };
+    let Type::Path(p) = &*r.elem else { return None };
+    let mut path = p.path.clone();
+    let last = path.segments.last_mut()?;
+    let PathArguments::AngleBracketed(a) = &last.arguments else {
+        return None;
+    };
+    let real = matches!(a.args.first(), Some(syn::GenericArgument::Type(Type::Path(t))) if t.path.is_ident("real"));
+    if !real {
+        return None;
+    }
+    last.arguments = PathArguments::None;
+    Some(path)
+}
+
+struct Potential {
+    row: Path,
+    /// Expression in Rust for each argument of the function.
+    native: Vec<TokenStream>,
+    /// Expression in C++ for each argument of the function.
+    cxx: Vec<String>,
+    inputs: Vec<Ident>,
+}
+
+/// Matches a potential's arguments with what the loop offers: (name, constant of `Inputs` or none).
+fn potential(f: &ItemFn, offered: &[(&str, Option<&str>)]) -> Result<Potential> {
+    let (mut native, mut cxx, mut inputs, mut row) = (vec![], vec![], vec![], None);
+    for (name, ty) in arguments(f)? {
+        if name == "step" {
+            native.push(quote!(&input.step));
+            cxx.push("input.step".into());
+        } else if let Some(path) = row_type(ty) {
+            row = Some(path);
+            native.push(quote!(row));
+            cxx.push("row".into());
+        } else if let Some((_, flag)) = offered.iter().find(|(n, _)| *n == name) {
+            let ident = format_ident!("{name}");
+            native.push(quote!(input.#ident));
+            cxx.push(format!("input.{name}"));
+            inputs.extend(flag.map(|f| format_ident!("{f}")));
+        } else {
+            let names: Vec<_> = offered.iter().map(|(n, _)| *n).collect();
+            return Err(syn::Error::new(
+                ty.span(),
+                format!(
+                    "`{name}` is not offered here; there are {}, step: &Step<real>, and the row `p: &Name<real>`",
+                    names.join(", ")
+                ),
+            ));
+        }
+    }
+    let Some(row) = row else {
+        return Err(syn::Error::new(f.sig.ident.span(), "one argument is the parameter row, `p: &Name<real>`"));
+    };
+    let pair = matches!(&f.sig.output, ReturnType::Type(_, t) if matches!(&**t, Type::Tuple(t) if t.elems.len() == 2));
+    if !pair {
+        return Err(syn::Error::new(f.sig.output.span(), "a potential returns (F/r, U): `-> (real, real)`"));
+    }
+    Ok(Potential { row, native, cxx, inputs })
+}
+
+fn eval_text(name: &Ident, row: &Path, struct_name: &str, function: &str, p: &Potential) -> String {
+    let row = row.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+    format!(
+        "template <class real> using {struct_name}Row = {row}<real>;\n\
+         template <class real>\n\
+         __device__ __forceinline__ Tuple2<real, real> {function}(const {struct_name}Input<real>& input, const {row}<real>& row) {{\n\
+         return {name}<real>({});\n}}\n",
+        p.cxx.join(", ")
+    )
+}
+
+/// `#[pair_potential("Name")]`.
+pub fn pair_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
+    let p = potential(
+        f,
+        &[
+            ("r2", None),
+            ("rv", Some("VELOCITY")),
+            ("zeta", Some("RANDOM")),
+            ("charge_i", Some("CHARGE")),
+            ("charge_j", Some("CHARGE")),
+            ("diameter_i", Some("DIAMETER")),
+            ("diameter_j", Some("DIAMETER")),
+        ],
+    )?;
+    let function = device_fn(f, Number::Generic)?;
+    let (name, row, component) = (&f.sig.ident, &p.row, &args.name);
+    let default_input: Type = syn::parse_quote!(#row<f64>);
+    let input = args.input()?.unwrap_or(&default_input);
+    let text = eval_text(name, row, "Pair", "pair_eval", &p);
+    let doc = doc_text(&f.attrs);
+    let (native, inputs) = (&p.native, &p.inputs);
+    let tests = format_ident!("{name}_harness");
+    Ok(quote! {
+        #function
+
+        impl ::galamost_plugin_api::pair::PairFn for #name {
+            type Row<R: ::galamost_plugin_api::Real> = #row<R>;
+            type Input = #input;
+            const INPUTS: u32 = 0 #(| ::galamost_plugin_api::pair::inputs::#inputs)*;
+            #[inline(always)]
+            #[allow(unused_variables)]
+            fn eval<R: ::galamost_plugin_api::Real>(
+                input: &::galamost_plugin_api::pair::PairInput<R>,
+                row: &#row<R>,
+            ) -> (R, R) {
+                #name::<R>(#(#native),*)
+            }
+            fn eval_text() -> &'static ::galamost_plugin_api::device::DeviceText {
+                static TEXT: ::galamost_plugin_api::device::DeviceText = ::galamost_plugin_api::device::DeviceText {
+                    name: "pair_eval",
+                    text: || #text.into(),
+                    needs: &[|| <#name as ::galamost_plugin_api::device::DeviceFn>::text()],
+                };
+                &TEXT
+            }
+        }
+
+        ::galamost_plugin_api::inventory::submit! {
+            ::galamost_plugin_api::component::Registration::pair::<#name>(#component, #doc)
+        }
+
+        #[cfg(test)]
+        mod #tests {
+            #[test]
+            fn force_is_the_gradient_of_the_energy() {
+                ::galamost_plugin_api::testkit::pair_gradient::<super::#name>();
+            }
+            #[test]
+            fn single_and_double_precision_agree() {
+                ::galamost_plugin_api::testkit::pair_precision::<super::#name>();
+            }
+        }
+    })
+}
+
+/// `#[bond_potential("Name")]`.
+pub fn bond_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
+    let p = potential(f, &[("r2", None)])?;
+    let function = device_fn(f, Number::Generic)?;
+    let (name, row, component) = (&f.sig.ident, &p.row, &args.name);
+    let default_input: Type = syn::parse_quote!(#row<f64>);
+    let input = args.input()?.unwrap_or(&default_input);
+    let text = eval_text(name, row, "Bond", "bond_eval", &p);
+    let doc = doc_text(&f.attrs);
+    let native = &p.native;
+    let tests = format_ident!("{name}_harness");
+    Ok(quote! {
+        #function
+
+        impl ::galamost_plugin_api::bonded::BondFn for #name {
+            type Row<R: ::galamost_plugin_api::Real> = #row<R>;
+            type Input = #input;
+            #[inline(always)]
+            #[allow(unused_variables)]
+            fn eval<R: ::galamost_plugin_api::Real>(
+                input: &::galamost_plugin_api::bonded::BondInput<R>,
+                row: &#row<R>,
+            ) -> (R, R) {
+                #name::<R>(#(#native),*)
+            }
+            fn eval_text() -> &'static ::galamost_plugin_api::device::DeviceText {
+                static TEXT: ::galamost_plugin_api::device::DeviceText = ::galamost_plugin_api::device::DeviceText {
+                    name: "bond_eval",
+                    text: || #text.into(),
+                    needs: &[|| <#name as ::galamost_plugin_api::device::DeviceFn>::text()],
+                };
+                &TEXT
+            }
+        }
+
+        ::galamost_plugin_api::inventory::submit! {
+            ::galamost_plugin_api::component::Registration::bond::<#name>(#component, #doc)
+        }
+
+        #[cfg(test)]
+        mod #tests {
+            #[test]
+            fn force_is_the_gradient_of_the_energy() {
+                ::galamost_plugin_api::testkit::bond_gradient::<super::#name>();
+            }
+        }
+    })
+}
+
+/// `#[particle_fn(Integrator)]` and `#[scalar_fn(Integrator)]`.
+pub fn integrator_fn(integrator: &Path, f: &ItemFn, scalar: bool) -> Result<TokenStream> {
+    let offered: &[(&str, &str)] = if scalar {
+        &[("g", "g"), ("sums", "sums"), ("step", "step")]
+    } else {
+        &[("p", "p"), ("x", "x"), ("g", "g"), ("step", "step"), ("random", "random")]
+    };
+    let mut args = vec![];
+    for (name, ty) in arguments(f)? {
+        if !offered.iter().any(|(n, _)| *n == name) {
+            let names: Vec<_> = offered.iter().map(|(n, _)| *n).collect();
+            return Err(syn::Error::new(
+                ty.span(),
+                format!("`{name}` is not offered here; there are {}", names.join(", ")),
+            ));
+        }
+        args.push(name);
+    }
+    let sums = match &f.sig.output {
+        ReturnType::Default => 0,
+        ReturnType::Type(_, t) => match &**t {
+            Type::Tuple(t) => t.elems.len(),
+            _ => 1,
+        },
+    };
+    let function = device_fn(f, if scalar { Number::F64 } else { Number::Generic })?;
+    let name = &f.sig.ident;
+    let idents: Vec<_> = args.iter().map(|a| format_ident!("{a}")).collect();
+    let cxx = args.join(", ");
+    let api = quote!(::galamost_plugin_api::integrator);
+    let of = quote!(<#integrator as #api::Integrator>);
+    if scalar {
+        let text = format!(
+            "__device__ __forceinline__ void {name}_call(State& g, const double* sums, const Step<double>& step) {{ {name}<double>({cxx}); }}\n"
+        );
+        return Ok(quote! {
+            #function
+            impl #api::ScalarFn<#integrator> for #name {
+                const NAME: &'static str = ::std::stringify!(#name);
+                #[allow(unused_variables)]
+                fn apply(g: &mut #of::State, sums: &[f64; #api::MAX_SUMS], step: &::galamost_plugin_api::views::Step<f64>) {
+                    #name(#(#idents),*)
+                }
+                fn call_text() -> &'static str { #text }
+            }
+        });
+    }
+    let (moves, position) = (mentions(f, "displacement"), mentions(f, "position"));
+    // a sum returned as one number, a tuple, or nothing
+    let (value, store) = match sums {
+        0 => (String::new(), String::new()),
+        1 => ("const auto value = ".into(), "sums[0] = double(value);".into()),
+        n => (
+            "const auto value = ".into(),
+            (0..n).map(|k| format!("sums[{k}] = double(value.v{k}); ")).collect::<String>(),
+        ),
+    };
+    let text = format!(
+        "template <class real>\n__device__ __forceinline__ void {name}_call(Particle<real>& p, Extra<real>& x, const State& g, const Step<real>& step, Random& random, double* sums) {{ {value}{name}<real>({cxx}); {store} }}\n"
+    );
+    let members = (0..sums).map(syn::Index::from);
+    let native_call = match sums {
+        0 => quote!({ #name::<R>(#(#idents),*); [0.0; #api::MAX_SUMS] }),
+        1 => {
+            quote!({ let mut s = [0.0; #api::MAX_SUMS]; s[0] = #name::<R>(#(#idents),*).f64(); s })
+        }
+        _ => quote!({
+            let mut s = [0.0; #api::MAX_SUMS];
+            let value = #name::<R>(#(#idents),*);
+            #(s[#members] = value.#members.f64();)*
+            s
+        }),
+    };
+    Ok(quote! {
+        #function
+        impl #api::ParticleFn<#integrator> for #name {
+            const NAME: &'static str = ::std::stringify!(#name);
+            const SUMS: usize = #sums;
+            const MOVES: bool = #moves;
+            const POSITION: bool = #position;
+            #[inline(always)]
+            #[allow(unused_variables)]
+            fn apply<R: ::galamost_plugin_api::Real>(
+                p: &mut #api::Particle<R>,
+                x: &mut #of::Extra<R>,
+                g: &#of::State,
+                step: &::galamost_plugin_api::views::Step<R>,
+                random: &mut ::galamost_plugin_api::philox::Random,
+            ) -> [f64; #api::MAX_SUMS] {
+                #native_call
+            }
+            fn call_text() -> &'static str { #text }
+        }
+    })
+}
+
+/// Whether a member of this name is used anywhere in the body.
+fn mentions(f: &ItemFn, member: &str) -> bool {
+    struct Finder<'a>(&'a str, bool);
+    impl syn::visit::Visit<'_> for Finder<'_> {
+        fn visit_member(&mut self, m: &syn::Member) {
+            self.1 |= matches!(m, syn::Member::Named(n) if n == self.0);
+        }
+    }
+    let mut finder = Finder(member, false);
+    syn::visit::Visit::visit_item_fn(&mut finder, f);
+    finder.1
+}

@@ -1,0 +1,84 @@
+//! Macros of the GALAMOST plugin API; see the crate `galamost-plugin-api`, which re-exports and explains them.
+
+mod component;
+mod functions;
+mod language;
+mod native;
+mod params;
+mod structs;
+
+use native::Number;
+use proc_macro::TokenStream;
+use syn::{DeriveInput, ItemFn, parse_macro_input};
+
+fn finish(result: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
+    result.unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// A function of the device language: compiled by rustc for `f32` and `f64`, and turned into CUDA C++.
+#[proc_macro_attribute]
+pub fn device_fn(_args: TokenStream, item: TokenStream) -> TokenStream {
+    let f = parse_macro_input!(item as ItemFn);
+    finish(functions::device_fn(&f, Number::Generic))
+}
+
+/// A pair potential: `#[pair_potential("Name")] fn name(r2: real, p: &Name<real>) -> (real, real)` returns (F/r, U).
+#[proc_macro_attribute]
+pub fn pair_potential(args: TokenStream, item: TokenStream) -> TokenStream {
+    let args = parse_macro_input!(args as functions::Arguments);
+    let f = parse_macro_input!(item as ItemFn);
+    finish(functions::pair_potential(&args, &f))
+}
+
+/// A bond potential: `#[bond_potential("Name")] fn name(r2: real, p: &Name<real>) -> (real, real)` returns (F/r, U).
+#[proc_macro_attribute]
+pub fn bond_potential(args: TokenStream, item: TokenStream) -> TokenStream {
+    let args = parse_macro_input!(args as functions::Arguments);
+    let f = parse_macro_input!(item as ItemFn);
+    finish(functions::bond_potential(&args, &f))
+}
+
+/// A function an integrator applies to each particle: `#[particle_fn(Integrator)]`.
+#[proc_macro_attribute]
+pub fn particle_fn(args: TokenStream, item: TokenStream) -> TokenStream {
+    let integrator = parse_macro_input!(args as syn::Path);
+    let f = parse_macro_input!(item as ItemFn);
+    finish(functions::integrator_fn(&integrator, &f, false))
+}
+
+/// A function an integrator applies once to its own state: `#[scalar_fn(Integrator)]`; numbers are f64.
+#[proc_macro_attribute]
+pub fn scalar_fn(args: TokenStream, item: TokenStream) -> TokenStream {
+    let integrator = parse_macro_input!(args as syn::Path);
+    let f = parse_macro_input!(item as ItemFn);
+    finish(functions::integrator_fn(&integrator, &f, true))
+}
+
+/// A component whose parameters are this struct: `#[component(Analyzer, "Thermo")]`; its doc comment is its page.
+#[proc_macro_attribute]
+pub fn component(args: TokenStream, item: TokenStream) -> TokenStream {
+    let args = parse_macro_input!(args as component::Arguments);
+    let item = parse_macro_input!(item as syn::ItemStruct);
+    finish(component::component(&args, &item))
+}
+
+/// A `#[repr(C)]` struct with the same layout in CUDA C++.
+#[proc_macro_derive(DeviceStruct, attributes(device))]
+pub fn device_struct(item: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(item as DeriveInput);
+    finish(structs::device_struct(&input))
+}
+
+/// Parameters of a component, read from RON by name.
+#[proc_macro_derive(Params, attributes(param))]
+pub fn params_derive(item: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(item as DeriveInput);
+    finish(params::params(&input))
+}
+
+/// One row of a potential's parameters: a struct over `real` whose fields are all numbers.
+#[proc_macro_derive(PairParams, attributes(param))]
+pub fn pair_params_derive(item: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(item as DeriveInput);
+    finish(params::pair_params(&input))
+}

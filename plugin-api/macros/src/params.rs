@@ -1,0 +1,219 @@
+//! `#[derive(Params)]` and `#[derive(PairParams)]`: parameters from RON, with their documentation.
+
+use crate::structs::{cxx_struct, is_generic, named_fields};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Attribute, DeriveInput, Expr, Field, Result, Type};
+
+/// The text of doc comments.
+pub fn doc_text(attrs: &[Attribute]) -> String {
+    let lines: Vec<String> = attrs
+        .iter()
+        .filter(|a| a.path().is_ident("doc"))
+        .filter_map(|a| match &a.meta {
+            syn::Meta::NameValue(syn::MetaNameValue {
+                value: Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(s), .. }),
+                ..
+            }) => Some(s.value()),
+            _ => None,
+        })
+        .flat_map(|s| s.lines().map(|l| l.strip_prefix(' ').unwrap_or(l).to_string()).collect::<Vec<_>>())
+        .collect();
+    lines.join("\n").trim().to_string()
+}
+
+/// What `#[param(…)]` says of a field.
+#[derive(Default)]
+struct Spec {
+    default: Option<Expr>,
+    unit: String,
+    above: Option<Expr>,
+    at_least: Option<Expr>,
+    below: Option<Expr>,
+    at_most: Option<Expr>,
+    flatten: bool,
+    skip: bool,
+}
+
+fn spec(field: &Field) -> Result<Spec> {
+    let mut s = Spec::default();
+    for attr in field.attrs.iter().filter(|a| a.path().is_ident("param")) {
+        attr.parse_nested_meta(|m| {
+            let key = m.path.get_ident().map(ToString::to_string).unwrap_or_default();
+            match key.as_str() {
+                "default" => s.default = Some(m.value()?.parse()?),
+                "unit" => s.unit = m.value()?.parse::<syn::LitStr>()?.value(),
+                "above" => s.above = Some(m.value()?.parse()?),
+                "at_least" => s.at_least = Some(m.value()?.parse()?),
+                "below" => s.below = Some(m.value()?.parse()?),
+                "at_most" => s.at_most = Some(m.value()?.parse()?),
+                "flatten" => s.flatten = true,
+                "skip" => s.skip = true,
+                _ => return Err(m.error("the keys are default, unit, above, at_least, below, at_most, flatten, skip")),
+            }
+            Ok(())
+        })?;
+    }
+    Ok(s)
+}
+
+fn range(s: &Spec) -> TokenStream {
+    let part = |name: &str, e: &Option<Expr>| {
+        let name = syn::Ident::new(name, proc_macro2::Span::call_site());
+        e.as_ref().map(|e| quote!(#name: #e as f64,))
+    };
+    let parts =
+        [part("above", &s.above), part("at_least", &s.at_least), part("below", &s.below), part("at_most", &s.at_most)];
+    quote!(::galamost_plugin_api::params::Range { #(#parts)* ..::galamost_plugin_api::params::Range::ANY })
+}
+
+struct Reader {
+    names: Vec<syn::Ident>,
+    reads: Vec<TokenStream>,
+    docs: Vec<TokenStream>,
+    ranges: Vec<TokenStream>,
+}
+
+/// Code that reads each field; `as_f64` reads every field as a number, whatever its type says.
+fn reader(input: &DeriveInput, as_f64: bool) -> Result<Reader> {
+    let mut r = Reader { names: vec![], reads: vec![], docs: vec![], ranges: vec![] };
+    let api = quote!(::galamost_plugin_api::params);
+    for f in &named_fields(input)?.named {
+        let s = spec(f)?;
+        let name = f.ident.clone().expect("named");
+        let key = name.to_string().trim_start_matches("r#").to_string();
+        let f64_type: Type = syn::parse_quote!(f64);
+        let ty = if as_f64 { &f64_type } else { &f.ty };
+        let range = range(&s);
+        if s.skip {
+            r.reads.push(quote!(let #name = ::std::option::Option::Some(::std::default::Default::default());));
+        } else if s.flatten {
+            r.reads.push(quote!(let #name = <#ty as #api::Params>::take(fields);));
+            r.docs.push(quote!(docs.extend(<#ty as #api::Params>::docs());));
+        } else {
+            let (doc, unit) = (doc_text(&f.attrs), &s.unit);
+            let default = match &s.default {
+                Some(e) => {
+                    r.reads.push(quote!(let #name = fields.or::<#ty>(#key, #range, || #e);));
+                    let text = quote!(#e).to_string().replace(" :: ", "::");
+                    // `Group::All` is `All` in RON
+                    let text = text.rsplit("::").next().unwrap_or_default().to_string();
+                    let text = text.replace(" ()", "").replace("( ", "(").replace(" )", ")");
+                    quote!(::std::option::Option::Some(#text.into()))
+                }
+                None => {
+                    r.reads.push(quote!(let #name = fields.required::<#ty>(#key, #range);));
+                    quote!(<#ty as #api::FromValue>::absent().map(|_| "none".into()))
+                }
+            };
+            r.docs.push(quote! {
+                docs.push({
+                    let range: #api::Range = #range;
+                    #api::FieldDoc {
+                        name: #key.into(),
+                        kind: <#ty as #api::FromValue>::describe(),
+                        unit: #unit.into(),
+                        default: #default,
+                        range: if range == #api::Range::ANY { ::std::string::String::new() } else { range.to_string() },
+                        doc: #doc.into(),
+                        fields: <#ty as #api::FromValue>::fields(),
+                    }
+                });
+            });
+        }
+        r.ranges.push(range);
+        r.names.push(name);
+    }
+    Ok(r)
+}
+
+fn params_impl(ty: &TokenStream, r: &Reader) -> TokenStream {
+    let Reader { names, reads, docs, .. } = r;
+    let api = quote!(::galamost_plugin_api::params);
+    quote! {
+        impl #api::Params for #ty {
+            #[allow(unused_variables)]
+            fn take(fields: &mut #api::Fields<'_, '_>) -> ::std::option::Option<Self> {
+                #(#reads)*
+                ::std::option::Option::Some(Self { #(#names: #names?),* })
+            }
+            fn docs() -> ::std::vec::Vec<#api::FieldDoc> {
+                #[allow(unused_mut)]
+                let mut docs = ::std::vec::Vec::new();
+                #(#docs)*
+                docs
+            }
+        }
+        impl #api::FromValue for #ty {
+            fn from_value(
+                value: #api::Value<'_>,
+                errors: &mut ::galamost_plugin_api::error::Errors,
+            ) -> ::std::option::Option<Self> {
+                let mut fields = #api::Fields::new(value, errors)?;
+                let result = <Self as #api::Params>::take(&mut fields);
+                fields.finish();
+                result
+            }
+            fn describe() -> ::std::string::String {
+                let names: ::std::vec::Vec<_> = <Self as #api::Params>::docs().into_iter().map(|d| d.name).collect();
+                ::std::format!("({}: …)", names.join(": …, "))
+            }
+            fn fields() -> ::std::vec::Vec<#api::FieldDoc> {
+                <Self as #api::Params>::docs()
+            }
+        }
+    }
+}
+
+/// `#[derive(Params)]`.
+pub fn params(input: &DeriveInput) -> Result<TokenStream> {
+    let name = &input.ident;
+    Ok(params_impl(&quote!(#name), &reader(input, false)?))
+}
+
+/// `#[derive(PairParams)]`: a row of numbers over `real`.
+pub fn pair_params(input: &DeriveInput) -> Result<TokenStream> {
+    let name = &input.ident;
+    if !is_generic(input)? {
+        return Err(syn::Error::new(name.span(), format!("write `struct {name}<real>` with fields of type `real`")));
+    }
+    for f in &named_fields(input)?.named {
+        if !matches!(&f.ty, Type::Path(p) if p.path.is_ident("real")) {
+            return Err(syn::Error::new_spanned(&f.ty, "every field of a row has the type `real`"));
+        }
+    }
+    let r = reader(input, true)?;
+    let params = params_impl(&quote!(#name<f64>), &r);
+    let cxx = cxx_struct(input)?;
+    let Reader { names, ranges, .. } = &r;
+    let pair = quote!(::galamost_plugin_api::pair);
+    Ok(quote! {
+        #params
+        #cxx
+        #[allow(non_camel_case_types)]
+        impl<real: ::galamost_plugin_api::Real> ::std::clone::Clone for #name<real> {
+            fn clone(&self) -> Self { *self }
+        }
+        #[allow(non_camel_case_types)]
+        impl<real: ::galamost_plugin_api::Real> ::std::marker::Copy for #name<real> {}
+        impl #pair::Row for #name<f64> {
+            type As<R: ::galamost_plugin_api::Real> = #name<R>;
+            fn cast<R: ::galamost_plugin_api::Real>(&self) -> #name<R> {
+                #name { #(#names: R::lit(self.#names)),* }
+            }
+            fn numbers(&self) -> ::std::vec::Vec<f64> {
+                ::std::vec![#(self.#names),*]
+            }
+            fn sample(random: &mut dyn ::std::ops::FnMut() -> f64) -> Self {
+                Self { #(#names: #pair::sample_in(&#ranges, random)),* }
+            }
+        }
+        impl #pair::RowInput for #name<f64> {
+            type Settings = #pair::NoSettings;
+            type Row = Self;
+            fn row(&self, _: &#pair::NoSettings) -> ::std::result::Result<Self, ::std::string::String> {
+                ::std::result::Result::Ok(*self)
+            }
+        }
+    })
+}

@@ -1,0 +1,180 @@
+//! `#[derive(DeviceStruct)]`: a `#[repr(C)]` struct of Rust as a struct of CUDA C++.
+
+use crate::language::{cxx_field, cxx_type};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::spanned::Spanned;
+use syn::{Data, DeriveInput, Expr, ExprLit, Fields, FieldsNamed, Lit, Result, Type};
+
+/// The named fields of a struct, or an error.
+pub fn named_fields(input: &DeriveInput) -> Result<&FieldsNamed> {
+    match &input.data {
+        Data::Struct(s) => match &s.fields {
+            Fields::Named(f) => Ok(f),
+            f => Err(syn::Error::new(f.span(), "a struct with named fields is needed here")),
+        },
+        _ => Err(syn::Error::new(input.span(), "a struct with named fields is needed here")),
+    }
+}
+
+/// Whether the struct has the type parameter `real` (and no other parameter).
+pub fn is_generic(input: &DeriveInput) -> Result<bool> {
+    let params = &input.generics.params;
+    match params.len() {
+        0 => Ok(false),
+        1 if matches!(&params[0], syn::GenericParam::Type(t) if t.ident == "real") => Ok(true),
+        _ => Err(syn::Error::new(params.span(), "the only parameter may be the number type, called `real`")),
+    }
+}
+
+fn declaration(ty: &Type, name: &str) -> Result<String> {
+    match ty {
+        Type::Array(a) => {
+            let len = &a.len;
+            // a length may be a constant of Rust: its value is put in when the text is made
+            let len = match len {
+                Expr::Lit(ExprLit { lit: Lit::Int(n), .. }) => n.base10_digits().to_string(),
+                _ => format!("@{}@", quote!(#len)),
+            };
+            Ok(format!("{} {name}[{len}];", cxx_type(&a.elem)?))
+        }
+        Type::Path(p) => {
+            let last = p.path.segments.last().expect("a path has a segment");
+            if last.ident == "DevicePtr" {
+                let syn::PathArguments::AngleBracketed(args) = &last.arguments else {
+                    return Err(syn::Error::new(ty.span(), "DevicePtr<T>"));
+                };
+                let Some(syn::GenericArgument::Type(t)) = args.args.first() else {
+                    return Err(syn::Error::new(ty.span(), "DevicePtr<T>"));
+                };
+                return Ok(format!(
+                    "{}* {name};",
+                    if cxx_type(t)? == "u8" { "unsigned char".into() } else { cxx_type(t)? }
+                ));
+            }
+            Ok(format!("{} {name};", cxx_type(ty)?))
+        }
+        _ => Ok(format!("{} {name};", cxx_type(ty)?)),
+    }
+}
+
+fn cxx_attribute(field: &syn::Field) -> Result<Option<String>> {
+    let mut found = None;
+    for attr in &field.attrs {
+        if attr.path().is_ident("device") {
+            attr.parse_nested_meta(|m| {
+                if !m.path.is_ident("cxx") {
+                    return Err(m.error("the only key is `cxx`"));
+                }
+                let text: syn::LitStr = m.value()?.parse()?;
+                found = Some(text.value());
+                Ok(())
+            })?;
+        }
+    }
+    Ok(found)
+}
+
+/// The C++ members of a struct, and the Rust constants to put in for `@…@`.
+fn members(fields: &FieldsNamed) -> Result<(String, Vec<(String, TokenStream)>)> {
+    let mut text = String::new();
+    let mut constants = vec![];
+    for f in &fields.named {
+        let name = cxx_field(&f.ident.as_ref().expect("named").to_string());
+        let line = match cxx_attribute(f)? {
+            Some(ty) => format!("{ty} {name};"),
+            None => declaration(&f.ty, &name)?,
+        };
+        if let Type::Array(a) = &f.ty
+            && line.contains('@')
+        {
+            let len = &a.len;
+            constants.push((format!("@{}@", quote!(#len)), quote!(#len)));
+        }
+        text.push_str("    ");
+        text.push_str(&line);
+        text.push('\n');
+    }
+    Ok((text, constants))
+}
+
+/// `impl CxxStruct`: the C++ definition.
+pub fn cxx_struct(input: &DeriveInput) -> Result<TokenStream> {
+    let name = &input.ident;
+    let fields = named_fields(input)?;
+    let generic = is_generic(input)?;
+    let (members, constants) = members(fields)?;
+    let template = if generic { "template <class real>\n" } else { "" };
+    let text = format!("{template}struct {name} {{\n{members}}};\n");
+    let (keys, values): (Vec<_>, Vec<_>) = constants.into_iter().unzip();
+    let needs = fields.named.iter().filter_map(|f| match &f.ty {
+        // a struct by value inside a struct must be defined before it
+        Type::Path(p) => {
+            let last = p.path.segments.last()?.ident.to_string();
+            let builtin =
+                matches!(last.as_str(), "real" | "f32" | "f64" | "i32" | "u32" | "u64" | "bool" | "DevicePtr" | "Vec3");
+            (!builtin).then_some(&f.ty)
+        }
+        Type::Array(a) => match &*a.elem {
+            Type::Path(p) if !["real", "f32", "f64", "i32", "u32", "u64"].iter().any(|t| p.path.is_ident(t)) => {
+                Some(&*a.elem)
+            }
+            _ => None,
+        },
+        _ => None,
+    });
+    let name_text = name.to_string();
+    let (head, ty) = if generic {
+        (quote!(impl<real: ::galamost_plugin_api::Real>), quote!(#name<real>))
+    } else {
+        (quote!(impl), quote!(#name))
+    };
+    // generic needs are asked of the f32 instance: the text is the same template
+    let alias = generic.then(|| {
+        quote!(
+            #[allow(non_camel_case_types, dead_code)]
+            type real = f32;
+        )
+    });
+    Ok(quote! {
+        #[allow(non_camel_case_types)]
+        #head ::galamost_plugin_api::device::CxxStruct for #ty {
+            fn text() -> &'static ::galamost_plugin_api::device::DeviceText {
+                #alias
+                static TEXT: ::galamost_plugin_api::device::DeviceText = ::galamost_plugin_api::device::DeviceText {
+                    name: #name_text,
+                    text: || {
+                        #[allow(unused_mut)]
+                        let mut text = ::std::string::String::from(#text);
+                        #(text = text.replace(#keys, &(#values).to_string());)*
+                        text
+                    },
+                    needs: &[#(|| <#needs as ::galamost_plugin_api::device::CxxStruct>::text()),*],
+                };
+                &TEXT
+            }
+        }
+    })
+}
+
+/// The whole derive.
+pub fn device_struct(input: &DeriveInput) -> Result<TokenStream> {
+    let repr_c =
+        input.attrs.iter().any(|a| a.path().is_ident("repr") && a.parse_args::<syn::Ident>().is_ok_and(|i| i == "C"));
+    if !repr_c {
+        return Err(syn::Error::new(input.ident.span(), "#[derive(DeviceStruct)] needs #[repr(C)] on the struct"));
+    }
+    let name = &input.ident;
+    let cxx = cxx_struct(input)?;
+    let (head, ty) = if is_generic(input)? {
+        (quote!(unsafe impl<real: ::galamost_plugin_api::Real>), quote!(#name<real>))
+    } else {
+        (quote!(unsafe impl), quote!(#name))
+    };
+    Ok(quote! {
+        #cxx
+        // SAFETY: `#[repr(C)]` was checked, and the C++ text declares the same members in the same order
+        #[allow(non_camel_case_types)]
+        #head ::galamost_plugin_api::device::DeviceStruct for #ty {}
+    })
+}

@@ -1,0 +1,220 @@
+//! Bonded potentials: a function gives U and F of one bond; the loop is done once for all.
+//!
+//! Every particle gathers the forces of its own links, so nothing is added from two threads at once and the sum has
+//! one order. (Angles and dihedrals are links of width 3 and 4 in the same tables.)
+
+use crate::abi::{Table, WireCode};
+use crate::component::{Kind, Needs, Registration, SystemInfo};
+use crate::device::{DeviceText, assemble};
+use crate::error::{Error, Errors, InputError, Result};
+use crate::guard::{Common, Object, bonded_table};
+use crate::pair::{Row, RowInput};
+use crate::params::{FieldDoc, Fields, FromValue, Params, Range, Spanned, TypeMap, Value};
+use crate::precision::{Fixed, Float64, Precision, Scheme};
+use crate::real::Real;
+use crate::views::{Globals, LinkView, StateView, Step, Sums, Wanted};
+
+/// What a bond function can see, by the name of its argument.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BondInput<R> {
+    /// r², square of the bond length.
+    pub r2: R,
+    /// The step.
+    pub step: Step<R>,
+}
+
+/// A bond function, as a type; made by `#[bond_potential]`.
+pub trait BondFn: Send + Sync + 'static {
+    /// Its row over a number type.
+    type Row<R: Real>: Copy + Send + Sync;
+    /// What the user writes for one bond type.
+    type Input: RowInput<Row: Row<As<f32> = Self::Row<f32>, As<f64> = Self::Row<f64>>>;
+    /// (F/r, U) with F = −dU/dr.
+    fn eval<R: Real>(input: &BondInput<R>, row: &Self::Row<R>) -> (R, R);
+    /// CUDA text of `bond_eval`.
+    fn eval_text() -> &'static DeviceText;
+}
+
+/// One call of the CPU loop.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BondedCall {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// First particle.
+    pub begin: u32,
+    /// One past the last particle.
+    pub end: u32,
+    /// The component's first slot in [`Globals::values`].
+    pub first_varying: u32,
+    /// What is wanted besides forces.
+    pub wanted: Wanted,
+    /// The state.
+    pub state: *const StateView,
+    /// The links.
+    pub links: *const LinkView,
+}
+
+// SAFETY: the call only carries addresses; the loop it describes writes rows begin … end of the force array, which no
+// other call under way writes
+unsafe impl Send for BondedCall {}
+// SAFETY: as above
+unsafe impl Sync for BondedCall {}
+
+/// A bond potential in a run.
+pub struct BondComponent<F: BondFn> {
+    settings: <F::Input as RowInput>::Settings,
+    bonds: TypeMap<Spanned<F::Input>>,
+    single: Vec<F::Row<f32>>,
+    double: Vec<F::Row<f64>>,
+    numbers: Vec<f64>,
+}
+
+impl<F: BondFn> BondComponent<F> {
+    fn parse(value: Value<'_>) -> Result<Self> {
+        let mut errors = Errors::default();
+        let made = Fields::new(value, &mut errors).and_then(|mut fields| {
+            let settings = Params::take(&mut fields);
+            let bonds = fields.required("bonds", Range::ANY);
+            fields.finish();
+            Some(Self { settings: settings?, bonds: bonds?, single: vec![], double: vec![], numbers: vec![] })
+        });
+        errors.into_result(made)
+    }
+
+    fn docs() -> Vec<FieldDoc> {
+        let mut docs = <<F::Input as RowInput>::Settings as Params>::docs();
+        docs.push(FieldDoc {
+            name: "bonds".into(),
+            kind: TypeMap::<Spanned<F::Input>>::describe(),
+            unit: String::new(),
+            default: None,
+            range: String::new(),
+            doc: "Parameters of each bond type.".into(),
+            fields: F::Input::docs(),
+        });
+        docs
+    }
+}
+
+/// What the guard hands out as `bonded/1`.
+pub trait Bonding: Common {
+    /// The CPU loop.
+    ///
+    /// # Errors
+    /// None of its own; the guard turns a panic into one.
+    ///
+    /// # Safety
+    /// `call` must describe valid host arrays, whose force rows begin … end nobody else touches.
+    unsafe fn cpu(&self, call: &BondedCall, sums: &mut Sums) -> Result<()>;
+    /// Source and rows.
+    ///
+    /// # Errors
+    /// Two device functions of one name.
+    fn device(&self, precision: Precision) -> Result<WireCode>;
+}
+
+impl<F: BondFn> Common for BondComponent<F> {
+    fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
+        let mut errors = Errors::default();
+        let mut rows = vec![];
+        if let Some(table) = self.bonds.bind("bond", &system.bond_types, &mut errors) {
+            for entry in table {
+                match entry.value.row(&self.settings) {
+                    Ok(row) => rows.push(row),
+                    Err(message) => errors.push(InputError::at(entry.at, message)),
+                }
+            }
+        }
+        if !errors.0.is_empty() {
+            return errors.into_result(None);
+        }
+        self.single = rows.iter().map(|r| r.cast::<f32>()).collect();
+        self.double = rows.iter().map(|r| r.cast::<f64>()).collect();
+        self.numbers = rows.iter().flat_map(Row::numbers).collect();
+        Ok(Needs { link_width: 2, varyings: F::Input::varyings(&self.settings), ..Needs::default() })
+    }
+
+    fn table(name: &str) -> Option<Table> {
+        (name == "bonded/1").then(bonded_table::<Self>)
+    }
+}
+
+impl<F: BondFn> Bonding for BondComponent<F> {
+    unsafe fn cpu(&self, call: &BondedCall, sums: &mut Sums) -> Result<()> {
+        // SAFETY: the caller's word
+        unsafe {
+            if (*call.state).precision == Precision::Double as u32 {
+                bonds::<F, Float64>(call, &self.double, sums);
+            } else {
+                bonds::<F, Fixed>(call, &self.single, sums);
+            }
+        }
+        Ok(())
+    }
+
+    fn device(&self, precision: Precision) -> Result<WireCode> {
+        let mut rows = vec![];
+        for x in &self.numbers {
+            match precision {
+                Precision::Double => x.push_bytes(&mut rows),
+                _ => (*x as f32).push_bytes(&mut rows),
+            }
+        }
+        let text = assemble(&[F::eval_text()]).map_err(Error::Run)?;
+        Ok(WireCode { text: text.into(), rows: rows.into(), loop_rows: crate::abi::RVec::new() })
+    }
+}
+
+/// Adds the forces of bonds on particles begin … end.
+unsafe fn bonds<F: BondFn, S: Scheme>(call: &BondedCall, rows: &[F::Row<S::Real>], sums: &mut Sums) {
+    // SAFETY: the caller's word: valid arrays, indices below n, kinds below the number of rows
+    unsafe {
+        let (state, links) = (&*call.state, &*call.links);
+        let globals: &Globals = &*state.globals.host();
+        let scale = globals.scale::<S>();
+        let pos = state.pos_type.cast::<S::PosType>().host().cast_const();
+        let force = state.force.cast::<[S::Real; 4]>().host();
+        let words = links.words.host().cast_const();
+        let stride = links.stride as usize;
+        let step = Step::new(globals, call.first_varying);
+        for i in call.begin as usize..call.end as usize {
+            let pi = *pos.add(i);
+            let out = &mut *force.add(i);
+            for e in 0..*links.count.host().add(i) as usize {
+                let j = *words.add(2 * e * stride + i) as usize;
+                let kind = *words.add((2 * e + 1) * stride + i) as usize / 4;
+                let d = S::difference(&pi, &*pos.add(j), &scale);
+                let input = BondInput { r2: d.norm2(), step };
+                let (f, u) = F::eval(&input, &rows[kind]);
+                let fd = d * f;
+                out[0] += fd.x;
+                out[1] += fd.y;
+                out[2] += fd.z;
+                if call.wanted.more_than_force() {
+                    // a bond is met twice, once from each end
+                    let half_u = 0.5 * u.f64();
+                    out[3] += S::Real::lit(half_u);
+                    sums.energy += half_u;
+                    let ([x, y, z], [fx, fy, fz]) = (d.f64(), fd.f64());
+                    for (w, term) in sums.virial.iter_mut().zip([x * fx, x * fy, x * fz, y * fy, y * fz, z * fz]) {
+                        *w += 0.5 * term;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Registration {
+    /// A bond potential.
+    pub const fn bond<F: BondFn>(name: &'static str, doc: &'static str) -> Self {
+        Self {
+            name,
+            kind: Kind::Bonded,
+            doc,
+            fields: BondComponent::<F>::docs,
+            create: |name, value| BondComponent::<F>::parse(value).map(|c| Object::new(name, c)),
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! What all components have in common: kinds, registration, and what is exchanged while a run is set up.
+
+use crate::error::Result;
+use crate::guard::Object;
+use crate::params::{FieldDoc, Value};
+use crate::precision::Precision;
+use crate::snapshot::Snapshot;
+use crate::varying::Varying;
+use serde::{Deserialize, Serialize};
+
+/// A component is named by what it does to the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[repr(u32)]
+pub enum Kind {
+    /// Makes or reads the initial state.
+    Generator = 0,
+    /// Gives U and F of one pair; the engine owns the loop.
+    Pair = 1,
+    /// Gives U and F of one bond, angle or dihedral; the engine owns the loop.
+    Bonded = 2,
+    /// Any other force, with its own kernels.
+    Force = 3,
+    /// Moves particles.
+    Integrator = 4,
+    /// Changes state between steps.
+    Updater = 5,
+    /// Reads state and writes.
+    Analyzer = 6,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 7] =
+        [Self::Generator, Self::Pair, Self::Bonded, Self::Force, Self::Integrator, Self::Updater, Self::Analyzer];
+
+    /// The kind with this number.
+    pub fn from_u32(n: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|k| *k as u32 == n)
+    }
+
+    /// The list of the pipeline where such components stand.
+    pub fn list(self) -> &'static str {
+        match self {
+            Self::Generator => "initial",
+            Self::Pair | Self::Bonded | Self::Force => "forces",
+            Self::Integrator => "integrators",
+            Self::Updater => "updaters",
+            Self::Analyzer => "analyzers",
+        }
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+/// A component as `galamost plugins` shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComponentInfo {
+    /// Name in the pipeline.
+    pub name: String,
+    /// Kind.
+    pub kind: Kind,
+    /// Its page: formula, units, reference.
+    pub doc: String,
+    /// Its fields.
+    pub fields: Vec<FieldDoc>,
+}
+
+/// The system a component is bound to, before step 0.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SystemInfo {
+    /// Names of particle types.
+    pub types: Vec<String>,
+    /// Names of bond types.
+    pub bond_types: Vec<String>,
+    /// Names of angle types.
+    pub angle_types: Vec<String>,
+    /// Names of dihedral types.
+    pub dihedral_types: Vec<String>,
+    /// Number of particles.
+    pub n: u64,
+    /// 2 or 3.
+    pub dimensions: u32,
+    /// Box lengths at the start.
+    pub box_length: [f64; 3],
+    /// Time step of the (first) stage.
+    pub dt: f64,
+    /// The run's seed.
+    pub seed: u64,
+    /// Step at the start.
+    pub step: u64,
+    /// `Single`, `Mixed` or `Double`, as [`Precision`]'s number.
+    pub precision: u32,
+    /// `cpu` or `cuda`.
+    pub device: String,
+    /// Folder that relative paths start at.
+    pub directory: String,
+    /// The run goes on from a checkpoint: files are continued, not begun.
+    pub resumed: bool,
+}
+
+impl SystemInfo {
+    /// The system of a snapshot; the run's own facts are left at their defaults.
+    pub fn of(s: &Snapshot) -> Self {
+        Self {
+            types: s.types.clone(),
+            bond_types: s.bond_types.clone(),
+            angle_types: s.angle_types.clone(),
+            dihedral_types: s.dihedral_types.clone(),
+            n: s.len() as u64,
+            dimensions: s.dimensions,
+            box_length: s.box_length,
+            step: s.step,
+            ..Self::default()
+        }
+    }
+
+    /// Precision of the run.
+    pub fn precision(&self) -> Precision {
+        Precision::from_u32(self.precision).unwrap_or_default()
+    }
+
+    /// A path of the pipeline, seen from where the program runs.
+    pub fn path(&self, path: &str) -> std::path::PathBuf {
+        std::path::Path::new(&self.directory).join(path)
+    }
+
+    /// Half the shortest box length that counts: no cutoff may be longer.
+    pub fn half_box(&self) -> f64 {
+        self.box_length.iter().take(self.dimensions as usize).fold(f64::INFINITY, |m, l| m.min(0.5 * l))
+    }
+}
+
+/// An optional per-particle array that a component needs on the device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArrayNeed {
+    /// Name, see [`crate::snapshot::KNOWN_ARRAYS`].
+    pub name: String,
+    /// Values per particle.
+    pub width: u32,
+    /// Whole numbers instead of `real`.
+    pub integer: bool,
+    /// The initial state must have it; otherwise it starts as 0.
+    pub required: bool,
+}
+
+/// What an analyzer wants to see when it is due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Wants {
+    /// Energies, virial, temperature, pressure, momentum.
+    pub thermo: bool,
+    /// Positions, images, types, masses and velocities, in tag order on the host.
+    pub particles: bool,
+    /// Bonds, angles and dihedrals.
+    pub topology: bool,
+}
+
+/// Particles a component acts on; see [`crate::params::Group`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum GroupNeed {
+    /// Every particle.
+    #[default]
+    All,
+    /// Particles of these types.
+    Types(Vec<u32>),
+    /// Particles with tags first … last.
+    Tags(u32, u32),
+}
+
+/// What a component answers when it is bound.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Needs {
+    /// It has code for the CPU.
+    pub cpu: bool,
+    /// It has code for CUDA.
+    pub cuda: bool,
+    /// Its part of a step can be captured in a CUDA graph.
+    pub capturable: bool,
+    /// It is due every so many steps; 0 for every step (forces, integrators) or only once (generators).
+    pub period: u64,
+    /// Optional arrays it needs.
+    pub arrays: Vec<ArrayNeed>,
+    /// Its time-dependent numbers, at most [`crate::views::COMPONENT_VARYINGS`].
+    pub varyings: Vec<Varying>,
+    /// The particles it acts on.
+    pub group: GroupNeed,
+    /// The distance up to which it needs the neighbour list; 0 for none.
+    pub cutoff: f64,
+    /// Number of members of the links it acts on: 2 for bonds, 3 for angles, 4 for dihedrals, 0 for none.
+    pub link_width: u32,
+    /// What it wants to see (analyzers).
+    pub wants: Wants,
+    /// Particle functions of an integrator keep the total momentum of an isolated system.
+    pub conserves_momentum: bool,
+    /// Notes for the log: what the user should know about this choice of parameters.
+    pub notes: Vec<String>,
+}
+
+impl Default for Needs {
+    fn default() -> Self {
+        Self {
+            cpu: true,
+            cuda: true,
+            capturable: true,
+            period: 0,
+            arrays: vec![],
+            varyings: vec![],
+            group: GroupNeed::All,
+            cutoff: 0.0,
+            link_width: 0,
+            wants: Wants::default(),
+            conserves_momentum: true,
+            notes: vec![],
+        }
+    }
+}
+
+/// One component of this library.
+#[derive(Clone, Copy)]
+pub struct Registration {
+    /// Name in the pipeline.
+    pub name: &'static str,
+    /// Kind.
+    pub kind: Kind,
+    /// Its page.
+    pub doc: &'static str,
+    /// Its fields.
+    pub fields: fn() -> Vec<FieldDoc>,
+    /// Makes it from its value in the pipeline.
+    pub create: fn(&'static str, Value<'_>) -> Result<Object>,
+}
+
+inventory::collect!(Registration);
+
+impl Registration {
+    /// The components of this library, by name.
+    pub fn all() -> Vec<&'static Self> {
+        let mut all: Vec<_> = inventory::iter::<Self>().collect();
+        all.sort_by_key(|r| (r.name, r.kind));
+        all
+    }
+
+    /// As `galamost plugins` shows it.
+    pub fn info(&self) -> ComponentInfo {
+        ComponentInfo { name: self.name.into(), kind: self.kind, doc: self.doc.into(), fields: (self.fields)() }
+    }
+}
+
+/// Text of a value for the boundary.
+pub(crate) fn to_ron<T: Serialize>(value: &T) -> String {
+    ron::to_string(value).expect("plain data can be written as RON")
+}
+
+/// A value from the boundary's text.
+pub(crate) fn from_ron<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T> {
+    ron::from_str(text)
+        .map_err(|e| crate::error::Error::Run(format!("the other side of the boundary sent `{text}`: {e}")))
+}

@@ -1,0 +1,186 @@
+//! The loop over particles on the CPU.
+
+use super::{Integrator, MAX_SUMS, Particle, ParticleCall, ParticleFn};
+use crate::philox::Random;
+use crate::precision::{
+    BoxScale, Fixed, Float64, PosTypeF64, PosTypeFixed, Precision, Scheme, TWO_32, from_fixed64, wrap_f64,
+};
+use crate::real::Real;
+use crate::vector::Vec3;
+use crate::views::{Fault, FaultKind, Globals, StateView, Step};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Storage of positions with what an integrator needs of it.
+trait Moving: Scheme {
+    /// Moves particle `i`; false if the displacement makes no sense.
+    ///
+    /// # Safety
+    /// `state` must describe valid host arrays of this scheme, and nobody else may touch particle `i`.
+    unsafe fn displace(state: &StateView, g: &Globals, i: usize, d: [f64; 3]) -> bool;
+    /// Position rounded to `real`.
+    fn position(p: &Self::PosType, length: [f64; 3]) -> Vec3<Self::Real>;
+}
+
+impl Moving for Fixed {
+    unsafe fn displace(state: &StateView, g: &Globals, i: usize, d: [f64; 3]) -> bool {
+        // SAFETY: the caller's word
+        let (p, image) = unsafe {
+            (
+                &mut *state.pos_type.cast::<PosTypeFixed>().host().add(i),
+                &mut *state.image.cast::<[i32; 3]>().host().add(i),
+            )
+        };
+        for k in 0..g.dimensions as usize {
+            let length = g.box_length[k];
+            if !(d[k].abs() < 0.5 * length) {
+                return false;
+            }
+            if state.pos_low.is_null() {
+                let units = (d[k] * (TWO_32 / length)).round_ties_even() as i64;
+                let sum = i64::from(p.position[k]) + units;
+                p.position[k] = sum as i32;
+                image[k] += ((sum - i64::from(p.position[k])) >> 32) as i32;
+            } else {
+                // SAFETY: as above
+                let low = unsafe { &mut *state.pos_low.host().add(3 * i + k) };
+                let old = (i64::from(p.position[k]) << 32) | i64::from(*low);
+                let units = (d[k] * (TWO_32 / length) * TWO_32).round_ties_even() as i64;
+                let (new, wrapped) = old.overflowing_add(units);
+                (p.position[k], *low) = ((new >> 32) as i32, new as u32);
+                if wrapped {
+                    image[k] += if units > 0 { 1 } else { -1 };
+                }
+            }
+        }
+        true
+    }
+    #[inline(always)]
+    fn position(p: &PosTypeFixed, length: [f64; 3]) -> Vec3<f32> {
+        Vec3::from(std::array::from_fn::<f64, 3, _>(|k| from_fixed64(i64::from(p.position[k]) << 32, length[k])))
+    }
+}
+
+impl Moving for Float64 {
+    unsafe fn displace(state: &StateView, g: &Globals, i: usize, d: [f64; 3]) -> bool {
+        // SAFETY: the caller's word
+        let (p, image) = unsafe {
+            (
+                &mut *state.pos_type.cast::<PosTypeF64>().host().add(i),
+                &mut *state.image.cast::<[i32; 3]>().host().add(i),
+            )
+        };
+        for k in 0..g.dimensions as usize {
+            let length = g.box_length[k];
+            if !(d[k].abs() < 0.5 * length) {
+                return false;
+            }
+            let (x, crossed) = wrap_f64(p.position[k] + d[k], length);
+            p.position[k] = x;
+            image[k] += crossed;
+        }
+        true
+    }
+    #[inline(always)]
+    fn position(p: &PosTypeF64, _: [f64; 3]) -> Vec3<f64> {
+        Vec3::from(p.position)
+    }
+}
+
+/// Applies a phase to particles begin … end.
+///
+/// # Safety
+/// `call` must describe valid host arrays; nobody else may touch these particles meanwhile.
+pub unsafe fn particles<I: Integrator, F: ParticleFn<I>>(call: &ParticleCall, g: &I::State) {
+    // SAFETY: the caller's word
+    unsafe {
+        if (*call.state).precision == Precision::Double as u32 {
+            range::<I, F, Float64>(call, g);
+        } else {
+            range::<I, F, Fixed>(call, g);
+        }
+    }
+}
+
+unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall, g: &I::State) {
+    // SAFETY: the caller's word: every address is that of an array of n_local + n_ghost elements
+    unsafe {
+        let state = &*call.state;
+        let globals: *mut Globals = state.globals.host();
+        let globals_now: &Globals = &*globals;
+        let scale: BoxScale<S::Real> = globals_now.scale::<S>();
+        let step = Step::<S::Real>::new(globals_now, call.first_varying);
+        let pos = state.pos_type.cast::<S::PosType>().host();
+        let built = state.pos_at_build.cast::<S::PosType>().host().cast_const();
+        let vel = state.velocity_mass.cast::<[S::Real; 4]>().host();
+        let force = state.force.cast::<[S::Real; 4]>().host();
+        let extra = call.extra.cast::<I::Extra<S::Real>>();
+        let has_extra = size_of::<I::Extra<S::Real>>() > 0 && !extra.is_null();
+        let slack2 = S::Real::lit(globals_now.slack2);
+        let mut sums = [0.0; MAX_SUMS];
+        let mut moved_far = false;
+        for i in call.begin as usize..call.end as usize {
+            if call.group < 32 && *state.group.host().add(i) >> call.group & 1 == 0 {
+                continue;
+            }
+            let (v, f) = (*vel.add(i), *force.add(i));
+            let tag = *state.tag.host().add(i);
+            let mut p = Particle {
+                velocity: Vec3::new(v[0], v[1], v[2]),
+                force: Vec3::new(f[0], f[1], f[2]),
+                mass: v[3],
+                kind: S::kind(&*pos.add(i)),
+                tag,
+                ..Particle::default()
+            };
+            if F::POSITION {
+                p.position = S::position(&*pos.add(i), globals_now.box_length);
+            }
+            let mut x = if has_extra { *extra.add(i) } else { I::Extra::<S::Real>::default() };
+            let mut random = Random::new(call.key, globals_now.step, tag);
+            let s = F::apply::<S::Real>(&mut p, &mut x, g, &step, &mut random);
+            for k in 0..F::SUMS {
+                sums[k] += s[k];
+            }
+            if globals_now.dimensions == 2 {
+                p.velocity.z = S::Real::ZERO;
+            }
+            *vel.add(i) = [p.velocity.x, p.velocity.y, p.velocity.z, p.mass];
+            if has_extra {
+                *extra.add(i) = x;
+            }
+            if F::MOVES {
+                if !S::displace(state, globals_now, i, p.displacement.f64()) {
+                    fault(
+                        globals,
+                        Fault { code: FaultKind::NotFinite as u32, component: call.component, tag, detail: 0 },
+                    );
+                    continue;
+                }
+                let d = S::difference(&*pos.add(i), &*built.add(i), &scale);
+                moved_far |= d.norm2() > slack2;
+            }
+        }
+        if moved_far {
+            AtomicU32::from_ptr(&raw mut (*globals).rebuild).store(1, Ordering::Relaxed);
+        }
+        for (total, s) in (*call.sums).iter_mut().zip(sums) {
+            *total += s;
+        }
+    }
+}
+
+/// Notes a fault; of several in one step, the one with the smallest tag stays.
+unsafe fn fault(globals: *mut Globals, fault: Fault) {
+    // SAFETY: the globals outlive the call; the words are only touched by atomics while a phase runs
+    unsafe {
+        let tag = AtomicU32::from_ptr(&raw mut (*globals).fault.tag);
+        let code = AtomicU32::from_ptr(&raw mut (*globals).fault.code);
+        if code.swap(fault.code, Ordering::AcqRel) == 0 {
+            tag.store(fault.tag, Ordering::Release);
+        } else {
+            tag.fetch_min(fault.tag, Ordering::AcqRel);
+        }
+        AtomicU32::from_ptr(&raw mut (*globals).fault.component).store(fault.component, Ordering::Relaxed);
+        AtomicU32::from_ptr(&raw mut (*globals).halt).store(1, Ordering::Release);
+    }
+}

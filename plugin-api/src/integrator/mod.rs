@@ -1,0 +1,293 @@
+//! Integrators move particles: a program of small functions, before and after the forces of each step.
+//!
+//! An integrator is written as functions of one particle (`#[particle_fn]`) and of its own state (`#[scalar_fn]`,
+//! for thermostats and barostats), in the device language. The engine owns the loops: it loads and stores particles
+//! in whatever form the precision asks for, wraps positions, counts images, watches the list's buffer, sums what the
+//! functions return in f64, keeps the state in checkpoints, and is free to fuse neighbouring phases.
+
+pub mod component;
+pub mod cpu;
+
+use crate::component::{ArrayNeed, Needs, SystemInfo};
+use crate::device::{CxxStruct, DeviceFn, DeviceStruct, DeviceText};
+use crate::error::Result;
+use crate::philox::{Random, RandomKey};
+use crate::real::Real;
+use crate::vector::Vec3;
+use crate::views::{Globals, StateView, Step};
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+
+pub use component::Integrating;
+
+/// Sums a phase can return.
+pub const MAX_SUMS: usize = 8;
+
+/// A particle while an integrator's function has it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Particle<R> {
+    /// Position, −L/2 ≤ x < L/2, rounded to `real`: for looking only.
+    pub position: Vec3<R>,
+    /// Velocity; written back.
+    pub velocity: Vec3<R>,
+    /// Force of the last evaluation.
+    pub force: Vec3<R>,
+    /// Mass.
+    pub mass: R,
+    /// Starts as 0; the particle is moved by it afterwards, with more digits than `real` has.
+    pub displacement: Vec3<R>,
+    /// Type.
+    pub kind: u32,
+    /// Tag.
+    pub tag: u32,
+}
+
+/// The particles an integrator moves, when its state is first made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GroupInfo {
+    /// Number of particles.
+    pub n: u64,
+    /// Their degrees of freedom: dimensions × n, less the dimensions if all particles are in the group and the run
+    /// keeps the total momentum.
+    pub degrees_of_freedom: f64,
+    /// 2 or 3.
+    pub dimensions: u32,
+    /// Time step of the stage.
+    pub dt: f64,
+    /// Values of the integrator's time-dependent numbers at the start.
+    pub varying: [f64; crate::views::COMPONENT_VARYINGS],
+}
+
+/// Numbers an integrator keeps for each particle, as a `#[repr(C)]` struct over `real`; [`NoArrays`] if it has none.
+pub trait ParticleArrays<R: Real>: CxxStruct + Copy + Default + Send + Sync + 'static {}
+impl<R: Real, T: CxxStruct + Copy + Default + Send + Sync + 'static> ParticleArrays<R> for T {}
+
+/// No numbers for each particle.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoArrays<R>(PhantomData<R>);
+
+impl<R> CxxStruct for NoArrays<R> {
+    fn text() -> &'static DeviceText {
+        static TEXT: DeviceText =
+            DeviceText { name: "NoArrays", text: || "template <class real> struct NoArrays {};\n".into(), needs: &[] };
+        &TEXT
+    }
+}
+
+/// No state.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, galamost_plugin_macros::DeviceStruct)]
+pub struct NoState {
+    /// C++ has no empty structs.
+    pub reserved: u32,
+}
+
+/// An integrator. Its parameters are the fields of the struct (`#[derive(Params)]`).
+pub trait Integrator: Send + Sync + Sized + 'static {
+    /// Its state and constants, in f64: one instance on the device, kept in checkpoints.
+    type State: DeviceStruct + Default + Send + Sync;
+    /// Numbers it keeps for each particle.
+    type Extra<R: Real>: ParticleArrays<R>;
+
+    /// The functions, in their order.
+    fn program() -> Program<Self>;
+    /// Learns the system; says its group and time-dependent numbers.
+    ///
+    /// # Errors
+    /// Mistakes of the input that show only now.
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()>;
+    /// The state at the start of a run.
+    ///
+    /// # Errors
+    /// The group makes no sense.
+    fn state(&self, group: &GroupInfo) -> Result<Self::State>;
+    /// The state's share of the conserved quantity.
+    fn conserved(_state: &Self::State) -> f64 {
+        0.0
+    }
+}
+
+/// A `#[particle_fn]`, as a type.
+pub trait ParticleFn<I: Integrator>: DeviceFn + 'static {
+    /// Name.
+    const NAME: &'static str;
+    /// Number of sums it returns.
+    const SUMS: usize;
+    /// It sets `displacement`.
+    const MOVES: bool;
+    /// It looks at `position`.
+    const POSITION: bool;
+    /// The function, with every argument.
+    fn apply<R: Real>(
+        p: &mut Particle<R>,
+        x: &mut I::Extra<R>,
+        g: &I::State,
+        step: &Step<R>,
+        random: &mut Random,
+    ) -> [f64; MAX_SUMS];
+    /// C++ text of `NAME_call`, the same with every argument.
+    fn call_text() -> &'static str;
+}
+
+/// A `#[scalar_fn]`, as a type.
+pub trait ScalarFn<I: Integrator>: DeviceFn + 'static {
+    /// Name.
+    const NAME: &'static str;
+    /// The function; `sums` are those of the last particle phase that returned any.
+    fn apply(g: &mut I::State, sums: &[f64; MAX_SUMS], step: &Step<f64>);
+    /// C++ text of `NAME_call`.
+    fn call_text() -> &'static str;
+}
+
+/// One phase as the engine knows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseInfo {
+    /// Before the forces of the step, or after.
+    pub before: bool,
+    /// A function of the state alone.
+    pub scalar: bool,
+    /// Name of the function.
+    pub name: String,
+    /// Sums it returns.
+    pub sums: u32,
+    /// It moves particles.
+    pub moves: bool,
+    /// It looks at positions.
+    pub position: bool,
+}
+
+/// A program as the engine knows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProgramInfo {
+    /// Phases in order.
+    pub phases: Vec<PhaseInfo>,
+    /// Size of the state in bytes.
+    pub state_size: u32,
+    /// The integrator's own per-particle array.
+    pub extra: Option<ArrayNeed>,
+}
+
+/// One phase with its code.
+pub struct Phase<I: Integrator> {
+    /// What the engine knows.
+    pub info: PhaseInfo,
+    particles: Option<unsafe fn(&ParticleCall, &I::State)>,
+    scalar: Option<fn(&mut I::State, &[f64; MAX_SUMS], &Step<f64>)>,
+    text: fn() -> &'static DeviceText,
+    call_text: &'static str,
+}
+
+/// The functions of an integrator in their order.
+pub struct Program<I: Integrator> {
+    phases: Vec<Phase<I>>,
+}
+
+impl<I: Integrator> Default for Program<I> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<I: Integrator> Program<I> {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self { phases: vec![] }
+    }
+
+    fn particles<F: ParticleFn<I>>(mut self, before: bool) -> Self {
+        self.phases.push(Phase {
+            info: PhaseInfo {
+                before,
+                scalar: false,
+                name: F::NAME.into(),
+                sums: F::SUMS as u32,
+                moves: F::MOVES,
+                position: F::POSITION,
+            },
+            particles: Some(cpu::particles::<I, F>),
+            scalar: None,
+            text: <F as DeviceFn>::text,
+            call_text: F::call_text(),
+        });
+        self
+    }
+
+    fn scalar<F: ScalarFn<I>>(mut self, before: bool) -> Self {
+        self.phases.push(Phase {
+            info: PhaseInfo { before, scalar: true, name: F::NAME.into(), sums: 0, moves: false, position: false },
+            particles: None,
+            scalar: Some(F::apply),
+            text: <F as DeviceFn>::text,
+            call_text: F::call_text(),
+        });
+        self
+    }
+
+    /// A function of each particle before the forces.
+    pub fn before<F: ParticleFn<I>>(self) -> Self {
+        self.particles::<F>(true)
+    }
+    /// A function of each particle after the forces.
+    pub fn after<F: ParticleFn<I>>(self) -> Self {
+        self.particles::<F>(false)
+    }
+    /// A function of the state before the forces.
+    pub fn before_scalar<F: ScalarFn<I>>(self) -> Self {
+        self.scalar::<F>(true)
+    }
+    /// A function of the state after the forces.
+    pub fn after_scalar<F: ScalarFn<I>>(self) -> Self {
+        self.scalar::<F>(false)
+    }
+}
+
+/// One call of a particle phase on the CPU.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ParticleCall {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// First particle.
+    pub begin: u32,
+    /// One past the last particle.
+    pub end: u32,
+    /// The component's first slot in [`Globals::values`].
+    pub first_varying: u32,
+    /// Number of the component in the run, for faults.
+    pub component: u32,
+    /// Bit of the group, 32 for all particles.
+    pub group: u32,
+    /// Key of the component's random numbers.
+    pub key: RandomKey,
+    /// The particles.
+    pub state: *const StateView,
+    /// The integrator's state.
+    pub integrator: *const u8,
+    /// The integrator's own array.
+    pub extra: *mut u8,
+    /// Out: sums over the range.
+    pub sums: *mut [f64; MAX_SUMS],
+}
+
+// SAFETY: the call only carries addresses; the loop it describes writes particles begin … end, which no other call
+// under way touches, and flags by atomic stores
+unsafe impl Send for ParticleCall {}
+// SAFETY: as above
+unsafe impl Sync for ParticleCall {}
+
+/// One call of a scalar phase on the CPU.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ScalarCall {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// The component's first slot in [`Globals::values`].
+    pub first_varying: u32,
+    /// The integrator's state.
+    pub integrator: *mut u8,
+    /// Sums of the last particle phase that returned any.
+    pub sums: *const [f64; MAX_SUMS],
+    /// The run's scalars.
+    pub globals: *const Globals,
+}

@@ -1,0 +1,99 @@
+//! What a GALAMOST plugin and the engine both know.
+//!
+//! A plugin is one cdylib that registers components; a component is named by what it does to the state
+//! ([`component::Kind`]). The smallest plugin is one function and one struct:
+//!
+//! ```
+//! # #![allow(non_camel_case_types)]
+//! use galamost_plugin_api::prelude::*;
+//!
+//! galamost_plugin_api::plugin!();
+//!
+//! /// Screened Coulomb: U(r) = ε exp(−κ r)/r.
+//! #[derive(PairParams)]
+//! pub struct Yukawa<real> {
+//!     /// ε, energy × length
+//!     epsilon: real,
+//!     /// κ, 1/length
+//!     kappa: real,
+//! }
+//!
+//! /// Screened Coulomb: U(r) = ε exp(−κ r)/r.
+//! #[pair_potential("Yukawa")]
+//! fn yukawa(r2: real, p: &Yukawa<real>) -> (real, real) {
+//!     let r = r2.sqrt();
+//!     let u = p.epsilon * (-p.kappa * r).exp() / r;
+//!     (u * (p.kappa * r + 1.0) / r2, u)
+//! }
+//! # fn main() {}
+//! ```
+//!
+//! * [`pair`], [`bonded`]: potentials; the engine owns the loop.
+//! * [`force`], [`updater`], [`analyzer`], [`generator`], [`integrator`]: the other kinds.
+//! * [`params`]: parameters from RON, with all mistakes found at once.
+//! * [`real`], [`vector`], [`philox`], [`precision`]: the device language's values, and how state is stored.
+//! * [`views`], [`device`], [`services`]: what crosses to kernels and in every step.
+//! * [`abi`], [`guard`], [`record`], [`wire`]: the boundary itself; authors need not look at it.
+//! * [`testkit`]: the tests that the macros emit.
+
+#![deny(missing_docs)]
+
+// the macros name this crate by its name, also in here
+extern crate self as galamost_plugin_api;
+
+pub mod abi;
+pub mod analyzer;
+pub mod bonded;
+pub mod component;
+pub mod device;
+pub mod error;
+pub mod force;
+pub mod generator;
+pub mod guard;
+pub mod integrator;
+pub mod math;
+pub mod pair;
+pub mod params;
+pub mod philox;
+pub mod precision;
+pub mod real;
+pub mod record;
+pub mod services;
+pub mod snapshot;
+pub mod testkit;
+pub mod updater;
+pub mod varying;
+pub mod vector;
+pub mod views;
+pub mod wire;
+
+#[doc(hidden)]
+pub use inventory;
+
+pub use galamost_plugin_macros::{
+    DeviceStruct, PairParams, Params, bond_potential, component, device_fn, pair_potential, particle_fn, scalar_fn,
+};
+pub use real::Real;
+
+/// What a plugin usually needs.
+pub mod prelude {
+    pub use crate::analyzer::{Analyzer, Frame};
+    pub use crate::component::{ArrayNeed, GroupNeed, Needs, SystemInfo, Wants};
+    pub use crate::error::{Error, InputError, Result};
+    pub use crate::force::{Force, ForceCall};
+    pub use crate::generator::{Generator, GeneratorContext};
+    pub use crate::integrator::{GroupInfo, Integrator, NoArrays, NoState, Particle, Program};
+    pub use crate::pair::{NoSettings, RowInput};
+    pub use crate::params::{Convention, Group, Spanned};
+    pub use crate::philox::Random;
+    pub use crate::real::Real;
+    pub use crate::services::{Host, Level};
+    pub use crate::snapshot::{Array, Link, Snapshot, Values};
+    pub use crate::updater::{Edit, UpdateCall, Updater};
+    pub use crate::varying::Varying;
+    pub use crate::vector::Vec3;
+    pub use crate::views::{Step, Sums};
+    pub use crate::{
+        DeviceStruct, PairParams, Params, bond_potential, component, device_fn, pair_potential, particle_fn, scalar_fn,
+    };
+}

@@ -1,0 +1,342 @@
+//! A pair function as a component of the pipeline.
+
+use super::cpu::{self, Rows};
+use super::{LoopRow, Mode, PairCall, PairFn, PairInput, Row, RowInput, apply_mode, inputs};
+use crate::abi::{Table, WireCode};
+use crate::component::{ArrayNeed, Kind, Needs, Registration, SystemInfo};
+use crate::device::assemble;
+use crate::error::{Error, Errors, InputError, Result};
+use crate::guard::{Common, Object, pair_table};
+use crate::params::{FieldDoc, Fields, FromValue, Params, Range, TypePairs, Value};
+use crate::precision::Precision;
+use crate::real::Real;
+use crate::views::{Step, Sums};
+
+impl FromValue for Mode {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        match (value.name(), value.after_name()) {
+            (Some("Cut"), None) => Some(Self::Cut),
+            (Some("ShiftEnergy"), None) => Some(Self::ShiftEnergy),
+            (Some("ShiftForce"), None) => Some(Self::ShiftForce),
+            (Some("Smooth"), Some(inner)) => match errors.absorb(inner.elements())?.as_slice() {
+                [on] => f64::from_value(*on, errors).map(Self::Smooth),
+                _ => {
+                    errors.push(value.error("expected `Smooth(r_on)`"));
+                    None
+                }
+            },
+            _ => {
+                errors.push(value.error(format!("expected {}, found `{}`", Self::describe(), value.text())));
+                None
+            }
+        }
+    }
+    fn describe() -> String {
+        "`Cut`, `ShiftEnergy`, `ShiftForce` or `Smooth(r_on)`".into()
+    }
+    fn each_number(&self, f: &mut dyn FnMut(f64)) {
+        if let Self::Smooth(r) = self {
+            f(*r);
+        }
+    }
+}
+
+/// What the user writes for one pair of types: the potential's parameters, and a cutoff of its own.
+struct Entry<I> {
+    input: I,
+    r_cut: Option<f64>,
+    r_on: Option<f64>,
+    at: crate::error::Position,
+}
+
+const ABOVE_0: Range = Range { above: 0.0, ..Range::ANY };
+
+impl<I: RowInput> FromValue for Entry<I> {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let mut fields = Fields::new(value, errors)?;
+        let input = I::take(&mut fields);
+        let r_cut = fields.required("r_cut", ABOVE_0);
+        let r_on = fields.required("r_on", ABOVE_0);
+        fields.finish();
+        Some(Self { input: input?, r_cut: r_cut?, r_on: r_on?, at: value.at() })
+    }
+    fn describe() -> String {
+        let names: Vec<_> = I::docs().into_iter().map(|d| d.name).collect();
+        format!("({}: …)", names.join(": …, "))
+    }
+    fn fields() -> Vec<FieldDoc> {
+        let doc = |name: &str, doc: &str| FieldDoc {
+            name: name.into(),
+            kind: f64::describe(),
+            unit: "length".into(),
+            default: Some("as for the component".into()),
+            range: ABOVE_0.to_string(),
+            doc: doc.into(),
+            fields: vec![],
+        };
+        let mut docs = I::docs();
+        docs.push(doc("r_cut", "Cutoff of this pair of types."));
+        docs.push(doc("r_on", "Start of the smoothing of this pair of types, for `Smooth`."));
+        docs
+    }
+}
+
+/// A pair potential in a run.
+pub struct PairComponent<F: PairFn> {
+    at: crate::error::Position,
+    r_cut: Option<f64>,
+    mode: Mode,
+    settings: <F::Input as RowInput>::Settings,
+    pairs: TypePairs<Entry<F::Input>>,
+    single: Rows<F::Row<f32>, f32>,
+    double: Rows<F::Row<f64>, f64>,
+    numbers: Vec<Vec<f64>>,
+}
+
+impl<F: PairFn> PairComponent<F> {
+    fn parse(value: Value<'_>) -> Result<Self> {
+        let mut errors = Errors::default();
+        let made = Fields::new(value, &mut errors).and_then(|mut fields| {
+            let r_cut = fields.required("r_cut", ABOVE_0);
+            let mode = fields.or("mode", ABOVE_0, Mode::default);
+            let settings = Params::take(&mut fields);
+            let pairs = fields.required("pairs", Range::ANY);
+            fields.finish();
+            Some(Self {
+                at: value.at(),
+                r_cut: r_cut?,
+                mode: mode?,
+                settings: settings?,
+                pairs: pairs?,
+                single: Rows { n_types: 0, rows: vec![], loop_rows: vec![], mode: 0 },
+                double: Rows { n_types: 0, rows: vec![], loop_rows: vec![], mode: 0 },
+                numbers: vec![],
+            })
+        });
+        errors.into_result(made)
+    }
+
+    fn docs() -> Vec<FieldDoc> {
+        let number = |name: &str, kind: String, default: &str, doc: &str| FieldDoc {
+            name: name.into(),
+            kind,
+            unit: String::new(),
+            default: Some(default.into()),
+            range: String::new(),
+            doc: doc.into(),
+            fields: vec![],
+        };
+        let mut docs = vec![
+            FieldDoc {
+                unit: "length".into(),
+                range: ABOVE_0.to_string(),
+                ..number(
+                    "r_cut",
+                    f64::describe(),
+                    "from each pair",
+                    "Cutoff of all pairs of types that give none of their own.",
+                )
+            },
+            number("mode", Mode::describe(), "Cut", "What happens at the cutoff."),
+        ];
+        docs.extend(<<F::Input as RowInput>::Settings as Params>::docs());
+        docs.push(FieldDoc {
+            default: None,
+            fields: Entry::<F::Input>::fields(),
+            ..number("pairs", TypePairs::<Entry<F::Input>>::describe(), "", "Parameters of each pair of types.")
+        });
+        docs
+    }
+
+    /// Rows of one pair of types.
+    fn rows_of(&self, entry: &Entry<F::Input>, half_box: f64) -> std::result::Result<(RowOf<F>, LoopRow<f64>), String> {
+        let row = entry.input.row(&self.settings)?;
+        let cutoff = entry
+            .r_cut
+            .or(self.r_cut)
+            .or_else(|| entry.input.cutoff(&self.settings))
+            .ok_or("no cutoff: give r_cut here or for the whole component")?;
+        if cutoff > half_box {
+            return Err(format!(
+                "r_cut = {cutoff} is more than half the shortest box length ({half_box}): a particle would meet its own image"
+            ));
+        }
+        let input = PairInput {
+            r2: cutoff * cutoff,
+            step: Step { dt: 1.0, inv_sqrt_dt: 1.0, ..Step::default() },
+            ..PairInput::default()
+        };
+        let (f_over_r, u) = F::eval::<f64>(&input, &row.cast::<f64>());
+        let mut edges = LoopRow { cutoff2: cutoff * cutoff, cutoff, ..LoopRow::default() };
+        if matches!(self.mode, Mode::ShiftEnergy | Mode::ShiftForce) {
+            edges.energy_shift = u;
+        }
+        if self.mode == Mode::ShiftForce {
+            edges.force_shift = f_over_r * cutoff;
+        }
+        if let Mode::Smooth(on) = self.mode {
+            let on = entry.r_on.unwrap_or(on);
+            if on >= cutoff {
+                return Err(format!("r_on = {on} must be below r_cut = {cutoff}"));
+            }
+            edges.on2 = on * on;
+            edges.smooth_norm = (edges.cutoff2 - edges.on2).powi(-3);
+        }
+        let finite = row.numbers().iter().chain(&edges.numbers()).all(|x| x.is_finite() && (*x as f32).is_finite());
+        if !finite {
+            return Err("these numbers give an infinite or undefined value at the cutoff".into());
+        }
+        Ok((row, edges))
+    }
+}
+
+type RowOf<F> = <<F as PairFn>::Input as RowInput>::Row;
+
+/// What the guard hands out as `pair/1`.
+pub trait Pairing: Common {
+    /// (F/r, U) with cutoff and mode.
+    fn evaluate(&self, i: u32, j: u32, r2: f64) -> [f64; 2];
+    /// The CPU loop.
+    ///
+    /// # Errors
+    /// None of its own; the guard turns a panic into one.
+    ///
+    /// # Safety
+    /// As [`cpu::run`].
+    unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()>;
+    /// Source and rows.
+    ///
+    /// # Errors
+    /// Two device functions of one name.
+    fn device(&self, precision: Precision) -> Result<WireCode>;
+}
+
+impl<F: PairFn> Common for PairComponent<F> {
+    fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
+        let mut errors = Errors::default();
+        let n = system.types.len();
+        let Some(table) = self.pairs.bind(&system.types, &mut errors) else {
+            return errors.into_result(None);
+        };
+        let mut numbers = vec![];
+        let (mut rows, mut loop_rows) = (vec![], vec![]);
+        let mut told = vec![];
+        for index in &table {
+            let entry = self.pairs.get(*index);
+            match self.rows_of(entry, system.half_box()) {
+                Ok((row, edges)) => {
+                    numbers.push(row.numbers());
+                    rows.push(row);
+                    loop_rows.push(edges);
+                }
+                // a row stands for (i, j) and (j, i): once is enough
+                Err(_) if told.contains(index) => {}
+                Err(message) => {
+                    told.push(*index);
+                    errors.push(InputError::at(entry.at, message));
+                }
+            }
+        }
+        let conditions = F::INPUTS & (inputs::VELOCITY | inputs::RANDOM) != 0;
+        if conditions && self.mode != Mode::Cut {
+            errors.push(InputError::at(
+                self.at,
+                "a pair force that depends on velocities has no potential: only `mode: Cut` makes sense",
+            ));
+        }
+        if !errors.0.is_empty() {
+            return errors.into_result(None);
+        }
+        let mode = self.mode.number();
+        self.single = Rows {
+            n_types: n,
+            rows: rows.iter().map(|r| r.cast::<f32>()).collect(),
+            loop_rows: loop_rows.iter().map(|r| r.cast()).collect(),
+            mode,
+        };
+        self.double = Rows {
+            n_types: n,
+            rows: rows.iter().map(|r| r.cast::<f64>()).collect(),
+            loop_rows: loop_rows.clone(),
+            mode,
+        };
+        self.numbers = numbers;
+        let array = |name: &str| ArrayNeed { name: name.into(), width: 1, integer: false, required: true };
+        let mut arrays = vec![];
+        if F::INPUTS & inputs::CHARGE != 0 {
+            arrays.push(array("charge"));
+        }
+        if F::INPUTS & inputs::DIAMETER != 0 {
+            arrays.push(array("diameter"));
+        }
+        Ok(Needs {
+            arrays,
+            varyings: F::Input::varyings(&self.settings),
+            cutoff: loop_rows.iter().fold(0.0, |m, r| m.max(r.cutoff)),
+            ..Needs::default()
+        })
+    }
+
+    fn table(name: &str) -> Option<Table> {
+        (name == "pair/1").then(pair_table::<Self>)
+    }
+}
+
+impl<F: PairFn> Pairing for PairComponent<F> {
+    fn evaluate(&self, i: u32, j: u32, r2: f64) -> [f64; 2] {
+        let index = i as usize * self.double.n_types + j as usize;
+        let (Some(row), Some(edges)) = (self.double.rows.get(index), self.double.loop_rows.get(index)) else {
+            return [f64::NAN; 2];
+        };
+        if r2 >= edges.cutoff2 {
+            return [0.0; 2];
+        }
+        let input =
+            PairInput { r2, step: Step { dt: 1.0, inv_sqrt_dt: 1.0, ..Step::default() }, ..PairInput::default() };
+        apply_mode(self.double.mode, r2, F::eval(&input, row), edges).into()
+    }
+
+    unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()> {
+        // SAFETY: the caller's word
+        unsafe { cpu::run::<F>(call, &self.single, &self.double, sums) };
+        Ok(())
+    }
+
+    fn device(&self, precision: Precision) -> Result<WireCode> {
+        fn bytes<R: Real>(numbers: impl Iterator<Item = f64>) -> Vec<u8> {
+            let mut out = vec![];
+            numbers.for_each(|x| R::lit(x).push_bytes(&mut out));
+            out
+        }
+        let rows = self.numbers.iter().flatten().copied();
+        let edges = self.double.loop_rows.iter().flat_map(LoopRow::numbers);
+        let (rows, loop_rows) = match precision {
+            Precision::Double => (bytes::<f64>(rows), bytes::<f64>(edges)),
+            _ => (bytes::<f32>(rows), bytes::<f32>(edges)),
+        };
+        let text = code::<F>(self.double.mode)?;
+        Ok(WireCode { text: text.into(), rows: rows.into(), loop_rows: loop_rows.into() })
+    }
+}
+
+/// CUDA text of a pair component: its constants and its functions.
+fn code<F: PairFn>(mode: u32) -> Result<String> {
+    let text = assemble(&[F::eval_text()]).map_err(Error::Run)?;
+    Ok(format!(
+        "{text}\nstatic constexpr unsigned int inputs = {}u;\nstatic constexpr unsigned int mode = {mode}u;\n",
+        F::INPUTS
+    ))
+}
+
+impl Registration {
+    /// A pair potential.
+    pub const fn pair<F: PairFn>(name: &'static str, doc: &'static str) -> Self {
+        Self {
+            name,
+            kind: Kind::Pair,
+            doc,
+            fields: PairComponent::<F>::docs,
+            create: |name, value| PairComponent::<F>::parse(value).map(|c| Object::new(name, c)),
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The pair loop on the CPU: for each particle, its row of the neighbour list in chunks of lanes.
+//!
+//! A chunk is gathered into arrays, evaluated for all lanes without branches (lanes outside the cutoff are computed
+//! at the cutoff and then dropped), and summed lane by lane. LLVM turns the arrays into vector registers; the loop is
+//! compiled for the baseline, x86-64-v3 and x86-64-v4, and the same lanes are summed in the same order in all three,
+//! so the result does not depend on the machine's vector width.
+
+use super::{LoopRow, PairCall, PairFn, PairInput, apply_mode, inputs};
+use crate::philox::uniform_unit_variance;
+use crate::precision::{Fixed, Float64, Precision, Scheme};
+use crate::real::Real;
+use crate::views::{Globals, ListView, StateView, Step, Sums};
+
+/// Lanes of a chunk in f32.
+const LANES_F32: usize = 16;
+/// Lanes of a chunk in f64.
+const LANES_F64: usize = 8;
+
+/// Parameter rows of all pairs of types, and the mode.
+#[derive(Clone, Debug, Default)]
+pub struct Rows<Row, R> {
+    /// Number of types.
+    pub n_types: usize,
+    /// Rows of the potential, i · n + j.
+    pub rows: Vec<Row>,
+    /// Rows of the loop, i · n + j.
+    pub loop_rows: Vec<LoopRow<R>>,
+    /// [`super::Mode::number`].
+    pub mode: u32,
+}
+
+/// Adds the forces on particles begin … end, and returns energy and virial if they are wanted.
+///
+/// # Safety
+/// `call` must describe valid host arrays of the given precision, whose force rows begin … end nobody else touches.
+pub unsafe fn run<F: PairFn>(
+    call: &PairCall,
+    single: &Rows<F::Row<f32>, f32>,
+    double: &Rows<F::Row<f64>, f64>,
+    sums: &mut Sums,
+) {
+    // SAFETY: the caller's word
+    unsafe {
+        if (*call.state).precision == Precision::Double as u32 {
+            dispatch::<F, Float64, LANES_F64>(call, double, sums);
+        } else {
+            dispatch::<F, Fixed, LANES_F32>(call, single, sums);
+        }
+    }
+}
+
+#[allow(unused_variables)]
+unsafe fn dispatch<F: PairFn, S: Scheme, const L: usize>(
+    call: &PairCall,
+    rows: &Rows<F::Row<S::Real>, S::Real>,
+    sums: &mut Sums,
+) {
+    // `Smooth` needs the energy for its force
+    let full = call.wanted.more_than_force() || rows.mode == 3;
+    let one = rows.n_types == 1;
+    macro_rules! versions {
+        ($f:ident) => {
+            match (full, one) {
+                (false, true) => $f::<F, S, L, false, true>(call, rows, sums),
+                (false, false) => $f::<F, S, L, false, false>(call, rows, sums),
+                (true, true) => $f::<F, S, L, true, true>(call, rows, sums),
+                (true, false) => $f::<F, S, L, true, false>(call, rows, sums),
+            }
+        };
+    }
+    // SAFETY: the caller's word; the engine asks for an extension only where the processor has it
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        match call.isa {
+            4 => return versions!(v4),
+            3 => return versions!(v3),
+            _ => {}
+        }
+        versions!(particles);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt")]
+unsafe fn v4<F: PairFn, S: Scheme, const L: usize, const FULL: bool, const ONE: bool>(
+    call: &PairCall,
+    rows: &Rows<F::Row<S::Real>, S::Real>,
+    sums: &mut Sums,
+) {
+    // SAFETY: the caller's word
+    unsafe { particles::<F, S, L, FULL, ONE>(call, rows, sums) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt")]
+unsafe fn v3<F: PairFn, S: Scheme, const L: usize, const FULL: bool, const ONE: bool>(
+    call: &PairCall,
+    rows: &Rows<F::Row<S::Real>, S::Real>,
+    sums: &mut Sums,
+) {
+    // SAFETY: the caller's word
+    unsafe { particles::<F, S, L, FULL, ONE>(call, rows, sums) }
+}
+
+#[inline(always)]
+unsafe fn particles<F: PairFn, S: Scheme, const L: usize, const FULL: bool, const ONE: bool>(
+    call: &PairCall,
+    rows: &Rows<F::Row<S::Real>, S::Real>,
+    sums: &mut Sums,
+) {
+    // SAFETY: the caller's word: every address below is that of an array of n_local + n_ghost elements, every entry
+    // of the list is an index below that, and kinds are below n_types
+    unsafe {
+        let state: &StateView = &*call.state;
+        let list: &ListView = &*call.list;
+        let globals: &Globals = &*state.globals.host();
+        let scale = globals.scale::<S>();
+        let pos = state.pos_type.cast::<S::PosType>().host().cast_const();
+        let vel = state.velocity_mass.cast::<[S::Real; 4]>().host().cast_const();
+        let force = state.force.cast::<[S::Real; 4]>().host();
+        let tag = state.tag.host().cast_const();
+        let charge = state.charge.cast::<S::Real>().host().cast_const();
+        let diameter = state.diameter.cast::<S::Real>().host().cast_const();
+        let zero = S::Real::ZERO;
+        let mode = rows.mode;
+        let base = PairInput { step: Step::new(globals, call.first_varying), ..PairInput::default() };
+
+        for i in call.begin as usize..call.end as usize {
+            let n = *list.count.host().add(i) as usize;
+            let row = list.index.host().cast_const().add(i * list.capacity as usize);
+            let pi = *pos.add(i);
+            let vi = *vel.add(i);
+            let first_row = if ONE { 0 } else { S::kind(&pi) as usize * rows.n_types };
+            let mut f_sum = [[zero; L]; 3];
+            let mut u_sum = [zero; L];
+            let mut w_sum = [[zero; L]; 6];
+
+            let mut k = 0;
+            while k < n {
+                let mut d = [[zero; L]; 3];
+                let mut r2 = [zero; L];
+                let mut kind = [0u32; L];
+                let mut rv = [zero; L];
+                let mut zeta = [zero; L];
+                let mut q = [zero; L];
+                let mut size = [zero; L];
+                for l in 0..L {
+                    // the list is filled up to a whole number of chunks, so the entry exists
+                    let j = *row.add(k + l) as usize;
+                    let pj = &*pos.add(j);
+                    let dr = S::difference(&pi, pj, &scale);
+                    (d[0][l], d[1][l], d[2][l]) = (dr.x, dr.y, dr.z);
+                    r2[l] = dr.norm2();
+                    if !ONE {
+                        kind[l] = S::kind(pj);
+                    }
+                    if F::INPUTS & inputs::VELOCITY != 0 {
+                        let vj = &*vel.add(j);
+                        rv[l] = dr.x * (vi[0] - vj[0]) + dr.y * (vi[1] - vj[1]) + dr.z * (vi[2] - vj[2]);
+                    }
+                    if F::INPUTS & inputs::CHARGE != 0 {
+                        q[l] = *charge.add(j);
+                    }
+                    if F::INPUTS & inputs::DIAMETER != 0 {
+                        size[l] = *diameter.add(j);
+                    }
+                }
+                if F::INPUTS & inputs::RANDOM != 0 {
+                    let mut tags = [0u32; L];
+                    for (l, t) in tags.iter_mut().enumerate() {
+                        *t = *tag.add(*row.add(k + l) as usize);
+                    }
+                    let ti = *tag.add(i);
+                    for l in 0..L {
+                        zeta[l] = uniform_unit_variance(call.key.pair(globals.step, ti, tags[l])[0]);
+                    }
+                }
+                for l in 0..L {
+                    let index = if ONE { 0 } else { first_row + kind[l] as usize };
+                    let params = rows.rows.get_unchecked(index);
+                    let edges = rows.loop_rows.get_unchecked(index);
+                    let inside = (r2[l] < edges.cutoff2) & (k + l < n);
+                    let safe_r2 = if inside { r2[l] } else { edges.cutoff2 };
+                    let mut input = PairInput { r2: safe_r2, ..base };
+                    if F::INPUTS & inputs::VELOCITY != 0 {
+                        input.rv = rv[l];
+                    }
+                    if F::INPUTS & inputs::RANDOM != 0 {
+                        input.zeta = zeta[l];
+                    }
+                    if F::INPUTS & inputs::CHARGE != 0 {
+                        (input.charge_i, input.charge_j) = (*charge.add(i), q[l]);
+                    }
+                    if F::INPUTS & inputs::DIAMETER != 0 {
+                        (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
+                    }
+                    let raw = F::eval(&input, params);
+                    let (f, u) = if FULL {
+                        apply_mode(mode, safe_r2, raw, edges)
+                    } else {
+                        // of the modes without `Smooth`, only `ShiftForce` changes the force
+                        let shift = if mode == 2 { edges.force_shift / safe_r2.sqrt() } else { zero };
+                        (raw.0 - shift, zero)
+                    };
+                    let f = if inside { f } else { zero };
+                    for a in 0..3 {
+                        f_sum[a][l] += f * d[a][l];
+                    }
+                    if FULL {
+                        u_sum[l] += if inside { u } else { zero };
+                        let (x, y, z) = (d[0][l], d[1][l], d[2][l]);
+                        let (fx, fy, fz) = (f * x, f * y, f * z);
+                        for (w, term) in w_sum.iter_mut().zip([x * fx, x * fy, x * fz, y * fy, y * fz, z * fz]) {
+                            w[l] += term;
+                        }
+                    }
+                }
+                k += L;
+            }
+
+            let out = &mut *force.add(i);
+            for a in 0..3 {
+                out[a] += S::Real::lit(total(&f_sum[a]));
+            }
+            if FULL {
+                // every pair is met twice, once from each side
+                let u = total(&u_sum) * 0.5;
+                out[3] += S::Real::lit(u);
+                sums.energy += u;
+                for (sum, w) in sums.virial.iter_mut().zip(&w_sum) {
+                    *sum += total(w) * 0.5;
+                }
+            }
+        }
+    }
+}
+
+/// Sum of the lanes in f64, in a fixed order.
+#[inline(always)]
+fn total<R: Real, const L: usize>(lanes: &[R; L]) -> f64 {
+    let mut sum = 0.0;
+    for x in lanes {
+        sum += x.f64();
+    }
+    sum
+}

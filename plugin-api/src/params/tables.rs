@@ -1,0 +1,163 @@
+//! Parameters by type: one row for each pair of particle types, or for each bond type.
+
+use super::types::FromValue;
+use super::value::Value;
+use crate::error::{Errors, InputError, Position, nearest};
+
+/// Rows keyed by a pair of particle types, `{ ("A", "B"): (…), … }`; the order of a pair does not matter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TypePairs<T> {
+    rows: Vec<Row<[String; 2], T>>,
+    at: Position,
+}
+
+/// Rows keyed by a type's name, `{ "A-B": (…), … }`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TypeMap<T> {
+    rows: Vec<Row<String, T>>,
+    at: Position,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Row<K, T> {
+    key: K,
+    at: Position,
+    value: T,
+}
+
+fn read<K, T: FromValue>(
+    value: Value<'_>,
+    errors: &mut Errors,
+    key: impl Fn(Value<'_>, &mut Errors) -> Option<K>,
+    same: impl Fn(&K, &K) -> bool,
+) -> Option<Vec<Row<K, T>>> {
+    let entries = errors.absorb(value.map())?;
+    let mut rows: Vec<Row<K, T>> = vec![];
+    let mut complete = true;
+    for (k, v) in entries {
+        let row = T::from_value(v, errors);
+        match (key(k, errors), row) {
+            (Some(name), Some(_)) if rows.iter().any(|r| same(&r.key, &name)) => {
+                errors.push(k.error(format!("{} is given twice", k.text())));
+                complete = false;
+            }
+            (Some(key), Some(value)) => rows.push(Row { key, at: k.at(), value }),
+            _ => complete = false,
+        }
+    }
+    complete.then_some(rows)
+}
+
+fn unknown_type(at: Position, name: &str, what: &str, types: &[String]) -> InputError {
+    let hint = match nearest(name, types.iter().map(String::as_str)) {
+        Some(n) => format!("did you mean \"{n}\"?"),
+        None if types.is_empty() => format!("the system has no {what} types"),
+        None => format!("the {what} types are {}", types.join(", ")),
+    };
+    InputError::at(at, format!("there is no {what} type \"{name}\"; {hint}"))
+}
+
+impl<T: FromValue> FromValue for TypePairs<T> {
+    fn fields() -> Vec<super::FieldDoc> {
+        T::fields()
+    }
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let same = |a: &[String; 2], b: &[String; 2]| a == b || (a[0] == b[1] && a[1] == b[0]);
+        let rows = read(value, errors, FromValue::from_value, same)?;
+        Some(Self { rows, at: value.at() })
+    }
+    fn describe() -> String {
+        format!("for each pair of types {{ (\"A\", \"B\"): … }}: {}", T::describe())
+    }
+}
+
+impl<T> TypePairs<T> {
+    /// For each pair of types (i, j) the index i·n + j of its row in [`Self::get`]; every pair must be there.
+    ///
+    /// # Errors
+    /// Names that are no types, and pairs without a row, all of them.
+    pub fn bind(&self, types: &[String], errors: &mut Errors) -> Option<Vec<usize>> {
+        let before = errors.0.len();
+        let n = types.len();
+        let mut table = vec![None; n * n];
+        for (r, row) in self.rows.iter().enumerate() {
+            let mut index = [0; 2];
+            let mut known = true;
+            for (slot, name) in index.iter_mut().zip(&row.key) {
+                match types.iter().position(|t| t == name) {
+                    Some(i) => *slot = i,
+                    None => {
+                        errors.push(unknown_type(row.at, name, "particle", types));
+                        known = false;
+                    }
+                }
+            }
+            if known {
+                table[index[0] * n + index[1]] = Some(r);
+                table[index[1] * n + index[0]] = Some(r);
+            }
+        }
+        let missing: Vec<_> = (0..n)
+            .flat_map(|i| (i..n).map(move |j| (i, j)))
+            .filter(|(i, j)| table[i * n + j].is_none())
+            .map(|(i, j)| format!("({}, {})", types[i], types[j]))
+            .collect();
+        if !missing.is_empty() {
+            let what = if missing.len() == 1 { "pair" } else { "pairs" };
+            errors.push(InputError::at(self.at, format!("no parameters for the {what} {}", missing.join(", "))));
+        }
+        if errors.0.len() > before { None } else { table.into_iter().collect() }
+    }
+
+    /// The row with this index.
+    pub fn get(&self, row: usize) -> &T {
+        &self.rows[row].value
+    }
+
+    /// Rows with the names of their types.
+    pub fn iter(&self) -> impl Iterator<Item = (&[String; 2], Position, &T)> {
+        self.rows.iter().map(|r| (&r.key, r.at, &r.value))
+    }
+
+    /// Where the map stands.
+    pub fn at(&self) -> Position {
+        self.at
+    }
+}
+
+impl<T: FromValue> FromValue for TypeMap<T> {
+    fn fields() -> Vec<super::FieldDoc> {
+        T::fields()
+    }
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let rows = read(value, errors, FromValue::from_value, |a: &String, b| a == b)?;
+        Some(Self { rows, at: value.at() })
+    }
+    fn describe() -> String {
+        format!("for each type {{ \"A\": … }}: {}", T::describe())
+    }
+}
+
+impl<T> TypeMap<T> {
+    /// For each type its row; every type must be there. `what` is "bond", "angle", ….
+    ///
+    /// # Errors
+    /// Names that are no types, and types without a row, all of them.
+    pub fn bind(&self, what: &str, types: &[String], errors: &mut Errors) -> Option<Vec<&T>> {
+        let before = errors.0.len();
+        let mut table = vec![None; types.len()];
+        for row in &self.rows {
+            match types.iter().position(|t| *t == row.key) {
+                Some(i) => table[i] = Some(&row.value),
+                None => errors.push(unknown_type(row.at, &row.key, what, types)),
+            }
+        }
+        let missing: Vec<_> = types.iter().zip(&table).filter(|(_, r)| r.is_none()).map(|(t, _)| t.as_str()).collect();
+        if !missing.is_empty() {
+            let s = if missing.len() == 1 { "" } else { "s" };
+            errors
+                .push(InputError::at(self.at, format!("no parameters for the {what} type{s} {}", missing.join(", "))));
+        }
+        if errors.0.len() > before { None } else { table.into_iter().collect() }
+    }
+}

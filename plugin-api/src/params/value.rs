@@ -1,0 +1,386 @@
+//! A piece of RON text that knows where it stands.
+
+use crate::error::{InputError, Position};
+use ron::extensions::Extensions;
+use ron::value::RawValue;
+use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+
+/// RON as the pipeline uses it: `implicit_some` holds everywhere, so that an optional number is just a number.
+fn options() -> ron::Options {
+    ron::Options::default().with_default_extension(Extensions::IMPLICIT_SOME)
+}
+
+/// A text and the place of its first character in the user's file.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// Where it starts.
+    pub start: Position,
+}
+
+impl<'a> Source<'a> {
+    /// A whole file.
+    pub fn file(text: &'a str) -> Self {
+        Self { text, start: Position { line: 1, column: 1 } }
+    }
+
+    /// The whole text as one value.
+    pub fn value(self) -> Value<'a> {
+        Value { text: trim(self.text), source: self }
+    }
+
+    /// The place of the byte `offset`.
+    fn position(self, offset: usize) -> Position {
+        let before = &self.text[..offset];
+        let newlines = before.matches('\n').count() as u32;
+        let last_line = before.rfind('\n').map_or(before, |n| &before[n + 1..]);
+        let column = last_line.chars().count() as u32;
+        match newlines {
+            0 => Position { line: self.start.line, column: self.start.column + column },
+            n => Position { line: self.start.line + n, column: column + 1 },
+        }
+    }
+}
+
+/// A RON value as text, with its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Value<'a> {
+    text: &'a str,
+    source: Source<'a>,
+}
+
+impl<'a> Value<'a> {
+    /// The text, without surrounding blanks and comments.
+    pub fn text(self) -> &'a str {
+        self.text
+    }
+
+    /// The text this value was cut from.
+    pub fn source(self) -> Source<'a> {
+        self.source
+    }
+
+    /// This value's first byte in its source.
+    pub fn offset(self) -> usize {
+        self.text.as_ptr() as usize - self.source.text.as_ptr() as usize
+    }
+
+    /// Where this value stands.
+    pub fn at(self) -> Position {
+        self.source.position(self.offset())
+    }
+
+    /// A mistake at this value.
+    pub fn error(self, message: impl Into<String>) -> InputError {
+        InputError::at(self.at(), message)
+    }
+
+    fn piece(self, raw: &'a RawValue) -> Self {
+        Self { text: trim(raw.get_ron()), source: self.source }
+    }
+
+    /// An error of `ron`, in the coordinates of the file.
+    fn translate(self, e: ron::error::SpannedError) -> InputError {
+        let (line, column) = (e.span.start.line as u32, e.span.start.col as u32);
+        let start = self.at();
+        let at = match line {
+            0 | 1 => Position { line: start.line, column: start.column + column.saturating_sub(1) },
+            n => Position { line: start.line + n - 1, column },
+        };
+        InputError::at(at, e.code.to_string())
+    }
+
+    /// Reads a leaf by serde.
+    ///
+    /// # Errors
+    /// What `ron` says, at the place it says it.
+    pub fn parse<T: DeserializeOwned>(self) -> Result<T, InputError> {
+        options().from_str(self.text).map_err(|e| self.translate(e))
+    }
+
+    /// Checks the syntax of the whole value.
+    ///
+    /// # Errors
+    /// The first syntax error.
+    pub fn check_syntax(self) -> Result<(), InputError> {
+        options().from_str::<&RawValue>(self.text).map(|_| ()).map_err(|e| self.translate(e))
+    }
+
+    /// The struct or variant name in front, if there is one: `Dpd` of `Dpd(r_cut: 1.0)`.
+    pub fn name(self) -> Option<&'a str> {
+        let end = self.text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(self.text.len());
+        let name = &self.text[..end];
+        let rest = trim(&self.text[end..]);
+        let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && (rest.is_empty() || rest.starts_with('('))
+            && !matches!(name, "true" | "false" | "inf" | "NaN");
+        is_name.then_some(name)
+    }
+
+    /// What follows the name: `(r_cut: 1.0)` of `Dpd(r_cut: 1.0)`; nothing for a bare name.
+    pub fn after_name(self) -> Option<Self> {
+        let name = self.name()?;
+        let rest = trim(&self.text[name.len()..]);
+        (!rest.is_empty()).then_some(Self { text: rest, source: self.source })
+    }
+
+    /// The fields of a struct, in their order; a bare name and `Name()` have none.
+    ///
+    /// # Errors
+    /// A syntax error, or that this is no struct with named fields.
+    pub fn entries(self) -> Result<Vec<(Key<'a>, Self)>, InputError> {
+        if self.text.is_empty() {
+            return Ok(vec![]);
+        }
+        let Entries(list) = options().from_str(self.text).map_err(|e| self.translate(e))?;
+        // a key is the identifier that stands before the colon in front of its value
+        Ok(list
+            .into_iter()
+            .map(|(name, raw)| {
+                let value = self.piece(raw);
+                let before = &self.source.text[..value.offset()];
+                let offset = before.rfind(&*name).unwrap_or(value.offset());
+                (Key { at: self.source.position(offset), name }, value)
+            })
+            .collect())
+    }
+
+    /// The elements of a list or tuple.
+    ///
+    /// # Errors
+    /// A syntax error, or that this is no list.
+    pub fn elements(self) -> Result<Vec<Self>, InputError> {
+        let Elements(list) = options().from_str(self.text).map_err(|e| self.translate(e))?;
+        Ok(list.into_iter().map(|raw| self.piece(raw)).collect())
+    }
+
+    /// The entries of a map `{ key: value, … }`.
+    ///
+    /// # Errors
+    /// A syntax error, or that this is no map.
+    pub fn map(self) -> Result<Vec<(Self, Self)>, InputError> {
+        let Pairs(list) = options().from_str(self.text).map_err(|e| self.translate(e))?;
+        Ok(list.into_iter().map(|(k, v)| (self.piece(k), self.piece(v))).collect())
+    }
+}
+
+/// The name of a field and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key<'a> {
+    /// The name.
+    pub name: std::borrow::Cow<'a, str>,
+    /// Where it stands.
+    pub at: Position,
+}
+
+impl Key<'_> {
+    /// A mistake at this name.
+    pub fn error(&self, message: impl Into<String>) -> InputError {
+        InputError::at(self.at, message)
+    }
+}
+
+/// Without blanks and comments at either end.
+fn trim(text: &str) -> &str {
+    let mut t = text.trim();
+    loop {
+        let rest = if let Some(line) = t.strip_prefix("//") {
+            line.find('\n').map_or("", |n| &line[n..])
+        } else if t.starts_with("/*") {
+            after_block_comment(t)
+        } else {
+            break;
+        };
+        t = rest.trim_start();
+    }
+    trim_end(t)
+}
+
+/// What follows a block comment; RON's may be nested.
+fn after_block_comment(t: &str) -> &str {
+    let (mut depth, mut i) = (0, 0);
+    while i < t.len() {
+        if t[i..].starts_with("/*") {
+            (depth, i) = (depth + 1, i + 2);
+        } else if t[i..].starts_with("*/") {
+            (depth, i) = (depth - 1, i + 2);
+            if depth == 0 {
+                return &t[i..];
+            }
+        } else {
+            i += t[i..].chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    ""
+}
+
+/// `ron` leaves comments behind a value in its text: find where the value itself ends.
+fn trim_end(t: &str) -> &str {
+    let bytes = t.as_bytes();
+    let (mut i, mut end) = (0, 0);
+    while i < bytes.len() {
+        let rest = &t[i..];
+        if rest.starts_with("//") {
+            i += rest.find('\n').unwrap_or(rest.len());
+        } else if rest.starts_with("/*") {
+            i = t.len() - after_block_comment(rest).len();
+        } else if rest.starts_with('"') || rest.starts_with("r\"") || rest.starts_with("r#") {
+            i += string_length(rest);
+            end = i;
+        } else if rest.starts_with('\'') {
+            // a character: 'x' or '\x'
+            let body = &rest[1..];
+            let skip = if body.starts_with('\\') { 2 } else { body.chars().next().map_or(0, char::len_utf8) };
+            i += (1 + skip + body[skip.min(body.len())..].find('\'').map_or(0, |n| n + 1)).max(1);
+            end = i;
+        } else {
+            let c = rest.chars().next().map_or(1, char::len_utf8);
+            i += c;
+            if !rest.starts_with(char::is_whitespace) {
+                end = i;
+            }
+        }
+    }
+    &t[..end.min(t.len())]
+}
+
+/// The length in bytes of the string literal at the start of `t`.
+fn string_length(t: &str) -> usize {
+    if let Some(body) = t.strip_prefix('"') {
+        let mut escaped = false;
+        for (i, c) in body.char_indices() {
+            match c {
+                _ if escaped => escaped = false,
+                '\\' => escaped = true,
+                '"' => return i + 2,
+                _ => {}
+            }
+        }
+        return t.len();
+    }
+    let hashes = t[1..].bytes().take_while(|b| *b == b'#').count();
+    let close = format!("\"{}", "#".repeat(hashes));
+    if t[1 + hashes..].starts_with('"') {
+        t[2 + hashes..].find(&close).map_or(t.len(), |n| 2 + hashes + n + close.len())
+    } else {
+        // an identifier that begins with r#
+        2.min(t.len())
+    }
+}
+
+/// Fields of a struct.
+struct Entries<'a>(Vec<(std::borrow::Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Entries<'de> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = Entries<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("named fields: `(name: value, …)`")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<'de>, A::Error> {
+                let mut list = vec![];
+                while let Some(key) = map.next_key::<String>()? {
+                    list.push((key.into(), map.next_value()?));
+                }
+                Ok(Entries(list))
+            }
+            fn visit_unit<E: de::Error>(self) -> Result<Entries<'de>, E> {
+                Ok(Entries(vec![]))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Entries<'de>, A::Error> {
+                match seq.next_element::<&RawValue>()? {
+                    None => Ok(Entries(vec![])),
+                    Some(_) => Err(de::Error::invalid_type(de::Unexpected::Seq, &self)),
+                }
+            }
+        }
+        d.deserialize_any(V)
+    }
+}
+
+/// Elements of a list or tuple.
+struct Elements<'a>(Vec<&'a RawValue>);
+
+impl<'de> Deserialize<'de> for Elements<'de> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = Elements<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list: `[…]`")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Elements<'de>, A::Error> {
+                let mut list = vec![];
+                while let Some(element) = seq.next_element()? {
+                    list.push(element);
+                }
+                Ok(Elements(list))
+            }
+            fn visit_unit<E: de::Error>(self) -> Result<Elements<'de>, E> {
+                Ok(Elements(vec![]))
+            }
+        }
+        d.deserialize_any(V)
+    }
+}
+
+/// Entries of a map.
+struct Pairs<'a>(Vec<(&'a RawValue, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Pairs<'de> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = Pairs<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map: `{ key: value, … }`")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<'de>, A::Error> {
+                let mut list = vec![];
+                while let Some(entry) = map.next_entry()? {
+                    list.push(entry);
+                }
+                Ok(Pairs(list))
+            }
+        }
+        d.deserialize_map(V)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "#![enable(implicit_some)]\n(\n  seed: 42, // the seed\n  forces: [\n    Dpd(r_cut: 1.0, pairs: { (\"A\", \"A\"): (a: 25.0), // first\n      (\"A\", \"B//\"): (a: x), }),\n    /* none */ Wall(),\n    Gravity,\n  ],\n)";
+
+    #[test]
+    fn pieces_know_their_place() {
+        let root = Source::file(TEXT).value();
+        let fields = root.entries().expect("a struct");
+        assert_eq!((fields[0].0.name.as_ref(), fields[0].0.at), ("seed", Position { line: 3, column: 3 }));
+        assert_eq!((fields[0].1.text(), fields[0].1.at()), ("42", Position { line: 3, column: 9 }));
+        let forces = fields[1].1.elements().expect("a list");
+        let names: Vec<_> = forces.iter().map(|v| v.name()).collect();
+        assert_eq!(names, [Some("Dpd"), Some("Wall"), Some("Gravity")]);
+        assert_eq!(forces[1].at(), Position { line: 7, column: 16 });
+        assert!(forces[1].entries().expect("no fields").is_empty());
+        assert!(forces[2].entries().expect("no fields").is_empty());
+        let dpd = forces[0].entries().expect("fields");
+        let pairs = dpd[1].1.map().expect("a map");
+        assert_eq!(pairs[1].0.text(), "(\"A\", \"B//\")");
+        assert_eq!(pairs[1].0.at(), Position { line: 6, column: 7 });
+        let a = pairs[1].1.entries().expect("fields")[0].1;
+        let e = a.parse::<f64>().expect_err("x is no number");
+        assert_eq!(e.at, Some(Position { line: 6, column: 25 }), "{e}");
+    }
+
+    #[test]
+    fn syntax_errors_are_translated() {
+        let e = Source::file("(\n  a: 1,\n  b: [1, 2,\n)").value().check_syntax().expect_err("a missing bracket");
+        assert_eq!(e.at.map(|p| p.line), Some(4), "{e}");
+    }
+}

@@ -1,0 +1,237 @@
+//! Precision of a run, and how positions are stored in each.
+//!
+//! | | pair mathematics | position | velocity, force | sums |
+//! |---|---|---|---|---|
+//! | `Single` | f32 | 32-bit fixed point | f32 | f64 |
+//! | `Mixed` | f32 | 64-bit fixed point | f32 | f64 |
+//! | `Double` | f64 | f64 | f64 | f64 |
+//!
+//! Fixed point: a coordinate is a whole number of 2⁻³² (2⁻⁶⁴) of the box length, so the difference of two
+//! coordinates, taken with wrap-around, *is* the nearest image; its resolution is the same everywhere in the box
+//! (2·10⁻⁸ at L = 100, against 4·10⁻⁶ for f32), and CPU and GPU hold exactly the same positions. The pair loop reads
+//! the upper 32 bits; in `Mixed` the lower 32 bits stand in an array of their own that only integrators touch.
+
+use crate::real::Real;
+use crate::vector::Vec3;
+
+/// Precision of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Precision {
+    /// Everything in f32 except sums.
+    Single = 0,
+    /// Pair mathematics in f32, positions in 64-bit fixed point.
+    #[default]
+    Mixed = 1,
+    /// Everything in f64.
+    Double = 2,
+}
+
+impl Precision {
+    /// From the number that crosses the boundary.
+    pub fn from_u32(n: u32) -> Option<Self> {
+        [Self::Single, Self::Mixed, Self::Double].into_iter().find(|p| *p as u32 == n)
+    }
+    /// Size in bytes of the type of pair mathematics.
+    pub fn real_size(self) -> usize {
+        if self == Self::Double { 8 } else { 4 }
+    }
+    /// Size in bytes of one entry of the array of positions and types.
+    pub fn pos_type_size(self) -> usize {
+        if self == Self::Double { size_of::<PosTypeF64>() } else { size_of::<PosTypeFixed>() }
+    }
+    /// Name in the pipeline.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Single => "Single",
+            Self::Mixed => "Mixed",
+            Self::Double => "Double",
+        }
+    }
+}
+
+/// Position in fixed point, and type: one 16-byte load.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PosTypeFixed {
+    /// Coordinates in units of 2⁻³² of the box length, box centre at 0.
+    pub position: [i32; 3],
+    /// Type.
+    pub kind: u32,
+}
+
+/// Position in f64, box centre at 0, and type: two 16-byte loads.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PosTypeF64 {
+    /// Coordinates, −L/2 ≤ x < L/2.
+    pub position: [f64; 3],
+    /// Type.
+    pub kind: u32,
+    /// Unused.
+    pub reserved: u32,
+}
+
+/// The box as the storage of positions needs it.
+#[derive(Clone, Copy, Debug)]
+pub struct BoxScale<R> {
+    /// Length of one unit of a stored difference, per axis: L 2⁻³² in fixed point, 1 otherwise.
+    pub unit: [R; 3],
+    /// Box length per axis (0 for the third axis in two dimensions).
+    pub length: [R; 3],
+    /// 1/length, 0 where the length is 0.
+    pub inverse: [R; 3],
+}
+
+/// How positions are stored: decides what a pair loop reads. Implemented by [`Fixed`] and [`Float64`].
+pub trait Scheme: 'static + Copy + Send + Sync {
+    /// Type of pair mathematics, velocities and forces.
+    type Real: Real;
+    /// One entry of the array of positions and types.
+    type PosType: Copy + Send + Sync + Default;
+
+    /// The type of a particle.
+    fn kind(p: &Self::PosType) -> u32;
+    /// r_i − r_j for the nearest image of j.
+    fn difference(i: &Self::PosType, j: &Self::PosType, b: &BoxScale<Self::Real>) -> Vec3<Self::Real>;
+    /// The box in the form [`Self::difference`] wants.
+    fn scale(length: [f64; 3]) -> BoxScale<Self::Real>;
+}
+
+/// Storage of `Single` and `Mixed`.
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed;
+
+/// Storage of `Double`.
+#[derive(Clone, Copy, Debug)]
+pub struct Float64;
+
+/// 2³².
+pub const TWO_32: f64 = 4_294_967_296.0;
+
+impl Scheme for Fixed {
+    type Real = f32;
+    type PosType = PosTypeFixed;
+
+    #[inline(always)]
+    fn kind(p: &PosTypeFixed) -> u32 {
+        p.kind
+    }
+    #[inline(always)]
+    fn difference(i: &PosTypeFixed, j: &PosTypeFixed, b: &BoxScale<f32>) -> Vec3<f32> {
+        let d = |k: usize| i.position[k].wrapping_sub(j.position[k]) as f32 * b.unit[k];
+        Vec3 { x: d(0), y: d(1), z: d(2) }
+    }
+    fn scale(length: [f64; 3]) -> BoxScale<f32> {
+        BoxScale {
+            unit: length.map(|l| (l / TWO_32) as f32),
+            length: length.map(|l| l as f32),
+            inverse: length.map(|l| if l > 0.0 { (1.0 / l) as f32 } else { 0.0 }),
+        }
+    }
+}
+
+impl Scheme for Float64 {
+    type Real = f64;
+    type PosType = PosTypeF64;
+
+    #[inline(always)]
+    fn kind(p: &PosTypeF64) -> u32 {
+        p.kind
+    }
+    #[inline(always)]
+    fn difference(i: &PosTypeF64, j: &PosTypeF64, b: &BoxScale<f64>) -> Vec3<f64> {
+        let d = |k: usize| {
+            let x = i.position[k] - j.position[k];
+            x - b.length[k] * Real::round(x * b.inverse[k])
+        };
+        Vec3 { x: d(0), y: d(1), z: d(2) }
+    }
+    fn scale(length: [f64; 3]) -> BoxScale<f64> {
+        BoxScale { unit: [1.0; 3], length, inverse: length.map(|l| if l > 0.0 { 1.0 / l } else { 0.0 }) }
+    }
+}
+
+/// A coordinate as 64-bit fixed point: x/L in units of 2⁻⁶⁴, wrapped into the box; and how often L was taken off.
+pub fn to_fixed64(x: f64, length: f64) -> (i64, i32) {
+    if length == 0.0 {
+        return (0, 0);
+    }
+    let s = x / length;
+    let image = (s + 0.5).floor();
+    // s − image is in [−½, ½): exact to the last bit of s, then scaled by a power of two
+    let wrapped = s - image;
+    let scaled = wrapped * TWO_32 * TWO_32;
+    // +½ after rounding would leave the range of i64: it is the image's neighbour
+    if scaled >= 9_223_372_036_854_775_808.0 { (i64::MIN, image as i32 + 1) } else { (scaled as i64, image as i32) }
+}
+
+/// The coordinate of a 64-bit fixed-point number.
+pub fn from_fixed64(q: i64, length: f64) -> f64 {
+    q as f64 / (TWO_32 * TWO_32) * length
+}
+
+/// A coordinate wrapped into [−L/2, L/2), and how often L was taken off.
+pub fn wrap_f64(x: f64, length: f64) -> (f64, i32) {
+    if length == 0.0 {
+        return (0.0, 0);
+    }
+    let image = (x / length + 0.5).floor();
+    let mut wrapped = x - image * length;
+    let mut image = image as i32;
+    // rounding may leave the result on the wrong side of the edge
+    if wrapped >= 0.5 * length {
+        wrapped -= length;
+        image += 1;
+    } else if wrapped < -0.5 * length {
+        wrapped += length;
+        image -= 1;
+    }
+    (wrapped, image)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixed_point_keeps_ten_printed_digits() {
+        for x in [7.584_038_226_7, -9.999_999_999_9, 0.0, 9.999_999_999_9, -10.0] {
+            let (q, image) = to_fixed64(x, 20.0);
+            assert_eq!(image, 0);
+            assert!((from_fixed64(q, 20.0) - x).abs() < 1e-14, "{x}");
+        }
+        assert_eq!(to_fixed64(10.0, 20.0), (i64::MIN, 1), "the upper edge is the next image's lower edge");
+        assert_eq!(to_fixed64(-31.0, 20.0).1, -2);
+    }
+
+    #[test]
+    fn wrapped_difference_is_the_nearest_image() {
+        let length = [10.0, 7.0, 3.0];
+        let (bf, bd) = (Fixed::scale(length), Float64::scale(length));
+        let mut state = 1u32;
+        let mut random = |l: f64| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (f64::from(state) / TWO_32 - 0.5) * l
+        };
+        for _ in 0..1000 {
+            let a = length.map(&mut random);
+            let b = length.map(&mut random);
+            let fixed = |v: [f64; 3]| PosTypeFixed {
+                position: std::array::from_fn(|k| (to_fixed64(v[k], length[k]).0 >> 32) as i32),
+                kind: 0,
+            };
+            let float = |v| PosTypeF64 { position: v, kind: 0, reserved: 0 };
+            let df = Fixed::difference(&fixed(a), &fixed(b), &bf).f64();
+            let dd = Float64::difference(&float(a), &float(b), &bd).f64();
+            let back = Fixed::difference(&fixed(b), &fixed(a), &bf).f64();
+            for k in 0..3 {
+                let mut truth = a[k] - b[k];
+                truth -= length[k] * (truth / length[k]).round();
+                assert!((dd[k] - truth).abs() < 1e-14);
+                assert!((df[k] - truth).abs() < 1e-6, "{} {truth}", df[k]);
+                assert_eq!(df[k], -back[k], "antisymmetric to the bit");
+            }
+        }
+    }
+}

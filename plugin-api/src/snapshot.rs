@@ -1,0 +1,287 @@
+//! The state of a system on the host, in tag order and in f64: what generators make and writers read.
+
+use crate::error::{Error, InputError, Result};
+use std::collections::BTreeMap;
+
+/// Values of one optional per-particle array.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Numbers.
+    Real(Vec<f64>),
+    /// Whole numbers.
+    Int(Vec<i32>),
+}
+
+/// An optional per-particle array: `width` values for each particle, particle by particle.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// Values per particle.
+    pub width: u32,
+    /// The values, `width` × number of particles.
+    pub values: Values,
+}
+
+/// Names of optional per-particle arrays that several components share: name, width, whole numbers, meaning.
+///
+/// A plugin's own arrays carry its name in front: `groot_warren.half_velocity`.
+pub const KNOWN_ARRAYS: &[(&str, u32, bool, &str)] = &[
+    ("charge", 1, false, "electric charge"),
+    ("diameter", 1, false, "diameter"),
+    ("body", 1, true, "rigid body, −1 for none"),
+    ("molecule", 1, true, "molecule, −1 for none"),
+    ("orientation", 3, false, "unit vector along the particle's axis"),
+    ("quaternion", 4, false, "orientation as x y z w"),
+    ("rotation", 3, false, "angular velocity"),
+    ("inert", 3, false, "moments of inertia"),
+    ("h_init", 1, true, "1: active end of a growing chain"),
+    ("h_cris", 1, true, "0: free monomer"),
+];
+
+/// A bond, angle or dihedral: its type and the tags of its members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Link<const N: usize> {
+    /// Index into the names of types.
+    pub kind: u32,
+    /// Tags, in the order of the file.
+    pub tags: [u32; N],
+}
+
+/// State of a whole system.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// Time step.
+    pub step: u64,
+    /// 3, or 2 (then the third box length and all z are 0).
+    pub dimensions: u32,
+    /// Box lengths; the box is centred at 0 and periodic.
+    pub box_length: [f64; 3],
+    /// Names of particle types.
+    pub types: Vec<String>,
+    /// Position of each particle, −L/2 ≤ x < L/2.
+    pub position: Vec<[f64; 3]>,
+    /// Times each particle has crossed the box: unwrapped position = position + L image.
+    pub image: Vec<[i32; 3]>,
+    /// Velocity of each particle.
+    pub velocity: Vec<[f64; 3]>,
+    /// Type of each particle.
+    pub kind: Vec<u32>,
+    /// Mass of each particle.
+    pub mass: Vec<f64>,
+    /// Optional per-particle arrays by name, see [`KNOWN_ARRAYS`].
+    pub arrays: BTreeMap<String, Array>,
+    /// Names of bond types.
+    pub bond_types: Vec<String>,
+    /// Bonds.
+    pub bonds: Vec<Link<2>>,
+    /// Names of angle types.
+    pub angle_types: Vec<String>,
+    /// Angles; the second tag is the middle particle.
+    pub angles: Vec<Link<3>>,
+    /// Names of dihedral types.
+    pub dihedral_types: Vec<String>,
+    /// Dihedrals.
+    pub dihedrals: Vec<Link<4>>,
+}
+
+impl Snapshot {
+    /// Number of particles.
+    pub fn len(&self) -> usize {
+        self.position.len()
+    }
+
+    /// Whether there are no particles.
+    pub fn is_empty(&self) -> bool {
+        self.position.is_empty()
+    }
+
+    /// Volume, or area in two dimensions.
+    pub fn volume(&self) -> f64 {
+        self.box_length.iter().take(self.dimensions as usize).product()
+    }
+
+    /// The number of a particle type, made if it is new.
+    pub fn type_id(&mut self, name: &str) -> u32 {
+        intern(&mut self.types, name)
+    }
+
+    /// Adds a particle of mass 1 at rest and returns its tag.
+    pub fn push(&mut self, kind: u32, position: [f64; 3]) -> u32 {
+        self.position.push(position);
+        self.image.push([0; 3]);
+        self.velocity.push([0.0; 3]);
+        self.kind.push(kind);
+        self.mass.push(1.0);
+        (self.position.len() - 1) as u32
+    }
+
+    /// Checks everything a run relies on.
+    ///
+    /// # Errors
+    /// All faults found, at most a few of each kind, each with the tag of the particle.
+    pub fn check(&self) -> Result<()> {
+        let mut errors = vec![];
+        let mut say = |m: String| errors.push(InputError::new(m));
+        let n = self.len();
+        let d = self.dimensions as usize;
+        if d != 2 && d != 3 {
+            say(format!("dimensions must be 2 or 3, not {d}"));
+            return Err(Error::Input(errors));
+        }
+        if n == 0 {
+            say("there are no particles".into());
+        }
+        if n > u32::MAX as usize / 2 {
+            say(format!("{n} particles are more than the {} supported", u32::MAX / 2));
+        }
+        for (axis, length) in ["x", "y", "z"].iter().zip(self.box_length).take(d) {
+            if !(length.is_finite() && length > 0.0) {
+                say(format!("the box length in {axis} is {length}: it must be above 0"));
+            }
+        }
+        if d == 2 && self.box_length[2] != 0.0 {
+            say(format!("in two dimensions the box length in z must be 0, not {}", self.box_length[2]));
+        }
+        let lengths = [
+            ("image", self.image.len()),
+            ("velocity", self.velocity.len()),
+            ("type", self.kind.len()),
+            ("mass", self.mass.len()),
+        ];
+        for (what, len) in lengths {
+            if len != n {
+                say(format!("{len} values of {what} for {n} particles"));
+            }
+        }
+        for (name, a) in &self.arrays {
+            let len = match &a.values {
+                Values::Real(v) => v.len(),
+                Values::Int(v) => v.len(),
+            };
+            if len != n * a.width as usize {
+                say(format!("{len} values of {name} for {n} particles of width {}", a.width));
+            }
+        }
+        if !errors.is_empty() {
+            return Err(Error::Input(errors));
+        }
+        self.check_particles(&mut errors);
+        check_links("bond", &self.bonds, &self.bond_types, n, &mut errors);
+        check_links("angle", &self.angles, &self.angle_types, n, &mut errors);
+        check_links("dihedral", &self.dihedrals, &self.dihedral_types, n, &mut errors);
+        if errors.is_empty() { Ok(()) } else { Err(Error::Input(errors)) }
+    }
+
+    fn check_particles(&self, errors: &mut Vec<InputError>) {
+        let mut few = Few::default();
+        for tag in 0..self.len() {
+            for (k, axis) in ["x", "y", "z"].iter().enumerate() {
+                let (x, l) = (self.position[tag][k], self.box_length[k]);
+                if !x.is_finite() {
+                    few.note(errors, 0, || format!("particle {tag}: {axis} is {x}"));
+                } else if k < self.dimensions as usize && (x < -0.5 * l || x > 0.5 * l) {
+                    few.note(errors, 1, || {
+                        format!(
+                            "particle {tag} is outside the box: {axis} = {x}, the box reaches from {} to {}",
+                            -0.5 * l,
+                            0.5 * l
+                        )
+                    });
+                } else if k >= self.dimensions as usize && x != 0.0 {
+                    few.note(errors, 1, || format!("particle {tag}: z = {x} in two dimensions"));
+                }
+                let v = self.velocity[tag][k];
+                if !v.is_finite() {
+                    few.note(errors, 2, || format!("particle {tag}: velocity {axis} is {v}"));
+                }
+            }
+            let m = self.mass[tag];
+            if !(m.is_finite() && m > 0.0) {
+                few.note(errors, 3, || format!("particle {tag}: mass is {m}: it must be above 0"));
+            }
+            if self.kind[tag] as usize >= self.types.len() {
+                few.note(errors, 4, || format!("particle {tag}: there is no type number {}", self.kind[tag]));
+            }
+        }
+        few.finish(errors);
+    }
+}
+
+/// The number of `name` in `names`, added if it is new.
+pub fn intern(names: &mut Vec<String>, name: &str) -> u32 {
+    let i = names.iter().position(|n| n == name).unwrap_or_else(|| {
+        names.push(name.into());
+        names.len() - 1
+    });
+    i as u32
+}
+
+/// Lets the first three messages of each sort through and counts the others.
+#[derive(Default)]
+struct Few {
+    counts: [usize; 8],
+}
+
+impl Few {
+    const SHOWN: usize = 3;
+    fn note(&mut self, errors: &mut Vec<InputError>, sort: usize, message: impl FnOnce() -> String) {
+        self.counts[sort] += 1;
+        if self.counts[sort] <= Self::SHOWN {
+            errors.push(InputError::new(message()));
+        }
+    }
+    fn finish(self, errors: &mut Vec<InputError>) {
+        let more: usize = self.counts.iter().map(|c| c.saturating_sub(Self::SHOWN)).sum();
+        if more > 0 {
+            errors.push(InputError::new(format!("and {more} more of the same")));
+        }
+    }
+}
+
+fn check_links<const N: usize>(
+    what: &str,
+    links: &[Link<N>],
+    types: &[String],
+    n: usize,
+    errors: &mut Vec<InputError>,
+) {
+    let mut few = Few::default();
+    for (i, link) in links.iter().enumerate() {
+        if let Some(t) = link.tags.iter().find(|t| **t as usize >= n) {
+            few.note(errors, 0, || {
+                format!("{what} {i}: there is no particle {t}; the last one is {}", n.saturating_sub(1))
+            });
+        } else if (1..N).any(|k| link.tags[..k].contains(&link.tags[k])) {
+            few.note(errors, 1, || format!("{what} {i}: particle {} is in it twice", link.tags[0]));
+        }
+        if link.kind as usize >= types.len() {
+            few.note(errors, 2, || format!("{what} {i}: there is no {what} type number {}", link.kind));
+        }
+    }
+    few.finish(errors);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_found_together() {
+        let mut s = Snapshot { dimensions: 3, box_length: [10.0; 3], ..Snapshot::default() };
+        let a = s.type_id("A");
+        s.push(a, [0.0; 3]);
+        s.push(a, [6.0, 0.0, 0.0]);
+        s.push(a, [0.0, f64::NAN, 0.0]);
+        s.bond_types.push("b".into());
+        s.bonds.push(Link { kind: 0, tags: [0, 7] });
+        let Err(Error::Input(errors)) = s.check() else { panic!("faults must be found") };
+        let text: Vec<_> = errors.iter().map(|e| e.message.as_str()).collect();
+        assert_eq!(
+            text,
+            [
+                "particle 1 is outside the box: x = 6, the box reaches from -5 to 5",
+                "particle 2: y is NaN",
+                "bond 0: there is no particle 7; the last one is 2"
+            ]
+        );
+    }
+}

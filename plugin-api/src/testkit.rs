@@ -1,0 +1,119 @@
+//! Tests that the macros emit into every plugin.
+
+use crate::bonded::{BondFn, BondInput};
+use crate::pair::{PairFn, PairInput, Row, RowInput, inputs};
+use crate::philox::philox4x32;
+use crate::views::Step;
+
+/// Numbers in 0 … 1 for tests, the same in every run.
+fn random() -> impl FnMut() -> f64 {
+    let mut n = 0;
+    move || {
+        n += 1;
+        f64::from(philox4x32::<7>([n, 0, 0, 0], [2013, 2197])[0]) / f64::from(u32::MAX)
+    }
+}
+
+const PAIRS: usize = 1000;
+
+fn step() -> Step<f64> {
+    Step { dt: 0.01, inv_sqrt_dt: 10.0, step: 7, varying: [1.0; 4] }
+}
+
+/// Rows to test with: those the input makes up, or the row's own.
+fn rows<F: PairFn>(random: &mut dyn FnMut() -> f64) -> <F::Input as RowInput>::Row {
+    <F::Input as RowInput>::sample(random).unwrap_or_else(|| Row::sample(random))
+}
+
+/// F = −dU/dr by central differences, over random rows and distances. Velocities and random numbers are 0: only the
+/// conservative part has an energy.
+///
+/// # Panics
+/// The force is not the gradient.
+pub fn pair_gradient<F: PairFn>() {
+    let mut random = random();
+    for _ in 0..PAIRS {
+        let row = rows::<F>(&mut random).cast::<f64>();
+        let r = 0.3 + 2.0 * random();
+        let input = |r: f64| PairInput {
+            r2: r * r,
+            charge_i: 0.7,
+            charge_j: -1.3,
+            diameter_i: 0.9,
+            diameter_j: 1.1,
+            step: step(),
+            ..PairInput::default()
+        };
+        gradient(r, |r| F::eval::<f64>(&input(r), &row));
+    }
+}
+
+/// F = −dU/dr by central differences, over random rows and lengths.
+///
+/// # Panics
+/// The force is not the gradient.
+pub fn bond_gradient<F: BondFn>() {
+    let mut random = random();
+    for _ in 0..PAIRS {
+        let row = <F::Input as RowInput>::sample(&mut random).unwrap_or_else(|| Row::sample(&mut random)).cast::<f64>();
+        let r = 0.3 + random();
+        gradient(r, |r| F::eval::<f64>(&BondInput { r2: r * r, step: step() }, &row));
+    }
+}
+
+fn gradient(r: f64, eval: impl Fn(f64) -> (f64, f64)) {
+    let h = 1e-4 * r;
+    let u = |k: f64| eval(r + k * h).1;
+    // fourth order: the error is h⁴ U⁽⁵⁾/30
+    let slope = (8.0 * (u(1.0) - u(-1.0)) - (u(2.0) - u(-2.0))) / (12.0 * h);
+    let (f_over_r, energy) = eval(r);
+    let force = f_over_r * r;
+    if !(force.is_finite() && energy.is_finite() && slope.is_finite()) {
+        // outside the potential's range (FENE beyond R0): nothing to compare
+        return;
+    }
+    let scale = force.abs().max(energy.abs() / r).max(1.0);
+    assert!((force + slope).abs() < 1e-8 * scale, "at r = {r}: force {force}, −dU/dr {}", -slope);
+}
+
+/// The function over f32 gives what it gives over f64, to 2·10⁻⁵ of the largest number met.
+///
+/// # Panics
+/// It does not.
+pub fn pair_precision<F: PairFn>() {
+    let mut random = random();
+    let mut worst = 0.0f64;
+    for _ in 0..PAIRS {
+        let row = rows::<F>(&mut random);
+        let r2 = (0.8 + random()).powi(2);
+        let (rv, zeta) = if F::INPUTS & inputs::VELOCITY != 0 { (random() - 0.5, random() - 0.5) } else { (0.0, 0.0) };
+        let double = PairInput {
+            r2: f64::from(r2 as f32),
+            rv: f64::from(rv as f32),
+            zeta: f64::from(zeta as f32),
+            charge_i: 1.0,
+            charge_j: 1.0,
+            diameter_i: 1.0,
+            diameter_j: 1.0,
+            step: step(),
+        };
+        let single = PairInput {
+            r2: r2 as f32,
+            rv: rv as f32,
+            zeta: zeta as f32,
+            charge_i: 1.0,
+            charge_j: 1.0,
+            diameter_i: 1.0,
+            diameter_j: 1.0,
+            step: Step { dt: 0.01, inv_sqrt_dt: 10.0, step: 7, varying: [1.0; 4] },
+        };
+        let (fd, ud) = F::eval::<f64>(&double, &row.cast::<f64>());
+        let (fs, us) = F::eval::<f32>(&single, &row.cast::<f32>());
+        if !(fd.is_finite() && ud.is_finite()) {
+            continue;
+        }
+        let scale = fd.abs().max(ud.abs()).max(1.0);
+        worst = worst.max((f64::from(fs) - fd).abs() / scale).max((f64::from(us) - ud).abs() / scale);
+    }
+    assert!(worst < 2e-5, "f32 and f64 differ by {worst:e}");
+}

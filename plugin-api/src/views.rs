@@ -1,0 +1,350 @@
+//! What plugins see of the state in every step.
+//!
+//! These structs cross the boundary and go to kernels by value, so they are plain `#[repr(C)]` with their size first
+//! and reserved words behind: a newer engine may fill more of them, an older plugin then does not look. The same
+//! struct describes host arrays (device CPU) and device arrays (CUDA).
+
+use crate::device::DevicePtr;
+use crate::precision::BoxScale;
+use crate::real::Real;
+use crate::varying::Varying;
+use galamost_plugin_macros::DeviceStruct;
+
+/// Number of time-dependent numbers a run can hold.
+pub const MAX_VARYINGS: usize = 32;
+/// Number of time-dependent numbers one component can have.
+pub const COMPONENT_VARYINGS: usize = 4;
+
+/// What broke during a step; written by the first thread that notices.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, DeviceStruct)]
+pub struct Fault {
+    /// 0 for none, else a [`FaultKind`].
+    pub code: u32,
+    /// Number of the component in the run, `u32::MAX` for the engine.
+    pub component: u32,
+    /// Tag of the particle.
+    pub tag: u32,
+    /// A further number, by kind.
+    pub detail: u32,
+}
+
+/// Kinds of [`Fault`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum FaultKind {
+    /// A force or velocity is not finite, or a particle moved so far in one step that its position is meaningless.
+    NotFinite = 1,
+    /// The neighbour list needs `detail` entries per particle: the engine grows it and goes on.
+    ListOverflow = 2,
+    /// A cell holds more particles than the build can sort: `detail` particles.
+    CellOverflow = 3,
+    /// A bond is longer than its potential allows; `detail` is the tag of its other end.
+    BondTooLong = 4,
+    /// A topology row needs `detail` entries: the engine grows the tables and goes on.
+    TopologyOverflow = 5,
+    /// A component's own fault; `detail` is its number.
+    Component = 6,
+}
+
+/// Scalars of the run that change by step; one instance in device memory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+pub struct Globals {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// Not 0: every kernel returns at once and the host looks at `fault`.
+    pub halt: u32,
+    /// Not 0: the neighbour list must be rebuilt before forces are computed.
+    pub rebuild: u32,
+    /// 2 or 3.
+    pub dimensions: u32,
+    /// What broke.
+    pub fault: Fault,
+    /// The step under way: the number of the step whose end is being computed, less one.
+    pub step: u64,
+    /// Time step.
+    pub dt: f64,
+    /// Box lengths.
+    pub box_length: [f64; 3],
+    /// Half the list's buffer, squared: a particle that moved further asks for a rebuild.
+    pub slack2: f64,
+    /// Rebuilds since the start of the run.
+    pub rebuilds: u64,
+    /// The largest number of neighbours a particle had at the last build.
+    pub longest_row: u32,
+    /// Number of entries of `values` in use.
+    pub n_values: u32,
+    /// Current values of time-dependent numbers.
+    pub values: [f64; MAX_VARYINGS],
+    /// Their definitions.
+    pub varyings: [Varying; MAX_VARYINGS],
+}
+
+/// The particles.
+///
+/// Arrays are in the current order, index 0 … n_local + n_ghost − 1; ghosts follow the local particles (there are
+/// none yet). `real` is f32 in `Single` and `Mixed`, f64 in `Double`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+pub struct StateView {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// [`crate::precision::Precision`] as a number.
+    pub precision: u32,
+    /// Particles this process moves.
+    pub n_local: u32,
+    /// Copies of others' particles.
+    pub n_ghost: u32,
+    /// Number of particle types.
+    pub n_types: u32,
+    /// Not 0: `group` is there.
+    pub has_groups: u32,
+    /// Positions and types: [`crate::precision::PosTypeFixed`] or [`crate::precision::PosTypeF64`].
+    #[device(cxx = "PosType*")]
+    pub pos_type: DevicePtr<u8>,
+    /// Lower 32 bits of the coordinates, 3 per particle; only in `Mixed`.
+    pub pos_low: DevicePtr<u32>,
+    /// Velocity and mass: x, y, z, m as `real`.
+    #[device(cxx = "Vec4*")]
+    pub velocity_mass: DevicePtr<u8>,
+    /// Force and, when asked for, energy: x, y, z, U as `real`.
+    #[device(cxx = "Vec4*")]
+    pub force: DevicePtr<u8>,
+    /// Times each particle has crossed the box, 3 per particle.
+    pub image: DevicePtr<i32>,
+    /// Tag of each index.
+    pub tag: DevicePtr<u32>,
+    /// Index of each tag.
+    pub index_of_tag: DevicePtr<u32>,
+    /// Bit g of word i: particle i belongs to group g.
+    pub group: DevicePtr<u32>,
+    /// Positions at the last list build, in the form of `pos_type`.
+    #[device(cxx = "PosType*")]
+    pub pos_at_build: DevicePtr<u8>,
+    /// Charges as `real`, if some component needs them.
+    #[device(cxx = "real*")]
+    pub charge: DevicePtr<u8>,
+    /// Diameters as `real`, if some component needs them.
+    #[device(cxx = "real*")]
+    pub diameter: DevicePtr<u8>,
+    /// Scalars.
+    pub globals: DevicePtr<Globals>,
+    /// 0.
+    pub reserved: [u64; 8],
+}
+
+/// The neighbour list: for each particle all particles within `r_list` at the last build (a full list: j is in the
+/// row of i and i in the row of j), excluded pairs left out.
+///
+/// Entry k of particle i stands at `index[(w · capacity/team + k/team) · 32 + (i mod (32/team)) · team + k mod team]`
+/// with w = i / (32/team): a warp of `team` threads per particle reads 32 consecutive words. On the CPU `team` is 32,
+/// so that row i is the slice from i · capacity.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+pub struct ListView {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// Entries a row can hold, a multiple of 32.
+    pub capacity: u32,
+    /// Threads that share a row: 1, 2, 4, 8, 16 or 32.
+    pub team: u32,
+    /// 0.
+    pub reserved0: u32,
+    /// The entries.
+    pub index: DevicePtr<u32>,
+    /// Number of entries of each row.
+    pub count: DevicePtr<u32>,
+    /// Cutoff and buffer together.
+    pub r_list: f64,
+    /// 0.
+    pub reserved: [u64; 4],
+}
+
+/// Bonds (width 2), angles (3) or dihedrals (4), seen from each particle.
+///
+/// Entry e of particle i is `width` words: the indices of the other members in their order, then
+/// `kind · 4 + position of i among the members`. Word w stands at `words[(e · width + w) · stride + i]`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+pub struct LinkView {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// 2, 3 or 4.
+    pub width: u32,
+    /// Entries a particle can have.
+    pub capacity: u32,
+    /// Distance in words between the words of one entry.
+    pub stride: u32,
+    /// The entries.
+    pub words: DevicePtr<u32>,
+    /// Number of entries of each particle.
+    pub count: DevicePtr<u32>,
+    /// 0.
+    pub reserved: [u64; 4],
+}
+
+/// What a force evaluation should produce besides forces.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, DeviceStruct)]
+pub struct Wanted {
+    /// Not 0: energies per particle in `force.w`, and their sum.
+    pub energy: u32,
+    /// Not 0: the virial tensor's sum.
+    pub virial: u32,
+}
+
+impl Wanted {
+    /// Forces only.
+    pub const FORCE: Self = Self { energy: 0, virial: 0 };
+    /// Everything.
+    pub const ALL: Self = Self { energy: 1, virial: 1 };
+    /// Whether more than forces are wanted.
+    pub fn more_than_force(self) -> bool {
+        self.energy != 0 || self.virial != 0
+    }
+}
+
+/// Sums of one component over some particles: energy, and the virial Σ r_α F_β as xx, xy, xz, yy, yz, zz.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct)]
+pub struct Sums {
+    /// Potential energy.
+    pub energy: f64,
+    /// Virial tensor; the pressure tensor is (Σ m v v + virial)/V.
+    pub virial: [f64; 6],
+}
+
+impl Sums {
+    /// Adds another component's or chunk's sums.
+    pub fn add(&mut self, other: &Self) {
+        self.energy += other.energy;
+        for (a, b) in self.virial.iter_mut().zip(other.virial) {
+            *a += b;
+        }
+    }
+}
+
+/// The step as a function of the device language sees it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Step<R> {
+    /// Time step.
+    pub dt: R,
+    /// dt^−½.
+    pub inv_sqrt_dt: R,
+    /// Number of the step under way.
+    pub step: u64,
+    /// Current values of the component's time-dependent numbers.
+    pub varying: [R; COMPONENT_VARYINGS],
+}
+
+impl<R: Real> Step<R> {
+    /// The step of a component whose time-dependent numbers start at `first` in [`Globals::values`].
+    pub fn new(g: &Globals, first: u32) -> Self {
+        Self {
+            dt: R::lit(g.dt),
+            inv_sqrt_dt: R::lit(1.0 / g.dt.sqrt()),
+            step: g.step,
+            varying: std::array::from_fn(|k| R::lit(g.values.get(first as usize + k).copied().unwrap_or(0.0))),
+        }
+    }
+}
+
+impl Globals {
+    /// All zero, with the size filled in.
+    pub fn new() -> Self {
+        Self {
+            size: size_of::<Self>() as u32,
+            halt: 0,
+            rebuild: 0,
+            dimensions: 3,
+            fault: Fault::default(),
+            step: 0,
+            dt: 0.0,
+            box_length: [0.0; 3],
+            slack2: 0.0,
+            rebuilds: 0,
+            longest_row: 0,
+            n_values: 0,
+            values: [0.0; MAX_VARYINGS],
+            varyings: [Varying::constant(0.0); MAX_VARYINGS],
+        }
+    }
+
+    /// Sets the current values of time-dependent numbers for the step under way.
+    pub fn evaluate(&mut self) {
+        for k in 0..self.n_values as usize {
+            self.values[k] = self.varyings[k].at(self.step);
+        }
+    }
+
+    /// The box as a storage scheme wants it.
+    pub fn scale<S: crate::precision::Scheme>(&self) -> BoxScale<S::Real> {
+        S::scale(self.box_length)
+    }
+}
+
+impl Default for Globals {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl StateView {
+    /// No particles.
+    pub fn empty() -> Self {
+        Self {
+            size: size_of::<Self>() as u32,
+            precision: 0,
+            n_local: 0,
+            n_ghost: 0,
+            n_types: 0,
+            has_groups: 0,
+            pos_type: DevicePtr::null(),
+            pos_low: DevicePtr::null(),
+            velocity_mass: DevicePtr::null(),
+            force: DevicePtr::null(),
+            image: DevicePtr::null(),
+            tag: DevicePtr::null(),
+            index_of_tag: DevicePtr::null(),
+            group: DevicePtr::null(),
+            pos_at_build: DevicePtr::null(),
+            charge: DevicePtr::null(),
+            diameter: DevicePtr::null(),
+            globals: DevicePtr::null(),
+            reserved: [0; 8],
+        }
+    }
+}
+
+impl ListView {
+    /// No list.
+    pub fn empty() -> Self {
+        Self {
+            size: size_of::<Self>() as u32,
+            capacity: 0,
+            team: 32,
+            reserved0: 0,
+            index: DevicePtr::null(),
+            count: DevicePtr::null(),
+            r_list: 0.0,
+            reserved: [0; 4],
+        }
+    }
+}
+
+impl LinkView {
+    /// No links.
+    pub fn empty(width: u32) -> Self {
+        Self {
+            size: size_of::<Self>() as u32,
+            width,
+            capacity: 0,
+            stride: 0,
+            words: DevicePtr::null(),
+            count: DevicePtr::null(),
+            reserved: [0; 4],
+        }
+    }
+}
