@@ -93,6 +93,22 @@ pub fn load_root(path: &Path) -> Result<RootRef, String> {
     header.init_root_module::<RootRef>().map_err(|e| e.to_string())
 }
 
+/// A published table and the name it is asked for by.
+pub trait AbiTable: StableAbi {
+    /// The name.
+    const NAME: &'static str;
+}
+
+macro_rules! names {
+    ($($table:ty: $name:literal),+ $(,)?) => {
+        $(impl AbiTable for $table { const NAME: &'static str = $name; })+
+    };
+}
+names! {
+    Library1: "library/1", Component1: "component/1", Generator1: "generator/1", Pair1: "pair/1", Bonded1: "bonded/1",
+    Force1: "force/1", Integrator1: "integrator/1", Updater1: "updater/1", Analyzer1: "analyzer/1", Host1: "host/1",
+}
+
 /// One mistake in the user's input.
 #[repr(C)]
 #[derive(StableAbi, Clone)]
@@ -272,6 +288,24 @@ pub struct WireHost {
     pub interface: extern "C" fn(*mut Opaque, RStr<'_>) -> ROption<Table>,
 }
 
+/// Size of a grid or block.
+#[repr(C)]
+#[derive(StableAbi, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Along x.
+    pub x: u32,
+    /// Along y.
+    pub y: u32,
+    /// Along z.
+    pub z: u32,
+}
+
+impl From<u32> for Extent {
+    fn from(x: u32) -> Self {
+        Self { x, y: 1, z: 1 }
+    }
+}
+
 /// A function of the plugin that the engine calls with its data and a range.
 #[repr(transparent)]
 #[derive(StableAbi, Clone, Copy)]
@@ -302,7 +336,7 @@ pub struct Host1 {
     pub kernel: extern "C" fn(*mut Opaque, u64, RStr<'_>) -> Wire<u64>,
     /// Launches a kernel on the engine's stream: kernel, grid, block, shared bytes, arguments as cuLaunchKernel takes
     /// them.
-    pub launch: extern "C" fn(*mut Opaque, u64, [u32; 3], [u32; 3], u32, RSlice<'_, *mut Opaque>) -> Wire<()>,
+    pub launch: extern "C" fn(*mut Opaque, u64, Extent, Extent, u32, RSlice<'_, *mut Opaque>) -> Wire<()>,
     /// The current address of an optional per-particle array; 0 if there is none.
     pub array: extern "C" fn(*mut Opaque, RStr<'_>) -> u64,
 }

@@ -158,8 +158,8 @@ impl Host {
         from_wire((self.table.launch)(
             self.this,
             kernel.0,
-            [grid, 1, 1],
-            [block, 1, 1],
+            grid.into(),
+            block.into(),
             0,
             RSlice::from_slice(arguments),
         ))

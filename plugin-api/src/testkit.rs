@@ -37,6 +37,7 @@ pub fn pair_gradient<F: PairFn>() {
         let r = 0.3 + 2.0 * random();
         let input = |r: f64| PairInput {
             r2: r * r,
+            r_cut: 2.5,
             charge_i: 0.7,
             charge_j: -1.3,
             diameter_i: 0.9,
@@ -89,6 +90,7 @@ pub fn pair_precision<F: PairFn>() {
         let (rv, zeta) = if F::INPUTS & inputs::VELOCITY != 0 { (random() - 0.5, random() - 0.5) } else { (0.0, 0.0) };
         let double = PairInput {
             r2: f64::from(r2 as f32),
+            r_cut: 2.5,
             rv: f64::from(rv as f32),
             zeta: f64::from(zeta as f32),
             charge_i: 1.0,
@@ -99,6 +101,7 @@ pub fn pair_precision<F: PairFn>() {
         };
         let single = PairInput {
             r2: r2 as f32,
+            r_cut: 2.5,
             rv: rv as f32,
             zeta: zeta as f32,
             charge_i: 1.0,

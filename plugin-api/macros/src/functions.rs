@@ -167,6 +167,7 @@ pub fn pair_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
         f,
         &[
             ("r2", None),
+            ("r_cut", None),
             ("rv", Some("VELOCITY")),
             ("zeta", Some("RANDOM")),
             ("charge_i", Some("CHARGE")),

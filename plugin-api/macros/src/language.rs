@@ -3,21 +3,15 @@
 //! rustc has the last word on types; this translation only needs syntax. What it does not know is refused with the
 //! exact span, so that a function either means the same on both devices or does not compile.
 
+use crate::types::{Result, constant, constant_path, cxx_field, cxx_type, refuse, struct_paths};
 use proc_macro2::Span;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use syn::spanned::Spanned;
 use syn::{
-    BinOp, Block, Expr, ExprIf, FnArg, ItemFn, Lit, Local, Member, Pat, PathArguments, RangeLimits, ReturnType, Stmt,
-    Type, UnOp,
+    BinOp, Block, Expr, ExprIf, FnArg, ItemFn, Lit, Local, Member, Pat, RangeLimits, ReturnType, Stmt,
+    UnOp,
 };
-
-/// Result with an error that knows its span.
-pub type Result<T> = syn::Result<T>;
-
-fn refuse<T>(span: Span, message: impl std::fmt::Display) -> Result<T> {
-    Err(syn::Error::new(span, format!("device language: {message}")))
-}
 
 /// What a translated function needs before it.
 #[derive(Default)]
@@ -35,9 +29,6 @@ pub struct Translated {
     /// What must stand before it.
     pub needs: Needs,
 }
-
-/// Structs that the C++ headers define themselves.
-const BUILT_IN: &[&str] = &["Vec3", "Step", "Particle", "Random", "Sums"];
 
 /// Methods of numbers and vectors, and how many arguments they take besides `self`.
 const METHODS: &[(&str, usize)] = &[
@@ -62,174 +53,6 @@ const METHODS: &[(&str, usize)] = &[
     ("dot", 1),
     ("cross", 1),
 ];
-
-/// Constants of `consts::`.
-pub fn constant(name: &str) -> Option<f64> {
-    use std::f64::consts as c;
-    Some(match name {
-        "PI" => c::PI,
-        "TAU" => c::TAU,
-        "FRAC_PI_2" => c::FRAC_PI_2,
-        "FRAC_PI_4" => c::FRAC_PI_4,
-        "SQRT_2" => c::SQRT_2,
-        "FRAC_1_SQRT_2" => c::FRAC_1_SQRT_2,
-        "LN_2" => c::LN_2,
-        "E" => c::E,
-        _ => return None,
-    })
-}
-
-/// The constant's name if this path is `consts::NAME` (with anything in front).
-pub fn constant_path(path: &syn::Path) -> Option<String> {
-    let mut segments = path.segments.iter().rev();
-    let name = segments.next()?.ident.to_string();
-    (segments.next()?.ident == "consts").then_some(name)
-}
-
-/// The C++ form of a type of the language.
-pub fn cxx_type(ty: &Type) -> Result<String> {
-    match ty {
-        Type::Reference(r) if matches!(&*r.elem, Type::Array(_) | Type::Slice(_)) => {
-            let (Type::Array(syn::TypeArray { elem, .. }) | Type::Slice(syn::TypeSlice { elem, .. })) = &*r.elem else {
-                unreachable!("matched above")
-            };
-            let inner = cxx_type(elem)?;
-            Ok(if r.mutability.is_some() { format!("{inner}*") } else { format!("const {inner}*") })
-        }
-        Type::Reference(r) => {
-            let inner = cxx_type(&r.elem)?;
-            Ok(if r.mutability.is_some() { format!("{inner}&") } else { format!("const {inner}&") })
-        }
-        Type::Tuple(t) if t.elems.is_empty() => Ok("void".into()),
-        Type::Tuple(t) => {
-            let parts = t.elems.iter().map(cxx_type).collect::<Result<Vec<_>>>()?;
-            if !(2..=4).contains(&parts.len()) {
-                return refuse(ty.span(), "tuples have two to four members");
-            }
-            Ok(format!("Tuple{}<{}>", parts.len(), parts.join(", ")))
-        }
-        Type::Path(p) => {
-            let Some(last) = p.path.segments.last() else {
-                return refuse(ty.span(), "an empty path");
-            };
-            let name = last.ident.to_string();
-            Ok(match name.as_str() {
-                "real" => "real".into(),
-                "f32" => "float".into(),
-                "f64" => "double".into(),
-                "i32" => "int".into(),
-                "u32" => "unsigned int".into(),
-                "u64" => "unsigned long long".into(),
-                "bool" => "bool".into(),
-                _ => match &last.arguments {
-                    PathArguments::None => name,
-                    PathArguments::AngleBracketed(a) => {
-                        let mut parts = vec![];
-                        for arg in &a.args {
-                            let syn::GenericArgument::Type(t) = arg else {
-                                return refuse(arg.span(), "only types may stand here");
-                            };
-                            parts.push(cxx_type(t)?);
-                        }
-                        format!("{name}<{}>", parts.join(", "))
-                    }
-                    PathArguments::Parenthesized(_) => {
-                        return refuse(ty.span(), "function types do not exist here");
-                    }
-                },
-            })
-        }
-        _ => refuse(
-            ty.span(),
-            "types are real, f32, f64, i32, u32, u64, bool, Vec3<real>, tuples, structs with #[derive(DeviceStruct)] and references to these",
-        ),
-    }
-}
-
-/// A member's name in C++, safe from keywords.
-pub fn cxx_field(name: &str) -> String {
-    const KEYWORDS: &[&str] = &[
-        "asm",
-        "auto",
-        "bool",
-        "break",
-        "case",
-        "catch",
-        "char",
-        "class",
-        "const",
-        "continue",
-        "default",
-        "delete",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "explicit",
-        "export",
-        "extern",
-        "false",
-        "float",
-        "for",
-        "friend",
-        "goto",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "mutable",
-        "namespace",
-        "new",
-        "operator",
-        "private",
-        "protected",
-        "public",
-        "register",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "template",
-        "this",
-        "throw",
-        "true",
-        "try",
-        "typedef",
-        "typename",
-        "union",
-        "unsigned",
-        "using",
-        "virtual",
-        "void",
-        "volatile",
-        "while",
-        "and",
-        "or",
-        "not",
-        "xor",
-        "real",
-    ];
-    if KEYWORDS.contains(&name) { format!("{name}_") } else { name.into() }
-}
-
-fn struct_paths(ty: &Type, out: &mut Vec<syn::Path>) {
-    match ty {
-        Type::Reference(r) => struct_paths(&r.elem, out),
-        Type::Array(a) => struct_paths(&a.elem, out),
-        Type::Tuple(t) => t.elems.iter().for_each(|t| struct_paths(t, out)),
-        Type::Path(p) => {
-            let name = p.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
-            let primitive = matches!(name.as_str(), "real" | "f32" | "f64" | "i32" | "u32" | "u64" | "bool");
-            if !primitive && !BUILT_IN.contains(&name.as_str()) {
-                out.push(p.path.clone());
-            }
-        }
-        _ => {}
-    }
-}
 
 /// Translates a whole function.
 pub fn translate(f: &ItemFn) -> Result<Translated> {
@@ -386,7 +209,11 @@ impl Translator {
                 Ok(())
             }
             Stmt::Expr(Expr::Return(r), _) => refuse(r.span(), "no return before the end: use an if/else expression"),
-            Stmt::Expr(e, _) => refuse(e.span(), "this statement has no effect here, or is not part of the language"),
+            Stmt::Expr(e, _) => {
+                // the expression's own fault first: it says more
+                self.expr(e)?;
+                refuse(e.span(), "this statement has no effect")
+            }
             Stmt::Item(i) => refuse(i.span(), "no items inside a device function"),
             Stmt::Macro(m) => refuse(m.span(), "no macros inside a device function"),
         }
@@ -456,6 +283,9 @@ impl Translator {
     fn block_value(&mut self, block: &Block) -> Result<String> {
         if let [Stmt::Expr(e, None)] = block.stmts.as_slice() {
             return self.expr(e);
+        }
+        if let Some(Stmt::Expr(Expr::Return(r), _)) = block.stmts.last() {
+            return refuse(r.span(), "no return inside an expression: use an if/else expression");
         }
         if !matches!(block.stmts.last(), Some(Stmt::Expr(_, None))) {
             return refuse(block.span(), "this block must end in a value");

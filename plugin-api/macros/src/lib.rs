@@ -6,6 +6,7 @@ mod language;
 mod native;
 mod params;
 mod structs;
+mod types;
 
 use native::Number;
 use proc_macro::TokenStream;
@@ -16,10 +17,17 @@ fn finish(result: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
 }
 
 /// A function of the device language: compiled by rustc for `f32` and `f64`, and turned into CUDA C++.
+///
+/// `#[device_fn(f64)]`: its numbers are f64, as in a `#[scalar_fn]`, which may call it.
 #[proc_macro_attribute]
-pub fn device_fn(_args: TokenStream, item: TokenStream) -> TokenStream {
+pub fn device_fn(args: TokenStream, item: TokenStream) -> TokenStream {
     let f = parse_macro_input!(item as ItemFn);
-    finish(functions::device_fn(&f, Number::Generic))
+    let number = match args.to_string().as_str() {
+        "" => Number::Generic,
+        "f64" => Number::F64,
+        _ => return finish(Err(syn::Error::new(f.sig.ident.span(), "#[device_fn] or #[device_fn(f64)]"))),
+    };
+    finish(functions::device_fn(&f, number))
 }
 
 /// A pair potential: `#[pair_potential("Name")] fn name(r2: real, p: &Name<real>) -> (real, real)` returns (F/r, U).

@@ -1,6 +1,6 @@
 //! The same function for rustc: generic over `real`, with literals and casts that fit any `real`.
 
-use crate::language::{constant, constant_path};
+use crate::types::{constant, constant_path};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::visit_mut::{self, VisitMut};

@@ -25,6 +25,7 @@ pub fn doc_text(attrs: &[Attribute]) -> String {
 /// What `#[param(…)]` says of a field.
 #[derive(Default)]
 struct Spec {
+    name: Option<String>,
     default: Option<Expr>,
     unit: String,
     above: Option<Expr>,
@@ -42,6 +43,7 @@ fn spec(field: &Field) -> Result<Spec> {
             let key = m.path.get_ident().map(ToString::to_string).unwrap_or_default();
             match key.as_str() {
                 "default" => s.default = Some(m.value()?.parse()?),
+                "name" => s.name = Some(m.value()?.parse::<syn::LitStr>()?.value()),
                 "unit" => s.unit = m.value()?.parse::<syn::LitStr>()?.value(),
                 "above" => s.above = Some(m.value()?.parse()?),
                 "at_least" => s.at_least = Some(m.value()?.parse()?),
@@ -49,7 +51,7 @@ fn spec(field: &Field) -> Result<Spec> {
                 "at_most" => s.at_most = Some(m.value()?.parse()?),
                 "flatten" => s.flatten = true,
                 "skip" => s.skip = true,
-                _ => return Err(m.error("the keys are default, unit, above, at_least, below, at_most, flatten, skip")),
+                _ => return Err(m.error("the keys are name, default, unit, above, at_least, below, at_most, flatten, skip")),
             }
             Ok(())
         })?;
@@ -81,7 +83,7 @@ fn reader(input: &DeriveInput, as_f64: bool) -> Result<Reader> {
     for f in &named_fields(input)?.named {
         let s = spec(f)?;
         let name = f.ident.clone().expect("named");
-        let key = name.to_string().trim_start_matches("r#").to_string();
+        let key = s.name.clone().unwrap_or_else(|| name.to_string().trim_start_matches("r#").to_string());
         let f64_type: Type = syn::parse_quote!(f64);
         let ty = if as_f64 { &f64_type } else { &f.ty };
         let range = range(&s);

@@ -1,6 +1,6 @@
 //! `#[derive(DeviceStruct)]`: a `#[repr(C)]` struct of Rust as a struct of CUDA C++.
 
-use crate::language::{cxx_field, cxx_type};
+use crate::types::{cxx_field, cxx_type};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::spanned::Spanned;

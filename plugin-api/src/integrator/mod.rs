@@ -140,11 +140,22 @@ pub trait ScalarFn<I: Integrator>: DeviceFn + 'static {
     fn call_text() -> &'static str;
 }
 
+/// When a phase is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum When {
+    /// Before the first step of a stage, and whenever an updater changed velocities.
+    Start,
+    /// In every step, before the forces.
+    Before,
+    /// In every step, after the forces.
+    After,
+}
+
 /// One phase as the engine knows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseInfo {
-    /// Before the forces of the step, or after.
-    pub before: bool,
+    /// When it is due.
+    pub when: When,
     /// A function of the state alone.
     pub scalar: bool,
     /// Name of the function.
@@ -195,10 +206,10 @@ impl<I: Integrator> Program<I> {
         Self { phases: vec![] }
     }
 
-    fn particles<F: ParticleFn<I>>(mut self, before: bool) -> Self {
+    fn particles<F: ParticleFn<I>>(mut self, when: When) -> Self {
         self.phases.push(Phase {
             info: PhaseInfo {
-                before,
+                when,
                 scalar: false,
                 name: F::NAME.into(),
                 sums: F::SUMS as u32,
@@ -213,9 +224,9 @@ impl<I: Integrator> Program<I> {
         self
     }
 
-    fn scalar<F: ScalarFn<I>>(mut self, before: bool) -> Self {
+    fn scalar<F: ScalarFn<I>>(mut self, when: When) -> Self {
         self.phases.push(Phase {
-            info: PhaseInfo { before, scalar: true, name: F::NAME.into(), sums: 0, moves: false, position: false },
+            info: PhaseInfo { when, scalar: true, name: F::NAME.into(), sums: 0, moves: false, position: false },
             particles: None,
             scalar: Some(F::apply),
             text: <F as DeviceFn>::text,
@@ -224,21 +235,29 @@ impl<I: Integrator> Program<I> {
         self
     }
 
+    /// A function of each particle before the first step, see [`When::Start`].
+    pub fn start<F: ParticleFn<I>>(self) -> Self {
+        self.particles::<F>(When::Start)
+    }
+    /// A function of the state before the first step, see [`When::Start`].
+    pub fn start_scalar<F: ScalarFn<I>>(self) -> Self {
+        self.scalar::<F>(When::Start)
+    }
     /// A function of each particle before the forces.
     pub fn before<F: ParticleFn<I>>(self) -> Self {
-        self.particles::<F>(true)
+        self.particles::<F>(When::Before)
     }
     /// A function of each particle after the forces.
     pub fn after<F: ParticleFn<I>>(self) -> Self {
-        self.particles::<F>(false)
+        self.particles::<F>(When::After)
     }
     /// A function of the state before the forces.
     pub fn before_scalar<F: ScalarFn<I>>(self) -> Self {
-        self.scalar::<F>(true)
+        self.scalar::<F>(When::Before)
     }
     /// A function of the state after the forces.
     pub fn after_scalar<F: ScalarFn<I>>(self) -> Self {
-        self.scalar::<F>(false)
+        self.scalar::<F>(When::After)
     }
 }
 

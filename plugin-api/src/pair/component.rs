@@ -163,6 +163,7 @@ impl<F: PairFn> PairComponent<F> {
         }
         let input = PairInput {
             r2: cutoff * cutoff,
+            r_cut: cutoff,
             step: Step { dt: 1.0, inv_sqrt_dt: 1.0, ..Step::default() },
             ..PairInput::default()
         };
@@ -292,7 +293,7 @@ impl<F: PairFn> Pairing for PairComponent<F> {
             return [0.0; 2];
         }
         let input =
-            PairInput { r2, step: Step { dt: 1.0, inv_sqrt_dt: 1.0, ..Step::default() }, ..PairInput::default() };
+            PairInput { r2, r_cut: edges.cutoff, step: Step { dt: 1.0, inv_sqrt_dt: 1.0, ..Step::default() }, ..PairInput::default() };
         apply_mode(self.double.mode, r2, F::eval(&input, row), edges).into()
     }
 

@@ -181,7 +181,7 @@ unsafe fn particles<F: PairFn, S: Scheme, const L: usize, const FULL: bool, cons
                     let edges = rows.loop_rows.get_unchecked(index);
                     let inside = (r2[l] < edges.cutoff2) & (k + l < n);
                     let safe_r2 = if inside { r2[l] } else { edges.cutoff2 };
-                    let mut input = PairInput { r2: safe_r2, ..base };
+                    let mut input = PairInput { r2: safe_r2, r_cut: edges.cutoff, ..base };
                     if F::INPUTS & inputs::VELOCITY != 0 {
                         input.rv = rv[l];
                     }

@@ -21,6 +21,8 @@ pub use component::{PairComponent, Pairing};
 pub struct PairInput<R> {
     /// r², square of the distance.
     pub r2: R,
+    /// The cutoff of this pair of types.
+    pub r_cut: R,
     /// r·v with r = r_i − r_j and v = v_i − v_j.
     pub rv: R,
     /// ζ_ij = ζ_ji, uniform with mean 0 and variance 1, fresh in every step.

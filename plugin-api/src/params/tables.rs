@@ -48,7 +48,7 @@ fn read<K, T: FromValue>(
     complete.then_some(rows)
 }
 
-fn unknown_type(at: Position, name: &str, what: &str, types: &[String]) -> InputError {
+pub(super) fn unknown_type(at: Position, name: &str, what: &str, types: &[String]) -> InputError {
     let hint = match nearest(name, types.iter().map(String::as_str)) {
         Some(n) => format!("did you mean \"{n}\"?"),
         None if types.is_empty() => format!("the system has no {what} types"),
@@ -139,6 +139,11 @@ impl<T: FromValue> FromValue for TypeMap<T> {
 }
 
 impl<T> TypeMap<T> {
+    /// Rows with the names of their types.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.rows.iter().map(|r| (r.key.as_str(), &r.value))
+    }
+
     /// For each type its row; every type must be there. `what` is "bond", "angle", ….
     ///
     /// # Errors

@@ -1,8 +1,10 @@
 //! Types a parameter may have.
 
 use super::fields::{FieldDoc, Range};
+use super::tables::unknown_type;
 use super::value::Value;
-use crate::error::{Errors, Position};
+use crate::component::{GroupNeed, SystemInfo};
+use crate::error::{Error, Errors, Position, Result};
 
 /// A type that can be read from RON with all its mistakes.
 pub trait FromValue: Sized {
@@ -165,6 +167,34 @@ pub enum Group {
         /// The last tag.
         last: u32,
     },
+}
+
+impl Group {
+    /// The group with types as numbers, for [`crate::component::Needs::group`].
+    ///
+    /// # Errors
+    /// Types and tags that do not exist.
+    pub fn need(&self, system: &SystemInfo) -> Result<GroupNeed> {
+        match self {
+            Self::All => Ok(GroupNeed::All),
+            Self::Types(names) => {
+                let mut errors = Errors::default();
+                let mut types = vec![];
+                for name in names {
+                    match system.types.iter().position(|t| *t == name.value) {
+                        Some(i) => types.push(i as u32),
+                        None => errors.push(unknown_type(name.at, &name.value, "particle", &system.types)),
+                    }
+                }
+                errors.into_result(Some(GroupNeed::Types(types)))
+            }
+            Self::Tags { first, last } if first > last || u64::from(*last) >= system.n => Err(Error::input(format!(
+                "there are no particles with tags {first} … {last}: the last tag is {}",
+                system.n.saturating_sub(1)
+            ))),
+            Self::Tags { first, last } => Ok(GroupNeed::Tags(*first, *last)),
+        }
+    }
 }
 
 impl FromValue for Group {

@@ -67,6 +67,11 @@ impl<'a> Value<'a> {
         self.text.as_ptr() as usize - self.source.text.as_ptr() as usize
     }
 
+    /// What follows the first `n` bytes.
+    pub fn skip(self, n: usize) -> Self {
+        Self { text: trim(&self.text[n..]), source: self.source }
+    }
+
     /// Where this value stands.
     pub fn at(self) -> Position {
         self.source.position(self.offset())

@@ -1,0 +1,228 @@
+//! The command line.
+
+use crate::checkpoint::Checkpoint;
+use crate::cpu;
+use crate::device::Chosen;
+use crate::pipeline::{DeviceChoice, Pipeline};
+use crate::plan::{CheckOptions, Plan, check};
+use crate::plugins::{Registry, search_path};
+use crate::report::Failure;
+use crate::run::{Backend, RunOptions, Summary, execute};
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use tracing::info;
+
+/// Coarse-grained molecular simulation of polymers and soft matter, with all physics in plugins.
+#[derive(Parser, Debug)]
+#[command(name = "galamost", version, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Args, Debug)]
+struct Common {
+    /// Folder with plugins, looked at before all others; may be given several times.
+    #[arg(long, global = true, value_name = "DIR")]
+    plugin_dir: Vec<PathBuf>,
+    /// Threads of the CPU; all by default.
+    #[arg(long, global = true, value_name = "N")]
+    threads: Option<usize>,
+    /// More in the log; twice for everything.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Warnings and errors only.
+    #[arg(short, long, global = true)]
+    quiet: bool,
+}
+
+#[derive(Args, Debug)]
+struct RunArgs {
+    /// The pipeline to run.
+    #[arg(long, value_name = "FILE")]
+    pipeline: Option<PathBuf>,
+    /// auto, cpu, cuda:0 or emulated, instead of the pipeline's `device`.
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+    /// Steps in all: stages keep their order, the last one is cut or stretched.
+    #[arg(long, value_name = "N")]
+    steps: Option<u64>,
+    /// Replaces a value of the pipeline, as in `--set stages[0].dt=0.01`; may be given several times.
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Goes on from the checkpoint.
+    #[arg(long)]
+    resume: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Checks a pipeline and reports all mistakes at once; runs nothing.
+    Check {
+        /// The pipeline.
+        file: PathBuf,
+        /// auto, cpu, cuda:0 or emulated, instead of the pipeline's `device`.
+        #[arg(long, value_name = "DEVICE")]
+        device: Option<String>,
+        /// Replaces a value of the pipeline.
+        #[arg(long, value_name = "PATH=VALUE")]
+        set: Vec<String>,
+    },
+    /// Lists the components of all plugins; with a name, its formula, fields, units and defaults.
+    Plugins {
+        /// A component.
+        name: Option<String>,
+    },
+}
+
+/// Runs the program.
+///
+/// # Errors
+/// What went wrong, with its exit status.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(c) => c,
+        Err(e) => {
+            // help and version go to standard output and are no mistake
+            let _ = e.print();
+            return Ok(if e.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let common = &cli.run.common;
+    start_log(common);
+    if let Some(n) = common.threads
+        && let Err(e) = rayon::ThreadPoolBuilder::new().num_threads(n).build_global()
+    {
+        return Err(Failure::run(format!("{n} threads: {e}")));
+    }
+    let registry = || Registry::load(&search_path(&common.plugin_dir), common.plugin_dir.len());
+    match cli.command {
+        None => run_pipeline(&cli.run, &registry()),
+        Some(Command::Check { file, device, set }) => {
+            let plan = checked(&file, &set, device.as_deref(), &registry(), false)?;
+            println!("{}: {}", file.display(), crate::doc::plan_summary(&plan));
+            Ok(0)
+        }
+        Some(Command::Plugins { name }) => crate::doc::plugins(&registry(), name.as_deref()),
+    }
+}
+
+fn start_log(common: &Common) {
+    use tracing_subscriber::EnvFilter;
+    let level = match (common.quiet, common.verbose) {
+        (true, _) => "warn",
+        (_, 0) => "info",
+        (_, 1) => "debug",
+        _ => "trace",
+    };
+    let filter = EnvFilter::try_from_env("GALAMOST_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    // a second start in one process (tests) keeps the first log
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_target(false)
+        .without_time()
+        .with_writer(std::io::stderr)
+        .try_init();
+}
+
+/// Reads and checks a pipeline.
+fn checked(file: &PathBuf, set: &[String], device: Option<&str>, registry: &Registry, resumed: bool) -> Result<Plan, Failure> {
+    let mut pipeline = Pipeline::read(file, set)?;
+    if let Some(d) = device {
+        let wrong = |m| Failure::Input(vec![crate::report::Diagnostic::new("--device".as_ref(), None, m)]);
+        pipeline.device = DeviceChoice::parse(d).map_err(wrong)?;
+        pipeline.device_at = None;
+    }
+    check(pipeline, registry, CheckOptions { resumed })
+}
+
+fn run_pipeline(args: &RunArgs, registry: &Registry) -> Result<u8, Failure> {
+    let Some(file) = &args.pipeline else {
+        let wrong = crate::report::Diagnostic::new("galamost".as_ref(), None, "give --pipeline FILE, or see --help");
+        return Err(Failure::Input(vec![wrong]));
+    };
+    let plan = checked(file, &args.set, args.device.as_deref(), registry, args.resume)?;
+    let resume = if args.resume { Some(Checkpoint::read(&Checkpoint::find(&plan)?, &plan)?) } else { None };
+    log_plan(&plan);
+    let options = RunOptions { steps: args.steps, quiet: args.common.quiet, stop: stop_flag()? };
+    let mut backend = backend(&plan)?;
+    let summary = execute(&plan, &mut *backend, &options, resume)?;
+    log_summary(&plan, &mut *backend, &summary);
+    Ok(0)
+}
+
+/// The backend of a plan's device.
+///
+/// # Errors
+/// The device refused something.
+pub fn backend(plan: &Plan) -> Result<Box<dyn Backend>, Failure> {
+    match &plan.device {
+        Chosen::Cpu { .. } => Ok(cpu::backend(plan)?),
+        _ => Err(Failure::run("no such device")),
+    }
+}
+
+/// Set by Ctrl-C and SIGTERM; a second one ends the program at once.
+fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())
+            .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
+            .map_err(|e| Failure::run(format!("signals cannot be caught: {e}")))?;
+    }
+    Ok(stop)
+}
+
+fn log_plan(plan: &Plan) {
+    info!("galamost {}, {}", env!("CARGO_PKG_VERSION"), plan.pipeline.path.display());
+    match &plan.device {
+        Chosen::Cpu { reason } => info!(
+            "device: CPU, {} threads, {} ({reason})",
+            rayon::current_num_threads(),
+            ["baseline vectors", "", "", "x86-64-v3", "x86-64-v4"][cpu::vector_extension() as usize]
+        ),
+        Chosen::Cuda { ordinal, reason } => info!("device: CUDA {ordinal} ({reason})"),
+        Chosen::Emulated => info!("device: CUDA kernels emulated on the CPU: slow, for tests of kernels"),
+    }
+    for p in &plan.plugins {
+        info!("plugin {} {} from {} (sha256 {})", p.name, p.version, p.path.display(), &p.hash[..16]);
+    }
+    let s = &plan.snapshot;
+    info!(
+        "{} particles, {} bonds, box {:?}, precision {}, seed {}",
+        s.len(),
+        s.bonds.len(),
+        s.box_length,
+        plan.pipeline.precision.name(),
+        plan.pipeline.seed
+    );
+}
+
+fn log_summary(plan: &Plan, backend: &mut dyn Backend, s: &Summary) {
+    let tps = s.steps as f64 / s.seconds.max(1e-9);
+    let mps = tps * plan.snapshot.len() as f64 / 1e6;
+    info!("{} steps in {:.2} s: {tps:.1} TPS, {mps:.2} million particle-steps/s", s.steps, s.seconds);
+    if let Ok(l) = backend.list_report()
+        && l.r_list > 0.0
+    {
+        let interval = s.steps as f64 / l.builds.max(1) as f64;
+        info!(
+            "neighbour list: radius {:.3}, buffer {:.3}, {:.1} neighbours, {} builds (every {interval:.1} steps)",
+            l.r_list, l.buffer, l.mean, l.builds
+        );
+    }
+    if let Some(t) = s.thermo {
+        info!("last sample: kT {:.5}, pressure {:.5}, potential/N {:.5}", t.kt, t.pressure, t.potential / t.n as f64);
+    }
+    if let Some(path) = &s.checkpoint {
+        info!("stopped; go on with: galamost --pipeline {} --resume", plan.pipeline.path.display());
+        let _ = path;
+    }
+}

@@ -1,0 +1,100 @@
+//! One force evaluation: chunks of particles, every component in turn, on all threads.
+
+use super::list::CHUNK;
+use super::store::Store;
+use super::system::{CpuSystem, pair_call};
+use galamost_plugin_api::bonded::BondedCall;
+use galamost_plugin_api::component::Kind;
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::force::ForceCall;
+use galamost_plugin_api::real::Real;
+use galamost_plugin_api::views::{LinkView, Sums, Wanted};
+use rayon::prelude::*;
+use std::sync::Mutex;
+
+impl<S: Store> CpuSystem<S> {
+    /// Computes the forces of the state as it is.
+    pub(super) fn compute_forces(&mut self, wanted: Wanted) -> Result<()> {
+        let (n, parts) = (self.n, self.forces.len());
+        let chunks = n.div_ceil(CHUNK);
+        let mut sums = std::mem::take(&mut self.chunk_sums);
+        sums.clear();
+        sums.resize(chunks * parts.max(1), Sums::default());
+        let state = self.view();
+        let list = self.list.view();
+        let links = [self.link_view(0), self.link_view(1), self.link_view(2)];
+        let failed: Mutex<Option<Error>> = Mutex::new(None);
+        let this = &*self;
+        sums.par_chunks_mut(parts.max(1)).enumerate().for_each(|(k, sums)| {
+            let range = k * CHUNK..((k + 1) * CHUNK).min(n);
+            // SAFETY: this task alone writes the forces of its chunk; the views describe arrays of this system that
+            // stay where they are until the loop ends
+            unsafe {
+                let force = state.force.cast::<[S::Real; 4]>().host();
+                std::slice::from_raw_parts_mut(force.add(range.start), range.len()).fill([S::Real::ZERO; 4]);
+            }
+            for (c, sum) in this.forces.iter().zip(sums) {
+                let done = if let Some(pair) = c.pair() {
+                    let call = pair_call(this, c, &state, &list, wanted, range.clone());
+                    // SAFETY: as above
+                    unsafe { pair.cpu(&call, sum) }
+                } else if let Some(bonded) = c.bonded() {
+                    let call = bonded_call(c, &state, &links, wanted, range.clone());
+                    // SAFETY: as above
+                    unsafe { bonded.cpu(&call, sum) }
+                } else {
+                    Ok(())
+                };
+                if let Err(e) = done {
+                    failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(e);
+                }
+            }
+        });
+        if let Some(e) = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            self.chunk_sums = sums;
+            return Err(e);
+        }
+        for (f, total) in self.sums.iter_mut().enumerate() {
+            *total = Sums::default();
+            // in the order of the chunks: the sum does not depend on the number of threads
+            sums.iter().skip(f).step_by(parts.max(1)).for_each(|s| total.add(s));
+        }
+        self.chunk_sums = sums;
+        for (f, c) in self.forces.iter().enumerate().filter(|(_, c)| c.kind == Kind::Force) {
+            let Some(force) = c.force() else { continue };
+            let call = ForceCall {
+                size: size_of::<ForceCall>() as u32,
+                component: c.id,
+                first_varying: c.first_varying,
+                reserved0: 0,
+                wanted,
+                state,
+                list,
+                bonds: links[0],
+                device_sums: Default::default(),
+                reserved: [0; 8],
+            };
+            // SAFETY: as above; forces run one after the other
+            unsafe { force.compute(&call, &mut self.sums[f])? };
+        }
+        Ok(())
+    }
+}
+
+fn bonded_call(
+    c: &crate::plugins::Component,
+    state: &galamost_plugin_api::views::StateView,
+    links: &[LinkView; 3],
+    wanted: Wanted,
+    range: std::ops::Range<usize>,
+) -> BondedCall {
+    BondedCall {
+        size: size_of::<BondedCall>() as u32,
+        begin: range.start as u32,
+        end: range.end as u32,
+        first_varying: c.first_varying,
+        wanted,
+        state,
+        links: &links[(c.needs.link_width as usize).clamp(2, 4) - 2],
+    }
+}

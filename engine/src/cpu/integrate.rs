@@ -1,0 +1,113 @@
+//! Integrators on the CPU: their phases in order, each over chunks of particles.
+
+use super::list::CHUNK;
+use super::store::Store;
+use super::system::CpuSystem;
+use crate::buffers::Bytes;
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::integrator::{MAX_SUMS, ParticleCall, ScalarCall, When};
+use galamost_plugin_api::philox::RandomKey;
+use galamost_plugin_api::views::Wanted;
+use rayon::prelude::*;
+use std::sync::Mutex;
+
+impl<S: Store> CpuSystem<S> {
+    /// One time step.
+    pub(super) fn one_step(&mut self, wanted: Wanted) -> Result<()> {
+        self.globals.evaluate();
+        self.phases(When::Before)?;
+        self.check_fault()?;
+        if self.globals.rebuild != 0 {
+            self.rebuild();
+        }
+        self.compute_forces(wanted)?;
+        self.phases(When::After)?;
+        self.globals.step += 1;
+        Ok(())
+    }
+
+    /// Lets integrators look at the velocities before the first step.
+    pub(super) fn start_integrators(&mut self) -> Result<()> {
+        self.phases(When::Start)
+    }
+
+    fn phases(&mut self, when: When) -> Result<()> {
+        let state = self.view();
+        for m in 0..self.moving.len() {
+            let moving = &self.moving[m];
+            let id = moving.component.id;
+            let mut memory = self.integrator_states.remove(&id).unwrap_or_else(|| Bytes::zeroed(0, 1));
+            let mut sums = [0.0; MAX_SUMS];
+            let extra = moving.extra.map_or(0, |a| self.arrays[a].data.address());
+            let moving = &self.moving[m];
+            let done = (|| -> Result<()> {
+                let part = moving.component.integrator().ok_or_else(|| Error::Run("not an integrator".into()))?;
+                for (p, phase) in moving.program.phases.iter().enumerate().filter(|(_, p)| p.when == when) {
+                    if phase.scalar {
+                        let call = ScalarCall {
+                            size: size_of::<ScalarCall>() as u32,
+                            first_varying: moving.component.first_varying,
+                            integrator: memory.address() as *mut u8,
+                            sums: &sums,
+                            globals: &*self.globals,
+                        };
+                        // SAFETY: the state has the size the program asked for
+                        unsafe { part.cpu_scalar(p as u32, &call)? };
+                        continue;
+                    }
+                    let address = memory.address();
+                    let new = run_phase(self.n, |range, chunk_sums| {
+                        let call = ParticleCall {
+                            size: size_of::<ParticleCall>() as u32,
+                            begin: range.start as u32,
+                            end: range.end as u32,
+                            first_varying: moving.component.first_varying,
+                            component: id,
+                            group: moving.group,
+                            key: RandomKey::new(self.seed, id),
+                            state: &state,
+                            integrator: address as *const u8,
+                            extra: extra as *mut u8,
+                            sums: chunk_sums,
+                        };
+                        // SAFETY: the views describe arrays of this system; tasks have disjoint chunks
+                        unsafe { part.cpu_particles(p as u32, &call) }
+                    })?;
+                    if phase.sums > 0 {
+                        sums = new;
+                    }
+                }
+                Ok(())
+            })();
+            self.integrator_states.insert(id, memory);
+            done?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs `f` for all chunks of `n` particles on all threads; sums are added in the order of the chunks.
+fn run_phase(
+    n: usize,
+    f: impl Fn(std::ops::Range<usize>, &mut [f64; MAX_SUMS]) -> Result<()> + Sync,
+) -> Result<[f64; MAX_SUMS]> {
+    let failed: Mutex<Option<Error>> = Mutex::new(None);
+    // integrators do little for each particle: larger tasks than for forces, still the same for any thread count
+    let chunk = 8 * CHUNK;
+    let mut sums = vec![[0.0; MAX_SUMS]; n.div_ceil(chunk)];
+    sums.par_iter_mut().enumerate().for_each(|(k, sums)| {
+        if let Err(e) = f(k * chunk..((k + 1) * chunk).min(n), sums) {
+            failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(e);
+        }
+    });
+    if let Some(e) = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        return Err(e);
+    }
+    let mut total = [0.0; MAX_SUMS];
+    for s in &sums {
+        for (t, x) in total.iter_mut().zip(s) {
+            *t += x;
+        }
+    }
+    Ok(total)
+}

@@ -1,0 +1,230 @@
+//! The neighbour list on the CPU: particles sorted by cell, rows filled cell range by cell range.
+
+use super::store::Store;
+use crate::cells::Grid;
+use crate::topology::LinkRows;
+use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::precision::BoxScale;
+use galamost_plugin_api::real::Real;
+use galamost_plugin_api::views::ListView;
+use rayon::prelude::*;
+
+/// Particles of one task.
+pub const CHUNK: usize = 256;
+
+/// Rows of neighbours.
+#[derive(Debug, Default)]
+pub struct List {
+    /// Cutoff and buffer.
+    pub r_list: f64,
+    /// The cells.
+    pub grid: Option<Grid>,
+    /// First particle of each cell.
+    pub cell_start: Vec<u32>,
+    capacity: usize,
+    index: Vec<u32>,
+    count: Vec<u32>,
+    cell_of: Vec<u32>,
+}
+
+impl List {
+    /// For this radius.
+    pub fn new(r_list: f64) -> Self {
+        Self { r_list, ..Self::default() }
+    }
+
+    /// The order of particles by cell, and by tag inside a cell: `order[new] = old`.
+    pub fn order<S: Store>(&mut self, pos: &[S::PosType], tag: &[u32], length: [f64; 3], dimensions: u32) -> Vec<u32> {
+        let r = if self.r_list > 0.0 { self.r_list } else { length[0].max(1.0) / 8.0 };
+        let grid = Grid::new(length, dimensions, r, 2);
+        self.cell_of.clear();
+        self.cell_of.extend(pos.iter().map(|p| grid.index(std::array::from_fn(|k| S::cell(p, k, grid.n[k], length)))));
+        let mut start = vec![0u32; grid.len() + 1];
+        self.cell_of.iter().for_each(|c| start[*c as usize + 1] += 1);
+        for c in 0..grid.len() {
+            start[c + 1] += start[c];
+        }
+        let mut next = start.clone();
+        let mut order = vec![0u32; pos.len()];
+        for (i, c) in self.cell_of.iter().enumerate() {
+            order[next[*c as usize] as usize] = i as u32;
+            next[*c as usize] += 1;
+        }
+        for c in 0..grid.len() {
+            order[start[c] as usize..start[c + 1] as usize].sort_unstable_by_key(|i| tag[*i as usize]);
+        }
+        let sorted: Vec<u32> = order.iter().map(|i| self.cell_of[*i as usize]).collect();
+        self.cell_of = sorted;
+        self.cell_start = start;
+        self.grid = Some(grid);
+        order
+    }
+
+    /// Fills the rows of particles that stand in the order of [`Self::order`].
+    pub fn build<S: Store>(
+        &mut self,
+        pos: &[S::PosType],
+        tag: &[u32],
+        scale: &BoxScale<S::Real>,
+        exclusions: Option<&LinkRows>,
+        isa: u32,
+    ) {
+        let n = pos.len();
+        if self.capacity == 0 {
+            self.capacity = 64;
+        }
+        loop {
+            self.index.resize(n * self.capacity, 0);
+            self.count.resize(n, 0);
+            let grid = self.grid.as_ref().expect("order() made the grid");
+            let (capacity, start, cell_of) = (self.capacity, &self.cell_start, &self.cell_of);
+            let limit = S::Real::lit(self.r_list * self.r_list);
+            let rows = self.index.par_chunks_mut(CHUNK * capacity).zip(self.count.par_chunks_mut(CHUNK)).enumerate();
+            let needed = rows
+                .map(|(chunk, (rows, counts))| {
+                    let task = Task::<S> { pos, tag, scale, exclusions, grid, start, cell_of, capacity, limit, first: chunk * CHUNK };
+                    // SAFETY: the extension is there, the engine asked the processor
+                    unsafe { task.dispatch(rows, counts, isa) }
+                })
+                .max()
+                .unwrap_or(0);
+            if needed <= capacity {
+                return;
+            }
+            // some more, so that the list does not grow at every build
+            self.capacity = (needed + needed / 8).next_multiple_of(32);
+        }
+    }
+
+    /// As plugins see it.
+    pub fn view(&mut self) -> ListView {
+        ListView {
+            capacity: self.capacity as u32,
+            team: 32,
+            index: DevicePtr::new(self.index.as_mut_ptr() as u64),
+            count: DevicePtr::new(self.count.as_mut_ptr() as u64),
+            r_list: self.r_list,
+            ..ListView::empty()
+        }
+    }
+
+    /// Mean and largest number of neighbours.
+    pub fn statistics(&self) -> (f64, u32) {
+        let sum: u64 = self.count.iter().map(|c| u64::from(*c)).sum();
+        (sum as f64 / self.count.len().max(1) as f64, self.count.iter().copied().max().unwrap_or(0))
+    }
+
+    /// Bytes in use.
+    pub fn memory(&self) -> usize {
+        4 * (self.index.capacity() + self.count.capacity() + self.cell_of.capacity() + self.cell_start.capacity())
+    }
+}
+
+/// Rows of one chunk of particles.
+struct Task<'a, S: Store> {
+    pos: &'a [S::PosType],
+    tag: &'a [u32],
+    scale: &'a BoxScale<S::Real>,
+    exclusions: Option<&'a LinkRows>,
+    grid: &'a Grid,
+    start: &'a [u32],
+    cell_of: &'a [u32],
+    capacity: usize,
+    limit: S::Real,
+    first: usize,
+}
+
+/// Candidates tested at once.
+const LANES: usize = 16;
+
+impl<S: Store> Task<'_, S> {
+    /// # Safety
+    /// The processor must have the extension.
+    unsafe fn dispatch(&self, rows: &mut [u32], counts: &mut [u32], isa: u32) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the caller's word
+        unsafe {
+            match isa {
+                4 => return self.v4(rows, counts),
+                3 => return self.v3(rows, counts),
+                _ => {}
+            }
+        }
+        let _ = isa;
+        self.fill(rows, counts)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt")]
+    unsafe fn v4(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
+        self.fill(rows, counts)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
+    unsafe fn v3(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
+        self.fill(rows, counts)
+    }
+
+    /// The largest number of neighbours met; rows beyond the capacity are cut.
+    #[inline(always)]
+    fn fill(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
+        let mut longest = 0;
+        // room for a whole chunk behind the last entry, so that appending needs no test
+        let mut found = vec![0u32; self.pos.len().min(1 << 16) + LANES];
+        for (k, count) in counts.iter_mut().enumerate() {
+            let i = self.first + k;
+            let pi = self.pos[i];
+            let c = self.cell_of[i];
+            let n = self.grid.n;
+            let cell = [c % n[0], c / n[0] % n[1], c / n[0] / n[1]];
+            let mut m = 0;
+            self.grid.ranges(cell, |from, to| {
+                let (from, to) = (self.start[from as usize] as usize, self.start[to as usize] as usize);
+                if found.len() < m + (to - from) + LANES {
+                    found.resize(2 * (m + (to - from) + LANES), 0);
+                }
+                let mut j = from;
+                while j + LANES <= to {
+                    let candidates = &self.pos[j..j + LANES];
+                    let mut near = [false; LANES];
+                    for l in 0..LANES {
+                        near[l] = S::difference(&pi, &candidates[l], self.scale).norm2() < self.limit;
+                    }
+                    for (l, near) in near.iter().enumerate() {
+                        found[m] = (j + l) as u32;
+                        m += usize::from(*near);
+                    }
+                    j += LANES;
+                }
+                for (l, pj) in self.pos[j..to].iter().enumerate() {
+                    found[m] = (j + l) as u32;
+                    m += usize::from(S::difference(&pi, pj, self.scale).norm2() < self.limit);
+                }
+            });
+            let m = self.drop_excluded(i, &mut found[..m]);
+            let row = &mut rows[k * self.capacity..(k + 1) * self.capacity];
+            longest = longest.max(m);
+            let kept = m.min(self.capacity);
+            row[..kept].copy_from_slice(&found[..kept]);
+            // the loops read whole chunks: what is behind the end must be an index that exists
+            row[kept..kept.next_multiple_of(32).min(self.capacity)].fill(i as u32);
+            *count = kept as u32;
+        }
+        longest
+    }
+
+    /// Takes the particle itself and its excluded partners off; the number of those that stay.
+    #[inline(always)]
+    fn drop_excluded(&self, i: usize, found: &mut [u32]) -> usize {
+        let row = self.exclusions.map_or([].as_slice(), |e| e.row(self.tag[i]));
+        let mut kept = 0;
+        for k in 0..found.len() {
+            let j = found[k];
+            found[kept] = j;
+            let out = j as usize == i || (!row.is_empty() && row.contains(&self.tag[j as usize]));
+            kept += usize::from(!out);
+        }
+        kept
+    }
+}

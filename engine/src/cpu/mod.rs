@@ -1,0 +1,46 @@
+//! The CPU as a device: sorted arrays, Verlet list, plugins' loops over chunks of particles on all threads.
+
+mod forces;
+mod integrate;
+mod list;
+mod store;
+mod system;
+
+pub use system::CpuSystem;
+
+use galamost_plugin_api::precision::{Fixed, Float64, Precision};
+
+/// A CPU backend of this precision.
+///
+/// # Errors
+/// The state cannot be stored.
+pub fn backend(plan: &crate::plan::Plan) -> galamost_plugin_api::error::Result<Box<dyn crate::run::Backend>> {
+    Ok(match plan.pipeline.precision {
+        Precision::Double => Box::new(CpuSystem::<Float64>::new(plan)?),
+        _ => Box::new(CpuSystem::<Fixed>::new(plan)?),
+    })
+}
+
+/// The highest vector extension of this processor that the loops are compiled for: 4, 3 or 0 (x86-64-v4, -v3, none).
+/// `GALAMOST_ISA` lowers it, for tests.
+pub fn vector_extension() -> u32 {
+    let mut best = 0;
+    #[cfg(target_arch = "x86_64")]
+    {
+        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") && std::is_x86_feature_detected!("bmi2") {
+            best = 3;
+            let v4 = std::is_x86_feature_detected!("avx512f")
+                && std::is_x86_feature_detected!("avx512bw")
+                && std::is_x86_feature_detected!("avx512cd")
+                && std::is_x86_feature_detected!("avx512dq")
+                && std::is_x86_feature_detected!("avx512vl");
+            if v4 {
+                best = 4;
+            }
+        }
+    }
+    match std::env::var("GALAMOST_ISA").ok().and_then(|s| s.parse().ok()) {
+        Some(wanted) => best.min(wanted),
+        None => best,
+    }
+}

@@ -1,0 +1,62 @@
+//! How a scheme of positions is filled from f64 and read back.
+
+use galamost_plugin_api::precision::{
+    Fixed, Float64, PosTypeF64, PosTypeFixed, Precision, Scheme, from_fixed64, to_fixed64, wrap_f64,
+};
+
+/// A scheme with its conversions to f64.
+pub trait Store: Scheme {
+    /// Stores a coordinate triple: entry, lower bits, images crossed.
+    fn store(x: [f64; 3], kind: u32, length: [f64; 3]) -> (Self::PosType, [u32; 3], [i32; 3]);
+    /// The coordinate triple.
+    fn load(p: &Self::PosType, low: [u32; 3], length: [f64; 3]) -> [f64; 3];
+    /// Number of the cell along an axis of `n` cells.
+    fn cell(p: &Self::PosType, axis: usize, n: u32, length: [f64; 3]) -> u32;
+}
+
+impl Store for Fixed {
+    fn store(x: [f64; 3], kind: u32, length: [f64; 3]) -> (PosTypeFixed, [u32; 3], [i32; 3]) {
+        let mut out = (PosTypeFixed { position: [0; 3], kind }, [0; 3], [0; 3]);
+        for k in 0..3 {
+            let (q, image) = to_fixed64(x[k], length[k]);
+            out.0.position[k] = (q >> 32) as i32;
+            out.1[k] = q as u32;
+            out.2[k] = image;
+        }
+        out
+    }
+    fn load(p: &PosTypeFixed, low: [u32; 3], length: [f64; 3]) -> [f64; 3] {
+        std::array::from_fn(|k| from_fixed64((i64::from(p.position[k]) << 32) | i64::from(low[k]), length[k]))
+    }
+    #[inline(always)]
+    fn cell(p: &PosTypeFixed, axis: usize, n: u32, _: [f64; 3]) -> u32 {
+        let unsigned = (p.position[axis] as u32) ^ 0x8000_0000;
+        ((u64::from(unsigned) * u64::from(n)) >> 32) as u32
+    }
+}
+
+impl Store for Float64 {
+    fn store(x: [f64; 3], kind: u32, length: [f64; 3]) -> (PosTypeF64, [u32; 3], [i32; 3]) {
+        let mut out = (PosTypeF64 { position: [0.0; 3], kind, reserved: 0 }, [0; 3], [0; 3]);
+        for k in 0..3 {
+            (out.0.position[k], out.2[k]) = wrap_f64(x[k], length[k]);
+        }
+        out
+    }
+    fn load(p: &PosTypeF64, _: [u32; 3], _: [f64; 3]) -> [f64; 3] {
+        p.position
+    }
+    #[inline(always)]
+    fn cell(p: &PosTypeF64, axis: usize, n: u32, length: [f64; 3]) -> u32 {
+        if length[axis] == 0.0 {
+            return 0;
+        }
+        let s = (p.position[axis] / length[axis] + 0.5) * f64::from(n);
+        (s as u32).min(n - 1)
+    }
+}
+
+/// Whether a precision keeps the lower 32 bits of positions.
+pub fn has_low_bits(precision: Precision) -> bool {
+    precision == Precision::Mixed
+}

@@ -1,0 +1,92 @@
+//! `galamost plugins`: what is loaded, and the page of a component.
+
+use crate::pipeline::suggestion;
+use crate::plan::Plan;
+use crate::plugins::Registry;
+use crate::report::{Diagnostic, Failure};
+use galamost_plugin_api::component::ComponentInfo;
+use galamost_plugin_api::params::FieldDoc;
+use std::fmt::Write as _;
+
+/// Prints the list of components, or the pages of one name.
+///
+/// # Errors
+/// There is no such component.
+pub fn plugins(registry: &Registry, name: Option<&str>) -> Result<u8, Failure> {
+    let all = registry.components();
+    let Some(name) = name else {
+        let mut out = String::new();
+        for (library, c) in &all {
+            let first = c.doc.lines().next().unwrap_or_default();
+            let _ = writeln!(out, "{:16} {:11} {first}  [{}]", c.name, c.kind.to_string(), library.record.name());
+        }
+        for (path, message) in registry.broken() {
+            let _ = writeln!(out, "cannot be used: {}: {message}", path.display());
+        }
+        print!("{out}");
+        return Ok(0);
+    };
+    let found: Vec<_> = all.iter().filter(|(_, c)| c.name == name).collect();
+    if found.is_empty() {
+        let mut names: Vec<_> = all.iter().map(|(_, c)| c.name.as_str()).collect();
+        names.dedup();
+        let message = format!("there is no component `{name}`; {}", suggestion(name, names.iter().copied()));
+        return Err(Failure::Input(vec![Diagnostic::new("galamost plugins".as_ref(), None, message)]));
+    }
+    for (library, c) in found {
+        print!("{}", page(c));
+        println!("  from {} {} ({})\n", library.record.name(), library.record.version(), library.path.display());
+    }
+    Ok(0)
+}
+
+/// The page of a component.
+pub fn page(c: &ComponentInfo) -> String {
+    let mut out = format!("{} ({}, stands in `{}`)\n\n", c.name, c.kind, c.kind.list());
+    for line in c.doc.lines() {
+        let _ = writeln!(out, "{}{line}", if line.is_empty() { "" } else { "  " });
+    }
+    if !c.fields.is_empty() {
+        out.push_str("\n  Fields:\n");
+        fields(&mut out, &c.fields, 4);
+    }
+    out.push('\n');
+    out
+}
+
+fn fields(out: &mut String, list: &[FieldDoc], indent: usize) {
+    for f in list {
+        let pad = " ".repeat(indent);
+        let mut facts = vec![f.kind.clone()];
+        if !f.unit.is_empty() {
+            facts.push(f.unit.clone());
+        }
+        if !f.range.is_empty() {
+            facts.push(f.range.clone());
+        }
+        facts.push(match &f.default {
+            Some(d) => format!("default {d}"),
+            None => "required".into(),
+        });
+        let _ = writeln!(out, "{pad}{}: {}", f.name, facts.join("; "));
+        for line in f.doc.lines() {
+            let _ = writeln!(out, "{pad}    {line}");
+        }
+        fields(out, &f.fields, indent + 4);
+    }
+}
+
+/// One line about a plan that passed its check.
+pub fn plan_summary(plan: &Plan) -> String {
+    let s = &plan.snapshot;
+    let steps: u64 = plan.stages.iter().map(|p| p.stage.steps).sum();
+    format!(
+        "ok: {} particles, {} types, {} bonds, {} components of {} plugins, {steps} steps in {} stage(s)",
+        s.len(),
+        s.types.len(),
+        s.bonds.len(),
+        plan.components.len(),
+        plan.plugins.len(),
+        plan.stages.len()
+    )
+}

@@ -1,0 +1,16 @@
+//! The engine of GALAMOST: loads plugins, checks pipelines, steps, writes checkpoints. It contains no physics.
+
+pub mod buffers;
+pub mod cells;
+pub mod checkpoint;
+pub mod cli;
+pub mod cpu;
+pub mod device;
+pub mod doc;
+pub mod host;
+pub mod pipeline;
+pub mod plan;
+pub mod plugins;
+pub mod report;
+pub mod run;
+pub mod topology;

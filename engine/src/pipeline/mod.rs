@@ -1,0 +1,382 @@
+//! The pipeline file: `galamost --pipeline sim.ron`.
+
+mod overrides;
+
+use crate::report::{Diagnostic, Failure};
+use galamost_plugin_api::error::{Errors, InputError, Position, nearest};
+use galamost_plugin_api::params::{Fields, FromValue, Range, Source, Value};
+use galamost_plugin_api::precision::Precision;
+use std::path::{Path, PathBuf};
+
+pub use overrides::apply as apply_overrides;
+
+/// One component as it stands in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// Its whole text, name included.
+    pub text: String,
+    /// Where the text starts.
+    pub at: Position,
+}
+
+/// The device the user asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// A GPU if one works, else the CPU; the log says which and why.
+    #[default]
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// This GPU.
+    Cuda(u32),
+    /// The CUDA kernels on the CPU, compiled by g++: for tests of kernels, slow.
+    Emulated,
+}
+
+impl DeviceChoice {
+    /// From the command line: `auto`, `cpu`, `cuda`, `cuda:1`, `emulated`.
+    ///
+    /// # Errors
+    /// What would be right.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let lower = text.to_lowercase();
+        match lower.as_str() {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            "emulated" => Ok(Self::Emulated),
+            other => other
+                .strip_prefix("cuda:")
+                .and_then(|n| n.parse().ok())
+                .map(Self::Cuda)
+                .ok_or_else(|| format!("`{text}` is no device: say auto, cpu, cuda:0 or emulated")),
+        }
+    }
+}
+
+impl FromValue for DeviceChoice {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        match (value.name(), value.after_name()) {
+            (Some("Auto"), None) => Some(Self::Auto),
+            (Some("Cpu"), None) => Some(Self::Cpu),
+            (Some("Emulated"), None) => Some(Self::Emulated),
+            (Some("Cuda"), Some(inner)) => match errors.absorb(inner.elements())?.as_slice() {
+                [n] => u32::from_value(*n, errors).map(Self::Cuda),
+                _ => {
+                    errors.push(value.error("expected `Cuda(0)`"));
+                    None
+                }
+            },
+            _ => {
+                errors.push(value.error(format!("expected {}, found `{}`", Self::describe(), value.text())));
+                None
+            }
+        }
+    }
+    fn describe() -> String {
+        "`Auto`, `Cpu` or `Cuda(0)`".into()
+    }
+}
+
+struct PrecisionField(Precision);
+
+impl FromValue for PrecisionField {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let all = [Precision::Single, Precision::Mixed, Precision::Double];
+        let found = all.into_iter().find(|p| p.name() == value.text()).map(Self);
+        if found.is_none() {
+            errors.push(value.error(format!("expected {}, found `{}`", Self::describe(), value.text())));
+        }
+        found
+    }
+    fn describe() -> String {
+        "`Single`, `Mixed` or `Double`".into()
+    }
+}
+
+/// Pairs that have no pair forces because they are bonded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exclusions {
+    /// The two ends of a bond.
+    pub bonds: bool,
+    /// The two ends of an angle.
+    pub angles: bool,
+    /// The two ends of a dihedral.
+    pub dihedrals: bool,
+}
+
+impl FromValue for Exclusions {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let mut e = Self::default();
+        for v in errors.absorb(value.elements())? {
+            match v.text() {
+                "Bonds" => e.bonds = true,
+                "Angles" => e.angles = true,
+                "Dihedrals" => e.dihedrals = true,
+                other => errors.push(v.error(format!("expected Bonds, Angles or Dihedrals, found `{other}`"))),
+            }
+        }
+        Some(e)
+    }
+    fn describe() -> String {
+        "a list of Bonds, Angles, Dihedrals".into()
+    }
+}
+
+/// `neighbors: (…)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Neighbors {
+    /// What is added to the cutoff; chosen by the engine if absent.
+    pub buffer: Option<f64>,
+    /// Excluded pairs.
+    pub exclude: Exclusions,
+}
+
+impl FromValue for Neighbors {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let mut fields = Fields::new(value, errors)?;
+        let buffer = fields.required("buffer", Range { above: 0.0, ..Range::ANY });
+        let exclude = fields.or("exclude", Range::ANY, Exclusions::default);
+        fields.finish();
+        Some(Self { buffer: buffer?, exclude: exclude? })
+    }
+    fn describe() -> String {
+        "(buffer: 0.3, exclude: [Bonds])".into()
+    }
+}
+
+/// `checkpoint: (…)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointSettings {
+    /// Steps from one checkpoint to the next; none for only at the end of an interrupted run.
+    pub every: Option<u64>,
+    /// File; by default the pipeline's with the ending `.checkpoint`.
+    pub file: Option<String>,
+}
+
+impl FromValue for CheckpointSettings {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let mut fields = Fields::new(value, errors)?;
+        let every = fields.required("every", Range { at_least: 1.0, ..Range::ANY });
+        let file = fields.required("file", Range::ANY);
+        fields.finish();
+        Some(Self { every: every?, file: file? })
+    }
+    fn describe() -> String {
+        "(every: 10_000, file: \"run.checkpoint\")".into()
+    }
+}
+
+struct Entries(Vec<Entry>);
+
+impl FromValue for Entries {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let mut list = vec![];
+        for v in errors.absorb(value.elements())? {
+            match v.name() {
+                Some(name) => list.push(Entry { name: name.into(), text: v.text().into(), at: v.at() }),
+                None => errors.push(v.error("a component is written as `Name(…)`")),
+            }
+        }
+        Some(Self(list))
+    }
+    fn describe() -> String {
+        "a list of components `Name(…)`".into()
+    }
+}
+
+/// One stage of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// Name.
+    pub name: String,
+    /// Number of steps.
+    pub steps: u64,
+    /// Time step.
+    pub dt: f64,
+    /// Where it stands.
+    pub at: Position,
+    /// Components of its own, instead of the pipeline's.
+    pub forces: Option<Vec<Entry>>,
+    /// As above.
+    pub integrators: Option<Vec<Entry>>,
+    /// As above.
+    pub updaters: Option<Vec<Entry>>,
+    /// As above.
+    pub analyzers: Option<Vec<Entry>>,
+}
+
+impl FromValue for Stage {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let mut fields = Fields::new(value, errors)?;
+        let name = fields.or("name", Range::ANY, || "run".to_string());
+        let steps = fields.required("steps", Range::ANY);
+        let dt = fields.required("dt", Range { above: 0.0, ..Range::ANY });
+        let mut list = |name| fields.required::<Option<Entries>>(name, Range::ANY).map(|o| o.map(|e| e.0));
+        let (forces, integrators) = (list("forces"), list("integrators"));
+        let (updaters, analyzers) = (list("updaters"), list("analyzers"));
+        fields.finish();
+        Some(Self {
+            name: name?,
+            steps: steps?,
+            dt: dt?,
+            at: value.at(),
+            forces: forces?,
+            integrators: integrators?,
+            updaters: updaters?,
+            analyzers: analyzers?,
+        })
+    }
+    fn describe() -> String {
+        "(name: \"run\", steps: 1000, dt: 0.005)".into()
+    }
+}
+
+/// A pipeline file, read but not yet checked against plugins.
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    /// The file.
+    pub path: PathBuf,
+    /// Its text (with `--set` applied).
+    pub text: String,
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// Device.
+    pub device: DeviceChoice,
+    /// Where `device` stands.
+    pub device_at: Option<Position>,
+    /// Precision.
+    pub precision: Precision,
+    /// Neighbour list.
+    pub neighbors: Neighbors,
+    /// Checkpoints.
+    pub checkpoint: CheckpointSettings,
+    /// Generators.
+    pub initial: Vec<Entry>,
+    /// Forces.
+    pub forces: Vec<Entry>,
+    /// Integrators.
+    pub integrators: Vec<Entry>,
+    /// Updaters.
+    pub updaters: Vec<Entry>,
+    /// Analyzers.
+    pub analyzers: Vec<Entry>,
+    /// Stages.
+    pub stages: Vec<Stage>,
+}
+
+impl Pipeline {
+    /// Reads a file and applies `--set path=value`.
+    ///
+    /// # Errors
+    /// Everything wrong with its syntax and its own fields.
+    pub fn read(path: &Path, overrides: &[String]) -> Result<Self, Failure> {
+        let fail = |d: Vec<Diagnostic>| Err(Failure::Input(d));
+        let text = match std::fs::read_to_string(path) {
+            Ok(t) => t,
+            Err(e) => return fail(vec![Diagnostic::new(path, None, format!("cannot be read: {e}"))]),
+        };
+        match Self::parse(path, &text, overrides) {
+            Ok(p) => Ok(p),
+            Err(errors) => {
+                fail(errors.into_iter().map(|e: InputError| Diagnostic::new(path, e.at, e.message)).collect())
+            }
+        }
+    }
+
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn parse(path: &Path, text: &str, overrides: &[String]) -> Result<Self, Vec<InputError>> {
+        let body = skip_attributes(text);
+        if let Err(e) = body.check_syntax() {
+            return Err(vec![e]);
+        }
+        let text = apply_overrides(text, body, overrides)?;
+        let value = skip_attributes(&text);
+        let mut errors = Errors::default();
+        let made = Self::fields(path, &text, value, &mut errors);
+        match made {
+            Some(p) if errors.0.is_empty() => Ok(p),
+            _ => Err(errors.0),
+        }
+    }
+
+    fn fields(path: &Path, text: &str, value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let mut fields = Fields::new(value, errors)?;
+        let seed = fields.or("seed", Range::ANY, || 0u64);
+        let device_at = fields.raw("device").map(Value::at);
+        let device = fields.or("device", Range::ANY, DeviceChoice::default);
+        let precision = fields.or("precision", Range::ANY, || PrecisionField(Precision::Mixed));
+        let neighbors = fields.or("neighbors", Range::ANY, Neighbors::default);
+        let checkpoint =
+            fields.or("checkpoint", Range::ANY, || CheckpointSettings { every: None, file: None });
+        let initial = fields.required::<Entries>("initial", Range::ANY);
+        let mut list = |name| fields.or(name, Range::ANY, || Entries(vec![])).map(|e| e.0);
+        let (forces, integrators) = (list("forces"), list("integrators"));
+        let (updaters, analyzers) = (list("updaters"), list("analyzers"));
+        let stages = fields.required::<Vec<Stage>>("stages", Range::ANY);
+        fields.finish();
+        if let Some(s) = &stages
+            && s.is_empty()
+        {
+            errors.push(value.error("there are no stages: give at least one, `(steps: 1000, dt: 0.005)`"));
+        }
+        Some(Self {
+            path: path.into(),
+            text: text.into(),
+            seed: seed?,
+            device: device?,
+            device_at,
+            precision: precision?.0,
+            neighbors: neighbors?,
+            checkpoint: checkpoint?,
+            initial: initial?.0,
+            forces: forces?,
+            integrators: integrators?,
+            updaters: updaters?,
+            analyzers: analyzers?,
+            stages: stages?,
+        })
+    }
+
+    /// Folder that relative paths start at.
+    pub fn directory(&self) -> PathBuf {
+        match self.path.parent() {
+            Some(p) if !p.as_os_str().is_empty() => p.into(),
+            _ => ".".into(),
+        }
+    }
+
+    /// The checkpoint file.
+    pub fn checkpoint_path(&self) -> PathBuf {
+        match &self.checkpoint.file {
+            Some(f) => self.directory().join(f),
+            None => self.path.with_extension("checkpoint"),
+        }
+    }
+}
+
+/// The struct behind `#![enable(…)]`, which is allowed and changes nothing.
+fn skip_attributes(text: &str) -> Value<'_> {
+    let mut rest = Source::file(text).value();
+    while rest.text().starts_with("#![") {
+        let Some(end) = rest.text().find(']') else { break };
+        rest = rest.skip(end + 1);
+    }
+    rest
+}
+
+/// "did you mean `x`?", or the names there are.
+pub fn suggestion<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    match nearest(wrong, names.clone()) {
+        Some(n) => format!("did you mean `{n}`?"),
+        None => {
+            let all: Vec<_> = names.into_iter().collect();
+            format!("there are {}", all.join(", "))
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! `galamost check`: everything that can be known before step 0, and all mistakes at once.
+
+use crate::device::{self, Chosen};
+use crate::pipeline::{Entry, Pipeline, Stage};
+use crate::plugins::{Component, Registry};
+use crate::report::{Diagnostic, Failure};
+use galamost_plugin_api::component::{GroupNeed, Kind, SystemInfo};
+use galamost_plugin_api::error::{Error, Position};
+use galamost_plugin_api::generator::GeneratorContext;
+use galamost_plugin_api::snapshot::Snapshot;
+use galamost_plugin_api::views::{COMPONENT_VARYINGS, MAX_VARYINGS};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tracing::info;
+
+/// Components of one stage.
+#[derive(Clone, Debug)]
+pub struct StagePlan {
+    /// The stage as written.
+    pub stage: Stage,
+    /// Pair, bonded and other forces, in the order of the file.
+    pub forces: Vec<Arc<Component>>,
+    /// Integrators.
+    pub integrators: Vec<Arc<Component>>,
+    /// Updaters.
+    pub updaters: Vec<Arc<Component>>,
+    /// Analyzers.
+    pub analyzers: Vec<Arc<Component>>,
+}
+
+/// A run that has been checked.
+#[derive(Debug)]
+pub struct Plan {
+    /// The pipeline.
+    pub pipeline: Pipeline,
+    /// The device.
+    pub device: Chosen,
+    /// The initial state.
+    pub snapshot: Snapshot,
+    /// The system as components were told.
+    pub system: SystemInfo,
+    /// Stages in order.
+    pub stages: Vec<StagePlan>,
+    /// Every component that runs, in the order of their numbers.
+    pub components: Vec<Arc<Component>>,
+    /// Groups of particles that are not all of them; a component's bit is the group's place here.
+    pub groups: Vec<GroupNeed>,
+    /// Plugins in use: name, version, file, hash.
+    pub plugins: Vec<PluginUse>,
+}
+
+/// A plugin in use.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct PluginUse {
+    /// Name.
+    pub name: String,
+    /// Version.
+    pub version: String,
+    /// File.
+    pub path: PathBuf,
+    /// SHA-256 of the file.
+    pub hash: String,
+}
+
+impl Plan {
+    /// Bit of a component's group, 32 for all particles.
+    pub fn group_bit(&self, c: &Component) -> u32 {
+        self.groups.iter().position(|g| *g == c.needs.group).map_or(32, |b| b as u32)
+    }
+
+    /// The component with this number.
+    pub fn component(&self, id: u32) -> Option<&Arc<Component>> {
+        self.components.iter().find(|c| c.id == id)
+    }
+}
+
+/// Collects mistakes of a check.
+struct Check<'a> {
+    pipeline: &'a Pipeline,
+    registry: &'a Registry,
+    errors: Vec<Diagnostic>,
+    next_id: u32,
+}
+
+impl Check<'_> {
+    fn say(&mut self, at: Option<Position>, message: impl Into<String>) {
+        self.errors.push(Diagnostic::new(&self.pipeline.path, at, message));
+    }
+
+    fn absorb<T>(&mut self, name: &str, at: Position, result: Result<T, Error>) -> Option<T> {
+        match result {
+            Ok(v) => Some(v),
+            Err(Error::Input(list)) => {
+                let path = &self.pipeline.path;
+                self.errors.extend(list.into_iter().map(|e| Diagnostic::of_component(path, at, name, e)));
+                None
+            }
+            Err(e) => {
+                let mut d = Diagnostic::new(&self.pipeline.path, Some(at), e.to_string());
+                d.component = Some(name.into());
+                self.errors.push(d);
+                None
+            }
+        }
+    }
+
+    fn create(&mut self, list: &str, entries: &[Entry]) -> Vec<Option<Component>> {
+        entries
+            .iter()
+            .map(|entry| {
+                let id = self.next_id;
+                self.next_id += 1;
+                match self.registry.find_for_list(list, &entry.name) {
+                    Ok((library, kind)) => {
+                        self.absorb(&entry.name, entry.at, Component::create(library, kind, entry, id))
+                    }
+                    Err(message) => {
+                        self.say(Some(entry.at), message);
+                        None
+                    }
+                }
+            })
+            .collect()
+    }
+}
+
+/// Lists of one stage before they are bound.
+struct Lists {
+    forces: Vec<Option<Component>>,
+    integrators: Vec<Option<Component>>,
+    updaters: Vec<Option<Component>>,
+    analyzers: Vec<Option<Component>>,
+}
+
+/// How a run is checked.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CheckOptions {
+    /// The run goes on from a checkpoint.
+    pub resumed: bool,
+}
+
+/// Checks a pipeline.
+///
+/// # Errors
+/// Every mistake found.
+pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> Result<Plan, Failure> {
+    let mut c = Check { pipeline: &pipeline, registry, errors: vec![], next_id: 0 };
+
+    let generators = c.create("initial", &pipeline.initial);
+    let mut default = Lists {
+        forces: c.create("forces", &pipeline.forces),
+        integrators: c.create("integrators", &pipeline.integrators),
+        updaters: c.create("updaters", &pipeline.updaters),
+        analyzers: c.create("analyzers", &pipeline.analyzers),
+    };
+    let mut own: Vec<[Option<Vec<Option<Component>>>; 4]> = pipeline
+        .stages
+        .iter()
+        .map(|s| {
+            [("forces", &s.forces), ("integrators", &s.integrators), ("updaters", &s.updaters), ("analyzers", &s.analyzers)]
+                .map(|(list, entries)| entries.as_ref().map(|e| c.create(list, e)))
+        })
+        .collect();
+
+    let device = match device::choose(pipeline.device) {
+        Ok(d) => Some(d),
+        Err(message) => {
+            c.say(pipeline.device_at, message);
+            None
+        }
+    };
+
+    let snapshot = generate(&mut c, &generators);
+
+    let dt = pipeline.stages.first().map_or(0.0, |s| s.dt);
+    let mut system = snapshot.as_ref().map(SystemInfo::of).unwrap_or_default();
+    system.dt = dt;
+    system.seed = pipeline.seed;
+    system.precision = pipeline.precision as u32;
+    system.device = device.as_ref().map_or("cpu", Chosen::kind).into();
+    system.directory = pipeline.directory().to_string_lossy().into_owned();
+    system.resumed = options.resumed;
+
+    let mut slots = 0;
+    if snapshot.is_some() {
+        let mut bind = |list: &mut Vec<Option<Component>>, dt: f64| {
+            for slot in list.iter_mut() {
+                let Some(mut component) = slot.take() else { continue };
+                let (name, at) = (component.name.clone(), component.at);
+                let system = SystemInfo { dt, ..system.clone() };
+                if c.absorb(&name, at, component.bind(&system)).is_none() {
+                    continue;
+                }
+                component.first_varying = slots;
+                let n = component.needs.varyings.len();
+                slots += n as u32;
+                if n > COMPONENT_VARYINGS || slots as usize > MAX_VARYINGS {
+                    c.say(Some(at), format!("{name}: too many time-dependent numbers (at most {COMPONENT_VARYINGS} a component, {MAX_VARYINGS} a run)"));
+                }
+                if let Some(device) = &device {
+                    let (has, what) = match device {
+                        Chosen::Cpu { .. } => (component.needs.cpu, "the CPU"),
+                        _ => (component.needs.cuda, "CUDA"),
+                    };
+                    if !has {
+                        c.say(Some(at), format!("{name} has no code for {what}; choose another `device`"));
+                    }
+                }
+                *slot = Some(component);
+            }
+        };
+        for list in [&mut default.forces, &mut default.integrators, &mut default.updaters, &mut default.analyzers] {
+            bind(list, dt);
+        }
+        for (stage, lists) in pipeline.stages.iter().zip(&mut own) {
+            lists.iter_mut().flatten().for_each(|list| bind(list, stage.dt));
+        }
+    }
+
+    let mut components = vec![];
+    let mut share = |list: Vec<Option<Component>>| -> Vec<Arc<Component>> {
+        let shared: Vec<_> = list.into_iter().flatten().map(Arc::new).collect();
+        components.extend(shared.iter().cloned());
+        shared
+    };
+    let forces = share(default.forces);
+    let integrators = share(default.integrators);
+    let updaters = share(default.updaters);
+    let analyzers = share(default.analyzers);
+    let stages: Vec<StagePlan> = pipeline
+        .stages
+        .iter()
+        .zip(own)
+        .map(|(stage, [f, i, u, a])| StagePlan {
+            stage: stage.clone(),
+            forces: f.map_or_else(|| forces.clone(), &mut share),
+            integrators: i.map_or_else(|| integrators.clone(), &mut share),
+            updaters: u.map_or_else(|| updaters.clone(), &mut share),
+            analyzers: a.map_or_else(|| analyzers.clone(), &mut share),
+        })
+        .collect();
+
+    if c.errors.is_empty() {
+        for stage in &stages {
+            check_stage(&mut c, stage, snapshot.as_ref());
+        }
+    }
+    let (Some(snapshot), Some(device), true) = (snapshot, device, c.errors.is_empty()) else {
+        return Err(Failure::Input(c.errors));
+    };
+
+    let mut groups = vec![];
+    for component in &components {
+        if component.needs.group != GroupNeed::All && !groups.contains(&component.needs.group) {
+            groups.push(component.needs.group.clone());
+        }
+    }
+    let mut plugins: Vec<PluginUse> = vec![];
+    let used = components.iter().map(|c| &c.library).chain(generators.iter().flatten().map(|g| &g.library));
+    for path in used {
+        let library = registry.libraries().iter().find(|l| l.path == *path);
+        if let Some(l) = library
+            && !plugins.iter().any(|p| p.path == *path)
+        {
+            plugins.push(PluginUse {
+                name: l.record.name(),
+                version: l.record.version(),
+                path: path.clone(),
+                hash: l.hash.clone(),
+            });
+        }
+    }
+    plugins.sort_by(|a, b| a.name.cmp(&b.name));
+    for component in &components {
+        for note in &component.needs.notes {
+            info!("{}: {note}", component.name);
+        }
+    }
+    Ok(Plan { pipeline, device, snapshot, system, stages, components, groups, plugins })
+}
+
+/// Runs the generators; `None` if any of them failed or could not be made.
+fn generate(c: &mut Check<'_>, generators: &[Option<Component>]) -> Option<Snapshot> {
+    if c.pipeline.initial.is_empty() {
+        c.say(None, "`initial` is empty: give a generator that makes or reads particles");
+        return None;
+    }
+    let mut snapshot = Snapshot::default();
+    for g in generators {
+        let g = g.as_ref()?;
+        let context = GeneratorContext {
+            seed: c.pipeline.seed,
+            component: g.id,
+            directory: c.pipeline.directory().to_string_lossy().into_owned(),
+        };
+        let part = g.generator()?;
+        c.absorb(&g.name, g.at, part.generate(&context, &mut snapshot))?;
+    }
+    let last = generators.last()?.as_ref()?;
+    let result = snapshot.check();
+    c.absorb(&last.name, last.at, result)?;
+    Some(snapshot)
+}
+
+/// What only makes sense together.
+fn check_stage(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>) {
+    let at = Some(plan.stage.at);
+    if plan.stage.steps > 0 && plan.integrators.is_empty() {
+        c.say(at, format!("stage `{}` has no integrator: nothing would move", plan.stage.name));
+    }
+    let Some(s) = snapshot else { return };
+    // a particle moved by two integrators would be moved twice
+    for (k, a) in plan.integrators.iter().enumerate() {
+        for b in &plan.integrators[..k] {
+            let both = (0..s.len() as u32)
+                .find(|tag| in_group(&a.needs.group, *tag, s) && in_group(&b.needs.group, *tag, s));
+            if let Some(tag) = both {
+                c.say(Some(a.at), format!("{} and {} both move particle {tag}; give them different groups", b.name, a.name));
+            }
+        }
+    }
+    for f in &plan.forces {
+        let n = match f.needs.link_width {
+            2 => s.bonds.len(),
+            3 => s.angles.len(),
+            4 => s.dihedrals.len(),
+            _ => continue,
+        };
+        if f.kind == Kind::Bonded && n == 0 && plan.updaters.is_empty() {
+            info!("{}: there are no links for it in the initial state", f.name);
+        }
+    }
+}
+
+/// Whether a particle belongs to a group.
+pub fn in_group(group: &GroupNeed, tag: u32, s: &Snapshot) -> bool {
+    match group {
+        GroupNeed::All => true,
+        GroupNeed::Types(types) => types.contains(&s.kind[tag as usize]),
+        GroupNeed::Tags(first, last) => (*first..=*last).contains(&tag),
+    }
+}

@@ -1,0 +1,348 @@
+//! A component of a run, as the engine calls it over the boundary.
+
+use super::library::Library;
+use crate::pipeline::Entry;
+use galamost_plugin_api::abi::{
+    Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption, RSlice, Updater1, WireCode,
+    WireHost, WireObject, WireSnapshot,
+};
+use galamost_plugin_api::analyzer::FrameCall;
+use galamost_plugin_api::bonded::BondedCall;
+use galamost_plugin_api::component::{Kind, Needs, SystemInfo};
+use galamost_plugin_api::error::{Error, Position, Result};
+use galamost_plugin_api::force::ForceCall;
+use galamost_plugin_api::generator::GeneratorContext;
+use galamost_plugin_api::integrator::{GroupInfo, ParticleCall, ProgramInfo, ScalarCall};
+use galamost_plugin_api::pair::PairCall;
+use galamost_plugin_api::params::Source;
+use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::snapshot::Snapshot;
+use galamost_plugin_api::updater::UpdateCall;
+use galamost_plugin_api::views::Sums;
+use galamost_plugin_api::wire::from_wire;
+use std::path::PathBuf;
+
+/// A component of a run.
+pub struct Component {
+    /// Name in the pipeline.
+    pub name: String,
+    /// Kind.
+    pub kind: Kind,
+    /// Its number in the run: part of the key of its random numbers, and how faults name it.
+    pub id: u32,
+    /// Where it stands in the pipeline.
+    pub at: Position,
+    /// The library it comes from.
+    pub library: PathBuf,
+    /// What it answered when it was bound.
+    pub needs: Needs,
+    /// Its first slot in [`galamost_plugin_api::views::Globals::values`].
+    pub first_varying: u32,
+    object: WireObject,
+    base: &'static Component1,
+    table: Tables,
+}
+
+#[derive(Clone, Copy)]
+enum Tables {
+    Generator(&'static Generator1),
+    Pair(&'static Pair1),
+    Bonded(&'static Bonded1),
+    Force(&'static Force1),
+    Integrator(&'static Integrator1),
+    Updater(&'static Updater1),
+    Analyzer(&'static Analyzer1),
+}
+
+// SAFETY: the object behind the pointer is Send (the guard asks for it); tables whose methods are called from several
+// threads at once (pair, bonded, integrator) only make shared references to it, and their types are Sync
+unsafe impl Send for Component {}
+// SAFETY: as above
+unsafe impl Sync for Component {}
+
+impl Drop for Component {
+    fn drop(&mut self) {
+        (self.object.drop)(self.object.this);
+    }
+}
+
+impl std::fmt::Debug for Component {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} #{}", self.name, self.id)
+    }
+}
+
+fn get<T: 'static + galamost_plugin_api::abi::AbiTable>(object: &WireObject, library: &Library) -> Result<&'static T> {
+    let fail = |message: String| Error::Plugin { path: library.path.clone(), message };
+    match (object.interface)(object.this, T::NAME.into()) {
+        ROption::RSome(t) => t.get::<T>().map_err(|e| fail(format!("its table `{}` is not this engine's: {e}", T::NAME))),
+        ROption::RNone => Err(fail(format!("a component has no table `{}`; rebuild the plugin", T::NAME))),
+    }
+}
+
+impl Component {
+    /// Makes the component of a pipeline entry.
+    ///
+    /// # Errors
+    /// The mistakes of its parameters.
+    pub fn create(library: &Library, kind: Kind, entry: &Entry, id: u32) -> Result<Self> {
+        let source = Source { text: &entry.text, start: entry.at };
+        let object = library.create(kind, &entry.name, source.value())?;
+        let base = get(&object, library)?;
+        let table = match kind {
+            Kind::Generator => Tables::Generator(get(&object, library)?),
+            Kind::Pair => Tables::Pair(get(&object, library)?),
+            Kind::Bonded => Tables::Bonded(get(&object, library)?),
+            Kind::Force => Tables::Force(get(&object, library)?),
+            Kind::Integrator => Tables::Integrator(get(&object, library)?),
+            Kind::Updater => Tables::Updater(get(&object, library)?),
+            Kind::Analyzer => Tables::Analyzer(get(&object, library)?),
+        };
+        Ok(Self {
+            name: entry.name.clone(),
+            kind,
+            id,
+            at: entry.at,
+            library: library.path.clone(),
+            needs: Needs::default(),
+            first_varying: 0,
+            object,
+            base,
+            table,
+        })
+    }
+
+    /// Tells it the system.
+    ///
+    /// # Errors
+    /// The mistakes that show only now.
+    pub fn bind(&mut self, system: &SystemInfo) -> Result<()> {
+        let text = ron::to_string(system).map_err(|e| Error::Run(e.to_string()))?;
+        let answer = from_wire((self.base.bind)(self.object.this, text.as_str().into()))?;
+        self.needs = ron::from_str(answer.as_str()).map_err(|e| Error::Run(format!("{}: {e}", self.name)))?;
+        Ok(())
+    }
+
+    /// Gives it the engine's services.
+    ///
+    /// # Errors
+    /// Whatever keeps it from starting.
+    pub fn start(&self, host: &WireHost) -> Result<()> {
+        from_wire((self.base.start)(self.object.this, host))
+    }
+
+    /// Its state for a checkpoint.
+    ///
+    /// # Errors
+    /// Whatever keeps it from saving.
+    pub fn save(&self) -> Result<Vec<u8>> {
+        from_wire((self.base.save)(self.object.this)).map(|v| v.into_vec())
+    }
+
+    /// Its state from a checkpoint.
+    ///
+    /// # Errors
+    /// The state does not fit.
+    pub fn load(&self, state: &[u8]) -> Result<()> {
+        from_wire((self.base.load)(self.object.this, RSlice::from_slice(state)))
+    }
+
+    /// The run ended.
+    ///
+    /// # Errors
+    /// Whatever keeps it from ending.
+    pub fn finish(&self) -> Result<()> {
+        from_wire((self.base.finish)(self.object.this))
+    }
+}
+
+macro_rules! parts {
+    ($($(#[$doc:meta])* $part:ident of $method:ident: $kind:ident($table:ident);)+) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy)]
+            pub struct $part<'a> {
+                /// The component.
+                pub component: &'a Component,
+                this: *mut Opaque,
+                table: &'static $table,
+            }
+            // SAFETY: as for `Component`
+            unsafe impl Send for $part<'_> {}
+            // SAFETY: as for `Component`
+            unsafe impl Sync for $part<'_> {}
+        )+
+        impl Component {
+            $(
+                $(#[$doc])*
+                pub fn $method(&self) -> Option<$part<'_>> {
+                    match self.table {
+                        Tables::$kind(table) => Some($part { component: self, this: self.object.this, table }),
+                        _ => None,
+                    }
+                }
+            )+
+        }
+    };
+}
+parts! {
+    /// A component as a generator.
+    GeneratorPart of generator: Generator(Generator1);
+    /// A component as a pair potential.
+    PairPart of pair: Pair(Pair1);
+    /// A component as a bonded potential.
+    BondedPart of bonded: Bonded(Bonded1);
+    /// A component as a force with its own kernels.
+    ForcePart of force: Force(Force1);
+    /// A component as an integrator.
+    IntegratorPart of integrator: Integrator(Integrator1);
+    /// A component as an updater.
+    UpdaterPart of updater: Updater(Updater1);
+    /// A component as an analyzer.
+    AnalyzerPart of analyzer: Analyzer(Analyzer1);
+}
+
+impl GeneratorPart<'_> {
+    /// Changes the snapshot.
+    ///
+    /// # Errors
+    /// What is wrong with the input.
+    pub fn generate(&self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
+        let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
+        let mut wire: WireSnapshot = std::mem::take(snapshot).into();
+        let result = from_wire((self.table.generate)(self.this, text.as_str().into(), &mut wire));
+        *snapshot = wire.into();
+        result
+    }
+}
+
+impl PairPart<'_> {
+    /// (F/r, U) of two types at r².
+    pub fn evaluate(&self, i: u32, j: u32, r2: f64) -> (f64, f64) {
+        let p = (self.table.evaluate)(self.this, i, j, r2);
+        (p.f_over_r, p.energy)
+    }
+    /// The CPU loop.
+    ///
+    /// # Errors
+    /// A panic of the plugin.
+    ///
+    /// # Safety
+    /// `call` must describe valid host arrays.
+    pub unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()> {
+        from_wire((self.table.cpu)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast()))
+    }
+    /// Source and rows for a device.
+    ///
+    /// # Errors
+    /// The plugin's words.
+    pub fn device(&self, precision: Precision) -> Result<WireCode> {
+        from_wire((self.table.device)(self.this, precision as u32))
+    }
+}
+
+impl BondedPart<'_> {
+    /// The CPU loop.
+    ///
+    /// # Errors
+    /// A panic of the plugin.
+    ///
+    /// # Safety
+    /// `call` must describe valid host arrays.
+    pub unsafe fn cpu(&self, call: &BondedCall, sums: &mut Sums) -> Result<()> {
+        from_wire((self.table.cpu)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast()))
+    }
+    /// Source and rows for a device.
+    ///
+    /// # Errors
+    /// The plugin's words.
+    pub fn device(&self, precision: Precision) -> Result<WireCode> {
+        from_wire((self.table.device)(self.this, precision as u32))
+    }
+}
+
+impl ForcePart<'_> {
+    /// Adds forces.
+    ///
+    /// # Errors
+    /// Whatever breaks the run.
+    ///
+    /// # Safety
+    /// `call` must describe valid arrays of the run's device.
+    pub unsafe fn compute(&self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
+        from_wire((self.table.compute)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast()))
+    }
+}
+
+impl IntegratorPart<'_> {
+    /// Its program.
+    ///
+    /// # Errors
+    /// The plugin sent something else.
+    pub fn program(&self) -> Result<ProgramInfo> {
+        let text = (self.table.program)(self.this);
+        ron::from_str(text.as_str()).map_err(|e| Error::Run(format!("{}: {e}", self.component.name)))
+    }
+    /// Its first state.
+    ///
+    /// # Errors
+    /// The group makes no sense.
+    pub fn state(&self, group: &GroupInfo) -> Result<Vec<u8>> {
+        let text = ron::to_string(group).map_err(|e| Error::Run(e.to_string()))?;
+        from_wire((self.table.state)(self.this, text.as_str().into())).map(|v| v.into_vec())
+    }
+    /// A particle phase on the CPU.
+    ///
+    /// # Errors
+    /// A panic of the plugin.
+    ///
+    /// # Safety
+    /// `call` must describe valid host arrays.
+    pub unsafe fn cpu_particles(&self, phase: u32, call: &ParticleCall) -> Result<()> {
+        from_wire((self.table.cpu_particles)(self.this, phase, std::ptr::from_ref(call).cast()))
+    }
+    /// A scalar phase on the CPU.
+    ///
+    /// # Errors
+    /// A panic of the plugin.
+    ///
+    /// # Safety
+    /// `call` must describe valid host memory.
+    pub unsafe fn cpu_scalar(&self, phase: u32, call: &ScalarCall) -> Result<()> {
+        from_wire((self.table.cpu_scalar)(self.this, phase, std::ptr::from_ref(call).cast()))
+    }
+    /// Source for a device.
+    ///
+    /// # Errors
+    /// The plugin's words.
+    pub fn device(&self, precision: Precision) -> Result<WireCode> {
+        from_wire((self.table.device)(self.this, precision as u32))
+    }
+    /// Its share of the conserved quantity.
+    pub fn conserved(&self, state: &[u8]) -> f64 {
+        (self.table.conserved)(self.this, RSlice::from_slice(state))
+    }
+}
+
+impl UpdaterPart<'_> {
+    /// Changes the state.
+    ///
+    /// # Errors
+    /// Whatever breaks the run.
+    ///
+    /// # Safety
+    /// `call` must describe valid arrays of the run's device.
+    pub unsafe fn update(&self, call: &mut UpdateCall) -> Result<()> {
+        from_wire((self.table.update)(self.this, std::ptr::from_mut(call).cast()))
+    }
+}
+
+impl AnalyzerPart<'_> {
+    /// Looks at the state.
+    ///
+    /// # Errors
+    /// Whatever breaks the run.
+    pub fn analyze(&self, call: &FrameCall) -> Result<()> {
+        from_wire((self.table.analyze)(self.this, std::ptr::from_ref(call).cast()))
+    }
+}

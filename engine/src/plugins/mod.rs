@@ -1,0 +1,9 @@
+//! Plugins: where they are looked for, how they are loaded, what they hold.
+
+mod component;
+mod library;
+mod registry;
+
+pub use component::{AnalyzerPart, BondedPart, Component, ForcePart, GeneratorPart, IntegratorPart, PairPart, UpdaterPart};
+pub use library::Library;
+pub use registry::{Registry, search_path};

@@ -1,0 +1,177 @@
+//! All plugins that were found.
+
+use super::library::Library;
+use crate::pipeline::suggestion;
+use galamost_plugin_api::component::{ComponentInfo, Kind};
+use galamost_plugin_api::error::Error;
+use std::path::{Path, PathBuf};
+use tracing::{debug, warn};
+
+/// Folders in which plugins are looked for, first ones first: `--plugin-dir`, `GALAMOST_PLUGIN_PATH`, beside the
+/// program (`plugins/`, and the folder itself as cargo fills it), and `../lib/galamost/plugins`.
+pub fn search_path(given: &[PathBuf]) -> Vec<PathBuf> {
+    let mut path = given.to_vec();
+    if let Some(list) = std::env::var_os("GALAMOST_PLUGIN_PATH") {
+        path.extend(std::env::split_paths(&list).filter(|p| !p.as_os_str().is_empty()));
+    }
+    if let Some(folder) = std::env::current_exe().ok().and_then(|p| Some(p.canonicalize().ok()?.parent()?.to_path_buf())) {
+        path.push(folder.join("plugins"));
+        path.push(folder.join("../lib/galamost/plugins"));
+        path.push(folder);
+    }
+    path
+}
+
+/// The plugins of a run.
+#[derive(Debug, Default)]
+pub struct Registry {
+    libraries: Vec<Library>,
+    /// Files that claim to be plugins and cannot be used, with the reason.
+    broken: Vec<(PathBuf, String)>,
+    searched: Vec<PathBuf>,
+}
+
+impl Registry {
+    /// Loads every plugin of the folders. A folder that is not there is passed over, unless the user named it.
+    pub fn load(folders: &[PathBuf], named: usize) -> Self {
+        let mut r = Self { searched: folders.to_vec(), ..Self::default() };
+        for (k, folder) in folders.iter().enumerate() {
+            let mut files: Vec<PathBuf> = match std::fs::read_dir(folder) {
+                Ok(list) => list.filter_map(|e| Some(e.ok()?.path())).filter(|p| is_library(p)).collect(),
+                Err(e) => {
+                    if k < named {
+                        warn!("plugin folder {} cannot be read: {e}", folder.display());
+                    }
+                    continue;
+                }
+            };
+            files.sort();
+            for file in files {
+                r.add(&file);
+            }
+        }
+        r
+    }
+
+    /// Loads one file, if it claims to be a plugin.
+    pub fn add(&mut self, file: &Path) {
+        let canonical = file.canonicalize().unwrap_or_else(|_| file.into());
+        if self.libraries.iter().any(|l| l.path == canonical) {
+            return;
+        }
+        let bytes = match std::fs::read(&canonical) {
+            Ok(b) => b,
+            Err(e) => return self.note_broken(&canonical, e.to_string()),
+        };
+        // a file cut off before its symbol table no longer shows its claim, but its name does in a plugin folder
+        if !Library::claims(&bytes) && !is_in_plugin_folder(&canonical) {
+            return;
+        }
+        match Library::load(&canonical, &bytes) {
+            Ok(library) => self.insert(library),
+            Err(Error::Plugin { message, .. }) => self.note_broken(&canonical, message),
+            Err(e) => self.note_broken(&canonical, e.to_string()),
+        }
+    }
+
+    fn note_broken(&mut self, path: &Path, message: String) {
+        warn!("{}: {message}", path.display());
+        self.broken.push((path.into(), message));
+    }
+
+    fn insert(&mut self, library: Library) {
+        for c in &library.components {
+            if let Some((first, _)) = self.find(c.kind, &c.name) {
+                let message = format!("has a {} `{}`, as has {}; remove one of them", c.kind, c.name, first.path.display());
+                // the copy that is found first counts: a user's folder comes before the program's own
+                if first.record.name() == library.record.name() {
+                    debug!("{}: {message}", library.path.display());
+                    return;
+                }
+                return self.note_broken(&library.path, message);
+            }
+        }
+        debug!("{library:?}");
+        self.libraries.push(library);
+    }
+
+    /// All libraries.
+    pub fn libraries(&self) -> &[Library] {
+        &self.libraries
+    }
+
+    /// Files that cannot be used.
+    pub fn broken(&self) -> &[(PathBuf, String)] {
+        &self.broken
+    }
+
+    /// All components, by name.
+    pub fn components(&self) -> Vec<(&Library, &ComponentInfo)> {
+        let mut all: Vec<_> = self.libraries.iter().flat_map(|l| l.components.iter().map(move |c| (l, c))).collect();
+        all.sort_by(|a, b| (&a.1.name, a.1.kind).cmp(&(&b.1.name, b.1.kind)));
+        all
+    }
+
+    /// A component.
+    pub fn find(&self, kind: Kind, name: &str) -> Option<(&Library, &ComponentInfo)> {
+        self.libraries.iter().find_map(|l| Some((l, l.components.iter().find(|c| c.kind == kind && c.name == name)?)))
+    }
+
+    /// The component `name` for a list of the pipeline.
+    ///
+    /// # Errors
+    /// There is none: the nearest name, the right list, or the broken plugin that should have had it.
+    pub fn find_for_list(&self, list: &str, name: &str) -> Result<(&Library, Kind), String> {
+        let kinds = || Kind::ALL.into_iter().filter(|k| k.list() == list);
+        if let Some((library, kind)) = kinds().find_map(|k| Some((self.find(k, name)?.0, k))) {
+            return Ok((library, kind));
+        }
+        if let Some(kind) = Kind::ALL.into_iter().find(|k| self.find(*k, name).is_some()) {
+            return Err(format!("`{name}` is a {kind}: it belongs in `{}`, not in `{list}`", kind.list()));
+        }
+        let stem = format!("lib{}", snake_case(name));
+        let culprit = self.broken.iter().find(|(p, _)| p.file_stem().is_some_and(|s| s.to_string_lossy() == stem));
+        if let Some((path, message)) = culprit {
+            return Err(format!("`{name}` should be in {}, which cannot be used: {message}", path.display()));
+        }
+        let mut names: Vec<&str> =
+            self.components().into_iter().filter(|(_, c)| c.kind.list() == list).map(|(_, c)| c.name.as_str()).collect();
+        names.dedup();
+        if names.is_empty() {
+            let folders: Vec<_> = self.searched.iter().map(|p| p.display().to_string()).collect();
+            return Err(format!("there is no component `{name}`: no plugin for `{list}` was found in {}", folders.join(", ")));
+        }
+        Err(format!("there is no component `{name}`; {}", suggestion(name, names.iter().copied())))
+    }
+}
+
+fn is_library(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == std::env::consts::DLL_EXTENSION)
+}
+
+/// Whether everything in the file's folder is meant to be a plugin (cargo's output folder holds other things too).
+fn is_in_plugin_folder(path: &Path) -> bool {
+    let beside = std::env::current_exe().ok().and_then(|p| Some(p.canonicalize().ok()?.parent()?.to_path_buf()));
+    path.parent().map(Path::to_path_buf) != beside
+}
+
+/// `LennardJones` → `lennard_jones`: by this rule a component's name leads to its library.
+fn snake_case(name: &str) -> String {
+    let mut out = String::new();
+    for (i, c) in name.chars().enumerate() {
+        if c.is_uppercase() && i > 0 {
+            out.push('_');
+        }
+        out.extend(c.to_lowercase());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_lead_to_files() {
+        assert_eq!(super::snake_case("LennardJones"), "lennard_jones");
+        assert_eq!(super::snake_case("Dpd"), "dpd");
+    }
+}

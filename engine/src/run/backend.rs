@@ -1,0 +1,145 @@
+//! What the run loop asks of a device.
+
+use crate::plan::StagePlan;
+use crate::plugins::Component;
+use galamost_plugin_api::component::Wants;
+use galamost_plugin_api::error::Result;
+use galamost_plugin_api::snapshot::{Array, Link};
+use galamost_plugin_api::views::{LinkView, ListView, StateView, Sums, Wanted};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Sums over all particles after the last force evaluation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SystemSums {
+    /// Σ m v v as xx, xy, xz, yy, yz, zz.
+    pub kinetic_tensor: [f64; 6],
+    /// Σ m v.
+    pub momentum: [f64; 3],
+    /// Energy and virial of each force component of the stage, in its order.
+    pub components: Vec<Sums>,
+    /// The integrators' shares of the conserved quantity.
+    pub reservoir: f64,
+}
+
+/// The state on the host, in tag order.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    /// Positions.
+    pub position: Vec<[f64; 3]>,
+    /// Images.
+    pub image: Vec<[i32; 3]>,
+    /// Velocities.
+    pub velocity: Vec<[f64; 3]>,
+    /// Types.
+    pub kind: Vec<u32>,
+    /// Masses.
+    pub mass: Vec<f64>,
+    /// Optional arrays.
+    pub arrays: BTreeMap<String, Array>,
+    /// Bonds.
+    pub bonds: Vec<Link<2>>,
+    /// Angles.
+    pub angles: Vec<Link<3>>,
+    /// Dihedrals.
+    pub dihedrals: Vec<Link<4>>,
+}
+
+/// The state bit for bit, in tag order, for checkpoints: the same for every device of one precision.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RawState {
+    /// Step.
+    pub step: u64,
+    /// Box lengths.
+    pub box_length: [f64; 3],
+    /// Per-particle arrays and others by name, as bytes.
+    pub sections: BTreeMap<String, Vec<u8>>,
+    /// Bonds.
+    pub bonds: Vec<Link<2>>,
+    /// Angles.
+    pub angles: Vec<Link<3>>,
+    /// Dihedrals.
+    pub dihedrals: Vec<Link<4>>,
+}
+
+/// What the neighbour list was like, for the log and `bench`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ListReport {
+    /// Cutoff and buffer.
+    pub r_list: f64,
+    /// Buffer.
+    pub buffer: f64,
+    /// Builds since the start.
+    pub builds: u64,
+    /// Neighbours per particle at the last build.
+    pub mean: f64,
+    /// The largest number of neighbours at the last build.
+    pub longest: u32,
+}
+
+/// A device that holds the state and moves it.
+pub trait Backend {
+    /// Takes the components of a stage, computes forces and lets integrators start.
+    ///
+    /// # Errors
+    /// Whatever breaks the run.
+    fn begin_stage(&mut self, stage: &StagePlan, forces_are_good: bool) -> Result<()>;
+
+    /// The step.
+    fn step(&self) -> u64;
+
+    /// Does up to `steps` steps, the last of them with what is `wanted`; stops early where `stop` is set.
+    ///
+    /// # Errors
+    /// Whatever breaks the run. The state is then as after the last whole step, if it says so.
+    fn advance(&mut self, steps: u64, wanted: Wanted, stop: &AtomicBool) -> Result<u64>;
+
+    /// Sums over the system.
+    ///
+    /// # Errors
+    /// The device's words.
+    fn sums(&mut self) -> Result<SystemSums>;
+
+    /// The state on the host.
+    ///
+    /// # Errors
+    /// The device's words.
+    fn columns(&mut self, wants: Wants) -> Result<Columns>;
+
+    /// Lets an updater change the state, and brings forces up to date.
+    ///
+    /// # Errors
+    /// Whatever breaks the run.
+    fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()>;
+
+    /// The state bit for bit.
+    ///
+    /// # Errors
+    /// The device's words.
+    fn export(&mut self) -> Result<RawState>;
+
+    /// Takes the state bit for bit.
+    ///
+    /// # Errors
+    /// It does not fit.
+    fn import(&mut self, state: &RawState) -> Result<()>;
+
+    /// Box lengths.
+    fn box_length(&self) -> [f64; 3];
+
+    /// Views for analyzers with kernels of their own.
+    fn views(&self) -> (StateView, ListView, LinkView);
+
+    /// The services of this device, for components.
+    fn host(&self) -> &galamost_plugin_api::abi::WireHost;
+
+    /// How the list was.
+    ///
+    /// # Errors
+    /// The device's words.
+    fn list_report(&mut self) -> Result<ListReport>;
+
+    /// Bytes of device memory in use.
+    fn memory(&self) -> u64;
+}

@@ -1,0 +1,290 @@
+//! The run loop, the same for every device.
+
+use super::backend::{Backend, RawState};
+use super::frame::{FrameFacts, analyze};
+use super::progress::Progress;
+use super::setup::degrees_of_freedom;
+use crate::checkpoint::{Checkpoint, Place};
+use crate::plan::{Plan, StagePlan};
+use crate::report::Failure;
+use galamost_plugin_api::analyzer::Thermo;
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::views::Wanted;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tracing::info;
+
+/// How a run is done.
+#[derive(Clone, Debug, Default)]
+pub struct RunOptions {
+    /// Steps in all, instead of the stages' own numbers: stages keep their order, the last one is cut or stretched.
+    pub steps: Option<u64>,
+    /// No progress bar.
+    pub quiet: bool,
+    /// Set from outside (Ctrl-C, SIGTERM): the run ends after the step under way and writes a checkpoint.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// What a run did.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Steps done.
+    pub steps: u64,
+    /// Seconds in the step loop.
+    pub seconds: f64,
+    /// It was stopped from outside.
+    pub interrupted: bool,
+    /// The checkpoint written at the end, if any.
+    pub checkpoint: Option<PathBuf>,
+    /// Values of the whole system when they were last asked for.
+    pub thermo: Option<Thermo>,
+    /// Seconds from the start to the first step.
+    pub start_up: f64,
+}
+
+/// The longest time between two looks at the stop flag and the progress bar.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Runs a plan on a backend.
+///
+/// # Errors
+/// What broke, with what was saved.
+pub fn execute(
+    plan: &Plan,
+    backend: &mut dyn Backend,
+    options: &RunOptions,
+    resume: Option<Checkpoint>,
+) -> Result<Summary, Failure> {
+    let mut run = Run::new(plan, backend, options);
+    match run.all(resume) {
+        Ok(()) => Ok(run.summary),
+        Err(e) => Err(run.failed(e)),
+    }
+}
+
+struct Run<'a> {
+    plan: &'a Plan,
+    backend: &'a mut dyn Backend,
+    options: &'a RunOptions,
+    summary: Summary,
+    place: Place,
+    /// Step at which each component was last due: a component of two stages is not due twice at their border.
+    last_due: BTreeMap<u32, u64>,
+    degrees_of_freedom: f64,
+    begun: Instant,
+}
+
+impl<'a> Run<'a> {
+    fn new(plan: &'a Plan, backend: &'a mut dyn Backend, options: &'a RunOptions) -> Self {
+        Self {
+            plan,
+            backend,
+            options,
+            summary: Summary::default(),
+            place: Place::default(),
+            last_due: BTreeMap::new(),
+            degrees_of_freedom: degrees_of_freedom(plan),
+            begun: Instant::now(),
+        }
+    }
+
+    fn all(&mut self, resume: Option<Checkpoint>) -> Result<()> {
+        let resumed = resume.is_some();
+        if let Some(c) = resume {
+            self.backend.import(&c.state)?;
+            for component in &self.plan.components {
+                if let Some(state) = c.components.get(&component.id).filter(|s| !s.is_empty()) {
+                    component.load(state)?;
+                }
+            }
+            self.place = c.place;
+        }
+        for component in &self.plan.components {
+            component.start(self.backend.host())?;
+        }
+        let stages = self.stage_lengths();
+        let first = self.place.stage;
+        for (index, steps) in stages.into_iter().enumerate().skip(first as usize) {
+            let stage = &self.plan.stages[index];
+            if index as u64 != first {
+                self.place = Place { stage: index as u64, stage_step: 0, time: self.place.time };
+            }
+            self.stage(stage, steps, resumed && index as u64 == first)?;
+            if self.summary.interrupted {
+                break;
+            }
+        }
+        for component in &self.plan.components {
+            component.finish()?;
+        }
+        if self.summary.interrupted {
+            self.summary.checkpoint = Some(self.checkpoint()?);
+        }
+        Ok(())
+    }
+
+    /// Steps of each stage, with `--steps` applied.
+    fn stage_lengths(&self) -> Vec<u64> {
+        let mut lengths: Vec<u64> = self.plan.stages.iter().map(|s| s.stage.steps).collect();
+        if let Some(total) = self.options.steps {
+            let mut left = total;
+            let last = lengths.len() - 1;
+            for (k, l) in lengths.iter_mut().enumerate() {
+                *l = if k == last { left } else { (*l).min(left) };
+                left -= *l;
+            }
+        }
+        lengths
+    }
+
+    fn facts(&self) -> FrameFacts {
+        FrameFacts {
+            n: self.plan.snapshot.len() as u64,
+            degrees_of_freedom: self.degrees_of_freedom,
+            dimensions: self.plan.snapshot.dimensions,
+            time: self.place.time,
+        }
+    }
+
+    /// Analyzers due now, by their place in the stage.
+    fn due(&mut self, stage: &StagePlan, step: u64) -> Vec<usize> {
+        let due = stage.analyzers.iter().enumerate().filter(|(_, a)| {
+            step.is_multiple_of(a.needs.period.max(1)) && self.last_due.get(&a.id) != Some(&step)
+        });
+        let due: Vec<usize> = due.map(|(i, _)| i).collect();
+        for i in &due {
+            self.last_due.insert(stage.analyzers[*i].id, step);
+        }
+        due
+    }
+
+    fn stage(&mut self, stage: &StagePlan, steps: u64, resumed: bool) -> Result<()> {
+        info!("stage `{}`: {} steps of dt {}", stage.stage.name, steps, stage.stage.dt);
+        self.backend.begin_stage(stage, resumed)?;
+        let mut progress = Progress::new(&stage.stage.name, steps, self.options.quiet);
+        if self.summary.start_up == 0.0 {
+            self.summary.start_up = self.begun.elapsed().as_secs_f64();
+        }
+        if resumed {
+            // what was due at this step was done before the checkpoint was written
+            let step = self.backend.step();
+            for c in stage.analyzers.iter().chain(&stage.updaters) {
+                if step.is_multiple_of(c.needs.period.max(1)) {
+                    self.last_due.insert(c.id, step);
+                }
+            }
+        }
+        let clock = Instant::now();
+        let mut chunk = 1;
+        loop {
+            let step = self.backend.step();
+            let due = self.due(stage, step);
+            if !due.is_empty() {
+                let facts = self.facts();
+                if let Some(t) = analyze(self.backend, stage, facts, &due)? {
+                    self.summary.thermo = Some(t);
+                }
+            }
+            if self.place.stage_step >= steps || self.options.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            self.update(stage, step)?;
+            if let Some(every) = self.plan.pipeline.checkpoint.every
+                && step.is_multiple_of(every)
+                && self.last_due.insert(u32::MAX, step) != Some(step)
+                && self.place.stage_step > 0
+            {
+                self.checkpoint()?;
+            }
+            let next = self.next_event(stage, step, steps);
+            let wanted = self.wanted_at(stage, next);
+            let n = (next - step).min(chunk);
+            let tick = Instant::now();
+            let done = self.backend.advance(n, if n == next - step { wanted } else { Wanted::FORCE }, &self.options.stop)?;
+            self.place.stage_step += done;
+            self.place.time += done as f64 * stage.stage.dt;
+            self.summary.steps += done;
+            // as many steps at once as fit between two ticks
+            let took = tick.elapsed();
+            if n == chunk && took < TICK / 2 {
+                chunk *= 2;
+            } else if took > TICK {
+                chunk = (chunk / 2).max(1);
+            }
+            progress.set(self.place.stage_step);
+        }
+        progress.finish();
+        self.summary.seconds += clock.elapsed().as_secs_f64();
+        self.summary.interrupted = self.place.stage_step < steps;
+        Ok(())
+    }
+
+    fn update(&mut self, stage: &StagePlan, step: u64) -> Result<()> {
+        for u in &stage.updaters {
+            if step.is_multiple_of(u.needs.period.max(1)) && self.last_due.insert(u.id, step) != Some(step) {
+                self.backend.update(u, Wanted::ALL)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next step at which anything is due.
+    fn next_event(&self, stage: &StagePlan, step: u64, steps: u64) -> u64 {
+        let end = step + (steps - self.place.stage_step);
+        let parts = stage.analyzers.iter().chain(&stage.updaters).map(|c| c.needs.period);
+        parts
+            .chain(self.plan.pipeline.checkpoint.every)
+            .map(|p| (step / p.max(1) + 1) * p.max(1))
+            .fold(end, u64::min)
+    }
+
+    /// What forces at `step` must come with.
+    fn wanted_at(&self, stage: &StagePlan, step: u64) -> Wanted {
+        let thermo = stage.analyzers.iter().any(|a| a.needs.wants.thermo && step.is_multiple_of(a.needs.period.max(1)));
+        if thermo { Wanted::ALL } else { Wanted::FORCE }
+    }
+
+    fn checkpoint(&mut self) -> Result<PathBuf> {
+        let state: RawState = self.backend.export()?;
+        let mut components = BTreeMap::new();
+        for c in &self.plan.components {
+            components.insert(c.id, c.save()?);
+        }
+        let path = self.plan.pipeline.checkpoint_path();
+        Checkpoint { place: self.place, state, components }.write(&path, self.plan)?;
+        info!("checkpoint of step {} written to {}", self.backend.step(), path.display());
+        Ok(path)
+    }
+
+    /// Ends a run that broke: everything that can be saved is saved.
+    fn failed(&mut self, e: Error) -> Failure {
+        let mut notes = vec![];
+        for c in &self.plan.components {
+            if let Err(e) = c.finish() {
+                notes.push(format!("{} could not end its files: {e}", c.name));
+            }
+        }
+        // after a NaN there is no sound state to save
+        let sound = !matches!(e, Error::Unstable { .. } | Error::Device { .. });
+        let path = self.plan.pipeline.checkpoint_path();
+        if sound && self.summary.steps > 0 {
+            match self.checkpoint() {
+                Ok(p) => notes.push(format!("the state of step {} is saved in {}", self.backend.step(), p.display())),
+                Err(e) => notes.push(format!("no checkpoint could be written: {e}")),
+            }
+        } else if path.exists() {
+            notes.push(format!("an earlier checkpoint is in {}", path.display()));
+        }
+        if path.exists() {
+            notes.push(format!("go on with: galamost --pipeline {} --resume", self.plan.pipeline.path.display()));
+        }
+        let at = match &e {
+            Error::Unstable { .. } => String::new(),
+            _ => format!("step {}: ", self.backend.step()),
+        };
+        Failure::Run(format!("{at}{e}"), notes)
+    }
+}

@@ -1,0 +1,110 @@
+//! What analyzers get to see.
+
+use super::backend::{Backend, Columns, SystemSums};
+use crate::plan::StagePlan;
+use galamost_plugin_api::analyzer::{ArrayColumn, Column, FrameCall, Thermo};
+use galamost_plugin_api::component::Wants;
+use galamost_plugin_api::error::Result;
+use galamost_plugin_api::snapshot::Values;
+
+/// Values of the whole system, from sums over particles.
+pub fn thermo(sums: &SystemSums, n: u64, degrees_of_freedom: f64, dimensions: u32, box_length: [f64; 3]) -> Thermo {
+    let d = dimensions as usize;
+    let volume: f64 = box_length.iter().take(d).product();
+    let k = sums.kinetic_tensor;
+    let kinetic = 0.5 * (k[0] + k[3] + k[5]);
+    let mut tensor = k;
+    let mut potential = 0.0;
+    for c in &sums.components {
+        potential += c.energy;
+        for (t, w) in tensor.iter_mut().zip(c.virial) {
+            *t += w;
+        }
+    }
+    tensor.iter_mut().for_each(|t| *t /= volume);
+    Thermo {
+        n,
+        degrees_of_freedom,
+        kinetic,
+        kt: if degrees_of_freedom > 0.0 { 2.0 * kinetic / degrees_of_freedom } else { 0.0 },
+        potential,
+        pressure: (tensor[0] + tensor[3] + if d == 3 { tensor[5] } else { 0.0 }) / d as f64,
+        pressure_tensor: tensor,
+        momentum: sums.momentum,
+        volume,
+        conserved: kinetic + potential + sums.reservoir,
+    }
+}
+
+/// The facts of a run that every frame repeats.
+#[derive(Clone, Copy, Debug)]
+pub struct FrameFacts {
+    /// Number of particles.
+    pub n: u64,
+    /// Degrees of freedom.
+    pub degrees_of_freedom: f64,
+    /// 2 or 3.
+    pub dimensions: u32,
+    /// Time since the start of the run.
+    pub time: f64,
+}
+
+/// Lets analyzers that are due look at the state; returns the thermo values if anybody wanted them.
+///
+/// # Errors
+/// What an analyzer reports.
+pub fn analyze(
+    backend: &mut dyn Backend,
+    stage: &StagePlan,
+    facts: FrameFacts,
+    due: &[usize],
+) -> Result<Option<Thermo>> {
+    let wants = due.iter().fold(Wants::default(), |w, i| {
+        let a = stage.analyzers[*i].needs.wants;
+        Wants { thermo: w.thermo | a.thermo, particles: w.particles | a.particles, topology: w.topology | a.topology }
+    });
+    let box_length = backend.box_length();
+    let sums = if wants.thermo { Some(backend.sums()?) } else { None };
+    let values = sums.as_ref().map(|s| thermo(s, facts.n, facts.degrees_of_freedom, facts.dimensions, box_length));
+    let columns = if wants.particles || wants.topology { backend.columns(wants)? } else { Columns::default() };
+    let energies: Vec<f64> = sums.iter().flat_map(|s| s.components.iter().map(|c| c.energy)).collect();
+    let names: Vec<Column<u8>> = stage.forces.iter().map(|f| Column::new(f.name.as_bytes())).collect();
+    let arrays: Vec<ArrayColumn> = columns
+        .arrays
+        .iter()
+        .map(|(name, a)| match &a.values {
+            Values::Real(v) => ArrayColumn::reals(name, a.width, v),
+            Values::Int(v) => ArrayColumn::ints(name, a.width, v),
+        })
+        .collect();
+    let (state, list, bond_view) = backend.views();
+    let call = FrameCall {
+        size: size_of::<FrameCall>() as u32,
+        dimensions: facts.dimensions,
+        step: backend.step(),
+        time: facts.time,
+        box_length,
+        thermo: values.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
+        energies: Column::new(&energies),
+        energy_names: Column::new(&names),
+        position: Column::new(&columns.position),
+        image: Column::new(&columns.image),
+        velocity: Column::new(&columns.velocity),
+        kind: Column::new(&columns.kind),
+        mass: Column::new(&columns.mass),
+        arrays: Column::new(&arrays),
+        bonds: Column::new(&columns.bonds),
+        angles: Column::new(&columns.angles),
+        dihedrals: Column::new(&columns.dihedrals),
+        state,
+        list,
+        bond_view,
+        reserved: Default::default(),
+    };
+    for i in due {
+        if let Some(a) = stage.analyzers[*i].analyzer() {
+            a.analyze(&call)?;
+        }
+    }
+    Ok(values)
+}

@@ -1,0 +1,84 @@
+//! Numbers a run starts with, and the words for its faults.
+
+use crate::plan::Plan;
+use galamost_plugin_api::component::GroupNeed;
+use galamost_plugin_api::error::Error;
+use galamost_plugin_api::views::{Fault, FaultKind};
+
+/// Radius of the neighbour list and its buffer; (0, 0) if nobody needs a list.
+pub fn list_radius(plan: &Plan) -> (f64, f64) {
+    let cutoff = plan.components.iter().fold(0.0f64, |m, c| m.max(c.needs.cutoff));
+    if cutoff == 0.0 {
+        return (0.0, 0.0);
+    }
+    let buffer = plan.pipeline.neighbors.buffer.unwrap_or_else(|| choose_buffer(plan, cutoff));
+    (cutoff + buffer, buffer)
+}
+
+/// The buffer that costs least by a simple count: the list has (r_cut + b)³ entries per step, and a build, worth
+/// about six evaluations, is due when the fastest particle has moved b/2. Computed from the input alone, never from
+/// a clock, so that the same input gives the same trajectory.
+fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
+    const BUILD: f64 = 6.0;
+    /// Speed of the fastest particles in units of the thermal speed along one axis.
+    const FASTEST: f64 = 4.0;
+    let s = &plan.snapshot;
+    let v2: f64 = s.velocity.iter().flatten().map(|v| v * v).sum();
+    let thermal = (v2 / (f64::from(s.dimensions) * s.len() as f64)).sqrt();
+    let thermal = if thermal > 0.0 { thermal } else { 1.0 };
+    let dt = plan.pipeline.stages.iter().fold(0.0f64, |m, s| m.max(s.dt));
+    let cost = |b: f64| {
+        let interval = (0.5 * b / (FASTEST * thermal * dt)).max(1.0);
+        (cutoff + b).powi(3) * (1.0 + BUILD / interval)
+    };
+    (1..=40).map(|k| 0.025 * f64::from(k) * cutoff).min_by(|a, b| cost(*a).total_cmp(&cost(*b))).unwrap_or(0.3 * cutoff)
+}
+
+/// Degrees of freedom of the particles that move in the first stage.
+pub fn degrees_of_freedom(plan: &Plan) -> f64 {
+    let (d, n) = (f64::from(plan.snapshot.dimensions), plan.snapshot.len());
+    let integrators = plan.stages.first().map_or([].as_slice(), |s| &s.integrators);
+    let all = integrators.iter().any(|i| i.needs.group == GroupNeed::All) || integrators.is_empty();
+    if all {
+        let parts = plan.stages.first().map_or([].as_slice(), |s| &s.forces);
+        let kept = integrators.iter().chain(parts).all(|c| c.needs.conserves_momentum);
+        return d * n as f64 - if kept { d } else { 0.0 };
+    }
+    let moved = (0..n as u32)
+        .filter(|t| integrators.iter().any(|i| crate::plan::in_group(&i.needs.group, *t, &plan.snapshot)))
+        .count();
+    d * moved as f64
+}
+
+/// Degrees of freedom of a group of `members` out of `n` particles.
+pub fn group_degrees_of_freedom(dimensions: u32, members: usize, n: usize, total: f64) -> f64 {
+    if members == n { total } else { f64::from(dimensions) * members as f64 }
+}
+
+/// A fault in words: the step, the particle and what probably happened.
+pub fn fault_error(step: u64, f: Fault, component: Option<&str>) -> Error {
+    let who = component.map(|c| format!("{c}: ")).unwrap_or_default();
+    let kind = [
+        FaultKind::NotFinite,
+        FaultKind::ListOverflow,
+        FaultKind::CellOverflow,
+        FaultKind::BondTooLong,
+        FaultKind::TopologyOverflow,
+        FaultKind::Component,
+    ]
+    .into_iter()
+    .find(|k| *k as u32 == f.code);
+    let what = match kind {
+        Some(FaultKind::NotFinite) => {
+            "a particle would move by more than half the box, or by NaN, in one step: particles overlap, or dt is too long"
+                .to_string()
+        }
+        Some(FaultKind::ListOverflow) => format!("the neighbour list needs {} entries per particle", f.detail),
+        Some(FaultKind::CellOverflow) => format!("{} particles in one cell: the system has collapsed", f.detail),
+        Some(FaultKind::BondTooLong) => format!("the bond to particle {} is longer than its potential allows", f.detail),
+        Some(FaultKind::TopologyOverflow) => format!("a particle needs {} links", f.detail),
+        Some(FaultKind::Component) => format!("the component reports fault number {}", f.detail),
+        None => format!("unknown fault {}", f.code),
+    };
+    Error::Unstable { step, tag: Some(f.tag), what: format!("{who}{what}") }
+}

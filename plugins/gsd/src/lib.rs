@@ -1,0 +1,1 @@
+galamost_plugin_api::plugin!();

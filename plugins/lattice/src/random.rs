@@ -1,0 +1,43 @@
+//! Particles at random positions.
+
+use crate::lattice::kinds;
+use galamost_plugin_api::params::TypeMap;
+use galamost_plugin_api::philox::RandomKey;
+use galamost_plugin_api::prelude::*;
+
+/// Particles at uniformly random positions, for soft potentials that allow overlaps (DPD).
+///
+/// Sets the box. Positions are keyed by the seed and the tag.
+#[component(Generator, "RandomPositions")]
+#[derive(Clone, Debug, Params)]
+pub struct RandomPositions {
+    /// Number of particles.
+    #[param(at_least = 1.0, at_most = 2147483647.0)]
+    n: u64,
+    /// Box lengths; a third length of 0 makes the system two-dimensional.
+    #[param(name = "box", unit = "length", at_least = 0.0)]
+    box_length: [f64; 3],
+    /// Share of each type; the shares are divided by their sum.
+    #[param(at_least = 0.0)]
+    types: Option<TypeMap<f64>>,
+}
+
+impl Generator for RandomPositions {
+    fn generate(&mut self, context: &GeneratorContext, s: &mut Snapshot) -> Result<()> {
+        if !s.is_empty() {
+            return Err(Error::input("RandomPositions sets the box: it must be the first generator"));
+        }
+        if self.box_length[0] == 0.0 || self.box_length[1] == 0.0 {
+            return Err(Error::input("only the third box length may be 0"));
+        }
+        s.box_length = self.box_length;
+        s.dimensions = if self.box_length[2] == 0.0 { 2 } else { 3 };
+        let key = RandomKey::new(context.seed, context.component);
+        let kinds = kinds(&self.types, self.n as usize, key, s);
+        for (tag, kind) in kinds.into_iter().enumerate() {
+            let words = key.single(1, tag as u32, 0);
+            s.push(kind, std::array::from_fn(|k| ((f64::from(words[k]) + 0.5) / 4_294_967_296.0 - 0.5) * s.box_length[k]));
+        }
+        Ok(())
+    }
+}
