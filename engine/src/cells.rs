@@ -71,7 +71,13 @@ impl Grid {
             return offset as u32;
         }
         let s = c as i32 + offset;
-        (if s < 0 { s + n } else if s >= n { s - n } else { s }) as u32
+        (if s < 0 {
+            s + n
+        } else if s >= n {
+            s - n
+        } else {
+            s
+        }) as u32
     }
 
     /// Calls `f` with every range of neighbouring cells (first, one past the last) of a cell, in a fixed order.

@@ -133,7 +133,13 @@ fn start_log(common: &Common) {
 }
 
 /// Reads and checks a pipeline.
-fn checked(file: &PathBuf, set: &[String], device: Option<&str>, registry: &Registry, resumed: bool) -> Result<Plan, Failure> {
+fn checked(
+    file: &PathBuf,
+    set: &[String],
+    device: Option<&str>,
+    registry: &Registry,
+    resumed: bool,
+) -> Result<Plan, Failure> {
     let mut pipeline = Pipeline::read(file, set)?;
     if let Some(d) = device {
         let wrong = |m| Failure::Input(vec![crate::report::Diagnostic::new("--device".as_ref(), None, m)]);

@@ -157,8 +157,13 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
         .stages
         .iter()
         .map(|s| {
-            [("forces", &s.forces), ("integrators", &s.integrators), ("updaters", &s.updaters), ("analyzers", &s.analyzers)]
-                .map(|(list, entries)| entries.as_ref().map(|e| c.create(list, e)))
+            [
+                ("forces", &s.forces),
+                ("integrators", &s.integrators),
+                ("updaters", &s.updaters),
+                ("analyzers", &s.analyzers),
+            ]
+            .map(|(list, entries)| entries.as_ref().map(|e| c.create(list, e)))
         })
         .collect();
 
@@ -312,10 +317,13 @@ fn check_stage(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>)
     // a particle moved by two integrators would be moved twice
     for (k, a) in plan.integrators.iter().enumerate() {
         for b in &plan.integrators[..k] {
-            let both = (0..s.len() as u32)
-                .find(|tag| in_group(&a.needs.group, *tag, s) && in_group(&b.needs.group, *tag, s));
+            let both =
+                (0..s.len() as u32).find(|tag| in_group(&a.needs.group, *tag, s) && in_group(&b.needs.group, *tag, s));
             if let Some(tag) = both {
-                c.say(Some(a.at), format!("{} and {} both move particle {tag}; give them different groups", b.name, a.name));
+                c.say(
+                    Some(a.at),
+                    format!("{} and {} both move particle {tag}; give them different groups", b.name, a.name),
+                );
             }
         }
     }

@@ -32,6 +32,7 @@
 //! * [`force`], [`updater`], [`analyzer`], [`generator`], [`integrator`]: the other kinds.
 //! * [`params`]: parameters from RON, with all mistakes found at once.
 //! * [`real`], [`vector`], [`philox`], [`precision`]: the device language's values, and how state is stored.
+//! * [`lanes`]: vectors of the CPU loops.
 //! * [`views`], [`device`], [`services`]: what crosses to kernels and in every step.
 //! * [`abi`], [`guard`], [`record`], [`wire`]: the boundary itself; authors need not look at it.
 //! * [`testkit`]: the tests that the macros emit.
@@ -51,6 +52,7 @@ pub mod force;
 pub mod generator;
 pub mod guard;
 pub mod integrator;
+pub mod lanes;
 pub mod math;
 pub mod pair;
 pub mod params;

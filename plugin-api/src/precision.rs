@@ -11,6 +11,7 @@
 //! (2·10⁻⁸ at L = 100, against 4·10⁻⁶ for f32), and CPU and GPU hold exactly the same positions. The pair loop reads
 //! the upper 32 bits; in `Mixed` the lower 32 bits stand in an array of their own that only integrators touch.
 
+use crate::lanes::Record;
 use crate::real::Real;
 use crate::vector::Vec3;
 
@@ -60,8 +61,8 @@ pub struct PosTypeFixed {
     pub kind: u32,
 }
 
-/// Position in f64, box centre at 0, and type: two 16-byte loads.
-#[repr(C, align(16))]
+/// Position in f64, box centre at 0, and type: one 32-byte record.
+#[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PosTypeF64 {
     /// Coordinates, −L/2 ≤ x < L/2.
@@ -90,6 +91,19 @@ pub trait Scheme: 'static + Copy + Send + Sync {
     /// One entry of the array of positions and types.
     type PosType: Copy + Send + Sync + Default;
 
+    /// Lanes of the CPU loops: one AVX-512 register.
+    const LANES: usize;
+
+    /// r_i − r_j and the type of j for a chunk of `L` particles j at `at(l)`.
+    ///
+    /// # Safety
+    /// The entries must exist, and the processor must have the extension `ISA` of [`crate::lanes`].
+    unsafe fn differences<const L: usize, const ISA: u32>(
+        i: &Self::PosType,
+        at: impl Fn(usize) -> *const Self::PosType,
+        b: &BoxScale<Self::Real>,
+    ) -> ([[Self::Real; L]; 3], [u32; L]);
+
     /// The type of a particle.
     fn kind(p: &Self::PosType) -> u32;
     /// r_i − r_j for the nearest image of j.
@@ -106,12 +120,39 @@ pub struct Fixed;
 #[derive(Clone, Copy, Debug)]
 pub struct Float64;
 
+/// x less the nearest multiple of the box length.
+#[inline(always)]
+fn nearest_image(x: f64, length: f64, inverse: f64) -> f64 {
+    // adding 1.5 · 2⁵² leaves no fraction: for |x/L| ≤ 1 this rounds to the nearest whole number, and it vectorises
+    const MAGIC: f64 = 6_755_399_441_055_744.0;
+    let n = (x * inverse + MAGIC) - MAGIC;
+    x - length * n
+}
+
 /// 2³².
 pub const TWO_32: f64 = 4_294_967_296.0;
 
 impl Scheme for Fixed {
     type Real = f32;
     type PosType = PosTypeFixed;
+    const LANES: usize = 16;
+
+    #[inline(always)]
+    unsafe fn differences<const L: usize, const ISA: u32>(
+        i: &PosTypeFixed,
+        at: impl Fn(usize) -> *const PosTypeFixed,
+        b: &BoxScale<f32>,
+    ) -> ([[f32; L]; 3], [u32; L]) {
+        // SAFETY: the caller's word; an entry is four words
+        let words = unsafe { <i32 as Record>::gather::<L, ISA>(|l| at(l).cast()) };
+        let mut d = [[0.0; L]; 3];
+        for (k, d) in d.iter_mut().enumerate() {
+            for (d, w) in d.iter_mut().zip(&words[k]) {
+                *d = i.position[k].wrapping_sub(*w) as f32 * b.unit[k];
+            }
+        }
+        (d, words[3].map(|w| w as u32))
+    }
 
     #[inline(always)]
     fn kind(p: &PosTypeFixed) -> u32 {
@@ -134,6 +175,24 @@ impl Scheme for Fixed {
 impl Scheme for Float64 {
     type Real = f64;
     type PosType = PosTypeF64;
+    const LANES: usize = 8;
+
+    #[inline(always)]
+    unsafe fn differences<const L: usize, const ISA: u32>(
+        i: &PosTypeF64,
+        at: impl Fn(usize) -> *const PosTypeF64,
+        b: &BoxScale<f64>,
+    ) -> ([[f64; L]; 3], [u32; L]) {
+        // SAFETY: the caller's word; an entry is 32 bytes, of which the type is the fourth quarter's lower half
+        let members = unsafe { <f64 as Record>::gather::<L, ISA>(|l| at(l).cast()) };
+        let mut d = [[0.0; L]; 3];
+        for (k, d) in d.iter_mut().enumerate() {
+            for (d, x) in d.iter_mut().zip(&members[k]) {
+                *d = nearest_image(i.position[k] - x, b.length[k], b.inverse[k]);
+            }
+        }
+        (d, members[3].map(|w| w.to_bits() as u32))
+    }
 
     #[inline(always)]
     fn kind(p: &PosTypeF64) -> u32 {
@@ -141,10 +200,7 @@ impl Scheme for Float64 {
     }
     #[inline(always)]
     fn difference(i: &PosTypeF64, j: &PosTypeF64, b: &BoxScale<f64>) -> Vec3<f64> {
-        let d = |k: usize| {
-            let x = i.position[k] - j.position[k];
-            x - b.length[k] * Real::round(x * b.inverse[k])
-        };
+        let d = |k: usize| nearest_image(i.position[k] - j.position[k], b.length[k], b.inverse[k]);
         Vec3 { x: d(0), y: d(1), z: d(2) }
     }
     fn scale(length: [f64; 3]) -> BoxScale<f64> {

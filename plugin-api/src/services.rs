@@ -155,14 +155,7 @@ impl Host {
     /// # Safety
     /// The arguments must be those the kernel declares.
     pub unsafe fn launch(&self, kernel: Kernel, grid: u32, block: u32, arguments: &mut [*mut Opaque]) -> Result<()> {
-        from_wire((self.table.launch)(
-            self.this,
-            kernel.0,
-            grid.into(),
-            block.into(),
-            0,
-            RSlice::from_slice(arguments),
-        ))
+        from_wire((self.table.launch)(self.this, kernel.0, grid.into(), block.into(), 0, RSlice::from_slice(arguments)))
     }
 
     /// The current address of an optional per-particle array; null if no component asked for it.

@@ -4,6 +4,7 @@ use super::store::Store;
 use crate::cells::Grid;
 use crate::topology::LinkRows;
 use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::lanes::{BASE, V3, V4, append};
 use galamost_plugin_api::precision::BoxScale;
 use galamost_plugin_api::real::Real;
 use galamost_plugin_api::views::ListView;
@@ -82,7 +83,18 @@ impl List {
             let rows = self.index.par_chunks_mut(CHUNK * capacity).zip(self.count.par_chunks_mut(CHUNK)).enumerate();
             let needed = rows
                 .map(|(chunk, (rows, counts))| {
-                    let task = Task::<S> { pos, tag, scale, exclusions, grid, start, cell_of, capacity, limit, first: chunk * CHUNK };
+                    let task = Task::<S> {
+                        pos,
+                        tag,
+                        scale,
+                        exclusions,
+                        grid,
+                        start,
+                        cell_of,
+                        capacity,
+                        limit,
+                        first: chunk * CHUNK,
+                    };
                     // SAFETY: the extension is there, the engine asked the processor
                     unsafe { task.dispatch(rows, counts, isa) }
                 })
@@ -151,57 +163,73 @@ impl<S: Store> Task<'_, S> {
             }
         }
         let _ = isa;
-        self.fill(rows, counts)
+        // SAFETY: the baseline is everywhere
+        unsafe { self.fill::<BASE>(rows, counts) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt")]
     unsafe fn v4(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
-        self.fill(rows, counts)
+        // SAFETY: the extension is on
+        unsafe { self.fill::<V4>(rows, counts) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
     unsafe fn v3(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
-        self.fill(rows, counts)
+        // SAFETY: the extension is on
+        unsafe { self.fill::<V3>(rows, counts) }
     }
 
     /// The largest number of neighbours met; rows beyond the capacity are cut.
+    ///
+    /// # Safety
+    /// The processor must have the extension.
     #[inline(always)]
-    fn fill(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
+    unsafe fn fill<const ISA: u32>(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
         let mut longest = 0;
-        // room for a whole chunk behind the last entry, so that appending needs no test
-        let mut found = vec![0u32; self.pos.len().min(1 << 16) + LANES];
+        let mut found = vec![0u32; 1024];
+        // ranges of particles around the cell `near_cell`: neighbouring particles mostly share it
+        let mut near_cell = u32::MAX;
+        let mut ranges: Vec<(usize, usize)> = vec![];
+        let mut candidates = 0;
         for (k, count) in counts.iter_mut().enumerate() {
             let i = self.first + k;
             let pi = self.pos[i];
             let c = self.cell_of[i];
-            let n = self.grid.n;
-            let cell = [c % n[0], c / n[0] % n[1], c / n[0] / n[1]];
+            if c != near_cell {
+                near_cell = c;
+                let n = self.grid.n;
+                ranges.clear();
+                self.grid.ranges([c % n[0], c / n[0] % n[1], c / n[0] / n[1]], |from, to| {
+                    ranges.push((self.start[from as usize] as usize, self.start[to as usize] as usize));
+                });
+                candidates = ranges.iter().map(|(from, to)| to - from).sum();
+            }
+            // room for every candidate and a whole chunk, so that appending needs no test
+            if found.len() < candidates + LANES {
+                found.resize(2 * (candidates + LANES), 0);
+            }
+            let last = self.pos.len() - 1;
             let mut m = 0;
-            self.grid.ranges(cell, |from, to| {
-                let (from, to) = (self.start[from as usize] as usize, self.start[to as usize] as usize);
-                if found.len() < m + (to - from) + LANES {
-                    found.resize(2 * (m + (to - from) + LANES), 0);
-                }
-                let mut j = from;
-                while j + LANES <= to {
-                    let candidates = &self.pos[j..j + LANES];
-                    let mut near = [false; LANES];
-                    for l in 0..LANES {
-                        near[l] = S::difference(&pi, &candidates[l], self.scale).norm2() < self.limit;
-                    }
-                    for (l, near) in near.iter().enumerate() {
-                        found[m] = (j + l) as u32;
-                        m += usize::from(*near);
+            for (from, to) in &ranges {
+                let mut j = *from;
+                while j < *to {
+                    // the last chunk reads the last particle several times; those lanes are dropped
+                    // SAFETY: every index is at most `last`, there is room for 16 words, the extension is on
+                    unsafe {
+                        let at = |l: usize| self.pos.as_ptr().add((j + l).min(last));
+                        let (d, _) = S::differences::<LANES, ISA>(&pi, at, self.scale);
+                        let mut near = [false; LANES];
+                        for l in 0..LANES {
+                            let r2 = d[0][l] * d[0][l] + d[1][l] * d[1][l] + d[2][l] * d[2][l];
+                            near[l] = (r2 < self.limit) & (j + l < *to);
+                        }
+                        m += append::<ISA>(found.as_mut_ptr().add(m), j as u32, &near);
                     }
                     j += LANES;
                 }
-                for (l, pj) in self.pos[j..to].iter().enumerate() {
-                    found[m] = (j + l) as u32;
-                    m += usize::from(S::difference(&pi, pj, self.scale).norm2() < self.limit);
-                }
-            });
+            }
             let m = self.drop_excluded(i, &mut found[..m]);
             let row = &mut rows[k * self.capacity..(k + 1) * self.capacity];
             longest = longest.max(m);

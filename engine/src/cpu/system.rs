@@ -329,7 +329,12 @@ impl<S: Store> CpuSystem<S> {
         let first = m.component.first_varying as usize;
         GroupInfo {
             n: n as u64,
-            degrees_of_freedom: crate::run::group_degrees_of_freedom(self.dimensions, n, self.n, self.degrees_of_freedom),
+            degrees_of_freedom: crate::run::group_degrees_of_freedom(
+                self.dimensions,
+                n,
+                self.n,
+                self.degrees_of_freedom,
+            ),
             dimensions: self.dimensions,
             dt,
             varying: std::array::from_fn(|k| self.globals.values.get(first + k).copied().unwrap_or(0.0)),
@@ -371,7 +376,8 @@ impl<S: Store> Backend for CpuSystem<S> {
         self.sums = vec![Sums::default(); self.forces.len()];
         self.moving.clear();
         for component in &stage.integrators {
-            let part = component.integrator().ok_or_else(|| Error::Run(format!("{} is no integrator", component.name)))?;
+            let part =
+                component.integrator().ok_or_else(|| Error::Run(format!("{} is no integrator", component.name)))?;
             let program = part.program()?;
             let group = self.plan_groups.iter().position(|g| *g == component.needs.group).map_or(32, |b| b as u32);
             let extra = program.extra.as_ref().and_then(|e| self.arrays.iter().position(|a| a.need.name == e.name));
@@ -556,11 +562,8 @@ impl<S: Store> Backend for CpuSystem<S> {
         self.globals.step = state.step;
         self.globals.box_length = state.box_length;
         self.globals.evaluate();
-        self.topology = Topology {
-            bonds: state.bonds.clone(),
-            angles: state.angles.clone(),
-            dihedrals: state.dihedrals.clone(),
-        };
+        self.topology =
+            Topology { bonds: state.bonds.clone(), angles: state.angles.clone(), dihedrals: state.dihedrals.clone() };
         self.renew_topology();
         // back to tag order, with the positions of the last list build: sorting these gives the order and the list
         // of that build again, on which the sums of the next steps depend to the last bit

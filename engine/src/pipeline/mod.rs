@@ -312,8 +312,7 @@ impl Pipeline {
         let device = fields.or("device", Range::ANY, DeviceChoice::default);
         let precision = fields.or("precision", Range::ANY, || PrecisionField(Precision::Mixed));
         let neighbors = fields.or("neighbors", Range::ANY, Neighbors::default);
-        let checkpoint =
-            fields.or("checkpoint", Range::ANY, || CheckpointSettings { every: None, file: None });
+        let checkpoint = fields.or("checkpoint", Range::ANY, || CheckpointSettings { every: None, file: None });
         let initial = fields.required::<Entries>("initial", Range::ANY);
         let mut list = |name| fields.or(name, Range::ANY, || Entries(vec![])).map(|e| e.0);
         let (forces, integrators) = (list("forces"), list("integrators"));

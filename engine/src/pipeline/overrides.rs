@@ -63,7 +63,9 @@ fn find<'a>(body: Value<'a>, path: &str) -> Result<Place<'a>, String> {
                 Ok(list) => list,
                 Err(_) => here.map().map_err(|e| e.message)?.into_iter().map(|(_, v)| v).collect(),
             };
-            here = *elements.get(n).ok_or_else(|| format!("`{name}` has {} element(s), counted from 0", elements.len()))?;
+            here = *elements
+                .get(n)
+                .ok_or_else(|| format!("`{name}` has {} element(s), counted from 0", elements.len()))?;
         }
     }
     Ok(Place::Value(here))
@@ -91,7 +93,9 @@ mod tests {
 
     #[test]
     fn wrong_paths_are_told() {
-        for (o, message) in [("stages[3].dt=1", "1 element"), ("foo.bar=1", "there is no `foo`"), ("seed", "path=value")] {
+        for (o, message) in
+            [("stages[3].dt=1", "1 element"), ("foo.bar=1", "there is no `foo`"), ("seed", "path=value")]
+        {
             let e = set(&[o]).expect_err(o);
             assert!(e[0].message.contains(message), "{}", e[0].message);
         }

@@ -3,8 +3,8 @@
 use super::library::Library;
 use crate::pipeline::Entry;
 use galamost_plugin_api::abi::{
-    Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption, RSlice, Updater1, WireCode,
-    WireHost, WireObject, WireSnapshot,
+    Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption, RSlice, Updater1,
+    WireCode, WireHost, WireObject, WireSnapshot,
 };
 use galamost_plugin_api::analyzer::FrameCall;
 use galamost_plugin_api::bonded::BondedCall;
@@ -75,7 +75,9 @@ impl std::fmt::Debug for Component {
 fn get<T: 'static + galamost_plugin_api::abi::AbiTable>(object: &WireObject, library: &Library) -> Result<&'static T> {
     let fail = |message: String| Error::Plugin { path: library.path.clone(), message };
     match (object.interface)(object.this, T::NAME.into()) {
-        ROption::RSome(t) => t.get::<T>().map_err(|e| fail(format!("its table `{}` is not this engine's: {e}", T::NAME))),
+        ROption::RSome(t) => {
+            t.get::<T>().map_err(|e| fail(format!("its table `{}` is not this engine's: {e}", T::NAME)))
+        }
         ROption::RNone => Err(fail(format!("a component has no table `{}`; rebuild the plugin", T::NAME))),
     }
 }

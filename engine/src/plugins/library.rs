@@ -48,7 +48,8 @@ impl Library {
             ROption::RSome(t) => Some(t),
             ROption::RNone => None,
         };
-        let table = table.ok_or_else(|| fail("it has no table `library/1`; rebuild it with this engine's plugin API".into()))?;
+        let table = table
+            .ok_or_else(|| fail("it has no table `library/1`; rebuild it with this engine's plugin API".into()))?;
         let table = table.get::<Library1>().map_err(|long| fail(shorten(path, &record, &long)))?;
         let described: RString = (table.describe)();
         let components = ron::from_str(described.as_str())
@@ -80,13 +81,17 @@ fn record(bytes: &[u8]) -> std::result::Result<PluginRecord, String> {
             && offset.checked_add(size).is_none_or(|end| end > bytes.len() as u64)
         {
             let name = section.name().unwrap_or("?").to_string();
-            return Err(format!("is truncated: section {name} reaches beyond the end of the file; build or copy it again"));
+            return Err(format!(
+                "is truncated: section {name} reaches beyond the end of the file; build or copy it again"
+            ));
         }
     }
     let symbols: Vec<_> = file.dynamic_symbols().collect();
     let find = |name: &str| symbols.iter().find(|s| s.name() == Ok(name));
     let Some(symbol) = find(RECORD_SYMBOL) else {
-        return Err(format!("exports no {RECORD_SYMBOL}: it is no GALAMOST plugin (is `galamost_plugin_api::plugin!();` missing?)"));
+        return Err(format!(
+            "exports no {RECORD_SYMBOL}: it is no GALAMOST plugin (is `galamost_plugin_api::plugin!();` missing?)"
+        ));
     };
     let section = symbol.section_index().and_then(|i| file.section_by_index(i).ok());
     let data = section.and_then(|s| s.data_range(symbol.address(), symbol.size()).ok().flatten());

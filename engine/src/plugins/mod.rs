@@ -4,6 +4,8 @@ mod component;
 mod library;
 mod registry;
 
-pub use component::{AnalyzerPart, BondedPart, Component, ForcePart, GeneratorPart, IntegratorPart, PairPart, UpdaterPart};
+pub use component::{
+    AnalyzerPart, BondedPart, Component, ForcePart, GeneratorPart, IntegratorPart, PairPart, UpdaterPart,
+};
 pub use library::Library;
 pub use registry::{Registry, search_path};

@@ -14,7 +14,9 @@ pub fn search_path(given: &[PathBuf]) -> Vec<PathBuf> {
     if let Some(list) = std::env::var_os("GALAMOST_PLUGIN_PATH") {
         path.extend(std::env::split_paths(&list).filter(|p| !p.as_os_str().is_empty()));
     }
-    if let Some(folder) = std::env::current_exe().ok().and_then(|p| Some(p.canonicalize().ok()?.parent()?.to_path_buf())) {
+    if let Some(folder) =
+        std::env::current_exe().ok().and_then(|p| Some(p.canonicalize().ok()?.parent()?.to_path_buf()))
+    {
         path.push(folder.join("plugins"));
         path.push(folder.join("../lib/galamost/plugins"));
         path.push(folder);
@@ -82,7 +84,8 @@ impl Registry {
     fn insert(&mut self, library: Library) {
         for c in &library.components {
             if let Some((first, _)) = self.find(c.kind, &c.name) {
-                let message = format!("has a {} `{}`, as has {}; remove one of them", c.kind, c.name, first.path.display());
+                let message =
+                    format!("has a {} `{}`, as has {}; remove one of them", c.kind, c.name, first.path.display());
                 // the copy that is found first counts: a user's folder comes before the program's own
                 if first.record.name() == library.record.name() {
                     debug!("{}: {message}", library.path.display());
@@ -134,12 +137,19 @@ impl Registry {
         if let Some((path, message)) = culprit {
             return Err(format!("`{name}` should be in {}, which cannot be used: {message}", path.display()));
         }
-        let mut names: Vec<&str> =
-            self.components().into_iter().filter(|(_, c)| c.kind.list() == list).map(|(_, c)| c.name.as_str()).collect();
+        let mut names: Vec<&str> = self
+            .components()
+            .into_iter()
+            .filter(|(_, c)| c.kind.list() == list)
+            .map(|(_, c)| c.name.as_str())
+            .collect();
         names.dedup();
         if names.is_empty() {
             let folders: Vec<_> = self.searched.iter().map(|p| p.display().to_string()).collect();
-            return Err(format!("there is no component `{name}`: no plugin for `{list}` was found in {}", folders.join(", ")));
+            return Err(format!(
+                "there is no component `{name}`: no plugin for `{list}` was found in {}",
+                folders.join(", ")
+            ));
         }
         Err(format!("there is no component `{name}`; {}", suggestion(name, names.iter().copied())))
     }

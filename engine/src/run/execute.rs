@@ -151,9 +151,11 @@ impl<'a> Run<'a> {
 
     /// Analyzers due now, by their place in the stage.
     fn due(&mut self, stage: &StagePlan, step: u64) -> Vec<usize> {
-        let due = stage.analyzers.iter().enumerate().filter(|(_, a)| {
-            step.is_multiple_of(a.needs.period.max(1)) && self.last_due.get(&a.id) != Some(&step)
-        });
+        let due = stage
+            .analyzers
+            .iter()
+            .enumerate()
+            .filter(|(_, a)| step.is_multiple_of(a.needs.period.max(1)) && self.last_due.get(&a.id) != Some(&step));
         let due: Vec<usize> = due.map(|(i, _)| i).collect();
         for i in &due {
             self.last_due.insert(stage.analyzers[*i].id, step);
@@ -203,7 +205,8 @@ impl<'a> Run<'a> {
             let wanted = self.wanted_at(stage, next);
             let n = (next - step).min(chunk);
             let tick = Instant::now();
-            let done = self.backend.advance(n, if n == next - step { wanted } else { Wanted::FORCE }, &self.options.stop)?;
+            let done =
+                self.backend.advance(n, if n == next - step { wanted } else { Wanted::FORCE }, &self.options.stop)?;
             self.place.stage_step += done;
             self.place.time += done as f64 * stage.stage.dt;
             self.summary.steps += done;
@@ -235,10 +238,7 @@ impl<'a> Run<'a> {
     fn next_event(&self, stage: &StagePlan, step: u64, steps: u64) -> u64 {
         let end = step + (steps - self.place.stage_step);
         let parts = stage.analyzers.iter().chain(&stage.updaters).map(|c| c.needs.period);
-        parts
-            .chain(self.plan.pipeline.checkpoint.every)
-            .map(|p| (step / p.max(1) + 1) * p.max(1))
-            .fold(end, u64::min)
+        parts.chain(self.plan.pipeline.checkpoint.every).map(|p| (step / p.max(1) + 1) * p.max(1)).fold(end, u64::min)
     }
 
     /// What forces at `step` must come with.

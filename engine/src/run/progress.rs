@@ -21,7 +21,9 @@ impl Progress {
         let terminal = std::io::stderr().is_terminal() && !quiet;
         let bar = terminal.then(|| {
             let style = ProgressStyle::with_template("{prefix} {bar:30} {percent:>3}% {msg} {eta} left");
-            ProgressBar::new(total).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())).with_prefix(name.to_string())
+            ProgressBar::new(total)
+                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+                .with_prefix(name.to_string())
         });
         let now = Instant::now();
         Self { bar, name: name.into(), total, done: 0, start: now, last_line: now }

@@ -8,10 +8,7 @@ use proc_macro2::Span;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use syn::spanned::Spanned;
-use syn::{
-    BinOp, Block, Expr, ExprIf, FnArg, ItemFn, Lit, Local, Member, Pat, RangeLimits, ReturnType, Stmt,
-    UnOp,
-};
+use syn::{BinOp, Block, Expr, ExprIf, FnArg, ItemFn, Lit, Local, Member, Pat, RangeLimits, ReturnType, Stmt, UnOp};
 
 /// What a translated function needs before it.
 #[derive(Default)]

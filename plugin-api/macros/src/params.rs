@@ -51,7 +51,11 @@ fn spec(field: &Field) -> Result<Spec> {
                 "at_most" => s.at_most = Some(m.value()?.parse()?),
                 "flatten" => s.flatten = true,
                 "skip" => s.skip = true,
-                _ => return Err(m.error("the keys are name, default, unit, above, at_least, below, at_most, flatten, skip")),
+                _ => {
+                    return Err(
+                        m.error("the keys are name, default, unit, above, at_least, below, at_most, flatten, skip")
+                    );
+                }
             }
             Ok(())
         })?;

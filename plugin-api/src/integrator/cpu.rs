@@ -36,7 +36,7 @@ impl Moving for Fixed {
                 return false;
             }
             if state.pos_low.is_null() {
-                let units = (d[k] * (TWO_32 / length)).round_ties_even() as i64;
+                let units = Real::round(d[k] * (TWO_32 / length)) as i64;
                 let sum = i64::from(p.position[k]) + units;
                 p.position[k] = sum as i32;
                 image[k] += ((sum - i64::from(p.position[k])) >> 32) as i32;
@@ -44,7 +44,8 @@ impl Moving for Fixed {
                 // SAFETY: as above
                 let low = unsafe { &mut *state.pos_low.host().add(3 * i + k) };
                 let old = (i64::from(p.position[k]) << 32) | i64::from(*low);
-                let units = (d[k] * (TWO_32 / length) * TWO_32).round_ties_even() as i64;
+                // beyond 2⁵³ a product is whole already
+                let units = (d[k] * (TWO_32 / length) * TWO_32) as i64;
                 let (new, wrapped) = old.overflowing_add(units);
                 (p.position[k], *low) = ((new >> 32) as i32, new as u32);
                 if wrapped {

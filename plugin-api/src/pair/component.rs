@@ -292,8 +292,12 @@ impl<F: PairFn> Pairing for PairComponent<F> {
         if r2 >= edges.cutoff2 {
             return [0.0; 2];
         }
-        let input =
-            PairInput { r2, r_cut: edges.cutoff, step: Step { dt: 1.0, inv_sqrt_dt: 1.0, ..Step::default() }, ..PairInput::default() };
+        let input = PairInput {
+            r2,
+            r_cut: edges.cutoff,
+            step: Step { dt: 1.0, inv_sqrt_dt: 1.0, ..Step::default() },
+            ..PairInput::default()
+        };
         apply_mode(self.double.mode, r2, F::eval(&input, row), edges).into()
     }
 

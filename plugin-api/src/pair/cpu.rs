@@ -6,15 +6,11 @@
 //! so the result does not depend on the machine's vector width.
 
 use super::{LoopRow, PairCall, PairFn, PairInput, apply_mode, inputs};
+use crate::lanes::{BASE, Record, V3, V4};
 use crate::philox::uniform_unit_variance;
 use crate::precision::{Fixed, Float64, Precision, Scheme};
 use crate::real::Real;
 use crate::views::{Globals, ListView, StateView, Step, Sums};
-
-/// Lanes of a chunk in f32.
-const LANES_F32: usize = 16;
-/// Lanes of a chunk in f64.
-const LANES_F64: usize = 8;
 
 /// Parameter rows of all pairs of types, and the mode.
 #[derive(Clone, Debug, Default)]
@@ -42,9 +38,9 @@ pub unsafe fn run<F: PairFn>(
     // SAFETY: the caller's word
     unsafe {
         if (*call.state).precision == Precision::Double as u32 {
-            dispatch::<F, Float64, LANES_F64>(call, double, sums);
+            dispatch::<F, Float64, { Float64::LANES }>(call, double, sums);
         } else {
-            dispatch::<F, Fixed, LANES_F32>(call, single, sums);
+            dispatch::<F, Fixed, { Fixed::LANES }>(call, single, sums);
         }
     }
 }
@@ -76,7 +72,7 @@ unsafe fn dispatch<F: PairFn, S: Scheme, const L: usize>(
             3 => return versions!(v3),
             _ => {}
         }
-        versions!(particles);
+        versions!(base);
     }
 }
 
@@ -88,7 +84,7 @@ unsafe fn v4<F: PairFn, S: Scheme, const L: usize, const FULL: bool, const ONE: 
     sums: &mut Sums,
 ) {
     // SAFETY: the caller's word
-    unsafe { particles::<F, S, L, FULL, ONE>(call, rows, sums) }
+    unsafe { particles::<F, S, L, FULL, ONE, V4>(call, rows, sums) }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -99,11 +95,20 @@ unsafe fn v3<F: PairFn, S: Scheme, const L: usize, const FULL: bool, const ONE: 
     sums: &mut Sums,
 ) {
     // SAFETY: the caller's word
-    unsafe { particles::<F, S, L, FULL, ONE>(call, rows, sums) }
+    unsafe { particles::<F, S, L, FULL, ONE, V3>(call, rows, sums) }
+}
+
+unsafe fn base<F: PairFn, S: Scheme, const L: usize, const FULL: bool, const ONE: bool>(
+    call: &PairCall,
+    rows: &Rows<F::Row<S::Real>, S::Real>,
+    sums: &mut Sums,
+) {
+    // SAFETY: the caller's word
+    unsafe { particles::<F, S, L, FULL, ONE, BASE>(call, rows, sums) }
 }
 
 #[inline(always)]
-unsafe fn particles<F: PairFn, S: Scheme, const L: usize, const FULL: bool, const ONE: bool>(
+unsafe fn particles<F: PairFn, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const ISA: u32>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
@@ -137,51 +142,59 @@ unsafe fn particles<F: PairFn, S: Scheme, const L: usize, const FULL: bool, cons
 
             let mut k = 0;
             while k < n {
-                let mut d = [[zero; L]; 3];
+                // the list is filled up to a whole number of chunks, so the entries exist
+                let neighbour = |l: usize| *row.add(k + l) as usize;
+                let (d, kind) = S::differences::<L, ISA>(&pi, |l| pos.add(neighbour(l)), &scale);
                 let mut r2 = [zero; L];
-                let mut kind = [0u32; L];
                 let mut rv = [zero; L];
                 let mut zeta = [zero; L];
                 let mut q = [zero; L];
                 let mut size = [zero; L];
                 for l in 0..L {
-                    // the list is filled up to a whole number of chunks, so the entry exists
-                    let j = *row.add(k + l) as usize;
-                    let pj = &*pos.add(j);
-                    let dr = S::difference(&pi, pj, &scale);
-                    (d[0][l], d[1][l], d[2][l]) = (dr.x, dr.y, dr.z);
-                    r2[l] = dr.norm2();
-                    if !ONE {
-                        kind[l] = S::kind(pj);
+                    r2[l] = d[0][l] * d[0][l] + d[1][l] * d[1][l] + d[2][l] * d[2][l];
+                }
+                if F::INPUTS & inputs::VELOCITY != 0 {
+                    let v = <S::Real as Record>::gather::<L, ISA>(|l| vel.add(neighbour(l)));
+                    for l in 0..L {
+                        rv[l] = d[0][l] * (vi[0] - v[0][l]) + d[1][l] * (vi[1] - v[1][l]) + d[2][l] * (vi[2] - v[2][l]);
                     }
-                    if F::INPUTS & inputs::VELOCITY != 0 {
-                        let vj = &*vel.add(j);
-                        rv[l] = dr.x * (vi[0] - vj[0]) + dr.y * (vi[1] - vj[1]) + dr.z * (vi[2] - vj[2]);
-                    }
+                }
+                for l in 0..L {
                     if F::INPUTS & inputs::CHARGE != 0 {
-                        q[l] = *charge.add(j);
+                        q[l] = *charge.add(neighbour(l));
                     }
                     if F::INPUTS & inputs::DIAMETER != 0 {
-                        size[l] = *diameter.add(j);
+                        size[l] = *diameter.add(neighbour(l));
                     }
                 }
                 if F::INPUTS & inputs::RANDOM != 0 {
                     let mut tags = [0u32; L];
                     for (l, t) in tags.iter_mut().enumerate() {
-                        *t = *tag.add(*row.add(k + l) as usize);
+                        *t = *tag.add(neighbour(l));
                     }
                     let ti = *tag.add(i);
                     for l in 0..L {
                         zeta[l] = uniform_unit_variance(call.key.pair(globals.step, ti, tags[l])[0]);
                     }
                 }
+                // lanes outside the cutoff are computed at the cutoff and weigh nothing; the weight is a factor, not a
+                // branch, or LLVM would put the evaluation behind it and not vectorise
+                let left = (n - k) as u32;
+                let mut weight = [zero; L];
+                let mut safe_r2 = [zero; L];
+                for l in 0..L {
+                    let edges = rows.loop_rows.get_unchecked(if ONE { 0 } else { first_row + kind[l] as usize });
+                    let inside = (r2[l] < edges.cutoff2) & ((l as u32) < left);
+                    weight[l] = if inside { S::Real::ONE } else { zero };
+                    safe_r2[l] = if inside { r2[l] } else { edges.cutoff2 };
+                }
+                let mut f = [zero; L];
+                let mut u = [zero; L];
                 for l in 0..L {
                     let index = if ONE { 0 } else { first_row + kind[l] as usize };
                     let params = rows.rows.get_unchecked(index);
                     let edges = rows.loop_rows.get_unchecked(index);
-                    let inside = (r2[l] < edges.cutoff2) & (k + l < n);
-                    let safe_r2 = if inside { r2[l] } else { edges.cutoff2 };
-                    let mut input = PairInput { r2: safe_r2, r_cut: edges.cutoff, ..base };
+                    let mut input = PairInput { r2: safe_r2[l], r_cut: edges.cutoff, ..base };
                     if F::INPUTS & inputs::VELOCITY != 0 {
                         input.rv = rv[l];
                     }
@@ -194,22 +207,25 @@ unsafe fn particles<F: PairFn, S: Scheme, const L: usize, const FULL: bool, cons
                     if F::INPUTS & inputs::DIAMETER != 0 {
                         (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
                     }
-                    let raw = F::eval(&input, params);
-                    let (f, u) = if FULL {
-                        apply_mode(mode, safe_r2, raw, edges)
-                    } else {
-                        // of the modes without `Smooth`, only `ShiftForce` changes the force
-                        let shift = if mode == 2 { edges.force_shift / safe_r2.sqrt() } else { zero };
-                        (raw.0 - shift, zero)
-                    };
-                    let f = if inside { f } else { zero };
-                    for a in 0..3 {
-                        f_sum[a][l] += f * d[a][l];
+                    (f[l], u[l]) = F::eval(&input, params);
+                }
+                if mode != 0 {
+                    for l in 0..L {
+                        let edges = rows.loop_rows.get_unchecked(if ONE { 0 } else { first_row + kind[l] as usize });
+                        (f[l], u[l]) = apply_mode(mode, safe_r2[l], (f[l], u[l]), edges);
                     }
-                    if FULL {
-                        u_sum[l] += if inside { u } else { zero };
+                }
+                for l in 0..L {
+                    f[l] *= weight[l];
+                    for a in 0..3 {
+                        f_sum[a][l] += f[l] * d[a][l];
+                    }
+                }
+                if FULL {
+                    for l in 0..L {
+                        u_sum[l] += u[l] * weight[l];
                         let (x, y, z) = (d[0][l], d[1][l], d[2][l]);
-                        let (fx, fy, fz) = (f * x, f * y, f * z);
+                        let (fx, fy, fz) = (f[l] * x, f[l] * y, f[l] * z);
                         for (w, term) in w_sum.iter_mut().zip([x * fx, x * fy, x * fz, y * fy, y * fz, z * fz]) {
                             w[l] += term;
                         }

@@ -1,9 +1,9 @@
 //! Particles on a lattice.
 
+use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{FromValue, TypeMap, Value};
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::prelude::*;
-use galamost_plugin_api::error::Errors;
 
 /// The unit cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +20,13 @@ pub enum Cell {
     Hexagonal,
 }
 
-const CELLS: &[(&str, Cell)] =
-    &[("Sc", Cell::Sc), ("Bcc", Cell::Bcc), ("Fcc", Cell::Fcc), ("Square", Cell::Square), ("Hexagonal", Cell::Hexagonal)];
+const CELLS: &[(&str, Cell)] = &[
+    ("Sc", Cell::Sc),
+    ("Bcc", Cell::Bcc),
+    ("Fcc", Cell::Fcc),
+    ("Square", Cell::Square),
+    ("Hexagonal", Cell::Hexagonal),
+];
 
 impl FromValue for Cell {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
@@ -133,7 +138,8 @@ pub fn kinds(shares: &Option<TypeMap<f64>>, n: usize, key: RandomKey, s: &mut Sn
     for k in order.iter().cycle().take(missing) {
         counts[*k] += 1;
     }
-    let mut kinds: Vec<u32> = shares.iter().zip(&counts).flat_map(|((kind, _), c)| std::iter::repeat_n(*kind, *c)).collect();
+    let mut kinds: Vec<u32> =
+        shares.iter().zip(&counts).flat_map(|((kind, _), c)| std::iter::repeat_n(*kind, *c)).collect();
     // Fisher and Yates
     for i in (1..kinds.len()).rev() {
         let word = key.single(0, i as u32, 0)[0];
@@ -149,7 +155,8 @@ mod tests {
 
     fn make(text: &str) -> Snapshot {
         let mut errors = Errors::default();
-        let mut l = Lattice::from_value(Source::file(text).value(), &mut errors).unwrap_or_else(|| panic!("{errors:?}"));
+        let mut l =
+            Lattice::from_value(Source::file(text).value(), &mut errors).unwrap_or_else(|| panic!("{errors:?}"));
         let mut s = Snapshot::default();
         l.generate(&GeneratorContext { seed: 1, ..Default::default() }, &mut s).expect("generated");
         s.check().expect("a valid state");

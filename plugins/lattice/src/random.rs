@@ -36,7 +36,10 @@ impl Generator for RandomPositions {
         let kinds = kinds(&self.types, self.n as usize, key, s);
         for (tag, kind) in kinds.into_iter().enumerate() {
             let words = key.single(1, tag as u32, 0);
-            s.push(kind, std::array::from_fn(|k| ((f64::from(words[k]) + 0.5) / 4_294_967_296.0 - 0.5) * s.box_length[k]));
+            s.push(
+                kind,
+                std::array::from_fn(|k| ((f64::from(words[k]) + 0.5) / 4_294_967_296.0 - 0.5) * s.box_length[k]),
+            );
         }
         Ok(())
     }

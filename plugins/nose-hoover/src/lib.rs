@@ -136,7 +136,11 @@ impl Integrator for NoseHoover {
         if group.degrees_of_freedom <= 0.0 {
             return Err(Error::input(format!("a thermostat for {} particle(s) has no degrees of freedom", group.n)));
         }
-        Ok(NoseHooverState { degrees_of_freedom: group.degrees_of_freedom, tau: self.tau, ..NoseHooverState::default() })
+        Ok(NoseHooverState {
+            degrees_of_freedom: group.degrees_of_freedom,
+            tau: self.tau,
+            ..NoseHooverState::default()
+        })
     }
     fn conserved(state: &NoseHooverState) -> f64 {
         state.reservoir

@@ -36,7 +36,9 @@ impl Thermo {
     fn header(frame: &Frame<'_>) -> Vec<String> {
         let mut names: Vec<String> = ["step", "time", "kT", "pressure"].map(String::from).into();
         names.extend(TENSOR.map(|t| format!("pressure_{t}")));
-        names.extend(["potential", "kinetic", "total", "conserved", "momentum_x", "momentum_y", "momentum_z"].map(String::from));
+        names.extend(
+            ["potential", "kinetic", "total", "conserved", "momentum_x", "momentum_y", "momentum_z"].map(String::from),
+        );
         for (name, _) in frame.energies() {
             let twins = names.iter().filter(|n| n.split(':').next() == Some(name)).count();
             names.push(if twins == 0 { name.into() } else { format!("{name}:{}", twins + 1) });

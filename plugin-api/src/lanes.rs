@@ -1,0 +1,288 @@
+//! Moving data between records in memory and lanes of vectors, by hand where LLVM does it badly.
+//!
+//! The loops over neighbours read records of four numbers (x, y, z and a fourth) at scattered places and want one
+//! vector for each member. LLVM makes one gather for each member, which touches every record three or four times; one
+//! 16- or 32-byte load for each record and a 4 × 4 transposition in registers are several times faster.
+
+/// Baseline instructions.
+pub const BASE: u32 = 0;
+/// x86-64-v3: AVX2.
+pub const V3: u32 = 3;
+/// x86-64-v4: AVX-512.
+pub const V4: u32 = 4;
+
+/// A number that stands in records of four.
+pub trait Record: Copy + Default + 'static {
+    /// Members of `L` records as four arrays; record l is at `at(l)`.
+    ///
+    /// # Safety
+    /// The records must exist, and the processor must have the extension `ISA`.
+    unsafe fn gather<const L: usize, const ISA: u32>(at: impl Fn(usize) -> *const [Self; 4]) -> [[Self; L]; 4];
+}
+
+#[inline(always)]
+unsafe fn one_by_one<T: Copy + Default, const L: usize>(at: impl Fn(usize) -> *const [T; 4]) -> [[T; L]; 4] {
+    let mut out = [[T::default(); L]; 4];
+    for l in 0..L {
+        // SAFETY: the caller's word
+        let record = unsafe { *at(l) };
+        for (member, value) in out.iter_mut().zip(record) {
+            member[l] = value;
+        }
+    }
+    out
+}
+
+macro_rules! record32 {
+    ($t:ty) => {
+        impl Record for $t {
+            #[inline(always)]
+            unsafe fn gather<const L: usize, const ISA: u32>(at: impl Fn(usize) -> *const [Self; 4]) -> [[Self; L]; 4] {
+                // SAFETY: the caller's word; the arrays written through a pointer have exactly the size written
+                unsafe {
+                    #[cfg(target_arch = "x86_64")]
+                    if ISA == V4 && L == 16 {
+                        let mut out = [[Self::default(); L]; 4];
+                        x86::gather16_v4(|l| at(l).cast(), out.as_mut_ptr().cast());
+                        return out;
+                    } else if ISA == V3 && L == 16 {
+                        let mut out = [[Self::default(); L]; 4];
+                        x86::gather16_v3(|l| at(l).cast(), out.as_mut_ptr().cast());
+                        return out;
+                    }
+                    one_by_one(at)
+                }
+            }
+        }
+    };
+}
+record32!(i32);
+record32!(f32);
+
+impl Record for f64 {
+    #[inline(always)]
+    unsafe fn gather<const L: usize, const ISA: u32>(at: impl Fn(usize) -> *const [Self; 4]) -> [[Self; L]; 4] {
+        // SAFETY: the caller's word; the arrays written through a pointer have exactly the size written
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            if ISA >= V3 && L == 8 {
+                let mut out = [[0.0; L]; 4];
+                x86::gather8_f64(|l| at(l).cast(), out.as_mut_ptr().cast());
+                return out;
+            }
+            one_by_one(at)
+        }
+    }
+}
+
+/// Appends `first + l` to `to` for every lane l whose flag is set; the number appended. 16 words are written.
+///
+/// # Safety
+/// There must be room for 16 words, and the processor must have the extension `ISA`.
+#[inline(always)]
+pub unsafe fn append<const ISA: u32>(to: *mut u32, first: u32, flags: &[bool; 16]) -> usize {
+    // SAFETY: the caller's word
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if ISA == V4 {
+            return x86::append_v4(to, first, flags);
+        } else if ISA == V3 {
+            return x86::append_v3(to, first, flags);
+        }
+        let mut n = 0;
+        for (l, flag) in flags.iter().enumerate() {
+            *to.add(n) = first + l as u32;
+            n += usize::from(*flag);
+        }
+        n
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    /// Sixteen 16-byte records at `at(0)` … `at(15)` to four times sixteen words.
+    #[inline(always)]
+    pub unsafe fn gather16_v4(at: impl Fn(usize) -> *const __m128i, out: *mut __m512i) {
+        // SAFETY: the caller has AVX-512, the records exist, and `out` has room for four vectors
+        unsafe {
+            // row k holds records k, k + 4, k + 8, k + 12, one in each quarter
+            let row = |k: usize| {
+                let r = _mm512_castsi128_si512(_mm_loadu_si128(at(k)));
+                let r = _mm512_inserti32x4::<1>(r, _mm_loadu_si128(at(k + 4)));
+                let r = _mm512_inserti32x4::<2>(r, _mm_loadu_si128(at(k + 8)));
+                _mm512_inserti32x4::<3>(r, _mm_loadu_si128(at(k + 12)))
+            };
+            let (a, b, c, d) = (row(0), row(1), row(2), row(3));
+            let (ab_low, ab_high) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+            let (cd_low, cd_high) = (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+            _mm512_storeu_si512(out, _mm512_unpacklo_epi64(ab_low, cd_low));
+            _mm512_storeu_si512(out.add(1), _mm512_unpackhi_epi64(ab_low, cd_low));
+            _mm512_storeu_si512(out.add(2), _mm512_unpacklo_epi64(ab_high, cd_high));
+            _mm512_storeu_si512(out.add(3), _mm512_unpackhi_epi64(ab_high, cd_high));
+        }
+    }
+
+    /// The same in two halves of eight.
+    #[inline(always)]
+    pub unsafe fn gather16_v3(at: impl Fn(usize) -> *const __m128i, out: *mut __m256i) {
+        // SAFETY: the caller has AVX2, the records exist, and `out` has room for eight vectors
+        unsafe {
+            for half in 0..2 {
+                let row = |k: usize| {
+                    let low = _mm256_castsi128_si256(_mm_loadu_si128(at(8 * half + k)));
+                    _mm256_inserti128_si256::<1>(low, _mm_loadu_si128(at(8 * half + k + 4)))
+                };
+                let (a, b, c, d) = (row(0), row(1), row(2), row(3));
+                let (ab_low, ab_high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+                let (cd_low, cd_high) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
+                _mm256_storeu_si256(out.add(half), _mm256_unpacklo_epi64(ab_low, cd_low));
+                _mm256_storeu_si256(out.add(2 + half), _mm256_unpackhi_epi64(ab_low, cd_low));
+                _mm256_storeu_si256(out.add(4 + half), _mm256_unpacklo_epi64(ab_high, cd_high));
+                _mm256_storeu_si256(out.add(6 + half), _mm256_unpackhi_epi64(ab_high, cd_high));
+            }
+        }
+    }
+
+    /// Eight 32-byte records to four times eight numbers.
+    #[inline(always)]
+    pub unsafe fn gather8_f64(at: impl Fn(usize) -> *const f64, out: *mut f64) {
+        // SAFETY: the caller has AVX2, the records exist, and `out` has room for 32 numbers
+        unsafe {
+            for half in 0..2 {
+                let row = |k: usize| _mm256_loadu_pd(at(4 * half + k));
+                let (a, b, c, d) = (row(0), row(1), row(2), row(3));
+                let (ab_low, ab_high) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
+                let (cd_low, cd_high) = (_mm256_unpacklo_pd(c, d), _mm256_unpackhi_pd(c, d));
+                let to = out.add(4 * half);
+                _mm256_storeu_pd(to, _mm256_permute2f128_pd::<0x20>(ab_low, cd_low));
+                _mm256_storeu_pd(to.add(8), _mm256_permute2f128_pd::<0x20>(ab_high, cd_high));
+                _mm256_storeu_pd(to.add(16), _mm256_permute2f128_pd::<0x31>(ab_low, cd_low));
+                _mm256_storeu_pd(to.add(24), _mm256_permute2f128_pd::<0x31>(ab_high, cd_high));
+            }
+        }
+    }
+
+    /// Flags as the bits of a mask.
+    #[inline(always)]
+    unsafe fn mask(flags: &[bool; 16]) -> u32 {
+        // SAFETY: SSE2 is part of the baseline; a bool is a byte of 0 or 1
+        unsafe {
+            let bytes = _mm_loadu_si128(flags.as_ptr().cast());
+            _mm_movemask_epi8(_mm_cmpgt_epi8(bytes, _mm_setzero_si128())) as u32
+        }
+    }
+
+    #[inline(always)]
+    pub unsafe fn append_v4(to: *mut u32, first: u32, flags: &[bool; 16]) -> usize {
+        // SAFETY: the caller has AVX-512 and room for 16 words
+        unsafe {
+            let m = mask(flags);
+            let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            let numbers = _mm512_add_epi32(lanes, _mm512_set1_epi32(first as i32));
+            // compressing in registers and storing whole is fast everywhere; storing compressed is not
+            _mm512_storeu_si512(to.cast(), _mm512_maskz_compress_epi32(m as __mmask16, numbers));
+            m.count_ones() as usize
+        }
+    }
+
+    /// For each mask of eight bits, the numbers of its set bits, as bytes.
+    static PACK: [u64; 256] = {
+        let mut table = [0u64; 256];
+        let mut m = 0;
+        while m < 256 {
+            let (mut packed, mut n, mut bit) = (0u64, 0, 0);
+            while bit < 8 {
+                if m >> bit & 1 == 1 {
+                    packed |= bit << (8 * n);
+                    n += 1;
+                }
+                bit += 1;
+            }
+            table[m] = packed;
+            m += 1;
+        }
+        table
+    };
+
+    #[inline(always)]
+    pub unsafe fn append_v3(to: *mut u32, first: u32, flags: &[bool; 16]) -> usize {
+        // SAFETY: the caller has AVX2 and room for 16 words: the second half starts at most 8 words on
+        unsafe {
+            let m = mask(flags);
+            let mut n = 0;
+            for half in 0..2 {
+                let bits = (m >> (8 * half) & 0xff) as usize;
+                let lanes = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(PACK[bits] as i64));
+                let numbers = _mm256_add_epi32(lanes, _mm256_set1_epi32((first + 8 * half) as i32));
+                _mm256_storeu_si256(to.add(n).cast(), numbers);
+                n += bits.count_ones() as usize;
+            }
+            n
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_arch = "x86_64")]
+    fn check<const ISA: u32>() {
+        #[target_feature(enable = "avx2")]
+        unsafe fn with_v3() {
+            // SAFETY: AVX2 is on
+            unsafe { all::<V3>() }
+        }
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
+        unsafe fn with_v4() {
+            // SAFETY: AVX-512 is on
+            unsafe { all::<V4>() }
+        }
+        #[inline(always)]
+        unsafe fn all<const ISA: u32>() {
+            let words: Vec<[i32; 4]> = (0..100).map(|k| [k, k + 1000, k + 2000, k + 3000]).collect();
+            let numbers: Vec<[f64; 4]> = words.iter().map(|w| w.map(f64::from)).collect();
+            let row: Vec<usize> = (0..16).map(|k| k * 37 % 100).collect();
+            // SAFETY: all rows are below 100
+            let (w, d) = unsafe {
+                (
+                    i32::gather::<16, ISA>(|l| &raw const words[row[l]]),
+                    f64::gather::<8, ISA>(|l| &raw const numbers[row[l]]),
+                )
+            };
+            for (m, (w, d)) in w.iter().zip(&d).enumerate() {
+                assert_eq!(w.to_vec(), row.iter().map(|r| words[*r][m]).collect::<Vec<_>>());
+                assert_eq!(d.to_vec(), row[..8].iter().map(|r| numbers[*r][m]).collect::<Vec<_>>());
+            }
+            for pattern in [0u32, 0xffff, 0x1, 0x8000, 0xa5c3, 0x00ff, 0xff00] {
+                let flags = std::array::from_fn(|l| pattern >> l & 1 == 1);
+                let mut to = [0; 16];
+                // SAFETY: there is room for 16 words
+                let n = unsafe { append::<ISA>(to.as_mut_ptr(), 50, &flags) };
+                let truth: Vec<u32> = (0..16).filter(|l| pattern >> l & 1 == 1).map(|l| 50 + l).collect();
+                assert_eq!(&to[..n], truth);
+            }
+        }
+        // SAFETY: the processor was asked
+        unsafe {
+            match ISA {
+                V4 if std::is_x86_feature_detected!("avx512bw") && std::is_x86_feature_detected!("avx512vl") => {
+                    with_v4()
+                }
+                V3 if std::is_x86_feature_detected!("avx2") => with_v3(),
+                BASE => all::<BASE>(),
+                _ => println!("SKIPPED: this processor lacks x86-64-v{ISA}"),
+            }
+        }
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn lanes_agree_with_plain_code_in_every_extension() {
+        check::<BASE>();
+        check::<V3>();
+        check::<V4>();
+    }
+}
