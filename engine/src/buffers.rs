@@ -14,6 +14,13 @@ impl Bytes {
         Self { stride, len, words: vec![0; (stride * len).div_ceil(16)] }
     }
 
+    /// One element with these bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut b = Self::zeroed(bytes.len(), 1);
+        b.bytes_mut().copy_from_slice(bytes);
+        b
+    }
+
     /// Bytes of one element.
     pub fn stride(&self) -> usize {
         self.stride

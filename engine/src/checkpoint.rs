@@ -6,7 +6,7 @@
 
 use crate::plan::{Plan, PluginUse};
 use crate::report::{Diagnostic, Failure};
-use crate::run::RawState;
+use crate::state::RawState;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::Link;
 use serde::{Deserialize, Serialize};
@@ -72,9 +72,9 @@ impl Checkpoint {
     pub fn write(&self, path: &Path, plan: &Plan) -> Result<()> {
         let mut sections: Vec<(String, Vec<u8>)> =
             self.state.sections.iter().map(|(n, b)| (format!("state.{n}"), b.clone())).collect();
-        sections.push(("bonds".into(), words(&self.state.bonds)));
-        sections.push(("angles".into(), words(&self.state.angles)));
-        sections.push(("dihedrals".into(), words(&self.state.dihedrals)));
+        sections.push(("bonds".into(), words(&self.state.topology.bonds)));
+        sections.push(("angles".into(), words(&self.state.topology.angles)));
+        sections.push(("dihedrals".into(), words(&self.state.topology.dihedrals)));
         sections.extend(self.components.iter().map(|(id, b)| (format!("component.{id}"), b.clone())));
         let header = Header {
             engine: env!("CARGO_PKG_VERSION").into(),
@@ -170,9 +170,9 @@ impl Checkpoint {
             let section = body.get(at..end).ok_or("is truncated")?;
             at = end;
             match name.as_str() {
-                "bonds" => state.bonds = links(section),
-                "angles" => state.angles = links(section),
-                "dihedrals" => state.dihedrals = links(section),
+                "bonds" => state.topology.bonds = links(section),
+                "angles" => state.topology.angles = links(section),
+                "dihedrals" => state.topology.dihedrals = links(section),
                 other => {
                     if let Some(n) = other.strip_prefix("state.") {
                         state.sections.insert(n.into(), section.to_vec());

@@ -61,7 +61,8 @@ pub struct Globals {
     pub dimensions: u32,
     /// What broke.
     pub fault: Fault,
-    /// The step under way: the number of the step whose end is being computed, less one.
+    /// The step: before the forces of a step the number of steps done, from the forces on one more. So the forces of
+    /// the state at step n are drawn with n.
     pub step: u64,
     /// Time step.
     pub dt: f64,

@@ -1,7 +1,7 @@
 //! One force evaluation: chunks of particles, every component in turn, on all threads.
 
 use super::list::CHUNK;
-use super::store::Store;
+use crate::store::Store;
 use super::system::{CpuSystem, pair_call};
 use galamost_plugin_api::bonded::BondedCall;
 use galamost_plugin_api::component::Kind;
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 impl<S: Store> CpuSystem<S> {
     /// Computes the forces of the state as it is.
     pub(super) fn compute_forces(&mut self, wanted: Wanted) -> Result<()> {
-        let (n, parts) = (self.n, self.forces.len());
+        let (n, parts) = (self.facts.n, self.forces.len());
         let chunks = n.div_ceil(CHUNK);
         let mut sums = std::mem::take(&mut self.chunk_sums);
         sums.clear();

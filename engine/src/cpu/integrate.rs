@@ -1,7 +1,7 @@
 //! Integrators on the CPU: their phases in order, each over chunks of particles.
 
 use super::list::CHUNK;
-use super::store::Store;
+use crate::store::Store;
 use super::system::CpuSystem;
 use crate::buffers::Bytes;
 use galamost_plugin_api::error::{Error, Result};
@@ -14,16 +14,16 @@ use std::sync::Mutex;
 impl<S: Store> CpuSystem<S> {
     /// One time step.
     pub(super) fn one_step(&mut self, wanted: Wanted) -> Result<()> {
-        self.globals.evaluate();
         self.phases(When::Before)?;
         self.check_fault()?;
+        // positions have moved: from here on everything belongs to the next step
+        self.globals.step += 1;
+        self.globals.evaluate();
         if self.globals.rebuild != 0 {
             self.rebuild();
         }
         self.compute_forces(wanted)?;
-        self.phases(When::After)?;
-        self.globals.step += 1;
-        Ok(())
+        self.phases(When::After)
     }
 
     /// Lets integrators look at the velocities before the first step.
@@ -56,7 +56,7 @@ impl<S: Store> CpuSystem<S> {
                         continue;
                     }
                     let address = memory.address();
-                    let new = run_phase(self.n, |range, chunk_sums| {
+                    let new = run_phase(self.facts.n, |range, chunk_sums| {
                         let call = ParticleCall {
                             size: size_of::<ParticleCall>() as u32,
                             begin: range.start as u32,
@@ -64,7 +64,7 @@ impl<S: Store> CpuSystem<S> {
                             first_varying: moving.component.first_varying,
                             component: id,
                             group: moving.group,
-                            key: RandomKey::new(self.seed, id),
+                            key: RandomKey::new(self.facts.seed, id),
                             state: &state,
                             integrator: address as *const u8,
                             extra: extra as *mut u8,

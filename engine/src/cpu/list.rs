@@ -1,6 +1,6 @@
 //! The neighbour list on the CPU: particles sorted by cell, rows filled cell range by cell range.
 
-use super::store::Store;
+use crate::store::Store;
 use crate::cells::Grid;
 use crate::topology::LinkRows;
 use galamost_plugin_api::device::DevicePtr;

@@ -3,7 +3,6 @@
 mod forces;
 mod integrate;
 mod list;
-mod store;
 mod system;
 
 pub use system::CpuSystem;

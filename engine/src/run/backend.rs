@@ -2,7 +2,8 @@
 
 use crate::plan::StagePlan;
 use crate::plugins::Component;
-use galamost_plugin_api::component::Wants;
+use crate::state::{Facts, RawState};
+use crate::topology::Topology;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::snapshot::{Array, Link};
 use galamost_plugin_api::views::{LinkView, ListView, StateView, Sums, Wanted};
@@ -38,23 +39,6 @@ pub struct Columns {
     pub mass: Vec<f64>,
     /// Optional arrays.
     pub arrays: BTreeMap<String, Array>,
-    /// Bonds.
-    pub bonds: Vec<Link<2>>,
-    /// Angles.
-    pub angles: Vec<Link<3>>,
-    /// Dihedrals.
-    pub dihedrals: Vec<Link<4>>,
-}
-
-/// The state bit for bit, in tag order, for checkpoints: the same for every device of one precision.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RawState {
-    /// Step.
-    pub step: u64,
-    /// Box lengths.
-    pub box_length: [f64; 3],
-    /// Per-particle arrays and others by name, as bytes.
-    pub sections: BTreeMap<String, Vec<u8>>,
     /// Bonds.
     pub bonds: Vec<Link<2>>,
     /// Angles.
@@ -101,11 +85,17 @@ pub trait Backend {
     /// The device's words.
     fn sums(&mut self) -> Result<SystemSums>;
 
-    /// The state on the host.
+    /// A section of particles in tag order, see [`Facts::sections`].
     ///
     /// # Errors
-    /// The device's words.
-    fn columns(&mut self, wants: Wants) -> Result<Columns>;
+    /// There is none of this name, or the device's words.
+    fn read(&mut self, section: &str) -> Result<Vec<u8>>;
+
+    /// Facts that do not change.
+    fn facts(&self) -> &Facts;
+
+    /// Bonds, angles, dihedrals.
+    fn topology(&self) -> &Topology;
 
     /// Lets an updater change the state, and brings forces up to date.
     ///
@@ -129,7 +119,7 @@ pub trait Backend {
     fn box_length(&self) -> [f64; 3];
 
     /// Views for analyzers with kernels of their own.
-    fn views(&self) -> (StateView, ListView, LinkView);
+    fn views(&mut self) -> (StateView, ListView, LinkView);
 
     /// The services of this device, for components.
     fn host(&self) -> &galamost_plugin_api::abi::WireHost;

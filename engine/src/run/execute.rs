@@ -1,6 +1,6 @@
 //! The run loop, the same for every device.
 
-use super::backend::{Backend, RawState};
+use super::backend::Backend;
 use super::frame::{FrameFacts, analyze};
 use super::progress::Progress;
 use super::setup::degrees_of_freedom;
@@ -248,7 +248,7 @@ impl<'a> Run<'a> {
     }
 
     fn checkpoint(&mut self) -> Result<PathBuf> {
-        let state: RawState = self.backend.export()?;
+        let state = self.backend.export()?;
         let mut components = BTreeMap::new();
         for c in &self.plan.components {
             components.insert(c.id, c.save()?);

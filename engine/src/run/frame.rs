@@ -2,6 +2,7 @@
 
 use super::backend::{Backend, Columns, SystemSums};
 use crate::plan::StagePlan;
+use crate::state::columns;
 use galamost_plugin_api::analyzer::{ArrayColumn, Column, FrameCall, Thermo};
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::Result;
@@ -66,7 +67,12 @@ pub fn analyze(
     let box_length = backend.box_length();
     let sums = if wants.thermo { Some(backend.sums()?) } else { None };
     let values = sums.as_ref().map(|s| thermo(s, facts.n, facts.degrees_of_freedom, facts.dimensions, box_length));
-    let columns = if wants.particles || wants.topology { backend.columns(wants)? } else { Columns::default() };
+    let columns: Columns = if wants.particles || wants.topology {
+        let facts = backend.facts().clone();
+        columns(backend, &facts, wants)?
+    } else {
+        Columns::default()
+    };
     let energies: Vec<f64> = sums.iter().flat_map(|s| s.components.iter().map(|c| c.energy)).collect();
     let names: Vec<Column<u8>> = stage.forces.iter().map(|f| Column::new(f.name.as_bytes())).collect();
     let arrays: Vec<ArrayColumn> = columns

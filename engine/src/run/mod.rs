@@ -6,6 +6,6 @@ mod frame;
 mod progress;
 mod setup;
 
-pub use backend::{Backend, Columns, ListReport, RawState, SystemSums};
+pub use backend::{Backend, Columns, ListReport, SystemSums};
 pub use execute::{RunOptions, Summary, execute};
-pub use setup::{degrees_of_freedom, fault_error, group_degrees_of_freedom, list_radius};
+pub use setup::{degrees_of_freedom, fault_error, initial_globals, list_radius};

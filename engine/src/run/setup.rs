@@ -3,7 +3,7 @@
 use crate::plan::Plan;
 use galamost_plugin_api::component::GroupNeed;
 use galamost_plugin_api::error::Error;
-use galamost_plugin_api::views::{Fault, FaultKind};
+use galamost_plugin_api::views::{Fault, FaultKind, Globals};
 
 /// Radius of the neighbour list and its buffer; (0, 0) if nobody needs a list.
 pub fn list_radius(plan: &Plan) -> (f64, f64) {
@@ -50,9 +50,22 @@ pub fn degrees_of_freedom(plan: &Plan) -> f64 {
     d * moved as f64
 }
 
-/// Degrees of freedom of a group of `members` out of `n` particles.
-pub fn group_degrees_of_freedom(dimensions: u32, members: usize, n: usize, total: f64) -> f64 {
-    if members == n { total } else { f64::from(dimensions) * members as f64 }
+/// The scalars of a run before its first step.
+pub fn initial_globals(plan: &Plan) -> Globals {
+    let mut g = Globals::new();
+    g.dimensions = plan.snapshot.dimensions;
+    g.step = plan.snapshot.step;
+    g.box_length = plan.snapshot.box_length;
+    g.slack2 = (0.5 * list_radius(plan).1).powi(2);
+    for c in &plan.components {
+        for (k, v) in c.needs.varyings.iter().enumerate() {
+            let slot = c.first_varying as usize + k;
+            g.varyings[slot] = *v;
+            g.n_values = g.n_values.max(slot as u32 + 1);
+        }
+    }
+    g.evaluate();
+    g
 }
 
 /// A fault in words: the step, the particle and what probably happened.

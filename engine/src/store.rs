@@ -1,7 +1,7 @@
 //! How a scheme of positions is filled from f64 and read back.
 
 use galamost_plugin_api::precision::{
-    Fixed, Float64, PosTypeF64, PosTypeFixed, Precision, Scheme, from_fixed64, to_fixed64, wrap_f64,
+    Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, from_fixed64, to_fixed64, wrap_f64,
 };
 
 /// A scheme with its conversions to f64.
@@ -54,9 +54,4 @@ impl Store for Float64 {
         let s = (p.position[axis] / length[axis] + 0.5) * f64::from(n);
         (s as u32).min(n - 1)
     }
-}
-
-/// Whether a precision keeps the lower 32 bits of positions.
-pub fn has_low_bits(precision: Precision) -> bool {
-    precision == Precision::Mixed
 }

@@ -1,0 +1,47 @@
+//! Compiled kernels on disk, by a hash of everything that goes into them.
+
+use sha2::{Digest, Sha256};
+use std::path::PathBuf;
+use tracing::debug;
+
+/// The folder: `GALAMOST_CACHE`, or `galamost` in the user's cache folder; `None` if neither can be made.
+pub fn folder() -> Option<PathBuf> {
+    let base = std::env::var_os("GALAMOST_CACHE").map(PathBuf::from).or_else(|| {
+        let home = std::env::var_os("XDG_CACHE_HOME")
+            .map(PathBuf::from)
+            .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
+        Some(home.join("galamost"))
+    })?;
+    std::fs::create_dir_all(&base).ok()?;
+    Some(base)
+}
+
+/// The name of what these parts give.
+pub fn key(parts: &[&str]) -> String {
+    let mut h = Sha256::new();
+    for p in parts {
+        h.update((p.len() as u64).to_le_bytes());
+        h.update(p.as_bytes());
+    }
+    h.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect()
+}
+
+/// What was stored under this name.
+pub fn get(key: &str, ending: &str) -> Option<Vec<u8>> {
+    let bytes = std::fs::read(folder()?.join(format!("{key}.{ending}"))).ok()?;
+    // the last 8 bytes are the length: a file cut off by a crash does not count
+    let (body, length) = bytes.split_at_checked(bytes.len().checked_sub(8)?)?;
+    (u64::from_le_bytes(length.try_into().ok()?) == body.len() as u64).then(|| body.to_vec())
+}
+
+/// Stores bytes under this name; a cache that cannot be written costs time, nothing else.
+pub fn put(key: &str, ending: &str, bytes: &[u8]) {
+    let Some(folder) = folder() else { return };
+    let temporary = folder.join(format!("{key}.{}.part", std::process::id()));
+    let mut all = bytes.to_vec();
+    all.extend((bytes.len() as u64).to_le_bytes());
+    let stored = std::fs::write(&temporary, all).and_then(|()| std::fs::rename(&temporary, folder.join(format!("{key}.{ending}"))));
+    if let Err(e) = stored {
+        debug!("the kernel cache cannot be written: {e}");
+    }
+}

@@ -1,0 +1,467 @@
+//! A GPU through the CUDA driver.
+
+use super::source::Unit;
+use super::{Device, Graph, Kernel, nvrtc};
+use cudarc::driver::sys;
+use galamost_plugin_api::abi::{Extent, Opaque};
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::views::Globals;
+use std::ffi::{CStr, CString};
+use std::mem::offset_of;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+fn fail(what: &str, message: impl std::fmt::Display) -> Error {
+    Error::Device { what: what.into(), message: message.to_string() }
+}
+
+fn check(what: &str, r: sys::CUresult) -> Result<()> {
+    if r == sys::CUresult::CUDA_SUCCESS {
+        return Ok(());
+    }
+    let mut text = std::ptr::null();
+    // SAFETY: the driver answers with a static string
+    let words = unsafe {
+        let known = sys::cuGetErrorString(r, &raw mut text) == sys::CUresult::CUDA_SUCCESS && !text.is_null();
+        if known { CStr::from_ptr(text).to_string_lossy().into_owned() } else { String::new() }
+    };
+    Err(fail(what, format!("{words} ({r:?})")))
+}
+
+macro_rules! call {
+    ($function:ident($($arg:expr),* $(,)?)) => {
+        check(stringify!($function), sys::$function($($arg),*))
+    };
+}
+
+/// Looks whether a GPU can be used, without opening it; its name.
+///
+/// # Errors
+/// Why it cannot be used.
+pub fn probe(ordinal: u32) -> std::result::Result<String, String> {
+    // SAFETY: only looks for the library
+    if !unsafe { sys::is_culib_present() } {
+        return Err("there is no NVIDIA driver (libcuda.so was not found)".into());
+    }
+    nvrtc::load().map_err(|e| e.to_string())?;
+    // SAFETY: valid pointers; the driver is there
+    unsafe {
+        call!(cuInit(0)).map_err(|e| e.to_string())?;
+        let mut n = 0;
+        call!(cuDeviceGetCount(&raw mut n)).map_err(|e| e.to_string())?;
+        if ordinal >= n as u32 {
+            return Err(format!("the driver shows {n} GPU(s), numbered from 0"));
+        }
+        let mut device = 0;
+        call!(cuDeviceGet(&raw mut device, ordinal as i32)).map_err(|e| e.to_string())?;
+        let mut name = [0i8; 128];
+        call!(cuDeviceGetName(name.as_mut_ptr().cast(), 128, device)).map_err(|e| e.to_string())?;
+        Ok(CStr::from_ptr(name.as_ptr().cast()).to_string_lossy().into_owned())
+    }
+}
+
+/// Sets the condition of a graph node from the run's globals. The driver's own assembler resolves
+/// `cudaGraphSetConditional`, so this one kernel is PTX; its version is old enough for every driver that has
+/// conditional nodes.
+fn condition_ptx() -> String {
+    format!(
+        ".version 7.0
+.target sm_70
+.address_size 64
+.extern .func cudaGraphSetConditional (.param .b64 handle, .param .b32 value);
+.visible .entry set_condition (.param .u64 handle_param, .param .u64 globals_param)
+{{
+    .reg .pred %p<2>;
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [handle_param];
+    ld.param.u64 %rd2, [globals_param];
+    cvta.to.global.u64 %rd3, %rd2;
+    ld.global.u32 %r1, [%rd3+{halt}];
+    ld.global.u32 %r2, [%rd3+{rebuild}];
+    setp.ne.u32 %p1, %r1, 0;
+    selp.u32 %r3, 0, %r2, %p1;
+    {{
+    .param .b64 param0;
+    .param .b32 param1;
+    st.param.b64 [param0], %rd1;
+    st.param.b32 [param1], %r3;
+    call.uni cudaGraphSetConditional, (param0, param1);
+    }}
+    ret;
+}}
+",
+        halt = offset_of!(Globals, halt),
+        rebuild = offset_of!(Globals, rebuild),
+    )
+}
+
+/// What is being captured.
+struct Capture {
+    graph: sys::CUgraph,
+}
+
+#[derive(Default)]
+struct Inner {
+    modules: Vec<sys::CUmodule>,
+    kernels: Vec<sys::CUfunction>,
+    graphs: Vec<Option<sys::CUgraphExec>>,
+    capture: Option<Capture>,
+    set_condition: Option<sys::CUfunction>,
+    sizes: std::collections::BTreeMap<u64, u64>,
+}
+
+/// A GPU.
+pub struct CudaDevice {
+    context: sys::CUcontext,
+    device: sys::CUdevice,
+    stream: sys::CUstream,
+    name: String,
+    architecture: String,
+    multiprocessors: u32,
+    inner: Mutex<Inner>,
+    used: AtomicU64,
+}
+
+// SAFETY: handles of the driver may be used from any thread that has the context current, which every call sees to
+unsafe impl Send for CudaDevice {}
+// SAFETY: as above; what changes is behind a mutex
+unsafe impl Sync for CudaDevice {}
+
+impl CudaDevice {
+    /// Opens a GPU.
+    ///
+    /// # Errors
+    /// The driver's words.
+    pub fn new(ordinal: u32) -> Result<Self> {
+        let name = probe(ordinal).map_err(|e| fail("CUDA", e))?;
+        // SAFETY: valid pointers; the driver was initialised by `probe`
+        unsafe {
+            let mut device = 0;
+            call!(cuDeviceGet(&raw mut device, ordinal as i32))?;
+            let attribute = |which| {
+                let mut value = 0;
+                call!(cuDeviceGetAttribute(&raw mut value, which, device)).map(|()| value)
+            };
+            use sys::CUdevice_attribute_enum as A;
+            let major = attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+            let minor = attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+            let multiprocessors = attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as u32;
+            let mut context = std::ptr::null_mut();
+            call!(cuDevicePrimaryCtxRetain(&raw mut context, device))?;
+            call!(cuCtxSetCurrent(context))?;
+            let mut stream = std::ptr::null_mut();
+            call!(cuStreamCreate(&raw mut stream, sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32))?;
+            Ok(Self {
+                context,
+                device,
+                stream,
+                name,
+                architecture: format!("sm_{major}{minor}"),
+                multiprocessors,
+                inner: Mutex::default(),
+                used: AtomicU64::new(0),
+            })
+        }
+    }
+
+    fn enter(&self) -> Result<std::sync::MutexGuard<'_, Inner>> {
+        // SAFETY: the context is ours until drop
+        unsafe { call!(cuCtxSetCurrent(self.context))? };
+        Ok(self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    fn load(image: &[u8]) -> Result<sys::CUmodule> {
+        let mut module = std::ptr::null_mut();
+        // SAFETY: a whole image; PTX has its terminating 0
+        unsafe { call!(cuModuleLoadData(&raw mut module, image.as_ptr().cast()))? };
+        Ok(module)
+    }
+
+    fn function(module: sys::CUmodule, name: &str) -> Result<sys::CUfunction> {
+        let mut function = std::ptr::null_mut();
+        let c = CString::new(name).map_err(|e| fail(name, e))?;
+        // SAFETY: valid pointers
+        unsafe { call!(cuModuleGetFunction(&raw mut function, module, c.as_ptr())) }
+            .map_err(|e| fail(&format!("kernel {name}"), e))?;
+        Ok(function)
+    }
+
+    fn begin(&self, graph: sys::CUgraph, after: &[sys::CUgraphNode]) -> Result<()> {
+        // SAFETY: handles are valid; the array has the length given
+        unsafe {
+            call!(cuStreamBeginCaptureToGraph(
+                self.stream,
+                graph,
+                after.as_ptr(),
+                std::ptr::null(),
+                after.len(),
+                sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+            ))
+        }
+    }
+
+    /// Ends the capture under way; the nodes that what follows must wait for.
+    fn end(&self) -> Result<Vec<sys::CUgraphNode>> {
+        // SAFETY: the stream is capturing; the list of nodes is the driver's until the next call
+        unsafe {
+            let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+            let mut graph = std::ptr::null_mut();
+            let mut nodes = std::ptr::null();
+            let mut n = 0;
+            let mut id = 0;
+            call!(cuStreamGetCaptureInfo_v3(
+                self.stream,
+                &raw mut status,
+                &raw mut id,
+                &raw mut graph,
+                &raw mut nodes,
+                std::ptr::null_mut(),
+                &raw mut n,
+            ))?;
+            let last = if n > 0 { std::slice::from_raw_parts(nodes, n).to_vec() } else { vec![] };
+            call!(cuStreamEndCapture(self.stream, &raw mut graph))?;
+            Ok(last)
+        }
+    }
+
+    fn conditional(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        let (graph, set_condition) = {
+            let mut inner = self.enter()?;
+            let set = match inner.set_condition {
+                Some(f) => f,
+                None => {
+                    let ptx = CString::new(condition_ptx()).map_err(|e| fail("set_condition", e))?;
+                    let f = Self::function(Self::load(ptx.as_bytes_with_nul())?, "set_condition")?;
+                    inner.set_condition = Some(f);
+                    f
+                }
+            };
+            let Some(capture) = &inner.capture else { return Err(fail("if_rebuild", "nothing is being captured")) };
+            (capture.graph, set)
+        };
+        // SAFETY: handles are valid; structs of the driver are zeroed before their fields are set, as it asks for
+        unsafe {
+            let mut handle = 0;
+            call!(cuGraphConditionalHandleCreate(&raw mut handle, graph, self.context, 0, 1))?;
+            let mut globals = globals;
+            let mut args: [*mut std::ffi::c_void; 2] = [(&raw mut handle).cast(), (&raw mut globals).cast()];
+            call!(cuLaunchKernel(
+                set_condition,
+                1,
+                1,
+                1,
+                1,
+                1,
+                1,
+                0,
+                self.stream,
+                args.as_mut_ptr(),
+                std::ptr::null_mut(),
+            ))?;
+            let before = self.end()?;
+            let mut params: sys::CUgraphNodeParams = std::mem::zeroed();
+            params.type_ = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL;
+            params.__bindgen_anon_1.conditional = sys::CUDA_CONDITIONAL_NODE_PARAMS {
+                handle,
+                type_: sys::CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF,
+                size: 1,
+                phGraph_out: std::ptr::null_mut(),
+                ctx: self.context,
+            };
+            let mut node = std::ptr::null_mut();
+            call!(cuGraphAddNode_v2(
+                &raw mut node,
+                graph,
+                before.as_ptr(),
+                std::ptr::null(),
+                before.len(),
+                &raw mut params,
+            ))?;
+            let inside = *params.__bindgen_anon_1.conditional.phGraph_out;
+            self.begin(inside, &[])?;
+            let done = body();
+            let ended = self.end();
+            // what follows waits for the conditional node; the capture must be open again even after an error
+            self.begin(graph, &[node])?;
+            done.and(ended.map(|_| ()))
+        }
+    }
+}
+
+impl Drop for CudaDevice {
+    fn drop(&mut self) {
+        // SAFETY: everything below was made by this device; errors have nowhere to go
+        unsafe {
+            let _ = call!(cuCtxSetCurrent(self.context));
+            let _ = call!(cuStreamSynchronize(self.stream));
+            let inner = self.inner.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+            for g in inner.graphs.drain(..).flatten() {
+                let _ = call!(cuGraphExecDestroy(g));
+            }
+            for m in inner.modules.drain(..) {
+                let _ = call!(cuModuleUnload(m));
+            }
+            for address in std::mem::take(&mut inner.sizes).into_keys() {
+                let _ = call!(cuMemFree_v2(address));
+            }
+            let _ = call!(cuStreamDestroy_v2(self.stream));
+            let _ = call!(cuDevicePrimaryCtxRelease_v2(self.device));
+        }
+    }
+}
+
+impl Device for CudaDevice {
+    fn name(&self) -> String {
+        format!("{} ({})", self.name, self.architecture)
+    }
+    fn multiprocessors(&self) -> u32 {
+        self.multiprocessors
+    }
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        let mut inner = self.enter()?;
+        let bytes = bytes.max(256);
+        let mut address = 0;
+        // SAFETY: valid pointers
+        unsafe {
+            if let Err(e) = call!(cuMemAlloc_v2(&raw mut address, bytes)) {
+                let used = self.used.load(Ordering::Relaxed);
+                return Err(fail("GPU memory", format!("{bytes} more bytes after {used} in use: {e}")));
+            }
+            call!(cuMemsetD8Async(address, 0, bytes, self.stream))?;
+        }
+        inner.sizes.insert(address, bytes as u64);
+        self.used.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(address)
+    }
+    fn free(&self, address: u64) -> Result<()> {
+        let mut inner = self.enter()?;
+        let size = inner.sizes.remove(&address).ok_or_else(|| fail("free", format!("{address:#x} is not ours")))?;
+        self.used.fetch_sub(size, Ordering::Relaxed);
+        // SAFETY: the address came from cuMemAlloc
+        unsafe {
+            call!(cuStreamSynchronize(self.stream))?;
+            call!(cuMemFree_v2(address))
+        }
+    }
+    fn upload(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        let _inner = self.enter()?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the caller's word about the address; pageable memory is copied before the call returns
+        unsafe {
+            call!(cuMemcpyHtoDAsync_v2(address, bytes.as_ptr().cast(), bytes.len(), self.stream))?;
+            call!(cuStreamSynchronize(self.stream))
+        }
+    }
+    fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
+        let _inner = self.enter()?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the caller's word about the address
+        unsafe {
+            call!(cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), address, bytes.len(), self.stream))?;
+            call!(cuStreamSynchronize(self.stream))
+        }
+    }
+    fn clear(&self, address: u64, bytes: usize) -> Result<()> {
+        let _inner = self.enter()?;
+        // SAFETY: the caller's word about the address
+        unsafe { call!(cuMemsetD8Async(address, 0, bytes, self.stream)) }
+    }
+    fn compile(&self, unit: &Unit) -> Result<u64> {
+        let (cubin, _) = nvrtc::compile(unit, &self.architecture)?;
+        let mut inner = self.enter()?;
+        inner.modules.push(Self::load(&cubin).map_err(|e| fail(&unit.name, e))?);
+        Ok(inner.modules.len() as u64 - 1)
+    }
+    fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
+        let mut inner = self.enter()?;
+        let module = *inner.modules.get(module as usize).ok_or_else(|| fail(name, "no such module"))?;
+        inner.kernels.push(Self::function(module, name)?);
+        Ok(Kernel(inner.kernels.len() as u64 - 1))
+    }
+    fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, shared: u32, args: &[*mut Opaque]) -> Result<()> {
+        let f = {
+            let inner = self.enter()?;
+            *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "no such kernel"))?
+        };
+        let mut args: Vec<*mut std::ffi::c_void> = args.iter().map(|a| a.cast()).collect();
+        // SAFETY: the caller gives the arguments that the kernel declares
+        unsafe {
+            call!(cuLaunchKernel(
+                f,
+                grid.x,
+                grid.y,
+                grid.z,
+                block.x,
+                block.y,
+                block.z,
+                shared,
+                self.stream,
+                args.as_mut_ptr(),
+                std::ptr::null_mut(),
+            ))
+        }
+    }
+    fn synchronize(&self) -> Result<()> {
+        let _inner = self.enter()?;
+        // SAFETY: the stream is ours
+        unsafe { call!(cuStreamSynchronize(self.stream)) }
+    }
+    fn capture(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {
+        // SAFETY: handles are valid; the graph is destroyed once it is instantiated
+        unsafe {
+            let mut graph = std::ptr::null_mut();
+            {
+                let mut inner = self.enter()?;
+                call!(cuGraphCreate(&raw mut graph, 0))?;
+                inner.capture = Some(Capture { graph });
+            }
+            let captured = self.begin(graph, &[]).and_then(|()| {
+                let done = body();
+                let ended = self.end();
+                done.and(ended.map(|_| ()))
+            });
+            let mut inner = self.enter()?;
+            inner.capture = None;
+            let mut exec = std::ptr::null_mut();
+            let made = captured.and_then(|()| call!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0)));
+            let _ = call!(cuGraphDestroy(graph));
+            made?;
+            inner.graphs.push(Some(exec));
+            Ok(Some(Graph(inner.graphs.len() as u64 - 1)))
+        }
+    }
+    fn replay(&self, graph: Graph) -> Result<()> {
+        let inner = self.enter()?;
+        let exec = inner.graphs.get(graph.0 as usize).copied().flatten().ok_or_else(|| fail("replay", "no such graph"))?;
+        // SAFETY: handles are valid
+        unsafe { call!(cuGraphLaunch(exec, self.stream)) }
+    }
+    fn forget(&self, graph: Graph) -> Result<()> {
+        let mut inner = self.enter()?;
+        let Some(exec) = inner.graphs.get_mut(graph.0 as usize).and_then(Option::take) else { return Ok(()) };
+        // SAFETY: the graph may still be running
+        unsafe {
+            call!(cuStreamSynchronize(self.stream))?;
+            call!(cuGraphExecDestroy(exec))
+        }
+    }
+    fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        let capturing = self.enter()?.capture.is_some();
+        if capturing {
+            return self.conditional(globals, body);
+        }
+        let mut words = [0u8; 16];
+        self.download(globals, &mut words)?;
+        let word = |at: usize| u32::from_ne_bytes([words[at], words[at + 1], words[at + 2], words[at + 3]]);
+        let ask = word(offset_of!(Globals, rebuild)) != 0 && word(offset_of!(Globals, halt)) == 0;
+        if ask { body() } else { Ok(()) }
+    }
+    fn memory(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,201 @@
+//! The CUDA kernels on the CPU: g++ compiles them under `kernels/host/galamost_host.h`.
+//!
+//! Host memory is device memory. A test device: it runs the real kernels, slowly, one block after the other.
+
+use super::source::{Unit, kernel_names};
+use super::{Device, Graph, Kernel, cache};
+use galamost_plugin_api::abi::{Extent, Opaque};
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::views::Globals;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+
+type Entry = unsafe extern "C" fn(*mut *mut Opaque, *const u32, *const u32);
+
+fn fail(what: &str, message: impl std::fmt::Display) -> Error {
+    Error::Device { what: what.into(), message: message.to_string() }
+}
+
+/// The compiler's version, if there is one.
+///
+/// # Errors
+/// It cannot be started.
+pub fn probe() -> std::result::Result<String, String> {
+    let out = Command::new("g++").arg("--version").output().map_err(|e| format!("g++ cannot be started: {e}"))?;
+    let text = String::from_utf8_lossy(&out.stdout).lines().next().unwrap_or_default().to_string();
+    if out.status.success() { Ok(text) } else { Err("g++ --version failed".into()) }
+}
+
+#[derive(Default)]
+struct Inner {
+    memory: BTreeMap<u64, Vec<u128>>,
+    modules: Vec<libloading::Library>,
+    kernels: Vec<Entry>,
+}
+
+/// The emulated device.
+pub struct EmulatedDevice {
+    compiler: String,
+    inner: Mutex<Inner>,
+    /// One kernel at a time: threads of the emulation share statics of the system thread.
+    running: Mutex<()>,
+}
+
+impl EmulatedDevice {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// There is no g++.
+    pub fn new() -> Result<Self> {
+        let compiler = probe().map_err(|e| fail("emulated device", e))?;
+        Ok(Self { compiler, inner: Mutex::default(), running: Mutex::default() })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Builds the shared library of a unit in `folder`.
+    fn build(&self, unit: &Unit, folder: &Path, library: &Path) -> Result<()> {
+        let io = |e: std::io::Error| fail(&format!("building {}", unit.name), e);
+        for (name, text) in Unit::headers()? {
+            let path = folder.join(name);
+            if let Some(parent) = path.parent() {
+                std::fs::create_dir_all(parent).map_err(io)?;
+            }
+            std::fs::write(path, text).map_err(io)?;
+        }
+        std::fs::write(folder.join("galamost_host.h"), galamost_kernels::HOST_HEADER).map_err(io)?;
+        let mut text = unit.text.clone();
+        text.push_str("\n#line 1 \"entries\"\n");
+        for name in kernel_names(&unit_with_headers(&unit.text)) {
+            text.push_str(&format!("GALAMOST_HOST_ENTRY({name})\n"));
+        }
+        let source = folder.join("unit.cpp");
+        std::fs::write(&source, text).map_err(io)?;
+        let out = Command::new("g++")
+            .args(["-std=c++17", "-O1", "-fPIC", "-shared", "-w", "-ffp-contract=off", "-include", "galamost_host.h"])
+            .args(unit.defines().iter().map(|d| format!("-D{d}")))
+            .arg("-I")
+            .arg(folder)
+            .arg(&source)
+            .arg("-o")
+            .arg(library)
+            .output()
+            .map_err(io)?;
+        if !out.status.success() {
+            return Err(fail(&format!("compiling {} with g++", unit.name), String::from_utf8_lossy(&out.stderr).trim()));
+        }
+        Ok(())
+    }
+}
+
+/// A unit's text with the headers that hold kernels in place of their include lines, to find the kernels' names.
+fn unit_with_headers(text: &str) -> String {
+    let mut all = String::new();
+    for (name, header) in galamost_kernels::HEADERS {
+        if text.contains(name) {
+            all.push_str(header);
+        }
+    }
+    all + text
+}
+
+impl Device for EmulatedDevice {
+    fn name(&self) -> String {
+        format!("CUDA kernels emulated on the CPU ({})", self.compiler)
+    }
+    fn multiprocessors(&self) -> u32 {
+        // few, so that small test systems still run with several threads a particle
+        4
+    }
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        let mut words = vec![0u128; bytes.div_ceil(16) + 15];
+        let address = (words.as_mut_ptr() as u64).next_multiple_of(256);
+        self.lock().memory.insert(address, words);
+        Ok(address)
+    }
+    fn free(&self, address: u64) -> Result<()> {
+        let gone = self.lock().memory.remove(&address);
+        gone.map(drop).ok_or_else(|| fail("free", format!("{address:#x} was not allocated here")))
+    }
+    fn upload(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        // SAFETY: the address is one of ours, with room for the bytes: the engine's and plugins' contract
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len()) };
+        Ok(())
+    }
+    fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
+        // SAFETY: as above
+        unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), bytes.len()) };
+        Ok(())
+    }
+    fn clear(&self, address: u64, bytes: usize) -> Result<()> {
+        // SAFETY: as above
+        unsafe { std::ptr::write_bytes(address as *mut u8, 0, bytes) };
+        Ok(())
+    }
+    fn compile(&self, unit: &Unit) -> Result<u64> {
+        let headers: String = Unit::headers()?.into_iter().map(|(_, t)| t).collect();
+        let defines = unit.defines().join(" ");
+        let key = cache::key(&[&unit.text, &headers, galamost_kernels::HOST_HEADER, &defines, &self.compiler]);
+        let folder = std::env::temp_dir().join(format!("galamost-{key}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).map_err(|e| fail("emulated device", e))?;
+        let library = folder.join("unit.so");
+        let ready = match cache::get(&key, "so") {
+            Some(bytes) => std::fs::write(&library, bytes).map_err(|e| fail("emulated device", e)),
+            None => self.build(unit, &folder, &library).map(|()| {
+                if let Ok(bytes) = std::fs::read(&library) {
+                    cache::put(&key, "so", &bytes);
+                }
+            }),
+        };
+        // SAFETY: the library holds nothing but the unit's kernels, which have no initialisers
+        let loaded = ready.and_then(|()| unsafe { libloading::Library::new(&library) }.map_err(|e| fail(&unit.name, e)));
+        // a loaded library does not need its file
+        let _ = std::fs::remove_dir_all(&folder);
+        let mut inner = self.lock();
+        inner.modules.push(loaded?);
+        Ok(inner.modules.len() as u64 - 1)
+    }
+    fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
+        let mut inner = self.lock();
+        let library = inner.modules.get(module as usize).ok_or_else(|| fail(name, "no such module"))?;
+        // SAFETY: GALAMOST_HOST_ENTRY declares entries with this type
+        let entry: Entry = *unsafe { library.get(format!("{name}__host").as_bytes()) }.map_err(|e| fail(name, e))?;
+        inner.kernels.push(entry);
+        Ok(Kernel(inner.kernels.len() as u64 - 1))
+    }
+    fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, _: u32, args: &[*mut Opaque]) -> Result<()> {
+        let entry = *self.lock().kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "no such kernel"))?;
+        let _one = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut args = args.to_vec();
+        // SAFETY: the caller gives the arguments that the kernel declares
+        unsafe { entry(args.as_mut_ptr(), [grid.x, grid.y, grid.z].as_ptr(), [block.x, block.y, block.z].as_ptr()) };
+        Ok(())
+    }
+    fn synchronize(&self) -> Result<()> {
+        Ok(())
+    }
+    fn capture(&self, _: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {
+        Ok(None)
+    }
+    fn replay(&self, _: Graph) -> Result<()> {
+        Err(fail("replay", "the emulated device has no graphs"))
+    }
+    fn forget(&self, _: Graph) -> Result<()> {
+        Ok(())
+    }
+    fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        // SAFETY: the address is that of the run's globals in host memory
+        let (halt, rebuild) = unsafe {
+            let g = globals as *const Globals;
+            ((*g).halt, (*g).rebuild)
+        };
+        if halt == 0 && rebuild != 0 { body() } else { Ok(()) }
+    }
+    fn memory(&self) -> u64 {
+        self.lock().memory.values().map(|m| 16 * m.len() as u64).sum()
+    }
+}

@@ -1,0 +1,111 @@
+//! Units of CUDA C++ and what stands in front of them.
+
+use galamost_plugin_api::device::{CxxStruct, assemble};
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::pair::LoopRow;
+use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::updater::{Edit, EditQueue};
+use galamost_plugin_api::views::{Fault, Globals, LinkView, ListView, StateView, Sums, Wanted};
+
+/// A unit to compile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// For messages.
+    pub name: String,
+    /// CUDA C++.
+    pub text: String,
+    /// Precision: decides what `real` is.
+    pub precision: Precision,
+}
+
+impl Unit {
+    /// A unit.
+    pub fn new(name: &str, text: &str, precision: Precision) -> Self {
+        Self { name: name.into(), text: text.into(), precision }
+    }
+
+    /// Macros of this precision.
+    pub fn defines(&self) -> &'static [&'static str] {
+        match self.precision {
+            Precision::Single => &[],
+            Precision::Mixed => &["GALAMOST_MIXED"],
+            Precision::Double => &["GALAMOST_DOUBLE"],
+        }
+    }
+
+    /// Headers by name, the made one included.
+    ///
+    /// # Errors
+    /// Two definitions of one struct.
+    pub fn headers() -> Result<Vec<(&'static str, String)>> {
+        let mut list = vec![("galamost/api.cuh", api_header()?)];
+        list.extend(galamost_kernels::HEADERS.iter().map(|(n, t)| (*n, (*t).to_string())));
+        Ok(list)
+    }
+}
+
+/// `galamost/api.cuh`: the structs that cross, from their Rust definitions.
+///
+/// # Errors
+/// Two definitions of one struct.
+pub fn api_header() -> Result<String> {
+    let structs = assemble(&[
+        Fault::text(),
+        Globals::text(),
+        StateView::text(),
+        ListView::text(),
+        LinkView::text(),
+        Wanted::text(),
+        Sums::text(),
+        LoopRow::<f32>::text(),
+        Edit::text(),
+        EditQueue::text(),
+    ])
+    .map_err(Error::Run)?;
+    let checks = [
+        ("Globals", size_of::<Globals>()),
+        ("StateView", size_of::<StateView>()),
+        ("ListView", size_of::<ListView>()),
+        ("LinkView", size_of::<LinkView>()),
+        ("Sums", size_of::<Sums>()),
+        ("EditQueue", size_of::<EditQueue>()),
+    ]
+    .map(|(name, size)| format!("static_assert(sizeof({name}) == {size}, \"{name} differs between Rust and C++\");\n"));
+    Ok(format!("// Made from the Rust definitions of these structs.\n#pragma once\n#include \"galamost/types.cuh\"\n\n{structs}\n{}", checks.concat()))
+}
+
+/// Names of the kernels in a text: functions declared `extern "C" __global__ void`.
+pub fn kernel_names(text: &str) -> Vec<String> {
+    let mut names = vec![];
+    for part in text.split("extern \"C\" __global__ void").skip(1) {
+        let mut rest = part.trim_start();
+        if rest.starts_with("__launch_bounds__") {
+            rest = rest.find(')').map_or("", |n| &rest[n + 1..]).trim_start();
+        }
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        if end > 0 {
+            names.push(rest[..end].to_string());
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_found_by_their_declaration() {
+        let text = "extern \"C\" __global__ void a(int x) {}\n__device__ void b();\nextern \"C\" __global__ void __launch_bounds__(128) c_2(Args a) {}";
+        assert_eq!(kernel_names(text), ["a", "c_2"]);
+    }
+
+    #[test]
+    fn the_header_declares_what_rust_declares() {
+        let h = api_header().expect("no clashes");
+        for line in ["struct Globals {", "double values[32];", "Varying varyings[32];", "PosType* pos_type;", "struct LoopRow {"] {
+            assert!(h.contains(line), "{line} is missing in\n{h}");
+        }
+        assert!(h.find("struct Varying").expect("there") < h.find("struct Globals").expect("there"));
+    }
+}

@@ -1,0 +1,78 @@
+// The loop over bonds: each particle gathers the forces of its own bonds.
+#pragma once
+#include "galamost/state.cuh"
+#include "galamost/reduce.cuh"
+
+template <class real> struct BondInput {
+    real r2;
+    Step<real> step;
+};
+
+struct BondArgs {
+    StateView state;
+    LinkView links;
+    const void* rows;
+    u32 first_varying, full;
+    double* partial;
+    u32* counter;
+    Sums* sums;
+};
+
+// Part::Row, Part::eval(BondInput, Row).
+template <class Part, bool FULL> __device__ __forceinline__ void bond_loop(const BondArgs& a) {
+    const StateView& s = a.state;
+    if (s.globals->halt) return;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    double sums[7] = {0, 0, 0, 0, 0, 0, 0};
+    if (i < s.n_local) {
+        const u32 n = __ldg(&a.links.count[i]);
+        if (n > 0u) {
+            const BoxScale b = make_scale(s.globals);
+            const PosType pi = load(&s.pos_type[i]);
+            const typename Part::Row* rows = static_cast<const typename Part::Row*>(a.rows);
+            BondInput<real> input;
+            input.step = make_step<real>(s.globals, a.first_varying);
+            Vec4 f = s.force[i];
+            for (u32 e = 0; e < n; ++e) {
+                const u32 j = __ldg(&a.links.words[(2u * e) * a.links.stride + i]);
+                const u32 kind = __ldg(&a.links.words[(2u * e + 1u) * a.links.stride + i]) >> 2;
+                const Vec3<real> d = difference(pi, load(&s.pos_type[j]), b);
+                input.r2 = device_norm2(d);
+                const Tuple2<real, real> fu = Part::eval(input, rows[kind]);
+                const Vec3<real> fd = d * fu.v0;
+                f.x += fd.x;
+                f.y += fd.y;
+                f.z += fd.z;
+                if (FULL) {
+                    // a bond is met twice, once from each end
+                    const double half_u = 0.5 * double(fu.v1);
+                    f.w += real(half_u);
+                    sums[0] += half_u;
+                    sums[1] += 0.5 * double(d.x) * double(fd.x);
+                    sums[2] += 0.5 * double(d.x) * double(fd.y);
+                    sums[3] += 0.5 * double(d.x) * double(fd.z);
+                    sums[4] += 0.5 * double(d.y) * double(fd.y);
+                    sums[5] += 0.5 * double(d.y) * double(fd.z);
+                    sums[6] += 0.5 * double(d.z) * double(fd.z);
+                }
+            }
+            s.force[i] = f;
+        }
+    }
+    if (FULL) {
+        __shared__ double memory[7 * 32];
+        __shared__ u32 flag;
+        block_sum(sums, memory);
+        if (threadIdx.x == 0) {
+            for (int k = 0; k < 7; ++k) a.partial[blockIdx.x * 7u + k] = sums[k];
+        }
+        if (last_block(a.counter, &flag)) {
+            double total[7];
+            sum_partials(a.partial, gridDim.x, total, memory);
+            if (threadIdx.x == 0) {
+                a.sums->energy = total[0];
+                for (int k = 0; k < 6; ++k) a.sums->virial[k] = total[k + 1];
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+// The loop over particles of an integrator's phase. The engine puts the integrator's functions behind this header in
+// a namespace and makes one kernel for each particle phase with particle_loop.
+#pragma once
+#include "galamost/state.cuh"
+#include "galamost/reduce.cuh"
+
+static constexpr int MAX_SUMS = 8;
+
+struct PhaseArgs {
+    StateView state;
+    void* integrator;
+    void* extra;
+    RandomKey key;
+    u32 component, group, first_varying, reserved;
+    double* partial;
+    u32* counter;
+    // sums of the last particle phase that returned any, for scalar functions
+    double* sums;
+};
+
+// Phase: State, Extra<real>, has_extra, SUMS, MOVES, POSITION, ADVANCE (the last block begins the next step),
+// call(p, x, g, step, random, sums), scalars(state, sums, globals): functions of the state that follow this phase.
+template <class Phase> __device__ __forceinline__ void particle_loop(const PhaseArgs& a) {
+    typedef typename Phase::State State;
+    typedef typename Phase::template Extra<real> Extra;
+    const StateView& s = a.state;
+    Globals* g = s.globals;
+    if (g->halt) return;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    double sums[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
+    const bool mine = i < s.n_local && (a.group >= 32u || (__ldg(&s.group[i]) >> a.group & 1u));
+    if (mine) {
+        const Step<real> step = make_step<real>(g, a.first_varying);
+        const Vec4 v = s.velocity_mass[i], f = s.force[i];
+        PosType pos = s.pos_type[i];
+        Particle<real> p;
+        p.velocity = {v.x, v.y, v.z};
+        p.force = {f.x, f.y, f.z};
+        p.mass = v.w;
+        p.displacement = {real(0), real(0), real(0)};
+        p.kind = pos.kind;
+        p.tag = s.tag[i];
+        if (Phase::POSITION) p.position = position(pos, g);
+        Extra x;
+        if (Phase::has_extra) x = static_cast<const Extra*>(a.extra)[i];
+        Random random = {a.key, step.step, p.tag, 0u};
+        Phase::call(p, x, *static_cast<const State*>(a.integrator), step, random, sums);
+        if (g->dimensions == 2u) p.velocity.z = real(0);
+        s.velocity_mass[i] = {p.velocity.x, p.velocity.y, p.velocity.z, p.mass};
+        if (Phase::has_extra) static_cast<Extra*>(a.extra)[i] = x;
+        if (Phase::MOVES) {
+            int* image = s.image + 3u * i;
+            int crossed[3] = {0, 0, 0};
+            bool fine = true;
+#ifdef GALAMOST_DOUBLE
+            fine &= move_axis(pos.x, crossed[0], p.displacement.x, g->box_length[0]);
+            fine &= move_axis(pos.y, crossed[1], p.displacement.y, g->box_length[1]);
+            if (g->dimensions == 3u) fine &= move_axis(pos.z, crossed[2], p.displacement.z, g->box_length[2]);
+#else
+            u32 low[3] = {0u, 0u, 0u};
+#ifdef GALAMOST_MIXED
+            for (int k = 0; k < 3; ++k) low[k] = s.pos_low[3u * i + k];
+#endif
+            fine &= move_axis(pos.x, low[0], crossed[0], p.displacement.x, g->box_length[0]);
+            fine &= move_axis(pos.y, low[1], crossed[1], p.displacement.y, g->box_length[1]);
+            if (g->dimensions == 3u) fine &= move_axis(pos.z, low[2], crossed[2], p.displacement.z, g->box_length[2]);
+#ifdef GALAMOST_MIXED
+            for (int k = 0; k < 3; ++k) s.pos_low[3u * i + k] = low[k];
+#endif
+#endif
+            s.pos_type[i] = pos;
+            for (int k = 0; k < 3; ++k) {
+                if (crossed[k] != 0) image[k] += crossed[k];
+            }
+            if (!fine) {
+                raise_fault(g, 1u, a.component, p.tag, 0u);
+            } else {
+                const Vec3<real> d = difference(pos, s.pos_at_build[i], make_scale(g));
+                if (device_norm2(d) > real(g->slack2)) g->rebuild = 1u;
+            }
+        }
+    }
+    if (Phase::SUMS > 0) {
+        __shared__ double memory[MAX_SUMS * 32];
+        block_sum(sums, memory);
+        if (threadIdx.x == 0) {
+            for (int k = 0; k < MAX_SUMS; ++k) a.partial[blockIdx.x * MAX_SUMS + k] = sums[k];
+        }
+        __shared__ u32 flag;
+        if (last_block(a.counter, &flag)) {
+            double total[MAX_SUMS];
+            sum_partials(a.partial, gridDim.x, total, memory);
+            if (threadIdx.x == 0 && !g->halt) {
+                for (int k = 0; k < MAX_SUMS; ++k) a.sums[k] = total[k];
+                Phase::scalars(*static_cast<State*>(a.integrator), total, g, a.first_varying);
+                if (Phase::ADVANCE) begin_next_step(g);
+            }
+        }
+    } else if (Phase::ADVANCE) {
+        __shared__ u32 flag;
+        if (last_block(a.counter, &flag) && threadIdx.x == 0 && !g->halt) begin_next_step(g);
+    }
+}

@@ -1,0 +1,186 @@
+// The pair loop: `team` threads share the row of a particle. The engine puts the components of a run behind this
+// header, one namespace each, and makes the kernel with pair_loop below.
+#pragma once
+#include "galamost/state.cuh"
+#include "galamost/reduce.cuh"
+
+template <class real> struct PairInput {
+    real r2, r_cut, rv, zeta, charge_i, charge_j, diameter_i, diameter_j;
+    Step<real> step;
+};
+
+static constexpr u32 INPUT_VELOCITY = 1u, INPUT_RANDOM = 2u, INPUT_CHARGE = 4u, INPUT_DIAMETER = 8u;
+
+// What one component of the fused loop brings.
+struct PairPart {
+    const void* rows;
+    const LoopRow<real>* loop_rows;
+    RandomKey key;
+    u32 first_varying, reserved;
+};
+
+// Cut, ShiftEnergy, ShiftForce, Smooth; the same lines stand in plugin-api/src/pair/mod.rs.
+template <u32 MODE>
+__device__ __forceinline__ Tuple2<real, real> apply_mode(real r2, Tuple2<real, real> fu, const LoopRow<real>& row) {
+    if (MODE == 1u) return {fu.v0, fu.v1 - row.energy_shift};
+    if (MODE == 2u) {
+        const real r = device_sqrt(r2);
+        return {fu.v0 - row.force_shift / r, fu.v1 - row.energy_shift + (r - row.cutoff) * row.force_shift};
+    }
+    if (MODE == 3u) {
+        if (r2 < row.on2) return fu;
+        const real out = row.cutoff2 - r2;
+        const real s = out * out * (row.cutoff2 + real(2) * r2 - real(3) * row.on2) * row.smooth_norm;
+        const real ds_over_r = real(12) * out * (row.on2 - r2) * row.smooth_norm;
+        return {s * fu.v0 - fu.v1 * ds_over_r, s * fu.v1};
+    }
+    return fu;
+}
+
+// One neighbour as the components see it.
+struct Neighbour {
+    Vec3<real> d;
+    real r2;
+    u32 i, j, kind, tag_i;
+    Vec4 vi;
+};
+
+// What a thread adds up; PARTS energies, one virial.
+template <int PARTS, bool FULL> struct Accumulator {
+    Vec3<real> f;
+    real u[FULL ? PARTS : 1];
+    real w[FULL ? 6 : 1];
+};
+
+// Evaluates one component for one neighbour. TYPES is 1 for a single particle type: then rows are in registers.
+template <class Part, int INDEX, int PARTS, bool FULL>
+__device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart& part, const typename Part::Row* rows,
+                                              const LoopRow<real>* edges, const Step<real>& step, u32 row,
+                                              const Neighbour& n, Accumulator<PARTS, FULL>& sum) {
+    const LoopRow<real> edge = edges[row];
+    if (!(n.r2 < edge.cutoff2)) return;
+    PairInput<real> input;
+    input.r2 = n.r2;
+    input.r_cut = edge.cutoff;
+    input.step = step;
+    if (Part::inputs & INPUT_VELOCITY) {
+        const Vec4 vj = load(&s.velocity_mass[n.j]);
+        input.rv = n.d.x * (n.vi.x - vj.x) + n.d.y * (n.vi.y - vj.y) + n.d.z * (n.vi.z - vj.z);
+    }
+    if (Part::inputs & INPUT_RANDOM) {
+        const u32 tag_j = __ldg(&s.tag[n.j]);
+        input.zeta = uniform_unit_variance<real>(random_pair(part.key, step.step, n.tag_i, tag_j).v[0]);
+    }
+    if (Part::inputs & INPUT_CHARGE) {
+        input.charge_i = __ldg(&s.charge[n.i]);
+        input.charge_j = __ldg(&s.charge[n.j]);
+    }
+    if (Part::inputs & INPUT_DIAMETER) {
+        input.diameter_i = __ldg(&s.diameter[n.i]);
+        input.diameter_j = __ldg(&s.diameter[n.j]);
+    }
+    const Tuple2<real, real> fu = apply_mode<Part::mode>(n.r2, Part::eval(input, rows[row]), edge);
+    const Vec3<real> f = n.d * fu.v0;
+    sum.f += f;
+    if (FULL) {
+        sum.u[INDEX] += fu.v1;
+        sum.w[0] += n.d.x * f.x;
+        sum.w[1] += n.d.x * f.y;
+        sum.w[2] += n.d.x * f.z;
+        sum.w[3] += n.d.y * f.y;
+        sum.w[4] += n.d.y * f.z;
+        sum.w[5] += n.d.z * f.z;
+    }
+}
+
+// Address of entry k of particle i; see ListView.
+__device__ __forceinline__ u64 list_place(const ListView& list, u32 i, u32 k) {
+    const u32 per_warp = 32u / list.team;
+    return (u64(i / per_warp) * (list.capacity / list.team) + k / list.team) * 32u + (i % per_warp) * list.team +
+           k % list.team;
+}
+
+// Parts: rows(part index), evaluate(...) for all components, made by the engine.
+struct PairArgs {
+    StateView state;
+    ListView list;
+    double* partial;
+    u32* counter;
+    // energy of each component; the virial of all of them stands with the first
+    Sums* sums;
+    PairPart part[GALAMOST_PARTS];
+};
+
+template <class Parts, int PARTS, u32 TEAM, bool FULL> __device__ __forceinline__ void pair_loop(const PairArgs& a) {
+    const StateView& s = a.state;
+    if (s.globals->halt) return;
+    Parts parts(a);
+    const u32 thread = blockIdx.x * blockDim.x + threadIdx.x;
+    const u32 i = thread / TEAM, lane = thread % TEAM;
+    Accumulator<PARTS, FULL> sum;
+    sum.f = {real(0), real(0), real(0)};
+    for (int k = 0; k < (FULL ? PARTS : 1); ++k) sum.u[k] = real(0);
+    for (int k = 0; k < (FULL ? 6 : 1); ++k) sum.w[k] = real(0);
+    if (i < s.n_local) {
+        const BoxScale scale = make_scale(s.globals);
+        const PosType pi = load(&s.pos_type[i]);
+        Neighbour n;
+        n.i = i;
+        n.tag_i = 0u;
+        if (Parts::inputs & INPUT_VELOCITY) n.vi = load(&s.velocity_mass[i]);
+        if (Parts::inputs & INPUT_RANDOM) n.tag_i = __ldg(&s.tag[i]);
+        const u32 count = __ldg(&a.list.count[i]);
+        const u32* row = a.list.index + list_place(a.list, i, lane);
+#pragma unroll 2
+        for (u32 k = lane; k < count; k += TEAM) {
+            n.j = __ldg(row);
+            row += 32;
+            const PosType pj = load(&s.pos_type[n.j]);
+            n.d = difference(pi, pj, scale);
+            n.r2 = device_norm2(n.d);
+            n.kind = pj.kind;
+            parts.evaluate(s, a, pi.kind, n, sum);
+        }
+    }
+    // the team's sums, by the same tree in every run
+#pragma unroll
+    for (u32 d = TEAM / 2u; d > 0u; d >>= 1) {
+        sum.f.x += __shfl_xor_sync(0xffffffffu, sum.f.x, d);
+        sum.f.y += __shfl_xor_sync(0xffffffffu, sum.f.y, d);
+        sum.f.z += __shfl_xor_sync(0xffffffffu, sum.f.z, d);
+        if (FULL) {
+            for (int k = 0; k < PARTS; ++k) sum.u[k] += __shfl_xor_sync(0xffffffffu, sum.u[k], d);
+            for (int k = 0; k < 6; ++k) sum.w[k] += __shfl_xor_sync(0xffffffffu, sum.w[k], d);
+        }
+    }
+    const bool first = lane == 0u && i < s.n_local;
+    if (first) {
+        real u = real(0);
+        if (FULL) {
+            for (int k = 0; k < PARTS; ++k) u += sum.u[k];
+        }
+        // every pair is met twice, once from each side
+        s.force[i] = {sum.f.x, sum.f.y, sum.f.z, real(0.5) * u};
+    }
+    if (FULL) {
+        __shared__ double memory[(PARTS + 6) * 32];
+        __shared__ u32 flag;
+        double values[PARTS + 6];
+        for (int k = 0; k < PARTS; ++k) values[k] = first ? 0.5 * double(sum.u[k]) : 0.0;
+        for (int k = 0; k < 6; ++k) values[PARTS + k] = first ? 0.5 * double(sum.w[k]) : 0.0;
+        block_sum(values, memory);
+        if (threadIdx.x == 0) {
+            for (int k = 0; k < PARTS + 6; ++k) a.partial[u64(blockIdx.x) * (PARTS + 6) + k] = values[k];
+        }
+        if (last_block(a.counter, &flag)) {
+            double total[PARTS + 6];
+            sum_partials(a.partial, gridDim.x, total, memory);
+            if (threadIdx.x == 0) {
+                for (int k = 0; k < PARTS; ++k) {
+                    a.sums[k].energy = total[k];
+                    for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = k == 0 ? total[PARTS + w] : 0.0;
+                }
+            }
+        }
+    }
+}

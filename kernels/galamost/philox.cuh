@@ -1,0 +1,46 @@
+// Counter-based random numbers; the same bits as plugin-api/src/philox.rs. Philox 4x32 with seven rounds (Salmon,
+// Moraes, Dror & Shaw, SC11).
+#pragma once
+#include "galamost/types.cuh"
+
+struct RandomKey { u32 key[2]; };
+
+struct Words { u32 v[4]; };
+
+template <int ROUNDS> __device__ __forceinline__ Words philox4x32(u32 c0, u32 c1, u32 c2, u32 c3, u32 k0, u32 k1) {
+#pragma unroll
+    for (int round = 0; round < ROUNDS; ++round) {
+        if (round > 0) {
+            k0 += 0x9E3779B9u;
+            k1 += 0xBB67AE85u;
+        }
+        const u64 p0 = u64(0xD2511F53u) * c0, p1 = u64(0xCD9E8D57u) * c2;
+        const u32 n0 = u32(p1 >> 32) ^ c1 ^ k0, n2 = u32(p0 >> 32) ^ c3 ^ k1;
+        c0 = n0;
+        c1 = u32(p1);
+        c2 = n2;
+        c3 = u32(p0);
+    }
+    return {{c0, c1, c2, c3}};
+}
+
+__device__ __forceinline__ Words random_pair(RandomKey k, u64 step, u32 a, u32 b) {
+    return philox4x32<7>(a < b ? a : b, a < b ? b : a, u32(step), u32(step >> 32), k.key[0], k.key[1]);
+}
+
+__device__ __forceinline__ Words random_single(RandomKey k, u64 step, u32 tag, u32 draw) {
+    return philox4x32<7>(tag, tag, u32(step), u32(step >> 32) | (draw << 16), k.key[0], k.key[1]);
+}
+
+// Uniform in (-sqrt 3, sqrt 3): mean 0, variance 1.
+template <class T> __device__ __forceinline__ T uniform_unit_variance(u32 word) {
+    return (T(int(word) >> 8) + T(0.5)) * T(1.7320508075688772 / 8388608.0);
+}
+
+// Draws for one particle in one step, one after the other.
+struct Random {
+    RandomKey key;
+    u64 step;
+    u32 tag, draw;
+    __device__ __forceinline__ Words words() { return random_single(key, step, tag, draw++); }
+};

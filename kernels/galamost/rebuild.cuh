@@ -1,0 +1,292 @@
+// Kernels of a rebuild: particles are sorted by cell and, inside a cell, by tag, so that the order depends only on
+// where particles are; then everything that follows the order is moved, and the neighbour list is built.
+#pragma once
+#include "galamost/cells.cuh"
+
+struct SortArgs {
+    StateView state;
+    CellGrid grid;
+    // particles of each cell, later the next free place
+    u32* count;
+    // place of each particle among those that came to its cell, in order of arrival
+    u32* arrival;
+    // by place: particles of each cell in order of arrival, then order[new] = old
+    u32* unordered;
+    u32* order;
+    // sums of blocks of cells
+    u32* block_sums;
+    u32 n_blocks, reserved;
+};
+
+static constexpr u32 SCAN_BLOCK = 256u, SCAN_ITEMS = 8u;
+
+// Counts the particles of each cell.
+extern "C" __global__ void count_cells(SortArgs a) {
+    const Globals* g = a.state.globals;
+    if (g->halt) return;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= a.state.n_local) return;
+    const u32 c = cell_index(a.grid, a.state.pos_type[i], g);
+    a.grid.cell_of[i] = c;
+    a.arrival[i] = atomicAdd(&a.count[c], 1u);
+}
+
+// Inclusive prefix sum over a warp.
+__device__ __forceinline__ u32 warp_scan(u32 x) {
+    const u32 lane = threadIdx.x & 31u;
+    for (u32 d = 1; d < 32u; d <<= 1) {
+        const u32 y = __shfl_up_sync(0xffffffffu, x, d);
+        if (lane >= d) x += y;
+    }
+    return x;
+}
+
+// Exclusive prefix sum over a block of SCAN_BLOCK threads; `total` is the sum of all.
+__device__ __forceinline__ u32 block_scan(u32 x, u32* total) {
+    __shared__ u32 warps[32];
+    const u32 lane = threadIdx.x & 31u, warp = threadIdx.x >> 5, n = (blockDim.x + 31u) >> 5;
+    const u32 inclusive = warp_scan(x);
+    if (lane == 31u) warps[warp] = inclusive;
+    __syncthreads();
+    if (warp == 0u) {
+        const u32 w = lane < n ? warps[lane] : 0u;
+        const u32 s = warp_scan(w);
+        warps[lane] = s - w;
+        if (lane == 31u) *total = s;
+    }
+    __syncthreads();
+    return inclusive - x + warps[warp];
+}
+
+// Sum of each block of SCAN_BLOCK * SCAN_ITEMS cells.
+extern "C" __global__ void sum_cells(SortArgs a) {
+    if (a.state.globals->halt) return;
+    __shared__ u32 total;
+    const u32 first = (blockIdx.x * SCAN_BLOCK + threadIdx.x) * SCAN_ITEMS;
+    u32 sum = 0u;
+    for (u32 k = 0; k < SCAN_ITEMS; ++k) {
+        if (first + k < a.grid.cells) sum += a.count[first + k];
+    }
+    block_scan(sum, &total);
+    if (threadIdx.x == 0) a.block_sums[blockIdx.x] = total;
+}
+
+// One block: the sums of blocks become the places where blocks start.
+extern "C" __global__ void scan_blocks(SortArgs a) {
+    if (a.state.globals->halt) return;
+    __shared__ u32 total;
+    u32 before = 0u;
+    for (u32 base = 0; base < a.n_blocks; base += blockDim.x) {
+        const u32 k = base + threadIdx.x;
+        const u32 x = k < a.n_blocks ? a.block_sums[k] : 0u;
+        const u32 place = block_scan(x, &total);
+        if (k < a.n_blocks) a.block_sums[k] = before + place;
+        __syncthreads();
+        before += total;
+        __syncthreads();
+    }
+}
+
+// First particle of each cell.
+extern "C" __global__ void start_cells(SortArgs a) {
+    if (a.state.globals->halt) return;
+    __shared__ u32 total;
+    const u32 first = (blockIdx.x * SCAN_BLOCK + threadIdx.x) * SCAN_ITEMS;
+    u32 items[SCAN_ITEMS], sum = 0u;
+    for (u32 k = 0; k < SCAN_ITEMS; ++k) {
+        items[k] = first + k < a.grid.cells ? a.count[first + k] : 0u;
+        sum += items[k];
+    }
+    u32 place = a.block_sums[blockIdx.x] + block_scan(sum, &total);
+    for (u32 k = 0; k < SCAN_ITEMS; ++k) {
+        if (first + k < a.grid.cells) a.grid.start[first + k] = place;
+        place += items[k];
+        if (first + k + 1u == a.grid.cells) a.grid.start[a.grid.cells] = place;
+    }
+}
+
+// Particles of each cell, side by side, in order of arrival.
+extern "C" __global__ void fill_cells(SortArgs a) {
+    if (a.state.globals->halt) return;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= a.state.n_local) return;
+    a.unordered[a.grid.start[a.grid.cell_of[i]] + a.arrival[i]] = i;
+}
+
+// Inside its cell each particle takes the place that its tag gives it.
+extern "C" __global__ void order_cells(SortArgs a) {
+    if (a.state.globals->halt) return;
+    const u32 place = blockIdx.x * blockDim.x + threadIdx.x;
+    if (place >= a.state.n_local) return;
+    const u32 i = a.unordered[place];
+    const u32 c = a.grid.cell_of[i], tag = a.state.tag[i];
+    const u32 from = a.grid.start[c], to = a.grid.start[c + 1u];
+    u32 rank = 0u;
+    for (u32 k = from; k < to; ++k) rank += a.state.tag[a.unordered[k]] < tag ? 1u : 0u;
+    a.order[from + rank] = i;
+}
+
+// An array that follows the order: `words` 32-bit words per particle.
+struct MovedArray {
+    u32* data;
+    u32* scratch;
+    u32 words, reserved;
+};
+
+static constexpr u32 MOVED = 16u;
+
+struct MoveArgs {
+    StateView state;
+    CellGrid grid;
+    const u32* order;
+    u32 n_arrays, reserved;
+    MovedArray arrays[MOVED];
+};
+
+__device__ __forceinline__ void copy_words(u32* to, const u32* from, u32 words) {
+    if ((words & 3u) == 0u) {
+        for (u32 w = 0; w < words; w += 4u) *reinterpret_cast<uint4*>(to + w) = *reinterpret_cast<const uint4*>(from + w);
+    } else {
+        for (u32 w = 0; w < words; ++w) to[w] = from[w];
+    }
+}
+
+// Every array into its scratch, in the new order.
+extern "C" __global__ void gather_arrays(MoveArgs a) {
+    if (a.state.globals->halt) return;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= a.state.n_local) return;
+    const u32 old = a.order[i];
+    for (u32 k = 0; k < a.n_arrays; ++k) {
+        const MovedArray& m = a.arrays[k];
+        copy_words(m.scratch + u64(i) * m.words, m.data + u64(old) * m.words, m.words);
+    }
+}
+
+// And back; with it everything that follows directly from the new order.
+extern "C" __global__ void settle_arrays(MoveArgs a) {
+    if (a.state.globals->halt) return;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= a.state.n_local) return;
+    for (u32 k = 0; k < a.n_arrays; ++k) {
+        const MovedArray& m = a.arrays[k];
+        copy_words(m.data + u64(i) * m.words, m.scratch + u64(i) * m.words, m.words);
+    }
+    const PosType p = a.state.pos_type[i];
+    a.state.pos_at_build[i] = p;
+    a.state.index_of_tag[a.state.tag[i]] = i;
+    a.grid.cell_of[i] = cell_index(a.grid, p, a.state.globals);
+}
+
+// Links by tag, as the host makes them, become links by index.
+struct LinkArgs {
+    StateView state;
+    LinkView links;
+    const u32* start;
+    const u32* tag_words;
+};
+
+extern "C" __global__ void index_links(LinkArgs a) {
+    if (a.state.globals->halt) return;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= a.state.n_local) return;
+    const u32 tag = a.state.tag[i], from = a.start[tag], n = a.start[tag + 1u] - from, width = a.links.width;
+    a.links.count[i] = n;
+    for (u32 e = 0; e < n; ++e) {
+        for (u32 w = 0; w < width; ++w) {
+            const u32 word = a.tag_words[(from + e) * width + w];
+            a.links.words[(e * width + w) * a.links.stride + i] = w + 1u < width ? a.state.index_of_tag[word] : word;
+        }
+    }
+}
+
+// Rows of excluded tags, sorted; `start` is null if nothing is excluded.
+struct ListArgs {
+    StateView state;
+    CellGrid grid;
+    ListView list;
+    const u32* excluded_start;
+    const u32* excluded;
+};
+
+struct RowBuilder {
+    PosType pi;
+    BoxScale scale;
+    real limit;
+    u64 base;
+    u32 i, n, tag, excluded_from, excluded_to;
+
+    // Tests the particles from ... to - 1.
+    __device__ __forceinline__ void range(const ListArgs& a, u32 from, u32 to) {
+        for (u32 j = from; j < to; ++j) {
+            const Vec3<real> d = difference(pi, load(&a.state.pos_type[j]), scale);
+            if (device_norm2(d) < limit && j != i) {
+                bool out = false;
+                if (excluded_from < excluded_to) {
+                    const u32 tag_j = a.state.tag[j];
+                    for (u32 k = excluded_from; k < excluded_to; ++k) out |= a.excluded[k] == tag_j;
+                }
+                if (!out) {
+                    if (n < a.list.capacity) a.list.index[base + n / a.list.team * 32u + n % a.list.team] = j;
+                    ++n;
+                }
+            }
+        }
+    }
+};
+
+// The row of each particle, in the order of the cells: the same in every run.
+extern "C" __global__ void build_list(ListArgs a) {
+    Globals* g = a.state.globals;
+    if (g->halt) return;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= a.state.n_local) return;
+    const CellGrid& c = a.grid;
+    const u32 cell = c.cell_of[i];
+    const u32 x = cell % c.n[0], y = cell / c.n[0] % c.n[1], z = cell / c.n[0] / c.n[1];
+    RowBuilder row;
+    row.pi = a.state.pos_type[i];
+    row.scale = make_scale(g);
+    row.limit = real(a.list.r_list * a.list.r_list);
+    row.i = i;
+    row.n = 0u;
+    const u32 per_warp = 32u / a.list.team;
+    row.base = u64(i / per_warp) * (a.list.capacity / a.list.team) * 32u + (i % per_warp) * a.list.team;
+    row.excluded_from = row.excluded_to = 0u;
+    if (a.excluded_start) {
+        row.tag = a.state.tag[i];
+        row.excluded_from = a.excluded_start[row.tag];
+        row.excluded_to = a.excluded_start[row.tag + 1u];
+    }
+    for (u32 r = 0; r < c.n_rows; ++r) {
+        const int2 offset = c.rows[r];
+        const u32 first = (wrap_cell(z, offset.y, c.n[2], c.whole_z) * c.n[1] + wrap_cell(y, offset.x, c.n[1], c.whole_y)) * c.n[0];
+        if (c.whole_x) {
+            row.range(a, c.start[first], c.start[first + c.n[0]]);
+            continue;
+        }
+        const int from = int(x) - c.reach_x, to = int(x) + c.reach_x + 1, n = int(c.n[0]);
+        if (from < 0) {
+            row.range(a, c.start[first], c.start[first + to]);
+            row.range(a, c.start[first + from + n], c.start[first + n]);
+        } else if (to > n) {
+            row.range(a, c.start[first], c.start[first + to - n]);
+            row.range(a, c.start[first + from], c.start[first + n]);
+        } else {
+            row.range(a, c.start[first + from], c.start[first + to]);
+        }
+    }
+    if (row.n > a.list.capacity) {
+        raise_fault(g, 2u, 0xffffffffu, a.state.tag[i], row.n);
+    } else {
+        a.list.count[i] = row.n;
+        if (row.n > g->longest_row) atomicMax(&g->longest_row, row.n);
+    }
+}
+
+// The rebuild is done.
+extern "C" __global__ void end_rebuild(Globals* g) {
+    if (g->halt) return;
+    g->rebuild = 0u;
+    g->rebuilds += 1ull;
+}

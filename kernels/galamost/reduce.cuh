@@ -1,0 +1,52 @@
+// Sums over a block in a fixed order, and "the last block does the rest".
+#pragma once
+#include "galamost/types.cuh"
+
+// Adds N values of all threads of the block; the result is valid in thread 0. The order of the additions depends only
+// on the block size. `memory` holds N x (block size / 32) doubles.
+template <int N> __device__ __forceinline__ void block_sum(double (&values)[N], double* memory) {
+    const u32 lane = threadIdx.x & 31u, warp = threadIdx.x >> 5, warps = (blockDim.x + 31u) >> 5;
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+        for (u32 d = 16; d > 0; d >>= 1) values[n] += __shfl_down_sync(0xffffffffu, values[n], d);
+        if (lane == 0) memory[n * warps + warp] = values[n];
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int n = 0; n < N; ++n) {
+            double sum = 0.0;
+            for (u32 w = 0; w < warps; ++w) sum += memory[n * warps + w];
+            values[n] = sum;
+        }
+    }
+    __syncthreads();
+}
+
+// True in every thread of the last block that gets here; everything other blocks wrote before is then visible.
+// `counter` must be 0 at the start and is 0 again afterwards.
+__device__ __forceinline__ bool last_block(u32* counter, u32* shared_flag) {
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const u32 ticket = atomicAdd(counter, 1u);
+        *shared_flag = ticket == gridDim.x - 1u ? 1u : 0u;
+        if (*shared_flag) *counter = 0u;
+    }
+    __syncthreads();
+    const bool last = *shared_flag != 0u;
+    if (last) __threadfence();
+    return last;
+}
+
+// Adds rows 0 ... n-1 of `partial` (N values each) in the last block: thread t takes rows t, t + block size, ..., and
+// the threads' sums are added by block_sum. Valid in thread 0.
+template <int N>
+__device__ __forceinline__ void sum_partials(const double* partial, u32 n, double (&values)[N], double* memory) {
+#pragma unroll
+    for (int k = 0; k < N; ++k) values[k] = 0.0;
+    for (u32 row = threadIdx.x; row < n; row += blockDim.x) {
+#pragma unroll
+        for (int k = 0; k < N; ++k) values[k] += __ldcg(&partial[row * N + k]);
+    }
+    block_sum(values, memory);
+}

@@ -1,0 +1,147 @@
+// The state as kernels see it. The structs Globals, StateView, ListView, LinkView, Wanted, Sums, Fault come from
+// galamost/api.cuh, which is made from their Rust definitions.
+#pragma once
+#include "galamost/types.cuh"
+#include "galamost/philox.cuh"
+#include "galamost/api.cuh"
+
+template <class real> struct Step {
+    real dt, inv_sqrt_dt;
+    u64 step;
+    real varying[4];
+};
+
+template <class real> __device__ __forceinline__ Step<real> make_step(const Globals* g, u32 first) {
+    Step<real> s;
+    s.dt = real(g->dt);
+    s.inv_sqrt_dt = real(1.0 / sqrt(g->dt));
+    s.step = g->step;
+    for (u32 k = 0; k < 4u; ++k) s.varying[k] = first + k < 32u ? real(g->values[first + k]) : real(0);
+    return s;
+}
+
+template <class real> struct Particle {
+    Vec3<real> position, velocity, force;
+    real mass;
+    Vec3<real> displacement;
+    u32 kind, tag;
+};
+
+// The box in the form differences need: one unit of a stored difference in lengths, or length and its inverse.
+struct BoxScale {
+#ifdef GALAMOST_DOUBLE
+    double length[3], inverse[3];
+#else
+    float unit[3];
+#endif
+};
+
+__device__ __forceinline__ BoxScale make_scale(const Globals* g) {
+    BoxScale b;
+    for (int k = 0; k < 3; ++k) {
+        const double l = g->box_length[k];
+#ifdef GALAMOST_DOUBLE
+        b.length[k] = l;
+        b.inverse[k] = l > 0.0 ? 1.0 / l : 0.0;
+#else
+        b.unit[k] = float(l / 4294967296.0);
+#endif
+    }
+    return b;
+}
+
+// r_i - r_j for the nearest image of j.
+__device__ __forceinline__ Vec3<real> difference(const PosType& i, const PosType& j, const BoxScale& b) {
+#ifdef GALAMOST_DOUBLE
+    const double x = i.x - j.x, y = i.y - j.y, z = i.z - j.z;
+    return {x - b.length[0] * rint(x * b.inverse[0]), y - b.length[1] * rint(y * b.inverse[1]),
+            z - b.length[2] * rint(z * b.inverse[2])};
+#else
+    // unsigned subtraction wraps, and the wrapped difference is the nearest image
+    return {float(int(u32(i.x) - u32(j.x))) * b.unit[0], float(int(u32(i.y) - u32(j.y))) * b.unit[1],
+            float(int(u32(i.z) - u32(j.z))) * b.unit[2]};
+#endif
+}
+
+// The nearest image's position rounded to real, box centre at 0.
+__device__ __forceinline__ Vec3<real> position(const PosType& p, const Globals* g) {
+#ifdef GALAMOST_DOUBLE
+    return {p.x, p.y, p.z};
+#else
+    return {float(p.x * (g->box_length[0] / 4294967296.0)), float(p.y * (g->box_length[1] / 4294967296.0)),
+            float(p.z * (g->box_length[2] / 4294967296.0))};
+#endif
+}
+
+// Moves one coordinate by d and wraps it; false if d makes no sense.
+#ifdef GALAMOST_DOUBLE
+__device__ __forceinline__ bool move_axis(double& x, int& image, double d, double length) {
+    if (!(fabs(d) < 0.5 * length)) return false;
+    double s = x + d;
+    const double n = floor(s / length + 0.5);
+    double wrapped = s - n * length;
+    int crossed = int(n);
+    if (wrapped >= 0.5 * length) {
+        wrapped -= length;
+        ++crossed;
+    } else if (wrapped < -0.5 * length) {
+        wrapped += length;
+        --crossed;
+    }
+    x = wrapped;
+    image += crossed;
+    return true;
+}
+#else
+__device__ __forceinline__ bool move_axis(int& x, u32& low, int& image, double d, double length) {
+    if (!(fabs(d) < 0.5 * length)) return false;
+#ifdef GALAMOST_MIXED
+    const long long old = (long long)((u64(u32(x)) << 32) | low);
+    const long long units = (long long)(d * (4294967296.0 / length) * 4294967296.0);
+    const long long now = (long long)(u64(old) + u64(units));
+    // the sum left the range if both terms had one sign and the sum has the other
+    if (((old ^ now) & (units ^ now)) < 0) image += units > 0 ? 1 : -1;
+    x = int(now >> 32);
+    low = u32(now);
+#else
+    const long long sum = (long long)x + (long long)rint(d * (4294967296.0 / length));
+    x = int(sum);
+    image += int((sum - (long long)x) >> 32);
+#endif
+    return true;
+}
+#endif
+
+// Notes a fault and stops all kernels; of several in one step the smallest tag stays.
+__device__ __forceinline__ void raise_fault(Globals* g, u32 code, u32 component, u32 tag, u32 detail) {
+    if (atomicCAS(&g->fault.code, 0u, code) == 0u) {
+        atomicExch(&g->fault.tag, tag);
+    } else {
+        atomicMin(&g->fault.tag, tag);
+    }
+    atomicMax(&g->fault.detail, detail);
+    atomicExch(&g->fault.component, component);
+    __threadfence();
+    atomicExch(&g->halt, 1u);
+}
+
+// Values of time-dependent numbers at the current step.
+__device__ __forceinline__ void evaluate_varyings(Globals* g) {
+    for (u32 k = 0; k < g->n_values; ++k) {
+        const Varying v = g->varyings[k];
+        const u64 s = g->step;
+        double x = v.from;
+        if (s >= v.start + v.steps) {
+            x = v.to;
+        } else if (s > v.start) {
+            x = v.from + (v.to - v.from) * (double(s - v.start) / double(v.steps));
+        }
+        g->values[k] = x;
+    }
+}
+
+// Positions have moved: from here on everything belongs to the next step.
+__device__ __forceinline__ void begin_next_step(Globals* g) {
+    g->step += 1ull;
+    evaluate_varyings(g);
+}

@@ -1,0 +1,117 @@
+// Numbers, vectors and functions of the device language.
+//
+// The engine defines GALAMOST_DOUBLE for precision Double; GALAMOST_MIXED tells that positions have lower bits.
+#pragma once
+
+#ifdef GALAMOST_DOUBLE
+typedef double real;
+#else
+typedef float real;
+#endif
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+template <class T> struct Plain { typedef T type; };
+template <class T> struct Plain<const T> { typedef T type; };
+template <class T> using PlainType = typename Plain<T>::type;
+
+template <class A, class B> struct Tuple2 { A v0; B v1; };
+template <class A, class B, class C> struct Tuple3 { A v0; B v1; C v2; };
+template <class A, class B, class C, class D> struct Tuple4 { A v0; B v1; C v2; D v3; };
+template <class A, class B> __device__ __forceinline__ Tuple2<A, B> tuple(A a, B b) { return {a, b}; }
+template <class A, class B, class C> __device__ __forceinline__ Tuple3<A, B, C> tuple(A a, B b, C c) { return {a, b, c}; }
+template <class A, class B, class C, class D>
+__device__ __forceinline__ Tuple4<A, B, C, D> tuple(A a, B b, C c, D d) { return {a, b, c, d}; }
+
+template <class T> struct Vec3 { T x, y, z; };
+template <class T> __device__ __forceinline__ Vec3<T> operator+(Vec3<T> a, Vec3<T> b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
+template <class T> __device__ __forceinline__ Vec3<T> operator-(Vec3<T> a, Vec3<T> b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
+template <class T> __device__ __forceinline__ Vec3<T> operator-(Vec3<T> a) { return {-a.x, -a.y, -a.z}; }
+template <class T> __device__ __forceinline__ Vec3<T> operator*(Vec3<T> a, T s) { return {a.x * s, a.y * s, a.z * s}; }
+template <class T> __device__ __forceinline__ Vec3<T> operator/(Vec3<T> a, T s) { return {a.x / s, a.y / s, a.z / s}; }
+template <class T> __device__ __forceinline__ void operator+=(Vec3<T>& a, Vec3<T> b) { a = a + b; }
+template <class T> __device__ __forceinline__ void operator-=(Vec3<T>& a, Vec3<T> b) { a = a - b; }
+template <class T> __device__ __forceinline__ void operator*=(Vec3<T>& a, T s) { a = a * s; }
+template <class T> __device__ __forceinline__ void operator/=(Vec3<T>& a, T s) { a = a / s; }
+template <class T> __device__ __forceinline__ T device_dot(Vec3<T> a, Vec3<T> b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+template <class T> __device__ __forceinline__ Vec3<T> device_cross(Vec3<T> a, Vec3<T> b) {
+    return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
+
+__device__ __forceinline__ float device_sqrt(float x) { return sqrtf(x); }
+__device__ __forceinline__ double device_sqrt(double x) { return sqrt(x); }
+__device__ __forceinline__ float device_rsqrt(float x) { return rsqrtf(x); }
+__device__ __forceinline__ double device_rsqrt(double x) { return rsqrt(x); }
+__device__ __forceinline__ float device_recip(float x) { return 1.0f / x; }
+__device__ __forceinline__ double device_recip(double x) { return 1.0 / x; }
+__device__ __forceinline__ float device_exp(float x) { return expf(x); }
+__device__ __forceinline__ double device_exp(double x) { return exp(x); }
+__device__ __forceinline__ float device_ln(float x) { return logf(x); }
+__device__ __forceinline__ double device_ln(double x) { return log(x); }
+__device__ __forceinline__ float device_sin(float x) { return sinf(x); }
+__device__ __forceinline__ double device_sin(double x) { return sin(x); }
+__device__ __forceinline__ float device_cos(float x) { return cosf(x); }
+__device__ __forceinline__ double device_cos(double x) { return cos(x); }
+__device__ __forceinline__ float device_acos(float x) { return acosf(x); }
+__device__ __forceinline__ double device_acos(double x) { return acos(x); }
+__device__ __forceinline__ float device_atan2(float y, float x) { return atan2f(y, x); }
+__device__ __forceinline__ double device_atan2(double y, double x) { return atan2(y, x); }
+__device__ __forceinline__ float device_powf(float x, float y) { return powf(x, y); }
+__device__ __forceinline__ double device_powf(double x, double y) { return pow(x, y); }
+__device__ __forceinline__ float device_abs(float x) { return fabsf(x); }
+__device__ __forceinline__ double device_abs(double x) { return fabs(x); }
+__device__ __forceinline__ float device_floor(float x) { return floorf(x); }
+__device__ __forceinline__ double device_floor(double x) { return floor(x); }
+__device__ __forceinline__ float device_round(float x) { return rintf(x); }
+__device__ __forceinline__ double device_round(double x) { return rint(x); }
+template <class T> __device__ __forceinline__ T device_min(T a, T b) { return a < b ? a : b; }
+template <class T> __device__ __forceinline__ T device_max(T a, T b) { return a > b ? a : b; }
+template <class T> __device__ __forceinline__ T device_norm2(Vec3<T> a) { return device_dot(a, a); }
+template <class T> __device__ __forceinline__ T device_norm(Vec3<T> a) { return device_sqrt(device_dot(a, a)); }
+template <class T> __device__ __forceinline__ T device_powi(T x, int n) {
+    T result = T(1), base = x;
+    for (u32 left = n < 0 ? u32(-n) : u32(n); left > 0u; left >>= 1) {
+        if (left & 1u) result *= base;
+        base *= base;
+    }
+    return n < 0 ? T(1) / result : result;
+}
+__device__ __forceinline__ bool device_not(bool x) { return !x; }
+__device__ __forceinline__ int device_not(int x) { return ~x; }
+__device__ __forceinline__ u32 device_not(u32 x) { return ~x; }
+__device__ __forceinline__ u64 device_not(u64 x) { return ~x; }
+
+// Four numbers that are read and written at once.
+#ifdef GALAMOST_DOUBLE
+struct alignas(32) Vec4 { real x, y, z, w; };
+#else
+struct alignas(16) Vec4 { real x, y, z, w; };
+#endif
+
+// Position and type: fixed point in units of 2^-32 of the box length, or f64.
+#ifdef GALAMOST_DOUBLE
+struct alignas(32) PosType { double x, y, z; u32 kind, reserved; };
+#else
+struct alignas(16) PosType { int x, y, z; u32 kind; };
+#endif
+
+// Reads that may go through the read-only cache.
+__device__ __forceinline__ Vec4 load(const Vec4* p) {
+#ifdef GALAMOST_DOUBLE
+    const double2 a = __ldg(reinterpret_cast<const double2*>(p)), b = __ldg(reinterpret_cast<const double2*>(p) + 1);
+    return {a.x, a.y, b.x, b.y};
+#else
+    const float4 a = __ldg(reinterpret_cast<const float4*>(p));
+    return {a.x, a.y, a.z, a.w};
+#endif
+}
+__device__ __forceinline__ PosType load(const PosType* p) {
+#ifdef GALAMOST_DOUBLE
+    const double2 a = __ldg(reinterpret_cast<const double2*>(p)), b = __ldg(reinterpret_cast<const double2*>(p) + 1);
+    return {a.x, a.y, b.x, u32(__double2loint(b.y)), 0u};
+#else
+    const int4 a = __ldg(reinterpret_cast<const int4*>(p));
+    return {a.x, a.y, a.z, u32(a.w)};
+#endif
+}

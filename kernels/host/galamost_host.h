@@ -1,0 +1,353 @@
+// Runs unchanged CUDA kernels on the CPU, for tests: g++ compiles a kernel with this header in front.
+//
+// The threads of a block are fibers of one thread of the system; a fiber runs until it meets a barrier or a warp
+// function, or ends. Barriers, shuffles, ballots and atomics behave as on the device; a barrier that some threads
+// never reach is reported instead of hanging. Blocks run one after the other. A kernel is called with the same array
+// of pointers to its arguments as cuLaunchKernel takes.
+#pragma once
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+#define GALAMOST_HOST 1
+#define __device__
+#define __host__
+#define __global__
+#define __constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __grid_constant__
+// a block's threads are fibers of one system thread, so what is local to that thread is shared by the block
+#define __shared__ static thread_local
+
+struct int2 { int x, y; };
+struct alignas(16) int4 { int x, y, z, w; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(16) float4 { float x, y, z, w; };
+struct alignas(16) double2 { double x, y; };
+struct dim3 { unsigned x, y, z; };
+
+namespace galamost_host {
+
+static const unsigned WARP = 32;
+static const size_t STACK = 256 * 1024;
+
+enum class Wait { None, Block, Warp, Done };
+
+struct Fiber;
+
+#if defined(__x86_64__)
+// Saves the registers a function must keep, changes stacks, restores.
+extern "C" void galamost_switch(void** from, void* to);
+asm(R"(
+    .text
+    .weak galamost_switch
+    .type galamost_switch, @function
+galamost_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    subq $8, %rsp
+    stmxcsr (%rsp)
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    ldmxcsr (%rsp)
+    addq $8, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+    .size galamost_switch, .-galamost_switch
+)");
+#endif
+
+struct WarpState {
+    // what each lane brought to the warp function under way and to the one before
+    uint64_t slots[2][WARP];
+    unsigned arrived = 0, generation = 0;
+};
+
+struct Fiber {
+    dim3 thread;
+    unsigned index = 0;
+    Wait wait = Wait::None;
+    unsigned mask = 0;
+    char* stack = nullptr;
+#if defined(__x86_64__)
+    void* context = nullptr;
+#else
+    ucontext_t context;
+#endif
+};
+
+struct Block {
+    dim3 grid, block, id;
+    std::vector<Fiber> fibers;
+    std::vector<WarpState> warps;
+    Fiber* current = nullptr;
+    std::vector<char*> free_stacks;
+    void (*body)(void*) = nullptr;
+    void* data = nullptr;
+#if defined(__x86_64__)
+    void* scheduler = nullptr;
+#else
+    ucontext_t scheduler;
+#endif
+};
+
+inline Block& block() {
+    static thread_local Block b;
+    return b;
+}
+
+inline void to_scheduler() {
+    Block& b = block();
+#if defined(__x86_64__)
+    galamost_switch(&b.current->context, b.scheduler);
+#else
+    swapcontext(&b.current->context, &b.scheduler);
+#endif
+}
+
+inline void fiber_main() {
+    Block& b = block();
+    b.body(b.data);
+    b.current->wait = Wait::Done;
+    to_scheduler();
+    abort();
+}
+
+inline void resume(Fiber& f) {
+    Block& b = block();
+    b.current = &f;
+    if (!f.stack) {
+        if (b.free_stacks.empty()) {
+            f.stack = static_cast<char*>(aligned_alloc(64, STACK));
+        } else {
+            f.stack = b.free_stacks.back();
+            b.free_stacks.pop_back();
+        }
+#if defined(__x86_64__)
+        // as if galamost_switch had been called from the entry of fiber_main
+        uint64_t* top = reinterpret_cast<uint64_t*>(f.stack + STACK - 64);
+        *--top = 0;
+        *--top = reinterpret_cast<uint64_t>(&fiber_main);
+        for (int k = 0; k < 6; ++k) *--top = 0;
+        --top;
+        unsigned mxcsr;
+        asm volatile("stmxcsr %0" : "=m"(mxcsr));
+        *top = mxcsr;
+        f.context = top;
+#else
+        getcontext(&f.context);
+        f.context.uc_stack.ss_sp = f.stack;
+        f.context.uc_stack.ss_size = STACK;
+        f.context.uc_link = nullptr;
+        makecontext(&f.context, fiber_main, 0);
+#endif
+    }
+#if defined(__x86_64__)
+    galamost_switch(&b.scheduler, f.context);
+#else
+    swapcontext(&b.scheduler, &f.context);
+#endif
+    if (f.wait == Wait::Done) {
+        b.free_stacks.push_back(f.stack);
+        f.stack = nullptr;
+    }
+}
+
+// Lets warp functions go on whose lanes are all there; a lane that has ended counts as there.
+inline bool release_warps(Block& b) {
+    bool any = false;
+    for (size_t w = 0; w < b.warps.size(); ++w) {
+        unsigned waiting = 0, mask = 0, live = 0;
+        for (unsigned l = 0; l < WARP && w * WARP + l < b.fibers.size(); ++l) {
+            const Fiber& f = b.fibers[w * WARP + l];
+            if (f.wait != Wait::Done) live |= 1u << l;
+            if (f.wait == Wait::Warp) {
+                waiting |= 1u << l;
+                mask |= f.mask;
+            }
+        }
+        if (waiting == 0 || (mask & live & ~waiting) != 0) continue;
+        b.warps[w].arrived = waiting;
+        b.warps[w].generation ^= 1;
+        for (unsigned l = 0; l < WARP; ++l) {
+            if (waiting >> l & 1) b.fibers[w * WARP + l].wait = Wait::None;
+        }
+        any = true;
+    }
+    return any;
+}
+
+inline void run_block() {
+    Block& b = block();
+    const unsigned n = b.block.x * b.block.y * b.block.z;
+    b.fibers.assign(n, Fiber());
+    b.warps.assign((n + WARP - 1) / WARP, WarpState());
+    for (unsigned t = 0; t < n; ++t) {
+        b.fibers[t].index = t;
+        b.fibers[t].thread = {t % b.block.x, t / b.block.x % b.block.y, t / b.block.x / b.block.y};
+    }
+    for (;;) {
+        bool ran = false;
+        unsigned done = 0, at_barrier = 0;
+        for (unsigned t = 0; t < n; ++t) {
+            Fiber& f = b.fibers[t];
+            if (f.wait == Wait::None) {
+                resume(f);
+                ran = true;
+            }
+            done += f.wait == Wait::Done;
+            at_barrier += f.wait == Wait::Block;
+        }
+        if (done == n) return;
+        const bool released = release_warps(b);
+        if (at_barrier > 0 && at_barrier + done == n) {
+            for (Fiber& f : b.fibers) {
+                if (f.wait == Wait::Block) f.wait = Wait::None;
+            }
+        } else if (!ran && !released) {
+            fprintf(stderr, "emulated kernel: threads wait for each other for ever (%u at the barrier, %u ended, of %u)\n",
+                    at_barrier, done, n);
+            abort();
+        }
+    }
+}
+
+template <class... A> struct Call {
+    void (*kernel)(A...);
+    void** args;
+    template <size_t... I> void with(std::index_sequence<I...>) {
+        kernel(*static_cast<std::remove_cv_t<std::remove_reference_t<A>>*>(args[I])...);
+    }
+    static void body(void* self) { static_cast<Call*>(self)->with(std::index_sequence_for<A...>()); }
+};
+
+template <class... A> void launch(void (*kernel)(A...), void** args, const unsigned* grid, const unsigned* block_size) {
+    Call<A...> call{kernel, args};
+    Block& b = block();
+    b.body = &Call<A...>::body;
+    b.data = &call;
+    b.grid = {grid[0], grid[1], grid[2]};
+    b.block = {block_size[0], block_size[1], block_size[2]};
+    for (unsigned z = 0; z < grid[2]; ++z) {
+        for (unsigned y = 0; y < grid[1]; ++y) {
+            for (unsigned x = 0; x < grid[0]; ++x) {
+                b.id = {x, y, z};
+                run_block();
+            }
+        }
+    }
+}
+
+// Brings a value to the warp and waits for the others of the mask; slots are then in slots[generation ^ 1].
+inline const uint64_t* exchange(unsigned mask, uint64_t value) {
+    Block& b = block();
+    Fiber& f = *b.current;
+    WarpState& w = b.warps[f.index / WARP];
+    const unsigned generation = w.generation;
+    w.slots[generation][f.index % WARP] = value;
+    f.wait = Wait::Warp;
+    f.mask = mask;
+    to_scheduler();
+    return w.slots[generation];
+}
+
+template <class T> uint64_t pack(T x) {
+    uint64_t w = 0;
+    memcpy(&w, &x, sizeof(T));
+    return w;
+}
+template <class T> T unpack(uint64_t w) {
+    T x;
+    memcpy(&x, &w, sizeof(T));
+    return x;
+}
+inline unsigned lane() { return block().current->index % WARP; }
+
+}  // namespace galamost_host
+
+#define threadIdx (galamost_host::block().current->thread)
+#define blockIdx (galamost_host::block().id)
+#define blockDim (galamost_host::block().block)
+#define gridDim (galamost_host::block().grid)
+
+inline void __syncthreads() {
+    galamost_host::block().current->wait = galamost_host::Wait::Block;
+    galamost_host::to_scheduler();
+}
+inline void __syncwarp(unsigned mask = 0xffffffffu) { galamost_host::exchange(mask, 0); }
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+
+template <class T> T __shfl_sync(unsigned mask, T x, int source) {
+    const uint64_t* slots = galamost_host::exchange(mask, galamost_host::pack(x));
+    return galamost_host::unpack<T>(slots[unsigned(source) & 31u]);
+}
+template <class T> T __shfl_xor_sync(unsigned mask, T x, unsigned d) {
+    const unsigned lane = galamost_host::lane();
+    const uint64_t* slots = galamost_host::exchange(mask, galamost_host::pack(x));
+    return galamost_host::unpack<T>(slots[(lane ^ d) & 31u]);
+}
+template <class T> T __shfl_down_sync(unsigned mask, T x, unsigned d) {
+    const unsigned lane = galamost_host::lane();
+    const uint64_t* slots = galamost_host::exchange(mask, galamost_host::pack(x));
+    return lane + d < 32u ? galamost_host::unpack<T>(slots[lane + d]) : x;
+}
+template <class T> T __shfl_up_sync(unsigned mask, T x, unsigned d) {
+    const unsigned lane = galamost_host::lane();
+    const uint64_t* slots = galamost_host::exchange(mask, galamost_host::pack(x));
+    return lane >= d ? galamost_host::unpack<T>(slots[lane - d]) : x;
+}
+inline unsigned __ballot_sync(unsigned mask, bool predicate) {
+    const uint64_t* slots = galamost_host::exchange(mask, predicate ? 1 : 0);
+    unsigned bits = 0;
+    for (unsigned l = 0; l < 32; ++l) {
+        if ((mask >> l & 1u) && slots[l]) bits |= 1u << l;
+    }
+    return bits;
+}
+inline bool __any_sync(unsigned mask, bool p) { return __ballot_sync(mask, p) != 0; }
+inline bool __all_sync(unsigned mask, bool p) { return __ballot_sync(mask, p) == mask; }
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __ffs(int x) { return __builtin_ffs(x); }
+inline int __clz(int x) { return x ? __builtin_clz(unsigned(x)) : 32; }
+
+template <class T> T __ldg(const T* p) { return *p; }
+template <class T> T __ldcg(const T* p) { return *p; }
+inline int __double2loint(double x) { return int(uint32_t(galamost_host::pack(x))); }
+
+template <class T> T atomicAdd(T* p, T x) { T old = *p; *p = old + x; return old; }
+template <class T> T atomicMin(T* p, T x) { T old = *p; *p = x < old ? x : old; return old; }
+template <class T> T atomicMax(T* p, T x) { T old = *p; *p = x > old ? x : old; return old; }
+template <class T> T atomicOr(T* p, T x) { T old = *p; *p = old | x; return old; }
+template <class T> T atomicExch(T* p, T x) { T old = *p; *p = x; return old; }
+template <class T> T atomicCAS(T* p, T expected, T x) { T old = *p; if (old == expected) *p = x; return old; }
+
+inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+inline double rsqrt(double x) { return 1.0 / sqrt(x); }
+
+// The entry of a kernel: arguments as cuLaunchKernel takes them, grid and block as three numbers each.
+#define GALAMOST_HOST_ENTRY(kernel)                                                                    \
+    extern "C" void kernel##__host(void** args, const unsigned* grid, const unsigned* block) {         \
+        galamost_host::launch(&kernel, args, grid, block);                                             \
+    }
