@@ -3,6 +3,7 @@
 use crate::checkpoint::Checkpoint;
 use crate::cpu;
 use crate::device::Chosen;
+use crate::gpu::GpuSystem;
 use crate::pipeline::{DeviceChoice, Pipeline};
 use crate::plan::{CheckOptions, Plan, check};
 use crate::plugins::{Registry, search_path};
@@ -169,9 +170,9 @@ fn run_pipeline(args: &RunArgs, registry: &Registry) -> Result<u8, Failure> {
 /// # Errors
 /// The device refused something.
 pub fn backend(plan: &Plan) -> Result<Box<dyn Backend>, Failure> {
-    match &plan.device {
-        Chosen::Cpu { .. } => Ok(cpu::backend(plan)?),
-        _ => Err(Failure::run("no such device")),
+    match plan.device.open()? {
+        None => Ok(cpu::backend(plan)?),
+        Some(device) => Ok(Box::new(GpuSystem::new(plan, device)?)),
     }
 }
 

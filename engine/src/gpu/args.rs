@@ -1,0 +1,154 @@
+//! Arguments of kernels, laid out as their structs in `kernels/galamost/*.cuh`.
+
+use galamost_plugin_api::philox::RandomKey;
+use galamost_plugin_api::views::{LinkView, ListView, StateView};
+
+/// `CellGrid`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CellGrid {
+    pub n: [u32; 3],
+    pub cells: u32,
+    pub reach_x: i32,
+    pub whole: [u32; 3],
+    pub n_rows: u32,
+    pub reserved: u32,
+    pub rows: u64,
+    pub start: u64,
+    pub cell_of: u64,
+}
+
+/// `SortArgs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SortArgs {
+    pub state: StateView,
+    pub grid: CellGrid,
+    pub count: u64,
+    pub arrival: u64,
+    pub unordered: u64,
+    pub order: u64,
+    pub block_sums: u64,
+    pub n_blocks: u32,
+    pub reserved: u32,
+}
+
+/// `MovedArray`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MovedArray {
+    pub data: u64,
+    pub scratch: u64,
+    pub words: u32,
+    pub reserved: u32,
+}
+
+/// `MOVED`.
+pub const MOVED: usize = 16;
+
+/// `MoveArgs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct MoveArgs {
+    pub state: StateView,
+    pub grid: CellGrid,
+    pub order: u64,
+    pub n_arrays: u32,
+    pub reserved: u32,
+    pub arrays: [MovedArray; MOVED],
+}
+
+/// `LinkArgs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LinkArgs {
+    pub state: StateView,
+    pub links: LinkView,
+    pub start: u64,
+    pub tag_words: u64,
+}
+
+/// `ListArgs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ListArgs {
+    pub state: StateView,
+    pub grid: CellGrid,
+    pub list: ListView,
+    pub excluded_start: u64,
+    pub excluded: u64,
+}
+
+/// `PairPart`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PairPart {
+    pub rows: u64,
+    pub loop_rows: u64,
+    pub key: RandomKey,
+    pub first_varying: u32,
+    pub reserved: u32,
+}
+
+/// Pair components that one fused loop can hold.
+pub const MAX_PARTS: usize = 8;
+
+/// `PairArgs`; a kernel for fewer parts reads only the first of them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PairArgs {
+    pub state: StateView,
+    pub list: ListView,
+    pub partial: u64,
+    pub counter: u64,
+    pub sums: u64,
+    pub part: [PairPart; MAX_PARTS],
+}
+
+/// `BondArgs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BondArgs {
+    pub state: StateView,
+    pub links: LinkView,
+    pub rows: u64,
+    pub first_varying: u32,
+    pub full: u32,
+    pub partial: u64,
+    pub counter: u64,
+    pub sums: u64,
+}
+
+/// `PhaseArgs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PhaseArgs {
+    pub state: StateView,
+    pub integrator: u64,
+    pub extra: u64,
+    pub key: RandomKey,
+    pub component: u32,
+    pub group: u32,
+    pub first_varying: u32,
+    pub reserved: u32,
+    pub partial: u64,
+    pub counter: u64,
+    pub sums: u64,
+}
+
+/// Lines that hold the sizes of these structs against those of C++.
+pub fn size_checks(header: &str) -> String {
+    let sizes: &[(&str, &str, usize)] = &[
+        ("rebuild.cuh", "SortArgs", size_of::<SortArgs>()),
+        ("rebuild.cuh", "MoveArgs", size_of::<MoveArgs>()),
+        ("rebuild.cuh", "LinkArgs", size_of::<LinkArgs>()),
+        ("rebuild.cuh", "ListArgs", size_of::<ListArgs>()),
+        ("pair.cuh", "PairPart", size_of::<PairPart>()),
+        ("bonded.cuh", "BondArgs", size_of::<BondArgs>()),
+        ("integrate.cuh", "PhaseArgs", size_of::<PhaseArgs>()),
+    ];
+    let line = |(_, name, size): &(&str, &str, usize)| {
+        format!("static_assert(sizeof({name}) == {size}, \"{name} differs between Rust and C++\");\n")
+    };
+    sizes.iter().filter(|(h, ..)| *h == header).map(line).collect()
+}

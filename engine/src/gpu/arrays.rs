@@ -1,0 +1,79 @@
+//! Memory of the device that is given back when it is no longer used.
+
+use crate::device::{Device, Kernel};
+use galamost_plugin_api::abi::{Extent, Opaque};
+use galamost_plugin_api::error::{Error, Result};
+use std::sync::Arc;
+
+/// A piece of device memory.
+pub struct Buffer {
+    device: Arc<dyn Device>,
+    address: u64,
+    bytes: usize,
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Err(e) = self.device.free(self.address) {
+            tracing::warn!("device memory could not be given back: {e}");
+        }
+    }
+}
+
+impl Buffer {
+    /// Memory of this size, set to 0.
+    pub fn new(device: &Arc<dyn Device>, bytes: usize) -> Result<Self> {
+        let address = device.allocate(bytes.max(1))?;
+        Ok(Self { device: device.clone(), address, bytes })
+    }
+
+    /// Memory with these words in it.
+    pub fn of_words(device: &Arc<dyn Device>, words: &[u32]) -> Result<Self> {
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).collect();
+        Self::of_bytes(device, &bytes)
+    }
+
+    /// Memory with these bytes in it.
+    pub fn of_bytes(device: &Arc<dyn Device>, bytes: &[u8]) -> Result<Self> {
+        let b = Self::new(device, bytes.len())?;
+        device.upload(b.address, bytes)?;
+        Ok(b)
+    }
+
+    /// Address.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Copies to it.
+    pub fn upload(&self, bytes: &[u8]) -> Result<()> {
+        if bytes.len() > self.bytes {
+            return Err(Error::Run(format!("{} bytes do not fit into {} of device memory", bytes.len(), self.bytes)));
+        }
+        self.device.upload(self.address, bytes)
+    }
+
+    /// Copies all of it.
+    pub fn download(&self) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; self.bytes];
+        self.device.download(self.address, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Sets it to 0, in the order of launches.
+    pub fn clear(&self) -> Result<()> {
+        self.device.clear(self.address, self.bytes)
+    }
+}
+
+/// Words from bytes.
+pub fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.as_chunks::<4>().0.iter().map(|b| u32::from_ne_bytes(*b)).collect()
+}
+
+/// Launches a kernel with one argument for at least `threads` threads in blocks of `block`.
+pub fn launch<A>(device: &dyn Device, kernel: Kernel, threads: usize, block: u32, args: &A) -> Result<()> {
+    let grid = (threads.max(1)).div_ceil(block as usize) as u32;
+    let pointers = [std::ptr::from_ref(args).cast_mut().cast::<Opaque>()];
+    device.launch(kernel, Extent::from(grid), Extent::from(block), 0, &pointers)
+}

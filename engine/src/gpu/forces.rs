@@ -1,0 +1,222 @@
+//! Forces of a stage on the device.
+
+use super::args::{BondArgs, MAX_PARTS, PairArgs, PairPart};
+use super::arrays::{Buffer, launch};
+use super::codegen::{bond_unit, pair_unit};
+use crate::device::{Device, Kernel};
+use crate::plugins::Component;
+use galamost_plugin_api::component::Kind;
+use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::force::ForceCall;
+use galamost_plugin_api::philox::RandomKey;
+use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::views::{LinkView, ListView, StateView, Sums, Wanted};
+use std::sync::Arc;
+
+const PAIR_BLOCK: u32 = 128;
+const BOND_BLOCK: u32 = 128;
+
+struct PairLoop {
+    force: Kernel,
+    full: Kernel,
+    parts: Vec<PairPart>,
+    team: u32,
+    /// Rows on the device, kept alive.
+    _rows: Vec<Buffer>,
+}
+
+struct Bonded {
+    force: Kernel,
+    full: Kernel,
+    rows: Buffer,
+    component: Arc<Component>,
+    /// Place of its sums.
+    slot: usize,
+}
+
+/// Forces of a stage.
+pub struct Forces {
+    device: Arc<dyn Device>,
+    n: usize,
+    pair: Option<PairLoop>,
+    bonded: Vec<Bonded>,
+    others: Vec<(Arc<Component>, usize)>,
+    /// Components in the order of the pipeline, with the place of their sums.
+    slots: Vec<usize>,
+    clear_forces: Kernel,
+    sums: Buffer,
+    partial: Buffer,
+    counter: Buffer,
+}
+
+impl Forces {
+    /// Compiles the components of a stage.
+    pub fn new(
+        device: &Arc<dyn Device>,
+        system: u64,
+        components: &[Arc<Component>],
+        precision: Precision,
+        n: usize,
+        n_types: u32,
+        team: u32,
+        seed: u64,
+    ) -> Result<Self> {
+        // pair components come first, so that the fused loop writes neighbouring sums
+        let of = |kind: Kind| components.iter().filter(move |c| c.kind == kind);
+        let order: Vec<&Arc<Component>> =
+            of(Kind::Pair).chain(of(Kind::Bonded)).chain(of(Kind::Force)).collect();
+        let slot_of = |c: &Arc<Component>| order.iter().position(|o| o.id == c.id).unwrap_or(0);
+        let pairs: Vec<&Arc<Component>> = of(Kind::Pair).collect();
+        if pairs.len() > MAX_PARTS {
+            return Err(Error::input(format!("{} pair components are more than the {MAX_PARTS} of one loop", pairs.len())));
+        }
+        let pair = if pairs.is_empty() { None } else { Some(PairLoop::new(device, &pairs, precision, n_types, team, seed)?) };
+        let mut bonded = vec![];
+        for c in of(Kind::Bonded) {
+            let part = c.bonded().ok_or_else(|| Error::Run(format!("{} is not bonded", c.name)))?;
+            if c.needs.link_width != 2 {
+                return Err(Error::Run(format!("{}: only bonds have a loop on CUDA yet", c.name)));
+            }
+            let code = part.device(precision)?;
+            let module = device.compile(&bond_unit(&c.name, code.text.as_str(), precision))?;
+            bonded.push(Bonded {
+                force: device.kernel(module, "bond_force")?,
+                full: device.kernel(module, "bond_force_full")?,
+                rows: Buffer::of_bytes(device, code.rows.as_slice())?,
+                component: c.clone(),
+                slot: slot_of(c),
+            });
+        }
+        let blocks = (n * team as usize).div_ceil(PAIR_BLOCK as usize).max(n.div_ceil(BOND_BLOCK as usize));
+        Ok(Self {
+            device: device.clone(),
+            n,
+            pair,
+            bonded,
+            others: of(Kind::Force).map(|c| (c.clone(), slot_of(c))).collect(),
+            slots: components.iter().map(slot_of).collect(),
+            clear_forces: device.kernel(system, "clear_forces")?,
+            sums: Buffer::new(device, size_of::<Sums>() * order.len().max(1))?,
+            partial: Buffer::new(device, 8 * (pairs.len() + 7) * blocks)?,
+            counter: Buffer::new(device, 4)?,
+        })
+    }
+
+    /// Components that cannot be captured in a graph.
+    pub fn not_capturable(&self) -> Vec<&str> {
+        self.others.iter().filter(|(c, _)| !c.needs.capturable).map(|(c, _)| c.name.as_str()).collect()
+    }
+
+    /// After kernels were stopped half-way.
+    pub fn reset(&self) -> Result<()> {
+        self.counter.clear()
+    }
+
+    /// Launches everything.
+    pub fn run(&self, state: &StateView, list: &ListView, links: [LinkView; 3], wanted: Wanted) -> Result<()> {
+        let d = &*self.device;
+        let full = wanted.more_than_force();
+        if full {
+            self.sums.clear()?;
+        }
+        match &self.pair {
+            Some(p) => {
+                let mut part = [PairPart { rows: 0, loop_rows: 0, key: RandomKey { key: [0; 2] }, first_varying: 0, reserved: 0 }; MAX_PARTS];
+                part[..p.parts.len()].copy_from_slice(&p.parts);
+                let args = PairArgs {
+                    state: *state,
+                    list: *list,
+                    partial: self.partial.address(),
+                    counter: self.counter.address(),
+                    sums: self.sums.address(),
+                    part,
+                };
+                launch(d, if full { p.full } else { p.force }, self.n * p.team as usize, PAIR_BLOCK, &args)?;
+            }
+            None => launch(d, self.clear_forces, self.n, 256, state)?,
+        }
+        for b in &self.bonded {
+            let args = BondArgs {
+                state: *state,
+                links: links[0],
+                rows: b.rows.address(),
+                first_varying: b.component.first_varying,
+                full: u32::from(full),
+                partial: self.partial.address(),
+                counter: self.counter.address(),
+                sums: self.sum_address(b.slot),
+            };
+            launch(d, if full { b.full } else { b.force }, self.n, BOND_BLOCK, &args)?;
+        }
+        for (c, slot) in &self.others {
+            let part = c.force().ok_or_else(|| Error::Run(format!("{} is no force", c.name)))?;
+            let call = ForceCall {
+                size: size_of::<ForceCall>() as u32,
+                component: c.id,
+                first_varying: c.first_varying,
+                reserved0: 0,
+                wanted,
+                state: *state,
+                list: *list,
+                bonds: links[0],
+                device_sums: DevicePtr::new(self.sum_address(*slot)),
+                reserved: [0; 8],
+            };
+            // SAFETY: the views describe arrays of this device
+            unsafe { part.compute(&call, &mut Sums::default())? };
+        }
+        Ok(())
+    }
+
+    fn sum_address(&self, slot: usize) -> u64 {
+        self.sums.address() + (slot * size_of::<Sums>()) as u64
+    }
+
+    /// Sums of each component in the order of the pipeline.
+    pub fn sums(&self) -> Result<Vec<Sums>> {
+        let bytes = self.sums.download()?;
+        let numbers: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
+        let one = |slot: usize| {
+            let v = &numbers[slot * 7..slot * 7 + 7];
+            Sums { energy: v[0], virial: std::array::from_fn(|k| v[k + 1]) }
+        };
+        Ok(self.slots.iter().map(|s| one(*s)).collect())
+    }
+}
+
+impl PairLoop {
+    fn new(
+        device: &Arc<dyn Device>,
+        pairs: &[&Arc<Component>],
+        precision: Precision,
+        n_types: u32,
+        team: u32,
+        seed: u64,
+    ) -> Result<Self> {
+        let (mut texts, mut parts, mut rows) = (vec![], vec![], vec![]);
+        for c in pairs {
+            let part = c.pair().ok_or_else(|| Error::Run(format!("{} is no pair potential", c.name)))?;
+            let code = part.device(precision)?;
+            let (row, edge) =
+                (Buffer::of_bytes(device, code.rows.as_slice())?, Buffer::of_bytes(device, code.loop_rows.as_slice())?);
+            parts.push(PairPart {
+                rows: row.address(),
+                loop_rows: edge.address(),
+                key: RandomKey::new(seed, c.id),
+                first_varying: c.first_varying,
+                reserved: 0,
+            });
+            rows.extend([row, edge]);
+            texts.push(code.text.into_string());
+        }
+        let module = device.compile(&pair_unit(&texts, n_types, team, precision))?;
+        Ok(Self {
+            force: device.kernel(module, "pair_force")?,
+            full: device.kernel(module, "pair_force_full")?,
+            parts,
+            team,
+            _rows: rows,
+        })
+    }
+}

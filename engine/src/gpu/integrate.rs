@@ -1,0 +1,143 @@
+//! Integrators of a stage on the device.
+
+use super::args::PhaseArgs;
+use super::arrays::{Buffer, launch};
+use super::codegen::integrator_unit;
+use crate::device::{Device, Kernel};
+use crate::plugins::Component;
+use crate::state::Facts;
+use galamost_plugin_api::abi::{Extent, Opaque};
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::integrator::{MAX_SUMS, When};
+use galamost_plugin_api::philox::RandomKey;
+use galamost_plugin_api::views::{Globals, StateView};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const BLOCK: u32 = 256;
+
+struct Moving {
+    component: Arc<Component>,
+    steps: Vec<(Kernel, When, bool)>,
+    args: PhaseArgs,
+}
+
+/// Integrators of a stage.
+pub struct Integrators {
+    device: Arc<dyn Device>,
+    n: usize,
+    moving: Vec<Moving>,
+    /// Where no integrator's phase begins the next step.
+    next_step: Option<Kernel>,
+    counter: Buffer,
+    /// Kept alive for the phases' arguments.
+    _memory: [Buffer; 2],
+}
+
+impl Integrators {
+    /// Compiles the integrators of a stage; `states` keeps every integrator's state over stages.
+    pub fn new(
+        device: &Arc<dyn Device>,
+        system: u64,
+        components: &[Arc<Component>],
+        facts: &Facts,
+        globals: &Globals,
+        arrays: &BTreeMap<String, u64>,
+        states: &mut BTreeMap<u32, (Buffer, usize)>,
+    ) -> Result<Self> {
+        let n = facts.n;
+        let partial = Buffer::new(device, 8 * MAX_SUMS * n.div_ceil(BLOCK as usize))?;
+        let sums = Buffer::new(device, 8 * MAX_SUMS)?;
+        let counter = Buffer::new(device, 4)?;
+        let programs = components
+            .iter()
+            .map(|c| {
+                let part = c.integrator().ok_or_else(|| Error::Run(format!("{} is no integrator", c.name)))?;
+                Ok((part, part.program()?))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        // the last integrator that has a particle phase before the forces begins the next step with it
+        let advancing = programs.iter().rposition(|(_, p)| p.phases.iter().any(|q| !q.scalar && q.when == When::Before));
+        let mut moving = vec![];
+        for (k, (c, (part, program))) in components.iter().zip(&programs).enumerate() {
+            let group = facts.group_bit(&c.needs.group);
+            if !states.contains_key(&c.id) {
+                let bytes = part.state(&facts.group_info(group, globals, c.first_varying))?;
+                states.insert(c.id, (Buffer::of_bytes(device, &bytes)?, bytes.len()));
+            }
+            let code = part.device(facts.precision)?;
+            let (unit, steps) =
+                integrator_unit(&c.name, code.text.as_str(), program, advancing == Some(k), facts.precision);
+            let module = device.compile(&unit)?;
+            let steps = steps
+                .into_iter()
+                .map(|s| Ok((device.kernel(module, &s.kernel)?, s.when, s.particles)))
+                .collect::<Result<Vec<_>>>()?;
+            let extra = program.extra.as_ref().and_then(|e| arrays.get(&e.name)).copied().unwrap_or(0);
+            let args = PhaseArgs {
+                state: StateView::empty(),
+                integrator: states.get(&c.id).map_or(0, |(b, _)| b.address()),
+                extra,
+                key: RandomKey::new(facts.seed, c.id),
+                component: c.id,
+                group,
+                first_varying: c.first_varying,
+                reserved: 0,
+                partial: partial.address(),
+                counter: counter.address(),
+                sums: sums.address(),
+            };
+            moving.push(Moving { component: c.clone(), steps, args });
+        }
+        let next_step = if advancing.is_none() { Some(device.kernel(system, "next_step")?) } else { None };
+        Ok(Self { device: device.clone(), n, moving, next_step, counter, _memory: [partial, sums] })
+    }
+
+    /// Launches the phases that are due.
+    pub fn run(&self, state: &StateView, when: When) -> Result<()> {
+        for m in &self.moving {
+            let args = PhaseArgs { state: *state, ..m.args };
+            for (kernel, _, particles) in m.steps.iter().filter(|(_, w, _)| *w == when) {
+                if *particles {
+                    launch(&*self.device, *kernel, self.n, BLOCK, &args)?;
+                } else {
+                    launch(&*self.device, *kernel, 1, 1, &args)?;
+                }
+            }
+        }
+        if when == When::Before
+            && let Some(kernel) = self.next_step
+        {
+            let globals = state.globals.address;
+            let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];
+            self.device.launch(kernel, Extent::from(1), Extent::from(1), 0, &pointer)?;
+        }
+        Ok(())
+    }
+
+    /// After kernels were stopped half-way.
+    pub fn reset(&self) -> Result<()> {
+        self.counter.clear()
+    }
+
+    /// The integrators' shares of the conserved quantity.
+    pub fn reservoir(&self, states: &BTreeMap<u32, (Buffer, usize)>) -> Result<f64> {
+        let mut sum = 0.0;
+        for m in &self.moving {
+            if let (Some(part), Some((b, len))) = (m.component.integrator(), states.get(&m.component.id)) {
+                sum += part.conserved(&b.download()?[..*len]);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Name of a component, for faults.
+    pub fn name(&self, id: u32) -> Option<&str> {
+        self.moving.iter().find(|m| m.component.id == id).map(|m| m.component.name.as_str())
+    }
+
+    /// Components that cannot be captured in a graph.
+    pub fn not_capturable(&self) -> Vec<&str> {
+        self.moving.iter().filter(|m| !m.component.needs.capturable).map(|m| m.component.name.as_str()).collect()
+    }
+}

@@ -1,0 +1,237 @@
+//! The rebuild on the device: sort by cell and tag, move everything, build the list.
+
+use super::args::{CellGrid, LinkArgs, ListArgs, MOVED, MoveArgs, MovedArray, SortArgs};
+use super::arrays::{Buffer, launch};
+use crate::cells::Grid;
+use crate::device::{Device, Kernel, Unit};
+use galamost_plugin_api::abi::{Extent, Opaque};
+use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::views::{LinkView, ListView, StateView};
+use std::sync::Arc;
+
+const BLOCK: u32 = 256;
+/// `SCAN_BLOCK * SCAN_ITEMS` of `rebuild.cuh`.
+const SCAN: usize = 2048;
+
+/// Kernels of `rebuild.cuh`.
+struct Kernels {
+    count_cells: Kernel,
+    sum_cells: Kernel,
+    scan_blocks: Kernel,
+    start_cells: Kernel,
+    fill_cells: Kernel,
+    order_cells: Kernel,
+    gather_arrays: Kernel,
+    settle_arrays: Kernel,
+    index_links: Kernel,
+    build_list: Kernel,
+    end_rebuild: Kernel,
+}
+
+/// Cells, order and list.
+pub struct Rebuild {
+    device: Arc<dyn Device>,
+    kernels: Kernels,
+    grid: CellGrid,
+    count: Buffer,
+    arrival: Buffer,
+    unordered: Buffer,
+    order: Buffer,
+    block_sums: Buffer,
+    n_blocks: u32,
+    /// Kept alive for `grid`.
+    _grid_memory: [Buffer; 3],
+    moved: Vec<(u64, u32, Buffer)>,
+    n: usize,
+    /// Cutoff and buffer; 0 for no list.
+    pub r_list: f64,
+    team: u32,
+    capacity: u32,
+    index: Option<Buffer>,
+    row_count: Buffer,
+}
+
+/// An array that follows the order of particles: address and 32-bit words per particle.
+pub type Follower = (u64, u32);
+
+impl Rebuild {
+    /// For `n` particles in a box; `density` sets the room of the first list.
+    pub fn new(
+        device: &Arc<dyn Device>,
+        precision: Precision,
+        n: usize,
+        length: [f64; 3],
+        dimensions: u32,
+        r_list: f64,
+        followers: &[Follower],
+    ) -> Result<Self> {
+        let text = format!("#include \"galamost/rebuild.cuh\"\n{}", super::args::size_checks("rebuild.cuh"));
+        let module = device.compile(&Unit::new("rebuild", &text, precision))?;
+        let k = |name: &str| device.kernel(module, name);
+        let kernels = Kernels {
+            count_cells: k("count_cells")?,
+            sum_cells: k("sum_cells")?,
+            scan_blocks: k("scan_blocks")?,
+            start_cells: k("start_cells")?,
+            fill_cells: k("fill_cells")?,
+            order_cells: k("order_cells")?,
+            gather_arrays: k("gather_arrays")?,
+            settle_arrays: k("settle_arrays")?,
+            index_links: k("index_links")?,
+            build_list: k("build_list")?,
+            end_rebuild: k("end_rebuild")?,
+        };
+        // without a list particles are still sorted, so that neighbours in space are neighbours in memory
+        let radius = if r_list > 0.0 { r_list } else { length[0].max(1.0) / 8.0 };
+        let grid = Grid::new(length, dimensions, radius, 2);
+        let cells = grid.len();
+        let rows: Vec<u32> = grid.rows.iter().flatten().map(|o| *o as u32).collect();
+        let memory = [
+            Buffer::of_words(device, &rows)?,
+            Buffer::new(device, 4 * (cells + 1))?,
+            Buffer::new(device, 4 * n)?,
+        ];
+        let whole = |k: usize| u32::from(2 * grid.reach[k] + 1 >= grid.n[k]);
+        if followers.len() > MOVED {
+            return Err(Error::Run(format!("{} per-particle arrays are more than the {MOVED} supported", followers.len())));
+        }
+        let moved = followers
+            .iter()
+            .map(|(address, words)| Ok((*address, *words, Buffer::new(device, 4 * *words as usize * n)?)))
+            .collect::<Result<Vec<_>>>()?;
+        let volume: f64 = length.iter().take(dimensions as usize).product();
+        let neighbours = if dimensions == 2 {
+            n as f64 / volume * std::f64::consts::PI * r_list.powi(2)
+        } else {
+            n as f64 / volume * 4.0 / 3.0 * std::f64::consts::PI * r_list.powi(3)
+        };
+        // a liquid fluctuates little: three standard deviations of a gas are plenty, and too little only costs a pause
+        let room = (1.1 * neighbours + 3.0 * neighbours.sqrt() + 8.0).min(n as f64);
+        let n_blocks = cells.div_ceil(SCAN);
+        let mut r = Self {
+            kernels,
+            grid: CellGrid {
+                n: grid.n,
+                cells: cells as u32,
+                reach_x: grid.reach[0] as i32,
+                whole: [whole(0), whole(1), whole(2)],
+                n_rows: grid.rows.len() as u32,
+                reserved: 0,
+                rows: memory[0].address(),
+                start: memory[1].address(),
+                cell_of: memory[2].address(),
+            },
+            count: Buffer::new(device, 4 * cells)?,
+            arrival: Buffer::new(device, 4 * n)?,
+            unordered: Buffer::new(device, 4 * n)?,
+            order: Buffer::new(device, 4 * n)?,
+            block_sums: Buffer::new(device, 4 * n_blocks)?,
+            n_blocks: n_blocks as u32,
+            _grid_memory: memory,
+            moved,
+            n,
+            r_list,
+            team: super::team(&**device, n),
+            capacity: 0,
+            index: None,
+            row_count: Buffer::new(device, 4 * n)?,
+            device: device.clone(),
+        };
+        if r_list > 0.0 {
+            r.make_room(room as u32)?;
+        }
+        Ok(r)
+    }
+
+    /// Makes rows of the list long enough.
+    pub fn make_room(&mut self, entries: u32) -> Result<()> {
+        self.capacity = entries.next_multiple_of(32).max(32);
+        // the old list goes first: both together may not fit
+        self.index = None;
+        let rows = self.n.next_multiple_of(32);
+        self.index = Some(Buffer::new(&self.device, 4 * rows * self.capacity as usize)?);
+        Ok(())
+    }
+
+    /// Threads that share a row.
+    pub fn team(&self) -> u32 {
+        self.team
+    }
+
+    /// The list as plugins and kernels see it.
+    pub fn view(&self) -> ListView {
+        ListView {
+            capacity: self.capacity,
+            team: self.team,
+            index: DevicePtr::new(self.index.as_ref().map_or(0, Buffer::address)),
+            count: DevicePtr::new(self.row_count.address()),
+            r_list: self.r_list,
+            ..ListView::empty()
+        }
+    }
+
+    /// Number of neighbours of each particle.
+    pub fn counts(&self) -> Result<Vec<u32>> {
+        Ok(super::arrays::words(&self.row_count.download()?))
+    }
+
+    /// Launches everything. `links`: tables by tag with their views; `excluded`: rows of excluded tags.
+    pub fn run(&self, state: &StateView, links: &[(LinkView, u64, u64)], excluded: Option<(u64, u64)>) -> Result<()> {
+        let (d, k, n) = (&*self.device, &self.kernels, self.n);
+        let sort = SortArgs {
+            state: *state,
+            grid: self.grid,
+            count: self.count.address(),
+            arrival: self.arrival.address(),
+            unordered: self.unordered.address(),
+            order: self.order.address(),
+            block_sums: self.block_sums.address(),
+            n_blocks: self.n_blocks,
+            reserved: 0,
+        };
+        self.count.clear()?;
+        launch(d, k.count_cells, n, BLOCK, &sort)?;
+        launch(d, k.sum_cells, self.n_blocks as usize * 256, 256, &sort)?;
+        launch(d, k.scan_blocks, 1, 1024, &sort)?;
+        launch(d, k.start_cells, self.n_blocks as usize * 256, 256, &sort)?;
+        launch(d, k.fill_cells, n, BLOCK, &sort)?;
+        launch(d, k.order_cells, n, BLOCK, &sort)?;
+        let mut arrays = [MovedArray::default(); MOVED];
+        for (a, (data, words, scratch)) in arrays.iter_mut().zip(&self.moved) {
+            *a = MovedArray { data: *data, scratch: scratch.address(), words: *words, reserved: 0 };
+        }
+        let moves = MoveArgs {
+            state: *state,
+            grid: self.grid,
+            order: self.order.address(),
+            n_arrays: self.moved.len() as u32,
+            reserved: 0,
+            arrays,
+        };
+        launch(d, k.gather_arrays, n, BLOCK, &moves)?;
+        launch(d, k.settle_arrays, n, BLOCK, &moves)?;
+        for (view, start, tag_words) in links {
+            let args = LinkArgs { state: *state, links: *view, start: *start, tag_words: *tag_words };
+            launch(d, k.index_links, n, BLOCK, &args)?;
+        }
+        if self.r_list > 0.0 {
+            let (excluded_start, excluded) = excluded.unwrap_or((0, 0));
+            let args = ListArgs { state: *state, grid: self.grid, list: self.view(), excluded_start, excluded };
+            launch(d, k.build_list, n, 128, &args)?;
+        }
+        let globals = state.globals.address;
+        let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];
+        d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer)
+    }
+
+    /// Launches only the indexing of links, after a change of topology.
+    pub fn index_links(&self, state: &StateView, links: &[(LinkView, u64, u64)]) -> Result<()> {
+        for (view, start, tag_words) in links {
+            let args = LinkArgs { state: *state, links: *view, start: *start, tag_words: *tag_words };
+            launch(&*self.device, self.kernels.index_links, self.n, BLOCK, &args)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! The sequence of launches that is one step, and its graphs.
+
+use super::system::{GpuSystem, Stage};
+use crate::device::Graph;
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::integrator::When;
+use galamost_plugin_api::views::{Fault, FaultKind, Wanted};
+use tracing::{debug, info};
+
+/// Graphs of a stage: the plain step, and the step with energies and virials.
+#[derive(Default)]
+pub(super) struct Graphs {
+    plain: Option<Graph>,
+    full: Option<Graph>,
+    /// Components that prevent capture; empty if there are none.
+    prevented: Vec<String>,
+    /// The device has no graphs.
+    unsupported: bool,
+}
+
+impl Graphs {
+    /// No graphs yet; `prevented` names components that cannot be captured.
+    pub fn new(prevented: Vec<String>) -> Self {
+        Self { prevented, ..Self::default() }
+    }
+}
+
+impl GpuSystem {
+    fn stage(&self) -> Result<&Stage> {
+        self.stage.as_ref().ok_or_else(|| Error::Run("no stage has begun".into()))
+    }
+
+    /// Launches one step.
+    fn launch_step(&self, wanted: Wanted) -> Result<()> {
+        let stage = self.stage()?;
+        let view = self.view();
+        stage.integrators.run(&view, When::Before)?;
+        self.device.if_rebuild(view.globals.address, &mut || self.launch_rebuild())?;
+        self.launch_forces(wanted)?;
+        stage.integrators.run(&view, When::After)
+    }
+
+    /// Launches a rebuild.
+    pub(super) fn launch_rebuild(&self) -> Result<()> {
+        self.rebuild.run(&self.view(), &self.links.to_index(), self.links.excluded())
+    }
+
+    /// Launches a force evaluation.
+    pub(super) fn launch_forces(&self, wanted: Wanted) -> Result<()> {
+        let links = [self.links.view(0), self.links.view(1), self.links.view(2)];
+        self.stage()?.forces.run(&self.view(), &self.rebuild.view(), links, wanted)
+    }
+
+    /// Launches the phases that are due.
+    pub(super) fn launch_integrators(&self, when: When) -> Result<()> {
+        self.stage()?.integrators.run(&self.view(), when)
+    }
+
+    /// Forgets graphs: an address in them has changed.
+    pub(super) fn forget_graphs(&mut self) -> Result<()> {
+        if let Some(stage) = &mut self.stage {
+            for g in [stage.graphs.plain.take(), stage.graphs.full.take()].into_iter().flatten() {
+                self.device.forget(g)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The graph of a step, captured at its first use; `None` where steps are launched one by one.
+    fn graph(&mut self, full: bool) -> Result<Option<Graph>> {
+        let graphs = &self.stage()?.graphs;
+        if graphs.unsupported || !graphs.prevented.is_empty() {
+            return Ok(None);
+        }
+        if let Some(g) = if full { graphs.full } else { graphs.plain } {
+            return Ok(Some(g));
+        }
+        let wanted = if full { Wanted::ALL } else { Wanted::FORCE };
+        let device = self.device.clone();
+        let made = device.capture(&mut || self.launch_step(wanted))?;
+        if let Some(stage) = &mut self.stage {
+            match (made, full) {
+                (Some(g), true) => stage.graphs.full = Some(g),
+                (Some(g), false) => stage.graphs.plain = Some(g),
+                (None, _) => stage.graphs.unsupported = true,
+            }
+        }
+        Ok(made)
+    }
+
+    /// Does `steps` steps, the last with what is wanted.
+    pub(super) fn run_steps(&mut self, steps: u64, wanted: Wanted) -> Result<()> {
+        let target = self.globals.step + steps;
+        while self.globals.step < target {
+            let left = target - self.globals.step;
+            for k in 0..left {
+                let full = k + 1 == left && wanted.more_than_force();
+                match self.graph(full)? {
+                    Some(g) => self.device.replay(g)?,
+                    None => self.launch_step(if full { wanted } else { Wanted::FORCE })?,
+                }
+            }
+            self.sync_globals()?;
+            if self.globals.halt != 0 {
+                let full = self.globals.step == target && wanted.more_than_force();
+                self.recover(if full { wanted } else { Wanted::FORCE })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// After a halt: makes room if that is what is missing and ends the step under way; any other fault is an error.
+    fn recover(&mut self, wanted: Wanted) -> Result<()> {
+        self.make_room()?;
+        self.launch_rebuild()?;
+        self.launch_forces(wanted)?;
+        self.launch_integrators(When::After)?;
+        self.sync_globals()?;
+        // the new list may be too short as well
+        if self.globals.halt != 0 { self.recover(wanted) } else { Ok(()) }
+    }
+
+    /// Makes room in the list if that is why kernels stopped.
+    ///
+    /// # Errors
+    /// Every other fault.
+    pub(super) fn make_room(&mut self) -> Result<()> {
+        let f = self.globals.fault;
+        if f.code != FaultKind::ListOverflow as u32 {
+            let name = self.stage.as_ref().and_then(|s| s.integrators.name(f.component));
+            return Err(crate::run::fault_error(self.globals.step, f, name));
+        }
+        info!("step {}: the neighbour list grows to {} entries per particle", self.globals.step, f.detail + f.detail / 8);
+        self.forget_graphs()?;
+        self.rebuild.make_room(f.detail + f.detail / 8)?;
+        self.globals.halt = 0;
+        self.globals.fault = Fault::default();
+        self.globals.longest_row = 0;
+        self.upload_globals()?;
+        if let Some(stage) = &self.stage {
+            stage.forces.reset()?;
+            stage.integrators.reset()?;
+        }
+        debug!("list: {:?}", self.rebuild.view());
+        Ok(())
+    }
+}

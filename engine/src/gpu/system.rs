@@ -1,0 +1,428 @@
+//! The state on a device.
+
+use super::arrays::{Buffer, words};
+use super::forces::Forces;
+use super::integrate::Integrators;
+use super::links::DeviceLinks;
+use super::rebuild::{Follower, Rebuild};
+use super::step::Graphs;
+use crate::device::{Device, Services, Unit};
+use crate::host::HostServices;
+use crate::plan::{Plan, StagePlan};
+use crate::plugins::Component;
+use crate::run::{Backend, ListReport, SystemSums, initial_globals, list_radius};
+use crate::state::{Facts, RawState, initial};
+use crate::topology::Topology;
+use galamost_plugin_api::abi::{Extent, Opaque, WireHost};
+use galamost_plugin_api::device::{DevicePtr, bytes_of};
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::integrator::When;
+use galamost_plugin_api::philox::RandomKey;
+use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall, changed};
+use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Wanted};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use tracing::info;
+
+/// What a stage has compiled.
+pub(super) struct Stage {
+    pub forces: Forces,
+    pub integrators: Integrators,
+    pub graphs: Graphs,
+}
+
+/// The backend of a device.
+pub struct GpuSystem {
+    /// Graphs and kernels of the stage go before the memory they use.
+    pub(super) stage: Option<Stage>,
+    pub(super) rebuild: Rebuild,
+    pub(super) links: DeviceLinks,
+    facts: Facts,
+    pub(super) globals: Globals,
+    device_globals: Buffer,
+    /// Sections of particles, in the device's order.
+    sections: BTreeMap<String, Buffer>,
+    tag: Buffer,
+    index_of_tag: Buffer,
+    topology: Topology,
+    integrator_states: BTreeMap<u32, (Buffer, usize)>,
+    motion: (Buffer, Buffer, Buffer),
+    system: u64,
+    buffer: f64,
+    host: HostServices,
+    exclude: crate::pipeline::Exclusions,
+    pub(super) device: Arc<dyn Device>,
+}
+
+impl GpuSystem {
+    /// The initial state of a plan.
+    ///
+    /// # Errors
+    /// The device's words, or an array that a component requires is not there.
+    pub fn new(plan: &Plan, device: Arc<dyn Device>) -> Result<Self> {
+        let (facts, raw) = initial(plan)?;
+        let n = facts.n;
+        let (r_list, buffer) = list_radius(plan);
+        let system = device.compile(&Unit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
+        let mut sections = BTreeMap::new();
+        for name in facts.sections() {
+            if name == "pos_low" && facts.precision != Precision::Mixed {
+                continue;
+            }
+            let stride = facts.stride(&name).unwrap_or(0);
+            sections.insert(name, Buffer::new(&device, stride * n)?);
+        }
+        let (tag, index_of_tag) = (Buffer::new(&device, 4 * n)?, Buffer::new(&device, 4 * n)?);
+        let host = HostServices::new(Box::new(Services::new(device.clone(), facts.precision)));
+        let mut followers: Vec<Follower> = vec![(tag.address(), 1)];
+        for (name, b) in &sections {
+            // the positions of the build are those of the sort, and forces are computed anew after it
+            let follows = name != "pos_at_build" && name != "force" && (name != "group" || !facts.groups.is_empty());
+            if follows {
+                followers.push((b.address(), facts.stride(name).unwrap_or(0) as u32 / 4));
+            }
+            if let Some(array) = name.strip_prefix("array.") {
+                host.set_array(array, b.address());
+            }
+        }
+        let rebuild =
+            Rebuild::new(&device, facts.precision, n, raw.box_length, facts.dimensions, r_list, &followers)?;
+        let links = DeviceLinks::new(&device, &raw.topology, plan.pipeline.neighbors.exclude, n)?;
+        let blocks = 4 * device.multiprocessors() as usize;
+        let motion = (Buffer::new(&device, 72 * blocks)?, Buffer::new(&device, 4)?, Buffer::new(&device, 72)?);
+        let mut s = Self {
+            stage: None,
+            rebuild,
+            links,
+            globals: initial_globals(plan),
+            device_globals: Buffer::new(&device, size_of::<Globals>())?,
+            sections,
+            tag,
+            index_of_tag,
+            topology: raw.topology.clone(),
+            integrator_states: BTreeMap::new(),
+            motion,
+            system,
+            buffer,
+            host,
+            exclude: plan.pipeline.neighbors.exclude,
+            facts,
+            device,
+        };
+        s.import(&raw)?;
+        Ok(s)
+    }
+
+    /// The state as plugins and kernels see it.
+    pub(super) fn view(&self) -> StateView {
+        fn at<T>(s: &BTreeMap<String, Buffer>, name: &str) -> DevicePtr<T> {
+            DevicePtr::new(s.get(name).map_or(0, Buffer::address))
+        }
+        let s = &self.sections;
+        StateView {
+            precision: self.facts.precision as u32,
+            n_local: self.facts.n as u32,
+            n_types: self.facts.n_types,
+            has_groups: u32::from(!self.facts.groups.is_empty()),
+            pos_type: at(s, "pos_type"),
+            pos_low: at(s, "pos_low"),
+            velocity_mass: at(s, "velocity_mass"),
+            force: at(s, "force"),
+            image: at(s, "image"),
+            tag: DevicePtr::new(self.tag.address()),
+            index_of_tag: DevicePtr::new(self.index_of_tag.address()),
+            group: at(s, "group"),
+            pos_at_build: at(s, "pos_at_build"),
+            charge: at(s, "array.charge"),
+            diameter: at(s, "array.diameter"),
+            globals: DevicePtr::new(self.device_globals.address()),
+            ..StateView::empty()
+        }
+    }
+
+    /// Brings the host's copy of the globals up to date, after everything launched before.
+    pub(super) fn sync_globals(&mut self) -> Result<()> {
+        let bytes = self.device_globals.download()?;
+        // SAFETY: Globals is plain data of exactly this size; the read does not rely on alignment
+        self.globals = unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) };
+        Ok(())
+    }
+
+    /// Brings the device's copy of the globals up to date.
+    pub(super) fn upload_globals(&self) -> Result<()> {
+        self.device_globals.upload(bytes_of(&[self.globals]))
+    }
+
+    /// Rebuilds, with as much room as it takes.
+    fn rebuild_now(&mut self) -> Result<()> {
+        loop {
+            self.launch_rebuild()?;
+            self.sync_globals()?;
+            if self.globals.halt == 0 {
+                return Ok(());
+            }
+            self.make_room()?;
+        }
+    }
+
+    fn tags(&self) -> Result<Vec<u32>> {
+        Ok(words(&self.tag.download()?))
+    }
+
+    /// Puts rows in tag order into the device's order and copies them.
+    fn upload_by_tag(&self, name: &str, bytes: &[u8], tags: &[u32]) -> Result<()> {
+        let Some(buffer) = self.sections.get(name) else { return Ok(()) };
+        let stride = self.facts.stride(name).unwrap_or(0);
+        if bytes.len() != stride * self.facts.n {
+            return Err(Error::Run(format!("section `{name}` of the checkpoint does not fit this system")));
+        }
+        let rows: Vec<u8> = tags.iter().flat_map(|t| &bytes[*t as usize * stride..][..stride]).copied().collect();
+        buffer.upload(&rows)
+    }
+
+    /// Runs an updater, with room for as many changes of topology as it asks for.
+    fn call_updater(&mut self, updater: &Component) -> Result<(Vec<Edit>, u32)> {
+        let part = updater.updater().ok_or_else(|| Error::Run(format!("{} is no updater", updater.name)))?;
+        let mut room = 4096;
+        loop {
+            let edits = Buffer::new(&self.device, room * size_of::<Edit>())?;
+            let count = Buffer::new(&self.device, 4)?;
+            let mut call = UpdateCall {
+                size: size_of::<UpdateCall>() as u32,
+                component: updater.id,
+                first_varying: updater.first_varying,
+                changed: 0,
+                step: self.globals.step,
+                key: RandomKey::new(self.facts.seed, updater.id),
+                state: self.view(),
+                list: self.rebuild.view(),
+                bonds: self.links.view(0),
+                edits: EditQueue {
+                    edits: DevicePtr::new(edits.address()),
+                    count: DevicePtr::new(count.address()),
+                    capacity: room as u32,
+                    reserved: 0,
+                },
+                reserved: [0; 8],
+            };
+            // SAFETY: every view describes arrays of this device, and nothing else runs meanwhile
+            unsafe { part.update(&mut call)? };
+            let asked = words(&count.download()?)[0] as usize;
+            if asked <= room {
+                let list = words(&edits.download()?);
+                let all = list.as_chunks::<8>().0.iter().take(asked).map(|w| Edit {
+                    remove: w[0],
+                    width: w[1],
+                    kind: w[2],
+                    tags: [w[3], w[4], w[5], w[6]],
+                    reserved: 0,
+                });
+                return Ok((all.collect(), call.changed));
+            }
+            room = asked.next_power_of_two();
+        }
+    }
+}
+
+impl Backend for GpuSystem {
+    fn begin_stage(&mut self, stage: &StagePlan, forces_are_good: bool) -> Result<()> {
+        self.forget_graphs()?;
+        self.stage = None;
+        self.globals.dt = stage.stage.dt;
+        self.globals.evaluate();
+        self.upload_globals()?;
+        let f = &self.facts;
+        let (team, device) = (self.rebuild.team(), &self.device);
+        let forces = Forces::new(device, self.system, &stage.forces, f.precision, f.n, f.n_types, team, f.seed)?;
+        let arrays = self
+            .sections
+            .iter()
+            .filter_map(|(name, b)| Some((name.strip_prefix("array.")?.to_string(), b.address())))
+            .collect();
+        let integrators = Integrators::new(
+            device,
+            self.system,
+            &stage.integrators,
+            f,
+            &self.globals,
+            &arrays,
+            &mut self.integrator_states,
+        )?;
+        let prevented: Vec<String> =
+            forces.not_capturable().into_iter().chain(integrators.not_capturable()).map(String::from).collect();
+        if !prevented.is_empty() {
+            info!("steps are launched one by one, not as a graph, because of {}", prevented.join(", "));
+        }
+        self.stage = Some(Stage { forces, integrators, graphs: Graphs::new(prevented) });
+        if forces_are_good {
+            return Ok(());
+        }
+        self.launch_forces(Wanted::ALL)?;
+        self.launch_integrators(When::Start)?;
+        self.sync_globals()
+    }
+
+    fn step(&self) -> u64 {
+        self.globals.step
+    }
+
+    fn advance(&mut self, steps: u64, wanted: Wanted, _: &AtomicBool) -> Result<u64> {
+        self.run_steps(steps, wanted)?;
+        Ok(steps)
+    }
+
+    fn sums(&mut self) -> Result<SystemSums> {
+        let kernel = self.device.kernel(self.system, "motion_sums")?;
+        let view = self.view();
+        let (partial, counter, result) = (self.motion.0.address(), self.motion.1.address(), self.motion.2.address());
+        let pointer = |p: *const u8| p.cast_mut().cast::<Opaque>();
+        let args = [
+            pointer(std::ptr::from_ref(&view).cast()),
+            pointer(std::ptr::from_ref(&partial).cast()),
+            pointer(std::ptr::from_ref(&counter).cast()),
+            pointer(std::ptr::from_ref(&result).cast()),
+        ];
+        let blocks = (4 * self.device.multiprocessors()).min(self.facts.n.div_ceil(256) as u32);
+        self.device.launch(kernel, Extent::from(blocks), Extent::from(256), 0, &args)?;
+        let bytes = self.motion.2.download()?;
+        let v: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
+        let Some(stage) = &self.stage else { return Err(Error::Run("no stage has begun".into())) };
+        Ok(SystemSums {
+            kinetic_tensor: std::array::from_fn(|k| v[k]),
+            momentum: std::array::from_fn(|k| v[6 + k]),
+            components: stage.forces.sums()?,
+            reservoir: stage.integrators.reservoir(&self.integrator_states)?,
+        })
+    }
+
+    fn read(&mut self, section: &str) -> Result<Vec<u8>> {
+        let stride = self.facts.stride(section).ok_or_else(|| Error::Run(format!("there is no section `{section}`")))?;
+        let Some(buffer) = self.sections.get(section) else { return Ok(vec![0; stride * self.facts.n]) };
+        let bytes = buffer.download()?;
+        let mut out = vec![0; stride * self.facts.n];
+        for (row, tag) in bytes.chunks_exact(stride).zip(self.tags()?) {
+            out[tag as usize * stride..][..stride].copy_from_slice(row);
+        }
+        Ok(out)
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
+        let (mut edits, changed_now) = self.call_updater(updater)?;
+        self.sync_globals()?;
+        if self.globals.halt != 0 {
+            let f = self.globals.fault;
+            let name = (f.component == updater.id).then_some(updater.name.as_str());
+            return Err(crate::run::fault_error(self.globals.step, f, name));
+        }
+        let topology_changed = !edits.is_empty();
+        if topology_changed {
+            self.topology.apply(&mut edits, self.facts.n, self.globals.step)?;
+            self.forget_graphs()?;
+            self.links.renew(&self.topology)?;
+        }
+        let positions = changed_now & changed::POSITIONS != 0;
+        if positions || (topology_changed && self.exclude != Default::default()) {
+            self.rebuild_now()?;
+        } else if topology_changed {
+            self.rebuild.index_links(&self.view(), &self.links.to_index())?;
+        }
+        if positions || topology_changed || changed_now & changed::FORCES != 0 {
+            self.launch_forces(wanted)?;
+        }
+        if changed_now & changed::VELOCITIES != 0 {
+            self.launch_integrators(When::Start)?;
+        }
+        self.sync_globals()
+    }
+
+    fn export(&mut self) -> Result<RawState> {
+        let mut out = RawState {
+            step: self.globals.step,
+            box_length: self.globals.box_length,
+            topology: self.topology.clone(),
+            ..RawState::default()
+        };
+        for name in self.facts.sections() {
+            let bytes = self.read(&name)?;
+            out.sections.insert(name, bytes);
+        }
+        for (id, (state, len)) in &self.integrator_states {
+            let mut bytes = state.download()?;
+            bytes.truncate(*len);
+            out.sections.insert(format!("integrator.{id}"), bytes);
+        }
+        out.sections.insert("rebuild".into(), self.globals.rebuild.to_le_bytes().to_vec());
+        out.sections.insert("rebuilds".into(), self.globals.rebuilds.to_le_bytes().to_vec());
+        Ok(out)
+    }
+
+    fn import(&mut self, state: &RawState) -> Result<()> {
+        self.forget_graphs()?;
+        self.globals.step = state.step;
+        self.globals.box_length = state.box_length;
+        self.globals.evaluate();
+        self.upload_globals()?;
+        self.topology = state.topology.clone();
+        self.links.renew(&self.topology)?;
+        // in tag order, with the positions of the last list build: sorting these gives the order and the list of that
+        // build again, on which the sums of the next steps depend to the last bit
+        let identity: Vec<u32> = (0..self.facts.n as u32).collect();
+        self.tag.upload(&identity.iter().flat_map(|t| t.to_ne_bytes()).collect::<Vec<u8>>())?;
+        for name in self.facts.sections() {
+            let from = if name == "pos_type" { "pos_at_build" } else { &name };
+            self.upload_by_tag(&name, state.section(from)?, &identity)?;
+        }
+        for (name, bytes) in &state.sections {
+            if let Some(id) = name.strip_prefix("integrator.").and_then(|i| i.parse().ok()) {
+                self.integrator_states.insert(id, (Buffer::of_bytes(&self.device, bytes)?, bytes.len()));
+            }
+        }
+        self.rebuild_now()?;
+        let tags = self.tags()?;
+        // what does not follow the order by itself
+        self.upload_by_tag("pos_type", state.section("pos_type")?, &tags)?;
+        self.upload_by_tag("force", state.section("force")?, &tags)?;
+        self.globals.rebuild = 0;
+        self.globals.rebuilds = state.word("rebuilds").max(1);
+        self.upload_globals()
+    }
+
+    fn box_length(&self) -> [f64; 3] {
+        self.globals.box_length
+    }
+
+    fn views(&mut self) -> (StateView, ListView, LinkView) {
+        (self.view(), self.rebuild.view(), self.links.view(0))
+    }
+
+    fn host(&self) -> &WireHost {
+        self.host.wire()
+    }
+
+    fn list_report(&mut self) -> Result<ListReport> {
+        self.sync_globals()?;
+        let counts = self.rebuild.counts()?;
+        let sum: u64 = counts.iter().map(|c| u64::from(*c)).sum();
+        Ok(ListReport {
+            r_list: self.rebuild.r_list,
+            buffer: self.buffer,
+            builds: self.globals.rebuilds,
+            mean: sum as f64 / counts.len().max(1) as f64,
+            longest: counts.iter().copied().max().unwrap_or(0),
+        })
+    }
+
+    fn memory(&self) -> u64 {
+        self.device.memory()
+    }
+}
