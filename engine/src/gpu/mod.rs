@@ -29,8 +29,15 @@ pub fn engine_units(precision: Precision) -> Vec<Unit> {
     ]
 }
 
-/// Threads that share a row of the list: enough that few particles still fill the device.
+/// Threads that share a row of the list: enough that few particles still fill the device. `GALAMOST_TEAM` overrides
+/// it, for measurements.
 pub fn team(device: &dyn Device, n: usize) -> u32 {
+    if let Some(t) = std::env::var("GALAMOST_TEAM").ok().and_then(|t| t.parse::<u32>().ok())
+        && t.is_power_of_two()
+        && t <= 32
+    {
+        return t;
+    }
     let resident = 2048 * device.multiprocessors() as usize;
     let wanted = (resident / n.max(1)).clamp(1, 16);
     1 << wanted.ilog2()

@@ -7,11 +7,24 @@ use galamost_plugin_api::integrator::When;
 use galamost_plugin_api::views::{Fault, FaultKind, Wanted};
 use tracing::{debug, info};
 
-/// Graphs of a stage: the plain step, and the step with energies and virials.
+/// Steps in the graph that does most of the work: the pause between two graphs counts only once for all of them.
+const MANY: u64 = 16;
+
+/// What a graph holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Content {
+    /// One step, forces only.
+    One,
+    /// [`MANY`] steps, forces only.
+    Many,
+    /// One step with energies and virials.
+    Full,
+}
+
+/// Graphs of a stage.
 #[derive(Default)]
 pub(super) struct Graphs {
-    plain: Option<Graph>,
-    full: Option<Graph>,
+    made: [Option<Graph>; 3],
     /// Components that prevent capture; empty if there are none.
     prevented: Vec<String>,
     /// The device has no graphs.
@@ -59,31 +72,32 @@ impl GpuSystem {
     /// Forgets graphs: an address in them has changed.
     pub(super) fn forget_graphs(&mut self) -> Result<()> {
         if let Some(stage) = &mut self.stage {
-            for g in [stage.graphs.plain.take(), stage.graphs.full.take()].into_iter().flatten() {
+            for g in stage.graphs.made.iter_mut().filter_map(Option::take) {
                 self.device.forget(g)?;
             }
         }
         Ok(())
     }
 
-    /// The graph of a step, captured at its first use; `None` where steps are launched one by one.
-    fn graph(&mut self, full: bool) -> Result<Option<Graph>> {
+    /// The graph of this content, captured at its first use; `None` where steps are launched one by one.
+    fn graph(&mut self, content: Content) -> Result<Option<Graph>> {
         let graphs = &self.stage()?.graphs;
         if graphs.unsupported || !graphs.prevented.is_empty() {
             return Ok(None);
         }
-        if let Some(g) = if full { graphs.full } else { graphs.plain } {
+        if let Some(g) = graphs.made[content as usize] {
             return Ok(Some(g));
         }
-        let wanted = if full { Wanted::ALL } else { Wanted::FORCE };
+        let (steps, wanted) = match content {
+            Content::One => (1, Wanted::FORCE),
+            Content::Many => (MANY, Wanted::FORCE),
+            Content::Full => (1, Wanted::ALL),
+        };
         let device = self.device.clone();
-        let made = device.capture(&mut || self.launch_step(wanted))?;
+        let made = device.capture(&mut || (0..steps).try_for_each(|_| self.launch_step(wanted)))?;
         if let Some(stage) = &mut self.stage {
-            match (made, full) {
-                (Some(g), true) => stage.graphs.full = Some(g),
-                (Some(g), false) => stage.graphs.plain = Some(g),
-                (None, _) => stage.graphs.unsupported = true,
-            }
+            stage.graphs.made[content as usize] = made;
+            stage.graphs.unsupported = made.is_none();
         }
         Ok(made)
     }
@@ -93,17 +107,35 @@ impl GpuSystem {
         let target = self.globals.step + steps;
         while self.globals.step < target {
             let left = target - self.globals.step;
-            for k in 0..left {
-                let full = k + 1 == left && wanted.more_than_force();
-                match self.graph(full)? {
+            let plain = if wanted.more_than_force() { left - 1 } else { left };
+            self.run_plain(plain)?;
+            if plain < left {
+                match self.graph(Content::Full)? {
                     Some(g) => self.device.replay(g)?,
-                    None => self.launch_step(if full { wanted } else { Wanted::FORCE })?,
+                    None => self.launch_step(wanted)?,
                 }
             }
             self.sync_globals()?;
             if self.globals.halt != 0 {
                 let full = self.globals.step == target && wanted.more_than_force();
                 self.recover(if full { wanted } else { Wanted::FORCE })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Launches steps that only need forces.
+    fn run_plain(&mut self, steps: u64) -> Result<()> {
+        if steps >= MANY
+            && let Some(g) = self.graph(Content::Many)?
+        {
+            (0..steps / MANY).try_for_each(|_| self.device.replay(g))?;
+            return self.run_plain(steps % MANY);
+        }
+        for _ in 0..steps {
+            match self.graph(Content::One)? {
+                Some(g) => self.device.replay(g)?,
+                None => self.launch_step(Wanted::FORCE)?,
             }
         }
         Ok(())

@@ -1,0 +1,87 @@
+//! `cargo xtask dist`: a folder that runs on a machine with nothing but a driver and NVRTC.
+
+use std::env::consts::{DLL_EXTENSION, DLL_PREFIX};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+const USAGE: &str = "cargo xtask dist [FOLDER]   the release archive: bin/, lib/galamost/plugins/, examples/\n";
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let result = match args.next().as_deref() {
+        Some("dist") => dist(args.next().map(PathBuf::from)),
+        _ => Err(USAGE.into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap_or_else(|_| ".".into())
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let status = command.status().map_err(|e| format!("{command:?}: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}")) }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    std::fs::copy(from, to).map(|_| ()).map_err(|e| format!("{} to {}: {e}", from.display(), to.display()))
+}
+
+/// Folders of `plugins/`: each is a plugin, and its library is named after it.
+fn plugins(root: &Path) -> Result<Vec<String>, String> {
+    let list = std::fs::read_dir(root.join("plugins")).map_err(|e| e.to_string())?;
+    let mut names: Vec<String> = list
+        .filter_map(|e| e.ok())
+        .filter(|e| e.path().join("Cargo.toml").exists())
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+fn dist(folder: Option<PathBuf>) -> Result<(), String> {
+    let root = repository();
+    let plugins = plugins(&root)?;
+    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build.current_dir(&root).args(["build", "--profile", "dist", "--package", "galamost"]);
+    for p in &plugins {
+        build.args(["--package", p]);
+    }
+    run(&mut build)?;
+    let version = env!("CARGO_PKG_VERSION");
+    let name = format!("galamost-{version}-{}-{}", std::env::consts::ARCH, std::env::consts::OS);
+    let to = folder.unwrap_or_else(|| root.join("dist").join(name));
+    let output = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from).join("dist");
+    let library = to.join("lib/galamost/plugins");
+    for d in [to.join("bin"), library.clone(), to.join("examples")] {
+        if d.exists() {
+            std::fs::remove_dir_all(&d).map_err(|e| e.to_string())?;
+        }
+        std::fs::create_dir_all(&d).map_err(|e| format!("{}: {e}", d.display()))?;
+    }
+    copy(&output.join("galamost"), &to.join("bin/galamost"))?;
+    for p in &plugins {
+        let file = format!("{DLL_PREFIX}{}.{DLL_EXTENSION}", p.replace('-', "_"));
+        copy(&output.join(&file), &library.join(&file))?;
+    }
+    for e in std::fs::read_dir(root.join("examples")).map_err(|e| e.to_string())?.filter_map(|e| e.ok()) {
+        let path = e.path();
+        if path.extension().is_some_and(|x| x == "ron" || x == "xml") {
+            copy(&path, &to.join("examples").join(e.file_name()))?;
+        }
+    }
+    for f in ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md"] {
+        if root.join(f).exists() {
+            copy(&root.join(f), &to.join(f))?;
+        }
+    }
+    println!("{}", to.display());
+    Ok(())
+}
