@@ -81,18 +81,22 @@ template <class Phase> __device__ __forceinline__ void particle_loop(const Phase
         }
     }
     if (Phase::SUMS > 0) {
-        __shared__ double memory[MAX_SUMS * 32];
-        block_sum(sums, memory);
+        constexpr int SUMS = Phase::SUMS > 0 ? Phase::SUMS : 1;
+        __shared__ double memory[SUMS * 32];
+        double mine_only[SUMS];
+        for (int k = 0; k < SUMS; ++k) mine_only[k] = sums[k];
+        block_sum(mine_only, memory);
         if (threadIdx.x == 0) {
-            for (int k = 0; k < MAX_SUMS; ++k) a.partial[blockIdx.x * MAX_SUMS + k] = sums[k];
+            for (int k = 0; k < SUMS; ++k) a.partial[blockIdx.x * SUMS + k] = mine_only[k];
         }
         __shared__ u32 flag;
         if (last_block(a.counter, &flag)) {
-            double total[MAX_SUMS];
+            double total[SUMS];
             sum_partials(a.partial, gridDim.x, total, memory);
             if (threadIdx.x == 0 && !g->halt) {
-                for (int k = 0; k < MAX_SUMS; ++k) a.sums[k] = total[k];
-                Phase::scalars(*static_cast<State*>(a.integrator), total, g, a.first_varying);
+                double all[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
+                for (int k = 0; k < SUMS; ++k) a.sums[k] = all[k] = total[k];
+                Phase::scalars(*static_cast<State*>(a.integrator), all, g, a.first_varying);
                 if (Phase::ADVANCE) begin_next_step(g);
             }
         }

@@ -209,58 +209,71 @@ struct ListArgs {
     const u32* excluded;
 };
 
-struct RowBuilder {
+// `TEAM` threads test the candidates of one particle; who is near takes the next place by counting the votes before
+// it, so the row is in the order of the cells, the same in every run.
+template <u32 TEAM> struct RowBuilder {
     PosType pi;
     BoxScale scale;
     real limit;
     u64 base;
-    u32 i, n, tag, excluded_from, excluded_to;
+    u32 i, n, excluded_from, excluded_to, lane, team_mask;
 
     // Tests the particles from ... to - 1.
     __device__ __forceinline__ void range(const ListArgs& a, u32 from, u32 to) {
-        for (u32 j = from; j < to; ++j) {
-            const Vec3<real> d = difference(pi, load(&a.state.pos_type[j]), scale);
-            if (device_norm2(d) < limit && j != i) {
-                bool out = false;
-                if (excluded_from < excluded_to) {
+        for (u32 first = from; first < to; first += TEAM) {
+            const u32 j = first + lane;
+            bool near = false;
+            if (j < to) {
+                const Vec3<real> d = difference(pi, load(&a.state.pos_type[j]), scale);
+                near = device_norm2(d) < limit && j != i;
+                if (near && excluded_from < excluded_to) {
                     const u32 tag_j = a.state.tag[j];
-                    for (u32 k = excluded_from; k < excluded_to; ++k) out |= a.excluded[k] == tag_j;
-                }
-                if (!out) {
-                    if (n < a.list.capacity) a.list.index[base + n / a.list.team * 32u + n % a.list.team] = j;
-                    ++n;
+                    for (u32 k = excluded_from; k < excluded_to; ++k) near &= a.excluded[k] != tag_j;
                 }
             }
+            u32 place = n;
+            if (TEAM == 1u) {
+                n += near ? 1u : 0u;
+            } else {
+                const u32 votes = __ballot_sync(team_mask, near) & team_mask;
+                const u32 before = votes & ((1u << (threadIdx.x & 31u)) - 1u);
+                place += __popc(before);
+                n += __popc(votes);
+            }
+            if (near && place < a.list.capacity) a.list.index[base + place / a.list.team * 32u + place % a.list.team] = j;
         }
     }
 };
 
-// The row of each particle, in the order of the cells: the same in every run.
-extern "C" __global__ void build_list(ListArgs a) {
+template <u32 TEAM> __device__ __forceinline__ void build_rows(const ListArgs& a) {
     Globals* g = a.state.globals;
     if (g->halt) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    const u32 thread = blockIdx.x * blockDim.x + threadIdx.x;
+    const u32 i = thread / TEAM;
     if (i >= a.state.n_local) return;
     const CellGrid& c = a.grid;
     const u32 cell = c.cell_of[i];
     const u32 x = cell % c.n[0], y = cell / c.n[0] % c.n[1], z = cell / c.n[0] / c.n[1];
-    RowBuilder row;
+    RowBuilder<TEAM> row;
     row.pi = a.state.pos_type[i];
     row.scale = make_scale(g);
     row.limit = real(a.list.r_list * a.list.r_list);
     row.i = i;
     row.n = 0u;
+    row.lane = thread % TEAM;
+    row.team_mask = TEAM == 32u ? 0xffffffffu : ((1u << TEAM) - 1u) << ((threadIdx.x & 31u) / TEAM * TEAM);
     const u32 per_warp = 32u / a.list.team;
     row.base = u64(i / per_warp) * (a.list.capacity / a.list.team) * 32u + (i % per_warp) * a.list.team;
     row.excluded_from = row.excluded_to = 0u;
     if (a.excluded_start) {
-        row.tag = a.state.tag[i];
-        row.excluded_from = a.excluded_start[row.tag];
-        row.excluded_to = a.excluded_start[row.tag + 1u];
+        const u32 tag = a.state.tag[i];
+        row.excluded_from = a.excluded_start[tag];
+        row.excluded_to = a.excluded_start[tag + 1u];
     }
     for (u32 r = 0; r < c.n_rows; ++r) {
         const int2 offset = c.rows[r];
-        const u32 first = (wrap_cell(z, offset.y, c.n[2], c.whole_z) * c.n[1] + wrap_cell(y, offset.x, c.n[1], c.whole_y)) * c.n[0];
+        const u32 first =
+            (wrap_cell(z, offset.y, c.n[2], c.whole_z) * c.n[1] + wrap_cell(y, offset.x, c.n[1], c.whole_y)) * c.n[0];
         if (c.whole_x) {
             row.range(a, c.start[first], c.start[first + c.n[0]]);
             continue;
@@ -276,6 +289,7 @@ extern "C" __global__ void build_list(ListArgs a) {
             row.range(a, c.start[first + from], c.start[first + to]);
         }
     }
+    if (row.lane != 0u) return;
     if (row.n > a.list.capacity) {
         raise_fault(g, 2u, 0xffffffffu, a.state.tag[i], row.n);
     } else {
@@ -283,6 +297,12 @@ extern "C" __global__ void build_list(ListArgs a) {
         if (row.n > g->longest_row) atomicMax(&g->longest_row, row.n);
     }
 }
+
+extern "C" __global__ void build_list_1(ListArgs a) { build_rows<1u>(a); }
+extern "C" __global__ void build_list_4(ListArgs a) { build_rows<4u>(a); }
+extern "C" __global__ void build_list_8(ListArgs a) { build_rows<8u>(a); }
+extern "C" __global__ void build_list_16(ListArgs a) { build_rows<16u>(a); }
+extern "C" __global__ void build_list_32(ListArgs a) { build_rows<32u>(a); }
 
 // The rebuild is done.
 extern "C" __global__ void end_rebuild(Globals* g) {

@@ -48,6 +48,7 @@ pub struct Rebuild {
     /// Cutoff and buffer; 0 for no list.
     pub r_list: f64,
     team: u32,
+    build_team: u32,
     capacity: u32,
     index: Option<Buffer>,
     row_count: Buffer,
@@ -70,6 +71,7 @@ impl Rebuild {
         let text = format!("#include \"galamost/rebuild.cuh\"\n{}", super::args::size_checks("rebuild.cuh"));
         let module = device.compile(&Unit::new("rebuild", &text, precision))?;
         let k = |name: &str| device.kernel(module, name);
+        let build_team = super::build_team(&**device, n);
         let kernels = Kernels {
             count_cells: k("count_cells")?,
             sum_cells: k("sum_cells")?,
@@ -80,7 +82,7 @@ impl Rebuild {
             gather_arrays: k("gather_arrays")?,
             settle_arrays: k("settle_arrays")?,
             index_links: k("index_links")?,
-            build_list: k("build_list")?,
+            build_list: k(&format!("build_list_{build_team}"))?,
             end_rebuild: k("end_rebuild")?,
         };
         // without a list particles are still sorted, so that neighbours in space are neighbours in memory
@@ -134,6 +136,7 @@ impl Rebuild {
             n,
             r_list,
             team: super::team(&**device, n),
+            build_team,
             capacity: 0,
             index: None,
             row_count: Buffer::new(device, 4 * n)?,
@@ -219,7 +222,7 @@ impl Rebuild {
         if self.r_list > 0.0 {
             let (excluded_start, excluded) = excluded.unwrap_or((0, 0));
             let args = ListArgs { state: *state, grid: self.grid, list: self.view(), excluded_start, excluded };
-            launch(d, k.build_list, n, 128, &args)?;
+            launch(d, k.build_list, n * self.build_team as usize, 128, &args)?;
         }
         let globals = state.globals.address;
         let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];

@@ -15,21 +15,32 @@ pub fn list_radius(plan: &Plan) -> (f64, f64) {
     (cutoff + buffer, buffer)
 }
 
-/// The buffer that costs least by a simple count: the list has (r_cut + b)³ entries per step, and a build, worth
-/// about six evaluations, is due when the fastest particle has moved b/2. Computed from the input alone, never from
-/// a clock, so that the same input gives the same trajectory.
+/// The buffer that costs least by a simple count, in units of one evaluated entry of the list, per particle and step:
+/// the list's entries, and, whenever the fastest particle has moved b/2, a build of it. A build costs a few units for
+/// each entry it finds, and a sort that does not depend on the radius; on a GPU also the latency of a dozen kernels,
+/// which few particles do not hide. Computed from the input alone, never from a clock, so that the same input gives
+/// the same trajectory.
 fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
-    const BUILD: f64 = 6.0;
     /// Speed of the fastest particles in units of the thermal speed along one axis.
     const FASTEST: f64 = 4.0;
     let s = &plan.snapshot;
+    let n = s.len() as f64;
+    let (per_entry, per_particle) = match &plan.device {
+        crate::device::Chosen::Cpu { .. } => (4.0, 20.0),
+        _ => (3.0, 70.0 + 1.0e6 / n),
+    };
     let v2: f64 = s.velocity.iter().flatten().map(|v| v * v).sum();
-    let thermal = (v2 / (f64::from(s.dimensions) * s.len() as f64)).sqrt();
+    let thermal = (v2 / (f64::from(s.dimensions) * n)).sqrt();
     let thermal = if thermal > 0.0 { thermal } else { 1.0 };
     let dt = plan.pipeline.stages.iter().fold(0.0f64, |m, s| m.max(s.dt));
+    let entries = |r: f64| {
+        let sphere = if s.dimensions == 2 { std::f64::consts::PI * r * r } else { 4.0 / 3.0 * std::f64::consts::PI * r.powi(3) };
+        (n / s.volume() * sphere).min(n)
+    };
     let cost = |b: f64| {
         let interval = (0.5 * b / (FASTEST * thermal * dt)).max(1.0);
-        (cutoff + b).powi(3) * (1.0 + BUILD / interval)
+        let list = entries(cutoff + b);
+        list + (per_entry * list + per_particle) / interval
     };
     (1..=40).map(|k| 0.025 * f64::from(k) * cutoff).min_by(|a, b| cost(*a).total_cmp(&cost(*b))).unwrap_or(0.3 * cutoff)
 }

@@ -7,17 +7,15 @@ use syn::{Attribute, DeriveInput, Expr, Field, Result, Type};
 
 /// The text of doc comments.
 pub fn doc_text(attrs: &[Attribute]) -> String {
-    let lines: Vec<String> = attrs
-        .iter()
-        .filter(|a| a.path().is_ident("doc"))
-        .filter_map(|a| match &a.meta {
-            syn::Meta::NameValue(syn::MetaNameValue {
-                value: Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(s), .. }),
-                ..
-            }) => Some(s.value()),
-            _ => None,
-        })
-        .flat_map(|s| s.lines().map(|l| l.strip_prefix(' ').unwrap_or(l).to_string()).collect::<Vec<_>>())
+    let texts = attrs.iter().filter(|a| a.path().is_ident("doc")).filter_map(|a| match &a.meta {
+        syn::Meta::NameValue(syn::MetaNameValue {
+            value: Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(s), .. }), ..
+        }) => Some(s.value()),
+        _ => None,
+    });
+    // an empty line is one doc attribute with an empty text
+    let lines: Vec<String> = texts
+        .flat_map(|s| s.split('\n').map(|l| l.strip_prefix(' ').unwrap_or(l).trim_end().to_string()).collect::<Vec<_>>())
         .collect();
     lines.join("\n").trim().to_string()
 }
