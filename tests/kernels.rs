@@ -25,7 +25,12 @@ fn units(precision: Precision) -> Vec<Unit> {
     for mode in ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"] {
         let text = PIPELINE.replace("MODE", mode).replace("INTEGRATOR", "VelocityVerlet()");
         let plan = plan(&text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
-        let texts: Vec<String> = plan.components.iter().filter_map(|c| c.pair()).map(|p| p.device(precision).expect("code").text.into_string()).collect();
+        let texts: Vec<String> = plan
+            .components
+            .iter()
+            .filter_map(|c| c.pair())
+            .map(|p| p.device(precision).expect("code").text.into_string())
+            .collect();
         assert_eq!(texts.len(), 2);
         for (types, team) in [(1, 1), (2, 8)] {
             units.push(pair_unit(&texts, types, team, precision));
@@ -61,10 +66,25 @@ fn every_kernel_compiles_for_sm_90_without_spills() {
             let (cubin, report) = nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}\n{}", unit.text));
             assert!(cubin.starts_with(b"\x7fELF"), "{} is no machine code", unit.name);
             for k in report {
-                table.push(format!("{:8} {:16} {:18} {:3} registers {:4} spilled {:6} shared", precision.name(), unit.name, k.name, k.registers, k.spills, k.shared));
+                table.push(format!(
+                    "{:8} {:16} {:18} {:3} registers {:4} spilled {:6} shared",
+                    precision.name(),
+                    unit.name,
+                    k.name,
+                    k.registers,
+                    k.spills,
+                    k.shared
+                ));
                 // the loop with energies and virials runs only when output is due
                 let allowed = if k.name.ends_with("_full") { 128 } else { 0 };
-                assert!(k.spills <= allowed, "{} of {} spills {} bytes in {}", k.name, unit.name, k.spills, precision.name());
+                assert!(
+                    k.spills <= allowed,
+                    "{} of {} spills {} bytes in {}",
+                    k.name,
+                    unit.name,
+                    k.spills,
+                    precision.name()
+                );
             }
         }
     }

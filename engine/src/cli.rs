@@ -81,6 +81,37 @@ enum Command {
         /// A component.
         name: Option<String>,
     },
+    /// Tests every component: the device against the CPU, forces against gradients; one table.
+    Selftest {
+        /// Only these components.
+        names: Vec<String>,
+        /// auto, cpu, cuda:0 or emulated.
+        #[arg(long, value_name = "DEVICE", default_value = "auto")]
+        device: String,
+        /// The table as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Measures the standard cases: steps per second, particle-steps per second, bytes per particle.
+    Bench {
+        /// Only cases whose name contains this: `lj`, `dpd`, `lj 8000`.
+        filter: Option<String>,
+        /// auto, cpu, cuda:0 or emulated.
+        #[arg(long, value_name = "DEVICE", default_value = "auto")]
+        device: String,
+        /// Single, Mixed or Double.
+        #[arg(long, default_value = "Mixed")]
+        precision: String,
+        /// Largest number of particles.
+        #[arg(long, value_name = "N")]
+        max: Option<u64>,
+        /// Seconds of each of the three windows.
+        #[arg(long, value_name = "S", default_value_t = 1.5)]
+        window: f64,
+        /// The table as JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Runs the program.
@@ -112,6 +143,18 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
             Ok(0)
         }
         Some(Command::Plugins { name }) => crate::doc::plugins(&registry(), name.as_deref()),
+        Some(Command::Selftest { names, device, json }) => {
+            let device = parse_device(&device)?;
+            let rows = crate::selftest::run(&registry(), device, &names)?;
+            print!("{}", if json { crate::selftest::json(&rows) } else { crate::selftest::table(&rows) });
+            Ok(u8::from(rows.iter().any(crate::selftest::Row::failed)))
+        }
+        Some(Command::Bench { filter, device, precision, max, window, json }) => {
+            let options = crate::bench::Options { filter, device: parse_device(&device)?, precision, max, window };
+            let report = crate::bench::run(&registry(), &options)?;
+            print!("{}", if json { crate::bench::json(&report) } else { crate::bench::table(&report) });
+            Ok(0)
+        }
     }
 }
 
@@ -133,6 +176,11 @@ fn start_log(common: &Common) {
         .try_init();
 }
 
+fn parse_device(text: &str) -> Result<DeviceChoice, Failure> {
+    let wrong = |m| Failure::Input(vec![crate::report::Diagnostic::new("--device".as_ref(), None, m)]);
+    DeviceChoice::parse(text).map_err(wrong)
+}
+
 /// Reads and checks a pipeline.
 fn checked(
     file: &PathBuf,
@@ -143,11 +191,10 @@ fn checked(
 ) -> Result<Plan, Failure> {
     let mut pipeline = Pipeline::read(file, set)?;
     if let Some(d) = device {
-        let wrong = |m| Failure::Input(vec![crate::report::Diagnostic::new("--device".as_ref(), None, m)]);
-        pipeline.device = DeviceChoice::parse(d).map_err(wrong)?;
+        pipeline.device = parse_device(d)?;
         pipeline.device_at = None;
     }
-    check(pipeline, registry, CheckOptions { resumed })
+    check(pipeline, registry, CheckOptions { resumed, ..CheckOptions::default() })
 }
 
 fn run_pipeline(args: &RunArgs, registry: &Registry) -> Result<u8, Failure> {

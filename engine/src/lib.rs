@@ -1,5 +1,6 @@
 //! The engine of GALAMOST: loads plugins, checks pipelines, steps, writes checkpoints. It contains no physics.
 
+pub mod bench;
 pub mod buffers;
 pub mod cells;
 pub mod checkpoint;
@@ -14,6 +15,7 @@ pub mod plan;
 pub mod plugins;
 pub mod report;
 pub mod run;
+pub mod selftest;
 pub mod state;
 pub mod store;
 pub mod topology;

@@ -133,10 +133,12 @@ struct Lists {
 }
 
 /// How a run is checked.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct CheckOptions {
     /// The run goes on from a checkpoint.
     pub resumed: bool,
+    /// A state that is there already; generators, if there are any, change it.
+    pub snapshot: Option<Snapshot>,
 }
 
 /// Checks a pipeline.
@@ -175,7 +177,7 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
         }
     };
 
-    let snapshot = generate(&mut c, &generators);
+    let snapshot = generate(&mut c, &generators, options.snapshot);
 
     let dt = pipeline.stages.first().map_or(0.0, |s| s.dt);
     let mut system = snapshot.as_ref().map(SystemInfo::of).unwrap_or_default();
@@ -285,12 +287,15 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
 }
 
 /// Runs the generators; `None` if any of them failed or could not be made.
-fn generate(c: &mut Check<'_>, generators: &[Option<Component>]) -> Option<Snapshot> {
+fn generate(c: &mut Check<'_>, generators: &[Option<Component>], given: Option<Snapshot>) -> Option<Snapshot> {
+    if c.pipeline.initial.is_empty() && given.is_some() {
+        return given;
+    }
     if c.pipeline.initial.is_empty() {
         c.say(None, "`initial` is empty: give a generator that makes or reads particles");
         return None;
     }
-    let mut snapshot = Snapshot::default();
+    let mut snapshot = given.unwrap_or_default();
     for g in generators {
         let g = g.as_ref()?;
         let context = GeneratorContext {

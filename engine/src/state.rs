@@ -130,12 +130,7 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
         idle_arrays: s.arrays.clone(),
         degrees_of_freedom: crate::run::degrees_of_freedom(plan),
     };
-    let mut raw = RawState {
-        step: s.step,
-        box_length: s.box_length,
-        topology: Topology::of(s),
-        ..RawState::default()
-    };
+    let mut raw = RawState { step: s.step, box_length: s.box_length, topology: Topology::of(s), ..RawState::default() };
     let mut group = vec![0u32; s.len()];
     for (bit, need) in plan.groups.iter().enumerate() {
         for (tag, word) in group.iter_mut().enumerate() {

@@ -69,6 +69,15 @@ pub struct ComponentInfo {
     pub fields: Vec<FieldDoc>,
 }
 
+impl ComponentInfo {
+    /// The component's example: the text of the first block marked `ron` on its page. It is for a system with particle
+    /// types A and B and bond types A-A, A-B and B-B.
+    pub fn example(&self) -> Option<&str> {
+        let (_, rest) = self.doc.split_once("```ron\n")?;
+        Some(rest.split_once("```")?.0.trim())
+    }
+}
+
 /// The system a component is bound to, before step 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

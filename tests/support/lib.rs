@@ -81,7 +81,10 @@ pub fn run(text: &str, device: DeviceChoice) -> Result<(Summary, Box<dyn Backend
 /// failure, unless what is missing is a GPU.
 pub fn skip(tool: &str, why: &str) {
     let gpu = tool == "GPU";
-    assert!(gpu || std::env::var_os("CI").is_none(), "{tool} is missing, which continuous integration must have: {why}");
+    assert!(
+        gpu || std::env::var_os("CI").is_none(),
+        "{tool} is missing, which continuous integration must have: {why}"
+    );
     assert!(!(gpu && std::env::var_os("GALAMOST_NEED_GPU").is_some()), "a GPU is missing: {why}");
     println!("SKIPPED: needs {tool}: {why}");
 }

@@ -1,8 +1,8 @@
 //! One force evaluation: chunks of particles, every component in turn, on all threads.
 
 use super::list::CHUNK;
-use crate::store::Store;
 use super::system::{CpuSystem, pair_call};
+use crate::store::Store;
 use galamost_plugin_api::bonded::BondedCall;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::error::{Error, Result};

@@ -1,9 +1,9 @@
 //! Integrators on the CPU: their phases in order, each over chunks of particles.
 
 use super::list::CHUNK;
-use crate::store::Store;
 use super::system::CpuSystem;
 use crate::buffers::Bytes;
+use crate::store::Store;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::{MAX_SUMS, ParticleCall, ScalarCall, When};
 use galamost_plugin_api::philox::RandomKey;

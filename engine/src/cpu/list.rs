@@ -1,7 +1,7 @@
 //! The neighbour list on the CPU: particles sorted by cell, rows filled cell range by cell range.
 
-use crate::store::Store;
 use crate::cells::Grid;
+use crate::store::Store;
 use crate::topology::LinkRows;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::lanes::{BASE, V3, V4, append};

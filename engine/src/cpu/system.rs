@@ -291,7 +291,8 @@ impl<S: Store> Backend for CpuSystem<S> {
         self.sums = vec![Sums::default(); self.forces.len()];
         self.moving.clear();
         for component in &stage.integrators {
-            let part = component.integrator().ok_or_else(|| Error::Run(format!("{} is no integrator", component.name)))?;
+            let part =
+                component.integrator().ok_or_else(|| Error::Run(format!("{} is no integrator", component.name)))?;
             let program = part.program()?;
             let group = self.facts.group_bit(&component.needs.group);
             let extra = program.extra.as_ref().and_then(|e| self.arrays.iter().position(|a| a.need.name == e.name));

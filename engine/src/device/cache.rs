@@ -40,7 +40,8 @@ pub fn put(key: &str, ending: &str, bytes: &[u8]) {
     let temporary = folder.join(format!("{key}.{}.part", std::process::id()));
     let mut all = bytes.to_vec();
     all.extend((bytes.len() as u64).to_le_bytes());
-    let stored = std::fs::write(&temporary, all).and_then(|()| std::fs::rename(&temporary, folder.join(format!("{key}.{ending}"))));
+    let stored = std::fs::write(&temporary, all)
+        .and_then(|()| std::fs::rename(&temporary, folder.join(format!("{key}.{ending}"))));
     if let Err(e) = stored {
         debug!("the kernel cache cannot be written: {e}");
     }

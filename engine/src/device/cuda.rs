@@ -441,7 +441,8 @@ impl Device for CudaDevice {
     }
     fn replay(&self, graph: Graph) -> Result<()> {
         let inner = self.enter()?;
-        let exec = inner.graphs.get(graph.0 as usize).copied().flatten().ok_or_else(|| fail("replay", "no such graph"))?;
+        let exec =
+            inner.graphs.get(graph.0 as usize).copied().flatten().ok_or_else(|| fail("replay", "no such graph"))?;
         // SAFETY: handles are valid
         unsafe { call!(cuGraphLaunch(exec, self.stream)) }
     }

@@ -86,7 +86,10 @@ impl EmulatedDevice {
             .output()
             .map_err(io)?;
         if !out.status.success() {
-            return Err(fail(&format!("compiling {} with g++", unit.name), String::from_utf8_lossy(&out.stderr).trim()));
+            return Err(fail(
+                &format!("compiling {} with g++", unit.name),
+                String::from_utf8_lossy(&out.stderr).trim(),
+            ));
         }
         Ok(())
     }
@@ -152,7 +155,8 @@ impl Device for EmulatedDevice {
             }),
         };
         // SAFETY: the library holds nothing but the unit's kernels, which have no initialisers
-        let loaded = ready.and_then(|()| unsafe { libloading::Library::new(&library) }.map_err(|e| fail(&unit.name, e)));
+        let loaded =
+            ready.and_then(|()| unsafe { libloading::Library::new(&library) }.map_err(|e| fail(&unit.name, e)));
         // a loaded library does not need its file
         let _ = std::fs::remove_dir_all(&folder);
         let mut inner = self.lock();

@@ -48,7 +48,9 @@ fn preload(place: &Path) -> std::result::Result<(), String> {
     let list = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut names: Vec<PathBuf> = list.filter_map(|e| Some(e.ok()?.path())).collect();
     names.sort();
-    let starts = |p: &Path, s: &str| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(s) && !n.to_string_lossy().contains(".alt."));
+    let starts = |p: &Path, s: &str| {
+        p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(s) && !n.to_string_lossy().contains(".alt."))
+    };
     let builtins = names.iter().rev().find(|p| starts(p, "libnvrtc-builtins.so"));
     let compiler = names.iter().rev().find(|p| starts(p, "libnvrtc.so"));
     let Some(compiler) = compiler else { return Err(format!("{} has no libnvrtc.so", folder.display())) };
@@ -170,7 +172,10 @@ fn reports(log: &str) -> Vec<KernelReport> {
     };
     for line in log.lines() {
         if let Some(rest) = line.split("Compiling entry function '").nth(1) {
-            list.push(KernelReport { name: rest.split('\'').next().unwrap_or_default().into(), ..KernelReport::default() });
+            list.push(KernelReport {
+                name: rest.split('\'').next().unwrap_or_default().into(),
+                ..KernelReport::default()
+            });
         } else if let Some(k) = list.last_mut() {
             if line.contains("bytes spill stores") {
                 k.spills = number_before(line, "bytes spill stores").max(number_before(line, "bytes spill loads"));

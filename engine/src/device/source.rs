@@ -71,7 +71,10 @@ pub fn api_header() -> Result<String> {
         ("EditQueue", size_of::<EditQueue>()),
     ]
     .map(|(name, size)| format!("static_assert(sizeof({name}) == {size}, \"{name} differs between Rust and C++\");\n"));
-    Ok(format!("// Made from the Rust definitions of these structs.\n#pragma once\n#include \"galamost/types.cuh\"\n\n{structs}\n{}", checks.concat()))
+    Ok(format!(
+        "// Made from the Rust definitions of these structs.\n#pragma once\n#include \"galamost/types.cuh\"\n\n{structs}\n{}",
+        checks.concat()
+    ))
 }
 
 /// Names of the kernels in a text: functions declared `extern "C" __global__ void`.
@@ -103,7 +106,13 @@ mod tests {
     #[test]
     fn the_header_declares_what_rust_declares() {
         let h = api_header().expect("no clashes");
-        for line in ["struct Globals {", "double values[32];", "Varying varyings[32];", "PosType* pos_type;", "struct LoopRow {"] {
+        for line in [
+            "struct Globals {",
+            "double values[32];",
+            "Varying varyings[32];",
+            "PosType* pos_type;",
+            "struct LoopRow {",
+        ] {
             assert!(h.contains(line), "{line} is missing in\n{h}");
         }
         assert!(h.find("struct Varying").expect("there") < h.find("struct Globals").expect("there"));

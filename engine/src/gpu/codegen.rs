@@ -107,7 +107,13 @@ pub struct Step {
 
 /// The kernels of an integrator, and in which order they run. `advance`: the last particle phase before the forces
 /// also begins the next step.
-pub fn integrator_unit(name: &str, text: &str, program: &ProgramInfo, advance: bool, precision: Precision) -> (Unit, Vec<Step>) {
+pub fn integrator_unit(
+    name: &str,
+    text: &str,
+    program: &ProgramInfo,
+    advance: bool,
+    precision: Precision,
+) -> (Unit, Vec<Step>) {
     let mut t = format!(
         "#include \"galamost/integrate.cuh\"\n{}namespace integrator {{\n{text}\n}}\n#line 1 \"integrator_unit\"\n",
         size_checks("integrate.cuh")
@@ -120,7 +126,11 @@ pub fn integrator_unit(name: &str, text: &str, program: &ProgramInfo, advance: b
         let p = &phases[k];
         // scalar phases that follow a phase with sums run in its last block
         let follow = |from: usize| {
-            phases[from..].iter().take_while(|q| q.scalar && q.when == p.when).map(|q: &PhaseInfo| q.name.as_str()).collect()
+            phases[from..]
+                .iter()
+                .take_while(|q| q.scalar && q.when == p.when)
+                .map(|q: &PhaseInfo| q.name.as_str())
+                .collect()
         };
         let kernel = format!("phase_{k}");
         let calls = |names: &[&str]| {

@@ -64,14 +64,17 @@ impl Forces {
     ) -> Result<Self> {
         // pair components come first, so that the fused loop writes neighbouring sums
         let of = |kind: Kind| components.iter().filter(move |c| c.kind == kind);
-        let order: Vec<&Arc<Component>> =
-            of(Kind::Pair).chain(of(Kind::Bonded)).chain(of(Kind::Force)).collect();
+        let order: Vec<&Arc<Component>> = of(Kind::Pair).chain(of(Kind::Bonded)).chain(of(Kind::Force)).collect();
         let slot_of = |c: &Arc<Component>| order.iter().position(|o| o.id == c.id).unwrap_or(0);
         let pairs: Vec<&Arc<Component>> = of(Kind::Pair).collect();
         if pairs.len() > MAX_PARTS {
-            return Err(Error::input(format!("{} pair components are more than the {MAX_PARTS} of one loop", pairs.len())));
+            return Err(Error::input(format!(
+                "{} pair components are more than the {MAX_PARTS} of one loop",
+                pairs.len()
+            )));
         }
-        let pair = if pairs.is_empty() { None } else { Some(PairLoop::new(device, &pairs, precision, n_types, team, seed)?) };
+        let pair =
+            if pairs.is_empty() { None } else { Some(PairLoop::new(device, &pairs, precision, n_types, team, seed)?) };
         let mut bonded = vec![];
         for c in of(Kind::Bonded) {
             let part = c.bonded().ok_or_else(|| Error::Run(format!("{} is not bonded", c.name)))?;
@@ -122,7 +125,9 @@ impl Forces {
         }
         match &self.pair {
             Some(p) => {
-                let mut part = [PairPart { rows: 0, loop_rows: 0, key: RandomKey { key: [0; 2] }, first_varying: 0, reserved: 0 }; MAX_PARTS];
+                let mut part =
+                    [PairPart { rows: 0, loop_rows: 0, key: RandomKey { key: [0; 2] }, first_varying: 0, reserved: 0 };
+                        MAX_PARTS];
                 part[..p.parts.len()].copy_from_slice(&p.parts);
                 let args = PairArgs {
                     state: *state,

@@ -57,7 +57,8 @@ impl Integrators {
             })
             .collect::<Result<Vec<_>>>()?;
         // the last integrator that has a particle phase before the forces begins the next step with it
-        let advancing = programs.iter().rposition(|(_, p)| p.phases.iter().any(|q| !q.scalar && q.when == When::Before));
+        let advancing =
+            programs.iter().rposition(|(_, p)| p.phases.iter().any(|q| !q.scalar && q.when == When::Before));
         let mut moving = vec![];
         for (k, (c, (part, program))) in components.iter().zip(&programs).enumerate() {
             let group = facts.group_bit(&c.needs.group);

@@ -34,7 +34,8 @@ impl DeviceLinks {
     /// Tables of a topology.
     pub fn new(device: &Arc<dyn Device>, topology: &Topology, exclude: Exclusions, n: usize) -> Result<Self> {
         let no_links = Buffer::new(device, 4 * n)?;
-        let mut links = Self { device: device.clone(), n, tables: [None, None, None], exclusions: None, exclude, no_links };
+        let mut links =
+            Self { device: device.clone(), n, tables: [None, None, None], exclusions: None, exclude, no_links };
         links.renew(topology)?;
         Ok(links)
     }
@@ -62,9 +63,7 @@ impl DeviceLinks {
             });
         }
         self.exclusions = match topology.exclusions(self.exclude, self.n) {
-            Some(e) => {
-                Some((Buffer::of_words(&self.device, &e.start)?, Buffer::of_words(&self.device, &e.words)?))
-            }
+            Some(e) => Some((Buffer::of_words(&self.device, &e.start)?, Buffer::of_words(&self.device, &e.words)?)),
             None => None,
         };
         Ok(())

@@ -90,14 +90,14 @@ impl Rebuild {
         let grid = Grid::new(length, dimensions, radius, 2);
         let cells = grid.len();
         let rows: Vec<u32> = grid.rows.iter().flatten().map(|o| *o as u32).collect();
-        let memory = [
-            Buffer::of_words(device, &rows)?,
-            Buffer::new(device, 4 * (cells + 1))?,
-            Buffer::new(device, 4 * n)?,
-        ];
+        let memory =
+            [Buffer::of_words(device, &rows)?, Buffer::new(device, 4 * (cells + 1))?, Buffer::new(device, 4 * n)?];
         let whole = |k: usize| u32::from(2 * grid.reach[k] + 1 >= grid.n[k]);
         if followers.len() > MOVED {
-            return Err(Error::Run(format!("{} per-particle arrays are more than the {MOVED} supported", followers.len())));
+            return Err(Error::Run(format!(
+                "{} per-particle arrays are more than the {MOVED} supported",
+                followers.len()
+            )));
         }
         let moved = followers
             .iter()

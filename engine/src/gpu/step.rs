@@ -162,7 +162,11 @@ impl GpuSystem {
             let name = self.stage.as_ref().and_then(|s| s.integrators.name(f.component));
             return Err(crate::run::fault_error(self.globals.step, f, name));
         }
-        info!("step {}: the neighbour list grows to {} entries per particle", self.globals.step, f.detail + f.detail / 8);
+        info!(
+            "step {}: the neighbour list grows to {} entries per particle",
+            self.globals.step,
+            f.detail + f.detail / 8
+        );
         self.forget_graphs()?;
         self.rebuild.make_room(f.detail + f.detail / 8)?;
         self.globals.halt = 0;

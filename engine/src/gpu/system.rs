@@ -87,8 +87,7 @@ impl GpuSystem {
                 host.set_array(array, b.address());
             }
         }
-        let rebuild =
-            Rebuild::new(&device, facts.precision, n, raw.box_length, facts.dimensions, r_list, &followers)?;
+        let rebuild = Rebuild::new(&device, facts.precision, n, raw.box_length, facts.dimensions, r_list, &followers)?;
         let links = DeviceLinks::new(&device, &raw.topology, plan.pipeline.neighbors.exclude, n)?;
         let blocks = 4 * device.multiprocessors() as usize;
         let motion = (Buffer::new(&device, 72 * blocks)?, Buffer::new(&device, 4)?, Buffer::new(&device, 72)?);
@@ -298,7 +297,8 @@ impl Backend for GpuSystem {
     }
 
     fn read(&mut self, section: &str) -> Result<Vec<u8>> {
-        let stride = self.facts.stride(section).ok_or_else(|| Error::Run(format!("there is no section `{section}`")))?;
+        let stride =
+            self.facts.stride(section).ok_or_else(|| Error::Run(format!("there is no section `{section}`")))?;
         let Some(buffer) = self.sections.get(section) else { return Ok(vec![0; stride * self.facts.n]) };
         let bytes = buffer.download()?;
         let mut out = vec![0; stride * self.facts.n];

@@ -34,7 +34,8 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
     let thermal = if thermal > 0.0 { thermal } else { 1.0 };
     let dt = plan.pipeline.stages.iter().fold(0.0f64, |m, s| m.max(s.dt));
     let entries = |r: f64| {
-        let sphere = if s.dimensions == 2 { std::f64::consts::PI * r * r } else { 4.0 / 3.0 * std::f64::consts::PI * r.powi(3) };
+        let sphere =
+            if s.dimensions == 2 { std::f64::consts::PI * r * r } else { 4.0 / 3.0 * std::f64::consts::PI * r.powi(3) };
         (n / s.volume() * sphere).min(n)
     };
     let cost = |b: f64| {

@@ -9,13 +9,16 @@ use syn::{Attribute, DeriveInput, Expr, Field, Result, Type};
 pub fn doc_text(attrs: &[Attribute]) -> String {
     let texts = attrs.iter().filter(|a| a.path().is_ident("doc")).filter_map(|a| match &a.meta {
         syn::Meta::NameValue(syn::MetaNameValue {
-            value: Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(s), .. }), ..
+            value: Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(s), .. }),
+            ..
         }) => Some(s.value()),
         _ => None,
     });
     // an empty line is one doc attribute with an empty text
     let lines: Vec<String> = texts
-        .flat_map(|s| s.split('\n').map(|l| l.strip_prefix(' ').unwrap_or(l).trim_end().to_string()).collect::<Vec<_>>())
+        .flat_map(|s| {
+            s.split('\n').map(|l| l.strip_prefix(' ').unwrap_or(l).trim_end().to_string()).collect::<Vec<_>>()
+        })
         .collect();
     lines.join("\n").trim().to_string()
 }

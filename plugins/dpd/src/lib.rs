@@ -64,6 +64,14 @@ impl RowInput for DpdInput {
 ///
 /// Reference: Groot & Warren, J. Chem. Phys. 107 (1997) 4423; Tang & Karniadakis, Comput. Phys. Commun. 185 (2014)
 /// 2809.
+///
+/// ```ron
+/// Dpd(r_cut: 1.0, kT: 1.0, pairs: {
+///     ("A", "A"): (a: 25.0, sigma: 3.0),
+///     ("A", "B"): (a: 40.0, sigma: 3.0),
+///     ("B", "B"): (a: 25.0, gamma: 4.5, s: 0.5),
+/// })
+/// ```
 #[pair_potential("Dpd", input = DpdInput)]
 fn dpd(r2: real, r_cut: real, rv: real, zeta: real, step: &Step<real>, p: &Dpd<real>) -> (real, real) {
     let inv = r2.rsqrt();

@@ -11,6 +11,10 @@ galamost_plugin_api::plugin!();
 /// λ = ½ is velocity-Verlet; λ = 0.65 keeps kT closest to its target in DPD at ρ = 3, σ = 3.
 ///
 /// Reference: Groot & Warren, J. Chem. Phys. 107 (1997) 4423.
+///
+/// ```ron
+/// GrootWarren(lambda: 0.65)
+/// ```
 #[component(Integrator, "GrootWarren")]
 #[derive(Clone, Debug, Params)]
 pub struct GrootWarren {

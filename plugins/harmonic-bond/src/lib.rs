@@ -47,6 +47,10 @@ impl RowInput for HarmonicBondInput {
 /// it. At r = 0 the direction is undefined: the force is then 0.
 ///
 /// Reference: Zhu et al., J. Comput. Chem. 34 (2013) 2197, eq 8.
+///
+/// ```ron
+/// HarmonicBond(bonds: { "A-A": (k: 2.0, r0: 0.0), "A-B": (k: 2.0, r0: 1.0), "B-B": (k: 30.0, r0: 0.9) })
+/// ```
 #[bond_potential("HarmonicBond", input = HarmonicBondInput)]
 fn harmonic_bond(r2: real, p: &HarmonicBond<real>) -> (real, real) {
     let r = r2.sqrt();

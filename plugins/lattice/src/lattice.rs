@@ -67,6 +67,10 @@ impl Cell {
 ///
 /// Sets the box. The particles are placed at the centres of their shares of the cell, so no particle lies on the edge
 /// of the box. Several types are mixed at random (keyed by the seed) in exact proportions.
+///
+/// ```ron
+/// Lattice(lattice: Fcc, cells: [6, 6, 6], density: 0.8, types: { "A": 0.7, "B": 0.3 })
+/// ```
 #[component(Generator, "Lattice")]
 #[derive(Clone, Debug, Params)]
 pub struct Lattice {

@@ -8,6 +8,10 @@ use galamost_plugin_api::prelude::*;
 /// Particles at uniformly random positions, for soft potentials that allow overlaps (DPD).
 ///
 /// Sets the box. Positions are keyed by the seed and the tag.
+///
+/// ```ron
+/// RandomPositions(n: 3000, box: [10.0, 10.0, 10.0], types: { "A": 0.5, "B": 0.5 })
+/// ```
 #[component(Generator, "RandomPositions")]
 #[derive(Clone, Debug, Params)]
 pub struct RandomPositions {

@@ -40,6 +40,14 @@ impl RowInput for LennardJonesInput {
 /// F = (24ε/r²)[2(σ/r)¹² − α(σ/r)⁶] r_ij. With α = 1, ε = σ = 1 the minimum is −1 at 2^(1/6).
 ///
 /// Reference: J. E. Jones, Proc. R. Soc. Lond. A 106 (1924) 463; Zhu et al., J. Comput. Chem. 34 (2013) 2197, eq 1.
+///
+/// ```ron
+/// LennardJones(r_cut: 2.5, mode: ShiftEnergy, pairs: {
+///     ("A", "A"): (epsilon: 1.0, sigma: 1.0),
+///     ("A", "B"): (epsilon: 0.5, sigma: 1.0, alpha: 0.0),
+///     ("B", "B"): (epsilon: 1.0, sigma: 0.9, r_cut: 2.25),
+/// })
+/// ```
 #[pair_potential("LennardJones", input = LennardJonesInput)]
 fn lennard_jones(r2: real, p: &LennardJones<real>) -> (real, real) {
     let inv2 = 1.0 / r2;

@@ -11,6 +11,10 @@ galamost_plugin_api::plugin!();
 /// ∝ dt². Canonical for systems that are ergodic under it; not for one oscillator or an ideal gas.
 ///
 /// Reference: Hoover, Phys. Rev. A 31 (1985) 1695; Martyna, Tuckerman, Tobias & Klein, Mol. Phys. 87 (1996) 1117.
+///
+/// ```ron
+/// NoseHoover(kT: Ramp(from: 1.0, to: 1.2, steps: 100), tau: 0.5)
+/// ```
 #[component(Integrator, "NoseHoover")]
 #[derive(Clone, Debug, Params)]
 pub struct NoseHoover {

@@ -14,6 +14,10 @@ galamost_plugin_api::plugin!();
 /// components), `kinetic`, `total`, `conserved` (what the equations of motion keep: total plus the thermostat's
 /// share), `momentum_x` … `momentum_z`, and the potential energy of each force component under its name. Numbers have
 /// 17 digits, so that a value read back is the value written. The file is flushed after every row.
+///
+/// ```ron
+/// Thermo(every: 100, file: "thermo.csv")
+/// ```
 #[component(Analyzer, "Thermo")]
 #[derive(Debug, Params)]
 pub struct Thermo {

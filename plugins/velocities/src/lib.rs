@@ -9,6 +9,10 @@ galamost_plugin_api::plugin!();
 ///
 /// The total momentum is taken off, and velocities are then scaled so that 2K = (dN − d) kT exactly (d dimensions).
 /// Draws are keyed by the seed and the tag.
+///
+/// ```ron
+/// Velocities(kT: 1.0)
+/// ```
 #[component(Generator, "Velocities")]
 #[derive(Clone, Debug, Params)]
 pub struct Velocities {

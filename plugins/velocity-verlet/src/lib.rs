@@ -10,6 +10,10 @@ galamost_plugin_api::plugin!();
 /// drift. Particles outside the group do not move.
 ///
 /// Reference: Swope, Andersen, Berens & Wilson, J. Chem. Phys. 76 (1982) 637.
+///
+/// ```ron
+/// VelocityVerlet()
+/// ```
 #[component(Integrator, "VelocityVerlet")]
 #[derive(Clone, Debug, Params)]
 pub struct VelocityVerlet {
