@@ -8,7 +8,7 @@ use crate::force::parse;
 use crate::guard::{Common, Object, analyzer_table};
 use crate::params::{FromValue, Params};
 use crate::services::Host;
-use crate::snapshot::Link;
+use crate::snapshot::{Array, Link, Snapshot, Values};
 use crate::views::{LinkView, ListView, StateView};
 
 /// A column of values, one entry per particle or link, in tag order.
@@ -232,6 +232,37 @@ impl<'a> Frame<'a> {
     fn find(&self, name: &str) -> Option<&'a ArrayColumn> {
         // SAFETY: as above
         unsafe { self.call.arrays.slice().iter().find(|a| a.name.slice() == name.as_bytes()) }
+    }
+    /// A copy of the state, for writers of whole states; `system` has the names of types.
+    ///
+    /// Both `wants.particles` and `wants.topology` must be set, or parts of it are empty.
+    pub fn snapshot(&self, system: &SystemInfo) -> Snapshot {
+        // SAFETY: the engine keeps the columns of a call alive until it returns; names are UTF-8
+        let arrays = unsafe { self.call.arrays.slice() }.iter().map(|a| unsafe {
+            let values = match a.ints.slice() {
+                [] => Values::Real(a.reals.slice().into()),
+                ints => Values::Int(ints.into()),
+            };
+            (String::from_utf8_lossy(a.name.slice()).into_owned(), Array { width: a.width, values })
+        });
+        Snapshot {
+            step: self.step(),
+            dimensions: self.dimensions(),
+            box_length: self.box_length(),
+            types: system.types.clone(),
+            position: self.position().into(),
+            image: self.image().into(),
+            velocity: self.velocity().into(),
+            kind: self.kind().into(),
+            mass: self.mass().into(),
+            arrays: arrays.collect(),
+            bond_types: system.bond_types.clone(),
+            bonds: self.bonds().into(),
+            angle_types: system.angle_types.clone(),
+            angles: self.angles().into(),
+            dihedral_types: system.dihedral_types.clone(),
+            dihedrals: self.dihedrals().into(),
+        }
     }
     /// The call itself, for analyzers that read the device.
     pub fn call(&self) -> &'a FrameCall {

@@ -206,6 +206,29 @@ impl Snapshot {
     }
 }
 
+/// Brings a position that a file gives to the box −L/2 ≤ x < L/2 and counts the crossing in its image.
+///
+/// Printed digits and single precision push particles over the edge: up to `slack` × L outside is taken as that.
+/// `false` if the particle is farther outside; then nothing is changed. An axis of length 0 is left alone.
+pub fn wrap(position: &mut [f64; 3], image: &mut [i32; 3], box_length: [f64; 3], slack: f64) -> bool {
+    let outside = |k: usize| position[k].abs() > (0.5 + slack) * box_length[k];
+    if (0..3).any(|k| box_length[k] > 0.0 && outside(k)) {
+        return false;
+    }
+    for k in 0..3 {
+        let (x, i, l) = (&mut position[k], &mut image[k], box_length[k]);
+        // so near the edge these sums are exact, so no result can round onto the other edge
+        if l > 0.0 && *x >= 0.5 * l {
+            *x -= l;
+            *i = i.saturating_add(1);
+        } else if l > 0.0 && *x < -0.5 * l {
+            *x += l;
+            *i = i.saturating_sub(1);
+        }
+    }
+    true
+}
+
 /// The number of `name` in `names`, added if it is new.
 pub fn intern(names: &mut Vec<String>, name: &str) -> u32 {
     let i = names.iter().position(|n| n == name).unwrap_or_else(|| {
@@ -263,6 +286,27 @@ fn check_links<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn edges_are_wrapped() {
+        let l = [20.0, 20.0, 0.0];
+        for (x, wrapped) in [
+            (9.5, Some((9.5, 0))),
+            (10.0, Some((-10.0, 1))),
+            (10.000_001, Some((-9.999_999, 1))),
+            (-10.0, Some((-10.0, 0))),
+            (-10.000_001, Some((9.999_999, -1))),
+            ((-10f64).next_down(), Some((10f64.next_down(), -1))),
+            (10f64.next_down(), Some((10f64.next_down(), 0))),
+            (10.1, None),
+        ] {
+            let (mut position, mut image) = ([0.0, x, 0.0], [0; 3]);
+            let inside = wrap(&mut position, &mut image, l, 1e-6);
+            assert_eq!(inside.then_some(image[1]), wrapped.map(|w| w.1), "{x}");
+            assert!(!inside || (-10.0..10.0).contains(&position[1]), "{x}");
+            assert!((position[1] - wrapped.map_or(x, |w| w.0)).abs() < 1e-12, "{x}: {}", position[1]);
+        }
+    }
 
     #[test]
     fn faults_are_found_together() {

@@ -1,0 +1,115 @@
+//! From a state to the text of a file.
+
+use galamost_plugin_api::snapshot::{KNOWN_ARRAYS, Link, Snapshot, Values};
+use std::io::{Result, Write};
+
+/// What is written, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// Digits after the point.
+    pub digits: usize,
+    /// With velocities.
+    pub velocity: bool,
+}
+
+/// Writes a state.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(out: &mut impl Write, s: &Snapshot, style: Style) -> Result<()> {
+    let n = s.len();
+    let [lx, ly, lz] = s.box_length;
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<galamost_xml version=\"1.3\">")?;
+    writeln!(out, "<configuration time_step=\"{}\" dimensions=\"{}\" natoms=\"{n}\" >", s.step, s.dimensions)?;
+    writeln!(out, "<box lx=\"{lx}\" ly=\"{ly}\" lz=\"{lz}\"/>")?;
+    let columns = Columns { digits: style.digits, line: String::new() };
+    let mut nodes = Nodes { out, columns };
+    nodes.reals("position", s.position.iter().map(|x| x.as_slice()))?;
+    nodes.node("image", s.image.iter(), |out, [x, y, z]| writeln!(out, "{x} {y} {z}"))?;
+    if style.velocity {
+        nodes.reals("velocity", s.velocity.iter().map(|v| v.as_slice()))?;
+    }
+    nodes.node("mass", s.mass.iter(), |out, m| writeln!(out, "{m:.*}", style.digits))?;
+    let name = |names: &[String], kind: u32| names.get(kind as usize).map_or_else(String::new, String::clone);
+    nodes.node("type", s.kind.iter(), |out, k| writeln!(out, "{}", name(&s.types, *k)))?;
+    for (name, width, ..) in KNOWN_ARRAYS {
+        let Some(array) = s.arrays.get(*name).filter(|a| a.width == *width) else { continue };
+        match &array.values {
+            Values::Int(v) => nodes.node(name, v.iter(), |out, x| writeln!(out, "{x}"))?,
+            Values::Real(v) if *width == 1 => {
+                nodes.node(name, v.iter(), |out, x| writeln!(out, "{x:.*}", style.digits))?;
+            }
+            Values::Real(v) => nodes.reals(name, v.chunks_exact(*width as usize))?,
+        }
+    }
+    nodes.links("bond", &s.bonds, &s.bond_types)?;
+    nodes.links("angle", &s.angles, &s.angle_types)?;
+    nodes.links("dihedral", &s.dihedrals, &s.dihedral_types)?;
+    writeln!(nodes.out, "</configuration>\n</galamost_xml>")
+}
+
+struct Nodes<'o, W> {
+    out: &'o mut W,
+    columns: Columns,
+}
+
+impl<W: Write> Nodes<'_, W> {
+    fn node<T>(
+        &mut self,
+        name: &str,
+        rows: impl ExactSizeIterator<Item = T>,
+        mut row: impl FnMut(&mut W, T) -> Result<()>,
+    ) -> Result<()> {
+        writeln!(self.out, "<{name} num=\"{}\">", rows.len())?;
+        for r in rows {
+            row(self.out, r)?;
+        }
+        writeln!(self.out, "</{name}>")
+    }
+
+    fn reals<'a>(&mut self, name: &str, rows: impl ExactSizeIterator<Item = &'a [f64]>) -> Result<()> {
+        let mut columns = std::mem::take(&mut self.columns);
+        self.node(name, rows, |out, row| out.write_all(columns.line(row).as_bytes()))?;
+        self.columns = columns;
+        Ok(())
+    }
+
+    fn links<const N: usize>(&mut self, name: &str, links: &[Link<N>], types: &[String]) -> Result<()> {
+        if links.is_empty() {
+            return Ok(());
+        }
+        self.node(name, links.iter(), |out, link| {
+            write!(out, "{}", types.get(link.kind as usize).map_or("", String::as_str))?;
+            for tag in link.tags {
+                write!(out, " {tag}")?;
+            }
+            writeln!(out)
+        })
+    }
+}
+
+/// Numbers in columns, as in C's `%17.10f`.
+#[derive(Default)]
+struct Columns {
+    digits: usize,
+    line: String,
+}
+
+impl Columns {
+    fn line(&mut self, row: &[f64]) -> &str {
+        use std::fmt::Write as _;
+        self.line.clear();
+        let width = self.digits + 7;
+        for x in row {
+            let begin = self.line.len();
+            // writing to a String does not fail
+            let _ = write!(self.line, "{x:width$.digits$}", digits = self.digits);
+            // a number that fills its column must not run into the one before
+            if begin > 0 && !self.line[begin..].starts_with(' ') {
+                self.line.insert(begin, ' ');
+            }
+        }
+        self.line.push('\n');
+        &self.line
+    }
+}

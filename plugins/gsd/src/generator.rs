@@ -1,0 +1,31 @@
+//! The generator.
+
+use crate::read::read;
+use galamost_plugin_api::prelude::*;
+
+/// Reads a state from a frame of a GSD file (schema hoomd 1 or 2), as HOOMD-blue, gsd and this engine write them.
+///
+/// Taken are the step, the box (only with right angles), positions, images, velocities, types, masses, bonds, angles
+/// and dihedrals, and, if the file has them, `charge`, `diameter`, `body`, `inert` (moment_inertia) and `quaternion`
+/// (orientation, turned from w x y z to x y z w). Numbers of most such files are single precision. Impropers,
+/// constraints, special pairs and angular momenta are passed over.
+#[component(Generator, "Gsd")]
+#[derive(Clone, Debug, Params)]
+pub struct ReadGsd {
+    /// File to read.
+    file: String,
+    /// Frame, from 0; a negative number counts from the end, −1 is the last one.
+    #[param(default = -1)]
+    frame: i64,
+}
+
+impl Generator for ReadGsd {
+    fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
+        if !snapshot.is_empty() {
+            return Err(Error::input("Gsd reads a whole state: it must be the first generator"));
+        }
+        let path = context.path(&self.file);
+        *snapshot = read(&path, self.frame).map_err(|message| InputError::in_file(&path, None, message))?;
+        Ok(())
+    }
+}
