@@ -53,7 +53,7 @@ impl Grid {
     }
 
     /// Number of cells.
-    pub fn len(&self) -> usize {
+    pub fn cells(&self) -> usize {
         self.n.iter().map(|n| *n as usize).product()
     }
 
@@ -123,7 +123,7 @@ mod tests {
             let g = Grid::new(length, d, r, finer);
             let edge: Vec<f64> = (0..3).map(|k| length[k] / f64::from(g.n[k])).collect();
             for c in [[0, 0, 0], [g.n[0] - 1, 0, g.n[2] / 2], [g.n[0] / 2, g.n[1] / 2, g.n[2] - 1]] {
-                let mut seen = vec![0; g.len()];
+                let mut seen = vec![0; g.cells()];
                 g.ranges(c, |a, b| (a..b).for_each(|i| seen[i as usize] += 1));
                 for z in 0..g.n[2] {
                     for y in 0..g.n[1] {

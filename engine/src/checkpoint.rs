@@ -40,6 +40,7 @@ struct Header {
     particles: u64,
     pipeline: String,
     plugins: Vec<PluginUse>,
+    last_due: BTreeMap<u32, u64>,
     /// Name and length of each section, in order.
     sections: Vec<(String, u64)>,
 }
@@ -49,6 +50,8 @@ struct Header {
 pub struct Checkpoint {
     /// Where in the run.
     pub place: Place,
+    /// Step at which each component was last due.
+    pub last_due: BTreeMap<u32, u64>,
     /// The state.
     pub state: RawState,
     /// What each component saved, by its number.
@@ -87,6 +90,7 @@ impl Checkpoint {
             particles: plan.snapshot.len() as u64,
             pipeline: plan.pipeline.text.clone(),
             plugins: plan.plugins.clone(),
+            last_due: self.last_due.clone(),
             sections: sections.iter().map(|(n, b)| (n.clone(), b.len() as u64)).collect(),
         };
         let text = ron::to_string(&header).map_err(|e| Error::io(path, e))?;
@@ -182,8 +186,8 @@ impl Checkpoint {
                 }
             }
         }
-        let place = header.place;
-        Ok((header, Self { place, state, components }))
+        let (place, last_due) = (header.place, header.last_due.clone());
+        Ok((header, Self { place, last_due, state, components }))
     }
 
     /// The file to go on from.

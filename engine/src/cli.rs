@@ -11,7 +11,7 @@ use crate::report::Failure;
 use crate::run::{Backend, RunOptions, Summary, execute};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tracing::info;
@@ -183,7 +183,7 @@ fn parse_device(text: &str) -> Result<DeviceChoice, Failure> {
 
 /// Reads and checks a pipeline.
 fn checked(
-    file: &PathBuf,
+    file: &Path,
     set: &[String],
     device: Option<&str>,
     registry: &Registry,

@@ -171,8 +171,9 @@ extern "C" fn parallel(_: *mut Opaque, n: u64, chunk: u64, f: Callback, data: *m
     let data = Data(data);
     let chunk = chunk.max(1);
     (0..n.div_ceil(chunk)).into_par_iter().for_each(|k| {
-        let data = data;
-        (f.call)(data.0, k * chunk, ((k + 1) * chunk).min(n));
+        // the whole wrapper is captured, not the pointer inside, which may not go to other threads
+        let Data(pointer) = { data };
+        (f.call)(pointer, k * chunk, ((k + 1) * chunk).min(n));
     });
 }
 extern "C" fn log(_: *mut Opaque, level: u32, text: RStr<'_>) {

@@ -39,7 +39,7 @@ pub struct Row {
 impl Row {
     /// Whether the component failed here.
     pub fn failed(&self) -> bool {
-        !self.skipped && !(self.value <= self.limit)
+        !self.skipped && (self.value.is_nan() || self.value > self.limit)
     }
 }
 

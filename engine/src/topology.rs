@@ -74,7 +74,7 @@ impl Topology {
     ///
     /// # Errors
     /// A change that makes no sense: a particle that is not there, a link to be removed that does not exist.
-    pub fn apply(&mut self, edits: &mut Vec<Edit>, n: usize, step: u64) -> Result<()> {
+    pub fn apply(&mut self, edits: &mut [Edit], n: usize, step: u64) -> Result<()> {
         edits.sort_unstable();
         for e in edits.iter() {
             let tags = &e.tags[..e.width.min(4) as usize];
@@ -157,11 +157,11 @@ mod tests {
         let add = |a, b| Edit { remove: 0, width: 2, kind: 1, tags: [a, b, 0, 0], reserved: 0 };
         let gone = Edit { remove: 1, width: 2, kind: 0, tags: [1, 0, 0, 0], reserved: 0 };
         let (mut a, mut b) = (start.clone(), start);
-        a.apply(&mut vec![add(2, 3), gone, add(1, 2)], 4, 0).expect("valid");
-        b.apply(&mut vec![gone, add(1, 2), add(2, 3)], 4, 0).expect("valid");
+        a.apply(&mut [add(2, 3), gone, add(1, 2)], 4, 0).expect("valid");
+        b.apply(&mut [gone, add(1, 2), add(2, 3)], 4, 0).expect("valid");
         assert_eq!(a, b);
         assert_eq!(a.bonds, [Link { kind: 1, tags: [1, 2] }, Link { kind: 1, tags: [2, 3] }]);
-        assert!(b.apply(&mut vec![gone], 4, 0).is_err(), "removed twice");
+        assert!(b.apply(&mut [gone], 4, 0).is_err(), "removed twice");
     }
 
     #[test]

@@ -154,7 +154,7 @@ macro_rules! elementary {
                 let (num, den) = if steep { (ax, ay) } else { (ay, ax) };
                 let t = num / (if den == 0.0 { 1.0 } else { den });
                 // atan t = π/4 + atan((t − 1)/(t + 1)): the series then sees at most tan π/8
-                let far = t > 0.414_213_562_373_095;
+                let far = t > (consts::SQRT_2 - 1.0) as $t;
                 let u = if far { (t - 1.0) / (t + 1.0) } else { t };
                 let u2 = u * u;
                 let a = u + u * u2 * horner(u2, &ATAN);
@@ -179,7 +179,7 @@ elementary! {
     single, f32, u32, i32,
     mantissa: 23, bias: 127, magic: 12_582_912.0,
     exp: (-87.336_54, 88.722_83, 8),
-    ln2: (0.693_359_375, -2.121_944_4e-4), ln_terms: 5,
+    ln2: (0.693_359_4, -2.121_944_4e-4), ln_terms: 5,
     half_pi: (1.570_312_5, 4.837_513e-4, 7.549_79e-8), sin_terms: 4,
     atan_terms: 9,
 }

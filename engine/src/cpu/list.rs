@@ -40,9 +40,9 @@ impl List {
         let grid = Grid::new(length, dimensions, r, 2);
         self.cell_of.clear();
         self.cell_of.extend(pos.iter().map(|p| grid.index(std::array::from_fn(|k| S::cell(p, k, grid.n[k], length)))));
-        let mut start = vec![0u32; grid.len() + 1];
+        let mut start = vec![0u32; grid.cells() + 1];
         self.cell_of.iter().for_each(|c| start[*c as usize + 1] += 1);
-        for c in 0..grid.len() {
+        for c in 0..grid.cells() {
             start[c + 1] += start[c];
         }
         let mut next = start.clone();
@@ -51,7 +51,7 @@ impl List {
             order[next[*c as usize] as usize] = i as u32;
             next[*c as usize] += 1;
         }
-        for c in 0..grid.len() {
+        for c in 0..grid.cells() {
             order[start[c] as usize..start[c + 1] as usize].sort_unstable_by_key(|i| tag[*i as usize]);
         }
         let sorted: Vec<u32> = order.iter().map(|i| self.cell_of[*i as usize]).collect();

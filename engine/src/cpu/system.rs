@@ -23,6 +23,7 @@ use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall, changed};
 use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Sums, Wanted};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -296,9 +297,9 @@ impl<S: Store> Backend for CpuSystem<S> {
             let program = part.program()?;
             let group = self.facts.group_bit(&component.needs.group);
             let extra = program.extra.as_ref().and_then(|e| self.arrays.iter().position(|a| a.need.name == e.name));
-            if !self.integrator_states.contains_key(&component.id) {
+            if let Entry::Vacant(place) = self.integrator_states.entry(component.id) {
                 let info = self.facts.group_info(group, &self.globals, component.first_varying);
-                self.integrator_states.insert(component.id, Bytes::from_bytes(&part.state(&info)?));
+                place.insert(Bytes::from_bytes(&part.state(&info)?));
             }
             self.moving.push(Moving { component: component.clone(), program, group, extra });
         }
@@ -474,7 +475,7 @@ impl<S: Store> Backend for CpuSystem<S> {
 /// Bytes of an array in tag order.
 fn by_tag<T: Copy>(values: &[T], index_of_tag: &[u32]) -> Vec<u8> {
     let size = size_of::<T>();
-    let mut out = Vec::with_capacity(size * values.len());
+    let mut out = Vec::with_capacity(size_of_val(values));
     for i in index_of_tag {
         // SAFETY: arrays of the state are plain numbers
         let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(&values[*i as usize]).cast::<u8>(), size) };

@@ -12,6 +12,7 @@ use galamost_plugin_api::integrator::{MAX_SUMS, When};
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::views::{Globals, StateView};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 const BLOCK: u32 = 256;
@@ -62,9 +63,9 @@ impl Integrators {
         let mut moving = vec![];
         for (k, (c, (part, program))) in components.iter().zip(&programs).enumerate() {
             let group = facts.group_bit(&c.needs.group);
-            if !states.contains_key(&c.id) {
+            if let Entry::Vacant(place) = states.entry(c.id) {
                 let bytes = part.state(&facts.group_info(group, globals, c.first_varying))?;
-                states.insert(c.id, (Buffer::of_bytes(device, &bytes)?, bytes.len()));
+                place.insert((Buffer::of_bytes(device, &bytes)?, bytes.len()));
             }
             let code = part.device(facts.precision)?;
             let (unit, steps) =

@@ -88,7 +88,7 @@ impl Rebuild {
         // without a list particles are still sorted, so that neighbours in space are neighbours in memory
         let radius = if r_list > 0.0 { r_list } else { length[0].max(1.0) / 8.0 };
         let grid = Grid::new(length, dimensions, radius, 2);
-        let cells = grid.len();
+        let cells = grid.cells();
         let rows: Vec<u32> = grid.rows.iter().flatten().map(|o| *o as u32).collect();
         let memory =
             [Buffer::of_words(device, &rows)?, Buffer::new(device, 4 * (cells + 1))?, Buffer::new(device, 4 * n)?];

@@ -101,6 +101,7 @@ impl<'a> Run<'a> {
                 }
             }
             self.place = c.place;
+            self.last_due = c.last_due;
         }
         for component in &self.plan.components {
             component.start(self.backend.host())?;
@@ -164,32 +165,20 @@ impl<'a> Run<'a> {
     }
 
     fn stage(&mut self, stage: &StagePlan, steps: u64, resumed: bool) -> Result<()> {
-        info!("stage `{}`: {} steps of dt {}", stage.stage.name, steps, stage.stage.dt);
+        if !self.options.quiet {
+            info!("stage `{}`: {} steps of dt {}", stage.stage.name, steps, stage.stage.dt);
+        }
         self.backend.begin_stage(stage, resumed)?;
         let mut progress = Progress::new(&stage.stage.name, steps, self.options.quiet);
         if self.summary.start_up == 0.0 {
             self.summary.start_up = self.begun.elapsed().as_secs_f64();
-        }
-        if resumed {
-            // what was due at this step was done before the checkpoint was written
-            let step = self.backend.step();
-            for c in stage.analyzers.iter().chain(&stage.updaters) {
-                if step.is_multiple_of(c.needs.period.max(1)) {
-                    self.last_due.insert(c.id, step);
-                }
-            }
         }
         let clock = Instant::now();
         let mut chunk = 1;
         loop {
             let step = self.backend.step();
             let due = self.due(stage, step);
-            if !due.is_empty() {
-                let facts = self.facts();
-                if let Some(t) = analyze(self.backend, stage, facts, &due)? {
-                    self.summary.thermo = Some(t);
-                }
-            }
+            self.analyze(stage, &due)?;
             if self.place.stage_step >= steps || self.options.stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -225,6 +214,24 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Lets the analyzers that are due look at the state. One that fails is still due, and so are those after it: a
+    /// checkpoint written now lets them catch up.
+    fn analyze(&mut self, stage: &StagePlan, due: &[usize]) -> Result<()> {
+        if due.is_empty() {
+            return Ok(());
+        }
+        let facts = self.facts();
+        let (thermo, failed) = analyze(self.backend, stage, facts, due)?;
+        if thermo.is_some() {
+            self.summary.thermo = thermo;
+        }
+        let Some((place, e)) = failed else { return Ok(()) };
+        for i in &due[place..] {
+            self.last_due.remove(&stage.analyzers[*i].id);
+        }
+        Err(e)
+    }
+
     fn update(&mut self, stage: &StagePlan, step: u64) -> Result<()> {
         for u in &stage.updaters {
             if step.is_multiple_of(u.needs.period.max(1)) && self.last_due.insert(u.id, step) != Some(step) {
@@ -254,7 +261,7 @@ impl<'a> Run<'a> {
             components.insert(c.id, c.save()?);
         }
         let path = self.plan.pipeline.checkpoint_path();
-        Checkpoint { place: self.place, state, components }.write(&path, self.plan)?;
+        Checkpoint { place: self.place, last_due: self.last_due.clone(), state, components }.write(&path, self.plan)?;
         info!("checkpoint of step {} written to {}", self.backend.step(), path.display());
         Ok(path)
     }

@@ -5,7 +5,7 @@ use crate::plan::StagePlan;
 use crate::state::columns;
 use galamost_plugin_api::analyzer::{ArrayColumn, Column, FrameCall, Thermo};
 use galamost_plugin_api::component::Wants;
-use galamost_plugin_api::error::Result;
+use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::Values;
 
 /// Values of the whole system, from sums over particles.
@@ -50,16 +50,17 @@ pub struct FrameFacts {
     pub time: f64,
 }
 
-/// Lets analyzers that are due look at the state; returns the thermo values if anybody wanted them.
+/// Lets analyzers that are due look at the state. Returns the thermo values if anybody wanted them, and the place in
+/// `due` of an analyzer that failed, with its error; those after it were not called.
 ///
 /// # Errors
-/// What an analyzer reports.
+/// The device's words.
 pub fn analyze(
     backend: &mut dyn Backend,
     stage: &StagePlan,
     facts: FrameFacts,
     due: &[usize],
-) -> Result<Option<Thermo>> {
+) -> Result<(Option<Thermo>, Option<(usize, Error)>)> {
     let wants = due.iter().fold(Wants::default(), |w, i| {
         let a = stage.analyzers[*i].needs.wants;
         Wants { thermo: w.thermo | a.thermo, particles: w.particles | a.particles, topology: w.topology | a.topology }
@@ -107,10 +108,10 @@ pub fn analyze(
         bond_view,
         reserved: Default::default(),
     };
-    for i in due {
-        if let Some(a) = stage.analyzers[*i].analyzer() {
-            a.analyze(&call)?;
+    for (place, i) in due.iter().enumerate() {
+        if let Some(Err(e)) = stage.analyzers[*i].analyzer().map(|a| a.analyze(&call)) {
+            return Ok((values, Some((place, e))));
         }
     }
-    Ok(values)
+    Ok((values, None))
 }

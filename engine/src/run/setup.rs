@@ -26,8 +26,8 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
     let s = &plan.snapshot;
     let n = s.len() as f64;
     let (per_entry, per_particle) = match &plan.device {
-        crate::device::Chosen::Cpu { .. } => (4.0, 20.0),
-        _ => (3.0, 70.0 + 1.0e6 / n),
+        crate::device::Chosen::Cpu { .. } => (6.0, 40.0),
+        _ => (4.0, 70.0 + 2.0e6 / n),
     };
     let v2: f64 = s.velocity.iter().flatten().map(|v| v * v).sum();
     let thermal = (v2 / (f64::from(s.dimensions) * n)).sqrt();

@@ -32,7 +32,7 @@ impl Moving for Fixed {
         };
         for k in 0..g.dimensions as usize {
             let length = g.box_length[k];
-            if !(d[k].abs() < 0.5 * length) {
+            if d[k].is_nan() || d[k].abs() >= 0.5 * length {
                 return false;
             }
             if state.pos_low.is_null() {
@@ -72,7 +72,7 @@ impl Moving for Float64 {
         };
         for k in 0..g.dimensions as usize {
             let length = g.box_length[k];
-            if !(d[k].abs() < 0.5 * length) {
+            if d[k].is_nan() || d[k].abs() >= 0.5 * length {
                 return false;
             }
             let (x, crossed) = wrap_f64(p.position[k] + d[k], length);

@@ -234,9 +234,8 @@ fn trim_end(t: &str) -> &str {
         } else if rest.starts_with('"') || rest.starts_with("r\"") || rest.starts_with("r#") {
             i += string_length(rest);
             end = i;
-        } else if rest.starts_with('\'') {
+        } else if let Some(body) = rest.strip_prefix('\'') {
             // a character: 'x' or '\x'
-            let body = &rest[1..];
             let skip = if body.starts_with('\\') { 2 } else { body.chars().next().map_or(0, char::len_utf8) };
             i += (1 + skip + body[skip.min(body.len())..].find('\'').map_or(0, |n| n + 1)).max(1);
             end = i;

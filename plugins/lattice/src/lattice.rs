@@ -101,8 +101,8 @@ impl Generator for Lattice {
         let cell_volume: f64 = edges.iter().take(dimensions).product();
         let a = (basis.len() as f64 / (self.density * cell_volume)).powf(1.0 / dimensions as f64);
         s.dimensions = dimensions as u32;
-        for k in 0..dimensions {
-            s.box_length[k] = a * edges[k] * f64::from(self.cells[k]);
+        for (k, edge) in edges.iter().enumerate().take(dimensions) {
+            s.box_length[k] = a * edge * f64::from(self.cells[k]);
         }
         let mut cells = self.cells;
         if dimensions == 2 {
@@ -147,7 +147,7 @@ pub fn kinds(shares: &Option<TypeMap<f64>>, n: usize, key: RandomKey, s: &mut Sn
     // Fisher and Yates
     for i in (1..kinds.len()).rev() {
         let word = key.single(0, i as u32, 0)[0];
-        kinds.swap(i, (u64::from(word) * (i as u64 + 1) >> 32) as usize);
+        kinds.swap(i, ((u64::from(word) * (i as u64 + 1)) >> 32) as usize);
     }
     kinds
 }
