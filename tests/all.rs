@@ -1,8 +1,21 @@
 //! All tests of the workspace as a whole, in one program. If you add something:
 //!
-//! * a new example: it is run by `examples.rs` as it is; give its expectation there.
-//! * a mistake a user can make: a file in `bad/`, with the message behind `//^`.
+//! * a new example: `examples.rs` runs it as it is; give its expectation there.
+//! * a mistake a user can make: a file in `bad/`, with the message behind `//^` under its place.
 //! * numbers a component must give: a file in `reference/`.
-//! * a kernel: `kernels.rs` compiles it and runs it on the emulated device.
+//! * a kernel: `kernels.rs` compiles it, `emulated.rs` runs it on the emulated device.
+//! * physics that takes minutes: `physics.rs`, behind `--ignored`.
 
+mod arrows;
+mod bad;
+mod emulated;
+mod examples;
+mod faults;
+mod files;
+mod fixtures;
 mod kernels;
+mod physics;
+mod plugins;
+mod reference;
+mod restart;
+mod stranger;

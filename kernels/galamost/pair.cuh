@@ -2,6 +2,7 @@
 // header, one namespace each, and makes the kernel with pair_loop below.
 #pragma once
 #include "galamost/state.cuh"
+#include "galamost/list.cuh"
 #include "galamost/reduce.cuh"
 
 template <class real> struct PairInput {
@@ -91,13 +92,6 @@ __device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart
         sum.w[4] += n.d.y * f.z;
         sum.w[5] += n.d.z * f.z;
     }
-}
-
-// Address of entry k of particle i; see ListView.
-__device__ __forceinline__ u64 list_place(const ListView& list, u32 i, u32 k) {
-    const u32 per_warp = 32u / list.team;
-    return (u64(i / per_warp) * (list.capacity / list.team) + k / list.team) * 32u + (i % per_warp) * list.team +
-           k % list.team;
 }
 
 // Parts: rows(part index), evaluate(...) for all components, made by the engine.

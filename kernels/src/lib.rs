@@ -8,6 +8,7 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("galamost/types.cuh", include_str!("../galamost/types.cuh")),
     ("galamost/philox.cuh", include_str!("../galamost/philox.cuh")),
     ("galamost/state.cuh", include_str!("../galamost/state.cuh")),
+    ("galamost/list.cuh", include_str!("../galamost/list.cuh")),
     ("galamost/reduce.cuh", include_str!("../galamost/reduce.cuh")),
     ("galamost/pair.cuh", include_str!("../galamost/pair.cuh")),
     ("galamost/bonded.cuh", include_str!("../galamost/bonded.cuh")),

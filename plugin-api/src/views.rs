@@ -335,6 +335,20 @@ impl ListView {
     }
 }
 
+impl ListView {
+    /// Neighbours of particle `i` on the CPU.
+    ///
+    /// # Safety
+    /// The list must lie in host memory, and `i` must be a particle of it.
+    pub unsafe fn row<'a>(&self, i: usize) -> &'a [u32] {
+        // SAFETY: the caller's word; on the CPU a row is a slice
+        unsafe {
+            let n = *self.count.host().add(i) as usize;
+            self.index.offset(i * self.capacity as usize).slice(n)
+        }
+    }
+}
+
 impl LinkView {
     /// No links.
     pub fn empty(width: u32) -> Self {

@@ -15,6 +15,10 @@ use std::path::{Path, PathBuf};
 /// Nodes: `position`, `image`, `velocity`, `mass`, `type`, then `charge`, `diameter`, `body`, `molecule`,
 /// `orientation`, `quaternion`, `rotation`, `inert`, `h_init`, `h_cris` if the system has them, then `bond`, `angle`,
 /// `dihedral`. Particles keep the order they had in the initial state.
+///
+/// ```ron
+/// GalamostXml(every: 100, file: "state.{step}.xml")
+/// ```
 #[component(Analyzer, "GalamostXml")]
 #[derive(Debug, Params)]
 pub struct WriteGalamostXml {

@@ -13,6 +13,10 @@ use galamost_plugin_api::prelude::*;
 /// Particles up to 10⁻⁶ L outside of the box, where printed digits may put them, are wrapped. The blocks `Patches`,
 /// `PatchParams` and `Aspheres` describe potentials, not a state: they are passed over, and such potentials get their
 /// parameters from the pipeline.
+///
+/// ```ron
+/// GalamostXml(file: "initial.xml")
+/// ```
 #[component(Generator, "GalamostXml")]
 #[derive(Clone, Debug, Params)]
 pub struct ReadGalamostXml {

@@ -17,6 +17,10 @@ use std::path::PathBuf;
 /// ends. So a run that is killed leaves a file of whole frames. When a frame cannot be written (a full disk), the run
 /// ends, and the file ends with the last frame that was on the disk. A resumed run first takes off the frames that are
 /// newer than its checkpoint. A run that is not resumed overwrites a file of the same name.
+///
+/// ```ron
+/// Gsd(every: 50, file: "trajectory.gsd", velocity: true)
+/// ```
 #[component(Analyzer, "Gsd")]
 #[derive(Debug, Params)]
 pub struct WriteGsd {

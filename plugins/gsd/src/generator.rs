@@ -9,6 +9,10 @@ use galamost_plugin_api::prelude::*;
 /// and dihedrals, and, if the file has them, `charge`, `diameter`, `body`, `inert` (moment_inertia) and `quaternion`
 /// (orientation, turned from w x y z to x y z w). Numbers of most such files are single precision. Impropers,
 /// constraints, special pairs and angular momenta are passed over.
+///
+/// ```ron
+/// Gsd(file: "trajectory.gsd", frame: -1)
+/// ```
 #[component(Generator, "Gsd")]
 #[derive(Clone, Debug, Params)]
 pub struct ReadGsd {

@@ -115,7 +115,7 @@ fn thermostat(g: &mut NoseHooverState, sums: &[f64; 8], step: &Step<f64>) {
 
 #[particle_fn(NoseHoover)]
 fn rescale(p: &mut Particle<real>, g: &NoseHooverState) {
-    p.velocity = p.velocity * (g.end_scale as real);
+    p.velocity *= g.end_scale as real;
 }
 
 impl Integrator for NoseHoover {

@@ -1,0 +1,88 @@
+//! The architecture's arrows: engine → plugin-api ← plugins, plugin-api → kernels, kernels → nothing.
+
+use galamost_tests::repository;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// Dependencies on other packages of the workspace, by package.
+fn workspace_dependencies() -> BTreeMap<String, Vec<String>> {
+    let out = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
+        .args(["tree", "--workspace", "--depth", "1", "--edges", "normal", "--prefix", "depth", "--offline"])
+        .current_dir(repository())
+        .output()
+        .expect("cargo tree");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let mut map = BTreeMap::new();
+    let mut package = String::new();
+    for line in text.lines().filter(|l| !l.is_empty()) {
+        let (depth, rest) = line.split_at(1);
+        let name = rest.split_whitespace().next().unwrap_or_default().to_string();
+        // only packages of this repository have a path behind them
+        let ours = rest.contains("(/") || rest.contains("(proc-macro) (/");
+        match depth {
+            "0" => {
+                package = name.clone();
+                map.insert(name, vec![]);
+            }
+            _ if ours => map.entry(package.clone()).or_insert_with(Vec::new).push(name),
+            _ => {}
+        }
+    }
+    map
+}
+
+#[test]
+fn no_plugin_knows_the_engine_or_another_plugin() {
+    let map = workspace_dependencies();
+    let plugins: Vec<&str> = map
+        .keys()
+        .map(String::as_str)
+        .filter(|p| repository().join("plugins").join(p).exists())
+        .collect();
+    assert!(plugins.len() >= 11, "{plugins:?}");
+    for p in &plugins {
+        assert_eq!(map[*p], ["galamost-plugin-api"], "{p} may know the plugin API only");
+    }
+    assert_eq!(map["galamost-kernels"], Vec::<String>::new());
+    assert_eq!(map["galamost-plugin-api"], ["galamost-kernels", "galamost-plugin-macros"]);
+    assert_eq!(map["galamost"], ["galamost-kernels", "galamost-plugin-api"], "the engine names no plugin");
+}
+
+fn sources(folder: &Path, out: &mut Vec<std::path::PathBuf>) {
+    for e in std::fs::read_dir(folder).expect("a folder").filter_map(Result::ok) {
+        let path = e.path();
+        if path.is_dir() {
+            sources(&path, out);
+        } else if path.extension().is_some_and(|x| x == "rs") {
+            out.push(path);
+        }
+    }
+}
+
+/// Lines of code (not comments) that contain a word.
+fn naming(word: &str) -> Vec<String> {
+    let root = repository();
+    let mut files = vec![];
+    for folder in ["engine/src", "plugin-api/src", "plugin-api/macros/src", "plugins"] {
+        sources(&root.join(folder), &mut files);
+    }
+    let mut found = vec![];
+    for f in files {
+        let text = std::fs::read_to_string(&f).expect("a source");
+        let code = text.lines().filter(|l| !l.trim_start().starts_with("//"));
+        if code.into_iter().any(|l| l.contains(&format!("{word}::"))) {
+            found.push(f.strip_prefix(&root).unwrap_or(&f).to_string_lossy().into_owned());
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn abi_stable_and_cudarc_are_named_in_one_place_each() {
+    assert_eq!(naming("abi_stable"), ["plugin-api/src/abi.rs"]);
+    let cudarc = naming("cudarc");
+    assert!(!cudarc.is_empty() && cudarc.iter().all(|f| f.starts_with("engine/src/device/")), "{cudarc:?}");
+}
