@@ -8,7 +8,18 @@ use std::process::Command;
 /// Dependencies on other packages of the workspace, by package.
 fn workspace_dependencies() -> BTreeMap<String, Vec<String>> {
     let out = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
-        .args(["tree", "--workspace", "--depth", "1", "--edges", "normal", "--prefix", "depth", "--offline"])
+        .args([
+            "tree",
+            "--workspace",
+            "--depth",
+            "1",
+            "--no-dedupe",
+            "--edges",
+            "normal",
+            "--prefix",
+            "depth",
+            "--offline",
+        ])
         .current_dir(repository())
         .output()
         .expect("cargo tree");
@@ -36,11 +47,8 @@ fn workspace_dependencies() -> BTreeMap<String, Vec<String>> {
 #[test]
 fn no_plugin_knows_the_engine_or_another_plugin() {
     let map = workspace_dependencies();
-    let plugins: Vec<&str> = map
-        .keys()
-        .map(String::as_str)
-        .filter(|p| repository().join("plugins").join(p).exists())
-        .collect();
+    let plugins: Vec<&str> =
+        map.keys().map(String::as_str).filter(|p| repository().join("plugins").join(p).exists()).collect();
     assert!(plugins.len() >= 11, "{plugins:?}");
     for p in &plugins {
         assert_eq!(map[*p], ["galamost-plugin-api"], "{p} may know the plugin API only");

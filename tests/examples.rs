@@ -1,7 +1,6 @@
 //! Every example runs to its end as it is, and gives what its first lines promise.
 
-use galamost_tests::{program, repository};
-use std::collections::BTreeMap;
+use galamost_tests::{csv, mean, program, repository};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -23,24 +22,6 @@ fn run(name: &str) -> (tempfile::TempDir, PathBuf) {
     assert!(out.status.success(), "{name}: {}", String::from_utf8_lossy(&out.stderr));
     let path = folder.path().to_path_buf();
     (folder, path)
-}
-
-/// Columns of a CSV file.
-fn csv(path: &Path) -> BTreeMap<String, Vec<f64>> {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let mut lines = text.lines();
-    let names: Vec<&str> = lines.next().expect("a header").split(',').collect();
-    let mut columns = BTreeMap::new();
-    for line in lines {
-        for (name, value) in names.iter().zip(line.split(',')) {
-            columns.entry(name.to_string()).or_insert_with(Vec::new).push(value.parse().expect("a number"));
-        }
-    }
-    columns
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 #[test]

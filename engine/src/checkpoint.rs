@@ -24,8 +24,8 @@ pub struct Place {
     pub stage: u64,
     /// Steps of the stage that are done.
     pub stage_step: u64,
-    /// Time since the start of the run.
-    pub time: f64,
+    /// Time at which the stage began.
+    pub stage_time: f64,
 }
 
 #[derive(Serialize, Deserialize)]

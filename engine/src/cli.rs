@@ -275,8 +275,7 @@ fn log_summary(plan: &Plan, backend: &mut dyn Backend, s: &Summary) {
     if let Some(t) = s.thermo {
         info!("last sample: kT {:.5}, pressure {:.5}, potential/N {:.5}", t.kt, t.pressure, t.potential / t.n as f64);
     }
-    if let Some(path) = &s.checkpoint {
+    if s.interrupted {
         info!("stopped; go on with: galamost --pipeline {} --resume", plan.pipeline.path.display());
-        let _ = path;
     }
 }

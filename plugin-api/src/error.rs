@@ -69,7 +69,7 @@ pub enum Error {
     #[error("{}", join(.0))]
     Input(Vec<InputError>),
     /// The simulation itself broke (exit status 1): a NaN, a bond beyond its limit, a lost particle.
-    #[error("step {step}: {what}{}", tag.map(|t| format!(" (particle {t})")).unwrap_or_default())]
+    #[error("step {step}: {what}{}", tag.map(|t| format!(" (particle with tag {t})")).unwrap_or_default())]
     Unstable {
         /// The time step.
         step: u64,

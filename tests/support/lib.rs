@@ -4,13 +4,18 @@ use galamost::pipeline::{DeviceChoice, Pipeline};
 use galamost::plan::{CheckOptions, Plan, check};
 use galamost::plugins::Registry;
 use galamost::report::Failure;
-use galamost::run::{Backend, RunOptions, Summary, execute};
+use galamost::run::{Backend, Columns, RunOptions, Summary, execute};
+use galamost_plugin_api::component::Wants;
+use galamost_plugin_api::snapshot::Snapshot;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// The folder of this repository.
+/// The folder of this repository; `GALAMOST_REPOSITORY` where the tests run elsewhere than where they were built.
 pub fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    std::env::var_os("GALAMOST_REPOSITORY")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), PathBuf::from)
 }
 
 /// Cargo's output folder: the program and the plugins lie in it.
@@ -61,6 +66,77 @@ pub fn plan_in(path: &Path, text: &str, device: DeviceChoice) -> Result<Plan, Fa
     check(pipeline, registry(), CheckOptions::default())
 }
 
+/// A pipeline text with a given initial state instead of generators.
+///
+/// # Errors
+/// What the check finds.
+pub fn plan_of(text: &str, snapshot: Snapshot, device: DeviceChoice) -> Result<Plan, Failure> {
+    let path = Path::new("test.ron");
+    let text = text.replacen('(', "(initial: [], ", 1);
+    let mut pipeline = Pipeline::parse(path, &text, &[]).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+    pipeline.device = device;
+    check(pipeline, registry(), CheckOptions { snapshot: Some(snapshot), ..CheckOptions::default() })
+}
+
+/// Particles and topology of a backend, in tag order.
+pub fn columns(backend: &mut dyn Backend) -> Columns {
+    let facts = backend.facts().clone();
+    let wants = Wants { particles: true, topology: true, ..Wants::default() };
+    galamost::state::columns(backend, &facts, wants).expect("columns")
+}
+
+/// Positions without periodic boundaries, and velocities, as plain rows of numbers.
+pub fn unwrapped(backend: &mut dyn Backend) -> (Vec<f64>, Vec<f64>) {
+    let length = backend.box_length();
+    let c = columns(backend);
+    let one =
+        |(p, i): (&[f64; 3], &[i32; 3])| -> [f64; 3] { std::array::from_fn(|k| p[k] + length[k] * f64::from(i[k])) };
+    let position = c.position.iter().zip(&c.image).flat_map(one).collect();
+    (position, c.velocity.into_iter().flatten().collect())
+}
+
+/// The largest difference of two rows of numbers.
+pub fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).fold(0.0, |m, (a, b)| if (a - b).is_nan() { f64::NAN } else { f64::max(m, (a - b).abs()) })
+}
+
+/// Columns of a CSV file.
+pub fn csv(path: &Path) -> BTreeMap<String, Vec<f64>> {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().expect("a header").split(',').collect();
+    let mut columns = BTreeMap::new();
+    for line in lines {
+        for (name, value) in names.iter().zip(line.split(',')) {
+            columns.entry(name.to_string()).or_insert_with(Vec::new).push(value.parse().expect("a number"));
+        }
+    }
+    columns
+}
+
+/// The mean.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Runs the program in a folder and waits for its end.
+pub fn galamost(folder: &Path, args: &[&str]) -> Output {
+    Command::new(program()).args(args).current_dir(folder).output().expect("the program runs")
+}
+
+/// The words that the program wrote for its user.
+pub fn words(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stderr).into_owned()
+}
+
+/// A file of `data/`, unpacked.
+pub fn unpack(name: &str, to: &Path) {
+    let packed = std::fs::read(repository().join("tests/data").join(name)).expect("the packed file");
+    let mut out = std::fs::File::create(to).expect("a file");
+    lzma_rs::xz_decompress(&mut packed.as_slice(), &mut out).expect("unpacked");
+}
+
 /// A backend for a plan.
 pub fn backend(plan: &Plan) -> Box<dyn Backend> {
     galamost::cli::backend(plan).unwrap_or_else(|e| panic!("{}", e.render()))
@@ -71,9 +147,16 @@ pub fn backend(plan: &Plan) -> Box<dyn Backend> {
 /// # Errors
 /// What broke.
 pub fn run(text: &str, device: DeviceChoice) -> Result<(Summary, Box<dyn Backend>), Failure> {
-    let plan = plan(text, device)?;
-    let mut b = backend(&plan);
-    let summary = execute(&plan, &mut *b, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
+    run_plan(&plan(text, device)?)
+}
+
+/// Runs a plan from start to end.
+///
+/// # Errors
+/// What broke.
+pub fn run_plan(plan: &Plan) -> Result<(Summary, Box<dyn Backend>), Failure> {
+    let mut b = backend(plan);
+    let summary = execute(plan, &mut *b, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
     Ok((summary, b))
 }
 
@@ -96,6 +179,23 @@ pub fn has_compiler() -> bool {
         Err(e) => {
             skip("g++", &e);
             false
+        }
+    }
+}
+
+/// A Python with the packages `gsd` and `freud`: `GALAMOST_PYTHON`, or `python3`; says aloud if there is none.
+pub fn python() -> Option<PathBuf> {
+    let python: PathBuf = std::env::var_os("GALAMOST_PYTHON").map_or_else(|| "python3".into(), PathBuf::from);
+    let tried = Command::new(&python).args(["-c", "import gsd.hoomd, freud, numpy"]).output();
+    match tried {
+        Ok(out) if out.status.success() => Some(python),
+        Ok(out) => {
+            skip("Python with gsd and freud-analysis", words(&out).lines().last().unwrap_or_default());
+            None
+        }
+        Err(e) => {
+            skip("Python with gsd and freud-analysis", &e.to_string());
+            None
         }
     }
 }

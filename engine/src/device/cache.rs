@@ -37,7 +37,7 @@ pub fn get(key: &str, ending: &str) -> Option<Vec<u8>> {
 /// Stores bytes under this name; a cache that cannot be written costs time, nothing else.
 pub fn put(key: &str, ending: &str, bytes: &[u8]) {
     let Some(folder) = folder() else { return };
-    let temporary = folder.join(format!("{key}.{}.part", std::process::id()));
+    let temporary = folder.join(format!("{key}.{}.part", unique()));
     let mut all = bytes.to_vec();
     all.extend((bytes.len() as u64).to_le_bytes());
     let stored = std::fs::write(&temporary, all)
@@ -45,4 +45,10 @@ pub fn put(key: &str, ending: &str, bytes: &[u8]) {
     if let Err(e) = stored {
         debug!("the kernel cache cannot be written: {e}");
     }
+}
+
+/// A word that no other thread or process of this machine has now, for names of temporary files.
+pub fn unique() -> String {
+    static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    format!("{}-{}", std::process::id(), COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
 }

@@ -143,7 +143,7 @@ impl Device for EmulatedDevice {
         let headers: String = Unit::headers()?.into_iter().map(|(_, t)| t).collect();
         let defines = unit.defines().join(" ");
         let key = cache::key(&[&unit.text, &headers, galamost_kernels::HOST_HEADER, &defines, &self.compiler]);
-        let folder = std::env::temp_dir().join(format!("galamost-{key}-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("galamost-{key}-{}", cache::unique()));
         std::fs::create_dir_all(&folder).map_err(|e| fail("emulated device", e))?;
         let library = folder.join("unit.so");
         let ready = match cache::get(&key, "so") {

@@ -150,7 +150,7 @@ impl FromValue for Neighbors {
 /// `checkpoint: (…)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointSettings {
-    /// Steps from one checkpoint to the next; none for only at the end of an interrupted run.
+    /// Steps from one checkpoint to the next, and one at the end; none for only at the end of an interrupted run.
     pub every: Option<u64>,
     /// File; by default the pipeline's with the ending `.checkpoint`.
     pub file: Option<String>,

@@ -111,7 +111,7 @@ impl<'a> Run<'a> {
         for (index, steps) in stages.into_iter().enumerate().skip(first as usize) {
             let stage = &self.plan.stages[index];
             if index as u64 != first {
-                self.place = Place { stage: index as u64, stage_step: 0, time: self.place.time };
+                self.place = Place { stage: index as u64, stage_step: 0, stage_time: self.time() };
             }
             self.stage(stage, steps, resumed && index as u64 == first)?;
             if self.summary.interrupted {
@@ -121,24 +121,33 @@ impl<'a> Run<'a> {
         for component in &self.plan.components {
             component.finish()?;
         }
-        if self.summary.interrupted {
+        // a run that is done can be made longer: `--steps` with `--resume`
+        if self.summary.interrupted || (self.plan.pipeline.checkpoint.every.is_some() && self.summary.steps > 0) {
             self.summary.checkpoint = Some(self.checkpoint()?);
         }
         Ok(())
     }
 
-    /// Steps of each stage, with `--steps` applied.
+    /// Steps of each stage, with `--steps` applied: the stages that are reached, the last of them cut or stretched.
     fn stage_lengths(&self) -> Vec<u64> {
         let mut lengths: Vec<u64> = self.plan.stages.iter().map(|s| s.stage.steps).collect();
-        if let Some(total) = self.options.steps {
-            let mut left = total;
-            let last = lengths.len() - 1;
-            for (k, l) in lengths.iter_mut().enumerate() {
-                *l = if k == last { left } else { (*l).min(left) };
-                left -= *l;
+        let Some(mut left) = self.options.steps else { return lengths };
+        let last = lengths.len() - 1;
+        for k in 0..=last {
+            if left <= lengths[k] || k == last {
+                lengths[k] = left;
+                lengths.truncate(k + 1);
+                break;
             }
+            left -= lengths[k];
         }
         lengths
+    }
+
+    /// Time since the start of the run; one product, so that it does not depend on how steps were taken together.
+    fn time(&self) -> f64 {
+        let dt = self.plan.stages.get(self.place.stage as usize).map_or(0.0, |s| s.stage.dt);
+        self.place.stage_time + self.place.stage_step as f64 * dt
     }
 
     fn facts(&self) -> FrameFacts {
@@ -146,7 +155,7 @@ impl<'a> Run<'a> {
             n: self.plan.snapshot.len() as u64,
             degrees_of_freedom: self.degrees_of_freedom,
             dimensions: self.plan.snapshot.dimensions,
-            time: self.place.time,
+            time: self.time(),
         }
     }
 
@@ -197,7 +206,6 @@ impl<'a> Run<'a> {
             let done =
                 self.backend.advance(n, if n == next - step { wanted } else { Wanted::FORCE }, &self.options.stop)?;
             self.place.stage_step += done;
-            self.place.time += done as f64 * stage.stage.dt;
             self.summary.steps += done;
             // as many steps at once as fit between two ticks
             let took = tick.elapsed();

@@ -1,0 +1,136 @@
+//! The kernels themselves, run on the CPU (`kernels/host/`), against the CPU path: whole short runs.
+
+use galamost::pipeline::DeviceChoice;
+use galamost::selftest::standard_system;
+use galamost_tests::{columns, has_compiler, largest_difference, plan, plan_of, run_plan, unwrapped};
+
+const LJ: &str = r#"LennardJones(r_cut: 2.5, mode: ShiftForce, pairs: {
+    ("A", "A"): (epsilon: 1.0, sigma: 1.0), ("A", "B"): (epsilon: 0.5, sigma: 0.95), ("B", "B"): (epsilon: 1.0, sigma: 0.9) })"#;
+const DPD: &str = r#"Dpd(r_cut: 1.6, kT: 1.0, pairs: {
+    ("A", "A"): (a: 25.0, sigma: 3.0), ("A", "B"): (a: 40.0, sigma: 3.0), ("B", "B"): (a: 25.0, sigma: 3.0) })"#;
+const BONDS: &str =
+    r#"HarmonicBond(bonds: { "A-A": (k: 20.0, r0: 1.0), "A-B": (k: 20.0, r0: 1.0), "B-B": (k: 20.0, r0: 1.0) })"#;
+
+fn pipeline(forces: &str, integrator: &str, precision: &str, steps: u64, dt: f64, more: &str) -> String {
+    format!(
+        "(seed: 5, precision: {precision}, neighbors: (buffer: 0.2), forces: [{forces}], integrators: [{integrator}], \
+         stages: [(steps: {steps}, dt: {dt})], {more})"
+    )
+}
+
+/// Runs on both devices; the largest differences of positions and of velocities, and list builds on the device.
+fn differences(text: &str) -> (f64, f64, u64) {
+    let cpu = plan_of(text, standard_system(), DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+    let gpu = plan_of(text, standard_system(), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+    let (_, mut a) = run_plan(&cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+    let (_, mut b) = run_plan(&gpu).unwrap_or_else(|e| panic!("{}", e.render()));
+    let ((xa, va), (xb, vb)) = (unwrapped(&mut *a), unwrapped(&mut *b));
+    (largest_difference(&xa, &xb), largest_difference(&va, &vb), b.list_report().expect("a list").builds)
+}
+
+/// Differences grow with time from the last digit on: limits for 60 steps of a liquid.
+const LIMITS: [(&str, f64); 3] = [("Double", 1e-10), ("Mixed", 2e-4), ("Single", 2e-4)];
+
+#[test]
+fn lennard_jones_chains_move_as_on_the_cpu() {
+    if !has_compiler() {
+        return;
+    }
+    for (precision, limit) in LIMITS {
+        let text = pipeline(&format!("{LJ}, {BONDS}"), "NoseHoover(kT: 1.2, tau: 0.5)", precision, 60, 0.005, "");
+        let (x, v, builds) = differences(&text);
+        println!("LJ {precision}: positions {x:e}, velocities {v:e}, {builds} builds");
+        assert!(builds >= 3, "the list was built {builds} times: too few to test that");
+        assert!(x < limit && v < 50.0 * limit, "{precision}: positions {x:e}, velocities {v:e}");
+    }
+}
+
+#[test]
+fn dpd_chains_move_as_on_the_cpu() {
+    if !has_compiler() {
+        return;
+    }
+    for (precision, limit) in LIMITS {
+        let text = pipeline(&format!("{DPD}, {BONDS}"), "GrootWarren()", precision, 60, 0.005, "");
+        let (x, v, builds) = differences(&text);
+        println!("DPD {precision}: positions {x:e}, velocities {v:e}, {builds} builds");
+        assert!(builds >= 3, "the list was built {builds} times: too few to test that");
+        assert!(x < limit && v < 50.0 * limit, "{precision}: positions {x:e}, velocities {v:e}");
+    }
+}
+
+#[test]
+fn exclusions_hold_on_both_devices() {
+    if !has_compiler() {
+        return;
+    }
+    let text = pipeline(LJ, "VelocityVerlet()", "Double", 20, 0.002, "");
+    let bonds = text.replace("(buffer: 0.2)", "(buffer: 0.2, exclude: [Bonds])");
+    assert_ne!(text, bonds);
+    let (x, _, _) = differences(&bonds);
+    assert!(x < 1e-10, "{x:e}");
+    // and they do exclude something
+    let energy = |t: &str| {
+        let t = t.replace("steps: 20", "steps: 0");
+        let p = plan_of(&t, standard_system(), DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+        run_plan(&p).unwrap_or_else(|e| panic!("{}", e.render())).1.sums().expect("sums").components[0].energy
+    };
+    assert!((energy(&text) - energy(&bonds)).abs() > 100.0);
+}
+
+#[test]
+fn two_dimensions_and_groups_move_as_on_the_cpu() {
+    if !has_compiler() {
+        return;
+    }
+    let text = r#"(
+        seed: 3, precision: Double,
+        initial: [ Lattice(lattice: Hexagonal, cells: [14, 8, 1], density: 0.7), Velocities(kT: 0.8) ],
+        forces: [ LennardJones(r_cut: 2.5, pairs: { ("A", "A"): (epsilon: 1.0, sigma: 1.0) }) ],
+        integrators: [ VelocityVerlet(group: Tags(first: 0, last: 111)), NoseHoover(kT: 0.8, tau: 0.3, group: Tags(first: 112, last: 200)) ],
+        stages: [ (steps: 60, dt: 0.005) ],
+    )"#;
+    let mut found = vec![];
+    for device in [DeviceChoice::Cpu, DeviceChoice::Emulated] {
+        let p = plan(text, device).unwrap_or_else(|e| panic!("{}", e.render()));
+        let (_, mut b) = run_plan(&p).unwrap_or_else(|e| panic!("{}", e.render()));
+        let z = columns(&mut *b).position.iter().fold(0.0f64, |m, p| m.max(p[2].abs()));
+        assert!(z == 0.0, "a particle left the plane: {z:e}");
+        found.push(unwrapped(&mut *b));
+    }
+    assert!(largest_difference(&found[0].0, &found[1].0) < 1e-10);
+    // the last particles are in no group: they stand still
+    let moved = &found[0].1[3 * 201..];
+    assert!(!moved.is_empty() && moved.chunks(3).all(|v| v == &found[1].1[3 * 201..][..3] || v[2] == 0.0));
+}
+
+#[test]
+fn the_same_run_twice_is_the_same_to_the_bit() {
+    if !has_compiler() {
+        return;
+    }
+    let text = pipeline(&format!("{DPD}, {BONDS}"), "GrootWarren()", "Mixed", 30, 0.01, "");
+    let p = plan_of(&text, standard_system(), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+    let state = || run_plan(&p).unwrap_or_else(|e| panic!("{}", e.render())).1.export().expect("a state");
+    assert!(state() == state());
+}
+
+/// Σp stays, because pair forces are equal and opposite to the last bit of the fixed-point sum they go into.
+#[test]
+fn momentum_stays() {
+    let text = r#"(
+        seed: 3, precision: PRECISION,
+        initial: [ RandomPositions(n: 1536, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0) ],
+        forces: [ Dpd(r_cut: 1.0, kT: 1.0, pairs: { ("A", "A"): (a: 25.0, sigma: 3.0) }) ],
+        integrators: [ GrootWarren() ],
+        stages: [ (steps: 200, dt: 0.01) ],
+    )"#;
+    for (precision, limit) in [("Double", 1e-11), ("Mixed", 2e-3)] {
+        let p =
+            plan(&text.replace("PRECISION", precision), DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+        let (_, mut b) = run_plan(&p).unwrap_or_else(|e| panic!("{}", e.render()));
+        let sum = b.sums().expect("sums").momentum.iter().fold(0.0f64, |m, p| m.max(p.abs()));
+        println!("{precision}: largest component of the momentum {sum:e}");
+        assert!(sum < limit, "{precision}: {sum:e}");
+    }
+}

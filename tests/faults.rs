@@ -1,0 +1,143 @@
+//! What goes wrong while a run goes on: the message names step, particle and component, and what can be saved is.
+
+use galamost::pipeline::DeviceChoice;
+use galamost::report::Failure;
+use galamost_plugin_api::snapshot::Snapshot;
+use galamost_tests::{galamost, has_compiler, plan_of, program, run_plan, words};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const LJ: &str = r#"LennardJones(r_cut: 2.5, pairs: { ("A", "A"): (epsilon: 1.0, sigma: 1.0) })"#;
+
+/// A liquid on a lattice with two particles, tags 5 and 6, almost at the same place.
+fn overlap() -> Snapshot {
+    let mut s = Snapshot { dimensions: 3, box_length: [10.0; 3], ..Snapshot::default() };
+    let a = s.type_id("A");
+    for i in 0..125 {
+        let cell = [i % 5, i / 5 % 5, i / 25];
+        s.push(a, std::array::from_fn(|k| 2.0 * f64::from(cell[k]) - 4.0));
+    }
+    s.position[6] = s.position[5];
+    s.position[6][0] += 1e-4;
+    s
+}
+
+#[test]
+fn an_overlap_names_step_and_particle() {
+    let mut devices = vec![DeviceChoice::Cpu];
+    if has_compiler() {
+        devices.push(DeviceChoice::Emulated);
+    }
+    for device in devices {
+        for precision in ["Single", "Mixed", "Double"] {
+            let text = format!(
+                "(precision: {precision}, forces: [{LJ}], integrators: [VelocityVerlet()], stages: [(steps: 100, dt: 0.005)])"
+            );
+            let plan = plan_of(&text, overlap(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+            match run_plan(&plan) {
+                Err(Failure::Run(message, _)) => {
+                    println!("{device:?} {precision}: {message}");
+                    assert!(message.contains("tag 5") || message.contains("tag 6"), "{message}");
+                    assert!(message.contains("step 0") && message.contains("VelocityVerlet"), "{message}");
+                    assert!(message.contains("overlap"), "{message}");
+                }
+                Err(e) => panic!("{}", e.render()),
+                Ok(_) => panic!("{device:?} {precision}: the overlap was not noticed"),
+            }
+        }
+    }
+}
+
+/// All particles in one eighth of the box: eight times the mean density that the first list is laid out for.
+#[test]
+fn a_list_that_overflows_grows() {
+    let mut s = Snapshot { dimensions: 3, box_length: [24.0; 3], ..Snapshot::default() };
+    let a = s.type_id("A");
+    for i in 0..1000 {
+        let cell = [i % 10, i / 10 % 10, i / 100];
+        s.push(a, std::array::from_fn(|k| 1.1 * f64::from(cell[k]) - 5.5));
+    }
+    let text = format!(
+        "(forces: [{LJ}], integrators: [VelocityVerlet()], stages: [(steps: 10, dt: 0.002), (steps: 0, dt: 0.002)])"
+    );
+    let mut energies = vec![];
+    let mut devices = vec![DeviceChoice::Cpu];
+    if has_compiler() {
+        devices.push(DeviceChoice::Emulated);
+    }
+    for device in devices {
+        let plan = plan_of(&text, s.clone(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+        let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+        let longest = b.list_report().expect("a list").longest;
+        assert!(longest > 50, "{longest} neighbours");
+        energies.push(b.sums().expect("sums").components[0].energy);
+    }
+    let worst = energies.iter().fold(0.0f64, |m, e| m.max((e - energies[0]).abs()));
+    assert!(worst < 1e-3 && energies[0] < -4000.0, "{energies:?}");
+}
+
+fn write(folder: &Path, analyzers: &str, steps: u64) {
+    let text = format!(
+        "(seed: 1, initial: [Lattice(lattice: Fcc, cells: [6, 6, 6], density: 0.7), Velocities(kT: 1.0)], forces: [{LJ}], \
+         integrators: [VelocityVerlet()], analyzers: [{analyzers}], stages: [(steps: {steps}, dt: 0.002)])"
+    );
+    std::fs::write(folder.join("p.ron"), text).expect("written");
+}
+
+#[test]
+fn a_panic_in_a_plugin_ends_the_run_and_saves_it() {
+    let f = tempfile::tempdir().expect("a folder");
+    write(f.path(), "Thermo(every: 1, file: \"t.csv\"), PanicAt(step: 30)", 100);
+    let out = galamost(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--quiet"]);
+    let said = words(&out);
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(said.contains("step 30: PanicAt panicked: the fixture was told to panic"), "{said}");
+    assert!(said.contains("the state of step 30 is saved in p.checkpoint"), "{said}");
+    assert!(!said.contains("stack backtrace"), "{said}");
+    assert_eq!(std::fs::read_to_string(f.path().join("t.csv")).expect("rows").lines().count(), 32);
+    // and the saved state is a whole one: without the faulty component's step the run goes on
+    let more = ["--pipeline", "p.ron", "--device", "cpu", "-q", "--resume", "--set", "analyzers[1].step=1000"];
+    let out = galamost(f.path(), &more);
+    assert!(out.status.success(), "{}", words(&out));
+    assert_eq!(std::fs::read_to_string(f.path().join("t.csv")).expect("rows").lines().count(), 102);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_ends_the_run_and_saves_it() {
+    let f = tempfile::tempdir().expect("a folder");
+    write(f.path(), "Thermo(every: 1, file: \"/dev/full\")", 100_000);
+    let out = galamost(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--quiet"]);
+    let said = words(&out);
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(said.contains("/dev/full") && said.contains("No space left on device"), "{said}");
+    assert!(said.contains("Thermo") || said.contains("step"), "{said}");
+}
+
+#[test]
+fn signals_end_the_run_after_a_whole_step() {
+    for signal in ["-INT", "-TERM"] {
+        let f = tempfile::tempdir().expect("a folder");
+        write(f.path(), "Thermo(every: 10, file: \"t.csv\")", 100_000_000);
+        let child = Command::new(program())
+            .args(["--pipeline", "p.ron", "--device", "cpu"])
+            .current_dir(f.path())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let begun = Instant::now();
+        let rows = || std::fs::read_to_string(f.path().join("t.csv")).map_or(0, |t| t.lines().count());
+        while rows() < 3 && begun.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let id = child.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status().expect("kill");
+        assert!(sent.success());
+        let out = child.wait_with_output().expect("ended");
+        let said = words(&out);
+        assert_eq!(out.status.code(), Some(0), "{said}");
+        assert!(said.contains("stopped; go on with: galamost --pipeline p.ron --resume"), "{said}");
+        assert!(f.path().join("p.checkpoint").exists());
+    }
+}

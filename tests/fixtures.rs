@@ -1,0 +1,89 @@
+//! Kinds of component that no shipped plugin has yet, through the fixture plugin, on the CPU and the emulated device.
+
+use galamost::pipeline::DeviceChoice;
+use galamost::selftest::standard_system;
+use galamost_plugin_api::snapshot::{Link, Snapshot};
+use galamost_tests::{columns, has_compiler, largest_difference, plan_of, run_plan, unwrapped};
+
+fn devices() -> Vec<DeviceChoice> {
+    let mut d = vec![DeviceChoice::Cpu];
+    if has_compiler() {
+        d.push(DeviceChoice::Emulated);
+    }
+    d
+}
+
+/// The standard system with a bond only between tags 2k and 2k + 1 of its first hundred, all of one type.
+fn loose() -> Snapshot {
+    let mut s = standard_system();
+    s.bond_types = vec!["X".into()];
+    s.bonds = (0..50).map(|k| Link { kind: 0, tags: [2 * k, 2 * k + 1] }).collect();
+    s
+}
+
+#[test]
+fn a_force_with_its_own_kernel() {
+    let text = "(precision: Double, forces: [HarmonicTrap(k: 3.0)], integrators: [VelocityVerlet()], stages: [(steps: 50, dt: 0.01)])";
+    let mut found = vec![];
+    for device in devices() {
+        let plan = plan_of(text, standard_system(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+        let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+        found.push(unwrapped(&mut *b).0);
+    }
+    // one particle of the trap against the exact recursion of velocity-Verlet: z'' = −2k z/m
+    let s = standard_system();
+    for tag in [0usize, 500] {
+        let (mut z, mut v, w) = (s.position[tag][2], s.velocity[tag][2], 6.0 / s.mass[tag]);
+        for _ in 0..50 {
+            v -= 0.005 * w * z;
+            z += 0.01 * v;
+            v -= 0.005 * w * z;
+        }
+        assert!((found[0][3 * tag + 2] - z).abs() < 1e-12, "{} and {z}", found[0][3 * tag + 2]);
+    }
+    for other in &found[1..] {
+        assert!(largest_difference(&found[0], other) < 1e-12);
+    }
+}
+
+#[test]
+fn an_updater_makes_and_breaks_bonds_on_the_device() {
+    let text = r#"(precision: Double, neighbors: (exclude: [Bonds]),
+        forces: [ HarmonicBond(bonds: {"X": (k: 5.0, r0: 1.0)}),
+                  LennardJones(r_cut: 2.0, pairs: { ("A", "A"): (epsilon: 1.0, sigma: 0.8), ("A", "B"): (epsilon: 1.0, sigma: 0.8), ("B", "B"): (epsilon: 1.0, sigma: 0.8) }) ],
+        integrators: [ VelocityVerlet() ], updaters: [ PairUp(every: 10, r: 1.2, broken: 6) ], stages: [ (steps: 55, dt: 0.002) ])"#;
+    let mut found = vec![];
+    for device in devices() {
+        let plan = plan_of(text, loose(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+        let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+        let mut bonds: Vec<[u32; 2]> = columns(&mut *b).bonds.iter().map(|l| l.tags).collect();
+        bonds.sort_unstable();
+        found.push((bonds, unwrapped(&mut *b).0));
+    }
+    let bonds = &found[0].0;
+    assert!(bonds.len() > 150, "{} bonds: too few were made", bonds.len());
+    assert!(
+        bonds.iter().all(|[a, b]| !(a % 6 == 0 && a % 2 == 0) && !(b % 6 == 0)),
+        "a bond that must be broken is there"
+    );
+    let mut once = bonds.clone();
+    once.dedup();
+    assert_eq!(once.len(), bonds.len(), "a bond is there twice");
+    for other in &found[1..] {
+        assert_eq!(&other.0, bonds, "other bonds on the device");
+        assert!(largest_difference(&found[0].1, &other.1) < 1e-10);
+    }
+}
+
+#[test]
+fn a_component_without_code_for_the_device_is_refused() {
+    for (name, device, kind) in [("CpuOnly", DeviceChoice::Emulated, "CUDA"), ("CudaOnly", DeviceChoice::Cpu, "CPU")] {
+        if device == DeviceChoice::Emulated && !has_compiler() {
+            continue;
+        }
+        let text = format!("(forces: [{name}()], integrators: [VelocityVerlet()], stages: [(steps: 1, dt: 0.01)])");
+        let Err(e) = plan_of(&text, standard_system(), device) else { panic!("{name} was taken") };
+        assert!(e.render().contains(&format!("{name} has no code for")) && e.render().contains(kind), "{}", e.render());
+        assert_eq!(e.exit_code(), 2);
+    }
+}

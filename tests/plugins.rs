@@ -1,0 +1,111 @@
+//! Plugins that are broken, of another version, or there twice.
+
+use galamost_tests::{galamost, output, registry, words};
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+const PIPELINE: &str = r#"(
+    device: Cpu,
+    initial: [ RandomPositions(n: 10, box: [5.0, 5.0, 5.0]) ],
+    forces: [ Yukawa(r_cut: 1.0) ],
+    stages: [ (steps: 0, dt: 0.01) ],
+)"#;
+
+/// A plugin of the workspace as bytes, and where its record lies.
+fn dpd() -> (Vec<u8>, usize) {
+    let bytes = std::fs::read(output().join("libdpd.so")).expect("libdpd.so");
+    let at = bytes.windows(16).position(|w| w == b"GALAMOST-PLUGIN\0").expect("a record");
+    (bytes, at)
+}
+
+fn check(file: &str, bytes: &[u8], pipeline: &str) -> (tempfile::TempDir, Output) {
+    let f = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(f.path().join("plugins")).expect("a folder");
+    std::fs::write(f.path().join("plugins").join(file), bytes).expect("written");
+    std::fs::write(f.path().join("p.ron"), pipeline).expect("written");
+    let out = galamost(f.path(), &["check", "p.ron", "--plugin-dir", "plugins"]);
+    (f, out)
+}
+
+fn refused(file: &str, bytes: &[u8], expected: &[&str]) {
+    let (_f, out) = check(file, bytes, PIPELINE);
+    let said = words(&out);
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    let error = said.lines().find(|l| l.starts_with("p.ron:4:15:")).unwrap_or_else(|| panic!("no error:\n{said}"));
+    for e in expected {
+        assert!(said.contains(e), "`{e}` is not in\n{said}");
+    }
+    assert!(error.contains("Yukawa") && error.contains("libyukawa.so"), "{error}");
+    // the same file is no obstacle to a pipeline that does not need it: it is warned about
+    let other = PIPELINE.replace("Yukawa(r_cut: 1.0)", "");
+    let (_f, out) = check(file, bytes, &other);
+    assert_eq!(out.status.code(), Some(0), "{}", words(&out));
+    assert!(words(&out).contains("WARN") && words(&out).contains(file), "{}", words(&out));
+}
+
+#[test]
+fn a_truncated_library_is_told() {
+    let (bytes, _) = dpd();
+    refused("libyukawa.so", &bytes[..bytes.len() / 2], &["not a whole shared library"]);
+    refused("libyukawa.so", b"not a library at all", &["not a whole shared library"]);
+}
+
+#[test]
+fn another_api_version_is_told_in_two_lines() {
+    let (mut bytes, at) = dpd();
+    bytes[at + 20..at + 24].copy_from_slice(&7u32.to_ne_bytes());
+    refused("libyukawa.so", &bytes, &["built for plugin API 7.1", "rebuild dpd"]);
+}
+
+#[test]
+fn device_code_of_a_newer_engine_is_told() {
+    let (mut bytes, at) = dpd();
+    bytes[at + 28..at + 32].copy_from_slice(&99u32.to_ne_bytes());
+    refused("libyukawa.so", &bytes, &["99", "rebuild dpd"]);
+}
+
+#[test]
+fn two_plugins_with_one_component_are_told_with_both_paths() {
+    let (mut bytes, at) = dpd();
+    bytes[at + 32..at + 35].copy_from_slice(b"dpe");
+    // the user's folder comes first, so it is the shipped one that cannot be taken
+    let (_f, out) = check("libdpe.so", &bytes, &PIPELINE.replace("Yukawa(r_cut: 1.0)", ""));
+    let said = words(&out);
+    assert!(said.contains("libdpd.so: has a Pair `Dpd`, as has ") && said.contains("libdpe.so; remove one"), "{said}");
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_told() {
+    let f = tempfile::tempdir().expect("a folder");
+    let out = galamost(f.path(), &["plugins", "--plugin-dir", "nowhere"]);
+    assert!(words(&out).contains("plugin folder nowhere cannot be read"), "{}", words(&out));
+}
+
+#[test]
+fn every_component_has_its_page_and_an_example_that_its_check_knows() {
+    let mut n = 0;
+    for (library, c) in registry().components() {
+        if library.record.name() == "fixture" {
+            continue;
+        }
+        n += 1;
+        let out = galamost(Path::new("."), &["plugins", &c.name]);
+        let page = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(out.status.success() && page.contains(&c.name), "{page}");
+        assert!(c.example().is_some_and(|e| e.starts_with(&c.name)), "{} has no ```ron example", c.name);
+        for f in &c.fields {
+            assert!(page.contains(&f.name), "{}: the field {} is not on its page", c.name, f.name);
+        }
+    }
+    assert!(n >= 12, "{n} components");
+}
+
+#[test]
+fn the_readme_lists_every_component() {
+    let readme = std::fs::read_to_string(galamost_tests::repository().join("README.md")).expect("README.md");
+    for (library, c) in registry().components() {
+        let row = |l: &str| l.starts_with('|') && l.contains(&format!("`{}`", c.name));
+        assert!(library.record.name() == "fixture" || readme.lines().any(row), "README has no row for {}", c.name);
+    }
+    let _: PathBuf = output();
+}

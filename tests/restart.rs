@@ -1,0 +1,112 @@
+//! Restart and determinism: 2n steps are n steps, a restart, and n steps more, to the bit.
+
+use galamost_tests::{galamost, has_compiler, program, words};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PIPELINE: &str = r#"(
+    seed: 9,
+    initial: [ RandomPositions(n: 1500, box: [8.0, 8.0, 8.0], types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0) ],
+    forces: [
+        Dpd(r_cut: 1.0, kT: 1.0, pairs: {
+            ("A", "A"): (a: 25.0, sigma: 3.0), ("A", "B"): (a: 35.0, sigma: 3.0), ("B", "B"): (a: 25.0, sigma: 3.0) }),
+    ],
+    integrators: [ INTEGRATOR ],
+    analyzers: [ Thermo(every: 7, file: "t.csv"), Gsd(every: 30, file: "t.gsd") ],
+    checkpoint: (every: 50),
+    stages: [ (name: "one", steps: 120, dt: 0.01), (name: "two", steps: STEPS, dt: 0.02) ],
+)"#;
+
+fn folder(integrator: &str, steps: u64) -> tempfile::TempDir {
+    let f = tempfile::tempdir().expect("a folder");
+    let text = PIPELINE.replace("INTEGRATOR", integrator).replace("STEPS", &steps.to_string());
+    std::fs::write(f.path().join("p.ron"), text).expect("written");
+    f
+}
+
+fn go(folder: &Path, args: &[&str]) {
+    let out = galamost(folder, &[&["--pipeline", "p.ron", "--quiet"], args].concat());
+    assert!(out.status.success(), "{args:?}: {}", words(&out));
+}
+
+fn same(a: &Path, b: &Path) {
+    for file in ["t.csv", "t.gsd", "p.checkpoint"] {
+        let (x, y) = (std::fs::read(a.join(file)).expect(file), std::fs::read(b.join(file)).expect(file));
+        assert!(!x.is_empty() && x == y, "{file} differs: {} and {} bytes", x.len(), y.len());
+    }
+}
+
+#[test]
+fn stopping_and_going_on_changes_nothing() {
+    for integrator in ["GrootWarren()", "NoseHoover(kT: 1.0, tau: 0.5)"] {
+        let (whole, parts) = (folder(integrator, 180), folder(integrator, 180));
+        go(whole.path(), &["--device", "cpu", "--threads", "1"]);
+        // in the first stage, at a border of no period, in the second stage; with other numbers of threads
+        go(parts.path(), &["--device", "cpu", "--threads", "2", "--steps", "100"]);
+        go(parts.path(), &["--device", "cpu", "--threads", "1", "--steps", "211", "--resume"]);
+        go(parts.path(), &["--device", "cpu", "--threads", "2", "--resume"]);
+        same(whole.path(), parts.path());
+    }
+}
+
+#[test]
+fn stopping_the_emulated_device_changes_nothing() {
+    if !has_compiler() {
+        return;
+    }
+    let (whole, parts) = (folder("GrootWarren()", 10), folder("GrootWarren()", 10));
+    go(whole.path(), &["--device", "emulated"]);
+    go(parts.path(), &["--device", "emulated", "--steps", "75"]);
+    go(parts.path(), &["--device", "emulated", "--resume"]);
+    same(whole.path(), parts.path());
+}
+
+#[test]
+fn a_killed_run_goes_on_as_if_nothing_had_been() {
+    let (whole, killed) = (folder("GrootWarren()", 1500), folder("GrootWarren()", 1500));
+    let mut child = Command::new(program())
+        .args(["--pipeline", "p.ron", "--quiet", "--device", "cpu"])
+        .current_dir(killed.path())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let begun = Instant::now();
+    while !killed.path().join("p.checkpoint").exists() && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    child.kill().expect("killed");
+    let status = child.wait().expect("ended");
+    assert!(!status.success(), "the run was over before it could be killed");
+    go(killed.path(), &["--device", "cpu", "--resume"]);
+    go(whole.path(), &["--device", "cpu"]);
+    same(whole.path(), killed.path());
+}
+
+#[test]
+fn a_checkpoint_of_another_run_is_refused() {
+    let f = folder("GrootWarren()", 20);
+    go(f.path(), &["--device", "cpu"]);
+    for (set, said) in [
+        ("seed=10", "seed was 9, is 10"),
+        ("precision=Double", "precision was Mixed, is Double"),
+        ("initial[0].n=1400", "the number of particles was 1500, is 1400"),
+    ] {
+        let out = galamost(f.path(), &["--pipeline", "p.ron", "-q", "--device", "cpu", "--resume", "--set", set]);
+        assert_eq!(out.status.code(), Some(2));
+        assert!(words(&out).contains(said), "{}", words(&out));
+    }
+    let path = f.path().join("p.checkpoint");
+    let mut bytes = std::fs::read(&path).expect("a checkpoint");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&path, &bytes).expect("written");
+    let out = galamost(f.path(), &["--pipeline", "p.ron", "-q", "--device", "cpu", "--resume"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(words(&out).contains("is damaged or truncated"), "{}", words(&out));
+    std::fs::remove_file(&path).expect("removed");
+    let out = galamost(f.path(), &["--pipeline", "p.ron", "-q", "--device", "cpu", "--resume"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(words(&out).contains("there is no checkpoint to go on from"), "{}", words(&out));
+}
