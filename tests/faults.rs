@@ -3,7 +3,7 @@
 use galamost::pipeline::DeviceChoice;
 use galamost::report::Failure;
 use galamost_plugin_api::snapshot::Snapshot;
-use galamost_tests::{galamost, has_compiler, plan_of, program, run_plan, words};
+use galamost_tests::{fixture, galamost, has_compiler, plan_of, program, run_plan, words};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -89,7 +89,10 @@ fn write(folder: &Path, analyzers: &str, steps: u64) {
 fn a_panic_in_a_plugin_ends_the_run_and_saves_it() {
     let f = tempfile::tempdir().expect("a folder");
     write(f.path(), "Thermo(every: 1, file: \"t.csv\"), PanicAt(step: 30)", 100);
-    let out = galamost(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--quiet"]);
+    let plugins = fixture();
+    let plugins = plugins.to_string_lossy();
+    let run = ["--pipeline", "p.ron", "--device", "cpu", "--quiet", "--plugin-dir", &plugins];
+    let out = galamost(f.path(), &run);
     let said = words(&out);
     assert_eq!(out.status.code(), Some(1), "{said}");
     assert!(said.contains("step 30: PanicAt panicked: the fixture was told to panic"), "{said}");
@@ -97,8 +100,7 @@ fn a_panic_in_a_plugin_ends_the_run_and_saves_it() {
     assert!(!said.contains("stack backtrace"), "{said}");
     assert_eq!(std::fs::read_to_string(f.path().join("t.csv")).expect("rows").lines().count(), 32);
     // and the saved state is a whole one: without the faulty component's step the run goes on
-    let more = ["--pipeline", "p.ron", "--device", "cpu", "-q", "--resume", "--set", "analyzers[1].step=1000"];
-    let out = galamost(f.path(), &more);
+    let out = galamost(f.path(), &[run.as_slice(), &["--resume", "--set", "analyzers[1].step=1000"]].concat());
     assert!(out.status.success(), "{}", words(&out));
     assert_eq!(std::fs::read_to_string(f.path().join("t.csv")).expect("rows").lines().count(), 102);
 }

@@ -119,11 +119,11 @@ fn energy_is_conserved_as_the_paper_says() {
         let cut = energy_noise(3.4, "Cut", dt, 20_000);
         assert!((2.0e-5..6.5e-5).contains(&cut), "unshifted: {cut:e}");
         let shifted = energy_noise(3.4, "ShiftEnergy", dt, 20_000);
-        assert!((0.5e-5..2.4e-5).contains(&shifted), "energy-shifted: {shifted:e}");
+        assert!(shifted < 2.2e-5, "energy-shifted: {shifted:e}");
     }
     // r_cut = L/2
     let half = energy_noise(6.0, "ShiftEnergy", 0.004, 4_000);
-    assert!(half < 2.4e-5, "r_cut = L/2: {half:e}");
+    assert!(half < 2.2e-5, "r_cut = L/2: {half:e}");
     if precision() == "Double" {
         let (a, b) = (energy_noise(3.4, "ShiftForce", 0.002, 20_000), energy_noise(3.4, "ShiftForce", 0.004, 10_000));
         assert!((b / a / 4.0 - 1.0).abs() < 0.15, "ΔE ∝ dt²: {a:e}, {b:e}");

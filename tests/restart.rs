@@ -84,6 +84,32 @@ fn a_killed_run_goes_on_as_if_nothing_had_been() {
     same(whole.path(), killed.path());
 }
 
+/// An analyzer that is added at a restart, and due at once, gets the energies of that step.
+#[test]
+fn an_analyzer_added_at_a_restart_sees_the_right_energies() {
+    let f = folder("GrootWarren()", 20);
+    go(f.path(), &["--device", "cpu", "--steps", "100"]);
+    // step 100 is none of the first Thermo's
+    let more = "analyzers=[Thermo(every: 7, file: \"t.csv\"), Gsd(every: 30, file: \"t.gsd\"), Thermo(every: 10, file: \"u.csv\")]";
+    go(f.path(), &["--device", "cpu", "--steps", "110", "--resume", "--set", more]);
+    let u = galamost_tests::csv(&f.path().join("u.csv"));
+    assert_eq!(u["step"], [100.0, 110.0]);
+    assert!((u["potential"][0] / u["potential"][1] - 1.0).abs() < 0.1, "{:?}", u["potential"]);
+    assert!((u["pressure"][0] / u["pressure"][1] - 1.0).abs() < 0.1, "{:?}", u["pressure"]);
+}
+
+/// The border of two stages is a step like others: a checkpoint due there is written.
+#[test]
+fn a_checkpoint_is_written_at_the_border_of_stages() {
+    let f = folder("GrootWarren()", 20);
+    let out = galamost(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--set", "checkpoint=(every: 60)"]);
+    let said = words(&out);
+    for step in [60, 120, 140] {
+        assert!(said.contains(&format!("checkpoint of step {step} written")), "{said}");
+    }
+    assert!(!said.contains('\u{1b}'), "colours in a log that is no terminal");
+}
+
 #[test]
 fn a_checkpoint_of_another_run_is_refused() {
     let f = folder("GrootWarren()", 20);
@@ -91,6 +117,7 @@ fn a_checkpoint_of_another_run_is_refused() {
     for (set, said) in [
         ("seed=10", "seed was 9, is 10"),
         ("precision=Double", "precision was Mixed, is Double"),
+        ("integrators=[VelocityVerlet()]", "is Integrator VelocityVerlet"),
         ("initial[0].n=1400", "the number of particles was 1500, is 1400"),
     ] {
         let out = galamost(f.path(), &["--pipeline", "p.ron", "-q", "--device", "cpu", "--resume", "--set", set]);

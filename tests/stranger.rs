@@ -1,8 +1,7 @@
 //! A stranger's plugin: made in a folder of its own outside the workspace, built there, dropped into a directory, run.
 
-use galamost_tests::{galamost, has_compiler, has_nvrtc, repository, words};
+use galamost_tests::{build_plugin, galamost, has_compiler, has_nvrtc, repository, words};
 use std::path::PathBuf;
-use std::process::Command;
 
 /// All the Rust there is.
 const YUKAWA: &str = r#"//! Screened Coulomb interaction.
@@ -55,19 +54,10 @@ fn build() -> (tempfile::TempDir, PathBuf) {
     std::fs::write(crate_folder.path().join("Cargo.toml"), manifest).expect("written");
     std::fs::create_dir(crate_folder.path().join("src")).expect("a folder");
     std::fs::write(crate_folder.path().join("src/lib.rs"), YUKAWA).expect("written");
-    // the versions this workspace was tested with, so that nothing has to be fetched
-    std::fs::copy(repository().join("Cargo.lock"), crate_folder.path().join("Cargo.lock")).expect("copied");
-    let target = repository().join("target/stranger");
-    let out = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
-        .args(["build", "--release", "--offline", "--quiet"])
-        .current_dir(crate_folder.path())
-        .env("CARGO_TARGET_DIR", &target)
-        .output()
-        .expect("cargo runs");
-    assert!(out.status.success(), "{}", words(&out));
+    let library = build_plugin(crate_folder.path(), "yukawa");
     let dropped = crate_folder.path().join("my-plugins");
     std::fs::create_dir(&dropped).expect("a folder");
-    std::fs::copy(target.join("release/libyukawa.so"), dropped.join("libyukawa.so")).expect("dropped in");
+    std::fs::copy(library, dropped.join("libyukawa.so")).expect("dropped in");
     (crate_folder, dropped)
 }
 

@@ -126,7 +126,8 @@ fn pipeline(name: &str, n: u64, precision: &str) -> Option<String> {
 /// # Errors
 /// The device cannot be used, or a plugin of a case is missing.
 pub fn run(registry: &Registry, options: &Options) -> Result<Report, Failure> {
-    let chosen = crate::device::choose(options.device).map_err(Failure::run)?;
+    let chosen = crate::device::choose(options.device)
+        .map_err(|e| Failure::Input(vec![Diagnostic::new("--device".as_ref(), None, e)]))?;
     let device = match (&chosen, chosen.open()?) {
         (_, Some(d)) => d.name(),
         _ => format!("CPU, {} threads, vectors {}", rayon::current_num_threads(), crate::cpu::vector_extension()),
@@ -186,6 +187,7 @@ fn measure(registry: &Registry, options: &Options, chosen: &Chosen, peer: Peer) 
     backend.advance(1, Wanted::ALL, &stop)?;
     let k = backend.sums()?.kinetic_tensor;
     let kt = (k[0] + k[3] + k[5]) / (3.0 * peer.n as f64 - 3.0);
+    let gpu = matches!(chosen, Chosen::Cuda { .. });
     Ok(Measured {
         name: peer.name,
         n: peer.n,
@@ -196,8 +198,9 @@ fn measure(registry: &Registry, options: &Options, chosen: &Chosen, peer: Peer) 
         buffer: after.buffer,
         kt,
         start_up,
-        peers: peer.engines,
-        target: peer.target,
+        // other engines were measured on an H200: beside a CPU their numbers say nothing
+        peers: if gpu { peer.engines } else { BTreeMap::new() },
+        target: peer.target.filter(|_| gpu),
     })
 }
 

@@ -6,6 +6,7 @@
 
 use crate::plan::{Plan, PluginUse};
 use crate::report::{Diagnostic, Failure};
+use crate::run::SystemSums;
 use crate::state::RawState;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::Link;
@@ -41,6 +42,9 @@ struct Header {
     pipeline: String,
     plugins: Vec<PluginUse>,
     last_due: BTreeMap<u32, u64>,
+    sums: Option<SystemSums>,
+    /// Names of the components, by number: state and random numbers belong to the number.
+    names: BTreeMap<u32, String>,
     /// Name and length of each section, in order.
     sections: Vec<(String, u64)>,
 }
@@ -52,10 +56,16 @@ pub struct Checkpoint {
     pub place: Place,
     /// Step at which each component was last due.
     pub last_due: BTreeMap<u32, u64>,
+    /// Energies and virials at this step, if the run had asked for them.
+    pub sums: Option<SystemSums>,
     /// The state.
     pub state: RawState,
     /// What each component saved, by its number.
     pub components: BTreeMap<u32, Vec<u8>>,
+}
+
+fn names(plan: &Plan) -> BTreeMap<u32, String> {
+    plan.components.iter().map(|c| (c.id, format!("{} {}", c.kind, c.name))).collect()
 }
 
 fn words<const N: usize>(links: &[Link<N>]) -> Vec<u8> {
@@ -91,6 +101,8 @@ impl Checkpoint {
             pipeline: plan.pipeline.text.clone(),
             plugins: plan.plugins.clone(),
             last_due: self.last_due.clone(),
+            sums: self.sums.clone(),
+            names: names(plan),
             sections: sections.iter().map(|(n, b)| (n.clone(), b.len() as u64)).collect(),
         };
         let text = ron::to_string(&header).map_err(|e| Error::io(path, e))?;
@@ -136,6 +148,13 @@ impl Checkpoint {
                     differs.push(format!("plugin {} is another build ({} {})", then.name, then.version, now.version));
                 }
                 Some(_) => {}
+            }
+        }
+        let now = names(plan);
+        for (id, then) in &header.names {
+            if now.get(id) != Some(then) {
+                let now = now.get(id).map_or("not there", String::as_str);
+                differs.push(format!("component number {id} was {then}, is {now}"));
             }
         }
         if !differs.is_empty() {
@@ -186,8 +205,8 @@ impl Checkpoint {
                 }
             }
         }
-        let (place, last_due) = (header.place, header.last_due.clone());
-        Ok((header, Self { place, last_due, state, components }))
+        let (place, last_due, sums) = (header.place, header.last_due.clone(), header.sums.clone());
+        Ok((header, Self { place, last_due, sums, state, components }))
     }
 
     /// The file to go on from.

@@ -11,6 +11,7 @@ use crate::report::Failure;
 use crate::run::{Backend, RunOptions, Summary, execute};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,7 +19,7 @@ use tracing::info;
 
 /// Coarse-grained molecular simulation of polymers and soft matter, with all physics in plugins.
 #[derive(Parser, Debug)]
-#[command(name = "galamost", version, args_conflicts_with_subcommands = true)]
+#[command(name = "galamost", version)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -61,6 +62,18 @@ struct RunArgs {
     resume: bool,
     #[command(flatten)]
     common: Common,
+}
+
+impl RunArgs {
+    /// Whether anything that only a run takes was given.
+    fn is_given(&self) -> bool {
+        self.pipeline.is_some() || self.device.is_some() || self.steps.is_some() || !self.set.is_empty() || self.resume
+    }
+}
+
+/// A mistake on the command line.
+fn wrong_use(message: impl Into<String>) -> Failure {
+    Failure::Input(vec![crate::report::Diagnostic::new("galamost".as_ref(), None, message)])
 }
 
 #[derive(Subcommand, Debug)]
@@ -128,6 +141,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
         }
     };
     let common = &cli.run.common;
+    if cli.command.is_some() && cli.run.is_given() {
+        return Err(wrong_use("--pipeline, --device, --steps, --set and --resume stand alone or behind a command"));
+    }
     start_log(common);
     if let Some(n) = common.threads
         && let Err(e) = rayon::ThreadPoolBuilder::new().num_threads(n).build_global()
@@ -171,6 +187,7 @@ fn start_log(common: &Common) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_target(false)
+        .with_ansi(std::io::stderr().is_terminal())
         .without_time()
         .with_writer(std::io::stderr)
         .try_init();
@@ -199,8 +216,7 @@ fn checked(
 
 fn run_pipeline(args: &RunArgs, registry: &Registry) -> Result<u8, Failure> {
     let Some(file) = &args.pipeline else {
-        let wrong = crate::report::Diagnostic::new("galamost".as_ref(), None, "give --pipeline FILE, or see --help");
-        return Err(Failure::Input(vec![wrong]));
+        return Err(wrong_use("give --pipeline FILE, or see --help"));
     };
     let plan = checked(file, &args.set, args.device.as_deref(), registry, args.resume)?;
     let resume = if args.resume { Some(Checkpoint::read(&Checkpoint::find(&plan)?, &plan)?) } else { None };

@@ -28,6 +28,13 @@ pub struct StagePlan {
     pub analyzers: Vec<Arc<Component>>,
 }
 
+impl StagePlan {
+    /// Whether no component changes the momentum of the system.
+    pub fn conserves_momentum(&self) -> bool {
+        self.integrators.iter().chain(&self.forces).all(|c| c.needs.conserves_momentum)
+    }
+}
+
 /// A run that has been checked.
 #[derive(Debug)]
 pub struct Plan {

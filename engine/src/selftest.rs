@@ -119,7 +119,8 @@ struct Test<'a> {
 /// # Errors
 /// The device cannot be used, or a name is unknown.
 pub fn run(registry: &Registry, device: DeviceChoice, names: &[String]) -> Result<Vec<Row>, Failure> {
-    let chosen = crate::device::choose(device).map_err(Failure::run)?;
+    let chosen = crate::device::choose(device)
+        .map_err(|e| Failure::Input(vec![crate::report::Diagnostic::new("--device".as_ref(), None, e)]))?;
     let concrete = match &chosen {
         Chosen::Cpu { .. } => DeviceChoice::Cpu,
         Chosen::Cuda { ordinal, .. } => DeviceChoice::Cuda(*ordinal),
@@ -141,7 +142,8 @@ pub fn run(registry: &Registry, device: DeviceChoice, names: &[String]) -> Resul
     let _ = std::fs::remove_dir_all(&folder);
     for name in names {
         if !test.rows.iter().any(|r| r.component == *name) {
-            return Err(Failure::run(format!("there is no component `{name}`")));
+            let message = format!("there is no component `{name}`");
+            return Err(Failure::Input(vec![crate::report::Diagnostic::new("selftest".as_ref(), None, message)]));
         }
     }
     Ok(test.rows)

@@ -37,8 +37,6 @@ pub struct Facts {
     pub arrays: Vec<ArrayNeed>,
     /// Arrays no component asked for: they stay on the host, in tag order, for writers.
     pub idle_arrays: BTreeMap<String, Array>,
-    /// Degrees of freedom of all moving particles.
-    pub degrees_of_freedom: f64,
 }
 
 impl Facts {
@@ -65,11 +63,12 @@ impl Facts {
         fixed.into_iter().map(String::from).chain(arrays).collect()
     }
 
-    /// What an integrator is told about its group; `bit` is 32 for all particles.
-    pub fn group_info(&self, bit: u32, g: &Globals, first_varying: u32) -> GroupInfo {
+    /// What an integrator is told about its group; `bit` is 32 for all particles. If the momentum of all particles is
+    /// conserved, it is no degree of freedom.
+    pub fn group_info(&self, bit: u32, g: &Globals, first_varying: u32, conserved: bool) -> GroupInfo {
         let n = self.members.get(bit as usize).copied().unwrap_or(self.n);
-        let degrees_of_freedom =
-            if n == self.n { self.degrees_of_freedom } else { f64::from(self.dimensions) * n as f64 };
+        let fixed = if n == self.n && conserved { 1.0 } else { 0.0 };
+        let degrees_of_freedom = f64::from(self.dimensions) * (n as f64 - fixed);
         let value = |k: usize| g.values.get(first_varying as usize + k).copied().unwrap_or(0.0);
         let varying: [f64; COMPONENT_VARYINGS] = std::array::from_fn(value);
         GroupInfo { n: n as u64, degrees_of_freedom, dimensions: self.dimensions, dt: g.dt, varying }
@@ -128,7 +127,6 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
         members: vec![],
         arrays: vec![],
         idle_arrays: s.arrays.clone(),
-        degrees_of_freedom: crate::run::degrees_of_freedom(plan),
     };
     let mut raw = RawState { step: s.step, box_length: s.box_length, topology: Topology::of(s), ..RawState::default() };
     let mut group = vec![0u32; s.len()];

@@ -114,11 +114,8 @@ __device__ __forceinline__ bool move_axis(int& x, u32& low, int& image, double d
 
 // Notes a fault and stops all kernels; of several in one step the smallest tag stays.
 __device__ __forceinline__ void raise_fault(Globals* g, u32 code, u32 component, u32 tag, u32 detail) {
-    if (atomicCAS(&g->fault.code, 0u, code) == 0u) {
-        atomicExch(&g->fault.tag, tag);
-    } else {
-        atomicMin(&g->fault.tag, tag);
-    }
+    atomicMin(&g->fault.tag, tag);  // it starts as the largest number
+    atomicCAS(&g->fault.code, 0u, code);
     atomicMax(&g->fault.detail, detail);
     atomicExch(&g->fault.component, component);
     __threadfence();

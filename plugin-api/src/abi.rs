@@ -395,7 +395,7 @@ pub struct WireSnapshot {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+
 
     /// `plugin!` exports the header under this name, which must be the one abi_stable looks for.
     #[test]

@@ -54,6 +54,7 @@ pub mod guard;
 pub mod integrator;
 pub mod lanes;
 pub mod math;
+pub mod output;
 pub mod pair;
 pub mod params;
 pub mod philox;
@@ -85,6 +86,7 @@ pub mod prelude {
     pub use crate::force::{Force, ForceCall};
     pub use crate::generator::{Generator, GeneratorContext};
     pub use crate::integrator::{GroupInfo, Integrator, NoArrays, NoState, Particle, Program};
+    pub use crate::output::RowFile;
     pub use crate::pair::{NoSettings, RowInput};
     pub use crate::params::{Convention, Group, Spanned};
     pub use crate::philox::Random;

@@ -17,7 +17,7 @@ pub const COMPONENT_VARYINGS: usize = 4;
 
 /// What broke during a step; written by the first thread that notices.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, DeviceStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, DeviceStruct)]
 pub struct Fault {
     /// 0 for none, else a [`FaultKind`].
     pub code: u32,
@@ -27,6 +27,13 @@ pub struct Fault {
     pub tag: u32,
     /// A further number, by kind.
     pub detail: u32,
+}
+
+impl Default for Fault {
+    /// None; the tag is the largest number, so that of several faults the smallest tag can be kept by a minimum.
+    fn default() -> Self {
+        Self { code: 0, component: u32::MAX, tag: u32::MAX, detail: 0 }
+    }
 }
 
 /// Kinds of [`Fault`].
@@ -41,7 +48,7 @@ pub enum FaultKind {
     CellOverflow = 3,
     /// A bond is longer than its potential allows; `detail` is the tag of its other end.
     BondTooLong = 4,
-    /// A topology row needs `detail` entries: the engine grows the tables and goes on.
+    /// A topology row needs `detail` entries.
     TopologyOverflow = 5,
     /// A component's own fault; `detail` is its number.
     Component = 6,
@@ -208,7 +215,7 @@ impl Wanted {
 
 /// Sums of one component over some particles: energy, and the virial Σ r_α F_β as xx, xy, xz, yy, yz, zz.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct, serde::Serialize, serde::Deserialize)]
 pub struct Sums {
     /// Potential energy.
     pub energy: f64,

@@ -8,6 +8,7 @@ use galamost::run::{Backend, Columns, RunOptions, Summary, execute};
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::snapshot::Snapshot;
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -30,13 +31,49 @@ pub fn program() -> PathBuf {
     output().join("galamost")
 }
 
-/// All plugins of the workspace; they are built by `cargo build --workspace` before the tests.
+/// Builds a plugin outside of the workspace and returns its library. The output folder is kept and shared, so that only
+/// the first of them takes long; the versions are this workspace's, so that nothing has to be fetched.
+pub fn build_plugin(folder: &Path, name: &str) -> PathBuf {
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _held = ONE_AT_A_TIME.lock();
+    std::fs::copy(repository().join("Cargo.lock"), folder.join("Cargo.lock")).expect("copied");
+    let target = repository().join("target/outside");
+    let out = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
+        .args(["build", "--release", "--offline", "--quiet"])
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", &target)
+        .output()
+        .expect("cargo runs");
+    assert!(out.status.success(), "{}", words(&out));
+    target.join("release").join(format!("lib{name}.so"))
+}
+
+/// A folder with the plugin of `abi/fixture`: kinds that no shipped plugin has, and components that misbehave.
+pub fn fixture() -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER
+        .get_or_init(|| {
+            // where the tests were carried to, it lies beside them
+            let carried = output().join("fixture");
+            if carried.exists() {
+                return carried;
+            }
+            let library = build_plugin(&repository().join("tests/abi/fixture"), "fixture");
+            let folder = repository().join("target/outside/fixture");
+            std::fs::create_dir_all(&folder).expect("a folder");
+            std::fs::copy(library, folder.join("libfixture.so")).expect("copied");
+            folder
+        })
+        .clone()
+}
+
+/// All plugins of the workspace, built by `cargo build --workspace` before the tests, and the fixture.
 pub fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(|| {
-        let r = Registry::load(&[output()], 1);
+        let r = Registry::load(&[output(), fixture()], 2);
         assert!(
-            r.libraries().len() >= 11,
+            r.libraries().len() >= 12,
             "plugins are missing in {}: run `cargo build --release --workspace` first",
             output().display()
         );
@@ -169,7 +206,8 @@ pub fn skip(tool: &str, why: &str) {
         "{tool} is missing, which continuous integration must have: {why}"
     );
     assert!(!(gpu && std::env::var_os("GALAMOST_NEED_GPU").is_some()), "a GPU is missing: {why}");
-    println!("SKIPPED: needs {tool}: {why}");
+    // past the test harness, which keeps the output of tests that pass to itself
+    let _ = writeln!(std::io::stderr(), "SKIPPED: needs {tool}: {why}");
 }
 
 /// Whether the emulated device can be used; says aloud if not.

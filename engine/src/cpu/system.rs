@@ -291,6 +291,7 @@ impl<S: Store> Backend for CpuSystem<S> {
         self.forces = stage.forces.clone();
         self.sums = vec![Sums::default(); self.forces.len()];
         self.moving.clear();
+        let conserved = stage.conserves_momentum();
         for component in &stage.integrators {
             let part =
                 component.integrator().ok_or_else(|| Error::Run(format!("{} is no integrator", component.name)))?;
@@ -298,7 +299,7 @@ impl<S: Store> Backend for CpuSystem<S> {
             let group = self.facts.group_bit(&component.needs.group);
             let extra = program.extra.as_ref().and_then(|e| self.arrays.iter().position(|a| a.need.name == e.name));
             if let Entry::Vacant(place) = self.integrator_states.entry(component.id) {
-                let info = self.facts.group_info(group, &self.globals, component.first_varying);
+                let info = self.facts.group_info(group, &self.globals, component.first_varying, conserved);
                 place.insert(Bytes::from_bytes(&part.state(&info)?));
             }
             self.moving.push(Moving { component: component.clone(), program, group, extra });

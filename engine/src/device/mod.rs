@@ -202,13 +202,13 @@ impl Chosen {
 /// It is not there; with the driver's words.
 pub fn choose(choice: DeviceChoice) -> std::result::Result<Chosen, String> {
     match choice {
-        DeviceChoice::Cpu => Ok(Chosen::Cpu { reason: "the pipeline asks for it".into() }),
+        DeviceChoice::Cpu => Ok(Chosen::Cpu { reason: "asked for".into() }),
         DeviceChoice::Emulated => match emulated::probe() {
             Ok(_) => Ok(Chosen::Emulated),
             Err(e) => Err(format!("the emulated device needs g++: {e}")),
         },
         DeviceChoice::Cuda(ordinal) => match cuda::probe(ordinal) {
-            Ok(name) => Ok(Chosen::Cuda { ordinal, reason: format!("{name}; the pipeline asks for it") }),
+            Ok(name) => Ok(Chosen::Cuda { ordinal, reason: format!("{name}; asked for") }),
             Err(e) => Err(format!("device Cuda({ordinal}) cannot be used: {e}")),
         },
         DeviceChoice::Auto => Ok(match cuda::probe(0) {

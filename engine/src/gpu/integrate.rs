@@ -4,6 +4,7 @@ use super::args::PhaseArgs;
 use super::arrays::{Buffer, launch};
 use super::codegen::integrator_unit;
 use crate::device::{Device, Kernel};
+use crate::plan::StagePlan;
 use crate::plugins::Component;
 use crate::state::Facts;
 use galamost_plugin_api::abi::{Extent, Opaque};
@@ -40,13 +41,13 @@ impl Integrators {
     pub fn new(
         device: &Arc<dyn Device>,
         system: u64,
-        components: &[Arc<Component>],
+        stage: &StagePlan,
         facts: &Facts,
         globals: &Globals,
         arrays: &BTreeMap<String, u64>,
         states: &mut BTreeMap<u32, (Buffer, usize)>,
     ) -> Result<Self> {
-        let n = facts.n;
+        let (n, components, conserved) = (facts.n, &stage.integrators, stage.conserves_momentum());
         let partial = Buffer::new(device, 8 * MAX_SUMS * n.div_ceil(BLOCK as usize))?;
         let sums = Buffer::new(device, 8 * MAX_SUMS)?;
         let counter = Buffer::new(device, 4)?;
@@ -64,7 +65,7 @@ impl Integrators {
         for (k, (c, (part, program))) in components.iter().zip(&programs).enumerate() {
             let group = facts.group_bit(&c.needs.group);
             if let Entry::Vacant(place) = states.entry(c.id) {
-                let bytes = part.state(&facts.group_info(group, globals, c.first_varying))?;
+                let bytes = part.state(&facts.group_info(group, globals, c.first_varying, conserved))?;
                 place.insert((Buffer::of_bytes(device, &bytes)?, bytes.len()));
             }
             let code = part.device(facts.precision)?;

@@ -240,15 +240,8 @@ impl Backend for GpuSystem {
             .iter()
             .filter_map(|(name, b)| Some((name.strip_prefix("array.")?.to_string(), b.address())))
             .collect();
-        let integrators = Integrators::new(
-            device,
-            self.system,
-            &stage.integrators,
-            f,
-            &self.globals,
-            &arrays,
-            &mut self.integrator_states,
-        )?;
+        let integrators =
+            Integrators::new(device, self.system, stage, f, &self.globals, &arrays, &mut self.integrator_states)?;
         let prevented: Vec<String> =
             forces.not_capturable().into_iter().chain(integrators.not_capturable()).map(String::from).collect();
         if !prevented.is_empty() {

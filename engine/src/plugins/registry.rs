@@ -130,7 +130,8 @@ impl Registry {
             return Ok((library, kind));
         }
         if let Some(kind) = Kind::ALL.into_iter().find(|k| self.find(*k, name).is_some()) {
-            return Err(format!("`{name}` is a {kind}: it belongs in `{}`, not in `{list}`", kind.list()));
+            let article = if kind.to_string().starts_with(['A', 'I', 'U']) { "an" } else { "a" };
+            return Err(format!("`{name}` is {article} {kind}: it belongs in `{}`, not in `{list}`", kind.list()));
         }
         let stem = format!("lib{}", snake_case(name));
         let culprit = self.broken.iter().find(|(p, _)| p.file_stem().is_some_and(|s| s.to_string_lossy() == stem));

@@ -7,12 +7,13 @@ use crate::topology::Topology;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::snapshot::{Array, Link};
 use galamost_plugin_api::views::{LinkView, ListView, StateView, Sums, Wanted};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Sums over all particles after the last force evaluation.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SystemSums {
     /// Σ m v v as xx, xy, xz, yy, yz, zz.
     pub kinetic_tensor: [f64; 6],

@@ -1,6 +1,6 @@
 //! The run loop, the same for every device.
 
-use super::backend::Backend;
+use super::backend::{Backend, SystemSums};
 use super::frame::{FrameFacts, analyze};
 use super::progress::Progress;
 use super::setup::degrees_of_freedom;
@@ -73,7 +73,10 @@ struct Run<'a> {
     place: Place,
     /// Step at which each component was last due: a component of two stages is not due twice at their border.
     last_due: BTreeMap<u32, u64>,
-    degrees_of_freedom: f64,
+    /// Sums of the step at which a resumed run goes on, if the run had them when it was stopped.
+    sums: Option<SystemSums>,
+    /// Whether the backend's energies and virials are those of the present step.
+    sums_are_good: bool,
     begun: Instant,
 }
 
@@ -86,7 +89,8 @@ impl<'a> Run<'a> {
             summary: Summary::default(),
             place: Place::default(),
             last_due: BTreeMap::new(),
-            degrees_of_freedom: degrees_of_freedom(plan),
+            sums: None,
+            sums_are_good: false,
             begun: Instant::now(),
         }
     }
@@ -102,6 +106,7 @@ impl<'a> Run<'a> {
             }
             self.place = c.place;
             self.last_due = c.last_due;
+            self.sums = c.sums;
         }
         for component in &self.plan.components {
             component.start(self.backend.host())?;
@@ -150,10 +155,10 @@ impl<'a> Run<'a> {
         self.place.stage_time + self.place.stage_step as f64 * dt
     }
 
-    fn facts(&self) -> FrameFacts {
+    fn facts(&self, stage: &StagePlan) -> FrameFacts {
         FrameFacts {
             n: self.plan.snapshot.len() as u64,
-            degrees_of_freedom: self.degrees_of_freedom,
+            degrees_of_freedom: degrees_of_freedom(self.plan, stage),
             dimensions: self.plan.snapshot.dimensions,
             time: self.time(),
         }
@@ -177,8 +182,12 @@ impl<'a> Run<'a> {
         if !self.options.quiet {
             info!("stage `{}`: {} steps of dt {}", stage.stage.name, steps, stage.stage.dt);
         }
-        self.backend.begin_stage(stage, resumed)?;
-        let mut progress = Progress::new(&stage.stage.name, steps, self.options.quiet);
+        let thermo = self.wanted_at(stage, self.backend.step()) == Wanted::ALL;
+        // an analyzer that was not there before, and is due at once, needs energies that the checkpoint does not have
+        let fresh = !resumed || (thermo && self.sums.is_none());
+        self.backend.begin_stage(stage, !fresh)?;
+        self.sums_are_good = fresh || self.sums.is_some();
+        let mut progress = Progress::new(&stage.stage.name, self.place.stage_step, steps, self.options.quiet);
         if self.summary.start_up == 0.0 {
             self.summary.start_up = self.begun.elapsed().as_secs_f64();
         }
@@ -194,8 +203,8 @@ impl<'a> Run<'a> {
             self.update(stage, step)?;
             if let Some(every) = self.plan.pipeline.checkpoint.every
                 && step.is_multiple_of(every)
+                && step > self.plan.snapshot.step
                 && self.last_due.insert(u32::MAX, step) != Some(step)
-                && self.place.stage_step > 0
             {
                 self.checkpoint()?;
             }
@@ -205,6 +214,8 @@ impl<'a> Run<'a> {
             let tick = Instant::now();
             let done =
                 self.backend.advance(n, if n == next - step { wanted } else { Wanted::FORCE }, &self.options.stop)?;
+            self.sums = None;
+            self.sums_are_good = wanted == Wanted::ALL && n == next - step && done == n;
             self.place.stage_step += done;
             self.summary.steps += done;
             // as many steps at once as fit between two ticks
@@ -228,8 +239,8 @@ impl<'a> Run<'a> {
         if due.is_empty() {
             return Ok(());
         }
-        let facts = self.facts();
-        let (thermo, failed) = analyze(self.backend, stage, facts, due)?;
+        let facts = self.facts(stage);
+        let (thermo, failed) = analyze(self.backend, stage, facts, due, self.sums.as_ref())?;
         if thermo.is_some() {
             self.summary.thermo = thermo;
         }
@@ -269,7 +280,13 @@ impl<'a> Run<'a> {
             components.insert(c.id, c.save()?);
         }
         let path = self.plan.pipeline.checkpoint_path();
-        Checkpoint { place: self.place, last_due: self.last_due.clone(), state, components }.write(&path, self.plan)?;
+        let sums = match &self.sums {
+            Some(s) => Some(s.clone()),
+            None if self.sums_are_good => Some(self.backend.sums()?),
+            None => None,
+        };
+        let (place, last_due) = (self.place, self.last_due.clone());
+        Checkpoint { place, last_due, sums, state, components }.write(&path, self.plan)?;
         info!("checkpoint of step {} written to {}", self.backend.step(), path.display());
         Ok(path)
     }

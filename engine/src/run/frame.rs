@@ -51,7 +51,8 @@ pub struct FrameFacts {
 }
 
 /// Lets analyzers that are due look at the state. Returns the thermo values if anybody wanted them, and the place in
-/// `due` of an analyzer that failed, with its error; those after it were not called.
+/// `due` of an analyzer that failed, with its error; those after it were not called. `known` are the step's sums, if
+/// they need not be asked for.
 ///
 /// # Errors
 /// The device's words.
@@ -60,13 +61,18 @@ pub fn analyze(
     stage: &StagePlan,
     facts: FrameFacts,
     due: &[usize],
+    known: Option<&SystemSums>,
 ) -> Result<(Option<Thermo>, Option<(usize, Error)>)> {
     let wants = due.iter().fold(Wants::default(), |w, i| {
         let a = stage.analyzers[*i].needs.wants;
         Wants { thermo: w.thermo | a.thermo, particles: w.particles | a.particles, topology: w.topology | a.topology }
     });
     let box_length = backend.box_length();
-    let sums = if wants.thermo { Some(backend.sums()?) } else { None };
+    let sums = match known {
+        _ if !wants.thermo => None,
+        Some(s) => Some(s.clone()),
+        None => Some(backend.sums()?),
+    };
     let values = sums.as_ref().map(|s| thermo(s, facts.n, facts.degrees_of_freedom, facts.dimensions, box_length));
     let columns: Columns = if wants.particles || wants.topology {
         let facts = backend.facts().clone();

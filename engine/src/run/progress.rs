@@ -10,14 +10,16 @@ pub struct Progress {
     bar: Option<ProgressBar>,
     name: String,
     total: u64,
+    /// Steps that an earlier run had done.
+    before: u64,
     done: u64,
     start: Instant,
     last_line: Instant,
 }
 
 impl Progress {
-    /// A stage of this many steps.
-    pub fn new(name: &str, total: u64, quiet: bool) -> Self {
+    /// A stage of this many steps, `before` of them done by an earlier run.
+    pub fn new(name: &str, before: u64, total: u64, quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal() && !quiet;
         let bar = terminal.then(|| {
             let style = ProgressStyle::with_template("{prefix} {bar:30} {percent:>3}% {msg} {eta} left");
@@ -26,12 +28,12 @@ impl Progress {
                 .with_prefix(name.to_string())
         });
         let now = Instant::now();
-        Self { bar, name: name.into(), total, done: 0, start: now, last_line: now }
+        Self { bar, name: name.into(), total, before, done: before, start: now, last_line: now }
     }
 
     /// Steps per second so far.
     pub fn tps(&self) -> f64 {
-        self.done as f64 / self.start.elapsed().as_secs_f64().max(1e-9)
+        (self.done - self.before) as f64 / self.start.elapsed().as_secs_f64().max(1e-9)
     }
 
     /// `done` steps are behind us.

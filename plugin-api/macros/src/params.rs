@@ -105,7 +105,7 @@ fn reader(input: &DeriveInput, as_f64: bool) -> Result<Reader> {
                     let text = quote!(#e).to_string().replace(" :: ", "::");
                     // `Group::All` is `All` in RON
                     let text = text.rsplit("::").next().unwrap_or_default().to_string();
-                    let text = text.replace(" ()", "").replace("( ", "(").replace(" )", ")");
+                    let text = text.replace(" ()", "").replace("( ", "(").replace(" )", ")").replace("- ", "-");
                     quote!(::std::option::Option::Some(#text.into()))
                 }
                 None => {

@@ -176,11 +176,8 @@ unsafe fn fault(globals: *mut Globals, fault: Fault) {
     unsafe {
         let tag = AtomicU32::from_ptr(&raw mut (*globals).fault.tag);
         let code = AtomicU32::from_ptr(&raw mut (*globals).fault.code);
-        if code.swap(fault.code, Ordering::AcqRel) == 0 {
-            tag.store(fault.tag, Ordering::Release);
-        } else {
-            tag.fetch_min(fault.tag, Ordering::AcqRel);
-        }
+        tag.fetch_min(fault.tag, Ordering::AcqRel);
+        code.store(fault.code, Ordering::Release);
         AtomicU32::from_ptr(&raw mut (*globals).fault.component).store(fault.component, Ordering::Relaxed);
         AtomicU32::from_ptr(&raw mut (*globals).halt).store(1, Ordering::Release);
     }

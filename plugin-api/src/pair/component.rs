@@ -175,6 +175,9 @@ impl<F: PairFn> PairComponent<F> {
         if self.mode == Mode::ShiftForce {
             edges.force_shift = f_over_r * cutoff;
         }
+        if entry.r_on.is_some() && !matches!(self.mode, Mode::Smooth(_)) {
+            return Err("r_on only has a meaning with `mode: Smooth(r_on)`".into());
+        }
         if let Mode::Smooth(on) = self.mode {
             let on = entry.r_on.unwrap_or(on);
             if on >= cutoff {

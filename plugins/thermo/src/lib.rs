@@ -1,8 +1,6 @@
 //! Temperature, pressure and energies of the whole system, as CSV.
 
 use galamost_plugin_api::prelude::*;
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
 use std::path::PathBuf;
 
 galamost_plugin_api::plugin!();
@@ -31,7 +29,9 @@ pub struct Thermo {
     #[param(skip)]
     resumed: bool,
     #[param(skip)]
-    rows: Option<csv::Writer<File>>,
+    kept: Option<Vec<u8>>,
+    #[param(skip)]
+    rows: Option<RowFile>,
 }
 
 const TENSOR: [&str; 6] = ["xx", "xy", "xz", "yy", "yz", "zz"];
@@ -49,10 +49,13 @@ impl Thermo {
         }
         names
     }
+}
 
-    fn failed(&self, e: impl std::fmt::Display) -> Error {
-        Error::io(&self.path, e)
-    }
+/// One line of CSV.
+fn line(fields: &[String]) -> Result<Vec<u8>> {
+    let mut w = csv::Writer::from_writer(vec![]);
+    w.write_record(fields).map_err(|e| Error::Run(e.to_string()))?;
+    w.into_inner().map_err(|e| Error::Run(e.to_string()))
 }
 
 impl Analyzer for Thermo {
@@ -65,12 +68,7 @@ impl Analyzer for Thermo {
     }
 
     fn start(&mut self, _: Host) -> Result<()> {
-        let file = if self.resumed {
-            OpenOptions::new().append(true).create(true).open(&self.path)
-        } else {
-            File::create(&self.path)
-        };
-        self.rows = Some(csv::Writer::from_writer(file.map_err(|e| self.failed(e))?));
+        self.rows = Some(RowFile::open(&self.path, self.resumed, self.kept.as_deref())?);
         Ok(())
     }
 
@@ -81,22 +79,20 @@ impl Analyzer for Thermo {
         values.extend([t.potential, t.kinetic, t.potential + t.kinetic, t.conserved]);
         values.extend(t.momentum);
         values.extend(frame.energies().map(|(_, e)| e));
-        let row = std::iter::once(frame.step().to_string()).chain(values.iter().map(|x| format!("{x:?}")));
-        let Some(mut rows) = self.rows.take() else { return Err(Error::Run("Thermo was not started".into())) };
-        let written = (|| {
-            if rows.get_ref().metadata()?.len() == 0 {
-                rows.write_record(Self::header(frame))?;
-            }
-            rows.write_record(row)?;
-            rows.flush()?;
-            Ok::<(), csv::Error>(())
-        })();
-        if let Err(e) = written {
-            // the writer would try the rest of its buffer again when it is dropped
-            drop(rows.into_inner().map(|mut f| f.flush()));
-            return Err(self.failed(e));
-        }
-        self.rows = Some(rows);
+        let row: Vec<String> =
+            std::iter::once(frame.step().to_string()).chain(values.iter().map(|x| format!("{x:?}"))).collect();
+        let Some(rows) = &mut self.rows else { return Err(Error::Run("Thermo was not started".into())) };
+        let mut text = if rows.is_empty() { line(&Self::header(frame))? } else { vec![] };
+        text.extend(line(&row)?);
+        rows.append(&text)
+    }
+
+    fn save(&mut self) -> Result<Vec<u8>> {
+        self.rows.as_mut().map_or(Ok(vec![]), RowFile::save)
+    }
+
+    fn load(&mut self, state: &[u8]) -> Result<()> {
+        self.kept = Some(state.to_vec());
         Ok(())
     }
 }
