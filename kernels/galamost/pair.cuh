@@ -58,7 +58,7 @@ template <class Part, int INDEX, int PARTS, bool FULL>
 __device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart& part, const typename Part::Row* rows,
                                               const LoopRow<real>* edges, const Step<real>& step, u32 row,
                                               const Neighbour& n, Accumulator<PARTS, FULL>& sum) {
-    const LoopRow<real> edge = edges[row];
+    LoopRow<real> edge = edges[row];
     if (!(n.r2 < edge.cutoff2)) return;
     PairInput<real> input;
     input.r2 = n.r2;
@@ -80,7 +80,15 @@ __device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart
         input.diameter_i = __ldg(&s.diameter[n.i]);
         input.diameter_j = __ldg(&s.diameter[n.j]);
     }
-    const Tuple2<real, real> fu = apply_mode<Part::mode>(n.r2, Part::eval(input, rows[row]), edge);
+    const Tuple2<real, real> bare = Part::eval(input, rows[row]);
+    if ((Part::mode == 1u || Part::mode == 2u) && (Part::inputs & (INPUT_CHARGE | INPUT_DIAMETER))) {
+        // what is subtracted differs between pairs of the same types
+        input.r2 = edge.cutoff2;
+        const Tuple2<real, real> at_cutoff = Part::eval(input, rows[row]);
+        edge.energy_shift = at_cutoff.v1;
+        edge.force_shift = at_cutoff.v0 * edge.cutoff;
+    }
+    const Tuple2<real, real> fu = apply_mode<Part::mode>(n.r2, bare, edge);
     const Vec3<real> f = n.d * fu.v0;
     sum.f += f;
     if (FULL) {

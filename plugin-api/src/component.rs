@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::guard::Object;
 use crate::params::{FieldDoc, Value};
 use crate::precision::Precision;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, Values};
 use crate::varying::Varying;
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +96,8 @@ pub struct SystemInfo {
     pub dimensions: u32,
     /// Box lengths at the start.
     pub box_length: [f64; 3],
+    /// The largest diameter of a particle; 0 if the system has no diameters.
+    pub largest_diameter: f64,
     /// Time step of the (first) stage.
     pub dt: f64,
     /// The run's seed.
@@ -123,6 +125,10 @@ impl SystemInfo {
             n: s.len() as u64,
             dimensions: s.dimensions,
             box_length: s.box_length,
+            largest_diameter: match s.arrays.get("diameter").map(|a| &a.values) {
+                Some(Values::Real(d)) => d.iter().copied().fold(0.0, f64::max),
+                _ => 0.0,
+            },
             step: s.step,
             ..Self::default()
         }

@@ -55,16 +55,25 @@ impl<I: RowInput> FromValue for Entry<I> {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let mut fields = Fields::new(value, errors)?;
         let input = I::take(&mut fields);
-        let r_cut = fields.required("r_cut", ABOVE_0);
-        let r_on = fields.required("r_on", ABOVE_0);
+        let (mut r_cut, mut r_on) = (Some(None), Some(None));
+        if !I::OWN_CUTOFF {
+            r_cut = fields.required("r_cut", ABOVE_0);
+            r_on = fields.required("r_on", ABOVE_0);
+        }
         fields.finish();
         Some(Self { input: input?, r_cut: r_cut?, r_on: r_on?, at: value.at() })
     }
     fn describe() -> String {
-        let names: Vec<_> = I::docs().into_iter().map(|d| d.name).collect();
+        let mut names: Vec<_> = I::docs().into_iter().map(|d| d.name).collect();
+        if names.is_empty() {
+            names.push("r_cut".into());
+        }
         format!("({}: …)", names.join(": …, "))
     }
     fn fields() -> Vec<FieldDoc> {
+        if I::OWN_CUTOFF {
+            return I::docs();
+        }
         let doc = |name: &str, doc: &str| FieldDoc {
             name: name.into(),
             kind: f64::describe(),
@@ -97,10 +106,16 @@ impl<F: PairFn> PairComponent<F> {
     fn parse(value: Value<'_>) -> Result<Self> {
         let mut errors = Errors::default();
         let made = Fields::new(value, &mut errors).and_then(|mut fields| {
-            let r_cut = fields.required("r_cut", ABOVE_0);
-            let mode = fields.or("mode", ABOVE_0, Mode::default);
+            let (mut r_cut, mut mode) = (Some(None), Some(Mode::Cut));
+            if !<F::Input as RowInput>::OWN_CUTOFF {
+                r_cut = fields.required("r_cut", ABOVE_0);
+                mode = fields.or("mode", ABOVE_0, Mode::default);
+            }
             let settings = Params::take(&mut fields);
-            let pairs = fields.required("pairs", Range::ANY);
+            let pairs = match F::Input::left_out() {
+                Some(_) => fields.or("pairs", Range::ANY, || TypePairs::empty(value.at())),
+                None => fields.required("pairs", Range::ANY),
+            };
             fields.finish();
             Some(Self {
                 at: value.at(),
@@ -126,7 +141,8 @@ impl<F: PairFn> PairComponent<F> {
             doc: doc.into(),
             fields: vec![],
         };
-        let mut docs = vec![
+        let own_cutoff = <F::Input as RowInput>::OWN_CUTOFF;
+        let shared = [
             FieldDoc {
                 unit: "length".into(),
                 range: ABOVE_0.to_string(),
@@ -139,9 +155,10 @@ impl<F: PairFn> PairComponent<F> {
             },
             number("mode", Mode::describe(), "Cut", "What happens at the cutoff."),
         ];
+        let mut docs: Vec<_> = shared.into_iter().filter(|_| !own_cutoff).collect();
         docs.extend(<<F::Input as RowInput>::Settings as Params>::docs());
         docs.push(FieldDoc {
-            default: None,
+            default: F::Input::left_out().map(|_| "the same for all pairs of types".into()),
             fields: Entry::<F::Input>::fields(),
             ..number("pairs", TypePairs::<Entry<F::Input>>::describe(), "", "Parameters of each pair of types.")
         });
@@ -149,31 +166,26 @@ impl<F: PairFn> PairComponent<F> {
     }
 
     /// Rows of one pair of types.
-    fn rows_of(&self, entry: &Entry<F::Input>, half_box: f64) -> std::result::Result<(RowOf<F>, LoopRow<f64>), String> {
+    fn rows_of(
+        &self,
+        entry: &Entry<F::Input>,
+        system: &SystemInfo,
+    ) -> std::result::Result<(RowOf<F>, LoopRow<f64>), String> {
+        let half_box = system.half_box();
         let row = entry.input.row(&self.settings)?;
         let cutoff = entry
             .r_cut
             .or(self.r_cut)
-            .or_else(|| entry.input.cutoff(&self.settings))
+            .or_else(|| entry.input.cutoff(&self.settings, system))
             .ok_or("no cutoff: give r_cut here or for the whole component")?;
         if cutoff > half_box {
             return Err(format!(
                 "r_cut = {cutoff} is more than half the shortest box length ({half_box}): a particle would meet its own image"
             ));
         }
-        let input = PairInput {
-            r2: cutoff * cutoff,
-            r_cut: cutoff,
-            step: Step { dt: 1.0, inv_sqrt_dt: 1.0, ..Step::default() },
-            ..PairInput::default()
-        };
-        let (f_over_r, u) = F::eval::<f64>(&input, &row.cast::<f64>());
         let mut edges = LoopRow { cutoff2: cutoff * cutoff, cutoff, ..LoopRow::default() };
         if matches!(self.mode, Mode::ShiftEnergy | Mode::ShiftForce) {
-            edges.energy_shift = u;
-        }
-        if self.mode == Mode::ShiftForce {
-            edges.force_shift = f_over_r * cutoff;
+            edges = F::shifted(&unit_pair(cutoff * cutoff, cutoff), &row.cast::<f64>(), &edges);
         }
         if entry.r_on.is_some() && !matches!(self.mode, Mode::Smooth(_)) {
             return Err("r_on only has a meaning with `mode: Smooth(r_on)`".into());
@@ -194,11 +206,25 @@ impl<F: PairFn> PairComponent<F> {
     }
 }
 
+/// A pair with charges and diameters of 1 at this distance.
+fn unit_pair(r2: f64, r_cut: f64) -> PairInput<f64> {
+    PairInput {
+        r2,
+        r_cut,
+        charge_i: 1.0,
+        charge_j: 1.0,
+        diameter_i: 1.0,
+        diameter_j: 1.0,
+        step: Step { dt: 1.0, inv_sqrt_dt: 1.0, ..Step::default() },
+        ..PairInput::default()
+    }
+}
+
 type RowOf<F> = <<F as PairFn>::Input as RowInput>::Row;
 
 /// What the guard hands out as `pair/1`.
 pub trait Pairing: Common {
-    /// (F/r, U) with cutoff and mode.
+    /// (F/r, U) with cutoff and mode, of two particles whose charges and diameters are 1.
     fn evaluate(&self, i: u32, j: u32, r2: f64) -> [f64; 2];
     /// The CPU loop.
     ///
@@ -219,15 +245,20 @@ impl<F: PairFn> Common for PairComponent<F> {
     fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
         let mut errors = Errors::default();
         let n = system.types.len();
-        let Some(table) = self.pairs.bind(&system.types, &mut errors) else {
-            return errors.into_result(None);
+        let others = F::Input::left_out().map(|input| Entry { input, r_cut: None, r_on: None, at: self.at });
+        let table = match others {
+            Some(_) => self.pairs.bind_some(&system.types, &mut errors),
+            None => self.pairs.bind(&system.types, &mut errors).unwrap_or_default().into_iter().map(Some).collect(),
         };
+        if !errors.0.is_empty() {
+            return errors.into_result(None);
+        }
         let mut numbers = vec![];
         let (mut rows, mut loop_rows) = (vec![], vec![]);
         let mut told = vec![];
         for index in &table {
-            let entry = self.pairs.get(*index);
-            match self.rows_of(entry, system.half_box()) {
+            let Some(entry) = index.map(|i| self.pairs.get(i)).or(others.as_ref()) else { continue };
+            match self.rows_of(entry, system) {
                 Ok((row, edges)) => {
                     numbers.push(row.numbers());
                     rows.push(row);
@@ -295,13 +326,8 @@ impl<F: PairFn> Pairing for PairComponent<F> {
         if r2 >= edges.cutoff2 {
             return [0.0; 2];
         }
-        let input = PairInput {
-            r2,
-            r_cut: edges.cutoff,
-            step: Step { dt: 1.0, inv_sqrt_dt: 1.0, ..Step::default() },
-            ..PairInput::default()
-        };
-        apply_mode(self.double.mode, r2, F::eval(&input, row), edges).into()
+        // the rows' shifts are those of charges and diameters of 1
+        apply_mode(self.double.mode, r2, F::eval(&unit_pair(r2, edges.cutoff), row), edges).into()
     }
 
     unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()> {

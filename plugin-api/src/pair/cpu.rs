@@ -211,8 +211,19 @@ unsafe fn particles<F: PairFn, S: Scheme, const L: usize, const FULL: bool, cons
                 }
                 if mode != 0 {
                     for l in 0..L {
-                        let edges = rows.loop_rows.get_unchecked(if ONE { 0 } else { first_row + kind[l] as usize });
-                        (f[l], u[l]) = apply_mode(mode, safe_r2[l], (f[l], u[l]), edges);
+                        let index = if ONE { 0 } else { first_row + kind[l] as usize };
+                        let mut edges = *rows.loop_rows.get_unchecked(index);
+                        if F::OWN_SHIFT && mode < 3 {
+                            let mut input = PairInput { r2: edges.cutoff2, r_cut: edges.cutoff, ..base };
+                            if F::INPUTS & inputs::CHARGE != 0 {
+                                (input.charge_i, input.charge_j) = (*charge.add(i), q[l]);
+                            }
+                            if F::INPUTS & inputs::DIAMETER != 0 {
+                                (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
+                            }
+                            edges = F::shifted(&input, rows.rows.get_unchecked(index), &edges);
+                        }
+                        (f[l], u[l]) = apply_mode(mode, safe_r2[l], (f[l], u[l]), &edges);
                     }
                 }
                 for l in 0..L {

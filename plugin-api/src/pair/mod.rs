@@ -7,6 +7,7 @@
 pub mod component;
 pub mod cpu;
 
+use crate::component::SystemInfo;
 use crate::device::DeviceText;
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range};
 use crate::philox::RandomKey;
@@ -87,8 +88,14 @@ pub trait RowInput: Params + FromValue + Send + Sync + 'static {
     /// # Errors
     /// What is wrong with this combination of numbers.
     fn row(&self, settings: &Self::Settings) -> Result<Self::Row, String>;
+    /// The potential ends by itself at [`Self::cutoff`]: the user gives neither `r_cut` nor `mode`.
+    const OWN_CUTOFF: bool = false;
     /// A cutoff that follows from the numbers, when the user gives none.
-    fn cutoff(&self, _settings: &Self::Settings) -> Option<f64> {
+    fn cutoff(&self, _settings: &Self::Settings, _system: &SystemInfo) -> Option<f64> {
+        None
+    }
+    /// What holds for pairs of types that the user leaves out; `None`: every pair must have its row.
+    fn left_out() -> Option<Self> {
         None
     }
     /// Time-dependent numbers of the whole component, at most [`crate::views::COMPONENT_VARYINGS`]; the function
@@ -127,6 +134,15 @@ pub trait PairFn: Send + Sync + 'static {
     fn eval<R: Real>(input: &PairInput<R>, row: &Self::Row<R>) -> (R, R);
     /// CUDA text of `pair_eval`.
     fn eval_text() -> &'static DeviceText;
+    /// U and F at the cutoff differ between pairs of the same types: the loop computes `ShiftEnergy` and `ShiftForce`
+    /// for each pair.
+    const OWN_SHIFT: bool = Self::INPUTS & (inputs::CHARGE | inputs::DIAMETER) != 0;
+    /// The loop's row with the shifts of one pair; `at_cutoff` is that pair at the cutoff.
+    #[inline(always)]
+    fn shifted<R: Real>(at_cutoff: &PairInput<R>, row: &Self::Row<R>, edges: &LoopRow<R>) -> LoopRow<R> {
+        let (f, u) = Self::eval(at_cutoff, row);
+        LoopRow { energy_shift: u, force_shift: f * edges.cutoff, ..*edges }
+    }
 }
 
 /// What happens at the cutoff.

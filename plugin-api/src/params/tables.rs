@@ -72,12 +72,36 @@ impl<T: FromValue> FromValue for TypePairs<T> {
 }
 
 impl<T> TypePairs<T> {
-    /// For each pair of types (i, j) the index i·n + j of its row in [`Self::get`]; every pair must be there.
+    /// No rows.
+    pub fn empty(at: Position) -> Self {
+        Self { rows: vec![], at }
+    }
+
+    /// For each pair of types (i, j) at i·n + j its row in [`Self::get`]; every pair must be there.
     ///
     /// # Errors
     /// Names that are no types, and pairs without a row, all of them.
     pub fn bind(&self, types: &[String], errors: &mut Errors) -> Option<Vec<usize>> {
         let before = errors.0.len();
+        let table = self.bind_some(types, errors);
+        let n = types.len();
+        let missing: Vec<_> = (0..n)
+            .flat_map(|i| (i..n).map(move |j| (i, j)))
+            .filter(|(i, j)| table[i * n + j].is_none())
+            .map(|(i, j)| format!("({}, {})", types[i], types[j]))
+            .collect();
+        if !missing.is_empty() {
+            let what = if missing.len() == 1 { "pair" } else { "pairs" };
+            errors.push(InputError::at(self.at, format!("no parameters for the {what} {}", missing.join(", "))));
+        }
+        if errors.0.len() > before { None } else { table.into_iter().collect() }
+    }
+
+    /// As [`Self::bind`], but pairs may be left out.
+    ///
+    /// # Errors
+    /// Names that are no types, all of them.
+    pub fn bind_some(&self, types: &[String], errors: &mut Errors) -> Vec<Option<usize>> {
         let n = types.len();
         let mut table = vec![None; n * n];
         for (r, row) in self.rows.iter().enumerate() {
@@ -97,16 +121,7 @@ impl<T> TypePairs<T> {
                 table[index[1] * n + index[0]] = Some(r);
             }
         }
-        let missing: Vec<_> = (0..n)
-            .flat_map(|i| (i..n).map(move |j| (i, j)))
-            .filter(|(i, j)| table[i * n + j].is_none())
-            .map(|(i, j)| format!("({}, {})", types[i], types[j]))
-            .collect();
-        if !missing.is_empty() {
-            let what = if missing.len() == 1 { "pair" } else { "pairs" };
-            errors.push(InputError::at(self.at, format!("no parameters for the {what} {}", missing.join(", "))));
-        }
-        if errors.0.len() > before { None } else { table.into_iter().collect() }
+        table
     }
 
     /// The row with this index.
