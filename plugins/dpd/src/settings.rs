@@ -1,0 +1,59 @@
+//! What `Dpd` and `DpdThermostat` share: kT, friction and noise.
+
+use galamost_plugin_api::prelude::*;
+
+/// Parameters of the whole component.
+#[derive(Clone, Debug, Params)]
+pub struct DpdSettings {
+    /// kT of the pairwise thermostat.
+    #[param(name = "kT", unit = "energy", above = 0.0)]
+    pub kt: f64,
+}
+
+/// Friction and noise of one pair of types.
+#[derive(Clone, Debug, Params)]
+pub struct Friction {
+    /// σ, strength of the random force; γ = σ²/2kT follows. Give `sigma` or `gamma`, not both.
+    #[param(unit = "energy time^½/length", at_least = 0.0)]
+    sigma: Option<f64>,
+    /// γ, friction; σ = √(2γkT) follows.
+    #[param(unit = "mass/time", at_least = 0.0)]
+    gamma: Option<f64>,
+    /// s, exponent of the weight of the random force: w_R = w^s.
+    #[param(default = 1.0, above = 0.0)]
+    pub s: f64,
+    /// kT of this pair of types, if it is not that of the component.
+    #[param(name = "kT", unit = "energy", above = 0.0)]
+    kt: Option<f64>,
+}
+
+impl Friction {
+    /// (γ, σ) with σ² = 2γkT.
+    pub fn gamma_and_sigma(&self, settings: &DpdSettings) -> std::result::Result<(f64, f64), String> {
+        let kt = self.kt.unwrap_or(settings.kt);
+        match (self.gamma, self.sigma) {
+            (Some(gamma), None) => Ok((gamma, (2.0 * gamma * kt).sqrt())),
+            (None, Some(sigma)) => Ok((sigma * sigma / (2.0 * kt), sigma)),
+            (Some(_), Some(_)) => Err("give sigma or gamma, not both: σ² = 2γkT".into()),
+            (None, None) => Err("give sigma or gamma".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fluctuation_and_dissipation_belong_together() {
+        let settings = DpdSettings { kt: 1.5 };
+        let given = |sigma, gamma, kt| Friction { sigma, gamma, s: 1.0, kt }.gamma_and_sigma(&settings);
+        let (gamma, _) = given(Some(3.0), None, None).expect("valid");
+        assert!((gamma - 3.0).abs() < 1e-14);
+        let (_, sigma) = given(None, Some(4.5), None).expect("valid");
+        assert!((sigma * sigma - 2.0 * 4.5 * 1.5).abs() < 1e-12);
+        let (_, sigma) = given(None, Some(4.5), Some(0.5)).expect("valid");
+        assert!((sigma * sigma - 2.0 * 4.5 * 0.5).abs() < 1e-12);
+        assert!(given(None, None, None).is_err() && given(Some(1.0), Some(1.0), None).is_err());
+    }
+}

@@ -1,0 +1,66 @@
+//! The 9-6 form of the Lennard-Jones potential.
+
+use galamost_plugin_api::prelude::*;
+
+/// Parameters of one pair of types.
+#[derive(Clone, Debug, Params)]
+pub struct Lj96Input {
+    /// ε, depth of the well.
+    #[param(unit = "energy", at_least = 0.0)]
+    epsilon: f64,
+    /// σ, distance of zero energy.
+    #[param(unit = "length", above = 0.0)]
+    sigma: f64,
+}
+
+/// (27/4)εσ⁹ and (27/4)εσ⁶.
+#[derive(Debug, PairParams)]
+pub struct Lj96<real> {
+    c9: real,
+    c6: real,
+}
+
+impl RowInput for Lj96Input {
+    type Settings = NoSettings;
+    type Row = Lj96<f64>;
+    fn row(&self, _: &NoSettings) -> std::result::Result<Lj96<f64>, String> {
+        let c6 = 6.75 * self.epsilon * self.sigma.powi(6);
+        Ok(Lj96 { c9: c6 * self.sigma.powi(3), c6 })
+    }
+}
+
+/// Lennard-Jones 9-6: U(r) = (27/4) ε [(σ/r)⁹ − (σ/r)⁶], r < r_cut.
+///
+/// F = (27ε/4r²)[9(σ/r)⁹ − 6(σ/r)⁶] r_ij. The minimum is −ε at r = (3/2)^(1/3) σ. It is `Mie` with n = 9, m = 6, computed
+/// without logarithms.
+///
+/// Reference: W. Shinoda, R. DeVane, M. L. Klein, Mol. Simul. 33 (2007) 27, doi:10.1080/08927020601054050.
+///
+/// ```ron
+/// Lj96(r_cut: 2.5, mode: ShiftEnergy, pairs: {
+///     ("A", "A"): (epsilon: 1.0, sigma: 1.0),
+///     ("A", "B"): (epsilon: 0.5, sigma: 0.95),
+///     ("B", "B"): (epsilon: 1.0, sigma: 0.9, r_cut: 2.25),
+/// })
+/// ```
+#[pair_potential("Lj96", input = Lj96Input)]
+fn lj96(r2: real, p: &Lj96<real>) -> (real, real) {
+    let inv = r2.rsqrt();
+    let inv2 = inv * inv;
+    let inv6 = inv2 * inv2 * inv2;
+    let repulsion = p.c9 * inv2 * inv;
+    (inv2 * inv6 * (9.0 * repulsion - 6.0 * p.c6), inv6 * (repulsion - p.c6))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn minimum_and_zero() {
+        let row = Lj96Input { epsilon: 1.5, sigma: 0.8 }.row(&NoSettings).expect("valid");
+        let (f, u) = lj96(1.5f64.powf(2.0 / 3.0) * 0.64, &row);
+        assert!(f.abs() < 1e-12 && (u + 1.5).abs() < 1e-12, "{f} {u}");
+        assert!(lj96(0.64, &row).1.abs() < 1e-12);
+    }
+}
