@@ -2,7 +2,7 @@
 
 use galamost::pipeline::DeviceChoice;
 use galamost::report::Failure;
-use galamost_plugin_api::snapshot::Snapshot;
+use galamost_plugin_api::snapshot::{Link, Snapshot};
 use galamost_tests::{fixture, galamost, has_compiler, plan_of, program, run_plan, words};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -47,6 +47,74 @@ fn an_overlap_names_step_and_particle() {
             }
         }
     }
+}
+
+/// Dimers that fly apart until their bonds break: tags 8 and 9 first, then 4 and 3, 2 and 7.
+fn stretching(speeds: [f64; 3]) -> Snapshot {
+    let mut s = Snapshot { dimensions: 3, box_length: [30.0; 3], ..Snapshot::default() };
+    let a = s.type_id("A");
+    s.bond_types = vec!["X".into()];
+    for i in 0..10 {
+        s.push(a, [0.0, 0.0, -12.0 + f64::from(i)]);
+    }
+    for (tags, speed) in [[8, 9], [4, 3], [2, 7]].into_iter().zip(speeds) {
+        s.bonds.push(Link { kind: 0, tags });
+        let at = s.position[tags[0] as usize];
+        s.position[tags[1] as usize] = [at[0] + 1.0, at[1], at[2]];
+        s.velocity[tags[1] as usize] = [speed, 0.0, 0.0];
+    }
+    s
+}
+
+const FENE: &str = r#"Fene(bonds: { "X": (k: 30.0, R0: 1.5, epsilon: 1.0, sigma: 1.0) })"#;
+
+#[test]
+fn a_broken_bond_is_named() {
+    let mut devices = vec![DeviceChoice::Cpu];
+    if has_compiler() {
+        devices.push(DeviceChoice::Emulated);
+    }
+    for device in devices {
+        for precision in ["Single", "Mixed", "Double"] {
+            let broken = |s: Snapshot, steps: u64| {
+                let text = format!(
+                    "(precision: {precision}, forces: [{FENE}], integrators: [VelocityVerlet()], stages: [(steps: {steps}, dt: 0.01)])"
+                );
+                let plan = plan_of(&text, s, device).unwrap_or_else(|e| panic!("{}", e.render()));
+                match run_plan(&plan) {
+                    Err(Failure::Run(message, _)) => message,
+                    Err(e) => panic!("{}", e.render()),
+                    Ok(_) => panic!("{device:?} {precision}: the broken bond was not noticed"),
+                }
+            };
+            // 0.6 in the first step: r = 1.6
+            let said = broken(stretching([60.0, 0.0, 0.0]), 100);
+            println!("{device:?} {precision}: {said}");
+            let expected = "Fene: the bond to particle 9 is longer than its potential allows (particle with tag 8)";
+            assert!(said.contains("step 1: ") && said.contains(expected), "{said}");
+            // two at once: the smallest tag, and the partner that belongs to it
+            let said = broken(stretching([0.0, 60.0, 60.0]), 100);
+            assert!(said.contains("the bond to particle 7 ") && said.contains("(particle with tag 2)"), "{said}");
+            // broken from the start
+            let mut s = stretching([0.0; 3]);
+            s.position[9][0] += 1.0;
+            let said = broken(s, 0);
+            assert!(said.contains("step 0: ") && said.contains(expected), "{said}");
+        }
+    }
+}
+
+/// A strained bond that holds is no fault: it springs back.
+#[test]
+fn a_bond_just_below_its_limit_holds() {
+    let mut s = stretching([0.0; 3]);
+    s.position[9][0] += 0.45;
+    let text = format!(
+        "(precision: Double, forces: [{FENE}], integrators: [VelocityVerlet()], stages: [(steps: 4000, dt: 0.0005)])"
+    );
+    let plan = plan_of(&text, s, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+    let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+    assert!(b.sums().expect("sums").components[0].energy.is_finite());
 }
 
 /// All particles in one eighth of the box: eight times the mean density that the first list is laid out for.

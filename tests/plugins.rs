@@ -7,7 +7,7 @@ use std::process::Output;
 const PIPELINE: &str = r#"(
     device: Cpu,
     initial: [ RandomPositions(n: 10, box: [5.0, 5.0, 5.0]) ],
-    forces: [ Yukawa(r_cut: 1.0) ],
+    forces: [ Springs(r_cut: 1.0) ],
     stages: [ (steps: 0, dt: 0.01) ],
 )"#;
 
@@ -35,9 +35,9 @@ fn refused(file: &str, bytes: &[u8], expected: &[&str]) {
     for e in expected {
         assert!(said.contains(e), "`{e}` is not in\n{said}");
     }
-    assert!(error.contains("Yukawa") && error.contains("libyukawa.so"), "{error}");
+    assert!(error.contains("Springs") && error.contains("libsprings.so"), "{error}");
     // the same file is no obstacle to a pipeline that does not need it: it is warned about
-    let other = PIPELINE.replace("Yukawa(r_cut: 1.0)", "");
+    let other = PIPELINE.replace("Springs(r_cut: 1.0)", "");
     let (_f, out) = check(file, bytes, &other);
     assert_eq!(out.status.code(), Some(0), "{}", words(&out));
     assert!(words(&out).contains("WARN") && words(&out).contains(file), "{}", words(&out));
@@ -46,22 +46,22 @@ fn refused(file: &str, bytes: &[u8], expected: &[&str]) {
 #[test]
 fn a_truncated_library_is_told() {
     let (bytes, _) = dpd();
-    refused("libyukawa.so", &bytes[..bytes.len() / 2], &["not a whole shared library"]);
-    refused("libyukawa.so", b"not a library at all", &["not a whole shared library"]);
+    refused("libsprings.so", &bytes[..bytes.len() / 2], &["not a whole shared library"]);
+    refused("libsprings.so", b"not a library at all", &["not a whole shared library"]);
 }
 
 #[test]
 fn another_api_version_is_told_in_two_lines() {
     let (mut bytes, at) = dpd();
     bytes[at + 20..at + 24].copy_from_slice(&7u32.to_ne_bytes());
-    refused("libyukawa.so", &bytes, &["built for plugin API 7.1", "rebuild dpd"]);
+    refused("libsprings.so", &bytes, &["built for plugin API 7.1", "rebuild dpd"]);
 }
 
 #[test]
 fn device_code_of_a_newer_engine_is_told() {
     let (mut bytes, at) = dpd();
     bytes[at + 28..at + 32].copy_from_slice(&99u32.to_ne_bytes());
-    refused("libyukawa.so", &bytes, &["99", "rebuild dpd"]);
+    refused("libsprings.so", &bytes, &["99", "rebuild dpd"]);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn two_plugins_with_one_component_are_told_with_both_paths() {
     let (mut bytes, at) = dpd();
     bytes[at + 32..at + 35].copy_from_slice(b"dpe");
     // the user's folder comes first, so it is the shipped one that cannot be taken
-    let (_f, out) = check("libdpe.so", &bytes, &PIPELINE.replace("Yukawa(r_cut: 1.0)", ""));
+    let (_f, out) = check("libdpe.so", &bytes, &PIPELINE.replace("Springs(r_cut: 1.0)", ""));
     let said = words(&out);
     assert!(said.contains("libdpd.so: has a Pair `Dpd`, as has ") && said.contains("libdpe.so; remove one"), "{said}");
 }

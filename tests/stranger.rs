@@ -4,29 +4,29 @@ use galamost_tests::{build_plugin, galamost, has_compiler, has_nvrtc, repository
 use std::path::PathBuf;
 
 /// All the Rust there is.
-const YUKAWA: &str = r#"//! Screened Coulomb interaction.
+const SOURCE: &str = r#"//! The Born-Mayer repulsion.
 use galamost_plugin_api::prelude::*;
 
-/// Screened Coulomb: U(r) = ε exp(−κ r) / r.
+/// Born-Mayer: U(r) = A exp(−r/ρ).
 ///
 /// ```ron
-/// Yukawa(r_cut: 3.0, pairs: { ("A", "A"): (epsilon: 1.0, kappa: 2.0) })
+/// BornMayer(r_cut: 3.0, pairs: { ("A", "A"): (a: 20.0, rho: 0.5) })
 /// ```
 #[derive(PairParams)]
-pub struct Yukawa<real> {
-    /// ε.
-    #[param(unit = "energy × length")]
-    epsilon: real,
-    /// κ.
-    #[param(unit = "1/length", at_least = 0.0)]
-    kappa: real,
+pub struct BornMayer<real> {
+    /// A.
+    #[param(unit = "energy", at_least = 0.0)]
+    a: real,
+    /// ρ.
+    #[param(unit = "length", above = 0.0)]
+    rho: real,
 }
 
-#[pair_potential("Yukawa")]
-fn yukawa(r2: real, p: &Yukawa<real>) -> (real, real) {
+#[pair_potential("BornMayer")]
+fn born_mayer(r2: real, p: &BornMayer<real>) -> (real, real) {
     let r = r2.sqrt();
-    let u = p.epsilon * (-p.kappa * r).exp() / r;
-    (u * (p.kappa * r + 1.0) / r2, u)
+    let u = p.a * (-r / p.rho).exp();
+    (u / (p.rho * r), u)
 }
 
 galamost_plugin_api::plugin!();
@@ -35,7 +35,7 @@ galamost_plugin_api::plugin!();
 const PIPELINE: &str = r#"(
     seed: 4,
     initial: [ Lattice(lattice: Fcc, cells: [6, 6, 6], density: 0.5), Velocities(kT: 1.0) ],
-    forces: [ Yukawa(r_cut: 3.0, mode: ShiftForce, pairs: { ("A", "A"): (epsilon: 20.0, kappa: 2.0) }) ],
+    forces: [ BornMayer(r_cut: 3.0, mode: ShiftForce, pairs: { ("A", "A"): (a: 20.0, rho: 0.5) }) ],
     integrators: [ VelocityVerlet() ],
     analyzers: [ Thermo(every: 50, file: "t.csv") ],
     stages: [ (steps: 200, dt: 0.004) ],
@@ -43,26 +43,26 @@ const PIPELINE: &str = r#"(
 
 /// Builds the crate, once; its output folder stays, so that the next time takes seconds.
 fn build() -> (tempfile::TempDir, PathBuf) {
-    let lines = YUKAWA.lines().filter(|l| !l.trim().is_empty() && !l.trim_start().starts_with("//"));
+    let lines = SOURCE.lines().filter(|l| !l.trim().is_empty() && !l.trim_start().starts_with("//"));
     assert!(lines.count() <= 20, "a plugin shall not need more");
     let crate_folder = tempfile::tempdir().expect("a folder");
     let api = repository().join("plugin-api").canonicalize().expect("plugin-api");
     let manifest = format!(
-        "[package]\nname = \"yukawa\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[lib]\ncrate-type = [\"cdylib\"]\n\n\
+        "[package]\nname = \"born-mayer\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[lib]\ncrate-type = [\"cdylib\"]\n\n\
          [dependencies]\ngalamost-plugin-api = {{ path = {api:?} }}\n"
     );
     std::fs::write(crate_folder.path().join("Cargo.toml"), manifest).expect("written");
     std::fs::create_dir(crate_folder.path().join("src")).expect("a folder");
-    std::fs::write(crate_folder.path().join("src/lib.rs"), YUKAWA).expect("written");
-    let library = build_plugin(crate_folder.path(), "yukawa");
+    std::fs::write(crate_folder.path().join("src/lib.rs"), SOURCE).expect("written");
+    let library = build_plugin(crate_folder.path(), "born_mayer");
     let dropped = crate_folder.path().join("my-plugins");
     std::fs::create_dir(&dropped).expect("a folder");
-    std::fs::copy(library, dropped.join("libyukawa.so")).expect("dropped in");
+    std::fs::copy(library, dropped.join("libborn_mayer.so")).expect("dropped in");
     (crate_folder, dropped)
 }
 
 #[test]
-fn a_yukawa_plugin_is_written_built_dropped_in_and_run() {
+fn a_new_plugin_is_written_built_dropped_in_and_run() {
     let (folder, _dropped) = build();
     let folder = folder.path();
     std::fs::write(folder.join("p.ron"), PIPELINE).expect("written");
@@ -76,16 +76,16 @@ fn a_yukawa_plugin_is_written_built_dropped_in_and_run() {
     // NVE: the energy stays, the potential part moves
     let (first, last) = (cpu["total"][0], cpu["total"][4]);
     assert!((last - first).abs() < 2e-4 * first.abs(), "total energy {first} → {last}");
-    assert!(cpu["Yukawa"][0] > 100.0 && (cpu["Yukawa"][4] - cpu["Yukawa"][0]).abs() > 5.0, "{:?}", cpu["Yukawa"]);
+    assert!(cpu["BornMayer"][0] > 100.0 && (cpu["BornMayer"][4] - cpu["BornMayer"][0]).abs() > 5.0, "{:?}", cpu["BornMayer"]);
     if has_compiler() {
         let gpu = run("emulated");
-        for (a, b) in cpu["Yukawa"].iter().zip(&gpu["Yukawa"]) {
+        for (a, b) in cpu["BornMayer"].iter().zip(&gpu["BornMayer"]) {
             assert!((a - b).abs() < 1e-3 * a.abs(), "{a} on the CPU, {b} on the device");
         }
     }
     let selftest = |device: &str| {
         let out =
-            galamost(folder, &["selftest", "Yukawa", "--plugin-dir", "my-plugins", "--device", device, "--quiet"]);
+            galamost(folder, &["selftest", "BornMayer", "--plugin-dir", "my-plugins", "--device", device, "--quiet"]);
         let table = String::from_utf8_lossy(&out.stdout).into_owned();
         assert!(out.status.success() && table.contains("force against gradient"), "{table}{}", words(&out));
     };

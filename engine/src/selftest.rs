@@ -1,8 +1,8 @@
 //! `galamost selftest`: every component on every device, in one table.
 //!
 //! Each component is run with its own example on a standard system: 1,000 particles of types A and B on a shaken
-//! lattice, with velocities, and chains of ten with bond types A-A, A-B and B-B. The reference is the CPU in double
-//! precision.
+//! lattice, with velocities, charges of ±1, diameters of 0.9 to 1.1, and chains of ten with bond types A-A, A-B and B-B.
+//! The reference is the CPU in double precision.
 
 use crate::device::Chosen;
 use crate::pipeline::{DeviceChoice, Pipeline};
@@ -14,7 +14,7 @@ use crate::state::columns;
 use galamost_plugin_api::component::{ComponentInfo, Kind, Wants};
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::precision::Precision;
-use galamost_plugin_api::snapshot::{Link, Snapshot};
+use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
 use std::fmt::Write as _;
 
 /// One line of the table.
@@ -65,6 +65,12 @@ pub fn standard_system() -> Snapshot {
             s.bonds.push(Link { kind, tags: [i - 1, i] });
         }
     }
+    let number = |draw: u32, of: &dyn Fn(u32) -> f64| Array {
+        width: 1,
+        values: Values::Real((0..SIDE.pow(3)).map(|i| of(key.single(0, i, draw)[0])).collect()),
+    };
+    s.arrays.insert("charge".into(), number(3, &|word| f64::from(word & 1) * 2.0 - 1.0));
+    s.arrays.insert("diameter".into(), number(4, &|word| 1.0 + 0.2 * uniform(word)));
     s
 }
 

@@ -12,11 +12,31 @@ struct BondArgs {
     StateView state;
     LinkView links;
     const void* rows;
-    u32 first_varying, full;
+    u32 first_varying, component;
     double* partial;
     u32* counter;
     Sums* sums;
 };
+
+// Notes that a bond is longer than its potential allows; of several the one with the smallest tags stays, whatever the
+// order of the threads. Both tags change at once, so they always belong to one bond.
+__device__ __forceinline__ void raise_bond_fault(Globals* g, u32 component, u32 tag_i, u32 tag_j) {
+    const u64 low = tag_i < tag_j ? tag_i : tag_j, high = tag_i < tag_j ? tag_j : tag_i;
+    // tag and detail as they lie in memory, the smaller tag in front
+    u64* place = reinterpret_cast<u64*>(&g->fault.tag);
+    u64 seen = *place;
+    while (((low << 32) | high) < ((seen << 32) | (seen >> 32))) {
+        const u64 old = atomicCAS(place, seen, (high << 32) | low);
+        if (old == seen) {
+            atomicExch(&g->fault.component, component);
+            break;
+        }
+        seen = old;
+    }
+    atomicExch(&g->fault.code, 4u);
+    __threadfence();
+    atomicExch(&g->halt, 1u);
+}
 
 // Part::Row, Part::eval(BondInput, Row).
 template <class Part, bool FULL> __device__ __forceinline__ void bond_loop(const BondArgs& a) {
@@ -39,6 +59,8 @@ template <class Part, bool FULL> __device__ __forceinline__ void bond_loop(const
                 const Vec3<real> d = difference(pi, load(&s.pos_type[j]), b);
                 input.r2 = device_norm2(d);
                 const Tuple2<real, real> fu = Part::eval(input, rows[kind]);
+                // −∞: the bond is longer than its potential allows
+                if (fu.v0 < real(-3.4e38)) raise_bond_fault(s.globals, a.component, s.tag[i], s.tag[j]);
                 const Vec3<real> fd = d * fu.v0;
                 f.x += fd.x;
                 f.y += fd.y;

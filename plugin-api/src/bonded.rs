@@ -12,7 +12,9 @@ use crate::pair::{Row, RowInput};
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range, Spanned, TypeMap, Value};
 use crate::precision::{Fixed, Float64, Precision, Scheme};
 use crate::real::Real;
-use crate::views::{Globals, LinkView, StateView, Step, Sums, Wanted};
+use crate::views::{Fault, FaultKind, Globals, LinkView, StateView, Step, Sums, Wanted};
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// What a bond function can see, by the name of its argument.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +31,7 @@ pub trait BondFn: Send + Sync + 'static {
     type Row<R: Real>: Copy + Send + Sync;
     /// What the user writes for one bond type.
     type Input: RowInput<Row: Row<As<f32> = Self::Row<f32>, As<f64> = Self::Row<f64>>>;
-    /// (F/r, U) with F = −dU/dr.
+    /// (F/r, U) with F = −dU/dr; F/r = −∞ for a bond that is longer than its potential allows, which ends the run.
     fn eval<R: Real>(input: &BondInput<R>, row: &Self::Row<R>) -> (R, R);
     /// CUDA text of `bond_eval`.
     fn eval_text() -> &'static DeviceText;
@@ -47,6 +49,10 @@ pub struct BondedCall {
     pub end: u32,
     /// The component's first slot in [`Globals::values`].
     pub first_varying: u32,
+    /// Number of the component, for faults.
+    pub component: u32,
+    /// 0.
+    pub reserved0: u32,
     /// What is wanted besides forces.
     pub wanted: Wanted,
     /// The state.
@@ -166,6 +172,36 @@ impl<F: BondFn> Bonding for BondComponent<F> {
     }
 }
 
+/// A force F/r below this is −∞ in f32.
+const BROKEN: f64 = -3.4e38;
+
+// the tags of a fault are changed together, as one number of 64 bits
+const _: () = assert!(
+    offset_of!(Fault, detail) == offset_of!(Fault, tag) + 4
+        && (offset_of!(Globals, fault) + offset_of!(Fault, tag)).is_multiple_of(8)
+        && cfg!(target_endian = "little")
+);
+
+/// Notes that a bond is longer than its potential allows; of several the one with the smallest tags stays, whatever the
+/// order of the threads.
+unsafe fn bond_fault(globals: *mut Globals, component: u32, tags: [u32; 2]) {
+    let (low, high) = (u64::from(tags[0].min(tags[1])), u64::from(tags[0].max(tags[1])));
+    // SAFETY: the globals outlive the call; these words are only touched by atomics while forces are computed
+    unsafe {
+        let fault = &raw mut (*globals).fault;
+        let place = AtomicU64::from_ptr((&raw mut (*fault).tag).cast());
+        // in memory the tag, the smaller of the two, stands before the detail
+        let first = place.fetch_update(Ordering::AcqRel, Ordering::Acquire, |seen| {
+            (low << 32 | high < seen.rotate_left(32)).then_some(high << 32 | low)
+        });
+        if first.is_ok() {
+            AtomicU32::from_ptr(&raw mut (*fault).component).store(component, Ordering::Relaxed);
+        }
+        AtomicU32::from_ptr(&raw mut (*fault).code).store(FaultKind::BondTooLong as u32, Ordering::Release);
+        AtomicU32::from_ptr(&raw mut (*globals).halt).store(1, Ordering::Release);
+    }
+}
+
 /// Adds the forces of bonds on particles begin … end.
 unsafe fn bonds<F: BondFn, S: Scheme>(call: &BondedCall, rows: &[F::Row<S::Real>], sums: &mut Sums) {
     // SAFETY: the caller's word: valid arrays, indices below n, kinds below the number of rows
@@ -187,6 +223,10 @@ unsafe fn bonds<F: BondFn, S: Scheme>(call: &BondedCall, rows: &[F::Row<S::Real>
                 let d = S::difference(&pi, &*pos.add(j), &scale);
                 let input = BondInput { r2: d.norm2(), step };
                 let (f, u) = F::eval(&input, &rows[kind]);
+                if f < S::Real::lit(BROKEN) {
+                    let tag = state.tag.host().cast_const();
+                    bond_fault(state.globals.host(), call.component, [*tag.add(i), *tag.add(j)]);
+                }
                 let fd = d * f;
                 out[0] += fd.x;
                 out[1] += fd.y;

@@ -96,6 +96,8 @@ pub struct SystemInfo {
     pub dimensions: u32,
     /// Box lengths at the start.
     pub box_length: [f64; 3],
+    /// Names of the optional per-particle arrays the system has.
+    pub arrays: Vec<String>,
     /// The largest diameter of a particle; 0 if the system has no diameters.
     pub largest_diameter: f64,
     /// Time step of the (first) stage.
@@ -125,6 +127,7 @@ impl SystemInfo {
             n: s.len() as u64,
             dimensions: s.dimensions,
             box_length: s.box_length,
+            arrays: s.arrays.keys().cloned().collect(),
             largest_diameter: match s.arrays.get("diameter").map(|a| &a.values) {
                 Some(Values::Real(d)) => d.iter().copied().fold(0.0, f64::max),
                 _ => 0.0,

@@ -73,7 +73,7 @@ pub fn registry() -> &'static Registry {
     REGISTRY.get_or_init(|| {
         let r = Registry::load(&[output(), fixture()], 2);
         assert!(
-            r.libraries().len() >= 12,
+            r.libraries().len() >= 19,
             "plugins are missing in {}: run `cargo build --release --workspace` first",
             output().display()
         );

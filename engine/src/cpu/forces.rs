@@ -77,7 +77,7 @@ impl<S: Store> CpuSystem<S> {
             // SAFETY: as above; forces run one after the other
             unsafe { force.compute(&call, &mut self.sums[f])? };
         }
-        Ok(())
+        self.check_fault()
     }
 }
 
@@ -93,6 +93,8 @@ fn bonded_call(
         begin: range.start as u32,
         end: range.end as u32,
         first_varying: c.first_varying,
+        component: c.id,
+        reserved0: 0,
         wanted,
         state,
         links: &links[(c.needs.link_width as usize).clamp(2, 4) - 2],

@@ -238,7 +238,8 @@ impl<S: Store> CpuSystem<S> {
             return Ok(());
         }
         let f = self.globals.fault;
-        let name = self.moving.iter().find(|m| m.component.id == f.component).map(|m| m.component.name.as_str());
+        let mut components = self.moving.iter().map(|m| &m.component).chain(&self.forces);
+        let name = components.find(|c| c.id == f.component).map(|c| c.name.as_str());
         Err(crate::run::fault_error(self.globals.step, f, name))
     }
 

@@ -113,7 +113,7 @@ pub struct BondArgs {
     pub links: LinkView,
     pub rows: u64,
     pub first_varying: u32,
-    pub full: u32,
+    pub component: u32,
     pub partial: u64,
     pub counter: u64,
     pub sums: u64,

@@ -111,6 +111,11 @@ impl Forces {
         self.others.iter().filter(|(c, _)| !c.needs.capturable).map(|(c, _)| c.name.as_str()).collect()
     }
 
+    /// Name of a bond component, for faults.
+    pub fn name(&self, id: u32) -> Option<&str> {
+        self.bonded.iter().find(|b| b.component.id == id).map(|b| b.component.name.as_str())
+    }
+
     /// After kernels were stopped half-way.
     pub fn reset(&self) -> Result<()> {
         self.counter.clear()
@@ -147,7 +152,7 @@ impl Forces {
                 links: links[0],
                 rows: b.rows.address(),
                 first_varying: b.component.first_varying,
-                full: u32::from(full),
+                component: b.component.id,
                 partial: self.partial.address(),
                 counter: self.counter.address(),
                 sums: self.sum_address(b.slot),

@@ -159,8 +159,8 @@ impl GpuSystem {
     pub(super) fn make_room(&mut self) -> Result<()> {
         let f = self.globals.fault;
         if f.code != FaultKind::ListOverflow as u32 {
-            let name = self.stage.as_ref().and_then(|s| s.integrators.name(f.component));
-            return Err(crate::run::fault_error(self.globals.step, f, name));
+            let of = |s| Stage::name(s, f.component);
+            return Err(crate::run::fault_error(self.globals.step, f, self.stage.as_ref().and_then(of)));
         }
         info!(
             "step {}: the neighbour list grows to {} entries per particle",

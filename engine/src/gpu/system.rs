@@ -33,6 +33,13 @@ pub(super) struct Stage {
     pub graphs: Graphs,
 }
 
+impl Stage {
+    /// Name of a component, for faults.
+    pub fn name(&self, id: u32) -> Option<&str> {
+        self.integrators.name(id).or_else(|| self.forces.name(id))
+    }
+}
+
 /// The backend of a device.
 pub struct GpuSystem {
     /// Graphs and kernels of the stage go before the memory they use.
@@ -154,6 +161,12 @@ impl GpuSystem {
         self.device_globals.upload(bytes_of(&[self.globals]))
     }
 
+    /// After forces outside of a step. The list was long enough before: kernels that stopped met a fault.
+    fn sync_after_forces(&mut self) -> Result<()> {
+        self.sync_globals()?;
+        if self.globals.halt != 0 { self.make_room() } else { Ok(()) }
+    }
+
     /// Rebuilds, with as much room as it takes.
     fn rebuild_now(&mut self) -> Result<()> {
         loop {
@@ -253,7 +266,7 @@ impl Backend for GpuSystem {
         }
         self.launch_forces(Wanted::ALL)?;
         self.launch_integrators(When::Start)?;
-        self.sync_globals()
+        self.sync_after_forces()
     }
 
     fn step(&self) -> u64 {
@@ -335,7 +348,7 @@ impl Backend for GpuSystem {
         if changed_now & changed::VELOCITIES != 0 {
             self.launch_integrators(When::Start)?;
         }
-        self.sync_globals()
+        self.sync_after_forces()
     }
 
     fn export(&mut self) -> Result<RawState> {

@@ -279,6 +279,18 @@ impl<F: PairFn> Common for PairComponent<F> {
                 "a pair force that depends on velocities has no potential: only `mode: Cut` makes sense",
             ));
         }
+        let array = |name: &str| ArrayNeed { name: name.into(), width: 1, integer: false, required: true };
+        let mut arrays = vec![];
+        if F::INPUTS & inputs::CHARGE != 0 {
+            arrays.push(array("charge"));
+        }
+        if F::INPUTS & inputs::DIAMETER != 0 {
+            arrays.push(array("diameter"));
+        }
+        for need in arrays.iter().filter(|n| !system.arrays.contains(&n.name)) {
+            let message = format!("particles have no `{}`: the initial state must give one to each", need.name);
+            errors.push(InputError::at(self.at, message));
+        }
         if !errors.0.is_empty() {
             return errors.into_result(None);
         }
@@ -296,14 +308,6 @@ impl<F: PairFn> Common for PairComponent<F> {
             mode,
         };
         self.numbers = numbers;
-        let array = |name: &str| ArrayNeed { name: name.into(), width: 1, integer: false, required: true };
-        let mut arrays = vec![];
-        if F::INPUTS & inputs::CHARGE != 0 {
-            arrays.push(array("charge"));
-        }
-        if F::INPUTS & inputs::DIAMETER != 0 {
-            arrays.push(array("diameter"));
-        }
         Ok(Needs {
             arrays,
             varyings: F::Input::varyings(&self.settings),
