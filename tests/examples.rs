@@ -78,6 +78,50 @@ fn example_05_two_stages() {
 }
 
 #[test]
+fn example_06_kremer_grest_melt() {
+    let (_keep, folder) = run("06-kremer-grest-melt");
+    let t = csv(&folder.join("06-kremer-grest-melt.csv"));
+    let late = |name: &str| mean(&t[name][45..]);
+    assert!((late("kT") - 1.0).abs() < 0.03, "kT {}", late("kT"));
+    // a run ten times as long, with another seed: 4.98 ± 0.01
+    assert!((late("pressure") - 4.98).abs() < 0.4, "P {}", late("pressure"));
+    let last = std::fs::read_to_string(folder.join("06-kremer-grest-melt.0000004000.xml")).expect("the last state");
+    let rows = |node: &str| -> Vec<Vec<f64>> {
+        let (_, rest) = last.split_once(&format!("<{node} num=\"1000\">\n")).expect("a node");
+        let text = rest.split_once(&format!("</{node}>")).expect("its end").0;
+        text.lines().map(|l| l.split_whitespace().map(|x| x.parse().expect("a number")).collect()).collect()
+    };
+    let (position, length) = (rows("position"), 10.5567);
+    let mut lengths = vec![];
+    for chain in 0..40 {
+        for k in 25 * chain..25 * chain + 24 {
+            let d = |a: usize| {
+                let x: f64 = position[k + 1][a] - position[k][a];
+                x - length * (x / length).round()
+            };
+            lengths.push((d(0).powi(2) + d(1).powi(2) + d(2).powi(2)).sqrt());
+        }
+    }
+    let longest = lengths.iter().copied().fold(0.0, f64::max);
+    assert!((mean(&lengths) - 0.967).abs() < 0.01 && longest < 1.25, "{} {longest}", mean(&lengths));
+}
+
+#[test]
+fn example_07_soft_mixture() {
+    let (_keep, folder) = run("07-soft-mixture");
+    let t = csv(&folder.join("07-soft-mixture.csv"));
+    let late = |name: &str| mean(&t[name][40..]);
+    assert!((late("kT") - 1.0).abs() < 0.03, "kT {}", late("kT"));
+    // a run five times as long, with another seed: 4.836 ± 0.011, 2915.9 ± 1.1, 556.7 ± 1.1
+    for (name, value, tolerance) in
+        [("pressure", 4.836, 0.12), ("Gaussian", 2915.9, 15.0), ("DebyeHueckel", 556.7, 12.0)]
+    {
+        assert!((late(name) - value).abs() < tolerance, "{name} {}", late(name));
+    }
+    assert!(folder.join("07-soft-mixture.gsd").metadata().expect("a trajectory").len() > 800 * 12 * 5);
+}
+
+#[test]
 fn every_example_has_a_test() {
     let here = include_str!("examples.rs");
     let mut n = 0;
@@ -88,5 +132,5 @@ fn every_example_has_a_test() {
             assert!(here.contains(&format!("run(\"{stem}\")")), "{name} is not run");
         }
     }
-    assert!(n >= 5);
+    assert!(n >= 7);
 }

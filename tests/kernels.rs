@@ -69,7 +69,8 @@ fn potentials(precision: Precision, units: &mut Vec<Unit>) {
         }
         for text in texts {
             let text = format!("(forces: [ {text} ], stages: [ (steps: 0, dt: 0.01) ])");
-            let plan = plan_of(&text, standard_system(), DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+            let plan =
+                plan_of(&text, standard_system(), DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
             for p in plan.components.iter().filter_map(|c| c.pair()) {
                 let mut unit = pair_unit(&[p.device(precision).expect("code").text.into_string()], 2, 8, precision);
                 unit.name = c.name.clone();

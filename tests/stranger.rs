@@ -76,7 +76,11 @@ fn a_new_plugin_is_written_built_dropped_in_and_run() {
     // NVE: the energy stays, the potential part moves
     let (first, last) = (cpu["total"][0], cpu["total"][4]);
     assert!((last - first).abs() < 2e-4 * first.abs(), "total energy {first} → {last}");
-    assert!(cpu["BornMayer"][0] > 100.0 && (cpu["BornMayer"][4] - cpu["BornMayer"][0]).abs() > 5.0, "{:?}", cpu["BornMayer"]);
+    assert!(
+        cpu["BornMayer"][0] > 100.0 && (cpu["BornMayer"][4] - cpu["BornMayer"][0]).abs() > 5.0,
+        "{:?}",
+        cpu["BornMayer"]
+    );
     if has_compiler() {
         let gpu = run("emulated");
         for (a, b) in cpu["BornMayer"].iter().zip(&gpu["BornMayer"]) {

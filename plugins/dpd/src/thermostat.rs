@@ -39,7 +39,14 @@ impl RowInput for Friction {
 /// })
 /// ```
 #[pair_potential("DpdThermostat", input = Friction)]
-fn dpd_thermostat(r2: real, r_cut: real, rv: real, zeta: real, step: &Step<real>, p: &DpdThermostat<real>) -> (real, real) {
+fn dpd_thermostat(
+    r2: real,
+    r_cut: real,
+    rv: real,
+    zeta: real,
+    step: &Step<real>,
+    p: &DpdThermostat<real>,
+) -> (real, real) {
     let inv = r2.rsqrt();
     let w = 1.0 - r2 * inv / r_cut;
     let wr = if p.s == 1.0 { w } else { w.powf(p.s) };

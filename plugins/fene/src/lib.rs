@@ -39,7 +39,10 @@ impl RowInput for FeneInput {
     fn row(&self, _: &NoSettings) -> std::result::Result<Fene<f64>, String> {
         let s6 = self.sigma.powi(6);
         if self.epsilon > 0.0 && self.sigma >= self.r_max {
-            return Err(format!("sigma = {} must be below R0 = {}: the bond would have no length", self.sigma, self.r_max));
+            return Err(format!(
+                "sigma = {} must be below R0 = {}: the bond would have no length",
+                self.sigma, self.r_max
+            ));
         }
         Ok(Fene {
             k: self.k,
@@ -99,6 +102,9 @@ mod tests {
         assert!(force(0.9609) > 0.0 && force(0.9610) < 0.0, "{} {}", force(0.9609), force(0.9610));
         assert_eq!(fene(2.25, &row).0, f64::NEG_INFINITY);
         assert_eq!(fene(9.0, &row).0, f64::NEG_INFINITY);
-        assert_eq!(fene(9.0f32, &Fene { k: 30.0, max2: 2.25, c12: 4.0, c6: 4.0, epsilon: 1.0, cutoff2: 1.26 }).0, f32::NEG_INFINITY);
+        assert_eq!(
+            fene(9.0f32, &Fene { k: 30.0, max2: 2.25, c12: 4.0, c6: 4.0, epsilon: 1.0, cutoff2: 1.26 }).0,
+            f32::NEG_INFINITY
+        );
     }
 }
