@@ -54,8 +54,28 @@ impl RowInput for DpdInput {
 #[pair_potential("Dpd", input = DpdInput)]
 fn dpd(r2: real, r_cut: real, rv: real, zeta: real, step: &Step<real>, p: &Dpd<real>) -> (real, real) {
     let inv = r2.rsqrt();
+    // at the cutoff it may round to a number below 0, which has no power
     let w = 1.0 - r2 * inv / r_cut;
-    let wr = if p.s == 1.0 { w } else { w.powf(p.s) };
+    let wr = if p.s == 1.0 { w } else { w.max(0.0).powf(p.s) };
     let f = p.a * w - p.gamma * wr * wr * (rv * inv) + p.sigma * wr * zeta * step.inv_sqrt_dt;
     (f * inv, 0.5 * p.a * r_cut * w * w)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1 − r/r_cut may round to less than 0 there.
+    #[test]
+    fn at_the_cutoff_every_exponent_is_finite() {
+        for k in 1..1000 {
+            let r = 0.01 * f64::from(k);
+            let step = Step { dt: 0.01, inv_sqrt_dt: 10.0, ..Step::default() };
+            let (f, u) = dpd(r * r, r, 1.0, 1.0, &step, &Dpd { a: 25.0, gamma: 4.5, sigma: 3.0, s: 0.7 });
+            assert!(f.abs() < 1e-6 / r && u.abs() < 1e-20, "r_cut = {r}: {f} {u}");
+            let (r, step) = (r as f32, Step { dt: 0.01f32, inv_sqrt_dt: 10.0, ..Step::default() });
+            let (f, u) = dpd(r * r, r, 1.0, 1.0, &step, &Dpd { a: 25.0, gamma: 4.5, sigma: 3.0, s: 0.7 });
+            assert!(f.abs() < 0.1 / r && u.abs() < 1e-8, "r_cut = {r}: {f} {u}");
+        }
+    }
 }

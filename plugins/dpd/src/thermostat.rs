@@ -48,7 +48,8 @@ fn dpd_thermostat(
     p: &DpdThermostat<real>,
 ) -> (real, real) {
     let inv = r2.rsqrt();
+    // at the cutoff it may round to a number below 0, which has no power
     let w = 1.0 - r2 * inv / r_cut;
-    let wr = if p.s == 1.0 { w } else { w.powf(p.s) };
+    let wr = if p.s == 1.0 { w } else { w.max(0.0).powf(p.s) };
     ((p.sigma * wr * zeta * step.inv_sqrt_dt - p.gamma * wr * wr * (rv * inv)) * inv, 0.0)
 }

@@ -56,7 +56,7 @@ impl RowInput for GemInput {
 fn gem(r2: real, p: &Gem<real>) -> (real, real) {
     let z = r2 * p.inv_sigma2;
     // (r/σ)^(n−2), kept finite where exp gives 0
-    let q = z.powf(p.half_n - 1.0).min(1e30);
+    let q = ((p.half_n - 1.0) * z.max(1e-30).ln()).exp().min(1e30);
     let u = p.epsilon * (-z * q).exp();
     (2.0 * p.half_n * p.inv_sigma2 * q * u, u)
 }
