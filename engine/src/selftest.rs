@@ -193,6 +193,7 @@ impl Test<'_> {
         precision: Precision,
         snapshot: Snapshot,
         steps: u64,
+        overrides: &[String],
     ) -> Result<Plan, Failure> {
         let mut lists = std::collections::BTreeMap::from([
             ("initial", String::new()),
@@ -217,7 +218,7 @@ impl Test<'_> {
         }
         let _ = write!(text, "seed: 7, precision: {}, stages: [(steps: {steps}, dt: 0.001)])", precision.name());
         let path = self.folder.join("selftest.ron");
-        let parsed = Pipeline::parse(&path, &text, &[]);
+        let parsed = Pipeline::parse(&path, &text, overrides);
         let mut pipeline = parsed.map_err(|e| {
             Failure::Input(e.into_iter().map(|e| crate::report::Diagnostic::new(&path, e.at, e.message)).collect())
         })?;
@@ -243,7 +244,7 @@ impl Test<'_> {
         snapshot: Snapshot,
         steps: u64,
     ) -> Result<Outcome, Failure> {
-        let plan = self.plan(c, device, precision, snapshot, steps)?;
+        let plan = self.plan(c, device, precision, snapshot, steps, &[])?;
         let mut backend = crate::cli::backend(&plan)?;
         execute(&plan, &mut *backend, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
         let facts = backend.facts().clone();
@@ -291,7 +292,7 @@ impl Test<'_> {
     fn force(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
         let truth = self.outcome(c, DeviceChoice::Cpu, Precision::Double, 0)?;
         let largest = truth.force.iter().fold(0.0f64, |m, f| m.max(f.abs()));
-        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Double, standard_system(), 0)?;
+        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Double, standard_system(), 0, &[])?;
         if plan.components.iter().all(|c| c.needs.conserves_momentum) {
             let sum = |k: usize| truth.force.iter().skip(k).step_by(3).sum::<f64>().abs();
             let total = (0..3).map(sum).fold(0.0, f64::max);
@@ -314,7 +315,7 @@ impl Test<'_> {
 
     /// F = −dU/dr: of the pair function itself, or by moving particles of the standard system.
     fn gradient(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
-        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Double, standard_system(), 0)?;
+        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Double, standard_system(), 0, &[])?;
         let mut worst = 0.0f64;
         if let Some(pair) = plan.components.first().and_then(|p| p.pair()) {
             let cutoff = plan.components[0].needs.cutoff;
@@ -371,7 +372,7 @@ impl Test<'_> {
 
     fn generator(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
         // some generators need particles, others must be the first
-        let on = |s: Snapshot| self.plan(c, DeviceChoice::Cpu, Precision::Double, s, 0);
+        let on = |s: Snapshot| self.plan(c, DeviceChoice::Cpu, Precision::Double, s, 0, &[]);
         let plan = match on(standard_system()) {
             Ok(p) => p,
             Err(_) => match on(Snapshot::default()) {
@@ -379,8 +380,7 @@ impl Test<'_> {
                 Err(e) => {
                     let why = e.render().lines().next().unwrap_or_default().to_string();
                     if example(c).contains("file:") {
-                        self.skip(c, format!("its example needs a file: {why}"));
-                        return Ok(());
+                        return self.reader(c, why);
                     }
                     return Err(e);
                 }
@@ -388,6 +388,28 @@ impl Test<'_> {
         };
         let faults = if plan.snapshot.check().is_ok() { 0.0 } else { 1.0 };
         self.note(c, "faults in the generated state", faults, 0.0, format!("{} particles", plan.snapshot.len()));
+        Ok(())
+    }
+
+    /// A generator that reads a file reads what the writer of the same name writes.
+    fn reader(&mut self, c: &ComponentInfo, why: String) -> Result<(), Failure> {
+        let Some((_, writer)) = self.registry.find(Kind::Analyzer, &c.name) else {
+            self.skip(c, format!("its example needs a file: {why}"));
+            return Ok(());
+        };
+        let set = |what: &str| format!("{what}=\"round-trip\"");
+        let (cpu, double) = (DeviceChoice::Cpu, Precision::Double);
+        let overrides = [set("analyzers[0].file"), "analyzers[0].every=1".into()];
+        let plan = self.plan(writer, cpu, double, standard_system(), 0, &overrides)?;
+        let mut backend = crate::cli::backend(&plan)?;
+        execute(&plan, &mut *backend, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
+        let plan = self.plan(c, cpu, double, Snapshot::default(), 0, &[set("initial[0].file")])?;
+        let (was, is) = (standard_system(), plan.snapshot);
+        let same = was.kind == is.kind && was.bonds == is.bonds && was.types == is.types && was.mass == is.mass;
+        let far = |a: &[f64; 3], b: &[f64; 3]| (0..3).fold(0.0f64, |m, k| m.max((a[k] - b[k]).abs()));
+        let worst = was.position.iter().zip(&is.position).fold(0.0f64, |m, (a, b)| m.max(far(a, b)));
+        let (worst, note) = if same { (worst, "") } else { (f64::NAN, "types, masses or bonds differ") };
+        self.note(c, "positions written and read", worst, 1e-6, note);
         Ok(())
     }
 
