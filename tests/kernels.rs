@@ -19,9 +19,29 @@ const PIPELINE: &str = r#"(
     stages: [ (steps: 1, dt: 0.01) ],
 )"#;
 
+const CHAINS: &str = r#"(
+    initial: [ RandomPositions(n: 100, box: [8.0, 8.0, 8.0]) ],
+    forces: [
+        HarmonicAngle(angles: {}), CosineSquaredAngle(angles: {}), CosineAngle(angles: {}),
+        PeriodicDihedral(dihedrals: {}), OplsDihedral(dihedrals: {}), RyckaertBellemans(dihedrals: {}), HarmonicImproper(dihedrals: {}),
+    ],
+    stages: [ (steps: 0, dt: 0.01) ],
+)"#;
+
+fn bonded_units(text: &str, precision: Precision) -> Vec<Unit> {
+    let plan = plan(text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+    let bonded = plan.components.iter().filter_map(|c| c.bonded());
+    let unit = |b: galamost::plugins::BondedPart<'_>| {
+        let code = b.device(precision).expect("code");
+        bond_unit(&b.component.name, code.text.as_str(), b.component.needs.link_width, precision)
+    };
+    bonded.map(unit).collect()
+}
+
 /// Every unit that the shipped plugins lead to.
 fn units(precision: Precision) -> Vec<Unit> {
     let mut units = engine_units(precision);
+    units.extend(bonded_units(CHAINS, precision));
     for mode in ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"] {
         let text = PIPELINE.replace("MODE", mode).replace("INTEGRATOR", "VelocityVerlet()");
         let plan = plan(&text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
@@ -35,9 +55,7 @@ fn units(precision: Precision) -> Vec<Unit> {
         for (types, team) in [(1, 1), (2, 8)] {
             units.push(pair_unit(&texts, types, team, precision));
         }
-        for b in plan.components.iter().filter_map(|c| c.bonded()) {
-            units.push(bond_unit(&b.component.name, b.device(precision).expect("code").text.as_str(), precision));
-        }
+        units.extend(bonded_units(&text, precision));
     }
     for integrator in ["VelocityVerlet()", "NoseHoover(kT: 1.0, tau: 0.5)", "GrootWarren()"] {
         let text = PIPELINE.replace("MODE", "Cut").replace("INTEGRATOR", integrator);

@@ -1,8 +1,8 @@
 //! `galamost selftest`: every component on every device, in one table.
 //!
 //! Each component is run with its own example on a standard system: 1,000 particles of types A and B on a shaken
-//! lattice, with velocities, and chains of ten with bond types A-A, A-B and B-B. The reference is the CPU in double
-//! precision.
+//! lattice, with velocities, and chains of ten with bonds, angles and dihedrals, whose types are named after the
+//! number of B in them (A-A, A-B, B-B; A-A-A, A-A-B, …). The reference is the CPU in double precision.
 
 use crate::device::Chosen;
 use crate::pipeline::{DeviceChoice, Pipeline};
@@ -50,7 +50,8 @@ pub fn standard_system() -> Snapshot {
     let l = a * f64::from(SIDE);
     let mut s = Snapshot { dimensions: 3, box_length: [l; 3], ..Snapshot::default() };
     let kinds = [s.type_id("A"), s.type_id("B")];
-    s.bond_types = ["A-A", "A-B", "B-B"].map(String::from).into();
+    let names = |w: usize| (0..=w).map(|b| [vec!["A"; w - b], vec!["B"; b]].concat().join("-")).collect::<Vec<_>>();
+    (s.bond_types, s.angle_types, s.dihedral_types) = (names(2), names(3), names(4));
     let key = RandomKey::new(2013, 2197);
     let uniform = |word: u32| (f64::from(word) + 0.5) / 4_294_967_296.0 - 0.5;
     for i in 0..SIDE.pow(3) {
@@ -60,9 +61,16 @@ pub fn standard_system() -> Snapshot {
         s.push(kind, std::array::from_fn(|k| (f64::from(cell[k]) + 0.5 + 0.3 * uniform(shake[k])) * a - 0.5 * l));
         s.velocity[i as usize] = std::array::from_fn(|k| 3.0 * uniform(push[k]));
         s.mass[i as usize] = 1.0 + f64::from(push[3] & 1);
-        if i % SIDE > 0 {
-            let kind = s.kind[i as usize] + s.kind[i as usize - 1];
-            s.bonds.push(Link { kind, tags: [i - 1, i] });
+        // a chain's particle and those before it
+        let number_of_b = |s: &Snapshot, back: u32| (i - back..=i).map(|k| s.kind[k as usize]).sum();
+        if i % SIDE >= 1 {
+            s.bonds.push(Link { kind: number_of_b(&s, 1), tags: [i - 1, i] });
+        }
+        if i % SIDE >= 2 {
+            s.angles.push(Link { kind: number_of_b(&s, 2), tags: [i - 2, i - 1, i] });
+        }
+        if i % SIDE >= 3 {
+            s.dihedrals.push(Link { kind: number_of_b(&s, 3), tags: [i - 3, i - 2, i - 1, i] });
         }
     }
     s
@@ -306,7 +314,8 @@ impl Test<'_> {
             self.note(c, &format!("{name}: forces"), worst / largest, limit, "");
             let scale = truth.energy.abs().max(1.0);
             self.note(c, &format!("{name}: energy"), (o.energy - truth.energy).abs() / scale, limit, "");
-            let scale = truth.virial.iter().fold(1.0f64, |m, w| m.max(w.abs()));
+            // angular potentials have no trace: the sum is small where its terms are as large as the energy
+            let scale = truth.virial.iter().fold(truth.energy.abs().max(1.0), |m, w| m.max(w.abs()));
             let worst = o.virial.iter().zip(&truth.virial).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
             self.note(c, &format!("{name}: virial"), worst / scale, limit, "");
         }
