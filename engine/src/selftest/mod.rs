@@ -4,6 +4,10 @@
 //! lattice, with velocities, and chains of ten with bonds, angles and dihedrals, whose types are named after the
 //! number of B in them (A-A, A-B, B-B; A-A-A, A-A-B, …). The reference is the CPU in double precision.
 
+mod harness;
+
+pub use harness::test_plugin;
+
 use crate::device::Chosen;
 use crate::pipeline::{DeviceChoice, Pipeline};
 use crate::plan::{CheckOptions, Plan, check};
@@ -119,7 +123,17 @@ struct Test<'a> {
     /// The device is not the CPU itself.
     other: bool,
     folder: std::path::PathBuf,
+    /// With the further checks for authors.
+    author: bool,
     rows: Vec<Row>,
+}
+
+/// The device's name, for people.
+pub fn device_name(device: DeviceChoice) -> String {
+    match crate::device::choose(device).map(|c| c.open()) {
+        Ok(Ok(Some(d))) => d.name(),
+        _ => format!("CPU, {} threads", rayon::current_num_threads()),
+    }
 }
 
 /// Runs the tests.
@@ -127,6 +141,10 @@ struct Test<'a> {
 /// # Errors
 /// The device cannot be used, or a name is unknown.
 pub fn run(registry: &Registry, device: DeviceChoice, names: &[String]) -> Result<Vec<Row>, Failure> {
+    run_on(registry, device, names, false)
+}
+
+fn run_on(registry: &Registry, device: DeviceChoice, names: &[String], author: bool) -> Result<Vec<Row>, Failure> {
     let chosen = crate::device::choose(device)
         .map_err(|e| Failure::Input(vec![crate::report::Diagnostic::new("--device".as_ref(), None, e)]))?;
     let concrete = match &chosen {
@@ -134,14 +152,16 @@ pub fn run(registry: &Registry, device: DeviceChoice, names: &[String]) -> Resul
         Chosen::Cuda { ordinal, .. } => DeviceChoice::Cuda(*ordinal),
         Chosen::Emulated => DeviceChoice::Emulated,
     };
-    match chosen.open()? {
-        Some(d) => println!("device: {}", d.name()),
-        None => println!("device: CPU, {} threads", rayon::current_num_threads()),
-    }
     let folder = std::env::temp_dir().join(format!("galamost-selftest-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|e| Failure::run(format!("{}: {e}", folder.display())))?;
-    let mut test =
-        Test { registry, device: concrete, other: concrete != DeviceChoice::Cpu, folder: folder.clone(), rows: vec![] };
+    let mut test = Test {
+        registry,
+        device: concrete,
+        other: concrete != DeviceChoice::Cpu,
+        folder: folder.clone(),
+        author,
+        rows: vec![],
+    };
     for (_, c) in registry.components() {
         if names.is_empty() || names.contains(&c.name) {
             test.component(c);
@@ -277,6 +297,7 @@ impl Test<'_> {
             Kind::Generator => self.generator(c),
             Kind::Analyzer | Kind::Updater => self.runs(c),
         };
+        let tested = tested.and_then(|()| if self.author { self.harness(c) } else { Ok(()) });
         if let Err(e) = tested {
             let message = e.render().lines().next().unwrap_or_default().to_string();
             self.note(c, "runs", f64::NAN, 0.0, message);
@@ -469,24 +490,12 @@ pub fn table(rows: &[Row]) -> String {
 }
 
 /// The table for programs.
-pub fn json(rows: &[Row]) -> String {
-    let lines: Vec<String> = rows
-        .iter()
-        .map(|r| {
-            let text = |s: &str| format!("\"{}\"", s.replace('\\', "\\\\").replace('"', "\\\""));
-            let number = |x: f64| if x.is_finite() { format!("{x:e}") } else { "null".into() };
-            format!(
-                "  {{\"component\": {}, \"kind\": {}, \"check\": {}, \"deviation\": {}, \"limit\": {}, \"failed\": {}, \"skipped\": {}, \"note\": {}}}",
-                text(&r.component),
-                text(&r.kind.to_string()),
-                text(&r.check),
-                number(r.value),
-                number(r.limit),
-                r.failed(),
-                r.skipped,
-                text(&r.note)
-            )
+pub fn json(rows: &[Row]) -> serde_json::Value {
+    let one = |r: &Row| {
+        serde_json::json!({
+            "component": r.component, "kind": r.kind.to_string(), "check": r.check, "deviation": r.value, "limit": r.limit,
+            "failed": r.failed(), "skipped": r.skipped, "note": r.note,
         })
-        .collect();
-    format!("[\n{}\n]\n", lines.join(",\n"))
+    };
+    serde_json::Value::Array(rows.iter().map(one).collect())
 }
