@@ -3,6 +3,7 @@
 use galamost::device::{Unit, nvrtc};
 use galamost::gpu::{bond_unit, engine_units, integrator_unit, pair_unit};
 use galamost::pipeline::DeviceChoice;
+use galamost::plugins::BondedPart;
 use galamost::selftest::standard_system;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::precision::Precision;
@@ -21,6 +22,11 @@ const PIPELINE: &str = r#"(
     stages: [ (steps: 1, dt: 0.01) ],
 )"#;
 
+fn bonded_unit(b: BondedPart<'_>, precision: Precision) -> Unit {
+    let code = b.device(precision).expect("code");
+    bond_unit(&b.component.name, code.text.as_str(), b.component.needs.link_width, precision)
+}
+
 /// Every unit that the shipped plugins lead to.
 fn units(precision: Precision) -> Vec<Unit> {
     let mut units = engine_units(precision);
@@ -37,9 +43,7 @@ fn units(precision: Precision) -> Vec<Unit> {
         for (types, team) in [(1, 1), (2, 8)] {
             units.push(pair_unit(&texts, types, team, precision));
         }
-        for b in plan.components.iter().filter_map(|c| c.bonded()) {
-            units.push(bond_unit(&b.component.name, b.device(precision).expect("code").text.as_str(), precision));
-        }
+        units.extend(plan.components.iter().filter_map(|c| c.bonded()).map(|b| bonded_unit(b, precision)));
     }
     potentials(precision, &mut units);
     for integrator in ["VelocityVerlet()", "NoseHoover(kT: 1.0, tau: 0.5)", "GrootWarren()"] {
@@ -66,11 +70,9 @@ fn potentials(precision: Precision, units: &mut Vec<Unit>) {
             unit.name = c.name.clone();
             units.push(unit);
         }
-        for b in plan.components.iter().filter_map(|c| c.bonded()) {
-            units.push(bond_unit(&c.name, b.device(precision).expect("code").text.as_str(), precision));
-        }
+        units.extend(plan.components.iter().filter_map(|c| c.bonded()).map(|b| bonded_unit(b, precision)));
     }
-    assert!(units.len() >= before + 18, "only {} potentials", units.len() - before);
+    assert!(units.len() >= before + 25, "only {} potentials", units.len() - before);
 }
 
 #[test]

@@ -116,3 +116,114 @@ fn the_thermostat_of_dpd_is_dpd_without_repulsion() {
     assert!(largest_difference(&dpd, &all("DpdThermostat", "0.3", "gamma: 4.5, s: 0.7, kT: 1.5")) < 1e-12);
     assert!(largest_difference(&dpd, &all("DpdThermostat", "0.3", "gamma: 4.5, s: 0.7")) > 1e-3);
 }
+
+/// Four particles i–j–k–l with both angles θ and the dihedral angle φ (degrees), bonds of length 1.3 and 0.9 and 1.1,
+/// turned and shifted so that the border of the box runs through them.
+fn chain(theta: f64, phi: f64) -> Snapshot {
+    let (t, p) = (theta.to_radians(), phi.to_radians());
+    let (j, k) = ([0.0; 3], [0.9, 0.0, 0.0]);
+    let i = [1.3 * t.cos(), 1.3 * t.sin(), 0.0];
+    let l = [0.9 - 1.1 * t.cos(), 1.1 * t.sin() * p.cos(), 1.1 * t.sin() * p.sin()];
+    let mut s = Snapshot { dimensions: 3, box_length: [12.0, 13.0, 14.0], ..Snapshot::default() };
+    let a = s.type_id("A");
+    for r in [i, j, k, l] {
+        // a rotation about (1, 1, 1) by 120° and a shift to a corner of the box
+        let turned = [r[2] + 5.9, r[0] + 6.4, r[1] - 6.9];
+        let wrapped = std::array::from_fn(|d| turned[d] - s.box_length[d] * (turned[d] / s.box_length[d]).round());
+        s.push(a, wrapped);
+    }
+    s.angle_types = vec!["X".into()];
+    s.angles = vec![Link { kind: 0, tags: [0, 1, 2] }, Link { kind: 0, tags: [3, 2, 1] }];
+    s.dihedral_types = vec!["X".into()];
+    s.dihedrals = vec![Link { kind: 0, tags: [0, 1, 2, 3] }];
+    s
+}
+
+/// Energies by the formulas; no net force, no net torque, no pressure.
+fn holds(force: &str, theta: f64, phi: f64, expected: f64) {
+    for mirrored in [false, true] {
+        let mut s = chain(theta, phi);
+        if mirrored {
+            s.dihedrals[0].tags.reverse();
+        }
+        let text = format!("(precision: Double, forces: [{force}], stages: [(steps: 0, dt: 0.01)])");
+        let plan = plan_of(&text, s, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+        let mut b = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render())).1;
+        let sums = b.sums().expect("sums").components[0];
+        assert!(
+            (sums.energy - expected).abs() < 1e-12 * expected.abs().max(1.0),
+            "{force} θ {theta} φ {phi}: {}",
+            sums.energy
+        );
+        let trace = sums.virial[0] + sums.virial[3] + sums.virial[5];
+        assert!(trace.abs() < 1e-12, "{force}: angles do not change with the scale, but the trace is {trace:e}");
+        let force_bytes = b.read("force").expect("forces");
+        let f: Vec<f64> = force_bytes.as_chunks::<8>().0.iter().map(|x| f64::from_ne_bytes(*x)).collect();
+        assert!(f.iter().any(|x| x.abs() > 1e-3), "{force}: no force at all");
+        let x = galamost_tests::columns(&mut *b).position;
+        let l = b.box_length();
+        let near = |d: f64, k: usize| d - l[k] * (d / l[k]).round();
+        let (mut sum, mut torque) = ([0.0; 3], [0.0; 3]);
+        for (i, p) in x.iter().enumerate() {
+            let (r, f): ([f64; 3], [f64; 3]) =
+                (std::array::from_fn(|k| near(p[k] - x[0][k], k)), std::array::from_fn(|k| f[4 * i + k]));
+            for k in 0..3 {
+                sum[k] += f[k];
+                torque[k] += r[(k + 1) % 3] * f[(k + 2) % 3] - r[(k + 2) % 3] * f[(k + 1) % 3];
+            }
+        }
+        let worst = sum.iter().chain(&torque).fold(0.0f64, |m, x| m.max(x.abs()));
+        assert!(worst < 1e-12, "{force}: Σ F {sum:?}, Σ r×F {torque:?}");
+    }
+}
+
+#[test]
+fn angles_and_dihedrals_give_their_formulas() {
+    let rad = f64::to_radians;
+    for theta in [60.0, 109.5, 150.0, 179.0] {
+        // both angles of the chain
+        let (t, t0) = (rad(theta), rad(120.0));
+        holds("HarmonicAngle(angles: {\"X\": (k: 3.0, theta0_deg: 120.0)})", theta, 50.0, 6.0 * (t - t0).powi(2));
+        holds(
+            "CosineSquaredAngle(convention: Half, angles: {\"X\": (k: 3.0, theta0_deg: 120.0)})",
+            theta,
+            50.0,
+            3.0 * (t.cos() - t0.cos()).powi(2),
+        );
+        holds("CosineAngle(angles: {\"X\": (k: 3.0)})", theta, 50.0, 6.0 * (1.0 + t.cos()));
+        holds("CosineAngle(angles: {\"X\": (k: 3.0, theta0_deg: 90.0)})", theta, 50.0, 6.0 * (1.0 - t.sin()));
+    }
+    for phi in [-170.0, -75.0, 20.0, 120.0] {
+        let p = rad(phi);
+        let (theta, c) = (110.0, p.cos());
+        holds(
+            "PeriodicDihedral(dihedrals: {\"X\": (k: 0.7, n: 3, delta_deg: 40.0)})",
+            theta,
+            phi,
+            0.7 * (1.0 + (3.0 * p - rad(40.0)).cos()),
+        );
+        holds("PeriodicDihedral(convention: Half, dihedrals: {\"X\": (k: 0.7, n: 1)})", theta, phi, 0.35 * (1.0 + c));
+        let opls = 0.5
+            * (1.1 * (1.0 + c)
+                + 0.6 * (1.0 - (2.0 * p).cos())
+                + 0.4 * (1.0 + (3.0 * p).cos())
+                + 0.3 * (1.0 - (4.0 * p).cos()));
+        holds("OplsDihedral(dihedrals: {\"X\": (k1: 1.1, k2: 0.6, k3: 0.4, k4: 0.3)})", theta, phi, opls);
+        let psi = p - std::f64::consts::PI;
+        let rb: f64 = [9.28, 12.16, -13.12, -3.06, 26.24, -31.5]
+            .iter()
+            .enumerate()
+            .map(|(n, c)| c * psi.cos().powi(n as i32))
+            .sum();
+        holds(
+            "RyckaertBellemans(dihedrals: {\"X\": (c0: 9.28, c1: 12.16, c2: -13.12, c3: -3.06, c4: 26.24, c5: -31.5)})",
+            theta,
+            phi,
+            rb,
+        );
+        // 150° and −170° are 40° apart
+        let apart = rad(if phi == -170.0 { 40.0 } else { phi - 150.0 });
+        let apart = if apart < -std::f64::consts::PI { apart + 2.0 * std::f64::consts::PI } else { apart };
+        holds("HarmonicImproper(dihedrals: {\"X\": (k: 2.0, phi0_deg: 150.0)})", theta, phi, 2.0 * apart * apart);
+    }
+}

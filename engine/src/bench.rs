@@ -244,20 +244,12 @@ pub fn table(r: &Report) -> String {
 
 /// The table for programs.
 pub fn json(r: &Report) -> String {
-    let cases: Vec<String> = r
-        .cases
-        .iter()
-        .map(|c| {
-            format!(
-                "  {{\"case\": \"{}\", \"n\": {}, \"tps\": {}, \"windows\": {:?}, \"bytes_per_particle\": {}, \"list\": {}, \"buffer\": {}, \"interval\": {}, \"kT\": {}, \"start_up\": {}}}",
-                c.name, c.n, c.tps(), c.windows, c.bytes_per_particle, c.neighbours, c.buffer, c.interval, c.kt, c.start_up
-            )
+    let one = |c: &Measured| {
+        serde_json::json!({
+            "case": c.name, "n": c.n, "tps": c.tps(), "windows": c.windows, "bytes_per_particle": c.bytes_per_particle,
+            "list": c.neighbours, "buffer": c.buffer, "interval": c.interval, "kT": c.kt, "start_up": c.start_up,
         })
-        .collect();
-    format!(
-        "{{\"device\": \"{}\", \"precision\": \"{}\", \"cases\": [\n{}\n]}}\n",
-        r.device,
-        r.precision,
-        cases.join(",\n")
-    )
+    };
+    let cases: Vec<_> = r.cases.iter().map(one).collect();
+    format!("{:#}\n", serde_json::json!({"device": r.device, "precision": r.precision, "cases": cases}))
 }

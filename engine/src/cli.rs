@@ -93,6 +93,9 @@ enum Command {
     Plugins {
         /// A component.
         name: Option<String>,
+        /// As JSON, for editors.
+        #[arg(long)]
+        json: bool,
     },
     /// Tests every component: the device against the CPU, forces against gradients; one table.
     Selftest {
@@ -104,6 +107,31 @@ enum Command {
         /// The table as JSON.
         #[arg(long)]
         json: bool,
+    },
+    /// Tests a built plugin on every device present: what `selftest` does, and behaviour at the ends of its range, virial,
+    /// energy conservation, threads, restart, speed.
+    TestPlugin {
+        /// The library.
+        library: PathBuf,
+        /// Only this device instead of all that are there.
+        #[arg(long, value_name = "DEVICE")]
+        device: Option<String>,
+        /// The tables as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Makes a plugin crate that builds, passes its tests and has an example.
+    New {
+        /// pair, bond, angle, dihedral, force, integrator, updater, analyzer or generator.
+        kind: String,
+        /// Name of the crate: small letters, digits and `-`.
+        name: String,
+        /// Folder; by default named as the crate.
+        #[arg(long, value_name = "FOLDER")]
+        folder: Option<PathBuf>,
+        /// Path or version of galamost-plugin-api.
+        #[arg(long, value_name = "PATH|VERSION")]
+        api: Option<String>,
     },
     /// Measures the standard cases: steps per second, particle-steps per second, bytes per particle.
     Bench {
@@ -158,11 +186,18 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
             println!("{}: {}", file.display(), crate::doc::plan_summary(&plan));
             Ok(0)
         }
-        Some(Command::Plugins { name }) => crate::doc::plugins(&registry(), name.as_deref()),
+        Some(Command::Plugins { name, json }) => crate::doc::plugins(&registry(), name.as_deref(), json),
+        Some(Command::New { kind, name, folder, api }) => {
+            print!("{}", crate::new::new(&kind, &name, folder.as_deref(), api.as_deref())?);
+            Ok(0)
+        }
+        Some(Command::TestPlugin { library, device, json }) => test_plugin(common, &library, device.as_deref(), json),
         Some(Command::Selftest { names, device, json }) => {
             let device = parse_device(&device)?;
             let rows = crate::selftest::run(&registry(), device, &names)?;
-            print!("{}", if json { crate::selftest::json(&rows) } else { crate::selftest::table(&rows) });
+            let table =
+                || format!("device: {}\n{}", crate::selftest::device_name(device), crate::selftest::table(&rows));
+            print!("{}", if json { format!("{:#}\n", crate::selftest::json(&rows)) } else { table() });
             Ok(u8::from(rows.iter().any(crate::selftest::Row::failed)))
         }
         Some(Command::Bench { filter, device, precision, max, window, json }) => {
@@ -172,6 +207,26 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
             Ok(0)
         }
     }
+}
+
+fn test_plugin(common: &Common, library: &Path, device: Option<&str>, json: bool) -> Result<u8, Failure> {
+    let folder = library.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut path = vec![folder.to_path_buf()];
+    path.extend(common.plugin_dir.iter().cloned());
+    let named = path.len();
+    let mut registry = Registry::default();
+    // this very file before any other of the same name
+    registry.add(library);
+    registry.load_more(&search_path(&path), named);
+    let device = device.map(parse_device).transpose()?;
+    let tables = crate::selftest::test_plugin(&registry, library, device)?;
+    if json {
+        let one = |(title, rows): &(String, Vec<_>)| serde_json::json!({"tested": title, "rows": crate::selftest::json(rows)});
+        println!("{:#}", serde_json::Value::Array(tables.iter().map(one).collect()));
+    } else {
+        tables.iter().for_each(|(title, rows)| println!("{title}:\n{}", crate::selftest::table(rows)));
+    }
+    Ok(u8::from(tables.iter().flat_map(|(_, rows)| rows).any(crate::selftest::Row::failed)))
 }
 
 fn start_log(common: &Common) {

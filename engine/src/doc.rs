@@ -2,18 +2,23 @@
 
 use crate::pipeline::suggestion;
 use crate::plan::Plan;
-use crate::plugins::Registry;
+use crate::plugins::{Library, Registry};
 use crate::report::{Diagnostic, Failure};
 use galamost_plugin_api::component::ComponentInfo;
 use galamost_plugin_api::params::FieldDoc;
+use serde_json::json;
 use std::fmt::Write as _;
 
 /// Prints the list of components, or the pages of one name.
 ///
 /// # Errors
 /// There is no such component.
-pub fn plugins(registry: &Registry, name: Option<&str>) -> Result<u8, Failure> {
+pub fn plugins(registry: &Registry, name: Option<&str>, json: bool) -> Result<u8, Failure> {
     let all = registry.components();
+    if json && name.is_none() {
+        print!("{}", to_json(&all));
+        return Ok(0);
+    }
     let Some(name) = name else {
         let mut out = String::new();
         for (library, c) in &all {
@@ -33,11 +38,27 @@ pub fn plugins(registry: &Registry, name: Option<&str>) -> Result<u8, Failure> {
         let message = format!("there is no component `{name}`; {}", suggestion(name, names.iter().copied()));
         return Err(Failure::Input(vec![Diagnostic::new("galamost plugins".as_ref(), None, message)]));
     }
+    if json {
+        let found: Vec<_> = found.into_iter().copied().collect();
+        print!("{}", to_json(&found));
+        return Ok(0);
+    }
     for (library, c) in found {
         print!("{}", page(c));
         println!("  from {} {} ({})\n", library.record.name(), library.record.version(), library.path.display());
     }
     Ok(0)
+}
+
+/// Components with everything their pages say, as JSON.
+fn to_json(list: &[(&Library, &ComponentInfo)]) -> String {
+    let one = |(library, c): &(&Library, &ComponentInfo)| {
+        json!({
+            "name": c.name, "kind": c.kind.to_string(), "list": c.kind.list(), "plugin": library.record.name(),
+            "version": library.record.version(), "doc": c.doc, "example": c.example(), "fields": c.fields,
+        })
+    };
+    format!("{:#}\n", serde_json::Value::Array(list.iter().map(one).collect()))
 }
 
 /// The page of a component.

@@ -4,7 +4,7 @@
 #include "galamost/reduce.cuh"
 
 template <class real> struct BondInput {
-    real r2;
+    real r2, angle, cos, sin;
     Step<real> step;
 };
 
@@ -36,6 +36,24 @@ __device__ __forceinline__ void raise_bond_fault(Globals* g, u32 component, u32 
     atomicExch(&g->fault.code, 4u);
     __threadfence();
     atomicExch(&g->halt, 1u);
+}
+
+// Energy and virial of a block, and in the last block those of all.
+__device__ __forceinline__ void finish_bonded_sums(const BondArgs& a, double (&sums)[7]) {
+    __shared__ double memory[7 * 32];
+    __shared__ u32 flag;
+    block_sum(sums, memory);
+    if (threadIdx.x == 0) {
+        for (int k = 0; k < 7; ++k) a.partial[blockIdx.x * 7u + k] = sums[k];
+    }
+    if (last_block(a.counter, &flag)) {
+        double total[7];
+        sum_partials(a.partial, gridDim.x, total, memory);
+        if (threadIdx.x == 0) {
+            a.sums->energy = total[0];
+            for (int k = 0; k < 6; ++k) a.sums->virial[k] = total[k + 1];
+        }
+    }
 }
 
 // Part::Row, Part::eval(BondInput, Row).
@@ -81,20 +99,5 @@ template <class Part, bool FULL> __device__ __forceinline__ void bond_loop(const
             s.force[i] = f;
         }
     }
-    if (FULL) {
-        __shared__ double memory[7 * 32];
-        __shared__ u32 flag;
-        block_sum(sums, memory);
-        if (threadIdx.x == 0) {
-            for (int k = 0; k < 7; ++k) a.partial[blockIdx.x * 7u + k] = sums[k];
-        }
-        if (last_block(a.counter, &flag)) {
-            double total[7];
-            sum_partials(a.partial, gridDim.x, total, memory);
-            if (threadIdx.x == 0) {
-                a.sums->energy = total[0];
-                for (int k = 0; k < 6; ++k) a.sums->virial[k] = total[k + 1];
-            }
-        }
-    }
+    if (FULL) finish_bonded_sums(a, sums);
 }

@@ -12,6 +12,7 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("galamost/reduce.cuh", include_str!("../galamost/reduce.cuh")),
     ("galamost/pair.cuh", include_str!("../galamost/pair.cuh")),
     ("galamost/bonded.cuh", include_str!("../galamost/bonded.cuh")),
+    ("galamost/angles.cuh", include_str!("../galamost/angles.cuh")),
     ("galamost/integrate.cuh", include_str!("../galamost/integrate.cuh")),
     ("galamost/cells.cuh", include_str!("../galamost/cells.cuh")),
     ("galamost/rebuild.cuh", include_str!("../galamost/rebuild.cuh")),

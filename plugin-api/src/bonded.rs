@@ -1,9 +1,11 @@
-//! Bonded potentials: a function gives U and F of one bond; the loop is done once for all.
+//! Bonded potentials: a function gives U and its derivative for one bond, angle or dihedral; the loop is done once for
+//! all.
 //!
 //! Every particle gathers the forces of its own links, so nothing is added from two threads at once and the sum has
-//! one order. (Angles and dihedrals are links of width 3 and 4 in the same tables.)
+//! one order. Angles and dihedrals are links of width 3 and 4 in the same tables.
 
 use crate::abi::{Table, WireCode};
+use crate::angles::{angles, dihedrals};
 use crate::component::{Kind, Needs, Registration, SystemInfo};
 use crate::device::{DeviceText, assemble};
 use crate::error::{Error, Errors, InputError, Result};
@@ -16,22 +18,31 @@ use crate::views::{Fault, FaultKind, Globals, LinkView, StateView, Step, Sums, W
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// What a bond function can see, by the name of its argument.
+/// What a bond, angle or dihedral function can see.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BondInput<R> {
     /// r², square of the bond length.
     pub r2: R,
+    /// θ at the middle particle of an angle, 0 … π; φ of a dihedral, −π … π, 0 for cis.
+    pub angle: R,
+    /// Its cosine.
+    pub cos: R,
+    /// Its sine.
+    pub sin: R,
     /// The step.
     pub step: Step<R>,
 }
 
-/// A bond function, as a type; made by `#[bond_potential]`.
+/// A bonded function, as a type; made by `#[bond_potential]`, `#[angle_potential]` or `#[dihedral_potential]`.
 pub trait BondFn: Send + Sync + 'static {
     /// Its row over a number type.
     type Row<R: Real>: Copy + Send + Sync;
     /// What the user writes for one bond type.
     type Input: RowInput<Row: Row<As<f32> = Self::Row<f32>, As<f64> = Self::Row<f64>>>;
-    /// (F/r, U) with F = −dU/dr; F/r = −∞ for a bond that is longer than its potential allows, which ends the run.
+    /// Members of a link: 2, 3 or 4.
+    const WIDTH: u32;
+    /// Bonds: (F/r, U) with F = −dU/dr; F/r = −∞ for a bond that is longer than its potential allows, which ends the run.
+    /// Angles: (dU/dcos θ, U). Dihedrals: (dU/dφ, U).
     fn eval<R: Real>(input: &BondInput<R>, row: &Self::Row<R>) -> (R, R);
     /// CUDA text of `bond_eval`.
     fn eval_text() -> &'static DeviceText;
@@ -67,7 +78,16 @@ unsafe impl Send for BondedCall {}
 // SAFETY: as above
 unsafe impl Sync for BondedCall {}
 
-/// A bond potential in a run.
+/// What links of a width are called, and their types' list in [`SystemInfo`].
+fn links_of(width: u32) -> (&'static str, &'static str, fn(&SystemInfo) -> &[String]) {
+    match width {
+        2 => ("bonds", "bond", |s| &s.bond_types),
+        3 => ("angles", "angle", |s| &s.angle_types),
+        _ => ("dihedrals", "dihedral", |s| &s.dihedral_types),
+    }
+}
+
+/// A bonded potential in a run.
 pub struct BondComponent<F: BondFn> {
     settings: <F::Input as RowInput>::Settings,
     bonds: TypeMap<Spanned<F::Input>>,
@@ -81,7 +101,7 @@ impl<F: BondFn> BondComponent<F> {
         let mut errors = Errors::default();
         let made = Fields::new(value, &mut errors).and_then(|mut fields| {
             let settings = Params::take(&mut fields);
-            let bonds = fields.required("bonds", Range::ANY);
+            let bonds = fields.required(links_of(F::WIDTH).0, Range::ANY);
             fields.finish();
             Some(Self { settings: settings?, bonds: bonds?, single: vec![], double: vec![], numbers: vec![] })
         });
@@ -91,12 +111,12 @@ impl<F: BondFn> BondComponent<F> {
     fn docs() -> Vec<FieldDoc> {
         let mut docs = <<F::Input as RowInput>::Settings as Params>::docs();
         docs.push(FieldDoc {
-            name: "bonds".into(),
+            name: links_of(F::WIDTH).0.into(),
             kind: TypeMap::<Spanned<F::Input>>::describe(),
             unit: String::new(),
             default: None,
             range: String::new(),
-            doc: "Parameters of each bond type.".into(),
+            doc: format!("Parameters of each {} type.", links_of(F::WIDTH).1),
             fields: F::Input::docs(),
         });
         docs
@@ -124,7 +144,8 @@ impl<F: BondFn> Common for BondComponent<F> {
     fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
         let mut errors = Errors::default();
         let mut rows = vec![];
-        if let Some(table) = self.bonds.bind("bond", &system.bond_types, &mut errors) {
+        let (_, what, types) = links_of(F::WIDTH);
+        if let Some(table) = self.bonds.bind(what, types(system), &mut errors) {
             for entry in table {
                 match entry.value.row(&self.settings) {
                     Ok(row) => rows.push(row),
@@ -138,7 +159,7 @@ impl<F: BondFn> Common for BondComponent<F> {
         self.single = rows.iter().map(|r| r.cast::<f32>()).collect();
         self.double = rows.iter().map(|r| r.cast::<f64>()).collect();
         self.numbers = rows.iter().flat_map(Row::numbers).collect();
-        Ok(Needs { link_width: 2, varyings: F::Input::varyings(&self.settings), ..Needs::default() })
+        Ok(Needs { link_width: F::WIDTH, varyings: F::Input::varyings(&self.settings), ..Needs::default() })
     }
 
     fn table(name: &str) -> Option<Table> {
@@ -150,10 +171,14 @@ impl<F: BondFn> Bonding for BondComponent<F> {
     unsafe fn cpu(&self, call: &BondedCall, sums: &mut Sums) -> Result<()> {
         // SAFETY: the caller's word
         unsafe {
-            if (*call.state).precision == Precision::Double as u32 {
-                bonds::<F, Float64>(call, &self.double, sums);
-            } else {
-                bonds::<F, Fixed>(call, &self.single, sums);
+            let double = (*call.state).precision == Precision::Double as u32;
+            match (F::WIDTH, double) {
+                (2, true) => bonds::<F, Float64>(call, &self.double, sums),
+                (2, false) => bonds::<F, Fixed>(call, &self.single, sums),
+                (3, true) => angles::<F, Float64>(call, &self.double, sums),
+                (3, false) => angles::<F, Fixed>(call, &self.single, sums),
+                (_, true) => dihedrals::<F, Float64>(call, &self.double, sums),
+                (_, false) => dihedrals::<F, Fixed>(call, &self.single, sums),
             }
         }
         Ok(())
@@ -221,7 +246,7 @@ unsafe fn bonds<F: BondFn, S: Scheme>(call: &BondedCall, rows: &[F::Row<S::Real>
                 let j = *words.add(2 * e * stride + i) as usize;
                 let kind = *words.add((2 * e + 1) * stride + i) as usize / 4;
                 let d = S::difference(&pi, &*pos.add(j), &scale);
-                let input = BondInput { r2: d.norm2(), step };
+                let input = BondInput { r2: d.norm2(), step, ..BondInput::default() };
                 let (f, u) = F::eval(&input, &rows[kind]);
                 if f < S::Real::lit(BROKEN) {
                     let tag = state.tag.host().cast_const();
@@ -247,7 +272,7 @@ unsafe fn bonds<F: BondFn, S: Scheme>(call: &BondedCall, rows: &[F::Row<S::Real>
 }
 
 impl Registration {
-    /// A bond potential.
+    /// A bond, angle or dihedral potential.
     pub const fn bond<F: BondFn>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,

@@ -44,6 +44,7 @@ extern crate self as galamost_plugin_api;
 
 pub mod abi;
 pub mod analyzer;
+mod angles;
 pub mod bonded;
 pub mod component;
 pub mod device;
@@ -74,7 +75,8 @@ pub mod wire;
 pub use inventory;
 
 pub use galamost_plugin_macros::{
-    DeviceStruct, PairParams, Params, bond_potential, component, device_fn, pair_potential, particle_fn, scalar_fn,
+    DeviceStruct, PairParams, Params, angle_potential, bond_potential, component, device_fn, dihedral_potential,
+    pair_potential, particle_fn, scalar_fn,
 };
 pub use real::Real;
 
@@ -98,6 +100,7 @@ pub mod prelude {
     pub use crate::vector::Vec3;
     pub use crate::views::{Step, Sums};
     pub use crate::{
-        DeviceStruct, PairParams, Params, bond_potential, component, device_fn, pair_potential, particle_fn, scalar_fn,
+        DeviceStruct, PairParams, Params, angle_potential, bond_potential, component, device_fn, dihedral_potential,
+        pair_potential, particle_fn, scalar_fn,
     };
 }

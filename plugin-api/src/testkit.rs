@@ -49,21 +49,32 @@ pub fn pair_gradient<F: PairFn>() {
     }
 }
 
-/// F = −dU/dr by central differences, over random rows and lengths.
+/// What a bonded function returns is the derivative of U, by central differences over random rows: F = −dU/dr by lengths
+/// for bonds, dU/dcos θ by angles, dU/dφ by dihedral angles.
 ///
 /// # Panics
-/// The force is not the gradient.
+/// It is not.
 pub fn bond_gradient<F: BondFn>() {
     let mut random = random();
     for _ in 0..PAIRS {
         let row = <F::Input as RowInput>::sample(&mut random).unwrap_or_else(|| Row::sample(&mut random)).cast::<f64>();
-        let r = 0.3 + random();
-        gradient(r, |r| F::eval::<f64>(&BondInput { r2: r * r, step: step() }, &row));
+        let input = |r2: f64, angle: f64| BondInput { r2, angle, cos: angle.cos(), sin: angle.sin(), step: step() };
+        if F::WIDTH == 2 {
+            gradient(0.3 + random(), |r| F::eval::<f64>(&input(r * r, 0.0), &row));
+            continue;
+        }
+        // angles away from 0 and π, where dU/dcos θ may be infinite
+        let angle = if F::WIDTH == 3 { 0.1 + 2.9 * random() } else { 6.28 * (random() - 0.5) };
+        let inner = if F::WIDTH == 3 { -angle.sin() } else { 1.0 };
+        gradient(angle, |a| {
+            let (slope, u) = F::eval::<f64>(&input(0.0, a), &row);
+            (-slope * inner / a, u)
+        });
     }
 }
 
 fn gradient(r: f64, eval: impl Fn(f64) -> (f64, f64)) {
-    let h = 1e-4 * r;
+    let h = 1e-4 * r.abs();
     let u = |k: f64| eval(r + k * h).1;
     // fourth order: the error is h⁴ U⁽⁵⁾/30
     let slope = (8.0 * (u(1.0) - u(-1.0)) - (u(2.0) - u(-2.0))) / (12.0 * h);
@@ -73,7 +84,7 @@ fn gradient(r: f64, eval: impl Fn(f64) -> (f64, f64)) {
         // outside the potential's range (FENE beyond R0): nothing to compare
         return;
     }
-    let scale = force.abs().max(energy.abs() / r).max(1.0);
+    let scale = force.abs().max(energy.abs() / r.abs()).max(1.0);
     assert!((force + slope).abs() < 1e-8 * scale, "at r = {r}: force {force}, −dU/dr {}", -slope);
 }
 

@@ -142,6 +142,95 @@ pub struct StateView {
     pub reserved: [u64; 8],
 }
 
+/// Host access in f64, whatever the precision of the run: for forces, updaters and analyzers whose CPU path is not the
+/// place where time goes.
+impl StateView {
+    fn double(&self) -> bool {
+        self.precision == crate::precision::Precision::Double as u32
+    }
+
+    /// Position of a particle, −L/2 ≤ x < L/2; in fixed point its upper 32 bits, as pair forces see it.
+    ///
+    /// # Safety
+    /// The view is of valid host arrays, and `i` < n_local.
+    pub unsafe fn position(&self, i: usize) -> [f64; 3] {
+        // SAFETY: the caller's word
+        unsafe {
+            if self.double() {
+                return (*self.pos_type.cast::<crate::precision::PosTypeF64>().host().add(i)).position;
+            }
+            let p = (*self.pos_type.cast::<crate::precision::PosTypeFixed>().host().add(i)).position;
+            let length = (*self.globals.host()).box_length;
+            std::array::from_fn(|k| f64::from(p[k]) * (length[k] / 4_294_967_296.0))
+        }
+    }
+
+    /// Type of a particle.
+    ///
+    /// # Safety
+    /// As for [`Self::position`].
+    pub unsafe fn kind(&self, i: usize) -> u32 {
+        // SAFETY: the caller's word
+        unsafe {
+            if self.double() {
+                (*self.pos_type.cast::<crate::precision::PosTypeF64>().host().add(i)).kind
+            } else {
+                (*self.pos_type.cast::<crate::precision::PosTypeFixed>().host().add(i)).kind
+            }
+        }
+    }
+
+    /// Velocity and mass of a particle: x, y, z, m.
+    ///
+    /// # Safety
+    /// As for [`Self::position`].
+    pub unsafe fn velocity_mass(&self, i: usize) -> [f64; 4] {
+        // SAFETY: the caller's word
+        unsafe {
+            if self.double() {
+                *self.velocity_mass.cast::<[f64; 4]>().host().add(i)
+            } else {
+                (*self.velocity_mass.cast::<[f32; 4]>().host().add(i)).map(f64::from)
+            }
+        }
+    }
+
+    /// Sets the velocity of a particle.
+    ///
+    /// # Safety
+    /// As for [`Self::position`], and nobody else touches this particle meanwhile.
+    pub unsafe fn set_velocity(&self, i: usize, v: [f64; 3]) {
+        // SAFETY: the caller's word
+        unsafe {
+            if self.double() {
+                let all = &mut *self.velocity_mass.cast::<[f64; 4]>().host().add(i);
+                all[..3].copy_from_slice(&v);
+            } else {
+                let all = &mut *self.velocity_mass.cast::<[f32; 4]>().host().add(i);
+                all[..3].copy_from_slice(&v.map(|x| x as f32));
+            }
+        }
+    }
+
+    /// Adds a force and an energy to a particle.
+    ///
+    /// # Safety
+    /// As for [`Self::position`], and nobody else touches this particle meanwhile.
+    pub unsafe fn add_force(&self, i: usize, f: [f64; 3], energy: f64) {
+        let all = [f[0], f[1], f[2], energy];
+        // SAFETY: the caller's word
+        unsafe {
+            if self.double() {
+                let out = &mut *self.force.cast::<[f64; 4]>().host().add(i);
+                out.iter_mut().zip(all).for_each(|(o, x)| *o += x);
+            } else {
+                let out = &mut *self.force.cast::<[f32; 4]>().host().add(i);
+                out.iter_mut().zip(all).for_each(|(o, x)| *o += x as f32);
+            }
+        }
+    }
+}
+
 /// The neighbour list: for each particle all particles within `r_list` at the last build (a full list: j is in the
 /// row of i and i in the row of j), excluded pairs left out.
 ///

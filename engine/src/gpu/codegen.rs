@@ -80,16 +80,21 @@ pub fn pair_unit(texts: &[String], n_types: u32, team: u32, precision: Precision
     Unit::new("pair", &t, precision)
 }
 
-/// The loop of one bond potential: kernels `bond_force` and `bond_force_full`.
-pub fn bond_unit(name: &str, text: &str, precision: Precision) -> Unit {
+/// The loop of one bonded potential, for links of `width` members: kernels `bond_force` and `bond_force_full`.
+pub fn bond_unit(name: &str, text: &str, width: u32, precision: Precision) -> Unit {
+    let member = match width {
+        2 => "bond",
+        3 => "angle",
+        _ => "dihedral",
+    };
     let t = format!(
-        "#include \"galamost/bonded.cuh\"\n{}namespace part {{\n{text}\n}}\n#line 1 \"bond_unit\"\n\
+        "#include \"galamost/angles.cuh\"\n{}namespace part {{\n{text}\n}}\n#line 1 \"bond_unit\"\n\
          struct Part {{\ntypedef part::BondRow<real> Row;\n\
          static __device__ __forceinline__ Tuple2<real, real> eval(const BondInput<real>& input, const Row& row) {{\n\
          return part::bond_eval<real>(input, row);\n}}\n}};\n\
-         extern \"C\" __global__ void __launch_bounds__(128) bond_force(BondArgs a) {{ bond_loop<Part, false>(a); }}\n\
-         extern \"C\" __global__ void __launch_bounds__(128) bond_force_full(BondArgs a) {{ bond_loop<Part, true>(a); }}\n",
-        size_checks("bonded.cuh")
+         extern \"C\" __global__ void __launch_bounds__(128) bond_force(BondArgs a) {{ {member}_loop<Part, false>(a); }}\n\
+         extern \"C\" __global__ void __launch_bounds__(128) bond_force_full(BondArgs a) {{ {member}_loop<Part, true>(a); }}\n",
+        size_checks("angles.cuh")
     );
     Unit::new(name, &t, precision)
 }

@@ -78,11 +78,8 @@ impl Forces {
         let mut bonded = vec![];
         for c in of(Kind::Bonded) {
             let part = c.bonded().ok_or_else(|| Error::Run(format!("{} is not bonded", c.name)))?;
-            if c.needs.link_width != 2 {
-                return Err(Error::Run(format!("{}: only bonds have a loop on CUDA yet", c.name)));
-            }
             let code = part.device(precision)?;
-            let module = device.compile(&bond_unit(&c.name, code.text.as_str(), precision))?;
+            let module = device.compile(&bond_unit(&c.name, code.text.as_str(), c.needs.link_width, precision))?;
             bonded.push(Bonded {
                 force: device.kernel(module, "bond_force")?,
                 full: device.kernel(module, "bond_force_full")?,
@@ -149,7 +146,7 @@ impl Forces {
         for b in &self.bonded {
             let args = BondArgs {
                 state: *state,
-                links: links[0],
+                links: links[(b.component.needs.link_width as usize).clamp(2, 4) - 2],
                 rows: b.rows.address(),
                 first_varying: b.component.first_varying,
                 component: b.component.id,

@@ -36,7 +36,14 @@ pub struct Registry {
 impl Registry {
     /// Loads every plugin of the folders. A folder that is not there is passed over, unless the user named it.
     pub fn load(folders: &[PathBuf], named: usize) -> Self {
-        let mut r = Self { searched: folders.to_vec(), ..Self::default() };
+        let mut r = Self::default();
+        r.load_more(folders, named);
+        r
+    }
+
+    /// Loads every plugin of further folders.
+    pub fn load_more(&mut self, folders: &[PathBuf], named: usize) {
+        self.searched.extend(folders.iter().cloned());
         for (k, folder) in folders.iter().enumerate() {
             let mut files: Vec<PathBuf> = match std::fs::read_dir(folder) {
                 Ok(list) => list.filter_map(|e| Some(e.ok()?.path())).filter(|p| is_library(p)).collect(),
@@ -49,10 +56,9 @@ impl Registry {
             };
             files.sort();
             for file in files {
-                r.add(&file);
+                self.add(&file);
             }
         }
-        r
     }
 
     /// Loads one file, if it claims to be a plugin.

@@ -125,9 +125,15 @@ fn potential(f: &ItemFn, offered: &[(&str, Option<&str>)]) -> Result<Potential> 
             native.push(quote!(row));
             cxx.push("row".into());
         } else if let Some((_, flag)) = offered.iter().find(|(n, _)| *n == name) {
-            let ident = format_ident!("{name}");
+            let field = match name.as_str() {
+                "theta" | "phi" => "angle",
+                "cos_theta" | "cos_phi" => "cos",
+                "sin_theta" | "sin_phi" => "sin",
+                other => other,
+            };
+            let ident = format_ident!("{field}");
             native.push(quote!(input.#ident));
-            cxx.push(format!("input.{name}"));
+            cxx.push(format!("input.{field}"));
             inputs.extend(flag.map(|f| format_ident!("{f}")));
         } else {
             let names: Vec<_> = offered.iter().map(|(n, _)| *n).collect();
@@ -227,9 +233,13 @@ pub fn pair_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
     })
 }
 
-/// `#[bond_potential("Name")]`.
-pub fn bond_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
-    let p = potential(f, &[("r2", None)])?;
+/// `#[bond_potential("Name")]`, `#[angle_potential("Name")]`, `#[dihedral_potential("Name")]`: links of `width` members.
+pub fn bonded_potential(args: &Arguments, f: &ItemFn, width: u32) -> Result<TokenStream> {
+    let p = match width {
+        2 => potential(f, &[("r2", None)]),
+        3 => potential(f, &[("theta", None), ("cos_theta", None), ("sin_theta", None)]),
+        _ => potential(f, &[("phi", None), ("cos_phi", None), ("sin_phi", None)]),
+    }?;
     let function = device_fn(f, Number::Generic)?;
     let (name, row, component) = (&f.sig.ident, &p.row, &args.name);
     let default_input: Type = syn::parse_quote!(#row<f64>);
@@ -244,6 +254,7 @@ pub fn bond_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
         impl ::galamost_plugin_api::bonded::BondFn for #name {
             type Row<R: ::galamost_plugin_api::Real> = #row<R>;
             type Input = #input;
+            const WIDTH: u32 = #width;
             #[inline(always)]
             #[allow(unused_variables)]
             fn eval<R: ::galamost_plugin_api::Real>(

@@ -43,7 +43,26 @@ pub fn pair_potential(args: TokenStream, item: TokenStream) -> TokenStream {
 pub fn bond_potential(args: TokenStream, item: TokenStream) -> TokenStream {
     let args = parse_macro_input!(args as functions::Arguments);
     let f = parse_macro_input!(item as ItemFn);
-    finish(functions::bond_potential(&args, &f))
+    finish(functions::bonded_potential(&args, &f, 2))
+}
+
+/// An angle potential: `#[angle_potential("Name")] fn name(cos_theta: real, p: &Name<real>) -> (real, real)` returns
+/// (dU/dcos θ, U). θ is the angle at the middle particle, 180° where the three lie in a line; offered are `theta`,
+/// `cos_theta` and `sin_theta`.
+#[proc_macro_attribute]
+pub fn angle_potential(args: TokenStream, item: TokenStream) -> TokenStream {
+    let args = parse_macro_input!(args as functions::Arguments);
+    let f = parse_macro_input!(item as ItemFn);
+    finish(functions::bonded_potential(&args, &f, 3))
+}
+
+/// A dihedral potential: `#[dihedral_potential("Name")] fn name(phi: real, p: &Name<real>) -> (real, real)` returns
+/// (dU/dφ, U). φ is 0 for cis and ±180° for trans; offered are `phi`, `cos_phi` and `sin_phi`.
+#[proc_macro_attribute]
+pub fn dihedral_potential(args: TokenStream, item: TokenStream) -> TokenStream {
+    let args = parse_macro_input!(args as functions::Arguments);
+    let f = parse_macro_input!(item as ItemFn);
+    finish(functions::bonded_potential(&args, &f, 4))
 }
 
 /// A function an integrator applies to each particle: `#[particle_fn(Integrator)]`.

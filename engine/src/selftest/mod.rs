@@ -1,8 +1,13 @@
 //! `galamost selftest`: every component on every device, in one table.
 //!
 //! Each component is run with its own example on a standard system: 1,000 particles of types A and B on a shaken
-//! lattice, with velocities, charges of ±1, diameters of 0.9 to 1.1, and chains of ten with bond types A-A, A-B and B-B.
-//! The reference is the CPU in double precision.
+//! lattice, with velocities, charges of ±1, diameters of 0.9 to 1.1, and chains of ten with bonds, angles and dihedrals,
+//! whose types are named after the number of B in them (A-A, A-B, B-B; A-A-A, A-A-B, …). The reference is the CPU in
+//! double precision.
+
+mod harness;
+
+pub use harness::test_plugin;
 
 use crate::device::Chosen;
 use crate::pipeline::{DeviceChoice, Pipeline};
@@ -50,7 +55,8 @@ pub fn standard_system() -> Snapshot {
     let l = a * f64::from(SIDE);
     let mut s = Snapshot { dimensions: 3, box_length: [l; 3], ..Snapshot::default() };
     let kinds = [s.type_id("A"), s.type_id("B")];
-    s.bond_types = ["A-A", "A-B", "B-B"].map(String::from).into();
+    let names = |w: usize| (0..=w).map(|b| [vec!["A"; w - b], vec!["B"; b]].concat().join("-")).collect::<Vec<_>>();
+    (s.bond_types, s.angle_types, s.dihedral_types) = (names(2), names(3), names(4));
     let key = RandomKey::new(2013, 2197);
     let uniform = |word: u32| (f64::from(word) + 0.5) / 4_294_967_296.0 - 0.5;
     for i in 0..SIDE.pow(3) {
@@ -60,9 +66,16 @@ pub fn standard_system() -> Snapshot {
         s.push(kind, std::array::from_fn(|k| (f64::from(cell[k]) + 0.5 + 0.3 * uniform(shake[k])) * a - 0.5 * l));
         s.velocity[i as usize] = std::array::from_fn(|k| 3.0 * uniform(push[k]));
         s.mass[i as usize] = 1.0 + f64::from(push[3] & 1);
-        if i % SIDE > 0 {
-            let kind = s.kind[i as usize] + s.kind[i as usize - 1];
-            s.bonds.push(Link { kind, tags: [i - 1, i] });
+        // a chain's particle and those before it
+        let number_of_b = |s: &Snapshot, back: u32| (i - back..=i).map(|k| s.kind[k as usize]).sum();
+        if i % SIDE >= 1 {
+            s.bonds.push(Link { kind: number_of_b(&s, 1), tags: [i - 1, i] });
+        }
+        if i % SIDE >= 2 {
+            s.angles.push(Link { kind: number_of_b(&s, 2), tags: [i - 2, i - 1, i] });
+        }
+        if i % SIDE >= 3 {
+            s.dihedrals.push(Link { kind: number_of_b(&s, 3), tags: [i - 3, i - 2, i - 1, i] });
         }
     }
     let number = |draw: u32, of: &dyn Fn(u32) -> f64| Array {
@@ -117,7 +130,17 @@ struct Test<'a> {
     /// The device is not the CPU itself.
     other: bool,
     folder: std::path::PathBuf,
+    /// With the further checks for authors.
+    author: bool,
     rows: Vec<Row>,
+}
+
+/// The device's name, for people.
+pub fn device_name(device: DeviceChoice) -> String {
+    match crate::device::choose(device).map(|c| c.open()) {
+        Ok(Ok(Some(d))) => d.name(),
+        _ => format!("CPU, {} threads", rayon::current_num_threads()),
+    }
 }
 
 /// Runs the tests.
@@ -125,6 +148,10 @@ struct Test<'a> {
 /// # Errors
 /// The device cannot be used, or a name is unknown.
 pub fn run(registry: &Registry, device: DeviceChoice, names: &[String]) -> Result<Vec<Row>, Failure> {
+    run_on(registry, device, names, false)
+}
+
+fn run_on(registry: &Registry, device: DeviceChoice, names: &[String], author: bool) -> Result<Vec<Row>, Failure> {
     let chosen = crate::device::choose(device)
         .map_err(|e| Failure::Input(vec![crate::report::Diagnostic::new("--device".as_ref(), None, e)]))?;
     let concrete = match &chosen {
@@ -132,14 +159,16 @@ pub fn run(registry: &Registry, device: DeviceChoice, names: &[String]) -> Resul
         Chosen::Cuda { ordinal, .. } => DeviceChoice::Cuda(*ordinal),
         Chosen::Emulated => DeviceChoice::Emulated,
     };
-    match chosen.open()? {
-        Some(d) => println!("device: {}", d.name()),
-        None => println!("device: CPU, {} threads", rayon::current_num_threads()),
-    }
     let folder = std::env::temp_dir().join(format!("galamost-selftest-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|e| Failure::run(format!("{}: {e}", folder.display())))?;
-    let mut test =
-        Test { registry, device: concrete, other: concrete != DeviceChoice::Cpu, folder: folder.clone(), rows: vec![] };
+    let mut test = Test {
+        registry,
+        device: concrete,
+        other: concrete != DeviceChoice::Cpu,
+        folder: folder.clone(),
+        author,
+        rows: vec![],
+    };
     for (_, c) in registry.components() {
         if names.is_empty() || names.contains(&c.name) {
             test.component(c);
@@ -199,6 +228,7 @@ impl Test<'_> {
         precision: Precision,
         snapshot: Snapshot,
         steps: u64,
+        overrides: &[String],
     ) -> Result<Plan, Failure> {
         let mut lists = std::collections::BTreeMap::from([
             ("initial", String::new()),
@@ -223,7 +253,7 @@ impl Test<'_> {
         }
         let _ = write!(text, "seed: 7, precision: {}, stages: [(steps: {steps}, dt: 0.001)])", precision.name());
         let path = self.folder.join("selftest.ron");
-        let parsed = Pipeline::parse(&path, &text, &[]);
+        let parsed = Pipeline::parse(&path, &text, overrides);
         let mut pipeline = parsed.map_err(|e| {
             Failure::Input(e.into_iter().map(|e| crate::report::Diagnostic::new(&path, e.at, e.message)).collect())
         })?;
@@ -249,7 +279,7 @@ impl Test<'_> {
         snapshot: Snapshot,
         steps: u64,
     ) -> Result<Outcome, Failure> {
-        let plan = self.plan(c, device, precision, snapshot, steps)?;
+        let plan = self.plan(c, device, precision, snapshot, steps, &[])?;
         let mut backend = crate::cli::backend(&plan)?;
         execute(&plan, &mut *backend, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
         let facts = backend.facts().clone();
@@ -274,6 +304,7 @@ impl Test<'_> {
             Kind::Generator => self.generator(c),
             Kind::Analyzer | Kind::Updater => self.runs(c),
         };
+        let tested = tested.and_then(|()| if self.author { self.harness(c) } else { Ok(()) });
         if let Err(e) = tested {
             let message = e.render().lines().next().unwrap_or_default().to_string();
             self.note(c, "runs", f64::NAN, 0.0, message);
@@ -297,7 +328,7 @@ impl Test<'_> {
     fn force(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
         let truth = self.outcome(c, DeviceChoice::Cpu, Precision::Double, 0)?;
         let largest = truth.force.iter().fold(0.0f64, |m, f| m.max(f.abs()));
-        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Double, standard_system(), 0)?;
+        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Double, standard_system(), 0, &[])?;
         if plan.components.iter().all(|c| c.needs.conserves_momentum) {
             let sum = |k: usize| truth.force.iter().skip(k).step_by(3).sum::<f64>().abs();
             let total = (0..3).map(sum).fold(0.0, f64::max);
@@ -311,7 +342,8 @@ impl Test<'_> {
             self.note(c, &format!("{name}: forces"), worst / largest, limit, "");
             let scale = truth.energy.abs().max(1.0);
             self.note(c, &format!("{name}: energy"), (o.energy - truth.energy).abs() / scale, limit, "");
-            let scale = truth.virial.iter().fold(1.0f64, |m, w| m.max(w.abs()));
+            // angular potentials have no trace: the sum is small where its terms are as large as the energy
+            let scale = truth.virial.iter().fold(truth.energy.abs().max(1.0), |m, w| m.max(w.abs()));
             let worst = o.virial.iter().zip(&truth.virial).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
             self.note(c, &format!("{name}: virial"), worst / scale, limit, "");
         }
@@ -320,7 +352,7 @@ impl Test<'_> {
 
     /// F = −dU/dr: of the pair function itself, or by moving particles of the standard system.
     fn gradient(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
-        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Double, standard_system(), 0)?;
+        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Double, standard_system(), 0, &[])?;
         let mut worst = 0.0f64;
         if let Some(pair) = plan.components.first().and_then(|p| p.pair()) {
             let cutoff = plan.components[0].needs.cutoff;
@@ -377,7 +409,7 @@ impl Test<'_> {
 
     fn generator(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
         // some generators need particles, others must be the first
-        let on = |s: Snapshot| self.plan(c, DeviceChoice::Cpu, Precision::Double, s, 0);
+        let on = |s: Snapshot| self.plan(c, DeviceChoice::Cpu, Precision::Double, s, 0, &[]);
         let plan = match on(standard_system()) {
             Ok(p) => p,
             Err(_) => match on(Snapshot::default()) {
@@ -385,8 +417,7 @@ impl Test<'_> {
                 Err(e) => {
                     let why = e.render().lines().next().unwrap_or_default().to_string();
                     if example(c).contains("file:") {
-                        self.skip(c, format!("its example needs a file: {why}"));
-                        return Ok(());
+                        return self.reader(c, why);
                     }
                     return Err(e);
                 }
@@ -394,6 +425,28 @@ impl Test<'_> {
         };
         let faults = if plan.snapshot.check().is_ok() { 0.0 } else { 1.0 };
         self.note(c, "faults in the generated state", faults, 0.0, format!("{} particles", plan.snapshot.len()));
+        Ok(())
+    }
+
+    /// A generator that reads a file reads what the writer of the same name writes.
+    fn reader(&mut self, c: &ComponentInfo, why: String) -> Result<(), Failure> {
+        let Some((_, writer)) = self.registry.find(Kind::Analyzer, &c.name) else {
+            self.skip(c, format!("its example needs a file: {why}"));
+            return Ok(());
+        };
+        let set = |what: &str| format!("{what}=\"round-trip\"");
+        let (cpu, double) = (DeviceChoice::Cpu, Precision::Double);
+        let overrides = [set("analyzers[0].file"), "analyzers[0].every=1".into()];
+        let plan = self.plan(writer, cpu, double, standard_system(), 0, &overrides)?;
+        let mut backend = crate::cli::backend(&plan)?;
+        execute(&plan, &mut *backend, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
+        let plan = self.plan(c, cpu, double, Snapshot::default(), 0, &[set("initial[0].file")])?;
+        let (was, is) = (standard_system(), plan.snapshot);
+        let same = was.kind == is.kind && was.bonds == is.bonds && was.types == is.types && was.mass == is.mass;
+        let far = |a: &[f64; 3], b: &[f64; 3]| (0..3).fold(0.0f64, |m, k| m.max((a[k] - b[k]).abs()));
+        let worst = was.position.iter().zip(&is.position).fold(0.0f64, |m, (a, b)| m.max(far(a, b)));
+        let (worst, note) = if same { (worst, "") } else { (f64::NAN, "types, masses or bonds differ") };
+        self.note(c, "positions written and read", worst, 1e-6, note);
         Ok(())
     }
 
@@ -444,24 +497,12 @@ pub fn table(rows: &[Row]) -> String {
 }
 
 /// The table for programs.
-pub fn json(rows: &[Row]) -> String {
-    let lines: Vec<String> = rows
-        .iter()
-        .map(|r| {
-            let text = |s: &str| format!("\"{}\"", s.replace('\\', "\\\\").replace('"', "\\\""));
-            let number = |x: f64| if x.is_finite() { format!("{x:e}") } else { "null".into() };
-            format!(
-                "  {{\"component\": {}, \"kind\": {}, \"check\": {}, \"deviation\": {}, \"limit\": {}, \"failed\": {}, \"skipped\": {}, \"note\": {}}}",
-                text(&r.component),
-                text(&r.kind.to_string()),
-                text(&r.check),
-                number(r.value),
-                number(r.limit),
-                r.failed(),
-                r.skipped,
-                text(&r.note)
-            )
+pub fn json(rows: &[Row]) -> serde_json::Value {
+    let one = |r: &Row| {
+        serde_json::json!({
+            "component": r.component, "kind": r.kind.to_string(), "check": r.check, "deviation": r.value, "limit": r.limit,
+            "failed": r.failed(), "skipped": r.skipped, "note": r.note,
         })
-        .collect();
-    format!("[\n{}\n]\n", lines.join(",\n"))
+    };
+    serde_json::Value::Array(rows.iter().map(one).collect())
 }

@@ -1,0 +1,25 @@
+//! A dihedral potential.
+#![allow(non_camel_case_types)]
+use galamost_plugin_api::prelude::*;
+
+galamost_plugin_api::plugin!();
+
+/// Parameters of one dihedral type.
+#[derive(Debug, PairParams)]
+pub struct MyComponent<real> {
+    /// k, half of the barrier.
+    #[param(unit = "energy")]
+    k: real,
+}
+
+/// Three-fold dihedral: U(φ) = k (1 + cos 3φ).
+///
+/// ```ron
+/// MyComponent(dihedrals: { "A-A-A-A": (k: 0.5), "A-A-A-B": (k: 0.4), "A-A-B-B": (k: 0.3), "A-B-B-B": (k: 0.2),
+///     "B-B-B-B": (k: 0.1) })
+/// ```
+#[dihedral_potential("MyComponent")]
+fn my_component(phi: real, p: &MyComponent<real>) -> (real, real) {
+    // (dU/dφ, U); φ is 0 for cis, ±180° for trans
+    (-3.0 * p.k * (3.0 * phi).sin(), p.k * (1.0 + (3.0 * phi).cos()))
+}

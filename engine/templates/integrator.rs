@@ -1,0 +1,57 @@
+//! An integrator: velocity-Verlet with a friction.
+use galamost_plugin_api::prelude::*;
+
+galamost_plugin_api::plugin!();
+
+/// Velocity-Verlet with a friction: m dv/dt = f − γ m v, for relaxing a start.
+///
+/// ```ron
+/// MyComponent(gamma: 0.5)
+/// ```
+#[component(Integrator, "MyComponent")]
+#[derive(Clone, Debug, Params)]
+pub struct MyComponent {
+    /// γ, friction rate.
+    #[param(unit = "1/time", at_least = 0.0)]
+    gamma: f64,
+    /// The particles to move.
+    #[param(default = Group::All)]
+    group: Group,
+}
+
+/// What its functions know besides the particle; kept by the engine, also in checkpoints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct)]
+#[repr(C)]
+pub struct MyComponentState {
+    /// γ.
+    pub gamma: f64,
+}
+
+#[particle_fn(MyComponent)]
+fn first_half(p: &mut Particle<real>, g: &MyComponentState, step: &Step<real>) {
+    let keep = (-0.5 * (g.gamma as real) * step.dt).exp();
+    p.velocity = p.velocity * keep + p.force * (0.5 * step.dt / p.mass);
+    p.displacement = p.velocity * step.dt;
+}
+
+#[particle_fn(MyComponent)]
+fn second_half(p: &mut Particle<real>, g: &MyComponentState, step: &Step<real>) {
+    let keep = (-0.5 * (g.gamma as real) * step.dt).exp();
+    p.velocity = (p.velocity + p.force * (0.5 * step.dt / p.mass)) * keep;
+}
+
+impl Integrator for MyComponent {
+    type State = MyComponentState;
+    type Extra<R: Real> = NoArrays<R>;
+
+    fn program() -> Program<Self> {
+        Program::new().before::<first_half>().after::<second_half>()
+    }
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.group = self.group.need(system)?;
+        Ok(())
+    }
+    fn state(&self, _: &GroupInfo) -> Result<MyComponentState> {
+        Ok(MyComponentState { gamma: self.gamma })
+    }
+}

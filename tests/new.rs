@@ -1,0 +1,102 @@
+//! `galamost new` and `galamost test-plugin`: every kind of crate builds, passes its tests, passes the harness and runs.
+
+use galamost_tests::{build_plugin, galamost, has_compiler, repository, words};
+use std::path::Path;
+use std::process::Command;
+
+const KINDS: [&str; 9] =
+    ["pair", "bond", "angle", "dihedral", "force", "integrator", "updater", "analyzer", "generator"];
+
+/// Runs `cargo test` in the crate, with the shared output folder.
+fn cargo_test(folder: &Path) {
+    let out = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
+        .args(["test", "--release", "--offline", "--quiet"])
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", repository().join("target/outside"))
+        .output()
+        .expect("cargo runs");
+    assert!(out.status.success(), "{}{}", String::from_utf8_lossy(&out.stdout), words(&out));
+}
+
+#[test]
+fn every_new_crate_builds_is_tested_and_runs() {
+    let f = tempfile::tempdir().expect("a folder");
+    let api = repository().join("plugin-api").canonicalize().expect("the plugin API");
+    for kind in KINDS {
+        let name = format!("my-{kind}");
+        let out = galamost(f.path(), &["new", kind, &name, "--api", &api.to_string_lossy()]);
+        assert!(out.status.success(), "{}", words(&out));
+        let told = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(told.contains("cargo build --release") && told.contains("test-plugin"), "{told}");
+        let folder = f.path().join(&name);
+        let library = build_plugin(&folder, &name.replace('-', "_"));
+        cargo_test(&folder);
+        std::fs::create_dir(folder.join("built")).expect("a folder");
+        let dropped = folder.join("built").join(library.file_name().expect("a name"));
+        std::fs::copy(&library, &dropped).expect("copied");
+        let pipeline = format!("{name}.ron");
+        let mut devices = vec!["cpu"];
+        if has_compiler() {
+            devices.push("emulated");
+        }
+        for device in devices {
+            let run = ["--pipeline", &pipeline, "--plugin-dir", "built", "--device", device, "-q", "--steps", "100"];
+            let out = galamost(&folder, &run);
+            assert!(out.status.success(), "{kind} on {device}: {}", words(&out));
+            let csv = std::fs::read_to_string(folder.join(format!("{name}.csv"))).expect("its output");
+            assert!(csv.lines().count() >= 2 && !csv.contains("NaN"), "{csv}");
+        }
+        let library = dropped.to_string_lossy().into_owned();
+        let out = galamost(&folder, &["test-plugin", &library, "--quiet"]);
+        let table = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(out.status.success(), "{table}{}", words(&out));
+        println!("{table}");
+        let named = |what: &str| assert!(table.contains(what), "{kind}: no `{what}` in\n{table}");
+        match kind {
+            "pair" => ["force against gradient", "r → 0", "Smooth", "1 thread = 4 threads", "Lennard-Jones"]
+                .map(named)
+                .to_vec(),
+            "bond" | "angle" | "dihedral" => {
+                ["trace of the virial", "NVE, 1000 steps", "2n = n + restart + n"].map(named).to_vec()
+            }
+            "integrator" => ["positions, 20 steps", "2n = n + restart + n"].map(named).to_vec(),
+            _ => vec![],
+        };
+        // a second time the folder is there already
+        let out = galamost(f.path(), &["new", kind, &name]);
+        assert_eq!(out.status.code(), Some(2));
+    }
+}
+
+#[test]
+fn a_faulty_plugin_fails_its_harness() {
+    let f = tempfile::tempdir().expect("a folder");
+    let api = repository().join("plugin-api").canonicalize().expect("the plugin API");
+    let out = galamost(f.path(), &["new", "pair", "wrong-force", "--api", &api.to_string_lossy()]);
+    assert!(out.status.success(), "{}", words(&out));
+    let folder = f.path().join("wrong-force");
+    let source = std::fs::read_to_string(folder.join("src/lib.rs")).expect("a source");
+    let wrong = source.replace("p.kappa * r + 1.0", "p.kappa * r + 2.0");
+    assert_ne!(source, wrong);
+    std::fs::write(folder.join("src/lib.rs"), wrong).expect("written");
+    let library = build_plugin(&folder, "wrong_force").to_string_lossy().into_owned();
+    let out = galamost(&folder, &["test-plugin", &library, "--device", "cpu", "--quiet"]);
+    let table = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert_eq!(out.status.code(), Some(1), "{table}");
+    let failed = |check: &str| table.lines().any(|l| l.contains(check) && l.contains("FAILED"));
+    assert!(failed("force against gradient") && failed("NVE, 1000 steps"), "{table}");
+    let out = galamost(&folder, &["test-plugin", &library, "--device", "cpu", "--quiet", "--json"]);
+    assert!(String::from_utf8_lossy(&out.stdout).contains("\"failed\": true"));
+    let out = galamost(&folder, &["test-plugin", "src/lib.rs", "--quiet"]);
+    assert_eq!(out.status.code(), Some(2), "{}", words(&out));
+}
+
+#[test]
+fn pages_are_there_as_json() {
+    let out = galamost(Path::new("."), &["plugins", "--json"]);
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success() && text.contains("\"name\": \"LennardJones\""), "{text}");
+    for wanted in ["\"unit\": \"energy\"", "\"range\"", "\"example\"", "\"list\": \"forces\"", "\"default\": \"1.0\""] {
+        assert!(text.contains(wanted), "no {wanted}");
+    }
+}
