@@ -396,7 +396,6 @@ pub struct WireSnapshot {
 #[cfg(test)]
 mod tests {
 
-
     /// `plugin!` exports the header under this name, which must be the one abi_stable looks for.
     #[test]
     fn the_header_has_the_name_abi_stable_looks_for() {
