@@ -1,16 +1,16 @@
-//! Nosé-Hoover thermostat: canonical ensemble.
+//! The thermostat of Nosé and Hoover.
 
 use galamost_plugin_api::prelude::*;
-
-galamost_plugin_api::plugin!();
 
 /// Nosé-Hoover (NVT): dr/dt = v, dv/dt = f/m − ξ v, dξ/dt = (2K − g kT)/Q, Q = g kT τ².
 ///
 /// g is the number of degrees of freedom: dimensions × (N − 1) when all particles are in the group. The equations are
 /// split symmetrically around velocity-Verlet, so H' = K + U + Qξ²/2 + g kT ∫ξ dt is conserved up to an oscillation
-/// ∝ dt². Canonical for systems that are ergodic under it; not for one oscillator or an ideal gas.
+/// ∝ dt². Canonical for systems that are ergodic under it; not for an ideal gas, nor for one oscillator (for which
+/// `NoseHooverChain` is).
 ///
-/// Reference: Hoover, Phys. Rev. A 31 (1985) 1695; Martyna, Tuckerman, Tobias & Klein, Mol. Phys. 87 (1996) 1117.
+/// Reference: Hoover, Phys. Rev. A 31 (1985) 1695, doi:10.1103/PhysRevA.31.1695; Martyna, Tuckerman, Tobias & Klein, Mol.
+/// Phys. 87 (1996) 1117, doi:10.1080/00268979600100761.
 ///
 /// ```ron
 /// NoseHoover(kT: Ramp(from: 1.0, to: 1.2, steps: 100), tau: 0.5)

@@ -1,15 +1,13 @@
-//! Velocity-Verlet integration: constant energy.
+//! Constant energy.
 
 use galamost_plugin_api::prelude::*;
-
-galamost_plugin_api::plugin!();
 
 /// Velocity-Verlet (NVE): v += f dt/2m; r += v dt; new forces; v += f dt/2m.
 ///
 /// Symplectic and time-reversible; the energy of a smooth potential oscillates with an amplitude ∝ dt² and does not
 /// drift. Particles outside the group do not move.
 ///
-/// Reference: Swope, Andersen, Berens & Wilson, J. Chem. Phys. 76 (1982) 637.
+/// Reference: Swope, Andersen, Berens & Wilson, J. Chem. Phys. 76 (1982) 637, doi:10.1063/1.442716.
 ///
 /// ```ron
 /// VelocityVerlet()
