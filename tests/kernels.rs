@@ -39,7 +39,19 @@ fn units(precision: Precision) -> Vec<Unit> {
             units.push(bond_unit(&b.component.name, b.device(precision).expect("code").text.as_str(), precision));
         }
     }
-    for integrator in ["VelocityVerlet()", "NoseHoover(kT: 1.0, tau: 0.5)", "GrootWarren()"] {
+    for integrator in [
+        "VelocityVerlet()",
+        "CappedVerlet(max_displacement: 0.01)",
+        "Fire(f_max: 0.1, dt_max: 0.1)",
+        "NoseHoover(kT: 1.0, tau: 0.5)",
+        "NoseHooverChain(kT: 1.0, tau: 0.5)",
+        "GrootWarren()",
+        "Langevin(kT: 1.0, gamma: 1.0)",
+        "Brownian(kT: 1.0, gamma: 1.0)",
+        "Andersen(kT: 1.0, nu: 1.0)",
+        "Berendsen(kT: 1.0, tau: 0.5)",
+        "Bussi(kT: 1.0, tau: 0.5)",
+    ] {
         let text = PIPELINE.replace("MODE", "Cut").replace("INTEGRATOR", integrator);
         let plan = plan(&text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
         for i in plan.components.iter().filter_map(|c| c.integrator()) {
