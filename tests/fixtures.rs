@@ -62,10 +62,7 @@ fn an_updater_makes_and_breaks_bonds_on_the_device() {
     }
     let bonds = &found[0].0;
     assert!(bonds.len() > 150, "{} bonds: too few were made", bonds.len());
-    assert!(
-        bonds.iter().all(|[a, b]| !(a % 6 == 0 && a % 2 == 0) && !(b % 6 == 0)),
-        "a bond that must be broken is there"
-    );
+    assert!(bonds.iter().all(|[a, b]| a % 6 != 0 && b % 6 != 0), "a bond that must be broken is there");
     let mut once = bonds.clone();
     once.dedup();
     assert_eq!(once.len(), bonds.len(), "a bond is there twice");

@@ -232,10 +232,10 @@ fn zero_momentum_takes_the_drift_off_its_group() {
             p = std::array::from_fn(|k| p[k] + s.mass[t] * s.velocity[t][k]);
             mass += s.mass[t];
         }
-        for t in 0..1000 {
+        for (t, v) in v.iter().enumerate() {
             for k in 0..3 {
                 let drift = if (100..900).contains(&t) { p[k] / mass } else { 0.0 };
-                assert!((v[t][k] - s.velocity[t][k] + drift).abs() < 1e-15, "particle {t}");
+                assert!((v[k] - s.velocity[t][k] + drift).abs() < 1e-15, "particle {t}");
             }
         }
         assert!(p.iter().any(|p| p.abs() > 1.0), "there was no drift to take off: {p:?}");

@@ -9,8 +9,9 @@ use galamost_plugin_api::prelude::*;
 /// v ← (1 − α) v + α F |v|/|F| (|v|, |F| of all particles together). After more than `n_min` steps with P > 0 in a row
 /// the time step grows by `f_inc` up to `dt_max` and α shrinks by `f_alpha`; at P ≤ 0 the particles stop, the time step
 /// shrinks by `f_dec` and α starts anew. No particle moves by more than `max_displacement` in a step. When no force in
-/// the group is f_max or longer, velocities are 0 and nothing moves any more: `kinetic` of `Thermo` is then 0. Particles
-/// start at rest. The column `time` does not know the changed time step.
+/// the group is f_max or longer, velocities are 0 and nothing moves any more: `kinetic` of `Thermo` is then 0; should
+/// forces grow from outside, it begins again. Particles start at rest. The column `time` does not know the changed time
+/// step.
 ///
 /// Reference: Bitzek, Koskinen, Gähler, Moseler & Gumbsch, Phys. Rev. Lett. 97 (2006) 170201,
 /// doi:10.1103/PhysRevLett.97.170201.
@@ -81,7 +82,7 @@ fn stop(p: &mut Particle<real>, g: &FireState) -> real {
     if p.force.norm() < (g.f_max as real) { 0.0 } else { 1.0 }
 }
 
-/// Before the first step, and whenever the state was changed from outside.
+/// Before the first step, and whenever velocities were changed from outside.
 #[scalar_fn(Fire)]
 fn begin(g: &mut FireState, sums: &[f64; 8], step: &Step<f64>) {
     g.dt = if sums[0] > 0.0 { step.dt } else { 0.0 };
@@ -112,11 +113,18 @@ fn second_half(p: &mut Particle<real>, g: &FireState) -> (f64, f64, f64, real) {
 }
 
 #[scalar_fn(Fire)]
-fn adapt(g: &mut FireState, sums: &[f64; 8]) {
-    if g.dt == 0.0 || sums[3] == 0.0 {
+fn adapt(g: &mut FireState, sums: &[f64; 8], step: &Step<f64>) {
+    if sums[3] == 0.0 {
         g.dt = 0.0;
         g.keep = 0.0;
         g.steer = 0.0;
+    } else if g.dt == 0.0 {
+        // forces have grown from outside
+        g.dt = step.dt;
+        g.keep = 0.0;
+        g.steer = 0.0;
+        g.downhill = 0;
+        g.alpha = g.alpha_start;
     } else if sums[0] > 0.0 {
         g.keep = 1.0 - g.alpha;
         g.steer = g.alpha * (sums[2] / sums[1]).sqrt();
