@@ -14,6 +14,7 @@ mod faults;
 mod files;
 mod fixtures;
 mod kernels;
+mod movers;
 mod new;
 mod physics;
 mod plugins;

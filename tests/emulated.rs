@@ -59,6 +59,35 @@ fn dpd_chains_move_as_on_the_cpu() {
     }
 }
 
+/// Integrators beside `NoseHoover` and `GrootWarren`, with everything a kernel of theirs can do: groups, random numbers
+/// of particles and of the state, sums, numbers that change with time.
+const INTEGRATORS: [&str; 9] = [
+    "VelocityVerlet()",
+    "CappedVerlet(max_displacement: 0.004)",
+    "Fire(f_max: 1.0e-3, dt_max: 0.02, max_displacement: 0.02)",
+    "NoseHooverChain(kT: Cycle(points: [(0, 1.0), (10, 1.5), (25, 1.0)]), tau: 0.2, length: 4)",
+    "Langevin(kT: 1.2, gamma: 2.0, group: Not(Types([\"B\"]))), VelocityVerlet(group: Types([\"B\"]))",
+    "Brownian(kT: 1.0, gamma: 50.0)",
+    "Andersen(kT: Sine(mean: 1.0, amplitude: 0.5, period: 17), nu: 20.0)",
+    "Berendsen(kT: 2.0, tau: 0.1)",
+    "Bussi(kT: Ramp(from: 1.0, to: 2.0, steps: 20), tau: 0.1)",
+];
+
+#[test]
+fn every_integrator_moves_particles_as_on_the_cpu() {
+    if !has_compiler() {
+        return;
+    }
+    for (precision, limit) in [("Double", 1e-10), ("Mixed", 1e-4)] {
+        for integrator in INTEGRATORS {
+            let text = pipeline(&format!("{LJ}, {BONDS}"), integrator, precision, 40, 0.003, "");
+            let (x, v, _) = differences(&text);
+            println!("{integrator} {precision}: positions {x:e}, velocities {v:e}");
+            assert!(x < limit && v < 50.0 * limit, "{integrator} {precision}: positions {x:e}, velocities {v:e}");
+        }
+    }
+}
+
 #[test]
 fn exclusions_hold_on_both_devices() {
     if !has_compiler() {

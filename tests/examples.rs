@@ -122,6 +122,65 @@ fn example_07_soft_mixture() {
 }
 
 #[test]
+fn example_10_langevin_start() {
+    let (_keep, folder) = run("10-langevin-start");
+    let t = csv(&folder.join("10-langevin-start.csv"));
+    let at = |step: f64, name: &str| t[name][t["step"].iter().position(|s| *s == step).expect("a row")];
+    assert!(at(0.0, "potential") > 1e12 && at(300.0, "potential") < -2500.0);
+    assert!(at(2300.0, "potential") < -5400.0 && at(2300.0, "kinetic") == 0.0, "it has not reached a minimum");
+    let kt = mean(&t["kT"][t["kT"].len() - 30..]);
+    assert!((kt - 1.0).abs() < 0.04, "kT {kt}");
+}
+
+/// The numbers of a node of a `galamost_xml` file, three a particle.
+fn node(text: &str, name: &str) -> Vec<[f64; 3]> {
+    let rest = text.split_once(&format!("<{name} num=")).expect("a node").1;
+    let rows = rest.split_once(">\n").expect("rows").1.split_once("</").expect("an end").0;
+    let number = |x: &str| x.parse::<f64>().expect("a number");
+    rows.lines()
+        .map(|l| l.split_whitespace().map(number).collect::<Vec<_>>().try_into().expect("three numbers"))
+        .collect()
+}
+
+#[test]
+fn example_11_poiseuille() {
+    let (_keep, folder) = run("11-poiseuille");
+    let mut flows = vec![];
+    for step in (1000..=3000).step_by(100) {
+        let text = std::fs::read_to_string(folder.join(format!("11-poiseuille.{step:010}.xml"))).expect("a frame");
+        let (r, v) = (node(&text, "position"), node(&text, "velocity"));
+        let drift = mean(&v.iter().map(|v| v[0]).collect::<Vec<_>>());
+        let towards = |(r, v): (&[f64; 3], &[f64; 3])| if r[2] >= 0.0 { v[0] - drift } else { drift - v[0] };
+        flows.push(mean(&r.iter().zip(&v).map(towards).collect::<Vec<_>>()));
+    }
+    let eta = 3.0 * 0.05 * 25.0 / (12.0 * mean(&flows));
+    println!("⟨v⟩ {} η {eta}", mean(&flows));
+    assert!((eta - 0.87).abs() < 0.1, "η {eta}");
+}
+
+#[test]
+fn example_12_frozen_walls() {
+    let (_keep, folder) = run("12-frozen-walls");
+    let t = csv(&folder.join("12-frozen-walls.csv"));
+    let momentum = mean(&t["momentum_x"][30..]);
+    assert!(momentum > 40.0, "the liquid does not flow: {momentum}");
+    let read =
+        |step: u32| std::fs::read_to_string(folder.join(format!("12-frozen-walls.{step:010}.xml"))).expect("a state");
+    let (first, last) = (read(0), read(3000));
+    let (a, b, v) = (node(&first, "position"), node(&last, "position"), node(&last, "velocity"));
+    let (mut walls, mut moved) = (0, 0);
+    for (k, r) in a.iter().enumerate() {
+        if (-3.4..3.4).contains(&r[2]) {
+            moved += u32::from(b[k] != *r);
+        } else {
+            walls += 1;
+            assert!(b[k] == *r && v[k] == [0.0; 3], "a particle of the wall moved");
+        }
+    }
+    assert!(walls > 400 && moved > 500, "{walls} in the walls, {moved} moved");
+}
+
+#[test]
 fn every_example_has_a_test() {
     let here = include_str!("examples.rs");
     let mut n = 0;

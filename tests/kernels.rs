@@ -1,13 +1,17 @@
 //! Kernels without a GPU: every unit compiles to machine code for the H200's architecture.
 
-use galamost::device::{Unit, nvrtc};
+use galamost::device::{Unit, kernel_names, nvrtc};
 use galamost::gpu::{bond_unit, engine_units, integrator_unit, pair_unit};
+use galamost::host::{DeviceServices, HostServices};
 use galamost::pipeline::DeviceChoice;
 use galamost::plugins::BondedPart;
 use galamost::selftest::standard_system;
+use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::component::Kind;
+use galamost_plugin_api::error::Result;
 use galamost_plugin_api::precision::Precision;
-use galamost_tests::{has_nvrtc, plan, plan_of, registry};
+use galamost_tests::{has_compiler, has_nvrtc, plan, plan_of, registry};
+use std::sync::{Arc, Mutex};
 
 const PIPELINE: &str = r#"(
     initial: [ RandomPositions(n: 100, box: [8.0, 8.0, 8.0], types: {"A": 0.5, "B": 0.5}) ],
@@ -27,9 +31,66 @@ fn bonded_unit(b: BondedPart<'_>, precision: Precision) -> Unit {
     bond_unit(&b.component.name, code.text.as_str(), b.component.needs.link_width, precision)
 }
 
+/// A device that only writes down what components ask it to compile.
+struct Recorder {
+    precision: Precision,
+    units: Arc<Mutex<Vec<Unit>>>,
+}
+
+impl DeviceServices for Recorder {
+    fn allocate(&self, _: u64) -> Result<u64> {
+        Ok(256)
+    }
+    fn free(&self, _: u64) -> Result<()> {
+        Ok(())
+    }
+    fn upload(&self, _: u64, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+    fn download(&self, _: u64, _: &mut [u8]) -> Result<()> {
+        Ok(())
+    }
+    fn compile(&self, name: &str, source: &str) -> Result<u64> {
+        let mut units = self.units.lock().expect("one thread");
+        units.push(Unit::new(name, source, self.precision));
+        Ok(units.len() as u64 - 1)
+    }
+    fn kernel(&self, module: u64, name: &str) -> Result<u64> {
+        let unit = self.units.lock().expect("one thread")[module as usize].text.clone();
+        assert!(kernel_names(&unit).iter().any(|n| n == name), "there is no kernel {name}");
+        Ok(0)
+    }
+    fn launch(&self, _: u64, _: Extent, _: Extent, _: u32, _: &[*mut Opaque]) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Units that forces and updaters of the shipped plugins compile for themselves.
+fn own_units(precision: Precision) -> Vec<Unit> {
+    const OWN: &str = r#"(
+        initial: [ RandomPositions(n: 100, box: [8.0, 8.0, 8.0]) ],
+        forces: [ BodyForce(force: [1.0, 0.0, 0.0]), PeriodicPoiseuille(force: 1.0) ],
+        updaters: [ ZeroMomentum(every: 1) ],
+        stages: [ (steps: 0, dt: 0.01) ],
+    )"#;
+    // a component is told that it runs on CUDA, also on the emulated device
+    let plan = plan(OWN, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+    let units = Arc::new(Mutex::new(vec![]));
+    let host = HostServices::new(Box::new(Recorder { precision, units: units.clone() }));
+    for c in &plan.components {
+        c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
+    }
+    let found = units.lock().expect("one thread").clone();
+    assert_eq!(found.len(), 3);
+    found
+}
+
 /// Every unit that the shipped plugins lead to.
 fn units(precision: Precision) -> Vec<Unit> {
     let mut units = engine_units(precision);
+    if has_compiler() {
+        units.extend(own_units(precision));
+    }
     for mode in ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"] {
         let text = PIPELINE.replace("MODE", mode).replace("INTEGRATOR", "VelocityVerlet()");
         let plan = plan(&text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
@@ -46,7 +107,19 @@ fn units(precision: Precision) -> Vec<Unit> {
         units.extend(plan.components.iter().filter_map(|c| c.bonded()).map(|b| bonded_unit(b, precision)));
     }
     potentials(precision, &mut units);
-    for integrator in ["VelocityVerlet()", "NoseHoover(kT: 1.0, tau: 0.5)", "GrootWarren()"] {
+    for integrator in [
+        "VelocityVerlet()",
+        "CappedVerlet(max_displacement: 0.01)",
+        "Fire(f_max: 0.1, dt_max: 0.1)",
+        "NoseHoover(kT: 1.0, tau: 0.5)",
+        "NoseHooverChain(kT: 1.0, tau: 0.5)",
+        "GrootWarren()",
+        "Langevin(kT: 1.0, gamma: 1.0)",
+        "Brownian(kT: 1.0, gamma: 1.0)",
+        "Andersen(kT: 1.0, nu: 1.0)",
+        "Berendsen(kT: 1.0, tau: 0.5)",
+        "Bussi(kT: 1.0, tau: 0.5)",
+    ] {
         let text = PIPELINE.replace("MODE", "Cut").replace("INTEGRATOR", integrator);
         let plan = plan(&text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
         for i in plan.components.iter().filter_map(|c| c.integrator()) {

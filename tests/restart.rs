@@ -39,7 +39,18 @@ fn same(a: &Path, b: &Path) {
 
 #[test]
 fn stopping_and_going_on_changes_nothing() {
-    for integrator in ["GrootWarren()", "NoseHoover(kT: 1.0, tau: 0.5)"] {
+    for integrator in [
+        "GrootWarren()",
+        "NoseHoover(kT: 1.0, tau: 0.5)",
+        "NoseHooverChain(kT: Sine(mean: 1.0, amplitude: 0.2, period: 70), tau: 0.5)",
+        "VelocityVerlet()",
+        "CappedVerlet(max_displacement: 0.01)",
+        "Fire(f_max: 0.1, dt_max: 0.05)",
+        "Langevin(kT: Cycle(points: [(0, 1.0), (40, 2.0), (90, 1.0)]), gamma: 1.0)",
+        "Brownian(kT: 1.0, gamma: 5.0)",
+        "Andersen(kT: 1.0, nu: 7.0, group: Types([\"A\"])), Berendsen(kT: 1.0, tau: 0.5, group: Types([\"B\"]))",
+        "Bussi(kT: 1.0, tau: 0.2) ], updaters: [ ZeroMomentum(every: 20), ZeroMomentum(every: 30, group: Tags(first: 0, last: 99))",
+    ] {
         let (whole, parts) = (folder(integrator, 180), folder(integrator, 180));
         go(whole.path(), &["--device", "cpu", "--threads", "1"]);
         // in the first stage, at a border of no period, in the second stage; with other numbers of threads
@@ -55,11 +66,34 @@ fn stopping_the_emulated_device_changes_nothing() {
     if !has_compiler() {
         return;
     }
-    let (whole, parts) = (folder("GrootWarren()", 10), folder("GrootWarren()", 10));
-    go(whole.path(), &["--device", "emulated"]);
-    go(parts.path(), &["--device", "emulated", "--steps", "75"]);
-    go(parts.path(), &["--device", "emulated", "--resume"]);
+    for integrator in [
+        "GrootWarren()",
+        "Langevin(kT: 1.0, gamma: 1.0, group: Types([\"A\"])), NoseHooverChain(kT: 1.0, tau: 0.5, group: Types([\"B\"]))",
+        "Bussi(kT: 1.0, tau: 0.2) ], updaters: [ ZeroMomentum(every: 20)",
+    ] {
+        let (whole, parts) = (folder(integrator, 10), folder(integrator, 10));
+        go(whole.path(), &["--device", "emulated"]);
+        go(parts.path(), &["--device", "emulated", "--steps", "75"]);
+        go(parts.path(), &["--device", "emulated", "--resume"]);
+        same(whole.path(), parts.path());
+    }
+}
+
+/// Forces with state of their own time, between two flows.
+#[test]
+fn body_forces_go_on_where_they_stopped() {
+    let set = "forces=[Dpd(r_cut: 1.0, kT: 1.0, pairs: {(\"A\", \"A\"): (a: 25.0, sigma: 3.0), (\"A\", \"B\"): (a: 25.0, sigma: 3.0), \
+               (\"B\", \"B\"): (a: 25.0, sigma: 3.0)}), PeriodicPoiseuille(force: Sine(mean: 0.0, amplitude: 1.0, period: 80)), \
+               BodyForce(force: [0.0, 0.1, 0.0], group: Types([\"B\"]), factor: Ramp(from: 0.0, to: 1.0, steps: 150))]";
+    let (whole, parts) = (folder("GrootWarren()", 30), folder("GrootWarren()", 30));
+    go(whole.path(), &["--device", "cpu", "--threads", "1", "--set", set]);
+    go(parts.path(), &["--device", "cpu", "--threads", "2", "--steps", "93", "--set", set]);
+    go(parts.path(), &["--device", "cpu", "--threads", "2", "--resume", "--set", set]);
     same(whole.path(), parts.path());
+    let (plain, pushed) = (folder("GrootWarren()", 30), galamost_tests::csv(&whole.path().join("t.csv")));
+    go(plain.path(), &["--device", "cpu"]);
+    let momentum = galamost_tests::csv(&plain.path().join("t.csv"))["momentum_y"].last().copied();
+    assert!((pushed["momentum_y"].last().copied().unwrap_or(0.0) - momentum.unwrap_or(0.0)).abs() > 10.0);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::device::{self, Chosen};
 use crate::pipeline::{Entry, Pipeline, Stage};
-use crate::plugins::{Component, Registry};
+use crate::plugins::{Component, MAX_GROUPS, Registry};
 use crate::report::{Diagnostic, Failure};
 use galamost_plugin_api::component::{GroupNeed, Kind, SystemInfo};
 use galamost_plugin_api::error::{Error, Position};
@@ -70,11 +70,6 @@ pub struct PluginUse {
 }
 
 impl Plan {
-    /// Bit of a component's group, 32 for all particles.
-    pub fn group_bit(&self, c: &Component) -> u32 {
-        self.groups.iter().position(|g| *g == c.needs.group).map_or(32, |b| b as u32)
-    }
-
     /// The component with this number.
     pub fn component(&self, id: u32) -> Option<&Arc<Component>> {
         self.components.iter().find(|c| c.id == id)
@@ -196,6 +191,7 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
     system.resumed = options.resumed;
 
     let mut slots = 0;
+    let mut groups: Vec<GroupNeed> = vec![];
     if snapshot.is_some() {
         let mut bind = |list: &mut Vec<Option<Component>>, dt: f64| {
             for slot in list.iter_mut() {
@@ -210,6 +206,15 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
                 slots += n as u32;
                 if n > COMPONENT_VARYINGS || slots as usize > MAX_VARYINGS {
                     c.say(Some(at), format!("{name}: too many time-dependent numbers (at most {COMPONENT_VARYINGS} a component, {MAX_VARYINGS} a run)"));
+                }
+                component.group = group_bit(&mut groups, &component.needs.group);
+                if groups.len() > MAX_GROUPS as usize {
+                    groups.truncate(MAX_GROUPS as usize);
+                    c.say(Some(at), format!("{name}: a run has at most {MAX_GROUPS} different groups"));
+                }
+                let members = snapshot.as_ref().map(|s| group_size(&component.needs.group, s));
+                if members == Some(0) && component.needs.group != GroupNeed::All {
+                    c.say(Some(at), format!("{name}: there are no particles in its group"));
                 }
                 if let Some(device) = &device {
                     let (has, what) = match device {
@@ -263,12 +268,6 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
         return Err(Failure::Input(c.errors));
     };
 
-    let mut groups = vec![];
-    for component in &components {
-        if component.needs.group != GroupNeed::All && !groups.contains(&component.needs.group) {
-            groups.push(component.needs.group.clone());
-        }
-    }
     let mut plugins: Vec<PluginUse> = vec![];
     let used = components.iter().map(|c| &c.library).chain(generators.iter().flatten().map(|g| &g.library));
     for path in used {
@@ -330,7 +329,7 @@ fn check_stage(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>)
     for (k, a) in plan.integrators.iter().enumerate() {
         for b in &plan.integrators[..k] {
             let both =
-                (0..s.len() as u32).find(|tag| in_group(&a.needs.group, *tag, s) && in_group(&b.needs.group, *tag, s));
+                (0..s.len() as u32).find(|tag| a.needs.group.contains(*tag, s) && b.needs.group.contains(*tag, s));
             if let Some(tag) = both {
                 c.say(
                     Some(a.at),
@@ -352,11 +351,19 @@ fn check_stage(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>)
     }
 }
 
-/// Whether a particle belongs to a group.
-pub fn in_group(group: &GroupNeed, tag: u32, s: &Snapshot) -> bool {
-    match group {
-        GroupNeed::All => true,
-        GroupNeed::Types(types) => types.contains(&s.kind[tag as usize]),
-        GroupNeed::Tags(first, last) => (*first..=*last).contains(&tag),
+/// The group's place among all of the run, where it is put if it is new; 32 for all particles.
+fn group_bit(groups: &mut Vec<GroupNeed>, group: &GroupNeed) -> u32 {
+    if *group == GroupNeed::All {
+        return MAX_GROUPS;
     }
+    let place = groups.iter().position(|g| g == group).unwrap_or_else(|| {
+        groups.push(group.clone());
+        groups.len() - 1
+    });
+    place as u32
+}
+
+/// Number of particles in a group.
+fn group_size(group: &GroupNeed, s: &Snapshot) -> usize {
+    (0..s.len() as u32).filter(|tag| group.contains(*tag, s)).count()
 }

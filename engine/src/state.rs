@@ -3,7 +3,7 @@
 //! The initial state, checkpoints and what analyzers see all go through this form, so a device only has to read and
 //! write raw sections; how they relate to the numbers of a snapshot is said here once.
 
-use crate::plan::{Plan, in_group};
+use crate::plan::Plan;
 use crate::run::{Backend, Columns};
 use crate::store::Store;
 use crate::topology::Topology;
@@ -73,11 +73,6 @@ impl Facts {
         let varying: [f64; COMPONENT_VARYINGS] = std::array::from_fn(value);
         GroupInfo { n: n as u64, degrees_of_freedom, dimensions: self.dimensions, dt: g.dt, varying }
     }
-
-    /// Bit of a group, 32 for all particles.
-    pub fn group_bit(&self, group: &GroupNeed) -> u32 {
-        self.groups.iter().position(|g| g == group).map_or(32, |b| b as u32)
-    }
 }
 
 /// The state bit for bit, in tag order.
@@ -132,7 +127,7 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
     let mut group = vec![0u32; s.len()];
     for (bit, need) in plan.groups.iter().enumerate() {
         for (tag, word) in group.iter_mut().enumerate() {
-            *word |= u32::from(in_group(need, tag as u32, s)) << bit;
+            *word |= u32::from(need.contains(tag as u32, s)) << bit;
         }
         facts.members.push(group.iter().filter(|g| *g >> bit & 1 == 1).count());
     }

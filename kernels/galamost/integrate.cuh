@@ -18,8 +18,9 @@ struct PhaseArgs {
     double* sums;
 };
 
-// Phase: State, Extra<real>, has_extra, SUMS, MOVES, POSITION, ADVANCE (the last block begins the next step),
-// call(p, x, g, step, random, sums), scalars(state, sums, globals): functions of the state that follow this phase.
+// Phase: State, Extra<real>, has_extra, SUMS, MOVES, POSITION, ADVANCE (the last block begins the next step), FIRST_DRAW
+// (number of its first draw of random numbers), call(p, x, g, step, random, sums), scalars(state, sums, globals,
+// arguments): functions of the state that follow this phase.
 template <class Phase> __device__ __forceinline__ void particle_loop(const PhaseArgs& a) {
     typedef typename Phase::State State;
     typedef typename Phase::template Extra<real> Extra;
@@ -28,7 +29,7 @@ template <class Phase> __device__ __forceinline__ void particle_loop(const Phase
     if (g->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     double sums[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
-    const bool mine = i < s.n_local && (a.group >= 32u || (__ldg(&s.group[i]) >> a.group & 1u));
+    const bool mine = i < s.n_local && in_group(s, i, a.group);
     if (mine) {
         const Step<real> step = make_step<real>(g, a.first_varying);
         const Vec4 v = s.velocity_mass[i], f = s.force[i];
@@ -43,7 +44,7 @@ template <class Phase> __device__ __forceinline__ void particle_loop(const Phase
         if (Phase::POSITION) p.position = position(pos, g);
         Extra x;
         if (Phase::has_extra) x = static_cast<const Extra*>(a.extra)[i];
-        Random random = {a.key, step.step, p.tag, 0u};
+        Random random = {a.key, step.step, p.tag, Phase::FIRST_DRAW};
         Phase::call(p, x, *static_cast<const State*>(a.integrator), step, random, sums);
         if (g->dimensions == 2u) p.velocity.z = real(0);
         s.velocity_mass[i] = {p.velocity.x, p.velocity.y, p.velocity.z, p.mass};
@@ -96,7 +97,7 @@ template <class Phase> __device__ __forceinline__ void particle_loop(const Phase
             if (threadIdx.x == 0 && !g->halt) {
                 double all[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
                 for (int k = 0; k < SUMS; ++k) a.sums[k] = all[k] = total[k];
-                Phase::scalars(*static_cast<State*>(a.integrator), all, g, a.first_varying);
+                Phase::scalars(*static_cast<State*>(a.integrator), all, g, a);
                 if (Phase::ADVANCE) begin_next_step(g);
             }
         }

@@ -37,6 +37,23 @@ template <class T> __device__ __forceinline__ T uniform_unit_variance(u32 word) 
     return (T(int(word) >> 8) + T(0.5)) * T(1.7320508075688772 / 8388608.0);
 }
 
+// Uniform in (0, 1).
+template <class T> __device__ __forceinline__ T unit_uniform(u32 word) {
+    return (T(word >> 9) + T(0.5)) * T(1.0 / 8388608.0);
+}
+
+// Three normal numbers of mean 0 and variance 1 (Box and Muller).
+template <class T> __device__ __forceinline__ Vec3<T> normal3(Words w) {
+    const T a = device_sqrt(T(-2) * device_ln(unit_uniform<T>(w.v[0])));
+    const T b = device_sqrt(T(-2) * device_ln(unit_uniform<T>(w.v[2])));
+    const T p = (T(int(w.v[1]) >> 8) + T(0.5)) * T(3.14159265358979323846 / 8388608.0);
+    const T q = (T(int(w.v[3]) >> 8) + T(0.5)) * T(3.14159265358979323846 / 8388608.0);
+    return {a * device_cos(p), a * device_sin(p), b * device_cos(q)};
+}
+
+// The tag of draws that belong to no particle.
+static constexpr u32 NO_TAG = 0xffffffffu;
+
 // Draws for one particle in one step, one after the other.
 struct Random {
     RandomKey key;
@@ -44,3 +61,6 @@ struct Random {
     u32 tag, draw;
     __device__ __forceinline__ Words words() { return random_single(key, step, tag, draw++); }
 };
+
+template <class T> __device__ __forceinline__ T device_uniform(Random& r) { return unit_uniform<T>(r.words().v[0]); }
+template <class T> __device__ __forceinline__ Vec3<T> device_normal3(Random& r) { return normal3<T>(r.words()); }

@@ -112,6 +112,11 @@ __device__ __forceinline__ bool move_axis(int& x, u32& low, int& image, double d
 }
 #endif
 
+// Whether particle i belongs to the group with this bit (32: all particles).
+__device__ __forceinline__ bool in_group(const StateView& s, u32 i, u32 bit) {
+    return bit >= 32u || (__ldg(&s.group[i]) >> bit & 1u);
+}
+
 // Notes a fault and stops all kernels; of several in one step the smallest tag stays.
 __device__ __forceinline__ void raise_fault(Globals* g, u32 code, u32 component, u32 tag, u32 detail) {
     atomicMin(&g->fault.tag, tag);  // it starts as the largest number
@@ -122,19 +127,32 @@ __device__ __forceinline__ void raise_fault(Globals* g, u32 code, u32 component,
     atomicExch(&g->halt, 1u);
 }
 
+// The value of a time-dependent number at step s; the same as plugin-api/src/varying.rs.
+__device__ __forceinline__ double varying_at(const Varying& v, u64 s) {
+    if (v.kind == 1u) {
+        const u32 within = u32(s % v.steps);
+        double x = v.value[0];
+        for (u32 k = 1; k < v.n_points; ++k) {
+            const u32 a = v.at[k - 1u], b = v.at[k];
+            if (within >= a && within < b) {
+                const double part = double(within - a) / double(b - a);
+                x = v.value[k - 1u] + (v.value[k] - v.value[k - 1u]) * part;
+            }
+        }
+        return x;
+    }
+    if (v.kind == 2u) {
+        const double angle = 6.283185307179586477 * (double(s % v.steps) / double(v.steps)) + v.value[0];
+        return v.from + v.to * sin(angle);
+    }
+    if (s >= v.start + v.steps) return v.to;
+    if (s <= v.start) return v.from;
+    return v.from + (v.to - v.from) * (double(s - v.start) / double(v.steps));
+}
+
 // Values of time-dependent numbers at the current step.
 __device__ __forceinline__ void evaluate_varyings(Globals* g) {
-    for (u32 k = 0; k < g->n_values; ++k) {
-        const Varying v = g->varyings[k];
-        const u64 s = g->step;
-        double x = v.from;
-        if (s >= v.start + v.steps) {
-            x = v.to;
-        } else if (s > v.start) {
-            x = v.from + (v.to - v.from) * (double(s - v.start) / double(v.steps));
-        }
-        g->values[k] = x;
-    }
+    for (u32 k = 0; k < g->n_values; ++k) g->values[k] = varying_at(g->varyings[k], g->step);
 }
 
 // Positions have moved: from here on everything belongs to the next step.

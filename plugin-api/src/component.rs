@@ -114,6 +114,8 @@ pub struct SystemInfo {
     pub directory: String,
     /// The run goes on from a checkpoint: files are continued, not begun.
     pub resumed: bool,
+    /// Names of the optional per-particle arrays of the initial state.
+    pub arrays: Vec<String>,
 }
 
 impl SystemInfo {
@@ -133,6 +135,7 @@ impl SystemInfo {
                 _ => 0.0,
             },
             step: s.step,
+            arrays: s.arrays.keys().cloned().collect(),
             ..Self::default()
         }
     }
@@ -188,6 +191,39 @@ pub enum GroupNeed {
     Types(Vec<u32>),
     /// Particles with tags first … last.
     Tags(u32, u32),
+    /// Particles of the molecules first … last (the array `molecule` of the initial state).
+    Molecules(i32, i32),
+    /// Particles whose initial position is in min ≤ r < max.
+    Box([f64; 3], [f64; 3]),
+    /// Particles that are not in the group.
+    Not(Box<GroupNeed>),
+    /// Particles that are in every one of the groups.
+    And(Vec<GroupNeed>),
+    /// Particles that are in at least one of the groups.
+    Or(Vec<GroupNeed>),
+}
+
+impl GroupNeed {
+    /// Whether the particle `tag` of the initial state belongs to the group.
+    pub fn contains(&self, tag: u32, s: &Snapshot) -> bool {
+        let i = tag as usize;
+        match self {
+            Self::All => true,
+            Self::Types(types) => types.contains(&s.kind[i]),
+            Self::Tags(first, last) => (*first..=*last).contains(&tag),
+            Self::Molecules(first, last) => match s.arrays.get("molecule").map(|a| &a.values) {
+                Some(Values::Int(molecule)) => (*first..=*last).contains(&molecule[i]),
+                _ => false,
+            },
+            Self::Box(min, max) => {
+                let inside = |k: usize| (min[k]..max[k]).contains(&s.position[i][k]);
+                (0..s.dimensions as usize).all(inside)
+            }
+            Self::Not(group) => !group.contains(tag, s),
+            Self::And(groups) => groups.iter().all(|g| g.contains(tag, s)),
+            Self::Or(groups) => groups.iter().any(|g| g.contains(tag, s)),
+        }
+    }
 }
 
 /// What a component answers when it is bound.
@@ -216,6 +252,8 @@ pub struct Needs {
     pub wants: Wants,
     /// Particle functions of an integrator keep the total momentum of an isolated system.
     pub conserves_momentum: bool,
+    /// Its forces are the gradient of the energy it reports.
+    pub conservative: bool,
     /// Notes for the log: what the user should know about this choice of parameters.
     pub notes: Vec<String>,
 }
@@ -234,6 +272,7 @@ impl Default for Needs {
             link_width: 0,
             wants: Wants::default(),
             conserves_momentum: true,
+            conservative: true,
             notes: vec![],
         }
     }

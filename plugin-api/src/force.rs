@@ -18,8 +18,8 @@ pub struct ForceCall {
     pub component: u32,
     /// The component's first slot in [`crate::views::Globals::values`].
     pub first_varying: u32,
-    /// 0.
-    pub reserved0: u32,
+    /// Bit of the component's group, see [`StateView::in_group`].
+    pub group: u32,
     /// What is wanted besides forces.
     pub wanted: Wanted,
     /// The state; on CUDA its addresses are the device's.

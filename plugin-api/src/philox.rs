@@ -5,6 +5,7 @@
 //! rounds that passes BigCrush there; `kernels/galamost/philox.cuh` computes the same bits.
 
 use crate::real::Real;
+use crate::vector::Vec3;
 
 /// Four 32-bit words from a 128-bit counter and a 64-bit key.
 #[inline(always)]
@@ -64,7 +65,33 @@ pub fn uniform_unit_variance<R: Real>(word: u32) -> R {
     (R::from_i32((word as i32) >> 8) + R::lit(0.5)) * R::lit(1.732_050_807_568_877_2 / 8_388_608.0)
 }
 
-/// Draws for one particle in one step, one after the other; the argument `random` of a particle function.
+/// A word as a number in (0, 1): the middles of 2²³ equal parts, which are exact in f32.
+#[inline(always)]
+pub fn unit_uniform<R: Real>(word: u32) -> R {
+    (R::from_u32(word >> 9) + R::lit(0.5)) * R::lit(1.0 / 8_388_608.0)
+}
+
+/// Three independent normal numbers of mean 0 and variance 1 from four words, by the transformation of Box and Muller
+/// (Ann. Math. Stat. 29 (1958) 610). None is farther from 0 than 5.8, beyond which 8·10⁻⁹ of the law lie.
+#[inline(always)]
+pub fn normal3<R: Real>(words: [u32; 4]) -> Vec3<R> {
+    let radius = |word| (R::lit(-2.0) * unit_uniform::<R>(word).ln()).sqrt();
+    // −π … π: signed, so that no bit of a small angle is lost
+    let angle =
+        |word: u32| (R::from_i32((word as i32) >> 8) + R::lit(0.5)) * R::lit(std::f64::consts::PI / 8_388_608.0);
+    let (a, b, p, q) = (radius(words[0]), radius(words[2]), angle(words[1]), angle(words[3]));
+    Vec3::new(a * p.cos(), a * p.sin(), b * q.cos())
+}
+
+/// The tag of draws that belong to no particle: those of a function of an integrator's state.
+pub const NO_TAG: u32 = u32::MAX;
+
+/// Draws a phase can make for one particle in one step; phase k of a program begins at draw k · 2⁸.
+pub const DRAWS_PER_PHASE: u32 = 256;
+
+/// Draws of one function for one particle in one step, one after the other; the argument `random` of a particle or
+/// scalar function. Each call of a method makes one draw; only one may stand in a statement, since C++ does not fix the
+/// order of two.
 #[derive(Clone, Copy, Debug)]
 pub struct Random {
     key: RandomKey,
@@ -74,10 +101,22 @@ pub struct Random {
 }
 
 impl Random {
-    /// The draws of the particle `tag` in `step`.
+    /// The draws of the particle `tag` in `step`, from number `first_draw` on.
     #[inline(always)]
-    pub fn new(key: RandomKey, step: u64, tag: u32) -> Self {
-        Self { key, step, tag, draw: 0 }
+    pub fn new(key: RandomKey, step: u64, tag: u32, first_draw: u32) -> Self {
+        Self { key, step, tag, draw: first_draw }
+    }
+
+    /// A uniform number in (0, 1), see [`unit_uniform`].
+    #[inline(always)]
+    pub fn uniform<R: Real>(&mut self) -> R {
+        unit_uniform(self.words()[0])
+    }
+
+    /// Three independent normal numbers, see [`normal3`].
+    #[inline(always)]
+    pub fn normal3<R: Real>(&mut self) -> Vec3<R> {
+        normal3(self.words())
     }
 
     /// The next four words.
@@ -92,6 +131,65 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Moments of normal and uniform draws, no correlation of the three numbers of a draw, of neighbouring draws, of
+    /// neighbouring steps and particles; and f32 draws what f64 draws.
+    #[test]
+    fn normal_draws_are_independent_with_the_moments_of_the_normal_law() {
+        let key = RandomKey::new(7, 1);
+        let n = 300_000u32;
+        let (mut moments, mut uniform, mut mixed, mut worst) = ([0.0; 6], [0.0; 3], [0.0; 5], 0.0f64);
+        for k in 0..n {
+            let (step, tag) = (u64::from(k % 1000), k / 1000);
+            let mut random = Random::new(key, step, tag, 0);
+            let a = random.normal3::<f64>().f64();
+            let next = random.normal3::<f64>().f64();
+            let other_step = Random::new(key, step + 1, tag, 0).normal3::<f64>().f64();
+            let other_tag = Random::new(key, step, tag + 1, 0).normal3::<f64>().f64();
+            for x in a {
+                for (m, sum) in moments.iter_mut().enumerate() {
+                    *sum += x.powi(m as i32 + 1) / 3.0;
+                }
+            }
+            let products = [a[0] * a[1], a[1] * a[2], a[0] * next[0], a[1] * other_step[1], a[2] * other_tag[2]];
+            for (sum, p) in mixed.iter_mut().zip(products) {
+                *sum += p;
+            }
+            let single = Random::new(key, step, tag, 0).normal3::<f32>().f64();
+            worst = a.iter().zip(single).fold(worst, |m, (x, y)| m.max((x - y).abs()));
+            let u = Random::new(key, step, tag, DRAWS_PER_PHASE).uniform::<f64>();
+            assert!(u > 0.0 && u < 1.0);
+            for (m, sum) in uniform.iter_mut().enumerate() {
+                *sum += u.powi(m as i32 + 1);
+            }
+        }
+        let n = f64::from(n);
+        // moments of the normal law and the variances of x, x², … x⁶
+        let truth = [(0.0, 1.0), (1.0, 2.0), (0.0, 15.0), (3.0, 96.0), (0.0, 945.0), (15.0, 10_170.0)];
+        for (m, (mean, variance)) in truth.into_iter().enumerate() {
+            let found = moments[m] / n;
+            assert!((found - mean).abs() < 4.0 * f64::sqrt(variance / (3.0 * n)), "moment {}: {found}", m + 1);
+        }
+        for (what, c) in ["x y", "y z", "next draw", "next step", "next tag"].iter().zip(mixed) {
+            assert!((c / n).abs() < 4.0 / n.sqrt(), "{what}: {}", c / n);
+        }
+        for (m, sum) in uniform.into_iter().enumerate() {
+            let k = m as f64 + 1.0;
+            let (mean, variance) = (1.0 / (k + 1.0), 1.0 / (2.0 * k + 1.0) - (k + 1.0).powi(-2));
+            assert!((sum / n - mean).abs() < 4.0 * f64::sqrt(variance / n), "moment {k}: {}", sum / n);
+        }
+        assert!(worst < 3e-6, "f32 and f64 draw numbers that differ by {worst:e}");
+    }
+
+    #[test]
+    fn the_ends_of_the_words_give_finite_numbers() {
+        for words in [[0; 4], [!0; 4], [0, !0, 0, !0], [!0, 0, !0, 0]] {
+            let (a, b) = (normal3::<f32>(words).f64(), normal3::<f64>(words).f64());
+            assert!(a.iter().chain(&b).all(|x| x.is_finite() && x.abs() < 5.8), "{a:?} {b:?}");
+        }
+        assert!(unit_uniform::<f32>(0) > 0.0 && unit_uniform::<f32>(!0) < 1.0);
+        assert_eq!(unit_uniform::<f64>(!0), f64::from(unit_uniform::<f32>(!0)));
+    }
 
     /// Known answers published with Random123 (`kat_vectors`).
     #[test]

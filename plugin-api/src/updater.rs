@@ -94,8 +94,12 @@ pub struct UpdateCall {
     pub bonds: LinkView,
     /// Where changes of topology are asked for.
     pub edits: EditQueue,
+    /// Bit of the component's group, see [`StateView::in_group`].
+    pub group: u32,
     /// 0.
-    pub reserved: [u64; 8],
+    pub reserved0: u32,
+    /// 0.
+    pub reserved: [u64; 7],
 }
 
 /// Changes state between steps. Its parameters are the fields of the struct (`#[derive(Params)]`).

@@ -413,6 +413,15 @@ impl StateView {
             reserved: [0; 8],
         }
     }
+
+    /// Whether particle `i` belongs to the group with this bit (32: all particles), on the CPU.
+    ///
+    /// # Safety
+    /// The state must lie in host memory, and `i` must be a particle of it.
+    pub unsafe fn in_group(&self, i: usize, bit: u32) -> bool {
+        // SAFETY: the caller's word
+        bit >= 32 || unsafe { *self.group.host().add(i) >> bit & 1 == 1 }
+    }
 }
 
 impl ListView {

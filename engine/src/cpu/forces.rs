@@ -66,7 +66,7 @@ impl<S: Store> CpuSystem<S> {
                 size: size_of::<ForceCall>() as u32,
                 component: c.id,
                 first_varying: c.first_varying,
-                reserved0: 0,
+                group: c.group,
                 wanted,
                 state,
                 list,

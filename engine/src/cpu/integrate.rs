@@ -6,7 +6,7 @@ use crate::buffers::Bytes;
 use crate::store::Store;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::{MAX_SUMS, ParticleCall, ScalarCall, When};
-use galamost_plugin_api::philox::RandomKey;
+use galamost_plugin_api::philox::{DRAWS_PER_PHASE, RandomKey};
 use galamost_plugin_api::views::Wanted;
 use rayon::prelude::*;
 use std::sync::Mutex;
@@ -50,6 +50,9 @@ impl<S: Store> CpuSystem<S> {
                             integrator: memory.address() as *mut u8,
                             sums: &sums,
                             globals: &*self.globals,
+                            key: RandomKey::new(self.facts.seed, id),
+                            first_draw: p as u32 * DRAWS_PER_PHASE,
+                            reserved: 0,
                         };
                         // SAFETY: the state has the size the program asked for
                         unsafe { part.cpu_scalar(p as u32, &call)? };
@@ -69,6 +72,8 @@ impl<S: Store> CpuSystem<S> {
                             integrator: address as *const u8,
                             extra: extra as *mut u8,
                             sums: chunk_sums,
+                            first_draw: p as u32 * DRAWS_PER_PHASE,
+                            reserved: 0,
                         };
                         // SAFETY: the views describe arrays of this system; tasks have disjoint chunks
                         unsafe { part.cpu_particles(p as u32, &call) }

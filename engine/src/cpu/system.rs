@@ -266,7 +266,9 @@ impl<S: Store> CpuSystem<S> {
                     capacity: room as u32,
                     reserved: 0,
                 },
-                reserved: [0; 8],
+                group: updater.group,
+                reserved0: 0,
+                reserved: [0; 7],
             };
             // SAFETY: every view describes arrays of this system, and nothing else runs meanwhile
             unsafe { part.update(&mut call)? };
@@ -297,7 +299,7 @@ impl<S: Store> Backend for CpuSystem<S> {
             let part =
                 component.integrator().ok_or_else(|| Error::Run(format!("{} is no integrator", component.name)))?;
             let program = part.program()?;
-            let group = self.facts.group_bit(&component.needs.group);
+            let group = component.group;
             let extra = program.extra.as_ref().and_then(|e| self.arrays.iter().position(|a| a.need.name == e.name));
             if let Entry::Vacant(place) = self.integrator_states.entry(component.id) {
                 let info = self.facts.group_info(group, &self.globals, component.first_varying, conserved);

@@ -5,6 +5,7 @@
 use super::args::size_checks;
 use crate::device::Unit;
 use galamost_plugin_api::integrator::{PhaseInfo, ProgramInfo, When};
+use galamost_plugin_api::philox::DRAWS_PER_PHASE;
 use galamost_plugin_api::precision::Precision;
 use std::fmt::Write as _;
 
@@ -138,8 +139,16 @@ pub fn integrator_unit(
                 .collect()
         };
         let kernel = format!("phase_{k}");
-        let calls = |names: &[&str]| {
-            names.iter().map(|n| format!("integrator::{n}_call(g, sums, step);\n")).collect::<String>()
+        let draw = |phase: usize| phase as u32 * DRAWS_PER_PHASE;
+        // functions of the state, the first of them phase `from`
+        let calls = |from: usize, names: &[&str]| {
+            let call = |(j, n): (usize, &&str)| {
+                format!(
+                    "{{\nRandom random = {{a.key, step.step, NO_TAG, {}u}};\nintegrator::{n}_call(g, sums, step, random);\n}}\n",
+                    draw(from + j)
+                )
+            };
+            names.iter().enumerate().map(call).collect::<String>()
         };
         if p.scalar {
             let names: Vec<&str> = follow(k);
@@ -148,7 +157,7 @@ pub fn integrator_unit(
                 "extern \"C\" __global__ void {kernel}(PhaseArgs a) {{\nif (a.state.globals->halt) return;\n\
                  integrator::State& g = *static_cast<integrator::State*>(a.integrator);\nconst double* sums = a.sums;\n\
                  const Step<double> step = make_step<double>(a.state.globals, a.first_varying);\n{}}}",
-                calls(&names)
+                calls(k, &names)
             );
             steps.push(Step { kernel, when: p.when, particles: false });
             k += names.len();
@@ -161,18 +170,19 @@ pub fn integrator_unit(
             "struct Phase{k} {{\ntypedef integrator::State State;\n\
              template <class T> using Extra = integrator::Extra<T>;\n\
              static constexpr bool has_extra = integrator::has_extra, MOVES = {}, POSITION = {}, ADVANCE = {advances};\n\
-             static constexpr int SUMS = {};\n\
+             static constexpr int SUMS = {};\nstatic constexpr u32 FIRST_DRAW = {}u;\n\
              static __device__ __forceinline__ void call(Particle<real>& p, Extra<real>& x, const State& g, \
              const Step<real>& step, Random& random, double* sums) {{\n\
              integrator::{}_call<real>(p, x, g, step, random, sums);\n}}\n\
-             static __device__ __forceinline__ void scalars(State& g, const double* sums, const Globals* globals, u32 first) {{\n\
-             const Step<double> step = make_step<double>(globals, first);\n{}}}\n}};\n\
+             static __device__ __forceinline__ void scalars(State& g, const double* sums, const Globals* globals, const PhaseArgs& a) {{\n\
+             const Step<double> step = make_step<double>(globals, a.first_varying);\n{}}}\n}};\n\
              extern \"C\" __global__ void __launch_bounds__(256) {kernel}(PhaseArgs a) {{ particle_loop<Phase{k}>(a); }}",
             p.moves,
             p.position,
             p.sums,
+            draw(k),
             p.name,
-            calls(&names)
+            calls(k + 1, &names)
         );
         steps.push(Step { kernel, when: p.when, particles: true });
         k += 1 + names.len();

@@ -162,7 +162,7 @@ impl Forces {
                 size: size_of::<ForceCall>() as u32,
                 component: c.id,
                 first_varying: c.first_varying,
-                reserved0: 0,
+                group: c.group,
                 wanted,
                 state: *state,
                 list: *list,

@@ -63,7 +63,7 @@ impl Integrators {
             programs.iter().rposition(|(_, p)| p.phases.iter().any(|q| !q.scalar && q.when == When::Before));
         let mut moving = vec![];
         for (k, (c, (part, program))) in components.iter().zip(&programs).enumerate() {
-            let group = facts.group_bit(&c.needs.group);
+            let group = c.group;
             if let Entry::Vacant(place) = states.entry(c.id) {
                 let bytes = part.state(&facts.group_info(group, globals, c.first_varying, conserved))?;
                 place.insert((Buffer::of_bytes(device, &bytes)?, bytes.len()));

@@ -217,7 +217,9 @@ impl GpuSystem {
                     capacity: room as u32,
                     reserved: 0,
                 },
-                reserved: [0; 8],
+                group: updater.group,
+                reserved0: 0,
+                reserved: [0; 7],
             };
             // SAFETY: every view describes arrays of this device, and nothing else runs meanwhile
             unsafe { part.update(&mut call)? };

@@ -22,6 +22,9 @@ use galamost_plugin_api::views::Sums;
 use galamost_plugin_api::wire::from_wire;
 use std::path::PathBuf;
 
+/// Groups that a run can tell apart: bits of a word.
+pub const MAX_GROUPS: u32 = 32;
+
 /// A component of a run.
 pub struct Component {
     /// Name in the pipeline.
@@ -38,6 +41,8 @@ pub struct Component {
     pub needs: Needs,
     /// Its first slot in [`galamost_plugin_api::views::Globals::values`].
     pub first_varying: u32,
+    /// Bit of its group in the state's words, 32 for all particles.
+    pub group: u32,
     object: WireObject,
     base: &'static Component1,
     table: Tables,
@@ -108,6 +113,7 @@ impl Component {
             library: library.path.clone(),
             needs: Needs::default(),
             first_varying: 0,
+            group: MAX_GROUPS,
             object,
             base,
             table,

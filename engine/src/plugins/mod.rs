@@ -5,7 +5,7 @@ mod library;
 mod registry;
 
 pub use component::{
-    AnalyzerPart, BondedPart, Component, ForcePart, GeneratorPart, IntegratorPart, PairPart, UpdaterPart,
+    AnalyzerPart, BondedPart, Component, ForcePart, GeneratorPart, IntegratorPart, MAX_GROUPS, PairPart, UpdaterPart,
 };
 pub use library::Library;
 pub use registry::{Registry, search_path};

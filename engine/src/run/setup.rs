@@ -55,9 +55,8 @@ pub fn degrees_of_freedom(plan: &Plan, stage: &StagePlan) -> f64 {
     if integrators.iter().any(|i| i.needs.group == GroupNeed::All) || integrators.is_empty() {
         return d * n as f64 - if stage.conserves_momentum() { d } else { 0.0 };
     }
-    let moved = (0..n as u32)
-        .filter(|t| integrators.iter().any(|i| crate::plan::in_group(&i.needs.group, *t, &plan.snapshot)))
-        .count();
+    let moved =
+        (0..n as u32).filter(|t| integrators.iter().any(|i| i.needs.group.contains(*t, &plan.snapshot))).count();
     d * moved as f64
 }
 

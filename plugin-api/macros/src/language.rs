@@ -51,6 +51,9 @@ const METHODS: &[(&str, usize)] = &[
     ("cross", 1),
 ];
 
+/// Methods of `random`; what they return is a number of the function's own type.
+pub const RANDOM_METHODS: &[&str] = &["uniform", "normal3"];
+
 /// Translates a whole function.
 pub fn translate(f: &ItemFn) -> Result<Translated> {
     if let Some(q) = &f.sig.asyncness {
@@ -364,8 +367,12 @@ impl Translator {
             Expr::Cast(c) => Ok(format!("static_cast<{}>({})", cxx_type(&c.ty)?, self.expr(&c.expr)?)),
             Expr::MethodCall(m) => {
                 let name = m.method.to_string();
+                if RANDOM_METHODS.contains(&name.as_str()) && m.args.is_empty() {
+                    return Ok(format!("device_{name}<real>({})", self.expr(&m.receiver)?));
+                }
                 let Some((_, arity)) = METHODS.iter().find(|(n, _)| *n == name) else {
-                    let known = METHODS.iter().map(|(n, _)| *n).collect::<Vec<_>>().join(", ");
+                    let known = METHODS.iter().map(|(n, _)| n).chain(RANDOM_METHODS);
+                    let known = known.copied().collect::<Vec<_>>().join(", ");
                     return refuse(m.method.span(), format!("there is no method `{name}`; there are {known}"));
                 };
                 if m.args.len() != *arity {
@@ -492,6 +499,18 @@ mod tests {
             let e = text(source).map(|t| panic!("{source} became {t}")).expect_err("refused");
             assert!(e.to_string().contains(message), "{source}: {e}");
         }
+    }
+
+    #[test]
+    fn draws_and_indices() {
+        let t = text(
+            "fn f(random: &mut Random, n: u32) -> real { let u = random.uniform(); let k = n as usize; u + (k as real) }",
+        )
+        .expect("valid");
+        assert!(t.contains("Random& random_0"), "{t}");
+        assert!(t.contains("const auto u_2 = device_uniform<real>(random_0);"), "{t}");
+        assert!(t.contains("const auto k_3 = static_cast<unsigned int>(n_1);"), "{t}");
+        assert!(text("fn f(random: &mut Random) -> real { random.uniform(1) }").is_err());
     }
 
     #[test]

@@ -66,6 +66,10 @@ pub fn dihedral_potential(args: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// A function an integrator applies to each particle: `#[particle_fn(Integrator)]`.
+///
+/// It gets what it names: `p: &mut Particle<real>`, `x: &mut Arrays<real>` (the integrator's own numbers of the particle),
+/// `g: &State`, `step: &Step<real>`, `random: &mut Random`. What it returns, one number or a tuple, is summed over the
+/// group in f64 for the scalar functions behind it.
 #[proc_macro_attribute]
 pub fn particle_fn(args: TokenStream, item: TokenStream) -> TokenStream {
     let integrator = parse_macro_input!(args as syn::Path);
@@ -74,6 +78,9 @@ pub fn particle_fn(args: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// A function an integrator applies once to its own state: `#[scalar_fn(Integrator)]`; numbers are f64.
+///
+/// It gets what it names: `g: &mut State`, `sums: &[f64; 8]` (those of the last particle function that returned any),
+/// `step: &Step<f64>`, `random: &mut Random`.
 #[proc_macro_attribute]
 pub fn scalar_fn(args: TokenStream, item: TokenStream) -> TokenStream {
     let integrator = parse_macro_input!(args as syn::Path);

@@ -1,5 +1,6 @@
 //! The same function for rustc: generic over `real`, with literals and casts that fit any `real`.
 
+use crate::language::RANDOM_METHODS;
 use crate::types::{constant, constant_path};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -56,6 +57,12 @@ impl VisitMut for Native {
                     },
                     _ => return,
                 };
+            }
+            Expr::MethodCall(m) if m.turbofish.is_none() && RANDOM_METHODS.iter().any(|n| m.method == n) => {
+                m.turbofish = Some(match self.number {
+                    Number::Generic => parse_quote!(::<real>),
+                    Number::F64 => parse_quote!(::<f64>),
+                });
             }
             Expr::Path(p) => {
                 if let Some(x) = constant_path(&p.path).and_then(|n| constant(&n)) {

@@ -70,7 +70,8 @@ pub fn cxx_type(ty: &Type) -> Result<String> {
                 "f32" => "float".into(),
                 "f64" => "double".into(),
                 "i32" => "int".into(),
-                "u32" => "unsigned int".into(),
+                // indices are small; a whole number as an index of Rust
+                "u32" | "usize" => "unsigned int".into(),
                 "u64" => "unsigned long long".into(),
                 "bool" => "bool".into(),
                 _ => match &last.arguments {
@@ -175,7 +176,7 @@ pub fn struct_paths(ty: &Type, out: &mut Vec<syn::Path>) {
         Type::Tuple(t) => t.elems.iter().for_each(|t| struct_paths(t, out)),
         Type::Path(p) => {
             let name = p.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
-            let primitive = matches!(name.as_str(), "real" | "f32" | "f64" | "i32" | "u32" | "u64" | "bool");
+            let primitive = matches!(name.as_str(), "real" | "f32" | "f64" | "i32" | "u32" | "u64" | "usize" | "bool");
             if !primitive && !BUILT_IN.contains(&name.as_str()) {
                 out.push(p.path.clone());
             }

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::force::parse;
 use crate::guard::{Common, Object, integrator_table};
 use crate::params::{FromValue, Params};
+use crate::philox::{NO_TAG, Random};
 use crate::precision::Precision;
 use crate::views::Step;
 
@@ -102,7 +103,8 @@ impl<I: Integrator> Integrating for Guarded<I> {
         // SAFETY: the caller's word
         unsafe {
             let step = Step::new(&*call.globals, call.first_varying);
-            f(&mut *call.integrator.cast(), &*call.sums, &step);
+            let mut random = Random::new(call.key, step.step, NO_TAG, call.first_draw);
+            f(&mut *call.integrator.cast(), &*call.sums, &step, &mut random);
         }
         Ok(())
     }

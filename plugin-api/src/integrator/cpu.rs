@@ -120,7 +120,7 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
         let mut sums = [0.0; MAX_SUMS];
         let mut moved_far = false;
         for i in call.begin as usize..call.end as usize {
-            if call.group < 32 && *state.group.host().add(i) >> call.group & 1 == 0 {
+            if !state.in_group(i, call.group) {
                 continue;
             }
             let (v, f) = (*vel.add(i), *force.add(i));
@@ -137,7 +137,7 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
                 p.position = S::position(&*pos.add(i), globals_now.box_length);
             }
             let mut x = if has_extra { *extra.add(i) } else { I::Extra::<S::Real>::default() };
-            let mut random = Random::new(call.key, globals_now.step, tag);
+            let mut random = Random::new(call.key, globals_now.step, tag, call.first_draw);
             let s = F::apply::<S::Real>(&mut p, &mut x, g, &step, &mut random);
             for k in 0..F::SUMS {
                 sums[k] += s[k];

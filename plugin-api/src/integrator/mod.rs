@@ -135,7 +135,7 @@ pub trait ScalarFn<I: Integrator>: DeviceFn + 'static {
     /// Name.
     const NAME: &'static str;
     /// The function; `sums` are those of the last particle phase that returned any.
-    fn apply(g: &mut I::State, sums: &[f64; MAX_SUMS], step: &Step<f64>);
+    fn apply(g: &mut I::State, sums: &[f64; MAX_SUMS], step: &Step<f64>, random: &mut Random);
     /// C++ text of `NAME_call`.
     fn call_text() -> &'static str;
 }
@@ -184,7 +184,7 @@ pub struct Phase<I: Integrator> {
     /// What the engine knows.
     pub info: PhaseInfo,
     particles: Option<unsafe fn(&ParticleCall, &I::State)>,
-    scalar: Option<fn(&mut I::State, &[f64; MAX_SUMS], &Step<f64>)>,
+    scalar: Option<fn(&mut I::State, &[f64; MAX_SUMS], &Step<f64>, &mut Random)>,
     text: fn() -> &'static DeviceText,
     call_text: &'static str,
 }
@@ -287,6 +287,10 @@ pub struct ParticleCall {
     pub extra: *mut u8,
     /// Out: sums over the range.
     pub sums: *mut [f64; MAX_SUMS],
+    /// Number of the phase's first draw of random numbers.
+    pub first_draw: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
 // SAFETY: the call only carries addresses; the loop it describes writes particles begin … end, which no other call
@@ -309,4 +313,10 @@ pub struct ScalarCall {
     pub sums: *const [f64; MAX_SUMS],
     /// The run's scalars.
     pub globals: *const Globals,
+    /// Key of the component's random numbers.
+    pub key: RandomKey,
+    /// Number of the phase's first draw of random numbers.
+    pub first_draw: u32,
+    /// 0.
+    pub reserved: u32,
 }

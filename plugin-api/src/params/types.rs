@@ -4,7 +4,7 @@ use super::fields::{FieldDoc, Range};
 use super::tables::unknown_type;
 use super::value::Value;
 use crate::component::{GroupNeed, SystemInfo};
-use crate::error::{Error, Errors, Position, Result};
+use crate::error::{Error, Errors, InputError, Position, Result};
 
 /// A type that can be read from RON with all its mistakes.
 pub trait FromValue: Sized {
@@ -167,6 +167,29 @@ pub enum Group {
         /// The last tag.
         last: u32,
     },
+    /// Particles of the molecules first … last, both included, by the array `molecule` of the initial state:
+    /// `Molecules(first: 0, last: 9)`.
+    Molecules {
+        /// The first molecule.
+        first: i32,
+        /// The last molecule.
+        last: i32,
+        /// Where it stands.
+        at: Position,
+    },
+    /// Particles whose initial position is in min ≤ r < max: `Box(min: [-5.0, -5.0, -5.0], max: [5.0, 5.0, 0.0])`.
+    Box {
+        /// Lower corner.
+        min: [f64; 3],
+        /// Upper corner.
+        max: [f64; 3],
+    },
+    /// All other particles: `Not(Types(["A"]))`.
+    Not(Box<Group>),
+    /// Particles that are in all of the groups: `And([Types(["A"]), Not(Tags(first: 0, last: 9))])`.
+    And(Vec<Group>),
+    /// Particles that are in at least one of the groups: `Or([Tags(first: 0, last: 9), Tags(first: 20, last: 29)])`.
+    Or(Vec<Group>),
 }
 
 impl Group {
@@ -193,6 +216,42 @@ impl Group {
                 system.n.saturating_sub(1)
             ))),
             Self::Tags { first, last } => Ok(GroupNeed::Tags(*first, *last)),
+            Self::Molecules { at, .. } if !system.arrays.iter().any(|a| a == "molecule") => {
+                Err(InputError::at(*at, "the initial state does not say which molecule a particle belongs to").into())
+            }
+            Self::Molecules { first, last, .. } => Ok(GroupNeed::Molecules(*first, *last)),
+            Self::Box { min, max } => Ok(GroupNeed::Box(*min, *max)),
+            Self::Not(group) => Ok(GroupNeed::Not(Box::new(group.need(system)?))),
+            Self::And(groups) => Ok(GroupNeed::And(Self::needs(groups, system)?)),
+            Self::Or(groups) => Ok(GroupNeed::Or(Self::needs(groups, system)?)),
+        }
+    }
+}
+
+impl Group {
+    /// Each of some groups, with the mistakes of all of them.
+    fn needs(groups: &[Self], system: &SystemInfo) -> Result<Vec<GroupNeed>> {
+        let mut errors = Errors::default();
+        let mut needs = vec![];
+        for g in groups {
+            match g.need(system) {
+                Ok(n) => needs.push(n),
+                Err(Error::Input(list)) => list.into_iter().for_each(|e| errors.push(e)),
+                Err(e) => return Err(e),
+            }
+        }
+        errors.into_result(Some(needs))
+    }
+
+    /// The one value in the brackets behind a name.
+    fn inner<T: FromValue>(value: Value<'_>, errors: &mut Errors) -> Option<T> {
+        let inner = value.after_name().and_then(|v| errors.absorb(v.elements())).unwrap_or_default();
+        match inner.as_slice() {
+            [one] => T::from_value(*one, errors),
+            _ => {
+                errors.push(value.error(format!("expected {}", Self::describe())));
+                None
+            }
         }
     }
 }
@@ -218,6 +277,28 @@ impl FromValue for Group {
                 fields.finish();
                 Some(Self::Tags { first: first?, last: last? })
             }
+            Some("Molecules") => {
+                let mut fields = super::Fields::new(value, errors)?;
+                let first = fields.required("first", Range::ANY);
+                let last = fields.required("last", Range::ANY);
+                fields.finish();
+                Some(Self::Molecules { first: first?, last: last?, at: value.at() })
+            }
+            Some("Box") => {
+                let mut fields = super::Fields::new(value, errors)?;
+                let min: Option<[f64; 3]> = fields.required("min", Range::ANY);
+                let max: Option<[f64; 3]> = fields.required("max", Range::ANY);
+                fields.finish();
+                let (min, max) = (min?, max?);
+                if min.iter().zip(&max).any(|(a, b)| a > b) {
+                    errors.push(value.error("no component of `min` may be above that of `max`"));
+                    return None;
+                }
+                Some(Self::Box { min, max })
+            }
+            Some("Not") => Self::inner(value, errors).map(|g| Self::Not(Box::new(g))),
+            Some("And") => Self::inner(value, errors).map(Self::And),
+            Some("Or") => Self::inner(value, errors).map(Self::Or),
             _ => {
                 errors.push(value.error(format!("expected {}", Self::describe())));
                 None
@@ -225,7 +306,9 @@ impl FromValue for Group {
         }
     }
     fn describe() -> String {
-        "`All`, `Types([\"A\", …])` or `Tags(first: 0, last: 99)`".into()
+        "`All`, `Types([\"A\", …])`, `Tags(first: 0, last: 99)`, `Molecules(first: 0, last: 9)`, `Box(min: [x, y, z], \
+         max: [x, y, z])`, `Not(group)`, `And([group, …])` or `Or([group, …])`"
+            .into()
     }
 }
 

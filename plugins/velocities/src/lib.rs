@@ -8,7 +8,8 @@ galamost_plugin_api::plugin!();
 /// Velocities from the Maxwell-Boltzmann distribution, each component normal with variance kT/m.
 ///
 /// The total momentum is taken off, and velocities are then scaled so that 2K = (dN − d) kT exactly (d dimensions).
-/// Draws are keyed by the seed and the tag.
+/// Draws are keyed by the seed and the tag. With a group, N and the momentum are those of its particles, and the
+/// velocities of all others stay as they are: frozen particles keep the velocity 0 with which generators make them.
 ///
 /// ```ron
 /// Velocities(kT: 1.0)
@@ -19,6 +20,9 @@ pub struct Velocities {
     /// Temperature.
     #[param(name = "kT", unit = "energy", at_least = 0.0)]
     kt: f64,
+    /// The particles that get velocities.
+    #[param(default = Group::All)]
+    group: Group,
 }
 
 impl Generator for Velocities {
@@ -28,7 +32,12 @@ impl Generator for Velocities {
         }
         let key = RandomKey::new(context.seed, context.component);
         let d = s.dimensions as usize;
-        for tag in 0..s.len() {
+        let group = self.group.need(&SystemInfo::of(s))?;
+        let members: Vec<usize> = (0..s.len()).filter(|tag| group.contains(*tag as u32, s)).collect();
+        if members.is_empty() {
+            return Err(Error::input("there are no particles in its group"));
+        }
+        for &tag in &members {
             let words = key.single(0, tag as u32, 0);
             let uniform = |k: usize| (f64::from(words[k]) + 0.5) / 4_294_967_296.0;
             // Box and Muller, twice
@@ -38,19 +47,22 @@ impl Generator for Velocities {
             let width = (self.kt / s.mass[tag]).sqrt();
             s.velocity[tag] = std::array::from_fn(|k| if k < d { width * normal[k] } else { 0.0 });
         }
-        let mass: f64 = s.mass.iter().sum();
+        let mass: f64 = members.iter().map(|i| s.mass[*i]).sum();
         let drift: [f64; 3] =
-            std::array::from_fn(|k| s.velocity.iter().zip(&s.mass).map(|(v, m)| m * v[k]).sum::<f64>() / mass);
+            std::array::from_fn(|k| members.iter().map(|i| s.mass[*i] * s.velocity[*i][k]).sum::<f64>() / mass);
         let mut two_k = 0.0;
-        for (v, m) in s.velocity.iter_mut().zip(&s.mass) {
+        for &i in &members {
+            let (v, m) = (&mut s.velocity[i], s.mass[i]);
             for k in 0..d {
                 v[k] -= drift[k];
                 two_k += m * v[k] * v[k];
             }
         }
-        let wanted = (d * s.position.len() - d) as f64 * self.kt;
+        let wanted = (d * members.len() - d) as f64 * self.kt;
         let scale = if two_k > 0.0 { (wanted / two_k).sqrt() } else { 0.0 };
-        s.velocity.iter_mut().flatten().for_each(|v| *v *= scale);
+        for i in members {
+            s.velocity[i].iter_mut().for_each(|v| *v *= scale);
+        }
         Ok(())
     }
 }
@@ -58,6 +70,23 @@ impl Generator for Velocities {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_group_gets_velocities() {
+        let mut s = Snapshot { dimensions: 3, box_length: [10.0; 3], ..Snapshot::default() };
+        let a = s.type_id("A");
+        for _ in 0..100 {
+            s.push(a, [0.0; 3]);
+        }
+        s.velocity[3] = [1.0, 2.0, 3.0];
+        let context = GeneratorContext { seed: 3, component: 1, ..Default::default() };
+        let group = Group::Tags { first: 10, last: 49 };
+        Velocities { kt: 1.5, group }.generate(&context, &mut s).expect("generated");
+        let two_k: f64 = s.velocity[10..50].iter().flatten().map(|v| v * v).sum();
+        assert!((two_k / 117.0 - 1.5).abs() < 1e-12, "{two_k}");
+        assert_eq!(s.velocity[3], [1.0, 2.0, 3.0]);
+        assert!(s.velocity[50..].iter().flatten().all(|v| *v == 0.0));
+    }
 
     #[test]
     fn temperature_momentum_and_distribution() {
@@ -68,7 +97,7 @@ mod tests {
             s.mass[k] = if k % 2 == 0 { 1.0 } else { 4.0 };
         }
         let context = GeneratorContext { seed: 3, component: 1, ..Default::default() };
-        Velocities { kt: 1.5 }.generate(&context, &mut s).expect("generated");
+        Velocities { kt: 1.5, group: Group::All }.generate(&context, &mut s).expect("generated");
         let two_k: f64 = s.velocity.iter().zip(&s.mass).map(|(v, m)| m * v.iter().map(|x| x * x).sum::<f64>()).sum();
         assert!((two_k / (3.0 * 20_000.0 - 3.0) - 1.5).abs() < 1e-12);
         for k in 0..3 {

@@ -1,50 +1,7 @@
-//! Velocity-Verlet integration: constant energy.
+//! Velocity-Verlet integration: constant energy, with a limit of the displacement, and as a minimiser.
 
-use galamost_plugin_api::prelude::*;
+mod capped;
+mod fire;
+mod nve;
 
 galamost_plugin_api::plugin!();
-
-/// Velocity-Verlet (NVE): v += f dt/2m; r += v dt; new forces; v += f dt/2m.
-///
-/// Symplectic and time-reversible; the energy of a smooth potential oscillates with an amplitude ∝ dt² and does not
-/// drift. Particles outside the group do not move.
-///
-/// Reference: Swope, Andersen, Berens & Wilson, J. Chem. Phys. 76 (1982) 637.
-///
-/// ```ron
-/// VelocityVerlet()
-/// ```
-#[component(Integrator, "VelocityVerlet")]
-#[derive(Clone, Debug, Params)]
-pub struct VelocityVerlet {
-    /// The particles to move.
-    #[param(default = Group::All)]
-    group: Group,
-}
-
-#[particle_fn(VelocityVerlet)]
-fn first_half(p: &mut Particle<real>, step: &Step<real>) {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-    p.displacement = p.velocity * step.dt;
-}
-
-#[particle_fn(VelocityVerlet)]
-fn second_half(p: &mut Particle<real>, step: &Step<real>) {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-}
-
-impl Integrator for VelocityVerlet {
-    type State = NoState;
-    type Extra<R: Real> = NoArrays<R>;
-
-    fn program() -> Program<Self> {
-        Program::new().before::<first_half>().after::<second_half>()
-    }
-    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.group = self.group.need(system)?;
-        Ok(())
-    }
-    fn state(&self, _: &GroupInfo) -> Result<NoState> {
-        Ok(NoState::default())
-    }
-}

@@ -1,0 +1,61 @@
+//! Brownian dynamics.
+
+use galamost_plugin_api::prelude::*;
+
+/// Brownian dynamics, the limit of strong friction: r += F dt/γ + √(2 kT dt/γ) N (Euler and Maruyama).
+///
+/// γ is a friction coefficient in mass/time, N three normal numbers drawn by the key (seed, component, step, tag). A
+/// free particle has MSD = 6 kT t/γ exactly. The error of averages is ∝ dt; dt must be short against γ over the
+/// curvature of the potential. There are no velocities: those of the initial state stay as they are, so the columns
+/// `kT`, `kinetic` and `pressure` of `Thermo` mean nothing for these particles.
+///
+/// Reference: Ermak & McCammon, J. Chem. Phys. 69 (1978) 1352, doi:10.1063/1.436761 (without hydrodynamic
+/// interactions).
+///
+/// ```ron
+/// Brownian(kT: 1.0, gamma: 100.0)
+/// ```
+#[component(Integrator, "Brownian")]
+#[derive(Clone, Debug, Params)]
+pub struct Brownian {
+    /// The particles to move.
+    #[param(default = Group::All)]
+    group: Group,
+    /// Temperature; may change with time.
+    #[param(name = "kT", unit = "energy", at_least = 0.0)]
+    kt: Varying,
+    /// γ, friction coefficient of a particle.
+    #[param(unit = "mass/time", above = 0.0)]
+    gamma: f64,
+}
+
+/// γ.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+pub struct BrownianState {
+    gamma: f64,
+}
+
+#[particle_fn(Brownian)]
+fn drift_and_diffuse(p: &mut Particle<real>, g: &BrownianState, step: &Step<real>, random: &mut Random) {
+    let mobility = step.dt / (g.gamma as real);
+    p.displacement = p.force * mobility + random.normal3() * (2.0 * step.varying[0] * mobility).sqrt();
+}
+
+impl Integrator for Brownian {
+    type State = BrownianState;
+    type Extra<R: Real> = NoArrays<R>;
+
+    fn program() -> Program<Self> {
+        Program::new().before::<drift_and_diffuse>()
+    }
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.group = self.group.need(system)?;
+        needs.varyings = vec![self.kt];
+        needs.conserves_momentum = false;
+        Ok(())
+    }
+    fn state(&self, _: &GroupInfo) -> Result<BrownianState> {
+        Ok(BrownianState { gamma: self.gamma })
+    }
+}

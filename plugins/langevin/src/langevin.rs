@@ -1,0 +1,77 @@
+//! Langevin dynamics.
+
+use galamost_plugin_api::prelude::*;
+
+/// Langevin dynamics: m dv/dt = F − γ v + √(2 γ kT) R(t), each component of R white noise of mean 0 and variance 1.
+///
+/// γ is a friction coefficient in mass/time: the velocity of a free particle of mass m decays with the rate γ/m.
+/// Splitting BAOAB: v += F dt/2m; r += v dt/2; v = c v + √((1 − c²) kT/m) N with c = exp(−γ dt/m) and N three normal
+/// numbers; r += v dt/2; new forces; v += F dt/2m. Velocities of a free particle are exact for any dt, its displacements
+/// but for a part (γ dt/m)²/12; under forces positions are
+/// distributed more exactly than velocities. A free particle has
+/// MSD = 6 (kT/γ)[t − (m/γ)(1 − exp(−γ t/m))].
+///
+/// N is drawn by the key (seed, component, step, tag). Canonical; momentum is not conserved. Without friction (γ = 0)
+/// it is velocity-Verlet; with kT = 0 it only takes energy out. Heat is not counted: `conserved` of `Thermo` is the
+/// total energy. For types with other γ use one `Langevin` for each group.
+///
+/// Reference: Leimkuhler & Matthews, Appl. Math. Res. Express 2013, 34, doi:10.1093/amrx/abs010.
+///
+/// ```ron
+/// Langevin(kT: 1.0, gamma: 0.5)
+/// ```
+#[component(Integrator, "Langevin")]
+#[derive(Clone, Debug, Params)]
+pub struct Langevin {
+    /// The particles to move.
+    #[param(default = Group::All)]
+    group: Group,
+    /// Temperature; may change with time.
+    #[param(name = "kT", unit = "energy", at_least = 0.0)]
+    kt: Varying,
+    /// γ, friction coefficient of a particle.
+    #[param(unit = "mass/time", at_least = 0.0)]
+    gamma: f64,
+}
+
+/// γ.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+pub struct LangevinState {
+    gamma: f64,
+}
+
+#[particle_fn(Langevin)]
+fn first_half(p: &mut Particle<real>, g: &LangevinState, step: &Step<real>, random: &mut Random) {
+    let x = (g.gamma as real) * step.dt / p.mass;
+    let c = (-x).exp();
+    // 1 − c² = 1 − exp(−2x), without cancellation where x is small
+    let lost = if x < 0.01 { 2.0 * x * (1.0 - x * (1.0 - x * (2.0 / 3.0))) } else { 1.0 - c * c };
+    let noise = random.normal3() * (lost * step.varying[0] / p.mass).sqrt();
+    let v = p.velocity + p.force * (0.5 * step.dt / p.mass);
+    p.velocity = v * c + noise;
+    p.displacement = (v + p.velocity) * (0.5 * step.dt);
+}
+
+#[particle_fn(Langevin)]
+fn second_half(p: &mut Particle<real>, step: &Step<real>) {
+    p.velocity += p.force * (0.5 * step.dt / p.mass);
+}
+
+impl Integrator for Langevin {
+    type State = LangevinState;
+    type Extra<R: Real> = NoArrays<R>;
+
+    fn program() -> Program<Self> {
+        Program::new().before::<first_half>().after::<second_half>()
+    }
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.group = self.group.need(system)?;
+        needs.varyings = vec![self.kt];
+        needs.conserves_momentum = false;
+        Ok(())
+    }
+    fn state(&self, _: &GroupInfo) -> Result<LangevinState> {
+        Ok(LangevinState { gamma: self.gamma })
+    }
+}

@@ -1,0 +1,89 @@
+//! Velocity-Verlet with a limit of the displacement.
+
+use galamost_plugin_api::prelude::*;
+
+/// The vector, shortened to `most` where it is longer; also for components whose squares would overflow.
+#[device_fn]
+pub fn shortened(v: Vec3<real>, most: real) -> Vec3<real> {
+    let largest = v.x.abs().max(v.y.abs()).max(v.z.abs());
+    let unit = v / (if largest > 0.0 { largest } else { 1.0 });
+    let length = unit.norm();
+    if largest * length > most { unit * (most / length) } else { v }
+}
+
+/// Velocity-Verlet in which no particle moves by more than `max_displacement` in a step: v += F dt/2m, shortened to
+/// |v| ≤ max_displacement/dt; r += v dt; new forces; v += F dt/2m, shortened likewise.
+///
+/// For starts from overlapping particles. Energy is **not** conserved where the limit acts: potential energy is taken out
+/// without becoming kinetic energy, and momentum is not conserved either. Where no particle reaches the limit it is
+/// `VelocityVerlet`. Two particles at exactly one place, whose force is not a number, remain an error.
+///
+/// Reference: Swope, Andersen, Berens & Wilson, J. Chem. Phys. 76 (1982) 637, doi:10.1063/1.442716 (velocity-Verlet).
+///
+/// ```ron
+/// CappedVerlet(max_displacement: 0.01)
+/// ```
+#[component(Integrator, "CappedVerlet")]
+#[derive(Clone, Debug, Params)]
+pub struct CappedVerlet {
+    /// The particles to move.
+    #[param(default = Group::All)]
+    group: Group,
+    /// The farthest that a particle moves in one step.
+    #[param(unit = "length", above = 0.0)]
+    max_displacement: f64,
+}
+
+/// The limit.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+pub struct CappedState {
+    max_displacement: f64,
+}
+
+#[particle_fn(CappedVerlet)]
+fn first_half(p: &mut Particle<real>, g: &CappedState, step: &Step<real>) {
+    let fastest = (g.max_displacement as real) / step.dt;
+    p.velocity = shortened(p.velocity + p.force * (0.5 * step.dt / p.mass), fastest);
+    p.displacement = p.velocity * step.dt;
+}
+
+#[particle_fn(CappedVerlet)]
+fn second_half(p: &mut Particle<real>, g: &CappedState, step: &Step<real>) {
+    let fastest = (g.max_displacement as real) / step.dt;
+    p.velocity = shortened(p.velocity + p.force * (0.5 * step.dt / p.mass), fastest);
+}
+
+impl Integrator for CappedVerlet {
+    type State = CappedState;
+    type Extra<R: Real> = NoArrays<R>;
+
+    fn program() -> Program<Self> {
+        Program::new().before::<first_half>().after::<second_half>()
+    }
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.group = self.group.need(system)?;
+        needs.conserves_momentum = false;
+        Ok(())
+    }
+    fn state(&self, _: &GroupInfo) -> Result<CappedState> {
+        Ok(CappedState { max_displacement: self.max_displacement })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_vectors_are_shortened_and_others_stay() {
+        let v = Vec3::new(3.0, 0.0, -4.0);
+        assert_eq!(shortened::<f64>(v, 5.1), v);
+        let s = shortened::<f64>(v, 0.5);
+        assert!((s.x - 0.3).abs() < 1e-15 && (s.z + 0.4).abs() < 1e-15);
+        assert_eq!(shortened::<f32>(Vec3::zero(), 0.5), Vec3::zero());
+        // whose square does not fit into f32
+        let s = shortened::<f32>(Vec3::new(1e30, 1e30, 0.0), 1.0);
+        assert!((s.norm() - 1.0).abs() < 1e-6, "{s:?}");
+    }
+}

@@ -1,0 +1,185 @@
+//! The minimiser FIRE.
+
+use super::capped::shortened;
+use galamost_plugin_api::prelude::*;
+
+/// FIRE, fast inertial relaxation engine: moves particles to a minimum of the potential energy.
+///
+/// Velocity-Verlet with a time step of its own, which starts as dt of the stage. After each step, with P = Σ F·v,
+/// v ← (1 − α) v + α F |v|/|F| (|v|, |F| of all particles together). After more than `n_min` steps with P > 0 in a row
+/// the time step grows by `f_inc` up to `dt_max` and α shrinks by `f_alpha`; at P ≤ 0 the particles stop, the time step
+/// shrinks by `f_dec` and α starts anew. No particle moves by more than `max_displacement` in a step. When no force in
+/// the group is f_max or longer, velocities are 0 and nothing moves any more: `kinetic` of `Thermo` is then 0; should
+/// forces grow from outside, it begins again. Particles start at rest. The column `time` does not know the changed time
+/// step.
+///
+/// Reference: Bitzek, Koskinen, Gähler, Moseler & Gumbsch, Phys. Rev. Lett. 97 (2006) 170201,
+/// doi:10.1103/PhysRevLett.97.170201.
+///
+/// ```ron
+/// Fire(f_max: 1.0e-3, dt_max: 0.01)
+/// ```
+#[component(Integrator, "Fire")]
+#[derive(Clone, Debug, Params)]
+pub struct Fire {
+    /// The particles to move.
+    #[param(default = Group::All)]
+    group: Group,
+    /// The length of a force below which nothing is left to do.
+    #[param(unit = "energy/length", above = 0.0)]
+    f_max: f64,
+    /// The longest time step.
+    #[param(unit = "time", above = 0.0)]
+    dt_max: Spanned<f64>,
+    /// The farthest that a particle moves in one step.
+    #[param(default = 0.1, unit = "length", above = 0.0)]
+    max_displacement: f64,
+    /// α at the start.
+    #[param(default = 0.1, above = 0.0, at_most = 1.0)]
+    alpha: f64,
+    /// Steps with P > 0 before the time step grows.
+    #[param(default = 5)]
+    n_min: u32,
+    /// Growth of the time step.
+    #[param(default = 1.1, at_least = 1.0)]
+    f_inc: f64,
+    /// Shrinking of the time step.
+    #[param(default = 0.5, above = 0.0, below = 1.0)]
+    f_dec: f64,
+    /// Shrinking of α.
+    #[param(default = 0.99, above = 0.0, at_most = 1.0)]
+    f_alpha: f64,
+}
+
+/// The minimiser.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+pub struct FireState {
+    f_max: f64,
+    dt_max: f64,
+    max_displacement: f64,
+    alpha_start: f64,
+    f_inc: f64,
+    f_dec: f64,
+    f_alpha: f64,
+    /// The time step now; 0 when nothing is left to do.
+    dt: f64,
+    /// α now.
+    alpha: f64,
+    /// What to multiply velocities with at the end of the step.
+    keep: f64,
+    /// How much of the force is added to velocities at the end of the step.
+    steer: f64,
+    n_min: u32,
+    /// Steps with P > 0 in a row.
+    downhill: u32,
+}
+
+/// 1 for a particle with a force that is still too long.
+#[particle_fn(Fire)]
+fn stop(p: &mut Particle<real>, g: &FireState) -> real {
+    p.velocity = Vec3::zero();
+    if p.force.norm() < (g.f_max as real) { 0.0 } else { 1.0 }
+}
+
+/// Before the first step, and whenever velocities were changed from outside.
+#[scalar_fn(Fire)]
+fn begin(g: &mut FireState, sums: &[f64; 8], step: &Step<f64>) {
+    g.dt = if sums[0] > 0.0 { step.dt } else { 0.0 };
+    g.alpha = g.alpha_start;
+    g.downhill = 0;
+}
+
+#[particle_fn(Fire)]
+fn first_half(p: &mut Particle<real>, g: &FireState) {
+    let dt = g.dt as real;
+    p.velocity += p.force * (0.5 * dt / p.mass);
+    p.displacement = shortened(p.velocity * dt, g.max_displacement as real);
+}
+
+/// F·v, F², v², and 1 for a particle with a force that is still too long; in f64, since the squares of forces between
+/// overlapping particles leave the range of f32.
+#[particle_fn(Fire)]
+fn second_half(p: &mut Particle<real>, g: &FireState) -> (f64, f64, f64, real) {
+    p.velocity += p.force * (0.5 * (g.dt as real) / p.mass);
+    let fx = p.force.x as f64;
+    let fy = p.force.y as f64;
+    let fz = p.force.z as f64;
+    let vx = p.velocity.x as f64;
+    let vy = p.velocity.y as f64;
+    let vz = p.velocity.z as f64;
+    let above = if p.force.norm() < (g.f_max as real) { 0.0 } else { 1.0 };
+    (fx * vx + fy * vy + fz * vz, fx * fx + fy * fy + fz * fz, vx * vx + vy * vy + vz * vz, above)
+}
+
+#[scalar_fn(Fire)]
+fn adapt(g: &mut FireState, sums: &[f64; 8], step: &Step<f64>) {
+    if sums[3] == 0.0 {
+        g.dt = 0.0;
+        g.keep = 0.0;
+        g.steer = 0.0;
+    } else if g.dt == 0.0 {
+        // forces have grown from outside
+        g.dt = step.dt;
+        g.keep = 0.0;
+        g.steer = 0.0;
+        g.downhill = 0;
+        g.alpha = g.alpha_start;
+    } else if sums[0] > 0.0 {
+        g.keep = 1.0 - g.alpha;
+        g.steer = g.alpha * (sums[2] / sums[1]).sqrt();
+        g.downhill += 1;
+        if g.downhill > g.n_min {
+            g.dt = (g.dt * g.f_inc).min(g.dt_max);
+            g.alpha *= g.f_alpha;
+        }
+    } else {
+        g.keep = 0.0;
+        g.steer = 0.0;
+        g.downhill = 0;
+        g.dt *= g.f_dec;
+        g.alpha = g.alpha_start;
+    }
+}
+
+#[particle_fn(Fire)]
+fn mix(p: &mut Particle<real>, g: &FireState) {
+    p.velocity = p.velocity * (g.keep as real) + p.force * (g.steer as real);
+}
+
+impl Integrator for Fire {
+    type State = FireState;
+    type Extra<R: Real> = NoArrays<R>;
+
+    fn program() -> Program<Self> {
+        Program::new()
+            .start::<stop>()
+            .start_scalar::<begin>()
+            .before::<first_half>()
+            .after::<second_half>()
+            .after_scalar::<adapt>()
+            .after::<mix>()
+    }
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.group = self.group.need(system)?;
+        needs.conserves_momentum = false;
+        if self.dt_max.value < system.dt {
+            let message = format!("dt_max {} is shorter than the time step {}", self.dt_max.value, system.dt);
+            return Err(InputError::at(self.dt_max.at, message).into());
+        }
+        Ok(())
+    }
+    fn state(&self, _: &GroupInfo) -> Result<FireState> {
+        Ok(FireState {
+            f_max: self.f_max,
+            dt_max: self.dt_max.value,
+            max_displacement: self.max_displacement,
+            alpha_start: self.alpha,
+            f_inc: self.f_inc,
+            f_dec: self.f_dec,
+            f_alpha: self.f_alpha,
+            n_min: self.n_min,
+            ..FireState::default()
+        })
+    }
+}
