@@ -212,8 +212,7 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
                     groups.truncate(MAX_GROUPS as usize);
                     c.say(Some(at), format!("{name}: a run has at most {MAX_GROUPS} different groups"));
                 }
-                let members = snapshot.as_ref().map(|s| group_size(&component.needs.group, s));
-                if members == Some(0) && component.needs.group != GroupNeed::All {
+                if snapshot.as_ref().is_some_and(|s| is_empty(&component.needs.group, s)) {
                     c.say(Some(at), format!("{name}: there are no particles in its group"));
                 }
                 if let Some(device) = &device {
@@ -363,7 +362,7 @@ fn group_bit(groups: &mut Vec<GroupNeed>, group: &GroupNeed) -> u32 {
     place as u32
 }
 
-/// Number of particles in a group.
-fn group_size(group: &GroupNeed, s: &Snapshot) -> usize {
-    (0..s.len() as u32).filter(|tag| group.contains(*tag, s)).count()
+/// Whether there is no particle in a group.
+fn is_empty(group: &GroupNeed, s: &Snapshot) -> bool {
+    !(0..s.len() as u32).any(|tag| group.contains(tag, s))
 }

@@ -114,8 +114,6 @@ pub struct SystemInfo {
     pub directory: String,
     /// The run goes on from a checkpoint: files are continued, not begun.
     pub resumed: bool,
-    /// Names of the optional per-particle arrays of the initial state.
-    pub arrays: Vec<String>,
 }
 
 impl SystemInfo {
@@ -135,7 +133,6 @@ impl SystemInfo {
                 _ => 0.0,
             },
             step: s.step,
-            arrays: s.arrays.keys().cloned().collect(),
             ..Self::default()
         }
     }

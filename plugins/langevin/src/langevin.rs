@@ -6,10 +6,9 @@ use galamost_plugin_api::prelude::*;
 ///
 /// γ is a friction coefficient in mass/time: the velocity of a free particle of mass m decays with the rate γ/m.
 /// Splitting BAOAB: v += F dt/2m; r += v dt/2; v = c v + √((1 − c²) kT/m) N with c = exp(−γ dt/m) and N three normal
-/// numbers; r += v dt/2; new forces; v += F dt/2m. Velocities of a free particle are exact for any dt, its displacements
-/// but for a part (γ dt/m)²/12; under forces positions are
-/// distributed more exactly than velocities. A free particle has
-/// MSD = 6 (kT/γ)[t − (m/γ)(1 − exp(−γ t/m))].
+/// numbers; r += v dt/2; new forces; v += F dt/2m. A free particle has MSD = 6 (kT/γ)[t − (m/γ)(1 − exp(−γ t/m))]: its
+/// velocities are exact for any dt, its displacements but for a part (γ dt/m)²/12. Under forces positions are distributed
+/// more exactly than velocities.
 ///
 /// N is drawn by the key (seed, component, step, tag). Canonical; momentum is not conserved. Without friction (γ = 0)
 /// it is velocity-Verlet; with kT = 0 it only takes energy out. Heat is not counted: `conserved` of `Thermo` is the

@@ -13,8 +13,8 @@ const LONGEST: usize = 8;
 /// conserved, else dimensions × N. Half a step of the chain stands before and after velocity-Verlet, itself split by the
 /// scheme of Suzuki and Yoshida with three parts. While kT stays the same,
 /// H' = K + U + Σ Qⱼ ξⱼ²/2 + g kT ∫ξ₁ dt + kT Σ_{j>1} ∫ξⱼ dt is conserved up to an oscillation ∝ dt²; `conserved` of
-/// `Thermo` is H'. Canonical, also for small and stiff systems, where one thermostat (`NoseHoover`, the same as length 1)
-/// is not.
+/// `Thermo` is H'. Canonical, also for small and stiff systems, where one thermostat is not (`NoseHoover`; its equations
+/// are those of length 1).
 ///
 /// Reference: Martyna, Klein & Tuckerman, J. Chem. Phys. 97 (1992) 2635, doi:10.1063/1.463940; Martyna, Tuckerman,
 /// Tobias & Klein, Mol. Phys. 87 (1996) 1117, doi:10.1080/00268979600100761.
