@@ -50,9 +50,18 @@ pub fn test_plugin(
     Ok(tables)
 }
 
-fn seconds_per_step(backend: &mut dyn Backend, plan: &Plan) -> Result<f64, Failure> {
-    let stop = AtomicBool::new(false);
+/// A backend whose components have started and whose first stage has begun.
+fn ready(plan: &Plan) -> Result<Box<dyn Backend>, Failure> {
+    let mut backend = crate::cli::backend(plan)?;
+    for component in &plan.components {
+        component.start(backend.host())?;
+    }
     backend.begin_stage(&plan.stages[0], false)?;
+    Ok(backend)
+}
+
+fn seconds_per_step(backend: &mut dyn Backend) -> Result<f64, Failure> {
+    let stop = AtomicBool::new(false);
     backend.advance(20, Wanted::FORCE, &stop)?;
     let begun = Instant::now();
     backend.advance(200, Wanted::FORCE, &stop)?;
@@ -131,8 +140,7 @@ impl Test<'_> {
             let mut s = standard_system();
             s.box_length.iter_mut().chain(s.position.iter_mut().flatten()).for_each(|x| *x *= scale);
             let plan = self.plan(c, DeviceChoice::Cpu, Precision::Double, s, 0, &overrides)?;
-            let mut b = crate::cli::backend(&plan)?;
-            b.begin_stage(&plan.stages[0], false)?;
+            let mut b = ready(&plan)?;
             let sums = b.sums()?.components;
             let w = sums.iter().map(|s| s.virial[0] + s.virial[3] + s.virial[5]).sum();
             Ok((sums.iter().map(|s| s.energy).sum(), w))
@@ -155,8 +163,7 @@ impl Test<'_> {
             let mut o = overrides.clone();
             o.push(format!("stages[0].dt={dt:?}"));
             let plan = self.plan(c, DeviceChoice::Cpu, Precision::Double, standard_system(), 1, &o)?;
-            let mut b = crate::cli::backend(&plan)?;
-            b.begin_stage(&plan.stages[0], false)?;
+            let mut b = ready(&plan)?;
             let total = |b: &mut dyn Backend| -> Result<(f64, f64), Failure> {
                 let s = b.sums()?;
                 let k = 0.5 * (s.kinetic_tensor[0] + s.kinetic_tensor[3] + s.kinetic_tensor[5]);
@@ -177,8 +184,8 @@ impl Test<'_> {
     fn speed(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
         let plan =
             self.plan(c, DeviceChoice::Cpu, Precision::Mixed, standard_system(), 1, &["stages[0].dt=1e-5".into()])?;
-        let mut b = crate::cli::backend(&plan)?;
-        let mine = seconds_per_step(&mut *b, &plan)?;
+        let mut b = ready(&plan)?;
+        let mine = seconds_per_step(&mut *b)?;
         let mut note = format!("{:.1} µs a step", 1e6 * mine);
         let report = b.list_report()?;
         if c.kind == Kind::Pair
@@ -193,7 +200,7 @@ impl Test<'_> {
                 1,
                 &["stages[0].dt=1e-5".into(), cutoff],
             )?;
-            let other = seconds_per_step(&mut *crate::cli::backend(&plan)?, &plan)?;
+            let other = seconds_per_step(&mut *ready(&plan)?)?;
             let entries = report.mean * standard_system().len() as f64;
             note =
                 format!("{:.2} ns an entry of the list, {:.2} times Lennard-Jones", 1e9 * mine / entries, mine / other);
