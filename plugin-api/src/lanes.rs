@@ -18,6 +18,23 @@ pub trait Record: Copy + Default + 'static {
     /// # Safety
     /// The records must exist, and the processor must have the extension `ISA`.
     unsafe fn gather<const L: usize, const ISA: u32>(at: impl Fn(usize) -> *const [Self; 4]) -> [[Self; L]; 4];
+
+    /// Writes the numbers whose flag is set to `to`, one after the other; how many they are. `L` numbers are written.
+    ///
+    /// # Safety
+    /// There must be room for `L` numbers, and the processor must have the extension `ISA`.
+    unsafe fn pack<const L: usize, const ISA: u32>(to: *mut Self, from: &[Self; L], keep: &[bool; L]) -> usize;
+}
+
+#[inline(always)]
+unsafe fn pack_one_by_one<T: Copy, const L: usize>(to: *mut T, from: &[T; L], keep: &[bool; L]) -> usize {
+    let mut n = 0;
+    for (x, keep) in from.iter().zip(keep) {
+        // SAFETY: the caller's word: n < L
+        unsafe { *to.add(n) = *x };
+        n += usize::from(*keep);
+    }
+    n
 }
 
 #[inline(always)]
@@ -53,6 +70,17 @@ macro_rules! record32 {
                     one_by_one(at)
                 }
             }
+            #[inline(always)]
+            unsafe fn pack<const L: usize, const ISA: u32>(to: *mut Self, from: &[Self; L], keep: &[bool; L]) -> usize {
+                // SAFETY: the caller's word; arrays of 16 are read as such
+                unsafe {
+                    #[cfg(target_arch = "x86_64")]
+                    if ISA >= V3 && L == 16 {
+                        return x86::pack16::<ISA>(to.cast(), from.as_ptr().cast(), &*keep.as_ptr().cast());
+                    }
+                    pack_one_by_one(to, from, keep)
+                }
+            }
         }
     };
 }
@@ -71,6 +99,17 @@ impl Record for f64 {
                 return out;
             }
             one_by_one(at)
+        }
+    }
+    #[inline(always)]
+    unsafe fn pack<const L: usize, const ISA: u32>(to: *mut Self, from: &[Self; L], keep: &[bool; L]) -> usize {
+        // SAFETY: the caller's word; arrays of 8 are read as such
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            if ISA >= V3 && L == 8 {
+                return x86::pack8_f64::<ISA>(to, from.as_ptr().cast(), &*keep.as_ptr().cast());
+            }
+            pack_one_by_one(to, from, keep)
         }
     }
 }
@@ -206,6 +245,71 @@ mod x86 {
         table
     };
 
+    /// Packs sixteen 32-bit numbers.
+    #[inline(always)]
+    pub unsafe fn pack16<const ISA: u32>(to: *mut i32, from: *const i32, keep: &[bool; 16]) -> usize {
+        // SAFETY: the caller has the extension and room for 16 numbers: the second half starts at most 8 numbers on
+        unsafe {
+            let m = mask(keep);
+            if ISA >= super::V4 {
+                let packed = _mm512_maskz_compress_epi32(m as __mmask16, _mm512_loadu_si512(from.cast()));
+                _mm512_storeu_si512(to.cast(), packed);
+                return m.count_ones() as usize;
+            }
+            let mut n = 0;
+            for half in 0..2 {
+                let bits = (m >> (8 * half) & 0xff) as usize;
+                let order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(PACK[bits] as i64));
+                let numbers = _mm256_loadu_si256(from.add(8 * half).cast());
+                _mm256_storeu_si256(to.add(n).cast(), _mm256_permutevar8x32_epi32(numbers, order));
+                n += bits.count_ones() as usize;
+            }
+            n
+        }
+    }
+
+    /// For each mask of four bits, the numbers of its set bits as pairs of 32-bit lanes.
+    static PACK_PAIRS: [u64; 16] = {
+        let mut table = [0u64; 16];
+        let mut m = 0;
+        while m < 16 {
+            let (mut packed, mut n, mut bit) = (0u64, 0, 0);
+            while bit < 4 {
+                if m >> bit & 1 == 1 {
+                    packed |= (2 * bit | (2 * bit + 1) << 8) << (16 * n);
+                    n += 1;
+                }
+                bit += 1;
+            }
+            table[m] = packed;
+            m += 1;
+        }
+        table
+    };
+
+    /// Packs eight f64.
+    #[inline(always)]
+    pub unsafe fn pack8_f64<const ISA: u32>(to: *mut f64, from: *const f64, keep: &[bool; 8]) -> usize {
+        // SAFETY: the caller has the extension and room for 8 numbers: the second half starts at most 4 numbers on
+        unsafe {
+            let bytes = _mm_loadl_epi64(keep.as_ptr().cast());
+            let m = _mm_movemask_epi8(_mm_cmpgt_epi8(bytes, _mm_setzero_si128())) as u32;
+            if ISA >= super::V4 {
+                _mm512_storeu_pd(to, _mm512_maskz_compress_pd(m as __mmask8, _mm512_loadu_pd(from)));
+                return m.count_ones() as usize;
+            }
+            let mut n = 0;
+            for half in 0..2 {
+                let bits = (m >> (4 * half) & 0xf) as usize;
+                let order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(PACK_PAIRS[bits] as i64));
+                let numbers = _mm256_loadu_si256(from.add(4 * half).cast());
+                _mm256_storeu_si256(to.add(n).cast(), _mm256_permutevar8x32_epi32(numbers, order));
+                n += bits.count_ones() as usize;
+            }
+            n
+        }
+    }
+
     #[inline(always)]
     pub unsafe fn append_v3(to: *mut u32, first: u32, flags: &[bool; 16]) -> usize {
         // SAFETY: the caller has AVX2 and room for 16 words: the second half starts at most 8 words on
@@ -263,6 +367,20 @@ mod tests {
                 let n = unsafe { append::<ISA>(to.as_mut_ptr(), 50, &flags) };
                 let truth: Vec<u32> = (0..16).filter(|l| pattern >> l & 1 == 1).map(|l| 50 + l).collect();
                 assert_eq!(&to[..n], truth);
+                let (words, reals) = (std::array::from_fn(|l| 7 * l as i32), std::array::from_fn(|l| 0.5 * l as f64));
+                let eight: [bool; 8] = std::array::from_fn(|l| flags[l]);
+                let (mut packed, mut packed8) = ([0; 16], [0.0; 8]);
+                // SAFETY: there is room for as many numbers as are given
+                let (n, n8) = unsafe {
+                    (
+                        i32::pack::<16, ISA>(packed.as_mut_ptr(), &words, &flags),
+                        f64::pack::<8, ISA>(packed8.as_mut_ptr(), &reals, &eight),
+                    )
+                };
+                let truth: Vec<usize> = (0..16).filter(|l| flags[*l]).collect();
+                assert_eq!(packed[..n].to_vec(), truth.iter().map(|l| 7 * *l as i32).collect::<Vec<_>>());
+                let truth = truth.iter().filter(|l| **l < 8).map(|l| 0.5 * *l as f64);
+                assert_eq!(packed8[..n8].to_vec(), truth.collect::<Vec<_>>());
             }
         }
         // SAFETY: the processor was asked
