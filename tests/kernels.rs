@@ -28,6 +28,28 @@ const CHAINS: &str = r#"(
     stages: [ (steps: 0, dt: 0.01) ],
 )"#;
 
+/// One formula with every function.
+const FORMULAS: &str = r#"(
+    initial: [ RandomPositions(n: 100, box: [8.0, 8.0, 8.0], types: {"A": 0.5, "B": 0.5}) ],
+    forces: [
+        PairExpression(energy: "4*eps*((sig/r)^12 - (sig/r)^6)", r_cut: 2.5, pairs: {
+            ("A", "A"): (eps: 1.0, sig: 1.0), ("A", "B"): (eps: 1.0, sig: 1.0), ("B", "B"): (eps: 1.0, sig: 1.0) }),
+        PairExpression(energy: "a*(exp(-b*r) + tanh(r) + ln(r)*sqrt(r + 1) + max(1 - r/r_cut, 0)^n + if(r < 1, abs(sin(r)), acos(r/9)*tan(r)) + wrap(r))",
+            r_cut: 2.5, mode: ShiftForce, pairs: {
+            ("A", "A"): (a: 1.0, b: 1.0, n: 2.5), ("A", "B"): (a: 1.0, b: 2.0, n: 2.5), ("B", "B"): (a: 1.0, b: 1.0, n: 3.0) }),
+        BondExpression(energy: "-k/2*R^2*ln(1 - (r/R)^2)", bonds: {}),
+        AngleExpression(energy: "k*(theta - t0)^2 + cos(theta)", angles: {}),
+        DihedralExpression(energy: "k*wrap(phi - p)^2", dihedrals: {}),
+    ],
+    stages: [ (steps: 0, dt: 0.01) ],
+)"#;
+
+fn pair_texts(text: &str, precision: Precision) -> Vec<String> {
+    let plan = plan(text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+    let pairs = plan.components.iter().filter_map(|c| c.pair());
+    pairs.map(|p| p.device(precision).expect("code").text.into_string()).collect()
+}
+
 fn bonded_units(text: &str, precision: Precision) -> Vec<Unit> {
     let plan = plan(text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
     let bonded = plan.components.iter().filter_map(|c| c.bonded());
@@ -42,15 +64,13 @@ fn bonded_units(text: &str, precision: Precision) -> Vec<Unit> {
 fn units(precision: Precision) -> Vec<Unit> {
     let mut units = engine_units(precision);
     units.extend(bonded_units(CHAINS, precision));
+    units.extend(bonded_units(FORMULAS, precision));
+    for text in pair_texts(FORMULAS, precision) {
+        units.push(pair_unit(&[text], 2, 8, precision));
+    }
     for mode in ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"] {
         let text = PIPELINE.replace("MODE", mode).replace("INTEGRATOR", "VelocityVerlet()");
-        let plan = plan(&text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
-        let texts: Vec<String> = plan
-            .components
-            .iter()
-            .filter_map(|c| c.pair())
-            .map(|p| p.device(precision).expect("code").text.into_string())
-            .collect();
+        let texts = pair_texts(&text, precision);
         assert_eq!(texts.len(), 2);
         for (types, team) in [(1, 1), (2, 8)] {
             units.push(pair_unit(&texts, types, team, precision));

@@ -11,5 +11,7 @@ mod links;
 mod machine;
 mod numbers;
 mod pair;
+#[cfg(test)]
+mod tests;
 
 galamost_plugin_api::plugin!();

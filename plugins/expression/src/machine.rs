@@ -182,6 +182,7 @@ pub fn extension() -> u32 {
             && std::is_x86_feature_detected!("bmi1")
             && std::is_x86_feature_detected!("bmi2")
             && std::is_x86_feature_detected!("lzcnt")
+            && std::is_x86_feature_detected!("popcnt")
         {
             let v4 = std::is_x86_feature_detected!("avx512f")
                 && std::is_x86_feature_detected!("avx512bw")
@@ -195,14 +196,14 @@ pub fn extension() -> u32 {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn v4<R: Real>(code: &[Instruction], memory: *mut R, n: usize) {
     // SAFETY: the caller's word
     unsafe { execute(code, memory, n) }
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn v3<R: Real>(code: &[Instruction], memory: *mut R, n: usize) {
     // SAFETY: the caller's word
     unsafe { execute(code, memory, n) }

@@ -256,7 +256,7 @@ impl Graph {
         }
     }
 
-    /// coefficient · Π node^exponent; exponents are multiples of ½.
+    /// coefficient · Π node^exponent; exponents are multiples of ½, or of ¼, … where roots of roots have met.
     pub fn product(&mut self, coefficient: f64, list: impl IntoIterator<Item = (Id, f64)>) -> Id {
         let mut coefficient = coefficient;
         let mut factors: Vec<(Id, f64)> = vec![];

@@ -121,7 +121,8 @@ pub fn lower(graph: &mut Graph, outputs: &[Id], distance: Option<usize>) -> (Pro
                     }
                     if let Node::Variable(k) = graph.node(*f)
                         && Some(*k) == distance
-                        && e.value() == -0.5
+                        && e.value() > -1.0
+                        && e.value() < 0.0
                     {
                         guarded = distance;
                     }
@@ -280,30 +281,33 @@ impl Lowering<'_> {
 
     fn power(&mut self, base: Id, exponent: f64) -> usize {
         let x = self.value(base);
-        let halves = (2.0 * exponent.abs()) as u32;
-        let (whole, half) = (halves / 2, halves % 2 == 1);
-        let (unit, root) = if exponent > 0.0 {
-            (x, half.then(|| self.emit(Op::Call(Function::Sqrt, x))))
+        let (x, exponent) = if exponent > 0.0 {
+            (x, exponent)
         } else {
             let one = self.number(1.0);
             if self.roots.contains(&base) {
                 let root = self.emit(Op::Call(Function::Sqrt, x));
-                let inverse = self.emit(Op::Divide(one, root));
-                let unit = if whole > 0 { self.emit(Op::Multiply(inverse, inverse)) } else { inverse };
-                (unit, half.then_some(inverse))
+                (self.emit(Op::Divide(one, root)), -2.0 * exponent)
             } else {
-                (self.emit(Op::Divide(one, x)), None)
+                (self.emit(Op::Divide(one, x)), -exponent)
             }
         };
-        match (whole, root) {
-            (0, Some(root)) => root,
-            (0, None) => self.number(1.0),
-            (_, None) => self.chain(unit, whole),
-            (_, Some(root)) => {
-                let power = self.chain(unit, whole);
-                self.emit(Op::Multiply(power, root))
+        let (whole, mut part) = (exponent.trunc() as u32, exponent.fract());
+        let mut result = (whole > 0).then(|| self.chain(x, whole));
+        // the digits of the fraction to the base 2 are roots of roots; one such digit is the rule
+        let mut root = x;
+        while part > 0.0 {
+            root = self.emit(Op::Call(Function::Sqrt, root));
+            part *= 2.0;
+            if part >= 1.0 {
+                part -= 1.0;
+                result = Some(match result {
+                    None => root,
+                    Some(r) => self.emit(Op::Multiply(r, root)),
+                });
             }
         }
+        result.unwrap_or_else(|| self.number(1.0))
     }
 
     /// xⁿ, n > 0.

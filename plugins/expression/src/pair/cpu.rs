@@ -72,14 +72,14 @@ pub unsafe fn run<S: Scheme, const L: usize>(call: &PairCall, table: &Table<S::R
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn v4<S: Scheme, const L: usize>(call: &PairCall, table: &Table<S::Real>, sums: &mut Sums) {
     // SAFETY: the caller's word
     unsafe { particles::<S, L, V4>(call, table, sums) }
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn v3<S: Scheme, const L: usize>(call: &PairCall, table: &Table<S::Real>, sums: &mut Sums) {
     // SAFETY: the caller's word
     unsafe { particles::<S, L, V3>(call, table, sums) }
@@ -151,25 +151,27 @@ unsafe fn particles<S: Scheme, const L: usize, const ISA: u32>(
                 }
                 // the list is filled up to a whole number of chunks, so the entries exist
                 let (d, kind) = S::differences::<L, ISA>(&pi, |l| pos.add(*row.add(k + l) as usize), &scale);
-                let left = (n - k) as u32;
                 let mut r2 = [S::Real::ZERO; L];
-                let mut inside = [false; L];
                 for l in 0..L {
                     r2[l] = d[0][l] * d[0][l] + d[1][l] * d[1][l] + d[2][l] * d[2][l];
                 }
-                for l in 0..L {
-                    let edge = if one { *cutoff2 } else { *cutoff2.add(kind[l] as usize) };
-                    inside[l] = (r2[l] < edge) & ((l as u32) < left);
+                let mut edge = [*cutoff2; L];
+                if !one {
+                    for l in 0..L {
+                        edge[l] = *cutoff2.add(kind[l] as usize);
+                    }
                 }
+                let left = if n - k < L { (1 << (n - k)) - 1 } else { u32::MAX };
+                let inside = S::Real::less::<L, ISA>(&r2, &edge) & left;
                 let used = block.used;
                 for (to, from) in block.distance.iter_mut().zip(&d) {
-                    S::Real::pack::<L, ISA>(to.as_mut_ptr().add(used), from, &inside);
+                    S::Real::pack::<L, ISA>(to.as_mut_ptr().add(used), from, inside);
                 }
                 if !one {
-                    i32::pack::<L, ISA>(block.kind.as_mut_ptr().add(used), &kind.map(|k| k as i32), &inside);
+                    i32::pack::<L, ISA>(block.kind.as_mut_ptr().add(used), &kind.map(|k| k as i32), inside);
                 }
-                let place = block.memory.as_mut_ptr().add(machine.input(0) + used);
-                block.used += S::Real::pack::<L, ISA>(place, &r2, &inside);
+                S::Real::pack::<L, ISA>(block.memory.as_mut_ptr().add(machine.input(0) + used), &r2, inside);
+                block.used += inside.count_ones() as usize;
                 k += L;
             }
             block.close::<L>(i, kind_i, first);
@@ -179,7 +181,7 @@ unsafe fn particles<S: Scheme, const L: usize, const ISA: u32>(
 }
 
 impl<R: Real> Block<'_, R> {
-    /// Ends a particle's lanes and fills them up to a whole chunk: at the cutoff, with no direction.
+    /// Ends a particle's lanes and fills them up to a whole chunk with its first pair, without a direction.
     #[inline(always)]
     fn close<const L: usize>(&mut self, particle: usize, kind: usize, first: usize) {
         let end = self.used;
@@ -187,10 +189,11 @@ impl<R: Real> Block<'_, R> {
             return;
         }
         let whole = end.next_multiple_of(L);
-        let edge = self.table.cutoff2[kind * self.table.n_types];
         let input = self.machine.input(0);
-        self.memory[input + end..input + whole].fill(edge);
-        self.kind[end..whole].fill(0);
+        let r2 = self.memory[input + first];
+        self.memory[input + end..input + whole].fill(r2);
+        let other = self.kind[first];
+        self.kind[end..whole].fill(other);
         for d in &mut self.distance {
             d[end..whole].fill(R::ZERO);
         }
@@ -217,7 +220,11 @@ impl<R: Real> Block<'_, R> {
         for p in &self.pieces {
             // SAFETY: the caller's word: the particle is one of those whose forces are this call's
             let out = unsafe { &mut *force.add(p.particle) };
-            self.add::<L>(*p, out, sums);
+            if self.full {
+                self.add::<L, true>(*p, out, sums);
+            } else {
+                self.add::<L, false>(*p, out, sums);
+            }
         }
         self.used = 0;
         self.pieces.clear();
@@ -225,38 +232,42 @@ impl<R: Real> Block<'_, R> {
 
     /// Adds up the lanes of one particle.
     #[inline(always)]
-    fn add<const L: usize>(&self, p: Piece, out: &mut [R; 4], sums: &mut Sums) {
+    fn add<const L: usize, const FULL: bool>(&self, p: Piece, out: &mut [R; 4], sums: &mut Sums) {
         let table = self.table;
         let edges = &table.edges[p.kind * table.n_types..][..table.n_types];
         let (r2, f) = (&self.memory[self.machine.input(0)..], &self.memory[self.machine.output(0)..]);
-        let u = if self.full { &self.memory[self.machine.output(1)..] } else { f };
+        let u = if FULL { &self.memory[self.machine.output(1)..] } else { f };
         let mut f_sum = [[R::ZERO; L]; 3];
         let mut u_sum = [R::ZERO; L];
         let mut w_sum = [[R::ZERO; L]; 6];
         let mut at = p.first;
         while at < p.end {
-            let chunk = |from: &[R]| -> [R; L] { std::array::from_fn(|l| from[at + l]) };
-            let (mut f, mut u) = (chunk(f), chunk(u));
-            let d = [chunk(&self.distance[0]), chunk(&self.distance[1]), chunk(&self.distance[2])];
+            let (mut f, mut u) = (chunk::<R, L>(f, at), chunk::<R, L>(u, at));
             if table.mode != 0 {
-                let r2 = chunk(r2);
+                let r2: [R; L] = chunk(r2, at);
                 for l in 0..L {
                     let edge = if table.n_types == 1 { &edges[0] } else { &edges[self.kind[at + l] as usize] };
                     (f[l], u[l]) = apply_mode(table.mode, r2[l], (f[l], u[l]), edge);
                 }
             }
-            for l in 0..L {
-                for a in 0..3 {
-                    f_sum[a][l] += f[l] * d[a][l];
+            // one loop over lanes for each sum: LLVM makes vectors of that, and a tangle of several sums in one loop
+            let d: [[R; L]; 3] = std::array::from_fn(|a| chunk(&self.distance[a], at));
+            let mut fd = [[R::ZERO; L]; 3];
+            for a in 0..3 {
+                for l in 0..L {
+                    fd[a][l] = f[l] * d[a][l];
+                }
+                for l in 0..L {
+                    f_sum[a][l] += fd[a][l];
                 }
             }
-            if self.full {
+            if FULL {
                 for l in 0..L {
                     u_sum[l] += if at + l < p.end { u[l] } else { R::ZERO };
-                    let (x, y, z) = (d[0][l], d[1][l], d[2][l]);
-                    let (fx, fy, fz) = (f[l] * x, f[l] * y, f[l] * z);
-                    for (w, term) in w_sum.iter_mut().zip([x * fx, x * fy, x * fz, y * fy, y * fz, z * fz]) {
-                        w[l] += term;
+                }
+                for (w, (a, b)) in w_sum.iter_mut().zip([(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]) {
+                    for l in 0..L {
+                        w[l] += d[a][l] * fd[b][l];
                     }
                 }
             }
@@ -265,7 +276,7 @@ impl<R: Real> Block<'_, R> {
         for a in 0..3 {
             out[a] += R::lit(total(&f_sum[a]));
         }
-        if self.full {
+        if FULL {
             // every pair is met twice, once from each side
             let u = total(&u_sum) * 0.5;
             out[3] += R::lit(u);
@@ -277,8 +288,27 @@ impl<R: Real> Block<'_, R> {
     }
 }
 
-/// Sum of the lanes in f64, in a fixed order.
+/// The lanes from `at` on.
 #[inline(always)]
+fn chunk<R: Real, const L: usize>(from: &[R], at: usize) -> [R; L] {
+    assert!(at + L <= from.len());
+    // SAFETY: the lanes are there
+    unsafe { *from.as_ptr().add(at).cast() }
+}
+
+/// Sum of the lanes in f64, by a fixed tree.
+///
+/// Not inlined: LLVM would see that several such sums follow each other, and turn the loops that fill the lanes inside
+/// out to do them side by side.
+#[inline(never)]
 fn total<R: Real, const L: usize>(lanes: &[R; L]) -> f64 {
-    lanes.iter().fold(0.0, |sum, x| sum + x.f64())
+    let mut sums: [f64; L] = std::array::from_fn(|l| lanes[l].f64());
+    let mut n = L / 2;
+    while n > 0 {
+        for l in 0..n {
+            sums[l] += sums[l + n];
+        }
+        n /= 2;
+    }
+    sums[0]
 }
