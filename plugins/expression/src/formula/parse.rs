@@ -13,7 +13,7 @@
 //! is the one that is kept well) report a mistake as text without its place, and keep their tree to themselves, so that
 //! neither r² as the variable nor programs for CPU and CUDA could be made of it.
 
-use super::graph::{Function, Graph, Id};
+use super::graph::{Function, Graph, Id, Node};
 use super::tokens::{Mistake, Token, tokens};
 
 /// Brackets, signs and powers inside each other, at most.
@@ -43,11 +43,17 @@ pub fn parse(text: &str, graph: Graph, variables: &[(&'static str, Id)]) -> Resu
     let root = p.sum()?;
     match p.peek() {
         (Token::End, _) => Ok(Parsed { graph: p.graph, root, parameters: p.parameters, variables: p.met }),
-        (token @ (Token::Number(_) | Token::Name(_)), at) => {
-            Err(Mistake::new(at, format!("an operator is missing before {}: multiply by `*`", token.describe())))
-        }
+        (token, at) if begins_value(token) => Err(operator_missing(token, at)),
         (token, at) => Err(Mistake::new(at, format!("{} has nothing to belong to", token.describe()))),
     }
+}
+
+fn begins_value(token: Token<'_>) -> bool {
+    matches!(token, Token::Number(_) | Token::Name(_) | Token::Sign("("))
+}
+
+fn operator_missing(token: Token<'_>, at: usize) -> Mistake {
+    Mistake::new(at, format!("an operator is missing before {}: multiply by `*`", token.describe()))
 }
 
 struct Parser<'a> {
@@ -97,16 +103,20 @@ impl<'a> Parser<'a> {
     fn expect(&mut self, sign: &str, why: &str) -> Result<usize, Mistake> {
         self.take(&[sign]).map(|(_, at)| at).ok_or_else(|| {
             let (token, at) = self.peek();
+            if begins_value(token) {
+                return operator_missing(token, at);
+            }
             Mistake::new(at, format!("expected `{sign}`{why}, found {}", token.describe()))
         })
     }
 
-    /// A result that must be a number that exists.
+    /// A result whose numbers must exist.
     fn finite(&self, id: Id, at: usize) -> Result<Id, Mistake> {
-        match self.graph.as_number(id) {
-            Some(x) if !x.is_finite() => Err(Mistake::new(at, "this is infinite or undefined")),
-            _ => Ok(id),
-        }
+        let number = match self.graph.node(id) {
+            Node::Number(x) | Node::Product { coefficient: x, .. } | Node::Sum { constant: x, .. } => x.value(),
+            _ => 0.0,
+        };
+        if number.is_finite() { Ok(id) } else { Err(Mistake::new(at, "this is infinite or undefined")) }
     }
 
     fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, Mistake>) -> Result<T, Mistake> {
@@ -297,6 +307,9 @@ mod tests {
         let cases = [
             ("4*(x + 1", 8, "expected `)`"),
             ("4*x)", 3, "nothing to belong to"),
+            ("(x 2)", 3, "an operator is missing"),
+            ("2(x)", 1, "an operator is missing"),
+            ("x*1/0", 3, "infinite or undefined"),
             ("2x", 1, "an operator is missing"),
             ("x^^2", 2, "expected a number"),
             ("x**2", 2, "powers are written with `^`"),
