@@ -190,7 +190,7 @@ fn a_field_in_two_dimensions_stays_in_the_plane() {
     assert!(columns(&mut *b).position.iter().all(|p| p[2] == 0.0));
     let wrong = text.replace("k*(x^2 + y^2)", "k*z^2");
     let Err(e) = plan(&wrong, DeviceChoice::Cpu) else { panic!("there is no z") };
-    assert!(e.render().contains("test.ron:2:49: the system has two dimensions"), "{}", e.render());
+    assert!(e.render().contains("test.ron:2:49: ExternalExpression: the system has two dimensions"), "{}", e.render());
 }
 
 /// Steps per second of PairExpression against LennardJones, in turns, on the device of `GALAMOST_TEST_DEVICE`.
