@@ -10,6 +10,7 @@ mod arrows;
 mod bad;
 mod emulated;
 mod examples;
+mod expression;
 mod faults;
 mod files;
 mod fixtures;

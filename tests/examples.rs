@@ -181,6 +181,20 @@ fn example_12_frozen_walls() {
 }
 
 #[test]
+fn example_15_expression() {
+    let (_keep, folder) = run("15-expression");
+    let t = csv(&folder.join("15-expression.csv"));
+    assert_eq!(t["step"].len(), 121);
+    let e = &t["total"][41..];
+    let m = mean(e);
+    let rms = mean(&e.iter().map(|x| (x - m).powi(2)).collect::<Vec<_>>()).sqrt();
+    assert!(rms / m.abs() < 1e-4, "ΔE = {:e}", rms / m.abs());
+    // 500 particles without forces between them would have −a I₁(a/kT)/I₀(a/kT) = −0.316 each
+    let field = mean(&t["ExternalExpression"][41..]) / 500.0;
+    assert!((-0.5..-0.1).contains(&field), "{field} for each particle in the field");
+}
+
+#[test]
 fn every_example_has_a_test() {
     let here = include_str!("examples.rs");
     let mut n = 0;

@@ -93,13 +93,7 @@ fn units(precision: Precision) -> Vec<Unit> {
     }
     for mode in ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"] {
         let text = PIPELINE.replace("MODE", mode).replace("INTEGRATOR", "VelocityVerlet()");
-        let plan = plan(&text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
-        let texts: Vec<String> = plan
-            .components
-            .iter()
-            .filter_map(|c| c.pair())
-            .map(|p| p.device(precision).expect("code").text.into_string())
-            .collect();
+        let texts = pair_texts(&text, precision);
         assert_eq!(texts.len(), 2);
         for (types, team) in [(1, 1), (2, 8)] {
             units.push(pair_unit(&texts, types, team, precision));

@@ -3,7 +3,7 @@
 //! Every member computes the whole link from the same differences, so the forces of a link add up to zero to rounding.
 //! What a link has once (energy, virial) is added by one of its members.
 
-use crate::bonded::{BondFn, BondInput, BondedCall};
+use crate::bonded::{BondInput, BondedCall};
 use crate::precision::Scheme;
 use crate::real::Real;
 use crate::vector::Vec3;
@@ -18,14 +18,14 @@ struct Link<R, const W: usize> {
 
 /// An angle i–j–k with a = r_i − r_j, b = r_k − r_j.
 #[inline(always)]
-fn angle<F: BondFn, R: Real>(a: Vec3<R>, b: Vec3<R>, step: Step<R>, row: &F::Row<R>) -> Link<R, 3> {
+fn angle<R: Real>(a: Vec3<R>, b: Vec3<R>, step: Step<R>, eval: impl FnOnce(&BondInput<R>) -> (R, R)) -> Link<R, 3> {
     let tiny = R::lit(1e-30);
     let (inv_a, inv_b) = (R::ONE / a.norm2().max(tiny).sqrt(), R::ONE / b.norm2().max(tiny).sqrt());
     let (ea, eb) = (a * inv_a, b * inv_b);
     // the sine from the vector product: near 180° the cosine alone has lost half of its digits
     let (cos, sin) = (ea.dot(eb), ea.cross(eb).norm());
     let input = BondInput { angle: sin.atan2(cos), cos, sin, step, ..BondInput::default() };
-    let (slope, energy) = F::eval(&input, row);
+    let (slope, energy) = eval(&input);
     let fi = (eb - ea * cos) * (-slope * inv_a);
     let fk = (ea - eb * cos) * (-slope * inv_b);
     Link { forces: [fi, -(fi + fk), fk], arms: [(a, fi), (b, fk), (Vec3::zero(), Vec3::zero())], energy }
@@ -34,7 +34,13 @@ fn angle<F: BondFn, R: Real>(a: Vec3<R>, b: Vec3<R>, step: Step<R>, row: &F::Row
 /// A dihedral i–j–k–l with f = r_i − r_j, g = r_j − r_k, h = r_l − r_k (Blondel and Karplus, J. Comput. Chem. 17 (1996)
 /// 1132).
 #[inline(always)]
-fn dihedral<F: BondFn, R: Real>(f: Vec3<R>, g: Vec3<R>, h: Vec3<R>, step: Step<R>, row: &F::Row<R>) -> Link<R, 4> {
+fn dihedral<R: Real>(
+    f: Vec3<R>,
+    g: Vec3<R>,
+    h: Vec3<R>,
+    step: Step<R>,
+    eval: impl FnOnce(&BondInput<R>) -> (R, R),
+) -> Link<R, 4> {
     let tiny = R::lit(1e-30);
     let (a, b) = (f.cross(g), h.cross(g));
     let (inv_a2, inv_b2) = (R::ONE / a.norm2().max(tiny), R::ONE / b.norm2().max(tiny));
@@ -42,7 +48,7 @@ fn dihedral<F: BondFn, R: Real>(f: Vec3<R>, g: Vec3<R>, h: Vec3<R>, step: Step<R
     let inv = (inv_a2 * inv_b2).sqrt();
     let (cos, sin) = (a.dot(b) * inv, b.cross(a).dot(g) * inv / g_length);
     let input = BondInput { angle: sin.atan2(cos), cos, sin, step, ..BondInput::default() };
-    let (slope, energy) = F::eval(&input, row);
+    let (slope, energy) = eval(&input);
     let fi = a * (slope * g_length * inv_a2);
     let fl = b * (-slope * g_length * inv_b2);
     let along = a * (slope * f.dot(g) * inv_a2 / g_length) - b * (slope * h.dot(g) * inv_b2 / g_length);
@@ -98,8 +104,13 @@ unsafe fn each_link<const W: usize>(call: &BondedCall, mut each: impl FnMut(usiz
 /// Adds the forces of angles on particles begin … end.
 ///
 /// # Safety
-/// Valid arrays, indices below n, kinds below the number of rows.
-pub(crate) unsafe fn angles<F: BondFn, S: Scheme>(call: &BondedCall, rows: &[F::Row<S::Real>], sums: &mut Sums) {
+/// As [`crate::bond_potential::each_link`].
+#[inline(always)]
+pub(crate) unsafe fn each_angle<S: Scheme>(
+    call: &BondedCall,
+    sums: &mut Sums,
+    mut eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
+) {
     // SAFETY: the caller's word
     unsafe {
         let state = &*call.state;
@@ -110,7 +121,7 @@ pub(crate) unsafe fn angles<F: BondFn, S: Scheme>(call: &BondedCall, rows: &[F::
         let full = call.wanted.more_than_force();
         each_link::<3>(call, |i, m, kind, place| {
             let difference = |k: usize, l: usize| S::difference(&*pos.add(m[k]), &*pos.add(m[l]), &scale);
-            let link = angle::<F, S::Real>(difference(0, 1), difference(2, 1), step, &rows[kind]);
+            let link = angle(difference(0, 1), difference(2, 1), step, |input| eval(input, kind));
             take(&link, place, full, &mut *force.add(i), sums);
         });
     }
@@ -119,8 +130,13 @@ pub(crate) unsafe fn angles<F: BondFn, S: Scheme>(call: &BondedCall, rows: &[F::
 /// Adds the forces of dihedrals on particles begin … end.
 ///
 /// # Safety
-/// Valid arrays, indices below n, kinds below the number of rows.
-pub(crate) unsafe fn dihedrals<F: BondFn, S: Scheme>(call: &BondedCall, rows: &[F::Row<S::Real>], sums: &mut Sums) {
+/// As [`crate::bond_potential::each_link`].
+#[inline(always)]
+pub(crate) unsafe fn each_dihedral<S: Scheme>(
+    call: &BondedCall,
+    sums: &mut Sums,
+    mut eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
+) {
     // SAFETY: the caller's word
     unsafe {
         let state = &*call.state;
@@ -131,7 +147,7 @@ pub(crate) unsafe fn dihedrals<F: BondFn, S: Scheme>(call: &BondedCall, rows: &[
         let full = call.wanted.more_than_force();
         each_link::<4>(call, |i, m, kind, place| {
             let d = |k: usize, l: usize| S::difference(&*pos.add(m[k]), &*pos.add(m[l]), &scale);
-            let link = dihedral::<F, S::Real>(d(0, 1), d(1, 2), d(3, 2), step, &rows[kind]);
+            let link = dihedral(d(0, 1), d(1, 2), d(3, 2), step, |input| eval(input, kind));
             take(&link, place, full, &mut *force.add(i), sums);
         });
     }

@@ -5,14 +5,14 @@
 //! one order. Angles and dihedrals are links of width 3 and 4 in the same tables.
 
 use crate::abi::{Table, WireCode};
-use crate::angles::{angles, dihedrals};
+use crate::bond_potential::{BondPotential, Compiled};
 use crate::component::{Kind, Needs, Registration, SystemInfo};
-use crate::device::{DeviceText, assemble};
-use crate::error::{Error, Errors, InputError, Result};
+use crate::device::DeviceText;
+use crate::error::{Errors, InputError, Result};
 use crate::guard::{Common, Object, bonded_table};
 use crate::pair::{Row, RowInput};
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range, Spanned, TypeMap, Value};
-use crate::precision::{Fixed, Float64, Precision, Scheme};
+use crate::precision::{Precision, Scheme};
 use crate::real::Real;
 use crate::views::{Fault, FaultKind, Globals, LinkView, StateView, Step, Sums, Wanted};
 use std::mem::offset_of;
@@ -88,36 +88,41 @@ fn links_of(width: u32) -> (&'static str, &'static str, fn(&SystemInfo) -> &[Str
 }
 
 /// A bonded potential in a run.
-pub struct BondComponent<F: BondFn> {
-    settings: <F::Input as RowInput>::Settings,
-    bonds: TypeMap<Spanned<F::Input>>,
-    single: Vec<F::Row<f32>>,
-    double: Vec<F::Row<f64>>,
-    numbers: Vec<f64>,
+pub struct BondComponent<P: BondPotential> {
+    potential: P,
+    bonds: TypeMap<Spanned<P::Input>>,
+    rows: Vec<P::Row>,
+    tables: Option<P::Tables>,
 }
 
-impl<F: BondFn> BondComponent<F> {
+impl<P: BondPotential> BondComponent<P> {
     fn parse(value: Value<'_>) -> Result<Self> {
         let mut errors = Errors::default();
-        let made = Fields::new(value, &mut errors).and_then(|mut fields| {
-            let settings = Params::take(&mut fields);
-            let bonds = fields.required(links_of(F::WIDTH).0, Range::ANY);
-            fields.finish();
-            Some(Self { settings: settings?, bonds: bonds?, single: vec![], double: vec![], numbers: vec![] })
-        });
+        let made = Self::read(value, &mut errors);
         errors.into_result(made)
     }
 
+    fn read(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let mut fields = Fields::new(value, errors)?;
+        let settings = Params::take(&mut fields);
+        let bonds: Option<TypeMap<Spanned<P::Input>>> = fields.required(links_of(P::WIDTH).0, Range::ANY);
+        fields.finish();
+        let (settings, bonds) = (settings?, bonds?);
+        let written: Vec<_> = bonds.iter().map(|(_, entry)| (entry.at, &entry.value)).collect();
+        let potential = P::new(settings, &written, errors)?;
+        Some(Self { potential, bonds, rows: vec![], tables: None })
+    }
+
     fn docs() -> Vec<FieldDoc> {
-        let mut docs = <<F::Input as RowInput>::Settings as Params>::docs();
+        let mut docs = P::Settings::docs();
         docs.push(FieldDoc {
-            name: links_of(F::WIDTH).0.into(),
-            kind: TypeMap::<Spanned<F::Input>>::describe(),
+            name: links_of(P::WIDTH).0.into(),
+            kind: TypeMap::<Spanned<P::Input>>::describe(),
             unit: String::new(),
             default: None,
             range: String::new(),
-            doc: format!("Parameters of each {} type.", links_of(F::WIDTH).1),
-            fields: F::Input::docs(),
+            doc: format!("Parameters of each {} type.", links_of(P::WIDTH).1),
+            fields: P::Input::docs(),
         });
         docs
     }
@@ -140,14 +145,14 @@ pub trait Bonding: Common {
     fn device(&self, precision: Precision) -> Result<WireCode>;
 }
 
-impl<F: BondFn> Common for BondComponent<F> {
+impl<P: BondPotential> Common for BondComponent<P> {
     fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
         let mut errors = Errors::default();
         let mut rows = vec![];
-        let (_, what, types) = links_of(F::WIDTH);
+        let (_, what, types) = links_of(P::WIDTH);
         if let Some(table) = self.bonds.bind(what, types(system), &mut errors) {
             for entry in table {
-                match entry.value.row(&self.settings) {
+                match self.potential.row(&entry.value) {
                     Ok(row) => rows.push(row),
                     Err(message) => errors.push(InputError::at(entry.at, message)),
                 }
@@ -156,10 +161,9 @@ impl<F: BondFn> Common for BondComponent<F> {
         if !errors.0.is_empty() {
             return errors.into_result(None);
         }
-        self.single = rows.iter().map(|r| r.cast::<f32>()).collect();
-        self.double = rows.iter().map(|r| r.cast::<f64>()).collect();
-        self.numbers = rows.iter().flat_map(Row::numbers).collect();
-        Ok(Needs { link_width: F::WIDTH, varyings: F::Input::varyings(&self.settings), ..Needs::default() })
+        self.tables = Some(self.potential.tables(&rows));
+        self.rows = rows;
+        Ok(Needs { link_width: P::WIDTH, varyings: self.potential.varyings(), ..Needs::default() })
     }
 
     fn table(name: &str) -> Option<Table> {
@@ -167,33 +171,24 @@ impl<F: BondFn> Common for BondComponent<F> {
     }
 }
 
-impl<F: BondFn> Bonding for BondComponent<F> {
+impl<P: BondPotential> Bonding for BondComponent<P> {
     unsafe fn cpu(&self, call: &BondedCall, sums: &mut Sums) -> Result<()> {
-        // SAFETY: the caller's word
-        unsafe {
-            let double = (*call.state).precision == Precision::Double as u32;
-            match (F::WIDTH, double) {
-                (2, true) => bonds::<F, Float64>(call, &self.double, sums),
-                (2, false) => bonds::<F, Fixed>(call, &self.single, sums),
-                (3, true) => angles::<F, Float64>(call, &self.double, sums),
-                (3, false) => angles::<F, Fixed>(call, &self.single, sums),
-                (_, true) => dihedrals::<F, Float64>(call, &self.double, sums),
-                (_, false) => dihedrals::<F, Fixed>(call, &self.single, sums),
-            }
+        if let Some(tables) = &self.tables {
+            // SAFETY: the caller's word
+            unsafe { self.potential.cpu(call, tables, sums) };
         }
         Ok(())
     }
 
     fn device(&self, precision: Precision) -> Result<WireCode> {
         let mut rows = vec![];
-        for x in &self.numbers {
+        for x in self.rows.iter().flat_map(P::numbers) {
             match precision {
                 Precision::Double => x.push_bytes(&mut rows),
-                _ => (*x as f32).push_bytes(&mut rows),
+                _ => (x as f32).push_bytes(&mut rows),
             }
         }
-        let text = assemble(&[F::eval_text()]).map_err(Error::Run)?;
-        Ok(WireCode { text: text.into(), rows: rows.into(), loop_rows: crate::abi::RVec::new() })
+        Ok(WireCode { text: self.potential.text()?.into(), rows: rows.into(), loop_rows: crate::abi::RVec::new() })
     }
 }
 
@@ -228,8 +223,16 @@ unsafe fn bond_fault(globals: *mut Globals, component: u32, tags: [u32; 2]) {
 }
 
 /// Adds the forces of bonds on particles begin … end.
-unsafe fn bonds<F: BondFn, S: Scheme>(call: &BondedCall, rows: &[F::Row<S::Real>], sums: &mut Sums) {
-    // SAFETY: the caller's word: valid arrays, indices below n, kinds below the number of rows
+///
+/// # Safety
+/// As [`crate::bond_potential::each_link`].
+#[inline(always)]
+pub(crate) unsafe fn each_bond<S: Scheme>(
+    call: &BondedCall,
+    sums: &mut Sums,
+    mut eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
+) {
+    // SAFETY: the caller's word: valid arrays, indices below n
     unsafe {
         let (state, links) = (&*call.state, &*call.links);
         let globals: &Globals = &*state.globals.host();
@@ -247,7 +250,7 @@ unsafe fn bonds<F: BondFn, S: Scheme>(call: &BondedCall, rows: &[F::Row<S::Real>
                 let kind = *words.add((2 * e + 1) * stride + i) as usize / 4;
                 let d = S::difference(&pi, &*pos.add(j), &scale);
                 let input = BondInput { r2: d.norm2(), step, ..BondInput::default() };
-                let (f, u) = F::eval(&input, &rows[kind]);
+                let (f, u) = eval(&input, kind);
                 if f < S::Real::lit(BROKEN) {
                     let tag = state.tag.host().cast_const();
                     bond_fault(state.globals.host(), call.component, [*tag.add(i), *tag.add(j)]);
@@ -272,14 +275,19 @@ unsafe fn bonds<F: BondFn, S: Scheme>(call: &BondedCall, rows: &[F::Row<S::Real>
 }
 
 impl Registration {
-    /// A bond, angle or dihedral potential.
+    /// A bond, angle or dihedral potential that was compiled with the plugin.
     pub const fn bond<F: BondFn>(name: &'static str, doc: &'static str) -> Self {
+        Self::bond_potential::<Compiled<F>>(name, doc)
+    }
+
+    /// A bond, angle or dihedral potential.
+    pub const fn bond_potential<P: BondPotential>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,
             kind: Kind::Bonded,
             doc,
-            fields: BondComponent::<F>::docs,
-            create: |name, value| BondComponent::<F>::parse(value).map(|c| Object::new(name, c)),
+            fields: BondComponent::<P>::docs,
+            create: |name, value| BondComponent::<P>::parse(value).map(|c| Object::new(name, c)),
         }
     }
 }

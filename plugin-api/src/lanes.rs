@@ -18,6 +18,33 @@ pub trait Record: Copy + Default + 'static {
     /// # Safety
     /// The records must exist, and the processor must have the extension `ISA`.
     unsafe fn gather<const L: usize, const ISA: u32>(at: impl Fn(usize) -> *const [Self; 4]) -> [[Self; L]; 4];
+
+    /// Lane l's bit is set where x < y.
+    ///
+    /// # Safety
+    /// The processor must have the extension `ISA`.
+    unsafe fn less<const L: usize, const ISA: u32>(x: &[Self; L], y: &[Self; L]) -> u32;
+
+    /// Writes the numbers whose lanes' bits are set to `to`, one after the other. `L` numbers are written.
+    ///
+    /// # Safety
+    /// There must be room for `L` numbers, and the processor must have the extension `ISA`.
+    unsafe fn pack<const L: usize, const ISA: u32>(to: *mut Self, from: &[Self; L], keep: u32);
+}
+
+#[inline(always)]
+fn less_one_by_one<T: Copy + PartialOrd, const L: usize>(x: &[T; L], y: &[T; L]) -> u32 {
+    (0..L).fold(0, |mask, l| mask | u32::from(x[l] < y[l]) << l)
+}
+
+#[inline(always)]
+unsafe fn pack_one_by_one<T: Copy, const L: usize>(to: *mut T, from: &[T; L], keep: u32) {
+    let mut n = 0;
+    for (l, x) in from.iter().enumerate() {
+        // SAFETY: the caller's word: n < L
+        unsafe { *to.add(n) = *x };
+        n += (keep >> l & 1) as usize;
+    }
 }
 
 #[inline(always)]
@@ -34,7 +61,7 @@ unsafe fn one_by_one<T: Copy + Default, const L: usize>(at: impl Fn(usize) -> *c
 }
 
 macro_rules! record32 {
-    ($t:ty) => {
+    ($t:ty $(, $less:ident)?) => {
         impl Record for $t {
             #[inline(always)]
             unsafe fn gather<const L: usize, const ISA: u32>(at: impl Fn(usize) -> *const [Self; 4]) -> [[Self; L]; 4] {
@@ -53,11 +80,33 @@ macro_rules! record32 {
                     one_by_one(at)
                 }
             }
+            #[inline(always)]
+            unsafe fn less<const L: usize, const ISA: u32>(x: &[Self; L], y: &[Self; L]) -> u32 {
+                $(
+                    #[cfg(target_arch = "x86_64")]
+                    if ISA >= V3 && L == 16 {
+                        // SAFETY: the caller's word; arrays of 16 are read as such
+                        return unsafe { x86::$less::<ISA>(x.as_ptr(), y.as_ptr()) };
+                    }
+                )?
+                less_one_by_one(x, y)
+            }
+            #[inline(always)]
+            unsafe fn pack<const L: usize, const ISA: u32>(to: *mut Self, from: &[Self; L], keep: u32) {
+                // SAFETY: the caller's word; arrays of 16 are read as such
+                unsafe {
+                    #[cfg(target_arch = "x86_64")]
+                    if ISA >= V3 && L == 16 {
+                        return x86::pack16::<ISA>(to.cast(), from.as_ptr().cast(), keep);
+                    }
+                    pack_one_by_one(to, from, keep)
+                }
+            }
         }
     };
 }
 record32!(i32);
-record32!(f32);
+record32!(f32, less16);
 
 impl Record for f64 {
     #[inline(always)]
@@ -71,6 +120,26 @@ impl Record for f64 {
                 return out;
             }
             one_by_one(at)
+        }
+    }
+    #[inline(always)]
+    unsafe fn less<const L: usize, const ISA: u32>(x: &[Self; L], y: &[Self; L]) -> u32 {
+        #[cfg(target_arch = "x86_64")]
+        if ISA >= V3 && L == 8 {
+            // SAFETY: the caller's word; arrays of 8 are read as such
+            return unsafe { x86::less8_f64::<ISA>(x.as_ptr(), y.as_ptr()) };
+        }
+        less_one_by_one(x, y)
+    }
+    #[inline(always)]
+    unsafe fn pack<const L: usize, const ISA: u32>(to: *mut Self, from: &[Self; L], keep: u32) {
+        // SAFETY: the caller's word; arrays of 8 are read as such
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            if ISA >= V3 && L == 8 {
+                return x86::pack8_f64::<ISA>(to, from.as_ptr(), keep);
+            }
+            pack_one_by_one(to, from, keep)
         }
     }
 }
@@ -206,6 +275,98 @@ mod x86 {
         table
     };
 
+    /// Compares sixteen f32.
+    #[inline(always)]
+    pub unsafe fn less16<const ISA: u32>(x: *const f32, y: *const f32) -> u32 {
+        // SAFETY: the caller has the extension; there are 16 numbers at each address
+        unsafe {
+            if ISA >= super::V4 {
+                return u32::from(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(_mm512_loadu_ps(x), _mm512_loadu_ps(y)));
+            }
+            let half = |k: usize| {
+                let less = _mm256_cmp_ps::<_CMP_LT_OQ>(_mm256_loadu_ps(x.add(k)), _mm256_loadu_ps(y.add(k)));
+                _mm256_movemask_ps(less) as u32
+            };
+            half(0) | half(8) << 8
+        }
+    }
+
+    /// Compares eight f64.
+    #[inline(always)]
+    pub unsafe fn less8_f64<const ISA: u32>(x: *const f64, y: *const f64) -> u32 {
+        // SAFETY: the caller has the extension; there are 8 numbers at each address
+        unsafe {
+            if ISA >= super::V4 {
+                return u32::from(_mm512_cmp_pd_mask::<_CMP_LT_OQ>(_mm512_loadu_pd(x), _mm512_loadu_pd(y)));
+            }
+            let half = |k: usize| {
+                let less = _mm256_cmp_pd::<_CMP_LT_OQ>(_mm256_loadu_pd(x.add(k)), _mm256_loadu_pd(y.add(k)));
+                _mm256_movemask_pd(less) as u32
+            };
+            half(0) | half(4) << 4
+        }
+    }
+
+    /// Packs sixteen 32-bit numbers.
+    #[inline(always)]
+    pub unsafe fn pack16<const ISA: u32>(to: *mut i32, from: *const i32, keep: u32) {
+        // SAFETY: the caller has the extension and room for 16 numbers: the second half starts at most 8 numbers on
+        unsafe {
+            if ISA >= super::V4 {
+                let packed = _mm512_maskz_compress_epi32(keep as __mmask16, _mm512_loadu_si512(from.cast()));
+                _mm512_storeu_si512(to.cast(), packed);
+                return;
+            }
+            let mut n = 0;
+            for half in 0..2 {
+                let bits = (keep >> (8 * half) & 0xff) as usize;
+                let order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(PACK[bits] as i64));
+                let numbers = _mm256_loadu_si256(from.add(8 * half).cast());
+                _mm256_storeu_si256(to.add(n).cast(), _mm256_permutevar8x32_epi32(numbers, order));
+                n += bits.count_ones() as usize;
+            }
+        }
+    }
+
+    /// For each mask of four bits, the numbers of its set bits as pairs of 32-bit lanes.
+    static PACK_PAIRS: [u64; 16] = {
+        let mut table = [0u64; 16];
+        let mut m = 0;
+        while m < 16 {
+            let (mut packed, mut n, mut bit) = (0u64, 0, 0);
+            while bit < 4 {
+                if m >> bit & 1 == 1 {
+                    packed |= (2 * bit | (2 * bit + 1) << 8) << (16 * n);
+                    n += 1;
+                }
+                bit += 1;
+            }
+            table[m] = packed;
+            m += 1;
+        }
+        table
+    };
+
+    /// Packs eight f64.
+    #[inline(always)]
+    pub unsafe fn pack8_f64<const ISA: u32>(to: *mut f64, from: *const f64, keep: u32) {
+        // SAFETY: the caller has the extension and room for 8 numbers: the second half starts at most 4 numbers on
+        unsafe {
+            if ISA >= super::V4 {
+                _mm512_storeu_pd(to, _mm512_maskz_compress_pd(keep as __mmask8, _mm512_loadu_pd(from)));
+                return;
+            }
+            let mut n = 0;
+            for half in 0..2 {
+                let bits = (keep >> (4 * half) & 0xf) as usize;
+                let order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(PACK_PAIRS[bits] as i64));
+                let numbers = _mm256_loadu_si256(from.add(4 * half).cast());
+                _mm256_storeu_si256(to.add(n).cast(), _mm256_permutevar8x32_epi32(numbers, order));
+                n += bits.count_ones() as usize;
+            }
+        }
+    }
+
     #[inline(always)]
     pub unsafe fn append_v3(to: *mut u32, first: u32, flags: &[bool; 16]) -> usize {
         // SAFETY: the caller has AVX2 and room for 16 words: the second half starts at most 8 words on
@@ -263,6 +424,24 @@ mod tests {
                 let n = unsafe { append::<ISA>(to.as_mut_ptr(), 50, &flags) };
                 let truth: Vec<u32> = (0..16).filter(|l| pattern >> l & 1 == 1).map(|l| 50 + l).collect();
                 assert_eq!(&to[..n], truth);
+                let (words, reals) = (std::array::from_fn(|l| 7 * l as i32), std::array::from_fn(|l| 0.5 * l as f64));
+                let (mut packed, mut packed8) = ([0; 16], [0.0; 8]);
+                // SAFETY: there is room for as many numbers as are given
+                unsafe {
+                    i32::pack::<16, ISA>(packed.as_mut_ptr(), &words, pattern);
+                    f64::pack::<8, ISA>(packed8.as_mut_ptr(), &reals, pattern & 0xff);
+                }
+                let truth: Vec<usize> = (0..16).filter(|l| flags[*l]).collect();
+                assert_eq!(packed[..n].to_vec(), truth.iter().map(|l| 7 * *l as i32).collect::<Vec<_>>());
+                let truth: Vec<f64> = truth.iter().filter(|l| **l < 8).map(|l| 0.5 * *l as f64).collect();
+                assert_eq!(packed8[..truth.len()].to_vec(), truth);
+                let (low, high) = (flags.map(|f| if f { 1.0 } else { 2.0 }), [1.5; 16]);
+                let eight: [f64; 8] = std::array::from_fn(|l| low[l]);
+                // SAFETY: the extension is there
+                let (mask, mask8) = unsafe {
+                    (f32::less::<16, ISA>(&low.map(|x| x as f32), &high), f64::less::<8, ISA>(&eight, &[1.5; 8]))
+                };
+                assert_eq!((mask, mask8), (pattern, pattern & 0xff));
             }
         }
         // SAFETY: the processor was asked

@@ -28,7 +28,7 @@
 //! # fn main() {}
 //! ```
 //!
-//! * [`pair`], [`bonded`]: potentials; the engine owns the loop.
+//! * [`pair`], [`bonded`], [`bond_potential`]: potentials; the engine owns the loop.
 //! * [`force`], [`updater`], [`analyzer`], [`generator`], [`integrator`]: the other kinds.
 //! * [`params`]: parameters from RON, with all mistakes found at once.
 //! * [`real`], [`vector`], [`philox`], [`precision`]: the device language's values, and how state is stored.
@@ -45,6 +45,7 @@ extern crate self as galamost_plugin_api;
 pub mod abi;
 pub mod analyzer;
 mod angles;
+pub mod bond_potential;
 pub mod bonded;
 pub mod component;
 pub mod device;

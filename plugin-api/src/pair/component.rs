@@ -1,11 +1,10 @@
-//! A pair function as a component of the pipeline.
+//! A pair potential as a component of the pipeline.
 
-use super::cpu::{self, Rows};
-use super::{LoopRow, Mode, PairCall, PairFn, PairInput, Row, RowInput, apply_mode, inputs};
+use super::potential::{Compiled, PairPotential};
+use super::{LoopRow, Mode, PairCall, PairFn, PairInput, apply_mode, inputs};
 use crate::abi::{Table, WireCode};
 use crate::component::{ArrayNeed, Kind, Needs, Registration, SystemInfo};
-use crate::device::assemble;
-use crate::error::{Error, Errors, InputError, Result};
+use crate::error::{Errors, InputError, Result};
 use crate::guard::{Common, Object, pair_table};
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range, TypePairs, Value};
 use crate::precision::Precision;
@@ -42,8 +41,8 @@ impl FromValue for Mode {
 }
 
 /// What the user writes for one pair of types: the potential's parameters, and a cutoff of its own.
-struct Entry<I> {
-    input: I,
+struct Entry<P: PairPotential> {
+    input: P::Input,
     r_cut: Option<f64>,
     r_on: Option<f64>,
     at: crate::error::Position,
@@ -51,28 +50,28 @@ struct Entry<I> {
 
 const ABOVE_0: Range = Range { above: 0.0, ..Range::ANY };
 
-impl<I: RowInput> FromValue for Entry<I> {
+impl<P: PairPotential> FromValue for Entry<P> {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let mut fields = Fields::new(value, errors)?;
-        let input = I::take(&mut fields);
         let (mut r_cut, mut r_on) = (Some(None), Some(None));
-        if !I::OWN_CUTOFF {
+        if !P::OWN_CUTOFF {
             r_cut = fields.required("r_cut", ABOVE_0);
             r_on = fields.required("r_on", ABOVE_0);
         }
+        let input = P::Input::take(&mut fields);
         fields.finish();
         Some(Self { input: input?, r_cut: r_cut?, r_on: r_on?, at: value.at() })
     }
     fn describe() -> String {
-        let mut names: Vec<_> = I::docs().into_iter().map(|d| d.name).collect();
+        let mut names: Vec<_> = P::Input::docs().into_iter().map(|d| d.name).collect();
         if names.is_empty() {
             names.push("r_cut".into());
         }
         format!("({}: …)", names.join(": …, "))
     }
     fn fields() -> Vec<FieldDoc> {
-        if I::OWN_CUTOFF {
-            return I::docs();
+        if P::OWN_CUTOFF {
+            return P::Input::docs();
         }
         let doc = |name: &str, doc: &str| FieldDoc {
             name: name.into(),
@@ -83,7 +82,7 @@ impl<I: RowInput> FromValue for Entry<I> {
             doc: doc.into(),
             fields: vec![],
         };
-        let mut docs = I::docs();
+        let mut docs = P::Input::docs();
         docs.push(doc("r_cut", "Cutoff of this pair of types."));
         docs.push(doc("r_on", "Start of the smoothing of this pair of types, for `Smooth`."));
         docs
@@ -91,44 +90,43 @@ impl<I: RowInput> FromValue for Entry<I> {
 }
 
 /// A pair potential in a run.
-pub struct PairComponent<F: PairFn> {
+pub struct PairComponent<P: PairPotential> {
     at: crate::error::Position,
     r_cut: Option<f64>,
     mode: Mode,
-    settings: <F::Input as RowInput>::Settings,
-    pairs: TypePairs<Entry<F::Input>>,
-    single: Rows<F::Row<f32>, f32>,
-    double: Rows<F::Row<f64>, f64>,
-    numbers: Vec<Vec<f64>>,
+    potential: P,
+    pairs: TypePairs<Entry<P>>,
+    n_types: usize,
+    rows: Vec<P::Row>,
+    loop_rows: Vec<LoopRow<f64>>,
+    tables: Option<P::Tables>,
 }
 
-impl<F: PairFn> PairComponent<F> {
+impl<P: PairPotential> PairComponent<P> {
     fn parse(value: Value<'_>) -> Result<Self> {
         let mut errors = Errors::default();
-        let made = Fields::new(value, &mut errors).and_then(|mut fields| {
-            let (mut r_cut, mut mode) = (Some(None), Some(Mode::Cut));
-            if !<F::Input as RowInput>::OWN_CUTOFF {
-                r_cut = fields.required("r_cut", ABOVE_0);
-                mode = fields.or("mode", ABOVE_0, Mode::default);
-            }
-            let settings = Params::take(&mut fields);
-            let pairs = match F::Input::left_out() {
-                Some(_) => fields.or("pairs", Range::ANY, || TypePairs::empty(value.at())),
-                None => fields.required("pairs", Range::ANY),
-            };
-            fields.finish();
-            Some(Self {
-                at: value.at(),
-                r_cut: r_cut?,
-                mode: mode?,
-                settings: settings?,
-                pairs: pairs?,
-                single: Rows { n_types: 0, rows: vec![], loop_rows: vec![], mode: 0 },
-                double: Rows { n_types: 0, rows: vec![], loop_rows: vec![], mode: 0 },
-                numbers: vec![],
-            })
-        });
+        let made = Self::read(value, &mut errors);
         errors.into_result(made)
+    }
+
+    fn read(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let mut fields = Fields::new(value, errors)?;
+        let (mut r_cut, mut mode) = (Some(None), Some(Mode::Cut));
+        if !P::OWN_CUTOFF {
+            r_cut = fields.required("r_cut", ABOVE_0);
+            mode = fields.or("mode", ABOVE_0, Mode::default);
+        }
+        let settings = Params::take(&mut fields);
+        let pairs: Option<TypePairs<Entry<P>>> = match P::left_out() {
+            Some(_) => fields.or("pairs", Range::ANY, || TypePairs::empty(value.at())),
+            None => fields.required("pairs", Range::ANY),
+        };
+        fields.finish();
+        let (r_cut, mode, settings, pairs) = (r_cut?, mode?, settings?, pairs?);
+        let written: Vec<_> = pairs.iter().map(|(_, _, e)| (e.at, &e.input)).collect();
+        let potential = P::new(settings, &written, errors)?;
+        let (rows, loop_rows) = (vec![], vec![]);
+        Some(Self { at: value.at(), r_cut, mode, potential, pairs, n_types: 0, rows, loop_rows, tables: None })
     }
 
     fn docs() -> Vec<FieldDoc> {
@@ -141,7 +139,6 @@ impl<F: PairFn> PairComponent<F> {
             doc: doc.into(),
             fields: vec![],
         };
-        let own_cutoff = <F::Input as RowInput>::OWN_CUTOFF;
         let shared = [
             FieldDoc {
                 unit: "length".into(),
@@ -155,37 +152,34 @@ impl<F: PairFn> PairComponent<F> {
             },
             number("mode", Mode::describe(), "Cut", "What happens at the cutoff."),
         ];
-        let mut docs: Vec<_> = shared.into_iter().filter(|_| !own_cutoff).collect();
-        docs.extend(<<F::Input as RowInput>::Settings as Params>::docs());
+        let mut docs: Vec<_> = shared.into_iter().filter(|_| !P::OWN_CUTOFF).collect();
+        docs.extend(P::Settings::docs());
         docs.push(FieldDoc {
-            default: F::Input::left_out().map(|_| "the same for all pairs of types".into()),
-            fields: Entry::<F::Input>::fields(),
-            ..number("pairs", TypePairs::<Entry<F::Input>>::describe(), "", "Parameters of each pair of types.")
+            default: P::left_out().map(|_| "the same for all pairs of types".into()),
+            fields: Entry::<P>::fields(),
+            ..number("pairs", TypePairs::<Entry<P>>::describe(), "", "Parameters of each pair of types.")
         });
         docs
     }
 
     /// Rows of one pair of types.
-    fn rows_of(
-        &self,
-        entry: &Entry<F::Input>,
-        system: &SystemInfo,
-    ) -> std::result::Result<(RowOf<F>, LoopRow<f64>), String> {
+    fn rows_of(&self, entry: &Entry<P>, system: &SystemInfo) -> Result<(P::Row, LoopRow<f64>), String> {
         let half_box = system.half_box();
-        let row = entry.input.row(&self.settings)?;
         let cutoff = entry
             .r_cut
             .or(self.r_cut)
-            .or_else(|| entry.input.cutoff(&self.settings, system))
+            .or_else(|| self.potential.cutoff(&entry.input, system))
             .ok_or("no cutoff: give r_cut here or for the whole component")?;
         if cutoff > half_box {
             return Err(format!(
                 "r_cut = {cutoff} is more than half the shortest box length ({half_box}): a particle would meet its own image"
             ));
         }
+        let row = self.potential.row(&entry.input, cutoff)?;
         let mut edges = LoopRow { cutoff2: cutoff * cutoff, cutoff, ..LoopRow::default() };
         if matches!(self.mode, Mode::ShiftEnergy | Mode::ShiftForce) {
-            edges = F::shifted(&unit_pair(cutoff * cutoff, cutoff), &row.cast::<f64>(), &edges);
+            let (f, u) = self.potential.evaluate(&unit_pair(cutoff * cutoff, cutoff), &row);
+            edges = LoopRow { energy_shift: u, force_shift: f * cutoff, ..edges };
         }
         if entry.r_on.is_some() && !matches!(self.mode, Mode::Smooth(_)) {
             return Err("r_on only has a meaning with `mode: Smooth(r_on)`".into());
@@ -198,7 +192,7 @@ impl<F: PairFn> PairComponent<F> {
             edges.on2 = on * on;
             edges.smooth_norm = (edges.cutoff2 - edges.on2).powi(-3);
         }
-        let finite = row.numbers().iter().chain(&edges.numbers()).all(|x| x.is_finite() && (*x as f32).is_finite());
+        let finite = P::numbers(&row).iter().chain(&edges.numbers()).all(|x| x.is_finite() && (*x as f32).is_finite());
         if !finite {
             return Err("these numbers give an infinite or undefined value at the cutoff".into());
         }
@@ -220,8 +214,6 @@ fn unit_pair(r2: f64, r_cut: f64) -> PairInput<f64> {
     }
 }
 
-type RowOf<F> = <<F as PairFn>::Input as RowInput>::Row;
-
 /// What the guard hands out as `pair/1`.
 pub trait Pairing: Common {
     /// (F/r, U) with cutoff and mode, of two particles whose charges and diameters are 1.
@@ -232,7 +224,7 @@ pub trait Pairing: Common {
     /// None of its own; the guard turns a panic into one.
     ///
     /// # Safety
-    /// As [`cpu::run`].
+    /// As [`super::cpu::run`].
     unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()>;
     /// Source and rows.
     ///
@@ -241,11 +233,11 @@ pub trait Pairing: Common {
     fn device(&self, precision: Precision) -> Result<WireCode>;
 }
 
-impl<F: PairFn> Common for PairComponent<F> {
+impl<P: PairPotential> Common for PairComponent<P> {
     fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
         let mut errors = Errors::default();
         let n = system.types.len();
-        let others = F::Input::left_out().map(|input| Entry { input, r_cut: None, r_on: None, at: self.at });
+        let others = P::left_out().map(|input| Entry::<P> { input, r_cut: None, r_on: None, at: self.at });
         let table = match others {
             Some(_) => self.pairs.bind_some(&system.types, &mut errors),
             None => self.pairs.bind(&system.types, &mut errors).unwrap_or_default().into_iter().map(Some).collect(),
@@ -253,14 +245,12 @@ impl<F: PairFn> Common for PairComponent<F> {
         if !errors.0.is_empty() {
             return errors.into_result(None);
         }
-        let mut numbers = vec![];
         let (mut rows, mut loop_rows) = (vec![], vec![]);
         let mut told = vec![];
         for index in &table {
             let Some(entry) = index.map(|i| self.pairs.get(i)).or(others.as_ref()) else { continue };
             match self.rows_of(entry, system) {
                 Ok((row, edges)) => {
-                    numbers.push(row.numbers());
                     rows.push(row);
                     loop_rows.push(edges);
                 }
@@ -272,7 +262,8 @@ impl<F: PairFn> Common for PairComponent<F> {
                 }
             }
         }
-        let conditions = F::INPUTS & (inputs::VELOCITY | inputs::RANDOM) != 0;
+        let used = self.potential.inputs();
+        let conditions = used & (inputs::VELOCITY | inputs::RANDOM) != 0;
         if conditions && self.mode != Mode::Cut {
             errors.push(InputError::at(
                 self.at,
@@ -281,10 +272,10 @@ impl<F: PairFn> Common for PairComponent<F> {
         }
         let array = |name: &str| ArrayNeed { name: name.into(), width: 1, integer: false, required: true };
         let mut arrays = vec![];
-        if F::INPUTS & inputs::CHARGE != 0 {
+        if used & inputs::CHARGE != 0 {
             arrays.push(array("charge"));
         }
-        if F::INPUTS & inputs::DIAMETER != 0 {
+        if used & inputs::DIAMETER != 0 {
             arrays.push(array("diameter"));
         }
         for need in arrays.iter().filter(|n| !system.arrays.contains(&n.name)) {
@@ -294,24 +285,13 @@ impl<F: PairFn> Common for PairComponent<F> {
         if !errors.0.is_empty() {
             return errors.into_result(None);
         }
-        let mode = self.mode.number();
-        self.single = Rows {
-            n_types: n,
-            rows: rows.iter().map(|r| r.cast::<f32>()).collect(),
-            loop_rows: loop_rows.iter().map(|r| r.cast()).collect(),
-            mode,
-        };
-        self.double = Rows {
-            n_types: n,
-            rows: rows.iter().map(|r| r.cast::<f64>()).collect(),
-            loop_rows: loop_rows.clone(),
-            mode,
-        };
-        self.numbers = numbers;
+        self.n_types = n;
+        self.tables = Some(self.potential.tables(n, &rows, &loop_rows, self.mode));
+        (self.rows, self.loop_rows) = (rows, loop_rows);
         Ok(Needs {
             arrays,
-            varyings: F::Input::varyings(&self.settings),
-            cutoff: loop_rows.iter().fold(0.0, |m, r| m.max(r.cutoff)),
+            varyings: self.potential.varyings(),
+            cutoff: self.loop_rows.iter().fold(0.0, |m, r| m.max(r.cutoff)),
             ..Needs::default()
         })
     }
@@ -321,22 +301,25 @@ impl<F: PairFn> Common for PairComponent<F> {
     }
 }
 
-impl<F: PairFn> Pairing for PairComponent<F> {
+impl<P: PairPotential> Pairing for PairComponent<P> {
     fn evaluate(&self, i: u32, j: u32, r2: f64) -> [f64; 2] {
-        let index = i as usize * self.double.n_types + j as usize;
-        let (Some(row), Some(edges)) = (self.double.rows.get(index), self.double.loop_rows.get(index)) else {
+        let index = i as usize * self.n_types + j as usize;
+        let (Some(row), Some(edges)) = (self.rows.get(index), self.loop_rows.get(index)) else {
             return [f64::NAN; 2];
         };
         if r2 >= edges.cutoff2 {
             return [0.0; 2];
         }
         // the rows' shifts are those of charges and diameters of 1
-        apply_mode(self.double.mode, r2, F::eval(&unit_pair(r2, edges.cutoff), row), edges).into()
+        let unit = unit_pair(r2, edges.cutoff);
+        apply_mode(self.mode.number(), r2, self.potential.evaluate(&unit, row), edges).into()
     }
 
     unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()> {
-        // SAFETY: the caller's word
-        unsafe { cpu::run::<F>(call, &self.single, &self.double, sums) };
+        if let Some(tables) = &self.tables {
+            // SAFETY: the caller's word
+            unsafe { self.potential.cpu(call, tables, sums) };
+        }
         Ok(())
     }
 
@@ -346,35 +329,35 @@ impl<F: PairFn> Pairing for PairComponent<F> {
             numbers.for_each(|x| R::lit(x).push_bytes(&mut out));
             out
         }
-        let rows = self.numbers.iter().flatten().copied();
-        let edges = self.double.loop_rows.iter().flat_map(LoopRow::numbers);
+        let rows = self.rows.iter().flat_map(P::numbers);
+        let edges = self.loop_rows.iter().flat_map(LoopRow::numbers);
         let (rows, loop_rows) = match precision {
             Precision::Double => (bytes::<f64>(rows), bytes::<f64>(edges)),
             _ => (bytes::<f32>(rows), bytes::<f32>(edges)),
         };
-        let text = code::<F>(self.double.mode)?;
+        // the constants that the fused loop asks for
+        let (text, used, mode) = (self.potential.text()?, self.potential.inputs(), self.mode.number());
+        let text = format!(
+            "{text}\nstatic constexpr unsigned int inputs = {used}u;\nstatic constexpr unsigned int mode = {mode}u;\n"
+        );
         Ok(WireCode { text: text.into(), rows: rows.into(), loop_rows: loop_rows.into() })
     }
 }
 
-/// CUDA text of a pair component: its constants and its functions.
-fn code<F: PairFn>(mode: u32) -> Result<String> {
-    let text = assemble(&[F::eval_text()]).map_err(Error::Run)?;
-    Ok(format!(
-        "{text}\nstatic constexpr unsigned int inputs = {}u;\nstatic constexpr unsigned int mode = {mode}u;\n",
-        F::INPUTS
-    ))
-}
-
 impl Registration {
-    /// A pair potential.
+    /// A pair potential that was compiled with the plugin.
     pub const fn pair<F: PairFn>(name: &'static str, doc: &'static str) -> Self {
+        Self::pair_potential::<Compiled<F>>(name, doc)
+    }
+
+    /// A pair potential.
+    pub const fn pair_potential<P: PairPotential>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,
             kind: Kind::Pair,
             doc,
-            fields: PairComponent::<F>::docs,
-            create: |name, value| PairComponent::<F>::parse(value).map(|c| Object::new(name, c)),
+            fields: PairComponent::<P>::docs,
+            create: |name, value| PairComponent::<P>::parse(value).map(|c| Object::new(name, c)),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod component;
 pub mod cpu;
+pub mod potential;
 
 use crate::component::SystemInfo;
 use crate::device::DeviceText;
@@ -16,6 +17,7 @@ use crate::views::{ListView, StateView, Step, Wanted};
 use galamost_plugin_macros::DeviceStruct;
 
 pub use component::{PairComponent, Pairing};
+pub use potential::{Compiled, PairPotential};
 
 /// What a pair function can see, by the name of its argument.
 #[derive(Clone, Copy, Debug, Default)]

@@ -147,6 +147,16 @@ impl<'a, 'e> Fields<'a, 'e> {
         }
     }
 
+    /// The fields nobody asked for yet, in their order; they then count as read.
+    pub fn rest(&mut self) -> Vec<(Key<'a>, Value<'a>)> {
+        let left = self.entries.iter_mut().filter(|(.., used)| !used);
+        left.map(|entry| {
+            entry.2 = true;
+            (entry.0.clone(), entry.1)
+        })
+        .collect()
+    }
+
     /// Reports the fields nobody asked for.
     pub fn finish(self) {
         for (key, _, used) in &self.entries {

@@ -13,4 +13,4 @@ mod value;
 pub use fields::{FieldDoc, Fields, Params, Range};
 pub use tables::{TypeMap, TypePairs};
 pub use types::{Convention, FromValue, Group, Spanned};
-pub use value::{Source, Value};
+pub use value::{Key, Source, Value};

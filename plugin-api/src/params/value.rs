@@ -77,6 +77,11 @@ impl<'a> Value<'a> {
         self.source.position(self.offset())
     }
 
+    /// Where the byte `n` of the text stands.
+    pub fn place(self, n: usize) -> Position {
+        self.source.position(self.offset() + n)
+    }
+
     /// A mistake at this value.
     pub fn error(self, message: impl Into<String>) -> InputError {
         InputError::at(self.at(), message)

@@ -1,0 +1,128 @@
+//! What a pair component asks its potential.
+//!
+//! Most potentials are functions that were compiled with the plugin ([`Compiled`]). A plugin whose function is known
+//! only when the pipeline is read implements [`PairPotential`] itself and gets the same cutoffs, modes, tables of types
+//! and messages.
+
+use super::cpu::{self, Rows};
+use super::{LoopRow, Mode, PairCall, PairFn, PairInput, Row, RowInput};
+use crate::component::SystemInfo;
+use crate::device::assemble;
+use crate::error::{Error, Errors, Position, Result};
+use crate::params::Params;
+use crate::varying::Varying;
+use crate::views::Sums;
+use std::marker::PhantomData;
+
+/// A pair potential as a component sees it.
+pub trait PairPotential: Sized + Send + Sync + 'static {
+    /// Parameters of the whole component, besides `r_cut`, `mode` and `pairs`.
+    type Settings: Params;
+    /// What the user writes for one pair of types, besides `r_cut` and `r_on`.
+    type Input: Params + Send + Sync + 'static;
+    /// The numbers of one pair of types.
+    type Row: Send + Sync + 'static;
+    /// What its CPU loop reads.
+    type Tables: Send + Sync + 'static;
+
+    /// The potential; `written` are the rows in the user's file, each with its place.
+    fn new(settings: Self::Settings, written: &[(Position, &Self::Input)], errors: &mut Errors) -> Option<Self>;
+    /// The potential ends by itself at [`Self::cutoff`]: the user gives neither `r_cut` nor `mode`.
+    const OWN_CUTOFF: bool = false;
+    /// What holds for pairs of types that the user leaves out; `None`: every pair must have its row.
+    fn left_out() -> Option<Self::Input> {
+        None
+    }
+    /// Members of [`PairInput`] it uses, [`super::inputs`].
+    fn inputs(&self) -> u32 {
+        0
+    }
+    /// Its time-dependent numbers.
+    fn varyings(&self) -> Vec<Varying> {
+        vec![]
+    }
+    /// A cutoff that follows from the numbers, when the user gives none.
+    fn cutoff(&self, _input: &Self::Input, _system: &SystemInfo) -> Option<f64> {
+        None
+    }
+    /// The row of a pair of types with this cutoff.
+    ///
+    /// # Errors
+    /// What is wrong with this combination of numbers.
+    fn row(&self, input: &Self::Input, cutoff: f64) -> Result<Self::Row, String>;
+    /// Its numbers in order, as CUDA reads them.
+    fn numbers(row: &Self::Row) -> Vec<f64>;
+    /// (F/r, U) of one pair, without cutoff and mode.
+    fn evaluate(&self, input: &PairInput<f64>, row: &Self::Row) -> (f64, f64);
+    /// What the CPU loop reads; rows are those of all pairs of types, i · n + j.
+    fn tables(&self, n_types: usize, rows: &[Self::Row], edges: &[LoopRow<f64>], mode: Mode) -> Self::Tables;
+    /// Adds the forces on particles begin … end, and returns energy and virial if they are wanted.
+    ///
+    /// # Safety
+    /// As [`cpu::run`].
+    unsafe fn cpu(&self, call: &PairCall, tables: &Self::Tables, sums: &mut Sums);
+    /// CUDA text: `PairRow` and `pair_eval`.
+    ///
+    /// # Errors
+    /// Two device functions of one name.
+    fn text(&self) -> Result<String>;
+}
+
+/// A potential whose function was compiled with the plugin.
+pub struct Compiled<F: PairFn> {
+    settings: <F::Input as RowInput>::Settings,
+    function: PhantomData<F>,
+}
+
+impl<F: PairFn> PairPotential for Compiled<F> {
+    type Settings = <F::Input as RowInput>::Settings;
+    type Input = F::Input;
+    type Row = <F::Input as RowInput>::Row;
+    type Tables = (Rows<F::Row<f32>, f32>, Rows<F::Row<f64>, f64>);
+    const OWN_CUTOFF: bool = <F::Input as RowInput>::OWN_CUTOFF;
+
+    fn left_out() -> Option<F::Input> {
+        F::Input::left_out()
+    }
+
+    fn new(settings: Self::Settings, _: &[(Position, &F::Input)], _: &mut Errors) -> Option<Self> {
+        Some(Self { settings, function: PhantomData })
+    }
+    fn inputs(&self) -> u32 {
+        F::INPUTS
+    }
+    fn varyings(&self) -> Vec<Varying> {
+        F::Input::varyings(&self.settings)
+    }
+    fn cutoff(&self, input: &F::Input, system: &SystemInfo) -> Option<f64> {
+        input.cutoff(&self.settings, system)
+    }
+    fn row(&self, input: &F::Input, _: f64) -> Result<Self::Row, String> {
+        input.row(&self.settings)
+    }
+    fn numbers(row: &Self::Row) -> Vec<f64> {
+        row.numbers()
+    }
+    fn evaluate(&self, input: &PairInput<f64>, row: &Self::Row) -> (f64, f64) {
+        F::eval(input, &row.cast::<f64>())
+    }
+    fn tables(&self, n_types: usize, rows: &[Self::Row], edges: &[LoopRow<f64>], mode: Mode) -> Self::Tables {
+        let mode = mode.number();
+        let single = Rows {
+            n_types,
+            rows: rows.iter().map(|r| r.cast::<f32>()).collect(),
+            loop_rows: edges.iter().map(|r| r.cast()).collect(),
+            mode,
+        };
+        let double =
+            Rows { n_types, rows: rows.iter().map(|r| r.cast::<f64>()).collect(), loop_rows: edges.to_vec(), mode };
+        (single, double)
+    }
+    unsafe fn cpu(&self, call: &PairCall, tables: &Self::Tables, sums: &mut Sums) {
+        // SAFETY: the caller's word
+        unsafe { cpu::run::<F>(call, &tables.0, &tables.1, sums) }
+    }
+    fn text(&self) -> Result<String> {
+        assemble(&[F::eval_text()]).map_err(Error::Run)
+    }
+}

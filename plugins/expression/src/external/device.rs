@@ -1,0 +1,133 @@
+//! The kernel of an external field.
+
+use super::{Place, Ready};
+use crate::formula::cuda::{lines, row_struct};
+use crate::law::Domain;
+use galamost_plugin_api::abi::Opaque;
+use galamost_plugin_api::arguments;
+use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::services::Kernel;
+use galamost_plugin_api::views::StateView;
+
+/// Threads of a block.
+const THREADS: u32 = 128;
+
+/// The kernel's argument; the same members stand in [`source`].
+#[repr(C)]
+struct FieldArgs {
+    state: StateView,
+    row: DevicePtr<u8>,
+    partial: DevicePtr<u8>,
+    counter: DevicePtr<u8>,
+    sums: DevicePtr<Sums>,
+    group: u32,
+    full: u32,
+}
+
+/// The kernel and its memory on the device.
+pub struct Field {
+    kernel: Kernel,
+    row: DevicePtr<u8>,
+    partial: DevicePtr<u8>,
+    counter: DevicePtr<u8>,
+}
+
+impl Field {
+    pub fn new(host: &Host, ready: &Ready) -> Result<Self> {
+        let mut bytes = vec![];
+        for x in ready.row.iter().copied().chain(ready.row.is_empty().then_some(0.0)) {
+            match ready.system.precision() {
+                Precision::Double => x.push_bytes(&mut bytes),
+                _ => (x as f32).push_bytes(&mut bytes),
+            }
+        }
+        let row = host.allocate_bytes(bytes.len())?;
+        host.upload_bytes(row, &bytes)?;
+        let blocks = ready.system.n.div_ceil(THREADS.into()) as usize;
+        Ok(Self {
+            kernel: host.kernel(host.compile("external_field", &source(ready))?, "external_field")?,
+            row,
+            partial: host.allocate_bytes(8 * blocks.max(1))?,
+            counter: host.allocate_bytes(4)?,
+        })
+    }
+
+    /// # Safety
+    /// The call's views describe valid device arrays.
+    pub unsafe fn launch(&self, host: &Host, call: &ForceCall) -> Result<()> {
+        let args = FieldArgs {
+            state: call.state,
+            row: self.row,
+            partial: self.partial,
+            counter: self.counter,
+            sums: call.device_sums,
+            group: call.group,
+            full: u32::from(call.wanted.more_than_force()),
+        };
+        let mut arguments: [*mut Opaque; 1] = arguments![args];
+        // SAFETY: the kernel takes one FieldArgs
+        unsafe { host.launch(self.kernel, call.state.n_local.div_ceil(THREADS), THREADS, &mut arguments) }
+    }
+}
+
+/// CUDA text of the kernel.
+pub fn source(ready: &Ready) -> String {
+    let program = &ready.law.full;
+    let body = lines(program, |k| Place::INPUTS[k].into(), |k| format!("row.c{k}"));
+    let [x, y, z, u] = [0, 1, 2, 3].map(|k| program.outputs[k]);
+    format!(
+        r#"#include "galamost/state.cuh"
+#include "galamost/reduce.cuh"
+
+{row}
+struct FieldArgs {{
+    StateView state;
+    const FieldRow<real>* row;
+    double* partial;
+    u32* counter;
+    Sums* sums;
+    u32 group, full;
+}};
+
+// Adds the force of the field, and with `full` its energy; blocks' energies are added in a fixed order.
+extern "C" __global__ void __launch_bounds__({THREADS}) external_field(FieldArgs a) {{
+    const StateView& s = a.state;
+    if (s.globals->halt) return;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    double sums[1] = {{0.0}};
+    if (i < s.n_local) {{
+        const PosType p = load(&s.pos_type[i]);
+        if (in_group(s, i, a.group)) {{
+    const Vec3<real> r = position(p, s.globals);
+    const Vec3<real> length = {{real(s.globals->box_length[0]), real(s.globals->box_length[1]), real(s.globals->box_length[2])}};
+    const FieldRow<real> row = *a.row;
+{body}
+            Vec4 f = s.force[i];
+            f.x += v{x};
+            f.y += v{y};
+            f.z += v{z};
+            if (a.full) {{
+                f.w += v{u};
+                sums[0] = double(v{u});
+            }}
+            s.force[i] = f;
+        }}
+    }}
+    if (a.full) {{
+        __shared__ double memory[32];
+        __shared__ u32 flag;
+        block_sum(sums, memory);
+        if (threadIdx.x == 0) a.partial[blockIdx.x] = sums[0];
+        if (last_block(a.counter, &flag)) {{
+            double total[1];
+            sum_partials(a.partial, gridDim.x, total, memory);
+            if (threadIdx.x == 0) a.sums->energy = total[0];
+        }}
+    }}
+}}
+"#,
+        row = row_struct("FieldRow", ready.law.slots())
+    )
+}

@@ -1,0 +1,416 @@
+//! A formula as a graph in which every node stands once.
+//!
+//! Nodes are kept in a form in which equal formulas are mostly equal nodes: a sum is a list of nodes with factors and a
+//! constant, a product a list of nodes with exponents and a coefficient. Making a node simplifies: (σ/r)¹² is
+//! σ¹² (r²)⁻⁶, since r itself is (r²)^½. Derivatives are made of the same nodes, so what they share with the formula is
+//! there once.
+
+use std::collections::HashMap;
+
+/// A node by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id(pub u32);
+
+/// A number as its bits, so that nodes can be compared and hashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Bits(u64);
+
+impl From<f64> for Bits {
+    fn from(x: f64) -> Self {
+        // −0 and 0 are one number here
+        Self(if x == 0.0 { 0.0f64 } else { x }.to_bits())
+    }
+}
+
+impl Bits {
+    pub fn value(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+}
+
+/// Functions of one argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Function {
+    Exp,
+    Ln,
+    Sqrt,
+    Sin,
+    Cos,
+    Acos,
+    Tanh,
+    Abs,
+    /// An angle less the nearest multiple of 2π.
+    Wrap,
+}
+
+impl Function {
+    pub fn apply(self, x: f64) -> f64 {
+        use std::f64::consts::TAU;
+        match self {
+            Self::Exp => x.exp(),
+            Self::Ln => x.ln(),
+            Self::Sqrt => x.sqrt(),
+            Self::Sin => x.sin(),
+            Self::Cos => x.cos(),
+            Self::Acos => x.acos(),
+            Self::Tanh => x.tanh(),
+            Self::Abs => x.abs(),
+            Self::Wrap => x - TAU * (x / TAU).round_ties_even(),
+        }
+    }
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Node {
+    Number(Bits),
+    /// What changes from pair to pair, bond to bond or particle to particle.
+    Variable(usize),
+    /// What the user gives for each pair of types, bond type, ….
+    Parameter(usize),
+    /// Σ factor · node + constant.
+    Sum {
+        terms: Vec<(Id, Bits)>,
+        constant: Bits,
+    },
+    /// coefficient · Π node^exponent.
+    Product {
+        coefficient: Bits,
+        factors: Vec<(Id, Bits)>,
+    },
+    Call(Function, Id),
+    /// base^exponent, where the exponent is no multiple of ½.
+    Power(Id, Id),
+    /// `if(a < b, x, y)`, or with `<=`, as [a, b, x, y].
+    Select {
+        or_equal: bool,
+        arms: [Id; 4],
+    },
+}
+
+/// The nodes of a formula and of everything made from it.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    nodes: Vec<Node>,
+    numbers: HashMap<Node, Id>,
+    /// No variable is in it: the same for all pairs of two types.
+    uniform: Vec<bool>,
+    /// It is nowhere negative.
+    not_negative: Vec<bool>,
+    /// Functions of a variable that are variables themselves.
+    pub shortcuts: Vec<(Function, Id, Id)>,
+}
+
+impl Graph {
+    pub fn node(&self, id: Id) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    pub fn is_uniform(&self, id: Id) -> bool {
+        self.uniform[id.0 as usize]
+    }
+
+    fn is_not_negative(&self, id: Id) -> bool {
+        self.not_negative[id.0 as usize]
+    }
+
+    pub fn as_number(&self, id: Id) -> Option<f64> {
+        match self.node(id) {
+            Node::Number(x) => Some(x.value()),
+            _ => None,
+        }
+    }
+
+    fn insert(&mut self, node: Node) -> Id {
+        if let Some(id) = self.numbers.get(&node) {
+            return *id;
+        }
+        let even = |x: &Bits| x.value() % 2.0 == 0.0;
+        let (uniform, not_negative) = match &node {
+            Node::Number(x) => (true, x.value() >= 0.0),
+            Node::Variable(_) => (false, false),
+            Node::Parameter(_) => (true, false),
+            Node::Sum { terms, constant } => (
+                terms.iter().all(|(t, _)| self.is_uniform(*t)),
+                constant.value() >= 0.0 && terms.iter().all(|(t, c)| c.value() >= 0.0 && self.is_not_negative(*t)),
+            ),
+            Node::Product { coefficient, factors } => (
+                factors.iter().all(|(f, _)| self.is_uniform(*f)),
+                coefficient.value() >= 0.0 && factors.iter().all(|(f, e)| even(e) || self.is_not_negative(*f)),
+            ),
+            Node::Call(f, x) => {
+                (self.is_uniform(*x), matches!(f, Function::Exp | Function::Sqrt | Function::Abs | Function::Acos))
+            }
+            Node::Power(base, exponent) => (self.is_uniform(*base) && self.is_uniform(*exponent), true),
+            Node::Select { arms, .. } => (
+                arms.iter().all(|a| self.is_uniform(*a)),
+                self.is_not_negative(arms[2]) && self.is_not_negative(arms[3]),
+            ),
+        };
+        let id = Id(self.nodes.len() as u32);
+        self.nodes.push(node.clone());
+        self.numbers.insert(node, id);
+        self.uniform.push(uniform);
+        self.not_negative.push(not_negative);
+        id
+    }
+
+    pub fn number(&mut self, x: f64) -> Id {
+        self.insert(Node::Number(x.into()))
+    }
+
+    /// A variable that may have either sign.
+    pub fn variable(&mut self, index: usize) -> Id {
+        self.insert(Node::Variable(index))
+    }
+
+    /// A variable that is never negative.
+    pub fn square(&mut self, index: usize) -> Id {
+        let id = self.variable(index);
+        self.not_negative[id.0 as usize] = true;
+        id
+    }
+
+    pub fn parameter(&mut self, index: usize) -> Id {
+        self.insert(Node::Parameter(index))
+    }
+
+    pub fn add(&mut self, a: Id, b: Id) -> Id {
+        self.sum([(a, 1.0), (b, 1.0)], 0.0)
+    }
+
+    pub fn subtract(&mut self, a: Id, b: Id) -> Id {
+        self.sum([(a, 1.0), (b, -1.0)], 0.0)
+    }
+
+    pub fn multiply(&mut self, a: Id, b: Id) -> Id {
+        self.product(1.0, [(a, 1.0), (b, 1.0)])
+    }
+
+    pub fn divide(&mut self, a: Id, b: Id) -> Id {
+        self.product(1.0, [(a, 1.0), (b, -1.0)])
+    }
+
+    pub fn scale(&mut self, factor: f64, a: Id) -> Id {
+        self.product(factor, [(a, 1.0)])
+    }
+
+    /// base^exponent for a number as exponent.
+    pub fn power(&mut self, base: Id, exponent: f64) -> Id {
+        if (2.0 * exponent).fract() == 0.0 {
+            self.product(1.0, [(base, exponent)])
+        } else {
+            let exponent = self.number(exponent);
+            self.general_power(base, exponent)
+        }
+    }
+
+    /// base^exponent. It is written as base · base^(exponent − 1): its derivative has the same power in it, and is
+    /// right where the base is 0.
+    pub fn general_power(&mut self, base: Id, exponent: Id) -> Id {
+        if let Some(e) = self.as_number(exponent) {
+            if (2.0 * e).fract() == 0.0 {
+                return self.power(base, e);
+            }
+            if let Some(b) = self.as_number(base) {
+                return self.number(b.powf(e));
+            }
+        }
+        let less = self.sum([(exponent, 1.0)], -1.0);
+        let power = self.insert(Node::Power(base, less));
+        self.multiply(base, power)
+    }
+
+    /// Σ factor · node + constant.
+    pub fn sum(&mut self, list: impl IntoIterator<Item = (Id, f64)>, constant: f64) -> Id {
+        let mut constant = constant;
+        let mut terms: Vec<(Id, f64)> = vec![];
+        let mut left: Vec<(Id, f64)> = list.into_iter().collect();
+        left.reverse();
+        while let Some((id, factor)) = left.pop() {
+            match self.node(id).clone() {
+                Node::Number(x) => constant += factor * x.value(),
+                Node::Sum { terms: inner, constant: c } if factor.abs() == 1.0 => {
+                    constant += factor * c.value();
+                    left.extend(inner.iter().rev().map(|(t, c)| (*t, factor * c.value())));
+                }
+                Node::Product { coefficient, factors } if coefficient.value() != 1.0 => {
+                    let unit = self.product(1.0, factors.iter().map(|(f, e)| (*f, e.value())));
+                    left.push((unit, factor * coefficient.value()));
+                }
+                _ => match terms.iter_mut().find(|(t, _)| *t == id) {
+                    Some((_, f)) => *f += factor,
+                    None => terms.push((id, factor)),
+                },
+            }
+        }
+        terms.retain(|(_, f)| *f != 0.0);
+        terms.sort_by_key(|(t, _)| *t);
+        match (terms.as_slice(), constant) {
+            ([], c) => self.number(c),
+            ([(t, f)], 0.0) => self.scale(*f, *t),
+            _ => {
+                let terms = terms.into_iter().map(|(t, f)| (t, f.into())).collect();
+                self.insert(Node::Sum { terms, constant: constant.into() })
+            }
+        }
+    }
+
+    /// coefficient · Π node^exponent; exponents are multiples of ½, or of ¼, … where roots of roots have met.
+    pub fn product(&mut self, coefficient: f64, list: impl IntoIterator<Item = (Id, f64)>) -> Id {
+        let mut coefficient = coefficient;
+        let mut factors: Vec<(Id, f64)> = vec![];
+        let mut left: Vec<(Id, f64)> = list.into_iter().collect();
+        left.reverse();
+        while let Some((id, exponent)) = left.pop() {
+            let whole = exponent.fract() == 0.0;
+            match self.node(id) {
+                Node::Number(x) => coefficient *= x.value().powf(exponent),
+                Node::Product { coefficient: c, factors: inner }
+                    if whole || (c.value() >= 0.0 && inner.iter().all(|(f, _)| self.is_not_negative(*f))) =>
+                {
+                    coefficient *= c.value().powf(exponent);
+                    left.extend(inner.iter().rev().map(|(f, e)| (*f, e.value() * exponent)));
+                }
+                _ => match factors.iter_mut().find(|(f, _)| *f == id) {
+                    Some((_, e)) => *e += exponent,
+                    None => factors.push((id, exponent)),
+                },
+            }
+        }
+        factors.retain(|(_, e)| *e != 0.0);
+        if factors.iter().any(|(f, e)| e.fract() == 0.0 && matches!(self.node(*f), Node::Product { .. })) {
+            // two roots of a product have met
+            return self.product(coefficient, factors);
+        }
+        factors.sort_by_key(|(f, _)| *f);
+        if coefficient == 0.0 || factors.is_empty() {
+            return self.number(coefficient);
+        }
+        if let (1.0, [(f, 1.0)]) = (coefficient, factors.as_slice()) {
+            return *f;
+        }
+        if let Some(sum) = self.distribute(coefficient, &factors) {
+            return sum;
+        }
+        let factors = factors.into_iter().map(|(f, e)| (f, e.into())).collect();
+        self.insert(Node::Product { coefficient: coefficient.into(), factors })
+    }
+
+    /// c (a x + b y) as (c a) x + (c b) y, where a, b and c do not change from pair to pair: then the products of
+    /// constants are made once for all pairs.
+    fn distribute(&mut self, coefficient: f64, factors: &[(Id, f64)]) -> Option<Id> {
+        let is_sum = |g: &Self, f: Id| !g.is_uniform(f) && matches!(g.node(f), Node::Sum { .. });
+        let at = factors.iter().position(|(f, e)| *e == 1.0 && is_sum(self, *f))?;
+        let mut others = factors.to_vec();
+        let (sum, _) = others.remove(at);
+        let Node::Sum { terms, constant } = self.node(sum).clone() else { return None };
+        let has_constant = |g: &Self, (t, c): &(Id, Bits)| {
+            let factor = match g.node(*t) {
+                Node::Product { factors, .. } => factors.iter().any(|(f, _)| g.is_uniform(*f)),
+                _ => false,
+            };
+            g.is_uniform(*t) || c.value().abs() != 1.0 || factor
+        };
+        let changing = terms.iter().filter(|(t, _)| !self.is_uniform(*t)).count();
+        let gains = changing >= 2
+            && others.iter().all(|(f, _)| self.is_uniform(*f))
+            && terms.iter().all(|t| has_constant(self, t));
+        if !gains {
+            return None;
+        }
+        let outer = self.product(coefficient, others);
+        let mut list = vec![(outer, constant.value())];
+        for (t, c) in terms {
+            list.push((self.multiply(outer, t), c.value()));
+        }
+        Some(self.sum(list, 0.0))
+    }
+
+    pub fn call(&mut self, function: Function, x: Id) -> Id {
+        if let Some((.., to)) = self.shortcuts.iter().find(|(f, from, _)| *f == function && *from == x) {
+            return *to;
+        }
+        match (function, self.as_number(x)) {
+            (_, Some(x)) => self.number(function.apply(x)),
+            (Function::Sqrt, None) => self.power(x, 0.5),
+            (Function::Abs, None) if self.is_not_negative(x) => x,
+            _ => self.insert(Node::Call(function, x)),
+        }
+    }
+
+    /// `if(a < b, x, y)`, or with `<=`.
+    pub fn select(&mut self, or_equal: bool, arms: [Id; 4]) -> Id {
+        let [a, b, x, y] = arms;
+        match (self.as_number(a), self.as_number(b)) {
+            _ if x == y => x,
+            (Some(a), Some(b)) => {
+                if a < b || (or_equal && a == b) {
+                    x
+                } else {
+                    y
+                }
+            }
+            _ => self.insert(Node::Select { or_equal, arms }),
+        }
+    }
+
+    /// The value of a node.
+    pub fn value(&self, id: Id, variables: &[f64], parameters: &[f64]) -> f64 {
+        let value = |id: &Id| self.value(*id, variables, parameters);
+        match self.node(id) {
+            Node::Number(x) => x.value(),
+            Node::Variable(k) => variables[*k],
+            Node::Parameter(k) => parameters[*k],
+            Node::Sum { terms, constant } => {
+                terms.iter().fold(constant.value(), |sum, (t, c)| sum + c.value() * value(t))
+            }
+            Node::Product { coefficient, factors } => {
+                factors.iter().fold(coefficient.value(), |product, (f, e)| product * value(f).powf(e.value()))
+            }
+            Node::Call(f, x) => f.apply(value(x)),
+            Node::Power(base, exponent) => value(base).powf(value(exponent)),
+            Node::Select { or_equal, arms: [a, b, x, y] } => {
+                let (a, b) = (value(a), value(b));
+                value(if a < b || (*or_equal && a == b) { x } else { y })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_formulas_are_equal_nodes() {
+        let mut g = Graph::default();
+        let r2 = g.square(0);
+        let r = g.power(r2, 0.5);
+        let sigma = g.parameter(0);
+        let ratio = g.divide(sigma, r);
+        let twelve = g.power(ratio, 12.0);
+        let direct = g.product(1.0, [(sigma, 12.0), (r2, -6.0)]);
+        assert_eq!(twelve, direct);
+        let twice = g.add(r, r);
+        assert_eq!(twice, g.scale(2.0, r));
+        let (a, b) = (g.subtract(r, sigma), g.subtract(sigma, r));
+        let zero = g.add(a, b);
+        assert_eq!(g.as_number(zero), Some(0.0));
+    }
+
+    /// √(x²) is |x|, not x.
+    #[test]
+    fn roots_of_squares_keep_their_sign() {
+        let mut g = Graph::default();
+        let x = g.variable(0);
+        let square = g.power(x, 2.0);
+        let root = g.power(square, 0.5);
+        assert_eq!(g.value(root, &[-3.0], &[]), 3.0);
+        let r2 = g.square(1);
+        let (r, fourth) = (g.power(r2, 0.5), g.power(r2, 2.0));
+        let root = g.power(fourth, 0.25 * 2.0);
+        assert_eq!(root, r2);
+        assert_eq!(g.power(r, 2.0), r2);
+    }
+}

@@ -1,0 +1,6 @@
+pub mod cuda;
+mod derivative;
+pub mod graph;
+pub mod parse;
+pub mod program;
+pub mod tokens;

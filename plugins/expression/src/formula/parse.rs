@@ -1,0 +1,338 @@
+//! From text to a graph.
+//!
+//! ```text
+//! sum       = product { ("+" | "-") product }
+//! product   = sign { ("*" | "/") sign }
+//! sign      = { "+" | "-" } power
+//! power     = value [ "^" sign ]
+//! value     = number | name | function "(" sum { "," sum } ")" | "(" sum ")"
+//!           | "if" "(" sum ("<" | "<=" | ">" | ">=") sum "," sum "," sum ")"
+//! ```
+//!
+//! So −x^2 is −(x²), and x^y^z is x^(y^z). Written here because the parsers on crates.io that know derivatives (exmex
+//! is the one that is kept well) report a mistake as text without its place, and keep their tree to themselves, so that
+//! neither r² as the variable nor programs for CPU and CUDA could be made of it.
+
+use super::graph::{Function, Graph, Id, Node};
+use super::tokens::{Mistake, Token, tokens};
+
+/// Brackets, signs and powers inside each other, at most.
+const DEPTH: usize = 100;
+
+/// A parameter's name and where it stands first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    pub name: String,
+    pub at: usize,
+}
+
+/// A formula that was read.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    pub graph: Graph,
+    pub root: Id,
+    /// All names that are no variables and functions.
+    pub parameters: Vec<Parameter>,
+    /// Where the variables stand first, by name.
+    pub variables: Vec<(&'static str, usize)>,
+}
+
+/// Reads a formula. `variables` are made by `make` in their order.
+pub fn parse(text: &str, graph: Graph, variables: &[(&'static str, Id)]) -> Result<Parsed, Mistake> {
+    let mut p = Parser { tokens: tokens(text)?, next: 0, depth: 0, graph, variables, parameters: vec![], met: vec![] };
+    let root = p.sum()?;
+    match p.peek() {
+        (Token::End, _) => Ok(Parsed { graph: p.graph, root, parameters: p.parameters, variables: p.met }),
+        (token, at) if begins_value(token) => Err(operator_missing(token, at)),
+        (token, at) => Err(Mistake::new(at, format!("{} has nothing to belong to", token.describe()))),
+    }
+}
+
+fn begins_value(token: Token<'_>) -> bool {
+    matches!(token, Token::Number(_) | Token::Name(_) | Token::Sign("("))
+}
+
+fn operator_missing(token: Token<'_>, at: usize) -> Mistake {
+    Mistake::new(at, format!("an operator is missing before {}: multiply by `*`", token.describe()))
+}
+
+struct Parser<'a> {
+    tokens: Vec<(Token<'a>, usize)>,
+    next: usize,
+    depth: usize,
+    graph: Graph,
+    variables: &'a [(&'static str, Id)],
+    parameters: Vec<Parameter>,
+    met: Vec<(&'static str, usize)>,
+}
+
+/// Functions of one argument that the graph knows; the others are made of them.
+const FUNCTIONS: [(&str, Function); 10] = [
+    ("exp", Function::Exp),
+    ("ln", Function::Ln),
+    ("log", Function::Ln),
+    ("sqrt", Function::Sqrt),
+    ("sin", Function::Sin),
+    ("cos", Function::Cos),
+    ("acos", Function::Acos),
+    ("tanh", Function::Tanh),
+    ("abs", Function::Abs),
+    ("wrap", Function::Wrap),
+];
+
+/// Names of all functions.
+pub const FUNCTION_NAMES: [&str; 14] =
+    ["exp", "ln", "log", "sqrt", "sin", "cos", "acos", "tanh", "abs", "wrap", "tan", "min", "max", "if"];
+
+impl<'a> Parser<'a> {
+    fn peek(&self) -> (Token<'a>, usize) {
+        self.tokens[self.next]
+    }
+
+    /// The next word, if it is one of these signs.
+    fn take(&mut self, signs: &[&str]) -> Option<(&'a str, usize)> {
+        match self.peek() {
+            (Token::Sign(s), at) if signs.contains(&s) => {
+                self.next += 1;
+                Some((s, at))
+            }
+            _ => None,
+        }
+    }
+
+    fn expect(&mut self, sign: &str, why: &str) -> Result<usize, Mistake> {
+        self.take(&[sign]).map(|(_, at)| at).ok_or_else(|| {
+            let (token, at) = self.peek();
+            if begins_value(token) {
+                return operator_missing(token, at);
+            }
+            Mistake::new(at, format!("expected `{sign}`{why}, found {}", token.describe()))
+        })
+    }
+
+    /// A result whose numbers must exist.
+    fn finite(&self, id: Id, at: usize) -> Result<Id, Mistake> {
+        let number = match self.graph.node(id) {
+            Node::Number(x) | Node::Product { coefficient: x, .. } | Node::Sum { constant: x, .. } => x.value(),
+            _ => 0.0,
+        };
+        if number.is_finite() { Ok(id) } else { Err(Mistake::new(at, "this is infinite or undefined")) }
+    }
+
+    fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, Mistake>) -> Result<T, Mistake> {
+        self.depth += 1;
+        if self.depth > DEPTH {
+            return Err(Mistake::new(self.peek().1, format!("more than {DEPTH} brackets inside each other")));
+        }
+        let result = f(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn sum(&mut self) -> Result<Id, Mistake> {
+        let mut left = self.product()?;
+        while let Some((sign, _)) = self.take(&["+", "-"]) {
+            let right = self.product()?;
+            left = if sign == "+" { self.graph.add(left, right) } else { self.graph.subtract(left, right) };
+        }
+        Ok(left)
+    }
+
+    fn product(&mut self) -> Result<Id, Mistake> {
+        let mut left = self.sign()?;
+        while let Some((sign, at)) = self.take(&["*", "/"]) {
+            if let (Token::Sign("*"), at) = self.peek() {
+                return Err(Mistake::new(at, "powers are written with `^`"));
+            }
+            let right = self.sign()?;
+            left = if sign == "*" { self.graph.multiply(left, right) } else { self.graph.divide(left, right) };
+            left = self.finite(left, at)?;
+        }
+        Ok(left)
+    }
+
+    fn sign(&mut self) -> Result<Id, Mistake> {
+        match self.take(&["+", "-"]) {
+            Some(("-", _)) => {
+                let x = self.deeper(Self::sign)?;
+                Ok(self.graph.scale(-1.0, x))
+            }
+            Some(_) => self.deeper(Self::sign),
+            None => self.power(),
+        }
+    }
+
+    fn power(&mut self) -> Result<Id, Mistake> {
+        let base = self.value()?;
+        let Some((_, at)) = self.take(&["^"]) else { return Ok(base) };
+        let exponent = self.deeper(Self::sign)?;
+        let power = self.graph.general_power(base, exponent);
+        self.finite(power, at)
+    }
+
+    fn value(&mut self) -> Result<Id, Mistake> {
+        let (token, at) = self.peek();
+        self.next += 1;
+        match token {
+            Token::Number(x) => {
+                let id = self.graph.number(x);
+                self.finite(id, at)
+            }
+            Token::Name(name) => {
+                if let (Token::Sign("("), _) = self.peek() {
+                    self.next += 1;
+                    return self.deeper(|p| p.call(name, at));
+                }
+                self.name(name, at)
+            }
+            Token::Sign("(") => {
+                let inner = self.deeper(Self::sum)?;
+                self.expect(")", "")?;
+                Ok(inner)
+            }
+            _ => {
+                self.next -= 1;
+                Err(Mistake::new(at, format!("expected a number, a name or `(`, found {}", token.describe())))
+            }
+        }
+    }
+
+    fn name(&mut self, name: &str, at: usize) -> Result<Id, Mistake> {
+        if let Some((name, id)) = self.variables.iter().find(|(v, _)| *v == name) {
+            if !self.met.iter().any(|(v, _)| v == name) {
+                self.met.push((*name, at));
+            }
+            return Ok(*id);
+        }
+        if matches!(name, "pi" | "π") {
+            return Ok(self.graph.number(std::f64::consts::PI));
+        }
+        if FUNCTION_NAMES.contains(&name) {
+            return Err(Mistake::new(at, format!("`{name}` is a function: write `{name}(…)`")));
+        }
+        let known = self.parameters.iter().position(|p| p.name == name);
+        let index = known.unwrap_or_else(|| {
+            self.parameters.push(Parameter { name: name.into(), at });
+            self.parameters.len() - 1
+        });
+        Ok(self.graph.parameter(index))
+    }
+
+    /// A function's arguments, after the bracket.
+    fn call(&mut self, name: &str, at: usize) -> Result<Id, Mistake> {
+        let close = |p: &mut Self| p.expect(")", &format!(" at the end of `{name}(…)`"));
+        let comma = |p: &mut Self| p.expect(",", &format!(": `{name}` has more than one argument"));
+        let result = match name {
+            "if" => {
+                let left = self.sum()?;
+                let Some((sign, _)) = self.take(&["<", "<=", ">", ">="]) else {
+                    let (token, at) = self.peek();
+                    let what = token.describe();
+                    return Err(Mistake::new(at, format!("expected `<`, `<=`, `>` or `>=`, found {what}")));
+                };
+                let right = self.sum()?;
+                comma(self)?;
+                let yes = self.sum()?;
+                comma(self)?;
+                let no = self.sum()?;
+                let (a, b) = if sign.starts_with('<') { (left, right) } else { (right, left) };
+                self.graph.select(sign.ends_with('='), [a, b, yes, no])
+            }
+            "min" | "max" => {
+                let a = self.sum()?;
+                comma(self)?;
+                let b = self.sum()?;
+                self.graph.select(false, if name == "min" { [a, b, a, b] } else { [b, a, a, b] })
+            }
+            "tan" => {
+                let x = self.sum()?;
+                let (sin, cos) = (self.graph.call(Function::Sin, x), self.graph.call(Function::Cos, x));
+                self.graph.divide(sin, cos)
+            }
+            _ => {
+                let Some((_, function)) = FUNCTIONS.iter().find(|(n, _)| *n == name) else {
+                    let all = FUNCTION_NAMES.join(", ");
+                    return Err(Mistake::new(at, format!("there is no function `{name}`; the functions are {all}")));
+                };
+                let x = self.sum()?;
+                self.graph.call(*function, x)
+            }
+        };
+        close(self)?;
+        self.finite(result, at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> f64 {
+        let mut graph = Graph::default();
+        let x = graph.variable(0);
+        let p = parse(text, graph, &[("x", x)]).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        p.graph.value(p.root, &[1.7], &[0.6, 2.5])
+    }
+
+    #[test]
+    fn formulas_have_their_values() {
+        let (x, a, b): (f64, f64, f64) = (1.7, 0.6, 2.5);
+        let cases = [
+            ("1 + 2*3", 7.0),
+            ("2^3^2", 512.0),
+            ("-x^2", -x * x),
+            ("2^-1", 0.5),
+            ("8/4/2", 1.0),
+            ("3 - 2 - 1", 0.0),
+            ("-(x - 1)*-2", 2.0 * (x - 1.0)),
+            ("a*exp(-b*x)", a * (-b * x).exp()),
+            ("a + b*x^2.5", a + b * x.powf(2.5)),
+            ("x^b + a - a", x.powf(0.6)),
+            ("if(x < 2, 1, 0) + if(x >= 1.8, 10, 20)", 21.0),
+            ("min(x, 3) + max(x, 3)", x + 3.0),
+            ("abs(-x) + tan(x)*cos(x) - sin(x)", x),
+            ("sqrt(x)*sqrt(x)/x + ln(exp(x)) + acos(cos(1)) + tanh(0)", 2.0 + x),
+            ("wrap(x + 4*pi)", x),
+            ("2*π", std::f64::consts::TAU),
+            (" 1e2 + .5 ", 100.5),
+        ];
+        for (text, truth) in cases {
+            let v = value(text);
+            assert!((v - truth).abs() < 1e-14 * truth.abs().max(1.0), "{text}: {v} instead of {truth}");
+        }
+    }
+
+    #[test]
+    fn mistakes_have_their_places() {
+        let cases = [
+            ("4*(x + 1", 8, "expected `)`"),
+            ("4*x)", 3, "nothing to belong to"),
+            ("(x 2)", 3, "an operator is missing"),
+            ("2(x)", 1, "an operator is missing"),
+            ("x*1/0", 3, "infinite or undefined"),
+            ("2x", 1, "an operator is missing"),
+            ("x^^2", 2, "expected a number"),
+            ("x**2", 2, "powers are written with `^`"),
+            ("x + ", 4, "found the end"),
+            ("", 0, "expected a number"),
+            ("a*foo(x)", 2, "there is no function `foo`"),
+            ("a*exp x", 2, "`exp` is a function"),
+            ("a*exp(x, 2)", 7, "expected `)` at the end of `exp(…)`"),
+            ("if(x, 1, 2)", 4, "expected `<`"),
+            ("min(x)", 5, "`min` has more than one argument"),
+            ("x = 2", 2, "`=` has no meaning"),
+            ("α·x", 2, "multiply by `*`"),
+            ("x + 1/0", 5, "infinite or undefined"),
+            ("ln(-1)", 0, "infinite or undefined"),
+        ];
+        for (text, at, message) in cases {
+            let mut graph = Graph::default();
+            let x = graph.variable(0);
+            let e = parse(text, graph, &[("x", x)]).expect_err(text);
+            assert_eq!(e.at, at, "{text}: {}", e.message);
+            assert!(e.message.contains(message), "{text}: {}", e.message);
+        }
+        let deep = format!("{}x{}", "(".repeat(1000), ")".repeat(1000));
+        assert!(parse(&deep, Graph::default(), &[]).expect_err("deep").message.contains("inside each other"));
+    }
+}

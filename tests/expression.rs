@@ -1,0 +1,253 @@
+//! Potentials given as formulas against the same potentials written in Rust.
+
+use galamost::pipeline::DeviceChoice;
+use galamost::run::Backend;
+use galamost::selftest::standard_system;
+use galamost_plugin_api::snapshot::Snapshot;
+use galamost_plugin_api::views::{Sums, Wanted};
+use galamost_tests::{backend, columns, has_compiler, largest_difference, plan, plan_of, run_plan, unwrapped};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// The standard system with one particle type, and with it one type of bonds, angles and dihedrals.
+fn one_type() -> Snapshot {
+    let mut s = standard_system();
+    s.types.truncate(1);
+    s.kind.fill(0);
+    for list in [&mut s.bond_types, &mut s.angle_types, &mut s.dihedral_types] {
+        list.truncate(1);
+    }
+    s.bonds.iter_mut().for_each(|l| l.kind = 0);
+    s.angles.iter_mut().for_each(|l| l.kind = 0);
+    s.dihedrals.iter_mut().for_each(|l| l.kind = 0);
+    s
+}
+
+/// Forces and sums of one component.
+fn forces(force: &str, s: Snapshot, device: DeviceChoice) -> (Vec<f64>, Sums) {
+    let text = format!("(precision: Double, forces: [{force}], stages: [(steps: 0, dt: 0.01)])");
+    let plan = plan_of(&text, s, device).unwrap_or_else(|e| panic!("{}", e.render()));
+    let mut b = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render())).1;
+    let sums = b.sums().expect("sums").components[0];
+    let bytes = b.read("force").expect("forces");
+    let f = bytes.as_chunks::<32>().0.iter().flat_map(|f| f.as_chunks::<8>().0[..3].to_vec());
+    (f.map(f64::from_ne_bytes).collect(), sums)
+}
+
+/// Both give the same forces, energy and virial to rounding.
+fn same(formula: &str, built_in: &str, s: &Snapshot, device: DeviceChoice) {
+    let (f, sums) = forces(formula, s.clone(), device);
+    let (truth, expected) = forces(built_in, s.clone(), device);
+    let largest = truth.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    assert!(largest > 0.1, "{built_in}: no force at all");
+    let worst = largest_difference(&f, &truth) / largest;
+    assert!(worst < 1e-13, "{formula}: forces differ by {worst:e}");
+    let scale = expected.virial.iter().fold(expected.energy.abs().max(1.0), |m, w| m.max(w.abs()));
+    let energy = (sums.energy - expected.energy).abs() / scale;
+    let virial = largest_difference(&sums.virial, &expected.virial) / scale;
+    assert!(energy < 1e-13 && virial < 1e-13, "{formula}: energy differs by {energy:e}, virial by {virial:e}");
+}
+
+fn pairs(rows: [&str; 3]) -> String {
+    format!("pairs: {{ (\"A\", \"A\"): ({}), (\"A\", \"B\"): ({}), (\"B\", \"B\"): ({}) }}", rows[0], rows[1], rows[2])
+}
+
+#[test]
+fn pairs_are_lennard_jones_in_all_modes() {
+    for mode in ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"] {
+        let formula = format!("PairExpression(energy: \"4*eps*((sig/r)^12 - (sig/r)^6)\", r_cut: 2.5, mode: {mode}, ");
+        let built_in = format!("LennardJones(r_cut: 2.5, mode: {mode}, ");
+        let rows = pairs(["eps: 1.0, sig: 1.0", "eps: 0.5, sig: 0.95", "eps: 1.3, sig: 0.9, r_cut: 2.25"]);
+        let truth =
+            pairs(["epsilon: 1.0, sigma: 1.0", "epsilon: 0.5, sigma: 0.95", "epsilon: 1.3, sigma: 0.9, r_cut: 2.25"]);
+        same(&format!("{formula}{rows})"), &format!("{built_in}{truth})"), &standard_system(), DeviceChoice::Cpu);
+        let row = "pairs: { (\"A\", \"A\"): (eps: 1.3, sig: 0.9) })";
+        let truth = "pairs: { (\"A\", \"A\"): (epsilon: 1.3, sigma: 0.9) })";
+        same(&format!("{formula}{row}"), &format!("{built_in}{truth}"), &one_type(), DeviceChoice::Cpu);
+    }
+}
+
+#[test]
+fn bonds_angles_and_dihedrals_are_the_built_in_ones() {
+    let cases = [
+        (
+            "BondExpression(energy: \"k*(r - r0)^2\", bonds: { \"A-A\": (k: 2.0, r0: 0.0), \"A-B\": (k: 2.0, r0: 1.0), \"B-B\": (k: 30.0, r0: 0.9) })",
+            "HarmonicBond(bonds: { \"A-A\": (k: 2.0, r0: 0.0), \"A-B\": (k: 2.0, r0: 1.0), \"B-B\": (k: 30.0, r0: 0.9) })",
+        ),
+        (
+            "AngleExpression(energy: \"k*(theta - t0*pi/180)^2\", angles: { \"A-A-A\": (k: 5.0, t0: 180.0), \"A-A-B\": (k: 4.0, t0: 120.0), \"A-B-B\": (k: 3.0, t0: 109.5), \"B-B-B\": (k: 2.0, t0: 90.0) })",
+            "HarmonicAngle(angles: { \"A-A-A\": (k: 5.0, theta0_deg: 180.0), \"A-A-B\": (k: 4.0, theta0_deg: 120.0), \"A-B-B\": (k: 3.0, theta0_deg: 109.5), \"B-B-B\": (k: 2.0, theta0_deg: 90.0) })",
+        ),
+        (
+            "DihedralExpression(energy: \"k*wrap(phi - p0*pi/180)^2\", dihedrals: { \"A-A-A-A\": (k: 1.0, p0: 150.0), \"A-A-A-B\": (k: 2.0, p0: -170.0), \"A-A-B-B\": (k: 0.5, p0: 0.0), \"A-B-B-B\": (k: 1.5, p0: 35.0), \"B-B-B-B\": (k: 1.0, p0: 180.0) })",
+            "HarmonicImproper(dihedrals: { \"A-A-A-A\": (k: 1.0, phi0_deg: 150.0), \"A-A-A-B\": (k: 2.0, phi0_deg: -170.0), \"A-A-B-B\": (k: 0.5, phi0_deg: 0.0), \"A-B-B-B\": (k: 1.5, phi0_deg: 35.0), \"B-B-B-B\": (k: 1.0, phi0_deg: 180.0) })",
+        ),
+    ];
+    for (formula, built_in) in cases {
+        same(formula, built_in, &standard_system(), DeviceChoice::Cpu);
+    }
+    let cases = [
+        // the same potential, once by theta and once by its cosine and sine alone
+        (
+            "AngleExpression(energy: \"k*(1 - cos(theta)*cos(t0) - sin(theta)*sin(t0))\", angles: { \"A-A-A\": (k: 3.0, t0: 2.0) })",
+            "AngleExpression(energy: \"k*(1 - cos(theta - t0))\", angles: { \"A-A-A\": (k: 3.0, t0: 2.0) })",
+        ),
+        (
+            "AngleExpression(energy: \"k*(cos(theta) - cos(t0*pi/180))^2\", angles: { \"A-A-A\": (k: 3.0, t0: 120.0) })",
+            "CosineSquaredAngle(angles: { \"A-A-A\": (k: 3.0, theta0_deg: 120.0) })",
+        ),
+        (
+            "DihedralExpression(energy: \"k*(1 + cos(3*phi - d*pi/180))\", dihedrals: { \"A-A-A-A\": (k: 0.7, d: 40.0) })",
+            "PeriodicDihedral(dihedrals: { \"A-A-A-A\": (k: 0.7, n: 3, delta_deg: 40.0) })",
+        ),
+        (
+            "DihedralExpression(energy: \"(k1*(1 + cos(phi)) + k2*(1 - 2*cos(phi)^2 + 1) + k3*(1 + 4*cos(phi)^3 - 3*cos(phi)))/2\", dihedrals: { \"A-A-A-A\": (k1: 1.1, k2: 0.6, k3: 0.4) })",
+            "OplsDihedral(dihedrals: { \"A-A-A-A\": (k1: 1.1, k2: 0.6, k3: 0.4, k4: 0.0) })",
+        ),
+        (
+            "ExternalExpression(energy: \"k*z^2\", parameters: (k: 0.7))",
+            "ExternalExpression(energy: \"k*z*z + 0*x*y\", parameters: (k: 0.7), group: Tags(first: 0, last: 999))",
+        ),
+    ];
+    for (formula, built_in) in cases {
+        same(formula, built_in, &one_type(), DeviceChoice::Cpu);
+    }
+}
+
+/// An external field against its formula, by particle.
+#[test]
+fn a_field_acts_on_its_group_alone() {
+    let s = standard_system();
+    let force = "ExternalExpression(energy: \"k*x^2 + a*sin(2*pi*y/Ly)\", parameters: (k: 0.5, a: 2.0), group: GROUP)";
+    let kinds = s.kind.clone();
+    let groups: [(&str, &dyn Fn(usize) -> bool); 3] = [
+        ("All", &|_| true),
+        ("Types([\"B\"])", &|tag| kinds[tag] == 1),
+        ("Tags(first: 10, last: 500)", &|tag| (10..=500).contains(&tag)),
+    ];
+    let mut devices = vec![DeviceChoice::Cpu];
+    if has_compiler() {
+        devices.push(DeviceChoice::Emulated);
+    }
+    let wave = std::f64::consts::TAU / s.box_length[1];
+    for device in devices {
+        for (name, member) in &groups {
+            let (f, sums) = forces(&force.replace("GROUP", name), s.clone(), device);
+            let mut energy = 0.0;
+            for (tag, r) in s.position.iter().enumerate() {
+                let inside = if member(tag) { 1.0 } else { 0.0 };
+                let truth = [-inside * r[0], -inside * 2.0 * wave * (wave * r[1]).cos(), 0.0];
+                energy += inside * (0.5 * r[0] * r[0] + 2.0 * (wave * r[1]).sin());
+                let worst = largest_difference(&f[3 * tag..3 * tag + 3], &truth);
+                assert!(worst < 1e-13, "{device:?} {name}, tag {tag}: {worst:e}");
+            }
+            assert!((sums.energy - energy).abs() < 1e-10, "{device:?} {name}: U {} and {energy}", sums.energy);
+            assert_eq!(sums.virial, [0.0; 6], "a field has no virial");
+        }
+    }
+}
+
+const ALL: &str = r#"
+    PairExpression(energy: "4*eps*((sig/r)^12 - (sig/r)^6) + q*exp(-kappa*r)/r", r_cut: 2.5, mode: ShiftForce, pairs: {
+        ("A", "A"): (eps: 1.0, sig: 1.0, q: 0.5, kappa: 1.0), ("A", "B"): (eps: 0.5, sig: 0.95, q: -0.5, kappa: 1.0),
+        ("B", "B"): (eps: 1.0, sig: 0.9, q: 0.5, kappa: 1.0) }),
+    BondExpression(energy: "k*(r - r0)^2", bonds: { "A-A": (k: 20.0, r0: 1.0), "A-B": (k: 20.0, r0: 1.0), "B-B": (k: 20.0, r0: 0.9) }),
+    AngleExpression(energy: "k*(1 + cos(theta))", angles: { "A-A-A": (k: 1.5), "A-A-B": (k: 2.0), "A-B-B": (k: 3.0), "B-B-B": (k: 0.5) }),
+    DihedralExpression(energy: "k*(1 + cos(n*phi))", dihedrals: { "A-A-A-A": (k: 1.0, n: 3.0), "A-A-A-B": (k: 0.5, n: 2.0),
+        "A-A-B-B": (k: 0.7, n: 1.0), "A-B-B-B": (k: 1.2, n: 1.0), "B-B-B-B": (k: 0.3, n: 3.0) }),
+    ExternalExpression(energy: "k*z^2", parameters: (k: 0.2), group: Types(["A"])),"#;
+
+#[test]
+fn formulas_move_particles_on_the_device_as_on_the_cpu() {
+    if !has_compiler() {
+        return;
+    }
+    for (precision, limit) in [("Double", 1e-10), ("Mixed", 2e-4), ("Single", 2e-4)] {
+        let text = format!(
+            "(seed: 5, precision: {precision}, neighbors: (buffer: 0.2), forces: [{ALL}], integrators: [NoseHoover(kT: 1.2, tau: 0.5)], \
+             stages: [(steps: 60, dt: 0.005)])"
+        );
+        let mut found = vec![];
+        for device in [DeviceChoice::Cpu, DeviceChoice::Emulated] {
+            let plan = plan_of(&text, standard_system(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+            let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+            found.push(unwrapped(&mut *b).0);
+        }
+        let x = largest_difference(&found[0], &found[1]);
+        println!("{precision}: positions {x:e}");
+        assert!(x < limit, "{precision}: positions {x:e}");
+    }
+}
+
+/// Two dimensions know no z.
+#[test]
+fn a_field_in_two_dimensions_stays_in_the_plane() {
+    let text = r#"(precision: Double, initial: [ Lattice(lattice: Square, cells: [12, 12, 1], density: 0.7), Velocities(kT: 0.8) ],
+        forces: [ ExternalExpression(energy: "k*(x^2 + y^2)", parameters: (k: 0.5)) ],
+        integrators: [ VelocityVerlet() ], stages: [ (steps: 20, dt: 0.005) ])"#;
+    let p = plan(text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+    let mut b = run_plan(&p).unwrap_or_else(|e| panic!("{}", e.render())).1;
+    assert!(columns(&mut *b).position.iter().all(|p| p[2] == 0.0));
+    let wrong = text.replace("k*(x^2 + y^2)", "k*z^2");
+    let Err(e) = plan(&wrong, DeviceChoice::Cpu) else { panic!("there is no z") };
+    assert!(e.render().contains("test.ron:2:49: ExternalExpression: the system has two dimensions"), "{}", e.render());
+}
+
+/// Steps per second of PairExpression against LennardJones, in turns, on the device of `GALAMOST_TEST_DEVICE`.
+#[test]
+#[ignore = "a measurement: needs a quiet machine"]
+fn speed_against_lennard_jones() {
+    let device = std::env::var("GALAMOST_TEST_DEVICE").unwrap_or_else(|_| "cpu".into());
+    let device = DeviceChoice::parse(&device).expect("a device");
+    let sizes: &[u32] = if device == DeviceChoice::Cpu { &[20] } else { &[20, 40, 80] };
+    let forces = [
+        "LennardJones(r_cut: 3.0, pairs: {PAIRS})",
+        "PairExpression(energy: \"4*epsilon*((sigma/r)^12 - (sigma/r)^6)\", r_cut: 3.0, pairs: {PAIRS})",
+    ];
+    for precision in ["Mixed", "Double"] {
+        for types in [1, 2] {
+            for side in sizes {
+                let row = "(epsilon: 1.0, sigma: 1.0)";
+                let (rows, kinds) = if types == 1 {
+                    (format!("(\"A\", \"A\"): {row}"), "")
+                } else {
+                    (
+                        format!("(\"A\", \"A\"): {row}, (\"A\", \"B\"): {row}, (\"B\", \"B\"): {row}"),
+                        ", types: {\"A\": 0.5, \"B\": 0.5}",
+                    )
+                };
+                let mut systems: Vec<(Box<dyn Backend>, Vec<f64>)> = vec![];
+                let stop = AtomicBool::new(false);
+                for force in forces {
+                    let text = format!(
+                        "(seed: 1, precision: {precision}, initial: [Lattice(lattice: Sc, cells: [{side}, {side}, {side}], density: 0.381972{kinds}), Velocities(kT: 1.2)], \
+                         forces: [{}], integrators: [NoseHoover(kT: 1.2, tau: 0.5)], stages: [(steps: 1, dt: 0.005)])",
+                        force.replace("PAIRS", &rows)
+                    );
+                    let plan = plan(&text, device).unwrap_or_else(|e| panic!("{}", e.render()));
+                    let mut b = backend(&plan);
+                    b.begin_stage(&plan.stages[0], false).expect("a run");
+                    b.advance(200, Wanted::FORCE, &stop).expect("a run");
+                    systems.push((b, vec![]));
+                }
+                let steps = if device == DeviceChoice::Cpu { 200 } else { 2000 };
+                for _ in 0..5 {
+                    for (b, rates) in &mut systems {
+                        let start = Instant::now();
+                        b.advance(steps, Wanted::FORCE, &stop).expect("a run");
+                        rates.push(steps as f64 / start.elapsed().as_secs_f64());
+                    }
+                }
+                let best: Vec<f64> = systems.iter().map(|(_, r)| r.iter().copied().fold(0.0, f64::max)).collect();
+                println!(
+                    "{precision}, {types} types, N {}: LennardJones {:.0} TPS, PairExpression {:.0} TPS, ratio of times {:.2}",
+                    side.pow(3),
+                    best[0],
+                    best[1],
+                    best[0] / best[1]
+                );
+                assert!(best[0] / best[1] < 3.0);
+            }
+        }
+    }
+}
