@@ -179,6 +179,25 @@ fn formulas_move_particles_on_the_device_as_on_the_cpu() {
     }
 }
 
+/// A bond longer than its potential allows ends the run; it does not go on with some number.
+#[test]
+fn what_is_undefined_stops_the_run() {
+    let text = r#"(precision: PRECISION, forces: [BondExpression(energy: "-k/2*R^2*ln(1 - (r/R)^2)", bonds: { "A-A": (k: 30.0, R: 1.1) })],
+        integrators: [VelocityVerlet()], stages: [(steps: 5, dt: 0.001)])"#;
+    let mut devices = vec![DeviceChoice::Cpu];
+    if has_compiler() {
+        devices.push(DeviceChoice::Emulated);
+    }
+    for device in devices {
+        for precision in ["Mixed", "Double"] {
+            let plan = plan_of(&text.replace("PRECISION", precision), one_type(), device);
+            let plan = plan.unwrap_or_else(|e| panic!("{}", e.render()));
+            let Err(e) = run_plan(&plan) else { panic!("{device:?}, {precision}: a bond longer than R was taken") };
+            assert_eq!(e.exit_code(), 1, "{}", e.render());
+        }
+    }
+}
+
 /// Two dimensions know no z.
 #[test]
 fn a_field_in_two_dimensions_stays_in_the_plane() {

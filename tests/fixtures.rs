@@ -1,4 +1,4 @@
-//! Kinds of component that no shipped plugin has yet, through the fixture plugin, on the CPU and the emulated device.
+//! Forces with their own kernels and updaters, through the fixture plugin, on the CPU and the emulated device.
 
 use galamost::pipeline::DeviceChoice;
 use galamost::selftest::standard_system;

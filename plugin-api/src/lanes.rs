@@ -336,7 +336,7 @@ mod x86 {
             let (mut packed, mut n, mut bit) = (0u64, 0, 0);
             while bit < 4 {
                 if m >> bit & 1 == 1 {
-                    packed |= (2 * bit | (2 * bit + 1) << 8) << (16 * n);
+                    packed |= ((2 * bit) | ((2 * bit + 1) << 8)) << (16 * n);
                     n += 1;
                 }
                 bit += 1;

@@ -227,6 +227,23 @@ macro_rules! each {
     }};
 }
 
+/// A formula may leave the range of a function, as a FENE bond that is too long does: the polynomials would then give
+/// some number, but the run must stop.
+#[inline(always)]
+fn nan<R: Real>() -> R {
+    R::lit(f64::NAN)
+}
+
+/// aᵇ for a ≥ 0.
+#[inline(always)]
+fn power<R: Real>(a: R, b: R) -> R {
+    let at_zero = if b > R::ZERO { R::ZERO } else { nan() };
+    let at_zero = if b == R::ZERO { R::ONE } else { at_zero };
+    let otherwise = if a == R::ZERO { at_zero } else { nan() };
+    let power = a.powf(b);
+    if a > R::ZERO { power } else { otherwise }
+}
+
 /// # Safety
 /// `memory` holds all registers that the code names, `n` ≤ [`BLOCK`] is a multiple of 16.
 #[inline(always)]
@@ -240,15 +257,20 @@ unsafe fn execute<R: Real>(code: &[Instruction], memory: *mut R, n: usize) {
                 Code::Multiply => each!(i, memory, n; a = 0, b = 1 => a * b),
                 Code::MultiplyAdd => each!(i, memory, n; a = 0, b = 1, c = 2 => a * b + c),
                 Code::Divide => each!(i, memory, n; a = 0, b = 1 => a / b),
-                Code::Power => each!(i, memory, n; a = 0, b = 1 => a.powf(b)),
+                Code::Power => each!(i, memory, n; a = 0, b = 1 => power(a, b)),
                 Code::Less => each!(i, memory, n; a = 0, b = 1, x = 2, y = 3 => if a < b { x } else { y }),
                 Code::LessOrEqual => each!(i, memory, n; a = 0, b = 1, x = 2, y = 3 => if a <= b { x } else { y }),
                 Code::Call(Function::Exp) => each!(i, memory, n; a = 0 => a.exp()),
-                Code::Call(Function::Ln) => each!(i, memory, n; a = 0 => a.ln()),
+                Code::Call(Function::Ln) => each!(i, memory, n; a = 0 => if a > R::ZERO { a.ln() } else { nan() }),
+                Code::Call(Function::SlopeOfLn) => {
+                    each!(i, memory, n; a = 0 => if a > R::ZERO { R::ONE / a } else { nan() });
+                }
                 Code::Call(Function::Sqrt) => each!(i, memory, n; a = 0 => a.sqrt()),
                 Code::Call(Function::Sin) => each!(i, memory, n; a = 0 => a.sin()),
                 Code::Call(Function::Cos) => each!(i, memory, n; a = 0 => a.cos()),
-                Code::Call(Function::Acos) => each!(i, memory, n; a = 0 => a.acos()),
+                Code::Call(Function::Acos) => {
+                    each!(i, memory, n; a = 0 => if a.abs() <= R::ONE { a.acos() } else { nan() })
+                }
                 Code::Call(Function::Abs) => each!(i, memory, n; a = 0 => a.abs()),
                 Code::Call(Function::Tanh) => {
                     each!(i, memory, n; a = 0 => R::ONE - R::lit(2.0) / ((a + a).exp() + R::ONE));

@@ -177,3 +177,29 @@ fn coinciding_particles_have_a_finite_force() {
         assert!(f.is_finite() && u.is_finite(), "{text}: F/r {f}, U {u}");
     }
 }
+
+/// Outside the range of a function there is no number.
+#[test]
+fn what_is_undefined_is_no_number() {
+    for (text, r, defined) in [
+        ("ln(1 - r)", 0.5, true),
+        ("ln(1 - r)", 2.0, false),
+        ("acos(r)", 0.5, true),
+        ("acos(r)", 1.5, false),
+        ("sqrt(1 - r)", 1.5, false),
+        ("(1 - r)^1.3", 0.5, true),
+        ("(1 - r)^1.3", 1.5, false),
+        ("max(1 - r, 0)^1.3 + r", 1.5, true),
+        ("max(1 - r, 0)^n + r", 1.5, true),
+    ] {
+        let row = if text.contains("^n") { "(n: 1.0)" } else { "()" };
+        let (law, numbers) = law::<Distance>(text, row);
+        let row = law.row(&numbers, &[]).expect("a row");
+        for isa in [0, extension()] {
+            let (f, u) = compute::<f32, 1>(&law, &row, &[[r * r]], isa)[0];
+            let (fd, ud) = compute::<f64, 1>(&law, &row, &[[r * r]], isa)[0];
+            let finite = [f, u, fd, ud].map(f64::is_finite);
+            assert_eq!(finite, [defined; 4], "{text} at {r}: {f} {u} {fd} {ud}");
+        }
+    }
+}

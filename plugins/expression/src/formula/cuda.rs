@@ -43,6 +43,7 @@ fn call(f: Function, x: &str) -> String {
     match f {
         Function::Exp => format!("device_exp({x})"),
         Function::Ln => format!("device_ln({x})"),
+        Function::SlopeOfLn => format!("{x} > real(0) ? real(1) / {x} : device_sqrt(real(-1))"),
         Function::Sqrt => format!("device_sqrt({x})"),
         Function::Sin => format!("device_sin({x})"),
         Function::Cos => format!("device_cos({x})"),

@@ -58,7 +58,8 @@ impl Graph {
     fn outer(&mut self, function: Function, x: Id, id: Id) -> Id {
         match function {
             Function::Exp => id,
-            Function::Ln => self.power(x, -1.0),
+            Function::Ln => self.call(Function::SlopeOfLn, x),
+            Function::SlopeOfLn => self.product(-1.0, [(id, 2.0)]),
             Function::Sqrt => {
                 let inverse = self.power(x, -0.5);
                 self.scale(0.5, inverse)

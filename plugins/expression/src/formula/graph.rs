@@ -33,6 +33,8 @@ impl Bits {
 pub enum Function {
     Exp,
     Ln,
+    /// 1/x where the logarithm is defined: a force must not go on where its energy has ended.
+    SlopeOfLn,
     Sqrt,
     Sin,
     Cos,
@@ -49,6 +51,13 @@ impl Function {
         match self {
             Self::Exp => x.exp(),
             Self::Ln => x.ln(),
+            Self::SlopeOfLn => {
+                if x > 0.0 {
+                    1.0 / x
+                } else {
+                    f64::NAN
+                }
+            }
             Self::Sqrt => x.sqrt(),
             Self::Sin => x.sin(),
             Self::Cos => x.cos(),
@@ -139,7 +148,7 @@ impl Graph {
                 coefficient.value() >= 0.0 && factors.iter().all(|(f, e)| even(e) || self.is_not_negative(*f)),
             ),
             Node::Call(f, x) => {
-                (self.is_uniform(*x), matches!(f, Function::Exp | Function::Sqrt | Function::Abs | Function::Acos))
+                (self.is_uniform(*x), matches!(f, Function::Exp | Function::SlopeOfLn | Function::Abs | Function::Acos))
             }
             Node::Power(base, exponent) => (self.is_uniform(*base) && self.is_uniform(*exponent), true),
             Node::Select { arms, .. } => (
@@ -334,6 +343,7 @@ impl Graph {
         match (function, self.as_number(x)) {
             (_, Some(x)) => self.number(function.apply(x)),
             (Function::Sqrt, None) => self.power(x, 0.5),
+            (Function::SlopeOfLn, None) if self.is_not_negative(x) => self.power(x, -1.0),
             (Function::Abs, None) if self.is_not_negative(x) => x,
             _ => self.insert(Node::Call(function, x)),
         }

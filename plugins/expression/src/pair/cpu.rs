@@ -273,16 +273,16 @@ impl<R: Real> Block<'_, R> {
             }
             at += L;
         }
-        for a in 0..3 {
-            out[a] += R::lit(total(&f_sum[a]));
+        for (out, f) in out.iter_mut().zip(totals(&f_sum)) {
+            *out += R::lit(f);
         }
         if FULL {
             // every pair is met twice, once from each side
-            let u = total(&u_sum) * 0.5;
+            let u = totals(&[u_sum])[0] * 0.5;
             out[3] += R::lit(u);
             sums.energy += u;
-            for (sum, w) in sums.virial.iter_mut().zip(&w_sum) {
-                *sum += total(w) * 0.5;
+            for (sum, w) in sums.virial.iter_mut().zip(totals(&w_sum)) {
+                *sum += w * 0.5;
             }
         }
     }
@@ -296,19 +296,20 @@ fn chunk<R: Real, const L: usize>(from: &[R], at: usize) -> [R; L] {
     unsafe { *from.as_ptr().add(at).cast() }
 }
 
-/// Sum of the lanes in f64, by a fixed tree.
+/// Sums of lanes in f64, by a fixed tree.
 ///
-/// Not inlined: LLVM would see that several such sums follow each other, and turn the loops that fill the lanes inside
-/// out to do them side by side.
+/// Not inlined: LLVM would turn the loops that fill the lanes inside out to have several such sums side by side.
 #[inline(never)]
-fn total<R: Real, const L: usize>(lanes: &[R; L]) -> f64 {
-    let mut sums: [f64; L] = std::array::from_fn(|l| lanes[l].f64());
-    let mut n = L / 2;
-    while n > 0 {
-        for l in 0..n {
-            sums[l] += sums[l + n];
+fn totals<R: Real, const L: usize, const N: usize>(lanes: &[[R; L]; N]) -> [f64; N] {
+    lanes.map(|lanes| {
+        let mut sums: [f64; L] = lanes.map(R::f64);
+        let mut n = L / 2;
+        while n > 0 {
+            for l in 0..n {
+                sums[l] += sums[l + n];
+            }
+            n /= 2;
         }
-        n /= 2;
-    }
-    sums[0]
+        sums[0]
+    })
 }
