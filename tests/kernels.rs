@@ -69,7 +69,7 @@ impl DeviceServices for Recorder {
 fn own_units(precision: Precision) -> Vec<Unit> {
     const OWN: &str = r#"(
         initial: [ RandomPositions(n: 100, box: [8.0, 8.0, 8.0]) ],
-        forces: [ BodyForce(force: [1.0, 0.0, 0.0]), PeriodicPoiseuille(force: 1.0) ],
+        forces: [ BodyForce(force: [1.0, 0.0, 0.0]), PeriodicPoiseuille(force: 1.0), ExternalExpression(energy: "k*x*x", parameters: (k: 1.0)) ],
         updaters: [ ZeroMomentum(every: 1) ],
         stages: [ (steps: 0, dt: 0.01) ],
     )"#;
@@ -81,7 +81,7 @@ fn own_units(precision: Precision) -> Vec<Unit> {
         c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
     }
     let found = units.lock().expect("one thread").clone();
-    assert_eq!(found.len(), 3);
+    assert_eq!(found.len(), 4);
     found
 }
 
@@ -93,7 +93,13 @@ fn units(precision: Precision) -> Vec<Unit> {
     }
     for mode in ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"] {
         let text = PIPELINE.replace("MODE", mode).replace("INTEGRATOR", "VelocityVerlet()");
-        let texts = pair_texts(&text, precision);
+        let plan = plan(&text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+        let texts: Vec<String> = plan
+            .components
+            .iter()
+            .filter_map(|c| c.pair())
+            .map(|p| p.device(precision).expect("code").text.into_string())
+            .collect();
         assert_eq!(texts.len(), 2);
         for (types, team) in [(1, 1), (2, 8)] {
             units.push(pair_unit(&texts, types, team, precision));

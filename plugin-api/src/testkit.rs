@@ -64,7 +64,7 @@ pub fn bond_gradient<F: BondFn>() {
             continue;
         }
         // angles away from 0 and π, where dU/dcos θ may be infinite
-        let angle = if F::WIDTH == 3 { 0.1 + 2.9 * random() } else { 6.28 * (random() - 0.5) };
+        let angle = if F::WIDTH == 3 { 0.1 + 2.9 * random() } else { 6.2 * (random() - 0.5) };
         let inner = if F::WIDTH == 3 { -angle.sin() } else { 1.0 };
         gradient(angle, |a| {
             let (slope, u) = F::eval::<f64>(&input(0.0, a), &row);
