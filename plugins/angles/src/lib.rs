@@ -1,5 +1,5 @@
 //! Angle potentials.
-#![allow(non_camel_case_types)]
+#![allow(non_camel_case_types, clippy::approx_constant)]
 
 mod cosine;
 mod cosine_squared;

@@ -1,5 +1,5 @@
 //! Dihedral potentials. φ = 0 is cis, ±180° is trans (IUPAC).
-#![allow(non_camel_case_types)]
+#![allow(non_camel_case_types, clippy::approx_constant)]
 
 mod improper;
 mod opls;
