@@ -28,7 +28,7 @@
 //! # fn main() {}
 //! ```
 //!
-//! * [`pair`], [`bonded`], [`bond_potential`]: potentials; the engine owns the loop.
+//! * [`pair`], [`bonded`], [`mod@bond_potential`]: potentials; the engine owns the loop.
 //! * [`force`], [`updater`], [`analyzer`], [`generator`], [`integrator`]: the other kinds.
 //! * [`params`]: parameters from RON, with all mistakes found at once.
 //! * [`real`], [`vector`], [`philox`], [`precision`]: the device language's values, and how state is stored.
