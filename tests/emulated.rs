@@ -163,3 +163,53 @@ fn momentum_stays() {
         assert!(sum < limit, "{precision}: {sum:e}");
     }
 }
+
+/// A kernel that writes behind an array is named: on a GPU it would spoil another array in silence.
+#[test]
+fn the_emulated_device_sees_writes_outside_an_array() {
+    use galamost::device::{Device, EmulatedDevice, Unit};
+    use galamost_plugin_api::abi::Extent;
+    use galamost_plugin_api::precision::Precision;
+    if !has_compiler() {
+        return;
+    }
+    let device = EmulatedDevice::new().expect("g++");
+    let text = "extern \"C\" __global__ void fill(int* a, int n) { if (int(threadIdx.x) < n) a[threadIdx.x] = 7; }";
+    let module = device.compile(&Unit::new("fill", text, Precision::Double)).expect("compiles");
+    let fill = device.kernel(module, "fill").expect("the kernel");
+    let mut address = device.allocate(40).expect("memory");
+    let mut run = |mut n: i32| {
+        let args = [(&raw mut address).cast(), (&raw mut n).cast()];
+        device.launch(fill, Extent { x: 1, y: 1, z: 1 }, Extent { x: 32, y: 1, z: 1 }, 0, &args)
+    };
+    run(10).expect("ten numbers fit");
+    let error = run(11).expect_err("eleven do not").to_string();
+    assert!(error.contains("fill") && error.contains("outside an array of 40 bytes"), "{error}");
+}
+
+/// Shared memory of a template has the size that its own unit gives it, whatever was loaded before.
+#[test]
+fn units_on_the_emulated_device_share_nothing() {
+    use galamost::device::{Device, EmulatedDevice, Unit};
+    use galamost_plugin_api::abi::Extent;
+    use galamost_plugin_api::precision::Precision;
+    if !has_compiler() {
+        return;
+    }
+    let device = EmulatedDevice::new().expect("g++");
+    let shared_memory = |size: u64| {
+        let text = format!(
+            "template <int N> __device__ long long where() {{ __shared__ int a[{size}]; return (long long)a; }}\n\
+             extern \"C\" __global__ void find(long long* out) {{ *out = where<0>(); }}"
+        );
+        let module = device.compile(&Unit::new("find", &text, Precision::Double)).expect("compiles");
+        let kernel = device.kernel(module, "find").expect("the kernel");
+        let mut out = device.allocate(8).expect("memory");
+        let one = Extent { x: 1, y: 1, z: 1 };
+        device.launch(kernel, one, one, 0, &[(&raw mut out).cast()]).expect("runs");
+        let mut bytes = [0; 8];
+        device.download(out, &mut bytes).expect("a number");
+        u64::from_ne_bytes(bytes)
+    };
+    assert_ne!(shared_memory(4), shared_memory(4096));
+}

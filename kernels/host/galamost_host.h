@@ -4,6 +4,9 @@
 // function, or ends. Barriers, shuffles, ballots and atomics behave as on the device; a barrier that some threads
 // never reach is reported instead of hanging. Blocks run one after the other. A kernel is called with the same array
 // of pointers to its arguments as cuLaunchKernel takes.
+//
+// Compile with -fvisibility=hidden -fno-gnu-unique: shared memory is static here, and the statics of inline functions
+// and templates would otherwise be one for all the libraries of a process, with the size that the first one gave them.
 #pragma once
 
 #include <math.h>
@@ -42,6 +45,8 @@ namespace galamost_host {
 
 static const unsigned WARP = 32;
 static const size_t STACK = 256 * 1024;
+// stands at the lower end of each stack; a fiber that has overwritten it needed a larger one
+static const uint64_t STACK_END = 0x57ac4e4d57ac4e4dull;
 
 enum class Wait { None, Block, Warp, Done };
 
@@ -53,6 +58,7 @@ extern "C" void galamost_switch(void** from, void* to);
 asm(R"(
     .text
     .weak galamost_switch
+    .hidden galamost_switch
     .type galamost_switch, @function
 galamost_switch:
     pushq %rbp
@@ -110,6 +116,9 @@ struct Block {
 #else
     ucontext_t scheduler;
 #endif
+    ~Block() {
+        for (char* stack : free_stacks) free(stack);
+    }
 };
 
 inline Block& block() {
@@ -140,6 +149,7 @@ inline void resume(Fiber& f) {
     if (!f.stack) {
         if (b.free_stacks.empty()) {
             f.stack = static_cast<char*>(aligned_alloc(64, STACK));
+            memcpy(f.stack, &STACK_END, sizeof(STACK_END));
         } else {
             f.stack = b.free_stacks.back();
             b.free_stacks.pop_back();
@@ -168,6 +178,10 @@ inline void resume(Fiber& f) {
 #else
     swapcontext(&b.scheduler, &f.context);
 #endif
+    if (memcmp(f.stack, &STACK_END, sizeof(STACK_END)) != 0) {
+        fprintf(stderr, "emulated kernel: a thread needs more than %zu bytes of stack\n", STACK);
+        abort();
+    }
     if (f.wait == Wait::Done) {
         b.free_stacks.push_back(f.stack);
         f.stack = nullptr;
@@ -348,6 +362,7 @@ inline double rsqrt(double x) { return 1.0 / sqrt(x); }
 
 // The entry of a kernel: arguments as cuLaunchKernel takes them, grid and block as three numbers each.
 #define GALAMOST_HOST_ENTRY(kernel)                                                                    \
-    extern "C" void kernel##__host(void** args, const unsigned* grid, const unsigned* block) {         \
+    extern "C" __attribute__((visibility("default"))) void kernel##__host(                             \
+        void** args, const unsigned* grid, const unsigned* block) {                                    \
         galamost_host::launch(&kernel, args, grid, block);                                             \
     }

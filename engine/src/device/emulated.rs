@@ -1,6 +1,7 @@
 //! The CUDA kernels on the CPU: g++ compiles them under `kernels/host/galamost_host.h`.
 //!
-//! Host memory is device memory. A test device: it runs the real kernels, slowly, one block after the other.
+//! Host memory is device memory. A test device: it runs the real kernels, slowly, one block after the other, and
+//! reports a kernel that writes just outside an array.
 
 use super::source::{Unit, kernel_names};
 use super::{Device, Graph, Kernel, cache};
@@ -28,11 +29,33 @@ pub fn probe() -> std::result::Result<String, String> {
     if out.status.success() { Ok(text) } else { Err("g++ --version failed".into()) }
 }
 
+/// Bytes behind each array that no kernel may touch, and what they hold.
+const GUARD: usize = 64;
+const GUARD_BYTE: u8 = 0xa5;
+
+/// An array: its memory, where it starts in there, and its length.
+struct Array {
+    memory: Vec<u128>,
+    start: usize,
+    bytes: usize,
+}
+
+impl Array {
+    fn guards(&self) -> [*const [u8; GUARD]; 2] {
+        let start = self.memory.as_ptr().cast::<u8>().wrapping_add(self.start);
+        [start.wrapping_sub(GUARD).cast(), start.wrapping_add(self.bytes).cast()]
+    }
+    fn is_whole(&self) -> bool {
+        // SAFETY: `allocate` made room for both guards and filled them
+        self.guards().into_iter().all(|g| unsafe { g.read() } == [GUARD_BYTE; GUARD])
+    }
+}
+
 #[derive(Default)]
 struct Inner {
-    memory: BTreeMap<u64, Vec<u128>>,
+    memory: BTreeMap<u64, Array>,
     modules: Vec<libloading::Library>,
-    kernels: Vec<Entry>,
+    kernels: Vec<(Entry, String)>,
 }
 
 /// The emulated device.
@@ -76,7 +99,18 @@ impl EmulatedDevice {
         let source = folder.join("unit.cpp");
         std::fs::write(&source, text).map_err(io)?;
         let out = Command::new("g++")
-            .args(["-std=c++17", "-O1", "-fPIC", "-shared", "-w", "-ffp-contract=off", "-include", "galamost_host.h"])
+            .args([
+                "-std=c++17",
+                "-O1",
+                "-fPIC",
+                "-shared",
+                "-fvisibility=hidden",
+                "-fno-gnu-unique",
+                "-w",
+                "-ffp-contract=off",
+                "-include",
+                "galamost_host.h",
+            ])
             .args(unit.defines().iter().map(|d| format!("-D{d}")))
             .arg("-I")
             .arg(folder)
@@ -115,9 +149,17 @@ impl Device for EmulatedDevice {
         4
     }
     fn allocate(&self, bytes: usize) -> Result<u64> {
-        let mut words = vec![0u128; bytes.div_ceil(16) + 15];
-        let address = (words.as_mut_ptr() as u64).next_multiple_of(256);
-        self.lock().memory.insert(address, words);
+        // room to start at a multiple of 256 with a guard on both sides
+        let mut memory = vec![0u128; (bytes + 2 * GUARD).div_ceil(16) + 15];
+        let base = memory.as_mut_ptr() as usize;
+        let start = (base + GUARD).next_multiple_of(256) - base;
+        let array = Array { memory, start, bytes };
+        for guard in array.guards() {
+            // SAFETY: both lie in the memory just made
+            unsafe { std::ptr::write_bytes(guard.cast_mut(), GUARD_BYTE, 1) };
+        }
+        let address = (base + start) as u64;
+        self.lock().memory.insert(address, array);
         Ok(address)
     }
     fn free(&self, address: u64) -> Result<()> {
@@ -168,16 +210,20 @@ impl Device for EmulatedDevice {
         let library = inner.modules.get(module as usize).ok_or_else(|| fail(name, "no such module"))?;
         // SAFETY: GALAMOST_HOST_ENTRY declares entries with this type
         let entry: Entry = *unsafe { library.get(format!("{name}__host").as_bytes()) }.map_err(|e| fail(name, e))?;
-        inner.kernels.push(entry);
+        inner.kernels.push((entry, name.into()));
         Ok(Kernel(inner.kernels.len() as u64 - 1))
     }
     fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, _: u32, args: &[*mut Opaque]) -> Result<()> {
-        let entry = *self.lock().kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "no such kernel"))?;
+        let (entry, name) =
+            self.lock().kernels.get(kernel.0 as usize).cloned().ok_or_else(|| fail("launch", "no such kernel"))?;
         let _one = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut args = args.to_vec();
         // SAFETY: the caller gives the arguments that the kernel declares
         unsafe { entry(args.as_mut_ptr(), [grid.x, grid.y, grid.z].as_ptr(), [block.x, block.y, block.z].as_ptr()) };
-        Ok(())
+        match self.lock().memory.values().find(|a| !a.is_whole()) {
+            Some(a) => Err(fail(&name, format!("the kernel wrote outside an array of {} bytes", a.bytes))),
+            None => Ok(()),
+        }
     }
     fn synchronize(&self) -> Result<()> {
         Ok(())
@@ -200,6 +246,6 @@ impl Device for EmulatedDevice {
         if halt == 0 && rebuild != 0 { body() } else { Ok(()) }
     }
     fn memory(&self) -> u64 {
-        self.lock().memory.values().map(|m| 16 * m.len() as u64).sum()
+        self.lock().memory.values().map(|a| a.bytes as u64).sum()
     }
 }
