@@ -15,6 +15,7 @@ pub mod pipeline;
 pub mod plan;
 pub mod plugins;
 pub mod report;
+pub mod rotation;
 pub mod run;
 pub mod selftest;
 pub mod state;

@@ -4,6 +4,7 @@
 //! write raw sections; how they relate to the numbers of a snapshot is said here once.
 
 use crate::plan::Plan;
+use crate::rotation;
 use crate::run::{Backend, Columns};
 use crate::store::Store;
 use crate::topology::Topology;
@@ -37,6 +38,10 @@ pub struct Facts {
     pub arrays: Vec<ArrayNeed>,
     /// Arrays no component asked for: they stay on the host, in tag order, for writers.
     pub idle_arrays: BTreeMap<String, Array>,
+    /// Degrees of freedom of rotation: those of all particles, then of each group; empty if nothing turns.
+    pub rotational: Vec<f64>,
+    /// The system started with axes, which writers are given again.
+    pub axes: bool,
 }
 
 impl Facts {
@@ -69,9 +74,12 @@ impl Facts {
         let n = self.members.get(bit as usize).copied().unwrap_or(self.n);
         let fixed = if n == self.n && conserved { 1.0 } else { 0.0 };
         let degrees_of_freedom = f64::from(self.dimensions) * (n as f64 - fixed);
+        let group = self.rotational.get(bit as usize + 1).or(self.rotational.first());
+        let rotational_degrees_of_freedom = group.copied().unwrap_or(0.0);
         let value = |k: usize| g.values.get(first_varying as usize + k).copied().unwrap_or(0.0);
         let varying: [f64; COMPONENT_VARYINGS] = std::array::from_fn(value);
-        GroupInfo { n: n as u64, degrees_of_freedom, dimensions: self.dimensions, dt: g.dt, varying }
+        let (n, dimensions, dt) = (n as u64, self.dimensions, g.dt);
+        GroupInfo { n, degrees_of_freedom, rotational_degrees_of_freedom, dimensions, dt, varying }
     }
 }
 
@@ -122,6 +130,8 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
         members: vec![],
         arrays: vec![],
         idle_arrays: s.arrays.clone(),
+        rotational: vec![],
+        axes: false,
     };
     let mut raw = RawState { step: s.step, box_length: s.box_length, topology: Topology::of(s), ..RawState::default() };
     let mut group = vec![0u32; s.len()];
@@ -135,6 +145,23 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
     match precision {
         Precision::Double => particles::<Float64>(s, precision, &mut raw.sections),
         _ => particles::<Fixed>(s, precision, &mut raw.sections),
+    }
+    let needs = || plan.components.iter().flat_map(|c| &c.needs.arrays);
+    if needs().any(|n| n.name == "quaternion") {
+        rotation::complete(&mut facts.idle_arrays);
+        // these follow from what the run keeps
+        facts.axes = facts.idle_arrays.remove("orientation").is_some();
+    }
+    if needs().any(|n| n.name == "angular_momentum") {
+        facts.idle_arrays.remove("rotation");
+        if let Some(Values::Real(inert)) = facts.idle_arrays.get("inert").map(|a| &a.values) {
+            let turns = |i: &[f64; 3]| i.iter().filter(|i| **i > 0.0).count() as f64;
+            let particles = || inert.as_chunks::<3>().0.iter().map(turns).zip(&group);
+            facts.rotational.push(particles().map(|(d, _)| d).sum());
+            for bit in 0..plan.groups.len() {
+                facts.rotational.push(particles().filter(|(_, g)| *g >> bit & 1 == 1).map(|(d, _)| d).sum());
+            }
+        }
     }
     for component in &plan.components {
         for need in &component.needs.arrays {
@@ -250,12 +277,16 @@ pub fn columns(backend: &mut dyn Backend, facts: &Facts, wants: Wants) -> Result
             c.mass.push(*m);
         }
         c.arrays = facts.idle_arrays.clone();
+        let turning = !facts.rotational.is_empty();
         // a component's own arrays have a point in their names and are nobody else's business
         for need in facts.arrays.iter().filter(|a| !a.name.contains('.')) {
             let bytes = backend.read(&format!("array.{}", need.name))?;
             let values =
                 if need.integer { Values::Int(ints(&bytes)) } else { Values::Real(reals(&bytes, facts.precision)) };
             c.arrays.insert(need.name.clone(), Array { width: need.width, values });
+        }
+        if facts.axes || turning {
+            rotation::describe(&mut c.arrays, facts.axes);
         }
     }
     if wants.topology {

@@ -18,7 +18,10 @@ struct PhaseArgs {
     double* sums;
 };
 
-// Phase: State, Extra<real>, has_extra, SUMS, MOVES, POSITION, ADVANCE (the last block begins the next step), FIRST_DRAW
+// Three numbers of particle i.
+__device__ __forceinline__ Vec3<real> three(const real* of, u32 i) { return {of[3u * i], of[3u * i + 1u], of[3u * i + 2u]}; }
+
+// Phase: State, Extra<real>, has_extra, SUMS, MOVES, POSITION, TURNS, ADVANCE (the last block begins the next step), FIRST_DRAW
 // (number of its first draw of random numbers), call(p, x, g, step, random, sums), scalars(state, sums, globals,
 // arguments): functions of the state that follow this phase.
 template <class Phase> __device__ __forceinline__ void particle_loop(const PhaseArgs& a) {
@@ -42,6 +45,13 @@ template <class Phase> __device__ __forceinline__ void particle_loop(const Phase
         p.kind = pos.kind;
         p.tag = s.tag[i];
         if (Phase::POSITION) p.position = position(pos, g);
+        if (Phase::TURNS) {
+            const Vec4 q = s.quaternion[i];
+            p.quaternion = {q.x, q.y, q.z, q.w};
+            p.angular_momentum = three(s.angular_momentum, i);
+            p.torque = three(s.torque, i);
+            p.inertia = three(s.inertia, i);
+        }
         Extra x;
         if (Phase::has_extra) x = static_cast<const Extra*>(a.extra)[i];
         Random random = {a.key, step.step, p.tag, Phase::FIRST_DRAW};
@@ -49,6 +59,13 @@ template <class Phase> __device__ __forceinline__ void particle_loop(const Phase
         if (g->dimensions == 2u) p.velocity.z = real(0);
         s.velocity_mass[i] = {p.velocity.x, p.velocity.y, p.velocity.z, p.mass};
         if (Phase::has_extra) static_cast<Extra*>(a.extra)[i] = x;
+        if (Phase::TURNS) {
+            const Quaternion<real> q = device_normalized(p.quaternion);
+            s.quaternion[i] = {q.x, q.y, q.z, q.w};
+            s.angular_momentum[3u * i] = p.angular_momentum.x;
+            s.angular_momentum[3u * i + 1u] = p.angular_momentum.y;
+            s.angular_momentum[3u * i + 2u] = p.angular_momentum.z;
+        }
         if (Phase::MOVES) {
             int* image = s.image + 3u * i;
             int crossed[3] = {0, 0, 0};

@@ -10,7 +10,14 @@ template <class real> struct PairInput {
     Step<real> step;
 };
 
-static constexpr u32 INPUT_VELOCITY = 1u, INPUT_RANDOM = 2u, INPUT_CHARGE = 4u, INPUT_DIAMETER = 8u;
+// What an oriented function sees besides: r_i - r_j, unit vectors along the bodies' z, orientations.
+template <class real> struct OrientedInput : PairInput<real> {
+    Vec3<real> r, axis_i, axis_j;
+    Quaternion<real> quaternion_i, quaternion_j;
+};
+
+static constexpr u32 INPUT_VELOCITY = 1u, INPUT_RANDOM = 2u, INPUT_CHARGE = 4u, INPUT_DIAMETER = 8u,
+                     INPUT_ORIENTATION = 16u;
 
 // What one component of the fused loop brings.
 struct PairPart {
@@ -19,6 +26,13 @@ struct PairPart {
     RandomKey key;
     u32 first_varying, reserved;
 };
+
+// S and S'/r of Smooth, for r beyond r_on.
+__device__ __forceinline__ Tuple2<real, real> smoothing(real r2, const LoopRow<real>& row) {
+    const real out = row.cutoff2 - r2;
+    return {out * out * (row.cutoff2 + real(2) * r2 - real(3) * row.on2) * row.smooth_norm,
+            real(12) * out * (row.on2 - r2) * row.smooth_norm};
+}
 
 // Cut, ShiftEnergy, ShiftForce, Smooth; the same lines stand in plugin-api/src/pair/mod.rs.
 template <u32 MODE>
@@ -30,10 +44,8 @@ __device__ __forceinline__ Tuple2<real, real> apply_mode(real r2, Tuple2<real, r
     }
     if (MODE == 3u) {
         if (r2 < row.on2) return fu;
-        const real out = row.cutoff2 - r2;
-        const real s = out * out * (row.cutoff2 + real(2) * r2 - real(3) * row.on2) * row.smooth_norm;
-        const real ds_over_r = real(12) * out * (row.on2 - r2) * row.smooth_norm;
-        return {s * fu.v0 - fu.v1 * ds_over_r, s * fu.v1};
+        const Tuple2<real, real> s = smoothing(r2, row);
+        return {s.v0 * fu.v0 - fu.v1 * s.v1, s.v0 * fu.v1};
     }
     return fu;
 }
@@ -44,14 +56,18 @@ struct Neighbour {
     real r2;
     u32 i, j, kind, tag_i;
     Vec4 vi;
+    Quaternion<real> quaternion_i;
 };
 
 // What a thread adds up; PARTS energies, one virial.
 template <int PARTS, bool FULL> struct Accumulator {
-    Vec3<real> f;
+    Vec3<real> f, t;
     real u[FULL ? PARTS : 1];
     real w[FULL ? 6 : 1];
 };
+
+template <bool ORIENTED> struct InputOf { typedef PairInput<real> type; };
+template <> struct InputOf<true> { typedef OrientedInput<real> type; };
 
 // Evaluates one component for one neighbour. TYPES is 1 for a single particle type: then rows are in registers.
 template <class Part, int INDEX, int PARTS, bool FULL>
@@ -60,7 +76,7 @@ __device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart
                                               const Neighbour& n, Accumulator<PARTS, FULL>& sum) {
     LoopRow<real> edge = edges[row];
     if (!(n.r2 < edge.cutoff2)) return;
-    PairInput<real> input;
+    typename InputOf<Part::oriented>::type input;
     input.r2 = n.r2;
     input.r_cut = edge.cutoff;
     input.step = step;
@@ -80,25 +96,52 @@ __device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart
         input.diameter_i = __ldg(&s.diameter[n.i]);
         input.diameter_j = __ldg(&s.diameter[n.j]);
     }
-    const Tuple2<real, real> bare = Part::eval(input, rows[row]);
-    if ((Part::mode == 1u || Part::mode == 2u) && (Part::inputs & (INPUT_CHARGE | INPUT_DIAMETER))) {
-        // what is subtracted differs between pairs of the same types
-        input.r2 = edge.cutoff2;
-        const Tuple2<real, real> at_cutoff = Part::eval(input, rows[row]);
-        edge.energy_shift = at_cutoff.v1;
-        edge.force_shift = at_cutoff.v0 * edge.cutoff;
-    }
-    const Tuple2<real, real> fu = apply_mode<Part::mode>(n.r2, bare, edge);
-    const Vec3<real> f = n.d * fu.v0;
-    sum.f += f;
-    if (FULL) {
-        sum.u[INDEX] += fu.v1;
-        sum.w[0] += n.d.x * f.x;
-        sum.w[1] += n.d.x * f.y;
-        sum.w[2] += n.d.x * f.z;
-        sum.w[3] += n.d.y * f.y;
-        sum.w[4] += n.d.y * f.z;
-        sum.w[5] += n.d.z * f.z;
+    if constexpr (Part::oriented) {
+        const Vec4 q = load(&s.quaternion[n.j]);
+        input.r = n.d;
+        input.quaternion_i = n.quaternion_i;
+        input.quaternion_j = {q.x, q.y, q.z, q.w};
+        input.axis_i = device_axis(input.quaternion_i);
+        input.axis_j = device_axis(input.quaternion_j);
+        Tuple3<Vec3<real>, Vec3<real>, real> felt = Part::eval(input, rows[row]);
+        if (Part::mode == 3u && !(n.r2 < edge.on2)) {
+            const Tuple2<real, real> smooth = smoothing(n.r2, edge);
+            felt = {felt.v0 * smooth.v0 - n.d * (felt.v2 * smooth.v1), felt.v1 * smooth.v0, felt.v2 * smooth.v0};
+        }
+        const Vec3<real> f = felt.v0;
+        sum.f += f;
+        sum.t += felt.v1;
+        if (FULL) {
+            // the force need not lie along r: the symmetric part
+            sum.u[INDEX] += felt.v2;
+            sum.w[0] += n.d.x * f.x;
+            sum.w[1] += real(0.5) * (n.d.x * f.y + n.d.y * f.x);
+            sum.w[2] += real(0.5) * (n.d.x * f.z + n.d.z * f.x);
+            sum.w[3] += n.d.y * f.y;
+            sum.w[4] += real(0.5) * (n.d.y * f.z + n.d.z * f.y);
+            sum.w[5] += n.d.z * f.z;
+        }
+    } else {
+        const Tuple2<real, real> bare = Part::eval(input, rows[row]);
+        if ((Part::mode == 1u || Part::mode == 2u) && (Part::inputs & (INPUT_CHARGE | INPUT_DIAMETER))) {
+            // what is subtracted differs between pairs of the same types
+            input.r2 = edge.cutoff2;
+            const Tuple2<real, real> at_cutoff = Part::eval(input, rows[row]);
+            edge.energy_shift = at_cutoff.v1;
+            edge.force_shift = at_cutoff.v0 * edge.cutoff;
+        }
+        const Tuple2<real, real> fu = apply_mode<Part::mode>(n.r2, bare, edge);
+        const Vec3<real> f = n.d * fu.v0;
+        sum.f += f;
+        if (FULL) {
+            sum.u[INDEX] += fu.v1;
+            sum.w[0] += n.d.x * f.x;
+            sum.w[1] += n.d.x * f.y;
+            sum.w[2] += n.d.x * f.z;
+            sum.w[3] += n.d.y * f.y;
+            sum.w[4] += n.d.y * f.z;
+            sum.w[5] += n.d.z * f.z;
+        }
     }
 }
 
@@ -120,7 +163,7 @@ template <class Parts, int PARTS, u32 TEAM, bool FULL> __device__ __forceinline_
     const u32 thread = blockIdx.x * blockDim.x + threadIdx.x;
     const u32 i = thread / TEAM, lane = thread % TEAM;
     Accumulator<PARTS, FULL> sum;
-    sum.f = {real(0), real(0), real(0)};
+    sum.f = sum.t = {real(0), real(0), real(0)};
     for (int k = 0; k < (FULL ? PARTS : 1); ++k) sum.u[k] = real(0);
     for (int k = 0; k < (FULL ? 6 : 1); ++k) sum.w[k] = real(0);
     if (i < s.n_local) {
@@ -131,6 +174,10 @@ template <class Parts, int PARTS, u32 TEAM, bool FULL> __device__ __forceinline_
         n.tag_i = 0u;
         if (Parts::inputs & INPUT_VELOCITY) n.vi = load(&s.velocity_mass[i]);
         if (Parts::inputs & INPUT_RANDOM) n.tag_i = __ldg(&s.tag[i]);
+        if (Parts::inputs & INPUT_ORIENTATION) {
+            const Vec4 q = load(&s.quaternion[i]);
+            n.quaternion_i = {q.x, q.y, q.z, q.w};
+        }
         const u32 count = __ldg(&a.list.count[i]);
         const u32* row = a.list.index + list_place(a.list, i, lane);
 #pragma unroll 2
@@ -150,6 +197,11 @@ template <class Parts, int PARTS, u32 TEAM, bool FULL> __device__ __forceinline_
         sum.f.x += __shfl_xor_sync(0xffffffffu, sum.f.x, d);
         sum.f.y += __shfl_xor_sync(0xffffffffu, sum.f.y, d);
         sum.f.z += __shfl_xor_sync(0xffffffffu, sum.f.z, d);
+        if (Parts::inputs & INPUT_ORIENTATION) {
+            sum.t.x += __shfl_xor_sync(0xffffffffu, sum.t.x, d);
+            sum.t.y += __shfl_xor_sync(0xffffffffu, sum.t.y, d);
+            sum.t.z += __shfl_xor_sync(0xffffffffu, sum.t.z, d);
+        }
         if (FULL) {
             for (int k = 0; k < PARTS; ++k) sum.u[k] += __shfl_xor_sync(0xffffffffu, sum.u[k], d);
             for (int k = 0; k < 6; ++k) sum.w[k] += __shfl_xor_sync(0xffffffffu, sum.w[k], d);
@@ -163,6 +215,11 @@ template <class Parts, int PARTS, u32 TEAM, bool FULL> __device__ __forceinline_
         }
         // every pair is met twice, once from each side
         s.force[i] = {sum.f.x, sum.f.y, sum.f.z, real(0.5) * u};
+        if (s.torque) {
+            s.torque[3u * i] = sum.t.x;
+            s.torque[3u * i + 1u] = sum.t.y;
+            s.torque[3u * i + 2u] = sum.t.z;
+        }
     }
     if (FULL) {
         __shared__ double memory[(PARTS + 6) * 32];

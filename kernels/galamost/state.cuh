@@ -24,6 +24,8 @@ template <class real> struct Particle {
     Vec3<real> position, velocity, force;
     real mass;
     Vec3<real> displacement;
+    Quaternion<real> quaternion;
+    Vec3<real> angular_momentum, torque, inertia;
     u32 kind, tag;
 };
 

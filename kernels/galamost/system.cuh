@@ -7,7 +7,11 @@
 extern "C" __global__ void clear_forces(StateView s) {
     if (s.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < s.n_local) s.force[i] = {real(0), real(0), real(0), real(0)};
+    if (i >= s.n_local) return;
+    s.force[i] = {real(0), real(0), real(0), real(0)};
+    if (s.torque) {
+        for (u32 k = 0; k < 3u; ++k) s.torque[3u * i + k] = real(0);
+    }
 }
 
 // The next step begins, where no integrator's phase does it.
@@ -15,11 +19,25 @@ extern "C" __global__ void next_step(Globals* g) {
     if (!g->halt) begin_next_step(g);
 }
 
-// Sums of m v v (xx, xy, xz, yy, yz, zz) and m v, in f64.
+// Kinetic energy of the rotation of particle i: sum of L'_k^2 / (2 I_k) with L' in the body's frame.
+__device__ __forceinline__ double turning_energy(const StateView& s, u32 i) {
+    const Vec4 v = s.quaternion[i];
+    const Quaternion<double> q = {v.x, v.y, v.z, v.w};
+    const real *l = s.angular_momentum + 3u * i, *inertia = s.inertia + 3u * i;
+    const Vec3<double> body = device_rotate_back(q, Vec3<double>{l[0], l[1], l[2]});
+    const double of[3] = {body.x, body.y, body.z};
+    double energy = 0.0;
+    for (int k = 0; k < 3; ++k) {
+        if (inertia[k] > real(0)) energy += 0.5 * of[k] * of[k] / double(inertia[k]);
+    }
+    return energy;
+}
+
+// Sums of m v v (xx, xy, xz, yy, yz, zz) and m v, and the energy of rotation, in f64.
 extern "C" __global__ void motion_sums(StateView s, double* partial, u32* counter, double* result) {
-    __shared__ double memory[9 * 32];
+    __shared__ double memory[10 * 32];
     __shared__ u32 flag;
-    double sums[9] = {0, 0, 0, 0, 0, 0, 0, 0, 0};
+    double sums[10] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < s.n_local; i += gridDim.x * blockDim.x) {
         const Vec4 v = s.velocity_mass[i];
         const double x = v.x, y = v.y, z = v.z, m = v.w;
@@ -32,16 +50,17 @@ extern "C" __global__ void motion_sums(StateView s, double* partial, u32* counte
         sums[6] += m * x;
         sums[7] += m * y;
         sums[8] += m * z;
+        if (s.inertia) sums[9] += turning_energy(s, i);
     }
     block_sum(sums, memory);
     if (threadIdx.x == 0) {
-        for (int k = 0; k < 9; ++k) partial[blockIdx.x * 9u + k] = sums[k];
+        for (int k = 0; k < 10; ++k) partial[blockIdx.x * 10u + k] = sums[k];
     }
     if (last_block(counter, &flag)) {
-        double total[9];
+        double total[10];
         sum_partials(partial, gridDim.x, total, memory);
         if (threadIdx.x == 0) {
-            for (int k = 0; k < 9; ++k) result[k] = total[k];
+            for (int k = 0; k < 10; ++k) result[k] = total[k];
         }
     }
 }

@@ -39,6 +39,24 @@ template <class T> __device__ __forceinline__ Vec3<T> device_cross(Vec3<T> a, Ve
     return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
 
+// A rotation x i + y j + z k + w; the same lines stand in plugin-api/src/quaternion.rs.
+template <class T> struct Quaternion { T x, y, z, w; };
+template <class T> __device__ __forceinline__ Vec3<T> device_rotate(Quaternion<T> q, Vec3<T> v) {
+    const Vec3<T> u = {q.x, q.y, q.z};
+    return v + device_cross(u, device_cross(u, v) + v * q.w) * T(2);
+}
+template <class T> __device__ __forceinline__ Vec3<T> device_rotate_back(Quaternion<T> q, Vec3<T> v) {
+    const Vec3<T> u = {q.x, q.y, q.z};
+    return v + device_cross(u, device_cross(u, v) - v * q.w) * T(2);
+}
+template <class T> __device__ __forceinline__ Vec3<T> device_axis(Quaternion<T> q) {
+    return {T(2) * (q.x * q.z + q.w * q.y), T(2) * (q.y * q.z - q.w * q.x), T(1) - T(2) * (q.x * q.x + q.y * q.y)};
+}
+template <class T> __device__ __forceinline__ Quaternion<T> operator*(Quaternion<T> a, Quaternion<T> b) {
+    return {a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y, a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x,
+            a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w, a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z};
+}
+
 __device__ __forceinline__ float device_sqrt(float x) { return sqrtf(x); }
 __device__ __forceinline__ double device_sqrt(double x) { return sqrt(x); }
 __device__ __forceinline__ float device_rsqrt(float x) { return rsqrtf(x); }
@@ -69,6 +87,10 @@ template <class T> __device__ __forceinline__ T device_min(T a, T b) { return a 
 template <class T> __device__ __forceinline__ T device_max(T a, T b) { return a > b ? a : b; }
 template <class T> __device__ __forceinline__ T device_norm2(Vec3<T> a) { return device_dot(a, a); }
 template <class T> __device__ __forceinline__ T device_norm(Vec3<T> a) { return device_sqrt(device_dot(a, a)); }
+template <class T> __device__ __forceinline__ Quaternion<T> device_normalized(Quaternion<T> q) {
+    const T s = device_rsqrt(q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w);
+    return {q.x * s, q.y * s, q.z * s, q.w * s};
+}
 template <class T> __device__ __forceinline__ T device_powi(T x, int n) {
     T result = T(1), base = x;
     for (u32 left = n < 0 ? u32(-n) : u32(n); left > 0u; left >>= 1) {

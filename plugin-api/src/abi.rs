@@ -204,12 +204,14 @@ pub struct WireCode {
     pub loop_rows: RVec<u8>,
 }
 
-/// F/r and U of a pair.
+/// What the first particle of a pair feels.
 #[repr(C)]
 #[derive(StableAbi, Clone, Copy)]
 pub struct WirePair {
-    /// F/r.
-    pub f_over_r: f64,
+    /// Force.
+    pub force: [f64; 3],
+    /// Torque, in the frame of space.
+    pub torque: [f64; 3],
     /// U.
     pub energy: f64,
 }
@@ -218,8 +220,8 @@ pub struct WirePair {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Pair1 {
-    /// (F/r, U) of a pair of types at r², with cutoff and mode, without velocities and random numbers.
-    pub evaluate: extern "C" fn(*mut Opaque, u32, u32, f64) -> WirePair,
+    /// A pair of types in a [`crate::pair::Pose`], with cutoff and mode, without velocities and random numbers.
+    pub evaluate: extern "C" fn(*mut Opaque, u32, u32, *const Opaque) -> WirePair,
     /// Adds forces of a range of particles: [`crate::pair::PairCall`], [`crate::views::Sums`].
     pub cpu: extern "C" fn(*mut Opaque, *const Opaque, *mut Opaque) -> Wire<()>,
     /// Source and rows for a precision.

@@ -56,10 +56,16 @@ pub struct Thermo {
     pub n: u64,
     /// Degrees of freedom that kT is computed with.
     pub degrees_of_freedom: f64,
-    /// Kinetic energy.
+    /// Kinetic energy of translation.
     pub kinetic: f64,
     /// kT = 2 K / degrees of freedom.
     pub kt: f64,
+    /// Degrees of freedom of rotation; 0 if nothing turns.
+    pub rotational_degrees_of_freedom: f64,
+    /// Kinetic energy of rotation.
+    pub rotational_kinetic: f64,
+    /// kT of rotation.
+    pub rotational_kt: f64,
     /// Potential energy of all components.
     pub potential: f64,
     /// Pressure: trace of the tensor over the dimensions.

@@ -96,7 +96,7 @@ pub struct SystemInfo {
     pub dimensions: u32,
     /// Box lengths at the start.
     pub box_length: [f64; 3],
-    /// Names of the optional per-particle arrays the system has.
+    /// Names of the optional per-particle arrays the system has; see [`Self::has_array`].
     pub arrays: Vec<String>,
     /// The largest diameter of a particle; 0 if the system has no diameters.
     pub largest_diameter: f64,
@@ -117,6 +117,12 @@ pub struct SystemInfo {
 }
 
 impl SystemInfo {
+    /// Whether particles have this array; a quaternion is also made of an `orientation`.
+    pub fn has_array(&self, name: &str) -> bool {
+        let there = |name: &str| self.arrays.iter().any(|a| a == name);
+        there(name) || (name == "quaternion" && there("orientation"))
+    }
+
     /// The system of a snapshot; the run's own facts are left at their defaults.
     pub fn of(s: &Snapshot) -> Self {
         Self {

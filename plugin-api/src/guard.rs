@@ -227,9 +227,14 @@ kind_tables! {
     }
     /// `pair/1`.
     pair_table: Pair1 in crate::pair::Pairing {
-        evaluate: fn(i: u32, j: u32, r2: f64) -> WirePair = |this, i, j, r2| {
-            let [f_over_r, energy] = shared::<A, _>(this, |a| Ok(a.evaluate(i, j, r2))).unwrap_or([f64::NAN; 2]);
-            WirePair { f_over_r, energy }
+        evaluate: fn(i: u32, j: u32, pose: *const Opaque) -> WirePair = |this, i, j, pose| {
+            // SAFETY: `pair/1` passes a `Pose`
+            let felt = shared::<A, _>(this, |a| Ok(a.evaluate(i, j, unsafe { &*pose.cast() })));
+            felt.map_or(WirePair { force: [f64::NAN; 3], torque: [f64::NAN; 3], energy: f64::NAN }, |f| WirePair {
+                force: f.force.f64(),
+                torque: f.torque.f64(),
+                energy: f.energy,
+            })
         };
         cpu: fn(input: *const Opaque, sums: *mut Opaque) -> Wire<()> = |this, input, sums| {
             // SAFETY: `pair/1` passes a `PairCall` and `Sums`

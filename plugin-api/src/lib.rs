@@ -31,7 +31,7 @@
 //! * [`pair`], [`bonded`], [`mod@bond_potential`]: potentials; the engine owns the loop.
 //! * [`force`], [`updater`], [`analyzer`], [`generator`], [`integrator`]: the other kinds.
 //! * [`params`]: parameters from RON, with all mistakes found at once.
-//! * [`real`], [`vector`], [`philox`], [`precision`]: the device language's values, and how state is stored.
+//! * [`real`], [`vector`], [`quaternion`], [`philox`], [`precision`]: the device language's values, and how state is stored.
 //! * [`lanes`]: vectors of the CPU loops.
 //! * [`views`], [`device`], [`services`]: what crosses to kernels and in every step.
 //! * [`abi`], [`guard`], [`record`], [`wire`]: the boundary itself; authors need not look at it.
@@ -61,6 +61,7 @@ pub mod pair;
 pub mod params;
 pub mod philox;
 pub mod precision;
+pub mod quaternion;
 pub mod real;
 pub mod record;
 pub mod services;
@@ -77,7 +78,7 @@ pub use inventory;
 
 pub use galamost_plugin_macros::{
     DeviceStruct, PairParams, Params, angle_potential, bond_potential, component, device_fn, dihedral_potential,
-    pair_potential, particle_fn, scalar_fn,
+    oriented_pair_potential, pair_potential, particle_fn, scalar_fn,
 };
 pub use real::Real;
 
@@ -93,6 +94,7 @@ pub mod prelude {
     pub use crate::pair::{NoSettings, RowInput};
     pub use crate::params::{Convention, Group, Spanned};
     pub use crate::philox::Random;
+    pub use crate::quaternion::Quaternion;
     pub use crate::real::Real;
     pub use crate::services::{Host, Level};
     pub use crate::snapshot::{Array, Link, Snapshot, Values};
@@ -102,6 +104,6 @@ pub mod prelude {
     pub use crate::views::{Step, Sums};
     pub use crate::{
         DeviceStruct, PairParams, Params, angle_potential, bond_potential, component, device_fn, dihedral_potential,
-        pair_potential, particle_fn, scalar_fn,
+        oriented_pair_potential, pair_potential, particle_fn, scalar_fn,
     };
 }

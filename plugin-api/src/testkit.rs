@@ -1,8 +1,10 @@
 //! Tests that the macros emit into every plugin.
 
 use crate::bonded::{BondFn, BondInput};
-use crate::pair::{PairFn, PairInput, Row, RowInput, inputs};
+use crate::pair::{Interaction, OrientedFn, OrientedInput, PairFn, PairInput, Row, RowInput, inputs};
 use crate::philox::philox4x32;
+use crate::quaternion::Quaternion;
+use crate::vector::Vec3;
 use crate::views::Step;
 
 /// Numbers in 0 … 1 for tests, the same in every run.
@@ -47,6 +49,92 @@ pub fn pair_gradient<F: PairFn>() {
         };
         gradient(r, |r| F::eval::<f64>(&input(r), &row));
     }
+}
+
+/// Where two oriented particles are: r, and their orientations.
+type Turned = (Vec3<f64>, [Quaternion<f64>; 2]);
+
+fn oriented<F: OrientedFn>((r, q): Turned, row: &F::Row<f64>) -> Interaction<f64> {
+    let pair = PairInput {
+        r2: r.norm2(),
+        r_cut: 4.0,
+        charge_i: 0.7,
+        charge_j: -1.3,
+        diameter_i: 0.9,
+        diameter_j: 1.1,
+        step: step(),
+        ..PairInput::default()
+    };
+    let (axis_i, axis_j) = (q[0].axis(), q[1].axis());
+    let input = OrientedInput { pair, r, axis_i, axis_j, quaternion_i: q[0], quaternion_j: q[1] };
+    let (force, torque, energy) = F::eval(&input, row);
+    Interaction { force, torque, energy }
+}
+
+fn oriented_pairs<F: OrientedFn>(mut test: impl FnMut(Turned, &F::Row<f64>)) {
+    let mut random = random();
+    for _ in 0..10 * PAIRS {
+        let row = <F::Input as RowInput>::sample(&mut random).unwrap_or_else(|| Row::sample(&mut random)).cast::<f64>();
+        let mut around = || 2.0 * random() - 1.0;
+        let mut turned = || Quaternion::new(around(), around(), around(), around()).normalized();
+        let q = [turned(), turned()];
+        let r = turned().axis() * (0.6 + 1.9 * random());
+        test((r, q), &row);
+    }
+}
+
+/// F = −∂U/∂r and τ = −∂U/∂(turn of i), by central differences, at 10⁴ random poses.
+///
+/// # Panics
+/// They are not.
+pub fn oriented_gradient<F: OrientedFn>() {
+    let (mut tested, mut kinks) = (0u32, 0u32);
+    oriented_pairs::<F>(|(r, q), row| {
+        let here = oriented::<F>((r, q), row);
+        // by a fourth-order difference; none where U has a kink between its points, as at the edge of a patch
+        let slope = |at: &dyn Fn(f64) -> Turned| {
+            let u = |x: f64| oriented::<F>(at(x), row).energy;
+            let by = |h: f64| (8.0 * (u(h) - u(-h)) - (u(2.0 * h) - u(-2.0 * h))) / (12.0 * h);
+            let (coarse, fine) = (by(1e-4), by(5e-5));
+            ((coarse - fine).abs() < 1e-9 * (coarse.abs() + here.energy.abs()).max(1.0)).then_some(fine)
+        };
+        for (k, e) in [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].into_iter().enumerate() {
+            let e = Vec3::from(e);
+            let f = slope(&|x| (r + e * x, q));
+            let t = slope(&|x| {
+                let (sin, cos) = (0.5 * x).sin_cos();
+                (r, [Quaternion::new(e.x * sin, e.y * sin, e.z * sin, cos) * q[0], q[1]])
+            });
+            let (Some(f), Some(t)) = (f, t) else {
+                kinks += 1;
+                continue;
+            };
+            tested += 1;
+            let scale = (here.force.norm() + here.torque.norm()).max(here.energy.abs()).max(1.0);
+            let (force, torque) = (here.force.f64()[k], here.torque.f64()[k]);
+            assert!((force + f).abs() < 1e-8 * scale, "at {r:?}, {q:?}: force {force}, −dU/dr {}", -f);
+            assert!((torque + t).abs() < 1e-8 * scale, "at {r:?}, {q:?}: torque {torque}, −dU/dφ {}", -t);
+        }
+    });
+    assert!(tested > 9 * kinks, "the energy is smooth at {tested} poses and not at {kinks}");
+}
+
+/// What j feels is what i feels with the other sign, and r × F + τ_i + τ_j = 0.
+///
+/// # Panics
+/// It is not.
+pub fn oriented_reaction<F: OrientedFn>() {
+    oriented_pairs::<F>(|(r, q), row| {
+        let (i, j) = (oriented::<F>((r, q), row), oriented::<F>((-r, [q[1], q[0]]), row));
+        if !(i.energy.is_finite() && j.energy.is_finite()) {
+            return;
+        }
+        let scale = (i.force.norm() * r.norm() + i.torque.norm()).max(1.0);
+        let (force, total) = ((i.force + j.force).norm(), (r.cross(i.force) + i.torque + j.torque).norm());
+        assert!((i.energy - j.energy).abs() < 1e-12 * i.energy.abs().max(1.0), "U {} and {}", i.energy, j.energy);
+        assert!(force < 1e-11 * scale, "at {r:?}, {q:?}: F_ij + F_ji = {force:e}");
+        assert!(total < 1e-11 * scale, "at {r:?}, {q:?}: the torques leave {total:e}");
+    });
 }
 
 /// What a bonded function returns is the derivative of U, by central differences over random rows: F = −dU/dr by lengths

@@ -138,8 +138,21 @@ pub struct StateView {
     pub diameter: DevicePtr<u8>,
     /// Scalars.
     pub globals: DevicePtr<Globals>,
+    /// Orientations as unit quaternions x, y, z, w of `real`, if some component needs them.
+    #[device(cxx = "Vec4*")]
+    pub quaternion: DevicePtr<u8>,
+    /// Torques in the frame of space, 3 per particle as `real`; there if `quaternion` is.
+    #[device(cxx = "real*")]
+    pub torque: DevicePtr<u8>,
+    /// Angular momenta in the frame of space, 3 per particle as `real`; there if an integrator turns particles.
+    #[device(cxx = "real*")]
+    pub angular_momentum: DevicePtr<u8>,
+    /// Moments of inertia about the axes of the body's frame, 3 per particle as `real`; 0: never turns about this axis.
+    /// There if an integrator turns particles.
+    #[device(cxx = "real*")]
+    pub inertia: DevicePtr<u8>,
     /// 0.
-    pub reserved: [u64; 8],
+    pub reserved: [u64; 4],
 }
 
 /// Host access in f64, whatever the precision of the run: for forces, updaters and analyzers whose CPU path is not the
@@ -410,7 +423,11 @@ impl StateView {
             charge: DevicePtr::null(),
             diameter: DevicePtr::null(),
             globals: DevicePtr::null(),
-            reserved: [0; 8],
+            quaternion: DevicePtr::null(),
+            torque: DevicePtr::null(),
+            angular_momentum: DevicePtr::null(),
+            inertia: DevicePtr::null(),
+            reserved: [0; 4],
         }
     }
 

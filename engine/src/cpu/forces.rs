@@ -32,6 +32,10 @@ impl<S: Store> CpuSystem<S> {
             unsafe {
                 let force = state.force.cast::<[S::Real; 4]>().host();
                 std::slice::from_raw_parts_mut(force.add(range.start), range.len()).fill([S::Real::ZERO; 4]);
+                if !state.torque.is_null() {
+                    let torque = state.torque.cast::<[S::Real; 3]>().host();
+                    std::slice::from_raw_parts_mut(torque.add(range.start), range.len()).fill([S::Real::ZERO; 3]);
+                }
             }
             for (c, sum) in this.forces.iter().zip(sums) {
                 let done = if let Some(pair) = c.pair() {

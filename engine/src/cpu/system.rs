@@ -6,6 +6,7 @@ use crate::buffers::Bytes;
 use crate::host::HostServices;
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
+use crate::rotation;
 use crate::run::{Backend, ListReport, SystemSums, initial_globals, list_radius};
 use crate::state::{Facts, RawState, initial};
 use crate::store::Store;
@@ -18,8 +19,10 @@ use galamost_plugin_api::integrator::ProgramInfo;
 use galamost_plugin_api::pair::PairCall;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::quaternion::Quaternion;
 use galamost_plugin_api::real::Real;
 use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall, changed};
+use galamost_plugin_api::vector::Vec3;
 use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Sums, Wanted};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -143,6 +146,7 @@ impl<S: Store> CpuSystem<S> {
             DevicePtr::new(values.as_mut_ptr() as u64)
         }
         let mixed = self.facts.precision == Precision::Mixed;
+        let turning = self.arrays.iter().any(|a| a.need.name == "angular_momentum");
         StateView {
             precision: self.facts.precision as u32,
             n_local: self.facts.n as u32,
@@ -160,6 +164,10 @@ impl<S: Store> CpuSystem<S> {
             charge: array(&mut self.arrays, "charge"),
             diameter: array(&mut self.arrays, "diameter"),
             globals: DevicePtr::new(std::ptr::from_mut(&mut *self.globals) as u64),
+            quaternion: array(&mut self.arrays, "quaternion"),
+            torque: array(&mut self.arrays, "torque"),
+            angular_momentum: array(&mut self.arrays, "angular_momentum"),
+            inertia: if turning { array(&mut self.arrays, "inert") } else { DevicePtr::null() },
             ..StateView::empty()
         }
     }
@@ -341,6 +349,22 @@ impl<S: Store> Backend for CpuSystem<S> {
             }
             for (sum, v) in out.momentum.iter_mut().zip([x, y, z]) {
                 *sum += m * v;
+            }
+        }
+        let view = self.view();
+        if !view.inertia.is_null() {
+            for i in 0..self.facts.n {
+                // SAFETY: the arrays are those of this system, with an element for each particle
+                let (q, l, inertia) = unsafe {
+                    (
+                        *view.quaternion.cast::<Quaternion<S::Real>>().host().add(i),
+                        *view.angular_momentum.cast::<Vec3<S::Real>>().host().add(i),
+                        *view.inertia.cast::<Vec3<S::Real>>().host().add(i),
+                    )
+                };
+                let double = |v: Vec3<S::Real>| Vec3::from(v.f64());
+                let q = Quaternion::new(q.x.f64(), q.y.f64(), q.z.f64(), q.w.f64());
+                out.rotational += rotation::energy(q, double(l), double(inertia));
             }
         }
         for m in &self.moving {

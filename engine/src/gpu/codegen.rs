@@ -21,7 +21,8 @@ pub fn pair_unit(texts: &[String], n_types: u32, team: u32, precision: Precision
              struct Part{k} {{\n\
              typedef part{k}::PairRow<real> Row;\n\
              static constexpr u32 inputs = part{k}::inputs, mode = part{k}::mode;\n\
-             static __device__ __forceinline__ Tuple2<real, real> eval(const PairInput<real>& input, const Row& row) {{\n\
+             static constexpr bool oriented = part{k}::oriented;\n\
+             template <class Input> static __device__ __forceinline__ auto eval(const Input& input, const Row& row) {{\n\
              return part{k}::pair_eval<real>(input, row);\n}}\n}};\n"
         );
     }
@@ -169,7 +170,8 @@ pub fn integrator_unit(
             t,
             "struct Phase{k} {{\ntypedef integrator::State State;\n\
              template <class T> using Extra = integrator::Extra<T>;\n\
-             static constexpr bool has_extra = integrator::has_extra, MOVES = {}, POSITION = {}, ADVANCE = {advances};\n\
+             static constexpr bool has_extra = integrator::has_extra, MOVES = {}, POSITION = {}, TURNS = {}, \
+             ADVANCE = {advances};\n\
              static constexpr int SUMS = {};\nstatic constexpr u32 FIRST_DRAW = {}u;\n\
              static __device__ __forceinline__ void call(Particle<real>& p, Extra<real>& x, const State& g, \
              const Step<real>& step, Random& random, double* sums) {{\n\
@@ -179,6 +181,7 @@ pub fn integrator_unit(
              extern \"C\" __global__ void __launch_bounds__(256) {kernel}(PhaseArgs a) {{ particle_loop<Phase{k}>(a); }}",
             p.moves,
             p.position,
+            p.turns,
             p.sums,
             draw(k),
             p.name,

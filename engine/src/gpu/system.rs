@@ -97,7 +97,7 @@ impl GpuSystem {
         let rebuild = Rebuild::new(&device, facts.precision, n, raw.box_length, facts.dimensions, r_list, &followers)?;
         let links = DeviceLinks::new(&device, &raw.topology, plan.pipeline.neighbors.exclude, n)?;
         let blocks = 4 * device.multiprocessors() as usize;
-        let motion = (Buffer::new(&device, 72 * blocks)?, Buffer::new(&device, 4)?, Buffer::new(&device, 72)?);
+        let motion = (Buffer::new(&device, 80 * blocks)?, Buffer::new(&device, 4)?, Buffer::new(&device, 80)?);
         let mut s = Self {
             stage: None,
             rebuild,
@@ -127,6 +127,7 @@ impl GpuSystem {
             DevicePtr::new(s.get(name).map_or(0, Buffer::address))
         }
         let s = &self.sections;
+        let turning = s.contains_key("array.angular_momentum");
         StateView {
             precision: self.facts.precision as u32,
             n_local: self.facts.n as u32,
@@ -144,6 +145,10 @@ impl GpuSystem {
             charge: at(s, "array.charge"),
             diameter: at(s, "array.diameter"),
             globals: DevicePtr::new(self.device_globals.address()),
+            quaternion: at(s, "array.quaternion"),
+            torque: at(s, "array.torque"),
+            angular_momentum: at(s, "array.angular_momentum"),
+            inertia: if turning { at(s, "array.inert") } else { DevicePtr::null() },
             ..StateView::empty()
         }
     }
@@ -299,6 +304,7 @@ impl Backend for GpuSystem {
         Ok(SystemSums {
             kinetic_tensor: std::array::from_fn(|k| v[k]),
             momentum: std::array::from_fn(|k| v[6 + k]),
+            rotational: v[9],
             components: stage.forces.sums()?,
             reservoir: stage.integrators.reservoir(&self.integrator_states)?,
         })

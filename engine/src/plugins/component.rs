@@ -13,7 +13,7 @@ use galamost_plugin_api::error::{Error, Position, Result};
 use galamost_plugin_api::force::ForceCall;
 use galamost_plugin_api::generator::GeneratorContext;
 use galamost_plugin_api::integrator::{GroupInfo, ParticleCall, ProgramInfo, ScalarCall};
-use galamost_plugin_api::pair::PairCall;
+use galamost_plugin_api::pair::{Interaction, PairCall, Pose};
 use galamost_plugin_api::params::Source;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Snapshot;
@@ -225,10 +225,16 @@ impl GeneratorPart<'_> {
 }
 
 impl PairPart<'_> {
-    /// (F/r, U) of two types at r².
+    /// What a particle of type `i` feels of one of type `j`.
+    pub fn interaction(&self, i: u32, j: u32, pose: &Pose) -> Interaction<f64> {
+        let p = (self.table.evaluate)(self.this, i, j, std::ptr::from_ref(pose).cast());
+        Interaction { force: p.force.into(), torque: p.torque.into(), energy: p.energy }
+    }
+    /// (F/r, U) of two types at r², not turned.
     pub fn evaluate(&self, i: u32, j: u32, r2: f64) -> (f64, f64) {
-        let p = (self.table.evaluate)(self.this, i, j, r2);
-        (p.f_over_r, p.energy)
+        let r = r2.sqrt();
+        let felt = self.interaction(i, j, &Pose { r: [r, 0.0, 0.0], ..Pose::default() });
+        (felt.force.x / r, felt.energy)
     }
     /// The CPU loop.
     ///

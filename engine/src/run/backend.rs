@@ -19,6 +19,9 @@ pub struct SystemSums {
     pub kinetic_tensor: [f64; 6],
     /// Σ m v.
     pub momentum: [f64; 3],
+    /// Kinetic energy of rotation.
+    #[serde(default)]
+    pub rotational: f64,
     /// Energy and virial of each force component of the stage, in its order.
     pub components: Vec<Sums>,
     /// The integrators' shares of the conserved quantity.

@@ -9,7 +9,8 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::Values;
 
 /// Values of the whole system, from sums over particles.
-pub fn thermo(sums: &SystemSums, n: u64, degrees_of_freedom: f64, dimensions: u32, box_length: [f64; 3]) -> Thermo {
+pub fn thermo(sums: &SystemSums, facts: &FrameFacts, rotational: f64, box_length: [f64; 3]) -> Thermo {
+    let FrameFacts { n, degrees_of_freedom, dimensions, .. } = *facts;
     let d = dimensions as usize;
     let volume: f64 = box_length.iter().take(d).product();
     let k = sums.kinetic_tensor;
@@ -23,17 +24,21 @@ pub fn thermo(sums: &SystemSums, n: u64, degrees_of_freedom: f64, dimensions: u3
         }
     }
     tensor.iter_mut().for_each(|t| *t /= volume);
+    let per = |energy: f64, degrees: f64| if degrees > 0.0 { 2.0 * energy / degrees } else { 0.0 };
     Thermo {
         n,
         degrees_of_freedom,
         kinetic,
-        kt: if degrees_of_freedom > 0.0 { 2.0 * kinetic / degrees_of_freedom } else { 0.0 },
+        kt: per(kinetic, degrees_of_freedom),
+        rotational_degrees_of_freedom: rotational,
+        rotational_kinetic: sums.rotational,
+        rotational_kt: per(sums.rotational, rotational),
         potential,
         pressure: (tensor[0] + tensor[3] + if d == 3 { tensor[5] } else { 0.0 }) / d as f64,
         pressure_tensor: tensor,
         momentum: sums.momentum,
         volume,
-        conserved: kinetic + potential + sums.reservoir,
+        conserved: kinetic + sums.rotational + potential + sums.reservoir,
     }
 }
 
@@ -68,12 +73,13 @@ pub fn analyze(
         Wants { thermo: w.thermo | a.thermo, particles: w.particles | a.particles, topology: w.topology | a.topology }
     });
     let box_length = backend.box_length();
+    let rotational = backend.facts().rotational.first().copied().unwrap_or(0.0);
     let sums = match known {
         _ if !wants.thermo => None,
         Some(s) => Some(s.clone()),
         None => Some(backend.sums()?),
     };
-    let values = sums.as_ref().map(|s| thermo(s, facts.n, facts.degrees_of_freedom, facts.dimensions, box_length));
+    let values = sums.as_ref().map(|s| thermo(s, &facts, rotational, box_length));
     let columns: Columns = if wants.particles || wants.topology {
         let facts = backend.facts().clone();
         columns(backend, &facts, wants)?

@@ -1,7 +1,8 @@
 //! `galamost selftest`: every component on every device, in one table.
 //!
 //! Each component is run with its own example on a standard system: 1,000 particles of types A and B on a shaken
-//! lattice, with velocities, charges of ±1, diameters of 0.9 to 1.1, and chains of ten with bonds, angles and dihedrals,
+//! lattice, with velocities, charges of ±1, diameters of 0.9 to 1.1, orientations with moments of inertia and angular
+//! momenta, and chains of ten with bonds, angles and dihedrals,
 //! whose types are named after the number of B in them (A-A, A-B, B-B; A-A-A, A-A-B, …). The reference is the CPU in
 //! double precision.
 
@@ -12,14 +13,17 @@ pub use harness::test_plugin;
 use crate::device::Chosen;
 use crate::pipeline::{DeviceChoice, Pipeline};
 use crate::plan::{CheckOptions, Plan, check};
-use crate::plugins::Registry;
+use crate::plugins::{PairPart, Registry};
 use crate::report::Failure;
 use crate::run::{Backend, RunOptions, execute};
 use crate::state::columns;
 use galamost_plugin_api::component::{ComponentInfo, Kind, Wants};
+use galamost_plugin_api::pair::Pose;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::quaternion::Quaternion;
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
+use galamost_plugin_api::vector::Vec3;
 use std::fmt::Write as _;
 
 /// One line of the table.
@@ -84,6 +88,17 @@ pub fn standard_system() -> Snapshot {
     };
     s.arrays.insert("charge".into(), number(3, &|word| f64::from(word & 1) * 2.0 - 1.0));
     s.arrays.insert("diameter".into(), number(4, &|word| 1.0 + 0.2 * uniform(word)));
+    let mut put = |name: &str, row: &dyn Fn([f64; 4]) -> Vec<f64>| {
+        let draw = |i: u32| row(key.single(0, i, 5).map(uniform));
+        let values: Vec<f64> = (0..SIDE.pow(3)).flat_map(draw).collect();
+        s.arrays.insert(name.into(), Array { width: values.len() as u32 / SIDE.pow(3), values: Values::Real(values) });
+    };
+    put("quaternion", &|[x, y, z, w]| {
+        let q = Quaternion::<f64>::new(x, y, z, w).normalized();
+        vec![q.x, q.y, q.z, q.w]
+    });
+    put("angular_momentum", &|[x, y, z, _]| vec![y, z, x]);
+    put("inert", &|[x, y, _, _]| vec![0.3, if x > 0.0 { 0.3 } else { 0.2 }, 0.4 + 0.1 * y]);
     s
 }
 
@@ -184,9 +199,11 @@ fn run_on(registry: &Registry, device: DeviceChoice, names: &[String], author: b
     Ok(test.rows)
 }
 
-/// Forces, energy, positions and velocities after some steps.
+/// Forces, energy, positions and velocities after some steps; torques and orientations if there are any.
 struct Outcome {
     force: Vec<f64>,
+    torque: Vec<f64>,
+    turned: Vec<f64>,
     energy: f64,
     virial: [f64; 6],
     position: Vec<f64>,
@@ -220,7 +237,7 @@ impl Test<'_> {
         self.rows.push(row);
     }
 
-    /// A plan with this component.
+    /// A plan with this component; an integrator that turns particles moves them if they feel torques.
     fn plan(
         &self,
         c: &ComponentInfo,
@@ -229,6 +246,28 @@ impl Test<'_> {
         snapshot: Snapshot,
         steps: u64,
         overrides: &[String],
+    ) -> Result<Plan, Failure> {
+        const TURNING: &str = "RigidVerlet";
+        let plan = self.plan_with(c, device, precision, snapshot.clone(), steps, overrides, "VelocityVerlet")?;
+        if steps > 0
+            && c.kind == Kind::Pair
+            && oriented(&plan)
+            && self.registry.find(Kind::Integrator, TURNING).is_some()
+        {
+            return self.plan_with(c, device, precision, snapshot, steps, overrides, TURNING);
+        }
+        Ok(plan)
+    }
+
+    fn plan_with(
+        &self,
+        c: &ComponentInfo,
+        device: DeviceChoice,
+        precision: Precision,
+        snapshot: Snapshot,
+        steps: u64,
+        overrides: &[String],
+        integrator: &str,
     ) -> Result<Plan, Failure> {
         let mut lists = std::collections::BTreeMap::from([
             ("initial", String::new()),
@@ -245,7 +284,7 @@ impl Test<'_> {
             lists.insert("forces", lj.into());
         }
         if !matches!(c.kind, Kind::Integrator | Kind::Generator) && steps > 0 {
-            lists.insert("integrators", "VelocityVerlet()".into());
+            lists.insert("integrators", format!("{integrator}()"));
         }
         let mut text = String::from("(");
         for (name, list) in &lists {
@@ -288,8 +327,18 @@ impl Test<'_> {
         let sums = backend.sums()?;
         let length = backend.box_length();
         let unwrapped = state.position.iter().zip(&state.image);
+        let array = |name: &str| match state.arrays.get(name).map(|a| &a.values) {
+            Some(Values::Real(v)) => v.clone(),
+            _ => vec![],
+        };
         Ok(Outcome {
             force: force(&mut *backend, precision)?,
+            torque: array("torque"),
+            turned: if facts.rotational.is_empty() {
+                vec![]
+            } else {
+                [array("quaternion"), array("angular_momentum")].concat()
+            },
             energy: sums.components.iter().map(|s| s.energy).sum(),
             virial: std::array::from_fn(|k| sums.components.iter().map(|s| s.virial[k]).sum()),
             position: unwrapped.flat_map(|(p, i)| (0..3).map(|k| p[k] + length[k] * f64::from(i[k]))).collect(),
@@ -342,6 +391,11 @@ impl Test<'_> {
             let limit = if precision == Precision::Double { 1e-10 } else { 2e-5 };
             let worst = o.force.iter().zip(&truth.force).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
             self.note(c, &format!("{name}: forces"), worst / largest, limit, "");
+            let largest = truth.torque.iter().fold(0.0f64, |m, t| m.max(t.abs()));
+            if largest > 0.0 {
+                let worst = o.torque.iter().zip(&truth.torque).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+                self.note(c, &format!("{name}: torques"), worst / largest, limit, "");
+            }
             let scale = truth.energy.abs().max(1.0);
             self.note(c, &format!("{name}: energy"), (o.energy - truth.energy).abs() / scale, limit, "");
             // angular potentials have no trace: the sum is small where its terms are as large as the energy
@@ -358,6 +412,11 @@ impl Test<'_> {
         let mut worst = 0.0f64;
         if let Some(pair) = plan.components.first().and_then(|p| p.pair()) {
             let cutoff = plan.components[0].needs.cutoff;
+            if oriented(&plan) {
+                let (worst, kinks) = oriented_gradient(&pair, cutoff);
+                self.note(c, "force, torque against gradient", worst, 1e-7, format!("{kinks} of 1800 at kinks"));
+                return Ok(());
+            }
             for (i, j) in [(0, 0), (0, 1), (1, 1)] {
                 for k in 0..200 {
                     // away from r = 0, and from the jump at the cutoff
@@ -405,6 +464,10 @@ impl Test<'_> {
             self.note(c, &format!("{name}: positions, {STEPS} steps"), worst(&o.position, &truth.position), limit, "");
             let v = worst(&o.velocity, &truth.velocity) / speed;
             self.note(c, &format!("{name}: velocities, {STEPS} steps"), v, limit, "");
+            if !truth.turned.is_empty() {
+                let v = worst(&o.turned, &truth.turned);
+                self.note(c, &format!("{name}: rotation, {STEPS} steps"), v, limit, "");
+            }
         }
         Ok(())
     }
@@ -462,6 +525,53 @@ impl Test<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether the first component depends on orientations.
+fn oriented(plan: &Plan) -> bool {
+    plan.components.first().is_some_and(|c| c.needs.arrays.iter().any(|a| a.name == "quaternion"))
+}
+
+/// The largest deviation of force and torque from differences of the energy, over random poses of all pairs of types; and
+/// how many poses lie at a kink of the energy, where there is nothing to compare.
+fn oriented_gradient(pair: &PairPart<'_>, cutoff: f64) -> (f64, usize) {
+    let (mut worst, mut kinks) = (0.0f64, 0);
+    let key = RandomKey::new(1998, 2013);
+    let draw = |k: u32, n: u32| key.single(0, k, n).map(|w| (f64::from(w) + 0.5) / 2_147_483_648.0 - 1.0);
+    let turned = |[x, y, z, w]: [f64; 4]| Quaternion::<f64>::new(x, y, z, w).normalized();
+    let row = |q: Quaternion<f64>| [q.x, q.y, q.z, q.w];
+    for (i, j) in [(0, 0), (0, 1), (1, 1)] {
+        for k in 0..600 {
+            let (qi, qj) = (turned(draw(k, 0)), turned(draw(k, 1)));
+            // away from r = 0, and from the jump at the cutoff
+            let r = turned(draw(k, 2)).axis() * (cutoff * (0.62 + 0.37 * draw(k, 3)[0]));
+            let at = |r: Vec3<f64>, q: Quaternion<f64>| {
+                pair.interaction(i, j, &Pose { r: r.f64(), quaternion_i: row(q), quaternion_j: row(qj) })
+            };
+            let here = at(r, qi);
+            let scale = here.force.norm().max(here.torque.norm()).max(here.energy.abs()).max(1.0);
+            let mut compare = |felt: f64, u: &dyn Fn(f64) -> f64| {
+                let by = |h: f64| (8.0 * (u(h) - u(-h)) - (u(2.0 * h) - u(-2.0 * h))) / (12.0 * h);
+                let (coarse, fine) = (by(1e-4), by(5e-5));
+                if (coarse - fine).abs() > 1e-8 * scale {
+                    return false;
+                }
+                worst = worst.max((felt + fine).abs() / scale);
+                true
+            };
+            let mut smooth = true;
+            for (k, e) in [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].into_iter().enumerate() {
+                let e = Vec3::<f64>::from(e);
+                smooth &= compare(here.force.f64()[k], &|x| at(r + e * x, qi).energy);
+                smooth &= compare(here.torque.f64()[k], &|x| {
+                    let (s, c) = (0.5 * x).sin_cos();
+                    at(r, Quaternion::new(e.x * s, e.y * s, e.z * s, c) * qi).energy
+                });
+            }
+            kinks += usize::from(!smooth);
+        }
+    }
+    (worst, kinks)
 }
 
 /// Forces in tag order, three per particle.

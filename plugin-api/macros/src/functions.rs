@@ -113,12 +113,26 @@ struct Potential {
     inputs: Vec<Ident>,
 }
 
+/// What a potential returns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Returned {
+    /// (F/r, U), or (dU/dx, U).
+    Slope,
+    /// Force, torque, U.
+    Torque,
+}
+
+/// Arguments of an oriented potential that [`OrientedInput`] has itself; the others are those of its pair.
+const POSE: [&str; 5] = ["r", "axis_i", "axis_j", "quaternion_i", "quaternion_j"];
+
 /// Matches a potential's arguments with what the loop offers: (name, constant of `Inputs` or none).
-fn potential(f: &ItemFn, offered: &[(&str, Option<&str>)]) -> Result<Potential> {
+fn potential(f: &ItemFn, returned: Returned, offered: &[(&str, Option<&str>)]) -> Result<Potential> {
+    let oriented = returned == Returned::Torque;
+    let pair = if oriented { quote!(input.pair) } else { quote!(input) };
     let (mut native, mut cxx, mut inputs, mut row) = (vec![], vec![], vec![], None);
     for (name, ty) in arguments(f)? {
         if name == "step" {
-            native.push(quote!(&input.step));
+            native.push(quote!(&#pair.step));
             cxx.push("input.step".into());
         } else if let Some(path) = row_type(ty) {
             row = Some(path);
@@ -132,7 +146,7 @@ fn potential(f: &ItemFn, offered: &[(&str, Option<&str>)]) -> Result<Potential> 
                 other => other,
             };
             let ident = format_ident!("{field}");
-            native.push(quote!(input.#ident));
+            native.push(if POSE.contains(&field) { quote!(input.#ident) } else { quote!(#pair.#ident) });
             cxx.push(format!("input.{field}"));
             inputs.extend(flag.map(|f| format_ident!("{f}")));
         } else {
@@ -149,19 +163,32 @@ fn potential(f: &ItemFn, offered: &[(&str, Option<&str>)]) -> Result<Potential> 
     let Some(row) = row else {
         return Err(syn::Error::new(f.sig.ident.span(), "one argument is the parameter row, `p: &Name<real>`"));
     };
-    let pair = matches!(&f.sig.output, ReturnType::Type(_, t) if matches!(&**t, Type::Tuple(t) if t.elems.len() == 2));
-    if !pair {
-        return Err(syn::Error::new(f.sig.output.span(), "a potential returns (F/r, U): `-> (real, real)`"));
+    let (members, message) = match returned {
+        Returned::Slope => (2, "a potential returns (F/r, U): `-> (real, real)`"),
+        Returned::Torque => (
+            3,
+            "an oriented potential returns the force on i, the torque on i, and U: `-> (Vec3<real>, Vec3<real>, real)`",
+        ),
+    };
+    let right =
+        matches!(&f.sig.output, ReturnType::Type(_, t) if matches!(&**t, Type::Tuple(t) if t.elems.len() == members));
+    if !right {
+        return Err(syn::Error::new(f.sig.output.span(), message));
     }
     Ok(Potential { row, native, cxx, inputs })
 }
 
 fn eval_text(name: &Ident, row: &Path, struct_name: &str, function: &str, p: &Potential) -> String {
+    let (input, returned) = match struct_name {
+        "Oriented" => ("Oriented", "Tuple3<Vec3<real>, Vec3<real>, real>"),
+        other => (other, "Tuple2<real, real>"),
+    };
+    let struct_name = if input == "Oriented" { "Pair" } else { struct_name };
     let row = row.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
     format!(
         "template <class real> using {struct_name}Row = {row}<real>;\n\
          template <class real>\n\
-         __device__ __forceinline__ Tuple2<real, real> {function}(const {struct_name}Input<real>& input, const {row}<real>& row) {{\n\
+         __device__ __forceinline__ {returned} {function}(const {input}Input<real>& input, const {row}<real>& row) {{\n\
          return {name}<real>({});\n}}\n",
         p.cxx.join(", ")
     )
@@ -171,6 +198,7 @@ fn eval_text(name: &Ident, row: &Path, struct_name: &str, function: &str, p: &Po
 pub fn pair_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
     let p = potential(
         f,
+        Returned::Slope,
         &[
             ("r2", None),
             ("r_cut", None),
@@ -233,12 +261,83 @@ pub fn pair_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
     })
 }
 
+/// `#[oriented_pair_potential("Name")]`.
+pub fn oriented_pair_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
+    let p = potential(
+        f,
+        Returned::Torque,
+        &[
+            ("r", None),
+            ("r2", None),
+            ("r_cut", None),
+            ("axis_i", None),
+            ("axis_j", None),
+            ("quaternion_i", None),
+            ("quaternion_j", None),
+            ("charge_i", Some("CHARGE")),
+            ("charge_j", Some("CHARGE")),
+            ("diameter_i", Some("DIAMETER")),
+            ("diameter_j", Some("DIAMETER")),
+        ],
+    )?;
+    let function = device_fn(f, Number::Generic)?;
+    let (name, row, component) = (&f.sig.ident, &p.row, &args.name);
+    let default_input: Type = syn::parse_quote!(#row<f64>);
+    let input = args.input()?.unwrap_or(&default_input);
+    let text = eval_text(name, row, "Oriented", "pair_eval", &p);
+    let doc = doc_text(&f.attrs);
+    let (native, inputs) = (&p.native, &p.inputs);
+    let tests = format_ident!("{name}_harness");
+    Ok(quote! {
+        #function
+
+        impl ::galamost_plugin_api::pair::OrientedFn for #name {
+            type Row<R: ::galamost_plugin_api::Real> = #row<R>;
+            type Input = #input;
+            const INPUTS: u32 = ::galamost_plugin_api::pair::inputs::ORIENTATION
+                #(| ::galamost_plugin_api::pair::inputs::#inputs)*;
+            #[inline(always)]
+            #[allow(unused_variables)]
+            fn eval<R: ::galamost_plugin_api::Real>(
+                input: &::galamost_plugin_api::pair::OrientedInput<R>,
+                row: &#row<R>,
+            ) -> (::galamost_plugin_api::vector::Vec3<R>, ::galamost_plugin_api::vector::Vec3<R>, R) {
+                #name::<R>(#(#native),*)
+            }
+            fn eval_text() -> &'static ::galamost_plugin_api::device::DeviceText {
+                static TEXT: ::galamost_plugin_api::device::DeviceText = ::galamost_plugin_api::device::DeviceText {
+                    name: "pair_eval",
+                    text: || #text.into(),
+                    needs: &[|| <#name as ::galamost_plugin_api::device::DeviceFn>::text()],
+                };
+                &TEXT
+            }
+        }
+
+        ::galamost_plugin_api::inventory::submit! {
+            ::galamost_plugin_api::component::Registration::oriented_pair::<#name>(#component, #doc)
+        }
+
+        #[cfg(test)]
+        mod #tests {
+            #[test]
+            fn force_and_torque_are_the_gradients_of_the_energy() {
+                ::galamost_plugin_api::testkit::oriented_gradient::<super::#name>();
+            }
+            #[test]
+            fn action_is_reaction_and_angular_momentum_stays() {
+                ::galamost_plugin_api::testkit::oriented_reaction::<super::#name>();
+            }
+        }
+    })
+}
+
 /// `#[bond_potential("Name")]`, `#[angle_potential("Name")]`, `#[dihedral_potential("Name")]`: links of `width` members.
 pub fn bonded_potential(args: &Arguments, f: &ItemFn, width: u32) -> Result<TokenStream> {
     let p = match width {
-        2 => potential(f, &[("r2", None)]),
-        3 => potential(f, &[("theta", None), ("cos_theta", None), ("sin_theta", None)]),
-        _ => potential(f, &[("phi", None), ("cos_phi", None), ("sin_phi", None)]),
+        2 => potential(f, Returned::Slope, &[("r2", None)]),
+        3 => potential(f, Returned::Slope, &[("theta", None), ("cos_theta", None), ("sin_theta", None)]),
+        _ => potential(f, Returned::Slope, &[("phi", None), ("cos_phi", None), ("sin_phi", None)]),
     }?;
     let function = device_fn(f, Number::Generic)?;
     let (name, row, component) = (&f.sig.ident, &p.row, &args.name);
@@ -340,6 +439,7 @@ pub fn integrator_fn(integrator: &Path, f: &ItemFn, scalar: bool) -> Result<Toke
         });
     }
     let (moves, position) = (mentions(f, "displacement"), mentions(f, "position"));
+    let turns = ["quaternion", "angular_momentum", "torque", "inertia"].iter().any(|member| mentions(f, member));
     // a sum returned as one number, a tuple, or nothing
     let (value, store) = match sums {
         0 => (String::new(), String::new()),
@@ -372,6 +472,7 @@ pub fn integrator_fn(integrator: &Path, f: &ItemFn, scalar: bool) -> Result<Toke
             const SUMS: usize = #sums;
             const MOVES: bool = #moves;
             const POSITION: bool = #position;
+            const TURNS: bool = #turns;
             #[inline(always)]
             #[allow(unused_variables)]
             fn apply<R: ::galamost_plugin_api::Real>(

@@ -42,6 +42,8 @@ const METHODS: &[(&str, usize)] = &[
     ("round", 0),
     ("norm", 0),
     ("norm2", 0),
+    ("axis", 0),
+    ("normalized", 0),
     ("atan2", 1),
     ("powi", 1),
     ("powf", 1),
@@ -49,6 +51,8 @@ const METHODS: &[(&str, usize)] = &[
     ("max", 1),
     ("dot", 1),
     ("cross", 1),
+    ("rotate", 1),
+    ("rotate_back", 1),
 ];
 
 /// Methods of `random`; what they return is a number of the function's own type.
@@ -392,6 +396,7 @@ impl Translator {
                 let segments: Vec<_> = f.path.segments.iter().map(|s| s.ident.to_string()).collect();
                 match segments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
                     [.., "Vec3", "new"] => Ok(format!("Vec3<real>{{{args}}}")),
+                    [.., "Quaternion", "new"] => Ok(format!("Quaternion<real>{{{args}}}")),
                     [.., "Vec3", "zero"] => Ok("Vec3<real>{real(0), real(0), real(0)}".into()),
                     [.., name] => {
                         self.needs.functions.push(f.path.clone());

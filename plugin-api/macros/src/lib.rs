@@ -38,6 +38,17 @@ pub fn pair_potential(args: TokenStream, item: TokenStream) -> TokenStream {
     finish(functions::pair_potential(&args, &f))
 }
 
+/// A pair potential of oriented particles: `#[oriented_pair_potential("Name")] fn name(r: Vec3<real>, axis_i: Vec3<real>,
+/// axis_j: Vec3<real>, p: &Name<real>) -> (Vec3<real>, Vec3<real>, real)` returns the force on i, the torque on i in the
+/// frame of space, and U. Offered are `r` = r_i − r_j, `r2`, `r_cut`, the axes, `quaternion_i`, `quaternion_j`, charges
+/// and diameters. With an energy of axes and r alone the torque is n_i × (−∂U/∂n_i).
+#[proc_macro_attribute]
+pub fn oriented_pair_potential(args: TokenStream, item: TokenStream) -> TokenStream {
+    let args = parse_macro_input!(args as functions::Arguments);
+    let f = parse_macro_input!(item as ItemFn);
+    finish(functions::oriented_pair_potential(&args, &f))
+}
+
 /// A bond potential: `#[bond_potential("Name")] fn name(r2: real, p: &Name<real>) -> (real, real)` returns (F/r, U).
 #[proc_macro_attribute]
 pub fn bond_potential(args: TokenStream, item: TokenStream) -> TokenStream {

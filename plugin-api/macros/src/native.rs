@@ -77,7 +77,8 @@ impl VisitMut for Native {
             Expr::Call(c) => {
                 if let Expr::Path(f) = &mut *c.func {
                     let segments: Vec<_> = f.path.segments.iter().map(|s| s.ident.to_string()).collect();
-                    let vector = segments.len() >= 2 && segments[segments.len() - 2] == "Vec3";
+                    let vector =
+                        segments.len() >= 2 && matches!(segments[segments.len() - 2].as_str(), "Vec3" | "Quaternion");
                     // enum constructors and tuple structs are not called here: every other call is of a device function
                     if !vector
                         && let Some(last) = f.path.segments.last_mut()

@@ -111,8 +111,10 @@ pub fn cxx_struct(input: &DeriveInput) -> Result<TokenStream> {
         // a struct by value inside a struct must be defined before it
         Type::Path(p) => {
             let last = p.path.segments.last()?.ident.to_string();
-            let builtin =
-                matches!(last.as_str(), "real" | "f32" | "f64" | "i32" | "u32" | "u64" | "bool" | "DevicePtr" | "Vec3");
+            let builtin = matches!(
+                last.as_str(),
+                "real" | "f32" | "f64" | "i32" | "u32" | "u64" | "bool" | "DevicePtr" | "Vec3" | "Quaternion"
+            );
             (!builtin).then_some(&f.ty)
         }
         Type::Array(a) => match &*a.elem {

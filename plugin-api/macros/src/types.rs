@@ -13,7 +13,7 @@ pub fn refuse<T>(span: Span, message: impl std::fmt::Display) -> Result<T> {
 }
 
 /// Structs that the C++ headers define themselves.
-const BUILT_IN: &[&str] = &["Vec3", "Step", "Particle", "Random", "Sums"];
+const BUILT_IN: &[&str] = &["Vec3", "Quaternion", "Step", "Particle", "Random", "Sums"];
 
 /// Constants of `consts::`.
 pub fn constant(name: &str) -> Option<f64> {
@@ -94,7 +94,7 @@ pub fn cxx_type(ty: &Type) -> Result<String> {
         }
         _ => refuse(
             ty.span(),
-            "types are real, f32, f64, i32, u32, u64, bool, Vec3<real>, tuples, structs with #[derive(DeviceStruct)] and references to these",
+            "types are real, f32, f64, i32, u32, u64, bool, Vec3<real>, Quaternion<real>, tuples, structs with #[derive(DeviceStruct)] and references to these",
         ),
     }
 }

@@ -56,7 +56,21 @@ impl<I: Integrator> Common for Guarded<I> {
     fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
         let mut needs = Needs::default();
         self.inner.bind(system, &mut needs)?;
-        needs.arrays.extend(Integrating::program(self).extra);
+        let program = Integrating::program(self);
+        if program.phases.iter().any(|p| p.turns) {
+            let array = |name: &str, width, required| ArrayNeed { name: name.into(), width, integer: false, required };
+            for (name, width) in [("quaternion", 4), ("inert", 3)] {
+                if !system.has_array(name) {
+                    return Err(Error::input(format!(
+                        "{} turns particles, but they have no `{name}`: the initial state must give one to each",
+                        self.name
+                    )));
+                }
+                needs.arrays.push(array(name, width, true));
+            }
+            needs.arrays.extend([array("angular_momentum", 3, false), array("torque", 3, false)]);
+        }
+        needs.arrays.extend(program.extra);
         Ok(needs)
     }
     fn table(name: &str) -> Option<Table> {

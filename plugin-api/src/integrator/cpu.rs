@@ -5,6 +5,7 @@ use crate::philox::Random;
 use crate::precision::{
     BoxScale, Fixed, Float64, PosTypeF64, PosTypeFixed, Precision, Scheme, TWO_32, from_fixed64, wrap_f64,
 };
+use crate::quaternion::Quaternion;
 use crate::real::Real;
 use crate::vector::Vec3;
 use crate::views::{Fault, FaultKind, Globals, StateView, Step};
@@ -115,6 +116,10 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
         let vel = state.velocity_mass.cast::<[S::Real; 4]>().host();
         let force = state.force.cast::<[S::Real; 4]>().host();
         let extra = call.extra.cast::<I::Extra<S::Real>>();
+        let quaternion = state.quaternion.cast::<Quaternion<S::Real>>().host();
+        let momentum = state.angular_momentum.cast::<Vec3<S::Real>>().host();
+        let torque = state.torque.cast::<Vec3<S::Real>>().host();
+        let inertia = state.inertia.cast::<Vec3<S::Real>>().host();
         let has_extra = size_of::<I::Extra<S::Real>>() > 0 && !extra.is_null();
         let slack2 = S::Real::lit(globals_now.slack2);
         let mut sums = [0.0; MAX_SUMS];
@@ -136,6 +141,10 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
             if F::POSITION {
                 p.position = S::position(&*pos.add(i), globals_now.box_length);
             }
+            if F::TURNS {
+                (p.quaternion, p.angular_momentum) = (*quaternion.add(i), *momentum.add(i));
+                (p.torque, p.inertia) = (*torque.add(i), *inertia.add(i));
+            }
             let mut x = if has_extra { *extra.add(i) } else { I::Extra::<S::Real>::default() };
             let mut random = Random::new(call.key, globals_now.step, tag, call.first_draw);
             let s = F::apply::<S::Real>(&mut p, &mut x, g, &step, &mut random);
@@ -148,6 +157,10 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
             *vel.add(i) = [p.velocity.x, p.velocity.y, p.velocity.z, p.mass];
             if has_extra {
                 *extra.add(i) = x;
+            }
+            if F::TURNS {
+                *quaternion.add(i) = p.quaternion.normalized();
+                *momentum.add(i) = p.angular_momentum;
             }
             if F::MOVES {
                 if !S::displace(state, globals_now, i, p.displacement.f64()) {

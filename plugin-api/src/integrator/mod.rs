@@ -12,6 +12,7 @@ use crate::component::{ArrayNeed, Needs, SystemInfo};
 use crate::device::{CxxStruct, DeviceFn, DeviceStruct, DeviceText};
 use crate::error::Result;
 use crate::philox::{Random, RandomKey};
+use crate::quaternion::Quaternion;
 use crate::real::Real;
 use crate::vector::Vec3;
 use crate::views::{Globals, StateView, Step};
@@ -36,6 +37,14 @@ pub struct Particle<R> {
     pub mass: R,
     /// Starts as 0; the particle is moved by it afterwards, with more digits than `real` has.
     pub displacement: Vec3<R>,
+    /// Orientation; written back, normalized.
+    pub quaternion: Quaternion<R>,
+    /// Angular momentum in the frame of space; written back.
+    pub angular_momentum: Vec3<R>,
+    /// Torque of the last evaluation of forces, in the frame of space.
+    pub torque: Vec3<R>,
+    /// Moments of inertia about the axes of the body's frame; about an axis with 0 the particle does not turn.
+    pub inertia: Vec3<R>,
     /// Type.
     pub kind: u32,
     /// Tag.
@@ -51,6 +60,8 @@ pub struct GroupInfo {
     /// Their degrees of freedom: dimensions × n, less the dimensions if all particles are in the group and the run
     /// keeps the total momentum.
     pub degrees_of_freedom: f64,
+    /// Degrees of freedom of their rotation: moments of inertia that are not 0.
+    pub rotational_degrees_of_freedom: f64,
     /// 2 or 3.
     pub dimensions: u32,
     /// Time step of the stage.
@@ -118,6 +129,8 @@ pub trait ParticleFn<I: Integrator>: DeviceFn + 'static {
     const MOVES: bool;
     /// It looks at `position`.
     const POSITION: bool;
+    /// It looks at orientations and what belongs to them, and may change them.
+    const TURNS: bool;
     /// The function, with every argument.
     fn apply<R: Real>(
         p: &mut Particle<R>,
@@ -166,6 +179,8 @@ pub struct PhaseInfo {
     pub moves: bool,
     /// It looks at positions.
     pub position: bool,
+    /// It turns particles.
+    pub turns: bool,
 }
 
 /// A program as the engine knows it.
@@ -215,6 +230,7 @@ impl<I: Integrator> Program<I> {
                 sums: F::SUMS as u32,
                 moves: F::MOVES,
                 position: F::POSITION,
+                turns: F::TURNS,
             },
             particles: Some(cpu::particles::<I, F>),
             scalar: None,
@@ -226,7 +242,15 @@ impl<I: Integrator> Program<I> {
 
     fn scalar<F: ScalarFn<I>>(mut self, when: When) -> Self {
         self.phases.push(Phase {
-            info: PhaseInfo { when, scalar: true, name: F::NAME.into(), sums: 0, moves: false, position: false },
+            info: PhaseInfo {
+                when,
+                scalar: true,
+                name: F::NAME.into(),
+                sums: 0,
+                moves: false,
+                position: false,
+                turns: false,
+            },
             particles: None,
             scalar: Some(F::apply),
             text: <F as DeviceFn>::text,

@@ -1,5 +1,6 @@
 //! A pair potential as a component of the pipeline.
 
+use super::oriented::{Interaction, Oriented, OrientedFn, OrientedInput};
 use super::potential::{Compiled, PairPotential};
 use super::{LoopRow, Mode, PairCall, PairFn, PairInput, apply_mode, inputs};
 use crate::abi::{Table, WireCode};
@@ -8,7 +9,9 @@ use crate::error::{Errors, InputError, Result};
 use crate::guard::{Common, Object, pair_table};
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range, TypePairs, Value};
 use crate::precision::Precision;
+use crate::quaternion::Quaternion;
 use crate::real::Real;
+use crate::vector::Vec3;
 use crate::views::{Step, Sums};
 
 impl FromValue for Mode {
@@ -178,8 +181,9 @@ impl<P: PairPotential> PairComponent<P> {
         let row = self.potential.row(&entry.input, cutoff)?;
         let mut edges = LoopRow { cutoff2: cutoff * cutoff, cutoff, ..LoopRow::default() };
         if matches!(self.mode, Mode::ShiftEnergy | Mode::ShiftForce) {
-            let (f, u) = self.potential.evaluate(&unit_pair(cutoff * cutoff, cutoff), &row);
-            edges = LoopRow { energy_shift: u, force_shift: f * cutoff, ..edges };
+            let pose = Pose { r: [cutoff, 0.0, 0.0], ..Pose::default() };
+            let at_cutoff = self.potential.evaluate(&unit_pair(&pose, cutoff), &row);
+            edges = LoopRow { energy_shift: at_cutoff.energy, force_shift: at_cutoff.force.x, ..edges };
         }
         if entry.r_on.is_some() && !matches!(self.mode, Mode::Smooth(_)) {
             return Err("r_on only has a meaning with `mode: Smooth(r_on)`".into());
@@ -200,10 +204,32 @@ impl<P: PairPotential> PairComponent<P> {
     }
 }
 
-/// A pair with charges and diameters of 1 at this distance.
-fn unit_pair(r2: f64, r_cut: f64) -> PairInput<f64> {
-    PairInput {
-        r2,
+/// Where two particles are and how they are turned.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pose {
+    /// r_i − r_j.
+    pub r: [f64; 3],
+    /// Orientation of i: x, y, z, w.
+    pub quaternion_i: [f64; 4],
+    /// Orientation of j.
+    pub quaternion_j: [f64; 4],
+}
+
+impl Default for Pose {
+    /// At one place, not turned.
+    fn default() -> Self {
+        let not_turned = [0.0, 0.0, 0.0, 1.0];
+        Self { r: [0.0; 3], quaternion_i: not_turned, quaternion_j: not_turned }
+    }
+}
+
+/// A pair with charges and diameters of 1.
+fn unit_pair(pose: &Pose, r_cut: f64) -> OrientedInput<f64> {
+    let turned = |[x, y, z, w]: [f64; 4]| Quaternion::new(x, y, z, w);
+    let (r, qi, qj) = (Vec3::from(pose.r), turned(pose.quaternion_i), turned(pose.quaternion_j));
+    let pair = PairInput {
+        r2: r.norm2(),
         r_cut,
         charge_i: 1.0,
         charge_j: 1.0,
@@ -211,13 +237,14 @@ fn unit_pair(r2: f64, r_cut: f64) -> PairInput<f64> {
         diameter_j: 1.0,
         step: Step { dt: 1.0, inv_sqrt_dt: 1.0, ..Step::default() },
         ..PairInput::default()
-    }
+    };
+    OrientedInput { pair, r, axis_i: qi.axis(), axis_j: qj.axis(), quaternion_i: qi, quaternion_j: qj }
 }
 
 /// What the guard hands out as `pair/1`.
 pub trait Pairing: Common {
-    /// (F/r, U) with cutoff and mode, of two particles whose charges and diameters are 1.
-    fn evaluate(&self, i: u32, j: u32, r2: f64) -> [f64; 2];
+    /// What the first of two particles feels, whose charges and diameters are 1, with cutoff and mode.
+    fn evaluate(&self, i: u32, j: u32, pose: &Pose) -> Interaction<f64>;
     /// The CPU loop.
     ///
     /// # Errors
@@ -270,15 +297,25 @@ impl<P: PairPotential> Common for PairComponent<P> {
                 "a pair force that depends on velocities has no potential: only `mode: Cut` makes sense",
             ));
         }
+        if P::ORIENTED && matches!(self.mode, Mode::ShiftEnergy | Mode::ShiftForce) {
+            errors.push(InputError::at(
+                self.at,
+                "U at the cutoff depends on the orientations and cannot be shifted away: use `Cut` or `Smooth(r_on)`",
+            ));
+        }
         let array = |name: &str| ArrayNeed { name: name.into(), width: 1, integer: false, required: true };
         let mut arrays = vec![];
+        if P::ORIENTED {
+            arrays.push(ArrayNeed { width: 4, ..array("quaternion") });
+            arrays.push(ArrayNeed { width: 3, required: false, ..array("torque") });
+        }
         if used & inputs::CHARGE != 0 {
             arrays.push(array("charge"));
         }
         if used & inputs::DIAMETER != 0 {
             arrays.push(array("diameter"));
         }
-        for need in arrays.iter().filter(|n| !system.arrays.contains(&n.name)) {
+        for need in arrays.iter().filter(|n| n.required && !system.has_array(&n.name)) {
             let message = format!("particles have no `{}`: the initial state must give one to each", need.name);
             errors.push(InputError::at(self.at, message));
         }
@@ -302,17 +339,24 @@ impl<P: PairPotential> Common for PairComponent<P> {
 }
 
 impl<P: PairPotential> Pairing for PairComponent<P> {
-    fn evaluate(&self, i: u32, j: u32, r2: f64) -> [f64; 2] {
+    fn evaluate(&self, i: u32, j: u32, pose: &Pose) -> Interaction<f64> {
         let index = i as usize * self.n_types + j as usize;
         let (Some(row), Some(edges)) = (self.rows.get(index), self.loop_rows.get(index)) else {
-            return [f64::NAN; 2];
+            return Interaction { energy: f64::NAN, ..Interaction::default() };
         };
+        let input = unit_pair(pose, edges.cutoff);
+        let r2 = input.pair.r2;
         if r2 >= edges.cutoff2 {
-            return [0.0; 2];
+            return Interaction::default();
+        }
+        let bare = self.potential.evaluate(&input, row);
+        if P::ORIENTED {
+            return if let Mode::Smooth(_) = self.mode { bare.smooth(r2, input.r, edges) } else { bare };
         }
         // the rows' shifts are those of charges and diameters of 1
-        let unit = unit_pair(r2, edges.cutoff);
-        apply_mode(self.mode.number(), r2, self.potential.evaluate(&unit, row), edges).into()
+        let f_over_r = bare.force.dot(input.r) / r2;
+        let (f_over_r, energy) = apply_mode(self.mode.number(), r2, (f_over_r, bare.energy), edges);
+        Interaction::central(input.r, f_over_r, energy)
     }
 
     unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()> {
@@ -338,7 +382,9 @@ impl<P: PairPotential> Pairing for PairComponent<P> {
         // the constants that the fused loop asks for
         let (text, used, mode) = (self.potential.text()?, self.potential.inputs(), self.mode.number());
         let text = format!(
-            "{text}\nstatic constexpr unsigned int inputs = {used}u;\nstatic constexpr unsigned int mode = {mode}u;\n"
+            "{text}\nstatic constexpr unsigned int inputs = {used}u;\nstatic constexpr unsigned int mode = {mode}u;\n\
+             static constexpr bool oriented = {};\n",
+            P::ORIENTED
         );
         Ok(WireCode { text: text.into(), rows: rows.into(), loop_rows: loop_rows.into() })
     }
@@ -348,6 +394,11 @@ impl Registration {
     /// A pair potential that was compiled with the plugin.
     pub const fn pair<F: PairFn>(name: &'static str, doc: &'static str) -> Self {
         Self::pair_potential::<Compiled<F>>(name, doc)
+    }
+
+    /// A pair potential of oriented particles that was compiled with the plugin.
+    pub const fn oriented_pair<F: OrientedFn>(name: &'static str, doc: &'static str) -> Self {
+        Self::pair_potential::<Oriented<F>>(name, doc)
     }
 
     /// A pair potential.

@@ -6,6 +6,7 @@
 
 pub mod component;
 pub mod cpu;
+pub mod oriented;
 pub mod potential;
 
 use crate::component::SystemInfo;
@@ -16,7 +17,8 @@ use crate::real::Real;
 use crate::views::{ListView, StateView, Step, Wanted};
 use galamost_plugin_macros::DeviceStruct;
 
-pub use component::{PairComponent, Pairing};
+pub use component::{PairComponent, Pairing, Pose};
+pub use oriented::{Interaction, Oriented, OrientedFn, OrientedInput};
 pub use potential::{Compiled, PairPotential};
 
 /// What a pair function can see, by the name of its argument.
@@ -52,6 +54,8 @@ pub mod inputs {
     pub const CHARGE: u32 = 4;
     /// `diameter_i`, `diameter_j`.
     pub const DIAMETER: u32 = 8;
+    /// Orientations; set for every oriented potential.
+    pub const ORIENTATION: u32 = 16;
 }
 
 /// A row of numbers for one pair of types, as the function sees it; derive [`crate::PairParams`].
@@ -220,16 +224,21 @@ pub fn apply_mode<R: Real>(mode: u32, r2: R, (f, u): (R, R), row: &LoopRow<R>) -
             (f - row.force_shift / r, u - row.energy_shift + (r - row.cutoff) * row.force_shift)
         }
         3 => {
-            // S = (rc² − r²)² (rc² + 2r² − 3 r_on²)/(rc² − r_on²)³ beyond r_on, S' likewise
-            let out = row.cutoff2 - r2;
-            let s = out * out * (row.cutoff2 + R::lit(2.0) * r2 - R::lit(3.0) * row.on2) * row.smooth_norm;
-            let ds_over_r = R::lit(12.0) * out * (row.on2 - r2) * row.smooth_norm;
-            let inside = r2 < row.on2;
-            let (s, ds_over_r) = if inside { (R::ONE, R::ZERO) } else { (s, ds_over_r) };
+            let (s, ds_over_r) = smoothing(r2, row);
             (s * f - u * ds_over_r, s * u)
         }
         _ => (f, u),
     }
+}
+
+/// S and S'/r of mode `Smooth`: S = (rc² − r²)² (rc² + 2r² − 3 r_on²)/(rc² − r_on²)³ beyond r_on, 1 before it.
+#[inline(always)]
+pub fn smoothing<R: Real>(r2: R, row: &LoopRow<R>) -> (R, R) {
+    let out = row.cutoff2 - r2;
+    let s = out * out * (row.cutoff2 + R::lit(2.0) * r2 - R::lit(3.0) * row.on2) * row.smooth_norm;
+    let ds_over_r = R::lit(12.0) * out * (row.on2 - r2) * row.smooth_norm;
+    let inside = r2 < row.on2;
+    if inside { (R::ONE, R::ZERO) } else { (s, ds_over_r) }
 }
 
 /// One call of the CPU loop.

@@ -5,7 +5,7 @@
 //! and messages.
 
 use super::cpu::{self, Rows};
-use super::{LoopRow, Mode, PairCall, PairFn, PairInput, Row, RowInput};
+use super::{Interaction, LoopRow, Mode, OrientedInput, PairCall, PairFn, Row, RowInput};
 use crate::component::SystemInfo;
 use crate::device::assemble;
 use crate::error::{Error, Errors, Position, Result};
@@ -29,6 +29,8 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     fn new(settings: Self::Settings, written: &[(Position, &Self::Input)], errors: &mut Errors) -> Option<Self>;
     /// The potential ends by itself at [`Self::cutoff`]: the user gives neither `r_cut` nor `mode`.
     const OWN_CUTOFF: bool = false;
+    /// It depends on orientations, and gives torques.
+    const ORIENTED: bool = false;
     /// What holds for pairs of types that the user leaves out; `None`: every pair must have its row.
     fn left_out() -> Option<Self::Input> {
         None
@@ -52,8 +54,8 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     fn row(&self, input: &Self::Input, cutoff: f64) -> Result<Self::Row, String>;
     /// Its numbers in order, as CUDA reads them.
     fn numbers(row: &Self::Row) -> Vec<f64>;
-    /// (F/r, U) of one pair, without cutoff and mode.
-    fn evaluate(&self, input: &PairInput<f64>, row: &Self::Row) -> (f64, f64);
+    /// Force, torque and U of one pair, without cutoff and mode.
+    fn evaluate(&self, input: &OrientedInput<f64>, row: &Self::Row) -> Interaction<f64>;
     /// What the CPU loop reads; rows are those of all pairs of types, i · n + j.
     fn tables(&self, n_types: usize, rows: &[Self::Row], edges: &[LoopRow<f64>], mode: Mode) -> Self::Tables;
     /// Adds the forces on particles begin … end, and returns energy and virial if they are wanted.
@@ -61,7 +63,7 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     /// # Safety
     /// As [`cpu::run`].
     unsafe fn cpu(&self, call: &PairCall, tables: &Self::Tables, sums: &mut Sums);
-    /// CUDA text: `PairRow` and `pair_eval`.
+    /// CUDA text: `PairRow` and `pair_eval`, which returns F/r and U, or if it is oriented force, torque and U.
     ///
     /// # Errors
     /// Two device functions of one name.
@@ -103,20 +105,12 @@ impl<F: PairFn> PairPotential for Compiled<F> {
     fn numbers(row: &Self::Row) -> Vec<f64> {
         row.numbers()
     }
-    fn evaluate(&self, input: &PairInput<f64>, row: &Self::Row) -> (f64, f64) {
-        F::eval(input, &row.cast::<f64>())
+    fn evaluate(&self, input: &OrientedInput<f64>, row: &Self::Row) -> Interaction<f64> {
+        let (f_over_r, energy) = F::eval(&input.pair, &row.cast::<f64>());
+        Interaction::central(input.r, f_over_r, energy)
     }
     fn tables(&self, n_types: usize, rows: &[Self::Row], edges: &[LoopRow<f64>], mode: Mode) -> Self::Tables {
-        let mode = mode.number();
-        let single = Rows {
-            n_types,
-            rows: rows.iter().map(|r| r.cast::<f32>()).collect(),
-            loop_rows: edges.iter().map(|r| r.cast()).collect(),
-            mode,
-        };
-        let double =
-            Rows { n_types, rows: rows.iter().map(|r| r.cast::<f64>()).collect(), loop_rows: edges.to_vec(), mode };
-        (single, double)
+        Rows::<(), ()>::both(n_types, rows, edges, mode)
     }
     unsafe fn cpu(&self, call: &PairCall, tables: &Self::Tables, sums: &mut Sums) {
         // SAFETY: the caller's word

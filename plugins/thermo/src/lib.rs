@@ -10,7 +10,8 @@ galamost_plugin_api::plugin!();
 /// Columns: `step`, `time`, `kT` = 2K/g (g degrees of freedom: d N − d if the integrators keep the momentum),
 /// `pressure` and its tensor `pressure_xx` … `pressure_zz` = (Σ m v v + virial)/V, `potential` (sum of all
 /// components), `kinetic`, `total`, `conserved` (what the equations of motion keep: total plus the thermostat's
-/// share), `momentum_x` … `momentum_z`, and the potential energy of each force component under its name. Numbers have
+/// share), `momentum_x` … `momentum_z`, `kT_rotational` and `kinetic_rotational` if an integrator turns particles
+/// (`kinetic` is that of translation, `total` has both), and the potential energy of each force component under its name. Numbers have
 /// 17 digits, so that a value read back is the value written. The file is flushed after every row.
 ///
 /// ```ron
@@ -43,6 +44,9 @@ impl Thermo {
         names.extend(
             ["potential", "kinetic", "total", "conserved", "momentum_x", "momentum_y", "momentum_z"].map(String::from),
         );
+        if frame.thermo().is_ok_and(|t| t.rotational_degrees_of_freedom > 0.0) {
+            names.extend(["kT_rotational", "kinetic_rotational"].map(String::from));
+        }
         for (name, _) in frame.energies() {
             let twins = names.iter().filter(|n| n.split(':').next() == Some(name)).count();
             names.push(if twins == 0 { name.into() } else { format!("{name}:{}", twins + 1) });
@@ -76,8 +80,11 @@ impl Analyzer for Thermo {
         let t = frame.thermo()?;
         let mut values = vec![frame.time(), t.kt, t.pressure];
         values.extend(t.pressure_tensor);
-        values.extend([t.potential, t.kinetic, t.potential + t.kinetic, t.conserved]);
+        values.extend([t.potential, t.kinetic, t.potential + t.kinetic + t.rotational_kinetic, t.conserved]);
         values.extend(t.momentum);
+        if t.rotational_degrees_of_freedom > 0.0 {
+            values.extend([t.rotational_kt, t.rotational_kinetic]);
+        }
         values.extend(frame.energies().map(|(_, e)| e));
         let row: Vec<String> =
             std::iter::once(frame.step().to_string()).chain(values.iter().map(|x| format!("{x:?}"))).collect();

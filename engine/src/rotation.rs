@@ -1,0 +1,110 @@
+//! Rotation: what files say of it, and what a run keeps.
+//!
+//! A run keeps a unit quaternion and the angular momentum in the frame of space, which a free body does not change.
+//! Files and generators may give an axis (`orientation`) in place of the quaternion, and the angular velocity
+//! (`rotation`); what they gave is written again.
+
+use galamost_plugin_api::quaternion::Quaternion;
+use galamost_plugin_api::snapshot::{Array, Values};
+use galamost_plugin_api::vector::Vec3;
+use std::collections::BTreeMap;
+
+type Arrays = BTreeMap<String, Array>;
+
+fn reals<'a>(arrays: &'a Arrays, name: &str) -> Option<&'a [f64]> {
+    match arrays.get(name).map(|a| &a.values) {
+        Some(Values::Real(v)) => Some(v),
+        _ => None,
+    }
+}
+
+fn rows<const N: usize>(values: &[f64]) -> impl Iterator<Item = [f64; N]> {
+    values.as_chunks::<N>().0.iter().copied()
+}
+
+fn turned([x, y, z, w]: [f64; 4]) -> Quaternion<f64> {
+    Quaternion::new(x, y, z, w)
+}
+
+fn array(width: u32, values: impl Iterator<Item = Vec<f64>>) -> Array {
+    Array { width, values: Values::Real(values.flatten().collect()) }
+}
+
+/// Gives the arrays that a run keeps, where they follow from others.
+pub fn complete(arrays: &mut Arrays) {
+    if !arrays.contains_key("quaternion")
+        && let Some(axes) = reals(arrays, "orientation")
+    {
+        let of_axis = |a: [f64; 3]| {
+            let q = Quaternion::of_axis(Vec3::from(a));
+            vec![q.x, q.y, q.z, q.w]
+        };
+        let made = array(4, rows::<3>(axes).map(of_axis));
+        arrays.insert("quaternion".into(), made);
+    }
+    let (q, inert, rate) = (reals(arrays, "quaternion"), reals(arrays, "inert"), reals(arrays, "rotation"));
+    if let (Some(q), Some(inert), Some(rate), false) = (q, inert, rate, arrays.contains_key("angular_momentum")) {
+        let momentum = rows::<4>(q).zip(rows::<3>(inert)).zip(rows::<3>(rate)).map(|((q, inert), rate)| {
+            let q = turned(q).normalized();
+            let w = q.rotate_back(Vec3::from(rate)).f64();
+            q.rotate(Vec3::from(std::array::from_fn::<f64, 3, _>(|k| inert[k] * w[k]))).f64().to_vec()
+        });
+        let made = array(3, momentum);
+        arrays.insert("angular_momentum".into(), made);
+    }
+}
+
+/// Gives what files know, from what a run keeps: `rotation`, and `orientation` where the system started with axes.
+pub fn describe(arrays: &mut Arrays, axes: bool) {
+    if axes && let Some(q) = reals(arrays, "quaternion") {
+        let made = array(3, rows::<4>(q).map(|q| turned(q).axis().f64().to_vec()));
+        arrays.insert("orientation".into(), made);
+    }
+    let (q, inert, l) = (reals(arrays, "quaternion"), reals(arrays, "inert"), reals(arrays, "angular_momentum"));
+    if let (Some(q), Some(inert), Some(l)) = (q, inert, l) {
+        let rate = rows::<4>(q).zip(rows::<3>(inert)).zip(rows::<3>(l)).map(|((q, inert), l)| {
+            let q = turned(q);
+            let l = q.rotate_back(Vec3::from(l)).f64();
+            let w = std::array::from_fn::<f64, 3, _>(|k| if inert[k] > 0.0 { l[k] / inert[k] } else { 0.0 });
+            q.rotate(Vec3::from(w)).f64().to_vec()
+        });
+        let made = array(3, rate);
+        arrays.insert("rotation".into(), made);
+    }
+}
+
+/// Kinetic energy of one particle's rotation: Σ L'²/(2 I) with L' in the body's frame.
+pub fn energy(q: Quaternion<f64>, momentum: Vec3<f64>, inertia: Vec3<f64>) -> f64 {
+    let l = q.rotate_back(momentum).f64();
+    l.into_iter().zip(inertia.f64()).filter(|(_, i)| *i > 0.0).map(|(l, i)| 0.5 * l * l / i).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_and_rates_come_back() {
+        let real = |width, values: &[f64]| Array { width, values: Values::Real(values.to_vec()) };
+        let mut arrays = Arrays::new();
+        let (axis, rate) = ([0.6, 0.0, 0.8, 0.0, 0.0, -1.0], [0.4, 0.5, -0.3, 1.0, 2.0, 0.0]);
+        arrays.insert("orientation".into(), real(3, &axis));
+        arrays.insert("rotation".into(), real(3, &rate));
+        // the third moment is that about the axis: the rates have no such part
+        arrays.insert("inert".into(), real(3, &[2.0, 2.0, 0.0].repeat(2)));
+        complete(&mut arrays);
+        arrays.remove("orientation");
+        arrays.remove("rotation");
+        describe(&mut arrays, true);
+        for (name, was) in [("orientation", axis), ("rotation", rate)] {
+            let is = reals(&arrays, name).expect("made again");
+            for (a, b) in is.iter().zip(was) {
+                assert!((a - b).abs() < 1e-14, "{name}: {is:?} was {was:?}");
+            }
+        }
+        let l = reals(&arrays, "angular_momentum").expect("made");
+        let q = turned(rows::<4>(reals(&arrays, "quaternion").expect("made")).next().expect("one"));
+        let e = energy(q, Vec3::new(l[0], l[1], l[2]), Vec3::new(2.0, 2.0, 0.0));
+        assert!((e - (0.16 + 0.25 + 0.09)).abs() < 1e-14, "{e}");
+    }
+}

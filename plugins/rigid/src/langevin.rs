@@ -1,0 +1,111 @@
+//! Langevin dynamics with rotation.
+
+use crate::turn::{pushed, turned};
+use galamost_plugin_api::prelude::*;
+
+/// Langevin dynamics of translation and rotation: m dv/dt = F − γ v + √(2 γ kT) R(t), and about each axis k of the body
+/// dL_k/dt = τ_k − γ_r L_k/I_k + √(2 γ_r kT) R_k(t).
+///
+/// γ is a friction coefficient in mass/time, γ_r one in mass × length²/time. Splitting BAOAB: half a push by force and
+/// torque; half the free motion; v = c v + √((1 − c²) kT/m) N with c = exp(−γ dt/m) and L_k = c_k L_k + √((1 − c_k²) kT
+/// I_k) N_k with c_k = exp(−γ_r dt/I_k); half the free motion; new forces; half a push. Particles need `inert` and
+/// `quaternion` or `orientation`; see `RigidVerlet` for what is exact. N is drawn by the key (seed, component, step, tag).
+/// Canonical; momentum is not conserved.
+///
+/// Reference: Davidchack, Ouldridge & Tretyakov, J. Chem. Phys. 142 (2015) 144114, doi:10.1063/1.4916312 (Langevin
+/// dynamics of rigid bodies); Leimkuhler & Matthews, Appl. Math. Res. Express 2013, 34, doi:10.1093/amrx/abs010 (the
+/// splitting).
+///
+/// ```ron
+/// RigidLangevin(kT: 1.0, gamma: 0.5, gamma_r: 0.2)
+/// ```
+#[component(Integrator, "RigidLangevin")]
+#[derive(Clone, Debug, Params)]
+pub struct RigidLangevin {
+    /// The particles to move.
+    #[param(default = Group::All)]
+    group: Group,
+    /// Temperature; may change with time.
+    #[param(name = "kT", unit = "energy", at_least = 0.0)]
+    kt: Varying,
+    /// γ, friction coefficient of translation.
+    #[param(unit = "mass/time", at_least = 0.0)]
+    gamma: f64,
+    /// γ_r, friction coefficient of rotation.
+    #[param(unit = "mass × length²/time", at_least = 0.0)]
+    gamma_r: f64,
+}
+
+/// γ and γ_r.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+pub struct RigidLangevinState {
+    gamma: f64,
+    gamma_r: f64,
+}
+
+/// What is left of a momentum whose friction has acted for x relaxation times, with fresh noise of variance `heat`.
+#[device_fn]
+fn damped(l: real, x: real, heat: real, noise: real) -> real {
+    let c = (-x).exp();
+    // 1 − c² = 1 − exp(−2x), without cancellation where x is small
+    let lost = if x < 0.01 { 2.0 * x * (1.0 - x * (1.0 - x * (2.0 / 3.0))) } else { 1.0 - c * c };
+    l * c + noise * (lost * heat).sqrt()
+}
+
+/// The same for one axis of a body, which may have no moment about it.
+#[device_fn]
+fn damped_axis(l: real, inertia: real, friction: real, kt: real, noise: real) -> real {
+    let moment = if inertia > 0.0 { inertia } else { 1.0 };
+    if inertia > 0.0 { damped(l, friction / moment, kt * moment, noise) } else { 0.0 }
+}
+
+#[particle_fn(RigidLangevin)]
+fn first_half(p: &mut Particle<real>, g: &RigidLangevinState, step: &Step<real>, random: &mut Random) {
+    let kt = step.varying[0];
+    let x = (g.gamma as real) * step.dt / p.mass;
+    let push = random.normal3();
+    let v = p.velocity + p.force * (0.5 * step.dt / p.mass);
+    p.velocity = Vec3::new(
+        damped(v.x, x, kt / p.mass, push.x),
+        damped(v.y, x, kt / p.mass, push.y),
+        damped(v.z, x, kt / p.mass, push.z),
+    );
+    p.displacement = (v + p.velocity) * (0.5 * step.dt);
+    let friction = (g.gamma_r as real) * step.dt;
+    let twist = random.normal3();
+    let l = pushed(p.angular_momentum, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
+    let halfway = turned(p.quaternion, l, p.inertia, 0.5 * step.dt);
+    let body = halfway.rotate_back(l);
+    let after = Vec3::new(
+        damped_axis(body.x, p.inertia.x, friction, kt, twist.x),
+        damped_axis(body.y, p.inertia.y, friction, kt, twist.y),
+        damped_axis(body.z, p.inertia.z, friction, kt, twist.z),
+    );
+    p.angular_momentum = halfway.rotate(after);
+    p.quaternion = turned(halfway, p.angular_momentum, p.inertia, 0.5 * step.dt);
+}
+
+#[particle_fn(RigidLangevin)]
+fn second_half(p: &mut Particle<real>, step: &Step<real>) {
+    p.velocity += p.force * (0.5 * step.dt / p.mass);
+    p.angular_momentum = pushed(p.angular_momentum, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
+}
+
+impl Integrator for RigidLangevin {
+    type State = RigidLangevinState;
+    type Extra<R: Real> = NoArrays<R>;
+
+    fn program() -> Program<Self> {
+        Program::new().before::<first_half>().after::<second_half>()
+    }
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.group = self.group.need(system)?;
+        needs.varyings = vec![self.kt];
+        needs.conserves_momentum = false;
+        Ok(())
+    }
+    fn state(&self, _: &GroupInfo) -> Result<RigidLangevinState> {
+        Ok(RigidLangevinState { gamma: self.gamma, gamma_r: self.gamma_r })
+    }
+}

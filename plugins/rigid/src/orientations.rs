@@ -1,0 +1,159 @@
+//! Orientations and angular velocities at the start.
+
+use galamost_plugin_api::philox::{RandomKey, normal3};
+use galamost_plugin_api::prelude::*;
+
+/// Gives particles an orientation, moments of inertia, and angular momenta at a temperature.
+///
+/// Orientations are drawn uniformly over all rotations, or all point along `axis` (the body's z axis). About each axis
+/// with a moment I_k the angular momentum is normal with variance kT I_k; kT = 0 starts at rest. Draws are keyed by the
+/// seed and the tag. With a group all others keep what they have, or get no rotation and moments of 0: they do not turn.
+/// Makes the arrays `quaternion`, `inert` and `angular_momentum`.
+///
+/// ```ron
+/// Orientations(inertia: (0.1, 0.1, 0.0), kT: 1.0)
+/// ```
+#[component(Generator, "Orientations")]
+#[derive(Clone, Debug, Params)]
+pub struct Orientations {
+    /// Moments of inertia about the axes x, y, z of the body; 0: never turns about this axis.
+    #[param(unit = "mass × length²", at_least = 0.0)]
+    inertia: [f64; 3],
+    /// Temperature of the rotation.
+    #[param(name = "kT", unit = "energy", at_least = 0.0, default = 0.0)]
+    kt: f64,
+    /// Direction of all axes; without it orientations are random.
+    axis: Option<[f64; 3]>,
+    /// The particles that get them.
+    #[param(default = Group::All)]
+    group: Group,
+}
+
+/// The array, or one with the same row for every particle.
+fn rows<const N: usize>(s: &mut Snapshot, name: &str, row: [f64; N]) -> Result<Vec<[f64; N]>> {
+    let n = s.len();
+    match s.arrays.remove(name) {
+        Some(Array { width, values: Values::Real(v) }) if width as usize == N && v.len() == N * n => {
+            Ok(v.as_chunks::<N>().0.to_vec())
+        }
+        Some(_) => Err(Error::input(format!("`{name}` has not {N} numbers for each particle"))),
+        None => Ok(vec![row; n]),
+    }
+}
+
+impl Generator for Orientations {
+    fn generate(&mut self, context: &GeneratorContext, s: &mut Snapshot) -> Result<()> {
+        if s.is_empty() {
+            return Err(Error::input("Orientations needs particles: put it behind the generator that makes them"));
+        }
+        let [x, y, z] = self.inertia;
+        if (x == 0.0) != (y == 0.0) && s.dimensions == 3 {
+            return Err(Error::input("the moments about x and y are both 0 or both above: a rod lies along z"));
+        }
+        if (x, y, z) == (0.0, 0.0, 0.0) {
+            return Err(Error::input("three moments of 0: nothing would turn"));
+        }
+        let along = match self.axis.map(Vec3::<f64>::from) {
+            Some(a) if a.norm() == 0.0 => return Err(Error::input("`axis` has no length")),
+            along => along,
+        };
+        let group = self.group.need(&SystemInfo::of(s))?;
+        let mut quaternion = rows(s, "quaternion", [0.0, 0.0, 0.0, 1.0])?;
+        let mut inert = rows(s, "inert", [0.0; 3])?;
+        let mut momentum = rows(s, "angular_momentum", [0.0; 3])?;
+        let key = RandomKey::new(context.seed, context.component);
+        let mut members = 0;
+        for tag in (0..s.len()).filter(|tag| group.contains(*tag as u32, s)) {
+            members += 1;
+            let normal = |draw: u32| normal3::<f64>(key.single(0, tag as u32, draw));
+            let (u, w) = (normal(0), normal(1).x);
+            // four normal numbers point in every direction of four dimensions alike
+            let q = match along {
+                None => Quaternion::new(u.x, u.y, u.z, w).normalized(),
+                Some(axis) => Quaternion::of_axis(axis),
+            };
+            let push = normal(2).f64();
+            let body: [f64; 3] = std::array::from_fn(|k| push[k] * (self.kt * self.inertia[k]).sqrt());
+            quaternion[tag] = [q.x, q.y, q.z, q.w];
+            inert[tag] = self.inertia;
+            momentum[tag] = q.rotate(Vec3::from(body)).f64();
+        }
+        if members == 0 {
+            return Err(Error::input("there are no particles in its group"));
+        }
+        let mut put = |name: &str, width, values: Vec<f64>| {
+            s.arrays.insert(name.into(), Array { width, values: Values::Real(values) });
+        };
+        put("quaternion", 4, quaternion.into_flattened());
+        put("inert", 3, inert.into_flattened());
+        put("angular_momentum", 3, momentum.into_flattened());
+        // they would say something else
+        s.arrays.remove("orientation");
+        s.arrays.remove("rotation");
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn system(n: usize) -> Snapshot {
+        let mut s = Snapshot { dimensions: 3, box_length: [10.0; 3], ..Snapshot::default() };
+        let a = s.type_id("A");
+        for _ in 0..n {
+            s.push(a, [0.0; 3]);
+        }
+        s
+    }
+
+    fn real<'a>(s: &'a Snapshot, name: &str) -> &'a [f64] {
+        match &s.arrays[name].values {
+            Values::Real(v) => v,
+            Values::Int(_) => panic!("{name} has whole numbers"),
+        }
+    }
+
+    #[test]
+    fn orientations_are_uniform_and_rotation_has_its_temperature() {
+        const N: usize = 20_000;
+        let mut s = system(N);
+        let inertia = [0.5, 2.0, 1.0];
+        let mut g = Orientations { inertia, kt: 1.5, axis: None, group: Group::All };
+        g.generate(&GeneratorContext { seed: 3, component: 1, ..Default::default() }, &mut s).expect("generated");
+        let q: Vec<Quaternion<f64>> = real(&s, "quaternion")
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|[x, y, z, w]| Quaternion::new(*x, *y, *z, *w))
+            .collect();
+        let error = (N as f64).sqrt().recip();
+        for axis in [Vec3::new(1.0, 0.0, 0.0), Vec3::new(0.0, 0.0, 1.0)] {
+            let z: Vec<f64> = q.iter().map(|q| q.rotate(axis).z).collect();
+            let (mean, square) = (z.iter().sum::<f64>() / N as f64, z.iter().map(|z| z * z).sum::<f64>() / N as f64);
+            // a component of a random direction is uniform in −1 … 1
+            assert!(mean.abs() < 4.0 * error * (1.0f64 / 3.0).sqrt(), "{mean}");
+            assert!((square - 1.0 / 3.0).abs() < 4.0 * error * (4.0f64 / 45.0).sqrt(), "{square}");
+        }
+        for k in 0..3 {
+            let l = real(&s, "angular_momentum").as_chunks::<3>().0.iter().zip(&q);
+            let body = l.map(|(l, q)| q.rotate_back(Vec3::from(*l)).f64()[k]);
+            let kt = body.map(|l| l * l / inertia[k]).sum::<f64>() / N as f64;
+            assert!((kt - 1.5).abs() < 4.0 * error * 1.5 * 2f64.sqrt(), "axis {k}: kT = {kt}");
+        }
+    }
+
+    #[test]
+    fn one_direction_and_a_group() {
+        let mut s = system(10);
+        let group = Group::Tags { first: 0, last: 3 };
+        let mut g = Orientations { inertia: [1.0, 1.0, 0.0], kt: 0.0, axis: Some([0.0, 3.0, 0.0]), group };
+        g.generate(&GeneratorContext::default(), &mut s).expect("generated");
+        let q = &real(&s, "quaternion")[12..16];
+        assert!((Quaternion::new(q[0], q[1], q[2], q[3]).axis().y - 1.0).abs() < 1e-15, "{q:?}");
+        assert_eq!(real(&s, "quaternion")[16..20], [0.0, 0.0, 0.0, 1.0]);
+        assert_eq!((real(&s, "inert")[9], real(&s, "inert")[12]), (1.0, 0.0));
+        g.inertia = [1.0, 0.0, 0.0];
+        assert!(g.generate(&GeneratorContext::default(), &mut s).is_err());
+    }
+}
