@@ -4,8 +4,8 @@ use galamost_tests::{build_plugin, galamost, has_compiler, repository, words};
 use std::path::Path;
 use std::process::Command;
 
-const KINDS: [&str; 9] =
-    ["pair", "bond", "angle", "dihedral", "force", "integrator", "updater", "analyzer", "generator"];
+const KINDS: [&str; 10] =
+    ["pair", "oriented-pair", "bond", "angle", "dihedral", "force", "integrator", "updater", "analyzer", "generator"];
 
 /// Runs `cargo test` in the crate, with the shared output folder.
 fn cargo_test(folder: &Path) {
@@ -54,6 +54,9 @@ fn every_new_crate_builds_is_tested_and_runs() {
         let named = |what: &str| assert!(table.contains(what), "{kind}: no `{what}` in\n{table}");
         match kind {
             "pair" => ["force against gradient", "r → 0", "Smooth", "1 thread = 4 threads", "Lennard-Jones"]
+                .map(named)
+                .to_vec(),
+            "oriented-pair" => ["torque against gradient", "torques", "trace of the virial", "NVE, 1000 steps", "2n = n"]
                 .map(named)
                 .to_vec(),
             "bond" | "angle" | "dihedral" => {

@@ -6,6 +6,12 @@ use std::path::{Path, PathBuf};
 /// Kinds, what they are in a sentence, their source, and the lists of a pipeline that runs them. `@` is the component.
 const KINDS: &[(&str, &str, &str, &str)] = &[
     ("pair", "a pair potential", include_str!("../templates/pair.rs"), PAIR),
+    (
+        "oriented-pair",
+        "a pair potential of particles with an orientation",
+        include_str!("../templates/oriented_pair.rs"),
+        ORIENTED,
+    ),
     ("bond", "a bond potential", include_str!("../templates/bond.rs"), CHAIN),
     ("angle", "an angle potential", include_str!("../templates/angle.rs"), CHAIN),
     ("dihedral", "a dihedral potential", include_str!("../templates/dihedral.rs"), CHAIN),
@@ -22,6 +28,17 @@ const PAIR: &str = "    initial: [
     ],
     forces: [ @ ],
     integrators: [ VelocityVerlet() ],
+    analyzers: [ Thermo(every: 100, file: \"my-component.csv\") ],
+    stages: [ (steps: 1_000, dt: 0.002) ],
+";
+const ORIENTED: &str = "    initial: [
+        Lattice(lattice: Fcc, cells: [6, 6, 6], density: 1.0, types: { \"A\": 0.5, \"B\": 0.5 }),
+        Velocities(kT: 1.0),
+        Orientations(inertia: (0.1, 0.1, 0.0), kT: 1.0),
+    ],
+    forces: [ @ ],
+    // moves and turns
+    integrators: [ RigidVerlet() ],
     analyzers: [ Thermo(every: 100, file: \"my-component.csv\") ],
     stages: [ (steps: 1_000, dt: 0.002) ],
 ";
