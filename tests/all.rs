@@ -14,6 +14,7 @@ mod expression;
 mod faults;
 mod files;
 mod fixtures;
+mod guide;
 mod kernels;
 mod movers;
 mod new;

@@ -56,9 +56,11 @@ fn every_new_crate_builds_is_tested_and_runs() {
             "pair" => ["force against gradient", "r → 0", "Smooth", "1 thread = 4 threads", "Lennard-Jones"]
                 .map(named)
                 .to_vec(),
-            "oriented-pair" => ["torque against gradient", "torques", "trace of the virial", "NVE, 1000 steps", "2n = n"]
-                .map(named)
-                .to_vec(),
+            "oriented-pair" => {
+                ["torque against gradient", "torques", "trace of the virial", "NVE, 1000 steps", "2n = n"]
+                    .map(named)
+                    .to_vec()
+            }
             "bond" | "angle" | "dihedral" => {
                 ["trace of the virial", "NVE, 1000 steps", "2n = n + restart + n"].map(named).to_vec()
             }

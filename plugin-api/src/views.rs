@@ -178,6 +178,19 @@ impl StateView {
         }
     }
 
+    /// r_i − r_j for the nearest image of j.
+    ///
+    /// # Safety
+    /// As for [`Self::position`], for both particles.
+    pub unsafe fn difference(&self, i: usize, j: usize) -> [f64; 3] {
+        // SAFETY: the caller's word
+        let (a, b, length) = unsafe { (self.position(i), self.position(j), (*self.globals.host()).box_length) };
+        std::array::from_fn(|k| {
+            let d = a[k] - b[k];
+            if length[k] > 0.0 { d - length[k] * (d / length[k]).round_ties_even() } else { d }
+        })
+    }
+
     /// Type of a particle.
     ///
     /// # Safety
@@ -292,6 +305,39 @@ pub struct LinkView {
     pub count: DevicePtr<u32>,
     /// 0.
     pub reserved: [u64; 4],
+}
+
+/// One bond, angle or dihedral, seen from one of its members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkEntry {
+    /// Indices of the other members, in their order; a bond has one, an angle two.
+    pub others: [u32; 3],
+    /// Type of the link.
+    pub kind: u32,
+    /// Place of the particle among the members: 0 for the first.
+    pub place: u32,
+}
+
+impl LinkView {
+    /// Links of particle `i`, on the CPU. Every member has the link: to meet each once, take those with `place` 0.
+    ///
+    /// # Safety
+    /// The view is of valid host arrays, and `i` < n_local.
+    pub unsafe fn row(&self, i: usize) -> impl Iterator<Item = LinkEntry> + '_ {
+        let (width, stride) = (self.width as usize, self.stride as usize);
+        // SAFETY: the caller's word
+        let count = if self.count.is_null() { 0 } else { unsafe { *self.count.host().add(i) } };
+        (0..count as usize).map(move |e| {
+            // SAFETY: the caller's word: entry e of particle i exists
+            let word = |w: usize| unsafe { *self.words.host().add((e * width + w) * stride + i) };
+            let mut others = [0; 3];
+            for (w, other) in others.iter_mut().enumerate().take(width - 1) {
+                *other = word(w);
+            }
+            let last = word(width - 1);
+            LinkEntry { others, kind: last >> 2, place: last & 3 }
+        })
+    }
 }
 
 /// What a force evaluation should produce besides forces.

@@ -1,0 +1,54 @@
+//! The code of plugin-api/GUIDE.md: built, tested, harnessed.
+
+use galamost_tests::{build_plugin, galamost, repository, words};
+use std::process::Command;
+
+/// The files of the guide: a name, and the code behind its mark.
+fn files(guide: &str) -> Vec<(String, String)> {
+    let pieces = guide.split("<!-- file: ").skip(1);
+    let file = |piece: &str| {
+        let (name, rest) = piece.split_once(" -->\n```rust\n").expect("code behind the mark");
+        // doc comments have fences of their own, behind ///
+        let (code, _) = rest.split_once("\n```\n").expect("the code ends");
+        (name.to_string(), format!("{code}\n"))
+    };
+    pieces.map(file).collect()
+}
+
+#[test]
+fn the_guide_s_plugins_build_and_pass_the_harness() {
+    let guide = std::fs::read_to_string(repository().join("plugin-api/GUIDE.md")).expect("GUIDE.md");
+    let api = repository().join("plugin-api").canonicalize().expect("the plugin API");
+    let files = files(&guide);
+    let names: Vec<&str> = files.iter().map(|f| f.0.as_str()).collect();
+    assert_eq!(names, ["yukawa", "soft-core", "patchy", "scission"]);
+    let f = tempfile::tempdir().expect("a folder");
+    for (name, code) in &files {
+        let crate_name = format!("guide-{name}");
+        let kind = match name.as_str() {
+            "patchy" => "oriented-pair",
+            "scission" => "updater",
+            _ => "pair",
+        };
+        let out = galamost(f.path(), &["new", kind, &crate_name, "--api", &api.to_string_lossy()]);
+        assert!(out.status.success(), "{}", words(&out));
+        let folder = f.path().join(&crate_name);
+        std::fs::write(folder.join("src/lib.rs"), code).expect("written");
+        let library = build_plugin(&folder, &crate_name.replace('-', "_"));
+        let out = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
+            .args(["test", "--release", "--offline", "--quiet"])
+            .current_dir(&folder)
+            .env("CARGO_TARGET_DIR", repository().join("target/outside"))
+            .output()
+            .expect("cargo runs");
+        assert!(out.status.success(), "{name}: {}{}", String::from_utf8_lossy(&out.stdout), words(&out));
+        // alone in a folder: the shared output folder holds other tests' plugins
+        std::fs::create_dir(folder.join("built")).expect("a folder");
+        let dropped = folder.join("built").join(library.file_name().expect("a name"));
+        std::fs::copy(&library, &dropped).expect("copied");
+        let out = galamost(&folder, &["test-plugin", &dropped.to_string_lossy(), "--quiet"]);
+        let table = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(out.status.success() && table.contains("0 failed"), "{name}:\n{table}{}", words(&out));
+        println!("{table}");
+    }
+}
