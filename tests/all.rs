@@ -22,4 +22,5 @@ mod physics;
 mod plugins;
 mod reference;
 mod restart;
+mod rotation;
 mod stranger;

@@ -17,6 +17,7 @@ use crate::plugins::{PairPart, Registry};
 use crate::report::Failure;
 use crate::run::{Backend, RunOptions, execute};
 use crate::state::columns;
+use crate::topology::Topology;
 use galamost_plugin_api::component::{ComponentInfo, Kind, Wants};
 use galamost_plugin_api::pair::Pose;
 use galamost_plugin_api::philox::RandomKey;
@@ -204,6 +205,7 @@ struct Outcome {
     force: Vec<f64>,
     torque: Vec<f64>,
     turned: Vec<f64>,
+    topology: Topology,
     energy: f64,
     virial: [f64; 6],
     position: Vec<f64>,
@@ -333,6 +335,7 @@ impl Test<'_> {
         };
         Ok(Outcome {
             force: force(&mut *backend, precision)?,
+            topology: backend.topology().clone(),
             torque: array("torque"),
             turned: if facts.rotational.is_empty() {
                 vec![]
@@ -522,6 +525,17 @@ impl Test<'_> {
             self.outcome(c, device, Precision::Mixed, 100)?;
             let name = if device == DeviceChoice::Cpu { "CPU" } else { "device" };
             self.note(c, &format!("{name}: errors in 100 steps"), 0.0, 0.0, "");
+        }
+        if c.kind == Kind::Updater && self.other {
+            // few enough steps for differences to stay those of rounding
+            let truth = self.outcome(c, DeviceChoice::Cpu, Precision::Double, 40)?;
+            let o = self.outcome(c, self.device, Precision::Double, 40)?;
+            let worst = |a: &[f64], b: &[f64]| a.iter().zip(b).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+            let far = worst(&o.position, &truth.position).max(worst(&o.velocity, &truth.velocity));
+            self.note(c, "device double: state, 40 steps", far, 1e-9, "");
+            let links = if o.topology == truth.topology { 0.0 } else { 1.0 };
+            let note = format!("{} bonds", truth.topology.bonds.len());
+            self.note(c, "device double: links, 40 steps", links, 0.0, note);
         }
         Ok(())
     }

@@ -62,8 +62,7 @@ impl<I: Integrator> Common for Guarded<I> {
             for (name, width) in [("quaternion", 4), ("inert", 3)] {
                 if !system.has_array(name) {
                     return Err(Error::input(format!(
-                        "{} turns particles, but they have no `{name}`: the initial state must give one to each",
-                        self.name
+                        "turns particles, but they have no `{name}`: the initial state must give one to each"
                     )));
                 }
                 needs.arrays.push(array(name, width, true));

@@ -1,0 +1,192 @@
+//! Particles that turn: energy, equipartition, both devices, what files say of orientations.
+
+use galamost::pipeline::DeviceChoice;
+use galamost::run::Backend;
+use galamost::selftest::standard_system;
+use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
+use galamost_plugin_api::views::Wanted;
+use galamost_tests::{backend, columns, has_compiler, largest_difference, mean, plan, plan_of, run_plan, unwrapped};
+use std::sync::atomic::AtomicBool;
+
+const RODS: &str = r#"SoftRod(pairs: { ("A", "A"): (alpha: 80.0, mu: 0.7, nu: 2.0) })"#;
+
+fn real(s: &Snapshot, name: &str) -> Vec<f64> {
+    match s.arrays.get(name).map(|a| &a.values) {
+        Some(Values::Real(v)) => v.clone(),
+        _ => panic!("no `{name}`"),
+    }
+}
+
+fn advance(b: &mut dyn Backend, steps: u64) {
+    b.advance(steps, Wanted::ALL, &AtomicBool::new(false)).expect("steps");
+}
+
+/// A backend at the start of its first stage.
+fn started(text: &str) -> Box<dyn Backend> {
+    let plan = plan(text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+    let mut b = backend(&plan);
+    b.begin_stage(&plan.stages[0], false).expect("a stage");
+    b
+}
+
+/// Kinetic energies of translation and rotation, and the potential energy.
+fn energies(b: &mut dyn Backend) -> [f64; 3] {
+    let s = b.sums().expect("sums");
+    let k = s.kinetic_tensor;
+    [0.5 * (k[0] + k[3] + k[5]), s.rotational, s.components.iter().map(|c| c.energy).sum()]
+}
+
+/// The system of these tests: 512 particles, three to a unit of volume.
+fn pipeline(forces: &str, inertia: &str, integrator: &str, dt: f64) -> String {
+    format!(
+        "(seed: 4, precision: Double, initial: [Lattice(lattice: Sc, cells: [8, 8, 8], density: 3.0), Velocities(kT: 1.0), \
+         Orientations(inertia: {inertia}, kT: 1.0)], forces: [{forces}], integrators: [{integrator}], \
+         stages: [(steps: 0, dt: {dt})])"
+    )
+}
+
+#[test]
+fn the_energy_of_turning_particles_oscillates_as_dt_squared() {
+    for inertia in ["(0.1, 0.1, 0.0)", "(0.05, 0.1, 0.2)"] {
+        let width = |dt: f64| {
+            let mut b = started(&pipeline(RODS, inertia, "RigidVerlet()", dt));
+            let step = (0.02 / dt).round() as u64;
+            // the lattice melts first
+            advance(&mut *b, 25 * step);
+            let total: Vec<f64> = (0..100)
+                .map(|_| {
+                    advance(&mut *b, step);
+                    energies(&mut *b).iter().sum()
+                })
+                .collect();
+            let m = mean(&total);
+            (total.iter().map(|e| (e - m).powi(2)).sum::<f64>() / 100.0).sqrt() / 512.0
+        };
+        let (coarse, fine) = (width(0.004), width(0.002));
+        println!("{inertia}: {coarse:e}, {fine:e} per particle");
+        assert!(coarse < 1e-3, "{coarse:e}");
+        assert!((3.0..5.0).contains(&(coarse / fine)), "{coarse:e} and {fine:e}: not ∝ dt²");
+    }
+}
+
+#[test]
+#[ignore = "minutes; run with --ignored"]
+fn equipartition_and_distribution_of_rotational_energy() {
+    let janus = r#"Janus(pairs: { ("A", "A"): (alpha_r: 396.0, alpha_a: 132.0, beta_deg: 90.0, nu: 2.0) })"#;
+    for (inertia, degrees) in [("(0.1, 0.1, 0.0)", 2.0), ("(0.05, 0.1, 0.2)", 3.0)] {
+        let mut b = started(&pipeline(janus, inertia, "RigidLangevin(kT: 1.0, gamma: 5.0, gamma_r: 1.0)", 0.001));
+        advance(&mut *b, 2000);
+        let (mut translation, mut rotation) = (vec![], vec![]);
+        for _ in 0..1500 {
+            advance(&mut *b, 100);
+            let [t, r, _] = energies(&mut *b);
+            translation.push(2.0 * t / (3.0 * 512.0));
+            rotation.push(2.0 * r / (degrees * 512.0));
+        }
+        let (t, r) = (mean(&translation), mean(&rotation));
+        let g = degrees * 512.0;
+        let variance = rotation.iter().map(|x| (x - r).powi(2)).sum::<f64>() / 1500.0;
+        println!("{inertia}: kT {t:.4}, rotation {r:.4}, g var/2 {:.3}", variance * g / 2.0);
+        assert!((t - 1.0).abs() < 0.01 && (r / t - 1.0).abs() < 0.01, "kT {t}, rotation {r}");
+        // var K = g kT²/2; of 1500 samples that hang together a little
+        assert!((variance * g / 2.0 - 1.0).abs() < 0.2, "variance {variance:e}");
+    }
+}
+
+#[test]
+fn particles_turn_on_the_device_as_on_the_cpu() {
+    if !has_compiler() {
+        return;
+    }
+    let janus = r#"Janus(pairs: { ("A", "A"): (alpha_r: 39.6, alpha_a: 13.2, beta_deg: 90.0, nu: 2.0),
+        ("A", "B"): (alpha_r: 39.6, alpha_a: 0.0, beta_deg: 90.0), ("B", "B"): (alpha_r: 39.6, alpha_a: 8.8, beta_deg: 60.0, nu: 3.0) })"#;
+    let lj = r#"LennardJones(r_cut: 2.5, mode: ShiftForce, pairs: { ("A", "A"): (epsilon: 1.0, sigma: 1.0),
+        ("A", "B"): (epsilon: 0.5, sigma: 0.95), ("B", "B"): (epsilon: 1.0, sigma: 0.9) })"#;
+    for (precision, limit) in [("Double", 1e-10), ("Mixed", 2e-4), ("Single", 2e-4)] {
+        // beside another pair in the fused loop; with groups; the first stage has no oriented pair: torques are 0
+        let text = format!(
+            "(seed: 5, precision: {precision}, neighbors: (buffer: 0.2), forces: [{lj}, {janus}], \
+             integrators: [RigidLangevin(kT: 1.0, gamma: 1.0, gamma_r: 0.5, group: Types([\"A\"])), RigidVerlet(group: Types([\"B\"]))], \
+             stages: [(steps: 20, dt: 0.002, forces: [{lj}]), (steps: 40, dt: 0.002)])"
+        );
+        let turned = |device| {
+            let plan = plan_of(&text, standard_system(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+            let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+            let arrays = columns(&mut *b).arrays;
+            let of = |name: &str| match &arrays[name].values {
+                Values::Real(v) => v.clone(),
+                Values::Int(_) => panic!("{name}"),
+            };
+            (unwrapped(&mut *b).0, [of("quaternion"), of("angular_momentum")].concat(), energies(&mut *b)[1])
+        };
+        let (cpu, device) = (turned(DeviceChoice::Cpu), turned(DeviceChoice::Emulated));
+        let (x, q) = (largest_difference(&cpu.0, &device.0), largest_difference(&cpu.1, &device.1));
+        println!("{precision}: positions {x:e}, rotation {q:e}, energy {}", cpu.2);
+        assert!(x < limit && q < 10.0 * limit, "{precision}: positions {x:e}, rotation {q:e}");
+        assert!(cpu.2 > 100.0 && (cpu.2 / device.2 - 1.0).abs() < 1e-3, "rotational energy {} and {}", cpu.2, device.2);
+    }
+}
+
+#[test]
+fn axes_and_angular_velocities_of_a_file_come_back() {
+    let mut s = standard_system();
+    let q = real(&s, "quaternion");
+    s.arrays.retain(|name, _| name != "quaternion" && name != "angular_momentum");
+    let axes: Vec<f64> =
+        q.as_chunks::<4>().0.iter().flat_map(|[x, y, _, _]| [x.cos() * y.sin(), x.sin() * y.sin(), y.cos()]).collect();
+    // rates across the axes: about them these rods do not turn
+    let rates = axes.as_chunks::<3>().0.iter().flat_map(|[x, y, z]| [y - z, z - x, x - y]).collect::<Vec<f64>>();
+    let mut put = |name: &str, v: &[f64]| {
+        s.arrays.insert(name.into(), Array { width: 3, values: Values::Real(v.to_vec()) });
+    };
+    put("orientation", &axes);
+    put("rotation", &rates);
+    put("inert", &[0.2, 0.2, 0.0].repeat(1000));
+    let text = "(precision: Double, integrators: [RigidVerlet()], stages: [(steps: STEPS, dt: 0.01)])";
+    let after = |steps: &str| {
+        let plan = plan_of(&text.replace("STEPS", steps), s.clone(), DeviceChoice::Cpu)
+            .unwrap_or_else(|e| panic!("{}", e.render()));
+        columns(&mut *run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render())).1).arrays
+    };
+    let array = |name: &str, arrays: &std::collections::BTreeMap<String, Array>| match &arrays[name].values {
+        Values::Real(v) => v.clone(),
+        Values::Int(_) => panic!("{name}"),
+    };
+    let now = after("0");
+    assert!(largest_difference(&array("orientation", &now), &axes) < 1e-14);
+    assert!(largest_difference(&array("rotation", &now), &rates) < 1e-13);
+    // free rods: the rates stay, the axes turn by |ω| t
+    let later = after("50");
+    assert!(largest_difference(&array("rotation", &later), &rates) < 1e-12);
+    for ((n, m), w) in axes
+        .as_chunks::<3>()
+        .0
+        .iter()
+        .zip(array("orientation", &later).as_chunks::<3>().0)
+        .zip(rates.as_chunks::<3>().0)
+    {
+        let dot: f64 = n.iter().zip(m).map(|(a, b)| a * b).sum();
+        let angle = 0.5 * w.iter().map(|x| x * x).sum::<f64>().sqrt();
+        assert!((dot - angle.cos()).abs() < 1e-12, "turned by {} not {angle}", dot.acos());
+    }
+}
+
+#[test]
+fn missing_orientations_are_told() {
+    let mut s = standard_system();
+    s.arrays.clear();
+    let told = |forces: &str, integrator: &str| {
+        let text = format!("(forces: [{forces}],\n integrators: [{integrator}], stages: [(steps: 1, dt: 0.01)])");
+        match plan_of(&text, s.clone(), DeviceChoice::Cpu) {
+            Ok(_) => panic!("{text} was taken"),
+            Err(e) => e.render(),
+        }
+    };
+    let rods = r#"SoftRod(pairs: { ("A", "A"): (alpha: 80.0, mu: 0.7), ("A", "B"): (alpha: 80.0, mu: 0.7), ("B", "B"): (alpha: 80.0, mu: 0.7) })"#;
+    let no = told(rods, "VelocityVerlet()");
+    assert!(no.contains("SoftRod: particles have no `quaternion`"), "{no}");
+    let no = told("", "RigidVerlet()");
+    assert!(no.contains("test.ron:2:16: RigidVerlet: turns particles, but they have no"), "{no}");
+    let disks = rods.replace("SoftRod", "SoftDisk").replacen("mu: 0.7", "mu: 0.7, nu: 3.0", 1);
+    assert!(told(&disks, "VelocityVerlet()").contains("disks need an even whole number"), "{}", told(&disks, ""));
+}
