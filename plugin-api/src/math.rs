@@ -89,7 +89,8 @@ macro_rules! elementary {
             pub fn round(x: $t) -> $t {
                 let whole = $t::copysign(WHOLE, x);
                 let r = (x + whole) - whole;
-                if x.abs() < WHOLE { r } else { x }
+                // −0.3 gives −0, as C's rint does
+                if x.abs() < WHOLE { $t::copysign(r, x) } else { x }
             }
 
             /// The largest whole number not above x.

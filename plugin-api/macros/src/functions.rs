@@ -3,6 +3,8 @@
 use crate::language::translate;
 use crate::native::{Number, native};
 use crate::params::doc_text;
+use crate::settle::settle;
+use crate::words::plain;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
@@ -11,12 +13,26 @@ use syn::{FnArg, Ident, ItemFn, LitStr, Pat, Path, PathArguments, Result, Return
 
 /// The function for rustc, and its text for CUDA as a type of the same name.
 pub fn device_fn(f: &ItemFn, number: Number) -> Result<TokenStream> {
+    let f = &settle(f);
     let translated = translate(f)?;
     let native = native(f, number);
     let (name, vis) = (&f.sig.ident, &f.vis);
-    let (name_text, text) = (name.to_string(), translated.text);
+    let name_text = name.to_string();
+    let (name_text, text) = (plain(&name_text), translated.text);
     let structs = &translated.needs.structs;
     let functions = &translated.needs.functions;
+    let constants = &translated.needs.constants;
+    // what only Rust knows is put in when the text is made: the names of functions, which may be imported under
+    // others, and the values of constants
+    let calls = (0..functions.len()).map(|k| format!("@call {k}@"));
+    let places = (0..constants.len()).map(|k| format!("@constant {k}@"));
+    let text = quote! {{
+        #[allow(unused_mut)]
+        let mut text = ::std::string::String::from(#text);
+        #(text = text.replace(#calls, <#functions as ::galamost_plugin_api::device::DeviceFn>::text().name);)*
+        #(text = text.replace(#places, &::galamost_plugin_api::real::Constant::cxx(#constants));)*
+        text
+    }};
     let doc = format!("The CUDA text of [`{name}()`].");
     Ok(quote! {
         #native
@@ -32,7 +48,7 @@ pub fn device_fn(f: &ItemFn, number: Number) -> Result<TokenStream> {
                 type real = f32;
                 static TEXT: ::galamost_plugin_api::device::DeviceText = ::galamost_plugin_api::device::DeviceText {
                     name: #name_text,
-                    text: || #text.into(),
+                    text: || #text,
                     needs: &[
                         #(|| <#structs as ::galamost_plugin_api::device::CxxStruct>::text(),)*
                         #(|| <#functions as ::galamost_plugin_api::device::DeviceFn>::text(),)*

@@ -1,6 +1,7 @@
 //! `#[derive(DeviceStruct)]`: a `#[repr(C)]` struct of Rust as a struct of CUDA C++.
 
-use crate::types::{cxx_field, cxx_type};
+use crate::types::{cxx_type, refuse};
+use crate::words::{cxx_field, is_free};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::spanned::Spanned;
@@ -47,14 +48,17 @@ fn declaration(ty: &Type, name: &str) -> Result<String> {
                 let Some(syn::GenericArgument::Type(t)) = args.args.first() else {
                     return Err(syn::Error::new(ty.span(), "DevicePtr<T>"));
                 };
-                return Ok(format!(
-                    "{}* {name};",
-                    if cxx_type(t)? == "u8" { "unsigned char".into() } else { cxx_type(t)? }
-                ));
+                let bytes = matches!(t, Type::Path(p) if p.path.is_ident("u8"));
+                return Ok(format!("{}* {name};", if bytes { "unsigned char".into() } else { cxx_type(t)? }));
+            }
+            if last.ident == "usize" {
+                return refuse(ty, "a member is u32 or u64, whose size is the same everywhere");
             }
             Ok(format!("{} {name};", cxx_type(ty)?))
         }
-        _ => Ok(format!("{} {name};", cxx_type(ty)?)),
+        _ => {
+            refuse(ty, "a member is a number, bool, Vec3<real>, another such struct, an array of these or a DevicePtr")
+        }
     }
 }
 
@@ -101,6 +105,9 @@ fn members(fields: &FieldsNamed) -> Result<(String, Vec<(String, TokenStream)>)>
 /// `impl CxxStruct`: the C++ definition.
 pub fn cxx_struct(input: &DeriveInput) -> Result<TokenStream> {
     let name = &input.ident;
+    if !is_free(&name.to_string()) {
+        return refuse(name, format!("`{name}` means something in C++ or in the engine's headers: rename this struct"));
+    }
     let fields = named_fields(input)?;
     let generic = is_generic(input)?;
     let (members, constants) = members(fields)?;
