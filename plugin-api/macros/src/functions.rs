@@ -8,7 +8,6 @@ use crate::words::plain;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
-use syn::spanned::Spanned;
 use syn::{FnArg, Ident, ItemFn, LitStr, Pat, Path, PathArguments, Result, ReturnType, Token, Type};
 
 /// The function for rustc, and its text for CUDA as a type of the same name.
@@ -96,9 +95,9 @@ fn arguments(f: &ItemFn) -> Result<Vec<(String, &Type)>> {
         .map(|a| match a {
             FnArg::Typed(t) => match &*t.pat {
                 Pat::Ident(i) => Ok((i.ident.to_string(), &*t.ty)),
-                p => Err(syn::Error::new(p.span(), "an argument is a plain name")),
+                p => Err(syn::Error::new_spanned(p, "an argument is a plain name")),
             },
-            FnArg::Receiver(r) => Err(syn::Error::new(r.span(), "write a free function")),
+            FnArg::Receiver(r) => Err(syn::Error::new_spanned(r, "write a free function")),
         })
         .collect()
 }
@@ -153,8 +152,8 @@ fn potential(f: &ItemFn, offered: &[(&str, Option<&str>)]) -> Result<Potential> 
             inputs.extend(flag.map(|f| format_ident!("{f}")));
         } else {
             let names: Vec<_> = offered.iter().map(|(n, _)| *n).collect();
-            return Err(syn::Error::new(
-                ty.span(),
+            return Err(syn::Error::new_spanned(
+                ty,
                 format!(
                     "`{name}` is not offered here; there are {}, step: &Step<real>, and the row `p: &Name<real>`",
                     names.join(", ")
@@ -167,7 +166,7 @@ fn potential(f: &ItemFn, offered: &[(&str, Option<&str>)]) -> Result<Potential> 
     };
     let pair = matches!(&f.sig.output, ReturnType::Type(_, t) if matches!(&**t, Type::Tuple(t) if t.elems.len() == 2));
     if !pair {
-        return Err(syn::Error::new(f.sig.output.span(), "a potential returns (F/r, U): `-> (real, real)`"));
+        return Err(syn::Error::new_spanned(&f.sig.output, "a potential returns (F/r, U): `-> (real, real)`"));
     }
     Ok(Potential { row, native, cxx, inputs })
 }
@@ -314,8 +313,8 @@ pub fn integrator_fn(integrator: &Path, f: &ItemFn, scalar: bool) -> Result<Toke
     for (name, ty) in arguments(f)? {
         if !offered.iter().any(|(n, _)| *n == name) {
             let names: Vec<_> = offered.iter().map(|(n, _)| *n).collect();
-            return Err(syn::Error::new(
-                ty.span(),
+            return Err(syn::Error::new_spanned(
+                ty,
                 format!("`{name}` is not offered here; there are {}", names.join(", ")),
             ));
         }

@@ -4,7 +4,6 @@ use crate::types::{cxx_type, refuse};
 use crate::words::{cxx_field, is_free};
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Expr, ExprLit, Fields, FieldsNamed, Lit, Result, Type};
 
 /// The named fields of a struct, or an error.
@@ -12,9 +11,9 @@ pub fn named_fields(input: &DeriveInput) -> Result<&FieldsNamed> {
     match &input.data {
         Data::Struct(s) => match &s.fields {
             Fields::Named(f) => Ok(f),
-            f => Err(syn::Error::new(f.span(), "a struct with named fields is needed here")),
+            f => Err(syn::Error::new_spanned(f, "a struct with named fields is needed here")),
         },
-        _ => Err(syn::Error::new(input.span(), "a struct with named fields is needed here")),
+        _ => Err(syn::Error::new_spanned(&input.ident, "a struct with named fields is needed here")),
     }
 }
 
@@ -24,7 +23,7 @@ pub fn is_generic(input: &DeriveInput) -> Result<bool> {
     match params.len() {
         0 => Ok(false),
         1 if matches!(&params[0], syn::GenericParam::Type(t) if t.ident == "real") => Ok(true),
-        _ => Err(syn::Error::new(params.span(), "the only parameter may be the number type, called `real`")),
+        _ => Err(syn::Error::new_spanned(params, "the only parameter may be the number type, called `real`")),
     }
 }
 
@@ -43,10 +42,10 @@ fn declaration(ty: &Type, name: &str) -> Result<String> {
             let last = p.path.segments.last().expect("a path has a segment");
             if last.ident == "DevicePtr" {
                 let syn::PathArguments::AngleBracketed(args) = &last.arguments else {
-                    return Err(syn::Error::new(ty.span(), "DevicePtr<T>"));
+                    return Err(syn::Error::new_spanned(ty, "DevicePtr<T>"));
                 };
                 let Some(syn::GenericArgument::Type(t)) = args.args.first() else {
-                    return Err(syn::Error::new(ty.span(), "DevicePtr<T>"));
+                    return Err(syn::Error::new_spanned(ty, "DevicePtr<T>"));
                 };
                 let bytes = matches!(t, Type::Path(p) if p.path.is_ident("u8"));
                 return Ok(format!("{}* {name};", if bytes { "unsigned char".into() } else { cxx_type(t)? }));
