@@ -3,6 +3,7 @@
 //! * a new example: `examples.rs` runs it as it is; give its expectation there.
 //! * a mistake a user can make: a file in `bad/`, with the message behind `//^` under its place.
 //! * numbers a component must give: a file in `reference/`.
+//! * a construct of the device language: `language/generator.rs` writes random functions with it.
 //! * a kernel: `kernels.rs` compiles it, `emulated.rs` runs it on the emulated device.
 //! * physics that takes minutes: `physics.rs`, behind `--ignored`.
 
@@ -15,6 +16,7 @@ mod faults;
 mod files;
 mod fixtures;
 mod kernels;
+mod language;
 mod movers;
 mod new;
 mod physics;
