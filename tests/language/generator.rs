@@ -24,7 +24,31 @@ const SIMPLE: [Ty; 7] = [Real, I32, U32, U64, Usize, Bool, Ty::Vec3];
 
 /// Names of variables: few, so that they are shadowed, and with a meaning in C++ where possible.
 const NAMES: [&str; 14] = [
-    "a", "b", "int", "register", "near", "M_PI", "auto", "r#type", "ε", "double", "tuple", "device_exp", "x_1", "load",
+    "a",
+    "b",
+    "int",
+    "register",
+    "near",
+    "M_PI",
+    "auto",
+    "r#type",
+    "ε",
+    "double",
+    "tuple",
+    "device_exp",
+    "x_1",
+    "load",
+];
+
+/// Variables that are never shadowed; what a function does in its loops and branches ends in them.
+const SUMS: [(Ty, &str, &str); 7] = [
+    (Real, "sum_r", "0.5 * x"),
+    (Ty::Vec3, "sum_v", "v * 0.5"),
+    (I32, "sum_n", "n"),
+    (U32, "sum_k", "k"),
+    (U64, "sum_w", "w"),
+    (Usize, "sum_j", "j"),
+    (Bool, "sum_b", "b"),
 ];
 
 impl Ty {
@@ -91,13 +115,21 @@ impl Generator {
             "#[device_fn]\nfn case_{k}(random: &mut Random, {}) -> (real, Vec3<real>, i32, u64) {{\n",
             list.join(", ")
         );
-        for _ in 0..4 + g.below(5) {
+        for (ty, name, value) in SUMS {
+            text.push_str(&g.line(&format!("let mut {name} = {value};")));
+            g.declare(name, ty, true);
+        }
+        for _ in 0..4 + g.below(4) {
             text.push_str(&g.statement(2));
         }
         // what the function has found in its variables, folded into its four values
         let (r, v, n, w) = (g.expr(&Real, 3), g.expr(&Ty::Vec3, 3), g.expr(&I32, 3), g.expr(&U64, 2));
         let (k, j, b) = (g.expr(&U32, 2), g.expr(&Usize, 2), g.expr(&Bool, 3));
-        let w = format!("(({w}) ^ (({k}) as u64)) + (({j}) as u64) + (({b}) as u64)");
+        let w = format!(
+            "(({w} + sum_w) ^ (({k} + sum_k) as u64)) + (({j} * sum_j) as u64) + (({b}) as u64) + ((sum_b as u64) << 40)"
+        );
+        let r = format!("(if sum_r.abs() < 1.0e30 {{ {r} * 0.5 + sum_r }} else {{ {r} }})");
+        let (v, n) = (format!("({v} * 0.5 + sum_v)"), format!("({n} + sum_n)"));
         let end = match g.below(4) {
             0 => format!("    let folded = {w};\n    return ({r}, {v}, {n}, folded);\n"),
             1 => {
@@ -134,7 +166,9 @@ impl Generator {
             })
             .map(|(_, v)| v.name.clone())
             .collect();
-        if fitting.is_empty() { None } else { Some(self.pick(&fitting).clone()) }
+        // one of the newest
+        let newest = &fitting[fitting.len().saturating_sub(4)..];
+        if newest.is_empty() { None } else { Some(self.pick(newest).clone()) }
     }
 
     fn line(&self, text: &str) -> String {
@@ -145,9 +179,10 @@ impl Generator {
         self.indent += 1;
         before(self);
         let mut text = String::new();
-        for _ in 0..1 + self.below(3) {
+        for _ in 0..1 + self.below(2) {
             text.push_str(&self.statement(depth - 1));
         }
+        text.push_str(&self.sum());
         self.indent -= 1;
         self.scopes.pop();
         text
@@ -212,11 +247,11 @@ impl Generator {
                         self.declare(&name, U32, false);
                         text
                     }
-                    None => self.line("random.uniform();"),
+                    None => self.sum(),
                 },
                 _ => match self.variable(&I32, true) {
                     Some(n) => self.line(&format!("helpers::count(&mut {n});")),
-                    None => self.line("random.uniform();"),
+                    None => self.sum(),
                 },
             },
             5 | 6 => self.assignment(),
@@ -260,6 +295,17 @@ impl Generator {
         }
     }
 
+    /// Adds a value to what the function returns.
+    fn sum(&mut self) -> String {
+        let (ty, name, _) = self.pick(&SUMS).clone();
+        let value = self.expr(&ty, 2);
+        self.line(&match ty {
+            Real | Ty::Vec3 => format!("{name} = {name} * 0.5 + {value} * 0.5;"),
+            Bool => format!("{name} ^= {value};"),
+            _ => format!("{name} = {name} * 31 + {value};"),
+        })
+    }
+
     fn assignment(&mut self) -> String {
         let ty = self.pick(&SIMPLE).clone();
         if self.below(6) == 0
@@ -269,7 +315,7 @@ impl Generator {
             let (left, right) = (self.expr(&ty, 2), self.expr(&I32, 2));
             return self.line(&format!("({a}, {b}) = ({left}, {right});"));
         }
-        let Some(name) = self.variable(&ty, true) else { return self.line("random.uniform();") };
+        let Some(name) = self.variable(&ty, true) else { return self.sum() };
         if ty == Ty::Vec3 && self.below(2) == 0 {
             let value = self.expr(&Real, 2);
             let member = *self.pick(&["x", "y", "z"]);
@@ -429,7 +475,9 @@ impl Generator {
             5 if !self.smooth => {
                 format!("({} {} {})", self.expr(&Ty::Vec3, d), self.pick(&["==", "!="]), self.expr(&Ty::Vec3, d))
             }
-            6 => format!("(({}, {}) == ({}, {}))", self.leaf(&I32), self.leaf(&Bool), self.leaf(&I32), self.leaf(&Bool)),
+            6 => {
+                format!("(({}, {}) == ({}, {}))", self.leaf(&I32), self.leaf(&Bool), self.leaf(&I32), self.leaf(&Bool))
+            }
             _ => {
                 let ty = self.pick(&[I32, U32, U64, Usize]).clone();
                 // a number without its type takes that of the other side
@@ -458,7 +506,9 @@ impl Generator {
             7 => format!("({a} {} {})", self.pick(&["<<", ">>"]), self.below(70)),
             8 => format!("(!{a})"),
             9 if *ty == I32 => format!("(-{a})"),
-            9 => format!("({a}).{}({})", self.pick(&["wrapping_add", "wrapping_sub", "wrapping_mul"]), self.expr(ty, d)),
+            9 => {
+                format!("({a}).{}({})", self.pick(&["wrapping_add", "wrapping_sub", "wrapping_mul"]), self.expr(ty, d))
+            }
             10 => format!("({a}).{}({})", self.pick(&["min", "max"]), self.expr(ty, d)),
             11 if *ty == I32 => format!("(({a}).abs())"),
             12 if !self.smooth => format!("(({}) as {})", self.expr(&Real, d), ty.rust()),
