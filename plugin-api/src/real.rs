@@ -13,8 +13,8 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssi
 
 /// A floating-point number of the device language: `f32` or `f64`.
 ///
-/// The stated errors hold on the CPU over the whole range of finite results and are checked by the tests of
-/// [`crate::math`]; 1 ulp is the spacing of neighbouring numbers.
+/// The stated errors hold on the CPU over the whole range of normal results and are checked by the tests of
+/// [`crate::math`]; 1 ulp is the spacing of neighbouring numbers. [`crate::language`] has them beside those on CUDA.
 pub trait Real:
     Cast
     + Record
@@ -59,31 +59,31 @@ pub trait Real:
     fn push_bytes(self, bytes: &mut Vec<u8>);
     /// Square root, correctly rounded.
     fn sqrt(self) -> Self;
-    /// 1/√x, within 1 ulp of `1 / sqrt(x)`.
+    /// 1/√x as `1 / sqrt(x)`, within 1.5 ulp.
     fn rsqrt(self) -> Self;
     /// 1/x, correctly rounded.
     fn recip(self) -> Self;
-    /// eˣ, within 2 ulp; 0 below the smallest normal number.
+    /// eˣ, within 1.25 ulp; 0 below the smallest normal number.
     fn exp(self) -> Self;
-    /// Natural logarithm of a positive normal number, within 3 ulp.
+    /// Natural logarithm of a positive normal number, within 2 ulp.
     fn ln(self) -> Self;
-    /// Sine of an angle in radians, |x| ≤ 10⁴, absolute error within 2 ulp of 1.
+    /// Sine of an angle in radians, |x| ≤ 10⁴, absolute error within 1 ulp of 1.
     fn sin(self) -> Self;
-    /// Cosine of an angle in radians, |x| ≤ 10⁴, absolute error within 2 ulp of 1.
+    /// Cosine of an angle in radians, |x| ≤ 10⁴, absolute error within 1 ulp of 1.
     fn cos(self) -> Self;
-    /// Arc cosine in radians of a number in −1 … 1, absolute error within 4 ulp of 1.
+    /// Arc cosine in radians of a number in −1 … 1, absolute error within 2.5 ulp of 1.
     fn acos(self) -> Self;
-    /// The angle of the point (x, y) = (`other`, `self`), −π … π, absolute error within 4 ulp of 1.
+    /// The angle of the point (x, y) = (`other`, `self`), −π … π, absolute error within 2.5 ulp of 1.
     fn atan2(self, other: Self) -> Self;
     /// xⁿ by repeated multiplication.
     fn powi(self, n: i32) -> Self;
-    /// xʸ = exp(y ln x) for x > 0; the relative error grows as |y ln x| ulp.
+    /// xʸ = exp(y ln x) for x > 0, within 3 (1 + |y ln x|) ulp.
     fn powf(self, y: Self) -> Self;
     /// |x|.
     fn abs(self) -> Self;
-    /// The smaller of two numbers.
+    /// `self` where it is smaller, else `other`, also where one of them is NaN.
     fn min(self, other: Self) -> Self;
-    /// The larger of two numbers.
+    /// `self` where it is larger, else `other`, also where one of them is NaN.
     fn max(self, other: Self) -> Self;
     /// The largest whole number not above x, |x| < 2³¹.
     fn floor(self) -> Self;

@@ -99,7 +99,7 @@ fn signature(f: &ItemFn) -> Result<()> {
         sig.unsafety.map(ToTokens::into_token_stream),
         sig.abi.as_ref().map(ToTokens::to_token_stream),
     ];
-    for word in words.into_iter().flatten() {
+    if let Some(word) = words.into_iter().flatten().next() {
         return refuse(&word, format!("no `{word}` functions"));
     }
     if let Some(p) = sig.generics.params.first() {
