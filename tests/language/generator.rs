@@ -404,7 +404,7 @@ impl Generator {
 
     fn exact_real(&mut self, d: u32) -> String {
         let a = self.expr(&Real, d);
-        match self.below(19) {
+        match self.below(20) {
             0..=4 => format!("({a} {} {})", self.pick(&["+", "-", "*", "/"]), self.expr(&Real, d)),
             5 => format!("(-{a})"),
             6 => format!("({a}).{}()", self.pick(&["sqrt", "rsqrt", "recip", "abs", "floor", "round"])),
@@ -421,6 +421,7 @@ impl Generator {
             15 => format!("({}).{}", self.expr(&Ty::Vec3, d), self.pick(&["x", "y", "z"])),
             16 => format!("helpers::blend({a}, {}, {})", self.expr(&Real, d), self.expr(&Bool, d)),
             17 => format!("({a}, {}).0", self.expr(&U32, d)),
+            18 => format!("(({a}).floor() + 0.5).round()"),
             _ => format!("local({a}, &({}))", self.expr(&Ty::Vec3, d)),
         }
     }

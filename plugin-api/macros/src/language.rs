@@ -201,12 +201,7 @@ impl Translator {
             return refuse(at, "no patterns behind a name");
         }
         let name = pat.ident.to_string();
-        let mut fresh = format!("{}_{}", ascii(&name), self.count);
-        while self.taken.contains(&fresh) {
-            self.count += 1;
-            fresh = format!("{}_{}", ascii(&name), self.count);
-        }
-        self.count += 1;
+        let fresh = self.fresh(&ascii(&name));
         self.scopes.last_mut().expect("a function has a scope").insert(name, Variable { name: fresh.clone(), float });
         Ok(fresh)
     }
@@ -216,10 +211,15 @@ impl Translator {
         self.scopes.iter().rev().find_map(|s| s.get(name))
     }
 
-    /// A name of C++ that no variable has.
-    fn hidden(&mut self, name: &str) -> String {
-        self.count += 1;
-        format!("{name}_{}", self.count - 1)
+    /// A name of C++ that nothing else has.
+    fn fresh(&mut self, name: &str) -> String {
+        loop {
+            self.count += 1;
+            let fresh = format!("{name}_{}", self.count - 1);
+            if !self.taken.contains(&fresh) {
+                return fresh;
+            }
+        }
     }
 
     /// Maps the C++ compiler's messages back to the Rust line.
@@ -330,7 +330,7 @@ impl Translator {
         }
         order::check(&e.expr, &self.by_reference)?;
         let (from, to) = (self.expr(from)?, self.expr(to)?);
-        let (begin, end, counter) = (self.hidden("begin"), self.hidden("end"), self.hidden("counter"));
+        let (begin, end, counter) = (self.fresh("begin"), self.fresh("end"), self.fresh("counter"));
         // the ends are evaluated once, and what the body does to its variable does not change the next turn
         let _ = writeln!(self.out, "{{ const auto {begin} = {from}; const auto {end} = {to};");
         let ty = format!("device_common<decltype({begin}), decltype({end})>");
@@ -362,7 +362,7 @@ impl Translator {
     fn assign(&mut self, left: &Expr, right: &Expr) -> Result<()> {
         if let Expr::Tuple(places) = left {
             let r = self.whole(right)?;
-            let whole = self.hidden("tuple");
+            let whole = self.fresh("tuple");
             let _ = writeln!(self.out, "const auto {whole} = {r};");
             for (k, place) in places.elems.iter().enumerate() {
                 if !matches!(place, Expr::Infer(_)) {
@@ -417,7 +417,7 @@ impl Translator {
                 Ok(())
             }
             Pat::Tuple(tuple) => {
-                let whole = self.hidden("tuple");
+                let whole = self.fresh("tuple");
                 let _ = writeln!(self.out, "const {ty} {whole} = {value};");
                 for (k, p) in tuple.elems.iter().enumerate() {
                     match p {

@@ -147,16 +147,19 @@ const CXX_WORDS: &[&str] = &[
     "warpSize",
 ];
 
-/// What the engine's headers define besides names that begin with `device_`, which no plugin may define again.
+/// What the engine's headers and the texts around a plugin's functions define besides names that begin with `device_`.
 const HEADER_WORDS: &[&str] = &[
     "Accumulator",
     "BondArgs",
     "BondInput",
+    "BondRow",
     "BoxScale",
+    "Extra",
     "Neighbour",
     "PairArgs",
     "PairInput",
     "PairPart",
+    "PairRow",
     "Particle",
     "PhaseArgs",
     "Plain",
@@ -164,20 +167,25 @@ const HEADER_WORDS: &[&str] = &[
     "PosType",
     "Random",
     "RandomKey",
+    "State",
     "Step",
+    "Truth",
     "Tuple2",
     "Tuple3",
     "Tuple4",
     "Vec3",
     "Vec4",
+    "Whole",
     "Words",
-    "tuple",
+    "bond_eval",
     "load",
+    "main",
+    "pair_eval",
+    "state",
+    "std",
+    "tuple",
     "u32",
     "u64",
-    "state",
-    "main",
-    "std",
 ];
 
 /// A name without Rust's mark of a raw identifier.
@@ -215,5 +223,21 @@ mod tests {
             assert_eq!(cxx_field(rust), cxx);
         }
         assert!(is_free("load_all") && !is_free("load") && !is_free("ε") && !is_free("device_exp"));
+    }
+    #[test]
+    fn structs_of_the_headers_are_known() {
+        let headers = [
+            include_str!("../../../kernels/galamost/types.cuh"),
+            include_str!("../../../kernels/galamost/philox.cuh"),
+            include_str!("../../../kernels/galamost/state.cuh"),
+            include_str!("../../../kernels/galamost/pair.cuh"),
+            include_str!("../../../kernels/galamost/bonded.cuh"),
+            include_str!("../../../kernels/galamost/integrate.cuh"),
+        ];
+        for part in headers.iter().flat_map(|h| h.split("struct ").skip(1)) {
+            let part = part.strip_prefix("alignas(16) ").or(part.strip_prefix("alignas(32) ")).unwrap_or(part);
+            let name: String = part.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            assert!(!is_free(&name), "the headers define `{name}`: add it to HEADER_WORDS");
+        }
     }
 }
