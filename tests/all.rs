@@ -3,6 +3,7 @@
 //! * a new example: `examples.rs` runs it as it is; give its expectation there.
 //! * a mistake a user can make: a file in `bad/`, with the message behind `//^` under its place.
 //! * numbers a component must give: a file in `reference/`.
+//! * a construct of the device language: `language/generator.rs` writes random functions with it.
 //! * a kernel: `kernels.rs` compiles it, `emulated.rs` runs it on the emulated device.
 //! * physics that takes minutes: `physics.rs`, behind `--ignored`.
 
@@ -16,6 +17,7 @@ mod files;
 mod fixtures;
 mod guide;
 mod kernels;
+mod language;
 mod movers;
 mod new;
 mod physics;

@@ -16,9 +16,23 @@ template <class T> struct Plain { typedef T type; };
 template <class T> struct Plain<const T> { typedef T type; };
 template <class T> using PlainType = typename Plain<T>::type;
 
-template <class A, class B> struct Tuple2 { A v0; B v1; };
-template <class A, class B, class C> struct Tuple3 { A v0; B v1; C v2; };
-template <class A, class B, class C, class D> struct Tuple4 { A v0; B v1; C v2; D v3; };
+// A tuple with a plain number, as in (n, 1), becomes one of the types that are wanted.
+template <class A, class B> struct Tuple2 {
+    A v0; B v1;
+    template <class E, class F> __device__ __forceinline__ operator Tuple2<E, F>() const { return {E(v0), F(v1)}; }
+};
+template <class A, class B, class C> struct Tuple3 {
+    A v0; B v1; C v2;
+    template <class E, class F, class G> __device__ __forceinline__ operator Tuple3<E, F, G>() const {
+        return {E(v0), F(v1), G(v2)};
+    }
+};
+template <class A, class B, class C, class D> struct Tuple4 {
+    A v0; B v1; C v2; D v3;
+    template <class E, class F, class G, class H> __device__ __forceinline__ operator Tuple4<E, F, G, H>() const {
+        return {E(v0), F(v1), G(v2), H(v3)};
+    }
+};
 template <class A, class B> __device__ __forceinline__ Tuple2<A, B> tuple(A a, B b) { return {a, b}; }
 template <class A, class B, class C> __device__ __forceinline__ Tuple3<A, B, C> tuple(A a, B b, C c) { return {a, b, c}; }
 template <class A, class B, class C, class D>
@@ -34,6 +48,21 @@ template <class T> __device__ __forceinline__ void operator+=(Vec3<T>& a, Vec3<T
 template <class T> __device__ __forceinline__ void operator-=(Vec3<T>& a, Vec3<T> b) { a = a - b; }
 template <class T> __device__ __forceinline__ void operator*=(Vec3<T>& a, T s) { a = a * s; }
 template <class T> __device__ __forceinline__ void operator/=(Vec3<T>& a, T s) { a = a / s; }
+template <class T> __device__ __forceinline__ bool operator==(Vec3<T> a, Vec3<T> b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
+template <class T> __device__ __forceinline__ bool operator!=(Vec3<T> a, Vec3<T> b) { return !(a == b); }
+template <class T> __device__ __forceinline__ Vec3<T> device_vec3(T x, T y, T z) { return {x, y, z}; }
+template <class A, class B> __device__ __forceinline__ bool operator==(Tuple2<A, B> a, Tuple2<A, B> b) { return a.v0 == b.v0 && a.v1 == b.v1; }
+template <class A, class B> __device__ __forceinline__ bool operator!=(Tuple2<A, B> a, Tuple2<A, B> b) { return !(a == b); }
+template <class A, class B, class C> __device__ __forceinline__ bool operator==(Tuple3<A, B, C> a, Tuple3<A, B, C> b) {
+    return a.v0 == b.v0 && a.v1 == b.v1 && a.v2 == b.v2;
+}
+template <class A, class B, class C> __device__ __forceinline__ bool operator!=(Tuple3<A, B, C> a, Tuple3<A, B, C> b) { return !(a == b); }
+template <class A, class B, class C, class D>
+__device__ __forceinline__ bool operator==(Tuple4<A, B, C, D> a, Tuple4<A, B, C, D> b) {
+    return a.v0 == b.v0 && a.v1 == b.v1 && a.v2 == b.v2 && a.v3 == b.v3;
+}
+template <class A, class B, class C, class D>
+__device__ __forceinline__ bool operator!=(Tuple4<A, B, C, D> a, Tuple4<A, B, C, D> b) { return !(a == b); }
 template <class T> __device__ __forceinline__ T device_dot(Vec3<T> a, Vec3<T> b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
 template <class T> __device__ __forceinline__ Vec3<T> device_cross(Vec3<T> a, Vec3<T> b) {
     return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
@@ -41,6 +70,7 @@ template <class T> __device__ __forceinline__ Vec3<T> device_cross(Vec3<T> a, Ve
 
 // A rotation x i + y j + z k + w; the same lines stand in plugin-api/src/quaternion.rs.
 template <class T> struct Quaternion { T x, y, z, w; };
+template <class T> __device__ __forceinline__ Quaternion<T> device_quaternion(T x, T y, T z, T w) { return {x, y, z, w}; }
 template <class T> __device__ __forceinline__ Vec3<T> device_rotate(Quaternion<T> q, Vec3<T> v) {
     const Vec3<T> u = {q.x, q.y, q.z};
     return v + device_cross(u, device_cross(u, v) + v * q.w) * T(2);
@@ -83,8 +113,6 @@ __device__ __forceinline__ float device_floor(float x) { return floorf(x); }
 __device__ __forceinline__ double device_floor(double x) { return floor(x); }
 __device__ __forceinline__ float device_round(float x) { return rintf(x); }
 __device__ __forceinline__ double device_round(double x) { return rint(x); }
-template <class T> __device__ __forceinline__ T device_min(T a, T b) { return a < b ? a : b; }
-template <class T> __device__ __forceinline__ T device_max(T a, T b) { return a > b ? a : b; }
 template <class T> __device__ __forceinline__ T device_norm2(Vec3<T> a) { return device_dot(a, a); }
 template <class T> __device__ __forceinline__ T device_norm(Vec3<T> a) { return device_sqrt(device_dot(a, a)); }
 template <class T> __device__ __forceinline__ Quaternion<T> device_normalized(Quaternion<T> q) {
@@ -93,16 +121,124 @@ template <class T> __device__ __forceinline__ Quaternion<T> device_normalized(Qu
 }
 template <class T> __device__ __forceinline__ T device_powi(T x, int n) {
     T result = T(1), base = x;
-    for (u32 left = n < 0 ? u32(-n) : u32(n); left > 0u; left >>= 1) {
+    for (u32 left = n < 0 ? 0u - u32(n) : u32(n); left > 0u; left >>= 1) {
         if (left & 1u) result *= base;
         base *= base;
     }
     return n < 0 ? T(1) / result : result;
 }
-__device__ __forceinline__ bool device_not(bool x) { return !x; }
-__device__ __forceinline__ int device_not(int x) { return ~x; }
-__device__ __forceinline__ u32 device_not(u32 x) { return ~x; }
-__device__ __forceinline__ u64 device_not(u64 x) { return ~x; }
+
+// The device language's operators on values that may be whole numbers, with Rust's meaning: C++ leaves signed overflow,
+// shifts beyond the width and casts of numbers out of range undefined, and makes an int of the & of two truths.
+template <class T> struct Whole { static constexpr bool is = false, is_signed = false; static constexpr int bits = 0; };
+template <> struct Whole<int> { static constexpr bool is = true, is_signed = true; static constexpr int bits = 32; };
+template <> struct Whole<u32> { static constexpr bool is = true, is_signed = false; static constexpr int bits = 32; };
+template <> struct Whole<u64> { static constexpr bool is = true, is_signed = false; static constexpr int bits = 64; };
+template <class T> struct Truth { static constexpr bool is = false; };
+template <> struct Truth<bool> { static constexpr bool is = true; };
+
+// The type of two numbers of one type, of which one may be a literal.
+template <class A, class B> using device_common = PlainType<decltype(A() + B())>;
+
+template <class A, class B> __device__ __forceinline__ auto device_add(A a, B b) {
+    if constexpr (Whole<decltype(a + b)>::is_signed) return int(u32(a) + u32(b));
+    else return a + b;
+}
+template <class A, class B> __device__ __forceinline__ auto device_sub(A a, B b) {
+    if constexpr (Whole<decltype(a - b)>::is_signed) return int(u32(a) - u32(b));
+    else return a - b;
+}
+template <class A, class B> __device__ __forceinline__ auto device_mul(A a, B b) {
+    if constexpr (Whole<decltype(a * b)>::is_signed) return int(u32(a) * u32(b));
+    else return a * b;
+}
+template <class T> __device__ __forceinline__ T device_neg(T a) {
+    if constexpr (Whole<T>::is_signed) return int(0u - u32(a));
+    else return -a;
+}
+// On the CPU a division of whole numbers by 0 panics; here it gives 0.
+template <class A, class B> __device__ __forceinline__ auto device_div(A a, B b) {
+    using T = PlainType<decltype(a / b)>;
+    if constexpr (Whole<T>::is) {
+        if (b == B(0)) return T(0);
+        if constexpr (Whole<T>::is_signed) {
+            if (b == B(-1)) return T(device_neg(T(a)));
+        }
+    }
+    return a / b;
+}
+__device__ __forceinline__ double device_rem(double a, double b) { return fmod(a, b); }
+__device__ __forceinline__ float device_rem(float a, float b) { return fmodf(a, b); }
+template <class A, class B> __device__ __forceinline__ auto device_rem(A a, B b) {
+    using T = PlainType<decltype(a % b)>;
+    if (b == B(0)) return T(0);
+    if constexpr (Whole<T>::is_signed) {
+        if (b == B(-1)) return T(0);
+    }
+    return T(a % b);
+}
+// Distances of shifts count modulo the width.
+template <class A, class B> __device__ __forceinline__ A device_shl(A a, B b) {
+    const u32 distance = u32(b) & u32(Whole<A>::bits - 1);
+    if constexpr (Whole<A>::is_signed) return A(u32(a) << distance);
+    else return a << distance;
+}
+template <class A, class B> __device__ __forceinline__ A device_shr(A a, B b) {
+    return a >> (u32(b) & u32(Whole<A>::bits - 1));
+}
+template <class A, class B> __device__ __forceinline__ auto device_and(A a, B b) {
+    if constexpr (Truth<A>::is) return bool(a & b);
+    else return a & b;
+}
+template <class A, class B> __device__ __forceinline__ auto device_or(A a, B b) {
+    if constexpr (Truth<A>::is) return bool(a | b);
+    else return a | b;
+}
+template <class A, class B> __device__ __forceinline__ auto device_xor(A a, B b) {
+    if constexpr (Truth<A>::is) return bool(a ^ b);
+    else return a ^ b;
+}
+template <class T> __device__ __forceinline__ T device_not(T x) {
+    if constexpr (Truth<T>::is) return !x;
+    else return ~x;
+}
+template <class A, class B> __device__ __forceinline__ auto device_min(A a, B b) {
+    using T = device_common<A, B>;
+    return T(a) < T(b) ? T(a) : T(b);
+}
+template <class A, class B> __device__ __forceinline__ auto device_max(A a, B b) {
+    using T = device_common<A, B>;
+    return T(a) > T(b) ? T(a) : T(b);
+}
+__device__ __forceinline__ int device_abs(int x) { return x < 0 ? device_neg(x) : x; }
+
+template <class A, class B> __device__ __forceinline__ void device_set_add(A& a, B b) { a = device_add(a, b); }
+template <class A, class B> __device__ __forceinline__ void device_set_sub(A& a, B b) { a = device_sub(a, b); }
+template <class A, class B> __device__ __forceinline__ void device_set_mul(A& a, B b) { a = device_mul(a, b); }
+template <class A, class B> __device__ __forceinline__ void device_set_div(A& a, B b) { a = device_div(a, b); }
+template <class A, class B> __device__ __forceinline__ void device_set_rem(A& a, B b) { a = device_rem(a, b); }
+template <class A, class B> __device__ __forceinline__ void device_set_and(A& a, B b) { a = device_and(a, b); }
+template <class A, class B> __device__ __forceinline__ void device_set_or(A& a, B b) { a = device_or(a, b); }
+template <class A, class B> __device__ __forceinline__ void device_set_xor(A& a, B b) { a = device_xor(a, b); }
+template <class A, class B> __device__ __forceinline__ void device_set_shl(A& a, B b) { a = device_shl(a, b); }
+template <class A, class B> __device__ __forceinline__ void device_set_shr(A& a, B b) { a = device_shr(a, b); }
+
+// Casts: a number out of range becomes the nearest one, NaN becomes 0.
+template <class T, class F> __device__ __forceinline__ T device_cast(F x) {
+    if constexpr (Whole<T>::is && !Whole<F>::is && !Truth<F>::is) {
+        constexpr F high = Whole<T>::bits == 64 ? F(18446744073709551616.0) : Whole<T>::is_signed ? F(2147483648.0) : F(4294967296.0);
+        constexpr F low = Whole<T>::is_signed ? F(-2147483648.0) : F(0);
+        if (x != x) return T(0);
+        if (x <= low) return Whole<T>::is_signed ? T(0x80000000u) : T(0);
+        if (x >= high) return Whole<T>::is_signed ? T(0x7fffffff) : T(~T(0));
+        return T(x);
+    } else {
+        return T(x);
+    }
+}
+
+// Constants that C++ has no literals for, from the bits of an f64.
+template <class T> __device__ __forceinline__ T device_bits(u64 bits) { return T(__longlong_as_double((long long)bits)); }
 
 // Four numbers that are read and written at once.
 #ifdef GALAMOST_DOUBLE

@@ -348,6 +348,8 @@ inline int __clz(int x) { return x ? __builtin_clz(unsigned(x)) : 32; }
 
 template <class T> T __ldg(const T* p) { return *p; }
 template <class T> T __ldcg(const T* p) { return *p; }
+inline double __longlong_as_double(long long x) { return galamost_host::unpack<double>(uint64_t(x)); }
+inline long long __double_as_longlong(double x) { return (long long)galamost_host::pack(x); }
 inline int __double2loint(double x) { return int(uint32_t(galamost_host::pack(x))); }
 
 template <class T> T atomicAdd(T* p, T x) { T old = *p; *p = old + x; return old; }

@@ -109,10 +109,17 @@ pub struct DeviceText {
 /// The text of `roots` and of everything they need, each definition once, in an order C++ accepts.
 ///
 /// # Errors
-/// Two different definitions of one name.
+/// Two different definitions of one name, or functions that call each other in a circle.
 pub fn assemble(roots: &[&'static DeviceText]) -> Result<String, String> {
-    fn visit(node: &'static DeviceText, seen: &mut Vec<(&'static str, String)>) -> Result<(), String> {
+    fn visit(
+        node: &'static DeviceText,
+        seen: &mut Vec<(&'static str, String)>,
+        above: &mut Vec<&'static str>,
+    ) -> Result<(), String> {
         let text = (node.text)();
+        if above.contains(&node.name) && seen.iter().any(|(n, t)| *n == node.name && *t == text) {
+            return Err(format!("`{}` calls itself through {}: there is no recursion", node.name, above.join(", ")));
+        }
         match seen.iter().find(|(n, _)| *n == node.name) {
             Some((_, t)) if *t == text => return Ok(()),
             Some(_) => {
@@ -120,19 +127,20 @@ pub fn assemble(roots: &[&'static DeviceText]) -> Result<String, String> {
             }
             None => {}
         }
-        // entered before its needs are visited: the language has no recursion, so this only guards against a cycle
         let place = seen.len();
         seen.push((node.name, text));
+        above.push(node.name);
         for need in node.needs {
-            visit(need(), seen)?;
+            visit(need(), seen, above)?;
         }
+        above.pop();
         let entry = seen.remove(place);
         seen.push(entry);
         Ok(())
     }
     let mut seen = vec![];
     for root in roots {
-        visit(root, &mut seen)?;
+        visit(root, &mut seen, &mut vec![])?;
     }
     Ok(seen.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n"))
 }
@@ -145,6 +153,14 @@ mod tests {
     static B: DeviceText = DeviceText { name: "b", text: || "B".into(), needs: &[|| &A] };
     static C: DeviceText = DeviceText { name: "c", text: || "C".into(), needs: &[|| &B, || &A] };
     static A2: DeviceText = DeviceText { name: "a", text: || "other".into(), needs: &[] };
+
+    static LOOP: DeviceText = DeviceText { name: "l", text: || "L".into(), needs: &[|| &B, || &BACK] };
+    static BACK: DeviceText = DeviceText { name: "m", text: || "M".into(), needs: &[|| &LOOP] };
+
+    #[test]
+    fn circles_are_told() {
+        assert_eq!(assemble(&[&LOOP]), Err("`l` calls itself through l, m: there is no recursion".into()));
+    }
 
     #[test]
     fn definitions_stand_before_their_use_and_once() {

@@ -31,6 +31,7 @@
 //! * [`pair`], [`bonded`], [`mod@bond_potential`]: potentials; the engine owns the loop.
 //! * [`force`], [`updater`], [`analyzer`], [`generator`], [`integrator`]: the other kinds.
 //! * [`params`]: parameters from RON, with all mistakes found at once.
+//! * [`language`]: the device language, in which potentials and functions of integrators are written.
 //! * [`real`], [`vector`], [`quaternion`], [`philox`], [`precision`]: the device language's values, and how state is stored.
 //! * [`lanes`]: vectors of the CPU loops.
 //! * [`views`], [`device`], [`services`]: what crosses to kernels and in every step.
@@ -55,6 +56,8 @@ pub mod generator;
 pub mod guard;
 pub mod integrator;
 pub mod lanes;
+#[doc = include_str!("language.md")]
+pub mod language {}
 pub mod math;
 pub mod output;
 pub mod pair;

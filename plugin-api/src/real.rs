@@ -13,8 +13,8 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssi
 
 /// A floating-point number of the device language: `f32` or `f64`.
 ///
-/// The stated errors hold on the CPU over the whole range of finite results and are checked by the tests of
-/// [`crate::math`]; 1 ulp is the spacing of neighbouring numbers.
+/// The stated errors hold on the CPU over the whole range of normal results and are checked by the tests of
+/// [`crate::math`]; 1 ulp is the spacing of neighbouring numbers. [`crate::language`] has them beside those on CUDA.
 pub trait Real:
     Cast
     + Record
@@ -59,31 +59,31 @@ pub trait Real:
     fn push_bytes(self, bytes: &mut Vec<u8>);
     /// Square root, correctly rounded.
     fn sqrt(self) -> Self;
-    /// 1/√x, within 1 ulp of `1 / sqrt(x)`.
+    /// 1/√x as `1 / sqrt(x)`, within 1.5 ulp.
     fn rsqrt(self) -> Self;
     /// 1/x, correctly rounded.
     fn recip(self) -> Self;
-    /// eˣ, within 2 ulp; 0 below the smallest normal number.
+    /// eˣ, within 1.25 ulp; 0 below the smallest normal number.
     fn exp(self) -> Self;
-    /// Natural logarithm of a positive normal number, within 3 ulp.
+    /// Natural logarithm of a positive normal number, within 2 ulp.
     fn ln(self) -> Self;
-    /// Sine of an angle in radians, |x| ≤ 10⁴, absolute error within 2 ulp of 1.
+    /// Sine of an angle in radians, |x| ≤ 10⁴, absolute error within 1 ulp of 1.
     fn sin(self) -> Self;
-    /// Cosine of an angle in radians, |x| ≤ 10⁴, absolute error within 2 ulp of 1.
+    /// Cosine of an angle in radians, |x| ≤ 10⁴, absolute error within 1 ulp of 1.
     fn cos(self) -> Self;
-    /// Arc cosine in radians of a number in −1 … 1, absolute error within 4 ulp of 1.
+    /// Arc cosine in radians of a number in −1 … 1, absolute error within 2.5 ulp of 1.
     fn acos(self) -> Self;
-    /// The angle of the point (x, y) = (`other`, `self`), −π … π, absolute error within 4 ulp of 1.
+    /// The angle of the point (x, y) = (`other`, `self`), −π … π, absolute error within 2.5 ulp of 1.
     fn atan2(self, other: Self) -> Self;
     /// xⁿ by repeated multiplication.
     fn powi(self, n: i32) -> Self;
-    /// xʸ = exp(y ln x) for x > 0; the relative error grows as |y ln x| ulp.
+    /// xʸ = exp(y ln x) for x > 0, within 3 (1 + |y ln x|) ulp.
     fn powf(self, y: Self) -> Self;
     /// |x|.
     fn abs(self) -> Self;
-    /// The smaller of two numbers.
+    /// `self` where it is smaller, else `other`, also where one of them is NaN.
     fn min(self, other: Self) -> Self;
-    /// The larger of two numbers.
+    /// `self` where it is larger, else `other`, also where one of them is NaN.
     fn max(self, other: Self) -> Self;
     /// The largest whole number not above x, |x| < 2³¹.
     fn floor(self) -> Self;
@@ -105,6 +105,8 @@ pub trait Cast: Copy {
     fn to_u32(self) -> u32;
     /// As `u64`.
     fn to_u64(self) -> u64;
+    /// As `usize`.
+    fn to_usize(self) -> usize;
 }
 
 macro_rules! cast {
@@ -122,10 +124,142 @@ macro_rules! cast {
             fn to_u32(self) -> u32 { self as u32 }
             #[inline(always)]
             fn to_u64(self) -> u64 { self as u64 }
+            #[inline(always)]
+            fn to_usize(self) -> usize { self as usize }
         }
     )+};
 }
 cast!(u32: from_u32, i32: from_i32, u64: from_u64, f32: from_f32, f64: lit);
+
+macro_rules! cast_by {
+    ($t:ty: $via:ty) => {
+        impl Cast for $t {
+            #[inline(always)]
+            fn to_real<R: Real>(self) -> R {
+                (self as $via).to_real()
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                (self as $via).to_f64()
+            }
+            #[inline(always)]
+            fn to_f32(self) -> f32 {
+                (self as $via).to_f32()
+            }
+            #[inline(always)]
+            fn to_i32(self) -> i32 {
+                (self as $via).to_i32()
+            }
+            #[inline(always)]
+            fn to_u32(self) -> u32 {
+                (self as $via).to_u32()
+            }
+            #[inline(always)]
+            fn to_u64(self) -> u64 {
+                (self as $via).to_u64()
+            }
+            #[inline(always)]
+            fn to_usize(self) -> usize {
+                (self as $via).to_usize()
+            }
+        }
+    };
+}
+cast_by!(usize: u64);
+cast_by!(bool: u32);
+
+/// `min` and `max` of the device language, under names that no number of Rust has itself: `f64::min` treats NaN
+/// otherwise.
+#[doc(hidden)]
+pub trait Ordered: Copy + PartialOrd {
+    /// `self` where it is smaller, else `other`.
+    #[inline(always)]
+    fn device_min(self, other: Self) -> Self {
+        if self < other { self } else { other }
+    }
+    /// `self` where it is larger, else `other`.
+    #[inline(always)]
+    fn device_max(self, other: Self) -> Self {
+        if self > other { self } else { other }
+    }
+}
+impl<R: Real> Ordered for R {}
+impl Ordered for i32 {}
+impl Ordered for u32 {}
+impl Ordered for u64 {}
+impl Ordered for usize {}
+
+/// As [`Ordered`]: `f64::round` takes ties away from 0, and `f64::powi` multiplies in an order of its own.
+#[doc(hidden)]
+pub trait Rounded: Real {
+    /// [`Real::round`].
+    #[inline(always)]
+    fn device_round(self) -> Self {
+        Real::round(self)
+    }
+    /// [`Real::powi`].
+    #[inline(always)]
+    fn device_powi(self, n: i32) -> Self {
+        Real::powi(self, n)
+    }
+}
+impl<R: Real> Rounded for R {}
+
+/// A constant of Rust that a function of the device language names: f64 becomes `real`, other types stay.
+pub trait Constant: Copy {
+    /// Its type in a function over `R`.
+    type As<R: Real>;
+    /// The value there.
+    fn of<R: Real>(self) -> Self::As<R>;
+    /// The value in C++.
+    fn cxx(self) -> String;
+}
+
+macro_rules! constant {
+    ($($t:ty, $format:literal);+) => {$(
+        impl Constant for $t {
+            type As<R: Real> = $t;
+            #[inline(always)]
+            fn of<R: Real>(self) -> $t { self }
+            fn cxx(self) -> String { format!($format, self) }
+        }
+    )+};
+}
+constant!(u32, "{}u"; u64, "{}ull"; usize, "{}ull"; bool, "{}");
+
+impl Constant for i32 {
+    type As<R: Real> = i32;
+    #[inline(always)]
+    fn of<R: Real>(self) -> i32 {
+        self
+    }
+    fn cxx(self) -> String {
+        // 2147483648 is no int of C++
+        if self == i32::MIN { "(-2147483647 - 1)".into() } else { format!("({self})") }
+    }
+}
+impl Constant for f32 {
+    type As<R: Real> = f32;
+    #[inline(always)]
+    fn of<R: Real>(self) -> f32 {
+        self
+    }
+    fn cxx(self) -> String {
+        format!("float({})", f64::from(self).cxx())
+    }
+}
+impl Constant for f64 {
+    type As<R: Real> = R;
+    #[inline(always)]
+    fn of<R: Real>(self) -> R {
+        R::lit(self)
+    }
+    fn cxx(self) -> String {
+        // beyond the range of f32 a conversion of a C++ constant is undefined; infinite and NaN have no literals
+        let (bits, range) = (self.to_bits(), f64::from(f32::MAX));
+        if self.abs() <= range { format!("real({self:?})") } else { format!("device_bits<real>({bits}ull)") }
+    }
+}
 
 macro_rules! real {
     ($t:ident, $cxx:literal, $m:ident) => {

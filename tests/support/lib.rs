@@ -34,6 +34,11 @@ pub fn program() -> PathBuf {
 /// Builds a plugin outside of the workspace and returns its library. The output folder is kept and shared, so that only
 /// the first of them takes long; the versions are this workspace's, so that nothing has to be fetched.
 pub fn build_plugin(folder: &Path, name: &str) -> PathBuf {
+    build_outside(folder).join(format!("lib{name}.so"))
+}
+
+/// Builds a crate outside of the workspace, as [`build_plugin`], and returns the folder of what was built.
+pub fn build_outside(folder: &Path) -> PathBuf {
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _held = ONE_AT_A_TIME.lock();
     std::fs::copy(repository().join("Cargo.lock"), folder.join("Cargo.lock")).expect("copied");
@@ -45,7 +50,7 @@ pub fn build_plugin(folder: &Path, name: &str) -> PathBuf {
         .output()
         .expect("cargo runs");
     assert!(out.status.success(), "{}", words(&out));
-    target.join("release").join(format!("lib{name}.so"))
+    target.join("release")
 }
 
 /// A folder with the plugin of `abi/fixture`: kinds that no shipped plugin has, and components that misbehave.

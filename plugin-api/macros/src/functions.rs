@@ -3,20 +3,35 @@
 use crate::language::translate;
 use crate::native::{Number, native};
 use crate::params::doc_text;
+use crate::settle::settle;
+use crate::words::plain;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
-use syn::spanned::Spanned;
 use syn::{FnArg, Ident, ItemFn, LitStr, Pat, Path, PathArguments, Result, ReturnType, Token, Type};
 
 /// The function for rustc, and its text for CUDA as a type of the same name.
 pub fn device_fn(f: &ItemFn, number: Number) -> Result<TokenStream> {
+    let f = &settle(f);
     let translated = translate(f)?;
     let native = native(f, number);
     let (name, vis) = (&f.sig.ident, &f.vis);
-    let (name_text, text) = (name.to_string(), translated.text);
+    let name_text = name.to_string();
+    let (name_text, text) = (plain(&name_text), translated.text);
     let structs = &translated.needs.structs;
     let functions = &translated.needs.functions;
+    let constants = &translated.needs.constants;
+    // what only Rust knows is put in when the text is made: the names of functions, which may be imported under
+    // others, and the values of constants
+    let calls = (0..functions.len()).map(|k| format!("@call {k}@"));
+    let places = (0..constants.len()).map(|k| format!("@constant {k}@"));
+    let text = quote! {{
+        #[allow(unused_mut)]
+        let mut text = ::std::string::String::from(#text);
+        #(text = text.replace(#calls, <#functions as ::galamost_plugin_api::device::DeviceFn>::text().name);)*
+        #(text = text.replace(#places, &::galamost_plugin_api::real::Constant::cxx(#constants));)*
+        text
+    }};
     let doc = format!("The CUDA text of [`{name}()`].");
     Ok(quote! {
         #native
@@ -32,7 +47,7 @@ pub fn device_fn(f: &ItemFn, number: Number) -> Result<TokenStream> {
                 type real = f32;
                 static TEXT: ::galamost_plugin_api::device::DeviceText = ::galamost_plugin_api::device::DeviceText {
                     name: #name_text,
-                    text: || #text.into(),
+                    text: || #text,
                     needs: &[
                         #(|| <#structs as ::galamost_plugin_api::device::CxxStruct>::text(),)*
                         #(|| <#functions as ::galamost_plugin_api::device::DeviceFn>::text(),)*
@@ -80,9 +95,9 @@ fn arguments(f: &ItemFn) -> Result<Vec<(String, &Type)>> {
         .map(|a| match a {
             FnArg::Typed(t) => match &*t.pat {
                 Pat::Ident(i) => Ok((i.ident.to_string(), &*t.ty)),
-                p => Err(syn::Error::new(p.span(), "an argument is a plain name")),
+                p => Err(syn::Error::new_spanned(p, "an argument is a plain name")),
             },
-            FnArg::Receiver(r) => Err(syn::Error::new(r.span(), "write a free function")),
+            FnArg::Receiver(r) => Err(syn::Error::new_spanned(r, "write a free function")),
         })
         .collect()
 }
@@ -151,8 +166,8 @@ fn potential(f: &ItemFn, returned: Returned, offered: &[(&str, Option<&str>)]) -
             inputs.extend(flag.map(|f| format_ident!("{f}")));
         } else {
             let names: Vec<_> = offered.iter().map(|(n, _)| *n).collect();
-            return Err(syn::Error::new(
-                ty.span(),
+            return Err(syn::Error::new_spanned(
+                ty,
                 format!(
                     "`{name}` is not offered here; there are {}, step: &Step<real>, and the row `p: &Name<real>`",
                     names.join(", ")
@@ -173,7 +188,7 @@ fn potential(f: &ItemFn, returned: Returned, offered: &[(&str, Option<&str>)]) -
     let right =
         matches!(&f.sig.output, ReturnType::Type(_, t) if matches!(&**t, Type::Tuple(t) if t.elems.len() == members));
     if !right {
-        return Err(syn::Error::new(f.sig.output.span(), message));
+        return Err(syn::Error::new_spanned(&f.sig.output, message));
     }
     Ok(Potential { row, native, cxx, inputs })
 }
@@ -397,8 +412,8 @@ pub fn integrator_fn(integrator: &Path, f: &ItemFn, scalar: bool) -> Result<Toke
     for (name, ty) in arguments(f)? {
         if !offered.iter().any(|(n, _)| *n == name) {
             let names: Vec<_> = offered.iter().map(|(n, _)| *n).collect();
-            return Err(syn::Error::new(
-                ty.span(),
+            return Err(syn::Error::new_spanned(
+                ty,
                 format!("`{name}` is not offered here; there are {}", names.join(", ")),
             ));
         }

@@ -1,12 +1,16 @@
 //! Macros of the GALAMOST plugin API; see the crate `galamost-plugin-api`, which re-exports and explains them.
 
 mod component;
+mod expression;
 mod functions;
 mod language;
 mod native;
+mod order;
 mod params;
+mod settle;
 mod structs;
 mod types;
+mod words;
 
 use native::Number;
 use proc_macro::TokenStream;

@@ -1,11 +1,16 @@
 //! The same function for rustc: generic over `real`, with literals and casts that fit any `real`.
 
 use crate::language::RANDOM_METHODS;
-use crate::types::{constant, constant_path};
+use crate::types::{constant, constant_path, is_constant_name};
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote};
+use std::collections::HashSet;
+use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, ItemFn, Lit, Type, parse_quote};
+
+/// Methods that the numbers of Rust have themselves with another meaning than C++ gives them here.
+const RENAMED: &[&str] = &["min", "max", "round", "powi"];
 
 /// Whether `real` is a type parameter or f64 itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,6 +23,17 @@ pub enum Number {
 
 struct Native {
     number: Number,
+    /// Names of variables.
+    variables: HashSet<String>,
+}
+
+impl Native {
+    fn real(&self) -> Type {
+        match self.number {
+            Number::Generic => parse_quote!(real),
+            Number::F64 => parse_quote!(f64),
+        }
+    }
 }
 
 impl VisitMut for Native {
@@ -53,6 +69,9 @@ impl VisitMut for Native {
                         Some("u64") => {
                             parse_quote!(::galamost_plugin_api::real::Cast::to_u64(#value))
                         }
+                        Some("usize") => {
+                            parse_quote!(::galamost_plugin_api::real::Cast::to_usize(#value))
+                        }
                         _ => return,
                     },
                     _ => return,
@@ -64,6 +83,14 @@ impl VisitMut for Native {
                     Number::F64 => parse_quote!(::<f64>),
                 });
             }
+            Expr::MethodCall(m) if RENAMED.iter().any(|n| m.method == n) => {
+                m.method = format_ident!("device_{}", m.method);
+            }
+            Expr::Index(i) if !matches!(&*i.index, Expr::Lit(_)) => {
+                let index = &i.index;
+                i.index = parse_quote!(::galamost_plugin_api::real::Cast::to_usize(#index));
+            }
+            Expr::Path(p) if p.path.get_ident().is_some_and(|i| self.variables.contains(&i.to_string())) => {}
             Expr::Path(p) => {
                 if let Some(x) = constant_path(&p.path).and_then(|n| constant(&n)) {
                     *e = match self.number {
@@ -72,6 +99,9 @@ impl VisitMut for Native {
                         }
                         Number::F64 => parse_quote!(#x),
                     };
+                } else if is_constant_name(&p.path) {
+                    let real = self.real();
+                    *e = parse_quote!(::galamost_plugin_api::real::Constant::of::<#real>(#p));
                 }
             }
             Expr::Call(c) => {
@@ -79,6 +109,13 @@ impl VisitMut for Native {
                     let segments: Vec<_> = f.path.segments.iter().map(|s| s.ident.to_string()).collect();
                     let vector =
                         segments.len() >= 2 && matches!(segments[segments.len() - 2].as_str(), "Vec3" | "Quaternion");
+                    if vector && segments.last().is_some_and(|s| s == "zero") {
+                        // its arguments do not tell of which numbers it is
+                        let (n, real) = (segments.len() - 2, self.real());
+                        if f.path.segments[n].arguments.is_none() {
+                            f.path.segments[n].arguments = syn::PathArguments::AngleBracketed(parse_quote!(::<#real>));
+                        }
+                    }
                     // enum constructors and tuple structs are not called here: every other call is of a device function
                     if !vector
                         && let Some(last) = f.path.segments.last_mut()
@@ -98,15 +135,24 @@ impl VisitMut for Native {
 
 /// The Rust function to compile.
 pub fn native(f: &ItemFn, number: Number) -> TokenStream {
+    struct Names(HashSet<String>);
+    impl Visit<'_> for Names {
+        fn visit_pat_ident(&mut self, p: &syn::PatIdent) {
+            self.0.insert(p.ident.to_string());
+            visit::visit_pat_ident(self, p);
+        }
+    }
+    let mut names = Names(HashSet::new());
+    names.visit_item_fn(f);
     let mut f = f.clone();
-    Native { number }.visit_item_fn_mut(&mut f);
+    Native { number, variables: names.0 }.visit_item_fn_mut(&mut f);
     if number == Number::Generic {
         f.sig.generics = parse_quote!(<real: ::galamost_plugin_api::Real>);
     }
     let stmts = &f.block.stmts;
     f.block = parse_quote!({
         #[allow(unused_imports)]
-        use ::galamost_plugin_api::Real as _;
+        use ::galamost_plugin_api::{Real as _, real::{Ordered as _, Rounded as _}};
         #(#stmts)*
     });
     quote! {

@@ -1,9 +1,9 @@
 //! `#[derive(DeviceStruct)]`: a `#[repr(C)]` struct of Rust as a struct of CUDA C++.
 
-use crate::types::{cxx_field, cxx_type};
+use crate::types::{cxx_type, refuse};
+use crate::words::{cxx_field, is_free};
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Expr, ExprLit, Fields, FieldsNamed, Lit, Result, Type};
 
 /// The named fields of a struct, or an error.
@@ -11,9 +11,9 @@ pub fn named_fields(input: &DeriveInput) -> Result<&FieldsNamed> {
     match &input.data {
         Data::Struct(s) => match &s.fields {
             Fields::Named(f) => Ok(f),
-            f => Err(syn::Error::new(f.span(), "a struct with named fields is needed here")),
+            f => Err(syn::Error::new_spanned(f, "a struct with named fields is needed here")),
         },
-        _ => Err(syn::Error::new(input.span(), "a struct with named fields is needed here")),
+        _ => Err(syn::Error::new_spanned(&input.ident, "a struct with named fields is needed here")),
     }
 }
 
@@ -23,7 +23,7 @@ pub fn is_generic(input: &DeriveInput) -> Result<bool> {
     match params.len() {
         0 => Ok(false),
         1 if matches!(&params[0], syn::GenericParam::Type(t) if t.ident == "real") => Ok(true),
-        _ => Err(syn::Error::new(params.span(), "the only parameter may be the number type, called `real`")),
+        _ => Err(syn::Error::new_spanned(params, "the only parameter may be the number type, called `real`")),
     }
 }
 
@@ -42,19 +42,22 @@ fn declaration(ty: &Type, name: &str) -> Result<String> {
             let last = p.path.segments.last().expect("a path has a segment");
             if last.ident == "DevicePtr" {
                 let syn::PathArguments::AngleBracketed(args) = &last.arguments else {
-                    return Err(syn::Error::new(ty.span(), "DevicePtr<T>"));
+                    return Err(syn::Error::new_spanned(ty, "DevicePtr<T>"));
                 };
                 let Some(syn::GenericArgument::Type(t)) = args.args.first() else {
-                    return Err(syn::Error::new(ty.span(), "DevicePtr<T>"));
+                    return Err(syn::Error::new_spanned(ty, "DevicePtr<T>"));
                 };
-                return Ok(format!(
-                    "{}* {name};",
-                    if cxx_type(t)? == "u8" { "unsigned char".into() } else { cxx_type(t)? }
-                ));
+                let bytes = matches!(t, Type::Path(p) if p.path.is_ident("u8"));
+                return Ok(format!("{}* {name};", if bytes { "unsigned char".into() } else { cxx_type(t)? }));
+            }
+            if last.ident == "usize" {
+                return refuse(ty, "a member is u32 or u64, whose size is the same everywhere");
             }
             Ok(format!("{} {name};", cxx_type(ty)?))
         }
-        _ => Ok(format!("{} {name};", cxx_type(ty)?)),
+        _ => {
+            refuse(ty, "a member is a number, bool, Vec3<real>, another such struct, an array of these or a DevicePtr")
+        }
     }
 }
 
@@ -101,6 +104,9 @@ fn members(fields: &FieldsNamed) -> Result<(String, Vec<(String, TokenStream)>)>
 /// `impl CxxStruct`: the C++ definition.
 pub fn cxx_struct(input: &DeriveInput) -> Result<TokenStream> {
     let name = &input.ident;
+    if !is_free(&name.to_string()) {
+        return refuse(name, format!("`{name}` means something in C++ or in the engine's headers: rename this struct"));
+    }
     let fields = named_fields(input)?;
     let generic = is_generic(input)?;
     let (members, constants) = members(fields)?;

@@ -1,15 +1,35 @@
 //! Types, names and constants of the device language, and what they are in C++.
 
-use proc_macro2::Span;
-use syn::spanned::Spanned;
+use quote::ToTokens;
 use syn::{PathArguments, Type};
 
 /// Result with an error that knows its span.
 pub type Result<T> = syn::Result<T>;
 
-/// An error of the language.
-pub fn refuse<T>(span: Span, message: impl std::fmt::Display) -> Result<T> {
-    Err(syn::Error::new(span, format!("device language: {message}")))
+/// An error of the language at this piece of the text.
+pub fn refuse<T>(at: impl ToTokens, message: impl std::fmt::Display) -> Result<T> {
+    Err(syn::Error::new_spanned(at, format!("device language: {message}")))
+}
+
+const TYPES: &str = "types are real, f32, f64, i32, u32, u64, usize, bool, Vec3<real>, Quaternion<real>, tuples of two to four of these, \
+                     structs with #[derive(DeviceStruct)] and references";
+
+/// Types of Rust that a plugin's author may try and that have no C++ form here.
+const FOREIGN: &[&str] = &[
+    "i8", "i16", "i64", "i128", "isize", "u8", "u16", "u128", "char", "str", "String", "Vec", "Option", "Result", "Box",
+];
+
+/// Whether this is a number's type, which `as` can make.
+pub fn is_primitive(ty: &Type) -> bool {
+    matches!(ty, Type::Path(p) if ["real", "f32", "f64", "i32", "u32", "u64", "usize"].iter().any(|n| p.path.is_ident(n)))
+}
+
+/// Whether a path is written as constants are, in capitals: `R_MAX`, `limits::N`, `u32::MAX`.
+pub fn is_constant_name(path: &syn::Path) -> bool {
+    path.segments.last().is_some_and(|s| {
+        let name = s.ident.to_string();
+        s.arguments.is_empty() && name.contains(char::is_uppercase) && !name.contains(char::is_lowercase)
+    })
 }
 
 /// Structs that the C++ headers define themselves.
@@ -56,13 +76,13 @@ pub fn cxx_type(ty: &Type) -> Result<String> {
         Type::Tuple(t) => {
             let parts = t.elems.iter().map(cxx_type).collect::<Result<Vec<_>>>()?;
             if !(2..=4).contains(&parts.len()) {
-                return refuse(ty.span(), "tuples have two to four members");
+                return refuse(ty, "tuples have two to four members");
             }
             Ok(format!("Tuple{}<{}>", parts.len(), parts.join(", ")))
         }
         Type::Path(p) => {
             let Some(last) = p.path.segments.last() else {
-                return refuse(ty.span(), "an empty path");
+                return refuse(ty, "an empty path");
             };
             let name = last.ident.to_string();
             Ok(match name.as_str() {
@@ -70,102 +90,30 @@ pub fn cxx_type(ty: &Type) -> Result<String> {
                 "f32" => "float".into(),
                 "f64" => "double".into(),
                 "i32" => "int".into(),
-                // indices are small; a whole number as an index of Rust
-                "u32" | "usize" => "unsigned int".into(),
-                "u64" => "unsigned long long".into(),
+                "u32" => "unsigned int".into(),
+                "u64" | "usize" => "unsigned long long".into(),
                 "bool" => "bool".into(),
+                other if FOREIGN.contains(&other) => return refuse(ty, TYPES),
                 _ => match &last.arguments {
                     PathArguments::None => name,
                     PathArguments::AngleBracketed(a) => {
                         let mut parts = vec![];
                         for arg in &a.args {
                             let syn::GenericArgument::Type(t) = arg else {
-                                return refuse(arg.span(), "only types may stand here");
+                                return refuse(arg, "only types may stand here");
                             };
                             parts.push(cxx_type(t)?);
                         }
                         format!("{name}<{}>", parts.join(", "))
                     }
                     PathArguments::Parenthesized(_) => {
-                        return refuse(ty.span(), "function types do not exist here");
+                        return refuse(ty, "function types do not exist here");
                     }
                 },
             })
         }
-        _ => refuse(
-            ty.span(),
-            "types are real, f32, f64, i32, u32, u64, bool, Vec3<real>, Quaternion<real>, tuples, structs with #[derive(DeviceStruct)] and references to these",
-        ),
+        _ => refuse(ty, TYPES),
     }
-}
-
-/// A member's name in C++, safe from keywords.
-pub fn cxx_field(name: &str) -> String {
-    const KEYWORDS: &[&str] = &[
-        "asm",
-        "auto",
-        "bool",
-        "break",
-        "case",
-        "catch",
-        "char",
-        "class",
-        "const",
-        "continue",
-        "default",
-        "delete",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "explicit",
-        "export",
-        "extern",
-        "false",
-        "float",
-        "for",
-        "friend",
-        "goto",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "mutable",
-        "namespace",
-        "new",
-        "operator",
-        "private",
-        "protected",
-        "public",
-        "register",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "template",
-        "this",
-        "throw",
-        "true",
-        "try",
-        "typedef",
-        "typename",
-        "union",
-        "unsigned",
-        "using",
-        "virtual",
-        "void",
-        "volatile",
-        "while",
-        "and",
-        "or",
-        "not",
-        "xor",
-        "real",
-    ];
-    if KEYWORDS.contains(&name) { format!("{name}_") } else { name.into() }
 }
 
 /// Structs named in a type that need a definition.
