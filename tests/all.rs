@@ -22,3 +22,4 @@ mod plugins;
 mod reference;
 mod restart;
 mod stranger;
+mod tripping;

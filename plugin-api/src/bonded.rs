@@ -50,7 +50,7 @@ pub trait BondFn: Send + Sync + 'static {
 
 /// One call of the CPU loop.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
 pub struct BondedCall {
     /// Size of this struct in bytes.
     pub size: u32,

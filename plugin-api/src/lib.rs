@@ -34,7 +34,7 @@
 //! * [`real`], [`vector`], [`philox`], [`precision`]: the device language's values, and how state is stored.
 //! * [`lanes`]: vectors of the CPU loops.
 //! * [`views`], [`device`], [`services`]: what crosses to kernels and in every step.
-//! * [`abi`], [`guard`], [`record`], [`wire`]: the boundary itself; authors need not look at it.
+//! * [`abi`], [`guard`], [`layout`], [`record`], [`wire`]: the boundary itself; authors need not look at it.
 //! * [`testkit`]: the tests that the macros emit.
 
 #![deny(missing_docs)]
@@ -55,6 +55,7 @@ pub mod generator;
 pub mod guard;
 pub mod integrator;
 pub mod lanes;
+pub mod layout;
 pub mod math;
 pub mod output;
 pub mod pair;

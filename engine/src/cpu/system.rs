@@ -345,7 +345,7 @@ impl<S: Store> Backend for CpuSystem<S> {
         }
         for m in &self.moving {
             if let (Some(part), Some(state)) = (m.component.integrator(), self.integrator_states.get(&m.component.id)) {
-                out.reservoir += part.conserved(state.bytes());
+                out.reservoir += part.conserved(state.bytes())?;
             }
         }
         Ok(out)

@@ -263,7 +263,7 @@ impl<I: Integrator> Program<I> {
 
 /// One call of a particle phase on the CPU.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
 pub struct ParticleCall {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -301,7 +301,7 @@ unsafe impl Sync for ParticleCall {}
 
 /// One call of a scalar phase on the CPU.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
 pub struct ScalarCall {
     /// Size of this struct in bytes.
     pub size: u32,

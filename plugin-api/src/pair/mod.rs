@@ -175,7 +175,7 @@ impl Mode {
 
 /// What the loop needs to know of one pair of types.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct, galamost_plugin_macros::Layout)]
 #[allow(non_camel_case_types)]
 pub struct LoopRow<real> {
     /// r_cut².
@@ -234,7 +234,7 @@ pub fn apply_mode<R: Real>(mode: u32, r2: R, (f, u): (R, R), row: &LoopRow<R>) -
 
 /// One call of the CPU loop.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
 pub struct PairCall {
     /// Size of this struct in bytes.
     pub size: u32,
