@@ -6,6 +6,7 @@
 //! * a kernel: `kernels.rs` compiles it, `emulated.rs` runs it on the emulated device.
 //! * physics that takes minutes: `physics.rs`, behind `--ignored`.
 
+mod abi;
 mod arrows;
 mod bad;
 mod emulated;
@@ -14,6 +15,7 @@ mod expression;
 mod faults;
 mod files;
 mod fixtures;
+mod frozen;
 mod kernels;
 mod movers;
 mod new;

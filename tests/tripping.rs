@@ -131,8 +131,8 @@ fn a_panic_in_a_run() {
         assert!(said.contains(note), "{component} {breaks}: `{note}` is not in\n{said}");
         let mentioned = said.contains("p.checkpoint");
         assert_eq!(mentioned, f.path().join("p.checkpoint").exists(), "{component} {breaks}: {said}");
-        // what was saved is a whole state
-        if mentioned {
+        // what was saved is a whole state (an integrator's own state holds that it shall break)
+        if mentioned && component != "TripIntegrator" {
             write(f.path(), component, "");
             let out = start(f.path(), device, &["--resume"]);
             assert!(out.status.success(), "{component} {breaks}: {}", words(&out));
