@@ -84,7 +84,7 @@ fn tiny(variant: &str, api: &[Edit], source: &[Edit], how: &[&str]) -> Vec<u8> {
     };
     let name = if variant == "twin" { "twin" } else { "tiny" };
     let to = outside().join("built").join(variant).join("libtiny.so");
-    build(&plugin_crate("tiny", name, &api, source), how, &to);
+    build(&plugin_crate("tiny", variant, name, &api, source), how, &to);
     std::fs::read(to).expect("a library")
 }
 
@@ -130,29 +130,29 @@ fn future_api() -> (Vec<Edit>, Vec<Edit>) {
             "    const NEW: &'static crate::abi::Component2 = &crate::abi::Component2 { reset: Self::finish };\n\n    extern \"C\" fn interface(_: *mut Opaque, name",
         ),
         // a new kind of components, and new fields of what crosses as text
-        edit("component.rs", "    Analyzer = 6,", "    Analyzer = 6,\n    /// New.\n    Constraint = 7,"),
+        edit("src/component.rs", "    Analyzer = 6,", "    Analyzer = 6,\n    /// New.\n    Constraint = 7,"),
         edit(
-            "component.rs",
+            "src/component.rs",
             "Self::Analyzer => \"analyzers\",",
             "Self::Analyzer => \"analyzers\",\n            Self::Constraint => \"constraints\",",
         ),
         edit(
-            "component.rs",
+            "src/component.rs",
             "    pub notes: Vec<String>,",
             "    pub notes: Vec<String>,\n    /// New.\n    pub halo: f64,",
         ),
-        edit("component.rs", "            notes: vec![],", "            notes: vec![],\n            halo: 3.0,"),
+        edit("src/component.rs", "            notes: vec![],", "            notes: vec![],\n            halo: 3.0,"),
         edit(
-            "component.rs",
+            "src/component.rs",
             "    pub api_minor: u32,",
             "    pub api_minor: u32,\n    /// New.\n    pub temperature: f64,",
         ),
         edit(
-            "component.rs",
+            "src/component.rs",
             "    pub fields: Vec<FieldDoc>,\n}",
             "    pub fields: Vec<FieldDoc>,\n    /// New.\n    pub since: u32,\n}",
         ),
-        edit("component.rs", "fields: (self.fields)() }", "fields: (self.fields)(), since: 42 }"),
+        edit("src/component.rs", "fields: (self.fields)() }", "fields: (self.fields)(), since: 42 }"),
     ];
     let source = vec![edit(
         "lib.rs",

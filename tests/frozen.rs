@@ -48,6 +48,11 @@ fn unpack(archive: &Path) -> PathBuf {
         let _ = std::fs::remove_dir_all(to.join(&name));
         std::fs::create_dir_all(&to).expect("a folder");
         tar::Archive::new(flate2::read::GzDecoder::new(packed.as_slice())).unpack(&to).expect("unpacked");
+        // a library of a name of its own: cargo would mix it up with today's in their common output folder
+        let manifest = to.join(&name).join("tests/abi/fixture/Cargo.toml");
+        let text = std::fs::read_to_string(&manifest).expect("a manifest");
+        let library = name.replace(['-', '.'], "_");
+        std::fs::write(manifest, text.replace("[lib]\n", &format!("[lib]\nname = \"{library}\"\n"))).expect("written");
         std::fs::write(&mark, &packed).expect("written");
     }
     to.join(name)
@@ -68,7 +73,7 @@ fn a_plugin_of_the_first_api_runs_in_this_engine() {
     assert!(!archives.is_empty(), "there is no archive of API {API_MAJOR}: cargo xtask freeze-api");
     let devices = if has_compiler() { &["cpu", "emulated"][..] } else { &["cpu"] };
     let today: Vec<_> = devices.iter().map(|d| run(&fixture(), d)).collect();
-    assert!(today[0]["HarmonicTrap"][5] > 1.0 && today[0]["TripPair"][5] > 1.0, "{:?}", today[0]);
+    assert!(today[0]["HarmonicTrap"][5] > 0.2 && today[0]["TripPair"][5] > 1.0, "{:?}", today[0]);
     for archive in archives {
         let api = unpack(&archive);
         let plugins = api.join("built");

@@ -36,15 +36,17 @@ pub fn changed_api(name: &str, edits: &[Edit]) -> PathBuf {
     folder.join("plugin-api")
 }
 
-/// The plugin of `tests/abi/PLUGIN` as a crate of another name, with this plugin API and a changed source.
-pub fn plugin_crate(plugin: &str, name: &str, api: &Path, edits: &[Edit]) -> PathBuf {
+/// The plugin of `tests/abi/PLUGIN` as a crate of another name, with this plugin API and a changed source. Its library is
+/// named after the variant: of two libraries of one name in one output folder cargo would hand out whichever was last.
+pub fn plugin_crate(plugin: &str, variant: &str, name: &str, api: &Path, edits: &[Edit]) -> PathBuf {
     let from = repository().join("tests/abi").join(plugin);
-    let folder = outside().join("plugin").join(api_name(api)).join(name);
+    let folder = outside().join("plugin").join(variant);
     let manifest = std::fs::read_to_string(from.join("Cargo.toml")).expect("a manifest");
     let manifest = manifest
         .replace("\"../../../plugin-api\"", &format!("{api:?}"))
         .replace(&format!("name = \"{plugin}\""), &format!("name = \"{name}\""))
-        .replace(&format!("package.{plugin}]"), &format!("package.{name}]"));
+        .replace(&format!("package.{plugin}]"), &format!("package.{name}]"))
+        .replace("[lib]\n", &format!("[lib]\nname = \"{plugin}_{variant}\"\n"));
     write_if_changed(&folder.join("Cargo.toml"), &manifest);
     copy_sources(&from.join("src"), &folder.join("src"), &mut |file, text| {
         for (_, old, new) in edits.iter().filter(|(f, ..)| file.ends_with(f)) {
@@ -58,10 +60,6 @@ pub fn plugin_crate(plugin: &str, name: &str, api: &Path, edits: &[Edit]) -> Pat
 /// Builds such a crate and puts its library at `to`; `how` are arguments of `cargo`.
 pub fn build(folder: &Path, how: &[&str], to: &Path) {
     build_crate(folder, how, to);
-}
-
-fn api_name(api: &Path) -> String {
-    api.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Where crates are made and built that do not belong to the workspace.
