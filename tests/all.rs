@@ -4,6 +4,7 @@
 //! * a mistake a user can make: a file in `bad/`, with the message behind `//^` under its place.
 //! * numbers a component must give: a file in `reference/`.
 //! * a kernel: `kernels.rs` compiles it, `emulated.rs` runs it on the emulated device.
+//! * a kind of plugin that must be taken or refused: `abi.rs`; a method that may break: `tripping.rs`.
 //! * physics that takes minutes: `physics.rs`, behind `--ignored`.
 
 mod abi;
@@ -19,6 +20,7 @@ mod frozen;
 mod kernels;
 mod movers;
 mod new;
+mod overhead;
 mod physics;
 mod plugins;
 mod reference;
