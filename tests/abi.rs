@@ -181,7 +181,7 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
     assert!(kinetic.parse::<f64>().is_ok(), "{rows}");
 
     // those that must run
-    let debug = tiny("debug", &[], &[], &["build"]);
+    let debug = tiny("debug", &[], &[], &["build", "--config", "profile.dev.debug=0"]);
     all.push(seen("Built in the profile `dev`", &[("libtiny.so", &debug)], PIPELINE));
     let (api, source) = future_api();
     let future = tiny("future", &api, &source, RELEASE);
