@@ -5,8 +5,10 @@
 //! * numbers a component must give: a file in `reference/`.
 //! * a construct of the device language: `language/generator.rs` writes random functions with it.
 //! * a kernel: `kernels.rs` compiles it, `emulated.rs` runs it on the emulated device.
+//! * a kind of plugin that must be taken or refused: `abi.rs`; a method that may break: `tripping.rs`.
 //! * physics that takes minutes: `physics.rs`, behind `--ignored`.
 
+mod abi;
 mod arrows;
 mod bad;
 mod emulated;
@@ -15,14 +17,17 @@ mod expression;
 mod faults;
 mod files;
 mod fixtures;
+mod frozen;
 mod guide;
 mod kernels;
 mod language;
 mod movers;
 mod new;
+mod overhead;
 mod physics;
 mod plugins;
 mod reference;
 mod restart;
 mod rotation;
 mod stranger;
+mod tripping;

@@ -71,7 +71,7 @@ fn two_plugins_with_one_component_are_told_with_both_paths() {
     // the user's folder comes first, so it is the shipped one that cannot be taken
     let (_f, out) = check("libdpe.so", &bytes, &PIPELINE.replace("Springs(r_cut: 1.0)", ""));
     let said = words(&out);
-    assert!(said.contains("libdpd.so: has a Pair `Dpd`, as has ") && said.contains("libdpe.so; remove one"), "{said}");
+    assert!(said.contains("libdpd.so: has a Pair `Dpd`, as has ") && said.contains("libdpe.so;\nremove one"), "{said}");
 }
 
 #[test]

@@ -7,11 +7,12 @@ use crate::report::{Diagnostic, Failure};
 use galamost_plugin_api::component::{GroupNeed, Kind, SystemInfo};
 use galamost_plugin_api::error::{Error, Position};
 use galamost_plugin_api::generator::GeneratorContext;
+use galamost_plugin_api::record::{API_MINOR, flags};
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::{COMPONENT_VARYINGS, MAX_VARYINGS};
 use std::path::PathBuf;
 use std::sync::Arc;
-use tracing::info;
+use tracing::{info, warn};
 
 /// Components of one stage.
 #[derive(Clone, Debug)]
@@ -99,7 +100,8 @@ impl Check<'_> {
             }
             Err(e) => {
                 let mut d = Diagnostic::new(&self.pipeline.path, Some(at), e.to_string());
-                d.component = Some(name.into());
+                // a panic names the component itself
+                d.component = (!matches!(e, Error::Panic { .. })).then(|| name.into());
                 self.errors.push(d);
                 None
             }
@@ -189,6 +191,7 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
     system.device = device.as_ref().map_or("cpu", Chosen::kind).into();
     system.directory = pipeline.directory().to_string_lossy().into_owned();
     system.resumed = options.resumed;
+    system.api_minor = API_MINOR;
 
     let mut slots = 0;
     let mut groups: Vec<GroupNeed> = vec![];
@@ -274,6 +277,9 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
         if let Some(l) = library
             && !plugins.iter().any(|p| p.path == *path)
         {
+            if l.record.flags & flags::DEBUG != 0 {
+                warn!("{} is a debug build, which is slow on the CPU; build it with --release", path.display());
+            }
             plugins.push(PluginUse {
                 name: l.record.name(),
                 version: l.record.version(),

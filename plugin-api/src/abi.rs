@@ -105,7 +105,7 @@ macro_rules! names {
     };
 }
 names! {
-    Library1: "library/1", Component1: "component/1", Generator1: "generator/1", Pair1: "pair/1", Bonded1: "bonded/1",
+    Library1: "library/1", Layouts1: "layouts/1", Component1: "component/1", Generator1: "generator/1", Pair1: "pair/1", Bonded1: "bonded/1",
     Force1: "force/1", Integrator1: "integrator/1", Updater1: "updater/1", Analyzer1: "analyzer/1", Host1: "host/1",
 }
 
@@ -161,9 +161,17 @@ pub struct WireObject {
 #[derive(StableAbi)]
 pub struct Library1 {
     /// RON list of [`crate::component::ComponentInfo`].
-    pub describe: extern "C" fn() -> RString,
+    pub describe: extern "C" fn() -> Wire<RString>,
     /// Makes a component: kind, name, RON text of its value and where that starts in the file.
     pub create: extern "C" fn(u32, RStr<'_>, RStr<'_>, u32, u32) -> Wire<WireObject>,
+}
+
+/// `layouts/1`: the structs that cross in every step, as this library was built with them.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct Layouts1 {
+    /// RON list of [`crate::layout::StructLayout`].
+    pub structs: extern "C" fn() -> RString,
 }
 
 /// `component/1`: what every component can do.
@@ -221,7 +229,7 @@ pub struct WirePair {
 #[derive(StableAbi)]
 pub struct Pair1 {
     /// A pair of types in a [`crate::pair::Pose`], with cutoff and mode, without velocities and random numbers.
-    pub evaluate: extern "C" fn(*mut Opaque, u32, u32, *const Opaque) -> WirePair,
+    pub evaluate: extern "C" fn(*mut Opaque, u32, u32, *const Opaque) -> Wire<WirePair>,
     /// Adds forces of a range of particles: [`crate::pair::PairCall`], [`crate::views::Sums`].
     pub cpu: extern "C" fn(*mut Opaque, *const Opaque, *mut Opaque) -> Wire<()>,
     /// Source and rows for a precision.
@@ -243,7 +251,7 @@ pub struct Bonded1 {
 #[derive(StableAbi)]
 pub struct Integrator1 {
     /// RON of [`crate::integrator::ProgramInfo`].
-    pub program: extern "C" fn(*mut Opaque) -> RString,
+    pub program: extern "C" fn(*mut Opaque) -> Wire<RString>,
     /// The state's first value; takes RON of [`crate::integrator::GroupInfo`].
     pub state: extern "C" fn(*mut Opaque, RStr<'_>) -> Wire<RVec<u8>>,
     /// Applies a particle phase to a range: [`crate::integrator::ParticleCall`].
@@ -253,7 +261,7 @@ pub struct Integrator1 {
     /// Source for a device.
     pub device: extern "C" fn(*mut Opaque, u32) -> Wire<WireCode>,
     /// The state's share of the conserved quantity.
-    pub conserved: extern "C" fn(*mut Opaque, RSlice<'_, u8>) -> f64,
+    pub conserved: extern "C" fn(*mut Opaque, RSlice<'_, u8>) -> Wire<f64>,
 }
 
 /// `force/1`.

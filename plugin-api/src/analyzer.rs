@@ -13,7 +13,7 @@ use crate::views::{LinkView, ListView, StateView};
 
 /// A column of values, one entry per particle or link, in tag order.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, galamost_plugin_macros::Layout)]
 pub struct Column<T> {
     data: *const T,
     len: usize,
@@ -50,7 +50,7 @@ impl<T> Column<T> {
 
 /// Values of the whole system at one step.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, galamost_plugin_macros::Layout)]
 pub struct Thermo {
     /// Number of particles.
     pub n: u64,
@@ -78,11 +78,13 @@ pub struct Thermo {
     pub volume: f64,
     /// What the equations of motion conserve: K + U and the integrators' share.
     pub conserved: f64,
+    /// 0.
+    pub reserved: [f64; 8],
 }
 
 /// An optional per-particle array in a frame.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
 pub struct ArrayColumn {
     name: Column<u8>,
     width: u32,
@@ -103,7 +105,7 @@ impl ArrayColumn {
 
 /// One call of an analyzer; [`Frame`] is how authors see it.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
 pub struct FrameCall {
     /// Size of this struct in bytes.
     pub size: u32,

@@ -50,7 +50,7 @@ pub trait BondFn: Send + Sync + 'static {
 
 /// One call of the CPU loop.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
 pub struct BondedCall {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -70,6 +70,8 @@ pub struct BondedCall {
     pub state: *const StateView,
     /// The links.
     pub links: *const LinkView,
+    /// 0.
+    pub reserved: [u64; 4],
 }
 
 // SAFETY: the call only carries addresses; the loop it describes writes rows begin … end of the force array, which no

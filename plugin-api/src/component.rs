@@ -114,6 +114,8 @@ pub struct SystemInfo {
     pub directory: String,
     /// The run goes on from a checkpoint: files are continued, not begun.
     pub resumed: bool,
+    /// Minor version of the engine's plugin API. What a newer API does with words that were reserved must look at it.
+    pub api_minor: u32,
 }
 
 impl SystemInfo {

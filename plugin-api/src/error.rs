@@ -103,10 +103,12 @@ pub enum Error {
         message: String,
     },
     /// A component panicked; the guard caught it inside the plugin.
-    #[error("{component} panicked: {message}")]
+    #[error("{component} panicked{}: {message}", if method.is_empty() { String::new() } else { format!(" in `{method}`") })]
     Panic {
         /// The component.
         component: String,
+        /// The method, as the engine knows it; it does not cross.
+        method: &'static str,
         /// The panic's text and place.
         message: String,
     },

@@ -10,7 +10,7 @@ use crate::views::{LinkView, ListView, StateView, Sums, Wanted};
 
 /// One evaluation.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
 pub struct ForceCall {
     /// Size of this struct in bytes.
     pub size: u32,

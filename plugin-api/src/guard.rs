@@ -3,15 +3,16 @@
 //! A panic never crosses: it is caught here, inside the plugin, and becomes [`Error::Panic`] with its text and place.
 
 use crate::abi::{
-    Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Library1, Opaque, Pair1, PrefixTypeTrait, ROption,
-    RResult, RSlice, RStr, RString, RVec, Root, RootRef, Table, Updater1, Wire, WireError, WireHost, WireObject,
-    WirePair, WireSnapshot,
+    Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Layouts1, Library1, Opaque, Pair1,
+    PrefixTypeTrait, ROption, RResult, RSlice, RStr, RString, RVec, Root, RootRef, Table, Updater1, Wire, WireError,
+    WireHost, WireObject, WirePair, WireSnapshot,
 };
 use crate::component::{Kind, Needs, Registration, SystemInfo, from_ron, to_ron};
 use crate::error::{Error, Position, Result};
 use crate::params::Source;
 use crate::services::Host;
 use crate::wire::to_wire;
+use std::any::Any;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
@@ -31,15 +32,27 @@ pub fn guard<T>(component: &str, f: impl FnOnce() -> Result<T>) -> Result<T> {
             PANIC_PLACE.with(|p| *p.borrow_mut() = place);
         }));
     });
-    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| {
-        let text = payload
-            .downcast_ref::<&str>()
-            .map(|s| (*s).to_string())
-            .or_else(|| payload.downcast_ref::<String>().cloned())
-            .unwrap_or_else(|| "a value that is no text".into());
-        let place = PANIC_PLACE.with(|p| p.borrow_mut().take()).unwrap_or_else(|| "unknown place".into());
-        Err(Error::Panic { component: component.into(), message: format!("{text} ({place})") })
-    })
+    catch_unwind(AssertUnwindSafe(f))
+        .unwrap_or_else(|payload| Err(Error::Panic { component: component.into(), method: "", message: told(payload) }))
+}
+
+/// A panic that was caught on another thread, with its text and place.
+pub(crate) struct Told(pub String);
+
+/// Text and place of a panic, on the thread where it was caught.
+pub(crate) fn told(payload: Box<dyn Any + Send>) -> String {
+    if let Some(Told(text)) = payload.downcast_ref() {
+        return text.clone();
+    }
+    let text = payload
+        .downcast_ref::<&str>()
+        .map(|s| (*s).to_string())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a value that is no text".into());
+    // the value's own destructor may panic, which nobody would catch any more
+    std::mem::forget(payload);
+    let place = PANIC_PLACE.with(|p| p.borrow_mut().take()).unwrap_or_else(|| "unknown place".into());
+    format!("{text} ({place})")
 }
 
 /// A component behind the boundary.
@@ -170,15 +183,20 @@ pub fn root() -> RootRef {
 
 extern "C" fn library_interface(name: RStr<'_>) -> ROption<Table> {
     const LIBRARY: &Library1 = &Library1 { describe, create };
+    const LAYOUTS: &Layouts1 = &Layouts1 { structs };
     match name.as_str() {
+        "layouts/1" => ROption::RSome(Table::new(LAYOUTS)),
         "library/1" => ROption::RSome(Table::new(LIBRARY)),
         _ => ROption::RNone,
     }
 }
 
-extern "C" fn describe() -> RString {
-    let text = guard("plugin", || Ok(to_ron(&Registration::all().iter().map(|r| r.info()).collect::<Vec<_>>())));
-    text.unwrap_or_else(|_| "[]".into()).into()
+extern "C" fn structs() -> RString {
+    to_ron(&crate::layout::crossing()).into()
+}
+
+extern "C" fn describe() -> Wire<RString> {
+    to_wire(guard("the plugin", || Ok(to_ron(&Registration::all().iter().map(|r| r.info()).collect::<Vec<_>>()))))
 }
 
 extern "C" fn create(kind: u32, name: RStr<'_>, text: RStr<'_>, line: u32, column: u32) -> Wire<WireObject> {
@@ -227,14 +245,12 @@ kind_tables! {
     }
     /// `pair/1`.
     pair_table: Pair1 in crate::pair::Pairing {
-        evaluate: fn(i: u32, j: u32, pose: *const Opaque) -> WirePair = |this, i, j, pose| {
-            // SAFETY: `pair/1` passes a `Pose`
-            let felt = shared::<A, _>(this, |a| Ok(a.evaluate(i, j, unsafe { &*pose.cast() })));
-            felt.map_or(WirePair { force: [f64::NAN; 3], torque: [f64::NAN; 3], energy: f64::NAN }, |f| WirePair {
-                force: f.force.f64(),
-                torque: f.torque.f64(),
-                energy: f.energy,
-            })
+        evaluate: fn(i: u32, j: u32, pose: *const Opaque) -> Wire<WirePair> = |this, i, j, pose| {
+            to_wire(shared::<A, _>(this, |a| {
+                // SAFETY: `pair/1` passes a `Pose`
+                let felt = a.evaluate(i, j, unsafe { &*pose.cast() });
+                Ok(WirePair { force: felt.force.f64(), torque: felt.torque.f64(), energy: felt.energy })
+            }))
         };
         cpu: fn(input: *const Opaque, sums: *mut Opaque) -> Wire<()> = |this, input, sums| {
             // SAFETY: `pair/1` passes a `PairCall` and `Sums`
@@ -256,8 +272,8 @@ kind_tables! {
     }
     /// `integrator/1`.
     integrator_table: Integrator1 in crate::integrator::Integrating {
-        program: fn() -> RString = |this| {
-            shared::<A, _>(this, |a| Ok(to_ron(&a.program()))).unwrap_or_default().into()
+        program: fn() -> Wire<RString> = |this| {
+            to_wire(shared::<A, _>(this, |a| Ok(to_ron(&a.program()))))
         };
         state: fn(info: RStr<'_>) -> Wire<RVec<u8>> = |this, info| {
             to_wire(shared::<A, _>(this, |a| a.state(&from_ron(info.as_str())?)))
@@ -273,8 +289,8 @@ kind_tables! {
         device: fn(precision: u32) -> Wire<crate::abi::WireCode> = |this, precision| {
             to_wire(shared::<A, _>(this, |a| a.device(crate::precision::Precision::from_u32(precision).unwrap_or_default())))
         };
-        conserved: fn(state: RSlice<'_, u8>) -> f64 = |this, state| {
-            shared::<A, _>(this, |a| Ok(a.conserved(state.as_slice()))).unwrap_or(f64::NAN)
+        conserved: fn(state: RSlice<'_, u8>) -> Wire<f64> = |this, state| {
+            to_wire(shared::<A, _>(this, |a| Ok(a.conserved(state.as_slice()))))
         };
     }
     /// `force/1`.

@@ -35,7 +35,7 @@
 //! * [`real`], [`vector`], [`quaternion`], [`philox`], [`precision`]: the device language's values, and how state is stored.
 //! * [`lanes`]: vectors of the CPU loops.
 //! * [`views`], [`device`], [`services`]: what crosses to kernels and in every step.
-//! * [`abi`], [`guard`], [`record`], [`wire`]: the boundary itself; authors need not look at it.
+//! * [`abi`], [`guard`], [`layout`], [`record`], [`wire`]: the boundary itself; authors need not look at it.
 //! * [`testkit`]: the tests that the macros emit.
 
 #![deny(missing_docs)]
@@ -58,6 +58,7 @@ pub mod integrator;
 pub mod lanes;
 #[doc = include_str!("language.md")]
 pub mod language {}
+pub mod layout;
 pub mod math;
 pub mod output;
 pub mod pair;

@@ -28,7 +28,7 @@ pub fn philox4x32<const ROUNDS: usize>(mut counter: [u32; 4], mut key: [u32; 2])
 /// `seed` and `component` fill the key of the cipher, the step and two tags its counter: two draws share their bits
 /// only if all of them agree.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, galamost_plugin_macros::Layout)]
 pub struct RandomKey {
     /// The run's seed mixed with the component's identity, see [`RandomKey::new`].
     pub key: [u32; 2],

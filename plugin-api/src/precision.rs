@@ -53,7 +53,7 @@ impl Precision {
 
 /// Position in fixed point, and type: one 16-byte load.
 #[repr(C, align(16))]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, galamost_plugin_macros::Layout)]
 pub struct PosTypeFixed {
     /// Coordinates in units of 2⁻³² of the box length, box centre at 0.
     pub position: [i32; 3],
@@ -63,7 +63,7 @@ pub struct PosTypeFixed {
 
 /// Position in f64, box centre at 0, and type: one 32-byte record.
 #[repr(C, align(32))]
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, galamost_plugin_macros::Layout)]
 pub struct PosTypeF64 {
     /// Coordinates, −L/2 ≤ x < L/2.
     pub position: [f64; 3],

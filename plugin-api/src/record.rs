@@ -17,6 +17,14 @@ pub const API_MINOR: u32 = 1;
 /// Version of the CUDA headers that a plugin's device text relies on.
 pub const KERNEL_API: u32 = 1;
 
+/// Bits of [`PluginRecord::flags`].
+pub mod flags {
+    /// Built with `panic = "abort"`: the guard could catch nothing.
+    pub const ABORTS: u32 = 1;
+    /// Built with debug assertions, as in the profile `dev`.
+    pub const DEBUG: u32 = 2;
+}
+
 /// What a plugin says of itself.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +43,10 @@ pub struct PluginRecord {
     pub name: [u8; 64],
     /// Version of the crate, filled up with 0.
     pub version: [u8; 32],
+    /// How it was built: [`flags`].
+    pub flags: u32,
+    /// 0.
+    pub reserved: [u32; 7],
 }
 
 const fn padded<const N: usize>(text: &str) -> [u8; N] {
@@ -50,7 +62,7 @@ const fn padded<const N: usize>(text: &str) -> [u8; N] {
 
 impl PluginRecord {
     /// The record of a crate built with this API.
-    pub const fn new(name: &str, version: &str) -> Self {
+    pub const fn new(name: &str, version: &str, flags: u32) -> Self {
         Self {
             magic: MAGIC,
             size: size_of::<Self>() as u32,
@@ -59,6 +71,8 @@ impl PluginRecord {
             kernel_api: KERNEL_API,
             name: padded(name),
             version: padded(version),
+            flags,
+            reserved: [0; 7],
         }
     }
 
@@ -73,8 +87,11 @@ impl PluginRecord {
             kernel_api: word(28)?,
             name: bytes.get(32..96)?.try_into().ok()?,
             version: bytes.get(96..128)?.try_into().ok()?,
+            flags: word(128)?,
+            reserved: [0; 7],
         };
-        (record.magic == MAGIC).then_some(record)
+        // a record may grow behind its end, and then still begins with this one
+        (record.magic == MAGIC && record.size as usize >= size_of::<Self>()).then_some(record)
     }
 
     /// The crate's name.
@@ -99,8 +116,13 @@ macro_rules! plugin {
     () => {
         /// What this plugin says of itself; the engine reads it before it loads the library.
         #[unsafe(no_mangle)]
-        pub static GALAMOST_PLUGIN: $crate::record::PluginRecord =
-            $crate::record::PluginRecord::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+        pub static GALAMOST_PLUGIN: $crate::record::PluginRecord = $crate::record::PluginRecord::new(
+            env!("CARGO_PKG_NAME"),
+            env!("CARGO_PKG_VERSION"),
+            // of the crate that writes `plugin!()`, since macros are compiled where they are used
+            (if cfg!(panic = "abort") { $crate::record::flags::ABORTS } else { 0 })
+                | (if cfg!(debug_assertions) { $crate::record::flags::DEBUG } else { 0 }),
+        );
 
         /// The header `abi_stable` looks for.
         #[unsafe(export_name = "_1as_0lib_1header_0root_bmodule_bloader")]
@@ -120,12 +142,13 @@ mod tests {
 
     #[test]
     fn the_bytes_are_the_record() {
-        let r = PluginRecord::new("lennard-jones", "1.2.3");
-        assert_eq!(size_of::<PluginRecord>(), 128);
+        let r = PluginRecord::new("lennard-jones", "1.2.3", flags::DEBUG);
+        assert_eq!(size_of::<PluginRecord>(), 160);
         // SAFETY: the record is plain bytes without padding
-        let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(&r).cast::<u8>(), 128) };
+        let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(&r).cast::<u8>(), 160) };
         assert_eq!(PluginRecord::parse(bytes), Some(r));
         assert_eq!((r.name(), r.version()), ("lennard-jones".into(), "1.2.3".into()));
         assert_eq!(PluginRecord::parse(&bytes[1..]), None);
+        assert_eq!(PluginRecord::parse(&bytes[..128]), None);
     }
 }

@@ -5,8 +5,11 @@
 use crate::abi::{Callback, Host1, Opaque, RSlice, RSliceMut, RStr, WireHost};
 use crate::device::{DevicePtr, DeviceStruct, bytes_of};
 use crate::error::{Error, Result};
+use crate::guard::{Told, told};
 use crate::wire::from_wire;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Mutex, PoisonError};
 
 /// Levels of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,23 +62,33 @@ impl Host {
     }
 
     /// Calls `f` for all of 0 … n in chunks, on the engine's threads; the chunks do not depend on their number.
+    ///
+    /// # Panics
+    /// If `f` does, after all chunks are done.
     pub fn parallel(&self, n: usize, chunk: usize, f: impl Fn(Range<usize>) + Sync) {
-        extern "C" fn call<F: Fn(Range<usize>) + Sync>(data: *mut Opaque, begin: u64, end: u64) {
-            // SAFETY: `data` is the closure below, which lives until `parallel` returns
-            let f = unsafe { &*data.cast::<F>() };
-            f(begin as usize..end as usize);
+        struct Work<F> {
+            f: F,
+            panicked: Mutex<Option<String>>,
         }
-        fn instance<F: Fn(Range<usize>) + Sync>(_: &F) -> Callback {
+        extern "C" fn call<F: Fn(Range<usize>) + Sync>(data: *mut Opaque, begin: u64, end: u64) {
+            // SAFETY: `data` is the work below, which lives until `parallel` returns
+            let work = unsafe { &*data.cast::<Work<F>>() };
+            // the engine is between this and the guard, and nothing may unwind through it
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| (work.f)(begin as usize..end as usize))) {
+                let text = told(payload);
+                work.panicked.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+            }
+        }
+        fn instance<F: Fn(Range<usize>) + Sync>(_: &Work<F>) -> Callback {
             Callback { call: call::<F> }
         }
-        let function = instance(&f);
-        (self.table.parallel)(
-            self.this,
-            n as u64,
-            chunk.max(1) as u64,
-            function,
-            std::ptr::from_ref(&f).cast_mut().cast(),
-        );
+        let work = Work { f, panicked: Mutex::new(None) };
+        let function = instance(&work);
+        let data = std::ptr::from_ref(&work).cast_mut().cast();
+        (self.table.parallel)(self.this, n as u64, chunk.max(1) as u64, function, data);
+        if let Some(text) = work.panicked.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            resume_unwind(Box::new(Told(text)));
+        }
     }
 
     /// Writes a line to the log.

@@ -38,7 +38,8 @@ pub const KNOWN_ARRAYS: &[(&str, u32, bool, &str)] = &[
 ];
 
 /// A bond, angle or dihedral: its type and the tags of its members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, galamost_plugin_macros::Layout)]
 pub struct Link<const N: usize> {
     /// Index into the names of types.
     pub kind: u32,

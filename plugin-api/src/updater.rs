@@ -15,7 +15,7 @@ use galamost_plugin_macros::DeviceStruct;
 /// A change of topology. An updater only asks for changes; the engine applies them all at once, sorted by their
 /// content, so the result does not depend on the order in which threads asked.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, DeviceStruct)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct Edit {
     /// 0: add, 1: remove.
     pub remove: u32,
@@ -31,7 +31,7 @@ pub struct Edit {
 
 /// Where edits are put; `request` of `topology.cuh` does it on the device.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct EditQueue {
     /// Room for `capacity` edits.
     pub edits: DevicePtr<Edit>,
@@ -72,7 +72,7 @@ pub mod changed {
 
 /// One call.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
 pub struct UpdateCall {
     /// Size of this struct in bytes.
     pub size: u32,

@@ -19,7 +19,9 @@ pub const CYCLE_POINTS: usize = 8;
 ///   last value is not the first one, the number jumps;
 /// * `Sine(mean: 1.0, amplitude: 0.5, period: 1000, phase: 0.0)`: mean + amplitude sin(2π step/period + phase).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, DeviceStruct)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, DeviceStruct, galamost_plugin_macros::Layout,
+)]
 #[serde(default)]
 pub struct Varying {
     /// 0: a ramp, 1: a cycle, 2: a sine.

@@ -17,7 +17,7 @@ pub const COMPONENT_VARYINGS: usize = 4;
 
 /// What broke during a step; written by the first thread that notices.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, DeviceStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct Fault {
     /// 0 for none, else a [`FaultKind`].
     pub code: u32,
@@ -56,7 +56,7 @@ pub enum FaultKind {
 
 /// Scalars of the run that change by step; one instance in device memory.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct Globals {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -87,6 +87,8 @@ pub struct Globals {
     pub values: [f64; MAX_VARYINGS],
     /// Their definitions.
     pub varyings: [Varying; MAX_VARYINGS],
+    /// 0.
+    pub reserved: [f64; 16],
 }
 
 /// The particles.
@@ -94,7 +96,7 @@ pub struct Globals {
 /// Arrays are in the current order, index 0 … n_local + n_ghost − 1; ghosts follow the local particles (there are
 /// none yet). `real` is f32 in `Single` and `Mixed`, f64 in `Double`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct StateView {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -264,7 +266,7 @@ impl StateView {
 /// with w = i / (32/team): a warp of `team` threads per particle reads 32 consecutive words. On the CPU `team` is 32,
 /// so that row i is the slice from i · capacity.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct ListView {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -289,7 +291,7 @@ pub struct ListView {
 /// Entry e of particle i is `width` words: the indices of the other members in their order, then
 /// `kind · 4 + position of i among the members`. Word w stands at `words[(e · width + w) · stride + i]`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct LinkView {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -342,7 +344,7 @@ impl LinkView {
 
 /// What a force evaluation should produce besides forces.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, DeviceStruct)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct Wanted {
     /// Not 0: energies per particle in `force.w`, and their sum.
     pub energy: u32,
@@ -363,7 +365,17 @@ impl Wanted {
 
 /// Sums of one component over some particles: energy, and the virial Σ r_α F_β as xx, xy, xz, yy, yz, zz.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    DeviceStruct,
+    serde::Serialize,
+    serde::Deserialize,
+    galamost_plugin_macros::Layout,
+)]
 pub struct Sums {
     /// Potential energy.
     pub energy: f64,
@@ -425,6 +437,7 @@ impl Globals {
             n_values: 0,
             values: [0.0; MAX_VARYINGS],
             varyings: [Varying::constant(0.0); MAX_VARYINGS],
+            reserved: [0.0; 16],
         }
     }
 

@@ -31,7 +31,7 @@ impl From<Error> for WireError {
             Error::Io { path, message } => {
                 (w.cause, w.subject, w.message) = (5, path.to_string_lossy().into_owned().into(), message.into());
             }
-            Error::Panic { component, message } => {
+            Error::Panic { component, message, .. } => {
                 (w.cause, w.subject, w.message) = (6, component.into(), message.into())
             }
             Error::Run(message) => w.message = message.into(),
@@ -58,7 +58,7 @@ impl From<WireError> for Error {
             3 => Self::Plugin { path: w.subject.as_str().into(), message },
             4 => Self::Device { what: w.subject.into_string(), message },
             5 => Self::Io { path: w.subject.as_str().into(), message },
-            6 => Self::Panic { component: w.subject.into_string(), message },
+            6 => Self::Panic { component: w.subject.into_string(), method: "", message },
             _ => Self::Run(message),
         }
     }
@@ -196,7 +196,7 @@ mod tests {
         let errors = [
             Error::Input(vec![InputError::at(Position { line: 3, column: 9 }, "wrong"), InputError::new("also")]),
             Error::Unstable { step: 12, tag: Some(4), what: "lost".into() },
-            Error::Panic { component: "X".into(), message: "boom".into() },
+            Error::Panic { component: "X".into(), method: "", message: "boom".into() },
             Error::Run("other".into()),
         ];
         for e in errors {

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+pub mod variants;
+
 /// The folder of this repository; `GALAMOST_REPOSITORY` where the tests run elsewhere than where they were built.
 pub fn repository() -> PathBuf {
     std::env::var_os("GALAMOST_REPOSITORY")
@@ -34,23 +36,41 @@ pub fn program() -> PathBuf {
 /// Builds a plugin outside of the workspace and returns its library. The output folder is kept and shared, so that only
 /// the first of them takes long; the versions are this workspace's, so that nothing has to be fetched.
 pub fn build_plugin(folder: &Path, name: &str) -> PathBuf {
-    build_outside(folder).join(format!("lib{name}.so"))
+    let library = repository().join("target/outside/built").join(format!("lib{name}.so"));
+    build_crate(folder, &["build", "--release"], &library);
+    library
+}
+
+/// Builds a plugin with these arguments of cargo, and puts its library at `to`.
+pub fn build_crate(folder: &Path, how: &[&str], to: &Path) {
+    let told = cargo_outside(folder, how);
+    // the last file that cargo tells is the library's
+    let library = told.rsplit('"').find(|f| f.ends_with(".so") && f.contains("/lib")).expect("a library");
+    std::fs::create_dir_all(to.parent().expect("a folder")).expect("a folder");
+    std::fs::copy(library, to).expect("copied");
 }
 
 /// Builds a crate outside of the workspace, as [`build_plugin`], and returns the folder of what was built.
 pub fn build_outside(folder: &Path) -> PathBuf {
+    cargo_outside(folder, &["build", "--release"]);
+    repository().join("target/outside/release")
+}
+
+/// Runs cargo in a crate outside of the workspace, with the shared output folder; what it tells, as JSON.
+fn cargo_outside(folder: &Path, how: &[&str]) -> String {
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _held = ONE_AT_A_TIME.lock();
     std::fs::copy(repository().join("Cargo.lock"), folder.join("Cargo.lock")).expect("copied");
-    let target = repository().join("target/outside");
+    let (first, rest) = how.split_first().expect("a command");
     let out = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
-        .args(["build", "--release", "--offline", "--quiet"])
+        .args([first, "--offline", "--quiet", "--message-format=json-render-diagnostics"])
+        .args(rest)
         .current_dir(folder)
-        .env("CARGO_TARGET_DIR", &target)
+        .env("CARGO_TARGET_DIR", repository().join("target/outside"))
         .output()
         .expect("cargo runs");
     assert!(out.status.success(), "{}", words(&out));
-    target.join("release")
+    String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
 /// A folder with the plugin of `abi/fixture`: kinds that no shipped plugin has, and components that misbehave.

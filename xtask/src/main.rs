@@ -1,15 +1,21 @@
 //! `cargo xtask dist`: a folder that runs on a machine with nothing but a driver and NVRTC.
+//! `cargo xtask freeze-api`: the plugin API of today, kept for the test that plugins built with it load for ever.
+
+mod freeze;
 
 use std::env::consts::{DLL_EXTENSION, DLL_PREFIX};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-const USAGE: &str = "cargo xtask dist [FOLDER]   the release archive: bin/, lib/galamost/plugins/, examples/\n";
+const USAGE: &str = "cargo xtask dist [FOLDER]   the release archive: bin/, lib/galamost/plugins/, examples/
+cargo xtask freeze-api      packs the plugin API into tests/abi/frozen/plugin-api-MAJOR.MINOR.tar.gz
+";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let result = match args.next().as_deref() {
         Some("dist") => dist(args.next().map(PathBuf::from)),
+        Some("freeze-api") => freeze::freeze(&repository()).map(|archive| println!("{}", archive.display())),
         _ => Err(USAGE.into()),
     };
     match result {

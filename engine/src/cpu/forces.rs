@@ -102,5 +102,6 @@ fn bonded_call(
         wanted,
         state,
         links: &links[(c.needs.link_width as usize).clamp(2, 4) - 2],
+        reserved: [0; 4],
     }
 }

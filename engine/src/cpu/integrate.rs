@@ -52,7 +52,8 @@ impl<S: Store> CpuSystem<S> {
                             globals: &*self.globals,
                             key: RandomKey::new(self.facts.seed, id),
                             first_draw: p as u32 * DRAWS_PER_PHASE,
-                            reserved: 0,
+                            reserved0: 0,
+                            reserved: [0; 4],
                         };
                         // SAFETY: the state has the size the program asked for
                         unsafe { part.cpu_scalar(p as u32, &call)? };
@@ -73,7 +74,8 @@ impl<S: Store> CpuSystem<S> {
                             extra: extra as *mut u8,
                             sums: chunk_sums,
                             first_draw: p as u32 * DRAWS_PER_PHASE,
-                            reserved: 0,
+                            reserved0: 0,
+                            reserved: [0; 4],
                         };
                         // SAFETY: the views describe arrays of this system; tasks have disjoint chunks
                         unsafe { part.cpu_particles(p as u32, &call) }

@@ -369,7 +369,7 @@ impl<S: Store> Backend for CpuSystem<S> {
         }
         for m in &self.moving {
             if let (Some(part), Some(state)) = (m.component.integrator(), self.integrator_states.get(&m.component.id)) {
-                out.reservoir += part.conserved(state.bytes());
+                out.reservoir += part.conserved(state.bytes())?;
             }
         }
         Ok(out)
@@ -541,5 +541,6 @@ pub(super) fn pair_call<S: Store>(
         key: RandomKey::new(system.facts.seed, c.id),
         state,
         list,
+        reserved: [0; 4],
     }
 }

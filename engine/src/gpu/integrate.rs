@@ -128,7 +128,7 @@ impl Integrators {
         let mut sum = 0.0;
         for m in &self.moving {
             if let (Some(part), Some((b, len))) = (m.component.integrator(), states.get(&m.component.id)) {
-                sum += part.conserved(&b.download()?[..*len]);
+                sum += part.conserved(&b.download()?[..*len])?;
             }
         }
         Ok(sum)

@@ -3,7 +3,7 @@
 use super::library::Library;
 use crate::pipeline::Entry;
 use galamost_plugin_api::abi::{
-    Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption, RSlice, Updater1,
+    Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption, RSlice, Updater1, Wire,
     WireCode, WireHost, WireObject, WireSnapshot,
 };
 use galamost_plugin_api::analyzer::FrameCall;
@@ -80,14 +80,29 @@ impl std::fmt::Debug for Component {
 fn get<T: 'static + galamost_plugin_api::abi::AbiTable>(object: &WireObject, library: &Library) -> Result<&'static T> {
     let fail = |message: String| Error::Plugin { path: library.path.clone(), message };
     match (object.interface)(object.this, T::NAME.into()) {
-        ROption::RSome(t) => {
-            t.get::<T>().map_err(|e| fail(format!("its table `{}` is not this engine's: {e}", T::NAME)))
-        }
-        ROption::RNone => Err(fail(format!("a component has no table `{}`; rebuild the plugin", T::NAME))),
+        ROption::RSome(t) => t.get::<T>().map_err(|long| fail(library.shorten(&long))),
+        ROption::RNone => Err(fail(format!("a component has no table `{}`;\n{}", T::NAME, library.rebuild()))),
     }
 }
 
+/// What a call returned; a panic is told with the method, which the plugin's side does not know.
+pub(super) fn called<T>(method: &'static str, answer: Wire<T>) -> Result<T> {
+    from_wire(answer).map_err(|e| match e {
+        Error::Panic { component, message, .. } => Error::Panic { component, method, message },
+        e => e,
+    })
+}
+
 impl Component {
+    /// What a call during a run returned: its error names the component. (While a pipeline is checked, the place in the
+    /// file does.)
+    fn told<T>(&self, method: &'static str, answer: Wire<T>) -> Result<T> {
+        called(method, answer).map_err(|e| match e {
+            Error::Run(message) if !message.contains(&self.name) => Error::Run(format!("{}: {message}", self.name)),
+            e => e,
+        })
+    }
+
     /// Makes the component of a pipeline entry.
     ///
     /// # Errors
@@ -126,7 +141,7 @@ impl Component {
     /// The mistakes that show only now.
     pub fn bind(&mut self, system: &SystemInfo) -> Result<()> {
         let text = ron::to_string(system).map_err(|e| Error::Run(e.to_string()))?;
-        let answer = from_wire((self.base.bind)(self.object.this, text.as_str().into()))?;
+        let answer = called("bind", (self.base.bind)(self.object.this, text.as_str().into()))?;
         self.needs = ron::from_str(answer.as_str()).map_err(|e| Error::Run(format!("{}: {e}", self.name)))?;
         Ok(())
     }
@@ -136,7 +151,7 @@ impl Component {
     /// # Errors
     /// Whatever keeps it from starting.
     pub fn start(&self, host: &WireHost) -> Result<()> {
-        from_wire((self.base.start)(self.object.this, host))
+        self.told("start", (self.base.start)(self.object.this, host))
     }
 
     /// Its state for a checkpoint.
@@ -144,7 +159,7 @@ impl Component {
     /// # Errors
     /// Whatever keeps it from saving.
     pub fn save(&self) -> Result<Vec<u8>> {
-        from_wire((self.base.save)(self.object.this)).map(|v| v.into_vec())
+        self.told("save", (self.base.save)(self.object.this)).map(|v| v.into_vec())
     }
 
     /// Its state from a checkpoint.
@@ -152,7 +167,7 @@ impl Component {
     /// # Errors
     /// The state does not fit.
     pub fn load(&self, state: &[u8]) -> Result<()> {
-        from_wire((self.base.load)(self.object.this, RSlice::from_slice(state)))
+        self.told("load", (self.base.load)(self.object.this, RSlice::from_slice(state)))
     }
 
     /// The run ended.
@@ -160,7 +175,7 @@ impl Component {
     /// # Errors
     /// Whatever keeps it from ending.
     pub fn finish(&self) -> Result<()> {
-        from_wire((self.base.finish)(self.object.this))
+        self.told("finish", (self.base.finish)(self.object.this))
     }
 }
 
@@ -218,7 +233,7 @@ impl GeneratorPart<'_> {
     pub fn generate(&self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
         let mut wire: WireSnapshot = std::mem::take(snapshot).into();
-        let result = from_wire((self.table.generate)(self.this, text.as_str().into(), &mut wire));
+        let result = called("generate", (self.table.generate)(self.this, text.as_str().into(), &mut wire));
         *snapshot = wire.into();
         result
     }
@@ -226,15 +241,22 @@ impl GeneratorPart<'_> {
 
 impl PairPart<'_> {
     /// What a particle of type `i` feels of one of type `j`.
-    pub fn interaction(&self, i: u32, j: u32, pose: &Pose) -> Interaction<f64> {
-        let p = (self.table.evaluate)(self.this, i, j, std::ptr::from_ref(pose).cast());
-        Interaction { force: p.force.into(), torque: p.torque.into(), energy: p.energy }
+    ///
+    /// # Errors
+    /// A panic of the plugin.
+    pub fn interaction(&self, i: u32, j: u32, pose: &Pose) -> Result<Interaction<f64>> {
+        let felt = (self.table.evaluate)(self.this, i, j, std::ptr::from_ref(pose).cast());
+        let p = self.component.told("evaluate", felt)?;
+        Ok(Interaction { force: p.force.into(), torque: p.torque.into(), energy: p.energy })
     }
     /// (F/r, U) of two types at r², not turned.
-    pub fn evaluate(&self, i: u32, j: u32, r2: f64) -> (f64, f64) {
+    ///
+    /// # Errors
+    /// A panic of the plugin.
+    pub fn evaluate(&self, i: u32, j: u32, r2: f64) -> Result<(f64, f64)> {
         let r = r2.sqrt();
-        let felt = self.interaction(i, j, &Pose { r: [r, 0.0, 0.0], ..Pose::default() });
-        (felt.force.x / r, felt.energy)
+        let felt = self.interaction(i, j, &Pose { r: [r, 0.0, 0.0], ..Pose::default() })?;
+        Ok((felt.force.x / r, felt.energy))
     }
     /// The CPU loop.
     ///
@@ -244,14 +266,15 @@ impl PairPart<'_> {
     /// # Safety
     /// `call` must describe valid host arrays.
     pub unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()> {
-        from_wire((self.table.cpu)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast()))
+        self.component
+            .told("cpu", (self.table.cpu)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast()))
     }
     /// Source and rows for a device.
     ///
     /// # Errors
     /// The plugin's words.
     pub fn device(&self, precision: Precision) -> Result<WireCode> {
-        from_wire((self.table.device)(self.this, precision as u32))
+        self.component.told("device", (self.table.device)(self.this, precision as u32))
     }
 }
 
@@ -264,14 +287,15 @@ impl BondedPart<'_> {
     /// # Safety
     /// `call` must describe valid host arrays.
     pub unsafe fn cpu(&self, call: &BondedCall, sums: &mut Sums) -> Result<()> {
-        from_wire((self.table.cpu)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast()))
+        self.component
+            .told("cpu", (self.table.cpu)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast()))
     }
     /// Source and rows for a device.
     ///
     /// # Errors
     /// The plugin's words.
     pub fn device(&self, precision: Precision) -> Result<WireCode> {
-        from_wire((self.table.device)(self.this, precision as u32))
+        self.component.told("device", (self.table.device)(self.this, precision as u32))
     }
 }
 
@@ -284,7 +308,10 @@ impl ForcePart<'_> {
     /// # Safety
     /// `call` must describe valid arrays of the run's device.
     pub unsafe fn compute(&self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
-        from_wire((self.table.compute)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast()))
+        self.component.told(
+            "compute",
+            (self.table.compute)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast()),
+        )
     }
 }
 
@@ -294,7 +321,7 @@ impl IntegratorPart<'_> {
     /// # Errors
     /// The plugin sent something else.
     pub fn program(&self) -> Result<ProgramInfo> {
-        let text = (self.table.program)(self.this);
+        let text = self.component.told("program", (self.table.program)(self.this))?;
         ron::from_str(text.as_str()).map_err(|e| Error::Run(format!("{}: {e}", self.component.name)))
     }
     /// Its first state.
@@ -303,7 +330,7 @@ impl IntegratorPart<'_> {
     /// The group makes no sense.
     pub fn state(&self, group: &GroupInfo) -> Result<Vec<u8>> {
         let text = ron::to_string(group).map_err(|e| Error::Run(e.to_string()))?;
-        from_wire((self.table.state)(self.this, text.as_str().into())).map(|v| v.into_vec())
+        self.component.told("state", (self.table.state)(self.this, text.as_str().into())).map(|v| v.into_vec())
     }
     /// A particle phase on the CPU.
     ///
@@ -313,7 +340,8 @@ impl IntegratorPart<'_> {
     /// # Safety
     /// `call` must describe valid host arrays.
     pub unsafe fn cpu_particles(&self, phase: u32, call: &ParticleCall) -> Result<()> {
-        from_wire((self.table.cpu_particles)(self.this, phase, std::ptr::from_ref(call).cast()))
+        self.component
+            .told("cpu_particles", (self.table.cpu_particles)(self.this, phase, std::ptr::from_ref(call).cast()))
     }
     /// A scalar phase on the CPU.
     ///
@@ -323,18 +351,21 @@ impl IntegratorPart<'_> {
     /// # Safety
     /// `call` must describe valid host memory.
     pub unsafe fn cpu_scalar(&self, phase: u32, call: &ScalarCall) -> Result<()> {
-        from_wire((self.table.cpu_scalar)(self.this, phase, std::ptr::from_ref(call).cast()))
+        self.component.told("cpu_scalar", (self.table.cpu_scalar)(self.this, phase, std::ptr::from_ref(call).cast()))
     }
     /// Source for a device.
     ///
     /// # Errors
     /// The plugin's words.
     pub fn device(&self, precision: Precision) -> Result<WireCode> {
-        from_wire((self.table.device)(self.this, precision as u32))
+        self.component.told("device", (self.table.device)(self.this, precision as u32))
     }
     /// Its share of the conserved quantity.
-    pub fn conserved(&self, state: &[u8]) -> f64 {
-        (self.table.conserved)(self.this, RSlice::from_slice(state))
+    ///
+    /// # Errors
+    /// A panic of the plugin.
+    pub fn conserved(&self, state: &[u8]) -> Result<f64> {
+        self.component.told("conserved", (self.table.conserved)(self.this, RSlice::from_slice(state)))
     }
 }
 
@@ -347,7 +378,7 @@ impl UpdaterPart<'_> {
     /// # Safety
     /// `call` must describe valid arrays of the run's device.
     pub unsafe fn update(&self, call: &mut UpdateCall) -> Result<()> {
-        from_wire((self.table.update)(self.this, std::ptr::from_mut(call).cast()))
+        self.component.told("update", (self.table.update)(self.this, std::ptr::from_mut(call).cast()))
     }
 }
 
@@ -357,6 +388,6 @@ impl AnalyzerPart<'_> {
     /// # Errors
     /// Whatever breaks the run.
     pub fn analyze(&self, call: &FrameCall) -> Result<()> {
-        from_wire((self.table.analyze)(self.this, std::ptr::from_ref(call).cast()))
+        self.component.told("analyze", (self.table.analyze)(self.this, std::ptr::from_ref(call).cast()))
     }
 }

@@ -1,10 +1,12 @@
 //! One plugin library: its record is read from the file before it is loaded.
 
-use galamost_plugin_api::abi::{Library1, ROption, RResult, RString, WireObject, load_root};
+use super::component::called;
+use galamost_plugin_api::abi::{AbiTable, Layouts1, Library1, ROption, RootRef, WireObject, load_root};
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::params::Value;
-use galamost_plugin_api::record::{API_MAJOR, API_MINOR, KERNEL_API, PluginRecord, RECORD_SYMBOL, ROOT_SYMBOL};
+use galamost_plugin_api::layout;
+use galamost_plugin_api::params::{FieldDoc, Value};
+use galamost_plugin_api::record::{API_MAJOR, API_MINOR, KERNEL_API, PluginRecord, RECORD_SYMBOL, ROOT_SYMBOL, flags};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -20,6 +22,8 @@ pub struct Library {
     pub hash: String,
     /// Its components.
     pub components: Vec<ComponentInfo>,
+    /// Names of components of kinds that only a newer engine knows.
+    pub unknown: Vec<String>,
     table: &'static Library1,
 }
 
@@ -44,18 +48,35 @@ impl Library {
         let record = record(bytes).map_err(&fail)?;
         check_version(&record).map_err(&fail)?;
         let root = load_root(path).map_err(|long| fail(shorten(path, &record, &long)))?;
-        let table: Option<galamost_plugin_api::abi::Table> = match (root.interface())("library/1".into()) {
-            ROption::RSome(t) => Some(t),
-            ROption::RNone => None,
-        };
-        let table = table
-            .ok_or_else(|| fail("it has no table `library/1`; rebuild it with this engine's plugin API".into()))?;
-        let table = table.get::<Library1>().map_err(|long| fail(shorten(path, &record, &long)))?;
-        let described: RString = (table.describe)();
-        let components = ron::from_str(described.as_str())
+        let theirs = (table::<Layouts1>(root, path, &record).map_err(&fail)?.structs)();
+        let theirs: Vec<layout::StructLayout> = ron::from_str(theirs.as_str())
+            .map_err(|e| fail(format!("its description of its structs cannot be read ({e});\n{}", rebuild(&record))))?;
+        if let Some(what) = layout::difference(&theirs, &layout::crossing()) {
+            return Err(fail(format!("its structs are not laid out as this engine's: {what};\n{}", rebuild(&record))));
+        }
+        let table = table::<Library1>(root, path, &record).map_err(&fail)?;
+        let described = called("describe", (table.describe)()).map_err(|e| fail(e.to_string()))?;
+        let described: Vec<Described> = ron::from_str(described.as_str())
             .map_err(|e| fail(format!("its description of its components cannot be read: {e}")))?;
+        let (mut components, mut unknown) = (vec![], vec![]);
+        for Described { name, kind, doc, fields } in described {
+            match kind {
+                SomeKind::Known(kind) => components.push(ComponentInfo { name, kind, doc, fields }),
+                SomeKind::Unknown => unknown.push(name),
+            }
+        }
         let hash = Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect();
-        Ok(Self { path: path.into(), record, hash, components, table })
+        Ok(Self { path: path.into(), record, hash, components, unknown, table })
+    }
+
+    /// What to do about a plugin that does not fit.
+    pub fn rebuild(&self) -> String {
+        rebuild(&self.record)
+    }
+
+    /// Two lines for a report of `abi_stable`.
+    pub fn shorten(&self, long: &str) -> String {
+        shorten(&self.path, &self.record, long)
     }
 
     /// Makes a component from its value in the pipeline.
@@ -64,16 +85,56 @@ impl Library {
     /// The component's mistakes.
     pub fn create(&self, kind: Kind, name: &str, value: Value<'_>) -> Result<WireObject> {
         let at = value.at();
-        match (self.table.create)(kind as u32, name.into(), value.text().into(), at.line, at.column) {
-            RResult::ROk(o) => Ok(o),
-            RResult::RErr(e) => Err(e.into()),
-        }
+        called("create", (self.table.create)(kind as u32, name.into(), value.text().into(), at.line, at.column))
     }
+}
+
+/// [`ComponentInfo`] as a plugin sends it: a newer one may have kinds that are not known here.
+#[derive(serde::Deserialize)]
+struct Described {
+    name: String,
+    kind: SomeKind,
+    doc: String,
+    fields: Vec<FieldDoc>,
+}
+
+enum SomeKind {
+    Known(Kind),
+    Unknown,
+}
+
+impl<'de> serde::Deserialize<'de> for SomeKind {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> std::result::Result<Self, D::Error> {
+        struct Name;
+        impl<'de> serde::de::Visitor<'de> for Name {
+            type Value = SomeKind;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("the name of a kind")
+            }
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> std::result::Result<SomeKind, E> {
+                let known = Kind::ALL.into_iter().find(|k| k.to_string() == name);
+                Ok(known.map_or(SomeKind::Unknown, SomeKind::Known))
+            }
+        }
+        d.deserialize_identifier(Name)
+    }
+}
+
+/// A table of the library.
+fn table<T: AbiTable>(root: RootRef, path: &Path, record: &PluginRecord) -> std::result::Result<&'static T, String> {
+    match (root.interface())(T::NAME.into()) {
+        ROption::RSome(t) => t.get::<T>().map_err(|long| shorten(path, record, &long)),
+        ROption::RNone => Err(format!("it has no table `{}`;\n{}", T::NAME, rebuild(record))),
+    }
+}
+
+fn rebuild(r: &PluginRecord) -> String {
+    format!("rebuild {} {} with galamost-plugin-api {API_MAJOR}.{API_MINOR}", r.name(), r.version())
 }
 
 /// The record as it stands in the file, after a check that the file is whole.
 fn record(bytes: &[u8]) -> std::result::Result<PluginRecord, String> {
-    let broken = |e: object::Error| format!("is not a whole shared library ({e}); build or copy it again");
+    let broken = |e: object::Error| format!("is not a whole shared library ({e});\nbuild or copy it again");
     let file = object::File::parse(bytes).map_err(broken)?;
     // a truncated library may parse, and would crash the process when its pages are touched
     for section in file.sections() {
@@ -82,7 +143,7 @@ fn record(bytes: &[u8]) -> std::result::Result<PluginRecord, String> {
         {
             let name = section.name().unwrap_or("?").to_string();
             return Err(format!(
-                "is truncated: section {name} reaches beyond the end of the file; build or copy it again"
+                "is truncated: section {name} reaches beyond the end of the file;\nbuild or copy it again"
             ));
         }
     }
@@ -90,17 +151,19 @@ fn record(bytes: &[u8]) -> std::result::Result<PluginRecord, String> {
     let find = |name: &str| symbols.iter().find(|s| s.name() == Ok(name));
     let Some(symbol) = find(RECORD_SYMBOL) else {
         return Err(format!(
-            "exports no {RECORD_SYMBOL}: it is no GALAMOST plugin (is `galamost_plugin_api::plugin!();` missing?)"
+            "exports no {RECORD_SYMBOL}, so it is no GALAMOST plugin;\nif it should be one, write `galamost_plugin_api::plugin!();` in it"
         ));
     };
     let section = symbol.section_index().and_then(|i| file.section_by_index(i).ok());
     let data = section.and_then(|s| s.data_range(symbol.address(), symbol.size()).ok().flatten());
     let record = data.and_then(PluginRecord::parse);
     let Some(record) = record else {
-        return Err(format!("its {RECORD_SYMBOL} is damaged; rebuild it"));
+        return Err(format!(
+            "its {RECORD_SYMBOL} is damaged;\nrebuild it with galamost-plugin-api {API_MAJOR}.{API_MINOR}"
+        ));
     };
     if find(ROOT_SYMBOL).is_none() {
-        return Err("has no root module; rebuild it with this engine's plugin API".into());
+        return Err(format!("has no root module;\n{}", rebuild(&record)));
     }
     Ok(record)
 }
@@ -109,16 +172,22 @@ fn check_version(r: &PluginRecord) -> std::result::Result<(), String> {
     let (major, minor) = (r.api_major, r.api_minor);
     if major != API_MAJOR {
         return Err(format!(
-            "built for plugin API {major}.{minor}, this engine has {API_MAJOR}.{API_MINOR};\nrebuild {} {} with galamost-plugin-api {API_MAJOR}.{API_MINOR}",
-            r.name(),
-            r.version()
+            "built for plugin API {major}.{minor}, this engine has {API_MAJOR}.{API_MINOR};\n{}",
+            rebuild(r)
         ));
     }
     if r.kernel_api > KERNEL_API {
         return Err(format!(
-            "its CUDA text is written for kernel headers {}, this engine has {KERNEL_API};\nuse a newer engine, or rebuild {} with galamost-plugin-api {API_MAJOR}.{API_MINOR}",
+            "its CUDA text is written for kernel headers {}, this engine has {KERNEL_API};\nuse a newer engine, or {}",
             r.kernel_api,
-            r.name()
+            rebuild(r)
+        ));
+    }
+    if r.flags & flags::ABORTS != 0 {
+        return Err(format!(
+            "built with panic = \"abort\": a panic in it would end the run with nothing saved;\nbuild {} {} with panic = \"unwind\"",
+            r.name(),
+            r.version()
         ));
     }
     Ok(())
@@ -126,9 +195,9 @@ fn check_version(r: &PluginRecord) -> std::result::Result<(), String> {
 
 /// abi_stable's report can have a thousand lines: it goes to a file, and the message names the file.
 fn shorten(path: &Path, record: &PluginRecord, long: &str) -> String {
-    let advice = format!("rebuild {} with galamost-plugin-api {API_MAJOR}.{API_MINOR}", record.name());
-    if long.lines().count() <= 3 {
-        return format!("{}; {advice}", long.trim());
+    let advice = rebuild(record);
+    if long.trim().lines().count() <= 1 {
+        return format!("{};\n{advice}", long.trim());
     }
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let report = std::env::temp_dir().join(format!("galamost-{stem}-{}.txt", std::process::id()));
@@ -136,7 +205,7 @@ fn shorten(path: &Path, record: &PluginRecord, long: &str) -> String {
         Ok(()) => format!("the whole report is in {}", report.display()),
         Err(e) => format!("the report could not be written: {e}"),
     };
-    format!("the layout of its interface is not this engine's; {advice}\n({told})")
+    format!("the layout of its interface is not this engine's ({told});\n{advice}")
 }
 
 #[cfg(test)]
@@ -147,11 +216,16 @@ mod tests {
     fn no_library_and_other_versions_are_told_shortly() {
         let e = record(b"not a library").expect_err("no ELF");
         assert!(e.contains("not a whole shared library"), "{e}");
-        let mut r = PluginRecord::new("yukawa", "0.3.0");
+        let mut r = PluginRecord::new("yukawa", "0.3.0", 0);
         check_version(&r).expect("the same version");
         r.api_major = 7;
         let e = check_version(&r).expect_err("another major version");
         assert_eq!(e.lines().count(), 2);
         assert!(e.contains("built for plugin API 7.") && e.contains("rebuild yukawa 0.3.0"), "{e}");
+        r = PluginRecord::new("yukawa", "0.3.0", flags::DEBUG | flags::ABORTS);
+        let e = check_version(&r).expect_err("no unwinding");
+        assert_eq!(e.lines().count(), 2);
+        r = PluginRecord { api_minor: API_MINOR + 5, ..PluginRecord::new("yukawa", "0.3.0", flags::DEBUG) };
+        check_version(&r).expect("a newer minor version, built for debugging");
     }
 }

@@ -4,6 +4,7 @@ use super::library::Library;
 use crate::pipeline::suggestion;
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::error::Error;
+use galamost_plugin_api::record::{API_MAJOR, API_MINOR};
 use std::path::{Path, PathBuf};
 use tracing::{debug, warn};
 
@@ -91,7 +92,7 @@ impl Registry {
         for c in &library.components {
             if let Some((first, _)) = self.find(c.kind, &c.name) {
                 let message =
-                    format!("has a {} `{}`, as has {}; remove one of them", c.kind, c.name, first.path.display());
+                    format!("has a {} `{}`, as has {};\nremove one of them", c.kind, c.name, first.path.display());
                 // the copy that is found first counts: a user's folder comes before the program's own
                 if first.record.name() == library.record.name() {
                     debug!("{}: {message}", library.path.display());
@@ -143,6 +144,14 @@ impl Registry {
         let culprit = self.broken.iter().find(|(p, _)| p.file_stem().is_some_and(|s| s.to_string_lossy() == stem));
         if let Some((path, message)) = culprit {
             return Err(format!("`{name}` should be in {}, which cannot be used: {message}", path.display()));
+        }
+        if let Some(l) = self.libraries.iter().find(|l| l.unknown.iter().any(|n| n == name)) {
+            return Err(format!(
+                "`{name}` of {} is of a kind that only a newer engine knows (it is built for plugin API {}.{}, this engine has {API_MAJOR}.{API_MINOR});\nuse a newer engine",
+                l.path.display(),
+                l.record.api_major,
+                l.record.api_minor
+            ));
         }
         let mut names: Vec<&str> = self
             .components()

@@ -77,6 +77,10 @@ struct Run<'a> {
     sums: Option<SystemSums>,
     /// Whether the backend's energies and virials are those of the present step.
     sums_are_good: bool,
+    /// Something is under way that leaves no state to go on from if it fails: a step, an update, the first forces.
+    half_way: bool,
+    /// Components were told that the run ends.
+    finished: bool,
     begun: Instant,
 }
 
@@ -91,6 +95,8 @@ impl<'a> Run<'a> {
             last_due: BTreeMap::new(),
             sums: None,
             sums_are_good: false,
+            half_way: false,
+            finished: false,
             begun: Instant::now(),
         }
     }
@@ -123,14 +129,20 @@ impl<'a> Run<'a> {
                 break;
             }
         }
-        for component in &self.plan.components {
-            component.finish()?;
-        }
+        self.finish().into_iter().next().map_or(Ok(()), |(_, e)| Err(e))?;
         // a run that is done can be made longer: `--steps` with `--resume`
         if self.summary.interrupted || (self.plan.pipeline.checkpoint.every.is_some() && self.summary.steps > 0) {
             self.summary.checkpoint = Some(self.checkpoint()?);
         }
         Ok(())
+    }
+
+    /// Tells every component once that the run ends, and returns what failed.
+    fn finish(&mut self) -> Vec<(String, Error)> {
+        if std::mem::replace(&mut self.finished, true) {
+            return vec![];
+        }
+        self.plan.components.iter().filter_map(|c| c.finish().err().map(|e| (c.name.clone(), e))).collect()
     }
 
     /// Steps of each stage, with `--steps` applied: the stages that are reached, the last of them cut or stretched.
@@ -185,7 +197,9 @@ impl<'a> Run<'a> {
         let thermo = self.wanted_at(stage, self.backend.step()) == Wanted::ALL;
         // an analyzer that was not there before, and is due at once, needs energies that the checkpoint does not have
         let fresh = !resumed || (thermo && self.sums.is_none());
+        self.half_way = true;
         self.backend.begin_stage(stage, !fresh)?;
+        self.half_way = false;
         self.sums_are_good = fresh || self.sums.is_some();
         let mut progress = Progress::new(&stage.stage.name, self.place.stage_step, steps, self.options.quiet);
         if self.summary.start_up == 0.0 {
@@ -212,8 +226,10 @@ impl<'a> Run<'a> {
             let wanted = self.wanted_at(stage, next);
             let n = (next - step).min(chunk);
             let tick = Instant::now();
+            self.half_way = true;
             let done =
                 self.backend.advance(n, if n == next - step { wanted } else { Wanted::FORCE }, &self.options.stop)?;
+            self.half_way = false;
             self.sums = None;
             self.sums_are_good = wanted == Wanted::ALL && n == next - step && done == n;
             self.place.stage_step += done;
@@ -254,7 +270,9 @@ impl<'a> Run<'a> {
     fn update(&mut self, stage: &StagePlan, step: u64) -> Result<()> {
         for u in &stage.updaters {
             if step.is_multiple_of(u.needs.period.max(1)) && self.last_due.insert(u.id, step) != Some(step) {
+                self.half_way = true;
                 self.backend.update(u, Wanted::ALL)?;
+                self.half_way = false;
             }
         }
         Ok(())
@@ -294,13 +312,11 @@ impl<'a> Run<'a> {
     /// Ends a run that broke: everything that can be saved is saved.
     fn failed(&mut self, e: Error) -> Failure {
         let mut notes = vec![];
-        for c in &self.plan.components {
-            if let Err(e) = c.finish() {
-                notes.push(format!("{} could not end its files: {e}", c.name));
-            }
+        for (name, e) in self.finish() {
+            notes.push(format!("{name} could not end its files: {e}"));
         }
-        // after a NaN there is no sound state to save
-        let sound = !matches!(e, Error::Unstable { .. } | Error::Device { .. });
+        // after a NaN, or with half of the particles moved, there is no sound state to save
+        let sound = !self.half_way && !matches!(e, Error::Unstable { .. } | Error::Device { .. });
         let path = self.plan.pipeline.checkpoint_path();
         if sound && self.summary.steps > 0 {
             match self.checkpoint() {

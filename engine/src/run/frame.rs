@@ -39,6 +39,7 @@ pub fn thermo(sums: &SystemSums, facts: &FrameFacts, rotational: f64, box_length
         momentum: sums.momentum,
         volume,
         conserved: kinetic + sums.rotational + potential + sums.reservoir,
+        reserved: [0.0; 8],
     }
 }
 

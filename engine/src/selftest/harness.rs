@@ -105,10 +105,12 @@ impl Test<'_> {
             return Ok(true);
         }
         let (cpu, double) = (DeviceChoice::Cpu, Precision::Double);
-        let at = |plan: &Plan, r: f64| plan.components[0].pair().map_or((0.0, 0.0), |p| p.evaluate(0, 0, r * r));
+        let at = |plan: &Plan, r: f64| {
+            plan.components[0].pair().map_or(Ok((0.0, 0.0)), |p| p.evaluate(0, 0, r * r)).map_err(Failure::from)
+        };
         let plan = self.plan(c, cpu, double, standard_system(), 0, &[])?;
         let cutoff = plan.components[0].needs.cutoff;
-        let near = [1e-3, 1e-2, 1e-1].map(|x| at(&plan, x * cutoff));
+        let near = [at(&plan, 1e-3 * cutoff)?, at(&plan, 1e-2 * cutoff)?, at(&plan, 0.1 * cutoff)?];
         let nans = near.iter().filter(|(f, u)| f.is_nan() || u.is_nan()).count();
         self.note(c, "r → 0: NaN", nans as f64, 0.0, format!("U(10⁻³ r_cut) = {:.3e}", near[0].1));
         let mut conservative = true;
@@ -126,8 +128,8 @@ impl Test<'_> {
                 Err(e) if e.render().contains("unknown field `mode`") => continue,
                 Err(e) => return Err(e),
             };
-            let (f, u) = at(&plan, cutoff * (1.0 - 1e-9));
-            let (f_scale, u_scale) = at(&plan, 0.5 * cutoff);
+            let (f, u) = at(&plan, cutoff * (1.0 - 1e-9))?;
+            let (f_scale, u_scale) = at(&plan, 0.5 * cutoff)?;
             let value = u.abs() / u_scale.abs().max(1.0);
             let value = if mode == "ShiftEnergy" { value } else { value.max(f.abs() / f_scale.abs().max(1.0)) };
             self.note(c, &format!("{mode}: U, F at r_cut"), value, 1e-6, "");

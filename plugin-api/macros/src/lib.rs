@@ -4,6 +4,7 @@ mod component;
 mod expression;
 mod functions;
 mod language;
+mod layout;
 mod native;
 mod order;
 mod params;
@@ -116,6 +117,13 @@ pub fn component(args: TokenStream, item: TokenStream) -> TokenStream {
 pub fn device_struct(item: TokenStream) -> TokenStream {
     let input = parse_macro_input!(item as DeriveInput);
     finish(structs::device_struct(&input))
+}
+
+/// Where the members of a `#[repr(C)]` struct lie, for the comparison when a library is loaded.
+#[proc_macro_derive(Layout)]
+pub fn layout_derive(item: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(item as DeriveInput);
+    finish(layout::layout(&input))
 }
 
 /// Parameters of a component, read from RON by name.

@@ -287,7 +287,7 @@ impl<I: Integrator> Program<I> {
 
 /// One call of a particle phase on the CPU.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
 pub struct ParticleCall {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -314,7 +314,9 @@ pub struct ParticleCall {
     /// Number of the phase's first draw of random numbers.
     pub first_draw: u32,
     /// 0.
-    pub reserved: u32,
+    pub reserved0: u32,
+    /// 0.
+    pub reserved: [u64; 4],
 }
 
 // SAFETY: the call only carries addresses; the loop it describes writes particles begin … end, which no other call
@@ -325,7 +327,7 @@ unsafe impl Sync for ParticleCall {}
 
 /// One call of a scalar phase on the CPU.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
 pub struct ScalarCall {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -342,5 +344,7 @@ pub struct ScalarCall {
     /// Number of the phase's first draw of random numbers.
     pub first_draw: u32,
     /// 0.
-    pub reserved: u32,
+    pub reserved0: u32,
+    /// 0.
+    pub reserved: [u64; 4],
 }

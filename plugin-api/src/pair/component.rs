@@ -206,7 +206,7 @@ impl<P: PairPotential> PairComponent<P> {
 
 /// Where two particles are and how they are turned.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, galamost_plugin_macros::Layout)]
 pub struct Pose {
     /// r_i − r_j.
     pub r: [f64; 3],
@@ -214,13 +214,15 @@ pub struct Pose {
     pub quaternion_i: [f64; 4],
     /// Orientation of j.
     pub quaternion_j: [f64; 4],
+    /// 0.
+    pub reserved: [f64; 8],
 }
 
 impl Default for Pose {
     /// At one place, not turned.
     fn default() -> Self {
         let not_turned = [0.0, 0.0, 0.0, 1.0];
-        Self { r: [0.0; 3], quaternion_i: not_turned, quaternion_j: not_turned }
+        Self { r: [0.0; 3], quaternion_i: not_turned, quaternion_j: not_turned, reserved: [0.0; 8] }
     }
 }
 

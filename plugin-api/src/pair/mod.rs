@@ -179,7 +179,7 @@ impl Mode {
 
 /// What the loop needs to know of one pair of types.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct, galamost_plugin_macros::Layout)]
 #[allow(non_camel_case_types)]
 pub struct LoopRow<real> {
     /// r_cut².
@@ -243,7 +243,7 @@ pub fn smoothing<R: Real>(r2: R, row: &LoopRow<R>) -> (R, R) {
 
 /// One call of the CPU loop.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
 pub struct PairCall {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -263,6 +263,8 @@ pub struct PairCall {
     pub state: *const StateView,
     /// The list.
     pub list: *const ListView,
+    /// 0.
+    pub reserved: [u64; 4],
 }
 
 // SAFETY: the call only carries addresses; the loop it describes writes rows begin … end of the force array, which no

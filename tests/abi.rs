@@ -1,0 +1,276 @@
+//! Plugins that do not fit, and those that must fit although they are not of this day: really built ones.
+//!
+//! What each of them makes the program say stands in `abi/README.md`; `GALAMOST_BLESS=1` writes that page anew.
+
+use galamost_plugin_api::record::{API_MAJOR, API_MINOR, KERNEL_API};
+use galamost_tests::variants::{Edit, build, changed_api, outside, plugin_crate};
+use galamost_tests::{galamost, repository, words};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+const PIPELINE: &str = r#"(
+    device: Cpu,
+    initial: [ RandomPositions(n: 10, box: [5.0, 5.0, 5.0]) ],
+    forces: [ Tiny(f: 1.0) ],
+    integrators: [ VelocityVerlet() ],
+    analyzers: [ Thermo(every: 10, file: "t.csv") ],
+    stages: [ (steps: 10, dt: 0.01) ],
+)"#;
+
+/// What became of a run with a plugin.
+struct Seen {
+    title: &'static str,
+    exit: i32,
+    said: String,
+    rows: Option<String>,
+}
+
+/// Runs a pipeline with these plugins, and keeps what was said, with places that move replaced.
+fn seen(title: &'static str, plugins: &[(&str, &[u8])], pipeline: &str) -> Seen {
+    let f = tempfile::tempdir().expect("a folder");
+    let folder = f.path().join("plugins");
+    std::fs::create_dir(&folder).expect("a folder");
+    for (name, bytes) in plugins {
+        std::fs::write(folder.join(name), bytes).expect("written");
+    }
+    std::fs::write(f.path().join("p.ron"), pipeline).expect("written");
+    let out = galamost(f.path(), &["--pipeline", "p.ron", "--plugin-dir", "plugins", "--quiet"]);
+    let all = words(&out);
+    let canonical = f.path().canonicalize().expect("a path");
+    let mut said = all.replace(&canonical.display().to_string(), "…");
+    // the report of abi_stable has a name of its own in each run
+    if let Some((before, rest)) = said.clone().split_once("the whole report is in ") {
+        let (report, rest) = rest.split_once(')').expect("a bracket");
+        let text = std::fs::read_to_string(report).expect("the report is there");
+        assert!(text.lines().count() > 5, "{text}");
+        std::fs::remove_file(report).expect("removed");
+        said = format!("{before}the whole report is in FILE){rest}");
+    }
+    // the error says again what the warning said; behind it stands the line of the pipeline
+    if let Some(at) = said.find("p.ron:") {
+        said = said[at..].split("\n  |").next().unwrap_or_default().into();
+    }
+    let rows = std::fs::read_to_string(f.path().join("t.csv")).ok();
+    Seen { title, exit: out.status.code().expect("no signal"), said: said.trim().into(), rows }
+}
+
+/// A plugin that cannot be used: refused in two lines by a pipeline that names it, a warning for all others.
+fn refused(title: &'static str, bytes: &[u8]) -> Seen {
+    let one = seen(title, &[("libtiny.so", bytes)], PIPELINE);
+    assert_eq!(one.exit, 2, "{title}: {}", one.said);
+    assert_eq!(one.said.lines().count(), 2, "{title}: {}", one.said);
+    assert!(one.said.starts_with("p.ron:4:15: ") && one.said.contains("…/plugins/libtiny.so"), "{}", one.said);
+    assert!(one.rows.is_none(), "{title}: it was run");
+    // a table is looked at only when a component is made
+    if !one.said.contains("layout of its interface") {
+        let other = seen(title, &[("libtiny.so", bytes)], &PIPELINE.replace("Tiny(f: 1.0)", ""));
+        assert_eq!(other.exit, 0, "{title}: {}", other.said);
+        assert!(other.said.starts_with("WARN …/plugins/libtiny.so: "), "{title}: {}", other.said);
+    }
+    one
+}
+
+fn edit(file: &'static str, from: &str, to: &str) -> Edit {
+    (file, from.into(), to.into())
+}
+
+/// The smallest plugin, built in some way; its bytes.
+fn tiny(variant: &str, api: &[Edit], source: &[Edit], how: &[&str]) -> Vec<u8> {
+    let api = if api.is_empty() {
+        repository().canonicalize().expect("a path").join("plugin-api")
+    } else {
+        changed_api(variant, api)
+    };
+    let name = if variant == "twin" { "twin" } else { "tiny" };
+    let to = outside().join("built").join(variant).join("libtiny.so");
+    build(&plugin_crate("tiny", variant, name, &api, source), how, &to);
+    std::fs::read(to).expect("a library")
+}
+
+const RELEASE: &[&str] = &["build", "--release"];
+
+/// The API as it may look in some years: more of everything that may grow.
+fn future_api() -> (Vec<Edit>, Vec<Edit>) {
+    let views = std::fs::read_to_string(repository().join("plugin-api/src/views.rs")).expect("a text");
+    let state = &views[views.find("pub struct StateView").expect("StateView")..];
+    let (_, words) = state.split_once("pub reserved: [u64; ").expect("reserved words");
+    let words: u32 = words.split(']').next().expect("a number").parse().expect("a number");
+    let api = vec![
+        edit("record.rs", &format!("API_MINOR: u32 = {API_MINOR}"), &format!("API_MINOR: u32 = {}", API_MINOR + 41)),
+        // a reserved word in use
+        edit(
+            "views.rs",
+            &format!("    /// 0.\n    pub reserved: [u64; {words}],"),
+            &format!(
+                "    /// New.\n    pub torque: DevicePtr<u8>,\n    /// 0.\n    pub reserved: [u64; {}],",
+                words - 1
+            ),
+        ),
+        edit(
+            "views.rs",
+            &format!("reserved: [0; {words}]"),
+            &format!("torque: DevicePtr::null(),\n            reserved: [0; {}]", words - 1),
+        ),
+        // a table with a new method
+        edit("abi.rs", "Component1: \"component/1\",", "Component1: \"component/1\", Component2: \"component/2\","),
+        edit(
+            "abi.rs",
+            "/// `generator/1`.",
+            "/// `component/2`.\n#[repr(C)]\n#[derive(StableAbi)]\npub struct Component2 {\n    /// New.\n    pub reset: extern \"C\" fn(*mut Opaque) -> Wire<()>,\n}\n\n/// `generator/1`.",
+        ),
+        edit(
+            "guard.rs",
+            "            other => A::table(other).into(),",
+            "            \"component/2\" => ROption::RSome(Table::new(Self::NEW)),\n            other => A::table(other).into(),",
+        ),
+        edit(
+            "guard.rs",
+            "    extern \"C\" fn interface(_: *mut Opaque, name",
+            "    const NEW: &'static crate::abi::Component2 = &crate::abi::Component2 { reset: Self::finish };\n\n    extern \"C\" fn interface(_: *mut Opaque, name",
+        ),
+        // a new kind of components, and new fields of what crosses as text
+        edit("src/component.rs", "    Analyzer = 6,", "    Analyzer = 6,\n    /// New.\n    Constraint = 7,"),
+        edit(
+            "src/component.rs",
+            "Self::Analyzer => \"analyzers\",",
+            "Self::Analyzer => \"analyzers\",\n            Self::Constraint => \"constraints\",",
+        ),
+        edit(
+            "src/component.rs",
+            "    pub notes: Vec<String>,",
+            "    pub notes: Vec<String>,\n    /// New.\n    pub halo: f64,",
+        ),
+        edit("src/component.rs", "            notes: vec![],", "            notes: vec![],\n            halo: 3.0,"),
+        edit(
+            "src/component.rs",
+            "    pub api_minor: u32,",
+            "    pub api_minor: u32,\n    /// New.\n    pub temperature: f64,",
+        ),
+        edit(
+            "src/component.rs",
+            "    pub fields: Vec<FieldDoc>,\n}",
+            "    pub fields: Vec<FieldDoc>,\n    /// New.\n    pub since: u32,\n}",
+        ),
+        edit("src/component.rs", "fields: (self.fields)() }", "fields: (self.fields)(), since: 42 }"),
+    ];
+    let source = vec![edit(
+        "lib.rs",
+        "galamost_plugin_api::plugin!();",
+        "galamost_plugin_api::inventory::submit! {\n    galamost_plugin_api::component::Registration {\n        name: \"Shake\",\n        kind: galamost_plugin_api::component::Kind::Constraint,\n        doc: \"\",\n        fields: || vec![],\n        create: |_, _| Err(Error::input(\"never\")),\n    }\n}\n\ngalamost_plugin_api::plugin!();",
+    )];
+    (api, source)
+}
+
+/// A library of C, which has nothing to do with plugins.
+fn c_library() -> Vec<u8> {
+    let f = tempfile::tempdir().expect("a folder");
+    std::fs::write(f.path().join("a.c"), "double twice(double x) { return 2.0 * x; }\n").expect("written");
+    let built = Command::new("cc").args(["-shared", "-fPIC", "a.c", "-o", "a.so"]).current_dir(f.path()).status();
+    assert!(built.expect("cc, which links Rust programs, too").success());
+    std::fs::read(f.path().join("a.so")).expect("a library")
+}
+
+#[test]
+fn every_plugin_is_taken_or_refused_as_the_page_says() {
+    let sound = tiny("sound", &[], &[], RELEASE);
+    let mut all = vec![seen("The plugin as it is", &[("libtiny.so", &sound)], PIPELINE)];
+    let rows = all[0].rows.clone().expect("it runs");
+    let kinetic = rows.lines().last().expect("a row").split(',').nth(1).expect("a number").to_string();
+    assert!(all[0].exit == 0 && all[0].said.is_empty(), "{}", all[0].said);
+    assert!(kinetic.parse::<f64>().is_ok(), "{rows}");
+
+    // those that must run
+    let debug = tiny("debug", &[], &[], &["build", "--config", "profile.dev.debug=0"]);
+    all.push(seen("Built in the profile `dev`", &[("libtiny.so", &debug)], PIPELINE));
+    let (api, source) = future_api();
+    let future = tiny("future", &api, &source, RELEASE);
+    all.push(seen(
+        "Of a later minor version: a reserved word in use, a new table, a new kind, new fields of texts",
+        &[("libtiny.so", &future)],
+        PIPELINE,
+    ));
+    let twin = tiny("twin", &[], &[], RELEASE);
+    all.push(seen(
+        "Two plugins with a component of the same name: the first is taken",
+        &[("libtiny.so", &sound), ("libtwin.so", &twin)],
+        PIPELINE,
+    ));
+    for s in &all {
+        assert_eq!(s.exit, 0, "{}: {}", s.title, s.said);
+        assert_eq!(s.rows.as_ref(), Some(&rows), "{}: another result", s.title);
+    }
+    all.push(seen(
+        "Of a later minor version, and the pipeline names a component of the new kind",
+        &[("libtiny.so", &future)],
+        &PIPELINE.replace("Tiny(f: 1.0)", "Shake()"),
+    ));
+    assert_eq!(all.last().map(|s| s.exit), Some(2));
+
+    // those that must not
+    let record =
+        |name, n: u32, m| vec![edit("record.rs", &format!("{name}: u32 = {n}"), &format!("{name}: u32 = {m}"))];
+    let major = tiny("major", &record("API_MAJOR", API_MAJOR, API_MAJOR + 1), &[], RELEASE);
+    all.push(refused("Of another major version", &major));
+    let kernels = tiny("kernels", &record("KERNEL_API", KERNEL_API, KERNEL_API + 1), &[], RELEASE);
+    all.push(refused("Its device text is for newer headers", &kernels));
+    let layout = [
+        edit(
+            "views.rs",
+            "    pub pos_low: DevicePtr<u32>,",
+            "    pub middle: DevicePtr<u32>,\n    /// Was there before.\n    pub pos_low: DevicePtr<u32>,",
+        ),
+        edit(
+            "views.rs",
+            "            pos_low: DevicePtr::null(),",
+            "            middle: DevicePtr::null(),\n            pos_low: DevicePtr::null(),",
+        ),
+    ];
+    all.push(refused("A member in the middle of a struct", &tiny("layout", &layout, &[], RELEASE)));
+    let table = [
+        edit(
+            "abi.rs",
+            "pub struct Force1 {\n",
+            "pub struct Force1 {\n    /// New.\n    pub prepare: extern \"C\" fn(*mut Opaque),\n",
+        ),
+        edit(
+            "guard.rs",
+            "    force_table: Force1 in crate::force::Force {\n",
+            "    force_table: Force1 in crate::force::Force {\n        prepare: fn() -> () = |_this| {};\n",
+        ),
+    ];
+    all.push(refused("A published table that was changed", &tiny("table", &table, &[], RELEASE)));
+    let abort = tiny("abort", &[], &[], &["rustc", "--release", "--", "-C", "panic=abort"]);
+    all.push(refused("Built with panic = \"abort\"", &abort));
+    let mut damaged = sound.clone();
+    let at = damaged.windows(16).position(|w| w == b"GALAMOST-PLUGIN\0").expect("a record");
+    damaged[at] = b'X';
+    all.push(refused("A damaged record", &damaged));
+    all.push(refused("A library of C", &c_library()));
+    all.push(refused("No library at all", b"not a library at all"));
+    for share in [1, 50, 99] {
+        let cut = refused("A truncated library", &sound[..sound.len() / 100 * share]);
+        if share == 50 {
+            all.push(cut);
+        }
+    }
+
+    let mut page = std::fs::read_to_string(repository().join("tests/abi/HEAD.md")).expect("the page's head");
+    for s in &all {
+        let said = if s.said.is_empty() { "(nothing)" } else { &s.said };
+        let _ = write!(page, "\n## {}\n\n```text\n{said}\n```\n\nExit status {}.\n", s.title, s.exit);
+    }
+    compare(&repository().join("tests/abi/README.md"), &page);
+}
+
+/// Compares with the page, or writes it.
+fn compare(path: &Path, page: &str) {
+    if std::env::var_os("GALAMOST_BLESS").is_some() {
+        std::fs::write(path, page).expect("written");
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    for (seen, written) in page.lines().zip(written.lines()) {
+        assert_eq!(seen, written, "{} says otherwise; GALAMOST_BLESS=1 writes it anew", path.display());
+    }
+    assert_eq!(page.lines().count(), written.lines().count(), "{} has other cases", path.display());
+}

@@ -1,0 +1,71 @@
+//! `cargo xtask freeze-api`: what a plugin is built from, packed away under the API's version. A test builds a plugin
+//! from it for ever after and loads it in the engine of the day.
+
+use flate2::{Compression, write::GzEncoder};
+use std::path::{Path, PathBuf};
+
+/// Folders that go into the archive; the plugins of `tests/abi` go with the API that they are written for.
+const FOLDERS: [&str; 4] = ["plugin-api", "kernels", "tests/abi/fixture", "tests/abi/tiny"];
+
+/// Packs the API and returns the archive's path.
+pub fn freeze(root: &Path) -> Result<PathBuf, String> {
+    let record = read(&root.join("plugin-api/src/record.rs"))?;
+    let number = |name: &str| {
+        let (_, rest) = record.split_once(&format!("pub const {name}: u32 = ")).ok_or(format!("no {name}"))?;
+        Ok::<_, String>(rest.chars().take_while(char::is_ascii_digit).collect::<String>())
+    };
+    let name = format!("plugin-api-{}.{}", number("API_MAJOR")?, number("API_MINOR")?);
+    let mut files = vec![PathBuf::from("Cargo.lock")];
+    for folder in FOLDERS {
+        list(root, Path::new(folder), &mut files)?;
+    }
+    files.sort();
+
+    // no times, owners and paths of this machine: the same sources give the same archive
+    let mut archive = tar::Builder::new(GzEncoder::new(vec![], Compression::best()));
+    archive.mode(tar::HeaderMode::Deterministic);
+    let mut add = |path: &Path, bytes: &[u8]| {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        header.set_mtime(0);
+        archive.append_data(&mut header, Path::new(&name).join(path), bytes).map_err(|e| format!("{name}: {e}"))
+    };
+    add(Path::new("Cargo.toml"), workspace(&read(&root.join("Cargo.toml"))?).as_bytes())?;
+    for f in &files {
+        add(f, &std::fs::read(root.join(f)).map_err(|e| format!("{}: {e}", f.display()))?)?;
+    }
+    let bytes = archive.into_inner().and_then(GzEncoder::finish).map_err(|e| format!("{name}: {e}"))?;
+    let to = root.join("tests/abi/frozen").join(format!("{name}.tar.gz"));
+    std::fs::create_dir_all(to.parent().unwrap_or(root)).map_err(|e| e.to_string())?;
+    std::fs::write(&to, bytes).map_err(|e| format!("{}: {e}", to.display()))?;
+    Ok(to)
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// The workspace's manifest with only the members that are packed.
+fn workspace(manifest: &str) -> String {
+    let members = "members = [\"plugin-api\", \"plugin-api/macros\", \"kernels\"]";
+    let line = |l: &str| if l.starts_with("members = ") { members.to_string() } else { l.to_string() };
+    manifest.lines().map(|l| line(l) + "\n").collect()
+}
+
+/// Sources under a folder, in paths from the root.
+fn list(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    let entries = std::fs::read_dir(root.join(folder)).map_err(|e| format!("{}: {e}", folder.display()))?;
+    for entry in entries.filter_map(Result::ok) {
+        let path = folder.join(entry.file_name());
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if root.join(&path).is_dir() {
+            if name != "tests" && name != "target" {
+                list(root, &path, files)?;
+            }
+        } else if [".rs", ".toml", ".cuh", ".h", ".cu", ".md"].iter().any(|e| name.ends_with(e)) {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
