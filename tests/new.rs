@@ -57,13 +57,16 @@ fn every_new_crate_builds_is_tested_and_runs() {
                 .map(named)
                 .to_vec(),
             "oriented-pair" => {
-                ["torque against gradient", "torques", "trace of the virial", "NVE, 1000 steps", "2n = n"]
+                ["torque against gradient", "torques", "virial of each axis", "NVE, 1000 steps", "2n = n"]
                     .map(named)
                     .to_vec()
             }
             "bond" | "angle" | "dihedral" => {
-                ["trace of the virial", "NVE, 1000 steps", "2n = n + restart + n"].map(named).to_vec()
+                ["virial of each axis", "NVE, 1000 steps", "2n = n + restart + n"].map(named).to_vec()
             }
+            "force" => ["virial of each axis", "against Σ r F", "2n = n + restart + n"].map(named).to_vec(),
+            "updater" if has_compiler() => ["device double: links", "2n = n + restart + n"].map(named).to_vec(),
+            "analyzer" => ["files: 1 thread", "files: 2n = n + restart + n"].map(named).to_vec(),
             "integrator" => ["positions, 20 steps", "2n = n + restart + n"].map(named).to_vec(),
             _ => vec![],
         };

@@ -122,7 +122,7 @@ enum Command {
     },
     /// Makes a plugin crate that builds, passes its tests and has an example.
     New {
-        /// pair, bond, angle, dihedral, force, integrator, updater, analyzer or generator.
+        /// pair, oriented-pair, bond, angle, dihedral, force, integrator, updater, analyzer or generator.
         kind: String,
         /// Name of the crate: small letters, digits and `-`.
         name: String,

@@ -167,6 +167,7 @@ pub fn new(kind: &str, name: &str, folder: Option<&Path>, api_given: Option<&str
     let run = format!(
         "cargo build --release && galamost --pipeline {name}.ron --plugin-dir target/release   # from this folder"
     );
+    let api = api(api_given)?;
     let files = [
         (
             "Cargo.toml",
@@ -174,7 +175,7 @@ pub fn new(kind: &str, name: &str, folder: Option<&Path>, api_given: Option<&str
                 "[package]\nname = \"{name}\"\ndescription = \"GALAMOST plugin: {sentence}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
                  [lib]\ncrate-type = [\"cdylib\"]\n\n[dependencies]\ngalamost-plugin-api = {}\n\n\
                  # a crate of its own, wherever it lies\n[workspace]\n",
-                api(api_given)?
+                api
             ),
         ),
         ("src/lib.rs", source.clone()),
@@ -190,7 +191,8 @@ pub fn new(kind: &str, name: &str, folder: Option<&Path>, api_given: Option<&str
     }
     Ok(format!(
         "{sentence}, {}, is in {}\n\n    cd {}\n    cargo test                     # the tests of its source\n    cargo build --release\n    \
-         galamost test-plugin target/release/lib{}.so\n    galamost --pipeline {name}.ron --plugin-dir target/release\n",
+         galamost test-plugin target/release/lib{}.so\n    galamost --pipeline {name}.ron --plugin-dir target/release\n\n\
+         galamost-plugin-api is taken from {api}; `--api PATH|VERSION` takes another\n",
         camel(name),
         folder.display(),
         folder.display(),

@@ -8,10 +8,10 @@ use galamost_plugin_api::views::StateView;
 
 galamost_plugin_api::plugin!();
 
-/// Harmonic trap: U = k z² for every particle, z from the middle of the box.
+/// Harmonic trap: U = k (r − c)² for every particle of a group, c a point of the box, whose middle is 0.
 ///
 /// ```ron
-/// MyComponent(k: 0.5)
+/// MyComponent(k: 0.5, center: (0.0, 0.0, 1.0))
 /// ```
 #[component(Force, "MyComponent")]
 #[derive(Params)]
@@ -19,6 +19,12 @@ pub struct MyComponent {
     /// k.
     #[param(unit = "energy/length²", at_least = 0.0)]
     k: f64,
+    /// c.
+    #[param(unit = "length", default = [0.0; 3])]
+    center: [f64; 3],
+    /// The particles it acts on.
+    #[param(default = Group::All)]
+    group: Group,
     #[param(skip)]
     cuda: bool,
     #[param(skip)]
@@ -33,23 +39,33 @@ const SOURCE: &str = r#"
 
 struct Args {
     StateView state;
-    double k;
-    u32 full, reserved;
+    double k, center[3];
+    u32 full, group;
     Sums* sums;
 };
 
 extern "C" __global__ void my_component(Args a) {
     if (a.state.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= a.state.n_local) return;
-    const real z = position(a.state.pos_type[i], a.state.globals).z;
+    if (i >= a.state.n_local || !in_group(a.state, i, a.group)) return;
+    const Vec3<real> r = position(a.state.pos_type[i], a.state.globals);
+    const Vec3<real> d = {r.x - real(a.center[0]), r.y - real(a.center[1]), r.z - real(a.center[2])};
+    const Vec3<real> push = d * real(-2.0 * a.k);
     Vec4 f = a.state.force[i];
-    f.z -= real(2.0 * a.k) * z;
+    f.x += push.x;
+    f.y += push.y;
+    f.z += push.z;
     if (a.full) {
-        const double u = a.k * double(z) * double(z);
+        const double u = a.k * double(device_norm2(d));
         f.w += real(u);
         atomicAdd(&a.sums->energy, u);
-        atomicAdd(&a.sums->virial[5], -2.0 * u);
+        // the symmetric part of r F: xx, xy, xz, yy, yz, zz
+        atomicAdd(&a.sums->virial[0], double(r.x * push.x));
+        atomicAdd(&a.sums->virial[1], 0.5 * double(r.x * push.y + r.y * push.x));
+        atomicAdd(&a.sums->virial[2], 0.5 * double(r.x * push.z + r.z * push.x));
+        atomicAdd(&a.sums->virial[3], double(r.y * push.y));
+        atomicAdd(&a.sums->virial[4], 0.5 * double(r.y * push.z + r.z * push.y));
+        atomicAdd(&a.sums->virial[5], double(r.z * push.z));
     }
     a.state.force[i] = f;
 }
@@ -59,14 +75,24 @@ extern "C" __global__ void my_component(Args a) {
 struct Args {
     state: StateView,
     k: f64,
+    center: [f64; 3],
     full: u32,
-    reserved: u32,
+    group: u32,
     sums: DevicePtr<Sums>,
+}
+
+impl MyComponent {
+    /// Force and energy at a point.
+    fn at(&self, r: [f64; 3]) -> ([f64; 3], f64) {
+        let d: [f64; 3] = std::array::from_fn(|k| r[k] - self.center[k]);
+        (d.map(|d| -2.0 * self.k * d), self.k * d.iter().map(|d| d * d).sum::<f64>())
+    }
 }
 
 impl Force for MyComponent {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.cuda = system.device == "cuda";
+        needs.group = self.group.need(system)?;
         // it pushes on the system from outside
         needs.conserves_momentum = false;
         Ok(())
@@ -85,29 +111,64 @@ impl Force for MyComponent {
         let full = call.wanted.more_than_force();
         if let Some(kernel) = kernel {
             let args =
-                Args { state: *state, k: self.k, full: u32::from(full), reserved: 0, sums: call.device_sums };
+                Args {
+                state: *state,
+                k: self.k,
+                center: self.center,
+                full: u32::from(full),
+                group: call.group,
+                sums: call.device_sums,
+            };
             let mut arguments: [*mut Opaque; 1] = arguments![args];
             // SAFETY: the kernel takes one Args
             return unsafe { host.launch(*kernel, n.div_ceil(128), 128, &mut arguments) };
         }
-        let k = self.k;
+        let this = &*self;
         host.parallel(n as usize, 1024, |range| {
             for i in range {
                 // SAFETY: the engine's word about the state; the ranges are disjoint
                 unsafe {
-                    let z = state.position(i)[2];
-                    state.add_force(i, [0.0, 0.0, -2.0 * k * z], if full { k * z * z } else { 0.0 });
+                    if state.in_group(i, call.group) {
+                        let (f, u) = this.at(state.position(i));
+                        state.add_force(i, f, if full { u } else { 0.0 });
+                    }
                 }
             }
         });
         if full {
+            // by one thread, so that the sums do not depend on how many there are
             for i in 0..n as usize {
                 // SAFETY: as above
-                let z = unsafe { state.position(i)[2] };
-                sums.energy += k * z * z;
-                sums.virial[5] -= 2.0 * k * z * z;
+                let r = unsafe { state.in_group(i, call.group).then(|| state.position(i)) };
+                let Some(r) = r else { continue };
+                let (f, u) = self.at(r);
+                sums.energy += u;
+                for (w, (a, b)) in sums.virial.iter_mut().zip([(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]) {
+                    *w += 0.5 * (r[a] * f[b] + r[b] * f[a]);
+                }
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_force_is_the_gradient_of_the_energy() {
+        let center = [0.3, -0.2, 1.0];
+        let trap = MyComponent { k: 0.7, center, group: Group::All, cuda: false, host: None };
+        let (r, h) = ([1.0, 2.0, -0.5], 1e-5);
+        let (f, _) = trap.at(r);
+        for k in 0..3 {
+            let u = |x: f64| {
+                let mut r = r;
+                r[k] += x;
+                trap.at(r).1
+            };
+            assert!((f[k] + (u(h) - u(-h)) / (2.0 * h)).abs() < 1e-9);
+        }
     }
 }

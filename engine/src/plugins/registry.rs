@@ -88,18 +88,27 @@ impl Registry {
         self.broken.push((path.into(), message));
     }
 
-    fn insert(&mut self, library: Library) {
+    fn insert(&mut self, mut library: Library) {
+        // the component that is found first counts: a user's folder comes before the program's own
+        let (mut shadowed, mut message) = (vec![], String::new());
         for c in &library.components {
-            if let Some((first, _)) = self.find(c.kind, &c.name) {
-                let message =
-                    format!("has a {} `{}`, as has {};\nremove one of them", c.kind, c.name, first.path.display());
-                // the copy that is found first counts: a user's folder comes before the program's own
-                if first.record.name() == library.record.name() {
-                    debug!("{}: {message}", library.path.display());
-                    return;
-                }
+            let Some((first, _)) = self.find(c.kind, &c.name) else { continue };
+            let text = format!("has a {} `{}`, as has {};\nremove one of them", c.kind, c.name, first.path.display());
+            if first.record.name() == library.record.name() {
+                debug!("{}: {text}", library.path.display());
+                return;
+            }
+            if shadowed.is_empty() {
+                message = text;
+            }
+            shadowed.push((c.kind, c.name.clone()));
+        }
+        if !shadowed.is_empty() {
+            if shadowed.len() == library.components.len() {
                 return self.note_broken(&library.path, message);
             }
+            library.components.retain(|c| !shadowed.contains(&(c.kind, c.name.clone())));
+            warn!("{}: {message} (its other components are there)", library.path.display());
         }
         debug!("{library:?}");
         self.libraries.push(library);

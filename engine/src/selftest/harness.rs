@@ -12,6 +12,7 @@ use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::Wanted;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -79,9 +80,13 @@ impl Test<'_> {
             }
             self.speed(c)?;
         }
-        if !matches!(c.kind, Kind::Generator | Kind::Analyzer) {
-            self.threads(c)?;
-            self.restart(c)?;
+        match c.kind {
+            Kind::Generator => {}
+            Kind::Analyzer => self.files(c)?,
+            _ => {
+                self.threads(c)?;
+                self.restart(c)?;
+            }
         }
         Ok(())
     }
@@ -142,23 +147,48 @@ impl Test<'_> {
         Ok(conservative)
     }
 
-    /// Trace of the virial against −dU/d ln L.
+    /// The virial along each axis against −dU/d ln L of that axis; all of it against Σ r F for a force on single particles.
     fn virial(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
         let overrides = self.smooth(c)?;
-        let energy = |scale: f64| -> Result<(f64, f64), Failure> {
+        let sums = |scale: [f64; 3]| -> Result<(f64, [f64; 6], [f64; 6]), Failure> {
             let mut s = standard_system();
-            s.box_length.iter_mut().chain(s.position.iter_mut().flatten()).for_each(|x| *x *= scale);
+            for k in 0..3 {
+                s.box_length[k] *= scale[k];
+                s.position.iter_mut().for_each(|p| p[k] *= scale[k]);
+            }
+            let position = s.position.clone();
             let plan = self.plan(c, DeviceChoice::Cpu, Precision::Double, s, 0, &overrides)?;
             let mut b = ready(&plan)?;
             let sums = b.sums()?.components;
-            let w = sums.iter().map(|s| s.virial[0] + s.virial[3] + s.virial[5]).sum();
-            Ok((sums.iter().map(|s| s.energy).sum(), w))
+            let force = super::force(&mut *b, Precision::Double)?;
+            let mut alone = [0.0; 6];
+            for (p, f) in position.iter().zip(force.as_chunks::<3>().0) {
+                for (w, (i, j)) in alone.iter_mut().zip([(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]) {
+                    *w += 0.5 * (p[i] * f[j] + p[j] * f[i]);
+                }
+            }
+            let virial = std::array::from_fn(|k| sums.iter().map(|s| s.virial[k]).sum());
+            Ok((sums.iter().map(|s| s.energy).sum(), virial, alone))
         };
         const H: f64 = 1e-6;
-        let (up, down, (u, w)) = (energy(1.0 + H)?.0, energy(1.0 - H)?.0, energy(1.0)?);
-        let slope = (up - down) / (2.0 * H);
-        let scale = w.abs().max(u.abs()).max(1.0);
-        self.note(c, "trace of the virial against −dU/d ln L", (w + slope).abs() / scale, 1e-5, "");
+        let (u, w, alone) = sums([1.0; 3])?;
+        let scale = w.iter().fold(u.abs().max(1.0), |m, w| m.max(w.abs()));
+        let mut worst = 0.0f64;
+        for (axis, place) in [0, 3, 5].into_iter().enumerate() {
+            let along = |h: f64| -> Result<f64, Failure> {
+                let mut scale = [1.0; 3];
+                scale[axis] += h;
+                Ok(sums(scale)?.0)
+            };
+            let slope = (along(H)? - along(-H)?) / (2.0 * H);
+            worst = worst.max((w[place] + slope).abs() / scale);
+        }
+        self.note(c, "virial of each axis against −dU/d ln L", worst, 1e-5, "");
+        let far = |a: &[f64], b: &[f64]| a.iter().zip(b).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+        // particles that do not act on each other: the whole tensor is known
+        if c.kind == Kind::Force && far(&[w[0], w[3], w[5]], &[alone[0], alone[3], alone[5]]) < 1e-8 * scale {
+            self.note(c, "virial xx xy xz yy yz zz against Σ r F", far(&w, &alone) / scale, 1e-8, "");
+        }
         Ok(())
     }
 
@@ -254,6 +284,60 @@ impl Test<'_> {
         let parts = self.state_after(&second, STEPS, Some(checkpoint))?;
         let _ = std::fs::remove_file(path);
         self.note(c, "2n = n + restart + n, bits", if whole == parts { 0.0 } else { 1.0 }, 0.0, "");
+        Ok(())
+    }
+
+    /// Files in the folder of the pipeline, by name, without checkpoints.
+    fn written(&self) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
+        let list = std::fs::read_dir(&self.folder).map_err(Failure::run)?;
+        let mut files = BTreeMap::new();
+        for path in list.filter_map(|e| Some(e.ok()?.path())) {
+            if path.is_file() && path.extension().is_none_or(|e| e != "checkpoint" && e != "ron") {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                files.insert(name, std::fs::read(&path).map_err(Failure::run)?);
+                std::fs::remove_file(&path).map_err(Failure::run)?;
+            }
+        }
+        Ok(files)
+    }
+
+    /// An analyzer's files: the same with one thread and four, and after a restart.
+    fn files(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
+        let mut overrides = vec![format!("checkpoint=(every: {})", STEPS / 2)];
+        if c.fields.iter().any(|f| f.name == "every") {
+            overrides.push("analyzers[0].every=5".into());
+        }
+        let plan = |resumed: bool| -> Result<Plan, Failure> {
+            let plan = self.plan(c, DeviceChoice::Cpu, Precision::Mixed, standard_system(), STEPS, &overrides)?;
+            if !resumed {
+                return Ok(plan);
+            }
+            check(plan.pipeline, self.registry, CheckOptions { resumed, snapshot: Some(standard_system()) })
+        };
+        self.written()?;
+        let with = |n: usize| -> Result<BTreeMap<String, Vec<u8>>, Failure> {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().map_err(Failure::run)?;
+            let plan = plan(false)?;
+            pool.install(|| self.state_after(&plan, STEPS, None))?;
+            self.written()
+        };
+        let (whole, four) = (with(1)?, with(4)?);
+        let first = plan(false)?;
+        let path = first.pipeline.checkpoint_path();
+        self.state_after(&first, STEPS / 2, None)?;
+        drop(first);
+        let second = plan(true)?;
+        let checkpoint = Checkpoint::read(&path, &second)?;
+        self.state_after(&second, STEPS, Some(checkpoint))?;
+        drop(second);
+        let parts = self.written()?;
+        let _ = std::fs::remove_file(path);
+        let differ = |other: &BTreeMap<String, Vec<u8>>| if whole == *other { 0.0 } else { 1.0 };
+        let bytes: usize = whole.values().map(Vec::len).sum();
+        let note = format!("{} files, {bytes} bytes", whole.len());
+        let (threads, restart) = (differ(&four), differ(&parts));
+        self.note(c, "files: 1 thread = 4 threads, bits", threads, 0.0, note);
+        self.note(c, "files: 2n = n + restart + n, bits", restart, 0.0, "");
         Ok(())
     }
 }

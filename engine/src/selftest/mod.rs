@@ -42,6 +42,8 @@ pub struct Row {
     pub limit: f64,
     /// Why it was not run, or what failed.
     pub note: String,
+    /// All of what failed, where the note is only its first line.
+    pub detail: String,
     /// It was left out, with the reason in `note`.
     pub skipped: bool,
 }
@@ -221,6 +223,7 @@ impl Test<'_> {
             value,
             limit,
             note: note.into(),
+            detail: String::new(),
             skipped: false,
         };
         self.rows.push(row);
@@ -234,6 +237,7 @@ impl Test<'_> {
             value: 0.0,
             limit: 0.0,
             note: why,
+            detail: String::new(),
             skipped: true,
         };
         self.rows.push(row);
@@ -358,8 +362,14 @@ impl Test<'_> {
         };
         let tested = tested.and_then(|()| if self.author { self.harness(c) } else { Ok(()) });
         if let Err(e) = tested {
-            let message = e.render().lines().next().unwrap_or_default().to_string();
-            self.note(c, "runs", f64::NAN, 0.0, message);
+            // its pipeline is a file that nobody has seen
+            let pipeline = self.folder.join("selftest.ron").display().to_string();
+            let detail = e.render().replace(&pipeline, "the example of its page, as a pipeline");
+            let message = detail.lines().find(|l| l.contains("error")).or(detail.lines().next());
+            self.note(c, "runs", f64::NAN, 0.0, message.unwrap_or_default().trim().to_string());
+            if let Some(row) = self.rows.last_mut() {
+                row.detail = detail;
+            }
         }
     }
 
@@ -623,6 +633,9 @@ pub fn table(rows: &[Row]) -> String {
             r.component, kind, r.check, r.value, r.limit
         );
     }
+    for r in rows.iter().filter(|r| !r.detail.is_empty()) {
+        let _ = writeln!(out, "\n{}: {}", r.component, r.detail.trim_end());
+    }
     let failed = rows.iter().filter(|r| r.failed()).count();
     let skipped = rows.iter().filter(|r| r.skipped).count();
     let _ = writeln!(out, "{} passed, {failed} failed, {skipped} skipped", rows.len() - failed - skipped);
@@ -634,7 +647,7 @@ pub fn json(rows: &[Row]) -> serde_json::Value {
     let one = |r: &Row| {
         serde_json::json!({
             "component": r.component, "kind": r.kind.to_string(), "check": r.check, "deviation": r.value, "limit": r.limit,
-            "failed": r.failed(), "skipped": r.skipped, "note": r.note,
+            "failed": r.failed(), "skipped": r.skipped, "note": r.note, "detail": r.detail,
         })
     };
     serde_json::Value::Array(rows.iter().map(one).collect())

@@ -154,6 +154,14 @@ fn potential(f: &ItemFn, returned: Returned, offered: &[(&str, Option<&str>)]) -
             native.push(quote!(row));
             cxx.push("row".into());
         } else if let Some((_, flag)) = offered.iter().find(|(n, _)| *n == name) {
+            let expected = match name.as_str() {
+                "r" | "axis_i" | "axis_j" => "Vec3<real>",
+                "quaternion_i" | "quaternion_j" => "Quaternion<real>",
+                _ => "real",
+            };
+            if quote!(#ty).to_string().replace(' ', "") != expected {
+                return Err(syn::Error::new_spanned(ty, format!("`{name}` is a `{expected}`")));
+            }
             let field = match name.as_str() {
                 "theta" | "phi" => "angle",
                 "cos_theta" | "cos_phi" => "cos",

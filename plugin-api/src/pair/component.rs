@@ -265,6 +265,10 @@ pub trait Pairing: Common {
 impl<P: PairPotential> Common for PairComponent<P> {
     fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
         let mut errors = Errors::default();
+        if let Err(message) = self.potential.check() {
+            errors.push(InputError::at(self.at, message));
+            return errors.into_result(None);
+        }
         let n = system.types.len();
         let others = P::left_out().map(|input| Entry::<P> { input, r_cut: None, r_on: None, at: self.at });
         let table = match others {

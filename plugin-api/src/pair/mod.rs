@@ -89,6 +89,13 @@ pub trait RowInput: Params + FromValue + Send + Sync + 'static {
     type Settings: Params + Send + Sync + 'static;
     /// The row it becomes.
     type Row: Row;
+    /// Checks the parameters of the whole component.
+    ///
+    /// # Errors
+    /// What is wrong with them; told once, at the component.
+    fn check(_settings: &Self::Settings) -> Result<(), String> {
+        Ok(())
+    }
     /// The row.
     ///
     /// # Errors

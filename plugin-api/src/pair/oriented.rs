@@ -101,6 +101,9 @@ impl<F: OrientedFn> PairPotential for Oriented<F> {
     fn cutoff(&self, input: &F::Input, system: &SystemInfo) -> Option<f64> {
         input.cutoff(&self.settings, system)
     }
+    fn check(&self) -> Result<(), String> {
+        F::Input::check(&self.settings)
+    }
     fn row(&self, input: &F::Input, _: f64) -> Result<Self::Row, String> {
         input.row(&self.settings)
     }

@@ -47,6 +47,13 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     fn cutoff(&self, _input: &Self::Input, _system: &SystemInfo) -> Option<f64> {
         None
     }
+    /// Checks the parameters of the whole component.
+    ///
+    /// # Errors
+    /// What is wrong with them; told once, at the component.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
     /// The row of a pair of types with this cutoff.
     ///
     /// # Errors
@@ -98,6 +105,9 @@ impl<F: PairFn> PairPotential for Compiled<F> {
     }
     fn cutoff(&self, input: &F::Input, system: &SystemInfo) -> Option<f64> {
         input.cutoff(&self.settings, system)
+    }
+    fn check(&self) -> Result<(), String> {
+        F::Input::check(&self.settings)
     }
     fn row(&self, input: &F::Input, _: f64) -> Result<Self::Row, String> {
         input.row(&self.settings)
