@@ -102,15 +102,12 @@ fn future_api() -> (Vec<Edit>, Vec<Edit>) {
         edit(
             "views.rs",
             &format!("    /// 0.\n    pub reserved: [u64; {words}],"),
-            &format!(
-                "    /// New.\n    pub torque: DevicePtr<u8>,\n    /// 0.\n    pub reserved: [u64; {}],",
-                words - 1
-            ),
+            &format!("    /// New.\n    pub halo: DevicePtr<u8>,\n    /// 0.\n    pub reserved: [u64; {}],", words - 1),
         ),
         edit(
             "views.rs",
             &format!("reserved: [0; {words}]"),
-            &format!("torque: DevicePtr::null(),\n            reserved: [0; {}]", words - 1),
+            &format!("halo: DevicePtr::null(),\n            reserved: [0; {}]", words - 1),
         ),
         // a table with a new method
         edit("abi.rs", "Component1: \"component/1\",", "Component1: \"component/1\", Component2: \"component/2\","),
