@@ -35,7 +35,7 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     fn left_out() -> Option<Self::Input> {
         None
     }
-    /// Members of [`PairInput`] it uses, [`super::inputs`].
+    /// Members of [`super::PairInput`] it uses, [`super::inputs`].
     fn inputs(&self) -> u32 {
         0
     }

@@ -135,10 +135,10 @@ mod tests {
             assert!(mean.abs() < 4.0 * error * (1.0f64 / 3.0).sqrt(), "{mean}");
             assert!((square - 1.0 / 3.0).abs() < 4.0 * error * (4.0f64 / 45.0).sqrt(), "{square}");
         }
-        for k in 0..3 {
+        for (k, moment) in inertia.into_iter().enumerate() {
             let l = real(&s, "angular_momentum").as_chunks::<3>().0.iter().zip(&q);
             let body = l.map(|(l, q)| q.rotate_back(Vec3::from(*l)).f64()[k]);
-            let kt = body.map(|l| l * l / inertia[k]).sum::<f64>() / N as f64;
+            let kt = body.map(|l| l * l / moment).sum::<f64>() / N as f64;
             assert!((kt - 1.5).abs() < 4.0 * error * 1.5 * 2f64.sqrt(), "axis {k}: kT = {kt}");
         }
     }
