@@ -1,7 +1,8 @@
-//! Soft anisotropic particles with one site each: disks, rods, Janus and triblock Janus particles.
+//! Anisotropic particles with one site each: soft disks, rods, Janus and triblock Janus particles; ellipsoids.
 #![allow(non_camel_case_types)]
 
 mod disk_rod;
+mod gay_berne;
 mod janus;
 
 use galamost_plugin_api::prelude::*;
