@@ -187,6 +187,18 @@ fn missing_orientations_are_told() {
     assert!(no.contains("SoftRod: particles have no `quaternion`"), "{no}");
     let no = told("", "RigidVerlet()");
     assert!(no.contains("test.ron:2:16: RigidVerlet: turns particles, but they have no"), "{no}");
+    let text = format!("(forces: [{rods}], integrators: [RigidVerlet()], stages: [(steps: 1, dt: 0.01)])");
+    let mut flat = standard_system();
+    if let Some(Values::Real(q)) = flat.arrays.get_mut("quaternion").map(|a| &mut a.values) {
+        q[40..44].fill(0.0);
+        q[80..84].iter_mut().for_each(|x| *x *= 2.0);
+    }
+    match plan_of(&text, flat, DeviceChoice::Cpu) {
+        Ok(_) => panic!("a quaternion without length was taken"),
+        Err(e) => {
+            assert!(e.render().contains("no length for 1 of 1000 particles; the first has tag 10"), "{}", e.render())
+        }
+    }
     let disks = rods.replace("SoftRod", "SoftDisk").replacen("mu: 0.7", "mu: 0.7, nu: 3.0", 1);
     assert!(told(&disks, "VelocityVerlet()").contains("disks need an even whole number"), "{}", told(&disks, ""));
 }

@@ -4,6 +4,7 @@ use crate::device::{self, Chosen};
 use crate::pipeline::{Entry, Pipeline, Stage};
 use crate::plugins::{Component, MAX_GROUPS, Registry};
 use crate::report::{Diagnostic, Failure};
+use crate::rotation;
 use galamost_plugin_api::component::{GroupNeed, Kind, SystemInfo};
 use galamost_plugin_api::error::{Error, Position};
 use galamost_plugin_api::generator::GeneratorContext;
@@ -260,6 +261,15 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
             analyzers: a.map_or_else(|| analyzers.clone(), &mut share),
         })
         .collect();
+
+    let mut snapshot = snapshot;
+    if let Some(s) = &mut snapshot
+        && components.iter().any(|k| k.needs.arrays.iter().any(|a| a.name == "quaternion"))
+        && let Err(e) = rotation::complete(&mut s.arrays)
+    {
+        let last = generators.last().and_then(Option::as_ref);
+        c.say(last.map(|g| g.at), e.to_string());
+    }
 
     if c.errors.is_empty() {
         for stage in &stages {

@@ -4,10 +4,12 @@
 //! Files and generators may give an axis (`orientation`) in place of the quaternion, and the angular velocity
 //! (`rotation`); what they gave is written again.
 
+use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::quaternion::Quaternion;
 use galamost_plugin_api::snapshot::{Array, Values};
 use galamost_plugin_api::vector::Vec3;
 use std::collections::BTreeMap;
+use tracing::warn;
 
 type Arrays = BTreeMap<String, Array>;
 
@@ -30,8 +32,39 @@ fn array(width: u32, values: impl Iterator<Item = Vec<f64>>) -> Array {
     Array { width, values: Values::Real(values.flatten().collect()) }
 }
 
-/// Gives the arrays that a run keeps, where they follow from others.
-pub fn complete(arrays: &mut Arrays) {
+/// Gives the arrays that a run keeps, where they follow from others, and makes quaternions of length 1.
+///
+/// # Errors
+/// An axis or a quaternion has no length, or an array has another width: which, and of how many particles.
+pub fn complete(arrays: &mut Arrays) -> Result<()> {
+    for (name, width) in [("orientation", 3), ("quaternion", 4), ("inert", 3), ("rotation", 3), ("angular_momentum", 3)]
+    {
+        if let Some(a) = arrays.get(name).filter(|a| a.width != width || matches!(a.values, Values::Int(_))) {
+            let found = a.width;
+            return Err(Error::input(format!(
+                "`{name}` has {found} values for each particle, not {width} real numbers"
+            )));
+        }
+    }
+    for (name, width) in [("orientation", 3), ("quaternion", 4)] {
+        let Some(values) = reals(arrays, name) else { continue };
+        let lengths: Vec<f64> = values.chunks(width).map(|v| v.iter().map(|x| x * x).sum::<f64>().sqrt()).collect();
+        let without = |l: &f64| !(l.is_finite() && *l > 0.0);
+        if let Some(tag) = lengths.iter().position(without) {
+            let n = lengths.iter().filter(|l| without(l)).count();
+            return Err(Error::input(format!(
+                "`{name}` has no length for {n} of {} particles; the first has tag {tag}",
+                lengths.len()
+            )));
+        }
+        let off = lengths.iter().filter(|l| (*l - 1.0).abs() > 1e-3).count();
+        if off > 0 {
+            warn!("`{name}` is not of length 1 for {off} of {} particles: it is normalized", lengths.len());
+        }
+        if let Some(Array { values: Values::Real(v), .. }) = arrays.get_mut(name) {
+            v.chunks_mut(width).zip(lengths).for_each(|(v, l)| v.iter_mut().for_each(|x| *x /= l));
+        }
+    }
     if !arrays.contains_key("quaternion")
         && let Some(axes) = reals(arrays, "orientation")
     {
@@ -45,13 +78,14 @@ pub fn complete(arrays: &mut Arrays) {
     let (q, inert, rate) = (reals(arrays, "quaternion"), reals(arrays, "inert"), reals(arrays, "rotation"));
     if let (Some(q), Some(inert), Some(rate), false) = (q, inert, rate, arrays.contains_key("angular_momentum")) {
         let momentum = rows::<4>(q).zip(rows::<3>(inert)).zip(rows::<3>(rate)).map(|((q, inert), rate)| {
-            let q = turned(q).normalized();
+            let q = turned(q);
             let w = q.rotate_back(Vec3::from(rate)).f64();
             q.rotate(Vec3::from(std::array::from_fn::<f64, 3, _>(|k| inert[k] * w[k]))).f64().to_vec()
         });
         let made = array(3, momentum);
         arrays.insert("angular_momentum".into(), made);
     }
+    Ok(())
 }
 
 /// Gives what files know, from what a run keeps: `rotation`, and `orientation` where the system started with axes.
@@ -92,7 +126,7 @@ mod tests {
         arrays.insert("rotation".into(), real(3, &rate));
         // the third moment is that about the axis: the rates have no such part
         arrays.insert("inert".into(), real(3, &[2.0, 2.0, 0.0].repeat(2)));
-        complete(&mut arrays);
+        complete(&mut arrays).expect("sound");
         arrays.remove("orientation");
         arrays.remove("rotation");
         describe(&mut arrays, true);
@@ -104,6 +138,15 @@ mod tests {
         }
         let l = reals(&arrays, "angular_momentum").expect("made");
         let q = turned(rows::<4>(reals(&arrays, "quaternion").expect("made")).next().expect("one"));
+        for (name, bad) in [("orientation", [0.0; 3].to_vec()), ("quaternion", [0.0; 4].to_vec())] {
+            let mut arrays = Arrays::new();
+            arrays.insert(name.into(), real(bad.len() as u32, &bad));
+            let e = complete(&mut arrays).expect_err("no direction").to_string();
+            assert!(e.contains("no length for 1 of 1 particles"), "{e}");
+        }
+        let mut arrays = Arrays::from([("quaternion".into(), real(4, &[0.0, 3.0, 0.0, 4.0]))]);
+        complete(&mut arrays).expect("sound");
+        assert_eq!(reals(&arrays, "quaternion"), Some([0.0, 0.6, 0.0, 0.8].as_slice()));
         let e = energy(q, Vec3::new(l[0], l[1], l[2]), Vec3::new(2.0, 2.0, 0.0));
         assert!((e - (0.16 + 0.25 + 0.09)).abs() < 1e-14, "{e}");
     }

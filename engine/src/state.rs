@@ -148,8 +148,7 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
     }
     let needs = || plan.components.iter().flat_map(|c| &c.needs.arrays);
     if needs().any(|n| n.name == "quaternion") {
-        rotation::complete(&mut facts.idle_arrays);
-        // these follow from what the run keeps
+        // it follows from the quaternions, which the check completed
         facts.axes = facts.idle_arrays.remove("orientation").is_some();
     }
     if needs().any(|n| n.name == "angular_momentum") {

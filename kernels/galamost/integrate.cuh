@@ -18,8 +18,8 @@ struct PhaseArgs {
     double* sums;
 };
 
-// Three numbers of particle i.
-__device__ __forceinline__ Vec3<real> three(const real* of, u32 i) { return {of[3u * i], of[3u * i + 1u], of[3u * i + 2u]}; }
+// The vector of particle i in an array of three numbers each.
+__device__ __forceinline__ Vec3<real> load_vec3(const real* of, u32 i) { return {of[3u * i], of[3u * i + 1u], of[3u * i + 2u]}; }
 
 // Phase: State, Extra<real>, has_extra, SUMS, MOVES, POSITION, TURNS, ADVANCE (the last block begins the next step), FIRST_DRAW
 // (number of its first draw of random numbers), call(p, x, g, step, random, sums), scalars(state, sums, globals,
@@ -48,9 +48,9 @@ template <class Phase> __device__ __forceinline__ void particle_loop(const Phase
         if (Phase::TURNS) {
             const Vec4 q = s.quaternion[i];
             p.quaternion = {q.x, q.y, q.z, q.w};
-            p.angular_momentum = three(s.angular_momentum, i);
-            p.torque = three(s.torque, i);
-            p.inertia = three(s.inertia, i);
+            p.angular_momentum = load_vec3(s.angular_momentum, i);
+            p.torque = load_vec3(s.torque, i);
+            p.inertia = load_vec3(s.inertia, i);
         }
         Extra x;
         if (Phase::has_extra) x = static_cast<const Extra*>(a.extra)[i];

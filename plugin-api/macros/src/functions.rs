@@ -201,20 +201,81 @@ fn potential(f: &ItemFn, returned: Returned, offered: &[(&str, Option<&str>)]) -
     Ok(Potential { row, native, cxx, inputs })
 }
 
-fn eval_text(name: &Ident, row: &Path, struct_name: &str, function: &str, p: &Potential) -> String {
-    let (input, returned) = match struct_name {
-        "Oriented" => ("Oriented", "Tuple3<Vec3<real>, Vec3<real>, real>"),
-        other => (other, "Tuple2<real, real>"),
-    };
-    let struct_name = if input == "Oriented" { "Pair" } else { struct_name };
-    let row = row.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
-    format!(
-        "template <class real> using {struct_name}Row = {row}<real>;\n\
+/// What a loop asks of a potential's function, and how it is registered.
+struct Interface<'a> {
+    /// The trait to implement, and the input of its `eval`.
+    of: TokenStream,
+    input: TokenStream,
+    /// Constants of the trait.
+    constants: TokenStream,
+    /// What `eval` returns, in Rust and in C++.
+    returned: TokenStream,
+    cxx_returned: &'a str,
+    /// Names in C++: of the alias of the row, the input, and the function.
+    cxx_names: [&'a str; 3],
+    /// Function of `Registration`.
+    register: &'a str,
+    /// Tests of the crate: name, and function of `testkit`.
+    tests: &'a [(&'a str, &'a str)],
+}
+
+/// The function, its trait, its registration and its tests.
+fn implement(args: &Arguments, f: &ItemFn, p: &Potential, interface: &Interface<'_>) -> Result<TokenStream> {
+    let function = device_fn(f, Number::Generic)?;
+    let (name, row, native, component) = (&f.sig.ident, &p.row, &p.native, &args.name);
+    let default_input: Type = syn::parse_quote!(#row<f64>);
+    let rows = args.input()?.unwrap_or(&default_input);
+    let Interface { of, input, constants, returned, cxx_returned, cxx_names, register, tests } = interface;
+    let [cxx_row, cxx_input, eval] = cxx_names;
+    let row_name = row.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+    let text = format!(
+        "template <class real> using {cxx_row} = {row_name}<real>;\n\
          template <class real>\n\
-         __device__ __forceinline__ {returned} {function}(const {input}Input<real>& input, const {row}<real>& row) {{\n\
+         __device__ __forceinline__ {cxx_returned} {eval}(const {cxx_input}<real>& input, const {row_name}<real>& row) {{\n\
          return {name}<real>({});\n}}\n",
         p.cxx.join(", ")
-    )
+    );
+    let (doc, module, register) = (doc_text(&f.attrs), format_ident!("{name}_harness"), format_ident!("{register}"));
+    let test = tests.iter().map(|(test, kit)| {
+        let (test, kit) = (format_ident!("{test}"), format_ident!("{kit}"));
+        quote! {
+            #[test]
+            fn #test() {
+                ::galamost_plugin_api::testkit::#kit::<super::#name>();
+            }
+        }
+    });
+    Ok(quote! {
+        #function
+
+        impl #of for #name {
+            type Row<R: ::galamost_plugin_api::Real> = #row<R>;
+            type Input = #rows;
+            #constants
+            #[inline(always)]
+            #[allow(unused_variables)]
+            fn eval<R: ::galamost_plugin_api::Real>(input: &#input<R>, row: &#row<R>) -> #returned {
+                #name::<R>(#(#native),*)
+            }
+            fn eval_text() -> &'static ::galamost_plugin_api::device::DeviceText {
+                static TEXT: ::galamost_plugin_api::device::DeviceText = ::galamost_plugin_api::device::DeviceText {
+                    name: #eval,
+                    text: || #text.into(),
+                    needs: &[|| <#name as ::galamost_plugin_api::device::DeviceFn>::text()],
+                };
+                &TEXT
+            }
+        }
+
+        ::galamost_plugin_api::inventory::submit! {
+            ::galamost_plugin_api::component::Registration::#register::<#name>(#component, #doc)
+        }
+
+        #[cfg(test)]
+        mod #module {
+            #(#test)*
+        }
+    })
 }
 
 /// `#[pair_potential("Name")]`.
@@ -233,55 +294,21 @@ pub fn pair_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
             ("diameter_j", Some("DIAMETER")),
         ],
     )?;
-    let function = device_fn(f, Number::Generic)?;
-    let (name, row, component) = (&f.sig.ident, &p.row, &args.name);
-    let default_input: Type = syn::parse_quote!(#row<f64>);
-    let input = args.input()?.unwrap_or(&default_input);
-    let text = eval_text(name, row, "Pair", "pair_eval", &p);
-    let doc = doc_text(&f.attrs);
-    let (native, inputs) = (&p.native, &p.inputs);
-    let tests = format_ident!("{name}_harness");
-    Ok(quote! {
-        #function
-
-        impl ::galamost_plugin_api::pair::PairFn for #name {
-            type Row<R: ::galamost_plugin_api::Real> = #row<R>;
-            type Input = #input;
-            const INPUTS: u32 = 0 #(| ::galamost_plugin_api::pair::inputs::#inputs)*;
-            #[inline(always)]
-            #[allow(unused_variables)]
-            fn eval<R: ::galamost_plugin_api::Real>(
-                input: &::galamost_plugin_api::pair::PairInput<R>,
-                row: &#row<R>,
-            ) -> (R, R) {
-                #name::<R>(#(#native),*)
-            }
-            fn eval_text() -> &'static ::galamost_plugin_api::device::DeviceText {
-                static TEXT: ::galamost_plugin_api::device::DeviceText = ::galamost_plugin_api::device::DeviceText {
-                    name: "pair_eval",
-                    text: || #text.into(),
-                    needs: &[|| <#name as ::galamost_plugin_api::device::DeviceFn>::text()],
-                };
-                &TEXT
-            }
-        }
-
-        ::galamost_plugin_api::inventory::submit! {
-            ::galamost_plugin_api::component::Registration::pair::<#name>(#component, #doc)
-        }
-
-        #[cfg(test)]
-        mod #tests {
-            #[test]
-            fn force_is_the_gradient_of_the_energy() {
-                ::galamost_plugin_api::testkit::pair_gradient::<super::#name>();
-            }
-            #[test]
-            fn single_and_double_precision_agree() {
-                ::galamost_plugin_api::testkit::pair_precision::<super::#name>();
-            }
-        }
-    })
+    let inputs = &p.inputs;
+    let interface = Interface {
+        of: quote!(::galamost_plugin_api::pair::PairFn),
+        input: quote!(::galamost_plugin_api::pair::PairInput),
+        constants: quote!(const INPUTS: u32 = 0 #(| ::galamost_plugin_api::pair::inputs::#inputs)*;),
+        returned: quote!((R, R)),
+        cxx_returned: "Tuple2<real, real>",
+        cxx_names: ["PairRow", "PairInput", "pair_eval"],
+        register: "pair",
+        tests: &[
+            ("force_is_the_gradient_of_the_energy", "pair_gradient"),
+            ("single_and_double_precision_agree", "pair_precision"),
+        ],
+    };
+    implement(args, f, &p, &interface)
 }
 
 /// `#[oriented_pair_potential("Name")]`.
@@ -303,110 +330,46 @@ pub fn oriented_pair_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStre
             ("diameter_j", Some("DIAMETER")),
         ],
     )?;
-    let function = device_fn(f, Number::Generic)?;
-    let (name, row, component) = (&f.sig.ident, &p.row, &args.name);
-    let default_input: Type = syn::parse_quote!(#row<f64>);
-    let input = args.input()?.unwrap_or(&default_input);
-    let text = eval_text(name, row, "Oriented", "pair_eval", &p);
-    let doc = doc_text(&f.attrs);
-    let (native, inputs) = (&p.native, &p.inputs);
-    let tests = format_ident!("{name}_harness");
-    Ok(quote! {
-        #function
-
-        impl ::galamost_plugin_api::pair::OrientedFn for #name {
-            type Row<R: ::galamost_plugin_api::Real> = #row<R>;
-            type Input = #input;
+    let inputs = &p.inputs;
+    let vector = quote!(::galamost_plugin_api::vector::Vec3<R>);
+    let interface = Interface {
+        of: quote!(::galamost_plugin_api::pair::OrientedFn),
+        input: quote!(::galamost_plugin_api::pair::OrientedInput),
+        constants: quote! {
             const INPUTS: u32 = ::galamost_plugin_api::pair::inputs::ORIENTATION
                 #(| ::galamost_plugin_api::pair::inputs::#inputs)*;
-            #[inline(always)]
-            #[allow(unused_variables)]
-            fn eval<R: ::galamost_plugin_api::Real>(
-                input: &::galamost_plugin_api::pair::OrientedInput<R>,
-                row: &#row<R>,
-            ) -> (::galamost_plugin_api::vector::Vec3<R>, ::galamost_plugin_api::vector::Vec3<R>, R) {
-                #name::<R>(#(#native),*)
-            }
-            fn eval_text() -> &'static ::galamost_plugin_api::device::DeviceText {
-                static TEXT: ::galamost_plugin_api::device::DeviceText = ::galamost_plugin_api::device::DeviceText {
-                    name: "pair_eval",
-                    text: || #text.into(),
-                    needs: &[|| <#name as ::galamost_plugin_api::device::DeviceFn>::text()],
-                };
-                &TEXT
-            }
-        }
-
-        ::galamost_plugin_api::inventory::submit! {
-            ::galamost_plugin_api::component::Registration::oriented_pair::<#name>(#component, #doc)
-        }
-
-        #[cfg(test)]
-        mod #tests {
-            #[test]
-            fn force_and_torque_are_the_gradients_of_the_energy() {
-                ::galamost_plugin_api::testkit::oriented_gradient::<super::#name>();
-            }
-            #[test]
-            fn action_is_reaction_and_angular_momentum_stays() {
-                ::galamost_plugin_api::testkit::oriented_reaction::<super::#name>();
-            }
-        }
-    })
+        },
+        returned: quote!((#vector, #vector, R)),
+        cxx_returned: "Tuple3<Vec3<real>, Vec3<real>, real>",
+        cxx_names: ["PairRow", "OrientedInput", "pair_eval"],
+        register: "oriented_pair",
+        tests: &[
+            ("force_and_torque_are_the_gradients_of_the_energy", "oriented_gradient"),
+            ("action_is_reaction_and_angular_momentum_stays", "oriented_reaction"),
+        ],
+    };
+    implement(args, f, &p, &interface)
 }
 
 /// `#[bond_potential("Name")]`, `#[angle_potential("Name")]`, `#[dihedral_potential("Name")]`: links of `width` members.
 pub fn bonded_potential(args: &Arguments, f: &ItemFn, width: u32) -> Result<TokenStream> {
-    let p = match width {
-        2 => potential(f, Returned::Slope, &[("r2", None)]),
-        3 => potential(f, Returned::Slope, &[("theta", None), ("cos_theta", None), ("sin_theta", None)]),
-        _ => potential(f, Returned::Slope, &[("phi", None), ("cos_phi", None), ("sin_phi", None)]),
-    }?;
-    let function = device_fn(f, Number::Generic)?;
-    let (name, row, component) = (&f.sig.ident, &p.row, &args.name);
-    let default_input: Type = syn::parse_quote!(#row<f64>);
-    let input = args.input()?.unwrap_or(&default_input);
-    let text = eval_text(name, row, "Bond", "bond_eval", &p);
-    let doc = doc_text(&f.attrs);
-    let native = &p.native;
-    let tests = format_ident!("{name}_harness");
-    Ok(quote! {
-        #function
-
-        impl ::galamost_plugin_api::bonded::BondFn for #name {
-            type Row<R: ::galamost_plugin_api::Real> = #row<R>;
-            type Input = #input;
-            const WIDTH: u32 = #width;
-            #[inline(always)]
-            #[allow(unused_variables)]
-            fn eval<R: ::galamost_plugin_api::Real>(
-                input: &::galamost_plugin_api::bonded::BondInput<R>,
-                row: &#row<R>,
-            ) -> (R, R) {
-                #name::<R>(#(#native),*)
-            }
-            fn eval_text() -> &'static ::galamost_plugin_api::device::DeviceText {
-                static TEXT: ::galamost_plugin_api::device::DeviceText = ::galamost_plugin_api::device::DeviceText {
-                    name: "bond_eval",
-                    text: || #text.into(),
-                    needs: &[|| <#name as ::galamost_plugin_api::device::DeviceFn>::text()],
-                };
-                &TEXT
-            }
-        }
-
-        ::galamost_plugin_api::inventory::submit! {
-            ::galamost_plugin_api::component::Registration::bond::<#name>(#component, #doc)
-        }
-
-        #[cfg(test)]
-        mod #tests {
-            #[test]
-            fn force_is_the_gradient_of_the_energy() {
-                ::galamost_plugin_api::testkit::bond_gradient::<super::#name>();
-            }
-        }
-    })
+    let offered: &[(&str, Option<&str>)] = match width {
+        2 => &[("r2", None)],
+        3 => &[("theta", None), ("cos_theta", None), ("sin_theta", None)],
+        _ => &[("phi", None), ("cos_phi", None), ("sin_phi", None)],
+    };
+    let p = potential(f, Returned::Slope, offered)?;
+    let interface = Interface {
+        of: quote!(::galamost_plugin_api::bonded::BondFn),
+        input: quote!(::galamost_plugin_api::bonded::BondInput),
+        constants: quote!(const WIDTH: u32 = #width;),
+        returned: quote!((R, R)),
+        cxx_returned: "Tuple2<real, real>",
+        cxx_names: ["BondRow", "BondInput", "bond_eval"],
+        register: "bond",
+        tests: &[("force_is_the_gradient_of_the_energy", "bond_gradient")],
+    };
+    implement(args, f, &p, &interface)
 }
 
 /// `#[particle_fn(Integrator)]` and `#[scalar_fn(Integrator)]`.

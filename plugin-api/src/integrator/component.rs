@@ -58,6 +58,9 @@ impl<I: Integrator> Common for Guarded<I> {
         self.inner.bind(system, &mut needs)?;
         let program = Integrating::program(self);
         if program.phases.iter().any(|p| p.turns) {
+            if system.dimensions == 2 {
+                return Err(Error::input("turns particles in three dimensions only"));
+            }
             let array = |name: &str, width, required| ArrayNeed { name: name.into(), width, integer: false, required };
             for (name, width) in [("quaternion", 4), ("inert", 3)] {
                 if !system.has_array(name) {

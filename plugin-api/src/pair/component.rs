@@ -1,7 +1,7 @@
 //! A pair potential as a component of the pipeline.
 
 use super::oriented::{Interaction, Oriented, OrientedFn, OrientedInput};
-use super::potential::{Compiled, PairPotential};
+use super::potential::{Central, Compiled, PairPotential};
 use super::{LoopRow, Mode, PairCall, PairFn, PairInput, apply_mode, inputs};
 use crate::abi::{Table, WireCode};
 use crate::component::{ArrayNeed, Kind, Needs, Registration, SystemInfo};
@@ -399,12 +399,12 @@ impl<P: PairPotential> Pairing for PairComponent<P> {
 impl Registration {
     /// A pair potential that was compiled with the plugin.
     pub const fn pair<F: PairFn>(name: &'static str, doc: &'static str) -> Self {
-        Self::pair_potential::<Compiled<F>>(name, doc)
+        Self::pair_potential::<Compiled<Central<F>>>(name, doc)
     }
 
     /// A pair potential of oriented particles that was compiled with the plugin.
     pub const fn oriented_pair<F: OrientedFn>(name: &'static str, doc: &'static str) -> Self {
-        Self::pair_potential::<Oriented<F>>(name, doc)
+        Self::pair_potential::<Compiled<Oriented<F>>>(name, doc)
     }
 
     /// A pair potential.

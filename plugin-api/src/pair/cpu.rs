@@ -5,7 +5,7 @@
 //! compiled for the baseline, x86-64-v3 and x86-64-v4, and the same lanes are summed in the same order in all three,
 //! so the result does not depend on the machine's vector width.
 
-use super::{LoopRow, Mode, PairCall, PairFn, PairInput, Row, apply_mode, inputs};
+use super::{LoopRow, PairCall, PairFn, PairInput, apply_mode, inputs};
 use crate::lanes::{BASE, Record, V3, V4};
 use crate::philox::uniform_unit_variance;
 use crate::precision::{Fixed, Float64, Precision, Scheme};
@@ -23,22 +23,6 @@ pub struct Rows<P, R> {
     pub loop_rows: Vec<LoopRow<R>>,
     /// [`super::Mode::number`].
     pub mode: u32,
-}
-
-impl Rows<(), ()> {
-    /// Rows over f32 and over f64.
-    pub fn both<T: Row>(
-        n_types: usize,
-        rows: &[T],
-        edges: &[LoopRow<f64>],
-        mode: Mode,
-    ) -> (Rows<T::As<f32>, f32>, Rows<T::As<f64>, f64>) {
-        let mode = mode.number();
-        let loop_rows = edges.iter().map(LoopRow::cast).collect();
-        let single = Rows { n_types, rows: rows.iter().map(T::cast::<f32>).collect(), loop_rows, mode };
-        let double = Rows { n_types, rows: rows.iter().map(T::cast::<f64>).collect(), loop_rows: edges.to_vec(), mode };
-        (single, double)
-    }
 }
 
 /// Adds the forces on particles begin … end, and returns energy and virial if they are wanted.

@@ -19,7 +19,7 @@ use galamost_plugin_macros::DeviceStruct;
 
 pub use component::{PairComponent, Pairing, Pose};
 pub use oriented::{Interaction, Oriented, OrientedFn, OrientedInput};
-pub use potential::{Compiled, PairPotential};
+pub use potential::{Central, Compiled, PairFunction, PairPotential};
 
 /// What a pair function can see, by the name of its argument.
 #[derive(Clone, Copy, Debug, Default)]

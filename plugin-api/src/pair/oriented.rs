@@ -4,14 +4,11 @@
 //! part of Σ r F; its antisymmetric part is the density of torque.
 
 use super::cpu::Rows;
-use super::{LoopRow, Mode, PairCall, PairInput, PairPotential, Row, RowInput, smoothing};
-use crate::component::SystemInfo;
-use crate::device::{DeviceText, assemble};
-use crate::error::{Error, Errors, Position, Result};
+use super::{LoopRow, PairCall, PairFunction, PairInput, Row, RowInput, smoothing};
+use crate::device::DeviceText;
 use crate::precision::{Fixed, Float64, Precision, Scheme};
 use crate::quaternion::Quaternion;
 use crate::real::Real;
-use crate::varying::Varying;
 use crate::vector::Vec3;
 use crate::views::{Globals, ListView, StateView, Step, Sums};
 use std::marker::PhantomData;
@@ -72,63 +69,30 @@ pub trait OrientedFn: Send + Sync + 'static {
     fn eval_text() -> &'static DeviceText;
 }
 
-/// An oriented potential whose function was compiled with the plugin.
-pub struct Oriented<F: OrientedFn> {
-    settings: <F::Input as RowInput>::Settings,
-    function: PhantomData<F>,
-}
+/// A function of orientations, in the loop of this module.
+pub struct Oriented<F>(PhantomData<F>);
 
-impl<F: OrientedFn> PairPotential for Oriented<F> {
-    type Settings = <F::Input as RowInput>::Settings;
+impl<F: OrientedFn> PairFunction for Oriented<F> {
+    type Row<R: Real> = F::Row<R>;
     type Input = F::Input;
-    type Row = <F::Input as RowInput>::Row;
-    type Tables = (Rows<F::Row<f32>, f32>, Rows<F::Row<f64>, f64>);
-    const OWN_CUTOFF: bool = <F::Input as RowInput>::OWN_CUTOFF;
+    const INPUTS: u32 = F::INPUTS;
     const ORIENTED: bool = true;
-
-    fn left_out() -> Option<F::Input> {
-        F::Input::left_out()
-    }
-    fn new(settings: Self::Settings, _: &[(Position, &F::Input)], _: &mut Errors) -> Option<Self> {
-        Some(Self { settings, function: PhantomData })
-    }
-    fn inputs(&self) -> u32 {
-        F::INPUTS
-    }
-    fn varyings(&self) -> Vec<Varying> {
-        F::Input::varyings(&self.settings)
-    }
-    fn cutoff(&self, input: &F::Input, system: &SystemInfo) -> Option<f64> {
-        input.cutoff(&self.settings, system)
-    }
-    fn check(&self) -> Result<(), String> {
-        F::Input::check(&self.settings)
-    }
-    fn row(&self, input: &F::Input, _: f64) -> Result<Self::Row, String> {
-        input.row(&self.settings)
-    }
-    fn numbers(row: &Self::Row) -> Vec<f64> {
-        row.numbers()
-    }
-    fn evaluate(&self, input: &OrientedInput<f64>, row: &Self::Row) -> Interaction<f64> {
-        let (force, torque, energy) = F::eval(input, &row.cast::<f64>());
+    fn evaluate(input: &OrientedInput<f64>, row: &F::Row<f64>) -> Interaction<f64> {
+        let (force, torque, energy) = F::eval(input, row);
         Interaction { force, torque, energy }
     }
-    fn tables(&self, n_types: usize, rows: &[Self::Row], edges: &[LoopRow<f64>], mode: Mode) -> Self::Tables {
-        Rows::<(), ()>::both(n_types, rows, edges, mode)
-    }
-    unsafe fn cpu(&self, call: &PairCall, tables: &Self::Tables, sums: &mut Sums) {
+    unsafe fn cpu(call: &PairCall, single: &Rows<F::Row<f32>, f32>, double: &Rows<F::Row<f64>, f64>, sums: &mut Sums) {
         // SAFETY: the caller's word
         unsafe {
             if (*call.state).precision == Precision::Double as u32 {
-                particles::<F, Float64>(call, &tables.1, sums);
+                particles::<F, Float64>(call, double, sums);
             } else {
-                particles::<F, Fixed>(call, &tables.0, sums);
+                particles::<F, Fixed>(call, single, sums);
             }
         }
     }
-    fn text(&self) -> Result<String> {
-        assemble(&[F::eval_text()]).map_err(Error::Run)
+    fn eval_text() -> &'static DeviceText {
+        F::eval_text()
     }
 }
 

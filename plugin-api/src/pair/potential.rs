@@ -7,9 +7,10 @@
 use super::cpu::{self, Rows};
 use super::{Interaction, LoopRow, Mode, OrientedInput, PairCall, PairFn, Row, RowInput};
 use crate::component::SystemInfo;
-use crate::device::assemble;
+use crate::device::{DeviceText, assemble};
 use crate::error::{Error, Errors, Position, Result};
 use crate::params::Params;
+use crate::real::Real;
 use crate::varying::Varying;
 use crate::views::Sums;
 use std::marker::PhantomData;
@@ -77,18 +78,67 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     fn text(&self) -> Result<String>;
 }
 
+/// A function of pairs that was compiled with the plugin, with the loop that runs it: [`Central`] or
+/// [`super::Oriented`].
+pub trait PairFunction: Send + Sync + 'static {
+    /// Its row over a number type.
+    type Row<R: Real>: Copy + Send + Sync;
+    /// What the user writes for one pair of types.
+    type Input: RowInput<Row: Row<As<f32> = Self::Row<f32>, As<f64> = Self::Row<f64>>>;
+    /// Members of [`super::PairInput`] it uses, [`super::inputs`].
+    const INPUTS: u32;
+    /// It depends on orientations, and gives torques.
+    const ORIENTED: bool;
+    /// Force, torque and U of one pair, without cutoff and mode.
+    fn evaluate(input: &OrientedInput<f64>, row: &Self::Row<f64>) -> Interaction<f64>;
+    /// Adds the forces on particles begin … end, and returns energy and virial if they are wanted.
+    ///
+    /// # Safety
+    /// As [`cpu::run`].
+    unsafe fn cpu(
+        call: &PairCall,
+        single: &Rows<Self::Row<f32>, f32>,
+        double: &Rows<Self::Row<f64>, f64>,
+        sums: &mut Sums,
+    );
+    /// CUDA text of `pair_eval`.
+    fn eval_text() -> &'static DeviceText;
+}
+
+/// A function of the distance, in the vectorised loop of [`cpu`].
+pub struct Central<F>(PhantomData<F>);
+
+impl<F: PairFn> PairFunction for Central<F> {
+    type Row<R: Real> = F::Row<R>;
+    type Input = F::Input;
+    const INPUTS: u32 = F::INPUTS;
+    const ORIENTED: bool = false;
+    fn evaluate(input: &OrientedInput<f64>, row: &F::Row<f64>) -> Interaction<f64> {
+        let (f_over_r, energy) = F::eval(&input.pair, row);
+        Interaction::central(input.r, f_over_r, energy)
+    }
+    unsafe fn cpu(call: &PairCall, single: &Rows<F::Row<f32>, f32>, double: &Rows<F::Row<f64>, f64>, sums: &mut Sums) {
+        // SAFETY: the caller's word
+        unsafe { cpu::run::<F>(call, single, double, sums) }
+    }
+    fn eval_text() -> &'static DeviceText {
+        F::eval_text()
+    }
+}
+
 /// A potential whose function was compiled with the plugin.
-pub struct Compiled<F: PairFn> {
+pub struct Compiled<F: PairFunction> {
     settings: <F::Input as RowInput>::Settings,
     function: PhantomData<F>,
 }
 
-impl<F: PairFn> PairPotential for Compiled<F> {
+impl<F: PairFunction> PairPotential for Compiled<F> {
     type Settings = <F::Input as RowInput>::Settings;
     type Input = F::Input;
     type Row = <F::Input as RowInput>::Row;
     type Tables = (Rows<F::Row<f32>, f32>, Rows<F::Row<f64>, f64>);
     const OWN_CUTOFF: bool = <F::Input as RowInput>::OWN_CUTOFF;
+    const ORIENTED: bool = F::ORIENTED;
 
     fn left_out() -> Option<F::Input> {
         F::Input::left_out()
@@ -116,15 +166,19 @@ impl<F: PairFn> PairPotential for Compiled<F> {
         row.numbers()
     }
     fn evaluate(&self, input: &OrientedInput<f64>, row: &Self::Row) -> Interaction<f64> {
-        let (f_over_r, energy) = F::eval(&input.pair, &row.cast::<f64>());
-        Interaction::central(input.r, f_over_r, energy)
+        F::evaluate(input, &row.cast::<f64>())
     }
     fn tables(&self, n_types: usize, rows: &[Self::Row], edges: &[LoopRow<f64>], mode: Mode) -> Self::Tables {
-        Rows::<(), ()>::both(n_types, rows, edges, mode)
+        let mode = mode.number();
+        let loop_rows = edges.iter().map(LoopRow::cast).collect();
+        let single = Rows { n_types, rows: rows.iter().map(Row::cast::<f32>).collect(), loop_rows, mode };
+        let double =
+            Rows { n_types, rows: rows.iter().map(Row::cast::<f64>).collect(), loop_rows: edges.to_vec(), mode };
+        (single, double)
     }
     unsafe fn cpu(&self, call: &PairCall, tables: &Self::Tables, sums: &mut Sums) {
         // SAFETY: the caller's word
-        unsafe { cpu::run::<F>(call, &tables.0, &tables.1, sums) }
+        unsafe { F::cpu(call, &tables.0, &tables.1, sums) }
     }
     fn text(&self) -> Result<String> {
         assemble(&[F::eval_text()]).map_err(Error::Run)

@@ -47,7 +47,10 @@ impl Generator for Orientations {
             return Err(Error::input("Orientations needs particles: put it behind the generator that makes them"));
         }
         let [x, y, z] = self.inertia;
-        if (x == 0.0) != (y == 0.0) && s.dimensions == 3 {
+        if s.dimensions == 2 {
+            return Err(Error::input("particles turn in three dimensions only"));
+        }
+        if (x == 0.0) != (y == 0.0) {
             return Err(Error::input("the moments about x and y are both 0 or both above: a rod lies along z"));
         }
         if (x, y, z) == (0.0, 0.0, 0.0) {
@@ -154,6 +157,9 @@ mod tests {
         assert_eq!(real(&s, "quaternion")[16..20], [0.0, 0.0, 0.0, 1.0]);
         assert_eq!((real(&s, "inert")[9], real(&s, "inert")[12]), (1.0, 0.0));
         g.inertia = [1.0, 0.0, 0.0];
+        assert!(g.generate(&GeneratorContext::default(), &mut s).is_err());
+        g.inertia = [1.0, 1.0, 0.0];
+        s.dimensions = 2;
         assert!(g.generate(&GeneratorContext::default(), &mut s).is_err());
     }
 }
