@@ -11,6 +11,7 @@
 mod abi;
 mod arrows;
 mod bad;
+mod barostats;
 mod emulated;
 mod examples;
 mod expression;

@@ -132,6 +132,20 @@ fn example_10_langevin_start() {
     assert!((kt - 1.0).abs() < 0.04, "kT {kt}");
 }
 
+#[test]
+fn example_17_npt_liquid() {
+    let (_keep, folder) = run("17-npt-liquid");
+    let t = csv(&folder.join("17-npt-liquid.csv"));
+    let late = |name: &str| mean(&t[name][60..]);
+    // 1/⟨V⟩ of the state with ρ 0.80; four standard errors and the tolerance of the reference
+    let density = 1000.0 / late("volume");
+    assert!((density - 0.80).abs() < 0.012, "density {density}");
+    assert!((late("kT") - 1.0).abs() < 0.03 && (late("pressure") - 1.42).abs() < 0.15, "P {}", late("pressure"));
+    let (first, last) = (t["conserved"][60], t["conserved"][t["conserved"].len() - 1]);
+    assert!((first - last).abs() < 15.0, "conserved from {first} to {last}");
+    assert!((late("length_x") - late("length_y")).abs() < 1e-9);
+}
+
 /// The numbers of a node of a `galamost_xml` file, three a particle.
 fn node(text: &str, name: &str) -> Vec<[f64; 3]> {
     let rest = text.split_once(&format!("<{name} num=")).expect("a node").1;

@@ -90,7 +90,8 @@ pub struct RawState {
     pub step: u64,
     /// Box lengths.
     pub box_length: [f64; 3],
-    /// Sections of particles ([`Facts::sections`]), of integrators (`integrator.ID`), and `rebuild`, `rebuilds`.
+    /// Sections of particles ([`Facts::sections`]), of integrators (`integrator.ID`), and of
+    /// the engine: `rebuild`, `rebuilds`, `built_length`, `grid_length`, `virial`.
     pub sections: BTreeMap<String, Vec<u8>>,
     /// Bonds, angles, dihedrals.
     pub topology: Topology,
@@ -104,6 +105,17 @@ impl RawState {
     pub fn section(&self, name: &str) -> Result<&[u8]> {
         let found = self.sections.get(name).map(Vec::as_slice);
         found.ok_or_else(|| Error::Run(format!("the checkpoint has no section `{name}`")))
+    }
+
+    /// Notes three numbers.
+    pub fn put(&mut self, name: &str, numbers: [f64; 3]) {
+        self.sections.insert(name.into(), numbers.iter().flat_map(|x| x.to_le_bytes()).collect());
+    }
+
+    /// Three numbers, if they were noted.
+    pub fn numbers(&self, name: &str) -> Option<[f64; 3]> {
+        let (numbers, _) = self.sections.get(name)?.as_chunks::<8>();
+        numbers.iter().map(|b| f64::from_le_bytes(*b)).collect::<Vec<_>>().try_into().ok()
     }
 
     /// Word 0 of a section, 0 if it is not there.

@@ -12,6 +12,8 @@ pub trait Store: Scheme {
     fn load(p: &Self::PosType, low: [u32; 3], length: [f64; 3]) -> [f64; 3];
     /// Number of the cell along an axis of `n` cells.
     fn cell(p: &Self::PosType, axis: usize, n: u32, length: [f64; 3]) -> u32;
+    /// Particles follow a box whose lengths were multiplied by `ratio`; in fixed point they do so by themselves.
+    fn stretch(pos: &mut [Self::PosType], ratio: [f64; 3]);
 }
 
 impl Store for Fixed {
@@ -33,6 +35,7 @@ impl Store for Fixed {
         let unsigned = (p.position[axis] as u32) ^ 0x8000_0000;
         ((u64::from(unsigned) * u64::from(n)) >> 32) as u32
     }
+    fn stretch(_: &mut [PosTypeFixed], _: [f64; 3]) {}
 }
 
 impl Store for Float64 {
@@ -53,5 +56,10 @@ impl Store for Float64 {
         }
         let s = (p.position[axis] / length[axis] + 0.5) * f64::from(n);
         (s as u32).min(n - 1)
+    }
+    fn stretch(pos: &mut [PosTypeF64], ratio: [f64; 3]) {
+        for p in pos {
+            p.position.iter_mut().zip(ratio).for_each(|(x, r)| *x *= r);
+        }
     }
 }

@@ -93,7 +93,14 @@ template <class Phase> __device__ __forceinline__ void particle_loop(const Phase
             if (!fine) {
                 raise_fault(g, 1u, a.component, p.tag, 0u);
             } else {
-                const Vec3<real> d = difference(pos, s.pos_at_build[i], make_scale(g));
+                PosType then = s.pos_at_build[i];
+#ifdef GALAMOST_DOUBLE
+                // it is stored as it was in the box of its time
+                if (g->box_length[0] != g->built_length[0]) then.x *= g->box_length[0] / g->built_length[0];
+                if (g->box_length[1] != g->built_length[1]) then.y *= g->box_length[1] / g->built_length[1];
+                if (g->box_length[2] != g->built_length[2]) then.z *= g->box_length[2] / g->built_length[2];
+#endif
+                const Vec3<real> d = difference(pos, then, make_scale(g));
                 if (device_norm2(d) > real(g->slack2)) g->rebuild = 1u;
             }
         }

@@ -15,16 +15,28 @@ struct SortArgs {
     u32* order;
     // sums of blocks of cells
     u32* block_sums;
-    u32 n_blocks, reserved;
+    u32 n_blocks, dimensions;
+    // the grid is made for a box of these lengths
+    double grid_length[3];
 };
+
+// In a larger box its cells are wide enough as well, though they hold more particles: up to this ratio.
+static constexpr double GRID_GROWS = 1.15;
 
 static constexpr u32 SCAN_BLOCK = 256u, SCAN_ITEMS = 8u;
 
 // Counts the particles of each cell.
 extern "C" __global__ void count_cells(SortArgs a) {
-    const Globals* g = a.state.globals;
+    Globals* g = a.state.globals;
     if (g->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i == 0u) {
+        bool fits = true;
+        for (u32 k = 0; k < a.dimensions; ++k) {
+            fits &= g->box_length[k] >= a.grid_length[k] && g->box_length[k] <= GRID_GROWS * a.grid_length[k];
+        }
+        if (!fits) raise_fault(g, 7u, 0xffffffffu, 0xffffffffu, 0u);
+    }
     if (i >= a.state.n_local) return;
     const u32 c = cell_index(a.grid, a.state.pos_type[i], g);
     a.grid.cell_of[i] = c;
@@ -309,4 +321,8 @@ extern "C" __global__ void end_rebuild(Globals* g) {
     if (g->halt) return;
     g->rebuild = 0u;
     g->rebuilds += 1ull;
+    // a list is built now, in this box; plugin-api/src/views.rs, begin_list
+    const double slack = 0.5 * (g->r_list - g->r_cut);
+    g->slack2 = slack * slack;
+    for (int k = 0; k < 3; ++k) g->built_length[k] = g->box_length[k];
 }

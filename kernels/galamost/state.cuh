@@ -129,6 +129,45 @@ __device__ __forceinline__ void raise_fault(Globals* g, u32 code, u32 component,
     atomicExch(&g->halt, 1u);
 }
 
+// The box for a barostat.
+__device__ __forceinline__ Cell make_cell(const Globals* g) {
+    Cell c = {};
+    c.size = u32(sizeof(Cell));
+    c.dimensions = g->dimensions;
+    c.dt = g->dt;
+    for (int k = 0; k < 3; ++k) {
+        c.length[k] = g->box_length[k];
+        c.virial[k] = g->virial[k];
+    }
+    return c;
+}
+
+// Gives the box new lengths; called by one thread. The same lines, with their reason, stand in plugin-api/src/views.rs.
+__device__ __forceinline__ void set_box(Globals* g, const double* length, u32 component) {
+    const u32 d = g->dimensions;
+    bool same = true;
+    for (u32 k = 0; k < d; ++k) {
+        if (!(length[k] >= 2.0 * g->r_cut && length[k] > 0.0 && length[k] < 1e300)) {
+            raise_fault(g, 8u, component, 0xffffffffu, k);
+            return;
+        }
+        same &= length[k] == g->box_length[k];
+    }
+    if (same) return;
+    double shrunk = 1e300;
+    for (u32 k = 0; k < d; ++k) {
+        g->scale[k] *= length[k] / g->box_length[k];
+        g->box_length[k] = length[k];
+        const double s = length[k] / g->built_length[k];
+        shrunk = s < shrunk ? s : shrunk;
+    }
+    if (g->r_list > 0.0) {
+        const double slack = 0.5 * (shrunk * g->r_list - g->r_cut);
+        if (slack <= 0.0) g->rebuild = 1u;
+        g->slack2 = slack > 0.0 ? slack * slack : 0.0;
+    }
+}
+
 // The value of a time-dependent number at step s; the same as plugin-api/src/varying.rs.
 __device__ __forceinline__ double varying_at(const Varying& v, u64 s) {
     if (v.kind == 1u) {

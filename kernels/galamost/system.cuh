@@ -14,6 +14,39 @@ extern "C" __global__ void clear_forces(StateView s) {
     }
 }
 
+// In double precision positions are lengths, which follow the box here; in fixed point they do so by themselves.
+extern "C" __global__ void stretch_positions(StateView s) {
+#ifdef GALAMOST_DOUBLE
+    Globals* g = s.globals;
+    if (g->halt) return;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= s.n_local) return;
+    PosType p = s.pos_type[i];
+    p.x *= g->scale[0];
+    p.y *= g->scale[1];
+    p.z *= g->scale[2];
+    s.pos_type[i] = p;
+#endif
+}
+
+// Positions have followed the box.
+extern "C" __global__ void end_stretch(Globals* g) {
+    if (g->halt) return;
+    for (int k = 0; k < 3; ++k) g->scale[k] = 1.0;
+}
+
+// The virial of all components, for barostats.
+extern "C" __global__ void total_virial(Globals* g, const Sums* sums, u32 n) {
+    if (g->halt) return;
+    double total[3] = {0, 0, 0};
+    for (u32 c = 0; c < n; ++c) {
+        total[0] += sums[c].virial[0];
+        total[1] += sums[c].virial[3];
+        total[2] += sums[c].virial[5];
+    }
+    for (int k = 0; k < 3; ++k) g->virial[k] = total[k];
+}
+
 // The next step begins, where no integrator's phase does it.
 extern "C" __global__ void next_step(Globals* g) {
     if (!g->halt) begin_next_step(g);

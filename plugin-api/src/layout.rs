@@ -14,7 +14,7 @@ use crate::precision::{PosTypeF64, PosTypeFixed};
 use crate::snapshot::Link;
 use crate::updater::{Edit, EditQueue, UpdateCall};
 use crate::varying::Varying;
-use crate::views::{Fault, Globals, LinkView, ListView, StateView, Sums, Wanted};
+use crate::views::{Cell, Fault, Globals, LinkView, ListView, StateView, Sums, Wanted};
 use serde::{Deserialize, Serialize};
 
 /// A `#[repr(C)]` struct that crosses behind a pointer; derive it, and name the struct in [`crossing`].
@@ -65,6 +65,7 @@ pub fn crossing() -> Vec<StructLayout> {
         Thermo::layout(),
         Link::<4>::layout(),
         FrameCall::layout(),
+        Cell::layout(),
     ]
 }
 

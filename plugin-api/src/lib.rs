@@ -90,7 +90,7 @@ pub use real::Real;
 pub mod prelude {
     pub use crate::analyzer::{Analyzer, Frame};
     pub use crate::component::{ArrayNeed, GroupNeed, Needs, SystemInfo, Wants};
-    pub use crate::error::{Error, InputError, Result};
+    pub use crate::error::{Error, Errors, InputError, Result};
     pub use crate::force::{Force, ForceCall};
     pub use crate::generator::{Generator, GeneratorContext};
     pub use crate::integrator::{GroupInfo, Integrator, NoArrays, NoState, Particle, Program};
@@ -105,7 +105,7 @@ pub mod prelude {
     pub use crate::updater::{Edit, UpdateCall, Updater};
     pub use crate::varying::Varying;
     pub use crate::vector::Vec3;
-    pub use crate::views::{Step, Sums};
+    pub use crate::views::{Cell, Step, Sums};
     pub use crate::{
         DeviceStruct, PairParams, Params, angle_potential, bond_potential, component, device_fn, dihedral_potential,
         oriented_pair_potential, pair_potential, particle_fn, scalar_fn,

@@ -13,7 +13,7 @@ pub const MAGIC: [u8; 16] = *b"GALAMOST-PLUGIN\0";
 /// Major version of the plugin API: a plugin loads only in an engine of the same one.
 pub const API_MAJOR: u32 = 0;
 /// Minor version of the plugin API: grows with every new table.
-pub const API_MINOR: u32 = 1;
+pub const API_MINOR: u32 = 2;
 /// Version of the CUDA headers that a plugin's device text relies on.
 pub const KERNEL_API: u32 = 1;
 

@@ -9,7 +9,7 @@ use crate::guard::{Common, Object, updater_table};
 use crate::params::{FromValue, Params};
 use crate::philox::RandomKey;
 use crate::services::Host;
-use crate::views::{LinkView, ListView, StateView};
+use crate::views::{Cell, LinkView, ListView, StateView};
 use galamost_plugin_macros::DeviceStruct;
 
 /// A change of topology. An updater only asks for changes; the engine applies them all at once, sorted by their
@@ -68,6 +68,8 @@ pub mod changed {
     pub const VELOCITIES: u32 = 2;
     /// Types or anything else that forces depend on: forces are computed anew.
     pub const FORCES: u32 = 4;
+    /// The box, in [`super::UpdateCall::cell`]: positions follow, the list is rebuilt and forces are computed anew.
+    pub const BOX: u32 = 8;
 }
 
 /// One call.
@@ -98,8 +100,26 @@ pub struct UpdateCall {
     pub group: u32,
     /// 0.
     pub reserved0: u32,
+    /// The box, in host memory on every device; see [`Self::cell`].
+    pub cell: DevicePtr<Cell>,
     /// 0.
-    pub reserved: [u64; 7],
+    pub reserved: [u64; 6],
+}
+
+impl UpdateCall {
+    /// The box. An updater that changes it also says [`changed::BOX`]. Virial and kinetic sums are those of this step if
+    /// the updater wants `thermo`.
+    ///
+    /// # Errors
+    /// The engine is older than changing boxes.
+    ///
+    /// # Safety
+    /// The engine's word: the address is valid while the call lasts.
+    pub unsafe fn cell(&mut self) -> Result<&mut Cell> {
+        // SAFETY: the caller's word
+        unsafe { self.cell.host().as_mut() }
+            .ok_or_else(|| Error::Run("this engine does not know changing boxes; use a newer engine".into()))
+    }
 }
 
 /// Changes state between steps. Its parameters are the fields of the struct (`#[derive(Params)]`).

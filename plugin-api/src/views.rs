@@ -52,6 +52,10 @@ pub enum FaultKind {
     TopologyOverflow = 5,
     /// A component's own fault; `detail` is its number.
     Component = 6,
+    /// The box does not fit the cells of the list's grid any more: the engine makes new cells and goes on.
+    GridOutgrown = 7,
+    /// A box length fell below two cutoffs, or is not a number; `detail` is the axis.
+    BoxTooSmall = 8,
 }
 
 /// Scalars of the run that change by step; one instance in device memory.
@@ -87,8 +91,58 @@ pub struct Globals {
     pub values: [f64; MAX_VARYINGS],
     /// Their definitions.
     pub varyings: [Varying; MAX_VARYINGS],
+    /// Box lengths when the neighbour list was built.
+    pub built_length: [f64; 3],
+    /// In double precision: what positions must still be multiplied with to follow the box.
+    pub scale: [f64; 3],
+    /// Σ r_k F_k per axis of the last evaluation of forces that had virials.
+    pub virial: [f64; 3],
+    /// Cutoff and buffer of the list together; 0 for no list.
+    pub r_list: f64,
+    /// The longest cutoff.
+    pub r_cut: f64,
     /// 0.
-    pub reserved: [f64; 16],
+    pub reserved: [f64; 5],
+}
+
+/// The box as barostats see it, and may change it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
+pub struct Cell {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// 2 or 3.
+    pub dimensions: u32,
+    /// Box lengths; positions follow a change in proportion.
+    pub length: [f64; 3],
+    /// Σ r_k F_k per axis, of the last forces.
+    pub virial: [f64; 3],
+    /// Σ m v_k² per axis; for updaters that want `thermo`, else 0: an integrator sums them itself.
+    pub kinetic: [f64; 3],
+    /// Time step.
+    pub dt: f64,
+    /// 0.
+    pub reserved: [f64; 4],
+}
+
+impl Cell {
+    /// The box of the run.
+    pub fn of(g: &Globals) -> Self {
+        Self {
+            size: size_of::<Self>() as u32,
+            dimensions: g.dimensions,
+            length: g.box_length,
+            virial: g.virial,
+            kinetic: [0.0; 3],
+            dt: g.dt,
+            reserved: [0.0; 4],
+        }
+    }
+
+    /// Volume, or area in two dimensions.
+    pub fn volume(&self) -> f64 {
+        self.length.iter().take(self.dimensions as usize).product()
+    }
 }
 
 /// The particles.
@@ -437,8 +491,53 @@ impl Globals {
             n_values: 0,
             values: [0.0; MAX_VARYINGS],
             varyings: [Varying::constant(0.0); MAX_VARYINGS],
-            reserved: [0.0; 16],
+            built_length: [0.0; 3],
+            scale: [1.0; 3],
+            virial: [0.0; 3],
+            r_list: 0.0,
+            r_cut: 0.0,
+            reserved: [0.0; 5],
         }
+    }
+
+    /// A list is built now, in this box.
+    pub fn begin_list(&mut self) {
+        self.built_length = self.box_length;
+        self.slack2 = (0.5 * (self.r_list - self.r_cut)).powi(2);
+    }
+
+    /// Gives the box new lengths; returns by what coordinates that are lengths must be multiplied to follow it. The
+    /// same lines stand in `kernels/galamost/state.cuh`.
+    ///
+    /// The list holds every pair that was nearer than r_list when it was built. Where the box has shrunk by s < 1 since,
+    /// a pair that is not in it is farther apart than s r_list less what both have moved.
+    pub fn set_box(&mut self, length: [f64; 3], component: u32) -> [f64; 3] {
+        let d = self.dimensions as usize;
+        for (k, l) in length.iter().enumerate().take(d) {
+            // also false for NaN
+            if !(*l >= 2.0 * self.r_cut && *l > 0.0 && l.is_finite()) {
+                self.fault =
+                    Fault { code: FaultKind::BoxTooSmall as u32, component, tag: u32::MAX, detail: k as u32 };
+                self.halt = 1;
+                return [1.0; 3];
+            }
+        }
+        let mut ratio = [1.0; 3];
+        let mut shrunk = f64::INFINITY;
+        for k in 0..d {
+            ratio[k] = length[k] / self.box_length[k];
+            self.box_length[k] = length[k];
+            self.scale[k] *= ratio[k];
+            shrunk = shrunk.min(length[k] / self.built_length[k]);
+        }
+        if self.r_list > 0.0 {
+            let slack = 0.5 * (shrunk * self.r_list - self.r_cut);
+            if slack <= 0.0 {
+                self.rebuild = 1;
+            }
+            self.slack2 = slack.max(0.0).powi(2);
+        }
+        ratio
     }
 
     /// Sets the current values of time-dependent numbers for the step under way.

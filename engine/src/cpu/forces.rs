@@ -81,6 +81,11 @@ impl<S: Store> CpuSystem<S> {
             // SAFETY: as above; forces run one after the other
             unsafe { force.compute(&call, &mut self.sums[f])? };
         }
+        if wanted.virial != 0 {
+            let mut total = Sums::default();
+            self.sums.iter().for_each(|s| total.add(s));
+            self.globals.virial = [0, 3, 5].map(|k| total.virial[k]);
+        }
         self.check_fault()
     }
 }

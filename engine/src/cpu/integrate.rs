@@ -7,7 +7,7 @@ use crate::store::Store;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::{MAX_SUMS, ParticleCall, ScalarCall, When};
 use galamost_plugin_api::philox::{DRAWS_PER_PHASE, RandomKey};
-use galamost_plugin_api::views::Wanted;
+use galamost_plugin_api::views::{Cell, Wanted};
 use rayon::prelude::*;
 use std::sync::Mutex;
 
@@ -22,8 +22,9 @@ impl<S: Store> CpuSystem<S> {
         if self.globals.rebuild != 0 {
             self.rebuild();
         }
-        self.compute_forces(wanted)?;
-        self.phases(When::After)
+        self.compute_forces(if self.changes_box() { Wanted::ALL } else { wanted })?;
+        self.phases(When::After)?;
+        self.check_fault()
     }
 
     /// Lets integrators look at the velocities before the first step.
@@ -44,6 +45,7 @@ impl<S: Store> CpuSystem<S> {
                 let part = moving.component.integrator().ok_or_else(|| Error::Run("not an integrator".into()))?;
                 for (p, phase) in moving.program.phases.iter().enumerate().filter(|(_, p)| p.when == when) {
                     if phase.scalar {
+                        let mut cell = Cell::of(&self.globals);
                         let call = ScalarCall {
                             size: size_of::<ScalarCall>() as u32,
                             first_varying: moving.component.first_varying,
@@ -53,10 +55,15 @@ impl<S: Store> CpuSystem<S> {
                             key: RandomKey::new(self.facts.seed, id),
                             first_draw: p as u32 * DRAWS_PER_PHASE,
                             reserved0: 0,
-                            reserved: [0; 4],
+                            cell: if phase.cell { &raw mut cell } else { std::ptr::null_mut() },
+                            reserved: [0; 3],
                         };
                         // SAFETY: the state has the size the program asked for
                         unsafe { part.cpu_scalar(p as u32, &call)? };
+                        if cell.length != self.globals.box_length {
+                            let ratio = self.globals.set_box(cell.length, id);
+                            S::stretch(&mut self.pos, ratio);
+                        }
                         continue;
                     }
                     let address = memory.address();

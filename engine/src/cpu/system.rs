@@ -23,7 +23,7 @@ use galamost_plugin_api::quaternion::Quaternion;
 use galamost_plugin_api::real::Real;
 use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall, changed};
 use galamost_plugin_api::vector::Vec3;
-use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Sums, Wanted};
+use galamost_plugin_api::views::{Cell, Globals, LinkView, ListView, StateView, Sums, Wanted};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -58,7 +58,7 @@ pub struct CpuSystem<S: Store> {
     pub(super) facts: Facts,
     pub(super) isa: u32,
     pub(super) globals: Box<Globals>,
-    pos: Vec<S::PosType>,
+    pub(super) pos: Vec<S::PosType>,
     low: Vec<[u32; 3]>,
     vel: Vec<[S::Real; 4]>,
     force: Vec<[S::Real; 4]>,
@@ -204,6 +204,7 @@ impl<S: Store> CpuSystem<S> {
             self.index_of_tag[*t as usize] = i as u32;
         }
         self.built.copy_from_slice(&self.pos);
+        self.globals.begin_list();
         if self.list.r_list > 0.0 {
             let scale = S::scale(length);
             self.list.build::<S>(&self.pos, &self.tag, &scale, self.exclusions.as_ref(), self.isa);
@@ -240,6 +241,11 @@ impl<S: Store> CpuSystem<S> {
         }
     }
 
+    /// Whether an integrator of the stage changes the box, for which it needs the virial of every step.
+    pub(super) fn changes_box(&self) -> bool {
+        self.moving.iter().any(|m| m.program.phases.iter().any(|p| p.cell))
+    }
+
     /// An error if some thread noted a fault.
     pub(super) fn check_fault(&mut self) -> Result<()> {
         if self.globals.halt == 0 {
@@ -252,12 +258,17 @@ impl<S: Store> CpuSystem<S> {
     }
 
     /// Runs an updater, with room for as many changes of topology as it asks for.
-    fn call_updater(&mut self, updater: &Component) -> Result<(Vec<Edit>, u32)> {
+    fn call_updater(&mut self, updater: &Component) -> Result<(Vec<Edit>, UpdateCall, Cell)> {
         let part = updater.updater().ok_or_else(|| Error::Run(format!("{} is no updater", updater.name)))?;
+        let mut before = Cell::of(&self.globals);
+        if updater.needs.wants.thermo {
+            before.kinetic = self.sums()?.kinetic_diagonal();
+        }
         let mut room = 1024;
         loop {
             let mut edits = vec![Edit::default(); room];
             let mut count = 0u32;
+            let mut cell = before;
             let mut call = UpdateCall {
                 size: size_of::<UpdateCall>() as u32,
                 component: updater.id,
@@ -276,13 +287,14 @@ impl<S: Store> CpuSystem<S> {
                 },
                 group: updater.group,
                 reserved0: 0,
-                reserved: [0; 7],
+                cell: DevicePtr::new(&raw mut cell as u64),
+                reserved: [0; 6],
             };
             // SAFETY: every view describes arrays of this system, and nothing else runs meanwhile
             unsafe { part.update(&mut call)? };
             if count as usize <= room {
                 edits.truncate(count as usize);
-                return Ok((edits, call.changed));
+                return Ok((edits, call, cell));
             }
             room = (count as usize).next_power_of_two();
         }
@@ -402,14 +414,20 @@ impl<S: Store> Backend for CpuSystem<S> {
     }
 
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
-        let (mut edits, changed_now) = self.call_updater(updater)?;
+        let (mut edits, call, cell) = self.call_updater(updater)?;
+        let changed_now = call.changed;
+        let stretched = changed_now & changed::BOX != 0;
+        if stretched {
+            let ratio = self.globals.set_box(cell.length, updater.id);
+            S::stretch(&mut self.pos, ratio);
+        }
         self.check_fault()?;
         let topology_changed = !edits.is_empty();
         if topology_changed {
             self.topology.apply(&mut edits, self.facts.n, self.globals.step)?;
             self.renew_topology();
         }
-        let positions = changed_now & changed::POSITIONS != 0;
+        let positions = changed_now & changed::POSITIONS != 0 || stretched;
         if positions || (topology_changed && self.exclude != Default::default()) {
             self.rebuild();
         } else if topology_changed {
@@ -440,12 +458,16 @@ impl<S: Store> Backend for CpuSystem<S> {
         }
         out.sections.insert("rebuild".into(), self.globals.rebuild.to_le_bytes().to_vec());
         out.sections.insert("rebuilds".into(), self.globals.rebuilds.to_le_bytes().to_vec());
+        out.put("built_length", self.globals.built_length);
+        out.put("virial", self.globals.virial);
         Ok(out)
     }
 
     fn import(&mut self, state: &RawState) -> Result<()> {
         self.globals.step = state.step;
-        self.globals.box_length = state.box_length;
+        // the list is built in the box of its time
+        self.globals.box_length = state.numbers("built_length").unwrap_or(state.box_length);
+        self.globals.virial = state.numbers("virial").unwrap_or_default();
         self.globals.evaluate();
         self.topology = state.topology.clone();
         self.renew_topology();
@@ -471,6 +493,9 @@ impl<S: Store> Backend for CpuSystem<S> {
         from_bytes(&mut now, state.section("pos_type")?)?;
         for (i, t) in self.tag.iter().enumerate() {
             self.pos[i] = now[*t as usize];
+        }
+        if self.globals.box_length != state.box_length {
+            self.globals.set_box(state.box_length, u32::MAX);
         }
         self.globals.rebuild = 0;
         self.globals.rebuilds = state.word("rebuilds").max(1);

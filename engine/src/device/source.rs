@@ -5,7 +5,7 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::pair::LoopRow;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::updater::{Edit, EditQueue};
-use galamost_plugin_api::views::{Fault, Globals, LinkView, ListView, StateView, Sums, Wanted};
+use galamost_plugin_api::views::{Cell, Fault, Globals, LinkView, ListView, StateView, Sums, Wanted};
 
 /// A unit to compile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +60,7 @@ pub fn api_header() -> Result<String> {
         LoopRow::<f32>::text(),
         Edit::text(),
         EditQueue::text(),
+        Cell::text(),
     ])
     .map_err(Error::Run)?;
     let checks = [
@@ -69,6 +70,7 @@ pub fn api_header() -> Result<String> {
         ("LinkView", size_of::<LinkView>()),
         ("Sums", size_of::<Sums>()),
         ("EditQueue", size_of::<EditQueue>()),
+        ("Cell", size_of::<Cell>()),
     ]
     .map(|(name, size)| format!("static_assert(sizeof({name}) == {size}, \"{name} differs between Rust and C++\");\n"));
     Ok(format!(

@@ -30,7 +30,8 @@ pub struct SortArgs {
     pub order: u64,
     pub block_sums: u64,
     pub n_blocks: u32,
-    pub reserved: u32,
+    pub dimensions: u32,
+    pub grid_length: [f64; 3],
 }
 
 /// `MovedArray`.

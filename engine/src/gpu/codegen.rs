@@ -110,6 +110,8 @@ pub struct Step {
     pub when: When,
     /// It runs over particles.
     pub particles: bool,
+    /// A function of the state in it may change the box.
+    pub cell: bool,
 }
 
 /// The kernels of an integrator, and in which order they run. `advance`: the last particle phase before the forces
@@ -136,35 +138,42 @@ pub fn integrator_unit(
             phases[from..]
                 .iter()
                 .take_while(|q| q.scalar && q.when == p.when)
-                .map(|q: &PhaseInfo| q.name.as_str())
-                .collect()
+                .collect::<Vec<&PhaseInfo>>()
         };
         let kernel = format!("phase_{k}");
         let draw = |phase: usize| phase as u32 * DRAWS_PER_PHASE;
         // functions of the state, the first of them phase `from`
-        let calls = |from: usize, names: &[&str]| {
-            let call = |(j, n): (usize, &&str)| {
+        let calls = |from: usize, phases: &[&PhaseInfo]| {
+            let call = |(j, q): (usize, &&PhaseInfo)| {
+                let (before, argument, after) = if q.cell {
+                    ("Cell cell = make_cell(globals);\n", ", cell", "set_box(globals, cell.length, a.component);\n")
+                } else {
+                    ("", "", "")
+                };
                 format!(
-                    "{{\nRandom random = {{a.key, step.step, NO_TAG, {}u}};\nintegrator::{n}_call(g, sums, step, random);\n}}\n",
-                    draw(from + j)
+                    "{{\nRandom random = {{a.key, step.step, NO_TAG, {}u}};\n{before}\
+                     integrator::{}_call(g, sums, step, random{argument});\n{after}}}\n",
+                    draw(from + j),
+                    q.name
                 )
             };
-            names.iter().enumerate().map(call).collect::<String>()
+            phases.iter().enumerate().map(call).collect::<String>()
         };
         if p.scalar {
-            let names: Vec<&str> = follow(k);
+            let all = follow(k);
             let _ = writeln!(
                 t,
                 "extern \"C\" __global__ void {kernel}(PhaseArgs a) {{\nif (a.state.globals->halt) return;\n\
                  integrator::State& g = *static_cast<integrator::State*>(a.integrator);\nconst double* sums = a.sums;\n\
-                 const Step<double> step = make_step<double>(a.state.globals, a.first_varying);\n{}}}",
-                calls(k, &names)
+                 Globals* globals = a.state.globals;\n\
+                 const Step<double> step = make_step<double>(globals, a.first_varying);\n{}}}",
+                calls(k, &all)
             );
-            steps.push(Step { kernel, when: p.when, particles: false });
-            k += names.len();
+            steps.push(Step { kernel, when: p.when, particles: false, cell: all.iter().any(|q| q.cell) });
+            k += all.len();
             continue;
         }
-        let names: Vec<&str> = if p.sums > 0 { follow(k + 1) } else { vec![] };
+        let all = if p.sums > 0 { follow(k + 1) } else { vec![] };
         let advances = advance && last_before == Some(k);
         let _ = writeln!(
             t,
@@ -176,7 +185,7 @@ pub fn integrator_unit(
              static __device__ __forceinline__ void call(Particle<real>& p, Extra<real>& x, const State& g, \
              const Step<real>& step, Random& random, double* sums) {{\n\
              integrator::{}_call<real>(p, x, g, step, random, sums);\n}}\n\
-             static __device__ __forceinline__ void scalars(State& g, const double* sums, const Globals* globals, const PhaseArgs& a) {{\n\
+             static __device__ __forceinline__ void scalars(State& g, const double* sums, Globals* globals, const PhaseArgs& a) {{\n\
              const Step<double> step = make_step<double>(globals, a.first_varying);\n{}}}\n}};\n\
              extern \"C\" __global__ void __launch_bounds__(256) {kernel}(PhaseArgs a) {{ particle_loop<Phase{k}>(a); }}",
             p.moves,
@@ -185,10 +194,10 @@ pub fn integrator_unit(
             p.sums,
             draw(k),
             p.name,
-            calls(k + 1, &names)
+            calls(k + 1, &all)
         );
-        steps.push(Step { kernel, when: p.when, particles: true });
-        k += 1 + names.len();
+        steps.push(Step { kernel, when: p.when, particles: true, cell: all.iter().any(|q| q.cell) });
+        k += 1 + all.len();
     }
     (Unit::new(name, &t, precision), steps)
 }

@@ -5,6 +5,7 @@ use super::arrays::{Buffer, launch};
 use super::codegen::{bond_unit, pair_unit};
 use crate::device::{Device, Kernel};
 use crate::plugins::Component;
+use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
@@ -45,6 +46,7 @@ pub struct Forces {
     /// Components in the order of the pipeline, with the place of their sums.
     slots: Vec<usize>,
     clear_forces: Kernel,
+    total_virial: Kernel,
     sums: Buffer,
     partial: Buffer,
     counter: Buffer,
@@ -97,6 +99,7 @@ impl Forces {
             others: of(Kind::Force).map(|c| (c.clone(), slot_of(c))).collect(),
             slots: components.iter().map(slot_of).collect(),
             clear_forces: device.kernel(system, "clear_forces")?,
+            total_virial: device.kernel(system, "total_virial")?,
             sums: Buffer::new(device, size_of::<Sums>() * order.len().max(1))?,
             partial: Buffer::new(device, 8 * (pairs.len() + 7) * blocks)?,
             counter: Buffer::new(device, 4)?,
@@ -172,6 +175,16 @@ impl Forces {
             };
             // SAFETY: the views describe arrays of this device
             unsafe { part.compute(&call, &mut Sums::default())? };
+        }
+        if full {
+            let (globals, sums, n) = (state.globals.address, self.sums.address(), self.slots.len() as u32);
+            let pointer = |p: *const u8| p.cast_mut().cast::<Opaque>();
+            let args = [
+                pointer(std::ptr::from_ref(&globals).cast()),
+                pointer(std::ptr::from_ref(&sums).cast()),
+                pointer(std::ptr::from_ref(&n).cast()),
+            ];
+            d.launch(self.total_virial, Extent::from(1), Extent::from(1), 0, &args)?;
         }
         Ok(())
     }

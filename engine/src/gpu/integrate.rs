@@ -2,7 +2,7 @@
 
 use super::args::PhaseArgs;
 use super::arrays::{Buffer, launch};
-use super::codegen::integrator_unit;
+use super::codegen::{Step, integrator_unit};
 use crate::device::{Device, Kernel};
 use crate::plan::StagePlan;
 use crate::plugins::Component;
@@ -11,6 +11,7 @@ use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::{MAX_SUMS, When};
 use galamost_plugin_api::philox::RandomKey;
+use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::{Globals, StateView};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -20,8 +21,28 @@ const BLOCK: u32 = 256;
 
 struct Moving {
     component: Arc<Component>,
-    steps: Vec<(Kernel, When, bool)>,
+    steps: Vec<(Kernel, Step)>,
     args: PhaseArgs,
+}
+
+/// Takes positions that are lengths along with the box.
+#[derive(Clone, Copy)]
+pub struct Stretch {
+    positions: Kernel,
+    end: Kernel,
+}
+
+impl Stretch {
+    /// From the module of `system.cuh`.
+    pub fn new(device: &dyn Device, system: u64) -> Result<Self> {
+        Ok(Self { positions: device.kernel(system, "stretch_positions")?, end: device.kernel(system, "end_stretch")? })
+    }
+
+    /// Launches.
+    pub fn run(self, device: &dyn Device, state: &StateView) -> Result<()> {
+        launch(device, self.positions, state.n_local as usize, BLOCK, state)?;
+        launch(device, self.end, 1, 1, &state.globals.address)
+    }
 }
 
 /// Integrators of a stage.
@@ -31,6 +52,8 @@ pub struct Integrators {
     moving: Vec<Moving>,
     /// Where no integrator's phase begins the next step.
     next_step: Option<Kernel>,
+    /// Takes positions along with the box, where they do not follow by themselves.
+    stretch: Option<Stretch>,
     counter: Buffer,
     /// Kept alive for the phases' arguments.
     _memory: [Buffer; 2],
@@ -74,7 +97,7 @@ impl Integrators {
             let module = device.compile(&unit)?;
             let steps = steps
                 .into_iter()
-                .map(|s| Ok((device.kernel(module, &s.kernel)?, s.when, s.particles)))
+                .map(|s| Ok((device.kernel(module, &s.kernel)?, s)))
                 .collect::<Result<Vec<_>>>()?;
             let extra = program.extra.as_ref().and_then(|e| arrays.get(&e.name)).copied().unwrap_or(0);
             let args = PhaseArgs {
@@ -93,18 +116,20 @@ impl Integrators {
             moving.push(Moving { component: c.clone(), steps, args });
         }
         let next_step = if advancing.is_none() { Some(device.kernel(system, "next_step")?) } else { None };
-        Ok(Self { device: device.clone(), n, moving, next_step, counter, _memory: [partial, sums] })
+        let double = facts.precision == Precision::Double;
+        let stretch = if double { Some(Stretch::new(&**device, system)?) } else { None };
+        Ok(Self { device: device.clone(), n, moving, next_step, stretch, counter, _memory: [partial, sums] })
     }
 
     /// Launches the phases that are due.
     pub fn run(&self, state: &StateView, when: When) -> Result<()> {
         for m in &self.moving {
             let args = PhaseArgs { state: *state, ..m.args };
-            for (kernel, _, particles) in m.steps.iter().filter(|(_, w, _)| *w == when) {
-                if *particles {
-                    launch(&*self.device, *kernel, self.n, BLOCK, &args)?;
-                } else {
-                    launch(&*self.device, *kernel, 1, 1, &args)?;
+            for (kernel, step) in m.steps.iter().filter(|(_, s)| s.when == when) {
+                let (n, block) = if step.particles { (self.n, BLOCK) } else { (1, 1) };
+                launch(&*self.device, *kernel, n, block, &args)?;
+                if step.cell && let Some(stretch) = &self.stretch {
+                    stretch.run(&*self.device, state)?;
                 }
             }
         }
@@ -116,6 +141,11 @@ impl Integrators {
             self.device.launch(kernel, Extent::from(1), Extent::from(1), 0, &pointer)?;
         }
         Ok(())
+    }
+
+    /// Whether an integrator changes the box, for which it needs the virial of every step.
+    pub fn changes_box(&self) -> bool {
+        self.moving.iter().any(|m| m.steps.iter().any(|(_, s)| s.cell))
     }
 
     /// After kernels were stopped half-way.

@@ -34,6 +34,9 @@ struct Kernels {
 pub struct Rebuild {
     device: Arc<dyn Device>,
     kernels: Kernels,
+    dimensions: u32,
+    /// The grid holds for boxes from these lengths on; see `count_cells`.
+    grid_length: [f64; 3],
     grid: CellGrid,
     count: Buffer,
     arrival: Buffer,
@@ -42,7 +45,7 @@ pub struct Rebuild {
     block_sums: Buffer,
     n_blocks: u32,
     /// Kept alive for `grid`.
-    _grid_memory: [Buffer; 3],
+    grid_memory: [Buffer; 3],
     moved: Vec<(u64, u32, Buffer)>,
     n: usize,
     /// Cutoff and buffer; 0 for no list.
@@ -85,14 +88,6 @@ impl Rebuild {
             build_list: k(&format!("build_list_{build_team}"))?,
             end_rebuild: k("end_rebuild")?,
         };
-        // without a list particles are still sorted, so that neighbours in space are neighbours in memory
-        let radius = if r_list > 0.0 { r_list } else { length[0].max(1.0) / 8.0 };
-        let grid = Grid::new(length, dimensions, radius, 2);
-        let cells = grid.cells();
-        let rows: Vec<u32> = grid.rows.iter().flatten().map(|o| *o as u32).collect();
-        let memory =
-            [Buffer::of_words(device, &rows)?, Buffer::new(device, 4 * (cells + 1))?, Buffer::new(device, 4 * n)?];
-        let whole = |k: usize| u32::from(2 * grid.reach[k] + 1 >= grid.n[k]);
         if followers.len() > MOVED {
             return Err(Error::Run(format!(
                 "{} per-particle arrays are more than the {MOVED} supported",
@@ -111,27 +106,19 @@ impl Rebuild {
         };
         // a liquid fluctuates little: three standard deviations of a gas are plenty, and too little only costs a pause
         let room = (1.1 * neighbours + 3.0 * neighbours.sqrt() + 8.0).min(n as f64);
-        let n_blocks = cells.div_ceil(SCAN);
+        let words = || Buffer::new(device, 4 * n);
         let mut r = Self {
             kernels,
-            grid: CellGrid {
-                n: grid.n,
-                cells: cells as u32,
-                reach_x: grid.reach[0] as i32,
-                whole: [whole(0), whole(1), whole(2)],
-                n_rows: grid.rows.len() as u32,
-                reserved: 0,
-                rows: memory[0].address(),
-                start: memory[1].address(),
-                cell_of: memory[2].address(),
-            },
-            count: Buffer::new(device, 4 * cells)?,
-            arrival: Buffer::new(device, 4 * n)?,
-            unordered: Buffer::new(device, 4 * n)?,
-            order: Buffer::new(device, 4 * n)?,
-            block_sums: Buffer::new(device, 4 * n_blocks)?,
-            n_blocks: n_blocks as u32,
-            _grid_memory: memory,
+            dimensions,
+            grid_length: length,
+            grid: CellGrid::default(),
+            count: Buffer::new(device, 4)?,
+            arrival: words()?,
+            unordered: words()?,
+            order: words()?,
+            block_sums: Buffer::new(device, 4)?,
+            n_blocks: 0,
+            grid_memory: [Buffer::new(device, 4)?, Buffer::new(device, 4)?, words()?],
             moved,
             n,
             r_list,
@@ -142,10 +129,47 @@ impl Rebuild {
             row_count: Buffer::new(device, 4 * n)?,
             device: device.clone(),
         };
+        r.set_grid(length)?;
         if r_list > 0.0 {
             r.make_room(room as u32)?;
         }
         Ok(r)
+    }
+
+    /// Lengths from which on the grid holds.
+    pub fn grid_length(&self) -> [f64; 3] {
+        self.grid_length
+    }
+
+    /// Makes cells that hold for boxes from these lengths on.
+    pub fn set_grid(&mut self, length: [f64; 3]) -> Result<()> {
+        // without a list particles are still sorted, so that neighbours in space are neighbours in memory
+        let radius = if self.r_list > 0.0 { self.r_list } else { length[0].max(1.0) / 8.0 };
+        let grid = Grid::new(length, self.dimensions, radius, 2);
+        let cells = grid.cells();
+        let rows: Vec<u32> = grid.rows.iter().flatten().map(|o| *o as u32).collect();
+        let device = &self.device;
+        self.grid_memory[0] = Buffer::of_words(device, &rows)?;
+        self.grid_memory[1] = Buffer::new(device, 4 * (cells + 1))?;
+        self.count = Buffer::new(device, 4 * cells)?;
+        let n_blocks = cells.div_ceil(SCAN);
+        self.block_sums = Buffer::new(device, 4 * n_blocks)?;
+        self.n_blocks = n_blocks as u32;
+        let whole = |k: usize| u32::from(2 * grid.reach[k] + 1 >= grid.n[k]);
+        let [rows, start, cell_of] = &self.grid_memory;
+        self.grid = CellGrid {
+            n: grid.n,
+            cells: cells as u32,
+            reach_x: grid.reach[0] as i32,
+            whole: [whole(0), whole(1), whole(2)],
+            n_rows: grid.rows.len() as u32,
+            reserved: 0,
+            rows: rows.address(),
+            start: start.address(),
+            cell_of: cell_of.address(),
+        };
+        self.grid_length = length;
+        Ok(())
     }
 
     /// Makes rows of the list long enough.
@@ -192,7 +216,8 @@ impl Rebuild {
             order: self.order.address(),
             block_sums: self.block_sums.address(),
             n_blocks: self.n_blocks,
-            reserved: 0,
+            dimensions: self.dimensions,
+            grid_length: self.grid_length,
         };
         self.count.clear()?;
         launch(d, k.count_cells, n, BLOCK, &sort)?;

@@ -10,6 +10,9 @@ use tracing::{debug, info};
 /// Steps in the graph that does most of the work: the pause between two graphs counts only once for all of them.
 const MANY: u64 = 16;
 
+/// New cells are made for a box this much shorter than it is, so that they hold for a while.
+const GRID_SHRINKS: f64 = 0.95;
+
 /// What a graph holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
@@ -61,6 +64,7 @@ impl GpuSystem {
     /// Launches a force evaluation.
     pub(super) fn launch_forces(&self, wanted: Wanted) -> Result<()> {
         let links = [self.links.view(0), self.links.view(1), self.links.view(2)];
+        let wanted = if self.stage()?.integrators.changes_box() { Wanted::ALL } else { wanted };
         self.stage()?.forces.run(&self.view(), &self.rebuild.view(), links, wanted)
     }
 
@@ -152,23 +156,28 @@ impl GpuSystem {
         if self.globals.halt != 0 { self.recover(wanted) } else { Ok(()) }
     }
 
-    /// Makes room in the list if that is why kernels stopped.
+    /// Makes room in the list, or cells for a box that has changed, if that is why kernels stopped.
     ///
     /// # Errors
     /// Every other fault.
     pub(super) fn make_room(&mut self) -> Result<()> {
         let f = self.globals.fault;
-        if f.code != FaultKind::ListOverflow as u32 {
+        let step = self.globals.step;
+        if f.code == FaultKind::ListOverflow as u32 {
+            let entries = f.detail + f.detail / 8;
+            info!("step {step}: the neighbour list grows to {entries} entries per particle");
+            self.forget_graphs()?;
+            self.rebuild.make_room(entries)?;
+        } else if f.code == FaultKind::GridOutgrown as u32 {
+            let [x, y, z] = self.globals.box_length;
+            info!("step {step}: new cells for the box {x:.3} × {y:.3} × {z:.3}");
+            self.forget_graphs()?;
+            // with room for it to shrink
+            self.rebuild.set_grid(self.globals.box_length.map(|l| GRID_SHRINKS * l))?;
+        } else {
             let of = |s| Stage::name(s, f.component);
-            return Err(crate::run::fault_error(self.globals.step, f, self.stage.as_ref().and_then(of)));
+            return Err(crate::run::fault_error(step, f, self.stage.as_ref().and_then(of)));
         }
-        info!(
-            "step {}: the neighbour list grows to {} entries per particle",
-            self.globals.step,
-            f.detail + f.detail / 8
-        );
-        self.forget_graphs()?;
-        self.rebuild.make_room(f.detail + f.detail / 8)?;
         self.globals.halt = 0;
         self.globals.fault = Fault::default();
         self.globals.longest_row = 0;

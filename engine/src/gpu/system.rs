@@ -2,7 +2,7 @@
 
 use super::arrays::{Buffer, words};
 use super::forces::Forces;
-use super::integrate::Integrators;
+use super::integrate::{Integrators, Stretch};
 use super::links::DeviceLinks;
 use super::rebuild::{Follower, Rebuild};
 use super::step::Graphs;
@@ -20,7 +20,7 @@ use galamost_plugin_api::integrator::When;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall, changed};
-use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Wanted};
+use galamost_plugin_api::views::{Cell, Globals, LinkView, ListView, StateView, Wanted};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -59,6 +59,7 @@ pub struct GpuSystem {
     system: u64,
     buffer: f64,
     host: HostServices,
+    stretch: Stretch,
     exclude: crate::pipeline::Exclusions,
     pub(super) device: Arc<dyn Device>,
 }
@@ -110,6 +111,7 @@ impl GpuSystem {
             topology: raw.topology.clone(),
             integrator_states: BTreeMap::new(),
             motion,
+            stretch: Stretch::new(&*device, system)?,
             system,
             buffer,
             host,
@@ -166,6 +168,14 @@ impl GpuSystem {
         self.device_globals.upload(bytes_of(&[self.globals]))
     }
 
+    /// In double precision, takes positions along with the box.
+    fn stretch(&self) -> Result<()> {
+        if self.facts.precision != Precision::Double {
+            return Ok(());
+        }
+        self.stretch.run(&*self.device, &self.view())
+    }
+
     /// After forces outside of a step. The list was long enough before: kernels that stopped met a fault.
     fn sync_after_forces(&mut self) -> Result<()> {
         self.sync_globals()?;
@@ -200,12 +210,17 @@ impl GpuSystem {
     }
 
     /// Runs an updater, with room for as many changes of topology as it asks for.
-    fn call_updater(&mut self, updater: &Component) -> Result<(Vec<Edit>, u32)> {
+    fn call_updater(&mut self, updater: &Component) -> Result<(Vec<Edit>, UpdateCall, Cell)> {
         let part = updater.updater().ok_or_else(|| Error::Run(format!("{} is no updater", updater.name)))?;
+        let mut before = Cell::of(&self.globals);
+        if updater.needs.wants.thermo {
+            before.kinetic = self.sums()?.kinetic_diagonal();
+        }
         let mut room = 4096;
         loop {
             let edits = Buffer::new(&self.device, room * size_of::<Edit>())?;
             let count = Buffer::new(&self.device, 4)?;
+            let mut cell = before;
             let mut call = UpdateCall {
                 size: size_of::<UpdateCall>() as u32,
                 component: updater.id,
@@ -224,7 +239,8 @@ impl GpuSystem {
                 },
                 group: updater.group,
                 reserved0: 0,
-                reserved: [0; 7],
+                cell: DevicePtr::new(&raw mut cell as u64),
+                reserved: [0; 6],
             };
             // SAFETY: every view describes arrays of this device, and nothing else runs meanwhile
             unsafe { part.update(&mut call)? };
@@ -238,7 +254,7 @@ impl GpuSystem {
                     tags: [w[3], w[4], w[5], w[6]],
                     reserved: 0,
                 });
-                return Ok((all.collect(), call.changed));
+                return Ok((all.collect(), call, cell));
             }
             room = asked.next_power_of_two();
         }
@@ -331,8 +347,15 @@ impl Backend for GpuSystem {
     }
 
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
-        let (mut edits, changed_now) = self.call_updater(updater)?;
+        let (mut edits, call, cell) = self.call_updater(updater)?;
+        let changed_now = call.changed;
         self.sync_globals()?;
+        let stretched = changed_now & changed::BOX != 0;
+        if stretched && self.globals.halt == 0 {
+            self.globals.set_box(cell.length, updater.id);
+            self.upload_globals()?;
+            self.stretch()?;
+        }
         if self.globals.halt != 0 {
             let f = self.globals.fault;
             let name = (f.component == updater.id).then_some(updater.name.as_str());
@@ -344,7 +367,7 @@ impl Backend for GpuSystem {
             self.forget_graphs()?;
             self.links.renew(&self.topology)?;
         }
-        let positions = changed_now & changed::POSITIONS != 0;
+        let positions = changed_now & changed::POSITIONS != 0 || stretched;
         if positions || (topology_changed && self.exclude != Default::default()) {
             self.rebuild_now()?;
         } else if topology_changed {
@@ -377,15 +400,24 @@ impl Backend for GpuSystem {
         }
         out.sections.insert("rebuild".into(), self.globals.rebuild.to_le_bytes().to_vec());
         out.sections.insert("rebuilds".into(), self.globals.rebuilds.to_le_bytes().to_vec());
+        out.put("built_length", self.globals.built_length);
+        out.put("grid_length", self.rebuild.grid_length());
+        out.put("virial", self.globals.virial);
         Ok(out)
     }
 
     fn import(&mut self, state: &RawState) -> Result<()> {
         self.forget_graphs()?;
         self.globals.step = state.step;
-        self.globals.box_length = state.box_length;
+        // the list is built in the box and with the cells of its time
+        self.globals.box_length = state.numbers("built_length").unwrap_or(state.box_length);
+        self.globals.virial = state.numbers("virial").unwrap_or_default();
         self.globals.evaluate();
         self.upload_globals()?;
+        let grid_length = state.numbers("grid_length").unwrap_or(self.globals.box_length);
+        if grid_length != self.rebuild.grid_length() {
+            self.rebuild.set_grid(grid_length)?;
+        }
         self.topology = state.topology.clone();
         self.links.renew(&self.topology)?;
         // in tag order, with the positions of the last list build: sorting these gives the order and the list of that
@@ -406,6 +438,10 @@ impl Backend for GpuSystem {
         // what does not follow the order by itself
         self.upload_by_tag("pos_type", state.section("pos_type")?, &tags)?;
         self.upload_by_tag("force", state.section("force")?, &tags)?;
+        if self.globals.box_length != state.box_length {
+            self.globals.set_box(state.box_length, u32::MAX);
+            self.globals.scale = [1.0; 3];
+        }
         self.globals.rebuild = 0;
         self.globals.rebuilds = state.word("rebuilds").max(1);
         self.upload_globals()

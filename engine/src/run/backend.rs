@@ -28,6 +28,13 @@ pub struct SystemSums {
     pub reservoir: f64,
 }
 
+impl SystemSums {
+    /// Σ m v_k² per axis.
+    pub fn kinetic_diagonal(&self) -> [f64; 3] {
+        [0, 3, 5].map(|k| self.kinetic_tensor[k])
+    }
+}
+
 /// The state on the host, in tag order.
 #[derive(Clone, Debug, Default)]
 pub struct Columns {

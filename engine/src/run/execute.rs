@@ -287,7 +287,8 @@ impl<'a> Run<'a> {
 
     /// What forces at `step` must come with.
     fn wanted_at(&self, stage: &StagePlan, step: u64) -> Wanted {
-        let thermo = stage.analyzers.iter().any(|a| a.needs.wants.thermo && step.is_multiple_of(a.needs.period.max(1)));
+        let mut parts = stage.analyzers.iter().chain(&stage.updaters);
+        let thermo = parts.any(|c| c.needs.wants.thermo && step.is_multiple_of(c.needs.period.max(1)));
         if thermo { Wanted::ALL } else { Wanted::FORCE }
     }
 

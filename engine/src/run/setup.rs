@@ -65,8 +65,10 @@ pub fn initial_globals(plan: &Plan) -> Globals {
     let mut g = Globals::new();
     g.dimensions = plan.snapshot.dimensions;
     g.step = plan.snapshot.step;
+    let (r_list, buffer) = list_radius(plan);
+    (g.r_list, g.r_cut) = (r_list, r_list - buffer);
     g.box_length = plan.snapshot.box_length;
-    g.slack2 = (0.5 * list_radius(plan).1).powi(2);
+    g.begin_list();
     for c in &plan.components {
         for (k, v) in c.needs.varyings.iter().enumerate() {
             let slot = c.first_varying as usize + k;
@@ -88,6 +90,8 @@ pub fn fault_error(step: u64, f: Fault, component: Option<&str>) -> Error {
         FaultKind::BondTooLong,
         FaultKind::TopologyOverflow,
         FaultKind::Component,
+        FaultKind::GridOutgrown,
+        FaultKind::BoxTooSmall,
     ]
     .into_iter()
     .find(|k| *k as u32 == f.code);
@@ -101,7 +105,13 @@ pub fn fault_error(step: u64, f: Fault, component: Option<&str>) -> Error {
         Some(FaultKind::BondTooLong) => format!("the bond to particle {} is longer than its potential allows", f.detail),
         Some(FaultKind::TopologyOverflow) => format!("a particle needs {} links", f.detail),
         Some(FaultKind::Component) => format!("the component reports fault number {}", f.detail),
+        Some(FaultKind::GridOutgrown) => "the box is too small for the cells of the neighbour list".to_string(),
+        Some(FaultKind::BoxTooSmall) => {
+            let axis = ["x", "y", "z"].get(f.detail as usize).copied().unwrap_or("?");
+            format!("the box would be shorter than two cutoffs along {axis}, or NaN: the pressure is out of hand, or the time constant is too short")
+        }
         None => format!("unknown fault {}", f.code),
     };
-    Error::Unstable { step, tag: Some(f.tag), what: format!("{who}{what}") }
+    // a fault of the box belongs to no particle
+    Error::Unstable { step, tag: (f.tag != u32::MAX).then_some(f.tag), what: format!("{who}{what}") }
 }

@@ -375,7 +375,7 @@ pub fn bonded_potential(args: &Arguments, f: &ItemFn, width: u32) -> Result<Toke
 /// `#[particle_fn(Integrator)]` and `#[scalar_fn(Integrator)]`.
 pub fn integrator_fn(integrator: &Path, f: &ItemFn, scalar: bool) -> Result<TokenStream> {
     let offered: &[(&str, &str)] = if scalar {
-        &[("g", "g"), ("sums", "sums"), ("step", "step"), ("random", "random")]
+        &[("g", "g"), ("sums", "sums"), ("step", "step"), ("random", "random"), ("cell", "cell")]
     } else {
         &[("p", "p"), ("x", "x"), ("g", "g"), ("step", "step"), ("random", "random")]
     };
@@ -404,19 +404,23 @@ pub fn integrator_fn(integrator: &Path, f: &ItemFn, scalar: bool) -> Result<Toke
     let api = quote!(::galamost_plugin_api::integrator);
     let of = quote!(<#integrator as #api::Integrator>);
     if scalar {
+        let cell = args.iter().any(|a| a == "cell");
+        let last = if cell { ", Cell& cell" } else { "" };
         let text = format!(
-            "__device__ __forceinline__ void {name}_call(State& g, const double* sums, const Step<double>& step, Random& random) {{ {name}<double>({cxx}); }}\n"
+            "__device__ __forceinline__ void {name}_call(State& g, const double* sums, const Step<double>& step, Random& random{last}) {{ {name}<double>({cxx}); }}\n"
         );
         return Ok(quote! {
             #function
             impl #api::ScalarFn<#integrator> for #name {
                 const NAME: &'static str = ::std::stringify!(#name);
+                const CELL: bool = #cell;
                 #[allow(unused_variables)]
                 fn apply(
                     g: &mut #of::State,
                     sums: &[f64; #api::MAX_SUMS],
                     step: &::galamost_plugin_api::views::Step<f64>,
                     random: &mut ::galamost_plugin_api::philox::Random,
+                    cell: &mut ::galamost_plugin_api::views::Cell,
                 ) {
                     #name(#(#idents),*)
                 }

@@ -96,7 +96,8 @@ pub fn particle_fn(args: TokenStream, item: TokenStream) -> TokenStream {
 /// A function an integrator applies once to its own state: `#[scalar_fn(Integrator)]`; numbers are f64.
 ///
 /// It gets what it names: `g: &mut State`, `sums: &[f64; 8]` (those of the last particle function that returned any),
-/// `step: &Step<f64>`, `random: &mut Random`.
+/// `step: &Step<f64>`, `random: &mut Random`, and for barostats `cell: &mut Cell`, whose lengths it may change; an
+/// integrator with such a function moves all particles and gets virials in every step.
 #[proc_macro_attribute]
 pub fn scalar_fn(args: TokenStream, item: TokenStream) -> TokenStream {
     let integrator = parse_macro_input!(args as syn::Path);

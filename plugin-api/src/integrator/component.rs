@@ -2,7 +2,7 @@
 
 use super::{GroupInfo, Integrator, ParticleCall, Program, ProgramInfo, ScalarCall};
 use crate::abi::{RVec, Table, WireCode};
-use crate::component::{ArrayNeed, Kind, Needs, Registration, SystemInfo};
+use crate::component::{ArrayNeed, GroupNeed, Kind, Needs, Registration, SystemInfo};
 use crate::device::{CxxStruct, DeviceStruct, assemble};
 use crate::error::{Error, Result};
 use crate::force::parse;
@@ -10,7 +10,7 @@ use crate::guard::{Common, Object, integrator_table};
 use crate::params::{FromValue, Params};
 use crate::philox::{NO_TAG, Random};
 use crate::precision::Precision;
-use crate::views::Step;
+use crate::views::{Cell, Step};
 
 /// What the guard hands out as `integrator/1`.
 pub trait Integrating: Common {
@@ -73,6 +73,14 @@ impl<I: Integrator> Common for Guarded<I> {
             needs.arrays.extend([array("angular_momentum", 3, false), array("torque", 3, false)]);
         }
         needs.arrays.extend(program.extra);
+        if program.phases.iter().any(|p| p.cell) {
+            if system.api_minor < 2 {
+                return Err(Error::input("changes the box, which this engine does not know; use a newer engine"));
+            }
+            if needs.group != GroupNeed::All {
+                return Err(Error::input("changes the box, and must move all particles"));
+            }
+        }
         Ok(needs)
     }
     fn table(name: &str) -> Option<Table> {
@@ -120,7 +128,9 @@ impl<I: Integrator> Integrating for Guarded<I> {
         unsafe {
             let step = Step::new(&*call.globals, call.first_varying);
             let mut random = Random::new(call.key, step.step, NO_TAG, call.first_draw);
-            f(&mut *call.integrator.cast(), &*call.sums, &step, &mut random);
+            let mut none = Cell::of(&*call.globals);
+            let cell = if call.cell.is_null() { &mut none } else { &mut *call.cell };
+            f(&mut *call.integrator.cast(), &*call.sums, &step, &mut random, cell);
         }
         Ok(())
     }

@@ -20,6 +20,8 @@ trait Moving: Scheme {
     unsafe fn displace(state: &StateView, g: &Globals, i: usize, d: [f64; 3]) -> bool;
     /// Position rounded to `real`.
     fn position(p: &Self::PosType, length: [f64; 3]) -> Vec3<Self::Real>;
+    /// A position stored in a box that has since been stretched by `ratio`.
+    fn stretched(p: &Self::PosType, ratio: [f64; 3]) -> Self::PosType;
 }
 
 impl Moving for Fixed {
@@ -60,6 +62,10 @@ impl Moving for Fixed {
     fn position(p: &PosTypeFixed, length: [f64; 3]) -> Vec3<f32> {
         Vec3::from(std::array::from_fn::<f64, 3, _>(|k| from_fixed64(i64::from(p.position[k]) << 32, length[k])))
     }
+    #[inline(always)]
+    fn stretched(p: &PosTypeFixed, _: [f64; 3]) -> PosTypeFixed {
+        *p
+    }
 }
 
 impl Moving for Float64 {
@@ -85,6 +91,10 @@ impl Moving for Float64 {
     #[inline(always)]
     fn position(p: &PosTypeF64, _: [f64; 3]) -> Vec3<f64> {
         Vec3::from(p.position)
+    }
+    #[inline(always)]
+    fn stretched(p: &PosTypeF64, ratio: [f64; 3]) -> PosTypeF64 {
+        PosTypeF64 { position: std::array::from_fn(|k| p.position[k] * ratio[k]), ..*p }
     }
 }
 
@@ -122,6 +132,8 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
         let inertia = state.inertia.cast::<Vec3<S::Real>>().host();
         let has_extra = size_of::<I::Extra<S::Real>>() > 0 && !extra.is_null();
         let slack2 = S::Real::lit(globals_now.slack2);
+        let (now, then) = (globals_now.box_length, globals_now.built_length);
+        let stretch = std::array::from_fn(|k| if now[k] == then[k] { 1.0 } else { now[k] / then[k] });
         let mut sums = [0.0; MAX_SUMS];
         let mut moved_far = false;
         for i in call.begin as usize..call.end as usize {
@@ -170,7 +182,8 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
                     );
                     continue;
                 }
-                let d = S::difference(&*pos.add(i), &*built.add(i), &scale);
+                let then = S::stretched(&*built.add(i), stretch);
+                let d = S::difference(&*pos.add(i), &then, &scale);
                 moved_far |= d.norm2() > slack2;
             }
         }

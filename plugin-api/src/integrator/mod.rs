@@ -15,7 +15,7 @@ use crate::philox::{Random, RandomKey};
 use crate::quaternion::Quaternion;
 use crate::real::Real;
 use crate::vector::Vec3;
-use crate::views::{Globals, StateView, Step};
+use crate::views::{Cell, Globals, StateView, Step};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
@@ -147,8 +147,10 @@ pub trait ParticleFn<I: Integrator>: DeviceFn + 'static {
 pub trait ScalarFn<I: Integrator>: DeviceFn + 'static {
     /// Name.
     const NAME: &'static str;
+    /// It looks at the box, and may change it.
+    const CELL: bool;
     /// The function; `sums` are those of the last particle phase that returned any.
-    fn apply(g: &mut I::State, sums: &[f64; MAX_SUMS], step: &Step<f64>, random: &mut Random);
+    fn apply(g: &mut I::State, sums: &[f64; MAX_SUMS], step: &Step<f64>, random: &mut Random, cell: &mut Cell);
     /// C++ text of `NAME_call`.
     fn call_text() -> &'static str;
 }
@@ -181,6 +183,9 @@ pub struct PhaseInfo {
     pub position: bool,
     /// It turns particles.
     pub turns: bool,
+    /// It looks at the box and the virial, and may change the box.
+    #[serde(default)]
+    pub cell: bool,
 }
 
 /// A program as the engine knows it.
@@ -199,7 +204,7 @@ pub struct Phase<I: Integrator> {
     /// What the engine knows.
     pub info: PhaseInfo,
     particles: Option<unsafe fn(&ParticleCall, &I::State)>,
-    scalar: Option<fn(&mut I::State, &[f64; MAX_SUMS], &Step<f64>, &mut Random)>,
+    scalar: Option<fn(&mut I::State, &[f64; MAX_SUMS], &Step<f64>, &mut Random, &mut Cell)>,
     text: fn() -> &'static DeviceText,
     call_text: &'static str,
 }
@@ -231,6 +236,7 @@ impl<I: Integrator> Program<I> {
                 moves: F::MOVES,
                 position: F::POSITION,
                 turns: F::TURNS,
+                cell: false,
             },
             particles: Some(cpu::particles::<I, F>),
             scalar: None,
@@ -250,6 +256,7 @@ impl<I: Integrator> Program<I> {
                 moves: false,
                 position: false,
                 turns: false,
+                cell: F::CELL,
             },
             particles: None,
             scalar: Some(F::apply),
@@ -345,6 +352,8 @@ pub struct ScalarCall {
     pub first_draw: u32,
     /// 0.
     pub reserved0: u32,
+    /// The box, for a phase that says so; null for others. What it changes there, the engine carries out.
+    pub cell: *mut Cell,
     /// 0.
-    pub reserved: [u64; 4],
+    pub reserved: [u64; 3],
 }

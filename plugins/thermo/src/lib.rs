@@ -10,9 +10,10 @@ galamost_plugin_api::plugin!();
 /// Columns: `step`, `time`, `kT` = 2K/g (g degrees of freedom: d N − d if the integrators keep the momentum),
 /// `pressure` and its tensor `pressure_xx` … `pressure_zz` = (Σ m v v + virial)/V, `potential` (sum of all
 /// components), `kinetic`, `total`, `conserved` (what the equations of motion keep: total plus the thermostat's
-/// share), `momentum_x` … `momentum_z`, `kT_rotational` and `kinetic_rotational` if an integrator turns particles
-/// (`kinetic` is that of translation, `total` has both), and the potential energy of each force component under its name. Numbers have
-/// 17 digits, so that a value read back is the value written. The file is flushed after every row.
+/// share), `momentum_x` … `momentum_z`, `volume` (area in two dimensions) and box lengths `length_x` … `length_z`,
+/// `kT_rotational` and `kinetic_rotational` if an integrator turns particles (`kinetic` is that of translation, `total`
+/// has both), and the potential energy of each force component under its name. Numbers have 17 digits, so that a value
+/// read back is the value written. The file is flushed after every row.
 ///
 /// ```ron
 /// Thermo(every: 100, file: "thermo.csv")
@@ -41,9 +42,9 @@ impl Thermo {
     fn header(frame: &Frame<'_>) -> Vec<String> {
         let mut names: Vec<String> = ["step", "time", "kT", "pressure"].map(String::from).into();
         names.extend(TENSOR.map(|t| format!("pressure_{t}")));
-        names.extend(
-            ["potential", "kinetic", "total", "conserved", "momentum_x", "momentum_y", "momentum_z"].map(String::from),
-        );
+        names.extend(["potential", "kinetic", "total", "conserved"].map(String::from));
+        names.extend(["momentum_x", "momentum_y", "momentum_z"].map(String::from));
+        names.extend(["volume", "length_x", "length_y", "length_z"].map(String::from));
         if frame.thermo().is_ok_and(|t| t.rotational_degrees_of_freedom > 0.0) {
             names.extend(["kT_rotational", "kinetic_rotational"].map(String::from));
         }
@@ -82,6 +83,8 @@ impl Analyzer for Thermo {
         values.extend(t.pressure_tensor);
         values.extend([t.potential, t.kinetic, t.potential + t.kinetic + t.rotational_kinetic, t.conserved]);
         values.extend(t.momentum);
+        values.push(t.volume);
+        values.extend(frame.box_length());
         if t.rotational_degrees_of_freedom > 0.0 {
             values.extend([t.rotational_kt, t.rotational_kinetic]);
         }

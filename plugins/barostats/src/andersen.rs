@@ -1,0 +1,172 @@
+//! Andersen's barostat with his collisions.
+
+use galamost_plugin_api::prelude::*;
+
+/// NPT by Andersen: the volume V is a particle of mass M on which the pressure acts, and particles collide with a heat
+/// bath. In coordinates s = r/L, H = Σ m L² ṡ²/2 + U(L s) + M V̇²/2 + P V, so
+/// dr/dt = v + (V̇/dV) r, dv/dt = F/m − (V̇/dV) v, M d²V/dt² = (Σ m v² + Σ r·F)/(dV) − P;
+/// after each step a particle gets a new velocity from the Maxwell-Boltzmann distribution with probability 1 − exp(−ν dt).
+///
+/// The box keeps its shape. M = (g + d) kT τ_P²/(d V₀)² with g = dN and the values at the start, so τ_P is the period of
+/// the box as in `MtkNpt`. One step is a symmetric splitting that is symplectic without collisions (ν = 0: constant
+/// enthalpy), where H is conserved up to an oscillation ∝ dt²; `conserved` of `Thermo` is H, which collisions change.
+/// Samples the isothermal-isobaric ensemble: for an ideal gas ⟨V⟩ = (N + 1) kT/P. Momentum is not conserved, and
+/// diffusion is slower the larger ν is.
+///
+/// All particles move; a step in which the box gets shorter than two cutoffs ends the run with an error.
+///
+/// Reference: Andersen, J. Chem. Phys. 72 (1980) 2384, doi:10.1063/1.439486.
+///
+/// ```ron
+/// AndersenNpt(kT: 1.0, nu: 0.5, pressure: 1.0, tau_p: 2.0)
+/// ```
+#[component(Integrator, "AndersenNpt")]
+#[derive(Clone, Debug, Params)]
+pub struct AndersenNpt {
+    /// Temperature; may change with time.
+    #[param(name = "kT", unit = "energy", above = 0.0)]
+    kt: Varying,
+    /// ν, mean number of collisions of a particle in a unit of time.
+    #[param(unit = "1/time", at_least = 0.0)]
+    nu: f64,
+    /// P; may change with time.
+    #[param(unit = "energy/length³")]
+    pressure: Varying,
+    /// τ_P, period of the box.
+    #[param(unit = "time", above = 0.0)]
+    tau_p: f64,
+}
+
+/// The box's velocity and what belongs to a step.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+pub struct AndersenNptState {
+    /// d.
+    dimensions: u32,
+    /// 0.
+    reserved: u32,
+    nu: f64,
+    /// Of a collision in a step.
+    probability: f64,
+    /// (g + d) τ_P²/d².
+    inertia: f64,
+    /// M; 0 before the first step.
+    mass: f64,
+    /// V̇.
+    rate: f64,
+    /// Length of the box in the middle of the step over that at its start, and at its end over that in the middle.
+    opening: f64,
+    closing: f64,
+    /// M V̇²/2 + P V.
+    reservoir: f64,
+}
+
+#[device_fn(f64)]
+fn volume_of(g: &AndersenNptState, cell: &Cell) -> f64 {
+    let area = cell.length[0] * cell.length[1];
+    if g.dimensions == 2 { area } else { area * cell.length[2] }
+}
+
+/// The virial and the outer pressure act on the box for half a step.
+#[device_fn(f64)]
+fn half_kick(g: &mut AndersenNptState, step: &Step<f64>, cell: &Cell) {
+    let v = volume_of(g, cell);
+    let virial = cell.virial[0] + cell.virial[1] + if g.dimensions == 2 { 0.0 } else { cell.virial[2] };
+    g.rate += 0.5 * step.dt * (virial / ((g.dimensions as f64) * v) - step.varying[1]) / g.mass;
+}
+
+#[device_fn(f64)]
+fn note_energy(g: &mut AndersenNptState, step: &Step<f64>, cell: &Cell) {
+    let volume = volume_of(g, cell);
+    g.reservoir = 0.5 * g.mass * g.rate * g.rate + step.varying[1] * volume;
+}
+
+/// The time step belongs to the stage; the mass of the box is set once.
+#[scalar_fn(AndersenNpt)]
+fn begin(g: &mut AndersenNptState, step: &Step<f64>, cell: &mut Cell) {
+    g.probability = 1.0 - (-g.nu * step.dt).exp();
+    if g.mass == 0.0 {
+        let v = volume_of(g, cell);
+        g.mass = g.inertia * step.varying[0] / (v * v);
+    }
+    note_energy(g, step, cell);
+}
+
+#[particle_fn(AndersenNpt)]
+fn first_kick(p: &mut Particle<real>, step: &Step<real>) -> real {
+    p.velocity += p.force * (0.5 * step.dt / p.mass);
+    p.mass * p.velocity.norm2()
+}
+
+/// The box moves by a step, with the kinetic pressure in its middle; particles follow.
+#[scalar_fn(AndersenNpt)]
+fn move_box(g: &mut AndersenNptState, sums: &[f64; 8], step: &Step<f64>, cell: &mut Cell) {
+    let d = g.dimensions as f64;
+    half_kick(g, step, cell);
+    let old = volume_of(g, cell);
+    let middle = old + 0.5 * step.dt * g.rate;
+    g.opening = (middle / old).powf(1.0 / d);
+    g.rate += step.dt * sums[0] / (g.opening * g.opening * d * middle * g.mass);
+    let new = middle + 0.5 * step.dt * g.rate;
+    g.closing = (new / middle).powf(1.0 / d);
+    for k in 0..3 {
+        cell.length[k] *= g.opening * g.closing;
+    }
+}
+
+#[particle_fn(AndersenNpt)]
+fn flight(p: &mut Particle<real>, g: &AndersenNptState, step: &Step<real>) {
+    let v = p.velocity / (g.opening as real);
+    p.displacement = v * (step.dt * (g.closing as real));
+    p.velocity = v / (g.closing as real);
+}
+
+#[particle_fn(AndersenNpt)]
+fn second_kick(p: &mut Particle<real>, g: &AndersenNptState, step: &Step<real>, random: &mut Random) {
+    p.velocity += p.force * (0.5 * step.dt / p.mass);
+    let chance = random.uniform();
+    if chance < (g.probability as real) {
+        p.velocity = random.normal3() * (step.varying[0] / p.mass).sqrt();
+    }
+}
+
+#[scalar_fn(AndersenNpt)]
+fn end_step(g: &mut AndersenNptState, step: &Step<f64>, cell: &mut Cell) {
+    half_kick(g, step, cell);
+    note_energy(g, step, cell);
+}
+
+impl Integrator for AndersenNpt {
+    type State = AndersenNptState;
+    type Extra<R: Real> = NoArrays<R>;
+
+    fn program() -> Program<Self> {
+        Program::new()
+            .start_scalar::<begin>()
+            .before::<first_kick>()
+            .before_scalar::<move_box>()
+            .before::<flight>()
+            .after::<second_kick>()
+            .after_scalar::<end_step>()
+    }
+    fn bind(&mut self, _: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.varyings = vec![self.kt, self.pressure];
+        needs.conserves_momentum = self.nu == 0.0;
+        Ok(())
+    }
+    fn state(&self, group: &GroupInfo) -> Result<AndersenNptState> {
+        let d = f64::from(group.dimensions);
+        let freedom = d * group.n as f64;
+        Ok(AndersenNptState {
+            dimensions: group.dimensions,
+            nu: self.nu,
+            inertia: (freedom + d) * self.tau_p * self.tau_p / (d * d),
+            opening: 1.0,
+            closing: 1.0,
+            ..AndersenNptState::default()
+        })
+    }
+    fn conserved(state: &AndersenNptState) -> f64 {
+        state.reservoir
+    }
+}

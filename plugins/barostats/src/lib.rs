@@ -1,0 +1,8 @@
+//! Boxes that follow a pressure.
+
+mod andersen;
+mod berendsen;
+mod couple;
+mod mtk;
+
+galamost_plugin_api::plugin!();

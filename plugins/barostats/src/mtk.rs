@@ -1,0 +1,364 @@
+//! The barostat of Martyna, Tobias and Klein.
+
+use crate::couple::{Couple, axes, spread};
+use galamost_plugin_api::prelude::*;
+
+/// Thermostats a chain can have.
+const LONGEST: usize = 8;
+
+/// NPT by Martyna, Tobias and Klein: box lengths Lₖ with velocities vₖ = d ln Lₖ/dt, and two Nosé-Hoover chains, one for
+/// the particles and one for the box:
+/// dr/dt = v + vₖ rₖ, dv/dt = F/m − (vₖ + Σⱼvⱼ/g) v − ξ v, W dvₖ/dt = V (Pₖₖ − P) + 2K/g − ξ' W vₖ,
+/// Pₖₖ V = Σ m vₖ² + Σ rₖFₖ, W = (g + d) kT τ_P²/d.
+///
+/// `couple` says which axes change together (of these vₖ is the same, driven by the mean of their pressures), `axes` which
+/// change at all. g is the number of degrees of freedom, d·(N − 1) while the momentum is conserved; the thermostat of the
+/// particles has Q = g kT τ², that of the box kT τ_P². One step is the symmetric splitting of Tuckerman and others; every
+/// step needs the virial. With constant P and kT, H' = K + U + P V + ½ W Σ vₖ² + the chains' energies is conserved up to
+/// an oscillation ∝ dt²; `conserved` of `Thermo` is H'. It samples the isothermal-isobaric ensemble; with `Isotropic`,
+/// for an ideal gas with the momentum kept, ⟨V⟩ = N kT/P.
+///
+/// All particles move; a step in which the box gets shorter than two cutoffs ends the run with an error.
+///
+/// Reference: Martyna, Tobias & Klein, J. Chem. Phys. 101 (1994) 4177, doi:10.1063/1.467468; Tuckerman, Alejandre,
+/// López-Rendón, Jochim & Martyna, J. Phys. A 39 (2006) 5629, doi:10.1088/0305-4470/39/19/S18.
+///
+/// ```ron
+/// MtkNpt(kT: 1.0, tau: 0.5, pressure: 1.0, tau_p: 2.0)
+/// ```
+#[component(Integrator, "MtkNpt")]
+#[derive(Clone, Debug, Params)]
+pub struct MtkNpt {
+    /// Temperature; may change with time.
+    #[param(name = "kT", unit = "energy", above = 0.0)]
+    kt: Varying,
+    /// τ, period of the exchange of heat with the particles' thermostats.
+    #[param(unit = "time", above = 0.0)]
+    tau: f64,
+    /// P; may change with time.
+    #[param(unit = "energy/length³")]
+    pressure: Varying,
+    /// τ_P, period of the box.
+    #[param(unit = "time", above = 0.0)]
+    tau_p: f64,
+    /// Axes that change together: `Isotropic`, `Xy` (z by itself) or `None`.
+    #[param(default = Couple::Isotropic)]
+    couple: Couple,
+    /// Axes that change.
+    #[param(default = [true, true, true])]
+    axes: [bool; 3],
+    /// Number of thermostats in each chain.
+    #[param(default = 3, at_least = 1, at_most = 8)]
+    length: u32,
+}
+
+/// Box and chains.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+pub struct MtkState {
+    /// Thermostats of a chain.
+    length: u32,
+    /// d.
+    dimensions: u32,
+    /// For each axis 1 + the number of the variable that moves it, 0: it does not change.
+    variable: [u32; 3],
+    /// 0.
+    reserved: u32,
+    /// g, and the number of the box's variables.
+    freedom: [f64; 2],
+    /// τ and τ_P.
+    tau: [f64; 2],
+    /// 2K as the chains see it: particles, box.
+    two_k: [f64; 2],
+    /// Σ m vₖ².
+    kinetic: [f64; 3],
+    /// vₖ at the end of the last step.
+    rate: [f64; 3],
+    /// vₖ in the middle of the step under way.
+    rate_mid: [f64; 3],
+    /// What to multiply velocities with at the end of the step.
+    end_scale: f64,
+    /// What to multiply velocities with at the start of the next step.
+    begin_scale: f64,
+    /// Factors of a half-kick: of the velocity, and of F dt/2m.
+    keep: [f64; 3],
+    kick: [f64; 3],
+    /// Time of the free flight, in the new box.
+    flight: [f64; 3],
+    /// The share of H' that is not K + U.
+    reservoir: f64,
+    /// ξ and ∫ξ dt at the end of the last step: particles from 0, box from 8.
+    xi: [f64; 16],
+    eta: [f64; 16],
+    /// The same in the middle of the step under way.
+    xi_mid: [f64; 16],
+    eta_mid: [f64; 16],
+}
+
+/// sinh(x)/x for the small x of a step.
+#[device_fn(f64)]
+fn sinhc(x: f64) -> f64 {
+    let y = x * x;
+    1.0 + y / 6.0 * (1.0 + y / 20.0 * (1.0 + y / 42.0 * (1.0 + y / 72.0)))
+}
+
+/// Q of thermostat j of chain c.
+#[device_fn(f64)]
+fn heat_mass(g: &MtkState, kt: f64, c: usize, j: usize) -> f64 {
+    let q = kt * g.tau[c] * g.tau[c];
+    if j == 0 { g.freedom[c] * q } else { q }
+}
+
+/// ξ of thermostat j of chain c moves by the time h.
+#[device_fn(f64)]
+fn push_link(g: &mut MtkState, kt: f64, c: usize, j: usize, h: f64) {
+    let at = 8 * c + j;
+    let last = j + 1 == (g.length as usize);
+    let friction = if last { 1.0 } else { (-0.5 * h * g.xi_mid[at + 1]).exp() };
+    let excess = if j == 0 {
+        g.two_k[c] - g.freedom[c] * kt
+    } else {
+        let before = heat_mass(g, kt, c, j - 1);
+        before * g.xi_mid[at - 1] * g.xi_mid[at - 1] - kt
+    };
+    let q = heat_mass(g, kt, c, j);
+    g.xi_mid[at] = (g.xi_mid[at] * friction + h * excess / q) * friction;
+}
+
+/// Chain c moves by half a step in three parts; returns the factor of the velocities it holds.
+#[device_fn(f64)]
+fn half_chain(g: &mut MtkState, kt: f64, c: usize, dt: f64) -> f64 {
+    let n = g.length as usize;
+    let mut scale = 1.0;
+    for part in 0..3 {
+        // 1/(2 − 2^⅓), and 1 less twice that
+        let weight = if part == 1 { -1.702_414_383_919_315_3 } else { 1.351_207_191_959_657_6 };
+        let h = 0.5 * dt * weight;
+        for k in 0..n {
+            push_link(g, kt, c, n - 1 - k, 0.5 * h);
+        }
+        let s = (-h * g.xi_mid[8 * c]).exp();
+        scale *= s;
+        g.two_k[c] *= s * s;
+        for k in 0..n {
+            g.eta_mid[8 * c + k] += h * g.xi_mid[8 * c + k];
+        }
+        for k in 0..n {
+            push_link(g, kt, c, k, 0.5 * h);
+        }
+    }
+    scale
+}
+
+/// W.
+#[device_fn(f64)]
+fn box_mass(g: &MtkState, kt: f64) -> f64 {
+    (g.freedom[0] / (g.dimensions as f64) + 1.0) * kt * g.tau[1] * g.tau[1]
+}
+
+/// The chain of the box moves by half a step.
+#[device_fn(f64)]
+fn half_box_chain(g: &mut MtkState, kt: f64, dt: f64) {
+    let w = box_mass(g, kt);
+    g.two_k[1] = 0.0;
+    for k in 0..3 {
+        g.two_k[1] += w * g.rate_mid[k] * g.rate_mid[k];
+    }
+    let s = half_chain(g, kt, 1, dt);
+    for k in 0..3 {
+        g.rate_mid[k] *= s;
+    }
+}
+
+/// The chain of the particles moves by half a step.
+#[device_fn(f64)]
+fn half_particle_chain(g: &mut MtkState, kt: f64, dt: f64) -> f64 {
+    g.two_k[0] = g.kinetic[0] + g.kinetic[1] + g.kinetic[2];
+    let s = half_chain(g, kt, 0, dt);
+    for k in 0..3 {
+        g.kinetic[k] *= s * s;
+    }
+    s
+}
+
+/// Pressures act on the box for half a step.
+#[device_fn(f64)]
+fn half_kick(g: &mut MtkState, step: &Step<f64>, cell: &Cell) {
+    let w = box_mass(g, step.varying[0]);
+    let mut volume = 1.0;
+    for k in 0..3 {
+        if (k as u32) < g.dimensions {
+            volume *= cell.length[k];
+        }
+    }
+    let common = (g.kinetic[0] + g.kinetic[1] + g.kinetic[2]) / g.freedom[0] - step.varying[1] * volume;
+    for k in 0..3 {
+        let mut push = 0.0;
+        let mut axes = 0.0;
+        for j in 0..3 {
+            if g.variable[j] == g.variable[k] {
+                push += g.kinetic[j] + cell.virial[j] + common;
+                axes += 1.0;
+            }
+        }
+        if g.variable[k] > 0 {
+            g.rate_mid[k] += 0.5 * step.dt * push / (axes * w);
+        }
+    }
+}
+
+/// The half-step that begins a step, from what the last one left.
+#[device_fn(f64)]
+fn begin_step(g: &mut MtkState, step: &Step<f64>, cell: &Cell) {
+    let kt = step.varying[0];
+    let w = box_mass(g, kt);
+    let mut volume = 1.0;
+    g.reservoir = 0.0;
+    for k in 0..3 {
+        g.rate_mid[k] = g.rate[k];
+        g.reservoir += 0.5 * w * g.rate[k] * g.rate[k];
+        if (k as u32) < g.dimensions {
+            volume *= cell.length[k];
+        }
+    }
+    g.reservoir += step.varying[1] * volume;
+    for c in 0..2usize {
+        for j in 0..(g.length as usize) {
+            let at = 8 * c + j;
+            g.xi_mid[at] = g.xi[at];
+            g.eta_mid[at] = g.eta[at];
+            let share = if j == 0 { g.freedom[c] } else { 1.0 };
+            let q = heat_mass(g, kt, c, j);
+            g.reservoir += 0.5 * q * g.xi[at] * g.xi[at] + share * kt * g.eta[at];
+        }
+    }
+    half_box_chain(g, kt, step.dt);
+    let scale = half_particle_chain(g, kt, step.dt);
+    g.begin_scale = scale;
+    half_kick(g, step, cell);
+    let drag = (g.rate_mid[0] + g.rate_mid[1] + g.rate_mid[2]) / g.freedom[0];
+    for k in 0..3 {
+        let a = 0.25 * step.dt * (g.rate_mid[k] + drag);
+        let x = 0.5 * step.dt * g.rate_mid[k];
+        g.keep[k] = (-2.0 * a).exp();
+        g.kick[k] = (-a).exp() * sinhc(a);
+        g.flight[k] = step.dt * x.exp() * sinhc(x);
+    }
+}
+
+/// Σ m vₖ².
+#[particle_fn(MtkNpt)]
+fn measure(p: &mut Particle<real>) -> (real, real, real) {
+    let v = p.velocity;
+    (p.mass * v.x * v.x, p.mass * v.y * v.y, p.mass * v.z * v.z)
+}
+
+/// Before the first step, and whenever velocities were changed from outside.
+#[scalar_fn(MtkNpt)]
+fn begin(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, cell: &mut Cell) {
+    for k in 0..3 {
+        g.kinetic[k] = sums[k];
+    }
+    begin_step(g, step, cell);
+}
+
+/// The box takes its new lengths, and particles follow.
+#[scalar_fn(MtkNpt)]
+fn dilate(g: &mut MtkState, step: &Step<f64>, cell: &mut Cell) {
+    for k in 0..3 {
+        cell.length[k] *= (g.rate_mid[k] * step.dt).exp();
+    }
+}
+
+/// Velocity after half a kick; `scale` belongs to the thermostat.
+#[device_fn]
+fn kicked(p: &Particle<real>, g: &MtkState, half: real, scale: real) -> Vec3<real> {
+    let f = p.force * (half / p.mass);
+    Vec3::new(
+        p.velocity.x * (scale * (g.keep[0] as real)) + f.x * (g.kick[0] as real),
+        p.velocity.y * (scale * (g.keep[1] as real)) + f.y * (g.kick[1] as real),
+        p.velocity.z * (scale * (g.keep[2] as real)) + f.z * (g.kick[2] as real),
+    )
+}
+
+#[particle_fn(MtkNpt)]
+fn first_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) {
+    let v = kicked(p, g, 0.5 * step.dt, g.begin_scale as real);
+    p.velocity = v;
+    p.displacement =
+        Vec3::new(v.x * (g.flight[0] as real), v.y * (g.flight[1] as real), v.z * (g.flight[2] as real));
+}
+
+#[particle_fn(MtkNpt)]
+fn second_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) -> (real, real, real) {
+    let v = kicked(p, g, 0.5 * step.dt, 1.0);
+    p.velocity = v;
+    (p.mass * v.x * v.x, p.mass * v.y * v.y, p.mass * v.z * v.z)
+}
+
+/// The half-step that ends this step, and the one that begins the next.
+#[scalar_fn(MtkNpt)]
+fn barostat(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, cell: &mut Cell) {
+    for k in 0..3 {
+        g.kinetic[k] = sums[k];
+    }
+    half_kick(g, step, cell);
+    let scale = half_particle_chain(g, step.varying[0], step.dt);
+    g.end_scale = scale;
+    half_box_chain(g, step.varying[0], step.dt);
+    for k in 0..3 {
+        g.rate[k] = g.rate_mid[k];
+    }
+    for k in 0..16 {
+        g.xi[k] = g.xi_mid[k];
+        g.eta[k] = g.eta_mid[k];
+    }
+    begin_step(g, step, cell);
+}
+
+#[particle_fn(MtkNpt)]
+fn rescale(p: &mut Particle<real>, g: &MtkState) {
+    p.velocity *= g.end_scale as real;
+}
+
+impl Integrator for MtkNpt {
+    type State = MtkState;
+    type Extra<R: Real> = NoArrays<R>;
+
+    fn program() -> Program<Self> {
+        Program::new()
+            .start::<measure>()
+            .start_scalar::<begin>()
+            .before_scalar::<dilate>()
+            .before::<first_half>()
+            .after::<second_half>()
+            .after_scalar::<barostat>()
+            .after::<rescale>()
+    }
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        axes(self.couple, self.axes, system.dimensions)?;
+        needs.varyings = vec![self.kt, self.pressure];
+        Ok(())
+    }
+    fn state(&self, group: &GroupInfo) -> Result<MtkState> {
+        if group.degrees_of_freedom <= 0.0 {
+            return Err(Error::input(format!("a thermostat for {} particle(s) has no degrees of freedom", group.n)));
+        }
+        let variable = axes(self.couple, self.axes, group.dimensions)?;
+        Ok(MtkState {
+            length: self.length,
+            dimensions: group.dimensions,
+            variable,
+            freedom: [group.degrees_of_freedom, spread(variable)],
+            tau: [self.tau, self.tau_p],
+            begin_scale: 1.0,
+            end_scale: 1.0,
+            ..MtkState::default()
+        })
+    }
+    fn conserved(state: &MtkState) -> f64 {
+        state.reservoir
+    }
+}
+
+const _: () = assert!(2 * LONGEST == 16);

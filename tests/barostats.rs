@@ -1,0 +1,234 @@
+//! Boxes that change: barostats, boxes that are told, the list and its cells in a changing box, on the CPU and on the
+//! emulated device.
+
+use galamost::pipeline::DeviceChoice;
+use galamost::run::Backend;
+use galamost::selftest::standard_system;
+use galamost_plugin_api::snapshot::Snapshot;
+use galamost_plugin_api::views::Wanted;
+use galamost_tests::{backend, columns, has_compiler, largest_difference, plan_of, run_plan, unwrapped};
+use std::sync::atomic::AtomicBool;
+
+const LJ: &str = r#"LennardJones(r_cut: 2.5, mode: ShiftForce, pairs: {
+    ("A", "A"): (epsilon: 1.0, sigma: 1.0), ("A", "B"): (epsilon: 0.5, sigma: 0.95), ("B", "B"): (epsilon: 1.0, sigma: 0.9) })"#;
+
+fn devices() -> Vec<DeviceChoice> {
+    let mut d = vec![DeviceChoice::Cpu];
+    if has_compiler() {
+        d.push(DeviceChoice::Emulated);
+    }
+    d
+}
+
+/// A backend whose first stage has begun.
+fn started(text: &str, state: Snapshot, device: DeviceChoice) -> Box<dyn Backend> {
+    let plan = plan_of(text, state, device).unwrap_or_else(|e| panic!("{}", e.render()));
+    let mut b = backend(&plan);
+    b.begin_stage(&plan.stages[0], false).expect("begun");
+    b
+}
+
+fn advance(b: &mut dyn Backend, steps: u64) {
+    b.advance(steps, Wanted::ALL, &AtomicBool::new(false)).expect("steps");
+}
+
+/// Potential and kinetic energy and the reservoir.
+fn total(b: &mut dyn Backend) -> f64 {
+    let s = b.sums().expect("sums");
+    let potential: f64 = s.components.iter().map(|c| c.energy).sum();
+    potential + 0.5 * s.kinetic_diagonal().iter().sum::<f64>() + s.reservoir
+}
+
+/// P of an axis.
+fn pressure(b: &mut dyn Backend, k: usize) -> f64 {
+    let (s, l) = (b.sums().expect("sums"), b.box_length());
+    let virial: f64 = s.components.iter().map(|c| c.virial[[0, 3, 5][k]]).sum();
+    (s.kinetic_diagonal()[k] + virial) / (l[0] * l[1] * l[2])
+}
+
+const BAROSTATS: [&str; 5] = [
+    "MtkNpt(kT: 1.2, tau: 0.5, pressure: 2.0, tau_p: 1.0)",
+    "MtkNpt(kT: 1.2, tau: 0.5, pressure: 2.0, tau_p: 1.0, couple: Xy)",
+    "MtkNpt(kT: 1.2, tau: 0.5, pressure: 2.0, tau_p: 1.0, couple: None, length: 1)",
+    "MtkNpt(kT: 1.2, tau: 0.5, pressure: 2.0, tau_p: 1.0, axes: [false, false, true])",
+    "AndersenNpt(kT: 1.2, nu: 0.0, pressure: 2.0, tau_p: 1.0)",
+];
+
+/// The error of the conserved quantity falls with dt², while the box changes a lot.
+#[test]
+fn barostats_conserve_their_quantity() {
+    for integrator in BAROSTATS {
+        let error = |dt: f64| {
+            let text = format!(
+                "(precision: Double, seed: 5, forces: [{LJ}], integrators: [{integrator}], stages: [(steps: 1, dt: {dt})])"
+            );
+            let mut b = started(&text, standard_system(), DeviceChoice::Cpu);
+            let (first, length) = (total(&mut *b), b.box_length());
+            let (mut sum, samples) = (0.0, 60);
+            for _ in 0..samples {
+                advance(&mut *b, (0.03 / dt).round() as u64);
+                sum += (total(&mut *b) - first).powi(2);
+            }
+            let now = b.box_length();
+            let change = (0..3).map(|k| (now[k] / length[k] - 1.0).abs()).fold(0.0, f64::max);
+            assert!(change > 0.01, "{integrator}: the box changed by {change}");
+            (sum / f64::from(samples)).sqrt()
+        };
+        let (coarse, fine) = (error(0.006), error(0.003));
+        println!("{integrator}: rms of H' − H'(0) {coarse:.2e} and {fine:.2e}, ratio {:.2}", coarse / fine);
+        assert!((3.0..5.3).contains(&(coarse / fine)), "{integrator}: {coarse:e} and {fine:e}: not ∝ dt²");
+    }
+}
+
+/// A few steps on both devices, with lists built in boxes of different sizes.
+#[test]
+fn boxes_change_on_the_device_as_on_the_cpu() {
+    if !has_compiler() {
+        return;
+    }
+    let updaters = [
+        ("VelocityVerlet()", "BerendsenBarostat(every: 5, pressure: 20.0, tau: 0.02, compressibility: 0.05, couple: Xy)"),
+        ("VelocityVerlet()", "BoxResize(every: 2, y: Ramp(from: LY, to: 9.0, steps: 40))"),
+        ("AndersenNpt(kT: 1.2, nu: 3.0, pressure: 8.0, tau_p: 0.3)", ""),
+    ];
+    let y = standard_system().box_length[1];
+    for (precision, limit) in [("Double", 1e-10), ("Mixed", 2e-4), ("Single", 2e-4)] {
+        for (integrator, updater) in BAROSTATS.map(|b| (b, "")).into_iter().chain(updaters) {
+            let updater = updater.replace("LY", &y.to_string());
+            let text = format!(
+                "(precision: {precision}, seed: 5, neighbors: (buffer: 0.2), forces: [{LJ}], integrators: [{integrator}], \
+                 updaters: [{updater}], stages: [(steps: 40, dt: 0.005)])"
+            );
+            let [(xa, la), (xb, lb)] = [DeviceChoice::Cpu, DeviceChoice::Emulated].map(|device| {
+                let plan = plan_of(&text, standard_system(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+                let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+                (unwrapped(&mut *b).0, b.box_length())
+            });
+            let (x, l) = (largest_difference(&xa, &xb), (0..3).map(|k| (la[k] - lb[k]).abs()).fold(0.0, f64::max));
+            assert!(la != standard_system().box_length, "{integrator}, {updater}: the box stayed as it was");
+            assert!(x < limit && l < limit, "{integrator}, {updater}, {precision}: positions {x:e}, box {l:e}");
+        }
+    }
+}
+
+/// In a box that shrinks and grows far, no neighbour is missed: forces are those of a state that is begun anew.
+#[test]
+fn the_list_holds_in_a_changing_box() {
+    for device in devices() {
+        for precision in ["Double", "Mixed"] {
+            let mut s = standard_system();
+            // a gas: there is room to shrink
+            for k in 0..3 {
+                s.box_length[k] *= 1.6;
+                s.position.iter_mut().for_each(|p| p[k] *= 1.6);
+            }
+            let l = s.box_length[0];
+            let text = format!(
+                "(precision: {precision}, neighbors: (buffer: 0.4), forces: [{LJ}], \
+                 integrators: [MtkNpt(kT: 1.2, tau: 0.5, pressure: Ramp(from: 6.0, to: -0.5, start: 80, steps: 10), tau_p: 0.4, \
+                 couple: None)], stages: [(steps: 240, dt: 0.004)])"
+            );
+            let mut b = started(&text, s.clone(), device);
+            let mut lengths = vec![];
+            for _ in 0..8 {
+                advance(&mut *b, 30);
+                let now = columns(&mut *b);
+                let (box_length, sums) = (b.box_length(), b.sums().expect("sums"));
+                lengths.push(box_length[0]);
+                let fresh = Snapshot { box_length, position: now.position, velocity: now.velocity, ..s.clone() };
+                let text = format!(
+                    "(precision: {precision}, forces: [{LJ}], integrators: [VelocityVerlet()], stages: [(steps: 0, dt: 0.004)])"
+                );
+                let anew = started(&text, fresh, DeviceChoice::Cpu).sums().expect("sums");
+                let (a, c) = (sums.components[0], anew.components[0]);
+                let scale = a.energy.abs().max(100.0);
+                let limit = if precision == "Double" { 1e-11 } else { 1e-5 };
+                assert!((a.energy - c.energy).abs() < limit * scale, "{device:?} {precision}: {a:?} and {c:?}");
+            }
+            let (least, most) = (lengths.iter().copied().fold(l, f64::min), lengths.iter().copied().fold(0.0, f64::max));
+            println!("{device:?} {precision}: from {l} down to {least}, up to {most}: {lengths:?}");
+            assert!(least < 0.85 * l && lengths[7] > 1.1 * least, "{lengths:?}");
+        }
+    }
+}
+
+#[test]
+fn boxes_follow_what_is_asked() {
+    for device in devices() {
+        let steps = if device == DeviceChoice::Cpu { 3000 } else { 300 };
+        let text = format!(
+            "(seed: 3, forces: [{LJ}], integrators: [Langevin(kT: 1.2, gamma: 2.0)], \
+             updaters: [BerendsenBarostat(every: 5, pressure: 3.0, tau: 0.5, compressibility: 0.1)], \
+             stages: [(steps: {steps}, dt: 0.005)])"
+        );
+        let plan = plan_of(&text, standard_system(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+        let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+        let (l, old) = (b.box_length(), standard_system().box_length);
+        // one factor for all axes
+        assert!((l[0] / old[0] - l[2] / old[2]).abs() < 1e-12 && l != old);
+        if device == DeviceChoice::Cpu {
+            b.begin_stage(&plan.stages[0], false).expect("begun");
+            let mean = (0..200).map(|_| {
+                advance(&mut *b, 10);
+                (0..3).map(|k| pressure(&mut *b, k) / 3.0).sum::<f64>()
+            });
+            let mean = mean.sum::<f64>() / 200.0;
+            assert!((mean - 3.0).abs() < 0.35, "pressure {mean}");
+        }
+
+        // positions follow a box that is told its length, and where it ends it stays
+        let mut still = standard_system();
+        still.velocity.iter_mut().for_each(|v| *v = [0.0; 3]);
+        let (x, z) = (old[0], old[2]);
+        let text = format!(
+            "(integrators: [VelocityVerlet()], updaters: [BoxResize(every: 3, x: Ramp(from: {x}, to: 8.0, steps: 21), z: {z})], \
+             stages: [(steps: 30, dt: 0.01)])"
+        );
+        let plan = plan_of(&text, still.clone(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+        let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+        assert_eq!(b.box_length(), [8.0, old[1], old[2]]);
+        for (a, c) in columns(&mut *b).position.iter().zip(&still.position) {
+            assert!((a[0] - c[0] * 8.0 / x).abs() < 1e-8 && (a[1] - c[1]).abs() < 1e-8 && (a[2] - c[2]).abs() < 1e-8);
+        }
+    }
+}
+
+#[test]
+fn boxes_that_collapse_are_told() {
+    for device in devices() {
+        let text = format!(
+            "(forces: [{LJ}], integrators: [VelocityVerlet()], updaters: [BoxResize(every: 1, x: Ramp(from: {}, to: 3.0, steps: 20))], \
+             stages: [(steps: 30, dt: 0.0001)])",
+            standard_system().box_length[0]
+        );
+        let plan = plan_of(&text, standard_system(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+        let Err(e) = run_plan(&plan) else { panic!("the box collapsed and nobody said it") };
+        let told = e.render();
+        assert!(told.contains("BoxResize: the box would be shorter than two cutoffs along x"), "{told}");
+        assert!(!told.contains("4294967295"), "{told}");
+
+        let text = format!(
+            "(forces: [{LJ}], integrators: [MtkNpt(kT: 1.2, tau: 0.5, pressure: 1e4, tau_p: 0.1)], stages: [(steps: 100, dt: 0.005)])"
+        );
+        let plan = plan_of(&text, standard_system(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+        let Err(e) = run_plan(&plan) else { panic!("the box collapsed and nobody said it") };
+        assert!(e.render().contains("MtkNpt: "), "{}", e.render());
+    }
+}
+
+#[test]
+fn mistakes_of_barostats_are_told() {
+    let told = |text: &str| match plan_of(text, standard_system(), DeviceChoice::Cpu) {
+        Ok(_) => panic!("{text} was taken"),
+        Err(e) => e.render(),
+    };
+    let with = |updater: &str| {
+        told(&format!("(integrators: [VelocityVerlet()], updaters: [{updater}], stages: [(steps: 1, dt: 0.01)])"))
+    };
+    assert!(with("BoxResize(every: 1)").contains("gives none of `x`, `y`, `z`"));
+    assert!(with("BoxResize(every: 1, x: 50.0)").contains("`x` starts with 50, but the box is"));
+    let none = "BerendsenBarostat(every: 1, pressure: 1.0, tau: 1.0, compressibility: 1.0, axes: [false, false, false])";
+    assert!(with(none).contains("`axes` says that no axis changes"));
+    let coupled = "BerendsenBarostat(every: 1, pressure: 1.0, tau: 1.0, compressibility: 1.0, couple: Yz)";
+    assert!(with(coupled).contains("expected `Isotropic`, `Xy` or `None`"));
+}
