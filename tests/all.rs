@@ -30,5 +30,6 @@ mod plugins;
 mod reference;
 mod restart;
 mod rotation;
+mod shear;
 mod stranger;
 mod tripping;

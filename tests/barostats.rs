@@ -87,7 +87,10 @@ fn boxes_change_on_the_device_as_on_the_cpu() {
         return;
     }
     let updaters = [
-        ("VelocityVerlet()", "BerendsenBarostat(every: 5, pressure: 20.0, tau: 0.02, compressibility: 0.05, couple: Xy)"),
+        (
+            "VelocityVerlet()",
+            "BerendsenBarostat(every: 5, pressure: 20.0, tau: 0.02, compressibility: 0.05, couple: Xy)",
+        ),
         ("VelocityVerlet()", "BoxResize(every: 2, y: Ramp(from: LY, to: 9.0, steps: 40))"),
         ("AndersenNpt(kT: 1.2, nu: 3.0, pressure: 8.0, tau_p: 0.3)", ""),
     ];
@@ -145,7 +148,8 @@ fn the_list_holds_in_a_changing_box() {
                 let limit = if precision == "Double" { 1e-11 } else { 1e-5 };
                 assert!((a.energy - c.energy).abs() < limit * scale, "{device:?} {precision}: {a:?} and {c:?}");
             }
-            let (least, most) = (lengths.iter().copied().fold(l, f64::min), lengths.iter().copied().fold(0.0, f64::max));
+            let (least, most) =
+                (lengths.iter().copied().fold(l, f64::min), lengths.iter().copied().fold(0.0, f64::max));
             println!("{device:?} {precision}: from {l} down to {least}, up to {most}: {lengths:?}");
             assert!(least < 0.85 * l && lengths[7] > 1.1 * least, "{lengths:?}");
         }
@@ -227,7 +231,8 @@ fn mistakes_of_barostats_are_told() {
     };
     assert!(with("BoxResize(every: 1)").contains("gives none of `x`, `y`, `z`"));
     assert!(with("BoxResize(every: 1, x: 50.0)").contains("`x` starts with 50, but the box is"));
-    let none = "BerendsenBarostat(every: 1, pressure: 1.0, tau: 1.0, compressibility: 1.0, axes: [false, false, false])";
+    let none =
+        "BerendsenBarostat(every: 1, pressure: 1.0, tau: 1.0, compressibility: 1.0, axes: [false, false, false])";
     assert!(with(none).contains("`axes` says that no axis changes"));
     let coupled = "BerendsenBarostat(every: 1, pressure: 1.0, tau: 1.0, compressibility: 1.0, couple: Yz)";
     assert!(with(coupled).contains("expected `Isotropic`, `Xy` or `None`"));

@@ -51,6 +51,7 @@ fn stopping_and_going_on_changes_nothing() {
         "Andersen(kT: 1.0, nu: 7.0, group: Types([\"A\"])), Berendsen(kT: 1.0, tau: 0.5, group: Types([\"B\"]))",
         "Bussi(kT: 1.0, tau: 0.2) ], updaters: [ ZeroMomentum(every: 20), ZeroMomentum(every: 30, group: Tags(first: 0, last: 99))",
         "MtkNpt(kT: 1.0, tau: 0.5, pressure: 30.0, tau_p: 0.5, couple: Xy)",
+        "LeesEdwards(rate: 0.7), GrootWarren()",
         "AndersenNpt(kT: 1.0, nu: 2.0, pressure: 30.0, tau_p: 0.5)",
         "GrootWarren() ], updaters: [ BerendsenBarostat(every: 3, pressure: 30.0, tau: 0.5, compressibility: 0.01)",
         "GrootWarren() ], updaters: [ BoxResize(every: 4, z: Ramp(from: 8.0, to: 7.5, steps: 250))",
@@ -75,6 +76,7 @@ fn stopping_the_emulated_device_changes_nothing() {
         "Langevin(kT: 1.0, gamma: 1.0, group: Types([\"A\"])), NoseHooverChain(kT: 1.0, tau: 0.5, group: Types([\"B\"]))",
         "Bussi(kT: 1.0, tau: 0.2) ], updaters: [ ZeroMomentum(every: 20)",
         "MtkNpt(kT: 1.0, tau: 0.5, pressure: 60.0, tau_p: 0.2, couple: None)",
+        "GrootWarren(), LeesEdwards(rate: 0.7)",
     ] {
         let (whole, parts) = (folder(integrator, 10), folder(integrator, 10));
         go(whole.path(), &["--device", "emulated"]);

@@ -10,6 +10,8 @@ pub struct Grid {
     /// Offsets (y, z) of rows of cells along x that can hold neighbours; where an axis has too few cells for its
     /// reach, the offsets run over all its cells, each once.
     pub rows: Vec<[i32; 2]>,
+    /// Lees-Edwards: by how much the box above along y is displaced along x, in cells.
+    pub offset: Option<f64>,
 }
 
 /// No more cells than this along an axis: cell numbers must fit 32 bits, and empty cells cost time.
@@ -49,7 +51,7 @@ impl Grid {
                 }
             }
         }
-        Self { n, reach, rows }
+        Self { n, reach, rows, offset: None }
     }
 
     /// Number of cells.
@@ -86,6 +88,27 @@ impl Grid {
         let (n, w) = (self.n[0] as i32, self.reach[0] as i32);
         for [dy, dz] in &self.rows {
             let row = self.index([0, self.wrap(1, c[1], *dy), self.wrap(2, c[2], *dz)]);
+            if let Some(offset) = self.offset {
+                let (rows, s) = (self.n[1] as i32, c[1] as i32 + dy);
+                let whole = 2 * self.reach[1] as i32 + 1 >= rows;
+                let box_of = i32::from(s >= rows) - i32::from(s < 0);
+                if whole || box_of != 0 {
+                    // cells that stand at x in the displaced box stand at x − offset in their own
+                    let shift = -f64::from(box_of) * offset;
+                    let from = (f64::from(c[0] as i32 - w) + shift).floor() as i32;
+                    let to = (f64::from(c[0] as i32 + w + 1) + shift).ceil() as i32;
+                    if whole || to - from >= n {
+                        f(row, row + n as u32);
+                        continue;
+                    }
+                    let (a, b) = (from.rem_euclid(n), from.rem_euclid(n) + to - from);
+                    f(row + a as u32, row + b.min(n) as u32);
+                    if b > n {
+                        f(row, row + (b - n) as u32);
+                    }
+                    continue;
+                }
+            }
             if 2 * w + 1 >= n {
                 f(row, row + n as u32);
                 continue;

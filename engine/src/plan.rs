@@ -72,6 +72,21 @@ pub struct PluginUse {
 }
 
 impl Plan {
+    /// Whether a component displaces the images of the box.
+    ///
+    /// # Errors
+    /// The plugin's words.
+    pub fn shears(&self) -> Result<bool, Error> {
+        for c in &self.components {
+            if let Some(i) = c.integrator()
+                && i.program()?.phases.iter().any(|p| p.shear)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The component with this number.
     pub fn component(&self, id: u32) -> Option<&Arc<Component>> {
         self.components.iter().find(|c| c.id == id)
@@ -249,7 +264,7 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
     let integrators = share(default.integrators);
     let updaters = share(default.updaters);
     let analyzers = share(default.analyzers);
-    let stages: Vec<StagePlan> = pipeline
+    let mut stages: Vec<StagePlan> = pipeline
         .stages
         .iter()
         .zip(own)
@@ -261,6 +276,9 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
             analyzers: a.map_or_else(|| analyzers.clone(), &mut share),
         })
         .collect();
+
+    // what only changes the box does so before particles move
+    stages.iter_mut().for_each(|s| s.integrators.sort_by_key(|i| i.needs.moves));
 
     let mut snapshot = snapshot;
     if let Some(s) = &mut snapshot
@@ -336,13 +354,14 @@ fn generate(c: &mut Check<'_>, generators: &[Option<Component>], given: Option<S
 /// What only makes sense together.
 fn check_stage(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>) {
     let at = Some(plan.stage.at);
-    if plan.stage.steps > 0 && plan.integrators.is_empty() {
+    if plan.stage.steps > 0 && !plan.integrators.iter().any(|i| i.needs.moves) {
         c.say(at, format!("stage `{}` has no integrator: nothing would move", plan.stage.name));
     }
     let Some(s) = snapshot else { return };
     // a particle moved by two integrators would be moved twice
-    for (k, a) in plan.integrators.iter().enumerate() {
-        for b in &plan.integrators[..k] {
+    let movers: Vec<_> = plan.integrators.iter().filter(|i| i.needs.moves).collect();
+    for (k, a) in movers.iter().enumerate() {
+        for b in &movers[..k] {
             let both =
                 (0..s.len() as u32).find(|tag| a.needs.group.contains(*tag, s) && b.needs.group.contains(*tag, s));
             if let Some(tag) = both {

@@ -86,6 +86,21 @@ template <class Phase> __device__ __forceinline__ void particle_loop(const Phase
             for (int k = 0; k < 3; ++k) s.pos_low[3u * i + k] = low[k];
 #endif
 #endif
+#ifdef GALAMOST_SHEAR
+            if (fine && crossed[1] != 0) {
+                // it comes in below, displaced and slowed like the box below; less than half a box, so never refused
+                const double shift = -double(crossed[1]) * g->shear_offset;
+#ifdef GALAMOST_DOUBLE
+                move_axis(pos.x, crossed[0], shift, g->box_length[0]);
+#else
+                move_axis(pos.x, low[0], crossed[0], shift, g->box_length[0]);
+#ifdef GALAMOST_MIXED
+                s.pos_low[3u * i] = low[0];
+#endif
+#endif
+                s.velocity_mass[i].x -= real(double(crossed[1]) * g->shear_speed);
+            }
+#endif
             s.pos_type[i] = pos;
             for (int k = 0; k < 3; ++k) {
                 if (crossed[k] != 0) image[k] += crossed[k];

@@ -54,6 +54,10 @@ __device__ __forceinline__ Tuple2<real, real> apply_mode(real r2, Tuple2<real, r
 struct Neighbour {
     Vec3<real> d;
     real r2;
+#ifdef GALAMOST_SHEAR
+    // velocity of the image along x, less that of the particle itself
+    real slide;
+#endif
     u32 i, j, kind, tag_i;
     Vec4 vi;
     Quaternion<real> quaternion_i;
@@ -81,7 +85,10 @@ __device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart
     input.r_cut = edge.cutoff;
     input.step = step;
     if (Part::inputs & INPUT_VELOCITY) {
-        const Vec4 vj = load(&s.velocity_mass[n.j]);
+        Vec4 vj = load(&s.velocity_mass[n.j]);
+#ifdef GALAMOST_SHEAR
+        vj.x += n.slide;
+#endif
         input.rv = n.d.x * (n.vi.x - vj.x) + n.d.y * (n.vi.y - vj.y) + n.d.z * (n.vi.z - vj.z);
     }
     if (Part::inputs & INPUT_RANDOM) {
@@ -186,6 +193,9 @@ template <class Parts, int PARTS, u32 TEAM, bool FULL> __device__ __forceinline_
             row += 32;
             const PosType pj = load(&s.pos_type[n.j]);
             n.d = difference(pi, pj, scale);
+#ifdef GALAMOST_SHEAR
+            n.slide = real(box_crossing(pi, pj, scale)) * scale.speed;
+#endif
             n.r2 = device_norm2(n.d);
             n.kind = pj.kind;
             parts.evaluate(s, a, pi.kind, n, sum);

@@ -286,6 +286,24 @@ template <u32 TEAM> __device__ __forceinline__ void build_rows(const ListArgs& a
         const int2 offset = c.rows[r];
         const u32 first =
             (wrap_cell(z, offset.y, c.n[2], c.whole_z) * c.n[1] + wrap_cell(y, offset.x, c.n[1], c.whole_y)) * c.n[0];
+#ifdef GALAMOST_SHEAR
+        const int s = int(y) + offset.x, rows = int(c.n[1]), across = int(c.n[0]);
+        const int box_of = s >= rows ? 1 : s < 0 ? -1 : 0;
+        if (c.whole_y || box_of != 0) {
+            // cells that stand at x in the displaced box stand at x - offset in their own
+            const double shift = -double(box_of) * (g->shear_offset / g->box_length[0] * double(across));
+            const int from = int(floor(double(int(x) - c.reach_x) + shift));
+            const int to = int(ceil(double(int(x) + c.reach_x + 1) + shift));
+            if (c.whole_x || c.whole_y || to - from >= across) {
+                row.range(a, c.start[first], c.start[first + c.n[0]]);
+                continue;
+            }
+            const int begin = ((from % across) + across) % across, end = begin + to - from;
+            row.range(a, c.start[first + begin], c.start[first + (end < across ? end : across)]);
+            if (end > across) row.range(a, c.start[first], c.start[first + end - across]);
+            continue;
+        }
+#endif
         if (c.whole_x) {
             row.range(a, c.start[first], c.start[first + c.n[0]]);
             continue;
@@ -321,8 +339,5 @@ extern "C" __global__ void end_rebuild(Globals* g) {
     if (g->halt) return;
     g->rebuild = 0u;
     g->rebuilds += 1ull;
-    // a list is built now, in this box; plugin-api/src/views.rs, begin_list
-    const double slack = 0.5 * (g->r_list - g->r_cut);
-    g->slack2 = slack * slack;
-    for (int k = 0; k < 3; ++k) g->built_length[k] = g->box_length[k];
+    begin_list(g);
 }

@@ -36,6 +36,11 @@ struct BoxScale {
 #else
     float unit[3];
 #endif
+#ifdef GALAMOST_SHEAR
+    // the image above along y stands at x + offset and moves with this speed along x (Lees-Edwards)
+    real offset, speed;
+    int offset_units;
+#endif
 };
 
 __device__ __forceinline__ BoxScale make_scale(const Globals* g) {
@@ -49,18 +54,45 @@ __device__ __forceinline__ BoxScale make_scale(const Globals* g) {
         b.unit[k] = float(l / 4294967296.0);
 #endif
     }
+#ifdef GALAMOST_SHEAR
+    b.offset = real(g->shear_offset);
+    b.speed = real(g->shear_speed);
+    b.offset_units = int((long long)rint(g->shear_offset / g->box_length[0] * 4294967296.0));
+#endif
     return b;
 }
+
+#ifdef GALAMOST_SHEAR
+// By how many boxes along y the nearest image of j is above j.
+__device__ __forceinline__ int box_crossing(const PosType& i, const PosType& j, const BoxScale& b) {
+#ifdef GALAMOST_DOUBLE
+    return int(rint((i.y - j.y) * b.inverse[1]));
+#else
+    const int d = int(u32(i.y) - u32(j.y));
+    // -1 where the difference left the range: then the box of the larger one is taken
+    return (((i.y ^ j.y) & (i.y ^ d)) >> 31) & (1 | (i.y >> 31));
+#endif
+}
+#endif
 
 // r_i - r_j for the nearest image of j.
 __device__ __forceinline__ Vec3<real> difference(const PosType& i, const PosType& j, const BoxScale& b) {
 #ifdef GALAMOST_DOUBLE
+#ifdef GALAMOST_SHEAR
+    const double x = i.x - j.x - double(box_crossing(i, j, b)) * b.offset, y = i.y - j.y, z = i.z - j.z;
+#else
     const double x = i.x - j.x, y = i.y - j.y, z = i.z - j.z;
+#endif
     return {x - b.length[0] * rint(x * b.inverse[0]), y - b.length[1] * rint(y * b.inverse[1]),
             z - b.length[2] * rint(z * b.inverse[2])};
 #else
     // unsigned subtraction wraps, and the wrapped difference is the nearest image
-    return {float(int(u32(i.x) - u32(j.x))) * b.unit[0], float(int(u32(i.y) - u32(j.y))) * b.unit[1],
+#ifdef GALAMOST_SHEAR
+    const u32 x = u32(i.x) - u32(j.x) - u32(box_crossing(i, j, b)) * u32(b.offset_units);
+#else
+    const u32 x = u32(i.x) - u32(j.x);
+#endif
+    return {float(int(x)) * b.unit[0], float(int(u32(i.y) - u32(j.y))) * b.unit[1],
             float(int(u32(i.z) - u32(j.z))) * b.unit[2]};
 #endif
 }
@@ -135,6 +167,8 @@ __device__ __forceinline__ Cell make_cell(const Globals* g) {
     c.size = u32(sizeof(Cell));
     c.dimensions = g->dimensions;
     c.dt = g->dt;
+    c.offset = g->shear_offset;
+    c.speed = g->shear_speed;
     for (int k = 0; k < 3; ++k) {
         c.length[k] = g->box_length[k];
         c.virial[k] = g->virial[k];
@@ -142,7 +176,42 @@ __device__ __forceinline__ Cell make_cell(const Globals* g) {
     return c;
 }
 
-// Gives the box new lengths; called by one thread. The same lines, with their reason, stand in plugin-api/src/views.rs.
+// How far a particle may move until the list is built anew; the same lines, with their reason, stand in
+// plugin-api/src/views.rs, as those of the next functions do.
+__device__ __forceinline__ void renew_slack(Globals* g) {
+    if (g->r_list == 0.0) {
+        g->slack2 = 0.0;
+        return;
+    }
+    double shrunk = 1e300;
+    for (u32 k = 0; k < g->dimensions; ++k) {
+        const double s = g->box_length[k] / g->built_length[k];
+        shrunk = s < shrunk ? s : shrunk;
+    }
+    const double slack = 0.5 * (shrunk * g->r_list - g->r_cut - g->shear_slid);
+    if (slack <= 0.0) g->rebuild = 1u;
+    g->slack2 = slack > 0.0 ? slack * slack : 0.0;
+}
+
+// A list is built now, in this box.
+__device__ __forceinline__ void begin_list(Globals* g) {
+    for (int k = 0; k < 3; ++k) g->built_length[k] = g->box_length[k];
+    g->built_offset = g->shear_offset;
+    g->shear_slid = 0.0;
+    renew_slack(g);
+}
+
+// Displaces the images along y.
+__device__ __forceinline__ void set_shear(Globals* g, double offset, double speed) {
+    g->shear_slid += fabs(offset - g->shear_offset);
+    g->shear_speed = speed;
+    const double length = g->box_length[0], most = 0.499999999999 * length;
+    const double wrapped = offset - length * rint(offset / length);
+    g->shear_offset = wrapped > most ? most : wrapped < -most ? -most : wrapped;
+    renew_slack(g);
+}
+
+// Gives the box new lengths; called by one thread.
 __device__ __forceinline__ void set_box(Globals* g, const double* length, u32 component) {
     const u32 d = g->dimensions;
     bool same = true;
@@ -154,18 +223,18 @@ __device__ __forceinline__ void set_box(Globals* g, const double* length, u32 co
         same &= length[k] == g->box_length[k];
     }
     if (same) return;
-    double shrunk = 1e300;
+    g->shear_offset *= length[0] / g->box_length[0];
     for (u32 k = 0; k < d; ++k) {
         g->scale[k] *= length[k] / g->box_length[k];
         g->box_length[k] = length[k];
-        const double s = length[k] / g->built_length[k];
-        shrunk = s < shrunk ? s : shrunk;
     }
-    if (g->r_list > 0.0) {
-        const double slack = 0.5 * (shrunk * g->r_list - g->r_cut);
-        if (slack <= 0.0) g->rebuild = 1u;
-        g->slack2 = slack > 0.0 ? slack * slack : 0.0;
-    }
+    renew_slack(g);
+}
+
+// What a function of the state made of the box.
+__device__ __forceinline__ void set_cell(Globals* g, const Cell& cell, u32 component) {
+    if (cell.offset != g->shear_offset || cell.speed != g->shear_speed) set_shear(g, cell.offset, cell.speed);
+    set_box(g, cell.length, component);
 }
 
 // The value of a time-dependent number at step s; the same as plugin-api/src/varying.rs.

@@ -259,6 +259,8 @@ pub struct Needs {
     pub conserves_momentum: bool,
     /// Its forces are the gradient of the energy it reports.
     pub conservative: bool,
+    /// An integrator with functions of particles. One that only changes the box or its own state runs before the others.
+    pub moves: bool,
     /// Notes for the log: what the user should know about this choice of parameters.
     pub notes: Vec<String>,
 }
@@ -278,6 +280,7 @@ impl Default for Needs {
             wants: Wants::default(),
             conserves_momentum: true,
             conservative: true,
+            moves: true,
             notes: vec![],
         }
     }

@@ -101,8 +101,16 @@ pub struct Globals {
     pub r_list: f64,
     /// The longest cutoff.
     pub r_cut: f64,
+    /// Lees-Edwards: displacement along x of the image above along y, −L/2 < offset < L/2.
+    pub shear_offset: f64,
+    /// Velocity along x of the image above.
+    pub shear_speed: f64,
+    /// How far images have slid since the list was built.
+    pub shear_slid: f64,
+    /// `shear_offset` when the list was built.
+    pub built_offset: f64,
     /// 0.
-    pub reserved: [f64; 5],
+    pub reserved: [f64; 1],
 }
 
 /// The box as barostats see it, and may change it.
@@ -121,8 +129,12 @@ pub struct Cell {
     pub kinetic: [f64; 3],
     /// Time step.
     pub dt: f64,
+    /// Lees-Edwards: displacement along x of the image above along y.
+    pub offset: f64,
+    /// Its velocity along x.
+    pub speed: f64,
     /// 0.
-    pub reserved: [f64; 4],
+    pub reserved: [f64; 2],
 }
 
 impl Cell {
@@ -135,7 +147,9 @@ impl Cell {
             virial: g.virial,
             kinetic: [0.0; 3],
             dt: g.dt,
-            reserved: [0.0; 4],
+            offset: g.shear_offset,
+            speed: g.shear_speed,
+            reserved: [0.0; 2],
         }
     }
 
@@ -240,10 +254,13 @@ impl StateView {
     /// As for [`Self::position`], for both particles.
     pub unsafe fn difference(&self, i: usize, j: usize) -> [f64; 3] {
         // SAFETY: the caller's word
-        let (a, b, length) = unsafe { (self.position(i), self.position(j), (*self.globals.host()).box_length) };
+        let (a, b, g) = unsafe { (self.position(i), self.position(j), &*self.globals.host()) };
+        let boxes =
+            |d: f64, k: usize| if g.box_length[k] > 0.0 { (d / g.box_length[k]).round_ties_even() } else { 0.0 };
+        let n = boxes(a[1] - b[1], 1);
         std::array::from_fn(|k| {
-            let d = a[k] - b[k];
-            if length[k] > 0.0 { d - length[k] * (d / length[k]).round_ties_even() } else { d }
+            let d = a[k] - b[k] - if k == 0 { n * g.shear_offset } else { 0.0 };
+            d - g.box_length[k] * boxes(d, k)
         })
     }
 
@@ -496,47 +513,72 @@ impl Globals {
             virial: [0.0; 3],
             r_list: 0.0,
             r_cut: 0.0,
-            reserved: [0.0; 5],
+            shear_offset: 0.0,
+            shear_speed: 0.0,
+            shear_slid: 0.0,
+            built_offset: 0.0,
+            reserved: [0.0; 1],
         }
     }
 
     /// A list is built now, in this box.
     pub fn begin_list(&mut self) {
         self.built_length = self.box_length;
-        self.slack2 = (0.5 * (self.r_list - self.r_cut)).powi(2);
+        self.built_offset = self.shear_offset;
+        self.shear_slid = 0.0;
+        self.renew_slack();
+    }
+
+    /// How far a particle may move until the list is built anew; the same lines stand in `kernels/galamost/state.cuh`.
+    ///
+    /// The list holds every pair that was nearer than r_list when it was built. Where the box has shrunk by s < 1 since,
+    /// and images have slid along each other, a pair that is not in it is farther apart than s r_list less what both have
+    /// moved and what the images have slid.
+    pub fn renew_slack(&mut self) {
+        if self.r_list == 0.0 {
+            self.slack2 = 0.0;
+            return;
+        }
+        let d = self.dimensions as usize;
+        let shrunk = (0..d).map(|k| self.box_length[k] / self.built_length[k]).fold(f64::INFINITY, f64::min);
+        let slack = 0.5 * (shrunk * self.r_list - self.r_cut - self.shear_slid);
+        if slack <= 0.0 {
+            self.rebuild = 1;
+        }
+        self.slack2 = slack.max(0.0).powi(2);
+    }
+
+    /// Displaces the images along y; the same lines stand in `kernels/galamost/state.cuh`.
+    pub fn set_shear(&mut self, offset: f64, speed: f64) {
+        self.shear_slid += (offset - self.shear_offset).abs();
+        self.shear_speed = speed;
+        let length = self.box_length[0];
+        let wrapped = offset - length * (offset / length).round_ties_even();
+        // half a box to either side is the same place, but a particle must not move by exactly half a box
+        self.shear_offset = wrapped.clamp(-0.499_999_999_999 * length, 0.499_999_999_999 * length);
+        self.renew_slack();
     }
 
     /// Gives the box new lengths; returns by what coordinates that are lengths must be multiplied to follow it. The
     /// same lines stand in `kernels/galamost/state.cuh`.
-    ///
-    /// The list holds every pair that was nearer than r_list when it was built. Where the box has shrunk by s < 1 since,
-    /// a pair that is not in it is farther apart than s r_list less what both have moved.
     pub fn set_box(&mut self, length: [f64; 3], component: u32) -> [f64; 3] {
         let d = self.dimensions as usize;
         for (k, l) in length.iter().enumerate().take(d) {
             // also false for NaN
             if !(*l >= 2.0 * self.r_cut && *l > 0.0 && l.is_finite()) {
-                self.fault =
-                    Fault { code: FaultKind::BoxTooSmall as u32, component, tag: u32::MAX, detail: k as u32 };
+                self.fault = Fault { code: FaultKind::BoxTooSmall as u32, component, tag: u32::MAX, detail: k as u32 };
                 self.halt = 1;
                 return [1.0; 3];
             }
         }
         let mut ratio = [1.0; 3];
-        let mut shrunk = f64::INFINITY;
         for k in 0..d {
             ratio[k] = length[k] / self.box_length[k];
             self.box_length[k] = length[k];
             self.scale[k] *= ratio[k];
-            shrunk = shrunk.min(length[k] / self.built_length[k]);
         }
-        if self.r_list > 0.0 {
-            let slack = 0.5 * (shrunk * self.r_list - self.r_cut);
-            if slack <= 0.0 {
-                self.rebuild = 1;
-            }
-            self.slack2 = slack.max(0.0).powi(2);
-        }
+        self.shear_offset *= ratio[0];
+        self.renew_slack();
         ratio
     }
 
@@ -549,7 +591,7 @@ impl Globals {
 
     /// The box as a storage scheme wants it.
     pub fn scale<S: crate::precision::Scheme>(&self) -> BoxScale<S::Real> {
-        S::scale(self.box_length)
+        S::scale(self.box_length).with_shear(self.shear_offset, self.shear_speed)
     }
 }
 

@@ -60,6 +60,9 @@ impl<S: Store> CpuSystem<S> {
                         };
                         // SAFETY: the state has the size the program asked for
                         unsafe { part.cpu_scalar(p as u32, &call)? };
+                        if (cell.offset, cell.speed) != (self.globals.shear_offset, self.globals.shear_speed) {
+                            self.globals.set_shear(cell.offset, cell.speed);
+                        }
                         if cell.length != self.globals.box_length {
                             let ratio = self.globals.set_box(cell.length, id);
                             S::stretch(&mut self.pos, ratio);

@@ -7,7 +7,7 @@ use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::lanes::{BASE, V3, V4, append};
 use galamost_plugin_api::precision::BoxScale;
 use galamost_plugin_api::real::Real;
-use galamost_plugin_api::views::ListView;
+use galamost_plugin_api::views::{Globals, ListView};
 use rayon::prelude::*;
 
 /// Particles of one task.
@@ -35,9 +35,13 @@ impl List {
     }
 
     /// The order of particles by cell, and by tag inside a cell: `order[new] = old`.
-    pub fn order<S: Store>(&mut self, pos: &[S::PosType], tag: &[u32], length: [f64; 3], dimensions: u32) -> Vec<u32> {
+    pub fn order<S: Store>(&mut self, pos: &[S::PosType], tag: &[u32], g: &Globals) -> Vec<u32> {
+        let length = g.box_length;
         let r = if self.r_list > 0.0 { self.r_list } else { length[0].max(1.0) / 8.0 };
-        let grid = Grid::new(length, dimensions, r, 2);
+        let mut grid = Grid::new(length, g.dimensions, r, 2);
+        if g.shear_offset != 0.0 || g.shear_speed != 0.0 {
+            grid.offset = Some(g.shear_offset / length[0] * f64::from(grid.n[0]));
+        }
         self.cell_of.clear();
         self.cell_of.extend(pos.iter().map(|p| grid.index(std::array::from_fn(|k| S::cell(p, k, grid.n[k], length)))));
         let mut start = vec![0u32; grid.cells() + 1];

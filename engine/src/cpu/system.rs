@@ -7,7 +7,7 @@ use crate::host::HostServices;
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
 use crate::rotation;
-use crate::run::{Backend, ListReport, SystemSums, initial_globals, list_radius};
+use crate::run::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius};
 use crate::state::{Facts, RawState, initial};
 use crate::store::Store;
 use crate::topology::{LinkRows, Topology};
@@ -185,8 +185,7 @@ impl<S: Store> CpuSystem<S> {
 
     /// Sorts particles along the cells and builds the list.
     pub(super) fn rebuild(&mut self) {
-        let length = self.globals.box_length;
-        let order = self.list.order::<S>(&self.pos, &self.tag, length, self.facts.dimensions);
+        let order = self.list.order::<S>(&self.pos, &self.tag, &self.globals);
         if order.iter().enumerate().any(|(k, i)| k as u32 != *i) {
             permute(&mut self.pos, &order);
             permute(&mut self.low, &order);
@@ -206,7 +205,7 @@ impl<S: Store> CpuSystem<S> {
         self.built.copy_from_slice(&self.pos);
         self.globals.begin_list();
         if self.list.r_list > 0.0 {
-            let scale = S::scale(length);
+            let scale = self.globals.scale::<S>();
             self.list.build::<S>(&self.pos, &self.tag, &scale, self.exclusions.as_ref(), self.isa);
         }
         self.index_links();
@@ -243,17 +242,22 @@ impl<S: Store> CpuSystem<S> {
 
     /// Whether an integrator of the stage changes the box, for which it needs the virial of every step.
     pub(super) fn changes_box(&self) -> bool {
-        self.moving.iter().any(|m| m.program.phases.iter().any(|p| p.cell))
+        self.moving.iter().any(|m| m.program.phases.iter().any(|p| p.cell && !p.shear))
     }
 
     /// An error if some thread noted a fault.
     pub(super) fn check_fault(&mut self) -> Result<()> {
+        self.check_fault_of(None)
+    }
+
+    /// The same after an updater's work.
+    fn check_fault_of(&mut self, updater: Option<&Component>) -> Result<()> {
         if self.globals.halt == 0 {
             return Ok(());
         }
         let f = self.globals.fault;
-        let mut components = self.moving.iter().map(|m| &m.component).chain(&self.forces);
-        let name = components.find(|c| c.id == f.component).map(|c| c.name.as_str());
+        let components = self.moving.iter().map(|m| &m.component).chain(&self.forces).map(|c| &**c);
+        let name = components.chain(updater).find(|c| c.id == f.component).map(|c| c.name.as_str());
         Err(crate::run::fault_error(self.globals.step, f, name))
     }
 
@@ -421,7 +425,7 @@ impl<S: Store> Backend for CpuSystem<S> {
             let ratio = self.globals.set_box(cell.length, updater.id);
             S::stretch(&mut self.pos, ratio);
         }
-        self.check_fault()?;
+        self.check_fault_of(Some(updater))?;
         let topology_changed = !edits.is_empty();
         if topology_changed {
             self.topology.apply(&mut edits, self.facts.n, self.globals.step)?;
@@ -460,6 +464,7 @@ impl<S: Store> Backend for CpuSystem<S> {
         out.sections.insert("rebuilds".into(), self.globals.rebuilds.to_le_bytes().to_vec());
         out.put("built_length", self.globals.built_length);
         out.put("virial", self.globals.virial);
+        self.globals.export_shear(&mut out);
         Ok(out)
     }
 
@@ -468,6 +473,7 @@ impl<S: Store> Backend for CpuSystem<S> {
         // the list is built in the box of its time
         self.globals.box_length = state.numbers("built_length").unwrap_or(state.box_length);
         self.globals.virial = state.numbers("virial").unwrap_or_default();
+        self.globals.shear_offset = state.numbers("built_shear").unwrap_or_default()[0];
         self.globals.evaluate();
         self.topology = state.topology.clone();
         self.renew_topology();
@@ -497,6 +503,7 @@ impl<S: Store> Backend for CpuSystem<S> {
         if self.globals.box_length != state.box_length {
             self.globals.set_box(state.box_length, u32::MAX);
         }
+        self.globals.import_shear(state);
         self.globals.rebuild = 0;
         self.globals.rebuilds = state.word("rebuilds").max(1);
         Ok(())

@@ -106,6 +106,7 @@ struct Inner {
     modules: Vec<sys::CUmodule>,
     kernels: Vec<sys::CUfunction>,
     graphs: Vec<Option<sys::CUgraphExec>>,
+    macros: Vec<&'static str>,
     capture: Option<Capture>,
     set_condition: Option<sys::CUfunction>,
     sizes: std::collections::BTreeMap<u64, u64>,
@@ -165,10 +166,14 @@ impl CudaDevice {
         }
     }
 
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
     fn enter(&self) -> Result<std::sync::MutexGuard<'_, Inner>> {
         // SAFETY: the context is ours until drop
         unsafe { call!(cuCtxSetCurrent(self.context))? };
-        Ok(self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+        Ok(self.lock())
     }
 
     fn load(image: &[u8]) -> Result<sys::CUmodule> {
@@ -371,8 +376,15 @@ impl Device for CudaDevice {
         // SAFETY: the caller's word about the address
         unsafe { call!(cuMemsetD8Async(address, 0, bytes, self.stream)) }
     }
+    fn define(&self, name: &'static str) {
+        let mut inner = self.lock();
+        if !inner.macros.contains(&name) {
+            inner.macros.push(name);
+        }
+    }
     fn compile(&self, unit: &Unit) -> Result<u64> {
-        let (cubin, _) = nvrtc::compile(unit, &self.architecture)?;
+        let macros = self.lock().macros.clone();
+        let (cubin, _) = nvrtc::compile(&unit.with(&macros), &self.architecture)?;
         let mut inner = self.enter()?;
         inner.modules.push(Self::load(&cubin).map_err(|e| fail(&unit.name, e))?);
         Ok(inner.modules.len() as u64 - 1)

@@ -56,6 +56,7 @@ struct Inner {
     memory: BTreeMap<u64, Array>,
     modules: Vec<libloading::Library>,
     kernels: Vec<(Entry, String)>,
+    macros: Vec<&'static str>,
 }
 
 /// The emulated device.
@@ -181,7 +182,14 @@ impl Device for EmulatedDevice {
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, bytes) };
         Ok(())
     }
+    fn define(&self, name: &'static str) {
+        let mut inner = self.lock();
+        if !inner.macros.contains(&name) {
+            inner.macros.push(name);
+        }
+    }
     fn compile(&self, unit: &Unit) -> Result<u64> {
+        let unit = &unit.with(&self.lock().macros);
         let headers: String = Unit::headers()?.into_iter().map(|(_, t)| t).collect();
         let defines = unit.defines().join(" ");
         let key = cache::key(&[&unit.text, &headers, galamost_kernels::HOST_HEADER, &defines, &self.compiler]);

@@ -73,6 +73,8 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// The device's words.
     fn clear(&self, address: u64, bytes: usize) -> Result<()>;
+    /// Every unit compiled from now on is compiled with this macro.
+    fn define(&self, name: &'static str);
     /// Compiles a unit; the kernels are found by [`Self::kernel`].
     ///
     /// # Errors

@@ -16,21 +16,30 @@ pub struct Unit {
     pub text: String,
     /// Precision: decides what `real` is.
     pub precision: Precision,
+    /// Macros besides those of the precision, see [`super::Device::define`].
+    pub macros: Vec<&'static str>,
 }
 
 impl Unit {
     /// A unit.
     pub fn new(name: &str, text: &str, precision: Precision) -> Self {
-        Self { name: name.into(), text: text.into(), precision }
+        Self { name: name.into(), text: text.into(), precision, macros: vec![] }
     }
 
-    /// Macros of this precision.
-    pub fn defines(&self) -> &'static [&'static str] {
-        match self.precision {
-            Precision::Single => &[],
-            Precision::Mixed => &["GALAMOST_MIXED"],
-            Precision::Double => &["GALAMOST_DOUBLE"],
-        }
+    /// The same with these macros.
+    #[must_use]
+    pub fn with(&self, macros: &[&'static str]) -> Self {
+        Self { macros: macros.to_vec(), ..self.clone() }
+    }
+
+    /// All macros.
+    pub fn defines(&self) -> Vec<&'static str> {
+        let precision = match self.precision {
+            Precision::Single => None,
+            Precision::Mixed => Some("GALAMOST_MIXED"),
+            Precision::Double => Some("GALAMOST_DOUBLE"),
+        };
+        precision.into_iter().chain(self.macros.iter().copied()).collect()
     }
 
     /// Headers by name, the made one included.

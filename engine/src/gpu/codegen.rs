@@ -112,6 +112,15 @@ pub struct Step {
     pub particles: bool,
     /// A function of the state in it may change the box.
     pub cell: bool,
+    /// Such a function that needs the virial: it does more than displace images.
+    pub virial: bool,
+}
+
+impl Step {
+    fn of(kernel: String, when: When, particles: bool, scalars: &[&PhaseInfo]) -> Self {
+        let (cell, virial) = (scalars.iter().any(|q| q.cell), scalars.iter().any(|q| q.cell && !q.shear));
+        Self { kernel, when, particles, cell, virial }
+    }
 }
 
 /// The kernels of an integrator, and in which order they run. `advance`: the last particle phase before the forces
@@ -135,10 +144,7 @@ pub fn integrator_unit(
         let p = &phases[k];
         // scalar phases that follow a phase with sums run in its last block
         let follow = |from: usize| {
-            phases[from..]
-                .iter()
-                .take_while(|q| q.scalar && q.when == p.when)
-                .collect::<Vec<&PhaseInfo>>()
+            phases[from..].iter().take_while(|q| q.scalar && q.when == p.when).collect::<Vec<&PhaseInfo>>()
         };
         let kernel = format!("phase_{k}");
         let draw = |phase: usize| phase as u32 * DRAWS_PER_PHASE;
@@ -146,7 +152,7 @@ pub fn integrator_unit(
         let calls = |from: usize, phases: &[&PhaseInfo]| {
             let call = |(j, q): (usize, &&PhaseInfo)| {
                 let (before, argument, after) = if q.cell {
-                    ("Cell cell = make_cell(globals);\n", ", cell", "set_box(globals, cell.length, a.component);\n")
+                    ("Cell cell = make_cell(globals);\n", ", cell", "set_cell(globals, cell, a.component);\n")
                 } else {
                     ("", "", "")
                 };
@@ -169,7 +175,7 @@ pub fn integrator_unit(
                  const Step<double> step = make_step<double>(globals, a.first_varying);\n{}}}",
                 calls(k, &all)
             );
-            steps.push(Step { kernel, when: p.when, particles: false, cell: all.iter().any(|q| q.cell) });
+            steps.push(Step::of(kernel, p.when, false, &all));
             k += all.len();
             continue;
         }
@@ -196,7 +202,7 @@ pub fn integrator_unit(
             p.name,
             calls(k + 1, &all)
         );
-        steps.push(Step { kernel, when: p.when, particles: true, cell: all.iter().any(|q| q.cell) });
+        steps.push(Step::of(kernel, p.when, true, &all));
         k += 1 + all.len();
     }
     (Unit::new(name, &t, precision), steps)

@@ -95,10 +95,8 @@ impl Integrators {
             let (unit, steps) =
                 integrator_unit(&c.name, code.text.as_str(), program, advancing == Some(k), facts.precision);
             let module = device.compile(&unit)?;
-            let steps = steps
-                .into_iter()
-                .map(|s| Ok((device.kernel(module, &s.kernel)?, s)))
-                .collect::<Result<Vec<_>>>()?;
+            let steps =
+                steps.into_iter().map(|s| Ok((device.kernel(module, &s.kernel)?, s))).collect::<Result<Vec<_>>>()?;
             let extra = program.extra.as_ref().and_then(|e| arrays.get(&e.name)).copied().unwrap_or(0);
             let args = PhaseArgs {
                 state: StateView::empty(),
@@ -128,7 +126,9 @@ impl Integrators {
             for (kernel, step) in m.steps.iter().filter(|(_, s)| s.when == when) {
                 let (n, block) = if step.particles { (self.n, BLOCK) } else { (1, 1) };
                 launch(&*self.device, *kernel, n, block, &args)?;
-                if step.cell && let Some(stretch) = &self.stretch {
+                if step.cell
+                    && let Some(stretch) = &self.stretch
+                {
                     stretch.run(&*self.device, state)?;
                 }
             }
@@ -145,7 +145,7 @@ impl Integrators {
 
     /// Whether an integrator changes the box, for which it needs the virial of every step.
     pub fn changes_box(&self) -> bool {
-        self.moving.iter().any(|m| m.steps.iter().any(|(_, s)| s.cell))
+        self.moving.iter().any(|m| m.steps.iter().any(|(_, s)| s.virial))
     }
 
     /// After kernels were stopped half-way.

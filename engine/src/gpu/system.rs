@@ -10,7 +10,7 @@ use crate::device::{Device, Services, Unit};
 use crate::host::HostServices;
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
-use crate::run::{Backend, ListReport, SystemSums, initial_globals, list_radius};
+use crate::run::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius};
 use crate::state::{Facts, RawState, initial};
 use crate::topology::Topology;
 use galamost_plugin_api::abi::{Extent, Opaque, WireHost};
@@ -73,6 +73,9 @@ impl GpuSystem {
         let (facts, raw) = initial(plan)?;
         let n = facts.n;
         let (r_list, buffer) = list_radius(plan);
+        if plan.shears()? {
+            device.define("GALAMOST_SHEAR");
+        }
         let system = device.compile(&Unit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
         let mut sections = BTreeMap::new();
         for name in facts.sections() {
@@ -403,6 +406,7 @@ impl Backend for GpuSystem {
         out.put("built_length", self.globals.built_length);
         out.put("grid_length", self.rebuild.grid_length());
         out.put("virial", self.globals.virial);
+        self.globals.export_shear(&mut out);
         Ok(out)
     }
 
@@ -412,6 +416,7 @@ impl Backend for GpuSystem {
         // the list is built in the box and with the cells of its time
         self.globals.box_length = state.numbers("built_length").unwrap_or(state.box_length);
         self.globals.virial = state.numbers("virial").unwrap_or_default();
+        self.globals.shear_offset = state.numbers("built_shear").unwrap_or_default()[0];
         self.globals.evaluate();
         self.upload_globals()?;
         let grid_length = state.numbers("grid_length").unwrap_or(self.globals.box_length);
@@ -442,6 +447,7 @@ impl Backend for GpuSystem {
             self.globals.set_box(state.box_length, u32::MAX);
             self.globals.scale = [1.0; 3];
         }
+        self.globals.import_shear(state);
         self.globals.rebuild = 0;
         self.globals.rebuilds = state.word("rebuilds").max(1);
         self.upload_globals()

@@ -8,4 +8,4 @@ mod setup;
 
 pub use backend::{Backend, Columns, ListReport, SystemSums};
 pub use execute::{RunOptions, Summary, execute};
-pub use setup::{degrees_of_freedom, fault_error, initial_globals, list_radius};
+pub use setup::{Sheared, degrees_of_freedom, fault_error, initial_globals, list_radius};

@@ -1,6 +1,7 @@
 //! Numbers a run starts with, and the words for its faults.
 
 use crate::plan::{Plan, StagePlan};
+use crate::state::RawState;
 use galamost_plugin_api::component::GroupNeed;
 use galamost_plugin_api::error::Error;
 use galamost_plugin_api::views::{Fault, FaultKind, Globals};
@@ -51,7 +52,7 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
 /// Degrees of freedom of the particles that move in a stage.
 pub fn degrees_of_freedom(plan: &Plan, stage: &StagePlan) -> f64 {
     let (d, n) = (f64::from(plan.snapshot.dimensions), plan.snapshot.len());
-    let integrators = &stage.integrators;
+    let integrators: Vec<_> = stage.integrators.iter().filter(|i| i.needs.moves).collect();
     if integrators.iter().any(|i| i.needs.group == GroupNeed::All) || integrators.is_empty() {
         return d * n as f64 - if stage.conserves_momentum() { d } else { 0.0 };
     }
@@ -78,6 +79,30 @@ pub fn initial_globals(plan: &Plan) -> Globals {
     }
     g.evaluate();
     g
+}
+
+/// The displacement of images as checkpoints keep it.
+pub trait Sheared {
+    /// Notes it.
+    fn export_shear(&self, state: &mut RawState);
+    /// Takes it up, after the list of its time was built.
+    fn import_shear(&mut self, state: &RawState);
+}
+
+impl Sheared for Globals {
+    fn export_shear(&self, state: &mut RawState) {
+        if self.shear_offset != 0.0 || self.shear_speed != 0.0 {
+            state.put("shear", [self.shear_offset, self.shear_speed, self.shear_slid]);
+            state.put("built_shear", [self.built_offset, 0.0, 0.0]);
+        }
+    }
+
+    fn import_shear(&mut self, state: &RawState) {
+        if let Some([offset, speed, slid]) = state.numbers("shear") {
+            (self.shear_offset, self.shear_speed, self.shear_slid) = (offset, speed, slid);
+            self.renew_slack();
+        }
+    }
 }
 
 /// A fault in words: the step, the particle and what probably happened.

@@ -405,6 +405,7 @@ pub fn integrator_fn(integrator: &Path, f: &ItemFn, scalar: bool) -> Result<Toke
     let of = quote!(<#integrator as #api::Integrator>);
     if scalar {
         let cell = args.iter().any(|a| a == "cell");
+        let shear = cell && mentions(f, "offset");
         let last = if cell { ", Cell& cell" } else { "" };
         let text = format!(
             "__device__ __forceinline__ void {name}_call(State& g, const double* sums, const Step<double>& step, Random& random{last}) {{ {name}<double>({cxx}); }}\n"
@@ -414,6 +415,7 @@ pub fn integrator_fn(integrator: &Path, f: &ItemFn, scalar: bool) -> Result<Toke
             impl #api::ScalarFn<#integrator> for #name {
                 const NAME: &'static str = ::std::stringify!(#name);
                 const CELL: bool = #cell;
+                const SHEAR: bool = #shear;
                 #[allow(unused_variables)]
                 fn apply(
                     g: &mut #of::State,

@@ -73,6 +73,7 @@ impl<I: Integrator> Common for Guarded<I> {
             needs.arrays.extend([array("angular_momentum", 3, false), array("torque", 3, false)]);
         }
         needs.arrays.extend(program.extra);
+        needs.moves = program.phases.iter().any(|p| !p.scalar);
         if program.phases.iter().any(|p| p.cell) {
             if system.api_minor < 2 {
                 return Err(Error::input("changes the box, which this engine does not know; use a newer engine"));

@@ -175,12 +175,16 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
                 *momentum.add(i) = p.angular_momentum;
             }
             if F::MOVES {
+                let rows_before = *state.image.host().add(3 * i + 1);
                 if !S::displace(state, globals_now, i, p.displacement.f64()) {
                     fault(
                         globals,
                         Fault { code: FaultKind::NotFinite as u32, component: call.component, tag, detail: 0 },
                     );
                     continue;
+                }
+                if scale.sheared {
+                    cross::<S>(state, globals_now, i, rows_before);
                 }
                 let then = S::stretched(&*built.add(i), stretch);
                 let d = S::difference(&*pos.add(i), &then, &scale);
@@ -193,6 +197,24 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
         for (total, s) in (*call.sums).iter_mut().zip(sums) {
             *total += s;
         }
+    }
+}
+
+/// A particle that left through the top of a sheared box comes in below, displaced and slowed like the box below.
+///
+/// # Safety
+/// As for [`Moving::displace`].
+unsafe fn cross<S: Moving>(state: &StateView, g: &Globals, i: usize, rows_before: i32) {
+    // SAFETY: the caller's word
+    unsafe {
+        let crossed = *state.image.host().add(3 * i + 1) - rows_before;
+        if crossed == 0 {
+            return;
+        }
+        // less than half a box, so it is never refused
+        S::displace(state, g, i, [-f64::from(crossed) * g.shear_offset, 0.0, 0.0]);
+        let v = &mut *state.velocity_mass.cast::<[S::Real; 4]>().host().add(i);
+        v[0] -= S::Real::lit(f64::from(crossed) * g.shear_speed);
     }
 }
 

@@ -149,6 +149,8 @@ pub trait ScalarFn<I: Integrator>: DeviceFn + 'static {
     const NAME: &'static str;
     /// It looks at the box, and may change it.
     const CELL: bool;
+    /// It may displace the images along y.
+    const SHEAR: bool;
     /// The function; `sums` are those of the last particle phase that returned any.
     fn apply(g: &mut I::State, sums: &[f64; MAX_SUMS], step: &Step<f64>, random: &mut Random, cell: &mut Cell);
     /// C++ text of `NAME_call`.
@@ -186,6 +188,9 @@ pub struct PhaseInfo {
     /// It looks at the box and the virial, and may change the box.
     #[serde(default)]
     pub cell: bool,
+    /// It displaces the images along y.
+    #[serde(default)]
+    pub shear: bool,
 }
 
 /// A program as the engine knows it.
@@ -237,6 +242,7 @@ impl<I: Integrator> Program<I> {
                 position: F::POSITION,
                 turns: F::TURNS,
                 cell: false,
+                shear: false,
             },
             particles: Some(cpu::particles::<I, F>),
             scalar: None,
@@ -257,6 +263,7 @@ impl<I: Integrator> Program<I> {
                 position: false,
                 turns: false,
                 cell: F::CELL,
+                shear: F::SHEAR,
             },
             particles: None,
             scalar: Some(F::apply),

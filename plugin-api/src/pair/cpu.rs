@@ -158,6 +158,13 @@ unsafe fn particles<F: PairFn, S: Scheme, const L: usize, const FULL: bool, cons
                     for l in 0..L {
                         rv[l] = d[0][l] * (vi[0] - v[0][l]) + d[1][l] * (vi[1] - v[1][l]) + d[2][l] * (vi[2] - v[2][l]);
                     }
+                    if scale.sheared {
+                        // an image in the box above moves with it
+                        for l in 0..L {
+                            let n = S::crossing(&pi, &*pos.add(neighbour(l)), &scale);
+                            rv[l] -= d[0][l] * S::Real::lit(f64::from(n)) * scale.speed;
+                        }
+                    }
                 }
                 for l in 0..L {
                     if F::INPUTS & inputs::CHARGE != 0 {

@@ -285,8 +285,7 @@ fn kicked(p: &Particle<real>, g: &MtkState, half: real, scale: real) -> Vec3<rea
 fn first_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) {
     let v = kicked(p, g, 0.5 * step.dt, g.begin_scale as real);
     p.velocity = v;
-    p.displacement =
-        Vec3::new(v.x * (g.flight[0] as real), v.y * (g.flight[1] as real), v.z * (g.flight[2] as real));
+    p.displacement = Vec3::new(v.x * (g.flight[0] as real), v.y * (g.flight[1] as real), v.z * (g.flight[2] as real));
 }
 
 #[particle_fn(MtkNpt)]
