@@ -247,8 +247,8 @@ impl<S: Store> CpuSystem<S> {
         }
         let f = self.globals.fault;
         let mut components = self.moving.iter().map(|m| &m.component).chain(&self.forces);
-        let name = components.find(|c| c.id == f.component).map(|c| c.name.as_str());
-        Err(crate::run::fault_error(self.globals.step, f, name))
+        let component = components.find(|c| c.id == f.component);
+        Err(crate::run::fault_error(self.globals.step, f, component.map(|c| &**c)))
     }
 
     /// Runs an updater, with room for as many changes of topology as it asks for.

@@ -159,7 +159,7 @@ impl GpuSystem {
     pub(super) fn make_room(&mut self) -> Result<()> {
         let f = self.globals.fault;
         if f.code != FaultKind::ListOverflow as u32 {
-            let of = |s| Stage::name(s, f.component);
+            let of = |s| Stage::component(s, f.component);
             return Err(crate::run::fault_error(self.globals.step, f, self.stage.as_ref().and_then(of)));
         }
         info!(

@@ -73,6 +73,7 @@ impl<I: Integrator> Common for Guarded<I> {
             needs.arrays.extend([array("angular_momentum", 3, false), array("torque", 3, false)]);
         }
         needs.arrays.extend(program.extra);
+        needs.corrects = program.corrects;
         Ok(needs)
     }
     fn table(name: &str) -> Option<Table> {
@@ -99,6 +100,8 @@ impl<I: Integrator> Integrating for Guarded<I> {
             phases: self.program.phases.iter().map(|p| p.info.clone()).collect(),
             state_size: size_of::<I::State>() as u32,
             extra,
+            corrects: self.program.corrects,
+            carries_velocity: self.program.carries_velocity,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::views::{Fault, FaultKind, Globals, StateView, Step};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Storage of positions with what an integrator needs of it.
-trait Moving: Scheme {
+pub(crate) trait Moving: Scheme {
     /// Moves particle `i`; false if the displacement makes no sense.
     ///
     /// # Safety
@@ -147,6 +147,13 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
             }
             let mut x = if has_extra { *extra.add(i) } else { I::Extra::<S::Real>::default() };
             let mut random = Random::new(call.key, globals_now.step, tag, call.first_draw);
+            if !call.carried.is_null() {
+                // what another integrator goes on with after the forces is corrected in the same way
+                let carried = &mut *call.carried.add(i * call.carried_stride as usize).cast::<Vec3<S::Real>>();
+                let (mut again, mut own, mut same) = (Particle { velocity: *carried, ..p }, x, random);
+                F::apply::<S::Real>(&mut again, &mut own, g, &step, &mut same);
+                *carried = again.velocity;
+            }
             let s = F::apply::<S::Real>(&mut p, &mut x, g, &step, &mut random);
             for k in 0..F::SUMS {
                 sums[k] += s[k];
@@ -184,7 +191,7 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
 }
 
 /// Notes a fault; of several in one step, the one with the smallest tag stays.
-unsafe fn fault(globals: *mut Globals, fault: Fault) {
+pub(crate) unsafe fn fault(globals: *mut Globals, fault: Fault) {
     // SAFETY: the globals outlive the call; the words are only touched by atomics while a phase runs
     unsafe {
         let tag = AtomicU32::from_ptr(&raw mut (*globals).fault.tag);
