@@ -28,6 +28,8 @@ mod physics;
 mod plugins;
 mod reference;
 mod restart;
+mod reverse;
 mod rotation;
 mod stranger;
 mod tripping;
+mod walls;

@@ -35,6 +35,8 @@ fn same(a: &Path, b: &Path) {
         let (x, y) = (std::fs::read(a.join(file)).expect(file), std::fs::read(b.join(file)).expect(file));
         assert!(!x.is_empty() && x == y, "{file} differs: {} and {} bytes", x.len(), y.len());
     }
+    // of an updater with a file of its own
+    assert_eq!(std::fs::read(a.join("m.csv")).ok(), std::fs::read(b.join("m.csv")).ok());
 }
 
 #[test]
@@ -50,6 +52,9 @@ fn stopping_and_going_on_changes_nothing() {
         "Brownian(kT: 1.0, gamma: 5.0)",
         "Andersen(kT: 1.0, nu: 7.0, group: Types([\"A\"])), Berendsen(kT: 1.0, tau: 0.5, group: Types([\"B\"]))",
         "Bussi(kT: 1.0, tau: 0.2) ], updaters: [ ZeroMomentum(every: 20), ZeroMomentum(every: 30, group: Tags(first: 0, last: 99))",
+        "GrootWarren(), Bounce(wall: Plane(point: [0.0, 0.0, -3.5], normal: [0.0, 0.0, 1.0]), rule: Back), \
+         Bounce(wall: Plane(point: [0.0, 0.0, 3.5], normal: [0.0, 0.0, -1.0]), rule: Back, velocity: [1.0, 0.0, 0.0])",
+        "GrootWarren() ], updaters: [ ReversePerturbation(every: 10, swaps: 3, slabs: 8, report: 30, file: \"m.csv\")",
     ] {
         let (whole, parts) = (folder(integrator, 180), folder(integrator, 180));
         go(whole.path(), &["--device", "cpu", "--threads", "1"]);

@@ -70,6 +70,11 @@ impl ExternalParams for PeriodicForceParams {
         Ok(vec![self.row()])
     }
 
+    /// The energy depends on the box.
+    fn virial(&self) -> bool {
+        false
+    }
+
     /// A force across its gradient has no energy.
     fn sample(random: &mut dyn FnMut() -> f64) -> Option<WaveRow<f64>> {
         let axis = [Axis::X, Axis::Y, Axis::Z][(3.0 * random()) as usize % 3];

@@ -38,7 +38,8 @@ impl FromValue for Rule {
 /// * `Back`: v ← 2 v_w − v, a rough wall to which the liquid sticks; it moves with the velocity v_w = `velocity` ·
 ///   `factor`, along itself, and drags the liquid (Couette flow).
 ///
-/// Both keep a uniform density and, for v_w = 0, kinetic energies. The run's integrators must move the particles of
+/// Before a plane both keep a uniform density and, for v_w = 0, kinetic energies; round walls of radius R keep densities and
+/// angular momenta up to parts of v dt/R. The run's integrators must move the particles of
 /// `group`; it works with every one of them, and with several walls, one `Bounce` for each. `wall` is as on the page of
 /// `LjWall`. A particle must not come from a wall to the other side of the box in a step, so planes lie away from the
 /// faces of the box: by at least r_cut/2 of the pair forces, since particles see each other through the periodic
