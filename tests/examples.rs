@@ -219,6 +219,82 @@ fn example_15_expression() {
     assert!((-0.5..-0.1).contains(&field), "{field} for each particle in the field");
 }
 
+/// Rows of a node of a `galamost_xml` file.
+fn node(path: &Path, name: &str) -> Vec<Vec<f64>> {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let (_, rest) = text.split_once(&format!("<{name} num=")).expect("a node");
+    let inside = rest.split_once(">\n").expect("rows").1.split_once("</").expect("its end").0;
+    inside.lines().map(|l| l.split_whitespace().map(|x| x.parse().expect("a number")).collect()).collect()
+}
+
+/// Mean of f(r, v) over the particles of some frames.
+fn over(folder: &Path, names: impl Iterator<Item = String>, f: impl Fn(&[f64], &[f64]) -> f64) -> f64 {
+    let frame = |name: String| {
+        let (r, v) = (node(&folder.join(&name), "position"), node(&folder.join(&name), "velocity"));
+        mean(&r.iter().zip(&v).map(|(r, v)| f(r, v)).collect::<Vec<_>>())
+    };
+    mean(&names.map(frame).collect::<Vec<_>>())
+}
+
+#[test]
+fn example_20_couette() {
+    let (_keep, folder) = run("20-couette");
+    let last = node(&folder.join("20-couette.0000003000.xml"), "position");
+    assert!(last.iter().all(|r| r[2].abs() <= 5.0), "a particle is behind a wall");
+    // v = (z + 5)/10 between the walls: ⟨v⟩ = 1/2, ⟨v z⟩ = ⟨z²⟩/10 = 0.83
+    let frames = || (4..7).map(|k| format!("20-couette.{:010}.xml", 500 * k));
+    let (v, vz) = (over(&folder, frames(), |_, v| v[0]), over(&folder, frames(), |r, v| v[0] * r[2]));
+    assert!((v - 0.5).abs() < 0.08 && (vz - 0.83).abs() < 0.25, "{v} {vz}");
+    let kt = mean(&csv(&folder.join("20-couette.csv"))["kT"][30..]);
+    assert!((kt - 1.0 - 1.0 / 9.0).abs() < 0.04, "kT {kt}");
+}
+
+#[test]
+fn example_21_slit() {
+    let (_keep, folder) = run("21-slit");
+    let t = csv(&folder.join("21-slit.csv"));
+    assert!((mean(&t["kT"][40..]) - 1.0).abs() < 0.05, "kT {}", mean(&t["kT"][40..]));
+    let (first, last) = (t["ElectricField"][0], mean(&t["ElectricField"][60..]));
+    assert!(last < first - 50.0, "the field gave {first} and gives {last}");
+    let frame = |step: u32| over(&folder, std::iter::once(format!("21-slit.{step:010}.xml")), |r, _| r[2].abs());
+    let last = node(&folder.join("21-slit.0000004000.xml"), "position");
+    assert!(last.iter().all(|r| r[2].abs() < 6.0) && frame(4000) > 1.0);
+}
+
+#[test]
+fn example_22_droplet_pore() {
+    let (_keep, folder) = run("22-droplet-pore");
+    let t = csv(&folder.join("22-droplet-pore.csv"));
+    assert!((mean(&t["kT"][20..]) - 1.0).abs() < 0.05, "kT {}", mean(&t["kT"][20..]));
+    assert!(mean(&t["Lj93Wall"][20..]) < -20.0, "the ball is not wet: {}", mean(&t["Lj93Wall"][20..]));
+    for r in node(&folder.join("22-droplet-pore.0000002000.xml"), "position") {
+        let rho2 = r[0] * r[0] + r[1] * r[1];
+        assert!(rho2 < 5.5 * 5.5 && rho2 + r[2] * r[2] > 1.5 * 1.5, "{r:?}");
+    }
+}
+
+#[test]
+fn example_23_kolmogorov() {
+    let (_keep, folder) = run("23-kolmogorov");
+    let k = std::f64::consts::TAU / 10.0;
+    let frames = (10..31).map(|n| format!("23-kolmogorov.{:010}.xml", 100 * n));
+    let amplitude = 2.0 * over(&folder, frames, |r, v| v[0] * (k * r[2]).cos());
+    let eta = 3.0 * 0.1 / (k * k * amplitude);
+    assert!((eta / 0.9 - 1.0).abs() < 0.25, "η {eta}");
+}
+
+#[test]
+fn example_24_reverse_perturbation() {
+    let (_keep, folder) = run("24-reverse-perturbation");
+    let t = csv(&folder.join("24-reverse-perturbation.csv"));
+    assert_eq!(t["step"], [1000.0, 2000.0, 3000.0, 4000.0, 5000.0]);
+    let at = |k: usize| mean(&t[&format!("v{k}")][1..]);
+    // both lines between the slabs 0 and 5, which are left out
+    let gradient = 0.5 * ((at(1) - at(4)) + (at(9) - at(6))) / (3.0 * 2.0);
+    let eta = mean(&t["flux"][1..]) / gradient;
+    assert!((eta / 0.9 - 1.0).abs() < 0.25, "η {eta}");
+}
+
 #[test]
 fn every_example_has_a_test() {
     let here = include_str!("examples.rs");

@@ -68,20 +68,30 @@ impl DeviceServices for Recorder {
 /// Units that forces and updaters of the shipped plugins compile for themselves.
 fn own_units(precision: Precision) -> Vec<Unit> {
     const OWN: &str = r#"(
-        initial: [ RandomPositions(n: 100, box: [8.0, 8.0, 8.0]) ],
-        forces: [ BodyForce(force: [1.0, 0.0, 0.0]), PeriodicPoiseuille(force: 1.0), ExternalExpression(energy: "k*x*x", parameters: (k: 1.0)) ],
-        updaters: [ ZeroMomentum(every: 1) ],
+        forces: [
+            BodyForce(force: [1.0, 0.0, 0.0]), PeriodicPoiseuille(force: 1.0), ExternalExpression(energy: "k*x*x", parameters: (k: 1.0)),
+            ElectricField(field: [1.0, 0.0, 0.0]), PeriodicForce(force: 1.0),
+            LjWall(wall: Plane(point: [0.0, 0.0, -5.0], normal: [0.0, 0.0, 1.0]),
+                types: { "A": (epsilon: 1.0, sigma: 1.0, r_cut: 2.5), "B": (epsilon: 1.0, sigma: 1.0, r_cut: 2.5) }),
+            Lj93Wall(wall: Plane(point: [0.0, 0.0, -5.0], normal: [0.0, 0.0, 1.0]),
+                types: { "A": (epsilon: 1.0, sigma: 1.0, r_cut: 2.5), "B": (epsilon: 1.0, sigma: 1.0, r_cut: 2.5) }),
+            WcaWall(wall: Sphere(center: [0.0, 0.0, 0.0], radius: 5.0, side: Inside),
+                types: { "A": (epsilon: 1.0, sigma: 1.0), "B": (epsilon: 1.0, sigma: 1.0) }),
+            HarmonicWall(wall: Cylinder(point: [0.0, 0.0, 0.0], axis: X, radius: 5.0, side: Outside),
+                types: { "A": (k: 1.0, r0: 1.0), "B": (k: 1.0, r0: 1.0) }),
+        ],
+        updaters: [ ZeroMomentum(every: 1), ReversePerturbation(every: 1, report: 1, file: "/dev/null") ],
         stages: [ (steps: 0, dt: 0.01) ],
     )"#;
     // a component is told that it runs on CUDA, also on the emulated device
-    let plan = plan(OWN, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+    let plan = plan_of(OWN, standard_system(), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
     let units = Arc::new(Mutex::new(vec![]));
     let host = HostServices::new(Box::new(Recorder { precision, units: units.clone() }));
     for c in &plan.components {
         c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
     }
     let found = units.lock().expect("one thread").clone();
-    assert_eq!(found.len(), 4);
+    assert_eq!(found.len(), 11);
     found
 }
 
@@ -119,6 +129,7 @@ fn units(precision: Precision) -> Vec<Unit> {
         "Andersen(kT: 1.0, nu: 1.0)",
         "Berendsen(kT: 1.0, tau: 0.5)",
         "Bussi(kT: 1.0, tau: 0.5)",
+        "Bounce(wall: Sphere(center: [0.0, 0.0, 0.0], radius: 5.0, side: Inside), rule: Back), VelocityVerlet()",
         "RigidVerlet()",
         "RigidLangevin(kT: 1.0, gamma: 1.0, gamma_r: 1.0)",
     ] {

@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 mod bonds;
+mod flow;
 mod motion;
 
 fn device() -> DeviceChoice {

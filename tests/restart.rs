@@ -35,6 +35,8 @@ fn same(a: &Path, b: &Path) {
         let (x, y) = (std::fs::read(a.join(file)).expect(file), std::fs::read(b.join(file)).expect(file));
         assert!(!x.is_empty() && x == y, "{file} differs: {} and {} bytes", x.len(), y.len());
     }
+    // of an updater with a file of its own
+    assert_eq!(std::fs::read(a.join("m.csv")).ok(), std::fs::read(b.join("m.csv")).ok());
 }
 
 #[test]
@@ -55,6 +57,9 @@ fn stopping_and_going_on_changes_nothing() {
         "AndersenNpt(kT: 1.0, nu: 2.0, pressure: 30.0, tau_p: 0.5)",
         "GrootWarren() ], updaters: [ BerendsenBarostat(every: 3, pressure: 30.0, tau: 0.5, compressibility: 0.01)",
         "GrootWarren() ], updaters: [ BoxResize(every: 4, z: Ramp(from: 8.0, to: 7.5, steps: 250))",
+        "GrootWarren(), Bounce(wall: Plane(point: [0.0, 0.0, -3.5], normal: [0.0, 0.0, 1.0]), rule: Back), \
+         Bounce(wall: Plane(point: [0.0, 0.0, 3.5], normal: [0.0, 0.0, -1.0]), rule: Back, velocity: [1.0, 0.0, 0.0])",
+        "GrootWarren() ], updaters: [ ReversePerturbation(every: 10, swaps: 3, slabs: 8, report: 30, file: \"m.csv\")",
     ] {
         let (whole, parts) = (folder(integrator, 180), folder(integrator, 180));
         go(whole.path(), &["--device", "cpu", "--threads", "1"]);

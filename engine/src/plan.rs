@@ -264,21 +264,18 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
     let integrators = share(default.integrators);
     let updaters = share(default.updaters);
     let analyzers = share(default.analyzers);
-    let mut stages: Vec<StagePlan> = pipeline
+    let stages: Vec<StagePlan> = pipeline
         .stages
         .iter()
         .zip(own)
         .map(|(stage, [f, i, u, a])| StagePlan {
             stage: stage.clone(),
             forces: f.map_or_else(|| forces.clone(), &mut share),
-            integrators: i.map_or_else(|| integrators.clone(), &mut share),
+            integrators: in_order(i.map_or_else(|| integrators.clone(), &mut share)),
             updaters: u.map_or_else(|| updaters.clone(), &mut share),
             analyzers: a.map_or_else(|| analyzers.clone(), &mut share),
         })
         .collect();
-
-    // what only changes the box does so before particles move
-    stages.iter_mut().for_each(|s| s.integrators.sort_by_key(|i| i.needs.moves));
 
     let mut snapshot = snapshot;
     if let Some(s) = &mut snapshot
@@ -351,15 +348,53 @@ fn generate(c: &mut Check<'_>, generators: &[Option<Component>], given: Option<S
     Some(snapshot)
 }
 
+/// Integrators in the order in which they run: those that only change the box, those that move particles, and those that
+/// correct what others moved.
+fn in_order(mut integrators: Vec<Arc<Component>>) -> Vec<Arc<Component>> {
+    integrators.sort_by_key(|c| (c.needs.corrects, c.needs.moves));
+    integrators
+}
+
+/// What integrators that correct need of the others, and what walls need of the box.
+fn check_walls(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
+    let movers = || plan.integrators.iter().filter(|m| m.needs.moves && !m.needs.corrects);
+    let correcting: Vec<_> = plan.integrators.iter().filter(|m| m.needs.corrects).collect();
+    for a in &correcting {
+        let moved = |tag: u32| movers().any(|m| m.needs.group.contains(tag, s));
+        if let Some(tag) = (0..s.len() as u32).find(|tag| a.needs.group.contains(*tag, s) && !moved(*tag)) {
+            let message = format!("no integrator moves particle {tag}, which {} corrects; give it a `group`", a.name);
+            c.say(Some(a.at), message);
+        }
+    }
+    let carrying =
+        || movers().filter(|m| m.integrator().is_some_and(|i| i.program().is_ok_and(|p| p.carries_velocity)));
+    if let (Some(a), Some(first)) = (correcting.first(), carrying().next())
+        && let Some(other) = carrying().find(|m| m.name != first.name)
+    {
+        c.say(Some(a.at), format!("{} cannot correct what both {} and {} move", a.name, first.name, other.name));
+    }
+    let reach = plan.forces.iter().filter(|f| f.kind == Kind::Pair).fold(0.0f64, |m, f| m.max(f.needs.cutoff));
+    for w in plan.forces.iter().chain(&plan.integrators) {
+        if let Some(behind) = w.needs.behind.filter(|b| *b < 0.5 * reach) {
+            warn!(
+                "{}: only {behind} lies between the wall and the face of the box behind it, less than half the cutoff \
+                 {reach}: particles may see others through the periodic boundary",
+                w.name
+            );
+        }
+    }
+}
+
 /// What only makes sense together.
 fn check_stage(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>) {
     let at = Some(plan.stage.at);
-    if plan.stage.steps > 0 && !plan.integrators.iter().any(|i| i.needs.moves) {
+    if plan.stage.steps > 0 && !plan.integrators.iter().any(|i| i.needs.moves && !i.needs.corrects) {
         c.say(at, format!("stage `{}` has no integrator: nothing would move", plan.stage.name));
     }
     let Some(s) = snapshot else { return };
+    check_walls(c, plan, s);
     // a particle moved by two integrators would be moved twice
-    let movers: Vec<_> = plan.integrators.iter().filter(|i| i.needs.moves).collect();
+    let movers: Vec<_> = plan.integrators.iter().filter(|i| i.needs.moves && !i.needs.corrects).collect();
     for (k, a) in movers.iter().enumerate() {
         for b in &movers[..k] {
             let both =

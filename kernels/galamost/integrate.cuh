@@ -16,12 +16,17 @@ struct PhaseArgs {
     u32* counter;
     // sums of the last particle phase that returned any, for scalar functions
     double* sums;
+    // for an integrator that corrects: velocities that another one carries through the step, each the first three
+    // numbers of carried_width; null if there are none
+    real* carried;
+    u32 carried_width, reserved1;
 };
 
 // The vector of particle i in an array of three numbers each.
 __device__ __forceinline__ Vec3<real> load_vec3(const real* of, u32 i) { return {of[3u * i], of[3u * i + 1u], of[3u * i + 2u]}; }
 
-// Phase: State, Extra<real>, has_extra, SUMS, MOVES, POSITION, TURNS, ADVANCE (the last block begins the next step), FIRST_DRAW
+// Phase: State, Extra<real>, has_extra, SUMS, MOVES, POSITION, TURNS, ADVANCE (the last block begins the next step), CORRECTS
+// (it corrects what others moved), FIRST_DRAW
 // (number of its first draw of random numbers), call(p, x, g, step, random, sums), scalars(state, sums, globals,
 // arguments): functions of the state that follow this phase.
 template <class Phase> __device__ __forceinline__ void particle_loop(const PhaseArgs& a) {
@@ -55,6 +60,19 @@ template <class Phase> __device__ __forceinline__ void particle_loop(const Phase
         Extra x;
         if (Phase::has_extra) x = static_cast<const Extra*>(a.extra)[i];
         Random random = {a.key, step.step, p.tag, Phase::FIRST_DRAW};
+        if (Phase::CORRECTS && a.carried) {
+            // what another integrator goes on with after the forces is corrected in the same way
+            real* carried = a.carried + size_t(i) * a.carried_width;
+            Particle<real> again = p;
+            again.velocity = {carried[0], carried[1], carried[2]};
+            Extra own = x;
+            Random same = random;
+            double unused[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
+            Phase::call(again, own, *static_cast<const State*>(a.integrator), step, same, unused);
+            carried[0] = again.velocity.x;
+            carried[1] = again.velocity.y;
+            carried[2] = again.velocity.z;
+        }
         Phase::call(p, x, *static_cast<const State*>(a.integrator), step, random, sums);
         if (g->dimensions == 2u) p.velocity.z = real(0);
         s.velocity_mass[i] = {p.velocity.x, p.velocity.y, p.velocity.z, p.mass};
@@ -98,7 +116,11 @@ template <class Phase> __device__ __forceinline__ void particle_loop(const Phase
                 s.pos_low[3u * i] = low[0];
 #endif
 #endif
-                s.velocity_mass[i].x -= real(double(crossed[1]) * g->shear_speed);
+                const real slower = real(double(crossed[1]) * g->shear_speed);
+                s.velocity_mass[i].x -= slower;
+                // and so is the velocity that an integrator goes on with after the forces
+                if (Phase::CARRIES) reinterpret_cast<real*>(static_cast<Extra*>(a.extra) + i)[0] -= slower;
+                if (Phase::CORRECTS && a.carried) a.carried[size_t(i) * a.carried_width] -= slower;
             }
 #endif
             s.pos_type[i] = pos;

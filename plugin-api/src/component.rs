@@ -263,6 +263,13 @@ pub struct Needs {
     pub moves: bool,
     /// Notes for the log: what the user should know about this choice of parameters.
     pub notes: Vec<String>,
+    /// An integrator that only corrects what others have moved, see [`crate::integrator::Program::correct`].
+    pub corrects: bool,
+    /// Texts of the component's own faults, by their number: what the user reads when one is raised.
+    pub faults: Vec<String>,
+    /// A wall: the free length between it and the box's face behind it. Particles see each other through the periodic
+    /// boundary, so the engine notes where it is less than half the largest cutoff.
+    pub behind: Option<f64>,
 }
 
 impl Default for Needs {
@@ -282,6 +289,9 @@ impl Default for Needs {
             conservative: true,
             moves: true,
             notes: vec![],
+            corrects: false,
+            faults: vec![],
+            behind: None,
         }
     }
 }

@@ -29,6 +29,7 @@
 //! ```
 //!
 //! * [`pair`], [`bonded`], [`mod@bond_potential`]: potentials; the engine owns the loop.
+//! * [`external`]: forces on each particle by itself, written as one function.
 //! * [`force`], [`updater`], [`analyzer`], [`generator`], [`integrator`]: the other kinds.
 //! * [`params`]: parameters from RON, with all mistakes found at once.
 //! * [`language`]: the device language, in which potentials and functions of integrators are written.
@@ -51,6 +52,7 @@ pub mod bonded;
 pub mod component;
 pub mod device;
 pub mod error;
+pub mod external;
 pub mod force;
 pub mod generator;
 pub mod guard;
@@ -82,7 +84,7 @@ pub use inventory;
 
 pub use galamost_plugin_macros::{
     DeviceStruct, PairParams, Params, angle_potential, bond_potential, component, device_fn, dihedral_potential,
-    oriented_pair_potential, pair_potential, particle_fn, scalar_fn,
+    external_potential, oriented_pair_potential, pair_potential, particle_fn, scalar_fn,
 };
 pub use real::Real;
 
@@ -91,12 +93,13 @@ pub mod prelude {
     pub use crate::analyzer::{Analyzer, Frame};
     pub use crate::component::{ArrayNeed, GroupNeed, Needs, SystemInfo, Wants};
     pub use crate::error::{Error, Errors, InputError, Result};
+    pub use crate::external::ExternalParams;
     pub use crate::force::{Force, ForceCall};
     pub use crate::generator::{Generator, GeneratorContext};
     pub use crate::integrator::{GroupInfo, Integrator, NoArrays, NoState, Particle, Program};
     pub use crate::output::RowFile;
     pub use crate::pair::{NoSettings, RowInput};
-    pub use crate::params::{Convention, Group, Spanned};
+    pub use crate::params::{Axis, Convention, Group, Spanned, TypeMap};
     pub use crate::philox::Random;
     pub use crate::quaternion::Quaternion;
     pub use crate::real::Real;
@@ -108,6 +111,6 @@ pub mod prelude {
     pub use crate::views::{Cell, Step, Sums};
     pub use crate::{
         DeviceStruct, PairParams, Params, angle_potential, bond_potential, component, device_fn, dihedral_potential,
-        oriented_pair_potential, pair_potential, particle_fn, scalar_fn,
+        external_potential, oriented_pair_potential, pair_potential, particle_fn, scalar_fn,
     };
 }

@@ -1,6 +1,7 @@
 //! Tests that the macros emit into every plugin.
 
 use crate::bonded::{BondFn, BondInput};
+use crate::external::{ExternalFn, ExternalInput, ExternalParams};
 use crate::pair::{Interaction, OrientedFn, OrientedInput, PairFn, PairInput, Row, RowInput, inputs};
 use crate::philox::philox4x32;
 use crate::quaternion::Quaternion;
@@ -159,6 +160,107 @@ pub fn bond_gradient<F: BondFn>() {
             (-slope * inner / a, u)
         });
     }
+}
+
+/// A particle at a random place of a box of 10.
+fn placed(random: &mut dyn FnMut() -> f64) -> ExternalInput<f64> {
+    let place = std::array::from_fn(|_| 9.0 * (random() - 0.5));
+    let velocity = std::array::from_fn(|_| random() - 0.5);
+    ExternalInput {
+        position: Vec3::from(place),
+        unwrapped: Vec3::from(place),
+        length: Vec3::new(10.0, 10.0, 10.0),
+        velocity: Vec3::from(velocity),
+        mass: 0.5 + random(),
+        charge: 2.0 * random() - 1.0,
+        kind: 0,
+        tag: 7,
+        step: step(),
+    }
+}
+
+/// F = −∇U by central differences of fourth order, over random rows and places.
+///
+/// # Panics
+/// The force is not the gradient.
+pub fn external_gradient<F: ExternalFn>() {
+    let mut random = random();
+    let (mut tested, mut kinks) = (0u32, 0u32);
+    for _ in 0..PAIRS {
+        let row = <F::Input as ExternalParams>::sample(&mut random).unwrap_or_else(|| Row::sample(&mut random));
+        let (row, input) = (row.cast::<f64>(), placed(&mut random));
+        let (force, energy) = F::eval::<f64>(&input, &row);
+        if !energy.is_finite() {
+            continue;
+        }
+        let scale = force.norm().max(energy.abs()).max(1.0);
+        for (k, e) in [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].into_iter().enumerate() {
+            let u = |x: f64| {
+                let moved = Vec3::from(e) * x;
+                let (position, unwrapped) = (input.position + moved, input.unwrapped + moved);
+                F::eval::<f64>(&ExternalInput { position, unwrapped, ..input }, &row).1
+            };
+            let by = |h: f64| (8.0 * (u(h) - u(-h)) - (u(2.0 * h) - u(-2.0 * h))) / (12.0 * h);
+            let (coarse, fine) = (by(1e-4), by(5e-5));
+            // none where U has a kink between its points, as at the end of a potential that is cut
+            if (coarse - fine).abs() < 1e-9 * scale {
+                tested += 1;
+                let found = force.f64()[k];
+                assert!(
+                    (found + fine).abs() < 1e-8 * scale,
+                    "at {:?}: force {found}, −dU/dr {}",
+                    input.position,
+                    -fine
+                );
+            } else {
+                kinks += 1;
+            }
+        }
+    }
+    assert!(tested > 500 && tested > 9 * kinks, "the energy is smooth at {tested} places and not at {kinks}");
+}
+
+/// The function over f32 gives what it gives over f64, to 5·10⁻⁵ of the largest number met in the force or the energy, or of
+/// what a place rounded to f32 makes of them.
+///
+/// # Panics
+/// It does not.
+pub fn external_precision<F: ExternalFn>() {
+    let mut random = random();
+    let mut worst = 0.0f64;
+    for _ in 0..PAIRS {
+        let row = <F::Input as ExternalParams>::sample(&mut random).unwrap_or_else(|| Row::sample(&mut random));
+        let input = placed(&mut random);
+        let round = |v: Vec3<f64>| Vec3::<f32>::from(v.f64());
+        let single = ExternalInput {
+            position: round(input.position),
+            unwrapped: round(input.unwrapped),
+            length: round(input.length),
+            velocity: round(input.velocity),
+            mass: input.mass as f32,
+            charge: input.charge as f32,
+            kind: input.kind,
+            tag: input.tag,
+            step: Step { dt: 0.01, inv_sqrt_dt: 10.0, step: 7, varying: [1.0; 4] },
+        };
+        let double = ExternalInput {
+            position: Vec3::from(single.position.f64()),
+            unwrapped: Vec3::from(single.unwrapped.f64()),
+            velocity: Vec3::from(single.velocity.f64()),
+            mass: f64::from(single.mass),
+            charge: f64::from(single.charge),
+            ..input
+        };
+        let ((f, u), (fs, us)) =
+            (F::eval::<f64>(&double, &row.cast::<f64>()), F::eval::<f32>(&single, &row.cast::<f32>()));
+        // where a potential is steep, the last digit of a place is more than the last digit of the force
+        if !u.is_finite() || u.abs() + f.norm() > 1e3 {
+            continue;
+        }
+        let far = (Vec3::<f64>::from(fs.f64()) - f).norm().max((f64::from(us) - u).abs());
+        worst = worst.max(far / f.norm().max(u.abs()).max(1.0));
+    }
+    assert!(worst < 5e-5, "f32 and f64 differ by {worst:e}");
 }
 
 fn gradient(r: f64, eval: impl Fn(f64) -> (f64, f64)) {

@@ -151,7 +151,7 @@ fn conserved_quantities_stay() {
 
 /// η of the standard DPD liquid from two opposite Poiseuille flows, with its error, for a force g on each particle; and
 /// the ratio of the largest velocity to the mean one, 3/2 for a parabola.
-fn poiseuille_viscosity(g: f64, steps: usize) -> ([f64; 2], f64) {
+pub(super) fn poiseuille_viscosity(g: f64, steps: usize) -> ([f64; 2], f64) {
     const D: f64 = 6.0;
     const BINS: usize = 24;
     let f = tempfile::tempdir().expect("a folder");

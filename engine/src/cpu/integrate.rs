@@ -34,6 +34,11 @@ impl<S: Store> CpuSystem<S> {
 
     fn phases(&mut self, when: When) -> Result<()> {
         let state = self.view();
+        // velocities that an integrator carries through the step, for those that correct what it moved
+        let carried = self.moving.iter().filter(|m| m.program.carries_velocity).find_map(|m| {
+            let width = m.program.extra.as_ref()?.width;
+            Some((self.arrays[m.extra?].data.address(), width * size_of::<S::Real>() as u32))
+        });
         for m in 0..self.moving.len() {
             let moving = &self.moving[m];
             let id = moving.component.id;
@@ -41,6 +46,8 @@ impl<S: Store> CpuSystem<S> {
             let mut sums = [0.0; MAX_SUMS];
             let extra = moving.extra.map_or(0, |a| self.arrays[a].data.address());
             let moving = &self.moving[m];
+            let own = carried.filter(|_| moving.program.corrects);
+            let (carried, carried_stride) = own.unwrap_or_default();
             let done = (|| -> Result<()> {
                 let part = moving.component.integrator().ok_or_else(|| Error::Run("not an integrator".into()))?;
                 for (p, phase) in moving.program.phases.iter().enumerate().filter(|(_, p)| p.when == when) {
@@ -84,8 +91,9 @@ impl<S: Store> CpuSystem<S> {
                             extra: extra as *mut u8,
                             sums: chunk_sums,
                             first_draw: p as u32 * DRAWS_PER_PHASE,
-                            reserved0: 0,
-                            reserved: [0; 4],
+                            carried_stride,
+                            carried: carried as *mut u8,
+                            reserved: [0; 3],
                         };
                         // SAFETY: the views describe arrays of this system; tasks have disjoint chunks
                         unsafe { part.cpu_particles(p as u32, &call) }

@@ -256,9 +256,9 @@ impl<S: Store> CpuSystem<S> {
             return Ok(());
         }
         let f = self.globals.fault;
-        let components = self.moving.iter().map(|m| &m.component).chain(&self.forces).map(|c| &**c);
-        let name = components.chain(updater).find(|c| c.id == f.component).map(|c| c.name.as_str());
-        Err(crate::run::fault_error(self.globals.step, f, name))
+        let mut components = self.moving.iter().map(|m| &m.component).chain(&self.forces).map(|c| &**c).chain(updater);
+        let component = components.find(|c| c.id == f.component);
+        Err(crate::run::fault_error(self.globals.step, f, component))
     }
 
     /// Runs an updater, with room for as many changes of topology as it asks for.

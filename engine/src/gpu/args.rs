@@ -135,6 +135,9 @@ pub struct PhaseArgs {
     pub partial: u64,
     pub counter: u64,
     pub sums: u64,
+    pub carried: u64,
+    pub carried_width: u32,
+    pub reserved1: u32,
 }
 
 /// Lines that hold the sizes of these structs against those of C++.

@@ -186,7 +186,7 @@ pub fn integrator_unit(
             "struct Phase{k} {{\ntypedef integrator::State State;\n\
              template <class T> using Extra = integrator::Extra<T>;\n\
              static constexpr bool has_extra = integrator::has_extra, MOVES = {}, POSITION = {}, TURNS = {}, \
-             ADVANCE = {advances};\n\
+             ADVANCE = {advances}, CORRECTS = {}, CARRIES = {};\n\
              static constexpr int SUMS = {};\nstatic constexpr u32 FIRST_DRAW = {}u;\n\
              static __device__ __forceinline__ void call(Particle<real>& p, Extra<real>& x, const State& g, \
              const Step<real>& step, Random& random, double* sums) {{\n\
@@ -197,6 +197,8 @@ pub fn integrator_unit(
             p.moves,
             p.position,
             p.turns,
+            program.corrects,
+            program.carries_velocity,
             p.sums,
             draw(k),
             p.name,

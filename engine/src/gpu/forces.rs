@@ -111,9 +111,9 @@ impl Forces {
         self.others.iter().filter(|(c, _)| !c.needs.capturable).map(|(c, _)| c.name.as_str()).collect()
     }
 
-    /// Name of a bond component, for faults.
-    pub fn name(&self, id: u32) -> Option<&str> {
-        self.bonded.iter().find(|b| b.component.id == id).map(|b| b.component.name.as_str())
+    /// A component that raises faults.
+    pub fn component(&self, id: u32) -> Option<&Component> {
+        self.bonded.iter().map(|b| &*b.component).chain(self.others.iter().map(|(c, _)| &**c)).find(|c| c.id == id)
     }
 
     /// After kernels were stopped half-way.

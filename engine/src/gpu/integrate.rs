@@ -84,6 +84,11 @@ impl Integrators {
         // the last integrator that has a particle phase before the forces begins the next step with it
         let advancing =
             programs.iter().rposition(|(_, p)| p.phases.iter().any(|q| !q.scalar && q.when == When::Before));
+        // velocities that an integrator carries through the step, for those that correct what it moved
+        let carried = programs.iter().filter(|(_, p)| p.carries_velocity).find_map(|(_, p)| {
+            let extra = p.extra.as_ref()?;
+            Some((*arrays.get(&extra.name)?, extra.width))
+        });
         let mut moving = vec![];
         for (k, (c, (part, program))) in components.iter().zip(&programs).enumerate() {
             let group = c.group;
@@ -98,6 +103,7 @@ impl Integrators {
             let steps =
                 steps.into_iter().map(|s| Ok((device.kernel(module, &s.kernel)?, s))).collect::<Result<Vec<_>>>()?;
             let extra = program.extra.as_ref().and_then(|e| arrays.get(&e.name)).copied().unwrap_or(0);
+            let (carried, carried_width) = carried.filter(|_| program.corrects).unwrap_or_default();
             let args = PhaseArgs {
                 state: StateView::empty(),
                 integrator: states.get(&c.id).map_or(0, |(b, _)| b.address()),
@@ -110,6 +116,9 @@ impl Integrators {
                 partial: partial.address(),
                 counter: counter.address(),
                 sums: sums.address(),
+                carried,
+                carried_width,
+                reserved1: 0,
             };
             moving.push(Moving { component: c.clone(), steps, args });
         }
@@ -164,9 +173,9 @@ impl Integrators {
         Ok(sum)
     }
 
-    /// Name of a component, for faults.
-    pub fn name(&self, id: u32) -> Option<&str> {
-        self.moving.iter().find(|m| m.component.id == id).map(|m| m.component.name.as_str())
+    /// A component, for faults.
+    pub fn component(&self, id: u32) -> Option<&Component> {
+        self.moving.iter().map(|m| &*m.component).find(|c| c.id == id)
     }
 
     /// Components that cannot be captured in a graph.

@@ -175,7 +175,7 @@ impl GpuSystem {
             // with room for it to shrink
             self.rebuild.set_grid(self.globals.box_length.map(|l| GRID_SHRINKS * l))?;
         } else {
-            let of = |s| Stage::name(s, f.component);
+            let of = |s| Stage::component(s, f.component);
             return Err(crate::run::fault_error(step, f, self.stage.as_ref().and_then(of)));
         }
         self.globals.halt = 0;

@@ -34,9 +34,9 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Name of a component, for faults.
-    pub fn name(&self, id: u32) -> Option<&str> {
-        self.integrators.name(id).or_else(|| self.forces.name(id))
+    /// A component, for faults.
+    pub fn component(&self, id: u32) -> Option<&Component> {
+        self.integrators.component(id).or_else(|| self.forces.component(id))
     }
 }
 
@@ -361,8 +361,8 @@ impl Backend for GpuSystem {
         }
         if self.globals.halt != 0 {
             let f = self.globals.fault;
-            let name = (f.component == updater.id).then_some(updater.name.as_str());
-            return Err(crate::run::fault_error(self.globals.step, f, name));
+            let component = (f.component == updater.id).then_some(&**updater);
+            return Err(crate::run::fault_error(self.globals.step, f, component));
         }
         let topology_changed = !edits.is_empty();
         if topology_changed {

@@ -1,6 +1,7 @@
 //! Numbers a run starts with, and the words for its faults.
 
 use crate::plan::{Plan, StagePlan};
+use crate::plugins::Component;
 use crate::state::RawState;
 use galamost_plugin_api::component::GroupNeed;
 use galamost_plugin_api::error::Error;
@@ -106,8 +107,8 @@ impl Sheared for Globals {
 }
 
 /// A fault in words: the step, the particle and what probably happened.
-pub fn fault_error(step: u64, f: Fault, component: Option<&str>) -> Error {
-    let who = component.map(|c| format!("{c}: ")).unwrap_or_default();
+pub fn fault_error(step: u64, f: Fault, component: Option<&Component>) -> Error {
+    let who = component.map(|c| format!("{}: ", c.name)).unwrap_or_default();
     let kind = [
         FaultKind::NotFinite,
         FaultKind::ListOverflow,
@@ -129,7 +130,10 @@ pub fn fault_error(step: u64, f: Fault, component: Option<&str>) -> Error {
         Some(FaultKind::CellOverflow) => format!("{} particles in one cell: the system has collapsed", f.detail),
         Some(FaultKind::BondTooLong) => format!("the bond to particle {} is longer than its potential allows", f.detail),
         Some(FaultKind::TopologyOverflow) => format!("a particle needs {} links", f.detail),
-        Some(FaultKind::Component) => format!("the component reports fault number {}", f.detail),
+        Some(FaultKind::Component) => match component.and_then(|c| c.needs.faults.get(f.detail as usize)) {
+            Some(text) => text.clone(),
+            None => format!("the component reports fault number {}", f.detail),
+        },
         Some(FaultKind::GridOutgrown) => "the box is too small for the cells of the neighbour list".to_string(),
         Some(FaultKind::BoxTooSmall) => {
             let axis = ["x", "y", "z"].get(f.detail as usize).copied().unwrap_or("?");

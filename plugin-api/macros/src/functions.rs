@@ -135,6 +135,8 @@ enum Returned {
     Slope,
     /// Force, torque, U.
     Torque,
+    /// Force, U.
+    Force,
 }
 
 /// Arguments of an oriented potential that [`OrientedInput`] has itself; the others are those of its pair.
@@ -155,8 +157,9 @@ fn potential(f: &ItemFn, returned: Returned, offered: &[(&str, Option<&str>)]) -
             cxx.push("row".into());
         } else if let Some((_, flag)) = offered.iter().find(|(n, _)| *n == name) {
             let expected = match name.as_str() {
-                "r" | "axis_i" | "axis_j" => "Vec3<real>",
+                "r" | "axis_i" | "axis_j" | "position" | "unwrapped" | "length" | "velocity" => "Vec3<real>",
                 "quaternion_i" | "quaternion_j" => "Quaternion<real>",
+                "kind" | "tag" => "u32",
                 _ => "real",
             };
             if quote!(#ty).to_string().replace(' ', "") != expected {
@@ -192,6 +195,7 @@ fn potential(f: &ItemFn, returned: Returned, offered: &[(&str, Option<&str>)]) -
             3,
             "an oriented potential returns the force on i, the torque on i, and U: `-> (Vec3<real>, Vec3<real>, real)`",
         ),
+        Returned::Force => (2, "an external potential returns the force and U: `-> (Vec3<real>, real)`"),
     };
     let right =
         matches!(&f.sig.output, ReturnType::Type(_, t) if matches!(&**t, Type::Tuple(t) if t.elems.len() == members));
@@ -203,6 +207,8 @@ fn potential(f: &ItemFn, returned: Returned, offered: &[(&str, Option<&str>)]) -
 
 /// What a loop asks of a potential's function, and how it is registered.
 struct Interface<'a> {
+    /// The component has a group: it acts on single particles.
+    group: bool,
     /// The trait to implement, and the input of its `eval`.
     of: TokenStream,
     input: TokenStream,
@@ -223,9 +229,12 @@ struct Interface<'a> {
 fn implement(args: &Arguments, f: &ItemFn, p: &Potential, interface: &Interface<'_>) -> Result<TokenStream> {
     let function = device_fn(f, Number::Generic)?;
     let (name, row, native, component) = (&f.sig.ident, &p.row, &p.native, &args.name);
-    let default_input: Type = syn::parse_quote!(#row<f64>);
+    let default_input: Type = match interface.group {
+        true => syn::parse_quote!(::galamost_plugin_api::external::OneRow<#row<f64>>),
+        false => syn::parse_quote!(#row<f64>),
+    };
     let rows = args.input()?.unwrap_or(&default_input);
-    let Interface { of, input, constants, returned, cxx_returned, cxx_names, register, tests } = interface;
+    let Interface { group: _, of, input, constants, returned, cxx_returned, cxx_names, register, tests } = interface;
     let [cxx_row, cxx_input, eval] = cxx_names;
     let row_name = row.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
     let text = format!(
@@ -296,6 +305,7 @@ pub fn pair_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
     )?;
     let inputs = &p.inputs;
     let interface = Interface {
+        group: false,
         of: quote!(::galamost_plugin_api::pair::PairFn),
         input: quote!(::galamost_plugin_api::pair::PairInput),
         constants: quote!(const INPUTS: u32 = 0 #(| ::galamost_plugin_api::pair::inputs::#inputs)*;),
@@ -333,6 +343,7 @@ pub fn oriented_pair_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStre
     let inputs = &p.inputs;
     let vector = quote!(::galamost_plugin_api::vector::Vec3<R>);
     let interface = Interface {
+        group: false,
         of: quote!(::galamost_plugin_api::pair::OrientedFn),
         input: quote!(::galamost_plugin_api::pair::OrientedInput),
         constants: quote! {
@@ -360,6 +371,7 @@ pub fn bonded_potential(args: &Arguments, f: &ItemFn, width: u32) -> Result<Toke
     };
     let p = potential(f, Returned::Slope, offered)?;
     let interface = Interface {
+        group: false,
         of: quote!(::galamost_plugin_api::bonded::BondFn),
         input: quote!(::galamost_plugin_api::bonded::BondInput),
         constants: quote!(const WIDTH: u32 = #width;),
@@ -368,6 +380,40 @@ pub fn bonded_potential(args: &Arguments, f: &ItemFn, width: u32) -> Result<Toke
         cxx_names: ["BondRow", "BondInput", "bond_eval"],
         register: "bond",
         tests: &[("force_is_the_gradient_of_the_energy", "bond_gradient")],
+    };
+    implement(args, f, &p, &interface)
+}
+
+/// `#[external_potential("Name")]`.
+pub fn external_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
+    let p = potential(
+        f,
+        Returned::Force,
+        &[
+            ("position", None),
+            ("unwrapped", None),
+            ("length", None),
+            ("velocity", None),
+            ("mass", None),
+            ("charge", Some("CHARGE")),
+            ("kind", None),
+            ("tag", None),
+        ],
+    )?;
+    let inputs = &p.inputs;
+    let interface = Interface {
+        group: true,
+        of: quote!(::galamost_plugin_api::external::ExternalFn),
+        input: quote!(::galamost_plugin_api::external::ExternalInput),
+        constants: quote!(const INPUTS: u32 = 0 #(| ::galamost_plugin_api::external::inputs::#inputs)*;),
+        returned: quote!((::galamost_plugin_api::vector::Vec3<R>, R)),
+        cxx_returned: "Tuple2<Vec3<real>, real>",
+        cxx_names: ["ExternalRow", "ExternalInput", "external_eval"],
+        register: "external",
+        tests: &[
+            ("force_is_the_gradient_of_the_energy", "external_gradient"),
+            ("single_and_double_precision_agree", "external_precision"),
+        ],
     };
     implement(args, f, &p, &interface)
 }

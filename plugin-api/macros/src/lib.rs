@@ -81,6 +81,18 @@ pub fn dihedral_potential(args: TokenStream, item: TokenStream) -> TokenStream {
     finish(functions::bonded_potential(&args, &f, 4))
 }
 
+/// A force on single particles: `#[external_potential("Name")] fn name(position: Vec3<real>, p: &Name<real>) ->
+/// (Vec3<real>, real)` returns the force and U; U = +∞ (divide by 0) says that a particle must not be there, and ends the
+/// run. Offered are `position`, `unwrapped` (which does not jump where a particle crosses the box), `length` of the box,
+/// `velocity`, `mass`, `charge`, `kind` and `tag`. `input = Type` names what the user writes (`ExternalParams`); without
+/// it that is the row, and a group.
+#[proc_macro_attribute]
+pub fn external_potential(args: TokenStream, item: TokenStream) -> TokenStream {
+    let args = parse_macro_input!(args as functions::Arguments);
+    let f = parse_macro_input!(item as ItemFn);
+    finish(functions::external_potential(&args, &f))
+}
+
 /// A function an integrator applies to each particle: `#[particle_fn(Integrator)]`.
 ///
 /// It gets what it names: `p: &mut Particle<real>`, `x: &mut Arrays<real>` (the integrator's own numbers of the particle),

@@ -82,6 +82,7 @@ impl<I: Integrator> Common for Guarded<I> {
                 return Err(Error::input("changes the box, and must move all particles"));
             }
         }
+        needs.corrects = program.corrects;
         Ok(needs)
     }
     fn table(name: &str) -> Option<Table> {
@@ -108,6 +109,8 @@ impl<I: Integrator> Integrating for Guarded<I> {
             phases: self.program.phases.iter().map(|p| p.info.clone()).collect(),
             state_size: size_of::<I::State>() as u32,
             extra,
+            corrects: self.program.corrects,
+            carries_velocity: self.program.carries_velocity,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::views::{Fault, FaultKind, Globals, StateView, Step};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Storage of positions with what an integrator needs of it.
-trait Moving: Scheme {
+pub(crate) trait Moving: Scheme {
     /// Moves particle `i`; false if the displacement makes no sense.
     ///
     /// # Safety
@@ -134,6 +134,7 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
         let slack2 = S::Real::lit(globals_now.slack2);
         let (now, then) = (globals_now.box_length, globals_now.built_length);
         let stretch = std::array::from_fn(|k| if now[k] == then[k] { 1.0 } else { now[k] / then[k] });
+        let own_velocity = scale.sheared && has_extra && I::program().carries();
         let mut sums = [0.0; MAX_SUMS];
         let mut moved_far = false;
         for i in call.begin as usize..call.end as usize {
@@ -159,6 +160,13 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
             }
             let mut x = if has_extra { *extra.add(i) } else { I::Extra::<S::Real>::default() };
             let mut random = Random::new(call.key, globals_now.step, tag, call.first_draw);
+            if !call.carried.is_null() {
+                // what another integrator goes on with after the forces is corrected in the same way
+                let carried = &mut *call.carried.add(i * call.carried_stride as usize).cast::<Vec3<S::Real>>();
+                let (mut again, mut own, mut same) = (Particle { velocity: *carried, ..p }, x, random);
+                F::apply::<S::Real>(&mut again, &mut own, g, &step, &mut same);
+                *carried = again.velocity;
+            }
             let s = F::apply::<S::Real>(&mut p, &mut x, g, &step, &mut random);
             for k in 0..F::SUMS {
                 sums[k] += s[k];
@@ -184,7 +192,14 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
                     continue;
                 }
                 if scale.sheared {
-                    cross::<S>(state, globals_now, i, rows_before);
+                    let slower = cross::<S>(state, globals_now, i, rows_before);
+                    // and so is the velocity that an integrator goes on with after the forces
+                    if own_velocity {
+                        *extra.add(i).cast::<S::Real>() -= slower;
+                    }
+                    if !call.carried.is_null() {
+                        *call.carried.add(i * call.carried_stride as usize).cast::<S::Real>() -= slower;
+                    }
                 }
                 let then = S::stretched(&*built.add(i), stretch);
                 let d = S::difference(&*pos.add(i), &then, &scale);
@@ -200,26 +215,29 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
     }
 }
 
-/// A particle that left through the top of a sheared box comes in below, displaced and slowed like the box below.
+/// A particle that left through the top of a sheared box comes in below, displaced and slowed like the box below; what
+/// was taken off its velocity along x.
 ///
 /// # Safety
 /// As for [`Moving::displace`].
-unsafe fn cross<S: Moving>(state: &StateView, g: &Globals, i: usize, rows_before: i32) {
+unsafe fn cross<S: Moving>(state: &StateView, g: &Globals, i: usize, rows_before: i32) -> S::Real {
     // SAFETY: the caller's word
     unsafe {
         let crossed = *state.image.host().add(3 * i + 1) - rows_before;
         if crossed == 0 {
-            return;
+            return S::Real::ZERO;
         }
         // less than half a box, so it is never refused
         S::displace(state, g, i, [-f64::from(crossed) * g.shear_offset, 0.0, 0.0]);
         let v = &mut *state.velocity_mass.cast::<[S::Real; 4]>().host().add(i);
-        v[0] -= S::Real::lit(f64::from(crossed) * g.shear_speed);
+        let slower = S::Real::lit(f64::from(crossed) * g.shear_speed);
+        v[0] -= slower;
+        slower
     }
 }
 
 /// Notes a fault; of several in one step, the one with the smallest tag stays.
-unsafe fn fault(globals: *mut Globals, fault: Fault) {
+pub(crate) unsafe fn fault(globals: *mut Globals, fault: Fault) {
     // SAFETY: the globals outlive the call; the words are only touched by atomics while a phase runs
     unsafe {
         let tag = AtomicU32::from_ptr(&raw mut (*globals).fault.tag);

@@ -202,6 +202,12 @@ pub struct ProgramInfo {
     pub state_size: u32,
     /// The integrator's own per-particle array.
     pub extra: Option<ArrayNeed>,
+    /// It only corrects what other integrators have moved, see [`Program::correct`].
+    #[serde(default)]
+    pub corrects: bool,
+    /// Its own array begins with a velocity, see [`Program::carries_velocity`].
+    #[serde(default)]
+    pub carries_velocity: bool,
 }
 
 /// One phase with its code.
@@ -217,6 +223,8 @@ pub struct Phase<I: Integrator> {
 /// The functions of an integrator in their order.
 pub struct Program<I: Integrator> {
     phases: Vec<Phase<I>>,
+    corrects: bool,
+    carries_velocity: bool,
 }
 
 impl<I: Integrator> Default for Program<I> {
@@ -228,7 +236,7 @@ impl<I: Integrator> Default for Program<I> {
 impl<I: Integrator> Program<I> {
     /// Nothing yet.
     pub fn new() -> Self {
-        Self { phases: vec![] }
+        Self { phases: vec![], corrects: false, carries_velocity: false }
     }
 
     fn particles<F: ParticleFn<I>>(mut self, when: When) -> Self {
@@ -285,6 +293,27 @@ impl<I: Integrator> Program<I> {
     pub fn before<F: ParticleFn<I>>(self) -> Self {
         self.particles::<F>(When::Before)
     }
+    /// A function that corrects a particle right after it has moved in a step, before the forces: a wall from which it
+    /// bounces. All of an integrator's functions are of this kind or none. Its particles are also in the group of another
+    /// integrator, which moves them; correcting integrators run after all others.
+    ///
+    /// The function may change velocities by any linear map, which must follow from the particle's place alone: where
+    /// another integrator carries a velocity of its own through the step ([`Program::carries_velocity`]), the function is
+    /// called a second time with this one in the place of the particle's.
+    pub fn correct<F: ParticleFn<I>>(mut self) -> Self {
+        self.corrects = true;
+        self.particles::<F>(When::Before)
+    }
+    /// Says that the integrator's own numbers of a particle begin with a velocity, a `Vec3<real>`, which it needs again
+    /// after the forces: what corrects velocities in between must correct this one too.
+    pub fn carries_velocity(mut self) -> Self {
+        self.carries_velocity = true;
+        self
+    }
+    /// Whether [`Self::carries_velocity`] was said.
+    pub(crate) fn carries(&self) -> bool {
+        self.carries_velocity
+    }
     /// A function of each particle after the forces.
     pub fn after<F: ParticleFn<I>>(self) -> Self {
         self.particles::<F>(When::After)
@@ -327,10 +356,12 @@ pub struct ParticleCall {
     pub sums: *mut [f64; MAX_SUMS],
     /// Number of the phase's first draw of random numbers.
     pub first_draw: u32,
+    /// Distance in bytes of two particles in `carried`.
+    pub carried_stride: u32,
+    /// For an integrator that corrects: velocities that another one carries through the step; null if there are none.
+    pub carried: *mut u8,
     /// 0.
-    pub reserved0: u32,
-    /// 0.
-    pub reserved: [u64; 4],
+    pub reserved: [u64; 3],
 }
 
 // SAFETY: the call only carries addresses; the loop it describes writes particles begin … end, which no other call

@@ -12,5 +12,5 @@ mod value;
 
 pub use fields::{FieldDoc, Fields, Params, Range};
 pub use tables::{TypeMap, TypePairs};
-pub use types::{Convention, FromValue, Group, Spanned};
+pub use types::{Axis, Convention, FromValue, Group, Spanned};
 pub use value::{Key, Source, Value};

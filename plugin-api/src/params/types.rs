@@ -347,3 +347,38 @@ impl FromValue for Convention {
         "`Paper` (U = k x²) or `Half` (U = ½ k x²)".into()
     }
 }
+
+/// An axis of the box.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// The first.
+    X,
+    /// The second.
+    Y,
+    /// The third; there is none in two dimensions.
+    Z,
+}
+
+impl Axis {
+    /// The unit vector along it.
+    pub fn unit(self) -> [f64; 3] {
+        std::array::from_fn(|k| if k == self as usize { 1.0 } else { 0.0 })
+    }
+}
+
+impl FromValue for Axis {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        match value.text() {
+            "X" => Some(Self::X),
+            "Y" => Some(Self::Y),
+            "Z" => Some(Self::Z),
+            _ => {
+                errors.push(value.error(format!("expected {}", Self::describe())));
+                None
+            }
+        }
+    }
+    fn describe() -> String {
+        "`X`, `Y` or `Z`".into()
+    }
+}

@@ -2,37 +2,10 @@
 
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
-use galamost_plugin_api::error::Errors;
-use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::precision::{PosTypeF64, PosTypeFixed, Precision};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
 use galamost_plugin_api::views::StateView;
-
-/// An axis of the box.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Axis {
-    X,
-    Y,
-    Z,
-}
-
-impl FromValue for Axis {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        match value.text() {
-            "X" => Some(Self::X),
-            "Y" => Some(Self::Y),
-            "Z" => Some(Self::Z),
-            _ => {
-                errors.push(value.error(format!("expected {}", Self::describe())));
-                None
-            }
-        }
-    }
-    fn describe() -> String {
-        "`X`, `Y` or `Z`".into()
-    }
-}
 
 /// Double Poiseuille flow: a force +g along the axis `flow` on each particle in the upper half of the box along the axis
 /// `gradient` (coordinate ≥ 0), and −g in the lower half; m · g with `per_mass: true`.

@@ -58,7 +58,7 @@ impl Integrator for GrootWarren {
     type Extra<R: Real> = GrootWarrenArrays<R>;
 
     fn program() -> Program<Self> {
-        Program::new().before::<first_half>().after::<second_half>()
+        Program::new().before::<first_half>().after::<second_half>().carries_velocity()
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.group = self.group.need(system)?;

@@ -1,0 +1,100 @@
+//! The kernel of an external potential, and its memory.
+
+use crate::abi::Opaque;
+use crate::arguments;
+use crate::component::SystemInfo;
+use crate::device::{DevicePtr, DeviceText, assemble};
+use crate::error::{Error, Result};
+use crate::force::ForceCall;
+use crate::precision::Precision;
+use crate::real::Real;
+use crate::services::{Host, Kernel};
+use crate::views::{StateView, Sums};
+
+/// Threads of a block.
+const BLOCK: u32 = 128;
+
+/// What the function of a potential can see, as its text names it.
+const INPUT: &str = "template <class real> struct ExternalInput {\n\
+    Vec3<real> position, unwrapped, length, velocity;\nreal mass, charge;\nu32 kind, tag;\nStep<real> step;\n};\n";
+
+/// The kernel's argument; the same members stand in `loop.cuh`.
+#[repr(C)]
+struct ExternalArgs {
+    state: StateView,
+    rows: DevicePtr<u8>,
+    partial: DevicePtr<u8>,
+    counter: DevicePtr<u8>,
+    sums: DevicePtr<Sums>,
+    component: u32,
+    group: u32,
+    first_varying: u32,
+    by_type: u32,
+    full: u32,
+    virial: u32,
+}
+
+/// The kernel with its rows.
+pub(super) struct OnDevice {
+    kernel: Kernel,
+    rows: DevicePtr<u8>,
+    partial: DevicePtr<u8>,
+    counter: DevicePtr<u8>,
+}
+
+impl OnDevice {
+    /// Compiles the function's text and uploads the rows.
+    pub fn new(
+        host: &Host,
+        text: &'static DeviceText,
+        numbers: &[f64],
+        charge: bool,
+        system: &SystemInfo,
+    ) -> Result<Self> {
+        let mut bytes = vec![];
+        for x in numbers {
+            match system.precision() {
+                Precision::Double => x.push_bytes(&mut bytes),
+                _ => (*x as f32).push_bytes(&mut bytes),
+            }
+        }
+        let rows = host.allocate_bytes(bytes.len().max(8))?;
+        host.upload_bytes(rows, &bytes)?;
+        let function = assemble(&[text]).map_err(Error::Run)?;
+        let source = format!(
+            "#include \"galamost/state.cuh\"\n#include \"galamost/reduce.cuh\"\n{INPUT}{function}\n\
+             #line 1 \"external_unit\"\nstatic constexpr bool EXTERNAL_CHARGE = {charge};\n{}",
+            include_str!("loop.cuh")
+        );
+        let blocks = (system.n.div_ceil(BLOCK.into()) as usize).max(1);
+        Ok(Self {
+            kernel: host.kernel(host.compile("external_force", &source)?, "external_force")?,
+            rows,
+            partial: host.allocate_bytes(7 * 8 * blocks)?,
+            counter: host.allocate_bytes(4)?,
+        })
+    }
+
+    /// Launches the kernel.
+    ///
+    /// # Safety
+    /// The call's views describe valid device arrays.
+    pub unsafe fn launch(&self, host: &Host, call: &ForceCall, by_type: bool, virial: bool) -> Result<()> {
+        let args = ExternalArgs {
+            state: call.state,
+            rows: self.rows,
+            partial: self.partial,
+            counter: self.counter,
+            sums: call.device_sums,
+            component: call.component,
+            group: call.group,
+            first_varying: call.first_varying,
+            by_type: u32::from(by_type),
+            full: u32::from(call.wanted.more_than_force()),
+            virial: u32::from(virial),
+        };
+        let mut arguments: [*mut Opaque; 1] = arguments![args];
+        // SAFETY: the kernel takes one ExternalArgs
+        unsafe { host.launch(self.kernel, call.state.n_local.div_ceil(BLOCK), BLOCK, &mut arguments) }
+    }
+}
