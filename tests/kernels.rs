@@ -69,8 +69,9 @@ impl DeviceServices for Recorder {
 fn own_units(precision: Precision) -> Vec<Unit> {
     const OWN: &str = r#"(
         initial: [ RandomPositions(n: 100, box: [8.0, 8.0, 8.0]) ],
-        forces: [ BodyForce(force: [1.0, 0.0, 0.0]), PeriodicPoiseuille(force: 1.0), ExternalExpression(energy: "k*x*x", parameters: (k: 1.0)) ],
-        updaters: [ ZeroMomentum(every: 1) ],
+        forces: [ BodyForce(force: [1.0, 0.0, 0.0]), PeriodicPoiseuille(force: 1.0), ExternalExpression(energy: "k*x*x", parameters: (k: 1.0)),
+            ManyBodyDpd(B: 25.0, r_d: 0.75, r_cut: 1.0, pairs: { ("A", "A"): (A: -40.0) }) ],
+        updaters: [ ZeroMomentum(every: 1), Shardlow(kT: 1.0, gamma: 1.0, r_cut: 1.0) ],
         stages: [ (steps: 0, dt: 0.01) ],
     )"#;
     // a component is told that it runs on CUDA, also on the emulated device
@@ -81,7 +82,7 @@ fn own_units(precision: Precision) -> Vec<Unit> {
         c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
     }
     let found = units.lock().expect("one thread").clone();
-    assert_eq!(found.len(), 4);
+    assert_eq!(found.len(), 6);
     found
 }
 
@@ -114,6 +115,7 @@ fn units(precision: Precision) -> Vec<Unit> {
         "NoseHoover(kT: 1.0, tau: 0.5)",
         "NoseHooverChain(kT: 1.0, tau: 0.5)",
         "GrootWarren()",
+        "DpdVerlet()",
         "Langevin(kT: 1.0, gamma: 1.0)",
         "Brownian(kT: 1.0, gamma: 1.0)",
         "Andersen(kT: 1.0, nu: 1.0)",

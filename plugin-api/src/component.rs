@@ -261,6 +261,9 @@ pub struct Needs {
     pub conservative: bool,
     /// Notes for the log: what the user should know about this choice of parameters.
     pub notes: Vec<String>,
+    /// Forces are computed once more at the end of each step, with the velocities that an integrator's last phase
+    /// leaves: for forces that depend on them. Random numbers are those of the first evaluation.
+    pub forces_again: bool,
 }
 
 impl Default for Needs {
@@ -279,6 +282,7 @@ impl Default for Needs {
             conserves_momentum: true,
             conservative: true,
             notes: vec![],
+            forces_again: false,
         }
     }
 }

@@ -22,8 +22,13 @@ impl<S: Store> CpuSystem<S> {
         if self.globals.rebuild != 0 {
             self.rebuild();
         }
-        self.compute_forces(wanted)?;
-        self.phases(When::After)
+        if !self.forces_again {
+            self.compute_forces(wanted)?;
+            return self.phases(When::After);
+        }
+        self.compute_forces(Wanted::FORCE)?;
+        self.phases(When::After)?;
+        self.compute_forces(wanted)
     }
 
     /// Lets integrators look at the velocities before the first step.
