@@ -24,7 +24,7 @@ INTEGRATORS = {
 }
 STEPS = [0.01, 0.02, 0.03, 0.04, 0.05, 0.06]
 DENSITIES = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0]
-SIDE = 8.0
+SIDE = 6.0
 
 PIPELINE = """(
     seed: 21,
@@ -75,7 +75,7 @@ def main():
             print(f"{name:9} dt {dt}: kT {kt:.4f} ± {kt_error:.4f}, P {p:.3f} ± {p_error:.3f}", flush=True)
     for name, integrator in INTEGRATORS.items():
         for rho in DENSITIES:
-            (kt, kt_error), (p, p_error) = measure(options, integrator, rho, 0.02, 30)
+            (kt, kt_error), (p, p_error) = measure(options, integrator, rho, 0.02, 20)
             rows.append(["P(rho)", name, rho, 0.02, kt, kt_error, p, p_error])
             print(f"{name:9} ρ {rho}: P {p:.3f} ± {p_error:.3f}, (P − ρkT)/aρ² = {(p - rho) / (25 * rho**2):.4f}", flush=True)
     with open(HERE / "dpd-curves.csv", "w", newline="") as f:

@@ -56,15 +56,9 @@ fn brute_force(s: &Snapshot) -> (Vec<f64>, Sums) {
     let norm = |d: [f64; 3]| d.iter().map(|x| x * x).sum::<f64>().sqrt();
     let n = s.len();
     let pi = std::f64::consts::PI;
-    let mut rho = vec![0.0; n];
-    for i in 0..n {
-        for j in (0..n).filter(|j| *j != i) {
-            let x = 1.0 - norm(apart(i, j)) / R_D;
-            if x > 0.0 {
-                rho[i] += 15.0 / (2.0 * pi * R_D.powi(3)) * x * x;
-            }
-        }
-    }
+    let weight = |i: usize, j: usize| (1.0 - norm(apart(i, j)) / R_D).max(0.0).powi(2);
+    let density = |i: usize| (0..n).filter(|j| *j != i).map(|j| weight(i, j)).sum::<f64>();
+    let rho: Vec<f64> = (0..n).map(|i| 15.0 / (2.0 * pi * R_D.powi(3)) * density(i)).collect();
     let mut out = Sums { energy: rho.iter().map(|r| pi * R_D.powi(4) * B / 30.0 * r * r).sum(), ..Sums::default() };
     let mut f = vec![0.0; 3 * n];
     for i in 0..n {
@@ -104,7 +98,10 @@ fn every_device_and_precision_gives_the_formula() {
             let energy = (sum.energy - all.energy).abs() / all.energy.abs();
             let virial = largest_difference(&sum.virial, &all.virial) / all.virial[0].abs();
             println!("{device:?} {precision}: forces {far:.1e}, energy {energy:.1e}, virial {virial:.1e}");
-            assert!(far < limit && energy < limit && virial < limit, "{device:?} {precision}: {far:e} {energy:e} {virial:e}");
+            assert!(
+                far < limit && energy < limit && virial < limit,
+                "{device:?} {precision}: {far:e} {energy:e} {virial:e}"
+            );
             let total = (0..3).map(|k| found.iter().skip(k).step_by(3).sum::<f64>().abs()).fold(0.0, f64::max);
             assert!(total < 1000.0 * limit * largest, "{device:?} {precision}: Σ F = {total:e}");
             if precision == "Double" {

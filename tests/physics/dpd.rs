@@ -129,7 +129,8 @@ fn a_film_of_many_body_liquid_has_its_density() {
     let (mut density, mut outside) = (vec![], 0);
     for step in (3100..=9000).step_by(100) {
         let text = std::fs::read_to_string(f.path().join(format!("{step:010}.xml"))).expect("a frame");
-        let body = text.split_once("<position num=\"3600\">").expect("positions").1.split_once("</").expect("its end").0;
+        let body =
+            text.split_once("<position num=\"3600\">").expect("positions").1.split_once("</").expect("its end").0;
         let z: Vec<f64> = body.lines().filter_map(|l| l.split_whitespace().nth(2)?.parse().ok()).collect();
         assert_eq!(z.len(), 3600);
         // the middle of the film, on the circle that z is

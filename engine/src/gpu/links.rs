@@ -109,8 +109,10 @@ impl DeviceLinks {
     pub fn left_out(&self) -> LeftOut {
         let (excluded_start, excluded) =
             self.exclusions.as_ref().map_or((0, 0), |(start, tags)| (start.address(), tags.address()));
-        let (molecule, other) =
-            self.molecules.as_ref().map_or((0, 0), |(of, only)| (of.address(), u32::from(*only == Only::OtherMolecules)));
+        let (molecule, other) = self
+            .molecules
+            .as_ref()
+            .map_or((0, 0), |(of, only)| (of.address(), u32::from(*only == Only::OtherMolecules)));
         LeftOut { excluded_start, excluded, molecule, other, reserved: 0 }
     }
 }

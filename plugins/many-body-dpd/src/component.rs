@@ -38,7 +38,9 @@ impl FromValue for Row {
             errors.push(b.error(NO_GO));
         }
         if let Some(r_d) = own[1] {
-            errors.push(r_d.error("r_d belongs to the density of a particle, not to a pair: give it once, beside `pairs`"));
+            errors.push(
+                r_d.error("r_d belongs to the density of a particle, not to a pair: give it once, beside `pairs`"),
+            );
         }
         if own.iter().any(Option::is_some) { None } else { Some(Self { fields: row?, at: value.at() }) }
     }
@@ -146,7 +148,9 @@ impl Force for ManyBodyDpd {
         let mut errors = Errors::default();
         let half = system.half_box();
         let image = |name: &str, r: f64| {
-            format!("{name} = {r} is more than half the shortest box length ({half}): a particle would meet its own image")
+            format!(
+                "{name} = {r} is more than half the shortest box length ({half}): a particle would meet its own image"
+            )
         };
         let r_d = self.r_d.value;
         if r_d > half {

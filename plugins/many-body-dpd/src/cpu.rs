@@ -39,13 +39,7 @@ impl<R: Real> Numbers<R> {
 ///
 /// # Safety
 /// The views describe valid host arrays of the scheme `S`.
-pub unsafe fn compute<S: Scheme>(
-    law: &Law,
-    density: &mut [S::Real],
-    host: &Host,
-    call: &ForceCall,
-    sums: &mut Sums,
-) {
+pub unsafe fn compute<S: Scheme>(law: &Law, density: &mut [S::Real], host: &Host, call: &ForceCall, sums: &mut Sums) {
     let (state, list) = (call.state, call.list);
     let n = state.n_local as usize;
     let numbers = Numbers::<S::Real>::new(law);
