@@ -58,7 +58,9 @@ mod tests {
     fn five() -> Snapshot {
         let mut s = Snapshot { dimensions: 3, box_length: [10.0; 3], ..Snapshot::default() };
         let a = s.type_id("A");
-        (0..5).for_each(|k| s.push(a, [f64::from(k), 0.0, 0.0]));
+        for k in 0..5 {
+            s.push(a, [f64::from(k), 0.0, 0.0]);
+        }
         s
     }
 
