@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """kT of the DPD liquid over the time step, and its pressure over the density, as Groot and Warren showed them (J. Chem. Phys.
-107 (1997) 4423, figures 1 and 4), with DPD-VV beside.
+107 (1997) 4423), with DPD-VV beside.
 
     cargo build --release --workspace
     python3 benches/dpd_curves.py [--device cpu] [--threads 1] [--jobs 2]
@@ -99,6 +99,8 @@ def draw(rows):
         points = [r for r in rows if r[0] == "kT(dt)" and r[1] == name]
         left.errorbar([r[3] for r in points], [r[4] - 1 for r in points], [r[5] for r in points], marker=marker, label=name)
         points = [r for r in rows if r[0] == "P(rho)" and r[1] == name]
+        if not points:
+            continue
         rho = [r[2] for r in points]
         middle.plot(rho, [r[6] for r in points], marker, label=name)
         right.plot(rho, [(r[6] - r[2]) / (25 * r[2] ** 2) for r in points], marker, label=name)
