@@ -51,11 +51,13 @@ fn dpd_chains_move_as_on_the_cpu() {
         return;
     }
     for (precision, limit) in LIMITS {
-        let text = pipeline(&format!("{DPD}, {BONDS}"), "GrootWarren()", precision, 60, 0.005, "");
-        let (x, v, builds) = differences(&text);
-        println!("DPD {precision}: positions {x:e}, velocities {v:e}, {builds} builds");
-        assert!(builds >= 3, "the list was built {builds} times: too few to test that");
-        assert!(x < limit && v < 50.0 * limit, "{precision}: positions {x:e}, velocities {v:e}");
+        for integrator in ["GrootWarren()", "DpdVerlet()"] {
+            let text = pipeline(&format!("{DPD}, {BONDS}"), integrator, precision, 60, 0.005, "");
+            let (x, v, builds) = differences(&text);
+            println!("DPD {integrator} {precision}: positions {x:e}, velocities {v:e}, {builds} builds");
+            assert!(builds >= 3, "the list was built {builds} times: too few to test that");
+            assert!(x < limit && v < 50.0 * limit, "{integrator} {precision}: positions {x:e}, velocities {v:e}");
+        }
     }
 }
 

@@ -284,15 +284,74 @@ fn example_23_kolmogorov() {
 }
 
 #[test]
-fn example_24_reverse_perturbation() {
-    let (_keep, folder) = run("24-reverse-perturbation");
-    let t = csv(&folder.join("24-reverse-perturbation.csv"));
+fn example_27_reverse_perturbation() {
+    let (_keep, folder) = run("27-reverse-perturbation");
+    let t = csv(&folder.join("27-reverse-perturbation.csv"));
     assert_eq!(t["step"], [1000.0, 2000.0, 3000.0, 4000.0, 5000.0]);
     let at = |k: usize| mean(&t[&format!("v{k}")][1..]);
     // both lines between the slabs 0 and 5, which are left out
     let gradient = 0.5 * ((at(1) - at(4)) + (at(9) - at(6))) / (3.0 * 2.0);
     let eta = mean(&t["flux"][1..]) / gradient;
     assert!((eta / 0.9 - 1.0).abs() < 0.25, "η {eta}");
+}
+
+#[test]
+fn example_24_many_body_film() {
+    let (_keep, folder) = run("24-many-body-film");
+    let t = csv(&folder.join("24-many-body-film.csv"));
+    let late = |name: &str| mean(&t[name][50..]);
+    let across = late("pressure_zz");
+    let tension = 8.0 * (across - 0.5 * (late("pressure_xx") + late("pressure_yy")));
+    assert!((late("kT") - 1.0).abs() < 0.04, "kT {}", late("kT"));
+    assert!(across.abs() < 0.4 && (tension - 7.4).abs() < 2.5, "P across {across}, surface tension {tension}");
+    let last = std::fs::read_to_string(folder.join("24-many-body-film.0000004000.xml")).expect("the last state");
+    let body = last.split_once("<position num=\"1400\">").expect("positions").1.split_once("</").expect("its end").0;
+    let inside = body.lines().filter_map(|l| l.split_whitespace().nth(2)?.parse::<f64>().ok());
+    let inside = inside.filter(|z| z.abs() < 2.5).count();
+    // 763 at a density of 6.1
+    assert!((690..840).contains(&inside), "{inside} particles in a layer of 5 × 5 × 5");
+}
+
+#[test]
+fn example_25_lowe_andersen() {
+    let (_keep, folder) = run("25-lowe-andersen");
+    let t = csv(&folder.join("25-lowe-andersen.csv"));
+    let late = |name: &str| mean(&t[name][40..]);
+    assert!((late("kT") - 1.0).abs() < 0.015, "kT {}", late("kT"));
+    assert!((late("pressure") - 23.64).abs() < 0.3, "P {}", late("pressure"));
+    let p = ["momentum_x", "momentum_y", "momentum_z"].map(|n| t[n].last().copied().unwrap_or(f64::NAN).abs());
+    assert!(p.iter().all(|p| *p < 1e-2), "momentum {p:?}");
+}
+
+#[test]
+fn example_26_single_chains() {
+    let (_keep, folder) = run("26-single-chains");
+    let t = csv(&folder.join("26-single-chains.csv"));
+    let pairs = mean(&t["LennardJones"][150..]) / 400.0;
+    assert!((-3.0..-1.2).contains(&pairs), "U/N {pairs}");
+    assert!((mean(&t["kT"][100..]) - 0.5).abs() < 0.03, "kT {}", mean(&t["kT"][100..]));
+    // beads of different chains do not see each other: many are where one chain would not let them be
+    let last = std::fs::read_to_string(folder.join("26-single-chains.0000020000.xml")).expect("the last state");
+    let body = last.split_once("<position num=\"400\">").expect("positions").1.split_once("</").expect("its end").0;
+    let x: Vec<Vec<f64>> = body
+        .split_terminator('\n')
+        .filter(|l| !l.is_empty())
+        .map(|l| l.split_whitespace().map(|x| x.parse().expect("a number")).collect())
+        .collect();
+    assert_eq!(x.len(), 400);
+    let near = |i: usize, j: usize| {
+        let d = |k: usize| {
+            let d = x[i][k] - x[j][k];
+            d - 8.0 * (d / 8.0).round()
+        };
+        d(0).powi(2) + d(1).powi(2) + d(2).powi(2) < 0.49
+    };
+    let pairs = (0..400).flat_map(|i| (0..i).map(move |j| (i, j)));
+    let (mut inside, mut between) = (0, 0);
+    for (i, j) in pairs.filter(|(i, j)| near(*i, *j)) {
+        *(if i / 20 == j / 20 { &mut inside } else { &mut between }) += 1;
+    }
+    assert!(inside < 3 && between > 20, "{inside} close pairs inside of chains, {between} between them");
 }
 
 #[test]

@@ -71,6 +71,7 @@ fn own_units(precision: Precision) -> Vec<Unit> {
         forces: [
             BodyForce(force: [1.0, 0.0, 0.0]), PeriodicPoiseuille(force: 1.0), ExternalExpression(energy: "k*x*x", parameters: (k: 1.0)),
             ElectricField(field: [1.0, 0.0, 0.0]), PeriodicForce(force: 1.0),
+            ManyBodyDpd(B: 25.0, r_d: 0.75, r_cut: 1.0, pairs: { ("A", "A"): (A: -40.0), ("A", "B"): (A: -40.0), ("B", "B"): (A: -40.0) }),
             LjWall(wall: Plane(point: [0.0, 0.0, -5.0], normal: [0.0, 0.0, 1.0]),
                 types: { "A": (epsilon: 1.0, sigma: 1.0, r_cut: 2.5), "B": (epsilon: 1.0, sigma: 1.0, r_cut: 2.5) }),
             Lj93Wall(wall: Plane(point: [0.0, 0.0, -5.0], normal: [0.0, 0.0, 1.0]),
@@ -80,7 +81,10 @@ fn own_units(precision: Precision) -> Vec<Unit> {
             HarmonicWall(wall: Cylinder(point: [0.0, 0.0, 0.0], axis: X, radius: 5.0, side: Outside),
                 types: { "A": (k: 1.0, r0: 1.0), "B": (k: 1.0, r0: 1.0) }),
         ],
-        updaters: [ ZeroMomentum(every: 1), ReversePerturbation(every: 1, report: 1, file: "/dev/null") ],
+        updaters: [
+            ZeroMomentum(every: 1), ReversePerturbation(every: 1, report: 1, file: "/dev/null"),
+            Shardlow(kT: 1.0, gamma: 1.0, r_cut: 1.0),
+        ],
         stages: [ (steps: 0, dt: 0.01) ],
     )"#;
     // a component is told that it runs on CUDA, also on the emulated device
@@ -91,7 +95,7 @@ fn own_units(precision: Precision) -> Vec<Unit> {
         c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
     }
     let found = units.lock().expect("one thread").clone();
-    assert_eq!(found.len(), 11);
+    assert_eq!(found.len(), 13);
     found
 }
 
@@ -124,6 +128,7 @@ fn units(precision: Precision) -> Vec<Unit> {
         "NoseHoover(kT: 1.0, tau: 0.5)",
         "NoseHooverChain(kT: 1.0, tau: 0.5)",
         "GrootWarren()",
+        "DpdVerlet()",
         "Langevin(kT: 1.0, gamma: 1.0)",
         "Brownian(kT: 1.0, gamma: 1.0)",
         "Andersen(kT: 1.0, nu: 1.0)",

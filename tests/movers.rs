@@ -340,3 +340,41 @@ fn fire_reaches_its_largest_force_and_stops() {
         assert_eq!(before, unwrapped(&mut *b), "it moves on");
     }
 }
+
+/// With `DpdVerlet` the forces at the end of a step are those of its last velocities, to the bit: computing them once
+/// more changes nothing. With velocity-Verlet it does, since friction is that of other velocities.
+#[test]
+fn dpd_verlet_ends_a_step_with_the_forces_of_its_velocities() {
+    let dpd = r#"Dpd(r_cut: 1.6, kT: 1.0, pairs: {
+        ("A", "A"): (a: 25.0, sigma: 3.0), ("A", "B"): (a: 40.0, sigma: 3.0), ("B", "B"): (a: 25.0, sigma: 3.0) })"#;
+    for device in devices() {
+        let again = |integrator: &str, wanted: Wanted| -> (bool, bool) {
+            let text = format!(
+                "(seed: 5, precision: Mixed, forces: [{dpd}], integrators: [{integrator}], stages: [(steps: 9, dt: 0.01)])"
+            );
+            let plan = plan_of(&text, standard_system(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+            let mut b = backend(&plan);
+            b.begin_stage(&plan.stages[0], false).expect("a stage");
+            b.advance(9, wanted, &AtomicBool::new(false)).expect("steps");
+            let found = (b.read("force").expect("forces"), b.sums().expect("sums").components);
+            b.begin_stage(&plan.stages[0], false).expect("a stage");
+            let now = (b.read("force").expect("forces"), b.sums().expect("sums").components);
+            // without energies the fourth number of each force is not of this step
+            let forces = |f: &[u8]| f.chunks(16).flat_map(|f| f[..12].to_vec()).collect::<Vec<_>>();
+            (forces(&found.0) == forces(&now.0), found.1 == now.1)
+        };
+        assert_eq!(again("DpdVerlet()", Wanted::ALL), (true, true), "{device:?}");
+        assert!(again("DpdVerlet()", Wanted::FORCE).0, "{device:?}");
+        assert!(!again("VelocityVerlet()", Wanted::ALL).0, "{device:?}");
+    }
+}
+
+/// Without friction `DpdVerlet` is velocity-Verlet, to the bit.
+#[test]
+fn dpd_verlet_without_friction_is_velocity_verlet() {
+    let of = |integrator: &str| {
+        let text = format!("(forces: [{LJ}], integrators: [{integrator}], stages: [(steps: 40, dt: 0.003)])");
+        unwrapped(&mut *run(&text, standard_system(), DeviceChoice::Cpu))
+    };
+    assert!(of("DpdVerlet()") == of("VelocityVerlet()"));
+}

@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 mod bonds;
+mod dpd;
 mod flow;
 mod motion;
 

@@ -43,6 +43,9 @@ fn same(a: &Path, b: &Path) {
 fn stopping_and_going_on_changes_nothing() {
     for integrator in [
         "GrootWarren()",
+        "DpdVerlet()",
+        "VelocityVerlet() ], updaters: [ LoweAndersen(kT: Sine(mean: 1.0, amplitude: 0.2, period: 70), nu: 20.0, r_cut: 0.8)",
+        "VelocityVerlet() ], updaters: [ Shardlow(kT: 1.0, gamma: 4.5, r_cut: 1.0, group: Types([\"A\"]))",
         "NoseHoover(kT: 1.0, tau: 0.5)",
         "NoseHooverChain(kT: Sine(mean: 1.0, amplitude: 0.2, period: 70), tau: 0.5)",
         "VelocityVerlet()",
@@ -78,6 +81,8 @@ fn stopping_the_emulated_device_changes_nothing() {
     }
     for integrator in [
         "GrootWarren()",
+        "DpdVerlet()",
+        "VelocityVerlet() ], updaters: [ LoweAndersen(kT: 1.0, nu: 20.0, r_cut: 0.8)",
         "Langevin(kT: 1.0, gamma: 1.0, group: Types([\"A\"])), NoseHooverChain(kT: 1.0, tau: 0.5, group: Types([\"B\"]))",
         "Bussi(kT: 1.0, tau: 0.2) ], updaters: [ ZeroMomentum(every: 20)",
         "MtkNpt(kT: 1.0, tau: 0.5, pressure: 60.0, tau_p: 0.2, couple: None)",

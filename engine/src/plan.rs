@@ -1,6 +1,7 @@
 //! `galamost check`: everything that can be known before step 0, and all mistakes at once.
 
 use crate::device::{self, Chosen};
+use crate::molecules::MoleculeRule;
 use crate::pipeline::{Entry, Pipeline, Stage};
 use crate::plugins::{Component, MAX_GROUPS, Registry};
 use crate::report::{Diagnostic, Failure};
@@ -35,6 +36,11 @@ impl StagePlan {
     pub fn conserves_momentum(&self) -> bool {
         self.integrators.iter().chain(&self.forces).all(|c| c.needs.conserves_momentum)
     }
+
+    /// Whether some integrator wants the forces once more at the end of each step.
+    pub fn forces_again(&self) -> bool {
+        self.integrators.iter().any(|c| c.needs.forces_again)
+    }
 }
 
 /// A run that has been checked.
@@ -54,6 +60,8 @@ pub struct Plan {
     pub components: Vec<Arc<Component>>,
     /// Groups of particles that are not all of them; a component's bit is the group's place here.
     pub groups: Vec<GroupNeed>,
+    /// Which pairs may be neighbours, if not all of them.
+    pub molecules: Option<MoleculeRule>,
     /// Plugins in use: name, version, file, hash.
     pub plugins: Vec<PluginUse>,
 }
@@ -291,6 +299,15 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
             check_stage(&mut c, stage, snapshot.as_ref());
         }
     }
+    let neighbors = pipeline.neighbors;
+    let molecules = match (neighbors.only, &snapshot) {
+        (Some(only), Some(s)) => MoleculeRule::new(only, s),
+        _ => None,
+    };
+    if neighbors.only.is_some() && snapshot.is_some() && molecules.is_none() {
+        let what = "the molecules are not known: the initial state has neither an array `molecule` nor bonds";
+        c.say(neighbors.only_at, what);
+    }
     let (Some(snapshot), Some(device), true) = (snapshot, device, c.errors.is_empty()) else {
         return Err(Failure::Input(c.errors));
     };
@@ -319,7 +336,7 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
             info!("{}: {note}", component.name);
         }
     }
-    Ok(Plan { pipeline, device, snapshot, system, stages, components, groups, plugins })
+    Ok(Plan { pipeline, device, snapshot, system, stages, components, groups, molecules, plugins })
 }
 
 /// Runs the generators; `None` if any of them failed or could not be made.

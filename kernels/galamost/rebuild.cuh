@@ -212,13 +212,21 @@ extern "C" __global__ void index_links(LinkArgs a) {
     }
 }
 
-// Rows of excluded tags, sorted; `start` is null if nothing is excluded.
+// Pairs that are no neighbours. Rows of excluded tags, sorted; `excluded_start` is null if nothing is excluded. The
+// molecule of each tag, null if it does not count; else only pairs of one molecule are neighbours, with `other` only
+// pairs of different ones.
+struct LeftOut {
+    const u32* excluded_start;
+    const u32* excluded;
+    const u32* molecule;
+    u32 other, reserved;
+};
+
 struct ListArgs {
     StateView state;
     CellGrid grid;
     ListView list;
-    const u32* excluded_start;
-    const u32* excluded;
+    LeftOut left_out;
 };
 
 // `TEAM` threads test the candidates of one particle; who is near takes the next place by counting the votes before
@@ -228,7 +236,7 @@ template <u32 TEAM> struct RowBuilder {
     BoxScale scale;
     real limit;
     u64 base;
-    u32 i, n, excluded_from, excluded_to, lane, team_mask;
+    u32 i, n, excluded_from, excluded_to, molecule, lane, team_mask;
 
     // Tests the particles from ... to - 1.
     __device__ __forceinline__ void range(const ListArgs& a, u32 from, u32 to) {
@@ -240,7 +248,10 @@ template <u32 TEAM> struct RowBuilder {
                 near = device_norm2(d) < limit && j != i;
                 if (near && excluded_from < excluded_to) {
                     const u32 tag_j = a.state.tag[j];
-                    for (u32 k = excluded_from; k < excluded_to; ++k) near &= a.excluded[k] != tag_j;
+                    for (u32 k = excluded_from; k < excluded_to; ++k) near &= a.left_out.excluded[k] != tag_j;
+                }
+                if (near && a.left_out.molecule) {
+                    near = (a.left_out.molecule[a.state.tag[j]] == molecule) == (a.left_out.other == 0u);
                 }
             }
             u32 place = n;
@@ -276,12 +287,13 @@ template <u32 TEAM> __device__ __forceinline__ void build_rows(const ListArgs& a
     row.team_mask = TEAM == 32u ? 0xffffffffu : ((1u << TEAM) - 1u) << ((threadIdx.x & 31u) / TEAM * TEAM);
     const u32 per_warp = 32u / a.list.team;
     row.base = u64(i / per_warp) * (a.list.capacity / a.list.team) * 32u + (i % per_warp) * a.list.team;
-    row.excluded_from = row.excluded_to = 0u;
-    if (a.excluded_start) {
+    row.excluded_from = row.excluded_to = row.molecule = 0u;
+    if (a.left_out.excluded_start) {
         const u32 tag = a.state.tag[i];
-        row.excluded_from = a.excluded_start[tag];
-        row.excluded_to = a.excluded_start[tag + 1u];
+        row.excluded_from = a.left_out.excluded_start[tag];
+        row.excluded_to = a.left_out.excluded_start[tag + 1u];
     }
+    if (a.left_out.molecule) row.molecule = a.left_out.molecule[a.state.tag[i]];
     for (u32 r = 0; r < c.n_rows; ++r) {
         const int2 offset = c.rows[r];
         const u32 first =

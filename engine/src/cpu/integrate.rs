@@ -22,9 +22,14 @@ impl<S: Store> CpuSystem<S> {
         if self.globals.rebuild != 0 {
             self.rebuild();
         }
-        self.compute_forces(if self.changes_box() { Wanted::ALL } else { wanted })?;
+        let wanted = if self.changes_box() { Wanted::ALL } else { wanted };
+        self.compute_forces(if self.forces_again { Wanted::FORCE } else { wanted })?;
         self.phases(When::After)?;
-        self.check_fault()
+        self.check_fault()?;
+        if self.forces_again {
+            self.compute_forces(wanted)?;
+        }
+        Ok(())
     }
 
     /// Lets integrators look at the velocities before the first step.

@@ -1,6 +1,7 @@
 //! The neighbour list on the CPU: particles sorted by cell, rows filled cell range by cell range.
 
 use crate::cells::Grid;
+use crate::molecules::MoleculeRule;
 use crate::store::Store;
 use crate::topology::LinkRows;
 use galamost_plugin_api::device::DevicePtr;
@@ -26,12 +27,14 @@ pub struct List {
     index: Vec<u32>,
     count: Vec<u32>,
     cell_of: Vec<u32>,
+    /// Which pairs are taken in, if not all.
+    molecules: Option<MoleculeRule>,
 }
 
 impl List {
     /// For this radius.
-    pub fn new(r_list: f64) -> Self {
-        Self { r_list, ..Self::default() }
+    pub fn new(r_list: f64, molecules: Option<MoleculeRule>) -> Self {
+        Self { r_list, molecules, ..Self::default() }
     }
 
     /// The order of particles by cell, and by tag inside a cell: `order[new] = old`.
@@ -92,6 +95,7 @@ impl List {
                         tag,
                         scale,
                         exclusions,
+                        molecules: self.molecules.as_ref(),
                         grid,
                         start,
                         cell_of,
@@ -142,6 +146,7 @@ struct Task<'a, S: Store> {
     tag: &'a [u32],
     scale: &'a BoxScale<S::Real>,
     exclusions: Option<&'a LinkRows>,
+    molecules: Option<&'a MoleculeRule>,
     grid: &'a Grid,
     start: &'a [u32],
     cell_of: &'a [u32],
@@ -246,7 +251,8 @@ impl<S: Store> Task<'_, S> {
         longest
     }
 
-    /// Takes the particle itself and its excluded partners off; the number of those that stay.
+    /// Takes off the particle itself, its excluded partners and those of molecules that do not count; the number of those
+    /// that stay.
     #[inline(always)]
     fn drop_excluded(&self, i: usize, found: &mut [u32]) -> usize {
         let row = self.exclusions.map_or([].as_slice(), |e| e.row(self.tag[i]));
@@ -254,7 +260,9 @@ impl<S: Store> Task<'_, S> {
         for k in 0..found.len() {
             let j = found[k];
             found[kept] = j;
-            let out = j as usize == i || (!row.is_empty() && row.contains(&self.tag[j as usize]));
+            let out = j as usize == i
+                || (!row.is_empty() && row.contains(&self.tag[j as usize]))
+                || self.molecules.is_some_and(|m| !m.takes(self.tag[i], self.tag[j as usize]));
             kept += usize::from(!out);
         }
         kept

@@ -76,6 +76,7 @@ pub struct CpuSystem<S: Store> {
     links: [Links; 3],
     pub(super) forces: Vec<Arc<Component>>,
     pub(super) moving: Vec<Moving>,
+    pub(super) forces_again: bool,
     /// State of every integrator of the run by its number.
     pub(super) integrator_states: BTreeMap<u32, Bytes>,
     pub(super) chunk_sums: Vec<Sums>,
@@ -109,7 +110,7 @@ impl<S: Store> CpuSystem<S> {
             group: vec![0; n],
             built: vec![S::PosType::default(); n],
             arrays: arrays.collect(),
-            list: List::new(radius),
+            list: List::new(radius, plan.molecules.clone()),
             buffer,
             topology: Topology::default(),
             exclude: plan.pipeline.neighbors.exclude,
@@ -117,6 +118,7 @@ impl<S: Store> CpuSystem<S> {
             links: Default::default(),
             forces: vec![],
             moving: vec![],
+            forces_again: false,
             integrator_states: BTreeMap::new(),
             chunk_sums: vec![],
             sums: vec![],
@@ -318,6 +320,7 @@ impl<S: Store> Backend for CpuSystem<S> {
         self.forces = stage.forces.clone();
         self.sums = vec![Sums::default(); self.forces.len()];
         self.moving.clear();
+        self.forces_again = stage.forces_again();
         let conserved = stage.conserves_momentum();
         for component in &stage.integrators {
             let part =

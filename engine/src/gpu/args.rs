@@ -76,8 +76,18 @@ pub struct ListArgs {
     pub state: StateView,
     pub grid: CellGrid,
     pub list: ListView,
+    pub left_out: LeftOut,
+}
+
+/// `LeftOut`: pairs that are no neighbours.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LeftOut {
     pub excluded_start: u64,
     pub excluded: u64,
+    pub molecule: u64,
+    pub other: u32,
+    pub reserved: u32,
 }
 
 /// `PairPart`.
@@ -146,6 +156,7 @@ pub fn size_checks(header: &str) -> String {
         ("rebuild.cuh", "SortArgs", size_of::<SortArgs>()),
         ("rebuild.cuh", "MoveArgs", size_of::<MoveArgs>()),
         ("rebuild.cuh", "LinkArgs", size_of::<LinkArgs>()),
+        ("rebuild.cuh", "LeftOut", size_of::<LeftOut>()),
         ("rebuild.cuh", "ListArgs", size_of::<ListArgs>()),
         ("pair.cuh", "PairPart", size_of::<PairPart>()),
         ("bonded.cuh", "BondArgs", size_of::<BondArgs>()),

@@ -1,8 +1,10 @@
 //! Bonds, angles, dihedrals and exclusions on the device.
 
+use super::args::LeftOut;
 use super::arrays::Buffer;
 use crate::device::Device;
-use crate::pipeline::Exclusions;
+use crate::molecules::MoleculeRule;
+use crate::pipeline::{Exclusions, Only};
 use crate::topology::{LinkRows, Topology};
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::Result;
@@ -26,16 +28,28 @@ pub struct DeviceLinks {
     tables: [Option<Table>; 3],
     exclusions: Option<(Buffer, Buffer)>,
     exclude: Exclusions,
+    /// Molecule of each tag, and which pairs are taken in.
+    molecules: Option<(Buffer, Only)>,
     /// For widths without links: every count is 0.
     no_links: Buffer,
 }
 
 impl DeviceLinks {
     /// Tables of a topology.
-    pub fn new(device: &Arc<dyn Device>, topology: &Topology, exclude: Exclusions, n: usize) -> Result<Self> {
+    pub fn new(
+        device: &Arc<dyn Device>,
+        topology: &Topology,
+        exclude: Exclusions,
+        molecules: Option<&MoleculeRule>,
+        n: usize,
+    ) -> Result<Self> {
         let no_links = Buffer::new(device, 4 * n)?;
-        let mut links =
-            Self { device: device.clone(), n, tables: [None, None, None], exclusions: None, exclude, no_links };
+        let molecules = match molecules {
+            Some(rule) => Some((Buffer::of_words(device, &rule.of)?, rule.only)),
+            None => None,
+        };
+        let tables = [None, None, None];
+        let mut links = Self { device: device.clone(), n, tables, exclusions: None, exclude, molecules, no_links };
         links.renew(topology)?;
         Ok(links)
     }
@@ -91,8 +105,14 @@ impl DeviceLinks {
         there.map(|t| (self.table_view(t), t.start.address(), t.tag_words.address())).collect()
     }
 
-    /// Rows of excluded tags.
-    pub fn excluded(&self) -> Option<(u64, u64)> {
-        self.exclusions.as_ref().map(|(a, b)| (a.address(), b.address()))
+    /// Pairs that are no neighbours.
+    pub fn left_out(&self) -> LeftOut {
+        let (excluded_start, excluded) =
+            self.exclusions.as_ref().map_or((0, 0), |(start, tags)| (start.address(), tags.address()));
+        let (molecule, other) = self
+            .molecules
+            .as_ref()
+            .map_or((0, 0), |(of, only)| (of.address(), u32::from(*only == Only::OtherMolecules)));
+        LeftOut { excluded_start, excluded, molecule, other, reserved: 0 }
     }
 }

@@ -1,6 +1,6 @@
 //! The rebuild on the device: sort by cell and tag, move everything, build the list.
 
-use super::args::{CellGrid, LinkArgs, ListArgs, MOVED, MoveArgs, MovedArray, SortArgs};
+use super::args::{CellGrid, LeftOut, LinkArgs, ListArgs, MOVED, MoveArgs, MovedArray, SortArgs};
 use super::arrays::{Buffer, launch};
 use crate::cells::Grid;
 use crate::device::{Device, Kernel, Unit};
@@ -204,8 +204,8 @@ impl Rebuild {
         Ok(super::arrays::words(&self.row_count.download()?))
     }
 
-    /// Launches everything. `links`: tables by tag with their views; `excluded`: rows of excluded tags.
-    pub fn run(&self, state: &StateView, links: &[(LinkView, u64, u64)], excluded: Option<(u64, u64)>) -> Result<()> {
+    /// Launches everything. `links`: tables by tag with their views; `left_out`: pairs that are no neighbours.
+    pub fn run(&self, state: &StateView, links: &[(LinkView, u64, u64)], left_out: LeftOut) -> Result<()> {
         let (d, k, n) = (&*self.device, &self.kernels, self.n);
         let sort = SortArgs {
             state: *state,
@@ -245,8 +245,7 @@ impl Rebuild {
             launch(d, k.index_links, n, BLOCK, &args)?;
         }
         if self.r_list > 0.0 {
-            let (excluded_start, excluded) = excluded.unwrap_or((0, 0));
-            let args = ListArgs { state: *state, grid: self.grid, list: self.view(), excluded_start, excluded };
+            let args = ListArgs { state: *state, grid: self.grid, list: self.view(), left_out };
             launch(d, k.build_list, n * self.build_team as usize, 128, &args)?;
         }
         let globals = state.globals.address;

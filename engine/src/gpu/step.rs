@@ -52,13 +52,23 @@ impl GpuSystem {
         let view = self.view();
         stage.integrators.run(&view, When::Before)?;
         self.device.if_rebuild(view.globals.address, &mut || self.launch_rebuild())?;
-        self.launch_forces(wanted)?;
-        stage.integrators.run(&view, When::After)
+        self.launch_end(wanted)
+    }
+
+    /// Launches what follows once particles have moved and the list is good.
+    fn launch_end(&self, wanted: Wanted) -> Result<()> {
+        if !self.stage()?.forces_again {
+            self.launch_forces(wanted)?;
+            return self.launch_integrators(When::After);
+        }
+        self.launch_forces(Wanted::FORCE)?;
+        self.launch_integrators(When::After)?;
+        self.launch_forces(wanted)
     }
 
     /// Launches a rebuild.
     pub(super) fn launch_rebuild(&self) -> Result<()> {
-        self.rebuild.run(&self.view(), &self.links.to_index(), self.links.excluded())
+        self.rebuild.run(&self.view(), &self.links.to_index(), self.links.left_out())
     }
 
     /// Launches a force evaluation.
@@ -149,8 +159,7 @@ impl GpuSystem {
     fn recover(&mut self, wanted: Wanted) -> Result<()> {
         self.make_room()?;
         self.launch_rebuild()?;
-        self.launch_forces(wanted)?;
-        self.launch_integrators(When::After)?;
+        self.launch_end(wanted)?;
         self.sync_globals()?;
         // the new list may be too short as well
         if self.globals.halt != 0 { self.recover(wanted) } else { Ok(()) }

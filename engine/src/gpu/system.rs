@@ -30,6 +30,8 @@ use tracing::info;
 pub(super) struct Stage {
     pub forces: Forces,
     pub integrators: Integrators,
+    /// Forces are computed once more at the end of each step.
+    pub forces_again: bool,
     pub graphs: Graphs,
 }
 
@@ -99,7 +101,8 @@ impl GpuSystem {
             }
         }
         let rebuild = Rebuild::new(&device, facts.precision, n, raw.box_length, facts.dimensions, r_list, &followers)?;
-        let links = DeviceLinks::new(&device, &raw.topology, plan.pipeline.neighbors.exclude, n)?;
+        let links =
+            DeviceLinks::new(&device, &raw.topology, plan.pipeline.neighbors.exclude, plan.molecules.as_ref(), n)?;
         let blocks = 4 * device.multiprocessors() as usize;
         let motion = (Buffer::new(&device, 80 * blocks)?, Buffer::new(&device, 4)?, Buffer::new(&device, 80)?);
         let mut s = Self {
@@ -286,7 +289,8 @@ impl Backend for GpuSystem {
         if !prevented.is_empty() {
             info!("steps are launched one by one, not as a graph, because of {}", prevented.join(", "));
         }
-        self.stage = Some(Stage { forces, integrators, graphs: Graphs::new(prevented) });
+        self.stage =
+            Some(Stage { forces, integrators, forces_again: stage.forces_again(), graphs: Graphs::new(prevented) });
         if forces_are_good {
             return Ok(());
         }

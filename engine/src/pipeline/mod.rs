@@ -125,6 +125,31 @@ impl FromValue for Exclusions {
     }
 }
 
+/// Pairs that the neighbour list takes in, by their molecules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// Two particles of one molecule.
+    SameMolecule,
+    /// Particles of different molecules.
+    OtherMolecules,
+}
+
+impl FromValue for Only {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        match value.text() {
+            "SameMolecule" => Some(Self::SameMolecule),
+            "OtherMolecules" => Some(Self::OtherMolecules),
+            other => {
+                errors.push(value.error(format!("expected {}, found `{other}`", Self::describe())));
+                None
+            }
+        }
+    }
+    fn describe() -> String {
+        "`SameMolecule` or `OtherMolecules`".into()
+    }
+}
+
 /// `neighbors: (…)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Neighbors {
@@ -132,6 +157,10 @@ pub struct Neighbors {
     pub buffer: Option<f64>,
     /// Excluded pairs.
     pub exclude: Exclusions,
+    /// Only pairs inside of molecules, or between them; all pairs if absent.
+    pub only: Option<Only>,
+    /// Where `only` stands.
+    pub only_at: Option<Position>,
 }
 
 impl FromValue for Neighbors {
@@ -139,8 +168,10 @@ impl FromValue for Neighbors {
         let mut fields = Fields::new(value, errors)?;
         let buffer = fields.required("buffer", Range { above: 0.0, ..Range::ANY });
         let exclude = fields.or("exclude", Range::ANY, Exclusions::default);
+        let only_at = fields.raw("only").map(Value::at);
+        let only = fields.required::<Option<Only>>("only", Range::ANY);
         fields.finish();
-        Some(Self { buffer: buffer?, exclude: exclude? })
+        Some(Self { buffer: buffer?, exclude: exclude?, only: only?, only_at })
     }
     fn describe() -> String {
         "(buffer: 0.3, exclude: [Bonds])".into()

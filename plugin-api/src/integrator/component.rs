@@ -83,6 +83,9 @@ impl<I: Integrator> Common for Guarded<I> {
             }
         }
         needs.corrects = program.corrects;
+        if (needs.corrects || needs.forces_again) && system.api_minor < 2 {
+            return Err(Error::input("needs a newer engine: this one has plugin API 0.1"));
+        }
         Ok(needs)
     }
     fn table(name: &str) -> Option<Table> {

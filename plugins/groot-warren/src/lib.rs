@@ -1,5 +1,7 @@
-//! Groot-Warren integration for dissipative particle dynamics.
+//! Integrators for dissipative particle dynamics: Groot-Warren, and velocity-Verlet with forces computed again.
 #![allow(non_camel_case_types)]
+
+mod verlet;
 
 use galamost_plugin_api::prelude::*;
 

@@ -1,0 +1,80 @@
+//! Molecules, and neighbour lists of pairs inside or between them.
+
+use crate::pipeline::Only;
+use galamost_plugin_api::snapshot::{Snapshot, Values};
+
+/// What a neighbour list takes in, by the molecules of two particles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MoleculeRule {
+    /// Molecule of each tag.
+    pub of: Vec<u32>,
+    /// Which pairs are taken in.
+    pub only: Only,
+}
+
+impl MoleculeRule {
+    /// The rule of a system; `None` if its molecules are not known.
+    pub fn new(only: Only, s: &Snapshot) -> Option<Self> {
+        Some(Self { of: molecules(s)?, only })
+    }
+
+    /// Whether two tags may be neighbours.
+    pub fn takes(&self, a: u32, b: u32) -> bool {
+        (self.of[a as usize] == self.of[b as usize]) == (self.only == Only::SameMolecule)
+    }
+}
+
+/// The molecule of each particle: the array `molecule`, where a negative number is a molecule of its own, else what
+/// bonds hold together. `None` if there is neither.
+fn molecules(s: &Snapshot) -> Option<Vec<u32>> {
+    if let Some(Values::Int(given)) = s.arrays.get("molecule").map(|a| &a.values) {
+        // numbers from the file are not negative; those above are free for particles without a molecule
+        return Some((0..).zip(given).map(|(tag, m)| if *m < 0 { 1 << 31 | tag } else { *m as u32 }).collect());
+    }
+    if s.bonds.is_empty() {
+        return None;
+    }
+    // the smallest tag that bonds lead to
+    let mut of: Vec<u32> = (0..s.len() as u32).collect();
+    fn root(of: &mut [u32], mut t: u32) -> u32 {
+        while of[t as usize] != t {
+            of[t as usize] = of[of[t as usize] as usize];
+            t = of[t as usize];
+        }
+        t
+    }
+    for [a, b] in s.bonds.iter().map(|l| l.tags) {
+        let (a, b) = (root(&mut of, a), root(&mut of, b));
+        of[a.max(b) as usize] = a.min(b);
+    }
+    Some((0..s.len() as u32).map(|t| root(&mut of, t)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use galamost_plugin_api::snapshot::{Array, Link};
+
+    fn five() -> Snapshot {
+        let mut s = Snapshot { dimensions: 3, box_length: [10.0; 3], ..Snapshot::default() };
+        let a = s.type_id("A");
+        for k in 0..5 {
+            s.push(a, [f64::from(k), 0.0, 0.0]);
+        }
+        s
+    }
+
+    #[test]
+    fn bonds_make_molecules_where_none_are_given() {
+        let mut s = five();
+        assert!(molecules(&s).is_none());
+        s.bonds = [[4, 1], [3, 4]].map(|tags| Link { kind: 0, tags }).to_vec();
+        assert_eq!(molecules(&s).expect("bonds"), [0, 1, 2, 1, 1]);
+        let of = vec![7, 7, -1, -1, 7];
+        s.arrays.insert("molecule".into(), Array { width: 1, values: Values::Int(of) });
+        let rule = MoleculeRule::new(Only::SameMolecule, &s).expect("given");
+        assert!(rule.takes(0, 1) && rule.takes(4, 0) && !rule.takes(2, 3) && !rule.takes(0, 2));
+        let rule = MoleculeRule { only: Only::OtherMolecules, ..rule };
+        assert!(!rule.takes(0, 1) && rule.takes(2, 3) && rule.takes(0, 2));
+    }
+}

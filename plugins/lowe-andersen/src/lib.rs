@@ -1,0 +1,10 @@
+//! Thermostats that change the velocities of pairs one after the other: Lowe-Andersen, and Shardlow's splitting of DPD.
+
+mod cpu;
+mod device;
+mod law;
+mod lowe;
+mod pairs;
+mod shardlow;
+
+galamost_plugin_api::plugin!();

@@ -1,0 +1,7 @@
+//! Many-body dissipative particle dynamics.
+
+mod component;
+mod cpu;
+mod device;
+
+galamost_plugin_api::plugin!();
