@@ -270,6 +270,9 @@ pub struct Needs {
     /// A wall: the free length between it and the box's face behind it. Particles see each other through the periodic
     /// boundary, so the engine notes where it is less than half the largest cutoff.
     pub behind: Option<f64>,
+    /// It finds nearest images by itself, as in a box whose images stand still: not to be used where they are displaced
+    /// (Lees-Edwards).
+    pub plain_images: bool,
     /// Forces are computed once more at the end of each step, with the velocities that an integrator's last phase
     /// leaves: for forces that depend on them. Random numbers are those of the first evaluation.
     pub forces_again: bool,
@@ -295,6 +298,7 @@ impl Default for Needs {
             corrects: false,
             faults: vec![],
             behind: None,
+            plain_images: false,
             forces_again: false,
         }
     }

@@ -35,6 +35,7 @@ impl Pairs {
             .into());
         }
         needs.period = 1;
+        needs.plain_images = true;
         needs.group = group.need(system)?;
         needs.varyings = vec![kt];
         needs.cutoff = r;

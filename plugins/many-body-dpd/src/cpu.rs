@@ -45,7 +45,7 @@ pub unsafe fn compute<S: Scheme>(law: &Law, density: &mut [S::Real], host: &Host
     let numbers = Numbers::<S::Real>::new(law);
     let pos = state.pos_type.cast::<S::PosType>();
     // SAFETY: the engine's word about the views
-    let scale = unsafe { S::scale((*state.globals.host()).box_length) };
+    let scale = unsafe { (*state.globals.host()).scale::<S>() };
     let rho = DevicePtr::<S::Real>::new(density.as_mut_ptr() as u64);
     host.parallel(n, CHUNK, |range| {
         for i in range {
