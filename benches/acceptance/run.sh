@@ -5,8 +5,9 @@
 #
 # PACK is the folder that pack.sh made. Parts: melt (with LAMMPS beside it on the CPU's cores), nvt, npt, sampling, vesicles.
 # Each part leaves one archive in OUT, melt two. Variables: BUDGET, seconds for all parts together (560); DEVICE (cuda:0);
-# WORK, a folder for large files (/tmp/acceptance); VESICLE_SECONDS (200); and for short trials MELTS ("200x50 500x20", chains and
-# beads), MELT_STEPS, ENSEMBLE_STEPS, VESICLE_PARTICLES, VESICLE_STEPS.
+# WORK, a folder for large files (/tmp/acceptance); VESICLE_SECONDS (420); WALLS, axes with walls that reflect forward ("z" or
+# "xyz"; none); and for short trials MELTS ("200x50 500x20", chains and beads), MELT_STEPS, ENSEMBLE_STEPS,
+# VESICLE_PARTICLES, VESICLE_STEPS.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 pack=$(cd "$1" && pwd); out=$2; shift 2
@@ -61,7 +62,7 @@ start_lammps() {
 if wanted melt; then
     steps=$((13000 + ${MELT_STEPS:-2000000}))
     for c in $melts; do
-        m=melt-${c#*x}; mkdir -p "$m"; cp "$here"/melt/* "$m"
+        m=melt-${c#*x}; rm -rf "$m"; mkdir "$m"; cp "$here"/melt/* "$m"
         (cd "$m" && python3 make_melt.py "${c%x*}" "${c#*x}" start.xml)
         # the same steps come again in the long run, bit for bit
         run 60 "$m/relax" --pipeline "$m/melt.ron" --steps 13000 &&
@@ -74,7 +75,7 @@ ensemble() { # part, seconds, name, pipeline, integrator, further options
     local folder=$1 seconds=$2 name=$3 file=$4 integrator=$5 kt; shift 5
     kt=$(sed -E 's/.*kT: ([0-9.]+).*/\1/' <<<"$integrator")
     run "$seconds" "$folder/$name" --pipeline "$folder/$file" --set "integrators=[$integrator]" --set "initial[1].kT=$kt" \
-        --set "stages[1].analyzers[0].file=\"$name.csv\"" ${ENSEMBLE_STEPS:+--set stages[1].steps=$ENSEMBLE_STEPS} "$@"
+        --set "stages[1].analyzers[0].file=\"$name.csv\"" ${ENSEMBLE_STEPS:+--set stages[0].steps=$ENSEMBLE_STEPS --set stages[1].steps=$ENSEMBLE_STEPS} "$@"
 }
 
 if wanted nvt; then
@@ -121,11 +122,22 @@ if wanted sampling; then
 fi
 
 if wanted vesicles; then
-    mkdir -p vesicles; cp "$here"/vesicles/* vesicles
-    (cd vesicles && python3 make_amphiphiles.py start.xml "${VESICLE_PARTICLES:-1000000}")
-    say "vesicles: start made"
-    run "${VESICLE_SECONDS:-200}" vesicles/run --pipeline vesicles/vesicles.ron ${VESICLE_STEPS:+--set stages[1].steps=$VESICLE_STEPS}
-    (cd vesicles && timeout 60 python3 beads.py state.*.xml)
+    rm -rf vesicles; mkdir vesicles; cp "$here"/vesicles/* vesicles
+    # walls on these axes: two planes each, a little inside of the box
+    half=$(cd vesicles && python3 make_amphiphiles.py start.xml "${VESICLE_PARTICLES:-1000000}" 0.1 5 1 "${WALLS:-}")
+    planes=
+    for axis in x y z; do
+        [[ "${WALLS:-}" == *$axis* ]] || continue
+        for sign in "" -; do
+            at=(0.0 0.0 0.0); normal=(0.0 0.0 0.0); k=$(expr index xyz $axis)
+            at[k - 1]=$sign$half; normal[k - 1]=$([ -z "$sign" ] && echo -1.0 || echo 1.0)
+            planes+="Bounce(wall: Plane(point: [$(IFS=,; echo "${at[*]}")], normal: [$(IFS=,; echo "${normal[*]}")]), rule: Forward), "
+        done
+    done
+    say "vesicles: start made${planes:+, with walls at $half on $WALLS}"
+    run "${VESICLE_SECONDS:-420}" vesicles/run --pipeline vesicles/vesicles.ron ${VESICLE_STEPS:+--set stages[1].steps=$VESICLE_STEPS} \
+        --set "integrators=[${planes}GrootWarren()]"
+    ls vesicles/state.*.xml >/dev/null 2>&1 && timeout 60 python3 vesicles/beads.py vesicles/state.*.xml || { say 'FAILED: no state'; failures=$((failures + 1)); }
     archive vesicles vesicles/vesicles.csv vesicles/run.log $(ls vesicles/state.*.csv.gz 2>/dev/null)
 fi
 

@@ -132,11 +132,9 @@ fn tetramers_sample(name: &str, dihedral: &str, u: Function<'_>) {
 #[ignore = "minutes"]
 fn dihedrals_have_their_distributions() {
     let rad = f64::to_radians;
-    tetramers_sample(
-        "periodic dihedral",
-        "PeriodicDihedral(dihedrals: {\"Z\": (k: 1.3, n: 3)})",
-        &|x| 1.3 * (1.0 + (3.0 * x).cos()),
-    );
+    tetramers_sample("periodic dihedral", "PeriodicDihedral(dihedrals: {\"Z\": (k: 1.3, n: 3)})", &|x| {
+        1.3 * (1.0 + (3.0 * x).cos())
+    });
     // not even in φ: its sign must be that of the books
     tetramers_sample(
         "periodic dihedral with a phase",
@@ -155,14 +153,10 @@ fn dihedrals_have_their_distributions() {
         "RyckaertBellemans(dihedrals: {\"Z\": (c0: 2.78, c1: 3.65, c2: -3.94, c3: -0.92, c4: 7.87, c5: -9.45)})",
         &|x| c.iter().rev().fold(0.0, |sum, k| sum * (x - PI).cos() + k),
     );
-    tetramers_sample(
-        "harmonic improper",
-        "HarmonicImproper(dihedrals: {\"Z\": (k: 0.8, phi0_deg: 150.0)})",
-        &|x| {
-            let d = x - rad(150.0);
-            0.8 * (d - 2.0 * PI * (d / (2.0 * PI)).round()).powi(2)
-        },
-    );
+    tetramers_sample("harmonic improper", "HarmonicImproper(dihedrals: {\"Z\": (k: 0.8, phi0_deg: 150.0)})", &|x| {
+        let d = x - rad(150.0);
+        0.8 * (d - 2.0 * PI * (d / (2.0 * PI)).round()).powi(2)
+    });
     tetramers_sample(
         "dihedral from a formula",
         "DihedralExpression(energy: \"k*(1 - sin(phi))\", dihedrals: {\"Z\": (k: 1.5)})",

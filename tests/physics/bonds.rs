@@ -40,7 +40,10 @@ fn dimers_sample(name: &str, bond: &str, u: &dyn Fn(f64) -> f64, start: f64, ran
         position.chunks_exact(2).map(one).collect()
     };
     let density = |r: f64| r * r * (-u(r) / kt).exp();
-    let exact = Distribution { name, density: &density, range, means: &[("⟨r⟩", &|r| r, 5e-4), ("⟨r²⟩", &|r| r * r, 1e-3)] };
+    let exact =
+        Distribution {
+            name, density: &density, range, means: &[("⟨r⟩", &|r| r, 5e-4), ("⟨r²⟩", &|r| r * r, 1e-3)]
+        };
     exact.holds(&plan, 120, 200, &lengths);
 }
 

@@ -66,7 +66,7 @@ def blocks(values, n=20):
 
 
 def of_chains(frames, chains):
-    """Means and errors of b, b², Rg², Re², and the mean squared distances along the chain."""
+    """Means and errors of b, b², Rg², Re², and the mean squared distances of beads n bonds apart over n."""
     x = numpy.array(frames).reshape(len(frames), chains, -1, 3)
     bonds = numpy.linalg.norm(numpy.diff(x, axis=2), axis=3)
     rg = ((x - x.mean(axis=2, keepdims=True)) ** 2).sum(axis=3).mean(axis=2)
@@ -77,16 +77,18 @@ def of_chains(frames, chains):
         out[name] = (each.mean(), each.std(ddof=1) / chains**0.5)
     n = x.shape[2]
     inner = [((x[:, :, k:] - x[:, :, :-k]) ** 2).sum(axis=3).mean() / k for k in range(1, n)]
-    return out, inner, re.mean(axis=1)
+    return out, inner
 
 
 def sample(frames, rows, chains, density, skip):
     last = rows[-1, 0]
     first = rows[0, 0]
     start = first + skip * (last - first)
-    rows = rows[rows[:, 0] > start]
-    kept = [x for step, x in frames if step > start]
-    out, inner, re = of_chains(kept, chains)
+    rows = rows[rows[:, 0] >= start]
+    kept = [x for step, x in frames if step >= start]
+    if not kept:
+        sys.exit("a run ended before its first frame that counts")
+    out, inner = of_chains(kept, chains)
     out["P, kinetic part ρ kT"] = blocks(rows[:, 2] - density * (rows[:, 1] - 1.0))
     out["P as printed"] = blocks(rows[:, 2])
     out["kT of velocities"] = blocks(rows[:, 1])

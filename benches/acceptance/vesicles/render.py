@@ -63,18 +63,20 @@ def lumens(position, box):
 
 def draw(name, step, box, kind, position):
     fig, axes = plt.subplots(2, 2, figsize=(13, 13.6), facecolor="white")
+    # a bead is drawn 0.7 wide
+    size = (0.7 * 430 / box[0]) ** 2
     for ax, depth in zip(axes.flat[:3], (-0.25, 0.0, 0.25)):
         inside = numpy.abs(position[:, 2] - depth * box[2]) < 1.0
         for letter, colour in (("B", TAIL), ("A", HEAD)):
             p = position[inside & (kind == letter)]
-            ax.scatter(p[:, 0], p[:, 1], s=5, color=colour, linewidths=0)
+            ax.scatter(p[:, 0], p[:, 1], s=size, color=colour, linewidths=0)
         ax.set_title(f"slice at z = {depth * box[2]:.1f}, 2 thick", fontsize=11)
     ax = axes.flat[3]
     # seen along z: what is nearer is brighter and hides what is behind
     order = numpy.argsort(position[:, 2])
     p, near = position[order], position[order, 2] / box[2] + 0.5
     base = numpy.array([matplotlib.colors.to_rgb(HEAD if k == "A" else TAIL) for k in "AB"])[(kind[order] == "B").astype(int)]
-    ax.scatter(p[:, 0], p[:, 1], s=5, color=base * near[:, None] ** 1.5 + (1 - near[:, None] ** 1.5) * 0.93, linewidths=0)
+    ax.scatter(p[:, 0], p[:, 1], s=size, color=base * near[:, None] ** 1.5 + (1 - near[:, None] ** 1.5) * 0.93, linewidths=0)
     ax.set_title("whole box, seen along z", fontsize=11)
     for ax in axes.flat:
         ax.set(aspect="equal", xlim=(-box[0] / 2, box[0] / 2), ylim=(-box[1] / 2, box[1] / 2), xticks=[], yticks=[])
