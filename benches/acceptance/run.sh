@@ -45,14 +45,15 @@ start_lammps() {
     local ranks seconds
     unpack lammps.tar.gz "$work/lammps"
     ranks=$(( ($(nproc) - 2) / 2 )); [ $ranks -ge 1 ] || ranks=1
-    seconds=$(($(left) - 30))
+    seconds=$(($(left) - 40))
     (
         cd "$work/$1" || exit 1
         export LD_LIBRARY_PATH=$work/lammps/lib:$work/lammps/lib/mpich OMP_NUM_THREADS=1 PATH=$work/lammps:$PATH
         how=(mpiexec.hydra -launcher fork -n "$ranks")
-        "${how[@]}" lmp -h >/dev/null 2>lammps.err || how=()
-        echo "ranks: ${how[*]:-one process, for mpiexec failed}" >lammps.how
-        exec timeout -k 5 $((seconds + 10)) "${how[@]}" lmp -in in.melt -var steps 100000000 \
+        threads=()
+        timeout 45 "${how[@]}" lmp -h >/dev/null 2>lammps.err || { how=(); threads=(-sf omp -pk omp "$ranks"); export OMP_NUM_THREADS=$ranks; }
+        echo "${how[*]:-mpiexec failed} lmp ${threads[*]-}" >lammps.how
+        exec timeout -k 5 $((seconds + 25)) ${how[@]+"${how[@]}"} lmp ${threads[@]+"${threads[@]}"} -in in.melt -var steps 100000000 \
             -var limit "$(printf '%d:%02d:%02d' $((seconds / 3600)) $((seconds / 60 % 60)) $((seconds % 60)))" >lammps.out 2>>lammps.err
     ) &
     lammps_jobs+=($!)
@@ -99,7 +100,7 @@ if wanted npt; then
             MtkNpt) i="MtkNpt(kT: $t, tau: 0.5, pressure: $p, tau_p: 1.0)" ;;
             AndersenNpt) i="AndersenNpt(kT: $t, nu: 1.0, pressure: $p, tau_p: 1.0)" ;;
             *)  i="Bussi(kT: $t, tau: 0.5)"
-                more=(--set "updaters=[BerendsenBarostat(every: 10, pressure: $p, tau: 1.0, compressibility: 0.2)]")
+                more=(--set "updaters=[BerendsenBarostat(every: 10, pressure: $p, tau: 2.0, compressibility: 0.2)]")
                 [ $t = 1.20 ] || continue ;;
             esac
             ensemble npt 40 "npt-$c-$state" liquid.ron "$i" ${more[@]+"${more[@]}"}

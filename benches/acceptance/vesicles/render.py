@@ -66,10 +66,10 @@ def draw(name, step, box, kind, position):
     # a bead is drawn 0.7 wide
     size = (0.7 * 430 / box[0]) ** 2
     for ax, depth in zip(axes.flat[:3], (-0.25, 0.0, 0.25)):
-        inside = numpy.abs(position[:, 2] - depth * box[2]) < 1.0
-        for letter, colour in (("B", TAIL), ("A", HEAD)):
-            p = position[inside & (kind == letter)]
-            ax.scatter(p[:, 0], p[:, 1], s=size, color=colour, linewidths=0)
+        inside = numpy.flatnonzero(numpy.abs(position[:, 2] - depth * box[2]) < 1.0)
+        inside = inside[numpy.argsort(position[inside, 2])]
+        p = position[inside]
+        ax.scatter(p[:, 0], p[:, 1], s=size, c=[HEAD if k == "A" else TAIL for k in kind[inside]], linewidths=0)
         ax.set_title(f"slice at z = {depth * box[2]:.1f}, 2 thick", fontsize=11)
     ax = axes.flat[3]
     # seen along z: what is nearer is brighter and hides what is behind
