@@ -15,7 +15,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+mod angles;
 mod bonds;
+mod distribution;
 mod dpd;
 mod flow;
 mod motion;

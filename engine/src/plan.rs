@@ -411,9 +411,8 @@ fn check_stage(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>)
     let Some(s) = snapshot else { return };
     check_walls(c, plan, s);
     // a particle moved by two integrators would be moved twice
-    let shears = |c: &Component| {
-        c.integrator().is_some_and(|i| i.program().is_ok_and(|p| p.phases.iter().any(|q| q.shear)))
-    };
+    let shears =
+        |c: &Component| c.integrator().is_some_and(|i| i.program().is_ok_and(|p| p.phases.iter().any(|q| q.shear)));
     if let Some(shear) = plan.integrators.iter().find(|i| shears(i)) {
         let all = plan.forces.iter().chain(&plan.integrators).chain(&plan.updaters);
         for other in all.filter(|c| c.needs.plain_images) {

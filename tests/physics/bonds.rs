@@ -1,5 +1,6 @@
 //! Bonds sampled by free dimers, against quadrature.
 
+use super::distribution::{Distribution, between, dot};
 use super::*;
 
 /// 1000 dimers with bonds of type X at random places; tags 2k and 2k + 1 belong together.
@@ -19,31 +20,9 @@ fn dimers(length: f64, r: f64) -> Snapshot {
     s
 }
 
-/// Bins of the histogram of bond lengths.
-const BINS: usize = 16;
-
-/// Mean, mean square and shares of `BINS` equal bins of the density r² exp(−U/kT) on low … high, by Simpson's rule.
-fn bond_quadrature(u: &dyn Fn(f64) -> f64, kt: f64, low: f64, high: f64) -> (f64, f64, [f64; BINS]) {
-    const N: usize = 2000;
-    let h = (high - low) / (BINS * N) as f64;
-    let (mut sums, mut shares) = ([0.0; 3], [0.0; BINS]);
-    for (bin, share) in shares.iter_mut().enumerate() {
-        for k in 0..=N {
-            let r = low + (bin * N + k) as f64 * h;
-            let simpson = if k == 0 || k == N { 1.0 } else { 2.0 + 2.0 * (k % 2) as f64 };
-            let w = simpson * r * r * (-u(r) / kt).exp();
-            *share += w;
-            for (sum, x) in sums.iter_mut().zip([1.0, r, r * r]) {
-                *sum += w * x;
-            }
-        }
-    }
-    (sums[1] / sums[0], sums[2] / sums[0], shares.map(|s| s / sums[0]))
-}
-
-/// Isolated dimers: pairs feel each other only through the thermostat, so each bond has its exact distribution.
-fn dimers_sample(name: &str, bond: &str, u: &dyn Fn(f64) -> f64, start: f64, (low, high): (f64, f64)) {
-    const FRAMES: usize = 120;
+/// Isolated dimers: pairs feel each other only through the thermostat, so each bond has its exact distribution, of density
+/// r² exp(−U/kT).
+fn dimers_sample(name: &str, bond: &str, u: &dyn Fn(f64) -> f64, start: f64, range: (f64, f64)) {
     let kt = 1.3;
     let length = 10.0;
     let text = format!(
@@ -53,44 +32,19 @@ fn dimers_sample(name: &str, bond: &str, u: &dyn Fn(f64) -> f64, start: f64, (lo
         precision()
     );
     let plan = plan_of(&text, dimers(length, start), device()).unwrap_or_else(|e| panic!("{}", e.render()));
-    let mut b = backend(&plan);
-    b.begin_stage(&plan.stages[0], false).expect("a stage");
-    advance(&mut *b, 2500);
-    let (mut r1, mut r2, mut shares) = (vec![], vec![], vec![vec![]; BINS]);
-    for _ in 0..FRAMES {
-        advance(&mut *b, 200);
-        let c = columns(&mut *b);
-        let lengths: Vec<f64> = (0..1000)
-            .map(|k| {
-                let d = |a: usize| {
-                    let x = c.position[2 * k + 1][a] - c.position[2 * k][a];
-                    x - length * (x / length).round()
-                };
-                (d(0).powi(2) + d(1).powi(2) + d(2).powi(2)).sqrt()
-            })
-            .collect();
-        r1.push(mean(&lengths));
-        r2.push(mean(&lengths.iter().map(|r| r * r).collect::<Vec<_>>()));
-        for (bin, share) in shares.iter_mut().enumerate() {
-            let edge = |k: usize| low + (high - low) * k as f64 / BINS as f64;
-            let inside = lengths.iter().filter(|r| (edge(bin)..edge(bin + 1)).contains(*r)).count();
-            share.push(inside as f64 / 1000.0);
-        }
-    }
-    let (mean_r, mean_r2, exact) = bond_quadrature(u, kt, low, high);
-    holds(&format!("{name}: ⟨r⟩"), &r1, mean_r, 5e-4);
-    holds(&format!("{name}: ⟨r²⟩"), &r2, mean_r2, 1e-3);
-    let mut chi2 = 0.0;
-    for (bin, (share, p)) in shares.iter().zip(exact).enumerate() {
-        let (m, error) = estimate(share);
-        // what 120,000 independent lengths would have
-        let error = error.max((p * (1.0 - p) / (1000.0 * FRAMES as f64)).sqrt());
-        chi2 += ((m - p) / error).powi(2);
-        assert!((m - p).abs() < 4.5 * error + 5e-4, "{name}, bin {bin}: {m} ± {error}, reference {p}");
-    }
-    let outside = 1.0 - shares.iter().map(|s| mean(s)).sum::<f64>();
-    println!("{} {:?} | {name}: χ² of {BINS} bins {chi2:.1}, outside {outside:.1e}", precision(), device());
-    assert!(chi2 < 50.0 && outside < 1e-3, "{name}: χ² {chi2}, outside {outside}");
+    let lengths = |position: &[[f64; 3]]| {
+        let one = |p: &[[f64; 3]]| {
+            let d = between(p[1], p[0], length);
+            dot(d, d).sqrt()
+        };
+        position.chunks_exact(2).map(one).collect()
+    };
+    let density = |r: f64| r * r * (-u(r) / kt).exp();
+    let exact =
+        Distribution {
+            name, density: &density, range, means: &[("⟨r⟩", &|r| r, 5e-4), ("⟨r²⟩", &|r| r * r, 1e-3)]
+        };
+    exact.holds(&plan, 120, 200, &lengths);
 }
 
 #[test]
