@@ -146,6 +146,16 @@ fn example_17_npt_liquid() {
     assert!((late("length_x") - late("length_y")).abs() < 1e-9);
 }
 
+#[test]
+fn example_18_shear() {
+    let (_keep, folder) = run("18-shear");
+    let t = csv(&folder.join("18-shear.csv"));
+    let late = |name: &str| mean(&t[name][300..]);
+    let eta = -late("pressure_xy") / 0.2;
+    assert!((eta - 0.83).abs() < 0.12, "viscosity {eta}");
+    assert!((late("kT") - 1.11).abs() < 0.03, "kT {}", late("kT"));
+}
+
 /// The numbers of a node of a `galamost_xml` file, three a particle.
 fn node(text: &str, name: &str) -> Vec<[f64; 3]> {
     let rest = text.split_once(&format!("<{name} num=")).expect("a node").1;
@@ -219,18 +229,15 @@ fn example_15_expression() {
     assert!((-0.5..-0.1).contains(&field), "{field} for each particle in the field");
 }
 
-/// Rows of a node of a `galamost_xml` file.
-fn node(path: &Path, name: &str) -> Vec<Vec<f64>> {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let (_, rest) = text.split_once(&format!("<{name} num=")).expect("a node");
-    let inside = rest.split_once(">\n").expect("rows").1.split_once("</").expect("its end").0;
-    inside.lines().map(|l| l.split_whitespace().map(|x| x.parse().expect("a number")).collect()).collect()
+/// The numbers of a node in a file.
+fn node_of(path: &Path, name: &str) -> Vec<[f64; 3]> {
+    node(&std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())), name)
 }
 
 /// Mean of f(r, v) over the particles of some frames.
 fn over(folder: &Path, names: impl Iterator<Item = String>, f: impl Fn(&[f64], &[f64]) -> f64) -> f64 {
     let frame = |name: String| {
-        let (r, v) = (node(&folder.join(&name), "position"), node(&folder.join(&name), "velocity"));
+        let (r, v) = (node_of(&folder.join(&name), "position"), node_of(&folder.join(&name), "velocity"));
         mean(&r.iter().zip(&v).map(|(r, v)| f(r, v)).collect::<Vec<_>>())
     };
     mean(&names.map(frame).collect::<Vec<_>>())
@@ -239,7 +246,7 @@ fn over(folder: &Path, names: impl Iterator<Item = String>, f: impl Fn(&[f64], &
 #[test]
 fn example_20_couette() {
     let (_keep, folder) = run("20-couette");
-    let last = node(&folder.join("20-couette.0000003000.xml"), "position");
+    let last = node_of(&folder.join("20-couette.0000003000.xml"), "position");
     assert!(last.iter().all(|r| r[2].abs() <= 5.0), "a particle is behind a wall");
     // v = (z + 5)/10 between the walls: ⟨v⟩ = 1/2, ⟨v z⟩ = ⟨z²⟩/10 = 0.83
     let frames = || (4..7).map(|k| format!("20-couette.{:010}.xml", 500 * k));
@@ -257,7 +264,7 @@ fn example_21_slit() {
     let (first, last) = (t["ElectricField"][0], mean(&t["ElectricField"][60..]));
     assert!(last < first - 50.0, "the field gave {first} and gives {last}");
     let frame = |step: u32| over(&folder, std::iter::once(format!("21-slit.{step:010}.xml")), |r, _| r[2].abs());
-    let last = node(&folder.join("21-slit.0000004000.xml"), "position");
+    let last = node_of(&folder.join("21-slit.0000004000.xml"), "position");
     assert!(last.iter().all(|r| r[2].abs() < 6.0) && frame(4000) > 1.0);
 }
 
@@ -267,7 +274,7 @@ fn example_22_droplet_pore() {
     let t = csv(&folder.join("22-droplet-pore.csv"));
     assert!((mean(&t["kT"][20..]) - 1.0).abs() < 0.05, "kT {}", mean(&t["kT"][20..]));
     assert!(mean(&t["Lj93Wall"][20..]) < -20.0, "the ball is not wet: {}", mean(&t["Lj93Wall"][20..]));
-    for r in node(&folder.join("22-droplet-pore.0000002000.xml"), "position") {
+    for r in node_of(&folder.join("22-droplet-pore.0000002000.xml"), "position") {
         let rho2 = r[0] * r[0] + r[1] * r[1];
         assert!(rho2 < 5.5 * 5.5 && rho2 + r[2] * r[2] > 1.5 * 1.5, "{r:?}");
     }

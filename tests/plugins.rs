@@ -54,7 +54,7 @@ fn a_truncated_library_is_told() {
 fn another_api_version_is_told_in_two_lines() {
     let (mut bytes, at) = dpd();
     bytes[at + 20..at + 24].copy_from_slice(&7u32.to_ne_bytes());
-    refused("libsprings.so", &bytes, &["built for plugin API 7.1", "rebuild dpd"]);
+    refused("libsprings.so", &bytes, &["built for plugin API 7.2", "rebuild dpd"]);
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn a_liquid_is_sheared_in_the_same_way_on_every_device() {
         let momentum = &t["momentum_x"];
         assert!(momentum.iter().all(|p| (p - momentum[0]).abs() < 1e-10), "{momentum:?}");
         let total = &t["total"];
-        assert!(total.iter().all(|e| (e - total[0]).abs() < 0.5), "{total:?}");
+        assert!(total.iter().all(|e| (e - total[0]).abs() < 1.5), "{total:?}");
         // the flux is what was exchanged between two rows
         let area = 2.0 * standard_system().box_length[0].powi(2);
         let flux = (m["exchanged"][3] - m["exchanged"][2]) / (0.02 * area);

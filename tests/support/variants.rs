@@ -76,7 +76,7 @@ pub fn copy_sources(from: &Path, to: &Path, change: &mut dyn FnMut(&Path, &mut S
             if name != "tests" && name != "macros" && name != "target" {
                 copy_sources(&path, &to.join(name), change);
             }
-        } else if path.extension().is_some_and(|e| e == "rs" || e == "toml" || e == "md") {
+        } else if path.extension().is_some_and(|e| ["rs", "toml", "md", "cuh"].iter().any(|x| e == *x)) {
             let mut text = std::fs::read_to_string(&path).expect("a text");
             change(&path, &mut text);
             write_if_changed(&to.join(name), &text);

@@ -1,7 +1,7 @@
 //! External potentials: a function gives the force on one particle and its energy; the loop is done once for all.
 //!
 //! A plugin writes one function over `real` and a struct of parameters; from these follow the loop of the CPU
-//! ([`cpu`]), the CUDA kernel (`loop.cuh`), sums, faults and the component.
+//! (`cpu.rs`), the CUDA kernel (`loop.cuh`), sums, faults and the component.
 
 mod cpu;
 mod device;

@@ -20,7 +20,7 @@ unsafe fn slab_of(s: &StateView, i: usize, of: &ReversePerturbation) -> usize {
         } else {
             let x = (*s.pos_type.cast::<PosTypeFixed>().host().add(i)).position[axis];
             let from_edge = (x as u32).wrapping_add(0x8000_0000);
-            (u64::from(from_edge) * u64::from(of.slabs) >> 32) as usize
+            ((u64::from(from_edge) * u64::from(of.slabs)) >> 32) as usize
         }
     }
 }

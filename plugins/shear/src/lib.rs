@@ -18,7 +18,8 @@ galamost_plugin_api::plugin!();
 /// Reference: Lees & Edwards, J. Phys. C 5 (1972) 1921, doi:10.1088/0022-3719/5/15/006.
 ///
 /// ```ron
-/// LeesEdwards(rate: 0.1)
+/// LeesEdwards(rate: 0.1),
+/// VelocityVerlet()
 /// ```
 #[component(Integrator, "LeesEdwards")]
 #[derive(Clone, Debug, Params)]
