@@ -54,7 +54,7 @@ fn reverse_viscosity(every: u64) -> [f64; 3] {
 #[test]
 #[ignore = "minutes"]
 fn the_dpd_liquid_has_one_viscosity() {
-    let (pushed, _) = poiseuille_viscosity(0.06, 16_000);
+    let (pushed, _) = poiseuille_viscosity(3.0, 0.06, 16_000);
     let imposed = reverse_viscosity(20);
     let error = pushed[1].hypot(imposed[1]);
     println!("η by a force {:.4}, by exchange {:.4}, error of the difference {error:.4}", pushed[0], imposed[0]);
