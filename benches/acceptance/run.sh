@@ -5,17 +5,17 @@
 #
 # PACK is the folder that pack.sh made. Parts: melt (with LAMMPS beside it on the CPU's cores), nvt, npt, sampling, vesicles.
 # Each part leaves one archive in OUT, melt two. Variables: BUDGET, seconds for all parts together (560); DEVICE (cuda:0);
-# WORK, a folder for large files (/tmp/acceptance); VESICLE_SECONDS (420); WALLS, axes with walls that reflect forward ("z" or
+# WORK, a folder for large files (acceptance in the folder for temporary files); VESICLE_SECONDS (420); WALLS, axes with walls that reflect forward ("z" or
 # "xyz"; none); and for short trials MELTS ("200x50 500x20", chains and beads), MELT_STEPS, ENSEMBLE_STEPS,
 # VESICLE_PARTICLES, VESICLE_STEPS.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 pack=$(cd "$1" && pwd); out=$2; shift 2
 mkdir -p "$out"; out=$(cd "$out" && pwd)
-budget=${BUDGET:-560}; device=${DEVICE:-cuda:0}; work=${WORK:-/tmp/acceptance}
+budget=${BUDGET:-560}; device=${DEVICE:-cuda:0}; work=${WORK:-${TMPDIR:-/tmp}/acceptance}
 melts=${MELTS:-200x50 500x20}
 parts=" $* "; failures=0; lammps_jobs=()
-mkdir -p "$work"; cd "$work" || exit 1
+mkdir -p "$work"; cd "$work" || exit 1; work=$PWD
 
 say() { printf '[%4d s] %s\n' "$SECONDS" "$*"; }
 wanted() { [[ "$parts" == *" $1 "* ]]; }
