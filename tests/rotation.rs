@@ -69,12 +69,74 @@ fn the_energy_of_turning_particles_oscillates_as_dt_squared() {
     }
 }
 
+/// K + U and what thermostats and barostats hold.
+fn conserved(b: &mut dyn Backend) -> f64 {
+    let reservoir = b.sums().expect("sums").reservoir;
+    energies(b).iter().sum::<f64>() + reservoir
+}
+
+/// The error of the conserved quantity falls with dt², of thermostats with other times for each kind of motion, and of a
+/// box that changes its lengths by themselves.
+#[test]
+fn thermostats_of_turning_particles_conserve_their_quantity() {
+    for integrator in [
+        "RigidNoseHoover(kT: 2.0, tau: 0.3, tau_r: 0.15)",
+        "RigidMtkNpt(kT: 2.0, tau: 0.3, tau_r: 0.15, pressure: 40.0, tau_p: 0.5)",
+        "RigidMtkNpt(kT: 2.0, tau: 0.3, tau_r: 0.15, pressure: 40.0, tau_p: 0.5, couple: None, length: 1)",
+    ] {
+        let error = |dt: f64| {
+            let mut b = started(&pipeline(RODS, "(0.1, 0.1, 0.0)", integrator, dt));
+            // the lattice melts first
+            advance(&mut *b, (0.4 / dt).round() as u64);
+            let (first, before) = (conserved(&mut *b), b.sums().expect("sums").reservoir);
+            let (mut sum, samples) = (0.0, 50);
+            for _ in 0..samples {
+                advance(&mut *b, (0.02 / dt).round() as u64);
+                sum += (conserved(&mut *b) - first).powi(2);
+            }
+            let exchanged = b.sums().expect("sums").reservoir - before;
+            assert!(exchanged.abs() > 10.0, "{integrator}: the reservoir changed by {exchanged}");
+            (sum / f64::from(samples)).sqrt()
+        };
+        let (coarse, fine) = (error(0.004), error(0.002));
+        println!("{integrator}: {coarse:e}, {fine:e}");
+        assert!(coarse < 1.0 && (2.5..6.0).contains(&(coarse / fine)), "{integrator}: {coarse:e} and {fine:e}");
+    }
+}
+
+/// Free particles: both temperatures go to the target as (kT − kT_0)(1 − dt/τ)ⁿ, each with its own τ.
+#[test]
+fn berendsen_couples_each_kind_of_motion_with_its_time() {
+    let text = "(seed: 4, precision: Double, initial: [Lattice(lattice: Sc, cells: [8, 8, 8], density: 3.0), \
+                Velocities(kT: 1.0), Orientations(inertia: (0.2, 0.2, 0.3), kT: 4.0)], \
+                integrators: [RigidBerendsen(kT: 2.0, tau: 0.5, tau_r: 0.1)], stages: [(steps: 0, dt: 0.01)])";
+    let mut b = started(text);
+    let temperatures = |b: &mut dyn Backend| {
+        let [t, r, _] = energies(b);
+        [2.0 * t / (3.0 * 511.0), 2.0 * r / (3.0 * 512.0)]
+    };
+    let (first, total) = (temperatures(&mut *b), conserved(&mut *b));
+    for n in 1..=3 {
+        advance(&mut *b, 20);
+        let now = temperatures(&mut *b);
+        for (k, tau) in [0.5f64, 0.1].into_iter().enumerate() {
+            let expected = 2.0 + (first[k] - 2.0) * (1.0 - 0.01 / tau).powi(20 * n);
+            assert!((now[k] / expected - 1.0).abs() < 1e-10, "{} not {expected} after {} steps", now[k], 20 * n);
+        }
+        assert!((conserved(&mut *b) / total - 1.0).abs() < 1e-12);
+    }
+}
+
 #[test]
 #[ignore = "minutes; run with --ignored"]
 fn equipartition_and_distribution_of_rotational_energy() {
     let janus = r#"Janus(pairs: { ("A", "A"): (alpha_r: 396.0, alpha_a: 132.0, beta_deg: 90.0, nu: 2.0) })"#;
-    for (inertia, degrees) in [("(0.1, 0.1, 0.0)", 2.0), ("(0.05, 0.1, 0.2)", 3.0)] {
-        let mut b = started(&pipeline(janus, inertia, "RigidLangevin(kT: 1.0, gamma: 5.0, gamma_r: 1.0)", 0.001));
+    let langevin = "RigidLangevin(kT: 1.0, gamma: 5.0, gamma_r: 1.0)";
+    let nose_hoover = "RigidNoseHoover(kT: 1.0, tau: 0.2, tau_r: 0.2)";
+    for (inertia, degrees, integrator) in
+        [("(0.1, 0.1, 0.0)", 2.0, langevin), ("(0.05, 0.1, 0.2)", 3.0, langevin), ("(0.1, 0.1, 0.0)", 2.0, nose_hoover)]
+    {
+        let mut b = started(&pipeline(janus, inertia, integrator, 0.001));
         advance(&mut *b, 2000);
         let (mut translation, mut rotation) = (vec![], vec![]);
         for _ in 0..1500 {
@@ -86,7 +148,7 @@ fn equipartition_and_distribution_of_rotational_energy() {
         let (t, r) = (mean(&translation), mean(&rotation));
         let g = degrees * 512.0;
         let variance = rotation.iter().map(|x| (x - r).powi(2)).sum::<f64>() / 1500.0;
-        println!("{inertia}: kT {t:.4}, rotation {r:.4}, g var/2 {:.3}", variance * g / 2.0);
+        println!("{integrator}, {inertia}: kT {t:.4}, rotation {r:.4}, g var/2 {:.3}", variance * g / 2.0);
         assert!((t - 1.0).abs() < 0.01 && (r / t - 1.0).abs() < 0.01, "kT {t}, rotation {r}");
         // var K = g kT²/2; of 1500 samples that hang together a little
         assert!((variance * g / 2.0 - 1.0).abs() < 0.2, "variance {variance:e}");
@@ -102,11 +164,22 @@ fn particles_turn_on_the_device_as_on_the_cpu() {
         ("A", "B"): (alpha_r: 39.6, alpha_a: 0.0, beta_deg: 90.0), ("B", "B"): (alpha_r: 39.6, alpha_a: 8.8, beta_deg: 60.0, nu: 3.0) })"#;
     let lj = r#"LennardJones(r_cut: 2.5, mode: ShiftForce, pairs: { ("A", "A"): (epsilon: 1.0, sigma: 1.0),
         ("A", "B"): (epsilon: 0.5, sigma: 0.95), ("B", "B"): (epsilon: 1.0, sigma: 0.9) })"#;
-    for (precision, limit) in [("Double", 1e-10), ("Mixed", 2e-4), ("Single", 2e-4)] {
-        // beside another pair in the fused loop; with groups; the first stage has no oriented pair: torques are 0
+    // beside another pair in the fused loop; with groups; the first stage has no oriented pair: torques are 0
+    let pairs = [
+        "RigidLangevin(kT: 1.0, gamma: 1.0, gamma_r: 0.5, group: Types([\"A\"])), RigidVerlet(group: Types([\"B\"]))",
+        "RigidBerendsen(kT: 1.0, tau: 0.1, tau_r: 0.2, group: Types([\"A\"])), \
+         RigidNoseHoover(kT: 1.0, tau: 0.2, tau_r: 0.1, group: Types([\"B\"]))",
+        "RigidMtkNpt(kT: 1.0, tau: 0.2, tau_r: 0.1, pressure: 5.0, tau_p: 0.3, couple: None)",
+    ];
+    for (integrators, precision, limit) in [
+        (pairs[0], "Double", 1e-10),
+        (pairs[0], "Mixed", 2e-4),
+        (pairs[1], "Single", 2e-4),
+        (pairs[2], "Double", 1e-10),
+    ] {
         let text = format!(
             "(seed: 5, precision: {precision}, neighbors: (buffer: 0.2), forces: [{lj}, {janus}], \
-             integrators: [RigidLangevin(kT: 1.0, gamma: 1.0, gamma_r: 0.5, group: Types([\"A\"])), RigidVerlet(group: Types([\"B\"]))], \
+             integrators: [{integrators}], \
              stages: [(steps: 20, dt: 0.002, forces: [{lj}]), (steps: 40, dt: 0.002)])"
         );
         let turned = |device| {
@@ -121,8 +194,8 @@ fn particles_turn_on_the_device_as_on_the_cpu() {
         };
         let (cpu, device) = (turned(DeviceChoice::Cpu), turned(DeviceChoice::Emulated));
         let (x, q) = (largest_difference(&cpu.0, &device.0), largest_difference(&cpu.1, &device.1));
-        println!("{precision}: positions {x:e}, rotation {q:e}, energy {}", cpu.2);
-        assert!(x < limit && q < 10.0 * limit, "{precision}: positions {x:e}, rotation {q:e}");
+        println!("{integrators}, {precision}: positions {x:e}, rotation {q:e}, energy {}", cpu.2);
+        assert!(x < limit && q < 10.0 * limit, "{integrators}, {precision}: positions {x:e}, rotation {q:e}");
         assert!(cpu.2 > 100.0 && (cpu.2 / device.2 - 1.0).abs() < 1e-3, "rotational energy {} and {}", cpu.2, device.2);
     }
 }

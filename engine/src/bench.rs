@@ -117,14 +117,14 @@ fn pipeline(name: &str, n: u64, precision: &str) -> Option<String> {
                  integrators: [GrootWarren()], stages: [(steps: 1, dt: 0.02)])"
             ))
         }
-        // triblock Janus particles, ρ 3, dt 0.002
+        // triblock Janus particles, ρ 3, dt 0.002, Berendsen
         "janus" => {
             let side = (n as f64).cbrt().round() as u64;
             Some(format!(
                 "{head}initial: [Lattice(lattice: Sc, cells: [{side}, {side}, {side}], density: 3.0), Velocities(kT: 1.0), \
                  Orientations(inertia: (0.1, 0.1, 0.0), kT: 1.0)], \
                  forces: [TriblockJanus(pairs: {{(\"A\", \"A\"): (alpha_r: 396.0, alpha_a: 132.0, beta_deg: 65.0, nu: 0.5)}})], \
-                 integrators: [RigidLangevin(kT: 1.0, gamma: 1.0, gamma_r: 0.3)], stages: [(steps: 1, dt: 0.002)])"
+                 integrators: [RigidBerendsen(kT: 1.0, tau: 0.3, tau_r: 0.1)], stages: [(steps: 1, dt: 0.002)])"
             ))
         }
         _ => None,

@@ -166,7 +166,12 @@ impl<P: PairPotential> PairComponent<P> {
     }
 
     /// Rows of one pair of types.
-    fn rows_of(&self, entry: &Entry<P>, system: &SystemInfo) -> Result<(P::Row, LoopRow<f64>), String> {
+    fn rows_of(
+        &self,
+        entry: &Entry<P>,
+        system: &SystemInfo,
+        types: [&str; 2],
+    ) -> Result<(P::Row, LoopRow<f64>), String> {
         let half_box = system.half_box();
         let cutoff = entry
             .r_cut
@@ -178,7 +183,7 @@ impl<P: PairPotential> PairComponent<P> {
                 "r_cut = {cutoff} is more than half the shortest box length ({half_box}): a particle would meet its own image"
             ));
         }
-        let row = self.potential.row(&entry.input, cutoff)?;
+        let row = self.potential.row_between(&entry.input, cutoff, types)?;
         let mut edges = LoopRow { cutoff2: cutoff * cutoff, cutoff, ..LoopRow::default() };
         if matches!(self.mode, Mode::ShiftEnergy | Mode::ShiftForce) {
             let pose = Pose { r: [cutoff, 0.0, 0.0], ..Pose::default() };
@@ -269,6 +274,7 @@ impl<P: PairPotential> Common for PairComponent<P> {
             errors.push(InputError::at(self.at, message));
             return errors.into_result(None);
         }
+        self.potential.bind(system)?;
         let n = system.types.len();
         let others = P::left_out().map(|input| Entry::<P> { input, r_cut: None, r_on: None, at: self.at });
         let table = match others {
@@ -280,9 +286,9 @@ impl<P: PairPotential> Common for PairComponent<P> {
         }
         let (mut rows, mut loop_rows) = (vec![], vec![]);
         let mut told = vec![];
-        for index in &table {
+        for (k, index) in table.iter().enumerate() {
             let Some(entry) = index.map(|i| self.pairs.get(i)).or(others.as_ref()) else { continue };
-            match self.rows_of(entry, system) {
+            match self.rows_of(entry, system, [&system.types[k / n], &system.types[k % n]]) {
                 Ok((row, edges)) => {
                     rows.push(row);
                     loop_rows.push(edges);

@@ -96,11 +96,26 @@ pub trait RowInput: Params + FromValue + Send + Sync + 'static {
     fn check(_settings: &Self::Settings) -> Result<(), String> {
         Ok(())
     }
+    /// Completes and checks them with what is known of the system: types of particles, files of the pipeline's folder.
+    ///
+    /// # Errors
+    /// What does not fit, each with its place.
+    fn bind(_settings: &mut Self::Settings, _system: &SystemInfo) -> crate::error::Result<()> {
+        Ok(())
+    }
     /// The row.
     ///
     /// # Errors
     /// What is wrong with this combination of numbers.
     fn row(&self, settings: &Self::Settings) -> Result<Self::Row, String>;
+    /// The row of particles i and j of these types, for a function to which it makes a difference which of them is i; by
+    /// default [`Self::row`].
+    ///
+    /// # Errors
+    /// As [`Self::row`].
+    fn row_between(&self, settings: &Self::Settings, _types: [&str; 2]) -> Result<Self::Row, String> {
+        self.row(settings)
+    }
     /// The potential ends by itself at [`Self::cutoff`]: the user gives neither `r_cut` nor `mode`.
     const OWN_CUTOFF: bool = false;
     /// A cutoff that follows from the numbers, when the user gives none.

@@ -55,11 +55,26 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
+    /// Completes and checks them with what is known of the system.
+    ///
+    /// # Errors
+    /// What does not fit, each with its place.
+    fn bind(&mut self, _system: &SystemInfo) -> Result<()> {
+        Ok(())
+    }
     /// The row of a pair of types with this cutoff.
     ///
     /// # Errors
     /// What is wrong with this combination of numbers.
     fn row(&self, input: &Self::Input, cutoff: f64) -> Result<Self::Row, String>;
+    /// The row of particles i and j of these types, for a function to which it makes a difference which of them is i; by
+    /// default [`Self::row`].
+    ///
+    /// # Errors
+    /// As [`Self::row`].
+    fn row_between(&self, input: &Self::Input, cutoff: f64, _types: [&str; 2]) -> Result<Self::Row, String> {
+        self.row(input, cutoff)
+    }
     /// Its numbers in order, as CUDA reads them.
     fn numbers(row: &Self::Row) -> Vec<f64>;
     /// Force, torque and U of one pair, without cutoff and mode.
@@ -159,8 +174,14 @@ impl<F: PairFunction> PairPotential for Compiled<F> {
     fn check(&self) -> Result<(), String> {
         F::Input::check(&self.settings)
     }
+    fn bind(&mut self, system: &SystemInfo) -> Result<()> {
+        F::Input::bind(&mut self.settings, system)
+    }
     fn row(&self, input: &F::Input, _: f64) -> Result<Self::Row, String> {
         input.row(&self.settings)
+    }
+    fn row_between(&self, input: &F::Input, _: f64, types: [&str; 2]) -> Result<Self::Row, String> {
+        input.row_between(&self.settings, types)
     }
     fn numbers(row: &Self::Row) -> Vec<f64> {
         row.numbers()

@@ -89,7 +89,7 @@ impl RowInput for TriblockInput {
 
 /// cos(q θ) and its slope by cos θ, q sin(q θ)/sin θ.
 #[device_fn]
-fn patch(c: real, q: real) -> (real, real) {
+pub fn patch(c: real, q: real) -> (real, real) {
     let theta = c.min(1.0).max(-1.0).acos();
     let s = (1.0 - c * c).max(0.0).sqrt();
     // sin(q θ)/sin θ goes to q at the centre of the patch

@@ -4,6 +4,8 @@
 mod disk_rod;
 mod gay_berne;
 mod janus;
+mod patch_file;
+mod patches;
 
 use galamost_plugin_api::prelude::*;
 

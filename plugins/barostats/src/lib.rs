@@ -4,5 +4,6 @@ mod andersen;
 mod berendsen;
 mod couple;
 mod mtk;
+mod rigid;
 
 galamost_plugin_api::plugin!();

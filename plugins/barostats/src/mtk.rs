@@ -31,22 +31,22 @@ const LONGEST: usize = 8;
 pub struct MtkNpt {
     /// Temperature; may change with time.
     #[param(name = "kT", unit = "energy", above = 0.0)]
-    kt: Varying,
+    pub(crate) kt: Varying,
     /// τ, period of the exchange of heat with the particles' thermostats.
     #[param(unit = "time", above = 0.0)]
     tau: f64,
     /// P; may change with time.
     #[param(unit = "energy/length³")]
-    pressure: Varying,
+    pub(crate) pressure: Varying,
     /// τ_P, period of the box.
     #[param(unit = "time", above = 0.0)]
     tau_p: f64,
     /// Axes that change together: `Isotropic`, `Xy` (z by itself) or `None`.
     #[param(default = Couple::Isotropic)]
-    couple: Couple,
+    pub(crate) couple: Couple,
     /// Axes that change.
     #[param(default = [true, true, true])]
-    axes: [bool; 3],
+    pub(crate) axes: [bool; 3],
     /// Number of thermostats in each chain.
     #[param(default = 3, at_least = 1, at_most = 8)]
     length: u32,
@@ -64,12 +64,12 @@ pub struct MtkState {
     variable: [u32; 3],
     /// 0.
     reserved: u32,
-    /// g, and the number of the box's variables.
-    freedom: [f64; 2],
-    /// τ and τ_P.
-    tau: [f64; 2],
-    /// 2K as the chains see it: particles, box.
-    two_k: [f64; 2],
+    /// g, the number of the box's variables, and the degrees of freedom of rotation: 0 where nothing turns.
+    freedom: [f64; 3],
+    /// τ, τ_P and τ of rotation.
+    tau: [f64; 3],
+    /// 2K as the chains see it: particles, box, rotation.
+    two_k: [f64; 3],
     /// Σ m vₖ².
     kinetic: [f64; 3],
     /// vₖ at the end of the last step.
@@ -77,22 +77,50 @@ pub struct MtkState {
     /// vₖ in the middle of the step under way.
     rate_mid: [f64; 3],
     /// What to multiply velocities with at the end of the step.
-    end_scale: f64,
+    pub(crate) end_scale: f64,
     /// What to multiply velocities with at the start of the next step.
-    begin_scale: f64,
+    pub(crate) begin_scale: f64,
+    /// The same for angular momenta.
+    pub(crate) end_spin: f64,
+    pub(crate) begin_spin: f64,
     /// Factors of a half-kick: of the velocity, and of F dt/2m.
     keep: [f64; 3],
     kick: [f64; 3],
     /// Time of the free flight, in the new box.
-    flight: [f64; 3],
+    pub(crate) flight: [f64; 3],
     /// The share of H' that is not K + U.
-    reservoir: f64,
-    /// ξ and ∫ξ dt at the end of the last step: particles from 0, box from 8.
-    xi: [f64; 16],
-    eta: [f64; 16],
+    pub(crate) reservoir: f64,
+    /// ξ and ∫ξ dt at the end of the last step: particles from 0, box from 8, rotation from 16.
+    xi: [f64; 24],
+    eta: [f64; 24],
     /// The same in the middle of the step under way.
-    xi_mid: [f64; 16],
-    eta_mid: [f64; 16],
+    xi_mid: [f64; 24],
+    eta_mid: [f64; 24],
+}
+
+impl MtkState {
+    /// At the start. `rotation` is degrees of freedom and τ, 0 and 0 where nothing turns.
+    ///
+    /// # Errors
+    /// There is nothing to move, or no axis changes.
+    pub(crate) fn new(npt: &MtkNpt, group: &GroupInfo, rotation: [f64; 2]) -> Result<Self> {
+        if group.degrees_of_freedom <= 0.0 {
+            return Err(Error::input(format!("a thermostat for {} particle(s) has no degrees of freedom", group.n)));
+        }
+        let variable = axes(npt.couple, npt.axes, group.dimensions)?;
+        Ok(Self {
+            length: npt.length,
+            dimensions: group.dimensions,
+            variable,
+            freedom: [group.degrees_of_freedom, spread(variable), rotation[0]],
+            tau: [npt.tau, npt.tau_p, rotation[1]],
+            begin_scale: 1.0,
+            end_scale: 1.0,
+            begin_spin: 1.0,
+            end_spin: 1.0,
+            ..Self::default()
+        })
+    }
 }
 
 /// sinh(x)/x for the small x of a step.
@@ -207,9 +235,19 @@ fn half_kick(g: &mut MtkState, step: &Step<f64>, cell: &Cell) {
     }
 }
 
+/// The chain of rotation moves by half a step, if there is one.
+#[device_fn(f64)]
+fn half_spin_chain(g: &mut MtkState, kt: f64, dt: f64) -> f64 {
+    let mut s = 1.0;
+    if g.freedom[2] > 0.0 {
+        s = half_chain(g, kt, 2, dt);
+    }
+    s
+}
+
 /// The half-step that begins a step, from what the last one left.
 #[device_fn(f64)]
-fn begin_step(g: &mut MtkState, step: &Step<f64>, cell: &Cell) {
+pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, cell: &Cell) {
     let kt = step.varying[0];
     let w = box_mass(g, kt);
     let mut volume = 1.0;
@@ -222,7 +260,7 @@ fn begin_step(g: &mut MtkState, step: &Step<f64>, cell: &Cell) {
         }
     }
     g.reservoir += step.varying[1] * volume;
-    for c in 0..2usize {
+    for c in 0..3usize {
         for j in 0..(g.length as usize) {
             let at = 8 * c + j;
             g.xi_mid[at] = g.xi[at];
@@ -232,6 +270,8 @@ fn begin_step(g: &mut MtkState, step: &Step<f64>, cell: &Cell) {
             g.reservoir += 0.5 * q * g.xi[at] * g.xi[at] + share * kt * g.eta[at];
         }
     }
+    let spin = half_spin_chain(g, kt, step.dt);
+    g.begin_spin = spin;
     half_box_chain(g, kt, step.dt);
     let scale = half_particle_chain(g, kt, step.dt);
     g.begin_scale = scale;
@@ -256,23 +296,18 @@ fn measure(p: &mut Particle<real>) -> (real, real, real) {
 /// Before the first step, and whenever velocities were changed from outside.
 #[scalar_fn(MtkNpt)]
 fn begin(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, cell: &mut Cell) {
-    for k in 0..3 {
-        g.kinetic[k] = sums[k];
-    }
+    take(g, sums);
     begin_step(g, step, cell);
 }
 
-/// The box takes its new lengths, and particles follow.
 #[scalar_fn(MtkNpt)]
 fn dilate(g: &mut MtkState, step: &Step<f64>, cell: &mut Cell) {
-    for k in 0..3 {
-        cell.length[k] *= (g.rate_mid[k] * step.dt).exp();
-    }
+    resize(g, step, cell);
 }
 
 /// Velocity after half a kick; `scale` belongs to the thermostat.
 #[device_fn]
-fn kicked(p: &Particle<real>, g: &MtkState, half: real, scale: real) -> Vec3<real> {
+pub(crate) fn kicked(p: &Particle<real>, g: &MtkState, half: real, scale: real) -> Vec3<real> {
     let f = p.force * (half / p.mass);
     Vec3::new(
         p.velocity.x * (scale * (g.keep[0] as real)) + f.x * (g.kick[0] as real),
@@ -295,24 +330,46 @@ fn second_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) -> (real
     (p.mass * v.x * v.x, p.mass * v.y * v.y, p.mass * v.z * v.z)
 }
 
-/// The half-step that ends this step, and the one that begins the next.
-#[scalar_fn(MtkNpt)]
-fn barostat(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, cell: &mut Cell) {
-    for k in 0..3 {
-        g.kinetic[k] = sums[k];
-    }
+/// The half-step that ends this step, and the one that begins the next; Σ m vₖ² and 2K of rotation are in place.
+#[device_fn(f64)]
+pub(crate) fn end_step(g: &mut MtkState, step: &Step<f64>, cell: &Cell) {
     half_kick(g, step, cell);
     let scale = half_particle_chain(g, step.varying[0], step.dt);
     g.end_scale = scale;
+    let spin = half_spin_chain(g, step.varying[0], step.dt);
+    g.end_spin = spin;
     half_box_chain(g, step.varying[0], step.dt);
     for k in 0..3 {
         g.rate[k] = g.rate_mid[k];
     }
-    for k in 0..16 {
+    for k in 0..24 {
         g.xi[k] = g.xi_mid[k];
         g.eta[k] = g.eta_mid[k];
     }
     begin_step(g, step, cell);
+}
+
+/// Sums of a phase of particles: Σ m vₖ², 2K of rotation.
+#[device_fn(f64)]
+pub(crate) fn take(g: &mut MtkState, sums: &[f64; 8]) {
+    for k in 0..3 {
+        g.kinetic[k] = sums[k];
+    }
+    g.two_k[2] = sums[3];
+}
+
+/// The box takes its new lengths, and particles follow.
+#[device_fn(f64)]
+pub(crate) fn resize(g: &MtkState, step: &Step<f64>, cell: &mut Cell) {
+    for k in 0..3 {
+        cell.length[k] *= (g.rate_mid[k] * step.dt).exp();
+    }
+}
+
+#[scalar_fn(MtkNpt)]
+fn barostat(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, cell: &mut Cell) {
+    take(g, sums);
+    end_step(g, step, cell);
 }
 
 #[particle_fn(MtkNpt)]
@@ -340,24 +397,11 @@ impl Integrator for MtkNpt {
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<MtkState> {
-        if group.degrees_of_freedom <= 0.0 {
-            return Err(Error::input(format!("a thermostat for {} particle(s) has no degrees of freedom", group.n)));
-        }
-        let variable = axes(self.couple, self.axes, group.dimensions)?;
-        Ok(MtkState {
-            length: self.length,
-            dimensions: group.dimensions,
-            variable,
-            freedom: [group.degrees_of_freedom, spread(variable)],
-            tau: [self.tau, self.tau_p],
-            begin_scale: 1.0,
-            end_scale: 1.0,
-            ..MtkState::default()
-        })
+        MtkState::new(self, group, [0.0; 2])
     }
     fn conserved(state: &MtkState) -> f64 {
         state.reservoir
     }
 }
 
-const _: () = assert!(2 * LONGEST == 16);
+const _: () = assert!(3 * LONGEST == 24);

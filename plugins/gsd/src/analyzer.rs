@@ -29,7 +29,7 @@ pub struct WriteGsd {
     every: u64,
     /// File to write.
     file: String,
-    /// Whether velocities are written.
+    /// Whether velocities are written, and angular momenta (angmom) of particles that turn.
     #[param(default = false)]
     velocity: bool,
     /// Whether energies, pressure and kT are written.

@@ -7,8 +7,8 @@ use galamost_plugin_api::prelude::*;
 ///
 /// Taken are the step, the box (only with right angles), positions, images, velocities, types, masses, bonds, angles
 /// and dihedrals, and, if the file has them, `charge`, `diameter`, `body`, `inert` (moment_inertia) and `quaternion`
-/// (orientation, turned from w x y z to x y z w). Numbers of most such files are single precision. Impropers,
-/// constraints, special pairs and angular momenta are passed over.
+/// (orientation, turned from w x y z to x y z w) with `angular_momentum` (angmom, turned into the vector in the frame of
+/// space). Numbers of most such files are single precision. Impropers, constraints and special pairs are passed over.
 ///
 /// ```ron
 /// Gsd(file: "trajectory.gsd", frame: -1)

@@ -1,5 +1,8 @@
 //! Orientations: GSD has quaternions w x y z, this engine unit vectors along an axis, or quaternions x y z w.
 
+use galamost_plugin_api::quaternion::Quaternion;
+use galamost_plugin_api::vector::Vec3;
+
 /// The rotation that turns z onto an axis the shortest way, as w x y z; none for an axis of length 0.
 pub fn of_axis(axis: [f64; 3]) -> [f64; 4] {
     let length = axis.iter().map(|a| a * a).sum::<f64>().sqrt();
@@ -14,9 +17,37 @@ pub fn of_axis(axis: [f64; 3]) -> [f64; 4] {
     if norm < 1e-7 { [0.0, 1.0, 0.0, 0.0] } else { q.map(|a| a / norm) }
 }
 
+/// HOOMD-blue's quaternion of angular momentum, 2 q (0, l'), w x y z, with l' the angular momentum in the frame of the body.
+pub fn conjugate_momentum(q: [f64; 4], l: [f64; 3]) -> [f64; 4] {
+    let q = Quaternion::new(q[0], q[1], q[2], q[3]);
+    let body = q.rotate_back(Vec3::from(l));
+    let p = q * Quaternion::new(body.x, body.y, body.z, 0.0);
+    [p.w, p.x, p.y, p.z].map(|x| 2.0 * x)
+}
+
+/// The angular momentum in the frame of space.
+pub fn angular_momentum(q: [f64; 4], [w, x, y, z]: [f64; 4]) -> [f64; 3] {
+    let q = Quaternion::new(q[0], q[1], q[2], q[3]);
+    let body = Quaternion::new(-q.x, -q.y, -q.z, q.w) * Quaternion::new(x, y, z, w);
+    q.rotate(Vec3::new(body.x, body.y, body.z) * 0.5).f64()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::of_axis;
+    use super::*;
+
+    #[test]
+    fn angular_momenta_come_back() {
+        let q = Quaternion::<f64>::new(0.1, -0.7, 0.3, 0.4).normalized();
+        let (q, l) = ([q.x, q.y, q.z, q.w], [0.3, -2.0, 1.1]);
+        let p = conjugate_momentum(q, l);
+        // twice the rotational energy of a body with moments of 1 is |p|²/4
+        let square = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>();
+        assert!((square(&p) / 4.0 - square(&l)).abs() < 1e-14);
+        for (a, b) in angular_momentum(q, p).iter().zip(l) {
+            assert!((a - b).abs() < 1e-14);
+        }
+    }
 
     /// What the rotation makes of z.
     fn turned([w, x, y, z]: [f64; 4]) -> [f64; 3] {

@@ -1,6 +1,7 @@
 //! From a frame of a file to a state.
 
 use crate::layer::{Entry, Layer};
+use crate::orientation::angular_momentum;
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values, wrap};
 use std::path::Path;
 
@@ -130,7 +131,12 @@ impl Reader {
             real("inert", 3, inert.into_flattened());
         }
         if let Some(orientation) = self.rows::<4>("particles", "orientation", n)? {
-            real("quaternion", 4, orientation.into_iter().flat_map(|[w, x, y, z]| [x, y, z, w]).collect());
+            let quaternion: Vec<[f64; 4]> = orientation.into_iter().map(|[w, x, y, z]| [x, y, z, w]).collect();
+            if let Some(momentum) = self.rows::<4>("particles", "angmom", n)? {
+                let rows = quaternion.iter().zip(momentum);
+                real("angular_momentum", 3, rows.flat_map(|(q, p)| angular_momentum(*q, p)).collect());
+            }
+            real("quaternion", 4, quaternion.into_flattened());
         }
         if let Some(body) = self.rows::<1>("particles", "body", n)? {
             let body = body.into_iter().map(|b| b[0] as i32).collect();

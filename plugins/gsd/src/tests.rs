@@ -25,6 +25,7 @@ fn system() -> Snapshot {
     s.arrays.insert("diameter".into(), real(1, vec![1.0, 1.0, 2.0, 1.0]));
     s.arrays.insert("inert".into(), real(3, vec![1.0; 12]));
     s.arrays.insert("quaternion".into(), real(4, [[0.0, 0.0, 0.0, 1.0], [0.5, -0.5, 0.5, 0.5]].concat().repeat(2)));
+    s.arrays.insert("angular_momentum".into(), real(3, [[1.0, 2.0, -3.0], [0.5, 4.0, -2.0]].concat().repeat(2)));
     s.arrays.insert("body".into(), Array { width: 1, values: Values::Int(vec![-1, 0, 0, -1]) });
     s.bond_types = vec!["A-A".into(), "A-B".into()];
     s.bonds = vec![Link { kind: 1, tags: [0, 1] }];

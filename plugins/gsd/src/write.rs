@@ -158,7 +158,7 @@ fn frame(file: &mut GsdFile, s: &Snapshot, velocity: bool, log: &[(&str, f64)]) 
     changed(file, "particles/typeid", s.kind.iter().map(|k| [*k]))?;
     changed(file, "particles/mass", s.mass.iter().map(|m| [*m as f32]))?;
     changed(file, "particles/image", s.image.iter().copied())?;
-    arrays(file, s)?;
+    arrays(file, s, velocity)?;
     file.write_arrays("particles/position", s.position.iter().map(f32x3))?;
     if velocity {
         file.write_arrays("particles/velocity", s.velocity.iter().map(f32x3))?;
@@ -172,7 +172,7 @@ fn frame(file: &mut GsdFile, s: &Snapshot, velocity: bool, log: &[(&str, f64)]) 
     Ok(())
 }
 
-fn arrays(file: &mut GsdFile, s: &Snapshot) -> Result<(), WriteError> {
+fn arrays(file: &mut GsdFile, s: &Snapshot, velocity: bool) -> Result<(), WriteError> {
     let reals = |name: &str, width: u32| match s.arrays.get(name) {
         Some(a) if a.width == width => match &a.values {
             Values::Real(v) => Some(v.as_slice()),
@@ -196,7 +196,13 @@ fn arrays(file: &mut GsdFile, s: &Snapshot) -> Result<(), WriteError> {
     // a quaternion says more than an axis
     if let Some(quaternion) = reals("quaternion", 4) {
         let rows = quaternion.as_chunks::<4>().0.iter().map(|[x, y, z, w]| [*w, *x, *y, *z].map(|a| a as f32));
-        changed(file, "particles/orientation", rows)
+        changed(file, "particles/orientation", rows)?;
+        if let Some(momentum) = reals("angular_momentum", 3).filter(|_| velocity) {
+            let rows = quaternion.as_chunks::<4>().0.iter().zip(momentum.as_chunks::<3>().0);
+            let rows = rows.map(|(q, l)| orientation::conjugate_momentum(*q, *l).map(|x| x as f32));
+            changed(file, "particles/angmom", rows)?;
+        }
+        Ok(())
     } else if let Some(axis) = reals("orientation", 3) {
         let rows = axis.as_chunks::<3>().0.iter().map(|a| orientation::of_axis(*a).map(|a| a as f32));
         changed(file, "particles/orientation", rows)

@@ -1,7 +1,7 @@
 //! Langevin dynamics with rotation.
 
-use crate::turn::{pushed, turned};
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::rotation::{pushed, turned};
 
 /// Langevin dynamics of translation and rotation: m dv/dt = F − γ v + √(2 γ kT) R(t), and about each axis k of the body
 /// dL_k/dt = τ_k − γ_r L_k/I_k + √(2 γ_r kT) R_k(t).

@@ -1,7 +1,7 @@
 //! Constant energy.
 
-use crate::turn::{pushed, turned};
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::rotation::{pushed, turned};
 
 /// Velocity-Verlet for translation and rotation (NVE): v += F dt/2m, L += τ dt/2; r += v dt, free rotation for dt; new
 /// forces and torques; v += F dt/2m, L += τ dt/2.

@@ -1,6 +1,9 @@
-//! Free rotation, without approximation for symmetric tops.
+//! Rotation of rigid bodies, for integrators: device functions for free motion, torques and energy.
+//!
+//! A body has a unit quaternion q (body to space), an angular momentum l in the frame of space, and moments of inertia about
+//! the axes of its body; a moment of 0 means that it never turns about this axis.
 
-use galamost_plugin_api::prelude::*;
+use crate::prelude::*;
 
 /// The rotation about a unit vector by an angle.
 #[device_fn]
@@ -51,13 +54,25 @@ pub fn pushed(l: Vec3<real>, t: Vec3<real>, q: Quaternion<real>, inertia: Vec3<r
     all - n * spin
 }
 
+/// One axis of [`twice_energy`].
+#[device_fn]
+fn about_axis(l: real, inertia: real) -> real {
+    if inertia > 0.0 { l * l / inertia } else { 0.0 }
+}
+
+/// Twice the kinetic energy of rotation, Σ_k l_k²/I_k over the axes of the body.
+#[device_fn]
+pub fn twice_energy(q: Quaternion<real>, l: Vec3<real>, inertia: Vec3<real>) -> real {
+    let body = q.rotate_back(l);
+    about_axis(body.x, inertia.x) + about_axis(body.y, inertia.y) + about_axis(body.z, inertia.z)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn energy(q: Quaternion<f64>, l: Vec3<f64>, i: Vec3<f64>) -> f64 {
-        let b = q.rotate_back(l);
-        0.5 * (b.x * b.x / i.x + b.y * b.y / i.y + if i.z > 0.0 { b.z * b.z / i.z } else { 0.0 })
+        0.5 * twice_energy(q, l, i)
     }
 
     #[test]

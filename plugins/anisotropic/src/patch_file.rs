@@ -1,0 +1,128 @@
+//! GALAMOST's files of patches: the blocks `Patches` and `PatchParams`.
+
+use crate::patches::{Attraction, Layout, Patch};
+use std::path::Path;
+
+/// Reads a file.
+///
+/// # Errors
+/// It cannot be read, or a line is wrong: which.
+pub fn read(path: &Path) -> Result<Layout, String> {
+    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    parse(&text).map_err(|(line, message)| format!("{}:{line}: {message}", path.display()))
+}
+
+fn numbers<const N: usize>(words: &[&str], names: &str) -> Result<[f64; N], String> {
+    if words.len() != N {
+        return Err(format!("expected {names}"));
+    }
+    let mut out = [0.0; N];
+    for (slot, word) in out.iter_mut().zip(words) {
+        *slot = word.parse().ok().filter(|x: &f64| x.is_finite()).ok_or(format!("`{word}` is not a number"))?;
+    }
+    Ok(out)
+}
+
+/// What the lines of a block mean.
+enum Block {
+    None,
+    /// Patches of the current type still to come.
+    Patches(usize),
+    Attraction,
+}
+
+/// Reads a text; the error has its line.
+fn parse(text: &str) -> Result<Layout, (usize, String)> {
+    let mut layout = Layout::default();
+    let mut block = Block::None;
+    for (k, line) in text.lines().enumerate() {
+        let wrong = |message: String| (k + 1, message);
+        let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_whitespace().collect();
+        let Some(first) = words.first() else { continue };
+        block = match (block, *first) {
+            (Block::None, "<Patches>") => Block::Patches(0),
+            (Block::None, "<PatchParams>") => Block::Attraction,
+            // files of whole states have more around these blocks
+            (Block::None, _) => Block::None,
+            (Block::Patches(0), "</Patches>") | (Block::Attraction, "</PatchParams>") => Block::None,
+            (Block::Patches(left), tag) if tag.starts_with('<') => {
+                return Err(wrong(format!("{left} more patches were announced before {tag}")));
+            }
+            (Block::Patches(0), kind) => {
+                let [count] =
+                    numbers::<1>(&words[1..], "a type of particles and the number of its patches").map_err(wrong)?;
+                if count < 0.0 || count.fract() != 0.0 || count > 1000.0 {
+                    return Err(wrong(format!("`{count}` is no number of patches")));
+                }
+                layout.patches.push((kind.into(), vec![]));
+                Block::Patches(count as usize)
+            }
+            (Block::Patches(left), name) => {
+                let [beta_deg, x, y, z] =
+                    numbers::<4>(&words[1..], "a kind of patch, beta in degrees and a direction x y z")
+                        .map_err(wrong)?;
+                if !(beta_deg > 0.0 && beta_deg <= 180.0) {
+                    return Err(wrong(format!("beta {beta_deg} must be above 0 and at most 180 degrees")));
+                }
+                let patch = Patch { name: name.into(), beta_deg, direction: [x, y, z] };
+                layout.patches.last_mut().expect("a type came first").1.push(patch);
+                Block::Patches(left - 1)
+            }
+            (Block::Attraction, a) => {
+                let names = "two kinds of patches, alpha_A and nu";
+                let [alpha_a, nu] = numbers::<2>(words.get(2..).unwrap_or_default(), names).map_err(wrong)?;
+                if alpha_a < 0.0 || nu <= 0.0 || nu > 16.0 {
+                    return Err(wrong(format!("alpha_A {alpha_a} must be at least 0, nu {nu} above 0 and at most 16")));
+                }
+                layout.attraction.push(([a.into(), words[1].into()], Attraction { alpha_a, nu }));
+                Block::Attraction
+            }
+        };
+    }
+    match block {
+        Block::None if layout.patches.is_empty() => {
+            Err((text.lines().count().max(1), "it has no block <Patches>".into()))
+        }
+        Block::None => Ok(layout),
+        _ => Err((text.lines().count().max(1), "it ends inside of a block".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "<Patches>\nA 0   # no patch\nB 2\np1 45 0 0 1\np2 60 0.866025 0 -0.5\n</Patches>\n<PatchParams>\n\
+                        p1 p1 220.0 0.5\np1 p2 100 2\np2 p2 0 1\n</PatchParams>\n";
+
+    #[test]
+    fn blocks_are_read() {
+        let layout = parse(FILE).expect("a layout");
+        assert_eq!(layout.patches[0], ("A".into(), vec![]));
+        assert_eq!(
+            layout.patches[1].1[1],
+            Patch { name: "p2".into(), beta_deg: 60.0, direction: [0.866025, 0.0, -0.5] }
+        );
+        assert_eq!(layout.attraction[1], (["p1".into(), "p2".into()], Attraction { alpha_a: 100.0, nu: 2.0 }));
+        let inside = format!(
+            "<?xml version=\"1.0\"?>\n<galamost_xml version=\"1.3\">\n<configuration time_step=\"0\">\n\
+             <box lx=\"1\"/>\n<type num=\"1\">\nA\n</type>\n{FILE}</configuration>\n</galamost_xml>\n"
+        );
+        assert_eq!(parse(&inside).expect("a layout"), layout);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_line() {
+        let wrong = |from: &str, to: &str| parse(&FILE.replacen(from, to, 1)).expect_err("a mistake");
+        assert_eq!(wrong("B 2", "B 3"), (6, "1 more patches were announced before </Patches>".into()));
+        assert_eq!(
+            wrong("45 0 0 1", "45 0 0"),
+            (4, "expected a kind of patch, beta in degrees and a direction x y z".into())
+        );
+        assert_eq!(wrong("45 0", "400 0"), (4, "beta 400 must be above 0 and at most 180 degrees".into()));
+        assert_eq!(wrong("220.0", "x"), (8, "`x` is not a number".into()));
+        assert_eq!(wrong("p1 p1 220.0 0.5", "p1"), (8, "expected two kinds of patches, alpha_A and nu".into()));
+        assert_eq!(wrong("</PatchParams>\n", ""), (10, "it ends inside of a block".into()));
+        assert_eq!(parse("").expect_err("empty"), (1, "it has no block <Patches>".into()));
+    }
+}
