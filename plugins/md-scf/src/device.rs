@@ -15,7 +15,20 @@ const SUM_BLOCK: u32 = 256;
 /// Blocks that sum energies, at most.
 const SUM_BLOCKS: u32 = 264;
 
-const SOURCE: &str = include_str!("md_scf.cuh");
+/// The text of the kernels with their settings; Fourier space is there only if it is needed.
+fn source(law: &Law) -> String {
+    let mut text = format!("#define TYPES {}\n#define FIELDS {}\n", law.types, law.fields());
+    let settings =
+        [("PAPER", law.scheme == Scheme::Paper), ("CHARGES", law.charges.is_some()), ("SPECTRAL", law.spectral())];
+    for (name, _) in settings.into_iter().filter(|s| s.1) {
+        text += &format!("#define {name}\n");
+    }
+    text += include_str!("md_scf.cuh");
+    if law.spectral() {
+        text += include_str!("spectral.cuh");
+    }
+    text + include_str!("sums.cuh")
+}
 
 /// Kernels of the way through Fourier space, and its two grids.
 struct Spectral {
@@ -98,15 +111,7 @@ fn upload(host: &Host, bytes: &[u8]) -> Result<DevicePtr<u8>> {
 impl OnDevice {
     /// Compiles, and makes empty grids.
     pub fn new(host: &Host, law: &Law) -> Result<Self> {
-        let mut text = format!("#define TYPES {}\n#define FIELDS {}\n", law.types, law.fields());
-        for (name, is) in
-            [("PAPER", law.scheme == Scheme::Paper), ("CHARGES", law.charges.is_some()), ("SPECTRAL", law.spectral())]
-        {
-            if is {
-                text += &format!("#define {name}\n");
-            }
-        }
-        let module = host.compile("md_scf", &(text + SOURCE))?;
+        let module = host.compile("md_scf", &source(law))?;
         let kernel = |name: &str| host.kernel(module, name);
         let size = law.vertices() * law.fields();
         let grid = || upload(host, &vec![0; law.precision.real_size() * size]);

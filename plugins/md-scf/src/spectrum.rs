@@ -9,6 +9,9 @@ use crate::law::Law;
 use galamost_plugin_api::prelude::*;
 use std::f64::consts::{PI, TAU};
 
+/// Numbers of one task, about.
+const TASK: usize = 8192;
+
 /// cas(2πjk/n)/√n at j·n + k.
 pub fn matrix(n: usize) -> Vec<f64> {
     let at = |m: usize| {
@@ -57,7 +60,7 @@ pub fn transform(law: &Law, matrices: &[Vec<f64>; 3], host: &Host, data: &mut Ve
         let to = galamost_plugin_api::device::DevicePtr::<f64>::new(out.as_mut_ptr() as u64);
         let from = &*data;
         // lines of this axis that lie side by side are one task
-        host.parallel(data.len() / (n * stride), 1, |blocks| {
+        host.parallel(data.len() / (n * stride), (TASK / (n * stride)).max(1), |blocks| {
             for block in blocks {
                 let start = block * n * stride;
                 let from = &from[start..start + n * stride];
