@@ -165,6 +165,9 @@ impl Force for MdScf {
         if system.n > 1 << 30 {
             errors.push(InputError::at(self.grid.at, "sums of densities hold for at most 2³⁰ particles"));
         }
+        if self.electrostatics.is_some() && !system.has_array("charge") {
+            errors.push(InputError::new("particles have no `charge`: the initial state must give one to each"));
+        }
         let Some(table) = self.chi.bind(&system.types, &mut errors) else { return errors.into_result(None) };
         errors.into_result(Some(()))?;
         let inv_kappa = 1.0 / self.kappa;
