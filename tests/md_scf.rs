@@ -638,3 +638,17 @@ fn a_charge_out_of_range_is_told() {
         assert!(failed.render().contains("above 256"), "{}", failed.render());
     }
 }
+
+/// The sums of the DPPC system as it lies in the file, computed once by another program from the formulas.
+#[test]
+fn dppc_and_water_have_their_energies() {
+    let f = tempfile::tempdir().expect("a folder");
+    galamost_tests::unpack("dppc-water-21216.xml.xz", &f.path().join("dppc.xml"));
+    let ron = std::fs::read_to_string(galamost_tests::repository().join("benches/acceptance/md-scf/dppc.ron"));
+    std::fs::write(f.path().join("p.ron"), ron.expect("the pipeline")).expect("written");
+    let analyzers = "analyzers=[Thermo(every: 1, file: \"t.csv\")]";
+    go(f.path(), &["--device", "cpu", "--set", "stages[0].steps=0", "--set", analyzers]);
+    let t = csv(&f.path().join("t.csv"));
+    assert!((t["MdScf.potential_sum"][0] / 200_603.759_26 - 1.0).abs() < 1e-8, "{}", t["MdScf.potential_sum"][0]);
+    assert!((t["MdScf"][0] / 100_301.879_63 - 1.0).abs() < 1e-8, "{}", t["MdScf"][0]);
+}
