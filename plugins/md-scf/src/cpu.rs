@@ -104,7 +104,7 @@ impl OnCpu {
                 if charges {
                     // SAFETY: as above
                     let q = unsafe { charge(state, i) };
-                    if !(q.abs() <= LARGEST_CHARGE) {
+                    if q.is_nan() || q.abs() > LARGEST_CHARGE {
                         bad.store(true, Ordering::Relaxed);
                         continue;
                     }
