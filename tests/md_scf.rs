@@ -652,3 +652,30 @@ fn dppc_and_water_have_their_energies() {
     assert!((t["MdScf.potential_sum"][0] / 200_603.759_26 - 1.0).abs() < 1e-8, "{}", t["MdScf.potential_sum"][0]);
     assert!((t["MdScf"][0] / 100_301.879_63 - 1.0).abs() < 1e-8, "{}", t["MdScf"][0]);
 }
+
+/// Two charges far apart feel each other as points do in a periodic box: C/r² − (4π/3V) C r, and what is of higher order.
+#[test]
+fn distant_charges_are_points() {
+    let (l, r, c) = (24.0, 4.0, 3.0);
+    for shift in [[0.1, 0.2, 0.3], [3.21, -7.77, 11.9], [0.37, 5.55, -4.4]] {
+        let mut s = Snapshot { dimensions: 3, box_length: [l; 3], ..Snapshot::default() };
+        let a = s.type_id("A");
+        for x in [0.0, r] {
+            s.push(a, [shift[0] + x, shift[1], shift[2]]);
+        }
+        let charges = Values::Real(vec![1.0, -1.0]);
+        s.arrays.insert("charge".into(), galamost_plugin_api::snapshot::Array { width: 1, values: charges });
+        // a field of densities that is next to nothing
+        let field = format!(
+            "MdScf(scheme: Variational, grid: [48, 48, 48], kappa: 1.0e9, density: 1.0e9, \
+             electrostatics: (coulomb: {c:?}, alpha: 1.0), chi: {{ (\"A\", \"A\"): 0.0 }})"
+        );
+        let f = forces(&mut *ready(s, &field, DeviceChoice::Cpu, "Double"), "Double");
+        let points = c / (r * r) - 4.0 * PI / (3.0 * l * l * l) * c * r;
+        // 8 cells apart, both have the same place in a cell, and the same force of their own share of the field
+        let (pair, own) = (0.5 * (f[0] - f[3]), 0.5 * (f[0] + f[3]));
+        println!("{pair:.5}, points {points:.5}; by itself {own:.5}");
+        assert!((pair / points - 1.0).abs() < 0.015, "{pair} {points}");
+        assert!([1, 2].into_iter().all(|k| (f[k] - f[k + 3]).abs() < 0.01 * points));
+    }
+}
