@@ -168,6 +168,14 @@ impl Force for MdScf {
         if self.electrostatics.is_some() && !system.has_array("charge") {
             errors.push(InputError::new("particles have no `charge`: the initial state must give one to each"));
         }
+        let vertices: u64 = self.grid.value.iter().map(|n| u64::from(*n)).product();
+        if vertices * (system.types.len() as u64 + 1) > 1 << 31 {
+            let text = format!(
+                "{vertices} vertices for {} types are more than the 2³¹ numbers of all grids",
+                system.types.len()
+            );
+            errors.push(InputError::at(self.grid.at, text));
+        }
         let Some(table) = self.chi.bind(&system.types, &mut errors) else { return errors.into_result(None) };
         errors.into_result(Some(()))?;
         let inv_kappa = 1.0 / self.kappa;

@@ -3,15 +3,15 @@
 // One axis of the transform of all fields. `needed`: 1 where only fields want it, 2 where energies do as well.
 extern "C" __global__ void __launch_bounds__(256) md_scf_axis(MdScfArgs a, const real* from, real* to, u32 axis, u32 needed) {
     if (a.state.globals->halt || !(is_due(a, a.field_every) || (needed == 2u && a.full))) return;
-    const u64 thread = u64(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (thread >= u64(FIELDS) * a.vertices) return;
+    const u32 thread = blockIdx.x * blockDim.x + threadIdx.x;
+    if (thread >= u32(FIELDS) * a.vertices) return;
     const u32 n = a.grid[axis], stride = axis == 0u ? 1u : axis == 1u ? a.grid[0] : a.grid[0] * a.grid[1];
-    const u32 k = u32(thread / stride % n);
-    const real* line = from + (thread - u64(k) * stride);
+    const u32 k = thread / stride % n;
+    const real* line = from + (thread - k * stride);
     // the matrix is symmetric: its rows are read side by side where threads lie along the axis
     const real* c = a.cas[axis] + k;
     real sum = real(0);
-    for (u32 j = 0; j < n; ++j) sum += __ldg(&c[j * n]) * line[u64(j) * stride];
+    for (u32 j = 0; j < n; ++j) sum += __ldg(&c[j * n]) * line[j * stride];
     to[thread] = sum;
 }
 
