@@ -23,6 +23,7 @@ mod guide;
 mod kernels;
 mod language;
 mod many_body;
+mod md_scf;
 mod molecules;
 mod movers;
 mod new;

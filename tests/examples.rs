@@ -431,3 +431,36 @@ fn every_example_has_a_test() {
     }
     assert!(n >= 7);
 }
+
+#[test]
+fn example_34_field_blend() {
+    let (_keep, folder) = run("34-field-blend");
+    let t = csv(&folder.join("34-field-blend.csv"));
+    let w = &t["MdScf"];
+    assert!(w[w.len() - 1] < 0.6 * w[0], "W {} … {}", w[0], w[w.len() - 1]);
+    assert!((mean(&t["kT"][50..]) - 1.0).abs() < 0.02);
+    let p = csv(&folder.join("34-field-blend-profile.csv"));
+    let last = p["A"].len() - 32..;
+    let (most, least) =
+        (p["A"][last.clone()].iter().copied().fold(0.0, f64::max), p["A"][last].iter().copied().fold(9.0, f64::min));
+    assert!(most > 3.5 && least < 0.5, "A between {least} and {most}");
+    assert!(folder.join("34-field-blend.0000003000.vtk").exists());
+}
+
+#[test]
+fn example_35_dppc_water() {
+    let (_keep, folder) = run("35-dppc-water");
+    let t = csv(&folder.join("35-dppc-water.csv"));
+    let w = &t["MdScf"];
+    assert!(mean(&w[400..]) < 0.5 * w[0], "W {} … {}", w[0], mean(&w[400..]));
+    assert!((mean(&t["kT"][50..]) - 2.644).abs() < 0.05, "kT {}", mean(&t["kT"][50..]));
+}
+
+#[test]
+fn example_36_charged_field() {
+    let (_keep, folder) = run("36-charged-field");
+    let t = csv(&folder.join("36-charged-field.csv"));
+    let density = 600.0 / mean(&t["volume"][100..]);
+    assert!((mean(&t["pressure"][100..]) - 5.0).abs() < 0.15, "P {}", mean(&t["pressure"][100..]));
+    assert!((3.1..3.4).contains(&density), "ρ {density}");
+}

@@ -44,7 +44,8 @@ fn a_call_across_the_boundary() {
         list: ListView::empty(),
         bonds: LinkView::empty(2),
         device_sums: Default::default(),
-        reserved: [0; 8],
+        quantities: Default::default(),
+        reserved: [0; 7],
     };
     let mut sums = Sums::default();
     let mut empty = Empty;

@@ -2,6 +2,7 @@
 
 use crate::pipeline::Only;
 use galamost_plugin_api::snapshot::{Snapshot, Values};
+use std::collections::BTreeMap;
 
 /// What a neighbour list takes in, by the molecules of two particles.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,13 @@ impl MoleculeRule {
     /// The rule of a system; `None` if its molecules are not known.
     pub fn new(only: Only, s: &Snapshot) -> Option<Self> {
         Some(Self { of: molecules(s)?, only })
+    }
+
+    /// The size of a particle's molecule, on average over particles.
+    pub fn mean_size(&self) -> f64 {
+        let mut sizes = BTreeMap::<u32, f64>::new();
+        self.of.iter().for_each(|m| *sizes.entry(*m).or_default() += 1.0);
+        sizes.values().map(|s| s * s).sum::<f64>() / self.of.len().max(1) as f64
     }
 
     /// Whether two tags may be neighbours.
@@ -70,6 +78,8 @@ mod tests {
         assert!(molecules(&s).is_none());
         s.bonds = [[4, 1], [3, 4]].map(|tags| Link { kind: 0, tags }).to_vec();
         assert_eq!(molecules(&s).expect("bonds"), [0, 1, 2, 1, 1]);
+        let rule = MoleculeRule::new(Only::SameMolecule, &s).expect("bonds");
+        assert_eq!(rule.mean_size(), (1.0 + 9.0 + 1.0) / 5.0);
         let of = vec![7, 7, -1, -1, 7];
         s.arrays.insert("molecule".into(), Array { width: 1, values: Values::Int(of) });
         let rule = MoleculeRule::new(Only::SameMolecule, &s).expect("given");

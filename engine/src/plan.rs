@@ -332,6 +332,9 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
     }
     plugins.sort_by(|a, b| a.name.cmp(&b.name));
     for component in &components {
+        for warning in &component.needs.warnings {
+            warn!("{}: {warning}", component.name);
+        }
         for note in &component.needs.notes {
             info!("{}: {note}", component.name);
         }
@@ -417,6 +420,18 @@ fn check_stage(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>)
         let all = plan.forces.iter().chain(&plan.integrators).chain(&plan.updaters);
         for other in all.filter(|c| c.needs.plain_images) {
             c.say(Some(other.at), format!("{} does not know the displaced images of {}", other.name, shear.name));
+        }
+    }
+    if let Some(f) = plan.forces.iter().find(|f| f.needs.without_virial) {
+        let by_pressure = |c: &&Arc<Component>| {
+            c.integrator().is_some_and(|i| i.program().is_ok_and(|p| p.phases.iter().any(|q| q.cell && !q.shear)))
+        };
+        let barostats = plan.integrators.iter().filter(by_pressure);
+        for other in barostats.chain(plan.updaters.iter().filter(|u| u.needs.wants.thermo)) {
+            c.say(
+                Some(other.at),
+                format!("{} has no virial, so there is no pressure that {} could use", f.name, other.name),
+            );
         }
     }
     let movers: Vec<_> = plan.integrators.iter().filter(|i| i.needs.moves && !i.needs.corrects).collect();

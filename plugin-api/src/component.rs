@@ -276,6 +276,13 @@ pub struct Needs {
     /// Forces are computed once more at the end of each step, with the velocities that an integrator's last phase
     /// leaves: for forces that depend on them. Random numbers are those of the first evaluation.
     pub forces_again: bool,
+    /// Notes that the user should not overlook: they go to the log as warnings.
+    pub warnings: Vec<String>,
+    /// Names of further numbers that a force reports with its energy, see [`crate::force::ForceCall::quantities`];
+    /// analyzers find them behind the energies, as `Component.name`.
+    pub quantities: Vec<String>,
+    /// A force that has no virial: the pressure of its stage is not a number, and what needs the pressure is refused.
+    pub without_virial: bool,
 }
 
 impl Default for Needs {
@@ -300,6 +307,9 @@ impl Default for Needs {
             behind: None,
             plain_images: false,
             forces_again: false,
+            warnings: vec![],
+            quantities: vec![],
+            without_virial: false,
         }
     }
 }

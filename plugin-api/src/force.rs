@@ -30,8 +30,11 @@ pub struct ForceCall {
     pub bonds: LinkView,
     /// Where [`Sums`] go on CUDA: device memory that the engine adds to the total (all 0 at the call).
     pub device_sums: crate::device::DevicePtr<Sums>,
+    /// Where the component's [`crate::component::Needs::quantities`] go, one f64 each, where energies are wanted: memory of
+    /// the run's device. Null if it has none, and from an engine that does not know them.
+    pub quantities: crate::device::DevicePtr<f64>,
     /// 0.
-    pub reserved: [u64; 8],
+    pub reserved: [u64; 7],
 }
 
 /// A force with its own kernels. Its parameters are the fields of the struct (`#[derive(Params)]`).

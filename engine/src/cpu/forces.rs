@@ -5,6 +5,7 @@ use super::system::{CpuSystem, pair_call};
 use crate::store::Store;
 use galamost_plugin_api::bonded::BondedCall;
 use galamost_plugin_api::component::Kind;
+use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::force::ForceCall;
 use galamost_plugin_api::real::Real;
@@ -64,8 +65,11 @@ impl<S: Store> CpuSystem<S> {
             sums.iter().skip(f).step_by(parts.max(1)).for_each(|s| total.add(s));
         }
         self.chunk_sums = sums;
+        let mut first_quantity = 0;
         for (f, c) in self.forces.iter().enumerate().filter(|(_, c)| c.kind == Kind::Force) {
             let Some(force) = c.force() else { continue };
+            let quantities = &mut self.quantities[first_quantity..first_quantity + c.needs.quantities.len()];
+            first_quantity += quantities.len();
             let call = ForceCall {
                 size: size_of::<ForceCall>() as u32,
                 component: c.id,
@@ -76,7 +80,8 @@ impl<S: Store> CpuSystem<S> {
                 list,
                 bonds: links[0],
                 device_sums: Default::default(),
-                reserved: [0; 8],
+                quantities: quantities_at(quantities),
+                reserved: [0; 7],
             };
             // SAFETY: as above; forces run one after the other
             unsafe { force.compute(&call, &mut self.sums[f])? };
@@ -88,6 +93,11 @@ impl<S: Store> CpuSystem<S> {
         }
         self.check_fault()
     }
+}
+
+/// Where a force puts its further numbers.
+fn quantities_at(quantities: &mut [f64]) -> DevicePtr<f64> {
+    if quantities.is_empty() { DevicePtr::null() } else { DevicePtr::new(quantities.as_mut_ptr() as u64) }
 }
 
 fn bonded_call(

@@ -81,6 +81,7 @@ pub struct CpuSystem<S: Store> {
     pub(super) integrator_states: BTreeMap<u32, Bytes>,
     pub(super) chunk_sums: Vec<Sums>,
     pub(super) sums: Vec<Sums>,
+    pub(super) quantities: Vec<f64>,
     host: HostServices,
 }
 
@@ -122,6 +123,7 @@ impl<S: Store> CpuSystem<S> {
             integrator_states: BTreeMap::new(),
             chunk_sums: vec![],
             sums: vec![],
+            quantities: vec![],
             host: HostServices::cpu(),
             facts,
         };
@@ -319,6 +321,7 @@ impl<S: Store> Backend for CpuSystem<S> {
         self.globals.evaluate();
         self.forces = stage.forces.clone();
         self.sums = vec![Sums::default(); self.forces.len()];
+        self.quantities = vec![0.0; self.forces.iter().map(|c| c.needs.quantities.len()).sum()];
         self.moving.clear();
         self.forces_again = stage.forces_again();
         let conserved = stage.conserves_momentum();
@@ -360,7 +363,8 @@ impl<S: Store> Backend for CpuSystem<S> {
     }
 
     fn sums(&mut self) -> Result<SystemSums> {
-        let mut out = SystemSums { components: self.sums.clone(), ..SystemSums::default() };
+        let mut out =
+            SystemSums { components: self.sums.clone(), quantities: self.quantities.clone(), ..SystemSums::default() };
         for v in &self.vel {
             let [x, y, z, m] = v.map(Real::f64);
             for (sum, term) in out.kinetic_tensor.iter_mut().zip([x * x, x * y, x * z, y * y, y * z, z * z]) {

@@ -43,6 +43,9 @@ pub struct Forces {
     pair: Option<PairLoop>,
     bonded: Vec<Bonded>,
     others: Vec<(Arc<Component>, usize)>,
+    /// Further numbers of these, one component's after the other's.
+    quantities: Buffer,
+    n_quantities: usize,
     /// Components in the order of the pipeline, with the place of their sums.
     slots: Vec<usize>,
     clear_forces: Kernel,
@@ -91,7 +94,10 @@ impl Forces {
             });
         }
         let blocks = (n * team as usize).div_ceil(PAIR_BLOCK as usize).max(n.div_ceil(BOND_BLOCK as usize));
+        let n_quantities: usize = of(Kind::Force).map(|c| c.needs.quantities.len()).sum();
         Ok(Self {
+            quantities: Buffer::new(device, 8 * n_quantities.max(1))?,
+            n_quantities,
             device: device.clone(),
             n,
             pair,
@@ -159,6 +165,7 @@ impl Forces {
             };
             launch(d, if full { b.full } else { b.force }, self.n, BOND_BLOCK, &args)?;
         }
+        let mut quantity = self.quantities.address();
         for (c, slot) in &self.others {
             let part = c.force().ok_or_else(|| Error::Run(format!("{} is no force", c.name)))?;
             let call = ForceCall {
@@ -171,8 +178,10 @@ impl Forces {
                 list: *list,
                 bonds: links[0],
                 device_sums: DevicePtr::new(self.sum_address(*slot)),
-                reserved: [0; 8],
+                quantities: DevicePtr::new(if c.needs.quantities.is_empty() { 0 } else { quantity }),
+                reserved: [0; 7],
             };
+            quantity += 8 * c.needs.quantities.len() as u64;
             // SAFETY: the views describe arrays of this device
             unsafe { part.compute(&call, &mut Sums::default())? };
         }
@@ -191,6 +200,12 @@ impl Forces {
 
     fn sum_address(&self, slot: usize) -> u64 {
         self.sums.address() + (slot * size_of::<Sums>()) as u64
+    }
+
+    /// Further numbers of the components, in the order of the pipeline.
+    pub fn quantities(&self) -> Result<Vec<f64>> {
+        let bytes = self.quantities.download()?;
+        Ok(bytes.as_chunks::<8>().0.iter().take(self.n_quantities).map(|b| f64::from_ne_bytes(*b)).collect())
     }
 
     /// Sums of each component in the order of the pipeline.

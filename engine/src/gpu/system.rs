@@ -329,6 +329,7 @@ impl Backend for GpuSystem {
             momentum: std::array::from_fn(|k| v[6 + k]),
             rotational: v[9],
             components: stage.forces.sums()?,
+            quantities: stage.forces.quantities()?,
             reservoir: stage.integrators.reservoir(&self.integrator_states)?,
         })
     }

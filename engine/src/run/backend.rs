@@ -24,6 +24,9 @@ pub struct SystemSums {
     pub rotational: f64,
     /// Energy and virial of each force component of the stage, in its order.
     pub components: Vec<Sums>,
+    /// What forces report besides, one component's numbers after the other's; see `Needs::quantities`.
+    #[serde(default)]
+    pub quantities: Vec<f64>,
     /// The integrators' shares of the conserved quantity.
     pub reservoir: f64,
 }

@@ -9,7 +9,13 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::Values;
 
 /// Values of the whole system, from sums over particles.
-pub fn thermo(sums: &SystemSums, facts: &FrameFacts, rotational: f64, box_length: [f64; 3]) -> Thermo {
+pub fn thermo(
+    sums: &SystemSums,
+    facts: &FrameFacts,
+    rotational: f64,
+    box_length: [f64; 3],
+    without_virial: bool,
+) -> Thermo {
     let FrameFacts { n, degrees_of_freedom, dimensions, .. } = *facts;
     let d = dimensions as usize;
     let volume: f64 = box_length.iter().take(d).product();
@@ -23,7 +29,8 @@ pub fn thermo(sums: &SystemSums, facts: &FrameFacts, rotational: f64, box_length
             *t += w;
         }
     }
-    tensor.iter_mut().for_each(|t| *t /= volume);
+    // a component without virial: there is no pressure to be told
+    tensor.iter_mut().for_each(|t| *t = if without_virial { f64::NAN } else { *t / volume });
     let per = |energy: f64, degrees: f64| if degrees > 0.0 { 2.0 * energy / degrees } else { 0.0 };
     Thermo {
         n,
@@ -56,6 +63,14 @@ pub struct FrameFacts {
     pub time: f64,
 }
 
+/// Names of what analyzers find as energies: each force's, and then the further numbers that forces report.
+fn names_of_energies(stage: &StagePlan) -> Vec<String> {
+    let further = |f: &std::sync::Arc<crate::plugins::Component>| -> Vec<String> {
+        f.needs.quantities.iter().map(|q| format!("{}.{q}", f.name)).collect()
+    };
+    stage.forces.iter().map(|f| f.name.clone()).chain(stage.forces.iter().flat_map(further)).collect()
+}
+
 /// Lets analyzers that are due look at the state. Returns the thermo values if anybody wanted them, and the place in
 /// `due` of an analyzer that failed, with its error; those after it were not called. `known` are the step's sums, if
 /// they need not be asked for.
@@ -80,15 +95,18 @@ pub fn analyze(
         Some(s) => Some(s.clone()),
         None => Some(backend.sums()?),
     };
-    let values = sums.as_ref().map(|s| thermo(s, &facts, rotational, box_length));
+    let without_virial = stage.forces.iter().any(|f| f.needs.without_virial);
+    let values = sums.as_ref().map(|s| thermo(s, &facts, rotational, box_length, without_virial));
     let columns: Columns = if wants.particles || wants.topology {
         let facts = backend.facts().clone();
         columns(backend, &facts, wants)?
     } else {
         Columns::default()
     };
-    let energies: Vec<f64> = sums.iter().flat_map(|s| s.components.iter().map(|c| c.energy)).collect();
-    let names: Vec<Column<u8>> = stage.forces.iter().map(|f| Column::new(f.name.as_bytes())).collect();
+    let energies: Vec<f64> =
+        sums.iter().flat_map(|s| s.components.iter().map(|c| c.energy).chain(s.quantities.iter().copied())).collect();
+    let names = names_of_energies(stage);
+    let names: Vec<Column<u8>> = names.iter().map(|n| Column::new(n.as_bytes())).collect();
     let arrays: Vec<ArrayColumn> = columns
         .arrays
         .iter()

@@ -1,5 +1,6 @@
 //! Numbers a run starts with, and the words for its faults.
 
+use crate::pipeline::Only;
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
 use crate::state::RawState;
@@ -36,18 +37,26 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
     let thermal = (v2 / (f64::from(s.dimensions) * n)).sqrt();
     let thermal = if thermal > 0.0 { thermal } else { 1.0 };
     let dt = plan.pipeline.stages.iter().fold(0.0f64, |m, s| m.max(s.dt));
-    let entries = |r: f64| {
+    let within = |r: f64| {
         let sphere =
             if s.dimensions == 2 { std::f64::consts::PI * r * r } else { 4.0 / 3.0 * std::f64::consts::PI * r.powi(3) };
         (n / s.volume() * sphere).min(n)
     };
+    // of the particles that a build looks at, a list of molecules keeps few, so a longer buffer costs little
+    let (partners, largest) = match &plan.molecules {
+        Some(rule) if rule.only == Only::SameMolecule => (rule.mean_size(), 80),
+        _ => (n, 40),
+    };
     let cost = |b: f64| {
         // whole steps: a buffer between those for 2 and for 3 steps is as good as that for 2
         let interval = (0.5 * b / (FASTEST * thermal * dt) + 0.15).floor().max(1.0);
-        let list = entries(cutoff + b);
-        list + (per_entry * list + per_particle) / interval
+        let seen = within(cutoff + b);
+        seen.min(partners) + (per_entry * seen + per_particle) / interval
     };
-    (1..=40).map(|k| 0.025 * f64::from(k) * cutoff).min_by(|a, b| cost(*a).total_cmp(&cost(*b))).unwrap_or(0.3 * cutoff)
+    (1..=largest)
+        .map(|k| 0.025 * f64::from(k) * cutoff)
+        .min_by(|a, b| cost(*a).total_cmp(&cost(*b)))
+        .unwrap_or(0.3 * cutoff)
 }
 
 /// Degrees of freedom of the particles that move in a stage.

@@ -1,0 +1,232 @@
+// Densities, fields and forces on CUDA; the same as cpu.rs. In front of this text stand TYPES, FIELDS, and, where they
+// apply, PAPER, CHARGES and SPECTRAL; behind it spectral.cuh, if it is needed, and sums.cuh.
+#include "galamost/state.cuh"
+#include "galamost/reduce.cuh"
+
+struct MdScfArgs {
+    StateView state;
+    u64* sum;           // sums of weights as whole numbers, 0 between two collections; a grid for each field
+    real* density;      // particles (or charge) at each vertex
+    real* field;        // V, and the potential of charges
+    real* work[2];      // grids in Fourier space
+    const real* matrix; // chi + 1/kappa of each pair of types
+    const real* cas[3]; // the matrix of each axis, see spectrum.rs
+    double* partial;
+    u32* counter;
+    u32* valid;         // not 0: there are densities and fields
+    Sums* sums;
+    double* quantities;
+    u64 density_every, field_every;
+    double whole, of_type, of_charge, rho0, inv_kappa, sigma, coulomb, alpha;
+    u32 grid[3], vertices, full, component, virial, reserved;
+};
+
+__device__ __forceinline__ bool is_due(const MdScfArgs& a, u64 every) {
+    return every == 1ull || a.state.globals->step % every == 0ull || *a.valid == 0u;
+}
+
+__device__ __forceinline__ double volume_of(const Globals* g) {
+    return g->box_length[0] * g->box_length[1] * g->box_length[2];
+}
+
+struct GridPlace { u32 low[3], high[3]; double offset[3]; };
+
+__device__ __forceinline__ GridPlace place_of(const MdScfArgs& a, const PosType& p) {
+    GridPlace g;
+#ifdef GALAMOST_DOUBLE
+    const double at[3] = {p.x, p.y, p.z};
+#else
+    const int at[3] = {p.x, p.y, p.z};
+#endif
+    for (int k = 0; k < 3; ++k) {
+#ifdef GALAMOST_DOUBLE
+        const double s = (at[k] / a.state.globals->box_length[k] + 0.5) * double(a.grid[k]);
+        double below = floor(s);
+        below = below < 0.0 ? 0.0 : below > double(a.grid[k] - 1u) ? double(a.grid[k] - 1u) : below;
+        g.low[k] = u32(below);
+        g.offset[k] = s - below;
+#else
+        // the box as 2^32 units from its lower face, times the grid: whole cells above, the offset below
+        const u64 s = u64(u32(at[k]) ^ 0x80000000u) * a.grid[k];
+        g.low[k] = u32(s >> 32);
+        g.offset[k] = double(u32(s)) / 4294967296.0;
+#endif
+        g.high[k] = g.low[k] + 1u == a.grid[k] ? 0u : g.low[k] + 1u;
+    }
+    return g;
+}
+
+__device__ __forceinline__ u32 vertex_at(const MdScfArgs& a, u32 x, u32 y, u32 z) {
+    return (z * a.grid[1] + y) * a.grid[0] + x;
+}
+
+__device__ __forceinline__ u64 upper_part(u64 whole, double part) { return u64(rint(double(whole) * part)); }
+
+// Each particle gives its shares to the eight vertices around it. The sums are of whole numbers, so the order in which
+// threads add does not matter.
+extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
+    const StateView& s = a.state;
+    if (s.globals->halt || !is_due(a, a.density_every)) return;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= s.n_local) return;
+    const PosType p = load(&s.pos_type[i]);
+    const GridPlace g = place_of(a, p);
+    u64* sum = a.sum + u64(p.kind) * a.vertices;
+#ifdef CHARGES
+    u64* charges = a.sum + u64(TYPES) * a.vertices;
+    const double q = double(s.charge[i]) / 256.0;
+    if (!(fabs(q) <= 1.0)) {
+        raise_fault(s.globals, 6u, a.component, s.tag[i], 0u);
+        return;
+    }
+#endif
+    const u64 whole = u64(a.whole), upper_x = upper_part(whole, g.offset[0]);
+#pragma unroll
+    for (int x = 0; x < 2; ++x) {
+        const u64 wx = x ? upper_x : whole - upper_x, upper_y = upper_part(wx, g.offset[1]);
+#pragma unroll
+        for (int y = 0; y < 2; ++y) {
+            const u64 wy = y ? upper_y : wx - upper_y, upper_z = upper_part(wy, g.offset[2]);
+#pragma unroll
+            for (int z = 0; z < 2; ++z) {
+                const u64 w = z ? upper_z : wy - upper_z;
+                const u32 v = vertex_at(a, x ? g.high[0] : g.low[0], y ? g.high[1] : g.low[1], z ? g.high[2] : g.low[2]);
+                atomicAdd(&sum[v], w);
+#ifdef CHARGES
+                atomicAdd(&charges[v], u64((long long)rint(double(w) * q)));
+#endif
+            }
+        }
+    }
+}
+
+// Sums become numbers and are 0 again; where nothing else is done to densities, also the field, vertex by vertex.
+extern "C" __global__ void __launch_bounds__(128) md_scf_field(MdScfArgs a) {
+    const Globals* g = a.state.globals;
+    if (g->halt) return;
+    const bool collected = is_due(a, a.density_every), due = is_due(a, a.field_every);
+    const u32 v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= a.vertices || !(collected || due)) return;
+    real n[FIELDS];
+#pragma unroll
+    for (int k = 0; k < FIELDS; ++k) {
+        const u64 at = u64(k) * a.vertices + v;
+        if (collected) {
+            const u64 sum = a.sum[at];
+            a.sum[at] = 0ull;
+            n[k] = k < TYPES ? real(double(sum) * a.of_type) : real(double((long long)sum) * a.of_charge);
+            a.density[at] = n[k];
+        } else {
+            n[k] = a.density[at];
+        }
+    }
+#ifndef SPECTRAL
+    if (!due) return;
+    const real scale = real(double(a.vertices) / (a.rho0 * volume_of(g))), less = real(a.inv_kappa);
+#pragma unroll
+    for (int i = 0; i < TYPES; ++i) {
+        real sum = real(0);
+#pragma unroll
+        for (int j = 0; j < TYPES; ++j) sum += __ldg(&a.matrix[i * TYPES + j]) * n[j];
+        a.field[u64(i) * a.vertices + v] = sum * scale - less;
+    }
+#endif
+}
+
+// Slope of a field in cells, by the scheme, and if wanted its value by the eight shares.
+__device__ __forceinline__ real field_at(const MdScfArgs& a, const real* field, const GridPlace& g, real (&slope)[3]) {
+    real value = real(0);
+#ifdef PAPER
+    const bool eight = a.full;
+#else
+    const bool eight = true;
+#endif
+    if (eight) {
+        real w[3][2], u[2][2][2];
+        for (int k = 0; k < 3; ++k) {
+            w[k][1] = real(g.offset[k]);
+            w[k][0] = real(1.0 - g.offset[k]);
+        }
+#pragma unroll
+        for (int z = 0; z < 2; ++z) {
+#pragma unroll
+            for (int y = 0; y < 2; ++y) {
+                const real* row = field + vertex_at(a, 0u, y ? g.high[1] : g.low[1], z ? g.high[2] : g.low[2]);
+                u[z][y][0] = row[g.low[0]];
+                u[z][y][1] = row[g.high[0]];
+            }
+        }
+        real x[2][2], dx[2][2];
+        for (int z = 0; z < 2; ++z) {
+            for (int y = 0; y < 2; ++y) {
+                x[z][y] = w[0][0] * u[z][y][0] + w[0][1] * u[z][y][1];
+                dx[z][y] = u[z][y][1] - u[z][y][0];
+            }
+        }
+        slope[0] = w[2][0] * (w[1][0] * dx[0][0] + w[1][1] * dx[0][1]) + w[2][1] * (w[1][0] * dx[1][0] + w[1][1] * dx[1][1]);
+        slope[1] = w[2][0] * (x[0][1] - x[0][0]) + w[2][1] * (x[1][1] - x[1][0]);
+        const real below = w[1][0] * x[0][0] + w[1][1] * x[0][1], above = w[1][0] * x[1][0] + w[1][1] * x[1][1];
+        slope[2] = above - below;
+        value = w[2][0] * below + w[2][1] * above;
+    }
+#ifdef PAPER
+    u32 n[3];
+    real d[3];
+    for (int k = 0; k < 3; ++k) {
+        const bool upper = g.offset[k] > 0.5;
+        n[k] = upper ? g.high[k] : g.low[k];
+        d[k] = real(upper ? g.offset[k] - 1.0 : g.offset[k]);
+    }
+    const u32 center = vertex_at(a, n[0], n[1], n[2]), stride[3] = {1u, a.grid[0], a.grid[0] * a.grid[1]};
+    const real here = field[center];
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+        const u32 turn = (a.grid[k] - 1u) * stride[k];
+        const real below = field[n[k] == 0u ? center + turn : center - stride[k]];
+        const real above = field[n[k] + 1u == a.grid[k] ? center - turn : center + stride[k]];
+        slope[k] = (real(0.5) - d[k]) * (here - below) + (real(0.5) + d[k]) * (above - here);
+    }
+#endif
+    return value;
+}
+
+extern "C" __global__ void __launch_bounds__(128) md_scf_force(MdScfArgs a) {
+    const StateView& s = a.state;
+    const Globals* g = s.globals;
+    if (g->halt) return;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i == 0u) *a.valid = 1u;
+    double values[1] = {0.0};
+    if (i < s.n_local) {
+        const PosType p = load(&s.pos_type[i]);
+        const GridPlace at = place_of(a, p);
+        real slope[3];
+        real value = field_at(a, a.field + u64(p.kind) * a.vertices, at, slope);
+#ifdef CHARGES
+        const real q = s.charge[i];
+        real of_charge[3];
+        value += q * field_at(a, a.field + u64(TYPES) * a.vertices, at, of_charge);
+        for (int k = 0; k < 3; ++k) slope[k] += q * of_charge[k];
+#endif
+        Vec4 total = s.force[i];
+        total.x -= slope[0] * real(double(a.grid[0]) / g->box_length[0]);
+        total.y -= slope[1] * real(double(a.grid[1]) / g->box_length[1]);
+        total.z -= slope[2] * real(double(a.grid[2]) / g->box_length[2]);
+        if (a.full) {
+            const double rest = 0.5 * a.inv_kappa * (a.rho0 * volume_of(g) / double(s.n_local) - 1.0);
+            total.w += real(0.5 * double(value) + rest);
+            values[0] = double(value);
+        }
+        s.force[i] = total;
+    }
+    if (a.full) {
+        __shared__ double memory[8];
+        __shared__ u32 flag;
+        block_sum(values, memory);
+        if (threadIdx.x == 0) a.partial[blockIdx.x] = values[0];
+        if (last_block(a.counter, &flag)) {
+            sum_partials(a.partial, gridDim.x, values, memory);
+            if (threadIdx.x == 0 && a.quantities) *a.quantities = values[0];
+        }
+    }
+}
