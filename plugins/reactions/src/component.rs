@@ -25,6 +25,10 @@ pub struct Reaction {
     /// `Exchange`, the second of `Grow` and `Insert`).
     #[param(default = 1.0, at_least = 0.0, at_most = 1.0)]
     pub factor: f64,
+    /// P_r is multiplied with the share of free groups, 1 − h_cris/limit, of the same partners: all groups of a particle react
+    /// alike (Flory and Stockmayer), not all particles.
+    #[param(default = false)]
+    pub by_groups: bool,
     /// Type of the new bond; without it the type that is called after the particles' types, "A-B".
     pub bond: Option<Spanned<String>>,
     /// Type of new angles; without it the type that is called after the particles' types, "A-B-C", where there is one.

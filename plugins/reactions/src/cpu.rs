@@ -1,6 +1,6 @@
 //! The search for partners on the CPU.
 
-use crate::law::{Candidate, Kind, Local, Partners, Row, Who, apart, count, decides, norm2, pair_draw, single_draw};
+use crate::law::{Candidate, Kind, Local, Partners, Row, Who, apart, decides, norm2, pair_draw, single_draw};
 use crate::resolve::{Moment, Outcome, Source, World};
 use crate::table::Table;
 use galamost_plugin_api::device::DevicePtr;
@@ -75,26 +75,26 @@ impl<'a> OnHost<'a> {
                 }
                 let mut note = |second| found.push(Candidate { reaction: r as u32, first: tag, second });
                 if row.is(Kind::Die) {
-                    if u64::from(single_draw(self.now.key, self.now.step, r, tag)[1]) < row.threshold(0) {
+                    if u64::from(single_draw(self.now.key, self.now.step, r, tag)[1]) < row.threshold(me, me) {
                         note(tag);
                     }
                 } else if row.kind().meets() {
                     self.partners(table, r, row, i, me).into_iter().for_each(note);
                 } else {
-                    self.opened(table, r, row, i).into_iter().for_each(note);
+                    self.opened(table, r, row, i, me).into_iter().for_each(note);
                 }
             }
         }
     }
 
     /// Partners along bonds that may break.
-    fn opened(&self, table: &Table, r: usize, row: &Row, i: usize) -> Vec<u32> {
+    fn opened(&self, table: &Table, r: usize, row: &Row, i: usize, me: Who) -> Vec<u32> {
         let tag = self.tag(i);
         let twice = row.is(Kind::Break) && row.of[0] == row.of[1];
         let bonds = self.bonds(i).filter(|(j, kind)| *kind == row.broken && self.who(*j, table).second(row));
         let tags = bonds.map(|(j, _)| self.tag(j)).filter(|other| !twice || tag < *other);
         let draws = |other: u32| pair_draw(self.now.key, self.now.step, r, tag, other);
-        tags.filter(|other| decides(draws(*other), tag, *other) < row.threshold(0)).collect()
+        tags.filter(|other| decides(draws(*other), tag, *other) < row.threshold(me, me)).collect()
     }
 
     /// Partners in reach.
@@ -118,7 +118,7 @@ impl<'a> OnHost<'a> {
                 continue;
             }
             let words = pair_draw(self.now.key, self.now.step, r, tag, other);
-            let reacts = decides(words, tag, other) < row.threshold(count(row, me, you));
+            let reacts = decides(words, tag, other) < row.threshold(me, you);
             match table.partners {
                 Partners::Each if reacts => all.push(other),
                 Partners::Each => {}

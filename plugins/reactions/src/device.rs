@@ -32,6 +32,7 @@ static constexpr u32 GROW = 0u, JOIN = 1u, COMBINE = 2u, DISPROPORTIONATE = 3u, 
 struct Row {
     u32 kind, of[2], broken;
     double p, factor;
+    u32 by_groups, reserved;
 };
 
 struct ReactArgs {
@@ -96,7 +97,7 @@ __device__ __forceinline__ double apart2(const PosType& i, const PosType& j, con
 }
 
 struct Who {
-    u32 kind;
+    u32 kind, limit;
     int init, cris;
     bool free;
 };
@@ -106,7 +107,8 @@ __device__ __forceinline__ Who who(const ReactArgs& a, u32 i) {
     w.kind = a.state.pos_type[i].kind;
     w.init = a.init[i];
     w.cris = a.cris[i] > 0 ? a.cris[i] : 0;
-    w.free = u32(w.cris) < a.limits[w.kind];
+    w.limit = a.limits[w.kind];
+    w.free = u32(w.cris) < w.limit;
     return w;
 }
 
@@ -129,9 +131,20 @@ __device__ __forceinline__ bool symmetric(u32 kind) {
     return kind == JOIN || kind == COMBINE || kind == DISPROPORTIONATE || kind == BREAK;
 }
 
-__device__ __forceinline__ u64 threshold(const Row& r, int count) {
+// The share of p that a partner leaves which can be used up.
+__device__ __forceinline__ double lowered(double p, const Row& r, const Who& w) {
+    for (int k = 0; k < w.cris; ++k) p = times(p, r.factor);
+    if (r.by_groups) {
+        const u32 left = w.limit > u32(w.cris) ? w.limit - u32(w.cris) : 0u;
+        p = times(p, double(left) / double(w.limit > 0u ? w.limit : 1u));
+    }
+    return p;
+}
+
+__device__ __forceinline__ u64 threshold(const Row& r, const Who& a, const Who& b) {
     double p = r.p;
-    for (int k = 0; k < count; ++k) p = times(p, r.factor);
+    if (r.kind == JOIN || r.kind == EXCHANGE) p = lowered(p, r, a);
+    if (r.kind == JOIN || r.kind == EXCHANGE || r.kind == GROW || r.kind == INSERT) p = lowered(p, r, b);
     return u64(times(p, 4294967296.0));
 }
 
@@ -186,10 +199,7 @@ __device__ __forceinline__ void partners(const ReactArgs& a, u32 r, const Row& r
         const double r2 = apart2(at, s.pos_type[j], s.globals);
         if (!(r2 < limit) || (row.kind == EXCHANGE && !breakable(a.bonds, j, row.broken)) || bonded(a.bonds, i, j)) continue;
         const Words w = draw(a, r, tag, other);
-        const int count = row.kind == JOIN || row.kind == EXCHANGE ? me.cris + you.cris
-                          : row.kind == GROW || row.kind == INSERT ? you.cris
-                                                                    : 0;
-        const bool reacts = decides(w, tag, other) < threshold(row, count);
+        const bool reacts = decides(w, tag, other) < threshold(row, me, you);
         if (a.partners == 0u) {
             if (reacts) emit(a, r, tag, other);
             continue;
@@ -215,13 +225,13 @@ extern "C" __global__ void react_find(ReactArgs a) {
         if (!first_role(me, row)) continue;
         const u32 tag = a.state.tag[i];
         if (row.kind == DIE) {
-            if (u64(random_single(a.key, a.step, tag, r).v[1]) < threshold(row, 0)) emit(a, r, tag, tag);
+            if (u64(random_single(a.key, a.step, tag, r).v[1]) < threshold(row, me, me)) emit(a, r, tag, tag);
         } else if (row.kind == BREAK || row.kind == UNZIP) {
             const bool twice = row.kind == BREAK && row.of[0] == row.of[1];
             for (u32 e = 0; e < a.bonds.count[i]; ++e) {
                 const u32 j = partner(a.bonds, i, e), other = a.state.tag[j];
                 if (bond_kind(a.bonds, i, e) != row.broken || !second_role(who(a, j), row) || (twice && other < tag)) continue;
-                if (decides(draw(a, r, tag, other), tag, other) < threshold(row, 0)) emit(a, r, tag, other);
+                if (decides(draw(a, r, tag, other), tag, other) < threshold(row, me, me)) emit(a, r, tag, other);
             }
         } else {
             partners(a, r, row, i, tag, me);
@@ -353,7 +363,8 @@ pub struct OnDevice {
 fn bytes_of_rows(rows: &[Row]) -> Vec<u8> {
     let row = |r: &Row| {
         let words = [r.kind, r.of[0], r.of[1], r.broken].map(u32::to_ne_bytes).concat();
-        [words, [r.p, r.factor].map(f64::to_ne_bytes).concat()].concat()
+        let last = [r.by_groups, r.reserved].map(u32::to_ne_bytes).concat();
+        [words, [r.p, r.factor].map(f64::to_ne_bytes).concat(), last].concat()
     };
     rows.iter().flat_map(row).collect()
 }

@@ -119,6 +119,10 @@ pub struct Row {
     pub p: f64,
     /// What p is multiplied with for each reaction that the partners have behind them.
     pub factor: f64,
+    /// Not 0: p is also multiplied with the share of free groups of the partners.
+    pub by_groups: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
 /// 2³².
@@ -133,11 +137,23 @@ impl Row {
         KINDS[self.kind as usize].1
     }
 
-    /// The limit below which a word lets partners react that have `count` reactions behind them.
-    pub fn threshold(&self, count: u32) -> u64 {
+    /// The limit below which a word lets these two react: a part of 2³².
+    pub fn threshold(&self, a: Who, b: Who) -> u64 {
+        let of = |w: Who| w.cris.max(0) as u32;
+        // who of the two takes part as a partner that can be used up
+        let used: &[Who] = match self.kind() {
+            Kind::Join | Kind::Exchange => &[a, b],
+            Kind::Grow | Kind::Insert => &[b],
+            _ => &[],
+        };
         let mut p = self.p;
-        for _ in 0..count {
-            p *= self.factor;
+        for w in used {
+            for _ in 0..of(*w) {
+                p *= self.factor;
+            }
+            if self.by_groups != 0 {
+                p *= f64::from(w.limit.saturating_sub(of(*w))) / f64::from(w.limit.max(1));
+            }
         }
         (p * WORDS) as u64
     }
@@ -182,16 +198,6 @@ impl Who {
                 Kind::Join => self.free(),
                 Kind::Die | Kind::Exchange | Kind::Break | Kind::Unzip => true,
             }
-    }
-}
-
-/// Reactions that lower the probability: those of both partners for Join and Exchange, else those of the second.
-pub fn count(row: &Row, a: Who, b: Who) -> u32 {
-    let of = |w: Who| w.cris.max(0) as u32;
-    match row.kind() {
-        Kind::Join | Kind::Exchange => of(a) + of(b),
-        Kind::Grow | Kind::Insert => of(b),
-        _ => 0,
     }
 }
 

@@ -308,7 +308,7 @@ mod tests {
     }
 
     fn row(kind: Kind) -> Row {
-        Row { kind: kind as u32, of: [0, 0], broken: 0, p: 1.0, factor: 1.0 }
+        Row { kind: kind as u32, of: [0, 0], broken: 0, p: 1.0, factor: 1.0, by_groups: 0, reserved: 0 }
     }
 
     fn table(rows: &[Kind]) -> Table {

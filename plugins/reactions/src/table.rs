@@ -145,7 +145,8 @@ impl Reader<'_> {
         if r.charges.is_some() && !system.has_array("charge") {
             self.say(at, "the initial state has no `charge`".into());
         }
-        (Row { kind: r.kind as u32, of, broken, p: r.p, factor: r.factor }, deed)
+        let by_groups = u32::from(r.by_groups);
+        (Row { kind: r.kind as u32, of, broken, p: r.p, factor: r.factor, by_groups, reserved: 0 }, deed)
     }
 
     /// The bond type that has the name of the particles' types.
