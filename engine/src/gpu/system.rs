@@ -409,7 +409,8 @@ impl Backend for GpuSystem {
         if changed_now & changed::VELOCITIES != 0 {
             self.launch_integrators(When::Start)?;
         }
-        self.sync_after_forces()
+        // a fault of these forces stops the next step, which tells it; only a virial is needed before
+        if wanted.more_than_force() { self.sync_after_forces() } else { Ok(()) }
     }
 
     fn export(&mut self) -> Result<RawState> {
