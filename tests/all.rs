@@ -31,6 +31,7 @@ mod overhead;
 mod pair_thermostats;
 mod physics;
 mod plugins;
+mod reactions;
 mod reference;
 mod restart;
 mod reverse;

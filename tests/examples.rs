@@ -464,3 +464,35 @@ fn example_36_charged_field() {
     assert!((mean(&t["pressure"][100..]) - 5.0).abs() < 0.15, "P {}", mean(&t["pressure"][100..]));
     assert!((3.1..3.4).contains(&density), "ρ {density}");
 }
+
+#[test]
+fn example_30_brush() {
+    let (_keep, folder) = run("30-brush");
+    let t = csv(&folder.join("30-brush.csv"));
+    let last = |name: &str| t[name].last().copied().unwrap_or(f64::NAN);
+    assert!(t["ends"].iter().all(|n| *n == 57.0), "{:?}", t["ends"]);
+    assert!((0.15..0.4).contains(&last("conversion")), "conversion {}", last("conversion"));
+    let grown = (last("number_average") - 1.0) * last("molecules");
+    let events = std::fs::read_to_string(folder.join("30-brush.events.csv")).expect("events").lines().count() - 1;
+    assert_eq!(grown.round() as usize, events, "monomers in chains, and events");
+    assert!((1.02..1.5).contains(&last("dispersity")), "dispersity {}", last("dispersity"));
+    // the formation of bonds heats a little
+    let kt = mean(&csv(&folder.join("30-brush.thermo.csv"))["kT"][10..]);
+    assert!((kt - 1.0).abs() < 0.06, "kT {kt}");
+}
+
+#[test]
+fn example_31_network() {
+    let (_keep, folder) = run("31-network");
+    let t = csv(&folder.join("31-network.csv"));
+    let (step, p) = (&t["step"], &t["conversion"]);
+    // rings put the gel point behind that of Flory and Stockmayer, sqrt(1/2)
+    let top = (0..p.len()).max_by(|a, b| t["reduced"][*a].total_cmp(&t["reduced"][*b])).expect("rows");
+    assert!((0.69..0.82).contains(&p[top]), "gel point {}", p[top]);
+    let cured = step.iter().position(|s| *s == 3000.0).expect("the end of the first stage");
+    let end = p.len() - 1;
+    assert!(p[cured] > 0.8 && p[end] == p[cured], "{} and {}", p[cured], p[end]);
+    assert!(t["largest"][end] > 1000.0, "largest {}", t["largest"][end]);
+    let events = std::fs::read_to_string(folder.join("31-network.events.csv")).expect("events");
+    assert!(events.lines().filter(|l| l.contains(",Exchange,")).count() > 300);
+}

@@ -84,6 +84,7 @@ fn own_units(precision: Precision) -> Vec<Unit> {
         updaters: [
             ZeroMomentum(every: 1), ReversePerturbation(every: 1, report: 1, file: "/dev/null"),
             Shardlow(kT: 1.0, gamma: 1.0, r_cut: 1.0),
+            Reactions(every: 1, r_cut: 1.0, reactions: [(kind: Join, of: ("A", "B"), p: 0.1)]),
         ],
         stages: [ (steps: 0, dt: 0.01) ],
     )"#;
@@ -95,7 +96,7 @@ fn own_units(precision: Precision) -> Vec<Unit> {
         c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
     }
     let found = units.lock().expect("one thread").clone();
-    assert_eq!(found.len(), 13);
+    assert_eq!(found.len(), 14);
     found
 }
 

@@ -3,11 +3,12 @@
 #
 #     bash benches/acceptance/run.sh PACK OUT PART...
 #
-# PACK is the folder that pack.sh made. Parts: melt (with LAMMPS beside it on the CPU's cores), nvt, npt, sampling, vesicles.
-# Each part leaves one archive in OUT, melt two. Variables: BUDGET, seconds for all parts together (560); DEVICE (cuda:0);
+# PACK is the folder that pack.sh made. Parts: melt (with LAMMPS beside it on the CPU's cores), nvt, npt, sampling, vesicles,
+# reactions. Each part leaves one archive in OUT, melt two. Variables: BUDGET, seconds for all parts together (560); DEVICE (cuda:0);
 # WORK, a folder for large files (acceptance in the folder for temporary files); VESICLE_SECONDS (420); WALLS, axes with walls that reflect forward ("z" or
 # "xyz"; none); and for short trials MELTS ("200x50 500x20", chains and beads), MELT_STEPS, ENSEMBLE_STEPS,
-# VESICLE_PARTICLES, VESICLE_STEPS.
+# VESICLE_PARTICLES, VESICLE_STEPS,
+# BALLS ("radius:box:steps …"), BRUSH (radius:box:steps of the brushes).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 pack=$(cd "$1" && pwd); out=$2; shift 2
@@ -140,6 +141,35 @@ if wanted vesicles; then
         --set "integrators=[${planes}GrootWarren()]"
     ls vesicles/state.*.xml >/dev/null 2>&1 && timeout 60 python3 vesicles/beads.py vesicles/state.*.xml || { say 'FAILED: no state'; failures=$((failures + 1)); }
     archive vesicles vesicles/vesicles.csv vesicles/run.log $(ls vesicles/state.*.csv.gz 2>/dev/null)
+fi
+
+brush() { # seconds, name, radius, box, initiators per area, steps, further options
+    local seconds=$1 name=$2 radius=$3 box=$4 density=$5 steps=$6; shift 6
+    run "$seconds" "reactions/$name" --pipeline reactions/brush.ron --set "initial[0].surface=Sphere(radius: $radius)" \
+        --set "initial[0].box=[$box, $box, $box]" --set "initial[0].initiators=$density" --set "stages[0].steps=$steps" "$@"
+}
+
+if wanted reactions; then
+    rm -rf reactions; mkdir reactions; cp "$here"/reactions/* reactions
+    # time steps per second of the paper's sizes, with and without reactions; after a run that fills the kernel cache
+    brush 60 warm 5.0 36.2 0.5 200 >/dev/null
+    for c in ${BALLS:-5.0:36.2:40000 10.0:46.18:40000 15.0:56.2:20000 45.0:170.3:2000}; do
+        IFS=: read -r radius box steps <<<"$c"
+        brush 60 "speed-$radius-without" "$radius" "$box" 0.5 "$steps" --set "updaters=[]"
+        brush 60 "speed-$radius-with" "$radius" "$box" 0.5 "$steps"
+    done
+    # brushes: height and lengths against the density of initiators; the densest for the picture
+    IFS=: read -r radius box steps <<<"${BRUSH:-10.0:46.18:600000}"
+    for density in 0.1 0.25 0.5; do
+        brush 90 "brush-$density" "$radius" "$box" $density "$steps" --set "analyzers=[ChainLengths(every: $((steps / 20)), \
+            file: \"brush-$density.csv\", distribution: \"brush-$density.lengths.csv\", groups: {\"M\": 1}, shortest: 2), \
+            GalamostXml(every: $steps, file: \"brush-$density.{step}.xml\")]"
+        last=$(ls reactions/brush-$density.0*.xml 2>/dev/null | tail -1)
+        [ -n "$last" ] && { printf '[brush-%s] ' $density; python3 reactions/brush.py "$radius" "$last" "reactions/brush-$density.chains.csv.gz"; } ||
+            { say "FAILED: no state of brush-$density"; failures=$((failures + 1)); }
+        rm -f reactions/brush-$density.0*.xml
+    done
+    archive reactions reactions
 fi
 
 if wanted melt; then

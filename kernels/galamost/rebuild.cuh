@@ -194,7 +194,7 @@ extern "C" __global__ void settle_arrays(MoveArgs a) {
 struct LinkArgs {
     StateView state;
     LinkView links;
-    const u32* start;
+    const u32* tag_count;
     const u32* tag_words;
 };
 
@@ -202,24 +202,25 @@ extern "C" __global__ void index_links(LinkArgs a) {
     if (a.state.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
-    const u32 tag = a.state.tag[i], from = a.start[tag], n = a.start[tag + 1u] - from, width = a.links.width;
+    const u32 tag = a.state.tag[i], n = a.tag_count[tag], width = a.links.width;
+    const u32* row = a.tag_words + u64(tag) * a.links.capacity * width;
     a.links.count[i] = n;
     for (u32 e = 0; e < n; ++e) {
         for (u32 w = 0; w < width; ++w) {
-            const u32 word = a.tag_words[(from + e) * width + w];
-            a.links.words[(e * width + w) * a.links.stride + i] = w + 1u < width ? a.state.index_of_tag[word] : word;
+            const u32 word = row[e * width + w];
+            a.links.words[u64(e * width + w) * a.links.stride + i] = w + 1u < width ? a.state.index_of_tag[word] : word;
         }
     }
 }
 
-// Pairs that are no neighbours. Rows of excluded tags, sorted; `excluded_start` is null if nothing is excluded. The
-// molecule of each tag, null if it does not count; else only pairs of one molecule are neighbours, with `other` only
+// Pairs that are no neighbours. Rows of excluded tags with room for `excluded_capacity`; `excluded_count` is null if
+// nothing is excluded. The molecule of each tag, null if it does not count; else only pairs of one molecule are neighbours, with `other` only
 // pairs of different ones.
 struct LeftOut {
-    const u32* excluded_start;
+    const u32* excluded_count;
     const u32* excluded;
     const u32* molecule;
-    u32 other, reserved;
+    u32 other, excluded_capacity;
 };
 
 struct ListArgs {
@@ -236,7 +237,8 @@ template <u32 TEAM> struct RowBuilder {
     BoxScale scale;
     real limit;
     u64 base;
-    u32 i, n, excluded_from, excluded_to, molecule, lane, team_mask;
+    const u32* excluded;
+    u32 i, n, n_excluded, molecule, lane, team_mask;
 
     // Tests the particles from ... to - 1.
     __device__ __forceinline__ void range(const ListArgs& a, u32 from, u32 to) {
@@ -246,9 +248,9 @@ template <u32 TEAM> struct RowBuilder {
             if (j < to) {
                 const Vec3<real> d = difference(pi, load(&a.state.pos_type[j]), scale);
                 near = device_norm2(d) < limit && j != i;
-                if (near && excluded_from < excluded_to) {
+                if (near && n_excluded) {
                     const u32 tag_j = a.state.tag[j];
-                    for (u32 k = excluded_from; k < excluded_to; ++k) near &= a.left_out.excluded[k] != tag_j;
+                    for (u32 k = 0; k < n_excluded; ++k) near &= excluded[k] != tag_j;
                 }
                 if (near && a.left_out.molecule) {
                     near = (a.left_out.molecule[a.state.tag[j]] == molecule) == (a.left_out.other == 0u);
@@ -287,11 +289,12 @@ template <u32 TEAM> __device__ __forceinline__ void build_rows(const ListArgs& a
     row.team_mask = TEAM == 32u ? 0xffffffffu : ((1u << TEAM) - 1u) << ((threadIdx.x & 31u) / TEAM * TEAM);
     const u32 per_warp = 32u / a.list.team;
     row.base = u64(i / per_warp) * (a.list.capacity / a.list.team) * 32u + (i % per_warp) * a.list.team;
-    row.excluded_from = row.excluded_to = row.molecule = 0u;
-    if (a.left_out.excluded_start) {
+    row.excluded = nullptr;
+    row.n_excluded = row.molecule = 0u;
+    if (a.left_out.excluded_count) {
         const u32 tag = a.state.tag[i];
-        row.excluded_from = a.left_out.excluded_start[tag];
-        row.excluded_to = a.left_out.excluded_start[tag + 1u];
+        row.excluded = a.left_out.excluded + u64(tag) * a.left_out.excluded_capacity;
+        row.n_excluded = a.left_out.excluded_count[tag];
     }
     if (a.left_out.molecule) row.molecule = a.left_out.molecule[a.state.tag[i]];
     for (u32 r = 0; r < c.n_rows; ++r) {

@@ -16,6 +16,7 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("galamost/integrate.cuh", include_str!("../galamost/integrate.cuh")),
     ("galamost/cells.cuh", include_str!("../galamost/cells.cuh")),
     ("galamost/rebuild.cuh", include_str!("../galamost/rebuild.cuh")),
+    ("galamost/patch.cuh", include_str!("../galamost/patch.cuh")),
     ("galamost/system.cuh", include_str!("../galamost/system.cuh")),
     ("galamost/topology.cuh", include_str!("../galamost/topology.cuh")),
 ];

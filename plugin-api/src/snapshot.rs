@@ -34,7 +34,7 @@ pub const KNOWN_ARRAYS: &[(&str, u32, bool, &str)] = &[
     ("rotation", 3, false, "angular velocity"),
     ("inert", 3, false, "moments of inertia"),
     ("h_init", 1, true, "1: active end of a growing chain"),
-    ("h_cris", 1, true, "0: free monomer"),
+    ("h_cris", 1, true, "how often the particle has reacted; 0: free monomer"),
 ];
 
 /// A bond, angle or dihedral: its type and the tags of its members.

@@ -17,7 +17,8 @@ use galamost_plugin_macros::DeviceStruct;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct Edit {
-    /// 0: add, 1: remove.
+    /// 0: add, 1: remove, 2: remove a bond together with every angle and dihedral that has it between two of its
+    /// neighbouring members, also those added by the same call (API 0.2; see [`crate::component::SystemInfo::api_minor`]).
     pub remove: u32,
     /// Number of members: 2 for a bond, 3 for an angle, 4 for a dihedral.
     pub width: u32,
@@ -41,6 +42,19 @@ pub struct EditQueue {
     pub capacity: u32,
     /// 0.
     pub reserved: u32,
+}
+
+impl Edit {
+    /// Adds a link of W members.
+    pub fn add<const W: usize>(kind: u32, tags: [u32; W]) -> Self {
+        let tags = std::array::from_fn(|k| tags.get(k).copied().unwrap_or(0));
+        Self { remove: 0, width: W as u32, kind, tags, reserved: 0 }
+    }
+
+    /// Removes a bond, and angles and dihedrals along it.
+    pub fn cut(kind: u32, [a, b]: [u32; 2]) -> Self {
+        Self { remove: 2, width: 2, kind, tags: [a, b, 0, 0], reserved: 0 }
+    }
 }
 
 impl EditQueue {

@@ -116,6 +116,25 @@ impl List {
         }
     }
 
+    /// Takes pairs that have become excluded out of the rows of these tags; what stays keeps its order, so the list is
+    /// that of a build with the new exclusions.
+    pub fn leave_out(&mut self, tags: &[u32], exclusions: &LinkRows, tag: &[u32], index_of_tag: &[u32]) {
+        for t in tags {
+            let i = index_of_tag[*t as usize] as usize;
+            let (row, out) = (&mut self.index[i * self.capacity..][..self.capacity], exclusions.row(*t));
+            let before = self.count[i] as usize;
+            let mut kept = 0;
+            for k in 0..before {
+                if !out.contains(&tag[row[k] as usize]) {
+                    row[kept] = row[k];
+                    kept += 1;
+                }
+            }
+            row[kept..before.next_multiple_of(32).min(self.capacity)].fill(i as u32);
+            self.count[i] = kept as u32;
+        }
+    }
+
     /// As plugins see it.
     pub fn view(&mut self) -> ListView {
         ListView {

@@ -10,7 +10,7 @@ use crate::rotation;
 use crate::run::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius};
 use crate::state::{Facts, RawState, initial};
 use crate::store::Store;
-use crate::topology::{LinkRows, Topology};
+use crate::topology::{LinkRows, LinkTables, Topology, Touched};
 use galamost_plugin_api::abi::WireHost;
 use galamost_plugin_api::component::ArrayNeed;
 use galamost_plugin_api::device::DevicePtr;
@@ -39,7 +39,6 @@ pub(super) struct OptionalArray {
 /// Index-based links of one width.
 #[derive(Default)]
 pub(super) struct Links {
-    rows: LinkRows,
     words: Vec<u32>,
     count: Vec<u32>,
 }
@@ -72,7 +71,7 @@ pub struct CpuSystem<S: Store> {
     buffer: f64,
     topology: Topology,
     exclude: crate::pipeline::Exclusions,
-    exclusions: Option<LinkRows>,
+    tables: LinkTables,
     links: [Links; 3],
     pub(super) forces: Vec<Arc<Component>>,
     pub(super) moving: Vec<Moving>,
@@ -115,7 +114,7 @@ impl<S: Store> CpuSystem<S> {
             buffer,
             topology: Topology::default(),
             exclude: plan.pipeline.neighbors.exclude,
-            exclusions: None,
+            tables: LinkTables::default(),
             links: Default::default(),
             forces: vec![],
             moving: vec![],
@@ -129,15 +128,6 @@ impl<S: Store> CpuSystem<S> {
         };
         system.import(&raw)?;
         Ok(system)
-    }
-
-    /// Rows and exclusions after a change of topology.
-    fn renew_topology(&mut self) {
-        let (t, n) = (&self.topology, self.facts.n);
-        self.links[0].rows = LinkRows::new(&t.bonds, n);
-        self.links[1].rows = LinkRows::new(&t.angles, n);
-        self.links[2].rows = LinkRows::new(&t.dihedrals, n);
-        self.exclusions = t.exclusions(self.exclude, n);
     }
 
     /// The state as plugins see it.
@@ -179,7 +169,7 @@ impl<S: Store> CpuSystem<S> {
     pub(super) fn link_view(&mut self, which: usize) -> LinkView {
         let l = &mut self.links[which];
         LinkView {
-            capacity: l.rows.longest,
+            capacity: self.tables.links(which).capacity as u32,
             stride: self.facts.n as u32,
             words: DevicePtr::new(l.words.as_mut_ptr() as u64),
             count: DevicePtr::new(l.count.as_mut_ptr() as u64),
@@ -210,7 +200,7 @@ impl<S: Store> CpuSystem<S> {
         self.globals.begin_list();
         if self.list.r_list > 0.0 {
             let scale = self.globals.scale::<S>();
-            self.list.build::<S>(&self.pos, &self.tag, &scale, self.exclusions.as_ref(), self.isa);
+            self.list.build::<S>(&self.pos, &self.tag, &scale, self.tables.exclusions.as_ref(), self.isa);
         }
         self.index_links();
         for a in &mut self.arrays {
@@ -220,27 +210,31 @@ impl<S: Store> CpuSystem<S> {
         self.globals.rebuilds += 1;
     }
 
+    /// Links by index, of all particles.
     fn index_links(&mut self) {
-        let (n, tag, index_of_tag) = (self.facts.n, &self.tag, &self.index_of_tag);
-        for l in &mut self.links {
-            let width = l.rows.width.max(2);
-            let longest = l.rows.longest as usize;
-            l.words.resize(longest * width * n, 0);
+        let n = self.facts.n;
+        for (which, l) in self.links.iter_mut().enumerate() {
+            let rows = self.tables.links(which);
+            l.words.resize(rows.capacity * rows.width * n, 0);
             l.count.clear();
             l.count.resize(n, 0);
-            if longest == 0 {
-                continue;
+            if rows.capacity > 0 {
+                index_rows(l, rows, &self.index_of_tag, self.tag.iter().copied());
             }
-            for (i, t) in tag.iter().enumerate() {
-                let row = l.rows.row(*t);
-                l.count[i] = (row.len() / width) as u32;
-                for (e, entry) in row.chunks_exact(width).enumerate() {
-                    for (w, word) in entry.iter().enumerate() {
-                        let value = if w + 1 < width { index_of_tag[*word as usize] } else { *word };
-                        l.words[(e * width + w) * n + i] = value;
-                    }
-                }
-            }
+        }
+    }
+
+    /// Brings links by index and the list up to date with changed rows.
+    fn follow(&mut self, touched: &Touched) {
+        for (which, tags) in [&touched.bonds, &touched.angles, &touched.dihedrals].into_iter().enumerate() {
+            let (l, rows) = (&mut self.links[which], self.tables.links(which));
+            l.words.resize(rows.capacity * rows.width * self.facts.n, 0);
+            index_rows(l, rows, &self.index_of_tag, tags.iter().copied());
+        }
+        if let Some(exclusions) = &self.tables.exclusions
+            && self.list.r_list > 0.0
+        {
+            self.list.leave_out(&touched.exclusions, exclusions, &self.tag, &self.index_of_tag);
         }
     }
 
@@ -305,6 +299,21 @@ impl<S: Store> CpuSystem<S> {
                 return Ok((edits, call, cell));
             }
             room = (count as usize).next_power_of_two();
+        }
+    }
+}
+
+/// Rows of these tags as links by index.
+fn index_rows(l: &mut Links, rows: &LinkRows, index_of_tag: &[u32], tags: impl Iterator<Item = u32>) {
+    let (n, width) = (index_of_tag.len(), rows.width);
+    for tag in tags {
+        let i = index_of_tag[tag as usize] as usize;
+        l.count[i] = rows.count(tag) as u32;
+        for (e, entry) in rows.row(tag).chunks_exact(width).enumerate() {
+            for (w, word) in entry.iter().enumerate() {
+                let value = if w + 1 < width { index_of_tag[*word as usize] } else { *word };
+                l.words[(e * width + w) * n + i] = value;
+            }
         }
     }
 }
@@ -434,15 +443,15 @@ impl<S: Store> Backend for CpuSystem<S> {
         }
         self.check_fault_of(Some(updater))?;
         let topology_changed = !edits.is_empty();
+        let mut touched = Touched::default();
         if topology_changed {
-            self.topology.apply(&mut edits, self.facts.n, self.globals.step)?;
-            self.renew_topology();
+            touched = self.topology.apply(&mut self.tables, &mut edits, self.globals.step)?;
         }
         let positions = changed_now & changed::POSITIONS != 0 || stretched;
-        if positions || (topology_changed && self.exclude != Default::default()) {
+        if positions || touched.lost {
             self.rebuild();
         } else if topology_changed {
-            self.index_links();
+            self.follow(&touched);
         }
         if positions || topology_changed || changed_now & changed::FORCES != 0 {
             self.compute_forces(wanted)?;
@@ -483,7 +492,7 @@ impl<S: Store> Backend for CpuSystem<S> {
         self.globals.shear_offset = state.numbers("built_shear").unwrap_or_default()[0];
         self.globals.evaluate();
         self.topology = state.topology.clone();
-        self.renew_topology();
+        self.tables = LinkTables::new(&self.topology, self.exclude, self.facts.n);
         // in tag order, with the positions of the last list build: sorting these gives the order and the list of that
         // build again, on which the sums of the next steps depend to the last bit
         self.tag = (0..self.facts.n as u32).collect();

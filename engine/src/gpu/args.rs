@@ -65,8 +65,33 @@ pub struct MoveArgs {
 pub struct LinkArgs {
     pub state: StateView,
     pub links: LinkView,
-    pub start: u64,
+    pub tag_count: u64,
     pub tag_words: u64,
+}
+
+/// `PatchArgs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PatchArgs {
+    pub state: StateView,
+    pub links: LinkView,
+    pub count: u64,
+    pub words: u64,
+    pub patch: u64,
+    pub rows: u64,
+}
+
+/// `PatchExclusionsArgs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PatchExclusionsArgs {
+    pub state: StateView,
+    pub list: ListView,
+    pub count: u64,
+    pub words: u64,
+    pub patch: u64,
+    pub rows: u32,
+    pub capacity: u32,
 }
 
 /// `ListArgs`.
@@ -83,11 +108,11 @@ pub struct ListArgs {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LeftOut {
-    pub excluded_start: u64,
+    pub excluded_count: u64,
     pub excluded: u64,
     pub molecule: u64,
     pub other: u32,
-    pub reserved: u32,
+    pub excluded_capacity: u32,
 }
 
 /// `PairPart`.
@@ -158,6 +183,8 @@ pub fn size_checks(header: &str) -> String {
         ("rebuild.cuh", "LinkArgs", size_of::<LinkArgs>()),
         ("rebuild.cuh", "LeftOut", size_of::<LeftOut>()),
         ("rebuild.cuh", "ListArgs", size_of::<ListArgs>()),
+        ("patch.cuh", "PatchArgs", size_of::<PatchArgs>()),
+        ("patch.cuh", "PatchExclusionsArgs", size_of::<PatchExclusionsArgs>()),
         ("pair.cuh", "PairPart", size_of::<PairPart>()),
         ("bonded.cuh", "BondArgs", size_of::<BondArgs>()),
         ("integrate.cuh", "PhaseArgs", size_of::<PhaseArgs>()),

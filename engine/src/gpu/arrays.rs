@@ -29,8 +29,9 @@ impl Buffer {
 
     /// Memory with these words in it.
     pub fn of_words(device: &Arc<dyn Device>, words: &[u32]) -> Result<Self> {
-        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).collect();
-        Self::of_bytes(device, &bytes)
+        let b = Self::new(device, 4 * words.len())?;
+        b.upload_words(words)?;
+        Ok(b)
     }
 
     /// Memory with these bytes in it.
@@ -45,12 +46,31 @@ impl Buffer {
         self.address
     }
 
+    /// Its size.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Copies to it.
     pub fn upload(&self, bytes: &[u8]) -> Result<()> {
         if bytes.len() > self.bytes {
             return Err(Error::Run(format!("{} bytes do not fit into {} of device memory", bytes.len(), self.bytes)));
         }
         self.device.upload(self.address, bytes)
+    }
+
+    /// Copies words to it.
+    pub fn upload_words(&self, words: &[u32]) -> Result<()> {
+        // SAFETY: words are plain numbers, and a byte needs no alignment
+        self.upload(unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) })
+    }
+
+    /// Copies the bytes `from` and after it, as many as fit into `to`.
+    pub fn download_part(&self, from: usize, to: &mut [u8]) -> Result<()> {
+        if from + to.len() > self.bytes {
+            return Err(Error::Run(format!("{} of {} bytes of device memory", from + to.len(), self.bytes)));
+        }
+        self.device.download(self.address + from as u64, to)
     }
 
     /// Copies all of it.

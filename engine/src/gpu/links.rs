@@ -1,24 +1,41 @@
 //! Bonds, angles, dihedrals and exclusions on the device.
 
-use super::args::LeftOut;
-use super::arrays::Buffer;
-use crate::device::Device;
+use super::args::{LeftOut, PatchArgs, PatchExclusionsArgs};
+use super::arrays::{Buffer, launch};
+use crate::device::{Device, Kernel, Unit};
 use crate::molecules::MoleculeRule;
-use crate::pipeline::{Exclusions, Only};
-use crate::topology::{LinkRows, Topology};
+use crate::pipeline::Only;
+use crate::topology::{LinkRows, LinkTables, Touched};
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::Result;
-use galamost_plugin_api::views::LinkView;
+use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::views::{LinkView, ListView, StateView};
 use std::sync::Arc;
 
-/// Links of one width: rows by tag, as the host makes them, and by index, as kernels read them.
+/// Rows by tag, as the host makes them: `capacity` entries each.
+struct ByTag {
+    count: Buffer,
+    words: Buffer,
+    width: usize,
+    capacity: usize,
+}
+
+impl ByTag {
+    /// `None` for rows that are all empty.
+    fn new(device: &Arc<dyn Device>, rows: &LinkRows) -> Result<Option<Self>> {
+        if rows.capacity == 0 {
+            return Ok(None);
+        }
+        let (count, words) = (Buffer::of_words(device, rows.counts())?, Buffer::of_words(device, rows.words())?);
+        Ok(Some(Self { count, words, width: rows.width, capacity: rows.capacity }))
+    }
+}
+
+/// Links of one width: rows by tag, and by index as kernels read them.
 struct Table {
-    start: Buffer,
-    tag_words: Buffer,
+    by_tag: ByTag,
     words: Buffer,
     count: Buffer,
-    width: u32,
-    capacity: u32,
 }
 
 /// All links of a system.
@@ -26,60 +43,132 @@ pub struct DeviceLinks {
     device: Arc<dyn Device>,
     n: usize,
     tables: [Option<Table>; 3],
-    exclusions: Option<(Buffer, Buffer)>,
-    exclude: Exclusions,
+    exclusions: Option<ByTag>,
     /// Molecule of each tag, and which pairs are taken in.
     molecules: Option<(Buffer, Only)>,
     /// For widths without links: every count is 0.
     no_links: Buffer,
+    /// Changed rows on their way to the tables.
+    patch: Buffer,
+    /// `patch_links` and `patch_exclusions`, compiled when they are first needed.
+    kernels: Option<[Kernel; 2]>,
+    precision: Precision,
 }
+
+/// The kernels that bring changed rows into the tables.
+pub fn unit(precision: Precision) -> Unit {
+    let text = format!("#include \"galamost/patch.cuh\"\n{}", super::args::size_checks("patch.cuh"));
+    Unit::new("patch", &text, precision)
+}
+
+/// Threads of a block.
+const BLOCK: u32 = 128;
 
 impl DeviceLinks {
     /// Tables of a topology.
     pub fn new(
         device: &Arc<dyn Device>,
-        topology: &Topology,
-        exclude: Exclusions,
+        precision: Precision,
+        tables: &LinkTables,
         molecules: Option<&MoleculeRule>,
-        n: usize,
     ) -> Result<Self> {
-        let no_links = Buffer::new(device, 4 * n)?;
+        let n = tables.n();
         let molecules = match molecules {
             Some(rule) => Some((Buffer::of_words(device, &rule.of)?, rule.only)),
             None => None,
         };
-        let tables = [None, None, None];
-        let mut links = Self { device: device.clone(), n, tables, exclusions: None, exclude, molecules, no_links };
-        links.renew(topology)?;
+        let mut links = Self {
+            device: device.clone(),
+            n,
+            tables: [None, None, None],
+            exclusions: None,
+            molecules,
+            no_links: Buffer::new(device, 4 * n)?,
+            patch: Buffer::new(device, 4)?,
+            kernels: None,
+            precision,
+        };
+        links.renew(tables)?;
         Ok(links)
     }
 
-    /// Tables after a change of topology; by index only after [`super::rebuild::Rebuild::index_links`].
-    pub fn renew(&mut self, topology: &Topology) -> Result<()> {
-        let rows = [
-            LinkRows::new(&topology.bonds, self.n),
-            LinkRows::new(&topology.angles, self.n),
-            LinkRows::new(&topology.dihedrals, self.n),
-        ];
-        for (table, rows) in self.tables.iter_mut().zip(rows) {
-            *table = None;
-            if rows.longest == 0 {
-                continue;
-            }
-            let words = rows.longest as usize * rows.width * self.n;
-            *table = Some(Table {
-                start: Buffer::of_words(&self.device, &rows.start)?,
-                tag_words: Buffer::of_words(&self.device, &rows.words)?,
-                words: Buffer::new(&self.device, 4 * words)?,
-                count: Buffer::new(&self.device, 4 * self.n)?,
-                width: rows.width as u32,
-                capacity: rows.longest,
-            });
+    fn table(&self, rows: &LinkRows) -> Result<Option<Table>> {
+        let Some(by_tag) = ByTag::new(&self.device, rows)? else { return Ok(None) };
+        let words = Buffer::new(&self.device, 4 * rows.capacity * rows.width * self.n)?;
+        Ok(Some(Table { by_tag, words, count: Buffer::new(&self.device, 4 * self.n)? }))
+    }
+
+    /// All tables anew; by index only after [`super::rebuild::Rebuild::index_links`].
+    pub fn renew(&mut self, tables: &LinkTables) -> Result<()> {
+        for which in 0..3 {
+            // the old table goes first: both together may not fit
+            self.tables[which] = None;
+            self.tables[which] = self.table(tables.links(which))?;
         }
-        self.exclusions = match topology.exclusions(self.exclude, self.n) {
-            Some(e) => Some((Buffer::of_words(&self.device, &e.start)?, Buffer::of_words(&self.device, &e.words)?)),
-            None => None,
+        self.exclusions = tables.exclusions.as_ref().map_or(Ok(None), |rows| ByTag::new(&self.device, rows))?;
+        Ok(())
+    }
+
+    /// Whether changed rows fit into the tables; otherwise [`Self::renew`] makes room, at new addresses.
+    pub fn fits(&self, tables: &LinkTables) -> bool {
+        let capacity = |t: &Option<ByTag>| t.as_ref().map_or(0, |t| t.capacity);
+        let links =
+            (0..3).all(|k| self.tables[k].as_ref().map_or(0, |t| t.by_tag.capacity) == tables.links(k).capacity);
+        links && capacity(&self.exclusions) == tables.exclusions.as_ref().map_or(0, |rows| rows.capacity)
+    }
+
+    /// Brings changed rows to the device: into the tables by tag and by index, and pairs that have become excluded out of
+    /// the list. Only these rows travel, and addresses stay.
+    pub fn follow(&mut self, state: &StateView, list: &ListView, tables: &LinkTables, touched: &Touched) -> Result<()> {
+        let [patch_links, patch_exclusions] = match self.kernels {
+            Some(kernels) => kernels,
+            None => {
+                let module = self.device.compile(&unit(self.precision))?;
+                let kernel = |name| self.device.kernel(module, name);
+                *self.kernels.insert([kernel("patch_links")?, kernel("patch_exclusions")?])
+            }
         };
+        let lists = [&touched.bonds, &touched.angles, &touched.dihedrals, &touched.exclusions];
+        let rows = |k: usize| if k < 3 { Some(tables.links(k)) } else { tables.exclusions.as_ref() };
+        // for each table: tags, counts, and whole rows
+        let (mut patch, mut first) = (vec![], [0; 4]);
+        for (k, tags) in lists.iter().enumerate() {
+            first[k] = patch.len() as u64;
+            let Some(rows) = rows(k) else { continue };
+            patch.extend_from_slice(tags);
+            patch.extend(tags.iter().map(|t| rows.count(*t) as u32));
+            for t in *tags {
+                let end = patch.len() + rows.capacity * rows.width;
+                patch.extend_from_slice(rows.row(*t));
+                patch.resize(end, 0);
+            }
+        }
+        if 4 * patch.len() > self.patch.bytes() {
+            self.patch = Buffer::new(&self.device, (4 * patch.len()).next_power_of_two())?;
+        }
+        self.patch.upload_words(&patch)?;
+        let at = |k: usize| self.patch.address() + 4 * first[k];
+        for (k, table) in self.tables.iter().enumerate() {
+            let (Some(t), rows) = (table, lists[k].len()) else { continue };
+            if rows > 0 {
+                let (count, words) = (t.by_tag.count.address(), t.by_tag.words.address());
+                let links = self.table_view(t);
+                let args = PatchArgs { state: *state, links, count, words, patch: at(k), rows: rows as u64 };
+                launch(&*self.device, patch_links, rows, BLOCK, &args)?;
+            }
+        }
+        if let (Some(t), rows @ 1..) = (&self.exclusions, lists[3].len()) {
+            let args = PatchExclusionsArgs {
+                state: *state,
+                list: *list,
+                count: t.count.address(),
+                words: t.words.address(),
+                patch: at(3),
+                rows: rows as u32,
+                capacity: t.capacity as u32,
+            };
+            launch(&*self.device, patch_exclusions, rows, BLOCK, &args)?;
+        }
         Ok(())
     }
 
@@ -91,28 +180,28 @@ impl DeviceLinks {
 
     fn table_view(&self, t: &Table) -> LinkView {
         LinkView {
-            capacity: t.capacity,
+            capacity: t.by_tag.capacity as u32,
             stride: self.n as u32,
             words: DevicePtr::new(t.words.address()),
             count: DevicePtr::new(t.count.address()),
-            ..LinkView::empty(t.width)
+            ..LinkView::empty(t.by_tag.width as u32)
         }
     }
 
-    /// Tables that must be indexed after a sort.
+    /// Tables that must be indexed after a sort, with counts and words by tag.
     pub fn to_index(&self) -> Vec<(LinkView, u64, u64)> {
         let there = self.tables.iter().flatten();
-        there.map(|t| (self.table_view(t), t.start.address(), t.tag_words.address())).collect()
+        there.map(|t| (self.table_view(t), t.by_tag.count.address(), t.by_tag.words.address())).collect()
     }
 
     /// Pairs that are no neighbours.
     pub fn left_out(&self) -> LeftOut {
-        let (excluded_start, excluded) =
-            self.exclusions.as_ref().map_or((0, 0), |(start, tags)| (start.address(), tags.address()));
+        let (excluded_count, excluded, excluded_capacity) =
+            self.exclusions.as_ref().map_or((0, 0, 0), |t| (t.count.address(), t.words.address(), t.capacity as u32));
         let (molecule, other) = self
             .molecules
             .as_ref()
             .map_or((0, 0), |(of, only)| (of.address(), u32::from(*only == Only::OtherMolecules)));
-        LeftOut { excluded_start, excluded, molecule, other, reserved: 0 }
+        LeftOut { excluded_count, excluded, molecule, other, excluded_capacity }
     }
 }

@@ -25,6 +25,7 @@ use galamost_plugin_api::precision::Precision;
 pub fn engine_units(precision: Precision) -> Vec<Unit> {
     vec![
         Unit::new("rebuild", "#include \"galamost/rebuild.cuh\"\n", precision),
+        links::unit(precision),
         Unit::new("system", "#include \"galamost/system.cuh\"\n", precision),
     ]
 }

@@ -240,8 +240,8 @@ impl Rebuild {
         };
         launch(d, k.gather_arrays, n, BLOCK, &moves)?;
         launch(d, k.settle_arrays, n, BLOCK, &moves)?;
-        for (view, start, tag_words) in links {
-            let args = LinkArgs { state: *state, links: *view, start: *start, tag_words: *tag_words };
+        for (view, tag_count, tag_words) in links {
+            let args = LinkArgs { state: *state, links: *view, tag_count: *tag_count, tag_words: *tag_words };
             launch(d, k.index_links, n, BLOCK, &args)?;
         }
         if self.r_list > 0.0 {
@@ -255,8 +255,8 @@ impl Rebuild {
 
     /// Launches only the indexing of links, after a change of topology.
     pub fn index_links(&self, state: &StateView, links: &[(LinkView, u64, u64)]) -> Result<()> {
-        for (view, start, tag_words) in links {
-            let args = LinkArgs { state: *state, links: *view, start: *start, tag_words: *tag_words };
+        for (view, tag_count, tag_words) in links {
+            let args = LinkArgs { state: *state, links: *view, tag_count: *tag_count, tag_words: *tag_words };
             launch(&*self.device, self.kernels.index_links, self.n, BLOCK, &args)?;
         }
         Ok(())

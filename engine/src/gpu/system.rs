@@ -12,7 +12,7 @@ use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
 use crate::run::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius};
 use crate::state::{Facts, RawState, initial};
-use crate::topology::Topology;
+use crate::topology::{LinkTables, Topology, Touched};
 use galamost_plugin_api::abi::{Extent, Opaque, WireHost};
 use galamost_plugin_api::device::{DevicePtr, bytes_of};
 use galamost_plugin_api::error::{Error, Result};
@@ -25,6 +25,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tracing::info;
+
+/// Where the changes begin in the memory of [`GpuSystem::edits`].
+const EDITS: usize = 64;
+
+/// Changes that are copied together with their number.
+const FEW_EDITS: usize = 126;
 
 /// What a stage has compiled.
 pub(super) struct Stage {
@@ -56,6 +62,9 @@ pub struct GpuSystem {
     tag: Buffer,
     index_of_tag: Buffer,
     topology: Topology,
+    tables: LinkTables,
+    /// Changes that updaters ask for: their number at the head, the changes from [`EDITS`] on.
+    edits: Buffer,
     integrator_states: BTreeMap<u32, (Buffer, usize)>,
     motion: (Buffer, Buffer, Buffer),
     system: u64,
@@ -101,8 +110,8 @@ impl GpuSystem {
             }
         }
         let rebuild = Rebuild::new(&device, facts.precision, n, raw.box_length, facts.dimensions, r_list, &followers)?;
-        let links =
-            DeviceLinks::new(&device, &raw.topology, plan.pipeline.neighbors.exclude, plan.molecules.as_ref(), n)?;
+        let tables = LinkTables::new(&raw.topology, plan.pipeline.neighbors.exclude, n);
+        let links = DeviceLinks::new(&device, facts.precision, &tables, plan.molecules.as_ref())?;
         let blocks = 4 * device.multiprocessors() as usize;
         let motion = (Buffer::new(&device, 80 * blocks)?, Buffer::new(&device, 4)?, Buffer::new(&device, 80)?);
         let mut s = Self {
@@ -115,6 +124,8 @@ impl GpuSystem {
             tag,
             index_of_tag,
             topology: raw.topology.clone(),
+            tables,
+            edits: Buffer::new(&device, EDITS + 4096 * size_of::<Edit>())?,
             integrator_states: BTreeMap::new(),
             motion,
             stretch: Stretch::new(&*device, system)?,
@@ -222,10 +233,9 @@ impl GpuSystem {
         if updater.needs.wants.thermo {
             before.kinetic = self.sums()?.kinetic_diagonal();
         }
-        let mut room = 4096;
         loop {
-            let edits = Buffer::new(&self.device, room * size_of::<Edit>())?;
-            let count = Buffer::new(&self.device, 4)?;
+            let room = (self.edits.bytes() - EDITS) / size_of::<Edit>();
+            self.device.clear(self.edits.address(), EDITS)?;
             let mut cell = before;
             let mut call = UpdateCall {
                 size: size_of::<UpdateCall>() as u32,
@@ -238,8 +248,8 @@ impl GpuSystem {
                 list: self.rebuild.view(),
                 bonds: self.links.view(0),
                 edits: EditQueue {
-                    edits: DevicePtr::new(edits.address()),
-                    count: DevicePtr::new(count.address()),
+                    edits: DevicePtr::new(self.edits.address() + EDITS as u64),
+                    count: DevicePtr::new(self.edits.address()),
                     capacity: room as u32,
                     reserved: 0,
                 },
@@ -250,9 +260,16 @@ impl GpuSystem {
             };
             // SAFETY: every view describes arrays of this device, and nothing else runs meanwhile
             unsafe { part.update(&mut call)? };
-            let asked = words(&count.download()?)[0] as usize;
+            let mut bytes = vec![0; EDITS + FEW_EDITS * size_of::<Edit>()];
+            self.edits.download_part(0, &mut bytes)?;
+            let asked = words(&bytes[..4])[0] as usize;
             if asked <= room {
-                let list = words(&edits.download()?);
+                let few = bytes.len();
+                if asked > FEW_EDITS {
+                    bytes.resize(EDITS + asked * size_of::<Edit>(), 0);
+                    self.edits.download_part(few, &mut bytes[few..])?;
+                }
+                let list = words(&bytes[EDITS..]);
                 let all = list.as_chunks::<8>().0.iter().take(asked).map(|w| Edit {
                     remove: w[0],
                     width: w[1],
@@ -262,7 +279,7 @@ impl GpuSystem {
                 });
                 return Ok((all.collect(), call, cell));
             }
-            room = asked.next_power_of_two();
+            self.edits = Buffer::new(&self.device, EDITS + asked.next_power_of_two() * size_of::<Edit>())?;
         }
     }
 }
@@ -370,16 +387,22 @@ impl Backend for GpuSystem {
             return Err(crate::run::fault_error(self.globals.step, f, component));
         }
         let topology_changed = !edits.is_empty();
+        let mut touched = Touched::default();
         if topology_changed {
-            self.topology.apply(&mut edits, self.facts.n, self.globals.step)?;
-            self.forget_graphs()?;
-            self.links.renew(&self.topology)?;
+            touched = self.topology.apply(&mut self.tables, &mut edits, self.globals.step)?;
+            if self.links.fits(&self.tables) {
+                self.links.follow(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
+            } else {
+                info!("step {}: the tables of links get more room", self.globals.step);
+                self.forget_graphs()?;
+                self.links.renew(&self.tables)?;
+                self.rebuild.index_links(&self.view(), &self.links.to_index())?;
+                self.links.follow(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
+            }
         }
         let positions = changed_now & changed::POSITIONS != 0 || stretched;
-        if positions || (topology_changed && self.exclude != Default::default()) {
+        if positions || touched.lost {
             self.rebuild_now()?;
-        } else if topology_changed {
-            self.rebuild.index_links(&self.view(), &self.links.to_index())?;
         }
         if positions || topology_changed || changed_now & changed::FORCES != 0 {
             self.launch_forces(wanted)?;
@@ -387,7 +410,8 @@ impl Backend for GpuSystem {
         if changed_now & changed::VELOCITIES != 0 {
             self.launch_integrators(When::Start)?;
         }
-        self.sync_after_forces()
+        // a fault of these forces stops the next step, which tells it; only a virial is needed before
+        if wanted.more_than_force() { self.sync_after_forces() } else { Ok(()) }
     }
 
     fn export(&mut self) -> Result<RawState> {
@@ -429,7 +453,8 @@ impl Backend for GpuSystem {
             self.rebuild.set_grid(grid_length)?;
         }
         self.topology = state.topology.clone();
-        self.links.renew(&self.topology)?;
+        self.tables = LinkTables::new(&self.topology, self.exclude, self.facts.n);
+        self.links.renew(&self.tables)?;
         // in tag order, with the positions of the last list build: sorting these gives the order and the list of that
         // build again, on which the sums of the next steps depend to the last bit
         let identity: Vec<u32> = (0..self.facts.n as u32).collect();

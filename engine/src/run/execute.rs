@@ -271,7 +271,8 @@ impl<'a> Run<'a> {
         for u in &stage.updaters {
             if step.is_multiple_of(u.needs.period.max(1)) && self.last_due.insert(u.id, step) != Some(step) {
                 self.half_way = true;
-                self.backend.update(u, Wanted::ALL)?;
+                // energies that nobody asked for are not kept up to date
+                self.backend.update(u, if self.sums_are_good { Wanted::ALL } else { Wanted::FORCE })?;
                 self.half_way = false;
             }
         }

@@ -1,0 +1,58 @@
+// Rows of links and exclusions that have changed, brought into the tables while everything else stays where it is.
+#pragma once
+#include "galamost/list.cuh"
+
+// `patch`: tags of `rows` rows, their counts, then the rows themselves, each with the table's room.
+struct PatchArgs {
+    StateView state;
+    LinkView links;
+    u32* count;
+    u32* words;
+    const u32* patch;
+    u64 rows;
+};
+
+// By tag and by index. Nobody else writes the row of a tag.
+extern "C" __global__ void patch_links(PatchArgs a) {
+    const u32 r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= a.rows) return;
+    const u32 tag = a.patch[r], n = a.patch[a.rows + r], i = a.state.index_of_tag[tag];
+    const u32 width = a.links.width, room = a.links.capacity * width;
+    const u32* row = a.patch + 2u * a.rows + u64(r) * room;
+    a.count[tag] = n;
+    a.links.count[i] = n;
+    for (u32 k = 0; k < n * width; ++k) {
+        a.words[u64(tag) * room + k] = row[k];
+        const bool last = k % width + 1u == width;
+        a.links.words[u64(k) * a.links.stride + i] = last ? row[k] : a.state.index_of_tag[row[k]];
+    }
+}
+
+struct PatchExclusionsArgs {
+    StateView state;
+    ListView list;
+    u32* count;
+    u32* words;
+    const u32* patch;
+    u32 rows, capacity;
+};
+
+// Also takes what is excluded now out of the row of the list; what stays keeps its order.
+extern "C" __global__ void patch_exclusions(PatchExclusionsArgs a) {
+    const u32 r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= a.rows) return;
+    const u32 tag = a.patch[r], n = a.patch[a.rows + r], i = a.state.index_of_tag[tag];
+    const u32* row = a.patch + 2u * u64(a.rows) + u64(r) * a.capacity;
+    a.count[tag] = n;
+    for (u32 k = 0; k < n; ++k) a.words[u64(tag) * a.capacity + k] = row[k];
+    if (!a.list.index) return;
+    const u32 before = a.list.count[i];
+    u32 kept = 0u;
+    for (u32 k = 0; k < before; ++k) {
+        const u32 j = neighbour(a.list, i, k), other = a.state.tag[j];
+        bool stays = true;
+        for (u32 e = 0; e < n; ++e) stays &= row[e] != other;
+        if (stays) a.list.index[list_place(a.list, i, kept++)] = j;
+    }
+    a.list.count[i] = kept;
+}

@@ -1,0 +1,256 @@
+//! Which particles may react, and the draws that decide.
+//!
+//! Every draw is keyed by the step, the number of the reaction in its list, and the tags. The four words of a pair's draw
+//! are: its place in the order, whether it reacts when the smaller tag has the first role, the same for the larger tag, and
+//! the word for the energy.
+
+use galamost_plugin_api::error::Errors;
+use galamost_plugin_api::params::{FromValue, Value};
+use galamost_plugin_api::philox::RandomKey;
+
+/// What a reaction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    Grow = 0,
+    Join = 1,
+    Combine = 2,
+    Disproportionate = 3,
+    Die = 4,
+    Exchange = 5,
+    Insert = 6,
+    Break = 7,
+    Unzip = 8,
+}
+
+const KINDS: [(&str, Kind); 9] = [
+    ("Grow", Kind::Grow),
+    ("Join", Kind::Join),
+    ("Combine", Kind::Combine),
+    ("Disproportionate", Kind::Disproportionate),
+    ("Die", Kind::Die),
+    ("Exchange", Kind::Exchange),
+    ("Insert", Kind::Insert),
+    ("Break", Kind::Break),
+    ("Unzip", Kind::Unzip),
+];
+
+impl Kind {
+    /// Its name in the pipeline and in the log.
+    pub fn name(self) -> &'static str {
+        KINDS[self as usize].0
+    }
+
+    /// Particles of two roles meet that are no partners of a bond yet.
+    pub fn meets(self) -> bool {
+        !matches!(self, Self::Die | Self::Break | Self::Unzip)
+    }
+
+    /// A bond is broken.
+    pub fn breaks(self) -> bool {
+        matches!(self, Self::Exchange | Self::Insert | Self::Break | Self::Unzip)
+    }
+
+    /// A bond is made.
+    pub fn bonds(self) -> bool {
+        matches!(self, Self::Grow | Self::Join | Self::Combine | Self::Exchange | Self::Insert)
+    }
+
+    /// Who has which role makes no difference.
+    pub fn symmetric(self) -> bool {
+        matches!(self, Self::Join | Self::Combine | Self::Disproportionate | Self::Break)
+    }
+
+    /// The first role is that of an active end, which only the initial state can make.
+    pub fn of_ends(self) -> bool {
+        matches!(self, Self::Grow | Self::Combine | Self::Disproportionate | Self::Die | Self::Unzip)
+    }
+}
+
+impl FromValue for Kind {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let found = KINDS.iter().find(|(name, _)| *name == value.text()).map(|(_, k)| *k);
+        if found.is_none() {
+            errors.push(value.error(format!("expected {}, found `{}`", Self::describe(), value.text())));
+        }
+        found
+    }
+    fn describe() -> String {
+        KINDS.map(|(n, _)| format!("`{n}`")).join(", ")
+    }
+}
+
+/// Which of its possible partners a particle of the first role tries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Partners {
+    #[default]
+    Each = 0,
+    One = 1,
+    Nearest = 2,
+}
+
+impl FromValue for Partners {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        match value.text() {
+            "Each" => Some(Self::Each),
+            "One" => Some(Self::One),
+            "Nearest" => Some(Self::Nearest),
+            _ => {
+                errors.push(value.error(format!("expected {}", Self::describe())));
+                None
+            }
+        }
+    }
+    fn describe() -> String {
+        "`Each`, `One` or `Nearest`".into()
+    }
+}
+
+/// A reaction as both devices see it; `Row` of the kernels.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Row {
+    pub kind: u32,
+    /// Types of the two roles.
+    pub of: [u32; 2],
+    /// Type of the bond that breaks.
+    pub broken: u32,
+    pub p: f64,
+    /// What p is multiplied with for each reaction that the partners have behind them.
+    pub factor: f64,
+    /// Not 0: p is also multiplied with the share of free groups of the partners.
+    pub by_groups: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+/// 2³².
+const WORDS: f64 = 4_294_967_296.0;
+
+impl Row {
+    pub fn is(&self, kind: Kind) -> bool {
+        self.kind == kind as u32
+    }
+
+    pub fn kind(&self) -> Kind {
+        KINDS[self.kind as usize].1
+    }
+
+    /// The limit below which a word lets these two react: a part of 2³².
+    pub fn threshold(&self, a: Who, b: Who) -> u64 {
+        let of = |w: Who| w.cris.max(0) as u32;
+        // who of the two takes part as a partner that can be used up
+        let used: &[Who] = match self.kind() {
+            Kind::Join | Kind::Exchange => &[a, b],
+            Kind::Grow | Kind::Insert => &[b],
+            _ => &[],
+        };
+        let mut p = self.p;
+        for w in used {
+            for _ in 0..of(*w) {
+                p *= self.factor;
+            }
+            if self.by_groups != 0 {
+                p *= f64::from(w.limit.saturating_sub(of(*w))) / f64::from(w.limit.max(1));
+            }
+        }
+        (p * WORDS) as u64
+    }
+}
+
+/// What is known of a particle when partners are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Who {
+    pub kind: u32,
+    pub init: i32,
+    pub cris: i32,
+    /// Reactions its type allows.
+    pub limit: u32,
+}
+
+impl Who {
+    fn active(self) -> bool {
+        self.init == 1
+    }
+
+    /// It can be a partner once more.
+    fn free(self) -> bool {
+        (self.cris.max(0) as u32) < self.limit
+    }
+
+    /// It can have the first role.
+    pub fn first(self, row: &Row) -> bool {
+        self.kind == row.of[0]
+            && match row.kind() {
+                Kind::Grow | Kind::Combine | Kind::Disproportionate | Kind::Die | Kind::Unzip => self.active(),
+                Kind::Join | Kind::Exchange => self.free(),
+                Kind::Insert | Kind::Break => true,
+            }
+    }
+
+    /// It can have the second role.
+    pub fn second(self, row: &Row) -> bool {
+        self.kind == row.of[1]
+            && match row.kind() {
+                Kind::Grow | Kind::Insert => !self.active() && self.free(),
+                Kind::Combine | Kind::Disproportionate => self.active(),
+                Kind::Join => self.free(),
+                Kind::Die | Kind::Exchange | Kind::Break | Kind::Unzip => true,
+            }
+    }
+}
+
+/// The draw of two particles for one reaction.
+pub fn pair_draw(key: RandomKey, step: u64, reaction: usize, a: u32, b: u32) -> [u32; 4] {
+    key.pair(step | (reaction as u64) << 48, a, b)
+}
+
+/// The draw of one particle for one reaction.
+pub fn single_draw(key: RandomKey, step: u64, reaction: usize, tag: u32) -> [u32; 4] {
+    key.single(step, tag, reaction as u32)
+}
+
+/// The word that decides when `first` has the first role.
+pub fn decides(words: [u32; 4], first: u32, second: u32) -> u64 {
+    u64::from(if first < second { words[1] } else { words[2] })
+}
+
+/// A possible reaction: its number and the tags of its two roles, the same for one of a single particle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    pub reaction: u32,
+    pub first: u32,
+    pub second: u32,
+}
+
+/// What is known of a particle that may react, and of its neighbours along bonds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Local {
+    /// Coordinates as they are stored: whole numbers of L/2³², or lengths.
+    pub position: [f64; 3],
+    pub kind: u32,
+    pub init: i32,
+    pub cris: i32,
+    /// Charge, where one was set.
+    pub charge: Option<f64>,
+    /// Tag of the partner and type of each bond.
+    pub bonds: Vec<(u32, u32)>,
+}
+
+/// r_i − r_j of the nearest image, by the same operations everywhere.
+pub fn apart(a: [f64; 3], b: [f64; 3], length: [f64; 3], fixed: bool) -> [f64; 3] {
+    std::array::from_fn(|k| {
+        if fixed {
+            f64::from((a[k] as i32).wrapping_sub(b[k] as i32)) * (length[k] / WORDS)
+        } else {
+            let d = a[k] - b[k];
+            if length[k] > 0.0 { d - length[k] * (d * (1.0 / length[k])).round_ties_even() } else { d }
+        }
+    })
+}
+
+/// Its square.
+pub fn norm2(d: [f64; 3]) -> f64 {
+    d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+}

@@ -1,0 +1,196 @@
+//! How far the reaction has come, and how long the chains are.
+
+use galamost_plugin_api::prelude::*;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Molecules made of bonds: conversion, average lengths and their distribution, as CSV every `every` steps.
+///
+/// A molecule is all particles that bonds (of the types in `bonds`) join; its length n is the number of its particles of
+/// the types in `count`, and it counts if n ≥ `shortest`. Columns of `file`: `step`, `time`, `conversion` = Σ min(h_cris, g)/Σ g
+/// over the particles with g groups (`groups`; empty if that is not given), `ends` = particles with h_init = 1, `molecules`,
+/// `number_average` = Σ n/Σ 1, `weight_average` = Σ n²/Σ n, `dispersity` = their ratio, `largest` = the largest n, and
+/// `reduced` = the weight average without one molecule of the largest length, which has its maximum where a network gels.
+/// Averages of no molecules are 0. Columns of `distribution`: `step`, `length`, `molecules`.
+///
+/// ```ron
+/// ChainLengths(every: 100, file: "lengths.csv", groups: { "A": 1, "B": 2 }, distribution: "distribution.csv")
+/// ```
+#[component(Analyzer, "ChainLengths")]
+#[derive(Params)]
+pub struct ChainLengths {
+    /// Steps from one sample to the next.
+    #[param(at_least = 1)]
+    every: u64,
+    /// File for the averages.
+    file: String,
+    /// File for the distribution.
+    distribution: Option<String>,
+    /// Reactive groups of a particle of each type; of types that are not there, 0.
+    groups: Option<TypeMap<Spanned<u32>>>,
+    /// Types of bonds that join; without it all.
+    bonds: Option<Vec<Spanned<String>>>,
+    /// Particle types that count; without it all.
+    count: Option<Vec<Spanned<String>>>,
+    /// The shortest molecule that counts.
+    #[param(default = 1, at_least = 1)]
+    shortest: u32,
+    #[param(skip)]
+    table: Table,
+    #[param(skip)]
+    kept: Option<Vec<u8>>,
+    #[param(skip)]
+    rows: Vec<RowFile>,
+}
+
+/// The parameters by number of the type.
+#[derive(Clone, Debug, Default)]
+struct Table {
+    paths: Vec<PathBuf>,
+    resumed: bool,
+    groups: Vec<u32>,
+    joins: Vec<bool>,
+    counts: Vec<bool>,
+}
+
+fn place(what: &str, types: &[String], name: &str, at: galamost_plugin_api::error::Position) -> Result<usize> {
+    types.iter().position(|t| t == name).ok_or_else(|| {
+        let there = if types.is_empty() { "there are none".into() } else { format!("there are {}", types.join(", ")) };
+        InputError::at(at, format!("there is no {what} type \"{name}\": {there}")).into()
+    })
+}
+
+fn chosen(what: &str, types: &[String], names: Option<&[Spanned<String>]>) -> Result<Vec<bool>> {
+    let mut all = vec![names.is_none(); types.len()];
+    for name in names.into_iter().flatten() {
+        all[place(what, types, &name.value, name.at)?] = true;
+    }
+    Ok(all)
+}
+
+/// The number of molecules of each length; `counts` says which particles do.
+pub fn lengths(n: usize, bonds: impl Iterator<Item = [u32; 2]>, counts: impl Fn(usize) -> bool) -> BTreeMap<u32, u64> {
+    fn root(parent: &mut [u32], mut i: u32) -> u32 {
+        while parent[i as usize] != i {
+            parent[i as usize] = parent[parent[i as usize] as usize];
+            i = parent[i as usize];
+        }
+        i
+    }
+    let mut parent: Vec<u32> = (0..n as u32).collect();
+    for [a, b] in bonds {
+        let (a, b) = (root(&mut parent, a), root(&mut parent, b));
+        let (low, high) = (a.min(b), a.max(b));
+        parent[high as usize] = low;
+    }
+    let mut size = vec![0u32; n];
+    for i in (0..n).filter(|i| counts(*i)) {
+        size[root(&mut parent, i as u32) as usize] += 1;
+    }
+    let mut found = BTreeMap::new();
+    size.into_iter().filter(|n| *n > 0).for_each(|n| *found.entry(n).or_insert(0) += 1);
+    found
+}
+
+/// Number average, weight average, largest length, weight average without the largest.
+fn averages(lengths: &BTreeMap<u32, u64>) -> [f64; 4] {
+    let moment = |k: i32| lengths.iter().map(|(n, m)| f64::from(*n).powi(k) * *m as f64).sum::<f64>();
+    let over = |a: f64, b: f64| if b > 0.0 { a / b } else { 0.0 };
+    let largest = lengths.keys().next_back().map_or(0.0, |n| f64::from(*n));
+    let reduced = over(moment(2) - largest * largest, moment(1) - largest);
+    [over(moment(1), moment(0)), over(moment(2), moment(1)), largest, reduced]
+}
+
+impl Analyzer for ChainLengths {
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.period = self.every;
+        (needs.wants.particles, needs.wants.topology) = (true, true);
+        let mut groups = vec![0; system.types.len()];
+        for (name, number) in self.groups.iter().flat_map(|g| g.iter()) {
+            groups[place("particle", &system.types, name, number.at)?] = number.value;
+        }
+        let files = [Some(&self.file), self.distribution.as_ref()];
+        self.table = Table {
+            paths: files.into_iter().flatten().map(|f| system.path(f)).collect(),
+            resumed: system.resumed,
+            groups,
+            joins: chosen("bond", &system.bond_types, self.bonds.as_deref())?,
+            counts: chosen("particle", &system.types, self.count.as_deref())?,
+        };
+        Ok(())
+    }
+
+    fn start(&mut self, _: Host) -> Result<()> {
+        let heads = [
+            "step,time,conversion,ends,molecules,number_average,weight_average,dispersity,largest,reduced\n",
+            "step,length,molecules\n",
+        ];
+        self.rows.clear();
+        for (k, path) in self.table.paths.iter().enumerate() {
+            let kept = self.kept.as_deref().and_then(|kept| kept.get(8 * k..8 * k + 8));
+            let mut rows = RowFile::open(path, self.table.resumed, kept)?;
+            if rows.is_empty() {
+                rows.append(heads[k].as_bytes())?;
+            }
+            self.rows.push(rows);
+        }
+        Ok(())
+    }
+
+    fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
+        let (t, kind) = (&self.table, frame.kind());
+        let bonds = frame.bonds().iter().filter(|b| t.joins[b.kind as usize]).map(|b| b.tags);
+        let mut found = lengths(kind.len(), bonds, |i| t.counts[kind[i] as usize]);
+        found.retain(|n, _| *n >= self.shortest);
+        let [number, weight, largest, reduced] = averages(&found);
+        let state = |name: &str| frame.int_array(name).map_or([].as_slice(), |(_, v)| v);
+        let (init, cris) = (state("h_init"), state("h_cris"));
+        let (mut all, mut reacted) = (0u64, 0u64);
+        for (i, kind) in kind.iter().enumerate() {
+            let groups = t.groups[*kind as usize];
+            all += u64::from(groups);
+            reacted += u64::from(groups.min(cris.get(i).map_or(0, |c| (*c).max(0) as u32)));
+        }
+        let conversion = if all > 0 { format!("{:?}", reacted as f64 / all as f64) } else { String::new() };
+        let ends = init.iter().filter(|i| **i == 1).count();
+        let molecules: u64 = found.values().sum();
+        let dispersity = if number > 0.0 { weight / number } else { 0.0 };
+        let (step, time) = (frame.step(), frame.time());
+        let row = format!(
+            "{step},{time:?},{conversion},{ends},{molecules},{number:?},{weight:?},{dispersity:?},{largest:?},{reduced:?}\n"
+        );
+        let distribution: String = found.iter().map(|(n, m)| format!("{step},{n},{m}\n")).collect();
+        for (rows, text) in self.rows.iter_mut().zip([row, distribution]) {
+            rows.append(text.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn save(&mut self) -> Result<Vec<u8>> {
+        let mut all = vec![];
+        for rows in &mut self.rows {
+            all.extend(rows.save()?);
+        }
+        Ok(all)
+    }
+
+    fn load(&mut self, state: &[u8]) -> Result<()> {
+        self.kept = Some(state.to_vec());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn molecules_and_their_averages() {
+        // a ring of three, a chain of two, a single one; particle 6 does not count
+        let bonds = [[0, 1], [1, 2], [2, 0], [4, 3], [3, 6]];
+        let found = lengths(7, bonds.into_iter(), |i| i != 6);
+        assert_eq!(found, BTreeMap::from([(1, 1), (2, 1), (3, 1)]));
+        assert_eq!(averages(&found), [2.0, 14.0 / 6.0, 3.0, 5.0 / 3.0]);
+        assert_eq!(averages(&BTreeMap::new()), [0.0; 4]);
+    }
+}

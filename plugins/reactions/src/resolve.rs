@@ -1,0 +1,430 @@
+//! From possible reactions to those that take place: one after the other, in the order of their draws, on the host for
+//! every device.
+
+use crate::law::{Candidate, Kind, Local, apart, norm2, pair_draw, single_draw};
+use crate::table::Table;
+use galamost_plugin_api::philox::RandomKey;
+use galamost_plugin_api::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Particles by tag.
+pub type World = BTreeMap<u32, Local>;
+
+/// Where particles are looked up that the search did not bring along.
+pub trait Source {
+    /// What is known of these particles.
+    ///
+    /// # Errors
+    /// The device's words.
+    fn fetch(&mut self, tags: &[u32]) -> Result<Vec<Local>>;
+}
+
+/// The moment of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    pub key: RandomKey,
+    pub step: u64,
+    pub length: [f64; 3],
+    /// Coordinates are whole numbers.
+    pub fixed: bool,
+}
+
+/// A reaction that took place: its number and the tags of its members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub reaction: usize,
+    pub members: Vec<u32>,
+}
+
+/// What a call changes.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    pub edits: Vec<Edit>,
+    pub events: Vec<Event>,
+    /// Particles whose type, charge or counts are new.
+    pub changed: BTreeSet<u32>,
+    /// Types or charges are new: forces depend on them.
+    pub forces: bool,
+}
+
+/// Lets reactions take place. A particle takes part in at most one of them; `world` is left as it is afterwards.
+///
+/// # Errors
+/// The words of the source.
+pub fn resolve(
+    table: &Table,
+    candidates: &[Candidate],
+    world: &mut World,
+    source: &mut dyn Source,
+    now: Moment,
+) -> Result<Outcome> {
+    let members: BTreeSet<u32> = candidates.iter().flat_map(|c| [c.first, c.second]).collect();
+    widen(members, world, source, table.depth())?;
+    let mut order: Vec<(u32, Candidate)> = candidates
+        .iter()
+        .map(|c| {
+            let r = c.reaction as usize;
+            let words = match c.first == c.second {
+                true => single_draw(now.key, now.step, r, c.first),
+                false => pair_draw(now.key, now.step, r, c.first, c.second),
+            };
+            (words[0], *c)
+        })
+        .collect();
+    order.sort_unstable_by_key(|(word, c)| (*word, c.reaction, c.first, c.second));
+    let mut run = Run { table, world, now, used: BTreeSet::new(), out: Outcome::default() };
+    for (_, c) in order {
+        run.attempt(c);
+    }
+    Ok(run.out)
+}
+
+/// Looks up particles, and those that are up to `depth` bonds away from them.
+fn widen(mut tags: BTreeSet<u32>, world: &mut World, source: &mut dyn Source, depth: usize) -> Result<()> {
+    for level in 0..=depth {
+        let missing: Vec<u32> = tags.iter().copied().filter(|t| !world.contains_key(t)).collect();
+        if !missing.is_empty() {
+            world.extend(missing.iter().copied().zip(source.fetch(&missing)?));
+        }
+        if level < depth {
+            tags = tags.iter().flat_map(|t| world[t].bonds.iter().map(|(other, _)| *other)).collect();
+        }
+    }
+    Ok(())
+}
+
+struct Run<'a> {
+    table: &'a Table,
+    world: &'a mut World,
+    now: Moment,
+    used: BTreeSet<u32>,
+    out: Outcome,
+}
+
+impl Run<'_> {
+    fn distance(&self, a: u32, b: u32) -> f64 {
+        let d = apart(self.world[&a].position, self.world[&b].position, self.now.length, self.now.fixed);
+        norm2(d).sqrt()
+    }
+
+    fn bond(&self, a: u32, b: u32) -> Option<u32> {
+        self.world[&a].bonds.iter().find(|(other, _)| *other == b).map(|(_, kind)| *kind)
+    }
+
+    /// The partner of a bond that breaks: of several the one whose draw with `other` comes first.
+    fn broken_partner(&self, of: u32, other: u32, r: usize) -> Option<u32> {
+        let broken = self.table.rows[r].broken;
+        let bonds = self.world[&of].bonds.iter().filter(|(k, kind)| *kind == broken && *k != other);
+        bonds.map(|(k, _)| *k).min_by_key(|k| (pair_draw(self.now.key, self.now.step, r, other, *k)[0], *k))
+    }
+
+    /// Lets a candidate react if all its members still can.
+    fn attempt(&mut self, c: Candidate) {
+        let r = c.reaction as usize;
+        let (row, deed) = (self.table.rows[r], &self.table.deeds[r]);
+        let (i, j) = (c.first, c.second);
+        // the bonds that form and break, as tags
+        let (mut made, mut broken, mut third) = (vec![], None, None);
+        match row.kind() {
+            Kind::Grow | Kind::Join | Kind::Combine => made.push([i, j]),
+            Kind::Disproportionate | Kind::Die => {}
+            Kind::Break | Kind::Unzip => broken = Some([i, j]),
+            Kind::Exchange => {
+                third = self.broken_partner(j, i, r);
+                let Some(k) = third else { return };
+                made.push([i, j]);
+                broken = Some([j, k]);
+            }
+            Kind::Insert => {
+                third = self.broken_partner(i, j, r);
+                let Some(k) = third else { return };
+                if self.distance(j, k) >= self.table.r_cut || self.bond(j, k).is_some() {
+                    return;
+                }
+                made.extend([[i, j], [j, k]]);
+                broken = Some([i, k]);
+            }
+        }
+        if row.is(Kind::Unzip) && self.world[&i].bonds.len() != 1 {
+            return;
+        }
+        let members: Vec<u32> = if i == j { vec![i] } else { [i, j].into_iter().chain(third).collect() };
+        if members.iter().any(|t| self.used.contains(t)) {
+            return;
+        }
+        if let Some((energy, kt)) = deed.energy {
+            let of = |pair: &[u32; 2]| energy.at(self.distance(pair[0], pair[1]));
+            let change = made.iter().map(of).sum::<f64>() - broken.iter().map(of).sum::<f64>();
+            let word = pair_draw(self.now.key, self.now.step, r, i, j)[3];
+            let accepted = change <= 0.0 || (f64::from(word) + 0.5) / 4_294_967_296.0 < (-change / kt).exp();
+            // also where it is not a number: a bond that is too long cannot become another
+            if !accepted {
+                return;
+            }
+        }
+        self.states(row.kind(), i, j, third);
+        for (tag, role) in [(i, 0), (j, 1)].into_iter().take(members.len().min(2)) {
+            let local = self.world.entry(tag).or_default();
+            if let Some(kinds) = deed.becomes {
+                self.out.forces |= local.kind != kinds[role];
+                local.kind = kinds[role];
+            }
+            if let Some(charges) = deed.charges {
+                self.out.forces = true;
+                local.charge = Some(charges[role]);
+            }
+        }
+        if let Some([a, b]) = broken {
+            self.cut(a, b);
+        }
+        for (n, [a, b]) in made.into_iter().enumerate() {
+            // an inserted particle's second bond is what the broken bond was
+            self.join(a, b, if n == 0 { deed.bond } else { row.broken }, r);
+        }
+        self.used.extend(&members);
+        self.out.changed.extend(&members);
+        self.out.events.push(Event { reaction: r, members });
+    }
+
+    /// Who is an active end afterwards, and how often each has reacted.
+    fn states(&mut self, kind: Kind, i: u32, j: u32, third: Option<u32>) {
+        let mut change = |tag: u32, init: Option<i32>, more: i32| {
+            let local = self.world.entry(tag).or_default();
+            local.init = init.unwrap_or(local.init);
+            local.cris = (local.cris + more).max(0);
+        };
+        match kind {
+            Kind::Grow => {
+                change(i, Some(0), 0);
+                change(j, Some(1), 1);
+            }
+            Kind::Join => {
+                change(i, None, 1);
+                change(j, None, 1);
+            }
+            Kind::Combine | Kind::Disproportionate => {
+                change(i, Some(0), 0);
+                change(j, Some(0), 0);
+            }
+            Kind::Die => change(i, Some(0), 0),
+            Kind::Exchange => {
+                change(i, None, 1);
+                if let Some(k) = third {
+                    change(k, None, -1);
+                }
+            }
+            Kind::Insert => change(j, None, 1),
+            Kind::Break => {
+                change(i, None, -1);
+                change(j, None, -1);
+            }
+            Kind::Unzip => {
+                change(i, Some(0), -1);
+                change(j, Some(1), 0);
+            }
+        }
+    }
+
+    fn cut(&mut self, a: u32, b: u32) {
+        let Some(kind) = self.bond(a, b) else { return };
+        for (of, other) in [(a, b), (b, a)] {
+            if let Some(local) = self.world.get_mut(&of)
+                && let Some(at) = local.bonds.iter().position(|(o, _)| *o == other)
+            {
+                local.bonds.remove(at);
+            }
+        }
+        self.out.edits.push(Edit::cut(kind, [a, b]));
+    }
+
+    /// The bonds of a particle, without that to `but`.
+    fn others(&self, of: u32, but: u32) -> Vec<u32> {
+        let known = self.world.get(&of).map_or([].as_slice(), |l| &l.bonds);
+        known.iter().map(|(o, _)| *o).filter(|o| *o != but).collect()
+    }
+
+    fn kinds<const W: usize>(&self, tags: [u32; W]) -> [u32; W] {
+        tags.map(|t| self.world.get(&t).map_or(0, |l| l.kind))
+    }
+
+    /// Makes a bond, and angles and dihedrals along it.
+    fn join(&mut self, a: u32, b: u32, kind: u32, r: usize) {
+        for (of, other) in [(a, b), (b, a)] {
+            if let Some(local) = self.world.get_mut(&of) {
+                local.bonds.push((other, kind));
+            }
+        }
+        self.out.edits.push(Edit::add(kind, [a, b]));
+        let (table, deed) = (self.table, &self.table.deeds[r]);
+        let mut edits = vec![];
+        let mut angle = |run: &Self, tags: [u32; 3]| {
+            let kind = deed.angle.or_else(|| table.angles.of(&table.types, run.kinds(tags)));
+            edits.extend(kind.map(|kind| Edit::add(kind, tags)));
+        };
+        if !table.angles.is_empty() {
+            for (x, y) in [(a, b), (b, a)] {
+                for c in self.others(x, y) {
+                    angle(self, [c, x, y]);
+                }
+            }
+        }
+        let mut dihedral = |run: &Self, tags: [u32; 4]| {
+            // a ring of three has none
+            if (1..4).any(|k| tags[..k].contains(&tags[k])) {
+                return;
+            }
+            let kind = deed.dihedral.or_else(|| table.dihedrals.of(&table.types, run.kinds(tags)));
+            edits.extend(kind.map(|kind| Edit::add(kind, tags)));
+        };
+        if !table.dihedrals.is_empty() {
+            for c in self.others(a, b) {
+                for d in self.others(b, a) {
+                    dihedral(self, [c, a, b, d]);
+                }
+            }
+            for (x, y) in [(a, b), (b, a)] {
+                for c in self.others(x, y) {
+                    for d in self.others(c, x) {
+                        dihedral(self, [d, c, x, y]);
+                    }
+                }
+            }
+        }
+        self.out.edits.extend(edits);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::law::Row;
+    use crate::table::Deed;
+
+    struct Nobody;
+    impl Source for Nobody {
+        fn fetch(&mut self, tags: &[u32]) -> Result<Vec<Local>> {
+            Err(Error::Run(format!("{tags:?} are not there")))
+        }
+    }
+
+    fn row(kind: Kind) -> Row {
+        Row { kind: kind as u32, of: [0, 0], broken: 0, p: 1.0, factor: 1.0, by_groups: 0, reserved: 0 }
+    }
+
+    fn table(rows: &[Kind]) -> Table {
+        let rows: Vec<Row> = rows.iter().map(|k| row(*k)).collect();
+        Table {
+            deeds: vec![Deed::default(); rows.len()],
+            rows,
+            limits: vec![1],
+            r_cut: 2.0,
+            types: vec!["A".into()],
+            ..Table::default()
+        }
+    }
+
+    fn now() -> Moment {
+        Moment { key: RandomKey::new(1, 2), step: 3, length: [100.0; 3], fixed: false }
+    }
+
+    /// Particles in a row, at distances of 1, bonded to the next one where `bonded` says so.
+    fn world(n: u32, bonded: &[u32]) -> World {
+        let bonds = |t: u32| {
+            let to = |k: &u32| {
+                if *k == t {
+                    Some((t + 1, 0))
+                } else if k + 1 == t {
+                    Some((*k, 0))
+                } else {
+                    None
+                }
+            };
+            bonded.iter().filter_map(to).collect()
+        };
+        let one = |t: u32| Local { position: [f64::from(t), 0.0, 0.0], bonds: bonds(t), ..Local::default() };
+        (0..n).map(|t| (t, one(t))).collect()
+    }
+
+    fn candidate(reaction: u32, first: u32, second: u32) -> Candidate {
+        Candidate { reaction, first, second }
+    }
+
+    #[test]
+    fn a_monomer_is_claimed_once() {
+        let t = table(&[Kind::Grow]);
+        let mut w = world(3, &[]);
+        (w.get_mut(&0).expect("0").init, w.get_mut(&2).expect("2").init) = (1, 1);
+        let both = [candidate(0, 0, 1), candidate(0, 2, 1)];
+        let out = resolve(&t, &both, &mut w, &mut Nobody, now()).expect("resolved");
+        assert!(out.edits.len() == 1 && out.events.len() == 1);
+        let ends: Vec<u32> = w.iter().filter(|(_, l)| l.init == 1).map(|(t, _)| *t).collect();
+        assert!(ends.len() == 2 && ends.contains(&1) && w[&1].cris == 1, "{ends:?}");
+        // and whichever way round the candidates come
+        let mut again = world(3, &[]);
+        (again.get_mut(&0).expect("0").init, again.get_mut(&2).expect("2").init) = (1, 1);
+        let other = resolve(&t, &[both[1], both[0]], &mut again, &mut Nobody, now()).expect("resolved");
+        assert!(other.events == out.events && again == w);
+    }
+
+    #[test]
+    fn bonds_are_exchanged_opened_and_unzipped() {
+        let t = table(&[Kind::Exchange, Kind::Insert, Kind::Unzip, Kind::Break]);
+        // 0 takes 1 from 2
+        let mut w = world(3, &[1]);
+        w.get_mut(&2).expect("2").cris = 1;
+        let out = resolve(&t, &[candidate(0, 0, 1)], &mut w, &mut Nobody, now()).expect("resolved");
+        assert_eq!(out.edits, [Edit::cut(0, [1, 2]), Edit::add(0, [0, 1])]);
+        assert!(out.events[0].members == [0, 1, 2] && w[&0].cris == 1 && w[&2].cris == 0);
+        // 1 goes between 0 and 2
+        let mut w = world(3, &[]);
+        for (a, b) in [(0, 2), (2, 0)] {
+            w.get_mut(&a).expect("there").bonds.push((b, 0));
+        }
+        let out = resolve(&t, &[candidate(1, 0, 1)], &mut w, &mut Nobody, now()).expect("resolved");
+        assert_eq!(out.edits, [Edit::cut(0, [0, 2]), Edit::add(0, [0, 1]), Edit::add(0, [1, 2])]);
+        // an end leaves; one with two bonds cannot
+        let mut w = world(3, &[0, 1]);
+        let end = w.get_mut(&2).expect("2");
+        (end.init, end.cris) = (1, 1);
+        let out = resolve(&t, &[candidate(2, 2, 1), candidate(2, 1, 0)], &mut w, &mut Nobody, now()).expect("resolved");
+        assert_eq!(out.edits, [Edit::cut(0, [2, 1])]);
+        assert!(w[&1].init == 1 && w[&2].init == 0 && w[&2].cris == 0);
+        let out = resolve(&t, &[candidate(3, 0, 1)], &mut w, &mut Nobody, now()).expect("resolved");
+        assert_eq!(out.edits, [Edit::cut(0, [0, 1])]);
+    }
+
+    #[test]
+    fn angles_and_dihedrals_follow_their_names() {
+        let mut t = table(&[Kind::Join]);
+        let names = |text: &str| vec![text.to_string()];
+        let system =
+            SystemInfo { angle_types: names("A-A-A"), dihedral_types: names("A-A-A-A"), ..SystemInfo::default() };
+        t.angles = crate::table::names_of(&system.angle_types);
+        t.dihedrals = crate::table::names_of(&system.dihedral_types);
+        let mut w = world(6, &[0, 1, 3, 4]);
+        let out = resolve(&t, &[candidate(0, 2, 3)], &mut w, &mut Nobody, now()).expect("resolved");
+        let of = |width: u32| out.edits.iter().filter(|e| e.width == width).map(|e| e.tags).collect::<Vec<_>>();
+        assert_eq!(of(2), [[2, 3, 0, 0]]);
+        assert_eq!(of(3), [[1, 2, 3, 0], [4, 3, 2, 0]]);
+        assert_eq!(of(4), [[1, 2, 3, 4], [0, 1, 2, 3], [5, 4, 3, 2]]);
+    }
+
+    #[test]
+    fn a_bond_that_costs_too_much_does_not_form() {
+        let mut t = table(&[Kind::Join]);
+        let energy = |bound: f64| Some((crate::energy::BondEnergy::Harmonic { k: 0.0, r0: 1.0, bound }, 1.0));
+        for (bound, expected) in [(-1000.0, 0), (0.0, 1), (5.0, 1)] {
+            t.deeds[0].energy = energy(bound);
+            let out = resolve(&t, &[candidate(0, 0, 1)], &mut world(2, &[]), &mut Nobody, now()).expect("resolved");
+            assert_eq!(out.events.len(), expected, "{bound}");
+        }
+        // half of them with ΔU = kT ln 2
+        t.deeds[0].energy = energy(-2f64.ln());
+        let formed = |step| {
+            let now = Moment { step, ..now() };
+            resolve(&t, &[candidate(0, 0, 1)], &mut world(2, &[]), &mut Nobody, now).expect("resolved").events.len()
+        };
+        let n: usize = (0..1000).map(formed).sum();
+        assert!((n as f64 - 500.0).abs() < 4.0 * 250f64.sqrt(), "{n}");
+    }
+}

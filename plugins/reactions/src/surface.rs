@@ -1,0 +1,312 @@
+//! Surfaces with initiators in a liquid of monomers.
+
+use galamost_plugin_api::error::Errors;
+use galamost_plugin_api::params::{Fields, FromValue, Range, Value};
+use galamost_plugin_api::philox::RandomKey;
+use galamost_plugin_api::prelude::*;
+use std::f64::consts::PI;
+
+/// Where the surface lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Surface {
+    /// A sphere around the middle of the box.
+    Sphere { radius: f64 },
+    /// A plane through the middle of the box.
+    Plane { normal: Axis },
+}
+
+impl FromValue for Surface {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let name = value.name();
+        if !matches!(name, Some("Sphere" | "Plane")) {
+            errors.push(value.error(format!("expected {}", Self::describe())));
+            return None;
+        }
+        let mut fields = Fields::new(value, errors)?;
+        let surface = match name {
+            Some("Sphere") => {
+                fields.required("radius", Range { above: 0.0, ..Range::ANY }).map(|radius| Self::Sphere { radius })
+            }
+            _ => fields.required("normal", Range::ANY).map(|normal| Self::Plane { normal }),
+        };
+        fields.finish();
+        surface
+    }
+    fn describe() -> String {
+        "`Sphere(radius: 10.0)` or `Plane(normal: Z)`".into()
+    }
+}
+
+/// A surface of particles, some of which are initiators, in a liquid of monomers: the start of a brush.
+///
+/// Sets the box. The surface is a sphere around the middle of the box, hollow, or a plane through it. Its particles have the
+/// areal density `sites`: on a sphere a spiral of golden angles, on a plane a lattice of nearly square cells. Of them `initiators`
+/// per area, evenly spread, are initiators (type `initiator`, h_init = 1, h_cris = 1), the others wall (type `wall`, h_init = 0,
+/// h_cris = 1). No integrator should move either. Monomers (type `monomer`, both 0) fill the rest: `density` times the volume of
+/// the box less that of the sphere, on a simple cubic lattice from which the sites nearer than `gap` to the surface and a
+/// random surplus are left out. The particles stand in this order: wall and initiators, monomers. `LinkTypes` behind it
+/// declares the types of bonds.
+///
+/// ```ron
+/// InitiatorSurface(box: [12.0, 12.0, 12.0], surface: Sphere(radius: 3.0), initiators: 0.5, density: 0.6)
+/// ```
+#[component(Generator, "InitiatorSurface")]
+#[derive(Clone, Debug, Params)]
+pub struct InitiatorSurface {
+    /// Box lengths.
+    #[param(name = "box", unit = "length", above = 0.0)]
+    box_length: [f64; 3],
+    /// Where the surface lies.
+    surface: Spanned<Surface>,
+    /// Σ, initiators per area.
+    #[param(unit = "length⁻²", at_least = 0.0)]
+    initiators: Spanned<f64>,
+    /// Particles of the surface per area, initiators among them.
+    #[param(default = 1.0, unit = "length⁻²", above = 0.0)]
+    sites: f64,
+    /// Monomers per volume.
+    #[param(unit = "length⁻³", at_least = 0.0)]
+    density: Spanned<f64>,
+    /// The shortest distance of a monomer from the surface.
+    #[param(default = 1.0, unit = "length", at_least = 0.0)]
+    gap: f64,
+    /// Type of the surface's other particles.
+    #[param(default = "S".to_string())]
+    wall: String,
+    /// Type of initiators.
+    #[param(default = "I".to_string())]
+    initiator: String,
+    /// Type of monomers.
+    #[param(default = "M".to_string())]
+    monomer: String,
+}
+
+/// π (√5 − 1), the golden angle's complement.
+fn golden() -> f64 {
+    PI * (5f64.sqrt() - 1.0)
+}
+
+impl InitiatorSurface {
+    /// The surface's sites, and for each whether it is an initiator.
+    fn sites(&self) -> (Vec<[f64; 3]>, Vec<bool>) {
+        match self.surface.value {
+            Surface::Sphere { radius } => {
+                let area = 4.0 * PI * radius * radius;
+                let n = (self.sites * area).round().max(1.0) as usize;
+                let wanted = (self.initiators.value * area).round() as usize;
+                let site = |k: usize| {
+                    let z = 1.0 - (2.0 * k as f64 + 1.0) / n as f64;
+                    let (rho, angle) = ((1.0 - z * z).sqrt(), golden() * k as f64);
+                    [radius * rho * angle.cos(), radius * rho * angle.sin(), radius * z]
+                };
+                let initiates = |k: usize| (k + 1) * wanted / n > k * wanted / n;
+                ((0..n).map(site).collect(), (0..n).map(initiates).collect())
+            }
+            Surface::Plane { normal } => {
+                let [a, b] = [1, 2].map(|k| (normal as usize + k) % 3);
+                let (la, lb) = (self.box_length[a], self.box_length[b]);
+                let spacing = self.sites.sqrt().recip();
+                let (na, nb) = ((la / spacing).round().max(1.0) as usize, (lb / spacing).round().max(1.0) as usize);
+                let wanted = (self.initiators.value * la * lb).round() as usize;
+                let mut sites = vec![];
+                let mut rank = vec![];
+                for x in 0..na {
+                    for y in 0..nb {
+                        let mut r = [0.0; 3];
+                        r[a] = ((x as f64 + 0.5) / na as f64 - 0.5) * la;
+                        r[b] = ((y as f64 + 0.5) / nb as f64 - 0.5) * lb;
+                        // a sequence of low discrepancy in two dimensions: the sites of the smallest ranks are evenly spread
+                        let even = (x as f64 * 0.754_877_666_246_692_8 + y as f64 * 0.569_840_290_998_053_3).fract();
+                        rank.push((even, sites.len()));
+                        sites.push(r);
+                    }
+                }
+                rank.sort_by(|p, q| p.0.total_cmp(&q.0).then(p.1.cmp(&q.1)));
+                let mut initiates = vec![false; sites.len()];
+                rank.iter().take(wanted).for_each(|(_, k)| initiates[*k] = true);
+                (sites, initiates)
+            }
+        }
+    }
+
+    /// Whether a monomer may stand here.
+    fn free(&self, r: [f64; 3]) -> bool {
+        match self.surface.value {
+            Surface::Sphere { radius } => r.iter().map(|x| x * x).sum::<f64>() >= (radius + self.gap).powi(2),
+            Surface::Plane { normal } => r[normal as usize].abs() >= self.gap,
+        }
+    }
+
+    /// Sites of monomers: the coarsest lattice with enough of them, less a random surplus.
+    fn monomers(&self, key: RandomKey) -> Result<Vec<[f64; 3]>> {
+        let volume: f64 = self.box_length.iter().product();
+        let taken =
+            if let Surface::Sphere { radius } = self.surface.value { 4.0 / 3.0 * PI * radius.powi(3) } else { 0.0 };
+        let wanted = (self.density.value * (volume - taken)).round() as usize;
+        if wanted == 0 {
+            return Ok(vec![]);
+        }
+        if wanted > u32::MAX as usize / 4 {
+            return Err(InputError::at(self.density.at, format!("{wanted} monomers are too many")).into());
+        }
+        let mut spacing = (volume / wanted as f64).cbrt();
+        // a lattice is refined until the sites that are left suffice
+        for _ in 0..400 {
+            let n = self.box_length.map(|l| (l / spacing).floor().max(1.0) as u32);
+            let mut sites = vec![];
+            for x in 0..n[0] {
+                for y in 0..n[1] {
+                    for z in 0..n[2] {
+                        let r = std::array::from_fn(|k| {
+                            ((f64::from([x, y, z][k]) + 0.5) / f64::from(n[k]) - 0.5) * self.box_length[k]
+                        });
+                        if self.free(r) {
+                            sites.push(r);
+                        }
+                    }
+                }
+            }
+            if sites.len() >= wanted {
+                return Ok(thin(sites, wanted, key));
+            }
+            spacing *= 0.995;
+        }
+        let text = format!("there is no room for {wanted} monomers at a distance of {} from the surface", self.gap);
+        Err(InputError::at(self.density.at, text).into())
+    }
+}
+
+/// Leaves out a random surplus; the others keep their order.
+fn thin(sites: Vec<[f64; 3]>, wanted: usize, key: RandomKey) -> Vec<[f64; 3]> {
+    let mut draws: Vec<(u32, u32)> = (0..sites.len() as u32).map(|k| (key.single(0, k, 0)[0], k)).collect();
+    draws.sort_unstable();
+    let mut stays = vec![false; sites.len()];
+    draws.iter().take(wanted).for_each(|(_, k)| stays[*k as usize] = true);
+    sites.into_iter().zip(stays).filter_map(|(site, stays)| stays.then_some(site)).collect()
+}
+
+impl Generator for InitiatorSurface {
+    fn generate(&mut self, context: &GeneratorContext, s: &mut Snapshot) -> Result<()> {
+        if !s.is_empty() {
+            return Err(Error::input("InitiatorSurface sets the box: it must be the first generator"));
+        }
+        if self.initiators.value > self.sites {
+            let text = format!("there are only {} sites per area; give more with `sites`", self.sites);
+            return Err(InputError::at(self.initiators.at, text).into());
+        }
+        if let Surface::Sphere { radius } = self.surface.value
+            && let Some(k) = (0..3).find(|k| 2.0 * (radius + self.gap) > self.box_length[*k])
+        {
+            let text = format!(
+                "the sphere and a gap around it do not fit into the box, whose length is {}",
+                self.box_length[k]
+            );
+            return Err(InputError::at(self.surface.at, text).into());
+        }
+        (s.dimensions, s.box_length) = (3, self.box_length);
+        let [wall, initiator, monomer] = [&self.wall, &self.initiator, &self.monomer].map(|name| s.type_id(name));
+        let (mut init, mut cris) = (vec![], vec![]);
+        let (sites, initiates) = self.sites();
+        for (r, initiates) in sites.into_iter().zip(initiates) {
+            s.push(if initiates { initiator } else { wall }, r);
+            init.push(i32::from(initiates));
+            cris.push(1);
+        }
+        for r in self.monomers(RandomKey::new(context.seed, context.component))? {
+            s.push(monomer, r);
+            init.push(0);
+            cris.push(0);
+        }
+        s.arrays.insert("h_init".into(), Array { width: 1, values: Values::Int(init) });
+        s.arrays.insert("h_cris".into(), Array { width: 1, values: Values::Int(cris) });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use galamost_plugin_api::params::Source;
+
+    fn make(text: &str) -> Snapshot {
+        let mut errors = Errors::default();
+        let value = Source::file(text).value();
+        let mut g = InitiatorSurface::from_value(value, &mut errors).unwrap_or_else(|| panic!("{errors:?}"));
+        let mut s = Snapshot::default();
+        g.generate(&GeneratorContext { seed: 1, ..Default::default() }, &mut s).expect("generated");
+        s.check().expect("a valid state");
+        s
+    }
+
+    /// Number of each type, and the shortest distances of monomers among each other, of initiators among each other.
+    fn measure(s: &Snapshot) -> ([usize; 3], f64, f64) {
+        let shortest = |kind: u32| {
+            let at: Vec<_> = (0..s.len()).filter(|i| s.kind[*i] == kind).map(|i| s.position[i]).collect();
+            let mut least = f64::INFINITY;
+            for (i, a) in at.iter().enumerate() {
+                for b in &at[..i] {
+                    let d: f64 = (0..3)
+                        .map(|k| {
+                            let d = a[k] - b[k];
+                            (d - s.box_length[k] * (d / s.box_length[k]).round()).powi(2)
+                        })
+                        .sum();
+                    least = least.min(d.sqrt());
+                }
+            }
+            least
+        };
+        ([0, 1, 2].map(|t| s.kind.iter().filter(|k| **k == t).count()), shortest(2), shortest(1))
+    }
+
+    #[test]
+    fn a_sphere_has_its_densities() {
+        let s = make(
+            "InitiatorSurface(box: [16.0, 16.0, 17.0], surface: Sphere(radius: 5.0), initiators: 0.5, density: 0.85)",
+        );
+        let (n, monomers, initiators) = measure(&s);
+        let area = 4.0 * PI * 25.0;
+        let volume = 16.0 * 16.0 * 17.0 - 4.0 / 3.0 * PI * 125.0;
+        assert_eq!(
+            n,
+            [
+                (area.round() - (0.5 * area).round()) as usize,
+                (0.5 * area).round() as usize,
+                (0.85 * volume).round() as usize
+            ]
+        );
+        println!("{n:?}, nearest {monomers} {initiators}");
+        assert!(monomers > 0.97 && initiators > 0.75, "{monomers} {initiators}");
+        for (r, kind) in s.position.iter().zip(&s.kind) {
+            let r = r.iter().map(|x| x * x).sum::<f64>().sqrt();
+            assert!(if *kind == 2 { r >= 6.0 } else { (r - 5.0).abs() < 1e-12 });
+        }
+        let mean: f64 = (0..s.len()).filter(|i| s.kind[*i] == 1).map(|i| s.position[i][2]).sum();
+        assert!(mean.abs() < 5.0, "initiators on one side: {mean}");
+    }
+
+    #[test]
+    fn a_plane_has_its_densities() {
+        let s = make(
+            "InitiatorSurface(box: [12.0, 10.0, 14.0], surface: Plane(normal: X), initiators: 0.25, density: 0.7)",
+        );
+        let (n, monomers, initiators) = measure(&s);
+        assert_eq!(n, [105, 35, 1176]);
+        println!("nearest {monomers} {initiators}");
+        assert!(monomers > 0.9 && initiators > 1.2 && s.position.iter().take(140).all(|r| r[0] == 0.0));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let fails = |text: &str| {
+            let mut errors = Errors::default();
+            let mut g = InitiatorSurface::from_value(Source::file(text).value(), &mut errors).expect("read");
+            g.generate(&GeneratorContext::default(), &mut Snapshot::default()).expect_err("a mistake").to_string()
+        };
+        let text =
+            "InitiatorSurface(box: [12.0, 10.0, 14.0], surface: Sphere(radius: 4.5), initiators: 0.5, density: 0.7)";
+        assert!(fails(text).contains("do not fit into the box"));
+        let text = text.replace("4.5", "3.0").replace("initiators: 0.5", "initiators: 1.5");
+        assert!(fails(&text).contains("only 1 sites per area"));
+    }
+}
