@@ -6,8 +6,9 @@
 # PACK is the folder that pack.sh made. Parts, all by default: speed (steps per second with fields of every step, of every 300
 # steps and without fields, at 21,216, 572,832 and 1,018,368 particles), dppc (10⁶ steps of 21,216 particles), periods (fields of
 # every step and every 300 steps from the end of dppc), bilayer (208 DPPC and 1,600 water from random starts, on the GPU and
-# beside it on the CPU's cores), theory (the tests physics::field: structure, phases and lamellae of polymers). Each part leaves one archive in OUT. Variables: DEVICE (cuda:0), WORK, BUDGET (420, seconds that the
-# CPU's run may last at most), and for short trials SPEED_STEPS, DPPC_STEPS, PERIOD_STEPS, BILAYER_STEPS, CPU_STEPS, SIZES.
+# beside it on the CPU's cores), theory (the tests physics::field: structure, phases and lamellae of polymers). Each part leaves one
+# archive in OUT. Variables: DEVICE (cuda:0), WORK, BUDGET (420, seconds that the CPU's run may last at most), and for short trials
+# SPEED_STEPS, DPPC_STEPS, PERIOD_STEPS, BILAYER_STEPS, CPU_STEPS, SIZES.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 pack=$(cd "$1" && pwd); out=$2; shift 2
