@@ -6,14 +6,15 @@
 # PACK is the folder that pack.sh made. Parts, all by default: speed (steps per second with fields of every step, of every 300
 # steps and without fields, at 21,216, 572,832 and 1,018,368 particles), dppc (10⁶ steps of 21,216 particles), periods (fields of
 # every step and every 300 steps from the end of dppc), bilayer (208 DPPC and 1,600 water from random starts, on the GPU and
-# beside it on the CPU's cores). Each part leaves one archive in OUT. Variables: DEVICE (cuda:0), WORK, BUDGET (420, seconds that the
-# CPU's run may last at most), and for short trials SPEED_STEPS, DPPC_STEPS, PERIOD_STEPS, BILAYER_STEPS, CPU_STEPS, SIZES.
+# beside it on the CPU's cores), theory (the tests physics::field: structure, phases and lamellae of polymers). Each part leaves one
+# archive in OUT. Variables: DEVICE (cuda:0), WORK, BUDGET (420, seconds that the CPU's run may last at most), and for short trials
+# SPEED_STEPS, DPPC_STEPS, PERIOD_STEPS, BILAYER_STEPS, CPU_STEPS, SIZES.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 pack=$(cd "$1" && pwd); out=$2; shift 2
 mkdir -p "$out"; out=$(cd "$out" && pwd)
 device=${DEVICE:-cuda:0}; work=${WORK:-${TMPDIR:-/tmp}/md-scf}; budget=${BUDGET:-420}
-parts=" ${*:-speed dppc periods bilayer} "; failures=0; cpu_job=
+parts=" ${*:-speed dppc periods theory bilayer} "; failures=0; cpu_job=
 mkdir -p "$work"; cd "$work" || exit 1; work=$PWD
 
 say() { printf '[%4d s] %s\n' "$SECONDS" "$*"; }
@@ -99,6 +100,15 @@ if wanted periods; then
     done
     python3 "$here/md-scf/report.py" periods periods/1 periods/300
     rm -f periods/dppc.xml; archive md-scf-periods periods
+fi
+
+if wanted theory; then
+    rm -rf theory; mkdir theory
+    GALAMOST_REPOSITORY=$here/../.. GALAMOST_TEST_DEVICE=$device GALAMOST_TEST_PRECISION=Single \
+        timeout 150 "$work/engine/deps/all" --ignored --nocapture --test-threads 1 physics::field:: >theory/field.txt 2>&1 \
+        || { say 'the tests physics::field failed or ran out of time'; failures=$((failures + 1)); }
+    grep -E '^test result|χN|panicked' theory/field.txt
+    archive md-scf-theory theory
 fi
 
 if wanted bilayer; then

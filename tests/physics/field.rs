@@ -53,7 +53,7 @@ fn chains(
 /// Runs chains with χ (times kT = 1) and calls `look` every `every` steps after the first `skip` of `steps`; tells kT.
 fn run_chains(s: Snapshot, scheme: &str, chi: f64, steps: [u64; 3], look: &mut dyn FnMut(&Columns)) {
     // forces of the paper's scheme do work on particles, which friction has to take up
-    let gamma = if scheme == "Paper" { 1.5 } else { 0.3 };
+    let gamma = if scheme == "Paper" { 1.0 } else { 0.3 };
     let grid = s.box_length.map(|l| l.round() as u32);
     let k = 1.5 / B2;
     let text = format!(

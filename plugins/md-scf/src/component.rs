@@ -79,9 +79,9 @@ pub struct MdScf {
     /// Steps from one collection of densities to the next.
     #[param(default = 1, at_least = 1)]
     density_every: u64,
-    /// Steps from one field to the next, a multiple of `density_every`.
-    #[param(default = Spanned { value: 1, at: Default::default() }, at_least = 1)]
-    field_every: Spanned<u64>,
+    /// Steps from one field to the next, a multiple of `density_every`; the same as that if it is not given.
+    #[param(at_least = 1)]
+    field_every: Option<Spanned<u64>>,
     /// σ of the Gaussian that smooths densities and fields.
     #[param(unit = "length", above = 0.0)]
     filter: Option<f64>,
@@ -155,12 +155,12 @@ impl Force for MdScf {
             return Err(Error::input("the grid has three dimensions; the system has two"));
         }
         let mut errors = Errors::default();
-        if !self.field_every.value.is_multiple_of(self.density_every) {
-            let (field, density) = (self.field_every.value, self.density_every);
+        if let Some(field) = self.field_every.as_ref().filter(|f| !f.value.is_multiple_of(self.density_every)) {
+            let (every, density) = (field.value, self.density_every);
             let text = format!(
-                "field_every = {field} is no multiple of density_every = {density}: fields would be made of old densities"
+                "field_every = {every} is no multiple of density_every = {density}: fields would be made of old densities"
             );
-            errors.push(InputError::at(self.field_every.at, text));
+            errors.push(InputError::at(field.at, text));
         }
         if system.n > 1 << 30 {
             errors.push(InputError::at(self.grid.at, "sums of densities hold for at most 2³⁰ particles"));
@@ -185,7 +185,7 @@ impl Force for MdScf {
             scheme: self.scheme,
             grid: self.grid.value.map(|n| n as usize),
             density_every: self.density_every,
-            field_every: self.field_every.value,
+            field_every: self.field_every.as_ref().map_or(self.density_every, |f| f.value),
             matrix: table.iter().map(|r| chi(r) + inv_kappa).collect(),
             inv_kappa,
             rho0: self.density.unwrap_or(system.n as f64 / system.box_length.iter().product::<f64>()),

@@ -12,7 +12,8 @@ galamost_plugin_api::plugin!();
 /// components), `kinetic`, `total`, `conserved` (what the equations of motion keep: total plus the thermostat's
 /// share), `momentum_x` … `momentum_z`, `volume` (area in two dimensions) and box lengths `length_x` … `length_z`,
 /// `kT_rotational` and `kinetic_rotational` if an integrator turns particles (`kinetic` is that of translation, `total`
-/// has both), and the potential energy of each force component under its name. Numbers have 17 digits, so that a value
+/// has both), the potential energy of each force component under its name, and further numbers that forces report, as
+/// `Component.number`. Pressures are NaN where a force has no virial. Numbers have 17 digits, so that a value
 /// read back is the value written. The file is flushed after every row.
 ///
 /// ```ron
