@@ -153,13 +153,13 @@ if wanted reactions; then
     rm -rf reactions; mkdir reactions; cp "$here"/reactions/* reactions
     # time steps per second of the paper's sizes, with and without reactions; after a run that fills the kernel cache
     brush 60 warm 5.0 36.2 0.5 200 >/dev/null
-    for c in ${BALLS:-5.0:36.2:40000 10.0:46.18:40000 15.0:56.2:20000 45.0:170.3:2000}; do
+    for c in ${BALLS:-5.0:36.2:40000 10.0:46.1744:40000 15.0:56.2:20000 45.0:170.3:2000}; do
         IFS=: read -r radius box steps <<<"$c"
         brush 60 "speed-$radius-without" "$radius" "$box" 0.5 "$steps" --set "updaters=[]"
         brush 60 "speed-$radius-with" "$radius" "$box" 0.5 "$steps"
     done
     # brushes: height and lengths against the density of initiators; the densest for the picture
-    IFS=: read -r radius box steps <<<"${BRUSH:-10.0:46.18:600000}"
+    IFS=: read -r radius box steps <<<"${BRUSH:-10.0:46.1744:600000}"
     for density in 0.1 0.25 0.5; do
         brush 90 "brush-$density" "$radius" "$box" $density "$steps" --set "analyzers=[ChainLengths(every: $((steps / 20)), \
             file: \"brush-$density.csv\", distribution: \"brush-$density.lengths.csv\", groups: {\"M\": 1}, shortest: 2), \

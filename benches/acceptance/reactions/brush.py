@@ -26,6 +26,7 @@ def main():
     with open(sys.argv[2]) as f:
         text = f.read()
     step = re.search(r'time_step="(\d+)"', text).group(1)
+    box = [float(x) for x in re.search(r'<box lx="([^"]+)" ly="([^"]+)" lz="([^"]+)"', text).groups()]
     kind = [line.strip() for line in section(text, "type")]
     at = [tuple(map(float, line.split())) for line in section(text, "position")]
     next_of = {}
@@ -40,7 +41,10 @@ def main():
     for i in initiators:
         chain = [i]
         while chain[-1] in next_of:
-            chain.append(next_of[chain[-1]])
+            # beside the particle before it, also beyond the border of the box
+            before, after = at[chain[-1]], next_of[chain[-1]]
+            at[after] = tuple(x - l * round((x - b) / l) for x, b, l in zip(at[after], before, box))
+            chain.append(after)
         chains.append(chain)
     lengths = [len(c) - 1 for c in chains]
     mean = sum(lengths) / len(lengths)

@@ -57,7 +57,7 @@ impl LinkRows {
         if entries <= self.capacity {
             return;
         }
-        let (old, capacity) = (self.capacity * self.width, entries.max(2 * self.capacity).max(4));
+        let (old, capacity) = (self.capacity * self.width, entries.max(2 * self.capacity).max(2));
         let mut words = vec![0; self.counts.len() * self.width * capacity];
         for (to, from) in words.chunks_exact_mut(capacity * self.width).zip(self.words.chunks_exact(old.max(1))) {
             to[..old].copy_from_slice(from);

@@ -72,8 +72,8 @@ pub struct Reaction {
 /// Which partners a particle i tries: `Each` tries every j in reach, each with P_r (k partners: p = 1 − (1 − P_r)^k); `One`
 /// tries one of them, chosen at random, and `Nearest` the nearest one. With M free monomers in the volume V, well mixed,
 /// and P* ends, one attempt of `Each` uses up P* (1 − exp(−P_r λ)) of them, λ = (4π/3) r_cut³ M/V; of `One` it is
-/// P* P_r (1 − exp(−λ)), so the rate is r_p = \[P*\] P_r/τ, τ = `every` dt, where partners abound. Of a symmetric reaction of
-/// one type, `Each` tries a pair once.
+/// P* P_r (1 − exp(−λ)), so the rate of polymerization is r_p = ρ* P_r/τ, ρ* = P*/V, τ = `every` dt, where partners
+/// abound. Of a symmetric reaction of one type, `Each` tries a pair once.
 ///
 /// What is possible is then done one by one in the order of random numbers keyed by the step, the reaction and the tags; a
 /// particle takes part in at most one reaction of a call. So a run gives the same network on any number of threads, on the
