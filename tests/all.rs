@@ -36,5 +36,6 @@ mod reverse;
 mod rotation;
 mod shear;
 mod stranger;
+mod tables;
 mod tripping;
 mod walls;
