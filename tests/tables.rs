@@ -105,7 +105,8 @@ fn energy_drifts_no_more_than_with_the_formula() {
              integrators: [VelocityVerlet()], analyzers: [Thermo(every: 5, file: \"{name}.csv\")], \
              stages: [(steps: 4000, dt: 0.004)])"
         );
-        let plan = plan_in(&folder.path().join("x.ron"), &text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+        let plan = plan_in(&folder.path().join("x.ron"), &text, DeviceChoice::Cpu)
+            .unwrap_or_else(|e| panic!("{}", e.render()));
         run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
         let total = &galamost_tests::csv(&folder.path().join(format!("{name}.csv")))["total"][200..];
         let m = mean(total);

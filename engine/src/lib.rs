@@ -21,5 +21,5 @@ pub mod run;
 pub mod selftest;
 pub mod state;
 pub mod store;
-pub mod tables;
+mod tables;
 pub mod topology;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// What a table is a function of.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum KindName {
+pub(crate) enum KindName {
     Pair,
     Bond,
     Angle,
@@ -23,13 +23,13 @@ enum KindName {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum UnitName {
+pub(crate) enum UnitName {
     Degrees,
     Radians,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum FormatName {
+pub(crate) enum FormatName {
     Galamost,
     Votca,
     Lammps,
@@ -39,7 +39,7 @@ enum FormatName {
 
 /// How a file is read.
 #[derive(Args, Debug)]
-struct Reading {
+pub(crate) struct Reading {
     /// What the table is a function of; GALAMOST files tell it.
     #[arg(long, value_enum)]
     kind: Option<KindName>,
@@ -56,7 +56,7 @@ struct Reading {
 
 /// How a file is written.
 #[derive(Args, Debug)]
-struct Writing {
+pub(crate) struct Writing {
     /// The file; its ending tells the format: xml or dat (GALAMOST), pot (VOTCA), table (LAMMPS), csv, ron. Standard output if it is not given.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -70,7 +70,7 @@ struct Writing {
 
 /// What `galamost table` does.
 #[derive(Subcommand, Debug)]
-pub enum TableCommand {
+pub(crate) enum TableCommand {
     /// Writes a table in another format.
     Convert {
         /// The table: GALAMOST, VOTCA, LAMMPS, CSV or plain columns.
@@ -227,7 +227,7 @@ fn save_rows(kind: Kind, rows: &Rows, writing: &Writing) -> Result<(), Failure> 
 ///
 /// # Errors
 /// What is wrong with a table, with its file and line.
-pub fn run(command: &TableCommand, registry: impl Fn() -> Registry) -> Result<u8, Failure> {
+pub(crate) fn run(command: &TableCommand, registry: impl Fn() -> Registry) -> Result<u8, Failure> {
     match command {
         TableCommand::Convert { file, reading, n, writing } => {
             let r = read_file(file, reading)?;
@@ -239,11 +239,15 @@ pub fn run(command: &TableCommand, registry: impl Fn() -> Registry) -> Result<u8
                 let far = |(x, f): (&f64, &f64)| (f + r.curve.at(*x)[1]).abs();
                 let worst = r.x.iter().zip(f).map(far).fold(0.0, f64::max);
                 let largest = f.iter().fold(0.0f64, |m, f| m.max(f.abs()));
-                tracing::info!("the file's forces are at most {worst:.3e} from −dU/dx; the largest of them is {largest:.3e}");
+                tracing::info!(
+                    "the file's forces are at most {worst:.3e} from −dU/dx; the largest of them is {largest:.3e}"
+                );
             }
             save(&write(Format::Csv, r.kind, "", &rows_of(&r.curve, &r.x, *n)?), out.as_deref())?;
         }
-        TableCommand::Plot { files, reading, force, range, out } => plot(files, reading, *force, range.as_deref(), out)?,
+        TableCommand::Plot { files, reading, force, range, out } => {
+            plot(files, reading, *force, range.as_deref(), out)?
+        }
         TableCommand::Make { component, pair, link, n, from, to, writing } => {
             let (kind, rows) = make(&registry(), component, pair.as_deref(), link.as_deref(), *n, [*from, *to])?;
             save_rows(kind, &rows, writing)?;
@@ -303,9 +307,8 @@ fn plan_of(registry: &Registry, component: &str, snapshot: Snapshot) -> Result<P
     // the component on a line of its own: columns of mistakes are those of the argument
     let text = format!("(initial: [], precision: Double, stages: [(steps: 0, dt: 0.001)], forces: [\n{component}\n])");
     let moved = |at: Option<Position>| at.map(|p| Position { line: p.line.saturating_sub(1).max(1), ..p });
-    let told = |list: Vec<Diagnostic>| {
-        Failure::Input(list.into_iter().map(|d| Diagnostic { at: moved(d.at), ..d }).collect())
-    };
+    let told =
+        |list: Vec<Diagnostic>| Failure::Input(list.into_iter().map(|d| Diagnostic { at: moved(d.at), ..d }).collect());
     let mut pipeline = Pipeline::parse(path, &text, &[])
         .map_err(|e| told(e.into_iter().map(|e| Diagnostic::new(path, e.at, e.message)).collect()))?;
     pipeline.device = DeviceChoice::Cpu;
@@ -334,7 +337,9 @@ fn make(
     match (pair, link) {
         (Some([a, b]), None) => make_pair(registry, component, [a, b], n, ends).map(|r| (Kind::Pair, r)),
         (None, Some(link)) => make_link(registry, component, link, n, ends),
-        _ => Err(wrong_use("make wants the types of a pair, --pair A B, or the type of a bond, angle or dihedral, --link A-A")),
+        _ => Err(wrong_use(
+            "make wants the types of a pair, --pair A B, or the type of a bond, angle or dihedral, --link A-A",
+        )),
     }
 }
 

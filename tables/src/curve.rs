@@ -264,7 +264,10 @@ mod tests {
             for k in -20..=20 {
                 let phi = PI * f64::from(k) / 20.0;
                 let [u, slope] = grid.at(phi);
-                assert!((u - (3.0 * phi).cos()).abs() < 1e-7 && (slope + 3.0 * (3.0 * phi).sin()).abs() < 1e-4, "{phi}");
+                assert!(
+                    (u - (3.0 * phi).cos()).abs() < 1e-7 && (slope + 3.0 * (3.0 * phi).sin()).abs() < 1e-4,
+                    "{phi}"
+                );
             }
         }
     }

@@ -107,7 +107,10 @@ fn galamost(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistak
         }
         let kind = Kind::ALL.into_iter().find(|k| name.eq_ignore_ascii_case(&format!("{}Potential", k.name())));
         if name.to_ascii_lowercase().ends_with("forcepoints") {
-            return Err(Mistake::at(*line, "coefficients (ForcePoints) are not read: give the potential itself, rows of r and U"));
+            return Err(Mistake::at(
+                *line,
+                "coefficients (ForcePoints) are not read: give the potential itself, rows of r and U",
+            ));
         }
         let known = "PairPotential, BondPotential, AnglePotential and DihedralPotential";
         rows.kind = Some(kind.ok_or_else(|| Mistake::at(*line, format!("<{name}> is no table; tables are {known}")))?);
@@ -133,12 +136,20 @@ fn lammps(list: &[(u32, &str)], entry: Option<&str>) -> Result<Rows, Mistake> {
     let at = match entry {
         Some(e) => headers.iter().find(|k| name(k) == e).copied(),
         None if headers.len() > 1 => {
-            return Err(Mistake::new(format!("the file has {} sections, {}: say which one by `entry`", headers.len(), names())));
+            return Err(Mistake::new(format!(
+                "the file has {} sections, {}: say which one by `entry`",
+                headers.len(),
+                names()
+            )));
         }
         None => headers.first().copied(),
     };
     let Some(at) = at else {
-        return Err(Mistake::new(format!("there is no section {}; the sections are {}", entry.unwrap_or("at all"), names())));
+        return Err(Mistake::new(format!(
+            "there is no section {}; the sections are {}",
+            entry.unwrap_or("at all"),
+            names()
+        )));
     };
     let mut rows = Rows::default();
     let line = list[at + 1].0;
@@ -149,7 +160,9 @@ fn lammps(list: &[(u32, &str)], entry: Option<&str>) -> Result<Rows, Mistake> {
         match word {
             "N" => {
                 let word = next()?;
-                n = word.parse::<usize>().map_err(|_| Mistake::at(line, format!("expected a whole number, found `{word}`")))?;
+                n = word
+                    .parse::<usize>()
+                    .map_err(|_| Mistake::at(line, format!("expected a whole number, found `{word}`")))?;
             }
             "R" | "RSQ" => range = Some([number(line, next()?)?, number(line, next()?)?]),
             // slopes of the force at the ends and the place of the minimum: nothing that the rows do not say
@@ -159,7 +172,9 @@ fn lammps(list: &[(u32, &str)], entry: Option<&str>) -> Result<Rows, Mistake> {
             "DEGREES" => rows.unit = Some(Unit::Degrees),
             "RADIANS" => rows.unit = Some(Unit::Radians),
             "CHECKU" | "CHECKF" => drop(next()?),
-            "BITMAP" => return Err(Mistake::at(line, "BITMAP grids are not read: write the table with R, RSQ or without")),
+            "BITMAP" => {
+                return Err(Mistake::at(line, "BITMAP grids are not read: write the table with R, RSQ or without"));
+            }
             _ => return Err(Mistake::at(line, format!("unknown parameter `{word}`"))),
         }
     }

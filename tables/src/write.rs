@@ -112,9 +112,8 @@ pub fn write(format: Format, kind: Kind, name: &str, rows: &Rows) -> String {
             }
         }
         Format::Ron => {
-            let list = |values: &mut dyn Iterator<Item = f64>| {
-                values.map(|x| format!("{x:?}")).collect::<Vec<_>>().join(", ")
-            };
+            let list =
+                |values: &mut dyn Iterator<Item = f64>| values.map(|x| format!("{x:?}")).collect::<Vec<_>>().join(", ");
             let what = if kind.is_angle() { "angle" } else { "r" };
             let xs = list(&mut (0..n).map(|i| row(i).0));
             let us = list(&mut (0..n).map(|i| row(i).1));

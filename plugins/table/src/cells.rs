@@ -97,10 +97,7 @@ impl<R: Real> CpuRow<R> {
         // SAFETY: the cell is one of the table's, which live as long as the rows
         let [c0, c1, c2, c3] = unsafe { *self.cells.add(cell as usize) };
         let d = x - (R::from_u32(cell) - self.origin) * self.width;
-        (
-            c1 + d * (R::lit(2.0) * c2 + d * (R::lit(3.0) * c3)),
-            c0 + d * (c1 + d * (c2 + d * c3)),
-        )
+        (c1 + d * (R::lit(2.0) * c2 + d * (R::lit(3.0) * c3)), c0 + d * (c1 + d * (c2 + d * c3)))
     }
 }
 

@@ -59,9 +59,7 @@ struct Place {
 impl Place {
     fn mistake(&self, e: galamost_tables::Mistake) -> Error {
         let found = match &self.file {
-            Some(file) => {
-                InputError::in_file(file.clone(), e.line.map(|line| Position { line, column: 1 }), e.message)
-            }
+            Some(file) => InputError::in_file(file.clone(), e.line.map(|line| Position { line, column: 1 }), e.message),
             None => InputError::at(self.at, e.message),
         };
         found.into()
@@ -128,9 +126,9 @@ impl<I: Source> Sources<I> {
         let mut curves = vec![];
         for (at, input) in &self.written {
             let (name, x, rest) = input.parts();
-            let made = rest.rows(x, name, *at, system).and_then(|(rows, place)| {
-                Curve::new(kind, &rows, unit).map_err(|e| place.mistake(e))
-            });
+            let made = rest
+                .rows(x, name, *at, system)
+                .and_then(|(rows, place)| Curve::new(kind, &rows, unit).map_err(|e| place.mistake(e)));
             match made {
                 Ok(curve) => curves.push(curve),
                 Err(Error::Input(list)) => list.into_iter().for_each(|e| errors.push(e)),
