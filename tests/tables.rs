@@ -1,12 +1,15 @@
 //! Potentials given as tables against the same potentials written in Rust, and the command `galamost table`.
 
+use galamost::device::nvrtc;
+use galamost::gpu::pair_unit;
 use galamost::pipeline::DeviceChoice;
 use galamost::selftest::standard_system;
 use galamost_plugin_api::component::Kind;
+use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::Sums;
 use galamost_tests::{
-    galamost, has_compiler, largest_difference, mean, plan_in, plan_of, registry, run_plan, unwrapped, words,
+    galamost, has_compiler, has_nvrtc, largest_difference, mean, plan_in, plan_of, registry, run_plan, unwrapped, words,
 };
 use std::path::Path;
 
@@ -191,5 +194,33 @@ fn the_command_converts_plots_and_tells_mistakes() {
         let out = galamost(here, &[&["table", "convert", "bad.pot"], how.as_slice()].concat());
         assert_eq!(out.status.code(), Some(2), "{}", words(&out));
         assert!(words(&out).contains(message), "{}", words(&out));
+    }
+}
+
+/// The kernels of tables for the H200's architecture: nothing spills, and the text does not depend on how long a table is.
+#[test]
+fn kernels_of_tables_compile_for_sm_90() {
+    if !has_nvrtc() {
+        return;
+    }
+    let lj = "LennardJones(r_cut: 2.0, pairs: { (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) })";
+    let rows = "r: [0.8, 1.0, 1.5, 2.0], u: [4.0, 1.0, 0.1, 0.0]";
+    let of = |points: u32| format!("PairTable(points: {points}, pairs: {{ (\"A\", \"A\"): ({rows}) }})");
+    let text_of = |force: &str, precision: Precision| {
+        let plan =
+            plan_of(&format!("(forces: [{force}], stages: [(steps: 0, dt: 0.01)])"), one_type(), DeviceChoice::Cpu);
+        let plan = plan.unwrap_or_else(|e| panic!("{}", e.render()));
+        plan.components[0].pair().expect("a pair").device(precision).expect("code").text.into_string()
+    };
+    for precision in [Precision::Mixed, Precision::Double] {
+        assert_eq!(text_of(&of(2000), precision), text_of(&of(5000), precision));
+        for force in [lj, &of(2000)] {
+            let unit = pair_unit(&[text_of(force, precision)], 1, 4, precision);
+            let (_, report) = nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}\n{}", unit.text));
+            for k in report {
+                println!("{} {:12} {}: {} registers", precision.name(), &force[..9], k.name, k.registers);
+                assert_eq!(k.spills, 0, "{force}");
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@
 #     bash benches/acceptance/table/run.sh GALAMOST
 #
 # GALAMOST is the program. For 64,000 and 512,000 particles, steps/s of both, three times in turn, and of the medians the ratio
-# (formula over table); then rms(E)/|E| without thermostat, and the harness on the four components. About 5 minutes.
+# (formula over table); then rms(E)/|E| without thermostat, and the harness on the four components. About 3 minutes.
 # Variables: DEVICE (cuda:0); SIZES, edges of the lattice (40 80); STEPS, of the timed stage for up to 64,000 particles, for more
 # particles fewer (20000); REPEATS (3).
 set -u
