@@ -38,5 +38,6 @@ mod reverse;
 mod rotation;
 mod shear;
 mod stranger;
+mod tables;
 mod tripping;
 mod walls;

@@ -496,3 +496,27 @@ fn example_31_network() {
     let events = std::fs::read_to_string(folder.join("31-network.events.csv")).expect("events");
     assert!(events.lines().filter(|l| l.contains(",Exchange,")).count() > 300);
 }
+
+#[test]
+fn example_38_table() {
+    let (_keep, folder) = run("38-table");
+    let t = csv(&folder.join("38-table.csv"));
+    let late = |name: &str| mean(&t[name][20..]);
+    assert!((late("kT") - 1.2).abs() < 0.02, "kT {}", late("kT"));
+    // the numbers and bounds of example_01_lj_fluid
+    assert!((late("pressure") - 0.969).abs() < 0.15, "P {}", late("pressure"));
+    assert!((late("potential") / 1000.0 + 4.543).abs() < 0.03, "U/N {}", late("potential") / 1000.0);
+}
+
+#[test]
+fn example_39_tables() {
+    let (_keep, folder) = run("39-tables");
+    let t = csv(&folder.join("39-tables.csv"));
+    let e = &t["total"][42..];
+    let m = mean(e);
+    let rms = mean(&e.iter().map(|x| (x - m).powi(2)).collect::<Vec<_>>()).sqrt();
+    assert!(rms / m.abs() < 1e-5, "ΔE = {:e}", rms / m.abs());
+    for name in ["PairTable", "BondTable", "AngleTable", "DihedralTable"] {
+        assert!(mean(&t[name][42..]).abs() > 1.0, "{name} has no energy");
+    }
+}

@@ -133,6 +133,11 @@ enum Command {
         #[arg(long, value_name = "PATH|VERSION")]
         api: Option<String>,
     },
+    /// Converts, differentiates, plots and makes tables of potentials.
+    Table {
+        #[command(subcommand)]
+        command: crate::tables::TableCommand,
+    },
     /// Measures the standard cases: steps per second, particle-steps per second, bytes per particle.
     Bench {
         /// Only cases whose name contains this: `lj`, `dpd`, `lj 8000`.
@@ -191,6 +196,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
             print!("{}", crate::new::new(&kind, &name, folder.as_deref(), api.as_deref())?);
             Ok(0)
         }
+        Some(Command::Table { command }) => crate::tables::run(&command, registry),
         Some(Command::TestPlugin { library, device, json }) => test_plugin(common, &library, device.as_deref(), json),
         Some(Command::Selftest { names, device, json }) => {
             let device = parse_device(&device)?;

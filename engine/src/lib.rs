@@ -21,4 +21,5 @@ pub mod run;
 pub mod selftest;
 pub mod state;
 pub mod store;
+mod tables;
 pub mod topology;

@@ -67,6 +67,7 @@ template <class Part, u32 W, bool FULL> __device__ __forceinline__ void link_loo
         BondInput<real> input;
         input.r2 = real(0);
         input.step = make_step<real>(s.globals, a.first_varying);
+        input.numbers = a.rows;
         Vec4 out = s.force[i];
         for (u32 e = 0; e < n; ++e) {
             const u32 last = __ldg(&a.links.words[(W * e + W - 1u) * a.links.stride + i]);

@@ -6,6 +6,8 @@
 template <class real> struct BondInput {
     real r2, angle, cos, sin;
     Step<real> step;
+    // the component's numbers in device memory: its rows, and what stands behind them
+    const void* numbers;
 };
 
 struct BondArgs {
@@ -70,6 +72,7 @@ template <class Part, bool FULL> __device__ __forceinline__ void bond_loop(const
             const typename Part::Row* rows = static_cast<const typename Part::Row*>(a.rows);
             BondInput<real> input;
             input.step = make_step<real>(s.globals, a.first_varying);
+            input.numbers = a.rows;
             Vec4 f = s.force[i];
             for (u32 e = 0; e < n; ++e) {
                 const u32 j = __ldg(&a.links.words[(2u * e) * a.links.stride + i]);

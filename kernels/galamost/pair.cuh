@@ -8,6 +8,8 @@
 template <class real> struct PairInput {
     real r2, r_cut, rv, zeta, charge_i, charge_j, diameter_i, diameter_j;
     Step<real> step;
+    // the component's numbers in device memory: its rows, and what stands behind them
+    const void* numbers;
 };
 
 // What an oriented function sees besides: r_i - r_j, unit vectors along the bodies' z, orientations.
@@ -84,6 +86,7 @@ __device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart
     input.r2 = n.r2;
     input.r_cut = edge.cutoff;
     input.step = step;
+    input.numbers = part.rows;
     if (Part::inputs & INPUT_VELOCITY) {
         Vec4 vj = load(&s.velocity_mass[n.j]);
 #ifdef GALAMOST_SHEAR

@@ -5,6 +5,7 @@
 
 use crate::angles::{each_angle, each_dihedral};
 use crate::bonded::{BondFn, BondInput, BondedCall, each_bond};
+use crate::component::SystemInfo;
 use crate::device::assemble;
 use crate::error::{Error, Errors, Position, Result};
 use crate::pair::{Row, RowInput};
@@ -33,6 +34,13 @@ pub trait BondPotential: Sized + Send + Sync + 'static {
     fn varyings(&self) -> Vec<Varying> {
         vec![]
     }
+    /// Completes and checks the parameters with what is known of the system: files of the pipeline's folder.
+    ///
+    /// # Errors
+    /// What does not fit, each with its place.
+    fn bind(&mut self, _system: &SystemInfo) -> Result<()> {
+        Ok(())
+    }
     /// The row of a type.
     ///
     /// # Errors
@@ -40,6 +48,9 @@ pub trait BondPotential: Sized + Send + Sync + 'static {
     fn row(&self, input: &Self::Input) -> Result<Self::Row, String>;
     /// Its numbers in order, as CUDA reads them.
     fn numbers(row: &Self::Row) -> Vec<f64>;
+    /// What the function reads besides its row: more numbers behind those of all rows, which it finds in device memory at
+    /// `input.numbers` (since plugin API 0.2). `numbers` are those of the rows, and may still be changed.
+    fn more_numbers(&self, _numbers: &mut Vec<f64>) {}
     /// What the CPU loop reads.
     fn tables(&self, rows: &[Self::Row]) -> Self::Tables;
     /// Adds the forces on particles begin … end, and returns energy and virial if they are wanted; [`each_link`] walks

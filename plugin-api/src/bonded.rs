@@ -149,6 +149,7 @@ pub trait Bonding: Common {
 
 impl<P: BondPotential> Common for BondComponent<P> {
     fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
+        self.potential.bind(system)?;
         let mut errors = Errors::default();
         let mut rows = vec![];
         let (_, what, types) = links_of(P::WIDTH);
@@ -183,8 +184,10 @@ impl<P: BondPotential> Bonding for BondComponent<P> {
     }
 
     fn device(&self, precision: Precision) -> Result<WireCode> {
+        let mut numbers: Vec<f64> = self.rows.iter().flat_map(P::numbers).collect();
+        self.potential.more_numbers(&mut numbers);
         let mut rows = vec![];
-        for x in self.rows.iter().flat_map(P::numbers) {
+        for x in numbers {
             match precision {
                 Precision::Double => x.push_bytes(&mut rows),
                 _ => (x as f32).push_bytes(&mut rows),

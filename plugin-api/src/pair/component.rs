@@ -385,7 +385,9 @@ impl<P: PairPotential> Pairing for PairComponent<P> {
             numbers.for_each(|x| R::lit(x).push_bytes(&mut out));
             out
         }
-        let rows = self.rows.iter().flat_map(P::numbers);
+        let mut rows: Vec<f64> = self.rows.iter().flat_map(P::numbers).collect();
+        self.potential.more_numbers(&mut rows);
+        let rows = rows.into_iter();
         let edges = self.loop_rows.iter().flat_map(LoopRow::numbers);
         let (rows, loop_rows) = match precision {
             Precision::Double => (bytes::<f64>(rows), bytes::<f64>(edges)),

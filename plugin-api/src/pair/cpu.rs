@@ -5,7 +5,7 @@
 //! compiled for the baseline, x86-64-v3 and x86-64-v4, and the same lanes are summed in the same order in all three,
 //! so the result does not depend on the machine's vector width.
 
-use super::{LoopRow, PairCall, PairFn, PairInput, apply_mode, inputs};
+use super::{LoopRow, PairCall, PairEval, PairInput, apply_mode, inputs};
 use crate::lanes::{BASE, Record, V3, V4};
 use crate::philox::uniform_unit_variance;
 use crate::precision::{Fixed, Float64, Precision, Scheme};
@@ -29,7 +29,7 @@ pub struct Rows<P, R> {
 ///
 /// # Safety
 /// `call` must describe valid host arrays of the given precision, whose force rows begin … end nobody else touches.
-pub unsafe fn run<F: PairFn>(
+pub unsafe fn run<F: PairEval>(
     call: &PairCall,
     single: &Rows<F::Row<f32>, f32>,
     double: &Rows<F::Row<f64>, f64>,
@@ -46,7 +46,7 @@ pub unsafe fn run<F: PairFn>(
 }
 
 #[allow(unused_variables)]
-unsafe fn dispatch<F: PairFn, S: Scheme, const L: usize>(
+unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
@@ -78,7 +78,7 @@ unsafe fn dispatch<F: PairFn, S: Scheme, const L: usize>(
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt")]
-unsafe fn v4<F: PairFn, S: Scheme, const L: usize, const FULL: bool, const ONE: bool>(
+unsafe fn v4<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
@@ -89,7 +89,7 @@ unsafe fn v4<F: PairFn, S: Scheme, const L: usize, const FULL: bool, const ONE: 
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt")]
-unsafe fn v3<F: PairFn, S: Scheme, const L: usize, const FULL: bool, const ONE: bool>(
+unsafe fn v3<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
@@ -98,7 +98,7 @@ unsafe fn v3<F: PairFn, S: Scheme, const L: usize, const FULL: bool, const ONE: 
     unsafe { particles::<F, S, L, FULL, ONE, V3>(call, rows, sums) }
 }
 
-unsafe fn base<F: PairFn, S: Scheme, const L: usize, const FULL: bool, const ONE: bool>(
+unsafe fn base<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
@@ -108,7 +108,7 @@ unsafe fn base<F: PairFn, S: Scheme, const L: usize, const FULL: bool, const ONE
 }
 
 #[inline(always)]
-unsafe fn particles<F: PairFn, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const ISA: u32>(
+unsafe fn particles<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const ISA: u32>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,

@@ -173,6 +173,38 @@ pub trait PairFn: Send + Sync + 'static {
     }
 }
 
+/// What the CPU loop ([`cpu::run`]) calls: every [`PairFn`], or the function of a [`PairPotential`] that is known only
+/// when the pipeline is read and can be written over its row.
+pub trait PairEval: Send + Sync + 'static {
+    /// Its row over a number type.
+    type Row<R: Real>: Copy + Send + Sync;
+    /// Members of [`PairInput`] it uses, [`inputs`].
+    const INPUTS: u32;
+    /// As [`PairFn::OWN_SHIFT`].
+    const OWN_SHIFT: bool = false;
+    /// (F/r, U) with F = −dU/dr.
+    fn eval<R: Real>(input: &PairInput<R>, row: &Self::Row<R>) -> (R, R);
+    /// As [`PairFn::shifted`]; asked only if [`Self::OWN_SHIFT`].
+    #[inline(always)]
+    fn shifted<R: Real>(_at_cutoff: &PairInput<R>, _row: &Self::Row<R>, edges: &LoopRow<R>) -> LoopRow<R> {
+        *edges
+    }
+}
+
+impl<F: PairFn> PairEval for F {
+    type Row<R: Real> = <F as PairFn>::Row<R>;
+    const INPUTS: u32 = <F as PairFn>::INPUTS;
+    const OWN_SHIFT: bool = <F as PairFn>::OWN_SHIFT;
+    #[inline(always)]
+    fn eval<R: Real>(input: &PairInput<R>, row: &<F as PairFn>::Row<R>) -> (R, R) {
+        <F as PairFn>::eval(input, row)
+    }
+    #[inline(always)]
+    fn shifted<R: Real>(at_cutoff: &PairInput<R>, row: &<F as PairFn>::Row<R>, edges: &LoopRow<R>) -> LoopRow<R> {
+        <F as PairFn>::shifted(at_cutoff, row, edges)
+    }
+}
+
 /// What happens at the cutoff.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Mode {

@@ -1,0 +1,224 @@
+//! Rows out of files: GALAMOST, VOTCA, LAMMPS, CSV and plain columns, told apart by what is in them.
+
+use crate::{Kind, Mistake, Rows, Unit};
+
+/// Which rows of a file are meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Choice<'a> {
+    /// The section of a LAMMPS file.
+    pub entry: Option<&'a str>,
+    /// Columns of x, U and, if there are three, F, from 1; not for LAMMPS files.
+    pub columns: Option<&'a [u32]>,
+}
+
+/// The rows of a file.
+///
+/// # Errors
+/// The first line that is not what it should be.
+pub fn read(text: &str, choice: Choice<'_>) -> Result<Rows, Mistake> {
+    let lines = || text.lines().zip(1u32..).map(|(l, n)| (n, without_comment(l))).filter(|(_, l)| !l.is_empty());
+    if let Some(columns) = choice.columns
+        && (!(2..=3).contains(&columns.len()) || columns.contains(&0))
+    {
+        return Err(Mistake::new("columns are two or three numbers from 1: those of r, U and, if it is there, F"));
+    }
+    let is_lammps = lines().any(|(_, l)| is_parameters(l));
+    if choice.columns.is_some() && is_lammps {
+        return Err(Mistake::new("this is a LAMMPS table, whose columns are known: leave `columns` out"));
+    }
+    if choice.entry.is_some() && !is_lammps {
+        return Err(Mistake::new("`entry` names a section of a LAMMPS table, and this is none"));
+    }
+    let list: Vec<(u32, &str)> = lines().collect();
+    if let Some(k) = list.iter().position(|(_, l)| l.starts_with('<') && tag(l).is_some_and(|t| !t.starts_with('?'))) {
+        return galamost(&list[k..], choice.columns);
+    }
+    if is_lammps {
+        return lammps(&list, choice.entry);
+    }
+    if list.first().is_some_and(|(_, l)| l.contains(',')) {
+        return csv(&list, choice.columns);
+    }
+    columns(&list, choice.columns)
+}
+
+/// A line without a comment and blanks at its ends.
+fn without_comment(line: &str) -> &str {
+    let line = line.trim().trim_start_matches('\u{feff}');
+    if line.starts_with('@') { "" } else { line.split('#').next().unwrap_or("").trim() }
+}
+
+fn number(line: u32, word: &str) -> Result<f64, Mistake> {
+    word.parse().map_err(|_| Mistake::at(line, format!("expected a number, found `{word}`")))
+}
+
+/// Adds one row of words; the numbers of columns count from 1.
+fn push(rows: &mut Rows, line: u32, words: &[&str], columns: &[u32]) -> Result<(), Mistake> {
+    let cell = |column: u32| match words.get(column as usize - 1) {
+        Some(word) => number(line, word),
+        None => Err(Mistake::at(line, format!("there is no column {column}: the line has {}", words.len()))),
+    };
+    rows.x.push(cell(columns[0])?);
+    rows.u.push(cell(columns[1])?);
+    if let Some(column) = columns.get(2) {
+        let f = cell(*column)?;
+        rows.f.get_or_insert_default().push(f);
+    }
+    rows.lines.push(line);
+    Ok(())
+}
+
+/// r U, and a VOTCA file's flag: i and o are rows, u are none.
+fn columns(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistake> {
+    let mut rows = Rows::default();
+    for (line, text) in list {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words.last() {
+            Some(&"u") if words.len() > 2 => continue,
+            _ => push(&mut rows, *line, &words, chosen.unwrap_or(&[1, 2]))?,
+        }
+    }
+    Ok(rows)
+}
+
+/// The name in `< Name >` or `</ Name >`, without blanks.
+fn tag(line: &str) -> Option<String> {
+    let inner = line.strip_prefix('<')?.strip_suffix('>')?;
+    Some(inner.chars().filter(|c| !c.is_whitespace()).collect())
+}
+
+/// `<PairPotential>` and its family: rows up to the closing tag.
+fn galamost(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistake> {
+    let mut rows = Rows::default();
+    let mut open: Option<(u32, String)> = None;
+    for (line, text) in list {
+        let Some(name) = tag(text) else {
+            if open.is_none() {
+                return Err(Mistake::at(*line, "rows stand between a tag as <PairPotential> and its end"));
+            }
+            push(&mut rows, *line, &text.split_whitespace().collect::<Vec<_>>(), chosen.unwrap_or(&[1, 2]))?;
+            continue;
+        };
+        if let Some((_, opened)) = &open {
+            if name.strip_prefix('/').is_some_and(|n| n.eq_ignore_ascii_case(opened)) {
+                return Ok(rows);
+            }
+            return Err(Mistake::at(*line, format!("expected </{opened}>, found <{name}>")));
+        }
+        let kind = Kind::ALL.into_iter().find(|k| name.eq_ignore_ascii_case(&format!("{}Potential", k.name())));
+        if name.to_ascii_lowercase().ends_with("forcepoints") {
+            return Err(Mistake::at(
+                *line,
+                "coefficients (ForcePoints) are not read: give the potential itself, rows of r and U",
+            ));
+        }
+        let known = "PairPotential, BondPotential, AnglePotential and DihedralPotential";
+        rows.kind = Some(kind.ok_or_else(|| Mistake::at(*line, format!("<{name}> is no table; tables are {known}")))?);
+        // these files are in radians
+        rows.unit = rows.kind.filter(|k| k.is_angle()).map(|_| Unit::Radians);
+        open = Some((*line, name));
+    }
+    let (line, name) = open.unwrap_or_default();
+    Err(Mistake::at(line, format!("<{name}> has no end: </{name}>")))
+}
+
+/// The line of parameters of a LAMMPS section: `N 500 R 0.9 3.0`.
+fn is_parameters(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    words.next() == Some("N") && words.next().is_some_and(|n| n.parse::<u32>().is_ok())
+}
+
+/// A section of a LAMMPS table: a keyword, its parameters, rows of index, x, U, F.
+fn lammps(list: &[(u32, &str)], entry: Option<&str>) -> Result<Rows, Mistake> {
+    let headers: Vec<usize> = (0..list.len().saturating_sub(1)).filter(|k| is_parameters(list[k + 1].1)).collect();
+    let name = |k: &usize| list[*k].1.split_whitespace().next().unwrap_or("");
+    let names = || headers.iter().map(name).collect::<Vec<_>>().join(", ");
+    let at = match entry {
+        Some(e) => headers.iter().find(|k| name(k) == e).copied(),
+        None if headers.len() > 1 => {
+            return Err(Mistake::new(format!(
+                "the file has {} sections, {}: say which one by `entry`",
+                headers.len(),
+                names()
+            )));
+        }
+        None => headers.first().copied(),
+    };
+    let Some(at) = at else {
+        return Err(Mistake::new(format!(
+            "there is no section {}; the sections are {}",
+            entry.unwrap_or("at all"),
+            names()
+        )));
+    };
+    let mut rows = Rows::default();
+    let line = list[at + 1].0;
+    let mut words = list[at + 1].1.split_whitespace();
+    let (mut n, mut range, mut force) = (0, None, true);
+    while let Some(word) = words.next() {
+        let mut next = || words.next().ok_or_else(|| Mistake::at(line, format!("{word} wants a number")));
+        match word {
+            "N" => {
+                let word = next()?;
+                n = word
+                    .parse::<usize>()
+                    .map_err(|_| Mistake::at(line, format!("expected a whole number, found `{word}`")))?;
+            }
+            "R" | "RSQ" => range = Some([number(line, next()?)?, number(line, next()?)?]),
+            // slopes of the force at the ends and the place of the minimum: nothing that the rows do not say
+            "FP" => drop([number(line, next()?)?, number(line, next()?)?]),
+            "EQ" => drop(number(line, next()?)?),
+            "NOF" => force = false,
+            "DEGREES" => rows.unit = Some(Unit::Degrees),
+            "RADIANS" => rows.unit = Some(Unit::Radians),
+            "CHECKU" | "CHECKF" => drop(next()?),
+            "BITMAP" => {
+                return Err(Mistake::at(line, "BITMAP grids are not read: write the table with R, RSQ or without"));
+            }
+            _ => return Err(Mistake::at(line, format!("unknown parameter `{word}`"))),
+        }
+    }
+    let end = headers.iter().find(|k| **k > at).copied().unwrap_or(list.len());
+    for (line, text) in &list[at + 2..end] {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        push(&mut rows, *line, &words, if force { &[2, 3, 4] } else { &[2, 3] })?;
+    }
+    if rows.x.len() != n {
+        return Err(Mistake::at(line, format!("N is {n}, but {} rows follow", rows.x.len())));
+    }
+    if let (Some([low, high]), [first, .., last]) = (range, rows.x.as_slice()) {
+        let far = |a: f64, b: f64| (a - b).abs() > 1e-3 * (high - low).abs();
+        if far(low, *first) || far(high, *last) {
+            return Err(Mistake::at(line, format!("the range is {low} … {high}, but the rows are {first} … {last}")));
+        }
+    }
+    Ok(rows)
+}
+
+/// Numbers between commas; the first line may name the columns: r, theta_deg, phi_rad, …, U, F.
+fn csv(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistake> {
+    let split = |text: &str| text.split(',').map(|w| w.trim().trim_matches('"').to_string()).collect::<Vec<_>>();
+    let head = split(list[0].1);
+    let named = head.iter().all(|w| w.parse::<f64>().is_err());
+    let mut rows = Rows::default();
+    let mut used = chosen.unwrap_or(&[1, 2]).to_vec();
+    if named {
+        let is = |w: &str, names: &[&str]| names.iter().any(|n| w.eq_ignore_ascii_case(n));
+        let place = |names: &[&str]| head.iter().position(|w| is(w, names)).map(|k| k as u32 + 1);
+        if chosen.is_none() {
+            used = vec![1, place(&["u", "v", "energy", "potential"]).unwrap_or(2)];
+            used.extend(place(&["f", "force"]));
+        }
+        let x = head.get(used[0] as usize - 1).map_or("", String::as_str);
+        rows.unit = match x.rsplit_once('_').map(|(_, unit)| unit) {
+            Some("deg") => Some(Unit::Degrees),
+            Some("rad") => Some(Unit::Radians),
+            _ => None,
+        };
+    }
+    for (line, text) in &list[usize::from(named)..] {
+        let cells = split(text);
+        push(&mut rows, *line, &cells.iter().map(String::as_str).collect::<Vec<_>>(), &used)?;
+    }
+    Ok(rows)
+}

@@ -1,0 +1,122 @@
+//! Pairs.
+
+use crate::cells::{CpuRow, CpuTables, Table, Tables, text};
+use crate::source::{Distances, Sources};
+use galamost_plugin_api::component::Registration;
+use galamost_plugin_api::error::{Errors, Position};
+use galamost_plugin_api::pair::cpu::{Rows, run};
+use galamost_plugin_api::pair::{
+    Interaction, LoopRow, Mode, OrientedInput, PairCall, PairEval, PairInput, PairPotential,
+};
+use galamost_plugin_api::prelude::*;
+use galamost_tables::Kind;
+
+galamost_plugin_api::inventory::submit! {
+    Registration::pair_potential::<PairTable>("PairTable", include_str!("pages/pair.md"))
+}
+
+/// Parameters of the whole component.
+#[derive(Params)]
+pub struct PairSettings {
+    /// Cells of each grid in r² from 0 to r_cut².
+    #[param(default = 2000, at_least = 10, at_most = 65536)]
+    points: u32,
+}
+
+/// A pair potential given as tables.
+pub struct PairTable {
+    points: usize,
+    sources: Sources<Distances>,
+    tables: Tables,
+}
+
+/// What the CPU loop calls; r² is the variable, so F/r = −2 dU/dr².
+pub struct Lookup;
+
+impl PairEval for Lookup {
+    type Row<R: Real> = CpuRow<R>;
+    const INPUTS: u32 = 0;
+    #[inline(always)]
+    fn eval<R: Real>(input: &PairInput<R>, row: &CpuRow<R>) -> (R, R) {
+        let (slope, energy) = row.at(input.r2);
+        (R::lit(-2.0) * slope, energy)
+    }
+}
+
+/// What the CPU loop reads.
+pub struct Loops {
+    single: Rows<CpuRow<f32>, f32>,
+    double: Rows<CpuRow<f64>, f64>,
+    _cells: (CpuTables<f32>, CpuTables<f64>),
+}
+
+impl PairPotential for PairTable {
+    type Settings = PairSettings;
+    type Input = Distances;
+    type Row = Table;
+    type Tables = Loops;
+
+    fn new(settings: PairSettings, written: &[(Position, &Distances)], _: &mut Errors) -> Option<Self> {
+        let points = settings.points as usize;
+        Some(Self { points, sources: Sources::new(written), tables: Tables::default() })
+    }
+
+    fn bind(&mut self, system: &SystemInfo) -> Result<()> {
+        self.tables.clear();
+        self.sources.bind(Kind::Pair, None, system)
+    }
+
+    fn cutoff(&self, input: &Distances, _: &SystemInfo) -> Option<f64> {
+        self.sources.find(input).map(|(_, curve)| curve.ends()[1])
+    }
+
+    fn row(&self, input: &Distances, cutoff: f64) -> Result<Table, String> {
+        let (k, curve) = self.sources.find(input).ok_or("the table was not read")?;
+        let [first, end] = curve.ends();
+        if cutoff > end * (1.0 + 1e-9) {
+            return Err(format!("r_cut = {cutoff} lies beyond the table, which ends at {end}"));
+        }
+        if cutoff <= first {
+            return Err(format!("r_cut = {cutoff} lies before the table, which begins at {first}"));
+        }
+        self.tables.get((k, cutoff.to_bits()), || curve.pair_grid(self.points, cutoff))
+    }
+
+    fn numbers(row: &Table) -> Vec<f64> {
+        row.numbers()
+    }
+
+    fn more_numbers(&self, numbers: &mut Vec<f64>) {
+        self.tables.more_numbers(numbers);
+    }
+
+    fn evaluate(&self, input: &OrientedInput<f64>, row: &Table) -> Interaction<f64> {
+        let [energy, slope] = row.grid.at(input.pair.r2);
+        Interaction::central(input.r, -2.0 * slope, energy)
+    }
+
+    fn tables(&self, n_types: usize, rows: &[Table], edges: &[LoopRow<f64>], mode: Mode) -> Loops {
+        let mode = mode.number();
+        let cells = (CpuTables::new(rows), CpuTables::new(rows));
+        let loop_rows = edges.iter().map(LoopRow::cast).collect();
+        Loops {
+            single: Rows { n_types, rows: cells.0.rows.clone(), loop_rows, mode },
+            double: Rows { n_types, rows: cells.1.rows.clone(), loop_rows: edges.to_vec(), mode },
+            _cells: cells,
+        }
+    }
+
+    unsafe fn cpu(&self, call: &PairCall, tables: &Loops, sums: &mut Sums) {
+        // SAFETY: the caller's word
+        unsafe { run::<Lookup>(call, &tables.single, &tables.double, sums) }
+    }
+
+    fn text(&self) -> Result<String> {
+        Ok(format!(
+            "{}template <class real> __device__ __forceinline__ Tuple2<real, real> pair_eval(const PairInput<real>& input, \
+             const PairRow<real>& row) {{\n    const Tuple2<real, real> s = table_at(input.numbers, row, input.r2);\n    \
+             return {{real(-2) * s.v0, s.v1}};\n}}\n",
+            text("PairRow")
+        ))
+    }
+}

@@ -1,0 +1,226 @@
+//! Potentials given as tables against the same potentials written in Rust, and the command `galamost table`.
+
+use galamost::device::nvrtc;
+use galamost::gpu::pair_unit;
+use galamost::pipeline::DeviceChoice;
+use galamost::selftest::standard_system;
+use galamost_plugin_api::component::Kind;
+use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::snapshot::Snapshot;
+use galamost_plugin_api::views::Sums;
+use galamost_tests::{
+    galamost, has_compiler, has_nvrtc, largest_difference, mean, plan_in, plan_of, registry, run_plan, unwrapped, words,
+};
+use std::path::Path;
+
+/// The standard system with one particle type, and with it one type of bonds, angles and dihedrals.
+fn one_type() -> Snapshot {
+    let mut s = standard_system();
+    s.types.truncate(1);
+    s.kind.fill(0);
+    for list in [&mut s.bond_types, &mut s.angle_types, &mut s.dihedral_types] {
+        list.truncate(1);
+    }
+    s.bonds.iter_mut().for_each(|l| l.kind = 0);
+    s.angles.iter_mut().for_each(|l| l.kind = 0);
+    s.dihedrals.iter_mut().for_each(|l| l.kind = 0);
+    s
+}
+
+/// Forces and sums of one component.
+fn forces(force: &str, s: Snapshot) -> (Vec<f64>, Sums) {
+    let text = format!("(precision: Double, forces: [{force}], stages: [(steps: 0, dt: 0.01)])");
+    let plan = plan_of(&text, s, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+    let mut b = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render())).1;
+    let sums = b.sums().expect("sums").components[0];
+    let bytes = b.read("force").expect("forces");
+    let f = bytes.as_chunks::<32>().0.iter().flat_map(|f| f.as_chunks::<8>().0[..3].to_vec());
+    (f.map(f64::from_ne_bytes).collect(), sums)
+}
+
+/// Runs `galamost table …` in a folder; what it wrote to standard output.
+fn table(folder: &Path, args: &[&str]) -> String {
+    let out = galamost(folder, &[&["table"], args].concat());
+    assert!(out.status.success(), "{args:?}: {}", words(&out));
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+/// A component made into a table and read again gives the same forces, energy and virial.
+#[test]
+fn tables_of_components_are_those_components() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let cases = [
+        (
+            "LennardJones(r_cut: 3.0, pairs: { (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) })",
+            vec!["--pair", "A", "A", "--from", "0.7"],
+            "PairTable(pairs: { (\"A\", \"A\"): (file: FILE) })",
+            "lj.table",
+            3e-5,
+        ),
+        (
+            "HarmonicBond(bonds: { \"A-A\": (k: 30.0, r0: 0.95) })",
+            vec!["--link", "A-A", "--from", "0.5", "--to", "2.0"],
+            "BondTable(bonds: { \"A-A\": (file: FILE) })",
+            "bond.xml",
+            1e-9,
+        ),
+        (
+            "CosineSquaredAngle(angles: { \"A-A-A\": (k: 3.0, theta0_deg: 120.0) })",
+            vec!["--link", "A-A-A"],
+            "AngleTable(unit: Degrees, angles: { \"A-A-A\": (file: FILE) })",
+            "angle.csv",
+            1e-6,
+        ),
+        (
+            "OplsDihedral(dihedrals: { \"A-A-A-A\": (k1: 1.1, k2: 0.6, k3: 0.4, k4: 0.2) })",
+            vec!["--link", "A-A-A-A"],
+            "DihedralTable(unit: Radians, dihedrals: { \"A-A-A-A\": (file: FILE) })",
+            "dihedral.pot",
+            1e-6,
+        ),
+    ];
+    for (component, how, tabulated, name, limit) in cases {
+        table(folder.path(), &[&["make", component, "--out", name], how.as_slice()].concat());
+        let (truth, expected) = forces(component, one_type());
+        let (f, sums) = forces(&tabulated.replace("FILE", &format!("{:?}", file(name))), one_type());
+        let largest = truth.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        let worst = largest_difference(&f, &truth) / largest;
+        let energy = (sums.energy - expected.energy).abs() / expected.energy.abs();
+        let scale = expected.virial.iter().fold(0.0f64, |m, w| m.max(w.abs()));
+        let virial = largest_difference(&sums.virial, &expected.virial) / scale;
+        println!("{name}: forces {worst:.1e}, energy {energy:.1e}, virial {virial:.1e}");
+        assert!(worst < limit && energy < limit && virial < limit, "{name}: {worst:e} {energy:e} {virial:e}");
+    }
+}
+
+/// Total energy without thermostat: a table of Lennard-Jones keeps it as well as Lennard-Jones itself.
+#[test]
+fn energy_drifts_no_more_than_with_the_formula() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let lj = "LennardJones(r_cut: 2.5, mode: ShiftForce, pairs: { (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) })";
+    let bare = lj.replace(", mode: ShiftForce", "");
+    table(folder.path(), &["make", &bare, "--pair", "A", "A", "--from", "0.7", "--out", "lj.pot"]);
+    let tabulated = "PairTable(mode: ShiftForce, pairs: { (\"A\", \"A\"): (file: \"lj.pot\") })";
+    let run = |force: &str, name: &str| {
+        let text = format!(
+            "(seed: 9, initial: [Lattice(lattice: Sc, cells: [8, 8, 8], density: 0.8), Velocities(kT: 1.0)], forces: [{force}], \
+             integrators: [VelocityVerlet()], analyzers: [Thermo(every: 5, file: \"{name}.csv\")], \
+             stages: [(steps: 4000, dt: 0.004)])"
+        );
+        let plan = plan_in(&folder.path().join("x.ron"), &text, DeviceChoice::Cpu)
+            .unwrap_or_else(|e| panic!("{}", e.render()));
+        run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+        let total = &galamost_tests::csv(&folder.path().join(format!("{name}.csv")))["total"][200..];
+        let m = mean(total);
+        mean(&total.iter().map(|x| (x - m).powi(2)).collect::<Vec<_>>()).sqrt() / m.abs()
+    };
+    let (formula, tabulated) = (run(lj, "formula"), run(tabulated, "table"));
+    println!("rms(E)/E: {formula:.3e} by the formula, {tabulated:.3e} from the table");
+    assert!((tabulated / formula - 1.0).abs() < 0.1, "{formula:e} and {tabulated:e}");
+}
+
+/// The examples on the pages of the four components, together.
+#[test]
+fn tables_move_particles_on_the_device_as_on_the_cpu() {
+    if !has_compiler() {
+        return;
+    }
+    let page = |kind: Kind, name: &str| {
+        let (_, info) = registry().find(kind, name).unwrap_or_else(|| panic!("{name}"));
+        info.example().unwrap_or_else(|| panic!("{name} has no example")).to_string()
+    };
+    let all = [
+        page(Kind::Pair, "PairTable"),
+        page(Kind::Bonded, "BondTable"),
+        page(Kind::Bonded, "AngleTable"),
+        page(Kind::Bonded, "DihedralTable"),
+    ]
+    .join(", ");
+    for (precision, limit) in [("Double", 1e-10), ("Mixed", 2e-4), ("Single", 2e-4)] {
+        let text = format!(
+            "(seed: 5, precision: {precision}, neighbors: (buffer: 0.2), forces: [{all}], integrators: [NoseHoover(kT: 1.2, tau: 0.5)], \
+             stages: [(steps: 40, dt: 0.002)])"
+        );
+        let mut found = vec![];
+        for device in [DeviceChoice::Cpu, DeviceChoice::Emulated] {
+            let plan = plan_of(&text, standard_system(), device).unwrap_or_else(|e| panic!("{}", e.render()));
+            let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+            found.push(unwrapped(&mut *b).0);
+        }
+        let x = largest_difference(&found[0], &found[1]);
+        println!("{precision}: positions {x:e}");
+        assert!(x < limit, "{precision}: positions {x:e}");
+    }
+}
+
+#[test]
+fn the_command_converts_plots_and_tells_mistakes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path();
+    let morse = "Morse(r_cut: 3.0, pairs: { (\"A\", \"A\"): (d0: 1.0, alpha: 2.0, r0: 1.0), (\"A\", \"B\"): (d0: 2.0, alpha: 2.0, r0: 1.2) })";
+    // a row of types that the table is not made for is a mistake of the text
+    let out = galamost(here, &["table", "make", morse, "--pair", "A", "A"]);
+    assert_eq!(out.status.code(), Some(2), "{}", words(&out));
+    let lj = "LennardJones(r_cut: 2.5, pairs: { (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) })";
+    table(here, &["make", lj, "--pair", "A", "A", "--n", "401", "--from", "0.8", "--out", "a.csv"]);
+    // round the formats and back: r and U to the last digit
+    table(here, &["convert", "a.csv", "--out", "b.xml"]);
+    table(here, &["convert", "b.xml", "--out", "c.pot"]);
+    table(here, &["convert", "c.pot", "--out", "d.table", "--name", "LJ"]);
+    table(here, &["convert", "d.table", "--entry", "LJ", "--out", "e.csv"]);
+    let (a, e) = (galamost_tests::csv(&here.join("a.csv")), galamost_tests::csv(&here.join("e.csv")));
+    assert_eq!((&a["r"], &a["U"]), (&e["r"], &e["U"]));
+    assert!(std::fs::read_to_string(here.join("b.xml")).expect("b").starts_with("<PairPotential>\n0.8 "));
+    // F of the spline without the forces' column
+    let text = table(here, &["differentiate", "c.pot"]);
+    std::fs::write(here.join("f.csv"), text).expect("written");
+    let f = galamost_tests::csv(&here.join("f.csv"));
+    let force = |r: f64| 24.0 * (2.0 * r.powi(-13) - r.powi(-7));
+    for (r, f) in f["r"].iter().zip(&f["F"]) {
+        assert!((f - force(*r)).abs() < 2e-3 * force(*r).abs().max(1.0), "r {r}: {f} and {}", force(*r));
+    }
+    table(here, &["plot", "a.csv", "c.pot", "--out", "p.svg"]);
+    let svg = std::fs::read_to_string(here.join("p.svg")).expect("a plot");
+    assert_eq!(svg.matches("<polyline").count(), 2);
+    let refused = [
+        ("1.0 2.0\n1.1 1.5\n1.1 1.2\n1.4 1.0\n", "bad.pot:3:1: r = 1.1 is not above 1.1 of the row before", vec![]),
+        ("1.0 2.0\n1.1 nan\n1.2 1.2\n1.4 1.0\n", "bad.pot:2:1: U = NaN is no finite number", vec![]),
+        ("0 2.0\n60 1\n120 1.2\n180 1.0\n", "bad.pot:1:1: in which unit are the angles?", vec!["--kind", "angle"]),
+        ("0 2.0\n60 1\n120 1.2\n180 1.0\n", "are they Degrees?", vec!["--kind", "angle", "--unit", "radians"]),
+    ];
+    for (text, message, how) in refused {
+        std::fs::write(here.join("bad.pot"), text).expect("written");
+        let out = galamost(here, &[&["table", "convert", "bad.pot"], how.as_slice()].concat());
+        assert_eq!(out.status.code(), Some(2), "{}", words(&out));
+        assert!(words(&out).contains(message), "{}", words(&out));
+    }
+}
+
+/// The kernels of tables for the H200's architecture: nothing spills, and the text does not depend on how long a table is.
+#[test]
+fn kernels_of_tables_compile_for_sm_90() {
+    if !has_nvrtc() {
+        return;
+    }
+    let lj = "LennardJones(r_cut: 2.0, pairs: { (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0) })";
+    let rows = "r: [0.8, 1.0, 1.5, 2.0], u: [4.0, 1.0, 0.1, 0.0]";
+    let of = |points: u32| format!("PairTable(points: {points}, pairs: {{ (\"A\", \"A\"): ({rows}) }})");
+    let text_of = |force: &str, precision: Precision| {
+        let plan =
+            plan_of(&format!("(forces: [{force}], stages: [(steps: 0, dt: 0.01)])"), one_type(), DeviceChoice::Cpu);
+        let plan = plan.unwrap_or_else(|e| panic!("{}", e.render()));
+        plan.components[0].pair().expect("a pair").device(precision).expect("code").text.into_string()
+    };
+    for precision in [Precision::Mixed, Precision::Double] {
+        assert_eq!(text_of(&of(2000), precision), text_of(&of(5000), precision));
+        for force in [lj, &of(2000)] {
+            let unit = pair_unit(&[text_of(force, precision)], 1, 4, precision);
+            let (_, report) = nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}\n{}", unit.text));
+            for k in report {
+                println!("{} {:12} {}: {} registers", precision.name(), &force[..9], k.name, k.registers);
+                assert_eq!(k.spills, 0, "{force}");
+            }
+        }
+    }
+}
