@@ -132,7 +132,7 @@ fn structure_of_blend(scheme: &str, chi: f64) -> Vec<Shell> {
     let shells = waves();
     let mut sums = [0.0; 4];
     let mut samples = 0.0;
-    let steps = if scheme == "Paper" { 40_000 } else { 16_000 };
+    let steps = if scheme == "Paper" { 120_000 } else { 64_000 };
     run_chains(s, scheme, chi, [1000, steps, 30], &mut |c| {
         for (sum, shell) in sums.iter_mut().zip(&shells) {
             *sum += shell.iter().map(|m| structure(c, [L; 3], *m)).sum::<f64>() / shell.len() as f64;

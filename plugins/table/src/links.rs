@@ -100,7 +100,8 @@ impl Link for Length {
         -slope / if x > R::lit(1e-6) { x } else { R::lit(1e-6) }
     }
     const VARIABLE: &'static str = "device_sqrt(input.r2)";
-    const FORCE: &'static str = "-s.v0 / device_max(x, real(1e-6))";
+    // a division would cost registers that are spilled
+    const FORCE: &'static str = "-s.v0 * device_rsqrt(device_max(input.r2, real(1e-12)))";
 }
 
 impl Link for Bend {
