@@ -99,8 +99,8 @@ impl Link for Length {
         // two particles in one place have no direction
         -slope / if x > R::lit(1e-6) { x } else { R::lit(1e-6) }
     }
-    const VARIABLE: &'static str = "device_sqrt(input.r2)";
-    // a division would cost registers that are spilled
+    // a root and a division would cost registers that are spilled
+    const VARIABLE: &'static str = "input.r2 * device_rsqrt(device_max(input.r2, real(1e-12)))";
     const FORCE: &'static str = "-s.v0 * device_rsqrt(device_max(input.r2, real(1e-12)))";
 }
 
