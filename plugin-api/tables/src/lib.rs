@@ -1,6 +1,6 @@
 //! Numerical potentials as tables: rows of r (or an angle) and U.
 //!
-//! [`read`] takes rows out of a file, whatever its format, and [`write`](mod@write) makes files; [`Curve`] is what the
+//! [`read`](fn@read) takes rows out of a file, whatever its format, and [`write`](mod@write) makes files; [`Curve`] is what the
 //! rows mean, a cubic spline with its continuation beyond the ends; [`Grid`] is the same function on an even grid, four
 //! coefficients to a cell, as loops over particles read it. Used by the components and by the command `galamost table`.
 

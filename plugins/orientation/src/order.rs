@@ -52,9 +52,11 @@ fn eigen(mut a: [[f64; 3]; 3]) -> [(f64, [f64; 3]); 3] {
             for row in &mut a {
                 (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
             }
-            for k in 0..3 {
-                (a[p][k], a[q][k]) = (c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]);
+            let (mut row_p, mut row_q) = (a[p], a[q]);
+            for (x, y) in row_p.iter_mut().zip(&mut row_q) {
+                (*x, *y) = (c * *x - s * *y, s * *x + c * *y);
             }
+            (a[p], a[q]) = (row_p, row_q);
             for row in &mut v {
                 (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
             }
