@@ -122,7 +122,6 @@ fn energy_drifts_no_more_than_with_the_formula() {
 
 /// The examples on the pages of the four components, together.
 #[test]
-#[ignore = "passes alone; the program of all tests ended with SIGSEGV while it ran, and the cause is not found"]
 fn tables_move_particles_on_the_device_as_on_the_cpu() {
     if !has_compiler() {
         return;

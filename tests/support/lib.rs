@@ -46,8 +46,17 @@ pub fn build_crate(folder: &Path, how: &[&str], to: &Path) {
     let told = cargo_outside(folder, how);
     // the last file that cargo tells is the library's
     let library = told.rsplit('"').find(|f| f.ends_with(".so") && f.contains("/lib")).expect("a library");
-    std::fs::create_dir_all(to.parent().expect("a folder")).expect("a folder");
-    std::fs::copy(library, to).expect("copied");
+    replace_library(Path::new(library), to);
+}
+
+/// Puts a library in its place as a new file: one that is written over breaks every process that has it loaded, such as
+/// another run of the tests.
+fn replace_library(from: &Path, to: &Path) {
+    let folder = to.parent().expect("a folder");
+    std::fs::create_dir_all(folder).expect("a folder");
+    let new = tempfile::NamedTempFile::new_in(folder).expect("a file").into_temp_path();
+    std::fs::copy(from, &new).expect("copied");
+    new.persist(to).expect("renamed");
 }
 
 /// Builds a crate outside of the workspace, as [`build_plugin`], and returns the folder of what was built.
@@ -85,8 +94,7 @@ pub fn fixture() -> PathBuf {
             }
             let library = build_plugin(&repository().join("tests/abi/fixture"), "fixture");
             let folder = repository().join("target/outside/fixture");
-            std::fs::create_dir_all(&folder).expect("a folder");
-            std::fs::copy(library, folder.join("libfixture.so")).expect("copied");
+            replace_library(&library, &folder.join("libfixture.so"));
             folder
         })
         .clone()
