@@ -211,3 +211,89 @@ fn signals_end_the_run_after_a_whole_step() {
         assert!(f.path().join("p.checkpoint").exists());
     }
 }
+
+/// A force that writes where it may not, on the CPU: told by `--check-memory`.
+#[test]
+fn a_force_that_trespasses_is_named() {
+    let plugins = fixture();
+    let plugins = plugins.to_string_lossy();
+    for (into, expected) in [
+        ("force", "Trespasser wrote behind the end of the array `force`"),
+        ("position", "Trespasser changed positions, velocities, images or tags, which a force may only read"),
+    ] {
+        let f = tempfile::tempdir().expect("a folder");
+        write(f.path(), "Thermo(every: 1, file: \"t.csv\")", 20);
+        let run = ["--pipeline", "p.ron", "--device", "cpu", "--quiet", "--plugin-dir", &plugins, "--check-memory"];
+        // innocent forces stand before and behind it
+        let set = format!("forces=[{LJ}, Trespasser(into: \"{into}\"), BodyForce(force: [0.0, 0.0, 0.0])]");
+        let out = galamost(f.path(), &[run.as_slice(), &["--set", &set]].concat());
+        let said = words(&out);
+        assert_eq!(out.status.code(), Some(1), "{said}");
+        assert!(said.contains(&format!("step 0: {expected}")), "{said}");
+        // nobody is accused who did nothing
+        let out = galamost(f.path(), &run);
+        assert!(out.status.success(), "{}", words(&out));
+        let out = galamost(f.path(), &["--pipeline", "p.ron", "--device", "emulated", "--check-memory"]);
+        assert_ne!(out.status.code(), Some(0), "{}", words(&out));
+    }
+}
+
+/// A component that does not come back is named; at the end of the time the program gives up.
+#[test]
+fn a_component_that_does_not_come_back_is_named() {
+    let plugins = fixture();
+    let plugins = plugins.to_string_lossy();
+    let f = tempfile::tempdir().expect("a folder");
+    write(f.path(), "Thermo(every: 1, file: \"t.csv\")", 40);
+    let run = |seconds: f64, more: &[&str]| {
+        let set = format!("updaters=[Sleeper(step: 20, seconds: {seconds})]");
+        let args = ["--pipeline", "p.ron", "--device", "cpu", "--plugin-dir", &plugins, "--set", &set];
+        let out = Command::new(program())
+            .args(args)
+            .args(["--set", "checkpoint=(every: 10)"])
+            .args(more)
+            .env("GALAMOST_PATIENCE", "0.4")
+            .current_dir(f.path())
+            .output()
+            .expect("the program starts");
+        (out.status.code(), words(&out))
+    };
+    let (code, said) = run(1.5, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("nothing has moved for ") && said.contains("the run is in Sleeper"), "{said}");
+    let begun = Instant::now();
+    let (code, said) = run(100.0, &["--walltime", "0:12"]);
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("error: the time is over: nothing has moved for "), "{said}");
+    assert!(said.contains("the last checkpoint is p.checkpoint"), "{said}");
+    assert!(said.contains("go on with: galamost --pipeline p.ron --resume"), "{said}");
+}
+
+#[test]
+fn the_doctor_finds_what_is_wrong() {
+    let f = tempfile::tempdir().expect("a folder");
+    let doctor = |folder: &Path, cache: &Path| {
+        let out = Command::new(program())
+            .args(["doctor", "--quiet", "--plugin-dir", &folder.to_string_lossy()])
+            .env("GALAMOST_CACHE", cache)
+            .current_dir(f.path())
+            .output()
+            .expect("the program starts");
+        (out.status.code(), String::from_utf8_lossy(&out.stdout).into_owned() + &words(&out))
+    };
+    let (empty, cache) = (f.path().join("mine"), f.path().join("cache"));
+    std::fs::create_dir(&empty).expect("a folder");
+    let (code, said) = doctor(&empty, &cache);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("nothing is wrong") && said.contains("kernel cache ") && said.contains("GiB free"), "{said}");
+    assert!(said.contains("components") && said.contains("`device: Auto` takes"), "{said}");
+    std::fs::write(empty.join("libbroken.so"), "no library").expect("written");
+    assert!(Command::new("chmod").args(["777", &empty.to_string_lossy()]).status().expect("chmod").success());
+    std::fs::write(&cache.with_file_name("file"), "x").expect("written");
+    let (code, said) = doctor(&empty, &cache.with_file_name("file").join("x"));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("everybody may write there") && said.contains("chmod o-w"), "{said}");
+    assert!(said.contains("there is no folder for compiled kernels"), "{said}");
+    assert!(said.contains("libbroken.so cannot be used"), "{said}");
+}

@@ -164,7 +164,7 @@ fn a_checkpoint_is_written_at_the_border_of_stages() {
 #[test]
 fn a_checkpoint_of_another_run_is_refused() {
     let f = folder("GrootWarren()", 20);
-    go(f.path(), &["--device", "cpu"]);
+    go(f.path(), &["--device", "cpu", "--set", "checkpoint=(every: 50, keep: 1)"]);
     for (set, said) in [
         ("seed=10", "seed was 9, is 10"),
         ("precision=Double", "precision was Mixed, is Double"),

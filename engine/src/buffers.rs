@@ -38,6 +38,16 @@ impl Bytes {
         unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.stride * self.len) }
     }
 
+    /// The words in which the bytes stand.
+    pub fn words(&self) -> &[u128] {
+        &self.words
+    }
+
+    /// The words in which the bytes stand; their number must stay.
+    pub fn words_mut(&mut self) -> &mut Vec<u128> {
+        &mut self.words
+    }
+
     /// The element `i`.
     pub fn element(&self, i: usize) -> &[u8] {
         &self.bytes()[i * self.stride..(i + 1) * self.stride]

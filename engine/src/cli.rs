@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, files};
 use crate::cpu;
 use crate::device::Chosen;
 use crate::gpu::GpuSystem;
@@ -8,13 +8,15 @@ use crate::pipeline::{DeviceChoice, Pipeline};
 use crate::plan::{CheckOptions, Plan, check};
 use crate::plugins::{Registry, search_path};
 use crate::report::Failure;
-use crate::run::{Backend, RunOptions, Summary, execute};
+use crate::run::{Backend, RunOptions, Summary, execute, parse_walltime};
+use crate::watch::Watch;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 use tracing::info;
 
 /// Coarse-grained molecular simulation of polymers and soft matter, with all physics in plugins.
@@ -57,9 +59,18 @@ struct RunArgs {
     /// Replaces a value of the pipeline, as in `--set stages[0].dt=0.01`; may be given several times.
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
-    /// Goes on from the checkpoint.
+    /// Goes on from the newest checkpoint that is whole; `auto`: begins anew where there is none; FILE: from this one.
+    #[arg(long, value_name = "auto|FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    resume: Option<String>,
+    /// With --resume: takes a checkpoint of another seed, precision, engine or build of a plugin.
+    #[arg(long, requires = "resume")]
+    resume_changed: bool,
+    /// Ends the run, with a checkpoint, before it has taken so long: hours:minutes:seconds, or as queues write it.
+    #[arg(long, value_name = "TIME")]
+    walltime: Option<String>,
+    /// Looks after every call of a component whether it wrote outside of its arrays; slow, on the CPU.
     #[arg(long)]
-    resume: bool,
+    check_memory: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -67,7 +78,12 @@ struct RunArgs {
 impl RunArgs {
     /// Whether anything that only a run takes was given.
     fn is_given(&self) -> bool {
-        self.pipeline.is_some() || self.device.is_some() || self.steps.is_some() || !self.set.is_empty() || self.resume
+        self.pipeline.is_some()
+            || self.device.is_some()
+            || self.steps.is_some()
+            || !self.set.is_empty()
+            || self.resume.is_some()
+            || self.walltime.is_some()
     }
 }
 
@@ -89,6 +105,8 @@ enum Command {
         #[arg(long, value_name = "PATH=VALUE")]
         set: Vec<String>,
     },
+    /// Says what this machine gives a run (processor, GPUs, compiler, plugins, disk), what is wrong, and how to mend it.
+    Doctor,
     /// Lists the components of all plugins; with a name, its formula, fields, units and defaults.
     Plugins {
         /// A component.
@@ -165,6 +183,7 @@ enum Command {
 /// # Errors
 /// What went wrong, with its exit status.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
+    let started = Instant::now();
     let cli = match Cli::try_parse_from(args) {
         Ok(c) => c,
         Err(e) => {
@@ -175,7 +194,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
     };
     let common = &cli.run.common;
     if cli.command.is_some() && cli.run.is_given() {
-        return Err(wrong_use("--pipeline, --device, --steps, --set and --resume stand alone or behind a command"));
+        return Err(wrong_use(
+            "--pipeline, --device, --steps, --set, --resume and --walltime stand alone or behind a command",
+        ));
     }
     start_log(common);
     if let Some(n) = common.threads
@@ -185,11 +206,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
     }
     let registry = || Registry::load(&search_path(&common.plugin_dir), common.plugin_dir.len());
     match cli.command {
-        None => run_pipeline(&cli.run, &registry()),
+        None => run_pipeline(&cli.run, &registry(), started),
         Some(Command::Check { file, device, set }) => {
-            let plan = checked(&file, &set, device.as_deref(), &registry(), false)?;
+            let plan = check(read(&file, &set, device.as_deref())?, &registry(), CheckOptions::default())?;
             println!("{}: {}", file.display(), crate::doc::plan_summary(&plan));
             Ok(0)
+        }
+        Some(Command::Doctor) => {
+            let report = crate::doctor::run(&registry());
+            print!("{}", report.text);
+            Ok(u8::from(report.wrong > 0))
         }
         Some(Command::Plugins { name, json }) => crate::doc::plugins(&registry(), name.as_deref(), json),
         Some(Command::New { kind, name, folder, api }) => {
@@ -259,34 +285,80 @@ fn parse_device(text: &str) -> Result<DeviceChoice, Failure> {
     DeviceChoice::parse(text).map_err(wrong)
 }
 
-/// Reads and checks a pipeline.
-fn checked(
-    file: &Path,
-    set: &[String],
-    device: Option<&str>,
-    registry: &Registry,
-    resumed: bool,
-) -> Result<Plan, Failure> {
+/// Reads a pipeline with what the command line says instead.
+fn read(file: &Path, set: &[String], device: Option<&str>) -> Result<Pipeline, Failure> {
     let mut pipeline = Pipeline::read(file, set)?;
     if let Some(d) = device {
         pipeline.device = parse_device(d)?;
         pipeline.device_at = None;
     }
-    check(pipeline, registry, CheckOptions { resumed, ..CheckOptions::default() })
+    Ok(pipeline)
 }
 
-fn run_pipeline(args: &RunArgs, registry: &Registry) -> Result<u8, Failure> {
+fn run_pipeline(args: &RunArgs, registry: &Registry, started: Instant) -> Result<u8, Failure> {
     let Some(file) = &args.pipeline else {
         return Err(wrong_use("give --pipeline FILE, or see --help"));
     };
-    let plan = checked(file, &args.set, args.device.as_deref(), registry, args.resume)?;
-    let resume = if args.resume { Some(Checkpoint::read(&Checkpoint::find(&plan)?, &plan)?) } else { None };
+    let at_option = |m| Failure::Input(vec![crate::report::Diagnostic::new("--walltime".as_ref(), None, m)]);
+    let walltime = args.walltime.as_deref().map(parse_walltime).transpose().map_err(at_option)?;
+    let pipeline = read(file, &args.set, args.device.as_deref())?;
+    let path = pipeline.checkpoint_path();
+    let about_file = |m: String| Failure::Input(vec![crate::report::Diagnostic::new(&path, None, m)]);
+    let from = match args.resume.as_deref() {
+        None => vec![],
+        Some(choice @ ("" | "auto")) => match files::present(&path) {
+            none if none.is_empty() && choice.is_empty() => {
+                return Err(about_file("there is no checkpoint to go on from".into()));
+            }
+            files => files,
+        },
+        Some(file) => vec![file.into()],
+    };
+    if (pipeline.checkpoint.regular() || walltime.is_some())
+        && let Err(e) = files::probe(&path)
+    {
+        return Err(about_file(format!("a checkpoint cannot be written here: {e}")));
+    }
+    let options = CheckOptions { resumed: !from.is_empty(), ..CheckOptions::default() };
+    let plan = check(pipeline, registry, options)?;
+    if args.check_memory {
+        if plan.device.kind() != "cpu" {
+            return Err(wrong_use(
+                "--check-memory is for the CPU; the emulated device always looks, and for a GPU there is compute-sanitizer",
+            ));
+        }
+        cpu::guards::enable();
+    }
+    let resume = if from.is_empty() { None } else { Some(Checkpoint::find(&plan, &from, args.resume_changed)?) };
     log_plan(&plan);
-    let options = RunOptions { steps: args.steps, quiet: args.common.quiet, stop: stop_flag()? };
+    let (stop, save) = signals()?;
+    let (steps, quiet) = (args.steps, args.common.quiet);
+    let options = RunOptions { steps, quiet, stop, save, walltime, started: Some(started) };
     let mut backend = backend(&plan)?;
-    let summary = execute(&plan, &mut *backend, &options, resume)?;
+    let summary = {
+        let _watch = watch(&plan, walltime.map(|w| started + w));
+        execute(&plan, &mut *backend, &options, resume)?
+    };
     log_summary(&plan, &mut *backend, &summary);
     Ok(0)
+}
+
+/// Looks from outside whether the run moves; `GALAMOST_PATIENCE` has the seconds after which it is said that it does not.
+fn watch(plan: &Plan, deadline: Option<Instant>) -> Watch {
+    let names = plan.components.iter().map(|c| (c.id, c.name.clone())).collect();
+    let seconds = std::env::var("GALAMOST_PATIENCE").ok().and_then(|s| s.parse().ok()).unwrap_or(60.0);
+    let patience = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(60));
+    let (path, pipeline) = (plan.pipeline.checkpoint_path(), plan.pipeline.path.display().to_string());
+    Watch::start(names, patience, deadline, move |message| {
+        let mut notes = vec![];
+        if let Some(newest) = files::present(&path).first() {
+            notes.push(format!("the last checkpoint is {}", newest.display()));
+            notes.push(format!("go on with: galamost --pipeline {pipeline} --resume"));
+        }
+        let failure = Failure::Run(format!("the time is over: {message}"), notes);
+        eprint!("{}", failure.render());
+        std::process::exit(failure.exit_code().into());
+    })
 }
 
 /// The backend of a plan's device.
@@ -300,15 +372,17 @@ pub fn backend(plan: &Plan) -> Result<Box<dyn Backend>, Failure> {
     }
 }
 
-/// Set by Ctrl-C and SIGTERM; a second one ends the program at once.
-fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())
-            .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
-            .map_err(|e| Failure::run(format!("signals cannot be caught: {e}")))?;
+/// Two flags: one is set by Ctrl-C and SIGTERM, a second one ends the program at once; the other is set by SIGUSR1.
+fn signals() -> Result<(Arc<AtomicBool>, Arc<AtomicBool>), Failure> {
+    use signal_hook::{consts, flag};
+    let (stop, save) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let failed = |e: std::io::Error| Failure::run(format!("signals cannot be caught: {e}"));
+    for signal in [consts::SIGINT, consts::SIGTERM] {
+        flag::register_conditional_shutdown(signal, 130, stop.clone()).map_err(failed)?;
+        flag::register(signal, stop.clone()).map_err(failed)?;
     }
-    Ok(stop)
+    flag::register(consts::SIGUSR1, save.clone()).map_err(failed)?;
+    Ok((stop, save))
 }
 
 fn log_plan(plan: &Plan) {

@@ -180,7 +180,7 @@ pub fn new(kind: &str, name: &str, folder: Option<&Path>, api_given: Option<&str
         ),
         ("src/lib.rs", source.clone()),
         (&*format!("{name}.ron"), format!("// {}: {sentence}.\n//\n//     {run}\n(\n    seed: 1,\n{pipeline})\n", camel(name))),
-        (".gitignore", "/target\n*.csv\n*.checkpoint\n".into()),
+        (".gitignore", "/target\n*.csv\n*.checkpoint*\n".into()),
     ]
     .map(|(f, t)| (f.to_string(), t));
     let chain = pipeline.contains("chain.xml").then(|| ("chain.xml".to_string(), chain()));

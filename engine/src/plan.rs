@@ -326,7 +326,7 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
                 name: l.record.name(),
                 version: l.record.version(),
                 path: path.clone(),
-                hash: l.hash.clone(),
+                hash: l.hash().to_string(),
             });
         }
     }

@@ -125,6 +125,71 @@ impl RawState {
     }
 }
 
+impl RawState {
+    /// From another precision to the plan's: numbers are rounded or get digits, nothing else changes.
+    ///
+    /// # Errors
+    /// A section is not there or too short.
+    pub fn convert(&mut self, from: Precision, plan: &Plan) -> Result<()> {
+        let (to, length, n) = (plan.pipeline.precision, self.box_length, plan.snapshot.len());
+        let built = self.numbers("built_length").unwrap_or(length);
+        let coordinates = |pos: &[u8], low: &[u8], length| match from {
+            Precision::Double => positions::<Float64>(pos, low, length),
+            _ => positions::<Fixed>(pos, low, length),
+        };
+        let long_enough = |name: &str, bytes: usize| match self.section(name)?.len() {
+            l if l >= bytes * n => Ok(()),
+            l => Err(Error::Run(format!("section `{name}` of the checkpoint has {l} bytes"))),
+        };
+        long_enough("pos_type", from.pos_type_size())?;
+        long_enough("pos_at_build", from.pos_type_size())?;
+        let low = if from == Precision::Mixed { self.section("pos_low")? } else { &[] };
+        let (now, kind) = coordinates(self.section("pos_type")?, low, length);
+        let (then, _) = coordinates(self.section("pos_at_build")?, &[], built);
+        let mut s = Snapshot { position: now, kind, ..Snapshot::default() };
+        let mut sections = BTreeMap::new();
+        let (stored, low) = stored_as(&s, to, length);
+        sections.insert("pos_type".into(), stored);
+        sections.insert("pos_low".into(), low);
+        s.position = then;
+        sections.insert("pos_at_build".into(), stored_as(&s, to, built).0);
+        let as_real = |name: &str| -> Result<Vec<u8>> {
+            let numbers = reals(self.section(name)?, from);
+            Ok(match to {
+                Precision::Double => bytes_of(&numbers),
+                _ => numbers.iter().flat_map(|x| (*x as f32).to_ne_bytes()).collect(),
+            })
+        };
+        for name in ["velocity_mass", "force"] {
+            sections.insert(name.into(), as_real(name)?);
+        }
+        for need in plan.components.iter().flat_map(|c| &c.needs.arrays).filter(|a| !a.integer) {
+            let name = format!("array.{}", need.name);
+            let numbers = as_real(&name)?;
+            sections.insert(name, numbers);
+        }
+        self.sections.extend(sections);
+        Ok(())
+    }
+}
+
+/// Positions and types of a snapshot, and the lower bits, as a precision stores them.
+fn stored_as(s: &Snapshot, precision: Precision, length: [f64; 3]) -> (Vec<u8>, Vec<u8>) {
+    fn all<S: Store>(s: &Snapshot, precision: Precision, length: [f64; 3]) -> (Vec<u8>, Vec<u8>) {
+        let (mut pos, mut low) = (vec![], vec![]);
+        for (x, kind) in s.position.iter().zip(&s.kind) {
+            let (p, l, _) = S::store(*x, *kind, length);
+            pos.push(p);
+            low.push(if precision == Precision::Mixed { l } else { [0; 3] });
+        }
+        (bytes_of(&pos), bytes_of(&low))
+    }
+    match precision {
+        Precision::Double => all::<Float64>(s, precision, length),
+        _ => all::<Fixed>(s, precision, length),
+    }
+}
+
 /// The initial state of a plan, and the facts about it.
 ///
 /// # Errors

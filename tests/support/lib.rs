@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+pub mod fuzz;
 pub mod variants;
 
 /// The folder of this repository; `GALAMOST_REPOSITORY` where the tests run elsewhere than where they were built.

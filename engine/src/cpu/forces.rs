@@ -1,5 +1,6 @@
 //! One force evaluation: chunks of particles, every component in turn, on all threads.
 
+use super::guards;
 use super::list::CHUNK;
 use super::system::{CpuSystem, pair_call};
 use crate::store::Store;
@@ -26,35 +27,49 @@ impl<S: Store> CpuSystem<S> {
         let links = [self.link_view(0), self.link_view(1), self.link_view(2)];
         let failed: Mutex<Option<Error>> = Mutex::new(None);
         let this = &*self;
-        sums.par_chunks_mut(parts.max(1)).enumerate().for_each(|(k, sums)| {
-            let range = k * CHUNK..((k + 1) * CHUNK).min(n);
-            // SAFETY: this task alone writes the forces of its chunk; the views describe arrays of this system that
-            // stay where they are until the loop ends
-            unsafe {
-                let force = state.force.cast::<[S::Real; 4]>().host();
-                std::slice::from_raw_parts_mut(force.add(range.start), range.len()).fill([S::Real::ZERO; 4]);
-                if !state.torque.is_null() {
-                    let torque = state.torque.cast::<[S::Real; 3]>().host();
-                    std::slice::from_raw_parts_mut(torque.add(range.start), range.len()).fill([S::Real::ZERO; 3]);
+        // all components of a chunk in turn, or, to see which of them writes where it may not, one after the other
+        let rounds =
+            if guards::on() { (0..parts.max(1)).map(|f| f..parts.min(f + 1)).collect() } else { vec![0..parts] };
+        for (first, round) in rounds.into_iter().enumerate() {
+            let before = this.read_only();
+            sums.par_chunks_mut(parts.max(1)).enumerate().for_each(|(k, sums)| {
+                let range = k * CHUNK..((k + 1) * CHUNK).min(n);
+                if first == 0 {
+                    // SAFETY: this task alone writes the forces of its chunk; the views describe arrays of this system that
+                    // stay where they are until the loop ends
+                    unsafe {
+                        let force = state.force.cast::<[S::Real; 4]>().host();
+                        std::slice::from_raw_parts_mut(force.add(range.start), range.len()).fill([S::Real::ZERO; 4]);
+                        if !state.torque.is_null() {
+                            let torque = state.torque.cast::<[S::Real; 3]>().host();
+                            std::slice::from_raw_parts_mut(torque.add(range.start), range.len())
+                                .fill([S::Real::ZERO; 3]);
+                        }
+                    }
                 }
-            }
-            for (c, sum) in this.forces.iter().zip(sums) {
-                let done = if let Some(pair) = c.pair() {
-                    let call = pair_call(this, c, &state, &list, wanted, range.clone());
-                    // SAFETY: as above
-                    unsafe { pair.cpu(&call, sum) }
-                } else if let Some(bonded) = c.bonded() {
-                    let call = bonded_call(c, &state, &links, wanted, range.clone());
-                    // SAFETY: as above
-                    unsafe { bonded.cpu(&call, sum) }
-                } else {
-                    Ok(())
-                };
-                if let Err(e) = done {
-                    failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(e);
+                for (c, sum) in this.forces.iter().zip(sums).skip(round.start).take(round.len()) {
+                    let done = if let Some(pair) = c.pair() {
+                        let call = pair_call(this, c, &state, &list, wanted, range.clone());
+                        // SAFETY: as above
+                        unsafe { pair.cpu(&call, sum) }
+                    } else if let Some(bonded) = c.bonded() {
+                        let call = bonded_call(c, &state, &links, wanted, range.clone());
+                        // SAFETY: as above
+                        unsafe { bonded.cpu(&call, sum) }
+                    } else {
+                        Ok(())
+                    };
+                    if let Err(e) = done {
+                        failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(e);
+                    }
                 }
+            });
+            if let Some(c) = this.forces.get(round.start)
+                && let Err(e) = this.check_force(&c.name, before)
+            {
+                failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(e);
             }
-        });
+        }
         if let Some(e) = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
             self.chunk_sums = sums;
             return Err(e);
@@ -83,8 +98,10 @@ impl<S: Store> CpuSystem<S> {
                 quantities: quantities_at(quantities),
                 reserved: [0; 7],
             };
+            let before = self.read_only();
             // SAFETY: as above; forces run one after the other
             unsafe { force.compute(&call, &mut self.sums[f])? };
+            self.check_force(&c.name, before)?;
         }
         if wanted.virial != 0 {
             let mut total = Sums::default();

@@ -111,6 +111,7 @@ impl<S: Store> CpuSystem<S> {
             })();
             self.integrator_states.insert(id, memory);
             done?;
+            self.check_guards(&self.moving[m].component.name)?;
         }
         Ok(())
     }

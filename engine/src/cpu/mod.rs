@@ -1,6 +1,7 @@
 //! The CPU as a device: sorted arrays, Verlet list, plugins' loops over chunks of particles on all threads.
 
 mod forces;
+pub mod guards;
 mod integrate;
 mod list;
 mod system;

@@ -7,7 +7,7 @@ use crate::host::HostServices;
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
 use crate::rotation;
-use crate::run::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius};
+use crate::run::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius, state_fits};
 use crate::state::{Facts, RawState, initial};
 use crate::store::Store;
 use crate::topology::{LinkRows, LinkTables, Topology, Touched};
@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An optional per-particle array.
 pub(super) struct OptionalArray {
-    need: ArrayNeed,
+    pub need: ArrayNeed,
     pub data: Bytes,
 }
 
@@ -58,14 +58,14 @@ pub struct CpuSystem<S: Store> {
     pub(super) isa: u32,
     pub(super) globals: Box<Globals>,
     pub(super) pos: Vec<S::PosType>,
-    low: Vec<[u32; 3]>,
-    vel: Vec<[S::Real; 4]>,
-    force: Vec<[S::Real; 4]>,
-    image: Vec<[i32; 3]>,
-    tag: Vec<u32>,
-    index_of_tag: Vec<u32>,
-    group: Vec<u32>,
-    built: Vec<S::PosType>,
+    pub(super) low: Vec<[u32; 3]>,
+    pub(super) vel: Vec<[S::Real; 4]>,
+    pub(super) force: Vec<[S::Real; 4]>,
+    pub(super) image: Vec<[i32; 3]>,
+    pub(super) tag: Vec<u32>,
+    pub(super) index_of_tag: Vec<u32>,
+    pub(super) group: Vec<u32>,
+    pub(super) built: Vec<S::PosType>,
     pub(super) arrays: Vec<OptionalArray>,
     pub(super) list: List,
     buffer: f64,
@@ -203,6 +203,7 @@ impl<S: Store> CpuSystem<S> {
             self.list.build::<S>(&self.pos, &self.tag, &scale, self.tables.exclusions.as_ref(), self.isa);
         }
         self.index_links();
+        self.arm();
         for a in &mut self.arrays {
             self.host.set_array(&a.need.name, a.data.address());
         }
@@ -294,6 +295,7 @@ impl<S: Store> CpuSystem<S> {
             };
             // SAFETY: every view describes arrays of this system, and nothing else runs meanwhile
             unsafe { part.update(&mut call)? };
+            self.check_guards(&updater.name)?;
             if count as usize <= room {
                 edits.truncate(count as usize);
                 return Ok((edits, call, cell));
@@ -340,9 +342,13 @@ impl<S: Store> Backend for CpuSystem<S> {
             let program = part.program()?;
             let group = component.group;
             let extra = program.extra.as_ref().and_then(|e| self.arrays.iter().position(|a| a.need.name == e.name));
-            if let Entry::Vacant(place) = self.integrator_states.entry(component.id) {
-                let info = self.facts.group_info(group, &self.globals, component.first_varying, conserved);
-                place.insert(Bytes::from_bytes(&part.state(&info)?));
+            let info = self.facts.group_info(group, &self.globals, component.first_varying, conserved);
+            let first = part.state(&info)?;
+            match self.integrator_states.entry(component.id) {
+                Entry::Vacant(place) => {
+                    place.insert(Bytes::from_bytes(&first));
+                }
+                Entry::Occupied(kept) => state_fits(component, kept.get().bytes().len(), first.len())?,
             }
             self.moving.push(Moving { component: component.clone(), program, group, extra });
         }

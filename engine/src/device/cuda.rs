@@ -60,6 +60,34 @@ pub fn probe(ordinal: u32) -> std::result::Result<String, String> {
     }
 }
 
+/// The newest CUDA that the driver knows, as 1000 · major + 10 · minor, and the GPUs, with their memory.
+///
+/// # Errors
+/// There is no driver, or it does not work.
+pub fn driver() -> Result<(i32, Vec<String>)> {
+    // SAFETY: only looks for the library
+    if !unsafe { sys::is_culib_present() } {
+        return Err(fail("driver", "there is no NVIDIA driver (libcuda.so was not found)"));
+    }
+    // SAFETY: valid pointers; the driver is there
+    unsafe {
+        call!(cuInit(0))?;
+        let (mut version, mut n) = (0, 0);
+        call!(cuDriverGetVersion(&raw mut version))?;
+        call!(cuDeviceGetCount(&raw mut n))?;
+        let mut devices = vec![];
+        for ordinal in 0..n {
+            let (mut device, mut name, mut bytes) = (0, [0i8; 128], 0);
+            call!(cuDeviceGet(&raw mut device, ordinal))?;
+            call!(cuDeviceGetName(name.as_mut_ptr().cast(), 128, device))?;
+            call!(cuDeviceTotalMem_v2(&raw mut bytes, device))?;
+            let name = CStr::from_ptr(name.as_ptr().cast()).to_string_lossy().into_owned();
+            devices.push(format!("{name}, {:.0} GiB", bytes as f64 / 1024f64.powi(3)));
+        }
+        Ok((version, devices))
+    }
+}
+
 /// Sets the condition of a graph node from the run's globals. The driver's own assembler resolves
 /// `cudaGraphSetConditional`, so this one kernel is PTX; its version is old enough for every driver that has
 /// conditional nodes.

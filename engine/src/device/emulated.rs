@@ -51,8 +51,30 @@ impl Array {
     }
 }
 
+/// What `GALAMOST_EMULATED_FAULT` asks for, so that tests see what a run does when a GPU fails: `lost:N`, the device is
+/// lost at launch number N; `memory:N`, there are N bytes of memory.
+#[derive(Clone, Copy)]
+struct Faults {
+    launches: u64,
+    bytes: u64,
+}
+
+impl Faults {
+    fn asked_for() -> Result<Self> {
+        let mut faults = Self { launches: u64::MAX, bytes: u64::MAX };
+        let Ok(text) = std::env::var("GALAMOST_EMULATED_FAULT") else { return Ok(faults) };
+        match text.split_once(':').and_then(|(what, n)| Some((what, n.parse().ok()?))) {
+            Some(("lost", n)) => faults.launches = n,
+            Some(("memory", n)) => faults.bytes = n,
+            _ => return Err(fail("GALAMOST_EMULATED_FAULT", format!("`{text}` is none of lost:N, memory:N"))),
+        }
+        Ok(faults)
+    }
+}
+
 #[derive(Default)]
 struct Inner {
+    launches: u64,
     memory: BTreeMap<u64, Array>,
     modules: Vec<libloading::Library>,
     kernels: Vec<(Entry, String)>,
@@ -65,6 +87,7 @@ pub struct EmulatedDevice {
     inner: Mutex<Inner>,
     /// One kernel at a time: threads of the emulation share statics of the system thread.
     running: Mutex<()>,
+    faults: Faults,
 }
 
 impl EmulatedDevice {
@@ -74,7 +97,7 @@ impl EmulatedDevice {
     /// There is no g++.
     pub fn new() -> Result<Self> {
         let compiler = probe().map_err(|e| fail("emulated device", e))?;
-        Ok(Self { compiler, inner: Mutex::default(), running: Mutex::default() })
+        Ok(Self { compiler, inner: Mutex::default(), running: Mutex::default(), faults: Faults::asked_for()? })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
@@ -150,6 +173,9 @@ impl Device for EmulatedDevice {
         4
     }
     fn allocate(&self, bytes: usize) -> Result<u64> {
+        if self.memory() + bytes as u64 > self.faults.bytes {
+            return Err(fail("allocate", format!("out of memory: {bytes} bytes more than {}", self.memory())));
+        }
         // room to start at a multiple of 256 with a guard on both sides
         let mut memory = vec![0u128; (bytes + 2 * GUARD).div_ceil(16) + 15];
         let base = memory.as_mut_ptr() as usize;
@@ -222,8 +248,14 @@ impl Device for EmulatedDevice {
         Ok(Kernel(inner.kernels.len() as u64 - 1))
     }
     fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, _: u32, args: &[*mut Opaque]) -> Result<()> {
-        let (entry, name) =
-            self.lock().kernels.get(kernel.0 as usize).cloned().ok_or_else(|| fail("launch", "no such kernel"))?;
+        let (entry, name) = {
+            let mut inner = self.lock();
+            inner.launches += 1;
+            if inner.launches >= self.faults.launches {
+                return Err(fail("launch", "the device is lost"));
+            }
+            inner.kernels.get(kernel.0 as usize).cloned().ok_or_else(|| fail("launch", "no such kernel"))?
+        };
         let _one = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut args = args.to_vec();
         // SAFETY: the caller gives the arguments that the kernel declares

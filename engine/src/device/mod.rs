@@ -8,7 +8,8 @@ mod emulated;
 pub mod nvrtc;
 mod source;
 
-pub use cuda::CudaDevice;
+pub use cache::folder as cache_folder;
+pub use cuda::{CudaDevice, driver};
 pub use emulated::EmulatedDevice;
 pub use source::{Unit, api_header, kernel_names};
 

@@ -92,9 +92,12 @@ impl Integrators {
         let mut moving = vec![];
         for (k, (c, (part, program))) in components.iter().zip(&programs).enumerate() {
             let group = c.group;
-            if let Entry::Vacant(place) = states.entry(c.id) {
-                let bytes = part.state(&facts.group_info(group, globals, c.first_varying, conserved))?;
-                place.insert((Buffer::of_bytes(device, &bytes)?, bytes.len()));
+            let first = part.state(&facts.group_info(group, globals, c.first_varying, conserved))?;
+            match states.entry(c.id) {
+                Entry::Vacant(place) => {
+                    place.insert((Buffer::of_bytes(device, &first)?, first.len()));
+                }
+                Entry::Occupied(kept) => crate::run::state_fits(c, kept.get().1, first.len())?,
             }
             let code = part.device(facts.precision)?;
             let (unit, steps) =

@@ -2,6 +2,7 @@
 
 mod overrides;
 
+use crate::checkpoint::files::MOST;
 use crate::report::{Diagnostic, Failure};
 use galamost_plugin_api::error::{Errors, InputError, Position, nearest};
 use galamost_plugin_api::params::{Fields, FromValue, Range, Source, Value};
@@ -179,10 +180,14 @@ impl FromValue for Neighbors {
 }
 
 /// `checkpoint: (…)`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CheckpointSettings {
     /// Steps from one checkpoint to the next, and one at the end; none for only at the end of an interrupted run.
     pub every: Option<u64>,
+    /// Minutes from one checkpoint to the next, and one at the end.
+    pub minutes: Option<f64>,
+    /// How many are kept.
+    pub keep: u64,
     /// File; by default the pipeline's with the ending `.checkpoint`.
     pub file: Option<String>,
 }
@@ -191,12 +196,30 @@ impl FromValue for CheckpointSettings {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let mut fields = Fields::new(value, errors)?;
         let every = fields.required("every", Range { at_least: 1.0, ..Range::ANY });
+        let minutes = fields.required("minutes", Range { above: 0.0, ..Range::ANY });
+        let keep = fields.or("keep", Range { at_least: 1.0, at_most: MOST as f64, ..Range::ANY }, || Self::KEEP);
         let file = fields.required("file", Range::ANY);
         fields.finish();
-        Some(Self { every: every?, file: file? })
+        Some(Self { every: every?, minutes: minutes?, keep: keep?, file: file? })
     }
     fn describe() -> String {
-        "(every: 10_000, file: \"run.checkpoint\")".into()
+        "(every: 10_000, minutes: 30.0, keep: 2, file: \"run.checkpoint\")".into()
+    }
+}
+
+impl CheckpointSettings {
+    /// Two: one that has become unreadable does not cost the run.
+    const KEEP: u64 = 2;
+
+    /// Whether checkpoints are written while the run goes on.
+    pub fn regular(&self) -> bool {
+        self.every.is_some() || self.minutes.is_some()
+    }
+}
+
+impl Default for CheckpointSettings {
+    fn default() -> Self {
+        Self { every: None, minutes: None, keep: Self::KEEP, file: None }
     }
 }
 
@@ -343,7 +366,7 @@ impl Pipeline {
         let device = fields.or("device", Range::ANY, DeviceChoice::default);
         let precision = fields.or("precision", Range::ANY, || PrecisionField(Precision::Mixed));
         let neighbors = fields.or("neighbors", Range::ANY, Neighbors::default);
-        let checkpoint = fields.or("checkpoint", Range::ANY, || CheckpointSettings { every: None, file: None });
+        let checkpoint = fields.or("checkpoint", Range::ANY, CheckpointSettings::default);
         let initial = fields.required::<Entries>("initial", Range::ANY);
         let mut list = |name| fields.or(name, Range::ANY, || Entries(vec![])).map(|e| e.0);
         let (forces, integrators) = (list("forces"), list("integrators"));

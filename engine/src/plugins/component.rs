@@ -96,7 +96,11 @@ pub(super) fn called<T>(method: &'static str, answer: Wire<T>) -> Result<T> {
 impl Component {
     /// What a call during a run returned: its error names the component. (While a pipeline is checked, the place in the
     /// file does.)
-    fn told<T>(&self, method: &'static str, answer: Wire<T>) -> Result<T> {
+    fn told<T>(&self, method: &'static str, answer: impl FnOnce() -> Wire<T>) -> Result<T> {
+        let answer = {
+            let _inside = crate::watch::enter(self.id);
+            answer()
+        };
         called(method, answer).map_err(|e| match e {
             Error::Run(message) if !message.contains(&self.name) => Error::Run(format!("{}: {message}", self.name)),
             e => e,
@@ -151,7 +155,7 @@ impl Component {
     /// # Errors
     /// Whatever keeps it from starting.
     pub fn start(&self, host: &WireHost) -> Result<()> {
-        self.told("start", (self.base.start)(self.object.this, host))
+        self.told("start", || (self.base.start)(self.object.this, host))
     }
 
     /// Its state for a checkpoint.
@@ -159,7 +163,7 @@ impl Component {
     /// # Errors
     /// Whatever keeps it from saving.
     pub fn save(&self) -> Result<Vec<u8>> {
-        self.told("save", (self.base.save)(self.object.this)).map(|v| v.into_vec())
+        self.told("save", || (self.base.save)(self.object.this)).map(|v| v.into_vec())
     }
 
     /// Its state from a checkpoint.
@@ -167,7 +171,7 @@ impl Component {
     /// # Errors
     /// The state does not fit.
     pub fn load(&self, state: &[u8]) -> Result<()> {
-        self.told("load", (self.base.load)(self.object.this, RSlice::from_slice(state)))
+        self.told("load", || (self.base.load)(self.object.this, RSlice::from_slice(state)))
     }
 
     /// The run ended.
@@ -175,7 +179,7 @@ impl Component {
     /// # Errors
     /// Whatever keeps it from ending.
     pub fn finish(&self) -> Result<()> {
-        self.told("finish", (self.base.finish)(self.object.this))
+        self.told("finish", || (self.base.finish)(self.object.this))
     }
 }
 
@@ -245,8 +249,9 @@ impl PairPart<'_> {
     /// # Errors
     /// A panic of the plugin.
     pub fn interaction(&self, i: u32, j: u32, pose: &Pose) -> Result<Interaction<f64>> {
-        let felt = (self.table.evaluate)(self.this, i, j, std::ptr::from_ref(pose).cast());
-        let p = self.component.told("evaluate", felt)?;
+        let p = self
+            .component
+            .told("evaluate", || (self.table.evaluate)(self.this, i, j, std::ptr::from_ref(pose).cast()))?;
         Ok(Interaction { force: p.force.into(), torque: p.torque.into(), energy: p.energy })
     }
     /// (F/r, U) of two types at r², not turned.
@@ -266,15 +271,16 @@ impl PairPart<'_> {
     /// # Safety
     /// `call` must describe valid host arrays.
     pub unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()> {
-        self.component
-            .told("cpu", (self.table.cpu)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast()))
+        self.component.told("cpu", || {
+            (self.table.cpu)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast())
+        })
     }
     /// Source and rows for a device.
     ///
     /// # Errors
     /// The plugin's words.
     pub fn device(&self, precision: Precision) -> Result<WireCode> {
-        self.component.told("device", (self.table.device)(self.this, precision as u32))
+        self.component.told("device", || (self.table.device)(self.this, precision as u32))
     }
 }
 
@@ -287,15 +293,16 @@ impl BondedPart<'_> {
     /// # Safety
     /// `call` must describe valid host arrays.
     pub unsafe fn cpu(&self, call: &BondedCall, sums: &mut Sums) -> Result<()> {
-        self.component
-            .told("cpu", (self.table.cpu)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast()))
+        self.component.told("cpu", || {
+            (self.table.cpu)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast())
+        })
     }
     /// Source and rows for a device.
     ///
     /// # Errors
     /// The plugin's words.
     pub fn device(&self, precision: Precision) -> Result<WireCode> {
-        self.component.told("device", (self.table.device)(self.this, precision as u32))
+        self.component.told("device", || (self.table.device)(self.this, precision as u32))
     }
 }
 
@@ -308,10 +315,9 @@ impl ForcePart<'_> {
     /// # Safety
     /// `call` must describe valid arrays of the run's device.
     pub unsafe fn compute(&self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
-        self.component.told(
-            "compute",
-            (self.table.compute)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast()),
-        )
+        self.component.told("compute", || {
+            (self.table.compute)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast())
+        })
     }
 }
 
@@ -321,7 +327,7 @@ impl IntegratorPart<'_> {
     /// # Errors
     /// The plugin sent something else.
     pub fn program(&self) -> Result<ProgramInfo> {
-        let text = self.component.told("program", (self.table.program)(self.this))?;
+        let text = self.component.told("program", || (self.table.program)(self.this))?;
         ron::from_str(text.as_str()).map_err(|e| Error::Run(format!("{}: {e}", self.component.name)))
     }
     /// Its first state.
@@ -330,7 +336,7 @@ impl IntegratorPart<'_> {
     /// The group makes no sense.
     pub fn state(&self, group: &GroupInfo) -> Result<Vec<u8>> {
         let text = ron::to_string(group).map_err(|e| Error::Run(e.to_string()))?;
-        self.component.told("state", (self.table.state)(self.this, text.as_str().into())).map(|v| v.into_vec())
+        self.component.told("state", || (self.table.state)(self.this, text.as_str().into())).map(|v| v.into_vec())
     }
     /// A particle phase on the CPU.
     ///
@@ -341,7 +347,7 @@ impl IntegratorPart<'_> {
     /// `call` must describe valid host arrays.
     pub unsafe fn cpu_particles(&self, phase: u32, call: &ParticleCall) -> Result<()> {
         self.component
-            .told("cpu_particles", (self.table.cpu_particles)(self.this, phase, std::ptr::from_ref(call).cast()))
+            .told("cpu_particles", || (self.table.cpu_particles)(self.this, phase, std::ptr::from_ref(call).cast()))
     }
     /// A scalar phase on the CPU.
     ///
@@ -351,21 +357,21 @@ impl IntegratorPart<'_> {
     /// # Safety
     /// `call` must describe valid host memory.
     pub unsafe fn cpu_scalar(&self, phase: u32, call: &ScalarCall) -> Result<()> {
-        self.component.told("cpu_scalar", (self.table.cpu_scalar)(self.this, phase, std::ptr::from_ref(call).cast()))
+        self.component.told("cpu_scalar", || (self.table.cpu_scalar)(self.this, phase, std::ptr::from_ref(call).cast()))
     }
     /// Source for a device.
     ///
     /// # Errors
     /// The plugin's words.
     pub fn device(&self, precision: Precision) -> Result<WireCode> {
-        self.component.told("device", (self.table.device)(self.this, precision as u32))
+        self.component.told("device", || (self.table.device)(self.this, precision as u32))
     }
     /// Its share of the conserved quantity.
     ///
     /// # Errors
     /// A panic of the plugin.
     pub fn conserved(&self, state: &[u8]) -> Result<f64> {
-        self.component.told("conserved", (self.table.conserved)(self.this, RSlice::from_slice(state)))
+        self.component.told("conserved", || (self.table.conserved)(self.this, RSlice::from_slice(state)))
     }
 }
 
@@ -378,7 +384,7 @@ impl UpdaterPart<'_> {
     /// # Safety
     /// `call` must describe valid arrays of the run's device.
     pub unsafe fn update(&self, call: &mut UpdateCall) -> Result<()> {
-        self.component.told("update", (self.table.update)(self.this, std::ptr::from_mut(call).cast()))
+        self.component.told("update", || (self.table.update)(self.this, std::ptr::from_mut(call).cast()))
     }
 }
 
@@ -388,6 +394,6 @@ impl AnalyzerPart<'_> {
     /// # Errors
     /// Whatever breaks the run.
     pub fn analyze(&self, call: &FrameCall) -> Result<()> {
-        self.component.told("analyze", (self.table.analyze)(self.this, std::ptr::from_ref(call).cast()))
+        self.component.told("analyze", || (self.table.analyze)(self.this, std::ptr::from_ref(call).cast()))
     }
 }

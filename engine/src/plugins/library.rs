@@ -10,6 +10,7 @@ use galamost_plugin_api::record::{API_MAJOR, API_MINOR, KERNEL_API, PluginRecord
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// A loaded plugin. It stays loaded for ever.
 #[derive(Clone)]
@@ -18,8 +19,7 @@ pub struct Library {
     pub path: PathBuf,
     /// What it says of itself.
     pub record: PluginRecord,
-    /// SHA-256 of the file, in hexadecimal.
-    pub hash: String,
+    hash: OnceLock<String>,
     /// Its components.
     pub components: Vec<ComponentInfo>,
     /// Names of components of kinds that only a newer engine knows.
@@ -65,8 +65,15 @@ impl Library {
                 SomeKind::Unknown => unknown.push(name),
             }
         }
-        let hash = Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect();
-        Ok(Self { path: path.into(), record, hash, components, unknown, table })
+        Ok(Self { path: path.into(), record, hash: OnceLock::new(), components, unknown, table })
+    }
+
+    /// SHA-256 of the file, computed when it is first asked for: most plugins that are found are not used.
+    pub fn hash(&self) -> &str {
+        self.hash.get_or_init(|| match std::fs::read(&self.path) {
+            Ok(bytes) => Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect(),
+            Err(e) => format!("unknown, the file cannot be read any more: {e}"),
+        })
     }
 
     /// What to do about a plugin that does not fit.

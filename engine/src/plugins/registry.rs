@@ -119,6 +119,11 @@ impl Registry {
         &self.libraries
     }
 
+    /// Folders that were looked into, or are not there.
+    pub fn searched(&self) -> &[PathBuf] {
+        &self.searched
+    }
+
     /// Files that cannot be used.
     pub fn broken(&self) -> &[(PathBuf, String)] {
         &self.broken

@@ -1,10 +1,11 @@
 //! The run loop, the same for every device.
 
 use super::backend::{Backend, SystemSums};
+use super::clock::Clock;
 use super::frame::{FrameFacts, analyze};
 use super::progress::Progress;
 use super::setup::degrees_of_freedom;
-use crate::checkpoint::{Checkpoint, Place};
+use crate::checkpoint::{Checkpoint, Place, Writer, files};
 use crate::plan::{Plan, StagePlan};
 use crate::report::Failure;
 use galamost_plugin_api::analyzer::Thermo;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tracing::info;
+use tracing::{debug, info};
 
 /// How a run is done.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +27,12 @@ pub struct RunOptions {
     pub quiet: bool,
     /// Set from outside (Ctrl-C, SIGTERM): the run ends after the step under way and writes a checkpoint.
     pub stop: Arc<AtomicBool>,
+    /// Set from outside (SIGUSR1): a checkpoint is written now, and the run goes on.
+    pub save: Arc<AtomicBool>,
+    /// The longest time that the program may take.
+    pub walltime: Option<Duration>,
+    /// When the program started; by default the run's start.
+    pub started: Option<Instant>,
 }
 
 /// What a run did.
@@ -82,11 +89,16 @@ struct Run<'a> {
     /// Components were told that the run ends.
     finished: bool,
     begun: Instant,
+    writer: Writer,
+    clock: Clock,
 }
 
 impl<'a> Run<'a> {
     fn new(plan: &'a Plan, backend: &'a mut dyn Backend, options: &'a RunOptions) -> Self {
+        let settings = &plan.pipeline.checkpoint;
         Self {
+            writer: Writer::new(plan.pipeline.checkpoint_path(), settings.keep),
+            clock: Clock::new(options.started, options.walltime, settings.minutes),
             plan,
             backend,
             options,
@@ -113,6 +125,8 @@ impl<'a> Run<'a> {
             self.place = c.place;
             self.last_due = c.last_due;
             self.sums = c.sums;
+        } else {
+            files::set_aside(self.writer.path());
         }
         for component in &self.plan.components {
             component.start(self.backend.host())?;
@@ -131,8 +145,11 @@ impl<'a> Run<'a> {
         }
         self.finish().into_iter().next().map_or(Ok(()), |(_, e)| Err(e))?;
         // a run that is done can be made longer: `--steps` with `--resume`
-        if self.summary.interrupted || (self.plan.pipeline.checkpoint.every.is_some() && self.summary.steps > 0) {
-            self.summary.checkpoint = Some(self.checkpoint()?);
+        if self.summary.interrupted || (self.plan.pipeline.checkpoint.regular() && self.summary.steps > 0) {
+            self.checkpoint()?;
+        }
+        if self.writer.end()?.is_some() {
+            self.summary.checkpoint = Some(self.writer.path().into());
         }
         Ok(())
     }
@@ -211,15 +228,11 @@ impl<'a> Run<'a> {
             let step = self.backend.step();
             let due = self.due(stage, step);
             self.analyze(stage, &due)?;
-            if self.place.stage_step >= steps || self.options.stop.load(Ordering::Relaxed) {
+            if self.place.stage_step >= steps || self.is_stopped() {
                 break;
             }
             self.update(stage, step)?;
-            if let Some(every) = self.plan.pipeline.checkpoint.every
-                && step.is_multiple_of(every)
-                && step > self.plan.snapshot.step
-                && self.last_due.insert(u32::MAX, step) != Some(step)
-            {
+            if self.checkpoint_is_due(step) {
                 self.checkpoint()?;
             }
             let next = self.next_event(stage, step, steps);
@@ -230,12 +243,14 @@ impl<'a> Run<'a> {
             let done =
                 self.backend.advance(n, if n == next - step { wanted } else { Wanted::FORCE }, &self.options.stop)?;
             self.half_way = false;
+            crate::watch::beat();
             self.sums = None;
             self.sums_are_good = wanted == Wanted::ALL && n == next - step && done == n;
             self.place.stage_step += done;
             self.summary.steps += done;
             // as many steps at once as fit between two ticks
             let took = tick.elapsed();
+            self.clock.passed(took);
             if n == chunk && took < TICK / 2 {
                 chunk *= 2;
             } else if took > TICK {
@@ -293,22 +308,43 @@ impl<'a> Run<'a> {
         if thermo { Wanted::ALL } else { Wanted::FORCE }
     }
 
-    fn checkpoint(&mut self) -> Result<PathBuf> {
+    /// Whether the run has to end here: it was told to, or its time is over.
+    fn is_stopped(&self) -> bool {
+        let over = self.clock.out_of_time(self.writer.slowest());
+        if over {
+            info!("the time is over: the rest of it is for the checkpoint");
+        }
+        over || self.options.stop.load(Ordering::Relaxed)
+    }
+
+    fn checkpoint_is_due(&mut self, step: u64) -> bool {
+        let every = self.plan.pipeline.checkpoint.every;
+        let by_step = every.is_some_and(|e| step.is_multiple_of(e))
+            && step > self.plan.snapshot.step
+            && self.last_due.insert(u32::MAX, step) != Some(step);
+        let told = self.options.save.swap(false, Ordering::Relaxed);
+        by_step || told || self.clock.checkpoint_due(self.writer.slowest().is_some())
+    }
+
+    /// Copies the state; it is written while the run goes on.
+    fn checkpoint(&mut self) -> Result<()> {
+        let begun = Instant::now();
         let state = self.backend.export()?;
         let mut components = BTreeMap::new();
         for c in &self.plan.components {
             components.insert(c.id, c.save()?);
         }
-        let path = self.plan.pipeline.checkpoint_path();
         let sums = match &self.sums {
             Some(s) => Some(s.clone()),
             None if self.sums_are_good => Some(self.backend.sums()?),
             None => None,
         };
         let (place, last_due) = (self.place, self.last_due.clone());
-        Checkpoint { place, last_due, sums, state, components }.write(&path, self.plan)?;
-        info!("checkpoint of step {} written to {}", self.backend.step(), path.display());
-        Ok(path)
+        let image = Checkpoint { place, last_due, sums, state, components }.image(self.plan)?;
+        self.writer.begin(image)?;
+        self.clock.saved(begun.elapsed());
+        debug!("the run waited {:.3} s for its checkpoint", begun.elapsed().as_secs_f64());
+        Ok(())
     }
 
     /// Ends a run that broke: everything that can be saved is saved.
@@ -319,16 +355,25 @@ impl<'a> Run<'a> {
         }
         // after a NaN, or with half of the particles moved, there is no sound state to save
         let sound = !self.half_way && !matches!(e, Error::Unstable { .. } | Error::Device { .. });
-        let path = self.plan.pipeline.checkpoint_path();
-        if sound && self.summary.steps > 0 {
-            match self.checkpoint() {
-                Ok(p) => notes.push(format!("the state of step {} is saved in {}", self.backend.step(), p.display())),
-                Err(e) => notes.push(format!("no checkpoint could be written: {e}")),
-            }
-        } else if path.exists() {
-            notes.push(format!("an earlier checkpoint is in {}", path.display()));
+        let path = self.writer.path().to_path_buf();
+        if let Err(e) = self.writer.end() {
+            notes.push(e.to_string());
         }
-        if path.exists() {
+        let earlier = || match files::present(&path).first() {
+            Some(p) => format!("; an earlier checkpoint is in {}", p.display()),
+            None => String::new(),
+        };
+        if sound && self.summary.steps > 0 {
+            match self.checkpoint().and_then(|()| self.writer.end()) {
+                Ok(_) => {
+                    notes.push(format!("the state of step {} is saved in {}", self.backend.step(), path.display()))
+                }
+                Err(e) => notes.push(format!("no checkpoint could be written: {e}{}", earlier())),
+            }
+        } else if !files::present(&path).is_empty() {
+            notes.push(earlier().trim_start_matches("; ").into());
+        }
+        if !files::present(&path).is_empty() {
             notes.push(format!("go on with: galamost --pipeline {} --resume", self.plan.pipeline.path.display()));
         }
         let at = match &e {

@@ -1,11 +1,13 @@
 //! A run: stages, steps, outputs, checkpoints, and what happens when something breaks.
 
 mod backend;
+mod clock;
 mod execute;
 mod frame;
 mod progress;
 mod setup;
 
 pub use backend::{Backend, Columns, ListReport, SystemSums};
+pub use clock::parse_walltime;
 pub use execute::{RunOptions, Summary, execute};
-pub use setup::{Sheared, degrees_of_freedom, fault_error, initial_globals, list_radius};
+pub use setup::{Sheared, degrees_of_freedom, fault_error, initial_globals, list_radius, state_fits};

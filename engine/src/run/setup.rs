@@ -5,7 +5,7 @@ use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
 use crate::state::RawState;
 use galamost_plugin_api::component::GroupNeed;
-use galamost_plugin_api::error::Error;
+use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::{Fault, FaultKind, Globals};
 
 /// Radius of the neighbour list and its buffer; (0, 0) if nobody needs a list.
@@ -89,6 +89,17 @@ pub fn initial_globals(plan: &Plan) -> Globals {
     }
     g.evaluate();
     g
+}
+
+/// Whether an integrator's state out of a checkpoint is as long as this build of it wants.
+///
+/// # Errors
+/// It is not.
+pub fn state_fits(integrator: &Component, kept: usize, wanted: usize) -> Result<()> {
+    if kept == wanted {
+        return Ok(());
+    }
+    Err(Error::Run(format!("{}: its state in the checkpoint has {kept} bytes, not {wanted}", integrator.name)))
 }
 
 /// The displacement of images as checkpoints keep it.

@@ -292,8 +292,8 @@ impl Test<'_> {
         let list = std::fs::read_dir(&self.folder).map_err(Failure::run)?;
         let mut files = BTreeMap::new();
         for path in list.filter_map(|e| Some(e.ok()?.path())) {
-            if path.is_file() && path.extension().is_none_or(|e| e != "checkpoint" && e != "ron") {
-                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_file() && !name.contains(".checkpoint") && !name.ends_with(".ron") {
                 files.insert(name, std::fs::read(&path).map_err(Failure::run)?);
                 std::fs::remove_file(&path).map_err(Failure::run)?;
             }

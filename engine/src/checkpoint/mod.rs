@@ -1,0 +1,320 @@
+//! Checkpoints: the whole state of a run in one file, bit for bit.
+//!
+//! Layout: a line of magic, the length of the header (8 bytes, little endian), the header as RON text, the sections
+//! one after the other, and the SHA-256 of everything before it. The file is written under another name, synced and
+//! renamed, so that there is always a whole one ([`files`]); hashing and writing go on beside the run ([`Writer`]).
+
+pub mod files;
+mod writer;
+
+pub use writer::Writer;
+
+use crate::plan::{Plan, PluginUse};
+use crate::report::{Diagnostic, Failure};
+use crate::run::SystemSums;
+use crate::state::RawState;
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::snapshot::Link;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use tracing::{info, warn};
+
+const MAGIC: &[u8] = b"GALAMOST checkpoint 1\n";
+/// Bytes of the checksum.
+const DIGEST: usize = 32;
+
+/// Where in the run a checkpoint stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    /// Number of the stage.
+    pub stage: u64,
+    /// Steps of the stage that are done.
+    pub stage_step: u64,
+    /// Time at which the stage began.
+    pub stage_time: f64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    engine: String,
+    place: Place,
+    step: u64,
+    box_length: [f64; 3],
+    precision: String,
+    device: String,
+    seed: u64,
+    particles: u64,
+    pipeline: String,
+    plugins: Vec<PluginUse>,
+    last_due: BTreeMap<u32, u64>,
+    sums: Option<SystemSums>,
+    /// Names of the components, by number: state and random numbers belong to the number.
+    names: BTreeMap<u32, String>,
+    /// Name and length of each section, in order.
+    sections: Vec<(String, u64)>,
+}
+
+/// A checkpoint in memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    /// Where in the run.
+    pub place: Place,
+    /// Step at which each component was last due.
+    pub last_due: BTreeMap<u32, u64>,
+    /// Energies and virials at this step, if the run had asked for them.
+    pub sums: Option<SystemSums>,
+    /// The state.
+    pub state: RawState,
+    /// What each component saved, by its number.
+    pub components: BTreeMap<u32, Vec<u8>>,
+}
+
+fn names(plan: &Plan) -> BTreeMap<u32, String> {
+    plan.components.iter().map(|c| (c.id, format!("{} {}", c.kind, c.name))).collect()
+}
+
+fn words<const N: usize>(links: &[Link<N>]) -> Vec<u8> {
+    links.iter().flat_map(|l| std::iter::once(l.kind).chain(l.tags)).flat_map(u32::to_le_bytes).collect()
+}
+
+fn links<const N: usize>(bytes: &[u8]) -> Vec<Link<N>> {
+    let words: Vec<u32> = bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    words.chunks_exact(N + 1).map(|w| Link { kind: w[0], tags: std::array::from_fn(|k| w[k + 1]) }).collect()
+}
+
+/// The bytes of a checkpoint's file but for its checksum, in parts.
+pub struct Image {
+    /// Step of the state.
+    pub step: u64,
+    head: Vec<u8>,
+    sections: Vec<Vec<u8>>,
+}
+
+impl Image {
+    /// Length of the file.
+    pub fn len(&self) -> u64 {
+        (self.head.len() + self.sections.iter().map(Vec::len).sum::<usize>() + DIGEST) as u64
+    }
+
+    /// It has a header, always.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Writes the parts and their checksum.
+    ///
+    /// # Errors
+    /// The system's words.
+    pub fn write(&self, out: &mut impl Write) -> std::io::Result<()> {
+        let mut hash = Sha256::new();
+        for part in std::iter::once(&self.head).chain(&self.sections) {
+            hash.update(part);
+            out.write_all(part)?;
+        }
+        out.write_all(&hash.finalize())
+    }
+}
+
+impl Checkpoint {
+    /// What is written of it.
+    ///
+    /// # Errors
+    /// The header cannot be told as text.
+    pub fn image(self, plan: &Plan) -> Result<Image> {
+        let (step, box_length) = (self.state.step, self.state.box_length);
+        let mut sections: Vec<(String, Vec<u8>)> =
+            self.state.sections.into_iter().map(|(n, b)| (format!("state.{n}"), b)).collect();
+        sections.push(("bonds".into(), words(&self.state.topology.bonds)));
+        sections.push(("angles".into(), words(&self.state.topology.angles)));
+        sections.push(("dihedrals".into(), words(&self.state.topology.dihedrals)));
+        sections.extend(self.components.into_iter().map(|(id, b)| (format!("component.{id}"), b)));
+        let header = Header {
+            engine: env!("CARGO_PKG_VERSION").into(),
+            place: self.place,
+            step,
+            box_length,
+            precision: plan.pipeline.precision.name().into(),
+            device: plan.device.kind().into(),
+            seed: plan.pipeline.seed,
+            particles: plan.snapshot.len() as u64,
+            pipeline: plan.pipeline.text.clone(),
+            plugins: plan.plugins.clone(),
+            last_due: self.last_due,
+            sums: self.sums,
+            names: names(plan),
+            sections: sections.iter().map(|(n, b)| (n.clone(), b.len() as u64)).collect(),
+        };
+        let text = ron::to_string(&header).map_err(|e| Error::Run(format!("the checkpoint's header: {e}")))?;
+        let mut head = MAGIC.to_vec();
+        head.extend((text.len() as u64).to_le_bytes());
+        head.extend(text.as_bytes());
+        Ok(Image { step, head, sections: sections.into_iter().map(|(_, b)| b).collect() })
+    }
+
+    /// Reads the newest good one of the files and checks that it belongs to this run. One that is damaged is passed over,
+    /// with a warning. With `changed`, another seed, precision, engine or build of a plugin is taken, with a warning.
+    ///
+    /// # Errors
+    /// There is none, all are damaged, or it belongs to another run; with what differs.
+    pub fn find(plan: &Plan, files: &[std::path::PathBuf], changed: bool) -> std::result::Result<Self, Failure> {
+        let mut damaged = vec![];
+        let mut good: Vec<(&Path, Header, Self)> = vec![];
+        for path in files {
+            match std::fs::read(path).map_err(|e| format!("cannot be read: {e}")).and_then(|b| Self::parse(&b)) {
+                Ok((header, checkpoint)) => good.push((path, header, checkpoint)),
+                Err(e) => damaged.push(Diagnostic::new(path, None, e)),
+            }
+        }
+        // files in the order in which they were written, newest first, so equal steps keep it
+        good.sort_by_key(|(_, header, _)| std::cmp::Reverse(header.step));
+        let Some((path, header, mut checkpoint)) = good.into_iter().next() else {
+            return Err(Failure::Input(damaged));
+        };
+        for d in damaged {
+            warn!("{d}; going back to an earlier checkpoint");
+        }
+        checkpoint.adopt(path, &header, plan, changed)?;
+        info!("going on from step {} of {}", header.step, path.display());
+        Ok(checkpoint)
+    }
+
+    /// Reads a file and checks that it belongs to this run.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::find`].
+    pub fn read(path: &Path, plan: &Plan) -> std::result::Result<Self, Failure> {
+        Self::find(plan, &[path.into()], false)
+    }
+
+    /// Checks that this belongs to a run, and converts it to the run's precision if it may.
+    fn adopt(&mut self, path: &Path, then: &Header, plan: &Plan, changed: bool) -> std::result::Result<(), Failure> {
+        let wrong = |m: String| Failure::Input(vec![Diagnostic::new(path, None, m)]);
+        // what may be told to be no matter, and what may not
+        let (mut soft, mut hard) = (vec![], vec![]);
+        let compare = |list: &mut Vec<String>, what: &str, then: &str, now: &str| {
+            if then != now {
+                list.push(format!("{what} was {then}, is {now}"));
+            }
+        };
+        let (n, precision) = (plan.snapshot.len(), plan.pipeline.precision);
+        compare(&mut hard, "the number of particles", &then.particles.to_string(), &n.to_string());
+        compare(&mut soft, "precision", &then.precision, precision.name());
+        compare(&mut soft, "seed", &then.seed.to_string(), &plan.pipeline.seed.to_string());
+        compare(&mut soft, "the engine", &then.engine, env!("CARGO_PKG_VERSION"));
+        for then in &then.plugins {
+            match plan.plugins.iter().find(|p| p.name == then.name) {
+                None => hard.push(format!("plugin {} is no longer used", then.name)),
+                Some(now) if now.hash != then.hash => {
+                    soft.push(format!("plugin {} is another build ({} {})", then.name, then.version, now.version));
+                }
+                Some(_) => {}
+            }
+        }
+        let now = names(plan);
+        for (id, then) in &then.names {
+            if now.get(id) != Some(then) {
+                let now = now.get(id).map_or("not there", String::as_str);
+                hard.push(format!("component number {id} was {then}, is {now}"));
+            }
+        }
+        if self.place.stage as usize >= plan.stages.len() {
+            hard.push(format!("it was in stage {}, there are {}", self.place.stage + 1, plan.stages.len()));
+        }
+        if !hard.is_empty() || !soft.is_empty() && !changed {
+            let hint = if hard.is_empty() { "; --resume-changed takes it all the same" } else { "" };
+            hard.append(&mut soft);
+            return Err(wrong(format!("belongs to another run: {}{hint}", hard.join("; "))));
+        }
+        for what in soft {
+            warn!("{}: {what}: the run is not the one that it would have been", path.display());
+        }
+        let of = (0..3).filter_map(Precision::from_u32).find(|p| p.name() == then.precision);
+        let of = of.ok_or_else(|| wrong(format!("has an unknown precision {}", then.precision)))?;
+        self.fits(plan, of).map_err(|e| wrong(format!("does not fit this system: {e}")))?;
+        if of != precision {
+            self.state.convert(of, plan).map_err(|e| wrong(e.to_string()))?;
+            // energies of forces that are computed anew
+            self.sums = None;
+        }
+        if then.pipeline != plan.pipeline.text {
+            warn!("the pipeline has changed since {} was written; the run goes on with the new one", path.display());
+        }
+        if then.device != plan.device.kind() {
+            warn!(
+                "the checkpoint was written on {}, this run is on {}: it goes on, but not bit for bit as it would have there",
+                then.device,
+                plan.device.kind()
+            );
+        }
+        Ok(())
+    }
+
+    /// Particles and links of types that are there, between particles that are there, in a box that is one.
+    fn fits(&self, plan: &Plan, of: Precision) -> std::result::Result<(), String> {
+        fn check<const N: usize>(
+            what: &str,
+            links: &[Link<N>],
+            types: usize,
+            n: usize,
+        ) -> std::result::Result<(), String> {
+            let good = |l: &Link<N>| (l.kind as usize) < types && l.tags.iter().all(|t| (*t as usize) < n);
+            links.iter().all(good).then_some(()).ok_or_else(|| format!("{what} of no particle or of no type"))
+        }
+        let (s, t) = (&plan.snapshot, &self.state.topology);
+        let rows = self.state.section("pos_type").map_err(|e| e.to_string())?.chunks_exact(of.pos_type_size());
+        // the type stands behind the three coordinates
+        let types = rows.clone().map(|r| u32::from_ne_bytes(std::array::from_fn(|k| r[3 * of.real_size() + k])));
+        if rows.len() != s.len() || types.into_iter().any(|k| k as usize >= s.types.len()) {
+            return Err("a particle of no type".into());
+        }
+        check("a bond", &t.bonds, s.bond_types.len(), s.len())?;
+        check("an angle", &t.angles, s.angle_types.len(), s.len())?;
+        check("a dihedral", &t.dihedrals, s.dihedral_types.len(), s.len())?;
+        let flat = s.dimensions == 2;
+        let length =
+            |k: usize| self.state.box_length[k].is_finite() && self.state.box_length[k] > 0.0 || flat && k == 2;
+        if (0..3).all(length) { Ok(()) } else { Err(format!("a box of {:?}", self.state.box_length)) }
+    }
+
+    fn parse(bytes: &[u8]) -> std::result::Result<(Header, Self), String> {
+        let Some(rest) = bytes.strip_prefix(MAGIC) else { return Err("is no checkpoint of this engine".into()) };
+        if rest.len() < 8 + DIGEST {
+            return Err("is truncated".into());
+        }
+        let (body, digest) = bytes.split_at(bytes.len() - DIGEST);
+        if Sha256::digest(body).as_slice() != digest {
+            return Err("is damaged or truncated: its checksum does not fit".into());
+        }
+        let mut length = [0; 8];
+        length.copy_from_slice(&rest[..8]);
+        let length = usize::try_from(u64::from_le_bytes(length)).map_err(|e| e.to_string())?;
+        let text = body.get(MAGIC.len() + 8..).and_then(|b| b.get(..length)).ok_or("is truncated")?;
+        let header: Header = ron::de::from_bytes(text).map_err(|e| format!("has a header that cannot be read: {e}"))?;
+        let mut at = MAGIC.len() + 8 + length;
+        let mut state = RawState { step: header.step, box_length: header.box_length, ..RawState::default() };
+        let mut components = BTreeMap::new();
+        for (name, len) in &header.sections {
+            let end = usize::try_from(*len).ok().and_then(|l| at.checked_add(l)).ok_or("is damaged")?;
+            let section = body.get(at..end).ok_or("is truncated")?;
+            at = end;
+            match name.as_str() {
+                "bonds" => state.topology.bonds = links(section),
+                "angles" => state.topology.angles = links(section),
+                "dihedrals" => state.topology.dihedrals = links(section),
+                other => {
+                    if let Some(n) = other.strip_prefix("state.") {
+                        state.sections.insert(n.into(), section.to_vec());
+                    } else if let Some(id) = other.strip_prefix("component.").and_then(|i| i.parse().ok()) {
+                        components.insert(id, section.to_vec());
+                    }
+                }
+            }
+        }
+        let (place, last_due, sums) = (header.place, header.last_due.clone(), header.sums.clone());
+        Ok((header, Self { place, last_due, sums, state, components }))
+    }
+}

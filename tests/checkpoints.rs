@@ -1,0 +1,256 @@
+//! Checkpoints: when they are written, how many are kept, which one a run goes on from, and what may have changed.
+
+use galamost_tests::{csv, galamost, has_compiler, program, words};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A liquid that is never done.
+const PIPELINE: &str = r#"(
+    seed: 4,
+    initial: [ Lattice(lattice: Fcc, cells: [5, 5, 5], density: 0.7), Velocities(kT: 1.0) ],
+    forces: [ LennardJones(r_cut: 2.5, pairs: { ("A", "A"): (epsilon: 1.0, sigma: 1.0) }) ],
+    integrators: [ NoseHoover(kT: 1.0, tau: 0.5) ],
+    analyzers: [ Thermo(every: 10, file: "t.csv") ],
+    checkpoint: (every: 20),
+    stages: [ (steps: 100, dt: 0.004) ],
+)"#;
+
+fn folder() -> tempfile::TempDir {
+    let f = tempfile::tempdir().expect("a folder");
+    std::fs::write(f.path().join("p.ron"), PIPELINE).expect("written");
+    f
+}
+
+/// Runs, and returns what was said; `status` is the exit status wanted.
+fn go(folder: &Path, args: &[&str], status: i32) -> String {
+    let out = galamost(folder, &[&["--pipeline", "p.ron", "--device", "cpu"], args].concat());
+    let said = words(&out);
+    assert_eq!(out.status.code(), Some(status), "{args:?}: {said}");
+    said
+}
+
+fn same(a: &Path, b: &Path) {
+    for file in ["t.csv", "p.checkpoint"] {
+        let read = |f: &Path| std::fs::read(f.join(file)).expect(file);
+        assert!(read(a) == read(b), "{file} differs");
+    }
+}
+
+fn damage(path: &Path) {
+    let mut bytes = std::fs::read(path).expect("a checkpoint");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(path, &bytes).expect("written");
+}
+
+#[test]
+fn the_last_ones_are_kept_and_the_newest_good_one_is_taken() {
+    let (whole, f) = (folder(), folder());
+    go(whole.path(), &[], 0);
+    go(f.path(), &["--set", "checkpoint=(every: 20, keep: 3)", "--steps", "90"], 0);
+    let at = |name: &str| f.path().join(name);
+    assert!(["p.checkpoint", "p.checkpoint.1", "p.checkpoint.2"].iter().all(|n| at(n).is_file()));
+    assert!(!at("p.checkpoint.3").exists() && !at("p.checkpoint.part").exists());
+    // of steps 90, 80 and 60: the first is damaged, the second is cut off
+    damage(&at("p.checkpoint"));
+    let bytes = std::fs::read(at("p.checkpoint.1")).expect("a checkpoint");
+    std::fs::write(at("p.checkpoint.1"), &bytes[..bytes.len() / 3]).expect("written");
+    let said = go(f.path(), &["--resume"], 0);
+    assert!(said.contains("p.checkpoint: is damaged or truncated"), "{said}");
+    assert!(said.contains("p.checkpoint.1: is damaged or truncated"), "{said}");
+    assert!(said.contains("going on from step 60 of p.checkpoint.2"), "{said}");
+    same(whole.path(), f.path());
+    // this run keeps two
+    assert!(at("p.checkpoint.1").is_file() && !at("p.checkpoint.2").exists());
+    for name in ["p.checkpoint", "p.checkpoint.1"] {
+        damage(&at(name));
+    }
+    let said = go(f.path(), &["--resume"], 2);
+    assert!(said.contains("p.checkpoint.1: is damaged") && said.contains("2 errors"), "{said}");
+    std::fs::write(at("p.checkpoint"), "something else").expect("written");
+    std::fs::remove_file(at("p.checkpoint.1")).expect("removed");
+    assert!(go(f.path(), &["--resume"], 2).contains("is no checkpoint of this engine"));
+}
+
+#[test]
+fn a_run_begins_anew_or_goes_on_as_it_is_told() {
+    let (whole, f) = (folder(), folder());
+    go(whole.path(), &[], 0);
+    // `auto` begins, and goes on
+    assert!(!go(f.path(), &["--resume=auto", "--steps", "50"], 0).contains("going on"));
+    std::fs::copy(f.path().join("p.checkpoint"), f.path().join("half")).expect("copied");
+    assert!(go(f.path(), &["--resume=auto"], 0).contains("going on from step 50 of p.checkpoint\n"));
+    same(whole.path(), f.path());
+    // from a file of the user's choice, outputs are cut back again
+    let said = go(f.path(), &[&format!("--resume={}", f.path().join("half").display())], 0);
+    assert!(said.contains("going on from step 50 of "), "{said}");
+    same(whole.path(), f.path());
+    assert_eq!(csv(&f.path().join("t.csv"))["step"].len(), 11);
+    // anew: what an earlier run left is not taken for a checkpoint of this one
+    let said = go(f.path(), &["--steps", "10", "--set", "checkpoint=(every: 1000)"], 0);
+    assert!(said.contains("the checkpoint of an earlier run is now p.checkpoint.old"), "{said}");
+    let out = galamost(f.path(), &["--pipeline", "p.ron", "--resume-changed"]);
+    assert_eq!(out.status.code(), Some(2), "{}", words(&out));
+}
+
+/// Another seed or precision is refused, or taken if the user says so.
+#[test]
+fn what_has_changed_is_taken_if_told() {
+    let f = folder();
+    go(f.path(), &["--steps", "60"], 0);
+    let keep = f.path().join("keep");
+    std::fs::copy(f.path().join("p.checkpoint"), &keep).expect("copied");
+    let resume = format!("--resume={}", keep.display());
+    let set = ["--set", "precision=Double", "--set", "seed=5", "--set", "analyzers[0].every=1"];
+    let said = go(f.path(), &[&set[..], &[&resume]].concat(), 2);
+    assert!(said.contains("precision was Mixed, is Double; seed was 4, is 5; --resume-changed takes it"), "{said}");
+    let mut energies = vec![];
+    for precision in ["Mixed", "Double", "Single"] {
+        let set = [&format!("precision={precision}") as &str, "seed=5", "analyzers[0].every=1"];
+        let set = set.iter().flat_map(|s| ["--set", s]).collect::<Vec<_>>();
+        let more = [resume.as_str(), "--resume-changed", "--steps", "70"];
+        let said = go(f.path(), &[&set[..], &more].concat(), 0);
+        assert!(said.contains("seed was 4, is 5: the run is not the one that it would have been"), "{said}");
+        let t = csv(&f.path().join("t.csv"));
+        let rows = t["step"].iter().zip(&t["potential"]).filter(|(s, _)| **s > 60.0);
+        energies.push(rows.map(|(s, u)| (*s, *u)).unzip::<_, _, Vec<f64>, Vec<f64>>());
+        std::fs::remove_file(f.path().join("t.csv")).expect("removed");
+    }
+    let (steps, mixed) = &energies[0];
+    assert!(steps.len() == 10, "{steps:?}");
+    for (_, other) in &energies[1..] {
+        let worst = mixed.iter().zip(other).fold(0.0f64, |m, (a, b)| m.max((a / b - 1.0).abs()));
+        assert!(worst < 1e-4, "{worst}: {energies:?}");
+    }
+    // back again: from Double, whose checkpoint this run has written
+    let set = ["--set", "precision=Double", "--set", "seed=4"];
+    go(f.path(), &[&set[..], &[&resume, "--resume-changed", "--steps", "70"]].concat(), 0);
+    go(f.path(), &["--resume", "--resume-changed", "--steps", "80"], 0);
+    // what is no matter of taste is refused all the same
+    let said = go(f.path(), &[&resume, "--resume-changed", "--set", "integrators=[VelocityVerlet()]"], 2);
+    assert!(said.contains("component number") && !said.contains("--resume-changed takes"), "{said}");
+}
+
+/// A run without end, with its words.
+fn start(folder: &Path, args: &[&str]) -> Child {
+    Command::new(program())
+        .args(["--pipeline", "p.ron", "--device", "cpu", "--steps", "100000000"])
+        .args(args)
+        .current_dir(folder)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts")
+}
+
+fn wait_for(what: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !what() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it did not come");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn ended(child: Child) -> String {
+    let out = child.wait_with_output().expect("ended");
+    let said = words(&out);
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    said
+}
+
+#[test]
+fn a_signal_writes_one_and_the_run_goes_on() {
+    let f = folder();
+    let rows = || std::fs::read_to_string(f.path().join("t.csv")).map_or(0, |t| t.lines().count());
+    let child = start(f.path(), &["--set", "checkpoint=(every: 1000000000)"]);
+    let id = child.id().to_string();
+    let send = |signal: &str| assert!(Command::new("kill").args([signal, &id]).status().expect("kill").success());
+    wait_for(|| rows() > 3);
+    send("-USR1");
+    wait_for(|| f.path().join("p.checkpoint").exists());
+    let then = rows();
+    wait_for(|| rows() > then + 3);
+    send("-TERM");
+    let said = ended(child);
+    assert_eq!(said.matches("written to p.checkpoint").count(), 2, "{said}");
+}
+
+#[test]
+fn checkpoints_come_by_the_clock() {
+    let f = folder();
+    let child = start(f.path(), &["--set", "checkpoint=(minutes: 0.003, keep: 1)", "--walltime", "0:10"]);
+    let begun = Instant::now();
+    let said = ended(child);
+    assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
+    assert!(said.contains("the time is over") && said.contains("stopped; go on with"), "{said}");
+    assert!(said.matches("written to p.checkpoint").count() > 5, "{said}");
+    assert!(!f.path().join("p.checkpoint.1").exists());
+    // one early on, to see how long it takes, and one at the end
+    let said = ended(start(f.path(), &["--resume", "--set", "checkpoint=()", "--walltime", "0:10"]));
+    assert_eq!(said.matches("written to p.checkpoint").count(), 2, "{said}");
+    for wrong in ["soon", "0", "1:2:3:4"] {
+        assert!(go(f.path(), &["--walltime", wrong], 2).contains("is no time"));
+    }
+}
+
+/// Files of a limited size, as on a full disk.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_disk_that_is_full_ends_the_run_with_an_earlier_checkpoint() {
+    let f = folder();
+    go(f.path(), &["--steps", "50"], 0);
+    let before = std::fs::read(f.path().join("p.checkpoint")).expect("a checkpoint");
+    // 8 blocks of 1024 bytes: the rows fit, the checkpoint does not
+    let command = format!(
+        "trap '' XFSZ; ulimit -f 8; exec {} --pipeline p.ron --device cpu --quiet --resume --steps 1000",
+        program().display()
+    );
+    let out = Command::new("bash").args(["-c", &command]).current_dir(f.path()).output().expect("bash");
+    let said = words(&out);
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(said.contains("p.checkpoint: the checkpoint cannot be written: File too large"), "{said}");
+    assert!(said.contains("an earlier checkpoint is in p.checkpoint"), "{said}");
+    assert!(said.contains("go on with: galamost --pipeline p.ron --resume"), "{said}");
+    assert!(before == std::fs::read(f.path().join("p.checkpoint")).expect("a checkpoint"));
+    assert!(!f.path().join("p.checkpoint.part").exists(), "half a file was left");
+    // with room again, the run is the one that it would have been
+    let whole = folder();
+    go(whole.path(), &[], 0);
+    go(f.path(), &["--resume"], 0);
+    same(whole.path(), f.path());
+    // a place that cannot be written is found before the first step
+    for file in ["/proc/x.checkpoint", "not-there/x.checkpoint"] {
+        let said = go(f.path(), &["--set", &format!("checkpoint=(every: 10, file: \"{file}\")")], 2);
+        assert!(said.contains("a checkpoint cannot be written here") && said.contains("nothing was run"), "{said}");
+    }
+}
+
+/// A GPU that is lost, or has no more memory, in the middle of a run.
+#[test]
+fn a_device_that_fails_is_told() {
+    if !has_compiler() {
+        return;
+    }
+    let f = folder();
+    let run = |fault: &str, args: &[&str]| {
+        let out = Command::new(program())
+            .args(["--pipeline", "p.ron", "--device", "emulated", "--quiet"])
+            .args(args)
+            .env("GALAMOST_EMULATED_FAULT", fault)
+            .current_dir(f.path())
+            .output()
+            .expect("the program starts");
+        (out.status.code(), words(&out))
+    };
+    let (code, said) = run("lost:400", &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("error: step ") && said.contains("the device is lost"), "{said}");
+    assert!(said.contains("an earlier checkpoint is in p.checkpoint"), "{said}");
+    let (code, said) = run("lost:100000000", &["--resume"]);
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = run("memory:20000", &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("out of memory"), "{said}");
+    let (code, said) = run("what", &[]);
+    assert_eq!(code, Some(1), "{said}");
+}

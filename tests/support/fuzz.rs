@@ -1,0 +1,177 @@
+//! What hostile input is given to: every function takes any bytes, and may refuse them, but neither panic, nor hang, nor
+//! ask for memory that the input's size does not explain. `tests/fuzzing.rs` calls them with a few thousand mutated inputs,
+//! `tests/fuzz/` for hours with libFuzzer.
+
+use crate::{plan_in, registry};
+use galamost::checkpoint::Checkpoint;
+use galamost::pipeline::{DeviceChoice, Pipeline};
+use galamost::plan::{CheckOptions, Plan, check};
+use galamost::report::Failure;
+use galamost::run::{RunOptions, execute};
+use sha2::{Digest as _, Sha256};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// A function that takes any bytes.
+pub type Target = fn(&[u8]);
+
+/// All of them; corpora are folders of the same name in `tests/fuzz/corpus`.
+pub const TARGETS: [(&str, Target); 7] = [
+    ("pipeline", pipeline),
+    ("galamost_xml", galamost_xml),
+    ("gsd", gsd),
+    ("pair_table", pair_table),
+    ("angle_table", angle_table),
+    ("patches", patches),
+    ("checkpoint", checkpoint),
+];
+
+/// A folder of this process.
+fn folder() -> &'static PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| tempfile::tempdir().expect("a folder").keep())
+}
+
+/// A file with these bytes, of this thread.
+fn file(name: &str, data: &[u8]) -> String {
+    let thread = format!("{:?}", std::thread::current().id());
+    let name = format!("{}-{name}", thread.chars().filter(char::is_ascii_digit).collect::<String>());
+    std::fs::write(folder().join(&name), data).expect("written");
+    name
+}
+
+/// A panic in a plugin comes back as an error; here it is what is looked for.
+fn judge<T>(answer: Result<T, Failure>) -> Option<T> {
+    match answer {
+        Ok(answer) => Some(answer),
+        Err(e) => {
+            let said = e.render();
+            assert!(!said.contains("panicked"), "{said}");
+            None
+        }
+    }
+}
+
+fn checked(text: &str) -> Option<Plan> {
+    judge(plan_in(&folder().join("p.ron"), text, DeviceChoice::Cpu))
+}
+
+/// A pipeline, with the parameters of all components in it. Whole numbers are cut to one digit: a user may ask for 10¹²
+/// particles, and would wait for them.
+pub fn pipeline(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut small = String::with_capacity(text.len());
+    let mut before = ['.', ' '];
+    for c in text.chars() {
+        // digits behind a point are harmless
+        let more = c.is_ascii_digit() && before[1].is_ascii_digit() && !small.ends_with('.');
+        let fraction = small.rfind(|c: char| !c.is_ascii_digit()).is_some_and(|at| small[at..].starts_with('.'));
+        if !more || fraction {
+            small.push(c);
+        }
+        before = [before[1], c];
+    }
+    // exponents make large numbers out of small ones
+    checked(&small.replace(['e', 'E'], "e-").replace("e--", "e-"));
+}
+
+const LJ: &str = r#"forces: [LennardJones(r_cut: 1.2, pairs: {("A", "A"): (epsilon: 1.0, sigma: 0.5)})]"#;
+
+/// A file of the format `galamost_xml`.
+pub fn galamost_xml(data: &[u8]) {
+    let f = file("f.xml", data);
+    checked(&format!("(initial: [GalamostXml(file: \"{f}\")], stages: [(steps: 0, dt: 0.001)])"));
+}
+
+/// A GSD file.
+pub fn gsd(data: &[u8]) {
+    let f = file("f.gsd", data);
+    checked(&format!("(initial: [Gsd(file: \"{f}\")], stages: [(steps: 0, dt: 0.001)])"));
+}
+
+const LATTICE: &str = "initial: [Lattice(lattice: Sc, cells: [4, 4, 4], density: 0.5)]";
+
+/// A table of a pair potential, of any format.
+pub fn pair_table(data: &[u8]) {
+    let f = file("f.table", data);
+    checked(&format!(
+        "({LATTICE}, forces: [PairTable(pairs: {{(\"A\", \"A\"): (file: \"{f}\")}})], stages: [(steps: 0, dt: 0.001)])"
+    ));
+}
+
+/// A table of an angle's potential, of any format.
+pub fn angle_table(data: &[u8]) {
+    let f = file("f.pot", data);
+    checked(&format!(
+        "({LATTICE}, forces: [AngleTable(angles: {{\"A-A-A\": (file: \"{f}\")}})], stages: [(steps: 0, dt: 0.001)])"
+    ));
+}
+
+/// A file of patches.
+pub fn patches(data: &[u8]) {
+    let f = file("patches.txt", data);
+    checked(&format!(
+        "({LATTICE}, forces: [Patches(patches: \"{f}\", pairs: {{(\"A\", \"A\"): (alpha_r: 396.0)}})], stages: [(steps: 0, dt: 0.001)])"
+    ));
+}
+
+/// A checkpoint, whose checksum is made to fit; a few steps are done from it.
+pub fn checkpoint(data: &[u8]) {
+    let mut bytes = data.to_vec();
+    bytes.extend(Sha256::digest(data));
+    let f = folder().join(file("f.checkpoint", &bytes));
+    let path = folder().join("p.ron");
+    let Ok(pipeline) = Pipeline::parse(&path, &small_run(), &[]) else { panic!("the pipeline is right") };
+    let options = CheckOptions { resumed: true, ..CheckOptions::default() };
+    let plan = check(pipeline, registry(), options).unwrap_or_else(|e| panic!("{}", e.render()));
+    let Some(found) = judge(Checkpoint::find(&plan, &[f], true)) else { return };
+    if found.place.stage_step > 100 || found.state.step > 1000 {
+        // a run that has billions of steps to do would do them
+        return;
+    }
+    let Some(mut backend) = judge(galamost::cpu::backend(&plan).map_err(Failure::from)) else { return };
+    let steps = Some(found.place.stage_step + 3);
+    judge(execute(&plan, &mut *backend, &RunOptions { steps, quiet: true, ..RunOptions::default() }, Some(found)));
+}
+
+/// The pipeline of [`checkpoint`].
+pub fn small_run() -> String {
+    format!(
+        "(precision: Double, device: Cpu, initial: [Lattice(lattice: Sc, cells: [3, 3, 3], density: 0.5), Velocities(kT: 1.0)], {LJ}, \
+         integrators: [NoseHooverChain(kT: 1.0, tau: 0.5)], updaters: [ZeroMomentum(every: 2)], stages: [(steps: 100, dt: 0.002)])"
+    )
+}
+
+/// Bytes to begin with: examples of every target.
+pub fn seeds(target: &str) -> Vec<Vec<u8>> {
+    let repository = crate::repository();
+    let read = |folder: PathBuf, ending: &str| -> Vec<Vec<u8>> {
+        let list = std::fs::read_dir(folder).into_iter().flatten().filter_map(|e| Some(e.ok()?.path()));
+        let mut paths: Vec<PathBuf> = list.filter(|p| p.is_file() && p.to_string_lossy().ends_with(ending)).collect();
+        paths.sort();
+        paths.into_iter().filter_map(|p| std::fs::read(p).ok()).filter(|b| b.len() < 200_000).collect()
+    };
+    let mut all = read(repository.join("tests/fuzz/corpus").join(target), "");
+    match target {
+        "pipeline" => all.extend(read(repository.join("examples"), ".ron")),
+        "galamost_xml" => all.extend(read(repository.join("examples"), ".xml")),
+        "gsd" => all.push(made("gsd", "analyzers=[Gsd(every: 4, file: \"made.gsd\")]", "made.gsd")),
+        "checkpoint" => {
+            let mut bytes = made("checkpoint", "checkpoint=(every: 7, keep: 1)", "p.checkpoint");
+            bytes.truncate(bytes.len() - 32);
+            all.push(bytes);
+        }
+        _ => {}
+    }
+    all
+}
+
+/// A file that a short run writes; what stands in it depends on the builds of plugins, so it is made when it is wanted.
+fn made(name: &str, set: &str, file: &str) -> Vec<u8> {
+    let folder = folder().join(name);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("p.ron"), small_run()).expect("written");
+    let out = crate::galamost(&folder, &["--pipeline", "p.ron", "--quiet", "--steps", "8", "--set", set]);
+    assert!(out.status.success(), "{}", crate::words(&out));
+    std::fs::read(folder.join(file)).expect("a file")
+}
