@@ -69,14 +69,14 @@ def undisturbed(name, base):
     while True:
         folder = fresh(base / f"{name}-whole-{steps}")
         begun = time.time()
-        done = run(command(name, steps, max(1, steps // 8)), folder)
+        done = run(command(name, steps, max(1, steps // 16)), folder)
         seconds = time.time() - begun
         if done.returncode != 0:
             raise SystemExit(f"{name}: {done.stderr}")
         inside = re.search(r"steps in ([0-9.]+) s", done.stderr)
         inside = max(float(inside.group(1)), 0.01)
         if inside > a.seconds / 2 or steps > 200_000:
-            return folder, steps, max(1, steps // 8), seconds
+            return folder, steps, max(1, steps // 16), seconds
         shutil.rmtree(folder)
         steps = int(steps * min(8.0, max(1.5, a.seconds / inside)))
 

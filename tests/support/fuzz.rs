@@ -149,7 +149,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         let list = std::fs::read_dir(folder).into_iter().flatten().filter_map(|e| Some(e.ok()?.path()));
         let mut paths: Vec<PathBuf> = list.filter(|p| p.is_file() && p.to_string_lossy().ends_with(ending)).collect();
         paths.sort();
-        paths.into_iter().filter_map(|p| std::fs::read(p).ok()).filter(|b| b.len() < 200_000).collect()
+        paths.into_iter().filter_map(|p| std::fs::read(p).ok()).filter(|b| b.len() < 15_000).collect()
     };
     let mut all = read(repository.join("tests/fuzz/corpus").join(target), "");
     match target {

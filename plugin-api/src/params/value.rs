@@ -197,7 +197,7 @@ fn trim(text: &str) -> &str {
     let mut t = text.trim();
     loop {
         let rest = if let Some(line) = t.strip_prefix("//") {
-            line.find('\n').map_or("", |n| &line[n..])
+            &line[line.find('\n').unwrap_or(line.len())..]
         } else if t.starts_with("/*") {
             after_block_comment(t)
         } else {
@@ -223,7 +223,8 @@ fn after_block_comment(t: &str) -> &str {
             i += t[i..].chars().next().map_or(1, char::len_utf8);
         }
     }
-    ""
+    // a piece of the text, even if empty: its place is asked for
+    &t[t.len()..]
 }
 
 /// `ron` leaves comments behind a value in its text: find where the value itself ends.
@@ -241,8 +242,9 @@ fn trim_end(t: &str) -> &str {
             end = i;
         } else if let Some(body) = rest.strip_prefix('\'') {
             // a character: 'x' or '\x'
-            let skip = if body.starts_with('\\') { 2 } else { body.chars().next().map_or(0, char::len_utf8) };
-            i += (1 + skip + body[skip.min(body.len())..].find('\'').map_or(0, |n| n + 1)).max(1);
+            let escaped = usize::from(body.starts_with('\\'));
+            let skip = escaped + body[escaped..].chars().next().map_or(0, char::len_utf8);
+            i += 1 + skip + body[skip..].find('\'').map_or(0, |n| n + 1);
             end = i;
         } else {
             let c = rest.chars().next().map_or(1, char::len_utf8);

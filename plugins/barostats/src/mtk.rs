@@ -137,11 +137,17 @@ fn heat_mass(g: &MtkState, kt: f64, c: usize, j: usize) -> f64 {
     if j == 0 { g.freedom[c] * q } else { q }
 }
 
+/// How many thermostats a chain has; never more than a state has room for, whatever a file says.
+#[device_fn(f64)]
+fn links(length: u32) -> usize {
+    if length < 8u32 { length as usize } else { 8usize }
+}
+
 /// ξ of thermostat j of chain c moves by the time h.
 #[device_fn(f64)]
 fn push_link(g: &mut MtkState, kt: f64, c: usize, j: usize, h: f64) {
     let at = 8 * c + j;
-    let last = j + 1 == (g.length as usize);
+    let last = j + 1 == links(g.length);
     let friction = if last { 1.0 } else { (-0.5 * h * g.xi_mid[at + 1]).exp() };
     let excess = if j == 0 {
         g.two_k[c] - g.freedom[c] * kt
@@ -156,7 +162,7 @@ fn push_link(g: &mut MtkState, kt: f64, c: usize, j: usize, h: f64) {
 /// Chain c moves by half a step in three parts; returns the factor of the velocities it holds.
 #[device_fn(f64)]
 fn half_chain(g: &mut MtkState, kt: f64, c: usize, dt: f64) -> f64 {
-    let n = g.length as usize;
+    let n = links(g.length);
     let mut scale = 1.0;
     for part in 0..3 {
         // 1/(2 − 2^⅓), and 1 less twice that
@@ -261,7 +267,7 @@ pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, cell: &Cell) {
     }
     g.reservoir += step.varying[1] * volume;
     for c in 0..3usize {
-        for j in 0..(g.length as usize) {
+        for j in 0..links(g.length) {
             let at = 8 * c + j;
             g.xi_mid[at] = g.xi[at];
             g.eta_mid[at] = g.eta[at];

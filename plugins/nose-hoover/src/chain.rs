@@ -75,6 +75,12 @@ fn measure(p: &mut Particle<real>) -> real {
     p.mass * p.velocity.norm2()
 }
 
+/// How many thermostats a chain has; never more than a state has room for, whatever a file says.
+#[device_fn(f64)]
+fn links(length: u32) -> usize {
+    if length < 8u32 { length as usize } else { 8usize }
+}
+
 /// dξⱼ/dt without the friction of the next thermostat.
 #[device_fn(f64)]
 fn push(g: &ChainState, kt: f64, j: usize) -> f64 {
@@ -101,7 +107,7 @@ fn push_link(g: &mut ChainState, kt: f64, j: usize, n: usize, h: f64) {
 #[device_fn(f64)]
 fn half_step(g: &mut ChainState, step: &Step<f64>) -> f64 {
     let kt = step.varying[0];
-    let n = g.length as usize;
+    let n = links(g.length);
     let mut scale = 1.0;
     for part in 0..3 {
         // 1/(2 − 2^⅓), and 1 less twice that
@@ -130,10 +136,10 @@ fn begin_step(g: &mut ChainState, step: &Step<f64>) {
     let q = kt * g.tau * g.tau;
     let f = g.degrees_of_freedom;
     g.reservoir = f * (0.5 * q * g.xi[0] * g.xi[0] + kt * g.eta[0]);
-    for k in 1..(g.length as usize) {
+    for k in 1..links(g.length) {
         g.reservoir += 0.5 * q * g.xi[k] * g.xi[k] + kt * g.eta[k];
     }
-    for k in 0..(g.length as usize) {
+    for k in 0..links(g.length) {
         g.xi_mid[k] = g.xi[k];
         g.eta_mid[k] = g.eta[k];
     }
@@ -164,7 +170,7 @@ fn second_half(p: &mut Particle<real>, step: &Step<real>) -> real {
 fn thermostat(g: &mut ChainState, sums: &[f64; 8], step: &Step<f64>) {
     g.two_k = sums[0];
     g.end_scale = half_step(g, step);
-    for k in 0..(g.length as usize) {
+    for k in 0..links(g.length) {
         g.xi[k] = g.xi_mid[k];
         g.eta[k] = g.eta_mid[k];
     }
