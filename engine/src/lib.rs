@@ -10,6 +10,7 @@ pub mod device;
 pub mod doc;
 pub mod gpu;
 pub mod host;
+mod ibi;
 pub mod molecules;
 pub mod new;
 pub mod pipeline;
