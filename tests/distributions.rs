@@ -85,7 +85,8 @@ fn covariances_are_those_of_the_counts() {
         let plan = galamost_tests::plan_in(&folder.path().join("p.ron"), &text, DeviceChoice::Cpu);
         run_plan(&plan.unwrap_or_else(|e| panic!("{}", e.render()))).unwrap_or_else(|e| panic!("{}", e.render()));
     };
-    let pairs = "pairs: { (\"A\", \"B\"): (min: 0.0, max: 2.0, bins: 20), (\"B\", \"B\"): (min: 0.5, max: 2.5, bins: 20) }";
+    let pairs =
+        "pairs: { (\"A\", \"B\"): (min: 0.0, max: 2.0, bins: 20), (\"B\", \"B\"): (min: 0.5, max: 2.5, bins: 20) }";
     run(&format!("BinCovariance(every: 20, start: 20, file: \"c.csv\", {pairs})"), 80);
     // g of one sample alone, since those before `start` do not count
     let mut samples: Vec<[Vec<f64>; 2]> = vec![];
@@ -118,7 +119,11 @@ fn a_restart_changes_nothing_and_neither_do_threads() {
         BinCovariance(every: 5, file: \"c.csv\", pairs: { (\"A\", \"B\"): (min: 0.0, max: 2.0, bins: 20) })";
     let run = |threads: &str, pieces: &[&[&str]]| {
         let folder = tempfile::tempdir().expect("a folder");
-        let text = LIQUID.replace("ANALYZERS", analyzers).replace("STEPS", "100").replacen('(', "(checkpoint: (every: 40), ", 1);
+        let text = LIQUID.replace("ANALYZERS", analyzers).replace("STEPS", "100").replacen(
+            '(',
+            "(checkpoint: (every: 40), ",
+            1,
+        );
         std::fs::write(folder.path().join("p.ron"), text).expect("written");
         for more in pieces {
             let out = galamost_tests::galamost(

@@ -66,7 +66,8 @@ fn iterations_come_nearer_and_survive_a_stop() {
     std::fs::copy(results.join("result/pair.A-A.csv"), here.join("pair.A-A.csv")).expect("copied");
     succeed(galamost(here, &["check", "p.ron"]));
     // done is done
-    let dist = |k: usize| std::fs::read_to_string(results.join(format!("iter-{k:03}/main/pair.A-A.dist.csv"))).expect("g");
+    let dist =
+        |k: usize| std::fs::read_to_string(results.join(format!("iter-{k:03}/main/pair.A-A.dist.csv"))).expect("g");
     let third = dist(3);
     let changed = |k: usize| {
         let path = results.join(format!("iter-{k:03}/main/thermo.ibi.csv"));
@@ -161,12 +162,14 @@ fn targets_come_from_trajectories() {
     for step in [300, 600, 900] {
         let xml = std::fs::read_to_string(here.join(format!("beads.{step:010}.xml"))).expect("a frame");
         let (_, rest) = xml.split_once("<position num=\"343\">\n").expect("positions");
-        let length: f64 = xml.split_once("lx=\"").expect("a box").1.split('"').next().expect("a number").parse().expect("a number");
+        let length: f64 =
+            xml.split_once("lx=\"").expect("a box").1.split('"').next().expect("a number").parse().expect("a number");
         dump += &format!("ITEM: TIMESTEP\n{step}\nITEM: NUMBER OF ATOMS\n686\nITEM: BOX BOUNDS pp pp pp\n");
         dump += &format!("0.0 {length}\n0.0 {length}\n0.0 {length}\nITEM: ATOMS id type x y z\n");
         // in any order, and with the middle of mass at a third of the way
         for (k, line) in rest.lines().take(343).enumerate().collect::<Vec<_>>().into_iter().rev() {
-            let r: Vec<f64> = line.split_whitespace().map(|x| x.parse::<f64>().expect("a number") + 0.5 * length).collect();
+            let r: Vec<f64> =
+                line.split_whitespace().map(|x| x.parse::<f64>().expect("a number") + 0.5 * length).collect();
             dump += &format!("{} 2 {:?} {:?} {:?}\n", 2 * k + 2, r[0] + 0.4, r[1], r[2]);
             dump += &format!("{} 1 {:?} {:?} {:?}\n", 2 * k + 1, (r[0] - 0.2).rem_euclid(length), r[1], r[2]);
         }
@@ -213,10 +216,22 @@ fn mistakes_are_told_with_their_place() {
         ("rdf.csv", "nothing.csv", "spec.ron:7:62: ./nothing.csv cannot be read"),
         ("rdf.csv", "short.csv", "short.csv:3:1: pair A-A: g(r) ends at 1, but the grid at 2"),
         ("rdf.csv", "down.csv", "down.csv:3:1: pair A-A: 0.4 is not above 0.5 of the row before"),
-        ("\"rdf.csv\"", "\"rdf.csv\", column: \"A-B\"", "rdf.csv:1:1: pair A-A: there is no column `A-B`; there are r, A-A"),
-        (", target: \"rdf.csv\"", "", "spec.ron:7:9: pair A-A has no `target`, and the state `main` has no `trajectory`"),
+        (
+            "\"rdf.csv\"",
+            "\"rdf.csv\", column: \"A-B\"",
+            "rdf.csv:1:1: pair A-A: there is no column `A-B`; there are r, A-A",
+        ),
+        (
+            ", target: \"rdf.csv\"",
+            "",
+            "spec.ron:7:9: pair A-A has no `target`, and the state `main` has no `trajectory`",
+        ),
         ("p.ron", "q.ron", "spec.ron:5:26: ./q.ron cannot be read"),
-        ("(\"A\", \"A\"), max", "(\"A\", \"C\"), max", "spec.ron:7:9: ./p.ron does not read \"pair.A-C.csv\", the table of pair A-C"),
+        (
+            "(\"A\", \"A\"), max",
+            "(\"A\", \"C\"), max",
+            "spec.ron:7:9: ./p.ron does not read \"pair.A-C.csv\", the table of pair A-C",
+        ),
         ("every: 10", "every: 10, files: [\"start.xml\"]", "spec.ron:5:60: ./start.xml cannot be read"),
         ("tolerance", "method: Imd, tolerance", "spec.ron:3:13: expected `Ibi` or `Imc(lambda: 0.1)`, found `Imd`"),
         ("max: 2.0", "max: 2.0, pressure_gain: 0.1", "`pressure_gain` needs a state with a `pressure`"),
@@ -232,15 +247,18 @@ fn mistakes_are_told_with_their_place() {
         assert!(out.status.code() == Some(2) && said.contains(message), "{to}: wanted `{message}`, found\n{said}");
     }
     let twice = SPEC.replace(pair, &format!("{pair},\n        {pair}"));
-    let missing = SPEC.replace(", target: \"rdf.csv\"", "").replace(
-        "every: 10",
-        "every: 10, trajectory: (reader: Gsd(file: \"none.gsd\"), last: 3)",
-    );
+    let missing = SPEC
+        .replace(", target: \"rdf.csv\"", "")
+        .replace("every: 10", "every: 10, trajectory: (reader: Gsd(file: \"none.gsd\"), last: 3)");
     for (text, message) in [(twice, "spec.ron:8:9: pair A-A is given twice"), (missing, "spec.ron:5:77: frame 0:")] {
         let _ = std::fs::remove_dir_all(here.join("spec"));
         write(here, "spec.ron", &text);
         let out = galamost(here, &["ibi", "spec.ron", "--check"]);
-        assert!(out.status.code() == Some(2) && words(&out).contains(message), "wanted `{message}`, found\n{}", words(&out));
+        assert!(
+            out.status.code() == Some(2) && words(&out).contains(message),
+            "wanted `{message}`, found\n{}",
+            words(&out)
+        );
     }
     let _ = std::fs::remove_dir_all(here.join("spec"));
     write(here, "spec.ron", SPEC);

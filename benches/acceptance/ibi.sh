@@ -31,6 +31,9 @@ say() { printf '[%4d s] %s\n' "$SECONDS" "$*"; }
 wanted() { [[ "$parts" == *" $1 "* ]]; }
 archive() { tar czf "$out/$1.tar.gz" --exclude '*.gsd' --exclude '*.checkpoint' -C "$work" "$1" && say "$1: $(stat -c %s "$out/$1.tar.gz") bytes"; }
 
+# the first lines and the last ones
+ends() { awk '{ line[NR] = $0 } END { for (k = 1; k <= NR; k++) if (k <= 2 || k > NR - 5 || k % 20 == 0) print line[k] }'; }
+
 # the numbers of a part's files
 fill() { # folder, iterations, method
     sed -i "s|CELLS|$cells|g; s|REFERENCE|$reference|; s|STEPS|$steps|; s|ITERATIONS|$2|; s|METHOD|$3|; s|EQUILIBRATE|$((reference / 2))|" "$1"/*.ron
@@ -64,7 +67,7 @@ for method in wca:Ibi:${WCA:-80} imc:Imc:${IMC:-10}; do
     run 60 $part/reference.log --pipeline $part/reference.ron --device "$device" || continue
     say "$part: reference done"
     invert $part 150
-    python3 "$here/ibi/deviations.py" wca $part/spec | awk 'NR <= 3 { print; next } { line[NR] = $0 } END { for (k = NR - 4; k <= NR; k++) print line[k] }'
+    python3 "$here/ibi/deviations.py" wca $part/spec | ends
     archive $part
 done
 
@@ -74,7 +77,7 @@ if wanted mixture; then
     if run 60 mixture/reference.log --pipeline mixture/reference.ron --device "$device"; then
         say 'mixture: reference done'
         invert mixture 150
-        python3 "$here/ibi/deviations.py" mixture mixture/spec | awk 'NR <= 3 { print; next } { line[NR] = $0 } END { for (k = NR - 4; k <= NR; k++) print line[k] }'
+        python3 "$here/ibi/deviations.py" mixture mixture/spec | ends
         archive mixture
     fi
 fi

@@ -395,7 +395,12 @@ impl Inversion<'_> {
             }
         }
         if self.options.check {
-            println!("{}: {} states, {} interactions", spec.path.display(), self.targets.len(), self.interactions.len());
+            println!(
+                "{}: {} states, {} interactions",
+                spec.path.display(),
+                self.targets.len(),
+                self.interactions.len()
+            );
             return Ok(());
         }
         let mut converged = false;
@@ -427,7 +432,11 @@ impl Inversion<'_> {
         if converged {
             info!("every distribution is within {} of its target after iteration {k}", spec.tolerance);
         } else {
-            info!("after {last} iterations the tolerance {} is not reached; the nearest is iteration {k}, {:.5}", spec.tolerance, self.worst(k));
+            info!(
+                "after {last} iterations the tolerance {} is not reached; the nearest is iteration {k}, {:.5}",
+                spec.tolerance,
+                self.worst(k)
+            );
         }
         info!("potentials: {}, report: {}", folder.display(), spec.folder().join("report.html").display());
         Ok(())

@@ -200,7 +200,9 @@ mod tests {
         assert_eq!((beads.mass[0], beads.mass[6], beads.types.len()), (2.0, 18.0, 2));
         beads.check().expect("a state");
         s.position.truncate(12);
-        assert!(apply(&blocks, &s).expect_err("too few").message.contains("reaches to particle 12, but the frame has 12"));
+        assert!(
+            apply(&blocks, &s).expect_err("too few").message.contains("reaches to particle 12, but the frame has 12")
+        );
         let bad = text.replace("atoms: [0, 1], weights: [1.0, 3.0]", "atoms: [0, 2], weights: [1.0]");
         let blocks = Vec::<Spanned<Block>>::from_value(Source::file(&bad).value(), &mut errors).expect("a mapping");
         mistakes(&blocks, &mut errors);

@@ -58,9 +58,8 @@ impl Entry {
             shown(n).iter().map(|k| self.line(format!("iteration {k}"), &self.potentials[k - 1])).collect();
         let [label, _] = self.labels();
         // of the last potential what particles see; the core would press it flat
-        let sampled: Vec<bool> = (0..self.interaction.bins.n)
-            .map(|k| self.targets.iter().any(|t| self.interaction.sampled(t)[k]))
-            .collect();
+        let sampled: Vec<bool> =
+            (0..self.interaction.bins.n).map(|k| self.targets.iter().any(|t| self.interaction.sampled(t)[k])).collect();
         let last = &self.potentials[n - 1];
         let inside = || last.iter().zip(&sampled).filter(|(_, s)| **s).map(|(u, _)| *u);
         let (low, high) = inside().fold((0.0f64, 0.0f64), |(a, b), u| (a.min(u), b.max(u)));
@@ -96,7 +95,10 @@ pub(super) fn report(spec: &Spec, entries: &[Entry], done: &[Vec<Done>]) -> Stri
         "<h2>Distance from the targets</h2>\n<p>√(∫(p − p_t)² dx / ∫p_t² dx), as a logarithm to the base 10.</p>\n<div class=\"pair\">{}\n",
         svg(&lines, ["iteration", "log₁₀ distance"], None)
     );
-    let _ = writeln!(page, "<table><tr><th>iteration</th><th>state</th><th>kT</th><th>pressure</th><th>steps</th><th>seconds</th></tr>");
+    let _ = writeln!(
+        page,
+        "<table><tr><th>iteration</th><th>state</th><th>kT</th><th>pressure</th><th>steps</th><th>seconds</th></tr>"
+    );
     for k in shown(done.len()) {
         for (d, state) in done[k - 1].iter().zip(&spec.states.value) {
             let _ = writeln!(

@@ -218,7 +218,9 @@ impl FromValue for Sought {
         }
         let (first, last) = match kind {
             Kind::Pair => (Some(0.0), fields.required("max", Range { above: 0.0, ..Range::ANY })),
-            Kind::Bond => (fields.required("min", positive), fields.required("max", Range { above: 0.0, ..Range::ANY })),
+            Kind::Bond => {
+                (fields.required("min", positive), fields.required("max", Range { above: 0.0, ..Range::ANY }))
+            }
             Kind::Angle => (Some(0.0), Some(180.0)),
             Kind::Dihedral => (Some(-180.0), Some(180.0)),
         };
@@ -345,7 +347,10 @@ fn mistakes(f: &Contents, errors: &mut Errors) {
         let name = &s.value.name.value;
         let fits = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
         if name.is_empty() || !name.chars().all(fits) {
-            errors.push(InputError::at(s.value.name.at, format!("`{name}` cannot be a folder: letters, digits, - and _")));
+            errors.push(InputError::at(
+                s.value.name.at,
+                format!("`{name}` cannot be a folder: letters, digits, - and _"),
+            ));
         }
         if names.contains(&name) {
             errors.push(InputError::at(s.at, format!("there are two states `{name}`: give each a `name`")));

@@ -84,9 +84,7 @@ fn frame(spec: &Spec, t: &Trajectory, k: u64, registry: &Registry) -> Result<Sna
     let here = |message: String| spec.wrong(t.at, format!("frame {k}: {message}"));
     let plan = plan_of(&spec.path, &text, registry, None).map_err(|e| match e {
         // places in the text above are none of the file's
-        Failure::Input(list) => {
-            here(list.iter().map(|d| d.message.as_str()).collect::<Vec<_>>().join("; "))
-        }
+        Failure::Input(list) => here(list.iter().map(|d| d.message.as_str()).collect::<Vec<_>>().join("; ")),
         other => other,
     })?;
     match &t.mapping {
@@ -113,7 +111,8 @@ fn measure(spec: &Spec, t: &Trajectory, folder: &Path, registry: &Registry) -> R
         let snapshot = frame(spec, t, *k, registry)?;
         let plan = plan_of(&folder.join("measure.ron"), &text, registry, Some(snapshot)).map_err(|e| match e {
             Failure::Input(list) => {
-                let all: Vec<String> = list.iter().map(|d| format!("{}: {}", d.component.as_deref().unwrap_or("it"), d.message)).collect();
+                let all: Vec<String> =
+                    list.iter().map(|d| format!("{}: {}", d.component.as_deref().unwrap_or("it"), d.message)).collect();
                 spec.wrong(t.at, format!("frame {k}: {}", all.join("; ")))
             }
             other => other,

@@ -184,7 +184,8 @@ impl Interaction {
                     u[k] = if steep { u0 * (slope * d / u0).min(60.0).exp() } else { u0 + slope.min(0.0) * d };
                 }
                 u[last + 1..].fill(0.0);
-                let zero = if last + 1 == n { u[n.saturating_sub(2)..].iter().sum::<f64>() / n.min(2) as f64 } else { 0.0 };
+                let zero =
+                    if last + 1 == n { u[n.saturating_sub(2)..].iter().sum::<f64>() / n.min(2) as f64 } else { 0.0 };
                 u.iter_mut().for_each(|u| *u -= zero);
             }
             Kind::Dihedral => {
@@ -251,7 +252,8 @@ impl Interaction {
     pub fn values(&self, rows: &Rows) -> Result<Vec<f64>, String> {
         let extra = usize::from(self.kind == Kind::Pair);
         let missing = (self.bins.n + extra).checked_sub(rows.x.len()).ok_or("more rows than the grid has bins")?;
-        let scale = if self.kind.is_angle() { rows.unit.map_or(1.0, galamost_tables::Unit::radians).to_degrees() } else { 1.0 };
+        let scale =
+            if self.kind.is_angle() { rows.unit.map_or(1.0, galamost_tables::Unit::radians).to_degrees() } else { 1.0 };
         let mut u = vec![f64::NAN; missing];
         u.extend(&rows.u[..rows.u.len() - extra]);
         for (k, x) in rows.x[..rows.x.len() - extra].iter().enumerate() {
@@ -271,10 +273,7 @@ impl Interaction {
         let square = |p: &[f64]| p.iter().map(|p| p * p).sum::<f64>();
         let difference: Vec<f64> = target.iter().zip(measured).map(|(t, m)| m - t).collect();
         let largest = |p: &[f64]| p.iter().fold(0.0f64, |m, p| m.max(p.abs()));
-        Closeness {
-            norm: (square(&difference) / square(target)).sqrt(),
-            max: largest(&difference) / largest(target),
-        }
+        Closeness { norm: (square(&difference) / square(target)).sqrt(), max: largest(&difference) / largest(target) }
     }
 }
 
@@ -308,8 +307,7 @@ mod tests {
             (Kind::Dihedral, -180.0, 180.0, |p| p.to_radians().cos() + 0.3 * (3.0 * p.to_radians()).sin()),
         ] {
             let i = of(kind, first, last, 120);
-            let p: Vec<f64> =
-                (0..120).map(|k| i.free(k) * (-potential(i.bins.middle(k)) / kt).exp()).collect();
+            let p: Vec<f64> = (0..120).map(|k| i.free(k) * (-potential(i.bins.middle(k)) / kt).exp()).collect();
             let state = [StateData { kt, weight: 0.4, target: &p, measured: &p }; 2];
             let mut u = i.first_guess(&state);
             let sampled = i.sampled(&p);

@@ -30,7 +30,9 @@ pub fn read_target(
         None => 2,
         Some(name) => match names.iter().position(|n| n == name).map(|k| k as u32 + 1).or(name.parse().ok()) {
             Some(number) => number,
-            None if names.is_empty() => return Err(Mistake::new(format!("there is no column `{name}`: the file names none"))),
+            None if names.is_empty() => {
+                return Err(Mistake::new(format!("there is no column `{name}`: the file names none")));
+            }
             None => return Err(Mistake::at(1, format!("there is no column `{name}`; there are {}", names.join(", ")))),
         },
     };
@@ -107,12 +109,24 @@ mod tests {
     #[test]
     fn files_are_brought_to_the_grid() {
         let bins = Bins::new(0.0, 2.0, 4);
-        let g = read_target("r,A-A,A-B\n0.25,0.0,1.0\n0.75,1.0,2.0\n1.25,2.0,3.0\n1.75,1.0,4.0\n", Kind::Pair, &bins, Some("A-B"), None);
+        let g = read_target(
+            "r,A-A,A-B\n0.25,0.0,1.0\n0.75,1.0,2.0\n1.25,2.0,3.0\n1.75,1.0,4.0\n",
+            Kind::Pair,
+            &bins,
+            Some("A-B"),
+            None,
+        );
         assert_eq!(g.unwrap(), [1.0, 2.0, 3.0, 4.0]);
         let g = read_target("0.0 0.0 i\n1.0 2.0 i\n2.0 1.0 i\n", Kind::Pair, &bins, None, None).unwrap();
         assert_eq!(g, [0.5, 1.5, 1.75, 1.25]);
         let half = std::f64::consts::FRAC_PI_2;
-        let p = read_target(&format!("0.0 0.0\n{half} 1.0\n{} 0.0\n", 2.0 * half), Kind::Angle, &Bins::new(0.0, 180.0, 2), None, Some(Unit::Radians));
+        let p = read_target(
+            &format!("0.0 0.0\n{half} 1.0\n{} 0.0\n", 2.0 * half),
+            Kind::Angle,
+            &Bins::new(0.0, 180.0, 2),
+            None,
+            Some(Unit::Radians),
+        );
         assert!(p.unwrap().iter().all(|p| (p * 180.0 - 1.0).abs() < 1e-12));
     }
 

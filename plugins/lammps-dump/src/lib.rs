@@ -40,8 +40,8 @@ impl Generator for LammpsDump {
             return Err(Error::input("LammpsDump reads a whole state: it must be the first generator"));
         }
         let path = context.path(&self.file);
-        let file = std::fs::File::open(&path)
-            .map_err(|e| InputError::in_file(&path, None, format!("cannot be read: {e}")))?;
+        let file =
+            std::fs::File::open(&path).map_err(|e| InputError::in_file(&path, None, format!("cannot be read: {e}")))?;
         let choice = Choice {
             frame: self.frame,
             types: self.types.as_deref(),

@@ -143,7 +143,7 @@ fn read_box<R: BufRead>(lines: &mut Lines<R>, kinds: &str) -> Result<[[f64; 2]; 
     if let Some(w) = words.iter().find(|w| **w != "pp") {
         return Err(lines.wrong(format!("the box has a boundary `{w}`: only periodic boxes (pp) can be read")));
     }
-    let mut bounds = [[0.0; 2]; 3];
+    let mut bounds = [[0.0f64; 2]; 3];
     for (k, b) in bounds.iter_mut().enumerate() {
         let words: Vec<String> = lines.must("the box")?.split_whitespace().map(String::from).collect();
         let [low, high] = words.as_slice() else {
@@ -229,11 +229,15 @@ fn atoms<R: BufRead>(
     }
     // the numbers of types, so that their order does not depend on that of the atoms
     if let Some(types) = choice.types {
-        types.iter().for_each(|t| drop(intern(&mut s.types, t)));
+        for name in types {
+            intern(&mut s.types, name);
+        }
     } else {
         let mut kinds: Vec<&String> = all.values().map(|a| &a.kind).collect();
         kinds.sort_by_key(|k| (k.parse::<u64>().unwrap_or(u64::MAX), (*k).clone()));
-        kinds.into_iter().for_each(|k| drop(intern(&mut s.types, k)));
+        for name in kinds {
+            intern(&mut s.types, name);
+        }
     }
     let whole = |message: String| Mistake { line: None, message };
     for atom in all.values() {
