@@ -1,4 +1,5 @@
-//! The architecture's arrows: engine → plugin-api ← plugins, plugin-api → kernels, kernels → nothing, tables → nothing.
+//! The architecture's arrows: engine → plugin-api ← plugins, plugin-api → kernels, kernels → nothing, tables → nothing,
+//! inversion → tables.
 
 use galamost_tests::repository;
 use std::collections::BTreeMap;
@@ -58,10 +59,11 @@ fn no_plugin_knows_the_engine_or_another_plugin() {
     }
     assert_eq!(map["galamost-kernels"], Vec::<String>::new());
     assert_eq!(map["galamost-tables"], Vec::<String>::new());
+    assert_eq!(map["galamost-inversion"], ["galamost-tables"]);
     assert_eq!(map["galamost-plugin-api"], ["galamost-kernels", "galamost-plugin-macros"]);
     assert_eq!(
         map["galamost"],
-        ["galamost-kernels", "galamost-plugin-api", "galamost-tables"],
+        ["galamost-inversion", "galamost-kernels", "galamost-plugin-api", "galamost-tables"],
         "the engine names no plugin"
     );
 }

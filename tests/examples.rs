@@ -10,7 +10,7 @@ fn run(name: &str) -> (tempfile::TempDir, PathBuf) {
     for e in std::fs::read_dir(repository().join("examples")).expect("examples/").filter_map(Result::ok) {
         let path = e.path();
         let number = |p: &Path| p.file_name().unwrap_or_default().to_string_lossy()[..2].to_string();
-        if path.extension().is_some_and(|x| x == "ron" || x == "xml") && number(&path) == name[..2] {
+        if path.extension().is_some_and(|x| x == "ron" || x == "xml" || x == "dump") && number(&path) == name[..2] {
             std::fs::copy(&path, folder.path().join(e.file_name())).expect("copied");
         }
     }
@@ -519,4 +519,34 @@ fn example_39_tables() {
     for name in ["PairTable", "BondTable", "AngleTable", "DihedralTable"] {
         assert!(mean(&t[name][42..]).abs() > 1.0, "{name} has no energy");
     }
+}
+
+#[test]
+fn example_40_distributions() {
+    let (_keep, folder) = run("40-distributions");
+    for (file, width, name) in
+        [("40-bonds.csv", 0.01, "A-A"), ("40-angles.csv", 3.0, "A-A-A"), ("40-dihedrals.csv", 10.0, "A-A-A-A")]
+    {
+        let t = csv(&folder.join(file));
+        assert!((t[name].iter().sum::<f64>() * width - 1.0).abs() < 1e-9, "{file}");
+    }
+    // both wells of the bonds: 0.92 and 1.08, the first one deeper
+    let bonds = csv(&folder.join("40-bonds.csv"));
+    let near = |r: f64| bonds["r"].iter().zip(&bonds["A-A"]).find(|(x, _)| (**x - r).abs() < 0.006).expect("a bin").1;
+    assert!(*near(0.925) > 2.0 * near(1.005) && *near(0.925) > 1.5 * near(1.075) && *near(1.075) > 1.2 * near(1.005));
+    let g = csv(&folder.join("40-rdf.csv"));
+    let far = mean(&g["A-A"][60..]);
+    assert!(g["A-A"][15] < 0.01 && (0.93..1.01).contains(&far), "g {} … {far}", g["A-A"][15]);
+}
+
+#[test]
+fn example_42_lammps_dump() {
+    let (_keep, folder) = run("42-lammps-dump");
+    let t = csv(&folder.join("42-lammps-dump.csv"));
+    assert_eq!((t["step"][0], t["step"].last().copied()), (2000.0, Some(3000.0)), "the dump's step is the first");
+    let (kt, u) = (mean(&t["kT"]), mean(&t["potential"]) / 343.0);
+    assert!((kt - 1.0).abs() < 0.1 && (-5.4..-4.8).contains(&u), "kT {kt}, U/N {u}");
+    let g = csv(&folder.join("42-rdf.csv"));
+    let top = g["A-A"].iter().copied().fold(0.0, f64::max);
+    assert!((2.3..3.2).contains(&top), "g {top}");
 }

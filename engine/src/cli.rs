@@ -151,6 +151,8 @@ enum Command {
         #[arg(long, value_name = "PATH|VERSION")]
         api: Option<String>,
     },
+    /// Finds potentials that give wanted distributions: iterative Boltzmann inversion, inverse Monte Carlo.
+    Ibi(crate::ibi::IbiArgs),
     /// Converts, differentiates, plots and makes tables of potentials.
     Table {
         #[command(subcommand)]
@@ -222,6 +224,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
             print!("{}", crate::new::new(&kind, &name, folder.as_deref(), api.as_deref())?);
             Ok(0)
         }
+        Some(Command::Ibi(args)) => crate::ibi::run(&args, common.quiet, stop_flag()?, &registry()),
         Some(Command::Table { command }) => crate::tables::run(&command, registry),
         Some(Command::TestPlugin { library, device, json }) => test_plugin(common, &library, device.as_deref(), json),
         Some(Command::Selftest { names, device, json }) => {

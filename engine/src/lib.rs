@@ -11,6 +11,7 @@ pub mod doc;
 pub mod doctor;
 pub mod gpu;
 pub mod host;
+mod ibi;
 pub mod molecules;
 pub mod new;
 pub mod pipeline;

@@ -79,8 +79,17 @@ fn dist(folder: Option<PathBuf>) -> Result<(), String> {
     }
     for e in std::fs::read_dir(root.join("examples")).map_err(|e| e.to_string())?.filter_map(|e| e.ok()) {
         let path = e.path();
-        if path.extension().is_some_and(|x| x == "ron" || x == "xml") {
+        if path.extension().is_some_and(|x| x == "ron" || x == "xml" || x == "dump") {
             copy(&path, &to.join("examples").join(e.file_name()))?;
+        } else if path.is_dir() {
+            // an example of several files; folders inside of it are what a run of it has left
+            let folder = to.join("examples").join(e.file_name());
+            std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
+            for e in std::fs::read_dir(&path).map_err(|e| e.to_string())?.filter_map(|e| e.ok()) {
+                if e.path().is_file() {
+                    copy(&e.path(), &folder.join(e.file_name()))?;
+                }
+            }
         }
     }
     for f in ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md"] {

@@ -1,0 +1,139 @@
+//! Distributions of pairs, bonds, angles and dihedrals, against freud, NumPy and each other.
+
+use galamost::pipeline::DeviceChoice;
+use galamost::selftest::standard_system;
+use galamost_plugin_api::snapshot::Snapshot;
+use galamost_tests::{csv, plan_of, python, repository, run_plan, words};
+use std::path::Path;
+use std::process::Command;
+
+/// Particles at random places that are multiples of 1/128, so that squares of distances are exact in single precision too.
+fn scattered(n: usize, dimensions: u32) -> Snapshot {
+    let flat = dimensions == 2;
+    let box_length = if flat { [16.0, 20.0, 0.0] } else { [12.0, 10.0, 14.0] };
+    let mut s = Snapshot { dimensions, box_length, ..Snapshot::default() };
+    let kinds = [s.type_id("A"), s.type_id("B")];
+    let mut x = 7u64;
+    for i in 0..n {
+        let position = box_length.map(|l| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((x >> 11) as f64 / (1u64 << 53) as f64 * l * 128.0).floor() / 128.0 - 0.5 * l
+        });
+        s.push(kinds[usize::from(i % 3 == 0)], position);
+    }
+    s
+}
+
+/// Lets analyzers look at a state.
+fn look(s: Snapshot, analyzers: &str) {
+    let text = format!("(precision: Double, analyzers: [{analyzers}], stages: [(steps: 0, dt: 0.01)])");
+    let plan = plan_of(&text, s, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+    run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+}
+
+fn file(folder: &Path, name: &str) -> String {
+    format!("file: {:?}", folder.join(name).display().to_string())
+}
+
+/// The analyzers read by the field's own tools: g(r) as freud has it, links as NumPy computes them.
+#[test]
+fn distributions_are_those_of_freud_and_numpy() {
+    let Some(python) = python() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let f = |name: &str| file(folder.path(), name);
+    for (dimensions, n) in [(3, 3000), (2, 1500)] {
+        look(
+            scattered(n, dimensions),
+            &format!(
+                "Gsd(every: 1, {}), Rdf(every: 1, {}, r_max: 2.9, bins: 100)",
+                f(&format!("{dimensions}.gsd")),
+                f(&format!("{dimensions}.csv"))
+            ),
+        );
+    }
+    look(
+        standard_system(),
+        &format!(
+            "Gsd(every: 1, {}), BondDistribution(every: 1, {}, min: 0.2, max: 3.0, bins: 40), AngleDistribution(every: 1, {}, bins: 36), \
+             DihedralDistribution(every: 1, {}, bins: 24), Rdf(every: 1, {}, r_max: 2.5, bins: 50, exclude: [Bonds, Angles, Dihedrals]), \
+             Rdf(every: 1, {}, r_max: 2.5, bins: 50, only: SameMolecule), Rdf(every: 1, {}, r_max: 2.5, bins: 50)",
+            f("links.gsd"),
+            f("bond.csv"),
+            f("angle.csv"),
+            f("dihedral.csv"),
+            f("excluded.csv"),
+            f("same.csv"),
+            f("links.csv")
+        ),
+    );
+    let script = repository().join("tests/python/distributions.py");
+    let out = Command::new(python).arg(script).arg(folder.path()).output().expect("python runs");
+    print!("{}", String::from_utf8_lossy(&out.stdout));
+    assert!(out.status.success(), "{}", words(&out));
+}
+
+const LIQUID: &str = "(seed: 3, initial: [Lattice(lattice: Sc, cells: [6, 6, 6], density: 0.7, types: { \"A\": 0.6, \"B\": 0.4 }), \
+    Velocities(kT: 1.0)], forces: [Wca(pairs: { (\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0), (\"A\", \"B\"): (epsilon: 1.0, sigma: 1.0), \
+    (\"B\", \"B\"): (epsilon: 1.0, sigma: 1.0) })], integrators: [VelocityVerlet()], analyzers: [ANALYZERS], stages: [(steps: STEPS, dt: 0.005)])";
+
+/// Covariances of counts are those of the counts that `Rdf` gives sample by sample.
+#[test]
+fn covariances_are_those_of_the_counts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |analyzers: &str, steps: u64| {
+        let text = LIQUID.replace("ANALYZERS", analyzers).replace("STEPS", &steps.to_string());
+        let plan = galamost_tests::plan_in(&folder.path().join("p.ron"), &text, DeviceChoice::Cpu);
+        run_plan(&plan.unwrap_or_else(|e| panic!("{}", e.render()))).unwrap_or_else(|e| panic!("{}", e.render()));
+    };
+    let pairs =
+        "pairs: { (\"A\", \"B\"): (min: 0.0, max: 2.0, bins: 20), (\"B\", \"B\"): (min: 0.5, max: 2.5, bins: 20) }";
+    run(&format!("BinCovariance(every: 20, start: 20, file: \"c.csv\", {pairs})"), 80);
+    // g of one sample alone, since those before `start` do not count
+    let mut samples: Vec<[Vec<f64>; 2]> = vec![];
+    for k in 1..=4 {
+        run(&format!("Rdf(every: 20, start: {0}, file: \"g.csv\", r_max: 2.5, bins: 25)", 20 * k), 20 * k);
+        let g = csv(&folder.path().join("g.csv"));
+        samples.push([g["A-B"][..20].to_vec(), g["B-B"][5..].to_vec()]);
+    }
+    let text = std::fs::read_to_string(folder.path().join("c.csv")).expect("a table");
+    let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|l| l.split(',').collect()).collect();
+    let number = |row: usize, column: usize| rows[row][column].parse::<f64>().expect("a number");
+    assert_eq!((rows.len(), rows[0].len(), rows[0][0], rows[20][0]), (40, 44, "pair A-B", "pair B-B"));
+    let count = |sample: &[Vec<f64>; 2], a: usize| sample[a / 20][a % 20] * number(a, 3);
+    let mean_of = |f: &dyn Fn(&[Vec<f64>; 2]) -> f64| samples.iter().map(f).sum::<f64>() / 4.0;
+    for a in 0..40 {
+        let m = mean_of(&|s| count(s, a));
+        assert!((number(a, 2) - m).abs() < 1e-8 * m.max(1.0), "mean {a}: {} and {m}", number(a, 2));
+        for b in 0..40 {
+            let c = mean_of(&|s| count(s, a) * count(s, b)) - m * mean_of(&|s| count(s, b));
+            assert!((number(a, 4 + b) - c).abs() < 1e-6, "covariance {a} {b}: {} and {c}", number(a, 4 + b));
+            assert_eq!(rows[a][4 + b], rows[b][4 + a]);
+        }
+    }
+}
+
+/// A run in two halves writes what the run in one piece writes, whatever the number of threads.
+#[test]
+fn a_restart_changes_nothing_and_neither_do_threads() {
+    let analyzers = "Rdf(every: 5, file: \"g.csv\", r_max: 2.5, bins: 50), \
+        BinCovariance(every: 5, file: \"c.csv\", pairs: { (\"A\", \"B\"): (min: 0.0, max: 2.0, bins: 20) })";
+    let run = |threads: &str, pieces: &[&[&str]]| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = LIQUID.replace("ANALYZERS", analyzers).replace("STEPS", "100").replacen(
+            '(',
+            "(checkpoint: (every: 40), ",
+            1,
+        );
+        std::fs::write(folder.path().join("p.ron"), text).expect("written");
+        for more in pieces {
+            let out = galamost_tests::galamost(
+                folder.path(),
+                &[&["--pipeline", "p.ron", "--device", "cpu", "--threads", threads], *more].concat(),
+            );
+            assert!(out.status.success(), "{}", words(&out));
+        }
+        ["g.csv", "c.csv"].map(|f| std::fs::read_to_string(folder.path().join(f)).expect("a table"))
+    };
+    let whole = run("1", &[&[]]);
+    assert_eq!(run("2", &[&["--steps", "43"], &["--resume"]]), whole);
+}
