@@ -51,7 +51,7 @@ struct RunArgs {
     /// auto, cpu, cuda:0 or emulated, instead of the pipeline's `device`.
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Steps in all: stages keep their order, the last one is cut or stretched.
+    /// Steps in all: stages keep their order, the last one is cut or stretched; batches in all of an ensemble.
     #[arg(long, value_name = "N")]
     steps: Option<u64>,
     /// Replaces a value of the pipeline, as in `--set stages[0].dt=0.01`; may be given several times.
@@ -283,6 +283,14 @@ fn run_pipeline(args: &RunArgs, registry: &Registry) -> Result<u8, Failure> {
     let resume = if args.resume { Some(Checkpoint::read(&Checkpoint::find(&plan)?, &plan)?) } else { None };
     log_plan(&plan);
     let options = RunOptions { steps: args.steps, quiet: args.common.quiet, stop: stop_flag()? };
+    if !plan.pipeline.ensemble.is_empty() {
+        let done = crate::ensemble::run(&plan, &options, resume)?;
+        info!("{} batches in {:.2} s", done.steps, done.seconds);
+        if done.interrupted {
+            info!("stopped; go on with: galamost --pipeline {} --resume", plan.pipeline.path.display());
+        }
+        return Ok(0);
+    }
     let mut backend = backend(&plan)?;
     let summary = execute(&plan, &mut *backend, &options, resume)?;
     log_summary(&plan, &mut *backend, &summary);
@@ -326,6 +334,9 @@ fn log_plan(plan: &Plan) {
         info!("plugin {} {} from {} (sha256 {})", p.name, p.version, p.path.display(), &p.hash[..16]);
     }
     let s = &plan.snapshot;
+    if s.is_empty() {
+        return info!("{} samplers, seed {}", plan.components.len(), plan.pipeline.seed);
+    }
     info!(
         "{} particles, {} bonds, box {:?}, precision {}, seed {}",
         s.len(),

@@ -8,6 +8,7 @@ pub mod cli;
 pub mod cpu;
 pub mod device;
 pub mod doc;
+pub mod ensemble;
 pub mod gpu;
 pub mod host;
 pub mod molecules;

@@ -8,4 +8,5 @@ mod setup;
 
 pub use backend::{Backend, Columns, ListReport, SystemSums};
 pub use execute::{RunOptions, Summary, execute};
+pub use progress::Progress;
 pub use setup::{Sheared, degrees_of_freedom, fault_error, initial_globals, list_radius};
