@@ -285,7 +285,7 @@ fn run_pipeline(args: &RunArgs, registry: &Registry) -> Result<u8, Failure> {
     let options = RunOptions { steps: args.steps, quiet: args.common.quiet, stop: stop_flag()? };
     if !plan.pipeline.ensemble.is_empty() {
         let done = crate::ensemble::run(&plan, &options, resume)?;
-        info!("{} batches in {:.2} s", done.steps, done.seconds);
+        info!("{} batches in {:.4} s", done.steps, done.seconds);
         if done.interrupted {
             info!("stopped; go on with: galamost --pipeline {} --resume", plan.pipeline.path.display());
         }

@@ -13,8 +13,8 @@ use galamost_plugin_api::services::Kernel;
 use std::fmt::Write as _;
 
 const BLOCK: u32 = 128;
-/// Threads at once: four blocks of 512 on each of 132 multiprocessors would be 270,336.
-const CHAINS_AT_ONCE: u64 = 262_144;
+/// Threads at once: what 132 multiprocessors hold of blocks with 64 registers a thread, so that tables are used again soon.
+const CHAINS_AT_ONCE: u64 = 135_168;
 const TOURS_AT_ONCE: u64 = 32_768;
 /// Bytes for sites, places and waiting copies, at most.
 const ROOM: u64 = 4 << 30;
