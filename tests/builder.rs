@@ -88,16 +88,26 @@ fn a_mixture_has_its_numbers_distances_and_links() {
     }
     // the angle between bonds is built where the chain goes on from two beads before, also at branches
     let given = s.angles.iter().filter(|a| s.angle_types[a.kind as usize] == "B-B-B");
-    assert!(given.clone().count() == 32 * 3 + 10 && given.into_iter().all(|a| (angle(&s, a.tags) - 120.0).abs() < 1e-4));
+    assert!(
+        given.clone().count() == 32 * 3 + 10 && given.into_iter().all(|a| (angle(&s, a.tags) - 120.0).abs() < 1e-4)
+    );
     let links = bonded(&s);
-    let ends: std::collections::HashSet<_> = s.angles.iter().filter(|a| a.kind == 1).flat_map(|a| [(a.tags[0], a.tags[2]), (a.tags[2], a.tags[0])]).collect();
+    let ends: std::collections::HashSet<_> = s
+        .angles
+        .iter()
+        .filter(|a| a.kind == 1)
+        .flat_map(|a| [(a.tags[0], a.tags[2]), (a.tags[2], a.tags[0])])
+        .collect();
     let free = |i: usize, j: usize| !links.contains(&(i as u32, j as u32)) && !ends.contains(&(i as u32, j as u32));
     let (all, mixed) = (shortest(&s, free), shortest(&s, |i, j| free(i, j) && s.kind[i] + s.kind[j] == 1));
     println!("nearest {all:.3}, A and B {mixed:.3}");
     assert!((0.8..0.9).contains(&all) && mixed >= 0.95);
     assert!(s.position.iter().zip(&s.kind).take(480 + 70).skip(480).all(|(r, _)| r[2] <= 0.0));
     let Values::Int(molecule) = &s.arrays["molecule"].values else { panic!("molecule") };
-    assert_eq!((molecule[0], molecule[9], molecule[10], *molecule.last().expect("one")), (0, 0, 1, 32 + 16 + 10 + 158 - 1));
+    assert_eq!(
+        (molecule[0], molecule[9], molecule[10], *molecule.last().expect("one")),
+        (0, 0, 1, 32 + 16 + 10 + 158 - 1)
+    );
     let Values::Real(charge) = &s.arrays["charge"].values else { panic!("charge") };
     assert!((0..s.len()).all(|i| (charge[i], s.mass[i]) == if s.kind[i] == 1 { (-1.0, 2.0) } else { (0.0, 1.0) }));
     s.check().expect("a valid state");
@@ -135,8 +145,12 @@ fn grafted_chains_stand_on_their_surface() {
 
 #[test]
 fn chains_have_the_ratio_that_is_asked_for() {
-    let s = build(r#"Polymers(box: [30.0, 30.0, 30.0], c_inf: 1.88, bond_length: 0.97, molecules: [(molecule: "A200", count: 300)])"#);
-    let at = |i: usize| -> [f64; 3] { std::array::from_fn(|k| s.position[i][k] + s.box_length[k] * f64::from(s.image[i][k])) };
+    let s = build(
+        r#"Polymers(box: [30.0, 30.0, 30.0], c_inf: 1.88, bond_length: 0.97, molecules: [(molecule: "A200", count: 300)])"#,
+    );
+    let at = |i: usize| -> [f64; 3] {
+        std::array::from_fn(|k| s.position[i][k] + s.box_length[k] * f64::from(s.image[i][k]))
+    };
     let mut r2 = 0.0;
     for c in 0..300 {
         let (a, b) = (at(200 * c), at(200 * c + 199));
@@ -151,7 +165,9 @@ fn chains_have_the_ratio_that_is_asked_for() {
 
 #[test]
 fn two_dimensions_are_built_too() {
-    let s = build(r#"Polymers(box: [20.0, 20.0, 0.0], distance: 0.8, molecules: [(molecule: "A8", count: 15), (molecule: "B", count: 60, places: Lattice)])"#);
+    let s = build(
+        r#"Polymers(box: [20.0, 20.0, 0.0], distance: 0.8, molecules: [(molecule: "A8", count: 15), (molecule: "B", count: 60, places: Lattice)])"#,
+    );
     assert!(s.dimensions == 2 && s.position.iter().all(|r| r[2] == 0.0) && s.len() == 180);
     let links = bonded(&s);
     assert!(shortest(&s, |i, j| !links.contains(&(i as u32, j as u32))) >= 0.8);
@@ -160,16 +176,48 @@ fn two_dimensions_are_built_too() {
 #[test]
 fn what_cannot_be_built_is_told_after_bounded_work() {
     for (generators, place, what) in [
-        (r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A", count: 1000)], distance: 1.0)"#, ":1:21:", "there is no room"),
-        (r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A20", count: 40)], distance: 0.99)"#, ":1:64:", "no place was found for molecule"),
-        (r#"Polymers(box: [30.0, 30.0, 30.0], molecules: [(molecule: "A20", count: 1, region: Sphere(radius: 3.0))], angles: {"A-A-A": (theta_deg: 180.0)})"#, ":1:67:", "no place was found"),
+        (
+            r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A", count: 1000)], distance: 1.0)"#,
+            ":1:21:",
+            "there is no room",
+        ),
+        (
+            r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A20", count: 40)], distance: 0.99)"#,
+            ":1:64:",
+            "no place was found for molecule",
+        ),
+        (
+            r#"Polymers(box: [30.0, 30.0, 30.0], molecules: [(molecule: "A20", count: 1, region: Sphere(radius: 3.0))], angles: {"A-A-A": (theta_deg: 180.0)})"#,
+            ":1:67:",
+            "no place was found",
+        ),
         (r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A5x", count: 1)])"#, ":1:75:", "character 3"),
         (r#"Polymers(molecules: [(molecule: "A5", count: 1)])"#, ":1:21:", "needs a `box`"),
-        (r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A5", fraction: 0.5)])"#, ":1:64:", "needs `beads` or `density`"),
-        (r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A5", count: 1)], bonds: {"A-B": (length: 1.0)})"#, ":1:108:", "no molecule has a bond"),
-        (r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A5", count: 1)], distances: {("A", "C"): 1.0})"#, ":1:105:", "no particle type \"C\""),
-        (r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A5", count: 1, graft: OnParticles(of: "I"))])"#, ":1:64:", "0 particles of type"),
-        (r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A", count: 600, places: Lattice)], distance: 0.96)"#, ":1:", "room"),
+        (
+            r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A5", fraction: 0.5)])"#,
+            ":1:64:",
+            "needs `beads` or `density`",
+        ),
+        (
+            r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A5", count: 1)], bonds: {"A-B": (length: 1.0)})"#,
+            ":1:108:",
+            "no molecule has a bond",
+        ),
+        (
+            r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A5", count: 1)], distances: {("A", "C"): 1.0})"#,
+            ":1:105:",
+            "no particle type \"C\"",
+        ),
+        (
+            r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A5", count: 1, graft: OnParticles(of: "I"))])"#,
+            ":1:64:",
+            "0 particles of type",
+        ),
+        (
+            r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A", count: 600, places: Lattice)], distance: 0.96)"#,
+            ":1:",
+            "room",
+        ),
     ] {
         let e = refused(generators);
         assert!(e.contains(place) && e.contains(what), "{generators}\n{e}");

@@ -543,8 +543,8 @@ fn example_45_perm() {
     let theta = std::fs::read_to_string(folder.join("45-contacts-fit.csv")).expect("fits");
     let line = theta.lines().find(|l| l.starts_with("kT_theta")).expect("a temperature");
     let kt: f64 = line.split(',').nth(1).and_then(|x| x.parse().ok()).expect("a number");
-    // chains of 64 and 32 are short: their crossing lies near, not at, 3.717
-    assert!((kt - 3.717).abs() < 0.6, "kT_theta {kt}");
+    // chains of 64 and 32 are short: their crossing lies below 3.717
+    assert!((2.8..3.5).contains(&kt), "kT_theta {kt}");
     let slit = csv(&folder.join("45-slit.csv"));
     let last = slit["R2"].last().copied().unwrap_or(f64::NAN);
     // longer than in free space, where R² of 127 steps is 1.22 · 127^1.176

@@ -12,7 +12,8 @@ type Table = BTreeMap<String, Vec<f64>>;
 fn sampled(sampler: &str) -> (Table, BTreeMap<String, [f64; 2]>) {
     let folder = tempfile::tempdir().expect("a folder");
     let text = format!("(seed: 11, ensemble: [{}])", sampler.replace("FILE", "file: \"t.csv\""));
-    let plan = plan_in(&folder.path().join("p.ron"), &text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+    let plan =
+        plan_in(&folder.path().join("p.ron"), &text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
     let options = RunOptions { quiet: true, ..RunOptions::default() };
     galamost::ensemble::run(&plan, &options, None).unwrap_or_else(|e| panic!("{}", e.render()));
     let fit = std::fs::read_to_string(folder.path().join("t-fit.csv")).expect("fits");
@@ -81,9 +82,8 @@ fn errors(value: f64, truth: f64, error: f64) -> f64 {
 
 #[test]
 fn walks_of_the_cubic_lattice_are_counted() {
-    const COUNTS: [f64; 12] = [
-        6.0, 30.0, 150.0, 726.0, 3534.0, 16926.0, 81390.0, 387966.0, 1853886.0, 8809878.0, 41934150.0, 198842742.0,
-    ];
+    const COUNTS: [f64; 12] =
+        [6.0, 30.0, 150.0, 726.0, 3534.0, 16926.0, 81390.0, 387966.0, 1853886.0, 8809878.0, 41934150.0, 198842742.0];
     let (t, _) = sampled("Rosenbluth(lattice: Cubic, monomers: 13, chains: 200_000, FILE)");
     for (k, count) in COUNTS.iter().enumerate() {
         let far = errors(t["ln_Z"][k], count.ln(), t["ln_Z_error"][k]);
@@ -94,7 +94,11 @@ fn walks_of_the_cubic_lattice_are_counted() {
     }
     for (steps, r2) in [(8usize, 12.845084), (12, 20.952845)] {
         let far = errors(t["R2"][steps - 1], r2, t["R2_error"][steps - 1]);
-        println!("R² of {steps} steps: {:.5} ± {:.5}, {r2}: {far:.1} s.e.", t["R2"][steps - 1], t["R2_error"][steps - 1]);
+        println!(
+            "R² of {steps} steps: {:.5} ± {:.5}, {r2}: {far:.1} s.e.",
+            t["R2"][steps - 1],
+            t["R2_error"][steps - 1]
+        );
         assert!(far < 4.0);
     }
 }
@@ -116,7 +120,11 @@ fn walks_of_the_other_lattices_are_counted() {
             let far_r = errors(t["R2"][steps - 1], truth.r2 / truth.count, t["R2_error"][steps - 1]);
             println!("{name} {steps}: {} walks, {far:.1} and {far_r:.1} s.e.", truth.count);
             assert!(far < 4.0 && far_r < 4.0, "{name} {steps}");
-            assert_eq!(error > 1e-9, steps >= first, "{name}: the first variance is that of {first} steps, not {steps}");
+            assert_eq!(
+                error > 1e-9,
+                steps >= first,
+                "{name}: the first variance is that of {first} steps, not {steps}"
+            );
         }
     }
 }
@@ -137,7 +145,11 @@ fn attraction_walls_and_branches_agree_with_all_walks() {
     check("Rosenbluth(lattice: Cubic, attraction: -0.7, monomers: 8, chains: 60_000, FILE)", 7, &repelled);
     check("Perm(chain: OnLattice(lattice: Cubic, attraction: 0.4), monomers: 8, tours: 40_000, FILE)", 7, &attracted);
     let slab = enumerate(&cubic, 7, 0.0, Some(2));
-    check("Rosenbluth(lattice: Cubic, walls: [Slab(axis: Z, min: 0.0, max: 2.0)], monomers: 8, chains: 60_000, FILE)", 7, &slab);
+    check(
+        "Rosenbluth(lattice: Cubic, walls: [Slab(axis: Z, min: 0.0, max: 2.0)], monomers: 8, chains: 60_000, FILE)",
+        7,
+        &slab,
+    );
     // three arms of two monomers: 6·5·4 first rounds, then all ways to go on
     let mut stars = 0.0;
     for a in &cubic {
@@ -154,7 +166,8 @@ fn attraction_walls_and_branches_agree_with_all_walks() {
                         if !set.insert(b2) {
                             continue;
                         }
-                        stars += cubic.iter().filter(|z| !set.contains(&std::array::from_fn(|k| c[k] + z[k]))).count() as f64;
+                        stars += cubic.iter().filter(|z| !set.contains(&std::array::from_fn(|k| c[k] + z[k]))).count()
+                            as f64;
                         set.remove(&b2);
                     }
                     set.remove(&a2);
@@ -264,7 +277,8 @@ fn a_stopped_ensemble_goes_on_to_the_same_tables() {
     };
     let folders = [0, 1].map(|_| tempfile::tempdir().expect("a folder"));
     for f in &folders {
-        std::fs::write(f.path().join("p.ron"), TEXT.replace("device: Cpu", "device: Cpu, checkpoint: (every: 4)")).expect("written");
+        std::fs::write(f.path().join("p.ron"), TEXT.replace("device: Cpu", "device: Cpu, checkpoint: (every: 4)"))
+            .expect("written");
     }
     run(folders[0].path(), &[]);
     for steps in ["7", "13", "20"] {
@@ -290,13 +304,37 @@ fn mistakes_in_an_ensemble_are_told_with_their_place() {
         ("(ensemble: [Wca()])", ":1:13:", "belongs in `forces`"),
         ("(initial: [Rosenbluth()], stages: [(steps: 0, dt: 0.1)])", ":1:12:", "belongs in `ensemble`"),
         ("(ensemble: [Rosenbluth(lattice: Cube, monomers: 8, chains: 9, file: \"\")])", ":1:33:", "`Cubic` (z = 6)"),
-        ("(ensemble: [Rosenbluth(lattice: Cubic, monomers: 8, shape: Star(arms: 3), chains: 9, file: \"\")])", ":1:50:", "1 + 3 k"),
-        ("(ensemble: [Rosenbluth(lattice: Cubic, monomers: 8, walls: [Inside(center: [9.0, 0.0, 0.0], radius: 2.0)], chains: 9, file: \"\")])", ":1:60:", "first monomer"),
-        ("(ensemble: [Rosenbluth(lattice: Cubic, monomers: 8, start: [0.5, 0.0, 0.0], chains: 9, file: \"\")])", ":1:13:", "site of the lattice"),
-        ("(ensemble: [Rosenbluth(lattice: Cubic, monomers: 8, chains: 9, batch: 33, file: \"\")])", ":1:13:", "multiple of 32"),
+        (
+            "(ensemble: [Rosenbluth(lattice: Cubic, monomers: 8, shape: Star(arms: 3), chains: 9, file: \"\")])",
+            ":1:50:",
+            "1 + 3 k",
+        ),
+        (
+            "(ensemble: [Rosenbluth(lattice: Cubic, monomers: 8, walls: [Inside(center: [9.0, 0.0, 0.0], radius: 2.0)], chains: 9, file: \"\")])",
+            ":1:60:",
+            "first monomer",
+        ),
+        (
+            "(ensemble: [Rosenbluth(lattice: Cubic, monomers: 8, start: [0.5, 0.0, 0.0], chains: 9, file: \"\")])",
+            ":1:13:",
+            "site of the lattice",
+        ),
+        (
+            "(ensemble: [Rosenbluth(lattice: Cubic, monomers: 8, chains: 9, batch: 33, file: \"\")])",
+            ":1:13:",
+            "multiple of 32",
+        ),
         ("(ensemble: [OffLatticeRosenbluth(diameter: 2.0, monomers: 8, chains: 9, file: \"\")])", ":1:13:", "no room"),
-        ("(ensemble: [Perm(chain: OffLattice(), control: FlatContacts, monomers: 8, tours: 9, file: \"\")])", ":1:48:", "on lattices only"),
-        ("(ensemble: [Perm(chain: OnLattice(lattice: Cubic), temperatures: [1.0], monomers: 8, tours: 9, file: \"\")])", ":1:13:", "FlatContacts"),
+        (
+            "(ensemble: [Perm(chain: OffLattice(), control: FlatContacts, monomers: 8, tours: 9, file: \"\")])",
+            ":1:48:",
+            "on lattices only",
+        ),
+        (
+            "(ensemble: [Perm(chain: OnLattice(lattice: Cubic), temperatures: [1.0], monomers: 8, tours: 9, file: \"\")])",
+            ":1:13:",
+            "FlatContacts",
+        ),
     ] {
         let e = said(text);
         assert!(e.contains(place) && e.contains(what), "{text}\n{e}");
@@ -306,7 +344,9 @@ fn mistakes_in_an_ensemble_are_told_with_their_place() {
 /// With walls all around chains die: they count as 0, and the table ends with them.
 #[test]
 fn chains_without_room_end_the_table() {
-    let (t, _) = sampled("Rosenbluth(lattice: Cubic, monomers: 40, walls: [Inside(radius: 1.5)], chains: 2_000, lengths: [7, 19, 25], FILE)");
+    let (t, _) = sampled(
+        "Rosenbluth(lattice: Cubic, monomers: 40, walls: [Inside(radius: 1.5)], chains: 2_000, lengths: [7, 19, 25], FILE)",
+    );
     // 19 sites are within 1.5 of the middle
     assert!(t["chains"][0] > 1_900.0 && t["chains"][2] == 0.0, "{:?}", t["chains"]);
 }

@@ -91,7 +91,11 @@ if wanted perm; then
     ensemble perm/thresholds 9 "Perm(chain: OnLattice(lattice: Cubic), monomers: 2048, tours: $((200000 / scale)), batch: 16384, control: Thresholds(low: 0.3, high: 3.0), file: \"thresholds.csv\")"
     ensemble perm/beads 10 "Perm(chain: OffLattice(diameter: 1.0, trials: 8), monomers: 512, tours: $((100000 / scale)), batch: 16384, file: \"beads.csv\")"
     ensemble perm/theta 11 "Perm(chain: OnLattice(lattice: Cubic), monomers: 256, tours: $((400000 / scale)), batch: 8192, control: FlatContacts, temperatures: [2.0, 2.5, 3.0, 3.2, 3.4, 3.6, 3.7, 3.8, 4.0, 4.2, 4.5, 5.0, 6.0], scan: \"scan.csv\", file: \"theta.csv\", lengths: [16, 32, 64, 128, 256])"
-    for name in plain flat thresholds beads theta; do run 45 perm/$name --device "$device" --pipeline perm/$name.ron; done
+    for kt in 3.5 3.7 3.9; do
+        attraction=$(python3 -c "print(1 / $kt)")
+        ensemble perm/at-$kt 12 "Perm(chain: OnLattice(lattice: Cubic, attraction: $attraction), monomers: 2048, tours: $((200000 / scale)), batch: 16384, file: \"at-$kt.csv\", lengths: [128, 256, 512, 1024, 2048])"
+    done
+    for name in plain flat thresholds beads theta at-3.5 at-3.7 at-3.9; do run 14 perm/$name --device "$device" --pipeline perm/$name.ron; done
     python3 "$here/rosenbluth/report.py" perm perm
     archive rosenbluth-perm perm
 fi

@@ -4,8 +4,8 @@
 
 use crate::abi::{
     Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Layouts1, Library1, Opaque, Pair1,
-    PrefixTypeTrait, ROption, RResult, RSlice, RStr, RString, RVec, Root, RootRef, Sampler1, Table, Updater1, Wire, WireError,
-    WireHost, WireObject, WirePair, WireSnapshot,
+    PrefixTypeTrait, ROption, RResult, RSlice, RStr, RString, RVec, Root, RootRef, Sampler1, Table, Updater1, Wire,
+    WireError, WireHost, WireObject, WirePair, WireSnapshot,
 };
 use crate::component::{Kind, Needs, Registration, SystemInfo, from_ron, to_ron};
 use crate::error::{Error, Position, Result};

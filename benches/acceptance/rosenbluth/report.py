@@ -67,6 +67,22 @@ def perm(folder):
         cell = [f"{float(rows[n]['R2']) / (n - 1):10.4f} ±{float(rows[n]['R2_error']) / (n - 1):6.4f}" for n in lengths]
         print(f"  {float(kt):5.2f} " + "".join(cell))
     fits(f"{folder}/theta-fit.csv")
+    print("R²/(N − 1) of long chains by temperature, and where that of 2048 and 1024 monomers is the same")
+    before = None
+    for path in sorted(glob.glob(f"{folder}/at-*.csv")):
+        if path.endswith("-fit.csv"):
+            continue
+        kt = float(path.split("at-")[1][:-4])
+        rows = {int(r["monomers"]): r for r in table(path) if r["R2"]}
+        cell = [f"{n}: {float(r['R2']) / (n - 1):.4f} ± {float(r['R2_error']) / (n - 1):.4f}" for n, r in rows.items()]
+        print(f"  kT = {kt}: " + ", ".join(cell))
+        if 2048 not in rows:
+            continue
+        per = {n: float(rows[n]["R2"]) / (n - 1) for n in (1024, 2048)}
+        slope = math.log(per[2048] / per[1024])
+        if before and before[1] < 0 <= slope:
+            print(f"  the same at kT = {before[0] + (kt - before[0]) * before[1] / (before[1] - slope):.3f}")
+        before = (kt, slope)
 
 
 def melt(folder):

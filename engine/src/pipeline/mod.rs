@@ -348,7 +348,13 @@ impl Pipeline {
         let checkpoint = fields.or("checkpoint", Range::ANY, || CheckpointSettings { every: None, file: None });
         let ensemble = fields.required::<Option<Entries>>("ensemble", Range::ANY).map(|e| e.map(|e| e.0));
         if let Some(Some(ensemble)) = ensemble {
-            return Self::of_ensemble(fields, path, text, ensemble, (seed?, device?, device_at, precision?.0, checkpoint?));
+            return Self::of_ensemble(
+                fields,
+                path,
+                text,
+                ensemble,
+                (seed?, device?, device_at, precision?.0, checkpoint?),
+            );
         }
         let initial = fields.required::<Entries>("initial", Range::ANY);
         let mut list = |name| fields.or(name, Range::ANY, || Entries(vec![])).map(|e| e.0);
@@ -396,7 +402,8 @@ impl Pipeline {
     ) -> Option<Self> {
         for name in ["neighbors", "initial", "forces", "integrators", "updaters", "analyzers", "stages"] {
             if let Some(value) = fields.raw(name) {
-                let text = "a pipeline has either an `ensemble`, which has no particles, or an initial state and stages";
+                let text =
+                    "a pipeline has either an `ensemble`, which has no particles, or an initial state and stages";
                 fields.errors.push(value.error(format!("`{name}` has no place here: {text}")));
             }
         }

@@ -360,7 +360,8 @@ impl Test<'_> {
             Kind::Analyzer | Kind::Updater => self.runs(c),
             Kind::Sampler => self.sampler(c),
         };
-        let tested = tested.and_then(|()| if self.author && c.kind != Kind::Sampler { self.harness(c) } else { Ok(()) });
+        let tested =
+            tested.and_then(|()| if self.author && c.kind != Kind::Sampler { self.harness(c) } else { Ok(()) });
         if let Err(e) = tested {
             // its pipeline is a file that nobody has seen
             let pipeline = self.folder.join("selftest.ron").display().to_string();

@@ -208,7 +208,8 @@ impl Builder<'_> {
     fn may_be(&self, kind: &Kind, chain: &[[f64; 3]], i: usize, r: [f64; 3], base: usize) -> bool {
         if let Some((target, left, last)) = kind.meets[i] {
             let d = minus(chain[target], r);
-            let reach = if left == 1 { last * (1.0 + 1e-9) } else { 0.98 * (last + (left - 1) as f64 * kind.lengths[i]) };
+            let reach =
+                if left == 1 { last * (1.0 + 1e-9) } else { 0.98 * (last + (left - 1) as f64 * kind.lengths[i]) };
             if dot(d, d) > reach * reach {
                 return false;
             }
@@ -362,7 +363,8 @@ impl Builder<'_> {
                     }
                     free.truncate(n);
                     let closest = kind.types[0] as usize * (self.n_types + 1);
-                    let edge = (0..dimensions).map(|k| (high[k] - low[k]) / cells[k] as f64).fold(f64::INFINITY, f64::min);
+                    let edge =
+                        (0..dimensions).map(|k| (high[k] - low[k]) / cells[k] as f64).fold(f64::INFINITY, f64::min);
                     return (edge * edge >= self.apart2[closest] * (1.0 - 1e-9)).then_some(free);
                 }
             }

@@ -266,8 +266,12 @@ impl Polymers {
             }
             let dihedrals: Vec<(String, Position)> =
                 self.dihedrals.iter().flatten().map(|d| (d.value.clone(), d.at)).collect();
-            let asked =
-                [("particle", names(&self.types)), ("bond", names(&self.bonds)), ("angle", names(&self.angles)), ("dihedral", dihedrals)];
+            let asked = [
+                ("particle", names(&self.types)),
+                ("bond", names(&self.bonds)),
+                ("angle", names(&self.angles)),
+                ("dihedral", dihedrals),
+            ];
             for (k, (what, list)) in asked.into_iter().enumerate() {
                 for (name, at) in list {
                     let is = |t: &Vec<String>| {
@@ -280,7 +284,8 @@ impl Polymers {
                             Some(n) => format!("; did you mean \"{n}\"?"),
                             None => String::new(),
                         };
-                        errors.push(InputError::at(at, format!("no molecule has a {what} of the type \"{name}\"{hint}")));
+                        errors
+                            .push(InputError::at(at, format!("no molecule has a {what} of the type \"{name}\"{hint}")));
                     }
                 }
             }
@@ -291,7 +296,8 @@ impl Polymers {
     fn length_of(&self, a: &str, b: &str) -> f64 {
         let all = names(&self.bonds);
         let found = matching(&all, &[a, b]);
-        let row = |n: &str| self.bonds.iter().flat_map(TypeMap::iter).find(|(m, _)| *m == n).map(|(_, r)| r.value.length);
+        let row =
+            |n: &str| self.bonds.iter().flat_map(TypeMap::iter).find(|(m, _)| *m == n).map(|(_, r)| r.value.length);
         found.and_then(row).unwrap_or(self.bond_length)
     }
 
@@ -353,7 +359,8 @@ impl Polymers {
             let d2 = apart2[t * n + t];
             if s.dimensions == 3 { PI / 6.0 * d2.powf(1.5) } else { PI / 4.0 * d2 }
         };
-        let of_kind = |(k, count): &(Kind, usize)| *count as f64 * k.types.iter().map(|t| ball(*t as usize)).sum::<f64>();
+        let of_kind =
+            |(k, count): &(Kind, usize)| *count as f64 * k.types.iter().map(|t| ball(*t as usize)).sum::<f64>();
         // beads of one molecule may overlap where bonds are short: only single beads and long bonds are sure
         let sure = |(k, _): &&(Kind, usize)| {
             let least = |i: usize| apart2[k.types[i] as usize * (n + 1)];
@@ -614,7 +621,10 @@ impl<'a> Links<'a> {
             self.last = Some(Template { molecule: m.clone(), bonds, angles, dihedrals });
         }
         let Some(t) = &self.last else { return };
-        fn shifted<const N: usize>(list: &[(String, [usize; N])], base: u32) -> impl Iterator<Item = (String, [u32; N])> {
+        fn shifted<const N: usize>(
+            list: &[(String, [usize; N])],
+            base: u32,
+        ) -> impl Iterator<Item = (String, [u32; N])> {
             list.iter().map(move |(n, l)| (n.clone(), l.map(|i| base + i as u32)))
         }
         self.bonds.extend(shifted(&t.bonds, base));

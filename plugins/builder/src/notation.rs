@@ -210,7 +210,10 @@ mod tests {
         assert_eq!((m.beads.len(), m.bonds()[6], m.bonds()[10]), (12, [2, 7], [10, 11]));
         assert_eq!(m.angles().len(), 12);
         let ring = read("A[1]A8A[1]");
-        assert_eq!((ring.beads.len(), ring.bonds().len(), ring.angles().len(), ring.dihedrals().len()), (10, 10, 10, 10));
+        assert_eq!(
+            (ring.beads.len(), ring.bonds().len(), ring.angles().len(), ring.dihedrals().len()),
+            (10, 10, 10, 10)
+        );
         assert_eq!(read("{A2B}3").beads.concat(), "AABAABAAB");
         assert_eq!(read("A{A(B2)}2A").parents, [0, 0, 1, 2, 1, 4, 5, 4]);
         // a star

@@ -9,14 +9,33 @@ use std::f64::consts::PI;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Region {
     All,
-    Box { min: [f64; 3], max: [f64; 3] },
-    Slab { axis: Axis, min: f64, max: f64 },
+    Box {
+        min: [f64; 3],
+        max: [f64; 3],
+    },
+    Slab {
+        axis: Axis,
+        min: f64,
+        max: f64,
+    },
     /// A ball or a shell.
-    Sphere { center: [f64; 3], inner: f64, radius: f64 },
+    Sphere {
+        center: [f64; 3],
+        inner: f64,
+        radius: f64,
+    },
     /// A cylinder or a shell, along the whole box.
-    Cylinder { axis: Axis, center: [f64; 3], inner: f64, radius: f64 },
+    Cylinder {
+        axis: Axis,
+        center: [f64; 3],
+        inner: f64,
+        radius: f64,
+    },
     /// All but a ball.
-    Outside { center: [f64; 3], radius: f64 },
+    Outside {
+        center: [f64; 3],
+        radius: f64,
+    },
 }
 
 const ABOVE: Range = Range { above: 0.0, ..Range::ANY };
@@ -103,9 +122,7 @@ impl Region {
                 let across = (0..3).filter(|k| *k != *axis as usize);
                 within(across.map(|k| from(center, k).powi(2)).sum(), *inner, *radius)
             }
-            Self::Outside { center, radius } => {
-                (0..3).map(|k| from(center, k).powi(2)).sum::<f64>() >= radius * radius
-            }
+            Self::Outside { center, radius } => (0..3).map(|k| from(center, k).powi(2)).sum::<f64>() >= radius * radius,
         }
     }
 
@@ -124,9 +141,9 @@ impl Region {
             Self::Box { min, max } => (0..3).for_each(|k| cut(k, min[k], max[k])),
             Self::Slab { axis, min, max } => cut(*axis as usize, *min, *max),
             Self::Sphere { center, radius, .. } => (0..3).for_each(|k| cut(k, center[k] - radius, center[k] + radius)),
-            Self::Cylinder { axis, center, radius, .. } => (0..3)
-                .filter(|k| *k != *axis as usize)
-                .for_each(|k| cut(k, center[k] - radius, center[k] + radius)),
+            Self::Cylinder { axis, center, radius, .. } => {
+                (0..3).filter(|k| *k != *axis as usize).for_each(|k| cut(k, center[k] - radius, center[k] + radius))
+            }
             Self::All | Self::Outside { .. } => (),
         }
         [low, high]

@@ -61,7 +61,8 @@ pub fn source(model: &Model, l: &Layout, control: Option<Control>) -> String {
         let _ = writeln!(text, "#define {flag}");
     }
     let _ = writeln!(text, "#define WAITING {WAITING}u\n#define BUDGET {}u", STEPS * model.n as u32);
-    text + include_str!("chain.cuh")
+    let kernel = if control.is_some() { include_str!("tours.cuh") } else { include_str!("plain.cuh") };
+    text + include_str!("chain.cuh") + kernel
 }
 
 /// Binary digits of the number of slots of a thread's table.
@@ -94,6 +95,9 @@ struct ChainArgs {
     high: f64,
     walls: [[i64; 8]; WALLS],
 }
+
+// as in chain.cuh
+const _: () = assert!(size_of::<ChainArgs>() == 416);
 
 /// The kernel and its memory.
 pub struct OnDevice {

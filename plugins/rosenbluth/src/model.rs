@@ -224,7 +224,8 @@ impl Model {
 /// A wall in its units; none if it is so far off that squares of distances would overflow.
 fn row(w: &Wall, start: [f64; 3], scale: f64) -> Option<WallRow> {
     const FARTHEST: f64 = 6e8;
-    let units = |x: f64, k: usize| Some((x - start[k]) * scale).filter(|x| x.abs() < FARTHEST).map(|x| x.round() as i64);
+    let units =
+        |x: f64, k: usize| Some((x - start[k]) * scale).filter(|x| x.abs() < FARTHEST).map(|x| x.round() as i64);
     match *w {
         Wall::Slab { axis, min, max } => {
             let k = axis as usize;

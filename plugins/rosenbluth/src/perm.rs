@@ -27,9 +27,7 @@ pub const STEPS: u32 = 64;
 /// The mean weight of each bin so far; m = 0 where it is not known.
 pub fn means(l: &Layout, totals: &Totals) -> Vec<Weight> {
     let mean = |row: usize| match totals.log2(l, row) {
-        Some(x) if totals.scale[row] != NO_SCALE => {
-            Weight { m: (x - x.floor()).exp2(), e: x.floor() as i32 }
-        }
+        Some(x) if totals.scale[row] != NO_SCALE => Weight { m: (x - x.floor()).exp2(), e: x.floor() as i32 },
         _ => Weight { m: 0.0, e: 0 },
     };
     (0..l.rows()).map(mean).collect()

@@ -174,7 +174,11 @@ pub fn fits(l: &Layout, t: &Totals, [from, to]: [usize; 2], beta: f64) -> Vec<(&
             let (n, e) = (from + k, (*e)?);
             let a = average(l, t, n, beta, without)?;
             let relative = e[1 + which].error / a.means[which];
-            points.push(([1.0, series(n), 1.0 / (n - 1) as f64], a.means[which].ln(), 1.0 / relative.powi(2).max(1e-18)));
+            points.push((
+                [1.0, series(n), 1.0 / (n - 1) as f64],
+                a.means[which].ln(),
+                1.0 / relative.powi(2).max(1e-18),
+            ));
         }
         least_squares(&points)
     };

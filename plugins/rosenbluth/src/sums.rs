@@ -4,7 +4,7 @@
 //! A weight W is added as W/R 2³⁰, R a power of two for each bin near the mean weight there. A weight too large for this is
 //! noted, and the batch is drawn again with a larger R: the same chains, since draws go by number.
 
-use crate::walk::{Draws, Walk, Weight};
+use crate::walk::{Draws, Walk, Weight, nearest};
 use galamost_plugin_api::prelude::*;
 
 /// Numbers of a bin: chains, ΣW, ΣW², ΣW R², ΣW R_g², ΣW contacts.
@@ -98,16 +98,15 @@ impl Sums {
         }
         let [end, gyration] = walk.squares();
         let per = 1.0 / n as f64;
-        let whole = |x: f64| x.round_ties_even() as i64;
         let to = &mut self.rows[row * NUMBERS..];
         to[0] += 1;
-        to[1] += whole(w);
-        to[2] += whole(w * w * SQUARE);
-        to[3] += whole(w * (end * (l.area * per)));
-        to[4] += whole(w * (gyration * (l.area * per)));
-        to[5] += whole(w * (f64::from(contacts) * per));
+        to[1] += nearest(w);
+        to[2] += nearest(w * w * SQUARE);
+        to[3] += nearest(w * (end * (l.area * per)));
+        to[4] += nearest(w * (gyration * (l.area * per)));
+        to[5] += nearest(w * (f64::from(contacts) * per));
         if l.bins > 0 && n == l.n {
-            self.bins[((end.sqrt() * l.per_unit) as usize).min(l.bins - 1)] += whole(w);
+            self.bins[((end.sqrt() * l.per_unit) as usize).min(l.bins - 1)] += nearest(w);
         }
     }
 }

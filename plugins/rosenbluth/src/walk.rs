@@ -1,4 +1,4 @@
-//! Growing a chain by one monomer, on the CPU; `chain.cuh` does the same on the device.
+//! Growing a chain by one monomer, on the CPU; `chain.cuh`, `plain.cuh` and `tours.cuh` do the same on the device.
 
 use crate::model::{Model, Space, WallRow};
 use galamost_plugin_api::philox::philox4x32;
@@ -18,10 +18,6 @@ const CHOICE: u32 = 0x2_0000;
 impl Draws {
     fn words(&self, draw: u32, stream: u32) -> [u32; 4] {
         philox4x32::<7>([self.chain as u32, draw, stream, (self.chain >> 32) as u32], self.key)
-    }
-    /// Word `draw` of the stream of growth, four to a call.
-    fn growth(&self, draw: u32) -> u32 {
-        self.words(draw >> 2, GROWTH)[(draw & 3) as usize]
     }
     /// The word that decides about pruning.
     pub fn pruning(&self, draw: u32) -> u32 {
@@ -90,6 +86,8 @@ pub struct Walk<'a> {
     steps: Vec<u64>,
     sum: [f64; 3],
     square: f64,
+    /// Words of the stream of growth, four to a call, and the number of the call.
+    growth: ([u32; 4], u32),
 }
 
 /// A site as a key that is not 0; differences of keys are keys of differences.
@@ -109,7 +107,7 @@ impl<'a> Walk<'a> {
             Space::Beads { .. } => (0, vec![]),
         };
         let place = Vec::with_capacity(model.n);
-        Self { model, place, table: vec![0; size], bits, steps, sum: [0.0; 3], square: 0.0 }
+        Self { model, place, table: vec![0; size], bits, steps, sum: [0.0; 3], square: 0.0, growth: ([0; 4], u32::MAX) }
     }
 
     /// Back to the first monomer alone.
@@ -122,6 +120,7 @@ impl<'a> Walk<'a> {
             self.pop();
         }
         (self.sum, self.square) = ([0.0; 3], 0.0);
+        self.growth.1 = u32::MAX;
         self.push([0; 3]);
     }
 
@@ -175,7 +174,12 @@ impl<'a> Walk<'a> {
     pub fn grow(&mut self, draws: &Draws, draw: u32) -> Option<Grown> {
         let parent = self.model.parent(self.place.len());
         let (r, grown) = match &self.model.space {
-            Space::Lattice { offsets, .. } => self.site(offsets, self.place[parent], draws.growth(draw))?,
+            Space::Lattice { offsets, .. } => {
+                if self.growth.1 != draw >> 2 {
+                    self.growth = (draws.words(draw >> 2, GROWTH), draw >> 2);
+                }
+                self.site(offsets, self.place[parent], self.growth.0[(draw & 3) as usize])?
+            }
             Space::Beads { trials, sigma2, reach2, reach } => {
                 self.bead(*trials, *sigma2, *reach2, *reach, parent, draws, draw)?
             }
@@ -283,6 +287,17 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// The nearest whole number, of two the even one, without the call that `round_ties_even` is on old processors.
+#[inline(always)]
+pub fn nearest(x: f64) -> i64 {
+    const SHIFT: f64 = 6_755_399_441_055_744.0; // 3 · 2⁵¹
+    if x.abs() < 2_251_799_813_685_248.0 {
+        (x + SHIFT).to_bits().wrapping_sub(SHIFT.to_bits()) as i64
+    } else {
+        x.round_ties_even() as i64
+    }
+}
+
 fn distance2(a: [i32; 3], b: [i32; 3]) -> i64 {
     let d = [i64::from(a[0] - b[0]), i64::from(a[1] - b[1]), i64::from(a[2] - b[2])];
     d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
@@ -306,8 +321,7 @@ fn direction(draws: &Draws, draw: u32, trial: u32) -> [i32; 3] {
             let s = x * x + y * y;
             if s < ONE {
                 let root = ((ONE - s) as f64).sqrt() * (2.0 * SCALE);
-                let whole = |x: f64| x.round_ties_even() as i32;
-                return [whole(x as f64 * root), whole(y as f64 * root), whole((ONE - 2 * s) as f64 * SCALE)];
+                return [x as f64 * root, y as f64 * root, (ONE - 2 * s) as f64 * SCALE].map(|x| nearest(x) as i32);
             }
         }
     }
@@ -319,5 +333,22 @@ impl WallRow {
     pub fn words(&self) -> [i64; 8] {
         let [x, y, z] = self.center;
         [self.kind, self.side, self.low, self.high, x, y, z, self.radius2]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn numbers_are_rounded_as_the_device_rounds() {
+        let mut x = 0.37f64;
+        for k in 0..2000 {
+            x = -x * 1.021;
+            assert_eq!(nearest(x), x.round_ties_even() as i64, "{x}");
+            let half = f64::from(k) - 700.5;
+            assert_eq!(nearest(half), half.round_ties_even() as i64, "{half}");
+        }
+        assert!(x.abs() > 1e17);
     }
 }
