@@ -127,7 +127,7 @@ fn future_api() -> (Vec<Edit>, Vec<Edit>) {
             "    const NEW: &'static crate::abi::Component2 = &crate::abi::Component2 { reset: Self::finish };\n\n    extern \"C\" fn interface(_: *mut Opaque, name",
         ),
         // a new kind of components, and new fields of what crosses as text
-        edit("src/component.rs", "    Analyzer = 6,", "    Analyzer = 6,\n    /// New.\n    Constraint = 7,"),
+        edit("src/component.rs", "    Sampler = 7,", "    Sampler = 7,\n    /// New.\n    Constraint = 8,"),
         edit(
             "src/component.rs",
             "Self::Analyzer => \"analyzers\",",

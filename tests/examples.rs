@@ -550,3 +550,50 @@ fn example_42_lammps_dump() {
     let top = g["A-A"].iter().copied().fold(0.0, f64::max);
     assert!((2.3..3.2).contains(&top), "g {top}");
 }
+
+#[test]
+fn example_44_rosenbluth() {
+    let (_keep, folder) = run("44-rosenbluth");
+    let t = csv(&folder.join("44-rosenbluth.csv"));
+    assert_eq!((t["monomers"][1], t["begun"][1]), (3.0, 50_000.0));
+    assert!((t["ln_Z"][1] - 30f64.ln()).abs() < 1e-8 && (t["ln_Z"][3] - 726f64.ln()).abs() < 4.0 * t["ln_Z_error"][3]);
+    let fit = std::fs::read_to_string(folder.join("44-rosenbluth-fit.csv")).expect("fits");
+    let mu: f64 = fit.lines().nth(1).and_then(|l| l.split(',').nth(1)?.parse().ok()).expect("μ");
+    assert!((mu - 4.684).abs() < 0.05, "μ {mu}");
+    let beads = csv(&folder.join("44-beads.csv"));
+    assert!((beads["ln_Z"][1] - 0.75f64.ln()).abs() < 4.0 * beads["ln_Z_error"][1]);
+    let h = csv(&folder.join("44-distances.csv"));
+    assert!((h["density"].iter().sum::<f64>() - 1.0).abs() < 1e-6);
+    assert_eq!(csv(&folder.join("44-chains.csv"))["x"].len(), 480);
+}
+
+#[test]
+fn example_45_perm() {
+    let (_keep, folder) = run("45-perm");
+    let theta = std::fs::read_to_string(folder.join("45-contacts-fit.csv")).expect("fits");
+    let line = theta.lines().find(|l| l.starts_with("kT_theta")).expect("a temperature");
+    let kt: f64 = line.split(',').nth(1).and_then(|x| x.parse().ok()).expect("a number");
+    // chains of 64 and 32 are short: their crossing lies below 3.717
+    assert!((2.8..3.5).contains(&kt), "kT_theta {kt}");
+    let slit = csv(&folder.join("45-slit.csv"));
+    let last = slit["R2"].last().copied().unwrap_or(f64::NAN);
+    // longer than in free space, where R² of 127 steps is 1.22 · 127^1.176
+    assert!(last > 1.22 * 127f64.powf(1.176), "R² {last}");
+    assert!(csv(&folder.join("45-star.csv"))["chains"].last().is_some_and(|n| *n > 100.0));
+}
+
+#[test]
+fn example_46_build_melt() {
+    let (_keep, folder) = run("46-build-melt");
+    let t = csv(&folder.join("46-build-melt.csv"));
+    let kt = mean(&t["kT"][10..]);
+    assert!((kt - 1.0).abs() < 0.05, "kT {kt}");
+    assert!(folder.join("46-build-melt.gsd").metadata().expect("a trajectory").len() > 1536 * 12 * 3);
+}
+
+#[test]
+fn example_47_build_brush() {
+    let (_keep, folder) = run("47-build-brush");
+    let t = csv(&folder.join("47-build-brush.csv"));
+    assert!(t["potential"].iter().all(|u| u.is_finite()) && mean(&t["kT"][5..]) < 1.1);
+}

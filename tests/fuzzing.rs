@@ -19,8 +19,20 @@ impl Draws {
 /// One to four changes: bytes, pieces, numbers, ends.
 fn mutated(seed: &[u8], others: &[Vec<u8>], draws: &mut Draws) -> Vec<u8> {
     const WORDS: [&[u8]; 14] = [
-        b"nan", b"-1", b"0", b"1e308", b"4294967296", b"99999999999999999999", b"\"", b"(", b")", b"<", b"\0", b"\n",
-        b"\xff\xff\xff\xff\xff\xff\xff\xff", b"\xc3\x28",
+        b"nan",
+        b"-1",
+        b"0",
+        b"1e308",
+        b"4294967296",
+        b"99999999999999999999",
+        b"\"",
+        b"(",
+        b")",
+        b"<",
+        b"\0",
+        b"\n",
+        b"\xff\xff\xff\xff\xff\xff\xff\xff",
+        b"\xc3\x28",
     ];
     let mut out = seed.to_vec();
     for _ in 0..1 + draws.below(4) {

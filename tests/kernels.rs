@@ -100,6 +100,28 @@ fn own_units(precision: Precision) -> Vec<Unit> {
     found
 }
 
+/// Kernels of samplers, with their settings.
+fn sampler_units() -> Vec<Unit> {
+    const SAMPLERS: &str = r#"(ensemble: [
+        Rosenbluth(lattice: Cubic, monomers: 64, chains: 64, file: "t"),
+        Rosenbluth(lattice: Cubic26, monomers: 64, chains: 64, file: "t"),
+        Rosenbluth(lattice: Cubic, monomers: 2048, attraction: 0.3, chains: 64, file: "t"),
+        Rosenbluth(lattice: Fcc, monomers: 61, shape: Star(arms: 3), walls: [Inside(radius: 9.0)], chains: 64, file: "t"),
+        OffLatticeRosenbluth(monomers: 64, chains: 64, file: "t"),
+        OffLatticeRosenbluth(monomers: 64, attraction: 0.3, trials: 12, chains: 64, file: "t"),
+        Perm(chain: OnLattice(lattice: Cubic), monomers: 2048, tours: 64, file: "t"),
+        Perm(chain: OnLattice(lattice: Cubic), monomers: 64, control: FlatContacts, tours: 64, file: "t"),
+        Perm(chain: OffLattice(trials: 8), monomers: 512, control: Thresholds(low: 0.3, high: 3.0), tours: 64, file: "t"),
+    ])"#;
+    let plan = plan(SAMPLERS, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+    let units = Arc::new(Mutex::new(vec![]));
+    let host = HostServices::new(Box::new(Recorder { precision: Precision::Mixed, units: units.clone() }));
+    for c in &plan.components {
+        c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
+    }
+    units.lock().expect("one thread").clone()
+}
+
 /// Every unit that the shipped plugins lead to.
 fn units(precision: Precision) -> Vec<Unit> {
     let mut units = engine_units(precision);
@@ -219,4 +241,20 @@ fn every_kernel_compiles_for_sm_90_without_spills() {
     }
     assert!(!table.is_empty(), "the assembler said nothing about registers");
     println!("{}", table.join("\n"));
+}
+
+/// The kernels of samplers alone, which is quick.
+#[test]
+fn kernels_of_samplers_compile_without_spills() {
+    if !has_nvrtc() || !has_compiler() {
+        return;
+    }
+    for unit in sampler_units() {
+        let (_, report) = nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}\n{}", unit.text));
+        let head: Vec<&str> = unit.text.lines().take_while(|l| l.starts_with("#define")).map(|l| &l[8..]).collect();
+        for k in report {
+            println!("{} registers {:4} spilled: {}", k.registers, k.spills, head.join(", "));
+            assert!(k.spills <= 8, "{} spills {} bytes", k.name, k.spills);
+        }
+    }
 }

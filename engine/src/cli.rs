@@ -53,7 +53,7 @@ struct RunArgs {
     /// auto, cpu, cuda:0 or emulated, instead of the pipeline's `device`.
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Steps in all: stages keep their order, the last one is cut or stretched.
+    /// Steps in all: stages keep their order, the last one is cut or stretched; batches in all of an ensemble.
     #[arg(long, value_name = "N")]
     steps: Option<u64>,
     /// Replaces a value of the pipeline, as in `--set stages[0].dt=0.01`; may be given several times.
@@ -224,7 +224,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
             print!("{}", crate::new::new(&kind, &name, folder.as_deref(), api.as_deref())?);
             Ok(0)
         }
-        Some(Command::Ibi(args)) => crate::ibi::run(&args, common.quiet, stop_flag()?, &registry()),
+        Some(Command::Ibi(args)) => crate::ibi::run(&args, common.quiet, signals()?.0, &registry()),
         Some(Command::Table { command }) => crate::tables::run(&command, registry),
         Some(Command::TestPlugin { library, device, json }) => test_plugin(common, &library, device.as_deref(), json),
         Some(Command::Selftest { names, device, json }) => {
@@ -337,11 +337,17 @@ fn run_pipeline(args: &RunArgs, registry: &Registry, started: Instant) -> Result
     let (stop, save) = signals()?;
     let (steps, quiet) = (args.steps, args.common.quiet);
     let options = RunOptions { steps, quiet, stop, save, walltime, started: Some(started) };
+    let _watch = watch(&plan, walltime.map(|w| started + w));
+    if !plan.pipeline.ensemble.is_empty() {
+        let done = crate::ensemble::run(&plan, &options, resume)?;
+        info!("{} batches in {:.4} s", done.steps, done.seconds);
+        if done.interrupted {
+            info!("stopped; go on with: galamost --pipeline {} --resume", plan.pipeline.path.display());
+        }
+        return Ok(0);
+    }
     let mut backend = backend(&plan)?;
-    let summary = {
-        let _watch = watch(&plan, walltime.map(|w| started + w));
-        execute(&plan, &mut *backend, &options, resume)?
-    };
+    let summary = execute(&plan, &mut *backend, &options, resume)?;
     log_summary(&plan, &mut *backend, &summary);
     Ok(0)
 }
@@ -403,6 +409,9 @@ fn log_plan(plan: &Plan) {
         info!("plugin {} {} from {} (sha256 {})", p.name, p.version, p.path.display(), &p.hash[..16]);
     }
     let s = &plan.snapshot;
+    if s.is_empty() {
+        return info!("{} samplers, seed {}", plan.components.len(), plan.pipeline.seed);
+    }
     info!(
         "{} particles, {} bonds, box {:?}, precision {}, seed {}",
         s.len(),

@@ -100,6 +100,11 @@ fn fields(out: &mut String, list: &[FieldDoc], indent: usize) {
 /// One line about a plan that passed its check.
 pub fn plan_summary(plan: &Plan) -> String {
     let s = &plan.snapshot;
+    if !plan.pipeline.ensemble.is_empty() {
+        let batches: u64 = plan.components.iter().map(|c| c.needs.batches).sum();
+        let (samplers, plugins) = (plan.components.len(), plan.plugins.len());
+        return format!("ok: {samplers} samplers of {plugins} plugins, {batches} batches");
+    }
     let steps: u64 = plan.stages.iter().map(|p| p.stage.steps).sum();
     format!(
         "ok: {} particles, {} types, {} bonds, {} components of {} plugins, {steps} steps in {} stage(s)",

@@ -9,6 +9,7 @@ pub mod cpu;
 pub mod device;
 pub mod doc;
 pub mod doctor;
+pub mod ensemble;
 pub mod gpu;
 pub mod host;
 mod ibi;

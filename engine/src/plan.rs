@@ -102,19 +102,19 @@ impl Plan {
 }
 
 /// Collects mistakes of a check.
-struct Check<'a> {
-    pipeline: &'a Pipeline,
-    registry: &'a Registry,
-    errors: Vec<Diagnostic>,
+pub(crate) struct Check<'a> {
+    pub(crate) pipeline: &'a Pipeline,
+    pub(crate) registry: &'a Registry,
+    pub(crate) errors: Vec<Diagnostic>,
     next_id: u32,
 }
 
 impl Check<'_> {
-    fn say(&mut self, at: Option<Position>, message: impl Into<String>) {
+    pub(crate) fn say(&mut self, at: Option<Position>, message: impl Into<String>) {
         self.errors.push(Diagnostic::new(&self.pipeline.path, at, message));
     }
 
-    fn absorb<T>(&mut self, name: &str, at: Position, result: Result<T, Error>) -> Option<T> {
+    pub(crate) fn absorb<T>(&mut self, name: &str, at: Position, result: Result<T, Error>) -> Option<T> {
         match result {
             Ok(v) => Some(v),
             Err(Error::Input(list)) => {
@@ -132,7 +132,7 @@ impl Check<'_> {
         }
     }
 
-    fn create(&mut self, list: &str, entries: &[Entry]) -> Vec<Option<Component>> {
+    pub(crate) fn create(&mut self, list: &str, entries: &[Entry]) -> Vec<Option<Component>> {
         entries
             .iter()
             .map(|entry| {
@@ -175,6 +175,14 @@ pub struct CheckOptions {
 /// Every mistake found.
 pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> Result<Plan, Failure> {
     let mut c = Check { pipeline: &pipeline, registry, errors: vec![], next_id: 0 };
+    if !pipeline.ensemble.is_empty() {
+        let (device, system, components) = crate::ensemble::check(&mut c, options.resumed)?;
+        let plugins = plugins_in_use(registry, components.iter().map(|c| &c.library));
+        let (stages, groups) = (vec![], vec![]);
+        let snapshot = Snapshot::default();
+        tell_notes(&components);
+        return Ok(Plan { pipeline, device, snapshot, system, stages, components, groups, molecules: None, plugins });
+    }
 
     let generators = c.create("initial", &pipeline.initial);
     let mut default = Lists {
@@ -312,9 +320,16 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
         return Err(Failure::Input(c.errors));
     };
 
-    let mut plugins: Vec<PluginUse> = vec![];
     let used = components.iter().map(|c| &c.library).chain(generators.iter().flatten().map(|g| &g.library));
-    for path in used {
+    let plugins = plugins_in_use(registry, used);
+    tell_notes(&components);
+    Ok(Plan { pipeline, device, snapshot, system, stages, components, groups, molecules, plugins })
+}
+
+/// The libraries of these files, by name.
+fn plugins_in_use<'a>(registry: &Registry, files: impl Iterator<Item = &'a PathBuf>) -> Vec<PluginUse> {
+    let mut plugins: Vec<PluginUse> = vec![];
+    for path in files {
         let library = registry.libraries().iter().find(|l| l.path == *path);
         if let Some(l) = library
             && !plugins.iter().any(|p| p.path == *path)
@@ -331,7 +346,12 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
         }
     }
     plugins.sort_by(|a, b| a.name.cmp(&b.name));
-    for component in &components {
+    plugins
+}
+
+/// What components want the user to know.
+fn tell_notes(components: &[Arc<Component>]) {
+    for component in components {
         for warning in &component.needs.warnings {
             warn!("{}: {warning}", component.name);
         }
@@ -339,7 +359,6 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
             info!("{}: {note}", component.name);
         }
     }
-    Ok(Plan { pipeline, device, snapshot, system, stages, components, groups, molecules, plugins })
 }
 
 /// Runs the generators; `None` if any of them failed or could not be made.

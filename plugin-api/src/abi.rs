@@ -106,7 +106,7 @@ macro_rules! names {
 }
 names! {
     Library1: "library/1", Layouts1: "layouts/1", Component1: "component/1", Generator1: "generator/1", Pair1: "pair/1", Bonded1: "bonded/1",
-    Force1: "force/1", Integrator1: "integrator/1", Updater1: "updater/1", Analyzer1: "analyzer/1", Host1: "host/1",
+    Force1: "force/1", Integrator1: "integrator/1", Updater1: "updater/1", Analyzer1: "analyzer/1", Sampler1: "sampler/1", Host1: "host/1",
 }
 
 /// One mistake in the user's input.
@@ -286,6 +286,14 @@ pub struct Updater1 {
 pub struct Analyzer1 {
     /// Looks at the state: [`crate::analyzer::FrameCall`].
     pub analyze: extern "C" fn(*mut Opaque, *const Opaque) -> Wire<()>,
+}
+
+/// `sampler/1`.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct Sampler1 {
+    /// Draws the batch of this number.
+    pub sample: extern "C" fn(*mut Opaque, u64) -> Wire<()>,
 }
 
 /// The engine's services as a plugin gets them.

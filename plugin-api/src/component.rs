@@ -26,12 +26,22 @@ pub enum Kind {
     Updater = 5,
     /// Reads state and writes.
     Analyzer = 6,
+    /// Draws independent configurations, without particles and time steps (API 0.2).
+    Sampler = 7,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 7] =
-        [Self::Generator, Self::Pair, Self::Bonded, Self::Force, Self::Integrator, Self::Updater, Self::Analyzer];
+    pub const ALL: [Self; 8] = [
+        Self::Generator,
+        Self::Pair,
+        Self::Bonded,
+        Self::Force,
+        Self::Integrator,
+        Self::Updater,
+        Self::Analyzer,
+        Self::Sampler,
+    ];
 
     /// The kind with this number.
     pub fn from_u32(n: u32) -> Option<Self> {
@@ -46,6 +56,7 @@ impl Kind {
             Self::Integrator => "integrators",
             Self::Updater => "updaters",
             Self::Analyzer => "analyzers",
+            Self::Sampler => "ensemble",
         }
     }
 }
@@ -116,6 +127,8 @@ pub struct SystemInfo {
     pub resumed: bool,
     /// Minor version of the engine's plugin API. What a newer API does with words that were reserved must look at it.
     pub api_minor: u32,
+    /// The component's number in the pipeline, for the key of its random numbers; told to samplers.
+    pub component: u32,
 }
 
 impl SystemInfo {
@@ -283,6 +296,8 @@ pub struct Needs {
     pub quantities: Vec<String>,
     /// A force that has no virial: the pressure of its stage is not a number, and what needs the pressure is refused.
     pub without_virial: bool,
+    /// How many batches a sampler draws in all.
+    pub batches: u64,
 }
 
 impl Default for Needs {
@@ -310,6 +325,7 @@ impl Default for Needs {
             warnings: vec![],
             quantities: vec![],
             without_virial: false,
+            batches: 0,
         }
     }
 }

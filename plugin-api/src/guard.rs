@@ -4,8 +4,8 @@
 
 use crate::abi::{
     Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Layouts1, Library1, Opaque, Pair1,
-    PrefixTypeTrait, ROption, RResult, RSlice, RStr, RString, RVec, Root, RootRef, Table, Updater1, Wire, WireError,
-    WireHost, WireObject, WirePair, WireSnapshot,
+    PrefixTypeTrait, ROption, RResult, RSlice, RStr, RString, RVec, Root, RootRef, Sampler1, Table, Updater1, Wire,
+    WireError, WireHost, WireObject, WirePair, WireSnapshot,
 };
 use crate::component::{Kind, Needs, Registration, SystemInfo, from_ron, to_ron};
 use crate::error::{Error, Position, Result};
@@ -305,6 +305,12 @@ kind_tables! {
         update: fn(input: *mut Opaque) -> Wire<()> = |this, input| {
             // SAFETY: `updater/1` passes an `UpdateCall`
             to_wire(call::<A, _>(this, |a| unsafe { a.update(&mut *input.cast()) }))
+        };
+    }
+    /// `sampler/1`.
+    sampler_table: Sampler1 in crate::sampler::Sampler {
+        sample: fn(batch: u64) -> Wire<()> = |this, batch| {
+            to_wire(call::<A, _>(this, |a| a.sample(batch)))
         };
     }
     /// `analyzer/1`.

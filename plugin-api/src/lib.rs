@@ -30,7 +30,7 @@
 //!
 //! * [`pair`], [`bonded`], [`mod@bond_potential`]: potentials; the engine owns the loop.
 //! * [`external`]: forces on each particle by itself, written as one function.
-//! * [`force`], [`updater`], [`analyzer`], [`generator`], [`integrator`]: the other kinds.
+//! * [`force`], [`updater`], [`analyzer`], [`generator`], [`integrator`], [`sampler`]: the other kinds.
 //! * [`params`]: parameters from RON, with all mistakes found at once.
 //! * [`language`]: the device language, in which potentials and functions of integrators are written.
 //! * [`real`], [`vector`], [`quaternion`], [`philox`], [`precision`]: the device language's values, and how state is stored.
@@ -72,6 +72,7 @@ pub mod quaternion;
 pub mod real;
 pub mod record;
 pub mod rotation;
+pub mod sampler;
 pub mod services;
 pub mod snapshot;
 pub mod testkit;
@@ -105,6 +106,7 @@ pub mod prelude {
     pub use crate::philox::Random;
     pub use crate::quaternion::Quaternion;
     pub use crate::real::Real;
+    pub use crate::sampler::Sampler;
     pub use crate::services::{Host, Level};
     pub use crate::snapshot::{Array, Link, Snapshot, Values};
     pub use crate::updater::{Edit, UpdateCall, Updater};

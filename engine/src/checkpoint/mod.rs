@@ -221,8 +221,11 @@ impl Checkpoint {
                 hard.push(format!("component number {id} was {then}, is {now}"));
             }
         }
-        if self.place.stage as usize >= plan.stages.len() {
-            hard.push(format!("it was in stage {}, there are {}", self.place.stage + 1, plan.stages.len()));
+        // the stages of an ensemble are its samplers, and it has no particles
+        let ensemble = !plan.pipeline.ensemble.is_empty();
+        let stages = if ensemble { plan.components.len() } else { plan.stages.len() };
+        if self.place.stage as usize >= stages {
+            hard.push(format!("it was in stage {}, there are {stages}", self.place.stage + 1));
         }
         if !hard.is_empty() || !soft.is_empty() && !changed {
             let hint = if hard.is_empty() { "; --resume-changed takes it all the same" } else { "" };
@@ -234,8 +237,10 @@ impl Checkpoint {
         }
         let of = (0..3).filter_map(Precision::from_u32).find(|p| p.name() == then.precision);
         let of = of.ok_or_else(|| wrong(format!("has an unknown precision {}", then.precision)))?;
-        self.fits(plan, of).map_err(|e| wrong(format!("does not fit this system: {e}")))?;
-        if of != precision {
+        if !ensemble {
+            self.fits(plan, of).map_err(|e| wrong(format!("does not fit this system: {e}")))?;
+        }
+        if of != precision && !ensemble {
             self.state.convert(of, plan).map_err(|e| wrong(e.to_string()))?;
             // energies of forces that are computed anew
             self.sums = None;

@@ -49,7 +49,8 @@ pub(crate) fn run(args: &IbiArgs, quiet: bool, stop: Arc<AtomicBool>, registry: 
         spec.fields.iterations = n.clamp(1, 999);
     }
     same_grids(&spec)?;
-    let options = iterate::Options { device, run: RunOptions { steps: None, quiet, stop }, check: args.check };
+    let options =
+        iterate::Options { device, run: RunOptions { quiet, stop, ..RunOptions::default() }, check: args.check };
     let targets = targets::all(&spec, registry)?;
     let interactions = spec.interactions.value.iter().map(|i| i.interaction(spec.dimensions)).collect();
     let mut inversion = iterate::Inversion {

@@ -319,6 +319,8 @@ pub struct Pipeline {
     pub analyzers: Vec<Entry>,
     /// Stages.
     pub stages: Vec<Stage>,
+    /// Samplers, which stand in place of all the lists above.
+    pub ensemble: Vec<Entry>,
 }
 
 impl Pipeline {
@@ -367,6 +369,16 @@ impl Pipeline {
         let precision = fields.or("precision", Range::ANY, || PrecisionField(Precision::Mixed));
         let neighbors = fields.or("neighbors", Range::ANY, Neighbors::default);
         let checkpoint = fields.or("checkpoint", Range::ANY, CheckpointSettings::default);
+        let ensemble = fields.required::<Option<Entries>>("ensemble", Range::ANY).map(|e| e.map(|e| e.0));
+        if let Some(Some(ensemble)) = ensemble {
+            return Self::of_ensemble(
+                fields,
+                path,
+                text,
+                ensemble,
+                (seed?, device?, device_at, precision?.0, checkpoint?),
+            );
+        }
         let initial = fields.required::<Entries>("initial", Range::ANY);
         let mut list = |name| fields.or(name, Range::ANY, || Entries(vec![])).map(|e| e.0);
         let (forces, integrators) = (list("forces"), list("integrators"));
@@ -393,6 +405,52 @@ impl Pipeline {
             updaters: updaters?,
             analyzers: analyzers?,
             stages: stages?,
+            ensemble: vec![],
+        })
+    }
+
+    /// A pipeline of samplers: it has no particles, so what acts on particles has no place in it.
+    fn of_ensemble(
+        mut fields: Fields<'_, '_>,
+        path: &Path,
+        text: &str,
+        ensemble: Vec<Entry>,
+        (seed, device, device_at, precision, checkpoint): (
+            u64,
+            DeviceChoice,
+            Option<Position>,
+            Precision,
+            CheckpointSettings,
+        ),
+    ) -> Option<Self> {
+        for name in ["neighbors", "initial", "forces", "integrators", "updaters", "analyzers", "stages"] {
+            if let Some(value) = fields.raw(name) {
+                let text =
+                    "a pipeline has either an `ensemble`, which has no particles, or an initial state and stages";
+                fields.errors.push(value.error(format!("`{name}` has no place here: {text}")));
+            }
+        }
+        if ensemble.is_empty() {
+            let value = fields.value();
+            fields.errors.push(value.error("`ensemble` is empty: give at least one sampler"));
+        }
+        fields.finish();
+        Some(Self {
+            path: path.into(),
+            text: text.into(),
+            seed,
+            device,
+            device_at,
+            precision,
+            neighbors: Neighbors::default(),
+            checkpoint,
+            initial: vec![],
+            forces: vec![],
+            integrators: vec![],
+            updaters: vec![],
+            analyzers: vec![],
+            stages: vec![],
+            ensemble,
         })
     }
 

@@ -3,8 +3,8 @@
 use super::library::Library;
 use crate::pipeline::Entry;
 use galamost_plugin_api::abi::{
-    Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption, RSlice, Updater1, Wire,
-    WireCode, WireHost, WireObject, WireSnapshot,
+    Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption, RSlice, Sampler1,
+    Updater1, Wire, WireCode, WireHost, WireObject, WireSnapshot,
 };
 use galamost_plugin_api::analyzer::FrameCall;
 use galamost_plugin_api::bonded::BondedCall;
@@ -57,6 +57,7 @@ enum Tables {
     Integrator(&'static Integrator1),
     Updater(&'static Updater1),
     Analyzer(&'static Analyzer1),
+    Sampler(&'static Sampler1),
 }
 
 // SAFETY: the object behind the pointer is Send (the guard asks for it); tables whose methods are called from several
@@ -123,6 +124,7 @@ impl Component {
             Kind::Integrator => Tables::Integrator(get(&object, library)?),
             Kind::Updater => Tables::Updater(get(&object, library)?),
             Kind::Analyzer => Tables::Analyzer(get(&object, library)?),
+            Kind::Sampler => Tables::Sampler(get(&object, library)?),
         };
         Ok(Self {
             name: entry.name.clone(),
@@ -227,6 +229,8 @@ parts! {
     UpdaterPart of updater: Updater(Updater1);
     /// A component as an analyzer.
     AnalyzerPart of analyzer: Analyzer(Analyzer1);
+    /// A component as a sampler.
+    SamplerPart of sampler: Sampler(Sampler1);
 }
 
 impl GeneratorPart<'_> {
@@ -385,6 +389,16 @@ impl UpdaterPart<'_> {
     /// `call` must describe valid arrays of the run's device.
     pub unsafe fn update(&self, call: &mut UpdateCall) -> Result<()> {
         self.component.told("update", || (self.table.update)(self.this, std::ptr::from_mut(call).cast()))
+    }
+}
+
+impl SamplerPart<'_> {
+    /// Draws the batch of this number.
+    ///
+    /// # Errors
+    /// Whatever breaks the run.
+    pub fn sample(&self, batch: u64) -> Result<()> {
+        self.component.told("sample", || (self.table.sample)(self.this, batch))
     }
 }
 

@@ -8,6 +8,7 @@ mod progress;
 mod setup;
 
 pub use backend::{Backend, Columns, ListReport, SystemSums};
-pub use clock::parse_walltime;
+pub use clock::{Clock, parse_walltime};
 pub use execute::{RunOptions, Summary, execute};
+pub use progress::Progress;
 pub use setup::{Sheared, degrees_of_freedom, fault_error, initial_globals, list_radius, state_fits};

@@ -358,8 +358,10 @@ impl Test<'_> {
             Kind::Integrator => self.integrator(c),
             Kind::Generator => self.generator(c),
             Kind::Analyzer | Kind::Updater => self.runs(c),
+            Kind::Sampler => self.sampler(c),
         };
-        let tested = tested.and_then(|()| if self.author { self.harness(c) } else { Ok(()) });
+        let tested =
+            tested.and_then(|()| if self.author && c.kind != Kind::Sampler { self.harness(c) } else { Ok(()) });
         if let Err(e) = tested {
             // its pipeline is a file that nobody has seen
             let pipeline = self.folder.join("selftest.ron").display().to_string();
@@ -370,6 +372,48 @@ impl Test<'_> {
                 row.detail = detail;
             }
         }
+    }
+
+    /// What the batches of a sampler leave behind is the same on the CPU with any number of threads, after a restart, and on
+    /// the device, byte for byte.
+    fn sampler(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
+        let text = format!("(seed: 7, ensemble: [{}])", example(c));
+        let path = self.folder.join("selftest.ron");
+        let plan = |device: DeviceChoice| -> Result<Plan, Failure> {
+            let mut pipeline = Pipeline::parse(&path, &text, &[]).map_err(|e| {
+                Failure::Input(e.into_iter().map(|e| crate::report::Diagnostic::new(&path, e.at, e.message)).collect())
+            })?;
+            pipeline.device = device;
+            check(pipeline, self.registry, CheckOptions::default())
+        };
+        let left = |device, steps| -> Result<Vec<u8>, Failure> {
+            let plan = plan(device)?;
+            let options = RunOptions { quiet: true, steps, ..RunOptions::default() };
+            crate::ensemble::run(&plan, &options, None)?;
+            Ok(plan.components[0].save()?)
+        };
+        let truth = left(DeviceChoice::Cpu, None)?;
+        let differs = |other: &[u8]| {
+            truth.iter().zip(other).filter(|(a, b)| a != b).count().max(truth.len().abs_diff(other.len())) as f64
+        };
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(|e| Failure::run(e.to_string()))?;
+        let alone = one.install(|| left(DeviceChoice::Cpu, None))?;
+        self.note(c, "CPU, one thread: bytes that differ", differs(&alone), 0.0, "");
+        let resumed = {
+            let batches = plan(DeviceChoice::Cpu)?.components[0].needs.batches;
+            let kept = left(DeviceChoice::Cpu, Some(batches / 2))?;
+            let plan = plan(DeviceChoice::Cpu)?;
+            let checkpoint = crate::ensemble::checkpoint_at(&plan, batches / 2, kept);
+            let options = RunOptions { quiet: true, ..RunOptions::default() };
+            crate::ensemble::run(&plan, &options, Some(checkpoint))?;
+            plan.components[0].save()?
+        };
+        self.note(c, "restart: bytes that differ", differs(&resumed), 0.0, "");
+        if self.other {
+            let device = left(self.device, None)?;
+            self.note(c, "device: bytes that differ", differs(&device), 0.0, "");
+        }
+        Ok(())
     }
 
     /// Where a component is tested: the CPU in lower precisions, the device in all.

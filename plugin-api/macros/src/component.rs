@@ -28,11 +28,12 @@ pub fn component(args: &Arguments, item: &ItemStruct) -> Result<TokenStream> {
         "Integrator" => quote!(integrator),
         "Updater" => quote!(updater),
         "Analyzer" => quote!(analyzer),
+        "Sampler" => quote!(sampler),
         other => {
             return Err(syn::Error::new(
                 args.kind.span(),
                 format!(
-                    "`{other}` is none of Generator, Force, Integrator, Updater, Analyzer (pairs and bonds are functions: #[pair_potential], #[bond_potential])"
+                    "`{other}` is none of Generator, Force, Integrator, Updater, Analyzer, Sampler (pairs and bonds are functions: #[pair_potential], #[bond_potential])"
                 ),
             ));
         }

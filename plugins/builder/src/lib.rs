@@ -1,0 +1,9 @@
+//! Builds polymers, mixtures and brushes as initial states.
+
+mod build;
+mod component;
+mod grid;
+mod notation;
+mod region;
+
+galamost_plugin_api::plugin!();

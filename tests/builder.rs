@@ -1,0 +1,243 @@
+//! Built systems: numbers, distances, topology, and requests that cannot be met.
+
+use galamost::pipeline::DeviceChoice;
+use galamost_plugin_api::snapshot::{Snapshot, Values};
+use galamost_tests::plan;
+use std::time::Instant;
+
+fn text(generators: &str) -> String {
+    format!("(seed: 4, initial: [{generators}], stages: [(steps: 0, dt: 0.01)])")
+}
+
+fn build(generators: &str) -> Snapshot {
+    plan(&text(generators), DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render())).snapshot
+}
+
+fn refused(generators: &str) -> String {
+    let begun = Instant::now();
+    let said = match plan(&text(generators), DeviceChoice::Cpu) {
+        Ok(_) => panic!("{generators} was built"),
+        Err(e) => e.render(),
+    };
+    assert!(begun.elapsed().as_secs() < 30, "{generators} took {:?}", begun.elapsed());
+    said
+}
+
+fn apart(s: &Snapshot, i: usize, j: usize) -> [f64; 3] {
+    std::array::from_fn(|k| {
+        let (d, l) = (s.position[j][k] - s.position[i][k], s.box_length[k]);
+        if l > 0.0 { d - l * (d / l).round() } else { d }
+    })
+}
+
+fn distance(s: &Snapshot, i: usize, j: usize) -> f64 {
+    apart(s, i, j).iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// The shortest distance of two particles that `counts`.
+fn shortest(s: &Snapshot, counts: impl Fn(usize, usize) -> bool) -> f64 {
+    let mut least = f64::INFINITY;
+    for i in 0..s.len() {
+        for j in 0..i {
+            if counts(i, j) {
+                least = least.min(distance(s, i, j));
+            }
+        }
+    }
+    least
+}
+
+fn bonded(s: &Snapshot) -> std::collections::HashSet<(u32, u32)> {
+    s.bonds.iter().flat_map(|b| [(b.tags[0], b.tags[1]), (b.tags[1], b.tags[0])]).collect()
+}
+
+fn angle(s: &Snapshot, [i, j, k]: [u32; 3]) -> f64 {
+    let (a, b) = (apart(s, j as usize, i as usize), apart(s, j as usize, k as usize));
+    let dot: f64 = (0..3).map(|k| a[k] * b[k]).sum();
+    (dot / (distance(s, i as usize, j as usize) * distance(s, k as usize, j as usize))).acos().to_degrees()
+}
+
+#[test]
+fn a_mixture_has_its_numbers_distances_and_links() {
+    let s = build(
+        r#"Polymers(box: [10.0, 11.0, 12.0], density: 0.6, distance: 0.8, distances: {("A", "B"): 0.95}, bond_length: 0.9, molecules: [
+            (molecule: "A5B5", fraction: 0.4),
+            (molecule: "A[1]A8A[1]", fraction: 0.2),
+            (molecule: "B3(A2)(A2)", count: 10, region: Slab(axis: Z, min: -6.0, max: 0.0)),
+            (molecule: "W", fraction: 0.2, places: Lattice),
+        ], bonds: {"B-B": (length: 1.0)}, angles: {"A-A-A": (), "B-B-B": (theta_deg: 120.0)}, dihedrals: ["A-A-A-A"],
+        types: {"B": (mass: 2.0, charge: -1.0)})"#,
+    );
+    let n = |t: &str| s.kind.iter().filter(|k| s.types[**k as usize] == t).count();
+    // 792 beads: 32 diblocks, 16 rings, 158 solvent
+    assert_eq!((s.types.clone(), n("W")), (vec!["A".to_string(), "B".into(), "W".into()], 158));
+    assert_eq!((n("A"), n("B")), (32 * 5 + 16 * 10 + 40, 32 * 5 + 30));
+    assert_eq!(s.bonds.len(), 32 * 9 + 16 * 10 + 10 * 6);
+    assert_eq!(s.bond_types, ["A-A", "A-B", "B-B"]);
+    assert_eq!(s.angle_types, ["A-A-A", "B-B-B"]);
+    assert_eq!(s.dihedrals.len(), 32 * 2 + 16 * 10);
+    for b in &s.bonds {
+        let [i, j] = b.tags.map(|t| t as usize);
+        let truth = if s.bond_types[b.kind as usize] == "B-B" { 1.0 } else { 0.9 };
+        assert!((distance(&s, i, j) - truth).abs() < 1e-6, "bond {i} {j}: {}", distance(&s, i, j));
+        // images lead along the chain
+        for k in 0..3 {
+            let at = |i: usize| s.position[i][k] + s.box_length[k] * f64::from(s.image[i][k]);
+            assert!((at(i) - at(j)).abs() < 1.01);
+        }
+    }
+    // the angle between bonds is built where the chain goes on from two beads before, also at branches
+    let given = s.angles.iter().filter(|a| s.angle_types[a.kind as usize] == "B-B-B");
+    assert!(
+        given.clone().count() == 32 * 3 + 10 && given.into_iter().all(|a| (angle(&s, a.tags) - 120.0).abs() < 1e-4)
+    );
+    let links = bonded(&s);
+    let ends: std::collections::HashSet<_> = s
+        .angles
+        .iter()
+        .filter(|a| a.kind == 1)
+        .flat_map(|a| [(a.tags[0], a.tags[2]), (a.tags[2], a.tags[0])])
+        .collect();
+    let free = |i: usize, j: usize| !links.contains(&(i as u32, j as u32)) && !ends.contains(&(i as u32, j as u32));
+    let (all, mixed) = (shortest(&s, free), shortest(&s, |i, j| free(i, j) && s.kind[i] + s.kind[j] == 1));
+    println!("nearest {all:.3}, A and B {mixed:.3}");
+    assert!((0.8..0.9).contains(&all) && mixed >= 0.95);
+    assert!(s.position.iter().zip(&s.kind).take(480 + 70).skip(480).all(|(r, _)| r[2] <= 0.0));
+    let Values::Int(molecule) = &s.arrays["molecule"].values else { panic!("molecule") };
+    assert_eq!(
+        (molecule[0], molecule[9], molecule[10], *molecule.last().expect("one")),
+        (0, 0, 1, 32 + 16 + 10 + 158 - 1)
+    );
+    let Values::Real(charge) = &s.arrays["charge"].values else { panic!("charge") };
+    assert!((0..s.len()).all(|i| (charge[i], s.mass[i]) == if s.kind[i] == 1 { (-1.0, 2.0) } else { (0.0, 1.0) }));
+    s.check().expect("a valid state");
+}
+
+#[test]
+fn grafted_chains_stand_on_their_surface() {
+    let s = build(
+        r#"Polymers(box: [20.0, 20.0, 20.0], distance: 0.8, molecules: [
+            (molecule: "AB9", count: 60, graft: OnSphere(radius: 4.0)),
+            (molecule: "CD5", count: 40, graft: OnPlane(axis: X, at: -9.5), region: Box(min: [-9.5, -10.0, -10.0], max: [0.0, 10.0, 10.0])),
+        ])"#,
+    );
+    let r = |i: usize| s.position[i].iter().map(|x| x * x).sum::<f64>().sqrt();
+    for i in 0..600 {
+        assert!(if i % 10 == 0 { (r(i) - 4.0).abs() < 1e-9 } else { r(i) > 4.0 });
+    }
+    for i in 600..840 {
+        let x = s.position[i][0];
+        assert!(if i % 6 == 0 { (x + 9.5).abs() < 1e-9 } else { (-9.5..=0.0).contains(&x) });
+    }
+    let firsts = shortest(&s, |i, j| i < 600 && i % 10 == 0 && j % 10 == 0);
+    assert!(firsts > 1.2, "grafts {firsts} apart");
+    // chains on initiators of another generator
+    let s = build(
+        r#"InitiatorSurface(box: [12.0, 12.0, 12.0], surface: Sphere(radius: 3.0), initiators: 0.5, density: 0.0),
+        Polymers(distance: 0.7, molecules: [(molecule: "A6", count: 57, graft: OnParticles(of: "I"), region: Outside(radius: 3.7))])"#,
+    );
+    let from: Vec<_> = s.bonds.iter().filter(|b| s.types[s.kind[b.tags[0] as usize] as usize] == "I").collect();
+    assert_eq!((from.len(), s.bonds.len()), (57, 57 * 6));
+    assert!(from.iter().all(|b| (distance(&s, b.tags[0] as usize, b.tags[1] as usize) - 1.0).abs() < 1e-9));
+    let Values::Int(init) = &s.arrays["h_init"].values else { panic!("h_init") };
+    assert_eq!(init.len(), s.len());
+}
+
+#[test]
+fn chains_have_the_ratio_that_is_asked_for() {
+    let s = build(
+        r#"Polymers(box: [30.0, 30.0, 30.0], c_inf: 1.88, bond_length: 0.97, molecules: [(molecule: "A200", count: 300)])"#,
+    );
+    let at = |i: usize| -> [f64; 3] {
+        std::array::from_fn(|k| s.position[i][k] + s.box_length[k] * f64::from(s.image[i][k]))
+    };
+    let mut r2 = 0.0;
+    for c in 0..300 {
+        let (a, b) = (at(200 * c), at(200 * c + 199));
+        r2 += (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>() / 300.0;
+    }
+    // <R²> = n l² C (1 − …/n); the spread of R² of 300 chains is √(2/3)/√300
+    let c: f64 = (1.88 - 1.0) / (1.88 + 1.0);
+    let truth = 0.97f64.powi(2) * (199.0 * 1.88 - 2.0 * c * (1.0 - c.powi(199)) / (1.0 - c).powi(2));
+    println!("R² {r2:.1}, {truth:.1}");
+    assert!((r2 / truth - 1.0).abs() < 4.0 * (2.0f64 / 3.0 / 300.0).sqrt());
+}
+
+#[test]
+fn two_dimensions_are_built_too() {
+    let s = build(
+        r#"Polymers(box: [20.0, 20.0, 0.0], distance: 0.8, molecules: [(molecule: "A8", count: 15), (molecule: "B", count: 60, places: Lattice)])"#,
+    );
+    assert!(s.dimensions == 2 && s.position.iter().all(|r| r[2] == 0.0) && s.len() == 180);
+    let links = bonded(&s);
+    assert!(shortest(&s, |i, j| !links.contains(&(i as u32, j as u32))) >= 0.8);
+}
+
+#[test]
+fn what_cannot_be_built_is_told_after_bounded_work() {
+    for (generators, place, what) in [
+        (
+            r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A", count: 1000)], distance: 1.0)"#,
+            ":1:21:",
+            "there is no room",
+        ),
+        (
+            r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A20", count: 40)], distance: 0.99)"#,
+            ":1:64:",
+            "no place was found for molecule",
+        ),
+        (
+            r#"Polymers(box: [30.0, 30.0, 30.0], molecules: [(molecule: "A20", count: 1, region: Sphere(radius: 3.0))], angles: {"A-A-A": (theta_deg: 180.0)})"#,
+            ":1:67:",
+            "no place was found",
+        ),
+        (r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A5x", count: 1)])"#, ":1:75:", "character 3"),
+        (r#"Polymers(molecules: [(molecule: "A5", count: 1)])"#, ":1:21:", "needs a `box`"),
+        (
+            r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A5", fraction: 0.5)])"#,
+            ":1:64:",
+            "needs `beads` or `density`",
+        ),
+        (
+            r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A5", count: 1)], bonds: {"A-B": (length: 1.0)})"#,
+            ":1:108:",
+            "no molecule has a bond",
+        ),
+        (
+            r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A5", count: 1)], distances: {("A", "C"): 1.0})"#,
+            ":1:105:",
+            "no particle type \"C\"",
+        ),
+        (
+            r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A5", count: 1, graft: OnParticles(of: "I"))])"#,
+            ":1:64:",
+            "0 particles of type",
+        ),
+        (
+            r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A", count: 600, places: Lattice)], distance: 0.96)"#,
+            ":1:",
+            "room",
+        ),
+    ] {
+        let e = refused(generators);
+        assert!(e.contains(place) && e.contains(what), "{generators}\n{e}");
+    }
+}
+
+#[test]
+fn a_built_system_depends_on_the_seed_alone() {
+    let text = r#"Polymers(box: [9.0, 9.0, 9.0], distance: 0.8, molecules: [(molecule: "A10", count: 30), (molecule: "W", count: 100)])"#;
+    assert_eq!(build(text), build(text));
+}
+
+/// A million beads at distances, in seconds.
+#[test]
+#[ignore = "time"]
+fn a_million_beads_take_seconds() {
+    let begun = Instant::now();
+    let s = build(
+        r#"Polymers(box: [105.6, 105.6, 105.6], distance: 0.7, bond_length: 0.97, c_inf: 1.88, molecules: [(molecule: "A200", count: 5000)])"#,
+    );
+    println!("{} beads in {:.2} s", s.len(), begun.elapsed().as_secs_f64());
+    assert!(s.len() == 1_000_000 && begun.elapsed().as_secs() < 60);
+}
