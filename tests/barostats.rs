@@ -6,31 +6,13 @@ use galamost::run::Backend;
 use galamost::selftest::standard_system;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::Wanted;
-use galamost_tests::{backend, columns, has_compiler, largest_difference, plan_of, run_plan, unwrapped};
+use galamost_tests::{
+    advance, backend, columns, devices, has_compiler, largest_difference, plan_of, run_plan, started, unwrapped,
+};
 use std::sync::atomic::AtomicBool;
 
 const LJ: &str = r#"LennardJones(r_cut: 2.5, mode: ShiftForce, pairs: {
     ("A", "A"): (epsilon: 1.0, sigma: 1.0), ("A", "B"): (epsilon: 0.5, sigma: 0.95), ("B", "B"): (epsilon: 1.0, sigma: 0.9) })"#;
-
-fn devices() -> Vec<DeviceChoice> {
-    let mut d = vec![DeviceChoice::Cpu];
-    if has_compiler() {
-        d.push(DeviceChoice::Emulated);
-    }
-    d
-}
-
-/// A backend whose first stage has begun.
-fn started(text: &str, state: Snapshot, device: DeviceChoice) -> Box<dyn Backend> {
-    let plan = plan_of(text, state, device).unwrap_or_else(|e| panic!("{}", e.render()));
-    let mut b = backend(&plan);
-    b.begin_stage(&plan.stages[0], false).expect("begun");
-    b
-}
-
-fn advance(b: &mut dyn Backend, steps: u64) {
-    b.advance(steps, Wanted::ALL, &AtomicBool::new(false)).expect("steps");
-}
 
 /// Potential and kinetic energy and the reservoir.
 fn total(b: &mut dyn Backend) -> f64 {

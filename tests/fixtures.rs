@@ -3,15 +3,7 @@
 use galamost::pipeline::DeviceChoice;
 use galamost::selftest::standard_system;
 use galamost_plugin_api::snapshot::{Link, Snapshot};
-use galamost_tests::{columns, has_compiler, largest_difference, plan_of, run_plan, unwrapped};
-
-fn devices() -> Vec<DeviceChoice> {
-    let mut d = vec![DeviceChoice::Cpu];
-    if has_compiler() {
-        d.push(DeviceChoice::Emulated);
-    }
-    d
-}
+use galamost_tests::{columns, devices, has_compiler, largest_difference, plan_of, run_plan, unwrapped};
 
 /// The standard system with a bond only between tags 2k and 2k + 1 of its first hundred, all of one type.
 fn loose() -> Snapshot {

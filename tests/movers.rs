@@ -7,19 +7,11 @@ use galamost::selftest::standard_system;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use galamost_plugin_api::varying::Varying;
 use galamost_plugin_api::views::Wanted;
-use galamost_tests::{backend, columns, has_compiler, largest_difference, plan, plan_of, run_plan, unwrapped};
+use galamost_tests::{backend, columns, devices, has_compiler, largest_difference, plan, plan_of, run_plan, unwrapped};
 use std::sync::atomic::AtomicBool;
 
 const LJ: &str = r#"LennardJones(r_cut: 2.5, mode: ShiftForce, pairs: {
     ("A", "A"): (epsilon: 1.0, sigma: 1.0), ("A", "B"): (epsilon: 0.5, sigma: 0.95), ("B", "B"): (epsilon: 1.0, sigma: 0.9) })"#;
-
-fn devices() -> Vec<DeviceChoice> {
-    let mut d = vec![DeviceChoice::Cpu];
-    if has_compiler() {
-        d.push(DeviceChoice::Emulated);
-    }
-    d
-}
 
 /// Runs a text in f64 from a given state.
 fn run(text: &str, state: Snapshot, device: DeviceChoice) -> Box<dyn Backend> {

@@ -10,7 +10,7 @@ use galamost::plan::Plan;
 use galamost::run::Backend;
 use galamost_plugin_api::snapshot::{Link, Snapshot};
 use galamost_plugin_api::views::Wanted;
-use galamost_tests::{backend, columns, csv, mean, plan_in, plan_of, run_plan, unpack, unwrapped};
+use galamost_tests::{advance, backend, columns, csv, mean, plan_in, plan_of, run_plan, unpack, unwrapped};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -178,14 +178,6 @@ fn pair_distances(position: &[[f64; 3]], length: f64, histogram: &mut [f64]) {
                 }
             }
         }
-    }
-}
-
-fn advance(b: &mut dyn Backend, steps: u64) {
-    let stop = AtomicBool::new(false);
-    let mut left = steps;
-    while left > 0 {
-        left -= b.advance(left, Wanted::FORCE, &stop).expect("steps");
     }
 }
 

@@ -8,18 +8,10 @@ use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use galamost_plugin_api::views::Wanted;
 use galamost_tests::{
-    backend, columns, csv, galamost, has_compiler, largest_difference, mean, plan_of, run_plan, words,
+    backend, columns, csv, devices, galamost, has_compiler, largest_difference, mean, plan_of, run_plan, words,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
-
-fn devices() -> Vec<DeviceChoice> {
-    let mut d = vec![DeviceChoice::Cpu];
-    if has_compiler() {
-        d.push(DeviceChoice::Emulated);
-    }
-    d
-}
 
 fn planned(text: &str, s: Snapshot, device: DeviceChoice) -> Plan {
     plan_of(text, s, device).unwrap_or_else(|e| panic!("{}", e.render()))

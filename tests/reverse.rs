@@ -4,16 +4,8 @@ use galamost::pipeline::DeviceChoice;
 use galamost::run::Columns;
 use galamost::selftest::standard_system;
 use galamost_plugin_api::snapshot::Snapshot;
-use galamost_tests::{columns, csv, has_compiler, largest_difference, plan_in, run_plan};
+use galamost_tests::{columns, csv, devices, has_compiler, largest_difference, plan_in, run_plan};
 use std::path::Path;
-
-fn devices() -> Vec<DeviceChoice> {
-    let mut d = vec![DeviceChoice::Cpu];
-    if has_compiler() {
-        d.push(DeviceChoice::Emulated);
-    }
-    d
-}
 
 /// Runs a text in a folder from a given state.
 fn run(folder: &Path, text: &str, state: Snapshot, device: DeviceChoice) -> Columns {

@@ -5,7 +5,9 @@ use galamost::run::Backend;
 use galamost::selftest::standard_system;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use galamost_plugin_api::views::Wanted;
-use galamost_tests::{backend, columns, has_compiler, largest_difference, mean, plan, plan_of, run_plan, unwrapped};
+use galamost_tests::{
+    advance, backend, columns, has_compiler, largest_difference, mean, plan, plan_of, run_plan, unwrapped,
+};
 use std::sync::atomic::AtomicBool;
 
 const RODS: &str = r#"SoftRod(pairs: { ("A", "A"): (alpha: 80.0, mu: 0.7, nu: 2.0) })"#;
@@ -15,10 +17,6 @@ fn real(s: &Snapshot, name: &str) -> Vec<f64> {
         Some(Values::Real(v)) => v.clone(),
         _ => panic!("no `{name}`"),
     }
-}
-
-fn advance(b: &mut dyn Backend, steps: u64) {
-    b.advance(steps, Wanted::ALL, &AtomicBool::new(false)).expect("steps");
 }
 
 /// A backend at the start of its first stage.

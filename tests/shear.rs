@@ -5,7 +5,9 @@ use galamost::run::Backend;
 use galamost::selftest::standard_system;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::Wanted;
-use galamost_tests::{backend, columns, csv, has_compiler, largest_difference, mean, plan_of, run_plan};
+use galamost_tests::{
+    backend, columns, csv, devices, has_compiler, largest_difference, mean, plan_of, run_plan, started,
+};
 use std::sync::atomic::AtomicBool;
 
 const DPD: &str = r#"Dpd(r_cut: 1.6, kT: 1.0, pairs: {
@@ -13,21 +15,6 @@ const DPD: &str = r#"Dpd(r_cut: 1.6, kT: 1.0, pairs: {
 /// The same for all types, so that the energy is easily summed.
 const SOFT: &str = r#"HarmonicRepulsion(r_cut: 1.6, pairs: {
     ("A", "A"): (alpha: 20.0), ("A", "B"): (alpha: 20.0), ("B", "B"): (alpha: 20.0) })"#;
-
-fn devices() -> Vec<DeviceChoice> {
-    let mut d = vec![DeviceChoice::Cpu];
-    if has_compiler() {
-        d.push(DeviceChoice::Emulated);
-    }
-    d
-}
-
-fn started(text: &str, state: Snapshot, device: DeviceChoice) -> Box<dyn Backend> {
-    let plan = plan_of(text, state, device).unwrap_or_else(|e| panic!("{}", e.render()));
-    let mut b = backend(&plan);
-    b.begin_stage(&plan.stages[0], false).expect("begun");
-    b
-}
 
 /// Σ α (1 − r/r_c)² over the nearest images of all pairs, where the image above along y stands at x + offset.
 fn energy(position: &[[f64; 3]], l: [f64; 3], offset: f64) -> f64 {

@@ -7,16 +7,10 @@ use galamost::run::Backend;
 use galamost::selftest::standard_system;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use galamost_plugin_api::views::Wanted;
-use galamost_tests::{backend, columns, has_compiler, largest_difference, mean, plan, plan_of, run_plan, unwrapped};
+use galamost_tests::{
+    advance, backend, columns, devices, has_compiler, largest_difference, mean, plan, plan_of, run_plan, unwrapped,
+};
 use std::sync::atomic::AtomicBool;
-
-fn devices() -> Vec<DeviceChoice> {
-    let mut d = vec![DeviceChoice::Cpu];
-    if has_compiler() {
-        d.push(DeviceChoice::Emulated);
-    }
-    d
-}
 
 /// A backend whose first stage has begun.
 fn begun(text: &str, state: Snapshot, device: DeviceChoice) -> (galamost::plan::Plan, Box<dyn Backend>) {
@@ -25,10 +19,6 @@ fn begun(text: &str, state: Snapshot, device: DeviceChoice) -> (galamost::plan::
     plan.components.iter().for_each(|c| c.start(b.host()).expect("started"));
     b.begin_stage(&plan.stages[0], false).expect("a stage");
     (plan, b)
-}
-
-fn advance(b: &mut dyn Backend, steps: u64) {
-    b.advance(steps, Wanted::FORCE, &AtomicBool::new(false)).expect("steps");
 }
 
 /// Particles of mass 1 or 2 at random places |x| < reach of each axis, with random velocities.

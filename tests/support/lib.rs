@@ -7,11 +7,13 @@ use galamost::report::Failure;
 use galamost::run::{Backend, Columns, RunOptions, Summary, execute};
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::snapshot::Snapshot;
+use galamost_plugin_api::views::Wanted;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 
 pub mod fuzz;
 pub mod variants;
@@ -113,6 +115,31 @@ pub fn registry() -> &'static Registry {
         );
         r
     })
+}
+
+/// Devices that tests have: the CPU, and the emulated device where there is a compiler for it.
+pub fn devices() -> Vec<DeviceChoice> {
+    let mut devices = vec![DeviceChoice::Cpu];
+    if has_compiler() {
+        devices.push(DeviceChoice::Emulated);
+    }
+    devices
+}
+
+/// A pipeline with a given initial state at the beginning of its first stage, with forces.
+pub fn started(text: &str, state: Snapshot, device: DeviceChoice) -> Box<dyn Backend> {
+    let plan = plan_of(text, state, device).unwrap_or_else(|e| panic!("{}", e.render()));
+    let mut b = backend(&plan);
+    b.begin_stage(&plan.stages[0], false).expect("begun");
+    b
+}
+
+/// Steps, the last one with energies and virials.
+pub fn advance(b: &mut dyn Backend, steps: u64) {
+    let mut left = steps;
+    while left > 0 {
+        left -= b.advance(left, Wanted::ALL, &AtomicBool::new(false)).expect("steps");
+    }
 }
 
 /// A pipeline text as a checked plan.

@@ -1,0 +1,32 @@
+#!/bin/bash
+# Gives hostile input to every reader for some time, guided by the coverage of the engine:
+#
+#     bash tests/fuzz/run.sh SECONDS [TARGET]…
+#
+# Needs g++ (libFuzzer is C++) and the plugins of `cargo build --release --workspace`. Seeds are examples, tests/bad and
+# tests/fuzz/corpus; what is found on the way is kept in target/fuzz/corpus, an input that breaks something in
+# target/fuzz/TARGET-*. Works with a stable compiler: the instrumentation needs no nightly option, and no sanitizer is used.
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+seconds=$1
+shift
+cd "$root"
+out=$root/target/fuzz
+export CARGO_TARGET_DIR=$out/build
+flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
+flags="$flags -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table"
+flags="$flags -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1"
+# with --target, so that the flags are not those of macros and build scripts
+RUSTFLAGS=$flags cargo build --release --manifest-path tests/fuzz/Cargo.toml --target x86_64-unknown-linux-gnu
+unset CARGO_TARGET_DIR
+# where the tests look for the program and the plugins
+mkdir -p "$root/target/release/deps"
+cp "$out/build/x86_64-unknown-linux-gnu/release/any" "$root/target/release/deps/fuzz-any"
+
+targets=${*:-pipeline galamost_xml gsd pair_table angle_table patches checkpoint}
+for target in $targets; do
+    mkdir -p "$out/corpus/$target"
+    GALAMOST_FUZZ_SEEDS=$out/corpus/$target GALAMOST_FUZZ=$target GALAMOST_REPOSITORY=$root RUST_BACKTRACE=0 \
+        "$root/target/release/deps/fuzz-any" "$out/corpus/$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 \
+        -max_len=20000 -artifact_prefix="$out/$target-" -print_final_stats=1 2>&1 | grep -v '^thread\|^note' | tail -25
+done
