@@ -439,15 +439,16 @@ impl Inversion<'_> {
                 break;
             }
         }
+        // the nearest by far, or else the last: distances of good potentials differ by their noise alone
         let last = self.measured.len();
-        let best = (1..=last).min_by(|a, b| self.worst(*a).total_cmp(&self.worst(*b))).unwrap_or(last);
-        let k = if converged { last } else { best };
+        let nearest = (1..=last).map(|k| self.worst(k)).fold(f64::INFINITY, f64::min);
+        let k = (1..=last).rev().find(|k| self.worst(*k) <= 1.5 * nearest).unwrap_or(last);
         let folder = self.results(k)?;
         if converged {
             info!("every distribution is within {} of its target after iteration {k}", spec.tolerance);
         } else {
             info!(
-                "after {last} iterations the tolerance {} is not reached; the nearest is iteration {k}, {:.5}",
+                "after {last} iterations the tolerance {} is not reached; the result is iteration {k}, {:.5}",
                 spec.tolerance,
                 self.worst(k)
             );
