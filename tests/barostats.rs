@@ -5,11 +5,9 @@ use galamost::pipeline::DeviceChoice;
 use galamost::run::Backend;
 use galamost::selftest::standard_system;
 use galamost_plugin_api::snapshot::Snapshot;
-use galamost_plugin_api::views::Wanted;
 use galamost_tests::{
-    advance, backend, columns, devices, has_compiler, largest_difference, plan_of, run_plan, started, unwrapped,
+    advance, columns, devices, has_compiler, largest_difference, plan_of, run_plan, started, unwrapped,
 };
-use std::sync::atomic::AtomicBool;
 
 const LJ: &str = r#"LennardJones(r_cut: 2.5, mode: ShiftForce, pairs: {
     ("A", "A"): (epsilon: 1.0, sigma: 1.0), ("A", "B"): (epsilon: 0.5, sigma: 0.95), ("B", "B"): (epsilon: 1.0, sigma: 0.9) })"#;

@@ -1,6 +1,6 @@
 //! `galamost ibi`: potentials out of distributions.
 
-use galamost_tests::{csv, galamost, program, words};
+use galamost_tests::{csv, galamost, program, repository, words};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -198,6 +198,23 @@ fn targets_come_from_trajectories() {
     }
 }
 
+/// The example, two short iterations of it.
+#[test]
+fn the_example_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path();
+    for name in ["spec.ron", "wca.ron", "rdf.csv", "reference.ron"] {
+        std::fs::copy(repository().join("examples/41-ibi").join(name), here.join(name)).expect("copied");
+    }
+    succeed(galamost(here, &["check", "reference.ron"]));
+    let wca = std::fs::read_to_string(here.join("wca.ron")).expect("text").replace("steps: 5_000", "steps: 500");
+    write(here, "wca.ron", &wca);
+    let told = succeed(galamost(here, &["ibi", "spec.ron", "--iterations", "2", "--device", "cpu"]));
+    assert!(told.contains("iteration 2 of 2") && here.join("spec/result/pair.A-A.csv").exists(), "{told}");
+    let all = norms(&here.join("spec"));
+    assert!(all[1] < 0.7 * all[0], "{all:?}");
+}
+
 #[test]
 fn mistakes_are_told_with_their_place() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -210,10 +227,10 @@ fn mistakes_are_told_with_their_place() {
     let pair = "Pair(types: (\"A\", \"A\"), max: 2.0, bins: 50, target: \"rdf.csv\")";
     let cases: Vec<(&str, &str, &str)> = vec![
         ("iterations: 3", "iteration: 3", "spec.ron:2:5: unknown field `iteration`; did you mean `iterations`?"),
-        ("kT: 1.0", "kT: -1.0", "spec.ron:5:36: -1 is not allowed here: it must be above 0"),
+        ("kT: 1.0", "kT: -1.0", "spec.ron:5:39: -1 is not allowed here: it must be above 0"),
         ("bins: 50", "bins: 2", "is not allowed here: it must be at least 4"),
         ("Pair(", "Paar(", "spec.ron:7:9: expected `Pair(types:"),
-        ("rdf.csv", "nothing.csv", "spec.ron:7:62: ./nothing.csv cannot be read"),
+        ("rdf.csv", "nothing.csv", "spec.ron:7:61: ./nothing.csv cannot be read"),
         ("rdf.csv", "short.csv", "short.csv:3:1: pair A-A: g(r) ends at 1, but the grid at 2"),
         ("rdf.csv", "down.csv", "down.csv:3:1: pair A-A: 0.4 is not above 0.5 of the row before"),
         (
@@ -232,11 +249,11 @@ fn mistakes_are_told_with_their_place() {
             "(\"A\", \"C\"), max",
             "spec.ron:7:9: ./p.ron does not read \"pair.A-C.csv\", the table of pair A-C",
         ),
-        ("every: 10", "every: 10, files: [\"start.xml\"]", "spec.ron:5:60: ./start.xml cannot be read"),
+        ("every: 10", "every: 10, files: [\"start.xml\"]", "spec.ron:5:63: ./start.xml cannot be read"),
         ("tolerance", "method: Imd, tolerance", "spec.ron:3:13: expected `Ibi` or `Imc(lambda: 0.1)`, found `Imd`"),
         ("max: 2.0", "max: 2.0, pressure_gain: 0.1", "`pressure_gain` needs a state with a `pressure`"),
         ("max: 2.0", "max: 8.0", "rdf.csv:51:1: pair A-A: g(r) ends at 1.98, but the grid at 8"),
-        ("every: 10", "every: 10, trajectory: (reader: Gsd(file: \"a.gsd\"))", "spec.ron:5:68: give `last`"),
+        ("every: 10", "every: 10, trajectory: (reader: Gsd(file: \"a.gsd\"))", "spec.ron:5:67: give `last`"),
         (", target: \"rdf.csv\"", "", "pair A-A has no `target`"),
     ];
     for (from, to, message) in cases {
@@ -250,7 +267,7 @@ fn mistakes_are_told_with_their_place() {
     let missing = SPEC
         .replace(", target: \"rdf.csv\"", "")
         .replace("every: 10", "every: 10, trajectory: (reader: Gsd(file: \"none.gsd\"), last: 3)");
-    for (text, message) in [(twice, "spec.ron:8:9: pair A-A is given twice"), (missing, "spec.ron:5:77: frame 0:")] {
+    for (text, message) in [(twice, "spec.ron:8:9: pair A-A is given twice"), (missing, "spec.ron:5:76: frame 0:")] {
         let _ = std::fs::remove_dir_all(here.join("spec"));
         write(here, "spec.ron", &text);
         let out = galamost(here, &["ibi", "spec.ron", "--check"]);

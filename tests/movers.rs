@@ -7,7 +7,7 @@ use galamost::selftest::standard_system;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use galamost_plugin_api::varying::Varying;
 use galamost_plugin_api::views::Wanted;
-use galamost_tests::{backend, columns, devices, has_compiler, largest_difference, plan, plan_of, run_plan, unwrapped};
+use galamost_tests::{backend, columns, devices, largest_difference, plan, plan_of, run_plan, unwrapped};
 use std::sync::atomic::AtomicBool;
 
 const LJ: &str = r#"LennardJones(r_cut: 2.5, mode: ShiftForce, pairs: {

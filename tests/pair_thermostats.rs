@@ -6,7 +6,7 @@ use galamost::plan::Plan;
 use galamost::selftest::standard_system;
 use galamost_plugin_api::philox::{RandomKey, unit_uniform};
 use galamost_plugin_api::snapshot::Snapshot;
-use galamost_tests::{columns, csv, devices, has_compiler, largest_difference, mean, plan_in, plan_of, run_plan};
+use galamost_tests::{columns, csv, devices, largest_difference, mean, plan_in, plan_of, run_plan};
 
 #[derive(Clone, Copy, Debug)]
 enum Thermostat {

@@ -4,7 +4,7 @@ use galamost::pipeline::DeviceChoice;
 use galamost::run::Columns;
 use galamost::selftest::standard_system;
 use galamost_plugin_api::snapshot::Snapshot;
-use galamost_tests::{columns, csv, devices, has_compiler, largest_difference, plan_in, run_plan};
+use galamost_tests::{columns, csv, devices, largest_difference, plan_in, run_plan};
 use std::path::Path;
 
 /// Runs a text in a folder from a given state.

@@ -4,11 +4,9 @@ use galamost::pipeline::DeviceChoice;
 use galamost::run::Backend;
 use galamost::selftest::standard_system;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
-use galamost_plugin_api::views::Wanted;
 use galamost_tests::{
     advance, backend, columns, has_compiler, largest_difference, mean, plan, plan_of, run_plan, unwrapped,
 };
-use std::sync::atomic::AtomicBool;
 
 const RODS: &str = r#"SoftRod(pairs: { ("A", "A"): (alpha: 80.0, mu: 0.7, nu: 2.0) })"#;
 

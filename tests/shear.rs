@@ -1,12 +1,11 @@
 //! Shear flow by Lees and Edwards: images that slide, on the CPU and on the emulated device.
 
 use galamost::pipeline::DeviceChoice;
-use galamost::run::Backend;
 use galamost::selftest::standard_system;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::Wanted;
 use galamost_tests::{
-    backend, columns, csv, devices, has_compiler, largest_difference, mean, plan_of, run_plan, started,
+    columns, csv, devices, has_compiler, largest_difference, mean, plan_of, run_plan, started,
 };
 use std::sync::atomic::AtomicBool;
 

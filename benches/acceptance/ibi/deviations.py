@@ -53,7 +53,8 @@ def main():
     kt, potentials = CASES[case]
     with open(os.path.join(folder, "convergence.csv")) as f:
         log = list(csv.DictReader(f))
-    for path in sorted(glob.glob(os.path.join(folder, "iter-*", "main"))) + [os.path.join(folder, "result")]:
+    result = os.path.join(folder, "result")
+    for path in sorted(glob.glob(os.path.join(folder, "iter-*", "main"))) + ([result] if os.path.exists(result) else []):
         parts, name = [], os.path.basename(os.path.dirname(path)) if path.endswith("main") else "result"
         here = [r for r in log if name.startswith("iter-") and int(r["iteration"]) == int(name[5:])]
         if name != "result" and not here:

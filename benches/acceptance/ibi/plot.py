@@ -77,7 +77,7 @@ for part in ("wca", "imc"):
         a.plot(v[0], v[1], "C7--", lw=1)
         a.plot(u[0], u[1], "C3-", lw=1.2)
         a.plot(u[0], true, "k:", lw=1.2)
-        a.set(xlabel="r", ylabel="U/kT", xlim=(0.85, 2.5), ylim=(-1.2, 4), title="WCA by " + ("IBI" if part == "wca" else "IMC"), )
+        a.set(xlabel="r", ylabel="U/kT", xlim=(0.85, 2.5), ylim=(-1.2, 4), title="WCA by " + {"wca": "IBI", "imc": "IMC"}[part])
 if there("mixture", "spec"):
     for pair, eps, sigma, c in (("A-A", 1.0, 1.0, "C0"), ("A-B", 1.2, 0.95, "C1"), ("B-B", 0.6, 0.9, "C2")):
         u = table(at("mixture", "spec", "result", f"pair.{pair}.csv"))

@@ -169,7 +169,21 @@ impl Inversion<'_> {
         let mut tables = vec![];
         for state in self.states() {
             let path = self.state_folder(k, state).join(COVARIANCE);
-            tables.push(Covariance::read(&read_text(&path)?).map_err(|e| wrong(&path, e))?);
+            let mut table = Covariance::read(&read_text(&path)?).map_err(|e| wrong(&path, e))?;
+            // covariances change little from one iteration to the next, and their mean is known better
+            let mut runs = 1.0;
+            for before in (k / 2 + 1)..k {
+                let path = self.state_folder(before, state).join(COVARIANCE);
+                // an iteration with another method has none
+                let Ok(text) = std::fs::read_to_string(&path) else { continue };
+                let other = Covariance::read(&text).map_err(|e| wrong(&path, e))?;
+                if other.interaction == table.interaction {
+                    table.covariance.iter_mut().zip(&other.covariance).for_each(|(c, d)| *c += d);
+                    runs += 1.0;
+                }
+            }
+            table.covariance.iter_mut().for_each(|c| *c /= runs);
+            tables.push(table);
         }
         let n = tables[0].mean.len();
         let mut active = vec![false; n];
@@ -425,15 +439,16 @@ impl Inversion<'_> {
                 break;
             }
         }
+        // the nearest by far, or else the last: distances of good potentials differ by their noise alone
         let last = self.measured.len();
-        let best = (1..=last).min_by(|a, b| self.worst(*a).total_cmp(&self.worst(*b))).unwrap_or(last);
-        let k = if converged { last } else { best };
+        let nearest = (1..=last).map(|k| self.worst(k)).fold(f64::INFINITY, f64::min);
+        let k = (1..=last).rev().find(|k| self.worst(*k) <= 1.5 * nearest).unwrap_or(last);
         let folder = self.results(k)?;
         if converged {
             info!("every distribution is within {} of its target after iteration {k}", spec.tolerance);
         } else {
             info!(
-                "after {last} iterations the tolerance {} is not reached; the nearest is iteration {k}, {:.5}",
+                "after {last} iterations the tolerance {} is not reached; the result is iteration {k}, {:.5}",
                 spec.tolerance,
                 self.worst(k)
             );

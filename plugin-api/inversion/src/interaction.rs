@@ -178,10 +178,10 @@ impl Interaction {
         match self.kind {
             Kind::Pair => {
                 let (u0, slope) = line(&places[..places.len().min(4)], u, h, first);
-                for k in 0..first {
+                let steep = u0 > 0.5 * kt && slope < 0.0;
+                for (k, u) in u.iter_mut().enumerate().take(first) {
                     let d = (k as f64 - first as f64) * h;
-                    let steep = u0 > 0.5 * kt && slope < 0.0;
-                    u[k] = if steep { u0 * (slope * d / u0).min(60.0).exp() } else { u0 + slope.min(0.0) * d };
+                    *u = if steep { u0 * (slope * d / u0).min(60.0).exp() } else { u0 + slope.min(0.0) * d };
                 }
                 u[last + 1..].fill(0.0);
                 let zero =
@@ -200,9 +200,9 @@ impl Interaction {
                 let curvature = self.weighted_curvature(states);
                 let four = places.len().min(4);
                 let (low, slope) = line(&places[..four], u, h, first);
-                for k in 0..first {
+                for (k, u) in u.iter_mut().enumerate().take(first) {
                     let d = (k as f64 - first as f64) * h;
-                    u[k] = low + d * (slope.min(0.0) + 0.5 * curvature * d);
+                    *u = low + d * (slope.min(0.0) + 0.5 * curvature * d);
                 }
                 let (high, slope) = line(&places[places.len() - four..], u, h, last);
                 for (k, u) in u.iter_mut().enumerate().skip(last + 1) {
