@@ -1,6 +1,6 @@
 //! The generator `Polymers`.
 
-use crate::build::{Builder, Kind, Numbers, kappa_of};
+use crate::build::{Builder, Kind, Numbers, Reserved, kappa_of};
 use crate::grid::Grid;
 use crate::notation::Molecule;
 use crate::region::{Graft, Region};
@@ -476,6 +476,7 @@ impl Generator for Polymers {
             numbers: Numbers::new(RandomKey::new(context.seed, context.component)),
             trials: self.trials,
             attempts: self.attempts,
+            reserved: None,
             kappa,
             state: s,
         };
@@ -539,8 +540,13 @@ impl Polymers {
             stems = (0..count).map(|k| free[k * free.len() / count]).collect();
         }
         let points = e.value.graft.as_ref().map_or(vec![], |g| g.points(count, b.state.box_length));
+        let reach = b.apart2.iter().copied().fold(0.0, f64::max).sqrt();
+        b.reserved = (!points.is_empty()).then(|| Reserved::new(&points, kind.types[0], b.state.box_length, reach));
         for k in 0..count {
             let base = b.state.len();
+            if let Some(r) = &mut b.reserved {
+                r.begin(k);
+            }
             let (first, stem) = (points.get(k).copied(), stems.get(k).copied());
             if !b.grow(kind, first, stem) {
                 let density = base as f64 / b.state.volume();
@@ -563,6 +569,7 @@ impl Polymers {
                 links.bond([&of, &kind.molecule.beads[0]], [stem as u32, base as u32]);
             }
         }
+        b.reserved = None;
         Ok(())
     }
 }
