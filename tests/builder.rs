@@ -216,8 +216,8 @@ fn what_cannot_be_built_is_told_after_bounded_work() {
         ),
         (
             r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A", count: 600, places: Lattice)], distance: 0.96)"#,
-            ":1:21:",
-            "room",
+            ":1:64:",
+            "not enough free sites",
         ),
     ] {
         let e = refused(generators);
