@@ -250,13 +250,13 @@ pub fn scales(l: &Layout, totals: &Totals, pilot: &[f64]) -> Vec<i32> {
 pub fn rescaled(l: &Layout, scales: &[i32], sums: &Sums) -> Option<Vec<i32>> {
     let mut out = scales.to_vec();
     let mut changed = false;
-    for row in 0..l.rows() {
+    for (row, scale) in out.iter_mut().enumerate() {
         let number = |k: usize| (0..l.blocks).map(|b| sums.rows[(b * l.rows() + row) * NUMBERS + k]).sum::<i64>();
         if sums.over[row] != NOT_OVER {
-            out[row] = sums.over[row] - 4;
+            *scale = sums.over[row] - 4;
             changed = true;
         } else if number(0) > 0 && number(1) == 0 {
-            out[row] -= 40;
+            *scale -= 40;
             changed = true;
         }
     }
