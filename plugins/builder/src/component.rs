@@ -139,8 +139,8 @@ pub struct Polymers {
     distances: Option<TypePairs<f64>>,
     /// Mass, charge and diameter of types: `{"N": (mass: 72.0, charge: 1.0)}`.
     types: Option<TypeMap<Spanned<Properties>>>,
-    /// Characteristic ratio of chains without any distances: bonds that follow each other have the angle γ with a probability
-    /// ∝ exp(κ cos γ). 1 for free joints.
+    /// Characteristic ratio of chains without any distances (which make them longer): bonds that follow each other have the
+    /// angle γ with a probability ∝ exp(κ cos γ). 1 for free joints.
     #[param(default = 1.0, at_least = 1.0, below = 1000.0)]
     c_inf: f64,
     /// Places tried for each bead.
