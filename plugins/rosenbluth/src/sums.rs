@@ -246,6 +246,9 @@ pub fn scales(l: &Layout, totals: &Totals, pilot: &[f64]) -> Vec<i32> {
     out
 }
 
+/// Binary digits that the mean weight of a bin must have.
+const LEAST: u32 = 12;
+
 /// Larger or smaller scales where a batch shows that they are needed; none if it can be taken as it is.
 pub fn rescaled(l: &Layout, scales: &[i32], sums: &Sums) -> Option<Vec<i32>> {
     let mut out = scales.to_vec();
@@ -255,8 +258,9 @@ pub fn rescaled(l: &Layout, scales: &[i32], sums: &Sums) -> Option<Vec<i32>> {
         if sums.over[row] != NOT_OVER {
             *scale = sums.over[row] - 4;
             changed = true;
-        } else if number(0) > 0 && number(1) == 0 {
-            *scale -= 40;
+        } else if number(1) < number(0) << LEAST {
+            // too few digits: what was rounded off would count
+            *scale -= if number(1) == 0 { 40 } else { DIGITS - (number(1) / number(0).max(1)).max(1).ilog2() as i32 };
             changed = true;
         }
     }
