@@ -76,8 +76,31 @@ pub struct Builder<'a> {
     pub numbers: Numbers,
     pub trials: u32,
     pub attempts: u32,
+    /// Places of the first beads of grafted molecules that are still to come, their type, and which of them is under way.
+    pub reserved: Option<Reserved>,
     /// κ of the law exp(κ cos γ) of the angle between bonds that follow each other; 0 for free joints.
     pub kappa: f64,
+}
+
+/// Places that are kept free.
+pub struct Reserved {
+    grid: Grid,
+    places: Vec<[f64; 3]>,
+    kind: u32,
+    now: usize,
+}
+
+impl Reserved {
+    pub fn new(places: &[[f64; 3]], kind: u32, length: [f64; 3], reach: f64) -> Self {
+        let places: Vec<_> = places.iter().map(|r| wrapped(*r, length).0).collect();
+        let mut grid = Grid::new(length, reach, places.len());
+        places.iter().for_each(|r| grid.push(*r));
+        Self { grid, places, kind, now: 0 }
+    }
+    /// The molecule of this number is under way; those before it are there.
+    pub fn begin(&mut self, k: usize) {
+        self.now = k;
+    }
 }
 
 /// Unwrapped position to the box.
@@ -133,12 +156,7 @@ impl Builder<'_> {
     fn is_free(&self, kind: u32, at: [f64; 3], base: usize, own: &[usize]) -> bool {
         let length = self.state.box_length;
         let row = kind as usize * self.n_types;
-        self.grid.all_near(at, |i| {
-            let least = self.apart2[row + self.state.kind[i] as usize];
-            if least == 0.0 || (i >= base && own.contains(&(i - base))) {
-                return true;
-            }
-            let p = self.state.position[i];
+        let far = |p: [f64; 3], least: f64| {
             let mut d2 = 0.0;
             for k in 0..3 {
                 let mut d = at[k] - p[k];
@@ -148,7 +166,14 @@ impl Builder<'_> {
                 d2 += d * d;
             }
             d2 >= least
-        })
+        };
+        let free = self.grid.all_near(at, |i| {
+            let least = self.apart2[row + self.state.kind[i] as usize];
+            least == 0.0 || (i >= base && own.contains(&(i - base))) || far(self.state.position[i], least)
+        });
+        let Some(r) = &self.reserved else { return free };
+        let least = self.apart2[row + r.kind as usize];
+        free && (least == 0.0 || r.grid.all_near(at, |i| i <= r.now || far(r.places[i], least)))
     }
 
     fn direction(&mut self) -> [f64; 3] {

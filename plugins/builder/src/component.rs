@@ -1,14 +1,14 @@
 //! The generator `Polymers`.
 
-use crate::build::{Builder, Kind, Numbers, kappa_of};
+use crate::build::{Builder, Kind, Numbers, Reserved, kappa_of};
 use crate::grid::Grid;
+use crate::links::Links;
 use crate::notation::Molecule;
 use crate::region::{Graft, Region};
 use galamost_plugin_api::error::{Errors, Position, nearest};
 use galamost_plugin_api::params::{FromValue, TypePairs, Value};
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::prelude::*;
-use galamost_plugin_api::snapshot::{KNOWN_ARRAYS, intern};
 use std::f64::consts::PI;
 
 /// Where single beads go.
@@ -139,8 +139,8 @@ pub struct Polymers {
     distances: Option<TypePairs<f64>>,
     /// Mass, charge and diameter of types: `{"N": (mass: 72.0, charge: 1.0)}`.
     types: Option<TypeMap<Spanned<Properties>>>,
-    /// Characteristic ratio of chains without any distances: bonds that follow each other have the angle γ with a probability
-    /// ∝ exp(κ cos γ). 1 for free joints.
+    /// Characteristic ratio of chains without any distances (which make them longer): bonds that follow each other have the
+    /// angle γ with a probability ∝ exp(κ cos γ). 1 for free joints.
     #[param(default = 1.0, at_least = 1.0, below = 1000.0)]
     c_inf: f64,
     /// Places tried for each bead.
@@ -160,7 +160,7 @@ fn parts(name: &str) -> Vec<&str> {
 }
 
 /// The name among `names` that is these parts in this order or in the other one.
-fn matching<'a>(names: &'a [(String, Position)], beads: &[&str]) -> Option<&'a str> {
+pub fn matching<'a>(names: &'a [(String, Position)], beads: &[&str]) -> Option<&'a str> {
     let is = |n: &str| {
         let p = parts(n);
         p.iter().eq(beads.iter()) || p.iter().rev().eq(beads.iter())
@@ -291,6 +291,17 @@ impl Polymers {
             }
         }
         errors.into_result(Some(made))
+    }
+
+    /// Names of the types of bonds, angles and dihedrals that the file gives.
+    pub fn link_names(&self) -> [Vec<(String, Position)>; 3] {
+        let dihedrals = self.dihedrals.iter().flatten().map(|d| (d.value.clone(), d.at)).collect();
+        [names(&self.bonds), names(&self.angles), dihedrals]
+    }
+
+    /// The notations of all kinds of molecules.
+    pub fn notations(&self) -> impl Iterator<Item = &str> {
+        self.molecules.iter().map(|e| e.value.molecule.value.as_str())
     }
 
     fn length_of(&self, a: &str, b: &str) -> f64 {
@@ -441,7 +452,6 @@ fn extend_arrays(s: &mut Snapshot, before: usize, molecules: &[i32], of_type: &d
             }
         }
     }
-    debug_assert!(KNOWN_ARRAYS.iter().any(|a| a.0 == "molecule"));
 }
 
 impl Generator for Polymers {
@@ -476,6 +486,7 @@ impl Generator for Polymers {
             numbers: Numbers::new(RandomKey::new(context.seed, context.component)),
             trials: self.trials,
             attempts: self.attempts,
+            reserved: None,
             kappa,
             state: s,
         };
@@ -539,8 +550,13 @@ impl Polymers {
             stems = (0..count).map(|k| free[k * free.len() / count]).collect();
         }
         let points = e.value.graft.as_ref().map_or(vec![], |g| g.points(count, b.state.box_length));
+        let reach = b.apart2.iter().copied().fold(0.0, f64::max).sqrt();
+        b.reserved = (!points.is_empty()).then(|| Reserved::new(&points, kind.types[0], b.state.box_length, reach));
         for k in 0..count {
             let base = b.state.len();
+            if let Some(r) = &mut b.reserved {
+                r.begin(k);
+            }
             let (first, stem) = (points.get(k).copied(), stems.get(k).copied());
             if !b.grow(kind, first, stem) {
                 let density = base as f64 / b.state.volume();
@@ -563,81 +579,7 @@ impl Polymers {
                 links.bond([&of, &kind.molecule.beads[0]], [stem as u32, base as u32]);
             }
         }
+        b.reserved = None;
         Ok(())
-    }
-}
-
-/// Links of the new molecules, by the names of their types.
-struct Links<'a> {
-    of: &'a Polymers,
-    names: [Vec<(String, Position)>; 3],
-    bonds: Vec<(String, [u32; 2])>,
-    angles: Vec<(String, [u32; 3])>,
-    dihedrals: Vec<(String, [u32; 4])>,
-    /// Links of the molecule that was added last, with names: molecules of a kind come one after the other.
-    last: Option<Template>,
-}
-
-struct Template {
-    molecule: Molecule,
-    bonds: Vec<(String, [usize; 2])>,
-    angles: Vec<(String, [usize; 3])>,
-    dihedrals: Vec<(String, [usize; 4])>,
-}
-
-impl<'a> Links<'a> {
-    fn new(of: &'a Polymers) -> Self {
-        let dihedrals = of.dihedrals.iter().flatten().map(|d| (d.value.clone(), d.at)).collect();
-        let names = [names(&of.bonds), names(&of.angles), dihedrals];
-        Self { of, names, bonds: vec![], angles: vec![], dihedrals: vec![], last: None }
-    }
-
-    /// The name of the type of a bond.
-    fn bond_name(&self, [a, b]: [&str; 2]) -> String {
-        if let Some(n) = matching(&self.names[0], &[a, b]) {
-            return n.into();
-        }
-        // the type that appears first in the list of molecules stands first
-        let texts = self.of.molecules.iter().filter_map(|e| Molecule::read(&e.value.molecule.value).ok());
-        let order: Vec<String> = texts.flat_map(|m| m.beads).collect();
-        let place = |t: &str| order.iter().position(|x| x == t).map_or(-1, |p| p as i64);
-        if place(a) <= place(b) { format!("{a}-{b}") } else { format!("{b}-{a}") }
-    }
-
-    fn bond(&mut self, names: [&str; 2], tags: [u32; 2]) {
-        self.bonds.push((self.bond_name(names), tags));
-    }
-
-    fn add(&mut self, m: &Molecule, base: u32) {
-        if self.last.as_ref().is_none_or(|t| t.molecule != *m) {
-            let name = |i: usize| m.beads[i].as_str();
-            let bonds = m.bonds().into_iter().map(|[a, b]| (self.bond_name([name(a), name(b)]), [a, b])).collect();
-            let listed = |k: usize, l: &[usize]| {
-                let beads: Vec<&str> = l.iter().map(|i| name(*i)).collect();
-                matching(&self.names[k], &beads).map(str::to_string)
-            };
-            let angles = m.angles().into_iter().filter_map(|l| Some((listed(1, &l)?, l))).collect();
-            let dihedrals = m.dihedrals().into_iter().filter_map(|l| Some((listed(2, &l)?, l))).collect();
-            self.last = Some(Template { molecule: m.clone(), bonds, angles, dihedrals });
-        }
-        let Some(t) = &self.last else { return };
-        fn shifted<const N: usize>(
-            list: &[(String, [usize; N])],
-            base: u32,
-        ) -> impl Iterator<Item = (String, [u32; N])> {
-            list.iter().map(move |(n, l)| (n.clone(), l.map(|i| base + i as u32)))
-        }
-        self.bonds.extend(shifted(&t.bonds, base));
-        self.angles.extend(shifted(&t.angles, base));
-        self.dihedrals.extend(shifted(&t.dihedrals, base));
-    }
-
-    fn finish(self, s: &mut Snapshot) {
-        fn put<const N: usize>(list: Vec<(String, [u32; N])>, types: &mut Vec<String>, links: &mut Vec<Link<N>>) {
-            links.extend(list.into_iter().map(|(name, tags)| Link { kind: intern(types, &name), tags }));
-        }
-        put(self.bonds, &mut s.bond_types, &mut s.bonds);
-        put(self.angles, &mut s.angle_types, &mut s.angles);
-        put(self.dihedrals, &mut s.dihedral_types, &mut s.dihedrals);
     }
 }

@@ -3,6 +3,7 @@
 mod build;
 mod component;
 mod grid;
+mod links;
 mod notation;
 mod region;
 

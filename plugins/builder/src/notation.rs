@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(m.bonds(), [[0, 1], [1, 2], [2, 3], [3, 4]]);
         let m = read("NPG(C4)GC4");
         assert_eq!((m.beads.len(), m.bonds()[6], m.bonds()[10]), (12, [2, 7], [10, 11]));
-        assert_eq!(m.angles().len(), 12);
+        assert_eq!(m.angles().len(), 11);
         let ring = read("A[1]A8A[1]");
         assert_eq!(
             (ring.beads.len(), ring.bonds().len(), ring.angles().len(), ring.dihedrals().len()),

@@ -66,7 +66,7 @@ impl Shape {
             Self::Star { arms } => {
                 let wrong = !(n - 1).is_multiple_of(arms as usize);
                 let text = || format!("a star of {arms} arms has 1 + {arms} k monomers, not {n}");
-                let of = |i: u32| if i <= arms { 0 } else { i - arms };
+                let of = |i: u32| i.saturating_sub(arms);
                 if wrong { Err(text()) } else { Ok(Some((0..n as u32).map(of).collect())) }
             }
             Self::Comb { backbone, every, side } => {

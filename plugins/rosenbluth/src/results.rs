@@ -95,7 +95,7 @@ pub fn table(l: &Layout, t: &Totals, lengths: &[usize], beta: f64) -> String {
     let begun: u64 = t.begun.iter().sum();
     for n in lengths {
         let Some((a, [z, r, g, c])) = row(l, t, *n, beta) else {
-            let _ = writeln!(out, "{n},{begun},0,,,,,,,,,0");
+            let _ = writeln!(out, "{n},{begun},0,NaN,NaN,NaN,NaN,NaN,NaN,NaN,NaN,0");
             continue;
         };
         let _ = writeln!(

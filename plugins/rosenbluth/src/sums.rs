@@ -246,17 +246,21 @@ pub fn scales(l: &Layout, totals: &Totals, pilot: &[f64]) -> Vec<i32> {
     out
 }
 
+/// Binary digits that the mean weight of a bin must have.
+const LEAST: u32 = 12;
+
 /// Larger or smaller scales where a batch shows that they are needed; none if it can be taken as it is.
 pub fn rescaled(l: &Layout, scales: &[i32], sums: &Sums) -> Option<Vec<i32>> {
     let mut out = scales.to_vec();
     let mut changed = false;
-    for row in 0..l.rows() {
+    for (row, scale) in out.iter_mut().enumerate() {
         let number = |k: usize| (0..l.blocks).map(|b| sums.rows[(b * l.rows() + row) * NUMBERS + k]).sum::<i64>();
         if sums.over[row] != NOT_OVER {
-            out[row] = sums.over[row] - 4;
+            *scale = sums.over[row] - 4;
             changed = true;
-        } else if number(0) > 0 && number(1) == 0 {
-            out[row] -= 40;
+        } else if number(1) < number(0) << LEAST {
+            // too few digits: what was rounded off would count
+            *scale -= if number(1) == 0 { 40 } else { DIGITS - (number(1) / number(0).max(1)).max(1).ilog2() as i32 };
             changed = true;
         }
     }
