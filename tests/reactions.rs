@@ -7,9 +7,7 @@ use galamost::selftest::standard_system;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use galamost_plugin_api::views::Wanted;
-use galamost_tests::{
-    backend, columns, csv, devices, galamost, largest_difference, mean, plan_of, run_plan, words,
-};
+use galamost_tests::{backend, columns, csv, devices, galamost, largest_difference, mean, plan_of, run_plan, words};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 

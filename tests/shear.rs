@@ -2,11 +2,8 @@
 
 use galamost::pipeline::DeviceChoice;
 use galamost::selftest::standard_system;
-use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::Wanted;
-use galamost_tests::{
-    columns, csv, devices, has_compiler, largest_difference, mean, plan_of, run_plan, started,
-};
+use galamost_tests::{columns, csv, devices, has_compiler, largest_difference, mean, plan_of, run_plan, started};
 use std::sync::atomic::AtomicBool;
 
 const DPD: &str = r#"Dpd(r_cut: 1.6, kT: 1.0, pairs: {
