@@ -80,7 +80,12 @@ fn iterations_come_nearer_and_survive_a_stop() {
     assert_eq!(dist(3), third, "an iteration begun again is the same");
     std::fs::remove_dir_all(results.join("iter-003")).expect("removed");
     run(&[]);
-    assert_eq!((dist(3), [1, 2].map(changed)), (third, then), "finished iterations are kept");
+    assert_eq!((dist(3), [1, 2].map(changed)), (third.clone(), then), "finished iterations are kept");
+    // another method goes on from what is there: first as before, since no covariances were counted, then by itself
+    write(here, "spec.ron", &SPEC.replace("iterations: 3", "iterations: 5, method: Imc(lambda: 1.0)"));
+    run(&[]);
+    assert_eq!((dist(3), [1, 2].map(changed)), (third.clone(), then), "finished iterations are kept");
+    assert!(results.join("iter-004/main/covariance.csv").exists() && norms(&results)[4] < 0.6 * first[0]);
     // with a tolerance that is reached it ends there, and says so
     write(here, "spec.ron", &SPEC.replace("0.001", &format!("{}", 1.01 * first[1])));
     let told = run(&[]);

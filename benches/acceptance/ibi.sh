@@ -97,7 +97,7 @@ if wanted mixture; then
         pressure mixture
         invert mixture 120
         # the same folder goes on with the other method
-        sed -i "s|iterations: [0-9]*|iterations: $((${MIXTURE:-30} + ${IMC:-14}))|; s|method: Ibi|method: Imc(lambda: 0.02)|; s|every: 50|every: 20|" mixture/spec.ron
+        sed -i "s|iterations: [0-9]*|iterations: $((${MIXTURE:-30} + ${IMC:-14}))|; s|method: Ibi|method: Imc(lambda: 0.1)|; s|every: 50|every: 20|" mixture/spec.ron
         CPU='' invert mixture 180
         python3 "$here/ibi/deviations.py" mixture mixture/spec | ends
         archive mixture

@@ -136,20 +136,34 @@ impl Inversion<'_> {
         Ok(all)
     }
 
+    /// The potentials that iteration `k` was run with.
+    fn stored(&self, k: usize) -> Result<Vec<Vec<f64>>, Failure> {
+        let Some(state) = self.states().next() else { return Ok(vec![]) };
+        let mut all = vec![];
+        for (s, i) in self.sought() {
+            let path = self.state_folder(k, state).join(format!("{}.csv", s.stem()));
+            let rows = read(&read_text(&path)?, Choice::default()).map_err(|e| wrong(&path, e))?;
+            all.push(i.values(&rows).map_err(|e| wrong(&path, Mistake::new(e)))?);
+        }
+        Ok(all)
+    }
+
     /// The potentials after iteration `k`.
     fn next(&self, k: usize) -> Result<Vec<Vec<f64>>, Failure> {
         let mut all = self.potentials[k - 1].clone();
+        // an iteration that was run for the other method has no covariances: its bins are changed each by itself
+        let counted = self.states().all(|s| self.state_folder(k, s).join(COVARIANCE).exists());
         let changes = match self.spec.method {
-            Method::Ibi => vec![],
-            Method::Imc { lambda } => self.newton(k, lambda)?,
+            Method::Imc { lambda } if counted => Some(self.newton(k, lambda)?),
+            _ => None,
         };
         for (n, (s, i)) in self.sought().enumerate().filter(|(_, (s, _))| s.changes(k)) {
             let data = self.data(n, k);
             let alpha = s.common.alpha.unwrap_or(self.spec.alpha);
             let u = &mut all[n];
-            match self.spec.method {
-                Method::Ibi => i.ibi(u, &data, alpha),
-                Method::Imc { .. } => i.apply(u, changes[n].iter().map(|c| alpha * c).collect(), &data),
+            match &changes {
+                None => i.ibi(u, &data, alpha),
+                Some(changes) => i.apply(u, changes[n].iter().map(|c| alpha * c).collect(), &data),
             }
             if s.pressure_gain > 0.0 {
                 let weight: f64 = self.states().filter(|s| s.pressure.is_some()).map(|s| s.weight).sum();
@@ -419,7 +433,11 @@ impl Inversion<'_> {
         }
         let mut converged = false;
         for k in 1..=spec.iterations as usize {
-            if k > 1 {
+            if self.states().all(|s| self.state_folder(k, s).join("done.ron").exists()) {
+                // what was run counts, whatever the file says now
+                self.potentials.truncate(k - 1);
+                self.potentials.push(self.stored(k)?);
+            } else if k > 1 {
                 self.potentials.push(self.next(k - 1)?);
             }
             let (mut done, mut measured) = (vec![], vec![]);
