@@ -290,7 +290,7 @@ fn the_doctor_finds_what_is_wrong() {
     assert!(said.contains("components") && said.contains("`device: Auto` takes"), "{said}");
     std::fs::write(empty.join("libbroken.so"), "no library").expect("written");
     assert!(Command::new("chmod").args(["777", &empty.to_string_lossy()]).status().expect("chmod").success());
-    std::fs::write(&cache.with_file_name("file"), "x").expect("written");
+    std::fs::write(cache.with_file_name("file"), "x").expect("written");
     let (code, said) = doctor(&empty, &cache.with_file_name("file").join("x"));
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("everybody may write there") && said.contains("chmod o-w"), "{said}");

@@ -360,7 +360,7 @@ fn a_restart_changes_nothing() {
         let mut files: Vec<_> =
             std::fs::read_dir(a.path()).expect("files").filter_map(|e| Some(e.ok()?.file_name())).collect();
         files.sort();
-        assert!(files.len() == 6, "{files:?}");
+        assert!(files.len() == 7, "{files:?}");
         for f in &files {
             let read = |folder: &tempfile::TempDir| std::fs::read(folder.path().join(f)).unwrap_or_default();
             assert!(!read(&a).is_empty() && read(&a) == read(&b), "{device}: {f:?} differs");

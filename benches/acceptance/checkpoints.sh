@@ -32,9 +32,9 @@ tps() { grep -o 'steps in [0-9.]* s: [0-9.]* TPS' "$1" | awk '{print $5}'; }
 cd "$work"
 liquid 63 million.ron
 echo "== 1,000,188 particles, three times 20 s without checkpoints and with one every 5 s"
-for k in 1 2 3; do
+for k in ${WINDOWS:-1 2 3}; do
     for how in "()" "(minutes: 0.0833333, keep: 1)"; do
-        "$program" --pipeline million.ron --device "$device" --set "checkpoint=$how" --walltime 0:30 -v 2> log
+        "$program" --pipeline million.ron --device "$device" --set "checkpoint=$how" --walltime 0:${SECONDS_EACH:-30} -v 2> log
         echo "checkpoint=$how: $(tps log) TPS; waited: $(grep -o 'the run waited [0-9.]* s' log | awk '{print $4}' | paste -sd' ') s; \
 $(grep -o '([0-9.]* MB in [0-9.]* s)' log | tail -1)"
         rm -f million.checkpoint*

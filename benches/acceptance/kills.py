@@ -73,7 +73,7 @@ def undisturbed(name, base):
         seconds = time.time() - begun
         if done.returncode != 0:
             raise SystemExit(f"{name}: {done.stderr}")
-        inside = re.search(r"steps in ([0-9.]+) s", done.stderr)
+        inside = re.search(r"(?:steps|batches) in ([0-9.]+) s", done.stderr)
         inside = max(float(inside.group(1)), 0.01)
         if inside > a.seconds / 2 or steps > 200_000:
             return folder, steps, max(1, steps // 16), seconds
@@ -111,7 +111,7 @@ with tempfile.TemporaryDirectory() as base:
                 told = resumed.search(said)
                 at = int(told.group(1)) if told else 0
                 # a file may have been renamed just before its line could be written
-                if told and at < last or not told and last and "stage `" in said:
+                if told and at < last or not told and last and ("stage `" in said or "batches in" in said):
                     raise SystemExit(f"{name}: a checkpoint of step {last} was there, the run began at {at}:\n{said}")
                 restarts += told is not None
                 for step in written.findall(said):

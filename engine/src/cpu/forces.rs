@@ -28,9 +28,9 @@ impl<S: Store> CpuSystem<S> {
         let failed: Mutex<Option<Error>> = Mutex::new(None);
         let this = &*self;
         // all components of a chunk in turn, or, to see which of them writes where it may not, one after the other
-        let rounds =
-            if guards::on() { (0..parts.max(1)).map(|f| f..parts.min(f + 1)).collect() } else { vec![0..parts] };
-        for (first, round) in rounds.into_iter().enumerate() {
+        let rounds = if guards::on() { parts.max(1) } else { 1 };
+        for first in 0..rounds {
+            let round = if rounds == 1 { 0..parts } else { first..first + 1 };
             let before = this.read_only();
             sums.par_chunks_mut(parts.max(1)).enumerate().for_each(|(k, sums)| {
                 let range = k * CHUNK..((k + 1) * CHUNK).min(n);
