@@ -127,6 +127,6 @@ mod tests {
         c.saved(20 * second);
         assert!(c.out_of_time(Some(100 * second)));
         assert!(!Clock::new(begun(5000), None, None).out_of_time(None));
-        assert!(Clock::new(None, None, Some(1e-9)).checkpoint_due(true));
+        assert!(Clock::new(None, None, Some(1e-12)).checkpoint_due(true));
     }
 }
