@@ -32,6 +32,7 @@ mod md_scf;
 mod molecules;
 mod movers;
 mod new;
+mod observables;
 mod overhead;
 mod pair_thermostats;
 mod physics;

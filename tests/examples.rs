@@ -597,3 +597,45 @@ fn example_47_build_brush() {
     let t = csv(&folder.join("47-build-brush.csv"));
     assert!(t["potential"].iter().all(|u| u.is_finite()) && mean(&t["kT"][5..]) < 1.1);
 }
+
+#[test]
+fn example_65_chain_sizes() {
+    let (_keep, folder) = run("65-chain-sizes");
+    let each = csv(&folder.join("65-each.csv"));
+    // from the middle of the run on; rings are the molecules without ends
+    let late = |rings: bool| -> Vec<f64> {
+        let rows = (0..each["step"].len()).filter(|i| each["step"][*i] >= 2500.0 && each["Re2"][*i].is_nan() == rings);
+        rows.map(|i| each["Rg2"][i]).collect()
+    };
+    let (chains, rings) = (mean(&late(false)), mean(&late(true)));
+    assert!((rings / chains - 0.5).abs() < 0.1, "Rg2 of rings {rings}, of chains {chains}");
+    let t = csv(&folder.join("65-chains.csv"));
+    let ends = mean(&t["Re2"][50..]);
+    assert!((ends / chains / (6.0 * 20.0 / 21.0) - 1.0).abs() < 0.15, "Re2 {ends}, Rg2 {chains}");
+    let internal = csv(&folder.join("65-internal.csv"));
+    assert_eq!(internal["n"].len(), 19);
+    assert!((internal["R2/n"][9] / internal["R2/n"][4] - 1.0).abs() < 0.1, "{:?}", internal["R2/n"]);
+}
+
+#[test]
+fn example_66_profile() {
+    let (_keep, folder) = run("66-profile");
+    let t = csv(&folder.join("66-profile.csv"));
+    let v = &t["velocity_x"];
+    // a parabola with its tops in the middle of each half; bins beside the borders have a tenth of the top
+    let (low, high) = (mean(&v[4..6]), mean(&v[14..16]));
+    // ρ g D²/(8 η) with η = 0.85; three times what some seven independent profiles leave as noise
+    assert!((high - 0.55).abs() < 0.09 && (low + 0.55).abs() < 0.09, "{low} {high}");
+    assert!([v[0], v[9], v[10], v[19]].iter().all(|v| (v.abs() - 0.1).abs() < 0.12), "{v:?}");
+    assert!(t["density"].iter().all(|d| (d - 3.0).abs() < 0.1), "{:?}", t["density"]);
+    assert!(t["kT"].iter().all(|x| (x - 1.0).abs() < 0.06), "{:?}", t["kT"]);
+}
+
+#[test]
+fn example_67_viscosity() {
+    let (_keep, folder) = run("67-viscosity");
+    let t = csv(&folder.join("67-stress.csv"));
+    assert!((t["G"][0] - 25.0).abs() < 4.0, "G(0) = {}", t["G"][0]);
+    let k = t["time"].iter().position(|x| *x > 0.9).expect("a lag");
+    assert!((t["eta"][k] - 3.0).abs() < 1.0, "η({}) = {}", t["time"][k], t["eta"][k]);
+}

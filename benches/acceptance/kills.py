@@ -3,10 +3,10 @@
 Every run must go on from its newest checkpoint, lose no more than an interval, and end with files that are, byte for
 byte, those of a run that nobody disturbed.
 
-    python3 kills.py GALAMOST EXAMPLES KILLS [--device cpu] [--seed 1] [--only 01,03] [--seconds S]
+    python3 kills.py GALAMOST EXAMPLES KILLS [--device cpu] [--seed 1] [--only 01,03] [--seconds S] [--threads N]
 
 GALAMOST is the program, EXAMPLES the folder with pipelines; --seconds is about how long an undisturbed run should take.
-Needs nothing but Python.
+Needs nothing but Python. Several at once, each with other examples and `--threads 1`, make use of many cores.
 """
 
 import argparse
@@ -28,6 +28,7 @@ arguments.add_argument("--device", default="cpu")
 arguments.add_argument("--seed", type=int, default=1)
 arguments.add_argument("--only", default="")
 arguments.add_argument("--seconds", type=float, default=2.0)
+arguments.add_argument("--threads", type=int, default=0)
 a = arguments.parse_args()
 program = str(pathlib.Path(a.program).resolve())
 examples = pathlib.Path(a.examples)
@@ -41,6 +42,7 @@ resumed = re.compile(r"going on from step (\d+) of")
 
 def command(name, steps, every, *more):
     settings = ["--set", f"checkpoint=(every: {every})", "--steps", str(steps), "--device", a.device]
+    settings += ["--threads", str(a.threads)] if a.threads else []
     return [program, "--pipeline", f"{name}.ron", *settings, *more]
 
 
@@ -48,7 +50,7 @@ def fresh(folder):
     """The example set in a folder of its own, without what runs have left there."""
     folder.mkdir()
     for path in examples.iterdir():
-        if path.suffix in (".ron", ".xml", ".txt", ".table", ".pot", ".csv", ".gsd"):
+        if path.suffix in (".ron", ".xml", ".txt", ".table", ".pot", ".csv", ".gsd", ".dump"):
             shutil.copy(path, folder)
     return folder
 

@@ -4,9 +4,10 @@
 
 // Place of entry k of particle i in the list.
 __device__ __forceinline__ u64 list_place(const ListView& list, u32 i, u32 k) {
-    const u32 per_warp = 32u / list.team;
-    return (u64(i / per_warp) * (list.capacity / list.team) + k / list.team) * 32u + (i % per_warp) * list.team +
-           k % list.team;
+    // 32 words belong to 32/team particles, which have team entries each in them; team is a power of two
+    const u32 shift = 31u - u32(__clz(int(list.team))), particles = 5u - shift;
+    return (u64(i >> particles) * (list.capacity >> shift) + (k >> shift)) * 32u + ((i & ((1u << particles) - 1u)) << shift) +
+           (k & (list.team - 1u));
 }
 
 // Neighbour k of particle i, k < list.count[i].

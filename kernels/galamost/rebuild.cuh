@@ -2,6 +2,7 @@
 // where particles are; then everything that follows the order is moved, and the neighbour list is built.
 #pragma once
 #include "galamost/cells.cuh"
+#include "galamost/list.cuh"
 
 struct SortArgs {
     StateView state;
@@ -230,124 +231,192 @@ struct ListArgs {
     LeftOut left_out;
 };
 
-// `TEAM` threads test the candidates of one particle; who is near takes the next place by counting the votes before
-// it, so the row is in the order of the cells, the same in every run.
-template <u32 TEAM> struct RowBuilder {
-    PosType pi;
-    BoxScale scale;
-    real limit;
-    u64 base;
-    const u32* excluded;
-    u32 i, n, n_excluded, molecule, lane, team_mask;
+// A warp builds the rows of TILE consecutive particles, LANES lanes for each. Particles that follow each other are neighbours in space, so they
+// share most of their candidates: these are read once, side by side, and tested by all. A row is in the order of its candidates, the cells and
+// in them the tags, so it is the same in every run. Rows gather in shared memory and go to the list in whole lines. Every part of the work
+// stands in one place of the code: copies of it, as the compiler makes them of calls, would not fit the instruction cache.
+static constexpr u32 TILE = 4u, LANES = 32u / TILE, TILE_WARPS = 4u;
+// Candidates that are read at once, and entries of a row that wait to be written.
+static constexpr u32 STAGED = 64u, ROOM = 160u;
 
-    // Tests the particles from ... to - 1.
-    __device__ __forceinline__ void range(const ListArgs& a, u32 from, u32 to) {
-        for (u32 first = from; first < to; first += TEAM) {
-            const u32 j = first + lane;
-            bool near = false;
-            if (j < to) {
-                const Vec3<real> d = difference(pi, load(&a.state.pos_type[j]), scale);
-                near = device_norm2(d) < limit && j != i;
-                if (near && n_excluded) {
-                    const u32 tag_j = a.state.tag[j];
-                    for (u32 k = 0; k < n_excluded; ++k) near &= excluded[k] != tag_j;
-                }
-                if (near && a.left_out.molecule) {
-                    near = (a.left_out.molecule[a.state.tag[j]] == molecule) == (a.left_out.other == 0u);
-                }
-            }
-            u32 place = n;
-            if (TEAM == 1u) {
-                n += near ? 1u : 0u;
-            } else {
-                const u32 votes = __ballot_sync(team_mask, near) & team_mask;
-                const u32 before = votes & ((1u << (threadIdx.x & 31u)) - 1u);
-                place += __popc(before);
-                n += __popc(votes);
-            }
-            if (near && place < a.list.capacity) a.list.index[base + place / a.list.team * 32u + place % a.list.team] = j;
-        }
-    }
+struct TileMemory {
+    // with the index in place of the type
+    PosType candidate[STAGED];
+    u32 row[TILE][ROOM];
+    // ranges of particles, two for each row of cells, and how many candidates stand before each
+    u32 begin[64], before[64];
 };
 
-template <u32 TEAM> __device__ __forceinline__ void build_rows(const ListArgs& a) {
+// Particles of the cells from ... to - 1 along x of a row of cells, of the images where these cells are: two ranges at the border.
+struct Ranges {
+    u32 begin, end, begin2, end2;
+};
+
+// Candidates along the row of cells at `offset` from a tile that reaches from cell x0 to x1 in row (y, z).
+__device__ __forceinline__ Ranges candidates(const CellGrid& c, const Globals* g, u32 x0, u32 x1, u32 y, u32 z, int2 offset) {
+    const u32 first =
+        (wrap_cell(z, offset.y, c.n[2], c.whole_z) * c.n[1] + wrap_cell(y, offset.x, c.n[1], c.whole_y)) * c.n[0];
+    const int n = int(c.n[0]);
+    int from = int(x0) - c.reach_x, to = int(x1) + c.reach_x + 1;
+    bool whole = c.whole_x;
+#ifdef GALAMOST_SHEAR
+    const int row = int(y) + offset.x, rows = int(c.n[1]);
+    const int box_of = row >= rows ? 1 : row < 0 ? -1 : 0;
+    if (c.whole_y || box_of != 0) {
+        // cells that stand at x in the displaced box stand at x - offset in their own
+        const double shift = -double(box_of) * (g->shear_offset / g->box_length[0] * double(n));
+        const int width = int(ceil(double(to) + shift)) - int(floor(double(from) + shift));
+        from = ((int(floor(double(from) + shift)) % n) + n) % n;
+        to = from + width;
+        whole = whole || c.whole_y;
+    }
+#endif
+    const u32* start = c.start + first;
+    if (whole || to - from >= n) return {start[0], start[n], 0u, 0u};
+    if (from < 0) return {start[0], start[to], start[from + n], start[n]};
+    if (to > n) return {start[0], start[to - n], start[from], start[n]};
+    return {start[from], start[to], 0u, 0u};
+}
+
+// Whether the pair of a particle with these exclusions, of this molecule, and j is none of the list's.
+__device__ __forceinline__ bool left_out(const ListArgs& a, const u32* excluded, u32 n_excluded, u32 molecule, u32 j) {
+    const u32 tag_j = a.state.tag[j];
+    bool out = false;
+    for (u32 e = 0; e < n_excluded; ++e) out |= excluded[e] == tag_j;
+    if (a.left_out.molecule) out |= (a.left_out.molecule[tag_j] == molecule) != (a.left_out.other == 0u);
+    return out;
+}
+
+template <bool LEAVES_OUT> __device__ __forceinline__ void build_tile(const ListArgs& a, TileMemory* memories) {
+    constexpr u32 ALL = 0xffffffffu, SIDE_BY_SIDE = LEAVES_OUT ? 1u : 4u;
     Globals* g = a.state.globals;
     if (g->halt) return;
-    const u32 thread = blockIdx.x * blockDim.x + threadIdx.x;
-    const u32 i = thread / TEAM;
-    if (i >= a.state.n_local) return;
     const CellGrid& c = a.grid;
-    const u32 cell = c.cell_of[i];
-    const u32 x = cell % c.n[0], y = cell / c.n[0] % c.n[1], z = cell / c.n[0] / c.n[1];
-    RowBuilder<TEAM> row;
-    row.pi = a.state.pos_type[i];
-    row.scale = make_scale(g);
-    row.limit = real(a.list.r_list * a.list.r_list);
-    row.i = i;
-    row.n = 0u;
-    row.lane = thread % TEAM;
-    row.team_mask = TEAM == 32u ? 0xffffffffu : ((1u << TEAM) - 1u) << ((threadIdx.x & 31u) / TEAM * TEAM);
-    const u32 per_warp = 32u / a.list.team;
-    row.base = u64(i / per_warp) * (a.list.capacity / a.list.team) * 32u + (i % per_warp) * a.list.team;
-    row.excluded = nullptr;
-    row.n_excluded = row.molecule = 0u;
-    if (a.left_out.excluded_count) {
+    const ListView& list = a.list;
+    const u32 lane = threadIdx.x & 31u;
+    const u32 first = (blockIdx.x * TILE_WARPS + (threadIdx.x >> 5)) * TILE;
+    if (first >= a.state.n_local) return;
+    TileMemory& memory = memories[threadIdx.x >> 5];
+    // the particle of this lane, and the lane's place among those of the particle
+    const u32 local = lane / LANES, part = lane % LANES, i = first + local, last = a.state.n_local - 1u;
+    const bool mine = i <= last;
+    const PosType pi = load(&a.state.pos_type[mine ? i : last]);
+    const u32 cell = c.cell_of[mine ? i : last];
+    const BoxScale scale = make_scale(g);
+    const real limit = real(list.r_list * list.r_list);
+    const u32* excluded = nullptr;
+    u32 n_excluded = 0u, molecule = 0u;
+    if (LEAVES_OUT && mine && a.left_out.excluded_count) {
         const u32 tag = a.state.tag[i];
-        row.excluded = a.left_out.excluded + u64(tag) * a.left_out.excluded_capacity;
-        row.n_excluded = a.left_out.excluded_count[tag];
+        excluded = a.left_out.excluded + u64(tag) * a.left_out.excluded_capacity;
+        n_excluded = a.left_out.excluded_count[tag];
     }
-    if (a.left_out.molecule) row.molecule = a.left_out.molecule[a.state.tag[i]];
-    for (u32 r = 0; r < c.n_rows; ++r) {
-        const int2 offset = c.rows[r];
-        const u32 first =
-            (wrap_cell(z, offset.y, c.n[2], c.whole_z) * c.n[1] + wrap_cell(y, offset.x, c.n[1], c.whole_y)) * c.n[0];
-#ifdef GALAMOST_SHEAR
-        const int s = int(y) + offset.x, rows = int(c.n[1]), across = int(c.n[0]);
-        const int box_of = s >= rows ? 1 : s < 0 ? -1 : 0;
-        if (c.whole_y || box_of != 0) {
-            // cells that stand at x in the displaced box stand at x - offset in their own
-            const double shift = -double(box_of) * (g->shear_offset / g->box_length[0] * double(across));
-            const int from = int(floor(double(int(x) - c.reach_x) + shift));
-            const int to = int(ceil(double(int(x) + c.reach_x + 1) + shift));
-            if (c.whole_x || c.whole_y || to - from >= across) {
-                row.range(a, c.start[first], c.start[first + c.n[0]]);
-                continue;
+    if (LEAVES_OUT && mine && a.left_out.molecule) molecule = a.left_out.molecule[a.state.tag[i]];
+    u32* row_memory = memory.row[local];
+    const u32 shift = 31u - u32(__clz(int(list.team)));
+    // entries of the particle's row, and how many of them are in the list
+    u32 n = 0u, written = 0u;
+    // a tile lies in one row of cells, or goes on in the next ones
+    for (u32 done = 0; done < TILE && first + done <= last;) {
+        const u32 cell0 = __shfl_sync(ALL, cell, int(done * LANES)), row = cell0 / c.n[0];
+        const bool active = mine && cell / c.n[0] == row;
+        const u32 end = (31u - u32(__clz(int(__ballot_sync(ALL, active))))) / LANES;
+        const u32 x0 = cell0 % c.n[0], x1 = __shfl_sync(ALL, cell, int(end * LANES)) % c.n[0];
+        done = end + 1u;
+        const bool last_cells = done >= TILE || first + done > last;
+        for (u32 base = 0; base < c.n_rows; base += 32u) {
+            Ranges r = {0u, 0u, 0u, 0u};
+            if (base + lane < c.n_rows) r = candidates(c, g, x0, x1, row % c.n[1], row / c.n[1], c.rows[base + lane]);
+            const u32 here = r.end - r.begin, both = here + r.end2 - r.begin2, up_to = warp_scan(both);
+            const u32 total = __shfl_sync(ALL, up_to, 31);
+            __syncwarp();
+            memory.begin[2u * lane] = r.begin;
+            memory.begin[2u * lane + 1u] = r.begin2;
+            memory.before[2u * lane] = up_to - both;
+            memory.before[2u * lane + 1u] = up_to - both + here;
+            __syncwarp();
+            const bool last_rows = last_cells && base + 32u >= c.n_rows;
+            for (u32 from = 0u;; from += STAGED) {
+                const u32 count = total - from < STAGED ? total - from : STAGED;
+#pragma unroll
+                for (u32 s = 0; s < STAGED; s += 32u) {
+                    if (s + lane >= count) continue;
+                    // the last range that begins at or before this candidate
+                    const u32 k = from + s + lane;
+                    u32 range = 0u;
+#pragma unroll
+                    for (u32 half = 32u; half > 0u; half >>= 1) range += memory.before[range + half] <= k ? half : 0u;
+                    const u32 j = memory.begin[range] + k - memory.before[range];
+                    PosType p = load(&a.state.pos_type[j]);
+                    p.kind = j;
+                    memory.candidate[s + lane] = p;
+                }
+                __syncwarp();
+                // several candidates at a time, without branches but where pairs are left out
+                for (u32 s = part; s < count + part; s += SIDE_BY_SIDE * LANES) {
+                    bool near[SIDE_BY_SIDE];
+                    u32 j[SIDE_BY_SIDE];
+#pragma unroll
+                    for (u32 k = 0; k < SIDE_BY_SIDE; ++k) {
+                        const PosType pj = memory.candidate[s + k * LANES];
+                        j[k] = pj.kind;
+                        near[k] = (device_norm2(difference(pi, pj, scale)) < limit) & (pj.kind != i) & active &
+                                  (s + k * LANES < count);
+                        if (LEAVES_OUT && near[k]) near[k] = !left_out(a, excluded, n_excluded, molecule, pj.kind);
+                    }
+#pragma unroll
+                    for (u32 k = 0; k < SIDE_BY_SIDE; ++k) {
+                        const u32 votes = __ballot_sync(ALL, near[k]) >> (lane - part) & ((1u << LANES) - 1u);
+                        if (near[k]) row_memory[n - written + __popc(votes & ((1u << part) - 1u))] = j[k];
+                        n += __popc(votes);
+                    }
+                }
+                const bool over = from + STAGED >= total;
+                // the next candidates may all be near
+                if ((over && last_rows) || __any_sync(ALL, n - written > ROOM - STAGED)) {
+                    __syncwarp();
+                    u32 longest = n - written;
+                    for (u32 d = LANES; d < 32u; d <<= 1) {
+                        const u32 other = __shfl_xor_sync(ALL, longest, d);
+                        longest = other > longest ? other : longest;
+                    }
+                    const u32 rounds = ((longest + list.team - 1u) >> shift) << shift;
+                    for (u32 w = 0; w < rounds * TILE; w += 32u) {
+                        // neighbouring lanes write neighbouring words of the list
+                        const u32 word = w + lane, of = (word >> shift) % TILE;
+                        const u32 entry = ((word >> shift) / TILE << shift) + (word & (list.team - 1u));
+                        const u32 length = __shfl_sync(ALL, n - written, int(of * LANES));
+                        const u32 place = __shfl_sync(ALL, written, int(of * LANES)) + entry;
+                        if (entry < length && place < list.capacity) {
+                            list.index[list_place(list, first + of, place)] = memory.row[of][entry];
+                        }
+                    }
+                    written = n;
+                }
+                __syncwarp();
+                if (over) break;
             }
-            const int begin = ((from % across) + across) % across, end = begin + to - from;
-            row.range(a, c.start[first + begin], c.start[first + (end < across ? end : across)]);
-            if (end > across) row.range(a, c.start[first], c.start[first + end - across]);
-            continue;
-        }
-#endif
-        if (c.whole_x) {
-            row.range(a, c.start[first], c.start[first + c.n[0]]);
-            continue;
-        }
-        const int from = int(x) - c.reach_x, to = int(x) + c.reach_x + 1, n = int(c.n[0]);
-        if (from < 0) {
-            row.range(a, c.start[first], c.start[first + to]);
-            row.range(a, c.start[first + from + n], c.start[first + n]);
-        } else if (to > n) {
-            row.range(a, c.start[first], c.start[first + to - n]);
-            row.range(a, c.start[first + from], c.start[first + n]);
-        } else {
-            row.range(a, c.start[first + from], c.start[first + to]);
         }
     }
-    if (row.lane != 0u) return;
-    if (row.n > a.list.capacity) {
-        raise_fault(g, 2u, 0xffffffffu, a.state.tag[i], row.n);
+    if (!mine || part != 0u) return;
+    if (n > list.capacity) {
+        raise_fault(g, 2u, 0xffffffffu, a.state.tag[i], n);
     } else {
-        a.list.count[i] = row.n;
-        if (row.n > g->longest_row) atomicMax(&g->longest_row, row.n);
+        list.count[i] = n;
+        if (n > g->longest_row) atomicMax(&g->longest_row, n);
     }
 }
 
-extern "C" __global__ void build_list_1(ListArgs a) { build_rows<1u>(a); }
-extern "C" __global__ void build_list_4(ListArgs a) { build_rows<4u>(a); }
-extern "C" __global__ void build_list_8(ListArgs a) { build_rows<8u>(a); }
-extern "C" __global__ void build_list_16(ListArgs a) { build_rows<16u>(a); }
-extern "C" __global__ void build_list_32(ListArgs a) { build_rows<32u>(a); }
+extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS) build_list(ListArgs a) {
+    __shared__ TileMemory memories[TILE_WARPS];
+    build_tile<false>(a, memories);
+}
+
+// The same where pairs are left out.
+extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS) build_list_without(ListArgs a) {
+    __shared__ TileMemory memories[TILE_WARPS];
+    build_tile<true>(a, memories);
+}
 
 // The rebuild is done.
 extern "C" __global__ void end_rebuild(Globals* g) {

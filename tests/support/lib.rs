@@ -207,7 +207,9 @@ pub fn csv(path: &Path) -> BTreeMap<String, Vec<f64>> {
     let mut columns = BTreeMap::new();
     for line in lines {
         for (name, value) in names.iter().zip(line.split(',')) {
-            columns.entry(name.to_string()).or_insert_with(Vec::new).push(value.parse().expect("a number"));
+            // an empty field is a value that there is not
+            let value = if value.is_empty() { f64::NAN } else { value.parse().expect("a number") };
+            columns.entry(name.to_string()).or_insert_with(Vec::new).push(value);
         }
     }
     columns

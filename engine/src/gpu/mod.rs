@@ -40,21 +40,6 @@ pub fn team(device: &dyn Device, n: usize) -> u32 {
     })
 }
 
-/// Threads that share a particle's candidates while the list is built. `GALAMOST_BUILD_TEAM` overrides it, for
-/// measurements.
-pub fn build_team(device: &dyn Device, n: usize) -> u32 {
-    tuned("GALAMOST_BUILD_TEAM").filter(|t| [1, 4, 8, 16, 32].contains(t)).unwrap_or_else(|| {
-        let resident = 2048 * device.multiprocessors() as usize;
-        // measured on an H200: sharing pays while particles alone do not fill the device
-        match resident / n.max(1) {
-            16.. => 16,
-            4.. => 8,
-            1.. => 4,
-            0 => 1,
-        }
-    })
-}
-
 /// A power of two up to 32 from the environment.
 fn tuned(variable: &str) -> Option<u32> {
     std::env::var(variable).ok()?.parse().ok().filter(|t: &u32| t.is_power_of_two() && *t <= 32)

@@ -14,6 +14,9 @@ use std::sync::Arc;
 const BLOCK: u32 = 256;
 /// `SCAN_BLOCK * SCAN_ITEMS` of `rebuild.cuh`.
 const SCAN: usize = 2048;
+/// `TILE` and `TILE_WARPS` of `rebuild.cuh`: particles whose rows a warp builds, and warps of a block.
+const TILE: usize = 4;
+const TILE_WARPS: u32 = 4;
 
 /// Kernels of `rebuild.cuh`.
 struct Kernels {
@@ -27,6 +30,7 @@ struct Kernels {
     settle_arrays: Kernel,
     index_links: Kernel,
     build_list: Kernel,
+    build_list_without: Kernel,
     end_rebuild: Kernel,
 }
 
@@ -51,7 +55,6 @@ pub struct Rebuild {
     /// Cutoff and buffer; 0 for no list.
     pub r_list: f64,
     team: u32,
-    build_team: u32,
     capacity: u32,
     index: Option<Buffer>,
     row_count: Buffer,
@@ -74,7 +77,6 @@ impl Rebuild {
         let text = format!("#include \"galamost/rebuild.cuh\"\n{}", super::args::size_checks("rebuild.cuh"));
         let module = device.compile(&Unit::new("rebuild", &text, precision))?;
         let k = |name: &str| device.kernel(module, name);
-        let build_team = super::build_team(&**device, n);
         let kernels = Kernels {
             count_cells: k("count_cells")?,
             sum_cells: k("sum_cells")?,
@@ -85,7 +87,8 @@ impl Rebuild {
             gather_arrays: k("gather_arrays")?,
             settle_arrays: k("settle_arrays")?,
             index_links: k("index_links")?,
-            build_list: k(&format!("build_list_{build_team}"))?,
+            build_list: k("build_list")?,
+            build_list_without: k("build_list_without")?,
             end_rebuild: k("end_rebuild")?,
         };
         if followers.len() > MOVED {
@@ -123,7 +126,6 @@ impl Rebuild {
             n,
             r_list,
             team: super::team(&**device, n),
-            build_team,
             capacity: 0,
             index: None,
             row_count: Buffer::new(device, 4 * n)?,
@@ -246,7 +248,9 @@ impl Rebuild {
         }
         if self.r_list > 0.0 {
             let args = ListArgs { state: *state, grid: self.grid, list: self.view(), left_out };
-            launch(d, k.build_list, n * self.build_team as usize, 128, &args)?;
+            let whole = left_out.excluded_count == 0 && left_out.molecule == 0;
+            let kernel = if whole { k.build_list } else { k.build_list_without };
+            launch(d, kernel, n.div_ceil(TILE) * 32, 32 * TILE_WARPS, &args)?;
         }
         let globals = state.globals.address;
         let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];

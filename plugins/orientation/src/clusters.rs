@@ -2,7 +2,7 @@
 
 use crate::chosen::{kinds, need_orientations, quaternions, tags};
 use crate::pairs::near;
-use crate::table::{header, text};
+use galamost_measure::{header, text};
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! How long particles remember where they pointed.
 
 use crate::chosen::{kinds, need_orientations, quaternions, tags};
-use crate::table::{bytes, header, numbers, replace};
+use galamost_measure::{bytes, header, numbers, replace};
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 

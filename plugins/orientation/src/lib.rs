@@ -6,6 +6,5 @@ mod correlation;
 mod order;
 mod pair_orientation;
 mod pairs;
-mod table;
 
 galamost_plugin_api::plugin!();

@@ -2,7 +2,7 @@
 
 use crate::chosen::{need_orientations, quaternions, tags};
 use crate::pairs::near;
-use crate::table::{bytes, header, numbers, replace};
+use galamost_measure::{bytes, header, numbers, replace};
 use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;

@@ -1,0 +1,184 @@
+//! Radii of gyration, distances of ends, shapes.
+
+use galamost_measure::{Molecules, Part, Rows, eigen, number};
+use galamost_plugin_api::prelude::*;
+
+/// Sizes and shapes of molecules every `every` steps, one row a sample, as CSV.
+///
+/// A molecule is what the array `molecule` of the initial state says (a negative number is a molecule of its own), or what bonds
+/// hold together; it is made whole along its bonds. With the tensor S = Σ m (r − r_cm)(r − r_cm)/Σ m and its eigenvalues λ₁ ≥ λ₂ ≥ λ₃
+/// the columns are means over all molecules of `shortest` to `longest` particles: `step`, `time`, `molecules`, `Rg2` = ⟨λ₁ + λ₂ + λ₃⟩ and
+/// `Rg2_error`, `asphericity` = ⟨λ₁ − ½ (λ₂ + λ₃)⟩, `acylindricity` = ⟨λ₂ − λ₃⟩,
+/// `anisotropy` κ² = 1 − 3 ⟨λ₁λ₂ + λ₂λ₃ + λ₃λ₁⟩/⟨(λ₁ + λ₂ + λ₃)²⟩ (0 for spheres, 1 for rods), and over the linear ones among them `chains`
+/// (their number), `Re2` = ⟨(r_last − r_first)²⟩ and `Re2_error`. Errors are standard errors of the mean over the molecules of one sample;
+/// how far samples depend on each other they do not know. Means of no molecules are NaN.
+///
+/// `each` gets a row for every molecule: `step`, `molecule` (from 0, in the order of their first particles), `n`, `Rg2`, `Re2` (empty if it
+/// is not linear).
+///
+/// Reference: Theodorou & Suter, Macromolecules 18, 1206 (1985), for the shape.
+///
+/// ```ron
+/// Gyration(every: 1000, file: "gyration.csv")
+/// ```
+#[component(Analyzer, "Gyration")]
+#[derive(Debug, Params)]
+pub struct Gyration {
+    /// Steps from one sample to the next.
+    #[param(at_least = 1.0)]
+    every: u64,
+    /// File to write.
+    file: String,
+    /// File with a row for every molecule.
+    each: Option<String>,
+    /// Particles in the shortest molecule that counts.
+    #[param(default = 2, at_least = 1)]
+    shortest: u32,
+    /// Particles in the longest molecule that counts; without it all.
+    longest: Option<Spanned<u32>>,
+    #[param(skip)]
+    rows: Rows,
+    #[param(skip)]
+    each_rows: Rows,
+}
+
+const NAMES: [&str; 11] = [
+    "step",
+    "time",
+    "molecules",
+    "Rg2",
+    "Rg2_error",
+    "asphericity",
+    "acylindricity",
+    "anisotropy",
+    "chains",
+    "Re2",
+    "Re2_error",
+];
+
+/// Eigenvalues of the tensor of gyration, and the square of the distance of the ends of a linear molecule.
+fn shape(molecules: &Molecules, part: &Part, mass: &[f64]) -> ([f64; 3], Option<f64>) {
+    let places = || molecules.members(part).iter().map(|t| (mass[*t as usize], molecules.place[*t as usize]));
+    let total: f64 = places().map(|(m, _)| m).sum();
+    // from the first particle, so that nothing is lost far from the origin
+    let start = molecules.place[molecules.members(part)[0] as usize];
+    let from = |p: [f64; 3]| -> [f64; 3] { std::array::from_fn(|k| p[k] - start[k]) };
+    let mut middle = [0.0; 3];
+    for (m, p) in places() {
+        middle.iter_mut().zip(from(p)).for_each(|(c, x)| *c += m * x / total);
+    }
+    let mut s = [[0.0; 3]; 3];
+    for (m, p) in places() {
+        let p = from(p);
+        let d: [f64; 3] = std::array::from_fn(|k| p[k] - middle[k]);
+        for (i, row) in s.iter_mut().enumerate() {
+            row.iter_mut().zip(d).for_each(|(x, d_j)| *x += m * d[i] * d_j / total);
+        }
+    }
+    let members = molecules.members(part);
+    let ends = part.linear.then(|| {
+        let [a, b] = [members[0], members[members.len() - 1]].map(|t| molecules.place[t as usize]);
+        (0..3).map(|k| (a[k] - b[k]).powi(2)).sum()
+    });
+    (eigen(s).map(|(value, _)| value.max(0.0)), ends)
+}
+
+/// Mean and standard error of the mean.
+fn mean(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let n = values.clone().count() as f64;
+    let mean = values.clone().sum::<f64>() / n;
+    let square: f64 = values.map(|x| (x - mean).powi(2)).sum();
+    (mean, (square / (n * (n - 1.0))).sqrt())
+}
+
+impl Analyzer for Gyration {
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        if let Some(longest) = self.longest.as_ref().filter(|l| l.value < self.shortest) {
+            return Err(InputError::at(longest.at, "`longest` is below `shortest`").into());
+        }
+        Molecules::bind(system, needs)?;
+        needs.period = self.every;
+        self.rows.bind(system, &self.file);
+        if let Some(each) = &self.each {
+            self.each_rows.bind(system, each);
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, _: Host) -> Result<()> {
+        self.rows.start()?;
+        if self.each.is_some() { self.each_rows.start() } else { Ok(()) }
+    }
+
+    fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
+        let mut molecules = Molecules::of(frame, self.shortest as usize);
+        if let Some(longest) = &self.longest {
+            molecules.parts.retain(|p| p.range.len() <= longest.value as usize);
+        }
+        let shapes: Vec<_> = molecules.parts.iter().map(|p| shape(&molecules, p, frame.mass())).collect();
+        let over = |f: fn(&[f64; 3]) -> f64| mean(shapes.iter().map(|(l, _)| f(l)));
+        let (rg2, rg2_error) = over(|l| l.iter().sum());
+        let products = over(|[a, b, c]| a * b + b * c + c * a).0;
+        let squares = over(|l| l.iter().sum::<f64>().powi(2)).0;
+        let ends = shapes.iter().filter_map(|(_, e)| *e);
+        let (re2, re2_error) = mean(ends.clone());
+        let row = vec![
+            frame.step().to_string(),
+            number(frame.time()),
+            shapes.len().to_string(),
+            number(rg2),
+            number(rg2_error),
+            number(over(|[a, b, c]| a - 0.5 * (b + c)).0),
+            number(over(|[_, b, c]| b - c).0),
+            number(1.0 - 3.0 * products / squares),
+            ends.count().to_string(),
+            number(re2),
+            number(re2_error),
+        ];
+        self.rows.append(&NAMES, &[row])?;
+        if self.each.is_some() {
+            let step = frame.step().to_string();
+            let rows: Vec<_> = (molecules.parts.iter().zip(&shapes).enumerate())
+                .map(|(k, (part, (l, ends)))| {
+                    let ends = ends.map(number).unwrap_or_default();
+                    vec![step.clone(), k.to_string(), part.range.len().to_string(), number(l.iter().sum()), ends]
+                })
+                .collect();
+            self.each_rows.append(&["step", "molecule", "n", "Rg2", "Re2"], &rows)?;
+        }
+        Ok(())
+    }
+
+    fn save(&mut self) -> Result<Vec<u8>> {
+        Ok([self.rows.save()?, self.each_rows.save()?].concat())
+    }
+
+    fn load(&mut self, state: &[u8]) -> Result<()> {
+        let (rows, each) = state.split_at(state.len().min(8));
+        self.rows.load(rows);
+        self.each_rows.load(each);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_shapes() {
+        let bond = |k| Link { kind: 0, tags: [k, k + 1] };
+        // a rod of three, its heavy middle changes nothing of the shape; a square
+        let rod: Vec<[f64; 3]> = (0..3).map(|k| [f64::from(k), f64::from(k), 0.0]).collect();
+        let m = Molecules::new(&rod, &[[0; 3]; 3], [20.0; 3], None, &[bond(0), bond(1)], 2);
+        let (l, ends) = shape(&m, &m.parts[0], &[1.0, 2.0, 1.0]);
+        assert!((l[0] - 1.0).abs() < 1e-14 && l[1] < 1e-14 && ends == Some(8.0), "{l:?}");
+        let square = [[0.0; 3], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0]];
+        let ring = [bond(0), bond(1), bond(2), Link { kind: 0, tags: [3, 0] }];
+        let m = Molecules::new(&square, &[[0; 3]; 4], [20.0; 3], None, &ring, 2);
+        let (l, ends) = shape(&m, &m.parts[0], &[1.0; 4]);
+        assert!((l[0] - 0.25).abs() < 1e-14 && (l[1] - 0.25).abs() < 1e-14 && l[2] == 0.0 && ends.is_none());
+        let (mean, error) = mean([1.0, 2.0, 3.0].into_iter());
+        assert!((mean - 2.0).abs() < 1e-15 && (error - (1.0f64 / 3.0).sqrt()).abs() < 1e-15);
+    }
+}

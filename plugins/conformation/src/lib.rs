@@ -1,0 +1,6 @@
+//! Sizes and shapes of molecules: `gyration.rs` has a row for each sample, `internal.rs` distances along chains.
+
+mod gyration;
+mod internal;
+
+galamost_plugin_api::plugin!();

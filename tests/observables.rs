@@ -1,0 +1,114 @@
+//! Sizes of molecules, profiles and stress correlations, against NumPy and under restarts.
+
+use galamost_tests::{galamost, python, repository, words};
+use std::path::Path;
+use std::process::Command;
+
+/// Linear chains, rings, a branched molecule and single particles with masses, in two types.
+const MELT: &str = r#"(
+    seed: 4,
+    precision: Double,
+    initial: [
+        Polymers(box: [6.0, 7.0, 8.0], density: 0.8, bond_length: 0.97, distance: 0.5, molecules: [
+            (molecule: "A9B3", count: 12), (molecule: "B[1]B5B[1]", count: 6), (molecule: "A2(B2)A3", count: 4),
+            (molecule: "A", count: 40) ]),
+        Velocities(kT: 1.0),
+    ],
+    forces: [
+        Gaussian(r_cut: 3.0, pairs: { ("A", "A"): (epsilon: 2.0, sigma: 0.7), ("A", "B"): (epsilon: 2.0, sigma: 0.7),
+            ("B", "B"): (epsilon: 2.0, sigma: 0.7) }),
+        HarmonicBond(bonds: { "A-A": (k: 20.0, r0: 0.9), "A-B": (k: 20.0, r0: 0.9), "B-B": (k: 20.0, r0: 0.9) }),
+    ],
+    integrators: [ VelocityVerlet() ],
+    analyzers: [
+        Gsd(every: 20, file: "t.gsd", velocity: true),
+        Thermo(every: 2, file: "thermo.csv"),
+        Gyration(every: 20, file: "chains.csv", each: "each.csv"),
+        InternalDistances(every: 20, file: "internal.csv"),
+        Profile(every: 20, file: "slabs.csv", geometry: Slabs(axis: Y), bins: 8),
+        Profile(every: 20, file: "sphere.csv", geometry: Sphere(r_max: 2.5), origin: [1.0, 2.0, -3.0], bins: 5),
+        Profile(every: 20, file: "cylinder.csv", geometry: Cylinder(axis: X), origin: [1.0, 2.0, -3.0], bins: 4),
+        Profile(every: 20, file: "middle.csv", geometry: Slabs(axis: Z), center: ["B"], bins: 8),
+        StressCorrelation(every: 2, file: "stress.csv", longest: 40, report: 7),
+    ],
+    checkpoint: (every: 70),
+    stages: [ (steps: 200, dt: 0.004) ],
+)"#;
+
+const TABLES: [&str; 9] = [
+    "chains.csv",
+    "each.csv",
+    "internal.csv",
+    "slabs.csv",
+    "sphere.csv",
+    "cylinder.csv",
+    "middle.csv",
+    "stress.csv",
+    "thermo.csv",
+];
+
+fn go(folder: &Path, args: &[&str]) {
+    std::fs::write(folder.join("p.ron"), MELT).expect("written");
+    let out = galamost(folder, &[&["--pipeline", "p.ron", "--quiet", "--device", "cpu"], args].concat());
+    assert!(out.status.success(), "{args:?}: {}", words(&out));
+}
+
+/// All of them as NumPy computes them from the frames and the pressures of the same run.
+#[test]
+fn observables_are_those_of_numpy() {
+    let Some(python) = python() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    go(folder.path(), &[]);
+    let script = repository().join("tests/python/observables.py");
+    let out = Command::new(python).arg(script).arg(folder.path()).output().expect("python runs");
+    print!("{}", String::from_utf8_lossy(&out.stdout));
+    assert!(out.status.success(), "{}", words(&out));
+}
+
+/// A run in three pieces, with other numbers of threads, writes the same files to the byte.
+#[test]
+fn restarts_and_threads_change_nothing() {
+    let (whole, parts) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    go(whole.path(), &["--threads", "1"]);
+    go(parts.path(), &["--threads", "2", "--steps", "83"]);
+    go(parts.path(), &["--threads", "1", "--steps", "141", "--resume"]);
+    go(parts.path(), &["--threads", "2", "--resume"]);
+    for file in TABLES {
+        let [a, b] = [&whole, &parts].map(|f| std::fs::read_to_string(f.path().join(file)).expect(file));
+        assert!(!a.is_empty() && a == b, "{file} differs:\n{a}\n{b}");
+    }
+}
+
+/// A centred profile follows the particles that are its middle.
+#[test]
+fn a_profile_follows_its_middle() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // a layer of B around z = 4.5, across the face of the box, in A
+    let text = r#"(
+        initial: [ Lattice(lattice: Sc, cells: [5, 5, 10], density: 1.0, types: { "A": 1.0 }) ],
+        integrators: [ VelocityVerlet() ],
+        analyzers: [ Profile(every: 1, file: "p.csv", geometry: Slabs(axis: Z), bins: 10, center: ["B"]) ],
+        stages: [ (steps: 0, dt: 0.01) ],
+    )"#;
+    let mut s = galamost_plugin_api::snapshot::Snapshot {
+        dimensions: 3,
+        box_length: [5.0, 5.0, 10.0],
+        ..galamost_plugin_api::snapshot::Snapshot::default()
+    };
+    let kinds = [s.type_id("A"), s.type_id("B")];
+    for k in 0..250 {
+        let at = [k % 5, k / 5 % 5, k / 25].map(|x| x as f64);
+        let z = at[2] - 4.5;
+        s.push(kinds[usize::from(z.abs() > 4.0)], [at[0] - 2.0, at[1] - 2.0, z]);
+    }
+    let file = folder.path().join("p.csv");
+    let text = text.replace("\"p.csv\"", &format!("{:?}", file.display().to_string()));
+    let text = format!("({}", &text[text.find("integrators").expect("integrators")..]);
+    let plan = galamost_tests::plan_of(&text, s, galamost::pipeline::DeviceChoice::Cpu)
+        .unwrap_or_else(|e| panic!("{}", e.render()));
+    galamost_tests::run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+    let t = galamost_tests::csv(&file);
+    // the layers of B at ±4.5 are neighbours through the face: the middle is there
+    assert_eq!(t["density_B"], [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
+    assert_eq!(t["density_A"], [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]);
+}
