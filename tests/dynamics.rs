@@ -2,7 +2,7 @@
 
 use galamost::pipeline::DeviceChoice;
 use galamost::selftest::standard_system;
-use galamost_tests::{csv, devices, galamost, has_compiler, plan_in, python, repository, run_plan, words};
+use galamost_tests::{csv, devices, galamost, has_compiler, plan_in, python, repository, run_plan, skip, words};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -23,7 +23,7 @@ fn tables(folder: &Path) -> BTreeMap<String, String> {
 /// A liquid of chains and single particles of two types, dense enough that particles cross the box's faces.
 fn chains(dimensions: u32) -> String {
     let start = match dimensions {
-        2 => "RandomPositions(n: 700, box: [18.0, 20.0, 0.0], types: {\"A\": 0.6, \"B\": 0.4})",
+        2 => "RandomPositions(n: 400, box: [11.0, 12.0, 0.0], types: {\"A\": 0.6, \"B\": 0.4})",
         _ => "RandomPositions(n: 900, box: [9.0, 8.0, 10.0], types: {\"A\": 0.6, \"B\": 0.4})",
     };
     format!(
@@ -37,13 +37,20 @@ fn chains(dimensions: u32) -> String {
 #[test]
 fn observables_are_those_of_freud_and_mdanalysis() {
     let Some(python) = python() else { return };
+    let has = Command::new(&python).args(["-c", "import MDAnalysis"]).output();
+    if !has.is_ok_and(|o| o.status.success()) {
+        return skip("MDAnalysis", "it is not among the packages of this Python");
+    }
     let folder = tempfile::tempdir().expect("a folder");
     for d in [3, 2] {
         let analyzers = format!(
             "Gsd(every: 10, file: \"{d}.gsd\", velocity: true), Msd(every: 10, file: \"{d}.msd.csv\", points: 4, levels: 4, axes: true), \
              Msd(every: 10, file: \"{d}.drift.csv\", points: 4, levels: 4, remove_drift: true, types: [\"B\"]), \
              Vacf(every: 10, file: \"{d}.vacf.csv\", points: 4, levels: 4, axes: true), \
-             Rdf(every: 10, file: \"{d}.rdf.csv\", r_max: 2.9, bins: 50)"
+             Rdf(every: 10, file: \"{d}.rdf.csv\", r_max: 2.9, bins: 50), \
+             StructureFactor(every: 10, file: \"{d}.structure.csv\", q_max: 7.0, bins: 20, vectors: 100000), \
+             StructureFactor(every: 10, file: \"{d}.fine.csv\", q_max: 2.5, bins: 1000, vectors: 100000), \
+             IntermediateScattering(every: 10, file: \"{d}.scattering.csv\", q: [1.2, 2.0], width: 0.25, vectors: 32, points: 4, levels: 4)"
         );
         let text = chains(d).replace("ANALYZERS", &analyzers).replace("STEPS", "400");
         run_in(folder.path(), &text, DeviceChoice::Cpu);
@@ -75,7 +82,9 @@ const ALL: &str = "Msd(every: 3, file: \"msd.csv\", points: 4, levels: 3, axes: 
     Rdf(every: 4, file: \"rdf-many.csv\", r_max: 2.5, bins: 5000), \
     Rdf(every: 4, file: \"rdf-excluded.csv\", r_max: 2.5, bins: 40, exclude: [Bonds, Angles]), \
     Rdf(every: 4, file: \"rdf-same.csv\", r_max: 2.5, bins: 40, only: SameMolecule), \
-    Rdf(every: 4, file: \"rdf-m.csv\", r_max: 5.0, bins: 20, of: Molecules)";
+    Rdf(every: 4, file: \"rdf-m.csv\", r_max: 5.0, bins: 20, of: Molecules), \
+    StructureFactor(every: 7, file: \"structure.csv\", q_max: 5.0, bins: 8, vectors: 7), \
+    IntermediateScattering(every: 5, file: \"scattering.csv\", q: [2.0, 5.0], width: 0.8, vectors: 5, points: 4, levels: 2)";
 
 /// Particles that fly freely are at the same places on both devices to the last bit, and so is every table.
 #[test]
@@ -100,7 +109,7 @@ fn both_devices_write_the_same_tables() {
             tables(folder.path())
         };
         let (here, there) = (of(DeviceChoice::Cpu), of(DeviceChoice::Emulated));
-        assert_eq!(here.len(), 11);
+        assert_eq!(here.len(), 13);
         for (name, table) in &here {
             assert!(table.lines().count() > 3, "{name}: {table}");
             assert_eq!(table, &there[name], "{precision}: {name}");
@@ -130,7 +139,7 @@ fn a_restart_changes_no_table() {
             tables(folder.path())
         };
         let whole = run(&[&["--threads", "1"]]);
-        assert_eq!(whole.len(), 11);
+        assert_eq!(whole.len(), 13);
         let parts = run(&[&["--threads", "2", "--steps", "31"], &["--threads", "1", "--resume"]]);
         for (table, text) in &whole {
             assert_eq!(text, &parts[table], "{name}: {table}");
@@ -147,7 +156,8 @@ fn free_particles_diffuse_as_langevin_says() {
         let text = format!(
             "(seed: 5, initial: [RandomPositions(n: 4000, box: {size}), Velocities(kT: 1.5)], \
              integrators: [Langevin(kT: 1.5, gamma: 2.0)], analyzers: [Msd(every: 5, file: \"msd.csv\", points: 8, levels: 5), \
-             Vacf(every: 5, file: \"vacf.csv\", points: 8, levels: 5)], stages: [(steps: 2000, dt: 0.01)])"
+             Vacf(every: 5, file: \"vacf.csv\", points: 8, levels: 5), StructureFactor(every: 40, file: \"s.csv\", q_max: 2.0, bins: 4, vectors: 30), \
+             IntermediateScattering(every: 20, file: \"f.csv\", q: [1.0], width: 0.1, points: 8, levels: 3)], stages: [(steps: 2000, dt: 0.01)])"
         );
         run_in(folder.path(), &text, DeviceChoice::Cpu);
         let (msd, vacf) = (csv(&folder.path().join("msd.csv")), csv(&folder.path().join("vacf.csv")));
@@ -164,6 +174,18 @@ fn free_particles_diffuse_as_langevin_says() {
             assert!((msd["msd_A"][k] / exact - 1.0).abs() < 0.04, "{d}: msd({t}) = {}, not {exact}", msd["msd_A"][k]);
             assert!(msd["alpha2_A"][k].abs() < 0.05, "{d}: alpha2({t}) = {}", msd["alpha2_A"][k]);
         }
+        // an ideal gas: S is 1 (51 samples of 30 vectors of which half or more are independent in time: 1/√800, four of them),
+        // and displacements are Gaussian: F_s = e^(−q² msd/2d)
+        let (f, structure) = (csv(&folder.path().join("f.csv")), csv(&folder.path().join("s.csv")));
+        for (q, x) in structure["q"].iter().zip(&structure["S"]).skip(1) {
+            assert!((x - 1.0).abs() < 0.15, "{d}: S({q}) = {x}");
+        }
+        for (k, t) in f["time"].iter().enumerate() {
+            let displaced = 2.0 * d * kt / (gamma * gamma) * (gamma * t - 1.0 + (-gamma * t).exp());
+            let exact = (-f["q_1"][k].powi(2) * displaced / (2.0 * d)).exp();
+            assert!((f["Fs_1_A"][k] - exact).abs() < 0.02, "{d}: F_s({t}) = {}, not {exact}", f["Fs_1_A"][k]);
+        }
+        assert!((f["F_1"][0] - 1.0).abs() < 0.25, "{d}: F(0) = {}", f["F_1"][0]);
         // ballistic at first, and D = kT/γ from the integral
         let first = msd["msd_A"][0] / (d * kt * msd["time"][0].powi(2));
         assert!((first - 1.0).abs() < 0.06, "{first}");
@@ -195,6 +217,11 @@ fn mistakes_are_told() {
         ("Rdf(every: 1, file: \"t.csv\", r_max: 2.0, of: Molecules, exclude: [Bonds])", "", "molecules have no types and no bonds"),
         ("Rdf(every: 1, file: \"t.csv\", r_max: 2.0, of: Molecules)", "", "the molecules are not known"),
         ("Msd(every: 1, file: \"t.csv\")", ", LeesEdwards(rate: 1.0)", "Msd"),
+        ("StructureFactor(every: 1, file: \"t.csv\", q_max: 0.5)", "", "there are 0 vectors up to q_max 0.5"),
+        ("StructureFactor(every: 1, file: \"t.csv\", q_max: 900.0)", "", "take a smaller one"),
+        ("StructureFactor(every: 1, file: \"t.csv\", q_max: 30.0, bins: 1000, vectors: 1000)", "", "wanted 1 … 20000"),
+        ("IntermediateScattering(every: 1, file: \"t.csv\", q: [0.3], width: 0.1)", "", "no vector of the box has a length of"),
+        ("IntermediateScattering(every: 1, file: \"t.csv\", q: [1.0, 2.0], width: 1.0, vectors: 60)", "", "at most 64 vectors"),
         ("Rdf(every: 1, file: \"t.csv\", r_max: 2.0)", ", LeesEdwards(rate: 1.0)", "Rdf"),
         (
             "Msd(every: 5, file: \"t.csv\")",

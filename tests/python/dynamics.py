@@ -65,6 +65,18 @@ def squares(a, b):
     return np.concatenate([np.mean(d * d, axis=0), [np.mean(r2), np.mean(r2 * r2)]])
 
 
+def vectors(f, low, high):
+    """Of the reciprocal lattice, without the half that is the other one's negative; whole numbers, and lengths."""
+    length = f.box[:3].astype(float)
+    unit = np.array([2 * np.pi / l if k < f.d else 0 for k, l in enumerate(length)])
+    most = [int(high / u) if u > 0 else 0 for u in unit]
+    n = np.array([(x, y, z) for x in range(-most[0], most[0] + 1) for y in range(-most[1], most[1] + 1) for z in range(-most[2], most[2] + 1)])
+    q = np.linalg.norm(n * unit, axis=1)
+    half = (n[:, 2] > 0) | ((n[:, 2] == 0) & ((n[:, 1] > 0) | ((n[:, 1] == 0) & (n[:, 0] > 0))))
+    chosen = half & (q > low) & (q <= high)
+    return (n * unit)[chosen], q[chosen]
+
+
 points = 4
 for d in (3, 2):
     f = Frames(f"{d}.gsd")
@@ -106,7 +118,53 @@ for d in (3, 2):
         for w in f.wrapped:
             theirs.compute((box, w[f.kind == a]), query_points=None if a == b else w[f.kind == b], reset=False)
         # single precision moves a pair over the edge of a bin now and then: one of some thousand in each
-        near(f"{d}D g(r) {'AB'[a]}-{'AB'[b]} (freud)", rdf[f"{'AB'[a]}-{'AB'[b]}"], theirs.rdf, 2e-3)
+        near(f"{d}D g(r) {'AB'[a]}-{'AB'[b]} (freud)", rdf[f"{'AB'[a]}-{'AB'[b]}"], theirs.rdf, 5e-4)
+
+    structure = table(f"{d}.structure.csv")
+    k, q = vectors(f, 0, 7.0)
+    place = np.minimum((q / 7.0 * 20).astype(int), 19)
+    waves = np.array([[np.exp(1j * x[f.kind == a] @ k.T).sum(axis=0) for a in (0, 1)] for x in f.x])
+    counts = np.array([np.sum(f.kind == a) for a in (0, 1)])
+    filled = np.unique(place)
+    assert list(structure["vectors"]) == [np.sum(place == b) for b in filled]
+    near(f"{d}D q", structure["q"], [np.mean(q[place == b]) for b in filled])
+    for a, b in ((0, 0), (0, 1), (1, 1)):
+        s_ab = np.mean(waves[:, a] * waves[:, b].conj(), axis=0).real / np.sqrt(counts[a] * counts[b])
+        near(f"{d}D S {'AB'[a]}-{'AB'[b]} (NumPy)", structure[f"{'AB'[a]}-{'AB'[b]}"], [np.mean(s_ab[place == c]) for c in filled])
+    total = np.mean(np.abs(waves.sum(axis=1)) ** 2, axis=0) / counts.sum()
+    near(f"{d}D S (NumPy)", structure["S"], [np.mean(total[place == c]) for c in filled])
+    if d == 3:
+        # freud takes the vectors without negative components: turning the points over gives the others of the same length.
+        # Bins are so narrow that only vectors of one length are in one
+        fine = table("3.fine.csv")
+        sums = []
+        for sign in ((1, 1, 1), (-1, 1, 1), (1, -1, 1), (1, 1, -1)):
+            theirs = freud.diffraction.StaticStructureFactorDirect(bins=1000, k_max=2.5, num_sampled_k_points=0)
+            for w in f.wrapped:
+                theirs.compute((box, w * np.array(sign, dtype=np.float32)), reset=False)
+            sums.append(theirs.S_k)
+        k, q = vectors(f, 0, 2.5)
+        lengths = np.unique(np.round(q, 9))
+        place = lengths / 2.5 * 1000
+        alone = [i for i, p in enumerate(place) if np.sum(place.astype(int) == int(p)) == 1 and 0.01 < p % 1 < 0.99]
+        assert len(alone) > 30, len(alone)
+        ours = [fine["S"][np.argmin(np.abs(fine["q"] - lengths[i]))] for i in alone]
+        near("3D S (freud)", ours, np.mean(sums, axis=0)[place.astype(int)[alone]])
+    scattering = table(f"{d}.scattering.csv")
+    for name, q0 in (("1.2", 1.2), ("2", 2.0)):
+        k, q = vectors(f, q0 - 0.125, q0 + 0.125)
+        assert 0 < len(q) <= 32, len(q)
+        rho = np.array([np.exp(1j * x @ k.T).sum(axis=0) for x in f.x])
+        near(f"{d}D |q| {name}", scattering[f"q_{name}"], np.mean(q))
+        near(
+            f"{d}D F({name}, t) (NumPy)",
+            scattering[f"F_{name}"],
+            [windows(rho, rho, lag, points, lambda a, b: np.mean((b * a.conj()).real)) / f.x.shape[1] for lag in [0, *lags]],
+        )
+        for a in (0, 1):
+            x = f.x[:, f.kind == a]
+            own = lambda a, b: np.mean(np.cos((b - a) @ k.T))
+            near(f"{d}D Fs({name}, t) {'AB'[a]} (NumPy)", scattering[f"Fs_{name}_{'AB'[a]}"], [windows(x, x, lag, points, own) for lag in [0, *lags]])
 
 f = Frames("m.gsd")
 n = f.x.shape[1]

@@ -30,7 +30,7 @@ pub fn need(system: &SystemInfo, needs: &mut Needs, at: Position) -> Result<()> 
 /// The device's words.
 pub fn bonds(host: &Host, call: &FrameCall) -> Result<Vec<[u32; 2]>> {
     let (s, view) = (&call.state, &call.bond_view);
-    if view.count.is_null() || view.words.is_null() || view.width != 2 {
+    if view.capacity == 0 || view.count.is_null() || view.words.is_null() {
         return Ok(vec![]);
     }
     let (n, stride) = (s.n_local as usize, view.stride as usize);

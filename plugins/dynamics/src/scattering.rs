@@ -54,7 +54,7 @@ __device__ __forceinline__ void measure(const Settings& s, const double* now, co
     }
 }
 ";
-        format!("{}{}{own}", turns::text(), include_str!("waves.cuh"))
+        format!("{}{own}", turns::text())
     }
     fn values(&self) -> usize {
         self.n

@@ -1,4 +1,4 @@
-//! cos 2πx, the same to the last bit on every device: products and sums that are rounded one by one, as in `waves.cuh`.
+//! cos 2πx, the same to the last bit on every device: products and sums that are rounded one by one, as in `cosine.cuh`.
 
 /// (−1)^k (2π)^(2k)/(2k)! for k = 0 … 12: cos 2πy for y ≤ ¼ to 10⁻¹⁶.
 pub const SERIES: [f64; 13] = series();
@@ -28,9 +28,10 @@ pub fn cosine(x: f64) -> f64 {
     if far { -sum } else { sum }
 }
 
-/// The constants for CUDA C++.
+/// The same in CUDA C++.
 pub fn text() -> String {
-    SERIES.iter().enumerate().map(|(k, c)| format!("#define COSINE_{k} {c:?}\n")).collect()
+    let constants: String = SERIES.iter().enumerate().map(|(k, c)| format!("#define COSINE_{k} {c:?}\n")).collect();
+    constants + include_str!("cosine.cuh")
 }
 
 #[cfg(test)]

@@ -15,29 +15,6 @@ struct WaveArgs {
     u32 blocks, species, n, reserved;
 };
 
-// cos 2 pi x, as in turns.rs.
-__device__ __forceinline__ double cosine(double x) {
-    double y = fabs(minus(x, rint(x)));
-    const bool far = y > 0.25;
-    if (far) y = minus(0.5, y);
-    const double z = times(y, y);
-    double sum = COSINE_12;
-    sum = plus(times(sum, z), COSINE_11);
-    sum = plus(times(sum, z), COSINE_10);
-    sum = plus(times(sum, z), COSINE_9);
-    sum = plus(times(sum, z), COSINE_8);
-    sum = plus(times(sum, z), COSINE_7);
-    sum = plus(times(sum, z), COSINE_6);
-    sum = plus(times(sum, z), COSINE_5);
-    sum = plus(times(sum, z), COSINE_4);
-    sum = plus(times(sum, z), COSINE_3);
-    sum = plus(times(sum, z), COSINE_2);
-    sum = plus(times(sum, z), COSINE_1);
-    sum = plus(times(sum, z), COSINE_0);
-    return far ? -sum : sum;
-}
-
-#ifdef WAVES_OF_STATE
 __device__ __forceinline__ double share(const StateView& s, u32 i, u32 axis) {
     const PosType p = s.pos_type[i];
 #ifdef GALAMOST_DOUBLE
@@ -128,4 +105,3 @@ extern "C" __global__ void correlate_waves(const double* now, const double* then
     if (w >= n) return;
     sums[w] = plus(sums[w], plus(times(now[2u * w], then[2u * w]), times(now[2u * w + 1u], then[2u * w + 1u])));
 }
-#endif

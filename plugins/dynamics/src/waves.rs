@@ -102,7 +102,7 @@ pub struct WaveKernels {
 impl WaveKernels {
     /// Compiles.
     pub fn new(host: &Host) -> Result<Self> {
-        let text = format!("{HEADER}\n{}#define WAVES_OF_STATE\n{}", turns::text(), include_str!("waves.cuh"));
+        let text = format!("{HEADER}\n{}{}", turns::text(), include_str!("waves.cuh"));
         let module = host.compile("waves", &text)?;
         Ok(Self {
             sum: host.kernel(module, "sum_waves")?,
