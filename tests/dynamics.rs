@@ -99,8 +99,9 @@ fn both_devices_write_the_same_tables() {
         let of = |device| {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("p.ron");
-            let mut pipeline = galamost::pipeline::Pipeline::parse(&path, &text.replacen('(', "(initial: [], ", 1), &[])
-                .unwrap_or_else(|e| panic!("{e:?}"));
+            let mut pipeline =
+                galamost::pipeline::Pipeline::parse(&path, &text.replacen('(', "(initial: [], ", 1), &[])
+                    .unwrap_or_else(|e| panic!("{e:?}"));
             pipeline.device = device;
             let options = galamost::plan::CheckOptions { snapshot: Some(standard_system()), ..Default::default() };
             let plan = galamost::plan::check(pipeline, galamost_tests::registry(), options)
@@ -124,12 +125,17 @@ fn a_restart_changes_no_table() {
         let (name, steps) = if device == DeviceChoice::Cpu { ("cpu", 90) } else { ("emulated", 40) };
         let run = |pieces: &[&[&str]]| {
             let folder = tempfile::tempdir().expect("a folder");
-            std::fs::copy(repository().join("examples/26-single-chains.xml"), folder.path().join("chains.xml")).expect("copied");
+            std::fs::copy(repository().join("examples/26-single-chains.xml"), folder.path().join("chains.xml"))
+                .expect("copied");
             let text = format!(
                 "(seed: 3, checkpoint: (every: 25), initial: [GalamostXml(file: \"chains.xml\"), Velocities(kT: 1.0)], \
                  forces: [HarmonicBond(bonds: {{ \"A-A\": (k: 50.0, r0: 1.0) }})], integrators: [Langevin(kT: 1.0, gamma: 1.0)], \
                  analyzers: [{}], stages: [(steps: {steps}, dt: 0.005)])",
-                ALL.replace("types: [\"B\"], ", "").replace("pairs: [(\"A\", \"B\")]", "start: 10").replace("exclude: [Bonds, Angles]", "exclude: [Bonds]").replace("5.5", "3.9").replace("5.0", "3.5")
+                ALL.replace("types: [\"B\"], ", "")
+                    .replace("pairs: [(\"A\", \"B\")]", "start: 10")
+                    .replace("exclude: [Bonds, Angles]", "exclude: [Bonds]")
+                    .replace("5.5", "3.9")
+                    .replace("5.0", "3.5")
             );
             std::fs::write(folder.path().join("p.ron"), text).expect("written");
             for more in pieces {
@@ -211,17 +217,33 @@ fn mistakes_are_told() {
     };
     for (analyzer, rest, said) in [
         ("Msd(every: 1, file: \"t.csv\", points: 3)", "", "points must be even, found 3"),
-        ("Msd(every: 1, file: \"t.csv\", types: [\"C\"])", "", "there is no particle type \"C\"; the particle types are A"),
+        (
+            "Msd(every: 1, file: \"t.csv\", types: [\"C\"])",
+            "",
+            "there is no particle type \"C\"; the particle types are A",
+        ),
         ("Msd(every: 1, file: \"t.csv\", types: [\"A\", \"A\"])", "", "the type \"A\" is given twice"),
         ("Vacf(every: 1, file: \"t.csv\", of: Molecules)", "", "the molecules are not known"),
-        ("Rdf(every: 1, file: \"t.csv\", r_max: 2.0, of: Molecules, exclude: [Bonds])", "", "molecules have no types and no bonds"),
+        (
+            "Rdf(every: 1, file: \"t.csv\", r_max: 2.0, of: Molecules, exclude: [Bonds])",
+            "",
+            "molecules have no types and no bonds",
+        ),
         ("Rdf(every: 1, file: \"t.csv\", r_max: 2.0, of: Molecules)", "", "the molecules are not known"),
         ("Msd(every: 1, file: \"t.csv\")", ", LeesEdwards(rate: 1.0)", "Msd"),
         ("StructureFactor(every: 1, file: \"t.csv\", q_max: 0.5)", "", "there are 0 vectors up to q_max 0.5"),
         ("StructureFactor(every: 1, file: \"t.csv\", q_max: 900.0)", "", "take a smaller one"),
         ("StructureFactor(every: 1, file: \"t.csv\", q_max: 30.0, bins: 1000, vectors: 1000)", "", "wanted 1 … 20000"),
-        ("IntermediateScattering(every: 1, file: \"t.csv\", q: [0.3], width: 0.1)", "", "no vector of the box has a length of"),
-        ("IntermediateScattering(every: 1, file: \"t.csv\", q: [1.0, 2.0], width: 1.0, vectors: 60)", "", "at most 64 vectors"),
+        (
+            "IntermediateScattering(every: 1, file: \"t.csv\", q: [0.3], width: 0.1)",
+            "",
+            "no vector of the box has a length of",
+        ),
+        (
+            "IntermediateScattering(every: 1, file: \"t.csv\", q: [1.0, 2.0], width: 1.0, vectors: 60)",
+            "",
+            "at most 64 vectors",
+        ),
         ("Rdf(every: 1, file: \"t.csv\", r_max: 2.0)", ", LeesEdwards(rate: 1.0)", "Rdf"),
         (
             "Msd(every: 5, file: \"t.csv\")",
@@ -234,6 +256,7 @@ fn mistakes_are_told() {
     }
     let text = "(initial: [RandomPositions(n: 2000000, box: [80.0, 80.0, 80.0])], analyzers: [Msd(every: 1, file: \"t.csv\", points: 64, \
         levels: 40)], integrators: [VelocityVerlet()], stages: [(steps: 1, dt: 0.01)])";
-    let found = plan_in(&folder.path().join("p.ron"), text, DeviceChoice::Cpu).err().map(|e| e.render()).unwrap_or_default();
+    let found =
+        plan_in(&folder.path().join("p.ron"), text, DeviceChoice::Cpu).err().map(|e| e.render()).unwrap_or_default();
     assert!(found.contains("it would keep 1313 samples") && found.contains("GB"), "{found}");
 }

@@ -601,11 +601,8 @@ fn example_47_build_brush() {
 #[test]
 fn example_55_msd() {
     let (_keep, folder) = run("55-msd");
-    let (msd, vacf, f) = (
-        csv(&folder.join("55-msd.csv")),
-        csv(&folder.join("55-vacf.csv")),
-        csv(&folder.join("55-scattering.csv")),
-    );
+    let (msd, vacf, f) =
+        (csv(&folder.join("55-msd.csv")), csv(&folder.join("55-vacf.csv")), csv(&folder.join("55-scattering.csv")));
     let last = msd["time"].len() - 1;
     let from_msd = msd["msd_A"][last] / (6.0 * msd["time"][last]);
     let from_vacf = vacf["diffusion_A"][vacf["lag"].iter().position(|l| *l >= 500.0).expect("a lag")];

@@ -27,7 +27,13 @@ impl Space for Lengths {
         square(std::array::from_fn(|k| {
             let (d, length) = (a[k] - b[k], self.0[k]);
             // as many boxes as a difference of two places in one can be: −1, 0 or 1
-            let near = if d > 0.5 * length { d - length } else if d < -0.5 * length { d + length } else { d };
+            let near = if d > 0.5 * length {
+                d - length
+            } else if d < -0.5 * length {
+                d + length
+            } else {
+                d
+            };
             if length > 0.0 { near } else { d }
         }))
     }

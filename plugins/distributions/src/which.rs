@@ -136,8 +136,7 @@ impl Choice {
         if !self.molecule.is_empty() && (self.molecule[i] == self.molecule[j]) != self.same {
             return false;
         }
-        self.first.is_empty()
-            || !self.partner[self.first[i] as usize..self.first[i + 1] as usize].contains(&(j as u32))
+        self.first.is_empty() || !self.partner[self.first[i] as usize..self.first[i + 1] as usize].contains(&(j as u32))
     }
 }
 

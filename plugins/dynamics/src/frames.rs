@@ -164,7 +164,9 @@ impl<M: Measure> Frames<M> {
     /// # Safety
     /// The frame's view describes arrays of the run's device.
     pub unsafe fn sample(&mut self, frame: &Frame<'_>) -> Result<(u32, Vec<Pair>)> {
-        let (Some(host), Some(which)) = (self.host, &self.which) else { return Err(Error::Run("it was not started".into())) };
+        let (Some(host), Some(which)) = (self.host, &self.which) else {
+            return Err(Error::Run("it was not started".into()));
+        };
         let call = frame.call();
         if self.items.is_none() {
             let items = Items::now(which, &self.types, &host, call)?;
@@ -350,7 +352,9 @@ unsafe fn take<M: Measure>(host: &Host, s: &StateView, items: &Items, length: [f
         if drift { std::array::from_fn(|k| x[k] - moved[k]) } else { x }
     };
     let all = items.entries.len();
-    let parts = tasks::map(host, all / ITEMS, |b| items.entries[b * ITEMS..][..ITEMS].iter().map(|e| entry(*e)).collect::<Vec<_>>());
+    let parts = tasks::map(host, all / ITEMS, |b| {
+        items.entries[b * ITEMS..][..ITEMS].iter().map(|e| entry(*e)).collect::<Vec<_>>()
+    });
     (0..3).flat_map(|k| parts.iter().flatten().map(move |x| x[k])).collect()
 }
 

@@ -67,7 +67,11 @@ impl Which {
             let at = self.types.as_ref().map(|t| t.at).unwrap_or_default();
             let Some(k) = system.types.iter().position(|t| t == name) else {
                 let all = system.types.join(", ");
-                return Err(InputError::at(at, format!("there is no particle type \"{name}\"; the particle types are {all}")).into());
+                return Err(InputError::at(
+                    at,
+                    format!("there is no particle type \"{name}\"; the particle types are {all}"),
+                )
+                .into());
             };
             if types.contains(&(k as u32)) {
                 return Err(InputError::at(at, format!("the type \"{name}\" is given twice")).into());

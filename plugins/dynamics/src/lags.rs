@@ -145,9 +145,18 @@ impl Schedule {
         self.samples = from.row_of::<u64>(1)?[0];
         let samples = from.row::<u64>()?;
         let (times, slots) = (from.row_of::<f64>(samples.len())?, from.row_of::<u32>(samples.len())?);
-        self.kept = samples.into_iter().zip(times).zip(slots).map(|((sample, time), slot)| Origin { sample, time, slot }).collect();
+        self.kept = samples
+            .into_iter()
+            .zip(times)
+            .zip(slots)
+            .map(|((sample, time), slot)| Origin { sample, time, slot })
+            .collect();
         let sound = |o: &Origin| o.sample < self.samples && (o.slot as usize) < self.slots();
-        if self.kept.iter().all(sound) { Ok(()) } else { Err(Error::Run("the checkpoint is of another analyzer".into())) }
+        if self.kept.iter().all(sound) {
+            Ok(())
+        } else {
+            Err(Error::Run("the checkpoint is of another analyzer".into()))
+        }
     }
 }
 

@@ -165,7 +165,10 @@ impl Analyzer for IntermediateScattering {
         self.on_device = system.device == "cuda";
         let n = self.q.value.len();
         if n == 0 || n > MOST_Q || n * self.vectors as usize > MOST {
-            let message = format!("wanted 1 … {MOST_Q} q and at most {MOST} vectors of all together, found {n} q with {} each", self.vectors);
+            let message = format!(
+                "wanted 1 … {MOST_Q} q and at most {MOST} vectors of all together, found {n} q with {} each",
+                self.vectors
+            );
             return Err(InputError::at(self.q.at, message).into());
         }
         self.choose(system.box_length)?;
@@ -262,12 +265,15 @@ impl IntermediateScattering {
             let (low, high) = (q - 0.5 * self.width, q + 0.5 * self.width);
             let about = number_up_to(high, length, d);
             if about > MOST_VECTORS {
-                let message = format!("the box has some {about:.1e} vectors up to q {high}, more than {MOST_VECTORS:.0e}: take a smaller one");
+                let message = format!(
+                    "the box has some {about:.1e} vectors up to q {high}, more than {MOST_VECTORS:.0e}: take a smaller one"
+                );
                 return Err(InputError::at(self.q.at, message).into());
             }
             let found: Vec<Vector> = choose(low.max(0.0), high, self.vectors as usize, length);
             if found.is_empty() {
-                let message = format!("no vector of the box has a length of {low} … {high}: take a larger `width`, or another q");
+                let message =
+                    format!("no vector of the box has a length of {low} … {high}: take a larger `width`, or another q");
                 return Err(InputError::at(self.q.at, message).into());
             }
             self.lengths.push(found.iter().map(|v| v.1).sum::<f64>() / found.len() as f64);
@@ -318,7 +324,9 @@ impl IntermediateScattering {
         // SAFETY: the caller's word; on the CPU the view is of host arrays
         let waves = unsafe { sum_here(host, state, frame.box_length(), items, &vectors) };
         let species = items.count.len();
-        let all = |w: usize| (0..species).fold([0.0, 0.0], |[re, im], s| [re + waves[s * n + w][0], im + waves[s * n + w][1]]);
+        let all = |w: usize| {
+            (0..species).fold([0.0, 0.0], |[re, im], s| [re + waves[s * n + w][0], im + waves[s * n + w][1]])
+        };
         self.waves[slot as usize] = (0..n).map(all).collect();
         for p in pairs {
             let (now, then) = (&self.waves[slot as usize], &self.waves[p.slot as usize]);

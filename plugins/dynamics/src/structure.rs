@@ -18,9 +18,8 @@ use std::path::PathBuf;
 /// at), then a column for each pair of types, as `A-B`. Bins without a vector have no row. The table is replaced after the first sample, then at
 /// most once a second, and at the end of the run. S tends to 1 for large q, the S_ab of different types to 0; in an ideal gas they are so for all q.
 ///
-/// Phases are computed in double precision from the positions as stored. A sample costs N × (number of vectors) cosines and sines, on a GPU
-/// that the run does not wait for: some 10⁹ take a few milliseconds of an H200, so take `every` accordingly. The box must stay as it is. Types are those of
-/// the first sample. J.-P. Hansen, I. R. McDonald, Theory of Simple Liquids, section 4.1.
+/// Phases are computed in double precision from the positions as stored. A sample costs N × (number of vectors) cosines and sines, so
+/// take `every` accordingly; on a GPU the run does not wait for them. The box must stay as it is. Types are those of the first sample. J.-P. Hansen, I. R. McDonald, Theory of Simple Liquids, section 4.1.
 ///
 /// ```ron
 /// StructureFactor(every: 100, file: "structure.csv", q_max: 10.0, bins: 50)
@@ -192,13 +191,16 @@ impl StructureFactor {
         let (q_max, at) = (self.q_max.value, self.q_max.at);
         let about = number_up_to(q_max, length, dimensions);
         if about > MOST_VECTORS {
-            let message = format!("the box has some {about:.1e} vectors up to q_max {q_max}, more than {MOST_VECTORS:.0e}: take a smaller one");
+            let message = format!(
+                "the box has some {about:.1e} vectors up to q_max {q_max}, more than {MOST_VECTORS:.0e}: take a smaller one"
+            );
             return Err(InputError::at(at, message).into());
         }
         let bins = by_bins(q_max, self.bins as usize, self.vectors as usize, length);
         let n: usize = bins.iter().map(Vec::len).sum();
         if n == 0 || n > MOST_WAVES {
-            let message = format!("there are {n} vectors up to q_max {q_max}: wanted 1 … {MOST_WAVES}; see `bins` and `vectors`");
+            let message =
+                format!("there are {n} vectors up to q_max {q_max}: wanted 1 … {MOST_WAVES}; see `bins` and `vectors`");
             return Err(InputError::at(at, message).into());
         }
         Ok(bins)
@@ -249,11 +251,17 @@ impl StructureFactor {
                 s.sums[from..from + bin.len()].iter().sum::<f64>() / (n * self.samples.max(1) as f64)
             };
             let products: Vec<f64> = (0..self.columns.len()).map(mean).collect();
-            let total = products.iter().zip(&self.columns).map(|(p, [a, b])| if a == b { *p } else { 2.0 * p }).sum::<f64>();
+            let total =
+                products.iter().zip(&self.columns).map(|(p, [a, b])| if a == b { *p } else { 2.0 * p }).sum::<f64>();
             let norm = |[a, b]: [usize; 2]| (number(a) * number(b)).sqrt();
             let mut row = vec![format!("{:?}", bin.iter().map(|v| v.1).sum::<f64>() / n), bin.len().to_string()];
             row.push(format!("{:?}", total / all));
-            row.extend(products.iter().zip(&self.columns).map(|(p, c)| format!("{:?}", if norm(*c) > 0.0 { p / norm(*c) } else { 0.0 })));
+            row.extend(
+                products
+                    .iter()
+                    .zip(&self.columns)
+                    .map(|(p, c)| format!("{:?}", if norm(*c) > 0.0 { p / norm(*c) } else { 0.0 })),
+            );
             rows.push(row);
             first += bin.len();
         }

@@ -198,7 +198,9 @@ impl WavesDevice {
         let args = self.args(s);
         let mut arguments: [*mut Opaque; 2] = arguments![args, kept];
         // SAFETY: the kernel takes these arguments
-        unsafe { self.host.launch(self.kernels.keep, (2 * self.n).div_ceil(BLOCK) as u32, BLOCK as u32, &mut arguments) }
+        unsafe {
+            self.host.launch(self.kernels.keep, (2 * self.n).div_ceil(BLOCK) as u32, BLOCK as u32, &mut arguments)
+        }
     }
 
     /// Adds the correlation of two samples that were kept.
@@ -235,7 +237,13 @@ unsafe fn share(s: &StateView, length: [f64; 3], i: usize) -> [f64; 3] {
 ///
 /// # Safety
 /// The view is of valid host arrays.
-pub unsafe fn sum_here(host: &Host, s: &StateView, length: [f64; 3], items: &Items, vectors: &[[i32; 3]]) -> Vec<[f64; 2]> {
+pub unsafe fn sum_here(
+    host: &Host,
+    s: &StateView,
+    length: [f64; 3],
+    items: &Items,
+    vectors: &[[i32; 3]],
+) -> Vec<[f64; 2]> {
     // SAFETY: the caller's word
     let index = unsafe { s.index_of_tag.slice(s.n_local as usize) };
     let partial = tasks::map(host, items.entries.len() / ITEMS, |b| {
@@ -254,7 +262,9 @@ pub unsafe fn sum_here(host: &Host, s: &StateView, length: [f64; 3], items: &Ite
     let mut out = vec![];
     for species in 0..items.count.len() {
         for w in 0..vectors.len() {
-            out.push(items.blocks(species).fold([0.0, 0.0], |[re, im], b| [re + partial[b][w][0], im + partial[b][w][1]]));
+            out.push(
+                items.blocks(species).fold([0.0, 0.0], |[re, im], b| [re + partial[b][w][0], im + partial[b][w][1]]),
+            );
         }
     }
     out
@@ -274,7 +284,10 @@ mod tests {
         for x in -5i32..=5 {
             for y in -5i32..=5 {
                 for z in -5i32..=5 {
-                    let q2: f64 = [(x, 10.0), (y, 12.0), (z, 9.0)].iter().map(|(n, l)| (std::f64::consts::TAU * f64::from(*n) / l).powi(2)).sum();
+                    let q2: f64 = [(x, 10.0), (y, 12.0), (z, 9.0)]
+                        .iter()
+                        .map(|(n, l)| (std::f64::consts::TAU * f64::from(*n) / l).powi(2))
+                        .sum();
                     count += usize::from(q2 > 0.0 && q2.sqrt() <= 2.0);
                 }
             }
