@@ -233,8 +233,8 @@ impl<M: Measure> Frames<M> {
             for species in 0..self.species.len() {
                 let range = items.blocks(species);
                 let to = (pair.lag as usize * self.species.len() + species) * values;
-                for v in 0..values {
-                    self.sums[to + v] += sum_rows(range.len(), |r| partial[p * blocks + range.start + r][v]);
+                for (v, sum) in self.sums[to..to + values].iter_mut().enumerate() {
+                    *sum += sum_rows(range.len(), |r| partial[p * blocks + range.start + r][v]);
                 }
             }
         }

@@ -259,15 +259,11 @@ pub unsafe fn sum_here(
         };
         vectors.iter().map(wave).collect::<Vec<_>>()
     });
-    let mut out = vec![];
-    for species in 0..items.count.len() {
-        for w in 0..vectors.len() {
-            out.push(
-                items.blocks(species).fold([0.0, 0.0], |[re, im], b| [re + partial[b][w][0], im + partial[b][w][1]]),
-            );
-        }
-    }
-    out
+    let total = |species: usize, w: usize| {
+        items.blocks(species).fold([0.0, 0.0], |[re, im], b| [re + partial[b][w][0], im + partial[b][w][1]])
+    };
+    let total = &total;
+    (0..items.count.len()).flat_map(|species| (0..vectors.len()).map(move |w| total(species, w))).collect()
 }
 
 #[cfg(test)]
