@@ -15,6 +15,7 @@ mod barostats;
 mod builder;
 mod checkpoints;
 mod distributions;
+mod dynamics;
 mod emulated;
 mod examples;
 mod expression;

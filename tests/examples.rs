@@ -638,4 +638,44 @@ fn example_67_viscosity() {
     assert!((t["G"][0] - 25.0).abs() < 4.0, "G(0) = {}", t["G"][0]);
     let k = t["time"].iter().position(|x| *x > 0.9).expect("a lag");
     assert!((t["eta"][k] - 3.0).abs() < 1.0, "η({}) = {}", t["time"][k], t["eta"][k]);
+fn example_55_msd() {
+    let (_keep, folder) = run("55-msd");
+    let (msd, vacf, f) =
+        (csv(&folder.join("55-msd.csv")), csv(&folder.join("55-vacf.csv")), csv(&folder.join("55-scattering.csv")));
+    let last = msd["time"].len() - 1;
+    let from_msd = msd["msd_A"][last] / (6.0 * msd["time"][last]);
+    let from_vacf = vacf["diffusion_A"][vacf["lag"].iter().position(|l| *l >= 500.0).expect("a lag")];
+    println!("D = {from_msd} by displacements, {from_vacf} by velocities; C(0) = {}", vacf["vacf_A"][0]);
+    assert!((from_msd / from_vacf - 1.0).abs() < 0.2, "D = {from_msd} and {from_vacf}");
+    assert!((vacf["vacf_A"][0] - 3.0).abs() < 0.2 && vacf["vacf_A"].iter().any(|c| *c < -0.05));
+    let sum: f64 = ["x", "y", "z"].iter().map(|k| msd[&format!("msd_{k}_A")][last]).sum();
+    assert!((sum / msd["msd_A"][last] - 1.0).abs() < 1e-12);
+    assert!((f["Fs_7_A"][0] - 1.0).abs() < 1e-12 && f["F_7"][0] > 1.5, "S at its peak: {}", f["F_7"][0]);
+    let end = f["lag"].len() - 1;
+    assert!(f["Fs_7_A"][end].abs() < 0.05 && f["F_7"][end].abs() < 0.5);
+}
+
+#[test]
+fn example_56_structure() {
+    let (_keep, folder) = run("56-structure");
+    let (g, s) = (csv(&folder.join("56-rdf.csv")), csv(&folder.join("56-structure.csv")));
+    let tail = |name: &str| mean(&s[name][s[name].len() - 8..]);
+    println!("S at the end: {}, {}, {}; first {}, {}", tail("S"), tail("A-A"), tail("A-B"), s["S"][0], s["A-B"][0]);
+    assert!((tail("S") - 1.0).abs() < 0.05 && (tail("A-A") - 1.0).abs() < 0.05 && tail("A-B").abs() < 0.05);
+    assert!(s["S"][0] < 0.15 && s["A-B"][0] < -0.2 && s["A-A"][0] > 0.5);
+    assert!((mean(&g["A-A"][50..]) - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn example_57_molecules() {
+    let (_keep, folder) = run("57-molecules");
+    let (msd, beads, g) =
+        (csv(&folder.join("57-msd.csv")), csv(&folder.join("57-beads.csv")), csv(&folder.join("57-rdf.csv")));
+    // 20 chains, 800 time units: msd at t = 40 has some 20 × 20 independent displacements of three components
+    let k = msd["time"].iter().position(|t| *t >= 40.0).expect("a lag");
+    let d = msd["msd_molecules"][k] / (6.0 * msd["time"][k]);
+    println!("D = {d}, exact 0.05; beads: {} at the same time; g = {:?}", beads["msd_A"][k], &g["molecules"][4..]);
+    assert!((d / 0.05 - 1.0).abs() < 0.25, "D = {d}");
+    assert!(beads["msd_A"][k] > 1.3 * msd["msd_molecules"][k]);
+    assert!((mean(&g["molecules"][4..]) - 1.0).abs() < 0.15);
 }

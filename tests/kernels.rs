@@ -65,7 +65,7 @@ impl DeviceServices for Recorder {
     }
 }
 
-/// Units that forces and updaters of the shipped plugins compile for themselves.
+/// Units that forces, updaters and analyzers of the shipped plugins compile for themselves.
 fn own_units(precision: Precision) -> Vec<Unit> {
     const OWN: &str = r#"(
         forces: [
@@ -86,6 +86,11 @@ fn own_units(precision: Precision) -> Vec<Unit> {
             Shardlow(kT: 1.0, gamma: 1.0, r_cut: 1.0),
             Reactions(every: 1, r_cut: 1.0, reactions: [(kind: Join, of: ("A", "B"), p: 0.1)]),
         ],
+        analyzers: [
+            Rdf(every: 1, file: "t", r_max: 2.5), Rdf(every: 1, file: "t", r_max: 2.5, bins: 10000), Msd(every: 1, file: "t"),
+            Vacf(every: 1, file: "t"), StructureFactor(every: 1, file: "t", q_max: 5.0),
+            IntermediateScattering(every: 1, file: "t", q: [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], width: 0.9),
+        ],
         stages: [ (steps: 0, dt: 0.01) ],
     )"#;
     // a component is told that it runs on CUDA, also on the emulated device
@@ -96,7 +101,7 @@ fn own_units(precision: Precision) -> Vec<Unit> {
         c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
     }
     let found = units.lock().expect("one thread").clone();
-    assert_eq!(found.len(), 14);
+    assert_eq!(found.len(), 21);
     found
 }
 

@@ -436,7 +436,7 @@ fn check_stage(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>)
     let shears =
         |c: &Component| c.integrator().is_some_and(|i| i.program().is_ok_and(|p| p.phases.iter().any(|q| q.shear)));
     if let Some(shear) = plan.integrators.iter().find(|i| shears(i)) {
-        let all = plan.forces.iter().chain(&plan.integrators).chain(&plan.updaters);
+        let all = plan.forces.iter().chain(&plan.integrators).chain(&plan.updaters).chain(&plan.analyzers);
         for other in all.filter(|c| c.needs.plain_images) {
             c.say(Some(other.at), format!("{} does not know the displaced images of {}", other.name, shear.name));
         }

@@ -3,6 +3,7 @@
 #pragma once
 #include "galamost/cells.cuh"
 #include "galamost/list.cuh"
+#include "galamost/reduce.cuh"
 
 struct SortArgs {
     StateView state;
@@ -42,33 +43,6 @@ extern "C" __global__ void count_cells(SortArgs a) {
     const u32 c = cell_index(a.grid, a.state.pos_type[i], g);
     a.grid.cell_of[i] = c;
     a.arrival[i] = atomicAdd(&a.count[c], 1u);
-}
-
-// Inclusive prefix sum over a warp.
-__device__ __forceinline__ u32 warp_scan(u32 x) {
-    const u32 lane = threadIdx.x & 31u;
-    for (u32 d = 1; d < 32u; d <<= 1) {
-        const u32 y = __shfl_up_sync(0xffffffffu, x, d);
-        if (lane >= d) x += y;
-    }
-    return x;
-}
-
-// Exclusive prefix sum over a block of SCAN_BLOCK threads; `total` is the sum of all.
-__device__ __forceinline__ u32 block_scan(u32 x, u32* total) {
-    __shared__ u32 warps[32];
-    const u32 lane = threadIdx.x & 31u, warp = threadIdx.x >> 5, n = (blockDim.x + 31u) >> 5;
-    const u32 inclusive = warp_scan(x);
-    if (lane == 31u) warps[warp] = inclusive;
-    __syncthreads();
-    if (warp == 0u) {
-        const u32 w = lane < n ? warps[lane] : 0u;
-        const u32 s = warp_scan(w);
-        warps[lane] = s - w;
-        if (lane == 31u) *total = s;
-    }
-    __syncthreads();
-    return inclusive - x + warps[warp];
 }
 
 // Sum of each block of SCAN_BLOCK * SCAN_ITEMS cells.

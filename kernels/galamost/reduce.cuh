@@ -1,4 +1,4 @@
-// Sums over a block in a fixed order, and "the last block does the rest".
+// Sums and prefix sums over a block in a fixed order, and "the last block does the rest".
 #pragma once
 #include "galamost/types.cuh"
 
@@ -49,4 +49,31 @@ __device__ __forceinline__ void sum_partials(const double* partial, u32 n, doubl
         for (int k = 0; k < N; ++k) values[k] += __ldcg(&partial[row * N + k]);
     }
     block_sum(values, memory);
+}
+
+// Inclusive prefix sum over a warp.
+__device__ __forceinline__ u32 warp_scan(u32 x) {
+    const u32 lane = threadIdx.x & 31u;
+    for (u32 d = 1; d < 32u; d <<= 1) {
+        const u32 y = __shfl_up_sync(0xffffffffu, x, d);
+        if (lane >= d) x += y;
+    }
+    return x;
+}
+
+// Exclusive prefix sum over a block; `total` is the sum of all.
+__device__ __forceinline__ u32 block_scan(u32 x, u32* total) {
+    __shared__ u32 warps[32];
+    const u32 lane = threadIdx.x & 31u, warp = threadIdx.x >> 5, n = (blockDim.x + 31u) >> 5;
+    const u32 inclusive = warp_scan(x);
+    if (lane == 31u) warps[warp] = inclusive;
+    __syncthreads();
+    if (warp == 0u) {
+        const u32 w = lane < n ? warps[lane] : 0u;
+        const u32 s = warp_scan(w);
+        warps[lane] = s - w;
+        if (lane == 31u) *total = s;
+    }
+    __syncthreads();
+    return inclusive - x + warps[warp];
 }

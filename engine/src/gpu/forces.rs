@@ -18,6 +18,19 @@ use std::sync::Arc;
 const PAIR_BLOCK: u32 = 128;
 const BOND_BLOCK: u32 = 128;
 
+/// Bytes of what `motion_sums` leaves: ten numbers.
+const MOTION: usize = 80;
+
+/// What the device tells of the system.
+pub struct Told {
+    /// Σ m v v, Σ m v, energy of rotation; see `motion_sums`.
+    pub motion: [f64; 10],
+    /// Sums of each component, in the order of the pipeline.
+    pub components: Vec<Sums>,
+    /// Further numbers of the components, in the order of the pipeline.
+    pub quantities: Vec<f64>,
+}
+
 struct PairLoop {
     force: Kernel,
     full: Kernel,
@@ -43,14 +56,14 @@ pub struct Forces {
     pair: Option<PairLoop>,
     bonded: Vec<Bonded>,
     others: Vec<(Arc<Component>, usize)>,
-    /// Further numbers of these, one component's after the other's.
-    quantities: Buffer,
     n_quantities: usize,
     /// Components in the order of the pipeline, with the place of their sums.
     slots: Vec<usize>,
     clear_forces: Kernel,
     total_virial: Kernel,
-    sums: Buffer,
+    /// What is told of the system, in one piece, so that one copy brings it to the host: sums of its motion ([`MOTION`] bytes), of
+    /// each component, and further numbers of components, one's after the other's.
+    report: Buffer,
     partial: Buffer,
     counter: Buffer,
 }
@@ -96,7 +109,6 @@ impl Forces {
         let blocks = (n * team as usize).div_ceil(PAIR_BLOCK as usize).max(n.div_ceil(BOND_BLOCK as usize));
         let n_quantities: usize = of(Kind::Force).map(|c| c.needs.quantities.len()).sum();
         Ok(Self {
-            quantities: Buffer::new(device, 8 * n_quantities.max(1))?,
             n_quantities,
             device: device.clone(),
             n,
@@ -106,7 +118,7 @@ impl Forces {
             slots: components.iter().map(slot_of).collect(),
             clear_forces: device.kernel(system, "clear_forces")?,
             total_virial: device.kernel(system, "total_virial")?,
-            sums: Buffer::new(device, size_of::<Sums>() * order.len().max(1))?,
+            report: Buffer::new(device, MOTION + size_of::<Sums>() * order.len() + 8 * n_quantities)?,
             partial: Buffer::new(device, 8 * (pairs.len() + 7) * blocks)?,
             counter: Buffer::new(device, 4)?,
         })
@@ -131,8 +143,8 @@ impl Forces {
     pub fn run(&self, state: &StateView, list: &ListView, links: [LinkView; 3], wanted: Wanted) -> Result<()> {
         let d = &*self.device;
         let full = wanted.more_than_force();
-        if full {
-            self.sums.clear()?;
+        if full && !self.slots.is_empty() {
+            d.clear(self.sum_address(0), size_of::<Sums>() * self.slots.len())?;
         }
         match &self.pair {
             Some(p) => {
@@ -145,7 +157,7 @@ impl Forces {
                     list: *list,
                     partial: self.partial.address(),
                     counter: self.counter.address(),
-                    sums: self.sums.address(),
+                    sums: self.sum_address(0),
                     part,
                 };
                 launch(d, if full { p.full } else { p.force }, self.n * p.team as usize, PAIR_BLOCK, &args)?;
@@ -165,7 +177,7 @@ impl Forces {
             };
             launch(d, if full { b.full } else { b.force }, self.n, BOND_BLOCK, &args)?;
         }
-        let mut quantity = self.quantities.address();
+        let mut quantity = self.sum_address(self.slots.len());
         for (c, slot) in &self.others {
             let part = c.force().ok_or_else(|| Error::Run(format!("{} is no force", c.name)))?;
             let call = ForceCall {
@@ -186,7 +198,7 @@ impl Forces {
             unsafe { part.compute(&call, &mut Sums::default())? };
         }
         if full {
-            let (globals, sums, n) = (state.globals.address, self.sums.address(), self.slots.len() as u32);
+            let (globals, sums, n) = (state.globals.address, self.sum_address(0), self.slots.len() as u32);
             let pointer = |p: *const u8| p.cast_mut().cast::<Opaque>();
             let args = [
                 pointer(std::ptr::from_ref(&globals).cast()),
@@ -199,24 +211,29 @@ impl Forces {
     }
 
     fn sum_address(&self, slot: usize) -> u64 {
-        self.sums.address() + (slot * size_of::<Sums>()) as u64
+        self.report.address() + (MOTION + slot * size_of::<Sums>()) as u64
     }
 
-    /// Further numbers of the components, in the order of the pipeline.
-    pub fn quantities(&self) -> Result<Vec<f64>> {
-        let bytes = self.quantities.download()?;
-        Ok(bytes.as_chunks::<8>().0.iter().take(self.n_quantities).map(|b| f64::from_ne_bytes(*b)).collect())
+    /// Where the sums of the motion belong.
+    pub fn motion_address(&self) -> u64 {
+        self.report.address()
     }
 
-    /// Sums of each component in the order of the pipeline.
-    pub fn sums(&self) -> Result<Vec<Sums>> {
-        let bytes = self.sums.download()?;
+    /// All sums: waits for the device once.
+    pub fn told(&self) -> Result<Told> {
+        let bytes = self.report.download()?;
         let numbers: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
-        let one = |slot: usize| {
-            let v = &numbers[slot * 7..slot * 7 + 7];
+        let (motion, rest) = numbers.split_at(MOTION / 8);
+        let (sums, quantities) = rest.split_at(7 * self.slots.len());
+        let one = |slot: &usize| {
+            let v = &sums[slot * 7..slot * 7 + 7];
             Sums { energy: v[0], virial: std::array::from_fn(|k| v[k + 1]) }
         };
-        Ok(self.slots.iter().map(|s| one(*s)).collect())
+        Ok(Told {
+            motion: std::array::from_fn(|k| motion[k]),
+            components: self.slots.iter().map(one).collect(),
+            quantities: quantities[..self.n_quantities].to_vec(),
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use super::integrate::{Integrators, Stretch};
 use super::links::DeviceLinks;
 use super::rebuild::{Follower, Rebuild};
 use super::step::Graphs;
-use crate::device::{Device, Services, Unit};
+use crate::device::{Device, Kernel, Services, Unit};
 use crate::host::HostServices;
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
@@ -66,7 +66,8 @@ pub struct GpuSystem {
     /// Changes that updaters ask for: their number at the head, the changes from [`EDITS`] on.
     edits: Buffer,
     integrator_states: BTreeMap<u32, (Buffer, usize)>,
-    motion: (Buffer, Buffer, Buffer),
+    motion: (Buffer, Buffer),
+    motion_sums: Kernel,
     system: u64,
     buffer: f64,
     host: HostServices,
@@ -113,7 +114,7 @@ impl GpuSystem {
         let tables = LinkTables::new(&raw.topology, plan.pipeline.neighbors.exclude, n);
         let links = DeviceLinks::new(&device, facts.precision, &tables, plan.molecules.as_ref())?;
         let blocks = 4 * device.multiprocessors() as usize;
-        let motion = (Buffer::new(&device, 80 * blocks)?, Buffer::new(&device, 4)?, Buffer::new(&device, 80)?);
+        let motion = (Buffer::new(&device, 80 * blocks)?, Buffer::new(&device, 4)?);
         let mut s = Self {
             stage: None,
             rebuild,
@@ -128,6 +129,7 @@ impl GpuSystem {
             edits: Buffer::new(&device, EDITS + 4096 * size_of::<Edit>())?,
             integrator_states: BTreeMap::new(),
             motion,
+            motion_sums: device.kernel(system, "motion_sums")?,
             stretch: Stretch::new(&*device, system)?,
             system,
             buffer,
@@ -326,9 +328,11 @@ impl Backend for GpuSystem {
     }
 
     fn sums(&mut self) -> Result<SystemSums> {
-        let kernel = self.device.kernel(self.system, "motion_sums")?;
+        let kernel = self.motion_sums;
         let view = self.view();
-        let (partial, counter, result) = (self.motion.0.address(), self.motion.1.address(), self.motion.2.address());
+        let Some(stage) = &self.stage else { return Err(Error::Run("no stage has begun".into())) };
+        let (partial, counter, result) =
+            (self.motion.0.address(), self.motion.1.address(), stage.forces.motion_address());
         let pointer = |p: *const u8| p.cast_mut().cast::<Opaque>();
         let args = [
             pointer(std::ptr::from_ref(&view).cast()),
@@ -338,15 +342,13 @@ impl Backend for GpuSystem {
         ];
         let blocks = (4 * self.device.multiprocessors()).min(self.facts.n.div_ceil(256) as u32);
         self.device.launch(kernel, Extent::from(blocks), Extent::from(256), 0, &args)?;
-        let bytes = self.motion.2.download()?;
-        let v: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
-        let Some(stage) = &self.stage else { return Err(Error::Run("no stage has begun".into())) };
+        let told = stage.forces.told()?;
         Ok(SystemSums {
-            kinetic_tensor: std::array::from_fn(|k| v[k]),
-            momentum: std::array::from_fn(|k| v[6 + k]),
-            rotational: v[9],
-            components: stage.forces.sums()?,
-            quantities: stage.forces.quantities()?,
+            kinetic_tensor: std::array::from_fn(|k| told.motion[k]),
+            momentum: std::array::from_fn(|k| told.motion[6 + k]),
+            rotational: told.motion[9],
+            components: told.components,
+            quantities: told.quantities,
             reservoir: stage.integrators.reservoir(&self.integrator_states)?,
         })
     }

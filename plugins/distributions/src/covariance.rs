@@ -2,8 +2,9 @@
 
 use crate::links::{Bins, Sort};
 use crate::pairs::{count, shell};
-use crate::table::{bytes, numbers, replace};
+use crate::space::Lengths;
 use crate::which::{Which, numbers_of, pairs_of, type_of};
+use galamost_observables::table::{bytes, numbers, replace};
 use galamost_plugin_api::params::{TypeMap, TypePairs};
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
@@ -219,9 +220,9 @@ impl Analyzer for BinCovariance {
             if length.iter().take(frame.dimensions() as usize).any(|l| r_max > 0.5 * l * (1.0 + 1e-12)) {
                 return Err(Error::Run(format!("{r_max} is more than half of a box length")));
             }
-            let choice = self.which.of(frame);
+            let choice = self.which.of(&host, frame)?;
             let (kind, types) = (frame.kind(), self.types);
-            found = count(&host, frame.position(), length, r_max, found.len(), |i, j, r| {
+            found = count(&host, &Lengths(length), frame.position(), length, r_max, found.len(), |i, j, r| {
                 let part = of_pair[kind[i] as usize * types + kind[j] as usize]?;
                 let k = part.bins.place(r)?;
                 choice.has(i, j).then_some(part.first + k)

@@ -1,6 +1,6 @@
 //! Distributions of distances, bonds, angles and dihedrals, averaged over a run.
 //!
-//! `pairs.rs` counts pairs by distance on the engine's threads, `which.rs` says which pairs, `links.rs` measures bonds, angles and
+//! `pairs.rs` counts pairs by distance on the engine's threads, `rdf_device.rs` on a device, `space.rs` measures distances, `which.rs` says which pairs, `links.rs` measures bonds, angles and
 //! dihedrals; `rdf.rs`, `link_distributions.rs` and `covariance.rs` are the components. Counts are whole numbers, so that sums do not depend on threads.
 
 mod covariance;
@@ -8,7 +8,8 @@ mod link_distributions;
 mod links;
 mod pairs;
 mod rdf;
-mod table;
+mod rdf_device;
+mod space;
 mod which;
 
 galamost_plugin_api::plugin!();

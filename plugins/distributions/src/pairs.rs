@@ -1,28 +1,30 @@
 //! Counting pairs of particles by their distance, in a periodic box.
 
+use crate::space::Space;
 use galamost_plugin_api::prelude::*;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// Particles by cell.
-struct Grid {
-    length: [f64; 3],
+/// Cells of half the range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cells {
     /// Cells along each axis.
-    n: [usize; 3],
+    pub n: [usize; 3],
     /// Neighbouring cells to look at on each side.
-    reach: [usize; 3],
-    /// First place of each cell in `position` and `index`, and the number of particles.
-    first: Vec<usize>,
-    position: Vec<[f64; 3]>,
-    index: Vec<u32>,
+    pub reach: [usize; 3],
 }
 
-impl Grid {
-    fn new(position: &[[f64; 3]], length: [f64; 3], r_max: f64) -> Self {
-        // cells of half the range, but no more of them than particles
-        let most = (position.len() as f64).cbrt().ceil().max(1.0);
+impl Cells {
+    /// The most cells along an axis for so many points: there are no more cells than points in a cube.
+    pub fn most(points: usize) -> usize {
+        (points as f64).cbrt().ceil().max(1.0) as usize
+    }
+
+    /// For pairs nearer than `r_max`.
+    pub fn new(points: usize, length: [f64; 3], r_max: f64) -> Self {
+        let most = Self::most(points) as f64;
         let mut reach = [0; 3];
-        let n: [usize; 3] = std::array::from_fn(|k| {
+        let n = std::array::from_fn(|k| {
             let n = (length[k] / r_max * 2.0).min(most).floor();
             if n >= 1.0 {
                 reach[k] = (r_max * n / length[k]).ceil() as usize;
@@ -35,10 +37,29 @@ impl Grid {
                 1
             }
         });
-        let cell = |p: &[f64; 3]| {
+        Self { n, reach }
+    }
+}
+
+/// Points by cell.
+struct Grid<P> {
+    /// Cells along each axis.
+    n: [usize; 3],
+    /// Neighbouring cells to look at on each side.
+    reach: [usize; 3],
+    /// First place of each cell in `position` and `index`, and the number of points.
+    first: Vec<usize>,
+    position: Vec<P>,
+    index: Vec<u32>,
+}
+
+impl<P: Copy + Send + Sync> Grid<P> {
+    fn new<S: Space<Point = P>>(space: &S, position: &[P], length: [f64; 3], r_max: f64) -> Self {
+        let Cells { n, reach } = Cells::new(position.len(), length, r_max);
+        let cell = |p: &P| {
             let at: [usize; 3] = std::array::from_fn(|k| match n[k] {
                 1 => 0,
-                n_k => (((p[k] / length[k] + 0.5) * n_k as f64).max(0.0) as usize).min(n_k - 1),
+                n_k => ((space.share(p, k) * n_k as f64).max(0.0) as usize).min(n_k - 1),
             });
             (at[2] * n[1] + at[1]) * n[0] + at[0]
         };
@@ -55,7 +76,7 @@ impl Grid {
             next[*c] += 1;
         }
         let position = index.iter().map(|i| position[*i as usize]).collect();
-        Self { length, n, reach, first, position, index }
+        Self { n, reach, first, position, index }
     }
 
     fn members(&self, cell: usize) -> Range<usize> {
@@ -82,33 +103,26 @@ impl Grid {
 
 /// For each pair nearer than `r_max`, which is at most half the shortest box length, asks `slot(i, j, r)` for its place and
 /// counts it there. `length` is 0 along an axis that the system does not have.
-pub fn count(
+pub fn count<S: Space>(
     host: &Host,
-    position: &[[f64; 3]],
+    space: &S,
+    position: &[S::Point],
     length: [f64; 3],
     r_max: f64,
     slots: usize,
     slot: impl Fn(usize, usize, f64) -> Option<usize> + Sync,
 ) -> Vec<u64> {
-    let grid = Grid::new(position, length, r_max);
+    let grid = Grid::new(space, position, length, r_max);
     let half = grid.half();
     let total = Mutex::new(vec![0u64; slots]);
     let limit = r_max * r_max;
-    let middle = length.map(|l| if l > 0.0 { 0.5 * l } else { f64::INFINITY });
     let cells = grid.n.iter().product::<usize>();
     host.parallel(cells, cells.div_ceil(64), |range| {
         let mut counts = vec![0u64; slots];
         let mut row = |a: usize, others: Range<usize>| {
             let (p, i) = (grid.position[a], grid.index[a] as usize);
             for b in others {
-                let mut r2 = 0.0;
-                for k in 0..3 {
-                    let mut d = (p[k] - grid.position[b][k]).abs();
-                    if d > middle[k] {
-                        d = grid.length[k] - d;
-                    }
-                    r2 += d * d;
-                }
+                let r2 = space.r2(&p, &grid.position[b]);
                 if r2 < limit
                     && let Some(s) = slot(i, grid.index[b] as usize, r2.sqrt())
                 {
@@ -147,9 +161,10 @@ pub fn shell(inner: f64, outer: f64, dimensions: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::space::Lengths;
 
     /// The places of all pairs that the cells lead to.
-    fn visited(grid: &Grid) -> Vec<(u32, u32)> {
+    fn visited(grid: &Grid<[f64; 3]>) -> Vec<(u32, u32)> {
         let half = grid.half();
         let mut found = vec![];
         for c in 0..grid.n.iter().product() {
@@ -177,7 +192,7 @@ mod tests {
             [([7.0, 9.5, 12.0], 1.4), ([7.0, 9.5, 12.0], 3.5), ([4.0, 20.0, 5.0], 1.0), ([9.0, 8.0, 0.0], 1.2)]
         {
             let position: Vec<[f64; 3]> = (0..300).map(|_| length.map(|l| l * (random() - 0.5))).collect();
-            let mut found = visited(&Grid::new(&position, length, r_max));
+            let mut found = visited(&Grid::new(&Lengths(length), &position, length, r_max));
             let number = found.len();
             found.sort_unstable();
             found.dedup();

@@ -1,5 +1,6 @@
 //! Which pairs are counted: by type, without those that are bonded, of one molecule or of different ones.
 
+use galamost_observables::molecules;
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::prelude::*;
@@ -69,20 +70,24 @@ impl Which {
     /// # Errors
     /// Nothing says what a molecule is.
     pub fn bind(&self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        if let Some(only) = &self.only
-            && !system.has_array("molecule")
-            && system.bond_types.is_empty()
-        {
-            let what = "the molecules are not known: the initial state has neither an array `molecule` nor bonds";
-            return Err(InputError::at(only.at, what).into());
+        if let Some(only) = &self.only {
+            molecules::need(system, needs, only.at)?;
         }
         needs.wants.topology |= !self.exclude.is_empty() || self.only.is_some();
         Ok(())
     }
 
+    /// Whether some pairs are left out.
+    pub fn leaves_out(&self) -> bool {
+        !self.exclude.is_empty() || self.only.is_some()
+    }
+
     /// For the pairs of one frame.
-    pub fn of(&self, frame: &Frame<'_>) -> Choice {
-        let n = frame.position().len();
+    ///
+    /// # Errors
+    /// The device's words.
+    pub fn of(&self, host: &Host, frame: &Frame<'_>) -> Result<Choice> {
+        let n = frame.call().state.n_local as usize;
         let mut partners = vec![];
         let mut add = |a: u32, b: u32| partners.extend([(a, b), (b, a)]);
         for kind in &self.exclude {
@@ -95,56 +100,43 @@ impl Which {
         partners.sort_unstable();
         let mut first = vec![];
         if !partners.is_empty() {
-            first = vec![0; n + 1];
+            first = vec![0u32; n + 1];
             partners.iter().for_each(|(a, _)| first[*a as usize + 1] += 1);
             for i in 0..n {
                 first[i + 1] += first[i];
             }
         }
-        let molecule = self.only.as_ref().map(|_| molecules(frame)).unwrap_or_default();
-        let same = self.only.as_ref().is_some_and(|o| o.value == Only::SameMolecule);
-        Choice { first, partner: partners.into_iter().map(|(_, b)| b).collect(), molecule, same }
-    }
-}
-
-/// The molecule of each particle; particles without one have numbers of their own.
-fn molecules(frame: &Frame<'_>) -> Vec<i64> {
-    let n = frame.position().len();
-    if let Some((1, given)) = frame.int_array("molecule") {
-        return given.iter().zip(0i64..).map(|(m, tag)| if *m < 0 { -1 - tag } else { i64::from(*m) }).collect();
-    }
-    fn root(parent: &mut [usize], mut i: usize) -> usize {
-        while parent[i] != i {
-            parent[i] = parent[parent[i]];
-            i = parent[i];
+        let mut molecule = vec![];
+        if self.only.is_some() {
+            let bonds: Vec<[u32; 2]> = frame.bonds().iter().map(|l| l.tags).collect();
+            molecule = molecules::numbers(host, &frame.call().state, &bonds)?;
         }
-        i
+        let same = self.only.as_ref().is_some_and(|o| o.value == Only::SameMolecule);
+        Ok(Choice { first, partner: partners.into_iter().map(|(_, b)| b).collect(), molecule, same })
     }
-    let mut parent: Vec<usize> = (0..n).collect();
-    for bond in frame.bonds() {
-        let [a, b] = bond.tags.map(|t| root(&mut parent, t as usize));
-        parent[a.max(b)] = a.min(b);
-    }
-    (0..n).map(|i| root(&mut parent, i) as i64).collect()
 }
 
 /// Which pairs of one frame are counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// First partner of each particle; empty without exclusions.
-    first: Vec<usize>,
-    partner: Vec<u32>,
-    molecule: Vec<i64>,
-    same: bool,
+    /// First partner of each particle by tag; empty without exclusions.
+    pub first: Vec<u32>,
+    /// Tags.
+    pub partner: Vec<u32>,
+    /// Of each particle by tag; empty if it does not matter.
+    pub molecule: Vec<u32>,
+    /// Only pairs of one molecule, else of different ones.
+    pub same: bool,
 }
 
 impl Choice {
-    /// Whether the pair i, j is.
+    /// Whether the pair of these tags is.
     #[inline]
     pub fn has(&self, i: usize, j: usize) -> bool {
         if !self.molecule.is_empty() && (self.molecule[i] == self.molecule[j]) != self.same {
             return false;
         }
-        self.first.is_empty() || !self.partner[self.first[i]..self.first[i + 1]].contains(&(j as u32))
+        self.first.is_empty() || !self.partner[self.first[i] as usize..self.first[i + 1] as usize].contains(&(j as u32))
     }
 }
 

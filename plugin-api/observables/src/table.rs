@@ -42,3 +42,8 @@ pub fn numbers(bytes: &[u8], expected: usize) -> Result<(Vec<f64>, &[u8])> {
     };
     Ok((mine.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect(), rest))
 }
+
+/// A header.
+pub fn header(names: &[&str]) -> Vec<String> {
+    names.iter().map(|n| (*n).into()).collect()
+}
