@@ -2,7 +2,7 @@
 
 use galamost::files;
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
-use galamost_tests::{galamost, program, python_with, registry, repository, skip, skip_heavy, words};
+use galamost_tests::{galamost, program, python, python_with, registry, repository, skip, skip_heavy, words};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -211,6 +211,34 @@ fn mdanalysis_reads_our_files() {
     check_with("MDAnalysis", "MDAnalysis, gsd.hoomd, numpy", false);
 }
 
+/// Bonds that form and logged numbers, in frames that gsd reads; frames of gsd's own schema with particles and bonds that come.
+#[test]
+fn gsd_files_change_from_frame_to_frame() {
+    let Some(python) = python() else { return };
+    let f = tempfile::tempdir().expect("a folder");
+    std::fs::copy(repository().join("examples/31-network.ron"), f.path().join("p.ron")).expect("copied");
+    let set = "analyzers=[Gsd(every: 100, file: \"n.gsd\"), Mst(every: 100, file: \"n.mst\")]";
+    go(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--quiet", "--steps", "400", "--set", set]);
+    let script = repository().join("tests/python/check_formats.py");
+    let out = Command::new(python).arg(script).arg("changes").current_dir(f.path()).output().expect("python runs");
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success() && said.contains("all sound"), "{said}{}", words(&out));
+    for k in 0..5 {
+        let [a, b] = ["n.gsd", "n.mst"].map(|n| read(&f.path().join(n), Some(k)));
+        assert_eq!((a.step, &a.bonds, a.bonds.is_empty()), (b.step, &b.bonds, k == 0), "frame {k}");
+    }
+    for k in 0..3 {
+        let s = read(&f.path().join("theirs.gsd"), Some(k));
+        assert_eq!((s.step, s.len() as i64, s.bonds.len() as i64, s.kind.last()), (10 * k as u64, 4 + k, k, Some(&1)));
+    }
+    // what they have in common is converted, number of particles and all
+    go(f.path(), &["convert", "theirs.gsd", "theirs.mst"]);
+    let s = read(&f.path().join("theirs.mst"), Some(1));
+    assert_eq!((s.len(), s.bonds.len(), s.types.join(" ")), (5, 1, "A B".into()));
+    let out = galamost(f.path(), &["convert", "theirs.gsd", "theirs.dcd"]);
+    assert!(words(&out).contains("has 4 particles in each frame, not 5"), "{}", words(&out));
+}
+
 /// Ovito's package brings Qt: half a gigabyte that continuous integration does without.
 #[test]
 fn ovito_reads_our_files() {
@@ -352,7 +380,8 @@ fn trajectories_are_converted_in_part_and_as_a_whole() {
     let said = go(f.path(), &["convert", "t.dump", "last.data"]);
     assert!(said.contains("last.data holds one state: this is the last of 7 frames"), "{said}");
     assert_eq!(steps("last.data"), [60]);
-    go(f.path(), &["convert", "t.dump", "each.{step}.data", "--frames", ":20:"]);
+    go(f.path(), &["convert", "t.dump", "each.{step}.data", "--frames", ":2"]);
+    assert_eq!([0, 10, 20].map(|k| steps(&format!("each.{k:010}.data"))), [[0], [10], [20]]);
 }
 
 #[test]

@@ -36,10 +36,11 @@ impl Lines {
         Ok(Self { source: open(path)?, path: path.into(), next: Mark::default(), text: String::new(), whole: true })
     }
 
-    /// Reads the next line; `false` at the end of the file.
+    /// Reads the next line; `false` at the end of the file. (No iterator: the line is lent until the next one is read.)
     ///
     /// # Errors
     /// The system's words, or the line is no text.
+    #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool> {
         let mut bytes = std::mem::take(&mut self.text).into_bytes();
         bytes.clear();

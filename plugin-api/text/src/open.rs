@@ -124,10 +124,10 @@ mod tests {
         let packed = [gz(text.as_bytes()), gz(b"end")].concat();
         std::fs::write(&path, &packed).expect("written");
         assert_eq!(read_text(&path), Ok(text + "end"));
-        for cut in [1, packed.len() / 2, packed.len() - 1] {
+        for cut in [2, packed.len() / 2, packed.len() - 1] {
             std::fs::write(&path, &packed[..cut]).expect("written");
             let said = read_text(&path).expect_err("cut").message;
-            assert!(said.starts_with("cannot be unpacked") || cut == 1, "{cut}: {said}");
+            assert!(said.starts_with("cannot be unpacked"), "{cut}: {said}");
         }
         let bomb = gz(&vec![b' '; 64 << 20]);
         assert!(bomb.len() < 100_000);

@@ -114,11 +114,11 @@ fn what_is_written_is_read() {
 #[test]
 fn wrong_files_are_told_with_their_place() {
     let cases = [
-        ("4 atoms # all", "5 atoms", "the file ends before", None),
-        ("4 atoms # all", "99999999999999 atoms", "expected a whole number, found `Velocities`", Some((31, 1))),
-        ("4 atoms # all", "x atoms", "unknown section `x atoms`", Some((3, 1))),
+        ("4 atoms # all", "5 atoms", "1 values; the style full has 7, or 10", Some((32, 1))),
+        ("4 atoms # all", "99999999999999 atoms", "1 values; the style full has 7, or 10", Some((32, 1))),
+        ("4 atoms # all", "x atoms", "no bounds of the box", None),
         ("4 atoms", "4 5 atoms", "expected 1 number(s) before `atoms`, found 2", Some((3, 1))),
-        ("2 atom types", "200000000 atom types", "are more than 100000 types", Some((4, 1))),
+        ("2 atom types", "200000000 atom types", "are more than 100000 types", Some((4, 2))),
         ("-1 9 xlo", "-1 -1 xlo", "hold nothing", Some((10, 1))),
         ("0 0 0 xy", "0 1 0 xy", "triclinic", Some((13, 1))),
         ("0.0 8.0 ylo yhi\n", "", "no bounds of the box: `ylo yhi`", None),

@@ -381,7 +381,7 @@ mod tests {
             (&DUMP.replace("9.5 2.0", "9.5 1e99"), 0, "`1e99` is too far outside", Some((10, 9))),
             (&DUMP.replace("\n2 1 10.5", "\n1 1 10.5"), 0, "the atom 1 is there twice", Some((12, 1))),
             (&DUMP.replace("id type x", "id what x"), 0, "no column `type`", Some((9, 1))),
-            (&DUMP.replace("ATOMS\n3", "ATOMS\n4"), 0, "expected a line `ITEM", Some((14, 1))),
+            (&DUMP.replace("ATOMS\n3", "ATOMS\n4"), 0, "2 values for 10 columns", Some((13, 1))),
             (
                 &DUMP.replace("ATOMS\n3", "ATOMS\n99999999999"),
                 0,

@@ -162,7 +162,7 @@ mod tests {
         s.arrays.insert("molecule".into(), Array { width: 1, values: Values::Int(vec![0, -1, 1]) });
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("f.dump");
-        let mut back = |columns: &str, digits| {
+        let back = |columns: &str, digits| {
             let columns: Vec<Column> = columns.split(' ').map(|c| column(c).expect("a column")).collect();
             let text = [frame(&s, &columns, digits), frame(&s, &columns, digits)].concat();
             std::fs::write(&path, text).expect("written");
