@@ -60,9 +60,9 @@ impl ReadDcd {
             (0..s.dimensions as usize).for_each(|axis| s.box_length[axis] = length[axis]);
         }
         for (tag, p) in frame.position.iter().enumerate() {
-            for axis in 0..3 {
+            for (axis, x) in p.iter().enumerate() {
                 let flat = axis >= s.dimensions as usize;
-                let x = if flat { 0.0 } else { f64::from(p[axis]) };
+                let x = if flat { 0.0 } else { f64::from(*x) };
                 let folded = fold(x, if flat { 0.0 } else { s.box_length[axis] });
                 (s.position[tag][axis], s.image[tag][axis]) =
                     folded.ok_or_else(|| wrong(format!("particle {tag} is too far outside of the box")))?;
