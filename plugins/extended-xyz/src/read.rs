@@ -204,12 +204,12 @@ fn row(
         match column.what {
             What::Kind => s.kind[tag] = intern(&mut s.types, values[0]),
             What::Place | What::Velocity => {
-                for k in 0..if choice.flat { 2 } else { 3 } {
-                    let x = l.real(values[k])?;
+                for (k, word) in values.iter().enumerate().take(if choice.flat { 2 } else { 3 }) {
+                    let x = l.real(word)?;
                     if column.what == What::Velocity {
                         s.velocity[tag][k] = x;
                     } else {
-                        let far = || l.wrong_at(values[k], format!("`{}` is too far outside of the box", values[k]));
+                        let far = || l.wrong_at(word, format!("`{word}` is too far outside of the box"));
                         (s.position[tag][k], s.image[tag][k]) = fold(x - c.middle[k], c.length[k]).ok_or_else(far)?;
                     }
                 }

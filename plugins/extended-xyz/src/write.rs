@@ -53,8 +53,8 @@ pub fn frame(s: &Snapshot, form: Form) -> Vec<u8> {
         out.extend_from_slice(s.types.get(s.kind[tag] as usize).map_or(b"", |t| t.as_bytes()));
         let mut place = s.position[tag];
         if form.unwrapped {
-            for k in 0..3 {
-                place[k] += s.box_length[k] * f64::from(s.image[tag][k]);
+            for (k, x) in place.iter_mut().enumerate() {
+                *x += s.box_length[k] * f64::from(s.image[tag][k]);
             }
         }
         reals(&mut out, &place, form.digits);
