@@ -29,7 +29,7 @@ impl Trajectory {
     /// Opens a file. The function passes over a frame, and tells `false` if there is none any more.
     ///
     /// # Errors
-    /// As [`crate::open`].
+    /// As [`crate::open()`].
     pub fn open(path: &Path, skip: fn(&mut Lines) -> Result<bool>) -> Result<Self> {
         let lines = Lines::open(path)?;
         Ok(Self { lines, skip, starts: vec![], next: Some(Mark::default()), rest: None })
