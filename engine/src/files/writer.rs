@@ -26,9 +26,12 @@ impl std::fmt::Debug for Writer {
     }
 }
 
-/// Whether a field is given in a text of fields.
+/// Whether a field is given in a text of fields: its name stands before a colon.
 fn given(fields: &str, name: &str) -> bool {
-    fields.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':').any(|w| w.strip_suffix(':') == Some(name))
+    let Some((before, _)) = fields.rsplit_once(':') else { return false };
+    let last_word =
+        |part: &str| part.trim_end().rsplit(|c: char| !c.is_alphanumeric() && c != '_').next() == Some(name);
+    before.split(':').any(last_word)
 }
 
 impl Writer {
