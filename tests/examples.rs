@@ -10,7 +10,9 @@ fn run(name: &str) -> (tempfile::TempDir, PathBuf) {
     for e in std::fs::read_dir(repository().join("examples")).expect("examples/").filter_map(Result::ok) {
         let path = e.path();
         let number = |p: &Path| p.file_name().unwrap_or_default().to_string_lossy()[..2].to_string();
-        if path.extension().is_some_and(|x| x == "ron" || x == "xml" || x == "dump") && number(&path) == name[..2] {
+        if path.extension().is_some_and(|x| x == "ron" || x == "xml" || x == "dump" || x == "gz")
+            && number(&path) == name[..2]
+        {
             std::fs::copy(&path, folder.path().join(e.file_name())).expect("copied");
         }
     }
@@ -638,6 +640,9 @@ fn example_67_viscosity() {
     assert!((t["G"][0] - 25.0).abs() < 4.0, "G(0) = {}", t["G"][0]);
     let k = t["time"].iter().position(|x| *x > 0.9).expect("a lag");
     assert!((t["eta"][k] - 3.0).abs() < 1.0, "η({}) = {}", t["time"][k], t["eta"][k]);
+}
+
+#[test]
 fn example_55_msd() {
     let (_keep, folder) = run("55-msd");
     let (msd, vacf, f) =
@@ -678,4 +683,18 @@ fn example_57_molecules() {
     assert!((d / 0.05 - 1.0).abs() < 0.25, "D = {d}");
     assert!(beads["msd_A"][k] > 1.3 * msd["msd_molecules"][k]);
     assert!((mean(&g["molecules"][4..]) - 1.0).abs() < 0.15);
+}
+
+#[test]
+fn example_50_files() {
+    let (_keep, folder) = run("50-files");
+    for name in ["gsd", "dump", "xyz", "mst", "dcd"] {
+        let path = folder.join(format!("50-files.{name}"));
+        let frames =
+            galamost::files::frames(&path, galamost_tests::registry()).unwrap_or_else(|e| panic!("{}", e.render()));
+        assert_eq!(frames, Some(11), "{name}");
+    }
+    let last = galamost::files::read(&folder.join("50-files.0000000500.data"), None, galamost_tests::registry());
+    let last = last.unwrap_or_else(|e| panic!("{}", e.render()));
+    assert_eq!((last.len(), last.bonds.len(), last.step), (1000, 960, 500));
 }

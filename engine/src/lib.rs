@@ -10,6 +10,7 @@ pub mod device;
 pub mod doc;
 pub mod doctor;
 pub mod ensemble;
+pub mod files;
 pub mod gpu;
 pub mod host;
 mod ibi;
