@@ -35,6 +35,7 @@ mod new;
 mod overhead;
 mod pair_thermostats;
 mod physics;
+mod pictures;
 mod plugins;
 mod reactions;
 mod reference;
