@@ -612,7 +612,11 @@ fn example_60_pictures() {
         let file = std::fs::read(folder.join(format!("60-pictures.{step:010}.png"))).expect("a picture");
         assert!(file.starts_with(b"\x89PNG") && file.len() > 10_000, "{step}: {} bytes", file.len());
     }
-    let out = Command::new(program()).args(["report", "60-pictures.ron"]).current_dir(&folder).output().expect("the program runs");
+    let out = Command::new(program())
+        .args(["report", "60-pictures.ron"])
+        .current_dir(&folder)
+        .output()
+        .expect("the program runs");
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     assert!(folder.join("60-pictures.report.html").metadata().expect("a page").len() > 50_000);
 }

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 pub struct RenderArgs {
     /// A file with particles, or a pipeline, of which the initial state is shown.
     snapshot: PathBuf,
-    /// Of a trajectory: this frame, the first one is 0; negative ones count from the end.
-    #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = -1)]
-    frame: i64,
+    /// Of a trajectory: this frame, from 0; a negative number counts from the end; by default the last one.
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    frame: Option<i64>,
     /// The picture; by default named as the file, with .png.
     #[arg(long, value_name = "FILE.png")]
     out: Option<PathBuf>,
@@ -121,7 +121,7 @@ fn initial(path: &Path, registry: &Registry) -> Result<Snapshot, Failure> {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn state(path: &Path, frame: i64, registry: &Registry) -> Result<Snapshot, Failure> {
+pub fn state(path: &Path, frame: Option<i64>, registry: &Registry) -> Result<Snapshot, Failure> {
     if path.extension().is_some_and(|e| e == "ron") {
         return initial(path, registry);
     }

@@ -88,7 +88,7 @@ fn figure(png: &[u8], caption: &str) -> String {
 }
 
 /// A picture of a frame of a file.
-fn drawn(path: &Path, frame: i64, registry: &Registry) -> Result<(u64, Vec<u8>), String> {
+fn drawn(path: &Path, frame: Option<i64>, registry: &Registry) -> Result<(u64, Vec<u8>), String> {
     let s = state(path, frame, registry).map_err(|e| e.render())?;
     let view = View { size: [900, 720], ..View::default() };
     Ok((s.step, view.picture(&s, &all_threads)?.png()?))
@@ -97,28 +97,32 @@ fn drawn(path: &Path, frame: i64, registry: &Registry) -> Result<(u64, Vec<u8>),
 /// The first and the last frame of what holds particles, and pictures that the run made.
 pub fn pictures(pipeline: &Pipeline, found: &[Output], registry: &Registry) -> String {
     let mut figures: Vec<(u64, String)> = vec![];
-    let draw = |figures: &mut Vec<(u64, String)>, path: &Path, frame: i64| match drawn(path, frame, registry) {
+    let draw = |figures: &mut Vec<(u64, String)>, path: &Path, frame: Option<i64>| match drawn(path, frame, registry) {
         Ok((step, png)) => figures.push((step, figure(&png, &format!("{}: step {step}", name(path))))),
         Err(e) => tracing::warn!("{}: no picture: {}", path.display(), e.trim_end()),
     };
-    let states = |o: &&Output| o.files.iter().any(|f| crate::files::holds_particles(f));
+    let states = |o: &&Output| {
+        o.files
+            .iter()
+            .any(|f| has_ending(f, &["gsd", "xml", "dump", "lammpstrj", "data", "dcd", "pdb", "xyz", "extxyz", "mst"]))
+    };
     // one source is enough: all show the same particles
     if let Some(o) = found.iter().find(states) {
         match &o.files[..] {
             [one] => {
-                draw(&mut figures, one, 0);
-                draw(&mut figures, one, -1);
+                draw(&mut figures, one, Some(0));
+                draw(&mut figures, one, None);
             }
             [first, .., last] => {
-                draw(&mut figures, first, -1);
-                draw(&mut figures, last, -1);
+                draw(&mut figures, first, None);
+                draw(&mut figures, last, None);
             }
             [] => {}
         }
     }
     let made: Vec<&PathBuf> = found.iter().flat_map(|o| &o.files).filter(|f| has_ending(f, &["png"])).collect();
     if figures.is_empty() && made.is_empty() && pipeline.ensemble.is_empty() {
-        draw(&mut figures, &pipeline.path, -1);
+        draw(&mut figures, &pipeline.path, None);
     }
     figures.dedup_by(|a, b| a.0 == b.0);
     let mut figures: Vec<String> = figures.into_iter().map(|f| f.1).collect();
@@ -206,11 +210,7 @@ pub fn observables(found: &[Output]) -> String {
                 let svg = plot.drawing().svg(Theme::Page);
                 let figure = format!("<figure>{svg}<figcaption>{caption}</figcaption></figure>\n");
                 if is_thermo {
-                    let _ = write!(
-                        over_time,
-                        "<div class=\"pair\">{figure}<div>{}</div></div>\n",
-                        averages(&main_columns(list))
-                    );
+                    let _ = write!(over_time, "{figure}{}\n", averages(&main_columns(list)));
                 } else {
                     others += &figure;
                 }

@@ -24,8 +24,8 @@ pub struct Camera {
     /// Pixels of a unit length at depth 1 in perspective, or at every depth without it.
     focal: f64,
     perspective: bool,
-    /// Half of the picture in pixels.
-    half: [f64; 2],
+    /// The pixel at which the centre is seen.
+    middle: [f64; 2],
 }
 
 impl Camera {
@@ -46,17 +46,19 @@ impl Camera {
         let reach = |(p, r): &(V, f64)| (0..3).map(|k| (p[k] - center[k]).powi(2)).sum::<f64>().sqrt() + r;
         let radius = balls.iter().map(reach).fold(1e-9, f64::max);
         let distance = if perspective { 3.6 * radius } else { 1.5 * radius };
-        let mut camera = Self { right, up, back, center, distance, focal: 1.0, perspective, half };
-        // what fits, with some room around it
-        let mut focal = f64::INFINITY;
+        let mut camera = Self { right, up, back, center, distance, focal: 1.0, perspective, middle: half };
+        // what fits, with some room around it; in perspective its middle is not where the centre is seen
+        let mut ends = [[f64::INFINITY, f64::NEG_INFINITY]; 2];
         for (p, r) in balls {
             let [x, y, z] = camera.place(*p);
-            // in perspective a ball reaches a little farther than its radius at its depth
-            let at = if perspective { z - r } else { 1.0 };
-            for (v, half) in [(x, half[0]), (y, half[1])] {
-                focal = focal.min(0.94 * half * at / (v.abs() + r).max(1e-9));
+            for (k, v) in [x, y].into_iter().enumerate() {
+                let [low, high] = camera.tangents(v, z, *r).unwrap_or([-1.0, 1.0]);
+                ends[k] = [ends[k][0].min(low), ends[k][1].max(high)];
             }
         }
+        let focal =
+            (0..2).map(|k| 0.94 * 2.0 * half[k] / (ends[k][1] - ends[k][0]).max(1e-12)).fold(f64::INFINITY, f64::min);
+        camera.middle = std::array::from_fn(|k| half[k] - 0.5 * focal * (ends[k][0] + ends[k][1]));
         camera.focal = focal;
         camera
     }
@@ -77,31 +79,30 @@ impl Camera {
         if self.perspective { self.focal as f32 / z } else { self.focal as f32 }
     }
 
+    /// Ends of a ball along one axis of a picture with a focal length of 1; `None` behind the viewer.
+    fn tangents(&self, v: f64, z: f64, r: f64) -> Option<[f64; 2]> {
+        if !self.perspective {
+            return Some([v - r, v + r]);
+        }
+        // tangents of the circle that is the ball's section with the plane of this axis and the depth
+        let root = r * (v * v + z * z - r * r).max(0.0).sqrt();
+        let under = z * z - r * r;
+        (z > r * 1.001).then(|| [(v * z - root) / under, (v * z + root) / under])
+    }
+
     /// The pixels that a ball may cover: first and last column, first and last row; `None` behind the viewer.
     pub fn bounds(&self, c: [f32; 3], r: f32) -> Option<[[f32; 2]; 2]> {
-        let half = self.half;
-        let one = |v: f32, half: f64| -> Option<[f32; 2]> {
-            let (v, z, r) = (f64::from(v), f64::from(c[2]), f64::from(r));
-            let [low, high] = if self.perspective {
-                // tangents of the circle that is the ball's section with the plane of this axis and the depth
-                if z <= r * 1.001 {
-                    return None;
-                }
-                let root = r * (v * v + z * z - r * r).max(0.0).sqrt();
-                let under = z * z - r * r;
-                [(v * z - root) / under, (v * z + root) / under]
-            } else {
-                [v - r, v + r]
-            };
-            Some([(half + self.focal * low) as f32, (half + self.focal * high) as f32])
+        let one = |k: usize| {
+            let ends = self.tangents(f64::from(c[k]), f64::from(c[2]), f64::from(r))?;
+            Some(ends.map(|e| (self.middle[k] + self.focal * e) as f32))
         };
-        Some([one(c[0], half[0])?, one(c[1], half[1])?])
+        Some([one(0)?, one(1)?])
     }
 
     /// The ray through a point of the picture: a point and a direction of length 1.
     pub fn ray(&self, x: f32, y: f32) -> ([f32; 3], [f32; 3]) {
         let f = self.focal as f32;
-        let (u, v) = ((x - self.half[0] as f32) / f, (y - self.half[1] as f32) / f);
+        let (u, v) = ((x - self.middle[0] as f32) / f, (y - self.middle[1] as f32) / f);
         if self.perspective {
             let n = 1.0 / (u * u + v * v + 1.0).sqrt();
             ([0.0; 3], [u * n, v * n, n])
@@ -113,19 +114,19 @@ impl Camera {
     /// The point at a depth that is seen at a point of the picture.
     pub fn point(&self, x: f32, y: f32, z: f32) -> [f32; 3] {
         let s = self.scale(z);
-        [(x - self.half[0] as f32) / s, (y - self.half[1] as f32) / s, z]
+        [(x - self.middle[0] as f32) / s, (y - self.middle[1] as f32) / s, z]
     }
 
     /// Where a point is seen.
     pub fn project(&self, p: [f32; 3]) -> [f32; 2] {
         let s = self.scale(p[2]);
-        [self.half[0] as f32 + s * p[0], self.half[1] as f32 + s * p[1]]
+        [self.middle[0] as f32 + s * p[0], self.middle[1] as f32 + s * p[1]]
     }
 
     /// The same camera for a picture with k times as many pixels in each direction.
     pub fn enlarged(self, k: u32) -> Self {
         let k = f64::from(k);
-        Self { focal: self.focal * k, half: self.half.map(|h| h * k), ..self }
+        Self { focal: self.focal * k, middle: self.middle.map(|m| m * k), ..self }
     }
 }
 

@@ -43,6 +43,18 @@ impl Rgb {
         })
     }
 
+    /// One of many colours that nothing is known of but that they differ: hues by the golden angle, three brightnesses.
+    pub fn of_many(k: u64) -> Self {
+        let hue = (k as f64 * 0.618_033_988_75).fract() * 6.0;
+        let (lightness, chroma) = [(0.52, 0.52), (0.66, 0.44), (0.40, 0.42)][(k % 3) as usize];
+        let part = |c: f64| {
+            // red, green and blue are highest at 0, 2 and 4 of 6
+            let away = ((hue - c + 9.0) % 6.0 - 3.0).abs();
+            lightness + chroma * ((2.0 - away).clamp(0.0, 1.0) - 0.5)
+        };
+        Self([0.0, 2.0, 4.0].map(|c| (255.0 * part(c).clamp(0.0, 1.0)) as u8))
+    }
+
     /// The colour of a number between 0 and 1.
     pub fn of_number(x: f64) -> Self {
         let x = if x.is_finite() { x.clamp(0.0, 1.0) } else { return Self([160; 3]) } * (MAP.len() - 1) as f64;

@@ -217,7 +217,7 @@ impl Plot {
             })
             .collect();
         let ty: Vec<Ticks> =
-            self.panels.iter().zip(&ry).map(|(p, r)| p.y.ticks(*r, (inner / 60.0).clamp(2.0, 6.0))).collect();
+            self.panels.iter().zip(&ry).map(|(p, r)| p.y.ticks(*r, (inner / 50.0).clamp(3.0, 6.0))).collect();
         let widest = ty.iter().flat_map(|t| &t.major).map(|m| SMALL * font::width(&m.1)).fold(20.0, f64::max);
         let left = 14.0 + LABEL + 12.0 + widest;
         let right = self.width - RIGHT;

@@ -186,10 +186,7 @@ impl<'a> Scene<'a> {
                 let by_type: Vec<[u8; 3]> = state.types.iter().enumerate().map(of).collect();
                 state.kind.iter().map(|k| by_type[*k as usize]).collect()
             }
-            ColorBy::Molecule => {
-                // neighbours in number are often neighbours in space: a step through 24 colours that meets all
-                molecules(state).iter().map(|m| Rgb::of_palette((m.unsigned_abs() as usize * 7) % 24).0).collect()
-            }
+            ColorBy::Molecule => molecules(state).iter().map(|m| Rgb::of_many(m.unsigned_abs()).0).collect(),
             ColorBy::Property(name) => {
                 let values = property(state, name)?;
                 let [low, high] = view.range.unwrap_or_else(|| {
@@ -231,7 +228,6 @@ impl<'a> Scene<'a> {
     pub fn solids(&self, camera: &Camera, pixels: u32, parallel: Parallel<'_>) -> Vec<Solid> {
         let place = |p: V| camera.place(p).map(|x| x as f32);
         let axes = axes(self.state);
-        let n_types = self.state.types.len();
         let mut out = pieces(parallel, &self.shown, |t| {
             let tag = *t as usize;
             let kind = self.state.kind[tag] as usize;
@@ -240,7 +236,7 @@ impl<'a> Scene<'a> {
             let axis = axes.as_ref().map(|a| camera.turn(a[tag]));
             let caps = |axis, both| Body::Capped {
                 axis,
-                colors: [color, Rgb::of_palette(n_types + kind).0],
+                colors: [color, Rgb::of_palette(kind + 4).0],
                 cosine: if both { 0.5 } else { 0.0 },
                 both,
             };

@@ -101,13 +101,13 @@ pub fn shade(
                 }
             }
         }
-        let open = 1.0 - (1.25 * sum / f32::max(n, 1.0)).min(0.92);
+        let open = 1.0 - (1.45 * sum / f32::max(n, 1.0)).min(0.92);
         let diffuse = dot(hit.normal, key).max(0.0);
         let facing = (-hit.normal[2]).max(0.0);
         let glance = dot(hit.normal, half_way).max(0.0).powi(40);
         let lightness = open * (0.42 + 0.52 * diffuse + 0.14 * facing);
         let far = ((hit.depth - first) / (last - first).max(1e-6)).clamp(0.0, 1.0);
-        let haze = 0.28 * far * far;
+        let haze = 0.16 * far * far;
         std::array::from_fn(|k| {
             let c = own[k] * lightness + 0.10 * open * glance;
             c + haze * (background[k] - c)
