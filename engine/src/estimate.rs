@@ -144,7 +144,7 @@ fn look(plan: &Plan, entry: &Entry, registry: &Registry, looks: u64) -> std::res
     p.analyzers = vec![entry.clone()];
     p.stages.truncate(1);
     for s in &mut p.stages {
-        (s.forces, s.integrators) = (None, None);
+        (s.forces, s.integrators, s.steps) = (None, None, 0);
     }
     let options = CheckOptions { snapshot: Some(plan.snapshot.clone()), ..CheckOptions::default() };
     let one = check(p, registry, options).map_err(words)?;
@@ -342,6 +342,7 @@ fn write_totals(
         let _ = writeln!(out, "  stage `{}`: {} for {} steps{how}", stage.stage.name, duration(t), stage.stage.steps);
     }
     let looking: f64 = costs.iter().filter_map(|c| Some(c.looks as f64 * c.measured.as_ref().ok()?.0)).sum();
+    let looking = looking + 0.0; // the sum of nothing is −0
     total += looking;
     let _ = writeln!(
         out,
@@ -356,7 +357,7 @@ fn write_totals(
         .sum();
     let unknown = costs.iter().filter(|c| c.measured.is_err()).count();
     let but = if unknown > 0 { format!(", without {unknown} that could not be measured") } else { String::new() };
-    let _ = writeln!(out, "  disk: {} by analyzers{but}", size(volume));
+    let _ = writeln!(out, "  disk: {} by analyzers{but}", size(volume + 0.0));
     if let Some(bytes) = file {
         let keep = plan.pipeline.checkpoint.keep;
         let _ = writeln!(out, "  checkpoints: {} each, {keep} kept", size(bytes as f64));

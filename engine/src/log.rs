@@ -100,7 +100,9 @@ pub fn describe(failure: &Failure) -> Value {
                 })
             };
             let errors: Vec<Value> = list.iter().map(one).collect();
-            json!({"status": failure.exit_code(), "message": format!("{} errors; nothing was run", list.len()), "errors": errors})
+            let s = if list.len() == 1 { "" } else { "s" };
+            let message = format!("{} error{s}; nothing was run", list.len());
+            json!({"status": failure.exit_code(), "message": message, "errors": errors})
         }
     }
 }

@@ -7,7 +7,8 @@ const STYLE: &str = "\
 :root{color-scheme:light dark;--ground:#ffffff;--ink:#1c2126;--soft:#5b6670;--line:#dfe4e8;--panel:#f6f8f9;--accent:#0b6aa8;--warn:#9a5b00;\
 --warn-ground:#fff6e5;--bad:#a3261d;--bad-ground:#fdecea;--good:#1b7a4b;--s:#8a4b08;--n:#0b6aa8;--c:#7a3e9d;--k:#1b7a4b}\
 @media(prefers-color-scheme:dark){:root{--ground:#15191d;--ink:#e3e8ec;--soft:#9aa6b0;--line:#2f373e;--panel:#1c2227;--accent:#6cb8ee;--warn:#f0b458;\
---warn-ground:#2e2616;--bad:#ff8d83;--bad-ground:#331b19;--good:#5fcf97;--s:#e0a566;--n:#6cb8ee;--c:#c79be6;--k:#5fcf97}}\
+--warn-ground:#2e2616;--bad:#ff8d83;--bad-ground:#331b19;--good:#5fcf97;--s:#e0a566;--n:#6cb8ee;--c:#c79be6;--k:#5fcf97}\
+svg [stroke=\"#0072b2\"]{stroke:#4aa3df}}\
 *{box-sizing:border-box}html{-webkit-text-size-adjust:100%}\
 body{margin:0 auto;max-width:1180px;padding:1.6rem 1.4rem 4rem;background:var(--ground);color:var(--ink);\
 font:15px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}\

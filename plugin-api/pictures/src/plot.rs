@@ -325,12 +325,9 @@ fn legend(d: &mut Drawing, curves: &[Curve], [left, high, right, low]: [f64; 4],
     let row = SMALL + 6.0;
     let width = names.iter().map(|n| SMALL * font::width(n)).fold(0.0, f64::max) + 44.0;
     let height = row * names.len() as f64 + 8.0;
-    let corners = [
-        [right - width - 8.0, high + 8.0],
-        [left + 10.0, high + 8.0],
-        [right - width - 8.0, low - height - 8.0],
-        [left + 10.0, low - height - 8.0],
-    ];
+    let (to_left, to_right) = (left + 10.0, right - width - 8.0);
+    let (top, middle, bottom) = (high + 8.0, 0.5 * (high + low - height), low - height - 8.0);
+    let corners = [to_right, to_left].map(|x| [top, bottom, middle].map(|y| [x, y])).concat();
     let hidden = |c: &[f64; 2]| {
         seen.iter()
             .filter(|p| {
