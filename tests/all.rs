@@ -21,6 +21,7 @@ mod expression;
 mod faults;
 mod files;
 mod fixtures;
+mod formats;
 mod frozen;
 mod fuzzing;
 mod guide;

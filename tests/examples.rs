@@ -10,7 +10,9 @@ fn run(name: &str) -> (tempfile::TempDir, PathBuf) {
     for e in std::fs::read_dir(repository().join("examples")).expect("examples/").filter_map(Result::ok) {
         let path = e.path();
         let number = |p: &Path| p.file_name().unwrap_or_default().to_string_lossy()[..2].to_string();
-        if path.extension().is_some_and(|x| x == "ron" || x == "xml" || x == "dump") && number(&path) == name[..2] {
+        if path.extension().is_some_and(|x| x == "ron" || x == "xml" || x == "dump" || x == "gz")
+            && number(&path) == name[..2]
+        {
             std::fs::copy(&path, folder.path().join(e.file_name())).expect("copied");
         }
     }
@@ -619,4 +621,18 @@ fn example_60_pictures() {
         .expect("the program runs");
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     assert!(folder.join("60-pictures.report.html").metadata().expect("a page").len() > 50_000);
+}
+
+#[test]
+fn example_50_files() {
+    let (_keep, folder) = run("50-files");
+    for name in ["gsd", "dump", "xyz", "mst", "dcd"] {
+        let path = folder.join(format!("50-files.{name}"));
+        let frames =
+            galamost::files::frames(&path, galamost_tests::registry()).unwrap_or_else(|e| panic!("{}", e.render()));
+        assert_eq!(frames, Some(11), "{name}");
+    }
+    let last = galamost::files::read(&folder.join("50-files.0000000500.data"), None, galamost_tests::registry());
+    let last = last.unwrap_or_else(|e| panic!("{}", e.render()));
+    assert_eq!((last.len(), last.bonds.len(), last.step), (1000, 960, 500));
 }

@@ -161,6 +161,10 @@ enum Command {
         #[arg(long, value_name = "PATH|VERSION")]
         api: Option<String>,
     },
+    /// Says what is in a file: particles (of any format that a plugin reads), a checkpoint, a CSV file.
+    Info(crate::files::InfoArgs),
+    /// Converts files of particles, whole trajectories as well, and says what the new format has no place for.
+    Convert(crate::files::ConvertArgs),
     /// Finds potentials that give wanted distributions: iterative Boltzmann inversion, inverse Monte Carlo.
     Ibi(crate::ibi::IbiArgs),
     /// Draws columns of CSV files as SVG or PNG.
@@ -250,6 +254,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
             print!("{}", crate::new::new(&kind, &name, folder.as_deref(), api.as_deref())?);
             Ok(0)
         }
+        Some(Command::Info(args)) => crate::files::info(&args, registry),
+        Some(Command::Convert(args)) => crate::files::convert(&args, &registry()),
         Some(Command::Ibi(args)) => crate::ibi::run(&args, common.quiet, signals()?.0, &registry()),
         Some(Command::Plot(args)) => crate::plot::run(&args),
         Some(Command::Stats(args)) => crate::stats::run(&args),

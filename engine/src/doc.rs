@@ -85,6 +85,12 @@ fn fields(out: &mut String, list: &[FieldDoc], indent: usize) {
         if !f.range.is_empty() {
             facts.push(f.range.clone());
         }
+        if !f.extensions.is_empty() {
+            facts.push(format!(
+                "files {}",
+                f.extensions.iter().map(|e| format!("*.{e}")).collect::<Vec<_>>().join(", ")
+            ));
+        }
         facts.push(match &f.default {
             Some(d) => format!("default {d}"),
             None => "required".into(),

@@ -34,7 +34,7 @@ impl MoleculeRule {
 
 /// The molecule of each particle: the array `molecule`, where a negative number is a molecule of its own, else what
 /// bonds hold together. `None` if there is neither.
-fn molecules(s: &Snapshot) -> Option<Vec<u32>> {
+pub fn molecules(s: &Snapshot) -> Option<Vec<u32>> {
     if let Some(Values::Int(given)) = s.arrays.get("molecule").map(|a| &a.values) {
         // numbers from the file are not negative; those above are free for particles without a molecule
         return Some((0..).zip(given).map(|(tag, m)| if *m < 0 { 1 << 31 | tag } else { *m as u32 }).collect());

@@ -118,6 +118,7 @@ impl<P: BondPotential> BondComponent<P> {
     fn docs() -> Vec<FieldDoc> {
         let mut docs = P::Settings::docs();
         docs.push(FieldDoc {
+            extensions: vec![],
             name: links_of(P::WIDTH).0.into(),
             kind: TypeMap::<Spanned<P::Input>>::describe(),
             unit: String::new(),

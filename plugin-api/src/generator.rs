@@ -2,9 +2,9 @@
 
 use crate::abi::Table;
 use crate::component::{Kind, Needs, Registration, SystemInfo};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::force::parse;
-use crate::guard::{Common, Object, generator_table};
+use crate::guard::{Common, Object, frames_table, generator_table};
 use crate::params::{FromValue, Params};
 use crate::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,21 @@ pub trait Generator: Send + Sized + 'static {
     /// # Errors
     /// What is wrong with the input, with its place.
     fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()>;
+    /// Number of whole frames in the file that it reads; `None` if it reads no trajectories.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    fn frames(&mut self, _context: &GeneratorContext) -> Result<Option<u64>> {
+        Ok(None)
+    }
+    /// As [`Generator::generate`], but a frame of this number, from 0, whatever the parameters say. Frames are asked for one after
+    /// the other, so what it takes to find them may be kept.
+    ///
+    /// # Errors
+    /// As there.
+    fn frame(&mut self, _context: &GeneratorContext, _number: u64, _snapshot: &mut Snapshot) -> Result<()> {
+        Err(Error::Run("this generator has no frames".into()))
+    }
 }
 
 struct Guarded<T>(T);
@@ -46,6 +61,16 @@ pub trait Generating: Common {
     /// # Errors
     /// As there.
     fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()>;
+    /// See [`Generator::frames`].
+    ///
+    /// # Errors
+    /// As there.
+    fn frames(&mut self, context: &GeneratorContext) -> Result<Option<u64>>;
+    /// See [`Generator::frame`].
+    ///
+    /// # Errors
+    /// As there.
+    fn frame(&mut self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()>;
 }
 
 impl<T: Generator> Common for Guarded<T> {
@@ -53,13 +78,23 @@ impl<T: Generator> Common for Guarded<T> {
         Ok(Needs::default())
     }
     fn table(name: &str) -> Option<Table> {
-        (name == "generator/1").then(generator_table::<Self>)
+        match name {
+            "generator/1" => Some(generator_table::<Self>()),
+            "frames/1" => Some(frames_table::<Self>()),
+            _ => None,
+        }
     }
 }
 
 impl<T: Generator> Generating for Guarded<T> {
     fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
         self.0.generate(context, snapshot)
+    }
+    fn frames(&mut self, context: &GeneratorContext) -> Result<Option<u64>> {
+        self.0.frames(context)
+    }
+    fn frame(&mut self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()> {
+        self.0.frame(context, number, snapshot)
     }
 }
 

@@ -4,11 +4,14 @@
 
 use crate::{plan_in, registry};
 use galamost::checkpoint::Checkpoint;
+use galamost::files::Reader;
 use galamost::pipeline::{DeviceChoice, Pipeline};
 use galamost::plan::{CheckOptions, Plan, check};
 use galamost::report::Failure;
 use galamost::run::{RunOptions, execute};
+use galamost_plugin_api::snapshot::Snapshot;
 use sha2::{Digest as _, Sha256};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -16,10 +19,16 @@ use std::sync::OnceLock;
 pub type Target = fn(&[u8]);
 
 /// All of them; corpora are folders of the same name in `tests/fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 13] = [
     ("pipeline", pipeline),
     ("galamost_xml", galamost_xml),
     ("gsd", gsd),
+    ("packed", galamost_xml),
+    ("lammps_data", lammps_data),
+    ("lammps_dump", lammps_dump),
+    ("extended_xyz", extended_xyz),
+    ("mst", mst),
+    ("dcd", dcd),
     ("pair_table", pair_table),
     ("angle_table", angle_table),
     ("patches", patches),
@@ -77,7 +86,7 @@ pub fn pipeline(data: &[u8]) {
 
 const LJ: &str = r#"forces: [LennardJones(r_cut: 1.2, pairs: {("A", "A"): (epsilon: 1.0, sigma: 0.5)})]"#;
 
-/// A file of the format `galamost_xml`.
+/// A file of the format `galamost_xml`, perhaps compressed.
 pub fn galamost_xml(data: &[u8]) {
     let f = file("f.xml", data);
     checked(&format!("(initial: [GalamostXml(file: \"{f}\")], stages: [(steps: 0, dt: 0.001)])"));
@@ -87,6 +96,50 @@ pub fn galamost_xml(data: &[u8]) {
 pub fn gsd(data: &[u8]) {
     let f = file("f.gsd", data);
     checked(&format!("(initial: [Gsd(file: \"{f}\")], stages: [(steps: 0, dt: 0.001)])"));
+}
+
+/// Every frame of a file, as a run and `galamost convert` read them.
+fn frames(f: &str, made: Option<&str>) {
+    let path = folder().join(f);
+    let base = match made {
+        Some(text) => match checked(text) {
+            Some(plan) => plan.snapshot,
+            None => panic!("the pipeline is right"),
+        },
+        None => Snapshot::default(),
+    };
+    let Some(reader) = judge(Reader::open(&path, registry())) else { return };
+    let n = judge(reader.frames()).flatten().unwrap_or(1);
+    // a short file may claim many frames
+    for k in (0..n.min(5) as i64).chain([-1]) {
+        judge(reader.read_over(Some(k), base.clone()));
+    }
+}
+
+/// A data file of LAMMPS.
+pub fn lammps_data(data: &[u8]) {
+    frames(&file("f.data", data), None);
+}
+
+/// A text dump of LAMMPS.
+pub fn lammps_dump(data: &[u8]) {
+    frames(&file("f.dump", data), None);
+}
+
+/// An extended XYZ file.
+pub fn extended_xyz(data: &[u8]) {
+    frames(&file("f.xyz", data), None);
+}
+
+/// An MST file.
+pub fn mst(data: &[u8]) {
+    frames(&file("f.mst", data), None);
+}
+
+/// A DCD file, for the particles of the small run.
+pub fn dcd(data: &[u8]) {
+    let text = "(initial: [Lattice(lattice: Sc, cells: [3, 3, 3], density: 0.5)], stages: [(steps: 0, dt: 0.001)])";
+    frames(&file("f.dcd", data), Some(text));
 }
 
 const LATTICE: &str = "initial: [Lattice(lattice: Sc, cells: [4, 4, 4], density: 0.5)]";
@@ -155,6 +208,21 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
     match target {
         "pipeline" => all.extend(read(repository.join("examples"), ".ron")),
         "galamost_xml" => all.extend(read(repository.join("examples"), ".xml")),
+        "packed" => {
+            let plain =
+                std::fs::read(repository.join("tests/fuzz/corpus/galamost_xml/all-arrays.xml")).expect("a file");
+            let mut gz = flate2::write::GzEncoder::new(vec![], flate2::Compression::default());
+            gz.write_all(&plain).expect("packed");
+            all.push(gz.finish().expect("packed"));
+            let mut xz = vec![];
+            lzma_rs::xz_compress(&mut plain.as_slice(), &mut xz).expect("packed");
+            all.push(xz);
+        }
+        "lammps_data" => all.push(made("data", "analyzers=[LammpsData(every: 8, file: \"made.data\")]", "made.data")),
+        "lammps_dump" => all.push(made("dump", "analyzers=[LammpsDump(every: 4, file: \"made.dump\")]", "made.dump")),
+        "extended_xyz" => all.push(made("xyz", "analyzers=[ExtendedXyz(every: 4, file: \"made.xyz\")]", "made.xyz")),
+        "mst" => all.push(made("mst", "analyzers=[Mst(every: 4, file: \"made.mst\")]", "made.mst")),
+        "dcd" => all.push(made("dcd", "analyzers=[Dcd(every: 4, file: \"made.dcd\")]", "made.dcd")),
         "gsd" => all.push(made("gsd", "analyzers=[Gsd(every: 4, file: \"made.gsd\")]", "made.gsd")),
         "checkpoint" => {
             let mut bytes = made("checkpoint", "checkpoint=(every: 7, keep: 1)", "p.checkpoint");

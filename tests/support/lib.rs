@@ -284,19 +284,30 @@ pub fn has_compiler() -> bool {
 
 /// A Python with the packages `gsd` and `freud`: `GALAMOST_PYTHON`, or `python3`; says aloud if there is none.
 pub fn python() -> Option<PathBuf> {
+    let found = python_with("gsd.hoomd, freud, numpy");
+    found.map_err(|why| skip("Python with gsd and freud-analysis", &why)).ok()
+}
+
+/// A Python with these modules: `GALAMOST_PYTHON`, or `python3`.
+///
+/// # Errors
+/// What Python says.
+pub fn python_with(modules: &str) -> Result<PathBuf, String> {
     let python: PathBuf = std::env::var_os("GALAMOST_PYTHON").map_or_else(|| "python3".into(), PathBuf::from);
-    let tried = Command::new(&python).args(["-c", "import gsd.hoomd, freud, numpy"]).output();
-    match tried {
-        Ok(out) if out.status.success() => Some(python),
-        Ok(out) => {
-            skip("Python with gsd and freud-analysis", words(&out).lines().last().unwrap_or_default());
-            None
-        }
-        Err(e) => {
-            skip("Python with gsd and freud-analysis", &e.to_string());
-            None
-        }
+    match Command::new(&python).args(["-c", &format!("import {modules}")]).env("QT_QPA_PLATFORM", "offscreen").output()
+    {
+        Ok(out) if out.status.success() => Ok(python),
+        Ok(out) => Err(words(&out).lines().last().unwrap_or_default().to_string()),
+        Err(e) => Err(e.to_string()),
     }
+}
+
+/// As [`skip`], for packages of hundreds of megabytes that continuous integration does without.
+pub fn skip_heavy(package: &str, why: &str) {
+    let _ = writeln!(
+        std::io::stderr(),
+        "SKIPPED: needs the Python package {package}, which is not installed everywhere: {why}"
+    );
 }
 
 /// Whether NVRTC can be used; says aloud if not.

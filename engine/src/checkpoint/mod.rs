@@ -19,7 +19,7 @@ use galamost_plugin_api::snapshot::Link;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{Read as _, Write};
 use std::path::Path;
 use tracing::{info, warn};
 
@@ -71,6 +71,76 @@ pub struct Checkpoint {
     pub state: RawState,
     /// What each component saved, by its number.
     pub components: BTreeMap<u32, Vec<u8>>,
+}
+
+/// What the header of a file says.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// Step.
+    pub step: u64,
+    /// Stage, from 0.
+    pub stage: u64,
+    /// Number of particles.
+    pub particles: u64,
+    /// Box lengths.
+    pub box_length: [f64; 3],
+    /// The run's seed.
+    pub seed: u64,
+    /// Precision.
+    pub precision: String,
+    /// Device.
+    pub device: String,
+    /// Version of the engine.
+    pub engine: String,
+    /// Names and versions of plugins.
+    pub plugins: Vec<(String, String)>,
+    /// Kinds and names of components, in the order of their numbers.
+    pub components: Vec<String>,
+    /// Name and length of each section.
+    pub sections: Vec<(String, u64)>,
+}
+
+/// Whether a file begins as a checkpoint does.
+pub fn begins(path: &Path) -> bool {
+    let mut begin = vec![0; MAGIC.len()];
+    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut begin)).is_ok() && begin == MAGIC
+}
+
+/// Reads the header of a file; its checksum is not computed.
+///
+/// # Errors
+/// It is no checkpoint, or its header is damaged.
+pub fn about(path: &Path) -> std::result::Result<About, String> {
+    let cannot = |e: std::io::Error| format!("cannot be read: {e}");
+    let mut file = std::fs::File::open(path).map_err(cannot)?;
+    let size = file.metadata().map_err(cannot)?.len();
+    let (mut magic, mut length) = (vec![0; MAGIC.len()], [0; 8]);
+    file.read_exact(&mut magic).and_then(|()| file.read_exact(&mut length)).map_err(|_| "is truncated")?;
+    let length = u64::from_le_bytes(length);
+    if magic != MAGIC || length > size {
+        return Err("is damaged or truncated".into());
+    }
+    let mut text = vec![];
+    file.take(length).read_to_end(&mut text).map_err(cannot)?;
+    let h: Header = ron::de::from_bytes(&text).map_err(|e| format!("has a header that cannot be read: {e}"))?;
+    let sections = h.sections.iter().try_fold(0u64, |sum, (_, length)| sum.checked_add(*length));
+    let whole = sections.and_then(|s| s.checked_add((MAGIC.len() + 8 + DIGEST) as u64 + length));
+    if whole != Some(size) {
+        return Err("is damaged or truncated: its sections are not as long as its header says".into());
+    }
+    Ok(About {
+        step: h.step,
+        stage: h.place.stage,
+        particles: h.particles,
+        box_length: h.box_length,
+        seed: h.seed,
+        precision: h.precision,
+        device: h.device,
+        engine: h.engine,
+        plugins: h.plugins.into_iter().map(|p| (p.name, p.version)).collect(),
+        components: h.names.into_values().collect(),
+        sections: h.sections,
+    })
 }
 
 fn names(plan: &Plan) -> BTreeMap<u32, String> {

@@ -8,6 +8,7 @@ use crate::render::{all_threads, state};
 use crate::series::Series;
 use crate::stats::{Skip, Statistics, of_series, with_error};
 use galamost_pictures::{Theme, View, escape};
+use galamost_plugin_api::component::Kind;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -101,11 +102,8 @@ pub fn pictures(pipeline: &Pipeline, found: &[Output], registry: &Registry) -> S
         Ok((step, png)) => figures.push((step, figure(&png, &format!("{}: step {step}", name(path))))),
         Err(e) => tracing::warn!("{}: no picture: {}", path.display(), e.trim_end()),
     };
-    let states = |o: &&Output| {
-        o.files
-            .iter()
-            .any(|f| has_ending(f, &["gsd", "xml", "dump", "lammpstrj", "data", "dcd", "pdb", "xyz", "extxyz", "mst"]))
-    };
+    let states =
+        |o: &&Output| o.files.iter().any(|f| crate::files::component_for(f, Kind::Generator, registry).is_ok());
     // one source is enough: all show the same particles
     if let Some(o) = found.iter().find(states) {
         match &o.files[..] {

@@ -29,6 +29,7 @@ struct Spec {
     name: Option<String>,
     default: Option<Expr>,
     unit: String,
+    extensions: String,
     above: Option<Expr>,
     at_least: Option<Expr>,
     below: Option<Expr>,
@@ -46,6 +47,7 @@ fn spec(field: &Field) -> Result<Spec> {
                 "default" => s.default = Some(m.value()?.parse()?),
                 "name" => s.name = Some(m.value()?.parse::<syn::LitStr>()?.value()),
                 "unit" => s.unit = m.value()?.parse::<syn::LitStr>()?.value(),
+                "extensions" => s.extensions = m.value()?.parse::<syn::LitStr>()?.value(),
                 "above" => s.above = Some(m.value()?.parse()?),
                 "at_least" => s.at_least = Some(m.value()?.parse()?),
                 "below" => s.below = Some(m.value()?.parse()?),
@@ -53,9 +55,9 @@ fn spec(field: &Field) -> Result<Spec> {
                 "flatten" => s.flatten = true,
                 "skip" => s.skip = true,
                 _ => {
-                    return Err(
-                        m.error("the keys are name, default, unit, above, at_least, below, at_most, flatten, skip")
-                    );
+                    return Err(m.error(
+                        "the keys are name, default, unit, extensions, above, at_least, below, at_most, flatten, skip",
+                    ));
                 }
             }
             Ok(())
@@ -99,6 +101,7 @@ fn reader(input: &DeriveInput, as_f64: bool) -> Result<Reader> {
             r.docs.push(quote!(docs.extend(<#ty as #api::Params>::docs());));
         } else {
             let (doc, unit) = (doc_text(&f.attrs), &s.unit);
+            let extensions = s.extensions.split_whitespace();
             let default = match &s.default {
                 Some(e) => {
                     r.reads.push(quote!(let #name = fields.or::<#ty>(#key, #range, || #e);));
@@ -124,6 +127,7 @@ fn reader(input: &DeriveInput, as_f64: bool) -> Result<Reader> {
                         range: if range == #api::Range::ANY { ::std::string::String::new() } else { range.to_string() },
                         doc: #doc.into(),
                         fields: <#ty as #api::FromValue>::fields(),
+                        extensions: ::std::vec![#(#extensions.into()),*],
                     }
                 });
             });

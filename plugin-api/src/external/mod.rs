@@ -86,6 +86,7 @@ impl<T: Params> Params for OneRow<T> {
     fn docs() -> Vec<FieldDoc> {
         let mut docs = T::docs();
         docs.push(FieldDoc {
+            extensions: vec![],
             name: "group".into(),
             kind: Group::describe(),
             unit: String::new(),

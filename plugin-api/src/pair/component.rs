@@ -77,6 +77,7 @@ impl<P: PairPotential> FromValue for Entry<P> {
             return P::Input::docs();
         }
         let doc = |name: &str, doc: &str| FieldDoc {
+            extensions: vec![],
             name: name.into(),
             kind: f64::describe(),
             unit: "length".into(),
@@ -134,6 +135,7 @@ impl<P: PairPotential> PairComponent<P> {
 
     fn docs() -> Vec<FieldDoc> {
         let number = |name: &str, kind: String, default: &str, doc: &str| FieldDoc {
+            extensions: vec![],
             name: name.into(),
             kind,
             unit: String::new(),

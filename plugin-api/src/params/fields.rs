@@ -64,6 +64,9 @@ pub struct FieldDoc {
     pub doc: String,
     /// Fields of a nested struct.
     pub fields: Vec<FieldDoc>,
+    /// Of a field that names a file: the endings of the names of files that the component reads or writes, without a point.
+    #[serde(default)]
+    pub extensions: Vec<String>,
 }
 
 /// A struct of parameters; derive it.

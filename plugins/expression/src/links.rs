@@ -121,6 +121,7 @@ impl<D: Domain> galamost_plugin_api::params::Params for LinkSettings<D> {
     fn docs() -> Vec<galamost_plugin_api::params::FieldDoc> {
         use galamost_plugin_api::params::{FieldDoc, FromValue};
         vec![FieldDoc {
+            extensions: vec![],
             name: "energy".into(),
             kind: Formula::<D>::describe(),
             unit: "energy".into(),

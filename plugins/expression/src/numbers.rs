@@ -40,6 +40,7 @@ impl Params for Numbers {
     }
     fn docs() -> Vec<FieldDoc> {
         vec![FieldDoc {
+            extensions: vec![],
             name: "…".into(),
             kind: f64::describe(),
             unit: "as in the formula".into(),

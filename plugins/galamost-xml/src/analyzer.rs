@@ -2,9 +2,8 @@
 
 use crate::write::{Style, write};
 use galamost_plugin_api::prelude::*;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use galamost_text::replace;
+use std::path::PathBuf;
 
 /// Writes the whole state as a `galamost_xml` file (version 1.3) every `every` steps.
 ///
@@ -26,6 +25,7 @@ pub struct WriteGalamostXml {
     #[param(at_least = 1.0)]
     every: u64,
     /// File to write; `{step}` in it stands for the step.
+    #[param(extensions = "xml galamost_xml")]
     file: String,
     /// Whether velocities are written.
     #[param(default = true)]
@@ -72,21 +72,4 @@ impl Analyzer for WriteGalamostXml {
         let snapshot = frame.snapshot(&self.system);
         replace(&path, |out| write(out, &snapshot, style)).map_err(|e| Error::io(&path, e))
     }
-}
-
-/// Writes a file under another name and renames it, so that there is always a whole one.
-pub fn replace(path: &Path, contents: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> std::io::Result<()> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let part = PathBuf::from(part);
-    let mut out = BufWriter::with_capacity(1 << 20, File::create(&part)?);
-    let written = contents(&mut out).and_then(|()| out.flush()).and_then(|()| out.get_ref().sync_all());
-    // without a last try to write, which dropping it would be
-    drop(out.into_parts());
-    let done = written.and_then(|()| std::fs::rename(&part, path));
-    if done.is_err() {
-        // a full disk needs the room; the first error is the one to tell
-        let _ = std::fs::remove_file(&part);
-    }
-    done
 }

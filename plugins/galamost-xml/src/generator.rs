@@ -12,7 +12,7 @@ use galamost_plugin_api::prelude::*;
 ///
 /// Particles up to 10⁻⁶ L outside of the box, where printed digits may put them, are wrapped. The blocks `Patches`,
 /// `PatchParams` and `Aspheres` describe potentials, not a state: they are passed over, and such potentials get their
-/// parameters from the pipeline.
+/// parameters from the pipeline. The file may be compressed (.xz, .gz).
 ///
 /// ```ron
 /// GalamostXml(file: "initial.xml")
@@ -21,6 +21,7 @@ use galamost_plugin_api::prelude::*;
 #[derive(Clone, Debug, Params)]
 pub struct ReadGalamostXml {
     /// File to read.
+    #[param(extensions = "xml galamost_xml")]
     file: String,
 }
 

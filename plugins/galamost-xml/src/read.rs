@@ -3,7 +3,7 @@
 use crate::document::{Document, Node};
 use crate::report::Report;
 use crate::rows;
-use galamost_plugin_api::error::{InputError, Position, Result};
+use galamost_plugin_api::error::Result;
 use galamost_plugin_api::snapshot::{Array, KNOWN_ARRAYS, Snapshot, Values, wrap};
 use std::path::Path;
 
@@ -15,15 +15,7 @@ const SLACK: f64 = 1e-6;
 /// # Errors
 /// Everything that is wrong with it, each with its line.
 pub fn read(path: &Path) -> Result<Snapshot> {
-    let bytes = std::fs::read(path).map_err(|e| InputError::in_file(path, None, format!("cannot be read: {e}")))?;
-    match std::str::from_utf8(&bytes) {
-        Ok(text) => parse(path, text),
-        Err(e) => {
-            let line = bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
-            let at = Position { line: line as u32, column: 1 };
-            Err(InputError::in_file(path, Some(at), "this is not text (UTF-8)").into())
-        }
-    }
+    parse(path, &galamost_text::read_text(path)?)
 }
 
 /// Reads the text of a file; `path` is only for messages.

@@ -1,10 +1,10 @@
 //! Files read, written and refused.
 
-use crate::analyzer::replace;
 use crate::read::parse;
 use crate::write::{Style, write};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
+use galamost_text::replace;
 use std::path::Path;
 
 /// A file with every node there is.

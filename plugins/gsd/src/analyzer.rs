@@ -28,6 +28,7 @@ pub struct WriteGsd {
     #[param(at_least = 1.0)]
     every: u64,
     /// File to write.
+    #[param(extensions = "gsd")]
     file: String,
     /// Whether velocities are written, and angular momenta (angmom) of particles that turn.
     #[param(default = false)]

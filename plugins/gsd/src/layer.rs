@@ -74,6 +74,7 @@ fn text(b: &[u8]) -> String {
 }
 
 /// A sound file.
+#[derive(Debug)]
 pub struct Layer {
     file: File,
     names: Vec<String>,

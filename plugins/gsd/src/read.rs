@@ -8,16 +8,24 @@ use std::path::Path;
 /// How far outside of the box, in box lengths, a particle may be because of single precision.
 const SLACK: f64 = 1e-6;
 
-/// Reads a frame; a negative number counts from the end.
+/// Opens a trajectory.
 ///
 /// # Errors
 /// What is wrong with the file, in words.
-pub fn read(path: &Path, frame: i64) -> Result<Snapshot, String> {
+pub fn open(path: &Path) -> Result<Layer, String> {
     let layer = Layer::open(path, false)?;
     if layer.schema != "hoomd" || !(1..=2).contains(&layer.version.0) {
         let (major, minor) = layer.version;
         return Err(format!("has the schema {} {major}.{minor}; hoomd 1 or 2 is needed", layer.schema));
     }
+    Ok(layer)
+}
+
+/// Reads a frame; a negative number counts from the end.
+///
+/// # Errors
+/// What is wrong with the file, in words.
+pub fn read(layer: &Layer, frame: i64) -> Result<Snapshot, String> {
     let frames = layer.frames();
     let number = if frame < 0 { frames.checked_add_signed(frame) } else { u64::try_from(frame).ok() };
     let Some(frame) = number.filter(|f| *f < frames) else {
@@ -26,12 +34,12 @@ pub fn read(path: &Path, frame: i64) -> Result<Snapshot, String> {
     Reader { layer, frame }.state()
 }
 
-struct Reader {
-    layer: Layer,
+struct Reader<'l> {
+    layer: &'l Layer,
     frame: u64,
 }
 
-impl Reader {
+impl Reader<'_> {
     /// A chunk of this frame, or else of frame 0.
     fn entry(&self, name: &str) -> Option<&Entry> {
         self.layer.find(self.frame, name).or_else(|| self.layer.find(0, name))

@@ -1,7 +1,6 @@
 //! Trajectories written, read by two readers, cut, damaged and refused.
 
 use crate::layer::Layer;
-use crate::read::read;
 use crate::write::Trajectory;
 use galamost_plugin_api::error::Error;
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
@@ -9,6 +8,11 @@ use hoomd_gsd::file_layer::{GsdFile, Mode};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
+
+/// A frame of a file.
+fn read(path: &Path, frame: i64) -> Result<Snapshot, String> {
+    crate::read::read(&crate::read::open(path)?, frame)
+}
 
 /// Four particles with everything that the schema has a place for, in numbers that single precision holds.
 fn system() -> Snapshot {

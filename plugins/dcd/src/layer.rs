@@ -1,0 +1,245 @@
+//! The format. Everything stands in records, each with its length in bytes before and behind it. The first holds `CORD` and 20
+//! numbers (frames, first step, steps from frame to frame, …), the second titles, the third the number of particles. A frame is a
+//! record of six f64 (lengths and angles of the box, if there is one) and one record of f32 for each axis.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+
+/// Where the number of frames stands.
+const FRAMES_AT: u64 = 8;
+/// Where the number of steps stands.
+const STEPS_AT: u64 = 20;
+/// Most bytes of titles.
+const TITLES: u32 = 1 << 16;
+
+/// What the head of a file says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Head {
+    /// Step of the first frame.
+    pub first: u64,
+    /// Steps from one frame to the next.
+    pub every: u64,
+    /// Number of particles.
+    pub n: u64,
+    /// Frames have a box.
+    cell: bool,
+    /// Numbers stand in the other order of bytes.
+    swapped: bool,
+    /// Bytes of the head.
+    length: u64,
+}
+
+/// A frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// Box lengths.
+    pub length: Option<[f64; 3]>,
+    /// Places.
+    pub position: Vec<[f32; 3]>,
+}
+
+impl Head {
+    /// Bytes of a frame.
+    pub fn frame_size(&self) -> u64 {
+        3 * (4 * self.n + 8) + if self.cell { 56 } else { 0 }
+    }
+
+    /// The byte at which a frame begins.
+    pub fn begin_of(&self, frame: u64) -> u64 {
+        self.length + frame * self.frame_size()
+    }
+
+    /// Whole frames of a file of this length.
+    pub fn frames(&self, length: u64) -> u64 {
+        length.saturating_sub(self.length) / self.frame_size()
+    }
+}
+
+/// The head of a new file.
+pub fn head(first: u64, every: u64, dt: f64, n: u64) -> (Vec<u8>, Head) {
+    let mut out = vec![];
+    let int = |out: &mut Vec<u8>, x: u32| out.extend(x.to_le_bytes());
+    let short = |x: u64| u32::try_from(x).unwrap_or(i32::MAX as u32).min(i32::MAX as u32);
+    int(&mut out, 84);
+    out.extend(b"CORD");
+    let mut control = [0u32; 20];
+    (control[1], control[2]) = (short(first), short(every));
+    control[9] = (dt as f32).to_bits();
+    // a box, as CHARMM 24 has it
+    (control[10], control[19]) = (1, 24);
+    control.iter().for_each(|x| int(&mut out, *x));
+    int(&mut out, 84);
+    int(&mut out, 84);
+    int(&mut out, 1);
+    out.extend(format!("{:80}", "written by GALAMOST").as_bytes());
+    int(&mut out, 84);
+    int(&mut out, 4);
+    int(&mut out, short(n));
+    int(&mut out, 4);
+    let head = Head { first, every, n, cell: true, swapped: false, length: out.len() as u64 };
+    (out, head)
+}
+
+/// The bytes of a frame.
+pub fn frame(length: [f64; 3], position: impl ExactSizeIterator<Item = [f64; 3]> + Clone) -> Vec<u8> {
+    let mut out = vec![];
+    out.extend(48u32.to_le_bytes());
+    let [a, b, c] = length;
+    // A, γ, B, β, α, C
+    [a, 90.0, b, 90.0, 90.0, c].iter().for_each(|x: &f64| out.extend(x.to_le_bytes()));
+    out.extend(48u32.to_le_bytes());
+    for k in 0..3 {
+        let size = (4 * position.len() as u32).to_le_bytes();
+        out.extend(size);
+        position.clone().for_each(|x| out.extend((x[k] as f32).to_le_bytes()));
+        out.extend(size);
+    }
+    out
+}
+
+/// Notes in the head how many frames there are.
+pub fn note_frames(file: &mut File, head: &Head, frames: u64) -> std::io::Result<()> {
+    let short = |x: u64| (x.min(i32::MAX as u64) as u32).to_le_bytes();
+    for (at, value) in [(FRAMES_AT, frames), (STEPS_AT, frames.saturating_mul(head.every))] {
+        file.seek(SeekFrom::Start(at))?;
+        file.write_all(&short(value))?;
+    }
+    Ok(())
+}
+
+/// A file that is read.
+#[derive(Debug)]
+pub struct Layer {
+    file: File,
+    length: u64,
+    /// Its head.
+    pub head: Head,
+}
+
+impl Layer {
+    /// Opens a file and reads its head.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words, with the byte.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        let file = File::open(path).map_err(|e| format!("cannot be read: {e}"))?;
+        let length = file.metadata().map_err(|e| format!("cannot be read: {e}"))?.len();
+        let none = Head { first: 0, every: 0, n: 0, cell: false, swapped: false, length: 0 };
+        let mut layer = Self { file, length, head: none };
+        let mark: [u8; 4] = layer.bytes(0, 4, "the first record")?.try_into().unwrap_or_default();
+        match (u32::from_le_bytes(mark), u32::from_be_bytes(mark)) {
+            (84, _) => {}
+            (_, 84) => layer.head.swapped = true,
+            _ => return Err("byte 0: this is no DCD file of 32-bit records".into()),
+        }
+        let (control, at) = layer.record(0, 84)?;
+        if !control.starts_with(b"CORD") {
+            return Err("byte 4: this is no DCD file of positions: expected `CORD`".into());
+        }
+        let number = |layer: &Self, k: usize| layer.int(&control[4 + 4 * k..]);
+        if number(&layer, 8) != 0 {
+            return Err("byte 40: files with fixed atoms cannot be read".into());
+        }
+        if number(&layer, 11) != 0 {
+            return Err("byte 52: files with a fourth dimension cannot be read".into());
+        }
+        let steps = [number(&layer, 1), number(&layer, 2)].map(|x| u64::from(x.min(i32::MAX as u32)));
+        // without the mark of CHARMM the word is a number of its own
+        let cell = number(&layer, 19) != 0 && number(&layer, 10) != 0;
+        let (_, at) = layer.record(at, TITLES)?;
+        let (count, at) = layer.record(at, 4)?;
+        let n = count.get(..4).map_or(0, |b| layer.int(b));
+        if n == 0 || n > i32::MAX as u32 / 4 {
+            return Err(format!("byte {}: {n} particles", at - 8));
+        }
+        layer.head = Head { first: steps[0], every: steps[1], n: n.into(), cell, length: at, ..layer.head };
+        Ok(layer)
+    }
+
+    /// Number of whole frames.
+    pub fn frames(&self) -> u64 {
+        self.head.frames(self.length)
+    }
+
+    fn int(&self, b: &[u8]) -> u32 {
+        let bytes = std::array::from_fn(|k| b[k]);
+        if self.head.swapped { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+    }
+
+    fn bytes(&mut self, at: u64, size: u64, what: &str) -> Result<Vec<u8>, String> {
+        if at.checked_add(size).is_none_or(|end| end > self.length) {
+            return Err(format!("byte {}: the file ends inside of {what}: is it cut off?", self.length));
+        }
+        let mut bytes = vec![0; size as usize];
+        let read = self.file.seek(SeekFrom::Start(at)).and_then(|_| self.file.read_exact(&mut bytes));
+        read.map(|()| bytes).map_err(|e| format!("cannot be read: {e}"))
+    }
+
+    /// The record that begins at a byte, of at most so many bytes, and the byte behind it.
+    fn record(&mut self, at: u64, most: u32) -> Result<(Vec<u8>, u64), String> {
+        let head = self.bytes(at, 4, "a record")?;
+        let size = self.int(&head);
+        if size > most {
+            return Err(format!("byte {at}: a record of {size} bytes, expected {most} at most"));
+        }
+        let bytes = self.bytes(at + 4, u64::from(size) + 4, "a record")?;
+        let (bytes, end) = bytes.split_at(size as usize);
+        if self.int(end) != size {
+            return Err(format!("byte {at}: the lengths before and behind a record differ"));
+        }
+        Ok((bytes.to_vec(), at + 8 + u64::from(size)))
+    }
+
+    /// A record of exactly so many bytes.
+    fn exact(&mut self, at: u64, size: u64) -> Result<(Vec<u8>, u64), String> {
+        let found = self.record(at, size as u32)?;
+        if found.0.len() as u64 == size {
+            Ok(found)
+        } else {
+            Err(format!("byte {at}: a record of {} bytes, expected {size}", found.0.len()))
+        }
+    }
+
+    /// Reads a frame.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub fn frame(&mut self, number: u64) -> Result<Frame, String> {
+        let swapped = self.head.swapped;
+        let mut at = self.head.begin_of(number);
+        let mut length = None;
+        if self.head.cell {
+            let (bytes, next) = self.exact(at, 48)?;
+            let values: Vec<f64> = bytes
+                .as_chunks::<8>()
+                .0
+                .iter()
+                .map(|b| if swapped { f64::from_be_bytes(*b) } else { f64::from_le_bytes(*b) })
+                .collect();
+            let [a, gamma, b, beta, alpha, c] = std::array::from_fn(|k| values[k]);
+            // degrees, or their cosines
+            if [alpha, beta, gamma].iter().any(|x| (x - 90.0).abs() > 1e-6 && x.abs() > 1e-9) {
+                return Err(format!("byte {at}: the box has no right angles: only those that have can be read"));
+            }
+            if [a, b, c].iter().any(|l| !l.is_finite() || *l < 0.0) {
+                return Err(format!("byte {at}: a box of {a} × {b} × {c}"));
+            }
+            length = Some([a, b, c]);
+            at = next;
+        }
+        let mut position = vec![[0.0; 3]; self.head.n as usize];
+        for k in 0..3 {
+            let begin = at;
+            let (bytes, next) = self.exact(at, 4 * self.head.n)?;
+            for (i, (p, b)) in position.iter_mut().zip(bytes.as_chunks::<4>().0).enumerate() {
+                p[k] = if swapped { f32::from_be_bytes(*b) } else { f32::from_le_bytes(*b) };
+                if !p[k].is_finite() {
+                    return Err(format!("byte {}: a coordinate of particle {i} is {}", begin + 4 + 4 * i as u64, p[k]));
+                }
+            }
+            at = next;
+        }
+        Ok(Frame { length, position })
+    }
+}

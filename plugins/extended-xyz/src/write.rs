@@ -1,0 +1,80 @@
+//! The text of a frame.
+
+use galamost_plugin_api::prelude::{Snapshot, Values};
+use galamost_plugin_api::snapshot::KNOWN_ARRAYS;
+use galamost_text::{reals, whole};
+use std::io::Write as _;
+
+/// How a state is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    pub velocity: bool,
+    pub unwrapped: bool,
+    pub digits: Option<u32>,
+}
+
+/// The property under which programs know an array, and what its numbers are multiplied with.
+fn property(name: &str) -> (&str, f64) {
+    match name {
+        "diameter" => ("radius", 0.5),
+        "quaternion" => ("orientation", 1.0),
+        "orientation" => ("axis", 1.0),
+        other => (other, 1.0),
+    }
+}
+
+/// The text of a frame.
+pub fn frame(s: &Snapshot, form: Form) -> Vec<u8> {
+    let mut out = vec![];
+    let flat = s.dimensions == 2;
+    let length: [f64; 3] = std::array::from_fn(|k| if s.box_length[k] > 0.0 { s.box_length[k] } else { 1.0 });
+    let [lx, ly, lz] = length;
+    let [ox, oy, oz] = length.map(|l| -0.5 * l);
+    let masses = s.mass.iter().any(|m| *m != 1.0);
+    let arrays: Vec<_> = KNOWN_ARRAYS.iter().filter_map(|(n, w, ..)| Some((*n, *w, s.arrays.get(*n)?))).collect();
+    // writing to memory does not fail
+    let _ = write!(
+        out,
+        "{}\nLattice=\"{lx:?} 0.0 0.0 0.0 {ly:?} 0.0 0.0 0.0 {lz:?}\" Origin=\"{ox:?} {oy:?} {oz:?}\" Properties=species:S:1:pos:R:3",
+        s.len()
+    );
+    if form.velocity {
+        out.extend_from_slice(b":velo:R:3");
+    }
+    if masses {
+        out.extend_from_slice(b":mass:R:1");
+    }
+    for (name, width, array) in &arrays {
+        let kind = if matches!(array.values, Values::Int(_)) { 'I' } else { 'R' };
+        let _ = write!(out, ":{}:{kind}:{width}", property(name).0);
+    }
+    let _ = writeln!(out, " pbc=\"T T {}\" Timestep={}", if flat { 'F' } else { 'T' }, s.step);
+    for tag in 0..s.len() {
+        out.extend_from_slice(s.types.get(s.kind[tag] as usize).map_or(b"", |t| t.as_bytes()));
+        let mut place = s.position[tag];
+        if form.unwrapped {
+            for k in 0..3 {
+                place[k] += s.box_length[k] * f64::from(s.image[tag][k]);
+            }
+        }
+        reals(&mut out, &place, form.digits);
+        if form.velocity {
+            reals(&mut out, &s.velocity[tag], form.digits);
+        }
+        if masses {
+            reals(&mut out, &[s.mass[tag]], form.digits);
+        }
+        for (name, width, array) in &arrays {
+            let range = tag * *width as usize..(tag + 1) * *width as usize;
+            match &array.values {
+                Values::Int(v) => whole(&mut out, &v[range]),
+                Values::Real(v) => {
+                    let times = property(name).1;
+                    v[range].iter().for_each(|x| reals(&mut out, &[x * times], form.digits));
+                }
+            }
+        }
+        out.push(b'\n');
+    }
+    out
+}
