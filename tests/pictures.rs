@@ -2,7 +2,7 @@
 
 use galamost_pictures::{ColorBy, Direction, Glyph, Image, Rgb, Slice, View, one_thread};
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
-use galamost_tests::{galamost, python, repository, words};
+use galamost_tests::{galamost, has_compiler, python, repository, words};
 use std::path::Path;
 use std::process::Command;
 
@@ -375,6 +375,12 @@ fn a_report_has_everything_and_needs_nothing_from_outside() {
     };
     run(&["--pipeline", "run.ron", "--device", "cpu", "--quiet", "--steps", "200"]);
     run(&["--pipeline", "run.ron", "--device", "cpu", "--quiet", "--resume"]);
+    // a picture after a restart is the one of a run in one piece
+    let whole = run_folder();
+    let done = galamost(whole.path(), &["--pipeline", "run.ron", "--device", "cpu", "--quiet", "--threads", "1"]);
+    assert!(done.status.success(), "{}", words(&done));
+    let last = |f: &Path| std::fs::read(f.join("frame.0000000400.png")).expect("a picture");
+    assert!(last(folder.path()) == last(whole.path()), "pictures differ after a restart");
     run(&["report", "."]);
     let page = std::fs::read_to_string(folder.path().join("run.report.html")).expect("a page");
     for part in [
@@ -422,6 +428,22 @@ fn a_report_has_everything_and_needs_nothing_from_outside() {
     run(&["report", "run.ron", "--no-pictures", "--out", "other.html"]);
     let page = std::fs::read_to_string(folder.path().join("other.html")).expect("a page");
     assert!(page.contains("no record of this run") && page.contains("rdf.csv:3:1") && !page.contains("<img"));
+}
+
+#[test]
+fn the_device_s_pictures_are_those_of_the_cpu() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = run_folder();
+    let draw = |device: &str| {
+        // positions are the same to the bit before the first step
+        let args = ["--pipeline", "run.ron", "--quiet", "--steps", "0", "--device", device];
+        let done = galamost(folder.path(), &args);
+        assert!(done.status.success(), "{}", words(&done));
+        std::fs::read(folder.path().join("frame.0000000000.png")).expect("a picture")
+    };
+    assert!(draw("cpu") == draw("emulated"));
 }
 
 #[test]

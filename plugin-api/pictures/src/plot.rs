@@ -335,7 +335,7 @@ fn legend(d: &mut Drawing, curves: &[Curve], [left, high, right, low]: [f64; 4],
             })
             .count()
     };
-    let [x, y] = corners.into_iter().min_by_key(hidden).unwrap_or(corners[0]);
+    let [x, y] = corners.into_iter().min_by_key(hidden).unwrap_or([to_right, top]);
     d.shapes.push(Shape::Area(vec![[x, y], [x + width, y], [x + width, y + height], [x, y + height]], Paint::Ground));
     for (k, name) in names.into_iter().enumerate() {
         let middle = y + 4.0 + row * (k as f64 + 0.5);

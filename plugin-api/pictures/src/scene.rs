@@ -291,16 +291,14 @@ impl<'a> Scene<'a> {
         let center = camera.place([0.0; 3]);
         // about 1.6 pixels of a picture with 900
         let radius = 0.0009 * pixels as f32 / camera.scale(center[2] as f32);
-        let dark = 0.3 * f32::from(self.view.background.0[1]) < 60.0;
+        let [r, g, b] = self.view.background.0.map(f32::from);
+        let dark = 0.3 * r + 0.6 * g + 0.1 * b < 110.0;
         let color = if dark { [190; 3] } else { [70; 3] };
-        for a in 0..corners.len() {
-            for b in a + 1..corners.len() {
-                // an edge: two corners that differ in one coordinate
-                if (a ^ b).count_ones() != 1 {
-                    continue;
-                }
-                let middle: V = std::array::from_fn(|k| 0.5 * (corners[a][k] + corners[b][k]));
-                let half = camera.turn(std::array::from_fn(|k| 0.5 * (corners[b][k] - corners[a][k])));
+        for (i, a) in corners.iter().enumerate() {
+            // an edge: two corners that differ in one coordinate
+            for (_, b) in corners.iter().enumerate().filter(|(j, _)| *j > i && (i ^ j).count_ones() == 1) {
+                let middle: V = std::array::from_fn(|k| 0.5 * (a[k] + b[k]));
+                let half = camera.turn(std::array::from_fn(|k| 0.5 * (b[k] - a[k])));
                 let length = half.iter().map(|x| x * x).sum::<f32>().sqrt();
                 let center = camera.place(middle).map(|x| x as f32);
                 out.push(Solid { center, reach: length.hypot(radius), body: Body::Edge { half, radius, color } });
