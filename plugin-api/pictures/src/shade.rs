@@ -37,7 +37,7 @@ fn occlusion(camera: &Camera, hits: &[Hit], [w, h]: [usize; 2], at: [usize; 2], 
     let hit = &hits[at[1] * w + at[0]];
     let p = camera.point(at[0] as f32 + 0.5, at[1] as f32 + 0.5, hit.depth);
     // another turn about the line of sight for each of 16 pixels; the noise goes when pixels are averaged
-    let turn = ((at[0] & 3) + 4 * (at[1] & 3)) as f32 * 0.392_7 * 5.0;
+    let turn = ((at[0] & 3) + 4 * (at[1] & 3)) as f32 * 5.0 * std::f32::consts::FRAC_PI_8;
     let (s, c) = turn.sin_cos();
     let mut sum = 0.0;
     for d in looks {
