@@ -208,7 +208,7 @@ pub fn observables(found: &[Output]) -> String {
                 let svg = plot.drawing().svg(Theme::Page);
                 let figure = format!("<figure>{svg}<figcaption>{caption}</figcaption></figure>\n");
                 if is_thermo {
-                    let _ = write!(over_time, "{figure}{}\n", averages(&main_columns(list)));
+                    let _ = writeln!(over_time, "{figure}{}", averages(&main_columns(list)));
                 } else {
                     others += &figure;
                 }
