@@ -98,7 +98,7 @@ impl Axis {
             return if self.log { [1.0, 10.0] } else { [0.0, 1.0] };
         }
         if self.log {
-            let factor = if high > low { (high / low).powf(margin) } else { 2.0 };
+            let factor = if high > low { (margin * (high.ln() - low.ln())).exp() } else { 2.0 };
             return [(low / factor).max(1e-300), (high * factor).min(1e300)];
         }
         let width = high - low;
@@ -112,7 +112,7 @@ impl Axis {
 
     /// The place of a value, 0 to 1.
     fn place(&self, [low, high]: [f64; 2], v: f64) -> f64 {
-        if self.log { (v / low).ln() / (high / low).ln() } else { (v - low) / (high - low) }
+        if self.log { (v.ln() - low.ln()) / (high.ln() - low.ln()) } else { (v - low) / (high - low) }
     }
 
     fn ticks(&self, range: [f64; 2], wanted: f64) -> Ticks {

@@ -55,7 +55,7 @@ pub fn linear([low, high]: [f64; 2], wanted: f64) -> Ticks {
 /// Marks of a logarithmic axis: powers of ten, and what is between them where there are few.
 pub fn logarithmic([low, high]: [f64; 2]) -> Ticks {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-    let decades = (high / low).log10();
+    let decades = high.log10() - low.log10();
     if !(low.is_normal() && high.is_finite() && low > 0.0) {
         return Ticks::default();
     }
