@@ -67,7 +67,10 @@ pub fn head(title: &str, runs: Option<&[Value]>) -> String {
     }
     out += "</p></header>\n<div class=\"facts\">";
     let mut fact = |name: &str, value: String| {
-        let _ = write!(out, "<div><span>{name}</span><b>{value}</b></div>");
+        // what the record does not say
+        if !value.is_empty() && value != "null" {
+            let _ = write!(out, "<div><span>{name}</span><b>{value}</b></div>");
+        }
     };
     if let Some(n) = run["particles"].as_u64().filter(|n| *n > 0) {
         fact("particles", grouped(n));
@@ -246,7 +249,7 @@ mod tests {
         ] {
             let all = [odd];
             let page = head("x", Some(&all)) + &speed(Some(&all)) + &software(Some(&all));
-            assert!(page.contains("<header>") && !page.contains("<b><"), "{page}");
+            assert!(page.contains("<header>") && !page.contains("<b><") && page.contains("facts"), "{page}");
         }
         assert!(head("x", None).contains("no record"));
     }
