@@ -38,6 +38,7 @@ mod observables;
 mod overhead;
 mod pair_thermostats;
 mod physics;
+mod pictures;
 mod plugins;
 mod reactions;
 mod reference;

@@ -686,6 +686,29 @@ fn example_57_molecules() {
 }
 
 #[test]
+fn example_60_pictures() {
+    let (_keep, folder) = run("60-pictures");
+    let t = csv(&folder.join("60-pictures.csv"));
+    let kt = mean(&t["kT"][50..]);
+    assert!((kt - 1.0).abs() < 0.03, "kT {kt}");
+    let g = &csv(&folder.join("60-pictures.rdf.csv"))["A-A"];
+    // 60 bins of 0.05
+    let near = mean(&g[14..18]);
+    assert!(near > 3.0, "g(0.8) {near}");
+    for step in [0, 500, 1000, 1500, 2000] {
+        let file = std::fs::read(folder.join(format!("60-pictures.{step:010}.png"))).expect("a picture");
+        assert!(file.starts_with(b"\x89PNG") && file.len() > 10_000, "{step}: {} bytes", file.len());
+    }
+    let out = Command::new(program())
+        .args(["report", "60-pictures.ron"])
+        .current_dir(&folder)
+        .output()
+        .expect("the program runs");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert!(folder.join("60-pictures.report.html").metadata().expect("a page").len() > 50_000);
+}
+
+#[test]
 fn example_50_files() {
     let (_keep, folder) = run("50-files");
     for name in ["gsd", "dump", "xyz", "mst", "dcd"] {

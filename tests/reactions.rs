@@ -346,7 +346,7 @@ fn a_restart_changes_nothing() {
         let device = if device == DeviceChoice::Cpu { "cpu" } else { "emulated" };
         let go = |folder: &std::path::Path, steps: u64, resume: bool| {
             std::fs::write(folder.join("p.ron"), RESTART.replace("STEPS", &steps.to_string())).expect("written");
-            let mut args = vec!["--pipeline", "p.ron", "--quiet", "--device", device];
+            let mut args = vec!["--pipeline", "p.ron", "--quiet", "--no-record", "--device", device];
             if resume {
                 args.push("--resume");
             }

@@ -182,7 +182,7 @@ fn the_command_converts_plots_and_tells_mistakes() {
     }
     table(here, &["plot", "a.csv", "c.pot", "--out", "p.svg"]);
     let svg = std::fs::read_to_string(here.join("p.svg")).expect("a plot");
-    assert_eq!(svg.matches("<polyline").count(), 2);
+    assert_eq!(svg.matches("stroke-width=\"1.7\"").count(), 2);
     let refused = [
         ("1.0 2.0\n1.1 1.5\n1.1 1.2\n1.4 1.0\n", "bad.pot:3:1: r = 1.1 is not above 1.1 of the row before", vec![]),
         ("1.0 2.0\n1.1 nan\n1.2 1.2\n1.4 1.0\n", "bad.pot:2:1: U = NaN is no finite number", vec![]),

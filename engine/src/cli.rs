@@ -4,15 +4,16 @@ use crate::checkpoint::{Checkpoint, files};
 use crate::cpu;
 use crate::device::Chosen;
 use crate::gpu::GpuSystem;
+use crate::log::{self, Format};
 use crate::pipeline::{DeviceChoice, Pipeline};
 use crate::plan::{CheckOptions, Plan, check};
 use crate::plugins::{Registry, search_path};
+use crate::record::Record;
 use crate::report::Failure;
 use crate::run::{Backend, RunOptions, Summary, execute, parse_walltime};
 use crate::watch::Watch;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -43,6 +44,9 @@ struct Common {
     /// Warnings and errors only.
     #[arg(short, long, global = true)]
     quiet: bool,
+    /// The log on standard error: lines for people, or JSON objects, one a line.
+    #[arg(long, global = true, value_enum, default_value = "text", value_name = "text|json")]
+    log: Format,
 }
 
 #[derive(Args, Debug)]
@@ -71,6 +75,9 @@ struct RunArgs {
     /// Looks after every call of a component whether it wrote outside of its arrays; slow, on the CPU.
     #[arg(long)]
     check_memory: bool,
+    /// Writes no record of the run (`NAME.run.json`, for `galamost report`).
+    #[arg(long)]
+    no_record: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -104,6 +111,9 @@ enum Command {
         /// Replaces a value of the pipeline.
         #[arg(long, value_name = "PATH=VALUE")]
         set: Vec<String>,
+        /// What the run would cost (time, memory, disk), from a probe of a few seconds that leaves no files.
+        #[arg(long)]
+        estimate: bool,
     },
     /// Says what this machine gives a run (processor, GPUs, compiler, plugins, disk), what is wrong, and how to mend it.
     Doctor,
@@ -157,6 +167,14 @@ enum Command {
     Convert(crate::files::ConvertArgs),
     /// Finds potentials that give wanted distributions: iterative Boltzmann inversion, inverse Monte Carlo.
     Ibi(crate::ibi::IbiArgs),
+    /// Draws columns of CSV files as SVG or PNG.
+    Plot(crate::plot::PlotArgs),
+    /// Means of the columns of a CSV file with their errors, correlation times, drifts and equilibration.
+    Stats(crate::stats::StatsArgs),
+    /// Draws the particles of a file, or of a pipeline's initial state, as PNG.
+    Render(crate::render::RenderArgs),
+    /// Makes one page of a run, finished or under way: input, plots, averages, pictures, speed, plugins, warnings.
+    Report(crate::run_report::ReportArgs),
     /// Converts, differentiates, plots and makes tables of potentials.
     Table {
         #[command(subcommand)]
@@ -194,7 +212,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
         Ok(c) => c,
         Err(e) => {
             // help and version go to standard output and are no mistake
-            let _ = e.print();
+            if e.use_stderr() && asks_for_json() {
+                log::start(Format::Json, "warn");
+                log::event("error", serde_json::json!({"status": 2, "message": e.to_string().trim_end()}));
+            } else {
+                let _ = e.print();
+            }
             return Ok(if e.use_stderr() { 2 } else { 0 });
         }
     };
@@ -213,9 +236,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
     let registry = || Registry::load(&search_path(&common.plugin_dir), common.plugin_dir.len());
     match cli.command {
         None => run_pipeline(&cli.run, &registry(), started),
-        Some(Command::Check { file, device, set }) => {
+        Some(Command::Check { file, device, set, estimate }) => {
             let plan = check(read(&file, &set, device.as_deref())?, &registry(), CheckOptions::default())?;
             println!("{}: {}", file.display(), crate::doc::plan_summary(&plan));
+            if estimate {
+                print!("{}", crate::estimate::estimate(&plan, &registry())?);
+            }
             Ok(0)
         }
         Some(Command::Doctor) => {
@@ -231,6 +257,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
         Some(Command::Info(args)) => crate::files::info(&args, registry),
         Some(Command::Convert(args)) => crate::files::convert(&args, &registry()),
         Some(Command::Ibi(args)) => crate::ibi::run(&args, common.quiet, signals()?.0, &registry()),
+        Some(Command::Plot(args)) => crate::plot::run(&args),
+        Some(Command::Stats(args)) => crate::stats::run(&args),
+        Some(Command::Render(args)) => crate::render::run(&args, &registry()),
+        Some(Command::Report(args)) => crate::run_report::run(&args, &registry()),
         Some(Command::Table { command }) => crate::tables::run(&command, registry),
         Some(Command::TestPlugin { library, device, json }) => test_plugin(common, &library, device.as_deref(), json),
         Some(Command::Selftest { names, device, json }) => {
@@ -248,6 +278,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
             Ok(0)
         }
     }
+}
+
+/// Whether a command line that says nothing sensible at least wants its errors as JSON.
+fn asks_for_json() -> bool {
+    let all: Vec<OsString> = std::env::args_os().collect();
+    all.iter().any(|a| a == "--log=json") || all.windows(2).any(|w| w[0] == "--log" && w[1] == "json")
 }
 
 fn test_plugin(common: &Common, library: &Path, device: Option<&str>, json: bool) -> Result<u8, Failure> {
@@ -271,22 +307,13 @@ fn test_plugin(common: &Common, library: &Path, device: Option<&str>, json: bool
 }
 
 fn start_log(common: &Common) {
-    use tracing_subscriber::EnvFilter;
     let level = match (common.quiet, common.verbose) {
         (true, _) => "warn",
         (_, 0) => "info",
         (_, 1) => "debug",
         _ => "trace",
     };
-    let filter = EnvFilter::try_from_env("GALAMOST_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    // a second start in one process (tests) keeps the first log
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_target(false)
-        .with_ansi(std::io::stderr().is_terminal())
-        .without_time()
-        .with_writer(std::io::stderr)
-        .try_init();
+    log::start(common.log, level);
 }
 
 fn parse_device(text: &str) -> Result<DeviceChoice, Failure> {
@@ -344,17 +371,29 @@ fn run_pipeline(args: &RunArgs, registry: &Registry, started: Instant) -> Result
     let (steps, quiet) = (args.steps, args.common.quiet);
     let options = RunOptions { steps, quiet, stop, save, walltime, started: Some(started) };
     let _watch = watch(&plan, walltime.map(|w| started + w));
+    let record = (!args.no_record).then(|| Record::begin(&plan, resume.as_ref().map(|c| c.state.step)));
     if !plan.pipeline.ensemble.is_empty() {
-        let done = crate::ensemble::run(&plan, &options, resume)?;
+        let done = crate::ensemble::run(&plan, &options, resume);
+        if let Some(r) = record {
+            r.end(done.as_ref(), None);
+        }
+        let done = done?;
         info!("{} batches in {:.4} s", done.steps, done.seconds);
         if done.interrupted {
             info!("stopped; go on with: galamost --pipeline {} --resume", plan.pipeline.path.display());
         }
         return Ok(0);
     }
-    let mut backend = backend(&plan)?;
-    let summary = execute(&plan, &mut *backend, &options, resume)?;
-    log_summary(&plan, &mut *backend, &summary);
+    let mut opened = backend(&plan);
+    let done = match &mut opened {
+        Ok(b) => execute(&plan, &mut **b, &options, resume),
+        Err(e) => Err(e.clone()),
+    };
+    if let Some(r) = record {
+        r.end(done.as_ref(), opened.as_mut().ok());
+    }
+    let summary = done?;
+    log_summary(&plan, &mut *opened?, &summary);
     Ok(0)
 }
 
@@ -371,7 +410,7 @@ fn watch(plan: &Plan, deadline: Option<Instant>) -> Watch {
             notes.push(format!("go on with: galamost --pipeline {pipeline} --resume"));
         }
         let failure = Failure::Run(format!("the time is over: {message}"), notes);
-        eprint!("{}", failure.render());
+        log::failure(&failure);
         std::process::exit(failure.exit_code().into());
     })
 }
@@ -411,10 +450,18 @@ fn log_plan(plan: &Plan) {
         Chosen::Cuda { ordinal, reason } => info!("device: CUDA {ordinal} ({reason})"),
         Chosen::Emulated => info!("device: CUDA kernels emulated on the CPU: slow, for tests of kernels"),
     }
+    let s = &plan.snapshot;
+    log::event(
+        "run",
+        serde_json::json!({
+            "engine": env!("CARGO_PKG_VERSION"), "pipeline": plan.pipeline.path, "device": crate::record::device(plan),
+            "precision": plan.pipeline.precision.name(), "seed": plan.pipeline.seed, "particles": s.len(), "bonds": s.bonds.len(),
+            "box": s.box_length, "plugins": plan.plugins,
+        }),
+    );
     for p in &plan.plugins {
         info!("plugin {} {} from {} (sha256 {})", p.name, p.version, p.path.display(), &p.hash[..16]);
     }
-    let s = &plan.snapshot;
     if s.is_empty() {
         return info!("{} samplers, seed {}", plan.components.len(), plan.pipeline.seed);
     }
@@ -432,9 +479,16 @@ fn log_summary(plan: &Plan, backend: &mut dyn Backend, s: &Summary) {
     let tps = s.steps as f64 / s.seconds.max(1e-9);
     let mps = tps * plan.snapshot.len() as f64 / 1e6;
     info!("{} steps in {:.2} s: {tps:.1} TPS, {mps:.2} million particle-steps/s", s.steps, s.seconds);
-    if let Ok(l) = backend.list_report()
-        && l.r_list > 0.0
-    {
+    let list = backend.list_report().ok().filter(|l| l.r_list > 0.0);
+    log::event(
+        "summary",
+        serde_json::json!({
+            "steps": s.steps, "seconds": s.seconds, "tps": tps, "interrupted": s.interrupted, "kT": s.thermo.map(|t| t.kt),
+            "pressure": s.thermo.map(|t| t.pressure), "potential": s.thermo.map(|t| t.potential / t.n as f64),
+            "list": list.map(|l| serde_json::json!({"radius": l.r_list, "mean": l.mean, "builds": l.builds})),
+        }),
+    );
+    if let Some(l) = list {
         let interval = s.steps as f64 / l.builds.max(1) as f64;
         info!(
             "neighbour list: radius {:.3}, buffer {:.3}, {:.1} neighbours, {} builds (every {interval:.1} steps)",

@@ -176,7 +176,7 @@ impl Run<'_> {
             self.total += 1;
             self.summary.steps += 1;
             if tick.elapsed() > TICK {
-                progress.set(self.place.stage_step);
+                progress.set(self.place.stage_step, None);
                 tick = Instant::now();
             }
             let due = self.plan.pipeline.checkpoint.every.is_some_and(|every| self.total.is_multiple_of(every))

@@ -1,13 +1,16 @@
 //! The program `galamost`.
 
+use galamost::log;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match galamost::cli::run(std::env::args_os()) {
-        Ok(code) => ExitCode::from(code),
+    let status = match galamost::cli::run(std::env::args_os()) {
+        Ok(code) => code,
         Err(failure) => {
-            eprint!("{}", failure.render());
-            ExitCode::from(failure.exit_code())
+            log::failure(&failure);
+            failure.exit_code()
         }
-    }
+    };
+    log::event("end", serde_json::json!({"status": status}));
+    ExitCode::from(status)
 }

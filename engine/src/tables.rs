@@ -6,10 +6,11 @@ use crate::plugins::Registry;
 use crate::report::{Diagnostic, Failure};
 use crate::run::{RunOptions, execute};
 use clap::{Args, Subcommand, ValueEnum};
+use galamost_pictures::{Axis, Plot};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
 use galamost_tables::read::{Choice, read};
-use galamost_tables::{Curve, Format, Kind, Line, Mistake, Rows, Unit, svg, write};
+use galamost_tables::{Curve, Format, Kind, Mistake, Rows, Unit, write};
 use std::f64::consts::PI;
 use std::path::{Path, PathBuf};
 
@@ -109,8 +110,8 @@ pub(crate) enum TableCommand {
         /// Range of the axis of U or F; by default from a little below the lowest value as far above 0, or all.
         #[arg(long, value_name = "LOW,HIGH", value_delimiter = ',', allow_hyphen_values = true)]
         range: Option<Vec<f64>>,
-        /// The picture.
-        #[arg(long, value_name = "FILE.svg")]
+        /// The picture, .svg or .png.
+        #[arg(long, value_name = "FILE")]
         out: PathBuf,
     },
     /// Makes a table of any pair, bond, angle or dihedral component.
@@ -257,9 +258,6 @@ pub(crate) fn run(command: &TableCommand, registry: impl Fn() -> Registry) -> Re
 }
 
 fn plot(files: &[PathBuf], reading: &Reading, force: bool, range: Option<&[f64]>, out: &Path) -> Result<(), Failure> {
-    if out.extension().is_none_or(|e| e != "svg") {
-        return Err(wrong(out, Mistake::new("pictures are SVG: the name must end in .svg")));
-    }
     let range = match range {
         None => None,
         Some([low, high]) if low < high => Some([*low, *high]),
@@ -282,7 +280,8 @@ fn plot(files: &[PathBuf], reading: &Reading, force: bool, range: Option<&[f64]>
                 [x, if force { -slope } else { u }]
             }
         });
-        lines.push(Line { name: file.display().to_string(), points: points.collect() });
+        let points = points.collect();
+        lines.push(galamost_pictures::Curve { name: file.display().to_string(), points, ..Default::default() });
     }
     let kind = kind.unwrap_or(Kind::Pair);
     // the core of a pair would press everything else flat
@@ -298,7 +297,8 @@ fn plot(files: &[PathBuf], reading: &Reading, force: bool, range: Option<&[f64]>
         (true, false) => "F = −dU/dr",
         (true, true) => "F = −dU/dx per degree",
     };
-    save(&svg(&lines, [x, y], range.or(around)), Some(out))
+    let y = Axis { range: range.or(around), ..Axis::new(y) };
+    crate::plot::save(&Plot::simple(Axis::new(x), y, lines).drawing(), out)
 }
 
 /// A plan with one component and this system.

@@ -7,8 +7,12 @@ use galamost::checkpoint::Checkpoint;
 use galamost::files::Reader;
 use galamost::pipeline::{DeviceChoice, Pipeline};
 use galamost::plan::{CheckOptions, Plan, check};
+use galamost::plot::{Wanted, plot};
 use galamost::report::Failure;
 use galamost::run::{RunOptions, execute};
+use galamost::series::Series;
+use galamost::stats::{Skip, of_series};
+use galamost_pictures::Theme;
 use galamost_plugin_api::snapshot::Snapshot;
 use sha2::{Digest as _, Sha256};
 use std::io::Write as _;
@@ -19,7 +23,7 @@ use std::sync::OnceLock;
 pub type Target = fn(&[u8]);
 
 /// All of them; corpora are folders of the same name in `tests/fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 13] = [
+pub const TARGETS: [(&str, Target); 14] = [
     ("pipeline", pipeline),
     ("galamost_xml", galamost_xml),
     ("gsd", gsd),
@@ -33,6 +37,7 @@ pub const TARGETS: [(&str, Target); 13] = [
     ("angle_table", angle_table),
     ("patches", patches),
     ("checkpoint", checkpoint),
+    ("csv", csv),
 ];
 
 /// A folder of this process.
@@ -185,6 +190,18 @@ pub fn checkpoint(data: &[u8]) {
     let Some(mut backend) = judge(galamost::cpu::backend(&plan).map_err(Failure::from)) else { return };
     let steps = Some(found.place.stage_step + 3);
     judge(execute(&plan, &mut *backend, &RunOptions { steps, quiet: true, ..RunOptions::default() }, Some(found)));
+}
+
+/// A table of a run, with its statistics and its plot.
+pub fn csv(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(mut table) = Series::parse("t.csv".as_ref(), text) else { return };
+    judge(of_series(&table, &[], Skip::Auto));
+    judge(table.at_step(None));
+    if let Some(plot) = judge(plot(&[("t.csv".into(), table)], &Wanted { errors: true, ..Wanted::default() })) {
+        let svg = plot.drawing().svg(Theme::Page);
+        assert!(!svg.contains("NaN") && !svg.contains("inf "), "{svg}");
+    }
 }
 
 /// The pipeline of [`checkpoint`].

@@ -92,6 +92,8 @@ fn dist(folder: Option<PathBuf>) -> Result<(), String> {
             }
         }
     }
+    // the font is part of the program
+    copy(&root.join("plugin-api/pictures/font/LICENSE-DEJAVU"), &to.join("LICENSE-DEJAVU"))?;
     for f in ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md"] {
         if root.join(f).exists() {
             copy(&root.join(f), &to.join(f))?;

@@ -2,8 +2,10 @@
 
 use super::iterate::Done;
 use super::spec::Spec;
+use crate::page::{chart, document};
 use galamost_inversion::Interaction;
-use galamost_tables::{Kind, Line, svg};
+use galamost_pictures::{Curve, escape};
+use galamost_tables::Kind;
 use std::fmt::Write as _;
 
 /// One interaction.
@@ -31,8 +33,9 @@ fn shown(n: usize) -> Vec<usize> {
 }
 
 impl Entry {
-    fn line(&self, name: String, y: &[f64]) -> Line {
-        Line { name, points: y.iter().enumerate().map(|(k, y)| [self.interaction.bins.middle(k), *y]).collect() }
+    fn line(&self, name: String, y: &[f64]) -> Curve {
+        let points = y.iter().enumerate().map(|(k, y)| [self.interaction.bins.middle(k), *y]).collect();
+        Curve { name, points, ..Curve::default() }
     }
 
     fn labels(&self) -> [&'static str; 2] {
@@ -49,12 +52,12 @@ impl Entry {
         for k in shown(self.measured.len()) {
             lines.push(self.line(format!("iteration {k}"), &self.measured[k - 1][state]));
         }
-        svg(&lines, self.labels(), None)
+        chart(lines, self.labels(), None)
     }
 
     fn potentials(&self) -> String {
         let n = self.measured.len();
-        let lines: Vec<Line> =
+        let lines: Vec<Curve> =
             shown(n).iter().map(|k| self.line(format!("iteration {k}"), &self.potentials[k - 1])).collect();
         let [label, _] = self.labels();
         // of the last potential what particles see; the core would press it flat
@@ -64,19 +67,15 @@ impl Entry {
         let inside = || last.iter().zip(&sampled).filter(|(_, s)| **s).map(|(u, _)| *u);
         let (low, high) = inside().fold((0.0f64, 0.0f64), |(a, b), u| (a.min(u), b.max(u)));
         let room = 0.1 * (high - low).max(0.1);
-        svg(&lines, [label, "U"], Some([low - room, high + room]))
+        chart(lines, [label, "U"], Some([low - room, high + room]))
     }
 }
 
 /// The page.
 pub(super) fn report(spec: &Spec, entries: &[Entry], done: &[Vec<Done>]) -> String {
-    let text = |t: &str| t.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let title = text(&spec.path.display().to_string());
+    let title = escape(&spec.path.display().to_string());
     let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n<style>body{{font-family:sans-serif;\
-         max-width:1480px;margin:1em auto;padding:0 1em}}svg{{max-width:100%;height:auto}}.pair{{display:grid;\
-         grid-template-columns:1fr 1fr;gap:1em}}table{{border-collapse:collapse}}td,th{{padding:.2em .8em;text-align:right;\
-         border-bottom:1px solid #ddd}}</style></head><body>\n<h1>{title}</h1>\n<p>{} iterations of {:?}; tolerance {}.</p>\n",
+        "<header><h1>{title}</h1><p>{} iterations of {:?}; tolerance {}.</p></header>\n",
         done.len(),
         spec.method,
         spec.tolerance
@@ -87,13 +86,13 @@ pub(super) fn report(spec: &Spec, entries: &[Entry], done: &[Vec<Done>]) -> Stri
             let norm = |k: usize| e.interaction.closeness(&e.targets[s], &e.measured[k][s]).norm;
             let points = (0..done.len()).map(|k| [k as f64 + 1.0, norm(k).max(1e-12).log10()]).collect();
             let name = if e.states.len() > 1 { format!("{} ({state})", e.name) } else { e.name.clone() };
-            lines.push(Line { name, points });
+            lines.push(Curve { name, points, ..Curve::default() });
         }
     }
     let _ = write!(
         page,
         "<h2>Distance from the targets</h2>\n<p>√(∫(p − p_t)² dx / ∫p_t² dx), as a logarithm to the base 10.</p>\n<div class=\"pair\">{}\n",
-        svg(&lines, ["iteration", "log₁₀ distance"], None)
+        chart(lines, ["iteration", "log₁₀ distance"], None)
     );
     let _ = writeln!(
         page,
@@ -104,7 +103,7 @@ pub(super) fn report(spec: &Spec, entries: &[Entry], done: &[Vec<Done>]) -> Stri
             let _ = writeln!(
                 page,
                 "<tr><td>{k}</td><td>{}</td><td>{:.4}</td><td>{:.4}</td><td>{}</td><td>{:.1}</td></tr>",
-                text(&state.value.name.value),
+                escape(&state.value.name.value),
                 d.kt,
                 d.pressure,
                 d.steps,
@@ -114,15 +113,14 @@ pub(super) fn report(spec: &Spec, entries: &[Entry], done: &[Vec<Done>]) -> Stri
     }
     page += "</table></div>\n";
     for e in entries {
-        let _ = writeln!(page, "<h2>{}</h2>\n<div class=\"pair\">", text(&e.name));
+        let _ = writeln!(page, "<h2>{}</h2>\n<div class=\"pair\">", escape(&e.name));
         for (s, state) in e.states.iter().enumerate() {
-            let head = if e.states.len() > 1 { format!("<h3>{}</h3>", text(state)) } else { String::new() };
+            let head = if e.states.len() > 1 { format!("<h3>{}</h3>", escape(state)) } else { String::new() };
             let _ = writeln!(page, "<div>{head}{}</div>", e.distributions(s));
         }
         let _ = writeln!(page, "<div>{}</div></div>", e.potentials());
     }
-    page += "</body></html>\n";
-    page
+    document(&title, &page)
 }
 
 #[cfg(test)]

@@ -50,6 +50,21 @@ pub struct Summary {
     pub thermo: Option<Thermo>,
     /// Seconds from the start to the first step.
     pub start_up: f64,
+    /// Where the seconds of the step loop went.
+    pub shares: Shares,
+}
+
+/// Seconds of the step loop.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shares {
+    /// Steps themselves.
+    pub steps: f64,
+    /// Analyzers, with the copies that they wait for.
+    pub analyzers: f64,
+    /// Updaters.
+    pub updaters: f64,
+    /// What the run waited for its checkpoints.
+    pub checkpoints: f64,
 }
 
 /// The longest time between two looks at the stop flag and the progress bar.
@@ -210,6 +225,8 @@ impl<'a> Run<'a> {
     fn stage(&mut self, stage: &StagePlan, steps: u64, resumed: bool) -> Result<()> {
         if !self.options.quiet {
             info!("stage `{}`: {} steps of dt {}", stage.stage.name, steps, stage.stage.dt);
+            let facts = serde_json::json!({"stage": stage.stage.name, "steps": steps, "dt": stage.stage.dt});
+            crate::log::event("stage", facts);
         }
         let thermo = self.wanted_at(stage, self.backend.step()) == Wanted::ALL;
         // an analyzer that was not there before, and is due at once, needs energies that the checkpoint does not have
@@ -227,11 +244,15 @@ impl<'a> Run<'a> {
         loop {
             let step = self.backend.step();
             let due = self.due(stage, step);
+            let tick = Instant::now();
             self.analyze(stage, &due)?;
+            self.summary.shares.analyzers += tick.elapsed().as_secs_f64();
             if self.place.stage_step >= steps || self.is_stopped() {
                 break;
             }
+            let tick = Instant::now();
             self.update(stage, step)?;
+            self.summary.shares.updaters += tick.elapsed().as_secs_f64();
             if self.checkpoint_is_due(step) {
                 self.checkpoint()?;
             }
@@ -250,13 +271,14 @@ impl<'a> Run<'a> {
             self.summary.steps += done;
             // as many steps at once as fit between two ticks
             let took = tick.elapsed();
+            self.summary.shares.steps += took.as_secs_f64();
             self.clock.passed(took);
             if n == chunk && took < TICK / 2 {
                 chunk *= 2;
             } else if took > TICK {
                 chunk = (chunk / 2).max(1);
             }
-            progress.set(self.place.stage_step);
+            progress.set(self.place.stage_step, self.summary.thermo.as_ref());
         }
         progress.finish();
         self.summary.seconds += clock.elapsed().as_secs_f64();
@@ -343,6 +365,9 @@ impl<'a> Run<'a> {
         let image = Checkpoint { place, last_due, sums, state, components }.image(self.plan)?;
         self.writer.begin(image)?;
         self.clock.saved(begun.elapsed());
+        self.summary.shares.checkpoints += begun.elapsed().as_secs_f64();
+        let (step, file) = (self.backend.step(), self.writer.path());
+        crate::log::event("checkpoint", serde_json::json!({"step": step, "file": file}));
         debug!("the run waited {:.3} s for its checkpoint", begun.elapsed().as_secs_f64());
         Ok(())
     }

@@ -6,14 +6,12 @@
 
 mod curve;
 mod grid;
-mod plot;
 pub mod read;
 mod spline;
 pub mod write;
 
 pub use curve::Curve;
 pub use grid::Grid;
-pub use plot::{Line, svg};
 pub use read::read;
 pub use spline::Spline;
 pub use write::{Format, write};
