@@ -200,7 +200,9 @@ pub fn csv(data: &[u8]) {
     judge(table.at_step(None));
     if let Some(plot) = judge(plot(&[("t.csv".into(), table)], &Wanted { errors: true, ..Wanted::default() })) {
         let svg = plot.drawing().svg(Theme::Page);
-        assert!(!svg.contains("NaN") && !svg.contains("inf "), "{svg}");
+        // names of columns may be anything, places and sizes may not
+        let drawn = svg.lines().map(|l| if l.starts_with("<text") { l.split('>').next().unwrap_or(l) } else { l });
+        assert!(!drawn.clone().any(|l| l.contains("NaN") || l.contains("inf")), "{svg}");
     }
 }
 

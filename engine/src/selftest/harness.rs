@@ -254,7 +254,7 @@ impl Test<'_> {
 
     /// The same bits with one thread and with four.
     fn threads(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
-        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Mixed, standard_system(), STEPS, &[])?;
+        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Mixed, self.system_of(c), STEPS, &[])?;
         let with = |n: usize| -> Result<RawState, Failure> {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().map_err(Failure::run)?;
             pool.install(|| self.state_after(&plan, STEPS, None))
@@ -268,9 +268,9 @@ impl Test<'_> {
     fn restart(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
         let overrides = [format!("checkpoint=(every: {})", STEPS / 2)];
         let plan = |resumed: bool| -> Result<Plan, Failure> {
-            let mut plan = self.plan(c, DeviceChoice::Cpu, Precision::Mixed, standard_system(), STEPS, &overrides)?;
+            let mut plan = self.plan(c, DeviceChoice::Cpu, Precision::Mixed, self.system_of(c), STEPS, &overrides)?;
             if resumed {
-                let snapshot: Option<Snapshot> = Some(standard_system());
+                let snapshot: Option<Snapshot> = Some(self.system_of(c));
                 plan = check(plan.pipeline, self.registry, CheckOptions { resumed, snapshot })?;
             }
             Ok(plan)
@@ -308,11 +308,11 @@ impl Test<'_> {
             overrides.push("analyzers[0].every=5".into());
         }
         let plan = |resumed: bool| -> Result<Plan, Failure> {
-            let plan = self.plan(c, DeviceChoice::Cpu, Precision::Mixed, standard_system(), STEPS, &overrides)?;
+            let plan = self.plan(c, DeviceChoice::Cpu, Precision::Mixed, self.system_of(c), STEPS, &overrides)?;
             if !resumed {
                 return Ok(plan);
             }
-            check(plan.pipeline, self.registry, CheckOptions { resumed, snapshot: Some(standard_system()) })
+            check(plan.pipeline, self.registry, CheckOptions { resumed, snapshot: Some(self.system_of(c)) })
         };
         self.written()?;
         let with = |n: usize| -> Result<BTreeMap<String, Vec<u8>>, Failure> {
