@@ -47,6 +47,7 @@ mod reverse;
 mod rosenbluth;
 mod rotation;
 mod shear;
+mod steps;
 mod stranger;
 mod tables;
 mod tripping;

@@ -1,10 +1,13 @@
 //! Kernels without a GPU: every unit compiles to machine code for the H200's architecture.
 
 use galamost::device::{Unit, kernel_names, nvrtc};
-use galamost::gpu::{bond_unit, engine_units, integrator_unit, pair_unit};
+use galamost::gpu::{
+    StepsParts, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, steps_unit,
+};
 use galamost::host::{DeviceServices, HostServices};
 use galamost::pipeline::DeviceChoice;
-use galamost::plugins::BondedPart;
+use galamost::plan::Plan;
+use galamost::plugins::{BondedPart, Component};
 use galamost::selftest::standard_system;
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::component::Kind;
@@ -127,6 +130,38 @@ fn sampler_units() -> Vec<Unit> {
     units.lock().expect("one thread").clone()
 }
 
+/// The kernel of many steps of a plan, without its integrators.
+fn many_steps(plan: &Plan, pairs: &[String], precision: Precision) -> Unit {
+    let texts = |of: &dyn Fn(&Component) -> Option<(String, u32)>| {
+        plan.components.iter().filter_map(|c| of(c)).collect::<Vec<_>>()
+    };
+    let bonded = texts(&|c| {
+        let text = c.bonded()?.device(precision).expect("code").text.into_string();
+        Some((text, c.needs.link_width))
+    });
+    let integrators: Vec<_> = plan
+        .components
+        .iter()
+        .filter_map(|c| c.integrator())
+        .map(|i| {
+            integrator_functions(
+                i.device(precision).expect("code").text.as_str(),
+                &i.program().expect("a program"),
+                true,
+            )
+        })
+        .collect();
+    let parts = StepsParts {
+        pairs,
+        n_types: 2,
+        team: 8,
+        bonded: bonded.iter().map(|(t, w)| (t.as_str(), *w)).collect(),
+        moving: integrators.iter().map(|(t, s)| (t.as_str(), s.as_slice())).collect(),
+        blocks: 4,
+    };
+    steps_unit(&parts, precision)
+}
+
 /// Every unit that the shipped plugins lead to.
 fn units(precision: Precision) -> Vec<Unit> {
     let mut units = engine_units(precision);
@@ -145,6 +180,9 @@ fn units(precision: Precision) -> Vec<Unit> {
         assert_eq!(texts.len(), 2);
         for (types, team) in [(1, 1), (2, 8)] {
             units.push(pair_unit(&texts, types, team, precision));
+        }
+        if mode == "Cut" {
+            units.push(many_steps(&plan, &texts, precision));
         }
         units.extend(plan.components.iter().filter_map(|c| c.bonded()).map(|b| bonded_unit(b, precision)));
     }
@@ -175,7 +213,8 @@ fn units(precision: Precision) -> Vec<Unit> {
         for i in plan.components.iter().filter_map(|c| c.integrator()) {
             let code = i.device(precision).expect("code");
             let program = i.program().expect("a program");
-            units.push(integrator_unit(&i.component.name, code.text.as_str(), &program, true, precision).0);
+            let (functions, steps) = integrator_functions(code.text.as_str(), &program, true);
+            units.push(integrator_unit(&i.component.name, &functions, &steps, precision));
         }
     }
     units

@@ -54,12 +54,10 @@ __device__ __forceinline__ void add_arm(double* sums, const Vec3<real>& d, const
     sums[6] += double(d.z) * double(f.z);
 }
 
-// Links of W members; W is 3 or 4.
-template <class Part, u32 W, bool FULL> __device__ __forceinline__ void link_loop(const BondArgs& a) {
+// Links of W members that particle i belongs to; W is 3 or 4.
+template <class Part, u32 W, bool FULL>
+__device__ __forceinline__ void link_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
     const StateView& s = a.state;
-    if (s.globals->halt) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    double sums[7] = {0, 0, 0, 0, 0, 0, 0};
     const u32 n = i < s.n_local ? __ldg(&a.links.count[i]) : 0u;
     if (n > 0u) {
         const BoxScale scale = make_scale(s.globals);
@@ -111,7 +109,23 @@ template <class Part, u32 W, bool FULL> __device__ __forceinline__ void link_loo
         }
         s.force[i] = out;
     }
+}
+
+template <class Part, u32 W, bool FULL> __device__ __forceinline__ void link_loop(const BondArgs& a) {
+    if (a.state.globals->halt) return;
+    double sums[7] = {0, 0, 0, 0, 0, 0, 0};
+    link_rows<Part, W, FULL>(a, blockIdx.x * blockDim.x + threadIdx.x, sums);
     if (FULL) finish_bonded_sums(a, sums);
+}
+
+template <class Part, bool FULL>
+__device__ __forceinline__ void angle_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
+    link_rows<Part, 3u, FULL>(a, i, sums);
+}
+
+template <class Part, bool FULL>
+__device__ __forceinline__ void dihedral_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
+    link_rows<Part, 4u, FULL>(a, i, sums);
 }
 
 template <class Part, bool FULL> __device__ __forceinline__ void angle_loop(const BondArgs& a) {

@@ -58,12 +58,9 @@ __device__ __forceinline__ void finish_bonded_sums(const BondArgs& a, double (&s
     }
 }
 
-// Part::Row, Part::eval(BondInput, Row).
-template <class Part, bool FULL> __device__ __forceinline__ void bond_loop(const BondArgs& a) {
+// The bonds of particle i. Part::Row, Part::eval(BondInput, Row).
+template <class Part, bool FULL> __device__ __forceinline__ void bond_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
     const StateView& s = a.state;
-    if (s.globals->halt) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    double sums[7] = {0, 0, 0, 0, 0, 0, 0};
     if (i < s.n_local) {
         const u32 n = __ldg(&a.links.count[i]);
         if (n > 0u) {
@@ -102,5 +99,11 @@ template <class Part, bool FULL> __device__ __forceinline__ void bond_loop(const
             s.force[i] = f;
         }
     }
+}
+
+template <class Part, bool FULL> __device__ __forceinline__ void bond_loop(const BondArgs& a) {
+    if (a.state.globals->halt) return;
+    double sums[7] = {0, 0, 0, 0, 0, 0, 0};
+    bond_rows<Part, FULL>(a, blockIdx.x * blockDim.x + threadIdx.x, sums);
     if (FULL) finish_bonded_sums(a, sums);
 }

@@ -29,13 +29,14 @@ __device__ __forceinline__ Vec3<real> load_vec3(const real* of, u32 i) { return 
 // (it corrects what others moved), FIRST_DRAW
 // (number of its first draw of random numbers), call(p, x, g, step, random, sums), scalars(state, sums, globals,
 // arguments): functions of the state that follow this phase.
-template <class Phase> __device__ __forceinline__ void particle_loop(const PhaseArgs& a) {
+
+// The particles of block number `block`, and its share of the sums.
+template <class Phase> __device__ __forceinline__ void phase_block(const PhaseArgs& a, u32 block) {
     typedef typename Phase::State State;
     typedef typename Phase::template Extra<real> Extra;
     const StateView& s = a.state;
     Globals* g = s.globals;
-    if (g->halt) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    const u32 i = block * blockDim.x + threadIdx.x;
     double sums[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
     const bool mine = i < s.n_local && in_group(s, i, a.group);
     if (mine) {
@@ -149,21 +150,35 @@ template <class Phase> __device__ __forceinline__ void particle_loop(const Phase
         for (int k = 0; k < SUMS; ++k) mine_only[k] = sums[k];
         block_sum(mine_only, memory);
         if (threadIdx.x == 0) {
-            for (int k = 0; k < SUMS; ++k) a.partial[blockIdx.x * SUMS + k] = mine_only[k];
+            for (int k = 0; k < SUMS; ++k) a.partial[block * SUMS + k] = mine_only[k];
         }
+    }
+}
+
+// What one block does once all `blocks` blocks are through.
+template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs& a, u32 blocks) {
+    Globals* g = a.state.globals;
+    double all[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
+    if (Phase::SUMS > 0) {
+        constexpr int SUMS = Phase::SUMS > 0 ? Phase::SUMS : 1;
+        __shared__ double memory[SUMS * 32];
+        double total[SUMS];
+        sum_partials(a.partial, blocks, total, memory);
+        for (int k = 0; k < SUMS; ++k) all[k] = total[k];
+    }
+    if (threadIdx.x != 0 || g->halt) return;
+    if (Phase::SUMS > 0) {
+        for (int k = 0; k < Phase::SUMS; ++k) a.sums[k] = all[k];
+        Phase::scalars(*static_cast<typename Phase::State*>(a.integrator), all, g, a);
+    }
+    if (Phase::ADVANCE) begin_next_step(g);
+}
+
+template <class Phase> __device__ __forceinline__ void particle_loop(const PhaseArgs& a) {
+    if (a.state.globals->halt) return;
+    phase_block<Phase>(a, blockIdx.x);
+    if (Phase::SUMS > 0 || Phase::ADVANCE) {
         __shared__ u32 flag;
-        if (last_block(a.counter, &flag)) {
-            double total[SUMS];
-            sum_partials(a.partial, gridDim.x, total, memory);
-            if (threadIdx.x == 0 && !g->halt) {
-                double all[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
-                for (int k = 0; k < SUMS; ++k) a.sums[k] = all[k] = total[k];
-                Phase::scalars(*static_cast<State*>(a.integrator), all, g, a);
-                if (Phase::ADVANCE) begin_next_step(g);
-            }
-        }
-    } else if (Phase::ADVANCE) {
-        __shared__ u32 flag;
-        if (last_block(a.counter, &flag) && threadIdx.x == 0 && !g->halt) begin_next_step(g);
+        if (last_block(a.counter, &flag)) phase_end<Phase>(a, gridDim.x);
     }
 }

@@ -166,13 +166,11 @@ struct PairArgs {
     PairPart part[GALAMOST_PARTS];
 };
 
-template <class Parts, int PARTS, u32 TEAM, bool FULL> __device__ __forceinline__ void pair_loop(const PairArgs& a) {
+// The share of thread number `thread` of all; whether it holds the sums of a particle in the end.
+template <class Parts, int PARTS, u32 TEAM, bool FULL>
+__device__ __forceinline__ bool pair_rows(const PairArgs& a, Parts& parts, u32 thread, Accumulator<PARTS, FULL>& sum) {
     const StateView& s = a.state;
-    if (s.globals->halt) return;
-    Parts parts(a);
-    const u32 thread = blockIdx.x * blockDim.x + threadIdx.x;
     const u32 i = thread / TEAM, lane = thread % TEAM;
-    Accumulator<PARTS, FULL> sum;
     sum.f = sum.t = {real(0), real(0), real(0)};
     for (int k = 0; k < (FULL ? PARTS : 1); ++k) sum.u[k] = real(0);
     for (int k = 0; k < (FULL ? 6 : 1); ++k) sum.w[k] = real(0);
@@ -234,6 +232,14 @@ template <class Parts, int PARTS, u32 TEAM, bool FULL> __device__ __forceinline_
             s.torque[3u * i + 2u] = sum.t.z;
         }
     }
+    return first;
+}
+
+template <class Parts, int PARTS, u32 TEAM, bool FULL> __device__ __forceinline__ void pair_loop(const PairArgs& a) {
+    if (a.state.globals->halt) return;
+    Parts parts(a);
+    Accumulator<PARTS, FULL> sum;
+    const bool first = pair_rows<Parts, PARTS, TEAM, FULL>(a, parts, blockIdx.x * blockDim.x + threadIdx.x, sum);
     if (FULL) {
         __shared__ double memory[(PARTS + 6) * 32];
         __shared__ u32 flag;

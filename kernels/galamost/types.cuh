@@ -254,22 +254,27 @@ struct alignas(32) PosType { double x, y, z; u32 kind, reserved; };
 struct alignas(16) PosType { int x, y, z; u32 kind; };
 #endif
 
-// Reads that may go through the read-only cache.
+// Reads that may go through the read-only cache; not in a kernel of many steps, which writes what it reads.
+#ifdef GALAMOST_STEPS
+#define GALAMOST_READ(p) (*(p))
+#else
+#define GALAMOST_READ(p) __ldg(p)
+#endif
 __device__ __forceinline__ Vec4 load(const Vec4* p) {
 #ifdef GALAMOST_DOUBLE
-    const double2 a = __ldg(reinterpret_cast<const double2*>(p)), b = __ldg(reinterpret_cast<const double2*>(p) + 1);
+    const double2 a = GALAMOST_READ(reinterpret_cast<const double2*>(p)), b = GALAMOST_READ(reinterpret_cast<const double2*>(p) + 1);
     return {a.x, a.y, b.x, b.y};
 #else
-    const float4 a = __ldg(reinterpret_cast<const float4*>(p));
+    const float4 a = GALAMOST_READ(reinterpret_cast<const float4*>(p));
     return {a.x, a.y, a.z, a.w};
 #endif
 }
 __device__ __forceinline__ PosType load(const PosType* p) {
 #ifdef GALAMOST_DOUBLE
-    const double2 a = __ldg(reinterpret_cast<const double2*>(p)), b = __ldg(reinterpret_cast<const double2*>(p) + 1);
+    const double2 a = GALAMOST_READ(reinterpret_cast<const double2*>(p)), b = GALAMOST_READ(reinterpret_cast<const double2*>(p) + 1);
     return {a.x, a.y, b.x, u32(__double2loint(b.y)), 0u};
 #else
-    const int4 a = __ldg(reinterpret_cast<const int4*>(p));
+    const int4 a = GALAMOST_READ(reinterpret_cast<const int4*>(p));
     return {a.x, a.y, a.z, u32(a.w)};
 #endif
 }

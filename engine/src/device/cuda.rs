@@ -88,27 +88,28 @@ pub fn driver() -> Result<(i32, Vec<String>)> {
     }
 }
 
-/// Sets the condition of a graph node from the run's globals. The driver's own assembler resolves
-/// `cudaGraphSetConditional`, so this one kernel is PTX; its version is old enough for every driver that has
-/// conditional nodes.
+/// Kernels that set the condition of a graph node from the run's globals: of one that rebuilds, and of one that goes on while the word
+/// at `left` is not 0. The driver's own assembler resolves `cudaGraphSetConditional`, so they are PTX; its version is old enough for every
+/// driver that has conditional nodes.
 fn condition_ptx() -> String {
-    format!(
-        ".version 7.0
-.target sm_70
-.address_size 64
-.extern .func cudaGraphSetConditional (.param .b64 handle, .param .b32 value);
-.visible .entry set_condition (.param .u64 handle_param, .param .u64 globals_param)
+    let kernel = |name: &str, load: &str| {
+        format!(
+            ".visible .entry {name} (.param .u64 handle_param, .param .u64 globals_param, .param .u64 left_param)
 {{
-    .reg .pred %p<2>;
-    .reg .b32 %r<4>;
-    .reg .b64 %rd<4>;
+    .reg .pred %p<3>;
+    .reg .b32 %r<5>;
+    .reg .b64 %rd<5>;
     ld.param.u64 %rd1, [handle_param];
     ld.param.u64 %rd2, [globals_param];
+    ld.param.u64 %rd4, [left_param];
     cvta.to.global.u64 %rd3, %rd2;
+    cvta.to.global.u64 %rd4, %rd4;
     ld.global.u32 %r1, [%rd3+{halt}];
-    ld.global.u32 %r2, [%rd3+{rebuild}];
+    ld.global.u32 %r2, [{load}];
+    setp.ne.u32 %p2, %r2, 0;
+    selp.u32 %r4, 1, 0, %p2;
     setp.ne.u32 %p1, %r1, 0;
-    selp.u32 %r3, 0, %r2, %p1;
+    selp.u32 %r3, 0, %r4, %p1;
     {{
     .param .b64 param0;
     .param .b32 param1;
@@ -119,9 +120,27 @@ fn condition_ptx() -> String {
     ret;
 }}
 ",
-        halt = offset_of!(Globals, halt),
-        rebuild = offset_of!(Globals, rebuild),
+            halt = offset_of!(Globals, halt),
+        )
+    };
+    format!(
+        ".version 7.0
+.target sm_70
+.address_size 64
+.extern .func cudaGraphSetConditional (.param .b64 handle, .param .b32 value);
+{}{}",
+        kernel("set_rebuild", &format!("%rd3+{}", offset_of!(Globals, rebuild))),
+        kernel("set_left", "%rd4"),
     )
+}
+
+/// Which kernel sets a condition.
+#[derive(Clone, Copy)]
+enum Condition {
+    /// The list is built anew.
+    Rebuild,
+    /// The word at this address is not 0.
+    Left(u64),
 }
 
 /// What is being captured.
@@ -136,7 +155,8 @@ struct Inner {
     graphs: Vec<Option<sys::CUgraphExec>>,
     macros: Vec<&'static str>,
     capture: Option<Capture>,
-    set_condition: Option<sys::CUfunction>,
+    /// Kernels of [`condition_ptx`].
+    conditions: Option<[sys::CUfunction; 2]>,
     sizes: std::collections::BTreeMap<u64, u64>,
 }
 
@@ -148,6 +168,8 @@ pub struct CudaDevice {
     name: String,
     architecture: String,
     multiprocessors: u32,
+    /// Kernels may wait for all their blocks.
+    together: bool,
     inner: Mutex<Inner>,
     used: AtomicU64,
 }
@@ -176,6 +198,9 @@ impl CudaDevice {
             let major = attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
             let minor = attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
             let multiprocessors = attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as u32;
+            // graphs whose bodies wait for all their blocks are not allowed where processes share the GPU through MPS
+            let shared = attribute(A::CU_DEVICE_ATTRIBUTE_MPS_ENABLED).unwrap_or(0) != 0;
+            let together = attribute(A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? != 0 && !shared;
             let mut context = std::ptr::null_mut();
             call!(cuDevicePrimaryCtxRetain(&raw mut context, device))?;
             call!(cuCtxSetCurrent(context))?;
@@ -188,6 +213,7 @@ impl CudaDevice {
                 name,
                 architecture: format!("sm_{major}{minor}"),
                 multiprocessors,
+                together,
                 inner: Mutex::default(),
                 used: AtomicU64::new(0),
             })
@@ -258,46 +284,55 @@ impl CudaDevice {
         }
     }
 
-    fn conditional(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        let (graph, set_condition) = {
-            let mut inner = self.enter()?;
-            let set = match inner.set_condition {
-                Some(f) => f,
-                None => {
-                    let ptx = CString::new(condition_ptx()).map_err(|e| fail("set_condition", e))?;
-                    let f = Self::function(Self::load(ptx.as_bytes_with_nul())?, "set_condition")?;
-                    inner.set_condition = Some(f);
-                    f
-                }
-            };
-            let Some(capture) = &inner.capture else { return Err(fail("if_rebuild", "nothing is being captured")) };
-            (capture.graph, set)
+    /// Launches the kernel that sets a condition.
+    fn set_condition(&self, handle: u64, globals: u64, condition: Condition) -> Result<()> {
+        let mut inner = self.enter()?;
+        let [rebuild, left] = match inner.conditions {
+            Some(kernels) => kernels,
+            None => {
+                let ptx = CString::new(condition_ptx()).map_err(|e| fail("conditions", e))?;
+                let module = Self::load(ptx.as_bytes_with_nul())?;
+                let kernels = [Self::function(module, "set_rebuild")?, Self::function(module, "set_left")?];
+                inner.conditions = Some(kernels);
+                kernels
+            }
+        };
+        let (kernel, word) = match condition {
+            Condition::Rebuild => (rebuild, globals),
+            Condition::Left(word) => (left, word),
+        };
+        let words = [handle, globals, word];
+        let mut args = words.each_ref().map(|w| std::ptr::from_ref(w).cast_mut().cast());
+        let (stream, none) = (self.stream, std::ptr::null_mut());
+        // SAFETY: the kernel takes three words, which are copied by the call
+        unsafe { call!(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, args.as_mut_ptr(), none)) }
+    }
+
+    /// Captures a conditional node whose body is what `body` launches: once if there is something to rebuild, or again and again while
+    /// there are steps left.
+    fn conditional(&self, globals: u64, condition: Condition, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        let repeats = matches!(condition, Condition::Left(_));
+        let graph = match &self.enter()?.capture {
+            Some(capture) => capture.graph,
+            None => return Err(fail("conditional", "nothing is being captured")),
         };
         // SAFETY: handles are valid; structs of the driver are zeroed before their fields are set, as it asks for
         unsafe {
             let mut handle = 0;
-            call!(cuGraphConditionalHandleCreate(&raw mut handle, graph, self.context, 0, 1))?;
-            let mut globals = globals;
-            let mut args: [*mut std::ffi::c_void; 2] = [(&raw mut handle).cast(), (&raw mut globals).cast()];
-            call!(cuLaunchKernel(
-                set_condition,
-                1,
-                1,
-                1,
-                1,
-                1,
-                1,
-                0,
-                self.stream,
-                args.as_mut_ptr(),
-                std::ptr::null_mut(),
-            ))?;
+            call!(cuGraphConditionalHandleCreate(&raw mut handle, graph, self.context, u32::from(repeats), 1))?;
+            if !repeats {
+                self.set_condition(handle, globals, condition)?;
+            }
             let before = self.end()?;
             let mut params: sys::CUgraphNodeParams = std::mem::zeroed();
             params.type_ = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL;
             params.__bindgen_anon_1.conditional = sys::CUDA_CONDITIONAL_NODE_PARAMS {
                 handle,
-                type_: sys::CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF,
+                type_: if repeats {
+                    sys::CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE
+                } else {
+                    sys::CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF
+                },
                 size: 1,
                 phGraph_out: std::ptr::null_mut(),
                 ctx: self.context,
@@ -312,9 +347,15 @@ impl CudaDevice {
                 &raw mut params,
             ))?;
             let inside = *params.__bindgen_anon_1.conditional.phGraph_out;
+            // conditional nodes in the body belong to its graph
+            self.enter()?.capture = Some(Capture { graph: inside });
             self.begin(inside, &[])?;
-            let done = body();
+            let mut done = body();
+            if repeats && done.is_ok() {
+                done = self.set_condition(handle, globals, condition);
+            }
             let ended = self.end();
+            self.enter()?.capture = Some(Capture { graph });
             // what follows waits for the conditional node; the capture must be open again even after an error
             self.begin(graph, &[node])?;
             done.and(ended.map(|_| ()))
@@ -498,13 +539,52 @@ impl Device for CudaDevice {
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         let capturing = self.enter()?.capture.is_some();
         if capturing {
-            return self.conditional(globals, body);
+            return self.conditional(globals, Condition::Rebuild, body);
         }
         let mut words = [0u8; 16];
         self.download(globals, &mut words)?;
         let word = |at: usize| u32::from_ne_bytes([words[at], words[at + 1], words[at + 2], words[at + 3]]);
         let ask = word(offset_of!(Globals, rebuild)) != 0 && word(offset_of!(Globals, halt)) == 0;
         if ask { body() } else { Ok(()) }
+    }
+    fn resident(&self, kernel: Kernel, threads: u32) -> Result<u32> {
+        if !self.together {
+            return Ok(0);
+        }
+        let inner = self.enter()?;
+        let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("resident", "no such kernel"))?;
+        let mut blocks = 0;
+        // SAFETY: a valid function and pointer
+        unsafe { call!(cuOccupancyMaxActiveBlocksPerMultiprocessor(&raw mut blocks, f, threads as i32, 0))? };
+        Ok(blocks.max(0) as u32 * self.multiprocessors)
+    }
+    fn launch_together(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
+        let inner = self.enter()?;
+        let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "no such kernel"))?;
+        let mut args: Vec<*mut std::ffi::c_void> = args.iter().map(|a| a.cast()).collect();
+        let (stream, list) = (self.stream, args.as_mut_ptr());
+        // SAFETY: the caller gives the arguments that the kernel declares
+        unsafe { call!(cuLaunchCooperativeKernel(f, blocks, 1, 1, threads, 1, 1, 0, stream, list)) }
+    }
+    fn set_word(&self, address: u64, word: u32) -> Result<()> {
+        let _inner = self.enter()?;
+        // SAFETY: the caller's word about the address
+        unsafe { call!(cuMemsetD32Async(address, word, 1, self.stream)) }
+    }
+    fn while_left(&self, left: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        if self.enter()?.capture.is_some() {
+            return self.conditional(globals, Condition::Left(left), body);
+        }
+        loop {
+            body()?;
+            let mut words = [[0u8; 4]; 2];
+            self.download(left, &mut words[0])?;
+            self.download(globals + offset_of!(Globals, halt) as u64, &mut words[1])?;
+            let [left, halt] = words.map(u32::from_ne_bytes);
+            if left == 0 || halt != 0 {
+                return Ok(());
+            }
+        }
     }
     fn memory(&self) -> u64 {
         self.used.load(Ordering::Relaxed)

@@ -285,6 +285,29 @@ impl Device for EmulatedDevice {
         };
         if halt == 0 && rebuild != 0 { body() } else { Ok(()) }
     }
+    fn resident(&self, _: Kernel, _: u32) -> Result<u32> {
+        // one block meets nobody; to compile many steps as one kernel takes long, so tests ask for it
+        Ok(u32::from(std::env::var_os("GALAMOST_EMULATED_STEPS").is_some()))
+    }
+    fn launch_together(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
+        if blocks > 1 {
+            return Err(fail("launch", "the blocks of the emulated device run one after the other"));
+        }
+        self.launch(kernel, Extent::from(blocks), Extent::from(threads), 0, args)
+    }
+    fn set_word(&self, address: u64, word: u32) -> Result<()> {
+        self.upload(address, &word.to_ne_bytes())
+    }
+    fn while_left(&self, left: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        loop {
+            body()?;
+            // SAFETY: the addresses are those of a word and of the run's globals in host memory
+            let (left, halt) = unsafe { (*(left as *const u32), (*(globals as *const Globals)).halt) };
+            if left == 0 || halt != 0 {
+                return Ok(());
+            }
+        }
+    }
     fn memory(&self) -> u64 {
         self.lock().memory.values().map(|a| a.bytes as u64).sum()
     }

@@ -117,6 +117,27 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// The device's words.
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()>;
+    /// Blocks of so many threads that can be on the device together, see [`Self::launch_together`]; 0 where that cannot be asked for.
+    ///
+    /// # Errors
+    /// The device's words.
+    fn resident(&self, kernel: Kernel, threads: u32) -> Result<u32>;
+    /// Launches a kernel whose blocks wait for each other, at most [`Self::resident`] ones; can be captured.
+    ///
+    /// # Errors
+    /// The device's words.
+    fn launch_together(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()>;
+    /// Sets a word of memory, in the order of launches.
+    ///
+    /// # Errors
+    /// The device's words.
+    fn set_word(&self, address: u64, word: u32) -> Result<()>;
+    /// Does what `body` launches, and does it again while the word at `left` is not 0 and the globals at this address are not
+    /// halted. Inside a capture the decision is made on the device.
+    ///
+    /// # Errors
+    /// The device's words.
+    fn while_left(&self, left: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()>;
     /// Bytes allocated.
     fn memory(&self) -> u64;
 }

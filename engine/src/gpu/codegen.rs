@@ -9,11 +9,10 @@ use galamost_plugin_api::philox::DRAWS_PER_PHASE;
 use galamost_plugin_api::precision::Precision;
 use std::fmt::Write as _;
 
-/// The fused pair loop of these components: kernels `pair_force` and `pair_force_full`.
-pub fn pair_unit(texts: &[String], n_types: u32, team: u32, precision: Precision) -> Unit {
+/// The struct `Parts` of these components, behind `pair.cuh`.
+fn pair_parts(texts: &[String], n_types: u32) -> String {
     let parts = texts.len();
-    let mut t = format!("#define GALAMOST_PARTS {parts}\n#include \"galamost/pair.cuh\"\n");
-    t.push_str(&size_checks("pair.cuh"));
+    let mut t = size_checks("pair.cuh");
     for (k, text) in texts.iter().enumerate() {
         let _ = write!(
             t,
@@ -73,6 +72,14 @@ pub fn pair_unit(texts: &[String], n_types: u32, team: u32, precision: Precision
         );
     }
     t.push_str("}\n};\n");
+    t
+}
+
+/// The fused pair loop of these components: kernels `pair_force` and `pair_force_full`.
+pub fn pair_unit(texts: &[String], n_types: u32, team: u32, precision: Precision) -> Unit {
+    let parts = texts.len();
+    let mut t =
+        format!("#define GALAMOST_PARTS {parts}\n#include \"galamost/pair.cuh\"\n{}", pair_parts(texts, n_types));
     for (name, full) in [("pair_force", false), ("pair_force_full", true)] {
         let _ = writeln!(
             t,
@@ -82,18 +89,30 @@ pub fn pair_unit(texts: &[String], n_types: u32, team: u32, precision: Precision
     Unit::new("pair", &t, precision)
 }
 
-/// The loop of one bonded potential, for links of `width` members: kernels `bond_force` and `bond_force_full`.
-pub fn bond_unit(name: &str, text: &str, width: u32, precision: Precision) -> Unit {
-    let member = match width {
+/// Links of `width` members in names of functions.
+pub(super) fn member(width: u32) -> &'static str {
+    match width {
         2 => "bond",
         3 => "angle",
         _ => "dihedral",
-    };
-    let t = format!(
-        "#include \"galamost/angles.cuh\"\n{}namespace part {{\n{text}\n}}\n#line 1 \"bond_unit\"\n\
+    }
+}
+
+/// The struct `Part` of a bonded potential, behind `angles.cuh`.
+fn bonded_part(text: &str) -> String {
+    format!(
+        "namespace part {{\n{text}\n}}\n#line 1 \"bond_unit\"\n\
          struct Part {{\ntypedef part::BondRow<real> Row;\n\
          static __device__ __forceinline__ Tuple2<real, real> eval(const BondInput<real>& input, const Row& row) {{\n\
-         return part::bond_eval<real>(input, row);\n}}\n}};\n\
+         return part::bond_eval<real>(input, row);\n}}\n}};\n"
+    )
+}
+
+/// The loop of one bonded potential, for links of `width` members: kernels `bond_force` and `bond_force_full`.
+pub fn bond_unit(name: &str, text: &str, width: u32, precision: Precision) -> Unit {
+    let (member, part) = (member(width), bonded_part(text));
+    let t = format!(
+        "#include \"galamost/angles.cuh\"\n{}{part}\
          extern \"C\" __global__ void __launch_bounds__(128) bond_force(BondArgs a) {{ {member}_loop<Part, false>(a); }}\n\
          extern \"C\" __global__ void __launch_bounds__(128) bond_force_full(BondArgs a) {{ {member}_loop<Part, true>(a); }}\n",
         size_checks("angles.cuh")
@@ -114,28 +133,50 @@ pub struct Step {
     pub cell: bool,
     /// Such a function that needs the virial: it does more than displace images.
     pub virial: bool,
+    /// It moves particles.
+    pub moves: bool,
+    /// Something follows once it is through with all particles.
+    pub ends: bool,
+    /// The next step begins with it.
+    pub advances: bool,
 }
 
 impl Step {
-    fn of(kernel: String, when: When, particles: bool, scalars: &[&PhaseInfo]) -> Self {
+    fn of(kernel: String, when: When, scalars: &[&PhaseInfo]) -> Self {
         let (cell, virial) = (scalars.iter().any(|q| q.cell), scalars.iter().any(|q| q.cell && !q.shear));
-        Self { kernel, when, particles, cell, virial }
+        Self { kernel, when, particles: false, cell, virial, moves: false, ends: true, advances: false }
+    }
+
+    /// Its place among the integrator's phases, which names its functions.
+    fn place(&self) -> &str {
+        self.kernel.trim_start_matches("phase_")
     }
 }
 
-/// The kernels of an integrator, and in which order they run. `advance`: the last particle phase before the forces
-/// also begins the next step.
-pub fn integrator_unit(
-    name: &str,
-    text: &str,
-    program: &ProgramInfo,
-    advance: bool,
-    precision: Precision,
-) -> (Unit, Vec<Step>) {
-    let mut t = format!(
-        "#include \"galamost/integrate.cuh\"\n{}namespace integrator {{\n{text}\n}}\n#line 1 \"integrator_unit\"\n",
-        size_checks("integrate.cuh")
-    );
+/// The kernels of an integrator, from what [`integrator_functions`] gave.
+pub fn integrator_unit(name: &str, functions: &str, steps: &[Step], precision: Precision) -> Unit {
+    let mut t = format!("#include \"galamost/integrate.cuh\"\n{}{functions}", size_checks("integrate.cuh"));
+    for s in steps {
+        let (kernel, k) = (&s.kernel, s.place());
+        let _ = if s.particles {
+            writeln!(
+                t,
+                "extern \"C\" __global__ void __launch_bounds__(256) {kernel}(PhaseArgs a) {{ particle_loop<Phase{k}>(a); }}"
+            )
+        } else {
+            writeln!(
+                t,
+                "extern \"C\" __global__ void {kernel}(PhaseArgs a) {{\nif (!a.state.globals->halt) scalars_{k}(a);\n}}"
+            )
+        };
+    }
+    Unit::new(name, &t, precision)
+}
+
+/// The structs `PhaseK` and functions `scalars_K` of an integrator, behind `integrate.cuh`, and in which order they are due. `advance`: the last
+/// particle phase before the forces also begins the next step.
+pub fn integrator_functions(text: &str, program: &ProgramInfo, advance: bool) -> (String, Vec<Step>) {
+    let mut t = format!("namespace integrator {{\n{text}\n}}\n#line 1 \"integrator_unit\"\n");
     let phases = &program.phases;
     let last_before = phases.iter().rposition(|p| !p.scalar && p.when == When::Before);
     let mut steps: Vec<Step> = vec![];
@@ -169,13 +210,13 @@ pub fn integrator_unit(
             let all = follow(k);
             let _ = writeln!(
                 t,
-                "extern \"C\" __global__ void {kernel}(PhaseArgs a) {{\nif (a.state.globals->halt) return;\n\
+                "__device__ __forceinline__ void scalars_{k}(const PhaseArgs& a) {{\n\
                  integrator::State& g = *static_cast<integrator::State*>(a.integrator);\nconst double* sums = a.sums;\n\
                  Globals* globals = a.state.globals;\n\
                  const Step<double> step = make_step<double>(globals, a.first_varying);\n{}}}",
                 calls(k, &all)
             );
-            steps.push(Step::of(kernel, p.when, false, &all));
+            steps.push(Step::of(kernel, p.when, &all));
             k += all.len();
             continue;
         }
@@ -192,8 +233,7 @@ pub fn integrator_unit(
              const Step<real>& step, Random& random, double* sums) {{\n\
              integrator::{}_call<real>(p, x, g, step, random, sums);\n}}\n\
              static __device__ __forceinline__ void scalars(State& g, const double* sums, Globals* globals, const PhaseArgs& a) {{\n\
-             const Step<double> step = make_step<double>(globals, a.first_varying);\n{}}}\n}};\n\
-             extern \"C\" __global__ void __launch_bounds__(256) {kernel}(PhaseArgs a) {{ particle_loop<Phase{k}>(a); }}",
+             const Step<double> step = make_step<double>(globals, a.first_varying);\n{}}}\n}};",
             p.moves,
             p.position,
             p.turns,
@@ -204,8 +244,158 @@ pub fn integrator_unit(
             p.name,
             calls(k + 1, &all)
         );
-        steps.push(Step::of(kernel, p.when, true, &all));
+        let ends = p.sums > 0 || advances;
+        steps.push(Step { particles: true, moves: p.moves, ends, advances, ..Step::of(kernel, p.when, &all) });
         k += 1 + all.len();
     }
-    (Unit::new(name, &t, precision), steps)
+    (t, steps)
+}
+
+/// What a kernel of many steps is made of.
+pub struct StepsParts<'a> {
+    /// Texts of the pair components.
+    pub pairs: &'a [String],
+    /// Particle types.
+    pub n_types: u32,
+    /// Threads that share a row of the list.
+    pub team: u32,
+    /// Texts of the bonded potentials, with the members of their links.
+    pub bonded: Vec<(&'a str, u32)>,
+    /// Functions of the integrators, and in which order they are due.
+    pub moving: Vec<(&'a str, &'a [Step])>,
+    /// Blocks that have to fit on a multiprocessor.
+    pub blocks: u32,
+}
+
+/// Threads of a block of the kernel of many steps: those of an integrator's kernels, so that sums are the same.
+pub const STEPS_BLOCK: u32 = 256;
+
+/// The kernel `steps`, see `steps.cuh`: pair forces, bonded forces and phases after them, phases of the next step up to its forces, and so
+/// on. Blocks meet only where a part needs what others did to other particles: what one thread does to its own particle needs no meeting.
+pub fn steps_unit(parts: &StepsParts<'_>, precision: Precision) -> Unit {
+    let n = parts.pairs.len();
+    let mut t = format!(
+        "#define GALAMOST_STEPS\n#define GALAMOST_PARTS {n}\n#include \"galamost/steps.cuh\"\n{}",
+        pair_parts(parts.pairs, parts.n_types)
+    );
+    let mut arguments = String::from("PairArgs pair");
+    for (k, (text, _)) in parts.bonded.iter().enumerate() {
+        let _ = writeln!(t, "namespace bonded{k} {{\n{}}}", bonded_part(text));
+        let _ = write!(arguments, ", BondArgs bond{k}");
+    }
+    for (k, (functions, _)) in parts.moving.iter().enumerate() {
+        let _ = writeln!(t, "namespace moving{k} {{\n{functions}}}");
+        let _ = write!(arguments, ", PhaseArgs phase{k}");
+    }
+    let (before, after) = (parts.segments(When::Before), parts.segments(When::After));
+    let bonds: String = parts
+        .bonded
+        .iter()
+        .enumerate()
+        .map(|(k, (_, width))| {
+            format!(
+                "{}_rows<bonded{k}::Part, false>(bond{k}, block * blockDim.x + threadIdx.x, unused);\n",
+                member(*width)
+            )
+        })
+        .collect();
+    // particles that bonds look at must not move before all have seen where they were
+    let open = after.iter().all(|s| s.actions.is_empty());
+    let first_moves = |s: &[Segment]| s.first().is_some_and(|s| s.moves);
+    let waits = if first_moves(&after) || (open && first_moves(&before)) { MEET_OR_HALT } else { "" };
+    let bonds = if bonds.is_empty() {
+        bonds
+    } else {
+        format!("for_blocks(s, [&](u32 block) {{\ndouble unused[7] = {{0, 0, 0, 0, 0, 0, 0}};\n{bonds}}});\n{waits}")
+    };
+    let after: String = after.iter().map(|s| s.particles.clone() + &s.end(MEET_OR_HALT)).collect();
+    let advances = before.iter().any(|s| s.advances);
+    let begins = if advances { "" } else { "if (threadIdx.x == 0u && !g->halt) begin_next_step(g);\n" };
+    let last = before.len().saturating_sub(1);
+    let before: String = before
+        .iter()
+        .enumerate()
+        .map(|(k, s)| s.particles.clone() + &if k < last { s.end(MEET_OR_HALT) } else { s.meeting(begins) })
+        .collect();
+    let before = if before.is_empty() { Segment::default().meeting(begins) } else { before };
+    let _ = write!(
+        t,
+        "extern \"C\" __global__ void __launch_bounds__({STEPS_BLOCK}, {blocks}) steps({arguments}, StepsControl* control) {{\n\
+         const StateView& s = pair.state;\nGlobals* g = s.globals;\nconst auto none = [] {{}};\n\
+         u32 left = control->left;\nbool begun = control->begun != 0u;\n\
+         u32 stop = meet(control, g, none);\n\
+         while (!(stop & STOP_HALT)) {{\nif (begun) {{\n\
+         pair_all<Parts, {n}, {team}u>(pair);\n{MEET_OR_HALT}{bonds}{after}\
+         begun = false;\nleft -= 1u;\nif (left == 0u) break;\n}}\n\
+         {before}begun = true;\nif (stop & STOP_REBUILD) break;\n}}\n\
+         if (blockIdx.x == 0u && threadIdx.x == 0u) {{\ncontrol->left = left;\ncontrol->begun = begun ? 1u : 0u;\n}}\n}}\n",
+        blocks = parts.blocks,
+        team = parts.team,
+    );
+    Unit::new("steps", &t, precision)
+}
+
+const MEET_OR_HALT: &str = "stop = meet(control, g, none);\nif (stop & STOP_HALT) break;\n";
+
+/// What blocks do between two meetings.
+#[derive(Default)]
+struct Segment {
+    /// For their particles.
+    particles: String,
+    /// What the last block does at the meeting.
+    actions: String,
+    /// Particles move.
+    moves: bool,
+    /// The next step begins with the actions.
+    advances: bool,
+}
+
+impl Segment {
+    fn meeting(&self, more: &str) -> String {
+        format!("stop = meet(control, g, [&] {{\n{}{more}}});\n", self.actions)
+    }
+
+    /// Text that closes the segment if it has actions; `plain` is that of a meeting with none.
+    fn end(&self, plain: &str) -> String {
+        if self.actions.is_empty() {
+            String::new()
+        } else {
+            plain.replacen("none", &format!("[&] {{\n{}}}", self.actions), 1)
+        }
+    }
+}
+
+impl StepsParts<'_> {
+    /// The phases that are due then.
+    fn segments(&self, when: When) -> Vec<Segment> {
+        let mut all: Vec<Segment> = vec![];
+        for (k, (_, steps)) in self.moving.iter().enumerate() {
+            for step in steps.iter().filter(|s| s.when == when) {
+                if all.is_empty() || (step.particles && all.last().is_some_and(|s| !s.actions.is_empty())) {
+                    all.push(Segment::default());
+                }
+                let Some(segment) = all.last_mut() else { continue };
+                let place = step.place();
+                if !step.particles {
+                    let call = format!("if (threadIdx.x == 0u && !g->halt) moving{k}::scalars_{place}(phase{k});\n");
+                    segment.actions.push_str(&call);
+                    continue;
+                }
+                let phase = format!("moving{k}::Phase{place}");
+                let _ = writeln!(
+                    segment.particles,
+                    "for_blocks(s, [&](u32 block) {{ phase_block<{phase}>(phase{k}, block); }});"
+                );
+                segment.moves |= step.moves;
+                if step.ends {
+                    let _ = writeln!(
+                        segment.actions,
+                        "phase_end<{phase}>(phase{k}, particle_blocks(s));\n__syncthreads();"
+                    );
+                    segment.advances |= step.advances;
+                }
+            }
+        }
+        all
+    }
 }

@@ -34,6 +34,7 @@ pub struct Told {
 struct PairLoop {
     force: Kernel,
     full: Kernel,
+    texts: Vec<String>,
     parts: Vec<PairPart>,
     team: u32,
     /// Rows on the device, kept alive.
@@ -41,6 +42,7 @@ struct PairLoop {
 }
 
 struct Bonded {
+    text: String,
     force: Kernel,
     full: Kernel,
     rows: Buffer,
@@ -97,8 +99,10 @@ impl Forces {
         for c in of(Kind::Bonded) {
             let part = c.bonded().ok_or_else(|| Error::Run(format!("{} is not bonded", c.name)))?;
             let code = part.device(precision)?;
-            let module = device.compile(&bond_unit(&c.name, code.text.as_str(), c.needs.link_width, precision))?;
+            let text = code.text.into_string();
+            let module = device.compile(&bond_unit(&c.name, &text, c.needs.link_width, precision))?;
             bonded.push(Bonded {
+                text,
                 force: device.kernel(module, "bond_force")?,
                 full: device.kernel(module, "bond_force_full")?,
                 rows: Buffer::of_bytes(device, code.rows.as_slice())?,
@@ -148,33 +152,13 @@ impl Forces {
         }
         match &self.pair {
             Some(p) => {
-                let mut part =
-                    [PairPart { rows: 0, loop_rows: 0, key: RandomKey { key: [0; 2] }, first_varying: 0, reserved: 0 };
-                        MAX_PARTS];
-                part[..p.parts.len()].copy_from_slice(&p.parts);
-                let args = PairArgs {
-                    state: *state,
-                    list: *list,
-                    partial: self.partial.address(),
-                    counter: self.counter.address(),
-                    sums: self.sum_address(0),
-                    part,
-                };
+                let args = self.pair_args(p, state, list);
                 launch(d, if full { p.full } else { p.force }, self.n * p.team as usize, PAIR_BLOCK, &args)?;
             }
             None => launch(d, self.clear_forces, self.n, 256, state)?,
         }
         for b in &self.bonded {
-            let args = BondArgs {
-                state: *state,
-                links: links[(b.component.needs.link_width as usize).clamp(2, 4) - 2],
-                rows: b.rows.address(),
-                first_varying: b.component.first_varying,
-                component: b.component.id,
-                partial: self.partial.address(),
-                counter: self.counter.address(),
-                sums: self.sum_address(b.slot),
-            };
+            let args = self.bond_args(b, state, links);
             launch(d, if full { b.full } else { b.force }, self.n, BOND_BLOCK, &args)?;
         }
         let mut quantity = self.sum_address(self.slots.len());
@@ -208,6 +192,56 @@ impl Forces {
             d.launch(self.total_virial, Extent::from(1), Extent::from(1), 0, &args)?;
         }
         Ok(())
+    }
+
+    fn pair_args(&self, p: &PairLoop, state: &StateView, list: &ListView) -> PairArgs {
+        let nothing = PairPart { rows: 0, loop_rows: 0, key: RandomKey { key: [0; 2] }, first_varying: 0, reserved: 0 };
+        let mut part = [nothing; MAX_PARTS];
+        part[..p.parts.len()].copy_from_slice(&p.parts);
+        PairArgs {
+            state: *state,
+            list: *list,
+            partial: self.partial.address(),
+            counter: self.counter.address(),
+            sums: self.sum_address(0),
+            part,
+        }
+    }
+
+    fn bond_args(&self, b: &Bonded, state: &StateView, links: [LinkView; 3]) -> BondArgs {
+        BondArgs {
+            state: *state,
+            links: links[(b.component.needs.link_width as usize).clamp(2, 4) - 2],
+            rows: b.rows.address(),
+            first_varying: b.component.first_varying,
+            component: b.component.id,
+            partial: self.partial.address(),
+            counter: self.counter.address(),
+            sums: self.sum_address(b.slot),
+        }
+    }
+
+    /// Texts of the pair components and of the bonded ones, with the members of their links, for a kernel of many steps; `None` where
+    /// forces are more than that, or no pairs write them first.
+    pub fn texts(&self) -> Option<(&[String], Vec<(&str, u32)>)> {
+        let pair = self.pair.as_ref().filter(|_| self.others.is_empty())?;
+        Some((&pair.texts, self.bonded.iter().map(|b| (b.text.as_str(), b.component.needs.link_width)).collect()))
+    }
+
+    /// Bytes of [`Self::arguments`].
+    pub fn arguments_size(&self) -> usize {
+        size_of::<PairArgs>() + self.bonded.len() * size_of::<BondArgs>()
+    }
+
+    /// The arguments of what [`Self::texts`] tells.
+    pub fn arguments(
+        &self,
+        state: &StateView,
+        list: &ListView,
+        links: [LinkView; 3],
+    ) -> Option<(PairArgs, Vec<BondArgs>)> {
+        let pair = self.pair_args(self.pair.as_ref()?, state, list);
+        Some((pair, self.bonded.iter().map(|b| self.bond_args(b, state, links)).collect()))
     }
 
     fn sum_address(&self, slot: usize) -> u64 {
@@ -266,6 +300,7 @@ impl PairLoop {
         Ok(Self {
             force: device.kernel(module, "pair_force")?,
             full: device.kernel(module, "pair_force_full")?,
+            texts,
             parts,
             team,
             _rows: rows,

@@ -2,7 +2,7 @@
 
 use super::args::PhaseArgs;
 use super::arrays::{Buffer, launch};
-use super::codegen::{Step, integrator_unit};
+use super::codegen::{Step, integrator_functions, integrator_unit};
 use crate::device::{Device, Kernel};
 use crate::plan::StagePlan;
 use crate::plugins::Component;
@@ -21,7 +21,11 @@ const BLOCK: u32 = 256;
 
 struct Moving {
     component: Arc<Component>,
-    steps: Vec<(Kernel, Step)>,
+    /// Kernels of the steps.
+    kernels: Vec<Kernel>,
+    steps: Vec<Step>,
+    /// Their functions.
+    text: String,
     args: PhaseArgs,
 }
 
@@ -100,11 +104,9 @@ impl Integrators {
                 Entry::Occupied(kept) => crate::run::state_fits(c, kept.get().1, first.len())?,
             }
             let code = part.device(facts.precision)?;
-            let (unit, steps) =
-                integrator_unit(&c.name, code.text.as_str(), program, advancing == Some(k), facts.precision);
-            let module = device.compile(&unit)?;
-            let steps =
-                steps.into_iter().map(|s| Ok((device.kernel(module, &s.kernel)?, s))).collect::<Result<Vec<_>>>()?;
+            let (text, steps) = integrator_functions(code.text.as_str(), program, advancing == Some(k));
+            let module = device.compile(&integrator_unit(&c.name, &text, &steps, facts.precision))?;
+            let kernels = steps.iter().map(|s| device.kernel(module, &s.kernel)).collect::<Result<Vec<_>>>()?;
             let extra = program.extra.as_ref().and_then(|e| arrays.get(&e.name)).copied().unwrap_or(0);
             let (carried, carried_width) = carried.filter(|_| program.corrects).unwrap_or_default();
             let args = PhaseArgs {
@@ -123,7 +125,7 @@ impl Integrators {
                 carried_width,
                 reserved1: 0,
             };
-            moving.push(Moving { component: c.clone(), steps, args });
+            moving.push(Moving { component: c.clone(), kernels, steps, text, args });
         }
         let next_step = if advancing.is_none() { Some(device.kernel(system, "next_step")?) } else { None };
         let double = facts.precision == Precision::Double;
@@ -135,7 +137,7 @@ impl Integrators {
     pub fn run(&self, state: &StateView, when: When) -> Result<()> {
         for m in &self.moving {
             let args = PhaseArgs { state: *state, ..m.args };
-            for (kernel, step) in m.steps.iter().filter(|(_, s)| s.when == when) {
+            for (kernel, step) in m.kernels.iter().zip(&m.steps).filter(|(_, s)| s.when == when) {
                 let (n, block) = if step.particles { (self.n, BLOCK) } else { (1, 1) };
                 launch(&*self.device, *kernel, n, block, &args)?;
                 if step.cell
@@ -157,7 +159,24 @@ impl Integrators {
 
     /// Whether an integrator changes the box, for which it needs the virial of every step.
     pub fn changes_box(&self) -> bool {
-        self.moving.iter().any(|m| m.steps.iter().any(|(_, s)| s.virial))
+        self.moving.iter().any(|m| m.steps.iter().any(|s| s.virial))
+    }
+
+    /// Functions of the integrators and in which order they are due, for a kernel of many steps; `None` where positions have to be taken
+    /// along with the box.
+    pub fn texts(&self) -> Option<Vec<(&str, &[Step])>> {
+        let stretches = self.stretch.is_some() && self.moving.iter().any(|m| m.steps.iter().any(|s| s.cell));
+        (!stretches).then(|| self.moving.iter().map(|m| (m.text.as_str(), m.steps.as_slice())).collect())
+    }
+
+    /// Bytes of [`Self::arguments`].
+    pub fn arguments_size(&self) -> usize {
+        self.moving.len() * size_of::<PhaseArgs>()
+    }
+
+    /// The arguments of the integrators.
+    pub fn arguments(&self, state: &StateView) -> Vec<PhaseArgs> {
+        self.moving.iter().map(|m| PhaseArgs { state: *state, ..m.args }).collect()
     }
 
     /// After kernels were stopped half-way.

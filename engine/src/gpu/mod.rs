@@ -11,11 +11,12 @@ mod codegen;
 mod forces;
 mod integrate;
 mod links;
+mod many;
 mod rebuild;
 mod step;
 mod system;
 
-pub use codegen::{bond_unit, integrator_unit, pair_unit};
+pub use codegen::{StepsParts, bond_unit, integrator_functions, integrator_unit, pair_unit, steps_unit};
 pub use system::GpuSystem;
 
 use crate::device::{Device, Unit};

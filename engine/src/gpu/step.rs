@@ -22,12 +22,14 @@ enum Content {
     Many,
     /// One step with energies and virials.
     Full,
+    /// As many steps, forces only, as one kernel is asked for.
+    Asked,
 }
 
 /// Graphs of a stage.
 #[derive(Default)]
 pub(super) struct Graphs {
-    made: [Option<Graph>; 3],
+    made: [Option<Graph>; 4],
     /// Components that prevent capture; empty if there are none.
     prevented: Vec<String>,
     /// The device has no graphs.
@@ -64,6 +66,15 @@ impl GpuSystem {
         self.launch_forces(Wanted::FORCE)?;
         self.launch_integrators(When::After)?;
         self.launch_forces(wanted)
+    }
+
+    /// Launches as many steps as were asked for.
+    fn launch_asked(&self) -> Result<()> {
+        let stage = self.stage()?;
+        let Some(many) = &stage.many else { return Ok(()) };
+        let links = [self.links.view(0), self.links.view(1), self.links.view(2)];
+        let (state, list) = (self.view(), self.rebuild.view());
+        many.run(&stage.forces, &stage.integrators, &state, &list, links, &mut || self.launch_rebuild())
     }
 
     /// Launches a rebuild.
@@ -106,9 +117,13 @@ impl GpuSystem {
             Content::One => (1, Wanted::FORCE),
             Content::Many => (MANY, Wanted::FORCE),
             Content::Full => (1, Wanted::ALL),
+            Content::Asked => (0, Wanted::FORCE),
         };
         let device = self.device.clone();
-        let made = device.capture(&mut || (0..steps).try_for_each(|_| self.launch_step(wanted)))?;
+        let made = device.capture(&mut || match content {
+            Content::Asked => self.launch_asked(),
+            _ => (0..steps).try_for_each(|_| self.launch_step(wanted)),
+        })?;
         if let Some(stage) = &mut self.stage {
             stage.graphs.made[content as usize] = made;
             stage.graphs.unsupported = made.is_none();
@@ -140,6 +155,17 @@ impl GpuSystem {
 
     /// Launches steps that only need forces.
     fn run_plain(&mut self, steps: u64) -> Result<()> {
+        if steps > 0
+            && let Some(many) = &self.stage()?.many
+        {
+            let asked = u32::try_from(steps).unwrap_or(u32::MAX);
+            many.ask(asked)?;
+            match self.graph(Content::Asked)? {
+                Some(g) => self.device.replay(g)?,
+                None => self.launch_asked()?,
+            }
+            return self.run_plain(steps - u64::from(asked));
+        }
         if steps >= MANY
             && let Some(g) = self.graph(Content::Many)?
         {
@@ -194,6 +220,9 @@ impl GpuSystem {
         if let Some(stage) = &self.stage {
             stage.forces.reset()?;
             stage.integrators.reset()?;
+            if let Some(many) = &stage.many {
+                many.reset()?;
+            }
         }
         debug!("list: {:?}", self.rebuild.view());
         Ok(())

@@ -4,6 +4,7 @@ use super::arrays::{Buffer, words};
 use super::forces::Forces;
 use super::integrate::{Integrators, Stretch};
 use super::links::DeviceLinks;
+use super::many::Many;
 use super::rebuild::{Follower, Rebuild};
 use super::step::Graphs;
 use crate::device::{Device, Kernel, Services, Unit};
@@ -38,6 +39,8 @@ pub(super) struct Stage {
     pub integrators: Integrators,
     /// Forces are computed once more at the end of each step.
     pub forces_again: bool,
+    /// Steps that are done by one kernel.
+    pub many: Option<Many>,
     pub graphs: Graphs,
 }
 
@@ -308,8 +311,13 @@ impl Backend for GpuSystem {
         if !prevented.is_empty() {
             info!("steps are launched one by one, not as a graph, because of {}", prevented.join(", "));
         }
-        self.stage =
-            Some(Stage { forces, integrators, forces_again: stage.forces_again(), graphs: Graphs::new(prevented) });
+        let forces_again = stage.forces_again();
+        let many = if forces_again || !prevented.is_empty() {
+            None
+        } else {
+            Many::new(device, &forces, &integrators, f.precision, f.n, f.n_types, team)?
+        };
+        self.stage = Some(Stage { forces, integrators, forces_again, many, graphs: Graphs::new(prevented) });
         if forces_are_good {
             return Ok(());
         }

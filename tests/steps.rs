@@ -1,0 +1,137 @@
+//! Many steps in one kernel: the same bits as one launch after the other, whatever stops a batch of steps half-way.
+
+use galamost_tests::{has_compiler, program, words};
+use std::path::Path;
+use std::process::Command;
+
+/// Chains of two types, a list that is built every few steps, output at steps of no common period.
+const PIPELINE: &str = r#"(
+    seed: 4, precision: PRECISION, neighbors: (buffer: 0.15),
+    initial: [ RandomPositions(n: 300, box: [5.0, 5.5, 6.0], types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0) ],
+    forces: [ FORCES ],
+    integrators: [ INTEGRATORS ],
+    analyzers: [ Thermo(every: 7, file: "t.csv"), Gsd(every: 23, file: "t.gsd") ],
+    checkpoint: (every: 40),
+    stages: [ (name: "one", steps: 50, dt: 0.01), (name: "two", steps: 11, dt: 0.02) ],
+)"#;
+
+const SOFT: &str =
+    r#"Soft(r_cut: 1.0, pairs: { ("A", "A"): (a: 25.0), ("A", "B"): (a: 40.0), ("B", "B"): (a: 25.0) })"#;
+const DPD: &str = r#"Dpd(r_cut: 1.0, kT: 1.0, pairs: {
+    ("A", "A"): (a: 25.0, sigma: 3.0), ("A", "B"): (a: 40.0, sigma: 3.0), ("B", "B"): (a: 25.0, sigma: 3.0) })"#;
+
+fn go(folder: &Path, together: bool, args: &[&str]) {
+    let mut c = Command::new(program());
+    c.current_dir(folder).args(["--pipeline", "p.ron", "--quiet", "--device", "emulated"]).args(args);
+    if together {
+        c.env("GALAMOST_EMULATED_STEPS", "1");
+    }
+    let out = c.output().expect("started");
+    assert!(out.status.success(), "{args:?}: {}", words(&out));
+}
+
+fn same(what: &str, a: &Path, b: &Path) {
+    for file in ["t.csv", "t.gsd", "p.checkpoint"] {
+        let (x, y) = (std::fs::read(a.join(file)).expect(file), std::fs::read(b.join(file)).expect(file));
+        assert!(!x.is_empty() && x == y, "{what}: {file} differs: {} and {} bytes", x.len(), y.len());
+    }
+}
+
+fn folder(precision: &str, forces: &str, integrators: &str) -> tempfile::TempDir {
+    let f = tempfile::tempdir().expect("a folder");
+    let text = PIPELINE.replace("PRECISION", precision).replace("FORCES", forces).replace("INTEGRATORS", integrators);
+    std::fs::write(f.path().join("p.ron"), text).expect("written");
+    f
+}
+
+#[test]
+fn one_kernel_does_what_many_do() {
+    if !has_compiler() {
+        return;
+    }
+    for (precision, forces, integrators) in [
+        // sums after the forces, which the next step needs
+        ("Mixed", SOFT, "NoseHoover(kT: 1.0, tau: 0.5)"),
+        // none: the end of a step and the beginning of the next go together
+        ("Mixed", DPD, "GrootWarren()"),
+        // functions of the state on both sides of the forces, two groups, two integrators, numbers that change with time
+        (
+            "Double",
+            SOFT,
+            "Langevin(kT: Ramp(from: 1.0, to: 2.0, steps: 20), gamma: 1.0, group: Types([\"A\"])), \
+             NoseHooverChain(kT: 1.0, tau: 0.5, group: Types([\"B\"]))",
+        ),
+        // images that slide
+        ("Single", DPD, "GrootWarren(), LeesEdwards(rate: 0.7)"),
+    ] {
+        let (one, many, parts) = (
+            folder(precision, forces, integrators),
+            folder(precision, forces, integrators),
+            folder(precision, forces, integrators),
+        );
+        go(one.path(), false, &[]);
+        go(many.path(), true, &[]);
+        same(integrators, one.path(), many.path());
+        go(parts.path(), true, &["--steps", "33"]);
+        go(parts.path(), true, &["--resume"]);
+        same(integrators, one.path(), parts.path());
+    }
+}
+
+/// Bonds, angles and dihedrals are summed by the thread that moves the particle; beside an integrator that moves particles right after the
+/// forces, all have to wait for each other between the two.
+#[test]
+fn links_belong_to_the_same_kernel() {
+    if !has_compiler() {
+        return;
+    }
+    let text = std::fs::read_to_string(galamost_tests::repository().join("examples/40-distributions.ron"))
+        .expect("the example");
+    let (head, tail) = (text.find("    analyzers:").expect("there"), text.find("    stages:").expect("there"));
+    for integrator in ["Langevin(kT: 1.0, gamma: 1.0)", "VelocityVerlet()", "Brownian(kT: 1.0, gamma: 20.0)"] {
+        let text = format!(
+            "{}analyzers: [ Thermo(every: 13, file: \"t.csv\"), Gsd(every: 20, file: \"t.gsd\") ], checkpoint: (every: 40),\n{}",
+            text[..head].replace("Langevin(kT: 1.0, gamma: 1.0)", integrator),
+            text[tail..].replace("5_000", "60")
+        );
+        let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+        for (f, together) in folders.iter().zip([false, true]) {
+            let from = galamost_tests::repository().join("examples/40-distributions.xml");
+            std::fs::copy(from, f.path().join("40-distributions.xml")).expect("copied");
+            std::fs::write(f.path().join("p.ron"), &text).expect("written");
+            go(f.path(), together, &[]);
+        }
+        same(integrator, folders[0].path(), folders[1].path());
+    }
+}
+
+/// A list that turns out too short in the middle of a batch gets room, and the batch goes on.
+#[test]
+fn an_overflow_inside_a_batch_is_mended() {
+    if !has_compiler() {
+        return;
+    }
+    // a gas that falls into a drop: rows get far longer than the density of the start lets expect
+    let text = r#"(
+        seed: 4, neighbors: (buffer: 0.3),
+        initial: [ RandomPositions(n: 400, box: [14.0, 14.0, 14.0]), Velocities(kT: 0.1) ],
+        forces: [ Soft(r_cut: 2.5, pairs: { ("A", "A"): (a: -40.0) }) ],
+        integrators: [ CappedVerlet(max_displacement: 0.05) ],
+        analyzers: [ Thermo(every: 100, file: "t.csv"), Gsd(every: 100, file: "t.gsd") ],
+        checkpoint: (every: 100),
+        stages: [ (steps: 200, dt: 0.01) ],
+    )"#;
+    let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    for (f, together) in folders.iter().zip([false, true]) {
+        std::fs::write(f.path().join("p.ron"), text).expect("written");
+        let mut c = Command::new(program());
+        c.current_dir(f.path()).args(["--pipeline", "p.ron", "--device", "emulated"]);
+        if together {
+            c.env("GALAMOST_EMULATED_STEPS", "1");
+        }
+        let out = c.output().expect("started");
+        assert!(out.status.success(), "{}", words(&out));
+        assert!(words(&out).contains("the neighbour list grows"), "{}", words(&out));
+    }
+    same("overflow", folders[0].path(), folders[1].path());
+}
