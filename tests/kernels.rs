@@ -157,7 +157,6 @@ fn many_steps(plan: &Plan, pairs: &[String], precision: Precision) -> Unit {
         team: 8,
         bonded: bonded.iter().map(|(t, w)| (t.as_str(), *w)).collect(),
         moving: integrators.iter().map(|(t, s)| (t.as_str(), s.as_slice())).collect(),
-        blocks: 4,
     };
     steps_unit(&parts, precision)
 }

@@ -58,9 +58,10 @@ __device__ __forceinline__ void finish_bonded_sums(const BondArgs& a, double (&s
     }
 }
 
-// The bonds of particle i. Part::Row, Part::eval(BondInput, Row).
-template <class Part, bool FULL> __device__ __forceinline__ void bond_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
+// The bonds of particle i, and whether one of them was too long. Part::Row, Part::eval(BondInput, Row).
+template <class Part, bool FULL> __device__ __forceinline__ bool bond_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
     const StateView& s = a.state;
+    bool broken = false;
     if (i < s.n_local) {
         const u32 n = __ldg(&a.links.count[i]);
         if (n > 0u) {
@@ -78,7 +79,10 @@ template <class Part, bool FULL> __device__ __forceinline__ void bond_rows(const
                 input.r2 = device_norm2(d);
                 const Tuple2<real, real> fu = Part::eval(input, rows[kind]);
                 // −∞: the bond is longer than its potential allows
-                if (fu.v0 < real(-3.4e38)) raise_bond_fault(s.globals, a.component, s.tag[i], s.tag[j]);
+                if (fu.v0 < real(-3.4e38)) {
+                    raise_bond_fault(s.globals, a.component, s.tag[i], s.tag[j]);
+                    broken = true;
+                }
                 const Vec3<real> fd = d * fu.v0;
                 f.x += fd.x;
                 f.y += fd.y;
@@ -99,6 +103,7 @@ template <class Part, bool FULL> __device__ __forceinline__ void bond_rows(const
             s.force[i] = f;
         }
     }
+    return broken;
 }
 
 template <class Part, bool FULL> __device__ __forceinline__ void bond_loop(const BondArgs& a) {

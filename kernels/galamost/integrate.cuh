@@ -30,19 +30,39 @@ __device__ __forceinline__ Vec3<real> load_vec3(const real* of, u32 i) { return 
 // (number of its first draw of random numbers), call(p, x, g, step, random, sums), scalars(state, sums, globals,
 // arguments): functions of the state that follow this phase.
 
-// The particles of block number `block`, and its share of the sums.
-template <class Phase> __device__ __forceinline__ void phase_block(const PhaseArgs& a, u32 block) {
+// Sums are taken over groups of so many particles, whatever a block holds: the size of a block of the kernels of one step.
+static constexpr u32 SUM_THREADS = 256u;
+
+// What happened to a particle.
+static constexpr u32 MOVED_FAR = 1u, LOST = 2u;
+
+// The particles of group number `group` of SUM_THREADS particles, and its share of the sums. What happened to the thread's particle is
+// noted in the globals, too.
+template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArgs& a, u32 group) {
+    u32 happened = 0u;
     typedef typename Phase::State State;
     typedef typename Phase::template Extra<real> Extra;
     const StateView& s = a.state;
     Globals* g = s.globals;
-    const u32 i = block * blockDim.x + threadIdx.x;
+    const u32 thread = threadIdx.x % SUM_THREADS, i = group * SUM_THREADS + thread;
     double sums[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
     const bool mine = i < s.n_local && in_group(s, i, a.group);
     if (mine) {
         const Step<real> step = make_step<real>(g, a.first_varying);
         const Vec4 v = s.velocity_mass[i], f = s.force[i];
         PosType pos = s.pos_type[i];
+        // everything that is needed is asked for at once: behind the first store the compiler would have to wait
+        PosType then = pos;
+        if (Phase::MOVES) then = s.pos_at_build[i];
+#ifdef GALAMOST_MIXED
+        u32 low[3] = {0u, 0u, 0u};
+        if (Phase::MOVES) {
+            for (int k = 0; k < 3; ++k) low[k] = s.pos_low[3u * i + k];
+        }
+#endif
+        const double length[3] = {g->box_length[0], g->box_length[1], g->box_length[2]}, slack2 = g->slack2;
+        const u32 dimensions = g->dimensions;
+        const BoxScale scale = make_scale(g);
         Particle<real> p;
         p.velocity = {v.x, v.y, v.z};
         p.force = {f.x, f.y, f.z};
@@ -75,7 +95,7 @@ template <class Phase> __device__ __forceinline__ void phase_block(const PhaseAr
             carried[2] = again.velocity.z;
         }
         Phase::call(p, x, *static_cast<const State*>(a.integrator), step, random, sums);
-        if (g->dimensions == 2u) p.velocity.z = real(0);
+        if (dimensions == 2u) p.velocity.z = real(0);
         s.velocity_mass[i] = {p.velocity.x, p.velocity.y, p.velocity.z, p.mass};
         if (Phase::has_extra) static_cast<Extra*>(a.extra)[i] = x;
         if (Phase::TURNS) {
@@ -90,17 +110,16 @@ template <class Phase> __device__ __forceinline__ void phase_block(const PhaseAr
             int crossed[3] = {0, 0, 0};
             bool fine = true;
 #ifdef GALAMOST_DOUBLE
-            fine &= move_axis(pos.x, crossed[0], p.displacement.x, g->box_length[0]);
-            fine &= move_axis(pos.y, crossed[1], p.displacement.y, g->box_length[1]);
-            if (g->dimensions == 3u) fine &= move_axis(pos.z, crossed[2], p.displacement.z, g->box_length[2]);
+            fine &= move_axis(pos.x, crossed[0], p.displacement.x, length[0]);
+            fine &= move_axis(pos.y, crossed[1], p.displacement.y, length[1]);
+            if (dimensions == 3u) fine &= move_axis(pos.z, crossed[2], p.displacement.z, length[2]);
 #else
+#ifndef GALAMOST_MIXED
             u32 low[3] = {0u, 0u, 0u};
-#ifdef GALAMOST_MIXED
-            for (int k = 0; k < 3; ++k) low[k] = s.pos_low[3u * i + k];
 #endif
-            fine &= move_axis(pos.x, low[0], crossed[0], p.displacement.x, g->box_length[0]);
-            fine &= move_axis(pos.y, low[1], crossed[1], p.displacement.y, g->box_length[1]);
-            if (g->dimensions == 3u) fine &= move_axis(pos.z, low[2], crossed[2], p.displacement.z, g->box_length[2]);
+            fine &= move_axis(pos.x, low[0], crossed[0], p.displacement.x, length[0]);
+            fine &= move_axis(pos.y, low[1], crossed[1], p.displacement.y, length[1]);
+            if (dimensions == 3u) fine &= move_axis(pos.z, low[2], crossed[2], p.displacement.z, length[2]);
 #ifdef GALAMOST_MIXED
             for (int k = 0; k < 3; ++k) s.pos_low[3u * i + k] = low[k];
 #endif
@@ -130,16 +149,19 @@ template <class Phase> __device__ __forceinline__ void phase_block(const PhaseAr
             }
             if (!fine) {
                 raise_fault(g, 1u, a.component, p.tag, 0u);
+                happened = LOST;
             } else {
-                PosType then = s.pos_at_build[i];
 #ifdef GALAMOST_DOUBLE
                 // it is stored as it was in the box of its time
                 if (g->box_length[0] != g->built_length[0]) then.x *= g->box_length[0] / g->built_length[0];
                 if (g->box_length[1] != g->built_length[1]) then.y *= g->box_length[1] / g->built_length[1];
                 if (g->box_length[2] != g->built_length[2]) then.z *= g->box_length[2] / g->built_length[2];
 #endif
-                const Vec3<real> d = difference(pos, then, make_scale(g));
-                if (device_norm2(d) > real(g->slack2)) g->rebuild = 1u;
+                const Vec3<real> d = difference(pos, then, scale);
+                if (device_norm2(d) > real(slack2)) {
+                    g->rebuild = 1u;
+                    happened = MOVED_FAR;
+                }
             }
         }
     }
@@ -148,25 +170,28 @@ template <class Phase> __device__ __forceinline__ void phase_block(const PhaseAr
         __shared__ double memory[SUMS * 32];
         double mine_only[SUMS];
         for (int k = 0; k < SUMS; ++k) mine_only[k] = sums[k];
-        block_sum(mine_only, memory);
-        if (threadIdx.x == 0) {
-            for (int k = 0; k < SUMS; ++k) a.partial[block * SUMS + k] = mine_only[k];
+        group_sum(mine_only, memory, SUM_THREADS);
+        if (thread == 0 && i < s.n_local) {
+            for (int k = 0; k < SUMS; ++k) a.partial[group * SUMS + k] = mine_only[k];
         }
     }
+    return happened;
 }
 
-// What one block does once all `blocks` blocks are through.
-template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs& a, u32 blocks) {
+// What one block does once all groups are through.
+template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs& a) {
     Globals* g = a.state.globals;
+    // asked for early: it takes as long as what follows
+    const u32 halt = g->halt;
     double all[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
     if (Phase::SUMS > 0) {
         constexpr int SUMS = Phase::SUMS > 0 ? Phase::SUMS : 1;
         __shared__ double memory[SUMS * 32];
         double total[SUMS];
-        sum_partials(a.partial, blocks, total, memory);
+        sum_partials(a.partial, (a.state.n_local + SUM_THREADS - 1u) / SUM_THREADS, total, memory, SUM_THREADS);
         for (int k = 0; k < SUMS; ++k) all[k] = total[k];
     }
-    if (threadIdx.x != 0 || g->halt) return;
+    if (threadIdx.x != 0 || halt) return;
     if (Phase::SUMS > 0) {
         for (int k = 0; k < Phase::SUMS; ++k) a.sums[k] = all[k];
         Phase::scalars(*static_cast<typename Phase::State*>(a.integrator), all, g, a);
@@ -179,6 +204,6 @@ template <class Phase> __device__ __forceinline__ void particle_loop(const Phase
     phase_block<Phase>(a, blockIdx.x);
     if (Phase::SUMS > 0 || Phase::ADVANCE) {
         __shared__ u32 flag;
-        if (last_block(a.counter, &flag)) phase_end<Phase>(a, gridDim.x);
+        if (last_block(a.counter, &flag)) phase_end<Phase>(a);
     }
 }

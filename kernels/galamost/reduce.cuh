@@ -2,17 +2,18 @@
 #pragma once
 #include "galamost/types.cuh"
 
-// Adds N values of all threads of the block; the result is valid in thread 0. The order of the additions depends only
-// on the block size. `memory` holds N x (block size / 32) doubles.
-template <int N> __device__ __forceinline__ void block_sum(double (&values)[N], double* memory) {
-    const u32 lane = threadIdx.x & 31u, warp = threadIdx.x >> 5, warps = (blockDim.x + 31u) >> 5;
+// Adds N values of all threads of each group of `threads` threads of the block, 32 or more; the result is valid in the first thread of
+// the group. The order of the additions depends only on the size of groups. `memory` holds N x (block size / 32) doubles.
+template <int N> __device__ __forceinline__ void group_sum(double (&values)[N], double* memory, u32 threads) {
+    const u32 lane = threadIdx.x & 31u, thread = threadIdx.x % threads, warp = thread >> 5, warps = (threads + 31u) >> 5;
+    memory += threadIdx.x / threads * (N * warps);
 #pragma unroll
     for (int n = 0; n < N; ++n) {
         for (u32 d = 16; d > 0; d >>= 1) values[n] += __shfl_down_sync(0xffffffffu, values[n], d);
         if (lane == 0) memory[n * warps + warp] = values[n];
     }
     __syncthreads();
-    if (threadIdx.x == 0) {
+    if (thread == 0) {
         for (int n = 0; n < N; ++n) {
             double sum = 0.0;
             for (u32 w = 0; w < warps; ++w) sum += memory[n * warps + w];
@@ -20,6 +21,11 @@ template <int N> __device__ __forceinline__ void block_sum(double (&values)[N], 
         }
     }
     __syncthreads();
+}
+
+// The same for all threads of the block; valid in thread 0.
+template <int N> __device__ __forceinline__ void block_sum(double (&values)[N], double* memory) {
+    group_sum(values, memory, blockDim.x);
 }
 
 // True in every thread of the last block that gets here; everything other blocks wrote before is then visible.
@@ -38,17 +44,23 @@ __device__ __forceinline__ bool last_block(u32* counter, u32* shared_flag) {
     return last;
 }
 
-// Adds rows 0 ... n-1 of `partial` (N values each) in the last block: thread t takes rows t, t + block size, ..., and
-// the threads' sums are added by block_sum. Valid in thread 0.
+// Adds rows 0 ... n-1 of `partial` (N values each) in the last block: thread t of the first `threads` ones takes rows t, t + threads, ...,
+// and the threads' sums are added by group_sum. Valid in thread 0.
 template <int N>
-__device__ __forceinline__ void sum_partials(const double* partial, u32 n, double (&values)[N], double* memory) {
+__device__ __forceinline__ void sum_partials(const double* partial, u32 n, double (&values)[N], double* memory, u32 threads) {
 #pragma unroll
     for (int k = 0; k < N; ++k) values[k] = 0.0;
-    for (u32 row = threadIdx.x; row < n; row += blockDim.x) {
+    for (u32 row = threadIdx.x; threadIdx.x < threads && row < n; row += threads) {
 #pragma unroll
         for (int k = 0; k < N; ++k) values[k] += __ldcg(&partial[row * N + k]);
     }
-    block_sum(values, memory);
+    group_sum(values, memory, threads);
+}
+
+// The same with all threads of the block.
+template <int N>
+__device__ __forceinline__ void sum_partials(const double* partial, u32 n, double (&values)[N], double* memory) {
+    sum_partials(partial, n, values, memory, blockDim.x);
 }
 
 // Inclusive prefix sum over a warp.

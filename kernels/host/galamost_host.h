@@ -309,6 +309,17 @@ inline void __syncthreads() {
     galamost_host::block().current->wait = galamost_host::Wait::Block;
     galamost_host::to_scheduler();
 }
+inline int __syncthreads_or(int predicate) {
+    // all have brought theirs, all have read the answer, and it is gone before anybody brings the next
+    static thread_local int any;
+    if (predicate) any = 1;
+    __syncthreads();
+    const int answer = any;
+    __syncthreads();
+    any = 0;
+    __syncthreads();
+    return answer;
+}
 inline void __syncwarp(unsigned mask = 0xffffffffu) { galamost_host::exchange(mask, 0); }
 inline void __threadfence() {}
 inline void __threadfence_block() {}

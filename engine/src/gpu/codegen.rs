@@ -263,12 +263,11 @@ pub struct StepsParts<'a> {
     pub bonded: Vec<(&'a str, u32)>,
     /// Functions of the integrators, and in which order they are due.
     pub moving: Vec<(&'a str, &'a [Step])>,
-    /// Blocks that have to fit on a multiprocessor.
-    pub blocks: u32,
 }
 
-/// Threads of a block of the kernel of many steps: those of an integrator's kernels, so that sums are the same.
-pub const STEPS_BLOCK: u32 = 256;
+/// Threads of a block of the kernel of many steps: blocks that meet should be few. Sums are taken over groups of as many threads as an
+/// integrator's kernels have.
+pub const STEPS_BLOCK: u32 = 1024;
 
 /// The kernel `steps`, see `steps.cuh`: pair forces, bonded forces and phases after them, phases of the next step up to its forces, and so
 /// on. Blocks meet only where a part needs what others did to other particles: what one thread does to its own particle needs no meeting.
@@ -294,7 +293,7 @@ pub fn steps_unit(parts: &StepsParts<'_>, precision: Precision) -> Unit {
         .enumerate()
         .map(|(k, (_, width))| {
             format!(
-                "{}_rows<bonded{k}::Part, false>(bond{k}, block * blockDim.x + threadIdx.x, unused);\n",
+                "if ({}_rows<bonded{k}::Part, false>(bond{k}, group * SUM_THREADS + threadIdx.x % SUM_THREADS, unused)) asked = STOP_HALT;\n",
                 member(*width)
             )
         })
@@ -306,7 +305,7 @@ pub fn steps_unit(parts: &StepsParts<'_>, precision: Precision) -> Unit {
     let bonds = if bonds.is_empty() {
         bonds
     } else {
-        format!("for_blocks(s, [&](u32 block) {{\ndouble unused[7] = {{0, 0, 0, 0, 0, 0, 0}};\n{bonds}}});\n{waits}")
+        format!("for_groups(s, [&](u32 group) {{\ndouble unused[7] = {{0, 0, 0, 0, 0, 0, 0}};\n{bonds}}});\n{waits}")
     };
     let after: String = after.iter().map(|s| s.particles.clone() + &s.end(MEET_OR_HALT)).collect();
     let advances = before.iter().any(|s| s.advances);
@@ -320,22 +319,27 @@ pub fn steps_unit(parts: &StepsParts<'_>, precision: Precision) -> Unit {
     let before = if before.is_empty() { Segment::default().meeting(begins) } else { before };
     let _ = write!(
         t,
-        "extern \"C\" __global__ void __launch_bounds__({STEPS_BLOCK}, {blocks}) steps({arguments}, StepsControl* control) {{\n\
-         const StateView& s = pair.state;\nGlobals* g = s.globals;\nconst auto none = [] {{}};\n\
+        "extern \"C\" __global__ void __launch_bounds__({STEPS_BLOCK}) steps({arguments}, StepsControl* control) {{\n\
+         const StateView& s = pair.state;\nGlobals* g = s.globals;\nMeetings meetings(control);\n\
          u32 left = control->left;\nbool begun = control->begun != 0u;\n\
-         u32 stop = meet(control, g, none);\n\
+         u32 asked = g->halt ? STOP_HALT : 0u;\nu32 stop = meetings.meet(asked);\n\
          while (!(stop & STOP_HALT)) {{\nif (begun) {{\n\
          pair_all<Parts, {n}, {team}u>(pair);\n{MEET_OR_HALT}{bonds}{after}\
          begun = false;\nleft -= 1u;\nif (left == 0u) break;\n}}\n\
-         {before}begun = true;\nif (stop & STOP_REBUILD) break;\n}}\n\
-         if (blockIdx.x == 0u && threadIdx.x == 0u) {{\ncontrol->left = left;\ncontrol->begun = begun ? 1u : 0u;\n}}\n}}\n",
-        blocks = parts.blocks,
+         {before}if (stop & STOP_HALT) break;\nbegun = true;\nif (stop & STOP_REBUILD) break;\n}}\n\
+         if (blockIdx.x == 0u && threadIdx.x == 0u) {{\ncontrol->left = left;\ncontrol->begun = begun ? 1u : 0u;\nmeetings.leave();\n}}\n}}\n",
         team = parts.team,
     );
+    if let Some(f) = std::env::var_os("GALAMOST_STEPS_DUMP") {
+        std::fs::write(f, &t).unwrap();
+    }
+    if let Some(f) = std::env::var_os("GALAMOST_STEPS_TEXT") {
+        t = std::fs::read_to_string(f).unwrap();
+    }
     Unit::new("steps", &t, precision)
 }
 
-const MEET_OR_HALT: &str = "stop = meet(control, g, none);\nif (stop & STOP_HALT) break;\n";
+const MEET_OR_HALT: &str = "stop = meetings.meet(asked);\nif (stop & STOP_HALT) break;\n";
 
 /// What blocks do between two meetings.
 #[derive(Default)]
@@ -352,7 +356,7 @@ struct Segment {
 
 impl Segment {
     fn meeting(&self, more: &str) -> String {
-        format!("stop = meet(control, g, [&] {{\n{}{more}}});\n", self.actions)
+        format!("stop = meetings.meet(asked, [&] {{\n{}{more}}});\n", self.actions)
     }
 
     /// Text that closes the segment if it has actions; `plain` is that of a meeting with none.
@@ -360,7 +364,7 @@ impl Segment {
         if self.actions.is_empty() {
             String::new()
         } else {
-            plain.replacen("none", &format!("[&] {{\n{}}}", self.actions), 1)
+            plain.replacen("asked", &format!("asked, [&] {{\n{}}}", self.actions), 1)
         }
     }
 }
@@ -384,14 +388,11 @@ impl StepsParts<'_> {
                 let phase = format!("moving{k}::Phase{place}");
                 let _ = writeln!(
                     segment.particles,
-                    "for_blocks(s, [&](u32 block) {{ phase_block<{phase}>(phase{k}, block); }});"
+                    "for_groups(s, [&](u32 group) {{ asked |= asked_after(phase_block<{phase}>(phase{k}, group)); }});"
                 );
                 segment.moves |= step.moves;
                 if step.ends {
-                    let _ = writeln!(
-                        segment.actions,
-                        "phase_end<{phase}>(phase{k}, particle_blocks(s));\n__syncthreads();"
-                    );
+                    let _ = writeln!(segment.actions, "phase_end<{phase}>(phase{k});\n__syncthreads();");
                     segment.advances |= step.advances;
                 }
             }

@@ -17,6 +17,9 @@ const MOST: usize = 100_000;
 /// Bytes of arguments that every device takes.
 const ARGUMENTS: usize = 4000;
 
+/// Bytes of `StepsControl`.
+const CONTROL: usize = 32;
+
 /// The kernel of many steps of a stage.
 pub struct Many {
     device: Arc<dyn Device>,
@@ -42,15 +45,14 @@ impl Many {
         if n > most || integrators.changes_box() || integrators.arguments_size() + forces.arguments_size() > ARGUMENTS {
             return Ok(None);
         }
-        let blocks = std::env::var("GALAMOST_MANY_BLOCKS").ok().and_then(|m| m.parse().ok()).unwrap_or(4);
-        let parts = StepsParts { pairs, n_types, team, bonded, moving, blocks };
+        let parts = StepsParts { pairs, n_types, team, bonded, moving };
         let kernel = device.kernel(device.compile(&steps_unit(&parts, precision))?, "steps")?;
         let useful = (n * team as usize).div_ceil(STEPS_BLOCK as usize) as u32;
         let blocks = device.resident(kernel, STEPS_BLOCK)?.min(useful);
         if blocks == 0 {
             return Ok(None);
         }
-        Ok(Some(Self { device: device.clone(), kernel, blocks, control: Buffer::new(device, 16)? }))
+        Ok(Some(Self { device: device.clone(), kernel, blocks, control: Buffer::new(device, CONTROL)? }))
     }
 
     /// Launches steps until as many are done as [`Self::ask`] asked for, with rebuilds between them.
