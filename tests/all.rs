@@ -12,6 +12,7 @@ mod abi;
 mod arrows;
 mod bad;
 mod barostats;
+mod budget;
 mod builder;
 mod checkpoints;
 mod distributions;

@@ -21,6 +21,9 @@ template <class real> struct OrientedInput : PairInput<real> {
 static constexpr u32 INPUT_VELOCITY = 1u, INPUT_RANDOM = 2u, INPUT_CHARGE = 4u, INPUT_DIAMETER = 8u,
                      INPUT_ORIENTATION = 16u;
 
+// Neighbours of a round of the pair loop.
+static constexpr u32 BATCH = 2u;
+
 // What one component of the fused loop brings.
 struct PairPart {
     const void* rows;
@@ -188,18 +191,34 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, Parts& parts, u32 t
         }
         const u32 count = __ldg(&a.list.count[i]);
         const u32* row = a.list.index + list_place(a.list, i, lane);
-#pragma unroll 2
-        for (u32 k = lane; k < count; k += TEAM) {
-            n.j = __ldg(row);
-            row += 32;
-            const PosType pj = load(&s.pos_type[n.j]);
-            n.d = difference(pi, pj, scale);
+        // indices are asked for a round ahead, and the positions of a round at once: one after the other they would take as long as all
+        // the rest
+        u32 next[BATCH];
+#pragma unroll
+        for (u32 b = 0; b < BATCH; ++b) next[b] = lane + b * TEAM < count ? __ldg(row + 32u * b) : i;
+        for (u32 k = lane; k < count; k += BATCH * TEAM) {
+            PosType pj[BATCH];
+            u32 j[BATCH];
+#pragma unroll
+            for (u32 b = 0; b < BATCH; ++b) {
+                j[b] = next[b];
+                pj[b] = load(&s.pos_type[j[b]]);
+            }
+            row += 32u * BATCH;
+#pragma unroll
+            for (u32 b = 0; b < BATCH; ++b) next[b] = k + (BATCH + b) * TEAM < count ? __ldg(row + 32u * b) : i;
+#pragma unroll
+            for (u32 b = 0; b < BATCH; ++b) {
+                if (b > 0u && k + b * TEAM >= count) break;
+                n.j = j[b];
+                n.d = difference(pi, pj[b], scale);
 #ifdef GALAMOST_SHEAR
-            n.slide = real(box_crossing(pi, pj, scale)) * scale.speed;
+                n.slide = real(box_crossing(pi, pj[b], scale)) * scale.speed;
 #endif
-            n.r2 = device_norm2(n.d);
-            n.kind = pj.kind;
-            parts.evaluate(s, a, pi.kind, n, sum);
+                n.r2 = device_norm2(n.d);
+                n.kind = pj[b].kind;
+                parts.evaluate(s, a, pi.kind, n, sum);
+            }
         }
     }
     // the team's sums, by the same tree in every run

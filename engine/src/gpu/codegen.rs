@@ -330,12 +330,6 @@ pub fn steps_unit(parts: &StepsParts<'_>, precision: Precision) -> Unit {
          if (blockIdx.x == 0u && threadIdx.x == 0u) {{\ncontrol->left = left;\ncontrol->begun = begun ? 1u : 0u;\nmeetings.leave();\n}}\n}}\n",
         team = parts.team,
     );
-    if let Some(f) = std::env::var_os("GALAMOST_STEPS_DUMP") {
-        std::fs::write(f, &t).unwrap();
-    }
-    if let Some(f) = std::env::var_os("GALAMOST_STEPS_TEXT") {
-        t = std::fs::read_to_string(f).unwrap();
-    }
     Unit::new("steps", &t, precision)
 }
 

@@ -11,8 +11,8 @@ use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
 use std::sync::Arc;
 
-/// Largest number of particles for which blocks that meet are faster than launches; `GALAMOST_MANY` overrides it, for measurements.
-const MOST: usize = 100_000;
+/// Largest number of particles for which blocks that meet are at least as fast as launches; `GALAMOST_MANY` overrides it, for measurements.
+const MOST: usize = 600_000;
 
 /// Bytes of arguments that every device takes.
 const ARGUMENTS: usize = 4000;

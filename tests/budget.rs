@@ -1,0 +1,144 @@
+//! What a step may cost, counted where there is no GPU: launches, and that nothing is allocated and nobody waits.
+
+use galamost::device::{Device, EmulatedDevice, Graph, Kernel, Unit};
+use galamost::gpu::GpuSystem;
+use galamost::pipeline::DeviceChoice;
+use galamost::run::Backend;
+use galamost_plugin_api::abi::{Extent, Opaque};
+use galamost_plugin_api::error::Result;
+use galamost_plugin_api::views::Wanted;
+use galamost_tests::{has_compiler, plan};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Calls of the emulated device.
+#[derive(Default)]
+struct Counts {
+    allocations: AtomicU64,
+    launches: AtomicU64,
+    /// Copies that the host waits for.
+    copies: AtomicU64,
+}
+
+struct Counted {
+    inner: EmulatedDevice,
+    counts: Arc<Counts>,
+}
+
+fn one_more(n: &AtomicU64) {
+    n.fetch_add(1, Ordering::Relaxed);
+}
+
+impl Device for Counted {
+    fn name(&self) -> String {
+        self.inner.name()
+    }
+    fn multiprocessors(&self) -> u32 {
+        self.inner.multiprocessors()
+    }
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        one_more(&self.counts.allocations);
+        self.inner.allocate(bytes)
+    }
+    fn free(&self, address: u64) -> Result<()> {
+        self.inner.free(address)
+    }
+    fn upload(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        one_more(&self.counts.copies);
+        self.inner.upload(address, bytes)
+    }
+    fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
+        one_more(&self.counts.copies);
+        self.inner.download(address, bytes)
+    }
+    fn clear(&self, address: u64, bytes: usize) -> Result<()> {
+        self.inner.clear(address, bytes)
+    }
+    fn define(&self, name: &'static str) {
+        self.inner.define(name);
+    }
+    fn compile(&self, unit: &Unit) -> Result<u64> {
+        self.inner.compile(unit)
+    }
+    fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
+        self.inner.kernel(module, name)
+    }
+    fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, shared: u32, args: &[*mut Opaque]) -> Result<()> {
+        one_more(&self.counts.launches);
+        self.inner.launch(kernel, grid, block, shared, args)
+    }
+    fn synchronize(&self) -> Result<()> {
+        one_more(&self.counts.copies);
+        self.inner.synchronize()
+    }
+    fn capture(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {
+        self.inner.capture(body)
+    }
+    fn replay(&self, graph: Graph) -> Result<()> {
+        self.inner.replay(graph)
+    }
+    fn forget(&self, graph: Graph) -> Result<()> {
+        self.inner.forget(graph)
+    }
+    fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        self.inner.if_rebuild(globals, body)
+    }
+    fn resident(&self, _: Kernel, _: u32) -> Result<u32> {
+        // step by step, so that launches can be counted
+        Ok(0)
+    }
+    fn launch_together(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
+        self.inner.launch_together(kernel, blocks, threads, args)
+    }
+    fn set_word(&self, address: u64, word: u32) -> Result<()> {
+        self.inner.set_word(address, word)
+    }
+    fn while_left(&self, left: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        self.inner.while_left(left, globals, body)
+    }
+    fn memory(&self) -> u64 {
+        self.inner.memory()
+    }
+}
+
+const STEPS: u64 = 48;
+
+/// Kernels of a rebuild without links: sort (6), move (2), list, end.
+const REBUILD: u64 = 10;
+
+#[test]
+fn steps_cost_as_many_launches_as_they_should_and_nothing_else() {
+    if !has_compiler() {
+        return;
+    }
+    let lj = r#"LennardJones(r_cut: 2.5, pairs: { ("A", "A"): (epsilon: 1.0, sigma: 1.0) })"#;
+    let dpd = r#"Dpd(r_cut: 1.0, kT: 1.0, pairs: { ("A", "A"): (a: 25.0, sigma: 3.0) })"#;
+    // kernels of a step: the phase before the forces, pairs, the phase after them
+    for (forces, integrator, kernels) in
+        [(lj, "VelocityVerlet()", 3), (lj, "NoseHoover(kT: 1.0, tau: 0.5)", 3), (dpd, "GrootWarren()", 3)]
+    {
+        let text = format!(
+            "(initial: [Lattice(lattice: Sc, cells: [9, 9, 9], density: 0.8), Velocities(kT: 1.0)], forces: [{forces}], \
+             integrators: [{integrator}], stages: [(steps: 1, dt: 0.005)])"
+        );
+        let plan = plan(&text, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+        let counts = Arc::new(Counts::default());
+        let device = Counted { inner: EmulatedDevice::new().expect("g++"), counts: counts.clone() };
+        let mut system = GpuSystem::new(&plan, Arc::new(device)).expect("a system");
+        let stop = AtomicBool::new(false);
+        system.begin_stage(&plan.stages[0], false).expect("begun");
+        system.advance(16, Wanted::FORCE, &stop).expect("steps");
+        let builds = system.list_report().expect("a list").builds;
+        let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
+        let before = [&counts.allocations, &counts.launches, &counts.copies].map(read);
+        system.advance(STEPS, Wanted::FORCE, &stop).expect("steps");
+        let after = [&counts.allocations, &counts.launches, &counts.copies].map(read);
+        let [allocations, launches, copies] = std::array::from_fn(|k| after[k] - before[k]);
+        let builds = system.list_report().expect("a list").builds - builds;
+        println!("{integrator}: {launches} launches, {builds} builds, {allocations} allocations, {copies} copies");
+        assert_eq!(launches, kernels * STEPS + REBUILD * builds, "{integrator}: launches");
+        assert_eq!(allocations, 0, "{integrator}: allocations");
+        // the globals, once for all steps
+        assert_eq!(copies, 1, "{integrator}: the host waited");
+    }
+}
