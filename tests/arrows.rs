@@ -53,7 +53,7 @@ fn no_plugin_knows_the_engine_or_another_plugin() {
     assert!(plugins.len() >= 11, "{plugins:?}");
     for p in &plugins {
         // libraries without physics of their own: formats and splines of tables, text files, pictures, tables and sums of observables
-        let text = ["galamost-xml", "lammps-data", "lammps-dump", "extended-xyz", "mst", "dcd"].contains(p);
+        let text = ["galamost-xml", "lammps-data", "lammps-dump", "extended-xyz", "mst", "pdb", "dcd"].contains(p);
         let allowed: &[&str] = match *p {
             "table" => &["galamost-plugin-api", "galamost-tables"],
             "distributions" | "dynamics" => &["galamost-observables", "galamost-plugin-api"],
