@@ -70,7 +70,7 @@ fn no_plugin_knows_the_engine_or_another_plugin() {
     assert_eq!(map["galamost-text"], ["galamost-plugin-api"]);
     assert_eq!(map["galamost-measure"], ["galamost-plugin-api"]);
     assert_eq!(map["galamost-inversion"], ["galamost-tables"]);
-    assert_eq!(map["galamost-pictures"], ["galamost-plugin-api"]);
+    assert_eq!(map["galamost-pictures"], ["galamost-measure", "galamost-plugin-api"]);
     assert_eq!(map["galamost-plugin-api"], ["galamost-kernels", "galamost-plugin-macros"]);
     assert_eq!(
         map["galamost"],
