@@ -118,7 +118,7 @@ fn wrong_files_are_told_with_their_place() {
         assert!(e.message.contains(message), "{message}: {e:?}");
         assert!(at.is_none() || e.at == at, "{message}: {e:?}");
     }
-    let twice = format!("MODEL        1\n{}", FILE.replace("TER   ", "MODEL "));
+    let twice = format!("MODEL        1\n{}", FILE.replacen("TER   ", "MODEL ", 1));
     assert!(of(twice.as_bytes(), 0, &Choice::default()).is_err_and(|e| e.message.starts_with("a MODEL begins before")));
     for text in ["", "HEADER\nEND\n"] {
         assert!(of(text.as_bytes(), 0, &Choice::default()).is_err_and(|e| e.message.contains("there is no frame 0")));
@@ -237,8 +237,8 @@ fn what_does_not_fit_is_told_with_the_tag() {
     let s = sample();
     let e = |s: &Snapshot, form| state(s, form).expect_err("too wide");
     assert_eq!(
-        e(&s, Form { scale: 2000.0, ..FORM }),
-        "x = 10250 of the particle with tag 1 does not fit the columns of a PDB file; a smaller `scale` makes it fit"
+        e(&s, Form { scale: 1960.0, ..FORM }),
+        "x = 10045 of the particle with tag 1 does not fit the columns of a PDB file; a smaller `scale` makes it fit"
     );
     assert!(e(&s, Form { scale: 1e6, ..FORM }).starts_with("the box length 10000000 (times `scale`) does not fit"));
     assert!(e(&s, Form { scale: 1e-6, ..FORM }).starts_with("the box length"));
