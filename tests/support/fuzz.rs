@@ -23,7 +23,7 @@ use std::sync::OnceLock;
 pub type Target = fn(&[u8]);
 
 /// All of them; corpora are folders of the same name in `tests/fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 14] = [
+pub const TARGETS: [(&str, Target); 15] = [
     ("pipeline", pipeline),
     ("galamost_xml", galamost_xml),
     ("gsd", gsd),
@@ -32,6 +32,7 @@ pub const TARGETS: [(&str, Target); 14] = [
     ("lammps_dump", lammps_dump),
     ("extended_xyz", extended_xyz),
     ("mst", mst),
+    ("pdb", pdb),
     ("dcd", dcd),
     ("pair_table", pair_table),
     ("angle_table", angle_table),
@@ -141,6 +142,11 @@ pub fn mst(data: &[u8]) {
     frames(&file("f.mst", data), None);
 }
 
+/// A PDB file.
+pub fn pdb(data: &[u8]) {
+    frames(&file("f.pdb", data), None);
+}
+
 /// A DCD file, for the particles of the small run.
 pub fn dcd(data: &[u8]) {
     let text = "(initial: [Lattice(lattice: Sc, cells: [3, 3, 3], density: 0.5)], stages: [(steps: 0, dt: 0.001)])";
@@ -241,6 +247,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "lammps_dump" => all.push(made("dump", "analyzers=[LammpsDump(every: 4, file: \"made.dump\")]", "made.dump")),
         "extended_xyz" => all.push(made("xyz", "analyzers=[ExtendedXyz(every: 4, file: \"made.xyz\")]", "made.xyz")),
         "mst" => all.push(made("mst", "analyzers=[Mst(every: 4, file: \"made.mst\")]", "made.mst")),
+        "pdb" => all.push(made("pdb", "analyzers=[Pdb(every: 4, file: \"made.pdb\")]", "made.pdb")),
         "dcd" => all.push(made("dcd", "analyzers=[Dcd(every: 4, file: \"made.dcd\")]", "made.dcd")),
         "gsd" => all.push(made("gsd", "analyzers=[Gsd(every: 4, file: \"made.gsd\")]", "made.gsd")),
         "checkpoint" => {

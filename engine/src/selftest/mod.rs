@@ -577,7 +577,10 @@ impl Test<'_> {
         moved.position.rotate_left(1);
         let plan = read(Snapshot::default()).or_else(|e| read(moved).map_err(|_| e))?;
         let (was, is) = (self.system_of(writer), plan.snapshot);
-        let far = |a: &[f64; 3], b: &[f64; 3]| (0..3).fold(0.0f64, |m, k| m.max((a[k] - b[k]).abs()));
+        // a place at the border may be rounded over it
+        let l = was.box_length;
+        let apart = |d: f64, k: usize| if l[k] > 0.0 { (d - l[k] * (d / l[k]).round()).abs() } else { d.abs() };
+        let far = |a: &[f64; 3], b: &[f64; 3]| (0..3).fold(0.0f64, |m, k| m.max(apart(a[k] - b[k], k)));
         let worst = was.position.iter().zip(&is.position).fold(0.0f64, |m, (a, b)| m.max(far(a, b)));
         let same = was.len() == is.len() && was.kind == is.kind;
         // what a format does not hold is no fault of it, but is told
@@ -586,6 +589,8 @@ impl Test<'_> {
             ("names of types", was.types == is.types),
             ("bonds", was.bonds == is.bonds),
             ("names of bonds", was.bond_types == is.bond_types || was.bonds != is.bonds),
+            // fixed columns have three decimals
+            ("further digits of places", worst <= 1e-6),
         ];
         let lost: Vec<&str> = kept.iter().filter(|(_, kept)| !kept).map(|(what, _)| *what).collect();
         let note = match (same, lost.as_slice()) {
@@ -594,7 +599,7 @@ impl Test<'_> {
             (true, lost) => format!("without {}", lost.join(", ")),
         };
         let worst = if same { worst } else { f64::NAN };
-        self.note(c, "positions written and read", worst, 1e-6, note);
+        self.note(c, "positions written and read", worst, 1e-3, note);
         Ok(())
     }
 

@@ -25,7 +25,7 @@ macro_rules! plain {
         }
     )+};
 }
-plain!(u8 u32 u64 f64);
+plain!(u8 u32 i32 u64 f64);
 
 /// Appends a row.
 pub fn put<T: Plain>(to: &mut Vec<u8>, row: &[T]) {

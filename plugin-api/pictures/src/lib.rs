@@ -10,6 +10,7 @@ mod color;
 mod drawing;
 mod font;
 mod image;
+mod key;
 mod parallel;
 mod parse;
 mod plot;

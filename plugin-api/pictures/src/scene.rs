@@ -2,8 +2,9 @@
 
 use crate::camera::{Camera, V};
 use crate::color::Rgb;
+use crate::key::Meaning;
 use crate::parallel::{Parallel, pieces};
-use crate::raster::{Body, Solid};
+use crate::raster::{Body, F, Solid};
 use crate::view::{ColorBy, Glyph, View};
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 
@@ -19,11 +20,16 @@ pub struct Scene<'a> {
     colors: Vec<[u8; 3]>,
     /// By type.
     glyphs: Vec<Option<Glyph>>,
+    /// Of a property: the numbers at the ends of the colours, and whether some are below and above.
+    range: Option<Range>,
     /// Balls that the picture must hold.
     pub fits: Vec<(V, f64)>,
     /// The radius of a typical particle.
     pub radius: f64,
 }
+
+/// Numbers at the ends of colours, and whether there are some below and above.
+type Range = ([f64; 2], [bool; 2]);
 
 /// The last option that is for this type or for all; one with a name counts before one without.
 fn option_of<T: Copy>(list: &[(Option<String>, T)], name: &str) -> Option<T> {
@@ -156,7 +162,7 @@ impl<'a> Scene<'a> {
             .collect();
         let mean = shown.iter().map(|t| f64::from(radii[*t as usize])).sum::<f64>() / shown.len() as f64;
         let radius = if mean > 0.0 { mean } else { usual };
-        let colors = Self::colors(view, state, &shown)?;
+        let (colors, range) = Self::colors(view, state, &shown)?;
         let fits = Self::fits(view, state, &shown, &radii);
         let oriented = state.arrays.contains_key("quaternion") || state.arrays.contains_key("orientation");
         let inert = array(state, "inert").filter(|i| i.0 == 3).map(|i| i.1);
@@ -174,11 +180,12 @@ impl<'a> Scene<'a> {
             .enumerate()
             .map(|(k, t)| option_of(&view.glyphs, t).or_else(|| (oriented && turns[k]).then_some(Glyph::Janus)))
             .collect();
-        Ok(Self { view, state, shown, radii, colors, glyphs, fits, radius })
+        Ok(Self { view, state, shown, radii, colors, glyphs, range, fits, radius })
     }
 
-    fn colors(view: &View, state: &Snapshot, shown: &[u32]) -> Result<Vec<[u8; 3]>, String> {
-        Ok(match &view.color {
+    /// By tag; of a property with its range.
+    fn colors(view: &View, state: &Snapshot, shown: &[u32]) -> Result<(Vec<[u8; 3]>, Option<Range>), String> {
+        let colors = match &view.color {
             ColorBy::Type => {
                 let of = |(k, t): (usize, &String)| {
                     view.colors.iter().rev().find(|c| c.0 == *t).map_or_else(|| Rgb::of_palette(k), |c| c.1).0
@@ -199,9 +206,51 @@ impl<'a> Scene<'a> {
                     }
                 });
                 let width = if high > low { high - low } else { 1.0 };
-                values.iter().map(|v| Rgb::of_number((v - low) / width).0).collect()
+                let colors = values.iter().map(|v| Rgb::of_number((v - low) / width).0).collect();
+                let ends = [low, low + width];
+                let is = |beyond: &dyn Fn(f64) -> bool| shown.iter().any(|t| beyond(values[*t as usize]));
+                return Ok((colors, Some((ends, [is(&|v| v < ends[0]), is(&|v| v > ends[1])]))));
             }
-        })
+        };
+        Ok((colors, None))
+    }
+
+    /// What colours mean, for a key.
+    pub fn meaning(&self) -> Meaning {
+        if let (ColorBy::Property(name), Some((ends, beyond))) = (&self.view.color, self.range) {
+            return Meaning::Numbers { name: name.clone(), ends, beyond };
+        }
+        // the first particle of each type that is to be seen; its axis from the left below to the right, a little to the front
+        let axis = [0.68, -0.62, -0.39];
+        let mut types = vec![];
+        for (kind, name) in self.state.types.iter().enumerate() {
+            let of = |t: &&u32| self.state.kind[**t as usize] as usize == kind && self.radii[**t as usize] > 0.0;
+            if let Some(tag) = self.shown.iter().find(of) {
+                let axis = self.glyphs[kind].map(|_| axis);
+                let (body, reach) = self.body(kind, self.colors[*tag as usize], 1.0, axis);
+                types.push((name.clone(), body, reach));
+            }
+        }
+        Meaning::Types(types)
+    }
+
+    /// What a particle of a type looks like, and how far it reaches.
+    fn body(&self, kind: usize, color: [u8; 3], radius: f32, axis: Option<F>) -> (Body, f32) {
+        let caps = |axis, both| Body::Capped {
+            axis,
+            colors: [color, Rgb::of_palette(kind + 4).0],
+            cosine: if both { 0.5 } else { 0.0 },
+            both,
+        };
+        match (self.glyphs[kind], axis) {
+            (Some(Glyph::Janus), Some(axis)) => (caps(axis, false), radius),
+            (Some(Glyph::Triblock), Some(axis)) => (caps(axis, true), radius),
+            (Some(Glyph::Ellipsoid(ratio)), Some(axis)) => {
+                let ratio = ratio as f32;
+                (Body::Ellipsoid { axis, ratio, across: radius, color }, radius * ratio.max(1.0))
+            }
+            _ => (Body::Ball(color), radius),
+        }
     }
 
     fn corners(state: &Snapshot) -> Vec<V> {
@@ -217,11 +266,14 @@ impl<'a> Scene<'a> {
     }
 
     fn fits(view: &View, state: &Snapshot, shown: &[u32], radii: &[f32]) -> Vec<(V, f64)> {
+        let particles = shown.iter().map(|t| (state.position[*t as usize], f64::from(radii[*t as usize])));
         if view.edges {
             let largest = shown.iter().map(|t| radii[*t as usize]).fold(0.0, f32::max);
-            return Self::corners(state).into_iter().map(|c| (c, f64::from(largest))).collect();
+            let corners = Self::corners(state).into_iter().map(|c| (c, f64::from(largest)));
+            // what is unbroken may stick out of the box
+            return if view.whole { corners.chain(particles).collect() } else { corners.collect() };
         }
-        shown.iter().map(|t| (state.position[*t as usize], f64::from(radii[*t as usize]))).collect()
+        particles.collect()
     }
 
     /// The bodies, as the camera sees them; `pixels`: the smaller edge of the picture.
@@ -234,21 +286,7 @@ impl<'a> Scene<'a> {
             let (radius, color) = (self.radii[tag], self.colors[tag]);
             let center = place(self.state.position[tag]);
             let axis = axes.as_ref().map(|a| camera.turn(a[tag]));
-            let caps = |axis, both| Body::Capped {
-                axis,
-                colors: [color, Rgb::of_palette(kind + 4).0],
-                cosine: if both { 0.5 } else { 0.0 },
-                both,
-            };
-            let (body, reach) = match (self.glyphs[kind], axis) {
-                (Some(Glyph::Janus), Some(axis)) => (caps(axis, false), radius),
-                (Some(Glyph::Triblock), Some(axis)) => (caps(axis, true), radius),
-                (Some(Glyph::Ellipsoid(ratio)), Some(axis)) => {
-                    let ratio = ratio as f32;
-                    (Body::Ellipsoid { axis, ratio, across: radius, color }, radius * ratio.max(1.0))
-                }
-                _ => (Body::Ball(color), radius),
-            };
+            let (body, reach) = self.body(kind, color, radius, axis);
             Solid { center, reach, body }
         });
         out.retain(|s| s.reach > 0.0);

@@ -3,11 +3,14 @@
 use crate::camera::Camera;
 use crate::color::Rgb;
 use crate::image::Image;
+use crate::key::Key;
 use crate::parallel::Parallel;
 use crate::raster::cast;
 use crate::scene::Scene;
 use crate::shade::{Light, shade};
+use galamost_measure::Molecules;
 use galamost_plugin_api::snapshot::Snapshot;
+use std::borrow::Cow;
 
 /// Where the viewer is, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,6 +85,10 @@ pub struct View {
     pub edges: bool,
     /// Whether bonds are shown.
     pub bonds: bool,
+    /// Whether what bonds hold together is shown unbroken, with its middle in the box.
+    pub whole: bool,
+    /// Whether a key on the right says what colours mean.
+    pub key: bool,
     /// The colour behind everything.
     pub background: Rgb,
     /// Rays for each pixel and direction.
@@ -103,6 +110,8 @@ impl Default for View {
             slices: vec![],
             edges: true,
             bonds: true,
+            whole: false,
+            key: false,
             background: Rgb::WHITE,
             fine: 2,
         }
@@ -144,6 +153,9 @@ impl View {
                 return Err(format!("there is no property `{name}`; there are type, molecule, {}", all.join(", ")));
             }
         }
+        if self.key && self.color == ColorBy::Molecule {
+            return Err("colours of molecules mean nothing but that they differ: there is no key of them".into());
+        }
         if self.glyphs.iter().any(|g| g.1 != Glyph::Sphere) && !there("quaternion") && !there("orientation") {
             return Err("particles have no orientations: neither an array `quaternion` nor `orientation`".into());
         }
@@ -161,18 +173,43 @@ impl View {
         let aside = Direction { azimuth: -62.0, elevation: 18.0 };
         let direction = self.direction.unwrap_or(if flat { above } else { aside });
         let angles = [direction.azimuth.to_radians(), direction.elevation.to_radians()];
-        let scene = Scene::new(self, state)?;
+        let state = if self.whole { Cow::Owned(unbroken(state)) } else { Cow::Borrowed(state) };
+        let scene = Scene::new(self, &state)?;
+        let key = self.key.then(|| Key::new(scene.meaning(), self.size, self.background)).transpose()?;
+        let [width, height] = self.size;
+        let size = [width - key.as_ref().map_or(0, Key::width), height];
         let perspective = self.perspective.unwrap_or(!flat);
         let fine = self.fine.max(1);
-        let camera = Camera::new(angles, perspective, self.size, &scene.fits).enlarged(fine);
-        let solids = scene.solids(&camera, self.size[0].min(self.size[1]) * fine, parallel);
-        let size = self.size.map(|n| (n * fine) as usize);
+        let camera = Camera::new(angles, perspective, size, &scene.fits).enlarged(fine);
+        let solids = scene.solids(&camera, size[0].min(size[1]) * fine, parallel);
+        let size = size.map(|n| (n * fine) as usize);
         let hits = cast(&camera, &solids, size, parallel);
         let depths = hits
             .iter()
             .filter(|h| h.lit)
             .fold([f32::INFINITY, f32::NEG_INFINITY], |[a, b], h| [a.min(h.depth), b.max(h.depth)]);
         let light = Light { background: self.background, radius: scene.radius as f32, depths };
-        Ok(shade(&camera, &hits, size, fine as usize, light, parallel))
+        let image = shade(&camera, &hits, size, fine as usize, light, parallel);
+        match key {
+            Some(key) => key.beside(&image),
+            None => Ok(image),
+        }
     }
+}
+
+/// The state with everything that bonds hold together in one piece, whose middle is in the box. A piece without an end, as a network
+/// across the boundary, stays broken somewhere.
+fn unbroken(state: &Snapshot) -> Snapshot {
+    let molecules =
+        Molecules::new(&state.position, &vec![[0; 3]; state.len()], state.box_length, None, &state.bonds, 2);
+    let mut out = state.clone();
+    for part in &molecules.parts {
+        let members = molecules.members(part);
+        for (k, length) in state.box_length.into_iter().enumerate().filter(|(_, l)| *l > 0.0) {
+            let middle = molecules.places(part).map(|p| p[k]).sum::<f64>() / members.len() as f64;
+            let back = length * (middle / length).round();
+            members.iter().for_each(|t| out.position[*t as usize][k] = molecules.place[*t as usize][k] - back);
+        }
+    }
+    out
 }

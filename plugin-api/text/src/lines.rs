@@ -145,6 +145,11 @@ impl Lines {
         self.text.trim_ascii()
     }
 
+    /// The current line as it stands, for formats of fixed columns.
+    pub fn line(&self) -> &str {
+        &self.text
+    }
+
     /// Words of the current line.
     pub fn words(&self) -> SplitAsciiWhitespace<'_> {
         self.text.split_ascii_whitespace()

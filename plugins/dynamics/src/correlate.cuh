@@ -12,13 +12,36 @@ struct TakeArgs {
     double* frame;
     // taken off, if not null
     const double* drift;
+    // added to positions, by tag, if not null
+    const double* carry;
     double* partial;
     u32* counter;
     u32 n_items, velocities;
 };
 
-__device__ __forceinline__ double quantity(const TakeArgs& a, u32 i, u32 axis) {
-    return a.velocities ? velocity(a.state, i, axis) : unwrapped(a.state, i, axis);
+__device__ __forceinline__ double quantity(const TakeArgs& a, u32 tag, u32 i, u32 axis) {
+    if (a.velocities) return velocity(a.state, i, axis);
+    const double x = unwrapped(a.state, i, axis);
+    return a.carry ? plus(x, a.carry[3u * tag + axis]) : x;
+}
+
+struct FollowArgs {
+    StateView state;
+    double* carry;
+    int* image;
+    double change[3];
+};
+
+// On to a sample in a box that is smaller by `change` than at the last one: who has crossed it stays where it is.
+extern "C" __global__ void follow(FollowArgs a) {
+    const u32 tag = blockIdx.x * blockDim.x + threadIdx.x;
+    if (tag >= a.state.n_local) return;
+    const u32 i = a.state.index_of_tag[tag];
+    for (u32 axis = 0; axis < 3u; ++axis) {
+        const u32 k = 3u * tag + axis;
+        a.carry[k] = plus(a.carry[k], times(a.change[axis], double(a.image[k])));
+        a.image[k] = a.state.image[3u * i + axis];
+    }
 }
 
 // The centre of mass of all particles, or its velocity, by tag.
@@ -31,7 +54,7 @@ extern "C" __global__ void take_drift(TakeArgs a, double* drift) {
         if (tag >= a.state.n_local) continue;
         const u32 i = a.state.index_of_tag[tag];
         const double w = a.state.velocity_mass[i].w;
-        for (u32 k = 0; k < 3u; ++k) sums[k] = plus(sums[k], times(w, quantity(a, i, k)));
+        for (u32 k = 0; k < 3u; ++k) sums[k] = plus(sums[k], times(w, quantity(a, tag, i, k)));
         sums[3] = plus(sums[3], w);
     }
     block_sum(sums, memory);
@@ -57,15 +80,15 @@ extern "C" __global__ void take_frame(TakeArgs a) {
         if (a.first) {
             double total = 0;
             for (u32 m = a.first[item]; m < a.first[item + 1u]; ++m) {
-                const u32 i = a.state.index_of_tag[a.members[m]];
+                const u32 tag = a.members[m], i = a.state.index_of_tag[tag];
                 const double w = a.state.velocity_mass[i].w;
-                for (u32 axis = 0; axis < 3u; ++axis) x[axis] = plus(x[axis], times(w, quantity(a, i, axis)));
+                for (u32 axis = 0; axis < 3u; ++axis) x[axis] = plus(x[axis], times(w, quantity(a, tag, i, axis)));
                 total = plus(total, w);
             }
             for (u32 axis = 0; axis < 3u; ++axis) x[axis] /= total;
         } else {
             const u32 i = a.state.index_of_tag[item];
-            for (u32 axis = 0; axis < 3u; ++axis) x[axis] = quantity(a, i, axis);
+            for (u32 axis = 0; axis < 3u; ++axis) x[axis] = quantity(a, item, i, axis);
         }
         if (a.drift) {
             for (u32 axis = 0; axis < 3u; ++axis) x[axis] = minus(x[axis], a.drift[axis]);

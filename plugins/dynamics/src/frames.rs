@@ -1,5 +1,6 @@
 //! Samples of all particles or molecules, kept as long as the lags want them, and what is summed over pairs of samples.
 
+use crate::follow::Follow;
 use crate::frames_device::FramesDevice;
 use crate::items::{Items, NONE, Which};
 use crate::lags::{Pair, Schedule};
@@ -14,6 +15,8 @@ use galamost_plugin_api::views::StateView;
 pub trait Measure: Clone + Default + Send + Sync + 'static {
     /// Samples are of velocities, else of positions.
     const VELOCITIES: bool;
+    /// Positions are followed through a box that changes; else it must stay as it is.
+    const FOLLOWS: bool;
     /// The settings, laid out as `Settings`.
     type Settings: Copy + Send + Sync;
 
@@ -47,6 +50,8 @@ pub struct Frames<M: Measure> {
     items: Option<Items>,
     /// Box lengths at the first sample.
     length: [f64; 3],
+    /// On a device only its lengths: the rest is there.
+    follow: Follow,
     /// For each lag and species.
     sums: Vec<f64>,
     /// For each lag: pairs of samples, and the sum of their times.
@@ -89,7 +94,7 @@ impl<M: Measure> Frames<M> {
         (self.species, self.types) = which.bind(system, needs)?;
         needs.plain_images = true;
         let entries = if which.molecules() { system.n / 2 } else { system.n } + (self.species.len() * ITEMS) as u64;
-        let bytes = schedule.slots() as u64 * 24 * entries;
+        let bytes = schedule.slots() as u64 * 24 * entries + if M::FOLLOWS { 36 * system.n } else { 0 };
         let most = if system.device == "cpu" { machine_memory().unwrap_or(MOST).min(MOST) } else { MOST };
         let told = |b: u64| format!("{:.1} GB", b as f64 / 1e9);
         let kept = format!("{} samples of {entries} particles or molecules, {}", schedule.slots(), told(bytes));
@@ -131,6 +136,13 @@ impl<M: Measure> Frames<M> {
         self.pairs = from.row_of(self.pairs.len())?;
         self.times = from.row_of(self.times.len())?;
         self.make_room(&items)?;
+        if M::FOLLOWS {
+            self.follow = Follow::load(&mut from, self.n as usize)?;
+            if let Some(d) = &self.device {
+                d.upload_follow(&self.follow)?;
+                (self.follow.carry, self.follow.image) = (vec![], vec![]);
+            }
+        }
         for origin in self.schedule.kept() {
             let frame = from.row_of::<f64>(3 * items.entries.len())?;
             match &self.device {
@@ -148,7 +160,7 @@ impl<M: Measure> Frames<M> {
     fn make_room(&mut self, items: &Items) -> Result<()> {
         let slots = self.schedule.slots();
         match &mut self.device {
-            Some(d) => d.make_room(items, slots, self.n as usize, self.sums.len()),
+            Some(d) => d.make_room(items, slots, self.n as usize, self.sums.len(), M::FOLLOWS),
             None => {
                 self.here = vec![vec![]; slots];
                 Ok(())
@@ -174,7 +186,8 @@ impl<M: Measure> Frames<M> {
             self.make_room(&items)?;
             self.items = Some(items);
         }
-        if !M::VELOCITIES && frame.box_length() != self.length {
+        let length = frame.box_length();
+        if !M::VELOCITIES && !M::FOLLOWS && length != self.length {
             let [x, y, z] = self.length;
             return Err(Error::Run(format!(
                 "the box is no longer that of the first sample, {x} × {y} × {z}: displacements in a box that changes are not those \
@@ -184,12 +197,22 @@ impl<M: Measure> Frames<M> {
         let Some(items) = &self.items else { return Err(Error::Run("it has no particles".into())) };
         let (slot, pairs) = self.schedule.next(frame.time());
         let settings = self.measure.settings(self.length);
+        if M::FOLLOWS {
+            match &self.device {
+                // SAFETY: the caller's word
+                Some(d) => unsafe { d.advance(&call.state, self.follow.change(length))? },
+                // SAFETY: the caller's word; on the CPU the view is of host arrays
+                None => unsafe { self.follow.advance(&call.state, length) },
+            }
+            self.follow.length = length;
+        }
         match &self.device {
             // SAFETY: the caller's word
             Some(d) => unsafe { d.sample(&call.state, items, slot, &pairs, M::VELOCITIES, self.drift, &settings)? },
             None => {
                 // SAFETY: the caller's word; on the CPU the view is of host arrays
-                self.here[slot as usize] = unsafe { take::<M>(&host, &call.state, items, self.length, self.drift) };
+                self.here[slot as usize] =
+                    unsafe { take::<M>(&host, &call.state, items, length, &self.follow, self.drift) };
                 self.compare_here(&host, slot, &pairs, &settings);
             }
         }
@@ -285,6 +308,12 @@ impl<M: Measure> Frames<M> {
         put(&mut out, &self.sums);
         put(&mut out, &self.pairs);
         put(&mut out, &self.times);
+        if M::FOLLOWS {
+            match &self.device {
+                Some(d) => d.download_follow(self.follow.length, self.n as usize)?.save(&mut out),
+                None => self.follow.save(&mut out),
+            }
+        }
         for origin in self.schedule.kept() {
             match &self.device {
                 Some(d) => put(&mut out, &d.download_frame(origin.slot, 3 * items.entries.len())?),
@@ -304,7 +333,14 @@ impl<M: Measure> Frames<M> {
 ///
 /// # Safety
 /// The view is of valid host arrays.
-unsafe fn take<M: Measure>(host: &Host, s: &StateView, items: &Items, length: [f64; 3], drift: bool) -> Vec<f64> {
+unsafe fn take<M: Measure>(
+    host: &Host,
+    s: &StateView,
+    items: &Items,
+    length: [f64; 3],
+    follow: &Follow,
+    drift: bool,
+) -> Vec<f64> {
     let n = s.n_local as usize;
     // SAFETY: the caller's word
     let index = unsafe { s.index_of_tag.slice(n) };
@@ -313,7 +349,11 @@ unsafe fn take<M: Measure>(host: &Host, s: &StateView, items: &Items, length: [f
         // SAFETY: the caller's word; the tag is one of the system's
         unsafe {
             let [x, y, z, m] = s.velocity_mass(i);
-            (if M::VELOCITIES { [x, y, z] } else { positions::unwrapped(s, length, i) }, m)
+            if M::VELOCITIES {
+                return ([x, y, z], m);
+            }
+            let (r, more) = (positions::unwrapped(s, length, i), follow.of(tag));
+            (std::array::from_fn(|k| r[k] + more[k]), m)
         }
     };
     let mut moved = [0.0; 3];

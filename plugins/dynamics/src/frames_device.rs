@@ -1,5 +1,6 @@
 //! Samples in the memory of a device; `correlate.cuh` has the kernels.
 
+use crate::follow::Follow;
 use crate::items::Items;
 use crate::lags::Pair;
 use galamost_observables::HEADER;
@@ -22,10 +23,19 @@ struct TakeArgs {
     members: DevicePtr<u8>,
     frame: DevicePtr<u8>,
     drift: DevicePtr<u8>,
+    carry: DevicePtr<u8>,
     partial: DevicePtr<u8>,
     counter: DevicePtr<u8>,
     n_items: u32,
     velocities: u32,
+}
+
+#[repr(C)]
+struct FollowArgs {
+    state: StateView,
+    carry: DevicePtr<u8>,
+    image: DevicePtr<u8>,
+    change: [f64; 3],
 }
 
 #[repr(C)]
@@ -56,6 +66,9 @@ struct Room {
     partial: DevicePtr<u8>,
     counter: DevicePtr<u8>,
     drift: DevicePtr<u8>,
+    /// What positions are followed with, if they are.
+    carry: DevicePtr<u8>,
+    image: DevicePtr<u8>,
     sums: DevicePtr<u8>,
     species: usize,
     n: usize,
@@ -65,6 +78,7 @@ struct Room {
 pub struct FramesDevice {
     host: Host,
     drift: Kernel,
+    follow: Kernel,
     take: Kernel,
     compare: Kernel,
     add: Kernel,
@@ -78,6 +92,12 @@ fn uploaded(host: &Host, values: &[u32]) -> Result<DevicePtr<u8>> {
     Ok(memory)
 }
 
+fn zeros(host: &Host, bytes: usize) -> Result<DevicePtr<u8>> {
+    let memory = host.allocate_bytes(bytes)?;
+    host.upload_bytes(memory, &vec![0; bytes])?;
+    Ok(memory)
+}
+
 impl FramesDevice {
     /// Compiles.
     pub fn new(host: Host, measure: &str, values: usize) -> Result<Self> {
@@ -85,6 +105,7 @@ impl FramesDevice {
         let module = host.compile("correlate", &text)?;
         Ok(Self {
             drift: host.kernel(module, "take_drift")?,
+            follow: host.kernel(module, "follow")?,
             take: host.kernel(module, "take_frame")?,
             compare: host.kernel(module, "compare_frames")?,
             add: host.kernel(module, "add_sums")?,
@@ -94,8 +115,8 @@ impl FramesDevice {
         })
     }
 
-    /// Memory for so many samples of these items, and for `sums` sums.
-    pub fn make_room(&mut self, items: &Items, slots: usize, n: usize, sums: usize) -> Result<()> {
+    /// Memory for so many samples of these items, and for `sums` sums; `follow`: for following positions through a box that changes.
+    pub fn make_room(&mut self, items: &Items, slots: usize, n: usize, sums: usize, follow: bool) -> Result<()> {
         let host = &self.host;
         let blocks = items.entries.len() / ITEMS;
         let partial = (slots.min(MAX_PAIRS) * blocks * self.values).max(4 * n.div_ceil(ITEMS));
@@ -110,11 +131,41 @@ impl FramesDevice {
             partial: host.allocate_bytes(8 * partial)?,
             counter: host.allocate_bytes(4)?,
             drift: host.allocate_bytes(24)?,
+            carry: if follow { zeros(host, 24 * n)? } else { null },
+            image: if follow { zeros(host, 12 * n)? } else { null },
             sums: host.allocate_bytes(8 * sums)?,
             species: items.count.len(),
             n,
         };
         Ok(())
+    }
+
+    /// Follows positions to a sample, with a box that is smaller by `change` than at the last one.
+    ///
+    /// # Safety
+    /// The view describes arrays of the device.
+    pub unsafe fn advance(&self, s: &StateView, change: [f64; 3]) -> Result<()> {
+        let room = &self.room;
+        let args = FollowArgs { state: *s, carry: room.carry, image: room.image, change };
+        let mut arguments: [*mut Opaque; 1] = arguments![args];
+        // SAFETY: the kernel takes one FollowArgs
+        unsafe { self.host.launch(self.follow, room.n.div_ceil(BLOCK) as u32, BLOCK as u32, &mut arguments) }
+    }
+
+    /// What positions are followed with, from a checkpoint.
+    pub fn upload_follow(&self, follow: &Follow) -> Result<()> {
+        self.upload(self.room.carry, &follow.carry)?;
+        let bytes: Vec<u8> = follow.image.iter().flat_map(|x| x.to_ne_bytes()).collect();
+        self.host.upload_bytes(self.room.image, &bytes)
+    }
+
+    /// The same for a checkpoint, of `n` particles.
+    pub fn download_follow(&self, length: [f64; 3], n: usize) -> Result<Follow> {
+        let carry = self.download(self.room.carry, 3 * n)?;
+        let mut bytes = vec![0; 12 * n];
+        self.host.download_bytes(self.room.image, &mut bytes)?;
+        let image = bytes.as_chunks::<4>().0.iter().map(|b| i32::from_ne_bytes(*b)).collect();
+        Ok(Follow { length, carry, image })
     }
 
     fn frame(&self, slot: u32, entries: usize) -> DevicePtr<u8> {
@@ -143,6 +194,7 @@ impl FramesDevice {
             members: room.members,
             frame: self.frame(slot, n),
             drift: if drift { room.drift } else { DevicePtr::null() },
+            carry: room.carry,
             partial: room.partial,
             counter: room.counter,
             n_items: n as u32,

@@ -1,9 +1,11 @@
 //! How a system moves and scatters: mean-square displacements, velocity autocorrelation, intermediate scattering, S(q).
 //!
-//! `lags.rs` says which earlier samples a sample is compared with; `frames.rs` keeps them and compares them, on the CPU and by the
+//! `lags.rs` says which earlier samples a sample is compared with; `follow.rs` follows positions through a box
+//! that changes; `frames.rs` keeps samples and compares them, on the CPU and by the
 //! kernels of `correlate.cuh`, for `msd.rs`, `vacf.rs` and the self part of `scattering.rs`. `waves.rs` sums density waves,
 //! by `waves.cuh` on a device, for `structure.rs` and the coherent part of `scattering.rs`; `turns.rs` is their cosine.
 
+mod follow;
 mod frames;
 mod frames_device;
 mod items;

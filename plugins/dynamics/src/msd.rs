@@ -14,6 +14,7 @@ struct Squares;
 
 impl Measure for Squares {
     const VELOCITIES: bool = false;
+    const FOLLOWS: bool = true;
     type Settings = [u32; 2];
     fn text() -> String {
         r"
@@ -61,9 +62,13 @@ __device__ __forceinline__ void measure(const Settings&, const double* now, cons
 /// With `of: Molecules` centres of mass of molecules move, in columns `msd_molecules`: those that the array `molecule`, or bonds,
 /// make at the first sample. Types are those of the first sample. `remove_drift` takes off the motion of the centre of mass of all particles.
 ///
-/// Positions are unwrapped by images, r + L image, so the box must stay as it is while `Msd` samples (a run says so and ends): give
-/// it to a stage at constant volume. Samples stay on the device, which the run does not wait for. Memory:
-/// 24 bytes × (particles or molecules) × (points + 1 + (levels − 1) points/2), in checkpoints too; by default 37 samples.
+/// Positions are unwrapped by images, r + L image. In a box that changes that would be wrong: whoever has crossed the box n times would
+/// be moved by n ΔL. So positions are followed from sample to sample, by Δr + L Δimage with the new L, as the toroidal-view-preserving
+/// scheme has it; where the box stays as it is this is r + L image. What a barostat moves inside of the box is part of Δr.
+/// S. von Bülow, J. T. Bullerjahn, G. Hummer, J. Chem. Phys. 153 (2020) 021101.
+///
+/// Samples stay on the device, which the run does not wait for. Memory: 24 bytes × (particles or molecules) × (points + 1 +
+/// (levels − 1) points/2), by default 37 samples, and 36 bytes × particles; in checkpoints too.
 /// J. Ramírez, S. K. Sukumaran, B. Vorselaars, A. E. Likhtman, J. Chem. Phys. 133 (2010) 154103; D. Frenkel, B. Smit,
 /// Understanding Molecular Simulation, section 4.4.2.
 ///

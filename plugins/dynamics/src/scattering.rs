@@ -36,6 +36,7 @@ struct Settings {
 
 impl Measure for Phases {
     const VELOCITIES: bool = false;
+    const FOLLOWS: bool = false;
     type Settings = Settings;
     fn text() -> String {
         let own = r"

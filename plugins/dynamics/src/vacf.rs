@@ -14,6 +14,7 @@ struct Products;
 
 impl Measure for Products {
     const VELOCITIES: bool = true;
+    const FOLLOWS: bool = false;
     type Settings = [u32; 2];
     fn text() -> String {
         r"

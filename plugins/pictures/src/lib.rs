@@ -11,7 +11,8 @@ galamost_plugin_api::plugin!();
 /// `{step}` in the name stands for the step with 10 digits: `frame.{step}.png` gives `frame.0000010000.png`; without it the
 /// picture is drawn anew each time. A file of this name is always whole. Fields are the options of `galamost render`, in the
 /// same words. Colours of a property keep their meaning from picture to picture if `range` is given. Bonds across the border of
-/// the box are not drawn. The picture is drawn by the run's threads, and is the same for any number of them.
+/// the box are not drawn unless `whole` shows what they hold together in one piece. With `key` a strip on the right says what colours
+/// mean: a body of each type with its name, or a bar with the numbers of a property, pointed where some are beyond its ends. The picture is drawn by the run's threads, and is the same for any number of them.
 ///
 /// ```ron
 /// Render(every: 100, file: "frame.{step}.png", size: "320x240")
@@ -59,6 +60,12 @@ pub struct Render {
     /// Whether bonds are shown.
     #[param(default = true)]
     bonds: bool,
+    /// Whether what bonds hold together is shown unbroken, with its middle in the box.
+    #[param(default = false)]
+    whole: bool,
+    /// Whether a key says what colours mean.
+    #[param(default = false)]
+    key: bool,
     /// The colour behind everything.
     #[param(default = "white".to_string())]
     background: String,
@@ -83,6 +90,7 @@ impl Render {
         self.radius.as_deref().map_or(Ok(()), |r| v.set_radius(r))?;
         v.slices = self.slice.iter().map(|s| Slice::parse(s)).collect::<std::result::Result<_, _>>()?;
         (v.edges, v.bonds) = (self.edges, self.bonds);
+        (v.whole, v.key) = (self.whole, self.key);
         v.check(&self.system.types, &self.system.arrays)?;
         Ok(v)
     }
