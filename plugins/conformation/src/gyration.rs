@@ -1,6 +1,6 @@
 //! Radii of gyration, distances of ends, shapes.
 
-use galamost_measure::{Molecules, Part, Rows, eigen, number};
+use galamost_measure::{Part, Rows, Whole, eigen, number};
 use galamost_plugin_api::prelude::*;
 
 /// Sizes and shapes of molecules every `every` steps, one row a sample, as CSV.
@@ -57,7 +57,7 @@ const NAMES: [&str; 11] = [
 ];
 
 /// Eigenvalues of the tensor of gyration, and the square of the distance of the ends of a linear molecule.
-fn shape(molecules: &Molecules, part: &Part, mass: &[f64]) -> ([f64; 3], Option<f64>) {
+fn shape(molecules: &Whole, part: &Part, mass: &[f64]) -> ([f64; 3], Option<f64>) {
     let places = || molecules.members(part).iter().map(|t| (mass[*t as usize], molecules.place[*t as usize]));
     let total: f64 = places().map(|(m, _)| m).sum();
     // from the first particle, so that nothing is lost far from the origin
@@ -96,7 +96,7 @@ impl Analyzer for Gyration {
         if let Some(longest) = self.longest.as_ref().filter(|l| l.value < self.shortest) {
             return Err(InputError::at(longest.at, "`longest` is below `shortest`").into());
         }
-        Molecules::bind(system, needs)?;
+        Whole::bind(system, needs)?;
         needs.period = self.every;
         self.rows.bind(system, &self.file);
         if let Some(each) = &self.each {
@@ -111,7 +111,7 @@ impl Analyzer for Gyration {
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
-        let mut molecules = Molecules::of(frame, self.shortest as usize);
+        let mut molecules = Whole::of(frame, self.shortest as usize);
         if let Some(longest) = &self.longest {
             molecules.parts.retain(|p| p.range.len() <= longest.value as usize);
         }
@@ -170,12 +170,12 @@ mod tests {
         let bond = |k| Link { kind: 0, tags: [k, k + 1] };
         // a rod of three, its heavy middle changes nothing of the shape; a square
         let rod: Vec<[f64; 3]> = (0..3).map(|k| [f64::from(k), f64::from(k), 0.0]).collect();
-        let m = Molecules::new(&rod, &[[0; 3]; 3], [20.0; 3], None, &[bond(0), bond(1)], 2);
+        let m = Whole::new(&rod, &[[0; 3]; 3], [20.0; 3], None, &[bond(0), bond(1)], 2);
         let (l, ends) = shape(&m, &m.parts[0], &[1.0, 2.0, 1.0]);
         assert!((l[0] - 1.0).abs() < 1e-14 && l[1] < 1e-14 && ends == Some(8.0), "{l:?}");
         let square = [[0.0; 3], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0]];
         let ring = [bond(0), bond(1), bond(2), Link { kind: 0, tags: [3, 0] }];
-        let m = Molecules::new(&square, &[[0; 3]; 4], [20.0; 3], None, &ring, 2);
+        let m = Whole::new(&square, &[[0; 3]; 4], [20.0; 3], None, &ring, 2);
         let (l, ends) = shape(&m, &m.parts[0], &[1.0; 4]);
         assert!((l[0] - 0.25).abs() < 1e-14 && (l[1] - 0.25).abs() < 1e-14 && l[2] == 0.0 && ends.is_none());
         let (mean, error) = mean([1.0, 2.0, 3.0].into_iter());

@@ -3,9 +3,9 @@
 use crate::frames_device::FramesDevice;
 use crate::items::{Items, NONE, Which};
 use crate::lags::{Pair, Schedule};
-use galamost_observables::pack::{Unpack, put};
-use galamost_observables::tree::{ITEMS, block, sum_rows};
-use galamost_observables::{positions, tasks};
+use galamost_measure::pack::{Unpack, put};
+use galamost_measure::tree::{ITEMS, block, sum_rows};
+use galamost_measure::{positions, tasks};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::views::StateView;

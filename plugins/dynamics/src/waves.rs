@@ -2,9 +2,9 @@
 
 use crate::items::{Items, NONE};
 use crate::turns;
-use galamost_observables::positions::is_double;
-use galamost_observables::tree::ITEMS;
-use galamost_observables::{HEADER, tasks};
+use galamost_measure::positions::is_double;
+use galamost_measure::tree::ITEMS;
+use galamost_measure::{HEADER, tasks};
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
 use galamost_plugin_api::device::DevicePtr;
