@@ -1,6 +1,6 @@
 //! Radii of gyration, distances of ends, shapes.
 
-use galamost_measure::{Part, Rows, Whole, eigen, number};
+use galamost_measure::{Part, Table, Whole, eigen};
 use galamost_plugin_api::prelude::*;
 
 /// Sizes and shapes of molecules every `every` steps, one row a sample, as CSV.
@@ -14,7 +14,7 @@ use galamost_plugin_api::prelude::*;
 /// how far samples depend on each other they do not know. Means of no molecules are NaN.
 ///
 /// `each` gets a row for every molecule: `step`, `molecule` (from 0, in the order of their first particles), `n`, `Rg2`, `Re2` (empty if it
-/// is not linear).
+/// is not linear). Where the name of a file ends in `.parquet`, the table is a folder of Parquet files.
 ///
 /// Reference: Theodorou & Suter, Macromolecules 18, 1206 (1985), for the shape.
 ///
@@ -37,9 +37,9 @@ pub struct Gyration {
     /// Particles in the longest molecule that counts; without it all.
     longest: Option<Spanned<u32>>,
     #[param(skip)]
-    rows: Rows,
+    rows: Table,
     #[param(skip)]
-    each_rows: Rows,
+    each_rows: Table,
 }
 
 const NAMES: [&str; 11] = [
@@ -123,25 +123,24 @@ impl Analyzer for Gyration {
         let ends = shapes.iter().filter_map(|(_, e)| *e);
         let (re2, re2_error) = mean(ends.clone());
         let row = vec![
-            frame.step().to_string(),
-            number(frame.time()),
-            shapes.len().to_string(),
-            number(rg2),
-            number(rg2_error),
-            number(over(|[a, b, c]| a - 0.5 * (b + c)).0),
-            number(over(|[_, b, c]| b - c).0),
-            number(1.0 - 3.0 * products / squares),
-            ends.count().to_string(),
-            number(re2),
-            number(re2_error),
+            frame.step().into(),
+            frame.time().into(),
+            shapes.len().into(),
+            rg2.into(),
+            rg2_error.into(),
+            over(|[a, b, c]| a - 0.5 * (b + c)).0.into(),
+            over(|[_, b, c]| b - c).0.into(),
+            (1.0 - 3.0 * products / squares).into(),
+            ends.count().into(),
+            re2.into(),
+            re2_error.into(),
         ];
         self.rows.append(&NAMES, &[row])?;
         if self.each.is_some() {
-            let step = frame.step().to_string();
             let rows: Vec<_> = (molecules.parts.iter().zip(&shapes).enumerate())
                 .map(|(k, (part, (l, ends)))| {
-                    let ends = ends.map(number).unwrap_or_default();
-                    vec![step.clone(), k.to_string(), part.range.len().to_string(), number(l.iter().sum()), ends]
+                    let rg2: f64 = l.iter().sum();
+                    vec![frame.step().into(), k.into(), part.range.len().into(), rg2.into(), (*ends).into()]
                 })
                 .collect();
             self.each_rows.append(&["step", "molecule", "n", "Rg2", "Re2"], &rows)?;
@@ -149,15 +148,22 @@ impl Analyzer for Gyration {
         Ok(())
     }
 
+    fn finish(&mut self) -> Result<()> {
+        self.rows.finish()?;
+        self.each_rows.finish()
+    }
+
     fn save(&mut self) -> Result<Vec<u8>> {
-        Ok([self.rows.save()?, self.each_rows.save()?].concat())
+        let mut out = self.rows.save()?;
+        if self.each.is_some() {
+            out.extend(self.each_rows.save()?);
+        }
+        Ok(out)
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        let (rows, each) = state.split_at(state.len().min(8));
-        self.rows.load(rows);
-        self.each_rows.load(each);
-        Ok(())
+        let rest = self.rows.load(state)?;
+        self.each_rows.load(rest).map(drop)
     }
 }
 

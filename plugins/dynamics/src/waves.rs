@@ -184,6 +184,17 @@ impl WavesDevice {
         }
     }
 
+    /// The waves of each species and vector, once they are summed.
+    ///
+    /// # Errors
+    /// The device's words.
+    pub fn fetch(&self) -> Result<Vec<[f64; 2]>> {
+        let mut bytes = vec![0; 16 * self.species * self.n];
+        self.host.download_bytes(self.waves, &mut bytes)?;
+        let numbers: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
+        Ok(numbers.as_chunks::<2>().0.to_vec())
+    }
+
     /// Adds products of species to `sums`: one for each column and wave.
     pub fn add_products(&self, s: &StateView, columns: DevicePtr<u8>, n: usize, sums: DevicePtr<u8>) -> Result<()> {
         let (args, n_columns) = (self.args(s), n as u32);
