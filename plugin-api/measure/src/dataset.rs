@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Rows of a part.
-pub const PART: usize = 65_536;
+const PART: usize = 65_536;
 /// The shortest time between two versions of the newest part.
 const BETWEEN: Duration = Duration::from_secs(10);
 
 /// A folder of Parquet files, `part-000000.parquet` and so on, that rows are appended to.
 ///
-/// Every part but the newest has [`PART`] rows, so where one ends depends on nothing but the rows. The newest one is written with its
+/// Every part but the newest has 65,536 rows, so where one ends depends on nothing but the rows. The newest one is written with its
 /// first row, then again whenever there are new rows and 10 s have passed, and when the run saves its state or ends. A part is written
 /// beside the folder, where no reader looks (some read hidden files of a folder too), and renamed: at any moment the folder is a whole table.
 #[derive(Debug)]
