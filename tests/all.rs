@@ -38,6 +38,7 @@ mod new;
 mod observables;
 mod overhead;
 mod pair_thermostats;
+mod parquet;
 mod physics;
 mod pictures;
 mod plugins;

@@ -49,6 +49,8 @@ fn observables_are_those_of_freud_and_mdanalysis() {
              Vacf(every: 10, file: \"{d}.vacf.csv\", points: 4, levels: 4, axes: true), \
              Rdf(every: 10, file: \"{d}.rdf.csv\", r_max: 2.9, bins: 50), \
              StructureFactor(every: 10, file: \"{d}.structure.csv\", q_max: 7.0, bins: 20, vectors: 100000), \
+             DomainSize(every: 10, file: \"{d}.domains.csv\", positive: [\"B\"], negative: [\"A\"], q_max: 4.0, vectors: 100000), \
+             DomainSize(every: 20, file: \"{d}.dense.csv\", positive: [\"A\"], q_max: 3.0, bins: 30, start: 100, vectors: 100000), \
              StructureFactor(every: 10, file: \"{d}.fine.csv\", q_max: 2.5, bins: 1000, vectors: 100000), \
              IntermediateScattering(every: 10, file: \"{d}.scattering.csv\", q: [1.2, 2.0], width: 0.25, vectors: 32, points: 4, levels: 4)"
         );
@@ -138,6 +140,7 @@ const ALL: &str = "Msd(every: 3, file: \"msd.csv\", points: 4, levels: 3, axes: 
     Rdf(every: 4, file: \"rdf-same.csv\", r_max: 2.5, bins: 40, only: SameMolecule), \
     Rdf(every: 4, file: \"rdf-m.csv\", r_max: 5.0, bins: 20, of: Molecules), \
     StructureFactor(every: 7, file: \"structure.csv\", q_max: 5.0, bins: 8, vectors: 7), \
+    DomainSize(every: 3, file: \"domains.csv\", positive: [\"A\"], negative: [\"B\"], q_max: 3.0, vectors: 9), \
     IntermediateScattering(every: 5, file: \"scattering.csv\", q: [2.0, 5.0], width: 0.8, vectors: 5, points: 4, levels: 2)";
 
 /// The box of the standard system, a little larger and smaller in turn.
@@ -154,14 +157,14 @@ fn both_devices_write_the_same_tables() {
         return;
     }
     // positions are stored in three ways; what is made of them does not depend on that
-    for (precision, tables_of) in [("Mixed", 13), ("Double", 6), ("Single", 6), ("Mixed", 3)] {
+    for (precision, tables_of) in [("Mixed", 14), ("Double", 7), ("Single", 7), ("Mixed", 3)] {
         let mut parts: Vec<&str> = ALL.split("), ").collect();
         let breathes = tables_of == 3;
         if breathes {
             parts.retain(|p| p.contains("\"msd"));
         } else if tables_of < parts.len() {
             parts.retain(|p| {
-                ["\"msd.csv", "\"msd-m", "\"vacf.csv", "\"rdf.csv", "\"rdf-m.", "\"structure"]
+                ["\"msd.csv", "\"msd-m", "\"vacf.csv", "\"rdf.csv", "\"rdf-m.", "\"structure", "\"domains"]
                     .iter()
                     .any(|k| p.contains(k))
             });
@@ -208,6 +211,7 @@ fn a_restart_changes_no_table() {
                  forces: [HarmonicBond(bonds: {{ \"A-A\": (k: 50.0, r0: 1.0) }})], integrators: [Langevin(kT: 1.0, gamma: 1.0)], \
                  analyzers: [{}], stages: [(steps: {steps}, dt: 0.005)])",
                 ALL.replace("types: [\"B\"], ", "")
+                    .replace("negative: [\"B\"], ", "")
                     .replace("pairs: [(\"A\", \"B\")]", "start: 10")
                     .replace("exclude: [Bonds, Angles]", "exclude: [Bonds]")
                     .replace("5.5", "3.9")
@@ -221,7 +225,7 @@ fn a_restart_changes_no_table() {
             tables(folder.path())
         };
         let whole = run(&[&["--threads", "1"]]);
-        assert_eq!(whole.len(), 13);
+        assert_eq!(whole.len(), 14);
         let parts = run(&[&["--threads", "2", "--steps", "31"], &["--threads", "1", "--resume"]]);
         for (table, text) in &whole {
             assert_eq!(text, &parts[table], "{name}: {table}");
@@ -309,6 +313,19 @@ fn mistakes_are_told() {
         ("Msd(every: 1, file: \"t.csv\")", ", LeesEdwards(rate: 1.0)", "Msd"),
         ("StructureFactor(every: 1, file: \"t.csv\", q_max: 0.5)", "", "there are 0 vectors up to q_max 0.5"),
         ("StructureFactor(every: 1, file: \"t.csv\", q_max: 900.0)", "", "take a smaller one"),
+        (
+            "DomainSize(every: 1, file: \"t.csv\", positive: [\"A\"], q_max: 0.5)",
+            "",
+            "the shortest q of the box is 0.7854",
+        ),
+        ("DomainSize(every: 1, file: \"t.csv\", positive: [\"A\"], q_max: 900.0)", "", "take a smaller one"),
+        ("DomainSize(every: 1, file: \"t.csv\", positive: [], q_max: 3.0)", "", "the list is empty"),
+        ("DomainSize(every: 1, file: \"t.csv\", positive: [\"C\"], q_max: 3.0)", "", "there is no particle type \"C\""),
+        (
+            "DomainSize(every: 1, file: \"t.csv\", positive: [\"A\"], negative: [\"A\"], q_max: 3.0)",
+            "",
+            "the type \"A\" is in both lists",
+        ),
         ("StructureFactor(every: 1, file: \"t.csv\", q_max: 30.0, bins: 1000, vectors: 1000)", "", "wanted 1 … 20000"),
         (
             "IntermediateScattering(every: 1, file: \"t.csv\", q: [0.3], width: 0.1)",

@@ -1,5 +1,6 @@
 //! Every example runs to its end as it is, and gives what its first lines promise.
 
+use galamost_measure::columns::{Cells, Column};
 use galamost_tests::{csv, mean, program, repository};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -641,6 +642,43 @@ fn example_67_viscosity() {
     assert!((t["G"][0] - 25.0).abs() < 4.0, "G(0) = {}", t["G"][0]);
     let k = t["time"].iter().position(|x| *x > 0.9).expect("a lag");
     assert!((t["eta"][k] - 3.0).abs() < 1.0, "η({}) = {}", t["time"][k], t["eta"][k]);
+}
+
+#[test]
+fn example_68_parquet() {
+    let (_keep, folder) = run("68-parquet");
+    let table = |name: &str| galamost_measure::columns::read(&folder.join(name)).unwrap_or_else(|e| panic!("{e}"));
+    let numbers = |table: &[Column], name: &str| -> Vec<f64> {
+        match &table.iter().find(|c| c.name == name).expect(name).cells {
+            Cells::Number(v) => v.iter().map(|x| x.expect("a number")).collect(),
+            other => panic!("{name}: {other:?}"),
+        }
+    };
+    let each = table("68-each.parquet");
+    assert_eq!(each[0].len(), 401 * 200);
+    assert!(folder.join("68-each.parquet/part-000001.parquet").exists());
+    // the later half of the samples
+    let late = |name: &str| mean(&numbers(&each, name)[200 * 200..]);
+    let ratio = late("Re2") / late("Rg2");
+    assert!((4.5..5.5).contains(&ratio), "Re2/Rg2 {ratio}");
+    let thermo = table("68-thermo.parquet");
+    let kt = mean(&numbers(&thermo, "kT")[100..]);
+    assert!((kt - 1.0).abs() < 0.03, "kT {kt}");
+    assert_eq!(thermo[0].len(), 401);
+}
+
+#[test]
+fn example_69_spinodal() {
+    let (_keep, folder) = run("69-spinodal");
+    let t = csv(&folder.join("69-domains.csv"));
+    let (l, q) = (&t["L (length)"], &t["q_peak (1/length)"]);
+    let last = l.len() - 1;
+    println!("L: {} … {}, q*: {} … {}", l[5], l[last], q[5], q[last]);
+    assert!(l[last] > 1.6 * l[5] && q[last] < q[5], "L {} {}, q* {} {}", l[5], l[last], q[5], q[last]);
+    // domains coarsen: L grows through the whole run, but for noise
+    assert!(l.windows(20).all(|w| w[19] > 0.97 * w[0]), "{l:?}");
+    assert!(t["L2 (length)"].iter().zip(l).all(|(b, a)| b < a));
+    assert!(t["S_peak"][last] > 10.0 * t["S_peak"][0]);
 }
 
 #[test]

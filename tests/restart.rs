@@ -13,7 +13,7 @@ const PIPELINE: &str = r#"(
             ("A", "A"): (a: 25.0, sigma: 3.0), ("A", "B"): (a: 35.0, sigma: 3.0), ("B", "B"): (a: 25.0, sigma: 3.0) }),
     ],
     integrators: [ INTEGRATOR ],
-    analyzers: [ Thermo(every: 7, file: "t.csv"), Gsd(every: 30, file: "t.gsd") ],
+    analyzers: [ Thermo(every: 7, file: "t.csv"), Gsd(every: 30, file: "t.gsd"), Thermo(every: 7, file: "t.parquet") ],
     checkpoint: (every: 50),
     stages: [ (name: "one", steps: 120, dt: 0.01), (name: "two", steps: STEPS, dt: 0.02) ],
 )"#;
@@ -31,10 +31,11 @@ fn go(folder: &Path, args: &[&str]) {
 }
 
 fn same(a: &Path, b: &Path) {
-    for file in ["t.csv", "t.gsd", "p.checkpoint"] {
+    for file in ["t.csv", "t.gsd", "t.parquet/part-000000.parquet", "p.checkpoint"] {
         let (x, y) = (std::fs::read(a.join(file)).expect(file), std::fs::read(b.join(file)).expect(file));
         assert!(!x.is_empty() && x == y, "{file} differs: {} and {} bytes", x.len(), y.len());
     }
+    assert_eq!(std::fs::read_dir(b.join("t.parquet")).expect("a folder").count(), 1);
     // of an updater with a file of its own
     assert_eq!(std::fs::read(a.join("m.csv")).ok(), std::fs::read(b.join("m.csv")).ok());
 }

@@ -161,15 +161,15 @@ enum Command {
         #[arg(long, value_name = "PATH|VERSION")]
         api: Option<String>,
     },
-    /// Says what is in a file: particles (of any format that a plugin reads), a checkpoint, a CSV file.
+    /// Says what is in a file: particles (of any format that a plugin reads), a checkpoint, a table.
     Info(crate::files::InfoArgs),
     /// Converts files of particles, whole trajectories as well, and says what the new format has no place for.
     Convert(crate::files::ConvertArgs),
     /// Finds potentials that give wanted distributions: iterative Boltzmann inversion, inverse Monte Carlo.
     Ibi(crate::ibi::IbiArgs),
-    /// Draws columns of CSV files as SVG or PNG.
+    /// Draws columns of tables (CSV, Parquet) as SVG or PNG.
     Plot(crate::plot::PlotArgs),
-    /// Means of the columns of a CSV file with their errors, correlation times, drifts and equilibration.
+    /// Means of the columns of a table (CSV, Parquet) with their errors, correlation times, drifts and equilibration.
     Stats(crate::stats::StatsArgs),
     /// Draws the particles of a file, or of a pipeline's initial state, as PNG.
     Render(crate::render::RenderArgs),

@@ -1,4 +1,4 @@
-//! `galamost plot`: pictures of CSV tables.
+//! `galamost plot`: pictures of tables.
 
 use crate::report::{Diagnostic, Failure};
 use crate::series::{Column, Series};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Options of the command.
 #[derive(Args, Debug)]
 pub struct PlotArgs {
-    /// CSV files, drawn over one another.
+    /// Tables, CSV or Parquet, drawn over one another.
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// The column along the horizontal axis; by default `time`, `step` or the first one.

@@ -1,7 +1,8 @@
-//! CSV tables as analyzers write them: a line of names, then rows.
+//! Tables as analyzers write them: CSV, a line of names and then rows, or Parquet, a file or a folder of files.
 
 use crate::report::{Diagnostic, Failure};
-use galamost_plugin_api::error::Position;
+use galamost_measure::columns;
+use galamost_plugin_api::error::{Error, Position};
 use std::path::{Path, PathBuf};
 
 /// What a column has.
@@ -119,13 +120,45 @@ fn name_and_unit(text: &str) -> (String, Option<String>) {
     (text.into(), None)
 }
 
+/// Whether a table is Parquet: by its name, for a file or a folder.
+pub fn is_parquet(path: &Path) -> bool {
+    columns::is_parquet(path)
+}
+
+/// The columns of a Parquet table.
+///
+/// # Errors
+/// It cannot be read.
+pub fn parquet(path: &Path) -> Result<Vec<columns::Column>, Failure> {
+    columns::read(path).map_err(|e| {
+        let (file, what) = match e {
+            Error::Io { path, message } => (path, message),
+            other => (path.into(), other.to_string()),
+        };
+        Failure::Input(vec![Diagnostic::new(&file, None, what)])
+    })
+}
+
+/// Bytes of a file, or of the files of a Parquet table that is a folder.
+pub fn bytes(path: &Path) -> std::io::Result<u64> {
+    let about = path.metadata()?;
+    if !about.is_dir() {
+        return Ok(about.len());
+    }
+    let files = columns::files(path).unwrap_or_default();
+    files.iter().map(|f| f.metadata().map(|m| m.len())).sum()
+}
+
 impl Series {
-    /// Reads a file.
+    /// Reads a file, or the folder of a Parquet table.
     ///
     /// # Errors
     /// It cannot be read, or what is wrong with it, with line and column.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let fail = |at, m: String| Failure::Input(vec![Diagnostic::new(path, at, m)]);
+        if is_parquet(path) {
+            return Self::of_parquet(path);
+        }
         let bytes = std::fs::read(path).map_err(|e| fail(None, format!("cannot be read: {e}")))?;
         let text = String::from_utf8(bytes).map_err(|e| {
             let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
@@ -134,6 +167,21 @@ impl Series {
             fail(Some(Position { line, column }), "is no text: a byte that is not UTF-8".into())
         })?;
         Self::parse(path, &text).map_err(|(at, m)| fail(at, m))
+    }
+
+    fn of_parquet(path: &Path) -> Result<Self, Failure> {
+        let columns = parquet(path)?.into_iter().map(|c| {
+            let cells = match c.cells {
+                columns::Cells::Int(v) => {
+                    Cells::Numbers(v.into_iter().map(|x| x.map_or(f64::NAN, |x| x as f64)).collect())
+                }
+                columns::Cells::Number(v) => Cells::Numbers(v.into_iter().map(|x| x.unwrap_or(f64::NAN)).collect()),
+                columns::Cells::Text(v) => Cells::Words(v.into_iter().map(Option::unwrap_or_default).collect()),
+            };
+            let (name, unit) = name_and_unit(&c.name);
+            Column { name, unit, cells }
+        });
+        Ok(Self { path: path.into(), columns: columns.collect(), cut: false })
     }
 
     /// Reads a text.

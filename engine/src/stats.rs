@@ -243,7 +243,7 @@ pub fn with_error(mean: f64, error: f64) -> String {
 /// Options of the command.
 #[derive(Args, Debug)]
 pub struct StatsArgs {
-    /// A CSV file with a line of names.
+    /// A CSV file with a line of names, or a Parquet table.
     file: PathBuf,
     /// Only these columns, separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]

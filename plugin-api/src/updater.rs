@@ -158,6 +158,13 @@ pub trait Updater: Send + Sized + 'static {
     /// # Safety
     /// The engine's word: the views describe valid arrays of the run's device.
     unsafe fn update(&mut self, call: &mut UpdateCall) -> Result<()>;
+    /// The run ended.
+    ///
+    /// # Errors
+    /// Whatever keeps it from ending.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
     /// State for a checkpoint, if there is any.
     ///
     /// # Errors
@@ -193,6 +200,9 @@ impl<T: Updater> Common for Guarded<T> {
     }
     fn load(&mut self, state: &[u8]) -> Result<()> {
         self.0.load(state)
+    }
+    fn finish(&mut self) -> Result<()> {
+        self.0.finish()
     }
     fn table(name: &str) -> Option<Table> {
         (name == "updater/1").then(updater_table::<Self>)

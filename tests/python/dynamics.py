@@ -133,6 +133,28 @@ for d in (3, 2):
         near(f"{d}D S {'AB'[a]}-{'AB'[b]} (NumPy)", structure[f"{'AB'[a]}-{'AB'[b]}"], [np.mean(s_ab[place == c]) for c in filled])
     total = np.mean(np.abs(waves.sum(axis=1)) ** 2, axis=0) / counts.sum()
     near(f"{d}D S (NumPy)", structure["S"], [np.mean(total[place == c]) for c in filled])
+    # the composition's structure factor of each frame by shells, and its moments
+    for name, sign, q_max, frames, bins in (
+        ("domains", (-1, 1), 4.0, range(len(f.x)), None),
+        ("dense", (1, 0), 3.0, range(10, len(f.x), 2), 30),
+    ):
+        domains = table(f"{d}.{name}.csv")
+        assert list(domains["step"]) == [10 * k for k in frames]
+        k, q = vectors(f, 0, q_max)
+        bins = bins or int(np.ceil(q_max * max(f.box[:3]) / (2 * np.pi)))
+        place = np.minimum((q / q_max * bins).astype(int), bins - 1)
+        shells = np.unique(place)
+        mean_q = np.array([np.mean(q[place == c]) for c in shells])
+        ours = []
+        for x in f.x[list(frames)]:
+            psi = sum(s * np.exp(1j * x[f.kind == a] @ k.T).sum(axis=0) for a, s in enumerate(sign))
+            s = np.abs(psi) ** 2 / sum(counts[a] for a in (0, 1) if sign[a])
+            s = np.array([np.mean(s[place == c]) for c in shells])
+            q1, q2, top = np.sum(mean_q * s) / np.sum(s), np.sum(mean_q**2 * s) / np.sum(s), np.argmax(s)
+            ours.append([2 * np.pi / q1, 2 * np.pi / np.sqrt(q2), q1, mean_q[top], s[top], 2 * np.pi / mean_q[top]])
+        columns = ["L (length)", "L2 (length)", "q_mean (1/length)", "q_peak (1/length)", "S_peak", "L_peak (length)"]
+        for column, values in zip(columns, np.array(ours).T):
+            near(f"{d}D {name} {column} (NumPy)", domains[column], values)
     if d == 3:
         # freud takes the vectors without negative components: turning the points over gives the others of the same length.
         # Bins are so narrow that only vectors of one length are in one

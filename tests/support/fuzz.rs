@@ -39,6 +39,7 @@ pub const TARGETS: [(&str, Target); 15] = [
     ("patches", patches),
     ("checkpoint", checkpoint),
     ("csv", csv),
+    ("parquet", parquet),
 ];
 
 /// A folder of this process.
@@ -212,6 +213,12 @@ pub fn csv(data: &[u8]) {
     }
 }
 
+/// A Parquet table, read for a plot and its averages.
+pub fn parquet(data: &[u8]) {
+    let Some(table) = judge(Series::read(&folder().join(file("t.parquet", data)))) else { return };
+    judge(of_series(&table, &[], Skip::Auto));
+}
+
 /// The pipeline of [`checkpoint`].
 pub fn small_run() -> String {
     format!(
@@ -250,6 +257,12 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "pdb" => all.push(made("pdb", "analyzers=[Pdb(every: 4, file: \"made.pdb\")]", "made.pdb")),
         "dcd" => all.push(made("dcd", "analyzers=[Dcd(every: 4, file: \"made.dcd\")]", "made.dcd")),
         "gsd" => all.push(made("gsd", "analyzers=[Gsd(every: 4, file: \"made.gsd\")]", "made.gsd")),
+        "parquet" => {
+            let set =
+                "analyzers=[Thermo(every: 1, file: \"t.parquet\"), Rdf(every: 4, file: \"rdf.parquet\", r_max: 1.0)]";
+            all.push(made("parquet", set, "t.parquet/part-000000.parquet"));
+            all.push(made("parquet", set, "rdf.parquet"));
+        }
         "checkpoint" => {
             let mut bytes = made("checkpoint", "checkpoint=(every: 7, keep: 1)", "p.checkpoint");
             bytes.truncate(bytes.len() - 32);

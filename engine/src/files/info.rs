@@ -5,7 +5,10 @@ use crate::checkpoint;
 use crate::molecules::molecules;
 use crate::plugins::Registry;
 use crate::report::Failure;
+use crate::series;
 use clap::Args;
+use galamost_measure::Cell;
+use galamost_measure::columns;
 use galamost_plugin_api::snapshot::{Link, Snapshot, Values};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -14,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 pub(crate) struct InfoArgs {
-    /// A file of particles, a checkpoint, or a CSV file.
+    /// A file of particles, a checkpoint, or a table: CSV or Parquet.
     file: PathBuf,
     /// The frame that is described, from 0; negative numbers count from the end.
     #[arg(long, value_name = "K", allow_hyphen_values = true, default_value_t = -1)]
@@ -35,11 +38,13 @@ pub(crate) struct InfoArgs {
 
 pub(crate) fn run(args: &InfoArgs, registry: impl FnOnce() -> Registry) -> Result<u8, Failure> {
     let path = &args.file;
-    let size = std::fs::metadata(path).map_err(|e| about(path, format!("cannot be read: {e}")))?.len();
+    let size = series::bytes(path).map_err(|e| about(path, format!("cannot be read: {e}")))?;
     let mut found = if args.from.is_none() && checkpoint::begins(path) {
         of_checkpoint(path)?
     } else if args.from.is_none() && path.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv")) {
         of_csv(path)?
+    } else if args.from.is_none() && series::is_parquet(path) {
+        of_parquet(path)?
     } else {
         of_particles(args, &registry())?
     };
@@ -130,6 +135,27 @@ fn of_csv(path: &Path) -> Result<Map<String, Value>, Failure> {
     } else {
         header.iter().zip(last.iter()).map(|(n, v)| (n.to_string(), number(v))).collect()
     };
+    out.insert("last row".into(), row.into());
+    Ok(out)
+}
+
+fn of_parquet(path: &Path) -> Result<Map<String, Value>, Failure> {
+    let table = series::parquet(path)?;
+    let mut out = Map::new();
+    out.insert("format".into(), "Parquet".into());
+    if path.is_dir() {
+        out.insert("parts".into(), columns::files(path).map_or(0, |f| f.len()).into());
+    }
+    let rows = table.first().map_or(0, columns::Column::len);
+    out.insert("rows".into(), rows.into());
+    out.insert("columns".into(), table.len().into());
+    let last = |c: &columns::Column| match rows.checked_sub(1).and_then(|k| c.cell(k)) {
+        Some(Cell::Int(x)) => json!(x),
+        Some(Cell::Number(x)) => json!(x),
+        Some(Cell::Text(x)) => json!(x),
+        None => Value::Null,
+    };
+    let row: Map<String, Value> = table.iter().map(|c| (c.name.clone(), last(c))).collect();
     out.insert("last row".into(), row.into());
     Ok(out)
 }

@@ -5,7 +5,7 @@ use crate::page::base64;
 use crate::pipeline::{Entry, Pipeline};
 use crate::plugins::Registry;
 use crate::render::{all_threads, state};
-use crate::series::Series;
+use crate::series::{self, Series, is_parquet};
 use crate::stats::{Skip, Statistics, of_series, with_error};
 use galamost_pictures::{Theme, View, escape};
 use galamost_plugin_api::component::Kind;
@@ -56,7 +56,7 @@ pub fn find(pipeline: &Pipeline) -> Vec<Output> {
                 }
                 None => {
                     let path = folder.join(&text);
-                    if !text.is_empty() && path.is_file() {
+                    if !text.is_empty() && (path.is_file() || (path.is_dir() && is_parquet(&path))) {
                         files.push(path);
                     }
                 }
@@ -74,6 +74,10 @@ pub fn find(pipeline: &Pipeline) -> Vec<Output> {
 
 fn has_ending(path: &Path, endings: &[&str]) -> bool {
     path.extension().and_then(|e| e.to_str()).is_some_and(|e| endings.contains(&e))
+}
+
+fn is_table(path: &Path) -> bool {
+    has_ending(path, &["csv"]) || is_parquet(path)
 }
 
 fn name(path: &Path) -> String {
@@ -168,14 +172,12 @@ fn averages(list: &[Statistics]) -> String {
 /// Every table with a plot; of series over time also the averages.
 pub fn observables(found: &[Output]) -> String {
     let (mut over_time, mut others) = (String::new(), String::new());
-    for (o, path) in
-        found.iter().flat_map(|o| o.files.iter().map(move |f| (o, f))).filter(|(_, f)| has_ending(f, &["csv"]))
-    {
+    for (o, path) in found.iter().flat_map(|o| o.files.iter().map(move |f| (o, f))).filter(|(_, f)| is_table(f)) {
         // a file for each step: the last one is enough
-        if o.files.iter().filter(|f| has_ending(f, &["csv"])).count() > 4 && o.files.last() != Some(path) {
+        if o.files.iter().filter(|f| is_table(f)).count() > 4 && o.files.last() != Some(path) {
             continue;
         }
-        if path.metadata().is_ok_and(|m| m.len() > LONGEST) {
+        if series::bytes(path).is_ok_and(|n| n > LONGEST) {
             tracing::warn!("{}: too long to be drawn", path.display());
             continue;
         }
@@ -245,7 +247,7 @@ pub fn files(pipeline: &Pipeline, found: &[Output]) -> String {
         "<h2>Files</h2>\n<div class=\"scroll\"><table class=\"left\"><tr><th>file</th><th>of</th><th>size</th></tr>\n"
             .to_string();
     for o in found {
-        let size: u64 = o.files.iter().filter_map(|f| f.metadata().ok()).map(|m| m.len()).sum();
+        let size: u64 = o.files.iter().filter_map(|f| series::bytes(f).ok()).sum();
         let shown = |p: &Path| escape(&p.strip_prefix(&folder).unwrap_or(p).to_string_lossy());
         let what = match &o.files[..] {
             [first, _, .., last] if o.files.len() > 3 => {

@@ -1,180 +1,236 @@
-//! Molecules of a frame, as whole pieces.
+//! Molecules: who belongs together, and how members hang together, from the views of a run's device.
 
-use galamost_plugin_api::prelude::*;
-use std::ops::Range;
+use crate::positions::{Inside, tags, words};
+use galamost_plugin_api::analyzer::FrameCall;
+use galamost_plugin_api::component::{ArrayNeed, Needs, SystemInfo};
+use galamost_plugin_api::error::{Error, InputError, Position, Result};
+use galamost_plugin_api::services::Host;
+use galamost_plugin_api::views::StateView;
 
-/// Which particles belong together, and where they are when no boundary cuts a molecule.
+/// Asks for what tells molecules apart.
 ///
-/// Molecules are those of the array `molecule` (a negative number is a molecule of its own), or what bonds hold together.
-#[derive(Clone, Debug, Default)]
-pub struct Molecules {
-    /// Tags, molecule by molecule; inside of one in the order of tags, and of a linear one from end to end.
-    pub tags: Vec<u32>,
-    /// Places of each molecule in `tags`.
-    pub parts: Vec<Part>,
-    /// Place of each tag without the boundary: within a molecule differences are those of the connected piece.
-    pub place: Vec<[f64; 3]>,
-}
-
-/// One molecule.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Part {
-    /// Its places in [`Molecules::tags`].
-    pub range: Range<usize>,
-    /// Every particle has at most two bonds, all hang together, and there are two ends.
-    pub linear: bool,
-}
-
-fn root(parent: &mut [u32], mut i: u32) -> u32 {
-    while parent[i as usize] != i {
-        parent[i as usize] = parent[parent[i as usize] as usize];
-        i = parent[i as usize];
+/// # Errors
+/// Nothing does: the initial state has neither an array `molecule` nor bonds.
+pub fn need(system: &SystemInfo, needs: &mut Needs, at: Position) -> Result<()> {
+    if system.has_array("molecule") {
+        let name = "molecule".into();
+        needs.arrays.push(ArrayNeed { name, width: 1, integer: true, required: false });
+        return Ok(());
     }
-    i
+    if system.bond_types.is_empty() {
+        let what = "the molecules are not known: the initial state has neither an array `molecule` nor bonds";
+        return Err(InputError::at(at, what).into());
+    }
+    Ok(())
+}
+
+/// Bonds on the run's device as pairs of tags, each once.
+///
+/// # Errors
+/// The device's words.
+pub fn bonds(host: &Host, call: &FrameCall) -> Result<Vec<[u32; 2]>> {
+    let (s, view) = (&call.state, &call.bond_view);
+    if view.capacity == 0 || view.count.is_null() || view.words.is_null() {
+        return Ok(vec![]);
+    }
+    let (n, stride) = (s.n_local as usize, view.stride as usize);
+    let (count, tag) = (words(host, view.count, n)?, tags(host, s)?);
+    let entries = words(host, view.words, stride * 2 * view.capacity as usize)?;
+    let mut found = vec![];
+    for i in 0..n {
+        for e in 0..count[i] as usize {
+            let (other, last) = (entries[2 * e * stride + i], entries[(2 * e + 1) * stride + i]);
+            // every member has the bond: it is taken from its first one
+            if last & 3 == 0 {
+                found.push([tag[i], tag[other as usize]]);
+            }
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The molecule of each particle by tag: the array `molecule`, where a negative number is a molecule of its own, else what
+/// the bonds hold together.
+///
+/// # Errors
+/// The device's words.
+pub fn numbers(host: &Host, s: &StateView, bonds: &[[u32; 2]]) -> Result<Vec<u32>> {
+    let n = s.n_local as usize;
+    let array = host.array::<i32>("molecule");
+    if !array.is_null() {
+        let mut of = vec![0; n];
+        for (m, tag) in words(host, array, n)?.into_iter().zip(tags(host, s)?) {
+            // numbers of an array are not negative as i32: those above are free for particles without a molecule
+            of[tag as usize] = if (m as i32) < 0 { 1 << 31 | tag } else { m };
+        }
+        return Ok(of);
+    }
+    Ok(joined(n, bonds.iter().copied()))
+}
+
+/// For each of n particles the first of all that bonds join it to.
+pub fn joined(n: usize, bonds: impl IntoIterator<Item = [u32; 2]>) -> Vec<u32> {
+    fn root(of: &mut [u32], mut t: u32) -> u32 {
+        while of[t as usize] != t {
+            of[t as usize] = of[of[t as usize] as usize];
+            t = of[t as usize];
+        }
+        t
+    }
+    let mut of: Vec<u32> = (0..n as u32).collect();
+    for bond in bonds {
+        let [a, b] = bond.map(|t| root(&mut of, t));
+        of[a.max(b) as usize] = a.min(b);
+    }
+    // what a particle points to has a smaller number, so it is known already
+    for t in 0..n {
+        of[t] = of[of[t] as usize];
+    }
+    of
+}
+
+/// Molecules of at least two particles.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Molecules {
+    /// Place of the first member of each molecule in `members`, and the number of members.
+    pub first: Vec<u32>,
+    /// Tags, each behind a member that it is bonded to where there is one.
+    pub members: Vec<u32>,
+    /// Place of that member; the first member's is its own.
+    pub parent: Vec<u32>,
 }
 
 impl Molecules {
-    /// What a frame must come with, and whether anything says what a molecule is.
+    /// The molecules of a run now.
     ///
     /// # Errors
-    /// Nothing does.
-    pub fn bind(system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        if !system.has_array("molecule") && system.bond_types.is_empty() {
-            return Err(Error::input(
-                "the molecules are not known: the initial state has neither an array `molecule` nor bonds",
-            ));
-        }
-        needs.wants.particles = true;
-        needs.wants.topology = true;
-        Ok(())
+    /// The device's words.
+    pub fn now(host: &Host, call: &FrameCall) -> Result<Self> {
+        let bonds = bonds(host, call)?;
+        Ok(Self::new(&numbers(host, &call.state, &bonds)?, &bonds))
     }
 
-    /// Those of a frame with at least `shortest` particles.
-    ///
-    /// A molecule is made whole along its bonds, each by the nearest image; pieces of a molecule that no bond joins lie where
-    /// their images say.
-    pub fn of(frame: &Frame<'_>, shortest: usize) -> Self {
-        let given = frame.int_array("molecule").filter(|(width, _)| *width == 1).map(|(_, m)| m);
-        Self::new(frame.position(), frame.image(), frame.box_length(), given, frame.bonds(), shortest)
-    }
-
-    /// The same of bare columns.
-    pub fn new(
-        position: &[[f64; 3]],
-        image: &[[i32; 3]],
-        length: [f64; 3],
-        molecule: Option<&[i32]>,
-        bonds: &[Link<2>],
-        shortest: usize,
-    ) -> Self {
-        let n = position.len();
-        let mut parent: Vec<u32> = (0..n as u32).collect();
-        for bond in bonds {
-            let [a, b] = bond.tags.map(|t| root(&mut parent, t));
-            parent[a.max(b) as usize] = a.min(b);
-        }
-        let piece: Vec<u32> = (0..n as u32).map(|i| root(&mut parent, i)).collect();
-        // partners by rows
-        let mut first = vec![0u32; n + 1];
-        bonds.iter().flat_map(|b| b.tags).for_each(|t| first[t as usize + 1] += 1);
-        for i in 0..n {
-            first[i + 1] += first[i];
-        }
-        let (mut next, mut partner) = (first.clone(), vec![0u32; 2 * bonds.len()]);
-        for [a, b] in bonds.iter().map(|b| b.tags) {
-            for (from, to) in [(a, b), (b, a)] {
-                partner[next[from as usize] as usize] = to;
-                next[from as usize] += 1;
-            }
-        }
-        let partners = |i: u32| &partner[first[i as usize] as usize..first[i as usize + 1] as usize];
-        let place = whole(position, image, length, &piece, partners);
-        // molecules in the order of their first tags
-        let key: Vec<i64> = match molecule {
-            Some(m) => m.iter().zip(0i64..).map(|(m, tag)| if *m < 0 { -1 - tag } else { i64::from(*m) }).collect(),
-            None => piece.iter().map(|p| i64::from(*p)).collect(),
-        };
+    /// From the molecule of each tag, and bonds.
+    pub fn new(of: &[u32], bonds: &[[u32; 2]]) -> Self {
+        let n = of.len();
         let mut tags: Vec<u32> = (0..n as u32).collect();
-        tags.sort_by_key(|t| (key[*t as usize], *t));
-        let mut found: Vec<&mut [u32]> = tags.chunk_by_mut(|a, b| key[*a as usize] == key[*b as usize]).collect();
-        found.retain(|m| m.len() >= shortest);
-        found.sort_by_key(|m| m[0]);
-        let mut out = Self { place, ..Self::default() };
-        for members in found {
-            let begin = out.tags.len();
-            let linear = order(members, &piece, partners);
-            out.tags.extend_from_slice(members);
-            out.parts.push(Part { range: begin..out.tags.len(), linear });
+        tags.sort_by_key(|t| (of[*t as usize], *t));
+        let mut partners = vec![vec![]; n];
+        for [a, b] in bonds.iter().filter(|[a, b]| of[*a as usize] == of[*b as usize]) {
+            partners[*a as usize].push(*b);
+            partners[*b as usize].push(*a);
+        }
+        let mut out = Self { first: vec![0], ..Self::default() };
+        let mut place = vec![u32::MAX; n];
+        for molecule in tags.chunk_by(|a, b| of[*a as usize] == of[*b as usize]).filter(|m| m.len() > 1) {
+            let begin = out.members.len();
+            for tag in molecule {
+                if place[*tag as usize] != u32::MAX {
+                    continue;
+                }
+                // along bonds from here; what no bond leads to hangs on the first member
+                place[*tag as usize] = out.members.len() as u32;
+                out.parent.push(begin as u32);
+                out.members.push(*tag);
+                let mut next = out.members.len() - 1;
+                while let Some(at) = out.members.get(next).copied() {
+                    for p in &partners[at as usize] {
+                        if place[*p as usize] == u32::MAX {
+                            place[*p as usize] = out.members.len() as u32;
+                            out.parent.push(next as u32);
+                            out.members.push(*p);
+                        }
+                    }
+                    next += 1;
+                }
+            }
+            out.first.push(out.members.len() as u32);
         }
         out
     }
 
-    /// Tags of a molecule.
-    pub fn members(&self, part: &Part) -> &[u32] {
-        &self.tags[part.range.clone()]
+    /// Number of molecules.
+    pub fn len(&self) -> usize {
+        self.first.len().saturating_sub(1)
     }
 
-    /// Places of a molecule's particles.
-    pub fn places(&self, part: &Part) -> impl Iterator<Item = [f64; 3]> {
-        self.members(part).iter().map(|t| self.place[*t as usize])
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
-}
 
-/// Places with every piece made whole, from its first particle, which stays where its image says.
-fn whole<'a>(
-    position: &[[f64; 3]],
-    image: &[[i32; 3]],
-    length: [f64; 3],
-    piece: &[u32],
-    partners: impl Fn(u32) -> &'a [u32],
-) -> Vec<[f64; 3]> {
-    let n = position.len();
-    let mut place: Vec<[f64; 3]> =
-        (0..n).map(|i| std::array::from_fn(|k| position[i][k] + length[k] * f64::from(image[i][k]))).collect();
-    let mut done = vec![false; n];
-    let mut waiting = vec![];
-    for start in (0..n as u32).filter(|i| piece[*i as usize] == *i) {
-        done[start as usize] = true;
-        waiting.push(start);
-        while let Some(i) = waiting.pop() {
-            for j in partners(i) {
-                if std::mem::replace(&mut done[*j as usize], true) {
-                    continue;
-                }
-                let from = place[i as usize];
-                place[*j as usize] = std::array::from_fn(|k| {
-                    let d = position[*j as usize][k] - position[i as usize][k];
-                    from[k] + if length[k] > 0.0 { d - length[k] * (d / length[k]).round() } else { d }
-                });
-                waiting.push(*j);
+    /// Places of the members of a molecule.
+    pub fn places(&self, molecule: usize) -> std::ops::Range<usize> {
+        self.first[molecule] as usize..self.first[molecule + 1] as usize
+    }
+
+    /// Centres of mass in the box, each molecule put together along its bonds by nearest images: what `molecule_centres` of the
+    /// kernels does.
+    ///
+    /// # Safety
+    /// The view is of valid host arrays.
+    pub unsafe fn centres(&self, s: &StateView, inside: &Inside, length: [f64; 3]) -> Inside {
+        // SAFETY: the caller's word
+        let index = unsafe { s.index_of_tag.slice(s.n_local as usize) };
+        // SAFETY: the caller's word
+        let mass = |i: usize| unsafe { s.velocity_mass(i)[3] };
+        match inside {
+            Inside::Fixed(p) => {
+                let mut offset = vec![[0i64; 3]; self.members.len()];
+                let centre = |m: usize| {
+                    let places = self.places(m);
+                    let (mut sum, mut total) = ([0.0; 3], 0.0);
+                    for at in places.clone() {
+                        let (i, parent) = (index[self.members[at] as usize] as usize, self.parent[at] as usize);
+                        let before = index[self.members[parent] as usize] as usize;
+                        let w = mass(i);
+                        total += w;
+                        for k in 0..3 {
+                            offset[at][k] = offset[parent][k] + i64::from(p[i][k].wrapping_sub(p[before][k]));
+                            sum[k] += w * offset[at][k] as f64;
+                        }
+                    }
+                    let i = index[self.members[places.start] as usize] as usize;
+                    std::array::from_fn(|k| p[i][k].wrapping_add((sum[k] / total).round_ties_even() as i64 as i32))
+                };
+                Inside::Fixed((0..self.len()).map(centre).collect())
+            }
+            Inside::Real(p) => {
+                let mut offset = vec![[0.0; 3]; self.members.len()];
+                let centre = |m: usize| {
+                    let places = self.places(m);
+                    let (mut sum, mut total) = ([0.0; 3], 0.0);
+                    for at in places.clone() {
+                        let (i, parent) = (index[self.members[at] as usize] as usize, self.parent[at] as usize);
+                        let before = index[self.members[parent] as usize] as usize;
+                        let w = mass(i);
+                        total += w;
+                        for k in 0..3 {
+                            offset[at][k] = offset[parent][k] + nearest(p[i][k] - p[before][k], length[k]);
+                            sum[k] += w * offset[at][k];
+                        }
+                    }
+                    let i = index[self.members[places.start] as usize] as usize;
+                    std::array::from_fn(|k| nearest(p[i][k] + sum[k] / total, length[k]))
+                };
+                Inside::Real((0..self.len()).map(centre).collect())
             }
         }
     }
-    place
 }
 
-/// Puts a linear molecule into the order of its bonds, beginning at the end with the smaller tag; `false` if it is none.
-fn order<'a>(members: &mut [u32], piece: &[u32], partners: impl Fn(u32) -> &'a [u32]) -> bool {
-    let together = members.iter().all(|t| piece[*t as usize] == piece[members[0] as usize]);
-    let ends: Vec<u32> = members.iter().copied().filter(|t| partners(*t).len() == 1).collect();
-    if !together || ends.len() != 2 || members.iter().any(|t| partners(*t).len() > 2) {
-        return false;
-    }
-    let (mut before, mut at) = (u32::MAX, ends[0]);
-    let mut path = Vec::with_capacity(members.len());
-    loop {
-        path.push(at);
-        match partners(at).iter().copied().find(|p| *p != before) {
-            Some(next) if path.len() < members.len() => (before, at) = (at, next),
-            _ => break,
-        }
-    }
-    // what bonds join may reach beyond the molecule that the array names
-    if path.len() != members.len() || !path.iter().all(|t| members.binary_search(t).is_ok()) {
-        return false;
-    }
-    members.copy_from_slice(&path);
-    true
+/// A difference of coordinates less the nearest multiple of the box length.
+pub fn nearest(d: f64, length: f64) -> f64 {
+    if length > 0.0 { d - length * (d / length).round_ties_even() } else { d }
+}
+
+/// There must be a molecule.
+///
+/// # Errors
+/// None has two particles.
+pub fn some(molecules: &Molecules) -> Result<()> {
+    if molecules.is_empty() { Err(Error::Run("no molecule has two particles".into())) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -182,31 +238,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chains_rings_and_stars_across_the_boundary() {
-        // a chain 3-0-1 along x across the face, a ring 2-4-5, and a lone particle 6
-        let position = vec![
-            [4.8, 0.0, 0.0],
-            [-4.4, 0.0, 0.0],
-            [0.0, 0.0, 0.0],
-            [4.0, 0.0, 0.0],
-            [0.0, 1.0, 0.0],
-            [1.0, 0.0, 0.0],
-            [3.0, 3.0, 0.0],
-        ];
-        let link = |a, b| Link { kind: 0, tags: [a, b] };
-        let bonds = [link(3, 0), link(0, 1), link(2, 4), link(4, 5), link(5, 2)];
-        let m = Molecules::new(&position, &[[0; 3]; 7], [10.0, 10.0, 0.0], None, &bonds, 2);
-        assert_eq!(m.parts.len(), 2);
-        assert!(m.parts[0].linear && !m.parts[1].linear);
-        assert_eq!(m.members(&m.parts[0]), [1, 0, 3]);
-        assert_eq!(m.members(&m.parts[1]), [2, 4, 5]);
-        let x: Vec<f64> = m.places(&m.parts[0]).map(|p| p[0]).collect();
-        assert!((x[0] - 5.6).abs() < 1e-12 && x[1] == 4.8 && (x[2] - 4.0).abs() < 1e-12, "{x:?}");
-        // the array is what counts where there is one, and images place what no bond joins
-        let mut image = [[0; 3]; 7];
-        image[6] = [1, 0, 0];
-        let m = Molecules::new(&position, &image, [10.0, 10.0, 0.0], Some(&[0, 0, -1, 0, -1, -1, 0]), &bonds, 2);
-        assert_eq!((m.parts.len(), m.parts[0].linear), (1, false));
-        assert_eq!(m.place[6], [13.0, 3.0, 0.0]);
+    fn members_stand_behind_those_they_are_bonded_to() {
+        // a chain 5-1-3, a particle of its own, a pair by number alone
+        let m = Molecules::new(&[9, 1, 0, 1, 0, 1], &[[5, 1], [1, 3]]);
+        assert_eq!(m.first, [0, 2, 5]);
+        assert_eq!(m.members, [2, 4, 1, 5, 3]);
+        assert_eq!(m.parent, [0, 0, 2, 2, 2]);
+        assert!(Molecules::new(&[0, 1, 2], &[]).is_empty());
+        assert_eq!(joined(6, [[5, 1], [4, 5], [2, 3]]), [0, 1, 2, 2, 1, 1]);
+        assert_eq!(nearest(7.0, 10.0), -3.0);
+        assert_eq!(nearest(7.0, 0.0), 7.0);
     }
 }

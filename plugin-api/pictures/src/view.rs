@@ -8,7 +8,7 @@ use crate::parallel::Parallel;
 use crate::raster::cast;
 use crate::scene::Scene;
 use crate::shade::{Light, shade};
-use galamost_measure::Molecules;
+use galamost_measure::Whole;
 use galamost_plugin_api::snapshot::Snapshot;
 use std::borrow::Cow;
 
@@ -200,8 +200,7 @@ impl View {
 /// The state with everything that bonds hold together in one piece, whose middle is in the box. A piece without an end, as a network
 /// across the boundary, stays broken somewhere.
 fn unbroken(state: &Snapshot) -> Snapshot {
-    let molecules =
-        Molecules::new(&state.position, &vec![[0; 3]; state.len()], state.box_length, None, &state.bonds, 2);
+    let molecules = Whole::new(&state.position, &vec![[0; 3]; state.len()], state.box_length, None, &state.bonds, 2);
     let mut out = state.clone();
     for part in &molecules.parts {
         let members = molecules.members(part);

@@ -1,6 +1,6 @@
 //! Radii of gyration, distances of ends, shapes.
 
-use galamost_measure::{Molecules, Part, Rows, eigen, number};
+use galamost_measure::{Part, Table, Whole, eigen};
 use galamost_plugin_api::prelude::*;
 
 /// Sizes and shapes of molecules every `every` steps, one row a sample, as CSV.
@@ -14,7 +14,7 @@ use galamost_plugin_api::prelude::*;
 /// how far samples depend on each other they do not know. Means of no molecules are NaN.
 ///
 /// `each` gets a row for every molecule: `step`, `molecule` (from 0, in the order of their first particles), `n`, `Rg2`, `Re2` (empty if it
-/// is not linear).
+/// is not linear). Where the name of a file ends in `.parquet`, the table is a folder of Parquet files.
 ///
 /// Reference: Theodorou & Suter, Macromolecules 18, 1206 (1985), for the shape.
 ///
@@ -37,9 +37,9 @@ pub struct Gyration {
     /// Particles in the longest molecule that counts; without it all.
     longest: Option<Spanned<u32>>,
     #[param(skip)]
-    rows: Rows,
+    rows: Table,
     #[param(skip)]
-    each_rows: Rows,
+    each_rows: Table,
 }
 
 const NAMES: [&str; 11] = [
@@ -57,7 +57,7 @@ const NAMES: [&str; 11] = [
 ];
 
 /// Eigenvalues of the tensor of gyration, and the square of the distance of the ends of a linear molecule.
-fn shape(molecules: &Molecules, part: &Part, mass: &[f64]) -> ([f64; 3], Option<f64>) {
+fn shape(molecules: &Whole, part: &Part, mass: &[f64]) -> ([f64; 3], Option<f64>) {
     let places = || molecules.members(part).iter().map(|t| (mass[*t as usize], molecules.place[*t as usize]));
     let total: f64 = places().map(|(m, _)| m).sum();
     // from the first particle, so that nothing is lost far from the origin
@@ -96,7 +96,7 @@ impl Analyzer for Gyration {
         if let Some(longest) = self.longest.as_ref().filter(|l| l.value < self.shortest) {
             return Err(InputError::at(longest.at, "`longest` is below `shortest`").into());
         }
-        Molecules::bind(system, needs)?;
+        Whole::bind(system, needs)?;
         needs.period = self.every;
         self.rows.bind(system, &self.file);
         if let Some(each) = &self.each {
@@ -111,7 +111,7 @@ impl Analyzer for Gyration {
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
-        let mut molecules = Molecules::of(frame, self.shortest as usize);
+        let mut molecules = Whole::of(frame, self.shortest as usize);
         if let Some(longest) = &self.longest {
             molecules.parts.retain(|p| p.range.len() <= longest.value as usize);
         }
@@ -123,25 +123,24 @@ impl Analyzer for Gyration {
         let ends = shapes.iter().filter_map(|(_, e)| *e);
         let (re2, re2_error) = mean(ends.clone());
         let row = vec![
-            frame.step().to_string(),
-            number(frame.time()),
-            shapes.len().to_string(),
-            number(rg2),
-            number(rg2_error),
-            number(over(|[a, b, c]| a - 0.5 * (b + c)).0),
-            number(over(|[_, b, c]| b - c).0),
-            number(1.0 - 3.0 * products / squares),
-            ends.count().to_string(),
-            number(re2),
-            number(re2_error),
+            frame.step().into(),
+            frame.time().into(),
+            shapes.len().into(),
+            rg2.into(),
+            rg2_error.into(),
+            over(|[a, b, c]| a - 0.5 * (b + c)).0.into(),
+            over(|[_, b, c]| b - c).0.into(),
+            (1.0 - 3.0 * products / squares).into(),
+            ends.count().into(),
+            re2.into(),
+            re2_error.into(),
         ];
         self.rows.append(&NAMES, &[row])?;
         if self.each.is_some() {
-            let step = frame.step().to_string();
             let rows: Vec<_> = (molecules.parts.iter().zip(&shapes).enumerate())
                 .map(|(k, (part, (l, ends)))| {
-                    let ends = ends.map(number).unwrap_or_default();
-                    vec![step.clone(), k.to_string(), part.range.len().to_string(), number(l.iter().sum()), ends]
+                    let rg2: f64 = l.iter().sum();
+                    vec![frame.step().into(), k.into(), part.range.len().into(), rg2.into(), (*ends).into()]
                 })
                 .collect();
             self.each_rows.append(&["step", "molecule", "n", "Rg2", "Re2"], &rows)?;
@@ -149,15 +148,22 @@ impl Analyzer for Gyration {
         Ok(())
     }
 
+    fn finish(&mut self) -> Result<()> {
+        self.rows.finish()?;
+        self.each_rows.finish()
+    }
+
     fn save(&mut self) -> Result<Vec<u8>> {
-        Ok([self.rows.save()?, self.each_rows.save()?].concat())
+        let mut out = self.rows.save()?;
+        if self.each.is_some() {
+            out.extend(self.each_rows.save()?);
+        }
+        Ok(out)
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        let (rows, each) = state.split_at(state.len().min(8));
-        self.rows.load(rows);
-        self.each_rows.load(each);
-        Ok(())
+        let rest = self.rows.load(state)?;
+        self.each_rows.load(rest).map(drop)
     }
 }
 
@@ -170,12 +176,12 @@ mod tests {
         let bond = |k| Link { kind: 0, tags: [k, k + 1] };
         // a rod of three, its heavy middle changes nothing of the shape; a square
         let rod: Vec<[f64; 3]> = (0..3).map(|k| [f64::from(k), f64::from(k), 0.0]).collect();
-        let m = Molecules::new(&rod, &[[0; 3]; 3], [20.0; 3], None, &[bond(0), bond(1)], 2);
+        let m = Whole::new(&rod, &[[0; 3]; 3], [20.0; 3], None, &[bond(0), bond(1)], 2);
         let (l, ends) = shape(&m, &m.parts[0], &[1.0, 2.0, 1.0]);
         assert!((l[0] - 1.0).abs() < 1e-14 && l[1] < 1e-14 && ends == Some(8.0), "{l:?}");
         let square = [[0.0; 3], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0]];
         let ring = [bond(0), bond(1), bond(2), Link { kind: 0, tags: [3, 0] }];
-        let m = Molecules::new(&square, &[[0; 3]; 4], [20.0; 3], None, &ring, 2);
+        let m = Whole::new(&square, &[[0; 3]; 4], [20.0; 3], None, &ring, 2);
         let (l, ends) = shape(&m, &m.parts[0], &[1.0; 4]);
         assert!((l[0] - 0.25).abs() < 1e-14 && (l[1] - 0.25).abs() < 1e-14 && l[2] == 0.0 && ends.is_none());
         let (mean, error) = mean([1.0, 2.0, 3.0].into_iter());

@@ -1,6 +1,6 @@
 //! Distances along chains.
 
-use galamost_measure::{Molecules, bytes, header, number, numbers, replace};
+use galamost_measure::{Whole, bytes, header, number, numbers, replace};
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -42,7 +42,7 @@ const CHUNK: usize = 64;
 
 impl Analyzer for InternalDistances {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        Molecules::bind(system, needs)?;
+        Whole::bind(system, needs)?;
         needs.period = self.every;
         self.path = system.path(&self.file);
         Ok(())
@@ -55,7 +55,7 @@ impl Analyzer for InternalDistances {
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let Some(host) = self.host.filter(|_| frame.step() >= self.start) else { return Ok(()) };
-        let mut molecules = Molecules::of(frame, 2);
+        let mut molecules = Whole::of(frame, 2);
         molecules.parts.retain(|p| p.linear);
         let longest = molecules.parts.iter().map(|p| p.range.len() - 1).max().unwrap_or(0);
         let n_max = self.n_max.map_or(longest, |n| longest.min(n as usize));

@@ -4,7 +4,7 @@ use crate::links::{Bins, Sort};
 use crate::pairs::{count, shell};
 use crate::space::Lengths;
 use crate::which::{Which, numbers_of, pairs_of, type_of};
-use galamost_observables::table::{bytes, numbers, replace};
+use galamost_measure::{bytes, numbers, replace};
 use galamost_plugin_api::params::{TypeMap, TypePairs};
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Distributions of bond lengths, angles and dihedrals.
 
 use crate::links::{Bins, Sort};
-use galamost_observables::table::replace;
+use galamost_measure::replace;
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 

@@ -2,7 +2,8 @@
 
 use crate::pairs::Cells;
 use crate::which::Choice;
-use galamost_observables::{HEADER, Molecules};
+use galamost_measure::HEADER;
+use galamost_measure::molecules::Molecules;
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
 use galamost_plugin_api::device::DevicePtr;
@@ -212,7 +213,7 @@ impl RdfDevice {
             // SAFETY: the kernels take one RdfArgs
             unsafe { host.launch(kernel, threads.div_ceil(block as usize).max(1) as u32, block, &mut arguments) }
         };
-        let record = galamost_observables::positions::record(s);
+        let record = galamost_measure::positions::record(s);
         let mut points = (s.pos_type, s.n_local as usize);
         if let Some(m) = &self.molecules {
             let args = CentreArgs {

@@ -1,6 +1,6 @@
 //! Which pairs are counted: by type, without those that are bonded, of one molecule or of different ones.
 
-use galamost_observables::molecules;
+use galamost_measure::molecules;
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::prelude::*;

@@ -1,6 +1,6 @@
 //! Motion through a box that changes.
 
-use galamost_observables::pack::{Unpack, put};
+use galamost_measure::pack::{Unpack, put};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::views::StateView;
 

@@ -3,8 +3,8 @@
 use crate::follow::Follow;
 use crate::items::Items;
 use crate::lags::Pair;
-use galamost_observables::HEADER;
-use galamost_observables::tree::{BLOCK, ITEMS};
+use galamost_measure::HEADER;
+use galamost_measure::tree::{BLOCK, ITEMS};
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
 use galamost_plugin_api::device::DevicePtr;

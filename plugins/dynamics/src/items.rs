@@ -1,9 +1,9 @@
 //! What is followed: particles by type, or molecules.
 
-use galamost_observables::molecules::{self, Molecules};
-use galamost_observables::pack::{Unpack, put};
-use galamost_observables::positions;
-use galamost_observables::tree::ITEMS;
+use galamost_measure::molecules::{self, Molecules};
+use galamost_measure::pack::{Unpack, put};
+use galamost_measure::positions;
+use galamost_measure::tree::ITEMS;
 use galamost_plugin_api::analyzer::FrameCall;
 use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::prelude::*;

@@ -1,6 +1,6 @@
 //! Lags in octaves: which earlier samples are kept, and what a new one is compared with.
 
-use galamost_observables::pack::{Unpack, put};
+use galamost_measure::pack::{Unpack, put};
 use galamost_plugin_api::prelude::*;
 
 /// Lags.

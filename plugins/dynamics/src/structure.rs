@@ -2,9 +2,9 @@
 
 use crate::items::{Items, Which};
 use crate::waves::{MOST_VECTORS, MOST_WAVES, Vector, WaveKernels, WavesDevice, by_bins, number_up_to, sum_here};
-use galamost_observables::Pace;
-use galamost_observables::pack::{Unpack, put};
-use galamost_observables::table::replace;
+use galamost_measure::Pace;
+use galamost_measure::pack::{Unpack, put};
+use galamost_measure::replace;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;

@@ -3,8 +3,8 @@
 use crate::frames::{Frames, Measure};
 use crate::items::Which;
 use crate::lags::Lags;
-use galamost_observables::Pace;
-use galamost_observables::table::replace;
+use galamost_measure::Pace;
+use galamost_measure::replace;
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 

@@ -2,9 +2,9 @@
 
 use crate::items::{Items, NONE};
 use crate::turns;
-use galamost_observables::positions::is_double;
-use galamost_observables::tree::ITEMS;
-use galamost_observables::{HEADER, tasks};
+use galamost_measure::positions::is_double;
+use galamost_measure::tree::ITEMS;
+use galamost_measure::{HEADER, tasks};
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
 use galamost_plugin_api::device::DevicePtr;
@@ -182,6 +182,17 @@ impl WavesDevice {
             let blocks = (self.species * self.n).div_ceil(BLOCK) as u32;
             self.host.launch(self.kernels.add, blocks, BLOCK as u32, &mut arguments)
         }
+    }
+
+    /// The waves of each species and vector, once they are summed.
+    ///
+    /// # Errors
+    /// The device's words.
+    pub fn fetch(&self) -> Result<Vec<[f64; 2]>> {
+        let mut bytes = vec![0; 16 * self.species * self.n];
+        self.host.download_bytes(self.waves, &mut bytes)?;
+        let numbers: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
+        Ok(numbers.as_chunks::<2>().0.to_vec())
     }
 
     /// Adds products of species to `sums`: one for each column and wave.

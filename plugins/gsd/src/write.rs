@@ -68,9 +68,8 @@ impl Trajectory {
         if layer.frames() < frames {
             return Err(wrong(format!("has {} frames; at the checkpoint there were {frames}", layer.frames())));
         }
-        if layer.frames() > frames {
-            layer.cut(frames).map_err(wrong)?;
-        }
+        // also where there are no more of them: a run that was killed may have left data that no index knows of
+        layer.cut(frames).map_err(wrong)?;
         let file = GsdFile::open(path, Mode::Write);
         Ok(Self::new(path, file.map_err(|e| wrong(words(&e)))?))
     }

@@ -1,10 +1,10 @@
 //! Density profiles along an axis, as CSV.
 
+use galamost_measure::{Cell, Table};
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::Axis;
 use galamost_plugin_api::prelude::*;
 use std::f64::consts::TAU;
-use std::path::PathBuf;
 
 /// Writes the number density of each type along an axis, as CSV, every `every` steps or as the mean of `samples` samples.
 ///
@@ -12,6 +12,7 @@ use std::path::PathBuf;
 /// `position` from −L/2 to L/2, and for each type its number density there, n/(slab volume). With `center` positions are
 /// counted, in each sample, from the middle of the particles of these types, which is found on the circle that the
 /// periodic axis is (the angle of Σ exp(2πi x/L)): so the profile of a bilayer stays where it is while the bilayer drifts.
+/// Where the name of the file ends in `.parquet`, the table is a folder of Parquet files.
 ///
 /// Reference: none; the definition of a density.
 ///
@@ -42,13 +43,7 @@ pub struct DensityProfile {
     #[param(skip)]
     middle: Vec<u32>,
     #[param(skip)]
-    path: PathBuf,
-    #[param(skip)]
-    resumed: bool,
-    #[param(skip)]
-    kept: Option<Vec<u8>>,
-    #[param(skip)]
-    rows: Option<RowFile>,
+    rows: Table,
     #[param(skip)]
     sum: Sum,
 }
@@ -113,21 +108,12 @@ impl Analyzer for DensityProfile {
         needs.period = self.every;
         needs.wants.particles = true;
         self.types = system.types.clone();
-        self.path = system.path(&self.file);
-        self.resumed = system.resumed;
+        self.rows.bind(system, &self.file);
         Ok(())
     }
 
     fn start(&mut self, _: Host) -> Result<()> {
-        let file = self.kept.take().map(|kept| {
-            let numbers: Vec<f64> = kept[8..].as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
-            if let [samples, length, densities @ ..] = numbers.as_slice() {
-                self.sum = Sum { samples: *samples, length: *length, densities: densities.to_vec() };
-            }
-            kept[..8].to_vec()
-        });
-        self.rows = Some(RowFile::open(&self.path, self.resumed, file.as_deref())?);
-        Ok(())
+        self.rows.start()
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
@@ -135,42 +121,39 @@ impl Analyzer for DensityProfile {
         if self.sum.samples < self.samples as f64 {
             return Ok(());
         }
-        let Some(rows) = &mut self.rows else { return Err(Error::Run("DensityProfile was not started".into())) };
-        let mut text = String::new();
-        if rows.is_empty() {
-            let quoted = |t: &String| {
-                if t.contains([',', '"', '\n']) { format!("\"{}\"", t.replace('"', "\"\"")) } else { t.clone() }
-            };
-            let names: Vec<String> = self.types.iter().map(quoted).collect();
-            text = format!("step,position,{}\n", names.join(","));
-        }
+        let mut names = vec!["step", "position"];
+        names.extend(self.types.iter().map(String::as_str));
         let sum = std::mem::take(&mut self.sum);
         let length = sum.length / sum.samples;
-        for (bin, row) in sum.densities.chunks_exact(self.types.len()).enumerate() {
+        let row = |(bin, densities): (usize, &[f64])| {
             let position = ((bin as f64 + 0.5) / f64::from(self.bins) - 0.5) * length;
-            text += &format!("{},{position:?}", frame.step());
-            for density in row {
-                text += &format!(",{:?}", density / sum.samples);
-            }
-            text.push('\n');
-        }
-        rows.append(text.as_bytes())
+            let mut row: Vec<Cell> = vec![frame.step().into(), position.into()];
+            row.extend(densities.iter().map(|density| Cell::from(density / sum.samples)));
+            row
+        };
+        let rows: Vec<_> = sum.densities.chunks_exact(self.types.len()).enumerate().map(row).collect();
+        self.rows.append(&names, &rows)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.rows.finish()
     }
 
     /// The file's length, and the samples of a profile that is not whole yet.
     fn save(&mut self) -> Result<Vec<u8>> {
-        let Some(rows) = &mut self.rows else { return Ok(vec![]) };
-        let mut out = rows.save()?;
+        let mut out = self.rows.save()?;
         let numbers = [self.sum.samples, self.sum.length].into_iter().chain(self.sum.densities.iter().copied());
         out.extend(numbers.flat_map(f64::to_le_bytes));
         Ok(out)
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        if state.len() < 24 {
+        let numbers = self.rows.load(state)?;
+        let numbers: Vec<f64> = numbers.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
+        let [samples, length, densities @ ..] = numbers.as_slice() else {
             return Err(Error::Run("the state does not fit".into()));
-        }
-        self.kept = Some(state.to_vec());
+        };
+        self.sum = Sum { samples: *samples, length: *length, densities: densities.to_vec() };
         Ok(())
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::chosen::{kinds, need_orientations, quaternions, tags};
 use crate::pairs::near;
-use galamost_measure::{header, text};
+use galamost_measure::molecules::joined;
+use galamost_measure::{Cell, Table};
 use galamost_plugin_api::prelude::*;
-use std::path::PathBuf;
 
 /// One patch.
 #[derive(Clone, Debug, PartialEq, Params)]
@@ -22,7 +22,7 @@ pub struct Look {
 ///
 /// Columns of `file`: `step`, `time`, `particles`, `bonds`, `clusters` (single particles too), `singles`, `mean` = N/clusters,
 /// `weight_mean` = Σ s² n_s / Σ s n_s, `largest`. `sizes` gets the distribution: `step`, `size`, `clusters`, one row for each
-/// size that occurs. With `patches` only particles of the types named there are looked at, else those of `types`, or all.
+/// size that occurs. Where the name of a file ends in `.parquet`, the table is a folder of Parquet files. With `patches` only particles of the types named there are looked at, else those of `types`, or all.
 ///
 /// ```ron
 /// Clusters(every: 5000, file: "clusters.csv", r_bond: 0.9, sizes: "sizes.csv", patches: { "A": [(beta_deg: 90.0)] })
@@ -50,32 +50,14 @@ pub struct Clusters {
     #[param(skip)]
     looks: Option<Vec<Vec<(Vec3<f64>, f64)>>>,
     #[param(skip)]
-    paths: [Option<PathBuf>; 2],
-    #[param(skip)]
-    resumed: bool,
-    #[param(skip)]
-    kept: Option<Vec<u8>>,
-    #[param(skip)]
-    rows: Vec<RowFile>,
+    rows: Vec<Table>,
 }
 
 /// Sizes of the clusters of n particles with these bonds.
 fn sizes(n: usize, bonds: &[(usize, usize)]) -> Vec<usize> {
-    fn root(parent: &mut [usize], mut i: usize) -> usize {
-        while parent[i] != i {
-            parent[i] = parent[parent[i]];
-            i = parent[i];
-        }
-        i
-    }
-    let mut parent: Vec<usize> = (0..n).collect();
-    for (i, j) in bonds {
-        let (a, b) = (root(&mut parent, *i), root(&mut parent, *j));
-        parent[a.max(b)] = a.min(b);
-    }
     let mut size = vec![0; n];
-    for i in 0..n {
-        size[root(&mut parent, i)] += 1;
+    for first in joined(n, bonds.iter().map(|(i, j)| [*i as u32, *j as u32])) {
+        size[first as usize] += 1;
     }
     size.retain(|s| *s > 0);
     size
@@ -122,18 +104,16 @@ impl Analyzer for Clusters {
         }
         needs.period = self.every;
         needs.wants.particles = true;
-        self.paths = [Some(system.path(&self.file)), self.sizes.as_ref().map(|s| system.path(s))];
-        self.resumed = system.resumed;
+        for file in std::iter::once(&self.file).chain(&self.sizes) {
+            let mut rows = Table::default();
+            rows.bind(system, file);
+            self.rows.push(rows);
+        }
         Ok(())
     }
 
     fn start(&mut self, _: Host) -> Result<()> {
-        let kept = self.kept.take();
-        for (k, path) in self.paths.iter().flatten().enumerate() {
-            let mine = kept.as_ref().and_then(|b| b.as_chunks::<8>().0.get(k).copied());
-            self.rows.push(RowFile::open(path, self.resumed, mine.as_ref().map(|b| &b[..]))?);
-        }
-        Ok(())
+        self.rows.iter_mut().try_for_each(Table::start)
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
@@ -165,21 +145,23 @@ impl Analyzer for Clusters {
         let n = tags.len() as f64;
         let squares: f64 = found.iter().map(|s| (s * s) as f64).sum();
         let per = |a: f64, b: f64| if b > 0.0 { a / b } else { 0.0 };
-        let step = frame.step().to_string();
-        let mut row = vec![step.clone(), format!("{:?}", frame.time())];
+        let step = frame.step();
+        let mut row: Vec<Cell> = vec![step.into(), frame.time().into()];
         let singles = found.iter().filter(|s| **s == 1).count();
-        row.extend([tags.len(), bonds.len(), found.len(), singles].map(|x| x.to_string()));
-        row.extend([per(n, found.len() as f64), per(squares, n)].map(|x| format!("{x:?}")));
-        row.push(found.last().unwrap_or(&0).to_string());
+        row.extend([tags.len(), bonds.len(), found.len(), singles].map(Cell::from));
+        row.extend([per(n, found.len() as f64), per(squares, n)].map(Cell::from));
+        row.push((*found.last().unwrap_or(&0)).into());
         let names = ["step", "time", "particles", "bonds", "clusters", "singles", "mean", "weight_mean", "largest"];
-        let distribution =
-            found.chunk_by(|a, b| a == b).map(|c| vec![step.clone(), c[0].to_string(), c.len().to_string()]);
+        let distribution = found.chunk_by(|a, b| a == b).map(|c| vec![step.into(), c[0].into(), c.len().into()]);
         let tables = [(&names[..], vec![row]), (&["step", "size", "clusters"], distribution.collect())];
         for (rows, (names, lines)) in self.rows.iter_mut().zip(tables) {
-            let head = if rows.is_empty() { vec![header(names)] } else { vec![] };
-            rows.append(&text(&[head, lines].concat())?)?;
+            rows.append(names, &lines)?;
         }
         Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.rows.iter_mut().try_for_each(Table::finish)
     }
 
     fn save(&mut self) -> Result<Vec<u8>> {
@@ -191,8 +173,7 @@ impl Analyzer for Clusters {
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        self.kept = Some(state.to_vec());
-        Ok(())
+        self.rows.iter_mut().try_fold(state, |rest, rows| rows.load(rest)).map(drop)
     }
 }
 

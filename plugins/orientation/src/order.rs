@@ -1,16 +1,16 @@
 //! Polar and nematic order.
 
 use crate::chosen::{kinds, need_orientations, quaternions};
-use galamost_measure::{eigen, header, text};
+use galamost_measure::{Cell, Table, eigen};
 use galamost_plugin_api::prelude::*;
-use std::path::PathBuf;
 
 /// Polar and nematic order of the axes of particles every `every` steps, as CSV.
 ///
 /// Columns: `step`, `time`, `n` (particles), `P1` = |Σ n_i|/N, `P2` the largest eigenvalue of Q = (1/N) Σ (3/2 n_i n_i − ½),
 /// `director_x` … `director_z` its eigenvector (with the sign that makes the largest component positive), `biaxiality` the
 /// difference of the other two eigenvalues. The axis n of a particle is the z axis of its body. P2 is 1 where all are
-/// parallel, and about N^(−½) for random directions; P1 tells heads from tails.
+/// parallel, and about N^(−½) for random directions; P1 tells heads from tails. Where the name of the file ends in `.parquet`, the
+/// table is a folder of Parquet files.
 ///
 /// ```ron
 /// OrientationalOrder(every: 1000, file: "order.csv")
@@ -28,13 +28,7 @@ pub struct OrientationalOrder {
     #[param(skip)]
     kinds: Vec<bool>,
     #[param(skip)]
-    path: PathBuf,
-    #[param(skip)]
-    resumed: bool,
-    #[param(skip)]
-    kept: Option<Vec<u8>>,
-    #[param(skip)]
-    rows: Option<RowFile>,
+    rows: Table,
 }
 
 /// P1, P2, director and biaxiality of these axes.
@@ -72,35 +66,34 @@ impl Analyzer for OrientationalOrder {
         self.kinds = kinds(self.types.as_ref(), system)?;
         needs.period = self.every;
         needs.wants.particles = true;
-        self.path = system.path(&self.file);
-        self.resumed = system.resumed;
+        self.rows.bind(system, &self.file);
         Ok(())
     }
 
     fn start(&mut self, _: Host) -> Result<()> {
-        self.rows = Some(RowFile::open(&self.path, self.resumed, self.kept.as_deref())?);
-        Ok(())
+        self.rows.start()
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let q = quaternions(frame)?;
         let axes = frame.kind().iter().zip(&q).filter(|(k, _)| self.kinds[**k as usize]).map(|(_, q)| q.axis());
         let (n, values) = order(axes);
-        let mut row = vec![frame.step().to_string(), format!("{:?}", frame.time()), n.to_string()];
-        row.extend(values.iter().map(|x| format!("{x:?}")));
-        let Some(rows) = &mut self.rows else { return Err(Error::Run("OrientationalOrder was not started".into())) };
+        let mut row = vec![frame.step().into(), frame.time().into(), n.into()];
+        row.extend(values.map(Cell::from));
         let names = ["step", "time", "n", "P1", "P2", "director_x", "director_y", "director_z", "biaxiality"];
-        let head = if rows.is_empty() { vec![header(&names)] } else { vec![] };
-        rows.append(&text(&[head, vec![row]].concat())?)
+        self.rows.append(&names, &[row])
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.rows.finish()
     }
 
     fn save(&mut self) -> Result<Vec<u8>> {
-        self.rows.as_mut().map_or(Ok(vec![]), RowFile::save)
+        self.rows.save()
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        self.kept = Some(state.to_vec());
-        Ok(())
+        self.rows.load(state).map(drop)
     }
 }
 

@@ -4,12 +4,12 @@ use crate::cpu::OnHost;
 use crate::device::{Lookup, OnDevice};
 use crate::energy::BondEnergy;
 use crate::law::{Kind, Partners};
-use crate::resolve::{Moment, Outcome, resolve};
+use crate::resolve::{Event, Moment, Outcome, resolve};
 use crate::table::Table;
+use galamost_measure::{Cell, Table as Rows};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::updater::changed;
-use std::path::PathBuf;
 
 /// One reaction.
 #[derive(Clone, Debug, Params)]
@@ -89,7 +89,7 @@ pub struct Reaction {
 /// that breaks go with it. Types change forces, not groups: a group's members are those of the initial state.
 ///
 /// `file` is a CSV of what took place: `step`, `reaction` (number in the list, from 0), `kind`, `first`, `second`, `third`
-/// (tags; empty if there is none).
+/// (tags; empty if there is none). Where its name ends in `.parquet`, the table is a folder of Parquet files.
 ///
 /// The device searches and changes tables; what to do is decided on the host from a few kilobytes.
 ///
@@ -123,13 +123,9 @@ pub struct Reactions {
     #[param(skip)]
     table: Table,
     #[param(skip)]
-    path: Option<PathBuf>,
-    #[param(skip)]
-    resumed: bool,
+    rows: Option<Rows>,
     #[param(skip)]
     cuda: bool,
-    #[param(skip)]
-    kept: Option<Vec<u8>>,
     #[param(skip)]
     started: Option<Started>,
 }
@@ -137,19 +133,18 @@ pub struct Reactions {
 struct Started {
     host: Host,
     device: Option<OnDevice>,
-    rows: Option<RowFile>,
 }
+
+const NAMES: [&str; 6] = ["step", "reaction", "kind", "first", "second", "third"];
 
 impl Reactions {
     /// Rows of the file.
-    fn note(table: &Table, rows: &mut RowFile, step: u64, outcome: &Outcome) -> Result<()> {
-        let mut text = String::new();
-        for e in &outcome.events {
-            let tag = |k: usize| e.members.get(k).map_or(String::new(), u32::to_string);
-            let kind = table.rows[e.reaction].kind().name();
-            text += &format!("{step},{},{kind},{},{},{}\n", e.reaction, tag(0), tag(1), tag(2));
-        }
-        if text.is_empty() { Ok(()) } else { rows.append(text.as_bytes()) }
+    fn note(table: &Table, rows: &mut Rows, step: u64, outcome: &Outcome) -> Result<()> {
+        let row = |e: &Event| {
+            let [first, second, third] = [0, 1, 2].map(|k| Cell::from(e.members.get(k).copied()));
+            vec![step.into(), e.reaction.into(), table.rows[e.reaction].kind().name().into(), first, second, third]
+        };
+        rows.append(&NAMES, &outcome.events.iter().map(row).collect::<Vec<_>>())
     }
 }
 
@@ -167,30 +162,28 @@ impl Updater for Reactions {
         if self.table.charged {
             needs.arrays.push(array("charge", false));
         }
-        self.path = self.file.as_ref().map(|f| system.path(f));
-        self.resumed = system.resumed;
+        self.rows = self.file.as_ref().map(|file| {
+            let mut rows = Rows::default();
+            rows.bind(system, file);
+            rows
+        });
         self.cuda = system.device == "cuda";
         Ok(())
     }
 
     fn start(&mut self, host: Host) -> Result<()> {
         let device = if self.cuda { Some(OnDevice::new(&host, &self.table)?) } else { None };
-        let rows = match &self.path {
-            Some(path) => {
-                let mut rows = RowFile::open(path, self.resumed, self.kept.as_deref())?;
-                if rows.is_empty() {
-                    rows.append(b"step,reaction,kind,first,second,third\n")?;
-                }
-                Some(rows)
-            }
-            None => None,
-        };
-        self.started = Some(Started { host, device, rows });
+        if let Some(rows) = &mut self.rows {
+            let i = Cell::Int(None);
+            rows.start()?;
+            rows.begin(&NAMES, &[i.clone(), i.clone(), Cell::Text(None), i.clone(), i.clone(), i])?;
+        }
+        self.started = Some(Started { host, device });
         Ok(())
     }
 
     unsafe fn update(&mut self, call: &mut UpdateCall) -> Result<()> {
-        let Some(Started { host, device, rows }) = &mut self.started else {
+        let Some(Started { host, device }) = &mut self.started else {
             return Err(Error::Run("Reactions was not started".into()));
         };
         let table = &self.table;
@@ -232,18 +225,18 @@ impl Updater for Reactions {
         if outcome.forces {
             call.changed = changed::FORCES;
         }
-        rows.as_mut().map_or(Ok(()), |rows| Self::note(table, rows, call.step, &outcome))
+        self.rows.as_mut().map_or(Ok(()), |rows| Self::note(table, rows, call.step, &outcome))
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.rows.as_mut().map_or(Ok(()), Rows::finish)
     }
 
     fn save(&mut self) -> Result<Vec<u8>> {
-        match self.started.as_mut().and_then(|s| s.rows.as_mut()) {
-            Some(rows) => rows.save(),
-            None => Ok(vec![]),
-        }
+        self.rows.as_mut().map_or(Ok(vec![]), Rows::save)
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        self.kept = Some(state.to_vec());
-        Ok(())
+        self.rows.as_mut().map_or(Ok(()), |rows| rows.load(state).map(drop))
     }
 }

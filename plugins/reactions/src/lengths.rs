@@ -1,8 +1,9 @@
 //! How far the reaction has come, and how long the chains are.
 
+use galamost_measure::molecules::joined;
+use galamost_measure::{Cell, Table};
 use galamost_plugin_api::prelude::*;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// Molecules made of bonds: conversion, average lengths and their distribution, as CSV every `every` steps.
 ///
@@ -11,7 +12,8 @@ use std::path::PathBuf;
 /// over the particles with g groups (`groups`; empty if that is not given), `ends` = particles with h_init = 1, `molecules`,
 /// `number_average` = Σ n/Σ 1, `weight_average` = Σ n²/Σ n, `dispersity` = their ratio, `largest` = the largest n, and
 /// `reduced` = the weight average without one molecule of the largest length, which has its maximum where a network gels.
-/// Averages of no molecules are 0. Columns of `distribution`: `step`, `length`, `molecules`.
+/// Averages of no molecules are 0. Columns of `distribution`: `step`, `length`, `molecules`. Where the name of a file ends in `.parquet`,
+/// the table is a folder of Parquet files.
 ///
 /// ```ron
 /// ChainLengths(every: 100, file: "lengths.csv", groups: { "A": 1, "B": 2 }, distribution: "distribution.csv")
@@ -36,18 +38,29 @@ pub struct ChainLengths {
     #[param(default = 1, at_least = 1)]
     shortest: u32,
     #[param(skip)]
-    table: Table,
+    chosen: Chosen,
     #[param(skip)]
-    kept: Option<Vec<u8>>,
-    #[param(skip)]
-    rows: Vec<RowFile>,
+    rows: Vec<Table>,
 }
+
+const AVERAGES: [&str; 10] = [
+    "step",
+    "time",
+    "conversion",
+    "ends",
+    "molecules",
+    "number_average",
+    "weight_average",
+    "dispersity",
+    "largest",
+    "reduced",
+];
+
+const DISTRIBUTION: [&str; 3] = ["step", "length", "molecules"];
 
 /// The parameters by number of the type.
 #[derive(Clone, Debug, Default)]
-struct Table {
-    paths: Vec<PathBuf>,
-    resumed: bool,
+struct Chosen {
     groups: Vec<u32>,
     joins: Vec<bool>,
     counts: Vec<bool>,
@@ -70,22 +83,9 @@ fn chosen(what: &str, types: &[String], names: Option<&[Spanned<String>]>) -> Re
 
 /// The number of molecules of each length; `counts` says which particles do.
 pub fn lengths(n: usize, bonds: impl Iterator<Item = [u32; 2]>, counts: impl Fn(usize) -> bool) -> BTreeMap<u32, u64> {
-    fn root(parent: &mut [u32], mut i: u32) -> u32 {
-        while parent[i as usize] != i {
-            parent[i as usize] = parent[parent[i as usize] as usize];
-            i = parent[i as usize];
-        }
-        i
-    }
-    let mut parent: Vec<u32> = (0..n as u32).collect();
-    for [a, b] in bonds {
-        let (a, b) = (root(&mut parent, a), root(&mut parent, b));
-        let (low, high) = (a.min(b), a.max(b));
-        parent[high as usize] = low;
-    }
     let mut size = vec![0u32; n];
-    for i in (0..n).filter(|i| counts(*i)) {
-        size[root(&mut parent, i as u32) as usize] += 1;
+    for (_, first) in joined(n, bonds).into_iter().enumerate().filter(|(i, _)| counts(*i)) {
+        size[first as usize] += 1;
     }
     let mut found = BTreeMap::new();
     size.into_iter().filter(|n| *n > 0).for_each(|n| *found.entry(n).or_insert(0) += 1);
@@ -109,36 +109,32 @@ impl Analyzer for ChainLengths {
         for (name, number) in self.groups.iter().flat_map(|g| g.iter()) {
             groups[place("particle", &system.types, name, number.at)?] = number.value;
         }
-        let files = [Some(&self.file), self.distribution.as_ref()];
-        self.table = Table {
-            paths: files.into_iter().flatten().map(|f| system.path(f)).collect(),
-            resumed: system.resumed,
+        self.chosen = Chosen {
             groups,
             joins: chosen("bond", &system.bond_types, self.bonds.as_deref())?,
             counts: chosen("particle", &system.types, self.count.as_deref())?,
         };
-        Ok(())
-    }
-
-    fn start(&mut self, _: Host) -> Result<()> {
-        let heads = [
-            "step,time,conversion,ends,molecules,number_average,weight_average,dispersity,largest,reduced\n",
-            "step,length,molecules\n",
-        ];
-        self.rows.clear();
-        for (k, path) in self.table.paths.iter().enumerate() {
-            let kept = self.kept.as_deref().and_then(|kept| kept.get(8 * k..8 * k + 8));
-            let mut rows = RowFile::open(path, self.table.resumed, kept)?;
-            if rows.is_empty() {
-                rows.append(heads[k].as_bytes())?;
-            }
+        for file in std::iter::once(&self.file).chain(&self.distribution) {
+            let mut rows = Table::default();
+            rows.bind(system, file);
             self.rows.push(rows);
         }
         Ok(())
     }
 
+    fn start(&mut self, _: Host) -> Result<()> {
+        let (i, x) = (Cell::Int(None), Cell::Number(None));
+        let averages = [&i, &x, &x, &i, &i, &x, &x, &x, &x, &x].map(Cell::clone);
+        let blanks = [(&AVERAGES[..], &averages[..]), (&DISTRIBUTION, &[i.clone(), i.clone(), i])];
+        for (rows, (names, blank)) in self.rows.iter_mut().zip(blanks) {
+            rows.start()?;
+            rows.begin(names, blank)?;
+        }
+        Ok(())
+    }
+
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
-        let (t, kind) = (&self.table, frame.kind());
+        let (t, kind) = (&self.chosen, frame.kind());
         let bonds = frame.bonds().iter().filter(|b| t.joins[b.kind as usize]).map(|b| b.tags);
         let mut found = lengths(kind.len(), bonds, |i| t.counts[kind[i] as usize]);
         found.retain(|n, _| *n >= self.shortest);
@@ -151,19 +147,23 @@ impl Analyzer for ChainLengths {
             all += u64::from(groups);
             reacted += u64::from(groups.min(cris.get(i).map_or(0, |c| (*c).max(0) as u32)));
         }
-        let conversion = if all > 0 { format!("{:?}", reacted as f64 / all as f64) } else { String::new() };
+        let conversion = (all > 0).then(|| reacted as f64 / all as f64);
         let ends = init.iter().filter(|i| **i == 1).count();
         let molecules: u64 = found.values().sum();
         let dispersity = if number > 0.0 { weight / number } else { 0.0 };
         let (step, time) = (frame.step(), frame.time());
-        let row = format!(
-            "{step},{time:?},{conversion},{ends},{molecules},{number:?},{weight:?},{dispersity:?},{largest:?},{reduced:?}\n"
-        );
-        let distribution: String = found.iter().map(|(n, m)| format!("{step},{n},{m}\n")).collect();
-        for (rows, text) in self.rows.iter_mut().zip([row, distribution]) {
-            rows.append(text.as_bytes())?;
+        let mut row: Vec<Cell> = vec![step.into(), time.into(), conversion.into(), ends.into(), molecules.into()];
+        row.extend([number, weight, dispersity, largest, reduced].map(Cell::from));
+        let distribution = found.iter().map(|(n, m)| vec![step.into(), (*n).into(), (*m).into()]).collect();
+        let tables = [(&AVERAGES[..], vec![row]), (&DISTRIBUTION, distribution)];
+        for (rows, (names, lines)) in self.rows.iter_mut().zip(tables) {
+            rows.append(names, &lines)?;
         }
         Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.rows.iter_mut().try_for_each(Table::finish)
     }
 
     fn save(&mut self) -> Result<Vec<u8>> {
@@ -175,8 +175,7 @@ impl Analyzer for ChainLengths {
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        self.kept = Some(state.to_vec());
-        Ok(())
+        self.rows.iter_mut().try_fold(state, |rest, rows| rows.load(rest)).map(drop)
     }
 }
 

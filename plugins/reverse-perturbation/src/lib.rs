@@ -5,11 +5,11 @@ mod device;
 
 use cpu::UNITS;
 use device::OnDevice;
+use galamost_measure::{Cell, Table};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::updater::changed;
 use galamost_plugin_api::views::Globals;
 use std::mem::offset_of;
-use std::path::PathBuf;
 
 galamost_plugin_api::plugin!();
 
@@ -30,7 +30,8 @@ galamost_plugin_api::plugin!();
 ///
 /// Every `report` steps a row is added to `file`, a CSV with the columns `step`, `time` (since the first swap),
 /// `exchanged` (P since then), `flux` (j since the row before), and `v0`, `v1`, …: the mean velocity of each slab,
-/// Σ m v/Σ m over the states right before the swaps since the row before. A restart goes on with them.
+/// Σ m v/Σ m over the states right before the swaps since the row before. A restart goes on with them. Where the name of the file
+/// ends in `.parquet`, the table is a folder of Parquet files.
 ///
 /// Reference: F. Müller-Plathe, Phys. Rev. E 59 (1999) 4894, doi:10.1103/PhysRevE.59.4894; for different masses
 /// C. Nieto-Draghi, J. B. Avalos, Mol. Phys. 101 (2003) 2303, doi:10.1080/0026897031000154338.
@@ -67,11 +68,9 @@ pub struct ReversePerturbation {
     #[param(skip)]
     system: SystemInfo,
     #[param(skip)]
-    path: PathBuf,
+    rows: Table,
     #[param(skip)]
     totals: Totals,
-    #[param(skip)]
-    kept: Option<Vec<u8>>,
     #[param(skip)]
     started: Option<Started>,
 }
@@ -79,7 +78,6 @@ pub struct ReversePerturbation {
 struct Started {
     host: Host,
     device: Option<OnDevice>,
-    rows: RowFile,
 }
 
 /// What one call found: momentum and mass of each slab before the exchange, in units of 1/[`UNITS`], and the momentum that
@@ -129,15 +127,15 @@ impl Totals {
     }
 
     /// A row of the file, and the beginning of the next.
-    fn row(&mut self, step: u64, area: f64) -> String {
+    fn row(&mut self, step: u64, area: f64) -> Vec<Cell> {
         let flux = self.recent[1] / (2.0 * area * self.recent[0]);
-        let mut row = format!("{step},{:?},{:?},{flux:?}", self.time, self.exchanged);
+        let mut row = vec![step.into(), self.time.into(), self.exchanged.into(), flux.into()];
         for [momentum, mass] in &mut self.profile {
-            row += &format!(",{:?}", if *mass > 0.0 { *momentum / *mass } else { 0.0 });
+            row.push(Cell::from(if *mass > 0.0 { *momentum / *mass } else { 0.0 }));
             (*momentum, *mass) = (0.0, 0.0);
         }
         self.recent = [0.0; 2];
-        row + "\n"
+        row
     }
 }
 
@@ -174,7 +172,7 @@ impl Updater for ReversePerturbation {
         }
         needs.period = self.every;
         needs.group = self.group.need(system)?;
-        self.path = system.path(&self.file);
+        self.rows.bind(system, &self.file);
         self.system = system.clone();
         self.totals.profile = vec![[0.0; 2]; self.slabs as usize];
         Ok(())
@@ -183,13 +181,12 @@ impl Updater for ReversePerturbation {
     fn start(&mut self, host: Host) -> Result<()> {
         let cuda = self.system.device == "cuda";
         let device = if cuda { Some(OnDevice::new(&host, self.slabs, self.swaps)?) } else { None };
-        let rows = RowFile::open(&self.path, self.system.resumed, self.kept.as_deref())?;
-        self.started = Some(Started { host, device, rows });
-        Ok(())
+        self.started = Some(Started { host, device });
+        self.rows.start()
     }
 
     unsafe fn update(&mut self, call: &mut UpdateCall) -> Result<()> {
-        let Some(Started { host, device, .. }) = &self.started else {
+        let Some(Started { host, device }) = &self.started else {
             return Err(Error::Run("ReversePerturbation was not started".into()));
         };
         let [dt, length @ ..] = Self::scales(call, host, device.is_some())?;
@@ -213,33 +210,30 @@ impl Updater for ReversePerturbation {
         if call.step.is_multiple_of(self.report) && totals.recent[0] > 0.0 {
             let across = |k: &usize| *k != self.gradient as usize && length[*k] > 0.0;
             let row = totals.row(call.step, (0..3).filter(across).map(|k| length[k]).product());
-            if let Some(Started { rows, .. }) = &mut self.started {
-                let names = || (0..self.slabs).map(|k| format!(",v{k}")).collect::<String>();
-                let header =
-                    if rows.is_empty() { format!("step,time,exchanged,flux{}\n", names()) } else { String::new() };
-                rows.append((header + &row).as_bytes())?;
-            }
+            let mut names: Vec<String> = ["step", "time", "exchanged", "flux"].map(String::from).into();
+            names.extend((0..self.slabs).map(|k| format!("v{k}")));
+            self.rows.append(&names, &[row])?;
         }
         self.totals.exchanged += found.exchanged;
         self.totals.recent[1] += found.exchanged;
         Ok(())
     }
 
+    fn finish(&mut self) -> Result<()> {
+        self.rows.finish()
+    }
+
     fn save(&mut self) -> Result<Vec<u8>> {
-        let mut out = match &mut self.started {
-            Some(s) => s.rows.save()?,
-            None => vec![0; 8],
-        };
+        let mut out = self.rows.save()?;
         out.extend(self.totals.bytes());
         Ok(out)
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
         let wrong = || Error::Run("ReversePerturbation: the checkpoint is of another number of slabs".into());
-        let (rows, totals) = state.split_at_checked(8).ok_or_else(wrong)?;
+        let totals = self.rows.load(state)?;
         let totals = Totals::from_bytes(totals).filter(|t| t.profile.len() == self.slabs as usize);
         self.totals = totals.ok_or_else(wrong)?;
-        self.kept = Some(rows.to_vec());
         Ok(())
     }
 }
@@ -278,7 +272,8 @@ mod tests {
         assert_eq!(Totals::from_bytes(&t.bytes()), Some(t.clone()));
         assert_eq!(Totals::from_bytes(&Totals::default().bytes()), Some(Totals::default()));
         assert_eq!(Totals::from_bytes(&[1, 2, 3]), None);
-        assert_eq!(t.row(70, 4.0), "70,0.7,3.5,0.5,0.5,0.0,-1.5,1.0\n");
+        let row: Vec<String> = t.row(70, 4.0).iter().map(Cell::text).collect();
+        assert_eq!(row.join(","), "70,0.7,3.5,0.5,0.5,0.0,-1.5,1.0");
         assert_eq!((t.recent, t.profile[2]), ([0.0; 2], [0.0; 2]));
     }
 }

@@ -7,6 +7,7 @@ use crate::perm::{self, Control};
 use crate::results;
 use crate::sums::{self, Layout, Totals};
 use crate::walk::{Draws, Walk};
+use galamost_measure::replace_text;
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{Fields, FromValue, Range, Value};
 use galamost_plugin_api::philox::RandomKey;
@@ -308,7 +309,7 @@ impl Run {
             return Ok(());
         }
         let table = results::table(l, t, &self.lengths(), 0.0);
-        results::write(&self.file, &table)?;
+        replace_text(&self.file, &table)?;
         let n = l.n;
         let range = match self.common.fit {
             Some([a, b]) => [a as usize, b as usize],
@@ -323,9 +324,9 @@ impl Run {
                 host.log(Level::Info, &format!("{name} = {:.6} ± {:.1e}", e.value, e.error));
             }
         }
-        results::write(&beside(&self.file, "-fit"), &text)?;
+        replace_text(&beside(&self.file, "-fit"), &text)?;
         if let Some(d) = &self.common.distribution {
-            results::write(&self.directory.join(&d.file), &results::histogram(l, t, d.width))?;
+            replace_text(&self.directory.join(&d.file), &results::histogram(l, t, d.width))?;
         }
         let reached = results::average(l, t, n, 0.0, None).map_or(0.0, |a| a.chains);
         if reached == 0.0
@@ -357,7 +358,7 @@ impl Run {
                 break;
             }
         }
-        results::write(&self.directory.join(&file.file), &out)
+        replace_text(&self.directory.join(&file.file), &out)
     }
 }
 
@@ -494,10 +495,10 @@ impl Sampler for Perm {
         if let (Some(file), [low, .., high]) = (&self.scan, list.as_slice()) {
             let (l, t) = (&run.layout, &run.totals);
             more.extend(results::theta(l, t, [*low, *high]).map(|e| ("kT_theta", e)));
-            results::write(&run.directory.join(file), &results::scan(l, t, &run.lengths(), &list))?;
+            replace_text(&run.directory.join(file), &results::scan(l, t, &run.lengths(), &list))?;
         } else if let (Some(file), [one]) = (&self.scan, list.as_slice()) {
             let (l, t) = (&run.layout, &run.totals);
-            results::write(&run.directory.join(file), &results::scan(l, t, &run.lengths(), &[*one]))?;
+            replace_text(&run.directory.join(file), &results::scan(l, t, &run.lengths(), &[*one]))?;
         }
         run.finish(&more)
     }

@@ -1,10 +1,8 @@
 //! Averages, errors by leaving out one block after the other (jackknife), fits, and their files.
 
 use crate::sums::{Layout, NO_SCALE, NUMBERS, Totals};
-use galamost_plugin_api::prelude::*;
 use std::f64::consts::LN_2;
 use std::fmt::Write as _;
-use std::path::Path;
 
 /// Averages over chains of n monomers: chains, ln Z, effective number of chains, R², R_g², contacts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -227,9 +225,4 @@ pub fn histogram(l: &Layout, t: &Totals, width: f64) -> String {
         let _ = writeln!(out, "{:.6},{:.9e},{:.3e}", (bin as f64 + 0.5) * width, e.value, e.error);
     }
     out
-}
-
-/// Writes a file as a whole.
-pub fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).map_err(|e| Error::io(path, e))
 }

@@ -1,7 +1,7 @@
 //! Temperature, pressure and energies of the whole system, as CSV.
 
+use galamost_measure::{Cell, Table};
 use galamost_plugin_api::prelude::*;
-use std::path::PathBuf;
 
 galamost_plugin_api::plugin!();
 
@@ -14,7 +14,8 @@ galamost_plugin_api::plugin!();
 /// `kT_rotational` and `kinetic_rotational` if an integrator turns particles (`kinetic` is that of translation, `total`
 /// has both), the potential energy of each force component under its name, and further numbers that forces report, as
 /// `Component.number`. Pressures are NaN where a force has no virial. Numbers have 17 digits, so that a value
-/// read back is the value written. The file is flushed after every row.
+/// read back is the value written. A CSV file is flushed after every row.
+/// Where the name of a file ends in `.parquet`, the table is a folder of Parquet files.
 ///
 /// ```ron
 /// Thermo(every: 100, file: "thermo.csv")
@@ -28,13 +29,7 @@ pub struct Thermo {
     /// File to write.
     file: String,
     #[param(skip)]
-    path: PathBuf,
-    #[param(skip)]
-    resumed: bool,
-    #[param(skip)]
-    kept: Option<Vec<u8>>,
-    #[param(skip)]
-    rows: Option<RowFile>,
+    rows: Table,
 }
 
 const TENSOR: [&str; 6] = ["xx", "xy", "xz", "yy", "yz", "zz"];
@@ -57,25 +52,16 @@ impl Thermo {
     }
 }
 
-/// One line of CSV.
-fn line(fields: &[String]) -> Result<Vec<u8>> {
-    let mut w = csv::Writer::from_writer(vec![]);
-    w.write_record(fields).map_err(|e| Error::Run(e.to_string()))?;
-    w.into_inner().map_err(|e| Error::Run(e.to_string()))
-}
-
 impl Analyzer for Thermo {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.period = self.every;
         needs.wants.thermo = true;
-        self.path = system.path(&self.file);
-        self.resumed = system.resumed;
+        self.rows.bind(system, &self.file);
         Ok(())
     }
 
     fn start(&mut self, _: Host) -> Result<()> {
-        self.rows = Some(RowFile::open(&self.path, self.resumed, self.kept.as_deref())?);
-        Ok(())
+        self.rows.start()
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
@@ -90,20 +76,19 @@ impl Analyzer for Thermo {
             values.extend([t.rotational_kt, t.rotational_kinetic]);
         }
         values.extend(frame.energies().map(|(_, e)| e));
-        let row: Vec<String> =
-            std::iter::once(frame.step().to_string()).chain(values.iter().map(|x| format!("{x:?}"))).collect();
-        let Some(rows) = &mut self.rows else { return Err(Error::Run("Thermo was not started".into())) };
-        let mut text = if rows.is_empty() { line(&Self::header(frame))? } else { vec![] };
-        text.extend(line(&row)?);
-        rows.append(&text)
+        let row = std::iter::once(frame.step().into()).chain(values.into_iter().map(Cell::from)).collect();
+        self.rows.append(&Self::header(frame), &[row])
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.rows.finish()
     }
 
     fn save(&mut self) -> Result<Vec<u8>> {
-        self.rows.as_mut().map_or(Ok(vec![]), RowFile::save)
+        self.rows.save()
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        self.kept = Some(state.to_vec());
-        Ok(())
+        self.rows.load(state).map(drop)
     }
 }

@@ -1,4 +1,4 @@
-// What kernels of observables share; the same numbers are made in positions.rs.
+// What kernels of analyzers share; the same numbers are made in positions.rs.
 #include "galamost/list.cuh"
 #include "galamost/reduce.cuh"
 

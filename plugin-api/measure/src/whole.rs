@@ -1,0 +1,200 @@
+//! Molecules of a frame, as whole pieces.
+
+use crate::molecules::joined;
+use galamost_plugin_api::prelude::*;
+use std::ops::Range;
+
+/// Which particles belong together, and where they are when no boundary cuts a molecule.
+///
+/// Molecules are those of the array `molecule` (a negative number is a molecule of its own), or what bonds hold together.
+#[derive(Clone, Debug, Default)]
+pub struct Whole {
+    /// Tags, molecule by molecule; inside of one in the order of tags, and of a linear one from end to end.
+    pub tags: Vec<u32>,
+    /// Places of each molecule in `tags`.
+    pub parts: Vec<Part>,
+    /// Place of each tag without the boundary: within a molecule differences are those of the connected piece.
+    pub place: Vec<[f64; 3]>,
+}
+
+/// One molecule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Its places in [`Whole::tags`].
+    pub range: Range<usize>,
+    /// Every particle has at most two bonds, all hang together, and there are two ends.
+    pub linear: bool,
+}
+
+impl Whole {
+    /// What a frame must come with, and whether anything says what a molecule is.
+    ///
+    /// # Errors
+    /// Nothing does.
+    pub fn bind(system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        if !system.has_array("molecule") && system.bond_types.is_empty() {
+            return Err(Error::input(
+                "the molecules are not known: the initial state has neither an array `molecule` nor bonds",
+            ));
+        }
+        needs.wants.particles = true;
+        needs.wants.topology = true;
+        Ok(())
+    }
+
+    /// Those of a frame with at least `shortest` particles.
+    ///
+    /// A molecule is made whole along its bonds, each by the nearest image; pieces of a molecule that no bond joins lie where
+    /// their images say.
+    pub fn of(frame: &Frame<'_>, shortest: usize) -> Self {
+        let given = frame.int_array("molecule").filter(|(width, _)| *width == 1).map(|(_, m)| m);
+        Self::new(frame.position(), frame.image(), frame.box_length(), given, frame.bonds(), shortest)
+    }
+
+    /// The same of bare columns.
+    pub fn new(
+        position: &[[f64; 3]],
+        image: &[[i32; 3]],
+        length: [f64; 3],
+        molecule: Option<&[i32]>,
+        bonds: &[Link<2>],
+        shortest: usize,
+    ) -> Self {
+        let n = position.len();
+        let piece = joined(n, bonds.iter().map(|b| b.tags));
+        // partners by rows
+        let mut first = vec![0u32; n + 1];
+        bonds.iter().flat_map(|b| b.tags).for_each(|t| first[t as usize + 1] += 1);
+        for i in 0..n {
+            first[i + 1] += first[i];
+        }
+        let (mut next, mut partner) = (first.clone(), vec![0u32; 2 * bonds.len()]);
+        for [a, b] in bonds.iter().map(|b| b.tags) {
+            for (from, to) in [(a, b), (b, a)] {
+                partner[next[from as usize] as usize] = to;
+                next[from as usize] += 1;
+            }
+        }
+        let partners = |i: u32| &partner[first[i as usize] as usize..first[i as usize + 1] as usize];
+        let place = whole(position, image, length, &piece, partners);
+        // molecules in the order of their first tags
+        let key: Vec<i64> = match molecule {
+            Some(m) => m.iter().zip(0i64..).map(|(m, tag)| if *m < 0 { -1 - tag } else { i64::from(*m) }).collect(),
+            None => piece.iter().map(|p| i64::from(*p)).collect(),
+        };
+        let mut tags: Vec<u32> = (0..n as u32).collect();
+        tags.sort_by_key(|t| (key[*t as usize], *t));
+        let mut found: Vec<&mut [u32]> = tags.chunk_by_mut(|a, b| key[*a as usize] == key[*b as usize]).collect();
+        found.retain(|m| m.len() >= shortest);
+        found.sort_by_key(|m| m[0]);
+        let mut out = Self { place, ..Self::default() };
+        for members in found {
+            let begin = out.tags.len();
+            let linear = order(members, &piece, partners);
+            out.tags.extend_from_slice(members);
+            out.parts.push(Part { range: begin..out.tags.len(), linear });
+        }
+        out
+    }
+
+    /// Tags of a molecule.
+    pub fn members(&self, part: &Part) -> &[u32] {
+        &self.tags[part.range.clone()]
+    }
+
+    /// Places of a molecule's particles.
+    pub fn places(&self, part: &Part) -> impl Iterator<Item = [f64; 3]> {
+        self.members(part).iter().map(|t| self.place[*t as usize])
+    }
+}
+
+/// Places with every piece made whole, from its first particle, which stays where its image says.
+fn whole<'a>(
+    position: &[[f64; 3]],
+    image: &[[i32; 3]],
+    length: [f64; 3],
+    piece: &[u32],
+    partners: impl Fn(u32) -> &'a [u32],
+) -> Vec<[f64; 3]> {
+    let n = position.len();
+    let mut place: Vec<[f64; 3]> =
+        (0..n).map(|i| std::array::from_fn(|k| position[i][k] + length[k] * f64::from(image[i][k]))).collect();
+    let mut done = vec![false; n];
+    let mut waiting = vec![];
+    for start in (0..n as u32).filter(|i| piece[*i as usize] == *i) {
+        done[start as usize] = true;
+        waiting.push(start);
+        while let Some(i) = waiting.pop() {
+            for j in partners(i) {
+                if std::mem::replace(&mut done[*j as usize], true) {
+                    continue;
+                }
+                let from = place[i as usize];
+                place[*j as usize] = std::array::from_fn(|k| {
+                    let d = position[*j as usize][k] - position[i as usize][k];
+                    from[k] + if length[k] > 0.0 { d - length[k] * (d / length[k]).round() } else { d }
+                });
+                waiting.push(*j);
+            }
+        }
+    }
+    place
+}
+
+/// Puts a linear molecule into the order of its bonds, beginning at the end with the smaller tag; `false` if it is none.
+fn order<'a>(members: &mut [u32], piece: &[u32], partners: impl Fn(u32) -> &'a [u32]) -> bool {
+    let together = members.iter().all(|t| piece[*t as usize] == piece[members[0] as usize]);
+    let ends: Vec<u32> = members.iter().copied().filter(|t| partners(*t).len() == 1).collect();
+    if !together || ends.len() != 2 || members.iter().any(|t| partners(*t).len() > 2) {
+        return false;
+    }
+    let (mut before, mut at) = (u32::MAX, ends[0]);
+    let mut path = Vec::with_capacity(members.len());
+    loop {
+        path.push(at);
+        match partners(at).iter().copied().find(|p| *p != before) {
+            Some(next) if path.len() < members.len() => (before, at) = (at, next),
+            _ => break,
+        }
+    }
+    // what bonds join may reach beyond the molecule that the array names
+    if path.len() != members.len() || !path.iter().all(|t| members.binary_search(t).is_ok()) {
+        return false;
+    }
+    members.copy_from_slice(&path);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_rings_and_stars_across_the_boundary() {
+        // a chain 3-0-1 along x across the face, a ring 2-4-5, and a lone particle 6
+        let position = vec![
+            [4.8, 0.0, 0.0],
+            [-4.4, 0.0, 0.0],
+            [0.0, 0.0, 0.0],
+            [4.0, 0.0, 0.0],
+            [0.0, 1.0, 0.0],
+            [1.0, 0.0, 0.0],
+            [3.0, 3.0, 0.0],
+        ];
+        let link = |a, b| Link { kind: 0, tags: [a, b] };
+        let bonds = [link(3, 0), link(0, 1), link(2, 4), link(4, 5), link(5, 2)];
+        let m = Whole::new(&position, &[[0; 3]; 7], [10.0, 10.0, 0.0], None, &bonds, 2);
+        assert_eq!(m.parts.len(), 2);
+        assert!(m.parts[0].linear && !m.parts[1].linear);
+        assert_eq!(m.members(&m.parts[0]), [1, 0, 3]);
+        assert_eq!(m.members(&m.parts[1]), [2, 4, 5]);
+        let x: Vec<f64> = m.places(&m.parts[0]).map(|p| p[0]).collect();
+        assert!((x[0] - 5.6).abs() < 1e-12 && x[1] == 4.8 && (x[2] - 4.0).abs() < 1e-12, "{x:?}");
+        // the array is what counts where there is one, and images place what no bond joins
+        let mut image = [[0; 3]; 7];
+        image[6] = [1, 0, 0];
+        let m = Whole::new(&position, &image, [10.0, 10.0, 0.0], Some(&[0, 0, -1, 0, -1, -1, 0]), &bonds, 2);
+        assert_eq!((m.parts.len(), m.parts[0].linear), (1, false));
+        assert_eq!(m.place[6], [13.0, 3.0, 0.0]);
+    }
+}
