@@ -23,7 +23,7 @@ use std::sync::OnceLock;
 pub type Target = fn(&[u8]);
 
 /// All of them; corpora are folders of the same name in `tests/fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 15] = [
+pub const TARGETS: [(&str, Target); 16] = [
     ("pipeline", pipeline),
     ("galamost_xml", galamost_xml),
     ("gsd", gsd),

@@ -197,6 +197,23 @@ fn a_resumed_run_goes_on_from_its_checkpoint() {
     assert_eq!(message(Trajectory::resume(&path, 4, 4)), "is not a GSD file");
 }
 
+/// A run that is killed while the library brings a frame to the disk leaves data that no index knows of.
+#[test]
+fn what_a_killed_run_left_behind_the_frames_is_taken_off() {
+    let folder = folder();
+    let all = frames();
+    let path = closed(&folder, &all[..3]);
+    let whole = std::fs::read(&path).expect("read");
+    let killed = folder.path().join("killed.gsd");
+    std::fs::write(&killed, [&whole[..], &[7; 5000]].concat()).expect("written");
+    for p in [&path, &killed] {
+        let mut t = Trajectory::resume(p, 3, 4).expect("resumed");
+        assert_eq!(std::fs::read(p).expect("read"), whole);
+        t.append(&all[3], true, &[]).expect("appended");
+    }
+    assert_eq!(std::fs::read(&path).expect("read"), std::fs::read(&killed).expect("read"));
+}
+
 #[test]
 fn a_frame_that_fails_is_taken_off() {
     let folder = folder();
