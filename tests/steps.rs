@@ -115,8 +115,8 @@ fn an_overflow_inside_a_batch_is_mended() {
     let text = r#"(
         seed: 4, neighbors: (buffer: 0.3),
         initial: [ RandomPositions(n: 400, box: [14.0, 14.0, 14.0]), Velocities(kT: 0.1) ],
-        forces: [ Soft(r_cut: 2.5, pairs: { ("A", "A"): (a: -40.0) }) ],
-        integrators: [ CappedVerlet(max_displacement: 0.05) ],
+        forces: [ Gaussian(r_cut: 4.0, pairs: { ("A", "A"): (epsilon: -10.0, sigma: 1.5) }) ],
+        integrators: [ CappedVerlet(max_displacement: 0.1) ],
         analyzers: [ Thermo(every: 100, file: "t.csv"), Gsd(every: 100, file: "t.gsd") ],
         checkpoint: (every: 100),
         stages: [ (steps: 200, dt: 0.01) ],
