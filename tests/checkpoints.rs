@@ -225,6 +225,87 @@ fn a_disk_that_is_full_ends_the_run_with_an_earlier_checkpoint() {
     }
 }
 
+/// Makes a library that lets the disk take so long to bring a checkpoint home.
+#[cfg(target_os = "linux")]
+fn slow_disk(folder: &Path, milliseconds: u32) -> std::path::PathBuf {
+    let (source, library) = (folder.join("slow.cpp"), folder.join("slow.so"));
+    let text = format!(
+        "#include <dlfcn.h>\n#include <stdio.h>\n#include <string.h>\n#include <unistd.h>\n\
+         extern \"C\" int fsync(int fd) {{\n\
+         char link[64], name[4096] = {{0}};\n\
+         snprintf(link, sizeof link, \"/proc/self/fd/%d\", fd);\n\
+         if (readlink(link, name, sizeof name - 1) > 0 && strstr(name, \"checkpoint.part\")) usleep({milliseconds}000);\n\
+         return reinterpret_cast<int (*)(int)>(dlsym(RTLD_NEXT, \"fsync\"))(fd);\n}}\n"
+    );
+    std::fs::write(&source, text).expect("written");
+    let out = Command::new("g++")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(&source)
+        .arg("-ldl")
+        .output()
+        .expect("g++");
+    assert!(out.status.success(), "{}", words(&out));
+    library
+}
+
+/// The run goes on while a slow disk takes a checkpoint; a kill meanwhile costs no more than that one; and the end before a wall-time
+/// limit comes early enough for the disk.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_slow_disk_is_waited_for_only_at_the_end() {
+    if !has_compiler() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a folder");
+    let slow = slow_disk(place.path(), 700);
+    let start = |f: &Path, args: &[&str]| {
+        Command::new(program())
+            .args(["--pipeline", "p.ron", "--device", "cpu"])
+            .args(args)
+            .env("LD_PRELOAD", &slow)
+            .current_dir(f)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("started")
+    };
+    let long = ["--set", "checkpoint=(every: 20000)", "--steps", "200000"];
+    let f = folder();
+    let mut child = start(f.path(), &long);
+    let (begun, part) = (Instant::now(), f.path().join("p.checkpoint.part"));
+    let wait = |there: bool| {
+        while part.exists() != there {
+            assert!(begun.elapsed() < Duration::from_secs(120), "no checkpoint");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let rows = || std::fs::read_to_string(f.path().join("t.csv")).map_or(0, |t| t.lines().count());
+    wait(true);
+    let first = rows();
+    std::thread::sleep(Duration::from_millis(400));
+    assert!(part.exists(), "the disk was not slow");
+    assert!(rows() > first, "the run waited for the disk");
+    // the first one is there; the second is under way
+    wait(false);
+    wait(true);
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    let said = go(f.path(), &["--set", "checkpoint=(every: 20000)", "--steps", "40000", "--resume"], 0);
+    assert!(said.contains("step 20000"), "{said}");
+    let whole = folder();
+    go(whole.path(), &["--set", "checkpoint=(every: 20000)", "--steps", "40000"], 0);
+    same(whole.path(), f.path());
+    // each one takes 0.7 s, which the limit takes into account
+    let f = folder();
+    let begun = Instant::now();
+    let out = start(f.path(), &["--set", "checkpoint=(minutes: 0.02)", "--steps", "1000000000", "--walltime", "0:06"]);
+    let out = out.wait_with_output().expect("ended");
+    let took = begun.elapsed().as_secs_f64();
+    println!("{took:.2} s of 6");
+    assert!(out.status.success() && took < 6.0, "{took} s: {}", words(&out));
+    assert!(words(&out).contains("written to p.checkpoint") && f.path().join("p.checkpoint").exists());
+}
+
 /// A GPU that is lost, or has no more memory, in the middle of a run.
 #[test]
 fn a_device_that_fails_is_told() {
