@@ -5,6 +5,7 @@ import os
 import sys
 
 import gsd.hoomd
+import MDAnalysis
 import numpy as np
 
 folder = sys.argv[1]
@@ -40,10 +41,16 @@ linear = [m for m in molecules if degree[m].max() <= 2 and (degree[m] == 1).sum(
 chains, each, internal = table("chains.csv"), table("each.csv"), table("internal.csv")
 rows = {k: [] for k in ("Rg2", "asphericity", "acylindricity", "anisotropy", "Re2", "Rg2_error", "Re2_error")}
 all_rg, all_re = [], []
+# the same by another program, from positions in single precision
+universe = MDAnalysis.Universe.empty(n, trajectory=True)
+universe.add_TopologyAttr("masses", mass)
+their_rg = []
 sums, counts = np.zeros(100), np.zeros(100)
 for s in frames:
     x = s.particles.position.astype(float) + s.particles.image * L
     values, ends = [], []
+    universe.atoms.positions = x.astype(np.float32)
+    their_rg.extend(universe.atoms[m].radius_of_gyration() ** 2 for m in molecules)
     for m in molecules:
         d = x[m] - np.average(x[m], axis=0, weights=mass[m])
         values.append(np.sort(np.linalg.eigvalsh(np.einsum("i,ij,ik->jk", mass[m], d, d) / mass[m].sum()))[::-1])
@@ -70,6 +77,7 @@ for name, values in rows.items():
     near(name, chains[name], np.array(values), 1e-5)
 assert (chains["molecules"] == len(molecules)).all() and (chains["chains"] == len(linear)).all()
 near("Rg2 of each", each["Rg2"], np.array(all_rg), 1e-5)
+near("Rg2 of each by MDAnalysis", each["Rg2"], np.array(their_rg), 1e-5)
 assert (np.isnan(each["Re2"]) == np.isnan(np.array(all_re))).all()
 near("Re2 of each", each["Re2"], np.array(all_re), 1e-5)
 longest = int(np.flatnonzero(counts).max())
