@@ -15,8 +15,8 @@ const PIPELINE: &str = r#"(
     stages: [ (name: "one", steps: 50, dt: 0.01), (name: "two", steps: 11, dt: 0.02) ],
 )"#;
 
-const SOFT: &str =
-    r#"Soft(r_cut: 1.0, pairs: { ("A", "A"): (a: 25.0), ("A", "B"): (a: 40.0), ("B", "B"): (a: 25.0) })"#;
+const SOFT: &str = r#"HarmonicRepulsion(r_cut: 1.0, pairs: {
+    ("A", "A"): (alpha: 12.5), ("A", "B"): (alpha: 20.0), ("B", "B"): (alpha: 12.5) })"#;
 const DPD: &str = r#"Dpd(r_cut: 1.0, kT: 1.0, pairs: {
     ("A", "A"): (a: 25.0, sigma: 3.0), ("A", "B"): (a: 40.0, sigma: 3.0), ("B", "B"): (a: 25.0, sigma: 3.0) })"#;
 
