@@ -83,9 +83,12 @@ impl Device for Counted {
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         self.inner.if_rebuild(globals, body)
     }
-    fn resident(&self, _: Kernel, _: u32) -> Result<u32> {
+    fn together(&self) -> bool {
         // step by step, so that launches can be counted
-        Ok(0)
+        false
+    }
+    fn resident(&self, kernel: Kernel, threads: u32) -> Result<u32> {
+        self.inner.resident(kernel, threads)
     }
     fn launch_together(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
         self.inner.launch_together(kernel, blocks, threads, args)

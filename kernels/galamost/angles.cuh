@@ -54,9 +54,9 @@ __device__ __forceinline__ void add_arm(double* sums, const Vec3<real>& d, const
     sums[6] += double(d.z) * double(f.z);
 }
 
-// Links of W members that particle i belongs to; W is 3 or 4. They never break.
+// Links of W members that particle i belongs to; W is 3 or 4. They never break, so that nothing is asked for.
 template <class Part, u32 W, bool FULL>
-__device__ __forceinline__ bool link_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
+__device__ __forceinline__ u32 link_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
     const StateView& s = a.state;
     const u32 n = i < s.n_local ? __ldg(&a.links.count[i]) : 0u;
     if (n > 0u) {
@@ -109,7 +109,7 @@ __device__ __forceinline__ bool link_rows(const BondArgs& a, u32 i, double (&sum
         }
         s.force[i] = out;
     }
-    return false;
+    return 0u;
 }
 
 template <class Part, u32 W, bool FULL> __device__ __forceinline__ void link_loop(const BondArgs& a) {
@@ -120,12 +120,12 @@ template <class Part, u32 W, bool FULL> __device__ __forceinline__ void link_loo
 }
 
 template <class Part, bool FULL>
-__device__ __forceinline__ bool angle_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
+__device__ __forceinline__ u32 angle_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
     return link_rows<Part, 3u, FULL>(a, i, sums);
 }
 
 template <class Part, bool FULL>
-__device__ __forceinline__ bool dihedral_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
+__device__ __forceinline__ u32 dihedral_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
     return link_rows<Part, 4u, FULL>(a, i, sums);
 }
 

@@ -58,10 +58,10 @@ __device__ __forceinline__ void finish_bonded_sums(const BondArgs& a, double (&s
     }
 }
 
-// The bonds of particle i, and whether one of them was too long. Part::Row, Part::eval(BondInput, Row).
-template <class Part, bool FULL> __device__ __forceinline__ bool bond_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
+// The bonds of particle i; what one that is too long asks for. Part::Row, Part::eval(BondInput, Row).
+template <class Part, bool FULL> __device__ __forceinline__ u32 bond_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
     const StateView& s = a.state;
-    bool broken = false;
+    u32 asked = 0u;
     if (i < s.n_local) {
         const u32 n = __ldg(&a.links.count[i]);
         if (n > 0u) {
@@ -81,7 +81,7 @@ template <class Part, bool FULL> __device__ __forceinline__ bool bond_rows(const
                 // −∞: the bond is longer than its potential allows
                 if (fu.v0 < real(-3.4e38)) {
                     raise_bond_fault(s.globals, a.component, s.tag[i], s.tag[j]);
-                    broken = true;
+                    asked = STOP_HALT;
                 }
                 const Vec3<real> fd = d * fu.v0;
                 f.x += fd.x;
@@ -103,7 +103,7 @@ template <class Part, bool FULL> __device__ __forceinline__ bool bond_rows(const
             s.force[i] = f;
         }
     }
-    return broken;
+    return asked;
 }
 
 template <class Part, bool FULL> __device__ __forceinline__ void bond_loop(const BondArgs& a) {

@@ -25,21 +25,16 @@ struct PhaseArgs {
 // The vector of particle i in an array of three numbers each.
 __device__ __forceinline__ Vec3<real> load_vec3(const real* of, u32 i) { return {of[3u * i], of[3u * i + 1u], of[3u * i + 2u]}; }
 
-// Phase: State, Extra<real>, has_extra, SUMS, MOVES, POSITION, TURNS, ADVANCE (the last block begins the next step), CORRECTS
-// (it corrects what others moved), FIRST_DRAW
-// (number of its first draw of random numbers), call(p, x, g, step, random, sums), scalars(state, sums, globals,
-// arguments): functions of the state that follow this phase.
-
 // Sums are taken over groups of so many particles, whatever a block holds: the size of a block of the kernels of one step.
 static constexpr u32 SUM_THREADS = 256u;
 
-// What happened to a particle.
-static constexpr u32 MOVED_FAR = 1u, LOST = 2u;
-
-// The particles of group number `group` of SUM_THREADS particles, and its share of the sums. What happened to the thread's particle is
-// noted in the globals, too.
+// Phase: State, Extra<real>, has_extra, SUMS, MOVES, POSITION, TURNS, ADVANCE (the last block begins the next step), CORRECTS
+// (it corrects what others moved), FIRST_DRAW (number of its first draw of random numbers), call(p, x, state, step, random, sums),
+// scalars(state, sums, globals, arguments): functions of the state that follow this phase.
+//
+// The particles of group number `group` of SUM_THREADS particles, and its share of the sums; what the thread's particle asks for.
 template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArgs& a, u32 group) {
-    u32 happened = 0u;
+    u32 asked = 0u;
     typedef typename Phase::State State;
     typedef typename Phase::template Extra<real> Extra;
     const StateView& s = a.state;
@@ -149,7 +144,7 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
             }
             if (!fine) {
                 raise_fault(g, 1u, a.component, p.tag, 0u);
-                happened = LOST;
+                asked = STOP_HALT;
             } else {
 #ifdef GALAMOST_DOUBLE
                 // it is stored as it was in the box of its time
@@ -160,7 +155,7 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
                 const Vec3<real> d = difference(pos, then, scale);
                 if (device_norm2(d) > real(slack2)) {
                     g->rebuild = 1u;
-                    happened = MOVED_FAR;
+                    asked = STOP_REBUILD;
                 }
             }
         }
@@ -175,7 +170,7 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
             for (int k = 0; k < SUMS; ++k) a.partial[group * SUMS + k] = mine_only[k];
         }
     }
-    return happened;
+    return asked;
 }
 
 // What one block does once all groups are through.

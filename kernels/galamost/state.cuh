@@ -151,6 +151,10 @@ __device__ __forceinline__ bool in_group(const StateView& s, u32 i, u32 bit) {
     return bit >= 32u || (__ldg(&s.group[i]) >> bit & 1u);
 }
 
+// What a thread asks of a loop over steps after what happened to its particle: that it stops at a fault, that the list is built anew. The
+// globals say so, too.
+static constexpr u32 STOP_HALT = 1u, STOP_REBUILD = 0x10000u;
+
 // Notes a fault and stops all kernels; of several in one step the smallest tag stays.
 __device__ __forceinline__ void raise_fault(Globals* g, u32 code, u32 component, u32 tag, u32 detail) {
     atomicMin(&g->fault.tag, tag);  // it starts as the largest number

@@ -6,9 +6,6 @@
 #include "galamost/angles.cuh"
 #include "galamost/integrate.cuh"
 
-// What a thread asks for: that the run stops at a fault, that the list is built anew.
-static constexpr u32 STOP_HALT = 1u, STOP_REBUILD = 0x10000u;
-
 // A number of arrivals and a sum of what blocks asked for; both only grow, so that no block has to wait for another to set them back.
 // They are read at once.
 union Tally {
@@ -63,10 +60,11 @@ __device__ __forceinline__ u32 count_up(u64* word) {
 // A block's view of the meetings of a launch.
 struct Meetings {
     StepsControl* control;
+    const Globals* globals;
     Tally before;
     u32 arrivals;
 
-    __device__ __forceinline__ explicit Meetings(StepsControl* c) : control(c) {
+    __device__ __forceinline__ Meetings(StepsControl* c, const Globals* g) : control(c), globals(g) {
         // nobody changes it while blocks begin
         before.both = c->before;
         arrivals = before.part.arrivals;
@@ -106,6 +104,13 @@ struct Meetings {
             action();
             __syncthreads();
             if (threadIdx.x == 0u) {
+#ifdef GALAMOST_SHEAR
+                // images that are displaced may need a list at once
+                if (globals->rebuild) {
+                    atomicAdd(reinterpret_cast<u32*>(&control->came) + 1, STOP_REBUILD);
+                    t.part.asked += STOP_REBUILD;
+                }
+#endif
                 release(&control->done, t.both);
                 shared[1] = answer(t);
             }
@@ -152,9 +157,4 @@ template <class Parts, int PARTS, u32 TEAM> __device__ __forceinline__ void pair
 template <class F> __device__ __forceinline__ void for_groups(const StateView& s, const F& f) {
     const u32 groups = (s.n_local + SUM_THREADS - 1u) / SUM_THREADS, held = blockDim.x / SUM_THREADS;
     for (u32 first = blockIdx.x; first < groups; first += held * gridDim.x) f(first + threadIdx.x / SUM_THREADS * gridDim.x);
-}
-
-// What a thread asks for after what happened to its particle.
-__device__ __forceinline__ u32 asked_after(u32 happened) {
-    return (happened & LOST ? STOP_HALT : 0u) | (happened & MOVED_FAR ? STOP_REBUILD : 0u);
 }

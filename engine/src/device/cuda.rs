@@ -547,10 +547,10 @@ impl Device for CudaDevice {
         let ask = word(offset_of!(Globals, rebuild)) != 0 && word(offset_of!(Globals, halt)) == 0;
         if ask { body() } else { Ok(()) }
     }
+    fn together(&self) -> bool {
+        self.together
+    }
     fn resident(&self, kernel: Kernel, threads: u32) -> Result<u32> {
-        if !self.together {
-            return Ok(0);
-        }
         let inner = self.enter()?;
         let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("resident", "no such kernel"))?;
         let mut blocks = 0;

@@ -117,7 +117,9 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// The device's words.
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()>;
-    /// Blocks of so many threads that can be on the device together, see [`Self::launch_together`]; 0 where that cannot be asked for.
+    /// Whether blocks may wait for each other, see [`Self::launch_together`].
+    fn together(&self) -> bool;
+    /// Blocks of so many threads that can be on the device together.
     ///
     /// # Errors
     /// The device's words.

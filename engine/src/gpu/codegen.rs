@@ -293,7 +293,7 @@ pub fn steps_unit(parts: &StepsParts<'_>, precision: Precision) -> Unit {
         .enumerate()
         .map(|(k, (_, width))| {
             format!(
-                "if ({}_rows<bonded{k}::Part, false>(bond{k}, group * SUM_THREADS + threadIdx.x % SUM_THREADS, unused)) asked = STOP_HALT;\n",
+                "asked |= {}_rows<bonded{k}::Part, false>(bond{k}, group * SUM_THREADS + threadIdx.x % SUM_THREADS, unused);\n",
                 member(*width)
             )
         })
@@ -320,7 +320,7 @@ pub fn steps_unit(parts: &StepsParts<'_>, precision: Precision) -> Unit {
     let _ = write!(
         t,
         "extern \"C\" __global__ void __launch_bounds__({STEPS_BLOCK}) steps({arguments}, StepsControl* control) {{\n\
-         const StateView& s = pair.state;\nGlobals* g = s.globals;\nMeetings meetings(control);\n\
+         const StateView& s = pair.state;\nGlobals* g = s.globals;\nMeetings meetings(control, g);\n\
          u32 left = control->left;\nbool begun = control->begun != 0u;\n\
          u32 asked = g->halt ? STOP_HALT : 0u;\nu32 stop = meetings.meet(asked);\n\
          while (!(stop & STOP_HALT)) {{\nif (begun) {{\n\
@@ -382,7 +382,7 @@ impl StepsParts<'_> {
                 let phase = format!("moving{k}::Phase{place}");
                 let _ = writeln!(
                     segment.particles,
-                    "for_groups(s, [&](u32 group) {{ asked |= asked_after(phase_block<{phase}>(phase{k}, group)); }});"
+                    "for_groups(s, [&](u32 group) {{ asked |= phase_block<{phase}>(phase{k}, group); }});"
                 );
                 segment.moves |= step.moves;
                 if step.ends {

@@ -42,7 +42,11 @@ impl Many {
     ) -> Result<Option<Self>> {
         let most = std::env::var("GALAMOST_MANY").ok().and_then(|m| m.parse().ok()).unwrap_or(MOST);
         let (Some((pairs, bonded)), Some(moving)) = (forces.texts(), integrators.texts()) else { return Ok(None) };
-        if n > most || integrators.changes_box() || integrators.arguments_size() + forces.arguments_size() > ARGUMENTS {
+        if n > most
+            || !device.together()
+            || integrators.changes_box()
+            || integrators.arguments_size() + forces.arguments_size() > ARGUMENTS
+        {
             return Ok(None);
         }
         let parts = StepsParts { pairs, n_types, team, bonded, moving };

@@ -8,8 +8,11 @@
 
 mod harness;
 mod oriented;
+mod round_trip;
+mod system;
 
 pub use harness::test_plugin;
+pub use system::standard_system;
 
 use crate::device::Chosen;
 use crate::pipeline::{DeviceChoice, Pipeline};
@@ -20,10 +23,8 @@ use crate::run::{Backend, RunOptions, execute};
 use crate::state::columns;
 use crate::topology::Topology;
 use galamost_plugin_api::component::{ComponentInfo, Kind, Wants};
-use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::precision::Precision;
-use galamost_plugin_api::quaternion::Quaternion;
-use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
+use galamost_plugin_api::snapshot::{Snapshot, Values};
 use std::fmt::Write as _;
 
 /// One line of the table.
@@ -52,56 +53,6 @@ impl Row {
     pub fn failed(&self) -> bool {
         !self.skipped && (self.value.is_nan() || self.value > self.limit)
     }
-}
-
-/// The standard system.
-pub fn standard_system() -> Snapshot {
-    const SIDE: u32 = 10;
-    let a = (1.0 / 0.7f64).cbrt();
-    let l = a * f64::from(SIDE);
-    let mut s = Snapshot { dimensions: 3, box_length: [l; 3], ..Snapshot::default() };
-    let kinds = [s.type_id("A"), s.type_id("B")];
-    let names = |w: usize| (0..=w).map(|b| [vec!["A"; w - b], vec!["B"; b]].concat().join("-")).collect::<Vec<_>>();
-    (s.bond_types, s.angle_types, s.dihedral_types) = (names(2), names(3), names(4));
-    let key = RandomKey::new(2013, 2197);
-    let uniform = |word: u32| (f64::from(word) + 0.5) / 4_294_967_296.0 - 0.5;
-    for i in 0..SIDE.pow(3) {
-        let cell = [i % SIDE, i / SIDE % SIDE, i / SIDE / SIDE];
-        let (shake, push) = (key.single(0, i, 0), key.single(0, i, 1));
-        let kind = kinds[(key.single(0, i, 2)[0] & 1) as usize];
-        s.push(kind, std::array::from_fn(|k| (f64::from(cell[k]) + 0.5 + 0.3 * uniform(shake[k])) * a - 0.5 * l));
-        s.velocity[i as usize] = std::array::from_fn(|k| 3.0 * uniform(push[k]));
-        s.mass[i as usize] = 1.0 + f64::from(push[3] & 1);
-        // a chain's particle and those before it
-        let number_of_b = |s: &Snapshot, back: u32| (i - back..=i).map(|k| s.kind[k as usize]).sum();
-        if i % SIDE >= 1 {
-            s.bonds.push(Link { kind: number_of_b(&s, 1), tags: [i - 1, i] });
-        }
-        if i % SIDE >= 2 {
-            s.angles.push(Link { kind: number_of_b(&s, 2), tags: [i - 2, i - 1, i] });
-        }
-        if i % SIDE >= 3 {
-            s.dihedrals.push(Link { kind: number_of_b(&s, 3), tags: [i - 3, i - 2, i - 1, i] });
-        }
-    }
-    let number = |draw: u32, of: &dyn Fn(u32) -> f64| Array {
-        width: 1,
-        values: Values::Real((0..SIDE.pow(3)).map(|i| of(key.single(0, i, draw)[0])).collect()),
-    };
-    s.arrays.insert("charge".into(), number(3, &|word| f64::from(word & 1) * 2.0 - 1.0));
-    s.arrays.insert("diameter".into(), number(4, &|word| 1.0 + 0.2 * uniform(word)));
-    let mut put = |name: &str, row: &dyn Fn([f64; 4]) -> Vec<f64>| {
-        let draw = |i: u32| row(key.single(0, i, 5).map(uniform));
-        let values: Vec<f64> = (0..SIDE.pow(3)).flat_map(draw).collect();
-        s.arrays.insert(name.into(), Array { width: values.len() as u32 / SIDE.pow(3), values: Values::Real(values) });
-    };
-    put("quaternion", &|[x, y, z, w]| {
-        let q = Quaternion::<f64>::new(x, y, z, w).normalized();
-        vec![q.x, q.y, q.z, q.w]
-    });
-    put("angular_momentum", &|[x, y, z, _]| vec![y, z, x]);
-    put("inert", &|[x, y, _, _]| vec![0.3, if x > 0.0 { 0.3 } else { 0.2 }, 0.4 + 0.1 * y]);
-    s
 }
 
 /// The component's example, or one made up from its fields.
@@ -556,50 +507,6 @@ impl Test<'_> {
         };
         let faults = if plan.snapshot.check().is_ok() { 0.0 } else { 1.0 };
         self.note(c, "faults in the generated state", faults, 0.0, format!("{} particles", plan.snapshot.len()));
-        Ok(())
-    }
-
-    /// A generator that reads a file reads what the writer of the same name writes.
-    fn reader(&mut self, c: &ComponentInfo, why: String) -> Result<(), Failure> {
-        let Some((_, writer)) = self.registry.find(Kind::Analyzer, &c.name) else {
-            self.skip(c, format!("its example needs a file: {why}"));
-            return Ok(());
-        };
-        let set = |what: &str| format!("{what}=\"round-trip\"");
-        let (cpu, double) = (DeviceChoice::Cpu, Precision::Double);
-        let overrides = [set("analyzers[0].file"), "analyzers[0].every=1".into()];
-        let plan = self.plan(writer, cpu, double, self.system_of(writer), 0, &overrides)?;
-        let mut backend = crate::cli::backend(&plan)?;
-        execute(&plan, &mut *backend, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
-        let read = |s: Snapshot| self.plan(c, cpu, double, s, 0, &[set("initial[0].file")]);
-        // a file of nothing but places goes on from particles that are there, which it moves back from elsewhere
-        let mut moved = standard_system();
-        moved.position.rotate_left(1);
-        let plan = read(Snapshot::default()).or_else(|e| read(moved).map_err(|_| e))?;
-        let (was, is) = (self.system_of(writer), plan.snapshot);
-        // a place at the border may be rounded over it
-        let l = was.box_length;
-        let apart = |d: f64, k: usize| if l[k] > 0.0 { (d - l[k] * (d / l[k]).round()).abs() } else { d.abs() };
-        let far = |a: &[f64; 3], b: &[f64; 3]| (0..3).fold(0.0f64, |m, k| m.max(apart(a[k] - b[k], k)));
-        let worst = was.position.iter().zip(&is.position).fold(0.0f64, |m, (a, b)| m.max(far(a, b)));
-        let same = was.len() == is.len() && was.kind == is.kind;
-        // what a format does not hold is no fault of it, but is told
-        let kept = [
-            ("masses", was.mass == is.mass),
-            ("names of types", was.types == is.types),
-            ("bonds", was.bonds == is.bonds),
-            ("names of bonds", was.bond_types == is.bond_types || was.bonds != is.bonds),
-            // fixed columns have three decimals
-            ("further digits of places", worst <= 1e-6),
-        ];
-        let lost: Vec<&str> = kept.iter().filter(|(_, kept)| !kept).map(|(what, _)| *what).collect();
-        let note = match (same, lost.as_slice()) {
-            (false, _) => "numbers of particles or their types differ".into(),
-            (true, []) => String::new(),
-            (true, lost) => format!("without {}", lost.join(", ")),
-        };
-        let worst = if same { worst } else { f64::NAN };
-        self.note(c, "positions written and read", worst, 1e-3, note);
         Ok(())
     }
 

@@ -1,0 +1,55 @@
+//! The system that every component is tried on.
+
+use galamost_plugin_api::philox::RandomKey;
+use galamost_plugin_api::quaternion::Quaternion;
+use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
+
+/// The standard system.
+pub fn standard_system() -> Snapshot {
+    const SIDE: u32 = 10;
+    let a = (1.0 / 0.7f64).cbrt();
+    let l = a * f64::from(SIDE);
+    let mut s = Snapshot { dimensions: 3, box_length: [l; 3], ..Snapshot::default() };
+    let kinds = [s.type_id("A"), s.type_id("B")];
+    let names = |w: usize| (0..=w).map(|b| [vec!["A"; w - b], vec!["B"; b]].concat().join("-")).collect::<Vec<_>>();
+    (s.bond_types, s.angle_types, s.dihedral_types) = (names(2), names(3), names(4));
+    let key = RandomKey::new(2013, 2197);
+    let uniform = |word: u32| (f64::from(word) + 0.5) / 4_294_967_296.0 - 0.5;
+    for i in 0..SIDE.pow(3) {
+        let cell = [i % SIDE, i / SIDE % SIDE, i / SIDE / SIDE];
+        let (shake, push) = (key.single(0, i, 0), key.single(0, i, 1));
+        let kind = kinds[(key.single(0, i, 2)[0] & 1) as usize];
+        s.push(kind, std::array::from_fn(|k| (f64::from(cell[k]) + 0.5 + 0.3 * uniform(shake[k])) * a - 0.5 * l));
+        s.velocity[i as usize] = std::array::from_fn(|k| 3.0 * uniform(push[k]));
+        s.mass[i as usize] = 1.0 + f64::from(push[3] & 1);
+        // a chain's particle and those before it
+        let number_of_b = |s: &Snapshot, back: u32| (i - back..=i).map(|k| s.kind[k as usize]).sum();
+        if i % SIDE >= 1 {
+            s.bonds.push(Link { kind: number_of_b(&s, 1), tags: [i - 1, i] });
+        }
+        if i % SIDE >= 2 {
+            s.angles.push(Link { kind: number_of_b(&s, 2), tags: [i - 2, i - 1, i] });
+        }
+        if i % SIDE >= 3 {
+            s.dihedrals.push(Link { kind: number_of_b(&s, 3), tags: [i - 3, i - 2, i - 1, i] });
+        }
+    }
+    let number = |draw: u32, of: &dyn Fn(u32) -> f64| Array {
+        width: 1,
+        values: Values::Real((0..SIDE.pow(3)).map(|i| of(key.single(0, i, draw)[0])).collect()),
+    };
+    s.arrays.insert("charge".into(), number(3, &|word| f64::from(word & 1) * 2.0 - 1.0));
+    s.arrays.insert("diameter".into(), number(4, &|word| 1.0 + 0.2 * uniform(word)));
+    let mut put = |name: &str, row: &dyn Fn([f64; 4]) -> Vec<f64>| {
+        let draw = |i: u32| row(key.single(0, i, 5).map(uniform));
+        let values: Vec<f64> = (0..SIDE.pow(3)).flat_map(draw).collect();
+        s.arrays.insert(name.into(), Array { width: values.len() as u32 / SIDE.pow(3), values: Values::Real(values) });
+    };
+    put("quaternion", &|[x, y, z, w]| {
+        let q = Quaternion::<f64>::new(x, y, z, w).normalized();
+        vec![q.x, q.y, q.z, q.w]
+    });
+    put("angular_momentum", &|[x, y, z, _]| vec![y, z, x]);
+    put("inert", &|[x, y, _, _]| vec![0.3, if x > 0.0 { 0.3 } else { 0.2 }, 0.4 + 0.1 * y]);
+    s
+}
