@@ -3,6 +3,7 @@
 use galamost::device::{Device, EmulatedDevice, Graph, Kernel, Unit};
 use galamost::gpu::GpuSystem;
 use galamost::pipeline::DeviceChoice;
+use galamost::profile::{Profile, Timing};
 use galamost::run::Backend;
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::Result;
@@ -101,6 +102,12 @@ impl Device for Counted {
     }
     fn memory(&self) -> u64 {
         self.inner.memory()
+    }
+    fn profile(&self) -> &Profile {
+        self.inner.profile()
+    }
+    fn end_profile(&self) -> Result<Vec<Timing>> {
+        self.inner.end_profile()
     }
 }
 

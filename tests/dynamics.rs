@@ -131,6 +131,7 @@ fn displacements_do_not_see_that_the_box_changes() {
 const ALL: &str = "Msd(every: 3, file: \"msd.csv\", points: 4, levels: 3, axes: true), \
     Msd(every: 3, file: \"msd-b.csv\", points: 2, levels: 2, types: [\"B\"], remove_drift: true), \
     Msd(every: 3, file: \"msd-m.csv\", points: 2, levels: 2, of: Molecules), \
+    Msd(every: 3, file: \"msd-l.csv\", lags: [3, 6, 30], origins: 6), \
     Vacf(every: 2, file: \"vacf.csv\", points: 4, levels: 2, axes: true), \
     Vacf(every: 2, file: \"vacf-m.csv\", points: 4, levels: 2, of: Molecules, remove_drift: true), \
     Rdf(every: 4, file: \"rdf.csv\", r_max: 2.5, bins: 40), \
@@ -157,9 +158,9 @@ fn both_devices_write_the_same_tables() {
         return;
     }
     // positions are stored in three ways; what is made of them does not depend on that
-    for (precision, tables_of) in [("Mixed", 14), ("Double", 7), ("Single", 7), ("Mixed", 3)] {
+    for (precision, tables_of) in [("Mixed", 15), ("Double", 7), ("Single", 7), ("Mixed", 4)] {
         let mut parts: Vec<&str> = ALL.split("), ").collect();
-        let breathes = tables_of == 3;
+        let breathes = tables_of == 4;
         if breathes {
             parts.retain(|p| p.contains("\"msd"));
         } else if tables_of < parts.len() {
@@ -225,12 +226,29 @@ fn a_restart_changes_no_table() {
             tables(folder.path())
         };
         let whole = run(&[&["--threads", "1"]]);
-        assert_eq!(whole.len(), 14);
+        assert_eq!(whole.len(), 15);
         let parts = run(&[&["--threads", "2", "--steps", "31"], &["--threads", "1", "--resume"]]);
         for (table, text) in &whole {
             assert_eq!(text, &parts[table], "{name}: {table}");
         }
     }
+}
+
+/// Lags that are listed give what the same lags in octaves give; origins further apart, fewer samples.
+#[test]
+fn listed_lags_are_those_of_octaves() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "(seed: 5, initial: [RandomPositions(n: 500, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.5)], \
+        integrators: [Langevin(kT: 1.5, gamma: 2.0)], analyzers: [Msd(every: 5, file: \"octaves.csv\", points: 4, levels: 1), \
+        Msd(every: 5, file: \"listed.csv\", lags: [5, 10, 15, 20], origins: 5), Msd(every: 5, file: \"far.csv\", lags: [10, 200], origins: 50), \
+        IntermediateScattering(every: 5, file: \"octaves.f.csv\", q: [2.0], width: 0.8, points: 2, levels: 1), \
+        IntermediateScattering(every: 5, file: \"listed.f.csv\", q: [2.0], width: 0.8, lags: [5, 10])], stages: [(steps: 400, dt: 0.01)])";
+    run_in(folder.path(), text, DeviceChoice::Cpu);
+    let all = tables(folder.path());
+    assert_eq!(all["octaves.csv"], all["listed.csv"]);
+    assert_eq!(all["octaves.f.csv"], all["listed.f.csv"]);
+    let far = csv(&folder.path().join("far.csv"));
+    assert_eq!((&far["lag"][..], &far["origins"][..]), (&[10.0, 200.0][..], &[8.0, 5.0][..]));
 }
 
 /// Free particles in a heat bath (Ornstein-Uhlenbeck): ⟨v(0)·v(t)⟩ = d (kT/m) e^(−γt/m), msd = 2 d (kT m/γ²)(γt/m − 1 + e^(−γt/m)),
@@ -297,6 +315,16 @@ fn mistakes_are_told() {
     };
     for (analyzer, rest, said) in [
         ("Msd(every: 1, file: \"t.csv\", points: 3)", "", "points must be even, found 3"),
+        ("Msd(every: 1, file: \"t.csv\", lags: [1], levels: 3)", "", "there are either `lags` or levels in octaves"),
+        ("Msd(every: 1, file: \"t.csv\", lags: [])", "", "there is no lag but 0"),
+        ("Msd(every: 1, file: \"t.csv\", lags: [4, 2])", "", "lags must ascend: 2 comes after 4"),
+        ("Msd(every: 2, file: \"t.csv\", lags: [2, 5])", "", "the lag 5 is no multiple of `every`, 2"),
+        (
+            "Vacf(every: 2, file: \"t.csv\", lags: [2, 4], origins: 3)",
+            "",
+            "origins must be a multiple of `every`, 2, found 3",
+        ),
+        ("Msd(every: 2, file: \"t.csv\", origins: 4)", "", "origins are those of `lags`, which are not given"),
         (
             "Msd(every: 1, file: \"t.csv\", types: [\"C\"])",
             "",

@@ -795,3 +795,13 @@ fn example_70_pdb() {
     // a run twenty times as long, with another seed: 3.00 ± 0.02, and 0.17 from row to row; three times that
     assert!((mean(&rg[11..]) - 3.0).abs() < 0.5 && (rg[0] - 2.4928).abs() < 1e-3, "{rg:?}");
 }
+
+#[test]
+fn example_71_replicate() {
+    let (_keep, folder) = run("71-replicate");
+    let t = csv(&folder.join("71-replicate.csv"));
+    assert!((mean(&t["kT"][5..]) - 1.0).abs() < 0.03, "kT {}", mean(&t["kT"][5..]));
+    // 3,040 bonds, no longer than those of the small system: of a bond between the wrong copies the energy would be some thousand
+    let bonds = mean(&t["HarmonicBond"][5..]) / 3040.0;
+    assert!((0.4..0.6).contains(&bonds), "U per bond {bonds}");
+}

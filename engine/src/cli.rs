@@ -51,9 +51,9 @@ struct Common {
 
 #[derive(Args, Debug)]
 struct RunArgs {
-    /// The pipeline to run.
-    #[arg(long, value_name = "FILE")]
-    pipeline: Option<PathBuf>,
+    /// The pipeline to run; several at once share the device, each in its own folder or with names of its own.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pipeline: Vec<PathBuf>,
     /// auto, cpu, cuda:0 or emulated, instead of the pipeline's `device`.
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
@@ -85,7 +85,7 @@ struct RunArgs {
 impl RunArgs {
     /// Whether anything that only a run takes was given.
     fn is_given(&self) -> bool {
-        self.pipeline.is_some()
+        !self.pipeline.is_empty()
             || self.device.is_some()
             || self.steps.is_some()
             || !self.set.is_empty()
@@ -196,9 +196,21 @@ enum Command {
         /// Seconds of each of the three windows.
         #[arg(long, value_name = "S", default_value_t = 1.5)]
         window: f64,
+        /// Every case there is: more sizes, pipelines of `benches/cases`, and some in all precisions.
+        #[arg(long)]
+        all: bool,
+        /// Also a plot of particle-steps per second against the number of particles, .svg or .png.
+        #[arg(long, value_name = "FILE")]
+        plot: Option<PathBuf>,
+        /// The folder with pipelines of cases and their data; by default the one of this program.
+        #[arg(long, value_name = "FOLDER")]
+        cases: Option<PathBuf>,
         /// The table as JSON.
         #[arg(long)]
         json: bool,
+        /// The table as JSON, besides the one for people.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
     },
 }
 
@@ -235,7 +247,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
     }
     let registry = || Registry::load(&search_path(&common.plugin_dir), common.plugin_dir.len());
     match cli.command {
-        None => run_pipeline(&cli.run, &registry(), started),
+        None => run_pipelines(&cli.run, &registry(), started),
         Some(Command::Check { file, device, set, estimate }) => {
             let plan = check(read(&file, &set, device.as_deref())?, &registry(), CheckOptions::default())?;
             println!("{}: {}", file.display(), crate::doc::plan_summary(&plan));
@@ -271,10 +283,19 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
             print!("{}", if json { format!("{:#}\n", crate::selftest::json(&rows)) } else { table() });
             Ok(u8::from(rows.iter().any(crate::selftest::Row::failed)))
         }
-        Some(Command::Bench { filter, device, precision, max, window, json }) => {
-            let options = crate::bench::Options { filter, device: parse_device(&device)?, precision, max, window };
+        Some(Command::Bench { filter, device, precision, max, window, all, plot, cases, json, out }) => {
+            let cases = cases.unwrap_or_else(crate::bench::folder);
+            let device = parse_device(&device)?;
+            let options = crate::bench::Options { filter, device, precision, max, window, all, cases };
             let report = crate::bench::run(&registry(), &options)?;
             print!("{}", if json { crate::bench::json(&report) } else { crate::bench::table(&report) });
+            if let Some(out) = out {
+                let failed = |e: std::io::Error| Failure::run(format!("{}: {e}", out.display()));
+                std::fs::write(&out, crate::bench::json(&report)).map_err(failed)?;
+            }
+            if let Some(plot) = plot {
+                crate::plot::save(&crate::bench::plot(&report).drawing(), &plot)?;
+            }
             Ok(0)
         }
     }
@@ -331,10 +352,78 @@ fn read(file: &Path, set: &[String], device: Option<&str>) -> Result<Pipeline, F
     Ok(pipeline)
 }
 
-fn run_pipeline(args: &RunArgs, registry: &Registry, started: Instant) -> Result<u8, Failure> {
-    let Some(file) = &args.pipeline else {
-        return Err(wrong_use("give --pipeline FILE, or see --help"));
+/// A run that passed its check.
+struct Ready {
+    plan: Plan,
+    resume: Option<Checkpoint>,
+    walltime: Option<Duration>,
+}
+
+fn run_pipelines(args: &RunArgs, registry: &Registry, started: Instant) -> Result<u8, Failure> {
+    let ready = match &args.pipeline[..] {
+        [] => return Err(wrong_use("give --pipeline FILE, or see --help")),
+        [file] => {
+            let ready = prepare(file, args, registry)?;
+            let _watch = watch(&ready, started);
+            return run_one(ready, args, started, 1).map(|_| 0);
+        }
+        files => prepare_all(files, args, registry)?,
     };
+    let n = ready.len() as u32;
+    let _watches: Vec<Watch> = ready.iter().map(|r| watch(r, started)).collect();
+    let work: f64 = ready.iter().map(|r| r.plan.snapshot.len() as f64).sum();
+    let begun = Instant::now();
+    let done: Vec<Result<f64, Failure>> = std::thread::scope(|scope| {
+        let run = |r: Ready| {
+            scope.spawn(move || {
+                let name = r.plan.pipeline.path.display().to_string();
+                log::name_run(&name);
+                let _span = tracing::info_span!("run", "{name}").entered();
+                let done = run_one(r, args, started, n);
+                // a second run that fails must not hide the first
+                done.inspect_err(log::failure)
+            })
+        };
+        let threads: Vec<_> = ready.into_iter().map(run).collect();
+        let panicked = |_| Err(Failure::run("a run panicked"));
+        threads.into_iter().map(|t| t.join().unwrap_or_else(panicked)).collect()
+    });
+    let failed = done.iter().filter_map(|d| d.as_ref().err()).map(Failure::exit_code).max();
+    let steps: f64 = done.iter().filter_map(|d| d.as_ref().ok().copied()).sum();
+    let seconds = begun.elapsed().as_secs_f64();
+    info!(
+        "{n} runs of {work} particles in {seconds:.2} s: {:.2} million particle-steps/s in all",
+        steps / seconds / 1e6
+    );
+    Ok(failed.unwrap_or(0))
+}
+
+/// Checks several pipelines, and tells the mistakes of all of them.
+fn prepare_all(files: &[PathBuf], args: &RunArgs, registry: &Registry) -> Result<Vec<Ready>, Failure> {
+    if args.resume.as_deref().is_some_and(|r| !matches!(r, "" | "auto")) {
+        return Err(wrong_use("--resume takes the checkpoint of one pipeline; several go on from their newest ones"));
+    }
+    let (mut ready, mut wrong) = (vec![], vec![]);
+    for (k, file) in files.iter().enumerate() {
+        let same = |other: &PathBuf| std::fs::canonicalize(other).ok() == std::fs::canonicalize(file).ok();
+        if files[..k].iter().any(same) {
+            wrong.push(crate::report::Diagnostic::new(
+                file,
+                None,
+                "it is given twice: both would write the same files",
+            ));
+            continue;
+        }
+        match prepare(file, args, registry) {
+            Ok(r) => ready.push(r),
+            Err(Failure::Input(list)) => wrong.extend(list),
+            Err(e) => return Err(e),
+        }
+    }
+    if wrong.is_empty() { Ok(ready) } else { Err(Failure::Input(wrong)) }
+}
+
+fn prepare(file: &Path, args: &RunArgs, registry: &Registry) -> Result<Ready, Failure> {
     let at_option = |m| Failure::Input(vec![crate::report::Diagnostic::new("--walltime".as_ref(), None, m)]);
     let walltime = args.walltime.as_deref().map(parse_walltime).transpose().map_err(at_option)?;
     let pipeline = read(file, &args.set, args.device.as_deref())?;
@@ -366,11 +455,16 @@ fn run_pipeline(args: &RunArgs, registry: &Registry, started: Instant) -> Result
         cpu::guards::enable();
     }
     let resume = if from.is_empty() { None } else { Some(Checkpoint::find(&plan, &from, args.resume_changed)?) };
+    Ok(Ready { plan, resume, walltime })
+}
+
+/// Runs one of `n` at once; particle-steps that it did.
+fn run_one(ready: Ready, args: &RunArgs, started: Instant, n: u32) -> Result<f64, Failure> {
+    let Ready { plan, resume, walltime } = ready;
     log_plan(&plan);
     let (stop, save) = signals()?;
     let (steps, quiet) = (args.steps, args.common.quiet);
     let options = RunOptions { steps, quiet, stop, save, walltime, started: Some(started) };
-    let _watch = watch(&plan, walltime.map(|w| started + w));
     let record = (!args.no_record).then(|| Record::begin(&plan, resume.as_ref().map(|c| c.state.step)));
     if !plan.pipeline.ensemble.is_empty() {
         let done = crate::ensemble::run(&plan, &options, resume);
@@ -382,9 +476,9 @@ fn run_pipeline(args: &RunArgs, registry: &Registry, started: Instant) -> Result
         if done.interrupted {
             info!("stopped; go on with: galamost --pipeline {} --resume", plan.pipeline.path.display());
         }
-        return Ok(0);
+        return Ok(0.0);
     }
-    let mut opened = backend(&plan);
+    let mut opened = backend_shared(&plan, n);
     let done = match &mut opened {
         Ok(b) => execute(&plan, &mut **b, &options, resume),
         Err(e) => Err(e.clone()),
@@ -394,11 +488,12 @@ fn run_pipeline(args: &RunArgs, registry: &Registry, started: Instant) -> Result
     }
     let summary = done?;
     log_summary(&plan, &mut *opened?, &summary);
-    Ok(0)
+    Ok(summary.steps as f64 * plan.snapshot.len() as f64)
 }
 
 /// Looks from outside whether the run moves; `GALAMOST_PATIENCE` has the seconds after which it is said that it does not.
-fn watch(plan: &Plan, deadline: Option<Instant>) -> Watch {
+fn watch(ready: &Ready, started: Instant) -> Watch {
+    let (plan, deadline) = (&ready.plan, ready.walltime.map(|w| started + w));
     let names = plan.components.iter().map(|c| (c.id, c.name.clone())).collect();
     let seconds = std::env::var("GALAMOST_PATIENCE").ok().and_then(|s| s.parse().ok()).unwrap_or(60.0);
     let patience = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(60));
@@ -420,7 +515,12 @@ fn watch(plan: &Plan, deadline: Option<Instant>) -> Watch {
 /// # Errors
 /// The device refused something.
 pub fn backend(plan: &Plan) -> Result<Box<dyn Backend>, Failure> {
-    match plan.device.open()? {
+    backend_shared(plan, 1)
+}
+
+/// The same for one of so many runs at once.
+fn backend_shared(plan: &Plan, runs: u32) -> Result<Box<dyn Backend>, Failure> {
+    match plan.device.open_shared(runs)? {
         None => Ok(cpu::backend(plan)?),
         Some(device) => Ok(Box::new(GpuSystem::new(plan, device)?)),
     }

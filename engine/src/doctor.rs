@@ -142,7 +142,7 @@ fn gpus(r: &mut Report) -> bool {
 
 /// Compiles a kernel, runs it, and looks at what it wrote.
 fn tried(ordinal: u32) -> Result<()> {
-    let device = CudaDevice::new(ordinal)?;
+    let device = CudaDevice::new(ordinal, 1)?;
     let text = "extern \"C\" __global__ void doctor(unsigned *out) { out[threadIdx.x] = 3 * threadIdx.x + 1; }\n";
     let kernel = device.kernel(device.compile(&Unit::new("doctor", text, Precision::Mixed))?, "doctor")?;
     let out = device.allocate(4 * 32)?;

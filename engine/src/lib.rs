@@ -23,6 +23,7 @@ pub mod pipeline;
 pub mod plan;
 pub mod plot;
 pub mod plugins;
+pub mod profile;
 pub mod record;
 pub mod render;
 pub mod report;

@@ -1,6 +1,6 @@
 //! The log on standard error: lines for people, or with `--log json` one JSON object a line for programs.
 //!
-//! Every object has `time` (UTC) and `event`:
+//! Every object has `time` (UTC) and `event`; where several pipelines are run at once, also `pipeline`:
 //!
 //! | event | fields |
 //! |---|---|
@@ -16,6 +16,7 @@
 use crate::report::Failure;
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Mutex;
@@ -38,7 +39,12 @@ pub enum Format {
 }
 
 static JSON: AtomicBool = AtomicBool::new(false);
-static WARNINGS: Mutex<Vec<String>> = Mutex::new(vec![]);
+/// Warnings, with the run whose they are, where several go on at once.
+static WARNINGS: Mutex<Vec<(Option<String>, String)>> = Mutex::new(vec![]);
+thread_local! {
+    /// The run of this thread, where several go on at once.
+    static RUN: RefCell<Option<String>> = const { RefCell::new(None) };
+}
 /// Warnings that are kept for the record of a run.
 const KEPT: usize = 100;
 
@@ -58,6 +64,16 @@ pub fn start(format: Format, level: &str) {
     let _ = tracing_subscriber::registry().with(filter).with(text).with(Lines).try_init();
 }
 
+/// What this thread logs belongs to this run, one of several.
+pub fn name_run(name: &str) {
+    RUN.set(Some(name.into()));
+}
+
+/// The run of this thread, if it is one of several.
+pub fn run_name() -> Option<String> {
+    RUN.with_borrow(Clone::clone)
+}
+
 /// Whether lines are JSON.
 pub fn is_json() -> bool {
     JSON.load(Ordering::Relaxed)
@@ -71,6 +87,9 @@ pub fn event(name: &str, fields: Value) {
     let mut line = Map::new();
     line.insert("time".into(), json!(now()));
     line.insert("event".into(), json!(name));
+    if let Some(run) = run_name() {
+        line.insert("pipeline".into(), json!(run));
+    }
     if let Value::Object(fields) = fields {
         line.extend(fields);
     }
@@ -107,9 +126,11 @@ pub fn describe(failure: &Failure) -> Value {
     }
 }
 
-/// Warnings since the start, at most the first hundred.
+/// Warnings since the start, at most the first hundred; those of other runs, of several, are not among them.
 pub fn warnings() -> Vec<String> {
-    WARNINGS.lock().map(|w| w.clone()).unwrap_or_default()
+    let own = run_name();
+    let kept = WARNINGS.lock().map(|w| w.clone()).unwrap_or_default();
+    kept.into_iter().filter(|(run, _)| run.is_none() || *run == own).map(|(_, w)| w).collect()
 }
 
 /// Keeps warnings, and writes messages as JSON.
@@ -138,7 +159,7 @@ impl<S: Subscriber> Layer<S> for Lines {
             && let Ok(mut kept) = WARNINGS.lock()
             && kept.len() < KEPT
         {
-            kept.push(message.0.clone());
+            kept.push((run_name(), message.0.clone()));
         }
         event("message", json!({"level": level.as_str().to_lowercase(), "message": message.0}));
     }

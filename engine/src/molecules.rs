@@ -26,6 +26,21 @@ impl MoleculeRule {
         sizes.values().map(|s| s * s).sum::<f64>() / self.of.len().max(1) as f64
     }
 
+    /// Members of molecules, one after the other and each in the order of tags; for each tag the place of its molecule's first member and the
+    /// one behind the last.
+    pub fn members(&self) -> (Vec<u32>, Vec<[u32; 2]>) {
+        let mut members: Vec<u32> = (0..self.of.len() as u32).collect();
+        members.sort_by_key(|t| (self.of[*t as usize], *t));
+        let mut range = vec![[0; 2]; self.of.len()];
+        let mut first = 0;
+        for one in members.chunk_by(|a, b| self.of[*a as usize] == self.of[*b as usize]) {
+            let end = first + one.len() as u32;
+            one.iter().for_each(|t| range[*t as usize] = [first, end]);
+            first = end;
+        }
+        (members, range)
+    }
+
     /// Whether two tags may be neighbours.
     pub fn takes(&self, a: u32, b: u32) -> bool {
         (self.of[a as usize] == self.of[b as usize]) == (self.only == Only::SameMolecule)
@@ -80,6 +95,7 @@ mod tests {
         assert_eq!(molecules(&s).expect("bonds"), [0, 1, 2, 1, 1]);
         let rule = MoleculeRule::new(Only::SameMolecule, &s).expect("bonds");
         assert_eq!(rule.mean_size(), (1.0 + 9.0 + 1.0) / 5.0);
+        assert_eq!(rule.members(), (vec![0, 1, 3, 4, 2], vec![[0, 1], [1, 4], [4, 5], [1, 4], [1, 4]]));
         let of = vec![7, 7, -1, -1, 7];
         s.arrays.insert("molecule".into(), Array { width: 1, values: Values::Int(of) });
         let rule = MoleculeRule::new(Only::SameMolecule, &s).expect("given");

@@ -15,6 +15,7 @@
 //! | `stages` | `name`, `steps`, `dt` of each |
 //! | `from_step`, `steps`, `seconds`, `start_up`, `tps` | steps done by this part, seconds in the loop, before it, steps per second |
 //! | `shares` | seconds of the loop: `steps`, `analyzers`, `updaters`, `checkpoints` |
+//! | `parts` | `steps` that were looked at, `seconds` of each component and of the neighbour list in them; `others`: seconds of each analyzer and updater in all |
 //! | `list` | the neighbour list: `radius`, `buffer`, `mean`, `longest`, `builds` |
 //! | `memory` | bytes of the device |
 //! | `last` | `kT`, `pressure`, `potential` per particle of the last sample |
@@ -23,6 +24,7 @@
 use crate::device::Chosen;
 use crate::log::{describe, now, warnings};
 use crate::plan::Plan;
+use crate::profile::by_part;
 use crate::report::Failure;
 use crate::run::{Backend, Summary};
 use serde_json::{Value, json};
@@ -123,6 +125,9 @@ impl Record {
                         "steps": s.shares.steps, "analyzers": s.shares.analyzers, "updaters": s.shares.updaters,
                         "checkpoints": s.shares.checkpoints,
                     });
+                    let seconds: serde_json::Map<String, Value> =
+                        by_part(&s.spent.timings).into_iter().map(|(name, t)| (name, json!(t))).collect();
+                    run["parts"] = json!({"steps": s.spent.steps, "seconds": seconds, "others": s.spent.others});
                     run["checkpoint"] = json!(s.checkpoint);
                     if let Some(t) = &s.thermo {
                         run["last"] =

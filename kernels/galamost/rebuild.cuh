@@ -392,6 +392,47 @@ extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS) build_list_without
     build_tile<true>(a, memories);
 }
 
+struct MemberListArgs {
+    ListArgs list;
+    // by tag: where the members of its molecule are among all, tags one molecule after the other
+    const u32* first;
+    const u32* end;
+    const u32* members;
+};
+
+// The list of pairs inside of molecules that are smaller than a neighbourhood: a thread looks at the members of its particle's molecule, not
+// at what is near. A row is in the order of tags.
+extern "C" __global__ void build_list_of_members(MemberListArgs m) {
+    const ListArgs& a = m.list;
+    Globals* g = a.state.globals;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (g->halt || i >= a.state.n_local) return;
+    const u32 tag = a.state.tag[i], end = m.end[tag];
+    const PosType pi = load(&a.state.pos_type[i]);
+    const BoxScale scale = make_scale(g);
+    const real limit = real(a.list.r_list * a.list.r_list);
+    const bool excludes = a.left_out.excluded_count != nullptr;
+    const u32* excluded = excludes ? a.left_out.excluded + u64(tag) * a.left_out.excluded_capacity : nullptr;
+    const u32 n_excluded = excludes ? a.left_out.excluded_count[tag] : 0u;
+    u32 n = 0u;
+    for (u32 k = m.first[tag]; k < end; ++k) {
+        const u32 other = m.members[k];
+        bool out = other == tag;
+        for (u32 e = 0; e < n_excluded; ++e) out |= excluded[e] == other;
+        if (out) continue;
+        const u32 j = a.state.index_of_tag[other];
+        if (!(device_norm2(difference(pi, load(&a.state.pos_type[j]), scale)) < limit)) continue;
+        if (n < a.list.capacity) a.list.index[list_place(a.list, i, n)] = j;
+        ++n;
+    }
+    if (n > a.list.capacity) {
+        raise_fault(g, 2u, 0xffffffffu, tag, n);
+    } else {
+        a.list.count[i] = n;
+        if (n > g->longest_row) atomicMax(&g->longest_row, n);
+    }
+}
+
 // The rebuild is done.
 extern "C" __global__ void end_rebuild(Globals* g) {
     if (g->halt) return;

@@ -94,12 +94,13 @@ struct Meetings {
 
     // The same; the block that comes last calls `action` with all its threads before the others go on.
     template <class Action> __device__ __forceinline__ u32 meet(u32& asked, const Action& action) {
-        __shared__ u32 shared[2];
+        // who waits may have the answer before others of the block have seen that they are not the last
+        __shared__ u32 shared[2], last;
         arrive(asked, shared);
-        if (threadIdx.x == 0u) shared[1] = count_up(&control->came) + 1u == arrivals ? 1u : 0u;
+        if (threadIdx.x == 0u) last = count_up(&control->came) + 1u == arrivals ? 1u : 0u;
         __syncthreads();
         Tally t;
-        if (shared[1]) {
+        if (last) {
             if (threadIdx.x == 0u) t.both = acquire(&control->came);
             action();
             __syncthreads();

@@ -358,6 +358,11 @@ inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __clz(int x) { return x ? __builtin_clz(unsigned(x)) : 32; }
 
 template <class T> T __ldg(const T* p) { return *p; }
+inline int __float_as_int(float x) {
+    int bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
 template <class T> T __ldcg(const T* p) { return *p; }
 inline double __longlong_as_double(long long x) { return galamost_host::unpack<double>(uint64_t(x)); }
 inline long long __double_as_longlong(double x) { return (long long)galamost_host::pack(x); }

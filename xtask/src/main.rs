@@ -66,7 +66,7 @@ fn dist(folder: Option<PathBuf>) -> Result<(), String> {
     let to = folder.unwrap_or_else(|| root.join("dist").join(name));
     let output = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from).join("dist");
     let library = to.join("lib/galamost/plugins");
-    for d in [to.join("bin"), library.clone(), to.join("examples")] {
+    for d in [to.join("bin"), library.clone(), to.join("examples"), to.join("cases")] {
         if d.exists() {
             std::fs::remove_dir_all(&d).map_err(|e| e.to_string())?;
         }
@@ -79,7 +79,9 @@ fn dist(folder: Option<PathBuf>) -> Result<(), String> {
     }
     for e in std::fs::read_dir(root.join("examples")).map_err(|e| e.to_string())?.filter_map(|e| e.ok()) {
         let path = e.path();
-        if path.extension().is_some_and(|x| x == "ron" || x == "xml" || x == "dump") {
+        // files with more dots in their names are what a run of an example has left
+        let stem = path.file_stem().is_some_and(|s| !s.to_string_lossy().contains('.'));
+        if stem && path.extension().is_some_and(|x| x == "ron" || x == "xml" || x == "dump" || x == "pdb") {
             copy(&path, &to.join("examples").join(e.file_name()))?;
         } else if path.is_dir() {
             // an example of several files; folders inside of it are what a run of it has left
@@ -92,6 +94,13 @@ fn dist(folder: Option<PathBuf>) -> Result<(), String> {
             }
         }
     }
+    let cases = to.join("cases");
+    std::fs::create_dir_all(&cases).map_err(|e| e.to_string())?;
+    for e in std::fs::read_dir(root.join("benches/cases")).map_err(|e| e.to_string())?.filter_map(|e| e.ok()) {
+        copy(&e.path(), &cases.join(e.file_name()))?;
+    }
+    let data = "dppc-water-21216.xml.xz";
+    copy(&root.join("tests/data").join(data), &cases.join(data))?;
     // the font is part of the program
     copy(&root.join("plugin-api/pictures/font/LICENSE-DEJAVU"), &to.join("LICENSE-DEJAVU"))?;
     for f in ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md"] {

@@ -13,6 +13,8 @@ use galamost_plugin_api::real::Real;
 use galamost_plugin_api::views::{LinkView, Sums, Wanted};
 use rayon::prelude::*;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 impl<S: Store> CpuSystem<S> {
     /// Computes the forces of the state as it is.
@@ -27,6 +29,9 @@ impl<S: Store> CpuSystem<S> {
         let links = [self.link_view(0), self.link_view(1), self.link_view(2)];
         let failed: Mutex<Option<Error>> = Mutex::new(None);
         let this = &*self;
+        let timed = self.profile.is_on();
+        let spent: Vec<AtomicU64> = (0..parts).map(|_| AtomicU64::new(0)).collect();
+        let begun = Instant::now();
         // all components of a chunk in turn, or, to see which of them writes where it may not, one after the other
         let rounds = if guards::on() { parts.max(1) } else { 1 };
         for first in 0..rounds {
@@ -47,7 +52,8 @@ impl<S: Store> CpuSystem<S> {
                         }
                     }
                 }
-                for (c, sum) in this.forces.iter().zip(sums).skip(round.start).take(round.len()) {
+                for ((c, spent), sum) in this.forces.iter().zip(&spent).zip(sums).skip(round.start).take(round.len()) {
+                    let begun = timed.then(Instant::now);
                     let done = if let Some(pair) = c.pair() {
                         let call = pair_call(this, c, &state, &list, wanted, range.clone());
                         // SAFETY: as above
@@ -59,6 +65,9 @@ impl<S: Store> CpuSystem<S> {
                     } else {
                         Ok(())
                     };
+                    if let Some(begun) = begun {
+                        spent.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
+                    }
                     if let Err(e) = done {
                         failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(e);
                     }
@@ -68,6 +77,14 @@ impl<S: Store> CpuSystem<S> {
                 && let Err(e) = this.check_force(&c.name, before)
             {
                 failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(e);
+            }
+        }
+        if timed {
+            // threads' time, as shares of the time that passed
+            let spent: Vec<f64> = spent.into_iter().map(|s| s.into_inner() as f64).collect();
+            let share = begun.elapsed().as_secs_f64() / spent.iter().sum::<f64>().max(1.0);
+            for (c, s) in self.forces.iter().zip(spent).filter(|(c, _)| c.kind != Kind::Force) {
+                self.profile.add(c.name.as_str().into(), "forces", s * share);
             }
         }
         if let Some(e) = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
@@ -100,7 +117,7 @@ impl<S: Store> CpuSystem<S> {
             };
             let before = self.read_only();
             // SAFETY: as above; forces run one after the other
-            unsafe { force.compute(&call, &mut self.sums[f])? };
+            self.profile.time(&c.name, "forces", || unsafe { force.compute(&call, &mut self.sums[f]) })?;
             self.check_force(&c.name, before)?;
         }
         if wanted.virial != 0 {

@@ -10,6 +10,7 @@ use galamost_plugin_api::philox::{DRAWS_PER_PHASE, RandomKey};
 use galamost_plugin_api::views::{Cell, Wanted};
 use rayon::prelude::*;
 use std::sync::Mutex;
+use std::time::Instant;
 
 impl<S: Store> CpuSystem<S> {
     /// One time step.
@@ -20,7 +21,11 @@ impl<S: Store> CpuSystem<S> {
         self.globals.step += 1;
         self.globals.evaluate();
         if self.globals.rebuild != 0 {
+            let begun = Instant::now();
             self.rebuild();
+            if self.profile.is_on() {
+                self.profile.add("neighbour list".into(), "build", begun.elapsed().as_secs_f64());
+            }
         }
         let wanted = if self.changes_box() { Wanted::ALL } else { wanted };
         self.compute_forces(if self.forces_again { Wanted::FORCE } else { wanted })?;
@@ -53,6 +58,8 @@ impl<S: Store> CpuSystem<S> {
             let moving = &self.moving[m];
             let own = carried.filter(|_| moving.program.corrects);
             let (carried, carried_stride) = own.unwrap_or_default();
+            let name = moving.component.name.clone();
+            let begun = Instant::now();
             let done = (|| -> Result<()> {
                 let part = moving.component.integrator().ok_or_else(|| Error::Run("not an integrator".into()))?;
                 for (p, phase) in moving.program.phases.iter().enumerate().filter(|(_, p)| p.when == when) {
@@ -109,6 +116,9 @@ impl<S: Store> CpuSystem<S> {
                 }
                 Ok(())
             })();
+            if self.profile.is_on() {
+                self.profile.add(name.as_str().into(), "phases", begun.elapsed().as_secs_f64());
+            }
             self.integrator_states.insert(id, memory);
             done?;
             self.check_guards(&self.moving[m].component.name)?;

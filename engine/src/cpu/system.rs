@@ -6,6 +6,7 @@ use crate::buffers::Bytes;
 use crate::host::HostServices;
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
+use crate::profile::{Profile, Timing};
 use crate::rotation;
 use crate::run::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius, state_fits};
 use crate::state::{Facts, RawState, initial};
@@ -54,6 +55,7 @@ pub(super) struct Moving {
 
 /// The CPU backend.
 pub struct CpuSystem<S: Store> {
+    pub(super) profile: Profile,
     pub(super) facts: Facts,
     pub(super) isa: u32,
     pub(super) globals: Box<Globals>,
@@ -98,6 +100,7 @@ impl<S: Store> CpuSystem<S> {
             data: Bytes::zeroed(facts.stride(&format!("array.{}", need.name)).unwrap_or(0), n),
         });
         let mut system = Self {
+            profile: Profile::default(),
             isa: vector_extension(),
             globals: Box::new(initial_globals(plan)),
             pos: vec![S::PosType::default(); n],
@@ -551,6 +554,14 @@ impl<S: Store> Backend for CpuSystem<S> {
     fn memory(&self) -> u64 {
         let per = size_of::<S::PosType>() * 2 + 12 + 2 * size_of::<[S::Real; 4]>() + 12 + 12;
         (per * self.facts.n + self.list.memory()) as u64
+    }
+
+    fn begin_profile(&mut self) {
+        self.profile.begin();
+    }
+
+    fn end_profile(&mut self) -> Result<Vec<Timing>> {
+        Ok(self.profile.end())
     }
 }
 

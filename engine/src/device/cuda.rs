@@ -2,14 +2,15 @@
 
 use super::source::Unit;
 use super::{Device, Graph, Kernel, nvrtc};
+use crate::profile::{Profile, Timing};
 use cudarc::driver::sys;
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::Globals;
 use std::ffi::{CStr, CString};
 use std::mem::offset_of;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 fn fail(what: &str, message: impl std::fmt::Display) -> Error {
     Error::Device { what: what.into(), message: message.to_string() }
@@ -88,6 +89,13 @@ pub fn driver() -> Result<(i32, Vec<String>)> {
     }
 }
 
+/// The version of the NVIDIA driver, as its kernel module tells it.
+pub fn driver_version() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/driver/nvidia/version").ok()?;
+    let is_version = |w: &&str| w.split('.').count() >= 2 && w.chars().all(|c| c.is_ascii_digit() || c == '.');
+    text.lines().next()?.split_whitespace().find(is_version).map(String::from)
+}
+
 /// Kernels that set the condition of a graph node from the run's globals: of one that rebuilds, and of one that goes on while the word
 /// at `left` is not 0. The driver's own assembler resolves `cudaGraphSetConditional`, so they are PTX; its version is old enough for every
 /// driver that has conditional nodes.
@@ -134,6 +142,28 @@ fn condition_ptx() -> String {
     )
 }
 
+/// A kernel that waits: launches after it queue up, so that what is timed are they and not the host. It ends by itself.
+const WAIT_PTX: &str = ".version 7.0
+.target sm_70
+.address_size 64
+.visible .entry wait (.param .u64 nanoseconds)
+{
+    .reg .pred %p<2>;
+    .reg .b64 %rd<5>;
+    ld.param.u64 %rd1, [nanoseconds];
+    mov.u64 %rd2, %globaltimer;
+again:
+    mov.u64 %rd3, %globaltimer;
+    sub.u64 %rd4, %rd3, %rd2;
+    setp.lt.u64 %p1, %rd4, %rd1;
+    @%p1 bra again;
+    ret;
+}
+";
+
+/// How long it waits: about as long as the host takes for the launches of a step.
+const WAIT_NANOSECONDS: u64 = 150_000;
+
 /// Which kernel sets a condition.
 #[derive(Clone, Copy)]
 enum Condition {
@@ -148,10 +178,22 @@ struct Capture {
     graph: sys::CUgraph,
 }
 
+/// A launch that is timed: it lasted from the event before to this one.
+struct Timed {
+    event: sys::CUevent,
+    /// Whose it was, and which kernel; `None` where the time begins.
+    launch: Option<(Arc<str>, usize)>,
+}
+
 #[derive(Default)]
 struct Inner {
     modules: Vec<sys::CUmodule>,
     kernels: Vec<sys::CUfunction>,
+    names: Vec<String>,
+    timed: Vec<Timed>,
+    /// Nothing is on its way to the device.
+    drained: bool,
+    wait: Option<sys::CUfunction>,
     graphs: Vec<Option<sys::CUgraphExec>>,
     macros: Vec<&'static str>,
     capture: Option<Capture>,
@@ -170,8 +212,11 @@ pub struct CudaDevice {
     multiprocessors: u32,
     /// Kernels may wait for all their blocks.
     together: bool,
+    /// Other runs use the device, too.
+    shared: bool,
     inner: Mutex<Inner>,
     used: AtomicU64,
+    profile: Profile,
 }
 
 // SAFETY: handles of the driver may be used from any thread that has the context current, which every call sees to
@@ -180,11 +225,11 @@ unsafe impl Send for CudaDevice {}
 unsafe impl Sync for CudaDevice {}
 
 impl CudaDevice {
-    /// Opens a GPU.
+    /// Opens a GPU for one of so many runs at once, which takes its share of the multiprocessors.
     ///
     /// # Errors
     /// The driver's words.
-    pub fn new(ordinal: u32) -> Result<Self> {
+    pub fn new(ordinal: u32, runs: u32) -> Result<Self> {
         let name = probe(ordinal).map_err(|e| fail("CUDA", e))?;
         // SAFETY: valid pointers; the driver was initialised by `probe`
         unsafe {
@@ -212,10 +257,12 @@ impl CudaDevice {
                 stream,
                 name,
                 architecture: format!("sm_{major}{minor}"),
-                multiprocessors,
+                multiprocessors: (multiprocessors / runs.max(1)).max(1),
                 together,
+                shared: runs > 1,
                 inner: Mutex::default(),
                 used: AtomicU64::new(0),
+                profile: Profile::default(),
             })
         }
     }
@@ -244,6 +291,38 @@ impl CudaDevice {
         unsafe { call!(cuModuleGetFunction(&raw mut function, module, c.as_ptr())) }
             .map_err(|e| fail(&format!("kernel {name}"), e))?;
         Ok(function)
+    }
+
+    /// An event behind everything launched before.
+    fn record(&self) -> Result<sys::CUevent> {
+        let mut event = std::ptr::null_mut();
+        // SAFETY: valid pointers
+        unsafe {
+            call!(cuEventCreate(&raw mut event, 0))?;
+            call!(cuEventRecord(event, self.stream))?;
+        }
+        Ok(event)
+    }
+
+    /// Before a launch that is timed.
+    fn before_timed(&self, inner: &mut Inner) -> Result<()> {
+        if !std::mem::replace(&mut inner.drained, false) {
+            return Ok(());
+        }
+        let wait = match inner.wait {
+            Some(wait) => wait,
+            None => {
+                let ptx = CString::new(WAIT_PTX).map_err(|e| fail("wait", e))?;
+                let wait = Self::function(Self::load(ptx.as_bytes_with_nul())?, "wait")?;
+                *inner.wait.insert(wait)
+            }
+        };
+        let (stream, none) = (self.stream, std::ptr::null_mut());
+        let mut args = [std::ptr::from_ref(&WAIT_NANOSECONDS).cast_mut().cast()];
+        // SAFETY: the kernel takes a word, which is copied by the call
+        unsafe { call!(cuLaunchKernel(wait, 1, 1, 1, 1, 1, 1, 0, stream, args.as_mut_ptr(), none))? };
+        inner.timed.push(Timed { event: self.record()?, launch: None });
+        Ok(())
     }
 
     fn begin(&self, graph: sys::CUgraph, after: &[sys::CUgraphNode]) -> Result<()> {
@@ -419,10 +498,11 @@ impl Device for CudaDevice {
         }
     }
     fn upload(&self, address: u64, bytes: &[u8]) -> Result<()> {
-        let _inner = self.enter()?;
+        let mut inner = self.enter()?;
         if bytes.is_empty() {
             return Ok(());
         }
+        inner.drained = true;
         // SAFETY: the caller's word about the address; pageable memory is copied before the call returns
         unsafe {
             call!(cuMemcpyHtoDAsync_v2(address, bytes.as_ptr().cast(), bytes.len(), self.stream))?;
@@ -430,15 +510,17 @@ impl Device for CudaDevice {
         }
     }
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
-        let _inner = self.enter()?;
+        let mut inner = self.enter()?;
         if bytes.is_empty() {
             return Ok(());
         }
         // SAFETY: the caller's word about the address
         unsafe {
             call!(cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), address, bytes.len(), self.stream))?;
-            call!(cuStreamSynchronize(self.stream))
+            call!(cuStreamSynchronize(self.stream))?;
         }
+        inner.drained = true;
+        Ok(())
     }
     fn clear(&self, address: u64, bytes: usize) -> Result<()> {
         let _inner = self.enter()?;
@@ -462,13 +544,16 @@ impl Device for CudaDevice {
         let mut inner = self.enter()?;
         let module = *inner.modules.get(module as usize).ok_or_else(|| fail(name, "no such module"))?;
         inner.kernels.push(Self::function(module, name)?);
+        inner.names.push(name.into());
         Ok(Kernel(inner.kernels.len() as u64 - 1))
     }
     fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, shared: u32, args: &[*mut Opaque]) -> Result<()> {
-        let f = {
-            let inner = self.enter()?;
-            *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "no such kernel"))?
-        };
+        let mut inner = self.enter()?;
+        let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "no such kernel"))?;
+        let timed = self.profile.is_on() && inner.capture.is_none();
+        if timed {
+            self.before_timed(&mut inner)?;
+        }
         let mut args: Vec<*mut std::ffi::c_void> = args.iter().map(|a| a.cast()).collect();
         // SAFETY: the caller gives the arguments that the kernel declares
         unsafe {
@@ -484,17 +569,22 @@ impl Device for CudaDevice {
                 self.stream,
                 args.as_mut_ptr(),
                 std::ptr::null_mut(),
-            ))
+            ))?;
         }
+        if timed {
+            let launch = Some((self.profile.part(), kernel.0 as usize));
+            inner.timed.push(Timed { event: self.record()?, launch });
+        }
+        Ok(())
     }
     fn synchronize(&self) -> Result<()> {
-        let _inner = self.enter()?;
+        self.enter()?.drained = true;
         // SAFETY: the stream is ours
         unsafe { call!(cuStreamSynchronize(self.stream)) }
     }
     fn capture(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {
-        // for tools that do not follow graphs
-        if std::env::var_os("GALAMOST_NO_GRAPHS").is_some() {
+        // for tools that do not follow graphs; graphs with conditions of several runs wait for each other
+        if std::env::var_os("GALAMOST_NO_GRAPHS").is_some() || self.shared {
             return Ok(None);
         }
         // SAFETY: handles are valid; the graph is destroyed once it is instantiated
@@ -588,5 +678,32 @@ impl Device for CudaDevice {
     }
     fn memory(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
+    }
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+    fn end_profile(&self) -> Result<Vec<Timing>> {
+        let mut inner = self.enter()?;
+        let inner = &mut *inner;
+        inner.drained = true;
+        // SAFETY: the events are ours, and each is destroyed once
+        unsafe {
+            call!(cuStreamSynchronize(self.stream))?;
+            let mut before = None;
+            for t in inner.timed.drain(..) {
+                if let (Some(from), Some((part, kernel))) = (before, t.launch) {
+                    let mut milliseconds = 0.0;
+                    call!(cuEventElapsedTime_v2(&raw mut milliseconds, from, t.event))?;
+                    self.profile.add(part, &inner.names[kernel], 1e-3 * f64::from(milliseconds));
+                }
+                if let Some(event) = before.replace(t.event) {
+                    call!(cuEventDestroy_v2(event))?;
+                }
+            }
+            if let Some(event) = before {
+                call!(cuEventDestroy_v2(event))?;
+            }
+        }
+        Ok(self.profile.end())
     }
 }

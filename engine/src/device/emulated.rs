@@ -5,6 +5,7 @@
 
 use super::source::{Unit, kernel_names};
 use super::{Device, Graph, Kernel, cache};
+use crate::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::Globals;
@@ -88,6 +89,7 @@ pub struct EmulatedDevice {
     /// One kernel at a time: threads of the emulation share statics of the system thread.
     running: Mutex<()>,
     faults: Faults,
+    profile: Profile,
 }
 
 impl EmulatedDevice {
@@ -97,7 +99,8 @@ impl EmulatedDevice {
     /// There is no g++.
     pub fn new() -> Result<Self> {
         let compiler = probe().map_err(|e| fail("emulated device", e))?;
-        Ok(Self { compiler, inner: Mutex::default(), running: Mutex::default(), faults: Faults::asked_for()? })
+        let faults = Faults::asked_for()?;
+        Ok(Self { compiler, inner: Mutex::default(), running: Mutex::default(), faults, profile: Profile::default() })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
@@ -259,7 +262,9 @@ impl Device for EmulatedDevice {
         let _one = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut args = args.to_vec();
         // SAFETY: the caller gives the arguments that the kernel declares
-        unsafe { entry(args.as_mut_ptr(), [grid.x, grid.y, grid.z].as_ptr(), [block.x, block.y, block.z].as_ptr()) };
+        self.profile.time(&self.profile.part(), &name, || unsafe {
+            entry(args.as_mut_ptr(), [grid.x, grid.y, grid.z].as_ptr(), [block.x, block.y, block.z].as_ptr());
+        });
         match self.lock().memory.values().find(|a| !a.is_whole()) {
             Some(a) => Err(fail(&name, format!("the kernel wrote outside an array of {} bytes", a.bytes))),
             None => Ok(()),
@@ -314,5 +319,11 @@ impl Device for EmulatedDevice {
     }
     fn memory(&self) -> u64 {
         self.lock().memory.values().map(|a| a.bytes as u64).sum()
+    }
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+    fn end_profile(&self) -> Result<Vec<Timing>> {
+        Ok(self.profile.end())
     }
 }

@@ -9,12 +9,13 @@ pub mod nvrtc;
 mod source;
 
 pub use cache::folder as cache_folder;
-pub use cuda::{CudaDevice, driver};
+pub use cuda::{CudaDevice, driver, driver_version};
 pub use emulated::EmulatedDevice;
 pub use source::{Unit, api_header, kernel_names};
 
 use crate::host::DeviceServices;
 use crate::pipeline::DeviceChoice;
+use crate::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::precision::Precision;
@@ -142,6 +143,13 @@ pub trait Device: Send + Sync {
     fn while_left(&self, left: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()>;
     /// Bytes allocated.
     fn memory(&self) -> u64;
+    /// Where launches outside of graphs are timed.
+    fn profile(&self) -> &Profile;
+    /// Ends the profile, after everything launched before.
+    ///
+    /// # Errors
+    /// The device's words.
+    fn end_profile(&self) -> Result<Vec<Timing>>;
 }
 
 /// Services of a device for plugins.
@@ -214,9 +222,17 @@ impl Chosen {
     /// # Errors
     /// The device's words.
     pub fn open(&self) -> Result<Option<Arc<dyn Device>>> {
+        self.open_shared(1)
+    }
+
+    /// Opens the device for one of so many runs at once: each takes its share of the multiprocessors.
+    ///
+    /// # Errors
+    /// The device's words.
+    pub fn open_shared(&self, runs: u32) -> Result<Option<Arc<dyn Device>>> {
         Ok(match self {
             Self::Cpu { .. } => None,
-            Self::Cuda { ordinal, .. } => Some(Arc::new(CudaDevice::new(*ordinal)?)),
+            Self::Cuda { ordinal, .. } => Some(Arc::new(CudaDevice::new(*ordinal, runs)?)),
             Self::Emulated => Some(Arc::new(EmulatedDevice::new()?)),
         })
     }

@@ -104,6 +104,16 @@ pub struct ListArgs {
     pub left_out: LeftOut,
 }
 
+/// `MemberListArgs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct MemberListArgs {
+    pub list: ListArgs,
+    pub first: u64,
+    pub end: u64,
+    pub members: u64,
+}
+
 /// `LeftOut`: pairs that are no neighbours.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -183,6 +193,7 @@ pub fn size_checks(header: &str) -> String {
         ("rebuild.cuh", "LinkArgs", size_of::<LinkArgs>()),
         ("rebuild.cuh", "LeftOut", size_of::<LeftOut>()),
         ("rebuild.cuh", "ListArgs", size_of::<ListArgs>()),
+        ("rebuild.cuh", "MemberListArgs", size_of::<MemberListArgs>()),
         ("patch.cuh", "PatchArgs", size_of::<PatchArgs>()),
         ("patch.cuh", "PatchExclusionsArgs", size_of::<PatchExclusionsArgs>()),
         ("pair.cuh", "PairPart", size_of::<PairPart>()),

@@ -32,6 +32,8 @@ pub struct Told {
 }
 
 struct PairLoop {
+    /// Names of the components.
+    names: String,
     force: Kernel,
     full: Kernel,
     texts: Vec<String>,
@@ -152,12 +154,17 @@ impl Forces {
         }
         match &self.pair {
             Some(p) => {
+                d.profile().set_part(&p.names);
                 let args = self.pair_args(p, state, list);
                 launch(d, if full { p.full } else { p.force }, self.n * p.team as usize, PAIR_BLOCK, &args)?;
             }
-            None => launch(d, self.clear_forces, self.n, 256, state)?,
+            None => {
+                d.profile().set_part("forces set to 0");
+                launch(d, self.clear_forces, self.n, 256, state)?;
+            }
         }
         for b in &self.bonded {
+            d.profile().set_part(&b.component.name);
             let args = self.bond_args(b, state, links);
             launch(d, if full { b.full } else { b.force }, self.n, BOND_BLOCK, &args)?;
         }
@@ -178,10 +185,12 @@ impl Forces {
                 reserved: [0; 7],
             };
             quantity += 8 * c.needs.quantities.len() as u64;
+            d.profile().set_part(&c.name);
             // SAFETY: the views describe arrays of this device
             unsafe { part.compute(&call, &mut Sums::default())? };
         }
         if full {
+            d.profile().set_part("sums");
             let (globals, sums, n) = (state.globals.address, self.sum_address(0), self.slots.len() as u32);
             let pointer = |p: *const u8| p.cast_mut().cast::<Opaque>();
             let args = [
@@ -298,6 +307,7 @@ impl PairLoop {
         }
         let module = device.compile(&pair_unit(&texts, n_types, team, precision))?;
         Ok(Self {
+            names: pairs.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(" + "),
             force: device.kernel(module, "pair_force")?,
             full: device.kernel(module, "pair_force_full")?,
             texts,

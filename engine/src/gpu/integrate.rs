@@ -137,6 +137,7 @@ impl Integrators {
     pub fn run(&self, state: &StateView, when: When) -> Result<()> {
         for m in &self.moving {
             let args = PhaseArgs { state: *state, ..m.args };
+            self.device.profile().set_part(&m.component.name);
             for (kernel, step) in m.kernels.iter().zip(&m.steps).filter(|(_, s)| s.when == when) {
                 let (n, block) = if step.particles { (self.n, BLOCK) } else { (1, 1) };
                 launch(&*self.device, *kernel, n, block, &args)?;

@@ -1,9 +1,10 @@
 //! The rebuild on the device: sort by cell and tag, move everything, build the list.
 
-use super::args::{CellGrid, LeftOut, LinkArgs, ListArgs, MOVED, MoveArgs, MovedArray, SortArgs};
+use super::args::{CellGrid, LeftOut, LinkArgs, ListArgs, MOVED, MemberListArgs, MoveArgs, MovedArray, SortArgs};
 use super::arrays::{Buffer, launch};
 use crate::cells::Grid;
 use crate::device::{Device, Kernel, Unit};
+use crate::molecules::MoleculeRule;
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
@@ -31,6 +32,7 @@ struct Kernels {
     index_links: Kernel,
     build_list: Kernel,
     build_list_without: Kernel,
+    build_list_of_members: Kernel,
     end_rebuild: Kernel,
 }
 
@@ -54,6 +56,10 @@ pub struct Rebuild {
     n: usize,
     /// Cutoff and buffer; 0 for no list.
     pub r_list: f64,
+    /// What cells are made for.
+    radius: f64,
+    /// The list has pairs of small molecules only: their members, and by tag where those of its molecule begin and end.
+    members: Option<[Buffer; 3]>,
     team: u32,
     capacity: u32,
     index: Option<Buffer>,
@@ -64,7 +70,7 @@ pub struct Rebuild {
 pub type Follower = (u64, u32);
 
 impl Rebuild {
-    /// For `n` particles in a box; `density` sets the room of the first list.
+    /// For `n` particles in a box. `molecules` if the list has pairs inside of them only and they are small.
     pub fn new(
         device: &Arc<dyn Device>,
         precision: Precision,
@@ -72,6 +78,7 @@ impl Rebuild {
         length: [f64; 3],
         dimensions: u32,
         r_list: f64,
+        molecules: Option<&MoleculeRule>,
         followers: &[Follower],
     ) -> Result<Self> {
         let text = format!("#include \"galamost/rebuild.cuh\"\n{}", super::args::size_checks("rebuild.cuh"));
@@ -89,6 +96,7 @@ impl Rebuild {
             index_links: k("index_links")?,
             build_list: k("build_list")?,
             build_list_without: k("build_list_without")?,
+            build_list_of_members: k("build_list_of_members")?,
             end_rebuild: k("end_rebuild")?,
         };
         if followers.len() > MOVED {
@@ -108,7 +116,17 @@ impl Rebuild {
             n as f64 / volume * 4.0 / 3.0 * std::f64::consts::PI * r_list.powi(3)
         };
         // a liquid fluctuates little: three standard deviations of a gas are plenty, and too little only costs a pause
-        let room = (1.1 * neighbours + 3.0 * neighbours.sqrt() + 8.0).min(n as f64);
+        let mut room = (1.1 * neighbours + 3.0 * neighbours.sqrt() + 8.0).min(n as f64);
+        // a list of molecules is as long as it gets; its cells are only to keep near particles near in memory
+        let mut radius = if r_list > 0.0 { r_list } else { length[0].max(1.0) / 8.0 };
+        let mut members = None;
+        if let Some(rule) = molecules {
+            let (all, range) = rule.members();
+            let column = |k: usize| Buffer::of_words(device, &range.iter().map(|r| r[k]).collect::<Vec<u32>>());
+            room = range.iter().map(|r| r[1] - r[0]).max().map_or(0.0, |most| f64::from(most.saturating_sub(1)));
+            radius = radius.min((n as f64 / volume).powf(-1.0 / f64::from(dimensions)) * 2.0);
+            members = Some([column(0)?, column(1)?, Buffer::of_words(device, &all)?]);
+        }
         let words = || Buffer::new(device, 4 * n);
         let mut r = Self {
             kernels,
@@ -125,6 +143,8 @@ impl Rebuild {
             moved,
             n,
             r_list,
+            radius,
+            members,
             team: super::team(&**device, n),
             capacity: 0,
             index: None,
@@ -146,8 +166,7 @@ impl Rebuild {
     /// Makes cells that hold for boxes from these lengths on.
     pub fn set_grid(&mut self, length: [f64; 3]) -> Result<()> {
         // without a list particles are still sorted, so that neighbours in space are neighbours in memory
-        let radius = if self.r_list > 0.0 { self.r_list } else { length[0].max(1.0) / 8.0 };
-        let grid = Grid::new(length, self.dimensions, radius, 2);
+        let grid = Grid::new(length, self.dimensions, self.radius, 2);
         let cells = grid.cells();
         let rows: Vec<u32> = grid.rows.iter().flatten().map(|o| *o as u32).collect();
         let device = &self.device;
@@ -209,6 +228,7 @@ impl Rebuild {
     /// Launches everything. `links`: tables by tag with their views; `left_out`: pairs that are no neighbours.
     pub fn run(&self, state: &StateView, links: &[(LinkView, u64, u64)], left_out: LeftOut) -> Result<()> {
         let (d, k, n) = (&*self.device, &self.kernels, self.n);
+        d.profile().set_part("neighbour list");
         let sort = SortArgs {
             state: *state,
             grid: self.grid,
@@ -249,8 +269,13 @@ impl Rebuild {
         if self.r_list > 0.0 {
             let args = ListArgs { state: *state, grid: self.grid, list: self.view(), left_out };
             let whole = left_out.excluded_count == 0 && left_out.molecule == 0;
-            let kernel = if whole { k.build_list } else { k.build_list_without };
-            launch(d, kernel, n.div_ceil(TILE) * 32, 32 * TILE_WARPS, &args)?;
+            if let Some([first, end, members]) = &self.members {
+                let (first, end, members) = (first.address(), end.address(), members.address());
+                launch(d, k.build_list_of_members, n, BLOCK, &MemberListArgs { list: args, first, end, members })?;
+            } else {
+                let kernel = if whole { k.build_list } else { k.build_list_without };
+                launch(d, kernel, n.div_ceil(TILE) * 32, 32 * TILE_WARPS, &args)?;
+            }
         }
         let globals = state.globals.address;
         let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];

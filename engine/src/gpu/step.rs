@@ -107,7 +107,8 @@ impl GpuSystem {
     /// The graph of this content, captured at its first use; `None` where steps are launched one by one.
     fn graph(&mut self, content: Content) -> Result<Option<Graph>> {
         let graphs = &self.stage()?.graphs;
-        if graphs.unsupported || !graphs.prevented.is_empty() {
+        // launches are timed one by one
+        if self.device.profile().is_on() || graphs.unsupported || !graphs.prevented.is_empty() {
             return Ok(None);
         }
         if let Some(g) = graphs.made[content as usize] {
@@ -156,6 +157,7 @@ impl GpuSystem {
     /// Launches steps that only need forces.
     fn run_plain(&mut self, steps: u64) -> Result<()> {
         if steps > 0
+            && !self.device.profile().is_on()
             && let Some(many) = &self.stage()?.many
         {
             let asked = u32::try_from(steps).unwrap_or(u32::MAX);

@@ -11,7 +11,8 @@ use crate::device::{Device, Kernel, Services, Unit};
 use crate::host::HostServices;
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
-use crate::run::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius};
+use crate::profile::Timing;
+use crate::run::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius, lists_members};
 use crate::state::{Facts, RawState, initial};
 use crate::topology::{LinkTables, Topology, Touched};
 use galamost_plugin_api::abi::{Extent, Opaque, WireHost};
@@ -113,7 +114,9 @@ impl GpuSystem {
                 host.set_array(array, b.address());
             }
         }
-        let rebuild = Rebuild::new(&device, facts.precision, n, raw.box_length, facts.dimensions, r_list, &followers)?;
+        let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
+        let (length, d) = (raw.box_length, facts.dimensions);
+        let rebuild = Rebuild::new(&device, facts.precision, n, length, d, r_list, small, &followers)?;
         let tables = LinkTables::new(&raw.topology, plan.pipeline.neighbors.exclude, n);
         let links = DeviceLinks::new(&device, facts.precision, &tables, plan.molecules.as_ref())?;
         let blocks = 4 * device.multiprocessors() as usize;
@@ -520,5 +523,13 @@ impl Backend for GpuSystem {
 
     fn memory(&self) -> u64 {
         self.device.memory()
+    }
+
+    fn begin_profile(&mut self) {
+        self.device.profile().begin();
+    }
+
+    fn end_profile(&mut self) -> Result<Vec<Timing>> {
+        self.device.end_profile()
     }
 }

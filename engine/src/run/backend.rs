@@ -2,6 +2,7 @@
 
 use crate::plan::StagePlan;
 use crate::plugins::Component;
+use crate::profile::Timing;
 use crate::state::{Facts, RawState};
 use crate::topology::Topology;
 use galamost_plugin_api::error::Result;
@@ -146,4 +147,13 @@ pub trait Backend {
 
     /// Bytes of device memory in use.
     fn memory(&self) -> u64;
+
+    /// Times what the following steps do, one thing after the other; the state comes out the same.
+    fn begin_profile(&mut self);
+
+    /// Where the time went since then.
+    ///
+    /// # Errors
+    /// The device's words.
+    fn end_profile(&mut self) -> Result<Vec<Timing>>;
 }

@@ -7,6 +7,7 @@ use super::progress::Progress;
 use super::setup::degrees_of_freedom;
 use crate::checkpoint::{Checkpoint, Place, Writer, files};
 use crate::plan::{Plan, StagePlan};
+use crate::profile::{Timing, add_up};
 use crate::report::Failure;
 use galamost_plugin_api::analyzer::Thermo;
 use galamost_plugin_api::error::{Error, Result};
@@ -52,6 +53,8 @@ pub struct Summary {
     pub start_up: f64,
     /// Where the seconds of the step loop went.
     pub shares: Shares,
+    /// The same by component.
+    pub spent: Spent,
 }
 
 /// Seconds of the step loop.
@@ -66,6 +69,24 @@ pub struct Shares {
     /// What the run waited for its checkpoints.
     pub checkpoints: f64,
 }
+
+/// Where the time of some steps went, and that of components between them.
+#[derive(Clone, Debug, Default)]
+pub struct Spent {
+    /// Steps that were looked at.
+    pub steps: u64,
+    /// Their time, by part and kernel.
+    pub timings: Vec<Timing>,
+    /// Seconds of each analyzer and updater, over all of the run.
+    pub others: BTreeMap<String, f64>,
+}
+
+/// Steps of a look at where their time goes.
+const LOOK: u64 = 16;
+/// Steps of a stage before the first look: lists and caches are then as they stay.
+const FIRST_LOOK: u64 = 100;
+/// Time from one look to the next.
+const LOOKS: Duration = Duration::from_secs(60);
 
 /// The longest time between two looks at the stop flag and the progress bar.
 const TICK: Duration = Duration::from_millis(200);
@@ -241,6 +262,7 @@ impl<'a> Run<'a> {
         }
         let clock = Instant::now();
         let mut chunk = 1;
+        let (mut look, mut left) = (None::<Instant>, 0);
         loop {
             let step = self.backend.step();
             let due = self.due(stage, step);
@@ -258,12 +280,25 @@ impl<'a> Run<'a> {
             }
             let next = self.next_event(stage, step, steps);
             let wanted = self.wanted_at(stage, next);
-            let n = (next - step).min(chunk);
+            let mut n = (next - step).min(chunk);
+            if left == 0 && self.place.stage_step >= FIRST_LOOK && look.is_none_or(|l| l.elapsed() > LOOKS) {
+                (look, left) = (Some(Instant::now()), LOOK);
+            }
+            let looks = left > 0;
+            if looks {
+                n = n.min(left);
+                left -= n;
+                self.backend.begin_profile();
+            }
             let tick = Instant::now();
             self.half_way = true;
             let done =
                 self.backend.advance(n, if n == next - step { wanted } else { Wanted::FORCE }, &self.options.stop)?;
             self.half_way = false;
+            if looks {
+                add_up(&mut self.summary.spent.timings, self.backend.end_profile()?);
+                self.summary.spent.steps += done;
+            }
             crate::watch::beat();
             self.sums = None;
             self.sums_are_good = wanted == Wanted::ALL && n == next - step && done == n;
@@ -273,7 +308,7 @@ impl<'a> Run<'a> {
             let took = tick.elapsed();
             self.summary.shares.steps += took.as_secs_f64();
             self.clock.passed(took);
-            if n == chunk && took < TICK / 2 {
+            if n == chunk && took < TICK / 2 && !looks {
                 chunk *= 2;
             } else if took > TICK {
                 chunk = (chunk / 2).max(1);
@@ -293,7 +328,8 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         let facts = self.facts(stage);
-        let (thermo, failed) = analyze(self.backend, stage, facts, due, self.sums.as_ref())?;
+        let others = &mut self.summary.spent.others;
+        let (thermo, failed) = analyze(self.backend, stage, facts, due, self.sums.as_ref(), others)?;
         if thermo.is_some() {
             self.summary.thermo = thermo;
         }
@@ -308,9 +344,11 @@ impl<'a> Run<'a> {
         for u in &stage.updaters {
             if step.is_multiple_of(u.needs.period.max(1)) && self.last_due.insert(u.id, step) != Some(step) {
                 self.half_way = true;
+                let begun = Instant::now();
                 // energies that nobody asked for are not kept up to date
                 self.backend.update(u, if self.sums_are_good { Wanted::ALL } else { Wanted::FORCE })?;
                 self.half_way = false;
+                *self.summary.spent.others.entry(u.name.clone()).or_default() += begun.elapsed().as_secs_f64();
             }
         }
         Ok(())

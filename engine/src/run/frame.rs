@@ -7,6 +7,8 @@ use galamost_plugin_api::analyzer::{ArrayColumn, Column, FrameCall, Thermo};
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::Values;
+use std::collections::BTreeMap;
+use std::time::Instant;
 
 /// Values of the whole system, from sums over particles.
 pub fn thermo(
@@ -73,7 +75,7 @@ fn names_of_energies(stage: &StagePlan) -> Vec<String> {
 
 /// Lets analyzers that are due look at the state. Returns the thermo values if anybody wanted them, and the place in
 /// `due` of an analyzer that failed, with its error; those after it were not called. `known` are the step's sums, if
-/// they need not be asked for.
+/// they need not be asked for. Adds each analyzer's seconds to `spent`; those of what several look at are the first one's.
 ///
 /// # Errors
 /// The device's words.
@@ -83,7 +85,9 @@ pub fn analyze(
     facts: FrameFacts,
     due: &[usize],
     known: Option<&SystemSums>,
+    spent: &mut BTreeMap<String, f64>,
 ) -> Result<(Option<Thermo>, Option<(usize, Error)>)> {
+    let mut begun = Instant::now();
     let wants = due.iter().fold(Wants::default(), |w, i| {
         let a = stage.analyzers[*i].needs.wants;
         Wants { thermo: w.thermo | a.thermo, particles: w.particles | a.particles, topology: w.topology | a.topology }
@@ -140,7 +144,11 @@ pub fn analyze(
         reserved: Default::default(),
     };
     for (place, i) in due.iter().enumerate() {
-        if let Some(Err(e)) = stage.analyzers[*i].analyzer().map(|a| a.analyze(&call)) {
+        let done = stage.analyzers[*i].analyzer().map(|a| a.analyze(&call));
+        let now = Instant::now();
+        *spent.entry(stage.analyzers[*i].name.clone()).or_default() += (now - begun).as_secs_f64();
+        begun = now;
+        if let Some(Err(e)) = done {
             return Ok((values, Some((place, e))));
         }
     }

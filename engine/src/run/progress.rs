@@ -24,7 +24,7 @@ pub struct Progress {
 impl Progress {
     /// A stage of this many steps, `before` of them done by an earlier run.
     pub fn new(name: &str, before: u64, total: u64, quiet: bool) -> Self {
-        let terminal = std::io::stderr().is_terminal() && !quiet && !log::is_json();
+        let terminal = std::io::stderr().is_terminal() && !quiet && !log::is_json() && log::run_name().is_none();
         let bar = terminal.then(|| {
             let style = ProgressStyle::with_template("{prefix} {bar:30} {percent:>3}% {msg} {eta} left");
             ProgressBar::new(total)

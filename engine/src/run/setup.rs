@@ -1,5 +1,6 @@
 //! Numbers a run starts with, and the words for its faults.
 
+use crate::molecules::MoleculeRule;
 use crate::pipeline::Only;
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
@@ -16,6 +17,16 @@ pub fn list_radius(plan: &Plan) -> (f64, f64) {
     }
     let buffer = plan.pipeline.neighbors.buffer.unwrap_or_else(|| choose_buffer(plan, cutoff));
     (cutoff + buffer, buffer)
+}
+
+/// Whether the list is made of the members of molecules, not of what is near: on a device, where it has only pairs inside of molecules and these are
+/// smaller than a neighbourhood.
+pub fn lists_members(plan: &Plan) -> bool {
+    let Some(rule) = plan.molecules.as_ref().filter(|r| r.only == Only::SameMolecule) else { return false };
+    let s = &plan.snapshot;
+    let cutoff = plan.components.iter().fold(0.0f64, |m, c| m.max(c.needs.cutoff));
+    let near = s.len() as f64 / s.volume() * cutoff.powi(s.dimensions as i32);
+    !matches!(plan.device, crate::device::Chosen::Cpu { .. }) && rule.mean_size() < 4.0 * near
 }
 
 /// The buffer that costs least by a simple count, in units of one evaluated entry of the list, per particle and step:
@@ -44,13 +55,15 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
     };
     // of the particles that a build looks at, a list of molecules keeps few, so a longer buffer costs little
     let (partners, largest) = match &plan.molecules {
+        Some(_) if lists_members(plan) => (n, 160),
         Some(rule) if rule.only == Only::SameMolecule => (rule.mean_size(), 80),
         _ => (n, 40),
     };
+    let members = plan.molecules.as_ref().filter(|_| lists_members(plan)).map(MoleculeRule::mean_size);
     let cost = |b: f64| {
         // whole steps: a buffer between those for 2 and for 3 steps is as good as that for 2
         let interval = (0.5 * b / (FASTEST * thermal * dt) + 0.15).floor().max(1.0);
-        let seen = within(cutoff + b);
+        let seen = members.unwrap_or_else(|| within(cutoff + b));
         seen.min(partners) + (per_entry * seen + per_particle) / interval
     };
     (1..=largest)

@@ -117,10 +117,7 @@ pub fn speed(runs: Option<&[Value]>) -> String {
     let Some(run) = runs.and_then(<[Value]>::last) else { return String::new() };
     let Some(seconds) = run["seconds"].as_f64() else { return String::new() };
     let mut out = "<h2>Speed</h2>\n<div class=\"bar\">".to_string();
-    let names =
-        [("steps", "steps"), ("analyzers", "analyzers"), ("updaters", "updaters"), ("checkpoints", "checkpoints")];
-    let parts: Vec<(&str, f64)> =
-        names.iter().map(|(name, key)| (*name, run["shares"][key].as_f64().unwrap_or(0.0))).collect();
+    let parts = shares(run);
     let known: f64 = parts.iter().map(|p| p.1).sum();
     let total = known.max(1e-9);
     for (k, (name, s)) in parts.iter().enumerate().filter(|(_, p)| p.1 > 0.0) {
@@ -132,7 +129,7 @@ pub fn speed(runs: Option<&[Value]>) -> String {
         );
     }
     out += "</div>\n<p class=\"small\">";
-    for (k, (name, s)) in parts.iter().enumerate() {
+    for (k, (name, s)) in parts.iter().enumerate().filter(|(_, p)| p.1 > 0.0) {
         let _ = write!(
             out,
             "<span style=\"margin-right:1.4em;white-space:nowrap\"><span class=\"key\" style=\"background:{}\"></span>{name} {:.1} % ({s:.2} s)</span> ",
@@ -140,7 +137,14 @@ pub fn speed(runs: Option<&[Value]>) -> String {
             100.0 * s / total
         );
     }
-    out += "</p>\n<div class=\"scroll\"><table class=\"left\">";
+    out += "</p>\n";
+    if let Some(n) = run["parts"]["steps"].as_u64().filter(|n| *n > 0) {
+        let _ = writeln!(
+            out,
+            "<p class=\"small\">Steps are shared out as in {n} of them that were looked at, one kernel after the other.</p>"
+        );
+    }
+    out += "<div class=\"scroll\"><table class=\"left\">";
     let mut row = |name: &str, value: String| {
         let _ = write!(out, "<tr><td>{name}</td><td>{value}</td></tr>");
     };
@@ -166,6 +170,31 @@ pub fn speed(runs: Option<&[Value]>) -> String {
         row("memory of the device", bytes(m));
     }
     out + "</table></div>\n"
+}
+
+/// Seconds of the loop by what they were spent for: steps by component where some were looked at, then analyzers, updaters, checkpoints.
+fn shares(run: &Value) -> Vec<(String, f64)> {
+    let of = |v: &Value| -> Vec<(String, f64)> {
+        let mut all: Vec<(String, f64)> =
+            v.as_object().into_iter().flatten().map(|(k, v)| (k.clone(), v.as_f64().unwrap_or(0.0))).collect();
+        all.sort_by(|a, b| b.1.total_cmp(&a.1));
+        all
+    };
+    let spent = |key: &str| run["shares"][key].as_f64().unwrap_or(0.0);
+    let parts = of(&run["parts"]["seconds"]);
+    let looked: f64 = parts.iter().map(|p| p.1).sum();
+    let mut out: Vec<(String, f64)> = if looked > 0.0 {
+        parts.into_iter().map(|(name, s)| (name, s / looked * spent("steps"))).collect()
+    } else {
+        vec![("steps".into(), spent("steps"))]
+    };
+    let others = of(&run["parts"]["others"]);
+    let known: f64 = others.iter().map(|p| p.1).sum();
+    out.extend(others);
+    let rest = (spent("analyzers") + spent("updaters") - known).max(0.0);
+    out.push((if known > 0.0 { "around them" } else { "analyzers and updaters" }.into(), rest));
+    out.push(("checkpoints".into(), spent("checkpoints")));
+    out
 }
 
 fn duration_of(s: f64) -> String {

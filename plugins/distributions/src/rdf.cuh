@@ -1,11 +1,14 @@
 // Pairs by distance: points are put into cells, side by side along x, and each looks at those behind it and at half of the
-// cells around it. HISTOGRAM is the number of counters that a block keeps for itself, 0 for none.
+// cells around it. HISTOGRAM is the number of counters that a block keeps for itself, 0 for none; TYPES that of
+// types.
 
 struct RdfArgs {
     StateView state;
     // particles in the order of the state, or centres of molecules
     const PosType* points;
     PosType* sorted;
+    // the same in units of length and single precision, for rdf_count_quick
+    float4* quick;
     // tags of particles in the order of `sorted`; null where nothing is left out
     u32* sorted_tag;
     u32* cell_of;
@@ -28,6 +31,10 @@ struct RdfArgs {
     double length[3];
     u32 n[3], reach[3];
     u32 points_n, cells, types, columns, bins, same;
+    // for rdf_count_quick, which must not convert them again and again: a unit of position and the box, bins in a unit of length, how
+    // far a distance may be off, in bins, and where there are no bins any more
+    float unit[3], box[3], bins_per_length, margin, end;
+    u32 reserved;
 };
 
 struct CentreArgs {
@@ -168,7 +175,11 @@ extern "C" __global__ void rdf_fill(RdfArgs a) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.points_n) return;
     const u32 place = a.start[a.cell_of[i]] + a.arrival[i];
-    a.sorted[place] = a.points[i];
+    const PosType p = a.points[i];
+    a.sorted[place] = p;
+#ifndef GALAMOST_DOUBLE
+    if (a.quick) a.quick[place] = {float(p.x) * a.unit[0], float(p.y) * a.unit[1], float(p.z) * a.unit[2], 0.0f};
+#endif
     if (a.sorted_tag) a.sorted_tag[place] = a.state.tag[i];
 }
 
@@ -195,23 +206,14 @@ __device__ __forceinline__ u32 exact_bin(const RdfArgs& a, const PosType& p, con
     return k < a.bins ? k : a.bins - 1u;
 }
 
-// What distances in single precision take: they are off by less than 5e-7 of their value.
-struct Quick {
-    float unit[3], per_unit, margin, end;
-};
-
-// The bin of a pair, NONE beyond r_max. Single precision decides unless the pair is so near the edge of a bin that it might err.
-__device__ __forceinline__ u32 bin_of(const RdfArgs& a, const Quick& quick, const PosType& p, const PosType& q) {
-#ifdef GALAMOST_DOUBLE
-    return exact_bin(a, p, q);
+// Off by at most one unit in the last place.
+__device__ __forceinline__ float quick_root(float x) {
+#ifdef GALAMOST_HOST
+    return sqrtf(x);
 #else
-    const float x = float(int(u32(p.x) - u32(q.x))) * quick.unit[0];
-    const float y = float(int(u32(p.y) - u32(q.y))) * quick.unit[1];
-    const float z = float(int(u32(p.z) - u32(q.z))) * quick.unit[2];
-    const float at = sqrtf(x * x + y * y + z * z) * quick.per_unit;
-    if (!(at < quick.end)) return NONE;
-    if (fabsf(at - rintf(at)) < quick.margin) return exact_bin(a, p, q);
-    return u32(at);
+    float root;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x));
+    return root;
 #endif
 }
 
@@ -225,56 +227,113 @@ __device__ __forceinline__ bool counts_pair(const RdfArgs& a, u32 i, u32 j) {
     return true;
 }
 
-__device__ __forceinline__ void count_range(const RdfArgs& a, const Quick& quick, const PosType& p, u32 i, u32 from, u32 to,
-                                            u32* histogram) {
-    for (u32 j = from; j < to; ++j) {
-        const PosType q = load(&a.sorted[j]);
-        const u32 bin = bin_of(a, quick, p, q);
-        if (bin == NONE) continue;
-        const int column = a.types == 1u ? 0 : a.column_of[p.kind * a.types + q.kind];
-        if (column < 0 || (a.sorted_tag && !counts_pair(a, i, j))) continue;
-        const u32 slot = u32(column) * a.bins + bin;
-        if (HISTOGRAM > 0u) atomicAdd(&histogram[slot], 1u);
-        else atomicAdd(&a.counts[slot], 1ull);
-    }
+// Counts a pair that is in this bin.
+__device__ __forceinline__ void count_pair(const RdfArgs& a, u32 i, u32 j, u32 bin, u32* histogram) {
+    const int column = TYPES == 1u ? 0 : a.column_of[a.sorted[i].kind * a.types + a.sorted[j].kind];
+    if (column < 0 || (a.sorted_tag && !counts_pair(a, i, j))) return;
+    const u32 slot = u32(column) * a.bins + bin;
+    if (HISTOGRAM > 0u) atomicAdd(&histogram[slot], 1u);
+    else atomicAdd(&a.counts[slot], 1ull);
 }
 
-extern "C" __global__ void rdf_count(RdfArgs a) {
-    __shared__ u32 histogram[HISTOGRAM > 0u ? HISTOGRAM : 1u];
-    if (HISTOGRAM > 0u) {
-        for (u32 k = threadIdx.x; k < HISTOGRAM; k += blockDim.x) histogram[k] = 0u;
-        __syncthreads();
-    }
-    Quick quick;
-    for (int k = 0; k < 3; ++k) quick.unit[k] = float(a.length[k] / 4294967296.0);
-    quick.per_unit = float(a.per_unit);
-    quick.margin = 1e-6f * float(a.bins);
-    quick.end = float(a.bins) + quick.margin;
+// Points that a pair's first point looks at: those of a row of cells, and by how many boxes they are displaced.
+struct Look {
+    u32 from, to;
+    float box[3];
+};
+
+// Does `count(i, p, look)` for every point and all that it looks at. Every pair of points is looked at once.
+template <class Point, class F> __device__ __forceinline__ void for_all_looks(const RdfArgs& a, const Point* points, const F& count) {
     const int nx = int(a.n[0]), ny = int(a.n[1]), nz = int(a.n[2]);
     const int rx = int(a.reach[0]), ry = int(a.reach[1]), rz = int(a.reach[2]);
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < a.points_n; i += gridDim.x * blockDim.x) {
+        const Point point = points[i];
         const PosType p = a.sorted[i];
         const int cx = int(cell_along(a, 0u, p)), cy = int(cell_along(a, 1u, p)), cz = int(cell_along(a, 2u, p));
         for (int dz = 0; dz <= rz; ++dz) {
             for (int dy = dz == 0 ? 0 : -ry; dy <= ry; ++dy) {
                 const int y = cy + dy, z = cz + dz;
+                Look look;
+                look.box[0] = 0.0f;
+                look.box[1] = y < 0 ? -1.0f : y >= ny ? 1.0f : 0.0f;
+                look.box[2] = z >= nz ? 1.0f : 0.0f;
                 const u32 row = u32((z >= nz ? z - nz : z) * ny + (y < 0 ? y + ny : y >= ny ? y - ny : y)) * u32(nx);
                 const bool own = dz == 0 && dy == 0;
                 // cells lo ... hi of the row, and what goes over its ends
                 const int lo = nx == 1 ? 0 : own ? cx : cx - rx, hi = nx == 1 ? 0 : cx + rx;
-                const u32 from = a.start[row + u32(lo < 0 ? 0 : lo)], to = a.start[row + u32(hi >= nx ? nx - 1 : hi) + 1u];
-                count_range(a, quick, p, i, own ? i + 1u : from, to, histogram);
-                if (lo < 0) count_range(a, quick, p, i, a.start[row + u32(lo + nx)], a.start[row + u32(nx)], histogram);
-                if (hi >= nx) count_range(a, quick, p, i, a.start[row], a.start[row + u32(hi - nx) + 1u], histogram);
+                look.from = own ? i + 1u : a.start[row + u32(lo < 0 ? 0 : lo)];
+                look.to = a.start[row + u32(hi >= nx ? nx - 1 : hi) + 1u];
+                // one place for the loop: three of them would not fit the instruction cache
+                for (int part = 0; part < 3; ++part) {
+                    if (part == 1) {
+                        if (lo >= 0) continue;
+                        look = {a.start[row + u32(lo + nx)], a.start[row + u32(nx)], {-1.0f, look.box[1], look.box[2]}};
+                    }
+                    if (part == 2) {
+                        if (hi < nx) continue;
+                        look = {a.start[row], a.start[row + u32(hi - nx) + 1u], {1.0f, look.box[1], look.box[2]}};
+                    }
+                    count(i, point, look);
+                }
             }
         }
     }
+}
+
+__device__ __forceinline__ void clear_histogram(u32* histogram) {
+    if (HISTOGRAM > 0u) {
+        for (u32 k = threadIdx.x; k < HISTOGRAM; k += blockDim.x) histogram[k] = 0u;
+        __syncthreads();
+    }
+}
+
+__device__ __forceinline__ void add_histogram(const RdfArgs& a, const u32* histogram) {
     if (HISTOGRAM > 0u) {
         __syncthreads();
         for (u32 k = threadIdx.x; k < a.columns * a.bins; k += blockDim.x) {
             if (histogram[k]) atomicAdd(&a.counts[k], u64(histogram[k]));
         }
     }
+}
+
+extern "C" __global__ void rdf_count(RdfArgs a) {
+    __shared__ u32 histogram[HISTOGRAM > 0u ? HISTOGRAM : 1u];
+    clear_histogram(histogram);
+    for_all_looks(a, a.sorted, [&](u32 i, const PosType& p, const Look& look) {
+        for (u32 j = look.from; j < look.to; ++j) {
+            const u32 bin = exact_bin(a, p, load(&a.sorted[j]));
+            if (bin != NONE) count_pair(a, i, j, bin, histogram);
+        }
+    });
+    add_histogram(a, histogram);
+}
+
+// The same where there are cells along every axis: single precision decides unless the pair is so near the edge of a bin that it might
+// err. What bounds it are conversions between whole numbers and others, of which a multiprocessor does few: there are none in the loop.
+extern "C" __global__ void __launch_bounds__(128, 12) rdf_count_quick(RdfArgs a) {
+#ifndef GALAMOST_DOUBLE
+    __shared__ u32 histogram[HISTOGRAM > 0u ? HISTOGRAM : 1u];
+    clear_histogram(histogram);
+    for_all_looks(a, a.quick, [&](u32 i, const float4& point, const Look& look) {
+        const float px = point.x - look.box[0] * a.box[0], py = point.y - look.box[1] * a.box[1],
+                    pz = point.z - look.box[2] * a.box[2];
+        for (u32 j = look.from; j < look.to; ++j) {
+            const float4 q = __ldg(&a.quick[j]);
+            const float x = px - q.x, y = py - q.y, z = pz - q.z;
+            const float at = quick_root(x * x + y * y + z * z) * a.bins_per_length;
+            if (!(at < a.end)) continue;
+            // rounded to a whole number by adding 1.5·2²³, in whose last bits it then is
+            const float shifted = at + 12582912.0f, rounded = shifted - 12582912.0f;
+            u32 bin = u32(__float_as_int(shifted)) - 0x4b400000u - (rounded > at ? 1u : 0u);
+            if (fabsf(at - rounded) < a.margin) {
+                bin = exact_bin(a, a.sorted[i], a.sorted[j]);
+                if (bin == NONE) continue;
+            }
+            count_pair(a, i, j, bin, histogram);
+        }
+    });
+    add_histogram(a, histogram);
+#endif
 }
 
 // The sample is done: pairs of random places for each column; `pair` has the types of its columns.

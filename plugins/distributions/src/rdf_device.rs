@@ -7,6 +7,7 @@ use galamost_measure::molecules::Molecules;
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
 use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
 use galamost_plugin_api::views::StateView;
@@ -25,6 +26,7 @@ struct RdfArgs {
     state: StateView,
     points: DevicePtr<u8>,
     sorted: DevicePtr<u8>,
+    quick: DevicePtr<u8>,
     sorted_tag: DevicePtr<u8>,
     cell_of: DevicePtr<u8>,
     arrival: DevicePtr<u8>,
@@ -49,6 +51,12 @@ struct RdfArgs {
     columns: u32,
     bins: u32,
     same: u32,
+    unit: [f32; 3],
+    box_length: [f32; 3],
+    bins_per_length: f32,
+    margin: f32,
+    end: f32,
+    reserved: u32,
 }
 
 #[repr(C)]
@@ -71,12 +79,14 @@ struct Kernels {
     start_cells: Kernel,
     fill: Kernel,
     count: Kernel,
+    count_quick: Kernel,
     close: Kernel,
 }
 
 /// Room for the points of a system.
 struct Room {
     sorted: DevicePtr<u8>,
+    quick: DevicePtr<u8>,
     sorted_tag: DevicePtr<u8>,
     cell_of: DevicePtr<u8>,
     arrival: DevicePtr<u8>,
@@ -140,7 +150,11 @@ impl RdfDevice {
     pub fn new(host: Host, c: &Counting<'_>) -> Result<Self> {
         let slots = c.columns.len() * c.bins;
         let histogram = if slots <= HISTOGRAM { slots } else { 0 };
-        let text = format!("{HEADER}\n#define HISTOGRAM {histogram}u\n{}", include_str!("rdf.cuh"));
+        let text = format!(
+            "{HEADER}\n#define HISTOGRAM {histogram}u\n#define TYPES {}u\n{}",
+            c.types,
+            include_str!("rdf.cuh")
+        );
         let module = host.compile("rdf", &text)?;
         let kernel = |name: &str| host.kernel(module, name);
         let column = |c: &Option<usize>| c.map_or(u32::MAX, |c| c as u32);
@@ -154,6 +168,7 @@ impl RdfDevice {
                 start_cells: kernel("rdf_start_cells")?,
                 fill: kernel("rdf_fill")?,
                 count: kernel("rdf_count")?,
+                count_quick: kernel("rdf_count_quick")?,
                 close: kernel("rdf_close")?,
             },
             counts: host.allocate_bytes(8 * slots)?,
@@ -236,6 +251,7 @@ impl RdfDevice {
             let most = Cells::most(n).pow(3);
             self.room = Some(Room {
                 sorted: host.allocate_bytes(record * n)?,
+                quick: host.allocate_bytes(16 * n)?,
                 sorted_tag: host.allocate_bytes(4 * n)?,
                 cell_of: host.allocate_bytes(4 * n)?,
                 arrival: host.allocate_bytes(4 * n)?,
@@ -248,10 +264,17 @@ impl RdfDevice {
         let all: usize = cells.n.iter().product();
         let [first, partner, molecule] = self.left_out;
         let tags = if first.is_null() && molecule.is_null() { DevicePtr::null() } else { room.sorted_tag };
+        // without cells along an axis, or with so many bins that f32 cannot tell them apart, pairs are looked at one by one in f64
+        let along = |k: usize| cells.n[k] > 1 || length[k] == 0.0;
+        let quick = s.precision != Precision::Double as u32 && (0..3).all(along) && c.bins <= 100_000;
+        // places and displaced places are rounded by at most 2⁻²⁵ L and 2⁻²⁴ L, the root and the product by 3e-7 of them
+        let (per_unit, longest) = (c.bins as f64 / c.r_max, length.iter().copied().fold(0.0, f64::max));
+        let margin = (5e-7 * c.bins as f64 + 6e-7 * longest * per_unit) as f32;
         let args = RdfArgs {
             state: *s,
             points: points.0,
             sorted: room.sorted,
+            quick: if quick { room.quick } else { DevicePtr::null() },
             sorted_tag: tags,
             cell_of: room.cell_of,
             arrival: room.arrival,
@@ -265,7 +288,7 @@ impl RdfDevice {
             partner,
             molecule,
             r_max: c.r_max,
-            per_unit: c.bins as f64 / c.r_max,
+            per_unit,
             volume,
             length,
             n: cells.n.map(|n| n as u32),
@@ -276,6 +299,12 @@ impl RdfDevice {
             columns: c.columns.len() as u32,
             bins: c.bins as u32,
             same: u32::from(self.choice.same),
+            unit: length.map(|l| (l / 4_294_967_296.0) as f32),
+            box_length: length.map(|l| l as f32),
+            bins_per_length: per_unit as f32,
+            margin,
+            end: c.bins as f32 + margin,
+            reserved: 0,
         };
         let k = &self.kernels;
         let scanned = all.div_ceil(CELLS_PER_BLOCK) * BLOCK as usize;
@@ -284,7 +313,7 @@ impl RdfDevice {
         launch(k.sum_cells, scanned, BLOCK, &args)?;
         launch(k.start_cells, scanned, BLOCK, &args)?;
         launch(k.fill, n, BLOCK, &args)?;
-        launch(k.count, n.min((MOST_BLOCKS * COUNTERS) as usize), COUNTERS, &args)?;
+        launch(if quick { k.count_quick } else { k.count }, n.min((MOST_BLOCKS * COUNTERS) as usize), COUNTERS, &args)?;
         let mut arguments: [*mut Opaque; 2] = arguments![args, self.pair];
         let blocks = c.columns.len().div_ceil(64) as u32;
         // SAFETY: the kernel takes an RdfArgs and a pointer

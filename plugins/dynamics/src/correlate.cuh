@@ -2,6 +2,8 @@
 // MEASURE says which.
 
 static constexpr u32 ITEMS_PER_THREAD = 4u, MAX_PAIRS = 160u;
+// Pairs that one block looks at: the sample of now is read once for all of them.
+static constexpr u32 PAIRS_PER_BLOCK = 8u;
 
 struct TakeArgs {
     StateView state;
@@ -111,21 +113,31 @@ struct CompareArgs {
 
 extern "C" __global__ void compare_frames(CompareArgs a) {
     __shared__ double memory[VALUES * 8];
-    const u32 pair = blockIdx.x / a.blocks, block = blockIdx.x % a.blocks;
+    const u32 first = blockIdx.x / a.blocks * PAIRS_PER_BLOCK, block = blockIdx.x % a.blocks;
+    const u32 end = first + PAIRS_PER_BLOCK < a.n_pairs ? first + PAIRS_PER_BLOCK : a.n_pairs;
+    const u32 from = block * ITEMS_PER_THREAD * blockDim.x + threadIdx.x;
     const double* now = a.frames + u64(a.now) * 3u * a.n_items;
-    const double* then = a.frames + u64(a.slot[pair]) * 3u * a.n_items;
-    double values[VALUES];
-    for (u32 v = 0; v < VALUES; ++v) values[v] = 0.0;
+    double x[ITEMS_PER_THREAD][3];
+    bool some[ITEMS_PER_THREAD];
     for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) {
-        const u32 k = (block * ITEMS_PER_THREAD + r) * blockDim.x + threadIdx.x;
-        if (a.items[k] == NONE) continue;
-        const double x[3] = {now[k], now[a.n_items + k], now[2u * a.n_items + k]};
-        const double y[3] = {then[k], then[a.n_items + k], then[2u * a.n_items + k]};
-        measure(a.settings, x, y, values);
+        const u32 k = from + r * blockDim.x;
+        some[r] = a.items[k] != NONE;
+        for (u32 axis = 0; axis < 3u; ++axis) x[r][axis] = now[u64(axis) * a.n_items + k];
     }
-    block_sum(values, memory);
-    if (threadIdx.x == 0u) {
-        for (u32 v = 0; v < VALUES; ++v) a.partial[(u64(pair) * a.blocks + block) * VALUES + v] = values[v];
+    for (u32 pair = first; pair < end; ++pair) {
+        const double* then = a.frames + u64(a.slot[pair]) * 3u * a.n_items;
+        double y[ITEMS_PER_THREAD][3], values[VALUES];
+        for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) {
+            for (u32 axis = 0; axis < 3u; ++axis) y[r][axis] = then[u64(axis) * a.n_items + from + r * blockDim.x];
+        }
+        for (u32 v = 0; v < VALUES; ++v) values[v] = 0.0;
+        for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) {
+            if (some[r]) measure(a.settings, x[r], y[r], values);
+        }
+        block_sum(values, memory);
+        if (threadIdx.x == 0u) {
+            for (u32 v = 0; v < VALUES; ++v) a.partial[(u64(pair) * a.blocks + block) * VALUES + v] = values[v];
+        }
     }
 }
 

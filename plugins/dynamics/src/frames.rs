@@ -99,7 +99,10 @@ impl<M: Measure> Frames<M> {
         let told = |b: u64| format!("{:.1} GB", b as f64 / 1e9);
         let kept = format!("{} samples of {entries} particles or molecules, {}", schedule.slots(), told(bytes));
         if bytes > most {
-            let message = format!("it would keep {kept}; there are at most {}: fewer `levels` or `points`", told(most));
+            let message = format!(
+                "it would keep {kept}; there are at most {}: fewer `levels` or `points`, or `origins` further apart",
+                told(most)
+            );
             return Err(InputError::at(at, message).into());
         }
         if bytes > 1_000_000_000 {

@@ -14,6 +14,8 @@ use galamost_plugin_api::views::StateView;
 
 /// Pairs of samples of one launch; `MAX_PAIRS`.
 const MAX_PAIRS: usize = 160;
+/// Pairs of a block, see `correlate.cuh`.
+const PAIRS_PER_BLOCK: usize = 8;
 
 #[repr(C)]
 struct TakeArgs {
@@ -230,7 +232,12 @@ impl FramesDevice {
             let mut arguments: [*mut Opaque; 1] = arguments![args];
             // SAFETY: the kernels take one CompareArgs
             unsafe {
-                host.launch(self.compare, (some.len() * n / ITEMS) as u32, block, &mut arguments)?;
+                host.launch(
+                    self.compare,
+                    (some.len().div_ceil(PAIRS_PER_BLOCK) * n / ITEMS) as u32,
+                    block,
+                    &mut arguments,
+                )?;
                 host.launch(self.add, (some.len() * room.species) as u32, block, &mut arguments)?;
             }
         }

@@ -52,7 +52,7 @@ __device__ __forceinline__ void measure(const Settings&, const double* now, cons
 ///
 /// Lags lie in octaves: from 1 to `points` samples, then `points`/2 more up to twice the longest, and so on for `levels` levels, so
 /// a few dozen of them reach points × 2^(levels − 1) samples. Every sample is an origin of the first level's lags, every
-/// second one of the second level's, and so on.
+/// second one of the second level's, and so on. With `lags` there are those alone, from origins that are `origins` steps apart.
 ///
 /// `file` is a CSV table: `lag` (steps), `time`, `origins` (they overlap, so they are not independent), and for each type
 /// `msd_A` (length²), with `axes` also `msd_x_A`, `msd_y_A`, `msd_z_A`, and
@@ -68,7 +68,7 @@ __device__ __forceinline__ void measure(const Settings&, const double* now, cons
 /// S. von Bülow, J. T. Bullerjahn, G. Hummer, J. Chem. Phys. 153 (2020) 021101.
 ///
 /// Samples stay on the device, which the run does not wait for. Memory: 24 bytes × (particles or molecules) × (points + 1 +
-/// (levels − 1) points/2), by default 37 samples, and 36 bytes × particles; in checkpoints too.
+/// (levels − 1) points/2), by default 37 samples (with `lags`, longest lag / `origins` + 2), and 36 bytes × particles; in checkpoints too.
 /// J. Ramírez, S. K. Sukumaran, B. Vorselaars, A. E. Likhtman, J. Chem. Phys. 133 (2010) 154103; D. Frenkel, B. Smit,
 /// Understanding Molecular Simulation, section 4.4.2.
 ///
@@ -111,7 +111,7 @@ impl Analyzer for Msd {
         needs.period = self.every;
         self.path = system.path(&self.file.value);
         self.dimensions = system.dimensions as usize;
-        self.frames.bind(&self.which, self.lags.schedule()?, self.remove_drift, system, needs, self.file.at)
+        self.frames.bind(&self.which, self.lags.schedule(self.every)?, self.remove_drift, system, needs, self.file.at)
     }
 
     fn start(&mut self, host: Host) -> Result<()> {

@@ -87,7 +87,7 @@ __device__ __forceinline__ void measure(const Settings& s, const double* now, co
 /// particles that are looked at together.
 ///
 /// For each number q the vectors are `vectors` of the reciprocal lattice with q − width/2 < |q| ≤ q + width/2, chosen at random, the
-/// same in every run. Lags lie in octaves as those of `Msd`. `file` is a CSV table: `lag` (steps, from 0), `time`, `origins`,
+/// same in every run. Lags lie in octaves, or are listed, as those of `Msd`. `file` is a CSV table: `lag` (steps, from 0), `time`, `origins`,
 /// and for each q the mean |q| of its vectors, `q_7.1`, then `F_7.1`, and for each type `Fs_7.1_A`. F(q, 0) is S(q); divide by it where F is
 /// to begin at 1. The table is replaced after the first sample, then at most once a second, and at the end of the run.
 ///
@@ -175,7 +175,7 @@ impl Analyzer for IntermediateScattering {
         self.choose(system.box_length)?;
         self.frames.measure.n = n;
         let which = Which::types(self.types.clone());
-        self.frames.bind(&which, self.lags.schedule()?, false, system, needs, self.file.at)
+        self.frames.bind(&which, self.lags.schedule(self.every)?, false, system, needs, self.file.at)
     }
 
     fn start(&mut self, host: Host) -> Result<()> {

@@ -39,7 +39,7 @@ __device__ __forceinline__ void measure(const Settings&, const double* now, cons
 
 /// Velocity autocorrelation C(t) = ⟨v(t₀)·v(t₀ + t)⟩ over many origins t₀, and its integral, from samples every `every` steps.
 ///
-/// Lags lie in octaves as those of `Msd`. `file` is a CSV table: `lag` (steps, from 0), `time`, `origins`, and for
+/// Lags lie in octaves, or are listed, as those of `Msd`. `file` is a CSV table: `lag` (steps, from 0), `time`, `origins`, and for
 /// each type `vacf_A` (velocity²), with `axes` also `vacf_x_A`, `vacf_y_A`, `vacf_z_A`, and
 /// `diffusion_A` = (1/d) ∫₀ᵗ C dt' by the trapezoidal rule over the lags (length²/time; Green and Kubo), which tends to the diffusion
 /// coefficient if `every` steps are short beside the decay of C. C(0) = d kT/m. The file is replaced after the first sample,
@@ -88,7 +88,7 @@ impl Analyzer for Vacf {
         needs.period = self.every;
         self.path = system.path(&self.file.value);
         self.dimensions = system.dimensions as usize;
-        self.frames.bind(&self.which, self.lags.schedule()?, self.remove_drift, system, needs, self.file.at)
+        self.frames.bind(&self.which, self.lags.schedule(self.every)?, self.remove_drift, system, needs, self.file.at)
     }
 
     fn start(&mut self, host: Host) -> Result<()> {

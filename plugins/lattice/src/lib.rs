@@ -1,6 +1,7 @@
-//! Initial positions: lattices, and particles at random.
+//! Initial positions: lattices, particles at random, and copies side by side.
 
 mod lattice;
 mod random;
+mod replicate;
 
 galamost_plugin_api::plugin!();

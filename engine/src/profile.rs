@@ -1,0 +1,125 @@
+//! Where the time of steps goes: seconds by part (a component, the neighbour list) and kernel, while they are asked for.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// What a part spent in one of its kernels, or, on the CPU, in one of its functions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timing {
+    /// A component, several whose kernels are one (`A + B`), or `neighbour list`.
+    pub part: String,
+    /// Kernel.
+    pub kernel: String,
+    /// How often.
+    pub calls: u64,
+    /// Seconds in all.
+    pub seconds: f64,
+}
+
+/// A part and a kernel.
+type Key = (Arc<str>, String);
+
+#[derive(Default)]
+struct Inner {
+    part: Arc<str>,
+    sums: BTreeMap<Key, (u64, f64)>,
+}
+
+/// Collects timings.
+#[derive(Default)]
+pub struct Profile {
+    on: AtomicBool,
+    inner: Mutex<Inner>,
+}
+
+impl Profile {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether timings are asked for.
+    pub fn is_on(&self) -> bool {
+        self.on.load(Ordering::Relaxed)
+    }
+
+    /// Begins.
+    pub fn begin(&self) {
+        *self.lock() = Inner::default();
+        self.on.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends; what was found, the longest first.
+    pub fn end(&self) -> Vec<Timing> {
+        self.on.store(false, Ordering::Relaxed);
+        let sums = std::mem::take(&mut *self.lock()).sums;
+        let one = |((part, kernel), (calls, seconds)): (Key, (u64, f64))| Timing {
+            part: part.to_string(),
+            kernel,
+            calls,
+            seconds,
+        };
+        let mut all: Vec<Timing> = sums.into_iter().map(one).collect();
+        all.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        all
+    }
+
+    /// What follows is this part's.
+    pub fn set_part(&self, part: &str) {
+        if self.is_on() {
+            self.lock().part = part.into();
+        }
+    }
+
+    /// Whose what follows is.
+    pub fn part(&self) -> Arc<str> {
+        self.lock().part.clone()
+    }
+
+    /// Adds a call.
+    pub fn add(&self, part: Arc<str>, kernel: &str, seconds: f64) {
+        let mut inner = self.lock();
+        let (calls, sum) = inner.sums.entry((part, kernel.into())).or_default();
+        *calls += 1;
+        *sum += seconds;
+    }
+
+    /// Adds what `f` takes on the CPU.
+    pub fn time<T>(&self, part: &str, kernel: &str, f: impl FnOnce() -> T) -> T {
+        if !self.is_on() {
+            return f();
+        }
+        let begun = Instant::now();
+        let out = f();
+        self.add(part.into(), kernel, begun.elapsed().as_secs_f64());
+        out
+    }
+}
+
+/// Adds timings to those of before.
+pub fn add_up(sum: &mut Vec<Timing>, new: Vec<Timing>) {
+    for t in new {
+        match sum.iter_mut().find(|s| (&s.part, &s.kernel) == (&t.part, &t.kernel)) {
+            Some(s) => {
+                s.calls += t.calls;
+                s.seconds += t.seconds;
+            }
+            None => sum.push(t),
+        }
+    }
+    sum.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+}
+
+/// Seconds of each part, the longest first.
+pub fn by_part(all: &[Timing]) -> Vec<(String, f64)> {
+    let mut parts: Vec<(String, f64)> = vec![];
+    for t in all {
+        match parts.iter_mut().find(|p| p.0 == t.part) {
+            Some(p) => p.1 += t.seconds,
+            None => parts.push((t.part.clone(), t.seconds)),
+        }
+    }
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    parts
+}

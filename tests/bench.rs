@@ -1,0 +1,59 @@
+//! `galamost bench` where there is no GPU: its cases can be run, its table says what it should.
+
+use galamost_tests::{galamost, repository, words};
+
+#[test]
+fn a_case_has_its_row_its_parts_and_its_plot() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = galamost(
+        folder.path(),
+        &["bench", "lj 1000", "--all", "--device", "cpu", "--window", "0.05", "--plot", "b.svg", "--out", "b.json"],
+    );
+    assert!(out.status.success(), "{}", words(&out));
+    let table = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(table.contains("| lj | 1000 |") && table.contains("neighbour list"), "{table}");
+    let text = std::fs::read_to_string(folder.path().join("b.json")).expect("a table for programs");
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(json["cases"].as_array().map(Vec::len), Some(1));
+    let case = &json["cases"][0];
+    assert!(case["windows"].as_array().is_some_and(|w| w.len() == 3 && w.iter().all(|t| t.as_f64() > Some(0.0))));
+    assert!((case["kT"].as_f64().expect("kT") - 1.2).abs() < 0.3, "{case}");
+    let kernels = case["profile"]["kernels"].as_array().expect("parts");
+    let seconds = |part: &str| -> f64 {
+        kernels.iter().filter(|k| k["part"] == part).filter_map(|k| k["seconds"].as_f64()).sum()
+    };
+    // most of the time of a step is that of its pairs
+    assert!(seconds("LennardJones") > seconds("NoseHoover") && seconds("NoseHoover") > 0.0, "{kernels:?}");
+    assert!(std::fs::read_to_string(folder.path().join("b.svg")).expect("a plot").starts_with("<svg"));
+}
+
+/// The pipelines of cases pass their check, with the values that rows replace.
+#[test]
+fn pipelines_of_cases_are_sound() {
+    let data = repository().join("tests/data/dppc-water-21216.xml.xz");
+    let file = format!("initial[0].file={:?}", data.to_string_lossy());
+    let check = |args: &[&str]| {
+        let out = galamost(&repository(), &[&["check"], args].concat());
+        assert!(out.status.success(), "{args:?}: {}", words(&out));
+    };
+    check(&["benches/cases/polymerization.ron"]);
+    check(&[
+        "benches/cases/md-scf.ron",
+        "--set",
+        &file,
+        "--set",
+        "initial[1].times=[2, 1, 1]",
+        "--set",
+        "forces[3].grid=[44, 22, 22]",
+        "--set",
+        "precision=Mixed",
+    ]);
+}
+
+#[test]
+fn cases_without_their_files_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = galamost(folder.path(), &["bench", "polymerization", "--all", "--device", "cpu", "--cases", "nowhere"]);
+    let table = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success() && table.contains("not measured: polymerization 81407"), "{table}{}", words(&out));
+}
