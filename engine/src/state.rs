@@ -15,6 +15,7 @@ use galamost_plugin_api::precision::{Fixed, Float64, Precision};
 use galamost_plugin_api::real::Real;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use galamost_plugin_api::views::{COMPONENT_VARYINGS, Globals};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// Facts of a system that do not change during a run.
@@ -218,7 +219,7 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
         }
         facts.members.push(group.iter().filter(|g| *g >> bit & 1 == 1).count());
     }
-    raw.sections.insert("group".into(), group.iter().flat_map(|w| w.to_ne_bytes()).collect());
+    raw.sections.insert("group".into(), bytes_of(&group));
     match precision {
         Precision::Double => particles::<Float64>(s, precision, &mut raw.sections),
         _ => particles::<Fixed>(s, precision, &mut raw.sections),
@@ -272,18 +273,19 @@ fn particles<S: Store>(s: &Snapshot, precision: Precision, sections: &mut BTreeM
     let mut low = vec![[0u32; 3]; n];
     let mut image = s.image.clone();
     let mut velocity = vec![[S::Real::ZERO; 4]; n];
-    for i in 0..n {
+    let rows = pos.par_iter_mut().zip(&mut low).zip(&mut image).zip(&mut velocity).enumerate().with_min_len(4096);
+    rows.for_each(|(i, (((pos, low), image), velocity))| {
         let (p, l, crossed) = S::store(s.position[i], s.kind[i], s.box_length);
-        pos[i] = p;
+        *pos = p;
         if precision == Precision::Mixed {
-            low[i] = l;
+            *low = l;
         }
-        for (image, crossed) in image[i].iter_mut().zip(crossed) {
+        for (image, crossed) in image.iter_mut().zip(crossed) {
             *image += crossed;
         }
         let [x, y, z] = s.velocity[i].map(S::Real::lit);
-        velocity[i] = [x, y, z, S::Real::lit(s.mass[i])];
-    }
+        *velocity = [x, y, z, S::Real::lit(s.mass[i])];
+    });
     sections.insert("pos_type".into(), bytes_of(&pos));
     sections.insert("pos_at_build".into(), bytes_of(&pos));
     sections.insert("pos_low".into(), bytes_of(&low));

@@ -195,7 +195,8 @@ impl Rebuild {
 
     /// Makes rows of the list long enough.
     pub fn make_room(&mut self, entries: u32) -> Result<()> {
-        self.capacity = entries.next_multiple_of(32).max(32);
+        // the threads of a team have as many entries each
+        self.capacity = entries.next_multiple_of(self.team.max(8));
         // the old list goes first: both together may not fit
         self.index = None;
         let rows = self.n.next_multiple_of(32);

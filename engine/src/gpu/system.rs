@@ -23,6 +23,7 @@ use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall, changed};
 use galamost_plugin_api::views::{Cell, Globals, LinkView, ListView, StateView, Wanted};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -230,7 +231,14 @@ impl GpuSystem {
         if bytes.len() != stride * self.facts.n {
             return Err(Error::Run(format!("section `{name}` of the checkpoint does not fit this system")));
         }
-        let rows: Vec<u8> = tags.iter().flat_map(|t| &bytes[*t as usize * stride..][..stride]).copied().collect();
+        if tags.iter().enumerate().all(|(k, t)| k == *t as usize) {
+            return buffer.upload(bytes);
+        }
+        let mut rows = vec![0; bytes.len()];
+        // arrays that nobody asked for have no bytes at all
+        rows.par_chunks_exact_mut(stride.max(1)).zip(tags).for_each(|(row, t)| {
+            row.copy_from_slice(&bytes[*t as usize * stride..][..stride]);
+        });
         buffer.upload(&rows)
     }
 
@@ -471,7 +479,7 @@ impl Backend for GpuSystem {
         // in tag order, with the positions of the last list build: sorting these gives the order and the list of that
         // build again, on which the sums of the next steps depend to the last bit
         let identity: Vec<u32> = (0..self.facts.n as u32).collect();
-        self.tag.upload(&identity.iter().flat_map(|t| t.to_ne_bytes()).collect::<Vec<u8>>())?;
+        self.tag.upload_words(&identity)?;
         for name in self.facts.sections() {
             let from = if name == "pos_type" { "pos_at_build" } else { &name };
             self.upload_by_tag(&name, state.section(from)?, &identity)?;

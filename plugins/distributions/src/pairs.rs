@@ -5,7 +5,7 @@ use galamost_plugin_api::prelude::*;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// Cells of half the range.
+/// Cells of half the range, or of the range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cells {
     /// Cells along each axis.
@@ -20,12 +20,12 @@ impl Cells {
         (points as f64).cbrt().ceil().max(1.0) as usize
     }
 
-    /// For pairs nearer than `r_max`.
-    pub fn new(points: usize, length: [f64; 3], r_max: f64) -> Self {
+    /// For pairs nearer than `r_max`, with so many cells along it.
+    pub fn new(points: usize, length: [f64; 3], r_max: f64, along: f64) -> Self {
         let most = Self::most(points) as f64;
         let mut reach = [0; 3];
         let n = std::array::from_fn(|k| {
-            let n = (length[k] / r_max * 2.0).min(most).floor();
+            let n = (length[k] / r_max * along).min(most).floor();
             if n >= 1.0 {
                 reach[k] = (r_max * n / length[k]).ceil() as usize;
             }
@@ -55,7 +55,7 @@ struct Grid<P> {
 
 impl<P: Copy + Send + Sync> Grid<P> {
     fn new<S: Space<Point = P>>(space: &S, position: &[P], length: [f64; 3], r_max: f64) -> Self {
-        let Cells { n, reach } = Cells::new(position.len(), length, r_max);
+        let Cells { n, reach } = Cells::new(position.len(), length, r_max, 2.0);
         let cell = |p: &P| {
             let at: [usize; 3] = std::array::from_fn(|k| match n[k] {
                 1 => 0,

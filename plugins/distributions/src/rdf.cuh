@@ -310,7 +310,7 @@ extern "C" __global__ void rdf_count(RdfArgs a) {
 
 // The same where there are cells along every axis: single precision decides unless the pair is so near the edge of a bin that it might
 // err. What bounds it are conversions between whole numbers and others, of which a multiprocessor does few: there are none in the loop.
-extern "C" __global__ void __launch_bounds__(128, 12) rdf_count_quick(RdfArgs a) {
+extern "C" __global__ void __launch_bounds__(128, 8) rdf_count_quick(RdfArgs a) {
 #ifndef GALAMOST_DOUBLE
     __shared__ u32 histogram[HISTOGRAM > 0u ? HISTOGRAM : 1u];
     clear_histogram(histogram);

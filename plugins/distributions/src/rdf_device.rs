@@ -260,13 +260,15 @@ impl RdfDevice {
             });
         }
         let Some(room) = &self.room else { return Ok(()) };
-        let cells = Cells::new(n, length, c.r_max);
+        // a few large cells take a device less time than many small ones; in a small box only these may be enough
+        let in_cells = |c: &Cells| (0..3).all(|k| c.n[k] > 1 || length[k] == 0.0);
+        let large = Cells::new(n, length, c.r_max, 1.0);
+        let cells = if in_cells(&large) { large } else { Cells::new(n, length, c.r_max, 2.0) };
         let all: usize = cells.n.iter().product();
         let [first, partner, molecule] = self.left_out;
         let tags = if first.is_null() && molecule.is_null() { DevicePtr::null() } else { room.sorted_tag };
         // without cells along an axis, or with so many bins that f32 cannot tell them apart, pairs are looked at one by one in f64
-        let along = |k: usize| cells.n[k] > 1 || length[k] == 0.0;
-        let quick = s.precision != Precision::Double as u32 && (0..3).all(along) && c.bins <= 100_000;
+        let quick = s.precision != Precision::Double as u32 && in_cells(&cells) && c.bins <= 100_000;
         // places and displaced places are rounded by at most 2⁻²⁵ L and 2⁻²⁴ L, the root and the product by 3e-7 of them
         let (per_unit, longest) = (c.bins as f64 / c.r_max, length.iter().copied().fold(0.0, f64::max));
         let margin = (5e-7 * c.bins as f64 + 6e-7 * longest * per_unit) as f32;
