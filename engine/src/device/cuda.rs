@@ -1,5 +1,6 @@
 //! A GPU through the CUDA driver.
 
+use super::ptx::{WAIT_NANOSECONDS, WAIT_PTX, condition_ptx};
 use super::source::Unit;
 use super::{Device, Graph, Kernel, nvrtc};
 use crate::profile::{Profile, Timing};
@@ -95,74 +96,6 @@ pub fn driver_version() -> Option<String> {
     let is_version = |w: &&str| w.split('.').count() >= 2 && w.chars().all(|c| c.is_ascii_digit() || c == '.');
     text.lines().next()?.split_whitespace().find(is_version).map(String::from)
 }
-
-/// Kernels that set the condition of a graph node from the run's globals: of one that rebuilds, and of one that goes on while the word
-/// at `left` is not 0. The driver's own assembler resolves `cudaGraphSetConditional`, so they are PTX; its version is old enough for every
-/// driver that has conditional nodes.
-fn condition_ptx() -> String {
-    let kernel = |name: &str, load: &str| {
-        format!(
-            ".visible .entry {name} (.param .u64 handle_param, .param .u64 globals_param, .param .u64 left_param)
-{{
-    .reg .pred %p<3>;
-    .reg .b32 %r<5>;
-    .reg .b64 %rd<5>;
-    ld.param.u64 %rd1, [handle_param];
-    ld.param.u64 %rd2, [globals_param];
-    ld.param.u64 %rd4, [left_param];
-    cvta.to.global.u64 %rd3, %rd2;
-    cvta.to.global.u64 %rd4, %rd4;
-    ld.global.u32 %r1, [%rd3+{halt}];
-    ld.global.u32 %r2, [{load}];
-    setp.ne.u32 %p2, %r2, 0;
-    selp.u32 %r4, 1, 0, %p2;
-    setp.ne.u32 %p1, %r1, 0;
-    selp.u32 %r3, 0, %r4, %p1;
-    {{
-    .param .b64 param0;
-    .param .b32 param1;
-    st.param.b64 [param0], %rd1;
-    st.param.b32 [param1], %r3;
-    call.uni cudaGraphSetConditional, (param0, param1);
-    }}
-    ret;
-}}
-",
-            halt = offset_of!(Globals, halt),
-        )
-    };
-    format!(
-        ".version 7.0
-.target sm_70
-.address_size 64
-.extern .func cudaGraphSetConditional (.param .b64 handle, .param .b32 value);
-{}{}",
-        kernel("set_rebuild", &format!("%rd3+{}", offset_of!(Globals, rebuild))),
-        kernel("set_left", "%rd4"),
-    )
-}
-
-/// A kernel that waits: launches after it queue up, so that what is timed are they and not the host. It ends by itself.
-const WAIT_PTX: &str = ".version 7.0
-.target sm_70
-.address_size 64
-.visible .entry wait (.param .u64 nanoseconds)
-{
-    .reg .pred %p<2>;
-    .reg .b64 %rd<5>;
-    ld.param.u64 %rd1, [nanoseconds];
-    mov.u64 %rd2, %globaltimer;
-again:
-    mov.u64 %rd3, %globaltimer;
-    sub.u64 %rd4, %rd3, %rd2;
-    setp.lt.u64 %p1, %rd4, %rd1;
-    @%p1 bra again;
-    ret;
-}
-";
-
-/// How long it waits: about as long as the host takes for the launches of a step.
-const WAIT_NANOSECONDS: u64 = 150_000;
 
 /// Which kernel sets a condition.
 #[derive(Clone, Copy)]

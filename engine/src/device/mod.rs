@@ -6,6 +6,7 @@ mod cache;
 mod cuda;
 mod emulated;
 pub mod nvrtc;
+mod ptx;
 mod source;
 
 pub use cache::folder as cache_folder;
