@@ -55,5 +55,6 @@ fn cases_without_their_files_are_told() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = galamost(folder.path(), &["bench", "polymerization", "--all", "--device", "cpu", "--cases", "nowhere"]);
     let table = String::from_utf8_lossy(&out.stdout).into_owned();
-    assert!(out.status.success() && table.contains("not measured: polymerization 81407"), "{table}{}", words(&out));
+    assert_eq!(out.status.code(), Some(1), "{}", words(&out));
+    assert!(table.contains("not measured: polymerization 81407") && table.contains("nowhere"), "{table}");
 }

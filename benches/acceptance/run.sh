@@ -145,12 +145,12 @@ fi
 
 brush() { # seconds, name, radius, box, initiators per area, steps, further options
     local seconds=$1 name=$2 radius=$3 box=$4 density=$5 steps=$6; shift 6
-    run "$seconds" "reactions/$name" --pipeline reactions/brush.ron --set "initial[0].surface=Sphere(radius: $radius)" \
+    run "$seconds" "reactions/$name" --pipeline reactions/polymerization.ron --set "initial[0].surface=Sphere(radius: $radius)" \
         --set "initial[0].box=[$box, $box, $box]" --set "initial[0].initiators=$density" --set "stages[0].steps=$steps" "$@"
 }
 
 if wanted reactions; then
-    rm -rf reactions; mkdir reactions; cp "$here"/reactions/* reactions
+    rm -rf reactions; mkdir reactions; cp "$here"/reactions/* "$here"/../cases/polymerization.ron reactions
     # time steps per second of the paper's sizes, with and without reactions; after a run that fills the kernel cache
     brush 60 warm 5.0 36.2 0.5 200 >/dev/null
     for c in ${BALLS:-5.0:36.2:40000 10.0:46.1744:40000 15.0:56.2:20000 45.0:170.3:2000}; do

@@ -296,7 +296,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
             if let Some(plot) = plot {
                 crate::plot::save(&crate::bench::plot(&report).drawing(), &plot)?;
             }
-            Ok(0)
+            Ok(u8::from(!report.missing.is_empty()))
         }
     }
 }
@@ -364,14 +364,14 @@ fn run_pipelines(args: &RunArgs, registry: &Registry, started: Instant) -> Resul
         [] => return Err(wrong_use("give --pipeline FILE, or see --help")),
         [file] => {
             let ready = prepare(file, args, registry)?;
-            let _watch = watch(&ready, started);
+            let _watch = watch(&ready, started, true);
             return run_one(ready, args, started, 1).map(|_| 0);
         }
         files => prepare_all(files, args, registry)?,
     };
     let n = ready.len() as u32;
-    let _watches: Vec<Watch> = ready.iter().map(|r| watch(r, started)).collect();
-    let work: f64 = ready.iter().map(|r| r.plan.snapshot.len() as f64).sum();
+    let _watches: Vec<Watch> = ready.iter().map(|r| watch(r, started, false)).collect();
+    let particles: f64 = ready.iter().map(|r| r.plan.snapshot.len() as f64).sum();
     let begun = Instant::now();
     let done: Vec<Result<f64, Failure>> = std::thread::scope(|scope| {
         let run = |r: Ready| {
@@ -389,11 +389,11 @@ fn run_pipelines(args: &RunArgs, registry: &Registry, started: Instant) -> Resul
         threads.into_iter().map(|t| t.join().unwrap_or_else(panicked)).collect()
     });
     let failed = done.iter().filter_map(|d| d.as_ref().err()).map(Failure::exit_code).max();
-    let steps: f64 = done.iter().filter_map(|d| d.as_ref().ok().copied()).sum();
+    let particle_steps: f64 = done.iter().filter_map(|d| d.as_ref().ok().copied()).sum();
     let seconds = begun.elapsed().as_secs_f64();
     info!(
-        "{n} runs of {work} particles in {seconds:.2} s: {:.2} million particle-steps/s in all",
-        steps / seconds / 1e6
+        "{n} runs of {particles} particles in {seconds:.2} s: {:.2} million particle-steps/s in all",
+        particle_steps / seconds / 1e6
     );
     Ok(failed.unwrap_or(0))
 }
@@ -492,9 +492,11 @@ fn run_one(ready: Ready, args: &RunArgs, started: Instant, n: u32) -> Result<f64
 }
 
 /// Looks from outside whether the run moves; `GALAMOST_PATIENCE` has the seconds after which it is said that it does not.
-fn watch(ready: &Ready, started: Instant) -> Watch {
+fn watch(ready: &Ready, started: Instant, alone: bool) -> Watch {
     let (plan, deadline) = (&ready.plan, ready.walltime.map(|w| started + w));
-    let names = plan.components.iter().map(|c| (c.id, c.name.clone())).collect();
+    // numbers of components are those of one pipeline: of several, a name could be that of another
+    let named = plan.components.iter().filter(|_| alone);
+    let names = named.map(|c| (c.id, c.name.clone())).collect();
     let seconds = std::env::var("GALAMOST_PATIENCE").ok().and_then(|s| s.parse().ok()).unwrap_or(60.0);
     let patience = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(60));
     let (path, pipeline) = (plan.pipeline.checkpoint_path(), plan.pipeline.path.display().to_string());

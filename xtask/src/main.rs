@@ -79,9 +79,10 @@ fn dist(folder: Option<PathBuf>) -> Result<(), String> {
     }
     for e in std::fs::read_dir(root.join("examples")).map_err(|e| e.to_string())?.filter_map(|e| e.ok()) {
         let path = e.path();
-        // files with more dots in their names are what a run of an example has left
-        let stem = path.file_stem().is_some_and(|s| !s.to_string_lossy().contains('.'));
-        if stem && path.extension().is_some_and(|x| x == "ron" || x == "xml" || x == "dump" || x == "pdb") {
+        // other endings, and steps in front of these, are what a run of an example has left
+        let name = e.file_name().to_string_lossy().into_owned();
+        let ending = name.split_once('.').map_or("", |(_, ending)| ending);
+        if ["ron", "xml", "xml.gz", "dump", "pdb"].contains(&ending) {
             copy(&path, &to.join("examples").join(e.file_name()))?;
         } else if path.is_dir() {
             // an example of several files; folders inside of it are what a run of it has left

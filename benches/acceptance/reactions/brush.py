@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lengths of grafted chains and the height of a brush, from galamost_xml files of brush.ron. Standard library only.
+"""Lengths of grafted chains and the height of a brush, from galamost_xml files of ../../cases/polymerization.ron. Standard library only.
 
     python3 brush.py RADIUS state.xml [chains.csv.gz]
 

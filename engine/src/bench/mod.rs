@@ -149,7 +149,10 @@ pub fn run(registry: &Registry, options: &Options) -> Result<Report, Failure> {
         for precision in precisions.iter().filter(|p| **p != options.precision) {
             eprintln!("{}, {precision} …", case.label());
             let options = Options { precision: (*precision).into(), ..options.clone() };
-            report.others.push(measure(registry, &options, &chosen, case.clone())?);
+            match measure(registry, &options, &chosen, case.clone()) {
+                Ok(m) => report.others.push(m),
+                Err(e) => report.missing.push((format!("{}, {precision}", case.label()), e.render())),
+            }
         }
     }
     Ok(report)
@@ -262,7 +265,7 @@ fn measure_runs(registry: &Registry, options: &Options, chosen: &Chosen, case: C
         profile.0 += summary.spent.steps;
         add_up(&mut profile.1, summary.spent.timings);
         // updaters, in the same measure as the steps that were looked at
-        let shared = profile.0 as f64 / summary.steps.max(1) as f64 / 3.0;
+        let shared = summary.spent.steps as f64 / summary.steps.max(1) as f64;
         for (part, seconds) in summary.spent.others {
             add_up(&mut profile.1, vec![Timing { part, kernel: "call".into(), calls: 1, seconds: seconds * shared }]);
         }

@@ -21,9 +21,9 @@ impl<S: Store> CpuSystem<S> {
         self.globals.step += 1;
         self.globals.evaluate();
         if self.globals.rebuild != 0 {
-            let begun = Instant::now();
+            let begun = self.profile.is_on().then(Instant::now);
             self.rebuild();
-            if self.profile.is_on() {
+            if let Some(begun) = begun {
                 self.profile.add("neighbour list".into(), "build", begun.elapsed().as_secs_f64());
             }
         }
@@ -58,8 +58,7 @@ impl<S: Store> CpuSystem<S> {
             let moving = &self.moving[m];
             let own = carried.filter(|_| moving.program.corrects);
             let (carried, carried_stride) = own.unwrap_or_default();
-            let name = moving.component.name.clone();
-            let begun = Instant::now();
+            let begun = self.profile.is_on().then(Instant::now);
             let done = (|| -> Result<()> {
                 let part = moving.component.integrator().ok_or_else(|| Error::Run("not an integrator".into()))?;
                 for (p, phase) in moving.program.phases.iter().enumerate().filter(|(_, p)| p.when == when) {
@@ -116,8 +115,9 @@ impl<S: Store> CpuSystem<S> {
                 }
                 Ok(())
             })();
-            if self.profile.is_on() {
-                self.profile.add(name.as_str().into(), "phases", begun.elapsed().as_secs_f64());
+            if let Some(begun) = begun {
+                let name = self.moving[m].component.name.as_str();
+                self.profile.add(name.into(), "phases", begun.elapsed().as_secs_f64());
             }
             self.integrator_states.insert(id, memory);
             done?;

@@ -192,7 +192,7 @@ fn shares(run: &Value) -> Vec<(String, f64)> {
     let known: f64 = others.iter().map(|p| p.1).sum();
     out.extend(others);
     let rest = (spent("analyzers") + spent("updaters") - known).max(0.0);
-    out.push((if known > 0.0 { "around them" } else { "analyzers and updaters" }.into(), rest));
+    out.push((if known > 0.0 { "other work between steps" } else { "analyzers and updaters" }.into(), rest));
     out.push(("checkpoints".into(), spent("checkpoints")));
     out
 }
