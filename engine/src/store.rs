@@ -1,11 +1,28 @@
 //! How a scheme of positions is filled from f64 and read back.
 
+use galamost_plugin_api::lanes::Record;
 use galamost_plugin_api::precision::{
-    Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, from_fixed64, to_fixed64, wrap_f64,
+    BoxScale, Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, from_fixed64, to_fixed64, wrap_f64,
 };
 
 /// A scheme with its conversions to f64.
 pub trait Store: Scheme {
+    /// A coordinate as it is stored.
+    type Coordinate: Copy + Default + Send + Sync;
+
+    /// A coordinate of an entry.
+    fn coordinate(p: &Self::PosType, axis: usize) -> Self::Coordinate;
+    /// Which of 16 particles, whose coordinates stand side by side, are nearer to `i` than the root of `limit`: a bit for
+    /// each. Decided by the squares of [`Scheme::differences`], to the last bit.
+    ///
+    /// # Safety
+    /// The processor must have the extension `ISA` of [`galamost_plugin_api::lanes`].
+    unsafe fn nearer<const ISA: u32>(
+        i: &Self::PosType,
+        at: [&[Self::Coordinate; 16]; 3],
+        b: &BoxScale<Self::Real>,
+        limit: Self::Real,
+    ) -> u32;
     /// Stores a coordinate triple: entry, lower bits, images crossed.
     fn store(x: [f64; 3], kind: u32, length: [f64; 3]) -> (Self::PosType, [u32; 3], [i32; 3]);
     /// The coordinate triple.
@@ -17,6 +34,34 @@ pub trait Store: Scheme {
 }
 
 impl Store for Fixed {
+    type Coordinate = i32;
+
+    #[inline(always)]
+    fn coordinate(p: &PosTypeFixed, axis: usize) -> i32 {
+        p.position[axis]
+    }
+    #[inline(always)]
+    unsafe fn nearer<const ISA: u32>(i: &PosTypeFixed, at: [&[i32; 16]; 3], b: &BoxScale<f32>, limit: f32) -> u32 {
+        let unit = b.unit;
+        let d =
+            |k: usize, l: usize, less: i32| i.position[k].wrapping_sub(at[k][l]).wrapping_sub(less) as f32 * unit[k];
+        let mut r2 = [0.0; 16];
+        if b.sheared {
+            for (l, r2) in r2.iter_mut().enumerate() {
+                let p = PosTypeFixed { position: at.map(|x| x[l]), kind: 0 };
+                let less = Self::crossing(i, &p, b).wrapping_mul(b.offset_units);
+                let (x, y, z) = (d(0, l, less), d(1, l, 0), d(2, l, 0));
+                *r2 = x * x + y * y + z * z;
+            }
+        } else {
+            for (l, r2) in r2.iter_mut().enumerate() {
+                let (x, y, z) = (d(0, l, 0), d(1, l, 0), d(2, l, 0));
+                *r2 = x * x + y * y + z * z;
+            }
+        }
+        // SAFETY: the caller's word
+        unsafe { f32::less::<16, ISA>(&r2, &[limit; 16]) }
+    }
     fn store(x: [f64; 3], kind: u32, length: [f64; 3]) -> (PosTypeFixed, [u32; 3], [i32; 3]) {
         let mut out = (PosTypeFixed { position: [0; 3], kind }, [0; 3], [0; 3]);
         for k in 0..3 {
@@ -39,6 +84,24 @@ impl Store for Fixed {
 }
 
 impl Store for Float64 {
+    type Coordinate = f64;
+
+    #[inline(always)]
+    fn coordinate(p: &PosTypeF64, axis: usize) -> f64 {
+        p.position[axis]
+    }
+    #[inline(always)]
+    unsafe fn nearer<const ISA: u32>(i: &PosTypeF64, at: [&[f64; 16]; 3], b: &BoxScale<f64>, limit: f64) -> u32 {
+        let mut r2 = [0.0; 16];
+        for (l, r2) in r2.iter_mut().enumerate() {
+            let p = PosTypeF64 { position: at.map(|x| x[l]), ..*i };
+            let d = Self::difference(i, &p, b);
+            *r2 = d.x * d.x + d.y * d.y + d.z * d.z;
+        }
+        let [low, high] = r2.as_chunks::<8>().0 else { return 0 };
+        // SAFETY: the caller's word
+        unsafe { f64::less::<8, ISA>(low, &[limit; 8]) | f64::less::<8, ISA>(high, &[limit; 8]) << 8 }
+    }
     fn store(x: [f64; 3], kind: u32, length: [f64; 3]) -> (PosTypeF64, [u32; 3], [i32; 3]) {
         let mut out = (PosTypeF64 { position: [0.0; 3], kind, reserved: 0 }, [0; 3], [0; 3]);
         for k in 0..3 {

@@ -5,7 +5,7 @@ use crate::molecules::MoleculeRule;
 use crate::store::Store;
 use crate::topology::LinkRows;
 use galamost_plugin_api::device::DevicePtr;
-use galamost_plugin_api::lanes::{BASE, V3, V4, append};
+use galamost_plugin_api::lanes::{BASE, Record, V3, V4};
 use galamost_plugin_api::precision::BoxScale;
 use galamost_plugin_api::real::Real;
 use galamost_plugin_api::views::{Globals, ListView};
@@ -41,7 +41,7 @@ impl List {
     pub fn order<S: Store>(&mut self, pos: &[S::PosType], tag: &[u32], g: &Globals) -> Vec<u32> {
         let length = g.box_length;
         let r = if self.r_list > 0.0 { self.r_list } else { length[0].max(1.0) / 8.0 };
-        let mut grid = Grid::new(length, g.dimensions, r, 2);
+        let mut grid = Grid::new(length, g.dimensions, r, 1);
         if g.shear_offset != 0.0 || g.shear_speed != 0.0 {
             grid.offset = Some(g.shear_offset / length[0] * f64::from(grid.n[0]));
         }
@@ -81,6 +81,13 @@ impl List {
         if self.capacity == 0 {
             self.capacity = 64;
         }
+        // candidates stand side by side, so a vector of each coordinate is one load
+        let coordinates: [Vec<S::Coordinate>; 3] = std::array::from_fn(|k| {
+            let mut all = Vec::with_capacity(n + LANES);
+            pos.par_iter().with_min_len(CHUNK).map(|p| S::coordinate(p, k)).collect_into_vec(&mut all);
+            all.resize(n + LANES, S::Coordinate::default());
+            all
+        });
         loop {
             self.index.resize(n * self.capacity, 0);
             self.count.resize(n, 0);
@@ -92,6 +99,7 @@ impl List {
                 .map(|(chunk, (rows, counts))| {
                     let task = Task::<S> {
                         pos,
+                        coordinates: coordinates.each_ref().map(Vec::as_slice),
                         tag,
                         scale,
                         exclusions,
@@ -162,6 +170,8 @@ impl List {
 /// Rows of one chunk of particles.
 struct Task<'a, S: Store> {
     pos: &'a [S::PosType],
+    /// Those of the same particles, and of [`LANES`] more that are none.
+    coordinates: [&'a [S::Coordinate]; 3],
     tag: &'a [u32],
     scale: &'a BoxScale<S::Real>,
     exclusions: Option<&'a LinkRows>,
@@ -176,6 +186,50 @@ struct Task<'a, S: Store> {
 
 /// Candidates tested at once.
 const LANES: usize = 16;
+
+/// What the particles of a cell look at, side by side: coordinates and indices.
+struct Candidates<S: Store> {
+    cell: u32,
+    at: [Vec<S::Coordinate>; 3],
+    index: Vec<u32>,
+    n: usize,
+    /// Place of particle 0, if it were in the same range as the cell's own particles.
+    own: usize,
+}
+
+impl<S: Store> Candidates<S> {
+    fn new() -> Self {
+        Self { cell: u32::MAX, at: std::array::from_fn(|_| vec![]), index: vec![], n: 0, own: 0 }
+    }
+
+    /// Those around a cell, with room for whole vectors.
+    #[inline(always)]
+    fn gather(&mut self, task: &Task<'_, S>, cell: u32) {
+        (self.cell, self.n) = (cell, 0);
+        let n = task.grid.n;
+        let first = task.start[cell as usize] as usize;
+        task.grid.ranges([cell % n[0], cell / n[0] % n[1], cell / n[0] / n[1]], |from, to| {
+            let (from, to) = (task.start[from as usize] as usize, task.start[to as usize] as usize);
+            let room = self.n + to - from + 2 * LANES;
+            if self.index.len() < room {
+                self.at.iter_mut().for_each(|x| x.resize(2 * room, S::Coordinate::default()));
+                self.index.resize(2 * room, 0);
+            }
+            if (from..to).contains(&first) {
+                self.own = self.n.wrapping_sub(from);
+            }
+            for j in (from..to).step_by(LANES) {
+                let place = self.n + j - from;
+                for (x, all) in self.at.iter_mut().zip(task.coordinates) {
+                    x[place..place + LANES].copy_from_slice(&all[j..j + LANES]);
+                }
+                let index: &mut [u32] = &mut self.index[place..place + LANES];
+                index.iter_mut().enumerate().for_each(|(l, to)| *to = (j + l) as u32);
+            }
+            self.n += to - from;
+        });
+    }
+}
 
 impl<S: Store> Task<'_, S> {
     /// # Safety
@@ -196,14 +250,14 @@ impl<S: Store> Task<'_, S> {
     }
 
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn v4(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
         // SAFETY: the extension is on
         unsafe { self.fill::<V4>(rows, counts) }
     }
 
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn v3(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
         // SAFETY: the extension is on
         unsafe { self.fill::<V3>(rows, counts) }
@@ -217,48 +271,38 @@ impl<S: Store> Task<'_, S> {
     unsafe fn fill<const ISA: u32>(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
         let mut longest = 0;
         let mut found = vec![0u32; 1024];
-        // ranges of particles around the cell `near_cell`: neighbouring particles mostly share it
-        let mut near_cell = u32::MAX;
-        let mut ranges: Vec<(usize, usize)> = vec![];
-        let mut candidates = 0;
+        let mut around = Candidates::<S>::new();
+        let all = self.exclusions.is_none() && self.molecules.is_none();
         for (k, count) in counts.iter_mut().enumerate() {
             let i = self.first + k;
             let pi = self.pos[i];
-            let c = self.cell_of[i];
-            if c != near_cell {
-                near_cell = c;
-                let n = self.grid.n;
-                ranges.clear();
-                self.grid.ranges([c % n[0], c / n[0] % n[1], c / n[0] / n[1]], |from, to| {
-                    ranges.push((self.start[from as usize] as usize, self.start[to as usize] as usize));
-                });
-                candidates = ranges.iter().map(|(from, to)| to - from).sum();
+            // neighbouring particles mostly share a cell
+            if self.cell_of[i] != around.cell {
+                around.gather(self, self.cell_of[i]);
             }
-            // room for every candidate and a whole chunk, so that appending needs no test
-            if found.len() < candidates + LANES {
-                found.resize(2 * (candidates + LANES), 0);
+            // room for every candidate and a whole vector, so that packing needs no test
+            if found.len() < around.n + LANES {
+                found.resize(2 * (around.n + LANES), 0);
             }
-            let last = self.pos.len() - 1;
+            let own = around.own.wrapping_add(i);
             let mut m = 0;
-            for (from, to) in &ranges {
-                let mut j = *from;
-                while j < *to {
-                    // the last chunk reads the last particle several times; those lanes are dropped
-                    // SAFETY: every index is at most `last`, there is room for 16 words, the extension is on
-                    unsafe {
-                        let at = |l: usize| self.pos.as_ptr().add((j + l).min(last));
-                        let (d, _) = S::differences::<LANES, ISA>(&pi, at, self.scale);
-                        let mut near = [false; LANES];
-                        for l in 0..LANES {
-                            let r2 = d[0][l] * d[0][l] + d[1][l] * d[1][l] + d[2][l] * d[2][l];
-                            near[l] = (r2 < self.limit) & (j + l < *to);
-                        }
-                        m += append::<ISA>(found.as_mut_ptr().add(m), j as u32, &near);
+            for c in (0..around.n).step_by(LANES) {
+                // SAFETY: there is room for whole vectors of candidates, and in `found`; the extension is on
+                unsafe {
+                    let at = around.at.each_ref().map(|x| &*x.as_ptr().add(c).cast::<[S::Coordinate; LANES]>());
+                    let mut near = S::nearer::<ISA>(&pi, at, self.scale, self.limit);
+                    if around.n - c < LANES {
+                        near &= (1 << (around.n - c)) - 1;
                     }
-                    j += LANES;
+                    if own.wrapping_sub(c) < LANES {
+                        near &= !(1 << (own - c));
+                    }
+                    let index = &*around.index.as_ptr().add(c).cast::<[i32; LANES]>();
+                    <i32 as Record>::pack::<LANES, ISA>(found.as_mut_ptr().add(m).cast(), index, near);
+                    m += near.count_ones() as usize;
                 }
             }
-            let m = self.drop_excluded(i, &mut found[..m]);
+            let m = if all { m } else { self.drop_excluded(i, &mut found[..m]) };
             let row = &mut rows[k * self.capacity..(k + 1) * self.capacity];
             longest = longest.max(m);
             let kept = m.min(self.capacity);
@@ -270,8 +314,7 @@ impl<S: Store> Task<'_, S> {
         longest
     }
 
-    /// Takes off the particle itself, its excluded partners and those of molecules that do not count; the number of those
-    /// that stay.
+    /// Takes off excluded partners of a particle and those of molecules that do not count; the number of those that stay.
     #[inline(always)]
     fn drop_excluded(&self, i: usize, found: &mut [u32]) -> usize {
         let row = self.exclusions.map_or([].as_slice(), |e| e.row(self.tag[i]));
@@ -279,8 +322,7 @@ impl<S: Store> Task<'_, S> {
         for k in 0..found.len() {
             let j = found[k];
             found[kept] = j;
-            let out = j as usize == i
-                || (!row.is_empty() && row.contains(&self.tag[j as usize]))
+            let out = (!row.is_empty() && row.contains(&self.tag[j as usize]))
                 || self.molecules.is_some_and(|m| !m.takes(self.tag[i], self.tag[j as usize]));
             kept += usize::from(!out);
         }

@@ -15,9 +15,12 @@ struct TakeArgs {
     // taken off, if not null
     const double* drift;
     // added to positions, by tag, if not null
-    const double* carry;
+    double* carry;
+    // images at the last sample, if `take_frame` follows them itself, and by how much the box is smaller than it was then
+    int* image;
     double* partial;
     u32* counter;
+    double change[3];
     u32 n_items, velocities;
 };
 
@@ -27,23 +30,18 @@ __device__ __forceinline__ double quantity(const TakeArgs& a, u32 tag, u32 i, u3
     return a.carry ? plus(x, a.carry[3u * tag + axis]) : x;
 }
 
-struct FollowArgs {
-    StateView state;
-    double* carry;
-    int* image;
-    double change[3];
-};
-
 // On to a sample in a box that is smaller by `change` than at the last one: who has crossed it stays where it is.
-extern "C" __global__ void follow(FollowArgs a) {
-    const u32 tag = blockIdx.x * blockDim.x + threadIdx.x;
-    if (tag >= a.state.n_local) return;
-    const u32 i = a.state.index_of_tag[tag];
+__device__ __forceinline__ void follow_particle(const TakeArgs& a, u32 tag, u32 i) {
     for (u32 axis = 0; axis < 3u; ++axis) {
         const u32 k = 3u * tag + axis;
-        a.carry[k] = plus(a.carry[k], times(a.change[axis], double(a.image[k])));
+        if (a.change[axis] != 0.0) a.carry[k] = plus(a.carry[k], times(a.change[axis], double(a.image[k])));
         a.image[k] = a.state.image[3u * i + axis];
     }
+}
+
+extern "C" __global__ void follow(TakeArgs a) {
+    const u32 tag = blockIdx.x * blockDim.x + threadIdx.x;
+    if (tag < a.state.n_local) follow_particle(a, tag, a.state.index_of_tag[tag]);
 }
 
 // The centre of mass of all particles, or its velocity, by tag.
@@ -90,6 +88,7 @@ extern "C" __global__ void take_frame(TakeArgs a) {
             for (u32 axis = 0; axis < 3u; ++axis) x[axis] /= total;
         } else {
             const u32 i = a.state.index_of_tag[item];
+            if (a.image) follow_particle(a, item, i);
             for (u32 axis = 0; axis < 3u; ++axis) x[axis] = quantity(a, item, i, axis);
         }
         if (a.drift) {

@@ -200,25 +200,24 @@ impl<M: Measure> Frames<M> {
         let Some(items) = &self.items else { return Err(Error::Run("it has no particles".into())) };
         let (slot, pairs) = self.schedule.next(frame.time());
         let settings = self.measure.settings(self.length);
-        if M::FOLLOWS {
-            match &self.device {
-                // SAFETY: the caller's word
-                Some(d) => unsafe { d.advance(&call.state, self.follow.change(length))? },
-                // SAFETY: the caller's word; on the CPU the view is of host arrays
-                None => unsafe { self.follow.advance(&call.state, length) },
-            }
-            self.follow.length = length;
-        }
+        let change = M::FOLLOWS.then(|| self.follow.change(length));
         match &self.device {
             // SAFETY: the caller's word
-            Some(d) => unsafe { d.sample(&call.state, items, slot, &pairs, M::VELOCITIES, self.drift, &settings)? },
+            Some(d) => unsafe {
+                d.sample(&call.state, items, slot, &pairs, M::VELOCITIES, self.drift, change, &settings)?;
+            },
             None => {
+                if M::FOLLOWS {
+                    // SAFETY: the caller's word; on the CPU the view is of host arrays
+                    unsafe { self.follow.advance(&call.state, length) };
+                }
                 // SAFETY: the caller's word; on the CPU the view is of host arrays
                 self.here[slot as usize] =
                     unsafe { take::<M>(&host, &call.state, items, length, &self.follow, self.drift) };
                 self.compare_here(&host, slot, &pairs, &settings);
             }
         }
+        self.follow.length = length;
         for p in &pairs {
             self.pairs[p.lag as usize] += 1;
             self.times[p.lag as usize] += p.time;

@@ -26,18 +26,12 @@ struct TakeArgs {
     frame: DevicePtr<u8>,
     drift: DevicePtr<u8>,
     carry: DevicePtr<u8>,
+    image: DevicePtr<u8>,
     partial: DevicePtr<u8>,
     counter: DevicePtr<u8>,
+    change: [f64; 3],
     n_items: u32,
     velocities: u32,
-}
-
-#[repr(C)]
-struct FollowArgs {
-    state: StateView,
-    carry: DevicePtr<u8>,
-    image: DevicePtr<u8>,
-    change: [f64; 3],
 }
 
 #[repr(C)]
@@ -94,12 +88,6 @@ fn uploaded(host: &Host, values: &[u32]) -> Result<DevicePtr<u8>> {
     Ok(memory)
 }
 
-fn zeros(host: &Host, bytes: usize) -> Result<DevicePtr<u8>> {
-    let memory = host.allocate_bytes(bytes)?;
-    host.upload_bytes(memory, &vec![0; bytes])?;
-    Ok(memory)
-}
-
 impl FramesDevice {
     /// Compiles.
     pub fn new(host: Host, measure: &str, values: usize) -> Result<Self> {
@@ -133,25 +121,13 @@ impl FramesDevice {
             partial: host.allocate_bytes(8 * partial)?,
             counter: host.allocate_bytes(4)?,
             drift: host.allocate_bytes(24)?,
-            carry: if follow { zeros(host, 24 * n)? } else { null },
-            image: if follow { zeros(host, 12 * n)? } else { null },
+            carry: if follow { host.allocate_bytes(24 * n)? } else { null },
+            image: if follow { host.allocate_bytes(12 * n)? } else { null },
             sums: host.allocate_bytes(8 * sums)?,
             species: items.count.len(),
             n,
         };
         Ok(())
-    }
-
-    /// Follows positions to a sample, with a box that is smaller by `change` than at the last one.
-    ///
-    /// # Safety
-    /// The view describes arrays of the device.
-    pub unsafe fn advance(&self, s: &StateView, change: [f64; 3]) -> Result<()> {
-        let room = &self.room;
-        let args = FollowArgs { state: *s, carry: room.carry, image: room.image, change };
-        let mut arguments: [*mut Opaque; 1] = arguments![args];
-        // SAFETY: the kernel takes one FollowArgs
-        unsafe { self.host.launch(self.follow, room.n.div_ceil(BLOCK) as u32, BLOCK as u32, &mut arguments) }
     }
 
     /// What positions are followed with, from a checkpoint.
@@ -174,7 +150,7 @@ impl FramesDevice {
         self.room.frames.offset(24 * entries * slot as usize)
     }
 
-    /// Takes a sample and compares it.
+    /// Takes a sample and compares it. `change`: where positions are followed, by how much the box is smaller than at the last sample.
     ///
     /// # Safety
     /// The view describes arrays of the device, and `S` is laid out as `Settings`.
@@ -186,10 +162,13 @@ impl FramesDevice {
         pairs: &[Pair],
         velocities: bool,
         drift: bool,
+        change: Option<[f64; 3]>,
         settings: &S,
     ) -> Result<()> {
         let (host, room, n) = (&self.host, &self.room, items.entries.len());
-        let take = TakeArgs {
+        // a kernel less, where every particle is an item and nothing is asked of it before
+        let apart = drift || !items.molecules.is_empty() || items.count.iter().sum::<u64>() != room.n as u64;
+        let mut take = TakeArgs {
             state: *s,
             items: room.items,
             first: room.molecule_first,
@@ -197,12 +176,20 @@ impl FramesDevice {
             frame: self.frame(slot, n),
             drift: if drift { room.drift } else { DevicePtr::null() },
             carry: room.carry,
+            image: if change.is_some() { room.image } else { DevicePtr::null() },
             partial: room.partial,
             counter: room.counter,
+            change: change.unwrap_or_default(),
             n_items: n as u32,
             velocities: u32::from(velocities),
         };
         let block = BLOCK as u32;
+        if change.is_some() && apart {
+            let mut arguments: [*mut Opaque; 1] = arguments![take];
+            // SAFETY: the kernel takes one TakeArgs
+            unsafe { host.launch(self.follow, room.n.div_ceil(BLOCK) as u32, block, &mut arguments)? };
+            take.image = DevicePtr::null();
+        }
         if drift {
             let mut arguments: [*mut Opaque; 2] = arguments![take, room.drift];
             // SAFETY: the kernel takes a TakeArgs and a pointer
