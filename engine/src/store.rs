@@ -98,9 +98,8 @@ impl Store for Float64 {
             let d = Self::difference(i, &p, b);
             *r2 = d.x * d.x + d.y * d.y + d.z * d.z;
         }
-        let [low, high] = r2.as_chunks::<8>().0 else { return 0 };
         // SAFETY: the caller's word
-        unsafe { f64::less::<8, ISA>(low, &[limit; 8]) | f64::less::<8, ISA>(high, &[limit; 8]) << 8 }
+        unsafe { f64::less::<16, ISA>(&r2, &[limit; 16]) }
     }
     fn store(x: [f64; 3], kind: u32, length: [f64; 3]) -> (PosTypeF64, [u32; 3], [i32; 3]) {
         let mut out = (PosTypeF64 { position: [0.0; 3], kind, reserved: 0 }, [0; 3], [0; 3]);

@@ -30,6 +30,24 @@ pub trait Record: Copy + Default + 'static {
     /// # Safety
     /// There must be room for `L` numbers, and the processor must have the extension `ISA`.
     unsafe fn pack<const L: usize, const ISA: u32>(to: *mut Self, from: &[Self; L], keep: u32);
+
+    /// Sum of the lanes in f64, in a fixed order, the same with every extension: halves are added until one number is left.
+    ///
+    /// # Safety
+    /// The processor must have the extension `ISA`.
+    unsafe fn total<const L: usize, const ISA: u32>(lanes: &[Self; L]) -> f64;
+}
+
+#[inline(always)]
+fn total_one_by_one<const L: usize>(mut sums: [f64; L]) -> f64 {
+    let mut n = L / 2;
+    while n > 0 {
+        for l in 0..n {
+            sums[l] += sums[l + n];
+        }
+        n /= 2;
+    }
+    sums[0]
 }
 
 #[inline(always)]
@@ -61,7 +79,7 @@ unsafe fn one_by_one<T: Copy + Default, const L: usize>(at: impl Fn(usize) -> *c
 }
 
 macro_rules! record32 {
-    ($t:ty $(, $less:ident)?) => {
+    ($t:ty $(, $less:ident, $total:ident)?) => {
         impl Record for $t {
             #[inline(always)]
             unsafe fn gather<const L: usize, const ISA: u32>(at: impl Fn(usize) -> *const [Self; 4]) -> [[Self; L]; 4] {
@@ -102,11 +120,22 @@ macro_rules! record32 {
                     pack_one_by_one(to, from, keep)
                 }
             }
+            #[inline(always)]
+            unsafe fn total<const L: usize, const ISA: u32>(lanes: &[Self; L]) -> f64 {
+                $(
+                    #[cfg(target_arch = "x86_64")]
+                    if ISA >= V3 && L == 16 {
+                        // SAFETY: the caller's word; arrays of 16 are read as such
+                        return unsafe { x86::$total::<ISA>(lanes.as_ptr()) };
+                    }
+                )?
+                total_one_by_one(lanes.map(f64::from))
+            }
         }
     };
 }
 record32!(i32);
-record32!(f32, less16);
+record32!(f32, less16, total16);
 
 impl Record for f64 {
     #[inline(always)]
@@ -114,9 +143,15 @@ impl Record for f64 {
         // SAFETY: the caller's word; the arrays written through a pointer have exactly the size written
         unsafe {
             #[cfg(target_arch = "x86_64")]
-            if ISA >= V3 && L == 8 {
+            if ISA >= V3 && L == 16 {
                 let mut out = [[0.0; L]; 4];
-                x86::gather8_f64(|l| at(l).cast(), out.as_mut_ptr().cast());
+                for first in [0, 8] {
+                    let mut half = [[0.0; 8]; 4];
+                    x86::gather8_f64(|l| at(first + l).cast(), half.as_mut_ptr().cast());
+                    for (out, half) in out.iter_mut().zip(&half) {
+                        out[first..first + 8].copy_from_slice(half);
+                    }
+                }
                 return out;
             }
             one_by_one(at)
@@ -125,45 +160,34 @@ impl Record for f64 {
     #[inline(always)]
     unsafe fn less<const L: usize, const ISA: u32>(x: &[Self; L], y: &[Self; L]) -> u32 {
         #[cfg(target_arch = "x86_64")]
-        if ISA >= V3 && L == 8 {
-            // SAFETY: the caller's word; arrays of 8 are read as such
-            return unsafe { x86::less8_f64::<ISA>(x.as_ptr(), y.as_ptr()) };
+        if ISA >= V3 && L == 16 {
+            // SAFETY: the caller's word; arrays of 16 are read as such
+            let half = |k: usize| unsafe { x86::less8_f64::<ISA>(x.as_ptr().add(k), y.as_ptr().add(k)) };
+            return half(0) | half(8) << 8;
         }
         less_one_by_one(x, y)
     }
     #[inline(always)]
     unsafe fn pack<const L: usize, const ISA: u32>(to: *mut Self, from: &[Self; L], keep: u32) {
-        // SAFETY: the caller's word; arrays of 8 are read as such
+        // SAFETY: the caller's word; arrays of 16 are read as such, and the second half starts at most 8 numbers on
         unsafe {
             #[cfg(target_arch = "x86_64")]
-            if ISA >= V3 && L == 8 {
-                return x86::pack8_f64::<ISA>(to, from.as_ptr(), keep);
+            if ISA >= V3 && L == 16 {
+                x86::pack8_f64::<ISA>(to, from.as_ptr(), keep & 0xff);
+                let to = to.add((keep & 0xff).count_ones() as usize);
+                return x86::pack8_f64::<ISA>(to, from.as_ptr().add(8), keep >> 8);
             }
             pack_one_by_one(to, from, keep)
         }
     }
-}
-
-/// Appends `first + l` to `to` for every lane l whose flag is set; the number appended. 16 words are written.
-///
-/// # Safety
-/// There must be room for 16 words, and the processor must have the extension `ISA`.
-#[inline(always)]
-pub unsafe fn append<const ISA: u32>(to: *mut u32, first: u32, flags: &[bool; 16]) -> usize {
-    // SAFETY: the caller's word
-    unsafe {
+    #[inline(always)]
+    unsafe fn total<const L: usize, const ISA: u32>(lanes: &[Self; L]) -> f64 {
         #[cfg(target_arch = "x86_64")]
-        if ISA == V4 {
-            return x86::append_v4(to, first, flags);
-        } else if ISA == V3 {
-            return x86::append_v3(to, first, flags);
+        if ISA >= V3 && L == 16 {
+            // SAFETY: the caller's word; arrays of 16 are read as such
+            return unsafe { x86::total16_f64(lanes.as_ptr()) };
         }
-        let mut n = 0;
-        for (l, flag) in flags.iter().enumerate() {
-            *to.add(n) = first + l as u32;
-            n += usize::from(*flag);
-        }
-        n
+        total_one_by_one(*lanes)
     }
 }
 
@@ -233,26 +257,39 @@ mod x86 {
         }
     }
 
-    /// Flags as the bits of a mask.
+    /// Sum of sixteen f32 in f64, halves first.
     #[inline(always)]
-    unsafe fn mask(flags: &[bool; 16]) -> u32 {
-        // SAFETY: SSE2 is part of the baseline; a bool is a byte of 0 or 1
+    pub unsafe fn total16<const ISA: u32>(x: *const f32) -> f64 {
+        // SAFETY: the caller has the extension; there are 16 numbers at the address
         unsafe {
-            let bytes = _mm_loadu_si128(flags.as_ptr().cast());
-            _mm_movemask_epi8(_mm_cmpgt_epi8(bytes, _mm_setzero_si128())) as u32
+            if ISA >= super::V4 {
+                let all = _mm512_loadu_ps(x);
+                let low = _mm512_cvtps_pd(_mm512_castps512_ps256(all));
+                let high = _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(all));
+                let s = _mm512_add_pd(low, high);
+                return total4(_mm256_add_pd(_mm512_castpd512_pd256(s), _mm512_extractf64x4_pd::<1>(s)));
+            }
+            let four = |k: usize| _mm256_cvtps_pd(_mm_loadu_ps(x.add(4 * k)));
+            total4(_mm256_add_pd(_mm256_add_pd(four(0), four(2)), _mm256_add_pd(four(1), four(3))))
+        }
+    }
+
+    /// Sum of sixteen f64, halves first.
+    #[inline(always)]
+    pub unsafe fn total16_f64(x: *const f64) -> f64 {
+        // SAFETY: the caller has AVX2; there are 16 numbers at the address
+        unsafe {
+            let both = |k: usize| _mm256_add_pd(_mm256_loadu_pd(x.add(k)), _mm256_loadu_pd(x.add(k + 8)));
+            total4(_mm256_add_pd(both(0), both(4)))
         }
     }
 
     #[inline(always)]
-    pub unsafe fn append_v4(to: *mut u32, first: u32, flags: &[bool; 16]) -> usize {
-        // SAFETY: the caller has AVX-512 and room for 16 words
+    unsafe fn total4(x: __m256d) -> f64 {
+        // SAFETY: the caller has AVX2
         unsafe {
-            let m = mask(flags);
-            let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-            let numbers = _mm512_add_epi32(lanes, _mm512_set1_epi32(first as i32));
-            // compressing in registers and storing whole is fast everywhere; storing compressed is not
-            _mm512_storeu_si512(to.cast(), _mm512_maskz_compress_epi32(m as __mmask16, numbers));
-            m.count_ones() as usize
+            let two = _mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd::<1>(x));
+            _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)))
         }
     }
 
@@ -366,23 +403,6 @@ mod x86 {
             }
         }
     }
-
-    #[inline(always)]
-    pub unsafe fn append_v3(to: *mut u32, first: u32, flags: &[bool; 16]) -> usize {
-        // SAFETY: the caller has AVX2 and room for 16 words: the second half starts at most 8 words on
-        unsafe {
-            let m = mask(flags);
-            let mut n = 0;
-            for half in 0..2 {
-                let bits = (m >> (8 * half) & 0xff) as usize;
-                let lanes = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(PACK[bits] as i64));
-                let numbers = _mm256_add_epi32(lanes, _mm256_set1_epi32((first + 8 * half) as i32));
-                _mm256_storeu_si256(to.add(n).cast(), numbers);
-                n += bits.count_ones() as usize;
-            }
-            n
-        }
-    }
 }
 
 #[cfg(test)]
@@ -410,38 +430,40 @@ mod tests {
             let (w, d) = unsafe {
                 (
                     i32::gather::<16, ISA>(|l| &raw const words[row[l]]),
-                    f64::gather::<8, ISA>(|l| &raw const numbers[row[l]]),
+                    f64::gather::<16, ISA>(|l| &raw const numbers[row[l]]),
                 )
             };
             for (m, (w, d)) in w.iter().zip(&d).enumerate() {
                 assert_eq!(w.to_vec(), row.iter().map(|r| words[*r][m]).collect::<Vec<_>>());
-                assert_eq!(d.to_vec(), row[..8].iter().map(|r| numbers[*r][m]).collect::<Vec<_>>());
+                assert_eq!(d.to_vec(), row.iter().map(|r| numbers[*r][m]).collect::<Vec<_>>());
             }
             for pattern in [0u32, 0xffff, 0x1, 0x8000, 0xa5c3, 0x00ff, 0xff00] {
-                let flags = std::array::from_fn(|l| pattern >> l & 1 == 1);
-                let mut to = [0; 16];
-                // SAFETY: there is room for 16 words
-                let n = unsafe { append::<ISA>(to.as_mut_ptr(), 50, &flags) };
-                let truth: Vec<u32> = (0..16).filter(|l| pattern >> l & 1 == 1).map(|l| 50 + l).collect();
-                assert_eq!(&to[..n], truth);
+                let flags: [bool; 16] = std::array::from_fn(|l| pattern >> l & 1 == 1);
+                let n = pattern.count_ones() as usize;
                 let (words, reals) = (std::array::from_fn(|l| 7 * l as i32), std::array::from_fn(|l| 0.5 * l as f64));
-                let (mut packed, mut packed8) = ([0; 16], [0.0; 8]);
+                let (mut packed, mut reals_packed) = ([0; 16], [0.0; 16]);
                 // SAFETY: there is room for as many numbers as are given
                 unsafe {
                     i32::pack::<16, ISA>(packed.as_mut_ptr(), &words, pattern);
-                    f64::pack::<8, ISA>(packed8.as_mut_ptr(), &reals, pattern & 0xff);
+                    f64::pack::<16, ISA>(reals_packed.as_mut_ptr(), &reals, pattern);
                 }
                 let truth: Vec<usize> = (0..16).filter(|l| flags[*l]).collect();
                 assert_eq!(packed[..n].to_vec(), truth.iter().map(|l| 7 * *l as i32).collect::<Vec<_>>());
-                let truth: Vec<f64> = truth.iter().filter(|l| **l < 8).map(|l| 0.5 * *l as f64).collect();
-                assert_eq!(packed8[..truth.len()].to_vec(), truth);
-                let (low, high) = (flags.map(|f| if f { 1.0 } else { 2.0 }), [1.5; 16]);
-                let eight: [f64; 8] = std::array::from_fn(|l| low[l]);
+                assert_eq!(reals_packed[..n].to_vec(), truth.iter().map(|l| 0.5 * *l as f64).collect::<Vec<_>>());
+                let (low, high) = (flags.map(|f| if f { 1.0 } else { 2.0 }), [1.5f64; 16]);
                 // SAFETY: the extension is there
-                let (mask, mask8) = unsafe {
-                    (f32::less::<16, ISA>(&low.map(|x| x as f32), &high), f64::less::<8, ISA>(&eight, &[1.5; 8]))
+                let masks = unsafe {
+                    (
+                        f32::less::<16, ISA>(&low.map(|x| x as f32), &high.map(|x| x as f32)),
+                        f64::less::<16, ISA>(&low, &high),
+                    )
                 };
-                assert_eq!((mask, mask8), (pattern, pattern & 0xff));
+                assert_eq!(masks, (pattern, pattern));
+                let tenths: [f32; 16] = std::array::from_fn(|l| (l as u32 ^ pattern) as f32 * 0.1);
+                let many = tenths.map(|x| 1e9 + f64::from(x));
+                // SAFETY: the extension is there
+                let totals = unsafe { (f32::total::<16, ISA>(&tenths), f64::total::<16, ISA>(&many)) };
+                assert_eq!(totals, (total_one_by_one(tenths.map(f64::from)), total_one_by_one(many)));
             }
         }
         // SAFETY: the processor was asked

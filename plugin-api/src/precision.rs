@@ -115,7 +115,7 @@ pub trait Scheme: 'static + Copy + Send + Sync {
     /// One entry of the array of positions and types.
     type PosType: Copy + Send + Sync + Default;
 
-    /// Lanes of the CPU loops: one AVX-512 register.
+    /// Lanes of the CPU loops: sixteen, which LLVM makes vectors of; of eight it makes a tangle.
     const LANES: usize;
 
     /// r_i − r_j and the type of j for a chunk of `L` particles j at `at(l)`.
@@ -225,7 +225,7 @@ impl Scheme for Fixed {
 impl Scheme for Float64 {
     type Real = f64;
     type PosType = PosTypeF64;
-    const LANES: usize = 8;
+    const LANES: usize = 16;
 
     #[inline(always)]
     unsafe fn differences<const L: usize, const ISA: u32>(

@@ -370,14 +370,17 @@ impl<S: Store> Backend for CpuSystem<S> {
     }
 
     fn advance(&mut self, steps: u64, wanted: Wanted, stop: &AtomicBool) -> Result<u64> {
-        for k in 0..steps {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(k);
+        // on one of the threads that compute: from another every loop would be handed over, and its end waited for asleep
+        rayon::scope(|_| {
+            for k in 0..steps {
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(k);
+                }
+                let last = k + 1 == steps;
+                self.one_step(if last { wanted } else { Wanted::FORCE })?;
             }
-            let last = k + 1 == steps;
-            self.one_step(if last { wanted } else { Wanted::FORCE })?;
-        }
-        Ok(steps)
+            Ok(steps)
+        })
     }
 
     fn sums(&mut self) -> Result<SystemSums> {

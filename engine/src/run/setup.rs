@@ -39,9 +39,9 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
     const FASTEST: f64 = 4.0;
     let s = &plan.snapshot;
     let n = s.len() as f64;
-    // fitted to measurements: on an H200 with LJ and DPD of 8,000 to 512,000 particles, list radii 1.2 to 4
+    // fitted to measurements: on a CPU with LJ and DPD of 8,000, on an H200 of 8,000 to 512,000 particles, list radii 1.2 to 4
     let (per_entry, per_particle) = match &plan.device {
-        crate::device::Chosen::Cpu { .. } => (6.0, 40.0),
+        crate::device::Chosen::Cpu { .. } => (2.5, 45.0),
         _ => (5.0, 60.0 + 1.2e7 / (n + 14_000.0)),
     };
     let v2: f64 = s.velocity.iter().flatten().map(|v| v * v).sum();

@@ -254,27 +254,17 @@ unsafe fn particles<F: PairEval, S: Scheme, const L: usize, const FULL: bool, co
 
             let out = &mut *force.add(i);
             for a in 0..3 {
-                out[a] += S::Real::lit(total(&f_sum[a]));
+                out[a] += S::Real::lit(S::Real::total::<L, ISA>(&f_sum[a]));
             }
             if FULL {
                 // every pair is met twice, once from each side
-                let u = total(&u_sum) * 0.5;
+                let u = S::Real::total::<L, ISA>(&u_sum) * 0.5;
                 out[3] += S::Real::lit(u);
                 sums.energy += u;
                 for (sum, w) in sums.virial.iter_mut().zip(&w_sum) {
-                    *sum += total(w) * 0.5;
+                    *sum += S::Real::total::<L, ISA>(w) * 0.5;
                 }
             }
         }
     }
-}
-
-/// Sum of the lanes in f64, in a fixed order.
-#[inline(always)]
-fn total<R: Real, const L: usize>(lanes: &[R; L]) -> f64 {
-    let mut sum = 0.0;
-    for x in lanes {
-        sum += x.f64();
-    }
-    sum
 }

@@ -99,7 +99,7 @@ impl PairPotential for PairExpression {
         // SAFETY: the caller's word
         unsafe {
             if (*call.state).precision == Precision::Double as u32 {
-                cpu::run::<Float64, 8>(call, &tables.double, sums);
+                cpu::run::<Float64, 16>(call, &tables.double, sums);
             } else {
                 cpu::run::<Fixed, 16>(call, &tables.single, sums);
             }

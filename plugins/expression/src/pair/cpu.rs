@@ -218,12 +218,14 @@ impl<R: Real> Block<'_, R> {
         }
         self.machine.run(isa, &mut self.memory, self.used);
         for p in &self.pieces {
-            // SAFETY: the caller's word: the particle is one of those whose forces are this call's
-            let out = unsafe { &mut *force.add(p.particle) };
-            if self.full {
-                self.add::<L, true>(*p, out, sums);
-            } else {
-                self.add::<L, false>(*p, out, sums);
+            // SAFETY: the caller's word: the particle is one of those whose forces are this call's, and the extension is there
+            unsafe {
+                let out = &mut *force.add(p.particle);
+                if self.full {
+                    self.add::<L, true, ISA>(*p, out, sums);
+                } else {
+                    self.add::<L, false, ISA>(*p, out, sums);
+                }
             }
         }
         self.used = 0;
@@ -231,8 +233,16 @@ impl<R: Real> Block<'_, R> {
     }
 
     /// Adds up the lanes of one particle.
+    ///
+    /// # Safety
+    /// The processor must have the extension `ISA`.
     #[inline(always)]
-    fn add<const L: usize, const FULL: bool>(&self, p: Piece, out: &mut [R; 4], sums: &mut Sums) {
+    unsafe fn add<const L: usize, const FULL: bool, const ISA: u32>(
+        &self,
+        p: Piece,
+        out: &mut [R; 4],
+        sums: &mut Sums,
+    ) {
         let table = self.table;
         let edges = &table.edges[p.kind * table.n_types..][..table.n_types];
         let (r2, f) = (&self.memory[self.machine.input(0)..], &self.memory[self.machine.output(0)..]);
@@ -273,16 +283,18 @@ impl<R: Real> Block<'_, R> {
             }
             at += L;
         }
-        for (out, f) in out.iter_mut().zip(totals(&f_sum)) {
-            *out += R::lit(f);
+        // SAFETY: the caller's word
+        let total = |lanes: &[R; L]| unsafe { R::total::<L, ISA>(lanes) };
+        for (out, f) in out.iter_mut().zip(&f_sum) {
+            *out += R::lit(total(f));
         }
         if FULL {
             // every pair is met twice, once from each side
-            let u = totals(&[u_sum])[0] * 0.5;
+            let u = total(&u_sum) * 0.5;
             out[3] += R::lit(u);
             sums.energy += u;
-            for (sum, w) in sums.virial.iter_mut().zip(totals(&w_sum)) {
-                *sum += w * 0.5;
+            for (sum, w) in sums.virial.iter_mut().zip(&w_sum) {
+                *sum += total(w) * 0.5;
             }
         }
     }
@@ -294,22 +306,4 @@ fn chunk<R: Real, const L: usize>(from: &[R], at: usize) -> [R; L] {
     assert!(at + L <= from.len());
     // SAFETY: the lanes are there
     unsafe { *from.as_ptr().add(at).cast() }
-}
-
-/// Sums of lanes in f64, by a fixed tree.
-///
-/// Not inlined: LLVM would turn the loops that fill the lanes inside out to have several such sums side by side.
-#[inline(never)]
-fn totals<R: Real, const L: usize, const N: usize>(lanes: &[[R; L]; N]) -> [f64; N] {
-    lanes.map(|lanes| {
-        let mut sums: [f64; L] = lanes.map(R::f64);
-        let mut n = L / 2;
-        while n > 0 {
-            for l in 0..n {
-                sums[l] += sums[l + n];
-            }
-            n /= 2;
-        }
-        sums[0]
-    })
 }
