@@ -1,4 +1,4 @@
-//! Moving data between records in memory and lanes of vectors, by hand where LLVM does it badly.
+//! Moving data between records in memory and lanes of vectors, and loops over lanes, by hand where LLVM does them badly.
 //!
 //! The loops over neighbours read records of four numbers (x, y, z and a fourth) at scattered places and want one
 //! vector for each member. LLVM makes one gather for each member, which touches every record three or four times; one
@@ -37,6 +37,111 @@ pub trait Record: Copy + Default + 'static {
     /// The processor must have the extension `ISA`.
     unsafe fn total<const L: usize, const ISA: u32>(lanes: &[Self; L]) -> f64;
 }
+
+/// Loops over lanes that LLVM, left alone, unrolls first and then finds no vectors in.
+pub trait Lanes: Record {
+    /// Σ x_k y_k, lane by lane.
+    ///
+    /// # Safety
+    /// The processor must have the extension `ISA`; so for all of these.
+    unsafe fn dot<const L: usize, const ISA: u32>(x: &[[Self; L]; 3], y: &[[Self; L]; 3]) -> [Self; L];
+    /// x − y.
+    ///
+    /// # Safety
+    /// See [`Self::dot`].
+    unsafe fn minus<const L: usize, const ISA: u32>(x: Self, y: &[Self; L]) -> [Self; L];
+    /// Lanes of `x` whose bits are set, the others of `y`.
+    ///
+    /// # Safety
+    /// See [`Self::dot`].
+    unsafe fn choose<const L: usize, const ISA: u32>(keep: u32, x: &[Self; L], y: &[Self; L]) -> [Self; L];
+    /// Adds x y to `to`.
+    ///
+    /// # Safety
+    /// See [`Self::dot`].
+    unsafe fn add_products<const L: usize, const ISA: u32>(to: &mut [Self; L], x: &[Self; L], y: &[Self; L]);
+}
+
+macro_rules! lanes {
+    ($t:ty, $v3:ident, $v4:ident) => {
+        impl Lanes for $t {
+            #[inline(always)]
+            unsafe fn dot<const L: usize, const ISA: u32>(x: &[[Self; L]; 3], y: &[[Self; L]; 3]) -> [Self; L] {
+                let mut out = [0.0; L];
+                #[cfg(target_arch = "x86_64")]
+                if ISA >= V3 && L == 16 {
+                    let (x, y) = (x.each_ref().map(|x| x.as_ptr()), y.each_ref().map(|y| y.as_ptr()));
+                    // SAFETY: the caller's word; arrays of 16 are read and written as such
+                    unsafe {
+                        if ISA >= V4 {
+                            x86::dot16::<std::arch::x86_64::$v4>(x, y, out.as_mut_ptr());
+                        } else {
+                            x86::dot16::<std::arch::x86_64::$v3>(x, y, out.as_mut_ptr());
+                        }
+                    }
+                    return out;
+                }
+                for (l, out) in out.iter_mut().enumerate() {
+                    *out = x[0][l] * y[0][l] + x[1][l] * y[1][l] + x[2][l] * y[2][l];
+                }
+                out
+            }
+            #[inline(always)]
+            unsafe fn minus<const L: usize, const ISA: u32>(x: Self, y: &[Self; L]) -> [Self; L] {
+                #[cfg(target_arch = "x86_64")]
+                if ISA >= V3 && L == 16 {
+                    let mut out = [0.0; L];
+                    // SAFETY: the caller's word; arrays of 16 are read and written as such
+                    unsafe {
+                        if ISA >= V4 {
+                            x86::less_all16::<std::arch::x86_64::$v4>(x, y.as_ptr(), out.as_mut_ptr());
+                        } else {
+                            x86::less_all16::<std::arch::x86_64::$v3>(x, y.as_ptr(), out.as_mut_ptr());
+                        }
+                    }
+                    return out;
+                }
+                y.map(|y| x - y)
+            }
+            #[inline(always)]
+            unsafe fn choose<const L: usize, const ISA: u32>(keep: u32, x: &[Self; L], y: &[Self; L]) -> [Self; L] {
+                #[cfg(target_arch = "x86_64")]
+                if ISA >= V3 && L == 16 {
+                    let mut out = [0.0; L];
+                    // SAFETY: the caller's word; arrays of 16 are read and written as such
+                    unsafe {
+                        if ISA >= V4 {
+                            x86::choose16::<std::arch::x86_64::$v4>(keep, x.as_ptr(), y.as_ptr(), out.as_mut_ptr());
+                        } else {
+                            x86::choose16::<std::arch::x86_64::$v3>(keep, x.as_ptr(), y.as_ptr(), out.as_mut_ptr());
+                        }
+                    }
+                    return out;
+                }
+                std::array::from_fn(|l| if keep >> l & 1 == 1 { x[l] } else { y[l] })
+            }
+            #[inline(always)]
+            unsafe fn add_products<const L: usize, const ISA: u32>(to: &mut [Self; L], x: &[Self; L], y: &[Self; L]) {
+                #[cfg(target_arch = "x86_64")]
+                if ISA >= V3 && L == 16 {
+                    // SAFETY: the caller's word; arrays of 16 are read and written as such
+                    return unsafe {
+                        if ISA >= V4 {
+                            x86::add_products16::<std::arch::x86_64::$v4>(to.as_mut_ptr(), x.as_ptr(), y.as_ptr())
+                        } else {
+                            x86::add_products16::<std::arch::x86_64::$v3>(to.as_mut_ptr(), x.as_ptr(), y.as_ptr())
+                        }
+                    };
+                }
+                for l in 0..L {
+                    to[l] += x[l] * y[l];
+                }
+            }
+        }
+    };
+}
+lanes!(f32, __m256, __m512);
+lanes!(f64, __m256d, __m512d);
 
 #[inline(always)]
 fn total_one_by_one<const L: usize>(mut sums: [f64; L]) -> f64 {
@@ -192,218 +297,7 @@ impl Record for f64 {
 }
 
 #[cfg(target_arch = "x86_64")]
-mod x86 {
-    use std::arch::x86_64::*;
-
-    /// Sixteen 16-byte records at `at(0)` … `at(15)` to four times sixteen words.
-    #[inline(always)]
-    pub unsafe fn gather16_v4(at: impl Fn(usize) -> *const __m128i, out: *mut __m512i) {
-        // SAFETY: the caller has AVX-512, the records exist, and `out` has room for four vectors
-        unsafe {
-            // row k holds records k, k + 4, k + 8, k + 12, one in each quarter
-            let row = |k: usize| {
-                let r = _mm512_castsi128_si512(_mm_loadu_si128(at(k)));
-                let r = _mm512_inserti32x4::<1>(r, _mm_loadu_si128(at(k + 4)));
-                let r = _mm512_inserti32x4::<2>(r, _mm_loadu_si128(at(k + 8)));
-                _mm512_inserti32x4::<3>(r, _mm_loadu_si128(at(k + 12)))
-            };
-            let (a, b, c, d) = (row(0), row(1), row(2), row(3));
-            let (ab_low, ab_high) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
-            let (cd_low, cd_high) = (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
-            _mm512_storeu_si512(out, _mm512_unpacklo_epi64(ab_low, cd_low));
-            _mm512_storeu_si512(out.add(1), _mm512_unpackhi_epi64(ab_low, cd_low));
-            _mm512_storeu_si512(out.add(2), _mm512_unpacklo_epi64(ab_high, cd_high));
-            _mm512_storeu_si512(out.add(3), _mm512_unpackhi_epi64(ab_high, cd_high));
-        }
-    }
-
-    /// The same in two halves of eight.
-    #[inline(always)]
-    pub unsafe fn gather16_v3(at: impl Fn(usize) -> *const __m128i, out: *mut __m256i) {
-        // SAFETY: the caller has AVX2, the records exist, and `out` has room for eight vectors
-        unsafe {
-            for half in 0..2 {
-                let row = |k: usize| {
-                    let low = _mm256_castsi128_si256(_mm_loadu_si128(at(8 * half + k)));
-                    _mm256_inserti128_si256::<1>(low, _mm_loadu_si128(at(8 * half + k + 4)))
-                };
-                let (a, b, c, d) = (row(0), row(1), row(2), row(3));
-                let (ab_low, ab_high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
-                let (cd_low, cd_high) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
-                _mm256_storeu_si256(out.add(half), _mm256_unpacklo_epi64(ab_low, cd_low));
-                _mm256_storeu_si256(out.add(2 + half), _mm256_unpackhi_epi64(ab_low, cd_low));
-                _mm256_storeu_si256(out.add(4 + half), _mm256_unpacklo_epi64(ab_high, cd_high));
-                _mm256_storeu_si256(out.add(6 + half), _mm256_unpackhi_epi64(ab_high, cd_high));
-            }
-        }
-    }
-
-    /// Eight 32-byte records to four times eight numbers.
-    #[inline(always)]
-    pub unsafe fn gather8_f64(at: impl Fn(usize) -> *const f64, out: *mut f64) {
-        // SAFETY: the caller has AVX2, the records exist, and `out` has room for 32 numbers
-        unsafe {
-            for half in 0..2 {
-                let row = |k: usize| _mm256_loadu_pd(at(4 * half + k));
-                let (a, b, c, d) = (row(0), row(1), row(2), row(3));
-                let (ab_low, ab_high) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
-                let (cd_low, cd_high) = (_mm256_unpacklo_pd(c, d), _mm256_unpackhi_pd(c, d));
-                let to = out.add(4 * half);
-                _mm256_storeu_pd(to, _mm256_permute2f128_pd::<0x20>(ab_low, cd_low));
-                _mm256_storeu_pd(to.add(8), _mm256_permute2f128_pd::<0x20>(ab_high, cd_high));
-                _mm256_storeu_pd(to.add(16), _mm256_permute2f128_pd::<0x31>(ab_low, cd_low));
-                _mm256_storeu_pd(to.add(24), _mm256_permute2f128_pd::<0x31>(ab_high, cd_high));
-            }
-        }
-    }
-
-    /// Sum of sixteen f32 in f64, halves first.
-    #[inline(always)]
-    pub unsafe fn total16<const ISA: u32>(x: *const f32) -> f64 {
-        // SAFETY: the caller has the extension; there are 16 numbers at the address
-        unsafe {
-            if ISA >= super::V4 {
-                let all = _mm512_loadu_ps(x);
-                let low = _mm512_cvtps_pd(_mm512_castps512_ps256(all));
-                let high = _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(all));
-                let s = _mm512_add_pd(low, high);
-                return total4(_mm256_add_pd(_mm512_castpd512_pd256(s), _mm512_extractf64x4_pd::<1>(s)));
-            }
-            let four = |k: usize| _mm256_cvtps_pd(_mm_loadu_ps(x.add(4 * k)));
-            total4(_mm256_add_pd(_mm256_add_pd(four(0), four(2)), _mm256_add_pd(four(1), four(3))))
-        }
-    }
-
-    /// Sum of sixteen f64, halves first.
-    #[inline(always)]
-    pub unsafe fn total16_f64(x: *const f64) -> f64 {
-        // SAFETY: the caller has AVX2; there are 16 numbers at the address
-        unsafe {
-            let both = |k: usize| _mm256_add_pd(_mm256_loadu_pd(x.add(k)), _mm256_loadu_pd(x.add(k + 8)));
-            total4(_mm256_add_pd(both(0), both(4)))
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn total4(x: __m256d) -> f64 {
-        // SAFETY: the caller has AVX2
-        unsafe {
-            let two = _mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd::<1>(x));
-            _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)))
-        }
-    }
-
-    /// For each mask of eight bits, the numbers of its set bits, as bytes.
-    static PACK: [u64; 256] = {
-        let mut table = [0u64; 256];
-        let mut m = 0;
-        while m < 256 {
-            let (mut packed, mut n, mut bit) = (0u64, 0, 0);
-            while bit < 8 {
-                if m >> bit & 1 == 1 {
-                    packed |= bit << (8 * n);
-                    n += 1;
-                }
-                bit += 1;
-            }
-            table[m] = packed;
-            m += 1;
-        }
-        table
-    };
-
-    /// Compares sixteen f32.
-    #[inline(always)]
-    pub unsafe fn less16<const ISA: u32>(x: *const f32, y: *const f32) -> u32 {
-        // SAFETY: the caller has the extension; there are 16 numbers at each address
-        unsafe {
-            if ISA >= super::V4 {
-                return u32::from(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(_mm512_loadu_ps(x), _mm512_loadu_ps(y)));
-            }
-            let half = |k: usize| {
-                let less = _mm256_cmp_ps::<_CMP_LT_OQ>(_mm256_loadu_ps(x.add(k)), _mm256_loadu_ps(y.add(k)));
-                _mm256_movemask_ps(less) as u32
-            };
-            half(0) | half(8) << 8
-        }
-    }
-
-    /// Compares eight f64.
-    #[inline(always)]
-    pub unsafe fn less8_f64<const ISA: u32>(x: *const f64, y: *const f64) -> u32 {
-        // SAFETY: the caller has the extension; there are 8 numbers at each address
-        unsafe {
-            if ISA >= super::V4 {
-                return u32::from(_mm512_cmp_pd_mask::<_CMP_LT_OQ>(_mm512_loadu_pd(x), _mm512_loadu_pd(y)));
-            }
-            let half = |k: usize| {
-                let less = _mm256_cmp_pd::<_CMP_LT_OQ>(_mm256_loadu_pd(x.add(k)), _mm256_loadu_pd(y.add(k)));
-                _mm256_movemask_pd(less) as u32
-            };
-            half(0) | half(4) << 4
-        }
-    }
-
-    /// Packs sixteen 32-bit numbers.
-    #[inline(always)]
-    pub unsafe fn pack16<const ISA: u32>(to: *mut i32, from: *const i32, keep: u32) {
-        // SAFETY: the caller has the extension and room for 16 numbers: the second half starts at most 8 numbers on
-        unsafe {
-            if ISA >= super::V4 {
-                let packed = _mm512_maskz_compress_epi32(keep as __mmask16, _mm512_loadu_si512(from.cast()));
-                _mm512_storeu_si512(to.cast(), packed);
-                return;
-            }
-            let mut n = 0;
-            for half in 0..2 {
-                let bits = (keep >> (8 * half) & 0xff) as usize;
-                let order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(PACK[bits] as i64));
-                let numbers = _mm256_loadu_si256(from.add(8 * half).cast());
-                _mm256_storeu_si256(to.add(n).cast(), _mm256_permutevar8x32_epi32(numbers, order));
-                n += bits.count_ones() as usize;
-            }
-        }
-    }
-
-    /// For each mask of four bits, the numbers of its set bits as pairs of 32-bit lanes.
-    static PACK_PAIRS: [u64; 16] = {
-        let mut table = [0u64; 16];
-        let mut m = 0;
-        while m < 16 {
-            let (mut packed, mut n, mut bit) = (0u64, 0, 0);
-            while bit < 4 {
-                if m >> bit & 1 == 1 {
-                    packed |= ((2 * bit) | ((2 * bit + 1) << 8)) << (16 * n);
-                    n += 1;
-                }
-                bit += 1;
-            }
-            table[m] = packed;
-            m += 1;
-        }
-        table
-    };
-
-    /// Packs eight f64.
-    #[inline(always)]
-    pub unsafe fn pack8_f64<const ISA: u32>(to: *mut f64, from: *const f64, keep: u32) {
-        // SAFETY: the caller has the extension and room for 8 numbers: the second half starts at most 4 numbers on
-        unsafe {
-            if ISA >= super::V4 {
-                _mm512_storeu_pd(to, _mm512_maskz_compress_pd(keep as __mmask8, _mm512_loadu_pd(from)));
-                return;
-            }
-            let mut n = 0;
-            for half in 0..2 {
-                let bits = (keep >> (4 * half) & 0xf) as usize;
-                let order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(PACK_PAIRS[bits] as i64));
-                let numbers = _mm256_loadu_si256(from.add(4 * half).cast());
-                _mm256_storeu_si256(to.add(n).cast(), _mm256_permutevar8x32_epi32(numbers, order));
-                n += bits.count_ones() as usize;
-            }
-        }
-    }
-}
+pub(crate) mod x86;
 
 #[cfg(test)]
 mod tests {

@@ -12,6 +12,8 @@
 //! the upper 32 bits; in `Mixed` the lower 32 bits stand in an array of their own that only integrators touch.
 
 use crate::lanes::Record;
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::{V3, V4, x86};
 use crate::real::Real;
 use crate::vector::Vec3;
 
@@ -154,11 +156,12 @@ fn crossing_units(i: i32, j: i32) -> i32 {
     (((i ^ j) & (i ^ d)) >> 31) & (1 | (i >> 31))
 }
 
+/// 1.5 · 2⁵²: adding it leaves no fraction, so for |x/L| ≤ 1 that rounds to the nearest whole number, and it vectorises.
+const MAGIC: f64 = 6_755_399_441_055_744.0;
+
 /// x less the nearest multiple of the box length.
 #[inline(always)]
 fn nearest_image(x: f64, length: f64, inverse: f64) -> f64 {
-    // adding 1.5 · 2⁵² leaves no fraction: for |x/L| ≤ 1 this rounds to the nearest whole number, and it vectorises
-    const MAGIC: f64 = 6_755_399_441_055_744.0;
     let n = (x * inverse + MAGIC) - MAGIC;
     x - length * n
 }
@@ -181,6 +184,12 @@ impl Scheme for Fixed {
         let words = unsafe { <i32 as Record>::gather::<L, ISA>(|l| at(l).cast()) };
         let mut d = [[0.0; L]; 3];
         for (k, d) in d.iter_mut().enumerate() {
+            #[cfg(target_arch = "x86_64")]
+            if ISA >= V3 && L == 16 {
+                // SAFETY: the caller's word; arrays of 16 are read and written as such
+                unsafe { x86::scaled16::<ISA>(i.position[k], words[k].as_ptr(), b.unit[k], d.as_mut_ptr()) };
+                continue;
+            }
             for (d, w) in d.iter_mut().zip(&words[k]) {
                 *d = i.position[k].wrapping_sub(*w) as f32 * b.unit[k];
             }
@@ -237,6 +246,19 @@ impl Scheme for Float64 {
         let members = unsafe { <f64 as Record>::gather::<L, ISA>(|l| at(l).cast()) };
         let mut d = [[0.0; L]; 3];
         for (k, d) in d.iter_mut().enumerate() {
+            #[cfg(target_arch = "x86_64")]
+            if ISA >= V3 && L == 16 {
+                let (x, y, to) = (i.position[k], members[k].as_ptr(), d.as_mut_ptr());
+                // SAFETY: the caller's word; arrays of 16 are read and written as such
+                unsafe {
+                    if ISA >= V4 {
+                        x86::nearest16::<std::arch::x86_64::__m512d>(x, y, b.length[k], b.inverse[k], MAGIC, to);
+                    } else {
+                        x86::nearest16::<std::arch::x86_64::__m256d>(x, y, b.length[k], b.inverse[k], MAGIC, to);
+                    }
+                }
+                continue;
+            }
             for (d, x) in d.iter_mut().zip(&members[k]) {
                 *d = nearest_image(i.position[k] - x, b.length[k], b.inverse[k]);
             }

@@ -5,7 +5,7 @@
 //! elementary functions are branch-free polynomials ([`crate::math`]) because a call into libm would stop LLVM from
 //! vectorising the loop around it.
 
-use crate::lanes::Record;
+use crate::lanes::Lanes;
 use crate::math;
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
@@ -17,7 +17,7 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssi
 /// [`crate::math`]; 1 ulp is the spacing of neighbouring numbers. [`crate::language`] has them beside those on CUDA.
 pub trait Real:
     Cast
-    + Record
+    + Lanes
     + Send
     + Sync
     + Default

@@ -8,7 +8,11 @@ use crate::words::plain;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
-use syn::{FnArg, Ident, ItemFn, LitStr, Pat, Path, PathArguments, Result, ReturnType, Token, Type};
+use syn::visit::{self, Visit};
+use syn::{
+    BinOp, Expr, ExprIf, FnArg, Ident, ItemFn, Lit, LitFloat, LitStr, Member, Pat, Path, PathArguments, Result,
+    ReturnType, Token, Type,
+};
 
 /// The function for rustc, and its text for CUDA as a type of the same name.
 pub fn device_fn(f: &ItemFn, number: Number) -> Result<TokenStream> {
@@ -289,6 +293,46 @@ fn implement(args: &Arguments, f: &ItemFn, p: &Potential, interface: &Interface<
     })
 }
 
+/// Members of its row that a potential asks for certain values: those of conditions `p.member == 1.0`.
+struct Usual<'a> {
+    row: &'a str,
+    found: Vec<(Ident, LitFloat)>,
+}
+
+impl<'a> Visit<'a> for Usual<'_> {
+    fn visit_expr_if(&mut self, e: &'a ExprIf) {
+        visit::visit_expr_if(self, e);
+        if let Expr::Binary(b) = &*e.cond
+            && let (Expr::Field(of), BinOp::Eq(_), Expr::Lit(number)) = (&*b.left, &b.op, &*b.right)
+            && let (Expr::Path(base), Member::Named(member), Lit::Float(value)) = (&*of.base, &of.member, &number.lit)
+            && base.path.is_ident(self.row)
+        {
+            self.found.push((member.clone(), value.clone()));
+        }
+    }
+}
+
+/// What the CPU loop may take for granted where all rows are so.
+fn usual(f: &ItemFn, row: &Path) -> Result<TokenStream> {
+    let arguments = arguments(f)?;
+    let Some((name, _)) = arguments.iter().find(|(_, ty)| row_type(ty).is_some()) else {
+        return Ok(TokenStream::new());
+    };
+    let mut visitor = Usual { row: name, found: vec![] };
+    visitor.visit_block(&f.block);
+    if visitor.found.is_empty() {
+        return Ok(TokenStream::new());
+    }
+    let asked = visitor.found.iter().map(|(member, value)| quote!(row.#member == R::lit(#value)));
+    Ok(quote! {
+        const HAS_USUAL: bool = true;
+        #[inline(always)]
+        fn usual<R: ::galamost_plugin_api::Real>(row: &#row<R>) -> bool {
+            #(#asked)&&*
+        }
+    })
+}
+
 /// `#[pair_potential("Name")]`.
 pub fn pair_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
     let p = potential(
@@ -306,11 +350,12 @@ pub fn pair_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
         ],
     )?;
     let inputs = &p.inputs;
+    let usual = usual(f, &p.row)?;
     let interface = Interface {
         group: false,
         of: quote!(::galamost_plugin_api::pair::PairFn),
         input: quote!(::galamost_plugin_api::pair::PairInput),
-        constants: quote!(const INPUTS: u32 = 0 #(| ::galamost_plugin_api::pair::inputs::#inputs)*;),
+        constants: quote!(const INPUTS: u32 = 0 #(| ::galamost_plugin_api::pair::inputs::#inputs)*; #usual),
         returned: quote!((R, R)),
         cxx_returned: "Tuple2<real, real>",
         cxx_names: ["PairRow", "PairInput", "pair_eval"],
@@ -532,12 +577,12 @@ pub fn integrator_fn(integrator: &Path, f: &ItemFn, scalar: bool) -> Result<Toke
 /// Whether a member of this name is used anywhere in the body.
 fn mentions(f: &ItemFn, member: &str) -> bool {
     struct Finder<'a>(&'a str, bool);
-    impl syn::visit::Visit<'_> for Finder<'_> {
-        fn visit_member(&mut self, m: &syn::Member) {
-            self.1 |= matches!(m, syn::Member::Named(n) if n == self.0);
+    impl Visit<'_> for Finder<'_> {
+        fn visit_member(&mut self, m: &Member) {
+            self.1 |= matches!(m, Member::Named(n) if n == self.0);
         }
     }
     let mut finder = Finder(member, false);
-    syn::visit::Visit::visit_item_fn(&mut finder, f);
+    Visit::visit_item_fn(&mut finder, f);
     finder.1
 }

@@ -6,7 +6,7 @@
 //! so the result does not depend on the machine's vector width.
 
 use super::{LoopRow, PairCall, PairEval, PairInput, apply_mode, inputs};
-use crate::lanes::{BASE, Record, V3, V4};
+use crate::lanes::{BASE, Lanes, Record, V3, V4};
 use crate::philox::uniform_unit_variance;
 use crate::precision::{Fixed, Float64, Precision, Scheme};
 use crate::real::Real;
@@ -54,13 +54,17 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
     // `Smooth` needs the energy for its force
     let full = call.wanted.more_than_force() || rows.mode == 3;
     let one = rows.n_types == 1;
+    // not asked where nothing is usual, so that the loop is there once
+    let usual = F::HAS_USUAL && rows.rows.iter().all(F::usual);
     macro_rules! versions {
         ($f:ident) => {
             match (full, one) {
-                (false, true) => $f::<F, S, L, false, true>(call, rows, sums),
-                (false, false) => $f::<F, S, L, false, false>(call, rows, sums),
-                (true, true) => $f::<F, S, L, true, true>(call, rows, sums),
-                (true, false) => $f::<F, S, L, true, false>(call, rows, sums),
+                (false, true) if F::HAS_USUAL && usual => $f::<F, S, L, false, true, true>(call, rows, sums),
+                (false, false) if F::HAS_USUAL && usual => $f::<F, S, L, false, false, true>(call, rows, sums),
+                (false, true) => $f::<F, S, L, false, true, false>(call, rows, sums),
+                (false, false) => $f::<F, S, L, false, false, false>(call, rows, sums),
+                (true, true) => $f::<F, S, L, true, true, false>(call, rows, sums),
+                (true, false) => $f::<F, S, L, true, false, false>(call, rows, sums),
             }
         };
     }
@@ -78,37 +82,45 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt")]
-unsafe fn v4<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool>(
+unsafe fn v4<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const USUAL: bool>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
     // SAFETY: the caller's word
-    unsafe { particles::<F, S, L, FULL, ONE, V4>(call, rows, sums) }
+    unsafe { particles::<F, S, L, FULL, ONE, USUAL, V4>(call, rows, sums) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt")]
-unsafe fn v3<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool>(
+unsafe fn v3<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const USUAL: bool>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
     // SAFETY: the caller's word
-    unsafe { particles::<F, S, L, FULL, ONE, V3>(call, rows, sums) }
+    unsafe { particles::<F, S, L, FULL, ONE, USUAL, V3>(call, rows, sums) }
 }
 
-unsafe fn base<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool>(
+unsafe fn base<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const USUAL: bool>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
     // SAFETY: the caller's word
-    unsafe { particles::<F, S, L, FULL, ONE, BASE>(call, rows, sums) }
+    unsafe { particles::<F, S, L, FULL, ONE, USUAL, BASE>(call, rows, sums) }
 }
 
 #[inline(always)]
-unsafe fn particles<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const ISA: u32>(
+unsafe fn particles<
+    F: PairEval,
+    S: Scheme,
+    const L: usize,
+    const FULL: bool,
+    const ONE: bool,
+    const USUAL: bool,
+    const ISA: u32,
+>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
@@ -145,19 +157,15 @@ unsafe fn particles<F: PairEval, S: Scheme, const L: usize, const FULL: bool, co
                 // the list is filled up to a whole number of chunks, so the entries exist
                 let neighbour = |l: usize| *row.add(k + l) as usize;
                 let (d, kind) = S::differences::<L, ISA>(&pi, |l| pos.add(neighbour(l)), &scale);
-                let mut r2 = [zero; L];
+                let r2 = S::Real::dot::<L, ISA>(&d, &d);
                 let mut rv = [zero; L];
                 let mut zeta = [zero; L];
                 let mut q = [zero; L];
                 let mut size = [zero; L];
-                for l in 0..L {
-                    r2[l] = d[0][l] * d[0][l] + d[1][l] * d[1][l] + d[2][l] * d[2][l];
-                }
                 if F::INPUTS & inputs::VELOCITY != 0 {
                     let v = <S::Real as Record>::gather::<L, ISA>(|l| vel.add(neighbour(l)));
-                    for l in 0..L {
-                        rv[l] = d[0][l] * (vi[0] - v[0][l]) + d[1][l] * (vi[1] - v[1][l]) + d[2][l] * (vi[2] - v[2][l]);
-                    }
+                    let relative = std::array::from_fn(|a| S::Real::minus::<L, ISA>(vi[a], &v[a]));
+                    rv = S::Real::dot::<L, ISA>(&d, &relative);
                     if scale.sheared {
                         // an image in the box above moves with it
                         for l in 0..L {
@@ -184,17 +192,17 @@ unsafe fn particles<F: PairEval, S: Scheme, const L: usize, const FULL: bool, co
                         zeta[l] = uniform_unit_variance(call.key.pair(globals.step, ti, tags[l])[0]);
                     }
                 }
-                // lanes outside the cutoff are computed at the cutoff and weigh nothing; the weight is a factor, not a
-                // branch, or LLVM would put the evaluation behind it and not vectorise
-                let left = (n - k) as u32;
-                let mut weight = [zero; L];
-                let mut safe_r2 = [zero; L];
-                for l in 0..L {
-                    let edges = rows.loop_rows.get_unchecked(if ONE { 0 } else { first_row + kind[l] as usize });
-                    let inside = (r2[l] < edges.cutoff2) & ((l as u32) < left);
-                    weight[l] = if inside { S::Real::ONE } else { zero };
-                    safe_r2[l] = if inside { r2[l] } else { edges.cutoff2 };
+                // lanes outside the cutoff are computed at the cutoff, and what they give is dropped: with a branch LLVM would
+                // not vectorise the evaluation
+                let mut cutoff2 = [rows.loop_rows.get_unchecked(0).cutoff2; L];
+                if !ONE {
+                    for l in 0..L {
+                        cutoff2[l] = rows.loop_rows.get_unchecked(first_row + kind[l] as usize).cutoff2;
+                    }
                 }
+                let left = if n - k < L { (1 << (n - k)) - 1 } else { u32::MAX };
+                let inside = S::Real::less::<L, ISA>(&r2, &cutoff2) & left;
+                let safe_r2 = S::Real::choose::<L, ISA>(inside, &r2, &cutoff2);
                 let mut f = [zero; L];
                 let mut u = [zero; L];
                 for l in 0..L {
@@ -213,6 +221,10 @@ unsafe fn particles<F: PairEval, S: Scheme, const L: usize, const FULL: bool, co
                     }
                     if F::INPUTS & inputs::DIAMETER != 0 {
                         (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
+                    }
+                    if USUAL {
+                        // LLVM leaves out what only other rows need
+                        std::hint::assert_unchecked(F::usual(params));
                     }
                     (f[l], u[l]) = F::eval(&input, params);
                 }
@@ -233,15 +245,14 @@ unsafe fn particles<F: PairEval, S: Scheme, const L: usize, const FULL: bool, co
                         (f[l], u[l]) = apply_mode(mode, safe_r2[l], (f[l], u[l]), &edges);
                     }
                 }
-                for l in 0..L {
-                    f[l] *= weight[l];
-                    for a in 0..3 {
-                        f_sum[a][l] += f[l] * d[a][l];
-                    }
+                let f = S::Real::choose::<L, ISA>(inside, &f, &[zero; L]);
+                for a in 0..3 {
+                    S::Real::add_products::<L, ISA>(&mut f_sum[a], &f, &d[a]);
                 }
                 if FULL {
+                    let u = S::Real::choose::<L, ISA>(inside, &u, &[zero; L]);
                     for l in 0..L {
-                        u_sum[l] += u[l] * weight[l];
+                        u_sum[l] += u[l];
                         let (x, y, z) = (d[0][l], d[1][l], d[2][l]);
                         let (fx, fy, fz) = (f[l] * x, f[l] * y, f[l] * z);
                         for (w, term) in w_sum.iter_mut().zip([x * fx, x * fy, x * fz, y * fy, y * fz, z * fz]) {

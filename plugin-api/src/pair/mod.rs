@@ -160,6 +160,13 @@ pub trait PairFn: Send + Sync + 'static {
     const INPUTS: u32;
     /// (F/r, U) with F = −dU/dr, positive for repulsion.
     fn eval<R: Real>(input: &PairInput<R>, row: &Self::Row<R>) -> (R, R);
+    /// It asks whether members of its row have certain values: the CPU loop is there once more for rows that do.
+    const HAS_USUAL: bool = false;
+    /// Whether a row has all of these values.
+    #[inline(always)]
+    fn usual<R: Real>(_row: &Self::Row<R>) -> bool {
+        true
+    }
     /// CUDA text of `pair_eval`.
     fn eval_text() -> &'static DeviceText;
     /// U and F at the cutoff differ between pairs of the same types: the loop computes `ShiftEnergy` and `ShiftForce`
@@ -184,6 +191,13 @@ pub trait PairEval: Send + Sync + 'static {
     const OWN_SHIFT: bool = false;
     /// (F/r, U) with F = −dU/dr.
     fn eval<R: Real>(input: &PairInput<R>, row: &Self::Row<R>) -> (R, R);
+    /// As [`PairFn::HAS_USUAL`].
+    const HAS_USUAL: bool = false;
+    /// As [`PairFn::usual`].
+    #[inline(always)]
+    fn usual<R: Real>(_row: &Self::Row<R>) -> bool {
+        true
+    }
     /// As [`PairFn::shifted`]; asked only if [`Self::OWN_SHIFT`].
     #[inline(always)]
     fn shifted<R: Real>(_at_cutoff: &PairInput<R>, _row: &Self::Row<R>, edges: &LoopRow<R>) -> LoopRow<R> {
@@ -195,6 +209,11 @@ impl<F: PairFn> PairEval for F {
     type Row<R: Real> = <F as PairFn>::Row<R>;
     const INPUTS: u32 = <F as PairFn>::INPUTS;
     const OWN_SHIFT: bool = <F as PairFn>::OWN_SHIFT;
+    const HAS_USUAL: bool = <F as PairFn>::HAS_USUAL;
+    #[inline(always)]
+    fn usual<R: Real>(row: &<F as PairFn>::Row<R>) -> bool {
+        <F as PairFn>::usual(row)
+    }
     #[inline(always)]
     fn eval<R: Real>(input: &PairInput<R>, row: &<F as PairFn>::Row<R>) -> (R, R) {
         <F as PairFn>::eval(input, row)
