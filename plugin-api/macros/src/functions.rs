@@ -315,7 +315,7 @@ impl<'a> Visit<'a> for Usual<'_> {
 /// What the CPU loop may take for granted where all rows are so.
 fn usual(f: &ItemFn, row: &Path) -> Result<TokenStream> {
     let arguments = arguments(f)?;
-    let Some((name, _)) = arguments.iter().find(|(_, ty)| row_type(ty).is_some()) else {
+    let Some((name, _)) = arguments.iter().find(|(name, ty)| name != "step" && row_type(ty).is_some()) else {
         return Ok(TokenStream::new());
     };
     let mut visitor = Usual { row: name, found: vec![] };

@@ -142,6 +142,9 @@ unsafe fn particles<
         let mode = rows.mode;
         let base = PairInput { step: Step::new(globals, call.first_varying), ..PairInput::default() };
 
+        // of these the address is known elsewhere, as far as LLVM knows: so it writes them, and by whole vectors
+        let (mut f, mut u) = ([zero; L], [zero; L]);
+        std::hint::black_box((&raw mut f, &raw mut u));
         for i in call.begin as usize..call.end as usize {
             let n = *list.count.host().add(i) as usize;
             let row = list.index.host().cast_const().add(i * list.capacity as usize);
@@ -203,8 +206,6 @@ unsafe fn particles<
                 let left = if n - k < L { (1 << (n - k)) - 1 } else { u32::MAX };
                 let inside = S::Real::less::<L, ISA>(&r2, &cutoff2) & left;
                 let safe_r2 = S::Real::choose::<L, ISA>(inside, &r2, &cutoff2);
-                let mut f = [zero; L];
-                let mut u = [zero; L];
                 for l in 0..L {
                     let index = if ONE { 0 } else { first_row + kind[l] as usize };
                     let params = rows.rows.get_unchecked(index);

@@ -64,6 +64,14 @@ fn dpd(r2: real, r_cut: real, rv: real, zeta: real, step: &Step<real>, p: &Dpd<r
 #[cfg(test)]
 mod tests {
     use super::*;
+    use galamost_plugin_api::pair::PairFn;
+
+    #[test]
+    fn an_exponent_of_1_is_usual() {
+        const { assert!(<dpd as PairFn>::HAS_USUAL) };
+        let row = |s: f64| Dpd { a: 25.0, gamma: 4.5, sigma: 3.0, s };
+        assert!(dpd::usual(&row(1.0)) && !dpd::usual(&row(0.5)));
+    }
 
     /// 1 − r/r_cut may round to less than 0 there.
     #[test]
