@@ -201,8 +201,8 @@ impl GpuSystem {
         let f = self.globals.fault;
         let step = self.globals.step;
         if f.code == FaultKind::ListOverflow as u32 {
-            // little more: the longest row of many grows slowly, and rows are most of the memory
-            let entries = f.detail + f.detail / 32 + 1;
+            // little more: the longest row of many grows slowly, rows are most of the memory, and have a multiple of 8 anyway
+            let entries = f.detail + 1;
             info!("step {step}: the neighbour list grows to {entries} entries per particle");
             self.forget_graphs()?;
             self.rebuild.make_room(entries)?;
