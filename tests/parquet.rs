@@ -175,13 +175,13 @@ fn a_killed_run_leaves_a_whole_table() {
         Cells::Int(v) => v.clone(),
         other => panic!("{other:?}"),
     };
-    let set = ["--set", "stages[0].steps=400"];
+    let set = ["--set", "stages[0].steps=250"];
     let (whole, killed) = (folder("parquet"), folder("parquet"));
     go(whole.path(), &set);
     let all = read(&whole.path().join("slabs.parquet")).expect("a table");
     let mut lengths = vec![];
     let path = killed.path().join("slabs.parquet");
-    for part in [0, 2, 9, 19, 32, 45] {
+    for part in [0, 2, 9, 17, 26] {
         let resume: &[&str] = if lengths.is_empty() { &[] } else { &["--resume=auto"] };
         let mut child = Command::new(program())
             .args([&["--pipeline", "p.ron", "--quiet", "--device", "cpu"], &set[..], resume].concat())

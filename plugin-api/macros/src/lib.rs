@@ -36,6 +36,9 @@ pub fn device_fn(args: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// A pair potential: `#[pair_potential("Name")] fn name(r2: real, p: &Name<real>) -> (real, real)` returns (F/r, U).
+///
+/// The CPU loop computes both branches of an `if` for all neighbours. A condition `p.member == 1.0` (any number) is an exception: where it holds for all
+/// rows, the loop without the other branch is taken.
 #[proc_macro_attribute]
 pub fn pair_potential(args: TokenStream, item: TokenStream) -> TokenStream {
     let args = parse_macro_input!(args as functions::Arguments);
