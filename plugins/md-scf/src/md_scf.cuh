@@ -108,17 +108,21 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_field(MdScfArgs a) {
     const u32 v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= a.vertices || !(collected || due)) return;
     real n[FIELDS];
+    if (collected) {
+        // all are read before anything is written: nothing tells the compiler that what is written is not what is read next
+        u64 sum[FIELDS];
 #pragma unroll
-    for (int k = 0; k < FIELDS; ++k) {
-        const u64 at = u64(k) * a.vertices + v;
-        if (collected) {
-            const u64 sum = a.sum[at];
+        for (int k = 0; k < FIELDS; ++k) sum[k] = a.sum[u64(k) * a.vertices + v];
+#pragma unroll
+        for (int k = 0; k < FIELDS; ++k) {
+            const u64 at = u64(k) * a.vertices + v;
+            n[k] = k < TYPES ? real(double(sum[k]) * a.of_type) : real(double((long long)sum[k]) * a.of_charge);
             a.sum[at] = 0ull;
-            n[k] = k < TYPES ? real(double(sum) * a.of_type) : real(double((long long)sum) * a.of_charge);
             a.density[at] = n[k];
-        } else {
-            n[k] = a.density[at];
         }
+    } else {
+#pragma unroll
+        for (int k = 0; k < FIELDS; ++k) n[k] = a.density[u64(k) * a.vertices + v];
     }
 #ifndef SPECTRAL
     if (!due) return;
