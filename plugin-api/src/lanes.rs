@@ -302,6 +302,8 @@ pub(crate) mod x86;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::precision::{Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, TWO_32};
+    use crate::real::Real;
 
     #[cfg(target_arch = "x86_64")]
     fn check<const ISA: u32>() {
@@ -358,6 +360,58 @@ mod tests {
                 // SAFETY: the extension is there
                 let totals = unsafe { (f32::total::<16, ISA>(&tenths), f64::total::<16, ISA>(&many)) };
                 assert_eq!(totals, (total_one_by_one(tenths.map(f64::from)), total_one_by_one(many)));
+                // SAFETY: the extension is there
+                unsafe {
+                    loops::<f32, ISA>(pattern, |x| x as f32);
+                    loops::<f64, ISA>(pattern, |x| x);
+                }
+            }
+            // SAFETY: the extension is there, and so are the particles
+            unsafe {
+                distances::<Fixed, ISA>(|x| PosTypeFixed { position: x.map(|x| (x * TWO_32) as i64 as i32), kind: 3 });
+                distances::<Float64, ISA>(|x| PosTypeF64 { position: x, kind: 3, reserved: 0 });
+            }
+        }
+        /// The loops of [`Lanes`] give what plain code gives, to the last bit.
+        #[inline(always)]
+        unsafe fn loops<R: Real, const ISA: u32>(pattern: u32, real: impl Fn(f64) -> R) {
+            let row = |seed: usize| -> [R; 16] {
+                std::array::from_fn(|l| real(((l * 37 + seed * 11) % 101) as f64 * 0.1 - 4.0))
+            };
+            let (x, y) = ([row(1), row(2), row(3)], [row(4), row(5), row(6)]);
+            let mut sums = y[1];
+            // SAFETY: the caller's word
+            let (dot, less, chosen) = unsafe {
+                R::add_products::<16, ISA>(&mut sums, &x[0], &y[0]);
+                (
+                    R::dot::<16, ISA>(&x, &y),
+                    R::minus::<16, ISA>(x[0][3], &y[0]),
+                    R::choose::<16, ISA>(pattern, &x[0], &y[0]),
+                )
+            };
+            for l in 0..16 {
+                assert!(dot[l] == x[0][l] * y[0][l] + x[1][l] * y[1][l] + x[2][l] * y[2][l]);
+                assert!(less[l] == x[0][3] - y[0][l]);
+                assert!(chosen[l] == if pattern >> l & 1 == 1 { x[0][l] } else { y[0][l] });
+                assert!(sums[l] == y[1][l] + x[0][l] * y[0][l]);
+            }
+        }
+        /// Differences of 16 particles are those one by one, also in a box that is sheared.
+        #[inline(always)]
+        unsafe fn distances<S: Scheme, const ISA: u32>(at: impl Fn([f64; 3]) -> S::PosType) {
+            let place = |k: usize, a: usize| ((k * 29 + a * 43) % 97) as f64 / 97.0 - 0.5;
+            let all: Vec<S::PosType> = (0..17).map(|k| at(std::array::from_fn(|a| place(k, a)))).collect();
+            let mut scale = S::scale([1.0, 1.0, 1.0]);
+            for sheared in [false, true] {
+                scale.sheared = sheared;
+                scale.offset = S::Real::lit(0.25);
+                scale.offset_units = 1 << 30;
+                // SAFETY: the caller's word: the particles exist
+                let (d, kind) = unsafe { S::differences::<16, ISA>(&all[16], |l| &raw const all[l], &scale) };
+                for l in 0..16 {
+                    let one = S::difference(&all[16], &all[l], &scale);
+                    assert!(d[0][l] == one.x && d[1][l] == one.y && d[2][l] == one.z && kind[l] == 3, "{l} {sheared}");
+                }
             }
         }
         // SAFETY: the processor was asked

@@ -30,6 +30,7 @@ pub fn vector_extension() -> u32 {
         if std::is_x86_feature_detected!("avx2")
             && std::is_x86_feature_detected!("fma")
             && std::is_x86_feature_detected!("bmi2")
+            && std::is_x86_feature_detected!("popcnt")
         {
             best = 3;
             let v4 = std::is_x86_feature_detected!("avx512f")

@@ -224,7 +224,7 @@ unsafe fn particles<
                         (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
                     }
                     if USUAL {
-                        // LLVM leaves out what only other rows need
+                        // `dispatch` has asked all rows: LLVM leaves out what only others need
                         std::hint::assert_unchecked(F::usual(params));
                     }
                     (f[l], u[l]) = F::eval(&input, params);
