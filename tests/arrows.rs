@@ -114,7 +114,7 @@ fn sources(folder: &Path, out: &mut Vec<std::path::PathBuf>) {
 fn naming(word: &str) -> Vec<String> {
     let root = repository();
     let mut files = vec![];
-    for folder in ["engine/src", "plugin-api/src", "plugin-api/macros/src", "plugins"] {
+    for folder in ["engine/src", "engine/cli/src", "plugin-api/src", "plugin-api/macros/src", "plugins"] {
         sources(&root.join(folder), &mut files);
     }
     let mut found = vec![];

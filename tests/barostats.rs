@@ -1,9 +1,9 @@
 //! Boxes that change: barostats, boxes that are told, the list and its cells in a changing box, on the CPU and on the
 //! emulated device.
 
-use galamost::pipeline::DeviceChoice;
-use galamost::run::Backend;
 use galamost::selftest::standard_system;
+use galamost_engine::backend::Backend;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_tests::{
     advance, columns, devices, has_compiler, largest_difference, plan_of, run_plan, started, unwrapped,

@@ -1,7 +1,7 @@
 //! What goes wrong while a run goes on: the message names step, particle and component, and what can be saved is.
 
-use galamost::pipeline::DeviceChoice;
-use galamost::report::Failure;
+use galamost_engine::diagnostic::Failure;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Link, Snapshot};
 use galamost_tests::{fixture, galamost, has_compiler, plan_of, program, run_plan, words};
 use std::path::Path;

@@ -104,7 +104,7 @@ fn a_profile_follows_its_middle() {
     let file = folder.path().join("p.csv");
     let text = text.replace("\"p.csv\"", &format!("{:?}", file.display().to_string()));
     let text = format!("({}", &text[text.find("integrators").expect("integrators")..]);
-    let plan = galamost_tests::plan_of(&text, s, galamost::pipeline::DeviceChoice::Cpu)
+    let plan = galamost_tests::plan_of(&text, s, galamost_engine::pipeline::DeviceChoice::Cpu)
         .unwrap_or_else(|e| panic!("{}", e.render()));
     galamost_tests::run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
     let t = galamost_tests::csv(&file);

@@ -5,9 +5,9 @@
 //! `GALAMOST_TEST_DEVICE` (`cpu`, `cuda:0`) and `GALAMOST_TEST_PRECISION` (`Mixed`) say where and how. Each test prints
 //! what it found beside what it should be; a statistical value may differ by four standard errors and the tolerance.
 
-use galamost::pipeline::DeviceChoice;
-use galamost::plan::Plan;
-use galamost::run::Backend;
+use galamost_engine::backend::Backend;
+use galamost_engine::pipeline::DeviceChoice;
+use galamost_engine::plan::Plan;
 use galamost_plugin_api::snapshot::{Link, Snapshot};
 use galamost_plugin_api::views::Wanted;
 use galamost_tests::{advance, backend, columns, csv, mean, plan_in, plan_of, run_plan, unpack, unwrapped};

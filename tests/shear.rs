@@ -1,7 +1,7 @@
 //! Shear flow by Lees and Edwards: images that slide, on the CPU and on the emulated device.
 
-use galamost::pipeline::DeviceChoice;
 use galamost::selftest::standard_system;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::views::Wanted;
 use galamost_tests::{columns, csv, devices, has_compiler, largest_difference, mean, plan_of, run_plan, started};
 use std::sync::atomic::AtomicBool;

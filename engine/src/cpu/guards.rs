@@ -4,7 +4,7 @@
 //! written in safe Rust cannot do either; those that take addresses from views can.
 
 use super::system::CpuSystem;
-use crate::store::Store;
+use crate::state::store::Store;
 use galamost_plugin_api::error::{Error, Result};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::atomic::{AtomicBool, Ordering};

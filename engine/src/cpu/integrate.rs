@@ -2,8 +2,8 @@
 
 use super::list::CHUNK;
 use super::system::CpuSystem;
-use crate::buffers::Bytes;
-use crate::store::Store;
+use crate::state::buffers::Bytes;
+use crate::state::store::Store;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::{MAX_SUMS, ParticleCall, ScalarCall, When};
 use galamost_plugin_api::philox::{DRAWS_PER_PHASE, RandomKey};

@@ -1,9 +1,9 @@
 //! The neighbour list on the CPU: particles sorted by cell, rows filled cell range by cell range.
 
-use crate::cells::Grid;
-use crate::molecules::MoleculeRule;
-use crate::store::Store;
-use crate::topology::LinkRows;
+use crate::state::cells::Grid;
+use crate::state::molecules::MoleculeRule;
+use crate::state::store::Store;
+use crate::state::topology::LinkRows;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::lanes::{BASE, Record, V3, V4};
 use galamost_plugin_api::precision::BoxScale;

@@ -2,16 +2,17 @@
 
 use super::list::List;
 use super::vector_extension;
-use crate::buffers::Bytes;
-use crate::host::HostServices;
+use crate::backend::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius, state_fits};
+use crate::plan::initial;
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
+use crate::plugins::host::HostServices;
 use crate::profile::{Profile, Timing};
-use crate::rotation;
-use crate::run::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius, state_fits};
-use crate::state::{Facts, RawState, initial};
-use crate::store::Store;
-use crate::topology::{LinkRows, LinkTables, Topology, Touched};
+use crate::state::buffers::Bytes;
+use crate::state::rotation;
+use crate::state::store::Store;
+use crate::state::topology::{LinkRows, LinkTables, Topology, Touched};
+use crate::state::{Facts, RawState};
 use galamost_plugin_api::abi::WireHost;
 use galamost_plugin_api::component::ArrayNeed;
 use galamost_plugin_api::device::DevicePtr;
@@ -260,7 +261,7 @@ impl<S: Store> CpuSystem<S> {
         let f = self.globals.fault;
         let mut components = self.moving.iter().map(|m| &m.component).chain(&self.forces).map(|c| &**c).chain(updater);
         let component = components.find(|c| c.id == f.component);
-        Err(crate::run::fault_error(self.globals.step, f, component))
+        Err(crate::backend::fault_error(self.globals.step, f, component))
     }
 
     /// Runs an updater, with room for as many changes of topology as it asks for.

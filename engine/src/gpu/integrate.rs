@@ -101,7 +101,7 @@ impl Integrators {
                 Entry::Vacant(place) => {
                     place.insert((Buffer::of_bytes(device, &first)?, first.len()));
                 }
-                Entry::Occupied(kept) => crate::run::state_fits(c, kept.get().1, first.len())?,
+                Entry::Occupied(kept) => crate::backend::state_fits(c, kept.get().1, first.len())?,
             }
             let code = part.device(facts.precision)?;
             let (text, steps) = integrator_functions(code.text.as_str(), program, advancing == Some(k));

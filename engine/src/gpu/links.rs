@@ -3,9 +3,9 @@
 use super::args::{LeftOut, PatchArgs, PatchExclusionsArgs};
 use super::arrays::{Buffer, launch};
 use crate::device::{Device, Kernel, Unit};
-use crate::molecules::MoleculeRule;
 use crate::pipeline::Only;
-use crate::topology::{LinkRows, LinkTables, Touched};
+use crate::state::molecules::MoleculeRule;
+use crate::state::topology::{LinkRows, LinkTables, Touched};
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::precision::Precision;

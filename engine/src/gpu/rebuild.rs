@@ -2,9 +2,9 @@
 
 use super::args::{CellGrid, LeftOut, LinkArgs, ListArgs, MOVED, MemberListArgs, MoveArgs, MovedArray, SortArgs};
 use super::arrays::{Buffer, launch};
-use crate::cells::Grid;
 use crate::device::{Device, Kernel, Unit};
-use crate::molecules::MoleculeRule;
+use crate::state::cells::Grid;
+use crate::state::molecules::MoleculeRule;
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};

@@ -214,7 +214,7 @@ impl GpuSystem {
             self.rebuild.set_grid(self.globals.box_length.map(|l| GRID_SHRINKS * l))?;
         } else {
             let of = |s| Stage::component(s, f.component);
-            return Err(crate::run::fault_error(step, f, self.stage.as_ref().and_then(of)));
+            return Err(crate::backend::fault_error(step, f, self.stage.as_ref().and_then(of)));
         }
         self.globals.halt = 0;
         self.globals.fault = Fault::default();

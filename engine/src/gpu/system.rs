@@ -7,14 +7,15 @@ use super::links::DeviceLinks;
 use super::many::Many;
 use super::rebuild::{Follower, Rebuild};
 use super::step::Graphs;
+use crate::backend::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius, lists_members};
 use crate::device::{Device, Kernel, Services, Unit};
-use crate::host::HostServices;
+use crate::plan::initial;
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
+use crate::plugins::host::HostServices;
 use crate::profile::Timing;
-use crate::run::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius, lists_members};
-use crate::state::{Facts, RawState, initial};
-use crate::topology::{LinkTables, Topology, Touched};
+use crate::state::topology::{LinkTables, Topology, Touched};
+use crate::state::{Facts, RawState};
 use galamost_plugin_api::abi::{Extent, Opaque, WireHost};
 use galamost_plugin_api::device::{DevicePtr, bytes_of};
 use galamost_plugin_api::error::{Error, Result};
@@ -405,7 +406,7 @@ impl Backend for GpuSystem {
         if self.globals.halt != 0 {
             let f = self.globals.fault;
             let component = (f.component == updater.id).then_some(&**updater);
-            return Err(crate::run::fault_error(self.globals.step, f, component));
+            return Err(crate::backend::fault_error(self.globals.step, f, component));
         }
         let topology_changed = !edits.is_empty();
         let mut touched = Touched::default();

@@ -99,7 +99,7 @@ impl Component {
     /// file does.)
     fn told<T>(&self, method: &'static str, answer: impl FnOnce() -> Wire<T>) -> Result<T> {
         let answer = {
-            let _inside = crate::watch::enter(self.id);
+            let _inside = crate::activity::enter(self.id);
             answer()
         };
         called(method, answer).map_err(|e| match e {

@@ -1,14 +1,13 @@
 //! The run loop, the same for every device.
 
-use super::backend::{Backend, SystemSums};
 use super::clock::Clock;
 use super::frame::{FrameFacts, analyze};
-use super::progress::Progress;
-use super::setup::degrees_of_freedom;
+use super::progress::{Progress, ProgressDisplay};
+use crate::backend::{Backend, SystemSums, degrees_of_freedom};
 use crate::checkpoint::{Checkpoint, Place, Writer, files};
+use crate::diagnostic::Failure;
 use crate::plan::{Plan, StagePlan};
 use crate::profile::{Timing, add_up};
-use crate::report::Failure;
 use galamost_plugin_api::analyzer::Thermo;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::Wanted;
@@ -24,8 +23,10 @@ use tracing::{debug, info};
 pub struct RunOptions {
     /// Steps in all, instead of the stages' own numbers: stages keep their order, the last one is cut or stretched.
     pub steps: Option<u64>,
-    /// No progress bar.
+    /// Writes less to the log.
     pub quiet: bool,
+    /// Shows progress; `None`: lines in the log.
+    pub display: Option<Arc<dyn ProgressDisplay>>,
     /// Set from outside (Ctrl-C, SIGTERM): the run ends after the step under way and writes a checkpoint.
     pub stop: Arc<AtomicBool>,
     /// Set from outside (SIGUSR1): a checkpoint is written now, and the run goes on.
@@ -256,7 +257,8 @@ impl<'a> Run<'a> {
         self.backend.begin_stage(stage, !fresh)?;
         self.half_way = false;
         self.sums_are_good = fresh || self.sums.is_some();
-        let mut progress = Progress::new(&stage.stage.name, self.place.stage_step, steps, self.options.quiet);
+        let mut progress =
+            Progress::new(&stage.stage.name, self.place.stage_step, steps, self.options.display.as_deref());
         if self.summary.start_up == 0.0 {
             self.summary.start_up = self.begun.elapsed().as_secs_f64();
         }
@@ -299,7 +301,7 @@ impl<'a> Run<'a> {
                 add_up(&mut self.summary.spent.timings, self.backend.end_profile()?);
                 self.summary.spent.steps += done;
             }
-            crate::watch::beat();
+            crate::activity::beat();
             self.sums = None;
             self.sums_are_good = wanted == Wanted::ALL && n == next - step && done == n;
             self.place.stage_step += done;
@@ -313,7 +315,7 @@ impl<'a> Run<'a> {
             } else if took > TICK {
                 chunk = (chunk / 2).max(1);
             }
-            progress.set(self.place.stage_step, self.summary.thermo.as_ref());
+            progress.update(self.place.stage_step, self.summary.thermo.as_ref());
         }
         progress.finish();
         self.summary.seconds += clock.elapsed().as_secs_f64();
