@@ -7,6 +7,7 @@ mod dynamics;
 mod orientation;
 mod profiles;
 mod scattering;
+mod selection;
 mod stress;
 mod thermo;
 

@@ -86,11 +86,8 @@ impl Integrator for Berendsen {
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<BerendsenState> {
-        if group.degrees_of_freedom <= 0.0 {
-            return Err(Error::input(format!("a thermostat for {} particle(s) has no degrees of freedom", group.n)));
-        }
         Ok(BerendsenState {
-            degrees_of_freedom: group.degrees_of_freedom,
+            degrees_of_freedom: crate::degrees_of_freedom(group)?,
             tau: self.tau.value,
             scale: 1.0,
             reservoir: 0.0,

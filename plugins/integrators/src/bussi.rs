@@ -134,10 +134,12 @@ impl Integrator for Bussi {
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<BussiState> {
-        if group.degrees_of_freedom <= 0.0 {
-            return Err(Error::input(format!("a thermostat for {} particle(s) has no degrees of freedom", group.n)));
-        }
-        Ok(BussiState { degrees_of_freedom: group.degrees_of_freedom, tau: self.tau, scale: 1.0, reservoir: 0.0 })
+        Ok(BussiState {
+            degrees_of_freedom: crate::degrees_of_freedom(group)?,
+            tau: self.tau,
+            scale: 1.0,
+            reservoir: 0.0,
+        })
     }
     fn conserved(state: &BussiState) -> f64 {
         state.reservoir

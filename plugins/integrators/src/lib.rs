@@ -15,4 +15,17 @@ mod nose_hoover;
 mod nose_hoover_chain;
 mod nve;
 
+use galamost_plugin_api::prelude::*;
+
 galamost_plugin_api::plugin!();
+
+/// Degrees of freedom of a group under a thermostat.
+///
+/// # Errors
+/// Returns an error if the group has none.
+fn degrees_of_freedom(group: &GroupInfo) -> Result<f64> {
+    if group.degrees_of_freedom <= 0.0 {
+        return Err(Error::input(format!("a thermostat for {} particle(s) has no degrees of freedom", group.n)));
+    }
+    Ok(group.degrees_of_freedom)
+}

@@ -137,11 +137,8 @@ impl Integrator for NoseHoover {
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<NoseHooverState> {
-        if group.degrees_of_freedom <= 0.0 {
-            return Err(Error::input(format!("a thermostat for {} particle(s) has no degrees of freedom", group.n)));
-        }
         Ok(NoseHooverState {
-            degrees_of_freedom: group.degrees_of_freedom,
+            degrees_of_freedom: crate::degrees_of_freedom(group)?,
             tau: self.tau,
             ..NoseHooverState::default()
         })

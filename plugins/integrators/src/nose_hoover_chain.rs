@@ -201,12 +201,9 @@ impl Integrator for NoseHooverChain {
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<ChainState> {
-        if group.degrees_of_freedom <= 0.0 {
-            return Err(Error::input(format!("a thermostat for {} particle(s) has no degrees of freedom", group.n)));
-        }
         Ok(ChainState {
             length: self.length,
-            degrees_of_freedom: group.degrees_of_freedom,
+            degrees_of_freedom: crate::degrees_of_freedom(group)?,
             tau: self.tau,
             ..ChainState::default()
         })

@@ -4,36 +4,13 @@ use crate::distributions::pairs::{count, shell};
 use crate::distributions::rdf_device::{Counting, RdfDevice};
 use crate::distributions::space::{Lengths, Units};
 use crate::distributions::which::{Choice, Which, pairs_of, type_of};
+use crate::selection::Of;
 use galamost_measure::Pace;
 use galamost_measure::molecules::{self, Molecules};
 use galamost_measure::positions::{self, Inside};
 use galamost_measure::{bytes, numbers, replace};
-use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
-
-/// What g(r) is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
-    Particles,
-    Molecules,
-}
-
-impl FromValue for Of {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        match value.text() {
-            "Particles" => Some(Self::Particles),
-            "Molecules" => Some(Self::Molecules),
-            text => {
-                errors.push(value.error(format!("expected {}, found `{text}`", Self::describe())));
-                None
-            }
-        }
-    }
-    fn describe() -> String {
-        "`Particles` or `Molecules`".into()
-    }
-}
 
 /// Radial distribution functions g(r) of pairs of types, averaged over samples every `every` steps.
 ///

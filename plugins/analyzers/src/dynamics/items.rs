@@ -1,38 +1,15 @@
 //! What is followed: particles by type, or molecules.
 
+use crate::selection::{Of, particle_type};
 use galamost_measure::molecules::{self, Molecules};
 use galamost_measure::pack::{Unpack, put};
 use galamost_measure::positions;
 use galamost_measure::tree::ITEMS;
 use galamost_plugin_api::analyzer::FrameCall;
-use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::prelude::*;
 
 /// No particle or molecule: places that fill up a block.
 pub const NONE: u32 = u32::MAX;
-
-/// Particles, or centres of mass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
-    Particles,
-    Molecules,
-}
-
-impl FromValue for Of {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        match value.text() {
-            "Particles" => Some(Self::Particles),
-            "Molecules" => Some(Self::Molecules),
-            text => {
-                errors.push(value.error(format!("expected {}, found `{text}`", Self::describe())));
-                None
-            }
-        }
-    }
-    fn describe() -> String {
-        "`Particles` or `Molecules`".into()
-    }
-}
 
 /// Which of them.
 #[derive(Clone, Debug, PartialEq, Params)]
@@ -65,14 +42,7 @@ impl Which {
         let mut types = vec![];
         for name in self.types.iter().flat_map(|t| &t.value) {
             let at = self.types.as_ref().map(|t| t.at).unwrap_or_default();
-            let Some(k) = system.types.iter().position(|t| t == name) else {
-                let all = system.types.join(", ");
-                return Err(InputError::at(
-                    at,
-                    format!("there is no particle type \"{name}\"; the particle types are {all}"),
-                )
-                .into());
-            };
+            let k = particle_type(name, at, system)?;
             if types.contains(&(k as u32)) {
                 return Err(InputError::at(at, format!("the type \"{name}\" is given twice")).into());
             }

@@ -1,5 +1,6 @@
 //! Which particles are looked at, and where they point.
 
+use crate::selection::particle_type;
 use galamost_plugin_api::prelude::*;
 
 /// Types by name; all types where the user names none.
@@ -8,10 +9,8 @@ use galamost_plugin_api::prelude::*;
 /// A name that is no type.
 pub fn kinds(names: Option<&Spanned<Vec<String>>>, system: &SystemInfo) -> Result<Vec<bool>> {
     let Some(names) = names else { return Ok(vec![true; system.types.len()]) };
-    if let Some(wrong) = names.value.iter().find(|n| !system.types.contains(n)) {
-        let message =
-            format!("there is no particle type \"{wrong}\"; the particle types are {}", system.types.join(", "));
-        return Err(InputError::at(names.at, message).into());
+    for name in &names.value {
+        particle_type(name, names.at, system)?;
     }
     Ok(system.types.iter().map(|t| names.value.contains(t)).collect())
 }

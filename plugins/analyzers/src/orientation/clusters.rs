@@ -2,6 +2,7 @@
 
 use crate::orientation::chosen::{kinds, need_orientations, quaternions, tags};
 use crate::orientation::pairs::near;
+use crate::selection::particle_type;
 use galamost_measure::molecules::joined;
 use galamost_measure::{Cell, Table};
 use galamost_plugin_api::prelude::*;
@@ -80,13 +81,7 @@ impl Analyzer for Clusters {
             }
             let mut looks = vec![vec![]; system.types.len()];
             for (name, all) in patches.value.iter() {
-                let Some(kind) = system.types.iter().position(|t| t == name) else {
-                    let message = format!(
-                        "there is no particle type \"{name}\"; the particle types are {}",
-                        system.types.join(", ")
-                    );
-                    return Err(InputError::at(patches.at, message).into());
-                };
+                let kind = particle_type(name, patches.at, system)?;
                 for look in all {
                     let n = Vec3::<f64>::from(look.direction);
                     if n.norm() == 0.0 {

@@ -2,6 +2,7 @@
 
 use crate::orientation::chosen::{need_orientations, quaternions, tags};
 use crate::orientation::pairs::near;
+use crate::selection::particle_type;
 use galamost_measure::{bytes, header, numbers, replace};
 use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::prelude::*;
@@ -85,13 +86,7 @@ impl Analyzer for PairOrientation {
         self.sides = [0, 1].map(|_| vec![true; system.types.len()]);
         if let Some(types) = &self.types {
             for (side, name) in self.sides.iter_mut().zip(&types.value) {
-                if !system.types.contains(name) {
-                    let message = format!(
-                        "there is no particle type \"{name}\"; the particle types are {}",
-                        system.types.join(", ")
-                    );
-                    return Err(InputError::at(types.at, message).into());
-                }
+                particle_type(name, types.at, system)?;
                 *side = system.types.iter().map(|t| t == name).collect();
             }
         }

@@ -1,6 +1,7 @@
 //! The analyzer.
 
 use crate::profiles::geometry::Geometry;
+use crate::selection::particle_type;
 use galamost_measure::{bytes, header, number, numbers, replace};
 use galamost_plugin_api::prelude::*;
 use std::f64::consts::TAU;
@@ -156,16 +157,9 @@ impl Analyzer for Profile {
         }
         self.middle = vec![false; system.types.len()];
         for name in self.center.iter().flatten() {
-            match system.types.iter().position(|t| *t == name.value) {
-                Some(i) => self.middle[i] = true,
-                None => errors.push(InputError::at(
-                    name.at,
-                    format!(
-                        "there is no particle type \"{}\"; the particle types are {}",
-                        name.value,
-                        system.types.join(", ")
-                    ),
-                )),
+            match particle_type(&name.value, name.at, system) {
+                Ok(i) => self.middle[i] = true,
+                Err(error) => errors.push(error),
             }
         }
         if self.center.as_ref().is_some_and(Vec::is_empty) {

@@ -42,9 +42,7 @@ pub struct ReadXyz {
 
 impl ReadXyz {
     fn state(&mut self, context: &GeneratorContext, number: i64, snapshot: &mut Snapshot) -> Result<()> {
-        if !snapshot.is_empty() {
-            return Err(Error::input("ExtendedXyz reads a whole state: it must be the first generator"));
-        }
+        crate::must_be_first("ExtendedXyz", snapshot)?;
         let choice = Choice { types: self.types.clone(), length: self.box_length, flat: self.dimensions == 2 };
         *snapshot = read(self.open(context)?.frame(number)?, &choice)?;
         Ok(())

@@ -27,9 +27,7 @@ pub struct ReadGalamostXml {
 
 impl Generator for ReadGalamostXml {
     fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
-        if !snapshot.is_empty() {
-            return Err(Error::input("GalamostXml reads a whole state: it must be the first generator"));
-        }
+        crate::must_be_first("GalamostXml", snapshot)?;
         *snapshot = read(&context.path(&self.file))?;
         Ok(())
     }

@@ -36,9 +36,7 @@ impl ReadGsd {
         self.layer.as_ref().ok_or_else(|| Error::Run("the file is not open".into()))
     }
     fn state(&mut self, context: &GeneratorContext, number: i64, snapshot: &mut Snapshot) -> Result<()> {
-        if !snapshot.is_empty() {
-            return Err(Error::input("Gsd reads a whole state: it must be the first generator"));
-        }
+        crate::must_be_first("Gsd", snapshot)?;
         let path = context.path(&self.file);
         let state = read(self.layer(&path)?, number);
         *snapshot = state.map_err(|message| InputError::in_file(&path, None, message))?;

@@ -42,9 +42,7 @@ pub struct ReadData {
 
 impl Generator for ReadData {
     fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
-        if !snapshot.is_empty() {
-            return Err(Error::input("LammpsData reads a whole state: it must be the first generator"));
-        }
+        crate::must_be_first("LammpsData", snapshot)?;
         let choice = Choice {
             style: self.atom_style,
             names: [&self.types, &self.bond_types, &self.angle_types, &self.dihedral_types].map(Clone::clone),

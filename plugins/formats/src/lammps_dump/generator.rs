@@ -38,9 +38,7 @@ pub struct ReadDump {
 
 impl ReadDump {
     fn state(&mut self, context: &GeneratorContext, number: i64, snapshot: &mut Snapshot) -> Result<()> {
-        if !snapshot.is_empty() {
-            return Err(Error::input("LammpsDump reads a whole state: it must be the first generator"));
-        }
+        crate::must_be_first("LammpsDump", snapshot)?;
         let choice = Choice { types: self.types.clone(), masses: self.masses.clone(), flat: self.dimensions == 2 };
         *snapshot = read(self.open(context)?.frame(number)?, &choice)?;
         Ok(())

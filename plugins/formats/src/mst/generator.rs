@@ -32,9 +32,7 @@ pub struct ReadMst {
 
 impl ReadMst {
     fn state(&mut self, context: &GeneratorContext, number: i64, snapshot: &mut Snapshot) -> Result<()> {
-        if !snapshot.is_empty() {
-            return Err(Error::input("Mst reads a whole state: it must be the first generator"));
-        }
+        crate::must_be_first("Mst", snapshot)?;
         let (trajectory, part) = self.open(context)?;
         *snapshot = read(trajectory, part, number)?;
         Ok(())

@@ -60,9 +60,7 @@ pub struct ReadPdb {
 
 impl ReadPdb {
     fn state(&mut self, context: &GeneratorContext, number: i64, snapshot: &mut Snapshot) -> Result<()> {
-        if !snapshot.is_empty() {
-            return Err(Error::input("Pdb reads a whole state: it must be the first generator"));
-        }
+        crate::must_be_first("Pdb", snapshot)?;
         let choice = Choice {
             scale: self.scale,
             types: self.types.clone(),
