@@ -103,7 +103,7 @@ fn dist(folder: Option<PathBuf>) -> Result<(), String> {
     let data = "dppc-water-21216.xml.xz";
     copy(&root.join("tests/data").join(data), &cases.join(data))?;
     // the font is part of the program
-    copy(&root.join("plugin-api/pictures/font/LICENSE-DEJAVU"), &to.join("LICENSE-DEJAVU"))?;
+    copy(&root.join("plugins/support/pictures/font/LICENSE-DEJAVU"), &to.join("LICENSE-DEJAVU"))?;
     for f in ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md"] {
         if root.join(f).exists() {
             copy(&root.join(f), &to.join(f))?;
