@@ -39,7 +39,7 @@ __device__ __forceinline__ Tuple2<real, real> smoothing(real r2, const LoopRow<r
             real(12) * out * (row.on2 - r2) * row.smooth_norm};
 }
 
-// Cut, ShiftEnergy, ShiftForce, Smooth; the same lines stand in plugin-api/src/pair/mod.rs.
+// Cut, ShiftEnergy, ShiftForce, Smooth; the same lines stand in plugin-api/src/kinds/pair/mod.rs.
 template <u32 MODE>
 __device__ __forceinline__ Tuple2<real, real> apply_mode(real r2, Tuple2<real, real> fu, const LoopRow<real>& row) {
     if (MODE == 1u) return {fu.v0, fu.v1 - row.energy_shift};

@@ -181,7 +181,7 @@ __device__ __forceinline__ Cell make_cell(const Globals* g) {
 }
 
 // How far a particle may move until the list is built anew; the same lines, with their reason, stand in
-// plugin-api/src/views.rs, as those of the next functions do.
+// plugin-api/src/abi/views.rs, as those of the next functions do.
 __device__ __forceinline__ void renew_slack(Globals* g) {
     if (g->r_list == 0.0) {
         g->slack2 = 0.0;
@@ -241,7 +241,7 @@ __device__ __forceinline__ void set_cell(Globals* g, const Cell& cell, u32 compo
     set_box(g, cell.length, component);
 }
 
-// The value of a time-dependent number at step s; the same as plugin-api/src/varying.rs.
+// The value of a time-dependent number at step s; the same as plugin-api/src/device/varying.rs.
 __device__ __forceinline__ double varying_at(const Varying& v, u64 s) {
     if (v.kind == 1u) {
         const u32 within = u32(s % v.steps);

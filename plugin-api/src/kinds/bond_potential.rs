@@ -3,17 +3,18 @@
 //! Most potentials are functions that were compiled with the plugin ([`Compiled`]). A plugin whose function is known
 //! only when the pipeline is read implements [`BondPotential`] itself and gets the same tables of types and messages.
 
-use crate::angles::{each_angle, each_dihedral};
-use crate::bonded::{BondFn, BondInput, BondedCall, each_bond};
+use crate::bonded::{BondFn, BondedCall};
 use crate::component::SystemInfo;
 use crate::device::assemble;
 use crate::error::{Error, Errors, Position, Result};
 use crate::pair::{Row, RowInput};
 use crate::params::{FromValue, Params};
-use crate::precision::{Fixed, Float64, Precision, Scheme};
+use crate::precision::{Fixed, Float64, Precision};
 use crate::varying::Varying;
 use crate::views::Sums;
 use std::marker::PhantomData;
+
+pub use crate::loops::bonds::each_link;
 
 /// A potential of bonds, angles or dihedrals as a component sees it.
 pub trait BondPotential: Sized + Send + Sync + 'static {
@@ -64,29 +65,6 @@ pub trait BondPotential: Sized + Send + Sync + 'static {
     /// # Errors
     /// Two device functions of one name.
     fn text(&self) -> Result<String>;
-}
-
-/// Calls `eval` for every link of particles begin … end with what it can see and its type, and adds the forces, energy
-/// and virial that follow from what it returns: see [`BondFn::eval`].
-///
-/// # Safety
-/// `call` must describe valid host arrays of the scheme `S` and links of this width, and nobody else may touch the force
-/// rows begin … end.
-#[inline(always)]
-pub unsafe fn each_link<S: Scheme>(
-    width: u32,
-    call: &BondedCall,
-    sums: &mut Sums,
-    eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
-) {
-    // SAFETY: the caller's word
-    unsafe {
-        match width {
-            2 => each_bond::<S>(call, sums, eval),
-            3 => each_angle::<S>(call, sums, eval),
-            _ => each_dihedral::<S>(call, sums, eval),
-        }
-    }
 }
 
 /// A potential whose function was compiled with the plugin.

@@ -5,7 +5,6 @@
 //! ([`cpu`]), on CUDA in `kernels/galamost/pair.cuh`.
 
 pub mod component;
-pub mod cpu;
 pub mod oriented;
 pub mod potential;
 
@@ -17,6 +16,7 @@ use crate::real::Real;
 use crate::views::{ListView, StateView, Step, Wanted};
 use galamost_plugin_macros::DeviceStruct;
 
+pub use crate::loops::pair as cpu;
 pub use component::{PairComponent, Pairing, Pose};
 pub use oriented::{Interaction, Oriented, OrientedFn, OrientedInput};
 pub use potential::{Central, Compiled, PairFunction, PairPotential};

@@ -6,7 +6,6 @@
 //! functions return in f64, keeps the state in checkpoints, and is free to fuse neighbouring phases.
 
 pub mod component;
-pub mod cpu;
 
 use crate::component::{ArrayNeed, Needs, SystemInfo};
 use crate::device::{CxxStruct, DeviceFn, DeviceStruct, DeviceText};
@@ -252,7 +251,7 @@ impl<I: Integrator> Program<I> {
                 cell: false,
                 shear: false,
             },
-            particles: Some(cpu::particles::<I, F>),
+            particles: Some(crate::loops::integrator::particles::<I, F>),
             scalar: None,
             text: <F as DeviceFn>::text,
             call_text: F::call_text(),

@@ -1,8 +1,8 @@
-//! The loop over particles on the CPU.
+//! The loop of external potentials on the CPU.
 
-use super::{ExternalFn, ExternalInput};
+use super::storage::{PositionStorage, note_fault};
+use crate::external::{ExternalFn, ExternalInput};
 use crate::force::ForceCall;
-use crate::integrator::cpu::{Moving, fault};
 use crate::precision::Scheme;
 use crate::real::Real;
 use crate::services::Host;
@@ -19,7 +19,7 @@ const INFINITE: f64 = 3.4e38;
 ///
 /// # Safety
 /// The call's views describe valid host arrays of the scheme `S`.
-pub(super) unsafe fn run<F: ExternalFn, S: Moving>(
+pub(crate) unsafe fn run<F: ExternalFn, S: PositionStorage>(
     rows: &[F::Row<S::Real>],
     host: &Host,
     call: &ForceCall,
@@ -63,7 +63,7 @@ pub(super) unsafe fn run<F: ExternalFn, S: Moving>(
                 let (force, energy) = F::eval::<S::Real>(&input, row);
                 if energy.f64() > INFINITE {
                     let code = FaultKind::Component as u32;
-                    fault(s.globals.host(), Fault { code, component: call.component, tag, detail: 0 });
+                    note_fault(s.globals.host(), Fault { code, component: call.component, tag, detail: 0 });
                 }
                 let out = &mut *s.force.cast::<[S::Real; 4]>().host().add(i);
                 out[0] += force.x;

@@ -1,15 +1,15 @@
 //! External potentials: a function gives the force on one particle and its energy; the loop is done once for all.
 //!
 //! A plugin writes one function over `real` and a struct of parameters; from these follow the loop of the CPU
-//! (`cpu.rs`), the CUDA kernel (`loop.cuh`), sums, faults and the component.
+//! (`loops/external.rs`), the CUDA kernel (`loop.cuh`), sums, faults and the component.
 
-mod cpu;
 mod device;
 
 use crate::component::{ArrayNeed, Needs, Registration, SystemInfo};
 use crate::device::DeviceText;
 use crate::error::{Error, Errors, Result};
 use crate::force::{Force, ForceCall};
+use crate::loops::external::run;
 use crate::pair::Row;
 use crate::params::{FieldDoc, Fields, FromValue, Group, Params, Range, Value};
 use crate::precision::{Fixed, Float64, Precision};
@@ -219,9 +219,9 @@ impl<F: ExternalFn> Force for External<F> {
                 return d.launch(host, call, self.single.len() > 1, virial);
             }
             if call.state.precision == Precision::Double as u32 {
-                cpu::run::<F, Float64>(&self.double, host, call, virial, sums);
+                run::<F, Float64>(&self.double, host, call, virial, sums);
             } else {
-                cpu::run::<F, Fixed>(&self.single, host, call, virial, sums);
+                run::<F, Fixed>(&self.single, host, call, virial, sums);
             }
         }
         Ok(())

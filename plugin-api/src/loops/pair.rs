@@ -5,8 +5,8 @@
 //! compiled for the baseline, x86-64-v3 and x86-64-v4, and the same lanes are summed in the same order in all three,
 //! so the result does not depend on the machine's vector width.
 
-use super::{LoopRow, PairCall, PairEval, PairInput, apply_mode, inputs};
-use crate::lanes::{BASE, Lanes, Record, V3, V4};
+use super::lanes::{BASE, Lanes, Record, V3, V4};
+use crate::pair::{LoopRow, PairCall, PairEval, PairInput, apply_mode, inputs};
 use crate::philox::uniform_unit_variance;
 use crate::precision::{Fixed, Float64, Precision, Scheme};
 use crate::real::Real;
@@ -21,7 +21,7 @@ pub struct Rows<P, R> {
     pub rows: Vec<P>,
     /// Rows of the loop, i · n + j.
     pub loop_rows: Vec<LoopRow<R>>,
-    /// [`super::Mode::number`].
+    /// [`crate::pair::Mode::number`].
     pub mode: u32,
 }
 

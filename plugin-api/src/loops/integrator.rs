@@ -1,102 +1,14 @@
 //! The loop over particles on the CPU.
 
-use super::{Integrator, MAX_SUMS, Particle, ParticleCall, ParticleFn};
+use super::storage::{PositionStorage, note_fault};
+use crate::integrator::{Integrator, MAX_SUMS, Particle, ParticleCall, ParticleFn};
 use crate::philox::Random;
-use crate::precision::{
-    BoxScale, Fixed, Float64, PosTypeF64, PosTypeFixed, Precision, Scheme, TWO_32, from_fixed64, wrap_f64,
-};
+use crate::precision::{BoxScale, Fixed, Float64, Precision};
 use crate::quaternion::Quaternion;
 use crate::real::Real;
 use crate::vector::Vec3;
 use crate::views::{Fault, FaultKind, Globals, StateView, Step};
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// Storage of positions with what an integrator needs of it.
-pub(crate) trait Moving: Scheme {
-    /// Moves particle `i`; false if the displacement makes no sense.
-    ///
-    /// # Safety
-    /// `state` must describe valid host arrays of this scheme, and nobody else may touch particle `i`.
-    unsafe fn displace(state: &StateView, g: &Globals, i: usize, d: [f64; 3]) -> bool;
-    /// Position rounded to `real`.
-    fn position(p: &Self::PosType, length: [f64; 3]) -> Vec3<Self::Real>;
-    /// A position stored in a box that has since been stretched by `ratio`.
-    fn stretched(p: &Self::PosType, ratio: [f64; 3]) -> Self::PosType;
-}
-
-impl Moving for Fixed {
-    unsafe fn displace(state: &StateView, g: &Globals, i: usize, d: [f64; 3]) -> bool {
-        // SAFETY: the caller's word
-        let (p, image) = unsafe {
-            (
-                &mut *state.pos_type.cast::<PosTypeFixed>().host().add(i),
-                &mut *state.image.cast::<[i32; 3]>().host().add(i),
-            )
-        };
-        for k in 0..g.dimensions as usize {
-            let length = g.box_length[k];
-            if d[k].is_nan() || d[k].abs() >= 0.5 * length {
-                return false;
-            }
-            if state.pos_low.is_null() {
-                let units = Real::round(d[k] * (TWO_32 / length)) as i64;
-                let sum = i64::from(p.position[k]) + units;
-                p.position[k] = sum as i32;
-                image[k] += ((sum - i64::from(p.position[k])) >> 32) as i32;
-            } else {
-                // SAFETY: as above
-                let low = unsafe { &mut *state.pos_low.host().add(3 * i + k) };
-                let old = (i64::from(p.position[k]) << 32) | i64::from(*low);
-                // beyond 2⁵³ a product is whole already
-                let units = (d[k] * (TWO_32 / length) * TWO_32) as i64;
-                let (new, wrapped) = old.overflowing_add(units);
-                (p.position[k], *low) = ((new >> 32) as i32, new as u32);
-                if wrapped {
-                    image[k] += if units > 0 { 1 } else { -1 };
-                }
-            }
-        }
-        true
-    }
-    #[inline(always)]
-    fn position(p: &PosTypeFixed, length: [f64; 3]) -> Vec3<f32> {
-        Vec3::from(std::array::from_fn::<f64, 3, _>(|k| from_fixed64(i64::from(p.position[k]) << 32, length[k])))
-    }
-    #[inline(always)]
-    fn stretched(p: &PosTypeFixed, _: [f64; 3]) -> PosTypeFixed {
-        *p
-    }
-}
-
-impl Moving for Float64 {
-    unsafe fn displace(state: &StateView, g: &Globals, i: usize, d: [f64; 3]) -> bool {
-        // SAFETY: the caller's word
-        let (p, image) = unsafe {
-            (
-                &mut *state.pos_type.cast::<PosTypeF64>().host().add(i),
-                &mut *state.image.cast::<[i32; 3]>().host().add(i),
-            )
-        };
-        for k in 0..g.dimensions as usize {
-            let length = g.box_length[k];
-            if d[k].is_nan() || d[k].abs() >= 0.5 * length {
-                return false;
-            }
-            let (x, crossed) = wrap_f64(p.position[k] + d[k], length);
-            p.position[k] = x;
-            image[k] += crossed;
-        }
-        true
-    }
-    #[inline(always)]
-    fn position(p: &PosTypeF64, _: [f64; 3]) -> Vec3<f64> {
-        Vec3::from(p.position)
-    }
-    #[inline(always)]
-    fn stretched(p: &PosTypeF64, ratio: [f64; 3]) -> PosTypeF64 {
-        PosTypeF64 { position: std::array::from_fn(|k| p.position[k] * ratio[k]), ..*p }
-    }
-}
 
 /// Applies a phase to particles begin … end.
 ///
@@ -113,7 +25,7 @@ pub unsafe fn particles<I: Integrator, F: ParticleFn<I>>(call: &ParticleCall, g:
     }
 }
 
-unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall, g: &I::State) {
+unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &ParticleCall, g: &I::State) {
     // SAFETY: the caller's word: every address is that of an array of n_local + n_ghost elements
     unsafe {
         let state = &*call.state;
@@ -185,7 +97,7 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
             if F::MOVES {
                 let rows_before = *state.image.host().add(3 * i + 1);
                 if !S::displace(state, globals_now, i, p.displacement.f64()) {
-                    fault(
+                    note_fault(
                         globals,
                         Fault { code: FaultKind::NotFinite as u32, component: call.component, tag, detail: 0 },
                     );
@@ -219,8 +131,8 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: Moving>(call: &ParticleCall,
 /// was taken off its velocity along x.
 ///
 /// # Safety
-/// As for [`Moving::displace`].
-unsafe fn cross<S: Moving>(state: &StateView, g: &Globals, i: usize, rows_before: i32) -> S::Real {
+/// As for [`PositionStorage::displace`].
+unsafe fn cross<S: PositionStorage>(state: &StateView, g: &Globals, i: usize, rows_before: i32) -> S::Real {
     // SAFETY: the caller's word
     unsafe {
         let crossed = *state.image.host().add(3 * i + 1) - rows_before;
@@ -233,18 +145,5 @@ unsafe fn cross<S: Moving>(state: &StateView, g: &Globals, i: usize, rows_before
         let slower = S::Real::lit(f64::from(crossed) * g.shear_speed);
         v[0] -= slower;
         slower
-    }
-}
-
-/// Notes a fault; of several in one step, the one with the smallest tag stays.
-pub(crate) unsafe fn fault(globals: *mut Globals, fault: Fault) {
-    // SAFETY: the globals outlive the call; the words are only touched by atomics while a phase runs
-    unsafe {
-        let tag = AtomicU32::from_ptr(&raw mut (*globals).fault.tag);
-        let code = AtomicU32::from_ptr(&raw mut (*globals).fault.code);
-        tag.fetch_min(fault.tag, Ordering::AcqRel);
-        code.store(fault.code, Ordering::Release);
-        AtomicU32::from_ptr(&raw mut (*globals).fault.component).store(fault.component, Ordering::Relaxed);
-        AtomicU32::from_ptr(&raw mut (*globals).halt).store(1, Ordering::Release);
     }
 }

@@ -8,7 +8,7 @@ use crate::device::DevicePtr;
 use crate::real::Real;
 use galamost_plugin_macros::DeviceStruct;
 
-pub use crate::globals::{Cell, Fault, FaultKind, Globals};
+pub use super::globals::{Cell, Fault, FaultKind, Globals};
 
 /// Number of time-dependent numbers a run can hold.
 pub const MAX_VARYINGS: usize = 32;

@@ -12,11 +12,9 @@ use crate::error::{Errors, InputError, Result};
 use crate::guard::{Common, Object, bonded_table};
 use crate::pair::{Row, RowInput};
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range, Spanned, TypeMap, Value};
-use crate::precision::{Precision, Scheme};
+use crate::precision::Precision;
 use crate::real::Real;
-use crate::views::{Fault, FaultKind, Globals, LinkView, StateView, Step, Sums, Wanted};
-use std::mem::offset_of;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::views::{LinkView, StateView, Step, Sums, Wanted};
 
 /// What a bond, angle or dihedral function can see.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,7 +56,7 @@ pub struct BondedCall {
     pub begin: u32,
     /// One past the last particle.
     pub end: u32,
-    /// The component's first slot in [`Globals::values`].
+    /// The component's first slot in [`crate::views::Globals::values`].
     pub first_varying: u32,
     /// Number of the component, for faults.
     pub component: u32,
@@ -195,88 +193,6 @@ impl<P: BondPotential> Bonding for BondComponent<P> {
             }
         }
         Ok(WireCode { text: self.potential.text()?.into(), rows: rows.into(), loop_rows: crate::abi::RVec::new() })
-    }
-}
-
-/// A force F/r below this is −∞ in f32.
-const BROKEN: f64 = -3.4e38;
-
-// the tags of a fault are changed together, as one number of 64 bits
-const _: () = assert!(
-    offset_of!(Fault, detail) == offset_of!(Fault, tag) + 4
-        && (offset_of!(Globals, fault) + offset_of!(Fault, tag)).is_multiple_of(8)
-        && cfg!(target_endian = "little")
-);
-
-/// Notes that a bond is longer than its potential allows; of several the one with the smallest tags stays, whatever the
-/// order of the threads.
-unsafe fn bond_fault(globals: *mut Globals, component: u32, tags: [u32; 2]) {
-    let (low, high) = (u64::from(tags[0].min(tags[1])), u64::from(tags[0].max(tags[1])));
-    // SAFETY: the globals outlive the call; these words are only touched by atomics while forces are computed
-    unsafe {
-        let fault = &raw mut (*globals).fault;
-        let place = AtomicU64::from_ptr((&raw mut (*fault).tag).cast());
-        // in memory the tag, the smaller of the two, stands before the detail
-        let first = place.fetch_update(Ordering::AcqRel, Ordering::Acquire, |seen| {
-            (low << 32 | high < seen.rotate_left(32)).then_some(high << 32 | low)
-        });
-        if first.is_ok() {
-            AtomicU32::from_ptr(&raw mut (*fault).component).store(component, Ordering::Relaxed);
-        }
-        AtomicU32::from_ptr(&raw mut (*fault).code).store(FaultKind::BondTooLong as u32, Ordering::Release);
-        AtomicU32::from_ptr(&raw mut (*globals).halt).store(1, Ordering::Release);
-    }
-}
-
-/// Adds the forces of bonds on particles begin … end.
-///
-/// # Safety
-/// As [`crate::bond_potential::each_link`].
-#[inline(always)]
-pub(crate) unsafe fn each_bond<S: Scheme>(
-    call: &BondedCall,
-    sums: &mut Sums,
-    mut eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
-) {
-    // SAFETY: the caller's word: valid arrays, indices below n
-    unsafe {
-        let (state, links) = (&*call.state, &*call.links);
-        let globals: &Globals = &*state.globals.host();
-        let scale = globals.scale::<S>();
-        let pos = state.pos_type.cast::<S::PosType>().host().cast_const();
-        let force = state.force.cast::<[S::Real; 4]>().host();
-        let words = links.words.host().cast_const();
-        let stride = links.stride as usize;
-        let step = Step::new(globals, call.first_varying);
-        for i in call.begin as usize..call.end as usize {
-            let pi = *pos.add(i);
-            let out = &mut *force.add(i);
-            for e in 0..*links.count.host().add(i) as usize {
-                let j = *words.add(2 * e * stride + i) as usize;
-                let kind = *words.add((2 * e + 1) * stride + i) as usize / 4;
-                let d = S::difference(&pi, &*pos.add(j), &scale);
-                let input = BondInput { r2: d.norm2(), step, ..BondInput::default() };
-                let (f, u) = eval(&input, kind);
-                if f < S::Real::lit(BROKEN) {
-                    let tag = state.tag.host().cast_const();
-                    bond_fault(state.globals.host(), call.component, [*tag.add(i), *tag.add(j)]);
-                }
-                let fd = d * f;
-                out[0] += fd.x;
-                out[1] += fd.y;
-                out[2] += fd.z;
-                if call.wanted.more_than_force() {
-                    // a bond is met twice, once from each end
-                    let half_u = 0.5 * u.f64();
-                    out[3] += S::Real::lit(half_u);
-                    sums.energy += half_u;
-                    let ([x, y, z], [fx, fy, fz]) = (d.f64(), fd.f64());
-                    for (w, term) in sums.virial.iter_mut().zip([x * fx, x * fy, x * fz, y * fy, y * fz, z * fz]) {
-                        *w += 0.5 * term;
-                    }
-                }
-            }
-        }
     }
 }
 
