@@ -3,7 +3,7 @@
 //! A panic never crosses: it is caught here, inside the plugin, and becomes [`Error::Panic`] with its text and place.
 
 use crate::abi::{
-    Analyzer1, Bonded1, Component1, Force1, Frames1, Generator1, Integrator1, Layouts1, Library1, Opaque, Pair1,
+    Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Layouts1, Library1, Opaque, Pair1,
     PrefixTypeTrait, ROption, RResult, RSlice, RStr, RString, RVec, Root, RootRef, Sampler1, Table, Updater1, Wire,
     WireError, WireHost, WireObject, WirePair, WireSnapshot,
 };
@@ -242,9 +242,6 @@ kind_tables! {
                 result
             }))
         };
-    }
-    /// `frames/1`.
-    frames_table: Frames1 in crate::generator::Generating {
         count: fn(context: RStr<'_>) -> Wire<ROption<u64>> = |this, context| {
             to_wire(call::<A, _>(this, |a| Ok(ROption::from(a.frames(&from_ron(context.as_str())?)?))))
         };

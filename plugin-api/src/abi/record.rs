@@ -11,9 +11,9 @@ pub const ROOT_SYMBOL: &str = "_1as_0lib_1header_0root_bmodule_bloader";
 /// First bytes of the record.
 pub const MAGIC: [u8; 16] = *b"GALAMOST-PLUGIN\0";
 /// Major version of the plugin API: a plugin loads only in an engine of the same one.
-pub const API_MAJOR: u32 = 0;
+pub const API_MAJOR: u32 = 1;
 /// Minor version of the plugin API: grows with every new table.
-pub const API_MINOR: u32 = 2;
+pub const API_MINOR: u32 = 0;
 /// Version of the CUDA headers that a plugin's device text relies on.
 pub const KERNEL_API: u32 = 1;
 

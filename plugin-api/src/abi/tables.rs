@@ -17,7 +17,6 @@ macro_rules! names {
 names! {
     Library1: "library/1", Layouts1: "layouts/1", Component1: "component/1", Generator1: "generator/1", Pair1: "pair/1", Bonded1: "bonded/1",
     Force1: "force/1", Integrator1: "integrator/1", Updater1: "updater/1", Analyzer1: "analyzer/1", Sampler1: "sampler/1", Host1: "host/1",
-    Frames1: "frames/1",
 }
 
 /// `library/1`: what a library holds.
@@ -62,16 +61,10 @@ pub struct Generator1 {
     /// Changes a snapshot; the first argument after the object is RON of
     /// [`crate::generator::GeneratorContext`].
     pub generate: extern "C" fn(*mut Opaque, RStr<'_>, &mut WireSnapshot) -> Wire<()>,
-}
-
-/// `frames/1` (API 0.2): generators that read files of several frames. What is asked of one object, one after the other, may be
-/// kept by it: where frames begin.
-#[repr(C)]
-#[derive(StableAbi)]
-pub struct Frames1 {
-    /// Number of frames, if it can be told; takes RON of [`crate::generator::GeneratorContext`].
+    /// Number of complete frames in the file, if the generator reads trajectories; takes RON of
+    /// [`crate::generator::GeneratorContext`]. The object may cache the positions of frames between calls.
     pub count: extern "C" fn(*mut Opaque, RStr<'_>) -> Wire<ROption<u64>>,
-    /// As `generate` of `generator/1`, but the frame with this number, from 0.
+    /// As `generate`, for the frame with this number, from 0.
     pub read: extern "C" fn(*mut Opaque, RStr<'_>, u64, &mut WireSnapshot) -> Wire<()>,
 }
 

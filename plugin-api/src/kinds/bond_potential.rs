@@ -50,7 +50,7 @@ pub trait BondPotential: Sized + Send + Sync + 'static {
     /// Its numbers in order, as CUDA reads them.
     fn numbers(row: &Self::Row) -> Vec<f64>;
     /// What the function reads besides its row: more numbers behind those of all rows, which it finds in device memory at
-    /// `input.numbers` (since plugin API 0.2). `numbers` are those of the rows, and may still be changed.
+    /// `input.numbers`. `numbers` are those of the rows, and may still be changed.
     fn more_numbers(&self, _numbers: &mut Vec<f64>) {}
     /// What the CPU loop reads.
     fn tables(&self, rows: &[Self::Row]) -> Self::Tables;

@@ -26,7 +26,7 @@ pub enum Kind {
     Updater = 5,
     /// Reads state and writes.
     Analyzer = 6,
-    /// Draws independent configurations, without particles and time steps (API 0.2).
+    /// Draws independent configurations, without particles and time steps.
     Sampler = 7,
 }
 

@@ -31,7 +31,7 @@ pub struct ForceCall {
     /// Where [`Sums`] go on CUDA: device memory that the engine adds to the total (all 0 at the call).
     pub device_sums: crate::device::DevicePtr<Sums>,
     /// Where the component's [`crate::component::Needs::quantities`] go, one f64 each, where energies are wanted: memory of
-    /// the run's device. Null if it has none, and from an engine that does not know them.
+    /// the run's device. Null if it has none.
     pub quantities: crate::device::DevicePtr<f64>,
     /// 0.
     pub reserved: [u64; 7],

@@ -4,7 +4,7 @@ use crate::abi::Table;
 use crate::component::{Kind, Needs, Registration, SystemInfo};
 use crate::error::{Error, Result};
 use crate::force::parse;
-use crate::guard::{Common, Object, frames_table, generator_table};
+use crate::guard::{Common, Object, generator_table};
 use crate::params::{FromValue, Params};
 use crate::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -78,11 +78,7 @@ impl<T: Generator> Common for Guarded<T> {
         Ok(Needs::default())
     }
     fn table(name: &str) -> Option<Table> {
-        match name {
-            "generator/1" => Some(generator_table::<Self>()),
-            "frames/1" => Some(frames_table::<Self>()),
-            _ => None,
-        }
+        (name == "generator/1").then(generator_table::<Self>)
     }
 }
 

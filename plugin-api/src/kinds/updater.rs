@@ -18,7 +18,7 @@ use galamost_plugin_macros::DeviceStruct;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct Edit {
     /// 0: add, 1: remove, 2: remove a bond together with every angle and dihedral that has it between two of its
-    /// neighbouring members, also those added by the same call (API 0.2; see [`crate::component::SystemInfo::api_minor`]).
+    /// neighbouring members, also those added by the same call.
     pub remove: u32,
     /// Number of members: 2 for a bond, 3 for an angle, 4 for a dihedral.
     pub width: u32,
@@ -125,14 +125,14 @@ impl UpdateCall {
     /// the updater wants `thermo`.
     ///
     /// # Errors
-    /// The engine is older than changing boxes.
+    /// Returns an error if the call carries no box.
     ///
     /// # Safety
     /// The engine's word: the address is valid while the call lasts.
     pub unsafe fn cell(&mut self) -> Result<&mut Cell> {
         // SAFETY: the caller's word
         unsafe { self.cell.host().as_mut() }
-            .ok_or_else(|| Error::Run("this engine does not know changing boxes; use a newer engine".into()))
+            .ok_or_else(|| Error::Run("the engine passed no box to the updater".into()))
     }
 }
 

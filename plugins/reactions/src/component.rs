@@ -151,9 +151,6 @@ impl Reactions {
 impl Updater for Reactions {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.table = Table::new(self, system)?;
-        if system.api_minor < 2 {
-            return Err(Error::input("Reactions needs an engine whose plugin API is at least 0.2"));
-        }
         needs.period = self.every;
         needs.cutoff = self.r_cut.value;
         needs.plain_images = true;

@@ -75,17 +75,11 @@ impl<I: Integrator> Common for Guarded<I> {
         needs.arrays.extend(program.extra);
         needs.moves = program.phases.iter().any(|p| !p.scalar);
         if program.phases.iter().any(|p| p.cell) {
-            if system.api_minor < 2 {
-                return Err(Error::input("changes the box, which this engine does not know; use a newer engine"));
-            }
             if needs.group != GroupNeed::All {
                 return Err(Error::input("changes the box, and must move all particles"));
             }
         }
         needs.corrects = program.corrects;
-        if (needs.corrects || needs.forces_again) && system.api_minor < 2 {
-            return Err(Error::input("needs a newer engine: this one has plugin API 0.1"));
-        }
         Ok(needs)
     }
     fn table(name: &str) -> Option<Table> {

@@ -78,7 +78,7 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     /// Its numbers in order, as CUDA reads them.
     fn numbers(row: &Self::Row) -> Vec<f64>;
     /// What the function reads besides its row: more numbers behind those of all rows, which it finds in device memory at
-    /// `input.numbers` (since plugin API 0.2). `numbers` are those of the rows, and may still be changed.
+    /// `input.numbers`. `numbers` are those of the rows, and may still be changed.
     fn more_numbers(&self, _numbers: &mut Vec<f64>) {}
     /// Force, torque and U of one pair, without cutoff and mode.
     fn evaluate(&self, input: &OrientedInput<f64>, row: &Self::Row) -> Interaction<f64>;
