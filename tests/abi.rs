@@ -110,7 +110,11 @@ fn future_api() -> (Vec<Edit>, Vec<Edit>) {
             &format!("halo: DevicePtr::null(),\n            reserved: [0; {}]", words - 1),
         ),
         // a table with a new method
-        edit("abi/tables.rs", "Component1: \"component/1\",", "Component1: \"component/1\", Component2: \"component/2\","),
+        edit(
+            "abi/tables.rs",
+            "Component1: \"component/1\",",
+            "Component1: \"component/1\", Component2: \"component/2\",",
+        ),
         edit(
             "abi/tables.rs",
             "/// `generator/1`.",

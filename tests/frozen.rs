@@ -37,7 +37,8 @@ fn archives() -> Vec<(String, Vec<u8>)> {
         .filter_map(|e| {
             let path = e.ok()?.path();
             let name = path.file_name()?.to_str()?.strip_suffix(".tar.gz")?.to_string();
-            name.starts_with(&format!("plugin-api-{API_MAJOR}.")).then(|| (name, std::fs::read(&path).expect("an archive")))
+            name.starts_with(&format!("plugin-api-{API_MAJOR}."))
+                .then(|| (name, std::fs::read(&path).expect("an archive")))
         })
         .collect();
     all.push(("current".into(), freeze::pack(&repository()).expect("packed").1));
@@ -99,7 +100,10 @@ fn plugins_built_from_archived_apis_run_in_this_engine() {
             for (column, values) in expected {
                 for (a, b) in values.iter().zip(&found[column]) {
                     let near = (a - b).abs() <= 1e-9 * a.abs().max(1.0);
-                    assert!(near, "{name}, {device}, {column}: {a} with the current fixture, {b} with the archived one");
+                    assert!(
+                        near,
+                        "{name}, {device}, {column}: {a} with the current fixture, {b} with the archived one"
+                    );
                 }
             }
         }

@@ -93,7 +93,7 @@ pub mod prelude {
     pub use crate::updater::{Edit, UpdateCall, Updater};
     pub use crate::varying::Varying;
     pub use crate::vector::Vec3;
-    pub use crate::views::{Cell, Step, Sums};
+    pub use crate::views::{SimBox, Step, Sums};
     pub use crate::{
         DeviceStruct, PairParams, Params, angle_potential, bond_potential, component, device_fn, dihedral_potential,
         external_potential, oriented_pair_potential, pair_potential, particle_fn, scalar_fn,

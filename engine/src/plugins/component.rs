@@ -3,8 +3,8 @@
 use super::library::Library;
 use crate::pipeline::Entry;
 use galamost_plugin_api::abi::{
-    Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption,
-    RSlice, Sampler1, Updater1, Wire, WireCode, WireHost, WireObject, WireSnapshot,
+    Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption, RSlice, Sampler1,
+    Updater1, Wire, WireCode, WireHost, WireObject, WireSnapshot,
 };
 use galamost_plugin_api::analyzer::FrameCall;
 use galamost_plugin_api::bonded::BondedCall;

@@ -32,7 +32,7 @@ impl Default for Fault {
 pub enum FaultKind {
     /// A force or velocity is not finite, or a particle moved so far in one step that its position is meaningless.
     NotFinite = 1,
-    /// The neighbour list needs `detail` entries per particle: the engine grows it and goes on.
+    /// The neighbor list needs `detail` entries per particle: the engine grows it and goes on.
     ListOverflow = 2,
     /// A cell holds more particles than the build can sort: `detail` particles.
     CellOverflow = 3,
@@ -56,7 +56,7 @@ pub struct Globals {
     pub size: u32,
     /// Not 0: every kernel returns at once and the host looks at `fault`.
     pub halt: u32,
-    /// Not 0: the neighbour list must be rebuilt before forces are computed.
+    /// Not 0: the neighbor list must be rebuilt before forces are computed.
     pub rebuild: u32,
     /// 2 or 3.
     pub dimensions: u32,
@@ -73,7 +73,7 @@ pub struct Globals {
     pub slack2: f64,
     /// Rebuilds since the start of the run.
     pub rebuilds: u64,
-    /// The largest number of neighbours a particle had at the last build.
+    /// The largest number of neighbors a particle had at the last build.
     pub longest_row: u32,
     /// Number of entries of `values` in use.
     pub n_values: u32,
@@ -81,7 +81,7 @@ pub struct Globals {
     pub values: [f64; MAX_VARYINGS],
     /// Their definitions.
     pub varyings: [Varying; MAX_VARYINGS],
-    /// Box lengths when the neighbour list was built.
+    /// Box lengths when the neighbor list was built.
     pub built_length: [f64; 3],
     /// In double precision: what positions must still be multiplied with to follow the box.
     pub scale: [f64; 3],
@@ -106,7 +106,7 @@ pub struct Globals {
 /// The box as barostats see it, and may change it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
-pub struct Cell {
+pub struct SimBox {
     /// Size of this struct in bytes.
     pub size: u32,
     /// 2 or 3.
@@ -127,7 +127,7 @@ pub struct Cell {
     pub reserved: [f64; 2],
 }
 
-impl Cell {
+impl SimBox {
     /// The box of the run.
     pub fn of(g: &Globals) -> Self {
         Self {

@@ -32,16 +32,17 @@ pub fn guard<T>(component: &str, f: impl FnOnce() -> Result<T>) -> Result<T> {
             PANIC_PLACE.with(|p| *p.borrow_mut() = place);
         }));
     });
-    catch_unwind(AssertUnwindSafe(f))
-        .unwrap_or_else(|payload| Err(Error::Panic { component: component.into(), method: "", message: told(payload) }))
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| {
+        Err(Error::Panic { component: component.into(), method: "", message: panic_message(payload) })
+    })
 }
 
 /// A panic that was caught on another thread, with its text and place.
-pub(crate) struct Told(pub String);
+pub(crate) struct CaughtPanic(pub String);
 
 /// Text and place of a panic, on the thread where it was caught.
-pub(crate) fn told(payload: Box<dyn Any + Send>) -> String {
-    if let Some(Told(text)) = payload.downcast_ref() {
+pub(crate) fn panic_message(payload: Box<dyn Any + Send>) -> String {
+    if let Some(CaughtPanic(text)) = payload.downcast_ref() {
         return text.clone();
     }
     let text = payload

@@ -8,13 +8,13 @@ use crate::analyzer::{ArrayColumn, Column, FrameCall, Thermo};
 use crate::bonded::BondedCall;
 use crate::force::ForceCall;
 use crate::integrator::{ParticleCall, ScalarCall};
-use crate::pair::{LoopRow, PairCall, Pose};
+use crate::pair::{CutoffRow, PairCall, Pose};
 use crate::philox::RandomKey;
 use crate::precision::{PosTypeF64, PosTypeFixed};
 use crate::snapshot::Link;
 use crate::updater::{Edit, EditQueue, UpdateCall};
 use crate::varying::Varying;
-use crate::views::{Cell, Fault, Globals, LinkView, ListView, StateView, Sums, Wanted};
+use crate::views::{Fault, Globals, LinkView, ListView, SimBox, StateView, Sums, Wanted};
 use serde::{Deserialize, Serialize};
 
 /// A `#[repr(C)]` struct that crosses behind a pointer; derive it, and name the struct in [`crossing`].
@@ -50,7 +50,7 @@ pub fn crossing() -> Vec<StructLayout> {
         Wanted::layout(),
         Sums::layout(),
         RandomKey::layout(),
-        LoopRow::<f64>::layout(),
+        CutoffRow::<f64>::layout(),
         PairCall::layout(),
         Pose::layout(),
         BondedCall::layout(),
@@ -65,7 +65,7 @@ pub fn crossing() -> Vec<StructLayout> {
         Thermo::layout(),
         Link::<4>::layout(),
         FrameCall::layout(),
-        Cell::layout(),
+        SimBox::layout(),
     ]
 }
 

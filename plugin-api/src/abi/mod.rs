@@ -19,10 +19,10 @@ pub mod views;
 pub mod wire;
 mod wire_types;
 
+#[doc(hidden)]
+pub use stable::{__call_root_module_loader, CheckTypeLayout, PrefixTypeTrait, RootModuleResult};
 pub use stable::{
     Header, Opaque, ROption, RResult, RSlice, RSliceMut, RStr, RString, RVec, Root, RootRef, Table, header, load_root,
 };
-#[doc(hidden)]
-pub use stable::{CheckTypeLayout, PrefixTypeTrait, RootModuleResult, __call_root_module_loader};
 pub use tables::*;
 pub use wire_types::*;

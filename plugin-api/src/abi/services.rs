@@ -5,7 +5,7 @@
 use crate::abi::{Callback, Host1, Opaque, RSlice, RSliceMut, RStr, WireHost};
 use crate::device::{DevicePtr, DeviceStruct, bytes_of};
 use crate::error::{Error, Result};
-use crate::guard::{Told, told};
+use crate::guard::{CaughtPanic, panic_message};
 use crate::wire::from_wire;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -75,7 +75,7 @@ impl Host {
             let work = unsafe { &*data.cast::<Work<F>>() };
             // the engine is between this and the guard, and nothing may unwind through it
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| (work.f)(begin as usize..end as usize))) {
-                let text = told(payload);
+                let text = panic_message(payload);
                 work.panicked.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
             }
         }
@@ -87,7 +87,7 @@ impl Host {
         let data = std::ptr::from_ref(&work).cast_mut().cast();
         (self.table.parallel)(self.this, n as u64, chunk.max(1) as u64, function, data);
         if let Some(text) = work.panicked.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            resume_unwind(Box::new(Told(text)));
+            resume_unwind(Box::new(CaughtPanic(text)));
         }
     }
 

@@ -8,7 +8,7 @@ use crate::device::DevicePtr;
 use crate::real::Real;
 use galamost_plugin_macros::DeviceStruct;
 
-pub use super::globals::{Cell, Fault, FaultKind, Globals};
+pub use super::globals::{Fault, FaultKind, Globals, SimBox};
 
 /// Number of time-dependent numbers a run can hold.
 pub const MAX_VARYINGS: usize = 32;
@@ -186,7 +186,7 @@ impl StateView {
     }
 }
 
-/// The neighbour list: for each particle all particles within `r_list` at the last build (a full list: j is in the
+/// The neighbor list: for each particle all particles within `r_list` at the last build (a full list: j is in the
 /// row of i and i in the row of j), excluded pairs left out.
 ///
 /// Entry k of particle i stands at `index[(w · capacity/team + k/team) · 32 + (i mod (32/team)) · team + k mod team]`
@@ -403,7 +403,7 @@ impl ListView {
 }
 
 impl ListView {
-    /// Neighbours of particle `i` on the CPU.
+    /// Neighbors of particle `i` on the CPU.
     ///
     /// # Safety
     /// The list must lie in host memory, and `i` must be a particle of it.

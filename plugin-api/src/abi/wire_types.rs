@@ -57,8 +57,8 @@ pub struct WireCode {
     pub text: RString,
     /// Parameter rows, one after the other.
     pub rows: RVec<u8>,
-    /// Rows of [`crate::pair::LoopRow`], for pairs.
-    pub loop_rows: RVec<u8>,
+    /// Rows of [`crate::pair::CutoffRow`], for pairs.
+    pub cutoff_rows: RVec<u8>,
 }
 
 /// What the first particle of a pair feels.

@@ -132,8 +132,8 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// Moments of normal and uniform draws, no correlation of the three numbers of a draw, of neighbouring draws, of
-    /// neighbouring steps and particles; and f32 draws what f64 draws.
+    /// Moments of normal and uniform draws, no correlation of the three numbers of a draw, of neighboring draws, of
+    /// neighboring steps and particles; and f32 draws what f64 draws.
     #[test]
     fn normal_draws_are_independent_with_the_moments_of_the_normal_law() {
         let key = RandomKey::new(7, 1);

@@ -57,13 +57,13 @@ impl Precision {
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, galamost_plugin_macros::Layout)]
 pub struct PosTypeFixed {
-    /// Coordinates in units of 2⁻³² of the box length, box centre at 0.
+    /// Coordinates in units of 2⁻³² of the box length, box center at 0.
     pub position: [i32; 3],
     /// Type.
     pub kind: u32,
 }
 
-/// Position in f64, box centre at 0, and type: one 32-byte record.
+/// Position in f64, box center at 0, and type: one 32-byte record.
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, galamost_plugin_macros::Layout)]
 pub struct PosTypeF64 {
@@ -302,7 +302,7 @@ pub fn to_fixed64(x: f64, length: f64) -> (i64, i32) {
     // s − image is in [−½, ½): exact to the last bit of s, then scaled by a power of two
     let wrapped = s - image;
     let scaled = wrapped * TWO_32 * TWO_32;
-    // +½ after rounding would leave the range of i64: it is the image's neighbour
+    // +½ after rounding would leave the range of i64: it is the image's neighbor
     if scaled >= 9_223_372_036_854_775_808.0 { (i64::MIN, image as i32 + 1) } else { (scaled as i64, image as i32) }
 }
 

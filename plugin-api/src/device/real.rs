@@ -14,7 +14,7 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssi
 /// A floating-point number of the device language: `f32` or `f64`.
 ///
 /// The stated errors hold on the CPU over the whole range of normal results and are checked by the tests of
-/// [`crate::math`]; 1 ulp is the spacing of neighbouring numbers. [`crate::language`] has them beside those on CUDA.
+/// [`crate::math`]; 1 ulp is the spacing of neighboring numbers. [`crate::language`] has them beside those on CUDA.
 pub trait Real:
     Cast
     + Lanes

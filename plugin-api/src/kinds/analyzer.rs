@@ -143,7 +143,7 @@ pub struct FrameCall {
     pub dihedrals: Column<Link<4>>,
     /// The state on the run's device, for analyzers with kernels of their own.
     pub state: StateView,
-    /// The neighbour list.
+    /// The neighbor list.
     pub list: ListView,
     /// Bonds on the run's device.
     pub bond_view: LinkView,
@@ -184,7 +184,7 @@ impl<'a> Frame<'a> {
     pub fn dimensions(&self) -> u32 {
         self.call.dimensions
     }
-    /// Box lengths; the box is centred at 0.
+    /// Box lengths; the box is centered at 0.
     pub fn box_length(&self) -> [f64; 3] {
         self.call.box_length
     }

@@ -192,7 +192,7 @@ impl<P: BondPotential> Bonding for BondComponent<P> {
                 _ => (x as f32).push_bytes(&mut rows),
             }
         }
-        Ok(WireCode { text: self.potential.text()?.into(), rows: rows.into(), loop_rows: crate::abi::RVec::new() })
+        Ok(WireCode { text: self.potential.text()?.into(), rows: rows.into(), cutoff_rows: crate::abi::RVec::new() })
     }
 }
 

@@ -262,7 +262,7 @@ pub struct Needs {
     pub varyings: Vec<Varying>,
     /// The particles it acts on.
     pub group: GroupNeed,
-    /// The distance up to which it needs the neighbour list; 0 for none.
+    /// The distance up to which it needs the neighbor list; 0 for none.
     pub cutoff: f64,
     /// Number of members of the links it acts on: 2 for bonds, 3 for angles, 4 for dihedrals, 0 for none.
     pub link_width: u32,
@@ -282,7 +282,7 @@ pub struct Needs {
     pub faults: Vec<String>,
     /// A wall: the free length between it and the box's face behind it. Particles see each other through the periodic
     /// boundary, so the engine notes where it is less than half the largest cutoff.
-    pub behind: Option<f64>,
+    pub clearance: Option<f64>,
     /// It finds nearest images by itself, as in a box whose images stand still: not to be used where they are displaced
     /// (Lees-Edwards).
     pub plain_images: bool,
@@ -319,7 +319,7 @@ impl Default for Needs {
             notes: vec![],
             corrects: false,
             faults: vec![],
-            behind: None,
+            clearance: None,
             plain_images: false,
             forces_again: false,
             warnings: vec![],

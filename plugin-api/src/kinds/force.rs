@@ -24,7 +24,7 @@ pub struct ForceCall {
     pub wanted: Wanted,
     /// The state; on CUDA its addresses are the device's.
     pub state: StateView,
-    /// The neighbour list.
+    /// The neighbor list.
     pub list: ListView,
     /// Bonds.
     pub bonds: LinkView,

@@ -9,7 +9,7 @@ use crate::guard::{Common, Object, updater_table};
 use crate::params::{FromValue, Params};
 use crate::philox::RandomKey;
 use crate::services::Host;
-use crate::views::{Cell, LinkView, ListView, StateView};
+use crate::views::{LinkView, ListView, SimBox, StateView};
 use galamost_plugin_macros::DeviceStruct;
 
 /// A change of topology. An updater only asks for changes; the engine applies them all at once, sorted by their
@@ -18,7 +18,7 @@ use galamost_plugin_macros::DeviceStruct;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct Edit {
     /// 0: add, 1: remove, 2: remove a bond together with every angle and dihedral that has it between two of its
-    /// neighbouring members, also those added by the same call.
+    /// neighboring members, also those added by the same call.
     pub remove: u32,
     /// Number of members: 2 for a bond, 3 for an angle, 4 for a dihedral.
     pub width: u32,
@@ -82,7 +82,7 @@ pub mod changed {
     pub const VELOCITIES: u32 = 2;
     /// Types or anything else that forces depend on: forces are computed anew.
     pub const FORCES: u32 = 4;
-    /// The box, in [`super::UpdateCall::cell`]: positions follow, the list is rebuilt and forces are computed anew.
+    /// The box, in [`super::UpdateCall::sim_box`]: positions follow, the list is rebuilt and forces are computed anew.
     pub const BOX: u32 = 8;
 }
 
@@ -104,7 +104,7 @@ pub struct UpdateCall {
     pub key: RandomKey,
     /// The state; on CUDA its addresses are the device's.
     pub state: StateView,
-    /// The neighbour list (valid up to its `r_list` less the buffer).
+    /// The neighbor list (valid up to its `r_list` less the buffer).
     pub list: ListView,
     /// Bonds.
     pub bonds: LinkView,
@@ -114,8 +114,8 @@ pub struct UpdateCall {
     pub group: u32,
     /// 0.
     pub reserved0: u32,
-    /// The box, in host memory on every device; see [`Self::cell`].
-    pub cell: DevicePtr<Cell>,
+    /// The box, in host memory on every device; see [`Self::sim_box`].
+    pub sim_box: DevicePtr<SimBox>,
     /// 0.
     pub reserved: [u64; 6],
 }
@@ -129,9 +129,9 @@ impl UpdateCall {
     ///
     /// # Safety
     /// The engine's word: the address is valid while the call lasts.
-    pub unsafe fn cell(&mut self) -> Result<&mut Cell> {
+    pub unsafe fn sim_box(&mut self) -> Result<&mut SimBox> {
         // SAFETY: the caller's word
-        unsafe { self.cell.host().as_mut() }
+        unsafe { self.sim_box.host().as_mut() }
             .ok_or_else(|| Error::Run("the engine passed no box to the updater".into()))
     }
 }

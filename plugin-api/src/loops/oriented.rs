@@ -8,7 +8,11 @@ use crate::real::Real;
 use crate::views::{Globals, ListView, StateView, Step, Sums};
 
 /// Adds the forces and torques on particles begin … end, and returns energy and virial if they are wanted.
-pub(crate) unsafe fn particles<F: OrientedFn, S: Scheme>(call: &PairCall, rows: &Rows<F::Row<S::Real>, S::Real>, sums: &mut Sums) {
+pub(crate) unsafe fn particles<F: OrientedFn, S: Scheme>(
+    call: &PairCall,
+    rows: &Rows<F::Row<S::Real>, S::Real>,
+    sums: &mut Sums,
+) {
     // SAFETY: the caller's word: every address below is that of an array of n_local + n_ghost elements, every entry
     // of the list is an index below that, and kinds are below n_types
     unsafe {
@@ -37,14 +41,14 @@ pub(crate) unsafe fn particles<F: OrientedFn, S: Scheme>(call: &PairCall, rows: 
                 let j = *row.add(k) as usize;
                 let pj = &*pos.add(j);
                 let index = first_row + S::kind(pj) as usize;
-                let edges = rows.loop_rows.get_unchecked(index);
+                let cutoff = rows.cutoff_rows.get_unchecked(index);
                 let r = S::difference(&pi, pj, &scale);
                 let r2 = r.norm2();
-                if r2 >= edges.cutoff2 {
+                if r2 >= cutoff.cutoff2 {
                     continue;
                 }
                 input.r = r;
-                (input.pair.r2, input.pair.r_cut) = (r2, edges.cutoff);
+                (input.pair.r2, input.pair.r_cut) = (r2, cutoff.cutoff);
                 input.quaternion_j = *quaternion.add(j);
                 input.axis_j = input.quaternion_j.axis();
                 if F::INPUTS & inputs::CHARGE != 0 {
@@ -56,7 +60,7 @@ pub(crate) unsafe fn particles<F: OrientedFn, S: Scheme>(call: &PairCall, rows: 
                 let (force, torque, energy) = F::eval(&input, rows.rows.get_unchecked(index));
                 let mut felt = Interaction { force, torque, energy };
                 if rows.mode == 3 {
-                    felt = felt.smooth(r2, r, edges);
+                    felt = felt.smooth(r2, r, cutoff);
                 }
                 let (d, g) = (r.f64(), felt.force.f64());
                 f.iter_mut().zip(g).for_each(|(sum, x)| *sum += x);

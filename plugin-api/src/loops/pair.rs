@@ -1,4 +1,4 @@
-//! The pair loop on the CPU: for each particle, its row of the neighbour list in chunks of lanes.
+//! The pair loop on the CPU: for each particle, its row of the neighbor list in chunks of lanes.
 //!
 //! A chunk is gathered into arrays, evaluated for all lanes without branches (lanes outside the cutoff are computed
 //! at the cutoff and then dropped), and summed lane by lane. LLVM turns the arrays into vector registers; the loop is
@@ -6,7 +6,7 @@
 //! so the result does not depend on the machine's vector width.
 
 use super::lanes::{BASE, Lanes, Record, V3, V4};
-use crate::pair::{LoopRow, PairCall, PairEval, PairInput, apply_mode, inputs};
+use crate::pair::{CutoffRow, PairCall, PairEval, PairInput, apply_mode, inputs};
 use crate::philox::uniform_unit_variance;
 use crate::precision::{Fixed, Float64, Precision, Scheme};
 use crate::real::Real;
@@ -20,7 +20,7 @@ pub struct Rows<P, R> {
     /// Rows of the potential, i · n + j.
     pub rows: Vec<P>,
     /// Rows of the loop, i · n + j.
-    pub loop_rows: Vec<LoopRow<R>>,
+    pub cutoff_rows: Vec<CutoffRow<R>>,
     /// [`crate::pair::Mode::number`].
     pub mode: u32,
 }
@@ -54,13 +54,17 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
     // `Smooth` needs the energy for its force
     let full = call.wanted.more_than_force() || rows.mode == 3;
     let one = rows.n_types == 1;
-    // not asked where nothing is usual, so that the loop is there once
-    let usual = F::HAS_USUAL && rows.rows.iter().all(F::usual);
+    // not asked where nothing is specialized, so that the loop is there once
+    let specialized = F::HAS_SPECIALIZATION && rows.rows.iter().all(F::specialized);
     macro_rules! versions {
         ($f:ident) => {
             match (full, one) {
-                (false, true) if F::HAS_USUAL && usual => $f::<F, S, L, false, true, true>(call, rows, sums),
-                (false, false) if F::HAS_USUAL && usual => $f::<F, S, L, false, false, true>(call, rows, sums),
+                (false, true) if F::HAS_SPECIALIZATION && specialized => {
+                    $f::<F, S, L, false, true, true>(call, rows, sums)
+                }
+                (false, false) if F::HAS_SPECIALIZATION && specialized => {
+                    $f::<F, S, L, false, false, true>(call, rows, sums)
+                }
                 (false, true) => $f::<F, S, L, false, true, false>(call, rows, sums),
                 (false, false) => $f::<F, S, L, false, false, false>(call, rows, sums),
                 (true, true) => $f::<F, S, L, true, true, false>(call, rows, sums),
@@ -82,33 +86,33 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt")]
-unsafe fn v4<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const USUAL: bool>(
+unsafe fn v4<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const SPECIALIZED: bool>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
     // SAFETY: the caller's word
-    unsafe { particles::<F, S, L, FULL, ONE, USUAL, V4>(call, rows, sums) }
+    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, V4>(call, rows, sums) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt")]
-unsafe fn v3<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const USUAL: bool>(
+unsafe fn v3<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const SPECIALIZED: bool>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
     // SAFETY: the caller's word
-    unsafe { particles::<F, S, L, FULL, ONE, USUAL, V3>(call, rows, sums) }
+    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, V3>(call, rows, sums) }
 }
 
-unsafe fn base<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const USUAL: bool>(
+unsafe fn base<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const SPECIALIZED: bool>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
     // SAFETY: the caller's word
-    unsafe { particles::<F, S, L, FULL, ONE, USUAL, BASE>(call, rows, sums) }
+    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, BASE>(call, rows, sums) }
 }
 
 #[inline(always)]
@@ -118,7 +122,7 @@ unsafe fn particles<
     const L: usize,
     const FULL: bool,
     const ONE: bool,
-    const USUAL: bool,
+    const SPECIALIZED: bool,
     const ISA: u32,
 >(
     call: &PairCall,
@@ -158,37 +162,37 @@ unsafe fn particles<
             let mut k = 0;
             while k < n {
                 // the list is filled up to a whole number of chunks, so the entries exist
-                let neighbour = |l: usize| *row.add(k + l) as usize;
-                let (d, kind) = S::differences::<L, ISA>(&pi, |l| pos.add(neighbour(l)), &scale);
+                let neighbor = |l: usize| *row.add(k + l) as usize;
+                let (d, kind) = S::differences::<L, ISA>(&pi, |l| pos.add(neighbor(l)), &scale);
                 let r2 = S::Real::dot::<L, ISA>(&d, &d);
                 let mut rv = [zero; L];
                 let mut zeta = [zero; L];
                 let mut q = [zero; L];
                 let mut size = [zero; L];
                 if F::INPUTS & inputs::VELOCITY != 0 {
-                    let v = <S::Real as Record>::gather::<L, ISA>(|l| vel.add(neighbour(l)));
+                    let v = <S::Real as Record>::gather::<L, ISA>(|l| vel.add(neighbor(l)));
                     let relative = std::array::from_fn(|a| S::Real::minus::<L, ISA>(vi[a], &v[a]));
                     rv = S::Real::dot::<L, ISA>(&d, &relative);
                     if scale.sheared {
                         // an image in the box above moves with it
                         for l in 0..L {
-                            let n = S::crossing(&pi, &*pos.add(neighbour(l)), &scale);
+                            let n = S::crossing(&pi, &*pos.add(neighbor(l)), &scale);
                             rv[l] -= d[0][l] * S::Real::lit(f64::from(n)) * scale.speed;
                         }
                     }
                 }
                 for l in 0..L {
                     if F::INPUTS & inputs::CHARGE != 0 {
-                        q[l] = *charge.add(neighbour(l));
+                        q[l] = *charge.add(neighbor(l));
                     }
                     if F::INPUTS & inputs::DIAMETER != 0 {
-                        size[l] = *diameter.add(neighbour(l));
+                        size[l] = *diameter.add(neighbor(l));
                     }
                 }
                 if F::INPUTS & inputs::RANDOM != 0 {
                     let mut tags = [0u32; L];
                     for (l, t) in tags.iter_mut().enumerate() {
-                        *t = *tag.add(neighbour(l));
+                        *t = *tag.add(neighbor(l));
                     }
                     let ti = *tag.add(i);
                     for l in 0..L {
@@ -197,10 +201,10 @@ unsafe fn particles<
                 }
                 // lanes outside the cutoff are computed at the cutoff, and what they give is dropped: with a branch LLVM would
                 // not vectorise the evaluation
-                let mut cutoff2 = [rows.loop_rows.get_unchecked(0).cutoff2; L];
+                let mut cutoff2 = [rows.cutoff_rows.get_unchecked(0).cutoff2; L];
                 if !ONE {
                     for l in 0..L {
-                        cutoff2[l] = rows.loop_rows.get_unchecked(first_row + kind[l] as usize).cutoff2;
+                        cutoff2[l] = rows.cutoff_rows.get_unchecked(first_row + kind[l] as usize).cutoff2;
                     }
                 }
                 let left = if n - k < L { (1 << (n - k)) - 1 } else { u32::MAX };
@@ -209,8 +213,8 @@ unsafe fn particles<
                 for l in 0..L {
                     let index = if ONE { 0 } else { first_row + kind[l] as usize };
                     let params = rows.rows.get_unchecked(index);
-                    let edges = rows.loop_rows.get_unchecked(index);
-                    let mut input = PairInput { r2: safe_r2[l], r_cut: edges.cutoff, ..base };
+                    let cutoff = rows.cutoff_rows.get_unchecked(index);
+                    let mut input = PairInput { r2: safe_r2[l], r_cut: cutoff.cutoff, ..base };
                     if F::INPUTS & inputs::VELOCITY != 0 {
                         input.rv = rv[l];
                     }
@@ -223,27 +227,27 @@ unsafe fn particles<
                     if F::INPUTS & inputs::DIAMETER != 0 {
                         (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
                     }
-                    if USUAL {
+                    if SPECIALIZED {
                         // `dispatch` has asked all rows: LLVM leaves out what only others need
-                        std::hint::assert_unchecked(F::usual(params));
+                        std::hint::assert_unchecked(F::specialized(params));
                     }
                     (f[l], u[l]) = F::eval(&input, params);
                 }
                 if mode != 0 {
                     for l in 0..L {
                         let index = if ONE { 0 } else { first_row + kind[l] as usize };
-                        let mut edges = *rows.loop_rows.get_unchecked(index);
+                        let mut cutoff = *rows.cutoff_rows.get_unchecked(index);
                         if F::OWN_SHIFT && mode < 3 {
-                            let mut input = PairInput { r2: edges.cutoff2, r_cut: edges.cutoff, ..base };
+                            let mut input = PairInput { r2: cutoff.cutoff2, r_cut: cutoff.cutoff, ..base };
                             if F::INPUTS & inputs::CHARGE != 0 {
                                 (input.charge_i, input.charge_j) = (*charge.add(i), q[l]);
                             }
                             if F::INPUTS & inputs::DIAMETER != 0 {
                                 (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
                             }
-                            edges = F::shifted(&input, rows.rows.get_unchecked(index), &edges);
+                            cutoff = F::shifted(&input, rows.rows.get_unchecked(index), &cutoff);
                         }
-                        (f[l], u[l]) = apply_mode(mode, safe_r2[l], (f[l], u[l]), &edges);
+                        (f[l], u[l]) = apply_mode(mode, safe_r2[l], (f[l], u[l]), &cutoff);
                     }
                 }
                 let f = S::Real::choose::<L, ISA>(inside, &f, &[zero; L]);

@@ -11,7 +11,7 @@ use galamost_plugin_api::prelude::*;
 /// No particle or molecule: places that fill up a block.
 pub const NONE: u32 = u32::MAX;
 
-/// Particles, or centres of mass.
+/// Particles, or centers of mass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     Particles,
@@ -37,7 +37,7 @@ impl FromValue for Of {
 /// Which of them.
 #[derive(Clone, Debug, PartialEq, Params)]
 pub struct Which {
-    /// `Particles`, or the centres of mass of `Molecules` of at least two particles; without it particles.
+    /// `Particles`, or the centers of mass of `Molecules` of at least two particles; without it particles.
     of: Option<Spanned<Of>>,
     /// Types of particles, each with columns of its own; without it all. Of molecules: those that have a particle of these types.
     types: Option<Spanned<Vec<String>>>,

@@ -186,7 +186,7 @@ impl Updater for Reactions {
         let table = &self.table;
         let fixed = call.state.precision != Precision::Double as u32;
         // SAFETY: the engine's word
-        let length = unsafe { call.cell()?.length };
+        let length = unsafe { call.sim_box()?.length };
         let now = Moment { key: call.key, step: call.step, length, fixed };
         let outcome = if let Some(device) = device {
             // SAFETY: the engine's word about the views

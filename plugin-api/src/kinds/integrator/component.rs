@@ -10,7 +10,7 @@ use crate::guard::{Common, Object, integrator_table};
 use crate::params::{FromValue, Params};
 use crate::philox::{NO_TAG, Random};
 use crate::precision::Precision;
-use crate::views::{Cell, Step};
+use crate::views::{SimBox, Step};
 
 /// What the guard hands out as `integrator/1`.
 pub trait Integrating: Common {
@@ -74,7 +74,7 @@ impl<I: Integrator> Common for Guarded<I> {
         }
         needs.arrays.extend(program.extra);
         needs.moves = program.phases.iter().any(|p| !p.scalar);
-        if program.phases.iter().any(|p| p.cell) {
+        if program.phases.iter().any(|p| p.sim_box) {
             if needs.group != GroupNeed::All {
                 return Err(Error::input("changes the box, and must move all particles"));
             }
@@ -129,9 +129,9 @@ impl<I: Integrator> Integrating for Guarded<I> {
         unsafe {
             let step = Step::new(&*call.globals, call.first_varying);
             let mut random = Random::new(call.key, step.step, NO_TAG, call.first_draw);
-            let mut none = Cell::of(&*call.globals);
-            let cell = if call.cell.is_null() { &mut none } else { &mut *call.cell };
-            f(&mut *call.integrator.cast(), &*call.sums, &step, &mut random, cell);
+            let mut none = SimBox::of(&*call.globals);
+            let sim_box = if call.sim_box.is_null() { &mut none } else { &mut *call.sim_box };
+            f(&mut *call.integrator.cast(), &*call.sums, &step, &mut random, sim_box);
         }
         Ok(())
     }
@@ -146,7 +146,7 @@ impl<I: Integrator> Integrating for Guarded<I> {
         for p in &self.program.phases {
             text.push_str(p.call_text);
         }
-        Ok(WireCode { text: text.into(), rows: RVec::new(), loop_rows: RVec::new() })
+        Ok(WireCode { text: text.into(), rows: RVec::new(), cutoff_rows: RVec::new() })
     }
 
     fn conserved(&self, state: &[u8]) -> f64 {

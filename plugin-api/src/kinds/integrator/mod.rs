@@ -3,7 +3,7 @@
 //! An integrator is written as functions of one particle (`#[particle_fn]`) and of its own state (`#[scalar_fn]`,
 //! for thermostats and barostats), in the device language. The engine owns the loops: it loads and stores particles
 //! in whatever form the precision asks for, wraps positions, counts images, watches the list's buffer, sums what the
-//! functions return in f64, keeps the state in checkpoints, and is free to fuse neighbouring phases.
+//! functions return in f64, keeps the state in checkpoints, and is free to fuse neighboring phases.
 
 pub mod component;
 
@@ -14,7 +14,7 @@ use crate::philox::{Random, RandomKey};
 use crate::quaternion::Quaternion;
 use crate::real::Real;
 use crate::vector::Vec3;
-use crate::views::{Cell, Globals, StateView, Step};
+use crate::views::{Globals, SimBox, StateView, Step};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
@@ -147,11 +147,11 @@ pub trait ScalarFn<I: Integrator>: DeviceFn + 'static {
     /// Name.
     const NAME: &'static str;
     /// It looks at the box, and may change it.
-    const CELL: bool;
+    const SIM_BOX: bool;
     /// It may displace the images along y.
     const SHEAR: bool;
     /// The function; `sums` are those of the last particle phase that returned any.
-    fn apply(g: &mut I::State, sums: &[f64; MAX_SUMS], step: &Step<f64>, random: &mut Random, cell: &mut Cell);
+    fn apply(g: &mut I::State, sums: &[f64; MAX_SUMS], step: &Step<f64>, random: &mut Random, sim_box: &mut SimBox);
     /// C++ text of `NAME_call`.
     fn call_text() -> &'static str;
 }
@@ -186,7 +186,7 @@ pub struct PhaseInfo {
     pub turns: bool,
     /// It looks at the box and the virial, and may change the box.
     #[serde(default)]
-    pub cell: bool,
+    pub sim_box: bool,
     /// It displaces the images along y.
     #[serde(default)]
     pub shear: bool,
@@ -214,7 +214,7 @@ pub struct Phase<I: Integrator> {
     /// What the engine knows.
     pub info: PhaseInfo,
     particles: Option<unsafe fn(&ParticleCall, &I::State)>,
-    scalar: Option<fn(&mut I::State, &[f64; MAX_SUMS], &Step<f64>, &mut Random, &mut Cell)>,
+    scalar: Option<fn(&mut I::State, &[f64; MAX_SUMS], &Step<f64>, &mut Random, &mut SimBox)>,
     text: fn() -> &'static DeviceText,
     call_text: &'static str,
 }
@@ -248,7 +248,7 @@ impl<I: Integrator> Program<I> {
                 moves: F::MOVES,
                 position: F::POSITION,
                 turns: F::TURNS,
-                cell: false,
+                sim_box: false,
                 shear: false,
             },
             particles: Some(crate::loops::integrator::particles::<I, F>),
@@ -269,7 +269,7 @@ impl<I: Integrator> Program<I> {
                 moves: false,
                 position: false,
                 turns: false,
-                cell: F::CELL,
+                sim_box: F::SIM_BOX,
                 shear: F::SHEAR,
             },
             particles: None,
@@ -390,7 +390,7 @@ pub struct ScalarCall {
     /// 0.
     pub reserved0: u32,
     /// The box, for a phase that says so; null for others. What it changes there, the engine carries out.
-    pub cell: *mut Cell,
+    pub sim_box: *mut SimBox,
     /// 0.
     pub reserved: [u64; 3],
 }

@@ -2,7 +2,7 @@
 
 use super::oriented::{Interaction, Oriented, OrientedFn, OrientedInput};
 use super::potential::{Central, Compiled, PairPotential};
-use super::{LoopRow, Mode, PairCall, PairFn, PairInput, apply_mode, inputs};
+use super::{CutoffRow, Mode, PairCall, PairFn, PairInput, apply_mode, inputs};
 use crate::abi::{Table, WireCode};
 use crate::component::{ArrayNeed, Kind, Needs, Registration, SystemInfo};
 use crate::error::{Errors, InputError, Result};
@@ -102,7 +102,7 @@ pub struct PairComponent<P: PairPotential> {
     pairs: TypePairs<Entry<P>>,
     n_types: usize,
     rows: Vec<P::Row>,
-    loop_rows: Vec<LoopRow<f64>>,
+    cutoff_rows: Vec<CutoffRow<f64>>,
     tables: Option<P::Tables>,
 }
 
@@ -121,7 +121,7 @@ impl<P: PairPotential> PairComponent<P> {
             mode = fields.or("mode", ABOVE_0, Mode::default);
         }
         let settings = Params::take(&mut fields);
-        let pairs: Option<TypePairs<Entry<P>>> = match P::left_out() {
+        let pairs: Option<TypePairs<Entry<P>>> = match P::default_parameters() {
             Some(_) => fields.or("pairs", Range::ANY, || TypePairs::empty(value.at())),
             None => fields.required("pairs", Range::ANY),
         };
@@ -129,8 +129,8 @@ impl<P: PairPotential> PairComponent<P> {
         let (r_cut, mode, settings, pairs) = (r_cut?, mode?, settings?, pairs?);
         let written: Vec<_> = pairs.iter().map(|(_, _, e)| (e.at, &e.input)).collect();
         let potential = P::new(settings, &written, errors)?;
-        let (rows, loop_rows) = (vec![], vec![]);
-        Some(Self { at: value.at(), r_cut, mode, potential, pairs, n_types: 0, rows, loop_rows, tables: None })
+        let (rows, cutoff_rows) = (vec![], vec![]);
+        Some(Self { at: value.at(), r_cut, mode, potential, pairs, n_types: 0, rows, cutoff_rows, tables: None })
     }
 
     fn docs() -> Vec<FieldDoc> {
@@ -160,7 +160,7 @@ impl<P: PairPotential> PairComponent<P> {
         let mut docs: Vec<_> = shared.into_iter().filter(|_| !P::OWN_CUTOFF).collect();
         docs.extend(P::Settings::docs());
         docs.push(FieldDoc {
-            default: P::left_out().map(|_| "the same for all pairs of types".into()),
+            default: P::default_parameters().map(|_| "the same for all pairs of types".into()),
             fields: Entry::<P>::fields(),
             ..number("pairs", TypePairs::<Entry<P>>::describe(), "", "Parameters of each pair of types.")
         });
@@ -173,7 +173,7 @@ impl<P: PairPotential> PairComponent<P> {
         entry: &Entry<P>,
         system: &SystemInfo,
         types: [&str; 2],
-    ) -> Result<(P::Row, LoopRow<f64>), String> {
+    ) -> Result<(P::Row, CutoffRow<f64>), String> {
         let half_box = system.half_box();
         let cutoff = entry
             .r_cut
@@ -186,11 +186,11 @@ impl<P: PairPotential> PairComponent<P> {
             ));
         }
         let row = self.potential.row_between(&entry.input, cutoff, types)?;
-        let mut edges = LoopRow { cutoff2: cutoff * cutoff, cutoff, ..LoopRow::default() };
+        let mut cutoff_row = CutoffRow { cutoff2: cutoff * cutoff, cutoff, ..CutoffRow::default() };
         if matches!(self.mode, Mode::ShiftEnergy | Mode::ShiftForce) {
             let pose = Pose { r: [cutoff, 0.0, 0.0], ..Pose::default() };
             let at_cutoff = self.potential.evaluate(&unit_pair(&pose, cutoff), &row);
-            edges = LoopRow { energy_shift: at_cutoff.energy, force_shift: at_cutoff.force.x, ..edges };
+            cutoff_row = CutoffRow { energy_shift: at_cutoff.energy, force_shift: at_cutoff.force.x, ..cutoff_row };
         }
         if entry.r_on.is_some() && !matches!(self.mode, Mode::Smooth(_)) {
             return Err("r_on only has a meaning with `mode: Smooth(r_on)`".into());
@@ -200,14 +200,15 @@ impl<P: PairPotential> PairComponent<P> {
             if on >= cutoff {
                 return Err(format!("r_on = {on} must be below r_cut = {cutoff}"));
             }
-            edges.on2 = on * on;
-            edges.smooth_norm = (edges.cutoff2 - edges.on2).powi(-3);
+            cutoff_row.on2 = on * on;
+            cutoff_row.smooth_norm = (cutoff_row.cutoff2 - cutoff_row.on2).powi(-3);
         }
-        let finite = P::numbers(&row).iter().chain(&edges.numbers()).all(|x| x.is_finite() && (*x as f32).is_finite());
+        let finite =
+            P::numbers(&row).iter().chain(&cutoff_row.numbers()).all(|x| x.is_finite() && (*x as f32).is_finite());
         if !finite {
             return Err("these numbers give an infinite or undefined value at the cutoff".into());
         }
-        Ok((row, edges))
+        Ok((row, cutoff_row))
     }
 }
 
@@ -278,7 +279,7 @@ impl<P: PairPotential> Common for PairComponent<P> {
         }
         self.potential.bind(system)?;
         let n = system.types.len();
-        let others = P::left_out().map(|input| Entry::<P> { input, r_cut: None, r_on: None, at: self.at });
+        let others = P::default_parameters().map(|input| Entry::<P> { input, r_cut: None, r_on: None, at: self.at });
         let table = match others {
             Some(_) => self.pairs.bind_some(&system.types, &mut errors),
             None => self.pairs.bind(&system.types, &mut errors).unwrap_or_default().into_iter().map(Some).collect(),
@@ -286,14 +287,14 @@ impl<P: PairPotential> Common for PairComponent<P> {
         if !errors.0.is_empty() {
             return errors.into_result(None);
         }
-        let (mut rows, mut loop_rows) = (vec![], vec![]);
+        let (mut rows, mut cutoff_rows) = (vec![], vec![]);
         let mut told = vec![];
         for (k, index) in table.iter().enumerate() {
             let Some(entry) = index.map(|i| self.pairs.get(i)).or(others.as_ref()) else { continue };
             match self.rows_of(entry, system, [&system.types[k / n], &system.types[k % n]]) {
-                Ok((row, edges)) => {
+                Ok((row, cutoff)) => {
                     rows.push(row);
-                    loop_rows.push(edges);
+                    cutoff_rows.push(cutoff);
                 }
                 // a row stands for (i, j) and (j, i): once is enough
                 Err(_) if told.contains(index) => {}
@@ -337,12 +338,12 @@ impl<P: PairPotential> Common for PairComponent<P> {
             return errors.into_result(None);
         }
         self.n_types = n;
-        self.tables = Some(self.potential.tables(n, &rows, &loop_rows, self.mode));
-        (self.rows, self.loop_rows) = (rows, loop_rows);
+        self.tables = Some(self.potential.tables(n, &rows, &cutoff_rows, self.mode));
+        (self.rows, self.cutoff_rows) = (rows, cutoff_rows);
         Ok(Needs {
             arrays,
             varyings: self.potential.varyings(),
-            cutoff: self.loop_rows.iter().fold(0.0, |m, r| m.max(r.cutoff)),
+            cutoff: self.cutoff_rows.iter().fold(0.0, |m, r| m.max(r.cutoff)),
             ..Needs::default()
         })
     }
@@ -355,21 +356,21 @@ impl<P: PairPotential> Common for PairComponent<P> {
 impl<P: PairPotential> Pairing for PairComponent<P> {
     fn evaluate(&self, i: u32, j: u32, pose: &Pose) -> Interaction<f64> {
         let index = i as usize * self.n_types + j as usize;
-        let (Some(row), Some(edges)) = (self.rows.get(index), self.loop_rows.get(index)) else {
+        let (Some(row), Some(cutoff)) = (self.rows.get(index), self.cutoff_rows.get(index)) else {
             return Interaction { energy: f64::NAN, ..Interaction::default() };
         };
-        let input = unit_pair(pose, edges.cutoff);
+        let input = unit_pair(pose, cutoff.cutoff);
         let r2 = input.pair.r2;
-        if r2 >= edges.cutoff2 {
+        if r2 >= cutoff.cutoff2 {
             return Interaction::default();
         }
         let bare = self.potential.evaluate(&input, row);
         if P::ORIENTED {
-            return if let Mode::Smooth(_) = self.mode { bare.smooth(r2, input.r, edges) } else { bare };
+            return if let Mode::Smooth(_) = self.mode { bare.smooth(r2, input.r, cutoff) } else { bare };
         }
         // the rows' shifts are those of charges and diameters of 1
         let f_over_r = bare.force.dot(input.r) / r2;
-        let (f_over_r, energy) = apply_mode(self.mode.number(), r2, (f_over_r, bare.energy), edges);
+        let (f_over_r, energy) = apply_mode(self.mode.number(), r2, (f_over_r, bare.energy), cutoff);
         Interaction::central(input.r, f_over_r, energy)
     }
 
@@ -390,10 +391,10 @@ impl<P: PairPotential> Pairing for PairComponent<P> {
         let mut rows: Vec<f64> = self.rows.iter().flat_map(P::numbers).collect();
         self.potential.more_numbers(&mut rows);
         let rows = rows.into_iter();
-        let edges = self.loop_rows.iter().flat_map(LoopRow::numbers);
-        let (rows, loop_rows) = match precision {
-            Precision::Double => (bytes::<f64>(rows), bytes::<f64>(edges)),
-            _ => (bytes::<f32>(rows), bytes::<f32>(edges)),
+        let cutoff = self.cutoff_rows.iter().flat_map(CutoffRow::numbers);
+        let (rows, cutoff_rows) = match precision {
+            Precision::Double => (bytes::<f64>(rows), bytes::<f64>(cutoff)),
+            _ => (bytes::<f32>(rows), bytes::<f32>(cutoff)),
         };
         // the constants that the fused loop asks for
         let (text, used, mode) = (self.potential.text()?, self.potential.inputs(), self.mode.number());
@@ -402,7 +403,7 @@ impl<P: PairPotential> Pairing for PairComponent<P> {
              static constexpr bool oriented = {};\n",
             P::ORIENTED
         );
-        Ok(WireCode { text: text.into(), rows: rows.into(), loop_rows: loop_rows.into() })
+        Ok(WireCode { text: text.into(), rows: rows.into(), cutoff_rows: cutoff_rows.into() })
     }
 }
 

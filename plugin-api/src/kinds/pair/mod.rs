@@ -1,6 +1,6 @@
 //! Pair potentials: a function gives U and F of one pair; everything else is the loop's business.
 //!
-//! A plugin writes one function over `real` and one struct of parameters. Cutoff, modes ([`Mode`]), neighbours,
+//! A plugin writes one function over `real` and one struct of parameters. Cutoff, modes ([`Mode`]), neighbors,
 //! nearest images, exclusions, energies and virials are done once for all potentials: on the CPU in this module
 //! ([`cpu`]), on CUDA in `kernels/galamost/pair.cuh`.
 
@@ -123,7 +123,7 @@ pub trait RowInput: Params + FromValue + Send + Sync + 'static {
         None
     }
     /// What holds for pairs of types that the user leaves out; `None`: every pair must have its row.
-    fn left_out() -> Option<Self> {
+    fn default_parameters() -> Option<Self> {
         None
     }
     /// Time-dependent numbers of the whole component, at most [`crate::views::COMPONENT_VARYINGS`]; the function
@@ -161,10 +161,10 @@ pub trait PairFn: Send + Sync + 'static {
     /// (F/r, U) with F = −dU/dr, positive for repulsion.
     fn eval<R: Real>(input: &PairInput<R>, row: &Self::Row<R>) -> (R, R);
     /// It asks whether members of its row have certain values: the CPU loop is there once more for rows that do.
-    const HAS_USUAL: bool = false;
+    const HAS_SPECIALIZATION: bool = false;
     /// Whether a row has all of these values.
     #[inline(always)]
-    fn usual<R: Real>(_row: &Self::Row<R>) -> bool {
+    fn specialized<R: Real>(_row: &Self::Row<R>) -> bool {
         true
     }
     /// CUDA text of `pair_eval`.
@@ -174,9 +174,9 @@ pub trait PairFn: Send + Sync + 'static {
     const OWN_SHIFT: bool = Self::INPUTS & (inputs::CHARGE | inputs::DIAMETER) != 0;
     /// The loop's row with the shifts of one pair; `at_cutoff` is that pair at the cutoff.
     #[inline(always)]
-    fn shifted<R: Real>(at_cutoff: &PairInput<R>, row: &Self::Row<R>, edges: &LoopRow<R>) -> LoopRow<R> {
+    fn shifted<R: Real>(at_cutoff: &PairInput<R>, row: &Self::Row<R>, cutoff: &CutoffRow<R>) -> CutoffRow<R> {
         let (f, u) = Self::eval(at_cutoff, row);
-        LoopRow { energy_shift: u, force_shift: f * edges.cutoff, ..*edges }
+        CutoffRow { energy_shift: u, force_shift: f * cutoff.cutoff, ..*cutoff }
     }
 }
 
@@ -191,17 +191,17 @@ pub trait PairEval: Send + Sync + 'static {
     const OWN_SHIFT: bool = false;
     /// (F/r, U) with F = −dU/dr.
     fn eval<R: Real>(input: &PairInput<R>, row: &Self::Row<R>) -> (R, R);
-    /// As [`PairFn::HAS_USUAL`].
-    const HAS_USUAL: bool = false;
-    /// As [`PairFn::usual`].
+    /// As [`PairFn::HAS_SPECIALIZATION`].
+    const HAS_SPECIALIZATION: bool = false;
+    /// As [`PairFn::specialized`].
     #[inline(always)]
-    fn usual<R: Real>(_row: &Self::Row<R>) -> bool {
+    fn specialized<R: Real>(_row: &Self::Row<R>) -> bool {
         true
     }
     /// As [`PairFn::shifted`]; asked only if [`Self::OWN_SHIFT`].
     #[inline(always)]
-    fn shifted<R: Real>(_at_cutoff: &PairInput<R>, _row: &Self::Row<R>, edges: &LoopRow<R>) -> LoopRow<R> {
-        *edges
+    fn shifted<R: Real>(_at_cutoff: &PairInput<R>, _row: &Self::Row<R>, cutoff: &CutoffRow<R>) -> CutoffRow<R> {
+        *cutoff
     }
 }
 
@@ -209,18 +209,18 @@ impl<F: PairFn> PairEval for F {
     type Row<R: Real> = <F as PairFn>::Row<R>;
     const INPUTS: u32 = <F as PairFn>::INPUTS;
     const OWN_SHIFT: bool = <F as PairFn>::OWN_SHIFT;
-    const HAS_USUAL: bool = <F as PairFn>::HAS_USUAL;
+    const HAS_SPECIALIZATION: bool = <F as PairFn>::HAS_SPECIALIZATION;
     #[inline(always)]
-    fn usual<R: Real>(row: &<F as PairFn>::Row<R>) -> bool {
-        <F as PairFn>::usual(row)
+    fn specialized<R: Real>(row: &<F as PairFn>::Row<R>) -> bool {
+        <F as PairFn>::specialized(row)
     }
     #[inline(always)]
     fn eval<R: Real>(input: &PairInput<R>, row: &<F as PairFn>::Row<R>) -> (R, R) {
         <F as PairFn>::eval(input, row)
     }
     #[inline(always)]
-    fn shifted<R: Real>(at_cutoff: &PairInput<R>, row: &<F as PairFn>::Row<R>, edges: &LoopRow<R>) -> LoopRow<R> {
-        <F as PairFn>::shifted(at_cutoff, row, edges)
+    fn shifted<R: Real>(at_cutoff: &PairInput<R>, row: &<F as PairFn>::Row<R>, cutoff: &CutoffRow<R>) -> CutoffRow<R> {
+        <F as PairFn>::shifted(at_cutoff, row, cutoff)
     }
 }
 
@@ -254,7 +254,7 @@ impl Mode {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct, galamost_plugin_macros::Layout)]
 #[allow(non_camel_case_types)]
-pub struct LoopRow<real> {
+pub struct CutoffRow<real> {
     /// r_cut².
     pub cutoff2: real,
     /// r_cut.
@@ -269,10 +269,10 @@ pub struct LoopRow<real> {
     pub smooth_norm: real,
 }
 
-impl LoopRow<f64> {
+impl CutoffRow<f64> {
     /// Over another number type.
-    pub fn cast<R: Real>(&self) -> LoopRow<R> {
-        LoopRow {
+    pub fn cast<R: Real>(&self) -> CutoffRow<R> {
+        CutoffRow {
             cutoff2: R::lit(self.cutoff2),
             cutoff: R::lit(self.cutoff),
             energy_shift: R::lit(self.energy_shift),
@@ -289,7 +289,7 @@ impl LoopRow<f64> {
 
 /// Applies the mode to (F/r, U) of a pair inside the cutoff; the same lines stand in `pair.cuh`.
 #[inline(always)]
-pub fn apply_mode<R: Real>(mode: u32, r2: R, (f, u): (R, R), row: &LoopRow<R>) -> (R, R) {
+pub fn apply_mode<R: Real>(mode: u32, r2: R, (f, u): (R, R), row: &CutoffRow<R>) -> (R, R) {
     match mode {
         1 => (f, u - row.energy_shift),
         2 => {
@@ -306,7 +306,7 @@ pub fn apply_mode<R: Real>(mode: u32, r2: R, (f, u): (R, R), row: &LoopRow<R>) -
 
 /// S and S'/r of mode `Smooth`: S = (rc² − r²)² (rc² + 2r² − 3 r_on²)/(rc² − r_on²)³ beyond r_on, 1 before it.
 #[inline(always)]
-pub fn smoothing<R: Real>(r2: R, row: &LoopRow<R>) -> (R, R) {
+pub fn smoothing<R: Real>(r2: R, row: &CutoffRow<R>) -> (R, R) {
     let out = row.cutoff2 - r2;
     let s = out * out * (row.cutoff2 + R::lit(2.0) * r2 - R::lit(3.0) * row.on2) * row.smooth_norm;
     let ds_over_r = R::lit(12.0) * out * (row.on2 - r2) * row.smooth_norm;

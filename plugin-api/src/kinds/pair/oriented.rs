@@ -4,7 +4,7 @@
 //! part of Σ r F; its antisymmetric part is the density of torque.
 
 use super::cpu::Rows;
-use super::{LoopRow, PairCall, PairFunction, PairInput, Row, RowInput, smoothing};
+use super::{CutoffRow, PairCall, PairFunction, PairInput, Row, RowInput, smoothing};
 use crate::device::DeviceText;
 use crate::loops::oriented::particles;
 use crate::precision::{Fixed, Float64, Precision};
@@ -50,7 +50,7 @@ impl<R: Real> Interaction<R> {
     }
     /// In mode `Smooth`; the same lines stand in `pair.cuh`.
     #[inline(always)]
-    pub fn smooth(self, r2: R, r: Vec3<R>, row: &LoopRow<R>) -> Self {
+    pub fn smooth(self, r2: R, r: Vec3<R>, row: &CutoffRow<R>) -> Self {
         let (s, ds_over_r) = smoothing(r2, row);
         Self { force: self.force * s - r * (self.energy * ds_over_r), torque: self.torque * s, energy: self.energy * s }
     }

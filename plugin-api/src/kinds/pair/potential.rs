@@ -5,7 +5,7 @@
 //! and messages.
 
 use super::cpu::{self, Rows};
-use super::{Interaction, LoopRow, Mode, OrientedInput, PairCall, PairFn, Row, RowInput};
+use super::{CutoffRow, Interaction, Mode, OrientedInput, PairCall, PairFn, Row, RowInput};
 use crate::component::SystemInfo;
 use crate::device::{DeviceText, assemble};
 use crate::error::{Error, Errors, Position, Result};
@@ -33,7 +33,7 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     /// It depends on orientations, and gives torques.
     const ORIENTED: bool = false;
     /// What holds for pairs of types that the user leaves out; `None`: every pair must have its row.
-    fn left_out() -> Option<Self::Input> {
+    fn default_parameters() -> Option<Self::Input> {
         None
     }
     /// Members of [`super::PairInput`] it uses, [`super::inputs`].
@@ -83,7 +83,7 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     /// Force, torque and U of one pair, without cutoff and mode.
     fn evaluate(&self, input: &OrientedInput<f64>, row: &Self::Row) -> Interaction<f64>;
     /// What the CPU loop reads; rows are those of all pairs of types, i · n + j.
-    fn tables(&self, n_types: usize, rows: &[Self::Row], edges: &[LoopRow<f64>], mode: Mode) -> Self::Tables;
+    fn tables(&self, n_types: usize, rows: &[Self::Row], cutoff: &[CutoffRow<f64>], mode: Mode) -> Self::Tables;
     /// Adds the forces on particles begin … end, and returns energy and virial if they are wanted.
     ///
     /// # Safety
@@ -158,8 +158,8 @@ impl<F: PairFunction> PairPotential for Compiled<F> {
     const OWN_CUTOFF: bool = <F::Input as RowInput>::OWN_CUTOFF;
     const ORIENTED: bool = F::ORIENTED;
 
-    fn left_out() -> Option<F::Input> {
-        F::Input::left_out()
+    fn default_parameters() -> Option<F::Input> {
+        F::Input::default_parameters()
     }
 
     fn new(settings: Self::Settings, _: &[(Position, &F::Input)], _: &mut Errors) -> Option<Self> {
@@ -192,12 +192,12 @@ impl<F: PairFunction> PairPotential for Compiled<F> {
     fn evaluate(&self, input: &OrientedInput<f64>, row: &Self::Row) -> Interaction<f64> {
         F::evaluate(input, &row.cast::<f64>())
     }
-    fn tables(&self, n_types: usize, rows: &[Self::Row], edges: &[LoopRow<f64>], mode: Mode) -> Self::Tables {
+    fn tables(&self, n_types: usize, rows: &[Self::Row], cutoff: &[CutoffRow<f64>], mode: Mode) -> Self::Tables {
         let mode = mode.number();
-        let loop_rows = edges.iter().map(LoopRow::cast).collect();
-        let single = Rows { n_types, rows: rows.iter().map(Row::cast::<f32>).collect(), loop_rows, mode };
+        let cutoff_rows = cutoff.iter().map(CutoffRow::cast).collect();
+        let single = Rows { n_types, rows: rows.iter().map(Row::cast::<f32>).collect(), cutoff_rows, mode };
         let double =
-            Rows { n_types, rows: rows.iter().map(Row::cast::<f64>).collect(), loop_rows: edges.to_vec(), mode };
+            Rows { n_types, rows: rows.iter().map(Row::cast::<f64>).collect(), cutoff_rows: cutoff.to_vec(), mode };
         (single, double)
     }
     unsafe fn cpu(&self, call: &PairCall, tables: &Self::Tables, sums: &mut Sums) {

@@ -1,6 +1,6 @@
 //! Moving data between records in memory and lanes of vectors, and loops over lanes, by hand where LLVM does them badly.
 //!
-//! The loops over neighbours read records of four numbers (x, y, z and a fourth) at scattered places and want one
+//! The loops over neighbors read records of four numbers (x, y, z and a fourth) at scattered places and want one
 //! vector for each member. LLVM makes one gather for each member, which touches every record three or four times; one
 //! 16- or 32-byte load for each record and a 4 × 4 transposition in registers are several times faster.
 

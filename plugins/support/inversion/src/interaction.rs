@@ -64,7 +64,7 @@ pub struct Interaction {
     pub dimensions: u32,
     /// Bins count as sampled where a target is above this share: of 1 for pairs, of its largest value for links.
     pub floor: f64,
-    /// How often changes are averaged with those of their neighbours.
+    /// How often changes are averaged with those of their neighbors.
     pub smooth: u32,
 }
 
@@ -139,7 +139,7 @@ impl Interaction {
         }
     }
 
-    /// `smooth` times the mean ¼, ½, ¼ of each sampled bin with its sampled neighbours.
+    /// `smooth` times the mean ¼, ½, ¼ of each sampled bin with its sampled neighbors.
     fn smoothed(&self, values: &mut [f64], sampled: &[bool]) {
         let n = values.len();
         let around = self.kind == Kind::Dihedral;

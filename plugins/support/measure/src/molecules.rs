@@ -165,12 +165,12 @@ impl Molecules {
         self.first[molecule] as usize..self.first[molecule + 1] as usize
     }
 
-    /// Centres of mass in the box, each molecule put together along its bonds by nearest images: what `molecule_centres` of the
+    /// Centers of mass in the box, each molecule put together along its bonds by nearest images: what `molecule_centers` of the
     /// kernels does.
     ///
     /// # Safety
     /// The view is of valid host arrays.
-    pub unsafe fn centres(&self, s: &StateView, inside: &Inside, length: [f64; 3]) -> Inside {
+    pub unsafe fn centers(&self, s: &StateView, inside: &Inside, length: [f64; 3]) -> Inside {
         // SAFETY: the caller's word
         let index = unsafe { s.index_of_tag.slice(s.n_local as usize) };
         // SAFETY: the caller's word
@@ -178,7 +178,7 @@ impl Molecules {
         match inside {
             Inside::Fixed(p) => {
                 let mut offset = vec![[0i64; 3]; self.members.len()];
-                let centre = |m: usize| {
+                let center = |m: usize| {
                     let places = self.places(m);
                     let (mut sum, mut total) = ([0.0; 3], 0.0);
                     for at in places.clone() {
@@ -194,11 +194,11 @@ impl Molecules {
                     let i = index[self.members[places.start] as usize] as usize;
                     std::array::from_fn(|k| p[i][k].wrapping_add((sum[k] / total).round_ties_even() as i64 as i32))
                 };
-                Inside::Fixed((0..self.len()).map(centre).collect())
+                Inside::Fixed((0..self.len()).map(center).collect())
             }
             Inside::Real(p) => {
                 let mut offset = vec![[0.0; 3]; self.members.len()];
-                let centre = |m: usize| {
+                let center = |m: usize| {
                     let places = self.places(m);
                     let (mut sum, mut total) = ([0.0; 3], 0.0);
                     for at in places.clone() {
@@ -214,7 +214,7 @@ impl Molecules {
                     let i = index[self.members[places.start] as usize] as usize;
                     std::array::from_fn(|k| nearest(p[i][k] + sum[k] / total, length[k]))
                 };
-                Inside::Real((0..self.len()).map(centre).collect())
+                Inside::Real((0..self.len()).map(center).collect())
             }
         }
     }

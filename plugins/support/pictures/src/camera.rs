@@ -19,17 +19,17 @@ pub struct Camera {
     /// Towards the viewer.
     back: V,
     center: V,
-    /// From the viewer to the centre.
+    /// From the viewer to the center.
     distance: f64,
     /// Pixels of a unit length at depth 1 in perspective, or at every depth without it.
     focal: f64,
     perspective: bool,
-    /// The pixel at which the centre is seen.
+    /// The pixel at which the center is seen.
     middle: [f64; 2],
 }
 
 impl Camera {
-    /// A camera in the direction of the angles (radians) that sees all of these balls (centre, radius) in a picture of this
+    /// A camera in the direction of the angles (radians) that sees all of these balls (center, radius) in a picture of this
     /// size.
     pub fn new([azimuth, elevation]: [f64; 2], perspective: bool, size: [u32; 2], balls: &[(V, f64)]) -> Self {
         let (sa, ca) = azimuth.sin_cos();
@@ -47,7 +47,7 @@ impl Camera {
         let radius = balls.iter().map(reach).fold(1e-9, f64::max);
         let distance = if perspective { 3.6 * radius } else { 1.5 * radius };
         let mut camera = Self { right, up, back, center, distance, focal: 1.0, perspective, middle: half };
-        // what fits, with some room around it; in perspective its middle is not where the centre is seen
+        // what fits, with some room around it; in perspective its middle is not where the center is seen
         let mut ends = [[f64::INFINITY, f64::NEG_INFINITY]; 2];
         for (p, r) in balls {
             let [x, y, z] = camera.place(*p);

@@ -1,10 +1,10 @@
-//! Colours: a palette that people who confuse red and green can read, and a map for numbers.
+//! Colors: a palette that people who confuse red and green can read, and a map for numbers.
 
-/// A colour: red, green, blue.
+/// A color: red, green, blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rgb(pub [u8; 3]);
 
-/// The palette of Okabe and Ito, in an order in which neighbours differ in brightness; yellow, which white swallows, comes last.
+/// The palette of Okabe and Ito, in an order in which neighbors differ in brightness; yellow, which white swallows, comes last.
 const PALETTE: [[u8; 3]; 8] = [
     [0, 114, 178],
     [213, 94, 0],
@@ -33,7 +33,7 @@ impl Rgb {
     /// White.
     pub const WHITE: Self = Self([255; 3]);
 
-    /// The k-th colour of the palette; later rounds are lighter or darker.
+    /// The k-th color of the palette; later rounds are lighter or darker.
     pub fn of_palette(k: usize) -> Self {
         let base = PALETTE[k % PALETTE.len()];
         Self(match k / PALETTE.len() {
@@ -43,7 +43,7 @@ impl Rgb {
         })
     }
 
-    /// One of many colours that nothing is known of but that they differ: hues by the golden angle, three brightnesses.
+    /// One of many colors that nothing is known of but that they differ: hues by the golden angle, three brightnesses.
     pub fn of_many(k: u64) -> Self {
         let hue = (k as f64 * 0.618_033_988_75).fract() * 6.0;
         let (lightness, chroma) = [(0.52, 0.52), (0.66, 0.44), (0.40, 0.42)][(k % 3) as usize];
@@ -55,7 +55,7 @@ impl Rgb {
         Self([0.0, 2.0, 4.0].map(|c| (255.0 * part(c).clamp(0.0, 1.0)) as u8))
     }
 
-    /// The colour of a number between 0 and 1.
+    /// The color of a number between 0 and 1.
     pub fn of_number(x: f64) -> Self {
         let x = if x.is_finite() { x.clamp(0.0, 1.0) } else { return Self([160; 3]) } * (MAP.len() - 1) as f64;
         let k = (x as usize).min(MAP.len() - 2);
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_read_and_differ() {
+    fn colors_are_read_and_differ() {
         assert_eq!(Rgb::parse("#0072b2"), Some(Rgb::of_palette(0)));
         assert_eq!(Rgb::of_palette(0).to_string(), "#0072b2");
         assert!(Rgb::parse("#12").is_none() && Rgb::parse("mauve-ish").is_none());

@@ -15,7 +15,7 @@ pub enum Paint {
     Faint,
     /// The ground.
     Ground,
-    /// A colour, and how much of it covers what is below.
+    /// A color, and how much of it covers what is below.
     Color(Rgb, f64),
 }
 
@@ -24,7 +24,7 @@ pub enum Paint {
 pub enum Anchor {
     /// It begins there.
     Start,
-    /// It is centred.
+    /// It is centered.
     Middle,
     /// It ends there.
     End,
@@ -46,7 +46,7 @@ pub enum Shape {
         /// Strokes and gaps.
         dash: Option<[f64; 2]>,
     },
-    /// A filled disc: centre, radius.
+    /// A filled disc: center, radius.
     Dot([f64; 2], f64, Paint),
     /// A text.
     Text {
@@ -65,12 +65,12 @@ pub enum Shape {
     },
 }
 
-/// Colours of ink and ground in SVG.
+/// Colors of ink and ground in SVG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Theme {
     /// Black on white, for a file.
     Paper,
-    /// The colours of the page it stands in, which may be dark.
+    /// The colors of the page it stands in, which may be dark.
     Page,
 }
 
@@ -140,7 +140,7 @@ impl Drawing {
 
     /// The drawing as SVG.
     pub fn svg(&self, theme: Theme) -> String {
-        // colour and opacity as attributes of `kind` (fill or stroke)
+        // color and opacity as attributes of `kind` (fill or stroke)
         let paint = |kind: &str, p: Paint| {
             let (color, opacity) = match (p, theme) {
                 (Paint::Ink, Theme::Paper) => ("#222222".to_string(), 1.0),
@@ -267,7 +267,7 @@ impl Drawing {
                 None => map.fill_path(&path, &p, FillRule::Winding, t, None),
             }
         }
-        // the ground is opaque, so colours are as they are
+        // the ground is opaque, so colors are as they are
         let pixels = map.data().as_chunks::<4>().0.iter().flat_map(|p| [p[0], p[1], p[2]]).collect();
         Ok(Image { width: map.width(), height: map.height(), pixels })
     }

@@ -12,7 +12,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// The colour of a pixel.
+    /// The color of a pixel.
     pub fn at(&self, x: u32, y: u32) -> [u8; 3] {
         let k = 3 * (y as usize * self.width as usize + x as usize);
         [self.pixels[k], self.pixels[k + 1], self.pixels[k + 2]]

@@ -1,4 +1,4 @@
-//! What the colours of a picture mean: types with their bodies, or a bar of colours with numbers, in a strip on the right.
+//! What the colors of a picture mean: types with their bodies, or a bar of colors with numbers, in a strip on the right.
 
 use crate::camera::Camera;
 use crate::color::Rgb;
@@ -152,7 +152,7 @@ impl Key {
             let points = vec![[left, y], [left + w, y], [left + w, y + 1.0], [left, y + 1.0]];
             d.shapes.push(Shape::Area(points, Paint::Color(color, 1.0)));
         }
-        // points where there are numbers beyond the ends, as all of them have the last colour
+        // points where there are numbers beyond the ends, as all of them have the last color
         let point = 0.75 * w;
         let mut outline = vec![[left, top]];
         for (k, (y, tip)) in [(top, top - point), (bottom, bottom + point)].into_iter().enumerate() {

@@ -128,16 +128,16 @@ impl View {
     /// `A=red,B=#1f77b4`.
     ///
     /// # Errors
-    /// They are no colours of types.
+    /// They are no colors of types.
     pub fn set_colors(&mut self, text: &str) -> Result<(), String> {
         let one = |(name, c): (Option<String>, Rgb)| {
-            name.map(|n| (n, c)).ok_or("wanted TYPE=COLOUR, as A=red,B=#1f77b4".to_string())
+            name.map(|n| (n, c)).ok_or("wanted TYPE=COLOR, as A=red,B=#1f77b4".to_string())
         };
         self.colors = by_type(text, Self::a_color)?.into_iter().map(one).collect::<Result<_, _>>()?;
         Ok(())
     }
 
-    /// A colour.
+    /// A color.
     ///
     /// # Errors
     /// It is none.
@@ -160,7 +160,7 @@ impl View {
 
     fn a_color(text: &str) -> Result<Rgb, String> {
         Rgb::parse(text).ok_or_else(|| {
-            format!("`{text}` is no colour: wanted #rrggbb, white, black, grey, lightgrey, blue, red, green, purple, orange, skyblue or yellow")
+            format!("`{text}` is no color: wanted #rrggbb, white, black, grey, lightgrey, blue, red, green, purple, orange, skyblue or yellow")
         })
     }
 }

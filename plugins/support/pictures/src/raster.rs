@@ -26,13 +26,13 @@ pub fn unit(a: F) -> F {
 /// What a body looks like.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
-    /// A ball of one colour.
+    /// A ball of one color.
     Ball([u8; 3]),
-    /// A ball with a cap of another colour where the normal and the axis have a cosine above the number; `true`: at both ends.
+    /// A ball with a cap of another color where the normal and the axis have a cosine above the number; `true`: at both ends.
     Capped { axis: F, colors: [[u8; 3]; 2], cosine: f32, both: bool },
     /// An ellipsoid whose half axis along `axis` is `ratio` times the others, `across`.
     Ellipsoid { axis: F, ratio: f32, across: f32, color: [u8; 3] },
-    /// A rod without ends: half of the vector between its ends, radius, colours of its halves.
+    /// A rod without ends: half of the vector between its ends, radius, colors of its halves.
     Rod { half: F, radius: f32, colors: [[u8; 3]; 2] },
     /// The same, without shading.
     Edge { half: F, radius: f32, color: [u8; 3] },
@@ -41,9 +41,9 @@ pub enum Body {
 /// A body, in the camera's coordinates.
 #[derive(Clone, Copy, Debug)]
 pub struct Solid {
-    /// Its centre.
+    /// Its center.
     pub center: F,
-    /// No part of it is farther from the centre.
+    /// No part of it is farther from the center.
     pub reach: f32,
     /// What it is.
     pub body: Body,
@@ -56,7 +56,7 @@ pub struct Hit {
     pub depth: f32,
     /// The surface's normal, towards the viewer.
     pub normal: F,
-    /// Its colour.
+    /// Its color.
     pub color: [u8; 3],
     /// Whether light counts.
     pub lit: bool,
@@ -76,7 +76,7 @@ fn rod(o: F, d: F, center: F, half: F, radius: f32) -> Option<(f32, F, f32)> {
     if speed < 1e-12 {
         return None;
     }
-    // from the point of the ray next to the centre: numbers stay small
+    // from the point of the ray next to the center: numbers stay small
     let middle = dot(sub(center, o), d);
     let m = across(sub(add(o, middle, d), center));
     let d_across = across(d);
@@ -93,7 +93,7 @@ fn rod(o: F, d: F, center: F, half: F, radius: f32) -> Option<(f32, F, f32)> {
 }
 
 impl Solid {
-    /// The distance at which a ray meets it, the normal and the colour there.
+    /// The distance at which a ray meets it, the normal and the color there.
     fn meet(&self, o: F, d: F) -> Option<(f32, F, [u8; 3])> {
         let c = sub(self.center, o);
         match self.body {

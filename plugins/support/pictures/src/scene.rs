@@ -20,7 +20,7 @@ pub struct Scene<'a> {
     colors: Vec<[u8; 3]>,
     /// By type.
     glyphs: Vec<Option<Glyph>>,
-    /// Of a property: the numbers at the ends of the colours, and whether some are below and above.
+    /// Of a property: the numbers at the ends of the colors, and whether some are below and above.
     range: Option<Range>,
     /// Balls that the picture must hold.
     pub fits: Vec<(V, f64)>,
@@ -28,7 +28,7 @@ pub struct Scene<'a> {
     pub radius: f64,
 }
 
-/// Numbers at the ends of colours, and whether there are some below and above.
+/// Numbers at the ends of colors, and whether there are some below and above.
 type Range = ([f64; 2], [bool; 2]);
 
 /// The last option that is for this type or for all; one with a name counts before one without.
@@ -215,7 +215,7 @@ impl<'a> Scene<'a> {
         Ok((colors, None))
     }
 
-    /// What colours mean, for a key.
+    /// What colors mean, for a key.
     pub fn meaning(&self) -> Meaning {
         if let (ColorBy::Property(name), Some((ends, beyond))) = (&self.view.color, self.range) {
             return Meaning::Numbers { name: name.clone(), ends, beyond };

@@ -1,4 +1,4 @@
-//! Light: colours of pixels from what is seen there, darker where little light comes from around.
+//! Light: colors of pixels from what is seen there, darker where little light comes from around.
 
 use crate::camera::Camera;
 use crate::color::Rgb;
@@ -9,7 +9,7 @@ use crate::raster::{F, Hit, add, dot, unit};
 /// What light needs to know.
 #[derive(Clone, Copy, Debug)]
 pub struct Light {
-    /// The colour behind everything.
+    /// The color behind everything.
     pub background: Rgb,
     /// A length in which occlusion is looked for: the radius of a particle.
     pub radius: f32,
@@ -78,7 +78,7 @@ pub fn shade(
     })
     .concat();
     let key = unit([-0.45, -0.75, -0.8]);
-    let half_way = unit(add(key, 1.0, [0.0, 0.0, -1.0]));
+    let half_vector = unit(add(key, 1.0, [0.0, 0.0, -1.0]));
     let background = light.background.linear();
     let [first, last] = light.depths;
     let color = |x: usize, y: usize| -> F {
@@ -104,7 +104,7 @@ pub fn shade(
         let open = 1.0 - (1.45 * sum / f32::max(n, 1.0)).min(0.92);
         let diffuse = dot(hit.normal, key).max(0.0);
         let facing = (-hit.normal[2]).max(0.0);
-        let glance = dot(hit.normal, half_way).max(0.0).powi(40);
+        let glance = dot(hit.normal, half_vector).max(0.0).powi(40);
         let lightness = open * (0.42 + 0.52 * diffuse + 0.14 * facing);
         let far = ((hit.depth - first) / (last - first).max(1e-6)).clamp(0.0, 1.0);
         let haze = 0.16 * far * far;

@@ -21,7 +21,7 @@ pub struct Direction {
     pub elevation: f64,
 }
 
-/// What colours mean.
+/// What colors mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ColorBy {
     /// The type.
@@ -39,7 +39,7 @@ pub enum ColorBy {
 pub enum Glyph {
     /// A ball.
     Sphere,
-    /// A ball with a cap around its axis, in a second colour.
+    /// A ball with a cap around its axis, in a second color.
     Janus,
     /// A ball with caps at both ends of its axis.
     Triblock,
@@ -67,11 +67,11 @@ pub struct View {
     pub direction: Option<Direction>,
     /// Whether what is far is small; by default in three dimensions.
     pub perspective: Option<bool>,
-    /// What colours mean.
+    /// What colors mean.
     pub color: ColorBy,
-    /// Numbers at the ends of the colours of a property; by default those that 2 % of the particles are below and above.
+    /// Numbers at the ends of the colors of a property; by default those that 2 % of the particles are below and above.
     pub range: Option<[f64; 2]>,
-    /// Colours of types.
+    /// Colors of types.
     pub colors: Vec<(String, Rgb)>,
     /// Radii; by default half of the array `diameter`, or ½, less in a dense system.
     pub radius: Vec<(Option<String>, f64)>,
@@ -87,9 +87,9 @@ pub struct View {
     pub bonds: bool,
     /// Whether what bonds hold together is shown unbroken, with its middle in the box.
     pub whole: bool,
-    /// Whether a key on the right says what colours mean.
+    /// Whether a key on the right says what colors mean.
     pub key: bool,
-    /// The colour behind everything.
+    /// The color behind everything.
     pub background: Rgb,
     /// Rays for each pixel and direction.
     pub fine: u32,
@@ -154,7 +154,7 @@ impl View {
             }
         }
         if self.key && self.color == ColorBy::Molecule {
-            return Err("colours of molecules mean nothing but that they differ: there is no key of them".into());
+            return Err("colors of molecules mean nothing but that they differ: there is no key of them".into());
         }
         if self.glyphs.iter().any(|g| g.1 != Glyph::Sphere) && !there("quaternion") && !there("orientation") {
             return Err("particles have no orientations: neither an array `quaternion` nor `orientation`".into());
