@@ -250,7 +250,7 @@ pub fn estimate(plan: &Plan, registry: &Registry) -> std::result::Result<String,
     {
         let _ = writeln!(
             out,
-            "  neighbours: {:.1} a particle, at most {}, within {:.3} (buffer {:.3})",
+            "  neighbors: {:.1} a particle, at most {}, within {:.3} (buffer {:.3})",
             l.mean, l.longest, l.r_list, l.buffer
         );
     }
@@ -366,7 +366,7 @@ fn write_totals(
     let updaters = plan.stages.iter().any(|s| !s.updaters.is_empty());
     let _ = writeln!(
         out,
-        "not in it: energies and virials at the samples that want them{}; a state that becomes denser, or neighbours that change",
+        "not in it: energies and virials at the samples that want them{}; a state that becomes denser, or neighbors that change",
         if updaters { ", updaters" } else { "" }
     );
 }

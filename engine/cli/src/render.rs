@@ -50,11 +50,11 @@ pub struct ViewArgs {
     /// type, molecule, or a number of each particle: charge, diameter, mass, speed, x, y, z, tag, or any array.
     #[arg(long, value_name = "WHAT", default_value = "type")]
     color: String,
-    /// Numbers at the ends of the colours of a property.
+    /// Numbers at the ends of the colors of a property.
     #[arg(long, value_name = "LOW,HIGH", allow_hyphen_values = true)]
     range: Option<String>,
-    /// Colours of types, as A=red,B=#1f77b4.
-    #[arg(long, value_name = "TYPE=COLOUR,…")]
+    /// Colors of types, as A=red,B=#1f77b4.
+    #[arg(long, value_name = "TYPE=COLOR,…")]
     colors: Option<String>,
     /// Radius of all particles, or of types, as A=0.5,B=0.3.
     #[arg(long, value_name = "RADII")]
@@ -77,11 +77,11 @@ pub struct ViewArgs {
     /// What bonds hold together is shown unbroken, with its middle in the box.
     #[arg(long)]
     whole: bool,
-    /// A key on the right: types, or a bar of the colours of a property.
+    /// A key on the right: types, or a bar of the colors of a property.
     #[arg(long)]
     key: bool,
-    /// The colour behind everything.
-    #[arg(long, value_name = "COLOUR", default_value = "white")]
+    /// The color behind everything.
+    #[arg(long, value_name = "COLOR", default_value = "white")]
     background: String,
 }
 

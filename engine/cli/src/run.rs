@@ -226,7 +226,7 @@ fn log_summary(plan: &Plan, backend: &mut dyn Backend, s: &Summary) {
     if let Some(l) = list {
         let interval = s.steps as f64 / l.builds.max(1) as f64;
         info!(
-            "neighbour list: radius {:.3}, buffer {:.3}, {:.1} neighbours, {} builds (every {interval:.1} steps)",
+            "neighbor list: radius {:.3}, buffer {:.3}, {:.1} neighbors, {} builds (every {interval:.1} steps)",
             l.r_list, l.buffer, l.mean, l.builds
         );
     }

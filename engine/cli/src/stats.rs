@@ -4,7 +4,7 @@
 //!
 //! * statistical inefficiency g = 1 + 2 Σ_t (1 − t/n) C(t), C the normalised autocorrelation, summed until it falls to 0 (Chodera
 //!   et al., J. Chem. Theory Comput. 3, 26 (2007)); n/g values are independent. g = 2τ for a correlation time of τ ≫ 1 rows.
-//! * block averages (Flyvbjerg and Petersen, J. Chem. Phys. 91, 461 (1989)): neighbours are averaged in pairs again and again;
+//! * block averages (Flyvbjerg and Petersen, J. Chem. Phys. 91, 461 (1989)): neighbors are averaged in pairs again and again;
 //!   the standard error √(c₀/(n′ − 1)) of the n′ blocks grows until blocks are independent. The level taken is the first with
 //!   blocks of B rows where B³ > 2 n (s_B/s₁)⁴, the best compromise of bias and noise.
 //! * equilibration: of starts t₀ all over the series the one that leaves most independent values, (n − t₀)/g(t₀) (Chodera,

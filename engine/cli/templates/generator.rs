@@ -14,7 +14,7 @@ pub struct MyComponent {
     /// Number of particles.
     #[param(at_least = 1.0, at_most = 1000000.0)]
     n: u32,
-    /// Distance of neighbours.
+    /// Distance of neighbors.
     #[param(unit = "length", above = 0.0)]
     spacing: f64,
     /// Length of the box.

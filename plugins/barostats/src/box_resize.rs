@@ -7,7 +7,7 @@ use galamost_plugin_api::updater::changed;
 ///
 /// Each of `x`, `y`, `z` is a length that may change with time (`Ramp`, `Cycle`, `Sine`); an axis that is not given stays.
 /// With `Ramp` the box is compressed or stretched at a steady rate, with `Sine` it oscillates. The work done on the
-/// particles is not counted in `conserved` of `Thermo`. Every change builds the neighbour list anew; a box shorter than
+/// particles is not counted in `conserved` of `Thermo`. Every change builds the neighbor list anew; a box shorter than
 /// two cutoffs ends the run with an error.
 ///
 /// Reference: none; an affine deformation.
@@ -60,12 +60,12 @@ impl Updater for BoxResize {
     unsafe fn update(&mut self, call: &mut UpdateCall) -> Result<()> {
         let step = call.step;
         // SAFETY: the engine's word
-        let cell = unsafe { call.cell() }?;
-        let old = cell.length;
+        let sim_box = unsafe { call.sim_box() }?;
+        let old = sim_box.length;
         for (k, _, v) in self.axes() {
-            cell.length[k] = v.at(step);
+            sim_box.length[k] = v.at(step);
         }
-        if cell.length != old {
+        if sim_box.length != old {
             call.changed |= changed::BOX;
         }
         Ok(())

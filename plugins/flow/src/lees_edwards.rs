@@ -29,9 +29,9 @@ pub struct LeesEdwards {
 
 /// The images slide on. Runs before particles move, so that those that cross the border do so where the images then are.
 #[scalar_fn(LeesEdwards)]
-fn slide(step: &Step<f64>, cell: &mut Cell) {
-    cell.speed = step.varying[0] * cell.length[1];
-    cell.offset += cell.speed * step.dt;
+fn slide(step: &Step<f64>, sim_box: &mut SimBox) {
+    sim_box.speed = step.varying[0] * sim_box.length[1];
+    sim_box.offset += sim_box.speed * step.dt;
 }
 
 impl Integrator for LeesEdwards {

@@ -1,4 +1,4 @@
-//! Removal of the momentum of the centre of mass.
+//! Removal of the momentum of the center of mass.
 
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
@@ -9,13 +9,13 @@ use galamost_plugin_api::services::Kernel;
 use galamost_plugin_api::updater::changed;
 use galamost_plugin_api::views::StateView;
 
-/// Takes the velocity of the centre of mass off every `every` steps: v ← v − Σ m v/Σ m, both sums over the group.
+/// Takes the velocity of the center of mass off every `every` steps: v ← v − Σ m v/Σ m, both sums over the group.
 ///
 /// For forces or integrators that do not conserve the momentum, and against the drift that rounding leaves in long runs.
 /// The kinetic energy falls by P²/2M, which `conserved` of `Thermo` does not count. Sums are made in f64 and in a fixed
 /// order, so the result is the same in every run.
 ///
-/// Reference: none; the definition of the centre of mass.
+/// Reference: none; the definition of the center of mass.
 ///
 /// ```ron
 /// ZeroMomentum(every: 10)

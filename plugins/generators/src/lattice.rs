@@ -10,9 +10,9 @@ use galamost_plugin_api::prelude::*;
 pub enum Cell {
     /// Simple cubic, 1 particle.
     Sc,
-    /// Body-centred cubic, 2 particles.
+    /// Body-centered cubic, 2 particles.
     Bcc,
-    /// Face-centred cubic, 4 particles.
+    /// Face-centered cubic, 4 particles.
     Fcc,
     /// Square, 1 particle, two dimensions.
     Square,
@@ -65,7 +65,7 @@ impl Cell {
 
 /// Particles on a lattice: `cells` unit cells along each axis, at a number density.
 ///
-/// Sets the box. The particles are placed at the centres of their shares of the cell, so no particle lies on the edge
+/// Sets the box. The particles are placed at the centers of their shares of the cell, so no particle lies on the edge
 /// of the box. Several types are mixed at random (keyed by the seed) in exact proportions.
 ///
 /// ```ron

@@ -107,7 +107,7 @@ fn link<const N: usize>(s: &Snapshot, of: &Link<N>, place: [i64; 3], times: [u32
     let tags = of.tags.map(|tag| {
         let (i, j) = (before, tag as usize);
         before = j;
-        // unwrapped, j is so many boxes away from the neighbour of i
+        // unwrapped, j is so many boxes away from the neighbor of i
         cell = std::array::from_fn(|k| match s.box_length[k] {
             0.0 => cell[k],
             l => {

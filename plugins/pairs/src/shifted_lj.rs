@@ -55,7 +55,7 @@ impl RowInput for ShiftedLjInput {
 ///
 /// d are the particles' diameters, which the initial state must have; two particles of diameter 1 meet as in
 /// `LennardJones`. F = (24ε/s)[2(σ/s)¹² − α(σ/s)⁶] e. The cutoff is measured in s: two particles stop to interact at the
-/// distance s_cut + Δ of their centres, whatever their sizes, so there is neither `r_cut` nor `mode`; the neighbour list
+/// distance s_cut + Δ of their centers, whatever their sizes, so there is neither `r_cut` nor `mode`; the neighbor list
 /// reaches as far as the largest diameter asks for. `s_cut` = 2^(1/6) σ with `shift: true` is WCA for mixed sizes. s ≤ 0
 /// is an overlap that breaks the run.
 ///

@@ -52,7 +52,7 @@ pub struct Measured {
     /// Steps between two builds of the list.
     pub interval: f64,
     /// Entries of the list per particle.
-    pub neighbours: f64,
+    pub neighbors: f64,
     /// Buffer of the list.
     pub buffer: f64,
     /// kT at the end, of cases that are made here: that what was measured was a liquid.
@@ -236,7 +236,7 @@ fn measure_steps(registry: &Registry, options: &Options, chosen: &Chosen, case: 
         windows,
         bytes_per_particle: bytes,
         interval: measured_steps as f64 / (after.builds - before.builds).max(1) as f64,
-        neighbours: after.mean,
+        neighbors: after.mean,
         buffer: after.buffer,
         kt: Some(kt),
         start_up,
@@ -283,7 +283,7 @@ fn measure_runs(registry: &Registry, options: &Options, chosen: &Chosen, case: C
         precision: options.precision.clone(),
         windows,
         interval: (WARM + steps) as f64 / list.builds.max(1) as f64,
-        neighbours: list.mean,
+        neighbors: list.mean,
         buffer: list.buffer,
         kt: None,
         start_up,

@@ -41,7 +41,7 @@ pub fn table(r: &Report) -> String {
             100.0 * (1.0 - least / tps),
             mps(c),
             c.bytes_per_particle,
-            c.neighbours,
+            c.neighbors,
             c.buffer,
             c.interval,
             c.kt.map_or("-".into(), |k| format!("{k:.3}")),
@@ -95,7 +95,7 @@ pub fn json(r: &Report) -> String {
             .collect();
         serde_json::json!({
             "case": c.case.name, "n": c.case.n, "precision": c.precision, "tps": c.tps(), "windows": c.windows,
-            "bytes_per_particle": c.bytes_per_particle, "list": c.neighbours, "buffer": c.buffer, "interval": c.interval, "kT": c.kt,
+            "bytes_per_particle": c.bytes_per_particle, "list": c.neighbors, "buffer": c.buffer, "interval": c.interval, "kT": c.kt,
             "start_up": c.start_up, "target": c.case.target, "peers": c.case.engines,
             "profile": {"steps": c.profile.0, "kernels": kernels},
         })

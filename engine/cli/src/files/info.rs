@@ -232,7 +232,7 @@ pub(crate) fn described(s: &Snapshot) -> Map<String, Value> {
             .zip(&s.mass)
             .map(|(v, m)| m * (0..d).map(|k| (v[k] - mean[k]).powi(2)).sum::<f64>())
             .sum();
-        // the centre of mass does not count: d N − d degrees of freedom
+        // the center of mass does not count: d N − d degrees of freedom
         out.insert("kT".into(), json!(if s.len() > 1 { twice / (d as f64 * (n - 1.0)) } else { 0.0 }));
         out.insert("momentum".into(), json!(momentum[..d]));
     } else {

@@ -114,7 +114,7 @@ pub(super) fn apply(blocks: &[Spanned<Block>], frame: &Snapshot) -> Result<Snaps
                     let tag = out.push(kind, [0.0; 3]) as usize;
                     (out.position[tag], out.mass[tag]) = center(bead, base, frame);
                     let (l, mut image) = (out.box_length, [0; 3]);
-                    // a molecule's centre may lie up to its size outside
+                    // a molecule's center may lie up to its size outside
                     for k in (0..3).filter(|k| l[*k] > 0.0) {
                         out.position[tag][k] -= l[k] * (out.position[tag][k] / l[k]).round();
                     }
@@ -179,7 +179,7 @@ mod tests {
     use galamost_plugin_api::params::Source;
 
     #[test]
-    fn beads_are_centres_and_links_repeat() {
+    fn beads_are_centers_and_links_repeat() {
         let text = "[(molecules: 2, repeat: 3, atoms: 2, beads: [(type: \"P\", atoms: [0, 1], weights: [1.0, 3.0])], \
                     bonds: [(\"P-P\", 0, 1)], angles: [(\"P-P-P\", 0, 1, 2)]), (molecules: 1, atoms: 1, beads: [(type: \"W\", atoms: [0])])]";
         let mut errors = Errors::default();

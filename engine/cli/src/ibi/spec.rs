@@ -149,7 +149,7 @@ pub(super) struct Common {
     /// In which iterations the potential is changed, over and over: `[1, 0]` is every second one.
     #[param(default = vec![1])]
     pub update: Vec<u32>,
-    /// How often changes are averaged with their neighbours.
+    /// How often changes are averaged with their neighbors.
     #[param(default = 0, at_most = 100)]
     pub smooth: u32,
     /// Bins whose target is below this (pairs), or this share of its largest value (links), count as not sampled.

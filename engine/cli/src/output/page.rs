@@ -44,7 +44,7 @@ pub fn document(title: &str, body: &str) -> String {
     )
 }
 
-/// A plot of curves in the page's colours.
+/// A plot of curves in the page's colors.
 pub fn chart(curves: Vec<Curve>, [x, y]: [&str; 2], range: Option<[f64; 2]>) -> String {
     Plot::simple(Axis::new(x), Axis { range, ..Axis::new(y) }, curves).drawing().svg(Theme::Page)
 }

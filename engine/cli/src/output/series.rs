@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_under_way_is_left_out() {
+    fn an_unfinished_line_is_skipped() {
         for end in ["3,", "3,4", "\"3"] {
             let s = parse(&format!("a,b\n1,2\n{end}")).expect("a table");
             assert_eq!((s.rows(), s.cut), (1, true), "{end}");

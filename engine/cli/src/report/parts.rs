@@ -154,9 +154,9 @@ pub fn speed(runs: Option<&[Value]>) -> String {
         let f = |k: &str| l[k].as_f64().unwrap_or(f64::NAN);
         let steps = run["steps"].as_f64().unwrap_or(0.0);
         row(
-            "neighbour list",
+            "neighbor list",
             format!(
-                "radius {:.3}, buffer {:.3}; {:.1} neighbours, at most {}; {} builds, one every {:.1} steps",
+                "radius {:.3}, buffer {:.3}; {:.1} neighbors, at most {}; {} builds, one every {:.1} steps",
                 f("radius"),
                 f("buffer"),
                 f("mean"),

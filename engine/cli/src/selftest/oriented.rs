@@ -34,7 +34,7 @@ pub fn gradient(pair: &PairPart<'_>, cutoff: f64) -> Result<(f64, usize)> {
                 )
             };
             let here = at(r, qi)?;
-            // no panic at this pose: none at its neighbours but by chance, which shows as a NaN
+            // no panic at this pose: none at its neighbors but by chance, which shows as a NaN
             let energy = |r, q| at(r, q).map_or(f64::NAN, |felt| felt.energy);
             let scale = here.force.norm().max(here.torque.norm()).max(here.energy.abs()).max(1.0);
             let mut compare = |felt: f64, u: &dyn Fn(f64) -> f64| {

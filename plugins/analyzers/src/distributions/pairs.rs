@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Cells {
     /// Cells along each axis.
     pub n: [usize; 3],
-    /// Neighbouring cells to look at on each side.
+    /// Neighboring cells to look at on each side.
     pub reach: [usize; 3],
 }
 
@@ -45,7 +45,7 @@ impl Cells {
 struct Grid<P> {
     /// Cells along each axis.
     n: [usize; 3],
-    /// Neighbouring cells to look at on each side.
+    /// Neighboring cells to look at on each side.
     reach: [usize; 3],
     /// First place of each cell in `position` and `index`, and the number of points.
     first: Vec<usize>,

@@ -4,7 +4,7 @@
 
 struct RdfArgs {
     StateView state;
-    // particles in the order of the state, or centres of molecules
+    // particles in the order of the state, or centers of molecules
     const PosType* points;
     PosType* sorted;
     // the same in units of length and single precision, for rdf_count_quick
@@ -37,9 +37,9 @@ struct RdfArgs {
     u32 reserved;
 };
 
-struct CentreArgs {
+struct CenterArgs {
     StateView state;
-    PosType* centres;
+    PosType* centers;
     const u32* first;
     const u32* members;
     const u32* parent;
@@ -49,7 +49,7 @@ struct CentreArgs {
 };
 
 // Particles of one molecule stand near each other along its bonds: positions from the first member on.
-extern "C" __global__ void molecule_centres(CentreArgs a) {
+extern "C" __global__ void molecule_centers(CenterArgs a) {
     const StateView& s = a.state;
     const u32 m = blockIdx.x * blockDim.x + threadIdx.x;
     if (m >= a.molecules) return;
@@ -94,7 +94,7 @@ extern "C" __global__ void molecule_centres(CentreArgs a) {
     c.z = int(u32(c.z) + u32((long long)rint(sum[2] / total)));
 #endif
     c.kind = 0u;
-    a.centres[m] = c;
+    a.centers[m] = c;
 }
 
 extern "C" __global__ void rdf_clear(RdfArgs a) {

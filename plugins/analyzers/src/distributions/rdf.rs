@@ -20,11 +20,11 @@ use std::path::PathBuf;
 /// a CSV table: `r` (middle of the bin, length), then a column for each pair, as `A-B`. It is replaced after the first sample, then at
 /// most once a second, and at the end of the run.
 ///
-/// With `of: Molecules` the points are centres of mass of molecules of at least two particles, and the column is `molecules`. A
+/// With `of: Molecules` the points are centers of mass of molecules of at least two particles, and the column is `molecules`. A
 /// molecule is what the array `molecule` or bonds say at the first sample; it is put together along its bonds by nearest images, so
 /// neither images nor its size matter.
 ///
-/// On a GPU pairs are counted there, in cells of r_max/2, whatever the neighbour list holds; the run does not wait for it. With
+/// On a GPU pairs are counted there, in cells of r_max/2, whatever the neighbor list holds; the run does not wait for it. With
 /// `exclude` or `only` the host looks at the links at each sample and tells the device when they have changed. Distances are those
 /// that pair forces see (32 bits of the box length in `Single` and `Mixed`), in f64, and counts are whole numbers: both devices count
 /// the same for the same positions. Not for sheared boxes (`LeesEdwards`).
@@ -49,7 +49,7 @@ pub struct Rdf {
     /// Number of bins.
     #[param(default = 100, at_least = 1, at_most = 100_000)]
     bins: u32,
-    /// `Particles`, or centres of `Molecules`; without it particles.
+    /// `Particles`, or centers of `Molecules`; without it particles.
     of: Option<Spanned<Of>>,
     /// Pairs of types; without it all pairs.
     pairs: Option<Spanned<Vec<[String; 2]>>>,
@@ -242,7 +242,7 @@ impl Rdf {
         let tag = unsafe { s.tag.slice(s.n_local as usize) };
         if let Some(m) = &self.molecules {
             // SAFETY: the caller's word
-            points = unsafe { m.centres(s, &points, length) };
+            points = unsafe { m.centers(s, &points, length) };
             kind = vec![0; m.len()];
         }
         let (r_max, bins, types) = (self.r_max.value, self.bins as usize, self.types);

@@ -60,9 +60,9 @@ struct RdfArgs {
 }
 
 #[repr(C)]
-struct CentreArgs {
+struct CenterArgs {
     state: StateView,
-    centres: DevicePtr<u8>,
+    centers: DevicePtr<u8>,
     first: DevicePtr<u8>,
     members: DevicePtr<u8>,
     parent: DevicePtr<u8>,
@@ -72,7 +72,7 @@ struct CentreArgs {
 }
 
 struct Kernels {
-    centres: Kernel,
+    centers: Kernel,
     clear: Kernel,
     cells: Kernel,
     sum_cells: Kernel,
@@ -94,9 +94,9 @@ struct Room {
     block_sums: DevicePtr<u8>,
 }
 
-/// Molecules on the device, and room for their centres.
+/// Molecules on the device, and room for their centers.
 struct OnDevice {
-    centres: DevicePtr<u8>,
+    centers: DevicePtr<u8>,
     first: DevicePtr<u8>,
     members: DevicePtr<u8>,
     parent: DevicePtr<u8>,
@@ -130,7 +130,7 @@ pub struct RdfDevice {
     room: Option<Room>,
     molecules: Option<OnDevice>,
     /// What is left out, as it is on the device: first, partner, molecule.
-    left_out: [DevicePtr<u8>; 3],
+    excluded: [DevicePtr<u8>; 3],
     choice: Choice,
 }
 
@@ -161,7 +161,7 @@ impl RdfDevice {
         let pair: Vec<u32> = c.columns.iter().flatten().map(|t| *t as u32).collect();
         Ok(Self {
             kernels: Kernels {
-                centres: kernel("molecule_centres")?,
+                centers: kernel("molecule_centers")?,
                 clear: kernel("rdf_clear")?,
                 cells: kernel("rdf_cells")?,
                 sum_cells: kernel("rdf_sum_cells")?,
@@ -178,17 +178,17 @@ impl RdfDevice {
             pair: uploaded(&host, &pair)?,
             room: None,
             molecules: None,
-            left_out: [DevicePtr::null(); 3],
+            excluded: [DevicePtr::null(); 3],
             choice: Choice::default(),
             host,
         })
     }
 
-    /// Centres of these molecules are counted instead of particles.
+    /// Centers of these molecules are counted instead of particles.
     pub fn set_molecules(&mut self, m: &Molecules) -> Result<()> {
         let host = &self.host;
         self.molecules = Some(OnDevice {
-            centres: host.allocate_bytes(32 * m.len())?,
+            centers: host.allocate_bytes(32 * m.len())?,
             first: uploaded(host, &m.first)?,
             members: uploaded(host, &m.members)?,
             parent: uploaded(host, &m.parent)?,
@@ -203,15 +203,15 @@ impl RdfDevice {
         if choice == self.choice {
             return Ok(());
         }
-        for old in self.left_out.iter_mut().filter(|p| !p.is_null()) {
+        for old in self.excluded.iter_mut().filter(|p| !p.is_null()) {
             self.host.free(std::mem::take(old))?;
         }
         if !choice.first.is_empty() {
-            self.left_out[0] = uploaded(&self.host, &choice.first)?;
-            self.left_out[1] = uploaded(&self.host, &choice.partner)?;
+            self.excluded[0] = uploaded(&self.host, &choice.first)?;
+            self.excluded[1] = uploaded(&self.host, &choice.partner)?;
         }
         if !choice.molecule.is_empty() {
-            self.left_out[2] = uploaded(&self.host, &choice.molecule)?;
+            self.excluded[2] = uploaded(&self.host, &choice.molecule)?;
         }
         self.choice = choice;
         Ok(())
@@ -231,9 +231,9 @@ impl RdfDevice {
         let record = galamost_measure::positions::record(s);
         let mut points = (s.pos_type, s.n_local as usize);
         if let Some(m) = &self.molecules {
-            let args = CentreArgs {
+            let args = CenterArgs {
                 state: *s,
-                centres: m.centres,
+                centers: m.centers,
                 first: m.first,
                 members: m.members,
                 parent: m.parent,
@@ -242,9 +242,9 @@ impl RdfDevice {
                 reserved: 0,
             };
             let mut arguments: [*mut Opaque; 1] = arguments![args];
-            // SAFETY: the kernel takes one CentreArgs
-            unsafe { host.launch(self.kernels.centres, m.n.div_ceil(64).max(1) as u32, 64, &mut arguments)? };
-            points = (m.centres, m.n);
+            // SAFETY: the kernel takes one CenterArgs
+            unsafe { host.launch(self.kernels.centers, m.n.div_ceil(64).max(1) as u32, 64, &mut arguments)? };
+            points = (m.centers, m.n);
         }
         let n = points.1;
         if self.room.is_none() {
@@ -265,7 +265,7 @@ impl RdfDevice {
         let large = Cells::new(n, length, c.r_max, 1.0);
         let cells = if in_cells(&large) { large } else { Cells::new(n, length, c.r_max, 2.0) };
         let all: usize = cells.n.iter().product();
-        let [first, partner, molecule] = self.left_out;
+        let [first, partner, molecule] = self.excluded;
         let tags = if first.is_null() && molecule.is_null() { DevicePtr::null() } else { room.sorted_tag };
         // without cells along an axis, or with so many bins that f32 cannot tell them apart, pairs are looked at one by one in f64
         let quick = s.precision != Precision::Double as u32 && in_cells(&cells) && c.bins <= 100_000;

@@ -14,7 +14,7 @@ fn square(d: [f64; 3]) -> f64 {
     d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
 }
 
-/// Coordinates as lengths, the box centred at 0; the length is 0 along an axis that the system does not have.
+/// Coordinates as lengths, the box centered at 0; the length is 0 along an axis that the system does not have.
 pub struct Lengths(pub [f64; 3]);
 
 impl Space for Lengths {

@@ -44,7 +44,7 @@ extern "C" __global__ void follow(TakeArgs a) {
     if (tag < a.state.n_local) follow_particle(a, tag, a.state.index_of_tag[tag]);
 }
 
-// The centre of mass of all particles, or its velocity, by tag.
+// The center of mass of all particles, or its velocity, by tag.
 extern "C" __global__ void take_drift(TakeArgs a, double* drift) {
     __shared__ double memory[4 * 8];
     __shared__ u32 flag;

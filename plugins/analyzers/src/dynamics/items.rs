@@ -14,7 +14,7 @@ pub const NONE: u32 = u32::MAX;
 /// Which of them.
 #[derive(Clone, Debug, PartialEq, Params)]
 pub struct Which {
-    /// `Particles`, or the centres of mass of `Molecules` of at least two particles; without it particles.
+    /// `Particles`, or the centers of mass of `Molecules` of at least two particles; without it particles.
     of: Option<Spanned<Of>>,
     /// Types of particles, each with columns of its own; without it all. Of molecules: those that have a particle of these types.
     types: Option<Spanned<Vec<String>>>,

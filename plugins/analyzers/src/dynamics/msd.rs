@@ -59,8 +59,8 @@ __device__ __forceinline__ void measure(const Settings&, const double* now, cons
 /// `alpha2_A` = d⟨r⁴⟩/((d + 2)⟨r²⟩²) − 1, which is 0 for Gaussian displacements in d dimensions. For diffusion msd = 2 d D t. It is
 /// replaced after the first sample, then at most once a second, and at the end of the run.
 ///
-/// With `of: Molecules` centres of mass of molecules move, in columns `msd_molecules`: those that the array `molecule`, or bonds,
-/// make at the first sample. Types are those of the first sample. `remove_drift` takes off the motion of the centre of mass of all particles.
+/// With `of: Molecules` centers of mass of molecules move, in columns `msd_molecules`: those that the array `molecule`, or bonds,
+/// make at the first sample. Types are those of the first sample. `remove_drift` takes off the motion of the center of mass of all particles.
 ///
 /// Positions are unwrapped by images, r + L image. In a box that changes that would be wrong: whoever has crossed the box n times would
 /// be moved by n ΔL. So positions are followed from sample to sample, by Δr + L Δimage with the new L, as the toroidal-view-preserving
@@ -93,7 +93,7 @@ pub struct Msd {
     /// Columns for each axis.
     #[param(default = false)]
     axes: bool,
-    /// Displacements are relative to the centre of mass of all particles.
+    /// Displacements are relative to the center of mass of all particles.
     #[param(default = false)]
     remove_drift: bool,
     #[param(skip)]

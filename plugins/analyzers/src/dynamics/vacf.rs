@@ -45,8 +45,8 @@ __device__ __forceinline__ void measure(const Settings&, const double* now, cons
 /// coefficient if `every` steps are short beside the decay of C. C(0) = d kT/m. The file is replaced after the first sample,
 /// then at most once a second, and at the end of the run.
 ///
-/// With `of: Molecules` velocities are those of centres of mass, in columns `vacf_molecules`. Types and molecules are those of the
-/// first sample. `remove_drift` takes off the velocity of the centre of mass of all particles. Samples stay on the device, which the run does not
+/// With `of: Molecules` velocities are those of centers of mass, in columns `vacf_molecules`. Types and molecules are those of the
+/// first sample. `remove_drift` takes off the velocity of the center of mass of all particles. Samples stay on the device, which the run does not
 /// wait for. Memory: 24 bytes × (particles or molecules) × (points + 1 + (levels − 1) points/2), in checkpoints too.
 ///
 /// ```ron
@@ -70,7 +70,7 @@ pub struct Vacf {
     /// Columns for each axis.
     #[param(default = false)]
     axes: bool,
-    /// Velocities are relative to the centre of mass of all particles.
+    /// Velocities are relative to the center of mass of all particles.
     #[param(default = false)]
     remove_drift: bool,
     #[param(skip)]

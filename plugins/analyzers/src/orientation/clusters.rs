@@ -13,13 +13,13 @@ pub struct Look {
     /// β, half the angle that the patch takes up, in degrees.
     #[param(unit = "degree", above = 0.0, at_most = 180.0)]
     beta_deg: f64,
-    /// Direction from the centre, in the frame of the body.
+    /// Direction from the center, in the frame of the body.
     #[param(default = [0.0, 0.0, 1.0])]
     direction: [f64; 3],
 }
 
 /// Clusters every `every` steps: two particles are bonded if they are nearer than `r_bond` and, where `patches` are given,
-/// the line of centres leaves both through a patch; a cluster is what bonds hold together.
+/// the line of centers leaves both through a patch; a cluster is what bonds hold together.
 ///
 /// Columns of `file`: `step`, `time`, `particles`, `bonds`, `clusters` (single particles too), `singles`, `mean` = N/clusters,
 /// `weight_mean` = Σ s² n_s / Σ s n_s, `largest`. `sizes` gets the distribution: `step`, `size`, `clusters`, one row for each

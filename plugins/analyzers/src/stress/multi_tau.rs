@@ -125,7 +125,7 @@ impl<const W: usize> MultiTau<W> {
 mod tests {
     use super::*;
 
-    /// Level 0 is the plain correlation; further levels that of means of neighbours.
+    /// Level 0 is the plain correlation; further levels that of means of neighbors.
     #[test]
     fn correlations_of_a_series() {
         let mut x = 3u64;

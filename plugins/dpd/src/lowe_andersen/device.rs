@@ -106,7 +106,7 @@ extern "C" __global__ void pairs_first(PairsArgs a) {
             const u32 tag_i = s.tag[i], n = a.list.count[i];
             const double limit = times(a.r_cut, a.r_cut);
             for (u32 k = 0; k < n; ++k) {
-                const u32 j = neighbour(a.list, i, k), tag_j = s.tag[j];
+                const u32 j = neighbor(a.list, i, k), tag_j = s.tag[j];
                 const Words w = random_pair(a.key, a.step, tag_i, tag_j);
                 if (!(u64(w.v[1]) < threshold)) continue;
                 const u64 pair = u64(w.v[0]) << 32 | tag_j;

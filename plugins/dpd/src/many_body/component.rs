@@ -64,7 +64,7 @@ impl FromValue for Row {
 /// and equilibria would depend on the friction (Warren's no-go theorem); such input is refused. For friction and noise
 /// put `DpdThermostat` beside it, and integrate with `GrootWarren` or `DpdVerlet`. Excluded pairs do not count in the
 /// densities either. In three dimensions only, since the norm of the density is that of a sphere. The force is made in
-/// two passes over the neighbour list, first the densities, then the forces: about twice the time of `Dpd`.
+/// two passes over the neighbor list, first the densities, then the forces: about twice the time of `Dpd`.
 ///
 /// Reference: P. B. Warren, Phys. Rev. E 68 (2003) 066702, doi:10.1103/PhysRevE.68.066702; the no-go theorem: P. B.
 /// Warren, Phys. Rev. E 87 (2013) 045303, doi:10.1103/PhysRevE.87.045303.

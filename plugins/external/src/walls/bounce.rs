@@ -160,7 +160,7 @@ impl Integrator for Bounce {
         needs.group = self.group.need(system)?;
         needs.varyings = self.factor.into_iter().collect();
         needs.conserves_momentum = false;
-        needs.behind = self.wall.value.behind(system);
+        needs.clearance = self.wall.value.clearance(system);
         needs.notes.extend(self.wall.value.note());
         let longest = system.box_length.iter().copied().fold(0.0, f64::max);
         // a place is known to half a unit of the last digit of the largest coordinate, and the distance to some of them

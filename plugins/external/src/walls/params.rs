@@ -59,7 +59,7 @@ pub fn rows<E: Entry>(
     let numbers = wall.value.numbers(system).map_err(|message| errors.push(InputError::at(wall.at, message))).ok();
     let (entries, numbers) = errors.into_result(entries.zip(numbers))?;
     needs.group = group.need(system)?;
-    needs.behind = wall.value.behind(system);
+    needs.clearance = wall.value.clearance(system);
     needs.notes.extend(wall.value.note());
     needs.faults = vec!["the particle is behind the wall, or too close to it: check where it starts, and dt".into()];
     Ok(entries.into_iter().map(|e| WallRow::new(&numbers, e.value.numbers())).collect())

@@ -151,7 +151,7 @@ impl Shape {
     }
 
     /// For a plane along an axis of the box: the free length between it and the face behind it.
-    pub fn behind(&self, system: &SystemInfo) -> Option<f64> {
+    pub fn clearance(&self, system: &SystemInfo) -> Option<f64> {
         let Self::Plane { point, normal } = self else { return None };
         let (k, sign) = along(*normal)?;
         Some(0.5 * system.box_length[k] + sign * point[k])

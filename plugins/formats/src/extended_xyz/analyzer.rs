@@ -6,7 +6,7 @@ use galamost_text::FrameFile;
 
 /// Writes an extended XYZ trajectory, one frame every `every` steps, as OVITO, ASE and MDAnalysis read it.
 ///
-/// The second line of a frame has the box (`Lattice`, with `Origin`, since it is centred at 0), the columns (`Properties`), `pbc` and
+/// The second line of a frame has the box (`Lattice`, with `Origin`, since it is centered at 0), the columns (`Properties`), `pbc` and
 /// `Timestep`. Columns: `species` (the type's name), `pos`, `velo` with `velocity`, `mass` if one is not 1, and `charge`, `radius`
 /// (half the diameter), `molecule`, `body`, `orientation` (the quaternion x y z w), `axis`, `rotation`, `inert`, `h_init`, `h_cris` if the
 /// system has them. The format has no images: with `unwrapped` positions are those without periodic boundaries, of which a reader

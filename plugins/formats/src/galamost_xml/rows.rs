@@ -108,7 +108,7 @@ struct Names<'a> {
 
 impl<'a> Names<'a> {
     fn number(&mut self, name: &'a str) -> u32 {
-        // neighbouring rows are mostly of one type
+        // neighboring rows are mostly of one type
         if let Some((last, number)) = self.last
             && last == name
         {

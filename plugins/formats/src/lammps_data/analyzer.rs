@@ -12,7 +12,7 @@ use galamost_text::StateFile;
 ///
 /// Without `atom_style` it is what the system asks for: `Full` with charges and bonds, angles, dihedrals or molecules, `Molecular`
 /// without charges, `Charge` with charges alone, else `Atomic`; a style that is given leaves out what it has no place for. All but
-/// `Sphere` have one mass for a type: if particles of one type differ, the run ends with an error. Box (centred at 0), images and
+/// `Sphere` have one mass for a type: if particles of one type differ, the run ends with an error. Box (centered at 0), images and
 /// velocities are there always (angular velocities are not). Numbers have as many digits as it takes to read the same number back,
 /// unless `digits` asks for fewer. Names of types stand behind the masses as comments; with `labels` all names, also those of
 /// bonds, are there as `Type Labels`, which programs before 2022 do not know.

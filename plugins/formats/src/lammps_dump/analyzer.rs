@@ -7,7 +7,7 @@ use galamost_text::FrameFile;
 /// Writes a text dump as LAMMPS does (`dump custom`), one frame every `every` steps.
 ///
 /// The columns are `id` (from 1), `mol` if the system has molecules (from 1, 0 for none), `type` (from 1), `element` (the type's name),
-/// `x y z` (the box is centred at 0), `ix iy iz`, `q` and `diameter` if the system has them; or those that `columns` names, out of these
+/// `x y z` (the box is centered at 0), `ix iy iz`, `q` and `diameter` if the system has them; or those that `columns` names, out of these
 /// and `xu yu zu` (unwrapped), `xs ys zs` and `xsu ysu zsu` (in shares of the box, from 0), `vx vy vz`, `mass` and `radius`. Numbers
 /// have as many digits as it takes to read the same number back, unless `digits` asks for fewer. Bonds have no place in a dump.
 ///

@@ -332,7 +332,7 @@ impl Polymers {
             let parent = m.parents[i];
             (parent > 0).then(|| self.bend_of([name(m.parents[parent]), name(parent), name(i)])).flatten()
         };
-        let mut near = m.neighbours();
+        let mut near = m.neighbors();
         for [a, b, c] in m.angles() {
             if self.bend_of([name(a), name(b), name(c)]).is_some() {
                 near[a].push(c);

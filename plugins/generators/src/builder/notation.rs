@@ -53,7 +53,7 @@ impl Molecule {
     }
 
     /// For each bead the beads that it is bonded to, in rising order.
-    pub fn neighbours(&self) -> Vec<Vec<usize>> {
+    pub fn neighbors(&self) -> Vec<Vec<usize>> {
         let mut of = vec![vec![]; self.beads.len()];
         for [a, b] in self.bonds() {
             of[a].push(b);
@@ -65,7 +65,7 @@ impl Molecule {
 
     /// All angles, each once, the second bead in the middle.
     pub fn angles(&self) -> Vec<[usize; 3]> {
-        let of = self.neighbours();
+        let of = self.neighbors();
         let mut out = vec![];
         for (j, list) in of.iter().enumerate() {
             for (k, a) in list.iter().enumerate() {
@@ -77,7 +77,7 @@ impl Molecule {
 
     /// All dihedrals, each once.
     pub fn dihedrals(&self) -> Vec<[usize; 4]> {
-        let of = self.neighbours();
+        let of = self.neighbors();
         let mut out = vec![];
         for [b, c] in self.bonds() {
             for a in of[b].iter().filter(|a| **a != c) {
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(read("{A2B}3").beads.concat(), "AABAABAAB");
         assert_eq!(read("A{A(B2)}2A").parents, [0, 0, 1, 2, 1, 4, 5, 4]);
         // a star
-        assert_eq!(read("C(A2)(A2)(A2)").neighbours()[0], [1, 3, 5]);
+        assert_eq!(read("C(A2)(A2)(A2)").neighbors()[0], [1, 3, 5]);
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Region {
         }
     }
 
-    /// Whether a point of the box is inside; distances from centres are to the nearest image.
+    /// Whether a point of the box is inside; distances from centers are to the nearest image.
     pub fn contains(&self, r: [f64; 3], length: [f64; 3]) -> bool {
         let from = |c: &[f64; 3], k: usize| {
             let d = r[k] - c[k];

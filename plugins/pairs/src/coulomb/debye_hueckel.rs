@@ -64,7 +64,7 @@ impl RowInput for DebyeHueckelInput {
     fn row(&self, s: &DebyeHueckelSettings) -> std::result::Result<DebyeHueckel<f64>, String> {
         Ok(DebyeHueckel { prefactor: s.prefactor, kappa: s.kappa })
     }
-    fn left_out() -> Option<Self> {
+    fn default_parameters() -> Option<Self> {
         Some(Self {})
     }
 }

@@ -68,7 +68,7 @@ impl RowInput for ReactionFieldInput {
         };
         Ok(ReactionField { prefactor: s.f / s.epsilon_r, k })
     }
-    fn left_out() -> Option<Self> {
+    fn default_parameters() -> Option<Self> {
         Some(Self {})
     }
 }
