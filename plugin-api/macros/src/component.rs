@@ -20,7 +20,7 @@ impl Parse for Arguments {
     }
 }
 
-/// The struct as it is, and its registration.
+/// Returns the unchanged struct and its registration.
 pub fn component(args: &Arguments, item: &ItemStruct) -> Result<TokenStream> {
     let constructor = match args.kind.to_string().as_str() {
         "Generator" => quote!(generator),
@@ -33,7 +33,7 @@ pub fn component(args: &Arguments, item: &ItemStruct) -> Result<TokenStream> {
             return Err(syn::Error::new(
                 args.kind.span(),
                 format!(
-                    "`{other}` is none of Generator, Force, Integrator, Updater, Analyzer, Sampler (pairs and bonds are functions: #[pair_potential], #[bond_potential])"
+                    "unknown kind `{other}`; the kinds are Generator, Force, Integrator, Updater, Analyzer, Sampler (for pairs and bonds use #[pair_potential], #[bond_potential])"
                 ),
             ));
         }

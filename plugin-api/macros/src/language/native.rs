@@ -1,29 +1,29 @@
-//! The same function for rustc: generic over `real`, with literals and casts that fit any `real`.
+//! The Rust side of a device function: generic over `real`, with literals and casts that fit any `real`.
 
 use crate::language::RANDOM_METHODS;
-use crate::types::{constant, constant_path, is_constant_name};
+use crate::language::types::{constant, constant_path, is_constant_name};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use std::collections::HashSet;
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
-use syn::{Expr, ItemFn, Lit, Type, parse_quote};
+use syn::{Expr, ExprCast, ItemFn, Lit, Path, PathArguments, Type, parse_quote};
 
-/// Methods that the numbers of Rust have themselves with another meaning than C++ gives them here.
+/// Methods of Rust's own number types whose results differ from those of the C++ helpers.
 const RENAMED: &[&str] = &["min", "max", "round", "powi"];
 
-/// Whether `real` is a type parameter or f64 itself.
+/// The number type of a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Number {
-    /// Type parameter.
+    /// A type parameter `real`.
     Generic,
-    /// f64: scalar functions of integrators.
+    /// f64, in scalar functions of integrators.
     F64,
 }
 
 struct Native {
     number: Number,
-    /// Names of variables.
+    /// Names of local variables and arguments.
     variables: HashSet<String>,
 }
 
@@ -32,6 +32,42 @@ impl Native {
         match self.number {
             Number::Generic => parse_quote!(real),
             Number::F64 => parse_quote!(f64),
+        }
+    }
+
+    /// The conversion that stands for `value as type`; `None` for other types, which rustc judges.
+    fn cast(&self, c: &ExprCast) -> Option<Expr> {
+        let Type::Path(p) = &*c.ty else { return None };
+        let (value, ty) = (&c.expr, p.path.get_ident()?.to_string());
+        if ty == "real" && self.number == Number::Generic {
+            return Some(parse_quote!(::galamost_plugin_api::real::Cast::to_real::<real>(#value)));
+        }
+        let method = match ty.as_str() {
+            "real" => "to_f64".into(),
+            "f64" | "f32" | "i32" | "u32" | "u64" | "usize" => format!("to_{ty}"),
+            _ => return None,
+        };
+        let method = format_ident!("{method}");
+        Some(parse_quote!(::galamost_plugin_api::real::Cast::#method(#value)))
+    }
+
+    /// Adds the number type to a called function.
+    fn called(&self, path: &mut Path) {
+        let n = path.segments.len();
+        let vector = n >= 2 && ["Vec3", "Quaternion"].iter().any(|t| path.segments[n - 2].ident == t);
+        let Some(last) = path.segments.last_mut() else { return };
+        if vector {
+            // `zero()` has no arguments from which rustc could infer the number type
+            if last.ident == "zero" && path.segments[n - 2].arguments.is_none() {
+                let real = self.real();
+                path.segments[n - 2].arguments = PathArguments::AngleBracketed(parse_quote!(::<#real>));
+            }
+            return;
+        }
+        // the language has no enum constructors or tuple structs: every other call is of a device function
+        let conversion = last.ident == "lit" || last.ident.to_string().starts_with("to_");
+        if last.arguments.is_none() && self.number == Number::Generic && !conversion {
+            last.arguments = PathArguments::AngleBracketed(parse_quote!(::<real>));
         }
     }
 }
@@ -48,34 +84,9 @@ impl VisitMut for Native {
                 }
             }
             Expr::Cast(c) => {
-                let (value, ty) = (&c.expr, &c.ty);
-                *e = match &**ty {
-                    Type::Path(p) if p.path.is_ident("real") && self.number == Number::Generic => {
-                        parse_quote!(::galamost_plugin_api::real::Cast::to_real::<real>(#value))
-                    }
-                    Type::Path(p) => match p.path.get_ident().map(ToString::to_string).as_deref() {
-                        Some("f64" | "real") => {
-                            parse_quote!(::galamost_plugin_api::real::Cast::to_f64(#value))
-                        }
-                        Some("f32") => {
-                            parse_quote!(::galamost_plugin_api::real::Cast::to_f32(#value))
-                        }
-                        Some("i32") => {
-                            parse_quote!(::galamost_plugin_api::real::Cast::to_i32(#value))
-                        }
-                        Some("u32") => {
-                            parse_quote!(::galamost_plugin_api::real::Cast::to_u32(#value))
-                        }
-                        Some("u64") => {
-                            parse_quote!(::galamost_plugin_api::real::Cast::to_u64(#value))
-                        }
-                        Some("usize") => {
-                            parse_quote!(::galamost_plugin_api::real::Cast::to_usize(#value))
-                        }
-                        _ => return,
-                    },
-                    _ => return,
-                };
+                if let Some(cast) = self.cast(c) {
+                    *e = cast;
+                }
             }
             Expr::MethodCall(m) if m.turbofish.is_none() && RANDOM_METHODS.iter().any(|n| m.method == n) => {
                 m.turbofish = Some(match self.number {
@@ -106,26 +117,7 @@ impl VisitMut for Native {
             }
             Expr::Call(c) => {
                 if let Expr::Path(f) = &mut *c.func {
-                    let segments: Vec<_> = f.path.segments.iter().map(|s| s.ident.to_string()).collect();
-                    let vector =
-                        segments.len() >= 2 && matches!(segments[segments.len() - 2].as_str(), "Vec3" | "Quaternion");
-                    if vector && segments.last().is_some_and(|s| s == "zero") {
-                        // its arguments do not tell of which numbers it is
-                        let (n, real) = (segments.len() - 2, self.real());
-                        if f.path.segments[n].arguments.is_none() {
-                            f.path.segments[n].arguments = syn::PathArguments::AngleBracketed(parse_quote!(::<#real>));
-                        }
-                    }
-                    // enum constructors and tuple structs are not called here: every other call is of a device function
-                    if !vector
-                        && let Some(last) = f.path.segments.last_mut()
-                        && last.arguments.is_none()
-                        && self.number == Number::Generic
-                        && last.ident != "lit"
-                        && !last.ident.to_string().starts_with("to_")
-                    {
-                        last.arguments = syn::PathArguments::AngleBracketed(parse_quote!(::<real>));
-                    }
+                    self.called(&mut f.path);
                 }
             }
             _ => {}
@@ -133,7 +125,7 @@ impl VisitMut for Native {
     }
 }
 
-/// The Rust function to compile.
+/// Returns the Rust function to compile.
 pub fn native(f: &ItemFn, number: Number) -> TokenStream {
     struct Names(HashSet<String>);
     impl Visit<'_> for Names {

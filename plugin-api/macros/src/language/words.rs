@@ -1,6 +1,6 @@
-//! Names: words that mean something in C++ or in the engine's headers, and how Rust's names avoid them.
+//! Reserved names of C++ and of the engine's headers, and how Rust names avoid them.
 
-/// Words of C++, and macros that may be defined where a unit is compiled.
+/// Keywords of C++, and macros that may be defined where a unit is compiled.
 const CXX_WORDS: &[&str] = &[
     "alignas",
     "alignof",
@@ -147,7 +147,7 @@ const CXX_WORDS: &[&str] = &[
     "warpSize",
 ];
 
-/// What the engine's headers and the texts around a plugin's functions define besides names that begin with `device_`.
+/// Names that the engine's headers and generated code define, besides those that begin with `device_`.
 const HEADER_WORDS: &[&str] = &[
     "Accumulator",
     "BondArgs",
@@ -191,24 +191,24 @@ const HEADER_WORDS: &[&str] = &[
     "u64",
 ];
 
-/// A name without Rust's mark of a raw identifier.
+/// Returns a name without the prefix `r#` of a raw identifier.
 pub fn plain(name: &str) -> &str {
     name.strip_prefix("r#").unwrap_or(name)
 }
 
-/// Letters that C++ compilers do not agree on, as their code: `ε` is `u3b5`.
+/// Replaces non-ASCII letters, which C++ compilers treat differently, by their code: `ε` becomes `u3b5`.
 pub fn ascii(name: &str) -> String {
     plain(name).chars().map(|c| if c.is_ascii() { c.to_string() } else { format!("u{:x}", u32::from(c)) }).collect()
 }
 
-/// A member's name in C++, safe from keywords. Two names never become one: what ends like an escaped name is escaped
-/// once more.
+/// Returns the C++ name of a member. Keywords get a trailing `_`; a name that ends like an escaped one gets another `_`, so
+/// two names never become one.
 pub fn cxx_field(name: &str) -> String {
     let name = ascii(name);
     if CXX_WORDS.contains(&name.trim_end_matches('_')) { format!("{name}_") } else { name }
 }
 
-/// Whether a function or struct of this name can stand beside the engine's headers under its own name.
+/// Returns whether a function or struct can keep this name in C++.
 pub fn is_free(name: &str) -> bool {
     let name = plain(name);
     name.is_ascii() && !CXX_WORDS.contains(&name) && !HEADER_WORDS.contains(&name) && !name.starts_with("device_")
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_do_not_meet_words_of_cxx_or_each_other() {
+    fn member_names_avoid_keywords_and_each_other() {
         for (rust, cxx) in
             [("x", "x"), ("int", "int_"), ("int_", "int__"), ("r#type", "type"), ("M_PI", "M_PI_"), ("ε", "u3b5")]
         {
@@ -230,12 +230,12 @@ mod tests {
     #[test]
     fn structs_of_the_headers_are_known() {
         let headers = [
-            include_str!("../../../kernels/galamost/types.cuh"),
-            include_str!("../../../kernels/galamost/philox.cuh"),
-            include_str!("../../../kernels/galamost/state.cuh"),
-            include_str!("../../../kernels/galamost/pair.cuh"),
-            include_str!("../../../kernels/galamost/bonded.cuh"),
-            include_str!("../../../kernels/galamost/integrate.cuh"),
+            include_str!("../../../../kernels/galamost/types.cuh"),
+            include_str!("../../../../kernels/galamost/philox.cuh"),
+            include_str!("../../../../kernels/galamost/state.cuh"),
+            include_str!("../../../../kernels/galamost/pair.cuh"),
+            include_str!("../../../../kernels/galamost/bonded.cuh"),
+            include_str!("../../../../kernels/galamost/integrate.cuh"),
         ];
         for part in headers.iter().flat_map(|h| h.split("struct ").skip(1)) {
             let part = part.strip_prefix("alignas(16) ").or(part.strip_prefix("alignas(32) ")).unwrap_or(part);

@@ -1,17 +1,18 @@
 //! Expressions of the device language.
 //!
-//! Arithmetic on floating-point numbers is C++'s own. Where a value may be a whole number, helpers of `types.cuh` stand
-//! instead of operators: whole numbers wrap around, shifts take the distance modulo the width, `&` of two truths is a
-//! truth, casts of numbers out of range give the nearest number, as in Rust.
+//! Floating-point arithmetic uses the C++ operators. If a value may be an integer, helpers of `types.cuh` replace the
+//! operators, so that results are those of Rust: integers wrap around, shifts take the distance modulo the width, `&` of
+//! two bools is a bool, and casts saturate.
 
-use crate::language::{RANDOM_METHODS, Translator, assigning, is_float_type, without_parentheses};
-use crate::settle::{is_pure, is_shift};
-use crate::types::{Result, constant, constant_path, cxx_type, is_constant_name, is_primitive, refuse};
-use crate::words::cxx_field;
+use super::translator::Translator;
+use crate::language::literals::{is_pure, is_shift};
+use crate::language::types::{Result, constant, constant_path, cxx_type, is_constant_name, is_primitive, refuse};
+use crate::language::words::cxx_field;
+use crate::language::{RANDOM_METHODS, assigning, is_float_type, without_parentheses};
 use quote::{ToTokens as _, quote};
-use syn::{BinOp, Expr, ExprCall, ExprMethodCall, Lit, Member, Type, UnOp};
+use syn::{BinOp, Expr, ExprBinary, ExprCall, ExprMethodCall, Lit, Member, Type, UnOp};
 
-/// Methods of numbers and vectors, and how many arguments they take besides `self`.
+/// Methods of numbers and vectors, and their number of arguments besides `self`.
 const METHODS: &[(&str, usize)] = &[
     ("sqrt", 0),
     ("rsqrt", 0),
@@ -42,11 +43,11 @@ const METHODS: &[(&str, usize)] = &[
     ("wrapping_mul", 1),
 ];
 
-/// Methods whose value may be a whole number.
-const OF_WHOLE_NUMBERS: &[&str] = &["abs", "min", "max", "wrapping_add", "wrapping_sub", "wrapping_mul"];
+/// Methods whose value may be an integer.
+const INTEGER_METHODS: &[&str] = &["abs", "min", "max", "wrapping_add", "wrapping_sub", "wrapping_mul"];
 
 impl Translator {
-    /// An expression in C++.
+    /// Translates an expression.
     pub fn expr(&mut self, e: &Expr) -> Result<String> {
         match e {
             Expr::Lit(l) => literal(&l.lit),
@@ -60,30 +61,10 @@ impl Translator {
                 _ => refuse(u, "this operator is not part of the language"),
             },
             Expr::Reference(r) if r.mutability.is_some() => {
-                refuse(r, "`&mut` stands only before an argument of a call: variables hold values")
+                refuse(r, "`&mut` is allowed only for arguments of calls: variables hold values")
             }
             Expr::Reference(r) => self.expr(&r.expr),
-            Expr::Binary(b) => {
-                if assigning(&b.op).is_some() {
-                    return refuse(b, "an assignment has no value");
-                }
-                let (l, r) = (self.expr(&b.left)?, self.expr(&b.right)?);
-                if is_shift(&b.op) && is_pure(&b.left) {
-                    return refuse(&b.left, "the type of this number decides which bits are lost: write it, `1u32`");
-                }
-                let Some((operator, helper)) = operator(&b.op) else {
-                    return refuse(b.op, "this operator is not part of the language");
-                };
-                if helper.is_empty() {
-                    return Ok(format!("({l} {operator} {r})"));
-                }
-                let float = self.is_float(&b.left) || self.is_float(&b.right);
-                Ok(if float && matches!(b.op, BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_)) {
-                    format!("({l} {operator} {r})")
-                } else {
-                    format!("device_{helper}({l}, {r})")
-                })
-            }
+            Expr::Binary(b) => self.binary(b),
             Expr::If(i) => {
                 let Some((_, other)) = &i.else_branch else {
                     return refuse(i, "an if with a value needs an else");
@@ -113,13 +94,13 @@ impl Translator {
             }
             Expr::Index(i) => {
                 if let Expr::Range(r) = without_parentheses(&i.index) {
-                    return refuse(r, "no slices: an index is a whole number");
+                    return refuse(r, "no slices: an index is an integer");
                 }
                 Ok(format!("{}[{}]", self.expr(&i.expr)?, self.expr(&i.index)?))
             }
             Expr::Cast(c) => {
                 if !is_primitive(&c.ty) {
-                    return refuse(&c.ty, "`as` makes real, f32, f64, i32, u32, u64 or usize");
+                    return refuse(&c.ty, "the targets of `as` are real, f32, f64, i32, u32, u64 and usize");
                 }
                 Ok(format!("device_cast<{}>({})", cxx_type(&c.ty)?, self.expr(&c.expr)?))
             }
@@ -127,6 +108,28 @@ impl Translator {
             Expr::Call(c) => self.call(c),
             e => refuse(e, refusal(e)),
         }
+    }
+
+    fn binary(&mut self, b: &ExprBinary) -> Result<String> {
+        if assigning(&b.op).is_some() {
+            return refuse(b, "an assignment has no value");
+        }
+        let (l, r) = (self.expr(&b.left)?, self.expr(&b.right)?);
+        if is_shift(&b.op) && is_pure(&b.left) {
+            return refuse(&b.left, "write the type of this number, `1u32`: it decides which bits a shift drops");
+        }
+        let Some((operator, helper)) = operator(&b.op) else {
+            return refuse(b.op, "this operator is not part of the language");
+        };
+        if helper.is_empty() {
+            return Ok(format!("({l} {operator} {r})"));
+        }
+        let float = self.is_float(&b.left) || self.is_float(&b.right);
+        Ok(if float && matches!(b.op, BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_)) {
+            format!("({l} {operator} {r})")
+        } else {
+            format!("device_{helper}({l}, {r})")
+        })
     }
 
     fn path(&mut self, p: &syn::ExprPath) -> Result<String> {
@@ -143,7 +146,7 @@ impl Translator {
             self.needs.constants.push(p.to_token_stream());
             return Ok(format!("@constant {n}@"));
         }
-        refuse(p, "this is no variable of the function, and constants are written in capitals")
+        refuse(p, "not a variable of this function; constants are written in CAPITALS")
     }
 
     fn negative(&mut self, e: &Expr) -> Result<String> {
@@ -170,7 +173,7 @@ impl Translator {
         let Some((_, arity)) = METHODS.iter().find(|(n, _)| *n == name) else {
             let known = METHODS.iter().map(|(n, _)| n).chain(RANDOM_METHODS);
             let known = known.copied().collect::<Vec<_>>().join(", ");
-            return refuse(&m.method, format!("there is no method `{name}`; there are {known}"));
+            return refuse(&m.method, format!("no method `{name}`; available are {known}"));
         };
         if m.args.len() != *arity {
             return refuse(m, format!("`{name}` takes {arity} argument(s)"));
@@ -184,7 +187,7 @@ impl Translator {
 
     fn call(&mut self, c: &ExprCall) -> Result<String> {
         let Expr::Path(f) = &*c.func else {
-            return refuse(&c.func, "only functions with a name are called");
+            return refuse(&c.func, "call functions by name");
         };
         let mut args = vec![];
         for a in &c.args {
@@ -200,7 +203,7 @@ impl Translator {
             [.., "Quaternion", "new"] => return Ok(format!("device_quaternion({args})")),
             [.., "Vec3", "zero"] => return Ok("Vec3<real>{real(0), real(0), real(0)}".into()),
             [.., owner, name] if is_constant_case(owner) => {
-                return refuse(&c.func, format!("no functions of types: write a device function, or `x.{name}()`"));
+                return refuse(&c.func, format!("no associated functions: write a device function, or `x.{name}()`"));
             }
             [name] if *name == self.name => return refuse(&c.func, "no recursion"),
             _ => {}
@@ -211,7 +214,7 @@ impl Translator {
             match &s.arguments {
                 syn::PathArguments::None => {}
                 syn::PathArguments::AngleBracketed(a) if a.args == real.args => {}
-                a => return refuse(a, "a device function's only type argument is `real`, which may be left out"),
+                a => return refuse(a, "the only type argument of a device function is `real`, which may be omitted"),
             }
             s.arguments = syn::PathArguments::None;
         }
@@ -224,8 +227,7 @@ impl Translator {
         Ok(format!("@call {n}@<real>({args})"))
     }
 
-    /// Whether this is known to be made of floating-point numbers; rustc makes sure that what it meets in arithmetic is
-    /// so as well.
+    /// Returns whether this is known to consist of floating-point numbers; rustc guarantees the same for the other operands.
     pub fn is_float(&self, e: &Expr) -> bool {
         match e {
             Expr::Lit(l) => matches!(&l.lit, Lit::Float(_)),
@@ -243,7 +245,7 @@ impl Translator {
             }
             Expr::Cast(c) => is_float_type(&c.ty),
             Expr::MethodCall(m) => {
-                if OF_WHOLE_NUMBERS.iter().any(|n| m.method == n) {
+                if INTEGER_METHODS.iter().any(|n| m.method == n) {
                     self.is_float(&m.receiver) || m.args.iter().any(|a| self.is_float(a))
                 } else {
                     true
@@ -258,14 +260,14 @@ impl Translator {
     }
 }
 
-/// Whether a path's segment names a type: `Vec3`, `f64`.
+/// Returns whether a segment of a path names a type: `Vec3`, `f64`.
 fn is_constant_case(segment: &str) -> bool {
     segment.starts_with(char::is_uppercase)
         || syn::parse_str::<Type>(segment).is_ok_and(|t| is_primitive(&t))
         || segment == "bool"
 }
 
-/// Why an expression does not belong to the language.
+/// Returns why an expression is not part of the language.
 fn refusal(e: &Expr) -> &'static str {
     match e {
         Expr::Return(_) => "no return inside an expression: use an if/else expression",
@@ -274,16 +276,16 @@ fn refusal(e: &Expr) -> &'static str {
         Expr::Loop(_) => "no loop: loops are bounded, `for k in 0..n`",
         Expr::ForLoop(_) => "a loop has no value",
         Expr::Assign(_) => "an assignment has no value",
-        Expr::Break(_) => "no break: let the body do nothing instead, `if !found { … }`",
+        Expr::Break(_) => "no break: skip the rest of the body instead, `if !found { … }`",
         Expr::Continue(_) => "no continue: put the rest of the body into an if",
         Expr::Closure(_) => "no closures: write a device function",
         Expr::Macro(_) => "no macros inside a device function",
         Expr::Array(_) | Expr::Repeat(_) => {
             "no arrays: use variables, a tuple, or an array of a struct that is an argument"
         }
-        Expr::Struct(_) => "no structs are made here: return a tuple, or change a struct that is an argument",
+        Expr::Struct(_) => "no struct expressions: return a tuple, or change a struct that is an argument",
         Expr::Let(_) => "no patterns in conditions",
-        Expr::Range(_) => "a range stands only in `for k in 0..n`",
+        Expr::Range(_) => "a range is allowed only in `for k in 0..n`",
         Expr::Try(_) => "no `?`: there are no errors here",
         Expr::Unsafe(_) => "no unsafe code",
         Expr::Block(_) => "no labels: there is no break",
@@ -301,14 +303,14 @@ fn literal(l: &Lit) -> Result<String> {
         },
         Lit::Int(i) => match i.suffix() {
             "" if i.base10_parse::<i32>().is_err() => {
-                refuse(i, format!("this is no i32: write its type, `{i}u32` or `{i}u64`"))
+                refuse(i, format!("not an i32: write its type, `{i}u32` or `{i}u64`"))
             }
             "" | "i32" => Ok(i.base10_digits().into()),
             "u32" => Ok(format!("{}u", i.base10_digits())),
             "u64" | "usize" => Ok(format!("{}ull", i.base10_digits())),
             "f32" => Ok(format!("{}.0f", i.base10_digits())),
             "f64" => Ok(format!("{}.0", i.base10_digits())),
-            s => refuse(i, format!("whole numbers are i32, u32, u64 or usize, not {s}")),
+            s => refuse(i, format!("integers are i32, u32, u64 or usize, not {s}")),
         },
         Lit::Bool(b) => Ok(b.value.to_string()),
         l => refuse(l, "literals are numbers, true and false"),
@@ -319,7 +321,7 @@ fn with_point(digits: &str) -> String {
     if digits.contains(['.', 'e', 'E']) { digits.into() } else { format!("{digits}.0") }
 }
 
-/// An operator in C++, and the helper that stands for it where numbers may be whole; none for what is the same.
+/// Returns a C++ operator and the helper that replaces it for integers; an empty helper if both are the same.
 fn operator(op: &BinOp) -> Option<(&'static str, &'static str)> {
     Some(match op {
         BinOp::Add(_) => ("+", "add"),

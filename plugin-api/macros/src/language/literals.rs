@@ -1,14 +1,13 @@
-//! Whole numbers without a suffix get the type that both languages then read.
+//! Types of integer literals without a suffix.
 //!
-//! rustc finds the type of `0` in `let mut n = 0;` from all later uses of `n`, which C++ cannot. So the types that stand
-//! beside the number are written into it (`let n: u64 = 0` is 0u64), a number beside which there is none is an i32, and
-//! both translations start from the result. A number beside something else (`k + 1`) takes that one's type in both
-//! languages and stays as it is.
+//! rustc infers the type of `0` in `let mut n = 0;` from all later uses of `n`; C++ does not. Therefore a literal gets the
+//! type written next to it (`let n: u64 = 0` becomes 0u64), or i32 if there is none, before both translations. A literal
+//! combined with another value (`k + 1`) takes that value's type in both languages and is left unchanged.
 
 use syn::visit_mut::{self, VisitMut};
 use syn::{BinOp, Block, Expr, ItemFn, Lit, LitInt, Local, Pat, ReturnType, Stmt, Type};
 
-/// The function with settled numbers.
+/// Returns the function with a type for every integer literal that needs one.
 pub fn settle(f: &ItemFn) -> ItemFn {
     let mut f = f.clone();
     if let ReturnType::Type(_, ty) = &f.sig.output {
@@ -58,7 +57,7 @@ fn i32_type() -> Type {
     syn::parse_quote!(i32)
 }
 
-/// Whether this is one of the shifts, whose right side has a type of its own.
+/// Returns whether this is a shift, whose right operand has an independent type.
 pub fn is_shift(op: &BinOp) -> bool {
     matches!(op, BinOp::Shl(_) | BinOp::Shr(_))
 }
@@ -85,7 +84,7 @@ fn last(block: &Block) -> Option<&Expr> {
     }
 }
 
-/// Whether the value is made of whole numbers without a suffix and of nothing else.
+/// Returns whether the value consists only of integer literals without a suffix.
 pub fn is_pure(e: &Expr) -> bool {
     match e {
         Expr::Lit(l) => matches!(&l.lit, Lit::Int(i) if i.suffix().is_empty()),
@@ -102,7 +101,7 @@ pub fn is_pure(e: &Expr) -> bool {
     }
 }
 
-/// A value of which nothing tells the type: i32, in a tuple each member for itself.
+/// Gives i32 to a value whose type nothing determines; members of a tuple one by one.
 fn by_itself(e: &mut Expr) {
     match e {
         Expr::Tuple(t) => t.elems.iter_mut().for_each(by_itself),
@@ -124,7 +123,7 @@ fn hint_block(block: &mut Block, ty: &Type) {
     }
 }
 
-/// Writes a type that is known into the numbers that have it.
+/// Writes a known type into the literals that have it.
 fn hint(e: &mut Expr, ty: &Type) {
     match (e, ty) {
         (Expr::Paren(p), ty) => hint(&mut p.expr, ty),
@@ -183,8 +182,8 @@ mod tests {
     }
 
     #[test]
-    fn numbers_get_the_type_that_stands_beside_them() {
-        for (body, there) in [
+    fn literals_get_the_type_next_to_them() {
+        for (body, expected) in [
             ("let n = 0;", "let n = 0i32"),
             ("let n: u64 = 0;", "0u64"),
             ("let n = -(1 + 2);", "- (1i32 + 2i32)"),
@@ -201,7 +200,7 @@ mod tests {
             ("return (if k > 2 { (0xff, 1.0) } else { (2 * 3, 2.0) });", "(0xffu32 , 1.0)"),
         ] {
             let text = settled(body);
-            assert!(text.contains(there), "{body} became {text}");
+            assert!(text.contains(expected), "{body} became {text}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The order in which parts of an expression are evaluated.
+//! The order of evaluation.
 //!
-//! Rust evaluates operands and arguments from left to right, C++ in any order. That can only matter where one of them
-//! changes a variable (by a draw, by a call that is handed `&mut`, by an assignment in a block) that another one uses;
-//! such expressions are refused.
+//! Rust evaluates operands and arguments from left to right, C++ in any order. The order matters only if one of them
+//! changes a variable that another one uses: by a random draw, by a call with `&mut`, by an assignment in a block. Such
+//! expressions are refused.
 
 use crate::language::RANDOM_METHODS;
-use crate::types::{Result, refuse};
+use crate::language::types::{Result, refuse};
 use std::collections::HashSet;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, Stmt};
@@ -27,7 +27,7 @@ impl Uses {
     }
 }
 
-/// Refuses an expression whose value depends on the order of its parts; `by_reference` are the `&mut` arguments of the
+/// Refuses an expression whose value depends on the order of evaluation; `by_reference` are the `&mut` arguments of the
 /// function.
 pub fn check(e: &Expr, by_reference: &HashSet<String>) -> Result<()> {
     uses(e, by_reference).map(|_| ())
@@ -37,9 +37,9 @@ pub fn check(e: &Expr, by_reference: &HashSet<String>) -> Result<()> {
 pub fn check_assignment(left: &Expr, right: &Expr, by_reference: &HashSet<String>) -> Result<()> {
     let (l, r) = (uses(left, by_reference)?, uses(right, by_reference)?);
     let mut indices = Uses::default();
-    let mut place = left;
+    let mut target = left;
     loop {
-        place = match place {
+        target = match target {
             Expr::Field(f) => &f.base,
             Expr::Paren(p) => &p.expr,
             Expr::Unary(u) => &u.expr,
@@ -59,13 +59,13 @@ pub fn check_assignment(left: &Expr, right: &Expr, by_reference: &HashSet<String
 
 fn clash_message(name: &str) -> String {
     format!(
-        "this changes `{name}`, which another part of the statement uses, and C++ fixes no order: give it a `let` of its own"
+        "this changes `{name}`, which another part of the statement uses, and C++ does not fix the order: use a separate `let`"
     )
 }
 
-/// The variable in which a place lies.
-pub fn root(place: &Expr) -> Option<String> {
-    match place {
+/// Returns the variable to which an assignable expression belongs.
+pub fn root(target: &Expr) -> Option<String> {
+    match target {
         Expr::Path(p) => p.path.get_ident().map(ToString::to_string),
         Expr::Field(f) => root(&f.base),
         Expr::Index(i) => root(&i.expr),
@@ -76,7 +76,7 @@ pub fn root(place: &Expr) -> Option<String> {
     }
 }
 
-/// Parts in no fixed order: what one changes no other may use.
+/// Parts that C++ evaluates in any order: no part may use what another one changes.
 fn unordered<'a>(parts: impl IntoIterator<Item = &'a Expr>, m: &HashSet<String>) -> Result<Uses> {
     let mut all = Uses::default();
     for e in parts {
@@ -101,7 +101,7 @@ fn uses(e: &Expr, m: &HashSet<String>) -> Result<Uses> {
         Expr::Field(f) => return uses(&f.base, m),
         Expr::Cast(c) => return uses(&c.expr, m),
         Expr::Index(i) => return unordered([&*i.expr, &*i.index], m),
-        // these two have an order in C++ as well
+        // && and || are evaluated from left to right in C++, too
         Expr::Binary(b) if matches!(b.op, BinOp::And(_) | BinOp::Or(_)) => {
             found.add(uses(&b.left, m)?);
             found.add(uses(&b.right, m)?);
@@ -115,7 +115,7 @@ fn uses(e: &Expr, m: &HashSet<String>) -> Result<Uses> {
             }
         }
         Expr::Call(c) => {
-            // arguments are all evaluated before the function begins to change them
+            // all arguments are evaluated before the function can change them
             found = unordered(&c.args, m)?;
             for a in &c.args {
                 let changed = match a {
@@ -139,7 +139,7 @@ fn uses(e: &Expr, m: &HashSet<String>) -> Result<Uses> {
     Ok(found)
 }
 
-/// Everything a block names, and what it changes. Its statements are checked one by one where they are translated.
+/// Everything a block reads and changes. Its statements are checked one by one when they are translated.
 fn block_uses(block: &Block, m: &HashSet<String>) -> Result<Uses> {
     struct Finder<'a> {
         found: Uses,

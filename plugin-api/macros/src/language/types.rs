@@ -1,12 +1,12 @@
-//! Types, names and constants of the device language, and what they are in C++.
+//! Types and constants of the device language, and their C++ forms.
 
 use quote::ToTokens;
 use syn::{PathArguments, Type};
 
-/// Result with an error that knows its span.
+/// A result whose error has a span.
 pub type Result<T> = syn::Result<T>;
 
-/// An error of the language at this piece of the text.
+/// Returns an error of the device language at this piece of the text.
 pub fn refuse<T>(at: impl ToTokens, message: impl std::fmt::Display) -> Result<T> {
     Err(syn::Error::new_spanned(at, format!("device language: {message}")))
 }
@@ -14,17 +14,17 @@ pub fn refuse<T>(at: impl ToTokens, message: impl std::fmt::Display) -> Result<T
 const TYPES: &str = "types are real, f32, f64, i32, u32, u64, usize, bool, Vec3<real>, Quaternion<real>, tuples of two to four of these, \
                      structs with #[derive(DeviceStruct)] and references";
 
-/// Types of Rust that a plugin's author may try and that have no C++ form here.
+/// Rust types without a C++ form in the device language.
 const FOREIGN: &[&str] = &[
     "i8", "i16", "i64", "i128", "isize", "u8", "u16", "u128", "char", "str", "String", "Vec", "Option", "Result", "Box",
 ];
 
-/// Whether this is a number's type, which `as` can make.
+/// Returns whether this is a number type, a valid target of `as`.
 pub fn is_primitive(ty: &Type) -> bool {
     matches!(ty, Type::Path(p) if ["real", "f32", "f64", "i32", "u32", "u64", "usize"].iter().any(|n| p.path.is_ident(n)))
 }
 
-/// Whether a path is written as constants are, in capitals: `R_MAX`, `limits::N`, `u32::MAX`.
+/// Returns whether a path is written like a constant, in capitals: `R_MAX`, `limits::N`, `u32::MAX`.
 pub fn is_constant_name(path: &syn::Path) -> bool {
     path.segments.last().is_some_and(|s| {
         let name = s.ident.to_string();
@@ -51,14 +51,14 @@ pub fn constant(name: &str) -> Option<f64> {
     })
 }
 
-/// The constant's name if this path is `consts::NAME` (with anything in front).
+/// Returns the name of the constant if this path is `consts::NAME` (with any prefix).
 pub fn constant_path(path: &syn::Path) -> Option<String> {
     let mut segments = path.segments.iter().rev();
     let name = segments.next()?.ident.to_string();
     (segments.next()?.ident == "consts").then_some(name)
 }
 
-/// The C++ form of a type of the language.
+/// Returns the C++ form of a type.
 pub fn cxx_type(ty: &Type) -> Result<String> {
     match ty {
         Type::Reference(r) if matches!(&*r.elem, Type::Array(_) | Type::Slice(_)) => {
@@ -100,14 +100,14 @@ pub fn cxx_type(ty: &Type) -> Result<String> {
                         let mut parts = vec![];
                         for arg in &a.args {
                             let syn::GenericArgument::Type(t) = arg else {
-                                return refuse(arg, "only types may stand here");
+                                return refuse(arg, "only types are allowed here");
                             };
                             parts.push(cxx_type(t)?);
                         }
                         format!("{name}<{}>", parts.join(", "))
                     }
                     PathArguments::Parenthesized(_) => {
-                        return refuse(ty, "function types do not exist here");
+                        return refuse(ty, "no function types");
                     }
                 },
             })
@@ -116,7 +116,7 @@ pub fn cxx_type(ty: &Type) -> Result<String> {
     }
 }
 
-/// Structs named in a type that need a definition.
+/// Collects the structs in a type that need a C++ definition.
 pub fn struct_paths(ty: &Type, out: &mut Vec<syn::Path>) {
     match ty {
         Type::Reference(r) => struct_paths(&r.elem, out),
