@@ -92,7 +92,7 @@ const RELEASE: &[&str] = &["build", "--release"];
 
 /// The API as it may look in some years: more of everything that may grow.
 fn future_api() -> (Vec<Edit>, Vec<Edit>) {
-    let views = std::fs::read_to_string(repository().join("plugin-api/src/views.rs")).expect("a text");
+    let views = std::fs::read_to_string(repository().join("plugin-api/src/abi/views.rs")).expect("a text");
     let state = &views[views.find("pub struct StateView").expect("StateView")..];
     let (_, words) = state.split_once("pub reserved: [u64; ").expect("reserved words");
     let words: u32 = words.split(']').next().expect("a number").parse().expect("a number");
@@ -110,9 +110,13 @@ fn future_api() -> (Vec<Edit>, Vec<Edit>) {
             &format!("halo: DevicePtr::null(),\n            reserved: [0; {}]", words - 1),
         ),
         // a table with a new method
-        edit("abi.rs", "Component1: \"component/1\",", "Component1: \"component/1\", Component2: \"component/2\","),
         edit(
-            "abi.rs",
+            "abi/tables.rs",
+            "Component1: \"component/1\",",
+            "Component1: \"component/1\", Component2: \"component/2\",",
+        ),
+        edit(
+            "abi/tables.rs",
             "/// `generator/1`.",
             "/// `component/2`.\n#[repr(C)]\n#[derive(StableAbi)]\npub struct Component2 {\n    /// New.\n    pub reset: extern \"C\" fn(*mut Opaque) -> Wire<()>,\n}\n\n/// `generator/1`.",
         ),
@@ -127,29 +131,29 @@ fn future_api() -> (Vec<Edit>, Vec<Edit>) {
             "    const NEW: &'static crate::abi::Component2 = &crate::abi::Component2 { reset: Self::finish };\n\n    extern \"C\" fn interface(_: *mut Opaque, name",
         ),
         // a new kind of components, and new fields of what crosses as text
-        edit("src/component.rs", "    Sampler = 7,", "    Sampler = 7,\n    /// New.\n    Constraint = 8,"),
+        edit("kinds/component.rs", "    Sampler = 7,", "    Sampler = 7,\n    /// New.\n    Constraint = 8,"),
         edit(
-            "src/component.rs",
+            "kinds/component.rs",
             "Self::Analyzer => \"analyzers\",",
             "Self::Analyzer => \"analyzers\",\n            Self::Constraint => \"constraints\",",
         ),
         edit(
-            "src/component.rs",
+            "kinds/component.rs",
             "    pub notes: Vec<String>,",
             "    pub notes: Vec<String>,\n    /// New.\n    pub halo: f64,",
         ),
-        edit("src/component.rs", "            notes: vec![],", "            notes: vec![],\n            halo: 3.0,"),
+        edit("kinds/component.rs", "            notes: vec![],", "            notes: vec![],\n            halo: 3.0,"),
         edit(
-            "src/component.rs",
+            "kinds/component.rs",
             "    pub api_minor: u32,",
             "    pub api_minor: u32,\n    /// New.\n    pub temperature: f64,",
         ),
         edit(
-            "src/component.rs",
+            "kinds/component.rs",
             "    pub fields: Vec<FieldDoc>,\n}",
             "    pub fields: Vec<FieldDoc>,\n    /// New.\n    pub since: u32,\n}",
         ),
-        edit("src/component.rs", "fields: (self.fields)() }", "fields: (self.fields)(), since: 42 }"),
+        edit("kinds/component.rs", "fields: (self.fields)() }", "fields: (self.fields)(), since: 42 }"),
     ];
     let source = vec![edit(
         "lib.rs",
@@ -226,7 +230,7 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
     all.push(refused("A member in the middle of a struct", &tiny("layout", &layout, &[], RELEASE)));
     let table = [
         edit(
-            "abi.rs",
+            "abi/tables.rs",
             "pub struct Force1 {\n",
             "pub struct Force1 {\n    /// New.\n    pub prepare: extern \"C\" fn(*mut Opaque),\n",
         ),

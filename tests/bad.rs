@@ -4,8 +4,8 @@
 //! reported there. `//@ file:line: message` expects a fault in another file. Every fault must be expected, and every
 //! expectation met: all faults of a file are reported at once.
 
-use galamost::pipeline::DeviceChoice;
-use galamost::report::{Diagnostic, Failure};
+use galamost_engine::diagnostic::{Diagnostic, Failure};
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_tests::{plan_in, repository};
 
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Boxes that change: barostats, boxes that are told, the list and its cells in a changing box, on the CPU and on the
 //! emulated device.
 
-use galamost::pipeline::DeviceChoice;
-use galamost::run::Backend;
 use galamost::selftest::standard_system;
+use galamost_engine::backend::Backend;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_tests::{
     advance, columns, devices, has_compiler, largest_difference, plan_of, run_plan, started, unwrapped,
@@ -96,7 +96,7 @@ fn boxes_change_on_the_device_as_on_the_cpu() {
     }
 }
 
-/// In a box that shrinks and grows far, no neighbour is missed: forces are those of a state that is begun anew.
+/// In a box that shrinks and grows far, no neighbor is missed: forces are those of a state that is begun anew.
 #[test]
 fn the_list_holds_in_a_changing_box() {
     for device in devices() {

@@ -188,9 +188,9 @@ fn commands(text: &str) -> Vec<Vec<String>> {
         let mut command: Vec<String> = vec![];
         for word in shell_words(line) {
             let ends = matches!(word.as_str(), "&&" | "||" | "|" | ";" | "&" | "(" | ")");
-            let assignment = word.split_once('=').is_some_and(|(name, _)| {
-                !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_')
-            });
+            let assignment = word
+                .split_once('=')
+                .is_some_and(|(name, _)| !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_'));
             if ends {
                 found.push(std::mem::take(&mut command));
             } else if !(assignment && command.is_empty()) {
@@ -272,7 +272,8 @@ impl Helps {
         let help = self.of(&subcommand);
         for option in arguments.iter().filter(|a| is_option(a)) {
             let name = option.split('=').next().unwrap_or(option);
-            if !options(&help).any(|o| o == name || (name.len() > 2 && !name.starts_with("--") && name.starts_with(o))) {
+            if !options(&help).any(|o| o == name || (name.len() > 2 && !name.starts_with("--") && name.starts_with(o)))
+            {
                 return Err(format!("there is no option `{name}`"));
             }
         }
@@ -316,7 +317,10 @@ fn examine_cargo(arguments: &[&str]) -> Result<(), String> {
 #[test]
 fn shell_lines_are_split() {
     let text = "(cd x && A=1 cargo test) # why\ngalamost table make 'Lj(r: \"a b\")' --pair A A \\\n  --out b\n";
-    let expected: [&[&str]; 3] =
-        [&["cd", "x"], &["cargo", "test"], &["galamost", "table", "make", "Lj(r: \"a b\")", "--pair", "A", "A", "--out", "b"]];
+    let expected: [&[&str]; 3] = [
+        &["cd", "x"],
+        &["cargo", "test"],
+        &["galamost", "table", "make", "Lj(r: \"a b\")", "--pair", "A", "A", "--out", "b"],
+    ];
     assert_eq!(commands(text), expected);
 }

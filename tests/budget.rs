@@ -1,10 +1,10 @@
 //! What a step may cost, counted where there is no GPU: launches, and that nothing is allocated and nobody waits.
 
-use galamost::device::{Device, EmulatedDevice, Graph, Kernel, Unit};
-use galamost::gpu::GpuSystem;
-use galamost::pipeline::DeviceChoice;
-use galamost::profile::{Profile, Timing};
-use galamost::run::Backend;
+use galamost_engine::backend::Backend;
+use galamost_engine::device::{Device, EmulatedDevice, Graph, Kernel, Unit};
+use galamost_engine::gpu::GpuSystem;
+use galamost_engine::pipeline::DeviceChoice;
+use galamost_engine::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::Wanted;

@@ -1,6 +1,6 @@
 //! Built systems: numbers, distances, topology, and requests that cannot be met.
 
-use galamost::pipeline::DeviceChoice;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 use galamost_tests::plan;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! Distributions of pairs, bonds, angles and dihedrals, against freud, NumPy and each other.
 
-use galamost::pipeline::DeviceChoice;
 use galamost::selftest::standard_system;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_tests::{csv, plan_of, python, repository, run_plan, words};
 use std::path::Path;

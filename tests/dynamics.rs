@@ -1,7 +1,7 @@
 //! What is measured while a run goes on, against freud, MDAnalysis and NumPy, exact formulas, and itself on the other device.
 
-use galamost::pipeline::DeviceChoice;
 use galamost::selftest::standard_system;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_tests::{csv, devices, galamost, has_compiler, plan_in, python, repository, run_plan, skip, words};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -57,7 +57,7 @@ fn observables_are_those_of_freud_and_mdanalysis() {
         let text = chains(d).replace("ANALYZERS", &analyzers).replace("STEPS", "400");
         run_in(folder.path(), &text, DeviceChoice::Cpu);
     }
-    // molecules: centres of mass of chains
+    // molecules: centers of mass of chains
     let state = "GalamostXml(file: \"chains.xml\")";
     let xml = repository().join("examples/26-single-chains.xml");
     std::fs::copy(xml, folder.path().join("chains.xml")).expect("copied");
@@ -180,11 +180,12 @@ fn both_devices_write_the_same_tables() {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("p.ron");
             let mut pipeline =
-                galamost::pipeline::Pipeline::parse(&path, &text.replacen('(', "(initial: [], ", 1), &[])
+                galamost_engine::pipeline::Pipeline::parse(&path, &text.replacen('(', "(initial: [], ", 1), &[])
                     .unwrap_or_else(|e| panic!("{e:?}"));
             pipeline.device = device;
-            let options = galamost::plan::CheckOptions { snapshot: Some(standard_system()), ..Default::default() };
-            let plan = galamost::plan::check(pipeline, galamost_tests::registry(), options)
+            let options =
+                galamost_engine::plan::CheckOptions { snapshot: Some(standard_system()), ..Default::default() };
+            let plan = galamost_engine::plan::check(pipeline, galamost_tests::registry(), options)
                 .unwrap_or_else(|e| panic!("{}", e.render()));
             run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
             tables(folder.path())

@@ -1,8 +1,8 @@
 //! Potentials given as formulas against the same potentials written in Rust.
 
-use galamost::pipeline::DeviceChoice;
-use galamost::run::Backend;
 use galamost::selftest::standard_system;
+use galamost_engine::backend::Backend;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::{Sums, Wanted};
 use galamost_tests::{backend, columns, has_compiler, largest_difference, plan, plan_of, run_plan, unwrapped};

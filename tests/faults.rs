@@ -1,7 +1,7 @@
 //! What goes wrong while a run goes on: the message names step, particle and component, and what can be saved is.
 
-use galamost::pipeline::DeviceChoice;
-use galamost::report::Failure;
+use galamost_engine::diagnostic::Failure;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Link, Snapshot};
 use galamost_tests::{fixture, galamost, has_compiler, plan_of, program, run_plan, words};
 use std::path::Path;
@@ -138,7 +138,7 @@ fn a_list_that_overflows_grows() {
         let plan = plan_of(&text, s.clone(), device).unwrap_or_else(|e| panic!("{}", e.render()));
         let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
         let longest = b.list_report().expect("a list").longest;
-        assert!(longest > 50, "{longest} neighbours");
+        assert!(longest > 50, "{longest} neighbors");
         energies.push(b.sums().expect("sums").components[0].energy);
     }
     let worst = energies.iter().fold(0.0f64, |m, e| m.max((e - energies[0]).abs()));
@@ -218,7 +218,7 @@ fn a_force_that_trespasses_is_named() {
     let plugins = fixture();
     let plugins = plugins.to_string_lossy();
     for (into, expected) in [
-        ("force", "Trespasser wrote behind the end of the array `force`"),
+        ("force", "Trespasser wrote past the end of the array `force`"),
         ("position", "Trespasser changed positions, velocities, images or tags, which a force may only read"),
     ] {
         let f = tempfile::tempdir().expect("a folder");

@@ -1,7 +1,7 @@
 //! Forces with their own kernels and updaters, through the fixture plugin, on the CPU and the emulated device.
 
-use galamost::pipeline::DeviceChoice;
 use galamost::selftest::standard_system;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Link, Snapshot};
 use galamost_tests::{columns, devices, has_compiler, largest_difference, plan_of, run_plan, unwrapped};
 

@@ -1,14 +1,14 @@
 //! Kernels without a GPU: every unit compiles to machine code for the H200's architecture.
 
-use galamost::device::{Unit, kernel_names, nvrtc};
-use galamost::gpu::{
+use galamost::selftest::standard_system;
+use galamost_engine::device::{Unit, kernel_names, nvrtc};
+use galamost_engine::gpu::{
     StepsParts, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, steps_unit,
 };
-use galamost::host::{DeviceServices, HostServices};
-use galamost::pipeline::DeviceChoice;
-use galamost::plan::Plan;
-use galamost::plugins::{BondedPart, Component};
-use galamost::selftest::standard_system;
+use galamost_engine::pipeline::DeviceChoice;
+use galamost_engine::plan::Plan;
+use galamost_engine::plugins::host::{DeviceServices, HostServices};
+use galamost_engine::plugins::{BondedPart, Component};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::error::Result;

@@ -6,7 +6,7 @@
 #[path = "language/generator.rs"]
 mod generator;
 
-use galamost::device::{Device, EmulatedDevice, Unit, nvrtc};
+use galamost_engine::device::{Device, EmulatedDevice, Unit, nvrtc};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::philox::philox4x32;
 use galamost_plugin_api::precision::Precision;

@@ -1,8 +1,8 @@
 //! Many-body DPD against its formula, written once more here, and against differences of its energy.
 
-use galamost::pipeline::DeviceChoice;
-use galamost::run::Backend;
 use galamost::selftest::standard_system;
+use galamost_engine::backend::Backend;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::Sums;
 use galamost_tests::{backend, has_compiler, largest_difference, plan_of};

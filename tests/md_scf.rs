@@ -1,9 +1,9 @@
 //! Particle–field forces against their formulas, written once more in `formulas.rs`.
 
-use galamost::device::nvrtc;
-use galamost::pipeline::DeviceChoice;
-use galamost::run::Backend;
 use galamost::selftest::standard_system;
+use galamost_engine::backend::Backend;
+use galamost_engine::device::nvrtc;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 use galamost_tests::{backend, csv, devices, galamost, has_compiler, largest_difference, plan_of, run_plan, words};
 use std::path::Path;
@@ -368,7 +368,7 @@ fn kernels_compile() {
     if !galamost_tests::has_nvrtc() {
         return;
     }
-    use galamost::device::Unit;
+    use galamost_engine::device::Unit;
     use galamost_plugin_api::precision::Precision;
     for (types, fields, flags) in [(5, 5, vec!["PAPER"]), (5, 5, vec![]), (3, 4, vec!["CHARGES", "SPECTRAL"])] {
         for precision in [Precision::Single, Precision::Mixed, Precision::Double] {

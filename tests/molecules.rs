@@ -1,7 +1,7 @@
-//! Neighbour lists inside of molecules and between them, against all pairs.
+//! Neighbor lists inside of molecules and between them, against all pairs.
 
-use galamost::pipeline::DeviceChoice;
 use galamost::selftest::standard_system;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use galamost_tests::{has_compiler, plan_of, run_plan, unwrapped};
 

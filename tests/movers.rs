@@ -1,9 +1,9 @@
 //! What moves particles, and which: groups, frozen particles, numbers that change with time, body forces, removal of
 //! momentum, capped steps and the minimiser. On the CPU and, where a kernel is involved, on the emulated device.
 
-use galamost::pipeline::DeviceChoice;
-use galamost::run::Backend;
 use galamost::selftest::standard_system;
+use galamost_engine::backend::Backend;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use galamost_plugin_api::varying::Varying;
 use galamost_plugin_api::views::Wanted;
@@ -258,7 +258,7 @@ fn overlapping(
     precision: &str,
     dt: f64,
     device: DeviceChoice,
-) -> (galamost::plan::Plan, Box<dyn Backend>) {
+) -> (galamost_engine::plan::Plan, Box<dyn Backend>) {
     let text = format!(
         "(seed: 12, precision: {precision}, {OVERLAPS} integrators: [{integrator}], stages: [(steps: 1, dt: {dt})])"
     );

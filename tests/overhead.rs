@@ -1,7 +1,7 @@
 //! What the boundary costs: `cargo test --release -p galamost-tests -- --ignored --nocapture overhead`.
 
-use galamost::pipeline::DeviceChoice;
 use galamost::selftest::standard_system;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::views::{LinkView, ListView, StateView, Wanted};
 use galamost_tests::{plan, plan_of, run_plan};

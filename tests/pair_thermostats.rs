@@ -1,9 +1,9 @@
 //! Thermostats of pairs, Lowe-Andersen and Shardlow, against their definition: all pairs in the order of their draws, one
 //! after the other.
 
-use galamost::pipeline::DeviceChoice;
-use galamost::plan::Plan;
 use galamost::selftest::standard_system;
+use galamost_engine::pipeline::DeviceChoice;
+use galamost_engine::plan::Plan;
 use galamost_plugin_api::philox::{RandomKey, unit_uniform};
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_tests::{columns, csv, devices, largest_difference, mean, plan_in, plan_of, run_plan};

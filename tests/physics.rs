@@ -5,9 +5,9 @@
 //! `GALAMOST_TEST_DEVICE` (`cpu`, `cuda:0`) and `GALAMOST_TEST_PRECISION` (`Mixed`) say where and how. Each test prints
 //! what it found beside what it should be; a statistical value may differ by four standard errors and the tolerance.
 
-use galamost::pipeline::DeviceChoice;
-use galamost::plan::Plan;
-use galamost::run::Backend;
+use galamost_engine::backend::Backend;
+use galamost_engine::pipeline::DeviceChoice;
+use galamost_engine::plan::Plan;
 use galamost_plugin_api::snapshot::{Link, Snapshot};
 use galamost_plugin_api::views::Wanted;
 use galamost_tests::{advance, backend, columns, csv, mean, plan_in, plan_of, run_plan, unpack, unwrapped};
@@ -197,7 +197,7 @@ fn the_dpd_liquid_has_its_structure_and_diffusion() {
         advance(&mut *b, 50);
         pair_distances(&columns(&mut *b).position, 20.0, &mut histogram);
         let now = unwrapped(&mut *b).0;
-        // without the drift of the centre of mass, which is zero to rounding here
+        // without the drift of the center of mass, which is zero to rounding here
         let square: f64 = now.iter().zip(&start).map(|(a, b)| (a - b).powi(2)).sum();
         msd.push((0.5 * frame as f64, square / 24000.0));
     }

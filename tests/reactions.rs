@@ -1,9 +1,9 @@
 //! Reactions: invariants, kinetics, the same network on every device, after a restart, and forces along new links.
 
-use galamost::pipeline::DeviceChoice;
-use galamost::plan::Plan;
-use galamost::run::Backend;
 use galamost::selftest::standard_system;
+use galamost_engine::backend::Backend;
+use galamost_engine::pipeline::DeviceChoice;
+use galamost_engine::plan::Plan;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use galamost_plugin_api::views::Wanted;
@@ -220,7 +220,7 @@ fn many_text(precision: &str, rule: &str, every: u64, steps: u64) -> String {
 }
 
 /// What reactions change, in tag order.
-fn outcome(b: &mut dyn Backend) -> (galamost::topology::Topology, Vec<Vec<i32>>) {
+fn outcome(b: &mut dyn Backend) -> (galamost_engine::state::topology::Topology, Vec<Vec<i32>>) {
     let mut arrays = vec![whole(b, "h_init"), whole(b, "h_cris")];
     let c = columns(b);
     arrays.push(c.kind.iter().map(|k| *k as i32).collect());

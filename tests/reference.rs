@@ -1,7 +1,7 @@
 //! Numbers that components must give, computed independently of the program.
 
-use galamost::pipeline::DeviceChoice;
 use galamost::selftest::standard_system;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
 use galamost_plugin_api::views::Sums;
 use galamost_tests::{largest_difference, plan_of, repository, run_plan, unwrapped};

@@ -1,16 +1,16 @@
 //! Exchange of momentum between slabs: what it keeps, whom it takes, what it writes; on both devices.
 
-use galamost::pipeline::DeviceChoice;
-use galamost::run::Columns;
 use galamost::selftest::standard_system;
+use galamost_engine::backend::Columns;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_tests::{columns, csv, devices, largest_difference, plan_in, run_plan};
 use std::path::Path;
 
 /// Runs a text in a folder from a given state.
 fn run(folder: &Path, text: &str, state: Snapshot, device: DeviceChoice) -> Columns {
-    use galamost::pipeline::Pipeline;
-    use galamost::plan::{CheckOptions, check};
+    use galamost_engine::pipeline::Pipeline;
+    use galamost_engine::plan::{CheckOptions, check};
     let text = text.replacen('(', "(initial: [], ", 1);
     let mut pipeline = Pipeline::parse(&folder.join("p.ron"), &text, &[]).unwrap_or_else(|e| panic!("{text}: {e:?}"));
     pipeline.device = device;

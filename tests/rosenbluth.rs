@@ -1,7 +1,7 @@
 //! Chains by Rosenbluth sampling and PERM: exact counts, laws, both devices, restarts.
 
-use galamost::pipeline::DeviceChoice;
-use galamost::run::RunOptions;
+use galamost_engine::pipeline::DeviceChoice;
+use galamost_engine::run::RunOptions;
 use galamost_tests::{csv, galamost, has_compiler, plan, plan_in, words};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -15,7 +15,7 @@ fn sampled(sampler: &str) -> (Table, BTreeMap<String, [f64; 2]>) {
     let plan =
         plan_in(&folder.path().join("p.ron"), &text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
     let options = RunOptions { quiet: true, ..RunOptions::default() };
-    galamost::ensemble::run(&plan, &options, None).unwrap_or_else(|e| panic!("{}", e.render()));
+    galamost_engine::run::ensemble::run(&plan, &options, None).unwrap_or_else(|e| panic!("{}", e.render()));
     let fit = std::fs::read_to_string(folder.path().join("t-fit.csv")).expect("fits");
     let rows = fit.lines().skip(1).map(|l| {
         let part: Vec<&str> = l.split(',').collect();
@@ -249,7 +249,7 @@ fn left(sampler: &str, device: DeviceChoice) -> Vec<u8> {
     let text = format!("(seed: 5, ensemble: [{}])", sampler.replace("FILE", "file: \"t.csv\""));
     let plan = plan_in(&folder.path().join("p.ron"), &text, device).unwrap_or_else(|e| panic!("{}", e.render()));
     let options = RunOptions { quiet: true, ..RunOptions::default() };
-    galamost::ensemble::run(&plan, &options, None).unwrap_or_else(|e| panic!("{sampler}: {}", e.render()));
+    galamost_engine::run::ensemble::run(&plan, &options, None).unwrap_or_else(|e| panic!("{sampler}: {}", e.render()));
     plan.components[0].save().expect("saved")
 }
 

@@ -1,8 +1,8 @@
 //! Particles that turn: energy, equipartition, both devices, what files say of orientations.
 
-use galamost::pipeline::DeviceChoice;
-use galamost::run::Backend;
 use galamost::selftest::standard_system;
+use galamost_engine::backend::Backend;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use galamost_tests::{
     advance, backend, columns, has_compiler, largest_difference, mean, plan, plan_of, run_plan, unwrapped,

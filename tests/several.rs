@@ -1,6 +1,6 @@
 //! Several pipelines at once on one device.
 
-use galamost::pipeline::DeviceChoice;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_tests::{galamost, has_compiler, words};
 use std::path::Path;
 

@@ -98,7 +98,7 @@ fn a_new_plugin_is_written_built_dropped_in_and_run() {
 
 #[test]
 fn the_stranger_s_text_compiles_for_the_gpu() {
-    use galamost::plugins::Registry;
+    use galamost_engine::plugins::Registry;
     use galamost_plugin_api::precision::Precision;
     if !has_nvrtc() {
         return;
@@ -106,14 +106,18 @@ fn the_stranger_s_text_compiles_for_the_gpu() {
     let (_folder, dropped) = build();
     let registry = Registry::load(&[dropped, galamost_tests::output()], 1);
     let text = PIPELINE.replace("analyzers: [ Thermo(every: 50, file: \"t.csv\") ],", "");
-    let pipeline = galamost::pipeline::Pipeline::parse("p.ron".as_ref(), &text, &[]).expect("a pipeline");
-    let plan = galamost::plan::check(pipeline, &registry, galamost::plan::CheckOptions::default());
+    let pipeline = galamost_engine::pipeline::Pipeline::parse("p.ron".as_ref(), &text, &[]).expect("a pipeline");
+    let plan = galamost_engine::plan::check(pipeline, &registry, galamost_engine::plan::CheckOptions::default());
     let plan = plan.unwrap_or_else(|e| panic!("{}", e.render()));
     for precision in [Precision::Single, Precision::Mixed, Precision::Double] {
         let pair = plan.components.iter().find_map(|c| c.pair()).expect("the pair");
-        let unit =
-            galamost::gpu::pair_unit(&[pair.device(precision).expect("code").text.into_string()], 1, 4, precision);
-        let (cubin, _) = galamost::device::nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}"));
+        let unit = galamost_engine::gpu::pair_unit(
+            &[pair.device(precision).expect("code").text.into_string()],
+            1,
+            4,
+            precision,
+        );
+        let (cubin, _) = galamost_engine::device::nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}"));
         assert!(cubin.starts_with(b"\x7fELF"));
     }
 }

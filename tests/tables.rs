@@ -1,9 +1,9 @@
 //! Potentials given as tables against the same potentials written in Rust, and the command `galamost table`.
 
-use galamost::device::nvrtc;
-use galamost::gpu::pair_unit;
-use galamost::pipeline::DeviceChoice;
 use galamost::selftest::standard_system;
+use galamost_engine::device::nvrtc;
+use galamost_engine::gpu::pair_unit;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Snapshot;

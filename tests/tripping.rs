@@ -243,7 +243,7 @@ fn an_error_names_its_component() {
 /// `evaluate` is asked by the instruments alone.
 #[test]
 fn a_panic_in_a_pair_s_function_is_an_error() {
-    use galamost::pipeline::DeviceChoice;
+    use galamost_engine::pipeline::DeviceChoice;
     let f = tempfile::tempdir().expect("a folder");
     for (breaks, expected) in [("", None), ("evaluate", Some("TripPair panicked in `evaluate`: "))] {
         write(f.path(), "TripPair", breaks);

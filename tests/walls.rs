@@ -1,10 +1,10 @@
 //! Walls that repel and walls from which particles bounce; electric and periodic forces. On the CPU and, where a kernel is
 //! involved, on the emulated device.
 
-use galamost::pipeline::DeviceChoice;
-use galamost::report::Failure;
-use galamost::run::Backend;
 use galamost::selftest::standard_system;
+use galamost_engine::backend::Backend;
+use galamost_engine::diagnostic::Failure;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use galamost_plugin_api::views::Wanted;
 use galamost_tests::{
@@ -13,7 +13,7 @@ use galamost_tests::{
 use std::sync::atomic::AtomicBool;
 
 /// A backend whose first stage has begun.
-fn begun(text: &str, state: Snapshot, device: DeviceChoice) -> (galamost::plan::Plan, Box<dyn Backend>) {
+fn begun(text: &str, state: Snapshot, device: DeviceChoice) -> (galamost_engine::plan::Plan, Box<dyn Backend>) {
     let plan = plan_of(text, state, device).unwrap_or_else(|e| panic!("{}", e.render()));
     let mut b = backend(&plan);
     plan.components.iter().for_each(|c| c.start(b.host()).expect("started"));

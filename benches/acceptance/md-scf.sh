@@ -29,7 +29,7 @@ run() {
     local seconds=$1 name=$2 code; shift 2
     timeout -s INT -k 20 "$seconds" "$galamost" "$@" >"$name.log" 2>&1
     code=$?
-    grep -E ' steps in | last sample|neighbour list|^error|rror:' "$name.log" | sed "s|^ *INFO|[$name]|"
+    grep -E ' steps in | last sample|neighbor list|^error|rror:' "$name.log" | sed "s|^ *INFO|[$name]|"
     [ $code = 0 ] || { say "$name: exit code $code (124: stopped after $seconds s)"; [ $code = 124 ] || { tail -5 "$name.log"; failures=$((failures + 1)); }; }
     return $code
 }

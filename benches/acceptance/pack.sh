@@ -14,8 +14,8 @@ stage=$(mktemp -d); trap 'rm -rf "$stage"' EXIT
 
 mkdir -p "$stage/engine/deps" "$stage/engine/fixture"
 cp "$built/galamost" "$stage/engine/"
-for folder in "$root"/plugins/*/; do
-    name=$(basename "$folder"); cp "$built/lib${name//-/_}.so" "$stage/engine/"
+for manifest in "$root"/plugins/*/Cargo.toml; do
+    name=$(basename "$(dirname "$manifest")"); cp "$built/lib${name//-/_}.so" "$stage/engine/"
 done
 test=$(ls -t "$built"/deps/all-* | grep -v '\.d$' | head -1)
 cp "$test" "$stage/engine/deps/all"

@@ -1,40 +1,19 @@
-//! The engine of GALAMOST: loads plugins, checks pipelines, steps, writes checkpoints. It contains no physics.
+//! The engine of GALAMOST: loads plugins, checks pipelines, runs them on a device, writes checkpoints. It contains no physics.
+//!
+//! Folders depend on each other in this order only; `tests/house.rs` checks it:
+//! [`pipeline`] → [`plugins`] → [`device`] → [`state`] → [`plan`] → [`backend`] → [`checkpoint`] → [`cpu`], [`gpu`] → [`run`].
 
-pub mod bench;
-pub mod buffers;
-pub mod cells;
+pub mod activity;
+pub mod backend;
 pub mod checkpoint;
-pub mod cli;
 pub mod cpu;
 pub mod device;
-pub mod doc;
-pub mod doctor;
-pub mod ensemble;
-mod estimate;
-pub mod files;
+pub mod diagnostic;
 pub mod gpu;
-pub mod host;
-mod ibi;
 pub mod log;
-pub mod molecules;
-pub mod new;
-mod page;
 pub mod pipeline;
 pub mod plan;
-pub mod plot;
 pub mod plugins;
 pub mod profile;
-pub mod record;
-pub mod render;
-pub mod report;
-pub mod rotation;
 pub mod run;
-mod run_report;
-pub mod selftest;
-pub mod series;
 pub mod state;
-pub mod stats;
-pub mod store;
-mod tables;
-pub mod topology;
-pub mod watch;

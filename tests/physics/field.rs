@@ -1,7 +1,7 @@
 //! Particle–field polymers against mean-field theory, which is exact where many chains meet.
 
 use super::*;
-use galamost::run::Columns;
+use galamost_engine::backend::Columns;
 use std::f64::consts::TAU;
 
 /// Beads of a chain; bonds are Gaussian with ⟨b²⟩ = B2.

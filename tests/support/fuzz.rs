@@ -3,15 +3,15 @@
 //! `tests/fuzz/` for hours with libFuzzer.
 
 use crate::{plan_in, registry};
-use galamost::checkpoint::Checkpoint;
 use galamost::files::Reader;
-use galamost::pipeline::{DeviceChoice, Pipeline};
-use galamost::plan::{CheckOptions, Plan, check};
+use galamost::output::series::Series;
 use galamost::plot::{Wanted, plot};
-use galamost::report::Failure;
-use galamost::run::{RunOptions, execute};
-use galamost::series::Series;
 use galamost::stats::{Skip, of_series};
+use galamost_engine::checkpoint::Checkpoint;
+use galamost_engine::diagnostic::Failure;
+use galamost_engine::pipeline::{DeviceChoice, Pipeline};
+use galamost_engine::plan::{CheckOptions, Plan, check};
+use galamost_engine::run::{RunOptions, execute};
 use galamost_pictures::Theme;
 use galamost_plugin_api::snapshot::Snapshot;
 use sha2::{Digest as _, Sha256};
@@ -194,7 +194,7 @@ pub fn checkpoint(data: &[u8]) {
         // a run that has billions of steps to do would do them
         return;
     }
-    let Some(mut backend) = judge(galamost::cpu::backend(&plan).map_err(Failure::from)) else { return };
+    let Some(mut backend) = judge(galamost_engine::cpu::backend(&plan).map_err(Failure::from)) else { return };
     let steps = Some(found.place.stage_step + 3);
     judge(execute(&plan, &mut *backend, &RunOptions { steps, quiet: true, ..RunOptions::default() }, Some(found)));
 }

@@ -1,10 +1,11 @@
 //! What the tests share: where things are, how a pipeline is run, and how a missing tool is told.
 
-use galamost::pipeline::{DeviceChoice, Pipeline};
-use galamost::plan::{CheckOptions, Plan, check};
-use galamost::plugins::Registry;
-use galamost::report::Failure;
-use galamost::run::{Backend, Columns, RunOptions, Summary, execute};
+use galamost_engine::backend::{Backend, Columns};
+use galamost_engine::diagnostic::Failure;
+use galamost_engine::pipeline::{DeviceChoice, Pipeline};
+use galamost_engine::plan::{CheckOptions, Plan, check};
+use galamost_engine::plugins::Registry;
+use galamost_engine::run::{RunOptions, Summary, execute};
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::Wanted;
@@ -157,7 +158,7 @@ pub fn plan(text: &str, device: DeviceChoice) -> Result<Plan, Failure> {
 pub fn plan_in(path: &Path, text: &str, device: DeviceChoice) -> Result<Plan, Failure> {
     let parsed = Pipeline::parse(path, text, &[]);
     let mut pipeline = parsed.map_err(|e| {
-        let list = e.into_iter().map(|e| galamost::report::Diagnostic::new(path, e.at, e.message));
+        let list = e.into_iter().map(|e| galamost_engine::diagnostic::Diagnostic::new(path, e.at, e.message));
         Failure::Input(list.collect())
     })?;
     pipeline.device = device;
@@ -180,7 +181,7 @@ pub fn plan_of(text: &str, snapshot: Snapshot, device: DeviceChoice) -> Result<P
 pub fn columns(backend: &mut dyn Backend) -> Columns {
     let facts = backend.facts().clone();
     let wants = Wants { particles: true, topology: true, ..Wants::default() };
-    galamost::state::columns(backend, &facts, wants).expect("columns")
+    galamost_engine::backend::columns(backend, &facts, wants).expect("columns")
 }
 
 /// Positions without periodic boundaries, and velocities, as plain rows of numbers.
@@ -239,7 +240,7 @@ pub fn unpack(name: &str, to: &Path) {
 
 /// A backend for a plan.
 pub fn backend(plan: &Plan) -> Box<dyn Backend> {
-    galamost::cli::backend(plan).unwrap_or_else(|e| panic!("{}", e.render()))
+    galamost_engine::run::open(plan).unwrap_or_else(|e| panic!("{}", e.render()))
 }
 
 /// Runs a text from start to end.
@@ -275,7 +276,7 @@ pub fn skip(tool: &str, why: &str) {
 
 /// Whether the emulated device can be used; says aloud if not.
 pub fn has_compiler() -> bool {
-    match galamost::device::choose(DeviceChoice::Emulated) {
+    match galamost_engine::device::choose(DeviceChoice::Emulated) {
         Ok(_) => true,
         Err(e) => {
             skip("g++", &e);
@@ -314,7 +315,7 @@ pub fn skip_heavy(package: &str, why: &str) {
 
 /// Whether NVRTC can be used; says aloud if not.
 pub fn has_nvrtc() -> bool {
-    match galamost::device::nvrtc::load() {
+    match galamost_engine::device::nvrtc::load() {
         Ok(()) => true,
         Err(e) => {
             skip("NVRTC", &e.to_string());

@@ -1,6 +1,8 @@
-//! Chores of the repository that tests use too: the link check of the book, and building the book.
+//! Chores of the repository that tests use too: the link check of the book, building the book, and the archive of the
+//! plugin API.
 
 pub mod docs;
+pub mod freeze;
 pub mod links;
 
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 """Draws oriented particles of the last frame of a GSD file: python3 picture.py FILE PNG KIND [TYPE] [SIZE] [THICKNESS] [BETA]
 
 KIND: janus (one patch), triblock (two), disk, rod. TYPE draws particles of this type only. THICKNESS is the share of the box along
-the view that is drawn (1). Patches are red (as wide as BETA, 90 by default); disks and rods have the colour of their axis, |x| red, |y| green,
+the view that is drawn (1). Patches are red (as wide as BETA, 90 by default); disks and rods have the color of their axis, |x| red, |y| green,
 |z| blue. Needs gsd, numpy and pillow.
 """
 
@@ -35,7 +35,7 @@ def main():
     turn = np.array([[1, 0, 0], [0, np.cos(b), -np.sin(b)], [0, np.sin(b), np.cos(b)]]) @ np.array(
         [[np.cos(a), 0, np.sin(a)], [0, 1, 0], [-np.sin(a), 0, np.cos(a)]]
     )
-    colours = np.abs(n)
+    colors = np.abs(n)
     at, n = at @ turn.T, n @ turn.T
     scale = size / (1.35 * max(box))
     image = np.full((size, size, 3), 1.0)
@@ -45,7 +45,7 @@ def main():
     along, across = {"disk": (0.16, 0.46), "rod": (0.55, 0.18)}.get(kind, (0.4, 0.4))
     reach = max(along, across)
     low, high = at[:, 2].min(), at[:, 2].max() + 1e-9
-    for x, axis, colour in zip(at, n, colours):
+    for x, axis, color in zip(at, n, colors):
         cx, cy = size / 2 + x[0] * scale, size / 2 - x[1] * scale
         r = int(np.ceil(reach * scale)) + 1
         i0, i1, j0, j1 = max(int(cy) - r, 0), min(int(cy) + r + 1, size), max(int(cx) - r, 0), min(int(cx) + r + 1, size)
@@ -71,7 +71,7 @@ def main():
             cosine = np.abs(cosine) if kind == "triblock" else cosine
             base = np.where((cosine >= beta)[..., None], [0.86, 0.2, 0.16], [0.82, 0.84, 0.88])
         else:
-            base = np.broadcast_to(0.15 + 0.8 * colour, normal.shape)
+            base = np.broadcast_to(0.15 + 0.8 * color, normal.shape)
         fog = 0.35 + 0.65 * (x[2] - low) / (high - low)
         shade = (0.35 + 0.65 * np.maximum(normal @ light, 0))[..., None]
         image[i0:i1, j0:j1][here] = (fog * base * shade + (1 - fog))[here]

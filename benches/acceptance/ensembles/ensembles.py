@@ -6,7 +6,7 @@
 Files are named nvt-THERMOSTAT-kT.csv, npt-BAROSTAT-kT-P.csv and ideal-BAROSTAT-kT-P.csv. The tests are those of the package
 physical_validation (Merz & Shirts, PLoS ONE 13 (2018) e0202764): the distribution of the kinetic energy (its mean, its
 width, and all of it by Kolmogorov and Smirnov), and the ratio of the distributions of potential energy, volume or
-enthalpy of two runs at neighbouring temperatures or pressures; besides, variances of volumes under different barostats. Numbers are distances from the exact value in standard
+enthalpy of two runs at neighboring temperatures or pressures; besides, variances of volumes under different barostats. Numbers are distances from the exact value in standard
 errors; up to 4 is good, and p of Kolmogorov-Smirnov from 0.001 on. Berendsen's methods are not canonical and have to fail. The
 exit code is 1 if one does not do what it should.
 

@@ -90,8 +90,8 @@ def layers(folder, picture=None):
         matplotlib.use("Agg")
         import matplotlib.pyplot as plt
 
-        for name, colour in zip("NPGCW", ("tab:purple", "tab:orange", "tab:green", "tab:gray", "tab:blue")):
-            plt.plot(x, p[name], label=name, color=colour)
+        for name, color in zip("NPGCW", ("tab:purple", "tab:orange", "tab:green", "tab:gray", "tab:blue")):
+            plt.plot(x, p[name], label=name, color=color)
         plt.xlabel(f"{axis} from the middle of the tails, nm")
         plt.ylabel("number density, nm⁻³")
         plt.legend()

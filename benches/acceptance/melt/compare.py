@@ -131,10 +131,10 @@ def draw(name, curves):
     import matplotlib.pyplot as plt
 
     fig, ax = plt.subplots(figsize=(6.5, 4.5))
-    for colour, (what, ours, theirs) in zip(("#1f5fa8", "#d1495b"), curves):
+    for color, (what, ours, theirs) in zip(("#1f5fa8", "#d1495b"), curves):
         k = numpy.arange(1, len(ours) + 1)
-        ax.plot(k, theirs, color=colour, lw=1.2, label=f"LAMMPS, {what.replace('melt-', 'N = ')}")
-        ax.plot(k, ours, "o", color=colour, ms=3.5, mfc="none", label=f"GALAMOST, {what.replace('melt-', 'N = ')}")
+        ax.plot(k, theirs, color=color, lw=1.2, label=f"LAMMPS, {what.replace('melt-', 'N = ')}")
+        ax.plot(k, ours, "o", color=color, ms=3.5, mfc="none", label=f"GALAMOST, {what.replace('melt-', 'N = ')}")
     ax.set(xlabel="bonds between two beads, n", ylabel="⟨R²(n)⟩ / n", xscale="log")
     ax.legend(frameon=False)
     fig.tight_layout()

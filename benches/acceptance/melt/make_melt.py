@@ -3,7 +3,7 @@
 
     python3 make_melt.py CHAINS BEADS FILE [DENSITY] [SEED]
 
-Bonds are 0.97 long; second neighbours along a chain are at least 1.02 apart, which gives walks about the stiffness of the
+Bonds are 0.97 long; second neighbors along a chain are at least 1.02 apart, which gives walks about the stiffness of the
 melt (Kremer & Grest, J. Chem. Phys. 92 (1990) 5057).
 """
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws a brush: every grafted chain in a colour of its own, the surface grey. Needs numpy and matplotlib.
+"""Draws a brush: every grafted chain in a color of its own, the surface grey. Needs numpy and matplotlib.
 
     python3 render.py chains.csv.gz picture.png
 """
@@ -25,13 +25,13 @@ def main():
         order = numpy.argsort(points[:, 2])
         points, of = points[order], of[order]
         hue = (of * 0.6180339887) % 1.0
-        colour = matplotlib.colors.hsv_to_rgb(numpy.stack([hue, numpy.full(len(of), 0.75), numpy.full(len(of), 0.95)], 1))
-        colour[of < 0] = 0.62
+        color = matplotlib.colors.hsv_to_rgb(numpy.stack([hue, numpy.full(len(of), 0.75), numpy.full(len(of), 0.95)], 1))
+        color[of < 0] = 0.62
         depth = (points[:, 2] - points[:, 2].min()) / max(numpy.ptp(points[:, 2]), 1e-9)
-        colour *= (0.35 + 0.65 * depth)[:, None]
+        color *= (0.35 + 0.65 * depth)[:, None]
         # a particle is one length wide
         size = (72.0 * 7.4 / (2 * extent)) ** 2
-        ax.scatter(points[:, 0], points[:, 1], s=size, c=colour, linewidths=0.2, edgecolors="#00000060")
+        ax.scatter(points[:, 0], points[:, 1], s=size, c=color, linewidths=0.2, edgecolors="#00000060")
         ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")
         ax.axis("off")
     figure.tight_layout()

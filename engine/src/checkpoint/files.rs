@@ -4,14 +4,12 @@
 //! so on. Wherever a run is killed, all whole files are there under one of these names.
 
 use super::Image;
+use crate::pipeline::MAX_CHECKPOINTS;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, Result, Write as _};
 use std::path::{Path, PathBuf};
 use tracing::{info, warn};
-
-/// The most checkpoints that are kept.
-pub const MOST: u64 = 100;
 
 fn with(path: &Path, ending: &str) -> PathBuf {
     let mut name: OsString = path.as_os_str().into();
@@ -26,7 +24,7 @@ fn older(path: &Path, k: u64) -> PathBuf {
 
 /// The files that are there, newest first.
 pub fn present(path: &Path) -> Vec<PathBuf> {
-    (0..MOST).map(|k| older(path, k)).filter(|p| p.is_file()).collect()
+    (0..MAX_CHECKPOINTS).map(|k| older(path, k)).filter(|p| p.is_file()).collect()
 }
 
 /// Writes a checkpoint and keeps the `keep − 1` before it.
@@ -53,7 +51,7 @@ pub fn write(path: &Path, image: &Image, keep: u64) -> Result<()> {
         }
     }
     std::fs::rename(&temporary, path)?;
-    for k in keep..MOST {
+    for k in keep..MAX_CHECKPOINTS {
         // left by a run that kept more
         if std::fs::remove_file(older(path, k)).is_err() {
             break;

@@ -9,9 +9,9 @@ mod writer;
 
 pub use writer::Writer;
 
+use crate::backend::SystemSums;
+use crate::diagnostic::{Diagnostic, Failure};
 use crate::plan::{Plan, PluginUse};
-use crate::report::{Diagnostic, Failure};
-use crate::run::SystemSums;
 use crate::state::RawState;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
@@ -311,7 +311,9 @@ impl Checkpoint {
             self.fits(plan, of).map_err(|e| wrong(format!("does not fit this system: {e}")))?;
         }
         if of != precision && !ensemble {
-            self.state.convert(of, plan).map_err(|e| wrong(e.to_string()))?;
+            let arrays = plan.components.iter().flat_map(|c| &c.needs.arrays);
+            let converted = self.state.convert(of, plan.pipeline.precision, plan.snapshot.len(), arrays);
+            converted.map_err(|e| wrong(e.to_string()))?;
             // energies of forces that are computed anew
             self.sums = None;
         }

@@ -3,7 +3,7 @@
 use super::guards;
 use super::list::CHUNK;
 use super::system::{CpuSystem, pair_call};
-use crate::store::Store;
+use crate::state::store::Store;
 use galamost_plugin_api::bonded::BondedCall;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::device::DevicePtr;

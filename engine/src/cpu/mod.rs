@@ -14,7 +14,7 @@ use galamost_plugin_api::precision::{Fixed, Float64, Precision};
 ///
 /// # Errors
 /// The state cannot be stored.
-pub fn backend(plan: &crate::plan::Plan) -> galamost_plugin_api::error::Result<Box<dyn crate::run::Backend>> {
+pub fn backend(plan: &crate::plan::Plan) -> galamost_plugin_api::error::Result<Box<dyn crate::backend::Backend>> {
     Ok(match plan.pipeline.precision {
         Precision::Double => Box::new(CpuSystem::<Float64>::new(plan)?),
         _ => Box::new(CpuSystem::<Fixed>::new(plan)?),

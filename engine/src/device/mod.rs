@@ -14,8 +14,8 @@ pub use cuda::{CudaDevice, driver, driver_version};
 pub use emulated::EmulatedDevice;
 pub use source::{Unit, api_header, kernel_names};
 
-use crate::host::DeviceServices;
 use crate::pipeline::DeviceChoice;
+use crate::plugins::host::DeviceServices;
 use crate::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::Result;

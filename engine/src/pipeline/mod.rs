@@ -2,14 +2,16 @@
 
 mod overrides;
 
-use crate::checkpoint::files::MOST;
-use crate::report::{Diagnostic, Failure};
+use crate::diagnostic::{Diagnostic, Failure};
 use galamost_plugin_api::error::{Errors, InputError, Position, nearest};
 use galamost_plugin_api::params::{Fields, FromValue, Range, Source, Value};
 use galamost_plugin_api::precision::Precision;
 use std::path::{Path, PathBuf};
 
 pub use overrides::apply as apply_overrides;
+
+/// The largest number of checkpoints that a run keeps.
+pub const MAX_CHECKPOINTS: u64 = 100;
 
 /// One component as it stands in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +128,7 @@ impl FromValue for Exclusions {
     }
 }
 
-/// Pairs that the neighbour list takes in, by their molecules.
+/// Pairs that the neighbor list takes in, by their molecules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Only {
     /// Two particles of one molecule.
@@ -197,7 +199,8 @@ impl FromValue for CheckpointSettings {
         let mut fields = Fields::new(value, errors)?;
         let every = fields.required("every", Range { at_least: 1.0, ..Range::ANY });
         let minutes = fields.required("minutes", Range { above: 0.0, ..Range::ANY });
-        let keep = fields.or("keep", Range { at_least: 1.0, at_most: MOST as f64, ..Range::ANY }, || Self::KEEP);
+        let keep =
+            fields.or("keep", Range { at_least: 1.0, at_most: MAX_CHECKPOINTS as f64, ..Range::ANY }, || Self::KEEP);
         let file = fields.required("file", Range::ANY);
         fields.finish();
         Some(Self { every: every?, minutes: minutes?, keep: keep?, file: file? })
@@ -303,7 +306,7 @@ pub struct Pipeline {
     pub device_at: Option<Position>,
     /// Precision.
     pub precision: Precision,
-    /// Neighbour list.
+    /// Neighbor list.
     pub neighbors: Neighbors,
     /// Checkpoints.
     pub checkpoint: CheckpointSettings,

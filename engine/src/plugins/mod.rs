@@ -1,6 +1,7 @@
 //! Plugins: where they are looked for, how they are loaded, what they hold.
 
 mod component;
+pub mod host;
 mod library;
 mod registry;
 

@@ -1,14 +1,13 @@
 //! The run loop, the same for every device.
 
-use super::backend::{Backend, SystemSums};
 use super::clock::Clock;
 use super::frame::{FrameFacts, analyze};
-use super::progress::Progress;
-use super::setup::degrees_of_freedom;
+use super::progress::{Progress, ProgressDisplay};
+use crate::backend::{Backend, SystemSums, degrees_of_freedom};
 use crate::checkpoint::{Checkpoint, Place, Writer, files};
+use crate::diagnostic::Failure;
 use crate::plan::{Plan, StagePlan};
 use crate::profile::{Timing, add_up};
-use crate::report::Failure;
 use galamost_plugin_api::analyzer::Thermo;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::Wanted;
@@ -24,8 +23,10 @@ use tracing::{debug, info};
 pub struct RunOptions {
     /// Steps in all, instead of the stages' own numbers: stages keep their order, the last one is cut or stretched.
     pub steps: Option<u64>,
-    /// No progress bar.
+    /// Writes less to the log.
     pub quiet: bool,
+    /// Shows progress; `None`: lines in the log.
+    pub display: Option<Arc<dyn ProgressDisplay>>,
     /// Set from outside (Ctrl-C, SIGTERM): the run ends after the step under way and writes a checkpoint.
     pub stop: Arc<AtomicBool>,
     /// Set from outside (SIGUSR1): a checkpoint is written now, and the run goes on.
@@ -121,7 +122,7 @@ struct Run<'a> {
     /// Whether the backend's energies and virials are those of the present step.
     sums_are_good: bool,
     /// Something is under way that leaves no state to go on from if it fails: a step, an update, the first forces.
-    half_way: bool,
+    mid_step: bool,
     /// Components were told that the run ends.
     finished: bool,
     begun: Instant,
@@ -143,7 +144,7 @@ impl<'a> Run<'a> {
             last_due: BTreeMap::new(),
             sums: None,
             sums_are_good: false,
-            half_way: false,
+            mid_step: false,
             finished: false,
             begun: Instant::now(),
         }
@@ -252,11 +253,12 @@ impl<'a> Run<'a> {
         let thermo = self.wanted_at(stage, self.backend.step()) == Wanted::ALL;
         // an analyzer that was not there before, and is due at once, needs energies that the checkpoint does not have
         let fresh = !resumed || (thermo && self.sums.is_none());
-        self.half_way = true;
+        self.mid_step = true;
         self.backend.begin_stage(stage, !fresh)?;
-        self.half_way = false;
+        self.mid_step = false;
         self.sums_are_good = fresh || self.sums.is_some();
-        let mut progress = Progress::new(&stage.stage.name, self.place.stage_step, steps, self.options.quiet);
+        let mut progress =
+            Progress::new(&stage.stage.name, self.place.stage_step, steps, self.options.display.as_deref());
         if self.summary.start_up == 0.0 {
             self.summary.start_up = self.begun.elapsed().as_secs_f64();
         }
@@ -291,15 +293,15 @@ impl<'a> Run<'a> {
                 self.backend.begin_profile();
             }
             let tick = Instant::now();
-            self.half_way = true;
+            self.mid_step = true;
             let done =
                 self.backend.advance(n, if n == next - step { wanted } else { Wanted::FORCE }, &self.options.stop)?;
-            self.half_way = false;
+            self.mid_step = false;
             if looks {
                 add_up(&mut self.summary.spent.timings, self.backend.end_profile()?);
                 self.summary.spent.steps += done;
             }
-            crate::watch::beat();
+            crate::activity::beat();
             self.sums = None;
             self.sums_are_good = wanted == Wanted::ALL && n == next - step && done == n;
             self.place.stage_step += done;
@@ -313,7 +315,7 @@ impl<'a> Run<'a> {
             } else if took > TICK {
                 chunk = (chunk / 2).max(1);
             }
-            progress.set(self.place.stage_step, self.summary.thermo.as_ref());
+            progress.update(self.place.stage_step, self.summary.thermo.as_ref());
         }
         progress.finish();
         self.summary.seconds += clock.elapsed().as_secs_f64();
@@ -343,11 +345,11 @@ impl<'a> Run<'a> {
     fn update(&mut self, stage: &StagePlan, step: u64) -> Result<()> {
         for u in &stage.updaters {
             if step.is_multiple_of(u.needs.period.max(1)) && self.last_due.insert(u.id, step) != Some(step) {
-                self.half_way = true;
+                self.mid_step = true;
                 let begun = Instant::now();
                 // energies that nobody asked for are not kept up to date
                 self.backend.update(u, if self.sums_are_good { Wanted::ALL } else { Wanted::FORCE })?;
-                self.half_way = false;
+                self.mid_step = false;
                 *self.summary.spent.others.entry(u.name.clone()).or_default() += begun.elapsed().as_secs_f64();
             }
         }
@@ -417,7 +419,7 @@ impl<'a> Run<'a> {
             notes.push(format!("{name} could not end its files: {e}"));
         }
         // after a NaN, or with half of the particles moved, there is no sound state to save
-        let sound = !self.half_way && !matches!(e, Error::Unstable { .. } | Error::Device { .. });
+        let sound = !self.mid_step && !matches!(e, Error::Unstable { .. } | Error::Device { .. });
         let path = self.writer.path().to_path_buf();
         if let Err(e) = self.writer.end() {
             notes.push(e.to_string());

@@ -1,8 +1,8 @@
 //! What analyzers get to see.
 
-use super::backend::{Backend, Columns, SystemSums};
+use crate::backend::columns;
+use crate::backend::{Backend, Columns, SystemSums};
 use crate::plan::StagePlan;
-use crate::state::columns;
 use galamost_plugin_api::analyzer::{ArrayColumn, Column, FrameCall, Thermo};
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::{Error, Result};

@@ -1,84 +1,89 @@
-//! Progress: a bar on a terminal, plain lines elsewhere.
+//! Progress of a stage: through a display that the caller supplies, as log lines, or as JSON events.
 
 use crate::log;
 use galamost_plugin_api::analyzer::Thermo;
-use indicatif::{ProgressBar, ProgressStyle};
-use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 use tracing::info;
 
+/// Shows the progress of one stage at a time, for example as a bar on a terminal.
+pub trait ProgressDisplay: std::fmt::Debug + Send + Sync {
+    /// A stage of `total` steps begins.
+    fn begin(&self, stage: &str, total: u64);
+    /// `done` steps of the stage are complete; `message` has the speed and the last sample.
+    fn update(&self, done: u64, message: String);
+    /// The stage has ended.
+    fn end(&self);
+}
+
 /// Progress of one stage.
-pub struct Progress {
-    bar: Option<ProgressBar>,
+pub struct Progress<'a> {
+    display: Option<&'a dyn ProgressDisplay>,
     name: String,
     total: u64,
-    /// Steps that an earlier run had done.
+    /// Steps done by an earlier run of the same stage.
     before: u64,
     done: u64,
     start: Instant,
     last_line: Instant,
-    /// Between two lines.
-    pause: Duration,
+    /// Time between two log lines.
+    interval: Duration,
 }
 
-impl Progress {
-    /// A stage of this many steps, `before` of them done by an earlier run.
-    pub fn new(name: &str, before: u64, total: u64, quiet: bool) -> Self {
-        let terminal = std::io::stderr().is_terminal() && !quiet && !log::is_json() && log::run_name().is_none();
-        let bar = terminal.then(|| {
-            let style = ProgressStyle::with_template("{prefix} {bar:30} {percent:>3}% {msg} {eta} left");
-            ProgressBar::new(total)
-                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-                .with_prefix(name.to_string())
-        });
+impl<'a> Progress<'a> {
+    /// A stage of `total` steps, of which an earlier run has done `before`. Without a display, progress goes to the log.
+    pub fn new(name: &str, before: u64, total: u64, display: Option<&'a dyn ProgressDisplay>) -> Self {
+        if let Some(d) = display {
+            d.begin(name, total);
+        }
         let now = Instant::now();
         Self {
-            bar,
+            display,
             name: name.into(),
             total,
             before,
             done: before,
             start: now,
             last_line: now,
-            pause: Duration::from_secs(if log::is_json() { 2 } else { 10 }),
+            interval: Duration::from_secs(if log::is_json() { 2 } else { 10 }),
         }
     }
 
-    /// Steps per second so far.
+    /// Returns the time steps per second so far.
     pub fn tps(&self) -> f64 {
         (self.done - self.before) as f64 / self.start.elapsed().as_secs_f64().max(1e-9)
     }
 
-    /// `done` steps are behind us; `thermo` are the values of the last sample, if there was one.
-    pub fn set(&mut self, done: u64, thermo: Option<&Thermo>) {
+    /// Reports that `done` steps are complete; `thermo` has the values of the last sample, if there was one.
+    pub fn update(&mut self, done: u64, thermo: Option<&Thermo>) {
         self.done = done;
         let tps = self.tps();
-        if let Some(bar) = &self.bar {
-            bar.set_position(done);
-            bar.set_message(format!("{tps:.0} TPS{}", sample(thermo)));
-        } else if self.last_line.elapsed() > self.pause {
+        if let Some(display) = self.display {
+            display.update(done, format!("{tps:.0} TPS{}", sample(thermo)));
+        } else if self.last_line.elapsed() > self.interval {
             self.last_line = Instant::now();
-            let left = (self.total - done) as f64 / tps.max(1e-9);
-            if log::is_json() {
-                log::event(
-                    "progress",
-                    serde_json::json!({
-                        "stage": self.name, "step": done, "steps": self.total, "tps": tps, "seconds_left": left,
-                        "kT": thermo.map(|t| t.kt), "pressure": thermo.map(|t| t.pressure),
-                        "potential": thermo.map(|t| t.potential / t.n as f64),
-                    }),
-                );
-            } else {
-                let last = sample(thermo);
-                info!("{}: step {done} of {}, {tps:.0} TPS{last}, {} left", self.name, self.total, duration(left));
-            }
+            self.write_line(tps, thermo);
         }
     }
 
-    /// The stage is over.
+    fn write_line(&self, tps: f64, thermo: Option<&Thermo>) {
+        let left = (self.total - self.done) as f64 / tps.max(1e-9);
+        if log::is_json() {
+            let fields = serde_json::json!({
+                "stage": self.name, "step": self.done, "steps": self.total, "tps": tps, "seconds_left": left,
+                "kT": thermo.map(|t| t.kt), "pressure": thermo.map(|t| t.pressure),
+                "potential": thermo.map(|t| t.potential / t.n as f64),
+            });
+            log::event("progress", fields);
+        } else {
+            let (last, left) = (sample(thermo), duration(left));
+            info!("{}: step {} of {}, {tps:.0} TPS{last}, {left} left", self.name, self.done, self.total);
+        }
+    }
+
+    /// Ends the stage.
     pub fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+        if let Some(display) = self.display {
+            display.end();
         }
     }
 }
@@ -91,7 +96,7 @@ fn sample(thermo: Option<&Thermo>) -> String {
     })
 }
 
-/// Seconds as people say them.
+/// Formats seconds for a reader: `45 s`, `12 min`, `3.5 h`, `2.1 days`.
 pub fn duration(seconds: f64) -> String {
     match seconds {
         s if !s.is_finite() => "?".into(),

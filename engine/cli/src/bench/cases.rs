@@ -1,0 +1,129 @@
+//! What is measured: the rows of `benches/peers.toml`, and the pipelines behind their names.
+
+use super::Options;
+use galamost_plugin_api::error::{Error, Result};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A row of `benches/peers.toml`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Case {
+    /// `lj`, `dpd`, `janus`, or a name for a pipeline of `benches/cases`.
+    pub name: String,
+    /// Particles.
+    pub n: u64,
+    /// What this project wants to reach on an H200.
+    pub target: Option<f64>,
+    /// Only with `--all`.
+    #[serde(default)]
+    pub all: bool,
+    /// A pipeline of `benches/cases`; without it the case is made here.
+    pub file: Option<String>,
+    /// Its values in place of those of the file.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// The file that its first generator reads.
+    pub data: Option<String>,
+    /// Other engines on an H200, steps per second.
+    #[serde(flatten)]
+    pub engines: BTreeMap<String, f64>,
+}
+
+#[derive(Deserialize)]
+struct Peers {
+    case: Vec<Case>,
+}
+
+impl Case {
+    /// Name and size, which filters are looked for in.
+    pub fn label(&self) -> String {
+        format!("{} {}", self.name, self.n)
+    }
+
+    /// Whether it is asked for.
+    pub fn wanted(&self, options: &Options) -> bool {
+        let named = options.filter.as_ref().is_none_or(|f| self.label().contains(f.as_str()));
+        named && (options.all || !self.all) && options.max.is_none_or(|m| self.n <= m)
+    }
+
+    /// The text of the pipeline, and the values that replace its own.
+    ///
+    /// # Errors
+    /// There is no such case, or its files are not there.
+    pub fn pipeline(&self, options: &Options) -> Result<(PathBuf, String, Vec<String>)> {
+        let missing =
+            |what: &str| Error::Run(format!("{}: {what} is not in {}", self.label(), options.cases.display()));
+        let Some(file) = &self.file else {
+            let text = made(&self.name, self.n, &options.precision);
+            let text = text.ok_or_else(|| Error::Run(format!("there is no case `{}`", self.name)))?;
+            return Ok(("bench".into(), text, vec![]));
+        };
+        let path = options.cases.join(file);
+        let text = std::fs::read_to_string(&path).map_err(|_| missing(file))?;
+        let mut set = self.set.clone();
+        set.push(format!("precision={}", options.precision));
+        if let Some(data) = &self.data {
+            let places = [options.cases.join(data), options.cases.join("../../tests/data").join(data)];
+            let found = places.iter().find(|p| p.exists()).ok_or_else(|| missing(data))?;
+            let found = std::path::absolute(found).unwrap_or_else(|_| found.clone());
+            set.push(format!("initial[0].file={:?}", found.to_string_lossy()));
+        }
+        Ok((path, text, set))
+    }
+}
+
+/// All rows.
+pub fn all() -> Vec<Case> {
+    let parsed: std::result::Result<Peers, _> = toml::from_str(include_str!("../../../../benches/peers.toml"));
+    parsed.map(|p| p.case).unwrap_or_default()
+}
+
+/// Where pipelines of cases are, if nothing is said: beside the program as released, or in the repository.
+pub fn folder() -> PathBuf {
+    let program = std::env::current_exe().unwrap_or_default();
+    let beside = |up: usize, to: &str| program.ancestors().nth(up).unwrap_or(Path::new(".")).join(to);
+    let places = [beside(1, "cases"), beside(2, "cases"), beside(3, "benches/cases"), PathBuf::from("benches/cases")];
+    places.iter().find(|p| p.is_dir()).unwrap_or(&places[3]).clone()
+}
+
+/// The pipeline of a case that is made here.
+fn made(name: &str, n: u64, precision: &str) -> Option<String> {
+    let head = format!("(seed: 1, precision: {precision}, ");
+    let dpd = |density: f64| {
+        let l = (n as f64 / density).cbrt();
+        format!(
+            "{head}initial: [RandomPositions(n: {n}, box: [{l}, {l}, {l}]), Velocities(kT: 1.0)], \
+             forces: [Dpd(r_cut: 1.0, kT: 1.0, pairs: {{(\"A\", \"A\"): (a: 25.0, sigma: 3.0)}})], \
+             integrators: [GrootWarren()], stages: [(steps: 1, dt: 0.02)])"
+        )
+    };
+    match name {
+        // LJ liquid, ρ 0.381972, r_cut 3.0, T 1.2, dt 0.005, NVT
+        "lj" => {
+            let side = (n as f64).cbrt().round() as u64;
+            let quarter = (n as f64 / 4.0).cbrt().round() as u64;
+            let (lattice, cells) = if side.pow(3) == n { ("Sc", side) } else { ("Fcc", quarter) };
+            Some(format!(
+                "{head}initial: [Lattice(lattice: {lattice}, cells: [{cells}, {cells}, {cells}], density: 0.381972), Velocities(kT: 1.2)], \
+                 forces: [LennardJones(r_cut: 3.0, pairs: {{(\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0)}})], \
+                 integrators: [NoseHoover(kT: 1.2, tau: 0.5)], stages: [(steps: 1, dt: 0.005)])"
+            ))
+        }
+        // DPD liquid, ρ 3, a 25, σ 3, dt 0.02, Groot-Warren
+        "dpd" => Some(dpd(3.0)),
+        // the same at ρ 5
+        "dpd-5" => Some(dpd(5.0)),
+        // triblock Janus particles, ρ 3, dt 0.002, Berendsen
+        "janus" => {
+            let side = (n as f64).cbrt().round() as u64;
+            Some(format!(
+                "{head}initial: [Lattice(lattice: Sc, cells: [{side}, {side}, {side}], density: 3.0), Velocities(kT: 1.0), \
+                 Orientations(inertia: (0.1, 0.1, 0.0), kT: 1.0)], \
+                 forces: [TriblockJanus(pairs: {{(\"A\", \"A\"): (alpha_r: 396.0, alpha_a: 132.0, beta_deg: 65.0, nu: 0.5)}})], \
+                 integrators: [RigidBerendsen(kT: 1.0, tau: 0.3, tau_r: 0.1)], stages: [(steps: 1, dt: 0.002)])"
+            ))
+        }
+        _ => None,
+    }
+}

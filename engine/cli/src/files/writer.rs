@@ -1,0 +1,136 @@
+//! Writing states to files outside of a run, with the analyzers of a run.
+
+use super::{about, component_for, component_named, has_field, make, told};
+use galamost_engine::diagnostic::Failure;
+use galamost_engine::plugins::host::HostServices;
+use galamost_engine::plugins::{Component, Registry};
+use galamost_plugin_api::analyzer::{ArrayColumn, Column, FrameCall};
+use galamost_plugin_api::component::{Kind, SystemInfo};
+use galamost_plugin_api::record::API_MINOR;
+use galamost_plugin_api::snapshot::{Snapshot, Values};
+use std::path::{Path, PathBuf};
+
+/// A file that states are written to.
+pub struct Writer {
+    path: PathBuf,
+    /// Name of the component.
+    pub format: String,
+    component: Component,
+    // behind the component, which uses it to its end
+    host: HostServices,
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Writer({}, {})", self.path.display(), self.format)
+    }
+}
+
+/// Whether a field is given in a text of fields: its name stands before a colon.
+fn given(fields: &str, name: &str) -> bool {
+    let Some((before, _)) = fields.rsplit_once(':') else { return false };
+    let last_word =
+        |part: &str| part.trim_end().rsplit(|c: char| !c.is_alphanumeric() && c != '_').next() == Some(name);
+    before.split(':').any(last_word)
+}
+
+impl Writer {
+    /// Finds the component for a file and begins it. States are those of `first`'s system: what is to be written may not have other
+    /// types. Velocities are written if there are some, unless `fields` say otherwise.
+    ///
+    /// # Errors
+    /// There is no component for it, its fields are wrong, or the file cannot be written.
+    pub fn create(
+        path: &Path,
+        format: Option<&str>,
+        fields: &str,
+        first: &Snapshot,
+        registry: &Registry,
+    ) -> Result<Self, Failure> {
+        let (library, info) = match format {
+            Some(name) => component_named(name, path, Kind::Analyzer, registry)?,
+            None => component_for(path, Kind::Analyzer, registry)?,
+        };
+        let mut all = fields.trim().trim_end_matches(',').to_string();
+        let mut add = |name: &str, value: String| {
+            if has_field(info, name) && !given(fields, name) {
+                let comma = if all.is_empty() { "" } else { ", " };
+                all.push_str(&format!("{comma}{name}: {value}"));
+            }
+        };
+        add("every", "1".into());
+        add("velocity", first.velocity.iter().flatten().any(|v| *v != 0.0).to_string());
+        // energies are those of a run
+        add("log", "false".into());
+        let mut component = make(library, info, path, &all)?;
+        let system = SystemInfo { dt: 1.0, device: "cpu".into(), api_minor: API_MINOR, ..SystemInfo::of(first) };
+        component.bind(&system).map_err(|e| told(path, &info.name, e))?;
+        if component.needs.wants.thermo {
+            return Err(about(path, format!("{} writes energies, which a file of particles does not have", info.name)));
+        }
+        let host = HostServices::cpu();
+        component.start(host.wire()).map_err(|e| told(path, &info.name, e))?;
+        Ok(Self { path: path.into(), format: info.name.clone(), component, host })
+    }
+
+    /// Writes a state.
+    ///
+    /// # Errors
+    /// The component's words.
+    pub fn write(&self, s: &Snapshot) -> Result<(), Failure> {
+        let arrays: Vec<ArrayColumn> = s
+            .arrays
+            .iter()
+            .map(|(name, a)| match &a.values {
+                Values::Real(v) => ArrayColumn::reals(name, a.width, v),
+                Values::Int(v) => ArrayColumn::ints(name, a.width, v),
+            })
+            .collect();
+        // SAFETY: the views are structs of numbers and addresses; 0 is an address of nothing, with no particles and no rows behind it
+        let (state, list, bond_view) = unsafe { (std::mem::zeroed(), std::mem::zeroed(), std::mem::zeroed()) };
+        let call = FrameCall {
+            size: size_of::<FrameCall>() as u32,
+            dimensions: s.dimensions,
+            step: s.step,
+            time: f64::NAN,
+            box_length: s.box_length,
+            thermo: std::ptr::null(),
+            energies: Column::EMPTY,
+            energy_names: Column::EMPTY,
+            position: Column::new(&s.position),
+            image: Column::new(&s.image),
+            velocity: Column::new(&s.velocity),
+            kind: Column::new(&s.kind),
+            mass: Column::new(&s.mass),
+            arrays: Column::new(&arrays),
+            bonds: Column::new(&s.bonds),
+            angles: Column::new(&s.angles),
+            dihedrals: Column::new(&s.dihedrals),
+            state,
+            list,
+            bond_view,
+            reserved: Default::default(),
+        };
+        let part = self.component.analyzer();
+        let part = part.ok_or_else(|| about(&self.path, format!("{} is no analyzer", self.format)))?;
+        part.analyze(&call).map_err(|e| told(&self.path, &self.format, e))
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// The component's words.
+    pub fn finish(self) -> Result<(), Failure> {
+        let _ = &self.host;
+        self.component.finish().map_err(|e| told(&self.path, &self.format, e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn fields_that_are_given_are_found() {
+        let given = |name| super::given("every: 10, atom_style: Full,velocity:true", name);
+        assert!(given("every") && given("atom_style") && given("velocity") && !given("style") && !given("Full"));
+    }
+}

@@ -1,0 +1,8 @@
+//! The terminal: log, progress bar, signals.
+
+pub mod log;
+mod progress;
+mod signals;
+
+pub use progress::bar;
+pub use signals::signals;

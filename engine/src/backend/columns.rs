@@ -1,0 +1,71 @@
+//! The state on the host in tag order, as analyzers and writers see it.
+
+use super::Backend;
+use crate::state::raw::{Facts, ints, positions, reals};
+use crate::state::rotation;
+use galamost_plugin_api::component::Wants;
+use galamost_plugin_api::error::Result;
+use galamost_plugin_api::precision::{Fixed, Float64, Precision};
+use galamost_plugin_api::snapshot::{Array, Link, Values};
+use std::collections::BTreeMap;
+
+/// The state on the host, in tag order.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    /// Positions.
+    pub position: Vec<[f64; 3]>,
+    /// Images.
+    pub image: Vec<[i32; 3]>,
+    /// Velocities.
+    pub velocity: Vec<[f64; 3]>,
+    /// Types.
+    pub kind: Vec<u32>,
+    /// Masses.
+    pub mass: Vec<f64>,
+    /// Optional arrays.
+    pub arrays: BTreeMap<String, Array>,
+    /// Bonds.
+    pub bonds: Vec<Link<2>>,
+    /// Angles.
+    pub angles: Vec<Link<3>>,
+    /// Dihedrals.
+    pub dihedrals: Vec<Link<4>>,
+}
+
+/// The state on the host as analyzers see it.
+///
+/// # Errors
+/// The device's words.
+pub fn columns(backend: &mut dyn Backend, facts: &Facts, wants: Wants) -> Result<Columns> {
+    let mut c = Columns::default();
+    if wants.particles {
+        let length = backend.box_length();
+        let (pos, low) = (backend.read("pos_type")?, backend.read("pos_low")?);
+        (c.position, c.kind) = match facts.precision {
+            Precision::Double => positions::<Float64>(&pos, &low, length),
+            _ => positions::<Fixed>(&pos, &low, length),
+        };
+        c.image = ints(&backend.read("image")?).as_chunks::<3>().0.to_vec();
+        for [x, y, z, m] in reals(&backend.read("velocity_mass")?, facts.precision).as_chunks::<4>().0 {
+            c.velocity.push([*x, *y, *z]);
+            c.mass.push(*m);
+        }
+        c.arrays = facts.idle_arrays.clone();
+        let turning = !facts.rotational.is_empty();
+        // a component's own arrays have a point in their names and are nobody else's business
+        for need in facts.arrays.iter().filter(|a| !a.name.contains('.')) {
+            let bytes = backend.read(&format!("array.{}", need.name))?;
+            let values =
+                if need.integer { Values::Int(ints(&bytes)) } else { Values::Real(reals(&bytes, facts.precision)) };
+            c.arrays.insert(need.name.clone(), Array { width: need.width, values });
+        }
+        if facts.axes || turning {
+            rotation::describe(&mut c.arrays, facts.axes);
+        }
+    }
+    if wants.topology {
+        let t = backend.topology();
+        (c.bonds, c.angles, c.dihedrals) = (t.bonds.clone(), t.angles.clone(), t.dihedrals.clone());
+    }
+    Ok(c)
+}

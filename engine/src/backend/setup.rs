@@ -1,0 +1,179 @@
+//! Numbers a run starts with, and the words for its faults.
+
+use crate::pipeline::Only;
+use crate::plan::{Plan, StagePlan};
+use crate::plugins::Component;
+use crate::state::RawState;
+use crate::state::molecules::MoleculeRule;
+use galamost_plugin_api::component::GroupNeed;
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::views::{Fault, FaultKind, Globals};
+
+/// Radius of the neighbor list and its buffer; (0, 0) if nobody needs a list.
+pub fn list_radius(plan: &Plan) -> (f64, f64) {
+    let cutoff = plan.components.iter().fold(0.0f64, |m, c| m.max(c.needs.cutoff));
+    if cutoff == 0.0 {
+        return (0.0, 0.0);
+    }
+    let buffer = plan.pipeline.neighbors.buffer.unwrap_or_else(|| choose_buffer(plan, cutoff));
+    (cutoff + buffer, buffer)
+}
+
+/// Whether the list is made of the members of molecules, not of what is near: on a device, where it has only pairs inside of molecules and these are
+/// smaller than a neighborhood.
+pub fn lists_members(plan: &Plan) -> bool {
+    let Some(rule) = plan.molecules.as_ref().filter(|r| r.only == Only::SameMolecule) else { return false };
+    let s = &plan.snapshot;
+    let cutoff = plan.components.iter().fold(0.0f64, |m, c| m.max(c.needs.cutoff));
+    let near = s.len() as f64 / s.volume() * cutoff.powi(s.dimensions as i32);
+    !matches!(plan.device, crate::device::Chosen::Cpu { .. }) && rule.mean_size() < 4.0 * near
+}
+
+/// The buffer that costs least by a simple count, in units of one evaluated entry of the list, per particle and step:
+/// the list's entries, and, whenever the fastest particle has moved b/2, a build of it. A build costs a few units for
+/// each entry it finds, and a sort that does not depend on the radius; on a GPU also the latency of a dozen kernels,
+/// which few particles do not hide. Computed from the input alone, never from a clock, so that the same input gives
+/// the same trajectory.
+fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
+    /// Speed of the fastest particles in units of the thermal speed along one axis.
+    const FASTEST: f64 = 4.0;
+    let s = &plan.snapshot;
+    let n = s.len() as f64;
+    // fitted to measurements: on a CPU with LJ and DPD of 8,000, on an H200 of 8,000 to 512,000 particles, list radii 1.2 to 4
+    let (per_entry, per_particle) = match &plan.device {
+        crate::device::Chosen::Cpu { .. } => (2.5, 45.0),
+        _ => (5.0, 60.0 + 1.2e7 / (n + 14_000.0)),
+    };
+    let v2: f64 = s.velocity.iter().flatten().map(|v| v * v).sum();
+    let thermal = (v2 / (f64::from(s.dimensions) * n)).sqrt();
+    let thermal = if thermal > 0.0 { thermal } else { 1.0 };
+    let dt = plan.pipeline.stages.iter().fold(0.0f64, |m, s| m.max(s.dt));
+    let within = |r: f64| {
+        let sphere =
+            if s.dimensions == 2 { std::f64::consts::PI * r * r } else { 4.0 / 3.0 * std::f64::consts::PI * r.powi(3) };
+        (n / s.volume() * sphere).min(n)
+    };
+    // of the particles that a build looks at, a list of molecules keeps few, so a longer buffer costs little
+    let (partners, largest) = match &plan.molecules {
+        Some(_) if lists_members(plan) => (n, 160),
+        Some(rule) if rule.only == Only::SameMolecule => (rule.mean_size(), 80),
+        _ => (n, 40),
+    };
+    let members = plan.molecules.as_ref().filter(|_| lists_members(plan)).map(MoleculeRule::mean_size);
+    let cost = |b: f64| {
+        // whole steps: a buffer between those for 2 and for 3 steps is as good as that for 2
+        let interval = (0.5 * b / (FASTEST * thermal * dt) + 0.15).floor().max(1.0);
+        let seen = members.unwrap_or_else(|| within(cutoff + b));
+        seen.min(partners) + (per_entry * seen + per_particle) / interval
+    };
+    (1..=largest)
+        .map(|k| 0.025 * f64::from(k) * cutoff)
+        .min_by(|a, b| cost(*a).total_cmp(&cost(*b)))
+        .unwrap_or(0.3 * cutoff)
+}
+
+/// Degrees of freedom of the particles that move in a stage.
+pub fn degrees_of_freedom(plan: &Plan, stage: &StagePlan) -> f64 {
+    let (d, n) = (f64::from(plan.snapshot.dimensions), plan.snapshot.len());
+    let integrators: Vec<_> = stage.integrators.iter().filter(|i| i.needs.moves).collect();
+    if integrators.iter().any(|i| i.needs.group == GroupNeed::All) || integrators.is_empty() {
+        return d * n as f64 - if stage.conserves_momentum() { d } else { 0.0 };
+    }
+    let moved =
+        (0..n as u32).filter(|t| integrators.iter().any(|i| i.needs.group.contains(*t, &plan.snapshot))).count();
+    d * moved as f64
+}
+
+/// The scalars of a run before its first step.
+pub fn initial_globals(plan: &Plan) -> Globals {
+    let mut g = Globals::new();
+    g.dimensions = plan.snapshot.dimensions;
+    g.step = plan.snapshot.step;
+    let (r_list, buffer) = list_radius(plan);
+    (g.r_list, g.r_cut) = (r_list, r_list - buffer);
+    g.box_length = plan.snapshot.box_length;
+    g.begin_list();
+    for c in &plan.components {
+        for (k, v) in c.needs.varyings.iter().enumerate() {
+            let slot = c.first_varying as usize + k;
+            g.varyings[slot] = *v;
+            g.n_values = g.n_values.max(slot as u32 + 1);
+        }
+    }
+    g.evaluate();
+    g
+}
+
+/// Whether an integrator's state out of a checkpoint is as long as this build of it wants.
+///
+/// # Errors
+/// It is not.
+pub fn state_fits(integrator: &Component, kept: usize, wanted: usize) -> Result<()> {
+    if kept == wanted {
+        return Ok(());
+    }
+    Err(Error::Run(format!("{}: its state in the checkpoint has {kept} bytes, not {wanted}", integrator.name)))
+}
+
+/// The displacement of images as checkpoints keep it.
+pub trait Sheared {
+    /// Notes it.
+    fn export_shear(&self, state: &mut RawState);
+    /// Takes it up, after the list of its time was built.
+    fn import_shear(&mut self, state: &RawState);
+}
+
+impl Sheared for Globals {
+    fn export_shear(&self, state: &mut RawState) {
+        if self.shear_offset != 0.0 || self.shear_speed != 0.0 {
+            state.put("shear", [self.shear_offset, self.shear_speed, self.shear_slid]);
+            state.put("built_shear", [self.built_offset, 0.0, 0.0]);
+        }
+    }
+
+    fn import_shear(&mut self, state: &RawState) {
+        if let Some([offset, speed, slid]) = state.numbers("shear") {
+            (self.shear_offset, self.shear_speed, self.shear_slid) = (offset, speed, slid);
+            self.renew_slack();
+        }
+    }
+}
+
+/// A fault in words: the step, the particle and what probably happened.
+pub fn fault_error(step: u64, f: Fault, component: Option<&Component>) -> Error {
+    let who = component.map(|c| format!("{}: ", c.name)).unwrap_or_default();
+    let kind = [
+        FaultKind::NotFinite,
+        FaultKind::ListOverflow,
+        FaultKind::CellOverflow,
+        FaultKind::BondTooLong,
+        FaultKind::TopologyOverflow,
+        FaultKind::Component,
+        FaultKind::GridOutgrown,
+        FaultKind::BoxTooSmall,
+    ]
+    .into_iter()
+    .find(|k| *k as u32 == f.code);
+    let what = match kind {
+        Some(FaultKind::NotFinite) => {
+            "a particle would move by more than half the box, or by NaN, in one step: particles overlap, or dt is too long"
+                .to_string()
+        }
+        Some(FaultKind::ListOverflow) => format!("the neighbor list needs {} entries per particle", f.detail),
+        Some(FaultKind::CellOverflow) => format!("{} particles in one cell: the system has collapsed", f.detail),
+        Some(FaultKind::BondTooLong) => format!("the bond to particle {} is longer than its potential allows", f.detail),
+        Some(FaultKind::TopologyOverflow) => format!("a particle needs {} links", f.detail),
+        Some(FaultKind::Component) => match component.and_then(|c| c.needs.faults.get(f.detail as usize)) {
+            Some(text) => text.clone(),
+            None => format!("the component reports fault number {}", f.detail),
+        },
+        Some(FaultKind::GridOutgrown) => "the box is too small for the cells of the neighbor list".to_string(),
+        Some(FaultKind::BoxTooSmall) => {
+            let axis = ["x", "y", "z"].get(f.detail as usize).copied().unwrap_or("?");
+            format!("the box would be shorter than two cutoffs along {axis}, or NaN: the pressure is out of hand, or the time constant is too short")
+        }
+        None => format!("unknown fault {}", f.code),
+    };
+    // a fault of the box belongs to no particle
+    Error::Unstable { step, tag: (f.tag != u32::MAX).then_some(f.tag), what: format!("{who}{what}") }
+}

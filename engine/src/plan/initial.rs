@@ -1,0 +1,128 @@
+//! The initial state of a plan as raw arrays.
+
+use super::Plan;
+use crate::state::raw::{Facts, RawState, bytes_of};
+use crate::state::store::Store;
+use crate::state::topology::Topology;
+use galamost_plugin_api::component::ArrayNeed;
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::precision::{Fixed, Float64, Precision};
+use galamost_plugin_api::real::Real;
+use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+/// The initial state of a plan, and the facts about it.
+///
+/// # Errors
+/// An array that a component requires is not there.
+pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
+    let s = &plan.snapshot;
+    let precision = plan.pipeline.precision;
+    let mut facts = Facts {
+        n: s.len(),
+        precision,
+        dimensions: s.dimensions,
+        n_types: s.types.len() as u32,
+        seed: plan.pipeline.seed,
+        groups: plan.groups.clone(),
+        members: vec![],
+        arrays: vec![],
+        idle_arrays: s.arrays.clone(),
+        rotational: vec![],
+        axes: false,
+    };
+    let mut raw = RawState { step: s.step, box_length: s.box_length, topology: Topology::of(s), ..RawState::default() };
+    let mut group = vec![0u32; s.len()];
+    for (bit, need) in plan.groups.iter().enumerate() {
+        for (tag, word) in group.iter_mut().enumerate() {
+            *word |= u32::from(need.contains(tag as u32, s)) << bit;
+        }
+        facts.members.push(group.iter().filter(|g| *g >> bit & 1 == 1).count());
+    }
+    raw.sections.insert("group".into(), bytes_of(&group));
+    match precision {
+        Precision::Double => particles::<Float64>(s, precision, &mut raw.sections),
+        _ => particles::<Fixed>(s, precision, &mut raw.sections),
+    }
+    let needs = || plan.components.iter().flat_map(|c| &c.needs.arrays);
+    if needs().any(|n| n.name == "quaternion") {
+        // it follows from the quaternions, which the check completed
+        facts.axes = facts.idle_arrays.remove("orientation").is_some();
+    }
+    if needs().any(|n| n.name == "angular_momentum") {
+        facts.idle_arrays.remove("rotation");
+        if let Some(Values::Real(inert)) = facts.idle_arrays.get("inert").map(|a| &a.values) {
+            let turns = |i: &[f64; 3]| i.iter().filter(|i| **i > 0.0).count() as f64;
+            let particles = || inert.as_chunks::<3>().0.iter().map(turns).zip(&group);
+            facts.rotational.push(particles().map(|(d, _)| d).sum());
+            for bit in 0..plan.groups.len() {
+                facts.rotational.push(particles().filter(|(_, g)| *g >> bit & 1 == 1).map(|(d, _)| d).sum());
+            }
+        }
+    }
+    for component in &plan.components {
+        for need in &component.needs.arrays {
+            if facts.arrays.iter().any(|a| a.name == need.name) {
+                continue;
+            }
+            let given = facts.idle_arrays.remove(&need.name);
+            if need.required && given.is_none() {
+                return Err(Error::input(format!(
+                    "{} needs `{}` of every particle, but the initial state does not have it",
+                    component.name, need.name
+                )));
+            }
+            let bytes = array_bytes(need, given, s.len(), precision);
+            raw.sections.insert(format!("array.{}", need.name), bytes);
+            facts.arrays.push(need.clone());
+        }
+    }
+    raw.sections.insert("rebuild".into(), vec![1]);
+    Ok((facts, raw))
+}
+
+fn particles<S: Store>(s: &Snapshot, precision: Precision, sections: &mut BTreeMap<String, Vec<u8>>) {
+    let n = s.len();
+    let mut pos = vec![S::PosType::default(); n];
+    let mut low = vec![[0u32; 3]; n];
+    let mut image = s.image.clone();
+    let mut velocity = vec![[S::Real::ZERO; 4]; n];
+    let rows = pos.par_iter_mut().zip(&mut low).zip(&mut image).zip(&mut velocity).enumerate().with_min_len(4096);
+    rows.for_each(|(i, (((pos, low), image), velocity))| {
+        let (p, l, crossed) = S::store(s.position[i], s.kind[i], s.box_length);
+        *pos = p;
+        if precision == Precision::Mixed {
+            *low = l;
+        }
+        for (image, crossed) in image.iter_mut().zip(crossed) {
+            *image += crossed;
+        }
+        let [x, y, z] = s.velocity[i].map(S::Real::lit);
+        *velocity = [x, y, z, S::Real::lit(s.mass[i])];
+    });
+    sections.insert("pos_type".into(), bytes_of(&pos));
+    sections.insert("pos_at_build".into(), bytes_of(&pos));
+    sections.insert("pos_low".into(), bytes_of(&low));
+    sections.insert("image".into(), bytes_of(&image));
+    sections.insert("velocity_mass".into(), bytes_of(&velocity));
+    sections.insert("force".into(), vec![0; size_of::<[S::Real; 4]>() * n]);
+}
+
+fn array_bytes(need: &ArrayNeed, given: Option<Array>, n: usize, precision: Precision) -> Vec<u8> {
+    let width = need.width as usize;
+    let reals: Vec<f64> = match given.map(|a| a.values) {
+        Some(Values::Real(v)) => v,
+        Some(Values::Int(v)) => v.iter().map(|x| f64::from(*x)).collect(),
+        None => vec![0.0; n * width],
+    };
+    let mut bytes = vec![];
+    for x in reals {
+        match (need.integer, precision) {
+            (true, _) => bytes.extend((x as i32).to_ne_bytes()),
+            (false, Precision::Double) => bytes.extend(x.to_ne_bytes()),
+            (false, _) => bytes.extend((x as f32).to_ne_bytes()),
+        }
+    }
+    bytes
+}

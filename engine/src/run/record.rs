@@ -1,0 +1,157 @@
+//! The record of a run: a small JSON file beside the pipeline with what only the run knows, for `galamost report` and for
+//! whoever asks later what was run.
+//!
+//! `sim.ron` leaves `sim.run.json`: `format` ("galamost-run 1") and `runs`, one object for the run and one for every time it went
+//! on from a checkpoint:
+//!
+//! | field | |
+//! |---|---|
+//! | `status` | `running`, `done`, `interrupted`, `failed`; a run that was killed stays `running` |
+//! | `begun`, `ended` | UTC |
+//! | `engine`, `arguments`, `pipeline` | version, command line, the pipeline's text as run |
+//! | `device`, `threads`, `precision`, `seed` | |
+//! | `particles`, `bonds`, `dimensions`, `box`, `types` | of the initial state |
+//! | `plugins` | `name`, `version`, `path`, `hash` (SHA-256) of each |
+//! | `stages` | `name`, `steps`, `dt` of each |
+//! | `from_step`, `steps`, `seconds`, `start_up`, `tps` | steps done by this part, seconds in the loop, before it, steps per second |
+//! | `shares` | seconds of the loop: `steps`, `analyzers`, `updaters`, `checkpoints` |
+//! | `parts` | `steps` that were looked at, `seconds` of each component and of the neighbor list in them; `others`: seconds of each analyzer and updater in all |
+//! | `list` | the neighbor list: `radius`, `buffer`, `mean`, `longest`, `builds` |
+//! | `memory` | bytes of the device |
+//! | `last` | `kT`, `pressure`, `potential` per particle of the last sample |
+//! | `checkpoint`, `warnings`, `error` | |
+
+use crate::backend::Backend;
+use crate::device::Chosen;
+use crate::diagnostic::Failure;
+use crate::log::{describe, now, warnings};
+use crate::plan::Plan;
+use crate::profile::by_part;
+use crate::run::Summary;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use tracing::warn;
+
+/// What the file begins with.
+const FORMAT: &str = "galamost-run 1";
+
+/// The record of one run.
+#[derive(Debug)]
+pub struct Record {
+    path: PathBuf,
+    /// Earlier parts, and this one at the end.
+    runs: Vec<Value>,
+}
+
+/// The file of a pipeline.
+pub fn path_of(pipeline: &Path) -> PathBuf {
+    pipeline.with_extension("run.json")
+}
+
+/// The parts of a run, if there is a record.
+pub fn read(pipeline: &Path) -> Option<Vec<Value>> {
+    let text = std::fs::read_to_string(path_of(pipeline)).ok()?;
+    let value: Value = serde_json::from_str(&text).ok()?;
+    (value["format"] == FORMAT).then(|| value["runs"].as_array().cloned()).flatten()
+}
+
+/// The device in words.
+pub fn device(plan: &Plan) -> String {
+    match &plan.device {
+        Chosen::Cpu { .. } => format!("CPU, {} threads", rayon::current_num_threads()),
+        // without opening it: that takes time and memory
+        Chosen::Cuda { ordinal, .. } => {
+            let name = crate::device::driver().ok().and_then(|d| d.1.get(*ordinal as usize).cloned());
+            name.map_or_else(|| format!("CUDA {ordinal}"), |n| format!("CUDA {ordinal}: {n}"))
+        }
+        Chosen::Emulated => "CUDA kernels emulated on the CPU".into(),
+    }
+}
+
+impl Record {
+    /// Begins the record of a run; `resumed`: the step that it goes on from.
+    pub fn begin(plan: &Plan, resumed: Option<u64>) -> Self {
+        let path = path_of(&plan.pipeline.path);
+        let mut runs = match resumed {
+            Some(_) => read(&plan.pipeline.path).unwrap_or_default(),
+            None => vec![],
+        };
+        let s = &plan.snapshot;
+        let plugins: Vec<Value> = plan
+            .plugins
+            .iter()
+            .map(|p| json!({"name": p.name, "version": p.version, "path": p.path, "hash": p.hash}))
+            .collect();
+        let stages: Vec<Value> = plan
+            .stages
+            .iter()
+            .map(|s| json!({"name": s.stage.name, "steps": s.stage.steps, "dt": s.stage.dt}))
+            .collect();
+        runs.push(json!({
+            "status": "running", "begun": now(), "engine": env!("CARGO_PKG_VERSION"),
+            "arguments": std::env::args().skip(1).collect::<Vec<_>>(), "pipeline": plan.pipeline.text,
+            "device": device(plan), "threads": rayon::current_num_threads(), "precision": plan.pipeline.precision.name(),
+            "seed": plan.pipeline.seed, "particles": s.len(), "bonds": s.bonds.len(), "dimensions": s.dimensions,
+            "box": s.box_length, "types": s.types, "plugins": plugins, "stages": stages,
+            "from_step": resumed.unwrap_or(s.step), "warnings": warnings(),
+        }));
+        let record = Self { path, runs };
+        record.write();
+        record
+    }
+
+    /// Adds how the run ended.
+    pub fn end(mut self, outcome: Result<&Summary, &Failure>, backend: Option<&mut Box<dyn Backend>>) {
+        if let Some(run) = self.runs.last_mut() {
+            run["ended"] = json!(now());
+            run["warnings"] = json!(warnings());
+            if let Some(b) = backend {
+                run["memory"] = json!(b.memory());
+                if let Ok(l) = b.list_report()
+                    && l.r_list > 0.0
+                {
+                    run["list"] = json!({
+                        "radius": l.r_list, "buffer": l.buffer, "mean": l.mean, "longest": l.longest, "builds": l.builds,
+                    });
+                }
+            }
+            match outcome {
+                Ok(s) => {
+                    run["status"] = json!(if s.interrupted { "interrupted" } else { "done" });
+                    run["steps"] = json!(s.steps);
+                    run["seconds"] = json!(s.seconds);
+                    run["start_up"] = json!(s.start_up);
+                    run["tps"] = json!(s.steps as f64 / s.seconds.max(1e-9));
+                    run["shares"] = json!({
+                        "steps": s.shares.steps, "analyzers": s.shares.analyzers, "updaters": s.shares.updaters,
+                        "checkpoints": s.shares.checkpoints,
+                    });
+                    let seconds: serde_json::Map<String, Value> =
+                        by_part(&s.spent.timings).into_iter().map(|(name, t)| (name, json!(t))).collect();
+                    run["parts"] = json!({"steps": s.spent.steps, "seconds": seconds, "others": s.spent.others});
+                    run["checkpoint"] = json!(s.checkpoint);
+                    if let Some(t) = &s.thermo {
+                        run["last"] =
+                            json!({"kT": t.kt, "pressure": t.pressure, "potential": t.potential / t.n as f64});
+                    }
+                }
+                Err(f) => {
+                    run["status"] = json!("failed");
+                    run["error"] = describe(f);
+                }
+            }
+        }
+        self.write();
+    }
+
+    /// Writes the file under another name and renames it. A run does not depend on its record: what fails is a warning.
+    fn write(&self) {
+        let mut part = self.path.as_os_str().to_owned();
+        part.push(".part");
+        let text = format!("{:#}\n", json!({"format": FORMAT, "runs": self.runs}));
+        if let Err(e) = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &self.path)) {
+            let _ = std::fs::remove_file(&part);
+            warn!("the record of the run cannot be written: {}: {e}", self.path.display());
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The grid of cells behind the neighbor list.
+
+/// Cells of a box, and which of them can hold neighbors of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grid {
+    /// Cells along each axis.
+    pub n: [u32; 3],
+    /// How many cells away neighbors can be, per axis.
+    pub reach: [u32; 3],
+    /// Offsets (y, z) of rows of cells along x that can hold neighbors; where an axis has too few cells for its
+    /// reach, the offsets run over all its cells, each once.
+    pub rows: Vec<[i32; 2]>,
+    /// Lees-Edwards: by how much the box above along y is displaced along x, in cells.
+    pub offset: Option<f64>,
+}
+
+/// No more cells than this along an axis: cell numbers must fit 32 bits, and empty cells cost time.
+const MOST: u32 = 1024;
+
+impl Grid {
+    /// The grid for a list of this radius, with cells of about `r_list / finer` (1 or 2).
+    pub fn new(length: [f64; 3], dimensions: u32, r_list: f64, finer: u32) -> Self {
+        let mut n = [1; 3];
+        for k in 0..dimensions as usize {
+            n[k] = ((length[k] / r_list * f64::from(finer)).floor() as u32).clamp(1, MOST);
+        }
+        let mut reach = [0; 3];
+        for k in 0..3 {
+            let edge = length[k] / f64::from(n[k]);
+            reach[k] = if n[k] == 1 { 0 } else { (r_list / edge).ceil() as u32 };
+        }
+        let offsets = |k: usize| -> Vec<i32> {
+            if 2 * reach[k] + 1 >= n[k] {
+                (0..n[k] as i32).collect()
+            } else {
+                (-(reach[k] as i32)..=reach[k] as i32).collect()
+            }
+        };
+        // the smallest distance between two cells this far apart; 0 where offsets are absolute
+        let gap = |k: usize, d: i32| -> f64 {
+            if 2 * reach[k] + 1 >= n[k] {
+                return 0.0;
+            }
+            f64::from(d.abs() - 1).max(0.0) * length[k] / f64::from(n[k])
+        };
+        let mut rows = vec![];
+        for z in offsets(2) {
+            for y in offsets(1) {
+                if gap(1, y).powi(2) + gap(2, z).powi(2) < r_list * r_list {
+                    rows.push([y, z]);
+                }
+            }
+        }
+        Self { n, reach, rows, offset: None }
+    }
+
+    /// Number of cells.
+    pub fn cells(&self) -> usize {
+        self.n.iter().map(|n| *n as usize).product()
+    }
+
+    /// Number of a cell: x runs fastest.
+    #[inline(always)]
+    pub fn index(&self, c: [u32; 3]) -> u32 {
+        (c[2] * self.n[1] + c[1]) * self.n[0] + c[0]
+    }
+
+    /// The cell along an axis at this offset.
+    #[inline(always)]
+    pub fn wrap(&self, k: usize, c: u32, offset: i32) -> u32 {
+        let n = self.n[k] as i32;
+        if 2 * self.reach[k] as i32 + 1 >= n {
+            return offset as u32;
+        }
+        let s = c as i32 + offset;
+        (if s < 0 {
+            s + n
+        } else if s >= n {
+            s - n
+        } else {
+            s
+        }) as u32
+    }
+
+    /// Calls `f` with every range of neighboring cells (first, one past the last) of a cell, in a fixed order.
+    #[inline(always)]
+    pub fn ranges(&self, c: [u32; 3], mut f: impl FnMut(u32, u32)) {
+        let (n, w) = (self.n[0] as i32, self.reach[0] as i32);
+        for [dy, dz] in &self.rows {
+            let row = self.index([0, self.wrap(1, c[1], *dy), self.wrap(2, c[2], *dz)]);
+            if let Some(offset) = self.offset {
+                let (rows, s) = (self.n[1] as i32, c[1] as i32 + dy);
+                let whole = 2 * self.reach[1] as i32 + 1 >= rows;
+                let box_of = i32::from(s >= rows) - i32::from(s < 0);
+                if whole || box_of != 0 {
+                    // cells that stand at x in the displaced box stand at x − offset in their own
+                    let shift = -f64::from(box_of) * offset;
+                    let from = (f64::from(c[0] as i32 - w) + shift).floor() as i32;
+                    let to = (f64::from(c[0] as i32 + w + 1) + shift).ceil() as i32;
+                    if whole || to - from >= n {
+                        f(row, row + n as u32);
+                        continue;
+                    }
+                    let (a, b) = (from.rem_euclid(n), from.rem_euclid(n) + to - from);
+                    f(row + a as u32, row + b.min(n) as u32);
+                    if b > n {
+                        f(row, row + (b - n) as u32);
+                    }
+                    continue;
+                }
+            }
+            if 2 * w + 1 >= n {
+                f(row, row + n as u32);
+                continue;
+            }
+            let (a, b) = (c[0] as i32 - w, c[0] as i32 + w + 1);
+            if a < 0 {
+                f(row, row + b as u32);
+                f(row + (a + n) as u32, row + n as u32);
+            } else if b > n {
+                f(row, row + (b - n) as u32);
+                f(row + a as u32, row + n as u32);
+            } else {
+                f(row + a as u32, row + b as u32);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every cell that can hold a neighbor is visited exactly once.
+    #[test]
+    fn neighbors_are_visited_once() {
+        for (length, r, finer) in [
+            ([10.0, 10.0, 10.0], 3.4, 1),
+            ([10.0, 10.0, 10.0], 3.4, 2),
+            ([10.0, 7.0, 30.0], 3.4, 2),
+            ([5.0, 5.0, 5.0], 3.4, 2),
+            ([20.0, 20.0, 0.0], 3.0, 2),
+            ([40.0, 4.0, 4.0], 2.0, 1),
+        ] {
+            let d = if length[2] == 0.0 { 2 } else { 3 };
+            let g = Grid::new(length, d, r, finer);
+            let edge: Vec<f64> = (0..3).map(|k| length[k] / f64::from(g.n[k])).collect();
+            for c in [[0, 0, 0], [g.n[0] - 1, 0, g.n[2] / 2], [g.n[0] / 2, g.n[1] / 2, g.n[2] - 1]] {
+                let mut seen = vec![0; g.cells()];
+                g.ranges(c, |a, b| (a..b).for_each(|i| seen[i as usize] += 1));
+                for z in 0..g.n[2] {
+                    for y in 0..g.n[1] {
+                        for x in 0..g.n[0] {
+                            let other = [x, y, z];
+                            let gap2: f64 = (0..3)
+                                .map(|k| {
+                                    let d = (other[k] as i32 - c[k] as i32).unsigned_abs();
+                                    let d = d.min(g.n[k] - d);
+                                    (f64::from(d.saturating_sub(1)) * edge[k]).powi(2)
+                                })
+                                .sum();
+                            let times = seen[g.index(other) as usize];
+                            assert!(times <= 1, "{length:?} {c:?} {other:?} visited {times} times");
+                            assert!(times == 1 || gap2 >= r * r, "{length:?} {c:?} {other:?} not visited");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The state of a system: raw arrays, storage of positions, topology, molecules, cell grid.
+
+pub mod buffers;
+pub mod cells;
+pub mod molecules;
+pub mod raw;
+pub mod rotation;
+pub mod store;
+pub mod topology;
+
+pub use raw::{Facts, RawState};

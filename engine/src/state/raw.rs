@@ -1,0 +1,223 @@
+//! The state in the form every device takes and gives: raw arrays in tag order, bit for bit.
+//!
+//! The initial state, checkpoints and what analyzers see all go through this form, so a device only has to read and
+//! write raw sections; how they relate to the numbers of a snapshot is said here once.
+
+use crate::state::store::Store;
+use crate::state::topology::Topology;
+use galamost_plugin_api::component::{ArrayNeed, GroupNeed};
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::integrator::GroupInfo;
+use galamost_plugin_api::precision::{Fixed, Float64, Precision};
+use galamost_plugin_api::snapshot::{Array, Snapshot};
+use galamost_plugin_api::views::{COMPONENT_VARYINGS, Globals};
+use std::collections::BTreeMap;
+
+/// Facts of a system that do not change during a run.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// Number of particles.
+    pub n: usize,
+    /// Precision.
+    pub precision: Precision,
+    /// 2 or 3.
+    pub dimensions: u32,
+    /// Number of particle types.
+    pub n_types: u32,
+    /// The run's seed.
+    pub seed: u64,
+    /// Groups of particles that are not all of them; a component's bit is the group's place here.
+    pub groups: Vec<GroupNeed>,
+    /// Particles of each group.
+    pub members: Vec<usize>,
+    /// Optional arrays that components need, once each.
+    pub arrays: Vec<ArrayNeed>,
+    /// Arrays no component asked for: they stay on the host, in tag order, for writers.
+    pub idle_arrays: BTreeMap<String, Array>,
+    /// Degrees of freedom of rotation: those of all particles, then of each group; empty if nothing turns.
+    pub rotational: Vec<f64>,
+    /// The system started with axes, which writers are given again.
+    pub axes: bool,
+}
+
+impl Facts {
+    /// Bytes of one particle in a section.
+    pub fn stride(&self, section: &str) -> Option<usize> {
+        let real = self.precision.real_size();
+        Some(match section {
+            "pos_type" | "pos_at_build" => self.precision.pos_type_size(),
+            "pos_low" => 12,
+            "velocity_mass" | "force" => 4 * real,
+            "image" => 12,
+            "group" => 4,
+            other => {
+                let need = self.arrays.iter().find(|a| Some(a.name.as_str()) == other.strip_prefix("array."))?;
+                need.width as usize * if need.integer { 4 } else { real }
+            }
+        })
+    }
+
+    /// Names of the sections of particles.
+    pub fn sections(&self) -> Vec<String> {
+        let fixed = ["pos_type", "pos_at_build", "pos_low", "velocity_mass", "force", "image", "group"];
+        let arrays = self.arrays.iter().map(|a| format!("array.{}", a.name));
+        fixed.into_iter().map(String::from).chain(arrays).collect()
+    }
+
+    /// What an integrator is told about its group; `bit` is 32 for all particles. If the momentum of all particles is
+    /// conserved, it is no degree of freedom.
+    pub fn group_info(&self, bit: u32, g: &Globals, first_varying: u32, conserved: bool) -> GroupInfo {
+        let n = self.members.get(bit as usize).copied().unwrap_or(self.n);
+        let fixed = if n == self.n && conserved { 1.0 } else { 0.0 };
+        let degrees_of_freedom = f64::from(self.dimensions) * (n as f64 - fixed);
+        let group = self.rotational.get(bit as usize + 1).or(self.rotational.first());
+        let rotational_degrees_of_freedom = group.copied().unwrap_or(0.0);
+        let value = |k: usize| g.values.get(first_varying as usize + k).copied().unwrap_or(0.0);
+        let varying: [f64; COMPONENT_VARYINGS] = std::array::from_fn(value);
+        let (n, dimensions, dt) = (n as u64, self.dimensions, g.dt);
+        GroupInfo { n, degrees_of_freedom, rotational_degrees_of_freedom, dimensions, dt, varying }
+    }
+}
+
+/// The state bit for bit, in tag order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RawState {
+    /// Step.
+    pub step: u64,
+    /// Box lengths.
+    pub box_length: [f64; 3],
+    /// Sections of particles ([`Facts::sections`]), of integrators (`integrator.ID`), and of
+    /// the engine: `rebuild`, `rebuilds`, `built_length`, `grid_length`, `virial`.
+    pub sections: BTreeMap<String, Vec<u8>>,
+    /// Bonds, angles, dihedrals.
+    pub topology: Topology,
+}
+
+impl RawState {
+    /// A section.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn section(&self, name: &str) -> Result<&[u8]> {
+        let found = self.sections.get(name).map(Vec::as_slice);
+        found.ok_or_else(|| Error::Run(format!("the checkpoint has no section `{name}`")))
+    }
+
+    /// Notes three numbers.
+    pub fn put(&mut self, name: &str, numbers: [f64; 3]) {
+        self.sections.insert(name.into(), numbers.iter().flat_map(|x| x.to_le_bytes()).collect());
+    }
+
+    /// Three numbers, if they were noted.
+    pub fn numbers(&self, name: &str) -> Option<[f64; 3]> {
+        let (numbers, _) = self.sections.get(name)?.as_chunks::<8>();
+        numbers.iter().map(|b| f64::from_le_bytes(*b)).collect::<Vec<_>>().try_into().ok()
+    }
+
+    /// Word 0 of a section, 0 if it is not there.
+    pub fn word(&self, name: &str) -> u64 {
+        let bytes = self.sections.get(name).map_or([].as_slice(), Vec::as_slice);
+        bytes.iter().take(8).enumerate().map(|(k, b)| u64::from(*b) << (8 * k)).sum()
+    }
+}
+
+impl RawState {
+    /// Converts the state of `n` particles from one precision to another; `arrays` are the optional arrays in use.
+    ///
+    /// # Errors
+    /// Returns an error if a section is missing or too short.
+    pub fn convert<'a>(
+        &mut self,
+        from: Precision,
+        to: Precision,
+        n: usize,
+        arrays: impl Iterator<Item = &'a ArrayNeed>,
+    ) -> Result<()> {
+        let length = self.box_length;
+        let built = self.numbers("built_length").unwrap_or(length);
+        let coordinates = |pos: &[u8], low: &[u8], length| match from {
+            Precision::Double => positions::<Float64>(pos, low, length),
+            _ => positions::<Fixed>(pos, low, length),
+        };
+        let long_enough = |name: &str, bytes: usize| match self.section(name)?.len() {
+            l if l >= bytes * n => Ok(()),
+            l => Err(Error::Run(format!("section `{name}` of the checkpoint has {l} bytes"))),
+        };
+        long_enough("pos_type", from.pos_type_size())?;
+        long_enough("pos_at_build", from.pos_type_size())?;
+        let low = if from == Precision::Mixed { self.section("pos_low")? } else { &[] };
+        let (now, kind) = coordinates(self.section("pos_type")?, low, length);
+        let (then, _) = coordinates(self.section("pos_at_build")?, &[], built);
+        let mut s = Snapshot { position: now, kind, ..Snapshot::default() };
+        let mut sections = BTreeMap::new();
+        let (stored, low) = stored_as(&s, to, length);
+        sections.insert("pos_type".into(), stored);
+        sections.insert("pos_low".into(), low);
+        s.position = then;
+        sections.insert("pos_at_build".into(), stored_as(&s, to, built).0);
+        let as_real = |name: &str| -> Result<Vec<u8>> {
+            let numbers = reals(self.section(name)?, from);
+            Ok(match to {
+                Precision::Double => bytes_of(&numbers),
+                _ => numbers.iter().flat_map(|x| (*x as f32).to_ne_bytes()).collect(),
+            })
+        };
+        for name in ["velocity_mass", "force"] {
+            sections.insert(name.into(), as_real(name)?);
+        }
+        for need in arrays.filter(|a| !a.integer) {
+            let name = format!("array.{}", need.name);
+            let numbers = as_real(&name)?;
+            sections.insert(name, numbers);
+        }
+        self.sections.extend(sections);
+        Ok(())
+    }
+}
+
+/// Positions and types of a snapshot, and the lower bits, as a precision stores them.
+fn stored_as(s: &Snapshot, precision: Precision, length: [f64; 3]) -> (Vec<u8>, Vec<u8>) {
+    fn all<S: Store>(s: &Snapshot, precision: Precision, length: [f64; 3]) -> (Vec<u8>, Vec<u8>) {
+        let (mut pos, mut low) = (vec![], vec![]);
+        for (x, kind) in s.position.iter().zip(&s.kind) {
+            let (p, l, _) = S::store(*x, *kind, length);
+            pos.push(p);
+            low.push(if precision == Precision::Mixed { l } else { [0; 3] });
+        }
+        (bytes_of(&pos), bytes_of(&low))
+    }
+    match precision {
+        Precision::Double => all::<Float64>(s, precision, length),
+        _ => all::<Fixed>(s, precision, length),
+    }
+}
+
+/// Bytes of plain numbers.
+pub(crate) fn bytes_of<T: Copy>(values: &[T]) -> Vec<u8> {
+    // SAFETY: the entries of the state's arrays are plain numbers
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }.to_vec()
+}
+
+pub(crate) fn reals(bytes: &[u8], precision: Precision) -> Vec<f64> {
+    if precision == Precision::Double {
+        bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect()
+    } else {
+        bytes.as_chunks::<4>().0.iter().map(|b| f64::from(f32::from_ne_bytes(*b))).collect()
+    }
+}
+
+pub(crate) fn ints(bytes: &[u8]) -> Vec<i32> {
+    bytes.as_chunks::<4>().0.iter().map(|b| i32::from_ne_bytes(*b)).collect()
+}
+
+/// Positions and types from their raw sections.
+pub(crate) fn positions<S: Store>(pos: &[u8], low: &[u8], length: [f64; 3]) -> (Vec<[f64; 3]>, Vec<u32>) {
+    let low = ints(low);
+    let entries = pos.chunks_exact(size_of::<S::PosType>()).enumerate().map(|(i, b)| {
+        // SAFETY: an entry is plain numbers; the read does not rely on alignment
+        let p = unsafe { std::ptr::read_unaligned(b.as_ptr().cast::<S::PosType>()) };
+        let l = std::array::from_fn(|k| low.get(3 * i + k).map_or(0, |w| *w as u32));
+        (S::load(&p, l, length), S::kind(&p))
+    });
+    entries.unzip()
+}

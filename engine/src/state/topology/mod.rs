@@ -1,0 +1,229 @@
+//! Bonds, angles and dihedrals, and the pairs they exclude.
+
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::snapshot::{Link, Snapshot};
+use galamost_plugin_api::updater::Edit;
+
+pub use rows::{LinkRows, LinkTables, Touched};
+
+mod rows;
+
+/// Links of one width, in the order of the file; new ones follow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Topology {
+    /// Bonds.
+    pub bonds: Vec<Link<2>>,
+    /// Angles.
+    pub angles: Vec<Link<3>>,
+    /// Dihedrals.
+    pub dihedrals: Vec<Link<4>>,
+}
+
+impl Topology {
+    /// The links of a snapshot.
+    pub fn of(s: &Snapshot) -> Self {
+        Self { bonds: s.bonds.clone(), angles: s.angles.clone(), dihedrals: s.dihedrals.clone() }
+    }
+
+    /// Applies changes, here and to the rows of `tables`; their order does not matter, since they are sorted first:
+    /// links are added before others are removed. Costs what the changes cost, and, if links are removed, one pass over all
+    /// links of their width.
+    ///
+    /// # Errors
+    /// A change that makes no sense: a particle that is not there or is named twice, a link to be removed that does not
+    /// exist.
+    pub fn apply(&mut self, tables: &mut LinkTables, edits: &mut [Edit], step: u64) -> Result<Touched> {
+        edits.sort_unstable();
+        let n = tables.n();
+        let mut gone = Gone::default();
+        let mut touched = Touched::default();
+        for e in edits.iter() {
+            let tags = &e.tags[..e.width.min(4) as usize];
+            if let Some(t) = tags.iter().find(|t| **t as usize >= n) {
+                let what = format!("a change of topology names particle {t}, which is not there");
+                return Err(Error::Unstable { step, tag: None, what });
+            }
+            let twice = (1..tags.len()).any(|k| tags[..k].contains(&tags[k]));
+            let done = !twice
+                && match (e.width, e.remove) {
+                    (2, 0) => add(&mut self.bonds, &mut tables.bonds, &mut touched.bonds, e),
+                    (3, 0) => add(&mut self.angles, &mut tables.angles, &mut touched.angles, e),
+                    (4, 0) => add(&mut self.dihedrals, &mut tables.dihedrals, &mut touched.dihedrals, e),
+                    (2, 1 | 2) => {
+                        let all = e.remove == 1 || gone.along(tables, &mut touched, [e.tags[0], e.tags[1]]);
+                        all && remove::<2>(&mut tables.bonds, &mut touched.bonds, &mut gone.bonds, e)
+                    }
+                    (3, 1) => remove::<3>(&mut tables.angles, &mut touched.angles, &mut gone.angles, e),
+                    (4, 1) => remove::<4>(&mut tables.dihedrals, &mut touched.dihedrals, &mut gone.dihedrals, e),
+                    _ => false,
+                };
+            if !done {
+                let what = format!("a change of topology cannot be made: {e:?}");
+                return Err(Error::Unstable { step, tag: tags.first().copied(), what });
+            }
+        }
+        take_out(&mut self.bonds, gone.bonds);
+        take_out(&mut self.angles, gone.angles);
+        take_out(&mut self.dihedrals, gone.dihedrals);
+        tables.renew_exclusions(&mut touched);
+        Ok(touched)
+    }
+}
+
+/// Links that are removed, each in the direction in which it is the smaller; sorted later.
+#[derive(Default)]
+struct Gone {
+    bonds: Vec<Link<2>>,
+    angles: Vec<Link<3>>,
+    dihedrals: Vec<Link<4>>,
+}
+
+impl Gone {
+    /// Removes the angles and dihedrals that have this bond between two neighboring members.
+    fn along(&mut self, tables: &mut LinkTables, touched: &mut Touched, bond: [u32; 2]) -> bool {
+        for e in tables.angles.along(bond) {
+            remove::<3>(&mut tables.angles, &mut touched.angles, &mut self.angles, &e);
+        }
+        for e in tables.dihedrals.along(bond) {
+            remove::<4>(&mut tables.dihedrals, &mut touched.dihedrals, &mut self.dihedrals, &e);
+        }
+        true
+    }
+}
+
+/// A link equals its mirror image.
+fn canonical<const W: usize>(mut link: Link<W>) -> Link<W> {
+    let mut mirror = link.tags;
+    mirror.reverse();
+    link.tags = link.tags.min(mirror);
+    link
+}
+
+fn link<const W: usize>(e: &Edit) -> Link<W> {
+    Link { kind: e.kind, tags: std::array::from_fn(|k| e.tags[k]) }
+}
+
+fn add<const W: usize>(links: &mut Vec<Link<W>>, rows: &mut LinkRows, touched: &mut Vec<u32>, e: &Edit) -> bool {
+    let link = link::<W>(e);
+    links.push(link);
+    rows.add(&link);
+    touched.extend(link.tags);
+    true
+}
+
+/// Takes a link out of the rows and notes it; false if it is not there.
+fn remove<const W: usize>(rows: &mut LinkRows, touched: &mut Vec<u32>, gone: &mut Vec<Link<W>>, e: &Edit) -> bool {
+    let link = canonical(link::<W>(e));
+    let there = rows.remove(&link);
+    if there {
+        touched.extend(link.tags);
+        gone.push(link);
+    }
+    there
+}
+
+/// Takes links out of the list, the first of equal ones; the others keep their order.
+fn take_out<const W: usize>(links: &mut Vec<Link<W>>, mut gone: Vec<Link<W>>) {
+    if gone.is_empty() {
+        return;
+    }
+    gone.sort_unstable();
+    let mut left = vec![true; gone.len()];
+    links.retain(|l| {
+        let l = canonical(*l);
+        let mut at = gone.partition_point(|g| *g < l);
+        while at < gone.len() && gone[at] == l {
+            if std::mem::replace(&mut left[at], false) {
+                return false;
+            }
+            at += 1;
+        }
+        true
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::Exclusions;
+
+    fn chain(n: u32) -> Topology {
+        Topology {
+            bonds: (0..n - 1).map(|i| Link { kind: 0, tags: [i, i + 1] }).collect(),
+            angles: (0..n - 2).map(|i| Link { kind: 0, tags: [i, i + 1, i + 2] }).collect(),
+            dihedrals: (0..n - 3).map(|i| Link { kind: 0, tags: [i, i + 1, i + 2, i + 3] }).collect(),
+        }
+    }
+
+    const ALL: Exclusions = Exclusions { bonds: true, angles: true, dihedrals: true };
+
+    /// The rows are those of a fresh start.
+    fn check(t: &Topology, tables: &LinkTables) {
+        let fresh = LinkTables::new(t, ALL, tables.n());
+        for tag in 0..tables.n() as u32 {
+            assert_eq!(tables.bonds.row(tag), fresh.bonds.row(tag), "bonds of {tag}");
+            assert_eq!(tables.angles.row(tag), fresh.angles.row(tag), "angles of {tag}");
+            assert_eq!(tables.dihedrals.row(tag), fresh.dihedrals.row(tag), "dihedrals of {tag}");
+            let row = |t: &LinkTables| t.exclusions.as_ref().map(|e| e.row(tag).to_vec());
+            assert_eq!(row(tables), row(&fresh), "exclusions of {tag}");
+        }
+    }
+
+    #[test]
+    fn edits_do_not_depend_on_their_order() {
+        let start = Topology { bonds: vec![Link { kind: 0, tags: [0, 1] }], ..Topology::default() };
+        let add = |a, b| Edit::add(1, [a, b]);
+        let gone = Edit { remove: 1, width: 2, kind: 0, tags: [1, 0, 0, 0], reserved: 0 };
+        let apply = |edits: &mut [Edit]| {
+            let mut t = start.clone();
+            let mut tables = LinkTables::new(&t, ALL, 4);
+            t.apply(&mut tables, edits, 0).map(|touched| (t, tables, touched))
+        };
+        let (a, tables, touched) = apply(&mut [add(2, 3), gone, add(1, 2)]).expect("valid");
+        let (b, ..) = apply(&mut [gone, add(1, 2), add(2, 3)]).expect("valid");
+        assert_eq!(a, b);
+        assert_eq!(a.bonds, [Link { kind: 1, tags: [1, 2] }, Link { kind: 1, tags: [2, 3] }]);
+        assert!(touched.lost && touched.exclusions == [0, 1, 2, 3], "{touched:?}");
+        check(&a, &tables);
+        assert!(apply(&mut [gone, gone]).is_err(), "removed twice");
+        assert!(apply(&mut [add(2, 2)]).is_err(), "bonded to itself");
+        assert!(apply(&mut [add(2, 4)]).is_err(), "no such particle");
+    }
+
+    #[test]
+    fn a_bond_takes_angles_and_dihedrals_with_it() {
+        let mut t = chain(7);
+        let mut tables = LinkTables::new(&t, ALL, 7);
+        let touched = t.apply(&mut tables, &mut [Edit::cut(0, [4, 3])], 0).expect("valid");
+        assert_eq!((t.bonds.len(), t.angles.len(), t.dihedrals.len()), (5, 3, 1));
+        assert!(t.dihedrals[0].tags == [0, 1, 2, 3]);
+        assert!(touched.lost && touched.angles == [2, 3, 4, 5] && touched.dihedrals == [1, 2, 3, 4, 5, 6]);
+        check(&t, &tables);
+        // what is added in the same call goes as well
+        let mut edits = [Edit::cut(0, [0, 1]), Edit::add(5, [0, 1, 6]), Edit::add(1, [3, 4])];
+        let touched = t.apply(&mut tables, &mut edits, 0).expect("valid");
+        assert!(t.angles.iter().all(|a| a.kind == 0 && !a.tags.contains(&0)), "{:?}", t.angles);
+        assert!(touched.bonds == [0, 1, 3, 4]);
+        check(&t, &tables);
+        assert!(t.apply(&mut tables, &mut [Edit::cut(0, [0, 1])], 0).is_err());
+    }
+
+    #[test]
+    fn rows_grow_and_keep_the_order_of_links() {
+        let mut t = Topology::default();
+        let mut tables = LinkTables::new(&t, ALL, 10);
+        for k in 1..10 {
+            let touched = t.apply(&mut tables, &mut [Edit::add(0, [0, k])], 0).expect("valid");
+            assert!(!touched.lost);
+            check(&t, &tables);
+        }
+        assert!(tables.bonds.count(0) == 9 && tables.bonds.capacity >= 9);
+        for k in [4, 9, 1] {
+            let mut e = Edit::add(0, [k, 0]);
+            e.remove = 1;
+            t.apply(&mut tables, &mut [e], 0).expect("valid");
+            check(&t, &tables);
+        }
+        assert_eq!(tables.bonds.count(0), 6);
+    }
+}

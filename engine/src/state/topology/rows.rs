@@ -1,0 +1,293 @@
+//! Links as each particle sees them, in rows with room to grow.
+
+use super::Topology;
+use crate::pipeline::Exclusions;
+use galamost_plugin_api::snapshot::Link;
+use galamost_plugin_api::updater::Edit;
+
+/// Rows of words by tag: row t has `count(t)` entries of `width` words, and room for `capacity`. An entry of a link is the
+/// tags of the other members in their order, then kind · 4 + place.
+#[derive(Clone, Debug, Default)]
+pub struct LinkRows {
+    /// Words of an entry: the members of a link, or 1 for the tags of [`LinkTables::exclusions`].
+    pub width: usize,
+    /// Entries that a row has room for; all rows get more when one needs it.
+    pub capacity: usize,
+    counts: Vec<u32>,
+    words: Vec<u32>,
+}
+
+impl LinkRows {
+    /// Empty rows of `n` particles.
+    fn empty(width: usize, n: usize, capacity: usize) -> Self {
+        Self { width, capacity, counts: vec![0; n], words: vec![0; n * width * capacity] }
+    }
+
+    /// Rows of `n` particles that are just long enough.
+    pub fn new<const W: usize>(links: &[Link<W>], n: usize) -> Self {
+        let mut counts = vec![0u32; n];
+        links.iter().flat_map(|l| l.tags).for_each(|t| counts[t as usize] += 1);
+        let mut rows = Self::empty(W, n, counts.into_iter().max().unwrap_or(0) as usize);
+        links.iter().for_each(|l| rows.add(l));
+        rows
+    }
+
+    /// Entries of each tag.
+    pub fn counts(&self) -> &[u32] {
+        &self.counts
+    }
+
+    /// Words of all rows, `capacity` entries each.
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// Number of entries of a tag.
+    pub fn count(&self, tag: u32) -> usize {
+        self.counts[tag as usize] as usize
+    }
+
+    /// Entries of a tag, `width` words each.
+    pub fn row(&self, tag: u32) -> &[u32] {
+        &self.words[tag as usize * self.capacity * self.width..][..self.count(tag) * self.width]
+    }
+
+    /// Makes room for rows of `entries`, and for as many again, so that it seldom happens.
+    fn reserve(&mut self, entries: usize) {
+        if entries <= self.capacity {
+            return;
+        }
+        let (old, capacity) = (self.capacity * self.width, entries.max(2 * self.capacity).max(2));
+        let mut words = vec![0; self.counts.len() * self.width * capacity];
+        for (to, from) in words.chunks_exact_mut(capacity * self.width).zip(self.words.chunks_exact(old.max(1))) {
+            to[..old].copy_from_slice(from);
+        }
+        (self.capacity, self.words) = (capacity, words);
+    }
+
+    fn push(&mut self, tag: u32, entry: &[u32]) {
+        if self.count(tag) == self.capacity {
+            // rows of a fresh start are filled without a look at their length
+            self.reserve(self.capacity + 1);
+        }
+        let at = (tag as usize * self.capacity + self.count(tag)) * self.width;
+        self.words[at..at + self.width].copy_from_slice(entry);
+        self.counts[tag as usize] += 1;
+    }
+
+    /// The entry of a link in the row of its member at `place`.
+    fn entry<const W: usize>(link: &Link<W>, place: usize) -> [u32; W] {
+        let mut entry = [link.kind * 4 + place as u32; W];
+        let others = link.tags.iter().enumerate().filter(|(k, _)| *k != place).map(|(_, t)| *t);
+        entry.iter_mut().zip(others).for_each(|(word, other)| *word = other);
+        entry
+    }
+
+    /// Puts a link at the end of its members' rows.
+    pub fn add<const W: usize>(&mut self, link: &Link<W>) {
+        for (place, tag) in link.tags.iter().enumerate() {
+            self.push(*tag, &Self::entry(link, place));
+        }
+    }
+
+    /// Takes a link or its mirror image out of its members' rows, the first of equal ones; false if it is not there.
+    pub fn remove<const W: usize>(&mut self, link: &Link<W>) -> bool {
+        let mut mirror = *link;
+        mirror.tags.reverse();
+        // whichever of the two comes first in one row comes first in all
+        let first = |l: &Link<W>| {
+            let entry = Self::entry(l, l.tags.iter().position(|t| *t == link.tags[0]).unwrap_or(0));
+            self.row(link.tags[0]).chunks_exact(W).position(|e| e == entry)
+        };
+        let found = match (first(link), first(&mirror)) {
+            (None, None) => return false,
+            (Some(a), Some(b)) if a < b => link,
+            (Some(_), None) => link,
+            _ => &mirror,
+        };
+        for (place, tag) in found.tags.iter().enumerate() {
+            let entry = Self::entry(found, place);
+            let Some(at) = self.row(*tag).chunks_exact(W).position(|e| e == entry) else { return false };
+            let row = *tag as usize * self.capacity * W;
+            let count = self.count(*tag);
+            self.words.copy_within(row + (at + 1) * W..row + count * W, row + at * W);
+            self.counts[*tag as usize] -= 1;
+        }
+        true
+    }
+
+    /// Each link once that has this bond between two neighboring members, as changes that remove it.
+    pub fn along(&self, [a, b]: [u32; 2]) -> Vec<Edit> {
+        let mut found = vec![];
+        for entry in self.row(a).chunks_exact(self.width) {
+            let (last, others) = entry.split_last().unwrap_or((&0, &[]));
+            let mut tags = [0; 4];
+            let mut others = others.iter().copied();
+            for (k, tag) in tags.iter_mut().enumerate().take(self.width) {
+                *tag = if k as u32 == last & 3 { a } else { others.next().unwrap_or(a) };
+            }
+            if tags[..self.width].windows(2).any(|w| *w == [a, b] || *w == [b, a]) {
+                found.push(Edit { remove: 1, width: self.width as u32, kind: last >> 2, tags, reserved: 0 });
+            }
+        }
+        found
+    }
+
+    /// Sets a row.
+    fn set(&mut self, tag: u32, row: &[u32]) {
+        self.reserve(row.len());
+        self.words[tag as usize * self.capacity..][..row.len()].copy_from_slice(row);
+        self.counts[tag as usize] = row.len() as u32;
+    }
+}
+
+/// All rows of a system.
+#[derive(Clone, Debug, Default)]
+pub struct LinkTables {
+    /// Bonds.
+    pub bonds: LinkRows,
+    /// Angles.
+    pub angles: LinkRows,
+    /// Dihedrals.
+    pub dihedrals: LinkRows,
+    /// For each tag the tags that it has no pair forces with, sorted; `None` if links exclude nothing.
+    pub exclusions: Option<LinkRows>,
+    what: Exclusions,
+}
+
+/// Tags whose rows have changed, each once and in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// Rows of bonds.
+    pub bonds: Vec<u32>,
+    /// Rows of angles.
+    pub angles: Vec<u32>,
+    /// Rows of dihedrals.
+    pub dihedrals: Vec<u32>,
+    /// Rows of exclusions.
+    pub exclusions: Vec<u32>,
+    /// A pair is no longer excluded: the neighbor list lacks it.
+    pub lost: bool,
+}
+
+impl LinkTables {
+    /// Rows of a topology.
+    pub fn new(t: &Topology, what: Exclusions, n: usize) -> Self {
+        let (bonds, angles) = (LinkRows::new(&t.bonds, n), LinkRows::new(&t.angles, n));
+        let mut tables = Self { bonds, angles, dihedrals: LinkRows::new(&t.dihedrals, n), exclusions: None, what };
+        if what != Exclusions::default() {
+            let rows: Vec<Vec<u32>> = (0..n as u32).map(|t| tables.excluded(t)).collect();
+            let longest = rows.iter().map(Vec::len).max().unwrap_or(0);
+            let mut exclusions = LinkRows::empty(1, n, longest);
+            rows.iter().enumerate().for_each(|(t, row)| exclusions.set(t as u32, row));
+            tables.exclusions = Some(exclusions);
+        }
+        tables
+    }
+
+    /// Number of particles.
+    pub fn n(&self) -> usize {
+        self.bonds.counts.len()
+    }
+
+    /// Rows of links by their width − 2.
+    pub fn links(&self, which: usize) -> &LinkRows {
+        [&self.bonds, &self.angles, &self.dihedrals][which]
+    }
+
+    /// The tags that a tag has no pair forces with, sorted: the other ends of its links.
+    fn excluded(&self, tag: u32) -> Vec<u32> {
+        let ends = |rows: &LinkRows| -> Vec<u32> {
+            let entries = rows.row(tag).chunks_exact(rows.width.max(1));
+            let width = rows.width as u32;
+            let end = |e: &[u32]| match e[e.len() - 1] & 3 {
+                0 => Some(e[e.len() - 2]),
+                place if place + 1 == width => Some(e[0]),
+                _ => None,
+            };
+            entries.filter_map(end).collect()
+        };
+        let mut all = vec![];
+        for (taken, rows) in
+            [(self.what.bonds, &self.bonds), (self.what.angles, &self.angles), (self.what.dihedrals, &self.dihedrals)]
+        {
+            if taken {
+                all.extend(ends(rows));
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Puts the lists of touched tags in order, and brings their exclusions up to date.
+    pub(super) fn renew_exclusions(&mut self, touched: &mut Touched) {
+        for list in [&mut touched.bonds, &mut touched.angles, &mut touched.dihedrals] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        if self.exclusions.is_none() {
+            return;
+        }
+        let mut tags: Vec<u32> = [
+            (self.what.bonds, &touched.bonds),
+            (self.what.angles, &touched.angles),
+            (self.what.dihedrals, &touched.dihedrals),
+        ]
+        .into_iter()
+        .filter(|(taken, _)| *taken)
+        .flat_map(|(_, tags)| tags.iter().copied())
+        .collect();
+        tags.sort_unstable();
+        tags.dedup();
+        for tag in tags {
+            let now = self.excluded(tag);
+            let Some(exclusions) = &mut self.exclusions else { return };
+            let before = exclusions.row(tag);
+            if before != now {
+                touched.lost |= before.iter().any(|t| !now.contains(t));
+                touched.exclusions.push(tag);
+                exclusions.set(tag, &now);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_hold_every_member_of_every_link() {
+        let angles = [Link { kind: 2, tags: [0, 1, 2] }, Link { kind: 0, tags: [1, 2, 3] }];
+        let rows = LinkRows::new(&angles, 4);
+        assert_eq!(rows.row(0), [1, 2, 8]);
+        assert_eq!(rows.row(1), [0, 2, 9, 2, 3, 0]);
+        assert_eq!(rows.row(2), [0, 1, 10, 1, 3, 1]);
+        assert_eq!((rows.capacity, rows.row(3)), (2, [1, 2, 2].as_slice()));
+    }
+
+    #[test]
+    fn exclusions_are_symmetric() {
+        let t = Topology {
+            bonds: vec![Link { kind: 0, tags: [0, 1] }, Link { kind: 0, tags: [1, 2] }],
+            angles: vec![Link { kind: 0, tags: [0, 1, 2] }],
+            ..Topology::default()
+        };
+        let what = Exclusions { bonds: true, angles: true, dihedrals: false };
+        let e = LinkTables::new(&t, what, 4).exclusions.expect("some");
+        assert_eq!((e.row(0), e.row(1), e.row(3)), ([1, 2].as_slice(), [0, 2].as_slice(), [].as_slice()));
+        assert!(LinkTables::new(&t, Exclusions::default(), 4).exclusions.is_none());
+    }
+
+    /// Of a link that is there twice, once in each direction, one stays.
+    #[test]
+    fn equal_links_are_removed_one_by_one() {
+        let angles = [Link { kind: 1, tags: [2, 1, 0] }, Link { kind: 1, tags: [0, 1, 2] }];
+        let mut rows = LinkRows::new(&angles, 3);
+        assert!(rows.remove(&angles[1]));
+        assert_eq!(rows.row(0), LinkRows::new(&angles[1..], 3).row(0));
+        assert_eq!(rows.row(1), LinkRows::new(&angles[1..], 3).row(1));
+        assert!(rows.remove(&angles[1]) && !rows.remove(&angles[1]) && rows.row(2).is_empty());
+    }
+}
