@@ -1,7 +1,7 @@
 #!/bin/bash
 # Assemblies of anisotropic particles, on a machine with a GPU:
 #
-#     bash benches/acceptance/assemblies/run.sh GALAMOST OUT CASE...
+#     bash benches/validation/assemblies/run.sh GALAMOST OUT CASE...
 #
 # GALAMOST is the program. A case is one of
 #     janus:ALPHA:BETA:STEPS

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Inversions whose answer is known, on a machine with a GPU:
 #
-#     bash benches/acceptance/ibi.sh PACK|GALAMOST OUT [PART...]
+#     bash benches/validation/ibi.sh PACK|GALAMOST OUT [PART...]
 #
 # PACK is the folder that pack.sh made, or GALAMOST the program. Parts, all by default (imc wants wca before it):
 #   wca      the WCA potential from its g(r) by iterative Boltzmann inversion, ρ 0.7, kT 1, 8,000 particles; about 90 s

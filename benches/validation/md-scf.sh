@@ -1,7 +1,7 @@
 #!/bin/bash
 # Particle-field dynamics of DPPC and water (MD-SCF) on a machine with a GPU:
 #
-#     bash benches/acceptance/md-scf.sh PACK OUT [PART...]
+#     bash benches/validation/md-scf.sh PACK OUT [PART...]
 #
 # PACK is the folder that pack.sh made. Parts, all by default: speed (steps per second with fields of every step, of every 300
 # steps and without fields, at 21,216, 572,832 and 1,018,368 particles), dppc (10⁶ steps of 21,216 particles), periods (fields of

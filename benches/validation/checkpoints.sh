@@ -1,7 +1,7 @@
 #!/bin/bash
 # What checkpoints cost, and kills at random moments, on a GPU or the CPU:
 #
-#     bash benches/acceptance/checkpoints.sh PACK OUT [DEVICE] [KILLS]
+#     bash benches/validation/checkpoints.sh PACK OUT [DEVICE] [KILLS]
 #
 # PACK is what pack.sh made. Prints the doctor's page; the time that 10⁶ particles lose to checkpoints every 5 s; time and size of a
 # checkpoint of 10⁷ particles, written and read; and what kills.py finds. About 5 minutes on an H200.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What observables cost a Lennard-Jones liquid, on a machine with a GPU:
 #
-#     bash benches/acceptance/observables.sh GALAMOST
+#     bash benches/validation/observables.sh GALAMOST
 #
 # GALAMOST is the program. Steps/s of 512,000 particles without analyzers, with Thermo, with Rdf (to 3.0), with Msd, and with all
 # three, each every 100 steps, in turn; of the medians the overhead (wanted: at most 5 % for all three), and the spread. Then the other
