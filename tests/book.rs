@@ -11,7 +11,7 @@ use std::sync::Mutex;
 struct Block {
     /// Page and line, for messages.
     place: String,
-    /// What stands behind the fence, split at commas.
+    /// Language and marks of the fence.
     info: Vec<String>,
     text: String,
 }
@@ -259,7 +259,7 @@ impl Helps {
 
     fn examine_galamost(&self, arguments: &[&str]) -> Result<(), String> {
         let mut subcommand: Vec<&str> = vec![];
-        // a command begins with its name, or with the options of a run; `table` has commands of its own
+        // a subcommand comes first; without one, options of a run follow; `table` has subcommands
         while let Some(next) = arguments.get(subcommand.len()).filter(|a| !a.starts_with('-')) {
             if !listed(&self.of(&subcommand), next) {
                 break;
