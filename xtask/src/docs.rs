@@ -63,17 +63,20 @@ pub fn stage(root: &Path, generated: &Path, to: &Path) -> Result<(), String> {
     rewrite(root, &pages, &pages, &staged)
 }
 
-/// Puts the list of generated pages in the place of the mark.
+/// Puts the list of generated pages in the place of the mark, one level below the page before it.
 fn with_components(summary: &str, list: &str) -> String {
-    let mut entries = String::new();
-    for line in list.lines().filter(|l| l.trim_start().starts_with(['-', '*'])) {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let entries: Vec<&str> = list.lines().filter(|l| l.trim_start().starts_with(['-', '*'])).collect();
+    let least = entries.iter().map(|l| indent(l)).min().unwrap_or(0);
+    let mut nested = String::new();
+    for line in entries {
         let line = match line.split_once("](") {
             Some((text, target)) if !target.contains('/') => format!("{text}]({GENERATED}/{target}"),
             _ => line.to_string(),
         };
-        entries += &format!("  {line}\n");
+        nested += &format!("  {}\n", &line[least..]);
     }
-    summary.replace(&format!("{MARK}\n"), &entries)
+    summary.replace(&format!("{MARK}\n"), &nested)
 }
 
 /// Rewrites the links of all pages under a folder that leave the book.
@@ -192,9 +195,10 @@ mod tests {
 
     #[test]
     fn generated_pages_join_the_contents() {
-        let summary =
-            with_components("- [A](a.md)\n<!-- components -->\n- [B](b.md)\n", "# Title\n- [Dpd](pair-Dpd.md)\n");
-        assert_eq!(summary, "- [A](a.md)\n  - [Dpd](reference/components/pair-Dpd.md)\n- [B](b.md)\n");
+        let list = "# Title\n  - [Dpd](pair-dpd.md)\n    - [X](reference/components/x.md)\n";
+        let summary = with_components("- [A](a.md)\n<!-- components -->\n- [B](b.md)\n", list);
+        let expected = "- [A](a.md)\n  - [Dpd](reference/components/pair-dpd.md)\n    - [X](reference/components/x.md)\n- [B](b.md)\n";
+        assert_eq!(summary, expected);
     }
 
     #[test]
