@@ -287,11 +287,10 @@ fn is_option(word: &str) -> bool {
     word.starts_with("--") && !name.is_empty() || matches!(word, "-v" | "-vv" | "-q" | "-h" | "-V")
 }
 
-/// Whether a help text lists a subcommand.
+/// Whether a help text lists a subcommand: two spaces, then its name.
 fn listed(help: &str, name: &str) -> bool {
-    let rest = help.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
-    let list = rest.lines().take_while(|l| !l.trim().is_empty());
-    list.filter(|l| l.starts_with("  ") && !l.starts_with("   ")).any(|l| l.split_whitespace().next() == Some(name))
+    let entry = |l: &&str| l.starts_with("  ") && !l.starts_with("   ");
+    help.lines().filter(entry).any(|l| l.split_whitespace().next() == Some(name))
 }
 
 /// The options that a help text has: `-q, --quiet` has two.
