@@ -60,7 +60,32 @@ pub fn stage(root: &Path, generated: &Path, to: &Path) -> Result<(), String> {
     write(&staged.join("SUMMARY.md"), &summary)?;
     std::fs::remove_file(&list).map_err(|e| format!("{}: {e}", list.display()))?;
     copy(&root.join("docs/book.toml"), &to.join("book.toml"))?;
-    rewrite(root, &pages, &pages, &staged)
+    rewrite(root, &pages, &pages, &staged)?;
+    let components = staged.join("reference/components.md");
+    write(&components, &with_page_links(&read(&components)?, &summary))
+}
+
+/// Links the names in the list of components to the generated pages: `pair-dpd.md` for `Dpd` below "Pair potentials".
+fn with_page_links(list: &str, summary: &str) -> String {
+    let mut out = String::new();
+    let mut kind = String::new();
+    for line in list.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            let word = heading.split_whitespace().next().unwrap_or_default().to_lowercase();
+            kind = word.strip_suffix('s').unwrap_or(&word).to_string();
+        }
+        let row = line.strip_prefix("| `").and_then(|rest| rest.split_once('`'));
+        let page = row.and_then(|(name, _)| {
+            let start = format!("[{name}]({GENERATED}/{kind}-");
+            let (_, rest) = summary.split_once(&start)?;
+            Some(format!("components/{kind}-{}", rest.split_once(')')?.0))
+        });
+        match (row, page) {
+            (Some((name, rest)), Some(page)) => out += &format!("| [`{name}`]({page}){rest}\n"),
+            _ => out += &format!("{line}\n"),
+        }
+    }
+    out
 }
 
 /// Puts the list of generated pages in the place of the mark, one level below the page before it.
@@ -199,6 +224,15 @@ mod tests {
         let summary = with_components("- [A](a.md)\n<!-- components -->\n- [B](b.md)\n", list);
         let expected = "- [A](a.md)\n  - [Dpd](reference/components/pair-dpd.md)\n    - [X](reference/components/x.md)\n- [B](b.md)\n";
         assert_eq!(summary, expected);
+    }
+
+    #[test]
+    fn names_of_components_become_links() {
+        let summary =
+            "  - [Gsd](reference/components/generator-gsd.md)\n  - [Gsd](reference/components/analyzer-gsd.md)\n";
+        let list = "## Analyzers\n\n| name | plugin |\n|---|---|\n| `Gsd` | formats |\n| `Rdf` | analyzers |\n";
+        let linked = with_page_links(list, summary);
+        assert_eq!(linked, list.replace("`Gsd`", "[`Gsd`](components/analyzer-gsd.md)"));
     }
 
     #[test]
