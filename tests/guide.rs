@@ -1,4 +1,4 @@
-//! The code of the plugin guide (docs/src/plugins/guide.md) builds, passes its tests and the harness.
+//! The code of the plugin guide and of the tutorial on plugins (docs/src) builds, passes its tests and the harness.
 
 use galamost_tests::{build_plugin, galamost, repository, words};
 use std::process::Command;
@@ -17,11 +17,11 @@ fn files(guide: &str) -> Vec<(String, String)> {
 
 #[test]
 fn the_guide_s_plugins_build_and_pass_the_harness() {
-    let guide = std::fs::read_to_string(repository().join("docs/src/plugins/guide.md")).expect("the guide");
+    let page = |name: &str| std::fs::read_to_string(repository().join("docs/src").join(name)).expect(name);
     let api = repository().join("plugin-api").canonicalize().expect("the plugin API");
-    let files = files(&guide);
+    let files = [files(&page("plugins/guide.md")), files(&page("tutorials/first-plugin.md"))].concat();
     let names: Vec<&str> = files.iter().map(|f| f.0.as_str()).collect();
-    assert_eq!(names, ["yukawa", "soft-core", "patchy", "scission"]);
+    assert_eq!(names, ["yukawa", "soft-core", "patchy", "scission", "born-mayer"]);
     let f = tempfile::tempdir().expect("a folder");
     for (name, code) in &files {
         let crate_name = format!("guide-{name}");

@@ -626,12 +626,13 @@ fn an_estimate_says_what_a_run_costs_and_leaves_nothing() {
 }
 
 #[test]
-fn the_pictures_of_the_readme_are_there() {
-    let text = std::fs::read_to_string(repository().join("README.md")).expect("README");
+fn the_pictures_of_the_book_are_there() {
+    let page = repository().join("docs/src/analysis-and-pictures.md");
+    let text = std::fs::read_to_string(&page).expect("the page");
     let mut count = 0;
     let mut size = 0;
     for link in text.split("](").skip(1).filter_map(|p| p.split(')').next()).filter(|l| l.ends_with(".png")) {
-        let path = repository().join(link);
+        let path = page.parent().expect("a folder").join(link);
         let (w, h, _) = decoded(&path);
         assert!(w >= 200 && h >= 150, "{link}");
         size += path.metadata().expect("a file").len();
