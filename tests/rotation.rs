@@ -269,5 +269,5 @@ fn missing_orientations_are_told() {
         }
     }
     let disks = rods.replace("SoftRod", "SoftDisk").replacen("mu: 0.7", "mu: 0.7, nu: 3.0", 1);
-    assert!(told(&disks, "VelocityVerlet()").contains("disks need an even whole number"), "{}", told(&disks, ""));
+    assert!(told(&disks, "VelocityVerlet()").contains("disks need an even integer"), "{}", told(&disks, ""));
 }

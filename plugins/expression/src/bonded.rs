@@ -1,11 +1,11 @@
-//! Bonds, angles and dihedrals.
+//! Bond, angle and dihedral potentials given as formulas.
 
+use crate::compiled::{CompiledFormula, Domain, Formula};
 use crate::formula::cuda::{lines, row_struct};
 use crate::formula::graph::{Function, Graph, Id};
-use crate::law::{Domain, Formula, Law};
-use crate::machine::{BLOCK, Machine, Slots, extension};
-use crate::numbers::Numbers;
+use crate::interpreter::{BLOCK, Interpreter, Slots, extension};
 use crate::pair::force_over_distance;
+use crate::parameters::Values;
 use galamost_plugin_api::bond_potential::{BondPotential, each_link};
 use galamost_plugin_api::bonded::{BondInput, BondedCall};
 use galamost_plugin_api::component::Registration;
@@ -33,11 +33,11 @@ galamost_plugin_api::inventory::submit! {
     )
 }
 
-/// U of a bond's length; the slope is F/r.
-pub struct Length;
+/// U of the bond length; the derivative is F/r.
+pub struct BondLength;
 
-impl Domain for Length {
-    const WHAT: &'static str = "U(r)";
+impl Domain for BondLength {
+    const DESCRIPTION: &'static str = "U(r)";
     const INPUTS: &'static [&'static str] = &["input.r2"];
     const DISTANCE: Option<usize> = Some(0);
     fn variables(graph: &mut Graph) -> Vec<(&'static str, Id)> {
@@ -49,18 +49,18 @@ impl Domain for Length {
     }
 }
 
-/// θ or φ, and its cosine and sine, which are variables of their own: what is written with them needs no other function.
+/// Returns θ or φ, its cosine and its sine. All three are inputs, so cos and sin of the angle cost nothing.
 fn angle(graph: &mut Graph) -> [Id; 3] {
     let [angle, cos, sin] = [0, 1, 2].map(|k| graph.variable(k));
     graph.shortcuts = vec![(Function::Cos, angle, cos), (Function::Sin, angle, sin)];
     [angle, cos, sin]
 }
 
-/// U of the angle θ; the slope is dU/dcos θ.
-pub struct Bend;
+/// U of the angle θ; the derivative is dU/dcos θ.
+pub struct Angle;
 
-impl Domain for Bend {
-    const WHAT: &'static str = "U(theta)";
+impl Domain for Angle {
+    const DESCRIPTION: &'static str = "U(theta)";
     const INPUTS: &'static [&'static str] = &["input.angle", "input.cos", "input.sin"];
     fn variables(graph: &mut Graph) -> Vec<(&'static str, Id)> {
         vec![("theta", angle(graph)[0])]
@@ -68,9 +68,9 @@ impl Domain for Bend {
     fn slopes(graph: &mut Graph, energy: Id) -> Vec<Id> {
         let [angle, cos, sin] = angle(graph);
         let [by_angle, by_cos, by_sin] = [angle, cos, sin].map(|v| graph.derivative(energy, v));
-        // dsin/dcos = −cos/sin and dθ/dcos = −1/sin, where 1/sin is 10⁶ at most
-        let least = graph.number(1e-6);
-        let sin = graph.select(false, [sin, least, least, sin]);
+        // dsin/dcos = −cos/sin and dθ/dcos = −1/sin, with 1/sin limited to 10⁶
+        let sin_min = graph.number(1e-6);
+        let sin = graph.select(false, [sin, sin_min, sin_min, sin]);
         let turned = graph.multiply(by_sin, cos);
         let sum = graph.add(turned, by_angle);
         let over_sin = graph.divide(sum, sin);
@@ -78,12 +78,12 @@ impl Domain for Bend {
     }
 }
 
-/// U of the dihedral angle φ; the slope is dU/dφ.
-pub struct Twist;
+/// U of the dihedral angle φ; the derivative is dU/dφ.
+pub struct Dihedral;
 
-impl Domain for Twist {
-    const WHAT: &'static str = "U(phi)";
-    const INPUTS: &'static [&'static str] = Bend::INPUTS;
+impl Domain for Dihedral {
+    const DESCRIPTION: &'static str = "U(phi)";
+    const INPUTS: &'static [&'static str] = Angle::INPUTS;
     fn variables(graph: &mut Graph) -> Vec<(&'static str, Id)> {
         vec![("phi", angle(graph)[0])]
     }
@@ -95,25 +95,25 @@ impl Domain for Twist {
     }
 }
 
-/// A potential of links with `W` members given as a formula.
-pub struct LinkExpression<D, const W: u32> {
-    law: Law,
+/// A bonded potential of `W` particles given as a formula.
+pub struct BondedExpression<D, const W: u32> {
+    formula: CompiledFormula,
     domain: std::marker::PhantomData<D>,
 }
 
-/// Bonds.
-pub type BondExpression = LinkExpression<Length, 2>;
-/// Angles.
-pub type AngleExpression = LinkExpression<Bend, 3>;
-/// Dihedrals.
-pub type DihedralExpression = LinkExpression<Twist, 4>;
+/// The component `BondExpression`.
+pub type BondExpression = BondedExpression<BondLength, 2>;
+/// The component `AngleExpression`.
+pub type AngleExpression = BondedExpression<Angle, 3>;
+/// The component `DihedralExpression`.
+pub type DihedralExpression = BondedExpression<Dihedral, 4>;
 
-/// Parameters of the whole component.
-pub struct LinkSettings<D> {
+/// Settings of the component.
+pub struct BondedSettings<D> {
     energy: Formula<D>,
 }
 
-impl<D: Domain> galamost_plugin_api::params::Params for LinkSettings<D> {
+impl<D: Domain> galamost_plugin_api::params::Params for BondedSettings<D> {
     fn take(fields: &mut galamost_plugin_api::params::Fields<'_, '_>) -> Option<Self> {
         let any = galamost_plugin_api::params::Range::ANY;
         fields.required("energy", any).map(|energy| Self { energy })
@@ -127,57 +127,57 @@ impl<D: Domain> galamost_plugin_api::params::Params for LinkSettings<D> {
             unit: "energy".into(),
             default: None,
             range: String::new(),
-            doc: "U of one of them, as a formula of its variable and the parameters.".into(),
+            doc: "Energy U as a formula of the variable and the parameters.".into(),
             fields: vec![],
         }]
     }
 }
 
-/// What the CPU loop reads for one number type.
-pub struct Table<R> {
-    force: Machine<R>,
-    full: Machine<R>,
+/// Data of the CPU loop in one number type.
+pub struct LoopData<R> {
+    force: Interpreter<R>,
+    full: Interpreter<R>,
     slots: usize,
-    /// Number s of type k at s · types + k.
+    /// Coefficient s of type k at s · n_types + k.
     numbers: Vec<R>,
-    types: usize,
+    n_types: usize,
 }
 
-impl<R: Real> Table<R> {
-    fn new(law: &Law, inputs: usize, rows: &[Vec<f64>]) -> Self {
-        let (slots, kind) = match rows {
+impl<R: Real> LoopData<R> {
+    fn new(formula: &CompiledFormula, inputs: usize, rows: &[Vec<f64>]) -> Self {
+        let (slots, slot_kind) = match rows {
             [row] => (0, Slots::Fixed(row)),
-            _ => (law.slots(), Slots::PerLane(law.slots())),
+            _ => (formula.slots(), Slots::PerLane(formula.slots())),
         };
         let numbers = (0..slots).flat_map(|s| rows.iter().map(move |row| R::lit(row[s]))).collect();
         Self {
-            force: Machine::new(&law.force, inputs, kind),
-            full: Machine::new(&law.full, inputs, kind),
+            force: Interpreter::new(&formula.force, inputs, slot_kind),
+            full: Interpreter::new(&formula.full, inputs, slot_kind),
             slots,
             numbers,
-            types: rows.len(),
+            n_types: rows.len(),
         }
     }
 
-    /// (slope, U) of many links; `seen` holds the variables and the type of each.
-    fn compute(&self, inputs: usize, seen: &[([R; 3], usize)], full: bool) -> Vec<(R, R)> {
-        let machine = if full { &self.full } else { &self.force };
-        let mut memory = machine.memory();
-        let mut results = Vec::with_capacity(seen.len());
+    /// Returns (derivative, U) of many links; `links` holds the variables and the type of each.
+    fn compute(&self, inputs: usize, links: &[([R; 3], usize)], full: bool) -> Vec<(R, R)> {
+        let interpreter = if full { &self.full } else { &self.force };
+        let mut memory = interpreter.memory();
+        let mut results = Vec::with_capacity(links.len());
         let isa = extension();
-        for block in seen.chunks(BLOCK) {
-            for (l, (values, kind)) in block.iter().enumerate() {
+        for block in links.chunks(BLOCK) {
+            for (l, (values, link_type)) in block.iter().enumerate() {
                 for (k, x) in values.iter().enumerate().take(inputs) {
-                    memory[machine.input(k) + l] = *x;
+                    memory[interpreter.input(k) + l] = *x;
                 }
                 for s in 0..self.slots {
-                    memory[machine.slot(s) + l] = self.numbers[s * self.types + kind];
+                    memory[interpreter.slot(s) + l] = self.numbers[s * self.n_types + link_type];
                 }
             }
-            machine.run(isa, &mut memory, block.len());
-            let slopes = &memory[machine.output(0)..];
+            interpreter.run(isa, &mut memory, block.len());
+            let slopes = &memory[interpreter.output(0)..];
             results.extend((0..block.len()).map(|l| {
-                let energy = if full { memory[machine.output(1) + l] } else { R::ZERO };
+                let energy = if full { memory[interpreter.output(1) + l] } else { R::ZERO };
                 (slopes[l], energy)
             }));
         }
@@ -185,56 +185,59 @@ impl<R: Real> Table<R> {
     }
 }
 
-impl<D: Domain, const W: u32> LinkExpression<D, W> {
-    /// Walks over the links twice: once to see them, and, when all of them are computed, once to add what they give.
-    unsafe fn run<S: Scheme>(call: &BondedCall, table: &Table<S::Real>, sums: &mut Sums) {
+impl<D: Domain, const W: u32> BondedExpression<D, W> {
+    /// Adds the forces in two passes over the links: the first collects their variables, the second adds the results.
+    ///
+    /// # Safety
+    /// The call describes valid host arrays of the scheme `S`.
+    unsafe fn run<S: Scheme>(call: &BondedCall, data: &LoopData<S::Real>, sums: &mut Sums) {
         let variables = |input: &BondInput<S::Real>| {
             if W == 2 { [input.r2; 3] } else { [input.angle, input.cos, input.sin] }
         };
-        let mut seen = vec![];
-        let nothing = (S::Real::ZERO, S::Real::ZERO);
-        // SAFETY: the caller's word
+        let mut links = vec![];
+        let zero = (S::Real::ZERO, S::Real::ZERO);
+        // SAFETY: the engine passes valid arrays of the run's precision
         unsafe {
-            let quiet = BondedCall { wanted: Wanted::FORCE, ..*call };
-            each_link::<S>(W, &quiet, &mut Sums::default(), |input, kind| {
-                seen.push((variables(input), kind));
-                nothing
+            let force_only = BondedCall { wanted: Wanted::FORCE, ..*call };
+            each_link::<S>(W, &force_only, &mut Sums::default(), |input, link_type| {
+                links.push((variables(input), link_type));
+                zero
             });
-            let results = table.compute(D::INPUTS.len(), &seen, call.wanted.more_than_force());
+            let results = data.compute(D::INPUTS.len(), &links, call.wanted.more_than_force());
             let mut next = results.into_iter();
-            each_link::<S>(W, call, sums, |_, _| next.next().unwrap_or(nothing));
+            each_link::<S>(W, call, sums, |_, _| next.next().unwrap_or(zero));
         }
     }
 }
 
-impl<D: Domain, const W: u32> BondPotential for LinkExpression<D, W> {
+impl<D: Domain, const W: u32> BondPotential for BondedExpression<D, W> {
     const WIDTH: u32 = W;
-    type Settings = LinkSettings<D>;
-    type Input = Numbers;
+    type Settings = BondedSettings<D>;
+    type Input = Values;
     type Row = Vec<f64>;
-    type Tables = (Table<f32>, Table<f64>);
+    type Tables = (LoopData<f32>, LoopData<f64>);
 
-    fn new(settings: LinkSettings<D>, written: &[(Position, &Numbers)], errors: &mut Errors) -> Option<Self> {
-        let law = settings.energy.law(written, errors)?;
-        Some(Self { law, domain: std::marker::PhantomData })
+    fn new(settings: BondedSettings<D>, written: &[(Position, &Values)], errors: &mut Errors) -> Option<Self> {
+        let formula = settings.energy.compile(written, errors)?;
+        Some(Self { formula, domain: std::marker::PhantomData })
     }
 
-    fn row(&self, input: &Numbers) -> Result<Vec<f64>, String> {
-        self.law.row(input, &[])
+    fn row(&self, input: &Values) -> Result<Vec<f64>, String> {
+        self.formula.row(input, &[])
     }
 
     fn numbers(row: &Vec<f64>) -> Vec<f64> {
-        // a row of CUDA has at least one number
+        // a CUDA row has at least one number
         if row.is_empty() { vec![0.0] } else { row.clone() }
     }
 
     fn tables(&self, rows: &[Vec<f64>]) -> Self::Tables {
         let inputs = D::INPUTS.len();
-        (Table::new(&self.law, inputs, rows), Table::new(&self.law, inputs, rows))
+        (LoopData::new(&self.formula, inputs, rows), LoopData::new(&self.formula, inputs, rows))
     }
 
     unsafe fn cpu(&self, call: &BondedCall, (single, double): &Self::Tables, sums: &mut Sums) {
-        // SAFETY: the caller's word
+        // SAFETY: the engine passes valid arrays of the run's precision
         unsafe {
             if (*call.state).precision == Precision::Double as u32 {
                 Self::run::<Float64>(call, double, sums);
@@ -245,12 +248,12 @@ impl<D: Domain, const W: u32> BondPotential for LinkExpression<D, W> {
     }
 
     fn text(&self) -> Result<String> {
-        let program = &self.law.full;
+        let program = &self.formula.full;
         let body = lines(program, |k| D::INPUTS[k].into(), |k| format!("row.c{k}"));
         Ok(format!(
             "{}template <class real> __device__ __forceinline__ Tuple2<real, real> bond_eval(const BondInput<real>& input, \
              const BondRow<real>& row) {{\n{body}    return {{v{}, v{}}};\n}}\n",
-            row_struct("BondRow", self.law.slots()),
+            row_struct("BondRow", self.formula.slots()),
             program.outputs[0],
             program.outputs[1]
         ))

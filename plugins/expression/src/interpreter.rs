@@ -1,18 +1,18 @@
 //! Runs a program on the CPU for many pairs, links or particles at once.
 //!
-//! Every operation is done for a whole block of lanes before the next one, so that what it costs to find out which
-//! operation it is (some nanoseconds) is shared by up to 256 of them. The loop over lanes is compiled for the baseline,
-//! x86-64-v3 and x86-64-v4 and gives the same bits in all three.
+//! Each operation runs over a whole block of lanes before the next one, so up to 256 lanes share the cost of the dispatch
+//! (a few nanoseconds). The loop over lanes is compiled for the baseline, x86-64-v3 and x86-64-v4, with bit-identical
+//! results.
 
 use crate::formula::graph::Function;
 use crate::formula::program::{Op, Program};
 use galamost_plugin_api::Real;
 use galamost_plugin_api::lanes::{BASE, V3, V4};
 
-/// Lanes of a block.
+/// Lanes per block.
 pub const BLOCK: usize = 256;
 
-/// What an instruction does; its arguments are registers.
+/// Operation of an instruction.
 #[derive(Clone, Copy, Debug)]
 enum Code {
     Add,
@@ -26,6 +26,7 @@ enum Code {
     Call(Function),
 }
 
+/// An operation on registers.
 #[derive(Clone, Copy, Debug)]
 struct Instruction {
     code: Code,
@@ -33,9 +34,9 @@ struct Instruction {
     from: [usize; 4],
 }
 
-/// A program with its registers; register k is the lanes k · [`BLOCK`] … of the memory.
+/// A program with allocated registers. Register k occupies [`BLOCK`] lanes of the memory from k · [`BLOCK`].
 #[derive(Clone, Debug)]
-pub struct Machine<R> {
+pub struct Interpreter<R> {
     code: Vec<Instruction>,
     registers: usize,
     constants: Vec<(usize, R)>,
@@ -43,23 +44,23 @@ pub struct Machine<R> {
     outputs: Vec<usize>,
 }
 
-/// What the slots of a program are.
+/// Values of the slots of a program.
 #[derive(Clone, Copy, Debug)]
 pub enum Slots<'a> {
     /// The same number for all lanes.
     Fixed(&'a [f64]),
-    /// So many numbers for each lane, written before a block is run.
+    /// This many values per lane, written before each run.
     PerLane(usize),
 }
 
-impl<R: Real> Machine<R> {
-    /// The machine of a program with `inputs` variables.
+impl<R: Real> Interpreter<R> {
+    /// Allocates registers for a program with `inputs` variables.
     pub fn new(program: &Program, inputs: usize, slots: Slots<'_>) -> Self {
         let per_lane = match slots {
             Slots::Fixed(_) => 0,
             Slots::PerLane(n) => n,
         };
-        // variables, slots and constants keep their registers; results get one from their operation to their last use
+        // variables, slots and constants keep their registers; a result holds one from its operation to its last use
         let mut next = inputs + per_lane;
         let mut constants: Vec<(usize, R)> = vec![];
         let mut last_use = vec![0; program.ops.len()];
@@ -69,7 +70,7 @@ impl<R: Real> Machine<R> {
         for o in &program.outputs {
             last_use[*o] = usize::MAX;
         }
-        let mut place = vec![0; program.ops.len()];
+        let mut register = vec![0; program.ops.len()];
         let mut results = vec![false; program.ops.len()];
         let mut free = vec![];
         let mut code = vec![];
@@ -80,18 +81,18 @@ impl<R: Real> Machine<R> {
                 _ => None,
             };
             if let Some(x) = constant {
-                place[k] = next;
+                register[k] = next;
                 constants.push((next, R::lit(x)));
                 next += 1;
                 continue;
             }
             let operation = match *op {
                 Op::Input(n) => {
-                    place[k] = n;
+                    register[k] = n;
                     continue;
                 }
                 Op::Slot(n) => {
-                    place[k] = inputs + n;
+                    register[k] = inputs + n;
                     continue;
                 }
                 Op::Add(..) => Code::Add,
@@ -113,23 +114,23 @@ impl<R: Real> Machine<R> {
             let mut operands = op.operands();
             let mut from = [0; 4];
             for (f, a) in from.iter_mut().zip(&operands) {
-                *f = place[*a];
+                *f = register[*a];
             }
             operands.sort_unstable();
             operands.dedup();
-            free.extend(operands.iter().filter(|a| results[**a] && last_use[**a] == k).map(|a| place[*a]));
+            free.extend(operands.iter().filter(|a| results[**a] && last_use[**a] == k).map(|a| register[*a]));
             let to = free.pop().unwrap_or_else(|| {
                 next += 1;
                 next - 1
             });
-            (place[k], results[k]) = (to, true);
+            (register[k], results[k]) = (to, true);
             code.push(Instruction { code: operation, to, from });
         }
-        let outputs = program.outputs.iter().map(|o| place[*o]).collect();
+        let outputs = program.outputs.iter().map(|o| register[*o]).collect();
         Self { code, registers: next, constants, slots: inputs, outputs }
     }
 
-    /// Memory to run in, with the constants.
+    /// Returns memory for a run, with the constants filled in.
     pub fn memory(&self) -> Vec<R> {
         let mut memory = vec![R::ZERO; self.registers * BLOCK];
         for (k, x) in &self.constants {
@@ -138,29 +139,29 @@ impl<R: Real> Machine<R> {
         memory
     }
 
-    /// The lanes of a variable.
+    /// Returns the first lane of a variable.
     pub fn input(&self, k: usize) -> usize {
         k * BLOCK
     }
 
-    /// The lanes of a slot that differs by lane.
+    /// Returns the first lane of a per-lane slot.
     pub fn slot(&self, k: usize) -> usize {
         (self.slots + k) * BLOCK
     }
 
-    /// The lanes of a result.
+    /// Returns the first lane of an output.
     pub fn output(&self, k: usize) -> usize {
         self.outputs[k] * BLOCK
     }
 
-    /// Runs the first `n` lanes; lanes up to the next multiple of 16 are computed, too.
+    /// Runs the first `n` lanes, rounded up to a multiple of 16.
     ///
     /// # Panics
-    /// The memory is not this machine's, or `n` is more than a block.
+    /// Panics if `memory` has another size than [`Self::memory`] returns, or `n` exceeds a block.
     pub fn run(&self, isa: u32, memory: &mut [R], n: usize) {
         assert!(memory.len() == self.registers * BLOCK && n <= BLOCK);
         let n = n.next_multiple_of(16);
-        // SAFETY: every register is below `registers`; an extension is only named where the processor has it
+        // SAFETY: every register is below `registers`; callers pass only extensions that the processor supports
         unsafe {
             #[cfg(target_arch = "x86_64")]
             match isa {
@@ -173,7 +174,7 @@ impl<R: Real> Machine<R> {
     }
 }
 
-/// The extension that this processor has, for calls that do not name one.
+/// Returns the vector extension of this processor, for calls that do not pass one.
 pub fn extension() -> u32 {
     #[cfg(target_arch = "x86_64")]
     {
@@ -198,19 +199,19 @@ pub fn extension() -> u32 {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn v4<R: Real>(code: &[Instruction], memory: *mut R, n: usize) {
-    // SAFETY: the caller's word
+    // SAFETY: guaranteed by the caller (see `# Safety`)
     unsafe { execute(code, memory, n) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn v3<R: Real>(code: &[Instruction], memory: *mut R, n: usize) {
-    // SAFETY: the caller's word
+    // SAFETY: guaranteed by the caller (see `# Safety`)
     unsafe { execute(code, memory, n) }
 }
 
-/// One operation for all lanes, sixteen at a time: they are loaded before they are stored, so a result may take the
-/// place of an argument.
+/// Applies one operation to all lanes, sixteen at a time. Arguments are loaded before the result is stored, so both can
+/// share a register.
 macro_rules! each {
     ($i:ident, $memory:ident, $n:ident; $($x:ident = $k:literal),+ => $value:expr) => {{
         $(let $x = $memory.add($i.from[$k] * BLOCK).cast::<[R; 16]>();)+
@@ -227,14 +228,14 @@ macro_rules! each {
     }};
 }
 
-/// A formula may leave the range of a function, as a FENE bond that is too long does: the polynomials would then give
-/// some number, but the run must stop.
+/// NaN, for arguments outside the domain of a function, as in an overstretched FENE bond. The polynomial approximations
+/// would return a finite number, but the run must stop.
 #[inline(always)]
 fn nan<R: Real>() -> R {
     R::lit(f64::NAN)
 }
 
-/// aᵇ for a ≥ 0.
+/// Returns aᵇ for a ≥ 0.
 #[inline(always)]
 fn power<R: Real>(a: R, b: R) -> R {
     let at_zero = if b > R::ZERO { R::ZERO } else { nan() };
@@ -244,11 +245,13 @@ fn power<R: Real>(a: R, b: R) -> R {
     if a > R::ZERO { power } else { otherwise }
 }
 
+/// Runs the instructions.
+///
 /// # Safety
-/// `memory` holds all registers that the code names, `n` ≤ [`BLOCK`] is a multiple of 16.
+/// `memory` holds all registers of the code, `n` ≤ [`BLOCK`] is a multiple of 16.
 #[inline(always)]
 unsafe fn execute<R: Real>(code: &[Instruction], memory: *mut R, n: usize) {
-    // SAFETY: the caller's word
+    // SAFETY: guaranteed by the caller (see `# Safety`)
     unsafe {
         for i in code {
             match i.code {

@@ -1,7 +1,7 @@
-//! Bonds, angles and dihedrals.
+//! Tabulated bond, angle and dihedral potentials.
 
-use crate::cells::{CpuTables, Table, Tables, text};
 use crate::source::{Angles, Distances, Source, Sources};
+use crate::splines::{CpuSplines, SplineTable, SplineTables, text};
 use galamost_plugin_api::bond_potential::{BondPotential, each_link};
 use galamost_plugin_api::bonded::{BondInput, BondedCall};
 use galamost_plugin_api::component::Registration;
@@ -22,7 +22,7 @@ galamost_plugin_api::inventory::submit! {
     Registration::bond_potential::<DihedralTable>("DihedralTable", include_str!("pages/dihedral.md"))
 }
 
-/// The unit of angles in the tables, as the user writes it.
+/// Unit of the angles in the tables.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UnitName(Unit);
 
@@ -42,47 +42,52 @@ impl FromValue for UnitName {
     }
 }
 
-/// Parameters of a component of bonds.
+/// Settings of `BondTable`.
 #[derive(Params)]
 pub struct BondSettings {
-    /// Cells of each grid in r, from 0 to the last row.
+    /// Number of spline intervals in r, from 0 to the last row.
     #[param(default = 2000, at_least = 10, at_most = 65536)]
     points: u32,
 }
 
-/// Parameters of a component of angles or dihedrals.
+/// Settings of `AngleTable` and `DihedralTable`.
 #[derive(Params)]
 pub struct AngleSettings {
-    /// Unit of the angles in all tables of this component; forces in files are energies per unit.
+    /// Unit of the angles in all tables of this component; forces in files are energies per this unit.
     unit: UnitName,
-    /// Cells of each grid over the whole range of the angle.
+    /// Number of spline intervals over the range of the angle.
     #[param(default = 2000, at_least = 10, at_most = 65536)]
     points: u32,
 }
 
-/// Bonds, angles or dihedrals.
-pub trait Link: Send + Sync + 'static {
+/// The variable of a bonded potential: bond length, angle or dihedral.
+pub trait Variable: Send + Sync + 'static {
+    /// Kind of table.
     const KIND: Kind;
+    /// Number of particles.
     const WIDTH: u32;
     type Settings: galamost_plugin_api::params::Params;
     type Input: Source + galamost_plugin_api::params::Params + FromValue;
+    /// Returns the number of intervals and the unit.
     fn settings(settings: &Self::Settings) -> (usize, Option<Unit>);
-    /// The variable, and what of dU/dx the loop wants.
-    fn variable<R: Real>(input: &BondInput<R>) -> R;
+    /// Returns the variable x.
+    fn value<R: Real>(input: &BondInput<R>) -> R;
+    /// Converts dU/dx to the derivative that the loop needs.
     fn force<R: Real>(input: &BondInput<R>, x: R, slope: R) -> R;
-    /// The same two as CUDA.
+    /// `value` as CUDA source.
     const VARIABLE: &'static str;
+    /// `force` as CUDA source.
     const FORCE: &'static str;
 }
 
-/// U of a bond's length; the loop wants F/r.
-pub struct Length;
-/// U of θ; the loop wants dU/dcos θ.
-pub struct Bend;
-/// U of φ; the loop wants dU/dφ.
-pub struct Twist;
+/// Bond length r; the loop needs F/r.
+pub struct BondLength;
+/// Angle θ; the loop needs dU/dcos θ.
+pub struct Angle;
+/// Dihedral angle φ; the loop needs dU/dφ.
+pub struct Dihedral;
 
-impl Link for Length {
+impl Variable for BondLength {
     const KIND: Kind = Kind::Bond;
     const WIDTH: u32 = 2;
     type Settings = BondSettings;
@@ -91,20 +96,20 @@ impl Link for Length {
         (settings.points as usize, None)
     }
     #[inline(always)]
-    fn variable<R: Real>(input: &BondInput<R>) -> R {
+    fn value<R: Real>(input: &BondInput<R>) -> R {
         input.r2.sqrt()
     }
     #[inline(always)]
     fn force<R: Real>(_: &BondInput<R>, x: R, slope: R) -> R {
-        // two particles in one place have no direction
+        // coinciding particles have no direction
         -slope / if x > R::lit(1e-6) { x } else { R::lit(1e-6) }
     }
-    // a root and a division would cost registers that are spilled
+    // `device_rsqrt` instead of a root and a division avoids register spills
     const VARIABLE: &'static str = "input.r2 * device_rsqrt(device_max(input.r2, real(1e-12)))";
     const FORCE: &'static str = "-s.v0 * device_rsqrt(device_max(input.r2, real(1e-12)))";
 }
 
-impl Link for Bend {
+impl Variable for Angle {
     const KIND: Kind = Kind::Angle;
     const WIDTH: u32 = 3;
     type Settings = AngleSettings;
@@ -113,28 +118,28 @@ impl Link for Bend {
         (settings.points as usize, Some(settings.unit.0))
     }
     #[inline(always)]
-    fn variable<R: Real>(input: &BondInput<R>) -> R {
+    fn value<R: Real>(input: &BondInput<R>) -> R {
         input.angle
     }
     #[inline(always)]
     fn force<R: Real>(input: &BondInput<R>, _: R, slope: R) -> R {
-        // dθ/dcos θ = −1/sin θ, which is 10⁶ at most
+        // dθ/dcos θ = −1/sin θ, limited to 10⁶
         -slope / if input.sin > R::lit(1e-6) { input.sin } else { R::lit(1e-6) }
     }
     const VARIABLE: &'static str = "input.angle";
     const FORCE: &'static str = "-s.v0 / device_max(input.sin, real(1e-6))";
 }
 
-impl Link for Twist {
+impl Variable for Dihedral {
     const KIND: Kind = Kind::Dihedral;
     const WIDTH: u32 = 4;
     type Settings = AngleSettings;
     type Input = Angles;
     fn settings(settings: &AngleSettings) -> (usize, Option<Unit>) {
-        Bend::settings(settings)
+        Angle::settings(settings)
     }
     #[inline(always)]
-    fn variable<R: Real>(input: &BondInput<R>) -> R {
+    fn value<R: Real>(input: &BondInput<R>) -> R {
         input.angle
     }
     #[inline(always)]
@@ -145,59 +150,69 @@ impl Link for Twist {
     const FORCE: &'static str = "s.v0";
 }
 
-/// A potential of links given as tables.
-pub struct LinkTable<L: Link> {
+/// A bonded potential given as tables.
+pub struct BondedTable<V: Variable> {
     points: usize,
     unit: Option<Unit>,
-    sources: Sources<L::Input>,
-    tables: Tables,
-    link: PhantomData<L>,
+    sources: Sources<V::Input>,
+    tables: SplineTables,
+    variable: PhantomData<V>,
 }
 
-/// Bonds.
-pub type BondTable = LinkTable<Length>;
-/// Angles.
-pub type AngleTable = LinkTable<Bend>;
-/// Dihedrals.
-pub type DihedralTable = LinkTable<Twist>;
+/// The component `BondTable`.
+pub type BondTable = BondedTable<BondLength>;
+/// The component `AngleTable`.
+pub type AngleTable = BondedTable<Angle>;
+/// The component `DihedralTable`.
+pub type DihedralTable = BondedTable<Dihedral>;
 
-impl<L: Link> LinkTable<L> {
+impl<V: Variable> BondedTable<V> {
+    /// Adds the forces on the CPU.
+    ///
+    /// # Safety
+    /// The call describes valid host arrays of the scheme `S`.
     #[inline(always)]
-    unsafe fn run<S: Scheme>(call: &BondedCall, tables: &CpuTables<S::Real>, sums: &mut Sums) {
-        // SAFETY: the caller's word
+    unsafe fn run<S: Scheme>(call: &BondedCall, tables: &CpuSplines<S::Real>, sums: &mut Sums) {
+        // SAFETY: the call describes valid arrays of its precision (the caller's contract)
         unsafe {
-            each_link::<S>(L::WIDTH, call, sums, |input, kind| {
-                let x = L::variable(input);
-                let (slope, energy) = tables.rows[kind].at(x);
-                (L::force(input, x, slope), energy)
+            each_link::<S>(V::WIDTH, call, sums, |input, link_type| {
+                let x = V::value(input);
+                let (slope, energy) = tables.rows[link_type].at(x);
+                (V::force(input, x, slope), energy)
             });
         }
     }
 }
 
-impl<L: Link> BondPotential for LinkTable<L> {
-    const WIDTH: u32 = L::WIDTH;
-    type Settings = L::Settings;
-    type Input = L::Input;
-    type Row = Table;
-    type Tables = (CpuTables<f32>, CpuTables<f64>);
+impl<V: Variable> BondPotential for BondedTable<V> {
+    const WIDTH: u32 = V::WIDTH;
+    type Settings = V::Settings;
+    type Input = V::Input;
+    type Row = SplineTable;
+    type Tables = (CpuSplines<f32>, CpuSplines<f64>);
 
-    fn new(settings: L::Settings, written: &[(Position, &L::Input)], _: &mut Errors) -> Option<Self> {
-        let (points, unit) = L::settings(&settings);
-        Some(Self { points, unit, sources: Sources::new(written), tables: Tables::default(), link: PhantomData })
+    fn new(settings: V::Settings, written: &[(Position, &V::Input)], _: &mut Errors) -> Option<Self> {
+        let (points, unit) = V::settings(&settings);
+        Some(Self {
+            points,
+            unit,
+            sources: Sources::new(written),
+            tables: SplineTables::default(),
+            variable: PhantomData,
+        })
     }
 
     fn bind(&mut self, system: &SystemInfo) -> Result<()> {
         self.tables.clear();
-        self.sources.bind(L::KIND, self.unit, system)
+        self.sources.bind(V::KIND, self.unit, system)
     }
 
-    fn row(&self, input: &L::Input) -> Result<Table, String> {
+    fn row(&self, input: &V::Input) -> Result<SplineTable, String> {
         let (k, curve) = self.sources.find(input).ok_or("the table was not read")?;
         self.tables.get((k, 0), || curve.link_grid(self.points))
     }
 
-    fn numbers(row: &Table) -> Vec<f64> {
+    fn numbers(row: &SplineTable) -> Vec<f64> {
         row.numbers()
     }
 
@@ -205,12 +220,12 @@ impl<L: Link> BondPotential for LinkTable<L> {
         self.tables.more_numbers(numbers);
     }
 
-    fn tables(&self, rows: &[Table]) -> Self::Tables {
-        (CpuTables::new(rows), CpuTables::new(rows))
+    fn tables(&self, rows: &[SplineTable]) -> Self::Tables {
+        (CpuSplines::new(rows), CpuSplines::new(rows))
     }
 
     unsafe fn cpu(&self, call: &BondedCall, (single, double): &Self::Tables, sums: &mut Sums) {
-        // SAFETY: the caller's word
+        // SAFETY: the call describes valid arrays of its precision (the caller's contract)
         unsafe {
             if (*call.state).precision == Precision::Double as u32 {
                 Self::run::<Float64>(call, double, sums);
@@ -226,8 +241,8 @@ impl<L: Link> BondPotential for LinkTable<L> {
              const BondRow<real>& row) {{\n    const real x = {};\n    \
              const Tuple2<real, real> s = table_at(input.numbers, row, x);\n    return {{{}, s.v1}};\n}}\n",
             text("BondRow"),
-            L::VARIABLE,
-            L::FORCE
+            V::VARIABLE,
+            V::FORCE
         ))
     }
 }
