@@ -1,6 +1,6 @@
 //! Velocity swaps on the CPU, bit-identical to the kernels.
 
-use super::{Found, ReversePerturbation};
+use super::{ReversePerturbation, SwapResult};
 use galamost_plugin_api::precision::{PosTypeF64, PosTypeFixed, Precision};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::views::StateView;
