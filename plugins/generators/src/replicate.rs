@@ -30,7 +30,9 @@ impl Generator for Replicate {
         let times = self.times.value;
         let fail = |message: String| Err(InputError::at(self.times.at, message).into());
         if s.is_empty() {
-            return fail("there are no particles to replicate; place Replicate after the generators that create them".into());
+            return fail(
+                "there are no particles to replicate; place Replicate after the generators that create them".into(),
+            );
         }
         if times.contains(&0) {
             return fail(format!("times must be at least 1, found {times:?}"));
@@ -40,11 +42,7 @@ impl Generator for Replicate {
         }
         let copies: u64 = times.iter().map(|t| u64::from(*t)).product();
         if copies.saturating_mul(s.len() as u64) > u64::from(u32::MAX / 2) {
-            return fail(format!(
-                "{copies} copies of {} particles exceed the limit of {}",
-                s.len(),
-                u32::MAX / 2
-            ));
+            return fail(format!("{copies} copies of {} particles exceed the limit of {}", s.len(), u32::MAX / 2));
         }
         *s = replicated(s, times);
         Ok(())

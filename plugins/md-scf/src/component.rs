@@ -121,7 +121,14 @@ impl MdScf {
         needs.notes.push(format!(
             "scheme {:?}, grid {x} × {y} × {z} of cells {:.4} × {:.4} × {:.4} with {per_cell:.3} particles per cell, \
              densities every {} steps, fields every {} steps, ρ0 {:.6}, 1/κ {}",
-            model.scheme, cell[0], cell[1], cell[2], model.density_every, model.field_every, model.rho0, model.inv_kappa
+            model.scheme,
+            cell[0],
+            cell[1],
+            cell[2],
+            model.density_every,
+            model.field_every,
+            model.rho0,
+            model.inv_kappa
         ));
         if model.scheme == Scheme::Paper {
             let text = "scheme Paper conserves neither energy nor momentum and has no virial; use ZeroMomentum if the \

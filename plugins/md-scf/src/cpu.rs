@@ -2,7 +2,7 @@
 //!
 //! Densities are sums of integer weights, so they do not depend on the summation order of the threads.
 
-use crate::model::{LARGEST_CHARGE, Model, GridPosition, Scheme};
+use crate::model::{GridPosition, LARGEST_CHARGE, Model, Scheme};
 use crate::spectrum::{self, mode};
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::prelude::*;
@@ -81,7 +81,8 @@ impl CpuFields {
         let potential = unsafe { self.force(model, host, &call.state, length, full) };
         if full {
             let volume: f64 = length.iter().product();
-            sums.energy += 2.0 * model.uniform_energy(volume) * model.n as f64 - 0.5 * model.inv_kappa * model.rho0 * volume;
+            sums.energy +=
+                2.0 * model.uniform_energy(volume) * model.n as f64 - 0.5 * model.inv_kappa * model.rho0 * volume;
             // contribution of a homogeneous fluid
             let uniform = 0.5 * model.inv_kappa * model.rho0 * volume;
             [0, 3, 5].into_iter().for_each(|k| sums.virial[k] -= uniform);

@@ -115,7 +115,10 @@ impl Analyzer for DensityGrid {
             errors.push(InputError::at(self.file.at, "the file name must end with .npy or .vtk"));
         }
         if system.dimensions != 3 {
-            errors.push(InputError::at(self.file.at, "DensityGrid requires a three-dimensional system; this one is two-dimensional"));
+            errors.push(InputError::at(
+                self.file.at,
+                "DensityGrid requires a three-dimensional system; this one is two-dimensional",
+            ));
         }
         errors.into_result(Some(()))?;
         needs.period = self.every;

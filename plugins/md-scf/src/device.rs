@@ -18,8 +18,11 @@ const SUM_BLOCKS: u32 = 264;
 /// Returns the kernel source with its settings; the Fourier transform is included only if it is needed.
 fn source(model: &Model) -> String {
     let mut text = format!("#define TYPES {}\n#define FIELDS {}\n", model.types, model.field_count());
-    let settings =
-        [("PAPER", model.scheme == Scheme::Paper), ("CHARGES", model.charges.is_some()), ("SPECTRAL", model.uses_fourier())];
+    let settings = [
+        ("PAPER", model.scheme == Scheme::Paper),
+        ("CHARGES", model.charges.is_some()),
+        ("SPECTRAL", model.uses_fourier()),
+    ];
     for (name, _) in settings.into_iter().filter(|s| s.1) {
         text += &format!("#define {name}\n");
     }
@@ -40,7 +43,14 @@ struct Spectral {
 
 impl Spectral {
     /// Transforms all fields along one axis. `needed` is 1 if only fields need it, 2 if energies do as well.
-    fn transform_axis(&self, host: &Host, call: &Launch, grids: [DevicePtr<u8>; 2], axis: u32, needed: u32) -> Result<()> {
+    fn transform_axis(
+        &self,
+        host: &Host,
+        call: &Launch,
+        grids: [DevicePtr<u8>; 2],
+        axis: u32,
+        needed: u32,
+    ) -> Result<()> {
         let (args, [from, to]) = (call.args, grids);
         let mut arguments: [*mut Opaque; 5] = arguments![args, from, to, axis, needed];
         // SAFETY: the kernel has these parameters

@@ -2,10 +2,10 @@
 
 mod component;
 mod cpu;
-mod device;
 mod density_grid;
-mod model;
 mod density_profile;
+mod device;
+mod model;
 mod spectrum;
 
 galamost_plugin_api::plugin!();
