@@ -5,7 +5,8 @@ use galamost_engine::backend::Backend;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use galamost_tests::{
-    advance, backend, columns, has_compiler, largest_difference, mean, plan, plan_of, run_plan, unwrapped,
+    advance, backend, columns, galamost, has_compiler, largest_difference, mean, plan, plan_of, run_plan, unwrapped,
+    words,
 };
 
 const RODS: &str = r#"SoftRod(pairs: { ("A", "A"): (alpha: 80.0, mu: 0.7, nu: 2.0) })"#;
@@ -63,6 +64,25 @@ fn the_energy_of_turning_particles_oscillates_as_dt_squared() {
         assert!(coarse < 1e-3, "{coarse:e}");
         assert!((3.0..5.0).contains(&(coarse / fine)), "{coarse:e} and {fine:e}: not ∝ dt²");
     }
+}
+
+/// The former name `RigidLangevin` gives the same trajectory as `RotationalLangevin`, and a note.
+#[test]
+fn former_names_of_integrators_are_accepted() {
+    let parameters = "(kT: 1.0, gamma: 1.0, gamma_r: 0.5)";
+    let text = |name: &str| pipeline(RODS, "(0.1, 0.1, 0.0)", &format!("{name}{parameters}"), 0.002);
+    let run = |name: &str| {
+        let mut b = started(&text(name));
+        advance(&mut *b, 20);
+        energies(&mut *b).map(f64::to_bits)
+    };
+    assert_eq!(run("RigidLangevin"), run("RotationalLangevin"));
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("p.ron"), text("RigidLangevin")).expect("written");
+    let out = galamost(folder.path(), &["check", "p.ron", "--device", "cpu"]);
+    assert!(out.status.success(), "{}", words(&out));
+    let log = words(&out);
+    assert!(log.contains("RigidLangevin is now called RotationalLangevin"), "{log}");
 }
 
 /// K + U and what thermostats and barostats hold.
