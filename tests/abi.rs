@@ -158,7 +158,7 @@ fn future_api() -> (Vec<Edit>, Vec<Edit>) {
     let source = vec![edit(
         "lib.rs",
         "galamost_plugin_api::plugin!();",
-        "galamost_plugin_api::inventory::submit! {\n    galamost_plugin_api::component::Registration {\n        name: \"Shake\",\n        kind: galamost_plugin_api::component::Kind::Constraint,\n        doc: \"\",\n        fields: || vec![],\n        create: |_, _| Err(Error::input(\"never\")),\n    }\n}\n\ngalamost_plugin_api::plugin!();",
+        "galamost_plugin_api::inventory::submit! {\n    galamost_plugin_api::component::Registration {\n        name: \"Shake\",\n        former_names: &[],\n        kind: galamost_plugin_api::component::Kind::Constraint,\n        doc: \"\",\n        fields: || vec![],\n        create: |_, _| Err(Error::input(\"never\")),\n    }\n}\n\ngalamost_plugin_api::plugin!();",
     )];
     (api, source)
 }

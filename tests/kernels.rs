@@ -200,11 +200,11 @@ fn units(precision: Precision) -> Vec<Unit> {
         "Berendsen(kT: 1.0, tau: 0.5)",
         "Bussi(kT: 1.0, tau: 0.5)",
         "Bounce(wall: Sphere(center: [0.0, 0.0, 0.0], radius: 5.0, side: Inside), rule: Back), VelocityVerlet()",
-        "RigidVerlet()",
-        "RigidLangevin(kT: 1.0, gamma: 1.0, gamma_r: 1.0)",
-        "RigidBerendsen(kT: 1.0, tau: 0.5, tau_r: 0.5)",
-        "RigidNoseHoover(kT: 1.0, tau: 0.5, tau_r: 0.5)",
-        "RigidMtkNpt(kT: 1.0, tau: 0.5, tau_r: 0.5, pressure: 1.0, tau_p: 1.0)",
+        "RotationalVerlet()",
+        "RotationalLangevin(kT: 1.0, gamma: 1.0, gamma_r: 1.0)",
+        "RotationalBerendsen(kT: 1.0, tau: 0.5, tau_r: 0.5)",
+        "RotationalNoseHoover(kT: 1.0, tau: 0.5, tau_r: 0.5)",
+        "RotationalMtkNpt(kT: 1.0, tau: 0.5, tau_r: 0.5, pressure: 1.0, tau_p: 1.0)",
     ] {
         // with particles that have all there is: some integrators turn them
         let text = format!("(integrators: [{integrator}], stages: [(steps: 0, dt: 0.01)])");

@@ -329,7 +329,7 @@ fn the_log_says_how() {
         "{told}"
     );
     let told = log("forces[0].grid=[20, 20, 20]");
-    assert!(told.contains("WARN") && told.contains("finer than one particle in four cells (0.075"), "{told}");
+    assert!(told.contains("WARN") && told.contains("fewer than 0.25 particles per cell (0.075"), "{told}");
 }
 
 /// What the analyzers write, read back.
@@ -409,7 +409,7 @@ fn a_charge_out_of_range_is_told() {
     for device in devices() {
         let plan = plan_of(&text, s.clone(), device).unwrap_or_else(|e| panic!("{}", e.render()));
         let Err(failed) = run_plan(&plan) else { panic!("{device:?} took a charge of 300") };
-        assert!(failed.render().contains("above 256"), "{}", failed.render());
+        assert!(failed.render().contains("exceeds 256"), "{}", failed.render());
     }
 }
 

@@ -20,8 +20,8 @@ for case in "$@"; do
     folder=${case//:/_}; mkdir "$folder"
     case ${a[0]} in
     janus) sed "s/ALPHA/${a[1]}/; s/BETA/${a[2]}/; s/STEPS/${a[3]}/" "$here/janus.ron" ;;
-    triblock) sed "s/SHARE/${a[1]}/; s/REST/$(awk "BEGIN { print 1 - ${a[1]} }")/; s/ALPHA/${a[2]}/; s/BETA/${a[3]}/g; s/CELLS/${a[4]}/g; s/STEPS/${a[5]}/; ${a[6]:+s/RigidBerendsen(kT: 1.0/RigidBerendsen(kT: Ramp(from: ${a[6]}, to: 1.0, start: 0, steps: ${a[5]})/}" "$here/triblock.ron" ;;
-    equipartition) sed "s/INTEGRATOR/${a[1]}(kT: 1.0, $([ "${a[1]}" = RigidLangevin ] && echo 'gamma: 2.0, gamma_r: 0.5' || echo 'tau: 0.2, tau_r: 0.2'))/; s/INERTIA/(0.1, 0.1, 0.0)/; s/STEPS/${a[2]}/" "$here/equipartition.ron" ;;
+    triblock) sed "s/SHARE/${a[1]}/; s/REST/$(awk "BEGIN { print 1 - ${a[1]} }")/; s/ALPHA/${a[2]}/; s/BETA/${a[3]}/g; s/CELLS/${a[4]}/g; s/STEPS/${a[5]}/; ${a[6]:+s/RotationalBerendsen(kT: 1.0/RotationalBerendsen(kT: Ramp(from: ${a[6]}, to: 1.0, start: 0, steps: ${a[5]})/}" "$here/triblock.ron" ;;
+    equipartition) sed "s/INTEGRATOR/${a[1]}(kT: 1.0, $([ "${a[1]}" = RotationalLangevin ] && echo 'gamma: 2.0, gamma_r: 0.5' || echo 'tau: 0.2, tau_r: 0.2'))/; s/INERTIA/(0.1, 0.1, 0.0)/; s/STEPS/${a[2]}/" "$here/equipartition.ron" ;;
     disk | rod) sed "s/POTENTIAL/Soft${a[0]^}/; s/ALPHA/${a[1]}/; s/MU/${a[2]}/; s/DENSITY/${a[3]}/; s/LOW/${a[4]}/; s/HIGH/${a[5]}/; s/CELLS/${a[6]}/g; s/STEPS/${a[7]}/g" "$here/bulk.ron" ;;
     *) echo "no case $case"; exit 2 ;;
     esac >"$folder/p.ron"

@@ -38,7 +38,7 @@ const ORIENTED: &str = "    initial: [
     ],
     forces: [ @ ],
     // moves and turns
-    integrators: [ RigidVerlet() ],
+    integrators: [ RotationalVerlet() ],
     analyzers: [ Thermo(every: 100, file: \"my-component.csv\") ],
     stages: [ (steps: 1_000, dt: 0.002) ],
 ";

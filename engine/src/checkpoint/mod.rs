@@ -12,6 +12,7 @@ pub use writer::Writer;
 use crate::backend::SystemSums;
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::plan::{Plan, PluginUse};
+use crate::plugins::Component;
 use crate::state::RawState;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
@@ -144,7 +145,11 @@ pub fn about(path: &Path) -> std::result::Result<About, String> {
 }
 
 fn names(plan: &Plan) -> BTreeMap<u32, String> {
-    plan.components.iter().map(|c| (c.id, format!("{} {}", c.kind, c.name))).collect()
+    plan.components.iter().map(|c| (c.id, full_name(c))).collect()
+}
+
+fn full_name(c: &Component) -> String {
+    format!("{} {}", c.kind, c.name)
 }
 
 fn words<const N: usize>(links: &[Link<N>]) -> Vec<u8> {
@@ -284,10 +289,11 @@ impl Checkpoint {
                 Some(_) => {}
             }
         }
-        let now = names(plan);
         for (id, then) in &then.names {
-            if now.get(id) != Some(then) {
-                let now = now.get(id).map_or("not there", String::as_str);
+            let now = plan.component(*id);
+            let had_name = |c: &Component| then.strip_prefix(&format!("{} ", c.kind)).is_some_and(|n| c.has_name(n));
+            if !now.is_some_and(|c| had_name(c)) {
+                let now = now.map_or("not there".into(), |c| full_name(c));
                 hard.push(format!("component number {id} was {then}, is {now}"));
             }
         }

@@ -144,8 +144,11 @@ impl Check<'_> {
                 let id = self.next_id;
                 self.next_id += 1;
                 match self.registry.find_for_list(list, &entry.name) {
-                    Ok((library, kind)) => {
-                        self.absorb(&entry.name, entry.at, Component::create(library, kind, entry, id))
+                    Ok((library, found)) => {
+                        if found.name != entry.name {
+                            info!("{} is now called {}", entry.name, found.name);
+                        }
+                        self.absorb(&found.name, entry.at, Component::create(library, found, entry, id))
                     }
                     Err(message) => {
                         self.say(Some(entry.at), message);

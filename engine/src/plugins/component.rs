@@ -8,7 +8,7 @@ use galamost_plugin_api::abi::{
 };
 use galamost_plugin_api::analyzer::FrameCall;
 use galamost_plugin_api::bonded::BondedCall;
-use galamost_plugin_api::component::{Kind, Needs, SystemInfo};
+use galamost_plugin_api::component::{ComponentInfo, Kind, Needs, SystemInfo};
 use galamost_plugin_api::error::{Error, Position, Result};
 use galamost_plugin_api::force::ForceCall;
 use galamost_plugin_api::generator::GeneratorContext;
@@ -27,8 +27,10 @@ pub const MAX_GROUPS: u32 = 32;
 
 /// A component of a run.
 pub struct Component {
-    /// Name in the pipeline.
+    /// Current name, even if the pipeline uses a former one.
     pub name: String,
+    /// Names of earlier versions.
+    pub former_names: Vec<String>,
     /// Kind.
     pub kind: Kind,
     /// Its number in the run: part of the key of its random numbers, and how faults name it.
@@ -108,13 +110,19 @@ impl Component {
         })
     }
 
+    /// Returns whether this is the component's current or a former name.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.name == name || self.former_names.iter().any(|n| n == name)
+    }
+
     /// Makes the component of a pipeline entry.
     ///
     /// # Errors
     /// The mistakes of its parameters.
-    pub fn create(library: &Library, kind: Kind, entry: &Entry, id: u32) -> Result<Self> {
+    pub fn create(library: &Library, info: &ComponentInfo, entry: &Entry, id: u32) -> Result<Self> {
         let source = Source { text: &entry.text, start: entry.at };
-        let object = library.create(kind, &entry.name, source.value())?;
+        let kind = info.kind;
+        let object = library.create(kind, &info.name, source.value())?;
         let base = get(&object, library)?;
         let table = match kind {
             Kind::Generator => Tables::Generator(get(&object, library)?),
@@ -127,7 +135,8 @@ impl Component {
             Kind::Sampler => Tables::Sampler(get(&object, library)?),
         };
         Ok(Self {
-            name: entry.name.clone(),
+            name: info.name.clone(),
+            former_names: info.former_names.clone(),
             kind,
             id,
             at: entry.at,

@@ -59,9 +59,9 @@ impl Library {
         let described: Vec<Described> = ron::from_str(described.as_str())
             .map_err(|e| fail(format!("its description of its components cannot be read: {e}")))?;
         let (mut components, mut unknown) = (vec![], vec![]);
-        for Described { name, kind, doc, fields } in described {
+        for Described { name, kind, former_names, doc, fields } in described {
             match kind {
-                SomeKind::Known(kind) => components.push(ComponentInfo { name, kind, doc, fields }),
+                SomeKind::Known(kind) => components.push(ComponentInfo { name, kind, former_names, doc, fields }),
                 SomeKind::Unknown => unknown.push(name),
             }
         }
@@ -101,6 +101,9 @@ impl Library {
 struct Described {
     name: String,
     kind: SomeKind,
+    /// Absent in plugins of an older API.
+    #[serde(default)]
+    former_names: Vec<String>,
     doc: String,
     fields: Vec<FieldDoc>,
 }

@@ -141,16 +141,24 @@ impl Registry {
         self.libraries.iter().find_map(|l| Some((l, l.components.iter().find(|c| c.kind == kind && c.name == name)?)))
     }
 
-    /// The component `name` for a list of the pipeline.
+    /// Returns the component that had this name in an earlier version.
+    pub fn find_former(&self, kind: Kind, name: &str) -> Option<(&Library, &ComponentInfo)> {
+        let renamed = |c: &&ComponentInfo| c.kind == kind && c.former_names.iter().any(|n| n == name);
+        self.libraries.iter().find_map(|l| Some((l, l.components.iter().find(renamed)?)))
+    }
+
+    /// Returns the component `name` for a list of the pipeline. Current names take precedence over former names.
     ///
     /// # Errors
-    /// There is none: the nearest name, the right list, or the broken plugin that should have had it.
-    pub fn find_for_list(&self, list: &str, name: &str) -> Result<(&Library, Kind), String> {
+    /// Returns an error with the nearest name, the right list, or the broken plugin that should contain the component.
+    pub fn find_for_list(&self, list: &str, name: &str) -> Result<(&Library, &ComponentInfo), String> {
         let kinds = || Kind::ALL.into_iter().filter(|k| k.list() == list);
-        if let Some((library, kind)) = kinds().find_map(|k| Some((self.find(k, name)?.0, k))) {
-            return Ok((library, kind));
+        let current = kinds().find_map(|k| self.find(k, name));
+        if let Some(found) = current.or_else(|| kinds().find_map(|k| self.find_former(k, name))) {
+            return Ok(found);
         }
-        if let Some(kind) = Kind::ALL.into_iter().find(|k| self.find(*k, name).is_some()) {
+        let known = |k: Kind| self.find(k, name).or_else(|| self.find_former(k, name)).is_some();
+        if let Some(kind) = Kind::ALL.into_iter().find(|k| known(*k)) {
             let article = if kind.to_string().starts_with(['A', 'I', 'U']) { "an" } else { "a" };
             return Err(format!("`{name}` is {article} {kind}: it belongs in `{}`, not in `{list}`", kind.list()));
         }

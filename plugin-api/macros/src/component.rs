@@ -6,21 +6,33 @@ use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::{Ident, ItemStruct, LitStr, Result, Token};
 
-/// `Kind, "Name"`.
+/// `Kind, "Name"`, and any number of `former = "OldName"`.
 pub struct Arguments {
     kind: Ident,
     name: LitStr,
+    former: Vec<LitStr>,
 }
 
 impl Parse for Arguments {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let kind = input.parse()?;
         input.parse::<Token![,]>()?;
-        Ok(Self { kind, name: input.parse()? })
+        let name = input.parse()?;
+        let mut former = vec![];
+        while !input.is_empty() {
+            input.parse::<Token![,]>()?;
+            let key: Ident = input.parse()?;
+            if key != "former" {
+                return Err(syn::Error::new(key.span(), "expected `former = \"OldName\"`"));
+            }
+            input.parse::<Token![=]>()?;
+            former.push(input.parse()?);
+        }
+        Ok(Self { kind, name, former })
     }
 }
 
-/// Returns the unchanged struct and its registration.
+/// Returns the unchanged struct, followed by its registration.
 pub fn component(args: &Arguments, item: &ItemStruct) -> Result<TokenStream> {
     let constructor = match args.kind.to_string().as_str() {
         "Generator" => quote!(generator),
@@ -38,11 +50,12 @@ pub fn component(args: &Arguments, item: &ItemStruct) -> Result<TokenStream> {
             ));
         }
     };
-    let (ty, name, doc) = (&item.ident, &args.name, doc_text(&item.attrs));
+    let (ty, name, former, doc) = (&item.ident, &args.name, &args.former, doc_text(&item.attrs));
+    let former = if former.is_empty() { quote!() } else { quote!(.renamed_from(&[#(#former),*])) };
     Ok(quote! {
         #item
         ::galamost_plugin_api::inventory::submit! {
-            ::galamost_plugin_api::component::Registration::#constructor::<#ty>(#name, #doc)
+            ::galamost_plugin_api::component::Registration::#constructor::<#ty>(#name, #doc)#former
         }
     })
 }

@@ -118,6 +118,9 @@ pub fn scalar_fn(args: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Registers a component whose parameters are this struct: `#[component(Analyzer, "Thermo")]`. Its doc comment is its page.
+///
+/// After a rename, pipelines and checkpoints with the old name keep working if the attribute lists it:
+/// `#[component(Analyzer, "Thermo", former = "Thermodynamics")]`. Repeat `former = "…"` for several old names.
 #[proc_macro_attribute]
 pub fn component(args: TokenStream, item: TokenStream) -> TokenStream {
     let args = parse_macro_input!(args as component::Arguments);

@@ -325,6 +325,7 @@ impl Registration {
     pub const fn analyzer<T: Analyzer + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,
+            former_names: &[],
             kind: Kind::Analyzer,
             doc,
             fields: T::docs,

@@ -206,6 +206,7 @@ impl Registration {
     pub const fn bond_potential<P: BondPotential>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,
+            former_names: &[],
             kind: Kind::Bonded,
             doc,
             fields: BondComponent::<P>::docs,

@@ -74,6 +74,9 @@ pub struct ComponentInfo {
     pub name: String,
     /// Kind.
     pub kind: Kind,
+    /// Names that it had in earlier versions. Pipelines and checkpoints may still use them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former_names: Vec<String>,
     /// Its page: formula, units, reference.
     pub doc: String,
     /// Its fields.
@@ -335,6 +338,8 @@ impl Default for Needs {
 pub struct Registration {
     /// Name in the pipeline.
     pub name: &'static str,
+    /// Names that it had in earlier versions; see [`Self::renamed_from`].
+    pub former_names: &'static [&'static str],
     /// Kind.
     pub kind: Kind,
     /// Its page.
@@ -355,9 +360,18 @@ impl Registration {
         all
     }
 
+    /// Returns the registration with these former names. The engine accepts them in pipelines and checkpoints, and logs
+    /// the current name.
+    #[must_use]
+    pub const fn renamed_from(self, former_names: &'static [&'static str]) -> Self {
+        Self { former_names, ..self }
+    }
+
     /// As `galamost plugins` shows it.
     pub fn info(&self) -> ComponentInfo {
-        ComponentInfo { name: self.name.into(), kind: self.kind, doc: self.doc.into(), fields: (self.fields)() }
+        let former_names = self.former_names.iter().map(ToString::to_string).collect();
+        let (name, kind, doc) = (self.name.into(), self.kind, self.doc.into());
+        ComponentInfo { name, kind, former_names, doc, fields: (self.fields)() }
     }
 }
 

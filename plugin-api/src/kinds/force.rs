@@ -96,6 +96,7 @@ impl Registration {
     pub const fn force<T: Force + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,
+            former_names: &[],
             kind: Kind::Force,
             doc,
             fields: T::docs,

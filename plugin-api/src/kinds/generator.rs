@@ -57,6 +57,7 @@ impl Registration {
     pub const fn generator<T: Generator + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,
+            former_names: &[],
             kind: Kind::Generator,
             doc,
             fields: T::docs,

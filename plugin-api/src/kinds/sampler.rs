@@ -62,6 +62,7 @@ impl Registration {
     pub const fn sampler<T: Sampler + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,
+            former_names: &[],
             kind: Kind::Sampler,
             doc,
             fields: T::docs,

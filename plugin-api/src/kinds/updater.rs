@@ -186,6 +186,7 @@ impl Registration {
     pub const fn updater<T: Updater + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,
+            former_names: &[],
             kind: Kind::Updater,
             doc,
             fields: T::docs,

@@ -121,7 +121,7 @@ fn made(name: &str, n: u64, precision: &str) -> Option<String> {
                 "{head}initial: [Lattice(lattice: Sc, cells: [{side}, {side}, {side}], density: 3.0), Velocities(kT: 1.0), \
                  Orientations(inertia: (0.1, 0.1, 0.0), kT: 1.0)], \
                  forces: [TriblockJanus(pairs: {{(\"A\", \"A\"): (alpha_r: 396.0, alpha_a: 132.0, beta_deg: 65.0, nu: 0.5)}})], \
-                 integrators: [RigidBerendsen(kT: 1.0, tau: 0.3, tau_r: 0.1)], stages: [(steps: 1, dt: 0.002)])"
+                 integrators: [RotationalBerendsen(kT: 1.0, tau: 0.3, tau_r: 0.1)], stages: [(steps: 1, dt: 0.002)])"
             ))
         }
         _ => None,

@@ -192,7 +192,7 @@ fn make(library: &Library, info: &ComponentInfo, path: &Path, fields: &str) -> R
     let comma = if fields.is_empty() { "" } else { ", " };
     let text = format!("{}({file}: {:?}{comma}{fields})", info.name, path.to_string_lossy());
     let entry = Entry { name: info.name.clone(), text, at: Position { line: 1, column: 1 } };
-    Component::create(library, info.kind, &entry, 0).map_err(|e| told(path, &info.name, e))
+    Component::create(library, info, &entry, 0).map_err(|e| told(path, &info.name, e))
 }
 
 /// Reads a frame of a file, from 0; a negative number counts from the end; `None` is the last one.

@@ -209,7 +209,7 @@ impl Test<'_> {
         steps: u64,
         overrides: &[String],
     ) -> Result<Plan, Failure> {
-        const TURNING: &str = "RigidVerlet";
+        const TURNING: &str = "RotationalVerlet";
         let plan = self.plan_with(c, device, precision, snapshot.clone(), steps, overrides, "VelocityVerlet")?;
         if steps > 0
             && c.kind == Kind::Pair

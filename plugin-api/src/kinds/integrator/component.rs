@@ -167,6 +167,7 @@ impl Registration {
         assert_device_struct::<I::State>();
         Self {
             name,
+            former_names: &[],
             kind: Kind::Integrator,
             doc,
             fields: I::docs,

@@ -429,6 +429,7 @@ impl Registration {
     pub const fn pair_potential<P: PairPotential>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,
+            former_names: &[],
             kind: Kind::Pair,
             doc,
             fields: PairComponent::<P>::docs,

@@ -1,4 +1,4 @@
-//! Density profiles along an axis, as CSV.
+//! Density profiles along an axis.
 
 use galamost_measure::{Cell, Table};
 use galamost_plugin_api::error::Errors;
@@ -6,13 +6,16 @@ use galamost_plugin_api::params::Axis;
 use galamost_plugin_api::prelude::*;
 use std::f64::consts::TAU;
 
-/// Writes the number density of each type along an axis, as CSV, every `every` steps or as the mean of `samples` samples.
+/// Writes profiles of the number density of each type along an axis, as CSV.
 ///
-/// The box is cut into `bins` slabs of equal width; a row has `step` (of the last sample), the slab's middle as a
-/// `position` from −L/2 to L/2, and for each type its number density there, n/(slab volume). With `center` positions are
-/// counted, in each sample, from the middle of the particles of these types, which is found on the circle that the
-/// periodic axis is (the angle of Σ exp(2πi x/L)): so the profile of a bilayer stays where it is while the bilayer drifts.
-/// Where the name of the file ends in `.parquet`, the table is a folder of Parquet files.
+/// The box is divided into `bins` slabs of equal width. The analyzer takes a sample every `every` steps and appends the
+/// mean of each `samples` samples to the file, one row per slab: `step` (of the last sample), `position` (the center of
+/// the slab, from −L/2 to L/2), and for each type its number density n/(slab volume). `Profile` also provides masses,
+/// velocities, temperatures and radial bins, averaged over the whole run.
+///
+/// With `center`, positions are relative to the center of the particles of these types in each sample. The center is the
+/// circular mean along the periodic axis (the angle of Σ exp(2πi x/L)). Use it to keep the profile of a drifting bilayer
+/// in place. If the file name ends in `.parquet`, the table is written as a folder of Parquet files.
 ///
 /// Reference: none; the definition of a density.
 ///
@@ -22,60 +25,62 @@ use std::f64::consts::TAU;
 #[component(Analyzer, "DensityProfile")]
 #[derive(Debug, Params)]
 pub struct DensityProfile {
-    /// Steps from one sample to the next.
+    /// Number of steps between samples.
     #[param(at_least = 1)]
     every: u64,
-    /// File to write.
+    /// Output file.
     file: String,
-    /// The axis.
+    /// Axis of the profile.
     axis: Spanned<Axis>,
     /// Number of slabs.
     #[param(at_least = 1, at_most = 1000000)]
     bins: u32,
-    /// Samples in a profile.
+    /// Number of samples per profile.
     #[param(default = 1, at_least = 1)]
     samples: u64,
-    /// Types whose middle is position 0.
+    /// Types whose center is position 0.
     center: Option<Vec<Spanned<String>>>,
     #[param(skip)]
     types: Vec<String>,
-    /// Numbers of the types in the middle.
+    /// Type ids of `center`.
     #[param(skip)]
-    middle: Vec<u32>,
+    center_types: Vec<u32>,
     #[param(skip)]
     rows: Table,
     #[param(skip)]
     sum: Sum,
 }
 
-/// Samples so far.
+/// Sums over the samples of the current profile.
 #[derive(Debug, Default)]
 struct Sum {
     samples: f64,
+    /// Sum of the box lengths along the axis.
     length: f64,
-    /// Densities, slab by slab, each with all types.
+    /// Sum of the densities, slab by slab, each with all types.
     densities: Vec<f64>,
 }
 
 impl DensityProfile {
+    /// Adds a sample to the sums.
     fn sample(&mut self, frame: &Frame<'_>) {
         let (axis, types, bins) = (self.axis.value as usize, self.types.len(), self.bins as usize);
         let length = frame.box_length()[axis];
         let volume: f64 = frame.box_length().iter().take(frame.dimensions() as usize).product();
         let particles = || frame.position().iter().map(|p| p[axis]).zip(frame.kind());
         let mut zero = 0.0;
-        if !self.middle.is_empty() {
-            let inside = particles().filter(|(_, kind)| self.middle.contains(kind));
+        if !self.center_types.is_empty() {
+            let selected = particles().filter(|(_, particle_type)| self.center_types.contains(particle_type));
             let (c, s) =
-                inside.map(|(x, _)| (TAU * x / length).sin_cos()).fold((0.0, 0.0), |(c, s), (y, x)| (c + x, s + y));
+                selected.map(|(x, _)| (TAU * x / length).sin_cos()).fold((0.0, 0.0), |(c, s), (y, x)| (c + x, s + y));
             zero = length * f64::atan2(s, c) / TAU;
         }
         self.sum.densities.resize(types * bins, 0.0);
         let weight = bins as f64 / volume;
-        for (x, kind) in particles() {
-            let share = (x - zero) / length + 0.5;
-            let bin = (((share - share.floor()) * bins as f64) as usize).min(bins - 1);
-            self.sum.densities[bin * types + *kind as usize] += weight;
+        for (x, particle_type) in particles() {
+            let fraction = (x - zero) / length + 0.5;
+            let bin = (((fraction - fraction.floor()) * bins as f64) as usize).min(bins - 1);
+            self.sum.densities[bin * types + *particle_type as usize] += weight;
         }
         self.sum.samples += 1.0;
         self.sum.length += length;
@@ -86,11 +91,11 @@ impl Analyzer for DensityProfile {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         let mut errors = Errors::default();
         if self.axis.value as u32 >= system.dimensions {
-            errors.push(InputError::at(self.axis.at, "the system has no such axis"));
+            errors.push(InputError::at(self.axis.at, "a two-dimensional system has no z axis"));
         }
         for name in self.center.iter().flatten() {
             match system.types.iter().position(|t| *t == name.value) {
-                Some(i) => self.middle.push(i as u32),
+                Some(i) => self.center_types.push(i as u32),
                 None => errors.push(InputError::at(
                     name.at,
                     format!(
@@ -102,7 +107,7 @@ impl Analyzer for DensityProfile {
             }
         }
         if self.center.as_ref().is_some_and(Vec::is_empty) {
-            errors.push(InputError::at(self.axis.at, "`center` is empty: name types, or leave it out"));
+            errors.push(InputError::at(self.axis.at, "`center` is empty; name at least one type or omit `center`"));
         }
         errors.into_result(Some(()))?;
         needs.period = self.every;
@@ -139,7 +144,7 @@ impl Analyzer for DensityProfile {
         self.rows.finish()
     }
 
-    /// The file's length, and the samples of a profile that is not whole yet.
+    /// Returns the length of the file and the sums of the current, incomplete profile.
     fn save(&mut self) -> Result<Vec<u8>> {
         let mut out = self.rows.save()?;
         let numbers = [self.sum.samples, self.sum.length].into_iter().chain(self.sum.densities.iter().copied());
@@ -151,7 +156,7 @@ impl Analyzer for DensityProfile {
         let numbers = self.rows.load(state)?;
         let numbers: Vec<f64> = numbers.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
         let [samples, length, densities @ ..] = numbers.as_slice() else {
-            return Err(Error::Run("the state does not fit".into()));
+            return Err(Error::Run("DensityProfile: the checkpoint has a state of the wrong size".into()));
         };
         self.sum = Sum { samples: *samples, length: *length, densities: densities.to_vec() };
         Ok(())

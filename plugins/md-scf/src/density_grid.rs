@@ -1,19 +1,21 @@
-//! Densities on a grid, as files for VTK and NumPy.
+//! Output of densities on a grid, for VTK and NumPy.
 
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::prelude::*;
 
-/// Writes the number density of each type on a grid every `every` steps, to a file of its own for each sample.
+/// Writes the number density of each type on a grid every `every` steps, one file per sample.
 ///
-/// Each particle gives the eight vertices of its cell the shares Π(1 − |d|/l), as in `MdScf`; vertices stand at −L/2 + n l
-/// with l = L/grid, and a density is Σ shares/(cell volume). `{step}` in the name stands for the step with 10 digits. The
-/// ending of the name is the format:
+/// Each particle is distributed over the eight vertices of its cell with the weights Π(1 − |d|/l), as in `MdScf`. Vertices
+/// lie at −L/2 + n l with l = L/grid, and the density of a vertex is Σ weights/(cell volume). `{step}` in the file name is
+/// replaced by the step with 10 digits. The file extension selects the format:
 ///
-/// * `.npy`: an array of 32-bit floats with the shape (types, x, y, z), for `numpy.load`; the box is not in it.
-/// * `.vtk`: legacy VTK, binary, `STRUCTURED_POINTS` with a scalar field for each type, named as the type (blanks and
-///   quotes become `_`), for ParaView and VisIt.
+/// * `.npy`: an array of 32-bit floats with the shape (types, x, y, z), for `numpy.load`; it does not contain the box.
+/// * `.vtk`: legacy VTK, binary, `STRUCTURED_POINTS` with one scalar field per type, for ParaView and VisIt. The field has
+///   the name of the type, with blanks and quotes replaced by `_`.
 ///
-/// Reference: the formats' own descriptions, NumPy's NEP 1 and the VTK User's Guide.
+/// Requires a three-dimensional system.
+///
+/// Reference: the format descriptions, NumPy's NEP 1 and the VTK User's Guide.
 ///
 /// ```ron
 /// DensityGrid(every: 20, file: "density.{step}.npy", grid: [8, 7, 6])
@@ -21,12 +23,12 @@ use galamost_plugin_api::prelude::*;
 #[component(Analyzer, "DensityGrid")]
 #[derive(Debug, Params)]
 pub struct DensityGrid {
-    /// Steps from one sample to the next.
+    /// Number of steps between samples.
     #[param(at_least = 1)]
     every: u64,
-    /// File to write, `….npy` or `….vtk`; `{step}` in it stands for the step.
+    /// Output file, `….npy` or `….vtk`; `{step}` is replaced by the step.
     file: Spanned<String>,
-    /// Cells along each axis.
+    /// Number of cells along each axis.
     #[param(at_least = 1, at_most = 4096)]
     grid: [u32; 3],
     #[param(skip)]
@@ -34,7 +36,7 @@ pub struct DensityGrid {
 }
 
 impl DensityGrid {
-    /// Number densities at the vertices, x fastest, one type after the other.
+    /// Returns the number densities at the vertices, x fastest, one type after another.
     fn densities(&self, frame: &Frame<'_>) -> Vec<f64> {
         let n = self.grid.map(|n| n as usize);
         let vertices: usize = n.iter().product();
@@ -60,11 +62,12 @@ impl DensityGrid {
         out
     }
 
+    /// Returns the contents of a `.npy` file.
     fn npy(&self, densities: &[f64]) -> Vec<u8> {
         let [x, y, z] = self.grid.map(|n| n as usize);
         let types = self.system.types.len();
         let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({types}, {x}, {y}, {z}), }}");
-        // magic, version and length are 10 bytes; data start at a multiple of 64, behind a newline
+        // magic, version and length take 10 bytes; the data start at a multiple of 64, after a newline
         header += &" ".repeat((64 - (10 + header.len() + 1) % 64) % 64);
         header.push('\n');
         let mut out = b"\x93NUMPY\x01\x00".to_vec();
@@ -82,6 +85,7 @@ impl DensityGrid {
         out
     }
 
+    /// Returns the contents of a `.vtk` file.
     fn vtk(&self, frame: &Frame<'_>, densities: &[f64]) -> Vec<u8> {
         let [x, y, z] = self.grid;
         let l = frame.box_length();
@@ -108,16 +112,19 @@ impl Analyzer for DensityGrid {
         let mut errors = Errors::default();
         let file = &self.file.value;
         if !file.ends_with(".npy") && !file.ends_with(".vtk") {
-            errors.push(InputError::at(self.file.at, "the name must end with .npy or .vtk"));
+            errors.push(InputError::at(self.file.at, "the file name must end with .npy or .vtk"));
         }
         if system.dimensions != 3 {
-            errors.push(InputError::at(self.file.at, "the grid has three dimensions; the system has two"));
+            errors.push(InputError::at(
+                self.file.at,
+                "DensityGrid requires a three-dimensional system; this one is two-dimensional",
+            ));
         }
         errors.into_result(Some(()))?;
         needs.period = self.every;
         needs.wants.particles = true;
         if !file.contains("{step}") {
-            needs.notes.push("without {step} in the name, every sample replaces the one before".into());
+            needs.notes.push("each sample overwrites the last one; add {step} to the file name to keep all".into());
         }
         self.system = system.clone();
         Ok(())

@@ -1,6 +1,6 @@
-//! Beads by cells, to find those near a point.
+//! Cell grid that finds the beads near a point.
 
-/// A grid over a periodic box.
+/// A cell grid of a periodic box, with a linked list of beads per cell.
 pub struct Grid {
     length: [f64; 3],
     cells: [usize; 3],
@@ -11,16 +11,17 @@ pub struct Grid {
 const NONE: u32 = u32::MAX;
 
 impl Grid {
-    /// Cells not shorter than `reach`, for about n beads.
+    /// Returns an empty grid with cells not shorter than `reach`, for about n beads.
     pub fn new(length: [f64; 3], reach: f64, n: usize) -> Self {
         let dimensions = if length[2] > 0.0 { 3 } else { 2 };
         let volume: f64 = length.iter().take(dimensions).product();
-        // cells much smaller than the space of a bead would only cost memory
+        // cells much smaller than the volume per bead would waste memory
         let edge = reach.max((0.5 * volume / n.max(1) as f64).powf(1.0 / dimensions as f64));
         let cells = length.map(|l| ((l / edge).floor() as usize).clamp(1, 1000));
         Self { length, cells, head: vec![NONE; cells.iter().product()], next: vec![] }
     }
 
+    /// Returns the cell of a position.
     fn cell(&self, r: [f64; 3]) -> [usize; 3] {
         std::array::from_fn(|k| {
             if self.length[k] == 0.0 {
@@ -31,29 +32,30 @@ impl Grid {
         })
     }
 
-    fn number(&self, [x, y, z]: [usize; 3]) -> usize {
+    /// Returns the index of a cell.
+    fn index(&self, [x, y, z]: [usize; 3]) -> usize {
         (z * self.cells[1] + y) * self.cells[0] + x
     }
 
-    /// Adds the bead of the next number.
+    /// Adds the next bead; beads are numbered in the order of insertion.
     pub fn push(&mut self, r: [f64; 3]) {
-        let cell = self.number(self.cell(r));
+        let cell = self.index(self.cell(r));
         self.next.push(self.head[cell]);
         self.head[cell] = self.next.len() as u32 - 1;
     }
 
-    /// Takes the bead of the last number off, which was added here.
+    /// Removes the last bead, which was added at `r`.
     pub fn pop(&mut self, r: [f64; 3]) {
-        let cell = self.number(self.cell(r));
+        let cell = self.index(self.cell(r));
         if let Some(next) = self.next.pop() {
             self.head[cell] = next;
         }
     }
 
-    /// Whether `f` is true for all beads in the cells around a point.
+    /// Returns whether `f` is true for all beads in the cells around a point.
     pub fn all_near(&self, r: [f64; 3], mut f: impl FnMut(usize) -> bool) -> bool {
         let at = self.cell(r);
-        // of one or two cells along an axis none is looked into twice
+        // visit each cell once if there are only one or two along an axis
         let along = |k: usize| match self.cells[k] {
             1 => [0].as_slice(),
             2 => [0, 1].as_slice(),
@@ -62,12 +64,12 @@ impl Grid {
         for z in along(2) {
             for y in along(1) {
                 for x in along(0) {
-                    let by = [x, y, z];
-                    let cell = std::array::from_fn(|k| match *by[k] {
+                    let shift = [x, y, z];
+                    let cell = std::array::from_fn(|k| match *shift[k] {
                         usize::MAX => (at[k] + self.cells[k] - 1) % self.cells[k],
                         d => (at[k] + d) % self.cells[k],
                     });
-                    let mut i = self.head[self.number(cell)];
+                    let mut i = self.head[self.index(cell)];
                     while i != NONE {
                         if !f(i as usize) {
                             return false;
