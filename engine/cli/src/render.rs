@@ -73,7 +73,7 @@ pub struct ViewArgs {
     #[arg(long)]
     no_box: bool,
     /// Draw bonds: auto (if there are any), on or off.
-    #[arg(long, value_enum, default_value = "auto")]
+    #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     bonds: Bonds,
     /// Draw molecules unwrapped, with their centers inside the box.
     #[arg(long)]

@@ -26,7 +26,14 @@ pub(crate) struct CommonArgs {
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// Format of the log on standard error: text, or one JSON object per line.
-    #[arg(long, global = true, value_enum, default_value = "text", value_name = "text|json")]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "text",
+        value_name = "text|json",
+        hide_possible_values = true
+    )]
     log: Format,
 }
 

@@ -89,8 +89,8 @@ fn index(sorted: &[(&Library, &ComponentInfo)]) -> String {
         let _ = writeln!(out, "\n## {}\n\nListed in `{}`.\n", plural(kind), kind.list());
         out.push_str("| component | description | plugin |\n|---|---|---|\n");
         for (library, c) in of_kind {
-            let summary = c.doc.lines().next().unwrap_or_default();
-            let _ = writeln!(out, "| [{}]({}) | {} | {} |", c.name, file_name(c), cell(summary), library.record.name());
+            let summary = cell(&first_sentence(&c.doc));
+            let _ = writeln!(out, "| [{}]({}) | {summary} | {} |", c.name, file_name(c), library.record.name());
         }
     }
     out
@@ -142,6 +142,22 @@ fn escape_html(line: &str) -> String {
         .join("`")
 }
 
+/// Returns the first sentence of a page.
+fn first_sentence(doc: &str) -> String {
+    let paragraph: Vec<&str> = doc.lines().take_while(|l| !l.trim().is_empty()).map(str::trim).collect();
+    let paragraph = paragraph.join(" ");
+    match paragraph.split_once(". ") {
+        Some((first, _)) => format!("{first}."),
+        None => paragraph,
+    }
+}
+
+/// Returns a default as code, or as text if it is a description in words.
+fn default_cell(default: &str) -> String {
+    let is_text = default.contains(' ') && default.chars().all(|c| c.is_alphabetic() || c == ' ');
+    if is_text { default.into() } else { format!("`{}`", default.replace('|', "\\|")) }
+}
+
 /// Returns a text as one table cell.
 fn cell(text: &str) -> String {
     escape_html(&text.split_whitespace().collect::<Vec<_>>().join(" ")).replace('|', "\\|")
@@ -151,7 +167,7 @@ fn cell(text: &str) -> String {
 fn write_table(out: &mut String, fields: &[FieldDoc]) {
     out.push_str("| field | type | unit | range | default | description |\n|---|---|---|---|---|---|\n");
     for f in fields {
-        let default = f.default.as_ref().map_or("required".into(), |d| format!("`{}`", d.replace('|', "\\|")));
+        let default = f.default.as_ref().map_or("required".into(), |d| default_cell(d));
         let mut description = cell(&f.doc);
         if let Some(files) = files(f) {
             let _ = write!(description, " Accepts {}.", cell(&files.replace("*.", "\\*.")));
@@ -195,6 +211,8 @@ mod tests {
     fn text_is_escaped_outside_of_code() {
         assert_eq!(text("a <b> `<c>`\n```\n<d>\n```\n<e>"), "a &lt;b> `<c>`\n```\n<d>\n```\n&lt;e>");
         assert_eq!(cell("a\n| b"), "a \\| b");
+        assert_eq!(first_sentence("A pair\npotential. More.\n\nOther."), "A pair potential.");
+        assert_eq!((default_cell("as above"), default_cell("[0.0, 1.0]")), ("as above".into(), "`[0.0, 1.0]`".into()));
         assert_eq!(without_example("Sum.\n\n```ron\nX()\n```\n\nMore."), "Sum.\n\nMore.");
     }
 }
