@@ -92,7 +92,7 @@ const RELEASE: &[&str] = &["build", "--release"];
 
 /// The API as it may look in some years: more of everything that may grow.
 fn future_api() -> (Vec<Edit>, Vec<Edit>) {
-    let views = std::fs::read_to_string(repository().join("plugin-api/src/views.rs")).expect("a text");
+    let views = std::fs::read_to_string(repository().join("plugin-api/src/abi/views.rs")).expect("a text");
     let state = &views[views.find("pub struct StateView").expect("StateView")..];
     let (_, words) = state.split_once("pub reserved: [u64; ").expect("reserved words");
     let words: u32 = words.split(']').next().expect("a number").parse().expect("a number");
@@ -110,9 +110,13 @@ fn future_api() -> (Vec<Edit>, Vec<Edit>) {
             &format!("halo: DevicePtr::null(),\n            reserved: [0; {}]", words - 1),
         ),
         // a table with a new method
-        edit("abi.rs", "Component1: \"component/1\",", "Component1: \"component/1\", Component2: \"component/2\","),
         edit(
-            "abi.rs",
+            "abi/tables.rs",
+            "Component1: \"component/1\",",
+            "Component1: \"component/1\", Component2: \"component/2\",",
+        ),
+        edit(
+            "abi/tables.rs",
             "/// `generator/1`.",
             "/// `component/2`.\n#[repr(C)]\n#[derive(StableAbi)]\npub struct Component2 {\n    /// New.\n    pub reset: extern \"C\" fn(*mut Opaque) -> Wire<()>,\n}\n\n/// `generator/1`.",
         ),
@@ -127,29 +131,29 @@ fn future_api() -> (Vec<Edit>, Vec<Edit>) {
             "    const NEW: &'static crate::abi::Component2 = &crate::abi::Component2 { reset: Self::finish };\n\n    extern \"C\" fn interface(_: *mut Opaque, name",
         ),
         // a new kind of components, and new fields of what crosses as text
-        edit("src/component.rs", "    Sampler = 7,", "    Sampler = 7,\n    /// New.\n    Constraint = 8,"),
+        edit("kinds/component.rs", "    Sampler = 7,", "    Sampler = 7,\n    /// New.\n    Constraint = 8,"),
         edit(
-            "src/component.rs",
+            "kinds/component.rs",
             "Self::Analyzer => \"analyzers\",",
             "Self::Analyzer => \"analyzers\",\n            Self::Constraint => \"constraints\",",
         ),
         edit(
-            "src/component.rs",
+            "kinds/component.rs",
             "    pub notes: Vec<String>,",
             "    pub notes: Vec<String>,\n    /// New.\n    pub halo: f64,",
         ),
-        edit("src/component.rs", "            notes: vec![],", "            notes: vec![],\n            halo: 3.0,"),
+        edit("kinds/component.rs", "            notes: vec![],", "            notes: vec![],\n            halo: 3.0,"),
         edit(
-            "src/component.rs",
+            "kinds/component.rs",
             "    pub api_minor: u32,",
             "    pub api_minor: u32,\n    /// New.\n    pub temperature: f64,",
         ),
         edit(
-            "src/component.rs",
+            "kinds/component.rs",
             "    pub fields: Vec<FieldDoc>,\n}",
             "    pub fields: Vec<FieldDoc>,\n    /// New.\n    pub since: u32,\n}",
         ),
-        edit("src/component.rs", "fields: (self.fields)() }", "fields: (self.fields)(), since: 42 }"),
+        edit("kinds/component.rs", "fields: (self.fields)() }", "fields: (self.fields)(), since: 42 }"),
     ];
     let source = vec![edit(
         "lib.rs",
@@ -171,7 +175,7 @@ fn c_library() -> Vec<u8> {
 #[test]
 fn every_plugin_is_taken_or_refused_as_the_page_says() {
     let sound = tiny("sound", &[], &[], RELEASE);
-    let mut all = vec![seen("The plugin as it is", &[("libtiny.so", &sound)], PIPELINE)];
+    let mut all = vec![seen("The unchanged plugin", &[("libtiny.so", &sound)], PIPELINE)];
     let rows = all[0].rows.clone().expect("it runs");
     let kinetic = rows.lines().last().expect("a row").split(',').nth(1).expect("a number").to_string();
     assert!(all[0].exit == 0 && all[0].said.is_empty(), "{}", all[0].said);
@@ -179,17 +183,17 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
 
     // those that must run
     let debug = tiny("debug", &[], &[], &["build", "--config", "profile.dev.debug=0"]);
-    all.push(seen("Built in the profile `dev`", &[("libtiny.so", &debug)], PIPELINE));
+    all.push(seen("A debug build", &[("libtiny.so", &debug)], PIPELINE));
     let (api, source) = future_api();
     let future = tiny("future", &api, &source, RELEASE);
     all.push(seen(
-        "Of a later minor version: a reserved word in use, a new table, a new kind, new fields of texts",
+        "A later minor version: a reserved field in use, a new table, a new kind, new text fields",
         &[("libtiny.so", &future)],
         PIPELINE,
     ));
     let twin = tiny("twin", &[], &[], RELEASE);
     all.push(seen(
-        "Two plugins with a component of the same name: the first is taken",
+        "Two plugins provide a component of the same name: the first one found is used",
         &[("libtiny.so", &sound), ("libtwin.so", &twin)],
         PIPELINE,
     ));
@@ -198,7 +202,7 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
         assert_eq!(s.rows.as_ref(), Some(&rows), "{}: another result", s.title);
     }
     all.push(seen(
-        "Of a later minor version, and the pipeline names a component of the new kind",
+        "A later minor version, and the pipeline names a component of the new kind",
         &[("libtiny.so", &future)],
         &PIPELINE.replace("Tiny(f: 1.0)", "Shake()"),
     ));
@@ -208,9 +212,9 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
     let record =
         |name, n: u32, m| vec![edit("record.rs", &format!("{name}: u32 = {n}"), &format!("{name}: u32 = {m}"))];
     let major = tiny("major", &record("API_MAJOR", API_MAJOR, API_MAJOR + 1), &[], RELEASE);
-    all.push(refused("Of another major version", &major));
+    all.push(refused("Another major version", &major));
     let kernels = tiny("kernels", &record("KERNEL_API", KERNEL_API, KERNEL_API + 1), &[], RELEASE);
-    all.push(refused("Its device text is for newer headers", &kernels));
+    all.push(refused("Device code for newer kernel headers", &kernels));
     let layout = [
         edit(
             "views.rs",
@@ -223,10 +227,10 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
             "            middle: DevicePtr::null(),\n            pos_low: DevicePtr::null(),",
         ),
     ];
-    all.push(refused("A member in the middle of a struct", &tiny("layout", &layout, &[], RELEASE)));
+    all.push(refused("A struct with an additional member in the middle", &tiny("layout", &layout, &[], RELEASE)));
     let table = [
         edit(
-            "abi.rs",
+            "abi/tables.rs",
             "pub struct Force1 {\n",
             "pub struct Force1 {\n    /// New.\n    pub prepare: extern \"C\" fn(*mut Opaque),\n",
         ),
@@ -236,15 +240,15 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
             "    force_table: Force1 in crate::force::Force {\n        prepare: fn() -> () = |_this| {};\n",
         ),
     ];
-    all.push(refused("A published table that was changed", &tiny("table", &table, &[], RELEASE)));
+    all.push(refused("A changed published table", &tiny("table", &table, &[], RELEASE)));
     let abort = tiny("abort", &[], &[], &["rustc", "--release", "--", "-C", "panic=abort"]);
     all.push(refused("Built with panic = \"abort\"", &abort));
     let mut damaged = sound.clone();
     let at = damaged.windows(16).position(|w| w == b"GALAMOST-PLUGIN\0").expect("a record");
     damaged[at] = b'X';
     all.push(refused("A damaged record", &damaged));
-    all.push(refused("A library of C", &c_library()));
-    all.push(refused("No library at all", b"not a library at all"));
+    all.push(refused("A C library", &c_library()));
+    all.push(refused("Not a library", b"not a library at all"));
     for share in [1, 50, 99] {
         let cut = refused("A truncated library", &sound[..sound.len() / 100 * share]);
         if share == 50 {

@@ -28,6 +28,7 @@ mod formats;
 mod frozen;
 mod fuzzing;
 mod guide;
+mod house;
 mod ibi;
 mod kernels;
 mod language;

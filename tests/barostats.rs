@@ -96,7 +96,7 @@ fn boxes_change_on_the_device_as_on_the_cpu() {
     }
 }
 
-/// In a box that shrinks and grows far, no neighbour is missed: forces are those of a state that is begun anew.
+/// In a box that shrinks and grows far, no neighbor is missed: forces are those of a state that is begun anew.
 #[test]
 fn the_list_holds_in_a_changing_box() {
     for device in devices() {

@@ -11,7 +11,7 @@ fn a_case_has_its_row_its_parts_and_its_plot() {
     );
     assert!(out.status.success(), "{}", words(&out));
     let table = String::from_utf8_lossy(&out.stdout).into_owned();
-    assert!(table.contains("| lj | 1000 |") && table.contains("neighbour list"), "{table}");
+    assert!(table.contains("| lj | 1000 |") && table.contains("neighbor list"), "{table}");
     let text = std::fs::read_to_string(folder.path().join("b.json")).expect("a table for programs");
     let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(json["cases"].as_array().map(Vec::len), Some(1));

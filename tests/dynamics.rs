@@ -57,7 +57,7 @@ fn observables_are_those_of_freud_and_mdanalysis() {
         let text = chains(d).replace("ANALYZERS", &analyzers).replace("STEPS", "400");
         run_in(folder.path(), &text, DeviceChoice::Cpu);
     }
-    // molecules: centres of mass of chains
+    // molecules: centers of mass of chains
     let state = "GalamostXml(file: \"chains.xml\")";
     let xml = repository().join("examples/26-single-chains.xml");
     std::fs::copy(xml, folder.path().join("chains.xml")).expect("copied");

@@ -138,7 +138,7 @@ fn a_list_that_overflows_grows() {
         let plan = plan_of(&text, s.clone(), device).unwrap_or_else(|e| panic!("{}", e.render()));
         let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
         let longest = b.list_report().expect("a list").longest;
-        assert!(longest > 50, "{longest} neighbours");
+        assert!(longest > 50, "{longest} neighbors");
         energies.push(b.sums().expect("sums").components[0].energy);
     }
     let worst = energies.iter().fold(0.0f64, |m, e| m.max((e - energies[0]).abs()));
@@ -218,7 +218,7 @@ fn a_force_that_trespasses_is_named() {
     let plugins = fixture();
     let plugins = plugins.to_string_lossy();
     for (into, expected) in [
-        ("force", "Trespasser wrote behind the end of the array `force`"),
+        ("force", "Trespasser wrote past the end of the array `force`"),
         ("position", "Trespasser changed positions, velocities, images or tags, which a force may only read"),
     ] {
         let f = tempfile::tempdir().expect("a folder");

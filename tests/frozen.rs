@@ -1,6 +1,10 @@
-//! Plugins built with the plugin API as it was published: they load in today's engine, and run.
+//! Plugins built from an archived plugin API load in the current engine and give the same results.
 //!
-//! `cargo xtask freeze-api` makes the archives in `abi/frozen/`; with each comes the fixture plugin of its day.
+//! `cargo xtask freeze-api` writes the archives of published versions to `abi/frozen/`, each with its fixture plugin. The
+//! current sources are packed and tested in the same way.
+
+#[path = "../xtask/src/freeze.rs"]
+mod freeze;
 
 use galamost_plugin_api::record::API_MAJOR;
 use galamost_tests::variants::{build, outside};
@@ -26,36 +30,47 @@ const PIPELINE: &str = r#"(
     stages: [ (steps: 50, dt: 0.005) ],
 )"#;
 
-/// The archives of this major version, by name.
-fn archives() -> Vec<PathBuf> {
-    let list = std::fs::read_dir(repository().join("tests/abi/frozen")).expect("abi/frozen");
-    let mut all: Vec<PathBuf> = list.filter_map(|e| Some(e.ok()?.path())).collect();
-    all.retain(|p| {
-        let name = p.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        name.starts_with(&format!("plugin-api-{API_MAJOR}.")) && name.ends_with(".tar.gz")
-    });
+/// Archives of the plugin API by name: those published under this major version, and one of the current sources.
+fn archives() -> Vec<(String, Vec<u8>)> {
+    let published = std::fs::read_dir(repository().join("tests/abi/frozen")).into_iter().flatten();
+    let mut all: Vec<(String, Vec<u8>)> = published
+        .filter_map(|e| {
+            let path = e.ok()?.path();
+            let name = path.file_name()?.to_str()?.strip_suffix(".tar.gz")?.to_string();
+            name.starts_with(&format!("plugin-api-{API_MAJOR}."))
+                .then(|| (name, std::fs::read(&path).expect("an archive")))
+        })
+        .collect();
+    all.push(("current".into(), freeze::pack(&repository()).expect("packed").1));
     all.sort();
     all
 }
 
-/// Unpacks an archive and returns its folder. What is there from the last time stays, so that cargo builds nothing anew.
-fn unpack(archive: &Path) -> PathBuf {
-    let packed = std::fs::read(archive).expect("an archive");
-    let name = archive.file_name().expect("a name").to_string_lossy().replace(".tar.gz", "");
-    let to = outside().join("frozen");
-    let mark = to.join(format!("{name}.unpacked"));
-    if std::fs::read(&mark).ok().as_ref() != Some(&packed) {
-        let _ = std::fs::remove_dir_all(to.join(&name));
+/// Unpacks an archive and returns its folder. An archive that is already unpacked is left as it is, so that cargo does not
+/// rebuild it.
+fn unpack(name: &str, packed: &[u8]) -> PathBuf {
+    let to = outside().join("frozen").join(name);
+    let mark = to.with_extension("unpacked");
+    if std::fs::read(&mark).ok().as_deref() != Some(packed) {
+        let _ = std::fs::remove_dir_all(&to);
         std::fs::create_dir_all(&to).expect("a folder");
-        tar::Archive::new(flate2::read::GzDecoder::new(packed.as_slice())).unpack(&to).expect("unpacked");
-        // a library of a name of its own: cargo would mix it up with today's in their common output folder
-        let manifest = to.join(&name).join("tests/abi/fixture/Cargo.toml");
+        let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(packed));
+        for entry in archive.entries().expect("an archive") {
+            let mut entry = entry.expect("an entry");
+            // the archive has a top folder of its own name
+            let path: PathBuf = entry.path().expect("a path").components().skip(1).collect();
+            let path = to.join(path);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            entry.unpack(path).expect("unpacked");
+        }
+        // a library name of its own: cargo would mix it up with the current fixture in their common output folder
+        let manifest = to.join("tests/abi/fixture/Cargo.toml");
         let text = std::fs::read_to_string(&manifest).expect("a manifest");
-        let library = name.replace(['-', '.'], "_");
+        let library = format!("frozen_{}", name.replace(['-', '.'], "_"));
         std::fs::write(manifest, text.replace("[lib]\n", &format!("[lib]\nname = \"{library}\"\n"))).expect("written");
-        std::fs::write(&mark, &packed).expect("written");
+        std::fs::write(&mark, packed).expect("written");
     }
-    to.join(name)
+    to
 }
 
 fn run(plugins: &Path, device: &str) -> BTreeMap<String, Vec<f64>> {
@@ -68,14 +83,13 @@ fn run(plugins: &Path, device: &str) -> BTreeMap<String, Vec<f64>> {
 }
 
 #[test]
-fn a_plugin_of_the_first_api_runs_in_this_engine() {
+fn plugins_built_from_archived_apis_run_in_this_engine() {
     let archives = archives();
-    assert!(!archives.is_empty(), "there is no archive of API {API_MAJOR}: cargo xtask freeze-api");
     let devices = if has_compiler() { &["cpu", "emulated"][..] } else { &["cpu"] };
     let today: Vec<_> = devices.iter().map(|d| run(&fixture(), d)).collect();
     assert!(today[0]["HarmonicTrap"][5] > 0.2 && today[0]["TripPair"][5] > 1.0, "{:?}", today[0]);
-    for archive in archives {
-        let api = unpack(&archive);
+    for (name, packed) in archives {
+        let api = unpack(&name, &packed);
         let plugins = api.join("built");
         // it is built for this test alone and runs for a second
         let quick = ["build", "--release", "--config", "profile.release.package.galamost-plugin-api.opt-level=1"];
@@ -83,10 +97,13 @@ fn a_plugin_of_the_first_api_runs_in_this_engine() {
         for (device, expected) in devices.iter().zip(&today) {
             let found = run(&plugins, device);
             assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
-            for (name, values) in expected {
-                for (a, b) in values.iter().zip(&found[name]) {
+            for (column, values) in expected {
+                for (a, b) in values.iter().zip(&found[column]) {
                     let near = (a - b).abs() <= 1e-9 * a.abs().max(1.0);
-                    assert!(near, "{}, {device}, {name}: {a} today, {b} with it", archive.display());
+                    assert!(
+                        near,
+                        "{name}, {device}, {column}: {a} with the current fixture, {b} with the archived one"
+                    );
                 }
             }
         }

@@ -418,7 +418,7 @@ fn a_charge_out_of_range_is_told() {
 fn dppc_and_water_have_their_energies() {
     let f = tempfile::tempdir().expect("a folder");
     galamost_tests::unpack("dppc-water-21216.xml.xz", &f.path().join("dppc.xml"));
-    let ron = std::fs::read_to_string(galamost_tests::repository().join("benches/acceptance/md-scf/dppc.ron"));
+    let ron = std::fs::read_to_string(galamost_tests::repository().join("benches/validation/md-scf/dppc.ron"));
     std::fs::write(f.path().join("p.ron"), ron.expect("the pipeline")).expect("written");
     let analyzers = "analyzers=[Thermo(every: 1, file: \"t.csv\")]";
     go(f.path(), &["--device", "cpu", "--set", "stages[0].steps=0", "--set", analyzers]);

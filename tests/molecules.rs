@@ -1,4 +1,4 @@
-//! Neighbour lists inside of molecules and between them, against all pairs.
+//! Neighbor lists inside of molecules and between them, against all pairs.
 
 use galamost::selftest::standard_system;
 use galamost_engine::pipeline::DeviceChoice;

@@ -79,7 +79,7 @@ fn restarts_and_threads_change_nothing() {
     }
 }
 
-/// A centred profile follows the particles that are its middle.
+/// A centered profile follows the particles that are its middle.
 #[test]
 fn a_profile_follows_its_middle() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -108,7 +108,7 @@ fn a_profile_follows_its_middle() {
         .unwrap_or_else(|e| panic!("{}", e.render()));
     galamost_tests::run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
     let t = galamost_tests::csv(&file);
-    // the layers of B at ±4.5 are neighbours through the face: the middle is there
+    // the layers of B at ±4.5 are neighbors through the face: the middle is there
     for (k, (a, b)) in t["density_A"].iter().zip(&t["density_B"]).enumerate() {
         let of_b = if k == 4 || k == 5 { 1.0 } else { 0.0 };
         assert!((a - (1.0 - of_b)).abs() < 1e-12 && (b - of_b).abs() < 1e-12, "{k}: {a} {b}");

@@ -197,7 +197,7 @@ fn the_dpd_liquid_has_its_structure_and_diffusion() {
         advance(&mut *b, 50);
         pair_distances(&columns(&mut *b).position, 20.0, &mut histogram);
         let now = unwrapped(&mut *b).0;
-        // without the drift of the centre of mass, which is zero to rounding here
+        // without the drift of the center of mass, which is zero to rounding here
         let square: f64 = now.iter().zip(&start).map(|(a, b)| (a - b).powi(2)).sum();
         msd.push((0.5 * frame as f64, square / 24000.0));
     }

@@ -21,7 +21,7 @@ fn draw(view: &View, s: &Snapshot) -> Image {
     view.picture(s, &one_thread).expect("a picture")
 }
 
-/// Pixels that are nearer to one colour than half the way to white.
+/// Pixels that are nearer to one color than half the way to white.
 fn pixels(image: &Image, is: impl Fn([u8; 3]) -> bool) -> Vec<[f64; 2]> {
     let all = (0..image.height).flat_map(|y| (0..image.width).map(move |x| (x, y)));
     all.filter(|(x, y)| is(image.at(*x, *y))).map(|(x, y)| [f64::from(x), f64::from(y)]).collect()
@@ -44,7 +44,7 @@ fn decoded(path: &Path) -> (u32, u32, Vec<u8>) {
 }
 
 #[test]
-fn a_ball_is_a_disc_of_its_colour_in_front_of_the_background() {
+fn a_ball_is_a_disc_of_its_color_in_front_of_the_background() {
     let mut s = empty();
     let a = s.type_id("A");
     s.push(a, [2.0, 1.0, 0.0]);
@@ -109,7 +109,7 @@ fn bonds_are_drawn_inside_of_the_box_only() {
     for p in &differ {
         assert!((p[0] - 200.0).abs() < 60.0 && p[1] > 220.0, "{p:?}");
     }
-    // the middle of the lower bond has the particles' colour; nothing is between the upper two
+    // the middle of the lower bond has the particles' color; nothing is between the upper two
     let blue = Rgb::of_palette(0).0;
     let lower = pixels(&with, bluish).iter().filter(|p| (p[0] - 200.0).abs() < 5.0).count();
     assert!(lower > 50, "{blue:?} {lower}");
@@ -150,7 +150,7 @@ fn molecules_across_the_boundary_are_whole_if_wanted() {
 }
 
 #[test]
-fn a_key_says_what_colours_mean() {
+fn a_key_says_what_colors_mean() {
     let mut s = empty();
     let (a, b) = (s.type_id("A"), s.type_id("B"));
     s.type_id("none of this type");
@@ -173,7 +173,7 @@ fn a_key_says_what_colours_mean() {
     let middle = |p: &[[f64; 2]]| p.iter().map(|p| p[1]).sum::<f64>() / p.len() as f64;
     assert!(red.len() > 150 && blue.len() > 150 && dark.len() > 10, "{} {} {}", red.len(), blue.len(), dark.len());
     assert!((middle(&red) + middle(&blue) - 399.0).abs() < 3.0 && middle(&red) < middle(&blue) - 15.0);
-    // numbers: a bar from dark blue to yellow, with points at its ends where numbers are beyond; colours of the ends but for a row
+    // numbers: a bar from dark blue to yellow, with points at its ends where numbers are beyond; colors of the ends but for a row
     s.arrays.insert("charge".into(), Array { width: 1, values: Values::Real(vec![-1.0, 1.0]) });
     let charge = View { color: ColorBy::Property("charge".into()), ..view.clone() };
     let bar = |range: [f64; 2]| {
@@ -211,7 +211,7 @@ fn caps_and_rods_follow_their_axes() {
     let view =
         View { radius: vec![(None, 1.0)], edges: false, colors: vec![("A".into(), Rgb([220, 30, 30]))], ..above() };
     let image = draw(&view, &s);
-    // the cap is on the right, the body's colour on the left
+    // the cap is on the right, the body's color on the left
     let (left, right): (Vec<_>, Vec<_>) = pixels(&image, reddish).into_iter().partition(|p| p[0] < 199.5);
     assert!(left.len() > 10_000 && right.len() < left.len() / 50, "{} {}", left.len(), right.len());
     let rod = View { glyphs: vec![(None, Glyph::Ellipsoid(3.0))], edges: true, ..view };
@@ -227,7 +227,7 @@ fn caps_and_rods_follow_their_axes() {
 }
 
 #[test]
-fn numbers_become_colours_and_what_is_not_there_is_told() {
+fn numbers_become_colors_and_what_is_not_there_is_told() {
     let mut s = empty();
     let a = s.type_id("A");
     for k in 0..4 {
@@ -480,7 +480,7 @@ fn a_report_has_everything_and_needs_nothing_from_outside() {
         "rdf.csv (Rdf)",
         "<h2>Speed</h2>",
         "LennardJones",
-        "neighbour list",
+        "neighbor list",
         "that were looked at",
         "<h2>What ran</h2>",
         "<td>lennard-jones</td>",
@@ -588,7 +588,7 @@ fn an_estimate_says_what_a_run_costs_and_leaves_nothing() {
         "measured on CPU",
         "stage `run`:",
         "TPS",
-        "neighbours:",
+        "neighbors:",
         "memory:",
         "Thermo every 5 steps",
         "extrapolated",

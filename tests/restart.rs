@@ -159,7 +159,7 @@ fn a_checkpoint_is_written_at_the_border_of_stages() {
     for step in [60, 120, 140] {
         assert!(said.contains(&format!("checkpoint of step {step} written")), "{said}");
     }
-    assert!(!said.contains('\u{1b}'), "colours in a log that is no terminal");
+    assert!(!said.contains('\u{1b}'), "colors in a log that is no terminal");
 }
 
 #[test]

@@ -31,10 +31,10 @@ fn energy(position: &[[f64; 3]], l: [f64; 3], offset: f64) -> f64 {
     sum
 }
 
-/// The energy is that of all pairs of images, however far they have slid: no neighbour is missed or met twice. The cells
+/// The energy is that of all pairs of images, however far they have slid: no neighbor is missed or met twice. The cells
 /// are few along y in one box and many in the other.
 #[test]
-fn neighbours_are_found_in_sliding_images() {
+fn neighbors_are_found_in_sliding_images() {
     for device in devices() {
         for (precision, limit) in [("Double", 1e-12), ("Mixed", 2e-6)] {
             for stretch in [[1.0, 1.0, 1.0], [2.0, 0.4, 1.25]] {

@@ -131,7 +131,7 @@ fn an_overflow_inside_a_batch_is_mended() {
         }
         let out = c.output().expect("started");
         assert!(out.status.success(), "{}", words(&out));
-        assert!(words(&out).contains("the neighbour list grows"), "{}", words(&out));
+        assert!(words(&out).contains("the neighbor list grows"), "{}", words(&out));
     }
     same("overflow", folders[0].path(), folders[1].path());
 }

@@ -1,4 +1,4 @@
-//! Where the time of steps goes: seconds by part (a component, the neighbour list) and kernel, while they are asked for.
+//! Where the time of steps goes: seconds by part (a component, the neighbor list) and kernel, while they are asked for.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use std::time::Instant;
 /// What a part spent in one of its kernels, or, on the CPU, in one of its functions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
-    /// A component, several whose kernels are one (`A + B`), or `neighbour list`.
+    /// A component, several whose kernels are one (`A + B`), or `neighbor list`.
     pub part: String,
     /// Kernel.
     pub kernel: String,

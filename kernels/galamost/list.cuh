@@ -1,4 +1,4 @@
-// Reading the neighbour list; see ListView.
+// Reading the neighbor list; see ListView.
 #pragma once
 #include "galamost/state.cuh"
 
@@ -10,5 +10,5 @@ __device__ __forceinline__ u64 list_place(const ListView& list, u32 i, u32 k) {
            (k & (list.team - 1u));
 }
 
-// Neighbour k of particle i, k < list.count[i].
-__device__ __forceinline__ u32 neighbour(const ListView& list, u32 i, u32 k) { return list.index[list_place(list, i, k)]; }
+// Neighbor k of particle i, k < list.count[i].
+__device__ __forceinline__ u32 neighbor(const ListView& list, u32 i, u32 k) { return list.index[list_place(list, i, k)]; }

@@ -21,27 +21,27 @@ template <class real> struct OrientedInput : PairInput<real> {
 static constexpr u32 INPUT_VELOCITY = 1u, INPUT_RANDOM = 2u, INPUT_CHARGE = 4u, INPUT_DIAMETER = 8u,
                      INPUT_ORIENTATION = 16u;
 
-// Neighbours of a round of the pair loop.
+// Neighbors of a round of the pair loop.
 static constexpr u32 BATCH = 2u;
 
 // What one component of the fused loop brings.
 struct PairPart {
     const void* rows;
-    const LoopRow<real>* loop_rows;
+    const CutoffRow<real>* cutoff_rows;
     RandomKey key;
     u32 first_varying, reserved;
 };
 
 // S and S'/r of Smooth, for r beyond r_on.
-__device__ __forceinline__ Tuple2<real, real> smoothing(real r2, const LoopRow<real>& row) {
+__device__ __forceinline__ Tuple2<real, real> smoothing(real r2, const CutoffRow<real>& row) {
     const real out = row.cutoff2 - r2;
     return {out * out * (row.cutoff2 + real(2) * r2 - real(3) * row.on2) * row.smooth_norm,
             real(12) * out * (row.on2 - r2) * row.smooth_norm};
 }
 
-// Cut, ShiftEnergy, ShiftForce, Smooth; the same lines stand in plugin-api/src/pair/mod.rs.
+// Cut, ShiftEnergy, ShiftForce, Smooth; the same lines stand in plugin-api/src/kinds/pair/mod.rs.
 template <u32 MODE>
-__device__ __forceinline__ Tuple2<real, real> apply_mode(real r2, Tuple2<real, real> fu, const LoopRow<real>& row) {
+__device__ __forceinline__ Tuple2<real, real> apply_mode(real r2, Tuple2<real, real> fu, const CutoffRow<real>& row) {
     if (MODE == 1u) return {fu.v0, fu.v1 - row.energy_shift};
     if (MODE == 2u) {
         const real r = device_sqrt(r2);
@@ -55,8 +55,8 @@ __device__ __forceinline__ Tuple2<real, real> apply_mode(real r2, Tuple2<real, r
     return fu;
 }
 
-// One neighbour as the components see it.
-struct Neighbour {
+// One neighbor as the components see it.
+struct Neighbor {
     Vec3<real> d;
     real r2;
 #ifdef GALAMOST_SHEAR
@@ -78,16 +78,16 @@ template <int PARTS, bool FULL> struct Accumulator {
 template <bool ORIENTED> struct InputOf { typedef PairInput<real> type; };
 template <> struct InputOf<true> { typedef OrientedInput<real> type; };
 
-// Evaluates one component for one neighbour. TYPES is 1 for a single particle type: then rows are in registers.
+// Evaluates one component for one neighbor. TYPES is 1 for a single particle type: then rows are in registers.
 template <class Part, int INDEX, int PARTS, bool FULL>
 __device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart& part, const typename Part::Row* rows,
-                                              const LoopRow<real>* edges, const Step<real>& step, u32 row,
-                                              const Neighbour& n, Accumulator<PARTS, FULL>& sum) {
-    LoopRow<real> edge = edges[row];
-    if (!(n.r2 < edge.cutoff2)) return;
+                                              const CutoffRow<real>* cutoff, const Step<real>& step, u32 row,
+                                              const Neighbor& n, Accumulator<PARTS, FULL>& sum) {
+    CutoffRow<real> cutoff_row = cutoff[row];
+    if (!(n.r2 < cutoff_row.cutoff2)) return;
     typename InputOf<Part::oriented>::type input;
     input.r2 = n.r2;
-    input.r_cut = edge.cutoff;
+    input.r_cut = cutoff_row.cutoff;
     input.step = step;
     input.numbers = part.rows;
     if (Part::inputs & INPUT_VELOCITY) {
@@ -117,8 +117,8 @@ __device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart
         input.axis_i = device_axis(input.quaternion_i);
         input.axis_j = device_axis(input.quaternion_j);
         Tuple3<Vec3<real>, Vec3<real>, real> felt = Part::eval(input, rows[row]);
-        if (Part::mode == 3u && !(n.r2 < edge.on2)) {
-            const Tuple2<real, real> smooth = smoothing(n.r2, edge);
+        if (Part::mode == 3u && !(n.r2 < cutoff_row.on2)) {
+            const Tuple2<real, real> smooth = smoothing(n.r2, cutoff_row);
             felt = {felt.v0 * smooth.v0 - n.d * (felt.v2 * smooth.v1), felt.v1 * smooth.v0, felt.v2 * smooth.v0};
         }
         const Vec3<real> f = felt.v0;
@@ -138,12 +138,12 @@ __device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart
         const Tuple2<real, real> bare = Part::eval(input, rows[row]);
         if ((Part::mode == 1u || Part::mode == 2u) && (Part::inputs & (INPUT_CHARGE | INPUT_DIAMETER))) {
             // what is subtracted differs between pairs of the same types
-            input.r2 = edge.cutoff2;
+            input.r2 = cutoff_row.cutoff2;
             const Tuple2<real, real> at_cutoff = Part::eval(input, rows[row]);
-            edge.energy_shift = at_cutoff.v1;
-            edge.force_shift = at_cutoff.v0 * edge.cutoff;
+            cutoff_row.energy_shift = at_cutoff.v1;
+            cutoff_row.force_shift = at_cutoff.v0 * cutoff_row.cutoff;
         }
-        const Tuple2<real, real> fu = apply_mode<Part::mode>(n.r2, bare, edge);
+        const Tuple2<real, real> fu = apply_mode<Part::mode>(n.r2, bare, cutoff_row);
         const Vec3<real> f = n.d * fu.v0;
         sum.f += f;
         if (FULL) {
@@ -180,7 +180,7 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, Parts& parts, u32 t
     if (i < s.n_local) {
         const BoxScale scale = make_scale(s.globals);
         const PosType pi = load(&s.pos_type[i]);
-        Neighbour n;
+        Neighbor n;
         n.i = i;
         n.tag_i = 0u;
         if (Parts::inputs & INPUT_VELOCITY) n.vi = load(&s.velocity_mass[i]);

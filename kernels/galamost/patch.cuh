@@ -49,7 +49,7 @@ extern "C" __global__ void patch_exclusions(PatchExclusionsArgs a) {
     const u32 before = a.list.count[i];
     u32 kept = 0u;
     for (u32 k = 0; k < before; ++k) {
-        const u32 j = neighbour(a.list, i, k), other = a.state.tag[j];
+        const u32 j = neighbor(a.list, i, k), other = a.state.tag[j];
         bool stays = true;
         for (u32 e = 0; e < n; ++e) stays &= row[e] != other;
         if (stays) a.list.index[list_place(a.list, i, kept++)] = j;

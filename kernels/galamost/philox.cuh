@@ -1,4 +1,4 @@
-// Counter-based random numbers; the same bits as plugin-api/src/philox.rs. Philox 4x32 with seven rounds (Salmon,
+// Counter-based random numbers; the same bits as plugin-api/src/device/philox.rs. Philox 4x32 with seven rounds (Salmon,
 // Moraes, Dror & Shaw, SC11).
 #pragma once
 #include "galamost/types.cuh"

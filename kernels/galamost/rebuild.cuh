@@ -1,5 +1,5 @@
 // Kernels of a rebuild: particles are sorted by cell and, inside a cell, by tag, so that the order depends only on
-// where particles are; then everything that follows the order is moved, and the neighbour list is built.
+// where particles are; then everything that follows the order is moved, and the neighbor list is built.
 #pragma once
 #include "galamost/cells.cuh"
 #include "galamost/list.cuh"
@@ -188,10 +188,10 @@ extern "C" __global__ void index_links(LinkArgs a) {
     }
 }
 
-// Pairs that are no neighbours. Rows of excluded tags with room for `excluded_capacity`; `excluded_count` is null if
-// nothing is excluded. The molecule of each tag, null if it does not count; else only pairs of one molecule are neighbours, with `other` only
+// Pairs that are no neighbors. Rows of excluded tags with room for `excluded_capacity`; `excluded_count` is null if
+// nothing is excluded. The molecule of each tag, null if it does not count; else only pairs of one molecule are neighbors, with `other` only
 // pairs of different ones.
-struct LeftOut {
+struct Excluded {
     const u32* excluded_count;
     const u32* excluded;
     const u32* molecule;
@@ -202,10 +202,10 @@ struct ListArgs {
     StateView state;
     CellGrid grid;
     ListView list;
-    LeftOut left_out;
+    Excluded excluded;
 };
 
-// A warp builds the rows of TILE consecutive particles, LANES lanes for each. Particles that follow each other are neighbours in space, so they
+// A warp builds the rows of TILE consecutive particles, LANES lanes for each. Particles that follow each other are neighbors in space, so they
 // share most of their candidates: these are read once, side by side, and tested by all. A row is in the order of its candidates, the cells and
 // in them the tags, so it is the same in every run. Rows gather in shared memory and go to the list in whole lines. Every part of the work
 // stands in one place of the code: copies of it, as the compiler makes them of calls, would not fit the instruction cache.
@@ -253,16 +253,16 @@ __device__ __forceinline__ Ranges candidates(const CellGrid& c, const Globals* g
 }
 
 // Whether the pair of a particle with these exclusions, of this molecule, and j is none of the list's.
-__device__ __forceinline__ bool left_out(const ListArgs& a, const u32* excluded, u32 n_excluded, u32 molecule, u32 j) {
+__device__ __forceinline__ bool is_excluded(const ListArgs& a, const u32* excluded, u32 n_excluded, u32 molecule, u32 j) {
     const u32 tag_j = a.state.tag[j];
     bool out = false;
     for (u32 e = 0; e < n_excluded; ++e) out |= excluded[e] == tag_j;
-    if (a.left_out.molecule) out |= (a.left_out.molecule[tag_j] == molecule) != (a.left_out.other == 0u);
+    if (a.excluded.molecule) out |= (a.excluded.molecule[tag_j] == molecule) != (a.excluded.other == 0u);
     return out;
 }
 
-template <bool LEAVES_OUT> __device__ __forceinline__ void build_tile(const ListArgs& a, TileMemory* memories) {
-    constexpr u32 ALL = 0xffffffffu, SIDE_BY_SIDE = LEAVES_OUT ? 1u : 4u;
+template <bool EXCLUDES> __device__ __forceinline__ void build_tile(const ListArgs& a, TileMemory* memories) {
+    constexpr u32 ALL = 0xffffffffu, SIDE_BY_SIDE = EXCLUDES ? 1u : 4u;
     Globals* g = a.state.globals;
     if (g->halt) return;
     const CellGrid& c = a.grid;
@@ -280,12 +280,12 @@ template <bool LEAVES_OUT> __device__ __forceinline__ void build_tile(const List
     const real limit = real(list.r_list * list.r_list);
     const u32* excluded = nullptr;
     u32 n_excluded = 0u, molecule = 0u;
-    if (LEAVES_OUT && mine && a.left_out.excluded_count) {
+    if (EXCLUDES && mine && a.excluded.excluded_count) {
         const u32 tag = a.state.tag[i];
-        excluded = a.left_out.excluded + u64(tag) * a.left_out.excluded_capacity;
-        n_excluded = a.left_out.excluded_count[tag];
+        excluded = a.excluded.excluded + u64(tag) * a.excluded.excluded_capacity;
+        n_excluded = a.excluded.excluded_count[tag];
     }
-    if (LEAVES_OUT && mine && a.left_out.molecule) molecule = a.left_out.molecule[a.state.tag[i]];
+    if (EXCLUDES && mine && a.excluded.molecule) molecule = a.excluded.molecule[a.state.tag[i]];
     u32* row_memory = memory.row[local];
     const u32 shift = 31u - u32(__clz(int(list.team)));
     // entries of the particle's row, and how many of them are in the list
@@ -336,7 +336,7 @@ template <bool LEAVES_OUT> __device__ __forceinline__ void build_tile(const List
                         j[k] = pj.kind;
                         near[k] = (device_norm2(difference(pi, pj, scale)) < limit) & (pj.kind != i) & active &
                                   (s + k * LANES < count);
-                        if (LEAVES_OUT && near[k]) near[k] = !left_out(a, excluded, n_excluded, molecule, pj.kind);
+                        if (EXCLUDES && near[k]) near[k] = !is_excluded(a, excluded, n_excluded, molecule, pj.kind);
                     }
 #pragma unroll
                     for (u32 k = 0; k < SIDE_BY_SIDE; ++k) {
@@ -356,7 +356,7 @@ template <bool LEAVES_OUT> __device__ __forceinline__ void build_tile(const List
                     }
                     const u32 rounds = ((longest + list.team - 1u) >> shift) << shift;
                     for (u32 w = 0; w < rounds * TILE; w += 32u) {
-                        // neighbouring lanes write neighbouring words of the list
+                        // neighboring lanes write neighboring words of the list
                         const u32 word = w + lane, of = (word >> shift) % TILE;
                         const u32 entry = ((word >> shift) / TILE << shift) + (word & (list.team - 1u));
                         const u32 length = __shfl_sync(ALL, n - written, int(of * LANES));
@@ -400,7 +400,7 @@ struct MemberListArgs {
     const u32* members;
 };
 
-// The list of pairs inside of molecules that are smaller than a neighbourhood: a thread looks at the members of its particle's molecule, not
+// The list of pairs inside of molecules that are smaller than a neighborhood: a thread looks at the members of its particle's molecule, not
 // at what is near. A row is in the order of tags.
 extern "C" __global__ void build_list_of_members(MemberListArgs m) {
     const ListArgs& a = m.list;
@@ -411,9 +411,9 @@ extern "C" __global__ void build_list_of_members(MemberListArgs m) {
     const PosType pi = load(&a.state.pos_type[i]);
     const BoxScale scale = make_scale(g);
     const real limit = real(a.list.r_list * a.list.r_list);
-    const bool excludes = a.left_out.excluded_count != nullptr;
-    const u32* excluded = excludes ? a.left_out.excluded + u64(tag) * a.left_out.excluded_capacity : nullptr;
-    const u32 n_excluded = excludes ? a.left_out.excluded_count[tag] : 0u;
+    const bool excludes = a.excluded.excluded_count != nullptr;
+    const u32* excluded = excludes ? a.excluded.excluded + u64(tag) * a.excluded.excluded_capacity : nullptr;
+    const u32 n_excluded = excludes ? a.excluded.excluded_count[tag] : 0u;
     u32 n = 0u;
     for (u32 k = m.first[tag]; k < end; ++k) {
         const u32 other = m.members[k];

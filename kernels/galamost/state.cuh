@@ -97,7 +97,7 @@ __device__ __forceinline__ Vec3<real> difference(const PosType& i, const PosType
 #endif
 }
 
-// The nearest image's position rounded to real, box centre at 0.
+// The nearest image's position rounded to real, box center at 0.
 __device__ __forceinline__ Vec3<real> position(const PosType& p, const Globals* g) {
 #ifdef GALAMOST_DOUBLE
     return {p.x, p.y, p.z};
@@ -166,9 +166,9 @@ __device__ __forceinline__ void raise_fault(Globals* g, u32 code, u32 component,
 }
 
 // The box for a barostat.
-__device__ __forceinline__ Cell make_cell(const Globals* g) {
-    Cell c = {};
-    c.size = u32(sizeof(Cell));
+__device__ __forceinline__ SimBox make_sim_box(const Globals* g) {
+    SimBox c = {};
+    c.size = u32(sizeof(SimBox));
     c.dimensions = g->dimensions;
     c.dt = g->dt;
     c.offset = g->shear_offset;
@@ -181,7 +181,7 @@ __device__ __forceinline__ Cell make_cell(const Globals* g) {
 }
 
 // How far a particle may move until the list is built anew; the same lines, with their reason, stand in
-// plugin-api/src/views.rs, as those of the next functions do.
+// plugin-api/src/abi/views.rs, as those of the next functions do.
 __device__ __forceinline__ void renew_slack(Globals* g) {
     if (g->r_list == 0.0) {
         g->slack2 = 0.0;
@@ -236,12 +236,12 @@ __device__ __forceinline__ void set_box(Globals* g, const double* length, u32 co
 }
 
 // What a function of the state made of the box.
-__device__ __forceinline__ void set_cell(Globals* g, const Cell& cell, u32 component) {
-    if (cell.offset != g->shear_offset || cell.speed != g->shear_speed) set_shear(g, cell.offset, cell.speed);
-    set_box(g, cell.length, component);
+__device__ __forceinline__ void set_sim_box(Globals* g, const SimBox& sim_box, u32 component) {
+    if (sim_box.offset != g->shear_offset || sim_box.speed != g->shear_speed) set_shear(g, sim_box.offset, sim_box.speed);
+    set_box(g, sim_box.length, component);
 }
 
-// The value of a time-dependent number at step s; the same as plugin-api/src/varying.rs.
+// The value of a time-dependent number at step s; the same as plugin-api/src/device/varying.rs.
 __device__ __forceinline__ double varying_at(const Varying& v, u64 s) {
     if (v.kind == 1u) {
         const u32 within = u32(s % v.steps);

@@ -68,7 +68,7 @@ template <class T> __device__ __forceinline__ Vec3<T> device_cross(Vec3<T> a, Ve
     return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
 
-// A rotation x i + y j + z k + w; the same lines stand in plugin-api/src/quaternion.rs.
+// A rotation x i + y j + z k + w; the same lines stand in plugin-api/src/device/quaternion.rs.
 template <class T> struct Quaternion { T x, y, z, w; };
 template <class T> __device__ __forceinline__ Quaternion<T> device_quaternion(T x, T y, T z, T w) { return {x, y, z, w}; }
 template <class T> __device__ __forceinline__ Vec3<T> device_rotate(Quaternion<T> q, Vec3<T> v) {

@@ -45,42 +45,23 @@
 extern crate self as galamost_plugin_api;
 
 pub mod abi;
-pub mod analyzer;
-mod angles;
-pub mod bond_potential;
-pub mod bonded;
-pub mod component;
 pub mod device;
 pub mod error;
-pub mod external;
-pub mod force;
-pub mod generator;
-mod globals;
-pub mod guard;
-pub mod integrator;
-pub mod lanes;
+mod kinds;
 #[doc = include_str!("language.md")]
 pub mod language {}
-pub mod layout;
-pub mod math;
+mod loops;
 pub mod output;
-pub mod pair;
 pub mod params;
-pub mod philox;
-pub mod precision;
-pub mod quaternion;
-pub mod real;
-pub mod record;
-pub mod rotation;
-pub mod sampler;
-pub mod services;
 pub mod snapshot;
 pub mod testkit;
-pub mod updater;
-pub mod varying;
-pub mod vector;
-pub mod views;
-pub mod wire;
+
+pub use abi::{guard, layout, record, services, views, wire};
+pub use device::{math, philox, precision, quaternion, real, rotation, varying, vector};
+pub use kinds::{
+    analyzer, bond_potential, bonded, component, external, force, generator, integrator, pair, sampler, updater,
+};
+pub use loops::lanes;
 
 #[doc(hidden)]
 pub use inventory;
@@ -112,7 +93,7 @@ pub mod prelude {
     pub use crate::updater::{Edit, UpdateCall, Updater};
     pub use crate::varying::Varying;
     pub use crate::vector::Vec3;
-    pub use crate::views::{Cell, Step, Sums};
+    pub use crate::views::{SimBox, Step, Sums};
     pub use crate::{
         DeviceStruct, PairParams, Params, angle_potential, bond_potential, component, device_fn, dihedral_potential,
         external_potential, oriented_pair_potential, pair_potential, particle_fn, scalar_fn,

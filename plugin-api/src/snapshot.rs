@@ -54,7 +54,7 @@ pub struct Snapshot {
     pub step: u64,
     /// 3, or 2 (then the third box length and all z are 0).
     pub dimensions: u32,
-    /// Box lengths; the box is centred at 0 and periodic.
+    /// Box lengths; the box is centered at 0 and periodic.
     pub box_length: [f64; 3],
     /// Names of particle types.
     pub types: Vec<String>,

@@ -39,7 +39,7 @@ class State:
 
 
 def far(a, b, length):
-    """The largest distance of places, by nearest images; the box may begin at 0 or be centred there."""
+    """The largest distance of places, by nearest images; the box may begin at 0 or be centered there."""
     worst = []
     for shift in (0.0, 0.5):
         d = numpy.asarray(a, dtype=float) - (b + shift * length)

@@ -16,7 +16,7 @@ import numpy
 
 
 def check_frame(frame, first):
-    """A frame must be sound by itself; returns its longest link and the neighbours that freud finds within r."""
+    """A frame must be sound by itself; returns its longest link and the neighbors that freud finds within r."""
     n = frame.particles.N
     configuration, particles = frame.configuration, frame.particles
     assert n == first.particles.N, "the number of particles changes"
@@ -45,8 +45,8 @@ def check_frame(frame, first):
 
     r = min(1.0, 0.3 * lengths[: int(configuration.dimensions)].min())
     query = freud.locality.AABBQuery(box, particles.position)
-    neighbours = query.query(particles.position, {"r_max": r, "exclude_ii": True}).toNeighborList()
-    count = len(neighbours) / n
+    neighbors = query.query(particles.position, {"r_max": r, "exclude_ii": True}).toNeighborList()
+    count = len(neighbors) / n
     return longest, r, count
 
 
@@ -88,7 +88,7 @@ def main():
         print(
             f"step {frame.configuration.step}: box {frame.configuration.box[:3]}, {frame.bonds.N} bonds"
             f" {frame.bonds.types}, {frame.angles.N} angles, {frame.dihedrals.N} dihedrals, longest link"
-            f" {longest:.3f}, {count:.2f} neighbours within {r:.2f}, {log}"
+            f" {longest:.3f}, {count:.2f} neighbors within {r:.2f}, {log}"
         )
     steps = [f.configuration.step for f in trajectory]
     assert all(a < b for a, b in zip(steps, steps[1:])), f"steps do not grow: {steps}"

@@ -83,7 +83,7 @@ for d in (3, 2):
     msd, vacf, drift = table(f"{d}.msd.csv"), table(f"{d}.vacf.csv"), table(f"{d}.drift.csv")
     lags = (msd["lag"] / 10).astype(int)
     assert list(lags) == [1, 2, 3, 4, 6, 8, 12, 16, 24, 32], lags
-    centre = np.sum(f.x * f.mass[None, :, None], axis=1) / np.sum(f.mass)
+    center = np.sum(f.x * f.mass[None, :, None], axis=1) / np.sum(f.mass)
     for k, name in enumerate("AB"):
         x = f.x[:, f.kind == k]
         ours = np.array([windows(x, x, lag, points, squares) for lag in lags]).T
@@ -109,7 +109,7 @@ for d in (3, 2):
         t = vacf["time"]
         integral = np.concatenate([[0], np.cumsum(0.5 * np.diff(t) * (c.sum(axis=1)[1:] + c.sum(axis=1)[:-1]))]) / d
         near(f"{d}D diffusion {name}", vacf[f"diffusion_{name}"], integral)
-    x = f.x[:, f.kind == 1] - centre[:, None]
+    x = f.x[:, f.kind == 1] - center[:, None]
     near(f"{d}D msd less drift", drift["msd_B"], [windows(x, x, lag, points, squares)[3] for lag in lags])
     rdf = table(f"{d}.rdf.csv")
     box = freud.box.Box.from_box(f.box, dimensions=d)
@@ -199,11 +199,11 @@ assert np.abs(n).max() >= 3, "nobody has gone far"
 steps = np.diff(r, axis=0) + lengths[1:, None, :] * np.diff(n, axis=0)
 u = np.concatenate([np.zeros_like(r[:1]), np.cumsum(steps, axis=0)]) + r[:1] + lengths[0] * n[:1]
 mass, kind = s[0].particles.mass.astype(float), s[0].particles.typeid
-centre = np.average(u, axis=1, weights=mass)
+center = np.average(u, axis=1, weights=mass)
 msd, drift = table("c.msd.csv"), table("c.drift.csv")
 lags = (msd["lag"] / 10).astype(int)
 for k, name in enumerate("AB"):
-    for what, ours, x in (("", msd, u), (" less drift", drift, u - centre[:, None, :])):
+    for what, ours, x in (("", msd, u), (" less drift", drift, u - center[:, None, :])):
         x = x[:, kind == k]
         near(f"msd {name} in a box that changes{what}", ours[f"msd_{name}"], [windows(x, x, lag, points, squares)[3] for lag in lags])
 
@@ -217,12 +217,12 @@ while True:
     if (before == molecule).all():
         break
 names = [m for m in np.unique(molecule) if np.sum(molecule == m) > 1]
-centres = np.array(
+centers = np.array(
     [[np.average(x[molecule == m], axis=0, weights=f.mass[molecule == m]) for m in names] for x in f.x]
 )
 msd = table("m.msd.csv")
 lags = (msd["lag"] / 20).astype(int)
-near("msd of molecules", msd["msd_molecules"], [windows(centres, centres, lag, points, squares)[3] for lag in lags])
+near("msd of molecules", msd["msd_molecules"], [windows(centers, centers, lag, points, squares)[3] for lag in lags])
 rdf = table("m.rdf.csv")
 length = f.box[:3].astype(float)
 edges = np.linspace(0, 3.9, 11)
@@ -238,5 +238,5 @@ for x in f.x:
     r = c[:, None] - c[None]
     r = np.linalg.norm(r - length * np.round(r / length), axis=-1)[np.triu_indices(len(c), 1)]
     counts += np.histogram(r, edges)[0]
-pairs = len(names) * (len(names) - 1) / 2 * len(centres)
+pairs = len(names) * (len(names) - 1) / 2 * len(centers)
 near("g(r) of molecules", rdf["molecules"], counts / (pairs * 4 / 3 * np.pi * np.diff(edges**3) / np.prod(length)))

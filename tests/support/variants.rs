@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 /// A change of one text: file, what is looked for, what is put in its place.
 pub type Edit = (&'static str, String, String);
 
-/// A copy of the plugin API's sources, with changes. Macros and kernels are this workspace's own, so that they are
-/// compiled once for all copies.
+/// A copy of the plugin API's sources, with changes. The macros are this workspace's own, so that they are compiled
+/// once for all copies.
 pub fn changed_api(name: &str, edits: &[Edit]) -> PathBuf {
     let root = repository().canonicalize().expect("the repository");
     let folder = outside().join("api").join(name);
@@ -16,7 +16,6 @@ pub fn changed_api(name: &str, edits: &[Edit]) -> PathBuf {
         .lines()
         .map(|l| match l.split_once(" = ") {
             Some(("members", _)) => "members = [\"plugin-api\"]\n".into(),
-            Some(("galamost-kernels", _)) => format!("galamost-kernels = {{ path = {:?} }}\n", root.join("kernels")),
             Some(("galamost-plugin-macros", _)) => {
                 format!("galamost-plugin-macros = {{ path = {:?} }}\n", root.join("plugin-api/macros"))
             }

@@ -1,15 +1,18 @@
-//! `cargo xtask freeze-api`: what a plugin is built from, packed away under the API's version. A test builds a plugin
-//! from it for ever after and loads it in the engine of the day.
+//! The archive of `cargo xtask freeze-api`: the sources that a plugin is built from. `tests/frozen.rs` builds a plugin
+//! from each published archive and loads it in the current engine.
 
 use flate2::{Compression, write::GzEncoder};
 use std::path::{Path, PathBuf};
 
 /// Folders that go into the archive; the plugins of `tests/abi` go with the API that they are written for.
-const FOLDERS: [&str; 4] = ["plugin-api", "kernels", "tests/abi/fixture", "tests/abi/tiny"];
+const FOLDERS: [&str; 3] = ["plugin-api", "tests/abi/fixture", "tests/abi/tiny"];
 
-/// Packs the API and returns the archive's path.
-pub fn freeze(root: &Path) -> Result<PathBuf, String> {
-    let record = read(&root.join("plugin-api/src/record.rs"))?;
+/// Packs the API. Returns the archive's name, `plugin-api-MAJOR.MINOR`, and its bytes (tar, gzip).
+///
+/// # Errors
+/// Returns an error if a source cannot be read.
+pub fn pack(root: &Path) -> Result<(String, Vec<u8>), String> {
+    let record = read(&root.join("plugin-api/src/abi/record.rs"))?;
     let number = |name: &str| {
         let (_, rest) = record.split_once(&format!("pub const {name}: u32 = ")).ok_or(format!("no {name}"))?;
         Ok::<_, String>(rest.chars().take_while(char::is_ascii_digit).collect::<String>())
@@ -36,10 +39,7 @@ pub fn freeze(root: &Path) -> Result<PathBuf, String> {
         add(f, &std::fs::read(root.join(f)).map_err(|e| format!("{}: {e}", f.display()))?)?;
     }
     let bytes = archive.into_inner().and_then(GzEncoder::finish).map_err(|e| format!("{name}: {e}"))?;
-    let to = root.join("tests/abi/frozen").join(format!("{name}.tar.gz"));
-    std::fs::create_dir_all(to.parent().unwrap_or(root)).map_err(|e| e.to_string())?;
-    std::fs::write(&to, bytes).map_err(|e| format!("{}: {e}", to.display()))?;
-    Ok(to)
+    Ok((name, bytes))
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -48,7 +48,7 @@ fn read(path: &Path) -> Result<String, String> {
 
 /// The workspace's manifest with only the members that are packed.
 fn workspace(manifest: &str) -> String {
-    let members = "members = [\"plugin-api\", \"plugin-api/macros\", \"kernels\"]";
+    let members = "members = [\"plugin-api\", \"plugin-api/macros\"]";
     let line = |l: &str| if l.starts_with("members = ") { members.to_string() } else { l.to_string() };
     manifest.lines().map(|l| line(l) + "\n").collect()
 }

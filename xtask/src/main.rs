@@ -1,5 +1,5 @@
 //! `cargo xtask dist`: a folder that runs on a machine with nothing but a driver and NVRTC.
-//! `cargo xtask freeze-api`: the plugin API of today, kept for the test that plugins built with it load for ever.
+//! `cargo xtask freeze-api`: archives the current plugin API, for the test that plugins built with it still load.
 
 mod freeze;
 
@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let result = match args.next().as_deref() {
         Some("dist") => dist(args.next().map(PathBuf::from)),
-        Some("freeze-api") => freeze::freeze(&repository()).map(|archive| println!("{}", archive.display())),
+        Some("freeze-api") => freeze(&repository()).map(|archive| println!("{}", archive.display())),
         _ => Err(USAGE.into()),
     };
     match result {
@@ -50,6 +50,15 @@ fn plugins(root: &Path) -> Result<Vec<String>, String> {
         .collect();
     names.sort();
     Ok(names)
+}
+
+/// Writes the archive of the current plugin API and returns its path.
+fn freeze(root: &Path) -> Result<PathBuf, String> {
+    let (name, bytes) = freeze::pack(root)?;
+    let to = root.join("tests/abi/frozen").join(format!("{name}.tar.gz"));
+    std::fs::create_dir_all(to.parent().unwrap_or(root)).map_err(|e| e.to_string())?;
+    std::fs::write(&to, bytes).map_err(|e| format!("{}: {e}", to.display()))?;
+    Ok(to)
 }
 
 fn dist(folder: Option<PathBuf>) -> Result<(), String> {
@@ -103,7 +112,7 @@ fn dist(folder: Option<PathBuf>) -> Result<(), String> {
     let data = "dppc-water-21216.xml.xz";
     copy(&root.join("tests/data").join(data), &cases.join(data))?;
     // the font is part of the program
-    copy(&root.join("plugin-api/pictures/font/LICENSE-DEJAVU"), &to.join("LICENSE-DEJAVU"))?;
+    copy(&root.join("plugins/support/pictures/font/LICENSE-DEJAVU"), &to.join("LICENSE-DEJAVU"))?;
     for f in ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md"] {
         if root.join(f).exists() {
             copy(&root.join(f), &to.join(f))?;

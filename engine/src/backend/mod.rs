@@ -43,7 +43,7 @@ impl SystemSums {
     }
 }
 
-/// What the neighbour list was like, for the log and `bench`.
+/// What the neighbor list was like, for the log and `bench`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ListReport {
     /// Cutoff and buffer.
@@ -52,9 +52,9 @@ pub struct ListReport {
     pub buffer: f64,
     /// Builds since the start.
     pub builds: u64,
-    /// Neighbours per particle at the last build.
+    /// Neighbors per particle at the last build.
     pub mean: f64,
-    /// The largest number of neighbours at the last build.
+    /// The largest number of neighbors at the last build.
     pub longest: u32,
 }
 

@@ -9,7 +9,7 @@ use galamost_plugin_api::component::GroupNeed;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::{Fault, FaultKind, Globals};
 
-/// Radius of the neighbour list and its buffer; (0, 0) if nobody needs a list.
+/// Radius of the neighbor list and its buffer; (0, 0) if nobody needs a list.
 pub fn list_radius(plan: &Plan) -> (f64, f64) {
     let cutoff = plan.components.iter().fold(0.0f64, |m, c| m.max(c.needs.cutoff));
     if cutoff == 0.0 {
@@ -20,7 +20,7 @@ pub fn list_radius(plan: &Plan) -> (f64, f64) {
 }
 
 /// Whether the list is made of the members of molecules, not of what is near: on a device, where it has only pairs inside of molecules and these are
-/// smaller than a neighbourhood.
+/// smaller than a neighborhood.
 pub fn lists_members(plan: &Plan) -> bool {
     let Some(rule) = plan.molecules.as_ref().filter(|r| r.only == Only::SameMolecule) else { return false };
     let s = &plan.snapshot;
@@ -159,7 +159,7 @@ pub fn fault_error(step: u64, f: Fault, component: Option<&Component>) -> Error 
             "a particle would move by more than half the box, or by NaN, in one step: particles overlap, or dt is too long"
                 .to_string()
         }
-        Some(FaultKind::ListOverflow) => format!("the neighbour list needs {} entries per particle", f.detail),
+        Some(FaultKind::ListOverflow) => format!("the neighbor list needs {} entries per particle", f.detail),
         Some(FaultKind::CellOverflow) => format!("{} particles in one cell: the system has collapsed", f.detail),
         Some(FaultKind::BondTooLong) => format!("the bond to particle {} is longer than its potential allows", f.detail),
         Some(FaultKind::TopologyOverflow) => format!("a particle needs {} links", f.detail),
@@ -167,7 +167,7 @@ pub fn fault_error(step: u64, f: Fault, component: Option<&Component>) -> Error 
             Some(text) => text.clone(),
             None => format!("the component reports fault number {}", f.detail),
         },
-        Some(FaultKind::GridOutgrown) => "the box is too small for the cells of the neighbour list".to_string(),
+        Some(FaultKind::GridOutgrown) => "the box is too small for the cells of the neighbor list".to_string(),
         Some(FaultKind::BoxTooSmall) => {
             let axis = ["x", "y", "z"].get(f.detail as usize).copied().unwrap_or("?");
             format!("the box would be shorter than two cutoffs along {axis}, or NaN: the pressure is out of hand, or the time constant is too short")

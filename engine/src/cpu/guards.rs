@@ -28,9 +28,9 @@ pub fn on() -> bool {
 /// Puts guards behind an array, which may move for it.
 pub fn arm<T>(array: &mut Vec<T>) {
     array.reserve(GUARD.div_ceil(size_of::<T>().max(1)));
-    let behind = array.spare_capacity_mut().as_mut_ptr().cast::<u8>();
+    let guard = array.spare_capacity_mut().as_mut_ptr().cast::<u8>();
     // SAFETY: room for so many bytes was made just now, and it holds no values
-    unsafe { behind.write_bytes(GUARD_BYTE, GUARD) };
+    unsafe { guard.write_bytes(GUARD_BYTE, GUARD) };
 }
 
 /// Whether nobody has touched them.
@@ -83,7 +83,7 @@ impl<S: Store> CpuSystem<S> {
         ];
         let arrays = self.arrays.iter().map(|a| (whole(a.data.words()), a.need.name.as_str()));
         match fixed.into_iter().chain(arrays).find(|(whole, _)| !whole) {
-            Some((_, name)) => Err(Error::Run(format!("{component} wrote behind the end of the array `{name}`"))),
+            Some((_, name)) => Err(Error::Run(format!("{component} wrote past the end of the array `{name}`"))),
             None => Ok(()),
         }
     }

@@ -7,7 +7,7 @@ use crate::state::store::Store;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::{MAX_SUMS, ParticleCall, ScalarCall, When};
 use galamost_plugin_api::philox::{DRAWS_PER_PHASE, RandomKey};
-use galamost_plugin_api::views::{Cell, Wanted};
+use galamost_plugin_api::views::{SimBox, Wanted};
 use rayon::prelude::*;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -24,7 +24,7 @@ impl<S: Store> CpuSystem<S> {
             let begun = self.profile.is_on().then(Instant::now);
             self.rebuild();
             if let Some(begun) = begun {
-                self.profile.add("neighbour list".into(), "build", begun.elapsed().as_secs_f64());
+                self.profile.add("neighbor list".into(), "build", begun.elapsed().as_secs_f64());
             }
         }
         let wanted = if self.changes_box() { Wanted::ALL } else { wanted };
@@ -63,7 +63,7 @@ impl<S: Store> CpuSystem<S> {
                 let part = moving.component.integrator().ok_or_else(|| Error::Run("not an integrator".into()))?;
                 for (p, phase) in moving.program.phases.iter().enumerate().filter(|(_, p)| p.when == when) {
                     if phase.scalar {
-                        let mut cell = Cell::of(&self.globals);
+                        let mut sim_box = SimBox::of(&self.globals);
                         let call = ScalarCall {
                             size: size_of::<ScalarCall>() as u32,
                             first_varying: moving.component.first_varying,
@@ -73,16 +73,16 @@ impl<S: Store> CpuSystem<S> {
                             key: RandomKey::new(self.facts.seed, id),
                             first_draw: p as u32 * DRAWS_PER_PHASE,
                             reserved0: 0,
-                            cell: if phase.cell { &raw mut cell } else { std::ptr::null_mut() },
+                            sim_box: if phase.sim_box { &raw mut sim_box } else { std::ptr::null_mut() },
                             reserved: [0; 3],
                         };
                         // SAFETY: the state has the size the program asked for
                         unsafe { part.cpu_scalar(p as u32, &call)? };
-                        if (cell.offset, cell.speed) != (self.globals.shear_offset, self.globals.shear_speed) {
-                            self.globals.set_shear(cell.offset, cell.speed);
+                        if (sim_box.offset, sim_box.speed) != (self.globals.shear_offset, self.globals.shear_speed) {
+                            self.globals.set_shear(sim_box.offset, sim_box.speed);
                         }
-                        if cell.length != self.globals.box_length {
-                            let ratio = self.globals.set_box(cell.length, id);
+                        if sim_box.length != self.globals.box_length {
+                            let ratio = self.globals.set_box(sim_box.length, id);
                             S::stretch(&mut self.pos, ratio);
                         }
                         continue;

@@ -1,4 +1,4 @@
-//! The neighbour list on the CPU: particles sorted by cell, rows filled cell range by cell range.
+//! The neighbor list on the CPU: particles sorted by cell, rows filled cell range by cell range.
 
 use crate::state::cells::Grid;
 use crate::state::molecules::MoleculeRule;
@@ -14,7 +14,7 @@ use rayon::prelude::*;
 /// Particles of one task.
 pub const CHUNK: usize = 256;
 
-/// Rows of neighbours.
+/// Rows of neighbors.
 #[derive(Debug, Default)]
 pub struct List {
     /// Cutoff and buffer.
@@ -155,7 +155,7 @@ impl List {
         }
     }
 
-    /// Mean and largest number of neighbours.
+    /// Mean and largest number of neighbors.
     pub fn statistics(&self) -> (f64, u32) {
         let sum: u64 = self.count.iter().map(|c| u64::from(*c)).sum();
         (sum as f64 / self.count.len().max(1) as f64, self.count.iter().copied().max().unwrap_or(0))
@@ -263,7 +263,7 @@ impl<S: Store> Task<'_, S> {
         unsafe { self.fill::<V3>(rows, counts) }
     }
 
-    /// The largest number of neighbours met; rows beyond the capacity are cut.
+    /// The largest number of neighbors met; rows beyond the capacity are cut.
     ///
     /// # Safety
     /// The processor must have the extension.
@@ -276,7 +276,7 @@ impl<S: Store> Task<'_, S> {
         for (k, count) in counts.iter_mut().enumerate() {
             let i = self.first + k;
             let pi = self.pos[i];
-            // neighbouring particles mostly share a cell
+            // neighboring particles mostly share a cell
             if self.cell_of[i] != around.cell {
                 around.gather(self, self.cell_of[i]);
             }

@@ -25,7 +25,7 @@ use galamost_plugin_api::quaternion::Quaternion;
 use galamost_plugin_api::real::Real;
 use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall, changed};
 use galamost_plugin_api::vector::Vec3;
-use galamost_plugin_api::views::{Cell, Globals, LinkView, ListView, StateView, Sums, Wanted};
+use galamost_plugin_api::views::{Globals, LinkView, ListView, SimBox, StateView, Sums, Wanted};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -245,7 +245,7 @@ impl<S: Store> CpuSystem<S> {
 
     /// Whether an integrator of the stage changes the box, for which it needs the virial of every step.
     pub(super) fn changes_box(&self) -> bool {
-        self.moving.iter().any(|m| m.program.phases.iter().any(|p| p.cell && !p.shear))
+        self.moving.iter().any(|m| m.program.phases.iter().any(|p| p.sim_box && !p.shear))
     }
 
     /// An error if some thread noted a fault.
@@ -265,9 +265,9 @@ impl<S: Store> CpuSystem<S> {
     }
 
     /// Runs an updater, with room for as many changes of topology as it asks for.
-    fn call_updater(&mut self, updater: &Component) -> Result<(Vec<Edit>, UpdateCall, Cell)> {
+    fn call_updater(&mut self, updater: &Component) -> Result<(Vec<Edit>, UpdateCall, SimBox)> {
         let part = updater.updater().ok_or_else(|| Error::Run(format!("{} is no updater", updater.name)))?;
-        let mut before = Cell::of(&self.globals);
+        let mut before = SimBox::of(&self.globals);
         if updater.needs.wants.thermo {
             before.kinetic = self.sums()?.kinetic_diagonal();
         }
@@ -275,7 +275,7 @@ impl<S: Store> CpuSystem<S> {
         loop {
             let mut edits = vec![Edit::default(); room];
             let mut count = 0u32;
-            let mut cell = before;
+            let mut sim_box = before;
             let mut call = UpdateCall {
                 size: size_of::<UpdateCall>() as u32,
                 component: updater.id,
@@ -294,7 +294,7 @@ impl<S: Store> CpuSystem<S> {
                 },
                 group: updater.group,
                 reserved0: 0,
-                cell: DevicePtr::new(&raw mut cell as u64),
+                sim_box: DevicePtr::new(&raw mut sim_box as u64),
                 reserved: [0; 6],
             };
             // SAFETY: every view describes arrays of this system, and nothing else runs meanwhile
@@ -302,7 +302,7 @@ impl<S: Store> CpuSystem<S> {
             self.check_guards(&updater.name)?;
             if count as usize <= room {
                 edits.truncate(count as usize);
-                return Ok((edits, call, cell));
+                return Ok((edits, call, sim_box));
             }
             room = (count as usize).next_power_of_two();
         }
@@ -447,11 +447,11 @@ impl<S: Store> Backend for CpuSystem<S> {
     }
 
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
-        let (mut edits, call, cell) = self.call_updater(updater)?;
+        let (mut edits, call, sim_box) = self.call_updater(updater)?;
         let changed_now = call.changed;
         let stretched = changed_now & changed::BOX != 0;
         if stretched {
-            let ratio = self.globals.set_box(cell.length, updater.id);
+            let ratio = self.globals.set_box(sim_box.length, updater.id);
             S::stretch(&mut self.pos, ratio);
         }
         self.check_fault_of(Some(updater))?;

@@ -115,7 +115,7 @@ fn options(unit: &Unit, architecture: &str) -> Vec<String> {
         "--extra-device-vectorization".into(),
     ];
     if unit.precision != Precision::Double {
-        // 2 ulp instead of ½ in divisions and roots of f32: far below the error of a sum over neighbours
+        // 2 ulp instead of ½ in divisions and roots of f32: far below the error of a sum over neighbors
         o.extend(["--ftz=true", "--prec-div=false", "--prec-sqrt=false"].map(String::from));
     }
     o.extend(unit.defines().iter().map(|d| format!("-D{d}")));

@@ -2,10 +2,10 @@
 
 use galamost_plugin_api::device::{CxxStruct, assemble};
 use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::pair::LoopRow;
+use galamost_plugin_api::pair::CutoffRow;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::updater::{Edit, EditQueue};
-use galamost_plugin_api::views::{Cell, Fault, Globals, LinkView, ListView, StateView, Sums, Wanted};
+use galamost_plugin_api::views::{Fault, Globals, LinkView, ListView, SimBox, StateView, Sums, Wanted};
 
 /// A unit to compile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,10 +66,10 @@ pub fn api_header() -> Result<String> {
         LinkView::text(),
         Wanted::text(),
         Sums::text(),
-        LoopRow::<f32>::text(),
+        CutoffRow::<f32>::text(),
         Edit::text(),
         EditQueue::text(),
-        Cell::text(),
+        SimBox::text(),
     ])
     .map_err(Error::Run)?;
     let checks = [
@@ -79,7 +79,7 @@ pub fn api_header() -> Result<String> {
         ("LinkView", size_of::<LinkView>()),
         ("Sums", size_of::<Sums>()),
         ("EditQueue", size_of::<EditQueue>()),
-        ("Cell", size_of::<Cell>()),
+        ("SimBox", size_of::<SimBox>()),
     ]
     .map(|(name, size)| format!("static_assert(sizeof({name}) == {size}, \"{name} differs between Rust and C++\");\n"));
     Ok(format!(
@@ -122,7 +122,7 @@ mod tests {
             "double values[32];",
             "Varying varyings[32];",
             "PosType* pos_type;",
-            "struct LoopRow {",
+            "struct CutoffRow {",
         ] {
             assert!(h.contains(line), "{line} is missing in\n{h}");
         }

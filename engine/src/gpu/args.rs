@@ -101,7 +101,7 @@ pub struct ListArgs {
     pub state: StateView,
     pub grid: CellGrid,
     pub list: ListView,
-    pub left_out: LeftOut,
+    pub excluded: Excluded,
 }
 
 /// `MemberListArgs`.
@@ -114,10 +114,10 @@ pub struct MemberListArgs {
     pub members: u64,
 }
 
-/// `LeftOut`: pairs that are no neighbours.
+/// `Excluded`: pairs that are no neighbors.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LeftOut {
+pub struct Excluded {
     pub excluded_count: u64,
     pub excluded: u64,
     pub molecule: u64,
@@ -130,7 +130,7 @@ pub struct LeftOut {
 #[derive(Clone, Copy, Debug)]
 pub struct PairPart {
     pub rows: u64,
-    pub loop_rows: u64,
+    pub cutoff_rows: u64,
     pub key: RandomKey,
     pub first_varying: u32,
     pub reserved: u32,
@@ -191,7 +191,7 @@ pub fn size_checks(header: &str) -> String {
         ("rebuild.cuh", "SortArgs", size_of::<SortArgs>()),
         ("rebuild.cuh", "MoveArgs", size_of::<MoveArgs>()),
         ("rebuild.cuh", "LinkArgs", size_of::<LinkArgs>()),
-        ("rebuild.cuh", "LeftOut", size_of::<LeftOut>()),
+        ("rebuild.cuh", "Excluded", size_of::<Excluded>()),
         ("rebuild.cuh", "ListArgs", size_of::<ListArgs>()),
         ("rebuild.cuh", "MemberListArgs", size_of::<MemberListArgs>()),
         ("patch.cuh", "PatchArgs", size_of::<PatchArgs>()),

@@ -33,9 +33,9 @@ fn pair_parts(texts: &[String], n_types: u32) -> String {
     for k in 0..parts {
         if n_types <= 1 {
             // one type: the row stays in registers
-            let _ = writeln!(t, "Part{k}::Row rows{k}[1];\nLoopRow<real> edges{k}[1];\nStep<real> step{k};");
+            let _ = writeln!(t, "Part{k}::Row rows{k}[1];\nCutoffRow<real> cutoff{k}[1];\nStep<real> step{k};");
         } else {
-            let _ = writeln!(t, "Part{k}::Row* rows{k};\nLoopRow<real>* edges{k};\nStep<real> step{k};");
+            let _ = writeln!(t, "Part{k}::Row* rows{k};\nCutoffRow<real>* cutoff{k};\nStep<real> step{k};");
         }
     }
     t.push_str("__device__ __forceinline__ explicit Parts(const PairArgs& a) {\n");
@@ -43,14 +43,14 @@ fn pair_parts(texts: &[String], n_types: u32) -> String {
         let _ = writeln!(t, "step{k} = make_step<real>(a.state.globals, a.part[{k}].first_varying);");
         let from = format!("static_cast<const Part{k}::Row*>(a.part[{k}].rows)");
         if n_types <= 1 {
-            let _ = writeln!(t, "rows{k}[0] = {from}[0];\nedges{k}[0] = a.part[{k}].loop_rows[0];");
+            let _ = writeln!(t, "rows{k}[0] = {from}[0];\ncutoff{k}[0] = a.part[{k}].cutoff_rows[0];");
         } else {
             let _ = writeln!(
                 t,
-                "__shared__ Part{k}::Row shared_rows{k}[{rows}];\n__shared__ LoopRow<real> shared_edges{k}[{rows}];\n\
+                "__shared__ Part{k}::Row shared_rows{k}[{rows}];\n__shared__ CutoffRow<real> shared_cutoff{k}[{rows}];\n\
                  for (u32 r = threadIdx.x; r < {rows}u; r += blockDim.x) {{\n\
-                 shared_rows{k}[r] = {from}[r];\nshared_edges{k}[r] = a.part[{k}].loop_rows[r];\n}}\n\
-                 rows{k} = shared_rows{k};\nedges{k} = shared_edges{k};"
+                 shared_rows{k}[r] = {from}[r];\nshared_cutoff{k}[r] = a.part[{k}].cutoff_rows[r];\n}}\n\
+                 rows{k} = shared_rows{k};\ncutoff{k} = shared_cutoff{k};"
             );
         }
     }
@@ -62,13 +62,13 @@ fn pair_parts(texts: &[String], n_types: u32) -> String {
     let _ = write!(
         t,
         "template <bool FULL>\n\
-         __device__ __forceinline__ void evaluate(const StateView& s, const PairArgs& a, u32 kind_i, const Neighbour& n, \
+         __device__ __forceinline__ void evaluate(const StateView& s, const PairArgs& a, u32 kind_i, const Neighbor& n, \
          Accumulator<{parts}, FULL>& sum) {{\nconst u32 row = {row};\n"
     );
     for k in 0..parts {
         let _ = writeln!(
             t,
-            "evaluate_part<Part{k}, {k}, {parts}, FULL>(s, a.part[{k}], rows{k}, edges{k}, step{k}, row, n, sum);"
+            "evaluate_part<Part{k}, {k}, {parts}, FULL>(s, a.part[{k}], rows{k}, cutoff{k}, step{k}, row, n, sum);"
         );
     }
     t.push_str("}\n};\n");
@@ -130,7 +130,7 @@ pub struct Step {
     /// It runs over particles.
     pub particles: bool,
     /// A function of the state in it may change the box.
-    pub cell: bool,
+    pub sim_box: bool,
     /// Such a function that needs the virial: it does more than displace images.
     pub virial: bool,
     /// It moves particles.
@@ -143,8 +143,8 @@ pub struct Step {
 
 impl Step {
     fn of(kernel: String, when: When, scalars: &[&PhaseInfo]) -> Self {
-        let (cell, virial) = (scalars.iter().any(|q| q.cell), scalars.iter().any(|q| q.cell && !q.shear));
-        Self { kernel, when, particles: false, cell, virial, moves: false, ends: true, advances: false }
+        let (sim_box, virial) = (scalars.iter().any(|q| q.sim_box), scalars.iter().any(|q| q.sim_box && !q.shear));
+        Self { kernel, when, particles: false, sim_box, virial, moves: false, ends: true, advances: false }
     }
 
     /// Its place among the integrator's phases, which names its functions.
@@ -192,8 +192,12 @@ pub fn integrator_functions(text: &str, program: &ProgramInfo, advance: bool) ->
         // functions of the state, the first of them phase `from`
         let calls = |from: usize, phases: &[&PhaseInfo]| {
             let call = |(j, q): (usize, &&PhaseInfo)| {
-                let (before, argument, after) = if q.cell {
-                    ("Cell cell = make_cell(globals);\n", ", cell", "set_cell(globals, cell, a.component);\n")
+                let (before, argument, after) = if q.sim_box {
+                    (
+                        "SimBox sim_box = make_sim_box(globals);\n",
+                        ", sim_box",
+                        "set_sim_box(globals, sim_box, a.component);\n",
+                    )
                 } else {
                     ("", "", "")
                 };

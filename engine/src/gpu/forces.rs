@@ -22,7 +22,7 @@ const BOND_BLOCK: u32 = 128;
 const MOTION: usize = 80;
 
 /// What the device tells of the system.
-pub struct Told {
+pub struct ReportedSums {
     /// Σ m v v, Σ m v, energy of rotation; see `motion_sums`.
     pub motion: [f64; 10],
     /// Sums of each component, in the order of the pipeline.
@@ -84,7 +84,7 @@ impl Forces {
         team: u32,
         seed: u64,
     ) -> Result<Self> {
-        // pair components come first, so that the fused loop writes neighbouring sums
+        // pair components come first, so that the fused loop writes neighboring sums
         let of = |kind: Kind| components.iter().filter(move |c| c.kind == kind);
         let order: Vec<&Arc<Component>> = of(Kind::Pair).chain(of(Kind::Bonded)).chain(of(Kind::Force)).collect();
         let slot_of = |c: &Arc<Component>| order.iter().position(|o| o.id == c.id).unwrap_or(0);
@@ -204,7 +204,8 @@ impl Forces {
     }
 
     fn pair_args(&self, p: &PairLoop, state: &StateView, list: &ListView) -> PairArgs {
-        let nothing = PairPart { rows: 0, loop_rows: 0, key: RandomKey { key: [0; 2] }, first_varying: 0, reserved: 0 };
+        let nothing =
+            PairPart { rows: 0, cutoff_rows: 0, key: RandomKey { key: [0; 2] }, first_varying: 0, reserved: 0 };
         let mut part = [nothing; MAX_PARTS];
         part[..p.parts.len()].copy_from_slice(&p.parts);
         PairArgs {
@@ -263,7 +264,7 @@ impl Forces {
     }
 
     /// All sums: waits for the device once.
-    pub fn told(&self) -> Result<Told> {
+    pub fn reported(&self) -> Result<ReportedSums> {
         let bytes = self.report.download()?;
         let numbers: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
         let (motion, rest) = numbers.split_at(MOTION / 8);
@@ -272,7 +273,7 @@ impl Forces {
             let v = &sums[slot * 7..slot * 7 + 7];
             Sums { energy: v[0], virial: std::array::from_fn(|k| v[k + 1]) }
         };
-        Ok(Told {
+        Ok(ReportedSums {
             motion: std::array::from_fn(|k| motion[k]),
             components: self.slots.iter().map(one).collect(),
             quantities: quantities[..self.n_quantities].to_vec(),
@@ -293,16 +294,18 @@ impl PairLoop {
         for c in pairs {
             let part = c.pair().ok_or_else(|| Error::Run(format!("{} is no pair potential", c.name)))?;
             let code = part.device(precision)?;
-            let (row, edge) =
-                (Buffer::of_bytes(device, code.rows.as_slice())?, Buffer::of_bytes(device, code.loop_rows.as_slice())?);
+            let (row, cutoff) = (
+                Buffer::of_bytes(device, code.rows.as_slice())?,
+                Buffer::of_bytes(device, code.cutoff_rows.as_slice())?,
+            );
             parts.push(PairPart {
                 rows: row.address(),
-                loop_rows: edge.address(),
+                cutoff_rows: cutoff.address(),
                 key: RandomKey::new(seed, c.id),
                 first_varying: c.first_varying,
                 reserved: 0,
             });
-            rows.extend([row, edge]);
+            rows.extend([row, cutoff]);
             texts.push(code.text.into_string());
         }
         let module = device.compile(&pair_unit(&texts, n_types, team, precision))?;

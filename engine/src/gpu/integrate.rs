@@ -141,7 +141,7 @@ impl Integrators {
             for (kernel, step) in m.kernels.iter().zip(&m.steps).filter(|(_, s)| s.when == when) {
                 let (n, block) = if step.particles { (self.n, BLOCK) } else { (1, 1) };
                 launch(&*self.device, *kernel, n, block, &args)?;
-                if step.cell
+                if step.sim_box
                     && let Some(stretch) = &self.stretch
                 {
                     stretch.run(&*self.device, state)?;
@@ -166,7 +166,7 @@ impl Integrators {
     /// Functions of the integrators and in which order they are due, for a kernel of many steps; `None` where positions have to be taken
     /// along with the box.
     pub fn texts(&self) -> Option<Vec<(&str, &[Step])>> {
-        let stretches = self.stretch.is_some() && self.moving.iter().any(|m| m.steps.iter().any(|s| s.cell));
+        let stretches = self.stretch.is_some() && self.moving.iter().any(|m| m.steps.iter().any(|s| s.sim_box));
         (!stretches).then(|| self.moving.iter().map(|m| (m.text.as_str(), m.steps.as_slice())).collect())
     }
 

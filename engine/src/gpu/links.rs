@@ -1,6 +1,6 @@
 //! Bonds, angles, dihedrals and exclusions on the device.
 
-use super::args::{LeftOut, PatchArgs, PatchExclusionsArgs};
+use super::args::{Excluded, PatchArgs, PatchExclusionsArgs};
 use super::arrays::{Buffer, launch};
 use crate::device::{Device, Kernel, Unit};
 use crate::pipeline::Only;
@@ -194,14 +194,14 @@ impl DeviceLinks {
         there.map(|t| (self.table_view(t), t.by_tag.count.address(), t.by_tag.words.address())).collect()
     }
 
-    /// Pairs that are no neighbours.
-    pub fn left_out(&self) -> LeftOut {
+    /// Pairs that are no neighbors.
+    pub fn excluded(&self) -> Excluded {
         let (excluded_count, excluded, excluded_capacity) =
             self.exclusions.as_ref().map_or((0, 0, 0), |t| (t.count.address(), t.words.address(), t.capacity as u32));
         let (molecule, other) = self
             .molecules
             .as_ref()
             .map_or((0, 0), |(of, only)| (of.address(), u32::from(*only == Only::OtherMolecules)));
-        LeftOut { excluded_count, excluded, molecule, other, excluded_capacity }
+        Excluded { excluded_count, excluded, molecule, other, excluded_capacity }
     }
 }

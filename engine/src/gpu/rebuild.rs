@@ -1,6 +1,6 @@
 //! The rebuild on the device: sort by cell and tag, move everything, build the list.
 
-use super::args::{CellGrid, LeftOut, LinkArgs, ListArgs, MOVED, MemberListArgs, MoveArgs, MovedArray, SortArgs};
+use super::args::{CellGrid, Excluded, LinkArgs, ListArgs, MOVED, MemberListArgs, MoveArgs, MovedArray, SortArgs};
 use super::arrays::{Buffer, launch};
 use crate::device::{Device, Kernel, Unit};
 use crate::state::cells::Grid;
@@ -110,13 +110,13 @@ impl Rebuild {
             .map(|(address, words)| Ok((*address, *words, Buffer::new(device, 4 * *words as usize * n)?)))
             .collect::<Result<Vec<_>>>()?;
         let volume: f64 = length.iter().take(dimensions as usize).product();
-        let neighbours = if dimensions == 2 {
+        let neighbors = if dimensions == 2 {
             n as f64 / volume * std::f64::consts::PI * r_list.powi(2)
         } else {
             n as f64 / volume * 4.0 / 3.0 * std::f64::consts::PI * r_list.powi(3)
         };
         // a liquid fluctuates little: three standard deviations of a gas are plenty, and too little only costs a pause
-        let mut room = (1.1 * neighbours + 3.0 * neighbours.sqrt() + 8.0).min(n as f64);
+        let mut room = (1.1 * neighbors + 3.0 * neighbors.sqrt() + 8.0).min(n as f64);
         // a list of molecules is as long as it gets; its cells are only to keep near particles near in memory
         let mut radius = if r_list > 0.0 { r_list } else { length[0].max(1.0) / 8.0 };
         let mut members = None;
@@ -165,7 +165,7 @@ impl Rebuild {
 
     /// Makes cells that hold for boxes from these lengths on.
     pub fn set_grid(&mut self, length: [f64; 3]) -> Result<()> {
-        // without a list particles are still sorted, so that neighbours in space are neighbours in memory
+        // without a list particles are still sorted, so that neighbors in space are neighbors in memory
         let grid = Grid::new(length, self.dimensions, self.radius, 2);
         let cells = grid.cells();
         let rows: Vec<u32> = grid.rows.iter().flatten().map(|o| *o as u32).collect();
@@ -221,15 +221,15 @@ impl Rebuild {
         }
     }
 
-    /// Number of neighbours of each particle.
+    /// Number of neighbors of each particle.
     pub fn counts(&self) -> Result<Vec<u32>> {
         Ok(super::arrays::words(&self.row_count.download()?))
     }
 
-    /// Launches everything. `links`: tables by tag with their views; `left_out`: pairs that are no neighbours.
-    pub fn run(&self, state: &StateView, links: &[(LinkView, u64, u64)], left_out: LeftOut) -> Result<()> {
+    /// Launches everything. `links`: tables by tag with their views; `excluded`: pairs that are no neighbors.
+    pub fn run(&self, state: &StateView, links: &[(LinkView, u64, u64)], excluded: Excluded) -> Result<()> {
         let (d, k, n) = (&*self.device, &self.kernels, self.n);
-        d.profile().set_part("neighbour list");
+        d.profile().set_part("neighbor list");
         let sort = SortArgs {
             state: *state,
             grid: self.grid,
@@ -268,8 +268,8 @@ impl Rebuild {
             launch(d, k.index_links, n, BLOCK, &args)?;
         }
         if self.r_list > 0.0 {
-            let args = ListArgs { state: *state, grid: self.grid, list: self.view(), left_out };
-            let whole = left_out.excluded_count == 0 && left_out.molecule == 0;
+            let args = ListArgs { state: *state, grid: self.grid, list: self.view(), excluded };
+            let whole = excluded.excluded_count == 0 && excluded.molecule == 0;
             if let Some([first, end, members]) = &self.members {
                 let (first, end, members) = (first.address(), end.address(), members.address());
                 launch(d, k.build_list_of_members, n, BLOCK, &MemberListArgs { list: args, first, end, members })?;

@@ -79,7 +79,7 @@ impl GpuSystem {
 
     /// Launches a rebuild.
     pub(super) fn launch_rebuild(&self) -> Result<()> {
-        self.rebuild.run(&self.view(), &self.links.to_index(), self.links.left_out())
+        self.rebuild.run(&self.view(), &self.links.to_index(), self.links.excluded())
     }
 
     /// Launches a force evaluation.
@@ -203,7 +203,7 @@ impl GpuSystem {
         if f.code == FaultKind::ListOverflow as u32 {
             // little more: the longest row of many grows slowly, rows are most of the memory, and have a multiple of 8 anyway
             let entries = f.detail + 1;
-            info!("step {step}: the neighbour list grows to {entries} entries per particle");
+            info!("step {step}: the neighbor list grows to {entries} entries per particle");
             self.forget_graphs()?;
             self.rebuild.make_room(entries)?;
         } else if f.code == FaultKind::GridOutgrown as u32 {

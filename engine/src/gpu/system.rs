@@ -23,7 +23,7 @@ use galamost_plugin_api::integrator::When;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall, changed};
-use galamost_plugin_api::views::{Cell, Globals, LinkView, ListView, StateView, Wanted};
+use galamost_plugin_api::views::{Globals, LinkView, ListView, SimBox, StateView, Wanted};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -244,16 +244,16 @@ impl GpuSystem {
     }
 
     /// Runs an updater, with room for as many changes of topology as it asks for.
-    fn call_updater(&mut self, updater: &Component) -> Result<(Vec<Edit>, UpdateCall, Cell)> {
+    fn call_updater(&mut self, updater: &Component) -> Result<(Vec<Edit>, UpdateCall, SimBox)> {
         let part = updater.updater().ok_or_else(|| Error::Run(format!("{} is no updater", updater.name)))?;
-        let mut before = Cell::of(&self.globals);
+        let mut before = SimBox::of(&self.globals);
         if updater.needs.wants.thermo {
             before.kinetic = self.sums()?.kinetic_diagonal();
         }
         loop {
             let room = (self.edits.bytes() - EDITS) / size_of::<Edit>();
             self.device.clear(self.edits.address(), EDITS)?;
-            let mut cell = before;
+            let mut sim_box = before;
             let mut call = UpdateCall {
                 size: size_of::<UpdateCall>() as u32,
                 component: updater.id,
@@ -272,7 +272,7 @@ impl GpuSystem {
                 },
                 group: updater.group,
                 reserved0: 0,
-                cell: DevicePtr::new(&raw mut cell as u64),
+                sim_box: DevicePtr::new(&raw mut sim_box as u64),
                 reserved: [0; 6],
             };
             // SAFETY: every view describes arrays of this device, and nothing else runs meanwhile
@@ -294,7 +294,7 @@ impl GpuSystem {
                     tags: [w[3], w[4], w[5], w[6]],
                     reserved: 0,
                 });
-                return Ok((all.collect(), call, cell));
+                return Ok((all.collect(), call, sim_box));
             }
             self.edits = Buffer::new(&self.device, EDITS + asked.next_power_of_two() * size_of::<Edit>())?;
         }
@@ -362,13 +362,13 @@ impl Backend for GpuSystem {
         ];
         let blocks = (4 * self.device.multiprocessors()).min(self.facts.n.div_ceil(256) as u32);
         self.device.launch(kernel, Extent::from(blocks), Extent::from(256), 0, &args)?;
-        let told = stage.forces.told()?;
+        let reported = stage.forces.reported()?;
         Ok(SystemSums {
-            kinetic_tensor: std::array::from_fn(|k| told.motion[k]),
-            momentum: std::array::from_fn(|k| told.motion[6 + k]),
-            rotational: told.motion[9],
-            components: told.components,
-            quantities: told.quantities,
+            kinetic_tensor: std::array::from_fn(|k| reported.motion[k]),
+            momentum: std::array::from_fn(|k| reported.motion[6 + k]),
+            rotational: reported.motion[9],
+            components: reported.components,
+            quantities: reported.quantities,
             reservoir: stage.integrators.reservoir(&self.integrator_states)?,
         })
     }
@@ -394,12 +394,12 @@ impl Backend for GpuSystem {
     }
 
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
-        let (mut edits, call, cell) = self.call_updater(updater)?;
+        let (mut edits, call, sim_box) = self.call_updater(updater)?;
         let changed_now = call.changed;
         self.sync_globals()?;
         let stretched = changed_now & changed::BOX != 0;
         if stretched && self.globals.halt == 0 {
-            self.globals.set_box(cell.length, updater.id);
+            self.globals.set_box(sim_box.length, updater.id);
             self.upload_globals()?;
             self.stretch()?;
         }

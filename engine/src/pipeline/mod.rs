@@ -128,7 +128,7 @@ impl FromValue for Exclusions {
     }
 }
 
-/// Pairs that the neighbour list takes in, by their molecules.
+/// Pairs that the neighbor list takes in, by their molecules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Only {
     /// Two particles of one molecule.
@@ -306,7 +306,7 @@ pub struct Pipeline {
     pub device_at: Option<Position>,
     /// Precision.
     pub precision: Precision,
-    /// Neighbour list.
+    /// Neighbor list.
     pub neighbors: Neighbors,
     /// Checkpoints.
     pub checkpoint: CheckpointSettings,

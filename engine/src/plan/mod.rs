@@ -65,7 +65,7 @@ pub struct Plan {
     pub components: Vec<Arc<Component>>,
     /// Groups of particles that are not all of them; a component's bit is the group's place here.
     pub groups: Vec<GroupNeed>,
-    /// Which pairs may be neighbours, if not all of them.
+    /// Which pairs may be neighbors, if not all of them.
     pub molecules: Option<MoleculeRule>,
     /// Plugins in use: name, version, file, hash.
     pub plugins: Vec<PluginUse>,
@@ -419,9 +419,9 @@ fn check_walls(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     }
     let reach = plan.forces.iter().filter(|f| f.kind == Kind::Pair).fold(0.0f64, |m, f| m.max(f.needs.cutoff));
     for w in plan.forces.iter().chain(&plan.integrators) {
-        if let Some(behind) = w.needs.behind.filter(|b| *b < 0.5 * reach) {
+        if let Some(clearance) = w.needs.clearance.filter(|b| *b < 0.5 * reach) {
             warn!(
-                "{}: only {behind} lies between the wall and the face of the box behind it, less than half the cutoff \
+                "{}: only {clearance} lies between the wall and the face of the box behind it, less than half the cutoff \
                  {reach}: particles may see others through the periodic boundary",
                 w.name
             );
@@ -448,7 +448,7 @@ fn check_stage(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>)
     }
     if let Some(f) = plan.forces.iter().find(|f| f.needs.without_virial) {
         let by_pressure = |c: &&Arc<Component>| {
-            c.integrator().is_some_and(|i| i.program().is_ok_and(|p| p.phases.iter().any(|q| q.cell && !q.shear)))
+            c.integrator().is_some_and(|i| i.program().is_ok_and(|p| p.phases.iter().any(|q| q.sim_box && !q.shear)))
         };
         let barostats = plan.integrators.iter().filter(by_pressure);
         for other in barostats.chain(plan.updaters.iter().filter(|u| u.needs.wants.thermo)) {

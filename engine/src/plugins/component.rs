@@ -3,8 +3,8 @@
 use super::library::Library;
 use crate::pipeline::Entry;
 use galamost_plugin_api::abi::{
-    AbiTable as _, Analyzer1, Bonded1, Component1, Force1, Frames1, Generator1, Integrator1, Opaque, Pair1, ROption,
-    RSlice, Sampler1, Updater1, Wire, WireCode, WireHost, WireObject, WireSnapshot,
+    Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption, RSlice, Sampler1,
+    Updater1, Wire, WireCode, WireHost, WireObject, WireSnapshot,
 };
 use galamost_plugin_api::analyzer::FrameCall;
 use galamost_plugin_api::bonded::BondedCall;
@@ -245,38 +245,23 @@ impl GeneratorPart<'_> {
         *snapshot = wire.into();
         result
     }
-}
 
-impl GeneratorPart<'_> {
-    /// The table of generators that read trajectories; older plugins have none.
-    fn frames_table(&self) -> Result<Option<&'static Frames1>> {
-        let object = &self.component.object;
-        match (object.interface)(object.this, Frames1::NAME.into()) {
-            ROption::RNone => Ok(None),
-            ROption::RSome(t) => {
-                let fail = |message| Error::Plugin { path: self.component.library.clone(), message };
-                t.get::<Frames1>().map(Some).map_err(fail)
-            }
-        }
-    }
     /// Number of whole frames of its file, if it reads trajectories.
     ///
     /// # Errors
     /// What is wrong with the file.
     pub fn frames(&self, context: &GeneratorContext) -> Result<Option<u64>> {
-        let Some(table) = self.frames_table()? else { return Ok(None) };
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
-        called("frames", (table.count)(self.this, text.as_str().into())).map(Into::into)
+        called("frames", (self.table.count)(self.this, text.as_str().into())).map(Into::into)
     }
     /// As [`Self::generate`], but a certain frame, which [`Self::frames`] must have.
     ///
     /// # Errors
     /// What is wrong with the input.
     pub fn frame(&self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()> {
-        let Some(table) = self.frames_table()? else { return Err(Error::Run("there are no frames".into())) };
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
         let mut wire: WireSnapshot = std::mem::take(snapshot).into();
-        let result = called("frame", (table.read)(self.this, text.as_str().into(), number, &mut wire));
+        let result = called("frame", (self.table.read)(self.this, text.as_str().into(), number, &mut wire));
         *snapshot = wire.into();
         result
     }

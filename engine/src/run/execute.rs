@@ -122,7 +122,7 @@ struct Run<'a> {
     /// Whether the backend's energies and virials are those of the present step.
     sums_are_good: bool,
     /// Something is under way that leaves no state to go on from if it fails: a step, an update, the first forces.
-    half_way: bool,
+    mid_step: bool,
     /// Components were told that the run ends.
     finished: bool,
     begun: Instant,
@@ -144,7 +144,7 @@ impl<'a> Run<'a> {
             last_due: BTreeMap::new(),
             sums: None,
             sums_are_good: false,
-            half_way: false,
+            mid_step: false,
             finished: false,
             begun: Instant::now(),
         }
@@ -253,9 +253,9 @@ impl<'a> Run<'a> {
         let thermo = self.wanted_at(stage, self.backend.step()) == Wanted::ALL;
         // an analyzer that was not there before, and is due at once, needs energies that the checkpoint does not have
         let fresh = !resumed || (thermo && self.sums.is_none());
-        self.half_way = true;
+        self.mid_step = true;
         self.backend.begin_stage(stage, !fresh)?;
-        self.half_way = false;
+        self.mid_step = false;
         self.sums_are_good = fresh || self.sums.is_some();
         let mut progress =
             Progress::new(&stage.stage.name, self.place.stage_step, steps, self.options.display.as_deref());
@@ -293,10 +293,10 @@ impl<'a> Run<'a> {
                 self.backend.begin_profile();
             }
             let tick = Instant::now();
-            self.half_way = true;
+            self.mid_step = true;
             let done =
                 self.backend.advance(n, if n == next - step { wanted } else { Wanted::FORCE }, &self.options.stop)?;
-            self.half_way = false;
+            self.mid_step = false;
             if looks {
                 add_up(&mut self.summary.spent.timings, self.backend.end_profile()?);
                 self.summary.spent.steps += done;
@@ -345,11 +345,11 @@ impl<'a> Run<'a> {
     fn update(&mut self, stage: &StagePlan, step: u64) -> Result<()> {
         for u in &stage.updaters {
             if step.is_multiple_of(u.needs.period.max(1)) && self.last_due.insert(u.id, step) != Some(step) {
-                self.half_way = true;
+                self.mid_step = true;
                 let begun = Instant::now();
                 // energies that nobody asked for are not kept up to date
                 self.backend.update(u, if self.sums_are_good { Wanted::ALL } else { Wanted::FORCE })?;
-                self.half_way = false;
+                self.mid_step = false;
                 *self.summary.spent.others.entry(u.name.clone()).or_default() += begun.elapsed().as_secs_f64();
             }
         }
@@ -419,7 +419,7 @@ impl<'a> Run<'a> {
             notes.push(format!("{name} could not end its files: {e}"));
         }
         // after a NaN, or with half of the particles moved, there is no sound state to save
-        let sound = !self.half_way && !matches!(e, Error::Unstable { .. } | Error::Device { .. });
+        let sound = !self.mid_step && !matches!(e, Error::Unstable { .. } | Error::Device { .. });
         let path = self.writer.path().to_path_buf();
         if let Err(e) = self.writer.end() {
             notes.push(e.to_string());

@@ -15,8 +15,8 @@
 //! | `stages` | `name`, `steps`, `dt` of each |
 //! | `from_step`, `steps`, `seconds`, `start_up`, `tps` | steps done by this part, seconds in the loop, before it, steps per second |
 //! | `shares` | seconds of the loop: `steps`, `analyzers`, `updaters`, `checkpoints` |
-//! | `parts` | `steps` that were looked at, `seconds` of each component and of the neighbour list in them; `others`: seconds of each analyzer and updater in all |
-//! | `list` | the neighbour list: `radius`, `buffer`, `mean`, `longest`, `builds` |
+//! | `parts` | `steps` that were looked at, `seconds` of each component and of the neighbor list in them; `others`: seconds of each analyzer and updater in all |
+//! | `list` | the neighbor list: `radius`, `buffer`, `mean`, `longest`, `builds` |
 //! | `memory` | bytes of the device |
 //! | `last` | `kT`, `pressure`, `potential` per particle of the last sample |
 //! | `checkpoint`, `warnings`, `error` | |

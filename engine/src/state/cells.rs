@@ -1,13 +1,13 @@
-//! The grid of cells behind the neighbour list.
+//! The grid of cells behind the neighbor list.
 
-/// Cells of a box, and which of them can hold neighbours of a cell.
+/// Cells of a box, and which of them can hold neighbors of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
     /// Cells along each axis.
     pub n: [u32; 3],
-    /// How many cells away neighbours can be, per axis.
+    /// How many cells away neighbors can be, per axis.
     pub reach: [u32; 3],
-    /// Offsets (y, z) of rows of cells along x that can hold neighbours; where an axis has too few cells for its
+    /// Offsets (y, z) of rows of cells along x that can hold neighbors; where an axis has too few cells for its
     /// reach, the offsets run over all its cells, each once.
     pub rows: Vec<[i32; 2]>,
     /// Lees-Edwards: by how much the box above along y is displaced along x, in cells.
@@ -82,7 +82,7 @@ impl Grid {
         }) as u32
     }
 
-    /// Calls `f` with every range of neighbouring cells (first, one past the last) of a cell, in a fixed order.
+    /// Calls `f` with every range of neighboring cells (first, one past the last) of a cell, in a fixed order.
     #[inline(always)]
     pub fn ranges(&self, c: [u32; 3], mut f: impl FnMut(u32, u32)) {
         let (n, w) = (self.n[0] as i32, self.reach[0] as i32);
@@ -131,9 +131,9 @@ impl Grid {
 mod tests {
     use super::*;
 
-    /// Every cell that can hold a neighbour is visited exactly once.
+    /// Every cell that can hold a neighbor is visited exactly once.
     #[test]
-    fn neighbours_are_visited_once() {
+    fn neighbors_are_visited_once() {
         for (length, r, finer) in [
             ([10.0, 10.0, 10.0], 3.4, 1),
             ([10.0, 10.0, 10.0], 3.4, 2),

@@ -1,10 +1,10 @@
-//! Molecules, and neighbour lists of pairs inside or between them.
+//! Molecules, and neighbor lists of pairs inside or between them.
 
 use crate::pipeline::Only;
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 use std::collections::BTreeMap;
 
-/// What a neighbour list takes in, by the molecules of two particles.
+/// What a neighbor list takes in, by the molecules of two particles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MoleculeRule {
     /// Molecule of each tag.
@@ -41,7 +41,7 @@ impl MoleculeRule {
         (members, range)
     }
 
-    /// Whether two tags may be neighbours.
+    /// Whether two tags may be neighbors.
     pub fn takes(&self, a: u32, b: u32) -> bool {
         (self.of[a as usize] == self.of[b as usize]) == (self.only == Only::SameMolecule)
     }

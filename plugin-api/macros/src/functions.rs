@@ -294,12 +294,12 @@ fn implement(args: &Arguments, f: &ItemFn, p: &Potential, interface: &Interface<
 }
 
 /// Members of its row that a potential asks for certain values: those of conditions `p.member == 1.0`.
-struct Usual<'a> {
+struct SpecializedValues<'a> {
     row: &'a str,
     found: Vec<(Ident, LitFloat)>,
 }
 
-impl<'a> Visit<'a> for Usual<'_> {
+impl<'a> Visit<'a> for SpecializedValues<'_> {
     fn visit_expr_if(&mut self, e: &'a ExprIf) {
         visit::visit_expr_if(self, e);
         if let Expr::Binary(b) = &*e.cond
@@ -313,21 +313,21 @@ impl<'a> Visit<'a> for Usual<'_> {
 }
 
 /// What the CPU loop may take for granted where all rows are so.
-fn usual(f: &ItemFn, row: &Path) -> Result<TokenStream> {
+fn specialized(f: &ItemFn, row: &Path) -> Result<TokenStream> {
     let arguments = arguments(f)?;
     let Some((name, _)) = arguments.iter().find(|(name, ty)| name != "step" && row_type(ty).is_some()) else {
         return Ok(TokenStream::new());
     };
-    let mut visitor = Usual { row: name, found: vec![] };
+    let mut visitor = SpecializedValues { row: name, found: vec![] };
     visitor.visit_block(&f.block);
     if visitor.found.is_empty() {
         return Ok(TokenStream::new());
     }
     let asked = visitor.found.iter().map(|(member, value)| quote!(row.#member == R::lit(#value)));
     Ok(quote! {
-        const HAS_USUAL: bool = true;
+        const HAS_SPECIALIZATION: bool = true;
         #[inline(always)]
-        fn usual<R: ::galamost_plugin_api::Real>(row: &#row<R>) -> bool {
+        fn specialized<R: ::galamost_plugin_api::Real>(row: &#row<R>) -> bool {
             #(#asked)&&*
         }
     })
@@ -350,12 +350,12 @@ pub fn pair_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
         ],
     )?;
     let inputs = &p.inputs;
-    let usual = usual(f, &p.row)?;
+    let specialized = specialized(f, &p.row)?;
     let interface = Interface {
         group: false,
         of: quote!(::galamost_plugin_api::pair::PairFn),
         input: quote!(::galamost_plugin_api::pair::PairInput),
-        constants: quote!(const INPUTS: u32 = 0 #(| ::galamost_plugin_api::pair::inputs::#inputs)*; #usual),
+        constants: quote!(const INPUTS: u32 = 0 #(| ::galamost_plugin_api::pair::inputs::#inputs)*; #specialized),
         returned: quote!((R, R)),
         cxx_returned: "Tuple2<real, real>",
         cxx_names: ["PairRow", "PairInput", "pair_eval"],
@@ -468,7 +468,7 @@ pub fn external_potential(args: &Arguments, f: &ItemFn) -> Result<TokenStream> {
 /// `#[particle_fn(Integrator)]` and `#[scalar_fn(Integrator)]`.
 pub fn integrator_fn(integrator: &Path, f: &ItemFn, scalar: bool) -> Result<TokenStream> {
     let offered: &[(&str, &str)] = if scalar {
-        &[("g", "g"), ("sums", "sums"), ("step", "step"), ("random", "random"), ("cell", "cell")]
+        &[("g", "g"), ("sums", "sums"), ("step", "step"), ("random", "random"), ("sim_box", "sim_box")]
     } else {
         &[("p", "p"), ("x", "x"), ("g", "g"), ("step", "step"), ("random", "random")]
     };
@@ -497,9 +497,9 @@ pub fn integrator_fn(integrator: &Path, f: &ItemFn, scalar: bool) -> Result<Toke
     let api = quote!(::galamost_plugin_api::integrator);
     let of = quote!(<#integrator as #api::Integrator>);
     if scalar {
-        let cell = args.iter().any(|a| a == "cell");
-        let shear = cell && mentions(f, "offset");
-        let last = if cell { ", Cell& cell" } else { "" };
+        let sim_box = args.iter().any(|a| a == "sim_box");
+        let shear = sim_box && mentions(f, "offset");
+        let last = if sim_box { ", SimBox& sim_box" } else { "" };
         let text = format!(
             "__device__ __forceinline__ void {name}_call(State& g, const double* sums, const Step<double>& step, Random& random{last}) {{ {name}<double>({cxx}); }}\n"
         );
@@ -507,7 +507,7 @@ pub fn integrator_fn(integrator: &Path, f: &ItemFn, scalar: bool) -> Result<Toke
             #function
             impl #api::ScalarFn<#integrator> for #name {
                 const NAME: &'static str = ::std::stringify!(#name);
-                const CELL: bool = #cell;
+                const SIM_BOX: bool = #sim_box;
                 const SHEAR: bool = #shear;
                 #[allow(unused_variables)]
                 fn apply(
@@ -515,7 +515,7 @@ pub fn integrator_fn(integrator: &Path, f: &ItemFn, scalar: bool) -> Result<Toke
                     sums: &[f64; #api::MAX_SUMS],
                     step: &::galamost_plugin_api::views::Step<f64>,
                     random: &mut ::galamost_plugin_api::philox::Random,
-                    cell: &mut ::galamost_plugin_api::views::Cell,
+                    sim_box: &mut ::galamost_plugin_api::views::SimBox,
                 ) {
                     #name(#(#idents),*)
                 }

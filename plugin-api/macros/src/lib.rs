@@ -37,7 +37,7 @@ pub fn device_fn(args: TokenStream, item: TokenStream) -> TokenStream {
 
 /// A pair potential: `#[pair_potential("Name")] fn name(r2: real, p: &Name<real>) -> (real, real)` returns (F/r, U).
 ///
-/// The CPU loop computes both branches of an `if` for all neighbours. A condition `p.member == 1.0` (any number) is an exception: where it holds for all
+/// The CPU loop computes both branches of an `if` for all neighbors. A condition `p.member == 1.0` (any number) is an exception: where it holds for all
 /// rows, the loop without the other branch is taken.
 #[proc_macro_attribute]
 pub fn pair_potential(args: TokenStream, item: TokenStream) -> TokenStream {
@@ -111,7 +111,7 @@ pub fn particle_fn(args: TokenStream, item: TokenStream) -> TokenStream {
 /// A function an integrator applies once to its own state: `#[scalar_fn(Integrator)]`; numbers are f64.
 ///
 /// It gets what it names: `g: &mut State`, `sums: &[f64; 8]` (those of the last particle function that returned any),
-/// `step: &Step<f64>`, `random: &mut Random`, and for barostats `cell: &mut Cell`, whose lengths it may change; an
+/// `step: &Step<f64>`, `random: &mut Random`, and for barostats `sim_box: &mut SimBox`, whose lengths it may change; an
 /// integrator with such a function moves all particles and gets virials in every step.
 #[proc_macro_attribute]
 pub fn scalar_fn(args: TokenStream, item: TokenStream) -> TokenStream {

@@ -33,7 +33,7 @@ pub fn is_constant_name(path: &syn::Path) -> bool {
 }
 
 /// Structs that the C++ headers define themselves.
-const BUILT_IN: &[&str] = &["Vec3", "Quaternion", "Step", "Particle", "Random", "Sums", "Cell"];
+const BUILT_IN: &[&str] = &["Vec3", "Quaternion", "Step", "Particle", "Random", "Sums", "SimBox"];
 
 /// Constants of `consts::`.
 pub fn constant(name: &str) -> Option<f64> {

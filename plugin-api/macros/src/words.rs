@@ -156,7 +156,7 @@ const HEADER_WORDS: &[&str] = &[
     "BoxScale",
     "Extra",
     "InputOf",
-    "Neighbour",
+    "Neighbor",
     "OrientedInput",
     "PairArgs",
     "PairInput",

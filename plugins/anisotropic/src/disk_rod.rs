@@ -115,7 +115,7 @@ fn soft_disk(
     (force, torque, u)
 }
 
-/// Soft rods: U = (1 − μ f^ν)(α/2)(1 − r)² for r < 1, f = sin θ_i sin θ_j, θ the angle between axis and line of centres.
+/// Soft rods: U = (1 − μ f^ν)(α/2)(1 − r)² for r < 1, f = sin θ_i sin θ_j, θ the angle between axis and line of centers.
 ///
 /// n is the rod's axis. f is 1 for rods side by side, so that μ > 0 makes them lie parallel in a layer. Turning an axis
 /// round changes nothing. Types without an axis, a solvent, take part with μ = 0; they still need an orientation.

@@ -35,7 +35,7 @@ pub struct JanusRow<real> {
 /// The row of a model with these numbers.
 fn row(alpha_r: f64, alpha_a: f64, beta_deg: f64, nu: f64) -> JanusRow<f64> {
     let beta = beta_deg.to_radians();
-    // f^(ν−1) grows without bound towards the edge: what lies below 10⁻⁴ of the centre's f is left out
+    // f^(ν−1) grows without bound towards the edge: what lies below 10⁻⁴ of the center's f is left out
     let least = if nu < 1.0 { 1e-4 } else { 1e-20 };
     JanusRow { alpha_r, alpha_a, cos_beta: beta.cos(), q: FRAC_PI_2 / beta, nu, least }
 }
@@ -92,7 +92,7 @@ impl RowInput for TriblockInput {
 pub fn patch(c: real, q: real) -> (real, real) {
     let theta = c.min(1.0).max(-1.0).acos();
     let s = (1.0 - c * c).max(0.0).sqrt();
-    // sin(q θ)/sin θ goes to q at the centre of the patch
+    // sin(q θ)/sin θ goes to q at the center of the patch
     let ratio = if s > 1e-4 { (q * theta).sin() / s.max(1e-4) } else { q };
     ((q * theta).cos(), q * ratio)
 }
@@ -116,7 +116,7 @@ fn sticky(r: real, f: real, p: &JanusRow<real>) -> (real, real, real) {
 
 /// Soft Janus particles: U = (α_R/2)(1 − r)² − f^ν (α_A/2)(r − r²) for r < 1.
 ///
-/// f = cos(q θ_i) cos(q θ_j), q = π/2β, where the line of centres leaves both particles through their patches, θ ≤ β; else
+/// f = cos(q θ_i) cos(q θ_j), q = π/2β, where the line of centers leaves both particles through their patches, θ ≤ β; else
 /// 0. θ_i is the angle of the axis of i with the direction towards j, and θ_j likewise. The unit of length is the range of
 /// the repulsion. Two patches face to face have the well −α_A²/(8(α_R + α_A)) at r = (α_R + α_A/2)/(α_R + α_A). Pairs with
 /// a particle without patch have α_A = 0.

@@ -22,7 +22,7 @@ pub struct Patch {
     /// β, half the angle that the patch takes up, in degrees.
     #[param(unit = "degree", above = 0.0, at_most = 180.0)]
     pub beta_deg: f64,
-    /// Direction from the centre, in the frame of the body.
+    /// Direction from the center, in the frame of the body.
     pub direction: [f64; 3],
 }
 

@@ -62,34 +62,34 @@ pub struct AndersenNptState {
 }
 
 #[device_fn(f64)]
-fn volume_of(g: &AndersenNptState, cell: &Cell) -> f64 {
-    let area = cell.length[0] * cell.length[1];
-    if g.dimensions == 2 { area } else { area * cell.length[2] }
+fn volume_of(g: &AndersenNptState, sim_box: &SimBox) -> f64 {
+    let area = sim_box.length[0] * sim_box.length[1];
+    if g.dimensions == 2 { area } else { area * sim_box.length[2] }
 }
 
 /// The virial and the outer pressure act on the box for half a step.
 #[device_fn(f64)]
-fn half_kick(g: &mut AndersenNptState, step: &Step<f64>, cell: &Cell) {
-    let v = volume_of(g, cell);
-    let virial = cell.virial[0] + cell.virial[1] + if g.dimensions == 2 { 0.0 } else { cell.virial[2] };
+fn half_kick(g: &mut AndersenNptState, step: &Step<f64>, sim_box: &SimBox) {
+    let v = volume_of(g, sim_box);
+    let virial = sim_box.virial[0] + sim_box.virial[1] + if g.dimensions == 2 { 0.0 } else { sim_box.virial[2] };
     g.rate += 0.5 * step.dt * (virial / ((g.dimensions as f64) * v) - step.varying[1]) / g.mass;
 }
 
 #[device_fn(f64)]
-fn note_energy(g: &mut AndersenNptState, step: &Step<f64>, cell: &Cell) {
-    let volume = volume_of(g, cell);
+fn note_energy(g: &mut AndersenNptState, step: &Step<f64>, sim_box: &SimBox) {
+    let volume = volume_of(g, sim_box);
     g.reservoir = 0.5 * g.mass * g.rate * g.rate + step.varying[1] * volume;
 }
 
 /// The time step belongs to the stage; the mass of the box is set once.
 #[scalar_fn(AndersenNpt)]
-fn begin(g: &mut AndersenNptState, step: &Step<f64>, cell: &mut Cell) {
+fn begin(g: &mut AndersenNptState, step: &Step<f64>, sim_box: &mut SimBox) {
     g.probability = 1.0 - (-g.nu * step.dt).exp();
     if g.mass == 0.0 {
-        let v = volume_of(g, cell);
+        let v = volume_of(g, sim_box);
         g.mass = g.inertia * step.varying[0] / (v * v);
     }
-    note_energy(g, step, cell);
+    note_energy(g, step, sim_box);
 }
 
 #[particle_fn(AndersenNpt)]
@@ -100,17 +100,17 @@ fn first_kick(p: &mut Particle<real>, step: &Step<real>) -> real {
 
 /// The box moves by a step, with the kinetic pressure in its middle; particles follow.
 #[scalar_fn(AndersenNpt)]
-fn move_box(g: &mut AndersenNptState, sums: &[f64; 8], step: &Step<f64>, cell: &mut Cell) {
+fn move_box(g: &mut AndersenNptState, sums: &[f64; 8], step: &Step<f64>, sim_box: &mut SimBox) {
     let d = g.dimensions as f64;
-    half_kick(g, step, cell);
-    let old = volume_of(g, cell);
+    half_kick(g, step, sim_box);
+    let old = volume_of(g, sim_box);
     let middle = old + 0.5 * step.dt * g.rate;
     g.opening = (middle / old).powf(1.0 / d);
     g.rate += step.dt * sums[0] / (g.opening * g.opening * d * middle * g.mass);
     let new = middle + 0.5 * step.dt * g.rate;
     g.closing = (new / middle).powf(1.0 / d);
     for k in 0..3 {
-        cell.length[k] *= g.opening * g.closing;
+        sim_box.length[k] *= g.opening * g.closing;
     }
 }
 
@@ -131,9 +131,9 @@ fn second_kick(p: &mut Particle<real>, g: &AndersenNptState, step: &Step<real>, 
 }
 
 #[scalar_fn(AndersenNpt)]
-fn end_step(g: &mut AndersenNptState, step: &Step<f64>, cell: &mut Cell) {
-    half_kick(g, step, cell);
-    note_energy(g, step, cell);
+fn end_step(g: &mut AndersenNptState, step: &Step<f64>, sim_box: &mut SimBox) {
+    half_kick(g, step, sim_box);
+    note_energy(g, step, sim_box);
 }
 
 impl Integrator for AndersenNpt {

@@ -13,7 +13,7 @@ const MOST: f64 = 0.05;
 /// Pₖₖ is the mean over the axes that change together. In two dimensions the power is ½. A length changes by at most 5 % at
 /// once. Brings a box quickly to its pressure. Not canonical: fluctuations of the volume are too small, and mean values
 /// are those of no ensemble; sample with `MtkNpt` or `AndersenNpt`. The energy it adds is not counted in `conserved` of
-/// `Thermo`. Every change builds the neighbour list anew.
+/// `Thermo`. Every change builds the neighbor list anew.
 ///
 /// Reference: Berendsen, Postma, van Gunsteren, DiNola & Haak, J. Chem. Phys. 81 (1984) 3684, doi:10.1063/1.448118.
 ///
@@ -56,11 +56,11 @@ impl Updater for BerendsenBarostat {
     unsafe fn update(&mut self, call: &mut UpdateCall) -> Result<()> {
         let target = self.pressure.at(call.step);
         // SAFETY: the engine's word
-        let cell = unsafe { call.cell() }?;
-        let (d, volume) = (cell.dimensions as usize, cell.volume());
-        let pressure = |k: usize| (cell.kinetic[k] + cell.virial[k]) / volume;
-        let time = self.every as f64 * cell.dt;
-        let mut length = cell.length;
+        let sim_box = unsafe { call.sim_box() }?;
+        let (d, volume) = (sim_box.dimensions as usize, sim_box.volume());
+        let pressure = |k: usize| (sim_box.kinetic[k] + sim_box.virial[k]) / volume;
+        let time = self.every as f64 * sim_box.dt;
+        let mut length = sim_box.length;
         for k in (0..d).filter(|k| self.variable[*k] > 0) {
             let together: Vec<usize> = (0..d).filter(|j| self.variable[*j] == self.variable[k]).collect();
             let mean = together.iter().map(|j| pressure(*j)).sum::<f64>() / together.len() as f64;
@@ -68,8 +68,8 @@ impl Updater for BerendsenBarostat {
             let factor = (1.0 - change).max(0.0).powf(1.0 / d as f64);
             length[k] *= factor.clamp(1.0 - MOST, 1.0 + MOST);
         }
-        if length != cell.length {
-            cell.length = length;
+        if length != sim_box.length {
+            sim_box.length = length;
             call.changed |= changed::BOX;
         }
         Ok(())

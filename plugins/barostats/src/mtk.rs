@@ -217,12 +217,12 @@ fn half_particle_chain(g: &mut MtkState, kt: f64, dt: f64) -> f64 {
 
 /// Pressures act on the box for half a step.
 #[device_fn(f64)]
-fn half_kick(g: &mut MtkState, step: &Step<f64>, cell: &Cell) {
+fn half_kick(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
     let w = box_mass(g, step.varying[0]);
     let mut volume = 1.0;
     for k in 0..3 {
         if (k as u32) < g.dimensions {
-            volume *= cell.length[k];
+            volume *= sim_box.length[k];
         }
     }
     let common = (g.kinetic[0] + g.kinetic[1] + g.kinetic[2]) / g.freedom[0] - step.varying[1] * volume;
@@ -231,7 +231,7 @@ fn half_kick(g: &mut MtkState, step: &Step<f64>, cell: &Cell) {
         let mut axes = 0.0;
         for j in 0..3 {
             if g.variable[j] == g.variable[k] {
-                push += g.kinetic[j] + cell.virial[j] + common;
+                push += g.kinetic[j] + sim_box.virial[j] + common;
                 axes += 1.0;
             }
         }
@@ -253,7 +253,7 @@ fn half_spin_chain(g: &mut MtkState, kt: f64, dt: f64) -> f64 {
 
 /// The half-step that begins a step, from what the last one left.
 #[device_fn(f64)]
-pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, cell: &Cell) {
+pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
     let kt = step.varying[0];
     let w = box_mass(g, kt);
     let mut volume = 1.0;
@@ -262,7 +262,7 @@ pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, cell: &Cell) {
         g.rate_mid[k] = g.rate[k];
         g.reservoir += 0.5 * w * g.rate[k] * g.rate[k];
         if (k as u32) < g.dimensions {
-            volume *= cell.length[k];
+            volume *= sim_box.length[k];
         }
     }
     g.reservoir += step.varying[1] * volume;
@@ -281,7 +281,7 @@ pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, cell: &Cell) {
     half_box_chain(g, kt, step.dt);
     let scale = half_particle_chain(g, kt, step.dt);
     g.begin_scale = scale;
-    half_kick(g, step, cell);
+    half_kick(g, step, sim_box);
     let drag = (g.rate_mid[0] + g.rate_mid[1] + g.rate_mid[2]) / g.freedom[0];
     for k in 0..3 {
         let a = 0.25 * step.dt * (g.rate_mid[k] + drag);
@@ -301,14 +301,14 @@ fn measure(p: &mut Particle<real>) -> (real, real, real) {
 
 /// Before the first step, and whenever velocities were changed from outside.
 #[scalar_fn(MtkNpt)]
-fn begin(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, cell: &mut Cell) {
+fn begin(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, sim_box: &mut SimBox) {
     take(g, sums);
-    begin_step(g, step, cell);
+    begin_step(g, step, sim_box);
 }
 
 #[scalar_fn(MtkNpt)]
-fn dilate(g: &mut MtkState, step: &Step<f64>, cell: &mut Cell) {
-    resize(g, step, cell);
+fn dilate(g: &mut MtkState, step: &Step<f64>, sim_box: &mut SimBox) {
+    resize(g, step, sim_box);
 }
 
 /// Velocity after half a kick; `scale` belongs to the thermostat.
@@ -338,8 +338,8 @@ fn second_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) -> (real
 
 /// The half-step that ends this step, and the one that begins the next; Σ m vₖ² and 2K of rotation are in place.
 #[device_fn(f64)]
-pub(crate) fn end_step(g: &mut MtkState, step: &Step<f64>, cell: &Cell) {
-    half_kick(g, step, cell);
+pub(crate) fn end_step(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
+    half_kick(g, step, sim_box);
     let scale = half_particle_chain(g, step.varying[0], step.dt);
     g.end_scale = scale;
     let spin = half_spin_chain(g, step.varying[0], step.dt);
@@ -352,7 +352,7 @@ pub(crate) fn end_step(g: &mut MtkState, step: &Step<f64>, cell: &Cell) {
         g.xi[k] = g.xi_mid[k];
         g.eta[k] = g.eta_mid[k];
     }
-    begin_step(g, step, cell);
+    begin_step(g, step, sim_box);
 }
 
 /// Sums of a phase of particles: Σ m vₖ², 2K of rotation.
@@ -366,16 +366,16 @@ pub(crate) fn take(g: &mut MtkState, sums: &[f64; 8]) {
 
 /// The box takes its new lengths, and particles follow.
 #[device_fn(f64)]
-pub(crate) fn resize(g: &MtkState, step: &Step<f64>, cell: &mut Cell) {
+pub(crate) fn resize(g: &MtkState, step: &Step<f64>, sim_box: &mut SimBox) {
     for k in 0..3 {
-        cell.length[k] *= (g.rate_mid[k] * step.dt).exp();
+        sim_box.length[k] *= (g.rate_mid[k] * step.dt).exp();
     }
 }
 
 #[scalar_fn(MtkNpt)]
-fn barostat(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, cell: &mut Cell) {
+fn barostat(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, sim_box: &mut SimBox) {
     take(g, sums);
-    end_step(g, step, cell);
+    end_step(g, step, sim_box);
 }
 
 #[particle_fn(MtkNpt)]

@@ -8,7 +8,7 @@ use galamost_plugin_api::rotation::{pushed, turned, twice_energy};
 /// NPT for particles that turn: `MtkNpt`, with rotation as in `RigidVerlet` and a Nosé-Hoover chain of its own,
 /// dL/dt = T − ξ_r L, Q_r = g_r kT τ_r², 2K_r = Σ_k L_k²/I_k.
 ///
-/// g_r is the number of moments of inertia that are not 0 (2 for each rod). The box feels the pressure of the centres,
+/// g_r is the number of moments of inertia that are not 0 (2 for each rod). The box feels the pressure of the centers,
 /// Pₖₖ V = Σ m vₖ² + Σ rₖFₖ; rotation adds nothing to it. `conserved` of `Thermo` is H' of `MtkNpt` with the chain of
 /// rotation. Axes of the box that change by themselves (`couple: Xy` or `None`) let layers of disks and rods choose their
 /// distance. Particles need `inert`, and `quaternion` or `orientation`.
@@ -41,14 +41,14 @@ fn measure(p: &mut Particle<real>) -> (real, real, real, real) {
 
 /// Before the first step, and whenever velocities were changed from outside.
 #[scalar_fn(RigidMtkNpt)]
-fn begin(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, cell: &mut Cell) {
+fn begin(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, sim_box: &mut SimBox) {
     take(g, sums);
-    begin_step(g, step, cell);
+    begin_step(g, step, sim_box);
 }
 
 #[scalar_fn(RigidMtkNpt)]
-fn dilate(g: &mut MtkState, step: &Step<f64>, cell: &mut Cell) {
-    resize(g, step, cell);
+fn dilate(g: &mut MtkState, step: &Step<f64>, sim_box: &mut SimBox) {
+    resize(g, step, sim_box);
 }
 
 #[particle_fn(RigidMtkNpt)]
@@ -75,9 +75,9 @@ fn second_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) -> (real
 }
 
 #[scalar_fn(RigidMtkNpt)]
-fn barostat(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, cell: &mut Cell) {
+fn barostat(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, sim_box: &mut SimBox) {
     take(g, sums);
-    end_step(g, step, cell);
+    end_step(g, step, sim_box);
 }
 
 #[particle_fn(RigidMtkNpt)]

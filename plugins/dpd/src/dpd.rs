@@ -68,9 +68,9 @@ mod tests {
 
     #[test]
     fn an_exponent_of_1_is_usual() {
-        const { assert!(<dpd as PairFn>::HAS_USUAL) };
+        const { assert!(<dpd as PairFn>::HAS_SPECIALIZATION) };
         let row = |s: f64| Dpd { a: 25.0, gamma: 4.5, sigma: 3.0, s };
-        assert!(dpd::usual(&row(1.0)) && !dpd::usual(&row(0.5)));
+        assert!(dpd::specialized(&row(1.0)) && !dpd::specialized(&row(0.5)));
     }
 
     /// 1 − r/r_cut may round to less than 0 there.

@@ -9,7 +9,7 @@ use crate::machine::{Machine, Slots};
 use crate::numbers::Numbers;
 use galamost_plugin_api::component::Registration;
 use galamost_plugin_api::error::{Errors, Position};
-use galamost_plugin_api::pair::{Interaction, LoopRow, Mode, OrientedInput, PairCall, PairPotential};
+use galamost_plugin_api::pair::{CutoffRow, Interaction, Mode, OrientedInput, PairCall, PairPotential};
 use galamost_plugin_api::precision::{Fixed, Float64, Precision};
 use galamost_plugin_api::prelude::*;
 
@@ -88,10 +88,10 @@ impl PairPotential for PairExpression {
         Interaction::central(input.r, memory[machine.output(0)], memory[machine.output(1)])
     }
 
-    fn tables(&self, n_types: usize, rows: &[Vec<f64>], edges: &[LoopRow<f64>], mode: Mode) -> Tables {
+    fn tables(&self, n_types: usize, rows: &[Vec<f64>], cutoff: &[CutoffRow<f64>], mode: Mode) -> Tables {
         Tables {
-            single: cpu::Table::new(&self.0, n_types, rows, edges, mode),
-            double: cpu::Table::new(&self.0, n_types, rows, edges, mode),
+            single: cpu::Table::new(&self.0, n_types, rows, cutoff, mode),
+            double: cpu::Table::new(&self.0, n_types, rows, cutoff, mode),
         }
     }
 

@@ -31,7 +31,7 @@ pub struct Electrostatics {
 /// `scheme: Paper`: with V's differences G₁ = (V(n) − V(n−1))/l and G₂ = (V(n+1) − V(n))/l around the particle's nearest vertex n
 /// and d the offset from it in cells, F = −[(½ − d) G₁ + (½ + d) G₂] along each axis. This is the gradient of no energy: energy
 /// is not conserved, and there is no virial. Neither scheme conserves momentum, since the grid stands still and a particle's own
-/// share pushes it by its place in the cell: where no thermostat does, take the drift of the centre of mass off by `ZeroMomentum`.
+/// share pushes it by its place in the cell: where no thermostat does, take the drift of the center of mass off by `ZeroMomentum`.
 ///
 /// Densities are collected every `density_every` steps and fields made of them every `field_every` steps (counted from step
 /// 0, and when there are none); between, particles move in the field of then. The energy is W of the last densities;

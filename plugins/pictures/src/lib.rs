@@ -10,8 +10,8 @@ galamost_plugin_api::plugin!();
 ///
 /// `{step}` in the name stands for the step with 10 digits: `frame.{step}.png` gives `frame.0000010000.png`; without it the
 /// picture is drawn anew each time. A file of this name is always whole. Fields are the options of `galamost render`, in the
-/// same words. Colours of a property keep their meaning from picture to picture if `range` is given. Bonds across the border of
-/// the box are not drawn unless `whole` shows what they hold together in one piece. With `key` a strip on the right says what colours
+/// same words. Colors of a property keep their meaning from picture to picture if `range` is given. Bonds across the border of
+/// the box are not drawn unless `whole` shows what they hold together in one piece. With `key` a strip on the right says what colors
 /// mean: a body of each type with its name, or a bar with the numbers of a property, pointed where some are beyond its ends. The picture is drawn by the run's threads, and is the same for any number of them.
 ///
 /// ```ron
@@ -37,9 +37,9 @@ pub struct Render {
     /// `type`, `molecule`, or a number of each particle: `charge`, `diameter`, `mass`, `speed`, `x`, `y`, `z`, `tag`, any array.
     #[param(default = "type".to_string())]
     color: String,
-    /// Numbers at the ends of the colours of a property, `low,high`; by default of each picture by itself.
+    /// Numbers at the ends of the colors of a property, `low,high`; by default of each picture by itself.
     range: Option<String>,
-    /// Colours of types, as `A=red,B=#1f77b4`.
+    /// Colors of types, as `A=red,B=#1f77b4`.
     colors: Option<String>,
     /// Radius of all particles, or of types, as `A=0.5,B=0.3`; by default half of the array `diameter`, or ½, less in a dense
     /// system.
@@ -63,10 +63,10 @@ pub struct Render {
     /// Whether what bonds hold together is shown unbroken, with its middle in the box.
     #[param(default = false)]
     whole: bool,
-    /// Whether a key says what colours mean.
+    /// Whether a key says what colors mean.
     #[param(default = false)]
     key: bool,
-    /// The colour behind everything.
+    /// The color behind everything.
     #[param(default = "white".to_string())]
     background: String,
     #[param(skip)]

@@ -151,9 +151,6 @@ impl Reactions {
 impl Updater for Reactions {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.table = Table::new(self, system)?;
-        if system.api_minor < 2 {
-            return Err(Error::input("Reactions needs an engine whose plugin API is at least 0.2"));
-        }
         needs.period = self.every;
         needs.cutoff = self.r_cut.value;
         needs.plain_images = true;
@@ -189,7 +186,7 @@ impl Updater for Reactions {
         let table = &self.table;
         let fixed = call.state.precision != Precision::Double as u32;
         // SAFETY: the engine's word
-        let length = unsafe { call.cell()?.length };
+        let length = unsafe { call.sim_box()?.length };
         let now = Moment { key: call.key, step: call.step, length, fixed };
         let outcome = if let Some(device) = device {
             // SAFETY: the engine's word about the views

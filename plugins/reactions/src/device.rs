@@ -193,7 +193,7 @@ __device__ __forceinline__ void partners(const ReactArgs& a, u32 r, const Row& r
     double best_r2 = 0.0;
     bool best_reacts = false;
     for (u32 k = 0; k < a.list.count[i]; ++k) {
-        const u32 j = neighbour(a.list, i, k), other = s.tag[j];
+        const u32 j = neighbor(a.list, i, k), other = s.tag[j];
         const Who you = who(a, j);
         if (!second_role(you, row) || (once && other < tag)) continue;
         const double r2 = apart2(at, s.pos_type[j], s.globals);

@@ -224,7 +224,7 @@ pub struct Candidate {
     pub second: u32,
 }
 
-/// What is known of a particle that may react, and of its neighbours along bonds.
+/// What is known of a particle that may react, and of its neighbors along bonds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Local {
     /// Coordinates as they are stored: whole numbers of L/2³², or lengths.

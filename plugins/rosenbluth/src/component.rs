@@ -24,7 +24,7 @@ const MOST_ROWS: usize = 400_000;
 
 /// Self-avoiding chains on a lattice by the method of Rosenbluth and Rosenbluth (J. Chem. Phys. 23 (1955) 356).
 ///
-/// A chain grows by one monomer after the other, each on one of the free neighbouring sites of the one before, chosen at
+/// A chain grows by one monomer after the other, each on one of the free neighboring sites of the one before, chosen at
 /// random; its weight W is the product of the numbers of free sites. A chain without a free site is dead and counts as W = 0. So
 /// ⟨W⟩ over all chains begun is Z_N, without attraction the number of self-avoiding walks of N − 1 steps, exactly in the mean,
 /// and ⟨A⟩ = ΣAW/ΣW. With `attraction` ε/kT a site with c contacts has the factor e^{cε/kT} and is chosen in proportion to it.

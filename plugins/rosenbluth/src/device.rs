@@ -61,8 +61,8 @@ pub fn source(model: &Model, l: &Layout, control: Option<Control>) -> String {
         let _ = writeln!(text, "#define {flag}");
     }
     let _ = writeln!(text, "#define WAITING {WAITING}u\n#define BUDGET {}u", STEPS * model.n as u32);
-    let kernel = if control.is_some() { include_str!("tours.cuh") } else { include_str!("plain.cuh") };
-    text + include_str!("chain.cuh") + kernel
+    let kernel = if control.is_some() { include_str!("kernels/tours.cuh") } else { include_str!("kernels/plain.cuh") };
+    text + include_str!("kernels/chain.cuh") + kernel
 }
 
 /// Binary digits of the number of slots of a thread's table.

@@ -91,9 +91,9 @@ pub struct Beads {
 /// Sites of a lattice.
 #[derive(Clone, Debug, PartialEq, Params)]
 pub struct Sites {
-    /// `Square` (z = 4), `Cubic` (z = 6), `Cubic26` (z = 26: all steps to the 3×3×3 neighbourhood) or `Fcc` (z = 12).
+    /// `Square` (z = 4), `Cubic` (z = 6), `Cubic26` (z = 26: all steps to the 3×3×3 neighborhood) or `Fcc` (z = 12).
     pub lattice: Lattice,
-    /// ε/kT of each pair of monomers on neighbouring sites that are not bonded; positive attracts.
+    /// ε/kT of each pair of monomers on neighboring sites that are not bonded; positive attracts.
     #[param(default = 0.0)]
     pub attraction: f64,
 }

@@ -14,7 +14,7 @@ pub enum Lattice {
 }
 
 impl Lattice {
-    /// Offsets of neighbouring sites, in a fixed order.
+    /// Offsets of neighboring sites, in a fixed order.
     pub fn offsets(self) -> Vec<[i32; 3]> {
         let around = |x: i32| (-1..=1).flat_map(move |z| (-1..=1).map(move |y| [x, y, z]));
         let length = |d: &[i32; 3]| d.iter().map(|x| x * x).sum::<i32>();

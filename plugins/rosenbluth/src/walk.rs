@@ -216,7 +216,7 @@ impl<'a> Walk<'a> {
         for (j, step) in self.steps.iter().enumerate().filter(|(j, _)| free >> j & 1 != 0) {
             let there = here.wrapping_add(*step);
             let near = self.steps.iter().filter(|s| self.occupied(there.wrapping_add(**s))).count();
-            // the parent is a neighbour, and bonded
+            // the parent is a neighbor, and bonded
             contacts[j] = near - 1;
             total += m.weights[contacts[j]];
         }

@@ -6,7 +6,7 @@ use galamost_plugin_api::component::Registration;
 use galamost_plugin_api::error::{Errors, Position};
 use galamost_plugin_api::pair::cpu::{Rows, run};
 use galamost_plugin_api::pair::{
-    Interaction, LoopRow, Mode, OrientedInput, PairCall, PairEval, PairInput, PairPotential,
+    CutoffRow, Interaction, Mode, OrientedInput, PairCall, PairEval, PairInput, PairPotential,
 };
 use galamost_plugin_api::prelude::*;
 use galamost_tables::Kind;
@@ -95,13 +95,13 @@ impl PairPotential for PairTable {
         Interaction::central(input.r, -2.0 * slope, energy)
     }
 
-    fn tables(&self, n_types: usize, rows: &[Table], edges: &[LoopRow<f64>], mode: Mode) -> Loops {
+    fn tables(&self, n_types: usize, rows: &[Table], cutoff: &[CutoffRow<f64>], mode: Mode) -> Loops {
         let mode = mode.number();
         let cells = (CpuTables::new(rows), CpuTables::new(rows));
-        let loop_rows = edges.iter().map(LoopRow::cast).collect();
+        let cutoff_rows = cutoff.iter().map(CutoffRow::cast).collect();
         Loops {
-            single: Rows { n_types, rows: cells.0.rows.clone(), loop_rows, mode },
-            double: Rows { n_types, rows: cells.1.rows.clone(), loop_rows: edges.to_vec(), mode },
+            single: Rows { n_types, rows: cells.0.rows.clone(), cutoff_rows, mode },
+            double: Rows { n_types, rows: cells.1.rows.clone(), cutoff_rows: cutoff.to_vec(), mode },
             _cells: cells,
         }
     }

@@ -119,9 +119,6 @@ impl<I: Source> Sources<I> {
     /// # Errors
     /// What is wrong with the files, with their lines.
     pub fn bind(&mut self, kind: Kind, unit: Option<Unit>, system: &SystemInfo) -> Result<()> {
-        if system.api_minor < 2 {
-            return Err(InputError::new("tables need an engine with plugin API 0.2 or newer").into());
-        }
         let mut errors = Errors::default();
         let mut curves = vec![];
         for (at, input) in &self.written {

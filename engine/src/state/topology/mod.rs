@@ -79,7 +79,7 @@ struct Gone {
 }
 
 impl Gone {
-    /// Removes the angles and dihedrals that have this bond between two neighbouring members.
+    /// Removes the angles and dihedrals that have this bond between two neighboring members.
     fn along(&mut self, tables: &mut LinkTables, touched: &mut Touched, bond: [u32; 2]) -> bool {
         for e in tables.angles.along(bond) {
             remove::<3>(&mut tables.angles, &mut touched.angles, &mut self.angles, &e);

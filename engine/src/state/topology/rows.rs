@@ -116,7 +116,7 @@ impl LinkRows {
         true
     }
 
-    /// Each link once that has this bond between two neighbouring members, as changes that remove it.
+    /// Each link once that has this bond between two neighboring members, as changes that remove it.
     pub fn along(&self, [a, b]: [u32; 2]) -> Vec<Edit> {
         let mut found = vec![];
         for entry in self.row(a).chunks_exact(self.width) {
@@ -166,7 +166,7 @@ pub struct Touched {
     pub dihedrals: Vec<u32>,
     /// Rows of exclusions.
     pub exclusions: Vec<u32>,
-    /// A pair is no longer excluded: the neighbour list lacks it.
+    /// A pair is no longer excluded: the neighbor list lacks it.
     pub lost: bool,
 }
 

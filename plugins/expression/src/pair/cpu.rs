@@ -1,6 +1,6 @@
 //! The loop over pairs on the CPU.
 //!
-//! Neighbours inside the cutoff are packed into a block, those of several particles one behind the other; the program
+//! Neighbors inside the cutoff are packed into a block, those of several particles one behind the other; the program
 //! runs over the whole block; then each particle adds up its own lanes. Chunks of lanes are loaded, packed and added in
 //! the same order for every vector extension, so the result does not depend on it.
 
@@ -8,7 +8,7 @@ use crate::law::Law;
 use crate::machine::{BLOCK, Machine, Slots};
 use galamost_plugin_api::Real;
 use galamost_plugin_api::lanes::{BASE, Record, V3, V4};
-use galamost_plugin_api::pair::{LoopRow, Mode, PairCall, apply_mode};
+use galamost_plugin_api::pair::{CutoffRow, Mode, PairCall, apply_mode};
 use galamost_plugin_api::precision::Scheme;
 use galamost_plugin_api::views::{Globals, ListView, StateView, Sums};
 
@@ -23,12 +23,12 @@ pub struct Table<R> {
     numbers: Vec<R>,
     /// r_cut² of the pair (i, j) at i · n + j.
     cutoff2: Vec<R>,
-    edges: Vec<LoopRow<R>>,
+    cutoff: Vec<CutoffRow<R>>,
     mode: u32,
 }
 
 impl<R: Real> Table<R> {
-    pub fn new(law: &Law, n_types: usize, rows: &[Vec<f64>], edges: &[LoopRow<f64>], mode: Mode) -> Self {
+    pub fn new(law: &Law, n_types: usize, rows: &[Vec<f64>], cutoff: &[CutoffRow<f64>], mode: Mode) -> Self {
         let (slots, kind) = match rows {
             [row] => (0, Slots::Fixed(row)),
             _ => (law.slots(), Slots::PerLane(law.slots())),
@@ -47,8 +47,8 @@ impl<R: Real> Table<R> {
             full: Machine::new(&law.full, 1, kind),
             slots,
             numbers,
-            cutoff2: edges.iter().map(|e| R::lit(e.cutoff2)).collect(),
-            edges: edges.iter().map(LoopRow::cast).collect(),
+            cutoff2: cutoff.iter().map(|e| R::lit(e.cutoff2)).collect(),
+            cutoff: cutoff.iter().map(CutoffRow::cast).collect(),
             mode: mode.number(),
         }
     }
@@ -155,14 +155,14 @@ unsafe fn particles<S: Scheme, const L: usize, const ISA: u32>(
                 for l in 0..L {
                     r2[l] = d[0][l] * d[0][l] + d[1][l] * d[1][l] + d[2][l] * d[2][l];
                 }
-                let mut edge = [*cutoff2; L];
+                let mut limit2 = [*cutoff2; L];
                 if !one {
                     for l in 0..L {
-                        edge[l] = *cutoff2.add(kind[l] as usize);
+                        limit2[l] = *cutoff2.add(kind[l] as usize);
                     }
                 }
                 let left = if n - k < L { (1 << (n - k)) - 1 } else { u32::MAX };
-                let inside = S::Real::less::<L, ISA>(&r2, &edge) & left;
+                let inside = S::Real::less::<L, ISA>(&r2, &limit2) & left;
                 let used = block.used;
                 for (to, from) in block.distance.iter_mut().zip(&d) {
                     S::Real::pack::<L, ISA>(to.as_mut_ptr().add(used), from, inside);
@@ -244,7 +244,7 @@ impl<R: Real> Block<'_, R> {
         sums: &mut Sums,
     ) {
         let table = self.table;
-        let edges = &table.edges[p.kind * table.n_types..][..table.n_types];
+        let cutoff = &table.cutoff[p.kind * table.n_types..][..table.n_types];
         let (r2, f) = (&self.memory[self.machine.input(0)..], &self.memory[self.machine.output(0)..]);
         let u = if FULL { &self.memory[self.machine.output(1)..] } else { f };
         let mut f_sum = [[R::ZERO; L]; 3];
@@ -256,8 +256,8 @@ impl<R: Real> Block<'_, R> {
             if table.mode != 0 {
                 let r2: [R; L] = chunk(r2, at);
                 for l in 0..L {
-                    let edge = if table.n_types == 1 { &edges[0] } else { &edges[self.kind[at + l] as usize] };
-                    (f[l], u[l]) = apply_mode(table.mode, r2[l], (f[l], u[l]), edge);
+                    let cutoff_row = if table.n_types == 1 { &cutoff[0] } else { &cutoff[self.kind[at + l] as usize] };
+                    (f[l], u[l]) = apply_mode(table.mode, r2[l], (f[l], u[l]), cutoff_row);
                 }
             }
             // one loop over lanes for each sum: LLVM makes vectors of that, and a tangle of several sums in one loop

@@ -1,0 +1,154 @@
+//! The record every plugin exports, read from the file before the library is loaded.
+//!
+//! Frozen for ever: fixed sizes, no pointers, so that the bytes in the file are the record. A mismatch of versions is
+//! found here and told in two lines, before `abi_stable` compares layouts.
+
+/// Symbol of the record.
+pub const RECORD_SYMBOL: &str = "GALAMOST_PLUGIN";
+/// Symbol of the root module's header, as `abi_stable` mangles it.
+pub const ROOT_SYMBOL: &str = "_1as_0lib_1header_0root_bmodule_bloader";
+
+/// First bytes of the record.
+pub const MAGIC: [u8; 16] = *b"GALAMOST-PLUGIN\0";
+/// Major version of the plugin API: a plugin loads only in an engine of the same one.
+pub const API_MAJOR: u32 = 1;
+/// Minor version of the plugin API: grows with every new table.
+pub const API_MINOR: u32 = 0;
+/// Version of the CUDA headers that a plugin's device text relies on.
+pub const KERNEL_API: u32 = 1;
+
+/// Bits of [`PluginRecord::flags`].
+pub mod flags {
+    /// Built with `panic = "abort"`: the guard could catch nothing.
+    pub const ABORTS: u32 = 1;
+    /// Built with debug assertions, as in the profile `dev`.
+    pub const DEBUG: u32 = 2;
+}
+
+/// What a plugin says of itself.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PluginRecord {
+    /// [`MAGIC`].
+    pub magic: [u8; 16],
+    /// Size of this record in bytes.
+    pub size: u32,
+    /// [`API_MAJOR`] the plugin was built with.
+    pub api_major: u32,
+    /// [`API_MINOR`] the plugin was built with.
+    pub api_minor: u32,
+    /// [`KERNEL_API`] the plugin was built with.
+    pub kernel_api: u32,
+    /// Name of the crate, filled up with 0.
+    pub name: [u8; 64],
+    /// Version of the crate, filled up with 0.
+    pub version: [u8; 32],
+    /// How it was built: [`flags`].
+    pub flags: u32,
+    /// 0.
+    pub reserved: [u32; 7],
+}
+
+const fn padded<const N: usize>(text: &str) -> [u8; N] {
+    let mut out = [0; N];
+    let bytes = text.as_bytes();
+    let mut i = 0;
+    while i < bytes.len() && i < N - 1 {
+        out[i] = bytes[i];
+        i += 1;
+    }
+    out
+}
+
+impl PluginRecord {
+    /// The record of a crate built with this API.
+    pub const fn new(name: &str, version: &str, flags: u32) -> Self {
+        Self {
+            magic: MAGIC,
+            size: size_of::<Self>() as u32,
+            api_major: API_MAJOR,
+            api_minor: API_MINOR,
+            kernel_api: KERNEL_API,
+            name: padded(name),
+            version: padded(version),
+            flags,
+            reserved: [0; 7],
+        }
+    }
+
+    /// The record in these bytes of a file.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let record = Self {
+            magic: bytes.get(..16)?.try_into().ok()?,
+            size: word(16)?,
+            api_major: word(20)?,
+            api_minor: word(24)?,
+            kernel_api: word(28)?,
+            name: bytes.get(32..96)?.try_into().ok()?,
+            version: bytes.get(96..128)?.try_into().ok()?,
+            flags: word(128)?,
+            reserved: [0; 7],
+        };
+        // a record may grow behind its end, and then still begins with this one
+        (record.magic == MAGIC && record.size as usize >= size_of::<Self>()).then_some(record)
+    }
+
+    /// The crate's name.
+    pub fn name(&self) -> String {
+        text(&self.name)
+    }
+
+    /// The crate's version.
+    pub fn version(&self) -> String {
+        text(&self.version)
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+/// Exports the plugin: write `galamost_plugin_api::plugin!();` once in the crate.
+#[macro_export]
+macro_rules! plugin {
+    () => {
+        /// What this plugin says of itself; the engine reads it before it loads the library.
+        #[unsafe(no_mangle)]
+        pub static GALAMOST_PLUGIN: $crate::record::PluginRecord = $crate::record::PluginRecord::new(
+            env!("CARGO_PKG_NAME"),
+            env!("CARGO_PKG_VERSION"),
+            // of the crate that writes `plugin!()`, since macros are compiled where they are used
+            (if cfg!(panic = "abort") { $crate::record::flags::ABORTS } else { 0 })
+                | (if cfg!(debug_assertions) { $crate::record::flags::DEBUG } else { 0 }),
+        );
+
+        /// The header `abi_stable` looks for.
+        #[unsafe(export_name = "_1as_0lib_1header_0root_bmodule_bloader")]
+        pub static GALAMOST_ROOT: $crate::abi::Header = {
+            extern "C" fn root() -> $crate::abi::RootModuleResult {
+                $crate::abi::__call_root_module_loader($crate::guard::root)
+            }
+            // SAFETY: `guard::root` returns the root module
+            unsafe { $crate::abi::header(root) }
+        };
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_are_the_record() {
+        let r = PluginRecord::new("lennard-jones", "1.2.3", flags::DEBUG);
+        assert_eq!(size_of::<PluginRecord>(), 160);
+        // SAFETY: the record is plain bytes without padding
+        let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(&r).cast::<u8>(), 160) };
+        assert_eq!(PluginRecord::parse(bytes), Some(r));
+        assert_eq!((r.name(), r.version()), ("lennard-jones".into(), "1.2.3".into()));
+        assert_eq!(PluginRecord::parse(&bytes[1..]), None);
+        assert_eq!(PluginRecord::parse(&bytes[..128]), None);
+    }
+}

@@ -1,0 +1,93 @@
+//! The boundary as it lies in memory; the one file that names `abi_stable`.
+
+pub(super) use abi_stable::StableAbi;
+use abi_stable::abi_stability::abi_checking::check_layout_compatibility;
+use abi_stable::library::{LibHeader, RootModule, lib_header_from_path};
+use abi_stable::sabi_types::VersionStrings;
+pub use abi_stable::std_types::{ROption, RResult, RSlice, RSliceMut, RStr, RString, RVec};
+use abi_stable::type_layout::TypeLayout;
+use std::path::Path;
+
+pub use abi_stable::library::{__call_root_module_loader, CheckTypeLayout, RootModuleResult};
+pub use abi_stable::prefix_type::PrefixTypeTrait;
+
+/// Something only one side can look into.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct Opaque {
+    private: [u8; 0],
+}
+
+/// A table of functions together with its layout, which is checked before the table is used.
+#[repr(C)]
+#[derive(StableAbi, Clone, Copy)]
+pub struct Table {
+    layout: &'static TypeLayout,
+    address: *const Opaque,
+}
+
+impl Table {
+    /// Wraps a table.
+    pub const fn new<T: StableAbi>(table: &'static T) -> Self {
+        Self { layout: T::LAYOUT, address: std::ptr::from_ref(table).cast() }
+    }
+
+    /// The table, if its layout is the expected one.
+    ///
+    /// # Errors
+    /// abi_stable's report, which can be long.
+    pub fn get<T: StableAbi>(self) -> Result<&'static T, String> {
+        check_layout_compatibility(T::LAYOUT, self.layout).map_err(|e| e.to_string())?;
+        // SAFETY: the layout was checked, and tables are statics of libraries that are never unloaded
+        Ok(unsafe { &*self.address.cast::<T>() })
+    }
+}
+
+/// The root module of a plugin; frozen for ever.
+#[repr(C)]
+#[derive(StableAbi)]
+#[sabi(kind(Prefix(prefix_ref = RootRef)))]
+#[sabi(missing_field(panic))]
+pub struct Root {
+    /// Asks the library for a table.
+    #[sabi(last_prefix_field)]
+    pub interface: extern "C" fn(RStr<'_>) -> ROption<Table>,
+}
+
+impl RootModule for RootRef {
+    const BASE_NAME: &'static str = "galamost_plugin";
+    const NAME: &'static str = "galamost_plugin";
+    // the root module has one version for ever; the API's own version stands in the plugin's record
+    const VERSION_STRINGS: VersionStrings = VersionStrings::new("1.0.0");
+    abi_stable::declare_root_module_statics! {RootRef}
+}
+
+/// The header a plugin exports; [`crate::plugin`] makes it.
+pub type Header = LibHeader;
+
+/// The header of this root module.
+///
+/// # Safety
+/// `constructor` must return a [`RootRef`].
+pub const unsafe fn header(constructor: extern "C" fn() -> RootModuleResult) -> Header {
+    // SAFETY: the caller's word
+    unsafe { LibHeader::from_constructor::<RootRef>(constructor, CheckTypeLayout::Yes) }
+}
+
+/// Loads a plugin's root module. The library stays loaded for ever.
+///
+/// # Errors
+/// What `abi_stable` says: short if the file is no plugin, very long if layouts differ.
+pub fn load_root(path: &Path) -> Result<RootRef, String> {
+    let header = lib_header_from_path(path).map_err(|e| e.to_string())?;
+    header.init_root_module::<RootRef>().map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    /// `plugin!` exports the header under this name, which must be the one abi_stable looks for.
+    #[test]
+    fn the_header_has_the_name_abi_stable_looks_for() {
+        assert_eq!(abi_stable::library::ROOT_MODULE_LOADER_NAME, crate::record::ROOT_SYMBOL);
+    }
+}

@@ -1,0 +1,168 @@
+//! The published tables: what the engine and a plugin ask each other for by name.
+
+use super::stable::{Opaque, ROption, RSlice, RSliceMut, RStr, RString, RVec, StableAbi};
+use super::wire_types::{Callback, Extent, Wire, WireCode, WireHost, WireObject, WirePair, WireSnapshot};
+
+/// A published table and the name it is asked for by.
+pub trait AbiTable: StableAbi {
+    /// The name.
+    const NAME: &'static str;
+}
+
+macro_rules! names {
+    ($($table:ty: $name:literal),+ $(,)?) => {
+        $(impl AbiTable for $table { const NAME: &'static str = $name; })+
+    };
+}
+names! {
+    Library1: "library/1", Layouts1: "layouts/1", Component1: "component/1", Generator1: "generator/1", Pair1: "pair/1", Bonded1: "bonded/1",
+    Force1: "force/1", Integrator1: "integrator/1", Updater1: "updater/1", Analyzer1: "analyzer/1", Sampler1: "sampler/1", Host1: "host/1",
+}
+
+/// `library/1`: what a library holds.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct Library1 {
+    /// RON list of [`crate::component::ComponentInfo`].
+    pub describe: extern "C" fn() -> Wire<RString>,
+    /// Makes a component: kind, name, RON text of its value and where that starts in the file.
+    pub create: extern "C" fn(u32, RStr<'_>, RStr<'_>, u32, u32) -> Wire<WireObject>,
+}
+
+/// `layouts/1`: the structs that cross in every step, as this library was built with them.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct Layouts1 {
+    /// RON list of [`crate::layout::StructLayout`].
+    pub structs: extern "C" fn() -> RString,
+}
+
+/// `component/1`: what every component can do.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct Component1 {
+    /// Learns the system (RON of [`crate::component::SystemInfo`]), says what it needs (RON of
+    /// [`crate::component::Needs`]).
+    pub bind: extern "C" fn(*mut Opaque, RStr<'_>) -> Wire<RString>,
+    /// State for a checkpoint.
+    pub save: extern "C" fn(*mut Opaque) -> Wire<RVec<u8>>,
+    /// State from a checkpoint.
+    pub load: extern "C" fn(*mut Opaque, RSlice<'_, u8>) -> Wire<()>,
+    /// Gets the engine's services before the first step.
+    pub start: extern "C" fn(*mut Opaque, *const WireHost) -> Wire<()>,
+    /// The run ended well.
+    pub finish: extern "C" fn(*mut Opaque) -> Wire<()>,
+}
+
+/// `generator/1`.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct Generator1 {
+    /// Changes a snapshot; the first argument after the object is RON of
+    /// [`crate::generator::GeneratorContext`].
+    pub generate: extern "C" fn(*mut Opaque, RStr<'_>, &mut WireSnapshot) -> Wire<()>,
+    /// Number of complete frames in the file, if the generator reads trajectories; takes RON of
+    /// [`crate::generator::GeneratorContext`]. The object may cache the positions of frames between calls.
+    pub count: extern "C" fn(*mut Opaque, RStr<'_>) -> Wire<ROption<u64>>,
+    /// As `generate`, for the frame with this number, from 0.
+    pub read: extern "C" fn(*mut Opaque, RStr<'_>, u64, &mut WireSnapshot) -> Wire<()>,
+}
+
+/// `pair/1`.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct Pair1 {
+    /// A pair of types in a [`crate::pair::Pose`], with cutoff and mode, without velocities and random numbers.
+    pub evaluate: extern "C" fn(*mut Opaque, u32, u32, *const Opaque) -> Wire<WirePair>,
+    /// Adds forces of a range of particles: [`crate::pair::PairCall`], [`crate::views::Sums`].
+    pub cpu: extern "C" fn(*mut Opaque, *const Opaque, *mut Opaque) -> Wire<()>,
+    /// Source and rows for a precision.
+    pub device: extern "C" fn(*mut Opaque, u32) -> Wire<WireCode>,
+}
+
+/// `bonded/1`.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct Bonded1 {
+    /// Adds forces of a range of particles: [`crate::bonded::BondedCall`], [`crate::views::Sums`].
+    pub cpu: extern "C" fn(*mut Opaque, *const Opaque, *mut Opaque) -> Wire<()>,
+    /// Source and rows for a precision.
+    pub device: extern "C" fn(*mut Opaque, u32) -> Wire<WireCode>,
+}
+
+/// `integrator/1`.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct Integrator1 {
+    /// RON of [`crate::integrator::ProgramInfo`].
+    pub program: extern "C" fn(*mut Opaque) -> Wire<RString>,
+    /// The state's first value; takes RON of [`crate::integrator::GroupInfo`].
+    pub state: extern "C" fn(*mut Opaque, RStr<'_>) -> Wire<RVec<u8>>,
+    /// Applies a particle phase to a range: [`crate::integrator::ParticleCall`].
+    pub cpu_particles: extern "C" fn(*mut Opaque, u32, *const Opaque) -> Wire<()>,
+    /// Applies a scalar phase: [`crate::integrator::ScalarCall`].
+    pub cpu_scalar: extern "C" fn(*mut Opaque, u32, *const Opaque) -> Wire<()>,
+    /// Source for a device.
+    pub device: extern "C" fn(*mut Opaque, u32) -> Wire<WireCode>,
+    /// The state's share of the conserved quantity.
+    pub conserved: extern "C" fn(*mut Opaque, RSlice<'_, u8>) -> Wire<f64>,
+}
+
+/// `force/1`.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct Force1 {
+    /// Adds forces: [`crate::force::ForceCall`], [`crate::views::Sums`] (host memory; on the CPU only).
+    pub compute: extern "C" fn(*mut Opaque, *const Opaque, *mut Opaque) -> Wire<()>,
+}
+
+/// `updater/1`.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct Updater1 {
+    /// Changes the state between steps: [`crate::updater::UpdateCall`].
+    pub update: extern "C" fn(*mut Opaque, *mut Opaque) -> Wire<()>,
+}
+
+/// `analyzer/1`.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct Analyzer1 {
+    /// Looks at the state: [`crate::analyzer::FrameCall`].
+    pub analyze: extern "C" fn(*mut Opaque, *const Opaque) -> Wire<()>,
+}
+
+/// `sampler/1`.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct Sampler1 {
+    /// Draws the batch of this number.
+    pub sample: extern "C" fn(*mut Opaque, u64) -> Wire<()>,
+}
+
+/// `host/1`: services of the engine.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct Host1 {
+    /// Calls a function for all chunks of 0 … n on the engine's threads: n, chunk, function, its data.
+    pub parallel: extern "C" fn(*mut Opaque, u64, u64, Callback, *mut Opaque),
+    /// Writes to the log: level (0 error … 3 debug), text.
+    pub log: extern "C" fn(*mut Opaque, u32, RStr<'_>),
+    /// Device memory, set to 0.
+    pub allocate: extern "C" fn(*mut Opaque, u64) -> Wire<u64>,
+    /// Gives device memory back.
+    pub free: extern "C" fn(*mut Opaque, u64) -> Wire<()>,
+    /// Copies to the device.
+    pub upload: extern "C" fn(*mut Opaque, u64, RSlice<'_, u8>) -> Wire<()>,
+    /// Copies from the device, after everything launched before.
+    pub download: extern "C" fn(*mut Opaque, u64, RSliceMut<'_, u8>) -> Wire<()>,
+    /// Compiles a module: name, CUDA C++.
+    pub compile: extern "C" fn(*mut Opaque, RStr<'_>, RStr<'_>) -> Wire<u64>,
+    /// Finds a kernel: module, name.
+    pub kernel: extern "C" fn(*mut Opaque, u64, RStr<'_>) -> Wire<u64>,
+    /// Launches a kernel on the engine's stream: kernel, grid, block, shared bytes, arguments as cuLaunchKernel takes
+    /// them.
+    pub launch: extern "C" fn(*mut Opaque, u64, Extent, Extent, u32, RSlice<'_, *mut Opaque>) -> Wire<()>,
+    /// The current address of an optional per-particle array; 0 if there is none.
+    pub array: extern "C" fn(*mut Opaque, RStr<'_>) -> u64,
+}

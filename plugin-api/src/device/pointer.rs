@@ -1,0 +1,72 @@
+//! Addresses in the memory of the run's device.
+
+use std::any::type_name;
+use std::marker::PhantomData;
+
+/// An address in the memory of the run's device (host memory when the device is the CPU).
+#[repr(transparent)]
+pub struct DevicePtr<T> {
+    /// The address; 0 for "not there".
+    pub address: u64,
+    marker: PhantomData<*mut T>,
+}
+
+// SAFETY: an address is a number; who dereferences it must know that it is valid, as with `*mut T`
+unsafe impl<T> Send for DevicePtr<T> {}
+// SAFETY: as above
+unsafe impl<T> Sync for DevicePtr<T> {}
+
+impl<T> Clone for DevicePtr<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for DevicePtr<T> {}
+impl<T> std::fmt::Debug for DevicePtr<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#x} ({})", self.address, type_name::<T>())
+    }
+}
+impl<T> Default for DevicePtr<T> {
+    fn default() -> Self {
+        Self::null()
+    }
+}
+
+impl<T> DevicePtr<T> {
+    /// The pointer at this address.
+    pub const fn new(address: u64) -> Self {
+        Self { address, marker: PhantomData }
+    }
+    /// No pointer.
+    pub const fn null() -> Self {
+        Self::new(0)
+    }
+    /// Whether it points nowhere.
+    pub const fn is_null(self) -> bool {
+        self.address == 0
+    }
+    /// The same address as a pointer to another type.
+    pub const fn cast<U>(self) -> DevicePtr<U> {
+        DevicePtr::new(self.address)
+    }
+    /// The pointer `n` elements further on.
+    pub const fn offset(self, n: usize) -> Self {
+        Self::new(self.address + (n * size_of::<T>()) as u64)
+    }
+    /// As a pointer of this process; only where the device is the CPU.
+    pub const fn host(self) -> *mut T {
+        self.address as *mut T
+    }
+    /// As a slice of this process.
+    ///
+    /// # Safety
+    /// The address must be that of `n` initialised elements in host memory that nobody writes meanwhile.
+    pub unsafe fn slice<'a>(self, n: usize) -> &'a [T] {
+        if n == 0 || self.is_null() {
+            return &[];
+        }
+        // SAFETY: the caller's word
+        unsafe { std::slice::from_raw_parts(self.host(), n) }
+    }
+}

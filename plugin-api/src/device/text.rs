@@ -1,0 +1,99 @@
+//! What crosses from Rust to CUDA C++: struct layouts and function texts.
+
+/// A struct with a definition in CUDA C++.
+pub trait CxxStruct {
+    /// The definition, a template over `real` where the Rust struct is generic.
+    fn text() -> &'static DeviceText;
+}
+
+/// A struct that has the same layout in Rust and in CUDA C++; derive it.
+///
+/// # Safety
+/// The C++ definition must lay the struct out exactly as `#[repr(C)]` does here.
+pub unsafe trait DeviceStruct: CxxStruct + Copy + 'static {}
+
+/// A function of the device language, as a type; made by `#[device_fn]`.
+pub trait DeviceFn {
+    /// Its text.
+    fn text() -> &'static DeviceText;
+}
+
+/// The bytes of a device struct, as they are uploaded.
+pub fn bytes_of<T: DeviceStruct>(rows: &[T]) -> &[u8] {
+    // SAFETY: a DeviceStruct is plain data; reading its bytes (padding included) is only ever copied to a device
+    unsafe { std::slice::from_raw_parts(rows.as_ptr().cast(), size_of_val(rows)) }
+}
+
+/// The CUDA C++ text of one function or struct of the device language, with what it calls.
+#[derive(Debug)]
+pub struct DeviceText {
+    /// Name in C++.
+    pub name: &'static str,
+    /// Definition.
+    pub text: fn() -> String,
+    /// What must stand before it.
+    pub needs: &'static [fn() -> &'static DeviceText],
+}
+
+/// The text of `roots` and of everything they need, each definition once, in an order C++ accepts.
+///
+/// # Errors
+/// Two different definitions of one name, or functions that call each other in a circle.
+pub fn assemble(roots: &[&'static DeviceText]) -> Result<String, String> {
+    fn visit(
+        node: &'static DeviceText,
+        seen: &mut Vec<(&'static str, String)>,
+        above: &mut Vec<&'static str>,
+    ) -> Result<(), String> {
+        let text = (node.text)();
+        if above.contains(&node.name) && seen.iter().any(|(n, t)| *n == node.name && *t == text) {
+            return Err(format!("`{}` calls itself through {}: there is no recursion", node.name, above.join(", ")));
+        }
+        match seen.iter().find(|(n, _)| *n == node.name) {
+            Some((_, t)) if *t == text => return Ok(()),
+            Some(_) => {
+                return Err(format!("two different device definitions are named `{}`; rename one", node.name));
+            }
+            None => {}
+        }
+        let place = seen.len();
+        seen.push((node.name, text));
+        above.push(node.name);
+        for need in node.needs {
+            visit(need(), seen, above)?;
+        }
+        above.pop();
+        let entry = seen.remove(place);
+        seen.push(entry);
+        Ok(())
+    }
+    let mut seen = vec![];
+    for root in roots {
+        visit(root, &mut seen, &mut vec![])?;
+    }
+    Ok(seen.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static A: DeviceText = DeviceText { name: "a", text: || "A".into(), needs: &[] };
+    static B: DeviceText = DeviceText { name: "b", text: || "B".into(), needs: &[|| &A] };
+    static C: DeviceText = DeviceText { name: "c", text: || "C".into(), needs: &[|| &B, || &A] };
+    static A2: DeviceText = DeviceText { name: "a", text: || "other".into(), needs: &[] };
+
+    static LOOP: DeviceText = DeviceText { name: "l", text: || "L".into(), needs: &[|| &B, || &BACK] };
+    static BACK: DeviceText = DeviceText { name: "m", text: || "M".into(), needs: &[|| &LOOP] };
+
+    #[test]
+    fn circles_are_told() {
+        assert_eq!(assemble(&[&LOOP]), Err("`l` calls itself through l, m: there is no recursion".into()));
+    }
+
+    #[test]
+    fn definitions_stand_before_their_use_and_once() {
+        assert_eq!(assemble(&[&C, &B]).as_deref(), Ok("A\nB\nC"));
+        assert!(assemble(&[&C, &A2]).is_err());
+    }
+}

@@ -1,0 +1,111 @@
+//! What a bonded component asks its potential.
+//!
+//! Most potentials are functions that were compiled with the plugin ([`Compiled`]). A plugin whose function is known
+//! only when the pipeline is read implements [`BondPotential`] itself and gets the same tables of types and messages.
+
+use crate::bonded::{BondFn, BondedCall};
+use crate::component::SystemInfo;
+use crate::device::assemble;
+use crate::error::{Error, Errors, Position, Result};
+use crate::pair::{Row, RowInput};
+use crate::params::{FromValue, Params};
+use crate::precision::{Fixed, Float64, Precision};
+use crate::varying::Varying;
+use crate::views::Sums;
+use std::marker::PhantomData;
+
+pub use crate::loops::bonds::each_link;
+
+/// A potential of bonds, angles or dihedrals as a component sees it.
+pub trait BondPotential: Sized + Send + Sync + 'static {
+    /// Members of a link: 2, 3 or 4.
+    const WIDTH: u32;
+    /// Parameters of the whole component, besides the rows.
+    type Settings: Params;
+    /// What the user writes for one type.
+    type Input: Params + FromValue + Send + Sync + 'static;
+    /// The numbers of one type.
+    type Row: Send + Sync + 'static;
+    /// What its CPU loop reads.
+    type Tables: Send + Sync + 'static;
+
+    /// The potential; `written` are the rows in the user's file, each with its place.
+    fn new(settings: Self::Settings, written: &[(Position, &Self::Input)], errors: &mut Errors) -> Option<Self>;
+    /// Its time-dependent numbers.
+    fn varyings(&self) -> Vec<Varying> {
+        vec![]
+    }
+    /// Completes and checks the parameters with what is known of the system: files of the pipeline's folder.
+    ///
+    /// # Errors
+    /// What does not fit, each with its place.
+    fn bind(&mut self, _system: &SystemInfo) -> Result<()> {
+        Ok(())
+    }
+    /// The row of a type.
+    ///
+    /// # Errors
+    /// What is wrong with this combination of numbers.
+    fn row(&self, input: &Self::Input) -> Result<Self::Row, String>;
+    /// Its numbers in order, as CUDA reads them.
+    fn numbers(row: &Self::Row) -> Vec<f64>;
+    /// What the function reads besides its row: more numbers behind those of all rows, which it finds in device memory at
+    /// `input.numbers`. `numbers` are those of the rows, and may still be changed.
+    fn more_numbers(&self, _numbers: &mut Vec<f64>) {}
+    /// What the CPU loop reads.
+    fn tables(&self, rows: &[Self::Row]) -> Self::Tables;
+    /// Adds the forces on particles begin … end, and returns energy and virial if they are wanted; [`each_link`] walks
+    /// over the links.
+    ///
+    /// # Safety
+    /// `call` must describe valid host arrays, whose force rows begin … end nobody else touches.
+    unsafe fn cpu(&self, call: &BondedCall, tables: &Self::Tables, sums: &mut Sums);
+    /// CUDA text: `BondRow` and `bond_eval`.
+    ///
+    /// # Errors
+    /// Two device functions of one name.
+    fn text(&self) -> Result<String>;
+}
+
+/// A potential whose function was compiled with the plugin.
+pub struct Compiled<F: BondFn> {
+    settings: <F::Input as RowInput>::Settings,
+    function: PhantomData<F>,
+}
+
+impl<F: BondFn> BondPotential for Compiled<F> {
+    const WIDTH: u32 = F::WIDTH;
+    type Settings = <F::Input as RowInput>::Settings;
+    type Input = F::Input;
+    type Row = <F::Input as RowInput>::Row;
+    type Tables = (Vec<F::Row<f32>>, Vec<F::Row<f64>>);
+
+    fn new(settings: Self::Settings, _: &[(Position, &F::Input)], _: &mut Errors) -> Option<Self> {
+        Some(Self { settings, function: PhantomData })
+    }
+    fn varyings(&self) -> Vec<Varying> {
+        F::Input::varyings(&self.settings)
+    }
+    fn row(&self, input: &F::Input) -> Result<Self::Row, String> {
+        input.row(&self.settings)
+    }
+    fn numbers(row: &Self::Row) -> Vec<f64> {
+        row.numbers()
+    }
+    fn tables(&self, rows: &[Self::Row]) -> Self::Tables {
+        (rows.iter().map(|r| r.cast::<f32>()).collect(), rows.iter().map(|r| r.cast::<f64>()).collect())
+    }
+    unsafe fn cpu(&self, call: &BondedCall, (single, double): &Self::Tables, sums: &mut Sums) {
+        // SAFETY: the caller's word
+        unsafe {
+            if (*call.state).precision == Precision::Double as u32 {
+                each_link::<Float64>(F::WIDTH, call, sums, |input, kind| F::eval(input, &double[kind]));
+            } else {
+                each_link::<Fixed>(F::WIDTH, call, sums, |input, kind| F::eval(input, &single[kind]));
+            }
+        }
+    }
+    fn text(&self) -> Result<String> {
+        assemble(&[F::eval_text()]).map_err(Error::Run)
+    }
+}

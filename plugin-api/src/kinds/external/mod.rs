@@ -1,0 +1,236 @@
+//! External potentials: a function gives the force on one particle and its energy; the loop is done once for all.
+//!
+//! A plugin writes one function over `real` and a struct of parameters; from these follow the loop of the CPU
+//! (`loops/external.rs`), the CUDA kernel (`loop.cuh`), sums, faults and the component.
+
+mod device;
+
+use crate::component::{ArrayNeed, Needs, Registration, SystemInfo};
+use crate::device::DeviceText;
+use crate::error::{Error, Errors, Result};
+use crate::force::{Force, ForceCall};
+use crate::loops::external::run;
+use crate::pair::Row;
+use crate::params::{FieldDoc, Fields, FromValue, Group, Params, Range, Value};
+use crate::precision::{Fixed, Float64, Precision};
+use crate::real::Real;
+use crate::services::Host;
+use crate::vector::Vec3;
+use crate::views::{Step, Sums};
+
+/// What an external potential can see of a particle, by the name of its argument.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExternalInput<R> {
+    /// Position, −L/2 ≤ x < L/2.
+    pub position: Vec3<R>,
+    /// Position + L · image, which does not jump where a particle crosses the box.
+    pub unwrapped: Vec3<R>,
+    /// Box lengths; 0 for the third axis in two dimensions.
+    pub length: Vec3<R>,
+    /// Velocity.
+    pub velocity: Vec3<R>,
+    /// Mass.
+    pub mass: R,
+    /// Charge.
+    pub charge: R,
+    /// Type.
+    pub kind: u32,
+    /// Tag.
+    pub tag: u32,
+    /// The step.
+    pub step: Step<R>,
+}
+
+/// Flags: what a function uses that not every system has.
+pub mod inputs {
+    /// `charge`.
+    pub const CHARGE: u32 = 1;
+}
+
+/// What the user writes for an external potential.
+pub trait ExternalParams: Params + FromValue + Send + 'static {
+    /// The row the function reads.
+    type Row: Row;
+
+    /// Learns the system and returns the rows: one for each type of particle, or a single one for all. `needs` starts
+    /// as "conservative, momentum is not conserved"; the group, time-dependent numbers, notes, and the text of the
+    /// fault of an infinite energy (`needs.faults[0]`) belong there.
+    ///
+    /// # Errors
+    /// Mistakes of the input that show only now.
+    fn rows(&self, system: &SystemInfo, needs: &mut Needs) -> Result<Vec<Self::Row>>;
+    /// Whether Σ r_α F_β counts as virial; r has its origin in the middle of the box.
+    fn virial(&self) -> bool {
+        false
+    }
+    /// Rows for tests of force against energy; `random` gives numbers in 0 … 1. `None`: rows are drawn from the ranges
+    /// of their fields.
+    fn sample(_random: &mut dyn FnMut() -> f64) -> Option<Self::Row> {
+        None
+    }
+}
+
+/// Parameters of a potential that has nothing but the fields of its row, and a group.
+#[derive(Clone, Debug)]
+pub struct OneRow<T> {
+    row: T,
+    group: Group,
+}
+
+impl<T: Params> Params for OneRow<T> {
+    fn take(fields: &mut Fields<'_, '_>) -> Option<Self> {
+        let row = T::take(fields);
+        let group = fields.or("group", Range::ANY, || Group::All);
+        Some(Self { row: row?, group: group? })
+    }
+    fn docs() -> Vec<FieldDoc> {
+        let mut docs = T::docs();
+        docs.push(FieldDoc {
+            extensions: vec![],
+            name: "group".into(),
+            kind: Group::describe(),
+            unit: String::new(),
+            default: Some("All".into()),
+            range: String::new(),
+            doc: "The particles it acts on.".into(),
+            fields: vec![],
+        });
+        docs
+    }
+}
+
+/// A struct that is read by its fields.
+fn read<T: Params>(value: Value<'_>, errors: &mut Errors) -> Option<T> {
+    let mut fields = Fields::new(value, errors)?;
+    let made = T::take(&mut fields);
+    fields.finish();
+    made
+}
+
+impl<T: Params> FromValue for OneRow<T> {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        read(value, errors)
+    }
+    fn describe() -> String {
+        "parameters".into()
+    }
+    fn fields() -> Vec<FieldDoc> {
+        Self::docs()
+    }
+}
+
+impl<T: Row + Params> ExternalParams for OneRow<T> {
+    type Row = T;
+    fn rows(&self, system: &SystemInfo, needs: &mut Needs) -> Result<Vec<T>> {
+        needs.group = self.group.need(system)?;
+        Ok(vec![self.row])
+    }
+}
+
+/// An external potential's function, as a type; made by `#[external_potential]`.
+pub trait ExternalFn: Send + Sync + 'static {
+    /// Its row over a number type.
+    type Row<R: Real>: Copy + Send + Sync;
+    /// What the user writes.
+    type Input: ExternalParams<Row: Row<As<f32> = Self::Row<f32>, As<f64> = Self::Row<f64>>>;
+    /// Members of [`ExternalInput`] it uses that not every system has, [`inputs`].
+    const INPUTS: u32;
+    /// The force on the particle and its energy; +∞ where a particle must not be, which ends the run.
+    fn eval<R: Real>(input: &ExternalInput<R>, row: &Self::Row<R>) -> (Vec3<R>, R);
+    /// CUDA text of `external_eval`.
+    fn eval_text() -> &'static DeviceText;
+}
+
+/// An external potential in a run.
+pub struct External<F: ExternalFn> {
+    input: F::Input,
+    single: Vec<F::Row<f32>>,
+    double: Vec<F::Row<f64>>,
+    numbers: Vec<f64>,
+    system: SystemInfo,
+    started: Option<(Host, Option<device::OnDevice>)>,
+}
+
+impl<F: ExternalFn> Params for External<F> {
+    fn take(fields: &mut Fields<'_, '_>) -> Option<Self> {
+        let input = F::Input::take(fields)?;
+        let system = SystemInfo::default();
+        Some(Self { input, single: vec![], double: vec![], numbers: vec![], system, started: None })
+    }
+    fn docs() -> Vec<FieldDoc> {
+        F::Input::docs()
+    }
+}
+
+impl<F: ExternalFn> FromValue for External<F> {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        read(value, errors)
+    }
+    fn describe() -> String {
+        F::Input::describe()
+    }
+    fn fields() -> Vec<FieldDoc> {
+        F::Input::docs()
+    }
+}
+
+impl<F: ExternalFn> Force for External<F> {
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.conserves_momentum = false;
+        let rows = self.input.rows(system, needs)?;
+        if rows.len() != 1 && rows.len() != system.types.len() {
+            return Err(Error::Run(format!("{} rows for {} types of particles", rows.len(), system.types.len())));
+        }
+        if F::INPUTS & inputs::CHARGE != 0 {
+            if !system.has_array("charge") {
+                return Err(Error::input("particles have no `charge`: the initial state must give one to each"));
+            }
+            needs.arrays.push(ArrayNeed { name: "charge".into(), width: 1, integer: false, required: true });
+        }
+        if needs.faults.is_empty() {
+            needs.faults.push("the particle is where its energy is infinite".into());
+        }
+        self.single = rows.iter().map(Row::cast::<f32>).collect();
+        self.double = rows.iter().map(Row::cast::<f64>).collect();
+        self.numbers = rows.iter().flat_map(Row::numbers).collect();
+        self.system = system.clone();
+        Ok(())
+    }
+
+    fn start(&mut self, host: Host) -> Result<()> {
+        let device = if self.system.device == "cuda" {
+            let charge = F::INPUTS & inputs::CHARGE != 0;
+            Some(device::OnDevice::new(&host, F::eval_text(), &self.numbers, charge, &self.system)?)
+        } else {
+            None
+        };
+        self.started = Some((host, device));
+        Ok(())
+    }
+
+    unsafe fn compute(&mut self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
+        let Some((host, device)) = &self.started else {
+            return Err(Error::Run("an external potential was not started".into()));
+        };
+        let virial = self.input.virial();
+        // SAFETY: the engine's word about the views
+        unsafe {
+            if let Some(d) = device {
+                return d.launch(host, call, self.single.len() > 1, virial);
+            }
+            if call.state.precision == Precision::Double as u32 {
+                run::<F, Float64>(&self.double, host, call, virial, sums);
+            } else {
+                run::<F, Fixed>(&self.single, host, call, virial, sums);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Registration {
+    /// An external potential.
+    pub const fn external<F: ExternalFn>(name: &'static str, doc: &'static str) -> Self {
+        Self::force::<External<F>>(name, doc)
+    }
+}

@@ -1,0 +1,178 @@
+//! An integrator as a component of the pipeline.
+
+use super::{GroupInfo, Integrator, ParticleCall, Program, ProgramInfo, ScalarCall};
+use crate::abi::{RVec, Table, WireCode};
+use crate::component::{ArrayNeed, GroupNeed, Kind, Needs, Registration, SystemInfo};
+use crate::device::{CxxStruct, DeviceStruct, assemble};
+use crate::error::{Error, Result};
+use crate::force::parse;
+use crate::guard::{Common, Object, integrator_table};
+use crate::params::{FromValue, Params};
+use crate::philox::{NO_TAG, Random};
+use crate::precision::Precision;
+use crate::views::{SimBox, Step};
+
+/// What the guard hands out as `integrator/1`.
+pub trait Integrating: Common {
+    /// The program.
+    fn program(&self) -> ProgramInfo;
+    /// The first state, as bytes.
+    ///
+    /// # Errors
+    /// The group makes no sense.
+    fn state(&self, group: &GroupInfo) -> Result<Vec<u8>>;
+    /// A particle phase on the CPU.
+    ///
+    /// # Errors
+    /// There is no such phase.
+    ///
+    /// # Safety
+    /// `call` must describe valid host arrays.
+    unsafe fn cpu_particles(&self, phase: u32, call: &ParticleCall) -> Result<()>;
+    /// A scalar phase on the CPU.
+    ///
+    /// # Errors
+    /// There is no such phase.
+    ///
+    /// # Safety
+    /// `call` must describe valid host memory.
+    unsafe fn cpu_scalar(&self, phase: u32, call: &ScalarCall) -> Result<()>;
+    /// Source for a device.
+    ///
+    /// # Errors
+    /// Two device functions of one name.
+    fn device(&self, precision: Precision) -> Result<WireCode>;
+    /// The state's share of the conserved quantity.
+    fn conserved(&self, state: &[u8]) -> f64;
+}
+
+struct Guarded<I: Integrator> {
+    name: &'static str,
+    inner: I,
+    program: Program<I>,
+}
+
+impl<I: Integrator> Common for Guarded<I> {
+    fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
+        let mut needs = Needs::default();
+        self.inner.bind(system, &mut needs)?;
+        let program = Integrating::program(self);
+        if program.phases.iter().any(|p| p.turns) {
+            if system.dimensions == 2 {
+                return Err(Error::input("turns particles in three dimensions only"));
+            }
+            let array = |name: &str, width, required| ArrayNeed { name: name.into(), width, integer: false, required };
+            for (name, width) in [("quaternion", 4), ("inert", 3)] {
+                if !system.has_array(name) {
+                    return Err(Error::input(format!(
+                        "turns particles, but they have no `{name}`: the initial state must give one to each"
+                    )));
+                }
+                needs.arrays.push(array(name, width, true));
+            }
+            needs.arrays.extend([array("angular_momentum", 3, false), array("torque", 3, false)]);
+        }
+        needs.arrays.extend(program.extra);
+        needs.moves = program.phases.iter().any(|p| !p.scalar);
+        if program.phases.iter().any(|p| p.sim_box) {
+            if needs.group != GroupNeed::All {
+                return Err(Error::input("changes the box, and must move all particles"));
+            }
+        }
+        needs.corrects = program.corrects;
+        Ok(needs)
+    }
+    fn table(name: &str) -> Option<Table> {
+        (name == "integrator/1").then(integrator_table::<Self>)
+    }
+}
+
+impl<I: Integrator> Guarded<I> {
+    fn phase(&self, phase: u32) -> Result<&super::Phase<I>> {
+        self.program.phases.get(phase as usize).ok_or_else(|| Error::Run(format!("{} has no phase {phase}", self.name)))
+    }
+}
+
+impl<I: Integrator> Integrating for Guarded<I> {
+    fn program(&self) -> ProgramInfo {
+        let width = size_of::<I::Extra<f32>>() / 4;
+        let extra = (width > 0).then(|| ArrayNeed {
+            name: format!("{}.state", self.name),
+            width: width as u32,
+            integer: false,
+            required: false,
+        });
+        ProgramInfo {
+            phases: self.program.phases.iter().map(|p| p.info.clone()).collect(),
+            state_size: size_of::<I::State>() as u32,
+            extra,
+            corrects: self.program.corrects,
+            carries_velocity: self.program.carries_velocity,
+        }
+    }
+
+    fn state(&self, group: &GroupInfo) -> Result<Vec<u8>> {
+        let state = self.inner.state(group)?;
+        Ok(crate::device::bytes_of(&[state]).to_vec())
+    }
+
+    unsafe fn cpu_particles(&self, phase: u32, call: &ParticleCall) -> Result<()> {
+        let f = self.phase(phase)?.particles.ok_or_else(|| Error::Run(format!("phase {phase} is scalar")))?;
+        // SAFETY: the caller's word; the state's address comes from the engine, which took the size from `program`
+        unsafe { f(call, &*call.integrator.cast()) };
+        Ok(())
+    }
+
+    unsafe fn cpu_scalar(&self, phase: u32, call: &ScalarCall) -> Result<()> {
+        let f = self.phase(phase)?.scalar.ok_or_else(|| Error::Run(format!("phase {phase} is for particles")))?;
+        // SAFETY: the caller's word
+        unsafe {
+            let step = Step::new(&*call.globals, call.first_varying);
+            let mut random = Random::new(call.key, step.step, NO_TAG, call.first_draw);
+            let mut none = SimBox::of(&*call.globals);
+            let sim_box = if call.sim_box.is_null() { &mut none } else { &mut *call.sim_box };
+            f(&mut *call.integrator.cast(), &*call.sums, &step, &mut random, sim_box);
+        }
+        Ok(())
+    }
+
+    fn device(&self, _: Precision) -> Result<WireCode> {
+        let mut roots = vec![<I::State as CxxStruct>::text(), <I::Extra<f32> as CxxStruct>::text()];
+        roots.extend(self.program.phases.iter().map(|p| (p.text)()));
+        let mut text = assemble(&roots).map_err(Error::Run)?;
+        let (state, extra) = (roots[0].name, roots[1].name);
+        text.push_str(&format!("typedef {state} State;\ntemplate <class real> using Extra = {extra}<real>;\n"));
+        text.push_str(&format!("static constexpr bool has_extra = {};\n", size_of::<I::Extra<f32>>() > 0));
+        for p in &self.program.phases {
+            text.push_str(p.call_text);
+        }
+        Ok(WireCode { text: text.into(), rows: RVec::new(), cutoff_rows: RVec::new() })
+    }
+
+    fn conserved(&self, state: &[u8]) -> f64 {
+        if state.len() != size_of::<I::State>() {
+            return f64::NAN;
+        }
+        // SAFETY: a DeviceStruct is plain data of this size; the read does not rely on alignment
+        let state = unsafe { std::ptr::read_unaligned(state.as_ptr().cast::<I::State>()) };
+        I::conserved(&state)
+    }
+}
+
+const fn assert_device_struct<T: DeviceStruct>() {}
+
+impl Registration {
+    /// An integrator.
+    pub const fn integrator<I: Integrator + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
+        assert_device_struct::<I::State>();
+        Self {
+            name,
+            kind: Kind::Integrator,
+            doc,
+            fields: I::docs,
+            create: |name, value| {
+                parse::<I>(value).map(|inner| Object::new(name, Guarded { name, inner, program: I::program() }))
+            },
+        }
+    }
+}

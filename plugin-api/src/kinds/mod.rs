@@ -1,0 +1,13 @@
+//! The kinds of components.
+
+pub mod analyzer;
+pub mod bond_potential;
+pub mod bonded;
+pub mod component;
+pub mod external;
+pub mod force;
+pub mod generator;
+pub mod integrator;
+pub mod pair;
+pub mod sampler;
+pub mod updater;

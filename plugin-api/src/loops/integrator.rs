@@ -1,0 +1,149 @@
+//! The loop over particles on the CPU.
+
+use super::storage::{PositionStorage, note_fault};
+use crate::integrator::{Integrator, MAX_SUMS, Particle, ParticleCall, ParticleFn};
+use crate::philox::Random;
+use crate::precision::{BoxScale, Fixed, Float64, Precision};
+use crate::quaternion::Quaternion;
+use crate::real::Real;
+use crate::vector::Vec3;
+use crate::views::{Fault, FaultKind, Globals, StateView, Step};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Applies a phase to particles begin … end.
+///
+/// # Safety
+/// `call` must describe valid host arrays; nobody else may touch these particles meanwhile.
+pub unsafe fn particles<I: Integrator, F: ParticleFn<I>>(call: &ParticleCall, g: &I::State) {
+    // SAFETY: the caller's word
+    unsafe {
+        if (*call.state).precision == Precision::Double as u32 {
+            range::<I, F, Float64>(call, g);
+        } else {
+            range::<I, F, Fixed>(call, g);
+        }
+    }
+}
+
+unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &ParticleCall, g: &I::State) {
+    // SAFETY: the caller's word: every address is that of an array of n_local + n_ghost elements
+    unsafe {
+        let state = &*call.state;
+        let globals: *mut Globals = state.globals.host();
+        let globals_now: &Globals = &*globals;
+        let scale: BoxScale<S::Real> = globals_now.scale::<S>();
+        let step = Step::<S::Real>::new(globals_now, call.first_varying);
+        let pos = state.pos_type.cast::<S::PosType>().host();
+        let built = state.pos_at_build.cast::<S::PosType>().host().cast_const();
+        let vel = state.velocity_mass.cast::<[S::Real; 4]>().host();
+        let force = state.force.cast::<[S::Real; 4]>().host();
+        let extra = call.extra.cast::<I::Extra<S::Real>>();
+        let quaternion = state.quaternion.cast::<Quaternion<S::Real>>().host();
+        let momentum = state.angular_momentum.cast::<Vec3<S::Real>>().host();
+        let torque = state.torque.cast::<Vec3<S::Real>>().host();
+        let inertia = state.inertia.cast::<Vec3<S::Real>>().host();
+        let has_extra = size_of::<I::Extra<S::Real>>() > 0 && !extra.is_null();
+        let slack2 = S::Real::lit(globals_now.slack2);
+        let (now, then) = (globals_now.box_length, globals_now.built_length);
+        let stretch = std::array::from_fn(|k| if now[k] == then[k] { 1.0 } else { now[k] / then[k] });
+        let own_velocity = scale.sheared && has_extra && I::program().carries();
+        let mut sums = [0.0; MAX_SUMS];
+        let mut moved_far = false;
+        for i in call.begin as usize..call.end as usize {
+            if !state.in_group(i, call.group) {
+                continue;
+            }
+            let (v, f) = (*vel.add(i), *force.add(i));
+            let tag = *state.tag.host().add(i);
+            let mut p = Particle {
+                velocity: Vec3::new(v[0], v[1], v[2]),
+                force: Vec3::new(f[0], f[1], f[2]),
+                mass: v[3],
+                kind: S::kind(&*pos.add(i)),
+                tag,
+                ..Particle::default()
+            };
+            if F::POSITION {
+                p.position = S::position(&*pos.add(i), globals_now.box_length);
+            }
+            if F::TURNS {
+                (p.quaternion, p.angular_momentum) = (*quaternion.add(i), *momentum.add(i));
+                (p.torque, p.inertia) = (*torque.add(i), *inertia.add(i));
+            }
+            let mut x = if has_extra { *extra.add(i) } else { I::Extra::<S::Real>::default() };
+            let mut random = Random::new(call.key, globals_now.step, tag, call.first_draw);
+            if !call.carried.is_null() {
+                // what another integrator goes on with after the forces is corrected in the same way
+                let carried = &mut *call.carried.add(i * call.carried_stride as usize).cast::<Vec3<S::Real>>();
+                let (mut again, mut own, mut same) = (Particle { velocity: *carried, ..p }, x, random);
+                F::apply::<S::Real>(&mut again, &mut own, g, &step, &mut same);
+                *carried = again.velocity;
+            }
+            let s = F::apply::<S::Real>(&mut p, &mut x, g, &step, &mut random);
+            for k in 0..F::SUMS {
+                sums[k] += s[k];
+            }
+            if globals_now.dimensions == 2 {
+                p.velocity.z = S::Real::ZERO;
+            }
+            *vel.add(i) = [p.velocity.x, p.velocity.y, p.velocity.z, p.mass];
+            if has_extra {
+                *extra.add(i) = x;
+            }
+            if F::TURNS {
+                *quaternion.add(i) = p.quaternion.normalized();
+                *momentum.add(i) = p.angular_momentum;
+            }
+            if F::MOVES {
+                let rows_before = *state.image.host().add(3 * i + 1);
+                if !S::displace(state, globals_now, i, p.displacement.f64()) {
+                    note_fault(
+                        globals,
+                        Fault { code: FaultKind::NotFinite as u32, component: call.component, tag, detail: 0 },
+                    );
+                    continue;
+                }
+                if scale.sheared {
+                    let slower = cross::<S>(state, globals_now, i, rows_before);
+                    // and so is the velocity that an integrator goes on with after the forces
+                    if own_velocity {
+                        *extra.add(i).cast::<S::Real>() -= slower;
+                    }
+                    if !call.carried.is_null() {
+                        *call.carried.add(i * call.carried_stride as usize).cast::<S::Real>() -= slower;
+                    }
+                }
+                let then = S::stretched(&*built.add(i), stretch);
+                let d = S::difference(&*pos.add(i), &then, &scale);
+                moved_far |= d.norm2() > slack2;
+            }
+        }
+        if moved_far {
+            AtomicU32::from_ptr(&raw mut (*globals).rebuild).store(1, Ordering::Relaxed);
+        }
+        for (total, s) in (*call.sums).iter_mut().zip(sums) {
+            *total += s;
+        }
+    }
+}
+
+/// A particle that left through the top of a sheared box comes in below, displaced and slowed like the box below; what
+/// was taken off its velocity along x.
+///
+/// # Safety
+/// As for [`PositionStorage::displace`].
+unsafe fn cross<S: PositionStorage>(state: &StateView, g: &Globals, i: usize, rows_before: i32) -> S::Real {
+    // SAFETY: the caller's word
+    unsafe {
+        let crossed = *state.image.host().add(3 * i + 1) - rows_before;
+        if crossed == 0 {
+            return S::Real::ZERO;
+        }
+        // less than half a box, so it is never refused
+        S::displace(state, g, i, [-f64::from(crossed) * g.shear_offset, 0.0, 0.0]);
+        let v = &mut *state.velocity_mass.cast::<[S::Real; 4]>().host().add(i);
+        let slower = S::Real::lit(f64::from(crossed) * g.shear_speed);
+        v[0] -= slower;
+        slower
+    }
+}

@@ -1,0 +1,341 @@
+//! g(r) counted by kernels; `rdf.cuh` has them.
+
+use crate::distributions::pairs::Cells;
+use crate::distributions::which::Choice;
+use galamost_measure::HEADER;
+use galamost_measure::molecules::Molecules;
+use galamost_plugin_api::abi::Opaque;
+use galamost_plugin_api::arguments;
+use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::services::Kernel;
+use galamost_plugin_api::views::StateView;
+
+const BLOCK: u32 = 256;
+/// Threads of a block that counts, and the most blocks: each adds its counters to those of all.
+const COUNTERS: u32 = 128;
+const MOST_BLOCKS: u32 = 4096;
+/// The most counters that a block keeps for itself, 24 kB.
+const HISTOGRAM: usize = 6144;
+/// `CELLS_PER_THREAD` of a block's threads.
+const CELLS_PER_BLOCK: usize = 2048;
+
+#[repr(C)]
+struct RdfArgs {
+    state: StateView,
+    points: DevicePtr<u8>,
+    sorted: DevicePtr<u8>,
+    quick: DevicePtr<u8>,
+    sorted_tag: DevicePtr<u8>,
+    cell_of: DevicePtr<u8>,
+    arrival: DevicePtr<u8>,
+    start: DevicePtr<u8>,
+    block_sums: DevicePtr<u8>,
+    column_of: DevicePtr<u8>,
+    counts: DevicePtr<u8>,
+    density: DevicePtr<u8>,
+    numbers: DevicePtr<u8>,
+    first: DevicePtr<u8>,
+    partner: DevicePtr<u8>,
+    molecule: DevicePtr<u8>,
+    r_max: f64,
+    per_unit: f64,
+    volume: f64,
+    length: [f64; 3],
+    n: [u32; 3],
+    reach: [u32; 3],
+    points_n: u32,
+    cells: u32,
+    types: u32,
+    columns: u32,
+    bins: u32,
+    same: u32,
+    unit: [f32; 3],
+    box_length: [f32; 3],
+    bins_per_length: f32,
+    margin: f32,
+    end: f32,
+    reserved: u32,
+}
+
+#[repr(C)]
+struct CenterArgs {
+    state: StateView,
+    centers: DevicePtr<u8>,
+    first: DevicePtr<u8>,
+    members: DevicePtr<u8>,
+    parent: DevicePtr<u8>,
+    offset: DevicePtr<u8>,
+    molecules: u32,
+    reserved: u32,
+}
+
+struct Kernels {
+    centers: Kernel,
+    clear: Kernel,
+    cells: Kernel,
+    sum_cells: Kernel,
+    start_cells: Kernel,
+    fill: Kernel,
+    count: Kernel,
+    count_quick: Kernel,
+    close: Kernel,
+}
+
+/// Room for the points of a system.
+struct Room {
+    sorted: DevicePtr<u8>,
+    quick: DevicePtr<u8>,
+    sorted_tag: DevicePtr<u8>,
+    cell_of: DevicePtr<u8>,
+    arrival: DevicePtr<u8>,
+    start: DevicePtr<u8>,
+    block_sums: DevicePtr<u8>,
+}
+
+/// Molecules on the device, and room for their centers.
+struct OnDevice {
+    centers: DevicePtr<u8>,
+    first: DevicePtr<u8>,
+    members: DevicePtr<u8>,
+    parent: DevicePtr<u8>,
+    offset: DevicePtr<u8>,
+    n: usize,
+}
+
+/// What is counted: columns of pairs of types.
+pub struct Counting<'a> {
+    /// The longest distance.
+    pub r_max: f64,
+    /// Number of bins.
+    pub bins: usize,
+    /// Number of types.
+    pub types: usize,
+    /// Types of each column.
+    pub columns: &'a [[usize; 2]],
+    /// Column of two types.
+    pub column_of: &'a [Option<usize>],
+}
+
+/// The kernels and their memory.
+pub struct RdfDevice {
+    host: Host,
+    kernels: Kernels,
+    counts: DevicePtr<u8>,
+    density: DevicePtr<u8>,
+    numbers: DevicePtr<u8>,
+    column_of: DevicePtr<u8>,
+    pair: DevicePtr<u8>,
+    room: Option<Room>,
+    molecules: Option<OnDevice>,
+    /// What is left out, as it is on the device: first, partner, molecule.
+    excluded: [DevicePtr<u8>; 3],
+    choice: Choice,
+}
+
+fn words(values: &[u32]) -> Vec<u8> {
+    values.iter().flat_map(|x| x.to_ne_bytes()).collect()
+}
+
+/// Memory with these words.
+fn uploaded(host: &Host, values: &[u32]) -> Result<DevicePtr<u8>> {
+    let memory = host.allocate_bytes((4 * values.len()).max(4))?;
+    host.upload_bytes(memory, &words(values))?;
+    Ok(memory)
+}
+
+impl RdfDevice {
+    /// Compiles, and makes room for the counters.
+    pub fn new(host: Host, c: &Counting<'_>) -> Result<Self> {
+        let slots = c.columns.len() * c.bins;
+        let histogram = if slots <= HISTOGRAM { slots } else { 0 };
+        let text = format!(
+            "{HEADER}\n#define HISTOGRAM {histogram}u\n#define TYPES {}u\n{}",
+            c.types,
+            include_str!("rdf.cuh")
+        );
+        let module = host.compile("rdf", &text)?;
+        let kernel = |name: &str| host.kernel(module, name);
+        let column = |c: &Option<usize>| c.map_or(u32::MAX, |c| c as u32);
+        let pair: Vec<u32> = c.columns.iter().flatten().map(|t| *t as u32).collect();
+        Ok(Self {
+            kernels: Kernels {
+                centers: kernel("molecule_centers")?,
+                clear: kernel("rdf_clear")?,
+                cells: kernel("rdf_cells")?,
+                sum_cells: kernel("rdf_sum_cells")?,
+                start_cells: kernel("rdf_start_cells")?,
+                fill: kernel("rdf_fill")?,
+                count: kernel("rdf_count")?,
+                count_quick: kernel("rdf_count_quick")?,
+                close: kernel("rdf_close")?,
+            },
+            counts: host.allocate_bytes(8 * slots)?,
+            density: host.allocate_bytes(8 * c.columns.len())?,
+            numbers: host.allocate_bytes(4 * c.types)?,
+            column_of: uploaded(&host, &c.column_of.iter().map(column).collect::<Vec<_>>())?,
+            pair: uploaded(&host, &pair)?,
+            room: None,
+            molecules: None,
+            excluded: [DevicePtr::null(); 3],
+            choice: Choice::default(),
+            host,
+        })
+    }
+
+    /// Centers of these molecules are counted instead of particles.
+    pub fn set_molecules(&mut self, m: &Molecules) -> Result<()> {
+        let host = &self.host;
+        self.molecules = Some(OnDevice {
+            centers: host.allocate_bytes(32 * m.len())?,
+            first: uploaded(host, &m.first)?,
+            members: uploaded(host, &m.members)?,
+            parent: uploaded(host, &m.parent)?,
+            offset: host.allocate_bytes(24 * m.members.len())?,
+            n: m.len(),
+        });
+        Ok(())
+    }
+
+    /// Which pairs are left out from now on.
+    pub fn leave_out(&mut self, choice: Choice) -> Result<()> {
+        if choice == self.choice {
+            return Ok(());
+        }
+        for old in self.excluded.iter_mut().filter(|p| !p.is_null()) {
+            self.host.free(std::mem::take(old))?;
+        }
+        if !choice.first.is_empty() {
+            self.excluded[0] = uploaded(&self.host, &choice.first)?;
+            self.excluded[1] = uploaded(&self.host, &choice.partner)?;
+        }
+        if !choice.molecule.is_empty() {
+            self.excluded[2] = uploaded(&self.host, &choice.molecule)?;
+        }
+        self.choice = choice;
+        Ok(())
+    }
+
+    /// Counts the pairs of a state.
+    ///
+    /// # Safety
+    /// The view describes arrays of the device.
+    pub unsafe fn sample(&mut self, c: &Counting<'_>, s: &StateView, length: [f64; 3], volume: f64) -> Result<()> {
+        let host = self.host;
+        let launch = |kernel: Kernel, threads: usize, block: u32, args: &RdfArgs| {
+            let mut arguments: [*mut Opaque; 1] = arguments![*args];
+            // SAFETY: the kernels take one RdfArgs
+            unsafe { host.launch(kernel, threads.div_ceil(block as usize).max(1) as u32, block, &mut arguments) }
+        };
+        let record = galamost_measure::positions::record(s);
+        let mut points = (s.pos_type, s.n_local as usize);
+        if let Some(m) = &self.molecules {
+            let args = CenterArgs {
+                state: *s,
+                centers: m.centers,
+                first: m.first,
+                members: m.members,
+                parent: m.parent,
+                offset: m.offset,
+                molecules: m.n as u32,
+                reserved: 0,
+            };
+            let mut arguments: [*mut Opaque; 1] = arguments![args];
+            // SAFETY: the kernel takes one CenterArgs
+            unsafe { host.launch(self.kernels.centers, m.n.div_ceil(64).max(1) as u32, 64, &mut arguments)? };
+            points = (m.centers, m.n);
+        }
+        let n = points.1;
+        if self.room.is_none() {
+            let most = Cells::most(n).pow(3);
+            self.room = Some(Room {
+                sorted: host.allocate_bytes(record * n)?,
+                quick: host.allocate_bytes(16 * n)?,
+                sorted_tag: host.allocate_bytes(4 * n)?,
+                cell_of: host.allocate_bytes(4 * n)?,
+                arrival: host.allocate_bytes(4 * n)?,
+                start: host.allocate_bytes(4 * (most + 1))?,
+                block_sums: host.allocate_bytes(4 * most.div_ceil(CELLS_PER_BLOCK))?,
+            });
+        }
+        let Some(room) = &self.room else { return Ok(()) };
+        // a few large cells take a device less time than many small ones; in a small box only these may be enough
+        let in_cells = |c: &Cells| (0..3).all(|k| c.n[k] > 1 || length[k] == 0.0);
+        let large = Cells::new(n, length, c.r_max, 1.0);
+        let cells = if in_cells(&large) { large } else { Cells::new(n, length, c.r_max, 2.0) };
+        let all: usize = cells.n.iter().product();
+        let [first, partner, molecule] = self.excluded;
+        let tags = if first.is_null() && molecule.is_null() { DevicePtr::null() } else { room.sorted_tag };
+        // without cells along an axis, or with so many bins that f32 cannot tell them apart, pairs are looked at one by one in f64
+        let quick = s.precision != Precision::Double as u32 && in_cells(&cells) && c.bins <= 100_000;
+        // places and displaced places are rounded by at most 2⁻²⁵ L and 2⁻²⁴ L, the root and the product by 3e-7 of them
+        let (per_unit, longest) = (c.bins as f64 / c.r_max, length.iter().copied().fold(0.0, f64::max));
+        let margin = (5e-7 * c.bins as f64 + 6e-7 * longest * per_unit) as f32;
+        let args = RdfArgs {
+            state: *s,
+            points: points.0,
+            sorted: room.sorted,
+            quick: if quick { room.quick } else { DevicePtr::null() },
+            sorted_tag: tags,
+            cell_of: room.cell_of,
+            arrival: room.arrival,
+            start: room.start,
+            block_sums: room.block_sums,
+            column_of: self.column_of,
+            counts: self.counts,
+            density: self.density,
+            numbers: self.numbers,
+            first,
+            partner,
+            molecule,
+            r_max: c.r_max,
+            per_unit,
+            volume,
+            length,
+            n: cells.n.map(|n| n as u32),
+            reach: cells.reach.map(|r| r as u32),
+            points_n: n as u32,
+            cells: all as u32,
+            types: c.types as u32,
+            columns: c.columns.len() as u32,
+            bins: c.bins as u32,
+            same: u32::from(self.choice.same),
+            unit: length.map(|l| (l / 4_294_967_296.0) as f32),
+            box_length: length.map(|l| l as f32),
+            bins_per_length: per_unit as f32,
+            margin,
+            end: c.bins as f32 + margin,
+            reserved: 0,
+        };
+        let k = &self.kernels;
+        let scanned = all.div_ceil(CELLS_PER_BLOCK) * BLOCK as usize;
+        launch(k.clear, (all + 1).max(c.types), BLOCK, &args)?;
+        launch(k.cells, n, BLOCK, &args)?;
+        launch(k.sum_cells, scanned, BLOCK, &args)?;
+        launch(k.start_cells, scanned, BLOCK, &args)?;
+        launch(k.fill, n, BLOCK, &args)?;
+        launch(if quick { k.count_quick } else { k.count }, n.min((MOST_BLOCKS * COUNTERS) as usize), COUNTERS, &args)?;
+        let mut arguments: [*mut Opaque; 2] = arguments![args, self.pair];
+        let blocks = c.columns.len().div_ceil(64) as u32;
+        // SAFETY: the kernel takes an RdfArgs and a pointer
+        unsafe { host.launch(k.close, blocks, 64, &mut arguments) }
+    }
+
+    /// Counts and densities so far: waits for the device.
+    pub fn download(&self, counts: &mut [u64], density: &mut [f64]) -> Result<()> {
+        let mut bytes = vec![0; 8 * counts.len()];
+        self.host.download_bytes(self.counts, &mut bytes)?;
+        counts.iter_mut().zip(bytes.as_chunks::<8>().0).for_each(|(c, b)| *c = u64::from_ne_bytes(*b));
+        let mut bytes = vec![0; 8 * density.len()];
+        self.host.download_bytes(self.density, &mut bytes)?;
+        density.iter_mut().zip(bytes.as_chunks::<8>().0).for_each(|(d, b)| *d = f64::from_ne_bytes(*b));
+        Ok(())
+    }
+
+    /// Goes on from these.
+    pub fn upload(&self, counts: &[u64], density: &[f64]) -> Result<()> {
+        self.host.upload_bytes(self.counts, &counts.iter().flat_map(|c| c.to_ne_bytes()).collect::<Vec<_>>())?;
+        self.host.upload_bytes(self.density, &density.iter().flat_map(|d| d.to_ne_bytes()).collect::<Vec<_>>())
+    }
+}

@@ -1,0 +1,61 @@
+//! Distances in a periodic box, in the same arithmetic on every device: a pair at the edge of a bin falls on the same side.
+
+/// Points in a periodic box.
+pub trait Space: Sync {
+    /// Coordinates of a point.
+    type Point: Copy + Send + Sync;
+    /// Where a point is along an axis, 0 … 1.
+    fn share(&self, p: &Self::Point, axis: usize) -> f64;
+    /// Square of the distance of the nearest images.
+    fn r2(&self, a: &Self::Point, b: &Self::Point) -> f64;
+}
+
+fn square(d: [f64; 3]) -> f64 {
+    d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+}
+
+/// Coordinates as lengths, the box centered at 0; the length is 0 along an axis that the system does not have.
+pub struct Lengths(pub [f64; 3]);
+
+impl Space for Lengths {
+    type Point = [f64; 3];
+    fn share(&self, p: &[f64; 3], axis: usize) -> f64 {
+        p[axis] / self.0[axis] + 0.5
+    }
+    #[inline]
+    fn r2(&self, a: &[f64; 3], b: &[f64; 3]) -> f64 {
+        square(std::array::from_fn(|k| {
+            let (d, length) = (a[k] - b[k], self.0[k]);
+            // as many boxes as a difference of two places in one can be: −1, 0 or 1
+            let near = if d > 0.5 * length {
+                d - length
+            } else if d < -0.5 * length {
+                d + length
+            } else {
+                d
+            };
+            if length > 0.0 { near } else { d }
+        }))
+    }
+}
+
+/// Whole numbers of 2⁻³² of the box lengths, with the length of one.
+pub struct Units(pub [f64; 3]);
+
+impl Units {
+    /// For these box lengths.
+    pub fn of(length: [f64; 3]) -> Self {
+        Self(length.map(|l| l / 4_294_967_296.0))
+    }
+}
+
+impl Space for Units {
+    type Point = [i32; 3];
+    fn share(&self, p: &[i32; 3], axis: usize) -> f64 {
+        f64::from(p[axis] as u32 ^ 0x8000_0000) / 4_294_967_296.0
+    }
+    #[inline]
+    fn r2(&self, a: &[i32; 3], b: &[i32; 3]) -> f64 {
+        square(std::array::from_fn(|k| f64::from(a[k].wrapping_sub(b[k])) * self.0[k]))
+    }
+}

@@ -1,0 +1,154 @@
+// Samples of positions or velocities, and sums over pairs of them. VALUES numbers are summed for each pair of samples;
+// MEASURE says which.
+
+static constexpr u32 ITEMS_PER_THREAD = 4u, MAX_PAIRS = 160u;
+// Pairs that one block looks at: the sample of now is read once for all of them.
+static constexpr u32 PAIRS_PER_BLOCK = 8u;
+
+struct TakeArgs {
+    StateView state;
+    const u32* items;
+    // of molecules: their members, else null
+    const u32* first;
+    const u32* members;
+    double* frame;
+    // taken off, if not null
+    const double* drift;
+    // added to positions, by tag, if not null
+    double* carry;
+    // images at the last sample, if `take_frame` follows them itself, and by how much the box is smaller than it was then
+    int* image;
+    double* partial;
+    u32* counter;
+    double change[3];
+    u32 n_items, velocities;
+};
+
+__device__ __forceinline__ double quantity(const TakeArgs& a, u32 tag, u32 i, u32 axis) {
+    if (a.velocities) return velocity(a.state, i, axis);
+    const double x = unwrapped(a.state, i, axis);
+    return a.carry ? plus(x, a.carry[3u * tag + axis]) : x;
+}
+
+// On to a sample in a box that is smaller by `change` than at the last one: who has crossed it stays where it is.
+__device__ __forceinline__ void follow_particle(const TakeArgs& a, u32 tag, u32 i) {
+    for (u32 axis = 0; axis < 3u; ++axis) {
+        const u32 k = 3u * tag + axis;
+        if (a.change[axis] != 0.0) a.carry[k] = plus(a.carry[k], times(a.change[axis], double(a.image[k])));
+        a.image[k] = a.state.image[3u * i + axis];
+    }
+}
+
+extern "C" __global__ void follow(TakeArgs a) {
+    const u32 tag = blockIdx.x * blockDim.x + threadIdx.x;
+    if (tag < a.state.n_local) follow_particle(a, tag, a.state.index_of_tag[tag]);
+}
+
+// The center of mass of all particles, or its velocity, by tag.
+extern "C" __global__ void take_drift(TakeArgs a, double* drift) {
+    __shared__ double memory[4 * 8];
+    __shared__ u32 flag;
+    double sums[4] = {0, 0, 0, 0};
+    for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) {
+        const u32 tag = (blockIdx.x * ITEMS_PER_THREAD + r) * blockDim.x + threadIdx.x;
+        if (tag >= a.state.n_local) continue;
+        const u32 i = a.state.index_of_tag[tag];
+        const double w = a.state.velocity_mass[i].w;
+        for (u32 k = 0; k < 3u; ++k) sums[k] = plus(sums[k], times(w, quantity(a, tag, i, k)));
+        sums[3] = plus(sums[3], w);
+    }
+    block_sum(sums, memory);
+    if (threadIdx.x == 0u) {
+        for (u32 k = 0; k < 4u; ++k) a.partial[4u * blockIdx.x + k] = sums[k];
+    }
+    if (last_block(a.counter, &flag)) {
+        double total[4];
+        sum_partials(a.partial, gridDim.x, total, memory);
+        if (threadIdx.x == 0u) {
+            for (u32 k = 0; k < 3u; ++k) drift[k] = total[k] / total[3];
+        }
+    }
+}
+
+// A sample: coordinate by coordinate, in the order of the items.
+extern "C" __global__ void take_frame(TakeArgs a) {
+    const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
+    if (k >= a.n_items) return;
+    const u32 item = a.items[k];
+    double x[3] = {0, 0, 0};
+    if (item != NONE) {
+        if (a.first) {
+            double total = 0;
+            for (u32 m = a.first[item]; m < a.first[item + 1u]; ++m) {
+                const u32 tag = a.members[m], i = a.state.index_of_tag[tag];
+                const double w = a.state.velocity_mass[i].w;
+                for (u32 axis = 0; axis < 3u; ++axis) x[axis] = plus(x[axis], times(w, quantity(a, tag, i, axis)));
+                total = plus(total, w);
+            }
+            for (u32 axis = 0; axis < 3u; ++axis) x[axis] /= total;
+        } else {
+            const u32 i = a.state.index_of_tag[item];
+            if (a.image) follow_particle(a, item, i);
+            for (u32 axis = 0; axis < 3u; ++axis) x[axis] = quantity(a, item, i, axis);
+        }
+        if (a.drift) {
+            for (u32 axis = 0; axis < 3u; ++axis) x[axis] = minus(x[axis], a.drift[axis]);
+        }
+    }
+    for (u32 axis = 0; axis < 3u; ++axis) a.frame[u64(axis) * a.n_items + k] = x[axis];
+}
+
+struct CompareArgs {
+    const double* frames;
+    const u32* items;
+    // first block of each species, and the number of blocks
+    const u32* first;
+    double* partial;
+    double* sums;
+    u32 n_items, blocks, species, now, n_pairs, reserved;
+    u32 slot[MAX_PAIRS], lag[MAX_PAIRS];
+    Settings settings;
+};
+
+extern "C" __global__ void compare_frames(CompareArgs a) {
+    __shared__ double memory[VALUES * 8];
+    const u32 first = blockIdx.x / a.blocks * PAIRS_PER_BLOCK, block = blockIdx.x % a.blocks;
+    const u32 end = first + PAIRS_PER_BLOCK < a.n_pairs ? first + PAIRS_PER_BLOCK : a.n_pairs;
+    const u32 from = block * ITEMS_PER_THREAD * blockDim.x + threadIdx.x;
+    const double* now = a.frames + u64(a.now) * 3u * a.n_items;
+    double x[ITEMS_PER_THREAD][3];
+    bool some[ITEMS_PER_THREAD];
+    for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) {
+        const u32 k = from + r * blockDim.x;
+        some[r] = a.items[k] != NONE;
+        for (u32 axis = 0; axis < 3u; ++axis) x[r][axis] = now[u64(axis) * a.n_items + k];
+    }
+    for (u32 pair = first; pair < end; ++pair) {
+        const double* then = a.frames + u64(a.slot[pair]) * 3u * a.n_items;
+        double y[ITEMS_PER_THREAD][3], values[VALUES];
+        for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) {
+            for (u32 axis = 0; axis < 3u; ++axis) y[r][axis] = then[u64(axis) * a.n_items + from + r * blockDim.x];
+        }
+        for (u32 v = 0; v < VALUES; ++v) values[v] = 0.0;
+        for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) {
+            if (some[r]) measure(a.settings, x[r], y[r], values);
+        }
+        block_sum(values, memory);
+        if (threadIdx.x == 0u) {
+            for (u32 v = 0; v < VALUES; ++v) a.partial[(u64(pair) * a.blocks + block) * VALUES + v] = values[v];
+        }
+    }
+}
+
+// A block for each pair of samples and species.
+extern "C" __global__ void add_sums(CompareArgs a) {
+    __shared__ double memory[VALUES * 8];
+    const u32 pair = blockIdx.x / a.species, species = blockIdx.x % a.species;
+    const u32 from = a.first[species], to = a.first[species + 1u];
+    double total[VALUES];
+    sum_partials(a.partial + (u64(pair) * a.blocks + from) * VALUES, to - from, total, memory);
+    if (threadIdx.x == 0u) {
+        double* sums = a.sums + (u64(a.lag[pair]) * a.species + species) * VALUES;
+        for (u32 v = 0; v < VALUES; ++v) sums[v] = plus(sums[v], total[v]);
+    }
+}

@@ -1,0 +1,265 @@
+//! Samples in the memory of a device; `correlate.cuh` has the kernels.
+
+use crate::dynamics::follow::Follow;
+use crate::dynamics::items::Items;
+use crate::dynamics::lags::Pair;
+use galamost_measure::HEADER;
+use galamost_measure::tree::{BLOCK, ITEMS};
+use galamost_plugin_api::abi::Opaque;
+use galamost_plugin_api::arguments;
+use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::services::Kernel;
+use galamost_plugin_api::views::StateView;
+
+/// Pairs of samples of one launch; `MAX_PAIRS`.
+const MAX_PAIRS: usize = 160;
+/// Pairs of a block, see `correlate.cuh`.
+const PAIRS_PER_BLOCK: usize = 8;
+
+#[repr(C)]
+struct TakeArgs {
+    state: StateView,
+    items: DevicePtr<u8>,
+    first: DevicePtr<u8>,
+    members: DevicePtr<u8>,
+    frame: DevicePtr<u8>,
+    drift: DevicePtr<u8>,
+    carry: DevicePtr<u8>,
+    image: DevicePtr<u8>,
+    partial: DevicePtr<u8>,
+    counter: DevicePtr<u8>,
+    change: [f64; 3],
+    n_items: u32,
+    velocities: u32,
+}
+
+#[repr(C)]
+struct CompareArgs<S> {
+    frames: DevicePtr<u8>,
+    items: DevicePtr<u8>,
+    first: DevicePtr<u8>,
+    partial: DevicePtr<u8>,
+    sums: DevicePtr<u8>,
+    n_items: u32,
+    blocks: u32,
+    species: u32,
+    now: u32,
+    n_pairs: u32,
+    reserved: u32,
+    slot: [u32; MAX_PAIRS],
+    lag: [u32; MAX_PAIRS],
+    settings: S,
+}
+
+#[derive(Default)]
+struct Room {
+    items: DevicePtr<u8>,
+    first: DevicePtr<u8>,
+    molecule_first: DevicePtr<u8>,
+    members: DevicePtr<u8>,
+    frames: DevicePtr<u8>,
+    partial: DevicePtr<u8>,
+    counter: DevicePtr<u8>,
+    drift: DevicePtr<u8>,
+    /// What positions are followed with, if they are.
+    carry: DevicePtr<u8>,
+    image: DevicePtr<u8>,
+    sums: DevicePtr<u8>,
+    species: usize,
+    n: usize,
+}
+
+/// Kernels and memory.
+pub struct FramesDevice {
+    host: Host,
+    drift: Kernel,
+    follow: Kernel,
+    take: Kernel,
+    compare: Kernel,
+    add: Kernel,
+    values: usize,
+    room: Room,
+}
+
+fn uploaded(host: &Host, values: &[u32]) -> Result<DevicePtr<u8>> {
+    let memory = host.allocate_bytes((4 * values.len()).max(4))?;
+    host.upload_bytes(memory, &values.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<_>>())?;
+    Ok(memory)
+}
+
+impl FramesDevice {
+    /// Compiles.
+    pub fn new(host: Host, measure: &str, values: usize) -> Result<Self> {
+        let text = format!("{HEADER}\n#define VALUES {values}u\n{measure}\n{}", include_str!("correlate.cuh"));
+        let module = host.compile("correlate", &text)?;
+        Ok(Self {
+            drift: host.kernel(module, "take_drift")?,
+            follow: host.kernel(module, "follow")?,
+            take: host.kernel(module, "take_frame")?,
+            compare: host.kernel(module, "compare_frames")?,
+            add: host.kernel(module, "add_sums")?,
+            values,
+            room: Room::default(),
+            host,
+        })
+    }
+
+    /// Memory for so many samples of these items, and for `sums` sums; `follow`: for following positions through a box that changes.
+    pub fn make_room(&mut self, items: &Items, slots: usize, n: usize, sums: usize, follow: bool) -> Result<()> {
+        let host = &self.host;
+        let blocks = items.entries.len() / ITEMS;
+        let partial = (slots.min(MAX_PAIRS) * blocks * self.values).max(4 * n.div_ceil(ITEMS));
+        let m = &items.molecules;
+        let null = DevicePtr::null();
+        self.room = Room {
+            items: uploaded(host, &items.entries)?,
+            first: uploaded(host, &items.first)?,
+            molecule_first: if m.is_empty() { null } else { uploaded(host, &m.first)? },
+            members: if m.is_empty() { null } else { uploaded(host, &m.members)? },
+            frames: host.allocate_bytes(24 * items.entries.len() * slots)?,
+            partial: host.allocate_bytes(8 * partial)?,
+            counter: host.allocate_bytes(4)?,
+            drift: host.allocate_bytes(24)?,
+            carry: if follow { host.allocate_bytes(24 * n)? } else { null },
+            image: if follow { host.allocate_bytes(12 * n)? } else { null },
+            sums: host.allocate_bytes(8 * sums)?,
+            species: items.count.len(),
+            n,
+        };
+        Ok(())
+    }
+
+    /// What positions are followed with, from a checkpoint.
+    pub fn upload_follow(&self, follow: &Follow) -> Result<()> {
+        self.upload(self.room.carry, &follow.carry)?;
+        let bytes: Vec<u8> = follow.image.iter().flat_map(|x| x.to_ne_bytes()).collect();
+        self.host.upload_bytes(self.room.image, &bytes)
+    }
+
+    /// The same for a checkpoint, of `n` particles.
+    pub fn download_follow(&self, length: [f64; 3], n: usize) -> Result<Follow> {
+        let carry = self.download(self.room.carry, 3 * n)?;
+        let mut bytes = vec![0; 12 * n];
+        self.host.download_bytes(self.room.image, &mut bytes)?;
+        let image = bytes.as_chunks::<4>().0.iter().map(|b| i32::from_ne_bytes(*b)).collect();
+        Ok(Follow { length, carry, image })
+    }
+
+    fn frame(&self, slot: u32, entries: usize) -> DevicePtr<u8> {
+        self.room.frames.offset(24 * entries * slot as usize)
+    }
+
+    /// Takes a sample and compares it. `change`: where positions are followed, by how much the box is smaller than at the last sample.
+    ///
+    /// # Safety
+    /// The view describes arrays of the device, and `S` is laid out as `Settings`.
+    pub unsafe fn sample<S: Copy>(
+        &self,
+        s: &StateView,
+        items: &Items,
+        slot: u32,
+        pairs: &[Pair],
+        velocities: bool,
+        drift: bool,
+        change: Option<[f64; 3]>,
+        settings: &S,
+    ) -> Result<()> {
+        let (host, room, n) = (&self.host, &self.room, items.entries.len());
+        // a kernel less, where every particle is an item and nothing is asked of it before
+        let apart = drift || !items.molecules.is_empty() || items.count.iter().sum::<u64>() != room.n as u64;
+        let mut take = TakeArgs {
+            state: *s,
+            items: room.items,
+            first: room.molecule_first,
+            members: room.members,
+            frame: self.frame(slot, n),
+            drift: if drift { room.drift } else { DevicePtr::null() },
+            carry: room.carry,
+            image: if change.is_some() { room.image } else { DevicePtr::null() },
+            partial: room.partial,
+            counter: room.counter,
+            change: change.unwrap_or_default(),
+            n_items: n as u32,
+            velocities: u32::from(velocities),
+        };
+        let block = BLOCK as u32;
+        if change.is_some() && apart {
+            let mut arguments: [*mut Opaque; 1] = arguments![take];
+            // SAFETY: the kernel takes one TakeArgs
+            unsafe { host.launch(self.follow, room.n.div_ceil(BLOCK) as u32, block, &mut arguments)? };
+            take.image = DevicePtr::null();
+        }
+        if drift {
+            let mut arguments: [*mut Opaque; 2] = arguments![take, room.drift];
+            // SAFETY: the kernel takes a TakeArgs and a pointer
+            unsafe { host.launch(self.drift, room.n.div_ceil(ITEMS) as u32, block, &mut arguments)? };
+        }
+        let mut arguments: [*mut Opaque; 1] = arguments![take];
+        // SAFETY: the kernel takes one TakeArgs
+        unsafe { host.launch(self.take, n.div_ceil(BLOCK) as u32, block, &mut arguments)? };
+        for some in pairs.chunks(MAX_PAIRS) {
+            let of = |f: fn(&Pair) -> u32| std::array::from_fn(|k| some.get(k).map_or(0, f));
+            let args = CompareArgs {
+                frames: room.frames,
+                items: room.items,
+                first: room.first,
+                partial: room.partial,
+                sums: room.sums,
+                n_items: n as u32,
+                blocks: (n / ITEMS) as u32,
+                species: room.species as u32,
+                now: slot,
+                n_pairs: some.len() as u32,
+                reserved: 0,
+                slot: of(|p| p.slot),
+                lag: of(|p| p.lag),
+                settings: *settings,
+            };
+            let mut arguments: [*mut Opaque; 1] = arguments![args];
+            // SAFETY: the kernels take one CompareArgs
+            unsafe {
+                host.launch(
+                    self.compare,
+                    (some.len().div_ceil(PAIRS_PER_BLOCK) * n / ITEMS) as u32,
+                    block,
+                    &mut arguments,
+                )?;
+                host.launch(self.add, (some.len() * room.species) as u32, block, &mut arguments)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sums to the host.
+    pub fn download_sums(&self, sums: &mut [f64]) -> Result<()> {
+        let bytes = self.download(self.room.sums, sums.len())?;
+        sums.copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    fn download(&self, from: DevicePtr<u8>, n: usize) -> Result<Vec<f64>> {
+        let mut bytes = vec![0; 8 * n];
+        self.host.download_bytes(from, &mut bytes)?;
+        Ok(bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect())
+    }
+
+    /// Sums from a checkpoint.
+    pub fn upload_sums(&self, sums: &[f64]) -> Result<()> {
+        self.upload(self.room.sums, sums)
+    }
+
+    fn upload(&self, to: DevicePtr<u8>, numbers: &[f64]) -> Result<()> {
+        self.host.upload_bytes(to, &numbers.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<_>>())
+    }
+
+    /// A sample of `numbers` numbers to the host.
+    pub fn download_frame(&self, slot: u32, numbers: usize) -> Result<Vec<f64>> {
+        self.download(self.frame(slot, numbers / 3), numbers)
+    }
+
+    /// A sample from a checkpoint.
+    pub fn upload_frame(&self, slot: u32, frame: &[f64]) -> Result<()> {
+        self.upload(self.frame(slot, frame.len() / 3), frame)
+    }
+}

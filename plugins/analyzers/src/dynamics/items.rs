@@ -1,0 +1,149 @@
+//! What is followed: particles by type, or molecules.
+
+use crate::selection::{Of, particle_type};
+use galamost_measure::molecules::{self, Molecules};
+use galamost_measure::pack::{Unpack, put};
+use galamost_measure::positions;
+use galamost_measure::tree::ITEMS;
+use galamost_plugin_api::analyzer::FrameCall;
+use galamost_plugin_api::prelude::*;
+
+/// No particle or molecule: places that fill up a block.
+pub const NONE: u32 = u32::MAX;
+
+/// Which of them.
+#[derive(Clone, Debug, PartialEq, Params)]
+pub struct Which {
+    /// `Particles`, or the centers of mass of `Molecules` of at least two particles; without it particles.
+    of: Option<Spanned<Of>>,
+    /// Types of particles, each with columns of its own; without it all. Of molecules: those that have a particle of these types.
+    types: Option<Spanned<Vec<String>>>,
+}
+
+impl Which {
+    /// Particles of these types.
+    pub fn types(types: Option<Spanned<Vec<String>>>) -> Self {
+        Self { of: None, types }
+    }
+
+    /// Whether molecules are followed.
+    pub fn molecules(&self) -> bool {
+        self.of.as_ref().is_some_and(|o| o.value == Of::Molecules)
+    }
+
+    /// Names of what has columns of its own, and their types.
+    ///
+    /// # Errors
+    /// There is no such type, or it is not known what a molecule is.
+    pub fn bind(&self, system: &SystemInfo, needs: &mut Needs) -> Result<(Vec<String>, Vec<u32>)> {
+        if let Some(of) = self.of.as_ref().filter(|_| self.molecules()) {
+            molecules::need(system, needs, of.at)?;
+        }
+        let mut types = vec![];
+        for name in self.types.iter().flat_map(|t| &t.value) {
+            let at = self.types.as_ref().map(|t| t.at).unwrap_or_default();
+            let k = particle_type(name, at, system)?;
+            if types.contains(&(k as u32)) {
+                return Err(InputError::at(at, format!("the type \"{name}\" is given twice")).into());
+            }
+            types.push(k as u32);
+        }
+        if types.is_empty() {
+            types = (0..system.types.len() as u32).collect();
+        }
+        let names = match self.molecules() {
+            true => vec!["molecules".to_string()],
+            false => types.iter().map(|t| system.types[*t as usize].clone()).collect(),
+        };
+        Ok((names, types))
+    }
+}
+
+/// The list of what is followed, species by species, each filled up to whole blocks of [`ITEMS`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Items {
+    /// Tags, or numbers of molecules; [`NONE`] to fill up.
+    pub entries: Vec<u32>,
+    /// First block of each species, and the number of blocks.
+    pub first: Vec<u32>,
+    /// Particles or molecules of each species.
+    pub count: Vec<u64>,
+    /// Members of the molecules; empty for particles.
+    pub molecules: Molecules,
+}
+
+impl Items {
+    /// Of the state as it is now.
+    ///
+    /// # Errors
+    /// There is nothing to follow, or the device's words.
+    pub fn now(which: &Which, types: &[u32], host: &Host, call: &FrameCall) -> Result<Self> {
+        let kinds = positions::kinds(host, &call.state)?;
+        let mut lists: Vec<Vec<u32>> = vec![];
+        let mut found = Molecules::default();
+        if which.molecules() {
+            found = Molecules::now(host, call)?;
+            molecules::some(&found)?;
+            let has = |m: usize| found.places(m).any(|at| types.contains(&kinds[found.members[at] as usize]));
+            lists.push((0..found.len()).filter(|m| has(*m)).map(|m| m as u32).collect());
+        } else {
+            lists.extend(types.iter().map(|_| vec![]));
+            for (tag, kind) in kinds.iter().enumerate() {
+                if let Some(species) = types.iter().position(|t| t == kind) {
+                    lists[species].push(tag as u32);
+                }
+            }
+        }
+        let mut out = Self { first: vec![0], molecules: found, ..Self::default() };
+        for list in lists {
+            out.count.push(list.len() as u64);
+            out.entries.extend(list);
+            out.entries.resize(out.entries.len().next_multiple_of(ITEMS), NONE);
+            out.first.push((out.entries.len() / ITEMS) as u32);
+        }
+        if out.entries.is_empty() {
+            return Err(Error::Run("there are no particles of these types".into()));
+        }
+        Ok(out)
+    }
+
+    /// Blocks of a species.
+    pub fn blocks(&self, species: usize) -> std::ops::Range<usize> {
+        self.first[species] as usize..self.first[species + 1] as usize
+    }
+
+    /// For a checkpoint.
+    pub fn save(&self, to: &mut Vec<u8>) {
+        put(to, &self.entries);
+        put(to, &self.first);
+        put(to, &self.count);
+        put(to, &self.molecules.first);
+        put(to, &self.molecules.members);
+        put(to, &self.molecules.parent);
+    }
+
+    /// From a checkpoint of a system of `n` particles, with this number of species.
+    ///
+    /// # Errors
+    /// It is of another analyzer.
+    pub fn load(from: &mut Unpack<'_>, n: u64, species: usize) -> Result<Self> {
+        let out = Self {
+            entries: from.row()?,
+            first: from.row_of(species + 1)?,
+            count: from.row_of(species)?,
+            molecules: Molecules { first: from.row()?, members: from.row()?, parent: from.row()? },
+        };
+        let m = &out.molecules;
+        let limit = if m.first.is_empty() || m.members.is_empty() { n } else { m.len() as u64 };
+        let rising = |row: &[u32]| row.windows(2).all(|w| w[0] <= w[1]);
+        let sound = out.entries.len().is_multiple_of(ITEMS)
+            && out.entries.iter().all(|e| *e == NONE || u64::from(*e) < limit)
+            && rising(&out.first)
+            && out.first.last().is_some_and(|b| *b as usize * ITEMS == out.entries.len())
+            && rising(&m.first)
+            && m.first.last().is_none_or(|l| *l as usize == m.members.len())
+            && m.members.len() == m.parent.len()
+            && m.members.iter().all(|t| u64::from(*t) < n);
+        if sound { Ok(out) } else { Err(Error::Run("the checkpoint is of another analyzer".into())) }
+    }
+}

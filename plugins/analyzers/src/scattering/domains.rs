@@ -1,0 +1,284 @@
+//! The size of domains, from the structure factor of the composition.
+
+use crate::dynamics::items::{Items, Which};
+use crate::scattering::waves::{
+    MOST_VECTORS, MOST_WAVES, Vector, WaveKernels, WavesDevice, by_bins, number_up_to, sum_here,
+};
+use galamost_measure::pack::{Unpack, put};
+use galamost_measure::{Cell, Table};
+use galamost_plugin_api::prelude::*;
+use std::f64::consts::TAU;
+
+/// The size of the domains of a mixture that separates, or of a microphase, every `every` steps: one row a sample, as CSV.
+///
+/// The composition ψ(r) = Σ δ(r − r_i) over the particles of the types `positive`, less the same of the types `negative`, has the
+/// structure factor S(q) = |Σ ±e^(i q·r)|²/N, N the number of these particles; without `negative` it is that of their density. q are
+/// vectors of the reciprocal lattice, 2π (n_x/L_x, n_y/L_y, n_z/L_z), with 0 < |q| ≤ `q_max`, gathered in `bins` shells of equal width; of
+/// a shell with more than `vectors` of them (±q is one) so many are chosen at random, the same in every run. With q_k the mean of |q| and S_k
+/// the mean of S over the vectors of shell k, and sums over the shells, the moments are ⟨qᵐ⟩ = Σ q_kᵐ S_k/Σ S_k.
+///
+/// Columns: `step`, `time`, `L (length)` = 2π/⟨q⟩, the size of the domains (of a stripe of each kind together); `L2 (length)` = 2π/⟨q²⟩^(1/2), in which
+/// sharp interfaces weigh more; `q_mean (1/length)` = ⟨q⟩; `q_peak (1/length)`, q_k of the shell with the largest S_k, the first of equals; `S_peak`, that S_k;
+/// and `L_peak (length)` = 2π/`q_peak`. Where the name of the file ends in `.parquet`, the table is a folder of Parquet files.
+///
+/// S falls as q⁻⁴ behind the peak, so ⟨q⟩ depends little on `q_max` where that is a few times the peak; where S has become that of a
+/// liquid, further shells add nothing but noise. Take some 2π over the thickness of an interface, and the same for all runs to be compared. Domains
+/// as large as half the box are not seen as what they are. Where all S_k are 0, sizes are NaN.
+///
+/// Phases are computed in double precision from the positions as stored. A sample costs N × (number of vectors) cosines and sines, and on a
+/// GPU the run waits for them. Vectors and types are those of the first sample; where the box changes, q follows it. C. Roland, M. Grant,
+/// Phys. Rev. B 39, 11971 (1989); A. J. Bray, Adv. Phys. 43, 357 (1994).
+///
+/// ```ron
+/// DomainSize(every: 100, file: "domains.csv", positive: ["A"], q_max: 3.0)
+/// ```
+#[component(Analyzer, "DomainSize")]
+#[derive(Params)]
+pub struct DomainSize {
+    /// Steps from one sample to the next.
+    #[param(at_least = 1.0)]
+    every: u64,
+    /// Samples of earlier steps are passed over.
+    #[param(default = 0)]
+    start: u64,
+    /// File to write.
+    file: String,
+    /// Types of particles that count as +1.
+    positive: Spanned<Vec<String>>,
+    /// Types of particles that count as −1; without it none.
+    negative: Option<Spanned<Vec<String>>>,
+    /// The longest q.
+    #[param(unit = "1/length", above = 0.0)]
+    q_max: Spanned<f64>,
+    /// Number of shells; without it they are as wide as the shortest q, 2π over the longest box length, or a little less.
+    #[param(at_least = 2, at_most = 10_000)]
+    bins: Option<u32>,
+    /// The most vectors of a shell.
+    #[param(default = 100, at_least = 1, at_most = 100_000)]
+    vectors: u32,
+    #[param(skip)]
+    rows: Table,
+    /// Types: the positive ones, then the others.
+    #[param(skip)]
+    kinds: Vec<u32>,
+    #[param(skip)]
+    n_positive: usize,
+    #[param(skip)]
+    n: u64,
+    #[param(skip)]
+    host: Option<Host>,
+    #[param(skip)]
+    kernels: Option<WaveKernels>,
+    #[param(skip)]
+    on_device: bool,
+    #[param(skip)]
+    sampled: Option<Sampled>,
+    #[param(skip)]
+    kept: Vec<u8>,
+}
+
+/// What is known from the first sample on.
+struct Sampled {
+    items: Items,
+    /// The box then.
+    length: [f64; 3],
+    /// Vectors shell by shell, without those that have none.
+    shells: Vec<Vec<Vector>>,
+    vectors: Vec<[i32; 3]>,
+    device: Option<WavesDevice>,
+}
+
+const NAMES: [&str; 8] = [
+    "step",
+    "time",
+    "L (length)",
+    "L2 (length)",
+    "q_mean (1/length)",
+    "q_peak (1/length)",
+    "S_peak",
+    "L_peak (length)",
+];
+
+/// 2π/⟨q⟩, 2π/√⟨q²⟩, ⟨q⟩, q at the peak, S there, 2π over that q.
+fn sizes(shells: &[[f64; 2]]) -> [f64; 6] {
+    let sum = |power: i32| shells.iter().map(|[q, s]| q.powi(power) * s).sum::<f64>();
+    let (mean, square) = (sum(1) / sum(0), sum(2) / sum(0));
+    let peak = shells.iter().fold([f64::NAN, 0.0], |best, shell| if shell[1] > best[1] { *shell } else { best });
+    [TAU / mean, TAU / square.sqrt(), mean, peak[0], peak[1], TAU / peak[0]]
+}
+
+/// |q| of a vector of the reciprocal lattice.
+fn norm(n: [i32; 3], length: [f64; 3]) -> f64 {
+    (0..3)
+        .map(|k| if length[k] > 0.0 { (f64::from(n[k]) * (TAU / length[k])).powi(2) } else { 0.0 })
+        .sum::<f64>()
+        .sqrt()
+}
+
+impl Analyzer for DomainSize {
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.period = self.every;
+        needs.plain_images = true;
+        let mut list = |types: &Spanned<Vec<String>>| {
+            if types.value.is_empty() {
+                return Err(InputError::at(types.at, "the list is empty: name types of particles").into());
+            }
+            Which::types(Some(types.clone())).bind(system, needs).map(|(_, kinds)| kinds)
+        };
+        self.kinds = list(&self.positive)?;
+        self.n_positive = self.kinds.len();
+        if let Some(negative) = &self.negative {
+            let others = list(negative)?;
+            if let Some(both) = others.iter().find(|k| self.kinds.contains(k)) {
+                let name = &system.types[*both as usize];
+                return Err(InputError::at(negative.at, format!("the type \"{name}\" is in both lists")).into());
+            }
+            self.kinds.extend(others);
+        }
+        self.n = system.n;
+        self.on_device = system.device == "cuda";
+        self.rows.bind(system, &self.file);
+        self.choose(system.box_length).map(drop)
+    }
+
+    fn start(&mut self, host: Host) -> Result<()> {
+        self.host = Some(host);
+        if self.on_device {
+            self.kernels = Some(WaveKernels::new(&host)?);
+        }
+        self.rows.start()?;
+        let kept = std::mem::take(&mut self.kept);
+        if kept.is_empty() {
+            return Ok(());
+        }
+        let mut from = Unpack(&kept);
+        let items = Items::load(&mut from, self.n, self.kinds.len())?;
+        let length = from.row_of::<f64>(3)?;
+        self.sampled = Some(self.begin(host, items, [length[0], length[1], length[2]])?);
+        from.end()
+    }
+
+    fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
+        let Some(host) = self.host.filter(|_| frame.step() >= self.start) else { return Ok(()) };
+        let (call, length) = (frame.call(), frame.box_length());
+        let s = match self.sampled.take() {
+            Some(s) => s,
+            None => {
+                let items = Items::now(&Which::types(None), &self.kinds, &host, call)?;
+                self.begin(host, items, length)?
+            }
+        };
+        let waves = match &s.device {
+            // SAFETY: the engine's word about the view
+            Some(waves) => unsafe {
+                waves.sum(&call.state)?;
+                waves.fetch()?
+            },
+            // SAFETY: the engine's word about the view; on the CPU it is of host arrays
+            None => unsafe { sum_here(&host, &call.state, length, &s.items, &s.vectors) },
+        };
+        let row = self.row(&s, &waves, length);
+        self.sampled = Some(s);
+        let mut cells = vec![frame.step().into(), frame.time().into()];
+        cells.extend(row.map(Cell::from));
+        self.rows.append(&NAMES, &[cells])
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.rows.finish()
+    }
+
+    fn save(&mut self) -> Result<Vec<u8>> {
+        let mut out = self.rows.save()?;
+        if let Some(s) = &self.sampled {
+            s.items.save(&mut out);
+            put(&mut out, &s.length);
+        }
+        Ok(out)
+    }
+
+    fn load(&mut self, state: &[u8]) -> Result<()> {
+        self.kept = self.rows.load(state)?.to_vec();
+        Ok(())
+    }
+}
+
+impl DomainSize {
+    fn choose(&self, length: [f64; 3]) -> Result<Vec<Vec<Vector>>> {
+        let (q_max, at) = (self.q_max.value, self.q_max.at);
+        let about = number_up_to(q_max, length, if length[2] > 0.0 { 3 } else { 2 });
+        if about > MOST_VECTORS {
+            let message = format!(
+                "the box has some {about:.1e} vectors up to q_max {q_max}, more than {MOST_VECTORS:.0e}: take a smaller one"
+            );
+            return Err(InputError::at(at, message).into());
+        }
+        let longest = length.into_iter().fold(0.0, f64::max);
+        let bins = self.bins.map_or_else(|| (q_max * longest / TAU).ceil() as usize, |b| b as usize);
+        let mut shells = by_bins(q_max, bins.max(1), self.vectors as usize, length);
+        shells.retain(|s| !s.is_empty());
+        let n: usize = shells.iter().map(Vec::len).sum();
+        if shells.len() < 2 || n > MOST_WAVES {
+            let message = format!(
+                "there are {n} vectors in {} shells up to q_max {q_max}: wanted at least two shells and at most {MOST_WAVES} \
+                 vectors; the shortest q of the box is {:.4}; see `bins` and `vectors`",
+                shells.len(),
+                TAU / longest
+            );
+            return Err(InputError::at(at, message).into());
+        }
+        Ok(shells)
+    }
+
+    fn begin(&self, host: Host, items: Items, length: [f64; 3]) -> Result<Sampled> {
+        let shells = self.choose(length)?;
+        let vectors: Vec<[i32; 3]> = shells.iter().flatten().map(|v| v.0).collect();
+        let device = match self.kernels {
+            None => None,
+            Some(kernels) => Some(WavesDevice::new(host, kernels, &items, &vectors)?),
+        };
+        Ok(Sampled { items, length, shells, vectors, device })
+    }
+
+    /// The sizes of a sample, of the waves of each type.
+    fn row(&self, s: &Sampled, waves: &[[f64; 2]], length: [f64; 3]) -> [f64; 6] {
+        let (n, number) = (s.vectors.len(), s.items.count.iter().sum::<u64>() as f64);
+        let power = |w: usize| {
+            let psi = (0..self.kinds.len()).fold([0.0, 0.0], |[re, im], kind| {
+                let (sign, wave) = (if kind < self.n_positive { 1.0 } else { -1.0 }, waves[kind * n + w]);
+                [re + sign * wave[0], im + sign * wave[1]]
+            });
+            (psi[0] * psi[0] + psi[1] * psi[1]) / number
+        };
+        let mut first = 0;
+        let shell = |vectors: &Vec<Vector>| {
+            let (from, m) = (first, vectors.len() as f64);
+            first += vectors.len();
+            let q = vectors.iter().map(|v| norm(v.0, length)).sum::<f64>() / m;
+            [q, (from..first).map(power).sum::<f64>() / m]
+        };
+        sizes(&s.shells.iter().map(shell).collect::<Vec<_>>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_and_the_peak() {
+        let [l, l2, q, peak, s, l_peak] = sizes(&[[0.5, 1.0], [1.0, 4.0], [1.5, 4.0], [2.0, 1.0]]);
+        assert!((q - 1.25).abs() < 1e-15 && (l - TAU / 1.25).abs() < 1e-14);
+        // (0.25 + 4 + 9 + 4)/10
+        assert!((l2 - TAU / 1.725f64.sqrt()).abs() < 1e-14);
+        assert_eq!((peak, s, l_peak), (1.0, 4.0, TAU));
+        let nothing = sizes(&[[0.5, 0.0], [1.0, 0.0]]);
+        assert!(nothing[0].is_nan() && nothing[3].is_nan() && nothing[4] == 0.0);
+    }
+
+    #[test]
+    fn the_box_scales_q() {
+        assert!((norm([3, 4, 0], [TAU, TAU, 0.0]) - 5.0).abs() < 1e-15);
+        assert!((norm([0, 0, -2], [1.0, 1.0, TAU]) - 2.0).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,381 @@
+//! Intermediate scattering functions.
+
+use crate::dynamics::frames::{Frames, Measure};
+use crate::dynamics::items::Which;
+use crate::dynamics::lags::{Lags, Pair};
+use crate::scattering::turns;
+use crate::scattering::waves::{MOST_VECTORS, Vector, WaveKernels, WavesDevice, choose, number_up_to, sum_here};
+use galamost_measure::Pace;
+use galamost_measure::pack::{Unpack, put};
+use galamost_measure::replace;
+use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::prelude::*;
+use std::path::PathBuf;
+
+/// The most vectors of all q together, and the most q.
+const MOST: usize = 64;
+const MOST_Q: usize = 8;
+
+/// cos q·(r(t) − r(0)), summed over the vectors of each q.
+#[derive(Clone, Debug, Default)]
+struct Phases {
+    /// Vectors of each q.
+    vectors: Vec<Vec<[i32; 3]>>,
+    /// Number of q.
+    n: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Settings {
+    length: [f64; 3],
+    vector: [i32; 3 * MOST],
+    first: [u32; MOST_Q + 1],
+    reserved: u32,
+}
+
+impl Measure for Phases {
+    const VELOCITIES: bool = false;
+    const FOLLOWS: bool = false;
+    type Settings = Settings;
+    fn text() -> String {
+        let own = r"
+struct Settings { double length[3]; int vector[192]; u32 first[9]; u32 reserved; };
+__device__ __forceinline__ void measure(const Settings& s, const double* now, const double* then, double* sums) {
+    double d[3];
+    for (u32 k = 0; k < 3u; ++k) d[k] = s.length[k] > 0.0 ? minus(now[k], then[k]) / s.length[k] : 0.0;
+#pragma unroll
+    for (u32 v = 0; v < VALUES; ++v) {
+        double sum = 0.0;
+        for (u32 w = s.first[v]; w < s.first[v + 1u]; ++w) {
+            const int* n = s.vector + 3u * w;
+            sum = plus(sum, cosine(plus(plus(times(double(n[0]), d[0]), times(double(n[1]), d[1])), times(double(n[2]), d[2]))));
+        }
+        sums[v] = plus(sums[v], sum);
+    }
+}
+";
+        format!("{}{own}", turns::text())
+    }
+    fn values(&self) -> usize {
+        self.n
+    }
+    fn settings(&self, length: [f64; 3]) -> Settings {
+        let mut s = Settings { length, vector: [0; 3 * MOST], first: [0; MOST_Q + 1], reserved: 0 };
+        s.vector.iter_mut().zip(self.vectors.iter().flatten().flatten()).for_each(|(to, n)| *to = *n);
+        let mut first = 0;
+        for (to, of) in s.first[1..].iter_mut().zip(&self.vectors) {
+            first += of.len() as u32;
+            *to = first;
+        }
+        s
+    }
+    #[inline]
+    fn add(s: &Settings, now: [f64; 3], then: [f64; 3], sums: &mut [f64]) {
+        let d: [f64; 3] =
+            std::array::from_fn(|k| if s.length[k] > 0.0 { (now[k] - then[k]) / s.length[k] } else { 0.0 });
+        for (v, sum) in sums.iter_mut().enumerate() {
+            let all = &s.vector[3 * s.first[v] as usize..3 * s.first[v + 1] as usize];
+            let phase = |n: &[i32; 3]| f64::from(n[0]) * d[0] + f64::from(n[1]) * d[1] + f64::from(n[2]) * d[2];
+            *sum += all.as_chunks::<3>().0.iter().fold(0.0, |s, n| s + turns::cosine(phase(n)));
+        }
+    }
+}
+
+/// Intermediate scattering functions, self and coherent, at some q over many origins, from samples every `every` steps:
+/// F_s(q, t) = ⟨Σ_i cos q·(r_i(t₀ + t) − r_i(t₀))⟩/N for each type, and F(q, t) = ⟨ρ(q, t₀ + t) ρ*(q, t₀)⟩/N, ρ(q) = Σ_i e^(i q·r_i), of all
+/// particles that are looked at together.
+///
+/// For each number q the vectors are `vectors` of the reciprocal lattice with q − width/2 < |q| ≤ q + width/2, chosen at random, the
+/// same in every run. Lags lie in octaves, or are listed, as those of `Msd`. `file` is a CSV table: `lag` (steps, from 0), `time`, `origins`,
+/// and for each q the mean |q| of its vectors, `q_7.1`, then `F_7.1`, and for each type `Fs_7.1_A`. F(q, 0) is S(q); divide by it where F is
+/// to begin at 1. The table is replaced after the first sample, then at most once a second, and at the end of the run.
+///
+/// F_s costs N × vectors × lags cosines a sample; at most 8 q and 64 vectors in all. Positions are unwrapped by images, and the box must stay as it
+/// is. Types are those of the first sample. Memory as `Msd`: 24 bytes × particles × (points + 1 + (levels − 1) points/2), in checkpoints too.
+/// J.-P. Hansen, I. R. McDonald, Theory of Simple Liquids, section 7.4.
+///
+/// ```ron
+/// IntermediateScattering(every: 20, file: "scattering.csv", q: [2.0, 7.0], width: 0.8, vectors: 6)
+/// ```
+#[component(Analyzer, "IntermediateScattering")]
+#[derive(Params)]
+pub struct IntermediateScattering {
+    /// Steps from one sample to the next.
+    #[param(at_least = 1.0)]
+    every: u64,
+    /// Samples of earlier steps are passed over.
+    #[param(default = 0)]
+    start: u64,
+    /// File to write.
+    file: Spanned<String>,
+    /// Lengths of wave vectors, at most 8.
+    #[param(unit = "1/length", above = 0.0)]
+    q: Spanned<Vec<f64>>,
+    /// How far the lengths of vectors may lie apart.
+    #[param(unit = "1/length", above = 0.0)]
+    width: f64,
+    /// The most vectors of a q.
+    #[param(default = 8, at_least = 1, at_most = 64)]
+    vectors: u32,
+    #[param(flatten)]
+    lags: Lags,
+    /// Types of particles to look at, each with columns of its own; without it all.
+    types: Option<Spanned<Vec<String>>>,
+    #[param(skip)]
+    path: PathBuf,
+    #[param(skip)]
+    frames: Frames<Phases>,
+    #[param(skip)]
+    host: Option<Host>,
+    #[param(skip)]
+    kernels: Option<WaveKernels>,
+    #[param(skip)]
+    on_device: bool,
+    /// Mean |q| of the vectors of each q.
+    #[param(skip)]
+    lengths: Vec<f64>,
+    /// Waves of the samples that are kept, by slot.
+    #[param(skip)]
+    waves: Vec<Vec<[f64; 2]>>,
+    /// Σ ρ ρ* for each lag and vector.
+    #[param(skip)]
+    sums: Vec<f64>,
+    #[param(skip)]
+    device: Option<OnDevice>,
+    #[param(skip)]
+    kept: Vec<u8>,
+    #[param(skip)]
+    pace: Pace,
+}
+
+struct OnDevice {
+    waves: WavesDevice,
+    kept: DevicePtr<u8>,
+    sums: DevicePtr<u8>,
+}
+
+fn bytes(numbers: &[f64]) -> Vec<u8> {
+    numbers.iter().flat_map(|x| x.to_ne_bytes()).collect()
+}
+
+impl Analyzer for IntermediateScattering {
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.period = self.every;
+        self.path = system.path(&self.file.value);
+        self.on_device = system.device == "cuda";
+        let n = self.q.value.len();
+        if n == 0 || n > MOST_Q || n * self.vectors as usize > MOST {
+            let message = format!(
+                "wanted 1 … {MOST_Q} q and at most {MOST} vectors of all together, found {n} q with {} each",
+                self.vectors
+            );
+            return Err(InputError::at(self.q.at, message).into());
+        }
+        self.choose(system.box_length)?;
+        self.frames.measure.n = n;
+        let which = Which::types(self.types.clone());
+        self.frames.bind(&which, self.lags.schedule(self.every)?, false, system, needs, self.file.at)
+    }
+
+    fn start(&mut self, host: Host) -> Result<()> {
+        self.host = Some(host);
+        if self.on_device {
+            self.kernels = Some(WaveKernels::new(&host)?);
+        }
+        let kept = std::mem::take(&mut self.kept);
+        if kept.is_empty() {
+            return self.frames.start(host);
+        }
+        let mut from = Unpack(&kept);
+        self.frames.load(&from.row::<u8>()?);
+        self.frames.start(host)?;
+        let length = from.row_of::<f64>(3)?;
+        self.begin([length[0], length[1], length[2]])?;
+        self.sums = from.row_of(self.sums.len())?;
+        if let Some(d) = &self.device {
+            host.upload_bytes(d.sums, &bytes(&self.sums))?;
+        }
+        let n = self.count();
+        for origin in self.frames.schedule().kept() {
+            let row = from.row_of::<f64>(2 * n)?;
+            match &self.device {
+                Some(d) => host.upload_bytes(d.kept.offset(16 * n * origin.slot as usize), &bytes(&row))?,
+                None => self.waves[origin.slot as usize] = row.as_chunks::<2>().0.to_vec(),
+            }
+        }
+        from.end()
+    }
+
+    fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
+        let Some(host) = self.host.filter(|_| frame.step() >= self.start) else { return Ok(()) };
+        if self.frames.items().is_none() {
+            self.choose(frame.box_length())?;
+        }
+        // SAFETY: the engine's word about the view
+        let (slot, pairs) = unsafe { self.frames.sample(frame)? };
+        if self.sums.is_empty() {
+            self.begin(frame.box_length())?;
+        }
+        // SAFETY: as above
+        unsafe { self.coherent(&host, frame, slot, &pairs)? };
+        self.pace.sampled();
+        self.write(false)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.write(true)
+    }
+
+    fn save(&mut self) -> Result<Vec<u8>> {
+        if !self.kept.is_empty() {
+            return Ok(self.kept.clone());
+        }
+        self.fetch()?;
+        let (Some(host), Some(_)) = (self.host, self.frames.items()) else { return Ok(vec![]) };
+        let mut out = vec![];
+        put(&mut out, &self.frames.save()?);
+        put(&mut out, &self.frames.length());
+        put(&mut out, &self.sums);
+        let n = self.count();
+        for origin in self.frames.schedule().kept() {
+            let mut row = self.waves[origin.slot as usize].as_flattened().to_vec();
+            if let Some(d) = &self.device {
+                let mut bytes = vec![0; 16 * n];
+                host.download_bytes(d.kept.offset(16 * n * origin.slot as usize), &mut bytes)?;
+                row = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
+            }
+            put(&mut out, &row);
+        }
+        Ok(out)
+    }
+
+    fn load(&mut self, state: &[u8]) -> Result<()> {
+        self.kept = state.to_vec();
+        self.pace.sampled();
+        Ok(())
+    }
+}
+
+impl IntermediateScattering {
+    /// Chooses the vectors of a box.
+    fn choose(&mut self, length: [f64; 3]) -> Result<()> {
+        (self.frames.measure.vectors, self.lengths) = (vec![], vec![]);
+        let d = if length[2] > 0.0 { 3 } else { 2 };
+        for q in &self.q.value {
+            let (low, high) = (q - 0.5 * self.width, q + 0.5 * self.width);
+            let about = number_up_to(high, length, d);
+            if about > MOST_VECTORS {
+                let message = format!(
+                    "the box has some {about:.1e} vectors up to q {high}, more than {MOST_VECTORS:.0e}: take a smaller one"
+                );
+                return Err(InputError::at(self.q.at, message).into());
+            }
+            let found: Vec<Vector> = choose(low.max(0.0), high, self.vectors as usize, length);
+            if found.is_empty() {
+                let message =
+                    format!("no vector of the box has a length of {low} … {high}: take a larger `width`, or another q");
+                return Err(InputError::at(self.q.at, message).into());
+            }
+            self.lengths.push(found.iter().map(|v| v.1).sum::<f64>() / found.len() as f64);
+            self.frames.measure.vectors.push(found.into_iter().map(|v| v.0).collect());
+        }
+        Ok(())
+    }
+
+    /// Number of vectors.
+    fn count(&self) -> usize {
+        self.frames.measure.vectors.iter().map(Vec::len).sum()
+    }
+
+    /// Makes room once the particles are known, in a box of these lengths.
+    fn begin(&mut self, length: [f64; 3]) -> Result<()> {
+        self.choose(length)?;
+        let vectors: Vec<[i32; 3]> = self.frames.measure.vectors.iter().flatten().copied().collect();
+        let (n, slots) = (vectors.len(), self.frames.schedule().slots());
+        self.sums = vec![0.0; self.frames.schedule().lags() * n];
+        self.waves = vec![vec![]; slots];
+        if let (Some(host), Some(kernels), Some(items)) = (self.host, self.kernels, self.frames.items()) {
+            self.device = Some(OnDevice {
+                waves: WavesDevice::new(host, kernels, items, &vectors)?,
+                kept: host.allocate_bytes(16 * n * slots)?,
+                sums: host.allocate_bytes(8 * self.sums.len())?,
+            });
+        }
+        Ok(())
+    }
+
+    /// Waves of a sample, and their correlation with earlier ones.
+    ///
+    /// # Safety
+    /// The frame's view describes arrays of the run's device.
+    unsafe fn coherent(&mut self, host: &Host, frame: &Frame<'_>, slot: u32, pairs: &[Pair]) -> Result<()> {
+        let (n, state) = (self.count(), &frame.call().state);
+        if let Some(d) = &self.device {
+            let at = |slot: u32| d.kept.offset(16 * n * slot as usize);
+            // SAFETY: the caller's word
+            unsafe { d.waves.sum(state)? };
+            d.waves.keep(state, at(slot))?;
+            return pairs
+                .iter()
+                .try_for_each(|p| d.waves.correlate(at(slot), at(p.slot), d.sums.offset(8 * n * p.lag as usize)));
+        }
+        let Some(items) = self.frames.items() else { return Ok(()) };
+        let vectors: Vec<[i32; 3]> = self.frames.measure.vectors.iter().flatten().copied().collect();
+        // SAFETY: the caller's word; on the CPU the view is of host arrays
+        let waves = unsafe { sum_here(host, state, frame.box_length(), items, &vectors) };
+        let species = items.count.len();
+        let all = |w: usize| {
+            (0..species).fold([0.0, 0.0], |[re, im], s| [re + waves[s * n + w][0], im + waves[s * n + w][1]])
+        };
+        self.waves[slot as usize] = (0..n).map(all).collect();
+        for p in pairs {
+            let (now, then) = (&self.waves[slot as usize], &self.waves[p.slot as usize]);
+            let sums = &mut self.sums[p.lag as usize * n..][..n];
+            for (sum, (x, y)) in sums.iter_mut().zip(now.iter().zip(then)) {
+                *sum += x[0] * y[0] + x[1] * y[1];
+            }
+        }
+        Ok(())
+    }
+
+    fn fetch(&mut self) -> Result<()> {
+        self.frames.fetch()?;
+        if let (Some(host), Some(d)) = (self.host, &self.device) {
+            let mut bytes = vec![0; 8 * self.sums.len()];
+            host.download_bytes(d.sums, &mut bytes)?;
+            self.sums.iter_mut().zip(bytes.as_chunks::<8>().0).for_each(|(x, b)| *x = f64::from_ne_bytes(*b));
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, at_the_end: bool) -> Result<()> {
+        if !self.pace.due(at_the_end) {
+            return Ok(());
+        }
+        self.fetch()?;
+        let Some(items) = self.frames.items() else { return Ok(()) };
+        let particles: u64 = items.count.iter().sum();
+        let mut head: Vec<String> = ["lag", "time", "origins"].map(String::from).into();
+        for q in &self.q.value {
+            head.extend([format!("q_{q}"), format!("F_{q}")]);
+            head.extend(self.frames.species.iter().map(|s| format!("Fs_{q}_{s}")));
+        }
+        let mut rows = vec![head];
+        let n = self.count();
+        for row in self.frames.rows() {
+            let mut text = vec![(row.lag * self.every).to_string(), format!("{:?}", row.time), row.origins.to_string()];
+            let mut first = 0;
+            for (k, vectors) in self.frames.measure.vectors.iter().enumerate() {
+                let own = vectors.len();
+                let coherent: f64 = self.sums[row.place * n + first..][..own].iter().sum();
+                let mut all = vec![self.lengths[k], coherent / (own as u64 * particles * row.origins) as f64];
+                all.extend(row.means.iter().map(|m| m[k] / own as f64));
+                text.extend(all.iter().map(|x| format!("{x:?}")));
+                first += own;
+            }
+            rows.push(text);
+        }
+        replace(&self.path, &rows)
+    }
+}

@@ -1,0 +1,10 @@
+//! Scattering: static structure factor, intermediate scattering functions, domain sizes.
+//!
+//! `waves.rs` sums density waves, on a device with the kernel of `waves.cuh`; `turns.rs` is their cosine. `structure.rs`,
+//! `domains.rs` and `intermediate.rs` are the components.
+
+mod domains;
+mod intermediate;
+mod structure;
+mod turns;
+mod waves;

@@ -1,0 +1,309 @@
+//! Density waves ρ(q) = Σ e^(i q·r) of the reciprocal lattice, by species.
+
+use crate::dynamics::items::{Items, NONE};
+use crate::scattering::turns;
+use galamost_measure::positions::is_double;
+use galamost_measure::tree::ITEMS;
+use galamost_measure::{HEADER, tasks};
+use galamost_plugin_api::abi::Opaque;
+use galamost_plugin_api::arguments;
+use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::philox::philox4x32;
+use galamost_plugin_api::precision::{PosTypeF64, PosTypeFixed, Precision};
+use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::services::Kernel;
+use galamost_plugin_api::views::StateView;
+
+/// The most vectors that are looked at to choose from.
+pub const MOST_VECTORS: f64 = 2e7;
+/// The most that are summed.
+pub const MOST_WAVES: usize = 20_000;
+
+/// A vector of the reciprocal lattice: whole numbers, and its length.
+pub type Vector = ([i32; 3], f64);
+
+/// About how many vectors of the reciprocal lattice are no longer than `q`, of ±q one.
+pub fn number_up_to(q: f64, length: [f64; 3], dimensions: usize) -> f64 {
+    use std::f64::consts::{PI, TAU};
+    let n = length.iter().take(dimensions).map(|l| q * l / TAU).product::<f64>();
+    0.5 * n * if dimensions == 2 { PI } else { 4.0 / 3.0 * PI }
+}
+
+/// All vectors q = 2π n/L with low < |q| ≤ high, of ±q one: the last component that is not 0 is positive.
+fn vectors(low: f64, high: f64, length: [f64; 3]) -> Vec<Vector> {
+    let unit = length.map(|l| if l > 0.0 { std::f64::consts::TAU / l } else { 0.0 });
+    let most: [i32; 3] = std::array::from_fn(|k| if unit[k] > 0.0 { (high / unit[k]).floor() as i32 } else { 0 });
+    let mut found = vec![];
+    for z in 0..=most[2] {
+        for y in if z > 0 { -most[1] } else { 0 }..=most[1] {
+            for x in if z > 0 || y > 0 { -most[0] } else { 1 }..=most[0] {
+                let n = [x, y, z];
+                let q = (0..3).map(|k| (f64::from(n[k]) * unit[k]).powi(2)).sum::<f64>().sqrt();
+                if q > low && q <= high {
+                    found.push((n, q));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// At most `most` of the vectors with low < |q| ≤ high, chosen at random, the same ones in every run.
+pub fn choose(low: f64, high: f64, most: usize, length: [f64; 3]) -> Vec<Vector> {
+    thin(vectors(low, high, length), most)
+}
+
+/// Vectors by bins of |q|: at most `most` of each of the `bins` bins up to `q_max`.
+pub fn by_bins(q_max: f64, bins: usize, most: usize, length: [f64; 3]) -> Vec<Vec<Vector>> {
+    let mut all = vec![vec![]; bins];
+    for v in vectors(0.0, q_max, length) {
+        all[((v.1 / q_max * bins as f64) as usize).min(bins - 1)].push(v);
+    }
+    all.into_iter().map(|b| thin(b, most)).collect()
+}
+
+fn thin(mut all: Vec<Vector>, most: usize) -> Vec<Vector> {
+    if all.len() > most {
+        let draw = |n: &[i32; 3]| philox4x32::<7>([n[0] as u32, n[1] as u32, n[2] as u32, 0], [7, 11]);
+        all.sort_by_key(|(n, _)| draw(n));
+        all.truncate(most);
+    }
+    all.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+    all
+}
+
+#[repr(C)]
+struct WaveArgs {
+    state: StateView,
+    items: DevicePtr<u8>,
+    first: DevicePtr<u8>,
+    vectors: DevicePtr<u8>,
+    partial: DevicePtr<u8>,
+    waves: DevicePtr<u8>,
+    blocks: u32,
+    species: u32,
+    n: u32,
+    reserved: u32,
+}
+
+/// Threads of a block: `WAVES`.
+const BLOCK: usize = 128;
+
+/// Kernels.
+#[derive(Clone, Copy)]
+pub struct WaveKernels {
+    sum: Kernel,
+    add: Kernel,
+    products: Kernel,
+    keep: Kernel,
+    correlate: Kernel,
+}
+
+impl WaveKernels {
+    /// Compiles.
+    pub fn new(host: &Host) -> Result<Self> {
+        let text = format!("{HEADER}\n{}{}", turns::text(), include_str!("waves.cuh"));
+        let module = host.compile("waves", &text)?;
+        Ok(Self {
+            sum: host.kernel(module, "sum_waves")?,
+            add: host.kernel(module, "add_blocks")?,
+            products: host.kernel(module, "add_products")?,
+            keep: host.kernel(module, "keep_waves")?,
+            correlate: host.kernel(module, "correlate_waves")?,
+        })
+    }
+}
+
+/// Waves on a device.
+pub struct WavesDevice {
+    host: Host,
+    kernels: WaveKernels,
+    items: DevicePtr<u8>,
+    first: DevicePtr<u8>,
+    vectors: DevicePtr<u8>,
+    partial: DevicePtr<u8>,
+    waves: DevicePtr<u8>,
+    blocks: usize,
+    species: usize,
+    n: usize,
+}
+
+fn uploaded(host: &Host, words: impl Iterator<Item = u32>) -> Result<DevicePtr<u8>> {
+    let bytes: Vec<u8> = words.flat_map(|x| x.to_ne_bytes()).collect();
+    let memory = host.allocate_bytes(bytes.len().max(4))?;
+    host.upload_bytes(memory, &bytes)?;
+    Ok(memory)
+}
+
+impl WavesDevice {
+    /// Room for these waves of these items.
+    pub fn new(host: Host, kernels: WaveKernels, items: &Items, vectors: &[[i32; 3]]) -> Result<Self> {
+        let (blocks, species, n) = (items.entries.len() / ITEMS, items.count.len(), vectors.len());
+        Ok(Self {
+            items: uploaded(&host, items.entries.iter().copied())?,
+            first: uploaded(&host, items.first.iter().copied())?,
+            vectors: uploaded(&host, vectors.iter().flatten().map(|x| *x as u32))?,
+            partial: host.allocate_bytes(16 * blocks * n)?,
+            waves: host.allocate_bytes(16 * species * n)?,
+            host,
+            kernels,
+            blocks,
+            species,
+            n,
+        })
+    }
+
+    fn args(&self, s: &StateView) -> WaveArgs {
+        WaveArgs {
+            state: *s,
+            items: self.items,
+            first: self.first,
+            vectors: self.vectors,
+            partial: self.partial,
+            waves: self.waves,
+            blocks: self.blocks as u32,
+            species: self.species as u32,
+            n: self.n as u32,
+            reserved: 0,
+        }
+    }
+
+    /// Sums the waves of a state.
+    ///
+    /// # Safety
+    /// The view describes arrays of the device.
+    pub unsafe fn sum(&self, s: &StateView) -> Result<()> {
+        let args = self.args(s);
+        let mut arguments: [*mut Opaque; 1] = arguments![args];
+        let groups = self.n.div_ceil(BLOCK);
+        // SAFETY: the kernels take one WaveArgs
+        unsafe {
+            self.host.launch(self.kernels.sum, (self.blocks * groups) as u32, BLOCK as u32, &mut arguments)?;
+            let blocks = (self.species * self.n).div_ceil(BLOCK) as u32;
+            self.host.launch(self.kernels.add, blocks, BLOCK as u32, &mut arguments)
+        }
+    }
+
+    /// The waves of each species and vector, once they are summed.
+    ///
+    /// # Errors
+    /// The device's words.
+    pub fn fetch(&self) -> Result<Vec<[f64; 2]>> {
+        let mut bytes = vec![0; 16 * self.species * self.n];
+        self.host.download_bytes(self.waves, &mut bytes)?;
+        let numbers: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
+        Ok(numbers.as_chunks::<2>().0.to_vec())
+    }
+
+    /// Adds products of species to `sums`: one for each column and wave.
+    pub fn add_products(&self, s: &StateView, columns: DevicePtr<u8>, n: usize, sums: DevicePtr<u8>) -> Result<()> {
+        let (args, n_columns) = (self.args(s), n as u32);
+        let mut arguments: [*mut Opaque; 4] = arguments![args, columns, n_columns, sums];
+        let blocks = (n * self.n).div_ceil(BLOCK) as u32;
+        // SAFETY: the kernel takes these arguments
+        unsafe { self.host.launch(self.kernels.products, blocks, BLOCK as u32, &mut arguments) }
+    }
+
+    /// Keeps the waves of all species together.
+    pub fn keep(&self, s: &StateView, kept: DevicePtr<u8>) -> Result<()> {
+        let args = self.args(s);
+        let mut arguments: [*mut Opaque; 2] = arguments![args, kept];
+        // SAFETY: the kernel takes these arguments
+        unsafe {
+            self.host.launch(self.kernels.keep, (2 * self.n).div_ceil(BLOCK) as u32, BLOCK as u32, &mut arguments)
+        }
+    }
+
+    /// Adds the correlation of two samples that were kept.
+    pub fn correlate(&self, now: DevicePtr<u8>, then: DevicePtr<u8>, sums: DevicePtr<u8>) -> Result<()> {
+        let n = self.n as u32;
+        let mut arguments: [*mut Opaque; 4] = arguments![now, then, sums, n];
+        // SAFETY: the kernel takes these arguments
+        unsafe { self.host.launch(self.kernels.correlate, self.n.div_ceil(BLOCK) as u32, BLOCK as u32, &mut arguments) }
+    }
+}
+
+/// A place as a share of the box, as `share` of the kernels has it.
+///
+/// # Safety
+/// The view is of valid host arrays, and `i` < n_local.
+unsafe fn share(s: &StateView, length: [f64; 3], i: usize) -> [f64; 3] {
+    // SAFETY: the caller's word; the lower words are there in `Mixed`
+    unsafe {
+        if is_double(s) {
+            let p = (*s.pos_type.cast::<PosTypeF64>().host().add(i)).position;
+            return std::array::from_fn(|k| if length[k] > 0.0 { p[k] / length[k] } else { 0.0 });
+        }
+        let high = (*s.pos_type.cast::<PosTypeFixed>().host().add(i)).position;
+        if s.precision != Precision::Mixed as u32 {
+            return high.map(|x| f64::from(x) * (1.0 / 4_294_967_296.0));
+        }
+        let low = std::slice::from_raw_parts(s.pos_low.host().add(3 * i), 3);
+        let units = |k: usize| (u64::from(high[k] as u32) << 32 | u64::from(low[k])) as i64;
+        std::array::from_fn(|k| units(k) as f64 * (1.0 / 18_446_744_073_709_551_616.0))
+    }
+}
+
+/// Waves on the CPU, of each species and vector, in the order of the kernels.
+///
+/// # Safety
+/// The view is of valid host arrays.
+pub unsafe fn sum_here(
+    host: &Host,
+    s: &StateView,
+    length: [f64; 3],
+    items: &Items,
+    vectors: &[[i32; 3]],
+) -> Vec<[f64; 2]> {
+    // SAFETY: the caller's word
+    let index = unsafe { s.index_of_tag.slice(s.n_local as usize) };
+    let partial = tasks::map(host, items.entries.len() / ITEMS, |b| {
+        let entries = items.entries[b * ITEMS..][..ITEMS].iter().take_while(|e| **e != NONE);
+        // SAFETY: the caller's word; the tags are the system's
+        let places: Vec<[f64; 3]> = entries.map(|e| unsafe { share(s, length, index[*e as usize] as usize) }).collect();
+        let wave = |n: &[i32; 3]| {
+            let [x, y, z] = n.map(f64::from);
+            places.iter().fold([0.0, 0.0], |[re, im], s| {
+                let turns = x * s[0] + y * s[1] + z * s[2];
+                [re + turns::cosine(turns), im + turns::cosine(turns - 0.25)]
+            })
+        };
+        vectors.iter().map(wave).collect::<Vec<_>>()
+    });
+    let total = |species: usize, w: usize| {
+        items.blocks(species).fold([0.0, 0.0], |[re, im], b| [re + partial[b][w][0], im + partial[b][w][1]])
+    };
+    let total = &total;
+    (0..items.count.len()).flat_map(|species| (0..vectors.len()).map(move |w| total(species, w))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_each_vector_and_its_opposite_one_is_there() {
+        let all = vectors(0.0, 2.0, [10.0, 12.0, 9.0]);
+        for (n, q) in &all {
+            assert!(*q <= 2.0 && !all.iter().any(|(m, _)| *m == n.map(|x| -x)));
+        }
+        let mut count = 0;
+        for x in -5i32..=5 {
+            for y in -5i32..=5 {
+                for z in -5i32..=5 {
+                    let q2: f64 = [(x, 10.0), (y, 12.0), (z, 9.0)]
+                        .iter()
+                        .map(|(n, l)| (std::f64::consts::TAU * f64::from(*n) / l).powi(2))
+                        .sum();
+                    count += usize::from(q2 > 0.0 && q2.sqrt() <= 2.0);
+                }
+            }
+        }
+        assert_eq!(count, 2 * all.len());
+        let about = number_up_to(2.0, [10.0, 12.0, 9.0], 3);
+        assert!((about / all.len() as f64 - 1.0).abs() < 0.2, "{about} {}", all.len());
+        assert_eq!(vectors(0.0, 2.0, [10.0, 12.0, 0.0]).iter().filter(|(n, _)| n[2] != 0).count(), 0);
+        let some = choose(1.5, 2.0, 10, [10.0, 12.0, 9.0]);
+        assert!(some.len() == 10 && some.windows(2).all(|w| w[0].1 <= w[1].1));
+    }
+}

@@ -1,0 +1,135 @@
+//! The analyzer.
+
+use crate::stress::multi_tau::MultiTau;
+use galamost_measure::{bytes, header, number, numbers, replace};
+use galamost_plugin_api::prelude::*;
+use std::path::PathBuf;
+
+/// The shear relaxation modulus G(t) and the viscosity η(t) = ∫₀ᵗ G(t') dt' by Green and Kubo, from the pressure tensor every `every` steps.
+///
+/// In an isotropic system all shears tell the same, and all are averaged: with N_ab = P_aa − P_bb,
+/// G(t) = V/(5 kT) Σ_(ab = xy, xz, yz) ⟨P_ab(0) P_ab(t)⟩ + V/(30 kT) Σ_(ab = xy, xz, yz) ⟨N_ab(0) N_ab(t)⟩; in two dimensions
+/// V/(2 kT) ⟨P_xy(0) P_xy(t)⟩ + V/(8 kT) ⟨N_xy(0) N_xy(t)⟩. V and kT are means over the samples. Lags are dense up to `points` samples; beyond, their
+/// spacing and the time that P is averaged over double with every `points`/2 lags (multiple-tau correlator).
+///
+/// `file` is a CSV table that is replaced every `report` samples and at the end: `lag` (steps), `time`, `G` (pressure), `eta` (pressure × time, by the
+/// trapezoidal rule over the lags so far), `origins` (products in the average; they overlap). η(t) has its value where it is flat: later it
+/// only gathers noise, whose error grows as the square root of t. The system must be in equilibrium, without flow.
+///
+/// Samples have to resolve the fastest bonds: a few steps apart. Each takes the virial, about as much as a second force evaluation, and
+/// a wait for the device. Momentum that friction and random forces of pairs carry (DPD) is white noise, whose share of the viscosity no
+/// correlation at finite lags has: for DPD measure the viscosity by shear, with `LeesEdwards` or `PeriodicPoiseuille`.
+///
+/// Reference: J. Ramírez, S. K. Sukumaran, B. Vorselaars & A. E. Likhtman, J. Chem. Phys. 133, 154103 (2010).
+///
+/// ```ron
+/// StressCorrelation(every: 5, file: "stress.csv", longest: 2000)
+/// ```
+#[component(Analyzer, "StressCorrelation")]
+#[derive(Debug, Params)]
+pub struct StressCorrelation {
+    /// Steps from one sample to the next.
+    #[param(at_least = 1.0)]
+    every: u64,
+    /// Samples of earlier steps are passed over.
+    #[param(default = 0)]
+    start: u64,
+    /// File to write.
+    file: String,
+    /// The longest lag, in samples, that must be reached.
+    #[param(at_least = 1, at_most = 1_000_000_000)]
+    longest: u64,
+    /// Lags of a level, an even number.
+    #[param(default = 16, at_least = 4, at_most = 1024)]
+    points: u32,
+    /// Samples from one table to the next.
+    #[param(default = 1000, at_least = 1)]
+    report: u64,
+    #[param(skip)]
+    path: PathBuf,
+    #[param(skip)]
+    dimensions: u32,
+    #[param(skip)]
+    correlator: Option<MultiTau<7>>,
+    /// Samples, Σ V, Σ kT.
+    #[param(skip)]
+    sums: [f64; 3],
+}
+
+/// What is averaged over products in three dimensions, times kT/V: time and xx, xy, xz, yy, yz, zz.
+fn solid(a: &[f64; 7], b: &[f64; 7]) -> f64 {
+    let shear = a[2] * b[2] + a[3] * b[3] + a[5] * b[5];
+    let normal: f64 = [(1, 4), (1, 6), (4, 6)].iter().map(|(i, j)| (a[*i] - a[*j]) * (b[*i] - b[*j])).sum();
+    shear / 5.0 + normal / 30.0
+}
+
+/// The same in two dimensions.
+fn flat(a: &[f64; 7], b: &[f64; 7]) -> f64 {
+    a[2] * b[2] / 2.0 + (a[1] - a[4]) * (b[1] - b[4]) / 8.0
+}
+
+impl StressCorrelation {
+    fn write(&self) -> Result<()> {
+        let Some(correlator) = self.correlator.as_ref().filter(|_| self.sums[0] > 0.0) else { return Ok(()) };
+        let factor = self.sums[1] / self.sums[2];
+        let mut rows = vec![header(&["lag", "time", "G", "eta", "origins"])];
+        let mut before: Option<(f64, f64)> = None;
+        let mut eta = 0.0;
+        for (lag, sum) in correlator.lags() {
+            let (time, g) = (sum.time / sum.count, factor * sum.product / sum.count);
+            if let Some((t, h)) = before {
+                eta += 0.5 * (g + h) * (time - t);
+            }
+            before = Some((time, g));
+            rows.push(vec![
+                (lag * self.every).to_string(),
+                number(time),
+                number(g),
+                number(eta),
+                format!("{:.0}", sum.count),
+            ]);
+        }
+        replace(&self.path, &rows)
+    }
+}
+
+impl Analyzer for StressCorrelation {
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        if !self.points.is_multiple_of(2) {
+            return Err(Error::input("`points` must be an even number"));
+        }
+        needs.period = self.every;
+        needs.wants.thermo = true;
+        self.dimensions = system.dimensions;
+        self.path = system.path(&self.file);
+        self.correlator = Some(MultiTau::new(self.points as usize, self.longest));
+        Ok(())
+    }
+
+    fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
+        let Some(correlator) = self.correlator.as_mut().filter(|_| frame.step() >= self.start) else { return Ok(()) };
+        let t = frame.thermo()?;
+        if t.pressure_tensor.iter().any(|p| p.is_nan()) {
+            return Err(Error::Run("the pressure is not a number: a force of this stage has no virial".into()));
+        }
+        let mut sample = [frame.time(); 7];
+        sample[1..].copy_from_slice(&t.pressure_tensor);
+        correlator.add(sample, if self.dimensions == 2 { flat } else { solid });
+        [1.0, t.volume, t.kt].iter().zip(&mut self.sums).for_each(|(x, s)| *s += x);
+        if self.sums[0] % self.report as f64 == 0.0 { self.write() } else { Ok(()) }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.write()
+    }
+
+    fn save(&mut self) -> Result<Vec<u8>> {
+        Ok([bytes(&self.sums), self.correlator.as_ref().map(MultiTau::save).unwrap_or_default()].concat())
+    }
+
+    fn load(&mut self, state: &[u8]) -> Result<()> {
+        let (sums, rest) = numbers(state, 3)?;
+        self.sums = [sums[0], sums[1], sums[2]];
+        self.correlator.as_mut().map_or(Ok(()), |c| c.load(rest))
+    }
+}

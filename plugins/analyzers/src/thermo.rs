@@ -1,0 +1,92 @@
+//! Temperature, pressure and energies of the whole system, as CSV.
+
+use galamost_measure::{Cell, Table};
+use galamost_plugin_api::prelude::*;
+
+/// Writes values of the whole system every `every` steps, one row a sample, as CSV.
+///
+/// Columns: `step`, `time`, `kT` = 2K/g (g degrees of freedom: d N − d if the integrators keep the momentum),
+/// `pressure` and its tensor `pressure_xx` … `pressure_zz` = (Σ m v v + virial)/V, `potential` (sum of all
+/// components), `kinetic`, `total`, `conserved` (what the equations of motion keep: total plus the thermostat's
+/// share), `momentum_x` … `momentum_z`, `volume` (area in two dimensions) and box lengths `length_x` … `length_z`,
+/// `kT_rotational` and `kinetic_rotational` if an integrator turns particles (`kinetic` is that of translation, `total`
+/// has both), the potential energy of each force component under its name, and further numbers that forces report, as
+/// `Component.number`. Pressures are NaN where a force has no virial. Numbers have 17 digits, so that a value
+/// read back is the value written. A CSV file is flushed after every row.
+/// Where the name of a file ends in `.parquet`, the table is a folder of Parquet files.
+///
+/// ```ron
+/// Thermo(every: 100, file: "thermo.csv")
+/// ```
+#[component(Analyzer, "Thermo")]
+#[derive(Debug, Params)]
+pub struct Thermo {
+    /// Steps from one sample to the next.
+    #[param(at_least = 1.0)]
+    every: u64,
+    /// File to write.
+    file: String,
+    #[param(skip)]
+    rows: Table,
+}
+
+const TENSOR: [&str; 6] = ["xx", "xy", "xz", "yy", "yz", "zz"];
+
+impl Thermo {
+    fn header(frame: &Frame<'_>) -> Vec<String> {
+        let mut names: Vec<String> = ["step", "time", "kT", "pressure"].map(String::from).into();
+        names.extend(TENSOR.map(|t| format!("pressure_{t}")));
+        names.extend(["potential", "kinetic", "total", "conserved"].map(String::from));
+        names.extend(["momentum_x", "momentum_y", "momentum_z"].map(String::from));
+        names.extend(["volume", "length_x", "length_y", "length_z"].map(String::from));
+        if frame.thermo().is_ok_and(|t| t.rotational_degrees_of_freedom > 0.0) {
+            names.extend(["kT_rotational", "kinetic_rotational"].map(String::from));
+        }
+        for (name, _) in frame.energies() {
+            let twins = names.iter().filter(|n| n.split(':').next() == Some(name)).count();
+            names.push(if twins == 0 { name.into() } else { format!("{name}:{}", twins + 1) });
+        }
+        names
+    }
+}
+
+impl Analyzer for Thermo {
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.period = self.every;
+        needs.wants.thermo = true;
+        self.rows.bind(system, &self.file);
+        Ok(())
+    }
+
+    fn start(&mut self, _: Host) -> Result<()> {
+        self.rows.start()
+    }
+
+    fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
+        let t = frame.thermo()?;
+        let mut values = vec![frame.time(), t.kt, t.pressure];
+        values.extend(t.pressure_tensor);
+        values.extend([t.potential, t.kinetic, t.potential + t.kinetic + t.rotational_kinetic, t.conserved]);
+        values.extend(t.momentum);
+        values.push(t.volume);
+        values.extend(frame.box_length());
+        if t.rotational_degrees_of_freedom > 0.0 {
+            values.extend([t.rotational_kt, t.rotational_kinetic]);
+        }
+        values.extend(frame.energies().map(|(_, e)| e));
+        let row = std::iter::once(frame.step().into()).chain(values.into_iter().map(Cell::from)).collect();
+        self.rows.append(&Self::header(frame), &[row])
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.rows.finish()
+    }
+
+    fn save(&mut self) -> Result<Vec<u8>> {
+        self.rows.save()
+    }
+
+    fn load(&mut self, state: &[u8]) -> Result<()> {
+        self.rows.load(state).map(drop)
+    }
+}

@@ -1,6 +1,0 @@
-//! Sizes and shapes of molecules: `gyration.rs` has a row for each sample, `internal.rs` distances along chains.
-
-mod gyration;
-mod internal;
-
-galamost_plugin_api::plugin!();

@@ -1,0 +1,5 @@
+//! Many-body dissipative particle dynamics.
+
+mod component;
+mod cpu;
+mod device;

@@ -1,0 +1,253 @@
+//! Shapes of walls, and how far a particle is from them.
+
+use galamost_plugin_api::error::Errors;
+use galamost_plugin_api::params::{Fields, FromValue, Range, Value};
+use galamost_plugin_api::prelude::*;
+
+/// Where particles are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Inside,
+    Outside,
+}
+
+impl FromValue for Side {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        match value.text() {
+            "Inside" => Some(Self::Inside),
+            "Outside" => Some(Self::Outside),
+            _ => {
+                errors.push(value.error(format!("expected {}", Self::describe())));
+                None
+            }
+        }
+    }
+    fn describe() -> String {
+        "`Inside` or `Outside`".into()
+    }
+}
+
+/// A wall.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Shape {
+    /// Particles are on the side to which the normal points.
+    Plane {
+        point: [f64; 3],
+        normal: [f64; 3],
+    },
+    Sphere {
+        center: [f64; 3],
+        radius: f64,
+        side: Side,
+    },
+    Cylinder {
+        point: [f64; 3],
+        axis: Axis,
+        radius: f64,
+        side: Side,
+    },
+}
+
+/// A wall as [`distance`] wants it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Numbers {
+    pub point: [f64; 3],
+    /// The plane's normal, or the cylinder's axis; 0 for a sphere.
+    pub axis: [f64; 3],
+    pub radius: f64,
+    /// 1 where particles are outside, −1 where they are inside.
+    pub side: f64,
+    /// 1 for a plane, else 0.
+    pub plane: f64,
+}
+
+impl FromValue for Shape {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let above = Range { above: 0.0, ..Range::ANY };
+        let name = value.name();
+        if !matches!(name, Some("Plane" | "Sphere" | "Cylinder")) {
+            errors.push(value.error(format!("expected {}", Self::describe())));
+            return None;
+        }
+        let mut fields = Fields::new(value, errors)?;
+        let shape = match name {
+            Some("Plane") => {
+                let (point, normal) = (fields.required("point", Range::ANY), fields.required("normal", Range::ANY));
+                (|| Some(Self::Plane { point: point?, normal: normal? }))()
+            }
+            Some("Sphere") => {
+                let (center, radius) = (fields.required("center", Range::ANY), fields.required("radius", above));
+                let side = fields.required("side", Range::ANY);
+                (|| Some(Self::Sphere { center: center?, radius: radius?, side: side? }))()
+            }
+            _ => {
+                let (point, axis) = (fields.required("point", Range::ANY), fields.required("axis", Range::ANY));
+                let (radius, side) = (fields.required("radius", above), fields.required("side", Range::ANY));
+                (|| Some(Self::Cylinder { point: point?, axis: axis?, radius: radius?, side: side? }))()
+            }
+        };
+        fields.finish();
+        shape
+    }
+    fn describe() -> String {
+        "`Plane(point: [x, y, z], normal: [x, y, z])`, `Sphere(center: [x, y, z], radius: r, side: Inside)` or \
+         `Cylinder(point: [x, y, z], axis: Z, radius: r, side: Outside)`"
+            .into()
+    }
+}
+
+/// The axis of the box along which a vector lies, and its sign.
+fn along(v: [f64; 3]) -> Option<(usize, f64)> {
+    let k = (0..3).find(|k| v[*k] != 0.0)?;
+    (0..3).all(|j| j == k || v[j] == 0.0).then_some((k, v[k].signum()))
+}
+
+impl Shape {
+    /// The wall's numbers, once it is seen to fit into the box.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn numbers(&self, system: &SystemInfo) -> std::result::Result<Numbers, String> {
+        let half = system.box_length.map(|l| 0.5 * l);
+        let dimensions = system.dimensions as usize;
+        let side_of = |side: Side| if side == Side::Inside { -1.0 } else { 1.0 };
+        // round walls lie in the box as a whole, also those that a cylinder or a disk does not bound along an axis
+        let fits = |center: [f64; 3], radius: f64, free: Option<usize>| {
+            let out = (0..dimensions).filter(|k| Some(*k) != free).find(|k| center[*k].abs() + radius > half[*k]);
+            match out {
+                Some(k) => Err(format!(
+                    "the wall reaches beyond the box, whose face along {} is at {}",
+                    ["x", "y", "z"][k],
+                    half[k]
+                )),
+                None => Ok(()),
+            }
+        };
+        match *self {
+            Self::Plane { point, normal } => {
+                let norm = normal.iter().map(|x| x * x).sum::<f64>().sqrt();
+                if norm == 0.0 {
+                    return Err("the normal of a plane must not be 0".into());
+                }
+                if dimensions == 2 && normal[2] != 0.0 {
+                    return Err("in two dimensions a plane has no normal along z".into());
+                }
+                if let Some((k, _)) = along(normal)
+                    && point[k].abs() >= half[k]
+                {
+                    return Err(format!("the plane must lie in the box, |{}| < {}", ["x", "y", "z"][k], half[k]));
+                }
+                Ok(Numbers { point, axis: normal.map(|x| x / norm), plane: 1.0, ..Numbers::default() })
+            }
+            Self::Sphere { center, radius, side } => {
+                fits(center, radius, None)?;
+                Ok(Numbers { point: center, radius, side: side_of(side), ..Numbers::default() })
+            }
+            Self::Cylinder { point, axis, radius, side } => {
+                fits(point, radius, Some(axis as usize))?;
+                Ok(Numbers { point, axis: axis.unit(), radius, side: side_of(side), plane: 0.0 })
+            }
+        }
+    }
+
+    /// For a plane along an axis of the box: the free length between it and the face behind it.
+    pub fn clearance(&self, system: &SystemInfo) -> Option<f64> {
+        let Self::Plane { point, normal } = self else { return None };
+        let (k, sign) = along(*normal)?;
+        Some(0.5 * system.box_length[k] + sign * point[k])
+    }
+
+    /// What the user should know of this wall.
+    pub fn note(&self) -> Option<String> {
+        let Self::Plane { normal, .. } = self else { return None };
+        along(*normal).is_none().then(|| {
+            "the plane is tilted and ends at the faces of the box: other walls must keep particles from crossing them"
+                .into()
+        })
+    }
+}
+
+/// The nearest image's coordinate; as it is where the length is 0.
+#[device_fn]
+fn nearest(x: real, length: real) -> real {
+    if length > 0.0 { x - length * (x / length).round() } else { x }
+}
+
+/// How far a particle is in front of a wall (below 0: behind it), and the wall's normal there.
+#[device_fn]
+pub fn distance(
+    position: Vec3<real>,
+    length: Vec3<real>,
+    point: Vec3<real>,
+    axis: Vec3<real>,
+    radius: real,
+    side: real,
+    plane: real,
+) -> (real, Vec3<real>) {
+    let from = position - point;
+    let near = Vec3::new(nearest(from.x, length.x), nearest(from.y, length.y), nearest(from.z, length.z));
+    let across = near - axis * near.dot(axis);
+    let rho = across.norm();
+    // in the middle there is no direction, and no force either
+    let outward = across * (side / rho.max(1e-20));
+    let flat = plane > 0.0;
+    let d = if flat { from.dot(axis) } else { side * (rho - radius) };
+    let normal = if flat { axis } else { outward };
+    (d, normal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn to(shape: Shape, r: [f64; 3]) -> (f64, [f64; 3]) {
+        let system = SystemInfo { dimensions: 3, box_length: [10.0, 10.0, 12.0], ..SystemInfo::default() };
+        let w = shape.numbers(&system).expect("a wall");
+        let v = Vec3::<f64>::from;
+        let (d, n) = distance(v(r), v(system.box_length), v(w.point), v(w.axis), w.radius, w.side, w.plane);
+        (d, n.f64())
+    }
+
+    #[test]
+    fn distances_and_normals() {
+        let plane = Shape::Plane { point: [1.0, 2.0, -4.0], normal: [0.0, 0.0, 2.0] };
+        assert_eq!(to(plane, [3.0, -4.0, 5.5]), (9.5, [0.0, 0.0, 1.0]));
+        assert_eq!(to(plane, [3.0, -4.0, -4.5]).0, -0.5);
+        let center = [1.0, 0.0, 0.0];
+        let sphere = |side| Shape::Sphere { center, radius: 3.0, side };
+        assert_eq!(to(sphere(Side::Inside), [1.0, 2.0, 0.0]), (1.0, [0.0, -1.0, 0.0]));
+        assert_eq!(to(sphere(Side::Outside), [1.0, 0.0, -4.5]), (1.5, [0.0, 0.0, -1.0]));
+        // the nearest image of what is outside
+        assert_eq!(to(sphere(Side::Outside), [-4.5, 0.0, 0.0]).0, 1.5);
+        assert_eq!(to(sphere(Side::Inside), center), (3.0, [0.0; 3]));
+        let cylinder = Shape::Cylinder { point: [0.0; 3], axis: Axis::Y, radius: 2.0, side: Side::Inside };
+        assert_eq!(to(cylinder, [0.0, 4.0, 1.5]), (0.5, [0.0, 0.0, -1.0]));
+    }
+
+    /// A mirror image is as far from the mirrored wall, and its normal is the mirror image.
+    #[test]
+    fn mirrored_walls() {
+        let mirror = |r: [f64; 3]| [r[0], r[1], -r[2]];
+        let inside = Side::Inside;
+        let pairs = [
+            (
+                Shape::Plane { point: [0.0, 0.0, -4.0], normal: [0.3, 0.0, 1.0] },
+                Shape::Plane { point: [0.0, 0.0, 4.0], normal: [0.3, 0.0, -1.0] },
+            ),
+            (
+                Shape::Sphere { center: [1.0, 1.0, 2.0], radius: 3.0, side: inside },
+                Shape::Sphere { center: [1.0, 1.0, -2.0], radius: 3.0, side: inside },
+            ),
+            (
+                Shape::Cylinder { point: [1.0, 1.0, 2.0], axis: Axis::X, radius: 3.0, side: inside },
+                Shape::Cylinder { point: [1.0, 1.0, -2.0], axis: Axis::X, radius: 3.0, side: inside },
+            ),
+        ];
+        for (a, b) in pairs {
+            for r in [[0.5, -1.0, 3.0], [2.0, 0.3, -1.1], [-0.2, 1.7, 0.4]] {
+                let ((d, n), (e, m)) = (to(a, r), to(b, mirror(r)));
+                assert_eq!((d, mirror(n)), (e, m), "{a:?} {r:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! A frame out of a file.
+
+use crate::extended_xyz::comment::keys;
+use galamost_plugin_api::prelude::{Array, Snapshot, Values};
+use galamost_plugin_api::snapshot::{KNOWN_ARRAYS, intern};
+use galamost_text::{Lines, Result, fold};
+
+/// What the user says of a file.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Names of types, in their order.
+    pub types: Vec<String>,
+    /// Box lengths, for a file without any.
+    pub length: Option<[f64; 3]>,
+    /// Two dimensions.
+    pub flat: bool,
+}
+
+/// Passes over a frame.
+pub fn skip(l: &mut Lines) -> Result<bool> {
+    while l.next()? {
+        if !l.text().is_empty() {
+            l.ended()?;
+            let n: u64 = l.whole(l.text())?;
+            return l.skip(n.saturating_add(1), "the frame").map(|()| true);
+        }
+    }
+    Ok(false)
+}
+
+/// What a column, or some of them, is.
+#[derive(Clone, Debug, PartialEq)]
+enum What {
+    Kind,
+    Place,
+    Velocity,
+    Mass,
+    Id,
+    /// An array: its number in [`KNOWN_ARRAYS`], and what its numbers are to be multiplied with.
+    Array(usize, f64),
+    Passed,
+}
+
+#[derive(Clone, Debug)]
+struct Columns {
+    what: What,
+    first: usize,
+    width: usize,
+}
+
+fn known(name: &str) -> What {
+    KNOWN_ARRAYS.iter().position(|a| a.0 == name).map_or(What::Passed, |k| What::Array(k, 1.0))
+}
+
+/// The meaning of a property.
+fn meaning(name: &str, width: usize) -> What {
+    match (name.to_lowercase().as_str(), width) {
+        ("species" | "type" | "element" | "symbols", 1) => What::Kind,
+        ("pos" | "position" | "positions", 3) => What::Place,
+        ("velo" | "vel" | "velocity" | "velocities", 3) => What::Velocity,
+        ("mass" | "masses", 1) => What::Mass,
+        ("id", 1) => What::Id,
+        ("charge" | "charges" | "initial_charges", 1) => known("charge"),
+        ("radius", 1) => match known("diameter") {
+            What::Array(k, _) => What::Array(k, 2.0),
+            other => other,
+        },
+        ("orientation", 4) => known("quaternion"),
+        ("axis", 3) => known("orientation"),
+        (other, width) if KNOWN_ARRAYS.iter().any(|a| a.0 == other && a.1 as usize == width) => known(other),
+        _ => What::Passed,
+    }
+}
+
+/// What the second line says.
+struct Comment {
+    step: u64,
+    middle: [f64; 3],
+    length: [f64; 3],
+    columns: Vec<Columns>,
+    /// Values in a row.
+    width: usize,
+}
+
+fn comment(l: &Lines, choice: &Choice) -> Result<Comment> {
+    let keys = keys(l)?;
+    let find = |names: &[&str]| keys.iter().find(|(k, _)| names.contains(&k.to_lowercase().as_str())).map(|(_, v)| *v);
+    let numbers = |text: &str| -> Result<Vec<f64>> {
+        text.split(|c: char| c.is_ascii_whitespace() || c == ',').filter(|w| !w.is_empty()).map(|w| l.real(w)).collect()
+    };
+    let length = match (find(&["lattice"]), choice.length) {
+        (Some(text), _) => {
+            let m = numbers(text)?;
+            let &[lx, xy, xz, yx, ly, yz, zx, zy, lz] = m.as_slice() else {
+                return Err(l.wrong_at(text, format!("`Lattice` has {} numbers, not 9", m.len())));
+            };
+            if [xy, xz, yx, yz, zx, zy].iter().any(|t| *t != 0.0) {
+                return Err(l.wrong_at(text, "the box has no right angles: only those that have can be read"));
+            }
+            if [lx, ly, lz].iter().any(|x| *x <= 0.0) {
+                return Err(l.wrong_at(text, "box lengths must be above 0"));
+            }
+            [lx, ly, lz]
+        }
+        (None, Some(length)) => length,
+        (None, None) => return Err(l.wrong("there is no box (`Lattice=…`): give `box_length`")),
+    };
+    if let Some(text) = find(&["pbc"]) {
+        let open = text.split_ascii_whitespace().take(if choice.flat { 2 } else { 3 });
+        if open.into_iter().any(|w| w.starts_with(['F', 'f', '0'])) {
+            return Err(l.wrong_at(text, format!("pbc=\"{text}\": only periodic boxes can be read")));
+        }
+    }
+    let origin = match find(&["origin"]) {
+        Some(text) => {
+            let o = numbers(text)?;
+            let o = <[f64; 3]>::try_from(o.as_slice());
+            o.map_err(|_| l.wrong_at(text, "`Origin` must have 3 numbers"))?
+        }
+        None => [0.0; 3],
+    };
+    let step = match find(&["timestep", "step"]) {
+        Some(text) => l.whole(text)?,
+        None => 0,
+    };
+    let (columns, width) = properties(l, find(&["properties"]).unwrap_or("species:S:1:pos:R:3"))?;
+    let middle = std::array::from_fn(|k| origin[k] + 0.5 * length[k]);
+    Ok(Comment { step, middle, length, columns, width })
+}
+
+fn properties(l: &Lines, text: &str) -> Result<(Vec<Columns>, usize)> {
+    let (mut columns, mut first) = (vec![], 0usize);
+    let mut parts = text.split(':');
+    while let Some(name) = parts.next() {
+        let (Some(kind), Some(width)) = (parts.next(), parts.next()) else {
+            return Err(l.wrong_at(name, format!("`{name}`: expected name:type:number")));
+        };
+        let width: u16 = l.whole(width)?;
+        let width = usize::from(width);
+        let mut what = meaning(name, width);
+        // text in a place for numbers is something else
+        if !matches!(what, What::Kind) && !["R", "I", "L"].contains(&kind)
+            || columns.iter().any(|c: &Columns| c.what == what)
+        {
+            what = What::Passed;
+        }
+        columns.push(Columns { what, first, width });
+        first += width;
+    }
+    for (what, name) in [(What::Kind, "species:S:1"), (What::Place, "pos:R:3")] {
+        if !columns.iter().any(|c| c.what == what) {
+            return Err(l.wrong_at(text, format!("`Properties` has no {name}")));
+        }
+    }
+    Ok((columns, first))
+}
+
+/// Reads a frame that begins with the next line.
+pub fn read(l: &mut Lines, choice: &Choice) -> Result<Snapshot> {
+    while l.must("the number of particles")?.is_empty() {}
+    let n: u64 = l.whole(l.text())?;
+    l.must("the comment")?;
+    let c = comment(l, choice)?;
+    let mut s = Snapshot { step: c.step, dimensions: 3, box_length: c.length, ..Snapshot::default() };
+    for name in &choice.types {
+        intern(&mut s.types, name);
+    }
+    let mut ids: Vec<u64> = vec![];
+    let mut arrays: Vec<(usize, Values)> = vec![];
+    for column in &c.columns {
+        if let What::Array(k, _) = column.what {
+            arrays.push((k, if KNOWN_ARRAYS[k].2 { Values::Int(vec![]) } else { Values::Real(vec![]) }));
+        }
+    }
+    for _ in 0..n {
+        l.must("the last particle")?;
+        row(l, &c, choice, &mut s, &mut ids, &mut arrays)?;
+    }
+    for (k, values) in arrays {
+        s.arrays.insert(KNOWN_ARRAYS[k].0.into(), Array { width: KNOWN_ARRAYS[k].1, values });
+    }
+    if choice.flat {
+        s.dimensions = 2;
+        s.box_length[2] = 0.0;
+    }
+    if !ids.is_empty() { sorted(l, &s, &ids) } else { Ok(s) }
+}
+
+fn row(
+    l: &Lines,
+    c: &Comment,
+    choice: &Choice,
+    s: &mut Snapshot,
+    ids: &mut Vec<u64>,
+    arrays: &mut [(usize, Values)],
+) -> Result<()> {
+    let words: Vec<&str> = l.words().collect();
+    if words.len() < c.width {
+        return Err(l.wrong(format!("{} values, expected {}", words.len(), c.width)));
+    }
+    let tag = s.push(0, [0.0; 3]) as usize;
+    for column in &c.columns {
+        let values = &words[column.first..column.first + column.width];
+        match column.what {
+            What::Kind => s.kind[tag] = intern(&mut s.types, values[0]),
+            What::Place | What::Velocity => {
+                for (k, word) in values.iter().enumerate().take(if choice.flat { 2 } else { 3 }) {
+                    let x = l.real(word)?;
+                    if column.what == What::Velocity {
+                        s.velocity[tag][k] = x;
+                    } else {
+                        let far = || l.wrong_at(word, format!("`{word}` is too far outside of the box"));
+                        (s.position[tag][k], s.image[tag][k]) = fold(x - c.middle[k], c.length[k]).ok_or_else(far)?;
+                    }
+                }
+            }
+            What::Mass => s.mass[tag] = l.real(values[0])?,
+            What::Id => ids.push(l.whole(values[0])?),
+            What::Array(k, times) => {
+                let Some((_, array)) = arrays.iter_mut().find(|(n, _)| *n == k) else { continue };
+                for word in values {
+                    match array {
+                        Values::Real(all) => all.push(l.real(word)? * times),
+                        Values::Int(all) => all.push(l.whole(word)?),
+                    }
+                }
+            }
+            What::Passed => {}
+        }
+    }
+    Ok(())
+}
+
+/// The particles in the order of their ids.
+fn sorted(l: &Lines, s: &Snapshot, ids: &[u64]) -> Result<Snapshot> {
+    let mut order: Vec<usize> = (0..ids.len()).collect();
+    order.sort_by_key(|k| ids[*k]);
+    if let Some(pair) = order.windows(2).find(|p| ids[p[0]] == ids[p[1]]) {
+        return Err(l.wrong(format!("the id {} is there twice", ids[pair[0]])));
+    }
+    fn take<T: Copy>(values: &[T], order: &[usize], width: usize) -> Vec<T> {
+        order.iter().flat_map(|k| values[k * width..(k + 1) * width].iter().copied()).collect()
+    }
+    let mut out = s.clone();
+    out.position = take(&s.position, &order, 1);
+    out.image = take(&s.image, &order, 1);
+    out.velocity = take(&s.velocity, &order, 1);
+    out.kind = take(&s.kind, &order, 1);
+    out.mass = take(&s.mass, &order, 1);
+    for a in out.arrays.values_mut() {
+        a.values = match &a.values {
+            Values::Real(v) => Values::Real(take(v, &order, a.width as usize)),
+            Values::Int(v) => Values::Int(take(v, &order, a.width as usize)),
+        };
+    }
+    Ok(out)
+}

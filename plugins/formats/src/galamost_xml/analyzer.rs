@@ -1,0 +1,75 @@
+//! The analyzer.
+
+use crate::galamost_xml::write::{Style, write};
+use galamost_plugin_api::prelude::*;
+use galamost_text::replace;
+use std::path::PathBuf;
+
+/// Writes the whole state as a `galamost_xml` file (version 1.3) every `every` steps.
+///
+/// `{step}` in the name stands for the step with 10 digits: `out.{step}.xml` gives `out.0000010000.xml`. Without it
+/// the file is written anew each time. A file of this name is always whole: it is written under another name, brought
+/// to the disk, and renamed.
+///
+/// Nodes: `position`, `image`, `velocity`, `mass`, `type`, then `charge`, `diameter`, `body`, `molecule`,
+/// `orientation`, `quaternion`, `rotation`, `inert`, `h_init`, `h_cris` if the system has them, then `bond`, `angle`,
+/// `dihedral`. Particles keep the order they had in the initial state.
+///
+/// ```ron
+/// GalamostXml(every: 100, file: "state.{step}.xml")
+/// ```
+#[component(Analyzer, "GalamostXml")]
+#[derive(Debug, Params)]
+pub struct WriteGalamostXml {
+    /// Steps from one file to the next.
+    #[param(at_least = 1.0)]
+    every: u64,
+    /// File to write; `{step}` in it stands for the step.
+    #[param(extensions = "xml galamost_xml")]
+    file: String,
+    /// Whether velocities are written.
+    #[param(default = true)]
+    velocity: bool,
+    /// Digits after the point.
+    #[param(default = 10, at_least = 1.0, at_most = 17.0)]
+    digits: u32,
+    #[param(skip)]
+    system: SystemInfo,
+}
+
+impl WriteGalamostXml {
+    /// The file for a step.
+    fn path(&self, step: u64) -> PathBuf {
+        self.system.path(&self.file.replace("{step}", &format!("{step:010}")))
+    }
+}
+
+impl Analyzer for WriteGalamostXml {
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.period = self.every;
+        needs.wants.particles = true;
+        needs.wants.topology = true;
+        self.system = system.clone();
+        let mut errors: Vec<InputError> = vec![];
+        let names = [&system.types, &system.bond_types, &system.angle_types, &system.dihedral_types];
+        for name in names.into_iter().flatten() {
+            // a row is split at blanks, and the other characters are markup
+            if name.is_empty() || name.contains(|c: char| c.is_whitespace() || "<>&".contains(c)) {
+                errors.push(InputError::new(format!("the type name \"{name}\" cannot be written in this format")));
+            }
+        }
+        let path = self.path(0);
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|f| !f.is_dir()) {
+            errors.push(InputError::new(format!("there is no folder {} for `file`", folder.display())));
+        }
+        if errors.is_empty() { Ok(()) } else { Err(Error::Input(errors)) }
+    }
+
+    fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
+        let path = self.path(frame.step());
+        let style = Style { digits: self.digits as usize, velocity: self.velocity };
+        let snapshot = frame.snapshot(&self.system);
+        replace(&path, |out| write(out, &snapshot, style)).map_err(|e| Error::io(&path, e))
+    }
+}

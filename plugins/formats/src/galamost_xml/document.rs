@@ -1,0 +1,254 @@
+//! The XML of a file: which nodes there are, and where their text is.
+
+use crate::galamost_xml::report::Report;
+use galamost_plugin_api::error::nearest;
+use quick_xml::Reader;
+use quick_xml::errors::{Error, IllFormedError};
+use quick_xml::events::{BytesStart, Event};
+
+/// All nodes there are; the last three belong to anisotropic potentials and are passed over.
+const NODES: [&str; 22] = [
+    "box",
+    "position",
+    "velocity",
+    "type",
+    "mass",
+    "charge",
+    "diameter",
+    "body",
+    "molecule",
+    "image",
+    "orientation",
+    "quaternion",
+    "rotation",
+    "inert",
+    "h_init",
+    "h_cris",
+    "bond",
+    "angle",
+    "dihedral",
+    "Patches",
+    "PatchParams",
+    "Aspheres",
+];
+
+/// An element with its attributes and its text.
+#[derive(Debug, Default)]
+pub struct Node<'a> {
+    /// Name.
+    pub name: String,
+    /// Byte of its `<`.
+    pub at: usize,
+    attributes: Vec<(String, String)>,
+    /// Pieces of text; comments cut it.
+    pub text: Vec<&'a str>,
+}
+
+impl Node<'_> {
+    /// The value of an attribute.
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(n, _)| n == name).map(|(_, v)| v.trim())
+    }
+}
+
+/// What is inside `<galamost_xml>`.
+#[derive(Debug, Default)]
+pub struct Document<'a> {
+    /// `<configuration>`; it has no text.
+    pub configuration: Node<'a>,
+    /// The nodes in it, in the order of the file; no name occurs twice.
+    pub nodes: Vec<Node<'a>>,
+}
+
+impl<'a> Document<'a> {
+    /// The node of this name.
+    pub fn node(&self, name: &str) -> Option<&Node<'a>> {
+        self.nodes.iter().find(|n| n.name == name)
+    }
+
+    /// Reads the XML; `None` if it is no XML or cut off, so that nothing can be said of what is missing.
+    pub fn parse(report: &mut Report<'a>) -> Option<Self> {
+        Parser { document: Self::default(), open: vec![], seen: Seen::default() }.run(report)
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    root: bool,
+    configuration: bool,
+    /// The file is of another kind: what is in it is not worth a message.
+    foreign: bool,
+}
+
+struct Parser<'a> {
+    document: Document<'a>,
+    /// Elements that are open, with their places; those inside an unknown or misplaced one are passed over.
+    open: Vec<(String, usize, Role)>,
+    seen: Seen,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Role {
+    Root,
+    Configuration,
+    Node,
+    Ignored,
+}
+
+impl<'a> Parser<'a> {
+    fn run(mut self, report: &mut Report<'a>) -> Option<Document<'a>> {
+        let mut reader = Reader::from_str(report.text());
+        loop {
+            let at = reader.buffer_position() as usize;
+            match reader.read_event() {
+                Ok(Event::Start(e)) => self.start(&e, at, report),
+                Ok(Event::Empty(e)) => {
+                    self.start(&e, at, report);
+                    self.open.pop();
+                }
+                Ok(Event::End(_)) => {
+                    self.open.pop();
+                }
+                Ok(Event::Text(t)) => {
+                    // a reader over a slice never copies text
+                    if let std::borrow::Cow::Borrowed(piece) = t.into_inner() {
+                        self.text(piece, report);
+                    }
+                }
+                Ok(Event::CData(_) | Event::GeneralRef(_) | Event::DocType(_)) => {
+                    report.say(at, || "only plain elements and text are expected here".into());
+                }
+                Ok(Event::Comment(_) | Event::Decl(_) | Event::PI(_)) => {}
+                Ok(Event::Eof) => break,
+                Err(e) => {
+                    let at = reader.error_position() as usize;
+                    report.say(at, || self.explain(&e));
+                    return None;
+                }
+            }
+        }
+        if let Some((name, at, _)) = self.open.last() {
+            let line = report.place(*at).line;
+            report.begin_node();
+            report.say(report.text().len(), || {
+                format!("the file ends inside <{name}>, which begins in line {line}: it is cut off")
+            });
+            return None;
+        }
+        if self.seen.foreign {
+            return None;
+        }
+        if !self.seen.configuration {
+            let what = if self.seen.root { "<configuration> in <galamost_xml>" } else { "<galamost_xml>" };
+            report.begin_node();
+            report.say(0, || format!("there is no {what}"));
+            return None;
+        }
+        Some(self.document)
+    }
+
+    /// The words of the XML library, and what it cannot know.
+    fn explain(&self, e: &Error) -> String {
+        let words = match e {
+            Error::IllFormed(e) => e.to_string(),
+            Error::Syntax(e) => e.to_string(),
+            other => other.to_string(),
+        };
+        match (e, self.open.last()) {
+            // this one names the element itself
+            (Error::IllFormed(IllFormedError::MismatchedEndTag { .. }), _) | (_, None) => words,
+            (_, Some((name, ..))) => format!("{words} (inside <{name}>)"),
+        }
+    }
+
+    fn start(&mut self, e: &BytesStart<'a>, at: usize, report: &mut Report<'a>) {
+        report.begin_node();
+        let mut node = Node { name: e.name().as_ref().into(), at, ..Node::default() };
+        for a in e.attributes() {
+            match a {
+                Ok(a) => node.attributes.push((a.key.as_ref().into(), a.value.into_owned())),
+                Err(e) => report.say(at, || format!("<{}>: {e}", node.name)),
+            }
+        }
+        let name = node.name.clone();
+        let role = self.role(node, report);
+        self.open.push((name, at, role));
+    }
+
+    /// What an element is by the place where it stands.
+    fn role(&mut self, node: Node<'a>, report: &mut Report<'a>) -> Role {
+        let (at, name) = (node.at, node.name.clone());
+        match self.open.last().map(|(_, _, role)| *role) {
+            None if name == "galamost_xml" && !self.seen.root => {
+                self.seen.root = true;
+                match node.attribute("version") {
+                    Some(v) if !v.starts_with("1.") => report.say(at, || {
+                        format!("version {v} of galamost_xml is not known; this program reads versions 1.0 to 1.3")
+                    }),
+                    _ => {}
+                }
+                Role::Root
+            }
+            None if self.seen.root => {
+                report.say(at, || format!("<{name}> stands behind the end of <galamost_xml>"));
+                Role::Ignored
+            }
+            None if self.seen.foreign => Role::Ignored,
+            None => {
+                report.say(at, || format!("expected <galamost_xml>, found <{name}>"));
+                self.seen.foreign = true;
+                Role::Ignored
+            }
+            Some(Role::Root) if name == "configuration" && !self.seen.configuration => {
+                self.seen.configuration = true;
+                self.document.configuration = node;
+                Role::Configuration
+            }
+            Some(Role::Root) => {
+                report.say(at, || match name.as_str() {
+                    "configuration" => "there is a second <configuration>: one file holds one state".into(),
+                    _ => format!("<{name}> stands outside of <configuration>"),
+                });
+                Role::Ignored
+            }
+            Some(Role::Configuration) => self.member(node, report),
+            Some(Role::Node) => {
+                let parent = self.open.last().map_or("", |(n, ..)| n).to_string();
+                report.say(at, || format!("<{name}> stands inside of <{parent}>, which holds only text"));
+                Role::Ignored
+            }
+            Some(Role::Ignored) => Role::Ignored,
+        }
+    }
+
+    fn member(&mut self, node: Node<'a>, report: &mut Report<'a>) -> Role {
+        let name = &node.name;
+        if !NODES.contains(&name.as_str()) {
+            report.say(node.at, || match nearest(name, NODES) {
+                Some(n) => format!("unknown node <{name}>; did you mean <{n}>?"),
+                None => format!("unknown node <{name}>; the nodes are {}", NODES.join(", ")),
+            });
+            return Role::Ignored;
+        }
+        if let Some(first) = self.document.node(name) {
+            let line = report.place(first.at).line;
+            report.say(node.at, || format!("<{name}> is given twice, first in line {line}"));
+            return Role::Ignored;
+        }
+        self.document.nodes.push(node);
+        Role::Node
+    }
+
+    fn text(&mut self, piece: &'a str, report: &mut Report<'a>) {
+        match (self.open.last(), self.document.nodes.last_mut()) {
+            (Some((.., Role::Node)), Some(node)) => node.text.push(piece),
+            (Some((.., Role::Ignored)), _) => {}
+            _ => {
+                let begin = piece.trim_start();
+                if !begin.is_empty() {
+                    report.say(report.offset(begin), || "text outside of a node".into());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! From a frame of a file to a state.
+
+use crate::gsd::layer::{Entry, Layer};
+use crate::gsd::orientation::angular_momentum;
+use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values, wrap};
+use std::path::Path;
+
+/// How far outside of the box, in box lengths, a particle may be because of single precision.
+const SLACK: f64 = 1e-6;
+
+/// Opens a trajectory.
+///
+/// # Errors
+/// What is wrong with the file, in words.
+pub fn open(path: &Path) -> Result<Layer, String> {
+    let layer = Layer::open(path, false)?;
+    if layer.schema != "hoomd" || !(1..=2).contains(&layer.version.0) {
+        let (major, minor) = layer.version;
+        return Err(format!("has the schema {} {major}.{minor}; hoomd 1 or 2 is needed", layer.schema));
+    }
+    Ok(layer)
+}
+
+/// Reads a frame; a negative number counts from the end.
+///
+/// # Errors
+/// What is wrong with the file, in words.
+pub fn read(layer: &Layer, frame: i64) -> Result<Snapshot, String> {
+    let frames = layer.frames();
+    let number = if frame < 0 { frames.checked_add_signed(frame) } else { u64::try_from(frame).ok() };
+    let Some(frame) = number.filter(|f| *f < frames) else {
+        return Err(format!("has {frames} frames; there is no frame {frame}"));
+    };
+    Reader { layer, frame }.state()
+}
+
+struct Reader<'l> {
+    layer: &'l Layer,
+    frame: u64,
+}
+
+impl Reader<'_> {
+    /// A chunk of this frame, or else of frame 0.
+    fn entry(&self, name: &str) -> Option<&Entry> {
+        self.layer.find(self.frame, name).or_else(|| self.layer.find(0, name))
+    }
+
+    /// The single number of a chunk.
+    fn number(&self, name: &str) -> Result<Option<f64>, String> {
+        let Some(e) = self.entry(name) else { return Ok(None) };
+        Ok(self.layer.numbers(e)?.first().copied())
+    }
+
+    fn texts(&self, name: &str) -> Result<Option<Vec<String>>, String> {
+        self.entry(name).map(|e| self.layer.texts(e)).transpose()
+    }
+
+    /// `n` rows of `W` numbers of a group. Frame 0 counts only if the group has the same size there.
+    fn rows<const W: usize>(&self, group: &str, name: &str, n: usize) -> Result<Option<Vec<[f64; W]>>, String> {
+        let name = format!("{group}/{name}");
+        let here = self.layer.find(self.frame, &name);
+        let Some(e) = here.or_else(|| self.layer.find(0, &name).filter(|e| e.rows == n as u64)) else {
+            return Ok(None);
+        };
+        if e.rows != n as u64 || e.columns as usize != W {
+            let (rows, columns) = (e.rows, e.columns);
+            return Err(format!("is damaged: {name} has {rows} × {columns} values, not {n} × {W}"));
+        }
+        Ok(Some(self.layer.numbers(e)?.as_chunks().0.to_vec()))
+    }
+
+    fn state(&self) -> Result<Snapshot, String> {
+        let mut s = Snapshot {
+            step: self.number("configuration/step")?.unwrap_or(0.0) as u64,
+            dimensions: self.number("configuration/dimensions")?.unwrap_or(3.0) as u32,
+            ..Snapshot::default()
+        };
+        self.box_length(&mut s)?;
+        let n = self.number("particles/N")?.unwrap_or(0.0) as usize;
+        let Some(position) = self.rows("particles", "position", n)? else {
+            return Err(format!("has no positions in frame {}", self.frame));
+        };
+        s.position = position;
+        let ints = |rows: Vec<[f64; 3]>| rows.into_iter().map(|r| r.map(|x| x as i32)).collect();
+        s.image = self.rows("particles", "image", n)?.map_or_else(|| vec![[0; 3]; n], ints);
+        self.wrap(&mut s)?;
+        s.velocity = self.rows("particles", "velocity", n)?.unwrap_or_else(|| vec![[0.0; 3]; n]);
+        s.mass = self.rows::<1>("particles", "mass", n)?.map_or_else(|| vec![1.0; n], Vec::into_flattened);
+        s.types = self.texts("particles/types")?.unwrap_or_else(|| vec!["A".into()]);
+        let kinds = self.rows::<1>("particles", "typeid", n)?;
+        s.kind = kinds.map_or_else(|| vec![0; n], |k| k.iter().map(|k| k[0] as u32).collect());
+        self.arrays(&mut s, n)?;
+        (s.bond_types, s.bonds) = self.links("bonds")?;
+        (s.angle_types, s.angles) = self.links("angles")?;
+        (s.dihedral_types, s.dihedrals) = self.links("dihedrals")?;
+        Ok(s)
+    }
+
+    fn box_length(&self, s: &mut Snapshot) -> Result<(), String> {
+        let Some(e) = self.entry("configuration/box") else { return Err("has no box".into()) };
+        let values = self.layer.numbers(e)?;
+        let [lx, ly, lz, tilts @ ..] = values.as_slice() else {
+            return Err(format!("is damaged: configuration/box has {} values", values.len()));
+        };
+        if tilts.iter().any(|t| *t != 0.0) {
+            return Err(format!("has a box with tilts {tilts:?}; only boxes with right angles are supported"));
+        }
+        s.box_length = [*lx, *ly, *lz];
+        if s.dimensions == 2 {
+            // files of older programs have a length that means nothing
+            s.box_length[2] = 0.0;
+        }
+        Ok(())
+    }
+
+    fn wrap(&self, s: &mut Snapshot) -> Result<(), String> {
+        for tag in 0..s.position.len() {
+            let x = s.position[tag];
+            let inside = wrap(&mut s.position[tag], &mut s.image[tag], s.box_length, SLACK);
+            if !inside || x.iter().any(|x| !x.is_finite()) {
+                let frame = self.frame;
+                return Err(format!("has particle {tag} of frame {frame} outside of the box, at {x:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn arrays(&self, s: &mut Snapshot, n: usize) -> Result<(), String> {
+        let mut real = |name: &str, width: u32, values: Vec<f64>| {
+            s.arrays.insert(name.into(), Array { width, values: Values::Real(values) });
+        };
+        if let Some(charge) = self.rows::<1>("particles", "charge", n)? {
+            real("charge", 1, charge.into_flattened());
+        }
+        if let Some(diameter) = self.rows::<1>("particles", "diameter", n)? {
+            real("diameter", 1, diameter.into_flattened());
+        }
+        if let Some(inert) = self.rows::<3>("particles", "moment_inertia", n)? {
+            real("inert", 3, inert.into_flattened());
+        }
+        if let Some(orientation) = self.rows::<4>("particles", "orientation", n)? {
+            let quaternion: Vec<[f64; 4]> = orientation.into_iter().map(|[w, x, y, z]| [x, y, z, w]).collect();
+            if let Some(momentum) = self.rows::<4>("particles", "angmom", n)? {
+                let rows = quaternion.iter().zip(momentum);
+                real("angular_momentum", 3, rows.flat_map(|(q, p)| angular_momentum(*q, p)).collect());
+            }
+            real("quaternion", 4, quaternion.into_flattened());
+        }
+        if let Some(body) = self.rows::<1>("particles", "body", n)? {
+            let body = body.into_iter().map(|b| b[0] as i32).collect();
+            s.arrays.insert("body".into(), Array { width: 1, values: Values::Int(body) });
+        }
+        Ok(())
+    }
+
+    fn links<const N: usize>(&self, group: &str) -> Result<(Vec<String>, Vec<Link<N>>), String> {
+        let types = self.texts(&format!("{group}/types"))?.unwrap_or_default();
+        let n = self.number(&format!("{group}/N"))?.unwrap_or(0.0) as usize;
+        if n == 0 {
+            return Ok((types, vec![]));
+        }
+        let Some(tags) = self.rows::<N>(group, "group", n)? else {
+            return Err(format!("has no {group}/group in frame {}", self.frame));
+        };
+        let kinds = self.rows::<1>(group, "typeid", n)?.unwrap_or_else(|| vec![[0.0]; n]);
+        let link = |(tags, kind): ([f64; N], [f64; 1])| Link { kind: kind[0] as u32, tags: tags.map(|t| t as u32) };
+        Ok((types, tags.into_iter().zip(kinds).map(link).collect()))
+    }
+}

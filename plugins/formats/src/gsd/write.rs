@@ -1,0 +1,241 @@
+//! From states to frames of a file.
+
+use crate::gsd::layer::Layer;
+use crate::gsd::orientation;
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::snapshot::{Link, Snapshot, Values};
+use hoomd_gsd::file_layer::{GsdFile, Mode, Type, WriteError};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Bytes of a type's name, with the 0 behind it.
+pub const NAME_SIZE: usize = 64;
+
+/// The chunk that every file begins with: the library cannot search an index that begins with another one than it
+/// named first.
+const FIRST: &str = "configuration/step";
+
+type Failure = Box<dyn std::error::Error>;
+
+/// A file that frames are appended to.
+pub struct Trajectory {
+    path: PathBuf,
+    /// `None` after an error: then nothing more may be written.
+    file: Option<GsdFile>,
+    /// Frames on the disk.
+    synced: u64,
+    /// Length of the file then.
+    length: u64,
+    last_sync: Instant,
+    /// The longest time that frames are kept in memory.
+    pub patience: Duration,
+}
+
+impl std::fmt::Debug for Trajectory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Trajectory({}, {} frames)", self.path.display(), self.synced)
+    }
+}
+
+/// An error and its causes: the library keeps the system's words for the last.
+fn words(e: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(e), |e| e.source()).map(ToString::to_string);
+    causes.collect::<Vec<_>>().join(": ")
+}
+
+impl Trajectory {
+    /// Begins a file; one of this name is overwritten.
+    ///
+    /// # Errors
+    /// The system's words.
+    pub fn create(path: &Path) -> Result<Self> {
+        let application = concat!("galamost ", env!("CARGO_PKG_VERSION"));
+        let file = GsdFile::create(path, application, "hoomd", (1, 4));
+        Ok(Self::new(path, file.map_err(|e| Error::io(path, words(&e)))?))
+    }
+
+    /// Goes on with the first `frames` frames of a file of `n` particles; later ones are taken off.
+    ///
+    /// # Errors
+    /// The file is no trajectory of this system, or the system's words.
+    pub fn resume(path: &Path, frames: u64, n: u64) -> Result<Self> {
+        let wrong = |message: String| Error::io(path, message);
+        let layer = Layer::open(path, true).map_err(wrong)?;
+        let found = layer.find(0, "particles/N").map(|e| layer.numbers(e)).transpose().map_err(wrong)?;
+        if layer.schema != "hoomd" || !layer.begins_with(FIRST) || found.as_deref() != Some(&[n as f64]) {
+            return Err(wrong(format!("is not a trajectory of these {n} particles")));
+        }
+        if layer.frames() < frames {
+            return Err(wrong(format!("has {} frames; at the checkpoint there were {frames}", layer.frames())));
+        }
+        // also where there are no more of them: a run that was killed may have left data that no index knows of
+        layer.cut(frames).map_err(wrong)?;
+        let file = GsdFile::open(path, Mode::Write);
+        Ok(Self::new(path, file.map_err(|e| wrong(words(&e)))?))
+    }
+
+    fn new(path: &Path, file: GsdFile) -> Self {
+        let mut t = Self {
+            path: path.into(),
+            synced: file.n_frames(),
+            file: Some(file),
+            length: 0,
+            last_sync: Instant::now(),
+            patience: Duration::from_secs(2),
+        };
+        t.length = t.length_now();
+        t
+    }
+
+    fn length_now(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |m| m.len())
+    }
+
+    /// Frames on the disk.
+    pub fn synced(&self) -> u64 {
+        self.synced
+    }
+
+    /// Appends a frame. The first one is brought to the disk at once, the others when the patience is over, or when
+    /// the library has written some of their data because there was too much for its memory: large frames go at once.
+    ///
+    /// # Errors
+    /// The system's words; the file then ends with the last frame that was brought to the disk.
+    pub fn append(&mut self, s: &Snapshot, velocity: bool, log: &[(&str, f64)]) -> Result<()> {
+        let Some(file) = &mut self.file else {
+            return Err(Error::io(&self.path, "an earlier frame could not be written"));
+        };
+        let written = frame(file, s, velocity, log).map_err(Failure::from);
+        if let Err(e) = written.and_then(|()| Ok(file.end_frame()?)) {
+            return Err(self.fail(&*e));
+        }
+        if self.synced == 0 || self.last_sync.elapsed() >= self.patience || self.length_now() > self.length {
+            self.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Brings all frames to the disk.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    pub fn sync(&mut self) -> Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        match file.sync_all() {
+            Ok(()) => {
+                self.synced = file.n_frames();
+                self.length = self.length_now();
+                self.last_sync = Instant::now();
+                Ok(())
+            }
+            Err(e) => Err(self.fail(&e)),
+        }
+    }
+
+    /// Gives the file up and takes off what is not whole.
+    pub fn fail(&mut self, e: &dyn std::error::Error) -> Error {
+        let mut message = words(e);
+        // dropping it would write once more, behind bytes that its index knows nothing of
+        std::mem::forget(self.file.take());
+        if let Err(e) = Layer::open(&self.path, true).and_then(|layer| layer.cut(self.synced)) {
+            message.push_str(&format!("; and the file {e}"));
+        }
+        Error::io(&self.path, message)
+    }
+}
+
+/// The chunks of a frame. A chunk that is missing means "as in frame 0", so whatever is as it was there is left out.
+fn frame(file: &mut GsdFile, s: &Snapshot, velocity: bool, log: &[(&str, f64)]) -> Result<(), WriteError> {
+    let f32x3 = |x: &[f64; 3]| x.map(|x| x as f32);
+    file.write_scalars(FIRST, [s.step])?;
+    changed(file, "configuration/dimensions", [[s.dimensions as u8]].into_iter())?;
+    let [lx, ly, lz] = f32x3(&s.box_length);
+    changed(file, "configuration/box", [lx, ly, lz, 0.0, 0.0, 0.0].into_iter().map(|x| [x]))?;
+
+    changed(file, "particles/N", [[s.len() as u32]].into_iter())?;
+    changed(file, "particles/types", s.types.iter().map(|t| padded(t)))?;
+    changed(file, "particles/typeid", s.kind.iter().map(|k| [*k]))?;
+    changed(file, "particles/mass", s.mass.iter().map(|m| [*m as f32]))?;
+    changed(file, "particles/image", s.image.iter().copied())?;
+    arrays(file, s, velocity)?;
+    file.write_arrays("particles/position", s.position.iter().map(f32x3))?;
+    if velocity {
+        file.write_arrays("particles/velocity", s.velocity.iter().map(f32x3))?;
+    }
+    links(file, "bonds", &s.bonds, &s.bond_types)?;
+    links(file, "angles", &s.angles, &s.angle_types)?;
+    links(file, "dihedrals", &s.dihedrals, &s.dihedral_types)?;
+    for (name, value) in log {
+        file.write_scalars(&format!("log/{name}"), [*value])?;
+    }
+    Ok(())
+}
+
+fn arrays(file: &mut GsdFile, s: &Snapshot, velocity: bool) -> Result<(), WriteError> {
+    let reals = |name: &str, width: u32| match s.arrays.get(name) {
+        Some(a) if a.width == width => match &a.values {
+            Values::Real(v) => Some(v.as_slice()),
+            Values::Int(_) => None,
+        },
+        _ => None,
+    };
+    if let Some(charge) = reals("charge", 1) {
+        changed(file, "particles/charge", charge.iter().map(|q| [*q as f32]))?;
+    }
+    if let Some(diameter) = reals("diameter", 1) {
+        changed(file, "particles/diameter", diameter.iter().map(|d| [*d as f32]))?;
+    }
+    if let Some(Values::Int(body)) = s.arrays.get("body").map(|a| &a.values) {
+        changed(file, "particles/body", body.iter().map(|b| [*b]))?;
+    }
+    if let Some(inert) = reals("inert", 3) {
+        let rows = inert.as_chunks::<3>().0.iter().map(|i| i.map(|x| x as f32));
+        changed(file, "particles/moment_inertia", rows)?;
+    }
+    // a quaternion says more than an axis
+    if let Some(quaternion) = reals("quaternion", 4) {
+        let rows = quaternion.as_chunks::<4>().0.iter().map(|[x, y, z, w]| [*w, *x, *y, *z].map(|a| a as f32));
+        changed(file, "particles/orientation", rows)?;
+        if let Some(momentum) = reals("angular_momentum", 3).filter(|_| velocity) {
+            let rows = quaternion.as_chunks::<4>().0.iter().zip(momentum.as_chunks::<3>().0);
+            let rows = rows.map(|(q, l)| orientation::conjugate_momentum(*q, *l).map(|x| x as f32));
+            changed(file, "particles/angmom", rows)?;
+        }
+        Ok(())
+    } else if let Some(axis) = reals("orientation", 3) {
+        let rows = axis.as_chunks::<3>().0.iter().map(|a| orientation::of_axis(*a).map(|a| a as f32));
+        changed(file, "particles/orientation", rows)
+    } else {
+        Ok(())
+    }
+}
+
+fn links<const N: usize>(
+    file: &mut GsdFile,
+    what: &str,
+    links: &[Link<N>],
+    types: &[String],
+) -> Result<(), WriteError> {
+    changed(file, &format!("{what}/N"), [[links.len() as u32]].into_iter())?;
+    changed(file, &format!("{what}/types"), types.iter().map(|t| padded(t)))?;
+    changed(file, &format!("{what}/typeid"), links.iter().map(|l| [l.kind]))?;
+    changed(file, &format!("{what}/group"), links.iter().map(|l| l.tags))
+}
+
+/// Writes a chunk unless it is the same in frame 0. Readers take what is missing from there, if the number of rows is
+/// the same, and no chunk is needed for no rows.
+fn changed<T: Type + PartialEq, const M: usize>(
+    file: &mut GsdFile,
+    name: &str,
+    values: impl ExactSizeIterator<Item = [T; M]> + Clone,
+) -> Result<(), WriteError> {
+    let first = file.iter_arrays::<T, M>(0, name);
+    let same = first.is_ok_and(|first| first.len() == values.len() && first.eq(values.clone()));
+    if same || values.len() == 0 { Ok(()) } else { file.write_arrays(name, values) }
+}
+
+/// A name, filled up with 0; one that is too long is cut.
+fn padded(name: &str) -> [i8; NAME_SIZE] {
+    let bytes = name.as_bytes();
+    std::array::from_fn(|k| if k < NAME_SIZE - 1 { bytes.get(k).map_or(0, |b| *b as i8) } else { 0 })
+}

@@ -1,0 +1,421 @@
+//! From a data file to a state.
+
+use crate::lammps_data::header::{Header, content};
+use crate::lammps_data::style::Style;
+use galamost_plugin_api::error::nearest;
+use galamost_plugin_api::prelude::{Array, Link, Snapshot, Values};
+use galamost_text::{Lines, Result, fold};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// What the user says of a file.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    pub style: Option<Style>,
+    /// Names of types of atoms, bonds, angles, dihedrals.
+    pub names: [Option<Vec<String>>; 4],
+    /// Two dimensions.
+    pub flat: bool,
+}
+
+/// Atoms, bonds, angles, dihedrals, impropers, in the order of the header's numbers.
+const WHAT: [&str; 5] = ["atom", "bond", "angle", "dihedral", "improper"];
+
+/// Sections that are passed over, and whose number of types (or of things) is their number of rows.
+const PASSED: [(&str, Rows); 17] = [
+    ("Pair Coeffs", Rows::Types(0)),
+    ("PairIJ Coeffs", Rows::Pairs),
+    ("Bond Coeffs", Rows::Types(1)),
+    ("Angle Coeffs", Rows::Types(2)),
+    ("BondBond Coeffs", Rows::Types(2)),
+    ("BondAngle Coeffs", Rows::Types(2)),
+    ("UreyBradley Coeffs", Rows::Types(2)),
+    ("Dihedral Coeffs", Rows::Types(3)),
+    ("MiddleBondTorsion Coeffs", Rows::Types(3)),
+    ("EndBondTorsion Coeffs", Rows::Types(3)),
+    ("AngleTorsion Coeffs", Rows::Types(3)),
+    ("AngleAngleTorsion Coeffs", Rows::Types(3)),
+    ("BondBond13 Coeffs", Rows::Types(3)),
+    ("Improper Coeffs", Rows::Types(4)),
+    ("AngleAngle Coeffs", Rows::Types(4)),
+    ("Improper Type Labels", Rows::Types(4)),
+    ("Impropers", Rows::Count(4)),
+];
+
+#[derive(Clone, Copy)]
+enum Rows {
+    Types(usize),
+    Count(usize),
+    Pairs,
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// The first mistake, with its place.
+pub fn read(path: &Path, choice: &Choice) -> Result<Snapshot> {
+    let mut l = Lines::open(path)?;
+    let mut file = File { choice: choice.clone(), ..File::default() };
+    // the first line is a comment, whatever it says
+    l.must("the header")?;
+    if let Some((_, step)) = l.text().split_once("timestep = ") {
+        file.step = step.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).unwrap_or(0);
+    }
+    let mut more = next_content(&mut l)?;
+    while more && file.header.take(&l)? {
+        more = next_content(&mut l)?;
+    }
+    file.space(&l)?;
+    while more {
+        file.section(&mut l)?;
+        more = next_content(&mut l)?;
+    }
+    file.finish(&l)
+}
+
+/// The next line that says something.
+fn next_content(l: &mut Lines) -> Result<bool> {
+    while l.next()? {
+        if !content(l.text()).is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// An atom as it stands in the file.
+struct Atom {
+    id: u64,
+    kind: u32,
+    position: [f64; 3],
+    image: [i32; 3],
+    molecule: i32,
+    charge: f64,
+    diameter: f64,
+    density: f64,
+}
+
+#[derive(Default)]
+struct File {
+    choice: Choice,
+    step: u64,
+    header: Header,
+    middle: [f64; 3],
+    length: [f64; 3],
+    style: Option<Style>,
+    /// Labels of types of atoms, bonds, angles, dihedrals, and the numbers they stand for.
+    labels: [HashMap<String, u32>; 4],
+    masses: Vec<Option<f64>>,
+    /// Comments behind masses.
+    comments: Vec<Option<String>>,
+    state: Snapshot,
+    /// Tags of the ids.
+    tags: HashMap<u64, u32>,
+    /// Values that only some styles have.
+    molecule: Vec<i32>,
+    charge: Vec<f64>,
+    diameter: Vec<f64>,
+}
+
+impl File {
+    fn space(&mut self, l: &Lines) -> Result<()> {
+        for (k, axis) in ["x", "y", "z"].iter().enumerate() {
+            // what LAMMPS takes if nothing is said
+            let [low, high] = self.header.bounds[k].unwrap_or([-0.5, 0.5]);
+            if self.header.bounds[k].is_none() && k < 2 {
+                return Err(l.wrong_file(format!("the header has no bounds of the box: `{axis}lo {axis}hi`")));
+            }
+            (self.middle[k], self.length[k]) = (0.5 * low + 0.5 * high, high - low);
+        }
+        Ok(())
+    }
+
+    fn section(&mut self, l: &mut Lines) -> Result<()> {
+        let (name, comment) = match l.text().split_once('#') {
+            Some((name, comment)) => (name, Some(comment.trim_ascii().to_string())),
+            None => (l.text(), None),
+        };
+        let name = name.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        let count = self.header.count;
+        let labels = |k: usize| format!("{}{} Type Labels", WHAT[k][..1].to_uppercase(), &WHAT[k][1..]);
+        match name.as_str() {
+            "Masses" => return self.masses(l),
+            "Atoms" => return self.atoms(l, comment.as_deref()),
+            "Velocities" => return self.velocities(l),
+            "Bonds" => {
+                self.state.bonds = self.links(l, 1)?;
+                return Ok(());
+            }
+            "Angles" => {
+                self.state.angles = self.links(l, 2)?;
+                return Ok(());
+            }
+            "Dihedrals" => {
+                self.state.dihedrals = self.links(l, 3)?;
+                return Ok(());
+            }
+            _ => {}
+        }
+        if let Some(k) = (0..4).find(|k| labels(*k) == name) {
+            return self.labels(l, k);
+        }
+        let Some((_, rows)) = PASSED.iter().find(|(n, _)| *n == name) else {
+            let known =
+                PASSED.iter().map(|p| p.0).chain(["Masses", "Atoms", "Velocities", "Bonds", "Angles", "Dihedrals"]);
+            return Err(l.wrong(match nearest(&name, known) {
+                Some(n) => format!("unknown section `{name}`; did you mean `{n}`?"),
+                None => format!("unknown section `{name}`"),
+            }));
+        };
+        let types = |k: usize| self.header.types[k] as u64;
+        let rows = match *rows {
+            Rows::Types(k) => types(k),
+            Rows::Count(k) => count[k],
+            Rows::Pairs => types(0) * (types(0) + 1) / 2,
+        };
+        for _ in 0..rows {
+            row(l, &name)?;
+        }
+        Ok(())
+    }
+
+    fn masses(&mut self, l: &mut Lines) -> Result<()> {
+        let n = self.header.types[0];
+        self.masses = vec![None; n];
+        self.comments = vec![None; n];
+        for _ in 0..n {
+            row(l, "Masses")?;
+            let words: Vec<&str> = content(l.text()).split_ascii_whitespace().collect();
+            let [kind, mass] = words.as_slice() else {
+                return Err(l.wrong(format!("expected a type and its mass, found {} values", words.len())));
+            };
+            let k = self.kind(l, 0, kind)? as usize;
+            let m = l.real(mass)?;
+            if m <= 0.0 {
+                return Err(l.wrong_at(mass, "a mass must be above 0"));
+            }
+            self.masses[k] = Some(m);
+            let comment = l.text().split_once('#').map(|(_, c)| c.trim_ascii());
+            self.comments[k] = comment.filter(|c| !c.is_empty() && !c.contains(char::is_whitespace)).map(String::from);
+        }
+        Ok(())
+    }
+
+    fn labels(&mut self, l: &mut Lines, k: usize) -> Result<()> {
+        for _ in 0..self.header.types[k] {
+            row(l, "labels of types")?;
+            let words: Vec<&str> = content(l.text()).split_ascii_whitespace().collect();
+            let [number, label] = words.as_slice() else {
+                return Err(l.wrong(format!("expected a type and its label, found {} values", words.len())));
+            };
+            let n: u32 = l.whole(number)?;
+            if n == 0 || n as usize > self.header.types[k] {
+                return Err(l.wrong_at(number, format!("there is no {} type {n}", WHAT[k])));
+            }
+            if self.labels[k].insert((*label).into(), n - 1).is_some() {
+                return Err(l.wrong_at(label, format!("the label {label} is there twice")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The number, from 0, of a type that is told by its number or label.
+    fn kind(&self, l: &Lines, k: usize, word: &str) -> Result<u32> {
+        if let Some(n) = self.labels[k].get(word) {
+            return Ok(*n);
+        }
+        let n: u32 = l.whole(word)?;
+        if n == 0 || n as usize > self.header.types[k] {
+            let (what, types) = (WHAT[k], self.header.types[k]);
+            return Err(l.wrong_at(word, format!("there is no {what} type {n}: the header says {types}")));
+        }
+        Ok(n - 1)
+    }
+
+    fn atoms(&mut self, l: &mut Lines, comment: Option<&str>) -> Result<()> {
+        if !self.state.is_empty() {
+            return Err(l.wrong("a second section `Atoms`"));
+        }
+        let hint = comment.filter(|c| !c.is_empty());
+        let style = match (self.choice.style, hint) {
+            (Some(style), _) => style,
+            (None, Some(word)) => Style::of(word).ok_or_else(|| {
+                l.wrong(format!("the atom style `{word}` cannot be read; those that can are {}", Style::words()))
+            })?,
+            (None, None) => {
+                return Err(l.wrong("the file does not say what stands in a row (`Atoms # full`): give `atom_style`"));
+            }
+        };
+        self.style = Some(style);
+        let mut all: Vec<Atom> = vec![];
+        for _ in 0..self.header.count[0] {
+            row(l, "Atoms")?;
+            all.push(self.atom(l, style)?);
+        }
+        all.sort_by_key(|a| a.id);
+        if let Some(pair) = all.windows(2).find(|p| p[0].id == p[1].id) {
+            return Err(l.wrong(format!("the atom {} is there twice", pair[0].id)));
+        }
+        for a in &all {
+            let tag = self.state.push(a.kind, a.position);
+            self.tags.insert(a.id, tag);
+            self.state.image[tag as usize] = a.image;
+            if style == Style::Sphere {
+                let volume = std::f64::consts::PI / 6.0 * a.diameter.powi(3);
+                self.state.mass[tag as usize] = if a.diameter > 0.0 { a.density * volume } else { a.density };
+                self.diameter.push(a.diameter);
+            }
+        }
+        self.molecule = all.iter().map(|a| a.molecule).collect();
+        self.charge = all.iter().map(|a| a.charge).collect();
+        Ok(())
+    }
+
+    fn atom(&self, l: &Lines, style: Style) -> Result<Atom> {
+        let words: Vec<&str> = content(l.text()).split_ascii_whitespace().collect();
+        let at = style.columns();
+        if words.len() != at + 3 && words.len() != at + 6 {
+            let message =
+                format!("{} values; the style {} has {}, or {} with images", words.len(), style.word(), at + 3, at + 6);
+            return Err(l.wrong(message));
+        }
+        let after_molecule = 1 + usize::from(style.molecule());
+        let (mut position, mut image) = ([0.0; 3], [0; 3]);
+        for k in 0..3 {
+            let word = words[at + k];
+            let far = || l.wrong_at(word, format!("`{word}` is too far outside of the box"));
+            let (inside, turns) = fold(l.real(word)? - self.middle[k], self.length[k]).ok_or_else(far)?;
+            let given: i32 = words.get(at + 3 + k).map_or(Ok(0), |w| l.whole(w))?;
+            (position[k], image[k]) = (inside, given.checked_add(turns).ok_or_else(far)?);
+        }
+        if self.choice.flat {
+            (position[2], image[2]) = (0.0, 0);
+        }
+        let sphere = style == Style::Sphere;
+        Ok(Atom {
+            id: l.whole(words[0])?,
+            kind: self.kind(l, 0, words[after_molecule])?,
+            position,
+            image,
+            // 0 is an atom without a molecule
+            molecule: if style.molecule() { l.whole::<i32>(words[1])?.saturating_sub(1) } else { -1 },
+            charge: if style.charge() { l.real(words[after_molecule + 1])? } else { 0.0 },
+            diameter: if sphere { l.real(words[2])? } else { 0.0 },
+            density: if sphere { l.real(words[3])? } else { 0.0 },
+        })
+    }
+
+    /// The tag of an atom's id.
+    fn tag(&self, l: &Lines, word: &str) -> Result<u32> {
+        let id: u64 = l.whole(word)?;
+        let tag = self.tags.get(&id).copied();
+        tag.ok_or_else(|| l.wrong_at(word, format!("there is no atom {id} (the section `Atoms` must stand before)")))
+    }
+
+    fn velocities(&mut self, l: &mut Lines) -> Result<()> {
+        for _ in 0..self.header.count[0] {
+            row(l, "Velocities")?;
+            let words: Vec<&str> = content(l.text()).split_ascii_whitespace().collect();
+            // spheres have angular velocities behind
+            if words.len() != 4 && words.len() != 7 {
+                return Err(l.wrong(format!("expected an atom and its velocity, found {} values", words.len())));
+            }
+            let tag = self.tag(l, words[0])? as usize;
+            for k in 0..if self.choice.flat { 2 } else { 3 } {
+                self.state.velocity[tag][k] = l.real(words[k + 1])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn links<const N: usize>(&self, l: &mut Lines, k: usize) -> Result<Vec<Link<N>>> {
+        let mut all = vec![];
+        for _ in 0..self.header.count[k] {
+            row(l, WHAT[k])?;
+            let words: Vec<&str> = content(l.text()).split_ascii_whitespace().collect();
+            if words.len() != N + 2 {
+                return Err(l.wrong(format!("expected a number, a type and {N} atoms, found {} values", words.len())));
+            }
+            let mut link = Link { kind: self.kind(l, k, words[1])?, tags: [0; N] };
+            for (tag, word) in link.tags.iter_mut().zip(&words[2..]) {
+                *tag = self.tag(l, word)?;
+            }
+            all.push(link);
+        }
+        Ok(all)
+    }
+
+    /// Names of the types of a kind.
+    fn names(&self, l: &Lines, k: usize) -> Result<Vec<String>> {
+        let n = self.header.types[k];
+        let numbers = || (1..=n).map(|n| n.to_string()).collect::<Vec<_>>();
+        if let Some(given) = &self.choice.names[k] {
+            if given.len() < n {
+                let what = WHAT[k];
+                return Err(l.wrong_file(format!("there are {n} {what} types, but {} are named", given.len())));
+            }
+            return Ok(given.clone());
+        }
+        if !self.labels[k].is_empty() {
+            let mut names = numbers();
+            self.labels[k].iter().for_each(|(label, n)| names[*n as usize].clone_from(label));
+            return Ok(names);
+        }
+        let comments: Option<Vec<String>> = if k == 0 { self.comments.iter().cloned().collect() } else { None };
+        Ok(match comments {
+            Some(names) if n > 0 && names.iter().collect::<std::collections::HashSet<_>>().len() == n => names,
+            _ => numbers(),
+        })
+    }
+
+    fn finish(mut self, l: &Lines) -> Result<Snapshot> {
+        if self.state.is_empty() && self.header.count[0] > 0 {
+            return Err(l.wrong_file("there is no section `Atoms`"));
+        }
+        let lengths = [self.state.bonds.len(), self.state.angles.len(), self.state.dihedrals.len()];
+        for (k, found) in (1..).zip(lengths) {
+            if found as u64 != self.header.count[k] {
+                let (n, what) = (self.header.count[k], WHAT[k]);
+                return Err(l.wrong_file(format!("the header says {n} {what}s, the file has {found}: is it cut off?")));
+            }
+        }
+        let names = [self.names(l, 0)?, self.names(l, 1)?, self.names(l, 2)?, self.names(l, 3)?];
+        let mut s = std::mem::take(&mut self.state);
+        s.step = self.step;
+        [s.types, s.bond_types, s.angle_types, s.dihedral_types] = names;
+        s.dimensions = if self.choice.flat { 2 } else { 3 };
+        s.box_length = self.length;
+        if self.choice.flat {
+            s.box_length[2] = 0.0;
+        }
+        let style = self.style.unwrap_or(Style::Atomic);
+        if style != Style::Sphere {
+            for (mass, kind) in s.mass.iter_mut().zip(&s.kind) {
+                *mass = match self.masses.get(*kind as usize) {
+                    Some(Some(m)) => *m,
+                    Some(None) => return Err(l.wrong_file(format!("`Masses` has none for the type {}", kind + 1))),
+                    None => 1.0,
+                };
+            }
+        }
+        let mut array = |name: &str, values: Values| s.arrays.insert(name.into(), Array { width: 1, values });
+        if style == Style::Sphere {
+            array("diameter", Values::Real(self.diameter));
+        }
+        if style.charge() {
+            array("charge", Values::Real(self.charge));
+        }
+        if style.molecule() {
+            array("molecule", Values::Int(self.molecule));
+        }
+        Ok(s)
+    }
+}
+
+/// Goes to the next row of a section.
+fn row(l: &mut Lines, section: &str) -> Result<()> {
+    if next_content(l)? {
+        return Ok(());
+    }
+    Err(l.wrong(format!("the file ends before the last row of {section}: is it cut off?")))
+}

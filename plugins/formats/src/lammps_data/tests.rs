@@ -1,0 +1,152 @@
+//! Files read, written and refused.
+
+use crate::lammps_data::read::{Choice, read};
+use crate::lammps_data::style::Style;
+use crate::lammps_data::write::{Form, write};
+use galamost_plugin_api::error::Position;
+use galamost_plugin_api::prelude::{Array, Link, Snapshot, Values};
+
+fn of(text: &str, choice: &Choice) -> galamost_text::Result<Snapshot> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("f.data");
+    std::fs::write(&path, text).expect("written");
+    read(&path, choice)
+}
+
+const FULL: &str = "# a comment, timestep = 12 of it\n\n4 atoms # all\n 2 atom types\n2 bonds\n1 bond types\n1 angles\n1 angle types\n\n\
+    -1 9 xlo xhi\n0.0 8.0 ylo yhi\n0 6 zlo zhi\n0 0 0 xy xz yz\n\nMasses\n\n1 1.0 # A\n2 2.5 # B\n\nPair Coeffs # lj/cut\n\n1 1.0 1.0\n2 1.0 1.0\n\n\
+    Atoms  # full\n\n30 1 2 0.5 4 4 3 0 0 1\n10 1 1 -0.5 9.5 4.0 -0.5 0 0 0\n20 0 1 0 0 0 0 0 0 0\n40 2 1 0 3.0 1 1 0 0 0 # last\n\n\
+    Velocities\n\n10 1 2 3\n20 0 0 0\n30 -1 0 0\n40 0 0 1e-3\n\nBonds\n\n1 1 10 20\n2 1 20 40\n\nAngles\n\n1 1 10 20 40\n";
+
+#[test]
+fn a_file_is_read() {
+    let s = of(FULL, &Choice::default()).expect("a state");
+    s.check().expect("sound");
+    assert_eq!((s.step, s.box_length, s.types.join(" ")), (12, [10.0, 8.0, 6.0], "A B".into()));
+    assert_eq!((s.position[0], s.image[0], s.velocity[0]), ([-4.5, 0.0, 2.5], [1, 0, -1], [1.0, 2.0, 3.0]));
+    assert_eq!((s.position[2], s.image[2], s.mass[2], s.kind[2]), ([0.0; 3], [0, 0, 1], 2.5, 1));
+    assert_eq!(s.arrays["molecule"].values, Values::Int(vec![0, -1, 0, 1]));
+    assert_eq!(s.arrays["charge"].values, Values::Real(vec![-0.5, 0.0, 0.5, 0.0]));
+    assert_eq!(s.bonds, [Link { kind: 0, tags: [0, 1] }, Link { kind: 0, tags: [1, 3] }]);
+    assert_eq!((&s.angles[..], &s.angle_types[..]), (&[Link { kind: 0, tags: [0, 1, 3] }][..], &["1".to_string()][..]));
+    let names = |n: &[&str]| Some(n.iter().map(|n| (*n).to_string()).collect::<Vec<_>>());
+    let choice = Choice { names: [names(&["W", "P"]), names(&["x"]), None, None], flat: true, ..Choice::default() };
+    let s = of(FULL, &choice).expect("a state");
+    assert_eq!((s.types.join(" "), s.bond_types.join(" "), s.box_length[2]), ("W P".into(), "x".into(), 0.0));
+    s.check().expect("sound in two dimensions");
+    // labels, in whatever order, also where types are told
+    let labels = FULL
+        .replace("Masses\n\n1 1.0 # A\n2", "Atom Type Labels\n\n2 P\n1 W\n\nMasses\n\nW 1.0\n2")
+        .replace("30 1 2 0.5", "30 1 P 0.5");
+    let s = of(&labels, &Choice::default()).expect("a state");
+    assert_eq!((s.types.join(" "), s.kind[2], s.mass[0]), ("W P".into(), 1, 1.0));
+}
+
+#[test]
+fn each_style_has_its_columns() {
+    let row = |style: &str, row: &str| {
+        let text = format!(
+            "x\n\n1 atoms\n1 atom types\n\n0 2 xlo xhi\n0 2 ylo yhi\n0 2 zlo zhi\n\nAtoms # {style}\n\n{row}\n"
+        );
+        of(&text, &Choice::default()).expect(style)
+    };
+    for (style, columns) in [
+        ("atomic", "1 1 0.5 1 1"),
+        ("charge", "1 1 0.25 0.5 1 1"),
+        ("bond", "1 7 1 0.5 1 1"),
+        ("angle", "1 7 1 0.5 1 1 0 0 0"),
+        ("molecular", "1 7 1 0.5 1 1"),
+        ("full", "1 7 1 0.25 0.5 1 1"),
+        ("sphere", "1 1 2.0 3.0 0.5 1 1"),
+    ] {
+        let s = row(style, columns);
+        assert_eq!(s.position[0], [-0.5, 0.0, 0.0], "{style}");
+        let molecule = matches!(style, "bond" | "angle" | "molecular" | "full");
+        assert_eq!(s.arrays.get("molecule").is_some_and(|a| a.values == Values::Int(vec![6])), molecule, "{style}");
+        let charge = matches!(style, "full" | "charge");
+        assert_eq!(s.arrays.get("charge").is_some_and(|a| a.values == Values::Real(vec![0.25])), charge, "{style}");
+        let mass = if style == "sphere" { 3.0 * std::f64::consts::PI / 6.0 * 8.0 } else { 1.0 };
+        assert!((s.mass[0] - mass).abs() < 1e-12, "{style}");
+        assert_eq!(s.arrays.contains_key("diameter"), style == "sphere");
+    }
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let mut s = Snapshot { step: 70, dimensions: 3, box_length: [10.0, 8.1, 6.0], ..Snapshot::default() };
+    s.types = vec!["A".into(), "B".into()];
+    for k in 0..5 {
+        s.push(k % 2, [f64::from(k) / 3.0 - 1.0, -4.05, 2.9]);
+        s.velocity[k as usize] = [0.1, -1e-9, 1e9];
+        s.image[k as usize] = [0, -7, k as i32];
+        s.mass[k as usize] = f64::from(k % 2) + 0.1;
+    }
+    s.arrays.insert("charge".into(), Array { width: 1, values: Values::Real(vec![0.5, -0.5, 0.0, 0.1, -0.1]) });
+    s.arrays.insert("molecule".into(), Array { width: 1, values: Values::Int(vec![0, 0, 0, 0, -1]) });
+    (s.bond_types, s.angle_types, s.dihedral_types) =
+        (vec!["b".into(), "c".into()], vec!["d".into()], vec!["e".into()]);
+    s.bonds = vec![Link { kind: 1, tags: [0, 1] }, Link { kind: 0, tags: [2, 1] }];
+    s.angles = vec![Link { kind: 0, tags: [0, 1, 2] }];
+    s.dihedrals = vec![Link { kind: 0, tags: [3, 2, 1, 0] }];
+    let form = Form { style: Style::Full, velocity: true, labels: true, digits: None };
+    let text = |s: &Snapshot, form| String::from_utf8(write(s, form).expect("text")).expect("text");
+    assert_eq!(of(&text(&s, form), &Choice::default()).expect("read"), s);
+    // without labels the names of bonds are gone; those of particles stand behind the masses
+    let plain = of(&text(&s, Form { labels: false, ..form }), &Choice::default()).expect("read");
+    assert_eq!((plain.types.join(" "), plain.bond_types.join(" ")), ("A B".into(), "1 2".into()));
+    let atomic = of(&text(&s, Form { style: Style::Atomic, ..form }), &Choice::default()).expect("read");
+    assert!(atomic.bonds.is_empty() && atomic.arrays.is_empty() && atomic.mass == s.mass);
+    // masses that differ within a type
+    s.mass[4] = 7.0;
+    assert!(write(&s, form).is_err_and(|e| e.contains("particles of type A have different masses")));
+    s.arrays.insert("diameter".into(), Array { width: 1, values: Values::Real(vec![1.0, 2.0, 0.0, 0.5, 1.5]) });
+    let sphere = of(&text(&s, Form { style: Style::Sphere, ..form }), &Choice::default()).expect("read");
+    assert_eq!(sphere.arrays["diameter"], s.arrays["diameter"]);
+    assert!(sphere.mass.iter().zip(&s.mass).all(|(a, b)| (a / b - 1.0).abs() < 1e-15), "{:?}", sphere.mass);
+    // two dimensions
+    let mut flat =
+        Snapshot { dimensions: 2, box_length: [4.0, 4.0, 0.0], types: vec!["A".into()], ..Snapshot::default() };
+    flat.push(0, [1.0, -1.0, 0.0]);
+    let text = text(&flat, Form { style: Style::Atomic, ..form });
+    assert_eq!(of(&text, &Choice { flat: true, ..Choice::default() }).expect("read"), flat);
+}
+
+#[test]
+fn wrong_files_are_told_with_their_place() {
+    let cases = [
+        ("4 atoms # all", "5 atoms", "1 values; the style full has 7, or 10", Some((32, 1))),
+        ("4 atoms # all", "99999999999999 atoms", "1 values; the style full has 7, or 10", Some((32, 1))),
+        ("4 atoms # all", "x atoms", "no bounds of the box", None),
+        ("4 atoms", "4 5 atoms", "expected 1 number(s) before `atoms`, found 2", Some((3, 1))),
+        ("2 atom types", "200000000 atom types", "are more than 100000 types", Some((4, 2))),
+        ("-1 9 xlo", "-1 -1 xlo", "hold nothing", Some((10, 1))),
+        ("0 0 0 xy", "0 1 0 xy", "triclinic", Some((13, 1))),
+        ("0.0 8.0 ylo yhi\n", "", "no bounds of the box: `ylo yhi`", None),
+        ("2 2.5 # B", "2 0 # B", "a mass must be above 0", Some((18, 3))),
+        ("Pair Coeffs", "Pair Coefs", "did you mean `Pair Coeffs`?", Some((20, 1))),
+        ("Atoms  # full", "Atoms", "give `atom_style`", Some((25, 1))),
+        ("Atoms  # full", "Atoms # dipole", "the atom style `dipole` cannot be read", Some((25, 1))),
+        ("10 1 1 -0.5 9.5", "10 1 1 9.5", "9 values; the style full has 7, or 10 with images", Some((28, 1))),
+        ("10 1 1 -0.5 9.5", "10 1 3 -0.5 9.5", "there is no atom type 3", Some((28, 6))),
+        ("10 1 1 -0.5 9.5", "10 1 1 -0.5 inf", "`inf` is no finite number", Some((28, 13))),
+        ("10 1 1 -0.5 9.5", "10 1 1 -0.5 9e99", "`9e99` is too far outside", Some((28, 13))),
+        ("10 1 1 -0.5 9.5", "20 1 1 -0.5 9.5", "the atom 20 is there twice", Some((30, 1))),
+        ("2 1 20 40", "2 1 20 41", "there is no atom 41", Some((42, 8))),
+        ("2 1 20 40", "2 2 20 40", "there is no bond type 2", Some((42, 3))),
+        ("1 1 10 20 40\n", "1 1 10 20\n", "expected a number, a type and 3 atoms, found 4 values", Some((46, 1))),
+    ];
+    for (from, to, message, place) in cases {
+        let text = FULL.replacen(from, to, 1);
+        assert_ne!(text, FULL, "{from}");
+        let e = of(&text, &Choice::default()).expect_err(message);
+        let at = place.map(|(line, column)| Position { line, column });
+        assert!(e.message.contains(message), "{message}: {e:?}");
+        assert!(at.is_none() || e.at == at, "{message}: {e:?}");
+    }
+    // cut anywhere it is no file, or one with less at its end
+    for cut in 0..FULL.len() {
+        if let Ok(s) = of(&FULL[..cut], &Choice::default()) {
+            assert!(cut == FULL.len() - 1 && s.len() == 4, "cut at {cut}");
+        }
+    }
+}

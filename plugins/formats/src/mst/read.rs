@@ -1,0 +1,303 @@
+//! From a file to a state.
+
+use crate::mst::keys::{self, array_of};
+use galamost_plugin_api::error::nearest;
+use galamost_plugin_api::prelude::{Array, Link, Snapshot, Values};
+use galamost_plugin_api::snapshot::{KNOWN_ARRAYS, intern};
+use galamost_text::{Lines, Result, Trajectory, fold};
+
+/// Passes over what stands before the first frame and the frame, or over a file of one state.
+pub fn skip(l: &mut Lines) -> Result<bool> {
+    let mut any = false;
+    while l.next()? {
+        match l.text() {
+            "frame_end" | "mst_end" => return Ok(true),
+            "" => {}
+            _ => any = true,
+        }
+    }
+    if any { Err(l.wrong("the file ends before `frame_end` or `mst_end`: is it cut off?")) } else { Ok(false) }
+}
+
+/// Names of types and links of them.
+type Links<const N: usize> = (Vec<String>, Vec<Link<N>>);
+
+/// What the sections of a part of a file say.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    n: Option<usize>,
+    step: Option<u64>,
+    dimensions: Option<u32>,
+    box_length: Option<[f64; 3]>,
+    position: Option<Vec<[f64; 3]>>,
+    image: Option<Vec<[i32; 3]>>,
+    velocity: Option<Vec<[f64; 3]>>,
+    types: Option<(Vec<String>, Vec<u32>)>,
+    mass: Option<Vec<f64>>,
+    arrays: Vec<(usize, Values)>,
+    bonds: Option<Links<2>>,
+    angles: Option<Links<3>>,
+    dihedrals: Option<Links<4>>,
+    /// Frames follow.
+    trajectory: bool,
+}
+
+/// Reads what stands before the first frame, or the whole of a file of one state.
+pub fn head(t: &mut Trajectory) -> Result<Part> {
+    let l = t.begin()?;
+    loop {
+        l.must("the first line")?;
+        let text = l.text();
+        if let Some(version) = text.strip_prefix("mst_version") {
+            let version = version.trim_ascii();
+            if !version.starts_with("1.") && version != "1" {
+                return Err(l.wrong(format!("version {version} of the format is not known; 1.0 is")));
+            }
+            break;
+        }
+        if !text.is_empty() && !text.starts_with('#') {
+            return Err(l.wrong("this is no MST file: expected `mst_version 1.0`"));
+        }
+    }
+    let mut part = Part::default();
+    part.sections(l)?;
+    Ok(part)
+}
+
+/// Reads a frame.
+pub fn read(t: &mut Trajectory, head: &Part, number: i64) -> Result<Snapshot> {
+    let l = t.frame(number)?;
+    let mut part = head.clone();
+    if head.trajectory {
+        // before the first frame is what the head was made of
+        while !is_frame(l.must("the frame")?) {}
+        part.sections(l)?;
+    }
+    part.state(l)
+}
+
+fn is_frame(text: &str) -> bool {
+    text.split_ascii_whitespace().next() == Some("frame")
+}
+
+/// A line without its comment.
+fn content(l: &Lines) -> &str {
+    l.text().split('#').next().unwrap_or_default().trim_ascii()
+}
+
+/// The next line that says something.
+fn next(l: &mut Lines) -> Result<bool> {
+    while l.next()? {
+        if !content(l).is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn must(l: &mut Lines, section: &str) -> Result<()> {
+    if next(l)? { Ok(()) } else { Err(l.wrong(format!("the file ends inside of `{section}`: is it cut off?"))) }
+}
+
+fn reals<const N: usize>(l: &Lines) -> Result<[f64; N]> {
+    let words: Vec<&str> = content(l).split_ascii_whitespace().collect();
+    if words.len() != N {
+        return Err(l.wrong(format!("expected {N} number(s), found {}", words.len())));
+    }
+    let mut out = [0.0; N];
+    for (x, word) in out.iter_mut().zip(words) {
+        *x = l.real(word)?;
+    }
+    Ok(out)
+}
+
+fn wholes<const N: usize>(l: &Lines) -> Result<[i32; N]> {
+    let words: Vec<&str> = content(l).split_ascii_whitespace().collect();
+    if words.len() != N {
+        return Err(l.wrong(format!("expected {N} whole number(s), found {}", words.len())));
+    }
+    let mut out = [0; N];
+    for (x, word) in out.iter_mut().zip(words) {
+        *x = l.whole(word)?;
+    }
+    Ok(out)
+}
+
+impl Part {
+    /// Reads sections up to the end of a part.
+    fn sections(&mut self, l: &mut Lines) -> Result<()> {
+        let mut again = false;
+        loop {
+            if !again {
+                must(l, "the file")?;
+            }
+            let key = content(l).to_string();
+            again = false;
+            match key.as_str() {
+                "mst_end" | "frame_end" => return Ok(()),
+                "variant_data" => {
+                    self.trajectory = true;
+                    return Ok(());
+                }
+                "invariant_data" => {}
+                _ => again = self.section(l, &key)?,
+            }
+        }
+    }
+
+    /// Number of particles, which everything is measured by.
+    fn n(&self, l: &Lines) -> Result<usize> {
+        self.n.ok_or_else(|| l.wrong("`num_particles` must stand before this"))
+    }
+
+    /// Reads a section; `true` if the line behind it was read too.
+    fn section(&mut self, l: &mut Lines, key: &str) -> Result<bool> {
+        match key {
+            "num_particles" => {
+                must(l, key)?;
+                self.n = Some(l.whole(content(l))?);
+            }
+            "timestep" => {
+                must(l, key)?;
+                self.step = Some(l.whole(content(l))?);
+            }
+            "dimension" => {
+                must(l, key)?;
+                let d = l.whole(content(l))?;
+                if d != 2 && d != 3 {
+                    return Err(l.wrong(format!("{d} dimensions: expected 2 or 3")));
+                }
+                self.dimensions = Some(d);
+            }
+            "box" => {
+                must(l, key)?;
+                self.box_length = Some(reals(l)?);
+            }
+            "position" => self.position = Some(self.rows(l, key, reals)?),
+            "velocity" => self.velocity = Some(self.rows(l, key, reals)?),
+            "image" => self.image = Some(self.rows(l, key, wholes)?),
+            "mass" => self.mass = Some(self.rows(l, key, reals::<1>)?.into_flattened()),
+            "type" => {
+                let mut names = vec![];
+                let kinds = self.rows(l, key, |l| {
+                    let name = content(l);
+                    let one = !name.contains(char::is_whitespace);
+                    if one { Ok(intern(&mut names, name)) } else { Err(l.wrong("expected one name of a type")) }
+                })?;
+                self.types = Some((names, kinds));
+            }
+            "bond" => return self.links(l, key).map(|(links, again)| (self.bonds = Some(links), again).1),
+            "angle" => return self.links(l, key).map(|(links, again)| (self.angles = Some(links), again).1),
+            "dihedral" => return self.links(l, key).map(|(links, again)| (self.dihedrals = Some(links), again).1),
+            _ if array_of(key).is_some() => {
+                let k = array_of(key).unwrap_or_default();
+                let values = self.array(l, key, k)?;
+                self.arrays.retain(|(n, _)| *n != k);
+                self.arrays.push((k, values));
+            }
+            _ if keys::PASSED_ROWS.contains(&key) => {
+                self.rows(l, key, |_| Ok(()))?;
+            }
+            _ if keys::PASSED.contains(&key) => loop {
+                must(l, key)?;
+                let text = content(l);
+                if keys::all().any(|k| k == text) {
+                    return Ok(true);
+                }
+            },
+            _ => {
+                return Err(l.wrong(match nearest(key, keys::all()) {
+                    Some(n) => format!("unknown section `{key}`; did you mean `{n}`?"),
+                    None => format!("unknown section `{key}`"),
+                }));
+            }
+        }
+        Ok(false)
+    }
+
+    /// One row for each particle.
+    fn rows<T>(&self, l: &mut Lines, key: &str, mut row: impl FnMut(&Lines) -> Result<T>) -> Result<Vec<T>> {
+        let mut all = vec![];
+        for _ in 0..self.n(l)? {
+            must(l, key)?;
+            all.push(row(l)?);
+        }
+        Ok(all)
+    }
+
+    fn array(&self, l: &mut Lines, key: &str, k: usize) -> Result<Values> {
+        let (_, width, whole, _) = KNOWN_ARRAYS[k];
+        Ok(match (whole, width) {
+            (true, _) => Values::Int(self.rows(l, key, wholes::<1>)?.into_flattened()),
+            (false, 1) => Values::Real(self.rows(l, key, reals::<1>)?.into_flattened()),
+            (false, 3) => Values::Real(self.rows(l, key, reals::<3>)?.into_flattened()),
+            (false, _) => Values::Real(self.rows(l, key, reals::<4>)?.into_flattened()),
+        })
+    }
+
+    /// Rows of a type and particles, up to the next section, whose first line is then read.
+    fn links<const N: usize>(&self, l: &mut Lines, key: &str) -> Result<(Links<N>, bool)> {
+        let n = self.n(l)?;
+        let (mut names, mut links) = (vec![], vec![]);
+        loop {
+            must(l, key)?;
+            let words: Vec<&str> = content(l).split_ascii_whitespace().collect();
+            if words.len() == 1 {
+                return Ok(((names, links), true));
+            }
+            if words.len() != N + 1 {
+                return Err(l.wrong(format!("expected a type and {N} particles, found {} values", words.len())));
+            }
+            let mut link = Link { kind: intern(&mut names, words[0]), tags: [0; N] };
+            for (tag, word) in link.tags.iter_mut().zip(&words[1..]) {
+                *tag = l.whole(word)?;
+                if *tag as usize >= n {
+                    let last = n.saturating_sub(1);
+                    return Err(l.wrong_at(word, format!("there is no particle {tag}; the last one is {last}")));
+                }
+            }
+            links.push(link);
+        }
+    }
+
+    fn state(self, l: &Lines) -> Result<Snapshot> {
+        let missing = |what: &str| l.wrong_file(format!("there is no `{what}`"));
+        let n = self.n.ok_or_else(|| missing("num_particles"))?;
+        let mut s = Snapshot {
+            step: self.step.unwrap_or(0),
+            dimensions: self.dimensions.unwrap_or(3),
+            box_length: self.box_length.ok_or_else(|| missing("box"))?,
+            position: self.position.ok_or_else(|| missing("position"))?,
+            velocity: self.velocity.unwrap_or_else(|| vec![[0.0; 3]; n]),
+            mass: self.mass.unwrap_or_else(|| vec![1.0; n]),
+            image: self.image.unwrap_or_else(|| vec![[0; 3]; n]),
+            ..Snapshot::default()
+        };
+        if s.box_length.iter().take(s.dimensions as usize).any(|x| *x <= 0.0) {
+            return Err(l.wrong_file(format!("box lengths must be above 0, not {:?}", s.box_length)));
+        }
+        if s.dimensions == 2 {
+            s.box_length[2] = 0.0;
+        }
+        (s.types, s.kind) = self.types.ok_or_else(|| missing("type"))?;
+        let rows = [s.position.len(), s.velocity.len(), s.mass.len(), s.image.len(), s.kind.len()];
+        if rows.iter().any(|rows| *rows != n) {
+            return Err(l.wrong_file(format!("{n} particles, but some sections have other numbers of rows: {rows:?}")));
+        }
+        for tag in 0..n {
+            for k in 0..3 {
+                let far = || l.wrong_file(format!("particle {tag} is too far outside of the box"));
+                let (x, turns) = fold(s.position[tag][k], s.box_length[k]).ok_or_else(far)?;
+                s.position[tag][k] = x;
+                s.image[tag][k] = s.image[tag][k].checked_add(turns).ok_or_else(far)?;
+            }
+        }
+        for (k, values) in self.arrays {
+            s.arrays.insert(KNOWN_ARRAYS[k].0.into(), Array { width: KNOWN_ARRAYS[k].1, values });
+        }
+        (s.bond_types, s.bonds) = self.bonds.unwrap_or_default();
+        (s.angle_types, s.angles) = self.angles.unwrap_or_default();
+        (s.dihedral_types, s.dihedrals) = self.dihedrals.unwrap_or_default();
+        Ok(s)
+    }
+}

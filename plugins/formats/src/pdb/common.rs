@@ -1,0 +1,109 @@
+//! What stands once for all frames of a file: the box, bonds, who wrote it.
+
+use crate::pdb::columns::{ascii, columns, field, known, number, real, record};
+use galamost_plugin_api::error::InputError;
+use galamost_text::{Lines, Result};
+
+/// Two serial numbers that a CONECT record joins, and the mistake to tell if there is no such atom.
+#[derive(Clone, Debug)]
+pub struct Join {
+    pub serials: [i64; 2],
+    pub place: InputError,
+}
+
+/// What a remark of this engine says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Remark {
+    pub step: u64,
+    pub scale: f64,
+}
+
+/// What every frame has unless it says otherwise.
+#[derive(Clone, Debug, Default)]
+pub struct Common {
+    /// Box lengths.
+    pub crystal: Option<[f64; 3]>,
+    pub joins: Vec<Join>,
+    pub remark: Option<Remark>,
+    /// The file has MODEL records: what joins atoms outside of them counts for all.
+    pub models: bool,
+}
+
+impl Common {
+    /// Looks through a file.
+    pub fn of(l: &mut Lines) -> Result<Self> {
+        let (mut common, mut inside) = (Self::default(), false);
+        while l.next()? {
+            // the last line of a killed run may be half a word
+            known(l).or_else(|e| if l.ended().is_ok() { Err(e) } else { Ok(()) })?;
+            match record(l.line()) {
+                "MODEL" => (common.models, inside) = (true, true),
+                "ENDMDL" => inside = false,
+                "CONECT" if !inside => common.joins.extend(conect(l)?),
+                "CRYST1" if common.crystal.is_none() => common.crystal = cryst1(l)?,
+                "REMARK" if common.remark.is_none() => common.remark = remark(l)?,
+                _ => {}
+            }
+        }
+        if !common.models {
+            // they belong to the frame in which they stand
+            common.joins.clear();
+        }
+        Ok(common)
+    }
+}
+
+/// A remark of this engine: `REMARK   6 GALAMOST STEP 500 SCALE 1.0`.
+pub fn remark(l: &Lines) -> Result<Option<Remark>> {
+    let words: Vec<&str> = l.words().collect();
+    let ["REMARK", "6", "GALAMOST", "STEP", step, "SCALE", scale] = words[..] else { return Ok(None) };
+    let remark = Remark { step: l.whole(step)?, scale: l.real(scale)? };
+    if remark.scale <= 0.0 {
+        return Err(l.wrong_at(scale, "the scale must be above 0"));
+    }
+    Ok(Some(remark))
+}
+
+/// The box of a CRYST1 record; none if it is the one of 1 Å that stands for no crystal at all.
+pub fn cryst1(l: &Lines) -> Result<Option<[f64; 3]>> {
+    ascii(l)?;
+    let angles = [("α", 34, 40), ("β", 41, 47), ("γ", 48, 54)];
+    for (name, first, last) in angles {
+        let angle = real(l, first, last, name)?;
+        if angle != 90.0 {
+            let text = field(l, first, last, name)?;
+            let message = format!("{name} = {angle}°: only boxes with right angles can be read");
+            return Err(l.wrong_at(text, message));
+        }
+    }
+    let mut length = [0.0; 3];
+    for (x, (name, first, last)) in length.iter_mut().zip([("a", 7, 15), ("b", 16, 24), ("c", 25, 33)]) {
+        *x = real(l, first, last, name)?;
+        if *x <= 0.0 {
+            return Err(l.wrong_at(field(l, first, last, name)?, format!("{name} = {x}: box lengths must be above 0")));
+        }
+    }
+    Ok(Some(length).filter(|l| *l != [1.0; 3]))
+}
+
+/// What a CONECT record joins.
+pub fn conect(l: &Lines) -> Result<Vec<Join>> {
+    ascii(l)?;
+    // a number that was cut off would be another one
+    l.ended()?;
+    let serial = |text: &str| {
+        number(text, 5)
+            .ok_or_else(|| l.wrong_at(text, format!("expected the serial number of an atom, found `{text}`")))
+    };
+    let first = serial(field(l, 7, 11, "the serial number of an atom")?)?;
+    let mut joins = vec![];
+    for k in 0..4 {
+        let text = columns(l.line(), 12 + 5 * k, 16 + 5 * k);
+        if !text.is_empty() {
+            let other = serial(text)?;
+            let place = l.wrong_at(text, format!("{first} and {other} cannot be joined"));
+            joins.push(Join { serials: [first, other], place });
+        }
+    }
+    Ok(joins)
+}

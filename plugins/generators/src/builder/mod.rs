@@ -1,0 +1,8 @@
+//! Builds polymers, mixtures and brushes as initial states.
+
+mod build;
+mod component;
+mod grid;
+mod links;
+mod notation;
+mod region;

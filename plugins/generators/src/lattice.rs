@@ -1,0 +1,202 @@
+//! Particles on a lattice.
+
+use galamost_plugin_api::error::Errors;
+use galamost_plugin_api::params::{FromValue, TypeMap, Value};
+use galamost_plugin_api::philox::RandomKey;
+use galamost_plugin_api::prelude::*;
+
+/// The unit cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// Simple cubic, 1 particle.
+    Sc,
+    /// Body-centered cubic, 2 particles.
+    Bcc,
+    /// Face-centered cubic, 4 particles.
+    Fcc,
+    /// Square, 1 particle, two dimensions.
+    Square,
+    /// Hexagonal as a rectangle 1 × √3 with 2 particles, two dimensions.
+    Hexagonal,
+}
+
+const CELLS: &[(&str, Cell)] = &[
+    ("Sc", Cell::Sc),
+    ("Bcc", Cell::Bcc),
+    ("Fcc", Cell::Fcc),
+    ("Square", Cell::Square),
+    ("Hexagonal", Cell::Hexagonal),
+];
+
+impl FromValue for Cell {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let found = CELLS.iter().find(|(name, _)| *name == value.text()).map(|(_, c)| *c);
+        if found.is_none() {
+            errors.push(value.error(format!("expected {}, found `{}`", Self::describe(), value.text())));
+        }
+        found
+    }
+    fn describe() -> String {
+        let names: Vec<_> = CELLS.iter().map(|(n, _)| format!("`{n}`")).collect();
+        names.join(", ")
+    }
+}
+
+impl Cell {
+    /// Particles of the cell, in units of its edges.
+    fn basis(self) -> &'static [[f64; 3]] {
+        match self {
+            Self::Sc => &[[0.0; 3]],
+            Self::Bcc => &[[0.0; 3], [0.5; 3]],
+            Self::Fcc => &[[0.0; 3], [0.0, 0.5, 0.5], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]],
+            Self::Square => &[[0.0; 3]],
+            Self::Hexagonal => &[[0.0; 3], [0.5, 0.5, 0.0]],
+        }
+    }
+    /// Edges of the cell relative to the first; 0 for the third axis in two dimensions.
+    fn edges(self) -> [f64; 3] {
+        match self {
+            Self::Sc | Self::Bcc | Self::Fcc => [1.0; 3],
+            Self::Square => [1.0, 1.0, 0.0],
+            Self::Hexagonal => [1.0, 3f64.sqrt(), 0.0],
+        }
+    }
+}
+
+/// Particles on a lattice: `cells` unit cells along each axis, at a number density.
+///
+/// Sets the box. The particles are placed at the centers of their shares of the cell, so no particle lies on the edge
+/// of the box. Several types are mixed at random (keyed by the seed) in exact proportions.
+///
+/// ```ron
+/// Lattice(lattice: Fcc, cells: [6, 6, 6], density: 0.8, types: { "A": 0.7, "B": 0.3 })
+/// ```
+#[component(Generator, "Lattice")]
+#[derive(Clone, Debug, Params)]
+pub struct Lattice {
+    /// The unit cell.
+    lattice: Cell,
+    /// Unit cells along x, y and z; the third number is ignored in two dimensions.
+    #[param(at_least = 1.0)]
+    cells: [u32; 3],
+    /// Particles per volume (per area in two dimensions).
+    #[param(unit = "length⁻³", above = 0.0)]
+    density: f64,
+    /// Share of each type; the shares are divided by their sum.
+    #[param(at_least = 0.0)]
+    types: Option<TypeMap<f64>>,
+}
+
+impl Generator for Lattice {
+    fn generate(&mut self, context: &GeneratorContext, s: &mut Snapshot) -> Result<()> {
+        if !s.is_empty() {
+            return Err(Error::input("Lattice sets the box: it must be the first generator"));
+        }
+        let (basis, edges) = (self.lattice.basis(), self.lattice.edges());
+        let dimensions = if edges[2] == 0.0 { 2 } else { 3 };
+        let n: u64 = basis.len() as u64 * self.cells.iter().take(dimensions).map(|c| u64::from(*c)).product::<u64>();
+        if n > u64::from(u32::MAX / 2) {
+            return Err(Error::input(format!("{n} particles are too many")));
+        }
+        let cell_volume: f64 = edges.iter().take(dimensions).product();
+        let a = (basis.len() as f64 / (self.density * cell_volume)).powf(1.0 / dimensions as f64);
+        s.dimensions = dimensions as u32;
+        for (k, edge) in edges.iter().enumerate().take(dimensions) {
+            s.box_length[k] = a * edge * f64::from(self.cells[k]);
+        }
+        let mut cells = self.cells;
+        if dimensions == 2 {
+            cells[2] = 1;
+        }
+        let kinds = kinds(&self.types, n as usize, RandomKey::new(context.seed, context.component), s);
+        for x in 0..cells[0] {
+            for y in 0..cells[1] {
+                for z in 0..cells[2] {
+                    for b in basis {
+                        let c = [x, y, z];
+                        let position = std::array::from_fn(|k| {
+                            if k >= dimensions {
+                                return 0.0;
+                            }
+                            (f64::from(c[k]) + b[k] + 0.25) * a * edges[k] - 0.5 * s.box_length[k]
+                        });
+                        s.push(kinds[s.len()], position);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A type for each of `n` particles: exact shares (largest remainders), shuffled by keyed random numbers.
+pub fn kinds(shares: &Option<TypeMap<f64>>, n: usize, key: RandomKey, s: &mut Snapshot) -> Vec<u32> {
+    let Some(shares) = shares else { return vec![s.type_id("A"); n] };
+    let shares: Vec<(u32, f64)> = shares.iter().map(|(name, share)| (s.type_id(name), *share)).collect();
+    let total: f64 = shares.iter().map(|(_, x)| x).sum();
+    let exact: Vec<f64> = shares.iter().map(|(_, x)| if total > 0.0 { x / total * n as f64 } else { 0.0 }).collect();
+    let mut counts: Vec<usize> = exact.iter().map(|x| x.floor() as usize).collect();
+    let mut order: Vec<usize> = (0..shares.len()).collect();
+    order.sort_by(|a, b| (exact[*b].fract()).total_cmp(&exact[*a].fract()));
+    let missing = n.saturating_sub(counts.iter().sum());
+    for k in order.iter().cycle().take(missing) {
+        counts[*k] += 1;
+    }
+    let mut kinds: Vec<u32> =
+        shares.iter().zip(&counts).flat_map(|((kind, _), c)| std::iter::repeat_n(*kind, *c)).collect();
+    // Fisher and Yates
+    for i in (1..kinds.len()).rev() {
+        let word = key.single(0, i as u32, 0)[0];
+        kinds.swap(i, ((u64::from(word) * (i as u64 + 1)) >> 32) as usize);
+    }
+    kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use galamost_plugin_api::params::Source;
+
+    fn make(text: &str) -> Snapshot {
+        let mut errors = Errors::default();
+        let mut l =
+            Lattice::from_value(Source::file(text).value(), &mut errors).unwrap_or_else(|| panic!("{errors:?}"));
+        let mut s = Snapshot::default();
+        l.generate(&GeneratorContext { seed: 1, ..Default::default() }, &mut s).expect("generated");
+        s.check().expect("a valid state");
+        s
+    }
+
+    #[test]
+    fn densities_and_distances() {
+        for (text, n, nearest) in [
+            ("Lattice(lattice: Fcc, cells: [3, 3, 3], density: 4.0)", 108, 0.5f64.sqrt()),
+            ("Lattice(lattice: Bcc, cells: [3, 3, 3], density: 2.0)", 54, 0.75f64.sqrt()),
+            ("Lattice(lattice: Sc, cells: [4, 3, 3], density: 1.0)", 36, 1.0),
+            ("Lattice(lattice: Hexagonal, cells: [4, 4, 1], density: 1.1547005383792515)", 32, 1.0),
+        ] {
+            let s = make(text);
+            assert_eq!(s.len(), n);
+            let shortest = (0..n)
+                .flat_map(|i| (0..i).map(move |j| (i, j)))
+                .map(|(i, j)| {
+                    (0..s.dimensions as usize)
+                        .map(|k| {
+                            let d = s.position[i][k] - s.position[j][k];
+                            (d - s.box_length[k] * (d / s.box_length[k]).round()).powi(2)
+                        })
+                        .sum::<f64>()
+                        .sqrt()
+                })
+                .fold(f64::INFINITY, f64::min);
+            assert!((shortest - nearest).abs() < 1e-12, "{text}: {shortest}");
+        }
+    }
+
+    #[test]
+    fn shares_are_exact() {
+        let s = make("Lattice(lattice: Sc, cells: [10, 10, 10], density: 1.0, types: { \"A\": 0.7, \"B\": 0.3 })");
+        assert_eq!(s.kind.iter().filter(|k| **k == 1).count(), 300);
+        assert!(s.kind[..500].contains(&1) && s.kind[500..].contains(&0), "shuffled");
+    }
+}

@@ -1,0 +1,111 @@
+//! Initial velocities.
+
+use galamost_plugin_api::philox::RandomKey;
+use galamost_plugin_api::prelude::*;
+
+/// Velocities from the Maxwell-Boltzmann distribution, each component normal with variance kT/m.
+///
+/// The total momentum is taken off, and velocities are then scaled so that 2K = (dN − d) kT exactly (d dimensions).
+/// Draws are keyed by the seed and the tag. With a group, N and the momentum are those of its particles, and the
+/// velocities of all others stay as they are: frozen particles keep the velocity 0 with which generators make them.
+///
+/// ```ron
+/// Velocities(kT: 1.0)
+/// ```
+#[component(Generator, "Velocities")]
+#[derive(Clone, Debug, Params)]
+pub struct Velocities {
+    /// Temperature.
+    #[param(name = "kT", unit = "energy", at_least = 0.0)]
+    kt: f64,
+    /// The particles that get velocities.
+    #[param(default = Group::All)]
+    group: Group,
+}
+
+impl Generator for Velocities {
+    fn generate(&mut self, context: &GeneratorContext, s: &mut Snapshot) -> Result<()> {
+        if s.is_empty() {
+            return Err(Error::input("Velocities needs particles: put it behind the generator that makes them"));
+        }
+        let key = RandomKey::new(context.seed, context.component);
+        let d = s.dimensions as usize;
+        let group = self.group.need(&SystemInfo::of(s))?;
+        let members: Vec<usize> = (0..s.len()).filter(|tag| group.contains(*tag as u32, s)).collect();
+        if members.is_empty() {
+            return Err(Error::input("there are no particles in its group"));
+        }
+        for &tag in &members {
+            let words = key.single(0, tag as u32, 0);
+            let uniform = |k: usize| (f64::from(words[k]) + 0.5) / 4_294_967_296.0;
+            // Box and Muller, twice
+            let (a, b) = ((-2.0 * uniform(0).ln()).sqrt(), (-2.0 * uniform(2).ln()).sqrt());
+            let (p, q) = (std::f64::consts::TAU * uniform(1), std::f64::consts::TAU * uniform(3));
+            let normal = [a * p.cos(), a * p.sin(), b * q.cos()];
+            let width = (self.kt / s.mass[tag]).sqrt();
+            s.velocity[tag] = std::array::from_fn(|k| if k < d { width * normal[k] } else { 0.0 });
+        }
+        let mass: f64 = members.iter().map(|i| s.mass[*i]).sum();
+        let drift: [f64; 3] =
+            std::array::from_fn(|k| members.iter().map(|i| s.mass[*i] * s.velocity[*i][k]).sum::<f64>() / mass);
+        let mut two_k = 0.0;
+        for &i in &members {
+            let (v, m) = (&mut s.velocity[i], s.mass[i]);
+            for k in 0..d {
+                v[k] -= drift[k];
+                two_k += m * v[k] * v[k];
+            }
+        }
+        let wanted = (d * members.len() - d) as f64 * self.kt;
+        let scale = if two_k > 0.0 { (wanted / two_k).sqrt() } else { 0.0 };
+        for i in members {
+            s.velocity[i].iter_mut().for_each(|v| *v *= scale);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_group_gets_velocities() {
+        let mut s = Snapshot { dimensions: 3, box_length: [10.0; 3], ..Snapshot::default() };
+        let a = s.type_id("A");
+        for _ in 0..100 {
+            s.push(a, [0.0; 3]);
+        }
+        s.velocity[3] = [1.0, 2.0, 3.0];
+        let context = GeneratorContext { seed: 3, component: 1, ..Default::default() };
+        let group = Group::Tags { first: 10, last: 49 };
+        Velocities { kt: 1.5, group }.generate(&context, &mut s).expect("generated");
+        let two_k: f64 = s.velocity[10..50].iter().flatten().map(|v| v * v).sum();
+        assert!((two_k / 117.0 - 1.5).abs() < 1e-12, "{two_k}");
+        assert_eq!(s.velocity[3], [1.0, 2.0, 3.0]);
+        assert!(s.velocity[50..].iter().flatten().all(|v| *v == 0.0));
+    }
+
+    #[test]
+    fn temperature_momentum_and_distribution() {
+        let mut s = Snapshot { dimensions: 3, box_length: [10.0; 3], ..Snapshot::default() };
+        let a = s.type_id("A");
+        for k in 0..20_000 {
+            s.push(a, [0.0; 3]);
+            s.mass[k] = if k % 2 == 0 { 1.0 } else { 4.0 };
+        }
+        let context = GeneratorContext { seed: 3, component: 1, ..Default::default() };
+        Velocities { kt: 1.5, group: Group::All }.generate(&context, &mut s).expect("generated");
+        let two_k: f64 = s.velocity.iter().zip(&s.mass).map(|(v, m)| m * v.iter().map(|x| x * x).sum::<f64>()).sum();
+        assert!((two_k / (3.0 * 20_000.0 - 3.0) - 1.5).abs() < 1e-12);
+        for k in 0..3 {
+            let p: f64 = s.velocity.iter().zip(&s.mass).map(|(v, m)| m * v[k]).sum();
+            assert!(p.abs() < 1e-9, "{p}");
+        }
+        // equipartition: each mass has its own half of 2K; kurtosis of a normal law is 3
+        let light: Vec<f64> = s.velocity.iter().step_by(2).map(|v| v[0]).collect();
+        let moment = |n: i32| light.iter().map(|v| v.powi(n)).sum::<f64>() / light.len() as f64;
+        assert!((moment(2) / 1.5 - 1.0).abs() < 4.0 * (2.0 / 10_000f64).sqrt(), "{}", moment(2));
+        assert!((moment(4) / moment(2).powi(2) - 3.0).abs() < 4.0 * (24.0 / 10_000f64).sqrt());
+    }
+}

@@ -1,0 +1,99 @@
+//! The thermostat of Berendsen.
+
+use galamost_plugin_api::prelude::*;
+
+/// Berendsen's weak coupling: velocity-Verlet; after each step all velocities are multiplied with
+/// λ = √(1 + (dt/τ)(kT/kT_now − 1)), kT_now = 2K/g, so that kT_now approaches kT exponentially with the time τ.
+///
+/// g is the number of degrees of freedom: dimensions × (N − 1) when all particles are in the group and the momentum is
+/// conserved, else dimensions × N. **Not canonical**: the fluctuations of the kinetic energy are too small, and energy
+/// flows from fast modes to slow ones (a drift of the whole system is heated, everything else cooled). Good for reaching
+/// a temperature; for averages take `Bussi`, which differs by the right noise, `NoseHooverChain` or `Langevin`. `conserved` of
+/// `Thermo` is the energy less what was put in. τ may not be shorter than dt; velocities that are all 0 stay 0.
+///
+/// Reference: Berendsen, Postma, van Gunsteren, DiNola & Haak, J. Chem. Phys. 81 (1984) 3684, doi:10.1063/1.448118.
+///
+/// ```ron
+/// Berendsen(kT: 1.0, tau: 0.5)
+/// ```
+#[component(Integrator, "Berendsen")]
+#[derive(Clone, Debug, Params)]
+pub struct Berendsen {
+    /// The particles to move.
+    #[param(default = Group::All)]
+    group: Group,
+    /// Temperature; may change with time.
+    #[param(name = "kT", unit = "energy", at_least = 0.0)]
+    kt: Varying,
+    /// τ, time in which the temperature approaches its target.
+    #[param(unit = "time", above = 0.0)]
+    tau: Spanned<f64>,
+}
+
+/// The thermostat.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+pub struct BerendsenState {
+    degrees_of_freedom: f64,
+    tau: f64,
+    /// λ.
+    scale: f64,
+    /// Kinetic energy taken out so far.
+    reservoir: f64,
+}
+
+#[particle_fn(Berendsen)]
+fn first_half(p: &mut Particle<real>, step: &Step<real>) {
+    p.velocity += p.force * (0.5 * step.dt / p.mass);
+    p.displacement = p.velocity * step.dt;
+}
+
+#[particle_fn(Berendsen)]
+fn second_half(p: &mut Particle<real>, step: &Step<real>) -> real {
+    p.velocity += p.force * (0.5 * step.dt / p.mass);
+    p.mass * p.velocity.norm2()
+}
+
+#[scalar_fn(Berendsen)]
+fn thermostat(g: &mut BerendsenState, sums: &[f64; 8], step: &Step<f64>) {
+    let two_k = sums[0];
+    let target = g.degrees_of_freedom * step.varying[0];
+    let lambda2 = if two_k > 0.0 { 1.0 + step.dt / g.tau * (target / two_k - 1.0) } else { 1.0 };
+    g.scale = lambda2.sqrt();
+    g.reservoir -= 0.5 * two_k * (lambda2 - 1.0);
+}
+
+#[particle_fn(Berendsen)]
+fn rescale(p: &mut Particle<real>, g: &BerendsenState) {
+    p.velocity *= g.scale as real;
+}
+
+impl Integrator for Berendsen {
+    type State = BerendsenState;
+    type Extra<R: Real> = NoArrays<R>;
+
+    fn program() -> Program<Self> {
+        Program::new().before::<first_half>().after::<second_half>().after_scalar::<thermostat>().after::<rescale>()
+    }
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.group = self.group.need(system)?;
+        needs.varyings = vec![self.kt];
+        if self.tau.value < system.dt {
+            let message = format!("tau {} is shorter than the time step {}", self.tau.value, system.dt);
+            return Err(InputError::at(self.tau.at, message).into());
+        }
+        needs.notes.push("the ensemble is not canonical: kinetic energies fluctuate too little".into());
+        Ok(())
+    }
+    fn state(&self, group: &GroupInfo) -> Result<BerendsenState> {
+        Ok(BerendsenState {
+            degrees_of_freedom: crate::degrees_of_freedom(group)?,
+            tau: self.tau.value,
+            scale: 1.0,
+            reservoir: 0.0,
+        })
+    }
+    fn conserved(state: &BerendsenState) -> f64 {
+        state.reservoir
+    }
+}

@@ -1,0 +1,149 @@
+//! The thermostat of Nosé and Hoover.
+
+use galamost_plugin_api::prelude::*;
+
+/// Nosé-Hoover (NVT): dr/dt = v, dv/dt = f/m − ξ v, dξ/dt = (2K − g kT)/Q, Q = g kT τ².
+///
+/// g is the number of degrees of freedom: dimensions × (N − 1) when all particles are in the group. The equations are
+/// split symmetrically around velocity-Verlet, so H' = K + U + Qξ²/2 + g kT ∫ξ dt is conserved up to an oscillation
+/// ∝ dt². Canonical for systems that are ergodic under it; not for an ideal gas, nor for one oscillator (for which
+/// `NoseHooverChain` is).
+///
+/// Reference: Hoover, Phys. Rev. A 31 (1985) 1695, doi:10.1103/PhysRevA.31.1695; Martyna, Tuckerman, Tobias & Klein, Mol.
+/// Phys. 87 (1996) 1117, doi:10.1080/00268979600100761.
+///
+/// ```ron
+/// NoseHoover(kT: Ramp(from: 1.0, to: 1.2, steps: 100), tau: 0.5)
+/// ```
+#[component(Integrator, "NoseHoover")]
+#[derive(Clone, Debug, Params)]
+pub struct NoseHoover {
+    /// The particles to move.
+    #[param(default = Group::All)]
+    group: Group,
+    /// Temperature; may change with time.
+    #[param(name = "kT", unit = "energy", above = 0.0)]
+    kt: Varying,
+    /// τ, period of the exchange of heat with the thermostat.
+    #[param(unit = "time", above = 0.0)]
+    tau: f64,
+}
+
+/// The thermostat.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+pub struct NoseHooverState {
+    /// ξ, friction, at the end of the last step.
+    xi: f64,
+    /// ∫ξ dt at the end of the last step.
+    eta: f64,
+    /// g.
+    degrees_of_freedom: f64,
+    /// τ.
+    tau: f64,
+    /// 2K as the thermostat sees it.
+    two_k: f64,
+    /// ξ in the middle of the step under way.
+    xi_mid: f64,
+    /// ∫ξ dt in the middle of the step under way.
+    eta_mid: f64,
+    /// What to multiply velocities with at the end of the step.
+    end_scale: f64,
+    /// What to multiply velocities with at the start of the next step.
+    begin_scale: f64,
+    /// Qξ²/2 + g kT ∫ξ dt at the end of the last step.
+    reservoir: f64,
+}
+
+/// 2K of a particle.
+#[particle_fn(NoseHoover)]
+fn measure(p: &mut Particle<real>) -> real {
+    p.mass * p.velocity.norm2()
+}
+
+/// Half a step of the thermostat in the middle of the step: ξ, velocities, ξ; returns the factor of the velocities.
+#[device_fn(f64)]
+fn half_step(g: &mut NoseHooverState, step: &Step<f64>) -> f64 {
+    let target = g.degrees_of_freedom * step.varying[0];
+    let q = target * g.tau * g.tau;
+    g.xi_mid += 0.25 * step.dt * (g.two_k - target) / q;
+    let scale = (-0.5 * step.dt * g.xi_mid).exp();
+    g.eta_mid += 0.5 * step.dt * g.xi_mid;
+    g.two_k *= scale * scale;
+    g.xi_mid += 0.25 * step.dt * (g.two_k - target) / q;
+    scale
+}
+
+/// The half-step that begins a step, from what the last one left.
+#[device_fn(f64)]
+fn begin_step(g: &mut NoseHooverState, step: &Step<f64>) {
+    let target = g.degrees_of_freedom * step.varying[0];
+    g.reservoir = 0.5 * target * g.tau * g.tau * g.xi * g.xi + target * g.eta;
+    g.xi_mid = g.xi;
+    g.eta_mid = g.eta;
+    g.begin_scale = half_step(g, step);
+}
+
+/// Before the first step, and whenever velocities were changed from outside.
+#[scalar_fn(NoseHoover)]
+fn begin(g: &mut NoseHooverState, sums: &[f64; 8], step: &Step<f64>) {
+    g.two_k = sums[0];
+    begin_step(g, step);
+}
+
+#[particle_fn(NoseHoover)]
+fn first_half(p: &mut Particle<real>, g: &NoseHooverState, step: &Step<real>) {
+    p.velocity = p.velocity * (g.begin_scale as real) + p.force * (0.5 * step.dt / p.mass);
+    p.displacement = p.velocity * step.dt;
+}
+
+#[particle_fn(NoseHoover)]
+fn second_half(p: &mut Particle<real>, step: &Step<real>) -> real {
+    p.velocity += p.force * (0.5 * step.dt / p.mass);
+    p.mass * p.velocity.norm2()
+}
+
+/// The half-step that ends this step, and the one that begins the next.
+#[scalar_fn(NoseHoover)]
+fn thermostat(g: &mut NoseHooverState, sums: &[f64; 8], step: &Step<f64>) {
+    g.two_k = sums[0];
+    g.end_scale = half_step(g, step);
+    g.xi = g.xi_mid;
+    g.eta = g.eta_mid;
+    begin_step(g, step);
+}
+
+#[particle_fn(NoseHoover)]
+fn rescale(p: &mut Particle<real>, g: &NoseHooverState) {
+    p.velocity *= g.end_scale as real;
+}
+
+impl Integrator for NoseHoover {
+    type State = NoseHooverState;
+    type Extra<R: Real> = NoArrays<R>;
+
+    fn program() -> Program<Self> {
+        Program::new()
+            .start::<measure>()
+            .start_scalar::<begin>()
+            .before::<first_half>()
+            .after::<second_half>()
+            .after_scalar::<thermostat>()
+            .after::<rescale>()
+    }
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.group = self.group.need(system)?;
+        needs.varyings = vec![self.kt];
+        Ok(())
+    }
+    fn state(&self, group: &GroupInfo) -> Result<NoseHooverState> {
+        Ok(NoseHooverState {
+            degrees_of_freedom: crate::degrees_of_freedom(group)?,
+            tau: self.tau,
+            ..NoseHooverState::default()
+        })
+    }
+    fn conserved(state: &NoseHooverState) -> f64 {
+        state.reservoir
+    }
+}

@@ -1,0 +1,214 @@
+//! Chains of Nosé-Hoover thermostats.
+
+use galamost_plugin_api::prelude::*;
+
+/// Thermostats a chain can have.
+const LONGEST: usize = 8;
+
+/// Nosé-Hoover chain (NVT) of M thermostats, each of which holds the one before it:
+/// dr/dt = v, dv/dt = F/m − ξ₁ v, dξ₁/dt = (2K − g kT)/Q₁ − ξ₁ ξ₂, dξⱼ/dt = (Qⱼ₋₁ ξⱼ₋₁² − kT)/Qⱼ − ξⱼ ξⱼ₊₁,
+/// Q₁ = g kT τ², Qⱼ = kT τ².
+///
+/// g is the number of degrees of freedom: dimensions × (N − 1) when all particles are in the group and the momentum is
+/// conserved, else dimensions × N. Half a step of the chain stands before and after velocity-Verlet, itself split by the
+/// scheme of Suzuki and Yoshida with three parts. While kT stays the same,
+/// H' = K + U + Σ Qⱼ ξⱼ²/2 + g kT ∫ξ₁ dt + kT Σ_{j>1} ∫ξⱼ dt is conserved up to an oscillation ∝ dt²; `conserved` of
+/// `Thermo` is H'. Canonical, also for small and stiff systems, where one thermostat is not (`NoseHoover`; its equations
+/// are those of length 1).
+///
+/// Reference: Martyna, Klein & Tuckerman, J. Chem. Phys. 97 (1992) 2635, doi:10.1063/1.463940; Martyna, Tuckerman,
+/// Tobias & Klein, Mol. Phys. 87 (1996) 1117, doi:10.1080/00268979600100761.
+///
+/// ```ron
+/// NoseHooverChain(kT: 1.0, tau: 0.5, length: 3)
+/// ```
+#[component(Integrator, "NoseHooverChain")]
+#[derive(Clone, Debug, Params)]
+pub struct NoseHooverChain {
+    /// The particles to move.
+    #[param(default = Group::All)]
+    group: Group,
+    /// Temperature; may change with time.
+    #[param(name = "kT", unit = "energy", above = 0.0)]
+    kt: Varying,
+    /// τ, period of the exchange of heat with the thermostats.
+    #[param(unit = "time", above = 0.0)]
+    tau: f64,
+    /// M, number of thermostats.
+    #[param(default = 3, at_least = 1, at_most = 8)]
+    length: u32,
+}
+
+/// The chain.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+pub struct ChainState {
+    /// M.
+    length: u32,
+    /// 0.
+    reserved: u32,
+    /// g.
+    degrees_of_freedom: f64,
+    /// τ.
+    tau: f64,
+    /// 2K as the chain sees it.
+    two_k: f64,
+    /// What to multiply velocities with at the end of the step.
+    end_scale: f64,
+    /// What to multiply velocities with at the start of the next step.
+    begin_scale: f64,
+    /// The chain's share of H' at the end of the last step.
+    reservoir: f64,
+    /// ξ at the end of the last step.
+    xi: [f64; LONGEST],
+    /// ∫ξ dt at the end of the last step.
+    eta: [f64; LONGEST],
+    /// ξ in the middle of the step under way.
+    xi_mid: [f64; LONGEST],
+    /// ∫ξ dt in the middle of the step under way.
+    eta_mid: [f64; LONGEST],
+}
+
+/// 2K of a particle.
+#[particle_fn(NoseHooverChain)]
+fn measure(p: &mut Particle<real>) -> real {
+    p.mass * p.velocity.norm2()
+}
+
+/// How many thermostats a chain has; never more than a state has room for, whatever a file says.
+#[device_fn(f64)]
+fn links(length: u32) -> usize {
+    if length < 8u32 { length as usize } else { 8usize }
+}
+
+/// dξⱼ/dt without the friction of the next thermostat.
+#[device_fn(f64)]
+fn push(g: &ChainState, kt: f64, j: usize) -> f64 {
+    let target = g.degrees_of_freedom * kt;
+    let q = kt * g.tau * g.tau;
+    if j == 0 {
+        (g.two_k - target) / (g.degrees_of_freedom * q)
+    } else {
+        let before = if j == 1 { g.degrees_of_freedom * q } else { q };
+        (before * g.xi_mid[j - 1] * g.xi_mid[j - 1] - kt) / q
+    }
+}
+
+/// ξⱼ moves by the time h, under the friction of the next thermostat if there is one.
+#[device_fn(f64)]
+fn push_link(g: &mut ChainState, kt: f64, j: usize, n: usize, h: f64) {
+    let friction = if j + 1 < n { (-0.5 * h * g.xi_mid[j + 1]).exp() } else { 1.0 };
+    g.xi_mid[j] *= friction;
+    g.xi_mid[j] += h * push(g, kt, j);
+    g.xi_mid[j] *= friction;
+}
+
+/// The chain moves by the time h (half a step in three parts); returns the factor of the velocities.
+#[device_fn(f64)]
+fn half_step(g: &mut ChainState, step: &Step<f64>) -> f64 {
+    let kt = step.varying[0];
+    let n = links(g.length);
+    let mut scale = 1.0;
+    for part in 0..3 {
+        // 1/(2 − 2^⅓), and 1 less twice that
+        let weight = if part == 1 { -1.702_414_383_919_315_3 } else { 1.351_207_191_959_657_6 };
+        let h = 0.5 * step.dt * weight;
+        for k in 0..n {
+            push_link(g, kt, n - 1 - k, n, 0.5 * h);
+        }
+        let s = (-h * g.xi_mid[0]).exp();
+        scale *= s;
+        g.two_k *= s * s;
+        for k in 0..n {
+            g.eta_mid[k] += h * g.xi_mid[k];
+        }
+        for k in 0..n {
+            push_link(g, kt, k, n, 0.5 * h);
+        }
+    }
+    scale
+}
+
+/// The half-step that begins a step, from what the last one left.
+#[device_fn(f64)]
+fn begin_step(g: &mut ChainState, step: &Step<f64>) {
+    let kt = step.varying[0];
+    let q = kt * g.tau * g.tau;
+    let f = g.degrees_of_freedom;
+    g.reservoir = f * (0.5 * q * g.xi[0] * g.xi[0] + kt * g.eta[0]);
+    for k in 1..links(g.length) {
+        g.reservoir += 0.5 * q * g.xi[k] * g.xi[k] + kt * g.eta[k];
+    }
+    for k in 0..links(g.length) {
+        g.xi_mid[k] = g.xi[k];
+        g.eta_mid[k] = g.eta[k];
+    }
+    g.begin_scale = half_step(g, step);
+}
+
+/// Before the first step, and whenever velocities were changed from outside.
+#[scalar_fn(NoseHooverChain)]
+fn begin(g: &mut ChainState, sums: &[f64; 8], step: &Step<f64>) {
+    g.two_k = sums[0];
+    begin_step(g, step);
+}
+
+#[particle_fn(NoseHooverChain)]
+fn first_half(p: &mut Particle<real>, g: &ChainState, step: &Step<real>) {
+    p.velocity = p.velocity * (g.begin_scale as real) + p.force * (0.5 * step.dt / p.mass);
+    p.displacement = p.velocity * step.dt;
+}
+
+#[particle_fn(NoseHooverChain)]
+fn second_half(p: &mut Particle<real>, step: &Step<real>) -> real {
+    p.velocity += p.force * (0.5 * step.dt / p.mass);
+    p.mass * p.velocity.norm2()
+}
+
+/// The half-step that ends this step, and the one that begins the next.
+#[scalar_fn(NoseHooverChain)]
+fn thermostat(g: &mut ChainState, sums: &[f64; 8], step: &Step<f64>) {
+    g.two_k = sums[0];
+    g.end_scale = half_step(g, step);
+    for k in 0..links(g.length) {
+        g.xi[k] = g.xi_mid[k];
+        g.eta[k] = g.eta_mid[k];
+    }
+    begin_step(g, step);
+}
+
+#[particle_fn(NoseHooverChain)]
+fn rescale(p: &mut Particle<real>, g: &ChainState) {
+    p.velocity *= g.end_scale as real;
+}
+
+impl Integrator for NoseHooverChain {
+    type State = ChainState;
+    type Extra<R: Real> = NoArrays<R>;
+
+    fn program() -> Program<Self> {
+        Program::new()
+            .start::<measure>()
+            .start_scalar::<begin>()
+            .before::<first_half>()
+            .after::<second_half>()
+            .after_scalar::<thermostat>()
+            .after::<rescale>()
+    }
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.group = self.group.need(system)?;
+        needs.varyings = vec![self.kt];
+        Ok(())
+    }
+    fn state(&self, group: &GroupInfo) -> Result<ChainState> {
+        Ok(ChainState {
+            length: self.length,
+            degrees_of_freedom: crate::degrees_of_freedom(group)?,
+            tau: self.tau,
+            ..ChainState::default()
+        })
+    }
+    fn conserved(state: &ChainState) -> f64 {
+        state.reservoir
+    }
+}

@@ -1,7 +1,0 @@
-//! Initial positions: lattices, particles at random, and copies side by side.
-
-mod lattice;
-mod random;
-mod replicate;
-
-galamost_plugin_api::plugin!();

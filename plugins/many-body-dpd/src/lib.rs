@@ -1,7 +1,0 @@
-//! Many-body dissipative particle dynamics.
-
-mod component;
-mod cpu;
-mod device;
-
-galamost_plugin_api::plugin!();

@@ -1,0 +1,16 @@
+//! Isotropic pair potentials.
+//!
+//! One file per potential; `soft` holds soft repulsions, `coulomb` the short-range forms of the Coulomb interaction.
+#![allow(non_camel_case_types)]
+
+mod buckingham;
+mod coulomb;
+mod lennard_jones;
+mod lj96;
+mod mie;
+mod morse;
+mod shifted_lj;
+mod soft;
+mod wca;
+
+galamost_plugin_api::plugin!();

@@ -1,0 +1,104 @@
+//! Lennard-Jones between particles of different sizes.
+
+use galamost_plugin_api::component::SystemInfo;
+use galamost_plugin_api::prelude::*;
+
+/// Parameters of one pair of types.
+#[derive(Clone, Debug, Params)]
+pub struct ShiftedLjInput {
+    /// ε, depth of the well.
+    #[param(unit = "energy", at_least = 0.0)]
+    epsilon: f64,
+    /// σ, the s of zero energy (for α = 1).
+    #[param(unit = "length", above = 0.0)]
+    sigma: f64,
+    /// α, factor of the attraction, in force and energy.
+    #[param(default = 1.0)]
+    alpha: f64,
+    /// s_cut, cutoff of s = r − Δ.
+    #[param(unit = "length", above = 0.0)]
+    s_cut: f64,
+    /// Whether U(s_cut) is subtracted, so that the energy ends at 0.
+    #[param(default = false)]
+    shift: bool,
+}
+
+/// 4εσ¹², 4εασ⁶, s_cut and the energy subtracted.
+#[derive(Debug, PairParams)]
+pub struct ShiftedLj<real> {
+    c12: real,
+    c6: real,
+    s_cut: real,
+    u_cut: real,
+}
+
+impl RowInput for ShiftedLjInput {
+    type Settings = NoSettings;
+    type Row = ShiftedLj<f64>;
+    const OWN_CUTOFF: bool = true;
+    fn row(&self, _: &NoSettings) -> std::result::Result<ShiftedLj<f64>, String> {
+        let x6 = (self.sigma / self.s_cut).powi(6);
+        let u_cut = if self.shift { 4.0 * self.epsilon * x6 * (x6 - self.alpha) } else { 0.0 };
+        let c6 = 4.0 * self.epsilon * self.sigma.powi(6);
+        Ok(ShiftedLj { c12: c6 * self.sigma.powi(6), c6: self.alpha * c6, s_cut: self.s_cut, u_cut })
+    }
+    fn cutoff(&self, _: &NoSettings, system: &SystemInfo) -> Option<f64> {
+        Some(self.s_cut + (system.largest_diameter - 1.0).max(0.0))
+    }
+    fn sample(random: &mut dyn FnMut() -> f64) -> Option<ShiftedLj<f64>> {
+        let (epsilon, sigma) = (0.5 + random(), 0.8 + 0.4 * random());
+        ShiftedLjInput { epsilon, sigma, alpha: random(), s_cut: 3.0, shift: true }.row(&NoSettings).ok()
+    }
+}
+
+/// Shifted Lennard-Jones: U(r) = 4ε[(σ/s)¹² − α(σ/s)⁶], s = r − Δ, Δ = (d_i + d_j)/2 − 1, s < s_cut.
+///
+/// d are the particles' diameters, which the initial state must have; two particles of diameter 1 meet as in
+/// `LennardJones`. F = (24ε/s)[2(σ/s)¹² − α(σ/s)⁶] e. The cutoff is measured in s: two particles stop to interact at the
+/// distance s_cut + Δ of their centers, whatever their sizes, so there is neither `r_cut` nor `mode`; the neighbor list
+/// reaches as far as the largest diameter asks for. `s_cut` = 2^(1/6) σ with `shift: true` is WCA for mixed sizes. s ≤ 0
+/// is an overlap that breaks the run.
+///
+/// No reference: the same form is `lj/expand` in LAMMPS and `ExpandedLJ` in HOOMD-blue.
+///
+/// ```ron
+/// ShiftedLj(pairs: {
+///     ("A", "A"): (epsilon: 1.0, sigma: 1.0, s_cut: 2.5),
+///     ("A", "B"): (epsilon: 0.5, sigma: 1.0, s_cut: 1.122462048309373, shift: true),
+///     ("B", "B"): (epsilon: 1.0, sigma: 0.9, s_cut: 2.25, alpha: 0.5, shift: true),
+/// })
+/// ```
+#[pair_potential("ShiftedLj", input = ShiftedLjInput)]
+fn shifted_lj(r2: real, diameter_i: real, diameter_j: real, p: &ShiftedLj<real>) -> (real, real) {
+    let inv_r = r2.rsqrt();
+    let s = r2 * inv_r + 1.0 - 0.5 * (diameter_i + diameter_j);
+    let inv = 1.0 / s.max(1e-5);
+    let inv2 = inv * inv;
+    let inv6 = inv2 * inv2 * inv2;
+    let repulsion = p.c12 * inv6;
+    let f = inv * inv6 * (12.0 * repulsion - 6.0 * p.c6) * inv_r;
+    let u = inv6 * (repulsion - p.c6) - p.u_cut;
+    let inside = s < p.s_cut;
+    (if inside { f } else { 0.0 }, if inside { u } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Large particles meet at a larger distance, with the same energy and force.
+    #[test]
+    fn the_distance_is_shifted() {
+        let row = ShiftedLjInput { epsilon: 1.0, sigma: 1.0, alpha: 1.0, s_cut: 2.5, shift: false };
+        let row = row.row(&NoSettings).expect("valid");
+        for (d, delta) in [((1.0, 1.0), 0.0), ((2.0, 1.0), 0.5), ((3.0, 5.0), 3.0), ((0.5, 0.5), -0.5)] {
+            let r = 1.3 + delta;
+            let (f, u) = shifted_lj(r * r, d.0, d.1, &row);
+            let x6 = 1.3f64.powi(-6);
+            assert!((u - 4.0 * x6 * (x6 - 1.0)).abs() < 1e-12, "{d:?}: {u}");
+            assert!((f * r - 24.0 / 1.3 * x6 * (2.0 * x6 - 1.0)).abs() < 1e-12, "{d:?}: {f}");
+            let r = 2.51 + delta;
+            assert_eq!(shifted_lj(r * r, d.0, d.1, &row), (0.0, 0.0));
+        }
+    }
+}

@@ -1,6 +1,0 @@
-//! Profiles along an axis or a radius: `geometry.rs` says into which bin a place falls, `component.rs` sums up.
-
-mod component;
-mod geometry;
-
-galamost_plugin_api::plugin!();

@@ -1,6 +1,0 @@
-//! Correlation of stresses: `multi_tau.rs` correlates, `component.rs` reads the pressure tensor and writes.
-
-mod component;
-mod multi_tau;
-
-galamost_plugin_api::plugin!();

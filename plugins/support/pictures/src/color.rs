@@ -1,0 +1,118 @@
+//! Colors: a palette that people who confuse red and green can read, and a map for numbers.
+
+/// A color: red, green, blue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rgb(pub [u8; 3]);
+
+/// The palette of Okabe and Ito, in an order in which neighbors differ in brightness; yellow, which white swallows, comes last.
+const PALETTE: [[u8; 3]; 8] = [
+    [0, 114, 178],
+    [213, 94, 0],
+    [0, 158, 115],
+    [204, 121, 167],
+    [230, 159, 0],
+    [86, 180, 233],
+    [120, 120, 120],
+    [240, 228, 66],
+];
+
+/// Points of the map for numbers, dark blue over green to yellow, of even brightness steps.
+const MAP: [[f64; 3]; 9] = [
+    [68.0, 1.0, 84.0],
+    [71.0, 44.0, 122.0],
+    [59.0, 81.0, 139.0],
+    [44.0, 113.0, 142.0],
+    [33.0, 144.0, 141.0],
+    [39.0, 173.0, 129.0],
+    [92.0, 200.0, 99.0],
+    [170.0, 220.0, 50.0],
+    [253.0, 231.0, 37.0],
+];
+
+impl Rgb {
+    /// White.
+    pub const WHITE: Self = Self([255; 3]);
+
+    /// The k-th color of the palette; later rounds are lighter or darker.
+    pub fn of_palette(k: usize) -> Self {
+        let base = PALETTE[k % PALETTE.len()];
+        Self(match k / PALETTE.len() {
+            0 => base,
+            round if round % 2 == 1 => base.map(|c| (f64::from(c) * 0.6) as u8),
+            _ => base.map(|c| (255.0 - 0.5 * (255.0 - f64::from(c))) as u8),
+        })
+    }
+
+    /// One of many colors that nothing is known of but that they differ: hues by the golden angle, three brightnesses.
+    pub fn of_many(k: u64) -> Self {
+        let hue = (k as f64 * 0.618_033_988_75).fract() * 6.0;
+        let (lightness, chroma) = [(0.52, 0.52), (0.66, 0.44), (0.40, 0.42)][(k % 3) as usize];
+        let part = |c: f64| {
+            // red, green and blue are highest at 0, 2 and 4 of 6
+            let away = ((hue - c + 9.0) % 6.0 - 3.0).abs();
+            lightness + chroma * ((2.0 - away).clamp(0.0, 1.0) - 0.5)
+        };
+        Self([0.0, 2.0, 4.0].map(|c| (255.0 * part(c).clamp(0.0, 1.0)) as u8))
+    }
+
+    /// The color of a number between 0 and 1.
+    pub fn of_number(x: f64) -> Self {
+        let x = if x.is_finite() { x.clamp(0.0, 1.0) } else { return Self([160; 3]) } * (MAP.len() - 1) as f64;
+        let k = (x as usize).min(MAP.len() - 2);
+        let t = x - k as f64;
+        Self(std::array::from_fn(|c| (MAP[k][c] + t * (MAP[k + 1][c] - MAP[k][c])).round() as u8))
+    }
+
+    /// `#rrggbb`, or a name.
+    pub fn parse(text: &str) -> Option<Self> {
+        let named = match text {
+            "white" => [255; 3],
+            "black" => [0; 3],
+            "grey" | "gray" => [128; 3],
+            "lightgrey" | "lightgray" => [211; 3],
+            "blue" => PALETTE[0],
+            "red" | "vermilion" => PALETTE[1],
+            "green" => PALETTE[2],
+            "purple" | "pink" => PALETTE[3],
+            "orange" => PALETTE[4],
+            "skyblue" => PALETTE[5],
+            "yellow" => PALETTE[7],
+            _ => {
+                let hex =
+                    text.strip_prefix('#').filter(|h| h.len() == 6 && h.bytes().all(|b| b.is_ascii_hexdigit()))?;
+                let n = u32::from_str_radix(hex, 16).ok()?;
+                [(n >> 16) as u8, (n >> 8) as u8, n as u8]
+            }
+        };
+        Some(Self(named))
+    }
+
+    /// In linear light, 0 to 1.
+    pub(crate) fn linear(self) -> [f32; 3] {
+        self.0.map(|c| (f32::from(c) / 255.0).powf(2.2))
+    }
+}
+
+impl std::fmt::Display for Rgb {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [r, g, b] = self.0;
+        write!(f, "#{r:02x}{g:02x}{b:02x}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colors_are_read_and_differ() {
+        assert_eq!(Rgb::parse("#0072b2"), Some(Rgb::of_palette(0)));
+        assert_eq!(Rgb::of_palette(0).to_string(), "#0072b2");
+        assert!(Rgb::parse("#12").is_none() && Rgb::parse("mauve-ish").is_none());
+        let all: std::collections::BTreeSet<_> = (0..24).map(|k| Rgb::of_palette(k).0).collect();
+        assert_eq!(all.len(), 24);
+        assert_eq!(Rgb::of_number(0.0).0, [68, 1, 84]);
+        assert_eq!(Rgb::of_number(2.0).0, [253, 231, 37]);
+        assert_eq!(Rgb::of_number(f64::NAN).0, [160; 3]);
+    }
+}

@@ -1,0 +1,346 @@
+//! From a state to bodies.
+
+use crate::camera::{Camera, V};
+use crate::color::Rgb;
+use crate::key::Meaning;
+use crate::parallel::{Parallel, pieces};
+use crate::raster::{Body, F, Solid};
+use crate::view::{ColorBy, Glyph, View};
+use galamost_plugin_api::snapshot::{Snapshot, Values};
+
+/// What is to be drawn.
+pub struct Scene<'a> {
+    view: &'a View,
+    state: &'a Snapshot,
+    /// Tags of what is shown.
+    shown: Vec<u32>,
+    /// By tag.
+    radii: Vec<f32>,
+    /// By tag.
+    colors: Vec<[u8; 3]>,
+    /// By type.
+    glyphs: Vec<Option<Glyph>>,
+    /// Of a property: the numbers at the ends of the colors, and whether some are below and above.
+    range: Option<Range>,
+    /// Balls that the picture must hold.
+    pub fits: Vec<(V, f64)>,
+    /// The radius of a typical particle.
+    pub radius: f64,
+}
+
+/// Numbers at the ends of colors, and whether there are some below and above.
+type Range = ([f64; 2], [bool; 2]);
+
+/// The last option that is for this type or for all; one with a name counts before one without.
+fn option_of<T: Copy>(list: &[(Option<String>, T)], name: &str) -> Option<T> {
+    let own = list.iter().rev().find(|o| o.0.as_deref() == Some(name));
+    own.or_else(|| list.iter().rev().find(|o| o.0.is_none())).map(|o| o.1)
+}
+
+/// An array of numbers, or of whole numbers.
+fn array(state: &Snapshot, name: &str) -> Option<(usize, Vec<f64>)> {
+    let a = state.arrays.get(name)?;
+    Some((
+        a.width as usize,
+        match &a.values {
+            Values::Real(v) => v.clone(),
+            Values::Int(v) => v.iter().map(|x| f64::from(*x)).collect(),
+        },
+    ))
+}
+
+/// Axes of particles, in the box's coordinates.
+fn axes(state: &Snapshot) -> Option<Vec<V>> {
+    if let Some((4, q)) = array(state, "quaternion") {
+        let axis = |q: &[f64; 4]| {
+            let [x, y, z, w] = *q;
+            [2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)]
+        };
+        return Some(q.as_chunks::<4>().0.iter().map(axis).collect());
+    }
+    let (3, n) = array(state, "orientation")? else { return None };
+    Some(
+        n.as_chunks::<3>()
+            .0
+            .iter()
+            .map(|n| {
+                let length = n.iter().map(|x| x * x).sum::<f64>().sqrt();
+                if length > 0.0 { n.map(|x| x / length) } else { [0.0, 0.0, 1.0] }
+            })
+            .collect(),
+    )
+}
+
+/// Numbers of molecules: the array, or what bonds hold together.
+fn molecules(state: &Snapshot) -> Vec<i64> {
+    if let Some((1, m)) = array(state, "molecule") {
+        return m.iter().enumerate().map(|(tag, m)| if *m < 0.0 { -(tag as i64) - 1 } else { *m as i64 }).collect();
+    }
+    let mut root: Vec<u32> = (0..state.len() as u32).collect();
+    fn find(root: &mut [u32], mut k: u32) -> u32 {
+        while root[k as usize] != k {
+            root[k as usize] = root[root[k as usize] as usize];
+            k = root[k as usize];
+        }
+        k
+    }
+    for b in &state.bonds {
+        let [i, j] = b.tags.map(|t| find(&mut root, t));
+        // the smallest tag is the root, whatever the order of the bonds
+        root[i.max(j) as usize] = i.min(j);
+    }
+    // numbered in the order of their first particles
+    let mut number = vec![-1i64; state.len()];
+    let mut count = 0;
+    (0..state.len() as u32)
+        .map(|k| {
+            let r = find(&mut root, k) as usize;
+            if number[r] < 0 {
+                number[r] = count;
+                count += 1;
+            }
+            number[r]
+        })
+        .collect()
+}
+
+/// The numbers of a property.
+fn property(state: &Snapshot, name: &str) -> Result<Vec<f64>, String> {
+    let n = state.len();
+    let axis = ["x", "y", "z"].iter().position(|a| *a == name);
+    if let Some(k) = axis {
+        return Ok(state.position.iter().map(|p| p[k]).collect());
+    }
+    let length = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+    match name {
+        "mass" => return Ok(state.mass.clone()),
+        "speed" => return Ok(state.velocity.iter().map(|v| length(v)).collect()),
+        "tag" => return Ok((0..n).map(|k| k as f64).collect()),
+        _ => {}
+    }
+    let (base, part) = match name.rsplit_once('.') {
+        Some((b, k)) if state.arrays.contains_key(b) && k.parse::<usize>().is_ok() => (b, k.parse::<usize>().ok()),
+        _ => (name, None),
+    };
+    let Some((width, values)) = array(state, base) else { return Err(format!("there is no property `{name}`")) };
+    match part {
+        Some(k) if k >= width => {
+            Err(format!("`{base}` has {width} numbers for each particle: {base}.0 to {base}.{}", width - 1))
+        }
+        Some(k) => Ok(values.chunks(width).map(|c| c[k]).collect()),
+        None if width == 1 => Ok(values),
+        None => Ok(values.chunks(width).map(length).collect()),
+    }
+}
+
+impl<'a> Scene<'a> {
+    /// What a view shows of a state.
+    ///
+    /// # Errors
+    /// The state does not have what the view asks for.
+    pub fn new(view: &'a View, state: &'a Snapshot) -> Result<Self, String> {
+        let n = state.len();
+        let hidden: Vec<bool> = state.types.iter().map(|t| view.hide.contains(t)).collect();
+        let kind = |tag: u32| state.kind[tag as usize] as usize;
+        let shown: Vec<u32> = (0..n as u32)
+            .filter(|t| !hidden[kind(*t)])
+            .filter(|t| view.slices.iter().all(|s| (s.min..=s.max).contains(&state.position[*t as usize][s.axis])))
+            .collect();
+        if shown.is_empty() {
+            return Err("nothing is left to be seen: all particles are hidden".into());
+        }
+        // a ball of half the mean distance, where particles stand closer than 1
+        let apart = (state.volume() / n as f64).powf(1.0 / f64::from(state.dimensions));
+        let usual = 0.5 * (1.1 * apart).min(1.0);
+        let diameters = array(state, "diameter").filter(|(w, d)| *w == 1 && d.iter().any(|d| *d > 0.0)).map(|d| d.1);
+        let of_type: Vec<Option<f64>> = state.types.iter().map(|t| option_of(&view.radius, t)).collect();
+        let radii: Vec<f32> = (0..n)
+            .map(|k| {
+                of_type[state.kind[k] as usize].unwrap_or_else(|| diameters.as_ref().map_or(usual, |d| 0.5 * d[k]))
+                    as f32
+            })
+            .collect();
+        let mean = shown.iter().map(|t| f64::from(radii[*t as usize])).sum::<f64>() / shown.len() as f64;
+        let radius = if mean > 0.0 { mean } else { usual };
+        let (colors, range) = Self::colors(view, state, &shown)?;
+        let fits = Self::fits(view, state, &shown, &radii);
+        let oriented = state.arrays.contains_key("quaternion") || state.arrays.contains_key("orientation");
+        let inert = array(state, "inert").filter(|i| i.0 == 3).map(|i| i.1);
+        let mut turns = vec![inert.is_none(); state.types.len()];
+        if let Some(inert) = &inert {
+            inert
+                .chunks(3)
+                .zip(&state.kind)
+                .filter(|(i, _)| i.iter().any(|x| *x > 0.0))
+                .for_each(|(_, k)| turns[*k as usize] = true);
+        }
+        let glyphs: Vec<Option<Glyph>> = state
+            .types
+            .iter()
+            .enumerate()
+            .map(|(k, t)| option_of(&view.glyphs, t).or_else(|| (oriented && turns[k]).then_some(Glyph::Janus)))
+            .collect();
+        Ok(Self { view, state, shown, radii, colors, glyphs, range, fits, radius })
+    }
+
+    /// By tag; of a property with its range.
+    fn colors(view: &View, state: &Snapshot, shown: &[u32]) -> Result<(Vec<[u8; 3]>, Option<Range>), String> {
+        let colors = match &view.color {
+            ColorBy::Type => {
+                let of = |(k, t): (usize, &String)| {
+                    view.colors.iter().rev().find(|c| c.0 == *t).map_or_else(|| Rgb::of_palette(k), |c| c.1).0
+                };
+                let by_type: Vec<[u8; 3]> = state.types.iter().enumerate().map(of).collect();
+                state.kind.iter().map(|k| by_type[*k as usize]).collect()
+            }
+            ColorBy::Molecule => molecules(state).iter().map(|m| Rgb::of_many(m.unsigned_abs()).0).collect(),
+            ColorBy::Property(name) => {
+                let values = property(state, name)?;
+                let [low, high] = view.range.unwrap_or_else(|| {
+                    let mut sorted: Vec<f64> =
+                        shown.iter().map(|t| values[*t as usize]).filter(|v| v.is_finite()).collect();
+                    sorted.sort_unstable_by(f64::total_cmp);
+                    match sorted.len() {
+                        0 => [0.0, 1.0],
+                        n => [sorted[n / 50], sorted[n - 1 - n / 50]],
+                    }
+                });
+                let width = if high > low { high - low } else { 1.0 };
+                let colors = values.iter().map(|v| Rgb::of_number((v - low) / width).0).collect();
+                let ends = [low, low + width];
+                let is = |beyond: &dyn Fn(f64) -> bool| shown.iter().any(|t| beyond(values[*t as usize]));
+                return Ok((colors, Some((ends, [is(&|v| v < ends[0]), is(&|v| v > ends[1])]))));
+            }
+        };
+        Ok((colors, None))
+    }
+
+    /// What colors mean, for a key.
+    pub fn meaning(&self) -> Meaning {
+        if let (ColorBy::Property(name), Some((ends, beyond))) = (&self.view.color, self.range) {
+            return Meaning::Numbers { name: name.clone(), ends, beyond };
+        }
+        // the first particle of each type that is to be seen; its axis from the left below to the right, a little to the front
+        let axis = [0.68, -0.62, -0.39];
+        let mut types = vec![];
+        for (kind, name) in self.state.types.iter().enumerate() {
+            let of = |t: &&u32| self.state.kind[**t as usize] as usize == kind && self.radii[**t as usize] > 0.0;
+            if let Some(tag) = self.shown.iter().find(of) {
+                let axis = self.glyphs[kind].map(|_| axis);
+                let (body, reach) = self.body(kind, self.colors[*tag as usize], 1.0, axis);
+                types.push((name.clone(), body, reach));
+            }
+        }
+        Meaning::Types(types)
+    }
+
+    /// What a particle of a type looks like, and how far it reaches.
+    fn body(&self, kind: usize, color: [u8; 3], radius: f32, axis: Option<F>) -> (Body, f32) {
+        let caps = |axis, both| Body::Capped {
+            axis,
+            colors: [color, Rgb::of_palette(kind + 4).0],
+            cosine: if both { 0.5 } else { 0.0 },
+            both,
+        };
+        match (self.glyphs[kind], axis) {
+            (Some(Glyph::Janus), Some(axis)) => (caps(axis, false), radius),
+            (Some(Glyph::Triblock), Some(axis)) => (caps(axis, true), radius),
+            (Some(Glyph::Ellipsoid(ratio)), Some(axis)) => {
+                let ratio = ratio as f32;
+                (Body::Ellipsoid { axis, ratio, across: radius, color }, radius * ratio.max(1.0))
+            }
+            _ => (Body::Ball(color), radius),
+        }
+    }
+
+    fn corners(state: &Snapshot) -> Vec<V> {
+        let l = state.box_length;
+        let n = if state.dimensions == 2 { 4 } else { 8 };
+        (0..n)
+            .map(|c| {
+                std::array::from_fn(|k| {
+                    if state.dimensions == 2 && k == 2 { 0.0 } else { l[k] * (f64::from((c >> k) & 1) - 0.5) }
+                })
+            })
+            .collect()
+    }
+
+    fn fits(view: &View, state: &Snapshot, shown: &[u32], radii: &[f32]) -> Vec<(V, f64)> {
+        let particles = shown.iter().map(|t| (state.position[*t as usize], f64::from(radii[*t as usize])));
+        if view.edges {
+            let largest = shown.iter().map(|t| radii[*t as usize]).fold(0.0, f32::max);
+            let corners = Self::corners(state).into_iter().map(|c| (c, f64::from(largest)));
+            // what is unbroken may stick out of the box
+            return if view.whole { corners.chain(particles).collect() } else { corners.collect() };
+        }
+        particles.collect()
+    }
+
+    /// The bodies, as the camera sees them; `pixels`: the smaller edge of the picture.
+    pub fn solids(&self, camera: &Camera, pixels: u32, parallel: Parallel<'_>) -> Vec<Solid> {
+        let place = |p: V| camera.place(p).map(|x| x as f32);
+        let axes = axes(self.state);
+        let mut out = pieces(parallel, &self.shown, |t| {
+            let tag = *t as usize;
+            let kind = self.state.kind[tag] as usize;
+            let (radius, color) = (self.radii[tag], self.colors[tag]);
+            let center = place(self.state.position[tag]);
+            let axis = axes.as_ref().map(|a| camera.turn(a[tag]));
+            let (body, reach) = self.body(kind, color, radius, axis);
+            Solid { center, reach, body }
+        });
+        out.retain(|s| s.reach > 0.0);
+        if self.view.bonds {
+            self.bonds(camera, &mut out);
+        }
+        if self.view.edges {
+            self.edges(camera, pixels, &mut out);
+        }
+        out
+    }
+
+    /// Bonds between particles that are shown; those across the border of the box are left out.
+    fn bonds(&self, camera: &Camera, out: &mut Vec<Solid>) {
+        let mut visible = vec![false; self.state.len()];
+        self.shown.iter().for_each(|t| visible[*t as usize] = true);
+        let l = self.state.box_length;
+        for b in &self.state.bonds {
+            let [i, j] = b.tags.map(|t| t as usize);
+            if !(visible[i] && visible[j]) {
+                continue;
+            }
+            let (p, q) = (self.state.position[i], self.state.position[j]);
+            if (0..3).any(|k| l[k] > 0.0 && (p[k] - q[k]).abs() > 0.5 * l[k]) {
+                continue;
+            }
+            let middle: V = std::array::from_fn(|k| 0.5 * (p[k] + q[k]));
+            let half = camera.turn(std::array::from_fn(|k| 0.5 * (q[k] - p[k])));
+            let radius = 0.45 * self.radii[i].min(self.radii[j]);
+            let length = half.iter().map(|x| x * x).sum::<f32>().sqrt();
+            if radius > 0.0 && length > 0.0 {
+                let body = Body::Rod { half, radius, colors: [self.colors[i], self.colors[j]] };
+                out.push(Solid { center: camera.place(middle).map(|x| x as f32), reach: length.hypot(radius), body });
+            }
+        }
+    }
+
+    fn edges(&self, camera: &Camera, pixels: u32, out: &mut Vec<Solid>) {
+        let corners = Self::corners(self.state);
+        let center = camera.place([0.0; 3]);
+        // about 1.6 pixels of a picture with 900
+        let radius = 0.0009 * pixels as f32 / camera.scale(center[2] as f32);
+        let [r, g, b] = self.view.background.0.map(f32::from);
+        let dark = 0.3 * r + 0.6 * g + 0.1 * b < 110.0;
+        let color = if dark { [190; 3] } else { [70; 3] };
+        for (i, a) in corners.iter().enumerate() {
+            // an edge: two corners that differ in one coordinate
+            for (_, b) in corners.iter().enumerate().filter(|(j, _)| *j > i && (i ^ j).count_ones() == 1) {
+                let middle: V = std::array::from_fn(|k| 0.5 * (a[k] + b[k]));
+                let half = camera.turn(std::array::from_fn(|k| 0.5 * (b[k] - a[k])));
+                let length = half.iter().map(|x| x * x).sum::<f32>().sqrt();
+                let center = camera.place(middle).map(|x| x as f32);
+                out.push(Solid { center, reach: length.hypot(radius), body: Body::Edge { half, radius, color } });
+            }
+        }
+    }
+}
