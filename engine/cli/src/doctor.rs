@@ -36,7 +36,7 @@ impl Findings {
     }
     /// Adds a problem and its remedy.
     fn bad(&mut self, what: impl std::fmt::Display, remedy: &str) {
-        let _ = writeln!(self.text, "  WRONG  {what}");
+        let _ = writeln!(self.text, "  ERROR  {what}");
         self.remedy(remedy);
         self.problems += 1;
     }

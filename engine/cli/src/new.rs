@@ -20,8 +20,8 @@ pub(crate) struct NewArgs {
     api: Option<String>,
 }
 
-/// Kind, description, source template and body of the example pipeline. In the pipeline, `@` stands for the component and
-/// `&` for [`LIQUID`].
+/// Kind, description, source template and body of the example pipeline. In the pipeline, `@` stands for the component
+/// and `&` for [`LIQUID`].
 const KINDS: &[(&str, &str, &str, &str)] = &[
     ("pair", "a pair potential", include_str!("../templates/pair.rs"), PAIR),
     (
@@ -100,8 +100,8 @@ fn camel_case(name: &str) -> String {
     name.split('-').map(word).collect()
 }
 
-/// Returns a GALAMOST XML file with a chain of four A and four B particles: a helix without straight angles in which every
-/// type of bond, angle and dihedral occurs.
+/// Returns a GALAMOST XML file with a chain of four A and four B particles: a helix without straight angles in which
+/// every type of bond, angle and dihedral occurs.
 fn chain_xml() -> String {
     const N: usize = 8;
     let mut x = format!(

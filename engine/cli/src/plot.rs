@@ -82,8 +82,8 @@ fn is_constant(c: &SeriesColumn) -> bool {
     c.numbers().is_some_and(|v| v.len() > 1 && v.iter().all(|x| *x == v[0]))
 }
 
-/// Returns the default columns of each panel. Temperature, pressure and energy get a panel each, since their scales differ;
-/// other tables get one panel.
+/// Returns the default columns of each panel. Temperature, pressure and energy get a panel each, since their scales
+/// differ; other tables get one panel.
 pub fn default_y(s: &Series, x: &str) -> Vec<Vec<String>> {
     let has = |n: &str| s.find(n).is_some_and(|c| c.numbers().is_some_and(|v| v.iter().any(|x| x.is_finite())));
     if has("kT") && has("pressure") || has("kT") && has("potential") {

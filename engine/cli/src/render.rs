@@ -48,7 +48,8 @@ pub struct ViewArgs {
     /// Use an orthographic instead of a perspective projection.
     #[arg(long)]
     orthographic: bool,
-    /// Color particles by type, by molecule, or by a property: charge, diameter, mass, speed, x, y, z, tag, or any array.
+    /// Color particles by type, by molecule, or by a property: charge, diameter, mass, speed, x, y, z, tag, or any
+    /// array.
     #[arg(long, value_name = "WHAT", default_value = "type")]
     color: String,
     /// Range of the color scale of a property.

@@ -213,8 +213,8 @@ fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, n: u32) -> 
     Ok(summary.steps as f64 * plan.snapshot.len() as f64)
 }
 
-/// Watches the progress of a run and enforces its walltime. A warning appears after `GALAMOST_PATIENCE` seconds (default 60)
-/// without progress.
+/// Watches the progress of a run and enforces its walltime. A warning appears after `GALAMOST_PATIENCE` seconds
+/// (default 60) without progress.
 fn watch(prepared: &PreparedRun, started: Instant, alone: bool) -> Watch {
     let (plan, deadline) = (&prepared.plan, prepared.walltime.map(|w| started + w));
     // component ids are unique within one pipeline only, so names are ambiguous for several

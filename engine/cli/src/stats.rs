@@ -2,16 +2,16 @@
 //!
 //! For a correlated series x₁ … x_n:
 //!
-//! * Statistical inefficiency: g = 1 + 2 Σ_t (1 − t/n) C(t), where C is the normalized autocorrelation and the sum ends where
-//!   C falls to 0 (Chodera et al., J. Chem. Theory Comput. 3, 26 (2007)). The series has n/g independent values. g = 2τ for a
-//!   correlation time of τ ≫ 1 rows.
+//! * Statistical inefficiency: g = 1 + 2 Σ_t (1 − t/n) C(t), where C is the normalized autocorrelation and the sum ends
+//!   where C falls to 0 (Chodera et al., J. Chem. Theory Comput. 3, 26 (2007)). The series has n/g independent values.
+//!   g = 2τ for a correlation time of τ ≫ 1 rows.
 //! * Block averages (Flyvbjerg and Petersen, J. Chem. Phys. 91, 461 (1989)): neighboring values are averaged in pairs
-//!   repeatedly. The standard error √(c₀/(n′ − 1)) of the n′ blocks grows until the blocks are independent. The result is that
-//!   of the first level with blocks of B rows where B³ > 2 n (s_B/s₁)⁴, the best compromise of bias and noise.
-//! * Equilibration: the start t₀ that leaves most independent values, (n − t₀)/g(t₀) (Chodera, J. Chem. Theory Comput. 12,
-//!   1799 (2016)).
-//! * Drift: the change of a straight-line fit over the series, in units of its standard error √(12 g/n) s, where s² and g are
-//!   those of the residuals.
+//!   repeatedly. The standard error √(c₀/(n′ − 1)) of the n′ blocks grows until the blocks are independent. The result is
+//!   that of the first level with blocks of B rows where B³ > 2 n (s_B/s₁)⁴, the best compromise of bias and noise.
+//! * Equilibration: the start t₀ that leaves most independent values, (n − t₀)/g(t₀) (Chodera, J. Chem. Theory Comput.
+//!   12, 1799 (2016)).
+//! * Drift: the change of a straight-line fit over the series, in units of its standard error √(12 g/n) s, where s² and g
+//!   are those of the residuals.
 
 use crate::common::input_error;
 use crate::output::series::{Series, SeriesCells, SeriesColumn};
@@ -21,8 +21,8 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// Longest series whose autocorrelation is summed over every lag. For longer ones the distance between lags grows by 1 each
-/// time.
+/// Longest series whose autocorrelation is summed over every lag. For longer ones the distance between lags grows by 1
+/// each time.
 const ALL_LAGS: usize = 20_000;
 /// Largest number of rows that the equilibration search uses.
 const EQUILIBRATION_ROWS: usize = 4000;
@@ -367,8 +367,8 @@ mod tests {
 
     #[test]
     fn errors_of_correlated_series_are_right() {
-        // 40 series: both estimates of the standard error against the exact one. g of one series scatters by √(4 g/n) or more,
-        // the mean over 40 by 2 to 5 %. Sums that end at the first zero are low by about as much.
+        // 40 series: both estimates of the standard error against the exact one. g of one series scatters by √(4 g/n)
+        // or more, the mean over 40 by 2 to 5 %. Sums that end at the first zero are low by about as much.
         for (phi, n) in [(0.0, 4096), (0.8, 8192), (0.95, 16384)] {
             let known = (1.0 + phi) / (1.0 - phi);
             let (mut g, mut block, mut z2, mut plateaus) = (0.0, 0.0, 0.0, 0);

@@ -31,8 +31,8 @@ pub struct MyComponent {
     host: Option<(Host, Option<Kernel>)>,
 }
 
-/// The kernel, which the engine compiles at run time. Atomic additions make the sums depend on the execution order at the level
-/// of rounding; `galamost/reduce.cuh` provides sums in a fixed order.
+/// The kernel, which the engine compiles at run time. Atomic additions make the sums depend on the execution order at
+/// the level of rounding; `galamost/reduce.cuh` provides sums in a fixed order.
 const SOURCE: &str = r#"
 #include "galamost/state.cuh"
 #include "galamost/reduce.cuh"

@@ -29,7 +29,8 @@ impl Generator for MyComponent {
         }
         let length = self.spacing * f64::from(self.n);
         if length > self.length {
-            return Err(Error::input(format!("{} particles need a box length of {length}; `length` is {}", self.n, self.length)));
+            let (n, given) = (self.n, self.length);
+            return Err(Error::input(format!("{n} particles need a box length of {length}; `length` is {given}")));
         }
         s.dimensions = 3;
         s.box_length = [self.length; 3];

@@ -15,7 +15,8 @@ pub struct MyComponent<real> {
     mu: real,
 }
 
-/// Soft repulsion that is weaker along the particle axes: U = ε (1 − r/r_cut)² {1 − μ [(n_i·e)² + (n_j·e)²]/2}, e = r/|r|.
+/// Soft repulsion that is weaker along the particle axes: U = ε (1 − r/r_cut)² {1 − μ [(n_i·e)² + (n_j·e)²]/2}, e =
+/// r/|r|.
 ///
 /// ```ron
 /// MyComponent(r_cut: 1.5, pairs: { ("A", "A"): (epsilon: 20.0, mu: 0.8), ("A", "B"): (epsilon: 20.0, mu: 0.4),

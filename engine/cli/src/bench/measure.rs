@@ -117,8 +117,8 @@ fn settle(backend: &mut dyn Backend, chosen: &Chosen, window: f64, stop: &Atomic
     Ok(())
 }
 
-/// Measures complete runs of a pipeline, with analyzers and updaters. The time of a run of `WARM` steps is subtracted, which
-/// contains the time until full speed.
+/// Measures complete runs of a pipeline, with analyzers and updaters. The time of a run of `WARM` steps is subtracted,
+/// which contains the time until full speed.
 fn measure_runs(registry: &Registry, options: &BenchOptions, chosen: &Chosen, case: Case) -> Result<Measured, Failure> {
     const WARM: u64 = 1000;
     let quiet = |steps: u64| RunOptions { quiet: true, steps: Some(steps), ..RunOptions::default() };

@@ -4,8 +4,8 @@ use super::{BenchReport, Measured};
 use galamost_pictures::{Axis, Curve, Plot, Style};
 use std::fmt::Write as _;
 
-/// Returns the speeds to compare a case with: the original GALAMOST, the best of all other engines, and the target. They were
-/// measured on a GPU, so a CPU has none.
+/// Returns the speeds to compare a case with: the original GALAMOST, the best of all other engines, and the target.
+/// They were measured on a GPU, so a CPU has none.
 fn references(r: &BenchReport, c: &Measured) -> [Option<f64>; 3] {
     let best = c.case.engines.values().copied().reduce(f64::max);
     [c.case.engines.get("GALAMOST").copied(), best, c.case.target].map(|x| x.filter(|_| r.gpu))
@@ -111,7 +111,8 @@ pub fn json(r: &BenchReport) -> String {
     format!("{all:#}\n")
 }
 
-/// Plots particle-steps per second against the number of particles, with a curve per case and the best of all other engines.
+/// Plots particle-steps per second against the number of particles, with a curve per case and the best of all other
+/// engines.
 pub fn plot(r: &BenchReport) -> Plot {
     let mut names: Vec<&str> = vec![];
     for c in &r.cases {

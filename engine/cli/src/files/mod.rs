@@ -87,8 +87,8 @@ fn component_named<'r>(
     })
 }
 
-/// Converts the error of a component to an error about a file. Positions in the generated pipeline text are dropped, since
-/// the user does not see that text.
+/// Converts the error of a component to an error about a file. Positions in the generated pipeline text are dropped,
+/// since the user does not see that text.
 pub(crate) fn component_error(path: &Path, name: &str, e: Error) -> Failure {
     match e {
         Error::Input(list) => {
@@ -121,8 +121,8 @@ impl Reader {
         Self::open_with(path, None, "", registry)
     }
 
-    /// Like [`Self::open`], with an optional component name and with further fields of the component in pipeline syntax:
-    /// `types: ["A", "B"]`.
+    /// Like [`Self::open`], with an optional component name and with further fields of the component in pipeline
+    /// syntax: `types: ["A", "B"]`.
     ///
     /// # Errors
     /// Like [`Self::open`]; also returns an error if a field is invalid.

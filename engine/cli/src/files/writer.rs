@@ -36,8 +36,8 @@ fn contains_field(fields: &str, name: &str) -> bool {
 }
 
 impl Writer {
-    /// Creates a file with the component that writes its format. All states must have the types of `first`. Velocities are
-    /// written if `first` has any, unless `fields` contains `velocity`.
+    /// Creates a file with the component that writes its format. All states must have the types of `first`. Velocities
+    /// are written if `first` has any, unless `fields` contains `velocity`.
     ///
     /// # Errors
     /// Returns an error if no component writes the format, a field is invalid or the file cannot be written.
@@ -90,8 +90,8 @@ impl Writer {
                 Values::Int(v) => ArrayColumn::ints(name, a.width, v),
             })
             .collect();
-        // SAFETY: the views are plain structs of integers and addresses; zero means no particles and no rows, so that no address
-        // is dereferenced
+        // SAFETY: the views are plain structs of integers and addresses; zero means no particles and no rows, so that
+        // no address is dereferenced
         let (state, list, bond_view) = unsafe { (std::mem::zeroed(), std::mem::zeroed(), std::mem::zeroed()) };
         let call = FrameCall {
             size: size_of::<FrameCall>() as u32,

@@ -120,8 +120,8 @@ impl Inversion<'_> {
         Ok(Pipeline::parse(&path, &text, &overrides).map_err(|e| parse_errors(&path, e))?.text)
     }
 
-    /// Writes the folder of an iteration and checks its run. Returns whether the run can resume from a checkpoint, which must
-    /// have been written with the same files.
+    /// Writes the folder of an iteration and checks its run. Returns whether the run can resume from a checkpoint,
+    /// which must have been written with the same files.
     fn prepare(&self, k: usize, state: &StateSpec) -> Result<(Plan, bool), Failure> {
         let folder = self.state_folder(k, state);
         std::fs::create_dir_all(&folder).map_err(|e| file_failure(&folder, e))?;

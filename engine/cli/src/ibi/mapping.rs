@@ -54,8 +54,8 @@ pub(super) struct MoleculeBlock {
     atoms: u32,
     /// Beads of the pattern; empty to skip these molecules.
     beads: Vec<Bead>,
-    /// Bonds of the pattern. Bead numbers beyond the pattern refer to the next repetitions; bonds beyond the end of the molecule
-    /// are omitted.
+    /// Bonds of the pattern. Bead numbers beyond the pattern refer to the next repetitions; bonds beyond the end of the
+    /// molecule are omitted.
     #[param(default = vec![])]
     bonds: Vec<BeadLink<2>>,
     /// Angles of the pattern.
@@ -158,7 +158,8 @@ fn add<const N: usize>(
     }
 }
 
-/// Returns the weighted mean position of the atoms of a bead, using minimum images relative to its first atom, and their mass.
+/// Returns the weighted mean position of the atoms of a bead, using minimum images relative to its first atom, and
+/// their mass.
 fn center(bead: &Bead, base: usize, frame: &Snapshot) -> ([f64; 3], f64) {
     let at = |a: u32| base + a as usize;
     let origin = frame.position[at(bead.atoms.value[0])];

@@ -78,7 +78,8 @@ pub(crate) fn run(args: &IbiArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Checks that the iterations in the results folder have the same states, interactions and grids; records them for a new folder.
+/// Checks that the iterations in the results folder have the same states, interactions and grids; records them for a
+/// new folder.
 fn check_grids(spec: &Spec) -> Result<(), Failure> {
     let mut text = String::new();
     for s in &spec.states.value {

@@ -139,8 +139,8 @@ pub(super) struct CommonFields {
     /// Number of bins.
     #[param(at_least = 4, at_most = 2000)]
     pub bins: u32,
-    /// File of the target distribution; `{state}` is replaced by the name of the state. By default the target is measured from
-    /// the trajectory of the state.
+    /// File of the target distribution; `{state}` is replaced by the name of the state. By default the target is
+    /// measured from the trajectory of the state.
     pub target: Option<Spanned<String>>,
     /// Name or number of the column in this file.
     pub column: Option<String>,
@@ -157,8 +157,8 @@ pub(super) struct CommonFields {
     /// How often changes are averaged with those of neighboring bins.
     #[param(default = 0, at_most = 100)]
     pub smooth: u32,
-    /// Bins whose target is below this value (pairs), or below this fraction of its maximum (bonds, angles, dihedrals), count as
-    /// unsampled.
+    /// Bins whose target is below this value (pairs), or below this fraction of its maximum (bonds, angles, dihedrals),
+    /// count as unsampled.
     #[param(at_least = 0.0, below = 1.0)]
     pub floor: Option<f64>,
 }

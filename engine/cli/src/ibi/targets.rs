@@ -96,8 +96,8 @@ fn frame(spec: &Spec, t: &Trajectory, k: u64, registry: &Registry) -> Result<Sna
     }
 }
 
-/// Measures all distributions over the frames of a trajectory. The analyzers of each frame continue from the saved state of the
-/// previous one.
+/// Measures all distributions over the frames of a trajectory. The analyzers of each frame continue from the saved
+/// state of the previous one.
 fn measure(spec: &Spec, t: &Trajectory, folder: &Path, registry: &Registry) -> Result<(), Failure> {
     let analyzers = distributions(spec, 1).join(",\n");
     let text = format!("(initial: [], precision: Double, stages: [(steps: 0, dt: 1.0)], analyzers: [\n{analyzers}\n])");

@@ -9,8 +9,8 @@ use galamost_tables::read::{Choice, read};
 use galamost_tables::{Curve, Mistake};
 
 impl Inversion<'_> {
-    /// Returns target and measured distribution of interaction `i` in all states after iteration `k`. Before the first iteration
-    /// (`k` = 0) the target stands in for the measurement.
+    /// Returns target and measured distribution of interaction `i` in all states after iteration `k`. Before the first
+    /// iteration (`k` = 0) the target stands in for the measurement.
     fn data(&self, i: usize, k: usize) -> Vec<StateData<'_>> {
         let of = |(s, state): (usize, &StateSpec)| {
             let target = self.targets[s][i].as_slice();

@@ -1,4 +1,5 @@
-//! `galamost plugins --markdown`: one Markdown page per component, an index and the entries of an mdBook's table of contents.
+//! `galamost plugins --markdown`: one Markdown page per component, an index and the entries of an mdBook's table of
+//! contents.
 
 use super::files;
 use crate::common::{file_failure, write_file};

@@ -179,7 +179,8 @@ pub fn speed(runs: Option<&[Value]>) -> String {
     out + "</table></div>\n"
 }
 
-/// Returns the seconds spent in each part: steps (by component if some were profiled), analyzers, updaters, checkpoints.
+/// Returns the seconds spent in each part: steps (by component if some were profiled), analyzers, updaters,
+/// checkpoints.
 fn time_by_part(run: &Value) -> Vec<(String, f64)> {
     let of = |v: &Value| -> Vec<(String, f64)> {
         let mut all: Vec<(String, f64)> =

@@ -83,8 +83,8 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// Checks that the result of a sampler is identical on the CPU with any number of threads, after a restart, and on the
-    /// device, byte for byte.
+    /// Checks that the result of a sampler is identical on the CPU with any number of threads, after a restart, and on
+    /// the device, byte for byte.
     pub(super) fn sampler(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
         let text = format!("(seed: 7, ensemble: [{}])", example(c));
         let path = self.folder.join("selftest.ron");

@@ -12,7 +12,8 @@ use galamost_plugin_api::views::Wanted;
 use std::sync::atomic::AtomicBool;
 
 impl Test<'_> {
-    /// Returns an override that selects a mode with U = F = 0 at the cutoff; empty for potentials that vanish there anyway.
+    /// Returns an override that selects a mode with U = F = 0 at the cutoff; empty for potentials that vanish there
+    /// anyway.
     fn smooth_mode(&self, c: &ComponentInfo) -> Result<Vec<String>, Failure> {
         if c.kind != Kind::Pair {
             return Ok(vec![]);
@@ -25,7 +26,8 @@ impl Test<'_> {
         Ok(overrides.find(|o| plan(o).is_ok()).unwrap_or_default())
     }
 
-    /// Checks a pair potential at r → 0, at r_cut and with a type without parameters. Returns whether it is conservative.
+    /// Checks a pair potential at r → 0, at r_cut and with a type without parameters. Returns whether it is
+    /// conservative.
     pub(super) fn pair_limits(&mut self, c: &ComponentInfo) -> Result<bool, Failure> {
         if c.kind != Kind::Pair {
             return Ok(true);
@@ -64,11 +66,12 @@ impl Test<'_> {
         let other = s.type_id("C");
         s.kind[0] = other;
         let refused = self.plan(c, cpu, double, s, 0, &[]).is_err();
-        self.note(c, "a type without a row is refused", if refused { 0.0 } else { 1.0 }, 0.0, "");
+        self.note(c, "a type without parameters is refused", if refused { 0.0 } else { 1.0 }, 0.0, "");
         Ok(conservative)
     }
 
-    /// Checks the virial along each axis against −dU/d ln L, and the full tensor against Σ r F for forces on single particles.
+    /// Checks the virial along each axis against −dU/d ln L, and the full tensor against Σ r F for forces on single
+    /// particles.
     pub(super) fn virial(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
         let overrides = self.smooth_mode(c)?;
         let sums = |scale: [f64; 3]| -> Result<(f64, [f64; 6], [f64; 6]), Failure> {

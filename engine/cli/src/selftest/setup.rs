@@ -144,8 +144,8 @@ impl Test<'_> {
         self.outcome_of(c, device, precision, self.system_of(c), steps)
     }
 
-    /// Returns the test system of a component: the standard system. For writers of particle files, the mass depends on the type
-    /// only, since many formats store masses per type.
+    /// Returns the test system of a component: the standard system. For writers of particle files, the mass depends on
+    /// the type only, since many formats store masses per type.
     pub(super) fn system_of(&self, c: &ComponentInfo) -> Snapshot {
         let mut s = standard_system();
         if c.kind == Kind::Analyzer && self.registry.find(Kind::Generator, &c.name).is_some() {

@@ -1,4 +1,5 @@
-//! `galamost test-plugin`: all tests of `selftest` on every available device, and further checks for authors of plugins.
+//! `galamost test-plugin`: all tests of `selftest` on every available device, and further checks for authors of
+//! plugins.
 
 use super::{Test, TestRow, device_name, standard_system, table, test_components};
 use crate::common::{Context, input_error, parse_device};

@@ -97,8 +97,8 @@ fn make_pair(
     Ok(Rows { x, u, f: Some(f), ..Rows::default() })
 }
 
-/// Tabulates a bond, angle or dihedral potential. The system contains one link for each row, at its own distance or angle;
-/// the energy of a link is the sum over its particles.
+/// Tabulates a bond, angle or dihedral potential. The system contains one link for each row, at its own distance or
+/// angle; the energy of a link is the sum over its particles.
 fn make_link(
     registry: &Registry,
     component: &str,

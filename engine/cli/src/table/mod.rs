@@ -57,8 +57,8 @@ pub(crate) struct ReadingArgs {
 /// Options for writing a table.
 #[derive(Args, Debug)]
 pub(crate) struct WritingArgs {
-    /// Output file [default: standard output]. Its extension selects the format: xml or dat (GALAMOST), pot (VOTCA), table
-    /// (LAMMPS), csv, ron.
+    /// Output file [default: standard output]. Its extension selects the format: xml or dat (GALAMOST), pot (VOTCA),
+    /// table (LAMMPS), csv, ron.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Output format, overriding the file extension.
