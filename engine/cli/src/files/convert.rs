@@ -6,6 +6,7 @@ use super::writer::Writer;
 use crate::common::{Context, input_error};
 use clap::Args;
 use galamost_engine::diagnostic::Failure;
+use galamost_engine::plugins::Registry;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::snapshot::{Link, Snapshot, intern};
 use std::path::PathBuf;
@@ -119,26 +120,7 @@ pub(crate) fn run(args: &ConvertArgs, context: &Context) -> Result<u8, Failure> 
         None => Snapshot::default(),
     };
     let read = |k: u64| reader.read_over(Some(k as i64), base.clone());
-    let n = reader.frames()?;
-    let frames = select_frames(args.frames.as_deref(), n.unwrap_or(1).max(1));
-    let mut frames = frames.map_err(|m| input_error("--frames", m))?;
-    // a format whose reader has no frames stores a single one
-    let writes = match &args.to {
-        Some(name) => name.clone(),
-        None => super::component_for(output, Kind::Analyzer, registry)?.1.name.clone(),
-    };
-    let single = registry.find(Kind::Generator, &writes).is_some_and(|(_, c)| !super::has_field(c, "frame"));
-    if single && frames.len() > 1 && !output.to_string_lossy().contains("{step}") {
-        if args.frames.is_some() {
-            let message = format!(
-                "{writes} files have one frame: select one with --frames, or put {{step}} into the file name for {} files",
-                frames.len()
-            );
-            return Err(input_error(output, message));
-        }
-        warn!("{} stores a single frame: writing the last of {} frames", output.display(), frames.len());
-        frames.drain(..frames.len() - 1);
-    }
+    let frames = frames(args, reader.frames()?, registry)?;
     // the writer needs the types of all frames before the first one
     let mut names = TypeNames::default();
     for k in &frames {
@@ -169,6 +151,31 @@ pub(crate) fn run(args: &ConvertArgs, context: &Context) -> Result<u8, Failure> 
         warn!("{loss}");
     }
     Ok(0)
+}
+
+/// Returns the frames to convert out of `n`: a single one if the output format stores one frame only.
+fn frames(args: &ConvertArgs, n: Option<u64>, registry: &Registry) -> Result<Vec<u64>, Failure> {
+    let output = &args.output;
+    let frames = select_frames(args.frames.as_deref(), n.unwrap_or(1).max(1));
+    let mut frames = frames.map_err(|m| input_error("--frames", m))?;
+    // a format whose reader has no frames stores a single one
+    let writes = match &args.to {
+        Some(name) => name.clone(),
+        None => super::component_for(output, Kind::Analyzer, registry)?.1.name.clone(),
+    };
+    let single = registry.find(Kind::Generator, &writes).is_some_and(|(_, c)| !super::has_field(c, "frame"));
+    if single && frames.len() > 1 && !output.to_string_lossy().contains("{step}") {
+        if args.frames.is_some() {
+            let message = format!(
+                "{writes} files have one frame: select one with --frames, or put {{step}} into the file name for {} files",
+                frames.len()
+            );
+            return Err(input_error(output, message));
+        }
+        warn!("{} stores a single frame: writing the last of {} frames", output.display(), frames.len());
+        frames.drain(..frames.len() - 1);
+    }
+    Ok(frames)
 }
 
 #[cfg(test)]

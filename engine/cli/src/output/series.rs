@@ -122,6 +122,25 @@ fn name_and_unit(text: &str) -> (String, Option<String>) {
     (text.into(), None)
 }
 
+/// Returns a column from its header and its cells, which are in the given lines.
+fn column(header: &CsvCell, cells: Vec<CsvCell>, lines: &[u32]) -> Result<SeriesColumn, (Option<Position>, String)> {
+    let (name, unit) = name_and_unit(&header.text);
+    // the first nonempty cell determines whether the column is numeric
+    let first = cells.iter().find(|c| !c.text.is_empty());
+    let cells = if first.is_none_or(|c| number(&c.text).is_some()) {
+        let one = |(c, line): (&CsvCell, &u32)| {
+            number(&c.text).ok_or_else(|| {
+                let at = Position { line: *line, column: c.column };
+                (Some(at), format!("`{}` is not a number, but the column is numeric", c.text))
+            })
+        };
+        SeriesCells::Numbers(cells.iter().zip(lines).map(one).collect::<Result<_, _>>()?)
+    } else {
+        SeriesCells::Text(cells.into_iter().map(|c| c.text).collect())
+    };
+    Ok(SeriesColumn { name, unit, cells })
+}
+
 /// Returns whether a table is Parquet (a file or a folder), judging by its name.
 pub fn is_parquet(path: &Path) -> bool {
     columns::is_parquet(path)
@@ -215,7 +234,7 @@ impl Series {
             }
         }
         let mut columns: Vec<Vec<CsvCell>> = names.iter().map(|_| vec![]).collect();
-        let mut numbers = vec![];
+        let mut line_numbers = vec![];
         let mut cut = false;
         while let Some((line, n)) = lines.next() {
             let last = !complete && lines.peek().is_none();
@@ -237,25 +256,10 @@ impl Series {
                 cut = true;
                 break;
             }
-            numbers.push(n);
+            line_numbers.push(n);
             columns.iter_mut().zip(row).for_each(|(list, cell)| list.push(cell));
         }
-        let column = |(name, list): (&CsvCell, Vec<CsvCell>)| {
-            let (name, unit) = name_and_unit(&name.text);
-            // the first nonempty cell determines whether the column is numeric
-            let first = list.iter().find(|c| !c.text.is_empty());
-            let cells = if first.is_none_or(|c| number(&c.text).is_some()) {
-                let one = |(c, line): (&CsvCell, &u32)| {
-                    number(&c.text).ok_or_else(|| {
-                        (at(*line, c.column), format!("`{}` is not a number, but the column is numeric", c.text))
-                    })
-                };
-                SeriesCells::Numbers(list.iter().zip(&numbers).map(one).collect::<Result<_, _>>()?)
-            } else {
-                SeriesCells::Text(list.into_iter().map(|c| c.text).collect())
-            };
-            Ok::<SeriesColumn, (Option<Position>, String)>(SeriesColumn { name, unit, cells })
-        };
+        let column = |(name, cells)| column(name, cells, &line_numbers);
         let columns = names.iter().zip(columns).map(column).collect::<Result<_, _>>()?;
         Ok(Self { path: path.into(), columns, cut })
     }

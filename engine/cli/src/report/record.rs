@@ -123,28 +123,7 @@ fn key_figures(run: &Value, all: &[Value]) -> String {
 pub fn speed(runs: Option<&[Value]>) -> String {
     let Some(run) = runs.and_then(<[Value]>::last) else { return String::new() };
     let Some(seconds) = run["seconds"].as_f64() else { return String::new() };
-    let mut out = "<h2>Speed</h2>\n<div class=\"bar\">".to_string();
-    let parts = time_by_part(run);
-    let known: f64 = parts.iter().map(|p| p.1).sum();
-    let total = known.max(1e-9);
-    for (k, (name, s)) in parts.iter().enumerate().filter(|(_, p)| p.1 > 0.0) {
-        let _ = write!(
-            out,
-            "<span title=\"{name}\" style=\"flex:{:.5};background:{}\"></span>",
-            s / total,
-            Rgb::of_palette(k)
-        );
-    }
-    out += "</div>\n<p class=\"small\">";
-    for (k, (name, s)) in parts.iter().enumerate().filter(|(_, p)| p.1 > 0.0) {
-        let _ = write!(
-            out,
-            "<span style=\"margin-right:1.4em;white-space:nowrap\"><span class=\"key\" style=\"background:{}\"></span>{name} {:.1} % ({s:.2} s)</span> ",
-            Rgb::of_palette(k),
-            100.0 * s / total
-        );
-    }
-    out += "</p>\n";
+    let mut out = format!("<h2>Speed</h2>\n{}", time_bar(run));
     if let Some(n) = run["parts"]["steps"].as_u64().filter(|n| *n > 0) {
         let _ = writeln!(
             out,
@@ -177,6 +156,32 @@ pub fn speed(runs: Option<&[Value]>) -> String {
         row("device memory", bytes(m));
     }
     out + "</table></div>\n"
+}
+
+/// Returns a bar with the fraction of each part of the run time, and its legend.
+fn time_bar(run: &Value) -> String {
+    let mut out = "<div class=\"bar\">".to_string();
+    let parts = time_by_part(run);
+    let known: f64 = parts.iter().map(|p| p.1).sum();
+    let total = known.max(1e-9);
+    for (k, (name, s)) in parts.iter().enumerate().filter(|(_, p)| p.1 > 0.0) {
+        let _ = write!(
+            out,
+            "<span title=\"{name}\" style=\"flex:{:.5};background:{}\"></span>",
+            s / total,
+            Rgb::of_palette(k)
+        );
+    }
+    out += "</div>\n<p class=\"small\">";
+    for (k, (name, s)) in parts.iter().enumerate().filter(|(_, p)| p.1 > 0.0) {
+        let _ = write!(
+            out,
+            "<span style=\"margin-right:1.4em;white-space:nowrap\"><span class=\"key\" style=\"background:{}\"></span>{name} {:.1} % ({s:.2} s)</span> ",
+            Rgb::of_palette(k),
+            100.0 * s / total
+        );
+    }
+    out + "</p>\n"
 }
 
 /// Returns the seconds spent in each part: steps (by component if some were profiled), analyzers, updaters,
