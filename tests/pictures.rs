@@ -483,7 +483,7 @@ fn a_report_has_everything_and_needs_nothing_from_outside() {
         "neighbor list",
         "profiled steps",
         "<h2>Software</h2>",
-        "<td>lennard-jones</td>",
+        "<td>pairs</td>",
         "run.checkpoint",
         "<h2>Input</h2>",
         "<i>// &lt;liquid&gt;</i>",
