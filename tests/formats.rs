@@ -448,7 +448,7 @@ fn what_cannot_be_converted_is_told() {
         (&["convert", "t.gsd", "out.xyz", "--frames", "7"], "no frame 7: the file has 7 frames"),
         (&["convert", "t.gsd", "out.xyz", "--frames", "a:b"], "`a` is not a frame number"),
         (&["convert", "t.gsd", "out.xyz", "--write", "digit: 3"], "digit"),
-        (&["convert", "t.gsd", "out.xyz", "--to", "Thermo"], "`Thermo` is no Analyzer of files"),
+        (&["convert", "t.gsd", "out.xyz", "--to", "Thermo"], "`Thermo` does not write particle files"),
         (&["convert", "t.dcd", "out.xyz"], "a generator before must make the particles"),
         (&["convert", "t.dump", "out.gsd", "--read", "types: [\"A\"]"], "there is a type 2, but `types` names 1"),
         (&["info", "none.xml"], "none.xml: cannot be read"),
@@ -495,7 +495,7 @@ fn info_tells_what_is_in_a_file() {
     assert!(line("molecules:").contains("number 10, least 8, mean 8, most 8"), "{said}");
     assert!(line("charge:").contains("from -0.25, to 0.25, sum 0"), "{said}");
     let said = go(f.path(), &["info", "p.checkpoint"]);
-    for fact in ["checkpoint", "60", "Gsd", "gsd-0.1.0", "Mixed"] {
+    for fact in ["checkpoint", "60", "Gsd", "formats-0.1.0", "Mixed"] {
         assert!(said.contains(fact), "{fact}: {said}");
     }
     let said = go(f.path(), &["info", "first.csv", "--json"]);

@@ -83,7 +83,8 @@ fn component_named<'r>(
             .filter(|(_, c)| c.kind == kind && file_field(c).is_some())
             .map(|(_, c)| c.name.as_str())
             .collect();
-        input_error(path, format!("`{name}` is not a {kind} with a file; known are {}", known.join(", ")))
+        let verb = if kind == Kind::Generator { "read" } else { "write" };
+        input_error(path, format!("`{name}` does not {verb} particle files; choose from {}", known.join(", ")))
     })
 }
 
