@@ -1,37 +1,39 @@
-//! Measured cases as a table, for programs, and as a plot.
+//! Benchmark results as Markdown table, JSON and plot.
 
-use super::{Measured, Report};
+use super::{BenchReport, Measured};
 use galamost_pictures::{Axis, Curve, Plot, Style};
 use std::fmt::Write as _;
 
-/// What a case is compared with: the engine GALAMOST, the best of the others, and the target; only on a GPU, where these were measured.
-fn wanted(r: &Report, c: &Measured) -> [Option<f64>; 3] {
+/// Returns the speeds to compare a case with: the original GALAMOST, the best of all other engines, and the target.
+/// They were measured on a GPU, so a CPU has none.
+fn references(r: &BenchReport, c: &Measured) -> [Option<f64>; 3] {
     let best = c.case.engines.values().copied().reduce(f64::max);
     [c.case.engines.get("GALAMOST").copied(), best, c.case.target].map(|x| x.filter(|_| r.gpu))
 }
 
+/// Returns million particle-steps per second.
 fn mps(c: &Measured) -> f64 {
     c.tps() * c.case.n as f64 / 1e6
 }
 
-/// Parts of the time of a step, in per cent; those under one are left out.
+/// Returns the parts of the time of a step of at least 1 %.
 fn shares(c: &Measured) -> String {
     let one = |(name, s): &(String, f64)| format!("{name} {:.0}", 100.0 * s);
     let all: Vec<String> = c.shares().iter().filter(|p| p.1 >= 0.01).map(one).collect();
     if all.is_empty() { "-".into() } else { all.join(", ") }
 }
 
-/// The table for people, in Markdown.
-pub fn table(r: &Report) -> String {
+/// Returns the results as Markdown tables.
+pub fn table(r: &BenchReport) -> String {
     let driver = r.driver.as_ref().map_or(String::new(), |d| format!(", driver {d}"));
     let mut out = format!("{}{driver}, precision {}, {}, windows of {} s\n\n", r.device, r.precision, r.date, r.window);
-    out.push_str("| case | N | TPS (best of 3) | spread | MPS | bytes/particle | list | buffer | builds every | kT | start | time of a step by part, % | GALAMOST | best peer | target |\n");
+    out.push_str("| case | N | TPS (best of 3) | spread | MPS | bytes/particle | neighbors | buffer | steps per rebuild | kT | start-up | time of a step by part, % | GALAMOST | best peer | target |\n");
     out.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     for c in &r.cases {
         let tps = c.tps();
         let least = c.windows.iter().copied().fold(f64::INFINITY, f64::min);
         let ratio = |x: Option<f64>| x.map_or("-".into(), |x| format!("{:.2}x", tps / x));
-        let [galamost, best, target] = wanted(r, c).map(ratio);
+        let [galamost, best, target] = references(r, c).map(ratio);
         let digits = if tps < 100.0 { 2 } else { 0 };
         let _ = writeln!(
             out,
@@ -55,8 +57,8 @@ pub fn table(r: &Report) -> String {
     out + &precisions(r)
 }
 
-/// The cases that were measured in all precisions.
-fn precisions(r: &Report) -> String {
+/// Returns the cases that were measured in all precisions.
+fn precisions(r: &BenchReport) -> String {
     if r.others.is_empty() {
         return String::new();
     }
@@ -84,8 +86,8 @@ fn precisions(r: &Report) -> String {
     out
 }
 
-/// The table for programs.
-pub fn json(r: &Report) -> String {
+/// Returns the results as JSON.
+pub fn json(r: &BenchReport) -> String {
     let one = |c: &Measured| {
         let kernels: Vec<_> = c
             .profile
@@ -109,9 +111,9 @@ pub fn json(r: &Report) -> String {
     format!("{all:#}\n")
 }
 
-/// Particle-steps per second against the number of particles: a curve for each case with several sizes, with the best of the other
-/// engines beside it.
-pub fn plot(r: &Report) -> Plot {
+/// Plots particle-steps per second against the number of particles, with a curve per case and the best of all other
+/// engines.
+pub fn plot(r: &BenchReport) -> Plot {
     let mut names: Vec<&str> = vec![];
     for c in &r.cases {
         if !names.contains(&c.case.name.as_str()) {
@@ -131,7 +133,7 @@ pub fn plot(r: &Report) -> Plot {
     let mut curves = vec![];
     for name in names {
         curves.push(curve(name, &|c| Some(c.tps()), Style::Both, name.into()));
-        let peer = curve(name, &|c| wanted(r, c)[1], Style::Dots, format!("{name}, best peer"));
+        let peer = curve(name, &|c| references(r, c)[1], Style::Dots, format!("{name}, best peer"));
         if !peer.points.is_empty() {
             curves.push(peer);
         }
