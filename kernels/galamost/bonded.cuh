@@ -58,30 +58,30 @@ __device__ __forceinline__ void finish_bonded_sums(const BondArgs& a, double (&s
     }
 }
 
-// The bonds of particle i; what one that is too long asks for. Part::Row, Part::eval(BondInput, Row).
-template <class Part, bool FULL> __device__ __forceinline__ u32 bond_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
+// The bonds of particle i; what one that is too long asks for. Potential::Row, Potential::eval(BondInput, Row).
+template <class Potential, bool FULL> __device__ __forceinline__ u32 bond_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
     const StateView& s = a.state;
-    u32 asked = 0u;
+    u32 requested = 0u;
     if (i < s.n_local) {
         const u32 n = __ldg(&a.links.count[i]);
         if (n > 0u) {
             const BoxScale b = make_scale(s.globals);
             const PosType pi = load(&s.pos_type[i]);
-            const typename Part::Row* rows = static_cast<const typename Part::Row*>(a.rows);
+            const typename Potential::Row* rows = static_cast<const typename Potential::Row*>(a.rows);
             BondInput<real> input;
             input.step = make_step<real>(s.globals, a.first_varying);
             input.numbers = a.rows;
             Vec4 f = s.force[i];
             for (u32 e = 0; e < n; ++e) {
                 const u32 j = __ldg(&a.links.words[(2u * e) * a.links.stride + i]);
-                const u32 kind = __ldg(&a.links.words[(2u * e + 1u) * a.links.stride + i]) >> 2;
+                const u32 type = __ldg(&a.links.words[(2u * e + 1u) * a.links.stride + i]) >> 2;
                 const Vec3<real> d = difference(pi, load(&s.pos_type[j]), b);
                 input.r2 = device_norm2(d);
-                const Tuple2<real, real> fu = Part::eval(input, rows[kind]);
+                const Tuple2<real, real> fu = Potential::eval(input, rows[type]);
                 // −∞: the bond is longer than its potential allows
                 if (fu.v0 < real(-3.4e38)) {
                     raise_bond_fault(s.globals, a.component, s.tag[i], s.tag[j]);
-                    asked = STOP_HALT;
+                    requested = STOP_HALT;
                 }
                 const Vec3<real> fd = d * fu.v0;
                 f.x += fd.x;
@@ -103,12 +103,12 @@ template <class Part, bool FULL> __device__ __forceinline__ u32 bond_rows(const 
             s.force[i] = f;
         }
     }
-    return asked;
+    return requested;
 }
 
-template <class Part, bool FULL> __device__ __forceinline__ void bond_loop(const BondArgs& a) {
+template <class Potential, bool FULL> __device__ __forceinline__ void bond_loop(const BondArgs& a) {
     if (a.state.globals->halt) return;
     double sums[7] = {0, 0, 0, 0, 0, 0, 0};
-    bond_rows<Part, FULL>(a, blockIdx.x * blockDim.x + threadIdx.x, sums);
+    bond_rows<Potential, FULL>(a, blockIdx.x * blockDim.x + threadIdx.x, sums);
     if (FULL) finish_bonded_sums(a, sums);
 }

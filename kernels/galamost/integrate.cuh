@@ -28,13 +28,13 @@ __device__ __forceinline__ Vec3<real> load_vec3(const real* of, u32 i) { return 
 // Sums are taken over groups of so many particles, whatever a block holds: the size of a block of the kernels of one step.
 static constexpr u32 SUM_THREADS = 256u;
 
-// Phase: State, Extra<real>, has_extra, SUMS, MOVES, POSITION, TURNS, ADVANCE (the last block begins the next step), CORRECTS
+// Phase: State, Extra<real>, has_extra, SUMS, MOVES, POSITION, ROTATES, ADVANCE (the last block begins the next step), CORRECTS
 // (it corrects what others moved), FIRST_DRAW (number of its first draw of random numbers), call(p, x, state, step, random, sums),
 // scalars(state, sums, globals, arguments): functions of the state that follow this phase.
 //
 // The particles of group number `group` of SUM_THREADS particles, and its share of the sums; what the thread's particle asks for.
 template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArgs& a, u32 group) {
-    u32 asked = 0u;
+    u32 requested = 0u;
     typedef typename Phase::State State;
     typedef typename Phase::template Extra<real> Extra;
     const StateView& s = a.state;
@@ -46,7 +46,7 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
         const Step<real> step = make_step<real>(g, a.first_varying);
         const Vec4 v = s.velocity_mass[i], f = s.force[i];
         PosType pos = s.pos_type[i];
-        // everything that is needed is asked for at once: behind the first store the compiler would have to wait
+        // everything that is needed is requested for at once: behind the first store the compiler would have to wait
         PosType then = pos;
         if (Phase::MOVES) then = s.pos_at_build[i];
 #ifdef GALAMOST_MIXED
@@ -66,7 +66,7 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
         p.kind = pos.kind;
         p.tag = s.tag[i];
         if (Phase::POSITION) p.position = position(pos, g);
-        if (Phase::TURNS) {
+        if (Phase::ROTATES) {
             const Vec4 q = s.quaternion[i];
             p.quaternion = {q.x, q.y, q.z, q.w};
             p.angular_momentum = load_vec3(s.angular_momentum, i);
@@ -93,7 +93,7 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
         if (dimensions == 2u) p.velocity.z = real(0);
         s.velocity_mass[i] = {p.velocity.x, p.velocity.y, p.velocity.z, p.mass};
         if (Phase::has_extra) static_cast<Extra*>(a.extra)[i] = x;
-        if (Phase::TURNS) {
+        if (Phase::ROTATES) {
             const Quaternion<real> q = device_normalized(p.quaternion);
             s.quaternion[i] = {q.x, q.y, q.z, q.w};
             s.angular_momentum[3u * i] = p.angular_momentum.x;
@@ -144,7 +144,7 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
             }
             if (!fine) {
                 raise_fault(g, 1u, a.component, p.tag, 0u);
-                asked = STOP_HALT;
+                requested = STOP_HALT;
             } else {
 #ifdef GALAMOST_DOUBLE
                 // it is stored as it was in the box of its time
@@ -155,7 +155,7 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
                 const Vec3<real> d = difference(pos, then, scale);
                 if (device_norm2(d) > real(slack2)) {
                     g->rebuild = 1u;
-                    asked = STOP_REBUILD;
+                    requested = STOP_REBUILD;
                 }
             }
         }
@@ -170,13 +170,13 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
             for (int k = 0; k < SUMS; ++k) a.partial[group * SUMS + k] = mine_only[k];
         }
     }
-    return asked;
+    return requested;
 }
 
 // What one block does once all groups are through.
 template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs& a) {
     Globals* g = a.state.globals;
-    // asked for early: it takes as long as what follows
+    // requested for early: it takes as long as what follows
     const u32 halt = g->halt;
     double all[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
     if (Phase::SUMS > 0) {

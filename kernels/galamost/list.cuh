@@ -3,7 +3,7 @@
 #include "galamost/state.cuh"
 
 // Place of entry k of particle i in the list.
-__device__ __forceinline__ u64 list_place(const ListView& list, u32 i, u32 k) {
+__device__ __forceinline__ u64 list_offset(const ListView& list, u32 i, u32 k) {
     // 32 words belong to 32/team particles, which have team entries each in them; team is a power of two
     const u32 shift = 31u - u32(__clz(int(list.team))), particles = 5u - shift;
     return (u64(i >> particles) * (list.capacity >> shift) + (k >> shift)) * 32u + ((i & ((1u << particles) - 1u)) << shift) +
@@ -11,4 +11,4 @@ __device__ __forceinline__ u64 list_place(const ListView& list, u32 i, u32 k) {
 }
 
 // Neighbor k of particle i, k < list.count[i].
-__device__ __forceinline__ u32 neighbor(const ListView& list, u32 i, u32 k) { return list.index[list_place(list, i, k)]; }
+__device__ __forceinline__ u32 neighbor(const ListView& list, u32 i, u32 k) { return list.index[list_offset(list, i, k)]; }

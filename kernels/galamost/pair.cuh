@@ -25,7 +25,7 @@ static constexpr u32 INPUT_VELOCITY = 1u, INPUT_RANDOM = 2u, INPUT_CHARGE = 4u, 
 static constexpr u32 BATCH = 2u;
 
 // What one component of the fused loop brings.
-struct PairPart {
+struct PairTerm {
     const void* rows;
     const CutoffRow<real>* cutoff_rows;
     RandomKey key;
@@ -63,15 +63,15 @@ struct Neighbor {
     // velocity of the image along x, less that of the particle itself
     real slide;
 #endif
-    u32 i, j, kind, tag_i;
+    u32 i, j, type, tag_i;
     Vec4 vi;
     Quaternion<real> quaternion_i;
 };
 
-// What a thread adds up; PARTS energies, one virial.
-template <int PARTS, bool FULL> struct Accumulator {
+// What a thread adds up; TERMS energies, one virial.
+template <int TERMS, bool FULL> struct Accumulator {
     Vec3<real> f, t;
-    real u[FULL ? PARTS : 1];
+    real u[FULL ? TERMS : 1];
     real w[FULL ? 6 : 1];
 };
 
@@ -79,45 +79,45 @@ template <bool ORIENTED> struct InputOf { typedef PairInput<real> type; };
 template <> struct InputOf<true> { typedef OrientedInput<real> type; };
 
 // Evaluates one component for one neighbor. TYPES is 1 for a single particle type: then rows are in registers.
-template <class Part, int INDEX, int PARTS, bool FULL>
-__device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart& part, const typename Part::Row* rows,
+template <class Potential, int INDEX, int TERMS, bool FULL>
+__device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm& term, const typename Potential::Row* rows,
                                               const CutoffRow<real>* cutoff, const Step<real>& step, u32 row,
-                                              const Neighbor& n, Accumulator<PARTS, FULL>& sum) {
+                                              const Neighbor& n, Accumulator<TERMS, FULL>& sum) {
     CutoffRow<real> cutoff_row = cutoff[row];
     if (!(n.r2 < cutoff_row.cutoff2)) return;
-    typename InputOf<Part::oriented>::type input;
+    typename InputOf<Potential::oriented>::type input;
     input.r2 = n.r2;
     input.r_cut = cutoff_row.cutoff;
     input.step = step;
-    input.numbers = part.rows;
-    if (Part::inputs & INPUT_VELOCITY) {
+    input.numbers = term.rows;
+    if (Potential::inputs & INPUT_VELOCITY) {
         Vec4 vj = load(&s.velocity_mass[n.j]);
 #ifdef GALAMOST_SHEAR
         vj.x += n.slide;
 #endif
         input.rv = n.d.x * (n.vi.x - vj.x) + n.d.y * (n.vi.y - vj.y) + n.d.z * (n.vi.z - vj.z);
     }
-    if (Part::inputs & INPUT_RANDOM) {
+    if (Potential::inputs & INPUT_RANDOM) {
         const u32 tag_j = __ldg(&s.tag[n.j]);
-        input.zeta = uniform_unit_variance<real>(random_pair(part.key, step.step, n.tag_i, tag_j).v[0]);
+        input.zeta = uniform_unit_variance<real>(random_pair(term.key, step.step, n.tag_i, tag_j).v[0]);
     }
-    if (Part::inputs & INPUT_CHARGE) {
+    if (Potential::inputs & INPUT_CHARGE) {
         input.charge_i = __ldg(&s.charge[n.i]);
         input.charge_j = __ldg(&s.charge[n.j]);
     }
-    if (Part::inputs & INPUT_DIAMETER) {
+    if (Potential::inputs & INPUT_DIAMETER) {
         input.diameter_i = __ldg(&s.diameter[n.i]);
         input.diameter_j = __ldg(&s.diameter[n.j]);
     }
-    if constexpr (Part::oriented) {
+    if constexpr (Potential::oriented) {
         const Vec4 q = load(&s.quaternion[n.j]);
         input.r = n.d;
         input.quaternion_i = n.quaternion_i;
         input.quaternion_j = {q.x, q.y, q.z, q.w};
         input.axis_i = device_axis(input.quaternion_i);
         input.axis_j = device_axis(input.quaternion_j);
-        Tuple3<Vec3<real>, Vec3<real>, real> felt = Part::eval(input, rows[row]);
-        if (Part::mode == 3u && !(n.r2 < cutoff_row.on2)) {
+        Tuple3<Vec3<real>, Vec3<real>, real> felt = Potential::eval(input, rows[row]);
+        if (Potential::mode == 3u && !(n.r2 < cutoff_row.on2)) {
             const Tuple2<real, real> smooth = smoothing(n.r2, cutoff_row);
             felt = {felt.v0 * smooth.v0 - n.d * (felt.v2 * smooth.v1), felt.v1 * smooth.v0, felt.v2 * smooth.v0};
         }
@@ -135,15 +135,15 @@ __device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart
             sum.w[5] += n.d.z * f.z;
         }
     } else {
-        const Tuple2<real, real> bare = Part::eval(input, rows[row]);
-        if ((Part::mode == 1u || Part::mode == 2u) && (Part::inputs & (INPUT_CHARGE | INPUT_DIAMETER))) {
+        const Tuple2<real, real> bare = Potential::eval(input, rows[row]);
+        if ((Potential::mode == 1u || Potential::mode == 2u) && (Potential::inputs & (INPUT_CHARGE | INPUT_DIAMETER))) {
             // what is subtracted differs between pairs of the same types
             input.r2 = cutoff_row.cutoff2;
-            const Tuple2<real, real> at_cutoff = Part::eval(input, rows[row]);
+            const Tuple2<real, real> at_cutoff = Potential::eval(input, rows[row]);
             cutoff_row.energy_shift = at_cutoff.v1;
             cutoff_row.force_shift = at_cutoff.v0 * cutoff_row.cutoff;
         }
-        const Tuple2<real, real> fu = apply_mode<Part::mode>(n.r2, bare, cutoff_row);
+        const Tuple2<real, real> fu = apply_mode<Potential::mode>(n.r2, bare, cutoff_row);
         const Vec3<real> f = n.d * fu.v0;
         sum.f += f;
         if (FULL) {
@@ -158,7 +158,7 @@ __device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart
     }
 }
 
-// Parts: rows(part index), evaluate(...) for all components, made by the engine.
+// PairTerms: rows(part index), evaluate(...) for all components, made by the engine.
 struct PairArgs {
     StateView state;
     ListView list;
@@ -166,16 +166,16 @@ struct PairArgs {
     u32* counter;
     // energy of each component; the virial of all of them stands with the first
     Sums* sums;
-    PairPart part[GALAMOST_PARTS];
+    PairTerm terms[GALAMOST_PAIR_TERMS];
 };
 
 // The share of thread number `thread` of all; whether it holds the sums of a particle in the end.
-template <class Parts, int PARTS, u32 TEAM, bool FULL>
-__device__ __forceinline__ bool pair_rows(const PairArgs& a, Parts& parts, u32 thread, Accumulator<PARTS, FULL>& sum) {
+template <class PairTerms, int TERMS, u32 TEAM, bool FULL>
+__device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u32 thread, Accumulator<TERMS, FULL>& sum) {
     const StateView& s = a.state;
     const u32 i = thread / TEAM, lane = thread % TEAM;
     sum.f = sum.t = {real(0), real(0), real(0)};
-    for (int k = 0; k < (FULL ? PARTS : 1); ++k) sum.u[k] = real(0);
+    for (int k = 0; k < (FULL ? TERMS : 1); ++k) sum.u[k] = real(0);
     for (int k = 0; k < (FULL ? 6 : 1); ++k) sum.w[k] = real(0);
     if (i < s.n_local) {
         const BoxScale scale = make_scale(s.globals);
@@ -183,15 +183,15 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, Parts& parts, u32 t
         Neighbor n;
         n.i = i;
         n.tag_i = 0u;
-        if (Parts::inputs & INPUT_VELOCITY) n.vi = load(&s.velocity_mass[i]);
-        if (Parts::inputs & INPUT_RANDOM) n.tag_i = __ldg(&s.tag[i]);
-        if (Parts::inputs & INPUT_ORIENTATION) {
+        if (PairTerms::inputs & INPUT_VELOCITY) n.vi = load(&s.velocity_mass[i]);
+        if (PairTerms::inputs & INPUT_RANDOM) n.tag_i = __ldg(&s.tag[i]);
+        if (PairTerms::inputs & INPUT_ORIENTATION) {
             const Vec4 q = load(&s.quaternion[i]);
             n.quaternion_i = {q.x, q.y, q.z, q.w};
         }
         const u32 count = __ldg(&a.list.count[i]);
-        const u32* row = a.list.index + list_place(a.list, i, lane);
-        // indices are asked for a round ahead, and the positions of a round at once: one after the other they would take as long as all
+        const u32* row = a.list.index + list_offset(a.list, i, lane);
+        // indices are requested for a round ahead, and the positions of a round at once: one after the other they would take as long as all
         // the rest
         u32 next[BATCH];
 #pragma unroll
@@ -216,8 +216,8 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, Parts& parts, u32 t
                 n.slide = real(box_crossing(pi, pj[b], scale)) * scale.speed;
 #endif
                 n.r2 = device_norm2(n.d);
-                n.kind = pj[b].kind;
-                parts.evaluate(s, a, pi.kind, n, sum);
+                n.type = pj[b].kind;
+                terms.evaluate(s, a, pi.kind, n, sum);
             }
         }
     }
@@ -227,13 +227,13 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, Parts& parts, u32 t
         sum.f.x += __shfl_xor_sync(0xffffffffu, sum.f.x, d);
         sum.f.y += __shfl_xor_sync(0xffffffffu, sum.f.y, d);
         sum.f.z += __shfl_xor_sync(0xffffffffu, sum.f.z, d);
-        if (Parts::inputs & INPUT_ORIENTATION) {
+        if (PairTerms::inputs & INPUT_ORIENTATION) {
             sum.t.x += __shfl_xor_sync(0xffffffffu, sum.t.x, d);
             sum.t.y += __shfl_xor_sync(0xffffffffu, sum.t.y, d);
             sum.t.z += __shfl_xor_sync(0xffffffffu, sum.t.z, d);
         }
         if (FULL) {
-            for (int k = 0; k < PARTS; ++k) sum.u[k] += __shfl_xor_sync(0xffffffffu, sum.u[k], d);
+            for (int k = 0; k < TERMS; ++k) sum.u[k] += __shfl_xor_sync(0xffffffffu, sum.u[k], d);
             for (int k = 0; k < 6; ++k) sum.w[k] += __shfl_xor_sync(0xffffffffu, sum.w[k], d);
         }
     }
@@ -241,7 +241,7 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, Parts& parts, u32 t
     if (first) {
         real u = real(0);
         if (FULL) {
-            for (int k = 0; k < PARTS; ++k) u += sum.u[k];
+            for (int k = 0; k < TERMS; ++k) u += sum.u[k];
         }
         // every pair is met twice, once from each side
         s.force[i] = {sum.f.x, sum.f.y, sum.f.z, real(0.5) * u};
@@ -254,28 +254,28 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, Parts& parts, u32 t
     return first;
 }
 
-template <class Parts, int PARTS, u32 TEAM, bool FULL> __device__ __forceinline__ void pair_loop(const PairArgs& a) {
+template <class PairTerms, int TERMS, u32 TEAM, bool FULL> __device__ __forceinline__ void pair_loop(const PairArgs& a) {
     if (a.state.globals->halt) return;
-    Parts parts(a);
-    Accumulator<PARTS, FULL> sum;
-    const bool first = pair_rows<Parts, PARTS, TEAM, FULL>(a, parts, blockIdx.x * blockDim.x + threadIdx.x, sum);
+    PairTerms terms(a);
+    Accumulator<TERMS, FULL> sum;
+    const bool first = pair_rows<PairTerms, TERMS, TEAM, FULL>(a, terms, blockIdx.x * blockDim.x + threadIdx.x, sum);
     if (FULL) {
-        __shared__ double memory[(PARTS + 6) * 32];
+        __shared__ double memory[(TERMS + 6) * 32];
         __shared__ u32 flag;
-        double values[PARTS + 6];
-        for (int k = 0; k < PARTS; ++k) values[k] = first ? 0.5 * double(sum.u[k]) : 0.0;
-        for (int k = 0; k < 6; ++k) values[PARTS + k] = first ? 0.5 * double(sum.w[k]) : 0.0;
+        double values[TERMS + 6];
+        for (int k = 0; k < TERMS; ++k) values[k] = first ? 0.5 * double(sum.u[k]) : 0.0;
+        for (int k = 0; k < 6; ++k) values[TERMS + k] = first ? 0.5 * double(sum.w[k]) : 0.0;
         block_sum(values, memory);
         if (threadIdx.x == 0) {
-            for (int k = 0; k < PARTS + 6; ++k) a.partial[u64(blockIdx.x) * (PARTS + 6) + k] = values[k];
+            for (int k = 0; k < TERMS + 6; ++k) a.partial[u64(blockIdx.x) * (TERMS + 6) + k] = values[k];
         }
         if (last_block(a.counter, &flag)) {
-            double total[PARTS + 6];
+            double total[TERMS + 6];
             sum_partials(a.partial, gridDim.x, total, memory);
             if (threadIdx.x == 0) {
-                for (int k = 0; k < PARTS; ++k) {
+                for (int k = 0; k < TERMS; ++k) {
                     a.sums[k].energy = total[k];
-                    for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = k == 0 ? total[PARTS + w] : 0.0;
+                    for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = k == 0 ? total[TERMS + w] : 0.0;
                 }
             }
         }

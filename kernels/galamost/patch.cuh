@@ -52,7 +52,7 @@ extern "C" __global__ void patch_exclusions(PatchExclusionsArgs a) {
         const u32 j = neighbor(a.list, i, k), other = a.state.tag[j];
         bool stays = true;
         for (u32 e = 0; e < n; ++e) stays &= row[e] != other;
-        if (stays) a.list.index[list_place(a.list, i, kept++)] = j;
+        if (stays) a.list.index[list_offset(a.list, i, kept++)] = j;
     }
     a.list.count[i] = kept;
 }

@@ -114,20 +114,20 @@ extern "C" __global__ void order_cells(SortArgs a) {
 }
 
 // An array that follows the order: `words` 32-bit words per particle.
-struct MovedArray {
+struct SortedArrayArgs {
     u32* data;
     u32* scratch;
     u32 words, reserved;
 };
 
-static constexpr u32 MOVED = 16u;
+static constexpr u32 MAX_SORTED_ARRAYS = 16u;
 
 struct MoveArgs {
     StateView state;
     CellGrid grid;
     const u32* order;
     u32 n_arrays, reserved;
-    MovedArray arrays[MOVED];
+    SortedArrayArgs arrays[MAX_SORTED_ARRAYS];
 };
 
 __device__ __forceinline__ void copy_words(u32* to, const u32* from, u32 words) {
@@ -145,18 +145,18 @@ extern "C" __global__ void gather_arrays(MoveArgs a) {
     if (i >= a.state.n_local) return;
     const u32 old = a.order[i];
     for (u32 k = 0; k < a.n_arrays; ++k) {
-        const MovedArray& m = a.arrays[k];
+        const SortedArrayArgs& m = a.arrays[k];
         copy_words(m.scratch + u64(i) * m.words, m.data + u64(old) * m.words, m.words);
     }
 }
 
 // And back; with it everything that follows directly from the new order.
-extern "C" __global__ void settle_arrays(MoveArgs a) {
+extern "C" __global__ void copy_back_arrays(MoveArgs a) {
     if (a.state.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
     for (u32 k = 0; k < a.n_arrays; ++k) {
-        const MovedArray& m = a.arrays[k];
+        const SortedArrayArgs& m = a.arrays[k];
         copy_words(m.data + u64(i) * m.words, m.scratch + u64(i) * m.words, m.words);
     }
     const PosType p = a.state.pos_type[i];
@@ -362,7 +362,7 @@ template <bool EXCLUDES> __device__ __forceinline__ void build_tile(const ListAr
                         const u32 length = __shfl_sync(ALL, n - written, int(of * LANES));
                         const u32 place = __shfl_sync(ALL, written, int(of * LANES)) + entry;
                         if (entry < length && place < list.capacity) {
-                            list.index[list_place(list, first + of, place)] = memory.row[of][entry];
+                            list.index[list_offset(list, first + of, place)] = memory.row[of][entry];
                         }
                     }
                     written = n;
@@ -387,7 +387,7 @@ extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS) build_list(ListArg
 }
 
 // The same where pairs are left out.
-extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS) build_list_without(ListArgs a) {
+extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS) build_list_excluding(ListArgs a) {
     __shared__ TileMemory memories[TILE_WARPS];
     build_tile<true>(a, memories);
 }
@@ -422,7 +422,7 @@ extern "C" __global__ void build_list_of_members(MemberListArgs m) {
         if (out) continue;
         const u32 j = a.state.index_of_tag[other];
         if (!(device_norm2(difference(pi, load(&a.state.pos_type[j]), scale)) < limit)) continue;
-        if (n < a.list.capacity) a.list.index[list_place(a.list, i, n)] = j;
+        if (n < a.list.capacity) a.list.index[list_offset(a.list, i, n)] = j;
         ++n;
     }
     if (n > a.list.capacity) {

@@ -15,7 +15,7 @@ extern "C" __global__ void clear_forces(StateView s) {
 }
 
 // In double precision positions are lengths, which follow the box here; in fixed point they do so by themselves.
-extern "C" __global__ void stretch_positions(StateView s) {
+extern "C" __global__ void scale_positions(StateView s) {
 #ifdef GALAMOST_DOUBLE
     Globals* g = s.globals;
     if (g->halt) return;
@@ -30,7 +30,7 @@ extern "C" __global__ void stretch_positions(StateView s) {
 }
 
 // Positions have followed the box.
-extern "C" __global__ void end_stretch(Globals* g) {
+extern "C" __global__ void end_scaling(Globals* g) {
     if (g->halt) return;
     for (int k = 0; k < 3; ++k) g->scale[k] = 1.0;
 }
@@ -53,7 +53,7 @@ extern "C" __global__ void next_step(Globals* g) {
 }
 
 // Kinetic energy of the rotation of particle i: sum of L'_k^2 / (2 I_k) with L' in the body's frame.
-__device__ __forceinline__ double turning_energy(const StateView& s, u32 i) {
+__device__ __forceinline__ double rotational_energy(const StateView& s, u32 i) {
     const Vec4 v = s.quaternion[i];
     const Quaternion<double> q = {v.x, v.y, v.z, v.w};
     const real *l = s.angular_momentum + 3u * i, *inertia = s.inertia + 3u * i;
@@ -83,7 +83,7 @@ extern "C" __global__ void motion_sums(StateView s, double* partial, u32* counte
         sums[6] += m * x;
         sums[7] += m * y;
         sums[8] += m * z;
-        if (s.inertia) sums[9] += turning_energy(s, i);
+        if (s.inertia) sums[9] += rotational_energy(s, i);
     }
     block_sum(sums, memory);
     if (threadIdx.x == 0) {

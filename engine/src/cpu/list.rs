@@ -16,7 +16,7 @@ pub const CHUNK: usize = 256;
 
 /// Rows of neighbors.
 #[derive(Debug, Default)]
-pub struct List {
+pub struct NeighborList {
     /// Cutoff and buffer.
     pub r_list: f64,
     /// The cells.
@@ -31,7 +31,7 @@ pub struct List {
     molecules: Option<MoleculeRule>,
 }
 
-impl List {
+impl NeighborList {
     /// For this radius.
     pub fn new(r_list: f64, molecules: Option<MoleculeRule>) -> Self {
         Self { r_list, molecules, ..Self::default() }
@@ -97,7 +97,7 @@ impl List {
             let rows = self.index.par_chunks_mut(CHUNK * capacity).zip(self.count.par_chunks_mut(CHUNK)).enumerate();
             let needed = rows
                 .map(|(chunk, (rows, counts))| {
-                    let task = Task::<S> {
+                    let task = ChunkTask::<S> {
                         pos,
                         coordinates: coordinates.each_ref().map(Vec::as_slice),
                         tag,
@@ -126,7 +126,7 @@ impl List {
 
     /// Takes pairs that have become excluded out of the rows of these tags; what stays keeps its order, so the list is
     /// that of a build with the new exclusions.
-    pub fn leave_out(&mut self, tags: &[u32], exclusions: &LinkRows, tag: &[u32], index_of_tag: &[u32]) {
+    pub fn remove_excluded(&mut self, tags: &[u32], exclusions: &LinkRows, tag: &[u32], index_of_tag: &[u32]) {
         for t in tags {
             let i = index_of_tag[*t as usize] as usize;
             let (row, out) = (&mut self.index[i * self.capacity..][..self.capacity], exclusions.row(*t));
@@ -168,7 +168,7 @@ impl List {
 }
 
 /// Rows of one chunk of particles.
-struct Task<'a, S: Store> {
+struct ChunkTask<'a, S: Store> {
     pos: &'a [S::PosType],
     /// Those of the same particles, and of [`LANES`] more that are none.
     coordinates: [&'a [S::Coordinate]; 3],
@@ -204,7 +204,7 @@ impl<S: Store> Candidates<S> {
 
     /// Those around a cell, with room for whole vectors.
     #[inline(always)]
-    fn gather(&mut self, task: &Task<'_, S>, cell: u32) {
+    fn gather(&mut self, task: &ChunkTask<'_, S>, cell: u32) {
         (self.cell, self.n) = (cell, 0);
         let n = task.grid.n;
         let first = task.start[cell as usize] as usize;
@@ -231,7 +231,7 @@ impl<S: Store> Candidates<S> {
     }
 }
 
-impl<S: Store> Task<'_, S> {
+impl<S: Store> ChunkTask<'_, S> {
     /// # Safety
     /// The processor must have the extension.
     unsafe fn dispatch(&self, rows: &mut [u32], counts: &mut [u32], isa: u32) -> usize {

@@ -3,7 +3,7 @@
 //! Host memory is device memory. A test device: it runs the real kernels, slowly, one block after the other, and
 //! reports a kernel that writes just outside an array.
 
-use super::source::{Unit, kernel_names};
+use super::source::{SourceUnit, kernel_names};
 use super::{Device, Graph, Kernel, cache};
 use crate::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
@@ -108,9 +108,9 @@ impl EmulatedDevice {
     }
 
     /// Builds the shared library of a unit in `folder`.
-    fn build(&self, unit: &Unit, folder: &Path, library: &Path) -> Result<()> {
+    fn build(&self, unit: &SourceUnit, folder: &Path, library: &Path) -> Result<()> {
         let io = |e: std::io::Error| fail(&format!("building {}", unit.name), e);
-        for (name, text) in Unit::headers()? {
+        for (name, text) in SourceUnit::headers()? {
             let path = folder.join(name);
             if let Some(parent) = path.parent() {
                 std::fs::create_dir_all(parent).map_err(io)?;
@@ -211,15 +211,15 @@ impl Device for EmulatedDevice {
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, bytes) };
         Ok(())
     }
-    fn define(&self, name: &'static str) {
+    fn define_macro(&self, name: &'static str) {
         let mut inner = self.lock();
         if !inner.macros.contains(&name) {
             inner.macros.push(name);
         }
     }
-    fn compile(&self, unit: &Unit) -> Result<u64> {
-        let unit = &unit.with(&self.lock().macros);
-        let headers: String = Unit::headers()?.into_iter().map(|(_, t)| t).collect();
+    fn compile(&self, unit: &SourceUnit) -> Result<u64> {
+        let unit = &unit.with_macros(&self.lock().macros);
+        let headers: String = SourceUnit::headers()?.into_iter().map(|(_, t)| t).collect();
         let defines = unit.defines().join(" ");
         let key = cache::key(&[&unit.text, &headers, galamost_kernels::HOST_HEADER, &defines, &self.compiler]);
         let folder = std::env::temp_dir().join(format!("galamost-{key}-{}", cache::unique()));
@@ -276,10 +276,10 @@ impl Device for EmulatedDevice {
     fn capture(&self, _: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {
         Ok(None)
     }
-    fn replay(&self, _: Graph) -> Result<()> {
+    fn launch_graph(&self, _: Graph) -> Result<()> {
         Err(fail("replay", "the emulated device has no graphs"))
     }
-    fn forget(&self, _: Graph) -> Result<()> {
+    fn destroy_graph(&self, _: Graph) -> Result<()> {
         Ok(())
     }
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
@@ -290,15 +290,15 @@ impl Device for EmulatedDevice {
         };
         if halt == 0 && rebuild != 0 { body() } else { Ok(()) }
     }
-    fn together(&self) -> bool {
+    fn supports_grid_barrier(&self) -> bool {
         // to compile many steps as one kernel takes long, so tests ask for it
         std::env::var_os("GALAMOST_EMULATED_STEPS").is_some()
     }
-    fn resident(&self, _: Kernel, _: u32) -> Result<u32> {
+    fn max_resident_blocks(&self, _: Kernel, _: u32) -> Result<u32> {
         // one block meets nobody
         Ok(1)
     }
-    fn launch_together(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
+    fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
         if blocks > 1 {
             return Err(fail("launch", "the blocks of the emulated device run one after the other"));
         }
@@ -307,7 +307,7 @@ impl Device for EmulatedDevice {
     fn set_word(&self, address: u64, word: u32) -> Result<()> {
         self.upload(address, &word.to_ne_bytes())
     }
-    fn while_left(&self, left: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+    fn while_nonzero(&self, left: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         loop {
             body()?;
             // SAFETY: the addresses are those of a word and of the run's globals in host memory

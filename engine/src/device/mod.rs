@@ -12,7 +12,7 @@ mod source;
 pub use cache::folder as cache_folder;
 pub use cuda::{CudaDevice, driver, driver_version};
 pub use emulated::EmulatedDevice;
-pub use source::{Unit, api_header, kernel_names};
+pub use source::{SourceUnit, api_header, kernel_names};
 
 use crate::pipeline::DeviceChoice;
 use crate::plugins::host::DeviceServices;
@@ -77,12 +77,12 @@ pub trait Device: Send + Sync {
     /// The device's words.
     fn clear(&self, address: u64, bytes: usize) -> Result<()>;
     /// Every unit compiled from now on is compiled with this macro.
-    fn define(&self, name: &'static str);
+    fn define_macro(&self, name: &'static str);
     /// Compiles a unit; the kernels are found by [`Self::kernel`].
     ///
     /// # Errors
     /// The compiler's words.
-    fn compile(&self, unit: &Unit) -> Result<u64>;
+    fn compile(&self, unit: &SourceUnit) -> Result<u64>;
     /// A kernel of a compiled unit.
     ///
     /// # Errors
@@ -107,30 +107,30 @@ pub trait Device: Send + Sync {
     ///
     /// # Errors
     /// The device's words.
-    fn replay(&self, graph: Graph) -> Result<()>;
+    fn launch_graph(&self, graph: Graph) -> Result<()>;
     /// Forgets a captured sequence.
     ///
     /// # Errors
     /// The device's words.
-    fn forget(&self, graph: Graph) -> Result<()>;
+    fn destroy_graph(&self, graph: Graph) -> Result<()>;
     /// Does what `body` launches if, when it comes to it, the globals at this address ask for a rebuild and are not
     /// halted. Inside a capture the decision is made on the device in every replay.
     ///
     /// # Errors
     /// The device's words.
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()>;
-    /// Whether blocks may wait for each other, see [`Self::launch_together`].
-    fn together(&self) -> bool;
+    /// Whether blocks may wait for each other, see [`Self::launch_cooperative`].
+    fn supports_grid_barrier(&self) -> bool;
     /// Blocks of so many threads that can be on the device together.
     ///
     /// # Errors
     /// The device's words.
-    fn resident(&self, kernel: Kernel, threads: u32) -> Result<u32>;
-    /// Launches a kernel whose blocks wait for each other, at most [`Self::resident`] ones; can be captured.
+    fn max_resident_blocks(&self, kernel: Kernel, threads: u32) -> Result<u32>;
+    /// Launches a kernel whose blocks wait for each other, at most [`Self::max_resident_blocks`] ones; can be captured.
     ///
     /// # Errors
     /// The device's words.
-    fn launch_together(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()>;
+    fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()>;
     /// Sets a word of memory, in the order of launches.
     ///
     /// # Errors
@@ -141,7 +141,7 @@ pub trait Device: Send + Sync {
     ///
     /// # Errors
     /// The device's words.
-    fn while_left(&self, left: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()>;
+    fn while_nonzero(&self, left: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()>;
     /// Bytes allocated.
     fn memory(&self) -> u64;
     /// Where launches outside of graphs are timed.
@@ -153,20 +153,20 @@ pub trait Device: Send + Sync {
     fn end_profile(&self) -> Result<Vec<Timing>>;
 }
 
-/// Services of a device for plugins.
-pub struct Services {
+/// PluginServices of a device for plugins.
+pub struct PluginServices {
     device: Arc<dyn Device>,
     precision: Precision,
 }
 
-impl Services {
-    /// Services of this device; plugins' kernels are compiled for this precision.
+impl PluginServices {
+    /// PluginServices of this device; plugins' kernels are compiled for this precision.
     pub fn new(device: Arc<dyn Device>, precision: Precision) -> Self {
         Self { device, precision }
     }
 }
 
-impl DeviceServices for Services {
+impl DeviceServices for PluginServices {
     fn allocate(&self, bytes: u64) -> Result<u64> {
         self.device.allocate(bytes as usize)
     }
@@ -180,7 +180,7 @@ impl DeviceServices for Services {
         self.device.download(address, bytes)
     }
     fn compile(&self, name: &str, source: &str) -> Result<u64> {
-        self.device.compile(&Unit::new(name, source, self.precision))
+        self.device.compile(&SourceUnit::new(name, source, self.precision))
     }
     fn kernel(&self, module: u64, name: &str) -> Result<u64> {
         self.device.kernel(module, name).map(|k| k.0)

@@ -1,6 +1,6 @@
 //! NVRTC: CUDA C++ to machine code for one architecture.
 
-use super::source::Unit;
+use super::source::SourceUnit;
 use super::{KernelReport, cache};
 use cudarc::nvrtc::sys;
 use galamost_plugin_api::error::{Error, Result};
@@ -87,9 +87,9 @@ fn check(what: &str, r: sys::nvrtcResult) -> Result<()> {
 ///
 /// # Errors
 /// The compiler's words.
-pub fn compile(unit: &Unit, architecture: &str) -> Result<(Vec<u8>, Vec<KernelReport>)> {
+pub fn compile(unit: &SourceUnit, architecture: &str) -> Result<(Vec<u8>, Vec<KernelReport>)> {
     let version = version()?;
-    let headers = Unit::headers()?;
+    let headers = SourceUnit::headers()?;
     let options = options(unit, architecture);
     let mut parts: Vec<&str> = vec![&unit.text];
     parts.extend(options.iter().map(String::as_str));
@@ -107,7 +107,7 @@ pub fn compile(unit: &Unit, architecture: &str) -> Result<(Vec<u8>, Vec<KernelRe
     Ok((cubin, reports(&log)))
 }
 
-fn options(unit: &Unit, architecture: &str) -> Vec<String> {
+fn options(unit: &SourceUnit, architecture: &str) -> Vec<String> {
     let mut o = vec![
         format!("--gpu-architecture={architecture}"),
         "--std=c++17".into(),
@@ -122,7 +122,7 @@ fn options(unit: &Unit, architecture: &str) -> Vec<String> {
     o
 }
 
-fn run(unit: &Unit, options: &[String], headers: &[(&str, String)]) -> Result<(Vec<u8>, String)> {
+fn run(unit: &SourceUnit, options: &[String], headers: &[(&str, String)]) -> Result<(Vec<u8>, String)> {
     let c = |s: &str| CString::new(s).map_err(|e| fail(&unit.name, e));
     let (text, name) = (c(&unit.text)?, c(&unit.name)?);
     let header_texts = headers.iter().map(|(_, t)| c(t)).collect::<Result<Vec<_>>>()?;

@@ -9,14 +9,14 @@ use std::mem::offset_of;
 pub fn condition_ptx() -> String {
     let kernel = |name: &str, load: &str| {
         format!(
-            ".visible .entry {name} (.param .u64 handle_param, .param .u64 globals_param, .param .u64 left_param)
+            ".visible .entry {name} (.param .u64 handle_param, .param .u64 globals_param, .param .u64 word_param)
 {{
     .reg .pred %p<3>;
     .reg .b32 %r<5>;
     .reg .b64 %rd<5>;
     ld.param.u64 %rd1, [handle_param];
     ld.param.u64 %rd2, [globals_param];
-    ld.param.u64 %rd4, [left_param];
+    ld.param.u64 %rd4, [word_param];
     cvta.to.global.u64 %rd3, %rd2;
     cvta.to.global.u64 %rd4, %rd4;
     ld.global.u32 %r1, [%rd3+{halt}];
@@ -45,7 +45,7 @@ pub fn condition_ptx() -> String {
 .extern .func cudaGraphSetConditional (.param .b64 handle, .param .b32 value);
 {}{}",
         kernel("set_rebuild", &format!("%rd3+{}", offset_of!(Globals, rebuild))),
-        kernel("set_left", "%rd4"),
+        kernel("set_nonzero", "%rd4"),
     )
 }
 

@@ -9,18 +9,18 @@ use galamost_plugin_api::views::{Fault, Globals, LinkView, ListView, SimBox, Sta
 
 /// A unit to compile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unit {
+pub struct SourceUnit {
     /// For messages.
     pub name: String,
     /// CUDA C++.
     pub text: String,
     /// Precision: decides what `real` is.
     pub precision: Precision,
-    /// Macros besides those of the precision, see [`super::Device::define`].
+    /// Macros besides those of the precision, see [`super::Device::define_macro`].
     pub macros: Vec<&'static str>,
 }
 
-impl Unit {
+impl SourceUnit {
     /// A unit.
     pub fn new(name: &str, text: &str, precision: Precision) -> Self {
         Self { name: name.into(), text: text.into(), precision, macros: vec![] }
@@ -28,7 +28,7 @@ impl Unit {
 
     /// The same with these macros.
     #[must_use]
-    pub fn with(&self, macros: &[&'static str]) -> Self {
+    pub fn with_macros(&self, macros: &[&'static str]) -> Self {
         Self { macros: macros.to_vec(), ..self.clone() }
     }
 

@@ -1,6 +1,6 @@
 //! Forces of a stage on the device.
 
-use super::args::{BondArgs, MAX_PARTS, PairArgs, PairPart};
+use super::args::{BondArgs, MAX_PAIR_TERMS, PairArgs, PairTerm};
 use super::arrays::{Buffer, launch};
 use super::codegen::{bond_unit, pair_unit};
 use crate::device::{Device, Kernel};
@@ -19,7 +19,7 @@ const PAIR_BLOCK: u32 = 128;
 const BOND_BLOCK: u32 = 128;
 
 /// Bytes of what `motion_sums` leaves: ten numbers.
-const MOTION: usize = 80;
+const MOTION_BYTES: usize = 80;
 
 /// What the device tells of the system.
 pub struct ReportedSums {
@@ -37,7 +37,7 @@ struct PairLoop {
     force: Kernel,
     full: Kernel,
     texts: Vec<String>,
-    parts: Vec<PairPart>,
+    terms: Vec<PairTerm>,
     team: u32,
     /// Rows on the device, kept alive.
     _rows: Vec<Buffer>,
@@ -65,7 +65,7 @@ pub struct Forces {
     slots: Vec<usize>,
     clear_forces: Kernel,
     total_virial: Kernel,
-    /// What is told of the system, in one piece, so that one copy brings it to the host: sums of its motion ([`MOTION`] bytes), of
+    /// What is told of the system, in one piece, so that one copy brings it to the host: sums of its motion ([`MOTION_BYTES`] bytes), of
     /// each component, and further numbers of components, one's after the other's.
     report: Buffer,
     partial: Buffer,
@@ -89,9 +89,9 @@ impl Forces {
         let order: Vec<&Arc<Component>> = of(Kind::Pair).chain(of(Kind::Bonded)).chain(of(Kind::Force)).collect();
         let slot_of = |c: &Arc<Component>| order.iter().position(|o| o.id == c.id).unwrap_or(0);
         let pairs: Vec<&Arc<Component>> = of(Kind::Pair).collect();
-        if pairs.len() > MAX_PARTS {
+        if pairs.len() > MAX_PAIR_TERMS {
             return Err(Error::input(format!(
-                "{} pair components are more than the {MAX_PARTS} of one loop",
+                "{} pair components are more than the {MAX_PAIR_TERMS} of one loop",
                 pairs.len()
             )));
         }
@@ -124,7 +124,7 @@ impl Forces {
             slots: components.iter().map(slot_of).collect(),
             clear_forces: device.kernel(system, "clear_forces")?,
             total_virial: device.kernel(system, "total_virial")?,
-            report: Buffer::new(device, MOTION + size_of::<Sums>() * order.len() + 8 * n_quantities)?,
+            report: Buffer::new(device, MOTION_BYTES + size_of::<Sums>() * order.len() + 8 * n_quantities)?,
             partial: Buffer::new(device, 8 * (pairs.len() + 7) * blocks)?,
             counter: Buffer::new(device, 4)?,
         })
@@ -205,16 +205,16 @@ impl Forces {
 
     fn pair_args(&self, p: &PairLoop, state: &StateView, list: &ListView) -> PairArgs {
         let nothing =
-            PairPart { rows: 0, cutoff_rows: 0, key: RandomKey { key: [0; 2] }, first_varying: 0, reserved: 0 };
-        let mut part = [nothing; MAX_PARTS];
-        part[..p.parts.len()].copy_from_slice(&p.parts);
+            PairTerm { rows: 0, cutoff_rows: 0, key: RandomKey { key: [0; 2] }, first_varying: 0, reserved: 0 };
+        let mut terms = [nothing; MAX_PAIR_TERMS];
+        terms[..p.terms.len()].copy_from_slice(&p.terms);
         PairArgs {
             state: *state,
             list: *list,
             partial: self.partial.address(),
             counter: self.counter.address(),
             sums: self.sum_address(0),
-            part,
+            terms,
         }
     }
 
@@ -255,7 +255,7 @@ impl Forces {
     }
 
     fn sum_address(&self, slot: usize) -> u64 {
-        self.report.address() + (MOTION + slot * size_of::<Sums>()) as u64
+        self.report.address() + (MOTION_BYTES + slot * size_of::<Sums>()) as u64
     }
 
     /// Where the sums of the motion belong.
@@ -267,7 +267,7 @@ impl Forces {
     pub fn reported(&self) -> Result<ReportedSums> {
         let bytes = self.report.download()?;
         let numbers: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
-        let (motion, rest) = numbers.split_at(MOTION / 8);
+        let (motion, rest) = numbers.split_at(MOTION_BYTES / 8);
         let (sums, quantities) = rest.split_at(7 * self.slots.len());
         let one = |slot: &usize| {
             let v = &sums[slot * 7..slot * 7 + 7];
@@ -290,7 +290,7 @@ impl PairLoop {
         team: u32,
         seed: u64,
     ) -> Result<Self> {
-        let (mut texts, mut parts, mut rows) = (vec![], vec![], vec![]);
+        let (mut texts, mut terms, mut rows) = (vec![], vec![], vec![]);
         for c in pairs {
             let part = c.pair().ok_or_else(|| Error::Run(format!("{} is no pair potential", c.name)))?;
             let code = part.device(precision)?;
@@ -298,7 +298,7 @@ impl PairLoop {
                 Buffer::of_bytes(device, code.rows.as_slice())?,
                 Buffer::of_bytes(device, code.cutoff_rows.as_slice())?,
             );
-            parts.push(PairPart {
+            terms.push(PairTerm {
                 rows: row.address(),
                 cutoff_rows: cutoff.address(),
                 key: RandomKey::new(seed, c.id),
@@ -314,7 +314,7 @@ impl PairLoop {
             force: device.kernel(module, "pair_force")?,
             full: device.kernel(module, "pair_force_full")?,
             texts,
-            parts,
+            terms,
             team,
             _rows: rows,
         })

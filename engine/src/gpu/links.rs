@@ -2,7 +2,7 @@
 
 use super::args::{Excluded, PatchArgs, PatchExclusionsArgs};
 use super::arrays::{Buffer, launch};
-use crate::device::{Device, Kernel, Unit};
+use crate::device::{Device, Kernel, SourceUnit};
 use crate::pipeline::Only;
 use crate::state::molecules::MoleculeRule;
 use crate::state::topology::{LinkRows, LinkTables, Touched};
@@ -13,14 +13,14 @@ use galamost_plugin_api::views::{LinkView, ListView, StateView};
 use std::sync::Arc;
 
 /// Rows by tag, as the host makes them: `capacity` entries each.
-struct ByTag {
+struct TagRows {
     count: Buffer,
     words: Buffer,
     width: usize,
     capacity: usize,
 }
 
-impl ByTag {
+impl TagRows {
     /// `None` for rows that are all empty.
     fn new(device: &Arc<dyn Device>, rows: &LinkRows) -> Result<Option<Self>> {
         if rows.capacity == 0 {
@@ -33,7 +33,7 @@ impl ByTag {
 
 /// Links of one width: rows by tag, and by index as kernels read them.
 struct Table {
-    by_tag: ByTag,
+    by_tag: TagRows,
     words: Buffer,
     count: Buffer,
 }
@@ -43,7 +43,7 @@ pub struct DeviceLinks {
     device: Arc<dyn Device>,
     n: usize,
     tables: [Option<Table>; 3],
-    exclusions: Option<ByTag>,
+    exclusions: Option<TagRows>,
     /// Molecule of each tag, and which pairs are taken in.
     molecules: Option<(Buffer, Only)>,
     /// For widths without links: every count is 0.
@@ -56,9 +56,9 @@ pub struct DeviceLinks {
 }
 
 /// The kernels that bring changed rows into the tables.
-pub fn unit(precision: Precision) -> Unit {
+pub fn unit(precision: Precision) -> SourceUnit {
     let text = format!("#include \"galamost/patch.cuh\"\n{}", super::args::size_checks("patch.cuh"));
-    Unit::new("patch", &text, precision)
+    SourceUnit::new("patch", &text, precision)
 }
 
 /// Threads of a block.
@@ -88,30 +88,30 @@ impl DeviceLinks {
             kernels: None,
             precision,
         };
-        links.renew(tables)?;
+        links.upload_all(tables)?;
         Ok(links)
     }
 
     fn table(&self, rows: &LinkRows) -> Result<Option<Table>> {
-        let Some(by_tag) = ByTag::new(&self.device, rows)? else { return Ok(None) };
+        let Some(by_tag) = TagRows::new(&self.device, rows)? else { return Ok(None) };
         let words = Buffer::new(&self.device, 4 * rows.capacity * rows.width * self.n)?;
         Ok(Some(Table { by_tag, words, count: Buffer::new(&self.device, 4 * self.n)? }))
     }
 
     /// All tables anew; by index only after [`super::rebuild::Rebuild::index_links`].
-    pub fn renew(&mut self, tables: &LinkTables) -> Result<()> {
+    pub fn upload_all(&mut self, tables: &LinkTables) -> Result<()> {
         for which in 0..3 {
             // the old table goes first: both together may not fit
             self.tables[which] = None;
             self.tables[which] = self.table(tables.links(which))?;
         }
-        self.exclusions = tables.exclusions.as_ref().map_or(Ok(None), |rows| ByTag::new(&self.device, rows))?;
+        self.exclusions = tables.exclusions.as_ref().map_or(Ok(None), |rows| TagRows::new(&self.device, rows))?;
         Ok(())
     }
 
-    /// Whether changed rows fit into the tables; otherwise [`Self::renew`] makes room, at new addresses.
+    /// Whether changed rows fit into the tables; otherwise [`Self::upload_all`] makes room, at new addresses.
     pub fn fits(&self, tables: &LinkTables) -> bool {
-        let capacity = |t: &Option<ByTag>| t.as_ref().map_or(0, |t| t.capacity);
+        let capacity = |t: &Option<TagRows>| t.as_ref().map_or(0, |t| t.capacity);
         let links =
             (0..3).all(|k| self.tables[k].as_ref().map_or(0, |t| t.by_tag.capacity) == tables.links(k).capacity);
         links && capacity(&self.exclusions) == tables.exclusions.as_ref().map_or(0, |rows| rows.capacity)
@@ -119,7 +119,13 @@ impl DeviceLinks {
 
     /// Brings changed rows to the device: into the tables by tag and by index, and pairs that have become excluded out of
     /// the list. Only these rows travel, and addresses stay.
-    pub fn follow(&mut self, state: &StateView, list: &ListView, tables: &LinkTables, touched: &Touched) -> Result<()> {
+    pub fn update_rows(
+        &mut self,
+        state: &StateView,
+        list: &ListView,
+        tables: &LinkTables,
+        touched: &Touched,
+    ) -> Result<()> {
         let [patch_links, patch_exclusions] = match self.kernels {
             Some(kernels) => kernels,
             None => {

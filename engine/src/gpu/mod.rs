@@ -11,23 +11,23 @@ mod codegen;
 mod forces;
 mod integrate;
 mod links;
-mod many;
 mod rebuild;
 mod step;
+mod steps_kernel;
 mod system;
 
-pub use codegen::{StepsParts, bond_unit, integrator_functions, integrator_unit, pair_unit, steps_unit};
+pub use codegen::{PhaseKernel, StepsSource, bond_unit, integrator_functions, integrator_unit, pair_unit, steps_unit};
 pub use system::GpuSystem;
 
-use crate::device::{Device, Unit};
+use crate::device::{Device, SourceUnit};
 use galamost_plugin_api::precision::Precision;
 
 /// Units that every run compiles, whatever its plugins.
-pub fn engine_units(precision: Precision) -> Vec<Unit> {
+pub fn engine_units(precision: Precision) -> Vec<SourceUnit> {
     vec![
-        Unit::new("rebuild", "#include \"galamost/rebuild.cuh\"\n", precision),
+        SourceUnit::new("rebuild", "#include \"galamost/rebuild.cuh\"\n", precision),
         links::unit(precision),
-        Unit::new("system", "#include \"galamost/system.cuh\"\n", precision),
+        SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", precision),
     ]
 }
 

@@ -1,8 +1,10 @@
 //! The rebuild on the device: sort by cell and tag, move everything, build the list.
 
-use super::args::{CellGrid, Excluded, LinkArgs, ListArgs, MOVED, MemberListArgs, MoveArgs, MovedArray, SortArgs};
+use super::args::{
+    CellGrid, Excluded, LinkArgs, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, MoveArgs, SortArgs, SortedArrayArgs,
+};
 use super::arrays::{Buffer, launch};
-use crate::device::{Device, Kernel, Unit};
+use crate::device::{Device, Kernel, SourceUnit};
 use crate::state::cells::Grid;
 use crate::state::molecules::MoleculeRule;
 use galamost_plugin_api::abi::{Extent, Opaque};
@@ -28,10 +30,10 @@ struct Kernels {
     fill_cells: Kernel,
     order_cells: Kernel,
     gather_arrays: Kernel,
-    settle_arrays: Kernel,
+    copy_back_arrays: Kernel,
     index_links: Kernel,
     build_list: Kernel,
-    build_list_without: Kernel,
+    build_list_excluding: Kernel,
     build_list_of_members: Kernel,
     end_rebuild: Kernel,
 }
@@ -67,7 +69,7 @@ pub struct Rebuild {
 }
 
 /// An array that follows the order of particles: address and 32-bit words per particle.
-pub type Follower = (u64, u32);
+pub type SortedArray = (u64, u32);
 
 impl Rebuild {
     /// For `n` particles in a box. `molecules` if the list has pairs inside of them only and they are small.
@@ -79,10 +81,10 @@ impl Rebuild {
         dimensions: u32,
         r_list: f64,
         molecules: Option<&MoleculeRule>,
-        followers: &[Follower],
+        sorted_arrays: &[SortedArray],
     ) -> Result<Self> {
         let text = format!("#include \"galamost/rebuild.cuh\"\n{}", super::args::size_checks("rebuild.cuh"));
-        let module = device.compile(&Unit::new("rebuild", &text, precision))?;
+        let module = device.compile(&SourceUnit::new("rebuild", &text, precision))?;
         let k = |name: &str| device.kernel(module, name);
         let kernels = Kernels {
             count_cells: k("count_cells")?,
@@ -92,20 +94,20 @@ impl Rebuild {
             fill_cells: k("fill_cells")?,
             order_cells: k("order_cells")?,
             gather_arrays: k("gather_arrays")?,
-            settle_arrays: k("settle_arrays")?,
+            copy_back_arrays: k("copy_back_arrays")?,
             index_links: k("index_links")?,
             build_list: k("build_list")?,
-            build_list_without: k("build_list_without")?,
+            build_list_excluding: k("build_list_excluding")?,
             build_list_of_members: k("build_list_of_members")?,
             end_rebuild: k("end_rebuild")?,
         };
-        if followers.len() > MOVED {
+        if sorted_arrays.len() > MAX_SORTED_ARRAYS {
             return Err(Error::Run(format!(
-                "{} per-particle arrays are more than the {MOVED} supported",
-                followers.len()
+                "{} per-particle arrays are more than the {MAX_SORTED_ARRAYS} supported",
+                sorted_arrays.len()
             )));
         }
-        let moved = followers
+        let moved = sorted_arrays
             .iter()
             .map(|(address, words)| Ok((*address, *words, Buffer::new(device, 4 * *words as usize * n)?)))
             .collect::<Result<Vec<_>>>()?;
@@ -249,9 +251,9 @@ impl Rebuild {
         launch(d, k.start_cells, self.n_blocks as usize * 256, 256, &sort)?;
         launch(d, k.fill_cells, n, BLOCK, &sort)?;
         launch(d, k.order_cells, n, BLOCK, &sort)?;
-        let mut arrays = [MovedArray::default(); MOVED];
+        let mut arrays = [SortedArrayArgs::default(); MAX_SORTED_ARRAYS];
         for (a, (data, words, scratch)) in arrays.iter_mut().zip(&self.moved) {
-            *a = MovedArray { data: *data, scratch: scratch.address(), words: *words, reserved: 0 };
+            *a = SortedArrayArgs { data: *data, scratch: scratch.address(), words: *words, reserved: 0 };
         }
         let moves = MoveArgs {
             state: *state,
@@ -262,7 +264,7 @@ impl Rebuild {
             arrays,
         };
         launch(d, k.gather_arrays, n, BLOCK, &moves)?;
-        launch(d, k.settle_arrays, n, BLOCK, &moves)?;
+        launch(d, k.copy_back_arrays, n, BLOCK, &moves)?;
         for (view, tag_count, tag_words) in links {
             let args = LinkArgs { state: *state, links: *view, tag_count: *tag_count, tag_words: *tag_words };
             launch(d, k.index_links, n, BLOCK, &args)?;
@@ -274,7 +276,7 @@ impl Rebuild {
                 let (first, end, members) = (first.address(), end.address(), members.address());
                 launch(d, k.build_list_of_members, n, BLOCK, &MemberListArgs { list: args, first, end, members })?;
             } else {
-                let kernel = if whole { k.build_list } else { k.build_list_without };
+                let kernel = if whole { k.build_list } else { k.build_list_excluding };
                 launch(d, kernel, n.div_ceil(TILE) * 32, 32 * TILE_WARPS, &args)?;
             }
         }
