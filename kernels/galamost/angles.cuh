@@ -1,9 +1,9 @@
-// The loops over angles and dihedrals: each particle gathers the forces of the links it is a member of. Every member
-// computes the whole link from the same differences; what a link has once (energy, virial) its second member adds.
+// The loops over angles and dihedrals: each particle gathers the forces of the links that it is a member of. Every
+// member computes the whole link from the same differences; its second member adds energy and virial.
 #pragma once
 #include "galamost/bonded.cuh"
 
-// An angle i-j-k with a = r_i - r_j, b = r_k - r_j: forces on i, j, k, and the energy.
+// Computes the forces on i, j, k and the energy of an angle i-j-k with a = r_i - r_j, b = r_k - r_j.
 template <class Potential>
 __device__ __forceinline__ real angle_forces(const Vec3<real>& a, const Vec3<real>& b, BondInput<real>& input,
                                              const typename Potential::Row& row, Vec3<real>* f) {
@@ -11,7 +11,7 @@ __device__ __forceinline__ real angle_forces(const Vec3<real>& a, const Vec3<rea
     const real inv_a = real(1) / device_sqrt(device_max(device_norm2(a), tiny));
     const real inv_b = real(1) / device_sqrt(device_max(device_norm2(b), tiny));
     const Vec3<real> ea = a * inv_a, eb = b * inv_b;
-    // the sine from the vector product: near 180 degrees the cosine alone has lost half of its digits
+    // the sine comes from the cross product: near 180 degrees, the cosine alone loses half of its digits
     input.cos = device_dot(ea, eb);
     input.sin = device_norm(device_cross(ea, eb));
     input.angle = device_atan2(input.sin, input.cos);
@@ -22,7 +22,8 @@ __device__ __forceinline__ real angle_forces(const Vec3<real>& a, const Vec3<rea
     return du.v1;
 }
 
-// A dihedral i-j-k-l with p = r_i - r_j, g = r_j - r_k, h = r_l - r_k (Blondel and Karplus 1996).
+// Computes the forces and the energy of a dihedral i-j-k-l with p = r_i - r_j, g = r_j - r_k, h = r_l - r_k (Blondel
+// and Karplus 1996).
 template <class Potential>
 __device__ __forceinline__ real dihedral_forces(const Vec3<real>& p, const Vec3<real>& g, const Vec3<real>& h,
                                                 BondInput<real>& input, const typename Potential::Row& row,
@@ -54,7 +55,8 @@ __device__ __forceinline__ void add_arm(double* sums, const Vec3<real>& d, const
     sums[6] += double(d.z) * double(f.z);
 }
 
-// Links of W members that particle i belongs to; W is 3 or 4. They never break, so that nothing is requested for.
+// Adds the forces of the links of W members (3 or 4) that particle i belongs to. These links raise no faults, so the
+// returned stop flag is always 0.
 template <class Potential, u32 W, bool FULL>
 __device__ __forceinline__ u32 link_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
     const StateView& s = a.state;
@@ -69,12 +71,12 @@ __device__ __forceinline__ u32 link_rows(const BondArgs& a, u32 i, double (&sums
         Vec4 out = s.force[i];
         for (u32 e = 0; e < n; ++e) {
             const u32 last = __ldg(&a.links.words[(W * e + W - 1u) * a.links.stride + i]);
-            const u32 type = last >> 2, place = last & 3u;
+            const u32 type = last >> 2, member = last & 3u;
             PosType at[W];
 #pragma unroll
             for (u32 k = 0; k < W; ++k) {
-                const u32 row = W * e + (k < place ? k : k - 1u);
-                at[k] = load(&s.pos_type[k == place ? i : __ldg(&a.links.words[row * a.links.stride + i])]);
+                const u32 row = W * e + (k < member ? k : k - 1u);
+                at[k] = load(&s.pos_type[k == member ? i : __ldg(&a.links.words[row * a.links.stride + i])]);
             }
             Vec3<real> f[W], arm[3];
             real energy;
@@ -92,14 +94,14 @@ __device__ __forceinline__ u32 link_rows(const BondArgs& a, u32 i, double (&sums
             Vec3<real> mine = f[0];
 #pragma unroll
             for (u32 k = 1; k < W; ++k) {
-                if (k == place) mine = f[k];
+                if (k == member) mine = f[k];
             }
             out.x += mine.x;
             out.y += mine.y;
             out.z += mine.z;
             if (FULL) {
                 out.w += energy / real(W);
-                if (place == 1u) {
+                if (member == 1u) {
                     sums[0] += double(energy);
                     add_arm(sums, arm[0], f[0]);
                     add_arm(sums, arm[1], f[2]);

@@ -6,7 +6,7 @@
 template <class real> struct BondInput {
     real r2, angle, cos, sin;
     Step<real> step;
-    // the component's numbers in device memory: its rows, and what stands behind them
+    // the component's data in device memory: its rows, followed by additional data
     const void* numbers;
 };
 
@@ -20,15 +20,16 @@ struct BondArgs {
     Sums* sums;
 };
 
-// Notes that a bond is longer than its potential allows; of several the one with the smallest tags stays, whatever the
-// order of the threads. Both tags change at once, so they always belong to one bond.
+// Raises a fault for a bond that is longer than its potential allows. Of several faults, the one with the smallest tags
+// is kept, independent of the order of the threads. Both tags change in one atomic operation, so they always belong to
+// one bond.
 __device__ __forceinline__ void raise_bond_fault(Globals* g, u32 component, u32 tag_i, u32 tag_j) {
     const u64 low = tag_i < tag_j ? tag_i : tag_j, high = tag_i < tag_j ? tag_j : tag_i;
-    // tag and detail as they lie in memory, the smaller tag in front
-    u64* place = reinterpret_cast<u64*>(&g->fault.tag);
-    u64 seen = *place;
+    // tag and detail in their memory layout; comparisons put the smaller tag first
+    u64* pair = reinterpret_cast<u64*>(&g->fault.tag);
+    u64 seen = *pair;
     while (((low << 32) | high) < ((seen << 32) | (seen >> 32))) {
-        const u64 old = atomicCAS(place, seen, (high << 32) | low);
+        const u64 old = atomicCAS(pair, seen, (high << 32) | low);
         if (old == seen) {
             atomicExch(&g->fault.component, component);
             break;
@@ -40,7 +41,7 @@ __device__ __forceinline__ void raise_bond_fault(Globals* g, u32 component, u32 
     atomicExch(&g->halt, 1u);
 }
 
-// Energy and virial of a block, and in the last block those of all.
+// Adds energy and virial over the block; the last block adds the sums of all blocks.
 __device__ __forceinline__ void finish_bonded_sums(const BondArgs& a, double (&sums)[7]) {
     __shared__ double memory[7 * 32];
     __shared__ u32 flag;
@@ -58,8 +59,10 @@ __device__ __forceinline__ void finish_bonded_sums(const BondArgs& a, double (&s
     }
 }
 
-// The bonds of particle i; what one that is too long asks for. Potential::Row, Potential::eval(BondInput, Row).
-template <class Potential, bool FULL> __device__ __forceinline__ u32 bond_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
+// Adds the forces of the bonds of particle i. Returns the requested stop flag: a halt if a bond is too long.
+// `Potential` has Row and eval(BondInput, Row).
+template <class Potential, bool FULL>
+__device__ __forceinline__ u32 bond_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
     const StateView& s = a.state;
     u32 requested = 0u;
     if (i < s.n_local) {
@@ -88,7 +91,7 @@ template <class Potential, bool FULL> __device__ __forceinline__ u32 bond_rows(c
                 f.y += fd.y;
                 f.z += fd.z;
                 if (FULL) {
-                    // a bond is met twice, once from each end
+                    // every bond is visited twice, once from each end
                     const double half_u = 0.5 * double(fu.v1);
                     f.w += real(half_u);
                     sums[0] += half_u;

@@ -1,5 +1,5 @@
-// The pair loop: `team` threads share the row of a particle. The engine puts the components of a run behind this
-// header, one namespace each, and makes the kernel with pair_loop below.
+// The pair loop: a team of threads shares the row of a particle. The engine places the components of a run after this
+// header, one namespace each, and generates the kernels from pair_loop.
 #pragma once
 #include "galamost/state.cuh"
 #include "galamost/list.cuh"
@@ -8,11 +8,11 @@
 template <class real> struct PairInput {
     real r2, r_cut, rv, zeta, charge_i, charge_j, diameter_i, diameter_j;
     Step<real> step;
-    // the component's numbers in device memory: its rows, and what stands behind them
+    // the component's data in device memory: its rows, followed by additional data
     const void* numbers;
 };
 
-// What an oriented function sees besides: r_i - r_j, unit vectors along the bodies' z, orientations.
+// Additional input of an oriented pair function: r_i - r_j, unit vectors along the particles' z axes, orientations.
 template <class real> struct OrientedInput : PairInput<real> {
     Vec3<real> r, axis_i, axis_j;
     Quaternion<real> quaternion_i, quaternion_j;
@@ -21,10 +21,10 @@ template <class real> struct OrientedInput : PairInput<real> {
 static constexpr u32 INPUT_VELOCITY = 1u, INPUT_RANDOM = 2u, INPUT_CHARGE = 4u, INPUT_DIAMETER = 8u,
                      INPUT_ORIENTATION = 16u;
 
-// Neighbors of a round of the pair loop.
+// Neighbors per iteration of the pair loop.
 static constexpr u32 BATCH = 2u;
 
-// What one component of the fused loop brings.
+// Parameters of one component of the fused loop.
 struct PairTerm {
     const void* rows;
     const CutoffRow<real>* cutoff_rows;
@@ -32,14 +32,14 @@ struct PairTerm {
     u32 first_varying, reserved;
 };
 
-// S and S'/r of Smooth, for r beyond r_on.
+// S and S'/r of the mode Smooth, for r > r_on.
 __device__ __forceinline__ Tuple2<real, real> smoothing(real r2, const CutoffRow<real>& row) {
     const real out = row.cutoff2 - r2;
     return {out * out * (row.cutoff2 + real(2) * r2 - real(3) * row.on2) * row.smooth_norm,
             real(12) * out * (row.on2 - r2) * row.smooth_norm};
 }
 
-// Cut, ShiftEnergy, ShiftForce, Smooth; the same lines stand in plugin-api/src/kinds/pair/mod.rs.
+// Applies the modes Cut, ShiftEnergy, ShiftForce and Smooth. Keep in sync with plugin-api/src/kinds/pair/mod.rs.
 template <u32 MODE>
 __device__ __forceinline__ Tuple2<real, real> apply_mode(real r2, Tuple2<real, real> fu, const CutoffRow<real>& row) {
     if (MODE == 1u) return {fu.v0, fu.v1 - row.energy_shift};
@@ -55,12 +55,12 @@ __device__ __forceinline__ Tuple2<real, real> apply_mode(real r2, Tuple2<real, r
     return fu;
 }
 
-// One neighbor as the components see it.
+// One neighbor, as input of the components.
 struct Neighbor {
     Vec3<real> d;
     real r2;
 #ifdef GALAMOST_SHEAR
-    // velocity of the image along x, less that of the particle itself
+    // velocity of the image along x relative to the particle's own velocity
     real slide;
 #endif
     u32 i, j, type, tag_i;
@@ -68,7 +68,7 @@ struct Neighbor {
     Quaternion<real> quaternion_i;
 };
 
-// What a thread adds up; TERMS energies, one virial.
+// The sums of a thread: TERMS energies, one virial.
 template <int TERMS, bool FULL> struct Accumulator {
     Vec3<real> f, t;
     real u[FULL ? TERMS : 1];
@@ -78,9 +78,10 @@ template <int TERMS, bool FULL> struct Accumulator {
 template <bool ORIENTED> struct InputOf { typedef PairInput<real> type; };
 template <> struct InputOf<true> { typedef OrientedInput<real> type; };
 
-// Evaluates one component for one neighbor. TYPES is 1 for a single particle type: then rows are in registers.
+// Evaluates one component for one neighbor. With a single particle type, rows are in registers.
 template <class Potential, int INDEX, int TERMS, bool FULL>
-__device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm& term, const typename Potential::Row* rows,
+__device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm& term,
+                                              const typename Potential::Row* rows,
                                               const CutoffRow<real>* cutoff, const Step<real>& step, u32 row,
                                               const Neighbor& n, Accumulator<TERMS, FULL>& sum) {
     CutoffRow<real> cutoff_row = cutoff[row];
@@ -125,7 +126,7 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
         sum.f += f;
         sum.t += felt.v1;
         if (FULL) {
-            // the force need not lie along r: the symmetric part
+            // the force need not be parallel to r, so the virial uses the symmetric part
             sum.u[INDEX] += felt.v2;
             sum.w[0] += n.d.x * f.x;
             sum.w[1] += real(0.5) * (n.d.x * f.y + n.d.y * f.x);
@@ -137,7 +138,7 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
     } else {
         const Tuple2<real, real> bare = Potential::eval(input, rows[row]);
         if ((Potential::mode == 1u || Potential::mode == 2u) && (Potential::inputs & (INPUT_CHARGE | INPUT_DIAMETER))) {
-            // what is subtracted differs between pairs of the same types
+            // with charges or diameters, the shift differs between pairs of the same types
             input.r2 = cutoff_row.cutoff2;
             const Tuple2<real, real> at_cutoff = Potential::eval(input, rows[row]);
             cutoff_row.energy_shift = at_cutoff.v1;
@@ -158,20 +159,22 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
     }
 }
 
-// PairTerms: rows(part index), evaluate(...) for all components, made by the engine.
+// PairTerms, generated by the engine, has a member evaluate(...) that evaluates all components.
 struct PairArgs {
     StateView state;
     ListView list;
     double* partial;
     u32* counter;
-    // energy of each component; the virial of all of them stands with the first
+    // energy of each component; the first entry holds the virial of all components
     Sums* sums;
     PairTerm terms[GALAMOST_PAIR_TERMS];
 };
 
-// The share of thread number `thread` of all; whether it holds the sums of a particle in the end.
+// Handles the neighbors of thread number `thread` and stores the force. Returns true if the thread holds the sums of a
+// particle.
 template <class PairTerms, int TERMS, u32 TEAM, bool FULL>
-__device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u32 thread, Accumulator<TERMS, FULL>& sum) {
+__device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u32 thread,
+                                          Accumulator<TERMS, FULL>& sum) {
     const StateView& s = a.state;
     const u32 i = thread / TEAM, lane = thread % TEAM;
     sum.f = sum.t = {real(0), real(0), real(0)};
@@ -191,8 +194,8 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
         }
         const u32 count = __ldg(&a.list.count[i]);
         const u32* row = a.list.index + list_offset(a.list, i, lane);
-        // indices are requested for a round ahead, and the positions of a round at once: one after the other they would take as long as all
-        // the rest
+        // indices are loaded one iteration ahead and all positions of an iteration at once; sequential loads would take
+        // as long as everything else
         u32 next[BATCH];
 #pragma unroll
         for (u32 b = 0; b < BATCH; ++b) next[b] = lane + b * TEAM < count ? __ldg(row + 32u * b) : i;
@@ -221,7 +224,7 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
             }
         }
     }
-    // the team's sums, by the same tree in every run
+    // add the sums of the team in a fixed tree order
 #pragma unroll
     for (u32 d = TEAM / 2u; d > 0u; d >>= 1) {
         sum.f.x += __shfl_xor_sync(0xffffffffu, sum.f.x, d);
@@ -243,7 +246,7 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
         if (FULL) {
             for (int k = 0; k < TERMS; ++k) u += sum.u[k];
         }
-        // every pair is met twice, once from each side
+        // every pair is visited twice, once from each side
         s.force[i] = {sum.f.x, sum.f.y, sum.f.z, real(0.5) * u};
         if (s.torque) {
             s.torque[3u * i] = sum.t.x;
@@ -254,7 +257,8 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
     return first;
 }
 
-template <class PairTerms, int TERMS, u32 TEAM, bool FULL> __device__ __forceinline__ void pair_loop(const PairArgs& a) {
+template <class PairTerms, int TERMS, u32 TEAM, bool FULL>
+__device__ __forceinline__ void pair_loop(const PairArgs& a) {
     if (a.state.globals->halt) return;
     PairTerms terms(a);
     Accumulator<TERMS, FULL> sum;

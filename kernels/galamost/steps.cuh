@@ -78,8 +78,8 @@ struct GridBarrier {
         return ((requested & 0xffffu) != 0u ? STOP_HALT : 0u) | ((requested >> 16) != 0u ? STOP_REBUILD : 0u);
     }
 
-    // Waits for all blocks; afterwards their earlier writes are visible to every block. `requested` holds the stop flags
-    // of this thread. Every block gets the same answer.
+    // Waits for all blocks; afterwards their earlier writes are visible to every block. `requested` holds the stop
+    // flags of this thread. Every block gets the same answer.
     __device__ __forceinline__ u32 wait(u32& requested) {
         __shared__ u32 shared[2];
         arrive(requested, shared);
@@ -154,9 +154,9 @@ template <class PairTerms, int TERMS, u32 TEAM> __device__ __forceinline__ void 
     }
 }
 
-// Calls `f(group)` for all groups of SUM_THREADS particles; the same thread always handles the same particle. Groups are
-// distributed over as many multiprocessors as possible. Threads of a block without remaining groups call `f` with group
-// numbers past the end, so all threads take part in barriers.
+// Calls `f(group)` for all groups of SUM_THREADS particles; the same thread always handles the same particle. Groups
+// are distributed over as many multiprocessors as possible. Threads of a block without remaining groups call `f` with
+// group numbers past the end, so all threads take part in barriers.
 template <class F> __device__ __forceinline__ void for_each_group(const StateView& s, const F& f) {
     const u32 groups = (s.n_local + SUM_THREADS - 1u) / SUM_THREADS, held = blockDim.x / SUM_THREADS;
     for (u32 first = blockIdx.x; first < groups; first += held * gridDim.x) f(first + threadIdx.x / SUM_THREADS * gridDim.x);

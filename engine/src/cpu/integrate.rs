@@ -1,4 +1,4 @@
-//! Integrators on the CPU: their phases in order, each over chunks of particles.
+//! Integrators on the CPU: phases in order, each over chunks of particles.
 
 use super::list::CHUNK;
 use super::system::CpuSystem;
@@ -13,11 +13,11 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 impl<S: Store> CpuSystem<S> {
-    /// One time step.
+    /// Does one time step.
     pub(super) fn one_step(&mut self, wanted: Wanted) -> Result<()> {
         self.phases(When::Before)?;
         self.check_fault()?;
-        // positions have moved: from here on everything belongs to the next step
+        // positions have moved: everything after this line belongs to the next step
         self.globals.step += 1;
         self.globals.evaluate();
         if self.globals.rebuild != 0 {
@@ -37,7 +37,7 @@ impl<S: Store> CpuSystem<S> {
         Ok(())
     }
 
-    /// Lets integrators look at the velocities before the first step.
+    /// Runs the integrators' start phases on the initial velocities.
     pub(super) fn start_integrators(&mut self) -> Result<()> {
         self.phases(When::Start)
     }
@@ -138,13 +138,14 @@ impl<S: Store> CpuSystem<S> {
     }
 }
 
-/// Runs `f` for all chunks of `n` particles on all threads; sums are added in the order of the chunks.
+/// Runs `f` for all chunks of `n` particles on all threads. Chunks are added in order.
 fn run_phase(
     n: usize,
     f: impl Fn(std::ops::Range<usize>, &mut [f64; MAX_SUMS]) -> Result<()> + Sync,
 ) -> Result<[f64; MAX_SUMS]> {
     let failed: Mutex<Option<Error>> = Mutex::new(None);
-    // integrators do little for each particle: larger tasks than for forces, still the same for any thread count
+    // integrators do little work per particle, so tasks are larger than for forces; the size is independent of the
+    // threads
     let chunk = 8 * CHUNK;
     let mut sums = vec![[0.0; MAX_SUMS]; n.div_ceil(chunk)];
     sums.par_iter_mut().enumerate().for_each(|(k, sums)| {

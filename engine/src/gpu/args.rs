@@ -1,4 +1,4 @@
-//! Arguments of kernels, laid out as their structs in `kernels/galamost/*.cuh`.
+//! Kernel arguments, with the layout of their structs in `kernels/galamost/*.cuh`.
 
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
@@ -136,10 +136,10 @@ pub struct PairTerm {
     pub reserved: u32,
 }
 
-/// Pair components that one fused loop can hold.
+/// Largest number of pair components in one fused loop.
 pub const MAX_PAIR_TERMS: usize = 8;
 
-/// `PairArgs`; a kernel for fewer parts reads only the first of them.
+/// `PairArgs`; a kernel with fewer terms reads only the first of them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PairArgs {
@@ -185,7 +185,7 @@ pub struct PhaseArgs {
     pub reserved1: u32,
 }
 
-/// Lines that hold the sizes of these structs against those of C++.
+/// Returns C++ assertions that the sizes of these structs agree between Rust and C++.
 pub fn size_checks(header: &str) -> String {
     let sizes: &[(&str, &str, usize)] = &[
         ("rebuild.cuh", "SortArgs", size_of::<SortArgs>()),

@@ -82,14 +82,14 @@ impl Integrators {
         let programs = components
             .iter()
             .map(|c| {
-                let part = c.integrator().ok_or_else(|| Error::Run(format!("{} is no integrator", c.name)))?;
+                let part = c.integrator().ok_or_else(|| Error::Run(format!("{} is not an integrator", c.name)))?;
                 Ok((part, part.program()?))
             })
             .collect::<Result<Vec<_>>>()?;
-        // the last integrator that has a particle phase before the forces begins the next step with it
+        // the last integrator with a particle phase before the forces begins the next step in that phase
         let advancing =
             programs.iter().rposition(|(_, p)| p.phases.iter().any(|q| !q.scalar && q.when == When::Before));
-        // velocities that an integrator carries through the step, for those that correct what it moved
+        // velocities that an integrator carries through the step; integrators with `corrects` correct them as well
         let carried = programs.iter().filter(|(_, p)| p.carries_velocity).find_map(|(_, p)| {
             let extra = p.extra.as_ref()?;
             Some((*arrays.get(&extra.name)?, extra.width))
@@ -134,7 +134,7 @@ impl Integrators {
         Ok(Self { device: device.clone(), n, integrators, next_step, scaling, counter, _memory: [partial, sums] })
     }
 
-    /// Launches the phases that are due.
+    /// Launches the phases that run at this point of a step.
     pub fn run(&self, state: &StateView, when: When) -> Result<()> {
         for m in &self.integrators {
             let args = PhaseArgs { state: *state, ..m.args };
@@ -159,34 +159,34 @@ impl Integrators {
         Ok(())
     }
 
-    /// Whether an integrator changes the box, for which it needs the virial of every step.
+    /// Returns true if an integrator changes the box; it then needs the virial at every step.
     pub fn changes_box(&self) -> bool {
         self.integrators.iter().any(|m| m.phases.iter().any(|p| p.virial))
     }
 
-    /// Functions of the integrators and in which order they are due, for a kernel of many steps; `None` where positions have to be taken
-    /// along with the box.
+    /// Returns the functions of the integrators with their kernels in order, for the persistent kernel. Returns `None`
+    /// if positions must be scaled with the box.
     pub fn texts(&self) -> Option<Vec<(&str, &[PhaseKernel])>> {
         let scales = self.scaling.is_some() && self.integrators.iter().any(|m| m.phases.iter().any(|p| p.sim_box));
         (!scales).then(|| self.integrators.iter().map(|m| (m.text.as_str(), m.phases.as_slice())).collect())
     }
 
-    /// Bytes of [`Self::arguments`].
+    /// Returns the size of [`Self::arguments`] in bytes.
     pub fn arguments_size(&self) -> usize {
         self.integrators.len() * size_of::<PhaseArgs>()
     }
 
-    /// The arguments of the integrators.
+    /// Returns the kernel arguments of the integrators.
     pub fn arguments(&self, state: &StateView) -> Vec<PhaseArgs> {
         self.integrators.iter().map(|m| PhaseArgs { state: *state, ..m.args }).collect()
     }
 
-    /// After kernels were stopped half-way.
+    /// Resets the counters after a halt.
     pub fn reset(&self) -> Result<()> {
         self.counter.clear()
     }
 
-    /// The integrators' shares of the conserved quantity.
+    /// Returns the sum of the integrators' contributions to the conserved quantity.
     pub fn reservoir(&self, states: &BTreeMap<u32, (Buffer, usize)>) -> Result<f64> {
         let mut sum = 0.0;
         for m in &self.integrators {
@@ -197,12 +197,12 @@ impl Integrators {
         Ok(sum)
     }
 
-    /// A component, for faults.
+    /// Returns the component with this id, for faults.
     pub fn component(&self, id: u32) -> Option<&Component> {
         self.integrators.iter().map(|m| &*m.component).find(|c| c.id == id)
     }
 
-    /// Components that cannot be captured in a graph.
+    /// Returns the components that cannot be captured in a graph.
     pub fn not_capturable(&self) -> Vec<&str> {
         self.integrators.iter().filter(|m| !m.component.needs.capturable).map(|m| m.component.name.as_str()).collect()
     }
