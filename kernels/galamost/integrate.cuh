@@ -50,70 +50,28 @@ __device__ __forceinline__ void correct_carried(const PhaseArgs& a, u32 i, const
     carried[2] = carried_particle.velocity.z;
 }
 
-// Moves particle i from `pos` by its displacement. `built` is its position at the last build. Returns the stop flags that
-// it requests.
-template <class Phase>
-__device__ __forceinline__ u32 move_particle(const PhaseArgs& a, u32 i, const Particle<real>& p, PosType& pos,
-                                             PosType& built, u32 (&low)[3], const double (&length)[3], u32 dimensions,
-                                             double slack2, const BoxScale& scale) {
-    typedef typename Phase::template Extra<real> Extra;
-    const StateView& s = a.state;
-    Globals* g = s.globals;
-    int* image = s.image + 3u * i;
-    int crossed[3] = {0, 0, 0};
-    bool valid = true;
-#ifdef GALAMOST_DOUBLE
-    valid &= move_axis(pos.x, crossed[0], p.displacement.x, length[0]);
-    valid &= move_axis(pos.y, crossed[1], p.displacement.y, length[1]);
-    if (dimensions == 3u) valid &= move_axis(pos.z, crossed[2], p.displacement.z, length[2]);
-#else
-    valid &= move_axis(pos.x, low[0], crossed[0], p.displacement.x, length[0]);
-    valid &= move_axis(pos.y, low[1], crossed[1], p.displacement.y, length[1]);
-    if (dimensions == 3u) valid &= move_axis(pos.z, low[2], crossed[2], p.displacement.z, length[2]);
-#ifdef GALAMOST_MIXED
-    for (int k = 0; k < 3; ++k) s.pos_low[3u * i + k] = low[k];
-#endif
-#endif
-#ifdef GALAMOST_SHEAR
-    if (valid && crossed[1] != 0) {
-        // the particle enters from below, displaced and slowed down like the box below; the shift is less than
-        // half a box, so it is never refused
-        const double shift = -double(crossed[1]) * g->shear_offset;
-#ifdef GALAMOST_DOUBLE
-        move_axis(pos.x, crossed[0], shift, g->box_length[0]);
-#else
-        move_axis(pos.x, low[0], crossed[0], shift, g->box_length[0]);
-#ifdef GALAMOST_MIXED
-        s.pos_low[3u * i] = low[0];
-#endif
-#endif
-        const real slower = real(double(crossed[1]) * g->shear_speed);
-        s.velocity_mass[i].x -= slower;
-        // the same for the velocity that an integrator continues with after the forces
-        if (Phase::CARRIES) reinterpret_cast<real*>(static_cast<Extra*>(a.extra) + i)[0] -= slower;
-        if (Phase::CORRECTS && a.carried) a.carried[size_t(i) * a.carried_width] -= slower;
-    }
-#endif
-    s.pos_type[i] = pos;
-    for (int k = 0; k < 3; ++k) {
-        if (crossed[k] != 0) image[k] += crossed[k];
-    }
+// Returns the stop flags that a particle requests after a move: a halt if the move was invalid, a rebuild if the
+// particle is too far from `built`, its position at the last build.
+__device__ __forceinline__ u32 check_displacement(Globals* g, u32 component, u32 tag, bool valid, const PosType& pos,
+                                                  PosType& built, double slack2, const BoxScale& scale) {
+    u32 requested = 0u;
     if (!valid) {
-        raise_fault(g, 1u, a.component, p.tag, 0u);
-        return STOP_HALT;
-    }
+        raise_fault(g, 1u, component, tag, 0u);
+        requested = STOP_HALT;
+    } else {
 #ifdef GALAMOST_DOUBLE
-    // the stored position is relative to the box at the time of the build
-    if (g->box_length[0] != g->built_length[0]) built.x *= g->box_length[0] / g->built_length[0];
-    if (g->box_length[1] != g->built_length[1]) built.y *= g->box_length[1] / g->built_length[1];
-    if (g->box_length[2] != g->built_length[2]) built.z *= g->box_length[2] / g->built_length[2];
+        // the stored position is relative to the box at the time of the build
+        if (g->box_length[0] != g->built_length[0]) built.x *= g->box_length[0] / g->built_length[0];
+        if (g->box_length[1] != g->built_length[1]) built.y *= g->box_length[1] / g->built_length[1];
+        if (g->box_length[2] != g->built_length[2]) built.z *= g->box_length[2] / g->built_length[2];
 #endif
-    const Vec3<real> d = difference(pos, built, scale);
-    if (device_norm2(d) > real(slack2)) {
-        g->rebuild = 1u;
-        return STOP_REBUILD;
+        const Vec3<real> d = difference(pos, built, scale);
+        if (device_norm2(d) > real(slack2)) {
+            g->rebuild = 1u;
+            requested = STOP_REBUILD;
+        }
     }
-    return 0u;
+    return requested;
 }
 
 // A generated `Phase` has State, Extra<real>, has_extra, SUMS, MOVES, POSITION, ROTATES, ADVANCE (the last block begins
@@ -178,10 +136,49 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
             s.angular_momentum[3u * i + 2u] = p.angular_momentum.z;
         }
         if (Phase::MOVES) {
+            int* image = s.image + 3u * i;
+            int crossed[3] = {0, 0, 0};
+            bool valid = true;
+#ifdef GALAMOST_DOUBLE
+            valid &= move_axis(pos.x, crossed[0], p.displacement.x, length[0]);
+            valid &= move_axis(pos.y, crossed[1], p.displacement.y, length[1]);
+            if (dimensions == 3u) valid &= move_axis(pos.z, crossed[2], p.displacement.z, length[2]);
+#else
 #ifndef GALAMOST_MIXED
             u32 low[3] = {0u, 0u, 0u};
 #endif
-            requested = move_particle<Phase>(a, i, p, pos, built, low, length, dimensions, slack2, scale);
+            valid &= move_axis(pos.x, low[0], crossed[0], p.displacement.x, length[0]);
+            valid &= move_axis(pos.y, low[1], crossed[1], p.displacement.y, length[1]);
+            if (dimensions == 3u) valid &= move_axis(pos.z, low[2], crossed[2], p.displacement.z, length[2]);
+#ifdef GALAMOST_MIXED
+            for (int k = 0; k < 3; ++k) s.pos_low[3u * i + k] = low[k];
+#endif
+#endif
+#ifdef GALAMOST_SHEAR
+            if (valid && crossed[1] != 0) {
+                // the particle enters from below, displaced and slowed down like the box below; the shift is less than
+                // half a box, so the move is always valid
+                const double shift = -double(crossed[1]) * g->shear_offset;
+#ifdef GALAMOST_DOUBLE
+                move_axis(pos.x, crossed[0], shift, g->box_length[0]);
+#else
+                move_axis(pos.x, low[0], crossed[0], shift, g->box_length[0]);
+#ifdef GALAMOST_MIXED
+                s.pos_low[3u * i] = low[0];
+#endif
+#endif
+                const real slower = real(double(crossed[1]) * g->shear_speed);
+                s.velocity_mass[i].x -= slower;
+                // the same for the velocity that an integrator continues with after the forces
+                if (Phase::CARRIES) reinterpret_cast<real*>(static_cast<Extra*>(a.extra) + i)[0] -= slower;
+                if (Phase::CORRECTS && a.carried) a.carried[size_t(i) * a.carried_width] -= slower;
+            }
+#endif
+            s.pos_type[i] = pos;
+            for (int k = 0; k < 3; ++k) {
+                if (crossed[k] != 0) image[k] += crossed[k];
+            }
+            requested = check_displacement(g, a.component, p.tag, valid, pos, built, slack2, scale);
         }
     }
     if (Phase::SUMS > 0) {

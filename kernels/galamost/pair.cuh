@@ -170,6 +170,26 @@ struct PairArgs {
     PairTerm terms[GALAMOST_PAIR_TERMS];
 };
 
+// Adds the sums of a team in a fixed tree order.
+template <class PairTerms, int TERMS, u32 TEAM, bool FULL>
+__device__ __forceinline__ void sum_team(Accumulator<TERMS, FULL>& sum) {
+#pragma unroll
+    for (u32 d = TEAM / 2u; d > 0u; d >>= 1) {
+        sum.f.x += __shfl_xor_sync(0xffffffffu, sum.f.x, d);
+        sum.f.y += __shfl_xor_sync(0xffffffffu, sum.f.y, d);
+        sum.f.z += __shfl_xor_sync(0xffffffffu, sum.f.z, d);
+        if (PairTerms::inputs & INPUT_ORIENTATION) {
+            sum.t.x += __shfl_xor_sync(0xffffffffu, sum.t.x, d);
+            sum.t.y += __shfl_xor_sync(0xffffffffu, sum.t.y, d);
+            sum.t.z += __shfl_xor_sync(0xffffffffu, sum.t.z, d);
+        }
+        if (FULL) {
+            for (int k = 0; k < TERMS; ++k) sum.u[k] += __shfl_xor_sync(0xffffffffu, sum.u[k], d);
+            for (int k = 0; k < 6; ++k) sum.w[k] += __shfl_xor_sync(0xffffffffu, sum.w[k], d);
+        }
+    }
+}
+
 // Handles the neighbors of thread number `thread` and stores the force. Returns true if the thread holds the sums of a
 // particle.
 template <class PairTerms, int TERMS, u32 TEAM, bool FULL>
@@ -224,22 +244,7 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
             }
         }
     }
-    // add the sums of the team in a fixed tree order
-#pragma unroll
-    for (u32 d = TEAM / 2u; d > 0u; d >>= 1) {
-        sum.f.x += __shfl_xor_sync(0xffffffffu, sum.f.x, d);
-        sum.f.y += __shfl_xor_sync(0xffffffffu, sum.f.y, d);
-        sum.f.z += __shfl_xor_sync(0xffffffffu, sum.f.z, d);
-        if (PairTerms::inputs & INPUT_ORIENTATION) {
-            sum.t.x += __shfl_xor_sync(0xffffffffu, sum.t.x, d);
-            sum.t.y += __shfl_xor_sync(0xffffffffu, sum.t.y, d);
-            sum.t.z += __shfl_xor_sync(0xffffffffu, sum.t.z, d);
-        }
-        if (FULL) {
-            for (int k = 0; k < TERMS; ++k) sum.u[k] += __shfl_xor_sync(0xffffffffu, sum.u[k], d);
-            for (int k = 0; k < 6; ++k) sum.w[k] += __shfl_xor_sync(0xffffffffu, sum.w[k], d);
-        }
-    }
+    sum_team<PairTerms, TERMS, TEAM, FULL>(sum);
     const bool first = lane == 0u && i < s.n_local;
     if (first) {
         real u = real(0);

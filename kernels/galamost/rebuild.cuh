@@ -265,6 +265,19 @@ __device__ __forceinline__ bool is_excluded(const ListArgs& a, const u32* exclud
     return out;
 }
 
+// Stores the ranges of all lanes in shared memory and returns the total number of candidates.
+__device__ __forceinline__ u32 store_ranges(TileMemory& memory, u32 lane, const Ranges& r) {
+    const u32 first = r.end - r.begin, both = first + r.end2 - r.begin2, up_to = warp_scan(both);
+    const u32 total = __shfl_sync(0xffffffffu, up_to, 31);
+    __syncwarp();
+    memory.begin[2u * lane] = r.begin;
+    memory.begin[2u * lane + 1u] = r.begin2;
+    memory.before[2u * lane] = up_to - both;
+    memory.before[2u * lane + 1u] = up_to - both + first;
+    __syncwarp();
+    return total;
+}
+
 // Stages `count` candidates, from candidate number `from` on, in shared memory.
 __device__ __forceinline__ void stage_candidates(const StateView& state, TileMemory& memory, u32 lane, u32 from,
                                                  u32 count) {
@@ -286,9 +299,8 @@ __device__ __forceinline__ void stage_candidates(const StateView& state, TileMem
 // Writes the entries of all rows of a tile that are in shared memory to the list. `n` is the number of entries of this
 // lane's row; the first `written` ones are in the list already.
 __device__ __forceinline__ void write_rows(const ListView& list, const TileMemory& memory, u32 first, u32 lane, u32 n,
-                                           u32 written) {
+                                           u32 written, u32 shift) {
     constexpr u32 ALL = 0xffffffffu;
-    const u32 shift = 31u - u32(__clz(int(list.team)));
     u32 longest = n - written;
     for (u32 d = LANES; d < 32u; d <<= 1) {
         const u32 other = __shfl_xor_sync(ALL, longest, d);
@@ -333,6 +345,7 @@ template <bool EXCLUDES> __device__ __forceinline__ void build_tile(const ListAr
     }
     if (EXCLUDES && mine && a.excluded.molecule) molecule = a.excluded.molecule[a.state.tag[i]];
     u32* row_memory = memory.row[local];
+    const u32 shift = 31u - u32(__clz(int(list.team)));
     // entries of the particle's row, and how many of them are already written to the list
     u32 n = 0u, written = 0u;
     // a tile may extend over several rows of cells
@@ -346,14 +359,7 @@ template <bool EXCLUDES> __device__ __forceinline__ void build_tile(const ListAr
         for (u32 base = 0; base < c.n_rows; base += 32u) {
             Ranges r = {0u, 0u, 0u, 0u};
             if (base + lane < c.n_rows) r = candidates(c, g, x0, x1, row % c.n[1], row / c.n[1], c.rows[base + lane]);
-            const u32 here = r.end - r.begin, both = here + r.end2 - r.begin2, up_to = warp_scan(both);
-            const u32 total = __shfl_sync(ALL, up_to, 31);
-            __syncwarp();
-            memory.begin[2u * lane] = r.begin;
-            memory.begin[2u * lane + 1u] = r.begin2;
-            memory.before[2u * lane] = up_to - both;
-            memory.before[2u * lane + 1u] = up_to - both + here;
-            __syncwarp();
+            const u32 total = store_ranges(memory, lane, r);
             const bool last_rows = last_cells && base + 32u >= c.n_rows;
             for (u32 from = 0u;; from += STAGED) {
                 const u32 count = total - from < STAGED ? total - from : STAGED;
@@ -382,7 +388,7 @@ template <bool EXCLUDES> __device__ __forceinline__ void build_tile(const ListAr
                 // write the row unless the next candidates fit even if all of them are neighbors
                 if ((over && last_rows) || __any_sync(ALL, n - written > ROW_CAPACITY - STAGED)) {
                     __syncwarp();
-                    write_rows(list, memory, first, lane, n, written);
+                    write_rows(list, memory, first, lane, n, written, shift);
                     written = n;
                 }
                 __syncwarp();

@@ -38,6 +38,30 @@ struct Kernels {
     end_rebuild: Kernel,
 }
 
+impl Kernels {
+    /// Compiles the kernels.
+    fn load(device: &Arc<dyn Device>, precision: Precision) -> Result<Self> {
+        let text = format!("#include \"galamost/rebuild.cuh\"\n{}", super::args::size_checks("rebuild.cuh"));
+        let module = device.compile(&SourceUnit::new("rebuild", &text, precision))?;
+        let k = |name: &str| device.kernel(module, name);
+        Ok(Self {
+            count_cells: k("count_cells")?,
+            sum_cells: k("sum_cells")?,
+            scan_blocks: k("scan_blocks")?,
+            start_cells: k("start_cells")?,
+            fill_cells: k("fill_cells")?,
+            order_cells: k("order_cells")?,
+            gather_arrays: k("gather_arrays")?,
+            copy_back_arrays: k("copy_back_arrays")?,
+            index_links: k("index_links")?,
+            build_list: k("build_list")?,
+            build_list_excluding: k("build_list_excluding")?,
+            build_list_of_members: k("build_list_of_members")?,
+            end_rebuild: k("end_rebuild")?,
+        })
+    }
+}
+
 /// Cell grid, particle order and neighbor list.
 pub struct Rebuild {
     device: Arc<dyn Device>,
@@ -71,6 +95,15 @@ pub struct Rebuild {
 /// An array that is sorted with the particles: address and number of 32-bit words per particle.
 pub type SortedArray = (u64, u32);
 
+/// Returns the mean number of neighbors within `r_list` at this number density.
+fn mean_neighbors(density: f64, dimensions: u32, r_list: f64) -> f64 {
+    if dimensions == 2 {
+        density * std::f64::consts::PI * r_list.powi(2)
+    } else {
+        density * 4.0 / 3.0 * std::f64::consts::PI * r_list.powi(3)
+    }
+}
+
 impl Rebuild {
     /// Creates grid and list for `n` particles. `molecules` is set if the list only holds pairs within small molecules.
     pub fn new(
@@ -83,24 +116,7 @@ impl Rebuild {
         molecules: Option<&MoleculeRule>,
         sorted_arrays: &[SortedArray],
     ) -> Result<Self> {
-        let text = format!("#include \"galamost/rebuild.cuh\"\n{}", super::args::size_checks("rebuild.cuh"));
-        let module = device.compile(&SourceUnit::new("rebuild", &text, precision))?;
-        let k = |name: &str| device.kernel(module, name);
-        let kernels = Kernels {
-            count_cells: k("count_cells")?,
-            sum_cells: k("sum_cells")?,
-            scan_blocks: k("scan_blocks")?,
-            start_cells: k("start_cells")?,
-            fill_cells: k("fill_cells")?,
-            order_cells: k("order_cells")?,
-            gather_arrays: k("gather_arrays")?,
-            copy_back_arrays: k("copy_back_arrays")?,
-            index_links: k("index_links")?,
-            build_list: k("build_list")?,
-            build_list_excluding: k("build_list_excluding")?,
-            build_list_of_members: k("build_list_of_members")?,
-            end_rebuild: k("end_rebuild")?,
-        };
+        let kernels = Kernels::load(device, precision)?;
         if sorted_arrays.len() > MAX_SORTED_ARRAYS {
             return Err(Error::Run(format!(
                 "{} per-particle arrays; at most {MAX_SORTED_ARRAYS} are supported",
@@ -112,11 +128,7 @@ impl Rebuild {
             .map(|(address, words)| Ok((*address, *words, Buffer::new(device, 4 * *words as usize * n)?)))
             .collect::<Result<Vec<_>>>()?;
         let volume: f64 = length.iter().take(dimensions as usize).product();
-        let neighbors = if dimensions == 2 {
-            n as f64 / volume * std::f64::consts::PI * r_list.powi(2)
-        } else {
-            n as f64 / volume * 4.0 / 3.0 * std::f64::consts::PI * r_list.powi(3)
-        };
+        let neighbors = mean_neighbors(n as f64 / volume, dimensions, r_list);
         // A liquid fluctuates less than a gas, so three standard deviations of a gas suffice. An overflow only costs a
         // pause.
         let mut room = (1.1 * neighbors + 3.0 * neighbors.sqrt() + 8.0).min(n as f64);
