@@ -130,7 +130,7 @@ fn sampler_units() -> Vec<SourceUnit> {
     units.lock().expect("one thread").clone()
 }
 
-/// The kernel of many steps of a plan, without its integrators.
+/// The persistent kernel of a plan.
 fn steps_kernel_unit(plan: &Plan, pairs: &[String], precision: Precision) -> SourceUnit {
     let texts = |of: &dyn Fn(&Component) -> Option<(String, u32)>| {
         plan.components.iter().filter_map(|c| of(c)).collect::<Vec<_>>()

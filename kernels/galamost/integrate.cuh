@@ -74,6 +74,62 @@ __device__ __forceinline__ u32 check_displacement(Globals* g, u32 component, u32
     return requested;
 }
 
+// Returns a particle of this velocity, mass, force, type and tag.
+__device__ __forceinline__ Particle<real> make_particle(const Vec4& v, const Vec4& f, u32 type, u32 tag) {
+    Particle<real> p;
+    p.velocity = {v.x, v.y, v.z};
+    p.force = {f.x, f.y, f.z};
+    p.mass = v.w;
+    p.displacement = {real(0), real(0), real(0)};
+    p.kind = type;
+    p.tag = tag;
+    return p;
+}
+
+// Loads the orientation of particle i and what changes it.
+__device__ __forceinline__ void load_rotation(const StateView& s, u32 i, Particle<real>& p) {
+    const Vec4 q = s.quaternion[i];
+    p.quaternion = {q.x, q.y, q.z, q.w};
+    p.angular_momentum = load_vec3(s.angular_momentum, i);
+    p.torque = load_vec3(s.torque, i);
+    p.inertia = load_vec3(s.inertia, i);
+}
+
+// Stores the normalized orientation and the angular momentum of particle i.
+__device__ __forceinline__ void store_rotation(const StateView& s, u32 i, const Particle<real>& p) {
+    const Quaternion<real> q = device_normalized(p.quaternion);
+    s.quaternion[i] = {q.x, q.y, q.z, q.w};
+    s.angular_momentum[3u * i] = p.angular_momentum.x;
+    s.angular_momentum[3u * i + 1u] = p.angular_momentum.y;
+    s.angular_momentum[3u * i + 2u] = p.angular_momentum.z;
+}
+
+#ifdef GALAMOST_SHEAR
+// Displaces and slows down particle i, which has crossed the boundary along y. `low` holds the low bits of its
+// position; it is unused in double precision.
+template <class Phase, class Low>
+__device__ __forceinline__ void cross_sheared_boundary(const PhaseArgs& a, const StateView& s, Globals* g, u32 i,
+                                                       PosType& pos, Low& low, int (&crossed)[3]) {
+    typedef typename Phase::template Extra<real> Extra;
+    // the particle enters from below, displaced and slowed down like the box below; the shift is less than
+    // half a box, so the move is always valid
+    const double shift = -double(crossed[1]) * g->shear_offset;
+#ifdef GALAMOST_DOUBLE
+    move_axis(pos.x, crossed[0], shift, g->box_length[0]);
+#else
+    move_axis(pos.x, low[0], crossed[0], shift, g->box_length[0]);
+#ifdef GALAMOST_MIXED
+    s.pos_low[3u * i] = low[0];
+#endif
+#endif
+    const real slower = real(double(crossed[1]) * g->shear_speed);
+    s.velocity_mass[i].x -= slower;
+    // the same for the velocity that an integrator continues with after the forces
+    if (Phase::CARRIES) reinterpret_cast<real*>(static_cast<Extra*>(a.extra) + i)[0] -= slower;
+    if (Phase::CORRECTS && a.carried) a.carried[size_t(i) * a.carried_width] -= slower;
+}
+#endif
+
 // A generated `Phase` has State, Extra<real>, has_extra, SUMS, MOVES, POSITION, ROTATES, ADVANCE (the last block begins
 // the next step), CORRECTS (it corrects what others moved), CARRIES, FIRST_DRAW (number of its first random draw),
 // call(p, x, state, step, random, sums), and scalars(state, sums, globals, arguments): the scalar phases that follow.
@@ -81,15 +137,14 @@ __device__ __forceinline__ u32 check_displacement(Globals* g, u32 component, u32
 // Handles the particles of group number `group` of SUM_THREADS particles and stores the sums of the group. Returns the
 // stop flags that the thread requests.
 template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArgs& a, u32 group) {
-    u32 requested = 0u;
     typedef typename Phase::State State;
     typedef typename Phase::template Extra<real> Extra;
     const StateView& s = a.state;
     Globals* g = s.globals;
     const u32 thread = threadIdx.x % SUM_THREADS, i = group * SUM_THREADS + thread;
     double sums[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
-    const bool mine = i < s.n_local && in_group(s, i, a.group);
-    if (mine) {
+    u32 requested = 0u;
+    if (i < s.n_local && in_group(s, i, a.group)) {
         const Step<real> step = make_step<real>(g, a.first_varying);
         const Vec4 v = s.velocity_mass[i], f = s.force[i];
         PosType pos = s.pos_type[i];
@@ -105,21 +160,9 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
         const double length[3] = {g->box_length[0], g->box_length[1], g->box_length[2]}, slack2 = g->slack2;
         const u32 dimensions = g->dimensions;
         const BoxScale scale = make_scale(g);
-        Particle<real> p;
-        p.velocity = {v.x, v.y, v.z};
-        p.force = {f.x, f.y, f.z};
-        p.mass = v.w;
-        p.displacement = {real(0), real(0), real(0)};
-        p.kind = pos.kind;
-        p.tag = s.tag[i];
+        Particle<real> p = make_particle(v, f, pos.kind, s.tag[i]);
         if (Phase::POSITION) p.position = position(pos, g);
-        if (Phase::ROTATES) {
-            const Vec4 q = s.quaternion[i];
-            p.quaternion = {q.x, q.y, q.z, q.w};
-            p.angular_momentum = load_vec3(s.angular_momentum, i);
-            p.torque = load_vec3(s.torque, i);
-            p.inertia = load_vec3(s.inertia, i);
-        }
+        if (Phase::ROTATES) load_rotation(s, i, p);
         Extra x;
         if (Phase::has_extra) x = static_cast<const Extra*>(a.extra)[i];
         Random random = {a.key, step.step, p.tag, Phase::FIRST_DRAW};
@@ -128,18 +171,15 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
         if (dimensions == 2u) p.velocity.z = real(0);
         s.velocity_mass[i] = {p.velocity.x, p.velocity.y, p.velocity.z, p.mass};
         if (Phase::has_extra) static_cast<Extra*>(a.extra)[i] = x;
-        if (Phase::ROTATES) {
-            const Quaternion<real> q = device_normalized(p.quaternion);
-            s.quaternion[i] = {q.x, q.y, q.z, q.w};
-            s.angular_momentum[3u * i] = p.angular_momentum.x;
-            s.angular_momentum[3u * i + 1u] = p.angular_momentum.y;
-            s.angular_momentum[3u * i + 2u] = p.angular_momentum.z;
-        }
+        if (Phase::ROTATES) store_rotation(s, i, p);
         if (Phase::MOVES) {
             int* image = s.image + 3u * i;
             int crossed[3] = {0, 0, 0};
             bool valid = true;
 #ifdef GALAMOST_DOUBLE
+#ifdef GALAMOST_SHEAR
+            int low = 0;
+#endif
             valid &= move_axis(pos.x, crossed[0], p.displacement.x, length[0]);
             valid &= move_axis(pos.y, crossed[1], p.displacement.y, length[1]);
             if (dimensions == 3u) valid &= move_axis(pos.z, crossed[2], p.displacement.z, length[2]);
@@ -155,24 +195,7 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
 #endif
 #endif
 #ifdef GALAMOST_SHEAR
-            if (valid && crossed[1] != 0) {
-                // the particle enters from below, displaced and slowed down like the box below; the shift is less than
-                // half a box, so the move is always valid
-                const double shift = -double(crossed[1]) * g->shear_offset;
-#ifdef GALAMOST_DOUBLE
-                move_axis(pos.x, crossed[0], shift, g->box_length[0]);
-#else
-                move_axis(pos.x, low[0], crossed[0], shift, g->box_length[0]);
-#ifdef GALAMOST_MIXED
-                s.pos_low[3u * i] = low[0];
-#endif
-#endif
-                const real slower = real(double(crossed[1]) * g->shear_speed);
-                s.velocity_mass[i].x -= slower;
-                // the same for the velocity that an integrator continues with after the forces
-                if (Phase::CARRIES) reinterpret_cast<real*>(static_cast<Extra*>(a.extra) + i)[0] -= slower;
-                if (Phase::CORRECTS && a.carried) a.carried[size_t(i) * a.carried_width] -= slower;
-            }
+            if (valid && crossed[1] != 0) cross_sheared_boundary<Phase>(a, s, g, i, pos, low, crossed);
 #endif
             s.pos_type[i] = pos;
             for (int k = 0; k < 3; ++k) {
