@@ -1,9 +1,9 @@
 //! Kernels without a GPU: every unit compiles to machine code for the H200's architecture.
 
 use galamost::selftest::standard_system;
-use galamost_engine::device::{Unit, kernel_names, nvrtc};
+use galamost_engine::device::{SourceUnit, kernel_names, nvrtc};
 use galamost_engine::gpu::{
-    StepsParts, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, steps_unit,
+    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, steps_unit,
 };
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
@@ -29,7 +29,7 @@ const PIPELINE: &str = r#"(
     stages: [ (steps: 1, dt: 0.01) ],
 )"#;
 
-fn bonded_unit(b: BondedPart<'_>, precision: Precision) -> Unit {
+fn bonded_unit(b: BondedPart<'_>, precision: Precision) -> SourceUnit {
     let code = b.device(precision).expect("code");
     bond_unit(&b.component.name, code.text.as_str(), b.component.needs.link_width, precision)
 }
@@ -37,7 +37,7 @@ fn bonded_unit(b: BondedPart<'_>, precision: Precision) -> Unit {
 /// A device that only writes down what components ask it to compile.
 struct Recorder {
     precision: Precision,
-    units: Arc<Mutex<Vec<Unit>>>,
+    units: Arc<Mutex<Vec<SourceUnit>>>,
 }
 
 impl DeviceServices for Recorder {
@@ -55,7 +55,7 @@ impl DeviceServices for Recorder {
     }
     fn compile(&self, name: &str, source: &str) -> Result<u64> {
         let mut units = self.units.lock().expect("one thread");
-        units.push(Unit::new(name, source, self.precision));
+        units.push(SourceUnit::new(name, source, self.precision));
         Ok(units.len() as u64 - 1)
     }
     fn kernel(&self, module: u64, name: &str) -> Result<u64> {
@@ -69,7 +69,7 @@ impl DeviceServices for Recorder {
 }
 
 /// Units that forces, updaters and analyzers of the shipped plugins compile for themselves.
-fn own_units(precision: Precision) -> Vec<Unit> {
+fn own_units(precision: Precision) -> Vec<SourceUnit> {
     const OWN: &str = r#"(
         forces: [
             BodyForce(force: [1.0, 0.0, 0.0]), PeriodicPoiseuille(force: 1.0), ExternalExpression(energy: "k*x*x", parameters: (k: 1.0)),
@@ -109,7 +109,7 @@ fn own_units(precision: Precision) -> Vec<Unit> {
 }
 
 /// Kernels of samplers, with their settings.
-fn sampler_units() -> Vec<Unit> {
+fn sampler_units() -> Vec<SourceUnit> {
     const SAMPLERS: &str = r#"(ensemble: [
         Rosenbluth(lattice: Cubic, monomers: 64, chains: 64, file: "t"),
         Rosenbluth(lattice: Cubic26, monomers: 64, chains: 64, file: "t"),
@@ -130,8 +130,8 @@ fn sampler_units() -> Vec<Unit> {
     units.lock().expect("one thread").clone()
 }
 
-/// The kernel of many steps of a plan, without its integrators.
-fn many_steps(plan: &Plan, pairs: &[String], precision: Precision) -> Unit {
+/// The persistent kernel of a plan.
+fn steps_kernel_unit(plan: &Plan, pairs: &[String], precision: Precision) -> SourceUnit {
     let texts = |of: &dyn Fn(&Component) -> Option<(String, u32)>| {
         plan.components.iter().filter_map(|c| of(c)).collect::<Vec<_>>()
     };
@@ -151,18 +151,18 @@ fn many_steps(plan: &Plan, pairs: &[String], precision: Precision) -> Unit {
             )
         })
         .collect();
-    let parts = StepsParts {
+    let parts = StepsSource {
         pairs,
         n_types: 2,
         team: 8,
         bonded: bonded.iter().map(|(t, w)| (t.as_str(), *w)).collect(),
-        moving: integrators.iter().map(|(t, s)| (t.as_str(), s.as_slice())).collect(),
+        integrators: integrators.iter().map(|(t, s)| (t.as_str(), s.as_slice())).collect(),
     };
     steps_unit(&parts, precision)
 }
 
 /// Every unit that the shipped plugins lead to.
-fn units(precision: Precision) -> Vec<Unit> {
+fn units(precision: Precision) -> Vec<SourceUnit> {
     let mut units = engine_units(precision);
     if has_compiler() {
         units.extend(own_units(precision));
@@ -181,7 +181,7 @@ fn units(precision: Precision) -> Vec<Unit> {
             units.push(pair_unit(&texts, types, team, precision));
         }
         if mode == "Cut" {
-            units.push(many_steps(&plan, &texts, precision));
+            units.push(steps_kernel_unit(&plan, &texts, precision));
         }
         units.extend(plan.components.iter().filter_map(|c| c.bonded()).map(|b| bonded_unit(b, precision)));
     }
@@ -220,7 +220,7 @@ fn units(precision: Precision) -> Vec<Unit> {
 }
 
 /// Every shipped potential alone, as on its page.
-fn potentials(precision: Precision, units: &mut Vec<Unit>) {
+fn potentials(precision: Precision, units: &mut Vec<SourceUnit>) {
     let before = units.len();
     let shipped = registry().components().into_iter().filter(|(l, _)| l.record.name() != "fixture");
     for (_, c) in shipped.filter(|(_, c)| matches!(c.kind, Kind::Pair | Kind::Bonded)) {

@@ -368,7 +368,7 @@ fn kernels_compile() {
     if !galamost_tests::has_nvrtc() {
         return;
     }
-    use galamost_engine::device::Unit;
+    use galamost_engine::device::SourceUnit;
     use galamost_plugin_api::precision::Precision;
     for (types, fields, flags) in [(5, 5, vec!["PAPER"]), (5, 5, vec![]), (3, 4, vec!["CHARGES", "SPECTRAL"])] {
         for precision in [Precision::Single, Precision::Mixed, Precision::Double] {
@@ -380,7 +380,7 @@ fn kernels_compile() {
             }
             text += include_str!("../plugins/md-scf/src/sums.cuh");
             let (cubin, report) =
-                nvrtc::compile(&Unit::new("md_scf", &text, precision), "sm_90").unwrap_or_else(|e| panic!("{e}"));
+                nvrtc::compile(&SourceUnit::new("md_scf", &text, precision), "sm_90").unwrap_or_else(|e| panic!("{e}"));
             assert!(cubin.starts_with(b"\x7fELF"));
             for k in report {
                 println!(

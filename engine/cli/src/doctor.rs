@@ -2,7 +2,7 @@
 
 use crate::common::Context;
 use galamost_engine::cpu;
-use galamost_engine::device::{Chosen, CudaDevice, Device, Unit, cache_folder, choose, driver, nvrtc};
+use galamost_engine::device::{Chosen, CudaDevice, Device, SourceUnit, cache_folder, choose, driver, nvrtc};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plugins::Registry;
@@ -152,7 +152,7 @@ fn gpus(r: &mut Findings) -> bool {
 fn run_test_kernel(ordinal: u32) -> error::Result<()> {
     let device = CudaDevice::new(ordinal, 1)?;
     let text = "extern \"C\" __global__ void doctor(unsigned *out) { out[threadIdx.x] = 3 * threadIdx.x + 1; }\n";
-    let kernel = device.kernel(device.compile(&Unit::new("doctor", text, Precision::Mixed))?, "doctor")?;
+    let kernel = device.kernel(device.compile(&SourceUnit::new("doctor", text, Precision::Mixed))?, "doctor")?;
     let out = device.allocate(4 * 32)?;
     let pointer = [std::ptr::from_ref(&out).cast_mut().cast::<Opaque>()];
     device.launch(kernel, Extent::from(1), Extent::from(32), 0, &pointer)?;

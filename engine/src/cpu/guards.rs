@@ -1,7 +1,7 @@
-//! A look, after every call of a component, at whether it wrote where it may not: `--check-memory`.
+//! Memory checks after every call of a component: `--check-memory`.
 //!
-//! Behind each array stand bytes that nobody may touch; what forces may only read is compared with what it was. Plugins
-//! written in safe Rust cannot do either; those that take addresses from views can.
+//! Guard bytes after each array detect writes past its end, and a hash detects changes of arrays that a force may only
+//! read. Plugins in safe Rust cannot cause either; plugins that use raw addresses from views can.
 
 use super::system::CpuSystem;
 use crate::state::store::Store;
@@ -9,88 +9,88 @@ use galamost_plugin_api::error::{Error, Result};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes behind an array, and what they hold.
+/// Number of guard bytes after an array, and their value.
 const GUARD: usize = 64;
 const GUARD_BYTE: u8 = 0xa5;
 
 static ON: AtomicBool = AtomicBool::new(false);
 
-/// All runs on the CPU from now on are looked after.
+/// Enables memory checks for all runs on the CPU from now on.
 pub fn enable() {
     ON.store(true, Ordering::Relaxed);
 }
 
-/// Whether runs are looked after.
-pub fn on() -> bool {
+/// Returns true if memory checks are enabled.
+pub fn enabled() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Puts guards behind an array, which may move for it.
-pub fn arm<T>(array: &mut Vec<T>) {
+/// Writes guard bytes after an array; may reallocate it.
+pub fn write_guard<T>(array: &mut Vec<T>) {
     array.reserve(GUARD.div_ceil(size_of::<T>().max(1)));
     let guard = array.spare_capacity_mut().as_mut_ptr().cast::<u8>();
-    // SAFETY: room for so many bytes was made just now, and it holds no values
+    // SAFETY: the spare capacity has room for the bytes and holds no values
     unsafe { guard.write_bytes(GUARD_BYTE, GUARD) };
 }
 
-/// Whether nobody has touched them.
-pub fn whole<T>(array: &[T]) -> bool {
-    // SAFETY: `arm` made room for the guards and filled them
+/// Returns true if the guard bytes after an array are unchanged.
+pub fn intact<T>(array: &[T]) -> bool {
+    // SAFETY: `write_guard` reserved and filled the guard
     let guard = unsafe { array.as_ptr_range().end.cast::<[u8; GUARD]>().read() };
     guard == [GUARD_BYTE; GUARD]
 }
 
 fn hash_of<T: Copy>(hasher: &mut DefaultHasher, array: &[T]) {
-    // SAFETY: arrays of the state are plain numbers without padding
+    // SAFETY: the element types of state arrays are numbers without padding
     hasher.write(unsafe { std::slice::from_raw_parts(array.as_ptr().cast::<u8>(), size_of_val(array)) });
 }
 
 impl<S: Store> CpuSystem<S> {
-    /// Puts guards behind all arrays that components see.
-    pub(super) fn arm(&mut self) {
-        if !on() {
+    /// Writes guard bytes after all arrays that components see.
+    pub(super) fn write_guards(&mut self) {
+        if !enabled() {
             return;
         }
-        arm(&mut self.pos);
-        arm(&mut self.low);
-        arm(&mut self.vel);
-        arm(&mut self.force);
-        arm(&mut self.image);
-        arm(&mut self.tag);
-        arm(&mut self.index_of_tag);
-        arm(&mut self.group);
-        arm(&mut self.built);
+        write_guard(&mut self.pos);
+        write_guard(&mut self.low);
+        write_guard(&mut self.vel);
+        write_guard(&mut self.force);
+        write_guard(&mut self.image);
+        write_guard(&mut self.tag);
+        write_guard(&mut self.index_of_tag);
+        write_guard(&mut self.group);
+        write_guard(&mut self.built);
         for a in &mut self.arrays {
-            arm(a.data.words_mut());
+            write_guard(a.data.words_mut());
         }
     }
 
-    /// An error if a component wrote behind an array.
+    /// Returns an error if a component wrote past the end of an array.
     pub(super) fn check_guards(&self, component: &str) -> Result<()> {
-        if !on() {
+        if !enabled() {
             return Ok(());
         }
         let fixed = [
-            (whole(&self.pos), "pos_type"),
-            (whole(&self.low), "pos_low"),
-            (whole(&self.vel), "velocity_mass"),
-            (whole(&self.force), "force"),
-            (whole(&self.image), "image"),
-            (whole(&self.tag), "tag"),
-            (whole(&self.index_of_tag), "index_of_tag"),
-            (whole(&self.group), "group"),
-            (whole(&self.built), "pos_at_build"),
+            (intact(&self.pos), "pos_type"),
+            (intact(&self.low), "pos_low"),
+            (intact(&self.vel), "velocity_mass"),
+            (intact(&self.force), "force"),
+            (intact(&self.image), "image"),
+            (intact(&self.tag), "tag"),
+            (intact(&self.index_of_tag), "index_of_tag"),
+            (intact(&self.group), "group"),
+            (intact(&self.built), "pos_at_build"),
         ];
-        let arrays = self.arrays.iter().map(|a| (whole(a.data.words()), a.need.name.as_str()));
-        match fixed.into_iter().chain(arrays).find(|(whole, _)| !whole) {
+        let arrays = self.arrays.iter().map(|a| (intact(a.data.words()), a.need.name.as_str()));
+        match fixed.into_iter().chain(arrays).find(|(intact, _)| !intact) {
             Some((_, name)) => Err(Error::Run(format!("{component} wrote past the end of the array `{name}`"))),
             None => Ok(()),
         }
     }
 
-    /// A hash of what a force may only read; 0 if nobody looks.
-    pub(super) fn read_only(&self) -> u64 {
-        if !on() {
+    /// Returns a hash of the arrays that a force may only read; 0 if checks are disabled.
+    pub(super) fn hash_read_only(&self) -> u64 {
+        if !enabled() {
             return 0;
         }
         let mut h = DefaultHasher::new();
@@ -104,10 +104,10 @@ impl<S: Store> CpuSystem<S> {
         h.finish()
     }
 
-    /// An error if a force changed it, or wrote behind an array.
+    /// Returns an error if a force changed these arrays or wrote past the end of an array.
     pub(super) fn check_force(&self, component: &str, before: u64) -> Result<()> {
         self.check_guards(component)?;
-        if self.read_only() == before {
+        if self.hash_read_only() == before {
             return Ok(());
         }
         Err(Error::Run(format!(

@@ -1,6 +1,6 @@
 //! The state on the CPU.
 
-use super::list::List;
+use super::list::NeighborList;
 use super::vector_extension;
 use crate::backend::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius, state_fits};
 use crate::plan::initial;
@@ -70,7 +70,7 @@ pub struct CpuSystem<S: Store> {
     pub(super) group: Vec<u32>,
     pub(super) built: Vec<S::PosType>,
     pub(super) arrays: Vec<OptionalArray>,
-    pub(super) list: List,
+    pub(super) list: NeighborList,
     buffer: f64,
     topology: Topology,
     exclude: crate::pipeline::Exclusions,
@@ -114,7 +114,7 @@ impl<S: Store> CpuSystem<S> {
             group: vec![0; n],
             built: vec![S::PosType::default(); n],
             arrays: arrays.collect(),
-            list: List::new(radius, plan.molecules.clone()),
+            list: NeighborList::new(radius, plan.molecules.clone()),
             buffer,
             topology: Topology::default(),
             exclude: plan.pipeline.neighbors.exclude,
@@ -207,7 +207,7 @@ impl<S: Store> CpuSystem<S> {
             self.list.build::<S>(&self.pos, &self.tag, &scale, self.tables.exclusions.as_ref(), self.isa);
         }
         self.index_links();
-        self.arm();
+        self.write_guards();
         for a in &mut self.arrays {
             self.host.set_array(&a.need.name, a.data.address());
         }
@@ -239,7 +239,7 @@ impl<S: Store> CpuSystem<S> {
         if let Some(exclusions) = &self.tables.exclusions
             && self.list.r_list > 0.0
         {
-            self.list.leave_out(&touched.exclusions, exclusions, &self.tag, &self.index_of_tag);
+            self.list.remove_excluded(&touched.exclusions, exclusions, &self.tag, &self.index_of_tag);
         }
     }
 

@@ -2,13 +2,13 @@
 
 use super::arrays::{Buffer, words};
 use super::forces::Forces;
-use super::integrate::{Integrators, Stretch};
+use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
-use super::many::Many;
-use super::rebuild::{Follower, Rebuild};
+use super::rebuild::{Rebuild, SortedArray};
 use super::step::Graphs;
+use super::steps_kernel::StepsKernel;
 use crate::backend::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius, lists_members};
-use crate::device::{Device, Kernel, Services, Unit};
+use crate::device::{Device, Kernel, PluginServices, SourceUnit};
 use crate::plan::initial;
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
@@ -43,7 +43,7 @@ pub(super) struct Stage {
     /// Forces are computed once more at the end of each step.
     pub forces_again: bool,
     /// Steps that are done by one kernel.
-    pub many: Option<Many>,
+    pub steps_kernel: Option<StepsKernel>,
     pub graphs: Graphs,
 }
 
@@ -77,7 +77,7 @@ pub struct GpuSystem {
     system: u64,
     buffer: f64,
     host: HostServices,
-    stretch: Stretch,
+    scaling: PositionScaling,
     exclude: crate::pipeline::Exclusions,
     pub(super) device: Arc<dyn Device>,
 }
@@ -92,9 +92,10 @@ impl GpuSystem {
         let n = facts.n;
         let (r_list, buffer) = list_radius(plan);
         if plan.shears()? {
-            device.define("GALAMOST_SHEAR");
+            device.define_macro("GALAMOST_SHEAR");
         }
-        let system = device.compile(&Unit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
+        let system =
+            device.compile(&SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
         let mut sections = BTreeMap::new();
         for name in facts.sections() {
             if name == "pos_low" && facts.precision != Precision::Mixed {
@@ -104,13 +105,13 @@ impl GpuSystem {
             sections.insert(name, Buffer::new(&device, stride * n)?);
         }
         let (tag, index_of_tag) = (Buffer::new(&device, 4 * n)?, Buffer::new(&device, 4 * n)?);
-        let host = HostServices::new(Box::new(Services::new(device.clone(), facts.precision)));
-        let mut followers: Vec<Follower> = vec![(tag.address(), 1)];
+        let host = HostServices::new(Box::new(PluginServices::new(device.clone(), facts.precision)));
+        let mut sorted_arrays: Vec<SortedArray> = vec![(tag.address(), 1)];
         for (name, b) in &sections {
             // the positions of the build are those of the sort, and forces are computed anew after it
             let follows = name != "pos_at_build" && name != "force" && (name != "group" || !facts.groups.is_empty());
             if follows {
-                followers.push((b.address(), facts.stride(name).unwrap_or(0) as u32 / 4));
+                sorted_arrays.push((b.address(), facts.stride(name).unwrap_or(0) as u32 / 4));
             }
             if let Some(array) = name.strip_prefix("array.") {
                 host.set_array(array, b.address());
@@ -118,7 +119,7 @@ impl GpuSystem {
         }
         let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
         let (length, d) = (raw.box_length, facts.dimensions);
-        let rebuild = Rebuild::new(&device, facts.precision, n, length, d, r_list, small, &followers)?;
+        let rebuild = Rebuild::new(&device, facts.precision, n, length, d, r_list, small, &sorted_arrays)?;
         let tables = LinkTables::new(&raw.topology, plan.pipeline.neighbors.exclude, n);
         let links = DeviceLinks::new(&device, facts.precision, &tables, plan.molecules.as_ref())?;
         let blocks = 4 * device.multiprocessors() as usize;
@@ -138,7 +139,7 @@ impl GpuSystem {
             integrator_states: BTreeMap::new(),
             motion,
             motion_sums: device.kernel(system, "motion_sums")?,
-            stretch: Stretch::new(&*device, system)?,
+            scaling: PositionScaling::new(&*device, system)?,
             system,
             buffer,
             host,
@@ -196,11 +197,11 @@ impl GpuSystem {
     }
 
     /// In double precision, takes positions along with the box.
-    fn stretch(&self) -> Result<()> {
+    fn scale_positions(&self) -> Result<()> {
         if self.facts.precision != Precision::Double {
             return Ok(());
         }
-        self.stretch.run(&*self.device, &self.view())
+        self.scaling.run(&*self.device, &self.view())
     }
 
     /// After forces outside of a step. The list was long enough before: kernels that stopped met a fault.
@@ -303,7 +304,7 @@ impl GpuSystem {
 
 impl Backend for GpuSystem {
     fn begin_stage(&mut self, stage: &StagePlan, forces_are_good: bool) -> Result<()> {
-        self.forget_graphs()?;
+        self.destroy_graphs()?;
         self.stage = None;
         self.globals.dt = stage.stage.dt;
         self.globals.evaluate();
@@ -324,12 +325,12 @@ impl Backend for GpuSystem {
             info!("steps are launched one by one, not as a graph, because of {}", prevented.join(", "));
         }
         let forces_again = stage.forces_again();
-        let many = if forces_again || !prevented.is_empty() {
+        let steps_kernel = if forces_again || !prevented.is_empty() {
             None
         } else {
-            Many::new(device, &forces, &integrators, f.precision, f.n, f.n_types, team)?
+            StepsKernel::new(device, &forces, &integrators, f.precision, f.n, f.n_types, team)?
         };
-        self.stage = Some(Stage { forces, integrators, forces_again, many, graphs: Graphs::new(prevented) });
+        self.stage = Some(Stage { forces, integrators, forces_again, steps_kernel, graphs: Graphs::new(prevented) });
         if forces_are_good {
             return Ok(());
         }
@@ -401,7 +402,7 @@ impl Backend for GpuSystem {
         if stretched && self.globals.halt == 0 {
             self.globals.set_box(sim_box.length, updater.id);
             self.upload_globals()?;
-            self.stretch()?;
+            self.scale_positions()?;
         }
         if self.globals.halt != 0 {
             let f = self.globals.fault;
@@ -413,13 +414,13 @@ impl Backend for GpuSystem {
         if topology_changed {
             touched = self.topology.apply(&mut self.tables, &mut edits, self.globals.step)?;
             if self.links.fits(&self.tables) {
-                self.links.follow(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
+                self.links.update_rows(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
             } else {
                 info!("step {}: the tables of links get more room", self.globals.step);
-                self.forget_graphs()?;
-                self.links.renew(&self.tables)?;
+                self.destroy_graphs()?;
+                self.links.upload_all(&self.tables)?;
                 self.rebuild.index_links(&self.view(), &self.links.to_index())?;
-                self.links.follow(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
+                self.links.update_rows(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
             }
         }
         let positions = changed_now & changed::POSITIONS != 0 || stretched;
@@ -462,7 +463,7 @@ impl Backend for GpuSystem {
     }
 
     fn import(&mut self, state: &RawState) -> Result<()> {
-        self.forget_graphs()?;
+        self.destroy_graphs()?;
         self.globals.step = state.step;
         // the list is built in the box and with the cells of its time
         self.globals.box_length = state.numbers("built_length").unwrap_or(state.box_length);
@@ -476,7 +477,7 @@ impl Backend for GpuSystem {
         }
         self.topology = state.topology.clone();
         self.tables = LinkTables::new(&self.topology, self.exclude, self.facts.n);
-        self.links.renew(&self.tables)?;
+        self.links.upload_all(&self.tables)?;
         // in tag order, with the positions of the last list build: sorting these gives the order and the list of that
         // build again, on which the sums of the next steps depend to the last bit
         let identity: Vec<u32> = (0..self.facts.n as u32).collect();

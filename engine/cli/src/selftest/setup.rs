@@ -83,15 +83,13 @@ impl Test<'_> {
         steps: u64,
         overrides: &[String],
     ) -> Result<Plan, Failure> {
-        const ROTATIONAL: [&str; 2] = ["RotationalVerlet", "RigidVerlet"];
+        const ROTATIONAL: &str = "RotationalVerlet";
+        let rotates = steps > 0 && c.kind == Kind::Pair && self.registry.find(Kind::Integrator, ROTATIONAL).is_some();
         let plan = self.plan_with(c, device, precision, snapshot.clone(), steps, overrides, "VelocityVerlet")?;
-        if steps == 0 || c.kind != Kind::Pair || !oriented::is_oriented(&plan) {
-            return Ok(plan);
+        if rotates && oriented::is_oriented(&plan) {
+            return self.plan_with(c, device, precision, snapshot, steps, overrides, ROTATIONAL);
         }
-        match ROTATIONAL.into_iter().find(|name| self.registry.find(Kind::Integrator, name).is_some()) {
-            Some(name) => self.plan_with(c, device, precision, snapshot, steps, overrides, name),
-            None => Ok(plan),
-        }
+        Ok(plan)
     }
 
     /// Returns a plan with this component and the given integrator.

@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(128) many_body_density(ManyBodyArgs
         const PosType pi = load(&s.pos_type[i]);
         const real inv_r_d = real(1.0 / a.r_d), r_d2 = real(a.r_d * a.r_d);
         const u32 count = a.list.count[i];
-        const u32* row = a.list.index + list_place(a.list, i, lane);
+        const u32* row = a.list.index + list_offset(a.list, i, lane);
         for (u32 k = lane; k < count; k += team, row += 32) {
             const real r2 = device_norm2(difference(pi, load(&s.pos_type[*row]), scale));
             if (!(r2 < r_d2)) continue;
@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(128) many_body_force(ManyBodyArgs a
         rho_i = a.density[i];
         const ManyBodyRow* rows = a.rows + pi.kind * s.n_types;
         const u32 count = a.list.count[i];
-        const u32* row = a.list.index + list_place(a.list, i, lane);
+        const u32* row = a.list.index + list_offset(a.list, i, lane);
         for (u32 k = lane; k < count; k += team, row += 32) {
             const u32 j = *row;
             const PosType pj = load(&s.pos_type[j]);
