@@ -49,8 +49,9 @@ fn read(path: &Path) -> Result<String, String> {
 /// The workspace's manifest with only the members that are packed.
 fn workspace(manifest: &str) -> String {
     let members = "members = [\"plugin-api\", \"plugin-api/macros\"]";
+    let kept = manifest.lines().filter(|l| !l.starts_with("default-members = "));
     let line = |l: &str| if l.starts_with("members = ") { members.to_string() } else { l.to_string() };
-    manifest.lines().map(|l| line(l) + "\n").collect()
+    kept.map(|l| line(l) + "\n").collect()
 }
 
 /// Sources under a folder, in paths from the root.
