@@ -1,5 +1,5 @@
-//! The search for partners on CUDA. What it finds goes to the host together with the particles concerned, which decides
-//! (`resolve.rs`) and sends back what has changed: a few kilobytes, whatever the size of the system.
+//! Search for candidates on CUDA. The device sends candidates with their particles to the host, which selects reactions
+//! (`resolve.rs`) and sends back the changes: a few kilobytes, independent of system size.
 
 use crate::law::{Candidate, Local, Row};
 use crate::resolve::{Moment, Outcome, Source, World};
@@ -14,11 +14,11 @@ use galamost_plugin_api::updater::EditQueue;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
 
 const BLOCK: u32 = 128;
-/// Candidates that are copied together with their number.
-const FEW: usize = 128;
-/// Words before the first candidate, and of a candidate before its two particles.
-const HEAD: usize = 16;
-const NAMES: usize = 4;
+/// Candidates that are downloaded together with their number.
+const FIRST_CANDIDATES: usize = 128;
+/// Words before the first candidate, and words of a candidate before its two particles.
+const BUFFER_HEAD: usize = 16;
+const CANDIDATE_HEAD: usize = 4;
 /// Words of a particle before its bonds.
 const LOCAL: usize = 10;
 
@@ -45,13 +45,13 @@ struct ReactArgs {
     const u32* limits;
     int* init;
     int* cris;
-    // candidates: their number, then from word 16 for each: reaction, two tags, 0, and the two particles
+    // number of candidates; from word 16 for each: reaction, two tags, 0, and its two particles
     u32* out;
-    // of react_lookup: tags, and where their particles go
+    // for react_lookup: tags, and output for their particles
     const u32* tags;
     u32* found;
     double r_cut;
-    // `room`: candidates; `stride`: words of a particle
+    // `room`: maximum number of candidates; `stride`: words of a particle
     u32 n_rows, partners, room, stride, n_tags, reserved;
 };
 
@@ -72,7 +72,7 @@ struct ApplyArgs {
     u32 n_changes, n_edits;
 };
 
-// Products and sums that are rounded one by one, as on the CPU: both take the same pairs to be near.
+// Products and sums with separate rounding, as on the CPU, so that both find the same pairs.
 #ifdef __CUDACC__
 __device__ __forceinline__ double times(double a, double b) { return __dmul_rn(a, b); }
 __device__ __forceinline__ double plus(double a, double b) { return __dadd_rn(a, b); }
@@ -81,7 +81,7 @@ __device__ __forceinline__ double times(double a, double b) { return a * b; }
 __device__ __forceinline__ double plus(double a, double b) { return a + b; }
 #endif
 
-// |r_i - r_j|^2 of the nearest image, in f64.
+// Squared minimum-image distance |r_i - r_j|^2 in f64.
 __device__ __forceinline__ double apart2(const PosType& i, const PosType& j, const Globals* g) {
     const double* l = g->box_length;
 #ifdef GALAMOST_DOUBLE
@@ -131,7 +131,7 @@ __device__ __forceinline__ bool symmetric(u32 kind) {
     return kind == JOIN || kind == COMBINE || kind == DISPROPORTIONATE || kind == BREAK;
 }
 
-// The share of p that a partner leaves which can be used up.
+// Reduces p by the previous reactions of a partner.
 __device__ __forceinline__ double lowered(double p, const Row& r, const Who& w) {
     for (int k = 0; k < w.cris; ++k) p = times(p, r.factor);
     if (r.by_groups) {
@@ -182,7 +182,7 @@ __device__ __forceinline__ void emit(const ReactArgs& a, u32 r, u32 first, u32 s
     names[2] = second;
 }
 
-// Partners in reach of particle i.
+// Emits candidates with partners of particle i within r_cut.
 __device__ __forceinline__ void partners(const ReactArgs& a, u32 r, const Row& row, u32 i, u32 tag, const Who& me) {
     const StateView& s = a.state;
     if (row.kind == INSERT && !breakable(a.bonds, i, row.broken)) return;
@@ -239,7 +239,7 @@ extern "C" __global__ void react_find(ReactArgs a) {
     }
 }
 
-// A particle: coordinates, type, h_init, h_cris, number of bonds, and for each its partner's tag and its type.
+// Writes a particle: coordinates, type, h_init, h_cris, number of bonds, and tag and type of each bond.
 __device__ __forceinline__ void describe(const ReactArgs& a, u32 tag, u32* to) {
     const u32 i = a.state.index_of_tag[tag];
     const PosType p = a.state.pos_type[i];
@@ -258,7 +258,7 @@ __device__ __forceinline__ void describe(const ReactArgs& a, u32 tag, u32* to) {
     }
 }
 
-// The two particles of each candidate.
+// Writes the two particles of each candidate.
 extern "C" __global__ void react_describe(ReactArgs a) {
     const u32 n = a.out[0] < a.room ? a.out[0] : a.room;
     for (u32 t = blockIdx.x * blockDim.x + threadIdx.x; t < 2u * n; t += gridDim.x * blockDim.x) {
@@ -267,13 +267,13 @@ extern "C" __global__ void react_describe(ReactArgs a) {
     }
 }
 
-// Particles by their tags.
+// Writes particles given by their tags.
 extern "C" __global__ void react_lookup(ReactArgs a) {
     const u32 t = blockIdx.x * blockDim.x + threadIdx.x;
     if (t < a.n_tags) describe(a, a.tags[t], a.found + u64(t) * a.stride);
 }
 
-// Writes what is new of particles, and asks for the changes of topology.
+// Applies changes of particles and requests topology edits.
 extern "C" __global__ void react_apply(ApplyArgs a) {
     const u32 t = blockIdx.x * blockDim.x + threadIdx.x;
     if (t == 0u) *a.edits.count = a.n_edits;
@@ -323,14 +323,14 @@ struct ApplyArgs {
     n_edits: u32,
 }
 
-/// Memory of the device that gets larger when it must.
+/// Device memory that grows on demand.
 #[derive(Default)]
-struct Room {
+struct GrowingBuffer {
     at: DevicePtr<u8>,
     bytes: usize,
 }
 
-impl Room {
+impl GrowingBuffer {
     fn fit(&mut self, host: &Host, bytes: usize) -> Result<DevicePtr<u8>> {
         if bytes > self.bytes {
             if !self.at.is_null() {
@@ -344,19 +344,19 @@ impl Room {
     }
 }
 
-/// Kernels and memory.
-pub struct OnDevice {
+/// Kernels and device memory.
+pub struct DeviceSearch {
     find: Kernel,
     describe: Kernel,
     lookup: Kernel,
     apply: Kernel,
     rows: DevicePtr<u8>,
     limits: DevicePtr<u8>,
-    out: Room,
-    tags: Room,
-    found: Room,
-    changes: Room,
-    /// Candidates that there is room for.
+    out: GrowingBuffer,
+    tags: GrowingBuffer,
+    found: GrowingBuffer,
+    changes: GrowingBuffer,
+    /// Capacity for candidates.
     room: usize,
 }
 
@@ -377,7 +377,7 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks::<4>().0.iter().map(|b| u32::from_ne_bytes(*b)).collect()
 }
 
-/// A particle from the words of `describe`.
+/// Parses a particle written by `describe`.
 fn local(w: &[u32]) -> Local {
     let number = |k: usize| f64::from_bits(u64::from(w[2 * k + 1]) << 32 | u64::from(w[2 * k]));
     let bonds = w[LOCAL..].as_chunks::<2>().0.iter().take(w[9] as usize).map(|b| (b[0], b[1]));
@@ -391,8 +391,8 @@ fn local(w: &[u32]) -> Local {
     }
 }
 
-impl OnDevice {
-    /// Compiles, and brings the table to the device.
+impl DeviceSearch {
+    /// Compiles the kernels and uploads the table.
     pub fn new(host: &Host, table: &Table) -> Result<Self> {
         let module = host.compile("reactions", SOURCE)?;
         let filled = |bytes: &[u8]| {
@@ -407,11 +407,11 @@ impl OnDevice {
             apply: host.kernel(module, "react_apply")?,
             rows: filled(&bytes_of_rows(&table.rows))?,
             limits: filled(&bytes_of_words(&table.limits))?,
-            out: Room::default(),
-            tags: Room::default(),
-            found: Room::default(),
-            changes: Room::default(),
-            room: 2 * FEW,
+            out: GrowingBuffer::default(),
+            tags: GrowingBuffer::default(),
+            found: GrowingBuffer::default(),
+            changes: GrowingBuffer::default(),
+            room: 2 * FIRST_CANDIDATES,
         })
     }
 
@@ -439,10 +439,10 @@ impl OnDevice {
         }
     }
 
-    /// All possible reactions, and the particles that they concern.
+    /// Returns all candidates, and the particles involved.
     ///
     /// # Safety
-    /// The views describe arrays of the device.
+    /// The views describe valid arrays of the device.
     pub unsafe fn candidates(
         &mut self,
         host: &Host,
@@ -450,19 +450,19 @@ impl OnDevice {
         call: &UpdateCall,
         now: Moment,
     ) -> Result<(Vec<Candidate>, World)> {
-        let entry = NAMES + 2 * stride(call);
+        let entry = CANDIDATE_HEAD + 2 * stride(call);
         loop {
-            let out = self.out.fit(host, 4 * (HEAD + self.room * entry))?;
+            let out = self.out.fit(host, 4 * (BUFFER_HEAD + self.room * entry))?;
             host.upload_bytes(out, &[0; 4])?;
             let args = self.args(host, table, call, now);
             let mut arguments: [*mut Opaque; 1] = arguments![args];
-            let few = FEW.min(self.room);
-            // SAFETY: both kernels take one ReactArgs
+            let few = FIRST_CANDIDATES.min(self.room);
+            // SAFETY: both kernels take one `ReactArgs`
             unsafe {
                 host.launch(self.find, call.state.n_local.div_ceil(BLOCK), BLOCK, &mut arguments)?;
                 host.launch(self.describe, (2 * few as u32).div_ceil(BLOCK), BLOCK, &mut arguments)?;
             }
-            let mut bytes = vec![0; 4 * (HEAD + few * entry)];
+            let mut bytes = vec![0; 4 * (BUFFER_HEAD + few * entry)];
             host.download_bytes(out, &mut bytes)?;
             let n = words(&bytes[..4])[0] as usize;
             if n > self.room {
@@ -471,14 +471,14 @@ impl OnDevice {
             }
             if n > few {
                 let first = bytes.len();
-                bytes.resize(4 * (HEAD + n * entry), 0);
+                bytes.resize(4 * (BUFFER_HEAD + n * entry), 0);
                 host.download_bytes(out.offset(first), &mut bytes[first..])?;
             }
-            let all = words(&bytes[4 * HEAD..]);
+            let all = words(&bytes[4 * BUFFER_HEAD..]);
             let (mut candidates, mut world) = (vec![], World::new());
             for w in all.chunks_exact(entry).take(n) {
                 candidates.push(Candidate { reaction: w[0], first: w[1], second: w[2] });
-                let (a, b) = w[NAMES..].split_at(stride(call));
+                let (a, b) = w[CANDIDATE_HEAD..].split_at(stride(call));
                 world.insert(w[1], local(a));
                 world.insert(w[2], local(b));
             }
@@ -486,11 +486,11 @@ impl OnDevice {
         }
     }
 
-    /// Writes what is new of particles and asks for the changes of topology; nothing but their number if there is no room
-    /// for them, since the engine then calls again.
+    /// Writes changes of particles and requests topology edits. If the edit queue is too small, writes only the number
+    /// of edits; the engine then calls again.
     ///
     /// # Safety
-    /// The views describe arrays of the device.
+    /// The views describe valid arrays of the device.
     pub unsafe fn apply(&mut self, host: &Host, call: &UpdateCall, outcome: &Outcome, world: &World) -> Result<()> {
         if outcome.edits.len() > call.edits.capacity as usize {
             return host.upload_bytes(call.edits.count.cast(), &(outcome.edits.len() as u32).to_ne_bytes());
@@ -522,19 +522,19 @@ impl OnDevice {
         };
         let threads = outcome.changed.len().max(outcome.edits.len()) as u32;
         let mut arguments: [*mut Opaque; 1] = arguments![args];
-        // SAFETY: the kernel takes one ApplyArgs
+        // SAFETY: the kernel takes one `ApplyArgs`
         unsafe { host.launch(self.apply, threads.div_ceil(BLOCK), BLOCK, &mut arguments) }
     }
 }
 
-/// Words of a particle: an even number, so that coordinates lie where numbers must.
+/// Returns the words of a particle; an even number, so that coordinates are aligned.
 fn stride(call: &UpdateCall) -> usize {
     LOCAL + 2 * call.bonds.capacity as usize
 }
 
-/// Lookups during a call.
+/// Looks up particles during a call.
 pub struct Lookup<'a> {
-    pub device: &'a mut OnDevice,
+    pub device: &'a mut DeviceSearch,
     pub host: &'a Host,
     pub table: &'a Table,
     pub call: &'a UpdateCall,
@@ -551,7 +551,7 @@ impl Source for Lookup<'_> {
         let mut args = self.device.args(self.host, self.table, self.call, self.now);
         args.n_tags = tags.len() as u32;
         let mut arguments: [*mut Opaque; 1] = arguments![args];
-        // SAFETY: the kernel takes one ReactArgs, and its arrays have room for these tags
+        // SAFETY: the kernel takes one `ReactArgs`, and its arrays hold these tags
         unsafe { self.host.launch(self.device.lookup, (tags.len() as u32).div_ceil(BLOCK), BLOCK, &mut arguments)? };
         let mut bytes = vec![0; 4 * stride * tags.len()];
         self.host.download_bytes(found, &mut bytes)?;

@@ -1,5 +1,5 @@
-//! From possible reactions to those that take place: one after the other, in the order of their draws, on the host for
-//! every device.
+//! Selects the reactions that take place from the candidates: one by one, in the order of their random numbers, on the
+//! host for every device.
 
 use crate::law::{Candidate, Kind, Local, apart, norm2, pair_draw, single_draw};
 use crate::table::Table;
@@ -10,47 +10,47 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Particles by tag.
 pub type World = BTreeMap<u32, Local>;
 
-/// Where particles are looked up that the search did not bring along.
+/// Looks up particles that the search did not return.
 pub trait Source {
-    /// What is known of these particles.
+    /// Returns the data of these particles.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     fn fetch(&mut self, tags: &[u32]) -> Result<Vec<Local>>;
 }
 
-/// The moment of a call.
+/// Random key, step, and box of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     pub key: RandomKey,
     pub step: u64,
     pub length: [f64; 3],
-    /// Coordinates are whole numbers.
+    /// Whether coordinates are fixed-point numbers.
     pub fixed: bool,
 }
 
-/// A reaction that took place: its number and the tags of its members.
+/// A reaction that took place: its index and the tags of its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub reaction: usize,
     pub members: Vec<u32>,
 }
 
-/// What a call changes.
+/// Changes made by a call.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub edits: Vec<Edit>,
     pub events: Vec<Event>,
-    /// Particles whose type, charge or counts are new.
+    /// Particles whose type, charge, or counters changed.
     pub changed: BTreeSet<u32>,
-    /// Types or charges are new: forces depend on them.
+    /// Whether types or charges changed, on which forces depend.
     pub forces: bool,
 }
 
-/// Lets reactions take place. A particle takes part in at most one of them; `world` is left as it is afterwards.
+/// Selects the reactions that take place. A particle takes part in at most one. `world` is updated to the final state.
 ///
 /// # Errors
-/// The words of the source.
+/// Returns an error of the source.
 pub fn resolve(
     table: &Table,
     candidates: &[Candidate],
@@ -79,7 +79,7 @@ pub fn resolve(
     Ok(run.out)
 }
 
-/// Looks up particles, and those that are up to `depth` bonds away from them.
+/// Fetches particles, and those up to `depth` bonds away from them.
 fn widen(mut tags: BTreeSet<u32>, world: &mut World, source: &mut dyn Source, depth: usize) -> Result<()> {
     for level in 0..=depth {
         let missing: Vec<u32> = tags.iter().copied().filter(|t| !world.contains_key(t)).collect();
@@ -111,19 +111,19 @@ impl Run<'_> {
         self.world[&a].bonds.iter().find(|(other, _)| *other == b).map(|(_, kind)| *kind)
     }
 
-    /// The partner of a bond that breaks: of several the one whose draw with `other` comes first.
+    /// Returns the partner of a bond to break; of several, the one whose draw with `other` comes first.
     fn broken_partner(&self, of: u32, other: u32, r: usize) -> Option<u32> {
         let broken = self.table.rows[r].broken;
         let bonds = self.world[&of].bonds.iter().filter(|(k, kind)| *kind == broken && *k != other);
         bonds.map(|(k, _)| *k).min_by_key(|k| (pair_draw(self.now.key, self.now.step, r, other, *k)[0], *k))
     }
 
-    /// Lets a candidate react if all its members still can.
+    /// Executes a candidate if all its members can still react.
     fn attempt(&mut self, c: Candidate) {
         let r = c.reaction as usize;
         let (row, deed) = (self.table.rows[r], &self.table.deeds[r]);
         let (i, j) = (c.first, c.second);
-        // the bonds that form and break, as tags
+        // bonds to form and to break, as tags
         let (mut made, mut broken, mut third) = (vec![], None, None);
         match row.kind() {
             Kind::Grow | Kind::Join | Kind::Combine => made.push([i, j]),
@@ -157,7 +157,7 @@ impl Run<'_> {
             let change = made.iter().map(of).sum::<f64>() - broken.iter().map(of).sum::<f64>();
             let word = pair_draw(self.now.key, self.now.step, r, i, j)[3];
             let accepted = change <= 0.0 || (f64::from(word) + 0.5) / 4_294_967_296.0 < (-change / kt).exp();
-            // also where it is not a number: a bond that is too long cannot become another
+            // also rejects NaN: an overlong bond cannot be exchanged
             if !accepted {
                 return;
             }
@@ -178,7 +178,7 @@ impl Run<'_> {
             self.cut(a, b);
         }
         for (n, [a, b]) in made.into_iter().enumerate() {
-            // an inserted particle's second bond is what the broken bond was
+            // the second bond of an inserted particle has the type of the broken bond
             self.join(a, b, if n == 0 { deed.bond } else { row.broken }, r);
         }
         self.used.extend(&members);
@@ -186,7 +186,7 @@ impl Run<'_> {
         self.out.events.push(Event { reaction: r, members });
     }
 
-    /// Who is an active end afterwards, and how often each has reacted.
+    /// Updates `h_init` and `h_cris` of the members.
     fn states(&mut self, kind: Kind, i: u32, j: u32, third: Option<u32>) {
         let mut change = |tag: u32, init: Option<i32>, more: i32| {
             let local = self.world.entry(tag).or_default();
@@ -237,7 +237,7 @@ impl Run<'_> {
         self.out.edits.push(Edit::cut(kind, [a, b]));
     }
 
-    /// The bonds of a particle, without that to `but`.
+    /// Returns the bonded partners of a particle except `but`.
     fn others(&self, of: u32, but: u32) -> Vec<u32> {
         let known = self.world.get(&of).map_or([].as_slice(), |l| &l.bonds);
         known.iter().map(|(o, _)| *o).filter(|o| *o != but).collect()
@@ -247,7 +247,7 @@ impl Run<'_> {
         tags.map(|t| self.world.get(&t).map_or(0, |l| l.kind))
     }
 
-    /// Makes a bond, and angles and dihedrals along it.
+    /// Forms a bond, and angles and dihedrals along it.
     fn join(&mut self, a: u32, b: u32, kind: u32, r: usize) {
         for (of, other) in [(a, b), (b, a)] {
             if let Some(local) = self.world.get_mut(&of) {
@@ -269,7 +269,7 @@ impl Run<'_> {
             }
         }
         let mut dihedral = |run: &Self, tags: [u32; 4]| {
-            // a ring of three has none
+            // a ring of three particles has no dihedrals
             if (1..4).any(|k| tags[..k].contains(&tags[k])) {
                 return;
             }
@@ -303,7 +303,7 @@ mod tests {
     struct Nobody;
     impl Source for Nobody {
         fn fetch(&mut self, tags: &[u32]) -> Result<Vec<Local>> {
-            Err(Error::Run(format!("{tags:?} are not there")))
+            Err(Error::Run(format!("{tags:?} do not exist")))
         }
     }
 
@@ -327,7 +327,7 @@ mod tests {
         Moment { key: RandomKey::new(1, 2), step: 3, length: [100.0; 3], fixed: false }
     }
 
-    /// Particles in a row, at distances of 1, bonded to the next one where `bonded` says so.
+    /// A row of particles at distances of 1; particle k is bonded to k + 1 for each k in `bonded`.
     fn world(n: u32, bonded: &[u32]) -> World {
         let bonds = |t: u32| {
             let to = |k: &u32| {
@@ -359,7 +359,7 @@ mod tests {
         assert!(out.edits.len() == 1 && out.events.len() == 1);
         let ends: Vec<u32> = w.iter().filter(|(_, l)| l.init == 1).map(|(t, _)| *t).collect();
         assert!(ends.len() == 2 && ends.contains(&1) && w[&1].cris == 1, "{ends:?}");
-        // and whichever way round the candidates come
+        // independent of the order of candidates
         let mut again = world(3, &[]);
         (again.get_mut(&0).expect("0").init, again.get_mut(&2).expect("2").init) = (1, 1);
         let other = resolve(&t, &[both[1], both[0]], &mut again, &mut Nobody, now()).expect("resolved");
@@ -375,14 +375,14 @@ mod tests {
         let out = resolve(&t, &[candidate(0, 0, 1)], &mut w, &mut Nobody, now()).expect("resolved");
         assert_eq!(out.edits, [Edit::cut(0, [1, 2]), Edit::add(0, [0, 1])]);
         assert!(out.events[0].members == [0, 1, 2] && w[&0].cris == 1 && w[&2].cris == 0);
-        // 1 goes between 0 and 2
+        // 1 is inserted between 0 and 2
         let mut w = world(3, &[]);
         for (a, b) in [(0, 2), (2, 0)] {
             w.get_mut(&a).expect("there").bonds.push((b, 0));
         }
         let out = resolve(&t, &[candidate(1, 0, 1)], &mut w, &mut Nobody, now()).expect("resolved");
         assert_eq!(out.edits, [Edit::cut(0, [0, 2]), Edit::add(0, [0, 1]), Edit::add(0, [1, 2])]);
-        // an end leaves; one with two bonds cannot
+        // an end detaches; a particle with two bonds cannot
         let mut w = world(3, &[0, 1]);
         let end = w.get_mut(&2).expect("2");
         (end.init, end.cris) = (1, 1);
@@ -418,7 +418,7 @@ mod tests {
             let out = resolve(&t, &[candidate(0, 0, 1)], &mut world(2, &[]), &mut Nobody, now()).expect("resolved");
             assert_eq!(out.events.len(), expected, "{bound}");
         }
-        // half of them with ΔU = kT ln 2
+        // half of them react at ΔU = kT ln 2
         t.deeds[0].energy = energy(-2f64.ln());
         let formed = |step| {
             let now = Moment { step, ..now() };

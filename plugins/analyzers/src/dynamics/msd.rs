@@ -1,4 +1,4 @@
-//! Mean-square displacements.
+//! Mean-square displacement.
 
 use crate::dynamics::frames::{Frames, Measure};
 use crate::dynamics::items::Which;
@@ -8,7 +8,7 @@ use galamost_measure::replace;
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 
-/// Squares of displacements per axis, and the fourth power.
+/// Squared displacement for each axis, and the fourth power of the displacement.
 #[derive(Clone, Debug, Default)]
 struct Squares;
 
@@ -47,30 +47,39 @@ __device__ __forceinline__ void measure(const Settings&, const double* now, cons
     }
 }
 
-/// Mean-square displacement ⟨|r(t₀ + t) − r(t₀)|²⟩ and the non-Gaussian parameter, over many origins t₀, from samples every
-/// `every` steps.
+/// Measures the mean-square displacement ⟨|r(t₀ + t) − r(t₀)|²⟩ and the non-Gaussian parameter, averaged over many
+/// origins t₀.
 ///
-/// Lags lie in octaves: from 1 to `points` samples, then `points`/2 more up to twice the longest, and so on for `levels` levels, so
-/// a few dozen of them reach points × 2^(levels − 1) samples. Every sample is an origin of the first level's lags, every
-/// second one of the second level's, and so on. With `lags` there are those alone, from origins that are `origins` steps apart.
+/// Lags are in octaves: 1 to `points` samples, then `points`/2 more up to twice the longest, and so on for `levels`
+/// levels. A few dozen lags thus reach points × 2^(levels − 1) samples. Every sample is an origin for lags of the first
+/// level, every second one for the second level, and so on. `lags` selects explicit lags instead, with origins
+/// `origins` steps apart.
 ///
-/// `file` is a CSV table: `lag` (steps), `time`, `origins` (they overlap, so they are not independent), and for each type
-/// `msd_A` (length²), with `axes` also `msd_x_A`, `msd_y_A`, `msd_z_A`, and
-/// `alpha2_A` = d⟨r⁴⟩/((d + 2)⟨r²⟩²) − 1, which is 0 for Gaussian displacements in d dimensions. For diffusion msd = 2 d D t. It is
-/// replaced after the first sample, then at most once a second, and at the end of the run.
+/// `file` is a CSV table. It is replaced after the first sample, then at most once a second, and at the end of the run.
 ///
-/// With `of: Molecules` centers of mass of molecules move, in columns `msd_molecules`: those that the array `molecule`, or bonds,
-/// make at the first sample. Types are those of the first sample. `remove_drift` takes off the motion of the center of mass of all particles.
+/// | column | meaning |
+/// |---|---|
+/// | `lag`, `time` | lag in steps and in time units |
+/// | `origins` | number of origins; they overlap, so they are not independent |
+/// | `msd_A` | mean-square displacement of type A (length²); for diffusion 2 d D t |
+/// | `msd_x_A`, `msd_y_A`, `msd_z_A` | contributions of the axes (with `axes`) |
+/// | `alpha2_A` | d⟨r⁴⟩/((d + 2)⟨r²⟩²) − 1; 0 for Gaussian displacements in d dimensions |
 ///
-/// Positions are unwrapped by images, r + L image. In a box that changes that would be wrong: whoever has crossed the box n times would
-/// be moved by n ΔL. So positions are followed from sample to sample, by Δr + L Δimage with the new L, as the toroidal-view-preserving
-/// scheme has it; where the box stays as it is this is r + L image. What a barostat moves inside of the box is part of Δr.
-/// S. von Bülow, J. T. Bullerjahn, G. Hummer, J. Chem. Phys. 153 (2020) 021101.
+/// `of: Molecules` measures centers of mass of molecules, in columns `msd_molecules`. Molecules are defined by the
+/// array `molecule`, or by bonds, at the first sample. Types also are those of the first sample. `remove_drift`
+/// subtracts the motion of the center of mass of all particles.
 ///
-/// Samples stay on the device, which the run does not wait for. Memory: 24 bytes × (particles or molecules) × (points + 1 +
-/// (levels − 1) points/2), by default 37 samples (with `lags`, longest lag / `origins` + 2), and 36 bytes × particles; in checkpoints too.
-/// J. Ramírez, S. K. Sukumaran, B. Vorselaars, A. E. Likhtman, J. Chem. Phys. 133 (2010) 154103; D. Frenkel, B. Smit,
-/// Understanding Molecular Simulation, section 4.4.2.
+/// Positions are unwrapped by images, r + L image. If the box changes, displacements are summed from sample to sample
+/// as Δr + L Δimage with the new L (toroidal-view-preserving scheme). In a constant box this is r + L image.
+/// Displacements by a barostat inside the box are part of Δr.
+///
+/// Samples stay on the device, and the run does not wait for them. Memory: 24 bytes × (particles or molecules) ×
+/// (points + 1 + (levels − 1) points/2), by default 37 samples (with `lags`: longest lag / `origins` + 2), and 36 bytes
+/// × particles. Checkpoints contain the samples.
+///
+/// References: J. Ramírez, S. K. Sukumaran, B. Vorselaars & A. E. Likhtman, J. Chem. Phys. 133, 154103 (2010); S. von
+/// Bülow, J. T. Bullerjahn & G. Hummer, J. Chem. Phys. 153, 021101 (2020); D. Frenkel & B. Smit, Understanding
+/// Molecular Simulation, section 4.4.2.
 ///
 /// ```ron
 /// Msd(every: 10, file: "msd.csv")
@@ -78,22 +87,22 @@ __device__ __forceinline__ void measure(const Settings&, const double* now, cons
 #[component(Analyzer, "Msd")]
 #[derive(Params)]
 pub struct Msd {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// Samples of earlier steps are passed over.
+    /// First step to sample.
     #[param(default = 0)]
     start: u64,
-    /// File to write.
+    /// Output file.
     file: Spanned<String>,
     #[param(flatten)]
     lags: Lags,
     #[param(flatten)]
     which: Which,
-    /// Columns for each axis.
+    /// Whether to add columns for each axis.
     #[param(default = false)]
     axes: bool,
-    /// Displacements are relative to the center of mass of all particles.
+    /// Whether displacements are relative to the center of mass of all particles.
     #[param(default = false)]
     remove_drift: bool,
     #[param(skip)]
@@ -122,7 +131,7 @@ impl Analyzer for Msd {
         if frame.step() < self.start {
             return Ok(());
         }
-        // SAFETY: the engine's word about the view
+        // SAFETY: the engine passes a view of valid arrays of the run's device
         unsafe { self.frames.sample(frame)? };
         self.pace.sampled();
         self.write(false)

@@ -1,4 +1,4 @@
-//! Velocity autocorrelation.
+//! Velocity autocorrelation function.
 
 use crate::dynamics::frames::{Frames, Measure};
 use crate::dynamics::items::Which;
@@ -8,7 +8,7 @@ use galamost_measure::replace;
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 
-/// Products of velocities per axis.
+/// Products of velocities for each axis.
 #[derive(Clone, Debug, Default)]
 struct Products;
 
@@ -37,17 +37,27 @@ __device__ __forceinline__ void measure(const Settings&, const double* now, cons
     }
 }
 
-/// Velocity autocorrelation C(t) = ⟨v(t₀)·v(t₀ + t)⟩ over many origins t₀, and its integral, from samples every `every` steps.
+/// Measures the velocity autocorrelation function C(t) = ⟨v(t₀)·v(t₀ + t)⟩ and its integral, averaged over many origins
+/// t₀.
 ///
-/// Lags lie in octaves, or are listed, as those of `Msd`. `file` is a CSV table: `lag` (steps, from 0), `time`, `origins`, and for
-/// each type `vacf_A` (velocity²), with `axes` also `vacf_x_A`, `vacf_y_A`, `vacf_z_A`, and
-/// `diffusion_A` = (1/d) ∫₀ᵗ C dt' by the trapezoidal rule over the lags (length²/time; Green and Kubo), which tends to the diffusion
-/// coefficient if `every` steps are short beside the decay of C. C(0) = d kT/m. The file is replaced after the first sample,
-/// then at most once a second, and at the end of the run.
+/// Lags are in octaves or explicit, as for `Msd`. `file` is a CSV table. It is replaced after the first sample, then at
+/// most once a second, and at the end of the run.
 ///
-/// With `of: Molecules` velocities are those of centers of mass, in columns `vacf_molecules`. Types and molecules are those of the
-/// first sample. `remove_drift` takes off the velocity of the center of mass of all particles. Samples stay on the device, which the run does not
-/// wait for. Memory: 24 bytes × (particles or molecules) × (points + 1 + (levels − 1) points/2), in checkpoints too.
+/// | column | meaning |
+/// |---|---|
+/// | `lag`, `time` | lag in steps (from 0) and in time units |
+/// | `origins` | number of origins |
+/// | `vacf_A` | C(t) of type A (velocity²); C(0) = d kT/m |
+/// | `vacf_x_A`, `vacf_y_A`, `vacf_z_A` | contributions of the axes (with `axes`) |
+/// | `diffusion_A` | (1/d) ∫₀ᵗ C dt', trapezoidal rule over the lags (length²/time) |
+///
+/// `diffusion_A` converges to the diffusion coefficient (Green–Kubo) if `every` is short compared with the decay time
+/// of C.
+///
+/// `of: Molecules` measures velocities of centers of mass, in columns `vacf_molecules`. Types and molecules are those
+/// of the first sample. `remove_drift` subtracts the velocity of the center of mass of all particles. Samples stay on
+/// the device, and the run does not wait for them. Memory: 24 bytes × (particles or molecules) × (points + 1 + (levels
+/// − 1) points/2). Checkpoints contain the samples.
 ///
 /// ```ron
 /// Vacf(every: 2, file: "vacf.csv")
@@ -55,22 +65,22 @@ __device__ __forceinline__ void measure(const Settings&, const double* now, cons
 #[component(Analyzer, "Vacf")]
 #[derive(Params)]
 pub struct Vacf {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// Samples of earlier steps are passed over.
+    /// First step to sample.
     #[param(default = 0)]
     start: u64,
-    /// File to write.
+    /// Output file.
     file: Spanned<String>,
     #[param(flatten)]
     lags: Lags,
     #[param(flatten)]
     which: Which,
-    /// Columns for each axis.
+    /// Whether to add columns for each axis.
     #[param(default = false)]
     axes: bool,
-    /// Velocities are relative to the center of mass of all particles.
+    /// Whether velocities are relative to the center of mass of all particles.
     #[param(default = false)]
     remove_drift: bool,
     #[param(skip)]
@@ -99,7 +109,7 @@ impl Analyzer for Vacf {
         if frame.step() < self.start {
             return Ok(());
         }
-        // SAFETY: the engine's word about the view
+        // SAFETY: the engine passes a view of valid arrays of the run's device
         unsafe { self.frames.sample(frame)? };
         self.pace.sampled();
         self.write(false)
@@ -135,7 +145,7 @@ impl Vacf {
             head.push(format!("diffusion_{name}"));
         }
         let mut rows = vec![head];
-        // the time and the C of the lag before, and the integral up to it
+        // for each species: time and C of the previous lag, and the integral up to it
         let mut before: Vec<[f64; 3]> = vec![];
         for row in self.frames.rows() {
             let mut text = vec![(row.lag * self.every).to_string(), format!("{:?}", row.time), row.origins.to_string()];
