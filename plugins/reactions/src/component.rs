@@ -1,10 +1,10 @@
 //! The `Reactions` updater.
 
-use crate::cpu::OnHost;
-use crate::device::{Lookup, OnDevice};
+use crate::cpu::HostSearch;
+use crate::device::{DeviceSearch, Lookup};
 use crate::energy::BondEnergy;
 use crate::law::{Kind, Partners};
-use crate::resolve::{Event, Moment, Outcome, resolve};
+use crate::resolve::{CallContext, Event, Outcome, resolve};
 use crate::table::Table;
 use galamost_measure::{Cell, Table as Rows};
 use galamost_plugin_api::precision::Precision;
@@ -16,9 +16,9 @@ use galamost_plugin_api::updater::changed;
 pub struct Reaction {
     /// Kind of reaction, see the table above.
     pub kind: Kind,
-    /// Particle types of the two roles; one type for `Die`.
+    /// Particle types of i and j; one type for `Die`.
     pub of: Spanned<Vec<Spanned<String>>>,
-    /// P_r, the probability of an attempt.
+    /// Probability P_r of an attempt.
     #[param(at_least = 0.0, at_most = 1.0)]
     pub p: f64,
     /// Factor on P_r for each reaction that the partners have already undergone (`h_cris`; both partners of `Join` and
@@ -139,7 +139,7 @@ pub struct Reactions {
 
 struct Started {
     host: Host,
-    device: Option<OnDevice>,
+    device: Option<DeviceSearch>,
 }
 
 const NAMES: [&str; 6] = ["step", "reaction", "kind", "first", "second", "third"];
@@ -176,7 +176,7 @@ impl Updater for Reactions {
     }
 
     fn start(&mut self, host: Host) -> Result<()> {
-        let device = if self.cuda { Some(OnDevice::new(&host, &self.table)?) } else { None };
+        let device = if self.cuda { Some(DeviceSearch::new(&host, &self.table)?) } else { None };
         if let Some(rows) = &mut self.rows {
             let i = Cell::Int(None);
             rows.start()?;
@@ -194,7 +194,7 @@ impl Updater for Reactions {
         let fixed = call.state.precision != Precision::Double as u32;
         // SAFETY: the engine passes valid views
         let length = unsafe { call.sim_box()?.length };
-        let now = Moment { key: call.key, step: call.step, length, fixed };
+        let now = CallContext { key: call.key, step: call.step, length, fixed };
         let outcome = if let Some(device) = device {
             // SAFETY: the engine passes views of valid arrays of the device
             let (candidates, mut world) = unsafe { device.candidates(host, table, call, now)? };
@@ -209,7 +209,7 @@ impl Updater for Reactions {
         } else {
             // SAFETY: the engine passes views of valid host arrays; the edit queue is only written after the search
             unsafe {
-                let mut state = OnHost::new(host, call, now);
+                let mut state = HostSearch::new(host, call, now);
                 let candidates = state.candidates(host, table);
                 let mut world = Default::default();
                 let outcome = resolve(table, &candidates, &mut world, &mut state, now)?;

@@ -1,7 +1,7 @@
 //! Search for candidates on the CPU.
 
-use crate::law::{Candidate, Kind, Local, Partners, Row, Who, apart, decides, norm2, pair_draw, single_draw};
-use crate::resolve::{Moment, Outcome, Source, World};
+use crate::law::{Candidate, Kind, Local, Partners, Reactant, Row, apart, decides, norm2, pair_draw, single_draw};
+use crate::resolve::{CallContext, Outcome, ParticleMap, ParticleSource};
 use crate::table::Table;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::precision::{PosTypeF64, PosTypeFixed, Precision};
@@ -15,7 +15,7 @@ pub struct HostSearch<'a> {
     call: &'a UpdateCall,
     init: DevicePtr<i32>,
     cris: DevicePtr<i32>,
-    now: Moment,
+    now: CallContext,
 }
 
 impl<'a> HostSearch<'a> {
@@ -23,7 +23,7 @@ impl<'a> HostSearch<'a> {
     ///
     /// # Safety
     /// The views describe valid host arrays that nothing else writes during the lifetime of this value.
-    pub unsafe fn new(host: &Host, call: &'a UpdateCall, now: Moment) -> Self {
+    pub unsafe fn new(host: &Host, call: &'a UpdateCall, now: CallContext) -> Self {
         Self { call, init: host.array("h_init"), cris: host.array("h_cris"), now }
     }
 
@@ -47,15 +47,15 @@ impl<'a> HostSearch<'a> {
         unsafe { *self.call.state.tag.host().add(i) }
     }
 
-    fn who(&self, i: usize, table: &Table) -> Who {
+    fn reactant(&self, i: usize, table: &Table) -> Reactant {
         // SAFETY: as above
         unsafe {
-            let kind = self.call.state.kind(i);
-            Who {
-                kind,
+            let particle_type = self.call.state.kind(i);
+            Reactant {
+                particle_type,
                 init: *self.init.host().add(i),
                 cris: *self.cris.host().add(i),
-                limit: table.limits[kind as usize],
+                limit: table.limits[particle_type as usize],
             }
         }
     }
@@ -68,37 +68,39 @@ impl<'a> HostSearch<'a> {
     /// Finds the candidates of a range of particles.
     fn search(&self, table: &Table, range: std::ops::Range<usize>, found: &mut Vec<Candidate>) {
         for i in range {
-            let (tag, me) = (self.tag(i), self.who(i, table));
+            let (tag, reactant_i) = (self.tag(i), self.reactant(i, table));
             for (r, row) in table.rows.iter().enumerate() {
-                if !me.first(row) {
+                if !reactant_i.first(row) {
                     continue;
                 }
                 let mut add = |second| found.push(Candidate { reaction: r as u32, first: tag, second });
                 if row.is(Kind::Die) {
-                    if u64::from(single_draw(self.now.key, self.now.step, r, tag)[1]) < row.threshold(me, me) {
+                    if u64::from(single_draw(self.now.key, self.now.step, r, tag)[1])
+                        < row.threshold(reactant_i, reactant_i)
+                    {
                         add(tag);
                     }
                 } else if row.kind().needs_unbonded_pair() {
-                    self.partners(table, r, row, i, me).into_iter().for_each(add);
+                    self.partners(table, r, row, i, reactant_i).into_iter().for_each(add);
                 } else {
-                    self.bonded_partners(table, r, row, i, me).into_iter().for_each(add);
+                    self.bonded_partners(table, r, row, i, reactant_i).into_iter().for_each(add);
                 }
             }
         }
     }
 
     /// Returns the partners along bonds that break.
-    fn bonded_partners(&self, table: &Table, r: usize, row: &Row, i: usize, me: Who) -> Vec<u32> {
+    fn bonded_partners(&self, table: &Table, r: usize, row: &Row, i: usize, reactant_i: Reactant) -> Vec<u32> {
         let tag = self.tag(i);
         let twice = row.is(Kind::Break) && row.of[0] == row.of[1];
-        let bonds = self.bonds(i).filter(|(j, kind)| *kind == row.broken && self.who(*j, table).second(row));
+        let bonds = self.bonds(i).filter(|(j, kind)| *kind == row.broken && self.reactant(*j, table).second(row));
         let tags = bonds.map(|(j, _)| self.tag(j)).filter(|other| !twice || tag < *other);
         let draws = |other: u32| pair_draw(self.now.key, self.now.step, r, tag, other);
-        tags.filter(|other| decides(draws(*other), tag, *other) < row.threshold(me, me)).collect()
+        tags.filter(|other| decides(draws(*other), tag, *other) < row.threshold(reactant_i, reactant_i)).collect()
     }
 
     /// Returns the partners within r_cut.
-    fn partners(&self, table: &Table, r: usize, row: &Row, i: usize, me: Who) -> Vec<u32> {
+    fn partners(&self, table: &Table, r: usize, row: &Row, i: usize, reactant_i: Reactant) -> Vec<u32> {
         let (tag, at) = (self.tag(i), self.position(i));
         let breakable = |i: usize| self.bonds(i).any(|(_, kind)| kind == row.broken);
         if row.is(Kind::Insert) && !breakable(i) {
@@ -108,8 +110,8 @@ impl<'a> HostSearch<'a> {
         let (mut all, mut best) = (vec![], None);
         // SAFETY: the list describes valid host arrays (contract of `new`)
         for j in unsafe { self.call.list.row(i) }.iter().map(|j| *j as usize) {
-            let (other, you) = (self.tag(j), self.who(j, table));
-            if !you.second(row) || (once && other < tag) {
+            let (other, reactant_j) = (self.tag(j), self.reactant(j, table));
+            if !reactant_j.second(row) || (once && other < tag) {
                 continue;
             }
             let r2 = norm2(apart(at, self.position(j), self.now.length, self.now.fixed));
@@ -118,7 +120,7 @@ impl<'a> HostSearch<'a> {
                 continue;
             }
             let words = pair_draw(self.now.key, self.now.step, r, tag, other);
-            let reacts = decides(words, tag, other) < row.threshold(me, you);
+            let reacts = decides(words, tag, other) < row.threshold(reactant_i, reactant_j);
             match table.partners {
                 Partners::Each if reacts => all.push(other),
                 Partners::Each => {}
@@ -154,7 +156,7 @@ impl<'a> HostSearch<'a> {
     ///
     /// # Safety
     /// As for [`Self::new`].
-    pub unsafe fn apply(&self, outcome: &Outcome, world: &World) {
+    pub unsafe fn apply(&self, outcome: &Outcome, world: &ParticleMap) {
         let state = &self.call.state;
         for tag in &outcome.changed {
             let local = &world[tag];
@@ -164,8 +166,8 @@ impl<'a> HostSearch<'a> {
                 *self.init.host().add(i) = local.init;
                 *self.cris.host().add(i) = local.cris;
                 match self.double() {
-                    true => (*state.pos_type.cast::<PosTypeF64>().host().add(i)).kind = local.kind,
-                    false => (*state.pos_type.cast::<PosTypeFixed>().host().add(i)).kind = local.kind,
+                    true => (*state.pos_type.cast::<PosTypeF64>().host().add(i)).kind = local.particle_type,
+                    false => (*state.pos_type.cast::<PosTypeFixed>().host().add(i)).kind = local.particle_type,
                 }
                 match local.charge {
                     Some(q) if self.double() => *state.charge.cast::<f64>().host().add(i) = q,
@@ -186,7 +188,7 @@ impl<'a, 'b> Shared<'a, 'b> {
     }
 }
 
-impl Source for HostSearch<'_> {
+impl ParticleSource for HostSearch<'_> {
     fn fetch(&mut self, tags: &[u32]) -> Result<Vec<Local>> {
         let local = |tag: &u32| {
             // SAFETY: valid host arrays (contract of `new`); tags are those of the system
@@ -194,7 +196,7 @@ impl Source for HostSearch<'_> {
                 let i = *self.call.state.index_of_tag.host().add(*tag as usize) as usize;
                 Local {
                     position: self.position(i),
-                    kind: self.call.state.kind(i),
+                    particle_type: self.call.state.kind(i),
                     init: *self.init.host().add(i),
                     cris: *self.cris.host().add(i),
                     charge: None,

@@ -138,10 +138,10 @@ impl Row {
     }
 
     /// Returns the threshold, out of 2³², below which a random word lets these two react.
-    pub fn threshold(&self, a: Who, b: Who) -> u64 {
-        let of = |w: Who| w.cris.max(0) as u32;
+    pub fn threshold(&self, a: Reactant, b: Reactant) -> u64 {
+        let of = |w: Reactant| w.cris.max(0) as u32;
         // partners whose previous reactions count
-        let used: &[Who] = match self.kind() {
+        let used: &[Reactant] = match self.kind() {
             Kind::Join | Kind::Exchange => &[a, b],
             Kind::Grow | Kind::Insert => &[b],
             _ => &[],
@@ -161,15 +161,15 @@ impl Row {
 
 /// Properties of a particle that decide whether it can react.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Who {
-    pub kind: u32,
+pub struct Reactant {
+    pub particle_type: u32,
     pub init: i32,
     pub cris: i32,
     /// Maximum number of reactions of its type.
     pub limit: u32,
 }
 
-impl Who {
+impl Reactant {
     fn active(self) -> bool {
         self.init == 1
     }
@@ -181,7 +181,7 @@ impl Who {
 
     /// Returns whether it can have the first role.
     pub fn first(self, row: &Row) -> bool {
-        self.kind == row.of[0]
+        self.particle_type == row.of[0]
             && match row.kind() {
                 Kind::Grow | Kind::Combine | Kind::Disproportionate | Kind::Die | Kind::Unzip => self.active(),
                 Kind::Join | Kind::Exchange => self.free(),
@@ -191,7 +191,7 @@ impl Who {
 
     /// Returns whether it can have the second role.
     pub fn second(self, row: &Row) -> bool {
-        self.kind == row.of[1]
+        self.particle_type == row.of[1]
             && match row.kind() {
                 Kind::Grow | Kind::Insert => !self.active() && self.free(),
                 Kind::Combine | Kind::Disproportionate => self.active(),
@@ -229,7 +229,7 @@ pub struct Candidate {
 pub struct Local {
     /// Coordinates as stored: fixed-point numbers in units of L/2³², or lengths.
     pub position: [f64; 3],
-    pub kind: u32,
+    pub particle_type: u32,
     pub init: i32,
     pub cris: i32,
     /// New charge, if set.

@@ -78,7 +78,11 @@ struct Chosen {
 
 fn index_of(what: &str, types: &[String], name: &str, at: galamost_plugin_api::error::Position) -> Result<usize> {
     types.iter().position(|t| t == name).ok_or_else(|| {
-        let known = if types.is_empty() { "the system has none".into() } else { format!("known types are {}", types.join(", ")) };
+        let known = if types.is_empty() {
+            "the system has none".into()
+        } else {
+            format!("known types are {}", types.join(", "))
+        };
         InputError::at(at, format!("unknown {what} type \"{name}\"; {known}")).into()
     })
 }

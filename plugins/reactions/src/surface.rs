@@ -179,7 +179,10 @@ impl InitiatorSurface {
             }
             spacing *= 0.995;
         }
-        let text = format!("the box cannot hold {wanted} monomers at a distance of {} from the surface; reduce `density` or `gap`", self.gap);
+        let text = format!(
+            "the box cannot hold {wanted} monomers at a distance of {} from the surface; reduce `density` or `gap`",
+            self.gap
+        );
         Err(InputError::at(self.density.at, text).into())
     }
 }
@@ -205,10 +208,7 @@ impl Generator for InitiatorSurface {
         if let Surface::Sphere { radius } = self.surface.value
             && let Some(k) = (0..3).find(|k| 2.0 * (radius + self.gap) > self.box_length[*k])
         {
-            let text = format!(
-                "the sphere and its gap do not fit into the box length {}",
-                self.box_length[k]
-            );
+            let text = format!("the sphere and its gap do not fit into the box length {}", self.box_length[k]);
             return Err(InputError::at(self.surface.at, text).into());
         }
         (s.dimensions, s.box_length) = (3, self.box_length);

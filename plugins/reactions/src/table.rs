@@ -22,17 +22,17 @@ impl Names {
     }
 
     /// Returns the type whose name consists of the particle types, joined by dashes.
-    pub fn of<const W: usize>(&self, types: &[String], kinds: [u32; W]) -> Option<u32> {
-        let name = |kinds: [u32; W]| kinds.map(|k| types[k as usize].as_str()).join("-");
-        let mut mirror = kinds;
+    pub fn of<const W: usize>(&self, types: &[String], of_particles: [u32; W]) -> Option<u32> {
+        let name = |of: [u32; W]| of.map(|k| types[k as usize].as_str()).join("-");
+        let mut mirror = of_particles;
         mirror.reverse();
-        self.0.get(&name(kinds)).or_else(|| self.0.get(&name(mirror))).copied()
+        self.0.get(&name(of_particles)).or_else(|| self.0.get(&name(mirror))).copied()
     }
 }
 
 /// Effects of a reaction that are not in its [`Row`].
 #[derive(Clone, Debug, Default)]
-pub struct Deed {
+pub struct Effects {
     /// Type of the new bond.
     pub bond: u32,
     /// Type of all new angles; `None`: by name.
@@ -51,7 +51,7 @@ pub struct Deed {
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     pub rows: Vec<Row>,
-    pub deeds: Vec<Deed>,
+    pub effects: Vec<Effects>,
     /// Maximum number of reactions for each type.
     pub limits: Vec<u32>,
     pub partners: Partners,
@@ -77,24 +77,27 @@ impl Reader<'_> {
     fn named(&mut self, what: &str, names: &[String], name: &Spanned<String>) -> u32 {
         let found = names.iter().position(|n| *n == name.value);
         if found.is_none() {
-    let known = if names.is_empty() {
-        "the system has none".into()
-    } else {
-        format!("known types are {}", names.join(", "))
-    };
+            let known = if names.is_empty() {
+                "the system has none".into()
+            } else {
+                format!("known types are {}", names.join(", "))
+            };
             let hint = if what == "particle" { "" } else { "; `LinkTypes` in `initial` declares types" };
             self.error(name.at, format!("unknown {what} type \"{}\"; {known}{hint}", name.value));
         }
         found.unwrap_or(0) as u32
     }
 
-    fn reaction(&mut self, r: &Spanned<Reaction>) -> (Row, Deed) {
+    fn reaction(&mut self, r: &Spanned<Reaction>) -> (Row, Effects) {
         let (at, r) = (r.at, &r.value);
         let system = self.system;
         let before = self.errors.0.len();
         let roles = if r.kind == Kind::Die { 1 } else { 2 };
         if r.of.value.len() != roles {
-            self.error(r.of.at, format!("{} needs {roles} type{} in `of`", r.kind.name(), if roles == 1 { "" } else { "s" }));
+            self.error(
+                r.of.at,
+                format!("{} needs {roles} type{} in `of`", r.kind.name(), if roles == 1 { "" } else { "s" }),
+            );
         }
         let mut of = [0; 2];
         for (slot, name) in of.iter_mut().zip(&r.of.value) {
@@ -116,15 +119,15 @@ impl Reader<'_> {
                 self.error(at, format!("{} does not take `{name}`; remove it", r.kind.name()));
             }
         }
-        let mut deed = Deed { becomes, charges: r.charges, ..Deed::default() };
+        let mut effects = Effects { becomes, charges: r.charges, ..Effects::default() };
         if r.kind.bonds() {
-            deed.bond = match &r.bond {
+            effects.bond = match &r.bond {
                 Some(name) => self.named("bond", &system.bond_types, name),
                 None if self.errors.0.len() > before => 0,
                 None => self.bond_by_name(at, r.kind, becomes.unwrap_or(of)),
             };
-            deed.angle = r.angle.as_ref().map(|name| self.named("angle", &system.angle_types, name));
-            deed.dihedral = r.dihedral.as_ref().map(|name| self.named("dihedral", &system.dihedral_types, name));
+            effects.angle = r.angle.as_ref().map(|name| self.named("angle", &system.angle_types, name));
+            effects.dihedral = r.dihedral.as_ref().map(|name| self.named("dihedral", &system.dihedral_types, name));
         }
         let broken = match (&r.broken, r.kind.breaks()) {
             (Some(name), _) => self.named("bond", &system.bond_types, name),
@@ -134,7 +137,7 @@ impl Reader<'_> {
             }
             _ => 0,
         };
-        deed.energy = match (&r.energy, r.kt) {
+        effects.energy = match (&r.energy, r.kt) {
             (Some(e), Some(kt)) => Some((e.value, kt)),
             (None, None) => None,
             _ => {
@@ -149,7 +152,7 @@ impl Reader<'_> {
             self.error(at, "`charges` needs the array `charge` in the initial state".into());
         }
         let by_groups = u32::from(r.by_groups);
-        (Row { kind: r.kind as u32, of, broken, p: r.p, factor: r.factor, by_groups, reserved: 0 }, deed)
+        (Row { kind: r.kind as u32, of, broken, p: r.p, factor: r.factor, by_groups, reserved: 0 }, effects)
     }
 
     /// Returns the bond type named after the particle types.
@@ -158,11 +161,12 @@ impl Reader<'_> {
         let found = names.of(&self.system.types, of);
         if found.is_none() {
             let [a, b] = of.map(|k| &self.system.types[k as usize]);
-        let known = self.system.bond_types.join(", ");
-        let known = if known.is_empty() { "the system has none".into() } else { format!("known types are {known}") };
-        let text = format!(
-            "{} needs a bond type \"{a}-{b}\", or its own `bond`; {known}; `LinkTypes` in `initial` declares types",
-            kind.name()
+            let known = self.system.bond_types.join(", ");
+            let known =
+                if known.is_empty() { "the system has none".into() } else { format!("known types are {known}") };
+            let text = format!(
+                "{} needs a bond type \"{a}-{b}\", or its own `bond`; {known}; `LinkTypes` in `initial` declares types",
+                kind.name()
             );
             self.error(at, text);
         }
@@ -193,7 +197,7 @@ impl Table {
         if c.reactions.value.is_empty() {
             reader.error(c.reactions.at, "`reactions` is empty; add at least one reaction".into());
         }
-        let (rows, deeds): (Vec<Row>, Vec<Deed>) = c.reactions.value.iter().map(|r| reader.reaction(r)).unzip();
+        let (rows, effects): (Vec<Row>, Vec<Effects>) = c.reactions.value.iter().map(|r| reader.reaction(r)).unzip();
         let mut limits = vec![1; system.types.len()];
         for (name, limit) in c.limits.iter().flat_map(|l| l.iter()) {
             let name = Spanned { value: name.to_string(), at: limit.at };
@@ -202,10 +206,10 @@ impl Table {
                 *slot = limit.value;
             }
         }
-        let charged = deeds.iter().any(|d| d.charges.is_some());
+        let charged = effects.iter().any(|d| d.charges.is_some());
         reader.errors.into_result(Some(Self {
             rows,
-            deeds,
+            effects,
             limits,
             partners: c.partners,
             r_cut: c.r_cut.value,

@@ -1,6 +1,6 @@
 //! Batches on CUDA, one launch each.
 
-use crate::model::{CONTACTS, Model, Space, MAX_WALLS};
+use crate::model::{CONTACTS, MAX_WALLS, Model, Space};
 use crate::perm::{Control, STEPS, WAITING};
 use crate::sums::{Layout, NOT_OVER, NUMBERS, Sums};
 use crate::walk::Weight;

@@ -7,6 +7,7 @@ mod model;
 mod params;
 mod perm;
 mod results;
+mod run;
 mod sums;
 mod walk;
 

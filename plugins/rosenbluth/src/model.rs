@@ -71,10 +71,10 @@ pub struct Model {
 /// Parameters of beads.
 #[derive(Clone, Debug, PartialEq, Params)]
 pub struct Beads {
-    /// b, length of a bond.
+    /// Bond length b.
     #[param(default = 1.0, unit = "length", above = 0.0)]
     pub bond: f64,
-    /// σ: no two beads that are not bonded are nearer.
+    /// Bead diameter σ: smallest distance of nonbonded beads.
     #[param(default = 1.0, unit = "length", above = 0.0)]
     pub diameter: f64,
     /// Number of trial positions k for each bead.
@@ -140,7 +140,9 @@ impl Model {
         let scale = BOND / b.bond;
         let sigma = b.diameter * scale;
         if b.diameter > 1.99 * b.bond {
-            return Err(Error::input("`diameter` must be at most 1.99 bond lengths: otherwise second neighbors always overlap"));
+            return Err(Error::input(
+                "`diameter` must be at most 1.99 bond lengths: otherwise second neighbors always overlap",
+            ));
         }
         if c.monomers.value > 4096 {
             return Err(InputError::at(c.monomers.at, "bead chains have at most 4096 beads").into());
@@ -188,7 +190,8 @@ impl Model {
         }
         let wrong = c.fit.is_some_and(|[a, b]| a < 2 || b as usize > n || b < a + 4);
         if wrong {
-            errors.push(InputError::new(format!("`fit` must cover at least five numbers of monomers between 2 and {n}")));
+            errors
+                .push(InputError::new(format!("`fit` must cover at least five numbers of monomers between 2 and {n}")));
         }
         if let Some(l) = c.lengths.iter().flatten().find(|l| **l < 2 || **l as usize > n) {
             errors.push(InputError::new(format!("`lengths` must be between 2 and {n}, found {l}")));

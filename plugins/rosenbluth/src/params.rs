@@ -198,12 +198,12 @@ pub struct Common {
     pub start: [f64; 3],
     /// Walls, at most four, that confine the monomers; boundaries are allowed positions.
     pub walls: Option<Spanned<Vec<Wall>>>,
-    /// File of averages, CSV, one row for each number of monomers.
+    /// Output file for averages, CSV, one row for each number of monomers.
     pub file: String,
-    /// Numbers of monomers that have a row; by default all up to 64, then about 16 for each doubling.
+    /// Numbers of monomers in the table; default: all up to 64, then about 16 per doubling.
     pub lengths: Option<Vec<u32>>,
-    /// Numbers of monomers that the fits of μ, γ and ν use; by default from N/6, at least 8, to N.
+    /// Range of numbers of monomers for the fits of μ, γ, and ν; default: from N/6, at least 8, to N.
     pub fit: Option<[u32; 2]>,
-    /// A histogram of end-to-end distances of whole chains.
+    /// Histogram of end-to-end distances of complete chains.
     pub distribution: Option<Distribution>,
 }

@@ -29,7 +29,7 @@ impl Draws {
 /// Result of adding a monomer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grown {
-    /// Factor of the weight.
+    /// Factor on the weight.
     pub factor: f64,
     /// Contacts of the new monomer.
     pub contacts: u32,
@@ -108,7 +108,16 @@ impl<'a> Walk<'a> {
             Space::Beads { .. } => (0, vec![]),
         };
         let positions = Vec::with_capacity(model.n);
-        Self { model, positions, table: vec![0; size], bits, steps, sum: [0.0; 3], square: 0.0, growth: ([0; 4], u32::MAX) }
+        Self {
+            model,
+            positions,
+            table: vec![0; size],
+            bits,
+            steps,
+            sum: [0.0; 3],
+            square: 0.0,
+            growth: ([0; 4], u32::MAX),
+        }
     }
 
     /// Resets to the first monomer.

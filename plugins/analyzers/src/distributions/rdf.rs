@@ -144,7 +144,8 @@ impl Analyzer for Rdf {
             }
             self.molecules = Some(found);
         }
-        let selection = if self.which.restricts() { self.which.selection(&host, frame)? } else { PairSelection::default() };
+        let selection =
+            if self.which.restricts() { self.which.selection(&host, frame)? } else { PairSelection::default() };
         let volume: f64 = length.iter().take(frame.dimensions() as usize).product();
         let state = &frame.call().state;
         match self.device.take() {
@@ -235,7 +236,13 @@ impl Rdf {
     ///
     /// # Safety
     /// The frame's view describes valid host arrays.
-    unsafe fn count_here(&mut self, host: &Host, frame: &Frame<'_>, selection: &PairSelection, volume: f64) -> Result<()> {
+    unsafe fn count_here(
+        &mut self,
+        host: &Host,
+        frame: &Frame<'_>,
+        selection: &PairSelection,
+        volume: f64,
+    ) -> Result<()> {
         let (s, length) = (&frame.call().state, frame.box_length());
         // SAFETY: the view describes valid host arrays (contract of this function)
         let mut points = unsafe { positions::inside(s) };

@@ -200,7 +200,7 @@ impl RdfDevice {
 
     /// Sets the pair selection for subsequent samples.
     pub fn select_pairs(&mut self, selection: PairSelection) -> Result<()> {
-    if selection == self.selection {
+        if selection == self.selection {
             return Ok(());
         }
         for old in self.excluded.iter_mut().filter(|p| !p.is_null()) {
@@ -222,31 +222,31 @@ impl RdfDevice {
     /// # Safety
     /// The view describes valid arrays of the device.
     pub unsafe fn sample(&mut self, c: &Counting<'_>, s: &StateView, length: [f64; 3], volume: f64) -> Result<()> {
-    let host = self.host;
-    let launch = |kernel: Kernel, threads: usize, block: u32, args: &RdfArgs| {
-        let mut arguments: [*mut Opaque; 1] = arguments![*args];
-        // SAFETY: the kernels take one `RdfArgs`
-        unsafe { host.launch(kernel, threads.div_ceil(block as usize).max(1) as u32, block, &mut arguments) }
-    };
-    // SAFETY: the view describes arrays of the device (contract of this function)
-    let (points, n) = unsafe { self.points(s)? };
-    self.allocate_room(n, galamost_measure::positions::record(s))?;
-    let Some(room) = &self.room else { return Ok(()) };
-    let (cells, quick) = grid(c, s, n, length);
-    let args = self.rdf_args(c, s, room, (points, n), &cells, quick, length, volume);
-    let all: usize = cells.n.iter().product();
-    let k = &self.kernels;
-    let scanned = all.div_ceil(CELLS_PER_BLOCK) * BLOCK as usize;
-    launch(k.clear, (all + 1).max(c.types), BLOCK, &args)?;
-    launch(k.cells, n, BLOCK, &args)?;
-    launch(k.sum_cells, scanned, BLOCK, &args)?;
-    launch(k.start_cells, scanned, BLOCK, &args)?;
-    launch(k.fill, n, BLOCK, &args)?;
-    launch(if quick { k.count_quick } else { k.count }, n.min((MAX_BLOCKS * COUNTERS) as usize), COUNTERS, &args)?;
-    let mut arguments: [*mut Opaque; 2] = arguments![args, self.pair];
-    let blocks = c.columns.len().div_ceil(64) as u32;
-    // SAFETY: the kernel takes an `RdfArgs` and a pointer
-    unsafe { host.launch(k.close, blocks, 64, &mut arguments) }
+        let host = self.host;
+        let launch = |kernel: Kernel, threads: usize, block: u32, args: &RdfArgs| {
+            let mut arguments: [*mut Opaque; 1] = arguments![*args];
+            // SAFETY: the kernels take one `RdfArgs`
+            unsafe { host.launch(kernel, threads.div_ceil(block as usize).max(1) as u32, block, &mut arguments) }
+        };
+        // SAFETY: the view describes arrays of the device (contract of this function)
+        let (points, n) = unsafe { self.points(s)? };
+        self.allocate_room(n, galamost_measure::positions::record(s))?;
+        let Some(room) = &self.room else { return Ok(()) };
+        let (cells, quick) = grid(c, s, n, length);
+        let args = self.rdf_args(c, s, room, (points, n), &cells, quick, length, volume);
+        let all: usize = cells.n.iter().product();
+        let k = &self.kernels;
+        let scanned = all.div_ceil(CELLS_PER_BLOCK) * BLOCK as usize;
+        launch(k.clear, (all + 1).max(c.types), BLOCK, &args)?;
+        launch(k.cells, n, BLOCK, &args)?;
+        launch(k.sum_cells, scanned, BLOCK, &args)?;
+        launch(k.start_cells, scanned, BLOCK, &args)?;
+        launch(k.fill, n, BLOCK, &args)?;
+        launch(if quick { k.count_quick } else { k.count }, n.min((MAX_BLOCKS * COUNTERS) as usize), COUNTERS, &args)?;
+        let mut arguments: [*mut Opaque; 2] = arguments![args, self.pair];
+        let blocks = c.columns.len().div_ceil(64) as u32;
+        // SAFETY: the kernel takes an `RdfArgs` and a pointer
+        unsafe { host.launch(k.close, blocks, 64, &mut arguments) }
     }
 
     /// Returns the points to count: particles, or centers of mass of molecules, which it computes.
@@ -254,94 +254,94 @@ impl RdfDevice {
     /// # Safety
     /// The view describes valid arrays of the device.
     unsafe fn points(&self, s: &StateView) -> Result<(DevicePtr<u8>, usize)> {
-    let Some(m) = &self.molecules else { return Ok((s.pos_type, s.n_local as usize)) };
-    let args = CenterArgs {
-        state: *s,
-        centers: m.centers,
-        first: m.first,
-        members: m.members,
-        parent: m.parent,
-        offset: m.offset,
-        molecules: m.n as u32,
-        reserved: 0,
-    };
-    let mut arguments: [*mut Opaque; 1] = arguments![args];
-    // SAFETY: the kernel takes one `CenterArgs`
-    unsafe { self.host.launch(self.kernels.centers, m.n.div_ceil(64).max(1) as u32, 64, &mut arguments)? };
-    Ok((m.centers, m.n))
+        let Some(m) = &self.molecules else { return Ok((s.pos_type, s.n_local as usize)) };
+        let args = CenterArgs {
+            state: *s,
+            centers: m.centers,
+            first: m.first,
+            members: m.members,
+            parent: m.parent,
+            offset: m.offset,
+            molecules: m.n as u32,
+            reserved: 0,
+        };
+        let mut arguments: [*mut Opaque; 1] = arguments![args];
+        // SAFETY: the kernel takes one `CenterArgs`
+        unsafe { self.host.launch(self.kernels.centers, m.n.div_ceil(64).max(1) as u32, 64, &mut arguments)? };
+        Ok((m.centers, m.n))
     }
 
     /// Allocates memory for `n` points of `record` bytes, once.
     fn allocate_room(&mut self, n: usize, record: usize) -> Result<()> {
-    if self.room.is_none() {
-        let host = &self.host;
-        let max_cells = Cells::max_along(n).pow(3);
-        self.room = Some(Room {
-            sorted: host.allocate_bytes(record * n)?,
-            quick: host.allocate_bytes(16 * n)?,
-            sorted_tag: host.allocate_bytes(4 * n)?,
-            cell_of: host.allocate_bytes(4 * n)?,
-            arrival: host.allocate_bytes(4 * n)?,
-            start: host.allocate_bytes(4 * (max_cells + 1))?,
-            block_sums: host.allocate_bytes(4 * max_cells.div_ceil(CELLS_PER_BLOCK))?,
-        });
-    }
-    Ok(())
+        if self.room.is_none() {
+            let host = &self.host;
+            let max_cells = Cells::max_along(n).pow(3);
+            self.room = Some(Room {
+                sorted: host.allocate_bytes(record * n)?,
+                quick: host.allocate_bytes(16 * n)?,
+                sorted_tag: host.allocate_bytes(4 * n)?,
+                cell_of: host.allocate_bytes(4 * n)?,
+                arrival: host.allocate_bytes(4 * n)?,
+                start: host.allocate_bytes(4 * (max_cells + 1))?,
+                block_sums: host.allocate_bytes(4 * max_cells.div_ceil(CELLS_PER_BLOCK))?,
+            });
+        }
+        Ok(())
     }
 
     /// Builds the kernel arguments. `quick`: use single precision away from bin limits.
     fn rdf_args(
-    &self,
-    c: &Counting<'_>,
-    s: &StateView,
-    room: &Room,
-    points: (DevicePtr<u8>, usize),
-    cells: &Cells,
-    quick: bool,
-    length: [f64; 3],
-    volume: f64,
+        &self,
+        c: &Counting<'_>,
+        s: &StateView,
+        room: &Room,
+        points: (DevicePtr<u8>, usize),
+        cells: &Cells,
+        quick: bool,
+        length: [f64; 3],
+        volume: f64,
     ) -> RdfArgs {
-    let [first, partner, molecule] = self.excluded;
-    let tags = if first.is_null() && molecule.is_null() { DevicePtr::null() } else { room.sorted_tag };
-    // positions and shifted positions have rounding errors of at most 2⁻²⁵ L and 2⁻²⁴ L, the root and the product 3e-7
-    let (per_unit, longest) = (c.bins as f64 / c.r_max, length.iter().copied().fold(0.0, f64::max));
-    let margin = (5e-7 * c.bins as f64 + 6e-7 * longest * per_unit) as f32;
-    RdfArgs {
-        state: *s,
-        points: points.0,
-        sorted: room.sorted,
-        quick: if quick { room.quick } else { DevicePtr::null() },
-        sorted_tag: tags,
-        cell_of: room.cell_of,
-        arrival: room.arrival,
-        start: room.start,
-        block_sums: room.block_sums,
-        column_of: self.column_of,
-        counts: self.counts,
-        density: self.density,
-        numbers: self.numbers,
-        first,
-        partner,
-        molecule,
-        r_max: c.r_max,
-        per_unit,
-        volume,
-        length,
-        n: cells.n.map(|n| n as u32),
-        reach: cells.reach.map(|r| r as u32),
-        points_n: points.1 as u32,
-        cells: cells.n.iter().product::<usize>() as u32,
-        types: c.types as u32,
-        columns: c.columns.len() as u32,
-        bins: c.bins as u32,
-        same: u32::from(self.selection.same),
-        unit: length.map(|l| (l / 4_294_967_296.0) as f32),
-        box_length: length.map(|l| l as f32),
-        bins_per_length: per_unit as f32,
-        margin,
-        end: c.bins as f32 + margin,
-        reserved: 0,
-    }
+        let [first, partner, molecule] = self.excluded;
+        let tags = if first.is_null() && molecule.is_null() { DevicePtr::null() } else { room.sorted_tag };
+        // positions and shifted positions have rounding errors of at most 2⁻²⁵ L and 2⁻²⁴ L, the root and the product 3e-7
+        let (per_unit, longest) = (c.bins as f64 / c.r_max, length.iter().copied().fold(0.0, f64::max));
+        let margin = (5e-7 * c.bins as f64 + 6e-7 * longest * per_unit) as f32;
+        RdfArgs {
+            state: *s,
+            points: points.0,
+            sorted: room.sorted,
+            quick: if quick { room.quick } else { DevicePtr::null() },
+            sorted_tag: tags,
+            cell_of: room.cell_of,
+            arrival: room.arrival,
+            start: room.start,
+            block_sums: room.block_sums,
+            column_of: self.column_of,
+            counts: self.counts,
+            density: self.density,
+            numbers: self.numbers,
+            first,
+            partner,
+            molecule,
+            r_max: c.r_max,
+            per_unit,
+            volume,
+            length,
+            n: cells.n.map(|n| n as u32),
+            reach: cells.reach.map(|r| r as u32),
+            points_n: points.1 as u32,
+            cells: cells.n.iter().product::<usize>() as u32,
+            types: c.types as u32,
+            columns: c.columns.len() as u32,
+            bins: c.bins as u32,
+            same: u32::from(self.selection.same),
+            unit: length.map(|l| (l / 4_294_967_296.0) as f32),
+            box_length: length.map(|l| l as f32),
+            bins_per_length: per_unit as f32,
+            margin,
+            end: c.bins as f32 + margin,
+            reserved: 0,
+        }
     }
 
     /// Downloads the counts and densities so far. Waits for the device.

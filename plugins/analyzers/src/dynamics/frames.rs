@@ -95,7 +95,8 @@ impl<M: Measure> Frames<M> {
         needs.plain_images = true;
         let entries = if which.molecules() { system.n / 2 } else { system.n } + (self.species.len() * ITEMS) as u64;
         let bytes = schedule.slots() as u64 * 24 * entries + if M::FOLLOWS { 36 * system.n } else { 0 };
-        let most = if system.device == "cpu" { machine_memory().unwrap_or(MAX_MEMORY).min(MAX_MEMORY) } else { MAX_MEMORY };
+        let most =
+            if system.device == "cpu" { machine_memory().unwrap_or(MAX_MEMORY).min(MAX_MEMORY) } else { MAX_MEMORY };
         let gigabytes = |b: u64| format!("{:.1} GB", b as f64 / 1e9);
         let kept = format!("{} samples of {entries} particles or molecules, {}", schedule.slots(), gigabytes(bytes));
         if bytes > most {
@@ -193,7 +194,7 @@ impl<M: Measure> Frames<M> {
         if !M::VELOCITIES && !M::FOLLOWS && length != self.length {
             let [x, y, z] = self.length;
             return Err(Error::Run(format!(
-    "the box differs from that of the first sample, {x} × {y} × {z}; displacements need a constant box: \
+                "the box differs from that of the first sample, {x} × {y} × {z}; displacements need a constant box: \
      sample in a stage of constant volume"
             )));
         }

@@ -1,6 +1,6 @@
 //! Clusters of particles that are bonded by distance and patches.
 
-use crate::orientation::chosen::{selected_types, need_orientations, quaternions, tags};
+use crate::orientation::chosen::{need_orientations, quaternions, selected_types, tags};
 use crate::orientation::pairs::near;
 use crate::selection;
 use galamost_measure::molecules::joined;

@@ -1,6 +1,6 @@
 //! Time correlation of orientations.
 
-use crate::orientation::chosen::{selected_types, need_orientations, quaternions, tags};
+use crate::orientation::chosen::{need_orientations, quaternions, selected_types, tags};
 use galamost_measure::{bytes, header, numbers, replace};
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Polar and nematic order.
 
-use crate::orientation::chosen::{selected_types, need_orientations, quaternions};
+use crate::orientation::chosen::{need_orientations, quaternions, selected_types};
 use galamost_measure::{Cell, Table, eigen};
 use galamost_plugin_api::prelude::*;
 

@@ -231,7 +231,7 @@ impl DomainSize {
         let n: usize = shells.iter().map(Vec::len).sum();
         if shells.len() < 2 || n > MAX_WAVES {
             let message = format!(
-    "found {n} vectors in {} shells below `q_max` {q_max}, expected at least two shells and at most {MAX_WAVES} \
+                "found {n} vectors in {} shells below `q_max` {q_max}, expected at least two shells and at most {MAX_WAVES} \
      vectors; the smallest q of the box is {:.4}; see `bins` and `vectors`",
                 shells.len(),
                 TAU / longest

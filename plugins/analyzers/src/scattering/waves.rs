@@ -260,7 +260,8 @@ pub unsafe fn sum_here(
     let partial = tasks::map(host, items.entries.len() / ITEMS, |b| {
         let entries = items.entries[b * ITEMS..][..ITEMS].iter().take_while(|e| **e != NONE);
         // SAFETY: as above; items are tags of the system
-        let fractions: Vec<[f64; 3]> = entries.map(|e| unsafe { fraction(s, length, index[*e as usize] as usize) }).collect();
+        let fractions: Vec<[f64; 3]> =
+            entries.map(|e| unsafe { fraction(s, length, index[*e as usize] as usize) }).collect();
         let wave = |n: &[i32; 3]| {
             let [x, y, z] = n.map(f64::from);
             fractions.iter().fold([0.0, 0.0], |[re, im], s| {

@@ -73,10 +73,7 @@ fn errors_have_their_byte_offset() {
     assert_eq!(with(188, &[0xff; 4]), "byte 188: unsupported number of particles, 4294967295");
     let begin = 196;
     assert_eq!(with(begin, &[8]), format!("byte {begin}: the lengths before and after a record differ"));
-    assert_eq!(
-        with(begin + 12, &60f64.to_le_bytes()),
-        format!("byte {begin}: only orthogonal boxes are supported")
-    );
+    assert_eq!(with(begin + 12, &60f64.to_le_bytes()), format!("byte {begin}: only orthogonal boxes are supported"));
     assert_eq!(
         with(begin + 60, &f32::NAN.to_le_bytes()),
         format!("byte {}: a coordinate of particle 0 is NaN", begin + 60)

@@ -40,9 +40,7 @@ fn word<'a>(l: &Lines, text: &'a str, key: bool) -> Result<(&'a str, &'a str)> {
     };
     if let Some(close) = close {
         let inner = &text[1..];
-        return inner
-            .split_once(close)
-            .ok_or_else(|| l.wrong_at(text, format!("missing closing `{close}`")));
+        return inner.split_once(close).ok_or_else(|| l.wrong_at(text, format!("missing closing `{close}`")));
     }
     let end = text.find(|c: char| c.is_ascii_whitespace() || key && c == '=').unwrap_or(text.len());
     if end == 0 && key {

@@ -60,7 +60,8 @@ fn what_is_written_is_read() {
     let b = of(&frame(&s, WriteOptions { unwrapped: true, ..options }), 0, &Choice::default()).expect("read");
     assert_eq!(b.image, s.image);
     assert!(b.position.as_flattened().iter().zip(s.position.as_flattened()).all(|(a, b)| (a - b).abs() < 1e-13));
-    let b = of(&frame(&s, WriteOptions { velocity: false, digits: Some(2), ..options }), 0, &Choice::default()).expect("read");
+    let b = of(&frame(&s, WriteOptions { velocity: false, digits: Some(2), ..options }), 0, &Choice::default())
+        .expect("read");
     assert_eq!((b.position[1][0], b.velocity[0]), (-0.67, [0.0; 3]));
     let mut flat =
         Snapshot { dimensions: 2, box_length: [4.0, 4.0, 0.0], types: vec!["A".into()], ..Snapshot::default() };

@@ -98,8 +98,7 @@ impl<'d, 'a> State<'d, 'a> {
         for name in ["xy", "xz", "yz"] {
             match node.attribute(name) {
                 Some(text) if text.parse() != Ok(0.0) => {
-                    report
-                        .say(node.at, || format!("box: {name}=\"{text}\": only orthogonal boxes are supported"));
+                    report.say(node.at, || format!("box: {name}=\"{text}\": only orthogonal boxes are supported"));
                 }
                 _ => {}
             }
@@ -123,9 +122,8 @@ impl<'d, 'a> State<'d, 'a> {
         self.n = match declared {
             Some((_, Ok(n))) => {
                 if n != found as u64 {
-                    report.say(configuration.at, || {
-                        format!("natoms is {n}, but <position> has {}", rows::count(found))
-                    });
+                    report
+                        .say(configuration.at, || format!("natoms is {n}, but <position> has {}", rows::count(found)));
                 }
                 usize::try_from(n).unwrap_or(found)
             }
@@ -180,7 +178,9 @@ impl<'d, 'a> State<'d, 'a> {
             Some(node) => {
                 let mass = Self::per_particle::<_, 1>(node, n, report).into_flattened();
                 for tag in (0..mass.len()).filter(|tag| mass[*tag] <= 0.0) {
-                    rows::say(node, tag, report, || format!("particle {tag} has {}; masses must be positive", mass[tag]));
+                    rows::say(node, tag, report, || {
+                        format!("particle {tag} has {}; masses must be positive", mass[tag])
+                    });
                 }
                 mass
             }

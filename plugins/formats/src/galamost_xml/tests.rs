@@ -285,21 +285,13 @@ fn errors_of_nodes() {
     changed("lx=\"10\"", "lx=\"10\" xy=\"0.5\"", &["4:1 box: xy=\"0.5\": only orthogonal boxes are supported"]);
     changed("<box lx=\"10\" ly=\"10\" lz=\"10\"/>\n", "", &["3:1 missing <box> in <configuration>"]);
     changed("<type num=\"2\">\nA\nB\n</type>\n", "", &["3:1 missing <type> in <configuration>"]);
-    changed(
-        "<position num=\"2\">\n1 2 3\n-1 -2 -3\n</position>\n",
-        "",
-        &["3:1 missing <position> in <configuration>"],
-    );
+    changed("<position num=\"2\">\n1 2 3\n-1 -2 -3\n</position>\n", "", &["3:1 missing <position> in <configuration>"]);
     changed(
         "</configuration>",
         "<velocty/>\n</configuration>",
         &["13:1 unknown node <velocty>; did you mean <velocity>?"],
     );
-    changed(
-        "</configuration>",
-        "<type>\nA\nA\n</type>\n</configuration>",
-        &["13:1 duplicate <type>, first in line 9"],
-    );
+    changed("</configuration>", "<type>\nA\nA\n</type>\n</configuration>", &["13:1 duplicate <type>, first in line 9"]);
     changed(
         "</configuration>",
         "</configuration><configuration/>",

@@ -92,7 +92,9 @@ impl Analyzer for WriteGsd {
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
-        let Some(trajectory) = &mut self.trajectory else { return Err(Error::Run("Gsd: `start` was not called".into())) };
+        let Some(trajectory) = &mut self.trajectory else {
+            return Err(Error::Run("Gsd: `start` was not called".into()));
+        };
         let log = if self.log {
             let t = frame.thermo()?;
             vec![

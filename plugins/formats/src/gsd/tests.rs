@@ -303,10 +303,7 @@ fn foreign_files_are_refused() {
     refused(make("hoomd", 0.5, 0.0, 1), {
         "has a box with tilts [0.5, 0.0, 0.0]; only orthogonal boxes are supported"
     });
-    refused(
-        make("hoomd", 0.0, 5.1, 1),
-        "has particle 0 of frame 0 outside the box, at [5.099999904632568, 0.0, 0.0]",
-    );
+    refused(make("hoomd", 0.0, 5.1, 1), "has particle 0 of frame 0 outside the box, at [5.099999904632568, 0.0, 0.0]");
     refused(make("hoomd", 0.0, f32::NAN, 1), "has particle 0 of frame 0 outside the box, at [NaN, 0.0, 0.0]");
     refused(make("hoomd", 0.0, 0.0, u32::MAX), {
         "is damaged: particles/position has 1 × 3 values, expected 4294967295 × 3"

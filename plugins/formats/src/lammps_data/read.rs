@@ -275,8 +275,13 @@ impl File {
         let words: Vec<&str> = content(l.text()).split_ascii_whitespace().collect();
         let at = style.columns();
         if words.len() != at + 3 && words.len() != at + 6 {
-            let message =
-                format!("found {} values; the style {} has {}, or {} with images", words.len(), style.word(), at + 3, at + 6);
+            let message = format!(
+                "found {} values; the style {} has {}, or {} with images",
+                words.len(),
+                style.word(),
+                at + 3,
+                at + 6
+            );
             return Err(l.wrong(message));
         }
         let after_molecule = 1 + usize::from(style.molecule());
@@ -376,7 +381,9 @@ impl File {
         for (k, found) in (1..).zip(lengths) {
             if found as u64 != self.header.count[k] {
                 let (n, what) = (self.header.count[k], WHAT[k]);
-                return Err(l.wrong_file(format!("the header declares {n} {what}s, but the file has {found}; it may be truncated")));
+                return Err(l.wrong_file(format!(
+                    "the header declares {n} {what}s, but the file has {found}; it may be truncated"
+                )));
             }
         }
         let names = [self.names(l, 0)?, self.names(l, 1)?, self.names(l, 2)?, self.names(l, 3)?];

@@ -32,12 +32,12 @@ fn numbers<'s>(s: &'s Snapshot, name: &str) -> &'s [f64] {
 fn masses(s: &Snapshot) -> Result<Vec<f64>, String> {
     let mut masses: Vec<Option<f64>> = vec![None; s.types.len()];
     for (particle_type, m) in s.kind.iter().zip(&s.mass) {
-    let mass = &mut masses[*particle_type as usize];
-    if mass.is_some_and(|mass| mass != *m) {
-        let name = &s.types[*particle_type as usize];
-        return Err(format!("particles of type {name} have different masses; use the atom style Sphere"));
-    }
-    *mass = Some(*m);
+        let mass = &mut masses[*particle_type as usize];
+        if mass.is_some_and(|mass| mass != *m) {
+            let name = &s.types[*particle_type as usize];
+            return Err(format!("particles of type {name} have different masses; use the atom style Sphere"));
+        }
+        *mass = Some(*m);
     }
     Ok(masses.into_iter().map(|m| m.unwrap_or(1.0)).collect())
 }

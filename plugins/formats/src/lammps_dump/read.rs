@@ -237,7 +237,7 @@ fn type_names(words: &TypeWords, choice: &Choice, l: &Lines) -> Result<(Vec<Stri
     let mut names = choice.types.clone().unwrap_or_default();
     if let (Some(given), Some(numbers)) = (&choice.types, &numbers) {
         if let Some(n) = numbers.iter().find(|n| **n >= given.len()) {
-            return Err(l.wrong_file(format!("found type {}, but `types` has only {} names", n + 1, given.len())));
+            return Err(l.wrong_file(format!("found type {}, but `types` lists only {}", n + 1, given.len())));
         }
         return Ok((names, numbers.iter().map(|n| *n as u32).collect()));
     }
@@ -290,9 +290,10 @@ fn atoms(l: &mut Lines, columns: &str, n: usize, sim_box: SimBox, choice: &Choic
         }
         s.mass[tag] = match (a.mass, &choice.masses) {
             (Some(m), _) => m,
-            (None, Some(masses)) => *words.by_number(a.kind).and_then(|k| masses.get(k)).ok_or_else(|| {
-                l.wrong_file(format!("`masses` lacks the type {}", words.words[a.kind as usize]))
-            })?,
+            (None, Some(masses)) => *words
+                .by_number(a.kind)
+                .and_then(|k| masses.get(k))
+                .ok_or_else(|| l.wrong_file(format!("`masses` lacks the type {}", words.words[a.kind as usize])))?,
             (None, None) => 1.0,
         };
     }

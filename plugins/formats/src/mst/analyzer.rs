@@ -1,6 +1,6 @@
 //! The `Mst` analyzer.
 
-use crate::mst::write::{WriteOptions, Invariant, state};
+use crate::mst::write::{Invariant, WriteOptions, state};
 use galamost_plugin_api::prelude::*;
 use galamost_text::{FrameFile, StateFile};
 

@@ -282,7 +282,9 @@ impl Part {
         (s.types, s.kind) = self.types.ok_or_else(|| missing("type"))?;
         let rows = [s.position.len(), s.velocity.len(), s.mass.len(), s.image.len(), s.kind.len()];
         if rows.iter().any(|rows| *rows != n) {
-            return Err(l.wrong_file(format!("{n} particles, but some sections have a different number of rows: {rows:?}")));
+            return Err(
+                l.wrong_file(format!("{n} particles, but some sections have a different number of rows: {rows:?}"))
+            );
         }
         for tag in 0..n {
             for k in 0..3 {

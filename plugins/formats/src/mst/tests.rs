@@ -1,7 +1,7 @@
 //! Tests: files read, written, and rejected.
 
 use crate::mst::read::{head, read, skip};
-use crate::mst::write::{WriteOptions, Invariant, state};
+use crate::mst::write::{Invariant, WriteOptions, state};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::prelude::{Array, Link, Snapshot, Values};
 use galamost_text::Trajectory;

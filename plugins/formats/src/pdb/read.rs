@@ -62,7 +62,8 @@ pub fn skip(l: &mut Lines) -> Result<bool> {
             _ => {}
         }
     }
-    let cut = "the file ends without ENDMDL or END after its atoms; it may be truncated. If it is complete, add a line END";
+    let cut =
+        "the file ends without ENDMDL or END after its atoms; it may be truncated. If it is complete, add a line END";
     if begun { Err(l.wrong(cut)) } else { Ok(false) }
 }
 
@@ -103,7 +104,7 @@ pub fn read(l: &mut Lines, choice: &Choice, common: &Common) -> Result<Snapshot>
             "MODEL" => inside = true,
             "ATOM" | "HETATM" => {
                 let sim_box = match sim_box {
-                    space => Some(sim_box) => sim_box => space,
+                    Some(sim_box) => sim_box,
                     None => *sim_box.insert(SimBox::new(l, choice, crystal, remark_found.map(|r| r.scale))?),
                 };
                 atoms.add(l, choice, sim_box)?;
@@ -202,8 +203,9 @@ impl Atoms {
         let byte = |column: usize| l.line().as_bytes().get(column - 1).copied().unwrap_or(b' ');
         let residue = match columns(l.line(), 23, 26) {
             "" => 0,
-            text => number(text, 4)
-                .ok_or_else(|| l.wrong_at(text, format!("expected a residue number, found `{text}`")))?,
+            text => {
+                number(text, 4).ok_or_else(|| l.wrong_at(text, format!("expected a residue number, found `{text}`")))?
+            }
         };
         self.residues.push(([byte(22), byte(27)], residue, self.ended));
         for (values, (extra, first, name)) in self

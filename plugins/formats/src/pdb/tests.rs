@@ -65,9 +65,7 @@ fn files_of_others_are_read() {
         occupancy: Some(Extra::Body),
         ..Choice::default()
     };
-    assert!(
-        of(FILE.as_bytes(), 0, &choice).is_err_and(|e| e.message.contains("an integer body number, found `0.50`"))
-    );
+    assert!(of(FILE.as_bytes(), 0, &choice).is_err_and(|e| e.message.contains("an integer body number, found `0.50`")));
     let choice = Choice { occupancy: None, ..choice };
     let s = of(FILE.as_bytes(), 0, &choice).expect("a state");
     assert_eq!((s.box_length, s.position[1], s.mass), ([20.0, 16.0, 12.0], [-8.0, 6.0, 0.0], vec![12.0, 14.0, 35.5]));
@@ -240,13 +238,19 @@ fn values_that_do_not_fit_are_reported_with_the_tag() {
         e(&s, WriteOptions { scale: 1960.0, ..OPTIONS }),
         "x = 10045 of the particle with tag 1 does not fit the columns of a PDB file; use a smaller `scale`"
     );
-    assert!(e(&s, WriteOptions { scale: 1e6, ..OPTIONS }).starts_with("the box length 10000000 (times `scale`) does not fit"));
+    assert!(
+        e(&s, WriteOptions { scale: 1e6, ..OPTIONS })
+            .starts_with("the box length 10000000 (times `scale`) does not fit")
+    );
     assert!(e(&s, WriteOptions { scale: 1e-6, ..OPTIONS }).starts_with("the box length"));
     let mut far = s.clone();
     far.image[2] = [-13, 0, 0];
     assert!(state(&far, WriteOptions { unwrapped: true, ..OPTIONS }).is_ok(), "-964.000 fits");
     far.image[2] = [-14, 0, 0];
-    assert!(e(&far, WriteOptions { unwrapped: true, ..OPTIONS }).starts_with("x = -1044 of the particle with tag 2 does not fit"));
+    assert!(
+        e(&far, WriteOptions { unwrapped: true, ..OPTIONS })
+            .starts_with("x = -1044 of the particle with tag 2 does not fit")
+    );
     let mut s = sample();
     s.mass[2] = 1000.0;
     assert!(e(&s, OPTIONS).starts_with("mass = 1000 of the particle with tag 2 does not fit"));
