@@ -2,6 +2,7 @@
 
 mod dcd;
 mod extended_xyz;
+mod frames;
 mod galamost_xml;
 mod gsd;
 mod lammps_data;

@@ -34,7 +34,7 @@ pub struct SamplerRun {
     pub directory: PathBuf,
     cuda: bool,
     host: Option<Host>,
-    device: Option<std::sync::Arc<OnDevice>>,
+    device: Option<std::sync::Arc<DeviceSampler>>,
 }
 
 impl std::fmt::Debug for SamplerRun {
@@ -100,7 +100,7 @@ impl SamplerRun {
         self.pilot = sums::pilot(&self.model, (65_536 / self.model.n as u64).clamp(16, 512));
         if self.cuda {
             let room = self.batch.min(self.total);
-            let device = OnDevice::new(&host, &self.model, &self.layout, self.control, room)?;
+            let device = DeviceSampler::new(&host, &self.model, &self.layout, self.control, room)?;
             self.device = Some(std::sync::Arc::new(device));
         }
         self.host = Some(host);

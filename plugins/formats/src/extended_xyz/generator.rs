@@ -1,6 +1,7 @@
 //! The `ExtendedXyz` generator.
 
 use crate::extended_xyz::read::{Choice, read, skip};
+use crate::frames::TextFrames;
 use galamost_plugin_api::prelude::*;
 use galamost_text::Trajectory;
 
@@ -48,33 +49,24 @@ pub struct ReadXyz {
     #[param(default = 3, at_least = 2, at_most = 3)]
     dimensions: u32,
     #[param(skip)]
-    trajectory: Option<Trajectory>,
+    open: TextFrames<()>,
 }
 
 impl ReadXyz {
     fn state(&mut self, context: &GeneratorContext, number: i64, snapshot: &mut Snapshot) -> Result<()> {
         crate::require_empty("ExtendedXyz", snapshot)?;
         let choice = Choice { types: self.types.clone(), length: self.box_length, flat: self.dimensions == 2 };
-        *snapshot = read(self.open(context)?.frame(number)?, &choice)?;
+        *snapshot = read(self.open(context)?.0.frame(number)?, &choice)?;
         Ok(())
     }
 
-    fn open(&mut self, context: &GeneratorContext) -> Result<&mut Trajectory> {
-        if self.trajectory.is_none() {
-            self.trajectory = Some(Trajectory::open(&context.path(&self.file), skip)?);
-        }
-        self.trajectory.as_mut().ok_or_else(|| Error::Run("the file is not open".into()))
+    fn open(&mut self, context: &GeneratorContext) -> Result<&mut (Trajectory, ())> {
+        self.open.open(&context.path(&self.file), skip, |_| Ok(()))
+    }
+
+    fn count(&mut self, context: &GeneratorContext) -> Result<u64> {
+        Ok(self.open(context)?.0.count()?)
     }
 }
 
-impl Generator for ReadXyz {
-    fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
-        self.state(context, self.frame, snapshot)
-    }
-    fn frames(&mut self, context: &GeneratorContext) -> Result<Option<u64>> {
-        Ok(Some(self.open(context)?.count()?))
-    }
-    fn frame(&mut self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()> {
-        self.state(context, number as i64, snapshot)
-    }
-}
+crate::frames::frame_generator!(ReadXyz);

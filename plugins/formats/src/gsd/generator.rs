@@ -42,17 +42,11 @@ impl ReadGsd {
         *snapshot = state.map_err(|message| InputError::in_file(&path, None, message))?;
         Ok(())
     }
+
+    fn count(&mut self, context: &GeneratorContext) -> Result<u64> {
+        let path = context.path(&self.file);
+        Ok(self.layer(&path)?.frames())
+    }
 }
 
-impl Generator for ReadGsd {
-    fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
-        self.state(context, self.frame, snapshot)
-    }
-    fn frames(&mut self, context: &GeneratorContext) -> Result<Option<u64>> {
-        let path = context.path(&self.file);
-        Ok(Some(self.layer(&path)?.frames()))
-    }
-    fn frame(&mut self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()> {
-        self.state(context, number as i64, snapshot)
-    }
-}
+crate::frames::frame_generator!(ReadGsd);

@@ -1,5 +1,6 @@
 //! The `Mst` generator.
 
+use crate::frames::TextFrames;
 use crate::mst::read::{Part, head, read, skip};
 use galamost_plugin_api::prelude::*;
 use galamost_text::Trajectory;
@@ -33,7 +34,7 @@ pub struct ReadMst {
     #[param(default = -1)]
     frame: i64,
     #[param(skip)]
-    open: Option<(Trajectory, Part)>,
+    open: TextFrames<Part>,
 }
 
 impl ReadMst {
@@ -45,23 +46,12 @@ impl ReadMst {
     }
 
     fn open(&mut self, context: &GeneratorContext) -> Result<&mut (Trajectory, Part)> {
-        if self.open.is_none() {
-            let mut trajectory = Trajectory::open(&context.path(&self.file), skip)?;
-            let part = head(&mut trajectory)?;
-            self.open = Some((trajectory, part));
-        }
-        self.open.as_mut().ok_or_else(|| Error::Run("the file is not open".into()))
+        self.open.open(&context.path(&self.file), skip, head)
+    }
+
+    fn count(&mut self, context: &GeneratorContext) -> Result<u64> {
+        Ok(self.open(context)?.0.count()?)
     }
 }
 
-impl Generator for ReadMst {
-    fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
-        self.state(context, self.frame, snapshot)
-    }
-    fn frames(&mut self, context: &GeneratorContext) -> Result<Option<u64>> {
-        Ok(Some(self.open(context)?.0.count()?))
-    }
-    fn frame(&mut self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()> {
-        self.state(context, number as i64, snapshot)
-    }
-}
+crate::frames::frame_generator!(ReadMst);

@@ -1,5 +1,6 @@
 //! The `Pdb` generator.
 
+use crate::frames::TextFrames;
 use crate::pdb::columns::Extra;
 use crate::pdb::common::Common;
 use crate::pdb::read::{Choice, Molecules, read, skip};
@@ -59,7 +60,7 @@ pub struct ReadPdb {
     #[param(default = 3, at_least = 2, at_most = 3)]
     dimensions: u32,
     #[param(skip)]
-    open: Option<(Trajectory, Common)>,
+    open: TextFrames<Common>,
 }
 
 impl ReadPdb {
@@ -81,23 +82,12 @@ impl ReadPdb {
     }
 
     fn open(&mut self, context: &GeneratorContext) -> Result<&mut (Trajectory, Common)> {
-        if self.open.is_none() {
-            let mut trajectory = Trajectory::open(&context.path(&self.file), skip)?;
-            let common = Common::of(trajectory.begin()?)?;
-            self.open = Some((trajectory, common));
-        }
-        self.open.as_mut().ok_or_else(|| Error::Run("the file is not open".into()))
+        self.open.open(&context.path(&self.file), skip, |t| Common::of(t.begin()?))
+    }
+
+    fn count(&mut self, context: &GeneratorContext) -> Result<u64> {
+        Ok(self.open(context)?.0.count()?)
     }
 }
 
-impl Generator for ReadPdb {
-    fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
-        self.state(context, self.frame, snapshot)
-    }
-    fn frames(&mut self, context: &GeneratorContext) -> Result<Option<u64>> {
-        Ok(Some(self.open(context)?.0.count()?))
-    }
-    fn frame(&mut self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()> {
-        self.state(context, number as i64, snapshot)
-    }
-}
+crate::frames::frame_generator!(ReadPdb);
