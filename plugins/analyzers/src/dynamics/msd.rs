@@ -1,12 +1,10 @@
 //! Mean-square displacement.
 
-use crate::dynamics::frames::{Frames, Measure};
+use crate::dynamics::frames::Measure;
 use crate::dynamics::items::Which;
 use crate::dynamics::lags::Lags;
-use galamost_measure::Pace;
-use galamost_measure::replace;
+use crate::dynamics::series::{Series, series_analyzer, shown_axes};
 use galamost_plugin_api::prelude::*;
-use std::path::PathBuf;
 
 /// Squared displacement for each axis, and the fourth power of the displacement.
 #[derive(Clone, Debug, Default)]
@@ -106,79 +104,32 @@ pub struct Msd {
     #[param(default = false)]
     remove_drift: bool,
     #[param(skip)]
-    path: PathBuf,
-    #[param(skip)]
-    dimensions: usize,
-    #[param(skip)]
-    frames: Frames<Squares>,
-    #[param(skip)]
-    pace: Pace,
+    series: Series<Squares>,
 }
 
-impl Analyzer for Msd {
-    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.period = self.every;
-        self.path = system.path(&self.file.value);
-        self.dimensions = system.dimensions as usize;
-        self.frames.bind(&self.which, self.lags.schedule(self.every)?, self.remove_drift, system, needs, self.file.at)
-    }
-
-    fn start(&mut self, host: Host) -> Result<()> {
-        self.frames.start(host)
-    }
-
-    fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
-        if frame.step() < self.start {
-            return Ok(());
-        }
-        // SAFETY: the engine passes a view of valid arrays of the run's device
-        unsafe { self.frames.sample(frame)? };
-        self.pace.sampled();
-        self.write(false)
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        self.write(true)
-    }
-
-    fn save(&mut self) -> Result<Vec<u8>> {
-        self.frames.save()
-    }
-
-    fn load(&mut self, state: &[u8]) -> Result<()> {
-        self.frames.load(state);
-        self.pace.sampled();
-        Ok(())
-    }
-}
+series_analyzer!(Msd);
 
 impl Msd {
     fn write(&mut self, at_the_end: bool) -> Result<()> {
-        if !self.pace.due(at_the_end) {
-            return Ok(());
-        }
-        self.frames.fetch()?;
-        let d = self.dimensions;
-        let mut head: Vec<String> = ["lag", "time", "origins"].map(String::from).into();
-        for name in &self.frames.species {
-            head.push(format!("msd_{name}"));
-            head.extend(["x", "y", "z"].iter().take(if self.axes { d } else { 0 }).map(|k| format!("msd_{k}_{name}")));
-            head.push(format!("alpha2_{name}"));
-        }
-        let mut rows = vec![head];
-        for row in self.frames.rows().into_iter().filter(|r| r.lag > 0) {
-            let mut text = vec![(row.lag * self.every).to_string(), format!("{:?}", row.time), row.origins.to_string()];
+        let d = self.series.dimensions;
+        let shown = shown_axes(self.axes, d);
+        let head = |name: &str| {
+            let mut columns = vec![format!("msd_{name}")];
+            columns.extend(shown.iter().map(|k| format!("msd_{k}_{name}")));
+            columns.push(format!("alpha2_{name}"));
+            columns
+        };
+        self.series.write(at_the_end, self.every, head, |row| {
+            let mut all = vec![];
             for m in &row.means {
                 let msd: f64 = m.iter().take(d).sum();
                 let gaussian = (d as f64 + 2.0) * msd * msd;
                 let alpha2 = if gaussian > 0.0 { d as f64 * m[3] / gaussian - 1.0 } else { 0.0 };
-                let mut all = vec![msd];
-                all.extend(m.iter().take(if self.axes { d } else { 0 }));
+                all.push(msd);
+                all.extend(m.iter().take(shown.len()));
                 all.push(alpha2);
-                text.extend(all.iter().map(|x| format!("{x:?}")));
             }
-            rows.push(text);
-        }
-        replace(&self.path, &rows)
+            (row.lag > 0).then_some(all)
+        })
     }
 }

@@ -1,12 +1,10 @@
 //! Velocity autocorrelation function.
 
-use crate::dynamics::frames::{Frames, Measure};
+use crate::dynamics::frames::Measure;
 use crate::dynamics::items::Which;
 use crate::dynamics::lags::Lags;
-use galamost_measure::Pace;
-use galamost_measure::replace;
+use crate::dynamics::series::{Series, series_analyzer, shown_axes};
 use galamost_plugin_api::prelude::*;
-use std::path::PathBuf;
 
 /// Products of velocities for each axis.
 #[derive(Clone, Debug, Default)]
@@ -84,84 +82,36 @@ pub struct Vacf {
     #[param(default = false)]
     remove_drift: bool,
     #[param(skip)]
-    path: PathBuf,
-    #[param(skip)]
-    dimensions: usize,
-    #[param(skip)]
-    frames: Frames<Products>,
-    #[param(skip)]
-    pace: Pace,
+    series: Series<Products>,
 }
 
-impl Analyzer for Vacf {
-    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.period = self.every;
-        self.path = system.path(&self.file.value);
-        self.dimensions = system.dimensions as usize;
-        self.frames.bind(&self.which, self.lags.schedule(self.every)?, self.remove_drift, system, needs, self.file.at)
-    }
-
-    fn start(&mut self, host: Host) -> Result<()> {
-        self.frames.start(host)
-    }
-
-    fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
-        if frame.step() < self.start {
-            return Ok(());
-        }
-        // SAFETY: the engine passes a view of valid arrays of the run's device
-        unsafe { self.frames.sample(frame)? };
-        self.pace.sampled();
-        self.write(false)
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        self.write(true)
-    }
-
-    fn save(&mut self) -> Result<Vec<u8>> {
-        self.frames.save()
-    }
-
-    fn load(&mut self, state: &[u8]) -> Result<()> {
-        self.frames.load(state);
-        self.pace.sampled();
-        Ok(())
-    }
-}
+series_analyzer!(Vacf);
 
 impl Vacf {
     fn write(&mut self, at_the_end: bool) -> Result<()> {
-        if !self.pace.due(at_the_end) {
-            return Ok(());
-        }
-        self.frames.fetch()?;
-        let d = self.dimensions;
-        let shown = if self.axes { d } else { 0 };
-        let mut head: Vec<String> = ["lag", "time", "origins"].map(String::from).into();
-        for name in &self.frames.species {
-            head.push(format!("vacf_{name}"));
-            head.extend(["x", "y", "z"].iter().take(shown).map(|k| format!("vacf_{k}_{name}")));
-            head.push(format!("diffusion_{name}"));
-        }
-        let mut rows = vec![head];
+        let d = self.series.dimensions;
+        let shown = shown_axes(self.axes, d);
+        let head = |name: &str| {
+            let mut columns = vec![format!("vacf_{name}")];
+            columns.extend(shown.iter().map(|k| format!("vacf_{k}_{name}")));
+            columns.push(format!("diffusion_{name}"));
+            columns
+        };
         // for each species: time and C of the previous lag, and the integral up to it
         let mut before: Vec<[f64; 3]> = vec![];
-        for row in self.frames.rows() {
-            let mut text = vec![(row.lag * self.every).to_string(), format!("{:?}", row.time), row.origins.to_string()];
+        self.series.write(at_the_end, self.every, head, |row| {
+            let mut all = vec![];
             for (species, m) in row.means.iter().enumerate() {
                 let c: f64 = m.iter().take(d).sum();
                 let [time, earlier, integral] = before.get(species).copied().unwrap_or([row.time, c, 0.0]);
                 let integral = integral + 0.5 * (c + earlier) * (row.time - time) / d as f64;
                 before.resize(row.means.len(), [0.0; 3]);
                 before[species] = [row.time, c, integral];
-                let mut all = vec![c];
-                all.extend(m.iter().take(shown));
+                all.push(c);
+                all.extend(m.iter().take(shown.len()));
                 all.push(integral);
-                text.extend(all.iter().map(|x| format!("{x:?}")));
             }
-            rows.push(text);
-        }
-        replace(&self.path, &rows)
+            Some(all)
+        })
     }
 }

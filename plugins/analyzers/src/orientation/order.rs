@@ -12,7 +12,7 @@ use galamost_plugin_api::prelude::*;
 /// |---|---|
 /// | `step`, `time` | step number, time |
 /// | `n` | number of particles N |
-/// | `P1` | polar order \|Σ n_i\|/N; distinguishes head from tail |
+/// | `P1` | polar order ‖Σ n_i‖/N; distinguishes head from tail |
 /// | `P2` | nematic order: largest eigenvalue of Q = (1/N) Σ (3/2 n_i n_i − ½); 1 if all axes are parallel, about N^(−½) for random directions |
 /// | `director_x` … `director_z` | its eigenvector, with the sign that makes the largest component positive |
 /// | `biaxiality` | difference of the other two eigenvalues |

@@ -1,4 +1,4 @@
-//! WriteOptionsats a frame.
+//! Formats a frame.
 
 use galamost_plugin_api::prelude::{Snapshot, Values};
 use galamost_plugin_api::snapshot::KNOWN_ARRAYS;
@@ -23,7 +23,7 @@ fn property(name: &str) -> (&str, f64) {
     }
 }
 
-/// WriteOptionsats a frame.
+/// Formats a frame.
 pub fn frame(s: &Snapshot, options: WriteOptions) -> Vec<u8> {
     let mut out = vec![];
     let flat = s.dimensions == 2;

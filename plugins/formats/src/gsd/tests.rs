@@ -191,7 +191,7 @@ fn a_resumed_run_goes_on_from_its_checkpoint() {
     for (k, s) in [0, 1, 3, 4].into_iter().enumerate() {
         assert_eq!(read(&path, k as i64).as_ref(), Ok(&all[s]), "frame {k}");
     }
-    assert_eq!(message(Trajectory::resume(&path, 5, 4)), "has 4 frames; the checkpoint expects 5");
+    assert_eq!(message(Trajectory::resume(&path, 5, 4)), "has 4 frames, but the checkpoint expects 5");
     assert_eq!(message(Trajectory::resume(&path, 4, 9)), "is not a trajectory of these 9 particles");
     std::fs::write(&path, "step,kT\n").expect("written");
     assert_eq!(message(Trajectory::resume(&path, 4, 4)), "is not a GSD file");

@@ -1,4 +1,4 @@
-//! WriteOptionsats a state or a frame.
+//! Formats a state or a frame.
 
 use crate::mst::keys::key_of;
 use galamost_plugin_api::prelude::{Link, Snapshot, Values};
@@ -83,7 +83,7 @@ fn sections(s: &Snapshot, options: WriteOptions) -> Vec<Section> {
     all
 }
 
-/// WriteOptionsats a file with a single state.
+/// Formats a file with a single state.
 pub fn state(s: &Snapshot, options: WriteOptions) -> Vec<u8> {
     let mut out = b"mst_version 1.0\n".to_vec();
     for (_, _, text) in sections(s, options) {
@@ -107,7 +107,7 @@ fn sum(text: &[u8]) -> u64 {
 }
 
 impl Invariant {
-    /// WriteOptionsats the next frame; the first frame also contains the invariant sections.
+    /// Formats the next frame; the first frame also contains the invariant sections.
     pub fn frame(&self, s: &Snapshot, options: WriteOptions) -> (Vec<u8>, Self) {
         let mut next = self.clone();
         let all = sections(s, options);

@@ -1,4 +1,4 @@
-//! WriteOptionsats a frame.
+//! Formats a frame.
 
 use crate::pdb::columns::{Extra, hybrid36, residue};
 use galamost_plugin_api::prelude::{Snapshot, Values};
@@ -24,7 +24,7 @@ pub const DECIMAL: u64 = 99_999;
 /// Residue name: unknown.
 const RESIDUE: &str = "UNK";
 
-/// WriteOptionsats a number in `width` columns with `digits` decimals; returns `None` if it does not fit.
+/// Formats a number in `width` columns with `digits` decimals; returns `None` if it does not fit.
 fn fit(x: f64, width: usize, digits: usize) -> Option<String> {
     let text = format!("{x:width$.digits$}");
     (text.len() == width && x.is_finite()).then_some(text)
@@ -35,9 +35,9 @@ fn lengths(s: &Snapshot) -> [f64; 3] {
     s.box_length.map(|l| if l > 0.0 { l } else { 1.0 })
 }
 
-/// WriteOptionsats the records before the atoms of a frame: a remark with step and scale, the box.
+/// Formats the records before the atoms of a frame: a remark with step and scale, the box.
 pub fn head(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
-    let mut out = format!("REMARK   6 GALAMAX_ATOMS STEP {} SCALE {:?}\nCRYST1", s.step, options.scale);
+    let mut out = format!("REMARK   6 GALAMOST STEP {} SCALE {:?}\nCRYST1", s.step, options.scale);
     for l in lengths(s) {
         let x = l * options.scale;
         let text = fit(x, 9, 3).filter(|_| x >= 0.001);
@@ -48,7 +48,7 @@ pub fn head(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
     Ok(out.into_bytes())
 }
 
-/// WriteOptionsats the atoms.
+/// Formats the atoms.
 pub fn atoms(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
     let mut out = Vec::with_capacity(81 * s.len());
     let none = "  0.00";
@@ -100,7 +100,7 @@ pub fn atoms(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// WriteOptionsats the CONECT records; each bond appears at both of its ends.
+/// Formats the CONECT records; each bond appears at both of its ends.
 pub fn conect(s: &Snapshot) -> Vec<u8> {
     let mut joined: Vec<(u32, u32)> = vec![];
     for bond in &s.bonds {
@@ -122,7 +122,7 @@ pub fn conect(s: &Snapshot) -> Vec<u8> {
     out
 }
 
-/// WriteOptionsats a file with a single state.
+/// Formats a file with a single state.
 pub fn state(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
     let mut out = [head(s, options)?, atoms(s, options)?].concat();
     if options.bonds {
@@ -135,7 +135,7 @@ pub fn state(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
 /// Last record of a file.
 pub const END: &[u8] = b"END\n";
 
-/// WriteOptionsats model `number` (from 0), with its bonds inside, where programs expect them for each frame.
+/// Formats model `number` (from 0), with its bonds inside, where programs expect them for each frame.
 pub fn model(s: &Snapshot, options: WriteOptions, number: u64) -> Result<Vec<u8>, String> {
     let mut out = head(s, options)?;
     // the number may use its four columns and the four blanks before them
