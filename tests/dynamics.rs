@@ -326,11 +326,7 @@ fn mistakes_are_told() {
             "`origins` must be a multiple of `every`, 2, found 3",
         ),
         ("Msd(every: 2, file: \"t.csv\", origins: 4)", "", "`origins` applies only to explicit `lags`"),
-        (
-            "Msd(every: 1, file: \"t.csv\", types: [\"C\"])",
-            "",
-            "unknown particle type \"C\"; the particle types are A",
-        ),
+        ("Msd(every: 1, file: \"t.csv\", types: [\"C\"])", "", "unknown particle type \"C\"; the particle types are A"),
         ("Msd(every: 1, file: \"t.csv\", types: [\"A\", \"A\"])", "", "the type \"A\" is listed twice"),
         ("Vacf(every: 1, file: \"t.csv\", of: Molecules)", "", "the molecules are not known"),
         (
@@ -355,7 +351,11 @@ fn mistakes_are_told() {
             "",
             "the type \"A\" is in both lists",
         ),
-        ("StructureFactor(every: 1, file: \"t.csv\", q_max: 30.0, bins: 1000, vectors: 1000)", "", "expected 1 … 20000"),
+        (
+            "StructureFactor(every: 1, file: \"t.csv\", q_max: 30.0, bins: 1000, vectors: 1000)",
+            "",
+            "expected 1 … 20000",
+        ),
         (
             "IntermediateScattering(every: 1, file: \"t.csv\", q: [0.3], width: 0.1)",
             "",
