@@ -273,7 +273,7 @@ fn gsd_files_change_from_frame_to_frame() {
     let s = read(&f.path().join("theirs.mst"), Some(1));
     assert_eq!((s.len(), s.bonds.len(), s.types.join(" ")), (5, 1, "A B".into()));
     let out = galamost(f.path(), &["convert", "theirs.gsd", "theirs.dcd"]);
-    assert!(words(&out).contains("has 4 particles in each frame, not 5"), "{}", words(&out));
+    assert!(words(&out).contains("has 4 particles per frame, expected 5"), "{}", words(&out));
 }
 
 /// Ovito's package brings Qt: half a gigabyte that continuous integration does without.
@@ -450,7 +450,7 @@ fn what_cannot_be_converted_is_told() {
         (&["convert", "t.gsd", "out.xyz", "--write", "digit: 3"], "digit"),
         (&["convert", "t.gsd", "out.xyz", "--to", "Thermo"], "`Thermo` does not write particle files"),
         (&["convert", "t.dcd", "out.xyz"], "a generator before must make the particles"),
-        (&["convert", "t.dump", "out.gsd", "--read", "types: [\"A\"]"], "there is a type 2, but `types` names 1"),
+        (&["convert", "t.dump", "out.gsd", "--read", "types: [\"A\"]"], "found type 2, but `types` lists only 1"),
         (&["info", "none.xml"], "none.xml: cannot be read"),
         (&["info", "in.xml", "--frame", "3"], "no frame 3: GalamostXml files have one frame"),
     ] {
