@@ -45,23 +45,24 @@
 extern crate self as galamost_plugin_api;
 
 pub mod abi;
+#[doc(hidden)]
+pub mod adapters;
 pub mod device;
 pub mod error;
 mod kinds;
 #[doc = include_str!("language.md")]
 pub mod language {}
-mod loops;
 pub mod output;
 pub mod params;
 pub mod snapshot;
+mod system;
 pub mod testkit;
 
-pub use abi::{guard, layout, record, services, views, wire};
-pub use device::{math, philox, precision, quaternion, real, rotation, varying, vector};
-pub use kinds::{
-    analyzer, bond_potential, bonded, component, external, force, generator, integrator, pair, sampler, updater,
-};
-pub use loops::lanes;
+pub use abi::{layout, plugin_record, services, views, wire};
+pub use device::{lanes, math, philox, precision, quaternion, real, rotation, vector};
+pub use kinds::bonded::potential as bond_potential;
+pub use kinds::{analyzer, bonded, component, external, force, generator, integrator, pair, sampler, updater};
+pub use params::varying;
 
 #[doc(hidden)]
 pub use inventory;

@@ -1,12 +1,12 @@
 //! Tests that the macros emit into every plugin.
 
-use crate::bonded::{BondFn, BondInput};
-use crate::external::{ExternalFn, ExternalInput, ExternalParams};
-use crate::pair::{Interaction, OrientedFn, OrientedInput, PairFn, PairInput, Row, RowInput, inputs};
-use crate::philox::philox4x32;
-use crate::quaternion::Quaternion;
-use crate::vector::Vec3;
-use crate::views::Step;
+use crate::abi::views::Step;
+use crate::device::philox::philox4x32;
+use crate::device::quaternion::Quaternion;
+use crate::device::vector::Vec3;
+use crate::kinds::bonded::{BondFn, BondInput};
+use crate::kinds::external::{ExternalFn, ExternalInput, ExternalParams};
+use crate::kinds::pair::{Interaction, OrientedFn, OrientedInput, PairFn, PairInput, Row, RowInput, inputs};
 
 /// Numbers in 0 … 1 for tests, the same in every run.
 fn random() -> impl FnMut() -> f64 {

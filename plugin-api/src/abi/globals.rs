@@ -1,8 +1,8 @@
 //! Numbers of the whole run, and what broke in it.
 
-use crate::precision::BoxScale;
-use crate::varying::Varying;
-use crate::views::MAX_VARYINGS;
+use crate::abi::views::MAX_VARYINGS;
+use crate::device::precision::BoxScale;
+use crate::params::varying::Varying;
 use galamost_plugin_macros::DeviceStruct;
 
 /// What broke during a step; written by the first thread that notices.
@@ -249,7 +249,7 @@ impl Globals {
     }
 
     /// The box as a storage scheme wants it.
-    pub fn scale<S: crate::precision::Scheme>(&self) -> BoxScale<S::Real> {
+    pub fn scale<S: crate::device::precision::Scheme>(&self) -> BoxScale<S::Real> {
         S::scale(self.box_length).with_shear(self.shear_offset, self.shear_speed)
     }
 }

@@ -4,17 +4,15 @@
 //! own ([`crate::abi::Layouts1`]), and the engine compares it with what it was built with. Words that are `reserved` on
 //! one side may be in use on the other: that is how the structs grow. Anything else that differs is refused.
 
-use crate::analyzer::{ArrayColumn, Column, FrameCall, Thermo};
-use crate::bonded::BondedCall;
-use crate::force::ForceCall;
-use crate::integrator::{ParticleCall, ScalarCall};
-use crate::pair::{CutoffRow, PairCall, Pose};
-use crate::philox::RandomKey;
-use crate::precision::{PosTypeF64, PosTypeFixed};
+use super::calls::{
+    ArrayColumn, BondedCall, Column, CutoffRow, Edit, EditQueue, ForceCall, FrameCall, PairCall, ParticleCall, Pose,
+    ScalarCall, Thermo, UpdateCall,
+};
+use crate::abi::views::{Fault, Globals, LinkView, ListView, SimBox, StateView, Sums, Wanted};
+use crate::device::philox::RandomKey;
+use crate::device::precision::{PosTypeF64, PosTypeFixed};
+use crate::params::varying::Varying;
 use crate::snapshot::Link;
-use crate::updater::{Edit, EditQueue, UpdateCall};
-use crate::varying::Varying;
-use crate::views::{Fault, Globals, LinkView, ListView, SimBox, StateView, Sums, Wanted};
 use serde::{Deserialize, Serialize};
 
 /// A `#[repr(C)]` struct that crosses behind a pointer; derive it, and name the struct in [`crossing`].

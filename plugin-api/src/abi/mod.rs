@@ -6,13 +6,13 @@
 //! a library must be at least as new as its host; a table that grew by one field would shut out every older plugin.)
 //!
 //! What is exchanged while a run is set up crosses as RON text, so that it can grow by fields. What is exchanged in
-//! every step crosses as plain `#[repr(C)]` structs ([`crate::views`]) behind raw pointers.
+//! every step crosses as plain `#[repr(C)]` structs ([`crate::abi::views`]) behind raw pointers.
 
-mod adapter;
+pub mod calls;
 mod globals;
-pub mod guard;
 pub mod layout;
-pub mod record;
+pub(crate) mod panic;
+pub mod plugin_record;
 pub mod services;
 mod stable;
 mod tables;
@@ -20,7 +20,6 @@ pub mod views;
 pub mod wire;
 mod wire_types;
 
-pub(crate) use adapter::{AnalyzerAdapter, ForceAdapter, GeneratorAdapter, SamplerAdapter, UpdaterAdapter};
 #[doc(hidden)]
 pub use stable::{__call_root_module_loader, CheckTypeLayout, PrefixTypeTrait, RootModuleResult};
 pub use stable::{

@@ -2,11 +2,11 @@
 //!
 //! A plugin never links CUDA: it asks the engine to compile, allocate, upload and launch on the engine's stream.
 
+use crate::abi::panic::{CaughtPanic, panic_message};
+use crate::abi::wire::from_wire;
 use crate::abi::{Callback, Host1, Opaque, RSlice, RSliceMut, RStr, WireHost};
 use crate::device::{DevicePtr, DeviceStruct, bytes_of};
 use crate::error::{Error, Result};
-use crate::guard::{CaughtPanic, panic_message};
-use crate::wire::from_wire;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};

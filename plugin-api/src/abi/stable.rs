@@ -88,6 +88,6 @@ mod tests {
     /// `plugin!` exports the header under this name, which must be the one abi_stable looks for.
     #[test]
     fn the_header_has_the_name_abi_stable_looks_for() {
-        assert_eq!(abi_stable::library::ROOT_MODULE_LOADER_NAME, crate::record::ROOT_SYMBOL);
+        assert_eq!(abi_stable::library::ROOT_MODULE_LOADER_NAME, crate::abi::plugin_record::ROOT_SYMBOL);
     }
 }

@@ -23,7 +23,7 @@ names! {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Library1 {
-    /// RON list of [`crate::component::ComponentInfo`].
+    /// RON list of [`crate::kinds::component::ComponentInfo`].
     pub describe: extern "C" fn() -> Wire<RString>,
     /// Makes a component: kind, name, RON text of its value and where that starts in the file.
     pub create: extern "C" fn(u32, RStr<'_>, RStr<'_>, u32, u32) -> Wire<WireObject>,
@@ -33,7 +33,7 @@ pub struct Library1 {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Layouts1 {
-    /// RON list of [`crate::layout::StructLayout`].
+    /// RON list of [`crate::abi::layout::StructLayout`].
     pub structs: extern "C" fn() -> RString,
 }
 
@@ -41,8 +41,8 @@ pub struct Layouts1 {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Component1 {
-    /// Learns the system (RON of [`crate::component::SystemInfo`]), says what it needs (RON of
-    /// [`crate::component::Needs`]).
+    /// Learns the system (RON of [`crate::kinds::component::SystemInfo`]), says what it needs (RON of
+    /// [`crate::kinds::component::Needs`]).
     pub bind: extern "C" fn(*mut Opaque, RStr<'_>) -> Wire<RString>,
     /// State for a checkpoint.
     pub save: extern "C" fn(*mut Opaque) -> Wire<RVec<u8>>,
@@ -59,10 +59,10 @@ pub struct Component1 {
 #[derive(StableAbi)]
 pub struct Generator1 {
     /// Changes a snapshot; the first argument after the object is RON of
-    /// [`crate::generator::GeneratorContext`].
+    /// [`crate::kinds::generator::GeneratorContext`].
     pub generate: extern "C" fn(*mut Opaque, RStr<'_>, &mut WireSnapshot) -> Wire<()>,
     /// Number of complete frames in the file, if the generator reads trajectories; takes RON of
-    /// [`crate::generator::GeneratorContext`]. The object may cache the positions of frames between calls.
+    /// [`crate::kinds::generator::GeneratorContext`]. The object may cache the positions of frames between calls.
     pub count: extern "C" fn(*mut Opaque, RStr<'_>) -> Wire<ROption<u64>>,
     /// As `generate`, for the frame with this number, from 0.
     pub read: extern "C" fn(*mut Opaque, RStr<'_>, u64, &mut WireSnapshot) -> Wire<()>,
@@ -72,9 +72,9 @@ pub struct Generator1 {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Pair1 {
-    /// A pair of types in a [`crate::pair::Pose`], with cutoff and mode, without velocities and random numbers.
+    /// A pair of types in a [`crate::kinds::pair::Pose`], with cutoff and mode, without velocities and random numbers.
     pub evaluate: extern "C" fn(*mut Opaque, u32, u32, *const Opaque) -> Wire<WirePair>,
-    /// Adds forces of a range of particles: [`crate::pair::PairCall`], [`crate::views::Sums`].
+    /// Adds forces of a range of particles: [`crate::kinds::pair::PairCall`], [`crate::abi::views::Sums`].
     pub cpu: extern "C" fn(*mut Opaque, *const Opaque, *mut Opaque) -> Wire<()>,
     /// Source and rows for a precision.
     pub device: extern "C" fn(*mut Opaque, u32) -> Wire<WireCode>,
@@ -84,7 +84,7 @@ pub struct Pair1 {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Bonded1 {
-    /// Adds forces of a range of particles: [`crate::bonded::BondedCall`], [`crate::views::Sums`].
+    /// Adds forces of a range of particles: [`crate::kinds::bonded::BondedCall`], [`crate::abi::views::Sums`].
     pub cpu: extern "C" fn(*mut Opaque, *const Opaque, *mut Opaque) -> Wire<()>,
     /// Source and rows for a precision.
     pub device: extern "C" fn(*mut Opaque, u32) -> Wire<WireCode>,
@@ -94,13 +94,13 @@ pub struct Bonded1 {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Integrator1 {
-    /// RON of [`crate::integrator::ProgramInfo`].
+    /// RON of [`crate::kinds::integrator::ProgramInfo`].
     pub program: extern "C" fn(*mut Opaque) -> Wire<RString>,
-    /// The state's first value; takes RON of [`crate::integrator::GroupInfo`].
+    /// The state's first value; takes RON of [`crate::kinds::integrator::GroupInfo`].
     pub state: extern "C" fn(*mut Opaque, RStr<'_>) -> Wire<RVec<u8>>,
-    /// Applies a particle phase to a range: [`crate::integrator::ParticleCall`].
+    /// Applies a particle phase to a range: [`crate::kinds::integrator::ParticleCall`].
     pub cpu_particles: extern "C" fn(*mut Opaque, u32, *const Opaque) -> Wire<()>,
-    /// Applies a scalar phase: [`crate::integrator::ScalarCall`].
+    /// Applies a scalar phase: [`crate::kinds::integrator::ScalarCall`].
     pub cpu_scalar: extern "C" fn(*mut Opaque, u32, *const Opaque) -> Wire<()>,
     /// Source for a device.
     pub device: extern "C" fn(*mut Opaque, u32) -> Wire<WireCode>,
@@ -112,7 +112,7 @@ pub struct Integrator1 {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Force1 {
-    /// Adds forces: [`crate::force::ForceCall`], [`crate::views::Sums`] (host memory; on the CPU only).
+    /// Adds forces: [`crate::kinds::force::ForceCall`], [`crate::abi::views::Sums`] (host memory; on the CPU only).
     pub compute: extern "C" fn(*mut Opaque, *const Opaque, *mut Opaque) -> Wire<()>,
 }
 
@@ -120,7 +120,7 @@ pub struct Force1 {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Updater1 {
-    /// Changes the state between steps: [`crate::updater::UpdateCall`].
+    /// Changes the state between steps: [`crate::kinds::updater::UpdateCall`].
     pub update: extern "C" fn(*mut Opaque, *mut Opaque) -> Wire<()>,
 }
 
@@ -128,7 +128,7 @@ pub struct Updater1 {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Analyzer1 {
-    /// Looks at the state: [`crate::analyzer::FrameCall`].
+    /// Looks at the state: [`crate::kinds::analyzer::FrameCall`].
     pub analyze: extern "C" fn(*mut Opaque, *const Opaque) -> Wire<()>,
 }
 

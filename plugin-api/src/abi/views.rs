@@ -5,7 +5,7 @@
 //! struct describes host arrays (device CPU) and device arrays (CUDA).
 
 use crate::device::DevicePtr;
-use crate::real::Real;
+use crate::device::real::Real;
 use galamost_plugin_macros::DeviceStruct;
 
 pub use super::globals::{Fault, FaultKind, Globals, SimBox};
@@ -24,7 +24,7 @@ pub const COMPONENT_VARYINGS: usize = 4;
 pub struct StateView {
     /// Size of this struct in bytes.
     pub size: u32,
-    /// [`crate::precision::Precision`] as a number.
+    /// [`crate::device::precision::Precision`] as a number.
     pub precision: u32,
     /// Particles this process moves.
     pub n_local: u32,
@@ -34,7 +34,7 @@ pub struct StateView {
     pub n_types: u32,
     /// Not 0: `group` is there.
     pub has_groups: u32,
-    /// Positions and types: [`crate::precision::PosTypeFixed`] or [`crate::precision::PosTypeF64`].
+    /// Positions and types: [`crate::device::precision::PosTypeFixed`] or [`crate::device::precision::PosTypeF64`].
     #[device(cxx = "PosType*")]
     pub pos_type: DevicePtr<u8>,
     /// Lower 32 bits of the coordinates, 3 per particle; only in `Mixed`.
@@ -85,7 +85,7 @@ pub struct StateView {
 /// place where time goes.
 impl StateView {
     fn double(&self) -> bool {
-        self.precision == crate::precision::Precision::Double as u32
+        self.precision == crate::device::precision::Precision::Double as u32
     }
 
     /// Position of a particle, −L/2 ≤ x < L/2; in fixed point its upper 32 bits, as pair forces see it.
@@ -96,9 +96,9 @@ impl StateView {
         // SAFETY: the caller's word
         unsafe {
             if self.double() {
-                return (*self.pos_type.cast::<crate::precision::PosTypeF64>().host().add(i)).position;
+                return (*self.pos_type.cast::<crate::device::precision::PosTypeF64>().host().add(i)).position;
             }
-            let p = (*self.pos_type.cast::<crate::precision::PosTypeFixed>().host().add(i)).position;
+            let p = (*self.pos_type.cast::<crate::device::precision::PosTypeFixed>().host().add(i)).position;
             let length = (*self.globals.host()).box_length;
             std::array::from_fn(|k| f64::from(p[k]) * (length[k] / 4_294_967_296.0))
         }
@@ -128,9 +128,9 @@ impl StateView {
         // SAFETY: the caller's word
         unsafe {
             if self.double() {
-                (*self.pos_type.cast::<crate::precision::PosTypeF64>().host().add(i)).kind
+                (*self.pos_type.cast::<crate::device::precision::PosTypeF64>().host().add(i)).kind
             } else {
-                (*self.pos_type.cast::<crate::precision::PosTypeFixed>().host().add(i)).kind
+                (*self.pos_type.cast::<crate::device::precision::PosTypeFixed>().host().add(i)).kind
             }
         }
     }

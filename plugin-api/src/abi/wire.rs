@@ -2,6 +2,7 @@
 
 use crate::abi::{RResult, RString, RVec, Wire, WireArray, WireError, WireInput, WireSnapshot};
 use crate::error::{Error, InputError, Position, Result};
+use serde::{Deserialize, Serialize};
 use crate::snapshot::{Array, Link, Snapshot, Values};
 
 impl From<Error> for WireError {
@@ -78,6 +79,16 @@ pub fn from_wire<T>(r: Wire<T>) -> Result<T> {
         RResult::ROk(v) => Ok(v),
         RResult::RErr(e) => Err(e.into()),
     }
+}
+
+/// Text of a value for the boundary.
+pub(crate) fn to_ron<T: Serialize>(value: &T) -> String {
+    ron::to_string(value).expect("plain data can be written as RON")
+}
+
+/// A value from the boundary's text.
+pub(crate) fn from_ron<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T> {
+    ron::from_str(text).map_err(|e| Error::Run(format!("the other side of the boundary sent `{text}`: {e}")))
 }
 
 fn names_out(names: Vec<String>) -> RVec<RString> {

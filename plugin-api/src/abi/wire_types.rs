@@ -57,7 +57,7 @@ pub struct WireCode {
     pub text: RString,
     /// Parameter rows, one after the other.
     pub rows: RVec<u8>,
-    /// Rows of [`crate::pair::CutoffRow`], for pairs.
+    /// Rows of [`crate::kinds::pair::CutoffRow`], for pairs.
     pub cutoff_rows: RVec<u8>,
 }
 
@@ -160,3 +160,6 @@ pub struct WireSnapshot {
     /// Dihedrals.
     pub dihedrals: RVec<[u32; 5]>,
 }
+
+/// A component behind the boundary.
+pub struct Object(pub WireObject);

@@ -1,5 +1,6 @@
 //! The device language on the CPU: its values and functions, and what crosses from Rust to CUDA C++.
 
+pub mod lanes;
 pub mod math;
 pub mod philox;
 mod pointer;
@@ -8,7 +9,6 @@ pub mod quaternion;
 pub mod real;
 pub mod rotation;
 mod text;
-pub mod varying;
 pub mod vector;
 
 pub use pointer::DevicePtr;

@@ -4,8 +4,8 @@
 //! rounds (Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC11), the smallest count of
 //! rounds that passes BigCrush there; `kernels/galamost/philox.cuh` computes the same bits.
 
-use crate::real::Real;
-use crate::vector::Vec3;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
 
 /// Four 32-bit words from a 128-bit counter and a 64-bit key.
 #[inline(always)]

@@ -11,11 +11,11 @@
 //! (2·10⁻⁸ at L = 100, against 4·10⁻⁶ for f32), and CPU and GPU hold exactly the same positions. The pair loop reads
 //! the upper 32 bits; in `Mixed` the lower 32 bits stand in an array of their own that only integrators touch.
 
-use crate::lanes::Record;
+use crate::device::lanes::Record;
 #[cfg(target_arch = "x86_64")]
-use crate::lanes::{V3, V4, x86};
-use crate::real::Real;
-use crate::vector::Vec3;
+use crate::device::lanes::{V3, V4, x86};
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
 
 /// Precision of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,7 +123,7 @@ pub trait Scheme: 'static + Copy + Send + Sync {
     /// r_i − r_j and the type of j for a chunk of `L` particles j at `at(l)`.
     ///
     /// # Safety
-    /// The entries must exist, and the processor must have the extension `ISA` of [`crate::lanes`].
+    /// The entries must exist, and the processor must have the extension `ISA` of [`crate::device::lanes`].
     unsafe fn differences<const L: usize, const ISA: u32>(
         i: &Self::PosType,
         at: impl Fn(usize) -> *const Self::PosType,
@@ -374,8 +374,8 @@ mod tests {
             // SAFETY: the entries exist, and the baseline is everywhere
             let (lf, ld) = unsafe {
                 let (jf, jd) = (fixed(b), float(b));
-                let f = Fixed::differences::<16, { crate::lanes::BASE }>(&fixed(a), |_| &jf, &bf).0;
-                (f, Float64::differences::<8, { crate::lanes::BASE }>(&float(a), |_| &jd, &bd).0)
+                let f = Fixed::differences::<16, { crate::device::lanes::BASE }>(&fixed(a), |_| &jf, &bf).0;
+                (f, Float64::differences::<8, { crate::device::lanes::BASE }>(&float(a), |_| &jd, &bd).0)
             };
             for k in 0..3 {
                 assert!(

@@ -1,7 +1,7 @@
 //! Unit quaternions of the device language: orientations of particles.
 
-use crate::real::Real;
-use crate::vector::Vec3;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
 use std::ops::Mul;
 
 /// The rotation that takes the frame of a particle's body to the frame of space: x i + y j + z k + w.

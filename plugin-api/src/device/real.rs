@@ -2,11 +2,11 @@
 //!
 //! A function of the device language is written over a type parameter called `real`; rustc compiles it for `f32`
 //! and `f64`, and the same text becomes CUDA C++. [`Real`] is what such a function may do with a number. The
-//! elementary functions are branch-free polynomials ([`crate::math`]) because a call into libm would stop LLVM from
+//! elementary functions are branch-free polynomials ([`crate::device::math`]) because a call into libm would stop LLVM from
 //! vectorising the loop around it.
 
-use crate::lanes::Lanes;
-use crate::math;
+use crate::device::lanes::Lanes;
+use crate::device::math;
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -14,7 +14,7 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssi
 /// A floating-point number of the device language: `f32` or `f64`.
 ///
 /// The stated errors hold on the CPU over the whole range of normal results and are checked by the tests of
-/// [`crate::math`]; 1 ulp is the spacing of neighboring numbers. [`crate::language`] has them beside those on CUDA.
+/// [`crate::device::math`]; 1 ulp is the spacing of neighboring numbers. [`crate::language`] has them beside those on CUDA.
 pub trait Real:
     Cast
     + Lanes

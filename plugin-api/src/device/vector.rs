@@ -1,6 +1,6 @@
 //! Three-component vectors of the device language.
 
-use crate::real::Real;
+use crate::device::real::Real;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// A vector of three numbers; `Vec3<real>` in CUDA C++ as well.

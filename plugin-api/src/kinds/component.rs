@@ -1,12 +1,12 @@
 //! What all components have in common: kinds, registration, and what is exchanged while a run is set up.
 
+use crate::abi::Object;
 use crate::error::Result;
-use crate::guard::Object;
+use crate::params::varying::Varying;
 use crate::params::{FieldDoc, Value};
-use crate::precision::Precision;
-use crate::snapshot::{Snapshot, Values};
-use crate::varying::Varying;
 use serde::{Deserialize, Serialize};
+
+pub use crate::system::{GroupNeed, SystemInfo};
 
 /// A component is named by what it does to the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -89,91 +89,6 @@ impl ComponentInfo {
     }
 }
 
-/// The system a component is bound to, before step 0.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SystemInfo {
-    /// Names of particle types.
-    pub types: Vec<String>,
-    /// Names of bond types.
-    pub bond_types: Vec<String>,
-    /// Names of angle types.
-    pub angle_types: Vec<String>,
-    /// Names of dihedral types.
-    pub dihedral_types: Vec<String>,
-    /// Number of particles.
-    pub n: u64,
-    /// 2 or 3.
-    pub dimensions: u32,
-    /// Box lengths at the start.
-    pub box_length: [f64; 3],
-    /// Names of the optional per-particle arrays the system has; see [`Self::has_array`].
-    pub arrays: Vec<String>,
-    /// The largest diameter of a particle; 0 if the system has no diameters.
-    pub largest_diameter: f64,
-    /// Time step of the (first) stage.
-    pub dt: f64,
-    /// The run's seed.
-    pub seed: u64,
-    /// Step at the start.
-    pub step: u64,
-    /// `Single`, `Mixed` or `Double`, as [`Precision`]'s number.
-    pub precision: u32,
-    /// `cpu` or `cuda`.
-    pub device: String,
-    /// Folder that relative paths start at.
-    pub directory: String,
-    /// The run goes on from a checkpoint: files are continued, not begun.
-    pub resumed: bool,
-    /// Minor version of the engine's plugin API. What a newer API does with words that were reserved must look at it.
-    pub api_minor: u32,
-    /// The component's number in the pipeline, for the key of its random numbers; told to samplers.
-    pub component: u32,
-}
-
-impl SystemInfo {
-    /// Whether particles have this array; a quaternion is also made of an `orientation`.
-    pub fn has_array(&self, name: &str) -> bool {
-        let there = |name: &str| self.arrays.iter().any(|a| a == name);
-        there(name) || (name == "quaternion" && there("orientation"))
-    }
-
-    /// The system of a snapshot; the run's own facts are left at their defaults.
-    pub fn of(s: &Snapshot) -> Self {
-        Self {
-            types: s.types.clone(),
-            bond_types: s.bond_types.clone(),
-            angle_types: s.angle_types.clone(),
-            dihedral_types: s.dihedral_types.clone(),
-            n: s.len() as u64,
-            dimensions: s.dimensions,
-            box_length: s.box_length,
-            arrays: s.arrays.keys().cloned().collect(),
-            largest_diameter: match s.arrays.get("diameter").map(|a| &a.values) {
-                Some(Values::Real(d)) => d.iter().copied().fold(0.0, f64::max),
-                _ => 0.0,
-            },
-            step: s.step,
-            ..Self::default()
-        }
-    }
-
-    /// Precision of the run.
-    pub fn precision(&self) -> Precision {
-        Precision::from_u32(self.precision).unwrap_or_default()
-    }
-
-    /// A path of the pipeline, seen from where the program runs.
-    pub fn path(&self, path: &str) -> std::path::PathBuf {
-        std::path::Path::new(&self.directory).join(path)
-    }
-
-    /// Half the shortest box length that counts: no cutoff may be longer.
-    pub fn half_box(&self) -> f64 {
-        self.box_length.iter().take(self.dimensions as usize).fold(f64::INFINITY, |m, l| m.min(0.5 * l))
-    }
-}
-
 /// An optional per-particle array that a component needs on the device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrayNeed {
@@ -199,51 +114,6 @@ pub struct Wants {
     pub topology: bool,
 }
 
-/// Particles a component acts on; see [`crate::params::Group`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub enum GroupNeed {
-    /// Every particle.
-    #[default]
-    All,
-    /// Particles of these types.
-    Types(Vec<u32>),
-    /// Particles with tags first … last.
-    Tags(u32, u32),
-    /// Particles of the molecules first … last (the array `molecule` of the initial state).
-    Molecules(i32, i32),
-    /// Particles whose initial position is in min ≤ r < max.
-    Box([f64; 3], [f64; 3]),
-    /// Particles that are not in the group.
-    Not(Box<GroupNeed>),
-    /// Particles that are in every one of the groups.
-    And(Vec<GroupNeed>),
-    /// Particles that are in at least one of the groups.
-    Or(Vec<GroupNeed>),
-}
-
-impl GroupNeed {
-    /// Whether the particle `tag` of the initial state belongs to the group.
-    pub fn contains(&self, tag: u32, s: &Snapshot) -> bool {
-        let i = tag as usize;
-        match self {
-            Self::All => true,
-            Self::Types(types) => types.contains(&s.kind[i]),
-            Self::Tags(first, last) => (*first..=*last).contains(&tag),
-            Self::Molecules(first, last) => match s.arrays.get("molecule").map(|a| &a.values) {
-                Some(Values::Int(molecule)) => (*first..=*last).contains(&molecule[i]),
-                _ => false,
-            },
-            Self::Box(min, max) => {
-                let inside = |k: usize| (min[k]..max[k]).contains(&s.position[i][k]);
-                (0..s.dimensions as usize).all(inside)
-            }
-            Self::Not(group) => !group.contains(tag, s),
-            Self::And(groups) => groups.iter().all(|g| g.contains(tag, s)),
-            Self::Or(groups) => groups.iter().any(|g| g.contains(tag, s)),
-        }
-    }
-}
-
 /// What a component answers when it is bound.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -258,7 +128,7 @@ pub struct Needs {
     pub period: u64,
     /// Optional arrays it needs.
     pub arrays: Vec<ArrayNeed>,
-    /// Its time-dependent numbers, at most [`crate::views::COMPONENT_VARYINGS`].
+    /// Its time-dependent numbers, at most [`crate::abi::views::COMPONENT_VARYINGS`].
     pub varyings: Vec<Varying>,
     /// The particles it acts on.
     pub group: GroupNeed,
@@ -276,7 +146,7 @@ pub struct Needs {
     pub moves: bool,
     /// Notes for the log: what the user should know about this choice of parameters.
     pub notes: Vec<String>,
-    /// An integrator that only corrects what others have moved, see [`crate::integrator::Program::correct`].
+    /// An integrator that only corrects what others have moved, see [`crate::kinds::integrator::Program::correct`].
     pub corrects: bool,
     /// Texts of the component's own faults, by their number: what the user reads when one is raised.
     pub faults: Vec<String>,
@@ -291,7 +161,7 @@ pub struct Needs {
     pub forces_again: bool,
     /// Notes that the user should not overlook: they go to the log as warnings.
     pub warnings: Vec<String>,
-    /// Names of further numbers that a force reports with its energy, see [`crate::force::ForceCall::quantities`];
+    /// Names of further numbers that a force reports with its energy, see [`crate::kinds::force::ForceCall::quantities`];
     /// analyzers find them behind the energies, as `Component.name`.
     pub quantities: Vec<String>,
     /// A force that has no virial: the pressure of its stage is not a number, and what needs the pressure is refused.
@@ -359,15 +229,4 @@ impl Registration {
     pub fn info(&self) -> ComponentInfo {
         ComponentInfo { name: self.name.into(), kind: self.kind, doc: self.doc.into(), fields: (self.fields)() }
     }
-}
-
-/// Text of a value for the boundary.
-pub(crate) fn to_ron<T: Serialize>(value: &T) -> String {
-    ron::to_string(value).expect("plain data can be written as RON")
-}
-
-/// A value from the boundary's text.
-pub(crate) fn from_ron<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T> {
-    ron::from_str(text)
-        .map_err(|e| crate::error::Error::Run(format!("the other side of the boundary sent `{text}`: {e}")))
 }

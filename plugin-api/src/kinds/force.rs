@@ -1,41 +1,12 @@
 //! Forces with kernels of their own: fields, walls, external potentials.
 
-use crate::abi::ForceAdapter;
-use crate::component::{Kind, Needs, Registration, SystemInfo};
-use crate::error::{Errors, Result};
-use crate::guard::Object;
-use crate::params::{FromValue, Params, Value};
-use crate::services::Host;
-use crate::views::{LinkView, ListView, StateView, Sums, Wanted};
+use crate::abi::services::Host;
+use crate::abi::views::Sums;
+use crate::error::Result;
+use crate::kinds::component::{Needs, SystemInfo};
+use crate::params::{FromValue, Params};
 
-/// One evaluation.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
-pub struct ForceCall {
-    /// Size of this struct in bytes.
-    pub size: u32,
-    /// Number of the component in the run, for faults.
-    pub component: u32,
-    /// The component's first slot in [`crate::views::Globals::values`].
-    pub first_varying: u32,
-    /// Bit of the component's group, see [`StateView::in_group`].
-    pub group: u32,
-    /// What is wanted besides forces.
-    pub wanted: Wanted,
-    /// The state; on CUDA its addresses are the device's.
-    pub state: StateView,
-    /// The neighbor list.
-    pub list: ListView,
-    /// Bonds.
-    pub bonds: LinkView,
-    /// Where [`Sums`] go on CUDA: device memory that the engine adds to the total (all 0 at the call).
-    pub device_sums: crate::device::DevicePtr<Sums>,
-    /// Where the component's [`crate::component::Needs::quantities`] go, one f64 each, where energies are wanted: memory of
-    /// the run's device. Null if it has none.
-    pub quantities: crate::device::DevicePtr<f64>,
-    /// 0.
-    pub reserved: [u64; 7],
-}
+pub use crate::abi::calls::ForceCall;
 
 /// A force with its own kernels. Its parameters are the fields of the struct (`#[derive(Params)]`).
 pub trait Force: Send + Sized + 'static {
@@ -81,25 +52,5 @@ pub trait Force: Send + Sized + 'static {
     /// The state does not fit.
     fn load(&mut self, _state: &[u8]) -> Result<()> {
         Ok(())
-    }
-}
-
-/// Reads a component's struct.
-pub(crate) fn parse<T: FromValue>(value: Value<'_>) -> Result<T> {
-    let mut errors = Errors::default();
-    let made = T::from_value(value, &mut errors);
-    errors.into_result(made)
-}
-
-impl Registration {
-    /// A force.
-    pub const fn force<T: Force + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
-        Self {
-            name,
-            kind: Kind::Force,
-            doc,
-            fields: T::docs,
-            create: |name, value| parse::<T>(value).map(|c| Object::new(name, ForceAdapter(c))),
-        }
     }
 }

@@ -1,10 +1,6 @@
 //! Generators make or read the initial state.
 
-use crate::abi::GeneratorAdapter;
-use crate::component::{Kind, Registration};
 use crate::error::{Error, Result};
-use crate::force::parse;
-use crate::guard::Object;
 use crate::params::{FromValue, Params};
 use crate::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -49,18 +45,5 @@ pub trait Generator: Send + Sized + 'static {
     /// As there.
     fn frame(&mut self, _context: &GeneratorContext, _number: u64, _snapshot: &mut Snapshot) -> Result<()> {
         Err(Error::Run("this generator has no frames".into()))
-    }
-}
-
-impl Registration {
-    /// A generator.
-    pub const fn generator<T: Generator + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
-        Self {
-            name,
-            kind: Kind::Generator,
-            doc,
-            fields: T::docs,
-            create: |name, value| parse::<T>(value).map(|c| Object::new(name, GeneratorAdapter(c))),
-        }
     }
 }

@@ -6,13 +6,10 @@
 //! come from the run's seed and the component's number ([`SystemInfo::component`]) with numbers of its own as counters,
 //! so that a batch is the same whenever and wherever it is drawn.
 
-use crate::abi::SamplerAdapter;
-use crate::component::{Kind, Needs, Registration, SystemInfo};
+use crate::abi::services::Host;
 use crate::error::Result;
-use crate::force::parse;
-use crate::guard::Object;
+use crate::kinds::component::{Needs, SystemInfo};
 use crate::params::{FromValue, Params};
-use crate::services::Host;
 
 /// Draws independent configurations. Its parameters are the fields of the struct (`#[derive(Params)]`).
 pub trait Sampler: Send + Sized + 'static {
@@ -54,18 +51,5 @@ pub trait Sampler: Send + Sized + 'static {
     /// The state does not fit.
     fn load(&mut self, _state: &[u8]) -> Result<()> {
         Ok(())
-    }
-}
-
-impl Registration {
-    /// A sampler.
-    pub const fn sampler<T: Sampler + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
-        Self {
-            name,
-            kind: Kind::Sampler,
-            doc,
-            fields: T::docs,
-            create: |name, value| parse::<T>(value).map(|c| Object::new(name, SamplerAdapter(c))),
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::types::FromValue;
 use super::value::{Key, Value};
-use crate::error::{Errors, InputError, nearest};
+use crate::error::{Errors, InputError, Result, nearest};
 
 /// The numbers a parameter may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -177,4 +177,11 @@ fn unknown(key: &Key<'_>, known: &[&'static str]) -> InputError {
         None => format!("the fields are {}", known.join(", ")),
     };
     key.error(format!("unknown field `{}`; {hint}", key.name))
+}
+
+/// Reads a component's struct.
+pub(crate) fn parse<T: FromValue>(value: Value<'_>) -> Result<T> {
+    let mut errors = Errors::default();
+    let made = T::from_value(value, &mut errors);
+    errors.into_result(made)
 }

@@ -6,11 +6,15 @@
 //! ones with their place, checks ranges, and keeps the field's documentation for `galamost plugins NAME`.
 
 mod fields;
+mod group;
 mod tables;
 mod types;
 mod value;
+pub mod varying;
 
+pub(crate) use fields::parse;
 pub use fields::{FieldDoc, Fields, Params, Range};
+pub use group::Group;
 pub use tables::{TypeMap, TypePairs};
-pub use types::{Axis, Convention, FromValue, Group, Spanned};
+pub use types::{Axis, Convention, FromValue, Spanned};
 pub use value::{Key, Source, Value};

@@ -2,7 +2,7 @@
 
 use super::reference::Wide;
 use super::{double, single};
-use crate::real::Real;
+use crate::device::real::Real;
 
 /// Largest errors over the sweeps below, in the order of [`NAMES`]: f32 and f64. `language.md` has this table.
 const STATED: [(f64, f64); 9] =

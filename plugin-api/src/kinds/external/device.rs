@@ -1,15 +1,15 @@
 //! The kernel of an external potential, and its memory.
 
 use crate::abi::Opaque;
+use crate::abi::services::{Host, Kernel};
+use crate::abi::views::{StateView, Sums};
 use crate::arguments;
-use crate::component::SystemInfo;
+use crate::device::precision::Precision;
+use crate::device::real::Real;
 use crate::device::{DevicePtr, DeviceText, assemble};
 use crate::error::{Error, Result};
-use crate::force::ForceCall;
-use crate::precision::Precision;
-use crate::real::Real;
-use crate::services::{Host, Kernel};
-use crate::views::{StateView, Sums};
+use crate::kinds::component::SystemInfo;
+use crate::kinds::force::ForceCall;
 
 /// Threads of a block.
 const BLOCK: u32 = 128;

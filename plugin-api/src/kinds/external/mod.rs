@@ -3,20 +3,21 @@
 //! A plugin writes one function over `real` and a struct of parameters; from these follow the loop of the CPU
 //! (`loops/external.rs`), the CUDA kernel (`loop.cuh`), sums, faults and the component.
 
+mod cpu;
 mod device;
 
-use crate::component::{ArrayNeed, Needs, Registration, SystemInfo};
+use crate::abi::services::Host;
+use crate::abi::views::{Step, Sums};
 use crate::device::DeviceText;
+use crate::device::precision::{Fixed, Float64, Precision};
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
 use crate::error::{Error, Errors, Result};
-use crate::force::{Force, ForceCall};
-use crate::loops::external::run;
-use crate::pair::Row;
+use crate::kinds::component::{ArrayNeed, Needs, SystemInfo};
+use crate::kinds::force::{Force, ForceCall};
+use crate::kinds::pair::Row;
 use crate::params::{FieldDoc, Fields, FromValue, Group, Params, Range, Value};
-use crate::precision::{Fixed, Float64, Precision};
-use crate::real::Real;
-use crate::services::Host;
-use crate::vector::Vec3;
-use crate::views::{Step, Sums};
+use cpu::run;
 
 /// What an external potential can see of a particle, by the name of its argument.
 #[derive(Clone, Copy, Debug, Default)]
@@ -225,12 +226,5 @@ impl<F: ExternalFn> Force for External<F> {
             }
         }
         Ok(())
-    }
-}
-
-impl Registration {
-    /// An external potential.
-    pub const fn external<F: ExternalFn>(name: &'static str, doc: &'static str) -> Self {
-        Self::force::<External<F>>(name, doc)
     }
 }

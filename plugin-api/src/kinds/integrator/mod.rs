@@ -5,23 +5,20 @@
 //! in whatever form the precision asks for, wraps positions, counts images, watches the list's buffer, sums what the
 //! functions return in f64, keeps the state in checkpoints, and is free to fuse neighboring phases.
 
-pub mod component;
+mod cpu;
 
-use crate::component::{ArrayNeed, Needs, SystemInfo};
+use crate::abi::views::{SimBox, Step};
+use crate::device::philox::Random;
+use crate::device::quaternion::Quaternion;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
 use crate::device::{CxxStruct, DeviceFn, DeviceStruct, DeviceText};
 use crate::error::Result;
-use crate::philox::{Random, RandomKey};
-use crate::quaternion::Quaternion;
-use crate::real::Real;
-use crate::vector::Vec3;
-use crate::views::{Globals, SimBox, StateView, Step};
+use crate::kinds::component::{ArrayNeed, Needs, SystemInfo};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
-pub use component::Integrating;
-
-/// Sums a phase can return.
-pub const MAX_SUMS: usize = 8;
+pub use crate::abi::calls::{MAX_SUMS, ParticleCall, ScalarCall};
 
 /// A particle while an integrator's function has it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,7 +63,7 @@ pub struct GroupInfo {
     /// Time step of the stage.
     pub dt: f64,
     /// Values of the integrator's time-dependent numbers at the start.
-    pub varying: [f64; crate::views::COMPONENT_VARYINGS],
+    pub varying: [f64; crate::abi::views::COMPONENT_VARYINGS],
 }
 
 /// Numbers an integrator keeps for each particle, as a `#[repr(C)]` struct over `real`; [`NoArrays`] if it has none.
@@ -213,17 +210,17 @@ pub struct ProgramInfo {
 pub struct Phase<I: Integrator> {
     /// What the engine knows.
     pub info: PhaseInfo,
-    particles: Option<unsafe fn(&ParticleCall, &I::State)>,
-    scalar: Option<fn(&mut I::State, &[f64; MAX_SUMS], &Step<f64>, &mut Random, &mut SimBox)>,
-    text: fn() -> &'static DeviceText,
-    call_text: &'static str,
+    pub(crate) particles: Option<unsafe fn(&ParticleCall, &I::State)>,
+    pub(crate) scalar: Option<fn(&mut I::State, &[f64; MAX_SUMS], &Step<f64>, &mut Random, &mut SimBox)>,
+    pub(crate) text: fn() -> &'static DeviceText,
+    pub(crate) call_text: &'static str,
 }
 
 /// The functions of an integrator in their order.
 pub struct Program<I: Integrator> {
-    phases: Vec<Phase<I>>,
-    corrects: bool,
-    carries_velocity: bool,
+    pub(crate) phases: Vec<Phase<I>>,
+    pub(crate) corrects: bool,
+    pub(crate) carries_velocity: bool,
 }
 
 impl<I: Integrator> Default for Program<I> {
@@ -251,7 +248,7 @@ impl<I: Integrator> Program<I> {
                 sim_box: false,
                 shear: false,
             },
-            particles: Some(crate::loops::integrator::particles::<I, F>),
+            particles: Some(cpu::particles::<I, F>),
             scalar: None,
             text: <F as DeviceFn>::text,
             call_text: F::call_text(),
@@ -325,72 +322,4 @@ impl<I: Integrator> Program<I> {
     pub fn after_scalar<F: ScalarFn<I>>(self) -> Self {
         self.scalar::<F>(When::After)
     }
-}
-
-/// One call of a particle phase on the CPU.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
-pub struct ParticleCall {
-    /// Size of this struct in bytes.
-    pub size: u32,
-    /// First particle.
-    pub begin: u32,
-    /// One past the last particle.
-    pub end: u32,
-    /// The component's first slot in [`Globals::values`].
-    pub first_varying: u32,
-    /// Number of the component in the run, for faults.
-    pub component: u32,
-    /// Bit of the group, 32 for all particles.
-    pub group: u32,
-    /// Key of the component's random numbers.
-    pub key: RandomKey,
-    /// The particles.
-    pub state: *const StateView,
-    /// The integrator's state.
-    pub integrator: *const u8,
-    /// The integrator's own array.
-    pub extra: *mut u8,
-    /// Out: sums over the range.
-    pub sums: *mut [f64; MAX_SUMS],
-    /// Number of the phase's first draw of random numbers.
-    pub first_draw: u32,
-    /// Distance in bytes of two particles in `carried`.
-    pub carried_stride: u32,
-    /// For an integrator that corrects: velocities that another one carries through the step; null if there are none.
-    pub carried: *mut u8,
-    /// 0.
-    pub reserved: [u64; 3],
-}
-
-// SAFETY: the call only carries addresses; the loop it describes writes particles begin … end, which no other call
-// under way touches, and flags by atomic stores
-unsafe impl Send for ParticleCall {}
-// SAFETY: as above
-unsafe impl Sync for ParticleCall {}
-
-/// One call of a scalar phase on the CPU.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
-pub struct ScalarCall {
-    /// Size of this struct in bytes.
-    pub size: u32,
-    /// The component's first slot in [`Globals::values`].
-    pub first_varying: u32,
-    /// The integrator's state.
-    pub integrator: *mut u8,
-    /// Sums of the last particle phase that returned any.
-    pub sums: *const [f64; MAX_SUMS],
-    /// The run's scalars.
-    pub globals: *const Globals,
-    /// Key of the component's random numbers.
-    pub key: RandomKey,
-    /// Number of the phase's first draw of random numbers.
-    pub first_draw: u32,
-    /// 0.
-    pub reserved0: u32,
-    /// The box, for a phase that says so; null for others. What it changes there, the engine carries out.
-    pub sim_box: *mut SimBox,
-    /// 0.
-    pub reserved: [u64; 3],
 }

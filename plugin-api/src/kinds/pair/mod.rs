@@ -4,20 +4,20 @@
 //! nearest images, exclusions, energies and virials are done once for all potentials: on the CPU in this module
 //! ([`cpu`]), on CUDA in `kernels/galamost/pair.cuh`.
 
-pub mod component;
+pub mod cpu;
+mod mode;
 pub mod oriented;
+mod oriented_cpu;
 pub mod potential;
 
-use crate::component::SystemInfo;
+use crate::abi::views::Step;
 use crate::device::DeviceText;
+use crate::device::real::Real;
+use crate::kinds::component::SystemInfo;
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range};
-use crate::philox::RandomKey;
-use crate::real::Real;
-use crate::views::{ListView, StateView, Step, Wanted};
-use galamost_plugin_macros::DeviceStruct;
 
-pub use crate::loops::pair as cpu;
-pub use component::{PairComponent, Pairing, Pose};
+pub use crate::abi::calls::{CutoffRow, PairCall, Pose};
+pub use mode::{Mode, apply_mode, smoothing};
 pub use oriented::{Interaction, Oriented, OrientedFn, OrientedInput};
 pub use potential::{Central, Compiled, PairFunction, PairPotential};
 
@@ -126,9 +126,9 @@ pub trait RowInput: Params + FromValue + Send + Sync + 'static {
     fn default_parameters() -> Option<Self> {
         None
     }
-    /// Time-dependent numbers of the whole component, at most [`crate::views::COMPONENT_VARYINGS`]; the function
+    /// Time-dependent numbers of the whole component, at most [`crate::abi::views::COMPONENT_VARYINGS`]; the function
     /// finds their current values in `step.varying`.
-    fn varyings(_settings: &Self::Settings) -> Vec<crate::varying::Varying> {
+    fn varyings(_settings: &Self::Settings) -> Vec<crate::params::varying::Varying> {
         vec![]
     }
     /// Parameters for tests; `None` if they cannot be made up.
@@ -223,125 +223,3 @@ impl<F: PairFn> PairEval for F {
         <F as PairFn>::shifted(at_cutoff, row, cutoff)
     }
 }
-
-/// What happens at the cutoff.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Mode {
-    /// Nothing: U and F jump to 0.
-    #[default]
-    Cut,
-    /// U − U(r_c).
-    ShiftEnergy,
-    /// F − F(r_c), and the U that belongs to it: both end at 0.
-    ShiftForce,
-    /// From r_on to r_cut multiplied by a polynomial in r² that takes U and F to 0 smoothly (HOOMD's "xplor").
-    Smooth(f64),
-}
-
-impl Mode {
-    /// Number in the loops.
-    pub fn number(self) -> u32 {
-        match self {
-            Self::Cut => 0,
-            Self::ShiftEnergy => 1,
-            Self::ShiftForce => 2,
-            Self::Smooth(_) => 3,
-        }
-    }
-}
-
-/// What the loop needs to know of one pair of types.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct, galamost_plugin_macros::Layout)]
-#[allow(non_camel_case_types)]
-pub struct CutoffRow<real> {
-    /// r_cut².
-    pub cutoff2: real,
-    /// r_cut.
-    pub cutoff: real,
-    /// U(r_cut), subtracted in `ShiftEnergy` and `ShiftForce`.
-    pub energy_shift: real,
-    /// F(r_cut), subtracted in `ShiftForce`.
-    pub force_shift: real,
-    /// r_on² in `Smooth`.
-    pub on2: real,
-    /// (r_cut² − r_on²)⁻³ in `Smooth`.
-    pub smooth_norm: real,
-}
-
-impl CutoffRow<f64> {
-    /// Over another number type.
-    pub fn cast<R: Real>(&self) -> CutoffRow<R> {
-        CutoffRow {
-            cutoff2: R::lit(self.cutoff2),
-            cutoff: R::lit(self.cutoff),
-            energy_shift: R::lit(self.energy_shift),
-            force_shift: R::lit(self.force_shift),
-            on2: R::lit(self.on2),
-            smooth_norm: R::lit(self.smooth_norm),
-        }
-    }
-    /// Its numbers in order.
-    pub fn numbers(&self) -> [f64; 6] {
-        [self.cutoff2, self.cutoff, self.energy_shift, self.force_shift, self.on2, self.smooth_norm]
-    }
-}
-
-/// Applies the mode to (F/r, U) of a pair inside the cutoff; the same lines stand in `pair.cuh`.
-#[inline(always)]
-pub fn apply_mode<R: Real>(mode: u32, r2: R, (f, u): (R, R), row: &CutoffRow<R>) -> (R, R) {
-    match mode {
-        1 => (f, u - row.energy_shift),
-        2 => {
-            let r = r2.sqrt();
-            (f - row.force_shift / r, u - row.energy_shift + (r - row.cutoff) * row.force_shift)
-        }
-        3 => {
-            let (s, ds_over_r) = smoothing(r2, row);
-            (s * f - u * ds_over_r, s * u)
-        }
-        _ => (f, u),
-    }
-}
-
-/// S and S'/r of mode `Smooth`: S = (rc² − r²)² (rc² + 2r² − 3 r_on²)/(rc² − r_on²)³ beyond r_on, 1 before it.
-#[inline(always)]
-pub fn smoothing<R: Real>(r2: R, row: &CutoffRow<R>) -> (R, R) {
-    let out = row.cutoff2 - r2;
-    let s = out * out * (row.cutoff2 + R::lit(2.0) * r2 - R::lit(3.0) * row.on2) * row.smooth_norm;
-    let ds_over_r = R::lit(12.0) * out * (row.on2 - r2) * row.smooth_norm;
-    let inside = r2 < row.on2;
-    if inside { (R::ONE, R::ZERO) } else { (s, ds_over_r) }
-}
-
-/// One call of the CPU loop.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
-pub struct PairCall {
-    /// Size of this struct in bytes.
-    pub size: u32,
-    /// First particle.
-    pub begin: u32,
-    /// One past the last particle.
-    pub end: u32,
-    /// The component's first slot in [`crate::views::Globals::values`].
-    pub first_varying: u32,
-    /// Highest vector extension to use: 0 baseline, 3 x86-64-v3, 4 x86-64-v4.
-    pub isa: u32,
-    /// What is wanted besides forces.
-    pub wanted: Wanted,
-    /// Key of the component's random numbers.
-    pub key: RandomKey,
-    /// The state.
-    pub state: *const StateView,
-    /// The list.
-    pub list: *const ListView,
-    /// 0.
-    pub reserved: [u64; 4],
-}
-
-// SAFETY: the call only carries addresses; the loop it describes writes rows begin … end of the force array, which no
-// other call under way writes
-unsafe impl Send for PairCall {}
-// SAFETY: as above
-unsafe impl Sync for PairCall {}

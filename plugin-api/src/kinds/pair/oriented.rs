@@ -4,14 +4,14 @@
 //! part of Σ r F; its antisymmetric part is the density of torque.
 
 use super::cpu::Rows;
+use super::oriented_cpu::particles;
 use super::{CutoffRow, PairCall, PairFunction, PairInput, Row, RowInput, smoothing};
+use crate::abi::views::Sums;
 use crate::device::DeviceText;
-use crate::loops::oriented::particles;
-use crate::precision::{Fixed, Float64, Precision};
-use crate::quaternion::Quaternion;
-use crate::real::Real;
-use crate::vector::Vec3;
-use crate::views::Sums;
+use crate::device::precision::{Fixed, Float64, Precision};
+use crate::device::quaternion::Quaternion;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
 use std::marker::PhantomData;
 
 /// What an oriented pair function can see, by the name of its argument; besides the members of [`PairInput`] without

@@ -6,13 +6,13 @@
 
 use super::cpu::{self, Rows};
 use super::{CutoffRow, Interaction, Mode, OrientedInput, PairCall, PairFn, Row, RowInput};
-use crate::component::SystemInfo;
+use crate::abi::views::Sums;
+use crate::device::real::Real;
 use crate::device::{DeviceText, assemble};
 use crate::error::{Error, Errors, Position, Result};
+use crate::kinds::component::SystemInfo;
 use crate::params::Params;
-use crate::real::Real;
-use crate::varying::Varying;
-use crate::views::Sums;
+use crate::params::varying::Varying;
 use std::marker::PhantomData;
 
 /// A pair potential as a component sees it.

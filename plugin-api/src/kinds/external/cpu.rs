@@ -1,13 +1,13 @@
 //! The loop of external potentials on the CPU.
 
-use super::storage::{PositionStorage, note_fault};
-use crate::external::{ExternalFn, ExternalInput};
-use crate::force::ForceCall;
-use crate::precision::Scheme;
-use crate::real::Real;
-use crate::services::Host;
-use crate::vector::Vec3;
-use crate::views::{Fault, FaultKind, Globals, Step, Sums};
+use crate::abi::services::Host;
+use crate::abi::views::{Fault, FaultKind, Globals, Step, Sums};
+use crate::device::precision::Scheme;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
+use crate::kinds::external::{ExternalFn, ExternalInput};
+use crate::kinds::force::ForceCall;
+use crate::kinds::storage::{PositionStorage, note_fault};
 use std::sync::Mutex;
 
 /// Particles that a thread takes at a time; it does not depend on the number of threads.

@@ -3,18 +3,18 @@
 //! Most potentials are functions that were compiled with the plugin ([`Compiled`]). A plugin whose function is known
 //! only when the pipeline is read implements [`BondPotential`] itself and gets the same tables of types and messages.
 
-use crate::bonded::{BondFn, BondedCall};
-use crate::component::SystemInfo;
+use crate::abi::views::Sums;
 use crate::device::assemble;
+use crate::device::precision::{Fixed, Float64, Precision};
 use crate::error::{Error, Errors, Position, Result};
-use crate::pair::{Row, RowInput};
+use crate::kinds::bonded::{BondFn, BondedCall};
+use crate::kinds::component::SystemInfo;
+use crate::kinds::pair::{Row, RowInput};
+use crate::params::varying::Varying;
 use crate::params::{FromValue, Params};
-use crate::precision::{Fixed, Float64, Precision};
-use crate::varying::Varying;
-use crate::views::Sums;
 use std::marker::PhantomData;
 
-pub use crate::loops::bonds::each_link;
+pub use super::bonds::each_link;
 
 /// A potential of bonds, angles or dihedrals as a component sees it.
 pub trait BondPotential: Sized + Send + Sync + 'static {

@@ -1,16 +1,16 @@
 //! An integrator as a component of the pipeline.
 
-use super::{GroupInfo, Integrator, ParticleCall, Program, ProgramInfo, ScalarCall};
-use crate::abi::{RVec, Table, WireCode};
-use crate::component::{ArrayNeed, GroupNeed, Kind, Needs, Registration, SystemInfo};
+use super::object::Common;
+use super::tables::integrator_table;
+use crate::abi::views::{SimBox, Step};
+use crate::abi::{Object, RVec, Table, WireCode};
+use crate::device::philox::{NO_TAG, Random};
+use crate::device::precision::Precision;
 use crate::device::{CxxStruct, DeviceStruct, assemble};
 use crate::error::{Error, Result};
-use crate::force::parse;
-use crate::guard::{Common, Object, integrator_table};
-use crate::params::{FromValue, Params};
-use crate::philox::{NO_TAG, Random};
-use crate::precision::Precision;
-use crate::views::{SimBox, Step};
+use crate::kinds::component::{ArrayNeed, GroupNeed, Kind, Needs, Registration, SystemInfo};
+use crate::kinds::integrator::{GroupInfo, Integrator, ParticleCall, Phase, Program, ProgramInfo, ScalarCall};
+use crate::params::{FromValue, Params, parse};
 
 /// What the guard hands out as `integrator/1`.
 pub trait Integrating: Common {
@@ -88,7 +88,7 @@ impl<I: Integrator> Common for Guarded<I> {
 }
 
 impl<I: Integrator> Guarded<I> {
-    fn phase(&self, phase: u32) -> Result<&super::Phase<I>> {
+    fn phase(&self, phase: u32) -> Result<&Phase<I>> {
         self.program.phases.get(phase as usize).ok_or_else(|| Error::Run(format!("{} has no phase {phase}", self.name)))
     }
 }

@@ -302,8 +302,8 @@ pub(crate) mod x86;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::precision::{Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, TWO_32};
-    use crate::real::Real;
+    use crate::device::precision::{Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, TWO_32};
+    use crate::device::real::Real;
 
     #[cfg(target_arch = "x86_64")]
     fn check<const ISA: u32>() {

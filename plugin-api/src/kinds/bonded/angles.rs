@@ -3,11 +3,11 @@
 //! Every member computes the whole link from the same differences, so the forces of a link add up to zero to rounding.
 //! What a link has once (energy, virial) is added by one of its members.
 
-use crate::bonded::{BondInput, BondedCall};
-use crate::precision::Scheme;
-use crate::real::Real;
-use crate::vector::Vec3;
-use crate::views::{Globals, Step, Sums};
+use crate::abi::views::{Globals, Step, Sums};
+use crate::device::precision::Scheme;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
+use crate::kinds::bonded::{BondInput, BondedCall};
 
 /// Forces on the members, the virial's pairs (distance from a fixed member, force), dU and U.
 struct Link<R, const W: usize> {
@@ -104,7 +104,7 @@ unsafe fn each_link<const W: usize>(call: &BondedCall, mut each: impl FnMut(usiz
 /// Adds the forces of angles on particles begin … end.
 ///
 /// # Safety
-/// As [`crate::bond_potential::each_link`].
+/// As [`crate::kinds::bonded::potential::each_link`].
 #[inline(always)]
 pub(crate) unsafe fn each_angle<S: Scheme>(
     call: &BondedCall,
@@ -130,7 +130,7 @@ pub(crate) unsafe fn each_angle<S: Scheme>(
 /// Adds the forces of dihedrals on particles begin … end.
 ///
 /// # Safety
-/// As [`crate::bond_potential::each_link`].
+/// As [`crate::kinds::bonded::potential::each_link`].
 #[inline(always)]
 pub(crate) unsafe fn each_dihedral<S: Scheme>(
     call: &BondedCall,

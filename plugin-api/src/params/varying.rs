@@ -1,7 +1,7 @@
 //! Numbers that change with the time step: kT(t), a field, a driving force.
 
+use crate::device::math::double;
 use crate::error::{Errors, InputError};
-use crate::math::double;
 use crate::params::{Fields, FromValue, Range, Spanned, Value};
 use galamost_plugin_macros::DeviceStruct;
 

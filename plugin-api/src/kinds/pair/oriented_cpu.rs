@@ -1,11 +1,11 @@
 //! The pair loop over oriented particles on the CPU.
 
-use super::pair::Rows;
-use crate::pair::{Interaction, OrientedFn, OrientedInput, PairCall, inputs};
-use crate::precision::Scheme;
-use crate::quaternion::Quaternion;
-use crate::real::Real;
-use crate::views::{Globals, ListView, StateView, Step, Sums};
+use super::cpu::Rows;
+use super::{Interaction, OrientedFn, OrientedInput, PairCall, inputs};
+use crate::abi::views::{Globals, ListView, StateView, Step, Sums};
+use crate::device::precision::Scheme;
+use crate::device::quaternion::Quaternion;
+use crate::device::real::Real;
 
 /// Adds the forces and torques on particles begin … end, and returns energy and virial if they are wanted.
 pub(crate) unsafe fn particles<F: OrientedFn, S: Scheme>(

@@ -1,47 +1,20 @@
 //! A pair potential as a component of the pipeline.
 
-use super::oriented::{Interaction, Oriented, OrientedFn, OrientedInput};
-use super::potential::{Central, Compiled, PairPotential};
-use super::{CutoffRow, Mode, PairCall, PairFn, PairInput, apply_mode, inputs};
-use crate::abi::{Table, WireCode};
-use crate::component::{ArrayNeed, Kind, Needs, Registration, SystemInfo};
+use super::object::Common;
+use super::tables::pair_table;
+use crate::abi::views::{Step, Sums};
+use crate::abi::{Object, Table, WireCode};
+use crate::device::precision::Precision;
+use crate::device::quaternion::Quaternion;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
 use crate::error::{Errors, InputError, Result};
-use crate::guard::{Common, Object, pair_table};
+use crate::kinds::component::{ArrayNeed, Kind, Needs, Registration, SystemInfo};
+use crate::kinds::pair::{
+    Central, Compiled, CutoffRow, Interaction, Mode, Oriented, OrientedFn, OrientedInput, PairCall, PairFn, PairInput,
+    PairPotential, Pose, apply_mode, inputs,
+};
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range, TypePairs, Value};
-use crate::precision::Precision;
-use crate::quaternion::Quaternion;
-use crate::real::Real;
-use crate::vector::Vec3;
-use crate::views::{Step, Sums};
-
-impl FromValue for Mode {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        match (value.name(), value.after_name()) {
-            (Some("Cut"), None) => Some(Self::Cut),
-            (Some("ShiftEnergy"), None) => Some(Self::ShiftEnergy),
-            (Some("ShiftForce"), None) => Some(Self::ShiftForce),
-            (Some("Smooth"), Some(inner)) => match errors.absorb(inner.elements())?.as_slice() {
-                [on] => f64::from_value(*on, errors).map(Self::Smooth),
-                _ => {
-                    errors.push(value.error("expected `Smooth(r_on)`"));
-                    None
-                }
-            },
-            _ => {
-                errors.push(value.error(format!("expected {}, found `{}`", Self::describe(), value.text())));
-                None
-            }
-        }
-    }
-    fn describe() -> String {
-        "`Cut`, `ShiftEnergy`, `ShiftForce` or `Smooth(r_on)`".into()
-    }
-    fn each_number(&self, f: &mut dyn FnMut(f64)) {
-        if let Self::Smooth(r) = self {
-            f(*r);
-        }
-    }
-}
 
 /// What the user writes for one pair of types: the potential's parameters, and a cutoff of its own.
 struct Entry<P: PairPotential> {
@@ -209,28 +182,6 @@ impl<P: PairPotential> PairComponent<P> {
             return Err("these numbers give an infinite or undefined value at the cutoff".into());
         }
         Ok((row, cutoff_row))
-    }
-}
-
-/// Where two particles are and how they are turned.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, galamost_plugin_macros::Layout)]
-pub struct Pose {
-    /// r_i − r_j.
-    pub r: [f64; 3],
-    /// Orientation of i: x, y, z, w.
-    pub quaternion_i: [f64; 4],
-    /// Orientation of j.
-    pub quaternion_j: [f64; 4],
-    /// 0.
-    pub reserved: [f64; 8],
-}
-
-impl Default for Pose {
-    /// At one place, not turned.
-    fn default() -> Self {
-        let not_turned = [0.0, 0.0, 0.0, 1.0];
-        Self { r: [0.0; 3], quaternion_i: not_turned, quaternion_j: not_turned, reserved: [0.0; 8] }
     }
 }
 

@@ -5,12 +5,12 @@
 //! compiled for the baseline, x86-64-v3 and x86-64-v4, and the same lanes are summed in the same order in all three,
 //! so the result does not depend on the machine's vector width.
 
-use super::lanes::{BASE, Lanes, Record, V3, V4};
-use crate::pair::{CutoffRow, PairCall, PairEval, PairInput, apply_mode, inputs};
-use crate::philox::uniform_unit_variance;
-use crate::precision::{Fixed, Float64, Precision, Scheme};
-use crate::real::Real;
-use crate::views::{Globals, ListView, StateView, Step, Sums};
+use super::{CutoffRow, PairCall, PairEval, PairInput, apply_mode, inputs};
+use crate::abi::views::{Globals, ListView, StateView, Step, Sums};
+use crate::device::lanes::{BASE, Lanes, Record, V3, V4};
+use crate::device::philox::uniform_unit_variance;
+use crate::device::precision::{Fixed, Float64, Precision, Scheme};
+use crate::device::real::Real;
 
 /// Parameter rows of all pairs of types, and the mode.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,7 @@ pub struct Rows<P, R> {
     pub rows: Vec<P>,
     /// Rows of the loop, i · n + j.
     pub cutoff_rows: Vec<CutoffRow<R>>,
-    /// [`crate::pair::Mode::number`].
+    /// [`crate::kinds::pair::Mode::number`].
     pub mode: u32,
 }
 

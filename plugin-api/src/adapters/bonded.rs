@@ -1,82 +1,16 @@
-//! Bonded potentials: a function gives U and its derivative for one bond, angle or dihedral; the loop is done once for
-//! all.
-//!
-//! Every particle gathers the forces of its own links, so nothing is added from two threads at once and the sum has
-//! one order. Angles and dihedrals are links of width 3 and 4 in the same tables.
+//! A bonded potential as a component of the pipeline.
 
-use crate::abi::{Table, WireCode};
-use crate::bond_potential::{BondPotential, Compiled};
-use crate::component::{Kind, Needs, Registration, SystemInfo};
-use crate::device::DeviceText;
+use super::object::Common;
+use super::tables::bonded_table;
+use crate::abi::views::Sums;
+use crate::abi::{Object, RVec, Table, WireCode};
+use crate::device::precision::Precision;
+use crate::device::real::Real;
 use crate::error::{Errors, InputError, Result};
-use crate::guard::{Common, Object, bonded_table};
-use crate::pair::{Row, RowInput};
+use crate::kinds::bonded::potential::{BondPotential, Compiled};
+use crate::kinds::bonded::{BondFn, BondedCall};
+use crate::kinds::component::{Kind, Needs, Registration, SystemInfo};
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range, Spanned, TypeMap, Value};
-use crate::precision::Precision;
-use crate::real::Real;
-use crate::views::{LinkView, StateView, Step, Sums, Wanted};
-
-/// What a bond, angle or dihedral function can see.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BondInput<R> {
-    /// r², square of the bond length.
-    pub r2: R,
-    /// θ at the middle particle of an angle, 0 … π; φ of a dihedral, −π … π, 0 for cis.
-    pub angle: R,
-    /// Its cosine.
-    pub cos: R,
-    /// Its sine.
-    pub sin: R,
-    /// The step.
-    pub step: Step<R>,
-}
-
-/// A bonded function, as a type; made by `#[bond_potential]`, `#[angle_potential]` or `#[dihedral_potential]`.
-pub trait BondFn: Send + Sync + 'static {
-    /// Its row over a number type.
-    type Row<R: Real>: Copy + Send + Sync;
-    /// What the user writes for one bond type.
-    type Input: RowInput<Row: Row<As<f32> = Self::Row<f32>, As<f64> = Self::Row<f64>>>;
-    /// Members of a link: 2, 3 or 4.
-    const WIDTH: u32;
-    /// Bonds: (F/r, U) with F = −dU/dr; F/r = −∞ for a bond that is longer than its potential allows, which ends the run.
-    /// Angles: (dU/dcos θ, U). Dihedrals: (dU/dφ, U).
-    fn eval<R: Real>(input: &BondInput<R>, row: &Self::Row<R>) -> (R, R);
-    /// CUDA text of `bond_eval`.
-    fn eval_text() -> &'static DeviceText;
-}
-
-/// One call of the CPU loop.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
-pub struct BondedCall {
-    /// Size of this struct in bytes.
-    pub size: u32,
-    /// First particle.
-    pub begin: u32,
-    /// One past the last particle.
-    pub end: u32,
-    /// The component's first slot in [`crate::views::Globals::values`].
-    pub first_varying: u32,
-    /// Number of the component, for faults.
-    pub component: u32,
-    /// 0.
-    pub reserved0: u32,
-    /// What is wanted besides forces.
-    pub wanted: Wanted,
-    /// The state.
-    pub state: *const StateView,
-    /// The links.
-    pub links: *const LinkView,
-    /// 0.
-    pub reserved: [u64; 4],
-}
-
-// SAFETY: the call only carries addresses; the loop it describes writes rows begin … end of the force array, which no
-// other call under way writes
-unsafe impl Send for BondedCall {}
-// SAFETY: as above
-unsafe impl Sync for BondedCall {}
 
 /// What links of a width are called, and their types' list in [`SystemInfo`].
 fn links_of(width: u32) -> (&'static str, &'static str, fn(&SystemInfo) -> &[String]) {
@@ -192,7 +126,7 @@ impl<P: BondPotential> Bonding for BondComponent<P> {
                 _ => (x as f32).push_bytes(&mut rows),
             }
         }
-        Ok(WireCode { text: self.potential.text()?.into(), rows: rows.into(), cutoff_rows: crate::abi::RVec::new() })
+        Ok(WireCode { text: self.potential.text()?.into(), rows: rows.into(), cutoff_rows: RVec::new() })
     }
 }
 

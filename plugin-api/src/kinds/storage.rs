@@ -1,9 +1,9 @@
 //! How stored positions are moved and read on the CPU, and how a loop notes a fault.
 
-use crate::precision::{Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, TWO_32, from_fixed64, wrap_f64};
-use crate::real::Real;
-use crate::vector::Vec3;
-use crate::views::{Fault, Globals, StateView};
+use crate::abi::views::{Fault, Globals, StateView};
+use crate::device::precision::{Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, TWO_32, from_fixed64, wrap_f64};
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Storage of positions with what an integrator needs of it.

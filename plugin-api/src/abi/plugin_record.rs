@@ -116,21 +116,21 @@ macro_rules! plugin {
     () => {
         /// What this plugin says of itself; the engine reads it before it loads the library.
         #[unsafe(no_mangle)]
-        pub static GALAMOST_PLUGIN: $crate::record::PluginRecord = $crate::record::PluginRecord::new(
+        pub static GALAMOST_PLUGIN: $crate::plugin_record::PluginRecord = $crate::plugin_record::PluginRecord::new(
             env!("CARGO_PKG_NAME"),
             env!("CARGO_PKG_VERSION"),
             // of the crate that writes `plugin!()`, since macros are compiled where they are used
-            (if cfg!(panic = "abort") { $crate::record::flags::ABORTS } else { 0 })
-                | (if cfg!(debug_assertions) { $crate::record::flags::DEBUG } else { 0 }),
+            (if cfg!(panic = "abort") { $crate::plugin_record::flags::ABORTS } else { 0 })
+                | (if cfg!(debug_assertions) { $crate::plugin_record::flags::DEBUG } else { 0 }),
         );
 
         /// The header `abi_stable` looks for.
         #[unsafe(export_name = "_1as_0lib_1header_0root_bmodule_bloader")]
         pub static GALAMOST_ROOT: $crate::abi::Header = {
             extern "C" fn root() -> $crate::abi::RootModuleResult {
-                $crate::abi::__call_root_module_loader($crate::guard::root)
+                $crate::abi::__call_root_module_loader($crate::adapters::root)
             }
-            // SAFETY: `guard::root` returns the root module
+            // SAFETY: `adapters::root` returns the root module
             unsafe { $crate::abi::header(root) }
         };
     };

@@ -1,13 +1,13 @@
 //! The loop over particles on the CPU.
 
-use super::storage::{PositionStorage, note_fault};
-use crate::integrator::{Integrator, MAX_SUMS, Particle, ParticleCall, ParticleFn};
-use crate::philox::Random;
-use crate::precision::{BoxScale, Fixed, Float64, Precision};
-use crate::quaternion::Quaternion;
-use crate::real::Real;
-use crate::vector::Vec3;
-use crate::views::{Fault, FaultKind, Globals, StateView, Step};
+use crate::abi::views::{Fault, FaultKind, Globals, StateView, Step};
+use crate::device::philox::Random;
+use crate::device::precision::{BoxScale, Fixed, Float64, Precision};
+use crate::device::quaternion::Quaternion;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
+use crate::kinds::integrator::{Integrator, MAX_SUMS, Particle, ParticleCall, ParticleFn};
+use crate::kinds::storage::{PositionStorage, note_fault};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Applies a phase to particles begin … end.

@@ -1,15 +1,15 @@
 //! The CPU loop over bonds; [`each_link`] selects the loop for a link's width.
 
 use super::angles::{each_angle, each_dihedral};
-use crate::bonded::{BondInput, BondedCall};
-use crate::precision::Scheme;
-use crate::real::Real;
-use crate::views::{Fault, FaultKind, Globals, Step, Sums};
+use crate::abi::views::{Fault, FaultKind, Globals, Step, Sums};
+use crate::device::precision::Scheme;
+use crate::device::real::Real;
+use crate::kinds::bonded::{BondInput, BondedCall};
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Calls `eval` for every link of particles begin … end with what it can see and its type, and adds the forces, energy
-/// and virial that follow from what it returns: see [`crate::bonded::BondFn::eval`].
+/// and virial that follow from what it returns: see [`crate::kinds::bonded::BondFn::eval`].
 ///
 /// # Safety
 /// `call` must describe valid host arrays of the scheme `S` and links of this width, and nobody else may touch the force

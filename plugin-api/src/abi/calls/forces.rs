@@ -1,0 +1,159 @@
+//! Calls of forces: one evaluation of a pair, bonded or other force, and the rows of a pair table.
+
+use crate::abi::views::{LinkView, ListView, StateView, Sums, Wanted};
+use crate::device::DevicePtr;
+use crate::device::philox::RandomKey;
+use crate::device::real::Real;
+use galamost_plugin_macros::{DeviceStruct, Layout};
+
+/// What the loop needs to know of one pair of types.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct, Layout)]
+#[allow(non_camel_case_types)]
+pub struct CutoffRow<real> {
+    /// r_cut².
+    pub cutoff2: real,
+    /// r_cut.
+    pub cutoff: real,
+    /// U(r_cut), subtracted in `ShiftEnergy` and `ShiftForce`.
+    pub energy_shift: real,
+    /// F(r_cut), subtracted in `ShiftForce`.
+    pub force_shift: real,
+    /// r_on² in `Smooth`.
+    pub on2: real,
+    /// (r_cut² − r_on²)⁻³ in `Smooth`.
+    pub smooth_norm: real,
+}
+
+impl CutoffRow<f64> {
+    /// Over another number type.
+    pub fn cast<R: Real>(&self) -> CutoffRow<R> {
+        CutoffRow {
+            cutoff2: R::lit(self.cutoff2),
+            cutoff: R::lit(self.cutoff),
+            energy_shift: R::lit(self.energy_shift),
+            force_shift: R::lit(self.force_shift),
+            on2: R::lit(self.on2),
+            smooth_norm: R::lit(self.smooth_norm),
+        }
+    }
+    /// Its numbers in order.
+    pub fn numbers(&self) -> [f64; 6] {
+        [self.cutoff2, self.cutoff, self.energy_shift, self.force_shift, self.on2, self.smooth_norm]
+    }
+}
+
+/// Where two particles are and how they are turned.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Layout)]
+pub struct Pose {
+    /// r_i − r_j.
+    pub r: [f64; 3],
+    /// Orientation of i: x, y, z, w.
+    pub quaternion_i: [f64; 4],
+    /// Orientation of j.
+    pub quaternion_j: [f64; 4],
+    /// 0.
+    pub reserved: [f64; 8],
+}
+
+impl Default for Pose {
+    /// At one place, not turned.
+    fn default() -> Self {
+        let not_turned = [0.0, 0.0, 0.0, 1.0];
+        Self { r: [0.0; 3], quaternion_i: not_turned, quaternion_j: not_turned, reserved: [0.0; 8] }
+    }
+}
+
+/// One call of the CPU loop.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Layout)]
+pub struct PairCall {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// First particle.
+    pub begin: u32,
+    /// One past the last particle.
+    pub end: u32,
+    /// The component's first slot in [`crate::abi::views::Globals::values`].
+    pub first_varying: u32,
+    /// Highest vector extension to use: 0 baseline, 3 x86-64-v3, 4 x86-64-v4.
+    pub isa: u32,
+    /// What is wanted besides forces.
+    pub wanted: Wanted,
+    /// Key of the component's random numbers.
+    pub key: RandomKey,
+    /// The state.
+    pub state: *const StateView,
+    /// The list.
+    pub list: *const ListView,
+    /// 0.
+    pub reserved: [u64; 4],
+}
+
+// SAFETY: the call only carries addresses; the loop it describes writes rows begin … end of the force array, which no
+// other call under way writes
+unsafe impl Send for PairCall {}
+// SAFETY: as above
+unsafe impl Sync for PairCall {}
+
+/// One call of the CPU loop.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Layout)]
+pub struct BondedCall {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// First particle.
+    pub begin: u32,
+    /// One past the last particle.
+    pub end: u32,
+    /// The component's first slot in [`crate::abi::views::Globals::values`].
+    pub first_varying: u32,
+    /// Number of the component, for faults.
+    pub component: u32,
+    /// 0.
+    pub reserved0: u32,
+    /// What is wanted besides forces.
+    pub wanted: Wanted,
+    /// The state.
+    pub state: *const StateView,
+    /// The links.
+    pub links: *const LinkView,
+    /// 0.
+    pub reserved: [u64; 4],
+}
+
+// SAFETY: the call only carries addresses; the loop it describes writes rows begin … end of the force array, which no
+// other call under way writes
+unsafe impl Send for BondedCall {}
+// SAFETY: as above
+unsafe impl Sync for BondedCall {}
+
+/// One evaluation.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Layout)]
+pub struct ForceCall {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// Number of the component in the run, for faults.
+    pub component: u32,
+    /// The component's first slot in [`crate::abi::views::Globals::values`].
+    pub first_varying: u32,
+    /// Bit of the component's group, see [`StateView::in_group`].
+    pub group: u32,
+    /// What is wanted besides forces.
+    pub wanted: Wanted,
+    /// The state; on CUDA its addresses are the device's.
+    pub state: StateView,
+    /// The neighbor list.
+    pub list: ListView,
+    /// Bonds.
+    pub bonds: LinkView,
+    /// Where [`Sums`] go on CUDA: device memory that the engine adds to the total (all 0 at the call).
+    pub device_sums: DevicePtr<Sums>,
+    /// Where the component's [`crate::kinds::component::Needs::quantities`] go, one f64 each, where energies are wanted: memory of
+    /// the run's device. Null if it has none.
+    pub quantities: DevicePtr<f64>,
+    /// 0.
+    pub reserved: [u64; 7],
+}

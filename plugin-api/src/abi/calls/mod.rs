@@ -1,0 +1,13 @@
+//! The arguments of the calls that the engine makes in every step, one struct a call.
+//!
+//! They cross the boundary behind raw pointers; [`crate::abi::layout`] compares their members when a library is loaded.
+
+mod forces;
+mod frame;
+mod integrator;
+mod updater;
+
+pub use forces::{BondedCall, CutoffRow, ForceCall, PairCall, Pose};
+pub use frame::{ArrayColumn, Column, FrameCall, Thermo};
+pub use integrator::{MAX_SUMS, ParticleCall, ScalarCall};
+pub use updater::{Edit, EditQueue, UpdateCall, changed};

@@ -1,0 +1,132 @@
+//! Adapters from the trait of a kind, which authors implement, to what the boundary needs of every component.
+
+use super::object::Common;
+use super::tables::{analyzer_table, force_table, generator_table, sampler_table, updater_table};
+use crate::abi::services::Host;
+use crate::abi::{Object, Table};
+use crate::error::{Error, Result};
+use crate::kinds::analyzer::Analyzer;
+use crate::kinds::component::{Kind, Needs, Registration, SystemInfo};
+use crate::kinds::external::{External, ExternalFn};
+use crate::kinds::force::Force;
+use crate::kinds::generator::Generator;
+use crate::kinds::sampler::Sampler;
+use crate::kinds::updater::Updater;
+use crate::params::{FromValue, Params, parse};
+
+macro_rules! adapters {
+    ($($(#[$doc:meta])* $adapter:ident of $kind:ident: $name:literal, $table:ident $(, $field:ident or $message:literal)?;)+) => {$(
+        $(#[$doc])*
+        pub struct $adapter<T>(pub(crate) T);
+
+        impl<T: $kind> Common for $adapter<T> {
+            fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
+                let mut needs = Needs::default();
+                self.0.bind(system, &mut needs)?;
+                $(if needs.$field == 0 {
+                    return Err(Error::Run($message.into()));
+                })?
+                Ok(needs)
+            }
+            fn start(&mut self, host: Host) -> Result<()> {
+                self.0.start(host)
+            }
+            fn save(&mut self) -> Result<Vec<u8>> {
+                self.0.save()
+            }
+            fn load(&mut self, state: &[u8]) -> Result<()> {
+                self.0.load(state)
+            }
+            fn finish(&mut self) -> Result<()> {
+                self.0.finish()
+            }
+            fn table(name: &str) -> Option<Table> {
+                (name == $name).then($table::<T>)
+            }
+        }
+    )+};
+}
+adapters! {
+    /// A [`Force`] as a component.
+    ForceAdapter of Force: "force/1", force_table;
+    /// An [`Updater`] as a component.
+    UpdaterAdapter of Updater: "updater/1", updater_table, period or "an updater must say its period";
+    /// An [`Analyzer`] as a component.
+    AnalyzerAdapter of Analyzer: "analyzer/1", analyzer_table, period or "an analyzer must say its period";
+    /// A [`Sampler`] as a component.
+    SamplerAdapter of Sampler: "sampler/1", sampler_table, batches or "a sampler must say how many batches it draws";
+}
+
+/// A [`Generator`] as a component. It needs nothing of the system.
+pub struct GeneratorAdapter<T>(pub(crate) T);
+
+impl<T: Generator> Common for GeneratorAdapter<T> {
+    fn bind(&mut self, _: &SystemInfo) -> Result<Needs> {
+        Ok(Needs::default())
+    }
+    fn table(name: &str) -> Option<Table> {
+        (name == "generator/1").then(generator_table::<T>)
+    }
+}
+
+impl Registration {
+    /// A sampler.
+    pub const fn sampler<T: Sampler + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
+        Self {
+            name,
+            kind: Kind::Sampler,
+            doc,
+            fields: T::docs,
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, SamplerAdapter(c))),
+        }
+    }
+
+    /// A force.
+    pub const fn force<T: Force + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
+        Self {
+            name,
+            kind: Kind::Force,
+            doc,
+            fields: T::docs,
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, ForceAdapter(c))),
+        }
+    }
+
+    /// An updater.
+    pub const fn updater<T: Updater + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
+        Self {
+            name,
+            kind: Kind::Updater,
+            doc,
+            fields: T::docs,
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, UpdaterAdapter(c))),
+        }
+    }
+
+    /// An analyzer.
+    pub const fn analyzer<T: Analyzer + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
+        Self {
+            name,
+            kind: Kind::Analyzer,
+            doc,
+            fields: T::docs,
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, AnalyzerAdapter(c))),
+        }
+    }
+
+    /// A generator.
+    pub const fn generator<T: Generator + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
+        Self {
+            name,
+            kind: Kind::Generator,
+            doc,
+            fields: T::docs,
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, GeneratorAdapter(c))),
+        }
+    }
+
+    /// An external potential.
+    pub const fn external<F: ExternalFn>(name: &'static str, doc: &'static str) -> Self {
+        Self::force::<External<F>>(name, doc)
+    }
+}
