@@ -6,7 +6,7 @@
 #[path = "../xtask/src/freeze.rs"]
 mod freeze;
 
-use galamost_plugin_api::record::API_MAJOR;
+use galamost_plugin_api::plugin_record::API_MAJOR;
 use galamost_tests::variants::{build, outside};
 use galamost_tests::{csv, fixture, galamost, has_compiler, repository, words};
 use std::collections::BTreeMap;

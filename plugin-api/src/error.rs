@@ -99,7 +99,7 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// The system's words.
+        /// Returns the operating system's error.
         message: String,
     },
     /// A component panicked; the guard caught it inside the plugin.

@@ -73,7 +73,7 @@ impl RowFile {
     /// What a checkpoint has to know: the length, on the disk.
     ///
     /// # Errors
-    /// The system's words.
+    /// Returns the operating system's error.
     pub fn save(&mut self) -> Result<Vec<u8>> {
         if self.file.metadata().is_ok_and(|m| m.is_file()) {
             self.file.sync_data().map_err(|e| Error::io(&self.path, e))?;

@@ -65,7 +65,7 @@ pub struct Snapshot {
     /// Velocity of each particle.
     pub velocity: Vec<[f64; 3]>,
     /// Type of each particle.
-    pub kind: Vec<u32>,
+    pub type_id: Vec<u32>,
     /// Mass of each particle.
     pub mass: Vec<f64>,
     /// Optional per-particle arrays by name, see [`KNOWN_ARRAYS`].
@@ -110,7 +110,7 @@ impl Snapshot {
         self.position.push(position);
         self.image.push([0; 3]);
         self.velocity.push([0.0; 3]);
-        self.kind.push(kind);
+        self.type_id.push(kind);
         self.mass.push(1.0);
         (self.position.len() - 1) as u32
     }
@@ -145,7 +145,7 @@ impl Snapshot {
         let lengths = [
             ("image", self.image.len()),
             ("velocity", self.velocity.len()),
-            ("type", self.kind.len()),
+            ("type", self.type_id.len()),
             ("mass", self.mass.len()),
         ];
         for (what, len) in lengths {
@@ -199,8 +199,8 @@ impl Snapshot {
             if !(m.is_finite() && m > 0.0) {
                 few.note(errors, 3, || format!("particle {tag}: mass is {m}: it must be above 0"));
             }
-            if self.kind[tag] as usize >= self.types.len() {
-                few.note(errors, 4, || format!("particle {tag}: there is no type number {}", self.kind[tag]));
+            if self.type_id[tag] as usize >= self.types.len() {
+                few.note(errors, 4, || format!("particle {tag}: there is no type number {}", self.type_id[tag]));
             }
         }
         few.finish(errors);

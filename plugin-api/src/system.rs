@@ -117,7 +117,7 @@ impl GroupNeed {
         let i = tag as usize;
         match self {
             Self::All => true,
-            Self::Types(types) => types.contains(&s.kind[i]),
+            Self::Types(types) => types.contains(&s.type_id[i]),
             Self::Tags(first, last) => (*first..=*last).contains(&tag),
             Self::Molecules(first, last) => match s.arrays.get("molecule").map(|a| &a.values) {
                 Some(Values::Int(molecule)) => (*first..=*last).contains(&molecule[i]),

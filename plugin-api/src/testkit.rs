@@ -6,7 +6,7 @@ use crate::device::quaternion::Quaternion;
 use crate::device::vector::Vec3;
 use crate::kinds::bonded::{BondFn, BondInput};
 use crate::kinds::external::{ExternalFn, ExternalInput, ExternalParams};
-use crate::kinds::pair::{Interaction, OrientedFn, OrientedInput, PairFn, PairInput, Row, RowInput, inputs};
+use crate::kinds::pair::{OrientedFn, OrientedInput, PairFn, PairInput, PairOutput, Row, RowInput, inputs};
 
 /// Numbers in 0 … 1 for tests, the same in every run.
 fn random() -> impl FnMut() -> f64 {
@@ -55,7 +55,7 @@ pub fn pair_gradient<F: PairFn>() {
 /// Where two oriented particles are: r, and their orientations.
 type Turned = (Vec3<f64>, [Quaternion<f64>; 2]);
 
-fn oriented<F: OrientedFn>((r, q): Turned, row: &F::Row<f64>) -> Interaction<f64> {
+fn oriented<F: OrientedFn>((r, q): Turned, row: &F::Row<f64>) -> PairOutput<f64> {
     let pair = PairInput {
         r2: r.norm2(),
         r_cut: 4.0,
@@ -69,7 +69,7 @@ fn oriented<F: OrientedFn>((r, q): Turned, row: &F::Row<f64>) -> Interaction<f64
     let (axis_i, axis_j) = (q[0].axis(), q[1].axis());
     let input = OrientedInput { pair, r, axis_i, axis_j, quaternion_i: q[0], quaternion_j: q[1] };
     let (force, torque, energy) = F::eval(&input, row);
-    Interaction { force, torque, energy }
+    PairOutput { force, torque, energy }
 }
 
 fn oriented_pairs<F: OrientedFn>(mut test: impl FnMut(Turned, &F::Row<f64>)) {

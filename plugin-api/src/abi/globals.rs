@@ -99,7 +99,7 @@ pub struct Globals {
     pub shear_slid: f64,
     /// `shear_offset` when the list was built.
     pub built_offset: f64,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [f64; 1],
 }
 
@@ -123,7 +123,7 @@ pub struct SimBox {
     pub offset: f64,
     /// Its velocity along x.
     pub speed: f64,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [f64; 2],
 }
 

@@ -5,8 +5,8 @@
 //! one side may be in use on the other: that is how the structs grow. Anything else that differs is refused.
 
 use super::calls::{
-    ArrayColumn, BondedCall, Column, CutoffRow, Edit, EditQueue, ForceCall, FrameCall, PairCall, ParticleCall, Pose,
-    ScalarCall, Thermo, UpdateCall,
+    BondedCall, CutoffRow, Edit, EditQueue, ForceCall, FrameArray, FrameCall, FrameColumn, PairCall, PairConfiguration,
+    ParticleCall, ScalarCall, Thermo, UpdateCall,
 };
 use crate::abi::views::{Fault, Globals, LinkView, ListView, SimBox, StateView, Sums, Wanted};
 use crate::device::philox::RandomKey;
@@ -50,7 +50,7 @@ pub fn crossing() -> Vec<StructLayout> {
         RandomKey::layout(),
         CutoffRow::<f64>::layout(),
         PairCall::layout(),
-        Pose::layout(),
+        PairConfiguration::layout(),
         BondedCall::layout(),
         ForceCall::layout(),
         ParticleCall::layout(),
@@ -58,8 +58,8 @@ pub fn crossing() -> Vec<StructLayout> {
         Edit::layout(),
         EditQueue::layout(),
         UpdateCall::layout(),
-        Column::<u8>::layout(),
-        ArrayColumn::layout(),
+        FrameColumn::<u8>::layout(),
+        FrameArray::layout(),
         Thermo::layout(),
         Link::<4>::layout(),
         FrameCall::layout(),
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(view.size as usize, size_of::<StateView>());
         assert_eq!(view.members[0], ("size".into(), 0, 4));
         // no bytes between members: what lies there would be compared by nobody
-        for l in all.iter().filter(|l| l.name != "ArrayColumn" && l.name != "ScalarCall") {
+        for l in all.iter().filter(|l| l.name != "FrameArray" && l.name != "ScalarCall") {
             let mut end = 0;
             for (name, begin, size) in &l.members {
                 assert!(*begin < end + 8, "a hole before {}.{name}", l.name);

@@ -23,7 +23,8 @@ mod wire_types;
 #[doc(hidden)]
 pub use stable::{__call_root_module_loader, CheckTypeLayout, PrefixTypeTrait, RootModuleResult};
 pub use stable::{
-    Header, Opaque, ROption, RResult, RSlice, RSliceMut, RStr, RString, RVec, Root, RootRef, Table, header, load_root,
+    Header, Opaque, ROption, RResult, RSlice, RSliceMut, RStr, RString, RVec, Root, RootRef, TablePointer, header,
+    load_root,
 };
 pub use tables::*;
 pub use wire_types::*;

@@ -45,7 +45,7 @@ pub struct PluginRecord {
     pub version: [u8; 32],
     /// How it was built: [`flags`].
     pub flags: u32,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [u32; 7],
 }
 

@@ -54,9 +54,9 @@ impl Host {
     /// # Safety
     /// `wire` must point to the engine's services, which must outlive this.
     pub unsafe fn new(wire: *const WireHost) -> Result<Self> {
-        // SAFETY: the caller's word
+        // SAFETY: `wire` points to the engine's services, which outlive this value (contract of this function)
         let wire = unsafe { &*wire };
-        let table: Option<crate::abi::Table> = (wire.interface)(wire.this, RStr::from_str("host/1")).into();
+        let table: Option<crate::abi::TablePointer> = (wire.interface)(wire.this, RStr::from_str("host/1")).into();
         let table = table.ok_or_else(|| Error::Run("the engine has no `host/1`".into()))?;
         Ok(Self { this: wire.this, table: table.get().map_err(Error::Run)? })
     }
@@ -99,7 +99,7 @@ impl Host {
     /// Device memory for `n` values, set to 0.
     ///
     /// # Errors
-    /// Out of memory.
+    /// Returns an error if the device is out of memory.
     pub fn allocate<T: DeviceStruct>(&self, n: usize) -> Result<DevicePtr<T>> {
         from_wire((self.table.allocate)(self.this, (n * size_of::<T>()) as u64)).map(DevicePtr::new)
     }
@@ -107,7 +107,7 @@ impl Host {
     /// Device memory of `bytes` bytes, set to 0, aligned to 256.
     ///
     /// # Errors
-    /// Out of memory.
+    /// Returns an error if the device is out of memory.
     pub fn allocate_bytes(&self, bytes: usize) -> Result<DevicePtr<u8>> {
         from_wire((self.table.allocate)(self.this, bytes as u64)).map(DevicePtr::new)
     }
@@ -115,7 +115,7 @@ impl Host {
     /// Gives memory back.
     ///
     /// # Errors
-    /// It is not memory of this host.
+    /// Returns an error if `memory` was not allocated by this host.
     pub fn free<T>(&self, memory: DevicePtr<T>) -> Result<()> {
         from_wire((self.table.free)(self.this, memory.address))
     }
@@ -123,7 +123,7 @@ impl Host {
     /// Copies to the device.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     pub fn upload<T: DeviceStruct>(&self, to: DevicePtr<T>, values: &[T]) -> Result<()> {
         self.upload_bytes(to.cast(), bytes_of(values))
     }
@@ -131,7 +131,7 @@ impl Host {
     /// Copies bytes to the device.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     pub fn upload_bytes(&self, to: DevicePtr<u8>, bytes: &[u8]) -> Result<()> {
         from_wire((self.table.upload)(self.this, to.address, RSlice::from_slice(bytes)))
     }
@@ -139,7 +139,7 @@ impl Host {
     /// Copies from the device, after everything launched before.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     pub fn download_bytes(&self, from: DevicePtr<u8>, bytes: &mut [u8]) -> Result<()> {
         from_wire((self.table.download)(self.this, from.address, RSliceMut::from_mut_slice(bytes)))
     }
@@ -147,7 +147,7 @@ impl Host {
     /// Compiles CUDA C++; the headers of `galamost-kernels` can be included by name.
     ///
     /// # Errors
-    /// The compiler's words.
+    /// Returns the compiler's messages.
     pub fn compile(&self, name: &str, source: &str) -> Result<Module> {
         from_wire((self.table.compile)(self.this, name.into(), source.into())).map(Module)
     }
@@ -155,7 +155,7 @@ impl Host {
     /// A kernel of a module.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// Returns an error if the module has no kernel of this name.
     pub fn kernel(&self, module: Module, name: &str) -> Result<Kernel> {
         from_wire((self.table.kernel)(self.this, module.0, name.into())).map(Kernel)
     }
@@ -163,7 +163,7 @@ impl Host {
     /// Launches a kernel on the engine's stream; `arguments` are pointers to the arguments' values.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     ///
     /// # Safety
     /// The arguments must be those the kernel declares.

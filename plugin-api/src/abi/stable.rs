@@ -21,12 +21,12 @@ pub struct Opaque {
 /// A table of functions together with its layout, which is checked before the table is used.
 #[repr(C)]
 #[derive(StableAbi, Clone, Copy)]
-pub struct Table {
+pub struct TablePointer {
     layout: &'static TypeLayout,
     address: *const Opaque,
 }
 
-impl Table {
+impl TablePointer {
     /// Wraps a table.
     pub const fn new<T: StableAbi>(table: &'static T) -> Self {
         Self { layout: T::LAYOUT, address: std::ptr::from_ref(table).cast() }
@@ -51,7 +51,7 @@ impl Table {
 pub struct Root {
     /// Asks the library for a table.
     #[sabi(last_prefix_field)]
-    pub interface: extern "C" fn(RStr<'_>) -> ROption<Table>,
+    pub interface: extern "C" fn(RStr<'_>) -> ROption<TablePointer>,
 }
 
 impl RootModule for RootRef {
@@ -70,7 +70,7 @@ pub type Header = LibHeader;
 /// # Safety
 /// `constructor` must return a [`RootRef`].
 pub const unsafe fn header(constructor: extern "C" fn() -> RootModuleResult) -> Header {
-    // SAFETY: the caller's word
+    // SAFETY: `constructor` returns a `RootRef` (contract of this function)
     unsafe { LibHeader::from_constructor::<RootRef>(constructor, CheckTypeLayout::Yes) }
 }
 

@@ -46,11 +46,11 @@ pub struct Component1 {
     pub bind: extern "C" fn(*mut Opaque, RStr<'_>) -> Wire<RString>,
     /// State for a checkpoint.
     pub save: extern "C" fn(*mut Opaque) -> Wire<RVec<u8>>,
-    /// State from a checkpoint.
+    /// Restores the state that [`Self::save`] returned.
     pub load: extern "C" fn(*mut Opaque, RSlice<'_, u8>) -> Wire<()>,
     /// Gets the engine's services before the first step.
     pub start: extern "C" fn(*mut Opaque, *const WireHost) -> Wire<()>,
-    /// The run ended well.
+    /// Writes final results; called once after the last step.
     pub finish: extern "C" fn(*mut Opaque) -> Wire<()>,
 }
 
@@ -72,7 +72,7 @@ pub struct Generator1 {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Pair1 {
-    /// A pair of types in a [`crate::kinds::pair::Pose`], with cutoff and mode, without velocities and random numbers.
+    /// A pair of types in a [`crate::kinds::pair::PairConfiguration`], with cutoff and mode, without velocities and random numbers.
     pub evaluate: extern "C" fn(*mut Opaque, u32, u32, *const Opaque) -> Wire<WirePair>,
     /// Adds forces of a range of particles: [`crate::kinds::pair::PairCall`], [`crate::abi::views::Sums`].
     pub cpu: extern "C" fn(*mut Opaque, *const Opaque, *mut Opaque) -> Wire<()>,

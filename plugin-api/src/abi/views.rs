@@ -77,7 +77,7 @@ pub struct StateView {
     /// There if an integrator turns particles.
     #[device(cxx = "real*")]
     pub inertia: DevicePtr<u8>,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [u64; 4],
 }
 
@@ -93,7 +93,7 @@ impl StateView {
     /// # Safety
     /// The view is of valid host arrays, and `i` < n_local.
     pub unsafe fn position(&self, i: usize) -> [f64; 3] {
-        // SAFETY: the caller's word
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
         unsafe {
             if self.double() {
                 return (*self.pos_type.cast::<crate::device::precision::PosTypeF64>().host().add(i)).position;
@@ -109,7 +109,7 @@ impl StateView {
     /// # Safety
     /// As for [`Self::position`], for both particles.
     pub unsafe fn difference(&self, i: usize, j: usize) -> [f64; 3] {
-        // SAFETY: the caller's word
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
         let (a, b, g) = unsafe { (self.position(i), self.position(j), &*self.globals.host()) };
         let boxes =
             |d: f64, k: usize| if g.box_length[k] > 0.0 { (d / g.box_length[k]).round_ties_even() } else { 0.0 };
@@ -125,7 +125,7 @@ impl StateView {
     /// # Safety
     /// As for [`Self::position`].
     pub unsafe fn kind(&self, i: usize) -> u32 {
-        // SAFETY: the caller's word
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
         unsafe {
             if self.double() {
                 (*self.pos_type.cast::<crate::device::precision::PosTypeF64>().host().add(i)).kind
@@ -140,7 +140,7 @@ impl StateView {
     /// # Safety
     /// As for [`Self::position`].
     pub unsafe fn velocity_mass(&self, i: usize) -> [f64; 4] {
-        // SAFETY: the caller's word
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
         unsafe {
             if self.double() {
                 *self.velocity_mass.cast::<[f64; 4]>().host().add(i)
@@ -153,9 +153,9 @@ impl StateView {
     /// Sets the velocity of a particle.
     ///
     /// # Safety
-    /// As for [`Self::position`], and nobody else touches this particle meanwhile.
+    /// As for [`Self::position`], and no other thread accesses this particle during the call.
     pub unsafe fn set_velocity(&self, i: usize, v: [f64; 3]) {
-        // SAFETY: the caller's word
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
         unsafe {
             if self.double() {
                 let all = &mut *self.velocity_mass.cast::<[f64; 4]>().host().add(i);
@@ -170,10 +170,10 @@ impl StateView {
     /// Adds a force and an energy to a particle.
     ///
     /// # Safety
-    /// As for [`Self::position`], and nobody else touches this particle meanwhile.
+    /// As for [`Self::position`], and no other thread accesses this particle during the call.
     pub unsafe fn add_force(&self, i: usize, f: [f64; 3], energy: f64) {
         let all = [f[0], f[1], f[2], energy];
-        // SAFETY: the caller's word
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
         unsafe {
             if self.double() {
                 let out = &mut *self.force.cast::<[f64; 4]>().host().add(i);
@@ -201,7 +201,7 @@ pub struct ListView {
     pub capacity: u32,
     /// Threads that share a row: 1, 2, 4, 8, 16 or 32.
     pub team: u32,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved0: u32,
     /// The entries.
     pub index: DevicePtr<u32>,
@@ -209,7 +209,7 @@ pub struct ListView {
     pub count: DevicePtr<u32>,
     /// Cutoff and buffer together.
     pub r_list: f64,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [u64; 4],
 }
 
@@ -232,7 +232,7 @@ pub struct LinkView {
     pub words: DevicePtr<u32>,
     /// Number of entries of each particle.
     pub count: DevicePtr<u32>,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [u64; 4],
 }
 
@@ -254,10 +254,10 @@ impl LinkView {
     /// The view is of valid host arrays, and `i` < n_local.
     pub unsafe fn row(&self, i: usize) -> impl Iterator<Item = LinkEntry> + '_ {
         let (width, stride) = (self.width as usize, self.stride as usize);
-        // SAFETY: the caller's word
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
         let count = if self.count.is_null() { 0 } else { unsafe { *self.count.host().add(i) } };
         (0..count as usize).map(move |e| {
-            // SAFETY: the caller's word: entry e of particle i exists
+            // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function): entry e of particle i exists
             let word = |w: usize| unsafe { *self.words.host().add((e * width + w) * stride + i) };
             let mut others = [0; 3];
             for (w, other) in others.iter_mut().enumerate().take(width - 1) {
@@ -381,7 +381,7 @@ impl StateView {
     /// # Safety
     /// The state must lie in host memory, and `i` must be a particle of it.
     pub unsafe fn in_group(&self, i: usize, bit: u32) -> bool {
-        // SAFETY: the caller's word
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
         bit >= 32 || unsafe { *self.group.host().add(i) >> bit & 1 == 1 }
     }
 }
@@ -408,7 +408,7 @@ impl ListView {
     /// # Safety
     /// The list must lie in host memory, and `i` must be a particle of it.
     pub unsafe fn row<'a>(&self, i: usize) -> &'a [u32] {
-        // SAFETY: the caller's word; on the CPU a row is a slice
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function); on the CPU a row is a slice
         unsafe {
             let n = *self.count.host().add(i) as usize;
             self.index.offset(i * self.capacity as usize).slice(n)

@@ -2,8 +2,8 @@
 
 use crate::abi::{RResult, RString, RVec, Wire, WireArray, WireError, WireInput, WireSnapshot};
 use crate::error::{Error, InputError, Position, Result};
-use serde::{Deserialize, Serialize};
 use crate::snapshot::{Array, Link, Snapshot, Values};
+use serde::{Deserialize, Serialize};
 
 impl From<Error> for WireError {
     fn from(e: Error) -> Self {
@@ -141,7 +141,7 @@ impl From<Snapshot> for WireSnapshot {
             position: s.position.into(),
             image: s.image.into(),
             velocity: s.velocity.into(),
-            kind: s.kind.into(),
+            type_id: s.type_id.into(),
             mass: s.mass.into(),
             arrays,
             bond_types: names_out(s.bond_types),
@@ -176,7 +176,7 @@ impl From<WireSnapshot> for Snapshot {
             position: w.position.into_vec(),
             image: w.image.into_vec(),
             velocity: w.velocity.into_vec(),
-            kind: w.kind.into_vec(),
+            type_id: w.type_id.into_vec(),
             mass: w.mass.into_vec(),
             arrays,
             bond_types: names_in(w.bond_types),

@@ -1,6 +1,6 @@
 //! The types that cross the boundary while a run is set up.
 
-use super::stable::{Opaque, ROption, RResult, RStr, RString, RVec, StableAbi, Table};
+use super::stable::{Opaque, ROption, RResult, RStr, RString, RVec, StableAbi, TablePointer};
 
 /// One mistake in the user's input.
 #[repr(C)]
@@ -44,7 +44,7 @@ pub struct WireObject {
     /// The object.
     pub this: *mut Opaque,
     /// Asks it for a table.
-    pub interface: extern "C" fn(*mut Opaque, RStr<'_>) -> ROption<Table>,
+    pub interface: extern "C" fn(*mut Opaque, RStr<'_>) -> ROption<TablePointer>,
     /// Destroys it.
     pub drop: extern "C" fn(*mut Opaque),
 }
@@ -80,7 +80,7 @@ pub struct WireHost {
     /// The engine's object.
     pub this: *mut Opaque,
     /// Asks it for a table: `host/1`.
-    pub interface: extern "C" fn(*mut Opaque, RStr<'_>) -> ROption<Table>,
+    pub interface: extern "C" fn(*mut Opaque, RStr<'_>) -> ROption<TablePointer>,
 }
 
 /// Size of a grid or block.
@@ -142,7 +142,7 @@ pub struct WireSnapshot {
     /// Velocities.
     pub velocity: RVec<[f64; 3]>,
     /// Types.
-    pub kind: RVec<u32>,
+    pub type_id: RVec<u32>,
     /// Masses.
     pub mass: RVec<f64>,
     /// Optional arrays.

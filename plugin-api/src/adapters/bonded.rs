@@ -1,13 +1,13 @@
 //! A bonded potential as a component of the pipeline.
 
-use super::object::Common;
+use super::object::ComponentInterface;
 use super::tables::bonded_table;
 use crate::abi::views::Sums;
-use crate::abi::{Object, RVec, Table, WireCode};
+use crate::abi::{Object, RVec, TablePointer, WireCode};
 use crate::device::precision::Precision;
 use crate::device::real::Real;
 use crate::error::{Errors, InputError, Result};
-use crate::kinds::bonded::potential::{BondPotential, Compiled};
+use crate::kinds::bonded::potential::{BondPotential, CompiledBond};
 use crate::kinds::bonded::{BondFn, BondedCall};
 use crate::kinds::component::{Kind, Needs, Registration, SystemInfo};
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range, Spanned, TypeMap, Value};
@@ -64,23 +64,23 @@ impl<P: BondPotential> BondComponent<P> {
 }
 
 /// What the guard hands out as `bonded/1`.
-pub trait Bonding: Common {
+pub trait BondedInterface: ComponentInterface {
     /// The CPU loop.
     ///
     /// # Errors
-    /// None of its own; the guard turns a panic into one.
+    /// Returns an error only for a panic, which the boundary catches.
     ///
     /// # Safety
-    /// `call` must describe valid host arrays, whose force rows begin … end nobody else touches.
+    /// `call` must describe valid host arrays, and no other thread may access force rows begin … end during the call.
     unsafe fn cpu(&self, call: &BondedCall, sums: &mut Sums) -> Result<()>;
     /// Source and rows.
     ///
     /// # Errors
-    /// Two device functions of one name.
+    /// Returns an error if two device functions have the same name.
     fn device(&self, precision: Precision) -> Result<WireCode>;
 }
 
-impl<P: BondPotential> Common for BondComponent<P> {
+impl<P: BondPotential> ComponentInterface for BondComponent<P> {
     fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
         self.potential.bind(system)?;
         let mut errors = Errors::default();
@@ -102,15 +102,15 @@ impl<P: BondPotential> Common for BondComponent<P> {
         Ok(Needs { link_width: P::WIDTH, varyings: self.potential.varyings(), ..Needs::default() })
     }
 
-    fn table(name: &str) -> Option<Table> {
+    fn table(name: &str) -> Option<TablePointer> {
         (name == "bonded/1").then(bonded_table::<Self>)
     }
 }
 
-impl<P: BondPotential> Bonding for BondComponent<P> {
+impl<P: BondPotential> BondedInterface for BondComponent<P> {
     unsafe fn cpu(&self, call: &BondedCall, sums: &mut Sums) -> Result<()> {
         if let Some(tables) = &self.tables {
-            // SAFETY: the caller's word
+            // SAFETY: `call` describes valid host memory (contract of this function)
             unsafe { self.potential.cpu(call, tables, sums) };
         }
         Ok(())
@@ -133,7 +133,7 @@ impl<P: BondPotential> Bonding for BondComponent<P> {
 impl Registration {
     /// A bond, angle or dihedral potential that was compiled with the plugin.
     pub const fn bond<F: BondFn>(name: &'static str, doc: &'static str) -> Self {
-        Self::bond_potential::<Compiled<F>>(name, doc)
+        Self::bond_potential::<CompiledBond<F>>(name, doc)
     }
 
     /// A bond, angle or dihedral potential.

@@ -1,9 +1,9 @@
 //! An integrator as a component of the pipeline.
 
-use super::object::Common;
+use super::object::ComponentInterface;
 use super::tables::integrator_table;
 use crate::abi::views::{SimBox, Step};
-use crate::abi::{Object, RVec, Table, WireCode};
+use crate::abi::{Object, RVec, TablePointer, WireCode};
 use crate::device::philox::{NO_TAG, Random};
 use crate::device::precision::Precision;
 use crate::device::{CxxStruct, DeviceStruct, assemble};
@@ -13,18 +13,18 @@ use crate::kinds::integrator::{GroupInfo, Integrator, ParticleCall, Phase, Progr
 use crate::params::{FromValue, Params, parse};
 
 /// What the guard hands out as `integrator/1`.
-pub trait Integrating: Common {
+pub trait IntegratorInterface: ComponentInterface {
     /// The program.
     fn program(&self) -> ProgramInfo;
     /// The first state, as bytes.
     ///
     /// # Errors
-    /// The group makes no sense.
+    /// Returns an error if the group is unsuitable, for example empty.
     fn state(&self, group: &GroupInfo) -> Result<Vec<u8>>;
     /// A particle phase on the CPU.
     ///
     /// # Errors
-    /// There is no such phase.
+    /// Returns an error if there is no such phase.
     ///
     /// # Safety
     /// `call` must describe valid host arrays.
@@ -32,7 +32,7 @@ pub trait Integrating: Common {
     /// A scalar phase on the CPU.
     ///
     /// # Errors
-    /// There is no such phase.
+    /// Returns an error if there is no such phase.
     ///
     /// # Safety
     /// `call` must describe valid host memory.
@@ -40,23 +40,23 @@ pub trait Integrating: Common {
     /// Source for a device.
     ///
     /// # Errors
-    /// Two device functions of one name.
+    /// Returns an error if two device functions have the same name.
     fn device(&self, precision: Precision) -> Result<WireCode>;
     /// The state's share of the conserved quantity.
     fn conserved(&self, state: &[u8]) -> f64;
 }
 
-struct Guarded<I: Integrator> {
+struct IntegratorComponent<I: Integrator> {
     name: &'static str,
     inner: I,
     program: Program<I>,
 }
 
-impl<I: Integrator> Common for Guarded<I> {
+impl<I: Integrator> ComponentInterface for IntegratorComponent<I> {
     fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
         let mut needs = Needs::default();
         self.inner.bind(system, &mut needs)?;
-        let program = Integrating::program(self);
+        let program = IntegratorInterface::program(self);
         if program.phases.iter().any(|p| p.turns) {
             if system.dimensions == 2 {
                 return Err(Error::input("turns particles in three dimensions only"));
@@ -82,18 +82,18 @@ impl<I: Integrator> Common for Guarded<I> {
         needs.corrects = program.corrects;
         Ok(needs)
     }
-    fn table(name: &str) -> Option<Table> {
+    fn table(name: &str) -> Option<TablePointer> {
         (name == "integrator/1").then(integrator_table::<Self>)
     }
 }
 
-impl<I: Integrator> Guarded<I> {
+impl<I: Integrator> IntegratorComponent<I> {
     fn phase(&self, phase: u32) -> Result<&Phase<I>> {
         self.program.phases.get(phase as usize).ok_or_else(|| Error::Run(format!("{} has no phase {phase}", self.name)))
     }
 }
 
-impl<I: Integrator> Integrating for Guarded<I> {
+impl<I: Integrator> IntegratorInterface for IntegratorComponent<I> {
     fn program(&self) -> ProgramInfo {
         let width = size_of::<I::Extra<f32>>() / 4;
         let extra = (width > 0).then(|| ArrayNeed {
@@ -118,14 +118,14 @@ impl<I: Integrator> Integrating for Guarded<I> {
 
     unsafe fn cpu_particles(&self, phase: u32, call: &ParticleCall) -> Result<()> {
         let f = self.phase(phase)?.particles.ok_or_else(|| Error::Run(format!("phase {phase} is scalar")))?;
-        // SAFETY: the caller's word; the state's address comes from the engine, which took the size from `program`
+        // SAFETY: `call` describes valid host memory (contract of this function); the state's address comes from the engine, which took the size from `program`
         unsafe { f(call, &*call.integrator.cast()) };
         Ok(())
     }
 
     unsafe fn cpu_scalar(&self, phase: u32, call: &ScalarCall) -> Result<()> {
         let f = self.phase(phase)?.scalar.ok_or_else(|| Error::Run(format!("phase {phase} is for particles")))?;
-        // SAFETY: the caller's word
+        // SAFETY: `call` describes valid host memory (contract of this function)
         unsafe {
             let step = Step::new(&*call.globals, call.first_varying);
             let mut random = Random::new(call.key, step.step, NO_TAG, call.first_draw);
@@ -171,7 +171,8 @@ impl Registration {
             doc,
             fields: I::docs,
             create: |name, value| {
-                parse::<I>(value).map(|inner| Object::new(name, Guarded { name, inner, program: I::program() }))
+                parse::<I>(value)
+                    .map(|inner| Object::new(name, IntegratorComponent { name, inner, program: I::program() }))
             },
         }
     }

@@ -3,7 +3,7 @@
 use crate::abi::panic::guard;
 use crate::abi::wire::{to_ron, to_wire};
 use crate::abi::{
-    Layouts1, Library1, PrefixTypeTrait, ROption, RResult, RStr, RString, Root, RootRef, Table, Wire, WireError,
+    Layouts1, Library1, PrefixTypeTrait, ROption, RResult, RStr, RString, Root, RootRef, TablePointer, Wire, WireError,
     WireObject,
 };
 use crate::error::{Error, Position};
@@ -15,12 +15,12 @@ pub fn root() -> RootRef {
     Root { interface: library_interface }.leak_into_prefix()
 }
 
-extern "C" fn library_interface(name: RStr<'_>) -> ROption<Table> {
+extern "C" fn library_interface(name: RStr<'_>) -> ROption<TablePointer> {
     const LIBRARY: &Library1 = &Library1 { describe, create };
     const LAYOUTS: &Layouts1 = &Layouts1 { structs };
     match name.as_str() {
-        "layouts/1" => ROption::RSome(Table::new(LAYOUTS)),
-        "library/1" => ROption::RSome(Table::new(LIBRARY)),
+        "layouts/1" => ROption::RSome(TablePointer::new(LAYOUTS)),
+        "library/1" => ROption::RSome(TablePointer::new(LIBRARY)),
         _ => ROption::RNone,
     }
 }

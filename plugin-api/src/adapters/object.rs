@@ -5,36 +5,38 @@
 use crate::abi::panic::guard;
 use crate::abi::services::Host;
 use crate::abi::wire::{from_ron, to_ron, to_wire};
-use crate::abi::{Component1, Object, Opaque, ROption, RSlice, RStr, RString, RVec, Table, Wire, WireHost, WireObject};
+use crate::abi::{
+    Component1, Object, Opaque, ROption, RSlice, RStr, RString, RVec, TablePointer, Wire, WireHost, WireObject,
+};
 use crate::error::{Error, Result};
 use crate::kinds::component::{Needs, SystemInfo};
 use std::marker::PhantomData;
 
 /// What the guard needs of every component.
-pub trait Common: Send + Sized + 'static {
+pub trait ComponentInterface: Send + Sized + 'static {
     /// Learns the system and says what it needs.
     ///
     /// # Errors
-    /// Mistakes of the input that show only now.
+    /// Returns an error if the parameters do not fit the system.
     fn bind(&mut self, system: &SystemInfo) -> Result<Needs>;
-    /// Gets the engine's services.
+    /// Receives the engine's services.
     ///
     /// # Errors
-    /// Whatever keeps it from starting.
+    /// Returns an error if the component cannot start.
     fn start(&mut self, _host: Host) -> Result<()> {
         Ok(())
     }
     /// State for a checkpoint, beyond what the engine keeps.
     ///
     /// # Errors
-    /// Whatever keeps it from saving.
+    /// Returns an error if the state cannot be saved.
     fn save(&mut self) -> Result<Vec<u8>> {
         Ok(vec![])
     }
-    /// State from a checkpoint.
+    /// Restores the state that [`Self::save`] returned.
     ///
     /// # Errors
-    /// The state does not fit.
+    /// Returns an error if the state does not belong to this component.
     fn load(&mut self, state: &[u8]) -> Result<()> {
         if state.is_empty() {
             Ok(())
@@ -42,15 +44,15 @@ pub trait Common: Send + Sized + 'static {
             Err(Error::Run("a checkpoint holds state for a component that has none".into()))
         }
     }
-    /// The run ended well.
+    /// Writes final results; called once after the last step.
     ///
     /// # Errors
-    /// Whatever keeps it from ending.
+    /// Returns an error if the results cannot be written.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
     /// The table of its kind.
-    fn table(name: &str) -> Option<Table>;
+    fn table(name: &str) -> Option<TablePointer>;
 }
 
 /// A component with its name, as it lies behind the pointer.
@@ -76,7 +78,7 @@ pub(crate) fn shared<A, T>(this: *mut Opaque, f: impl FnOnce(&A) -> Result<T>) -
 
 impl Object {
     /// Hands a component to the engine.
-    pub fn new<A: Common>(name: &'static str, inner: A) -> Self {
+    pub fn new<A: ComponentInterface>(name: &'static str, inner: A) -> Self {
         Self(WireObject {
             this: Box::into_raw(Box::new(Named { name, inner })).cast(),
             interface: Tables::<A>::interface,
@@ -87,13 +89,13 @@ impl Object {
 
 struct Tables<A>(PhantomData<A>);
 
-impl<A: Common> Tables<A> {
+impl<A: ComponentInterface> Tables<A> {
     const COMPONENT: &'static Component1 =
         &Component1 { bind: Self::bind, save: Self::save, load: Self::load, start: Self::start, finish: Self::finish };
 
-    extern "C" fn interface(_: *mut Opaque, name: RStr<'_>) -> ROption<Table> {
+    extern "C" fn interface(_: *mut Opaque, name: RStr<'_>) -> ROption<TablePointer> {
         match name.as_str() {
-            "component/1" => ROption::RSome(Table::new(Self::COMPONENT)),
+            "component/1" => ROption::RSome(TablePointer::new(Self::COMPONENT)),
             other => A::table(other).into(),
         }
     }

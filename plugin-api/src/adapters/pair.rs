@@ -1,9 +1,9 @@
 //! A pair potential as a component of the pipeline.
 
-use super::object::Common;
+use super::object::ComponentInterface;
 use super::tables::pair_table;
 use crate::abi::views::{Step, Sums};
-use crate::abi::{Object, Table, WireCode};
+use crate::abi::{Object, TablePointer, WireCode};
 use crate::device::precision::Precision;
 use crate::device::quaternion::Quaternion;
 use crate::device::real::Real;
@@ -11,8 +11,8 @@ use crate::device::vector::Vec3;
 use crate::error::{Errors, InputError, Result};
 use crate::kinds::component::{ArrayNeed, Kind, Needs, Registration, SystemInfo};
 use crate::kinds::pair::{
-    Central, Compiled, CutoffRow, Interaction, Mode, Oriented, OrientedFn, OrientedInput, PairCall, PairFn, PairInput,
-    PairPotential, Pose, apply_mode, inputs,
+    CentralFunction, CompiledPair, CutoffRow, Mode, OrientedFn, OrientedFunction, OrientedInput, PairCall,
+    PairConfiguration, PairFn, PairInput, PairOutput, PairPotential, apply_mode, inputs,
 };
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range, TypePairs, Value};
 
@@ -161,7 +161,7 @@ impl<P: PairPotential> PairComponent<P> {
         let row = self.potential.row_between(&entry.input, cutoff, types)?;
         let mut cutoff_row = CutoffRow { cutoff2: cutoff * cutoff, cutoff, ..CutoffRow::default() };
         if matches!(self.mode, Mode::ShiftEnergy | Mode::ShiftForce) {
-            let pose = Pose { r: [cutoff, 0.0, 0.0], ..Pose::default() };
+            let pose = PairConfiguration { r: [cutoff, 0.0, 0.0], ..PairConfiguration::default() };
             let at_cutoff = self.potential.evaluate(&unit_pair(&pose, cutoff), &row);
             cutoff_row = CutoffRow { energy_shift: at_cutoff.energy, force_shift: at_cutoff.force.x, ..cutoff_row };
         }
@@ -186,7 +186,7 @@ impl<P: PairPotential> PairComponent<P> {
 }
 
 /// A pair with charges and diameters of 1.
-fn unit_pair(pose: &Pose, r_cut: f64) -> OrientedInput<f64> {
+fn unit_pair(pose: &PairConfiguration, r_cut: f64) -> OrientedInput<f64> {
     let turned = |[x, y, z, w]: [f64; 4]| Quaternion::new(x, y, z, w);
     let (r, qi, qj) = (Vec3::from(pose.r), turned(pose.quaternion_i), turned(pose.quaternion_j));
     let pair = PairInput {
@@ -203,13 +203,13 @@ fn unit_pair(pose: &Pose, r_cut: f64) -> OrientedInput<f64> {
 }
 
 /// What the guard hands out as `pair/1`.
-pub trait Pairing: Common {
+pub trait PairInterface: ComponentInterface {
     /// What the first of two particles feels, whose charges and diameters are 1, with cutoff and mode.
-    fn evaluate(&self, i: u32, j: u32, pose: &Pose) -> Interaction<f64>;
+    fn evaluate(&self, i: u32, j: u32, pose: &PairConfiguration) -> PairOutput<f64>;
     /// The CPU loop.
     ///
     /// # Errors
-    /// None of its own; the guard turns a panic into one.
+    /// Returns an error only for a panic, which the boundary catches.
     ///
     /// # Safety
     /// As [`super::cpu::run`].
@@ -217,11 +217,11 @@ pub trait Pairing: Common {
     /// Source and rows.
     ///
     /// # Errors
-    /// Two device functions of one name.
+    /// Returns an error if two device functions have the same name.
     fn device(&self, precision: Precision) -> Result<WireCode>;
 }
 
-impl<P: PairPotential> Common for PairComponent<P> {
+impl<P: PairPotential> ComponentInterface for PairComponent<P> {
     fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
         let mut errors = Errors::default();
         if let Err(message) = self.potential.check() {
@@ -299,21 +299,21 @@ impl<P: PairPotential> Common for PairComponent<P> {
         })
     }
 
-    fn table(name: &str) -> Option<Table> {
+    fn table(name: &str) -> Option<TablePointer> {
         (name == "pair/1").then(pair_table::<Self>)
     }
 }
 
-impl<P: PairPotential> Pairing for PairComponent<P> {
-    fn evaluate(&self, i: u32, j: u32, pose: &Pose) -> Interaction<f64> {
+impl<P: PairPotential> PairInterface for PairComponent<P> {
+    fn evaluate(&self, i: u32, j: u32, pose: &PairConfiguration) -> PairOutput<f64> {
         let index = i as usize * self.n_types + j as usize;
         let (Some(row), Some(cutoff)) = (self.rows.get(index), self.cutoff_rows.get(index)) else {
-            return Interaction { energy: f64::NAN, ..Interaction::default() };
+            return PairOutput { energy: f64::NAN, ..PairOutput::default() };
         };
         let input = unit_pair(pose, cutoff.cutoff);
         let r2 = input.pair.r2;
         if r2 >= cutoff.cutoff2 {
-            return Interaction::default();
+            return PairOutput::default();
         }
         let bare = self.potential.evaluate(&input, row);
         if P::ORIENTED {
@@ -322,12 +322,12 @@ impl<P: PairPotential> Pairing for PairComponent<P> {
         // the rows' shifts are those of charges and diameters of 1
         let f_over_r = bare.force.dot(input.r) / r2;
         let (f_over_r, energy) = apply_mode(self.mode.number(), r2, (f_over_r, bare.energy), cutoff);
-        Interaction::central(input.r, f_over_r, energy)
+        PairOutput::central(input.r, f_over_r, energy)
     }
 
     unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()> {
         if let Some(tables) = &self.tables {
-            // SAFETY: the caller's word
+            // SAFETY: `call` describes valid host memory (contract of this function)
             unsafe { self.potential.cpu(call, tables, sums) };
         }
         Ok(())
@@ -361,12 +361,12 @@ impl<P: PairPotential> Pairing for PairComponent<P> {
 impl Registration {
     /// A pair potential that was compiled with the plugin.
     pub const fn pair<F: PairFn>(name: &'static str, doc: &'static str) -> Self {
-        Self::pair_potential::<Compiled<Central<F>>>(name, doc)
+        Self::pair_potential::<CompiledPair<CentralFunction<F>>>(name, doc)
     }
 
     /// A pair potential of oriented particles that was compiled with the plugin.
     pub const fn oriented_pair<F: OrientedFn>(name: &'static str, doc: &'static str) -> Self {
-        Self::pair_potential::<Compiled<Oriented<F>>>(name, doc)
+        Self::pair_potential::<CompiledPair<OrientedFunction<F>>>(name, doc)
     }
 
     /// A pair potential.

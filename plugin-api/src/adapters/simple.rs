@@ -1,9 +1,9 @@
 //! Adapters from the trait of a kind, which authors implement, to what the boundary needs of every component.
 
-use super::object::Common;
+use super::object::ComponentInterface;
 use super::tables::{analyzer_table, force_table, generator_table, sampler_table, updater_table};
 use crate::abi::services::Host;
-use crate::abi::{Object, Table};
+use crate::abi::{Object, TablePointer};
 use crate::error::{Error, Result};
 use crate::kinds::analyzer::Analyzer;
 use crate::kinds::component::{Kind, Needs, Registration, SystemInfo};
@@ -19,7 +19,7 @@ macro_rules! adapters {
         $(#[$doc])*
         pub struct $adapter<T>(pub(crate) T);
 
-        impl<T: $kind> Common for $adapter<T> {
+        impl<T: $kind> ComponentInterface for $adapter<T> {
             fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
                 let mut needs = Needs::default();
                 self.0.bind(system, &mut needs)?;
@@ -40,7 +40,7 @@ macro_rules! adapters {
             fn finish(&mut self) -> Result<()> {
                 self.0.finish()
             }
-            fn table(name: &str) -> Option<Table> {
+            fn table(name: &str) -> Option<TablePointer> {
                 (name == $name).then($table::<T>)
             }
         }
@@ -60,11 +60,11 @@ adapters! {
 /// A [`Generator`] as a component. It needs nothing of the system.
 pub struct GeneratorAdapter<T>(pub(crate) T);
 
-impl<T: Generator> Common for GeneratorAdapter<T> {
+impl<T: Generator> ComponentInterface for GeneratorAdapter<T> {
     fn bind(&mut self, _: &SystemInfo) -> Result<Needs> {
         Ok(Needs::default())
     }
-    fn table(name: &str) -> Option<Table> {
+    fn table(name: &str) -> Option<TablePointer> {
         (name == "generator/1").then(generator_table::<T>)
     }
 }

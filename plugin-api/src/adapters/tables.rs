@@ -1,14 +1,14 @@
 //! The table of `extern "C"` functions of each kind.
 
-use super::bonded::Bonding;
-use super::integrator::Integrating;
+use super::bonded::BondedInterface;
+use super::integrator::IntegratorInterface;
 use super::object::{call, shared};
-use super::pair::Pairing;
+use super::pair::PairInterface;
 use super::simple::{AnalyzerAdapter, ForceAdapter, GeneratorAdapter, SamplerAdapter, UpdaterAdapter};
 use crate::abi::wire::{from_ron, to_ron, to_wire};
 use crate::abi::{
     Analyzer1, Bonded1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption, RSlice, RStr, RString, RVec, Sampler1,
-    Table, Updater1, Wire, WireCode, WirePair, WireSnapshot,
+    TablePointer, Updater1, Wire, WireCode, WirePair, WireSnapshot,
 };
 use crate::device::precision::Precision;
 use crate::kinds::analyzer::{Analyzer, Frame};
@@ -22,7 +22,7 @@ use std::marker::PhantomData;
 macro_rules! kind_tables {
     ($($(#[$doc:meta])* $name:ident: $table:ident in $trait:path { $($field:ident: fn($($arg:ident: $ty:ty),*) -> $ret:ty = $body:expr;)+ })+) => {$(
         $(#[$doc])*
-        pub fn $name<A: $trait>() -> Table {
+        pub fn $name<A: $trait>() -> TablePointer {
             struct T<A>(PhantomData<A>);
             impl<A: $trait> T<A> {
                 const TABLE: &'static $table = &$table { $($field: Self::$field),+ };
@@ -31,7 +31,7 @@ macro_rules! kind_tables {
                     body(this, $($arg),*)
                 })+
             }
-            Table::new(T::<A>::TABLE)
+            TablePointer::new(T::<A>::TABLE)
         }
     )+};
 }
@@ -59,10 +59,10 @@ kind_tables! {
         };
     }
     /// `pair/1`.
-    pair_table: Pair1 in Pairing {
+    pair_table: Pair1 in PairInterface {
         evaluate: fn(i: u32, j: u32, pose: *const Opaque) -> Wire<WirePair> = |this, i, j, pose| {
             to_wire(shared::<A, _>(this, |a| {
-                // SAFETY: `pair/1` passes a `Pose`
+                // SAFETY: `pair/1` passes a `PairConfiguration`
                 let felt = a.evaluate(i, j, unsafe { &*pose.cast() });
                 Ok(WirePair { force: felt.force.f64(), torque: felt.torque.f64(), energy: felt.energy })
             }))
@@ -76,7 +76,7 @@ kind_tables! {
         };
     }
     /// `bonded/1`.
-    bonded_table: Bonded1 in Bonding {
+    bonded_table: Bonded1 in BondedInterface {
         cpu: fn(input: *const Opaque, sums: *mut Opaque) -> Wire<()> = |this, input, sums| {
             // SAFETY: `bonded/1` passes a `BondedCall` and `Sums`
             to_wire(shared::<A, _>(this, |a| unsafe { a.cpu(&*input.cast(), &mut *sums.cast()) }))
@@ -86,7 +86,7 @@ kind_tables! {
         };
     }
     /// `integrator/1`.
-    integrator_table: Integrator1 in Integrating {
+    integrator_table: Integrator1 in IntegratorInterface {
         program: fn() -> Wire<RString> = |this| {
             to_wire(shared::<A, _>(this, |a| Ok(to_ron(&a.program()))))
         };

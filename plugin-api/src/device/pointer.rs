@@ -61,12 +61,12 @@ impl<T> DevicePtr<T> {
     /// As a slice of this process.
     ///
     /// # Safety
-    /// The address must be that of `n` initialised elements in host memory that nobody writes meanwhile.
+    /// The address must be that of `n` initialized elements in host memory that nobody writes meanwhile.
     pub unsafe fn slice<'a>(self, n: usize) -> &'a [T] {
         if n == 0 || self.is_null() {
             return &[];
         }
-        // SAFETY: the caller's word
+        // SAFETY: `n` initialized elements lie at this host address (contract of this function)
         unsafe { std::slice::from_raw_parts(self.host(), n) }
     }
 }

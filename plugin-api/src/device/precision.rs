@@ -11,7 +11,7 @@
 //! (2·10⁻⁸ at L = 100, against 4·10⁻⁶ for f32), and CPU and GPU hold exactly the same positions. The pair loop reads
 //! the upper 32 bits; in `Mixed` the lower 32 bits stand in an array of their own that only integrators touch.
 
-use crate::device::lanes::Record;
+use crate::device::lanes::LaneElement;
 #[cfg(target_arch = "x86_64")]
 use crate::device::lanes::{V3, V4, x86};
 use crate::device::real::Real;
@@ -156,7 +156,7 @@ fn crossing_units(i: i32, j: i32) -> i32 {
     (((i ^ j) & (i ^ d)) >> 31) & (1 | (i >> 31))
 }
 
-/// 1.5 · 2⁵²: adding it leaves no fraction, so for |x/L| ≤ 1 that rounds to the nearest whole number, and it vectorises.
+/// 1.5 · 2⁵²: adding it leaves no fraction, so for |x/L| ≤ 1 that rounds to the nearest whole number, and it vectorizes.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 
 /// x less the nearest multiple of the box length.
@@ -180,13 +180,13 @@ impl Scheme for Fixed {
         at: impl Fn(usize) -> *const PosTypeFixed,
         b: &BoxScale<f32>,
     ) -> ([[f32; L]; 3], [u32; L]) {
-        // SAFETY: the caller's word; an entry is four words
-        let words = unsafe { <i32 as Record>::gather::<L, ISA>(|l| at(l).cast()) };
+        // SAFETY: the entries exist and the processor has `ISA` (contract of this function); an entry is four words
+        let words = unsafe { <i32 as LaneElement>::gather::<L, ISA>(|l| at(l).cast()) };
         let mut d = [[0.0; L]; 3];
         for (k, d) in d.iter_mut().enumerate() {
             #[cfg(target_arch = "x86_64")]
             if ISA >= V3 && L == 16 {
-                // SAFETY: the caller's word; arrays of 16 are read and written as such
+                // SAFETY: the entries exist and the processor has `ISA` (contract of this function); arrays of 16 are read and written as such
                 unsafe { x86::scaled16::<ISA>(i.position[k], words[k].as_ptr(), b.unit[k], d.as_mut_ptr()) };
                 continue;
             }
@@ -242,14 +242,14 @@ impl Scheme for Float64 {
         at: impl Fn(usize) -> *const PosTypeF64,
         b: &BoxScale<f64>,
     ) -> ([[f64; L]; 3], [u32; L]) {
-        // SAFETY: the caller's word; an entry is 32 bytes, of which the type is the fourth quarter's lower half
-        let members = unsafe { <f64 as Record>::gather::<L, ISA>(|l| at(l).cast()) };
+        // SAFETY: the entries exist and the processor has `ISA` (contract of this function); an entry is 32 bytes, of which the type is the fourth quarter's lower half
+        let members = unsafe { <f64 as LaneElement>::gather::<L, ISA>(|l| at(l).cast()) };
         let mut d = [[0.0; L]; 3];
         for (k, d) in d.iter_mut().enumerate() {
             #[cfg(target_arch = "x86_64")]
             if ISA >= V3 && L == 16 {
                 let (x, y, to) = (i.position[k], members[k].as_ptr(), d.as_mut_ptr());
-                // SAFETY: the caller's word; arrays of 16 are read and written as such
+                // SAFETY: the entries exist and the processor has `ISA` (contract of this function); arrays of 16 are read and written as such
                 unsafe {
                     if ISA >= V4 {
                         x86::nearest16::<std::arch::x86_64::__m512d>(x, y, b.length[k], b.inverse[k], MAGIC, to);

@@ -3,7 +3,7 @@
 //! A function of the device language is written over a type parameter called `real`; rustc compiles it for `f32`
 //! and `f64`, and the same text becomes CUDA C++. [`Real`] is what such a function may do with a number. The
 //! elementary functions are branch-free polynomials ([`crate::device::math`]) because a call into libm would stop LLVM from
-//! vectorising the loop around it.
+//! vectorizing the loop around it.
 
 use crate::device::lanes::Lanes;
 use crate::device::math;

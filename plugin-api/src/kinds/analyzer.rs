@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::kinds::component::{Needs, SystemInfo};
 use crate::snapshot::{Array, Link, Snapshot, Values};
 
-pub use crate::abi::calls::{ArrayColumn, Column, FrameCall, Thermo};
+pub use crate::abi::calls::{FrameArray, FrameCall, FrameColumn, Thermo};
 
 /// The state as an analyzer sees it. Particles are in tag order.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,7 @@ impl<'a> Frame<'a> {
         /// Velocities.
         velocity: [f64; 3];
         /// Types.
-        kind: u32;
+        type_id: u32;
         /// Masses.
         mass: f64;
         /// Bonds.
@@ -93,7 +93,7 @@ impl<'a> Frame<'a> {
             (a.width as usize, unsafe { a.ints.slice() })
         })
     }
-    fn find(&self, name: &str) -> Option<&'a ArrayColumn> {
+    fn find(&self, name: &str) -> Option<&'a FrameArray> {
         // SAFETY: as above
         unsafe { self.call.arrays.slice().iter().find(|a| a.name.slice() == name.as_bytes()) }
     }
@@ -117,7 +117,7 @@ impl<'a> Frame<'a> {
             position: self.position().into(),
             image: self.image().into(),
             velocity: self.velocity().into(),
-            kind: self.kind().into(),
+            type_id: self.type_id().into(),
             mass: self.mass().into(),
             arrays: arrays.collect(),
             bond_types: system.bond_types.clone(),
@@ -139,38 +139,38 @@ pub trait Analyzer: Send + Sized + 'static {
     /// Learns the system; an analyzer says its period and what it wants to see.
     ///
     /// # Errors
-    /// Mistakes of the input that show only now.
+    /// Returns an error if the parameters do not fit the system.
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()>;
-    /// Gets the engine's services; time to open files.
+    /// Receives the engine's services. Open files here.
     ///
     /// # Errors
-    /// Whatever keeps it from starting.
+    /// Returns an error if the component cannot start.
     fn start(&mut self, _host: Host) -> Result<()> {
         Ok(())
     }
     /// Looks at the state.
     ///
     /// # Errors
-    /// Whatever breaks the run: a full disk.
+    /// Returns an error that ends the run, for example a full disk.
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()>;
-    /// The run ended well.
+    /// Writes final results; called once after the last step.
     ///
     /// # Errors
-    /// Whatever keeps it from ending.
+    /// Returns an error if the results cannot be written.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
-    /// State for a checkpoint, if there is any.
+    /// Returns the state to store in a checkpoint; empty if there is none.
     ///
     /// # Errors
-    /// Whatever keeps it from saving.
+    /// Returns an error if the state cannot be saved.
     fn save(&mut self) -> Result<Vec<u8>> {
         Ok(vec![])
     }
-    /// State from a checkpoint.
+    /// Restores the state that [`Self::save`] returned.
     ///
     /// # Errors
-    /// The state does not fit.
+    /// Returns an error if the state does not belong to this component.
     fn load(&mut self, _state: &[u8]) -> Result<()> {
         Ok(())
     }

@@ -13,43 +13,43 @@ pub trait Force: Send + Sized + 'static {
     /// Learns the system; `needs` starts as "CPU and CUDA, capturable, nothing more".
     ///
     /// # Errors
-    /// Mistakes of the input that show only now.
+    /// Returns an error if the parameters do not fit the system.
     fn bind(&mut self, _system: &SystemInfo, _needs: &mut Needs) -> Result<()> {
         Ok(())
     }
-    /// Gets the engine's services: time to compile kernels and allocate memory.
+    /// Receives the engine's services. Compile kernels and allocate memory here.
     ///
     /// # Errors
-    /// Whatever keeps it from starting.
+    /// Returns an error if the component cannot start.
     fn start(&mut self, _host: Host) -> Result<()> {
         Ok(())
     }
     /// Adds forces; on CUDA it only launches, since the launches are captured and replayed.
     ///
     /// # Errors
-    /// Whatever breaks the run.
+    /// Returns an error that ends the run.
     ///
     /// # Safety
-    /// The engine's word: the views describe valid arrays of the run's device.
+    /// The views in `call` describe valid arrays of the run's device.
     unsafe fn compute(&mut self, call: &ForceCall, sums: &mut Sums) -> Result<()>;
-    /// The run ended well.
+    /// Writes final results; called once after the last step.
     ///
     /// # Errors
-    /// Whatever keeps it from ending.
+    /// Returns an error if the results cannot be written.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
-    /// State for a checkpoint, if there is any.
+    /// Returns the state to store in a checkpoint; empty if there is none.
     ///
     /// # Errors
-    /// Whatever keeps it from saving.
+    /// Returns an error if the state cannot be saved.
     fn save(&mut self) -> Result<Vec<u8>> {
         Ok(vec![])
     }
     /// State from a checkpoint; called only with what [`Self::save`] gave, if that was not empty.
     ///
     /// # Errors
-    /// The state does not fit.
+    /// Returns an error if the state does not belong to this component.
     fn load(&mut self, _state: &[u8]) -> Result<()> {
         Ok(())
     }

@@ -17,38 +17,38 @@ pub trait Sampler: Send + Sized + 'static {
     /// ([`Needs::batches`]).
     ///
     /// # Errors
-    /// Mistakes of the input that show only now.
+    /// Returns an error if the parameters do not fit the system.
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()>;
     /// Gets the engine's services, after [`Self::load`] if the run goes on.
     ///
     /// # Errors
-    /// Whatever keeps it from starting.
+    /// Returns an error if the component cannot start.
     fn start(&mut self, _host: Host) -> Result<()> {
         Ok(())
     }
     /// Draws the batch of this number, and has it done when it returns.
     ///
     /// # Errors
-    /// Whatever breaks the run.
+    /// Returns an error that ends the run.
     fn sample(&mut self, batch: u64) -> Result<()>;
     /// The run ended, after all batches or some: time to write results.
     ///
     /// # Errors
-    /// Whatever keeps it from ending.
+    /// Returns an error if the results cannot be written.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
     /// State for a checkpoint: all that the batches drawn have left.
     ///
     /// # Errors
-    /// Whatever keeps it from saving.
+    /// Returns an error if the state cannot be saved.
     fn save(&mut self) -> Result<Vec<u8>> {
         Ok(vec![])
     }
-    /// State from a checkpoint.
+    /// Restores the state that [`Self::save`] returned.
     ///
     /// # Errors
-    /// The state does not fit.
+    /// Returns an error if the state does not belong to this component.
     fn load(&mut self, _state: &[u8]) -> Result<()> {
         Ok(())
     }

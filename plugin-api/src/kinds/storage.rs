@@ -11,7 +11,7 @@ pub(crate) trait PositionStorage: Scheme {
     /// Moves particle `i`; false if the displacement makes no sense.
     ///
     /// # Safety
-    /// `state` must describe valid host arrays of this scheme, and nobody else may touch particle `i`.
+    /// `state` must describe valid host arrays of this scheme, and no other thread may access particle `i` during the call.
     unsafe fn displace(state: &StateView, g: &Globals, i: usize, d: [f64; 3]) -> bool;
     /// Position rounded to `real`.
     fn position(p: &Self::PosType, length: [f64; 3]) -> Vec3<Self::Real>;
@@ -21,7 +21,7 @@ pub(crate) trait PositionStorage: Scheme {
 
 impl PositionStorage for Fixed {
     unsafe fn displace(state: &StateView, g: &Globals, i: usize, d: [f64; 3]) -> bool {
-        // SAFETY: the caller's word
+        // SAFETY: `state` describes valid host arrays (contract of this function)
         let (p, image) = unsafe {
             (
                 &mut *state.pos_type.cast::<PosTypeFixed>().host().add(i),
@@ -65,7 +65,7 @@ impl PositionStorage for Fixed {
 
 impl PositionStorage for Float64 {
     unsafe fn displace(state: &StateView, g: &Globals, i: usize, d: [f64; 3]) -> bool {
-        // SAFETY: the caller's word
+        // SAFETY: `state` describes valid host arrays (contract of this function)
         let (p, image) = unsafe {
             (
                 &mut *state.pos_type.cast::<PosTypeF64>().host().add(i),

@@ -11,41 +11,41 @@ pub trait Updater: Send + Sized + 'static {
     /// Learns the system; an updater says at least its period.
     ///
     /// # Errors
-    /// Mistakes of the input that show only now.
+    /// Returns an error if the parameters do not fit the system.
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()>;
-    /// Gets the engine's services.
+    /// Receives the engine's services.
     ///
     /// # Errors
-    /// Whatever keeps it from starting.
+    /// Returns an error if the component cannot start.
     fn start(&mut self, _host: Host) -> Result<()> {
         Ok(())
     }
     /// Changes the state.
     ///
     /// # Errors
-    /// Whatever breaks the run.
+    /// Returns an error that ends the run.
     ///
     /// # Safety
-    /// The engine's word: the views describe valid arrays of the run's device.
+    /// The views in `call` describe valid arrays of the run's device.
     unsafe fn update(&mut self, call: &mut UpdateCall) -> Result<()>;
     /// The run ended.
     ///
     /// # Errors
-    /// Whatever keeps it from ending.
+    /// Returns an error if the results cannot be written.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
-    /// State for a checkpoint, if there is any.
+    /// Returns the state to store in a checkpoint; empty if there is none.
     ///
     /// # Errors
-    /// Whatever keeps it from saving.
+    /// Returns an error if the state cannot be saved.
     fn save(&mut self) -> Result<Vec<u8>> {
         Ok(vec![])
     }
-    /// State from a checkpoint.
+    /// Restores the state that [`Self::save`] returned.
     ///
     /// # Errors
-    /// The state does not fit.
+    /// Returns an error if the state does not belong to this component.
     fn load(&mut self, _state: &[u8]) -> Result<()> {
         Ok(())
     }

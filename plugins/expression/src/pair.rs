@@ -9,7 +9,7 @@ use crate::machine::{Machine, Slots};
 use crate::numbers::Numbers;
 use galamost_plugin_api::component::Registration;
 use galamost_plugin_api::error::{Errors, Position};
-use galamost_plugin_api::pair::{CutoffRow, Interaction, Mode, OrientedInput, PairCall, PairPotential};
+use galamost_plugin_api::pair::{CutoffRow, PairOutput, Mode, OrientedInput, PairCall, PairPotential};
 use galamost_plugin_api::precision::{Fixed, Float64, Precision};
 use galamost_plugin_api::prelude::*;
 
@@ -80,12 +80,12 @@ impl PairPotential for PairExpression {
         if row.is_empty() { vec![0.0] } else { row.clone() }
     }
 
-    fn evaluate(&self, input: &OrientedInput<f64>, row: &Vec<f64>) -> Interaction<f64> {
+    fn evaluate(&self, input: &OrientedInput<f64>, row: &Vec<f64>) -> PairOutput<f64> {
         let machine = Machine::<f64>::new(&self.0.full, 1, Slots::Fixed(row));
         let mut memory = machine.memory();
         memory[machine.input(0)] = input.pair.r2;
         machine.run(0, &mut memory, 1);
-        Interaction::central(input.r, memory[machine.output(0)], memory[machine.output(1)])
+        PairOutput::central(input.r, memory[machine.output(0)], memory[machine.output(1)])
     }
 
     fn tables(&self, n_types: usize, rows: &[Vec<f64>], cutoff: &[CutoffRow<f64>], mode: Mode) -> Tables {

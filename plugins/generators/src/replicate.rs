@@ -73,7 +73,7 @@ fn copied(s: &Snapshot, times: [u32; 3]) -> Snapshot {
         }
     }
     let again = places.len();
-    (out.velocity, out.kind, out.mass) = (s.velocity.repeat(again), s.kind.repeat(again), s.mass.repeat(again));
+    (out.velocity, out.type_id, out.mass) = (s.velocity.repeat(again), s.type_id.repeat(again), s.mass.repeat(again));
     for (name, array) in &mut out.arrays {
         *array = repeated(array, again, matches!(name.as_str(), "molecule" | "body"));
     }

@@ -89,7 +89,7 @@ impl Names {
             links.iter_mut().for_each(|l| l.kind = numbers[l.kind as usize]);
         }
         let kinds = numbers(&mut self.particles, &s.types);
-        s.kind.iter_mut().for_each(|k| *k = kinds[*k as usize]);
+        s.type_id.iter_mut().for_each(|k| *k = kinds[*k as usize]);
         links(&mut s.bonds, &numbers(&mut self.bonds, &s.bond_types));
         links(&mut s.angles, &numbers(&mut self.angles, &s.angle_types));
         links(&mut s.dihedrals, &numbers(&mut self.dihedrals, &s.dihedral_types));
@@ -179,7 +179,7 @@ fn losses(output: &Path, writes: &str, s: &Snapshot, registry: &Registry) -> Vec
             position,
             image,
             velocity,
-            kind: vec![0; n],
+            type_id: vec![0; n],
             types: vec!["A".into()],
             mass: vec![1.0; n],
             dimensions: s.dimensions,
@@ -210,7 +210,7 @@ fn differences(s: &Snapshot, back: &Snapshot, file: &str) -> Vec<String> {
     if s.step != back.step {
         lost(format!("the step ({})", s.step));
     }
-    let type_of = |s: &Snapshot, tag: usize| s.types.get(s.kind[tag] as usize).cloned();
+    let type_of = |s: &Snapshot, tag: usize| s.types.get(s.type_id[tag] as usize).cloned();
     if (0..s.len()).any(|tag| type_of(s, tag) != type_of(back, tag)) {
         lost("names of types".into());
     }
@@ -308,7 +308,7 @@ mod tests {
     fn types_of_all_frames_are_put_together() {
         let of = |types: [&str; 2], kind: Vec<u32>| {
             let n = kind.len();
-            Snapshot { types: types.map(String::from).into(), kind, position: vec![[0.0; 3]; n], ..Snapshot::default() }
+            Snapshot { types: types.map(String::from).into(), type_id: kind, position: vec![[0.0; 3]; n], ..Snapshot::default() }
         };
         let (mut a, mut b) = (of(["A", "B"], vec![0, 1]), of(["C", "A"], vec![0, 1]));
         let mut names = Names::default();
@@ -317,6 +317,6 @@ mod tests {
         names.give(&mut a);
         names.give(&mut b);
         assert_eq!((a.types.join(" "), b.types == a.types), ("A B C".into(), true));
-        assert_eq!((a.kind, b.kind), (vec![0, 1], vec![2, 0]));
+        assert_eq!((a.type_id, b.type_id), (vec![0, 1], vec![2, 0]));
     }
 }

@@ -4,9 +4,9 @@ use super::{about, component_for, component_named, has_field, make, told};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::plugins::host::HostServices;
 use galamost_engine::plugins::{Component, Registry};
-use galamost_plugin_api::analyzer::{ArrayColumn, Column, FrameCall};
+use galamost_plugin_api::analyzer::{FrameArray, FrameColumn, FrameCall};
 use galamost_plugin_api::component::{Kind, SystemInfo};
-use galamost_plugin_api::record::API_MINOR;
+use galamost_plugin_api::plugin_record::API_MINOR;
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 use std::path::{Path, PathBuf};
 
@@ -78,12 +78,12 @@ impl Writer {
     /// # Errors
     /// The component's words.
     pub fn write(&self, s: &Snapshot) -> Result<(), Failure> {
-        let arrays: Vec<ArrayColumn> = s
+        let arrays: Vec<FrameArray> = s
             .arrays
             .iter()
             .map(|(name, a)| match &a.values {
-                Values::Real(v) => ArrayColumn::reals(name, a.width, v),
-                Values::Int(v) => ArrayColumn::ints(name, a.width, v),
+                Values::Real(v) => FrameArray::reals(name, a.width, v),
+                Values::Int(v) => FrameArray::ints(name, a.width, v),
             })
             .collect();
         // SAFETY: the views are structs of numbers and addresses; 0 is an address of nothing, with no particles and no rows behind it
@@ -95,17 +95,17 @@ impl Writer {
             time: f64::NAN,
             box_length: s.box_length,
             thermo: std::ptr::null(),
-            energies: Column::EMPTY,
-            energy_names: Column::EMPTY,
-            position: Column::new(&s.position),
-            image: Column::new(&s.image),
-            velocity: Column::new(&s.velocity),
-            kind: Column::new(&s.kind),
-            mass: Column::new(&s.mass),
-            arrays: Column::new(&arrays),
-            bonds: Column::new(&s.bonds),
-            angles: Column::new(&s.angles),
-            dihedrals: Column::new(&s.dihedrals),
+            energies: FrameColumn::EMPTY,
+            energy_names: FrameColumn::EMPTY,
+            position: FrameColumn::new(&s.position),
+            image: FrameColumn::new(&s.image),
+            velocity: FrameColumn::new(&s.velocity),
+            type_id: FrameColumn::new(&s.type_id),
+            mass: FrameColumn::new(&s.mass),
+            arrays: FrameColumn::new(&arrays),
+            bonds: FrameColumn::new(&s.bonds),
+            angles: FrameColumn::new(&s.angles),
+            dihedrals: FrameColumn::new(&s.dihedrals),
             state,
             list,
             bond_view,

@@ -279,7 +279,7 @@ impl Test<'_> {
     fn system_of(&self, c: &ComponentInfo) -> Snapshot {
         let mut s = standard_system();
         if c.kind == Kind::Analyzer && self.registry.find(Kind::Generator, &c.name).is_some() {
-            s.mass = s.kind.iter().map(|k| 1.0 + f64::from(*k)).collect();
+            s.mass = s.type_id.iter().map(|k| 1.0 + f64::from(*k)).collect();
         }
         s
     }

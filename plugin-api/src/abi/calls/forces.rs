@@ -46,18 +46,18 @@ impl CutoffRow<f64> {
 /// Where two particles are and how they are turned.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Layout)]
-pub struct Pose {
+pub struct PairConfiguration {
     /// r_i − r_j.
     pub r: [f64; 3],
     /// Orientation of i: x, y, z, w.
     pub quaternion_i: [f64; 4],
     /// Orientation of j.
     pub quaternion_j: [f64; 4],
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [f64; 8],
 }
 
-impl Default for Pose {
+impl Default for PairConfiguration {
     /// At one place, not turned.
     fn default() -> Self {
         let not_turned = [0.0, 0.0, 0.0, 1.0];
@@ -87,7 +87,7 @@ pub struct PairCall {
     pub state: *const StateView,
     /// The list.
     pub list: *const ListView,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [u64; 4],
 }
 
@@ -111,7 +111,7 @@ pub struct BondedCall {
     pub first_varying: u32,
     /// Number of the component, for faults.
     pub component: u32,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved0: u32,
     /// What is wanted besides forces.
     pub wanted: Wanted,
@@ -119,7 +119,7 @@ pub struct BondedCall {
     pub state: *const StateView,
     /// The links.
     pub links: *const LinkView,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [u64; 4],
 }
 
@@ -154,6 +154,6 @@ pub struct ForceCall {
     /// Where the component's [`crate::kinds::component::Needs::quantities`] go, one f64 each, where energies are wanted: memory of
     /// the run's device. Null if it has none.
     pub quantities: DevicePtr<f64>,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [u64; 7],
 }

@@ -8,19 +8,19 @@ use galamost_plugin_macros::Layout;
 /// A column of values, one entry per particle or link, in tag order.
 #[repr(C)]
 #[derive(Debug, Layout)]
-pub struct Column<T> {
+pub struct FrameColumn<T> {
     data: *const T,
     len: usize,
 }
 
-impl<T> Clone for Column<T> {
+impl<T> Clone for FrameColumn<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<T> Copy for Column<T> {}
+impl<T> Copy for FrameColumn<T> {}
 
-impl<T> Column<T> {
+impl<T> FrameColumn<T> {
     /// Nothing.
     pub const EMPTY: Self = Self { data: std::ptr::null(), len: 0 };
 
@@ -37,7 +37,7 @@ impl<T> Column<T> {
         if self.data.is_null() || self.len == 0 {
             return &[];
         }
-        // SAFETY: the caller's word
+        // SAFETY: the slice outlives this call (contract of this function)
         unsafe { std::slice::from_raw_parts(self.data, self.len) }
     }
 }
@@ -72,28 +72,38 @@ pub struct Thermo {
     pub volume: f64,
     /// What the equations of motion conserve: K + U and the integrators' share.
     pub conserved: f64,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [f64; 8],
 }
 
 /// An optional per-particle array in a frame.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Layout)]
-pub struct ArrayColumn {
-    pub(crate) name: Column<u8>,
+pub struct FrameArray {
+    pub(crate) name: FrameColumn<u8>,
     pub(crate) width: u32,
-    pub(crate) reals: Column<f64>,
-    pub(crate) ints: Column<i32>,
+    pub(crate) reals: FrameColumn<f64>,
+    pub(crate) ints: FrameColumn<i32>,
 }
 
-impl ArrayColumn {
+impl FrameArray {
     /// Numbers.
     pub fn reals(name: &str, width: u32, values: &[f64]) -> Self {
-        Self { name: Column::new(name.as_bytes()), width, reals: Column::new(values), ints: Column::EMPTY }
+        Self {
+            name: FrameColumn::new(name.as_bytes()),
+            width,
+            reals: FrameColumn::new(values),
+            ints: FrameColumn::EMPTY,
+        }
     }
     /// Whole numbers.
     pub fn ints(name: &str, width: u32, values: &[i32]) -> Self {
-        Self { name: Column::new(name.as_bytes()), width, reals: Column::EMPTY, ints: Column::new(values) }
+        Self {
+            name: FrameColumn::new(name.as_bytes()),
+            width,
+            reals: FrameColumn::EMPTY,
+            ints: FrameColumn::new(values),
+        }
     }
 }
 
@@ -114,33 +124,33 @@ pub struct FrameCall {
     /// If wanted: the whole system's values.
     pub thermo: *const Thermo,
     /// If `thermo` is wanted: the potential energy of each force component, in the order of the pipeline.
-    pub energies: Column<f64>,
+    pub energies: FrameColumn<f64>,
     /// Names of these components.
-    pub energy_names: Column<Column<u8>>,
+    pub energy_names: FrameColumn<FrameColumn<u8>>,
     /// If wanted: positions.
-    pub position: Column<[f64; 3]>,
+    pub position: FrameColumn<[f64; 3]>,
     /// Images.
-    pub image: Column<[i32; 3]>,
+    pub image: FrameColumn<[i32; 3]>,
     /// Velocities.
-    pub velocity: Column<[f64; 3]>,
+    pub velocity: FrameColumn<[f64; 3]>,
     /// Types.
-    pub kind: Column<u32>,
+    pub type_id: FrameColumn<u32>,
     /// Masses.
-    pub mass: Column<f64>,
+    pub mass: FrameColumn<f64>,
     /// Optional arrays.
-    pub arrays: Column<ArrayColumn>,
+    pub arrays: FrameColumn<FrameArray>,
     /// If wanted: bonds.
-    pub bonds: Column<Link<2>>,
+    pub bonds: FrameColumn<Link<2>>,
     /// Angles.
-    pub angles: Column<Link<3>>,
+    pub angles: FrameColumn<Link<3>>,
     /// Dihedrals.
-    pub dihedrals: Column<Link<4>>,
+    pub dihedrals: FrameColumn<Link<4>>,
     /// The state on the run's device, for analyzers with kernels of their own.
     pub state: StateView,
     /// The neighbor list.
     pub list: ListView,
     /// Bonds on the run's device.
     pub bond_view: LinkView,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [DevicePtr<u8>; 8],
 }

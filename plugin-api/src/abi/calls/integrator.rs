@@ -39,7 +39,7 @@ pub struct ParticleCall {
     pub carried_stride: u32,
     /// For an integrator that corrects: velocities that another one carries through the step; null if there are none.
     pub carried: *mut u8,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [u64; 3],
 }
 
@@ -67,10 +67,10 @@ pub struct ScalarCall {
     pub key: RandomKey,
     /// Number of the phase's first draw of random numbers.
     pub first_draw: u32,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved0: u32,
     /// The box, for a phase that says so; null for others. What it changes there, the engine carries out.
     pub sim_box: *mut SimBox,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [u64; 3],
 }

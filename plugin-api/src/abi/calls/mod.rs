@@ -7,7 +7,7 @@ mod frame;
 mod integrator;
 mod updater;
 
-pub use forces::{BondedCall, CutoffRow, ForceCall, PairCall, Pose};
-pub use frame::{ArrayColumn, Column, FrameCall, Thermo};
+pub use forces::{BondedCall, CutoffRow, ForceCall, PairCall, PairConfiguration};
+pub use frame::{FrameArray, FrameCall, FrameColumn, Thermo};
 pub use integrator::{MAX_SUMS, ParticleCall, ScalarCall};
 pub use updater::{Edit, EditQueue, UpdateCall, changed};

@@ -20,7 +20,7 @@ pub struct Edit {
     pub kind: u32,
     /// Tags of the members; the rest is 0.
     pub tags: [u32; 4],
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: u32,
 }
 
@@ -34,7 +34,7 @@ pub struct EditQueue {
     pub count: DevicePtr<u32>,
     /// Room.
     pub capacity: u32,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: u32,
 }
 
@@ -57,7 +57,7 @@ impl EditQueue {
     /// # Safety
     /// The queue must lie in host memory, and only one thread may ask at a time.
     pub unsafe fn request(&self, edit: Edit) {
-        // SAFETY: the caller's word; the index is below the capacity
+        // SAFETY: the queue and the box are valid host memory for the call (contract of this function); the index is below the capacity
         unsafe {
             let n = *self.count.host();
             if n < self.capacity {
@@ -106,11 +106,11 @@ pub struct UpdateCall {
     pub edits: EditQueue,
     /// Bit of the component's group, see [`StateView::in_group`].
     pub group: u32,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved0: u32,
     /// The box, in host memory on every device; see [`Self::sim_box`].
     pub sim_box: DevicePtr<SimBox>,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [u64; 6],
 }
 
@@ -124,7 +124,7 @@ impl UpdateCall {
     /// # Safety
     /// The engine's word: the address is valid while the call lasts.
     pub unsafe fn sim_box(&mut self) -> Result<&mut SimBox> {
-        // SAFETY: the caller's word
+        // SAFETY: the queue and the box are valid host memory for the call (contract of this function)
         unsafe { self.sim_box.host().as_mut() }
             .ok_or_else(|| Error::Run("the engine passed no box to the updater".into()))
     }

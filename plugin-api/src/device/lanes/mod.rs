@@ -12,7 +12,7 @@ pub const V3: u32 = 3;
 pub const V4: u32 = 4;
 
 /// A number that stands in records of four.
-pub trait Record: Copy + Default + 'static {
+pub trait LaneElement: Copy + Default + 'static {
     /// Members of `L` records as four arrays; record l is at `at(l)`.
     ///
     /// # Safety
@@ -39,7 +39,7 @@ pub trait Record: Copy + Default + 'static {
 }
 
 /// Loops over lanes that LLVM, left alone, unrolls first and then finds no vectors in.
-pub trait Lanes: Record {
+pub trait Lanes: LaneElement {
     /// Σ x_k y_k, lane by lane.
     ///
     /// # Safety
@@ -71,7 +71,7 @@ macro_rules! lanes {
                 #[cfg(target_arch = "x86_64")]
                 if ISA >= V3 && L == 16 {
                     let (x, y) = (x.each_ref().map(|x| x.as_ptr()), y.each_ref().map(|y| y.as_ptr()));
-                    // SAFETY: the caller's word; arrays of 16 are read and written as such
+                    // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read and written as such
                     unsafe {
                         if ISA >= V4 {
                             x86::dot16::<std::arch::x86_64::$v4>(x, y, out.as_mut_ptr());
@@ -91,7 +91,7 @@ macro_rules! lanes {
                 #[cfg(target_arch = "x86_64")]
                 if ISA >= V3 && L == 16 {
                     let mut out = [0.0; L];
-                    // SAFETY: the caller's word; arrays of 16 are read and written as such
+                    // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read and written as such
                     unsafe {
                         if ISA >= V4 {
                             x86::less_all16::<std::arch::x86_64::$v4>(x, y.as_ptr(), out.as_mut_ptr());
@@ -108,7 +108,7 @@ macro_rules! lanes {
                 #[cfg(target_arch = "x86_64")]
                 if ISA >= V3 && L == 16 {
                     let mut out = [0.0; L];
-                    // SAFETY: the caller's word; arrays of 16 are read and written as such
+                    // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read and written as such
                     unsafe {
                         if ISA >= V4 {
                             x86::choose16::<std::arch::x86_64::$v4>(keep, x.as_ptr(), y.as_ptr(), out.as_mut_ptr());
@@ -124,7 +124,7 @@ macro_rules! lanes {
             unsafe fn add_products<const L: usize, const ISA: u32>(to: &mut [Self; L], x: &[Self; L], y: &[Self; L]) {
                 #[cfg(target_arch = "x86_64")]
                 if ISA >= V3 && L == 16 {
-                    // SAFETY: the caller's word; arrays of 16 are read and written as such
+                    // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read and written as such
                     return unsafe {
                         if ISA >= V4 {
                             x86::add_products16::<std::arch::x86_64::$v4>(to.as_mut_ptr(), x.as_ptr(), y.as_ptr())
@@ -164,7 +164,7 @@ fn less_one_by_one<T: Copy + PartialOrd, const L: usize>(x: &[T; L], y: &[T; L])
 unsafe fn pack_one_by_one<T: Copy, const L: usize>(to: *mut T, from: &[T; L], keep: u32) {
     let mut n = 0;
     for (l, x) in from.iter().enumerate() {
-        // SAFETY: the caller's word: n < L
+        // SAFETY: the processor has the extension `ISA` (contract of this function): n < L
         unsafe { *to.add(n) = *x };
         n += (keep >> l & 1) as usize;
     }
@@ -174,7 +174,7 @@ unsafe fn pack_one_by_one<T: Copy, const L: usize>(to: *mut T, from: &[T; L], ke
 unsafe fn one_by_one<T: Copy + Default, const L: usize>(at: impl Fn(usize) -> *const [T; 4]) -> [[T; L]; 4] {
     let mut out = [[T::default(); L]; 4];
     for l in 0..L {
-        // SAFETY: the caller's word
+        // SAFETY: the processor has the extension `ISA` (contract of this function)
         let record = unsafe { *at(l) };
         for (member, value) in out.iter_mut().zip(record) {
             member[l] = value;
@@ -185,10 +185,10 @@ unsafe fn one_by_one<T: Copy + Default, const L: usize>(at: impl Fn(usize) -> *c
 
 macro_rules! record32 {
     ($t:ty $(, $less:ident, $total:ident)?) => {
-        impl Record for $t {
+        impl LaneElement for $t {
             #[inline(always)]
             unsafe fn gather<const L: usize, const ISA: u32>(at: impl Fn(usize) -> *const [Self; 4]) -> [[Self; L]; 4] {
-                // SAFETY: the caller's word; the arrays written through a pointer have exactly the size written
+                // SAFETY: the processor has the extension `ISA` (contract of this function); the arrays written through a pointer have exactly the size written
                 unsafe {
                     #[cfg(target_arch = "x86_64")]
                     if ISA == V4 && L == 16 {
@@ -208,7 +208,7 @@ macro_rules! record32 {
                 $(
                     #[cfg(target_arch = "x86_64")]
                     if ISA >= V3 && L == 16 {
-                        // SAFETY: the caller's word; arrays of 16 are read as such
+                        // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read as such
                         return unsafe { x86::$less::<ISA>(x.as_ptr(), y.as_ptr()) };
                     }
                 )?
@@ -216,7 +216,7 @@ macro_rules! record32 {
             }
             #[inline(always)]
             unsafe fn pack<const L: usize, const ISA: u32>(to: *mut Self, from: &[Self; L], keep: u32) {
-                // SAFETY: the caller's word; arrays of 16 are read as such
+                // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read as such
                 unsafe {
                     #[cfg(target_arch = "x86_64")]
                     if ISA >= V3 && L == 16 {
@@ -230,7 +230,7 @@ macro_rules! record32 {
                 $(
                     #[cfg(target_arch = "x86_64")]
                     if ISA >= V3 && L == 16 {
-                        // SAFETY: the caller's word; arrays of 16 are read as such
+                        // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read as such
                         return unsafe { x86::$total::<ISA>(lanes.as_ptr()) };
                     }
                 )?
@@ -242,10 +242,10 @@ macro_rules! record32 {
 record32!(i32);
 record32!(f32, less16, total16);
 
-impl Record for f64 {
+impl LaneElement for f64 {
     #[inline(always)]
     unsafe fn gather<const L: usize, const ISA: u32>(at: impl Fn(usize) -> *const [Self; 4]) -> [[Self; L]; 4] {
-        // SAFETY: the caller's word; the arrays written through a pointer have exactly the size written
+        // SAFETY: the processor has the extension `ISA` (contract of this function); the arrays written through a pointer have exactly the size written
         unsafe {
             #[cfg(target_arch = "x86_64")]
             if ISA >= V3 && L == 16 {
@@ -266,7 +266,7 @@ impl Record for f64 {
     unsafe fn less<const L: usize, const ISA: u32>(x: &[Self; L], y: &[Self; L]) -> u32 {
         #[cfg(target_arch = "x86_64")]
         if ISA >= V3 && L == 16 {
-            // SAFETY: the caller's word; arrays of 16 are read as such
+            // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read as such
             let half = |k: usize| unsafe { x86::less8_f64::<ISA>(x.as_ptr().add(k), y.as_ptr().add(k)) };
             return half(0) | half(8) << 8;
         }
@@ -274,7 +274,7 @@ impl Record for f64 {
     }
     #[inline(always)]
     unsafe fn pack<const L: usize, const ISA: u32>(to: *mut Self, from: &[Self; L], keep: u32) {
-        // SAFETY: the caller's word; arrays of 16 are read as such, and the second half starts at most 8 numbers on
+        // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read as such, and the second half starts at most 8 numbers on
         unsafe {
             #[cfg(target_arch = "x86_64")]
             if ISA >= V3 && L == 16 {
@@ -289,7 +289,7 @@ impl Record for f64 {
     unsafe fn total<const L: usize, const ISA: u32>(lanes: &[Self; L]) -> f64 {
         #[cfg(target_arch = "x86_64")]
         if ISA >= V3 && L == 16 {
-            // SAFETY: the caller's word; arrays of 16 are read as such
+            // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read as such
             return unsafe { x86::total16_f64(lanes.as_ptr()) };
         }
         total_one_by_one(*lanes)
@@ -380,7 +380,7 @@ mod tests {
             };
             let (x, y) = ([row(1), row(2), row(3)], [row(4), row(5), row(6)]);
             let mut sums = y[1];
-            // SAFETY: the caller's word
+            // SAFETY: the processor has the extension `ISA` (contract of this function)
             let (dot, less, chosen) = unsafe {
                 R::add_products::<16, ISA>(&mut sums, &x[0], &y[0]);
                 (
@@ -406,7 +406,7 @@ mod tests {
                 scale.sheared = sheared;
                 scale.offset = S::Real::lit(0.25);
                 scale.offset_units = 1 << 30;
-                // SAFETY: the caller's word: the particles exist
+                // SAFETY: the processor has the extension `ISA` (contract of this function): the particles exist
                 let (d, kind) = unsafe { S::differences::<16, ISA>(&all[16], |l| &raw const all[l], &scale) };
                 for l in 0..16 {
                     let one = S::difference(&all[16], &all[l], &scale);

@@ -211,7 +211,7 @@ pub unsafe fn pack8_f64<const ISA: u32>(to: *mut f64, from: *const f64, keep: u3
     }
 }
 
-/// A vector of numbers: the loops over lanes in [`super::Record`] are made of these, whole vectors at a time.
+/// A vector of numbers: the loops over lanes in [`super::LaneElement`] are made of these, whole vectors at a time.
 pub trait Vector: Copy {
     /// Its number.
     type Number: Copy;
@@ -234,38 +234,38 @@ macro_rules! vector {
             const N: usize = $n;
             #[inline(always)]
             unsafe fn load(from: *const $number) -> Self {
-                // SAFETY: the caller's word
+                // SAFETY: the processor has the extension `ISA` (contract of this function)
                 unsafe { $load(from) }
             }
             #[inline(always)]
             unsafe fn store(self, to: *mut $number) {
-                // SAFETY: the caller's word
+                // SAFETY: the processor has the extension `ISA` (contract of this function)
                 unsafe { $store(to, self) }
             }
             #[inline(always)]
             unsafe fn all(x: $number) -> Self {
-                // SAFETY: the caller's word
+                // SAFETY: the processor has the extension `ISA` (contract of this function)
                 unsafe { $all(x) }
             }
             #[inline(always)]
             unsafe fn plus(self, other: Self) -> Self {
-                // SAFETY: the caller's word
+                // SAFETY: the processor has the extension `ISA` (contract of this function)
                 unsafe { $add(self, other) }
             }
             #[inline(always)]
             unsafe fn minus(self, other: Self) -> Self {
-                // SAFETY: the caller's word
+                // SAFETY: the processor has the extension `ISA` (contract of this function)
                 unsafe { $sub(self, other) }
             }
             #[inline(always)]
             unsafe fn times(self, other: Self) -> Self {
-                // SAFETY: the caller's word
+                // SAFETY: the processor has the extension `ISA` (contract of this function)
                 unsafe { $mul(self, other) }
             }
             #[inline(always)]
             unsafe fn or_else(self, $keep: u32, $b: Self) -> Self {
                 let $a = self;
-                // SAFETY: the caller's word
+                // SAFETY: the processor has the extension `ISA` (contract of this function)
                 unsafe { $choose }
             }
         }

@@ -81,7 +81,7 @@ fn take<R: Real, const W: usize>(link: &Link<R, W>, place: usize, full: bool, ou
 /// Calls `each` for every link of every particle begin … end: (the link's members by index, kind, the particle's place).
 #[inline(always)]
 unsafe fn each_link<const W: usize>(call: &BondedCall, mut each: impl FnMut(usize, [usize; W], usize, usize)) {
-    // SAFETY: the caller's word: valid arrays, indices below n
+    // SAFETY: `call` describes valid host memory (contract of this function): valid arrays, indices below n
     unsafe {
         let links = &*call.links;
         let words = links.words.host().cast_const();
@@ -111,7 +111,7 @@ pub(crate) unsafe fn each_angle<S: Scheme>(
     sums: &mut Sums,
     mut eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
 ) {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe {
         let state = &*call.state;
         let globals: &Globals = &*state.globals.host();
@@ -137,7 +137,7 @@ pub(crate) unsafe fn each_dihedral<S: Scheme>(
     sums: &mut Sums,
     mut eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
 ) {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe {
         let state = &*call.state;
         let globals: &Globals = &*state.globals.host();

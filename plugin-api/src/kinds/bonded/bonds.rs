@@ -21,7 +21,7 @@ pub unsafe fn each_link<S: Scheme>(
     sums: &mut Sums,
     eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
 ) {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe {
         match width {
             2 => each_bond::<S>(call, sums, eval),
@@ -71,7 +71,7 @@ unsafe fn each_bond<S: Scheme>(
     sums: &mut Sums,
     mut eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
 ) {
-    // SAFETY: the caller's word: valid arrays, indices below n
+    // SAFETY: `call` describes valid host memory (contract of this function): valid arrays, indices below n
     unsafe {
         let (state, links) = (&*call.state, &*call.links);
         let globals: &Globals = &*state.globals.host();

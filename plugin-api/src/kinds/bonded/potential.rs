@@ -1,6 +1,6 @@
 //! What a bonded component asks its potential.
 //!
-//! Most potentials are functions that were compiled with the plugin ([`Compiled`]). A plugin whose function is known
+//! Most potentials are functions that were compiled with the plugin ([`CompiledBond`]). A plugin whose function is known
 //! only when the pipeline is read implements [`BondPotential`] itself and gets the same tables of types and messages.
 
 use crate::abi::views::Sums;
@@ -38,14 +38,14 @@ pub trait BondPotential: Sized + Send + Sync + 'static {
     /// Completes and checks the parameters with what is known of the system: files of the pipeline's folder.
     ///
     /// # Errors
-    /// What does not fit, each with its place.
+    /// Returns all mismatches, each with its position in the file.
     fn bind(&mut self, _system: &SystemInfo) -> Result<()> {
         Ok(())
     }
     /// The row of a type.
     ///
     /// # Errors
-    /// What is wrong with this combination of numbers.
+    /// Returns a message if this combination of numbers is invalid.
     fn row(&self, input: &Self::Input) -> Result<Self::Row, String>;
     /// Its numbers in order, as CUDA reads them.
     fn numbers(row: &Self::Row) -> Vec<f64>;
@@ -58,22 +58,22 @@ pub trait BondPotential: Sized + Send + Sync + 'static {
     /// over the links.
     ///
     /// # Safety
-    /// `call` must describe valid host arrays, whose force rows begin … end nobody else touches.
+    /// `call` must describe valid host arrays, and no other thread may access force rows begin … end during the call.
     unsafe fn cpu(&self, call: &BondedCall, tables: &Self::Tables, sums: &mut Sums);
     /// CUDA text: `BondRow` and `bond_eval`.
     ///
     /// # Errors
-    /// Two device functions of one name.
+    /// Returns an error if two device functions have the same name.
     fn text(&self) -> Result<String>;
 }
 
 /// A potential whose function was compiled with the plugin.
-pub struct Compiled<F: BondFn> {
+pub struct CompiledBond<F: BondFn> {
     settings: <F::Input as RowInput>::Settings,
     function: PhantomData<F>,
 }
 
-impl<F: BondFn> BondPotential for Compiled<F> {
+impl<F: BondFn> BondPotential for CompiledBond<F> {
     const WIDTH: u32 = F::WIDTH;
     type Settings = <F::Input as RowInput>::Settings;
     type Input = F::Input;
@@ -96,7 +96,7 @@ impl<F: BondFn> BondPotential for Compiled<F> {
         (rows.iter().map(|r| r.cast::<f32>()).collect(), rows.iter().map(|r| r.cast::<f64>()).collect())
     }
     unsafe fn cpu(&self, call: &BondedCall, (single, double): &Self::Tables, sums: &mut Sums) {
-        // SAFETY: the caller's word
+        // SAFETY: `call` describes valid host memory (contract of this function)
         unsafe {
             if (*call.state).precision == Precision::Double as u32 {
                 each_link::<Float64>(F::WIDTH, call, sums, |input, kind| F::eval(input, &double[kind]));

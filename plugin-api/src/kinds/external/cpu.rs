@@ -28,7 +28,7 @@ pub(crate) unsafe fn run<F: ExternalFn, S: PositionStorage>(
 ) {
     let s = call.state;
     let n = s.n_local as usize;
-    // SAFETY: the engine's word about the views
+    // SAFETY: the views describe valid host arrays (contract of this function)
     let globals: &Globals = unsafe { &*s.globals.host() };
     let (step, length) = (Step::<S::Real>::new(globals, call.first_varying), globals.box_length);
     let full = call.wanted.more_than_force();
@@ -37,7 +37,7 @@ pub(crate) unsafe fn run<F: ExternalFn, S: PositionStorage>(
         let first = range.start;
         let mut sum = Sums::default();
         for i in range {
-            // SAFETY: the engine's word about the views; ranges are disjoint
+            // SAFETY: the views describe valid host arrays (contract of this function); ranges are disjoint
             unsafe {
                 if !s.in_group(i, call.group) {
                     continue;

@@ -58,7 +58,7 @@ pub trait ExternalParams: Params + FromValue + Send + 'static {
     /// fault of an infinite energy (`needs.faults[0]`) belong there.
     ///
     /// # Errors
-    /// Mistakes of the input that show only now.
+    /// Returns an error if the parameters do not fit the system.
     fn rows(&self, system: &SystemInfo, needs: &mut Needs) -> Result<Vec<Self::Row>>;
     /// Whether Σ r_α F_β counts as virial; r has its origin in the middle of the box.
     fn virial(&self) -> bool {
@@ -214,7 +214,7 @@ impl<F: ExternalFn> Force for External<F> {
             return Err(Error::Run("an external potential was not started".into()));
         };
         let virial = self.input.virial();
-        // SAFETY: the engine's word about the views
+        // SAFETY: the views describe valid host arrays (contract of this function)
         unsafe {
             if let Some(d) = device {
                 return d.launch(host, call, self.single.len() > 1, virial);

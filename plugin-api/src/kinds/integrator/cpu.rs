@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// # Safety
 /// `call` must describe valid host arrays; nobody else may touch these particles meanwhile.
 pub unsafe fn particles<I: Integrator, F: ParticleFn<I>>(call: &ParticleCall, g: &I::State) {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe {
         if (*call.state).precision == Precision::Double as u32 {
             range::<I, F, Float64>(call, g);
@@ -26,7 +26,7 @@ pub unsafe fn particles<I: Integrator, F: ParticleFn<I>>(call: &ParticleCall, g:
 }
 
 unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &ParticleCall, g: &I::State) {
-    // SAFETY: the caller's word: every address is that of an array of n_local + n_ghost elements
+    // SAFETY: `call` describes valid host memory (contract of this function): every address is that of an array of n_local + n_ghost elements
     unsafe {
         let state = &*call.state;
         let globals: *mut Globals = state.globals.host();
@@ -133,7 +133,7 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
 /// # Safety
 /// As for [`PositionStorage::displace`].
 unsafe fn cross<S: PositionStorage>(state: &StateView, g: &Globals, i: usize, rows_before: i32) -> S::Real {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe {
         let crossed = *state.image.host().add(3 * i + 1) - rows_before;
         if crossed == 0 {

@@ -102,12 +102,12 @@ pub trait Integrator: Send + Sync + Sized + 'static {
     /// Learns the system; says its group and time-dependent numbers.
     ///
     /// # Errors
-    /// Mistakes of the input that show only now.
+    /// Returns an error if the parameters do not fit the system.
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()>;
     /// The state at the start of a run.
     ///
     /// # Errors
-    /// The group makes no sense.
+    /// Returns an error if the group is unsuitable, for example empty.
     fn state(&self, group: &GroupInfo) -> Result<Self::State>;
     /// The state's share of the conserved quantity.
     fn conserved(_state: &Self::State) -> f64 {

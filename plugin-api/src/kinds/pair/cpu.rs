@@ -7,7 +7,7 @@
 
 use super::{CutoffRow, PairCall, PairEval, PairInput, apply_mode, inputs};
 use crate::abi::views::{Globals, ListView, StateView, Step, Sums};
-use crate::device::lanes::{BASE, Lanes, Record, V3, V4};
+use crate::device::lanes::{BASE, LaneElement, Lanes, V3, V4};
 use crate::device::philox::uniform_unit_variance;
 use crate::device::precision::{Fixed, Float64, Precision, Scheme};
 use crate::device::real::Real;
@@ -28,14 +28,14 @@ pub struct Rows<P, R> {
 /// Adds the forces on particles begin … end, and returns energy and virial if they are wanted.
 ///
 /// # Safety
-/// `call` must describe valid host arrays of the given precision, whose force rows begin … end nobody else touches.
+/// `call` must describe valid host arrays of the given precision, and no other thread may access force rows begin … end during the call.
 pub unsafe fn run<F: PairEval>(
     call: &PairCall,
     single: &Rows<F::Row<f32>, f32>,
     double: &Rows<F::Row<f64>, f64>,
     sums: &mut Sums,
 ) {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe {
         if (*call.state).precision == Precision::Double as u32 {
             dispatch::<F, Float64, { Float64::LANES }>(call, double, sums);
@@ -72,7 +72,7 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
             }
         };
     }
-    // SAFETY: the caller's word; the engine asks for an extension only where the processor has it
+    // SAFETY: `call` describes valid host memory (contract of this function); the engine asks for an extension only where the processor has it
     unsafe {
         #[cfg(target_arch = "x86_64")]
         match call.isa {
@@ -91,7 +91,7 @@ unsafe fn v4<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, V4>(call, rows, sums) }
 }
 
@@ -102,7 +102,7 @@ unsafe fn v3<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, V3>(call, rows, sums) }
 }
 
@@ -111,7 +111,7 @@ unsafe fn base<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const O
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, BASE>(call, rows, sums) }
 }
 
@@ -129,7 +129,7 @@ unsafe fn particles<
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // SAFETY: the caller's word: every address below is that of an array of n_local + n_ghost elements, every entry
+    // SAFETY: `call` is valid (contract of this function): every address below is that of an array of n_local + n_ghost elements, every entry
     // of the list is an index below that, and kinds are below n_types
     unsafe {
         let state: &StateView = &*call.state;
@@ -170,7 +170,7 @@ unsafe fn particles<
                 let mut q = [zero; L];
                 let mut size = [zero; L];
                 if F::INPUTS & inputs::VELOCITY != 0 {
-                    let v = <S::Real as Record>::gather::<L, ISA>(|l| vel.add(neighbor(l)));
+                    let v = <S::Real as LaneElement>::gather::<L, ISA>(|l| vel.add(neighbor(l)));
                     let relative = std::array::from_fn(|a| S::Real::minus::<L, ISA>(vi[a], &v[a]));
                     rv = S::Real::dot::<L, ISA>(&d, &relative);
                     if scale.sheared {
@@ -200,7 +200,7 @@ unsafe fn particles<
                     }
                 }
                 // lanes outside the cutoff are computed at the cutoff, and what they give is dropped: with a branch LLVM would
-                // not vectorise the evaluation
+                // not vectorize the evaluation
                 let mut cutoff2 = [rows.cutoff_rows.get_unchecked(0).cutoff2; L];
                 if !ONE {
                     for l in 0..L {

@@ -16,10 +16,10 @@ use crate::device::real::Real;
 use crate::kinds::component::SystemInfo;
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range};
 
-pub use crate::abi::calls::{CutoffRow, PairCall, Pose};
+pub use crate::abi::calls::{CutoffRow, PairCall, PairConfiguration};
 pub use mode::{Mode, apply_mode, smoothing};
-pub use oriented::{Interaction, Oriented, OrientedFn, OrientedInput};
-pub use potential::{Central, Compiled, PairFunction, PairPotential};
+pub use oriented::{OrientedFn, OrientedFunction, OrientedInput, PairOutput};
+pub use potential::{CentralFunction, CompiledPair, PairFunction, PairPotential};
 
 /// What a pair function can see, by the name of its argument.
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,21 +92,21 @@ pub trait RowInput: Params + FromValue + Send + Sync + 'static {
     /// Checks the parameters of the whole component.
     ///
     /// # Errors
-    /// What is wrong with them; told once, at the component.
+    /// Returns a message, which is reported once, at the component.
     fn check(_settings: &Self::Settings) -> Result<(), String> {
         Ok(())
     }
     /// Completes and checks them with what is known of the system: types of particles, files of the pipeline's folder.
     ///
     /// # Errors
-    /// What does not fit, each with its place.
+    /// Returns all mismatches, each with its position in the file.
     fn bind(_settings: &mut Self::Settings, _system: &SystemInfo) -> crate::error::Result<()> {
         Ok(())
     }
     /// The row.
     ///
     /// # Errors
-    /// What is wrong with this combination of numbers.
+    /// Returns a message if this combination of numbers is invalid.
     fn row(&self, settings: &Self::Settings) -> Result<Self::Row, String>;
     /// The row of particles i and j of these types, for a function to which it makes a difference which of them is i; by
     /// default [`Self::row`].

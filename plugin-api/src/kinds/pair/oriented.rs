@@ -34,7 +34,7 @@ pub struct OrientedInput<R> {
 
 /// What particle i feels of particle j.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Interaction<R> {
+pub struct PairOutput<R> {
     /// Force on i.
     pub force: Vec3<R>,
     /// Torque on i, in the frame of space.
@@ -43,7 +43,7 @@ pub struct Interaction<R> {
     pub energy: R,
 }
 
-impl<R: Real> Interaction<R> {
+impl<R: Real> PairOutput<R> {
     /// Of a potential of the distance alone: r = r_i − r_j, F/r, U.
     pub fn central(r: Vec3<R>, f_over_r: R, energy: R) -> Self {
         Self { force: r * f_over_r, torque: Vec3::zero(), energy }
@@ -71,19 +71,19 @@ pub trait OrientedFn: Send + Sync + 'static {
 }
 
 /// A function of orientations, in the loop of this module.
-pub struct Oriented<F>(PhantomData<F>);
+pub struct OrientedFunction<F>(PhantomData<F>);
 
-impl<F: OrientedFn> PairFunction for Oriented<F> {
+impl<F: OrientedFn> PairFunction for OrientedFunction<F> {
     type Row<R: Real> = F::Row<R>;
     type Input = F::Input;
     const INPUTS: u32 = F::INPUTS;
     const ORIENTED: bool = true;
-    fn evaluate(input: &OrientedInput<f64>, row: &F::Row<f64>) -> Interaction<f64> {
+    fn evaluate(input: &OrientedInput<f64>, row: &F::Row<f64>) -> PairOutput<f64> {
         let (force, torque, energy) = F::eval(input, row);
-        Interaction { force, torque, energy }
+        PairOutput { force, torque, energy }
     }
     unsafe fn cpu(call: &PairCall, single: &Rows<F::Row<f32>, f32>, double: &Rows<F::Row<f64>, f64>, sums: &mut Sums) {
-        // SAFETY: the caller's word
+        // SAFETY: `call` describes valid host memory (contract of this function)
         unsafe {
             if (*call.state).precision == Precision::Double as u32 {
                 particles::<F, Float64>(call, double, sums);

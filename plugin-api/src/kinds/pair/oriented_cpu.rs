@@ -1,7 +1,7 @@
 //! The pair loop over oriented particles on the CPU.
 
 use super::cpu::Rows;
-use super::{Interaction, OrientedFn, OrientedInput, PairCall, inputs};
+use super::{OrientedFn, OrientedInput, PairCall, PairOutput, inputs};
 use crate::abi::views::{Globals, ListView, StateView, Step, Sums};
 use crate::device::precision::Scheme;
 use crate::device::quaternion::Quaternion;
@@ -13,7 +13,7 @@ pub(crate) unsafe fn particles<F: OrientedFn, S: Scheme>(
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // SAFETY: the caller's word: every address below is that of an array of n_local + n_ghost elements, every entry
+    // SAFETY: `call` is valid (contract of this function): every address below is that of an array of n_local + n_ghost elements, every entry
     // of the list is an index below that, and kinds are below n_types
     unsafe {
         let state: &StateView = &*call.state;
@@ -58,7 +58,7 @@ pub(crate) unsafe fn particles<F: OrientedFn, S: Scheme>(
                     (input.pair.diameter_i, input.pair.diameter_j) = (*diameter.add(i), *diameter.add(j));
                 }
                 let (force, torque, energy) = F::eval(&input, rows.rows.get_unchecked(index));
-                let mut felt = Interaction { force, torque, energy };
+                let mut felt = PairOutput { force, torque, energy };
                 if rows.mode == 3 {
                     felt = felt.smooth(r2, r, cutoff);
                 }

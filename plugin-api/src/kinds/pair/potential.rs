@@ -1,11 +1,11 @@
 //! What a pair component asks its potential.
 //!
-//! Most potentials are functions that were compiled with the plugin ([`Compiled`]). A plugin whose function is known
+//! Most potentials are functions that were compiled with the plugin ([`CompiledPair`]). A plugin whose function is known
 //! only when the pipeline is read implements [`PairPotential`] itself and gets the same cutoffs, modes, tables of types
 //! and messages.
 
 use super::cpu::{self, Rows};
-use super::{CutoffRow, Interaction, Mode, OrientedInput, PairCall, PairFn, Row, RowInput};
+use super::{CutoffRow, Mode, OrientedInput, PairCall, PairFn, PairOutput, Row, RowInput};
 use crate::abi::views::Sums;
 use crate::device::real::Real;
 use crate::device::{DeviceText, assemble};
@@ -51,21 +51,21 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     /// Checks the parameters of the whole component.
     ///
     /// # Errors
-    /// What is wrong with them; told once, at the component.
+    /// Returns a message, which is reported once, at the component.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
     /// Completes and checks them with what is known of the system.
     ///
     /// # Errors
-    /// What does not fit, each with its place.
+    /// Returns all mismatches, each with its position in the file.
     fn bind(&mut self, _system: &SystemInfo) -> Result<()> {
         Ok(())
     }
     /// The row of a pair of types with this cutoff.
     ///
     /// # Errors
-    /// What is wrong with this combination of numbers.
+    /// Returns a message if this combination of numbers is invalid.
     fn row(&self, input: &Self::Input, cutoff: f64) -> Result<Self::Row, String>;
     /// The row of particles i and j of these types, for a function to which it makes a difference which of them is i; by
     /// default [`Self::row`].
@@ -81,7 +81,7 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     /// `input.numbers`. `numbers` are those of the rows, and may still be changed.
     fn more_numbers(&self, _numbers: &mut Vec<f64>) {}
     /// Force, torque and U of one pair, without cutoff and mode.
-    fn evaluate(&self, input: &OrientedInput<f64>, row: &Self::Row) -> Interaction<f64>;
+    fn evaluate(&self, input: &OrientedInput<f64>, row: &Self::Row) -> PairOutput<f64>;
     /// What the CPU loop reads; rows are those of all pairs of types, i · n + j.
     fn tables(&self, n_types: usize, rows: &[Self::Row], cutoff: &[CutoffRow<f64>], mode: Mode) -> Self::Tables;
     /// Adds the forces on particles begin … end, and returns energy and virial if they are wanted.
@@ -92,12 +92,12 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     /// CUDA text: `PairRow` and `pair_eval`, which returns F/r and U, or if it is oriented force, torque and U.
     ///
     /// # Errors
-    /// Two device functions of one name.
+    /// Returns an error if two device functions have the same name.
     fn text(&self) -> Result<String>;
 }
 
-/// A function of pairs that was compiled with the plugin, with the loop that runs it: [`Central`] or
-/// [`super::Oriented`].
+/// A function of pairs that was compiled with the plugin, with the loop that runs it: [`CentralFunction`] or
+/// [`super::OrientedFunction`].
 pub trait PairFunction: Send + Sync + 'static {
     /// Its row over a number type.
     type Row<R: Real>: Copy + Send + Sync;
@@ -108,7 +108,7 @@ pub trait PairFunction: Send + Sync + 'static {
     /// It depends on orientations, and gives torques.
     const ORIENTED: bool;
     /// Force, torque and U of one pair, without cutoff and mode.
-    fn evaluate(input: &OrientedInput<f64>, row: &Self::Row<f64>) -> Interaction<f64>;
+    fn evaluate(input: &OrientedInput<f64>, row: &Self::Row<f64>) -> PairOutput<f64>;
     /// Adds the forces on particles begin … end, and returns energy and virial if they are wanted.
     ///
     /// # Safety
@@ -123,20 +123,20 @@ pub trait PairFunction: Send + Sync + 'static {
     fn eval_text() -> &'static DeviceText;
 }
 
-/// A function of the distance, in the vectorised loop of [`cpu`].
-pub struct Central<F>(PhantomData<F>);
+/// A function of the distance, in the vectorized loop of [`cpu`].
+pub struct CentralFunction<F>(PhantomData<F>);
 
-impl<F: PairFn> PairFunction for Central<F> {
+impl<F: PairFn> PairFunction for CentralFunction<F> {
     type Row<R: Real> = F::Row<R>;
     type Input = F::Input;
     const INPUTS: u32 = F::INPUTS;
     const ORIENTED: bool = false;
-    fn evaluate(input: &OrientedInput<f64>, row: &F::Row<f64>) -> Interaction<f64> {
+    fn evaluate(input: &OrientedInput<f64>, row: &F::Row<f64>) -> PairOutput<f64> {
         let (f_over_r, energy) = F::eval(&input.pair, row);
-        Interaction::central(input.r, f_over_r, energy)
+        PairOutput::central(input.r, f_over_r, energy)
     }
     unsafe fn cpu(call: &PairCall, single: &Rows<F::Row<f32>, f32>, double: &Rows<F::Row<f64>, f64>, sums: &mut Sums) {
-        // SAFETY: the caller's word
+        // SAFETY: `call` describes valid host memory (contract of this function)
         unsafe { cpu::run::<F>(call, single, double, sums) }
     }
     fn eval_text() -> &'static DeviceText {
@@ -145,12 +145,12 @@ impl<F: PairFn> PairFunction for Central<F> {
 }
 
 /// A potential whose function was compiled with the plugin.
-pub struct Compiled<F: PairFunction> {
+pub struct CompiledPair<F: PairFunction> {
     settings: <F::Input as RowInput>::Settings,
     function: PhantomData<F>,
 }
 
-impl<F: PairFunction> PairPotential for Compiled<F> {
+impl<F: PairFunction> PairPotential for CompiledPair<F> {
     type Settings = <F::Input as RowInput>::Settings;
     type Input = F::Input;
     type Row = <F::Input as RowInput>::Row;
@@ -189,7 +189,7 @@ impl<F: PairFunction> PairPotential for Compiled<F> {
     fn numbers(row: &Self::Row) -> Vec<f64> {
         row.numbers()
     }
-    fn evaluate(&self, input: &OrientedInput<f64>, row: &Self::Row) -> Interaction<f64> {
+    fn evaluate(&self, input: &OrientedInput<f64>, row: &Self::Row) -> PairOutput<f64> {
         F::evaluate(input, &row.cast::<f64>())
     }
     fn tables(&self, n_types: usize, rows: &[Self::Row], cutoff: &[CutoffRow<f64>], mode: Mode) -> Self::Tables {
@@ -201,7 +201,7 @@ impl<F: PairFunction> PairPotential for Compiled<F> {
         (single, double)
     }
     unsafe fn cpu(&self, call: &PairCall, tables: &Self::Tables, sums: &mut Sums) {
-        // SAFETY: the caller's word
+        // SAFETY: `call` describes valid host memory (contract of this function)
         unsafe { F::cpu(call, &tables.0, &tables.1, sums) }
     }
     fn text(&self) -> Result<String> {

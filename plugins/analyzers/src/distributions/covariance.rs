@@ -221,7 +221,7 @@ impl Analyzer for BinCovariance {
                 return Err(Error::Run(format!("{r_max} is more than half of a box length")));
             }
             let choice = self.which.of(&host, frame)?;
-            let (kind, types) = (frame.kind(), self.types);
+            let (kind, types) = (frame.type_id(), self.types);
             found = count(&host, &Lengths(length), frame.position(), length, r_max, found.len(), |i, j, r| {
                 let part = of_pair[kind[i] as usize * types + kind[j] as usize]?;
                 let k = part.bins.place(r)?;

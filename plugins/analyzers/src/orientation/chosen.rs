@@ -42,5 +42,5 @@ pub fn quaternions(frame: &Frame<'_>) -> Result<Vec<Quaternion<f64>>> {
 
 /// Tags of the particles of these types.
 pub fn tags(frame: &Frame<'_>, kinds: &[bool]) -> Vec<usize> {
-    frame.kind().iter().enumerate().filter(|(_, k)| kinds[**k as usize]).map(|(tag, _)| tag).collect()
+    frame.type_id().iter().enumerate().filter(|(_, k)| kinds[**k as usize]).map(|(tag, _)| tag).collect()
 }

@@ -121,7 +121,7 @@ impl Analyzer for Clusters {
         let mut bonds = vec![];
         if let Some(looks) = &self.looks {
             let q = quaternions(frame)?;
-            let kind = frame.kind();
+            let kind = frame.type_id();
             let through = |tag: usize, towards: Vec3<f64>| {
                 let seen = q[tag].rotate_back(towards);
                 looks[kind[tag] as usize].iter().any(|(n, cos)| n.dot(seen) >= *cos)

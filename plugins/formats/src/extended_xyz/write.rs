@@ -50,7 +50,7 @@ pub fn frame(s: &Snapshot, form: Form) -> Vec<u8> {
     }
     let _ = writeln!(out, " pbc=\"T T {}\" Timestep={}", if flat { 'F' } else { 'T' }, s.step);
     for tag in 0..s.len() {
-        out.extend_from_slice(s.types.get(s.kind[tag] as usize).map_or(b"", |t| t.as_bytes()));
+        out.extend_from_slice(s.types.get(s.type_id[tag] as usize).map_or(b"", |t| t.as_bytes()));
         let mut place = s.position[tag];
         if form.unwrapped {
             for (k, x) in place.iter_mut().enumerate() {

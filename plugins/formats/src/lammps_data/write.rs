@@ -31,7 +31,7 @@ fn numbers<'s>(s: &'s Snapshot, name: &str) -> &'s [f64] {
 /// The mass of each type, which all its particles must have; 1 for a type without particles.
 fn masses(s: &Snapshot) -> Result<Vec<f64>, String> {
     let mut masses: Vec<Option<f64>> = vec![None; s.types.len()];
-    for (kind, m) in s.kind.iter().zip(&s.mass) {
+    for (kind, m) in s.type_id.iter().zip(&s.mass) {
         let of = &mut masses[*kind as usize];
         if of.is_some_and(|of| of != *m) {
             let name = &s.types[*kind as usize];
@@ -96,7 +96,7 @@ pub fn write(s: &Snapshot, form: Form) -> Result<Vec<u8>, String> {
         if style.molecule() {
             whole(&mut out, &[molecule.get(tag).map_or(0, |m| i64::from(*m) + 1)]);
         }
-        whole(&mut out, &[s.kind[tag] + 1]);
+        whole(&mut out, &[s.type_id[tag] + 1]);
         if style.charge() {
             reals(&mut out, &[charge.get(tag).copied().unwrap_or(0.0)], digits);
         }

@@ -168,7 +168,7 @@ impl Builder<'_> {
             d2 >= least
         };
         let free = self.grid.all_near(at, |i| {
-            let least = self.apart2[row + self.state.kind[i] as usize];
+            let least = self.apart2[row + self.state.type_id[i] as usize];
             least == 0.0 || (i >= base && own.contains(&(i - base))) || far(self.state.position[i], least)
         });
         let Some(r) = &self.reserved else { return free };
@@ -279,7 +279,7 @@ impl Builder<'_> {
             self.grid.pop(r);
             s.image.pop();
             s.velocity.pop();
-            s.kind.pop();
+            s.type_id.pop();
             s.mass.pop();
         }
     }

@@ -377,7 +377,7 @@ impl Polymers {
             let least = |i: usize| apart2[k.types[i] as usize * (n + 1)];
             (1..k.types.len()).all(|i| k.lengths[i].powi(2) >= least(i) && k.near[i].len() < 3)
         };
-        let there: f64 = s.kind.iter().map(|t| ball(*t as usize)).sum();
+        let there: f64 = s.type_id.iter().map(|t| ball(*t as usize)).sum();
         let wanted: f64 = kinds.iter().filter(sure).map(of_kind).sum::<f64>() + there;
         let room = CLOSE_PACKED[s.dimensions as usize - 2] * s.volume();
         if wanted > room {
@@ -433,7 +433,7 @@ fn extend_arrays(s: &mut Snapshot, before: usize, molecules: &[i32], of_type: &d
             s.arrays.insert(name.into(), Array { width: 1, values: Values::Real(vec![plain; before]) });
         }
     }
-    let kinds = &s.kind;
+    let kinds = &s.type_id;
     for (name, a) in &mut s.arrays {
         let width = a.width as usize;
         match &mut a.values {
@@ -502,7 +502,7 @@ impl Generator for Polymers {
         };
         let rows: Vec<Option<&Properties>> = (0..s.types.len()).map(properties).collect();
         for i in before..s.len() {
-            if let Some(p) = rows[s.kind[i] as usize] {
+            if let Some(p) = rows[s.type_id[i] as usize] {
                 s.mass[i] = p.mass;
             }
         }
@@ -542,7 +542,7 @@ impl Polymers {
         let mut stems = vec![];
         if let Some(Graft::Particles { of }) = &e.value.graft {
             let free: Vec<usize> =
-                (0..b.state.len()).filter(|i| b.state.types[b.state.kind[*i] as usize] == *of).collect();
+                (0..b.state.len()).filter(|i| b.state.types[b.state.type_id[*i] as usize] == *of).collect();
             if free.len() < count {
                 let text = format!("there are {} particles of type \"{of}\" for {count} molecules", free.len());
                 return Err(InputError::at(e.at, text).into());
@@ -575,7 +575,7 @@ impl Polymers {
             ids.extend(std::iter::repeat_n(id, kind.types.len()));
             links.add(&kind.molecule, base as u32);
             if let Some(stem) = stem {
-                let of = b.state.types[b.state.kind[stem] as usize].clone();
+                let of = b.state.types[b.state.type_id[stem] as usize].clone();
                 links.bond([&of, &kind.molecule.beads[0]], [stem as u32, base as u32]);
             }
         }
