@@ -97,12 +97,19 @@ fn future_api() -> (Vec<Edit>, Vec<Edit>) {
     let (_, words) = state.split_once("pub reserved: [u64; ").expect("reserved words");
     let words: u32 = words.split(']').next().expect("a number").parse().expect("a number");
     let api = vec![
-        edit("plugin_record.rs", &format!("API_MINOR: u32 = {API_MINOR}"), &format!("API_MINOR: u32 = {}", API_MINOR + 41)),
+        edit(
+            "plugin_record.rs",
+            &format!("API_MINOR: u32 = {API_MINOR}"),
+            &format!("API_MINOR: u32 = {}", API_MINOR + 41),
+        ),
         // a reserved word in use
         edit(
             "views.rs",
             &format!("    /// Reserved; must be 0.\n    pub reserved: [u64; {words}],"),
-            &format!("    /// New.\n    pub halo: DevicePtr<u8>,\n    /// Reserved; must be 0.\n    pub reserved: [u64; {}],", words - 1),
+            &format!(
+                "    /// New.\n    pub halo: DevicePtr<u8>,\n    /// Reserved; must be 0.\n    pub reserved: [u64; {}],",
+                words - 1
+            ),
         ),
         edit(
             "views.rs",
@@ -175,7 +182,7 @@ fn c_library() -> Vec<u8> {
 #[test]
 fn every_plugin_is_taken_or_refused_as_the_page_says() {
     let sound = tiny("sound", &[], &[], RELEASE);
-    let mut all = vec![seen("The plugin as it is", &[("libtiny.so", &sound)], PIPELINE)];
+    let mut all = vec![seen("Current plugin API", &[("libtiny.so", &sound)], PIPELINE)];
     let rows = all[0].rows.clone().expect("it runs");
     let kinetic = rows.lines().last().expect("a row").split(',').nth(1).expect("a number").to_string();
     assert!(all[0].exit == 0 && all[0].said.is_empty(), "{}", all[0].said);
@@ -183,17 +190,17 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
 
     // those that must run
     let debug = tiny("debug", &[], &[], &["build", "--config", "profile.dev.debug=0"]);
-    all.push(seen("Built in the profile `dev`", &[("libtiny.so", &debug)], PIPELINE));
+    all.push(seen("Built in the `dev` profile", &[("libtiny.so", &debug)], PIPELINE));
     let (api, source) = future_api();
     let future = tiny("future", &api, &source, RELEASE);
     all.push(seen(
-        "Of a later minor version: a reserved word in use, a new table, a new kind, new fields of texts",
+        "Later minor version: a reserved word in use, a new table, a new kind, new fields in RON texts",
         &[("libtiny.so", &future)],
         PIPELINE,
     ));
     let twin = tiny("twin", &[], &[], RELEASE);
     all.push(seen(
-        "Two plugins with a component of the same name: the first is taken",
+        "Two plugins with a component of the same name: the first is used",
         &[("libtiny.so", &sound), ("libtwin.so", &twin)],
         PIPELINE,
     ));
@@ -202,7 +209,7 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
         assert_eq!(s.rows.as_ref(), Some(&rows), "{}: another result", s.title);
     }
     all.push(seen(
-        "Of a later minor version, and the pipeline names a component of the new kind",
+        "Later minor version, and the pipeline uses a component of the new kind",
         &[("libtiny.so", &future)],
         &PIPELINE.replace("Tiny(f: 1.0)", "Shake()"),
     ));
@@ -212,9 +219,9 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
     let record =
         |name, n: u32, m| vec![edit("plugin_record.rs", &format!("{name}: u32 = {n}"), &format!("{name}: u32 = {m}"))];
     let major = tiny("major", &record("API_MAJOR", API_MAJOR, API_MAJOR + 1), &[], RELEASE);
-    all.push(refused("Of another major version", &major));
+    all.push(refused("Different major version", &major));
     let kernels = tiny("kernels", &record("KERNEL_API", KERNEL_API, KERNEL_API + 1), &[], RELEASE);
-    all.push(refused("Its device text is for newer headers", &kernels));
+    all.push(refused("Device code for newer kernel headers", &kernels));
     let layout = [
         edit(
             "views.rs",
@@ -227,7 +234,7 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
             "            middle: DevicePtr::null(),\n            pos_low: DevicePtr::null(),",
         ),
     ];
-    all.push(refused("A member in the middle of a struct", &tiny("layout", &layout, &[], RELEASE)));
+    all.push(refused("New member in the middle of a struct", &tiny("layout", &layout, &[], RELEASE)));
     let table = [
         edit(
             "abi/tables.rs",
@@ -240,17 +247,17 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
             "    force_table: Force1 in Force {\n        prepare: fn() -> () = |_this| {};\n",
         ),
     ];
-    all.push(refused("A published table that was changed", &tiny("table", &table, &[], RELEASE)));
+    all.push(refused("Changed published table", &tiny("table", &table, &[], RELEASE)));
     let abort = tiny("abort", &[], &[], &["rustc", "--release", "--", "-C", "panic=abort"]);
     all.push(refused("Built with panic = \"abort\"", &abort));
     let mut damaged = sound.clone();
     let at = damaged.windows(16).position(|w| w == b"GALAMOST-PLUGIN\0").expect("a record");
     damaged[at] = b'X';
-    all.push(refused("A damaged record", &damaged));
-    all.push(refused("A library of C", &c_library()));
-    all.push(refused("No library at all", b"not a library at all"));
+    all.push(refused("Damaged plugin record", &damaged));
+    all.push(refused("C library that is not a plugin", &c_library()));
+    all.push(refused("File that is not a library", b"not a library at all"));
     for share in [1, 50, 99] {
-        let cut = refused("A truncated library", &sound[..sound.len() / 100 * share]);
+        let cut = refused("Truncated library", &sound[..sound.len() / 100 * share]);
         if share == 50 {
             all.push(cut);
         }

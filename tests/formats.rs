@@ -266,7 +266,10 @@ fn gsd_files_change_from_frame_to_frame() {
     }
     for k in 0..3 {
         let s = read(&f.path().join("theirs.gsd"), Some(k));
-        assert_eq!((s.step, s.len() as i64, s.bonds.len() as i64, s.type_id.last()), (10 * k as u64, 4 + k, k, Some(&1)));
+        assert_eq!(
+            (s.step, s.len() as i64, s.bonds.len() as i64, s.type_id.last()),
+            (10 * k as u64, 4 + k, k, Some(&1))
+        );
     }
     // what they have in common is converted, number of particles and all
     go(f.path(), &["convert", "theirs.gsd", "theirs.mst"]);

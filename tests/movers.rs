@@ -49,8 +49,14 @@ fn groups_hold_the_particles_they_name() {
     assert_eq!(members(half), upper);
     assert!(upper.len() > 450 && upper.len() < 550);
     assert_eq!(members(&format!("Not({half})")), all(&|t| s.position[t][2] < 0.0));
-    assert_eq!(members(&format!("And([{half}, Types([\"A\"])])")), all(&|t| s.position[t][2] >= 0.0 && s.type_id[t] == a));
-    assert_eq!(members(&format!("Or([{half}, Types([\"A\"])])")), all(&|t| s.position[t][2] >= 0.0 || s.type_id[t] == a));
+    assert_eq!(
+        members(&format!("And([{half}, Types([\"A\"])])")),
+        all(&|t| s.position[t][2] >= 0.0 && s.type_id[t] == a)
+    );
+    assert_eq!(
+        members(&format!("Or([{half}, Types([\"A\"])])")),
+        all(&|t| s.position[t][2] >= 0.0 || s.type_id[t] == a)
+    );
     // a difference is And with Not
     assert_eq!(
         members("And([Tags(first: 0, last: 29), Not(Molecules(first: 1, last: 1))])"),

@@ -1,10 +1,10 @@
-//! What a component learns of the system before the first step, and groups of its particles.
+//! Facts about the system that a component receives before the first step, and groups of particles.
 
 use crate::device::precision::Precision;
 use crate::snapshot::{Snapshot, Values};
 use serde::{Deserialize, Serialize};
 
-/// The system a component is bound to, before step 0.
+/// The system that a component is bound to, before step 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SystemInfo {
@@ -18,42 +18,43 @@ pub struct SystemInfo {
     pub dihedral_types: Vec<String>,
     /// Number of particles.
     pub n: u64,
-    /// 2 or 3.
+    /// Number of dimensions, 2 or 3.
     pub dimensions: u32,
     /// Box lengths at the start.
     pub box_length: [f64; 3],
-    /// Names of the optional per-particle arrays the system has; see [`Self::has_array`].
+    /// Names of the optional per-particle arrays of the system; see [`Self::has_array`].
     pub arrays: Vec<String>,
-    /// The largest diameter of a particle; 0 if the system has no diameters.
+    /// The largest particle diameter; 0 if the system has no diameters.
     pub largest_diameter: f64,
-    /// Time step of the (first) stage.
+    /// Time step of the first stage.
     pub dt: f64,
     /// The run's seed.
     pub seed: u64,
-    /// Step at the start.
+    /// Time step at the start.
     pub step: u64,
-    /// `Single`, `Mixed` or `Double`, as [`Precision`]'s number.
+    /// Number of the [`Precision`].
     pub precision: u32,
-    /// `cpu` or `cuda`.
+    /// Device of the run: `cpu` or `cuda`.
     pub device: String,
-    /// Folder that relative paths start at.
+    /// Directory that relative paths start from.
     pub directory: String,
-    /// The run goes on from a checkpoint: files are continued, not begun.
+    /// Whether the run resumes from a checkpoint. Output files are then continued.
     pub resumed: bool,
-    /// Minor version of the engine's plugin API. What a newer API does with words that were reserved must look at it.
+    /// Minor version of the engine's plugin API. A plugin must check it before it uses words that older engines
+    /// reserve.
     pub api_minor: u32,
-    /// The component's number in the pipeline, for the key of its random numbers; told to samplers.
+    /// Number of the component in the pipeline, for the key of its random numbers. Set for samplers only.
     pub component: u32,
 }
 
 impl SystemInfo {
-    /// Whether particles have this array; a quaternion is also made of an `orientation`.
+    /// Returns whether particles have this array. An `orientation` also provides `quaternion`.
     pub fn has_array(&self, name: &str) -> bool {
         let there = |name: &str| self.arrays.iter().any(|a| a == name);
         there(name) || (name == "quaternion" && there("orientation"))
     }
 
-    /// The system of a snapshot; the run's own facts are left at their defaults.
+    /// Returns the facts that a snapshot contains; the others keep their defaults.
     pub fn of(s: &Snapshot) -> Self {
         Self {
             types: s.types.clone(),
@@ -73,23 +74,23 @@ impl SystemInfo {
         }
     }
 
-    /// Precision of the run.
+    /// Returns the precision of the run.
     pub fn precision(&self) -> Precision {
         Precision::from_u32(self.precision).unwrap_or_default()
     }
 
-    /// A path of the pipeline, seen from where the program runs.
+    /// Resolves a path of the pipeline relative to its directory.
     pub fn path(&self, path: &str) -> std::path::PathBuf {
         std::path::Path::new(&self.directory).join(path)
     }
 
-    /// Half the shortest box length that counts: no cutoff may be longer.
+    /// Returns half the shortest box length, the upper limit of any cutoff.
     pub fn half_box(&self) -> f64 {
         self.box_length.iter().take(self.dimensions as usize).fold(f64::INFINITY, |m, l| m.min(0.5 * l))
     }
 }
 
-/// Particles a component acts on; see [`crate::params::Group`].
+/// The group of particles that a component acts on, resolved from [`crate::params::Group`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum GroupNeed {
     /// Every particle.
@@ -97,22 +98,22 @@ pub enum GroupNeed {
     All,
     /// Particles of these types.
     Types(Vec<u32>),
-    /// Particles with tags first … last.
+    /// Particles with tags from first to last, both included.
     Tags(u32, u32),
-    /// Particles of the molecules first … last (the array `molecule` of the initial state).
+    /// Particles of the molecules from first to last, both included, by the array `molecule` of the initial state.
     Molecules(i32, i32),
-    /// Particles whose initial position is in min ≤ r < max.
+    /// Particles with initial position min ≤ r < max.
     Box([f64; 3], [f64; 3]),
-    /// Particles that are not in the group.
+    /// Particles outside the group.
     Not(Box<GroupNeed>),
-    /// Particles that are in every one of the groups.
+    /// Particles in all of the groups.
     And(Vec<GroupNeed>),
-    /// Particles that are in at least one of the groups.
+    /// Particles in at least one of the groups.
     Or(Vec<GroupNeed>),
 }
 
 impl GroupNeed {
-    /// Whether the particle `tag` of the initial state belongs to the group.
+    /// Returns whether the particle `tag` of the initial state belongs to the group.
     pub fn contains(&self, tag: u32, s: &Snapshot) -> bool {
         let i = tag as usize;
         match self {

@@ -193,10 +193,11 @@ fn halves(chi_n: f64, steps: [u64; 3]) -> [f64; 2] {
     let mut count = [[0.0; 2]; 2];
     run_chains(s, "Variational", chi_n / N as f64, steps, &mut |c| {
         // the phases may have drifted: from the middle of A on the circle
-        let (sin, cos) = c.position.iter().zip(&c.type_id).filter(|(_, k)| **k == 0).fold((0.0, 0.0), |(s, c), (p, _)| {
-            let (y, x) = (TAU * p[2] / length[2]).sin_cos();
-            (s + y, c + x)
-        });
+        let (sin, cos) =
+            c.position.iter().zip(&c.type_id).filter(|(_, k)| **k == 0).fold((0.0, 0.0), |(s, c), (p, _)| {
+                let (y, x) = (TAU * p[2] / length[2]).sin_cos();
+                (s + y, c + x)
+            });
         let middle = f64::atan2(sin, cos) / TAU;
         for (p, kind) in c.position.iter().zip(&c.type_id) {
             let z = p[2] / length[2] - middle;

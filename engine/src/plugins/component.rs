@@ -13,7 +13,7 @@ use galamost_plugin_api::error::{Error, Position, Result};
 use galamost_plugin_api::force::ForceCall;
 use galamost_plugin_api::generator::GeneratorContext;
 use galamost_plugin_api::integrator::{GroupInfo, ParticleCall, ProgramInfo, ScalarCall};
-use galamost_plugin_api::pair::{PairOutput, PairCall, PairConfiguration};
+use galamost_plugin_api::pair::{PairCall, PairConfiguration, PairOutput};
 use galamost_plugin_api::params::Source;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Snapshot;

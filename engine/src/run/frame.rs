@@ -3,7 +3,7 @@
 use crate::backend::columns;
 use crate::backend::{Backend, Columns, SystemSums};
 use crate::plan::StagePlan;
-use galamost_plugin_api::analyzer::{FrameArray, FrameColumn, FrameCall, Thermo};
+use galamost_plugin_api::analyzer::{FrameArray, FrameCall, FrameColumn, Thermo};
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::Values;

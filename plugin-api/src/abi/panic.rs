@@ -1,4 +1,4 @@
-//! Panics are caught inside the plugin and become errors.
+//! Panics are caught inside the plugin and returned as errors.
 
 use crate::error::{Error, Result};
 use std::any::Any;
@@ -10,10 +10,10 @@ thread_local! {
     static PANIC_PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs `f`; a panic becomes an error that names the component.
+/// Runs `f` and converts a panic into an error that names the component.
 pub fn guard<T>(component: &str, f: impl FnOnce() -> Result<T>) -> Result<T> {
     static QUIET: Once = Once::new();
-    // the hook belongs to this library alone: it notes the place instead of printing to the terminal
+    // the hook affects this library only: it records the location instead of printing to the terminal
     QUIET.call_once(|| {
         set_hook(Box::new(|info| {
             let place = info.location().map(|l| format!("{}:{}", l.file(), l.line()));
@@ -25,10 +25,10 @@ pub fn guard<T>(component: &str, f: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// A panic that was caught on another thread, with its text and place.
+/// A panic caught on another thread: its text and location.
 pub(crate) struct CaughtPanic(pub String);
 
-/// Text and place of a panic, on the thread where it was caught.
+/// Returns the text and location of a panic; call it on the thread that caught the panic.
 pub(crate) fn panic_message(payload: Box<dyn Any + Send>) -> String {
     if let Some(CaughtPanic(text)) = payload.downcast_ref() {
         return text.clone();
@@ -37,9 +37,9 @@ pub(crate) fn panic_message(payload: Box<dyn Any + Send>) -> String {
         .downcast_ref::<&str>()
         .map(|s| (*s).to_string())
         .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a value that is no text".into());
-    // the value's own destructor may panic, which nobody would catch any more
+        .unwrap_or_else(|| "a panic payload that is not text".into());
+    // the destructor of the payload may panic again, outside of any `catch_unwind`
     std::mem::forget(payload);
-    let place = PANIC_PLACE.with(|p| p.borrow_mut().take()).unwrap_or_else(|| "unknown place".into());
+    let place = PANIC_PLACE.with(|p| p.borrow_mut().take()).unwrap_or_else(|| "unknown location".into());
     format!("{text} ({place})")
 }

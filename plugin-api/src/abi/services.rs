@@ -1,6 +1,6 @@
-//! The engine's services, as a plugin calls them.
+//! Services of the engine for plugins: threads, log, device memory, kernels.
 //!
-//! A plugin never links CUDA: it asks the engine to compile, allocate, upload and launch on the engine's stream.
+//! A plugin never links CUDA. It asks the engine to compile, allocate, upload and launch on the engine's stream.
 
 use crate::abi::panic::{CaughtPanic, panic_message};
 use crate::abi::wire::from_wire;
@@ -15,24 +15,24 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Level {
-    /// The run cannot go on.
+    /// An error that ends the run.
     Error = 0,
     /// Probably not what the user wants.
     Warn = 1,
-    /// Worth a line.
+    /// General information.
     Info = 2,
     /// For developers.
     Debug = 3,
 }
 
-/// The engine's services; valid as long as the component that got them.
+/// The engine's services. Valid as long as the component that received them.
 #[derive(Clone, Copy)]
 pub struct Host {
     this: *mut Opaque,
     table: &'static Host1,
 }
 
-// SAFETY: the engine's services may be called from any thread; they lock what must not be used by two at once
+// SAFETY: the engine's services may be called from any thread; the engine locks shared state
 unsafe impl Send for Host {}
 // SAFETY: as above
 unsafe impl Sync for Host {}
@@ -46,13 +46,13 @@ pub struct Kernel(u64);
 pub struct Module(u64);
 
 impl Host {
-    /// Wraps what came over the boundary.
+    /// Wraps the services that the engine passes.
     ///
     /// # Errors
-    /// The engine is too old to have `host/1`.
+    /// Returns an error if the engine is too old to provide `host/1`.
     ///
     /// # Safety
-    /// `wire` must point to the engine's services, which must outlive this.
+    /// `wire` must point to the engine's services, which must outlive this value.
     pub unsafe fn new(wire: *const WireHost) -> Result<Self> {
         // SAFETY: `wire` points to the engine's services, which outlive this value (contract of this function)
         let wire = unsafe { &*wire };
@@ -61,19 +61,19 @@ impl Host {
         Ok(Self { this: wire.this, table: table.get().map_err(Error::Run)? })
     }
 
-    /// Calls `f` for all of 0 … n in chunks, on the engine's threads; the chunks do not depend on their number.
+    /// Calls `f` for chunks of 0 … n on the engine's threads. The chunks do not depend on the number of threads.
     ///
     /// # Panics
-    /// If `f` does, after all chunks are done.
+    /// Panics if `f` panics, after all chunks are done.
     pub fn parallel(&self, n: usize, chunk: usize, f: impl Fn(Range<usize>) + Sync) {
         struct Work<F> {
             f: F,
             panicked: Mutex<Option<String>>,
         }
         extern "C" fn call<F: Fn(Range<usize>) + Sync>(data: *mut Opaque, begin: u64, end: u64) {
-            // SAFETY: `data` is the work below, which lives until `parallel` returns
+            // SAFETY: `data` points to `work` below, which lives until `parallel` returns
             let work = unsafe { &*data.cast::<Work<F>>() };
-            // the engine is between this and the guard, and nothing may unwind through it
+            // the engine's frames are between this one and the guard, and must not be unwound
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| (work.f)(begin as usize..end as usize))) {
                 let text = panic_message(payload);
                 work.panicked.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
@@ -96,7 +96,7 @@ impl Host {
         (self.table.log)(self.this, level as u32, text.into());
     }
 
-    /// Device memory for `n` values, set to 0.
+    /// Allocates device memory for `n` values, initialized to 0.
     ///
     /// # Errors
     /// Returns an error if the device is out of memory.
@@ -104,7 +104,7 @@ impl Host {
         from_wire((self.table.allocate)(self.this, (n * size_of::<T>()) as u64)).map(DevicePtr::new)
     }
 
-    /// Device memory of `bytes` bytes, set to 0, aligned to 256.
+    /// Allocates `bytes` bytes of device memory, initialized to 0, aligned to 256 bytes.
     ///
     /// # Errors
     /// Returns an error if the device is out of memory.
@@ -112,7 +112,7 @@ impl Host {
         from_wire((self.table.allocate)(self.this, bytes as u64)).map(DevicePtr::new)
     }
 
-    /// Gives memory back.
+    /// Frees device memory.
     ///
     /// # Errors
     /// Returns an error if `memory` was not allocated by this host.
@@ -120,7 +120,7 @@ impl Host {
         from_wire((self.table.free)(self.this, memory.address))
     }
 
-    /// Copies to the device.
+    /// Copies values to the device.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -136,7 +136,7 @@ impl Host {
         from_wire((self.table.upload)(self.this, to.address, RSlice::from_slice(bytes)))
     }
 
-    /// Copies from the device, after everything launched before.
+    /// Copies bytes from the device, after all previous launches.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -144,7 +144,7 @@ impl Host {
         from_wire((self.table.download)(self.this, from.address, RSliceMut::from_mut_slice(bytes)))
     }
 
-    /// Compiles CUDA C++; the headers of `galamost-kernels` can be included by name.
+    /// Compiles CUDA C++. The source can include the headers of `galamost-kernels` by name.
     ///
     /// # Errors
     /// Returns the compiler's messages.
@@ -152,7 +152,7 @@ impl Host {
         from_wire((self.table.compile)(self.this, name.into(), source.into())).map(Module)
     }
 
-    /// A kernel of a module.
+    /// Returns a kernel of a module.
     ///
     /// # Errors
     /// Returns an error if the module has no kernel of this name.
@@ -160,24 +160,25 @@ impl Host {
         from_wire((self.table.kernel)(self.this, module.0, name.into())).map(Kernel)
     }
 
-    /// Launches a kernel on the engine's stream; `arguments` are pointers to the arguments' values.
+    /// Launches a kernel on the engine's stream. `arguments` are pointers to the values of the arguments; see
+    /// [`crate::arguments`].
     ///
     /// # Errors
     /// Returns the driver's error.
     ///
     /// # Safety
-    /// The arguments must be those the kernel declares.
+    /// The arguments must match the kernel's declaration.
     pub unsafe fn launch(&self, kernel: Kernel, grid: u32, block: u32, arguments: &mut [*mut Opaque]) -> Result<()> {
         from_wire((self.table.launch)(self.this, kernel.0, grid.into(), block.into(), 0, RSlice::from_slice(arguments)))
     }
 
-    /// The current address of an optional per-particle array; null if no component asked for it.
+    /// Returns the current address of an optional per-particle array; null if no component needs it.
     pub fn array<T>(&self, name: &str) -> DevicePtr<T> {
         DevicePtr::new((self.table.array)(self.this, name.into()))
     }
 }
 
-/// Pointers to the arguments of a kernel, for [`Host::launch`].
+/// Creates the pointers to the arguments of a kernel, for [`Host::launch`](crate::services::Host::launch).
 #[macro_export]
 macro_rules! arguments {
     ($($arg:expr),* $(,)?) => {

@@ -1,4 +1,4 @@
-//! Conversions between the types authors see and the types that cross.
+//! Conversions between the types that authors use and the types that cross the boundary.
 
 use crate::abi::{RResult, RString, RVec, Wire, WireArray, WireError, WireInput, WireSnapshot};
 use crate::error::{Error, InputError, Position, Result};
@@ -65,7 +65,7 @@ impl From<WireError> for Error {
     }
 }
 
-/// A result on its way out.
+/// Converts a result for the other side.
 pub fn to_wire<T, U: From<T>>(r: Result<T>) -> Wire<U> {
     match r {
         Ok(v) => RResult::ROk(v.into()),
@@ -73,7 +73,7 @@ pub fn to_wire<T, U: From<T>>(r: Result<T>) -> Wire<U> {
     }
 }
 
-/// A result that came in.
+/// Converts a result from the other side.
 pub fn from_wire<T>(r: Wire<T>) -> Result<T> {
     match r {
         RResult::ROk(v) => Ok(v),
@@ -81,14 +81,15 @@ pub fn from_wire<T>(r: Wire<T>) -> Result<T> {
     }
 }
 
-/// Text of a value for the boundary.
+/// Serializes a value as RON.
 pub(crate) fn to_ron<T: Serialize>(value: &T) -> String {
     ron::to_string(value).expect("plain data can be written as RON")
 }
 
-/// A value from the boundary's text.
+/// Parses a value from RON of the other side.
 pub(crate) fn from_ron<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T> {
-    ron::from_str(text).map_err(|e| Error::Run(format!("the other side of the boundary sent `{text}`: {e}")))
+    ron::from_str(text)
+        .map_err(|e| Error::Run(format!("invalid data from the other side of the plugin boundary: `{text}`: {e}")))
 }
 
 fn names_out(names: Vec<String>) -> RVec<RString> {

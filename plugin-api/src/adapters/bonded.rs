@@ -12,7 +12,7 @@ use crate::kinds::bonded::{BondFn, BondedCall};
 use crate::kinds::component::{Kind, Needs, Registration, SystemInfo};
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range, Spanned, TypeMap, Value};
 
-/// What links of a width are called, and their types' list in [`SystemInfo`].
+/// Returns the parameter name of links with this width, their name in messages, and their types in [`SystemInfo`].
 fn links_of(width: u32) -> (&'static str, &'static str, fn(&SystemInfo) -> &[String]) {
     match width {
         2 => ("bonds", "bond", |s| &s.bond_types),
@@ -21,7 +21,7 @@ fn links_of(width: u32) -> (&'static str, &'static str, fn(&SystemInfo) -> &[Str
     }
 }
 
-/// A bonded potential in a run.
+/// A bonded potential with its parameters.
 pub struct BondComponent<P: BondPotential> {
     potential: P,
     bonds: TypeMap<Spanned<P::Input>>,
@@ -63,9 +63,9 @@ impl<P: BondPotential> BondComponent<P> {
     }
 }
 
-/// What the guard hands out as `bonded/1`.
+/// Methods of `bonded/1`.
 pub trait BondedInterface: ComponentInterface {
-    /// The CPU loop.
+    /// Runs the CPU loop.
     ///
     /// # Errors
     /// Returns an error only for a panic, which the boundary catches.
@@ -73,7 +73,7 @@ pub trait BondedInterface: ComponentInterface {
     /// # Safety
     /// `call` must describe valid host arrays, and no other thread may access force rows begin … end during the call.
     unsafe fn cpu(&self, call: &BondedCall, sums: &mut Sums) -> Result<()>;
-    /// Source and rows.
+    /// Returns source text and parameter rows.
     ///
     /// # Errors
     /// Returns an error if two device functions have the same name.
@@ -131,12 +131,12 @@ impl<P: BondPotential> BondedInterface for BondComponent<P> {
 }
 
 impl Registration {
-    /// A bond, angle or dihedral potential that was compiled with the plugin.
+    /// Registers a compiled bond, angle or dihedral potential.
     pub const fn bond<F: BondFn>(name: &'static str, doc: &'static str) -> Self {
         Self::bond_potential::<CompiledBond<F>>(name, doc)
     }
 
-    /// A bond, angle or dihedral potential.
+    /// Registers a bond, angle or dihedral potential.
     pub const fn bond_potential<P: BondPotential>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,

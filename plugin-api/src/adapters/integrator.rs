@@ -12,16 +12,16 @@ use crate::kinds::component::{ArrayNeed, GroupNeed, Kind, Needs, Registration, S
 use crate::kinds::integrator::{GroupInfo, Integrator, ParticleCall, Phase, Program, ProgramInfo, ScalarCall};
 use crate::params::{FromValue, Params, parse};
 
-/// What the guard hands out as `integrator/1`.
+/// Methods of `integrator/1`.
 pub trait IntegratorInterface: ComponentInterface {
-    /// The program.
+    /// Returns the program.
     fn program(&self) -> ProgramInfo;
-    /// The first state, as bytes.
+    /// Returns the initial state as bytes.
     ///
     /// # Errors
     /// Returns an error if the group is unsuitable, for example empty.
     fn state(&self, group: &GroupInfo) -> Result<Vec<u8>>;
-    /// A particle phase on the CPU.
+    /// Runs a particle phase on the CPU.
     ///
     /// # Errors
     /// Returns an error if there is no such phase.
@@ -29,7 +29,7 @@ pub trait IntegratorInterface: ComponentInterface {
     /// # Safety
     /// `call` must describe valid host arrays.
     unsafe fn cpu_particles(&self, phase: u32, call: &ParticleCall) -> Result<()>;
-    /// A scalar phase on the CPU.
+    /// Runs a scalar phase on the CPU.
     ///
     /// # Errors
     /// Returns an error if there is no such phase.
@@ -37,12 +37,12 @@ pub trait IntegratorInterface: ComponentInterface {
     /// # Safety
     /// `call` must describe valid host memory.
     unsafe fn cpu_scalar(&self, phase: u32, call: &ScalarCall) -> Result<()>;
-    /// Source for a device.
+    /// Returns the source text.
     ///
     /// # Errors
     /// Returns an error if two device functions have the same name.
     fn device(&self, precision: Precision) -> Result<WireCode>;
-    /// The state's share of the conserved quantity.
+    /// Returns the contribution of the state to the conserved quantity.
     fn conserved(&self, state: &[u8]) -> f64;
 }
 
@@ -59,13 +59,13 @@ impl<I: Integrator> ComponentInterface for IntegratorComponent<I> {
         let program = IntegratorInterface::program(self);
         if program.phases.iter().any(|p| p.turns) {
             if system.dimensions == 2 {
-                return Err(Error::input("turns particles in three dimensions only"));
+                return Err(Error::input("propagates orientations in three dimensions only"));
             }
             let array = |name: &str, width, required| ArrayNeed { name: name.into(), width, integer: false, required };
             for (name, width) in [("quaternion", 4), ("inert", 3)] {
                 if !system.has_array(name) {
                     return Err(Error::input(format!(
-                        "turns particles, but they have no `{name}`: the initial state must give one to each"
+                        "propagates orientations, but particles have no `{name}`: add it to the initial state"
                     )));
                 }
                 needs.arrays.push(array(name, width, true));
@@ -76,7 +76,7 @@ impl<I: Integrator> ComponentInterface for IntegratorComponent<I> {
         needs.moves = program.phases.iter().any(|p| !p.scalar);
         if program.phases.iter().any(|p| p.sim_box) {
             if needs.group != GroupNeed::All {
-                return Err(Error::input("changes the box, and must move all particles"));
+                return Err(Error::input("changes the box and must act on all particles: remove `group`"));
             }
         }
         needs.corrects = program.corrects;
@@ -117,14 +117,15 @@ impl<I: Integrator> IntegratorInterface for IntegratorComponent<I> {
     }
 
     unsafe fn cpu_particles(&self, phase: u32, call: &ParticleCall) -> Result<()> {
-        let f = self.phase(phase)?.particles.ok_or_else(|| Error::Run(format!("phase {phase} is scalar")))?;
-        // SAFETY: `call` describes valid host memory (contract of this function); the state's address comes from the engine, which took the size from `program`
+        let f = self.phase(phase)?.particles.ok_or_else(|| Error::Run(format!("phase {phase} is a scalar phase")))?;
+        // SAFETY: `call` describes valid host arrays (contract of this function); the engine allocated the state with
+        // the size that `program` reports
         unsafe { f(call, &*call.integrator.cast()) };
         Ok(())
     }
 
     unsafe fn cpu_scalar(&self, phase: u32, call: &ScalarCall) -> Result<()> {
-        let f = self.phase(phase)?.scalar.ok_or_else(|| Error::Run(format!("phase {phase} is for particles")))?;
+        let f = self.phase(phase)?.scalar.ok_or_else(|| Error::Run(format!("phase {phase} is a particle phase")))?;
         // SAFETY: `call` describes valid host memory (contract of this function)
         unsafe {
             let step = Step::new(&*call.globals, call.first_varying);
@@ -162,7 +163,7 @@ impl<I: Integrator> IntegratorInterface for IntegratorComponent<I> {
 const fn assert_device_struct<T: DeviceStruct>() {}
 
 impl Registration {
-    /// An integrator.
+    /// Registers an integrator.
     pub const fn integrator<I: Integrator + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
         assert_device_struct::<I::State>();
         Self {

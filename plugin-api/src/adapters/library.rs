@@ -1,4 +1,4 @@
-//! The library of a plugin: its root module, the list of its components and their creation.
+//! The library of a plugin: root module, list of components, creation of components.
 
 use crate::abi::panic::guard;
 use crate::abi::wire::{to_ron, to_wire};
@@ -10,7 +10,7 @@ use crate::error::{Error, Position};
 use crate::kinds::component::{Kind, Registration};
 use crate::params::Source;
 
-/// The root module of a plugin.
+/// Returns the root module of a plugin.
 pub fn root() -> RootRef {
     Root { interface: library_interface }.leak_into_prefix()
 }
@@ -36,7 +36,7 @@ extern "C" fn describe() -> Wire<RString> {
 extern "C" fn create(kind: u32, name: RStr<'_>, text: RStr<'_>, line: u32, column: u32) -> Wire<WireObject> {
     let name = name.as_str();
     let made = guard(name, || {
-        let kind = Kind::from_u32(kind).ok_or_else(|| Error::Run(format!("there is no kind number {kind}")))?;
+        let kind = Kind::from_u32(kind).ok_or_else(|| Error::Run(format!("unknown kind number {kind}")))?;
         let found = Registration::all().into_iter().find(|r| r.name == name && r.kind == kind);
         let r = found.ok_or_else(|| Error::Run(format!("this library has no {kind} `{name}`")))?;
         let source = Source { text: text.as_str(), start: Position { line, column } };

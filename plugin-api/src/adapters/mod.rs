@@ -1,4 +1,7 @@
-//! Adapters from the traits that authors implement to the tables of functions that cross the boundary.
+//! Adapters from the traits that authors implement to the tables that cross the boundary.
+//!
+//! [`crate::component::Registration`] has one constructor for each kind; the macros call it. Authors do not use this
+//! module directly.
 
 mod bonded;
 mod integrator;

@@ -1,6 +1,7 @@
-//! The guard at the boundary, on the plugin's side: plain Rust traits in, tables of `extern "C"` functions out.
+//! Components as objects that cross the boundary.
 //!
-//! A panic never crosses: it is caught here, inside the plugin, and becomes [`crate::error::Error::Panic`] with its text and place.
+//! A panic never crosses the boundary. It is caught here, inside the plugin, and becomes [`crate::error::Error::Panic`]
+//! with its text and source location.
 
 use crate::abi::panic::guard;
 use crate::abi::services::Host;
@@ -12,9 +13,9 @@ use crate::error::{Error, Result};
 use crate::kinds::component::{Needs, SystemInfo};
 use std::marker::PhantomData;
 
-/// What the guard needs of every component.
+/// Methods of `component/1`, which every component has.
 pub trait ComponentInterface: Send + Sized + 'static {
-    /// Learns the system and says what it needs.
+    /// Receives the facts of the system and returns what the component needs.
     ///
     /// # Errors
     /// Returns an error if the parameters do not fit the system.
@@ -26,7 +27,7 @@ pub trait ComponentInterface: Send + Sized + 'static {
     fn start(&mut self, _host: Host) -> Result<()> {
         Ok(())
     }
-    /// State for a checkpoint, beyond what the engine keeps.
+    /// Returns the state for a checkpoint, in addition to what the engine stores.
     ///
     /// # Errors
     /// Returns an error if the state cannot be saved.
@@ -41,7 +42,7 @@ pub trait ComponentInterface: Send + Sized + 'static {
         if state.is_empty() {
             Ok(())
         } else {
-            Err(Error::Run("a checkpoint holds state for a component that has none".into()))
+            Err(Error::Run("the checkpoint contains state for a component without state".into()))
         }
     }
     /// Writes final results; called once after the last step.
@@ -51,33 +52,33 @@ pub trait ComponentInterface: Send + Sized + 'static {
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
-    /// The table of its kind.
+    /// Returns the table of the component's kind, if `name` is its name.
     fn table(name: &str) -> Option<TablePointer>;
 }
 
-/// A component with its name, as it lies behind the pointer.
+/// The target of an object's pointer: the component and its name.
 struct Named<A> {
     name: &'static str,
     inner: A,
 }
 
-/// Calls a method of the object behind the pointer, guarded.
+/// Calls a method of the object and catches panics.
 pub(crate) fn call<A, T>(this: *mut Opaque, f: impl FnOnce(&mut A) -> Result<T>) -> Result<T> {
-    // SAFETY: the engine hands back the pointer that `Object::new` gave it, and never uses one object from two
-    // threads unless the table says so (then `shared` below is used)
+    // SAFETY: the pointer comes from `Object::new`; the engine uses an object from one thread at a time, except for
+    // methods that the table declares as shared (those use `shared` below)
     let named = unsafe { &mut *this.cast::<Named<A>>() };
     guard(named.name, || f(&mut named.inner))
 }
 
-/// Calls a method that several threads may be in at once.
+/// Calls a method that several threads may run at the same time, and catches panics.
 pub(crate) fn shared<A, T>(this: *mut Opaque, f: impl FnOnce(&A) -> Result<T>) -> Result<T> {
-    // SAFETY: as in `call`; only shared references are made while the object is used from several threads
+    // SAFETY: as in `call`; only shared references exist while several threads use the object
     let named = unsafe { &*this.cast::<Named<A>>() };
     guard(named.name, || f(&named.inner))
 }
 
 impl Object {
-    /// Hands a component to the engine.
+    /// Creates the object of a component.
     pub fn new<A: ComponentInterface>(name: &'static str, inner: A) -> Self {
         Self(WireObject {
             this: Box::into_raw(Box::new(Named { name, inner })).cast(),
@@ -100,10 +101,10 @@ impl<A: ComponentInterface> Tables<A> {
         }
     }
     extern "C" fn drop(this: *mut Opaque) {
-        // SAFETY: the engine destroys an object once
+        // SAFETY: the engine drops an object once
         let named = unsafe { Box::from_raw(this.cast::<Named<A>>()) };
         let name = named.name;
-        // a panic in a destructor has nowhere to go
+        // a panic in a destructor is caught and dropped
         let _ = guard(name, || {
             drop(named);
             Ok(())
@@ -120,7 +121,7 @@ impl<A: ComponentInterface> Tables<A> {
     }
     extern "C" fn start(this: *mut Opaque, host: *const WireHost) -> Wire<()> {
         to_wire(call::<A, _>(this, |a| {
-            // SAFETY: the engine keeps its services alive as long as the object
+            // SAFETY: the engine's services outlive the object
             let host = unsafe { Host::new(host) }?;
             a.start(host)
         }))

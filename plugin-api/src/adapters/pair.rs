@@ -16,7 +16,7 @@ use crate::kinds::pair::{
 };
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range, TypePairs, Value};
 
-/// What the user writes for one pair of types: the potential's parameters, and a cutoff of its own.
+/// Parameters of one pair of types: those of the potential, and an optional cutoff.
 struct Entry<P: PairPotential> {
     input: P::Input,
     r_cut: Option<f64>,
@@ -54,7 +54,7 @@ impl<P: PairPotential> FromValue for Entry<P> {
             name: name.into(),
             kind: f64::describe(),
             unit: "length".into(),
-            default: Some("as for the component".into()),
+            default: Some("`r_cut` or `mode` of the component".into()),
             range: ABOVE_0.to_string(),
             doc: doc.into(),
             fields: vec![],
@@ -66,7 +66,7 @@ impl<P: PairPotential> FromValue for Entry<P> {
     }
 }
 
-/// A pair potential in a run.
+/// A pair potential with its parameters.
 pub struct PairComponent<P: PairPotential> {
     at: crate::error::Position,
     r_cut: Option<f64>,
@@ -125,22 +125,22 @@ impl<P: PairPotential> PairComponent<P> {
                     "r_cut",
                     f64::describe(),
                     "from each pair",
-                    "Cutoff of all pairs of types that give none of their own.",
+                    "Cutoff of all pairs of types without their own `r_cut`.",
                 )
             },
-            number("mode", Mode::describe(), "Cut", "What happens at the cutoff."),
+            number("mode", Mode::describe(), "Cut", "Treatment of U and F at the cutoff."),
         ];
         let mut docs: Vec<_> = shared.into_iter().filter(|_| !P::OWN_CUTOFF).collect();
         docs.extend(P::Settings::docs());
         docs.push(FieldDoc {
-            default: P::default_parameters().map(|_| "the same for all pairs of types".into()),
+            default: P::default_parameters().map(|_| "defaults for all pairs of types".into()),
             fields: Entry::<P>::fields(),
             ..number("pairs", TypePairs::<Entry<P>>::describe(), "", "Parameters of each pair of types.")
         });
         docs
     }
 
-    /// Rows of one pair of types.
+    /// Builds the rows of one pair of types.
     fn rows_of(
         &self,
         entry: &Entry<P>,
@@ -152,10 +152,10 @@ impl<P: PairPotential> PairComponent<P> {
             .r_cut
             .or(self.r_cut)
             .or_else(|| self.potential.cutoff(&entry.input, system))
-            .ok_or("no cutoff: give r_cut here or for the whole component")?;
+            .ok_or("missing cutoff: add `r_cut` here or to the component")?;
         if cutoff > half_box {
             return Err(format!(
-                "r_cut = {cutoff} is more than half the shortest box length ({half_box}): a particle would meet its own image"
+                "r_cut = {cutoff} is more than half the shortest box length ({half_box}): a particle would interact with its own image"
             ));
         }
         let row = self.potential.row_between(&entry.input, cutoff, types)?;
@@ -166,7 +166,7 @@ impl<P: PairPotential> PairComponent<P> {
             cutoff_row = CutoffRow { energy_shift: at_cutoff.energy, force_shift: at_cutoff.force.x, ..cutoff_row };
         }
         if entry.r_on.is_some() && !matches!(self.mode, Mode::Smooth(_)) {
-            return Err("r_on only has a meaning with `mode: Smooth(r_on)`".into());
+            return Err("`r_on` requires `mode: Smooth(r_on)`".into());
         }
         if let Mode::Smooth(on) = self.mode {
             let on = entry.r_on.unwrap_or(on);
@@ -179,13 +179,13 @@ impl<P: PairPotential> PairComponent<P> {
         let finite =
             P::numbers(&row).iter().chain(&cutoff_row.numbers()).all(|x| x.is_finite() && (*x as f32).is_finite());
         if !finite {
-            return Err("these numbers give an infinite or undefined value at the cutoff".into());
+            return Err("these parameters give an infinite or undefined value at the cutoff".into());
         }
         Ok((row, cutoff_row))
     }
 }
 
-/// A pair with charges and diameters of 1.
+/// Creates the input for a pair with charges and diameters of 1.
 fn unit_pair(pose: &PairConfiguration, r_cut: f64) -> OrientedInput<f64> {
     let turned = |[x, y, z, w]: [f64; 4]| Quaternion::new(x, y, z, w);
     let (r, qi, qj) = (Vec3::from(pose.r), turned(pose.quaternion_i), turned(pose.quaternion_j));
@@ -202,19 +202,19 @@ fn unit_pair(pose: &PairConfiguration, r_cut: f64) -> OrientedInput<f64> {
     OrientedInput { pair, r, axis_i: qi.axis(), axis_j: qj.axis(), quaternion_i: qi, quaternion_j: qj }
 }
 
-/// What the guard hands out as `pair/1`.
+/// Methods of `pair/1`.
 pub trait PairInterface: ComponentInterface {
-    /// What the first of two particles feels, whose charges and diameters are 1, with cutoff and mode.
+    /// Returns force, torque and energy of particle i, with cutoff and mode, for charges and diameters of 1.
     fn evaluate(&self, i: u32, j: u32, pose: &PairConfiguration) -> PairOutput<f64>;
-    /// The CPU loop.
+    /// Runs the CPU loop.
     ///
     /// # Errors
     /// Returns an error only for a panic, which the boundary catches.
     ///
     /// # Safety
-    /// As [`super::cpu::run`].
+    /// As [`crate::pair::cpu::run`].
     unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()>;
-    /// Source and rows.
+    /// Returns source text and parameter rows.
     ///
     /// # Errors
     /// Returns an error if two device functions have the same name.
@@ -247,7 +247,7 @@ impl<P: PairPotential> ComponentInterface for PairComponent<P> {
                     rows.push(row);
                     cutoff_rows.push(cutoff);
                 }
-                // a row stands for (i, j) and (j, i): once is enough
+                // the rows of (i, j) and (j, i) are the same: report a mistake once
                 Err(_) if told.contains(index) => {}
                 Err(message) => {
                     told.push(*index);
@@ -258,15 +258,12 @@ impl<P: PairPotential> ComponentInterface for PairComponent<P> {
         let used = self.potential.inputs();
         let conditions = used & (inputs::VELOCITY | inputs::RANDOM) != 0;
         if conditions && self.mode != Mode::Cut {
-            errors.push(InputError::at(
-                self.at,
-                "a pair force that depends on velocities has no potential: only `mode: Cut` makes sense",
-            ));
+            errors.push(InputError::at(self.at, "a velocity-dependent pair force has no potential: use `mode: Cut`"));
         }
         if P::ORIENTED && matches!(self.mode, Mode::ShiftEnergy | Mode::ShiftForce) {
             errors.push(InputError::at(
                 self.at,
-                "U at the cutoff depends on the orientations and cannot be shifted away: use `Cut` or `Smooth(r_on)`",
+                "U at the cutoff depends on orientations and cannot be shifted: use `Cut` or `Smooth(r_on)`",
             ));
         }
         let array = |name: &str| ArrayNeed { name: name.into(), width: 1, integer: false, required: true };
@@ -282,7 +279,7 @@ impl<P: PairPotential> ComponentInterface for PairComponent<P> {
             arrays.push(array("diameter"));
         }
         for need in arrays.iter().filter(|n| n.required && !system.has_array(&n.name)) {
-            let message = format!("particles have no `{}`: the initial state must give one to each", need.name);
+            let message = format!("particles have no `{}`: add it to the initial state", need.name);
             errors.push(InputError::at(self.at, message));
         }
         if !errors.0.is_empty() {
@@ -319,7 +316,7 @@ impl<P: PairPotential> PairInterface for PairComponent<P> {
         if P::ORIENTED {
             return if let Mode::Smooth(_) = self.mode { bare.smooth(r2, input.r, cutoff) } else { bare };
         }
-        // the rows' shifts are those of charges and diameters of 1
+        // the shifts in the rows are those for charges and diameters of 1
         let f_over_r = bare.force.dot(input.r) / r2;
         let (f_over_r, energy) = apply_mode(self.mode.number(), r2, (f_over_r, bare.energy), cutoff);
         PairOutput::central(input.r, f_over_r, energy)
@@ -347,7 +344,7 @@ impl<P: PairPotential> PairInterface for PairComponent<P> {
             Precision::Double => (bytes::<f64>(rows), bytes::<f64>(cutoff)),
             _ => (bytes::<f32>(rows), bytes::<f32>(cutoff)),
         };
-        // the constants that the fused loop asks for
+        // constants that the fused loop reads
         let (text, used, mode) = (self.potential.text()?, self.potential.inputs(), self.mode.number());
         let text = format!(
             "{text}\nstatic constexpr unsigned int inputs = {used}u;\nstatic constexpr unsigned int mode = {mode}u;\n\
@@ -359,17 +356,17 @@ impl<P: PairPotential> PairInterface for PairComponent<P> {
 }
 
 impl Registration {
-    /// A pair potential that was compiled with the plugin.
+    /// Registers a compiled pair potential.
     pub const fn pair<F: PairFn>(name: &'static str, doc: &'static str) -> Self {
         Self::pair_potential::<CompiledPair<CentralFunction<F>>>(name, doc)
     }
 
-    /// A pair potential of oriented particles that was compiled with the plugin.
+    /// Registers a compiled pair potential of oriented particles.
     pub const fn oriented_pair<F: OrientedFn>(name: &'static str, doc: &'static str) -> Self {
         Self::pair_potential::<CompiledPair<OrientedFunction<F>>>(name, doc)
     }
 
-    /// A pair potential.
+    /// Registers a pair potential.
     pub const fn pair_potential<P: PairPotential>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,

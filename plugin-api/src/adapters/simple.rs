@@ -1,4 +1,4 @@
-//! Adapters from the trait of a kind, which authors implement, to what the boundary needs of every component.
+//! Adapters of forces, updaters, analyzers, samplers and generators.
 
 use super::object::ComponentInterface;
 use super::tables::{analyzer_table, force_table, generator_table, sampler_table, updater_table};
@@ -50,14 +50,14 @@ adapters! {
     /// A [`Force`] as a component.
     ForceAdapter of Force: "force/1", force_table;
     /// An [`Updater`] as a component.
-    UpdaterAdapter of Updater: "updater/1", updater_table, period or "an updater must say its period";
+    UpdaterAdapter of Updater: "updater/1", updater_table, period or "an updater must set `needs.period`";
     /// An [`Analyzer`] as a component.
-    AnalyzerAdapter of Analyzer: "analyzer/1", analyzer_table, period or "an analyzer must say its period";
+    AnalyzerAdapter of Analyzer: "analyzer/1", analyzer_table, period or "an analyzer must set `needs.period`";
     /// A [`Sampler`] as a component.
-    SamplerAdapter of Sampler: "sampler/1", sampler_table, batches or "a sampler must say how many batches it draws";
+    SamplerAdapter of Sampler: "sampler/1", sampler_table, batches or "a sampler must set `needs.batches`";
 }
 
-/// A [`Generator`] as a component. It needs nothing of the system.
+/// A [`Generator`] as a component. It has no needs.
 pub struct GeneratorAdapter<T>(pub(crate) T);
 
 impl<T: Generator> ComponentInterface for GeneratorAdapter<T> {
@@ -70,7 +70,7 @@ impl<T: Generator> ComponentInterface for GeneratorAdapter<T> {
 }
 
 impl Registration {
-    /// A sampler.
+    /// Registers a sampler.
     pub const fn sampler<T: Sampler + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,
@@ -81,7 +81,7 @@ impl Registration {
         }
     }
 
-    /// A force.
+    /// Registers a force.
     pub const fn force<T: Force + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,
@@ -92,7 +92,7 @@ impl Registration {
         }
     }
 
-    /// An updater.
+    /// Registers an updater.
     pub const fn updater<T: Updater + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,
@@ -103,7 +103,7 @@ impl Registration {
         }
     }
 
-    /// An analyzer.
+    /// Registers an analyzer.
     pub const fn analyzer<T: Analyzer + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,
@@ -114,7 +114,7 @@ impl Registration {
         }
     }
 
-    /// A generator.
+    /// Registers a generator.
     pub const fn generator<T: Generator + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,
@@ -125,7 +125,7 @@ impl Registration {
         }
     }
 
-    /// An external potential.
+    /// Registers an external potential.
     pub const fn external<F: ExternalFn>(name: &'static str, doc: &'static str) -> Self {
         Self::force::<External<F>>(name, doc)
     }

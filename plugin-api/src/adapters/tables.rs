@@ -1,4 +1,4 @@
-//! The table of `extern "C"` functions of each kind.
+//! Tables of `extern "C"` functions, one for each kind.
 
 use super::bonded::BondedInterface;
 use super::integrator::IntegratorInterface;
@@ -18,7 +18,7 @@ use crate::kinds::sampler::Sampler;
 use crate::kinds::updater::Updater;
 use std::marker::PhantomData;
 
-/// Makes the table of one kind; `$this` is the object's pointer.
+/// Defines the table of each kind; `this` is the pointer to the object.
 macro_rules! kind_tables {
     ($($(#[$doc:meta])* $name:ident: $table:ident in $trait:path { $($field:ident: fn($($arg:ident: $ty:ty),*) -> $ret:ty = $body:expr;)+ })+) => {$(
         $(#[$doc])*

@@ -1,4 +1,4 @@
-//! The device language on the CPU: its values and functions, and what crosses from Rust to CUDA C++.
+//! The device language at run time: its values and functions on the CPU, their text for CUDA C++, and stored formats.
 
 pub mod lanes;
 pub mod math;

@@ -1,4 +1,4 @@
-//! Analyzers read the state every n steps and write.
+//! Analyzers read the state every n steps and write output.
 
 use crate::abi::services::Host;
 use crate::error::{Error, Result};
@@ -7,7 +7,7 @@ use crate::snapshot::{Array, Link, Snapshot, Values};
 
 pub use crate::abi::calls::{FrameArray, FrameCall, FrameColumn, Thermo};
 
-/// The state as an analyzer sees it. Particles are in tag order.
+/// The state at one step. Particles are in tag order.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     call: &'a FrameCall,
@@ -17,7 +17,7 @@ macro_rules! columns {
     ($($(#[$doc:meta])* $name:ident: $ty:ty;)+) => {$(
         $(#[$doc])*
         pub fn $name(&self) -> &'a [$ty] {
-            // SAFETY: the engine keeps the columns of a call alive until it returns
+            // SAFETY: the engine keeps the columns alive until the call returns
             unsafe { self.call.$name.slice() }
         }
     )+};
@@ -28,28 +28,28 @@ impl<'a> Frame<'a> {
     pub fn new(call: &'a FrameCall) -> Self {
         Self { call }
     }
-    /// Step.
+    /// Returns the time step.
     pub fn step(&self) -> u64 {
         self.call.step
     }
-    /// Time since the start of the run.
+    /// Returns the time since the start of the run.
     pub fn time(&self) -> f64 {
         self.call.time
     }
-    /// 2 or 3.
+    /// Returns the number of dimensions, 2 or 3.
     pub fn dimensions(&self) -> u32 {
         self.call.dimensions
     }
-    /// Box lengths; the box is centered at 0.
+    /// Returns the box lengths. The box is centered at the origin.
     pub fn box_length(&self) -> [f64; 3] {
         self.call.box_length
     }
-    /// Values of the whole system.
+    /// Returns the thermodynamic quantities of the whole system.
     ///
     /// # Errors
-    /// The component did not ask for them.
+    /// Returns an error if the component did not set `wants.thermo`.
     pub fn thermo(&self) -> Result<&'a Thermo> {
-        // SAFETY: the engine keeps what the call points to alive until it returns
+        // SAFETY: the engine keeps the target alive until the call returns
         unsafe { self.call.thermo.as_ref() }.ok_or_else(|| Error::Run("`wants.thermo` was not set".into()))
     }
     columns! {
@@ -59,7 +59,7 @@ impl<'a> Frame<'a> {
         image: [i32; 3];
         /// Velocities.
         velocity: [f64; 3];
-        /// Types.
+        /// Particle types.
         type_id: u32;
         /// Masses.
         mass: f64;
@@ -70,23 +70,23 @@ impl<'a> Frame<'a> {
         /// Dihedrals.
         dihedrals: Link<4>;
     }
-    /// Potential energy of each force component, with its name.
+    /// Returns the potential energy of each force component, with its name.
     pub fn energies(&self) -> impl Iterator<Item = (&'a str, f64)> {
-        // SAFETY: the engine keeps the columns of a call alive until it returns; names are UTF-8
+        // SAFETY: the engine keeps the columns alive until the call returns; names are UTF-8
         let (names, values) = unsafe { (self.call.energy_names.slice(), self.call.energies.slice()) };
         names.iter().zip(values).map(|(n, e)| {
             // SAFETY: as above
             (std::str::from_utf8(unsafe { n.slice() }).unwrap_or("?"), *e)
         })
     }
-    /// An optional array of numbers: values per particle, values.
+    /// Returns an optional array of floating-point numbers: values per particle, values.
     pub fn array(&self, name: &str) -> Option<(usize, &'a [f64])> {
         self.find(name).map(|a| {
             // SAFETY: as above
             (a.width as usize, unsafe { a.reals.slice() })
         })
     }
-    /// An optional array of whole numbers: values per particle, values.
+    /// Returns an optional array of integers: values per particle, values.
     pub fn int_array(&self, name: &str) -> Option<(usize, &'a [i32])> {
         self.find(name).map(|a| {
             // SAFETY: as above
@@ -97,11 +97,11 @@ impl<'a> Frame<'a> {
         // SAFETY: as above
         unsafe { self.call.arrays.slice().iter().find(|a| a.name.slice() == name.as_bytes()) }
     }
-    /// A copy of the state, for writers of whole states; `system` has the names of types.
+    /// Returns a copy of the state; `system` provides the type names.
     ///
-    /// Both `wants.particles` and `wants.topology` must be set, or parts of it are empty.
+    /// Requires `wants.particles` and `wants.topology`; otherwise parts of the copy are empty.
     pub fn snapshot(&self, system: &SystemInfo) -> Snapshot {
-        // SAFETY: the engine keeps the columns of a call alive until it returns; names are UTF-8
+        // SAFETY: the engine keeps the columns alive until the call returns; names are UTF-8
         let arrays = unsafe { self.call.arrays.slice() }.iter().map(|a| unsafe {
             let values = match a.ints.slice() {
                 [] => Values::Real(a.reals.slice().into()),
@@ -128,15 +128,15 @@ impl<'a> Frame<'a> {
             dihedrals: self.dihedrals().into(),
         }
     }
-    /// The call itself, for analyzers that read the device.
+    /// Returns the call itself, for analyzers that read device memory.
     pub fn call(&self) -> &'a FrameCall {
         self.call
     }
 }
 
-/// Reads state every n steps. Its parameters are the fields of the struct (`#[derive(Params)]`).
+/// Reads the state every n steps. Fields of the struct are its parameters (`#[derive(Params)]`).
 pub trait Analyzer: Send + Sized + 'static {
-    /// Learns the system; an analyzer says its period and what it wants to see.
+    /// Receives the facts of the system. An analyzer must set its period, and the data that it reads.
     ///
     /// # Errors
     /// Returns an error if the parameters do not fit the system.
@@ -148,7 +148,7 @@ pub trait Analyzer: Send + Sized + 'static {
     fn start(&mut self, _host: Host) -> Result<()> {
         Ok(())
     }
-    /// Looks at the state.
+    /// Reads one frame and writes output.
     ///
     /// # Errors
     /// Returns an error that ends the run, for example a full disk.

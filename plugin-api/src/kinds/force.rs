@@ -1,4 +1,7 @@
-//! Forces with kernels of their own: fields, walls, external potentials.
+//! Forces with their own loops and kernels.
+//!
+//! For a force on each particle separately, `#[external_potential]` ([`crate::external`]) is simpler: it needs no loop
+//! and no kernel.
 
 use crate::abi::services::Host;
 use crate::abi::views::Sums;
@@ -8,9 +11,9 @@ use crate::params::{FromValue, Params};
 
 pub use crate::abi::calls::ForceCall;
 
-/// A force with its own kernels. Its parameters are the fields of the struct (`#[derive(Params)]`).
+/// A force with its own loop and kernel. Fields of the struct are its parameters (`#[derive(Params)]`).
 pub trait Force: Send + Sized + 'static {
-    /// Learns the system; `needs` starts as "CPU and CUDA, capturable, nothing more".
+    /// Receives the facts of the system and sets `needs`, which starts as [`Needs::default`].
     ///
     /// # Errors
     /// Returns an error if the parameters do not fit the system.
@@ -24,7 +27,7 @@ pub trait Force: Send + Sized + 'static {
     fn start(&mut self, _host: Host) -> Result<()> {
         Ok(())
     }
-    /// Adds forces; on CUDA it only launches, since the launches are captured and replayed.
+    /// Adds forces. On CUDA it only launches kernels: the launches are captured in a graph and replayed.
     ///
     /// # Errors
     /// Returns an error that ends the run.
@@ -46,7 +49,7 @@ pub trait Force: Send + Sized + 'static {
     fn save(&mut self) -> Result<Vec<u8>> {
         Ok(vec![])
     }
-    /// State from a checkpoint; called only with what [`Self::save`] gave, if that was not empty.
+    /// Restores the state that [`Self::save`] returned. Not called if that state was empty.
     ///
     /// # Errors
     /// Returns an error if the state does not belong to this component.

@@ -1,4 +1,4 @@
-//! The kinds of components.
+//! The kinds of components: for each kind the trait that authors implement, its types, and its CPU loop.
 
 pub mod analyzer;
 pub mod bonded;

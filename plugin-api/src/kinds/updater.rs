@@ -6,9 +6,9 @@ use crate::kinds::component::{Needs, SystemInfo};
 
 pub use crate::abi::calls::{Edit, EditQueue, UpdateCall, changed};
 
-/// Changes state between steps. Its parameters are the fields of the struct (`#[derive(Params)]`).
+/// Changes the state between steps. Fields of the struct are its parameters (`#[derive(Params)]`).
 pub trait Updater: Send + Sized + 'static {
-    /// Learns the system; an updater says at least its period.
+    /// Receives the facts of the system and sets `needs`. An updater must set its period.
     ///
     /// # Errors
     /// Returns an error if the parameters do not fit the system.
@@ -20,7 +20,7 @@ pub trait Updater: Send + Sized + 'static {
     fn start(&mut self, _host: Host) -> Result<()> {
         Ok(())
     }
-    /// Changes the state.
+    /// Changes the state and reports the changes in [`UpdateCall::changed`].
     ///
     /// # Errors
     /// Returns an error that ends the run.
@@ -28,7 +28,7 @@ pub trait Updater: Send + Sized + 'static {
     /// # Safety
     /// The views in `call` describe valid arrays of the run's device.
     unsafe fn update(&mut self, call: &mut UpdateCall) -> Result<()>;
-    /// The run ended.
+    /// Writes final results; called once after the last step.
     ///
     /// # Errors
     /// Returns an error if the results cannot be written.

@@ -1,4 +1,4 @@
-//! Groups of particles, as the user writes them.
+//! Groups of particles as the user writes them.
 
 use super::fields::{Fields, Range};
 use super::tables::unknown_type;
@@ -15,24 +15,24 @@ pub enum Group {
     All,
     /// Particles of these types: `Types(["A", "B"])`.
     Types(Vec<Spanned<String>>),
-    /// Particles with tags in first … last, both included: `Tags(first: 0, last: 99)`.
+    /// Particles with tags from first to last, both included: `Tags(first: 0, last: 99)`.
     Tags {
         /// The first tag.
         first: u32,
         /// The last tag.
         last: u32,
     },
-    /// Particles of the molecules first … last, both included, by the array `molecule` of the initial state:
+    /// Particles of the molecules from first to last, both included, by the array `molecule` of the initial state:
     /// `Molecules(first: 0, last: 9)`.
     Molecules {
         /// The first molecule.
         first: i32,
         /// The last molecule.
         last: i32,
-        /// Where it stands.
+        /// Position in the file.
         at: Position,
     },
-    /// Particles whose initial position is in min ≤ r < max: `Box(min: [-5.0, -5.0, -5.0], max: [5.0, 5.0, 0.0])`.
+    /// Particles with initial position min ≤ r < max: `Box(min: [-5.0, -5.0, -5.0], max: [5.0, 5.0, 0.0])`.
     Box {
         /// Lower corner.
         min: [f64; 3],
@@ -41,17 +41,17 @@ pub enum Group {
     },
     /// All other particles: `Not(Types(["A"]))`.
     Not(Box<Group>),
-    /// Particles that are in all of the groups: `And([Types(["A"]), Not(Tags(first: 0, last: 9))])`.
+    /// Particles in all of the groups: `And([Types(["A"]), Not(Tags(first: 0, last: 9))])`.
     And(Vec<Group>),
-    /// Particles that are in at least one of the groups: `Or([Tags(first: 0, last: 9), Tags(first: 20, last: 29)])`.
+    /// Particles in at least one of the groups: `Or([Tags(first: 0, last: 9), Tags(first: 20, last: 29)])`.
     Or(Vec<Group>),
 }
 
 impl Group {
-    /// The group with types as numbers, for [`crate::kinds::component::Needs::group`].
+    /// Resolves the group for [`crate::component::Needs::group`].
     ///
     /// # Errors
-    /// Types and tags that do not exist.
+    /// Returns an error for unknown types, tags that do not exist, and molecules without the array `molecule`.
     pub fn need(&self, system: &SystemInfo) -> Result<GroupNeed> {
         match self {
             Self::All => Ok(GroupNeed::All),
@@ -72,7 +72,7 @@ impl Group {
             ))),
             Self::Tags { first, last } => Ok(GroupNeed::Tags(*first, *last)),
             Self::Molecules { at, .. } if !system.arrays.iter().any(|a| a == "molecule") => {
-                Err(InputError::at(*at, "the initial state does not say which molecule a particle belongs to").into())
+                Err(InputError::at(*at, "particles have no `molecule`: add it to the initial state").into())
             }
             Self::Molecules { first, last, .. } => Ok(GroupNeed::Molecules(*first, *last)),
             Self::Box { min, max } => Ok(GroupNeed::Box(*min, *max)),
@@ -82,7 +82,7 @@ impl Group {
         }
     }
 
-    /// Each of some groups, with the mistakes of all of them.
+    /// Resolves several groups and collects the mistakes of all of them.
     fn needs(groups: &[Self], system: &SystemInfo) -> Result<Vec<GroupNeed>> {
         let mut errors = Errors::default();
         let mut needs = vec![];
@@ -96,7 +96,7 @@ impl Group {
         errors.into_result(Some(needs))
     }
 
-    /// The one value in the brackets behind a name.
+    /// Parses the single value in the parentheses after a name.
     fn inner<T: FromValue>(value: Value<'_>, errors: &mut Errors) -> Option<T> {
         let inner = value.after_name().and_then(|v| errors.absorb(v.elements())).unwrap_or_default();
         match inner.as_slice() {
@@ -144,7 +144,7 @@ impl FromValue for Group {
                 fields.finish();
                 let (min, max) = (min?, max?);
                 if min.iter().zip(&max).any(|(a, b)| a > b) {
-                    errors.push(value.error("no component of `min` may be above that of `max`"));
+                    errors.push(value.error("`min` must not exceed `max` in any component"));
                     return None;
                 }
                 Some(Self::Box { min, max })

@@ -1,22 +1,22 @@
-//! Types a parameter may have.
+//! Types of parameters.
 
 use super::fields::FieldDoc;
 use super::value::Value;
 use crate::error::{Errors, Position};
 
-/// A type that can be read from RON with all its mistakes.
+/// A type that can be parsed from RON, with all mistakes collected.
 pub trait FromValue: Sized {
-    /// Reads a value; mistakes go to `errors`, and then there is no value.
+    /// Parses a value. Records mistakes in `errors` and then returns `None`.
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self>;
-    /// The type in a few words.
+    /// Describes the type in a few words.
     fn describe() -> String;
-    /// What it means that the field is not there.
+    /// Returns the value of a missing field; `None` if the field is required.
     fn absent() -> Option<Self> {
         None
     }
-    /// Calls `f` with every number in it, for checks of range.
+    /// Calls `f` with every number in the value, for range checks.
     fn each_number(&self, _f: &mut dyn FnMut(f64)) {}
-    /// Documentation of the fields inside, for a struct or a table of structs.
+    /// Returns the documentation of the fields of a struct or of a table of structs.
     fn fields() -> Vec<FieldDoc> {
         vec![]
     }
@@ -47,15 +47,15 @@ macro_rules! leaf {
 leaf! {
     f64: "a number", |x| *x;
     f32: "a number", |x| f64::from(*x);
-    u64: "a whole number from 0", |x| *x as f64;
-    u32: "a whole number from 0", |x| f64::from(*x);
-    i64: "a whole number", |x| *x as f64;
-    i32: "a whole number", |x| f64::from(*x);
+    u64: "a non-negative integer", |x| *x as f64;
+    u32: "a non-negative integer", |x| f64::from(*x);
+    i64: "an integer", |x| *x as f64;
+    i32: "an integer", |x| f64::from(*x);
     bool: "true or false";
     String: "text in quotes";
 }
 
-/// A text cut to the length of a message.
+/// Shortens a text for a message.
 fn short(text: &str) -> String {
     let line = text.lines().next().unwrap_or("");
     match line.char_indices().nth(40) {
@@ -126,12 +126,12 @@ impl<T: FromValue, const N: usize> FromValue for [T; N] {
     }
 }
 
-/// A value that remembers where it stands, for mistakes that show only later.
+/// A value with its position in the file, for mistakes that are detected later.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
-    /// Where it stands.
+    /// Position in the file.
     pub at: Position,
 }
 
@@ -150,18 +150,18 @@ impl<T: FromValue> FromValue for Spanned<T> {
     }
 }
 
-/// How the user's k of a harmonic form is meant.
+/// Convention of the force constant k of a harmonic potential.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Convention {
     /// U = k (x − x₀)², as in the GALAMOST paper.
     #[default]
     Paper,
-    /// U = ½ k (x − x₀)², as in most other engines: k is halved on input.
+    /// U = ½ k (x − x₀)², as in most other engines. k is halved on input.
     Half,
 }
 
 impl Convention {
-    /// What to multiply the user's k with to get the paper's.
+    /// Returns the factor that converts the user's k to the convention of the paper.
     pub fn factor(self) -> f64 {
         match self {
             Self::Paper => 1.0,
@@ -189,16 +189,16 @@ impl FromValue for Convention {
 /// An axis of the box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// The first.
+    /// The first axis.
     X,
-    /// The second.
+    /// The second axis.
     Y,
-    /// The third; there is none in two dimensions.
+    /// The third axis; not available in two dimensions.
     Z,
 }
 
 impl Axis {
-    /// The unit vector along it.
+    /// Returns the unit vector along the axis.
     pub fn unit(self) -> [f64; 3] {
         std::array::from_fn(|k| if k == self as usize { 1.0 } else { 0.0 })
     }

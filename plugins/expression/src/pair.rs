@@ -9,7 +9,7 @@ use crate::machine::{Machine, Slots};
 use crate::numbers::Numbers;
 use galamost_plugin_api::component::Registration;
 use galamost_plugin_api::error::{Errors, Position};
-use galamost_plugin_api::pair::{CutoffRow, PairOutput, Mode, OrientedInput, PairCall, PairPotential};
+use galamost_plugin_api::pair::{CutoffRow, Mode, OrientedInput, PairCall, PairOutput, PairPotential};
 use galamost_plugin_api::precision::{Fixed, Float64, Precision};
 use galamost_plugin_api::prelude::*;
 

@@ -6,7 +6,7 @@ use galamost_plugin_api::component::Registration;
 use galamost_plugin_api::error::{Errors, Position};
 use galamost_plugin_api::pair::cpu::{Rows, run};
 use galamost_plugin_api::pair::{
-    CutoffRow, PairOutput, Mode, OrientedInput, PairCall, PairEval, PairInput, PairPotential,
+    CutoffRow, Mode, OrientedInput, PairCall, PairEval, PairInput, PairOutput, PairPotential,
 };
 use galamost_plugin_api::prelude::*;
 use galamost_tables::Kind;

@@ -308,7 +308,12 @@ mod tests {
     fn types_of_all_frames_are_put_together() {
         let of = |types: [&str; 2], kind: Vec<u32>| {
             let n = kind.len();
-            Snapshot { types: types.map(String::from).into(), type_id: kind, position: vec![[0.0; 3]; n], ..Snapshot::default() }
+            Snapshot {
+                types: types.map(String::from).into(),
+                type_id: kind,
+                position: vec![[0.0; 3]; n],
+                ..Snapshot::default()
+            }
         };
         let (mut a, mut b) = (of(["A", "B"], vec![0, 1]), of(["C", "A"], vec![0, 1]));
         let mut names = Names::default();

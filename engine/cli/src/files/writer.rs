@@ -4,7 +4,7 @@ use super::{about, component_for, component_named, has_field, make, told};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::plugins::host::HostServices;
 use galamost_engine::plugins::{Component, Registry};
-use galamost_plugin_api::analyzer::{FrameArray, FrameColumn, FrameCall};
+use galamost_plugin_api::analyzer::{FrameArray, FrameCall, FrameColumn};
 use galamost_plugin_api::component::{Kind, SystemInfo};
 use galamost_plugin_api::plugin_record::API_MINOR;
 use galamost_plugin_api::snapshot::{Snapshot, Values};

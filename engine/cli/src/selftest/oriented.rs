@@ -30,7 +30,12 @@ pub fn gradient(pair: &PairPart<'_>, cutoff: f64) -> Result<(f64, usize)> {
                 pair.interaction(
                     i,
                     j,
-                    &PairConfiguration { r: r.f64(), quaternion_i: row(q), quaternion_j: row(qj), ..PairConfiguration::default() },
+                    &PairConfiguration {
+                        r: r.f64(),
+                        quaternion_i: row(q),
+                        quaternion_j: row(qj),
+                        ..PairConfiguration::default()
+                    },
                 )
             };
             let here = at(r, qi)?;

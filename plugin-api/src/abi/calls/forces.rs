@@ -1,4 +1,4 @@
-//! Calls of forces: one evaluation of a pair, bonded or other force, and the rows of a pair table.
+//! Calls of forces: one evaluation of a pair, bonded or other force.
 
 use crate::abi::views::{LinkView, ListView, StateView, Sums, Wanted};
 use crate::device::DevicePtr;
@@ -6,7 +6,7 @@ use crate::device::philox::RandomKey;
 use crate::device::real::Real;
 use galamost_plugin_macros::{DeviceStruct, Layout};
 
-/// What the loop needs to know of one pair of types.
+/// Cutoff, shifts and smoothing of one pair of types, as the pair loop reads them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct, Layout)]
 #[allow(non_camel_case_types)]
@@ -26,7 +26,7 @@ pub struct CutoffRow<real> {
 }
 
 impl CutoffRow<f64> {
-    /// Over another number type.
+    /// Converts the row to another number type.
     pub fn cast<R: Real>(&self) -> CutoffRow<R> {
         CutoffRow {
             cutoff2: R::lit(self.cutoff2),
@@ -37,122 +37,122 @@ impl CutoffRow<f64> {
             smooth_norm: R::lit(self.smooth_norm),
         }
     }
-    /// Its numbers in order.
+    /// Returns the numbers of the row in order.
     pub fn numbers(&self) -> [f64; 6] {
         [self.cutoff2, self.cutoff, self.energy_shift, self.force_shift, self.on2, self.smooth_norm]
     }
 }
 
-/// Where two particles are and how they are turned.
+/// Relative position and orientations of two particles.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Layout)]
 pub struct PairConfiguration {
     /// r_i − r_j.
     pub r: [f64; 3],
-    /// Orientation of i: x, y, z, w.
+    /// Orientation of i as a unit quaternion x, y, z, w.
     pub quaternion_i: [f64; 4],
-    /// Orientation of j.
+    /// Orientation of j as a unit quaternion x, y, z, w.
     pub quaternion_j: [f64; 4],
     /// Reserved; must be 0.
     pub reserved: [f64; 8],
 }
 
 impl Default for PairConfiguration {
-    /// At one place, not turned.
+    /// Zero distance, and no rotation.
     fn default() -> Self {
         let not_turned = [0.0, 0.0, 0.0, 1.0];
         Self { r: [0.0; 3], quaternion_i: not_turned, quaternion_j: not_turned, reserved: [0.0; 8] }
     }
 }
 
-/// One call of the CPU loop.
+/// One call of the CPU loop over pairs.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Layout)]
 pub struct PairCall {
     /// Size of this struct in bytes.
     pub size: u32,
-    /// First particle.
+    /// Index of the first particle.
     pub begin: u32,
-    /// One past the last particle.
+    /// Index after the last particle.
     pub end: u32,
-    /// The component's first slot in [`crate::abi::views::Globals::values`].
+    /// The component's first slot in [`crate::views::Globals::values`].
     pub first_varying: u32,
-    /// Highest vector extension to use: 0 baseline, 3 x86-64-v3, 4 x86-64-v4.
+    /// Highest vector extension to use: 0 for the baseline, 3 for x86-64-v3, 4 for x86-64-v4.
     pub isa: u32,
-    /// What is wanted besides forces.
+    /// What to compute besides forces.
     pub wanted: Wanted,
     /// Key of the component's random numbers.
     pub key: RandomKey,
-    /// The state.
+    /// The particles.
     pub state: *const StateView,
-    /// The list.
+    /// The neighbor list.
     pub list: *const ListView,
     /// Reserved; must be 0.
     pub reserved: [u64; 4],
 }
 
-// SAFETY: the call only carries addresses; the loop it describes writes rows begin … end of the force array, which no
-// other call under way writes
+// SAFETY: the call only carries addresses; the loop writes rows begin … end of the force array, and no other concurrent
+// call writes those rows
 unsafe impl Send for PairCall {}
 // SAFETY: as above
 unsafe impl Sync for PairCall {}
 
-/// One call of the CPU loop.
+/// One call of the CPU loop over bonds, angles or dihedrals.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Layout)]
 pub struct BondedCall {
     /// Size of this struct in bytes.
     pub size: u32,
-    /// First particle.
+    /// Index of the first particle.
     pub begin: u32,
-    /// One past the last particle.
+    /// Index after the last particle.
     pub end: u32,
-    /// The component's first slot in [`crate::abi::views::Globals::values`].
+    /// The component's first slot in [`crate::views::Globals::values`].
     pub first_varying: u32,
-    /// Number of the component, for faults.
+    /// Number of the component in the run, reported with faults.
     pub component: u32,
     /// Reserved; must be 0.
     pub reserved0: u32,
-    /// What is wanted besides forces.
+    /// What to compute besides forces.
     pub wanted: Wanted,
-    /// The state.
+    /// The particles.
     pub state: *const StateView,
-    /// The links.
+    /// The bonds, angles or dihedrals.
     pub links: *const LinkView,
     /// Reserved; must be 0.
     pub reserved: [u64; 4],
 }
 
-// SAFETY: the call only carries addresses; the loop it describes writes rows begin … end of the force array, which no
-// other call under way writes
+// SAFETY: the call only carries addresses; the loop writes rows begin … end of the force array, and no other concurrent
+// call writes those rows
 unsafe impl Send for BondedCall {}
 // SAFETY: as above
 unsafe impl Sync for BondedCall {}
 
-/// One evaluation.
+/// One evaluation of a force.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Layout)]
 pub struct ForceCall {
     /// Size of this struct in bytes.
     pub size: u32,
-    /// Number of the component in the run, for faults.
+    /// Number of the component in the run, reported with faults.
     pub component: u32,
-    /// The component's first slot in [`crate::abi::views::Globals::values`].
+    /// The component's first slot in [`crate::views::Globals::values`].
     pub first_varying: u32,
     /// Bit of the component's group, see [`StateView::in_group`].
     pub group: u32,
-    /// What is wanted besides forces.
+    /// What to compute besides forces.
     pub wanted: Wanted,
-    /// The state; on CUDA its addresses are the device's.
+    /// The particles; on CUDA the addresses are in device memory.
     pub state: StateView,
     /// The neighbor list.
     pub list: ListView,
-    /// Bonds.
+    /// The bonds.
     pub bonds: LinkView,
-    /// Where [`Sums`] go on CUDA: device memory that the engine adds to the total (all 0 at the call).
+    /// On CUDA: device memory for the [`Sums`], which the engine adds to the total. All 0 at the call.
     pub device_sums: DevicePtr<Sums>,
-    /// Where the component's [`crate::kinds::component::Needs::quantities`] go, one f64 each, where energies are wanted: memory of
-    /// the run's device. Null if it has none.
+    /// Output for [`crate::component::Needs::quantities`] when energies are wanted: one f64 each, in memory of the
+    /// run's device. Null if there are none.
     pub quantities: DevicePtr<f64>,
     /// Reserved; must be 0.
     pub reserved: [u64; 7],

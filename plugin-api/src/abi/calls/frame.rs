@@ -5,7 +5,7 @@ use crate::device::DevicePtr;
 use crate::snapshot::Link;
 use galamost_plugin_macros::Layout;
 
-/// A column of values, one entry per particle or link, in tag order.
+/// A borrowed column of values in tag order, one entry per particle or link.
 #[repr(C)]
 #[derive(Debug, Layout)]
 pub struct FrameColumn<T> {
@@ -21,18 +21,18 @@ impl<T> Clone for FrameColumn<T> {
 impl<T> Copy for FrameColumn<T> {}
 
 impl<T> FrameColumn<T> {
-    /// Nothing.
+    /// A column without entries.
     pub const EMPTY: Self = Self { data: std::ptr::null(), len: 0 };
 
-    /// A column over a slice, which must outlive it.
+    /// Creates a column from a slice. The slice must outlive the column.
     pub fn new(slice: &[T]) -> Self {
         Self { data: slice.as_ptr(), len: slice.len() }
     }
 
-    /// The values.
+    /// Returns the values.
     ///
     /// # Safety
-    /// The slice it was made of must still be there.
+    /// The slice that the column was created from must still exist.
     pub(crate) unsafe fn slice<'a>(self) -> &'a [T] {
         if self.data.is_null() || self.len == 0 {
             return &[];
@@ -42,41 +42,41 @@ impl<T> FrameColumn<T> {
     }
 }
 
-/// Values of the whole system at one step.
+/// Thermodynamic quantities of the whole system at one step.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Layout)]
 pub struct Thermo {
     /// Number of particles.
     pub n: u64,
-    /// Degrees of freedom that kT is computed with.
+    /// Translational degrees of freedom, used for kT.
     pub degrees_of_freedom: f64,
-    /// Kinetic energy of translation.
+    /// Translational kinetic energy.
     pub kinetic: f64,
     /// kT = 2 K / degrees of freedom.
     pub kt: f64,
-    /// Degrees of freedom of rotation; 0 if nothing turns.
+    /// Rotational degrees of freedom; 0 if no integrator propagates orientations.
     pub rotational_degrees_of_freedom: f64,
-    /// Kinetic energy of rotation.
+    /// Rotational kinetic energy.
     pub rotational_kinetic: f64,
-    /// kT of rotation.
+    /// Rotational kT.
     pub rotational_kt: f64,
-    /// Potential energy of all components.
+    /// Potential energy of all force components.
     pub potential: f64,
-    /// Pressure: trace of the tensor over the dimensions.
+    /// Pressure: the trace of the pressure tensor divided by the number of dimensions.
     pub pressure: f64,
     /// Pressure tensor xx, xy, xz, yy, yz, zz: (Σ m v v + virial)/V.
     pub pressure_tensor: [f64; 6],
     /// Total momentum.
     pub momentum: [f64; 3],
-    /// Volume (area in two dimensions).
+    /// Volume, or area in two dimensions.
     pub volume: f64,
-    /// What the equations of motion conserve: K + U and the integrators' share.
+    /// Conserved quantity of the equations of motion: K + U plus the contributions of the integrators.
     pub conserved: f64,
     /// Reserved; must be 0.
     pub reserved: [f64; 8],
 }
 
-/// An optional per-particle array in a frame.
+/// An optional per-particle array of a frame.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Layout)]
 pub struct FrameArray {
@@ -87,7 +87,7 @@ pub struct FrameArray {
 }
 
 impl FrameArray {
-    /// Numbers.
+    /// Creates an array of floating-point numbers.
     pub fn reals(name: &str, width: u32, values: &[f64]) -> Self {
         Self {
             name: FrameColumn::new(name.as_bytes()),
@@ -96,7 +96,7 @@ impl FrameArray {
             ints: FrameColumn::EMPTY,
         }
     }
-    /// Whole numbers.
+    /// Creates an array of integers.
     pub fn ints(name: &str, width: u32, values: &[i32]) -> Self {
         Self {
             name: FrameColumn::new(name.as_bytes()),
@@ -107,49 +107,49 @@ impl FrameArray {
     }
 }
 
-/// One call of an analyzer; [`Frame`] is how authors see it.
+/// One call of an analyzer. Authors read it through [`crate::analyzer::Frame`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Layout)]
 pub struct FrameCall {
     /// Size of this struct in bytes.
     pub size: u32,
-    /// 2 or 3.
+    /// Number of dimensions, 2 or 3.
     pub dimensions: u32,
-    /// Step.
+    /// Time step.
     pub step: u64,
     /// Time since the start of the run.
     pub time: f64,
     /// Box lengths.
     pub box_length: [f64; 3],
-    /// If wanted: the whole system's values.
+    /// Thermodynamic quantities, if `wants.thermo` is set; else null.
     pub thermo: *const Thermo,
-    /// If `thermo` is wanted: the potential energy of each force component, in the order of the pipeline.
+    /// Potential energy of each force component in pipeline order, if `wants.thermo` is set.
     pub energies: FrameColumn<f64>,
-    /// Names of these components.
+    /// Names of the force components.
     pub energy_names: FrameColumn<FrameColumn<u8>>,
-    /// If wanted: positions.
+    /// Positions, if `wants.particles` is set.
     pub position: FrameColumn<[f64; 3]>,
     /// Images.
     pub image: FrameColumn<[i32; 3]>,
     /// Velocities.
     pub velocity: FrameColumn<[f64; 3]>,
-    /// Types.
+    /// Particle types.
     pub type_id: FrameColumn<u32>,
     /// Masses.
     pub mass: FrameColumn<f64>,
     /// Optional arrays.
     pub arrays: FrameColumn<FrameArray>,
-    /// If wanted: bonds.
+    /// Bonds, if `wants.topology` is set.
     pub bonds: FrameColumn<Link<2>>,
     /// Angles.
     pub angles: FrameColumn<Link<3>>,
     /// Dihedrals.
     pub dihedrals: FrameColumn<Link<4>>,
-    /// The state on the run's device, for analyzers with kernels of their own.
+    /// The particles in memory of the run's device, for analyzers with their own kernels.
     pub state: StateView,
-    /// The neighbor list.
+    /// The neighbor list in memory of the run's device.
     pub list: ListView,
-    /// Bonds on the run's device.
+    /// The bonds in memory of the run's device.
     pub bond_view: LinkView,
     /// Reserved; must be 0.
     pub reserved: [DevicePtr<u8>; 8],

@@ -1,6 +1,7 @@
-//! The arguments of the calls that the engine makes in every step, one struct a call.
+//! Arguments of the calls that the engine makes in every step.
 //!
-//! They cross the boundary behind raw pointers; [`crate::abi::layout`] compares their members when a library is loaded.
+//! The structs cross the boundary behind raw pointers. [`crate::layout`] compares their members when a library is
+//! loaded.
 
 mod forces;
 mod frame;

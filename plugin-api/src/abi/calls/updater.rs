@@ -6,58 +6,59 @@ use crate::device::philox::RandomKey;
 use crate::error::{Error, Result};
 use galamost_plugin_macros::{DeviceStruct, Layout};
 
-/// A change of topology. An updater only asks for changes; the engine applies them all at once, sorted by their
-/// content, so the result does not depend on the order in which threads asked.
+/// A requested change of the topology. The engine applies all requests at once, sorted by content, so the result does
+/// not depend on the order of the threads.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, DeviceStruct, Layout)]
 pub struct Edit {
-    /// 0: add, 1: remove, 2: remove a bond together with every angle and dihedral that has it between two of its
-    /// neighboring members, also those added by the same call.
+    /// 0: add the link. 1: remove it. 2: remove a bond, and all angles and dihedrals in which its two particles are
+    /// adjacent members, including those added by the same call.
     pub remove: u32,
     /// Number of members: 2 for a bond, 3 for an angle, 4 for a dihedral.
     pub width: u32,
-    /// Type of the link.
+    /// Bond, angle or dihedral type.
     pub kind: u32,
-    /// Tags of the members; the rest is 0.
+    /// Tags of the members; unused entries are 0.
     pub tags: [u32; 4],
     /// Reserved; must be 0.
     pub reserved: u32,
 }
 
-/// Where edits are put; `request` of `topology.cuh` does it on the device.
+/// Queue of requested edits. On the device, `request` in `topology.cuh` appends to it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, Layout)]
 pub struct EditQueue {
-    /// Room for `capacity` edits.
+    /// Memory for `capacity` edits.
     pub edits: DevicePtr<Edit>,
-    /// Number of edits asked for; above `capacity` the engine makes room and calls the updater again.
+    /// Number of requested edits. If it exceeds `capacity`, the engine enlarges the queue and repeats the call.
     pub count: DevicePtr<u32>,
-    /// Room.
+    /// Maximum number of edits.
     pub capacity: u32,
     /// Reserved; must be 0.
     pub reserved: u32,
 }
 
 impl Edit {
-    /// Adds a link of W members.
+    /// Creates a request to add a link with W members.
     pub fn add<const W: usize>(kind: u32, tags: [u32; W]) -> Self {
         let tags = std::array::from_fn(|k| tags.get(k).copied().unwrap_or(0));
         Self { remove: 0, width: W as u32, kind, tags, reserved: 0 }
     }
 
-    /// Removes a bond, and angles and dihedrals along it.
+    /// Creates a request to remove a bond with all angles and dihedrals along it.
     pub fn cut(kind: u32, [a, b]: [u32; 2]) -> Self {
         Self { remove: 2, width: 2, kind, tags: [a, b, 0, 0], reserved: 0 }
     }
 }
 
 impl EditQueue {
-    /// Asks for a change, on the CPU.
+    /// Requests an edit, on the CPU.
     ///
     /// # Safety
-    /// The queue must lie in host memory, and only one thread may ask at a time.
+    /// The queue must be in host memory, and no other thread may call this at the same time.
     pub unsafe fn request(&self, edit: Edit) {
-        // SAFETY: the queue and the box are valid host memory for the call (contract of this function); the index is below the capacity
+        // SAFETY: the queue is in host memory and not shared (contract of this function); the index is below the
+        // capacity
         unsafe {
             let n = *self.count.host();
             if n < self.capacity {
@@ -68,63 +69,64 @@ impl EditQueue {
     }
 }
 
-/// What an updater changed besides the topology.
+/// Flags for what an updater changed besides the topology.
 pub mod changed {
-    /// Positions: the list is rebuilt and forces are computed anew.
+    /// Positions. The engine rebuilds the neighbor list and recomputes forces.
     pub const POSITIONS: u32 = 1;
     /// Velocities.
     pub const VELOCITIES: u32 = 2;
-    /// Types or anything else that forces depend on: forces are computed anew.
+    /// Types or other properties that forces depend on. The engine recomputes forces.
     pub const FORCES: u32 = 4;
-    /// The box, in [`super::UpdateCall::sim_box`]: positions follow, the list is rebuilt and forces are computed anew.
+    /// The box, in [`super::UpdateCall::sim_box`]. The engine rescales positions, rebuilds the neighbor list and
+    /// recomputes forces.
     pub const BOX: u32 = 8;
 }
 
-/// One call.
+/// One call of an updater.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Layout)]
 pub struct UpdateCall {
     /// Size of this struct in bytes.
     pub size: u32,
-    /// Number of the component in the run, for faults.
+    /// Number of the component in the run, reported with faults.
     pub component: u32,
-    /// The component's first slot in [`crate::abi::views::Globals::values`].
+    /// The component's first slot in [`crate::views::Globals::values`].
     pub first_varying: u32,
-    /// Out: what was changed, [`changed`].
+    /// Output: what was changed, as flags of [`changed`].
     pub changed: u32,
-    /// The step.
+    /// Time step.
     pub step: u64,
     /// Key of the component's random numbers.
     pub key: RandomKey,
-    /// The state; on CUDA its addresses are the device's.
+    /// The particles; on CUDA the addresses are in device memory.
     pub state: StateView,
-    /// The neighbor list (valid up to its `r_list` less the buffer).
+    /// The neighbor list; complete up to `r_list` minus the buffer.
     pub list: ListView,
-    /// Bonds.
+    /// The bonds.
     pub bonds: LinkView,
-    /// Where changes of topology are asked for.
+    /// Queue for changes of the topology.
     pub edits: EditQueue,
     /// Bit of the component's group, see [`StateView::in_group`].
     pub group: u32,
     /// Reserved; must be 0.
     pub reserved0: u32,
-    /// The box, in host memory on every device; see [`Self::sim_box`].
+    /// The box, in host memory on every device; use [`Self::sim_box`].
     pub sim_box: DevicePtr<SimBox>,
     /// Reserved; must be 0.
     pub reserved: [u64; 6],
 }
 
 impl UpdateCall {
-    /// The box. An updater that changes it also says [`changed::BOX`]. Virial and kinetic sums are those of this step if
-    /// the updater wants `thermo`.
+    /// Returns the box. An updater that changes it must also set [`changed::BOX`]. Virial and kinetic sums are those of
+    /// this step if the updater wants `thermo`.
     ///
     /// # Errors
     /// Returns an error if the call carries no box.
     ///
     /// # Safety
-    /// The engine's word: the address is valid while the call lasts.
+    /// The address must be valid during the call.
     pub unsafe fn sim_box(&mut self) -> Result<&mut SimBox> {
-        // SAFETY: the queue and the box are valid host memory for the call (contract of this function)
+        // SAFETY: the address is null or valid during the call (contract of this function)
         unsafe { self.sim_box.host().as_mut() }
             .ok_or_else(|| Error::Run("the engine passed no box to the updater".into()))
     }

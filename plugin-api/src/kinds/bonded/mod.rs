@@ -1,8 +1,11 @@
-//! Bonded potentials: a function gives U and its derivative for one bond, angle or dihedral; the loop is done once for
-//! all.
+//! Bonded potentials: a function returns U and its derivative for one bond, angle or dihedral.
 //!
-//! Every particle gathers the forces of its own links, so nothing is added from two threads at once and the sum has
-//! one order. Angles and dihedrals are links of width 3 and 4 in the same tables.
+//! The engine provides one loop for all potentials. Every particle gathers the forces of its own links, so no force is
+//! written by two threads, and the order of the sum is fixed. Angles and dihedrals are links of width 3 and 4 in the
+//! same tables.
+//!
+//! Authors write the function under `#[bond_potential]`, `#[angle_potential]` or `#[dihedral_potential]`; [`BondInput`]
+//! lists the quantities it can use.
 
 mod angles;
 mod bonds;
@@ -15,32 +18,36 @@ use crate::kinds::pair::{Row, RowInput};
 
 pub use crate::abi::calls::BondedCall;
 
-/// What a bond, angle or dihedral function can see.
+/// Input of a bond, angle or dihedral function. Arguments select members by name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BondInput<R> {
-    /// r², square of the bond length.
+    /// Bonds: r², the squared bond length. Unit: length².
     pub r2: R,
-    /// θ at the middle particle of an angle, 0 … π; φ of a dihedral, −π … π, 0 for cis.
+    /// Angles: θ at the middle particle, 0 … π. Dihedrals: φ, −π … π, 0 for cis. Unit: radian.
     pub angle: R,
-    /// Its cosine.
+    /// Cosine of the angle.
     pub cos: R,
-    /// Its sine.
+    /// Sine of the angle.
     pub sin: R,
-    /// The step.
+    /// The current step.
     pub step: Step<R>,
 }
 
-/// A bonded function, as a type; made by `#[bond_potential]`, `#[angle_potential]` or `#[dihedral_potential]`.
+/// A bonded function as a type, created by `#[bond_potential]`, `#[angle_potential]` or `#[dihedral_potential]`.
 pub trait BondFn: Send + Sync + 'static {
-    /// Its row over a number type.
+    /// Its row of parameters over a number type.
     type Row<R: Real>: Copy + Send + Sync;
-    /// What the user writes for one bond type.
+    /// Parameters of one bond, angle or dihedral type as the user writes them.
     type Input: RowInput<Row: Row<As<f32> = Self::Row<f32>, As<f64> = Self::Row<f64>>>;
-    /// Members of a link: 2, 3 or 4.
+    /// Number of members of a link: 2, 3 or 4.
     const WIDTH: u32;
-    /// Bonds: (F/r, U) with F = −dU/dr; F/r = −∞ for a bond that is longer than its potential allows, which ends the run.
-    /// Angles: (dU/dcos θ, U). Dihedrals: (dU/dφ, U).
+    /// Evaluates one link.
+    ///
+    /// * Bonds: (F/r, U) with F = −dU/dr. F/r = −∞ means that the bond is longer than its potential allows; this ends
+    ///   the run.
+    /// * Angles: (dU/dcos θ, U).
+    /// * Dihedrals: (dU/dφ, U).
     fn eval<R: Real>(input: &BondInput<R>, row: &Self::Row<R>) -> (R, R);
-    /// CUDA text of `bond_eval`.
+    /// Returns the CUDA text of `bond_eval`.
     fn eval_text() -> &'static DeviceText;
 }

@@ -1,4 +1,4 @@
-//! The loop over particles on the CPU.
+//! CPU loop of integrator phases.
 
 use crate::abi::views::{Fault, FaultKind, Globals, StateView, Step};
 use crate::device::philox::Random;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Applies a phase to particles begin … end.
 ///
 /// # Safety
-/// `call` must describe valid host arrays; nobody else may touch these particles meanwhile.
+/// `call` must describe valid host arrays. No other thread may access these particles during the call.
 pub unsafe fn particles<I: Integrator, F: ParticleFn<I>>(call: &ParticleCall, g: &I::State) {
     // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe {
@@ -26,7 +26,8 @@ pub unsafe fn particles<I: Integrator, F: ParticleFn<I>>(call: &ParticleCall, g:
 }
 
 unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &ParticleCall, g: &I::State) {
-    // SAFETY: `call` describes valid host memory (contract of this function): every address is that of an array of n_local + n_ghost elements
+    // SAFETY: `call` is valid (contract of this function): every address is that of an array of n_local + n_ghost
+    // elements
     unsafe {
         let state = &*call.state;
         let globals: *mut Globals = state.globals.host();
@@ -73,7 +74,7 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
             let mut x = if has_extra { *extra.add(i) } else { I::Extra::<S::Real>::default() };
             let mut random = Random::new(call.key, globals_now.step, tag, call.first_draw);
             if !call.carried.is_null() {
-                // what another integrator goes on with after the forces is corrected in the same way
+                // correct the velocity that another integrator carries through the step in the same way
                 let carried = &mut *call.carried.add(i * call.carried_stride as usize).cast::<Vec3<S::Real>>();
                 let (mut again, mut own, mut same) = (Particle { velocity: *carried, ..p }, x, random);
                 F::apply::<S::Real>(&mut again, &mut own, g, &step, &mut same);
@@ -105,7 +106,7 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
                 }
                 if scale.sheared {
                     let slower = cross::<S>(state, globals_now, i, rows_before);
-                    // and so is the velocity that an integrator goes on with after the forces
+                    // correct the velocity that an integrator carries through the step, too
                     if own_velocity {
                         *extra.add(i).cast::<S::Real>() -= slower;
                     }
@@ -127,19 +128,19 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
     }
 }
 
-/// A particle that left through the top of a sheared box comes in below, displaced and slowed like the box below; what
-/// was taken off its velocity along x.
+/// Applies the Lees-Edwards displacement and velocity change to a particle that crossed the box in y. Returns the
+/// change that was subtracted from its velocity along x.
 ///
 /// # Safety
 /// As for [`PositionStorage::displace`].
 unsafe fn cross<S: PositionStorage>(state: &StateView, g: &Globals, i: usize, rows_before: i32) -> S::Real {
-    // SAFETY: `call` describes valid host memory (contract of this function)
+    // SAFETY: `state` describes valid host arrays (contract of this function)
     unsafe {
         let crossed = *state.image.host().add(3 * i + 1) - rows_before;
         if crossed == 0 {
             return S::Real::ZERO;
         }
-        // less than half a box, so it is never refused
+        // less than half a box, so the displacement is always accepted
         S::displace(state, g, i, [-f64::from(crossed) * g.shear_offset, 0.0, 0.0]);
         let v = &mut *state.velocity_mass.cast::<[S::Real; 4]>().host().add(i);
         let slower = S::Real::lit(f64::from(crossed) * g.shear_speed);

@@ -1,26 +1,27 @@
-//! Modes of the cutoff: what happens to U and F there.
+//! Cutoff modes: truncation, shifts and smoothing of U and F.
 
 use super::CutoffRow;
 use crate::device::real::Real;
 use crate::error::Errors;
 use crate::params::{FromValue, Value};
 
-/// What happens at the cutoff.
+/// The treatment of U and F at the cutoff r_c.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Mode {
-    /// Nothing: U and F jump to 0.
+    /// Truncation: U and F are discontinuous at r_c.
     #[default]
     Cut,
-    /// U − U(r_c).
+    /// U(r) − U(r_c); F is unchanged.
     ShiftEnergy,
-    /// F − F(r_c), and the U that belongs to it: both end at 0.
+    /// F(r) − F(r_c), and the U of this force: both vanish at r_c.
     ShiftForce,
-    /// From r_on to r_cut multiplied by a polynomial in r² that takes U and F to 0 smoothly (HOOMD's "xplor").
+    /// Multiplies U by a polynomial in r² that decreases from 1 at r_on to 0 at r_c (HOOMD's "xplor"). The value is
+    /// r_on. Unit: length.
     Smooth(f64),
 }
 
 impl Mode {
-    /// Number in the loops.
+    /// Returns the number of the mode in the loops.
     pub fn number(self) -> u32 {
         match self {
             Self::Cut => 0,
@@ -60,7 +61,7 @@ impl FromValue for Mode {
     }
 }
 
-/// Applies the mode to (F/r, U) of a pair inside the cutoff; the same lines stand in `pair.cuh`.
+/// Applies the mode to (F/r, U) of a pair inside the cutoff. `pair.cuh` contains the same code.
 #[inline(always)]
 pub fn apply_mode<R: Real>(mode: u32, r2: R, (f, u): (R, R), row: &CutoffRow<R>) -> (R, R) {
     match mode {
@@ -77,7 +78,8 @@ pub fn apply_mode<R: Real>(mode: u32, r2: R, (f, u): (R, R), row: &CutoffRow<R>)
     }
 }
 
-/// S and S'/r of mode `Smooth`: S = (rc² − r²)² (rc² + 2r² − 3 r_on²)/(rc² − r_on²)³ beyond r_on, 1 before it.
+/// Returns S and S'/r of mode `Smooth`: S = (r_c² − r²)² (r_c² + 2r² − 3 r_on²)/(r_c² − r_on²)³ for r ≥ r_on, and S = 1
+/// below.
 #[inline(always)]
 pub fn smoothing<R: Real>(r2: R, row: &CutoffRow<R>) -> (R, R) {
     let out = row.cutoff2 - r2;
