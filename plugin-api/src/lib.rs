@@ -69,7 +69,7 @@
 //! | `device/` | values of the device language on the CPU, stored formats, lanes of CPU loops, texts for CUDA | [`device`], [`real`], [`vector`], [`quaternion`], [`rotation`], [`philox`], [`precision`], [`math`], [`lanes`] |
 //! | `params/` | parameters from RON, groups, time-dependent parameters | [`params`], [`varying`] |
 //! | `abi/` | data and tables of functions that cross the boundary between engine and plugin | [`abi`], [`views`], [`services`], [`layout`], [`plugin_record`], [`wire`] |
-//! | `kinds/` | for each kind the trait that authors implement, and its CPU loop | [`pair`], [`bonded`], [`bond_potential`], [`external`], [`force`], [`integrator`], [`updater`], [`analyzer`], [`generator`], [`sampler`], [`component`] |
+//! | `kinds/` | for each kind the trait that authors implement, and its CPU loop | [`pair`], [`bonded`], [`mod@bond_potential`], [`external`], [`force`], [`integrator`], [`updater`], [`analyzer`], [`generator`], [`sampler`], [`mod@component`] |
 //! | `adapters/` | adapters from these traits to the tables of `abi/` | none |
 //!
 //! The files beside the folders are [`error`], [`snapshot`], [`output`] and [`testkit`], the tests that the macros

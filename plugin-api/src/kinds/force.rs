@@ -7,7 +7,6 @@ use crate::abi::services::Host;
 use crate::abi::views::Sums;
 use crate::error::Result;
 use crate::kinds::component::{Needs, SystemInfo};
-use crate::params::{FromValue, Params};
 
 pub use crate::abi::calls::ForceCall;
 

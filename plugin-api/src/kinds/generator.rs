@@ -1,7 +1,6 @@
 //! Generators create or read the initial state.
 
 use crate::error::{Error, Result};
-use crate::params::{FromValue, Params};
 use crate::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
 

@@ -11,7 +11,6 @@
 use crate::abi::services::Host;
 use crate::error::Result;
 use crate::kinds::component::{Needs, SystemInfo};
-use crate::params::{FromValue, Params};
 
 /// Draws independent configurations. Fields of the struct are its parameters (`#[derive(Params)]`).
 pub trait Sampler: Send + Sized + 'static {

@@ -82,7 +82,7 @@ impl<T: FromValue> FromValue for TypePairs<T> {
     }
 }
 
-impl<T: FromValue> TypePairs<T> {
+impl<T> TypePairs<T> {
     /// Creates a table without rows.
     pub fn empty(at: Position) -> Self {
         Self { rows: vec![], at }
@@ -91,7 +91,10 @@ impl<T: FromValue> TypePairs<T> {
     /// Returns the index of the row of types i and j, at i·n + j; see [`Self::get`]. Every pair must have a row.
     ///
     /// Records unknown types and missing pairs, all of them, and then returns `None`.
-    pub fn bind(&self, types: &[String], errors: &mut Errors) -> Option<Vec<usize>> {
+    pub fn bind(&self, types: &[String], errors: &mut Errors) -> Option<Vec<usize>>
+    where
+        T: FromValue,
+    {
         let before = errors.0.len();
         let table = self.bind_some(types, errors);
         let n = types.len();
@@ -169,7 +172,7 @@ impl<T: FromValue> FromValue for TypeMap<T> {
     }
 }
 
-impl<T: FromValue> TypeMap<T> {
+impl<T> TypeMap<T> {
     /// Returns the rows with the names of their types.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.rows.iter().map(|r| (r.key.as_str(), &r.value))
@@ -178,7 +181,10 @@ impl<T: FromValue> TypeMap<T> {
     /// Returns the row of each type. Every type must have a row. `what` is "bond", "angle", ….
     ///
     /// Records unknown types and types without a row, all of them, and then returns `None`.
-    pub fn bind(&self, what: &str, types: &[String], errors: &mut Errors) -> Option<Vec<&T>> {
+    pub fn bind(&self, what: &str, types: &[String], errors: &mut Errors) -> Option<Vec<&T>>
+    where
+        T: FromValue,
+    {
         let before = errors.0.len();
         let mut table = vec![None; types.len()];
         for row in &self.rows {

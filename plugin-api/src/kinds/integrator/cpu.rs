@@ -25,6 +25,39 @@ pub unsafe fn particles<I: Integrator, F: ParticleFn<I>>(call: &ParticleCall, g:
     }
 }
 
+/// Loads particle `i` as the function `F` sees it.
+#[inline(always)]
+unsafe fn load<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(
+    state: &StateView,
+    globals: &Globals,
+    i: usize,
+) -> Particle<S::Real> {
+    // SAFETY: particle `i` exists, and integrators that rotate particles provide the arrays (contract of `particles`)
+    unsafe {
+        let pos = &*state.pos_type.cast::<S::PosType>().host().add(i);
+        let v = *state.velocity_mass.cast::<[S::Real; 4]>().host().add(i);
+        let f = *state.force.cast::<[S::Real; 4]>().host().add(i);
+        let mut p = Particle {
+            velocity: Vec3::new(v[0], v[1], v[2]),
+            force: Vec3::new(f[0], f[1], f[2]),
+            mass: v[3],
+            kind: S::kind(pos),
+            tag: *state.tag.host().add(i),
+            ..Particle::default()
+        };
+        if F::POSITION {
+            p.position = S::position(pos, globals.box_length);
+        }
+        if F::TURNS {
+            p.quaternion = *state.quaternion.cast::<Quaternion<S::Real>>().host().add(i);
+            p.angular_momentum = *state.angular_momentum.cast::<Vec3<S::Real>>().host().add(i);
+            p.torque = *state.torque.cast::<Vec3<S::Real>>().host().add(i);
+            p.inertia = *state.inertia.cast::<Vec3<S::Real>>().host().add(i);
+        }
+        p
+    }
+}
+
 unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &ParticleCall, g: &I::State) {
     // SAFETY: `call` is valid (contract of this function): every address is that of an array of n_local + n_ghost
     // elements
@@ -37,12 +70,9 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
         let pos = state.pos_type.cast::<S::PosType>().host();
         let built = state.pos_at_build.cast::<S::PosType>().host().cast_const();
         let vel = state.velocity_mass.cast::<[S::Real; 4]>().host();
-        let force = state.force.cast::<[S::Real; 4]>().host();
         let extra = call.extra.cast::<I::Extra<S::Real>>();
         let quaternion = state.quaternion.cast::<Quaternion<S::Real>>().host();
         let momentum = state.angular_momentum.cast::<Vec3<S::Real>>().host();
-        let torque = state.torque.cast::<Vec3<S::Real>>().host();
-        let inertia = state.inertia.cast::<Vec3<S::Real>>().host();
         let has_extra = size_of::<I::Extra<S::Real>>() > 0 && !extra.is_null();
         let slack2 = S::Real::lit(globals_now.slack2);
         let (now, then) = (globals_now.box_length, globals_now.built_length);
@@ -54,23 +84,8 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
             if !state.in_group(i, call.group) {
                 continue;
             }
-            let (v, f) = (*vel.add(i), *force.add(i));
-            let tag = *state.tag.host().add(i);
-            let mut p = Particle {
-                velocity: Vec3::new(v[0], v[1], v[2]),
-                force: Vec3::new(f[0], f[1], f[2]),
-                mass: v[3],
-                kind: S::kind(&*pos.add(i)),
-                tag,
-                ..Particle::default()
-            };
-            if F::POSITION {
-                p.position = S::position(&*pos.add(i), globals_now.box_length);
-            }
-            if F::TURNS {
-                (p.quaternion, p.angular_momentum) = (*quaternion.add(i), *momentum.add(i));
-                (p.torque, p.inertia) = (*torque.add(i), *inertia.add(i));
-            }
+            let mut p = load::<I, F, S>(state, globals_now, i);
+            let tag = p.tag;
             let mut x = if has_extra { *extra.add(i) } else { I::Extra::<S::Real>::default() };
             let mut random = Random::new(call.key, globals_now.step, tag, call.first_draw);
             if !call.carried.is_null() {
