@@ -9,7 +9,7 @@ use super::{CutoffRow, PairCall, PairEval, PairInput, apply_mode, inputs};
 use crate::abi::views::{Globals, ListView, StateView, Step, Sums};
 use crate::device::lanes::{BASE, LaneElement, Lanes, V3, V4};
 use crate::device::philox::uniform_unit_variance;
-use crate::device::precision::{BoxScale, Fixed, Float64, Precision, Scheme};
+use crate::device::precision::{Fixed, Float64, Precision, Scheme};
 use crate::device::real::Real;
 
 /// Parameter rows of all pairs of types, and the cutoff mode.
@@ -116,190 +116,9 @@ unsafe fn base<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const O
     unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, BASE>(call, rows, sums) }
 }
 
-/// Arrays of particles that the loop reads.
-#[derive(Clone, Copy)]
-struct Arrays<S: Scheme> {
-    pos: *const S::PosType,
-    vel: *const [S::Real; 4],
-    tag: *const u32,
-    charge: *const S::Real,
-    diameter: *const S::Real,
-}
-
-impl<S: Scheme> Arrays<S> {
-    fn new(state: &StateView) -> Self {
-        Self {
-            pos: state.pos_type.cast::<S::PosType>().host().cast_const(),
-            vel: state.velocity_mass.cast::<[S::Real; 4]>().host().cast_const(),
-            tag: state.tag.host().cast_const(),
-            charge: state.charge.cast::<S::Real>().host().cast_const(),
-            diameter: state.diameter.cast::<S::Real>().host().cast_const(),
-        }
-    }
-}
-
-/// Inputs of one chunk that only some functions use.
-struct ChunkInputs<R, const L: usize> {
-    rv: [R; L],
-    zeta: [R; L],
-    charge: [R; L],
-    diameter: [R; L],
-}
-
-impl<R: Real, const L: usize> ChunkInputs<R, L> {
-    /// Sets the charges and diameters of particle `i` and the neighbor in lane `l`.
-    #[inline(always)]
-    unsafe fn set_particles<F: PairEval, S: Scheme<Real = R>>(
-        &self,
-        input: &mut PairInput<R>,
-        arrays: &Arrays<S>,
-        i: usize,
-        l: usize,
-    ) {
-        // SAFETY: particle `i` exists, and components that use an array provide it (contract of `particles`)
-        unsafe {
-            if F::INPUTS & inputs::CHARGE != 0 {
-                (input.charge_i, input.charge_j) = (*arrays.charge.add(i), self.charge[l]);
-            }
-            if F::INPUTS & inputs::DIAMETER != 0 {
-                (input.diameter_i, input.diameter_j) = (*arrays.diameter.add(i), self.diameter[l]);
-            }
-        }
-    }
-
-    /// Evaluates the pair of particle `i` and the neighbor in lane `l`: (F/r, U). `input` has distance and cutoff.
-    #[inline(always)]
-    unsafe fn evaluate<F: PairEval, S: Scheme<Real = R>, const SPECIALIZED: bool>(
-        &self,
-        mut input: PairInput<R>,
-        params: &F::Row<R>,
-        arrays: &Arrays<S>,
-        i: usize,
-        l: usize,
-    ) -> (R, R) {
-        if F::INPUTS & inputs::VELOCITY != 0 {
-            input.rv = self.rv[l];
-        }
-        if F::INPUTS & inputs::RANDOM != 0 {
-            input.zeta = self.zeta[l];
-        }
-        // SAFETY: as for `set_particles`; `dispatch` checked all rows, and LLVM removes the code for other rows
-        unsafe {
-            self.set_particles::<F, S>(&mut input, arrays, i, l);
-            if SPECIALIZED {
-                std::hint::assert_unchecked(F::specialized(params));
-            }
-        }
-        F::eval(&input, params)
-    }
-
-    /// Returns the cutoff row with the shifts of the pair of particle `i` and the neighbor in lane `l`.
-    #[inline(always)]
-    unsafe fn shifted<F: PairEval, S: Scheme<Real = R>>(
-        &self,
-        base: PairInput<R>,
-        params: &F::Row<R>,
-        cutoff: &CutoffRow<R>,
-        arrays: &Arrays<S>,
-        i: usize,
-        l: usize,
-    ) -> CutoffRow<R> {
-        let mut input = PairInput { r2: cutoff.cutoff2, r_cut: cutoff.cutoff, ..base };
-        // SAFETY: as for `set_particles`
-        unsafe { self.set_particles::<F, S>(&mut input, arrays, i, l) };
-        F::shifted(&input, params, cutoff)
-    }
-}
-
-/// Gathers the inputs that `F` uses besides the distance, for particle `i` and the neighbors of one chunk.
-#[inline(always)]
-unsafe fn chunk_inputs<F: PairEval, S: Scheme, const L: usize, const ISA: u32>(
-    (call, step, scale): (&PairCall, u64, &BoxScale<S::Real>),
-    arrays: &Arrays<S>,
-    (i, pi, vi): (usize, &S::PosType, [S::Real; 4]),
-    d: &[[S::Real; L]; 3],
-    neighbor: impl Fn(usize) -> usize,
-) -> ChunkInputs<S::Real, L> {
-    let zero = [S::Real::ZERO; L];
-    let mut c = ChunkInputs { rv: zero, zeta: zero, charge: zero, diameter: zero };
-    // SAFETY: all neighbors exist, and components that use an array provide it (contract of `particles`)
-    unsafe {
-        if F::INPUTS & inputs::VELOCITY != 0 {
-            let v = <S::Real as LaneElement>::gather::<L, ISA>(|l| arrays.vel.add(neighbor(l)));
-            let relative = std::array::from_fn(|a| S::Real::minus::<L, ISA>(vi[a], &v[a]));
-            c.rv = S::Real::dot::<L, ISA>(d, &relative);
-            if scale.sheared {
-                // add the Lees-Edwards velocity of an image above
-                for l in 0..L {
-                    let n = S::crossing(pi, &*arrays.pos.add(neighbor(l)), scale);
-                    c.rv[l] -= d[0][l] * S::Real::lit(f64::from(n)) * scale.speed;
-                }
-            }
-        }
-        for l in 0..L {
-            if F::INPUTS & inputs::CHARGE != 0 {
-                c.charge[l] = *arrays.charge.add(neighbor(l));
-            }
-            if F::INPUTS & inputs::DIAMETER != 0 {
-                c.diameter[l] = *arrays.diameter.add(neighbor(l));
-            }
-        }
-        if F::INPUTS & inputs::RANDOM != 0 {
-            let mut tags = [0u32; L];
-            for (l, t) in tags.iter_mut().enumerate() {
-                *t = *arrays.tag.add(neighbor(l));
-            }
-            let ti = *arrays.tag.add(i);
-            for l in 0..L {
-                c.zeta[l] = uniform_unit_variance(call.key.pair(step, ti, tags[l])[0]);
-            }
-        }
-    }
-    c
-}
-
-/// Sums over the neighbors of one particle, lane by lane.
-struct LaneSums<R, const L: usize> {
-    force: [[R; L]; 3],
-    energy: [R; L],
-    virial: [[R; L]; 6],
-}
-
-impl<R: Real, const L: usize> LaneSums<R, L> {
-    /// Adds the energies and virials of one chunk.
-    #[inline(always)]
-    fn add_energy(&mut self, d: &[[R; L]; 3], f: &[R; L], u: &[R; L]) {
-        for l in 0..L {
-            self.energy[l] += u[l];
-            let (x, y, z) = (d[0][l], d[1][l], d[2][l]);
-            let (fx, fy, fz) = (f[l] * x, f[l] * y, f[l] * z);
-            for (w, term) in self.virial.iter_mut().zip([x * fx, x * fy, x * fz, y * fy, y * fz, z * fz]) {
-                w[l] += term;
-            }
-        }
-    }
-
-    /// Adds the totals to the force of the particle, and to the energy and virial of the component if `FULL`.
-    #[inline(always)]
-    unsafe fn finish<const FULL: bool, const ISA: u32>(&self, out: &mut [R; 4], sums: &mut Sums) {
-        // SAFETY: the processor has the extension `ISA` (contract of `particles`)
-        unsafe {
-            for a in 0..3 {
-                out[a] += R::lit(R::total::<L, ISA>(&self.force[a]));
-            }
-            if FULL {
-                // each pair is visited twice, once from each particle
-                let u = R::total::<L, ISA>(&self.energy) * 0.5;
-                out[3] += R::lit(u);
-                sums.energy += u;
-                for (sum, w) in sums.virial.iter_mut().zip(&self.virial) {
-                    *sum += R::total::<L, ISA>(w) * 0.5;
-                }
-            }
-        }
-    }
-}
-
+/// Adds the forces on particles begin … end.
+///
+/// The function is one block on purpose. Split into inlined functions, LLVM generates 2 % more instructions for it.
 #[inline(always)]
 unsafe fn particles<
     F: PairEval,
@@ -321,9 +140,14 @@ unsafe fn particles<
         let list: &ListView = &*call.list;
         let globals: &Globals = &*state.globals.host();
         let scale = globals.scale::<S>();
-        let arrays = Arrays::<S>::new(state);
+        let pos = state.pos_type.cast::<S::PosType>().host().cast_const();
+        let vel = state.velocity_mass.cast::<[S::Real; 4]>().host().cast_const();
         let force = state.force.cast::<[S::Real; 4]>().host();
-        let (zero, mode) = (S::Real::ZERO, rows.mode);
+        let tag = state.tag.host().cast_const();
+        let charge = state.charge.cast::<S::Real>().host().cast_const();
+        let diameter = state.diameter.cast::<S::Real>().host().cast_const();
+        let zero = S::Real::ZERO;
+        let mode = rows.mode;
         let base = PairInput { step: Step::new(globals, call.first_varying), ..PairInput::default() };
 
         // makes LLVM assume that these addresses are known elsewhere, so that it stores them as whole vectors
@@ -332,18 +156,53 @@ unsafe fn particles<
         for i in call.begin as usize..call.end as usize {
             let n = *list.count.host().add(i) as usize;
             let row = list.index.host().cast_const().add(i * list.capacity as usize);
-            let (pi, vi) = (*arrays.pos.add(i), *arrays.vel.add(i));
+            let pi = *pos.add(i);
+            let vi = *vel.add(i);
             let first_row = if ONE { 0 } else { S::kind(&pi) as usize * rows.n_types };
-            let mut total = LaneSums { force: [[zero; L]; 3], energy: [zero; L], virial: [[zero; L]; 6] };
+            let mut f_sum = [[zero; L]; 3];
+            let mut u_sum = [zero; L];
+            let mut w_sum = [[zero; L]; 6];
 
             let mut k = 0;
             while k < n {
                 // the list is padded to whole chunks, so the entries exist
                 let neighbor = |l: usize| *row.add(k + l) as usize;
-                let (d, kind) = S::differences::<L, ISA>(&pi, |l| arrays.pos.add(neighbor(l)), &scale);
+                let (d, kind) = S::differences::<L, ISA>(&pi, |l| pos.add(neighbor(l)), &scale);
                 let r2 = S::Real::dot::<L, ISA>(&d, &d);
-                let about = (call, globals.step, &scale);
-                let c = chunk_inputs::<F, S, L, ISA>(about, &arrays, (i, &pi, vi), &d, neighbor);
+                let mut rv = [zero; L];
+                let mut zeta = [zero; L];
+                let mut q = [zero; L];
+                let mut size = [zero; L];
+                if F::INPUTS & inputs::VELOCITY != 0 {
+                    let v = <S::Real as LaneElement>::gather::<L, ISA>(|l| vel.add(neighbor(l)));
+                    let relative = std::array::from_fn(|a| S::Real::minus::<L, ISA>(vi[a], &v[a]));
+                    rv = S::Real::dot::<L, ISA>(&d, &relative);
+                    if scale.sheared {
+                        // add the Lees-Edwards velocity of an image above
+                        for l in 0..L {
+                            let n = S::crossing(&pi, &*pos.add(neighbor(l)), &scale);
+                            rv[l] -= d[0][l] * S::Real::lit(f64::from(n)) * scale.speed;
+                        }
+                    }
+                }
+                for l in 0..L {
+                    if F::INPUTS & inputs::CHARGE != 0 {
+                        q[l] = *charge.add(neighbor(l));
+                    }
+                    if F::INPUTS & inputs::DIAMETER != 0 {
+                        size[l] = *diameter.add(neighbor(l));
+                    }
+                }
+                if F::INPUTS & inputs::RANDOM != 0 {
+                    let mut tags = [0u32; L];
+                    for (l, t) in tags.iter_mut().enumerate() {
+                        *t = *tag.add(neighbor(l));
+                    }
+                    let ti = *tag.add(i);
+                    for l in 0..L {
+                        zeta[l] = uniform_unit_variance(call.key.pair(globals.step, ti, tags[l])[0]);
+                    }
+                }
                 // evaluate lanes outside the cutoff at the cutoff and drop their results: LLVM would not vectorize a
                 // branch
                 let mut cutoff2 = [rows.cutoff_rows.get_unchecked(0).cutoff2; L];
@@ -359,31 +218,73 @@ unsafe fn particles<
                     let index = if ONE { 0 } else { first_row + kind[l] as usize };
                     let params = rows.rows.get_unchecked(index);
                     let cutoff = rows.cutoff_rows.get_unchecked(index);
-                    let input = PairInput { r2: safe_r2[l], r_cut: cutoff.cutoff, ..base };
-                    (f[l], u[l]) = c.evaluate::<F, S, SPECIALIZED>(input, params, &arrays, i, l);
+                    let mut input = PairInput { r2: safe_r2[l], r_cut: cutoff.cutoff, ..base };
+                    if F::INPUTS & inputs::VELOCITY != 0 {
+                        input.rv = rv[l];
+                    }
+                    if F::INPUTS & inputs::RANDOM != 0 {
+                        input.zeta = zeta[l];
+                    }
+                    if F::INPUTS & inputs::CHARGE != 0 {
+                        (input.charge_i, input.charge_j) = (*charge.add(i), q[l]);
+                    }
+                    if F::INPUTS & inputs::DIAMETER != 0 {
+                        (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
+                    }
+                    if SPECIALIZED {
+                        // `dispatch` checked all rows; LLVM removes the code for other rows
+                        std::hint::assert_unchecked(F::specialized(params));
+                    }
+                    (f[l], u[l]) = F::eval(&input, params);
                 }
                 if mode != 0 {
                     for l in 0..L {
                         let index = if ONE { 0 } else { first_row + kind[l] as usize };
                         let mut cutoff = *rows.cutoff_rows.get_unchecked(index);
                         if F::OWN_SHIFT && mode < 3 {
-                            cutoff = c.shifted::<F, S>(base, rows.rows.get_unchecked(index), &cutoff, &arrays, i, l);
+                            let mut input = PairInput { r2: cutoff.cutoff2, r_cut: cutoff.cutoff, ..base };
+                            if F::INPUTS & inputs::CHARGE != 0 {
+                                (input.charge_i, input.charge_j) = (*charge.add(i), q[l]);
+                            }
+                            if F::INPUTS & inputs::DIAMETER != 0 {
+                                (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
+                            }
+                            cutoff = F::shifted(&input, rows.rows.get_unchecked(index), &cutoff);
                         }
                         (f[l], u[l]) = apply_mode(mode, safe_r2[l], (f[l], u[l]), &cutoff);
                     }
                 }
                 let f = S::Real::choose::<L, ISA>(inside, &f, &[zero; L]);
                 for a in 0..3 {
-                    S::Real::add_products::<L, ISA>(&mut total.force[a], &f, &d[a]);
+                    S::Real::add_products::<L, ISA>(&mut f_sum[a], &f, &d[a]);
                 }
                 if FULL {
                     let u = S::Real::choose::<L, ISA>(inside, &u, &[zero; L]);
-                    total.add_energy(&d, &f, &u);
+                    for l in 0..L {
+                        u_sum[l] += u[l];
+                        let (x, y, z) = (d[0][l], d[1][l], d[2][l]);
+                        let (fx, fy, fz) = (f[l] * x, f[l] * y, f[l] * z);
+                        for (w, term) in w_sum.iter_mut().zip([x * fx, x * fy, x * fz, y * fy, y * fz, z * fz]) {
+                            w[l] += term;
+                        }
+                    }
                 }
                 k += L;
             }
 
-            total.finish::<FULL, ISA>(&mut *force.add(i), sums);
+            let out = &mut *force.add(i);
+            for a in 0..3 {
+                out[a] += S::Real::lit(S::Real::total::<L, ISA>(&f_sum[a]));
+            }
+            if FULL {
+                // each pair is visited twice, once from each particle
+                let u = S::Real::total::<L, ISA>(&u_sum) * 0.5;
+                out[3] += S::Real::lit(u);
+                sums.energy += u;
+                for (sum, w) in sums.virial.iter_mut().zip(&w_sum) {
+                    *sum += S::Real::total::<L, ISA>(w) * 0.5;
+                }
+            }
         }
     }
 }
