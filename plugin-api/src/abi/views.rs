@@ -125,7 +125,7 @@ impl StateView {
     ///
     /// # Safety
     /// As for [`Self::position`].
-    pub unsafe fn kind(&self, i: usize) -> u32 {
+    pub unsafe fn type_id(&self, i: usize) -> u32 {
         // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
         unsafe {
             if self.double() {

@@ -239,7 +239,7 @@ impl<P: PairPotential> ComponentInterface for PairComponent<P> {
             return errors.into_result(None);
         }
         let (mut rows, mut cutoff_rows) = (vec![], vec![]);
-        let mut told = vec![];
+        let mut reported = vec![];
         for (k, index) in table.iter().enumerate() {
             let Some(entry) = index.map(|i| self.pairs.get(i)).or(others.as_ref()) else { continue };
             match self.rows_of(entry, system, [&system.types[k / n], &system.types[k % n]]) {
@@ -248,9 +248,9 @@ impl<P: PairPotential> ComponentInterface for PairComponent<P> {
                     cutoff_rows.push(cutoff);
                 }
                 // the rows of (i, j) and (j, i) are the same: report a mistake once
-                Err(_) if told.contains(index) => {}
+                Err(_) if reported.contains(index) => {}
                 Err(message) => {
-                    told.push(*index);
+                    reported.push(*index);
                     errors.push(InputError::at(entry.at, message));
                 }
             }

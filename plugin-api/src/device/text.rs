@@ -91,12 +91,12 @@ mod tests {
     static BACK: DeviceText = DeviceText { name: "m", text: || "M".into(), needs: &[|| &LOOP] };
 
     #[test]
-    fn circles_are_told() {
+    fn recursion_is_reported() {
         assert_eq!(assemble(&[&LOOP]), Err("`l` calls itself through l, m: recursion is not supported".into()));
     }
 
     #[test]
-    fn definitions_stand_before_their_use_and_once() {
+    fn definitions_precede_their_use_once() {
         assert_eq!(assemble(&[&C, &B]).as_deref(), Ok("A\nB\nC"));
         assert!(assemble(&[&C, &A2]).is_err());
     }

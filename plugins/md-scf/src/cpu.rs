@@ -96,7 +96,7 @@ impl OnCpu {
         host.parallel(state.n_local as usize, CHUNK, |range| {
             for i in range {
                 // SAFETY: the engine's word about the views
-                let (place, kind) = unsafe { (Place::of(state, i, law.grid), state.kind(i) as usize) };
+                let (place, kind) = unsafe { (Place::of(state, i, law.grid), state.type_id(i) as usize) };
                 let weights = place.weights(law.grid, whole);
                 for (v, w) in weights {
                     sums[kind * vertices + v].fetch_add(w, Ordering::Relaxed);
@@ -249,7 +249,7 @@ impl OnCpu {
                 // SAFETY: the engine's word about the views; this task alone writes the forces of its particles
                 unsafe {
                     let place = Place::of(state, i, law.grid);
-                    let kind = state.kind(i) as usize;
+                    let kind = state.type_id(i) as usize;
                     let grid = |k: usize| &self.field[k * vertices..(k + 1) * vertices];
                     let (mut slope, mut potential) = at(law, grid(kind), &place, full);
                     if law.charges.is_some() {

@@ -50,7 +50,7 @@ impl<'a> OnHost<'a> {
     fn who(&self, i: usize, table: &Table) -> Who {
         // SAFETY: the word given to `new`
         unsafe {
-            let kind = self.call.state.kind(i);
+            let kind = self.call.state.type_id(i);
             Who {
                 kind,
                 init: *self.init.host().add(i),
@@ -194,7 +194,7 @@ impl Source for OnHost<'_> {
                 let i = *self.call.state.index_of_tag.host().add(*tag as usize) as usize;
                 Local {
                     position: self.position(i),
-                    kind: self.call.state.kind(i),
+                    kind: self.call.state.type_id(i),
                     init: *self.init.host().add(i),
                     cris: *self.cris.host().add(i),
                     charge: None,

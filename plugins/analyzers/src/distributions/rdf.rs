@@ -237,7 +237,7 @@ impl Rdf {
         // SAFETY: the caller's word
         let mut points = unsafe { positions::inside(s) };
         // SAFETY: the caller's word
-        let mut kind: Vec<u32> = (0..s.n_local as usize).map(|i| unsafe { s.kind(i) }).collect();
+        let mut kind: Vec<u32> = (0..s.n_local as usize).map(|i| unsafe { s.type_id(i) }).collect();
         // SAFETY: the caller's word
         let tag = unsafe { s.tag.slice(s.n_local as usize) };
         if let Some(m) = &self.molecules {
