@@ -12,7 +12,7 @@ const FOLDERS: [&str; 3] = ["plugin-api", "tests/abi/fixture", "tests/abi/tiny"]
 /// # Errors
 /// Returns an error if a source cannot be read.
 pub fn pack(root: &Path) -> Result<(String, Vec<u8>), String> {
-    let record = read(&root.join("plugin-api/src/abi/record.rs"))?;
+    let record = read(&root.join("plugin-api/src/abi/plugin_record.rs"))?;
     let number = |name: &str| {
         let (_, rest) = record.split_once(&format!("pub const {name}: u32 = ")).ok_or(format!("no {name}"))?;
         Ok::<_, String>(rest.chars().take_while(char::is_ascii_digit).collect::<String>())

@@ -5,7 +5,7 @@ use crate::device::{self, Chosen};
 use crate::diagnostic::Failure;
 use crate::plugins::Component;
 use galamost_plugin_api::component::SystemInfo;
-use galamost_plugin_api::record::API_MINOR;
+use galamost_plugin_api::plugin_record::API_MINOR;
 use std::sync::Arc;
 
 /// Device, system and samplers of a pipeline that passed its check.

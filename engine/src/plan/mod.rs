@@ -14,7 +14,7 @@ use crate::state::rotation;
 use galamost_plugin_api::component::{GroupNeed, Kind, SystemInfo};
 use galamost_plugin_api::error::{Error, Position};
 use galamost_plugin_api::generator::GeneratorContext;
-use galamost_plugin_api::record::{API_MINOR, flags};
+use galamost_plugin_api::plugin_record::{API_MINOR, flags};
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::{COMPONENT_VARYINGS, MAX_VARYINGS};
 use std::path::PathBuf;

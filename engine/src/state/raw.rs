@@ -148,7 +148,7 @@ impl RawState {
         let low = if from == Precision::Mixed { self.section("pos_low")? } else { &[] };
         let (now, kind) = coordinates(self.section("pos_type")?, low, length);
         let (then, _) = coordinates(self.section("pos_at_build")?, &[], built);
-        let mut s = Snapshot { position: now, kind, ..Snapshot::default() };
+        let mut s = Snapshot { position: now, type_id: kind, ..Snapshot::default() };
         let mut sections = BTreeMap::new();
         let (stored, low) = stored_as(&s, to, length);
         sections.insert("pos_type".into(), stored);
@@ -179,7 +179,7 @@ impl RawState {
 fn stored_as(s: &Snapshot, precision: Precision, length: [f64; 3]) -> (Vec<u8>, Vec<u8>) {
     fn all<S: Store>(s: &Snapshot, precision: Precision, length: [f64; 3]) -> (Vec<u8>, Vec<u8>) {
         let (mut pos, mut low) = (vec![], vec![]);
-        for (x, kind) in s.position.iter().zip(&s.kind) {
+        for (x, kind) in s.position.iter().zip(&s.type_id) {
             let (p, l, _) = S::store(*x, *kind, length);
             pos.push(p);
             low.push(if precision == Precision::Mixed { l } else { [0; 3] });

@@ -1,6 +1,6 @@
 //! How a scheme of positions is filled from f64 and read back.
 
-use galamost_plugin_api::lanes::Record;
+use galamost_plugin_api::lanes::LaneElement;
 use galamost_plugin_api::precision::{
     BoxScale, Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, from_fixed64, to_fixed64, wrap_f64,
 };

@@ -50,7 +50,7 @@ impl<'a> HostSearch<'a> {
     fn reactant(&self, i: usize, table: &Table) -> Reactant {
         // SAFETY: as above
         unsafe {
-            let particle_type = self.call.state.kind(i);
+            let particle_type = self.call.state.type_id(i);
             Reactant {
                 particle_type,
                 init: *self.init.host().add(i),
@@ -196,7 +196,7 @@ impl ParticleSource for HostSearch<'_> {
                 let i = *self.call.state.index_of_tag.host().add(*tag as usize) as usize;
                 Local {
                     position: self.position(i),
-                    particle_type: self.call.state.kind(i),
+                    particle_type: self.call.state.type_id(i),
                     init: *self.init.host().add(i),
                     cris: *self.cris.host().add(i),
                     charge: None,

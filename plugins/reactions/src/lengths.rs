@@ -148,7 +148,7 @@ impl Analyzer for ChainLengths {
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
-        let (t, kind) = (&self.chosen, frame.kind());
+        let (t, kind) = (&self.chosen, frame.type_id());
         let bonds = frame.bonds().iter().filter(|b| t.joins[b.kind as usize]).map(|b| b.tags);
         let mut found = lengths(kind.len(), bonds, |i| t.counts[kind[i] as usize]);
         found.retain(|n, _| *n >= self.shortest);

@@ -250,7 +250,7 @@ mod tests {
     /// initiators.
     fn measure(s: &Snapshot) -> ([usize; 3], f64, f64) {
         let shortest = |kind: u32| {
-            let at: Vec<_> = (0..s.len()).filter(|i| s.kind[*i] == kind).map(|i| s.position[i]).collect();
+            let at: Vec<_> = (0..s.len()).filter(|i| s.type_id[*i] == kind).map(|i| s.position[i]).collect();
             let mut least = f64::INFINITY;
             for (i, a) in at.iter().enumerate() {
                 for b in &at[..i] {
@@ -265,7 +265,7 @@ mod tests {
             }
             least
         };
-        ([0, 1, 2].map(|t| s.kind.iter().filter(|k| **k == t).count()), shortest(2), shortest(1))
+        ([0, 1, 2].map(|t| s.type_id.iter().filter(|k| **k == t).count()), shortest(2), shortest(1))
     }
 
     #[test]
@@ -286,11 +286,11 @@ mod tests {
         );
         println!("{n:?}, nearest {monomers} {initiators}");
         assert!(monomers > 0.97 && initiators > 0.75, "{monomers} {initiators}");
-        for (r, kind) in s.position.iter().zip(&s.kind) {
+        for (r, kind) in s.position.iter().zip(&s.type_id) {
             let r = r.iter().map(|x| x * x).sum::<f64>().sqrt();
             assert!(if *kind == 2 { r >= 6.0 } else { (r - 5.0).abs() < 1e-12 });
         }
-        let mean: f64 = (0..s.len()).filter(|i| s.kind[*i] == 1).map(|i| s.position[i][2]).sum();
+        let mean: f64 = (0..s.len()).filter(|i| s.type_id[*i] == 1).map(|i| s.position[i][2]).sum();
         assert!(mean.abs() < 5.0, "initiators on one side: {mean}");
     }
 

@@ -229,7 +229,7 @@ impl Analyzer for BinCovariance {
                 return Err(Error::Run(format!("the largest distance, {r_max}, exceeds half of a box length")));
             }
             let selection = self.which.selection(&host, frame)?;
-            let (particle_type, types) = (frame.kind(), self.types);
+            let (particle_type, types) = (frame.type_id(), self.types);
             found = count(&host, &Lengths(length), frame.position(), length, r_max, found.len(), |i, j, r| {
                 let part = of_pair[particle_type[i] as usize * types + particle_type[j] as usize]?;
                 let k = part.bins.index(r)?;

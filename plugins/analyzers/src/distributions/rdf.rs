@@ -247,7 +247,7 @@ impl Rdf {
         // SAFETY: the view describes valid host arrays (contract of this function)
         let mut points = unsafe { positions::inside(s) };
         // SAFETY: as above, and `i < n_local`
-        let mut types_of: Vec<u32> = (0..s.n_local as usize).map(|i| unsafe { s.kind(i) }).collect();
+        let mut types_of: Vec<u32> = (0..s.n_local as usize).map(|i| unsafe { s.type_id(i) }).collect();
         // SAFETY: as above
         let tag = unsafe { s.tag.slice(s.n_local as usize) };
         if let Some(m) = &self.molecules {

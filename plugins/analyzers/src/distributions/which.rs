@@ -157,7 +157,7 @@ pub fn type_of(name: &str, at: Position, what: &str, types: &[String]) -> Result
 /// Returns the number of particles of each type.
 pub fn numbers_of(frame: &Frame<'_>, types: usize) -> Vec<f64> {
     let mut n = vec![0.0; types];
-    frame.kind().iter().for_each(|k| n[*k as usize] += 1.0);
+    frame.type_id().iter().for_each(|k| n[*k as usize] += 1.0);
     n
 }
 

@@ -42,5 +42,5 @@ pub fn quaternions(frame: &Frame<'_>) -> Result<Vec<Quaternion<f64>>> {
 
 /// Returns the tags of the particles of the selected types.
 pub fn tags(frame: &Frame<'_>, selected: &[bool]) -> Vec<usize> {
-    frame.kind().iter().enumerate().filter(|(_, t)| selected[**t as usize]).map(|(tag, _)| tag).collect()
+    frame.type_id().iter().enumerate().filter(|(_, t)| selected[**t as usize]).map(|(tag, _)| tag).collect()
 }

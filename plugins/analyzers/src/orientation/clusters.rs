@@ -126,7 +126,7 @@ impl Analyzer for Clusters {
         let mut bonds = vec![];
         if let Some(directions) = &self.directions {
             let q = quaternions(frame)?;
-            let particle_type = frame.kind();
+            let particle_type = frame.type_id();
             let through = |tag: usize, towards: Vec3<f64>| {
                 let seen = q[tag].rotate_back(towards);
                 directions[particle_type[tag] as usize].iter().any(|(n, cos)| n.dot(seen) >= *cos)

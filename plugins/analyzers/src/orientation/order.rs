@@ -83,7 +83,7 @@ impl Analyzer for OrientationalOrder {
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let q = quaternions(frame)?;
-        let axes = frame.kind().iter().zip(&q).filter(|(k, _)| self.selected[**k as usize]).map(|(_, q)| q.axis());
+        let axes = frame.type_id().iter().zip(&q).filter(|(k, _)| self.selected[**k as usize]).map(|(_, q)| q.axis());
         let (n, values) = order(axes);
         let mut row = vec![frame.step().into(), frame.time().into(), n.into()];
         row.extend(values.map(Cell::from));

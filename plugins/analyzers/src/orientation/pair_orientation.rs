@@ -109,7 +109,7 @@ impl Analyzer for PairOrientation {
         let tags = tags(frame, &either);
         let position: Vec<[f64; 3]> = tags.iter().map(|t| frame.position()[*t]).collect();
         let axes: Vec<Vec3<f64>> = tags.iter().map(|t| q[*t].axis()).collect();
-        let is = |side: usize, i: usize| self.sides[side][frame.kind()[tags[i]] as usize];
+        let is = |side: usize, i: usize| self.sides[side][frame.type_id()[tags[i]] as usize];
         let [bins_r, bins_c] = self.bins.map(|b| b as usize);
         let counts = &mut self.counts;
         near(&position, length, r_max, |i, j, d, r2| {

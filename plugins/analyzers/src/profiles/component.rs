@@ -94,7 +94,7 @@ impl Profile {
             if length[k] <= 0.0 {
                 return self.origin[k];
             }
-            let chosen = frame.position().iter().zip(frame.kind()).filter(|(_, t)| self.middle[**t as usize]);
+            let chosen = frame.position().iter().zip(frame.type_id()).filter(|(_, t)| self.middle[**t as usize]);
             let (s, c) = chosen
                 .map(|(p, _)| (TAU * p[k] / length[k]).sin_cos())
                 .fold((0.0, 0.0), |(s, c), (y, x)| (s + y, c + x));
@@ -108,7 +108,7 @@ impl Profile {
         let zero = self.zero(frame);
         let volume: Vec<f64> = (0..self.bins as usize).map(|b| bins.volume(b)).collect();
         let chunks = Mutex::new(vec![]);
-        let (position, velocity, mass, kind) = (frame.position(), frame.velocity(), frame.mass(), frame.kind());
+        let (position, velocity, mass, kind) = (frame.position(), frame.velocity(), frame.mass(), frame.type_id());
         host.parallel(position.len(), position.len().div_ceil(CHUNKS).max(4096), |range| {
             let mut sums = vec![0.0; width * volume.len()];
             for i in range.clone() {

@@ -202,7 +202,7 @@ fn row(
     for column in &c.columns {
         let values = &words[column.first..column.first + column.width];
         match column.meaning {
-            Meaning::Type => s.kind[tag] = intern(&mut s.types, values[0]),
+            Meaning::Type => s.type_id[tag] = intern(&mut s.types, values[0]),
             Meaning::Position | Meaning::Velocity => {
                 for (k, word) in values.iter().enumerate().take(if choice.flat { 2 } else { 3 }) {
                     let x = l.real(word)?;
@@ -245,7 +245,7 @@ fn sorted(l: &Lines, s: &Snapshot, ids: &[u64]) -> Result<Snapshot> {
     out.position = take(&s.position, &order, 1);
     out.image = take(&s.image, &order, 1);
     out.velocity = take(&s.velocity, &order, 1);
-    out.kind = take(&s.kind, &order, 1);
+    out.type_id = take(&s.type_id, &order, 1);
     out.mass = take(&s.mass, &order, 1);
     for a in out.arrays.values_mut() {
         a.values = match &a.values {

@@ -23,8 +23,8 @@ fn frames_are_read() {
     s.check().expect("sound");
     assert_eq!((s.step, s.box_length, s.types.join(" ")), (40, [10.0, 8.0, 6.0], "Cl Na".into()));
     // in the order of ids
-    assert_eq!((s.kind[0], s.position[0], s.image[0]), (1, [-4.0, 3.0, 0.0], [1, -1, 0]));
-    assert_eq!((s.kind[1], s.position[1], s.image[1]), (0, [0.0; 3], [0; 3]));
+    assert_eq!((s.type_id[0], s.position[0], s.image[0]), (1, [-4.0, 3.0, 0.0], [1, -1, 0]));
+    assert_eq!((s.type_id[1], s.position[1], s.image[1]), (0, [0.0; 3], [0; 3]));
     assert_eq!(s.arrays["charge"].values, Values::Real(vec![1.0, -1.0]));
     assert_eq!(s.arrays["diameter"].values, Values::Real(vec![3.0, 1.0]));
     assert_eq!(s.arrays.len(), 2);

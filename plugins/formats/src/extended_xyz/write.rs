@@ -50,7 +50,7 @@ pub fn frame(s: &Snapshot, options: WriteOptions) -> Vec<u8> {
     }
     let _ = writeln!(out, " pbc=\"T T {}\" Timestep={}", if flat { 'F' } else { 'T' }, s.step);
     for tag in 0..s.len() {
-        out.extend_from_slice(s.types.get(s.kind[tag] as usize).map_or(b"", |t| t.as_bytes()));
+        out.extend_from_slice(s.types.get(s.type_id[tag] as usize).map_or(b"", |t| t.as_bytes()));
         let mut position = s.position[tag];
         if options.unwrapped {
             for (k, x) in position.iter_mut().enumerate() {

@@ -160,8 +160,8 @@ impl<'d, 'a> State<'d, 'a> {
         let s = &mut self.snapshot;
         if let Some(node) = document.node("type") {
             report.begin_node();
-            (s.types, s.kind) = rows::names(node, report);
-            check_rows(node, s.kind.len(), n, report);
+            (s.types, s.type_id) = rows::names(node, report);
+            check_rows(node, s.type_id.len(), n, report);
         }
         s.velocity = match document.node("velocity") {
             Some(node) => {

@@ -165,7 +165,7 @@ fn every_node_is_read() {
     assert_eq!(s.image[1], [-1, 2, 13]);
     assert_eq!(s.velocity[2], [12345.0, -54321.0, 0.0]);
     assert_eq!(s.mass, [1.0, 72.0, 0.5, 1.0]);
-    assert_eq!((s.types.join(" ").as_str(), s.kind.as_slice()), ("A B C1", [0, 1, 0, 2].as_slice()));
+    assert_eq!((s.types.join(" ").as_str(), s.type_id.as_slice()), ("A B C1", [0, 1, 0, 2].as_slice()));
     let int = |name: &str| match &s.arrays[name] {
         Array { width: 1, values: Values::Int(v) } => v.clone(),
         other => panic!("{name}: {other:?}"),

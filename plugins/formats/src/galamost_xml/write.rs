@@ -31,7 +31,7 @@ pub fn write(out: &mut impl Write, s: &Snapshot, style: Style) -> Result<()> {
     }
     nodes.node("mass", s.mass.iter(), |out, m| writeln!(out, "{m:.*}", style.digits))?;
     let name = |names: &[String], kind: u32| names.get(kind as usize).map_or_else(String::new, String::clone);
-    nodes.node("type", s.kind.iter(), |out, k| writeln!(out, "{}", name(&s.types, *k)))?;
+    nodes.node("type", s.type_id.iter(), |out, k| writeln!(out, "{}", name(&s.types, *k)))?;
     for (name, width, ..) in KNOWN_ARRAYS {
         let Some(array) = s.arrays.get(*name).filter(|a| a.width == *width) else { continue };
         match &array.values {

@@ -88,7 +88,7 @@ impl Reader<'_> {
         s.mass = self.rows::<1>("particles", "mass", n)?.map_or_else(|| vec![1.0; n], Vec::into_flattened);
         s.types = self.texts("particles/types")?.unwrap_or_else(|| vec!["A".into()]);
         let types = self.rows::<1>("particles", "typeid", n)?;
-        s.kind = types.map_or_else(|| vec![0; n], |k| k.iter().map(|k| k[0] as u32).collect());
+        s.type_id = types.map_or_else(|| vec![0; n], |k| k.iter().map(|k| k[0] as u32).collect());
         self.arrays(&mut s, n)?;
         (s.bond_types, s.bonds) = self.links("bonds")?;
         (s.angle_types, s.angles) = self.links("angles")?;

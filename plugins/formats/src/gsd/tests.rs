@@ -56,7 +56,7 @@ fn frames() -> Vec<Snapshot> {
         later(20, 3.0, &[a]),
         later(25, 4.0, &[Link { tags: [1, 2], ..a }]),
     ];
-    all[4].kind[0] = 1;
+    all[4].type_id[0] = 1;
     all[4].box_length[0] = 11.0;
     all
 }

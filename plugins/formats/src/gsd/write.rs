@@ -154,7 +154,7 @@ fn frame(file: &mut GsdFile, s: &Snapshot, velocity: bool, log: &[(&str, f64)]) 
 
     changed(file, "particles/N", [[s.len() as u32]].into_iter())?;
     changed(file, "particles/types", s.types.iter().map(|t| padded(t)))?;
-    changed(file, "particles/typeid", s.kind.iter().map(|k| [*k]))?;
+    changed(file, "particles/typeid", s.type_id.iter().map(|k| [*k]))?;
     changed(file, "particles/mass", s.mass.iter().map(|m| [*m as f32]))?;
     changed(file, "particles/image", s.image.iter().copied())?;
     arrays(file, s, velocity)?;

@@ -397,7 +397,7 @@ impl File {
         }
         let style = self.style.unwrap_or(Style::Atomic);
         if style != Style::Sphere {
-            for (mass, kind) in s.mass.iter_mut().zip(&s.kind) {
+            for (mass, kind) in s.mass.iter_mut().zip(&s.type_id) {
                 *mass = match self.masses.get(*kind as usize) {
                     Some(Some(m)) => *m,
                     Some(None) => return Err(l.wrong_file(format!("`Masses` lacks the type {}", kind + 1))),

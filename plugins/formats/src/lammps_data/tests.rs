@@ -24,7 +24,7 @@ fn a_file_is_read() {
     s.check().expect("sound");
     assert_eq!((s.step, s.box_length, s.types.join(" ")), (12, [10.0, 8.0, 6.0], "A B".into()));
     assert_eq!((s.position[0], s.image[0], s.velocity[0]), ([-4.5, 0.0, 2.5], [1, 0, -1], [1.0, 2.0, 3.0]));
-    assert_eq!((s.position[2], s.image[2], s.mass[2], s.kind[2]), ([0.0; 3], [0, 0, 1], 2.5, 1));
+    assert_eq!((s.position[2], s.image[2], s.mass[2], s.type_id[2]), ([0.0; 3], [0, 0, 1], 2.5, 1));
     assert_eq!(s.arrays["molecule"].values, Values::Int(vec![0, -1, 0, 1]));
     assert_eq!(s.arrays["charge"].values, Values::Real(vec![-0.5, 0.0, 0.5, 0.0]));
     assert_eq!(s.bonds, [Link { kind: 0, tags: [0, 1] }, Link { kind: 0, tags: [1, 3] }]);
@@ -39,7 +39,7 @@ fn a_file_is_read() {
         .replace("Masses\n\n1 1.0 # A\n2", "Atom Type Labels\n\n2 P\n1 W\n\nMasses\n\nW 1.0\n2")
         .replace("30 1 2 0.5", "30 1 P 0.5");
     let s = of(&labels, &Choice::default()).expect("a state");
-    assert_eq!((s.types.join(" "), s.kind[2], s.mass[0]), ("W P".into(), 1, 1.0));
+    assert_eq!((s.types.join(" "), s.type_id[2], s.mass[0]), ("W P".into(), 1, 1.0));
 }
 
 #[test]

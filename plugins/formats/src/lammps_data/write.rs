@@ -31,7 +31,7 @@ fn numbers<'s>(s: &'s Snapshot, name: &str) -> &'s [f64] {
 /// Returns the mass of each type, which all its particles must share; 1 for a type without particles.
 fn masses(s: &Snapshot) -> Result<Vec<f64>, String> {
     let mut masses: Vec<Option<f64>> = vec![None; s.types.len()];
-    for (particle_type, m) in s.kind.iter().zip(&s.mass) {
+    for (particle_type, m) in s.type_id.iter().zip(&s.mass) {
         let mass = &mut masses[*particle_type as usize];
         if mass.is_some_and(|mass| mass != *m) {
             let name = &s.types[*particle_type as usize];
@@ -112,7 +112,7 @@ fn atoms(out: &mut Vec<u8>, s: &Snapshot, WriteOptions { style, digits, .. }: Wr
         if style.molecule() {
             whole(out, &[molecule.get(tag).map_or(0, |m| i64::from(*m) + 1)]);
         }
-        whole(out, &[s.kind[tag] + 1]);
+        whole(out, &[s.type_id[tag] + 1]);
         if style.charge() {
             reals(out, &[charge.get(tag).copied().unwrap_or(0.0)], digits);
         }

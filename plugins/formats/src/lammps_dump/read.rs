@@ -335,7 +335,7 @@ mod tests {
         assert_eq!((s.position[0], s.image[0]), ([0.0, 0.0, 0.0], [1, 0, -1]));
         // slightly outside the box: wrapped, and counted in the image
         assert_eq!((s.position[1], s.image[1]), ([-4.5, 3.5, -2.0], [1, -1, 1]));
-        assert_eq!((s.kind[2], s.position[2]), (1, [4.5, 0.0, -2.0]));
+        assert_eq!((s.type_id[2], s.position[2]), (1, [4.5, 0.0, -2.0]));
         assert_eq!(s.arrays["molecule"].values, Values::Int(vec![0, 0, 1]));
         assert_eq!(s.arrays["charge"].values, Values::Real(vec![0.5, 0.5, -1.0]));
         s.check().expect("a state");
@@ -359,7 +359,7 @@ mod tests {
         };
         let names = |rows: &str| {
             let s = of(&text(rows), 0, &Choice::default()).expect("a frame");
-            (s.types, s.kind)
+            (s.types, s.type_id)
         };
         let words = |w: &[&str]| w.iter().map(|w| (*w).to_string()).collect::<Vec<_>>();
         assert_eq!(names("1 3 B 1 1 1\n2 1 A 1 1 1\n3 3 B 1 1 1\n"), (words(&["A", "B"]), vec![1, 0, 1]));

@@ -126,10 +126,10 @@ pub fn frame(s: &Snapshot, columns: &[Column], digits: Option<u32>) -> Vec<u8> {
                 Charge => number(or_0(charge, tag)),
                 Diameter => number(or_0(diameter, tag)),
                 Radius => number(0.5 * or_0(diameter, tag)),
-                Element => out.extend_from_slice(s.types.get(s.kind[tag] as usize).map_or(b"", |t| t.as_bytes())),
+                Element => out.extend_from_slice(s.types.get(s.type_id[tag] as usize).map_or(b"", |t| t.as_bytes())),
                 // writing to memory does not fail
                 Id => drop(write!(out, "{}", tag + 1)),
-                Type => drop(write!(out, "{}", s.kind[tag] + 1)),
+                Type => drop(write!(out, "{}", s.type_id[tag] + 1)),
                 Molecule => drop(write!(out, "{}", molecule.get(tag).map_or(0, |m| i64::from(*m) + 1))),
                 Image(k) => drop(write!(out, "{}", s.image[tag][k])),
             }

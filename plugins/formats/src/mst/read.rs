@@ -279,8 +279,8 @@ impl Part {
         if s.dimensions == 2 {
             s.box_length[2] = 0.0;
         }
-        (s.types, s.kind) = self.types.ok_or_else(|| missing("type"))?;
-        let rows = [s.position.len(), s.velocity.len(), s.mass.len(), s.image.len(), s.kind.len()];
+        (s.types, s.type_id) = self.types.ok_or_else(|| missing("type"))?;
+        let rows = [s.position.len(), s.velocity.len(), s.mass.len(), s.image.len(), s.type_id.len()];
         if rows.iter().any(|rows| *rows != n) {
             return Err(
                 l.wrong_file(format!("{n} particles, but some sections have a different number of rows: {rows:?}"))

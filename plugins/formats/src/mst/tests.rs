@@ -30,7 +30,7 @@ fn files_of_the_manual_are_read() {
     let s = of(STATE.as_bytes(), -1).expect("a state");
     s.check().expect("sound");
     assert_eq!(
-        (s.step, s.box_length, s.types.join(" "), &s.kind[..]),
+        (s.step, s.box_length, s.types.join(" "), &s.type_id[..]),
         (12, [10.0; 3], "A B".into(), &[0, 1, 1, 0][..])
     );
     assert_eq!((s.position[3], s.image[3], s.mass[1]), ([-1.0, -5.0, 2.0], [0, 1, 0], 2.1));
@@ -75,7 +75,7 @@ fn what_is_written_is_read() {
     let mut other = all[1].clone();
     other.bonds.push(Link { kind: 0, tags: [0, 2] });
     other.box_length = [9.0; 3];
-    other.kind = vec![0, 1, 1];
+    other.type_id = vec![0, 1, 1];
     all.push(other);
     all.push(Snapshot { step: 11, ..system() });
     let (mut invariant, mut text, mut lengths) = (Invariant::default(), vec![], vec![]);

@@ -51,7 +51,7 @@ fn sections(s: &Snapshot, options: WriteOptions) -> Vec<Section> {
         add("velocity", false, &mut |out| s.velocity.iter().for_each(|v| row(out, v, number)));
     }
     let name = |types: &[String], k: u32| types.get(k as usize).cloned().unwrap_or_default();
-    add("type", true, &mut |out| s.kind.iter().for_each(|k| row(out, &[name(&s.types, *k)], put)));
+    add("type", true, &mut |out| s.type_id.iter().for_each(|k| row(out, &[name(&s.types, *k)], put)));
     add("mass", true, &mut |out| s.mass.iter().for_each(|m| row(out, &[*m], number)));
     for (array, width, ..) in KNOWN_ARRAYS {
         let Some(a) = s.arrays.get(*array) else { continue };

@@ -127,7 +127,7 @@ pub fn read(l: &mut Lines, choice: &Choice, common: &Common) -> Result<Snapshot>
         (s.dimensions, s.box_length[2]) = (2, 0.0);
     }
     if let Some(masses) = &choice.masses {
-        for (tag, kind) in s.kind.iter().enumerate() {
+        for (tag, kind) in s.type_id.iter().enumerate() {
             let name = &s.types[*kind as usize];
             let missing = || l.wrong_file(format!("`masses` lacks the type {name}"));
             s.mass[tag] = *masses.get(*kind as usize).ok_or_else(missing)?;
@@ -273,7 +273,7 @@ fn bonds(s: &mut Snapshot, joins: &[Join], serials: &HashMap<i64, Serial>) -> Re
         tags.sort_unstable();
         // a bond has a record at each end, and further records for higher bond orders
         if seen.insert(tags) {
-            let mut types = tags.map(|t| s.kind[t as usize]);
+            let mut types = tags.map(|t| s.type_id[t as usize]);
             types.sort_unstable();
             let [a, b] = types.map(|k| s.types[k as usize].as_str());
             let kind = intern(&mut s.bond_types, &format!("{a}-{b}"));

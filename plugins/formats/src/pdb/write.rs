@@ -71,7 +71,7 @@ pub fn atoms(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
      set `molecules: false` to omit molecules"
             )
         })?;
-        let name = s.types.get(s.kind[tag] as usize).map_or("", String::as_str);
+        let name = s.types.get(s.type_id[tag] as usize).map_or("", String::as_str);
         // names of fewer than four letters begin in the second column
         let name = if name.len() < 4 { format!(" {name:<3}") } else { name.into() };
         let _ = write!(out, "ATOM  {} {name} {RESIDUE} {}{:4}    ", serial(tag + 1)?, last.0, last.1);
