@@ -1,7 +1,7 @@
 //! `galamost doctor`: what this machine gives a run, what is wrong, and how to mend it.
 
 use galamost_engine::cpu;
-use galamost_engine::device::{Chosen, CudaDevice, Device, Unit, cache_folder, choose, driver, nvrtc};
+use galamost_engine::device::{Chosen, CudaDevice, Services, Unit, cache_folder, choose, driver, nvrtc};
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plugins::Registry;
 use galamost_plugin_api::abi::{Extent, Opaque};

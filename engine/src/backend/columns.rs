@@ -1,6 +1,7 @@
 //! The state on the host in tag order, as analyzers and writers see it.
 
 use super::Backend;
+use crate::state::arrays::{ArrayId, optional_name};
 use crate::state::raw::{Facts, ints, positions, reals};
 use crate::state::rotation;
 use galamost_plugin_api::component::Wants;
@@ -40,13 +41,13 @@ pub fn columns(backend: &mut dyn Backend, facts: &Facts, wants: Wants) -> Result
     let mut c = Columns::default();
     if wants.particles {
         let length = backend.box_length();
-        let (pos, low) = (backend.read("pos_type")?, backend.read("pos_low")?);
+        let (pos, low) = (backend.read(ArrayId::PosType.name())?, backend.read(ArrayId::PosLow.name())?);
         (c.position, c.kind) = match facts.precision {
             Precision::Double => positions::<Float64>(&pos, &low, length),
             _ => positions::<Fixed>(&pos, &low, length),
         };
-        c.image = ints(&backend.read("image")?).as_chunks::<3>().0.to_vec();
-        for [x, y, z, m] in reals(&backend.read("velocity_mass")?, facts.precision).as_chunks::<4>().0 {
+        c.image = ints(&backend.read(ArrayId::Image.name())?).as_chunks::<3>().0.to_vec();
+        for [x, y, z, m] in reals(&backend.read(ArrayId::VelocityMass.name())?, facts.precision).as_chunks::<4>().0 {
             c.velocity.push([*x, *y, *z]);
             c.mass.push(*m);
         }
@@ -54,7 +55,7 @@ pub fn columns(backend: &mut dyn Backend, facts: &Facts, wants: Wants) -> Result
         let turning = !facts.rotational.is_empty();
         // a component's own arrays have a point in their names and are nobody else's business
         for need in facts.arrays.iter().filter(|a| !a.name.contains('.')) {
-            let bytes = backend.read(&format!("array.{}", need.name))?;
+            let bytes = backend.read(&optional_name(&need.name))?;
             let values =
                 if need.integer { Values::Int(ints(&bytes)) } else { Values::Real(reals(&bytes, facts.precision)) };
             c.arrays.insert(need.name.clone(), Array { width: need.width, values });

@@ -2,9 +2,13 @@
 
 mod columns;
 mod setup;
+mod transfer;
+mod view;
 
 pub use columns::{Columns, columns};
 pub use setup::{Sheared, degrees_of_freedom, fault_error, initial_globals, list_radius, lists_members, state_fits};
+pub use transfer::{Storage, Update, call_updater, export, import};
+pub use view::{Array, state_view};
 
 use crate::plan::StagePlan;
 use crate::plugins::Component;
@@ -81,7 +85,7 @@ pub trait Backend {
     /// The device's words.
     fn sums(&mut self) -> Result<SystemSums>;
 
-    /// A section of particles in tag order, see [`Facts::sections`].
+    /// A section of particles in tag order, see [`Facts::particle_arrays`].
     ///
     /// # Errors
     /// There is none of this name, or the device's words.

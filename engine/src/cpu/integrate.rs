@@ -1,7 +1,7 @@
 //! Integrators on the CPU: their phases in order, each over chunks of particles.
 
 use super::list::CHUNK;
-use super::system::CpuSystem;
+use super::system::{CpuSystem, stretch};
 use crate::state::buffers::Bytes;
 use crate::state::store::Store;
 use galamost_plugin_api::error::{Error, Result};
@@ -83,7 +83,7 @@ impl<S: Store> CpuSystem<S> {
                         }
                         if sim_box.length != self.globals.box_length {
                             let ratio = self.globals.set_box(sim_box.length, id);
-                            S::stretch(&mut self.pos, ratio);
+                            stretch::<S>(&mut self.arrays, ratio);
                         }
                         continue;
                     }

@@ -2,39 +2,40 @@
 
 use super::list::List;
 use super::vector_extension;
-use crate::backend::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius, state_fits};
-use crate::plan::initial;
-use crate::plan::{Plan, StagePlan};
+use crate::backend::{
+    Array, Backend, ListReport, Storage, SystemSums, Update, call_updater, export, import, initial_globals,
+    list_radius, state_fits, state_view,
+};
+use crate::plan::{Plan, StagePlan, initial};
 use crate::plugins::Component;
 use crate::plugins::host::HostServices;
 use crate::profile::{Profile, Timing};
-use crate::state::buffers::Bytes;
+use crate::state::arrays::{ArrayId, ParticleArray, Sort};
+use crate::state::buffers::{Bytes, Plain};
 use crate::state::rotation;
 use crate::state::store::Store;
 use crate::state::topology::{LinkRows, LinkTables, Topology, Touched};
 use crate::state::{Facts, RawState};
 use galamost_plugin_api::abi::WireHost;
-use galamost_plugin_api::component::ArrayNeed;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::ProgramInfo;
 use galamost_plugin_api::pair::PairCall;
 use galamost_plugin_api::philox::RandomKey;
-use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::quaternion::Quaternion;
 use galamost_plugin_api::real::Real;
-use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall, changed};
+use galamost_plugin_api::updater::{Edit, EditQueue, changed};
 use galamost_plugin_api::vector::Vec3;
-use galamost_plugin_api::views::{Globals, LinkView, ListView, SimBox, StateView, Sums, Wanted};
-use rayon::prelude::*;
+use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Sums, Wanted};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// An optional per-particle array.
-pub(super) struct OptionalArray {
-    pub need: ArrayNeed,
+/// A particle array in the current order.
+pub(super) struct StoredArray {
+    pub info: ParticleArray,
     pub data: Bytes,
 }
 
@@ -60,16 +61,8 @@ pub struct CpuSystem<S: Store> {
     pub(super) facts: Facts,
     pub(super) isa: u32,
     pub(super) globals: Box<Globals>,
-    pub(super) pos: Vec<S::PosType>,
-    pub(super) low: Vec<[u32; 3]>,
-    pub(super) vel: Vec<[S::Real; 4]>,
-    pub(super) force: Vec<[S::Real; 4]>,
-    pub(super) image: Vec<[i32; 3]>,
-    pub(super) tag: Vec<u32>,
-    pub(super) index_of_tag: Vec<u32>,
-    pub(super) group: Vec<u32>,
-    pub(super) built: Vec<S::PosType>,
-    pub(super) arrays: Vec<OptionalArray>,
+    /// Particle arrays in the order of [`crate::state::arrays::table`]; one that the precision does not store is empty.
+    pub(super) arrays: Vec<StoredArray>,
     pub(super) list: List,
     buffer: f64,
     topology: Topology,
@@ -81,10 +74,13 @@ pub struct CpuSystem<S: Store> {
     pub(super) forces_again: bool,
     /// State of every integrator of the run by its number.
     pub(super) integrator_states: BTreeMap<u32, Bytes>,
+    edits: Vec<Edit>,
+    edit_count: u32,
     pub(super) chunk_sums: Vec<Sums>,
     pub(super) sums: Vec<Sums>,
     pub(super) quantities: Vec<f64>,
     host: HostServices,
+    storage: PhantomData<S>,
 }
 
 impl<S: Store> CpuSystem<S> {
@@ -96,24 +92,16 @@ impl<S: Store> CpuSystem<S> {
         let (facts, raw) = initial(plan)?;
         let n = facts.n;
         let (radius, buffer) = list_radius(plan);
-        let arrays = facts.arrays.iter().map(|need| OptionalArray {
-            need: need.clone(),
-            data: Bytes::zeroed(facts.stride(&format!("array.{}", need.name)).unwrap_or(0), n),
-        });
+        let store = |info: ParticleArray| {
+            let stored = if info.stored(facts.precision) { n } else { 0 };
+            StoredArray { data: Bytes::zeroed(info.element.stride(facts.precision), stored), info }
+        };
+        let arrays = facts.particle_arrays().into_iter().map(store).collect();
         let mut system = Self {
             profile: Profile::default(),
             isa: vector_extension(),
             globals: Box::new(initial_globals(plan)),
-            pos: vec![S::PosType::default(); n],
-            low: vec![[0; 3]; n],
-            vel: vec![[S::Real::ZERO; 4]; n],
-            force: vec![[S::Real::ZERO; 4]; n],
-            image: vec![[0; 3]; n],
-            tag: vec![0; n],
-            index_of_tag: vec![0; n],
-            group: vec![0; n],
-            built: vec![S::PosType::default(); n],
-            arrays: arrays.collect(),
+            arrays,
             list: List::new(radius, plan.molecules.clone()),
             buffer,
             topology: Topology::default(),
@@ -124,50 +112,34 @@ impl<S: Store> CpuSystem<S> {
             moving: vec![],
             forces_again: false,
             integrator_states: BTreeMap::new(),
+            edits: vec![],
+            edit_count: 0,
             chunk_sums: vec![],
             sums: vec![],
             quantities: vec![],
             host: HostServices::cpu(),
+            storage: PhantomData,
             facts,
         };
         system.import(&raw)?;
         Ok(system)
     }
 
-    /// The state as plugins see it.
+    /// Returns the view of the state for plugins.
     pub(super) fn view(&mut self) -> StateView {
-        fn array(arrays: &mut [OptionalArray], name: &str) -> DevicePtr<u8> {
-            let found = arrays.iter_mut().find(|a| a.need.name == name);
-            found.map_or(DevicePtr::null(), |a| DevicePtr::new(a.data.address()))
-        }
-        fn at<T, U>(values: &mut [T]) -> DevicePtr<U> {
-            DevicePtr::new(values.as_mut_ptr() as u64)
-        }
-        let mixed = self.facts.precision == Precision::Mixed;
-        let turning = self.arrays.iter().any(|a| a.need.name == "angular_momentum");
-        StateView {
-            precision: self.facts.precision as u32,
-            n_local: self.facts.n as u32,
-            n_types: self.facts.n_types,
-            has_groups: u32::from(!self.facts.groups.is_empty()),
-            pos_type: at(&mut self.pos),
-            pos_low: if mixed { at(&mut self.low) } else { DevicePtr::null() },
-            velocity_mass: at(&mut self.vel),
-            force: at(&mut self.force),
-            image: at(&mut self.image),
-            tag: at(&mut self.tag),
-            index_of_tag: at(&mut self.index_of_tag),
-            group: at(&mut self.group),
-            pos_at_build: at(&mut self.built),
-            charge: array(&mut self.arrays, "charge"),
-            diameter: array(&mut self.arrays, "diameter"),
-            globals: DevicePtr::new(std::ptr::from_mut(&mut *self.globals) as u64),
-            quaternion: array(&mut self.arrays, "quaternion"),
-            torque: array(&mut self.arrays, "torque"),
-            angular_momentum: array(&mut self.arrays, "angular_momentum"),
-            inertia: if turning { array(&mut self.arrays, "inert") } else { DevicePtr::null() },
-            ..StateView::empty()
-        }
+        let (fixed, optional) = self.arrays.split_at_mut(ArrayId::COUNT);
+        state_view(&self.facts, std::ptr::from_mut(&mut *self.globals) as u64, |array| match array {
+            Array::Fixed(id) => fixed[id as usize].data.address(),
+            Array::Optional(name) => {
+                let found = optional.iter_mut().find(|a| a.info.component_name() == Some(name));
+                found.map_or(0, |a| a.data.address())
+            }
+        })
+    }
+
+    /// Returns the index of an optional array in [`Self::arrays`].
+    fn optional_array(&self, name: &str) -> Option<usize> {
+        self.arrays.iter().position(|a| a.info.component_name() == Some(name))
     }
 
     pub(super) fn link_view(&mut self, which: usize) -> LinkView {
@@ -183,33 +155,31 @@ impl<S: Store> CpuSystem<S> {
 
     /// Sorts particles along the cells and builds the list.
     pub(super) fn rebuild(&mut self) {
-        let order = self.list.order::<S>(&self.pos, &self.tag, &self.globals);
+        let order = self.list.order::<S>(values(&self.arrays, ArrayId::PosType), tags(&self.arrays), &self.globals);
         if order.iter().enumerate().any(|(k, i)| k as u32 != *i) {
-            permute(&mut self.pos, &order);
-            permute(&mut self.low, &order);
-            permute(&mut self.vel, &order);
-            permute(&mut self.force, &order);
-            permute(&mut self.image, &order);
-            permute(&mut self.tag, &order);
-            permute(&mut self.group, &order);
-            let mut scratch = Bytes::default();
-            for a in &mut self.arrays {
-                a.data.permute(&order, &mut scratch);
+            for a in self.arrays.iter_mut().filter(|a| a.info.sort == Sort::Follows && !a.data.bytes().is_empty()) {
+                a.data.permute(&order);
             }
         }
-        for (i, t) in self.tag.iter().enumerate() {
-            self.index_of_tag[*t as usize] = i as u32;
+        let [tag, index_of_tag] = two(&mut self.arrays, ArrayId::Tag, ArrayId::IndexOfTag);
+        let index_of_tag = index_of_tag.values_mut::<u32>();
+        for (i, t) in tag.values::<u32>().iter().enumerate() {
+            index_of_tag[*t as usize] = i as u32;
         }
-        self.built.copy_from_slice(&self.pos);
+        let [pos, built] = two(&mut self.arrays, ArrayId::PosType, ArrayId::PosAtBuild);
+        built.bytes_mut().copy_from_slice(pos.bytes());
         self.globals.begin_list();
         if self.list.r_list > 0.0 {
             let scale = self.globals.scale::<S>();
-            self.list.build::<S>(&self.pos, &self.tag, &scale, self.tables.exclusions.as_ref(), self.isa);
+            let pos = values(&self.arrays, ArrayId::PosType);
+            self.list.build::<S>(pos, tags(&self.arrays), &scale, self.tables.exclusions.as_ref(), self.isa);
         }
         self.index_links();
         self.arm();
         for a in &mut self.arrays {
-            self.host.set_array(&a.need.name, a.data.address());
+            if let Some(name) = a.info.component_name() {
+                self.host.set_array(name, a.data.address());
+            }
         }
         self.globals.rebuild = 0;
         self.globals.rebuilds += 1;
@@ -224,22 +194,23 @@ impl<S: Store> CpuSystem<S> {
             l.count.clear();
             l.count.resize(n, 0);
             if rows.capacity > 0 {
-                index_rows(l, rows, &self.index_of_tag, self.tag.iter().copied());
+                index_rows(l, rows, values(&self.arrays, ArrayId::IndexOfTag), tags(&self.arrays).iter().copied());
             }
         }
     }
 
     /// Brings links by index and the list up to date with changed rows.
     fn follow(&mut self, touched: &Touched) {
-        for (which, tags) in [&touched.bonds, &touched.angles, &touched.dihedrals].into_iter().enumerate() {
+        for (which, touched_tags) in [&touched.bonds, &touched.angles, &touched.dihedrals].into_iter().enumerate() {
             let (l, rows) = (&mut self.links[which], self.tables.links(which));
             l.words.resize(rows.capacity * rows.width * self.facts.n, 0);
-            index_rows(l, rows, &self.index_of_tag, tags.iter().copied());
+            index_rows(l, rows, values(&self.arrays, ArrayId::IndexOfTag), touched_tags.iter().copied());
         }
         if let Some(exclusions) = &self.tables.exclusions
             && self.list.r_list > 0.0
         {
-            self.list.leave_out(&touched.exclusions, exclusions, &self.tag, &self.index_of_tag);
+            let index_of_tag = values(&self.arrays, ArrayId::IndexOfTag);
+            self.list.leave_out(&touched.exclusions, exclusions, tags(&self.arrays), index_of_tag);
         }
     }
 
@@ -263,50 +234,26 @@ impl<S: Store> CpuSystem<S> {
         let component = components.find(|c| c.id == f.component);
         Err(crate::backend::fault_error(self.globals.step, f, component))
     }
+}
 
-    /// Runs an updater, with room for as many changes of topology as it asks for.
-    fn call_updater(&mut self, updater: &Component) -> Result<(Vec<Edit>, UpdateCall, SimBox)> {
-        let part = updater.updater().ok_or_else(|| Error::Run(format!("{} is no updater", updater.name)))?;
-        let mut before = SimBox::of(&self.globals);
-        if updater.needs.wants.thermo {
-            before.kinetic = self.sums()?.kinetic_diagonal();
-        }
-        let mut room = 1024;
-        loop {
-            let mut edits = vec![Edit::default(); room];
-            let mut count = 0u32;
-            let mut sim_box = before;
-            let mut call = UpdateCall {
-                size: size_of::<UpdateCall>() as u32,
-                component: updater.id,
-                first_varying: updater.first_varying,
-                changed: 0,
-                step: self.globals.step,
-                key: RandomKey::new(self.facts.seed, updater.id),
-                state: self.view(),
-                list: self.list.view(),
-                bonds: self.link_view(0),
-                edits: EditQueue {
-                    edits: DevicePtr::new(edits.as_mut_ptr() as u64),
-                    count: DevicePtr::new(std::ptr::from_mut(&mut count) as u64),
-                    capacity: room as u32,
-                    reserved: 0,
-                },
-                group: updater.group,
-                reserved0: 0,
-                sim_box: DevicePtr::new(&raw mut sim_box as u64),
-                reserved: [0; 6],
-            };
-            // SAFETY: every view describes arrays of this system, and nothing else runs meanwhile
-            unsafe { part.update(&mut call)? };
-            self.check_guards(&updater.name)?;
-            if count as usize <= room {
-                edits.truncate(count as usize);
-                return Ok((edits, call, sim_box));
-            }
-            room = (count as usize).next_power_of_two();
-        }
-    }
+/// Returns the values of a fixed array.
+fn values<T: Plain>(arrays: &[StoredArray], id: ArrayId) -> &[T] {
+    arrays[id as usize].data.values()
+}
+
+fn tags(arrays: &[StoredArray]) -> &[u32] {
+    values(arrays, ArrayId::Tag)
+}
+
+/// Multiplies positions by the ratio of box lengths, where they are stored as lengths.
+pub(super) fn stretch<S: Store>(arrays: &mut [StoredArray], ratio: [f64; 3]) {
+    S::stretch(arrays[ArrayId::PosType as usize].data.values_mut(), ratio);
+}
+
+/// Returns two different fixed arrays.
+fn two(arrays: &mut [StoredArray], a: ArrayId, b: ArrayId) -> [&mut Bytes; 2] {
+    let both = arrays.get_disjoint_mut([a as usize, b as usize]);
+    both.expect("two different arrays of the table").map(|a| &mut a.data)
 }
 
 /// Rows of these tags as links by index.
@@ -324,12 +271,6 @@ fn index_rows(l: &mut Links, rows: &LinkRows, index_of_tag: &[u32], tags: impl I
     }
 }
 
-/// Elements in another order.
-fn permute<T: Copy + Send + Sync>(values: &mut Vec<T>, order: &[u32]) {
-    let sorted: Vec<T> = order.par_iter().with_min_len(1024).map(|i| values[*i as usize]).collect();
-    *values = sorted;
-}
-
 impl<S: Store> Backend for CpuSystem<S> {
     fn begin_stage(&mut self, stage: &StagePlan, forces_are_good: bool) -> Result<()> {
         self.globals.dt = stage.stage.dt;
@@ -345,7 +286,7 @@ impl<S: Store> Backend for CpuSystem<S> {
                 component.integrator().ok_or_else(|| Error::Run(format!("{} is no integrator", component.name)))?;
             let program = part.program()?;
             let group = component.group;
-            let extra = program.extra.as_ref().and_then(|e| self.arrays.iter().position(|a| a.need.name == e.name));
+            let extra = program.extra.as_ref().and_then(|e| self.optional_array(&e.name));
             let info = self.facts.group_info(group, &self.globals, component.first_varying, conserved);
             let first = part.state(&info)?;
             match self.integrator_states.entry(component.id) {
@@ -387,7 +328,7 @@ impl<S: Store> Backend for CpuSystem<S> {
     fn sums(&mut self) -> Result<SystemSums> {
         let mut out =
             SystemSums { components: self.sums.clone(), quantities: self.quantities.clone(), ..SystemSums::default() };
-        for v in &self.vel {
+        for v in values::<[S::Real; 4]>(&self.arrays, ArrayId::VelocityMass) {
             let [x, y, z, m] = v.map(Real::f64);
             for (sum, term) in out.kinetic_tensor.iter_mut().zip([x * x, x * y, x * z, y * y, y * z, z * z]) {
                 *sum += m * term;
@@ -421,21 +362,16 @@ impl<S: Store> Backend for CpuSystem<S> {
     }
 
     fn read(&mut self, section: &str) -> Result<Vec<u8>> {
-        let order = &self.index_of_tag;
-        Ok(match section {
-            "pos_type" => by_tag(&self.pos, order),
-            "pos_at_build" => by_tag(&self.built, order),
-            "pos_low" => by_tag(&self.low, order),
-            "velocity_mass" => by_tag(&self.vel, order),
-            "force" => by_tag(&self.force, order),
-            "image" => by_tag(&self.image, order),
-            "group" => by_tag(&self.group, order),
-            other => {
-                let found = self.arrays.iter().find(|a| Some(a.need.name.as_str()) == other.strip_prefix("array."));
-                let a = found.ok_or_else(|| Error::Run(format!("there is no section `{other}`")))?;
-                order.iter().flat_map(|i| a.data.element(*i as usize).to_vec()).collect()
-            }
-        })
+        let found = self.arrays.iter().find(|a| a.info.name == section);
+        let StoredArray { info, data } = found.ok_or_else(|| Error::Run(format!("there is no section `{section}`")))?;
+        let stride = info.element.stride(self.facts.precision);
+        if data.bytes().is_empty() {
+            return Ok(vec![0; stride * self.facts.n]);
+        }
+        let order = values::<u32>(&self.arrays, ArrayId::IndexOfTag);
+        let mut out = Vec::with_capacity(stride * self.facts.n);
+        order.iter().for_each(|i| out.extend_from_slice(&data.bytes()[*i as usize * stride..][..stride]));
+        Ok(out)
     }
 
     fn facts(&self) -> &Facts {
@@ -447,12 +383,11 @@ impl<S: Store> Backend for CpuSystem<S> {
     }
 
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
-        let (mut edits, call, sim_box) = self.call_updater(updater)?;
-        let changed_now = call.changed;
+        let Update { mut edits, changed: changed_now, sim_box } = call_updater(self, updater)?;
         let stretched = changed_now & changed::BOX != 0;
         if stretched {
             let ratio = self.globals.set_box(sim_box.length, updater.id);
-            S::stretch(&mut self.pos, ratio);
+            stretch::<S>(&mut self.arrays, ratio);
         }
         self.check_fault_of(Some(updater))?;
         let topology_changed = !edits.is_empty();
@@ -476,66 +411,11 @@ impl<S: Store> Backend for CpuSystem<S> {
     }
 
     fn export(&mut self) -> Result<RawState> {
-        let mut out = RawState {
-            step: self.globals.step,
-            box_length: self.globals.box_length,
-            topology: self.topology.clone(),
-            ..RawState::default()
-        };
-        for name in self.facts.sections() {
-            let bytes = self.read(&name)?;
-            out.sections.insert(name, bytes);
-        }
-        for (id, state) in &self.integrator_states {
-            out.sections.insert(format!("integrator.{id}"), state.bytes().to_vec());
-        }
-        out.sections.insert("rebuild".into(), self.globals.rebuild.to_le_bytes().to_vec());
-        out.sections.insert("rebuilds".into(), self.globals.rebuilds.to_le_bytes().to_vec());
-        out.put("built_length", self.globals.built_length);
-        out.put("virial", self.globals.virial);
-        self.globals.export_shear(&mut out);
-        Ok(out)
+        export(self)
     }
 
     fn import(&mut self, state: &RawState) -> Result<()> {
-        self.globals.step = state.step;
-        // the list is built in the box of its time
-        self.globals.box_length = state.numbers("built_length").unwrap_or(state.box_length);
-        self.globals.virial = state.numbers("virial").unwrap_or_default();
-        self.globals.shear_offset = state.numbers("built_shear").unwrap_or_default()[0];
-        self.globals.evaluate();
-        self.topology = state.topology.clone();
-        self.tables = LinkTables::new(&self.topology, self.exclude, self.facts.n);
-        // in tag order, with the positions of the last list build: sorting these gives the order and the list of that
-        // build again, on which the sums of the next steps depend to the last bit
-        self.tag = (0..self.facts.n as u32).collect();
-        from_bytes(&mut self.pos, state.section("pos_at_build")?)?;
-        from_bytes(&mut self.low, state.section("pos_low")?)?;
-        from_bytes(&mut self.vel, state.section("velocity_mass")?)?;
-        from_bytes(&mut self.force, state.section("force")?)?;
-        from_bytes(&mut self.image, state.section("image")?)?;
-        from_bytes(&mut self.group, state.section("group")?)?;
-        for a in &mut self.arrays {
-            from_bytes(a.data.bytes_mut(), state.section(&format!("array.{}", a.need.name))?)?;
-        }
-        for (name, bytes) in &state.sections {
-            if let Some(id) = name.strip_prefix("integrator.").and_then(|i| i.parse().ok()) {
-                self.integrator_states.insert(id, Bytes::from_bytes(bytes));
-            }
-        }
-        self.rebuild();
-        let mut now = vec![S::PosType::default(); self.facts.n];
-        from_bytes(&mut now, state.section("pos_type")?)?;
-        for (i, t) in self.tag.iter().enumerate() {
-            self.pos[i] = now[*t as usize];
-        }
-        if self.globals.box_length != state.box_length {
-            self.globals.set_box(state.box_length, u32::MAX);
-        }
-        self.globals.import_shear(state);
-        self.globals.rebuild = 0;
-        self.globals.rebuilds = state.word("rebuilds").max(1);
-        Ok(())
+        import(self, state)
     }
 
     fn box_length(&self) -> [f64; 3] {
@@ -556,7 +436,8 @@ impl<S: Store> Backend for CpuSystem<S> {
     }
 
     fn memory(&self) -> u64 {
-        let per = size_of::<S::PosType>() * 2 + 12 + 2 * size_of::<[S::Real; 4]>() + 12 + 12;
+        let fixed = self.arrays.iter().take(ArrayId::COUNT);
+        let per: usize = fixed.map(|a| a.info.element.stride(self.facts.precision)).sum();
         (per * self.facts.n + self.list.memory()) as u64
     }
 
@@ -569,26 +450,79 @@ impl<S: Store> Backend for CpuSystem<S> {
     }
 }
 
-/// Bytes of an array in tag order.
-fn by_tag<T: Copy>(values: &[T], index_of_tag: &[u32]) -> Vec<u8> {
-    let size = size_of::<T>();
-    let mut out = Vec::with_capacity(size_of_val(values));
-    for i in index_of_tag {
-        // SAFETY: arrays of the state are plain numbers
-        let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(&values[*i as usize]).cast::<u8>(), size) };
-        out.extend_from_slice(bytes);
+impl<S: Store> Storage for CpuSystem<S> {
+    fn globals(&mut self) -> &mut Globals {
+        &mut self.globals
     }
-    out
-}
 
-/// An array from bytes.
-fn from_bytes<T: Copy>(values: &mut [T], bytes: &[u8]) -> Result<()> {
-    if size_of_val(values) != bytes.len() {
-        return Err(Error::Run("an array of the checkpoint does not fit this system".into()));
+    fn integrator_states(&self) -> Result<Vec<(u32, Vec<u8>)>> {
+        Ok(self.integrator_states.iter().map(|(id, state)| (*id, state.bytes().to_vec())).collect())
     }
-    // SAFETY: the lengths agree, and arrays of the state are plain numbers for which every bit pattern is valid
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), values.as_mut_ptr().cast::<u8>(), bytes.len()) };
-    Ok(())
+
+    fn set_integrator_state(&mut self, id: u32, bytes: &[u8]) -> Result<()> {
+        self.integrator_states.insert(id, Bytes::from_bytes(bytes));
+        Ok(())
+    }
+
+    fn begin_import(&mut self, topology: &Topology, _: [f64; 3]) -> Result<()> {
+        self.topology = topology.clone();
+        self.tables = LinkTables::new(&self.topology, self.exclude, self.facts.n);
+        Ok(())
+    }
+
+    fn reset_tags(&mut self) -> Result<()> {
+        let tags = self.arrays[ArrayId::Tag as usize].data.values_mut::<u32>();
+        tags.iter_mut().zip(0..).for_each(|(tag, index)| *tag = index);
+        Ok(())
+    }
+
+    fn tags(&self) -> Result<Vec<u32>> {
+        Ok(tags(&self.arrays).to_vec())
+    }
+
+    fn write_array(&mut self, array: &ParticleArray, bytes: &[u8]) -> Result<()> {
+        let found = self.arrays.iter_mut().find(|a| a.info.name == array.name);
+        if let Some(a) = found.filter(|a| a.info.stored(self.facts.precision)) {
+            a.data.bytes_mut().copy_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    fn rebuild_list(&mut self) -> Result<()> {
+        self.rebuild();
+        Ok(())
+    }
+
+    fn publish_globals(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn edit_queue(&mut self) -> Result<EditQueue> {
+        let capacity = (self.edit_count as usize).next_power_of_two().max(1024);
+        self.edits = vec![Edit::default(); capacity];
+        self.edit_count = 0;
+        Ok(EditQueue {
+            edits: DevicePtr::new(self.edits.as_mut_ptr() as u64),
+            count: DevicePtr::new(&raw mut self.edit_count as u64),
+            capacity: capacity as u32,
+            reserved: 0,
+        })
+    }
+
+    fn take_edits(&mut self) -> Result<Option<Vec<Edit>>> {
+        let count = self.edit_count as usize;
+        if count > self.edits.len() {
+            return Ok(None);
+        }
+        self.edit_count = 0;
+        let mut edits = std::mem::take(&mut self.edits);
+        edits.truncate(count);
+        Ok(Some(edits))
+    }
+
+    fn check_memory(&self, component: &str) -> Result<()> {
+        self.check_guards(component)
+    }
 }
 
 /// A `PairCall` for a chunk.

@@ -2,7 +2,7 @@
 
 use super::ptx::{WAIT_NANOSECONDS, WAIT_PTX, condition_ptx};
 use super::source::Unit;
-use super::{Device, Graph, Kernel, nvrtc};
+use super::{Device, Graph, Kernel, Services, nvrtc};
 use crate::profile::{Profile, Timing};
 use cudarc::driver::sys;
 use galamost_plugin_api::abi::{Extent, Opaque};
@@ -397,7 +397,7 @@ impl Drop for CudaDevice {
     }
 }
 
-impl Device for CudaDevice {
+impl Services for CudaDevice {
     fn name(&self) -> String {
         format!("{} ({})", self.name, self.architecture)
     }
@@ -510,6 +510,9 @@ impl Device for CudaDevice {
         }
         Ok(())
     }
+}
+
+impl Device for CudaDevice {
     fn synchronize(&self) -> Result<()> {
         self.enter()?.drained = true;
         // SAFETY: the stream is ours

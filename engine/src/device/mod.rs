@@ -15,11 +15,9 @@ pub use emulated::EmulatedDevice;
 pub use source::{Unit, api_header, kernel_names};
 
 use crate::pipeline::DeviceChoice;
-use crate::plugins::host::DeviceServices;
 use crate::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::Result;
-use galamost_plugin_api::precision::Precision;
 use std::sync::Arc;
 
 /// A compiled kernel of a device.
@@ -43,56 +41,60 @@ pub struct KernelReport {
     pub shared: u32,
 }
 
-/// A device that runs CUDA kernels: a GPU, or the emulation on the CPU.
+/// Memory, compilation and launches: what plugins ([`crate::plugins::host`]) and the engine use on every device.
 ///
-/// Everything is done in the order it was asked for, on one stream.
-pub trait Device: Send + Sync {
-    /// For the log.
+/// A device executes all calls in order, on one stream.
+pub trait Services: Send + Sync {
+    /// Returns the device's name for the log.
     fn name(&self) -> String;
-    /// Multiprocessors: how many threads it takes to fill the device.
+    /// Returns the number of multiprocessors, from which the engine derives how many threads fill the device.
     fn multiprocessors(&self) -> u32;
-    /// Memory set to 0, aligned to 256 bytes.
+    /// Allocates zeroed memory, aligned to 256 bytes.
     ///
     /// # Errors
-    /// Out of memory.
+    /// Returns an error if the device is out of memory.
     fn allocate(&self, bytes: usize) -> Result<u64>;
-    /// Gives memory back, after everything launched before.
+    /// Frees memory after all earlier launches have finished.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error, or an error if this device did not allocate the address.
     fn free(&self, address: u64) -> Result<()>;
-    /// Copies to the device.
+    /// Copies bytes to the device.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     fn upload(&self, address: u64, bytes: &[u8]) -> Result<()>;
-    /// Copies from the device, after everything launched before.
+    /// Copies bytes from the device after all earlier launches have finished.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()>;
-    /// Sets memory to 0; can be captured.
+    /// Sets memory to 0. Can be captured in a graph.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     fn clear(&self, address: u64, bytes: usize) -> Result<()>;
-    /// Every unit compiled from now on is compiled with this macro.
+    /// Defines a macro for every unit compiled from now on.
     fn define(&self, name: &'static str);
-    /// Compiles a unit; the kernels are found by [`Self::kernel`].
+    /// Compiles a unit and returns its module; [`Self::kernel`] finds its kernels.
     ///
     /// # Errors
-    /// The compiler's words.
+    /// Returns the compiler's messages.
     fn compile(&self, unit: &Unit) -> Result<u64>;
-    /// A kernel of a compiled unit.
+    /// Returns a kernel of a compiled module.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// Returns an error if the module has no kernel of this name.
     fn kernel(&self, module: u64, name: &str) -> Result<Kernel>;
-    /// Launches a kernel; can be captured.
+    /// Launches a kernel. Can be captured in a graph.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, shared: u32, args: &[*mut Opaque]) -> Result<()>;
+}
+
+/// A device that runs CUDA kernels: a GPU, or the emulation on the CPU.
+pub trait Device: Services {
     /// Waits for everything launched before.
     ///
     /// # Errors
@@ -151,43 +153,6 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// The device's words.
     fn end_profile(&self) -> Result<Vec<Timing>>;
-}
-
-/// Services of a device for plugins.
-pub struct Services {
-    device: Arc<dyn Device>,
-    precision: Precision,
-}
-
-impl Services {
-    /// Services of this device; plugins' kernels are compiled for this precision.
-    pub fn new(device: Arc<dyn Device>, precision: Precision) -> Self {
-        Self { device, precision }
-    }
-}
-
-impl DeviceServices for Services {
-    fn allocate(&self, bytes: u64) -> Result<u64> {
-        self.device.allocate(bytes as usize)
-    }
-    fn free(&self, address: u64) -> Result<()> {
-        self.device.free(address)
-    }
-    fn upload(&self, address: u64, bytes: &[u8]) -> Result<()> {
-        self.device.upload(address, bytes)
-    }
-    fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
-        self.device.download(address, bytes)
-    }
-    fn compile(&self, name: &str, source: &str) -> Result<u64> {
-        self.device.compile(&Unit::new(name, source, self.precision))
-    }
-    fn kernel(&self, module: u64, name: &str) -> Result<u64> {
-        self.device.kernel(module, name).map(|k| k.0)
-    }
-    fn launch(&self, kernel: u64, grid: Extent, block: Extent, shared: u32, arguments: &[*mut Opaque]) -> Result<()> {
-        self.device.launch(Kernel(kernel), grid, block, shared, arguments)
-    }
 }
 
 /// The device of a run, with the reason for the log.

@@ -3,6 +3,8 @@
 //! The initial state, checkpoints and what analyzers see all go through this form, so a device only has to read and
 //! write raw sections; how they relate to the numbers of a snapshot is said here once.
 
+use crate::state::arrays::{self, ArrayId, Element, ParticleArray, Restored};
+use crate::state::buffers::bytes_of;
 use crate::state::store::Store;
 use crate::state::topology::Topology;
 use galamost_plugin_api::component::{ArrayNeed, GroupNeed};
@@ -41,27 +43,15 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Bytes of one particle in a section.
-    pub fn stride(&self, section: &str) -> Option<usize> {
-        let real = self.precision.real_size();
-        Some(match section {
-            "pos_type" | "pos_at_build" => self.precision.pos_type_size(),
-            "pos_low" => 12,
-            "velocity_mass" | "force" => 4 * real,
-            "image" => 12,
-            "group" => 4,
-            other => {
-                let need = self.arrays.iter().find(|a| Some(a.name.as_str()) == other.strip_prefix("array."))?;
-                need.width as usize * if need.integer { 4 } else { real }
-            }
-        })
+    /// Returns the particle arrays of the system, see [`arrays::table`].
+    pub fn particle_arrays(&self) -> Vec<ParticleArray> {
+        arrays::table(&self.arrays)
     }
 
-    /// Names of the sections of particles.
-    pub fn sections(&self) -> Vec<String> {
-        let fixed = ["pos_type", "pos_at_build", "pos_low", "velocity_mass", "force", "image", "group"];
-        let arrays = self.arrays.iter().map(|a| format!("array.{}", a.name));
-        fixed.into_iter().map(String::from).chain(arrays).collect()
+    /// Returns the size in bytes of one particle's element of an array; `None` if the system does not have the array.
+    pub fn stride(&self, name: &str) -> Option<usize> {
+        let array = self.particle_arrays().into_iter().find(|a| a.name == name)?;
+        Some(array.element.stride(self.precision))
     }
 
     /// What an integrator is told about its group; `bit` is 32 for all particles. If the momentum of all particles is
@@ -86,7 +76,7 @@ pub struct RawState {
     pub step: u64,
     /// Box lengths.
     pub box_length: [f64; 3],
-    /// Sections of particles ([`Facts::sections`]), of integrators (`integrator.ID`), and of
+    /// Sections of particles (the saved ones of [`Facts::particle_arrays`]), of integrators (`integrator.ID`), and of
     /// the engine: `rebuild`, `rebuilds`, `built_length`, `grid_length`, `virial`.
     pub sections: BTreeMap<String, Vec<u8>>,
     /// Bonds, angles, dihedrals.
@@ -143,32 +133,29 @@ impl RawState {
             l if l >= bytes * n => Ok(()),
             l => Err(Error::Run(format!("section `{name}` of the checkpoint has {l} bytes"))),
         };
-        long_enough("pos_type", from.pos_type_size())?;
-        long_enough("pos_at_build", from.pos_type_size())?;
-        let low = if from == Precision::Mixed { self.section("pos_low")? } else { &[] };
-        let (now, kind) = coordinates(self.section("pos_type")?, low, length);
-        let (then, _) = coordinates(self.section("pos_at_build")?, &[], built);
+        long_enough(ArrayId::PosType.name(), from.pos_type_size())?;
+        long_enough(ArrayId::PosAtBuild.name(), from.pos_type_size())?;
+        let low = if from == Precision::Mixed { self.section(ArrayId::PosLow.name())? } else { &[] };
+        let (now, kind) = coordinates(self.section(ArrayId::PosType.name())?, low, length);
+        let (then, _) = coordinates(self.section(ArrayId::PosAtBuild.name())?, &[], built);
         let mut s = Snapshot { position: now, kind, ..Snapshot::default() };
         let mut sections = BTreeMap::new();
         let (stored, low) = stored_as(&s, to, length);
-        sections.insert("pos_type".into(), stored);
-        sections.insert("pos_low".into(), low);
+        sections.insert(ArrayId::PosType.name().into(), stored);
+        sections.insert(ArrayId::PosLow.name().into(), low);
         s.position = then;
-        sections.insert("pos_at_build".into(), stored_as(&s, to, built).0);
+        sections.insert(ArrayId::PosAtBuild.name().into(), stored_as(&s, to, built).0);
         let as_real = |name: &str| -> Result<Vec<u8>> {
             let numbers = reals(self.section(name)?, from);
             Ok(match to {
-                Precision::Double => bytes_of(&numbers),
+                Precision::Double => bytes_of(&numbers).to_vec(),
                 _ => numbers.iter().flat_map(|x| (*x as f32).to_ne_bytes()).collect(),
             })
         };
-        for name in ["velocity_mass", "force"] {
-            sections.insert(name.into(), as_real(name)?);
-        }
-        for need in arrays.filter(|a| !a.integer) {
-            let name = format!("array.{}", need.name);
-            let numbers = as_real(&name)?;
-            sections.insert(name, numbers);
+        let real = |a: &ParticleArray| matches!(a.element, Element::Reals(_)) && a.restored != Restored::Never;
+        for array in arrays::table(arrays).into_iter().filter(real) {
+            let numbers = as_real(&array.name)?;
+            sections.insert(array.name, numbers);
         }
         self.sections.extend(sections);
         Ok(())
@@ -184,18 +171,12 @@ fn stored_as(s: &Snapshot, precision: Precision, length: [f64; 3]) -> (Vec<u8>, 
             pos.push(p);
             low.push(if precision == Precision::Mixed { l } else { [0; 3] });
         }
-        (bytes_of(&pos), bytes_of(&low))
+        (bytes_of(&pos).to_vec(), bytes_of(&low).to_vec())
     }
     match precision {
         Precision::Double => all::<Float64>(s, precision, length),
         _ => all::<Fixed>(s, precision, length),
     }
-}
-
-/// Bytes of plain numbers.
-pub(crate) fn bytes_of<T: Copy>(values: &[T]) -> Vec<u8> {
-    // SAFETY: the entries of the state's arrays are plain numbers
-    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }.to_vec()
 }
 
 pub(crate) fn reals(bytes: &[u8], precision: Precision) -> Vec<f64> {

@@ -1,12 +1,13 @@
 //! How a scheme of positions is filled from f64 and read back.
 
+use super::buffers::Plain;
 use galamost_plugin_api::lanes::Record;
 use galamost_plugin_api::precision::{
     BoxScale, Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, from_fixed64, to_fixed64, wrap_f64,
 };
 
 /// A scheme with its conversions to f64.
-pub trait Store: Scheme {
+pub trait Store: Scheme<PosType: Plain, Real: Plain> {
     /// A coordinate as it is stored.
     type Coordinate: Copy + Default + Send + Sync;
 
