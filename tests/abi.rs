@@ -175,7 +175,7 @@ fn c_library() -> Vec<u8> {
 #[test]
 fn every_plugin_is_taken_or_refused_as_the_page_says() {
     let sound = tiny("sound", &[], &[], RELEASE);
-    let mut all = vec![seen("The plugin as it is", &[("libtiny.so", &sound)], PIPELINE)];
+    let mut all = vec![seen("The unchanged plugin", &[("libtiny.so", &sound)], PIPELINE)];
     let rows = all[0].rows.clone().expect("it runs");
     let kinetic = rows.lines().last().expect("a row").split(',').nth(1).expect("a number").to_string();
     assert!(all[0].exit == 0 && all[0].said.is_empty(), "{}", all[0].said);
@@ -183,17 +183,17 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
 
     // those that must run
     let debug = tiny("debug", &[], &[], &["build", "--config", "profile.dev.debug=0"]);
-    all.push(seen("Built in the profile `dev`", &[("libtiny.so", &debug)], PIPELINE));
+    all.push(seen("A debug build", &[("libtiny.so", &debug)], PIPELINE));
     let (api, source) = future_api();
     let future = tiny("future", &api, &source, RELEASE);
     all.push(seen(
-        "Of a later minor version: a reserved word in use, a new table, a new kind, new fields of texts",
+        "A later minor version: a reserved field in use, a new table, a new kind, new text fields",
         &[("libtiny.so", &future)],
         PIPELINE,
     ));
     let twin = tiny("twin", &[], &[], RELEASE);
     all.push(seen(
-        "Two plugins with a component of the same name: the first is taken",
+        "Two plugins provide a component of the same name: the first one found is used",
         &[("libtiny.so", &sound), ("libtwin.so", &twin)],
         PIPELINE,
     ));
@@ -202,7 +202,7 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
         assert_eq!(s.rows.as_ref(), Some(&rows), "{}: another result", s.title);
     }
     all.push(seen(
-        "Of a later minor version, and the pipeline names a component of the new kind",
+        "A later minor version, and the pipeline names a component of the new kind",
         &[("libtiny.so", &future)],
         &PIPELINE.replace("Tiny(f: 1.0)", "Shake()"),
     ));
@@ -212,9 +212,9 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
     let record =
         |name, n: u32, m| vec![edit("record.rs", &format!("{name}: u32 = {n}"), &format!("{name}: u32 = {m}"))];
     let major = tiny("major", &record("API_MAJOR", API_MAJOR, API_MAJOR + 1), &[], RELEASE);
-    all.push(refused("Of another major version", &major));
+    all.push(refused("Another major version", &major));
     let kernels = tiny("kernels", &record("KERNEL_API", KERNEL_API, KERNEL_API + 1), &[], RELEASE);
-    all.push(refused("Its device text is for newer headers", &kernels));
+    all.push(refused("Device code for newer kernel headers", &kernels));
     let layout = [
         edit(
             "views.rs",
@@ -227,7 +227,7 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
             "            middle: DevicePtr::null(),\n            pos_low: DevicePtr::null(),",
         ),
     ];
-    all.push(refused("A member in the middle of a struct", &tiny("layout", &layout, &[], RELEASE)));
+    all.push(refused("A struct with an additional member in the middle", &tiny("layout", &layout, &[], RELEASE)));
     let table = [
         edit(
             "abi/tables.rs",
@@ -240,15 +240,15 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
             "    force_table: Force1 in crate::force::Force {\n        prepare: fn() -> () = |_this| {};\n",
         ),
     ];
-    all.push(refused("A published table that was changed", &tiny("table", &table, &[], RELEASE)));
+    all.push(refused("A changed published table", &tiny("table", &table, &[], RELEASE)));
     let abort = tiny("abort", &[], &[], &["rustc", "--release", "--", "-C", "panic=abort"]);
     all.push(refused("Built with panic = \"abort\"", &abort));
     let mut damaged = sound.clone();
     let at = damaged.windows(16).position(|w| w == b"GALAMOST-PLUGIN\0").expect("a record");
     damaged[at] = b'X';
     all.push(refused("A damaged record", &damaged));
-    all.push(refused("A library of C", &c_library()));
-    all.push(refused("No library at all", b"not a library at all"));
+    all.push(refused("A C library", &c_library()));
+    all.push(refused("Not a library", b"not a library at all"));
     for share in [1, 50, 99] {
         let cut = refused("A truncated library", &sound[..sound.len() / 100 * share]);
         if share == 50 {

@@ -1,6 +1,7 @@
 //! All tests of the workspace as a whole, in one program. If you add something:
 //!
 //! * a new example: `examples.rs` runs it as it is; give its expectation there.
+//! * a page of the book: `book.rs` checks its links, pipelines, and commands; blocks marked `sh,run` are run.
 //! * a mistake a user can make: a file in `bad/`, with the message behind `//^` under its place.
 //! * numbers a component must give: a file in `reference/`.
 //! * a construct of the device language: `language/generator.rs` writes random functions with it.
@@ -13,6 +14,7 @@ mod arrows;
 mod bad;
 mod barostats;
 mod bench;
+mod book;
 mod budget;
 mod builder;
 mod checkpoints;
@@ -28,6 +30,7 @@ mod formats;
 mod frozen;
 mod fuzzing;
 mod guide;
+mod house;
 mod ibi;
 mod kernels;
 mod language;

@@ -85,16 +85,21 @@ fn no_plugin_knows_the_engine_or_another_plugin() {
     assert_eq!(map["galamost-pictures"], ["galamost-measure", "galamost-plugin-api"]);
     assert_eq!(map["galamost-plugin-api"], ["galamost-plugin-macros"]);
     assert_eq!(
+        map["galamost-engine"],
+        ["galamost-kernels", "galamost-plugin-api"],
+        "the engine names no plugin and no tool"
+    );
+    assert_eq!(
         map["galamost"],
         [
+            "galamost-engine",
             "galamost-inversion",
-            "galamost-kernels",
             "galamost-measure",
             "galamost-pictures",
             "galamost-plugin-api",
             "galamost-tables"
         ],
-        "the engine names no plugin"
+        "the program names no plugin"
     );
 }
 

@@ -1,7 +1,7 @@
 //! What a step may cost, counted where there is no GPU: launches, and that nothing is allocated and nobody waits.
 
 use galamost_engine::backend::Backend;
-use galamost_engine::device::{Device, EmulatedDevice, Graph, Kernel, Services, Unit};
+use galamost_engine::device::{Device, EmulatedDevice, Graph, Kernel, Services, SourceUnit};
 use galamost_engine::gpu::GpuSystem;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::profile::{Profile, Timing};
@@ -55,10 +55,10 @@ impl Services for Counted {
     fn clear(&self, address: u64, bytes: usize) -> Result<()> {
         self.inner.clear(address, bytes)
     }
-    fn define(&self, name: &'static str) {
-        self.inner.define(name);
+    fn define_macro(&self, name: &'static str) {
+        self.inner.define_macro(name);
     }
-    fn compile(&self, unit: &Unit) -> Result<u64> {
+    fn compile(&self, unit: &SourceUnit) -> Result<u64> {
         self.inner.compile(unit)
     }
     fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
@@ -78,30 +78,30 @@ impl Device for Counted {
     fn capture(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {
         self.inner.capture(body)
     }
-    fn replay(&self, graph: Graph) -> Result<()> {
-        self.inner.replay(graph)
+    fn launch_graph(&self, graph: Graph) -> Result<()> {
+        self.inner.launch_graph(graph)
     }
-    fn forget(&self, graph: Graph) -> Result<()> {
-        self.inner.forget(graph)
+    fn destroy_graph(&self, graph: Graph) -> Result<()> {
+        self.inner.destroy_graph(graph)
     }
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         self.inner.if_rebuild(globals, body)
     }
-    fn together(&self) -> bool {
+    fn supports_grid_barrier(&self) -> bool {
         // step by step, so that launches can be counted
         false
     }
-    fn resident(&self, kernel: Kernel, threads: u32) -> Result<u32> {
-        self.inner.resident(kernel, threads)
+    fn max_resident_blocks(&self, kernel: Kernel, threads: u32) -> Result<u32> {
+        self.inner.max_resident_blocks(kernel, threads)
     }
-    fn launch_together(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
-        self.inner.launch_together(kernel, blocks, threads, args)
+    fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
+        self.inner.launch_cooperative(kernel, blocks, threads, args)
     }
     fn set_word(&self, address: u64, word: u32) -> Result<()> {
         self.inner.set_word(address, word)
     }
-    fn while_left(&self, left: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        self.inner.while_left(left, globals, body)
+    fn while_nonzero(&self, left: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        self.inner.while_nonzero(left, globals, body)
     }
     fn memory(&self) -> u64 {
         self.inner.memory()

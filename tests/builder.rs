@@ -185,12 +185,12 @@ fn what_cannot_be_built_is_told_after_bounded_work() {
         (
             r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A20", count: 32)], distance: 0.99)"#,
             ":1:64:",
-            "no place was found for molecule",
+            "no position was found for molecule",
         ),
         (
             r#"Polymers(box: [30.0, 30.0, 30.0], molecules: [(molecule: "A20", count: 1, region: Sphere(radius: 3.0))], angles: {"A-A-A": (theta_deg: 180.0)})"#,
             ":1:67:",
-            "no place was found",
+            "no position was found",
         ),
         (r#"Polymers(box: [8.0, 8.0, 8.0], molecules: [(molecule: "A5x", count: 1)])"#, ":1:75:", "character 3"),
         (r#"Polymers(molecules: [(molecule: "A5", count: 1)])"#, ":1:21:", "needs a `box`"),

@@ -182,7 +182,7 @@ fn checkpoints_come_by_the_clock() {
     let begun = Instant::now();
     let said = ended(child);
     assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
-    assert!(said.contains("the time is over") && said.contains("stopped; go on with"), "{said}");
+    assert!(said.contains("the time is over") && said.contains("stopped; resume with"), "{said}");
     assert!(said.matches("written to p.checkpoint").count() > 5, "{said}");
     assert!(!f.path().join("p.checkpoint.1").exists());
     // one early on, to see how long it takes, and one at the end
@@ -210,7 +210,7 @@ fn a_disk_that_is_full_ends_the_run_with_an_earlier_checkpoint() {
     assert_eq!(out.status.code(), Some(1), "{said}");
     assert!(said.contains("p.checkpoint: the checkpoint cannot be written: File too large"), "{said}");
     assert!(said.contains("an earlier checkpoint is in p.checkpoint"), "{said}");
-    assert!(said.contains("go on with: galamost --pipeline p.ron --resume"), "{said}");
+    assert!(said.contains("galamost --pipeline p.ron --resume"), "{said}");
     assert!(before == std::fs::read(f.path().join("p.checkpoint")).expect("a checkpoint"));
     assert!(!f.path().join("p.checkpoint.part").exists(), "half a file was left");
     // with room again, the run is the one that it would have been
@@ -221,7 +221,7 @@ fn a_disk_that_is_full_ends_the_run_with_an_earlier_checkpoint() {
     // a place that cannot be written is found before the first step
     for file in ["/proc/x.checkpoint", "not-there/x.checkpoint"] {
         let said = go(f.path(), &["--set", &format!("checkpoint=(every: 10, file: \"{file}\")")], 2);
-        assert!(said.contains("a checkpoint cannot be written here") && said.contains("nothing was run"), "{said}");
+        assert!(said.contains("cannot write a checkpoint here") && said.contains("nothing was run"), "{said}");
     }
 }
 

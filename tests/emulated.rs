@@ -169,7 +169,7 @@ fn momentum_stays() {
 /// A kernel that writes behind an array is named: on a GPU it would spoil another array in silence.
 #[test]
 fn the_emulated_device_sees_writes_outside_an_array() {
-    use galamost_engine::device::{EmulatedDevice, Services, Unit};
+    use galamost_engine::device::{EmulatedDevice, Services, SourceUnit};
     use galamost_plugin_api::abi::Extent;
     use galamost_plugin_api::precision::Precision;
     if !has_compiler() {
@@ -177,7 +177,7 @@ fn the_emulated_device_sees_writes_outside_an_array() {
     }
     let device = EmulatedDevice::new().expect("g++");
     let text = "extern \"C\" __global__ void fill(int* a, int n) { if (int(threadIdx.x) < n) a[threadIdx.x] = 7; }";
-    let module = device.compile(&Unit::new("fill", text, Precision::Double)).expect("compiles");
+    let module = device.compile(&SourceUnit::new("fill", text, Precision::Double)).expect("compiles");
     let fill = device.kernel(module, "fill").expect("the kernel");
     let mut address = device.allocate(40).expect("memory");
     let mut run = |mut n: i32| {
@@ -192,7 +192,7 @@ fn the_emulated_device_sees_writes_outside_an_array() {
 /// Shared memory of a template has the size that its own unit gives it, whatever was loaded before.
 #[test]
 fn units_on_the_emulated_device_share_nothing() {
-    use galamost_engine::device::{EmulatedDevice, Services, Unit};
+    use galamost_engine::device::{EmulatedDevice, Services, SourceUnit};
     use galamost_plugin_api::abi::Extent;
     use galamost_plugin_api::precision::Precision;
     if !has_compiler() {
@@ -204,7 +204,7 @@ fn units_on_the_emulated_device_share_nothing() {
             "template <int N> __device__ long long where() {{ __shared__ int a[{size}]; return (long long)a; }}\n\
              extern \"C\" __global__ void find(long long* out) {{ *out = where<0>(); }}"
         );
-        let module = device.compile(&Unit::new("find", &text, Precision::Double)).expect("compiles");
+        let module = device.compile(&SourceUnit::new("find", &text, Precision::Double)).expect("compiles");
         let kernel = device.kernel(module, "find").expect("the kernel");
         let mut out = device.allocate(8).expect("memory");
         let one = Extent { x: 1, y: 1, z: 1 };

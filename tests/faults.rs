@@ -207,7 +207,7 @@ fn signals_end_the_run_after_a_whole_step() {
         let out = child.wait_with_output().expect("ended");
         let said = words(&out);
         assert_eq!(out.status.code(), Some(0), "{said}");
-        assert!(said.contains("stopped; go on with: galamost --pipeline p.ron --resume"), "{said}");
+        assert!(said.contains("stopped; resume with: galamost --pipeline p.ron --resume"), "{said}");
         assert!(f.path().join("p.checkpoint").exists());
     }
 }
@@ -265,9 +265,9 @@ fn a_component_that_does_not_come_back_is_named() {
     let (code, said) = run(100.0, &["--walltime", "0:12"]);
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("error: the time is over: nothing has moved for "), "{said}");
+    assert!(said.contains("error: the walltime is over: nothing has moved for "), "{said}");
     assert!(said.contains("the last checkpoint is p.checkpoint"), "{said}");
-    assert!(said.contains("go on with: galamost --pipeline p.ron --resume"), "{said}");
+    assert!(said.contains("resume with: galamost --pipeline p.ron --resume"), "{said}");
 }
 
 #[test]
@@ -286,14 +286,17 @@ fn the_doctor_finds_what_is_wrong() {
     std::fs::create_dir(&empty).expect("a folder");
     let (code, said) = doctor(&empty, &cache);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("nothing is wrong") && said.contains("kernel cache ") && said.contains("GiB free"), "{said}");
-    assert!(said.contains("components") && said.contains("`device: Auto` takes"), "{said}");
+    assert!(
+        said.contains("no problems found") && said.contains("kernel cache ") && said.contains("GiB free"),
+        "{said}"
+    );
+    assert!(said.contains("components") && said.contains("`device: Auto` selects"), "{said}");
     std::fs::write(empty.join("libbroken.so"), "no library").expect("written");
     assert!(Command::new("chmod").args(["777", &empty.to_string_lossy()]).status().expect("chmod").success());
     std::fs::write(cache.with_file_name("file"), "x").expect("written");
     let (code, said) = doctor(&empty, &cache.with_file_name("file").join("x"));
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("everybody may write there") && said.contains("chmod o-w"), "{said}");
+    assert!(said.contains("writable by all users") && said.contains("chmod o-w"), "{said}");
     assert!(said.contains("there is no folder for compiled kernels"), "{said}");
     assert!(said.contains("libbroken.so cannot be used"), "{said}");
 }

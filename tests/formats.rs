@@ -70,16 +70,16 @@ fn every_format_comes_back_or_says_what_it_lost() {
     let s = read(&f.path().join("in.xml"), None);
     for (name, options, lost) in [
         ("out.data", "labels: true", &[][..]),
-        ("out.data", "", &["names of types of bonds", "names of types of angles", "names of types of dihedrals"]),
+        ("out.data", "", &["type names of bonds", "type names of angles", "type names of dihedrals"]),
         (
             "out.data",
             "atom_style: Bond",
-            &["charge of particles", "names of types of bonds", "all of 60 angles", "all of 50 dihedrals"],
+            &["charge of particles", "type names of bonds", "all of 60 angles", "all of 50 dihedrals"],
         ),
         ("out.mst", "", &[]),
         ("out.{step}.mst", "", &[]),
         ("out.xml", "digits: 17", &[]),
-        ("out.xml", "digits: 3", &["positions are rounded, by 5.0e-4", "velocities are rounded"]),
+        ("out.xml", "digits: 3", &["positions are rounded by at most 5.0e-4", "velocities are rounded"]),
         ("out.dump", "", &["velocities", "masses", "all of 70 bonds", "all of 60 angles", "all of 50 dihedrals"]),
         ("out.xyz", "", &["images", "all of 70 bonds", "all of 60 angles", "all of 50 dihedrals"]),
         ("out.xyz", "unwrapped: true", &["all of 70 bonds", "all of 60 angles", "all of 50 dihedrals"]),
@@ -93,7 +93,7 @@ fn every_format_comes_back_or_says_what_it_lost() {
                 "images",
                 "all of 60 angles",
                 "all of 50 dihedrals",
-                "names of types of bonds",
+                "type names of bonds",
             ][..],
         ),
         (
@@ -105,7 +105,7 @@ fn every_format_comes_back_or_says_what_it_lost() {
                 "charge of particles",
                 "all of 60 angles",
                 "all of 50 dihedrals",
-                "names of types of bonds",
+                "type names of bonds",
             ],
         ),
         ("out.gsd", "", &["molecule of particles", "positions are rounded", "velocities are rounded", "masses"]),
@@ -133,7 +133,7 @@ fn every_format_comes_back_or_says_what_it_lost() {
     }
     // places alone
     let said = go(f.path(), &["convert", "in.xml", "out.dcd", "--write", "unwrapped: true"]);
-    assert!(said.contains("not in out.dcd: names of types") && said.contains("positions are rounded"), "{said}");
+    assert!(said.contains("not stored in out.dcd: type names") && said.contains("positions are rounded"), "{said}");
     let said = go(f.path(), &["info", "out.dcd", "--topology", "in.xml", "--json"]);
     assert!(said.contains("\"format\": \"Dcd\"") && said.contains("\"bonds\": 70"), "{said}");
 }
@@ -401,7 +401,7 @@ fn compressed_files_are_read_as_they_are() {
     assert_eq!(read(&f.path().join("out.data"), None).position, a.position);
     let out = galamost(f.path(), &["convert", "in.xml", "out.xml.gz"]);
     assert_eq!(out.status.code(), Some(2));
-    assert!(words(&out).contains("no component writes files whose names end like this"), "{}", words(&out));
+    assert!(words(&out).contains("no component writes files with this extension"), "{}", words(&out));
 }
 
 #[test]
@@ -422,7 +422,7 @@ fn trajectories_are_converted_in_part_and_as_a_whole() {
     assert_eq!(steps("last.mst"), [60]);
     // a format of single states: the last one, or a file for each
     let said = go(f.path(), &["convert", "t.dump", "last.data"]);
-    assert!(said.contains("last.data holds one state: this is the last of 7 frames"), "{said}");
+    assert!(said.contains("last.data stores a single frame: writing the last of 7 frames"), "{said}");
     assert_eq!(steps("last.data"), [60]);
     go(f.path(), &["convert", "t.dump", "each.{step}.data", "--frames", ":2"]);
     assert_eq!([0, 10, 20].map(|k| steps(&format!("each.{k:010}.data"))), [[0], [10], [20]]);
@@ -436,20 +436,23 @@ fn what_cannot_be_converted_is_told() {
         (&["convert", "none.xml", "out.gsd"][..], "none.xml: cannot be read"),
         (
             &["convert", "in.xml", "out.foo"],
-            "out.foo: no component writes files whose names end like this; known are *.",
+            "out.foo: no component writes files with this extension; known extensions: *.",
         ),
-        (&["convert", "p.ron", "out.gsd"], "p.ron: no component reads files whose names end like this; known are *."),
-        (&["convert", "in.xml", "in.xml"], "is the file that is read"),
+        (&["convert", "p.ron", "out.gsd"], "p.ron: no component reads files with this extension; known extensions: *."),
+        (&["convert", "in.xml", "in.xml"], "input and output are the same file"),
         (&["convert", "in.xml", "no/out.gsd"], "there is no folder"),
-        (&["convert", "t.gsd", "out.data", "--frames", "0:3"], "LammpsData holds one state: choose one frame"),
-        (&["convert", "t.gsd", "out.xyz", "--frames", "7"], "there is no frame 7: the file has 7"),
-        (&["convert", "t.gsd", "out.xyz", "--frames", "a:b"], "`a` is no number of a frame"),
+        (
+            &["convert", "t.gsd", "out.data", "--frames", "0:3"],
+            "LammpsData files have one frame: select one with --frames",
+        ),
+        (&["convert", "t.gsd", "out.xyz", "--frames", "7"], "no frame 7: the file has 7 frames"),
+        (&["convert", "t.gsd", "out.xyz", "--frames", "a:b"], "`a` is not a frame number"),
         (&["convert", "t.gsd", "out.xyz", "--write", "digit: 3"], "digit"),
-        (&["convert", "t.gsd", "out.xyz", "--to", "Thermo"], "`Thermo` is no Analyzer of files"),
+        (&["convert", "t.gsd", "out.xyz", "--to", "Thermo"], "`Thermo` does not write particle files"),
         (&["convert", "t.dcd", "out.xyz"], "a generator before must make the particles"),
         (&["convert", "t.dump", "out.gsd", "--read", "types: [\"A\"]"], "there is a type 2, but `types` names 1"),
         (&["info", "none.xml"], "none.xml: cannot be read"),
-        (&["info", "in.xml", "--frame", "3"], "there is no frame 3: GalamostXml holds one state"),
+        (&["info", "in.xml", "--frame", "3"], "no frame 3: GalamostXml files have one frame"),
     ] {
         let out = galamost(f.path(), args);
         assert_eq!(out.status.code(), Some(2), "{args:?}: {}", words(&out));
@@ -492,7 +495,7 @@ fn info_tells_what_is_in_a_file() {
     assert!(line("molecules:").contains("number 10, least 8, mean 8, most 8"), "{said}");
     assert!(line("charge:").contains("from -0.25, to 0.25, sum 0"), "{said}");
     let said = go(f.path(), &["info", "p.checkpoint"]);
-    for fact in ["checkpoint", "60", "Gsd", "gsd-0.1.0", "Mixed"] {
+    for fact in ["checkpoint", "60", "Gsd", "formats-0.1.0", "Mixed"] {
         assert!(said.contains(fact), "{fact}: {said}");
     }
     let said = go(f.path(), &["info", "first.csv", "--json"]);

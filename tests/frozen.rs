@@ -3,14 +3,12 @@
 //! `cargo xtask freeze-api` writes the archives of published versions to `abi/frozen/`, each with its fixture plugin. The
 //! current sources are packed and tested in the same way.
 
-#[path = "../xtask/src/freeze.rs"]
-mod freeze;
-
 use galamost_plugin_api::record::API_MAJOR;
 use galamost_tests::variants::{build, outside};
 use galamost_tests::{csv, fixture, galamost, has_compiler, repository, words};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use xtask::freeze;
 
 /// Components of all kinds, with and without kernels of their own.
 const PIPELINE: &str = r#"(

@@ -1,14 +1,14 @@
-//! The code of plugin-api/GUIDE.md: built, tested, harnessed.
+//! The code of the plugin guide and of the tutorial on plugins (docs/src) builds, passes its tests and the harness.
 
 use galamost_tests::{build_plugin, galamost, repository, words};
 use std::process::Command;
 
-/// The files of the guide: a name, and the code behind its mark.
+/// The files of the guide: the name in a `<!-- file: NAME -->` comment and the code block after it.
 fn files(guide: &str) -> Vec<(String, String)> {
     let pieces = guide.split("<!-- file: ").skip(1);
     let file = |piece: &str| {
         let (name, rest) = piece.split_once(" -->\n```rust\n").expect("code behind the mark");
-        // doc comments have fences of their own, behind ///
+        // fences inside doc comments start with ///, so they do not end the block
         let (code, _) = rest.split_once("\n```\n").expect("the code ends");
         (name.to_string(), format!("{code}\n"))
     };
@@ -17,11 +17,11 @@ fn files(guide: &str) -> Vec<(String, String)> {
 
 #[test]
 fn the_guide_s_plugins_build_and_pass_the_harness() {
-    let guide = std::fs::read_to_string(repository().join("plugin-api/GUIDE.md")).expect("GUIDE.md");
+    let page = |name: &str| std::fs::read_to_string(repository().join("docs/src").join(name)).expect(name);
     let api = repository().join("plugin-api").canonicalize().expect("the plugin API");
-    let files = files(&guide);
+    let files = [files(&page("plugins/guide.md")), files(&page("tutorials/first-plugin.md"))].concat();
     let names: Vec<&str> = files.iter().map(|f| f.0.as_str()).collect();
-    assert_eq!(names, ["yukawa", "soft-core", "patchy", "scission"]);
+    assert_eq!(names, ["yukawa", "soft-core", "patchy", "scission", "born-mayer"]);
     let f = tempfile::tempdir().expect("a folder");
     for (name, code) in &files {
         let crate_name = format!("guide-{name}");

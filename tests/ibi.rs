@@ -55,7 +55,7 @@ fn iterations_come_nearer_and_survive_a_stop() {
     write(here, "spec.ron", SPEC);
     let run = |more: &[&str]| succeed(galamost(here, &[&["ibi", "spec.ron"], more].concat()));
     let told = run(&[]);
-    assert!(told.contains("the tolerance 0.001 is not reached"), "{told}");
+    assert!(told.contains("the tolerance 0.001 was not reached"), "{told}");
     let results = here.join("spec");
     let first = norms(&results);
     println!("distances {first:?}");
@@ -89,11 +89,11 @@ fn iterations_come_nearer_and_survive_a_stop() {
     // with a tolerance that is reached it ends there, and says so
     write(here, "spec.ron", &SPEC.replace("0.001", &format!("{}", 1.01 * first[1])));
     let told = run(&[]);
-    assert!(told.contains("of its target after iteration 2"), "{told}");
+    assert!(told.contains("of their targets after iteration 2"), "{told}");
     // other grids do not go on with these iterations
     write(here, "spec.ron", &SPEC.replace("bins: 50", "bins: 40"));
     let out = galamost(here, &["ibi", "spec.ron"]);
-    assert!(out.status.code() == Some(2) && words(&out).contains("iterations of other states"), "{}", words(&out));
+    assert!(out.status.code() == Some(2) && words(&out).contains("iterations with other states"), "{}", words(&out));
 }
 
 /// A signal ends the run under way with a checkpoint, from which the next call goes on to the same numbers.
@@ -124,7 +124,7 @@ fn an_iteration_goes_on_from_its_checkpoint() {
     assert!(stopped.success() && child.wait().expect("an end").success());
     assert!(!main.join("done.ron").exists() && main.join("pipeline.checkpoint").exists(), "it was stopped on its way");
     let told = succeed(galamost(b.path(), &["ibi", "spec.ron", "--threads", "1"]));
-    assert!(told.contains("goes on from its checkpoint"), "{told}");
+    assert!(told.contains("resumes from its checkpoint"), "{told}");
     let g = |folder: &Path| std::fs::read_to_string(folder.join("spec/iter-001/main/pair.A-A.dist.csv")).expect("g");
     assert_eq!(g(a.path()), g(b.path()));
 }
@@ -252,13 +252,13 @@ fn mistakes_are_told_with_their_place() {
         (
             "(\"A\", \"A\"), max",
             "(\"A\", \"C\"), max",
-            "spec.ron:7:9: ./p.ron does not read \"pair.A-C.csv\", the table of pair A-C",
+            "spec.ron:7:9: ./p.ron does not read \"pair.A-C.csv\", the table of the potential pair A-C",
         ),
         ("every: 10", "every: 10, files: [\"start.xml\"]", "spec.ron:5:63: ./start.xml cannot be read"),
         ("tolerance", "method: Imd, tolerance", "spec.ron:3:13: expected `Ibi` or `Imc(lambda: 0.1)`, found `Imd`"),
-        ("max: 2.0", "max: 2.0, pressure_gain: 0.1", "`pressure_gain` needs a state with a `pressure`"),
+        ("max: 2.0", "max: 2.0, pressure_gain: 0.1", "`pressure_gain` requires a state with a `pressure`"),
         ("max: 2.0", "max: 8.0", "rdf.csv:51:1: pair A-A: g(r) ends at 1.98, but the grid at 8"),
-        ("every: 10", "every: 10, trajectory: (reader: Gsd(file: \"a.gsd\"))", "spec.ron:5:67: give `last`"),
+        ("every: 10", "every: 10, trajectory: (reader: Gsd(file: \"a.gsd\"))", "spec.ron:5:67: give either `last`"),
         (", target: \"rdf.csv\"", "", "pair A-A has no `target`"),
     ];
     for (from, to, message) in cases {

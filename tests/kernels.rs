@@ -1,9 +1,9 @@
 //! Kernels without a GPU: every unit compiles to machine code for the H200's architecture.
 
 use galamost::selftest::standard_system;
-use galamost_engine::device::{Kernel, Services, Unit, kernel_names, nvrtc};
+use galamost_engine::device::{Kernel, Services, SourceUnit, kernel_names, nvrtc};
 use galamost_engine::gpu::{
-    StepsParts, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, steps_unit,
+    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, steps_unit,
 };
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
@@ -29,14 +29,14 @@ const PIPELINE: &str = r#"(
     stages: [ (steps: 1, dt: 0.01) ],
 )"#;
 
-fn bonded_unit(b: BondedPart<'_>, precision: Precision) -> Unit {
+fn bonded_unit(b: BondedPart<'_>, precision: Precision) -> SourceUnit {
     let code = b.device(precision).expect("code");
     bond_unit(&b.component.name, code.text.as_str(), b.component.needs.link_width, precision)
 }
 
 /// A device that only records the units that components compile.
 struct Recorder {
-    units: Arc<Mutex<Vec<Unit>>>,
+    units: Arc<Mutex<Vec<SourceUnit>>>,
 }
 
 impl Services for Recorder {
@@ -61,8 +61,8 @@ impl Services for Recorder {
     fn clear(&self, _: u64, _: usize) -> Result<()> {
         Ok(())
     }
-    fn define(&self, _: &'static str) {}
-    fn compile(&self, unit: &Unit) -> Result<u64> {
+    fn define_macro(&self, _: &'static str) {}
+    fn compile(&self, unit: &SourceUnit) -> Result<u64> {
         let mut units = self.units.lock().expect("one thread");
         units.push(unit.clone());
         Ok(units.len() as u64 - 1)
@@ -78,7 +78,7 @@ impl Services for Recorder {
 }
 
 /// Units that forces, updaters and analyzers of the shipped plugins compile for themselves.
-fn own_units(precision: Precision) -> Vec<Unit> {
+fn own_units(precision: Precision) -> Vec<SourceUnit> {
     const OWN: &str = r#"(
         forces: [
             BodyForce(force: [1.0, 0.0, 0.0]), PeriodicPoiseuille(force: 1.0), ExternalExpression(energy: "k*x*x", parameters: (k: 1.0)),
@@ -118,7 +118,7 @@ fn own_units(precision: Precision) -> Vec<Unit> {
 }
 
 /// Kernels of samplers, with their settings.
-fn sampler_units() -> Vec<Unit> {
+fn sampler_units() -> Vec<SourceUnit> {
     const SAMPLERS: &str = r#"(ensemble: [
         Rosenbluth(lattice: Cubic, monomers: 64, chains: 64, file: "t"),
         Rosenbluth(lattice: Cubic26, monomers: 64, chains: 64, file: "t"),
@@ -139,8 +139,8 @@ fn sampler_units() -> Vec<Unit> {
     units.lock().expect("one thread").clone()
 }
 
-/// The kernel of many steps of a plan, without its integrators.
-fn many_steps(plan: &Plan, pairs: &[String], precision: Precision) -> Unit {
+/// The persistent kernel of a plan.
+fn steps_kernel_unit(plan: &Plan, pairs: &[String], precision: Precision) -> SourceUnit {
     let texts = |of: &dyn Fn(&Component) -> Option<(String, u32)>| {
         plan.components.iter().filter_map(|c| of(c)).collect::<Vec<_>>()
     };
@@ -160,18 +160,18 @@ fn many_steps(plan: &Plan, pairs: &[String], precision: Precision) -> Unit {
             )
         })
         .collect();
-    let parts = StepsParts {
+    let parts = StepsSource {
         pairs,
         n_types: 2,
         team: 8,
         bonded: bonded.iter().map(|(t, w)| (t.as_str(), *w)).collect(),
-        moving: integrators.iter().map(|(t, s)| (t.as_str(), s.as_slice())).collect(),
+        integrators: integrators.iter().map(|(t, s)| (t.as_str(), s.as_slice())).collect(),
     };
     steps_unit(&parts, precision)
 }
 
 /// Every unit that the shipped plugins lead to.
-fn units(precision: Precision) -> Vec<Unit> {
+fn units(precision: Precision) -> Vec<SourceUnit> {
     let mut units = engine_units(precision);
     if has_compiler() {
         units.extend(own_units(precision));
@@ -190,7 +190,7 @@ fn units(precision: Precision) -> Vec<Unit> {
             units.push(pair_unit(&texts, types, team, precision));
         }
         if mode == "Cut" {
-            units.push(many_steps(&plan, &texts, precision));
+            units.push(steps_kernel_unit(&plan, &texts, precision));
         }
         units.extend(plan.components.iter().filter_map(|c| c.bonded()).map(|b| bonded_unit(b, precision)));
     }
@@ -209,11 +209,11 @@ fn units(precision: Precision) -> Vec<Unit> {
         "Berendsen(kT: 1.0, tau: 0.5)",
         "Bussi(kT: 1.0, tau: 0.5)",
         "Bounce(wall: Sphere(center: [0.0, 0.0, 0.0], radius: 5.0, side: Inside), rule: Back), VelocityVerlet()",
-        "RigidVerlet()",
-        "RigidLangevin(kT: 1.0, gamma: 1.0, gamma_r: 1.0)",
-        "RigidBerendsen(kT: 1.0, tau: 0.5, tau_r: 0.5)",
-        "RigidNoseHoover(kT: 1.0, tau: 0.5, tau_r: 0.5)",
-        "RigidMtkNpt(kT: 1.0, tau: 0.5, tau_r: 0.5, pressure: 1.0, tau_p: 1.0)",
+        "RotationalVerlet()",
+        "RotationalLangevin(kT: 1.0, gamma: 1.0, gamma_r: 1.0)",
+        "RotationalBerendsen(kT: 1.0, tau: 0.5, tau_r: 0.5)",
+        "RotationalNoseHoover(kT: 1.0, tau: 0.5, tau_r: 0.5)",
+        "RotationalMtkNpt(kT: 1.0, tau: 0.5, tau_r: 0.5, pressure: 1.0, tau_p: 1.0)",
     ] {
         // with particles that have all there is: some integrators turn them
         let text = format!("(integrators: [{integrator}], stages: [(steps: 0, dt: 0.01)])");
@@ -229,7 +229,7 @@ fn units(precision: Precision) -> Vec<Unit> {
 }
 
 /// Every shipped potential alone, as on its page.
-fn potentials(precision: Precision, units: &mut Vec<Unit>) {
+fn potentials(precision: Precision, units: &mut Vec<SourceUnit>) {
     let before = units.len();
     let shipped = registry().components().into_iter().filter(|(l, _)| l.record.name() != "fixture");
     for (_, c) in shipped.filter(|(_, c)| matches!(c.kind, Kind::Pair | Kind::Bonded)) {

@@ -6,7 +6,7 @@
 #[path = "language/generator.rs"]
 mod generator;
 
-use galamost_engine::device::{Device, EmulatedDevice, Unit, nvrtc};
+use galamost_engine::device::{Device, EmulatedDevice, SourceUnit, nvrtc};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::philox::philox4x32;
 use galamost_plugin_api::precision::Precision;
@@ -121,7 +121,7 @@ fn native() -> &'static Native {
 }
 
 /// One kernel for each function: a thread for each row.
-fn unit(text: &str, precision: Precision) -> Unit {
+fn unit(text: &str, precision: Precision) -> SourceUnit {
     let mut all = format!("#include \"galamost/state.cuh\"\nnamespace language {{\n{text}}}\n#line 1 \"kernels\"\n");
     for k in 0..EXACT + SMOOTH {
         all += &format!(
@@ -136,11 +136,11 @@ fn unit(text: &str, precision: Precision) -> Unit {
              out[4] = u64(u32(t.v2)); out[5] = t.v3;\n}}\n"
         );
     }
-    Unit::new("language", &all, precision)
+    SourceUnit::new("language", &all, precision)
 }
 
 /// Runs all kernels of a device.
-fn run(device: &dyn Device, unit: &Unit) -> Vec<u64> {
+fn run(device: &dyn Device, unit: &SourceUnit) -> Vec<u64> {
     let module = device.compile(unit).unwrap_or_else(|e| panic!("{e}"));
     let upload = |words: &[u64]| {
         let at = device.allocate(words.len() * 8).expect("memory");

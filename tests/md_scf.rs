@@ -329,7 +329,7 @@ fn the_log_says_how() {
         "{told}"
     );
     let told = log("forces[0].grid=[20, 20, 20]");
-    assert!(told.contains("WARN") && told.contains("finer than one particle in four cells (0.075"), "{told}");
+    assert!(told.contains("WARN") && told.contains("fewer than 0.25 particles per cell (0.075"), "{told}");
 }
 
 /// What the analyzers write, read back.
@@ -368,7 +368,7 @@ fn kernels_compile() {
     if !galamost_tests::has_nvrtc() {
         return;
     }
-    use galamost_engine::device::Unit;
+    use galamost_engine::device::SourceUnit;
     use galamost_plugin_api::precision::Precision;
     for (types, fields, flags) in [(5, 5, vec!["PAPER"]), (5, 5, vec![]), (3, 4, vec!["CHARGES", "SPECTRAL"])] {
         for precision in [Precision::Single, Precision::Mixed, Precision::Double] {
@@ -380,7 +380,7 @@ fn kernels_compile() {
             }
             text += include_str!("../plugins/md-scf/src/sums.cuh");
             let (cubin, report) =
-                nvrtc::compile(&Unit::new("md_scf", &text, precision), "sm_90").unwrap_or_else(|e| panic!("{e}"));
+                nvrtc::compile(&SourceUnit::new("md_scf", &text, precision), "sm_90").unwrap_or_else(|e| panic!("{e}"));
             assert!(cubin.starts_with(b"\x7fELF"));
             for k in report {
                 println!(
@@ -409,7 +409,7 @@ fn a_charge_out_of_range_is_told() {
     for device in devices() {
         let plan = plan_of(&text, s.clone(), device).unwrap_or_else(|e| panic!("{}", e.render()));
         let Err(failed) = run_plan(&plan) else { panic!("{device:?} took a charge of 300") };
-        assert!(failed.render().contains("above 256"), "{}", failed.render());
+        assert!(failed.render().contains("exceeds 256"), "{}", failed.render());
     }
 }
 
@@ -418,7 +418,7 @@ fn a_charge_out_of_range_is_told() {
 fn dppc_and_water_have_their_energies() {
     let f = tempfile::tempdir().expect("a folder");
     galamost_tests::unpack("dppc-water-21216.xml.xz", &f.path().join("dppc.xml"));
-    let ron = std::fs::read_to_string(galamost_tests::repository().join("benches/acceptance/md-scf/dppc.ron"));
+    let ron = std::fs::read_to_string(galamost_tests::repository().join("benches/validation/md-scf/dppc.ron"));
     std::fs::write(f.path().join("p.ron"), ron.expect("the pipeline")).expect("written");
     let analyzers = "analyzers=[Thermo(every: 1, file: \"t.csv\")]";
     go(f.path(), &["--device", "cpu", "--set", "stages[0].steps=0", "--set", analyzers]);

@@ -272,7 +272,7 @@ fn the_program_draws_files_and_pipelines_the_same_with_any_number_of_threads() {
     assert!(done.status.success(), "{}", words(&done));
     assert_eq!(decoded(&folder.path().join("janus.png")).0, 200);
     for (args, part) in [
-        (vec!["render", xml, "--out", "x.jpg"], "x.jpg: the picture is PNG"),
+        (vec!["render", xml, "--out", "x.jpg"], "x.jpg: unknown image format"),
         (vec!["render", xml, "--view", "up"], "--view: `up` is no direction"),
         (vec!["render", xml, "--color", "spin"], "there is no property `spin`"),
         (vec!["render", xml, "--hide", "Q"], "there is no type `Q`"),
@@ -347,14 +347,14 @@ fn tables_are_plotted() {
     write("bad.csv", "step,kT\n0,1.0\n10,one\n20,2.0\n");
     write("short.csv", "step,kT\n0,1.0\n10\n20,2.0\n");
     for (args, part) in [
-        (vec!["plot", "bad.csv"], "bad.csv:3:4: `one` is no number"),
+        (vec!["plot", "bad.csv"], "bad.csv:3:4: `one` is not a number"),
         (vec!["stats", "bad.csv"], "bad.csv:3:4:"),
-        (vec!["plot", "short.csv"], "short.csv:3:3: 1 cells, but there are 2 columns"),
-        (vec!["plot", "a.csv", "--y", "A-C"], "there is no column `A-C`; did you mean"),
-        (vec!["plot", "a.csv", "--out", "a.gif"], "a.gif: pictures are SVG or PNG"),
-        (vec!["plot", "a.csv", "--y", "A-B", "--errors"], "no errors of `A-B`"),
+        (vec!["plot", "short.csv"], "short.csv:3:3: 1 cells in a table of 2 columns"),
+        (vec!["plot", "a.csv", "--y", "A-C"], "unknown column `A-C`; did you mean"),
+        (vec!["plot", "a.csv", "--out", "a.gif"], "a.gif: unknown image format"),
+        (vec!["plot", "a.csv", "--y", "A-B", "--errors"], "no standard errors of `A-B`"),
         (vec!["plot", "none.csv"], "none.csv: cannot be read"),
-        (vec!["table", "plot", "wca.csv", "--out", "x.gif"], "x.gif: pictures are SVG or PNG"),
+        (vec!["table", "plot", "wca.csv", "--out", "x.gif"], "x.gif: unknown image format"),
     ] {
         let done = run(&args);
         assert_eq!(done.status.code(), Some(2), "{args:?}: {}", words(&done));
@@ -469,7 +469,7 @@ fn a_report_has_everything_and_needs_nothing_from_outside() {
     for part in [
         "<h1>run.ron</h1>",
         "done",
-        "in 2 parts",
+        "2 runs",
         "<h2>Particles</h2>",
         "run.gsd: step 0",
         "run.gsd: step 400",
@@ -481,9 +481,9 @@ fn a_report_has_everything_and_needs_nothing_from_outside() {
         "<h2>Speed</h2>",
         "LennardJones",
         "neighbor list",
-        "that were looked at",
-        "<h2>What ran</h2>",
-        "<td>lennard-jones</td>",
+        "profiled steps",
+        "<h2>Software</h2>",
+        "<td>pairs</td>",
         "run.checkpoint",
         "<h2>Input</h2>",
         "<i>// &lt;liquid&gt;</i>",
@@ -626,12 +626,13 @@ fn an_estimate_says_what_a_run_costs_and_leaves_nothing() {
 }
 
 #[test]
-fn the_pictures_of_the_readme_are_there() {
-    let text = std::fs::read_to_string(repository().join("README.md")).expect("README");
+fn the_pictures_of_the_book_are_there() {
+    let page = repository().join("docs/src/analysis-and-pictures.md");
+    let text = std::fs::read_to_string(&page).expect("the page");
     let mut count = 0;
     let mut size = 0;
     for link in text.split("](").skip(1).filter_map(|p| p.split(')').next()).filter(|l| l.ends_with(".png")) {
-        let path = repository().join(link);
+        let path = page.parent().expect("a folder").join(link);
         let (w, h, _) = decoded(&path);
         assert!(w >= 200 && h >= 150, "{link}");
         size += path.metadata().expect("a file").len();

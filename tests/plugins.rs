@@ -100,6 +100,50 @@ fn every_component_has_its_page_and_an_example_that_its_check_knows() {
     assert!(n >= 12, "{n} components");
 }
 
+/// Rows of the tables of fields on a Markdown page, as cells.
+fn field_rows(page: &str) -> Vec<Vec<String>> {
+    let rows = page.lines().filter(|l| l.starts_with("| `") && l.replace("\\|", "").matches('|').count() == 7);
+    rows.map(|l| l.replace("\\|", "").split('|').map(|c| c.trim().to_string()).collect()).collect()
+}
+
+#[test]
+fn every_component_has_a_markdown_page_with_all_fields() {
+    let f = tempfile::tempdir().expect("a folder");
+    let out = galamost(f.path(), &["plugins", "--markdown", "pages"]);
+    assert!(out.status.success(), "{}", words(&out));
+    let pages = f.path().join("pages");
+    let read = |name: &str| std::fs::read_to_string(pages.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let (summary, index) = (read("SUMMARY.md"), read("README.md"));
+    let mut n = 0;
+    for line in summary.lines() {
+        let entry = line.strip_prefix("  - [").and_then(|l| l.strip_suffix(')'));
+        let (name, path) = entry.and_then(|l| l.split_once("](")).unwrap_or_else(|| panic!("{line}"));
+        let file = path.strip_prefix("reference/components/").expect("the folder of the book");
+        let page = read(file);
+        assert!(index.contains(&format!("| [{name}]({file}) |")), "{file} is not in the index");
+        assert!(page.starts_with(&format!("# {name}\n")) && !page.contains("```ron\n"), "{page}");
+        for row in field_rows(&page) {
+            assert!(!row[2].is_empty() && !row[5].is_empty() && !row[6].is_empty(), "{file}: {row:?}");
+        }
+        n += 1;
+    }
+    assert!(summary.contains("  - [LennardJones](reference/components/pair-lennard-jones.md)\n"), "{summary}");
+    let shipped: Vec<_> = registry().components().into_iter().filter(|(l, _)| l.record.name() != "fixture").collect();
+    assert_eq!(n, shipped.len());
+    for (_, c) in shipped {
+        let list = format!("| {} | `{}` |", c.kind, c.kind.list());
+        let files = summary.lines().filter(|l| l.starts_with(&format!("  - [{}](", c.name)));
+        let paths = files.filter_map(|l| l.split_once("reference/components/")?.1.strip_suffix(')'));
+        let page = paths.map(read).find(|p| p.contains(&list)).unwrap_or_else(|| panic!("no page of {}", c.name));
+        let example = c.example().expect("an example");
+        assert!(page.contains(&format!("```ron,fragment\n{example}\n```")), "{}: no example", c.name);
+        let rows = field_rows(&page);
+        for f in &c.fields {
+            assert!(rows.iter().any(|r| r[1] == format!("`{}`", f.name)), "{}: no field {}", c.name, f.name);
+        }
+    }
+}
+
 #[test]
 fn the_readme_lists_every_component() {
     let readme = std::fs::read_to_string(galamost_tests::repository().join("README.md")).expect("README.md");

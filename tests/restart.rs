@@ -187,5 +187,5 @@ fn a_checkpoint_of_another_run_is_refused() {
     std::fs::remove_file(&path).expect("removed");
     let out = galamost(f.path(), &["--pipeline", "p.ron", "-q", "--device", "cpu", "--resume"]);
     assert_eq!(out.status.code(), Some(2));
-    assert!(words(&out).contains("there is no checkpoint to go on from"), "{}", words(&out));
+    assert!(words(&out).contains("no checkpoint to resume from"), "{}", words(&out));
 }

@@ -355,7 +355,7 @@ fn chains_without_room_end_the_table() {
     assert!(t["chains"][0] > 1_900.0 && t["chains"][2] == 0.0, "{:?}", t["chains"]);
 }
 
-/// Slow: what the acceptance of the method asks for on the CPU; run by `cargo test … -- --ignored rosenbluth`.
+/// Slow: what the validation of the method requires on the CPU; run by `cargo test … -- --ignored rosenbluth`.
 #[test]
 #[ignore = "minutes"]
 fn long_chains_and_the_theta_point() {

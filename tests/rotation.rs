@@ -5,7 +5,8 @@ use galamost_engine::backend::Backend;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use galamost_tests::{
-    advance, backend, columns, has_compiler, largest_difference, mean, plan, plan_of, run_plan, unwrapped,
+    advance, backend, columns, galamost, has_compiler, largest_difference, mean, plan, plan_of, run_plan, unwrapped,
+    words,
 };
 
 const RODS: &str = r#"SoftRod(pairs: { ("A", "A"): (alpha: 80.0, mu: 0.7, nu: 2.0) })"#;
@@ -45,7 +46,7 @@ fn pipeline(forces: &str, inertia: &str, integrator: &str, dt: f64) -> String {
 fn the_energy_of_turning_particles_oscillates_as_dt_squared() {
     for inertia in ["(0.1, 0.1, 0.0)", "(0.05, 0.1, 0.2)"] {
         let width = |dt: f64| {
-            let mut b = started(&pipeline(RODS, inertia, "RigidVerlet()", dt));
+            let mut b = started(&pipeline(RODS, inertia, "RotationalVerlet()", dt));
             let step = (0.02 / dt).round() as u64;
             // the lattice melts first
             advance(&mut *b, 25 * step);
@@ -65,6 +66,25 @@ fn the_energy_of_turning_particles_oscillates_as_dt_squared() {
     }
 }
 
+/// The former name `RigidLangevin` gives the same trajectory as `RotationalLangevin`, and a note.
+#[test]
+fn former_names_of_integrators_are_accepted() {
+    let parameters = "(kT: 1.0, gamma: 1.0, gamma_r: 0.5)";
+    let text = |name: &str| pipeline(RODS, "(0.1, 0.1, 0.0)", &format!("{name}{parameters}"), 0.002);
+    let run = |name: &str| {
+        let mut b = started(&text(name));
+        advance(&mut *b, 20);
+        energies(&mut *b).map(f64::to_bits)
+    };
+    assert_eq!(run("RigidLangevin"), run("RotationalLangevin"));
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("p.ron"), text("RigidLangevin")).expect("written");
+    let out = galamost(folder.path(), &["check", "p.ron", "--device", "cpu"]);
+    assert!(out.status.success(), "{}", words(&out));
+    let log = words(&out);
+    assert!(log.contains("RigidLangevin is now called RotationalLangevin"), "{log}");
+}
+
 /// K + U and what thermostats and barostats hold.
 fn conserved(b: &mut dyn Backend) -> f64 {
     let reservoir = b.sums().expect("sums").reservoir;
@@ -76,9 +96,9 @@ fn conserved(b: &mut dyn Backend) -> f64 {
 #[test]
 fn thermostats_of_turning_particles_conserve_their_quantity() {
     for integrator in [
-        "RigidNoseHoover(kT: 2.0, tau: 0.3, tau_r: 0.15)",
-        "RigidMtkNpt(kT: 2.0, tau: 0.3, tau_r: 0.15, pressure: 40.0, tau_p: 0.5)",
-        "RigidMtkNpt(kT: 2.0, tau: 0.3, tau_r: 0.15, pressure: 40.0, tau_p: 0.5, couple: None, length: 1)",
+        "RotationalNoseHoover(kT: 2.0, tau: 0.3, tau_r: 0.15)",
+        "RotationalMtkNpt(kT: 2.0, tau: 0.3, tau_r: 0.15, pressure: 40.0, tau_p: 0.5)",
+        "RotationalMtkNpt(kT: 2.0, tau: 0.3, tau_r: 0.15, pressure: 40.0, tau_p: 0.5, couple: None, length: 1)",
     ] {
         let error = |dt: f64| {
             let mut b = started(&pipeline(RODS, "(0.1, 0.1, 0.0)", integrator, dt));
@@ -105,7 +125,7 @@ fn thermostats_of_turning_particles_conserve_their_quantity() {
 fn berendsen_couples_each_kind_of_motion_with_its_time() {
     let text = "(seed: 4, precision: Double, initial: [Lattice(lattice: Sc, cells: [8, 8, 8], density: 3.0), \
                 Velocities(kT: 1.0), Orientations(inertia: (0.2, 0.2, 0.3), kT: 4.0)], \
-                integrators: [RigidBerendsen(kT: 2.0, tau: 0.5, tau_r: 0.1)], stages: [(steps: 0, dt: 0.01)])";
+                integrators: [RotationalBerendsen(kT: 2.0, tau: 0.5, tau_r: 0.1)], stages: [(steps: 0, dt: 0.01)])";
     let mut b = started(text);
     let temperatures = |b: &mut dyn Backend| {
         let [t, r, _] = energies(b);
@@ -127,8 +147,8 @@ fn berendsen_couples_each_kind_of_motion_with_its_time() {
 #[ignore = "minutes; run with --ignored"]
 fn equipartition_and_distribution_of_rotational_energy() {
     let janus = r#"Janus(pairs: { ("A", "A"): (alpha_r: 396.0, alpha_a: 132.0, beta_deg: 90.0, nu: 2.0) })"#;
-    let langevin = "RigidLangevin(kT: 1.0, gamma: 5.0, gamma_r: 1.0)";
-    let nose_hoover = "RigidNoseHoover(kT: 1.0, tau: 0.2, tau_r: 0.2)";
+    let langevin = "RotationalLangevin(kT: 1.0, gamma: 5.0, gamma_r: 1.0)";
+    let nose_hoover = "RotationalNoseHoover(kT: 1.0, tau: 0.2, tau_r: 0.2)";
     for (inertia, degrees, integrator) in
         [("(0.1, 0.1, 0.0)", 2.0, langevin), ("(0.05, 0.1, 0.2)", 3.0, langevin), ("(0.1, 0.1, 0.0)", 2.0, nose_hoover)]
     {
@@ -162,10 +182,10 @@ fn particles_turn_on_the_device_as_on_the_cpu() {
         ("A", "B"): (epsilon: 0.5, sigma: 0.95), ("B", "B"): (epsilon: 1.0, sigma: 0.9) })"#;
     // beside another pair in the fused loop; with groups; the first stage has no oriented pair: torques are 0
     let pairs = [
-        "RigidLangevin(kT: 1.0, gamma: 1.0, gamma_r: 0.5, group: Types([\"A\"])), RigidVerlet(group: Types([\"B\"]))",
-        "RigidBerendsen(kT: 1.0, tau: 0.1, tau_r: 0.2, group: Types([\"A\"])), \
-         RigidNoseHoover(kT: 1.0, tau: 0.2, tau_r: 0.1, group: Types([\"B\"]))",
-        "RigidMtkNpt(kT: 1.0, tau: 0.2, tau_r: 0.1, pressure: 5.0, tau_p: 0.3, couple: None)",
+        "RotationalLangevin(kT: 1.0, gamma: 1.0, gamma_r: 0.5, group: Types([\"A\"])), RotationalVerlet(group: Types([\"B\"]))",
+        "RotationalBerendsen(kT: 1.0, tau: 0.1, tau_r: 0.2, group: Types([\"A\"])), \
+         RotationalNoseHoover(kT: 1.0, tau: 0.2, tau_r: 0.1, group: Types([\"B\"]))",
+        "RotationalMtkNpt(kT: 1.0, tau: 0.2, tau_r: 0.1, pressure: 5.0, tau_p: 0.3, couple: None)",
     ];
     for (integrators, precision, limit) in [
         (pairs[0], "Double", 1e-10),
@@ -211,7 +231,7 @@ fn axes_and_angular_velocities_of_a_file_come_back() {
     put("orientation", &axes);
     put("rotation", &rates);
     put("inert", &[0.2, 0.2, 0.0].repeat(1000));
-    let text = "(precision: Double, integrators: [RigidVerlet()], stages: [(steps: STEPS, dt: 0.01)])";
+    let text = "(precision: Double, integrators: [RotationalVerlet()], stages: [(steps: STEPS, dt: 0.01)])";
     let after = |steps: &str| {
         let plan = plan_of(&text.replace("STEPS", steps), s.clone(), DeviceChoice::Cpu)
             .unwrap_or_else(|e| panic!("{}", e.render()));
@@ -254,9 +274,9 @@ fn missing_orientations_are_told() {
     let rods = r#"SoftRod(pairs: { ("A", "A"): (alpha: 80.0, mu: 0.7), ("A", "B"): (alpha: 80.0, mu: 0.7), ("B", "B"): (alpha: 80.0, mu: 0.7) })"#;
     let no = told(rods, "VelocityVerlet()");
     assert!(no.contains("SoftRod: particles have no `quaternion`"), "{no}");
-    let no = told("", "RigidVerlet()");
-    assert!(no.contains("test.ron:2:16: RigidVerlet: turns particles, but they have no"), "{no}");
-    let text = format!("(forces: [{rods}], integrators: [RigidVerlet()], stages: [(steps: 1, dt: 0.01)])");
+    let no = told("", "RotationalVerlet()");
+    assert!(no.contains("test.ron:2:16: RotationalVerlet: turns particles, but they have no"), "{no}");
+    let text = format!("(forces: [{rods}], integrators: [RotationalVerlet()], stages: [(steps: 1, dt: 0.01)])");
     let mut flat = standard_system();
     if let Some(Values::Real(q)) = flat.arrays.get_mut("quaternion").map(|a| &mut a.values) {
         q[40..44].fill(0.0);
@@ -269,5 +289,5 @@ fn missing_orientations_are_told() {
         }
     }
     let disks = rods.replace("SoftRod", "SoftDisk").replacen("mu: 0.7", "mu: 0.7, nu: 3.0", 1);
-    assert!(told(&disks, "VelocityVerlet()").contains("disks need an even whole number"), "{}", told(&disks, ""));
+    assert!(told(&disks, "VelocityVerlet()").contains("disks need an even integer"), "{}", told(&disks, ""));
 }

@@ -67,7 +67,7 @@ fn what_is_wrong_with_one_of_several_is_told() {
         galamost(folder.path(), &["--pipeline", "good.ron", "bad.ron", "worse.ron", "good.ron", "--device", "cpu"]);
     let told = words(&out);
     assert_eq!(out.status.code(), Some(2), "{told}");
-    for part in ["bad.ron:1:", "gama", "worse.ron:1:", "kT", "good.ron", "it is given twice"] {
+    for part in ["bad.ron:1:", "gama", "worse.ron:1:", "kT", "good.ron", "is given twice"] {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert!(!folder.path().join("good.csv").exists());

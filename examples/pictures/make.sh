@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the pictures of the README: runs a few examples on the CPU and draws them. A minute or two. The page is
-# photographed by Chromium, if it is there.
+# Makes the pictures of the book: runs a few examples on the CPU and draws them. Takes a minute or two. Chromium, if
+# installed, takes the picture of the report.
 #
 #     cargo build --release --workspace && examples/pictures/make.sh
 set -euo pipefail
@@ -23,6 +23,25 @@ run 13-janus
 draw 13-janus.gsd janus --hide S
 
 draw 16-rods.ron rods --shape rod:2 --radius 0.35 --color z --key
+
+# plots of the first chapters and the tutorials
+images="$here/../../docs/src/images"
+plot() { "$galamost" plot "$1" --out "$images/$2.svg" "${@:3}"; }
+run 01-lj-fluid
+plot 01-lj-fluid.csv first-simulation --y kT --y pressure --y potential
+run 34-field-blend
+plot 34-field-blend-profile.csv blend-profile --x position --y A,B
+run 31-network
+plot 31-network.csv network --x conversion --y reduced
+run 44-rosenbluth
+plot 44-rosenbluth.csv walks --x monomers --y R2,Rg2 --log-x --log-y --errors
+cp -r "$here/../41-ibi" .
+"$galamost" ibi 41-ibi/spec.ron --device cpu --iterations 8 --quiet
+plot 41-ibi/spec/convergence.csv ibi-convergence --x iteration --y norm --log-y --points
+# Buckingham without attraction is the potential of Born and Mayer
+"$galamost" table make 'Buckingham(r_cut: 3.0, pairs: { ("A", "A"): (a: 20.0, rho: 0.5, c: 0.0) })' \
+    --pair A A --from 0.1 --out born-mayer.csv
+"$galamost" table plot born-mayer.csv --kind pair --range 0,20 --out "$images/born-mayer.svg"
 
 run 60-pictures
 "$galamost" plot 60-pictures.csv --out "$here/thermo.png"

@@ -1,31 +1,32 @@
-// The loops over angles and dihedrals: each particle gathers the forces of the links it is a member of. Every member
-// computes the whole link from the same differences; what a link has once (energy, virial) its second member adds.
+// The loops over angles and dihedrals: each particle gathers the forces of the links that it is a member of. Every
+// member computes the whole link from the same differences; its second member adds energy and virial.
 #pragma once
 #include "galamost/bonded.cuh"
 
-// An angle i-j-k with a = r_i - r_j, b = r_k - r_j: forces on i, j, k, and the energy.
-template <class Part>
+// Computes the forces on i, j, k and the energy of an angle i-j-k with a = r_i - r_j, b = r_k - r_j.
+template <class Potential>
 __device__ __forceinline__ real angle_forces(const Vec3<real>& a, const Vec3<real>& b, BondInput<real>& input,
-                                             const typename Part::Row& row, Vec3<real>* f) {
+                                             const typename Potential::Row& row, Vec3<real>* f) {
     const real tiny = real(1e-30);
     const real inv_a = real(1) / device_sqrt(device_max(device_norm2(a), tiny));
     const real inv_b = real(1) / device_sqrt(device_max(device_norm2(b), tiny));
     const Vec3<real> ea = a * inv_a, eb = b * inv_b;
-    // the sine from the vector product: near 180 degrees the cosine alone has lost half of its digits
+    // the sine comes from the cross product: near 180 degrees, the cosine alone loses half of its digits
     input.cos = device_dot(ea, eb);
     input.sin = device_norm(device_cross(ea, eb));
     input.angle = device_atan2(input.sin, input.cos);
-    const Tuple2<real, real> du = Part::eval(input, row);
+    const Tuple2<real, real> du = Potential::eval(input, row);
     f[0] = (eb - ea * input.cos) * (-du.v0 * inv_a);
     f[2] = (ea - eb * input.cos) * (-du.v0 * inv_b);
     f[1] = -(f[0] + f[2]);
     return du.v1;
 }
 
-// A dihedral i-j-k-l with p = r_i - r_j, g = r_j - r_k, h = r_l - r_k (Blondel and Karplus 1996).
-template <class Part>
+// Computes the forces and the energy of a dihedral i-j-k-l with p = r_i - r_j, g = r_j - r_k, h = r_l - r_k (Blondel
+// and Karplus 1996).
+template <class Potential>
 __device__ __forceinline__ real dihedral_forces(const Vec3<real>& p, const Vec3<real>& g, const Vec3<real>& h,
-                                                BondInput<real>& input, const typename Part::Row& row,
+                                                BondInput<real>& input, const typename Potential::Row& row,
                                                 Vec3<real>* f) {
     const real tiny = real(1e-30);
     const Vec3<real> a = device_cross(p, g), b = device_cross(h, g);
@@ -35,7 +36,7 @@ __device__ __forceinline__ real dihedral_forces(const Vec3<real>& p, const Vec3<
     input.cos = device_dot(a, b) * inv;
     input.sin = device_dot(device_cross(b, a), g) * inv / length;
     input.angle = device_atan2(input.sin, input.cos);
-    const Tuple2<real, real> du = Part::eval(input, row);
+    const Tuple2<real, real> du = Potential::eval(input, row);
     f[0] = a * (du.v0 * length * inv_a2);
     f[3] = b * (-du.v0 * length * inv_b2);
     const Vec3<real> along =
@@ -54,14 +55,15 @@ __device__ __forceinline__ void add_arm(double* sums, const Vec3<real>& d, const
     sums[6] += double(d.z) * double(f.z);
 }
 
-// Links of W members that particle i belongs to; W is 3 or 4. They never break, so that nothing is asked for.
-template <class Part, u32 W, bool FULL>
+// Adds the forces of the links of W members (3 or 4) that particle i belongs to. These links raise no faults, so the
+// returned stop flag is always 0.
+template <class Potential, u32 W, bool FULL>
 __device__ __forceinline__ u32 link_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
     const StateView& s = a.state;
     const u32 n = i < s.n_local ? __ldg(&a.links.count[i]) : 0u;
     if (n > 0u) {
         const BoxScale scale = make_scale(s.globals);
-        const typename Part::Row* rows = static_cast<const typename Part::Row*>(a.rows);
+        const typename Potential::Row* rows = static_cast<const typename Potential::Row*>(a.rows);
         BondInput<real> input;
         input.r2 = real(0);
         input.step = make_step<real>(s.globals, a.first_varying);
@@ -69,37 +71,37 @@ __device__ __forceinline__ u32 link_rows(const BondArgs& a, u32 i, double (&sums
         Vec4 out = s.force[i];
         for (u32 e = 0; e < n; ++e) {
             const u32 last = __ldg(&a.links.words[(W * e + W - 1u) * a.links.stride + i]);
-            const u32 kind = last >> 2, place = last & 3u;
+            const u32 type = last >> 2, member = last & 3u;
             PosType at[W];
 #pragma unroll
             for (u32 k = 0; k < W; ++k) {
-                const u32 row = W * e + (k < place ? k : k - 1u);
-                at[k] = load(&s.pos_type[k == place ? i : __ldg(&a.links.words[row * a.links.stride + i])]);
+                const u32 row = W * e + (k < member ? k : k - 1u);
+                at[k] = load(&s.pos_type[k == member ? i : __ldg(&a.links.words[row * a.links.stride + i])]);
             }
             Vec3<real> f[W], arm[3];
             real energy;
             if (W == 3u) {
                 arm[0] = difference(at[0], at[1], scale);
                 arm[1] = difference(at[2], at[1], scale);
-                energy = angle_forces<Part>(arm[0], arm[1], input, rows[kind], f);
+                energy = angle_forces<Potential>(arm[0], arm[1], input, rows[type], f);
             } else {
                 const Vec3<real> g = difference(at[1], at[2], scale), h = difference(at[W - 1u], at[2], scale);
                 arm[0] = difference(at[0], at[1], scale);
                 arm[1] = -g;
                 arm[2] = h - g;
-                energy = dihedral_forces<Part>(arm[0], g, h, input, rows[kind], f);
+                energy = dihedral_forces<Potential>(arm[0], g, h, input, rows[type], f);
             }
             Vec3<real> mine = f[0];
 #pragma unroll
             for (u32 k = 1; k < W; ++k) {
-                if (k == place) mine = f[k];
+                if (k == member) mine = f[k];
             }
             out.x += mine.x;
             out.y += mine.y;
             out.z += mine.z;
             if (FULL) {
                 out.w += energy / real(W);
-                if (place == 1u) {
+                if (member == 1u) {
                     sums[0] += double(energy);
                     add_arm(sums, arm[0], f[0]);
                     add_arm(sums, arm[1], f[2]);
@@ -112,27 +114,27 @@ __device__ __forceinline__ u32 link_rows(const BondArgs& a, u32 i, double (&sums
     return 0u;
 }
 
-template <class Part, u32 W, bool FULL> __device__ __forceinline__ void link_loop(const BondArgs& a) {
+template <class Potential, u32 W, bool FULL> __device__ __forceinline__ void link_loop(const BondArgs& a) {
     if (a.state.globals->halt) return;
     double sums[7] = {0, 0, 0, 0, 0, 0, 0};
-    link_rows<Part, W, FULL>(a, blockIdx.x * blockDim.x + threadIdx.x, sums);
+    link_rows<Potential, W, FULL>(a, blockIdx.x * blockDim.x + threadIdx.x, sums);
     if (FULL) finish_bonded_sums(a, sums);
 }
 
-template <class Part, bool FULL>
+template <class Potential, bool FULL>
 __device__ __forceinline__ u32 angle_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
-    return link_rows<Part, 3u, FULL>(a, i, sums);
+    return link_rows<Potential, 3u, FULL>(a, i, sums);
 }
 
-template <class Part, bool FULL>
+template <class Potential, bool FULL>
 __device__ __forceinline__ u32 dihedral_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
-    return link_rows<Part, 4u, FULL>(a, i, sums);
+    return link_rows<Potential, 4u, FULL>(a, i, sums);
 }
 
-template <class Part, bool FULL> __device__ __forceinline__ void angle_loop(const BondArgs& a) {
-    link_loop<Part, 3u, FULL>(a);
+template <class Potential, bool FULL> __device__ __forceinline__ void angle_loop(const BondArgs& a) {
+    link_loop<Potential, 3u, FULL>(a);
 }
 
-template <class Part, bool FULL> __device__ __forceinline__ void dihedral_loop(const BondArgs& a) {
-    link_loop<Part, 4u, FULL>(a);
+template <class Potential, bool FULL> __device__ __forceinline__ void dihedral_loop(const BondArgs& a) {
+    link_loop<Potential, 4u, FULL>(a);
 }

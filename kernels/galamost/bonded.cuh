@@ -6,7 +6,7 @@
 template <class real> struct BondInput {
     real r2, angle, cos, sin;
     Step<real> step;
-    // the component's numbers in device memory: its rows, and what stands behind them
+    // the component's data in device memory: its rows, followed by additional data
     const void* numbers;
 };
 
@@ -20,15 +20,16 @@ struct BondArgs {
     Sums* sums;
 };
 
-// Notes that a bond is longer than its potential allows; of several the one with the smallest tags stays, whatever the
-// order of the threads. Both tags change at once, so they always belong to one bond.
+// Raises a fault for a bond that is longer than its potential allows. Of several faults, the one with the smallest tags
+// is kept, independent of the order of the threads. Both tags change in one atomic operation, so they always belong to
+// one bond.
 __device__ __forceinline__ void raise_bond_fault(Globals* g, u32 component, u32 tag_i, u32 tag_j) {
     const u64 low = tag_i < tag_j ? tag_i : tag_j, high = tag_i < tag_j ? tag_j : tag_i;
-    // tag and detail as they lie in memory, the smaller tag in front
-    u64* place = reinterpret_cast<u64*>(&g->fault.tag);
-    u64 seen = *place;
+    // tag and detail in their memory layout; comparisons put the smaller tag first
+    u64* pair = reinterpret_cast<u64*>(&g->fault.tag);
+    u64 seen = *pair;
     while (((low << 32) | high) < ((seen << 32) | (seen >> 32))) {
-        const u64 old = atomicCAS(place, seen, (high << 32) | low);
+        const u64 old = atomicCAS(pair, seen, (high << 32) | low);
         if (old == seen) {
             atomicExch(&g->fault.component, component);
             break;
@@ -40,7 +41,7 @@ __device__ __forceinline__ void raise_bond_fault(Globals* g, u32 component, u32 
     atomicExch(&g->halt, 1u);
 }
 
-// Energy and virial of a block, and in the last block those of all.
+// Adds energy and virial over the block; the last block adds the sums of all blocks.
 __device__ __forceinline__ void finish_bonded_sums(const BondArgs& a, double (&sums)[7]) {
     __shared__ double memory[7 * 32];
     __shared__ u32 flag;
@@ -58,37 +59,39 @@ __device__ __forceinline__ void finish_bonded_sums(const BondArgs& a, double (&s
     }
 }
 
-// The bonds of particle i; what one that is too long asks for. Part::Row, Part::eval(BondInput, Row).
-template <class Part, bool FULL> __device__ __forceinline__ u32 bond_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
+// Adds the forces of the bonds of particle i. Returns the requested stop flag: a halt if a bond is too long.
+// `Potential` has Row and eval(BondInput, Row).
+template <class Potential, bool FULL>
+__device__ __forceinline__ u32 bond_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
     const StateView& s = a.state;
-    u32 asked = 0u;
+    u32 requested = 0u;
     if (i < s.n_local) {
         const u32 n = __ldg(&a.links.count[i]);
         if (n > 0u) {
             const BoxScale b = make_scale(s.globals);
             const PosType pi = load(&s.pos_type[i]);
-            const typename Part::Row* rows = static_cast<const typename Part::Row*>(a.rows);
+            const typename Potential::Row* rows = static_cast<const typename Potential::Row*>(a.rows);
             BondInput<real> input;
             input.step = make_step<real>(s.globals, a.first_varying);
             input.numbers = a.rows;
             Vec4 f = s.force[i];
             for (u32 e = 0; e < n; ++e) {
                 const u32 j = __ldg(&a.links.words[(2u * e) * a.links.stride + i]);
-                const u32 kind = __ldg(&a.links.words[(2u * e + 1u) * a.links.stride + i]) >> 2;
+                const u32 type = __ldg(&a.links.words[(2u * e + 1u) * a.links.stride + i]) >> 2;
                 const Vec3<real> d = difference(pi, load(&s.pos_type[j]), b);
                 input.r2 = device_norm2(d);
-                const Tuple2<real, real> fu = Part::eval(input, rows[kind]);
+                const Tuple2<real, real> fu = Potential::eval(input, rows[type]);
                 // −∞: the bond is longer than its potential allows
                 if (fu.v0 < real(-3.4e38)) {
                     raise_bond_fault(s.globals, a.component, s.tag[i], s.tag[j]);
-                    asked = STOP_HALT;
+                    requested = STOP_HALT;
                 }
                 const Vec3<real> fd = d * fu.v0;
                 f.x += fd.x;
                 f.y += fd.y;
                 f.z += fd.z;
                 if (FULL) {
-                    // a bond is met twice, once from each end
+                    // every bond is visited twice, once from each end
                     const double half_u = 0.5 * double(fu.v1);
                     f.w += real(half_u);
                     sums[0] += half_u;
@@ -103,12 +106,12 @@ template <class Part, bool FULL> __device__ __forceinline__ u32 bond_rows(const 
             s.force[i] = f;
         }
     }
-    return asked;
+    return requested;
 }
 
-template <class Part, bool FULL> __device__ __forceinline__ void bond_loop(const BondArgs& a) {
+template <class Potential, bool FULL> __device__ __forceinline__ void bond_loop(const BondArgs& a) {
     if (a.state.globals->halt) return;
     double sums[7] = {0, 0, 0, 0, 0, 0, 0};
-    bond_rows<Part, FULL>(a, blockIdx.x * blockDim.x + threadIdx.x, sums);
+    bond_rows<Potential, FULL>(a, blockIdx.x * blockDim.x + threadIdx.x, sums);
     if (FULL) finish_bonded_sums(a, sums);
 }

@@ -1,10 +1,10 @@
-// The grid of cells behind the neighbor list; the same arithmetic as engine/src/cells.rs.
+// The cell grid of the neighbor list; the same arithmetic as engine/src/state/cells.rs.
 #pragma once
 #include "galamost/state.cuh"
 
 struct CellGrid {
     u32 n[3], cells;
-    // cells away that neighbors can be along x; whole_x: all of them
+    // range of neighboring cells along x; whole_x, whole_y, whole_z: all cells are neighbors
     int reach_x;
     u32 whole_x, whole_y, whole_z;
     // offsets (y, z) of rows of cells

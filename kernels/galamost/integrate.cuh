@@ -1,5 +1,5 @@
-// The loop over particles of an integrator's phase. The engine puts the integrator's functions behind this header in
-// a namespace and makes one kernel for each particle phase with particle_loop.
+// The loop over particles of an integrator's phase. The engine places the integrator's functions after this header in a
+// namespace and generates one kernel for each particle phase from particle_loop.
 #pragma once
 #include "galamost/state.cuh"
 #include "galamost/reduce.cuh"
@@ -16,39 +16,141 @@ struct PhaseArgs {
     u32* counter;
     // sums of the last particle phase that returned any, for scalar functions
     double* sums;
-    // for an integrator that corrects: velocities that another one carries through the step, each the first three
-    // numbers of carried_width; null if there are none
+    // for integrators with `corrects`: the velocities that another integrator carries through the step, in the first
+    // three numbers of each carried_width; null if there are none
     real* carried;
     u32 carried_width, reserved1;
 };
 
-// The vector of particle i in an array of three numbers each.
-__device__ __forceinline__ Vec3<real> load_vec3(const real* of, u32 i) { return {of[3u * i], of[3u * i + 1u], of[3u * i + 2u]}; }
+// Returns vector i of an array with three numbers each.
+__device__ __forceinline__ Vec3<real> load_vec3(const real* of, u32 i) {
+    return {of[3u * i], of[3u * i + 1u], of[3u * i + 2u]};
+}
 
-// Sums are taken over groups of so many particles, whatever a block holds: the size of a block of the kernels of one step.
+// Sums are taken over groups of this many particles, independent of the block size. It is the block size of the kernels
+// of single steps.
 static constexpr u32 SUM_THREADS = 256u;
 
-// Phase: State, Extra<real>, has_extra, SUMS, MOVES, POSITION, TURNS, ADVANCE (the last block begins the next step), CORRECTS
-// (it corrects what others moved), FIRST_DRAW (number of its first draw of random numbers), call(p, x, state, step, random, sums),
-// scalars(state, sums, globals, arguments): functions of the state that follow this phase.
+// Applies the correction of an integrator with `corrects` to the carried velocity of particle i as well.
+template <class Phase>
+__device__ __forceinline__ void correct_carried(const PhaseArgs& a, u32 i, const Particle<real>& p,
+                                                const typename Phase::template Extra<real>& x, const Step<real>& step,
+                                                const Random& random) {
+    typedef typename Phase::template Extra<real> Extra;
+    typedef typename Phase::State State;
+    real* carried = a.carried + size_t(i) * a.carried_width;
+    Particle<real> carried_particle = p;
+    carried_particle.velocity = {carried[0], carried[1], carried[2]};
+    Extra own = x;
+    Random same = random;
+    double unused[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
+    Phase::call(carried_particle, own, *static_cast<const State*>(a.integrator), step, same, unused);
+    carried[0] = carried_particle.velocity.x;
+    carried[1] = carried_particle.velocity.y;
+    carried[2] = carried_particle.velocity.z;
+}
+
+// Returns the stop flags that a particle requests after a move: a halt if the move was invalid, a rebuild if the
+// particle is too far from `built`, its position at the last build.
+__device__ __forceinline__ u32 check_displacement(Globals* g, u32 component, u32 tag, bool valid, const PosType& pos,
+                                                  PosType& built, double slack2, const BoxScale& scale) {
+    u32 requested = 0u;
+    if (!valid) {
+        raise_fault(g, 1u, component, tag, 0u);
+        requested = STOP_HALT;
+    } else {
+#ifdef GALAMOST_DOUBLE
+        // the stored position is relative to the box at the time of the build
+        if (g->box_length[0] != g->built_length[0]) built.x *= g->box_length[0] / g->built_length[0];
+        if (g->box_length[1] != g->built_length[1]) built.y *= g->box_length[1] / g->built_length[1];
+        if (g->box_length[2] != g->built_length[2]) built.z *= g->box_length[2] / g->built_length[2];
+#endif
+        const Vec3<real> d = difference(pos, built, scale);
+        if (device_norm2(d) > real(slack2)) {
+            g->rebuild = 1u;
+            requested = STOP_REBUILD;
+        }
+    }
+    return requested;
+}
+
+// Returns a particle of this velocity, mass, force, type and tag.
+__device__ __forceinline__ Particle<real> make_particle(const Vec4& v, const Vec4& f, u32 type, u32 tag) {
+    Particle<real> p;
+    p.velocity = {v.x, v.y, v.z};
+    p.force = {f.x, f.y, f.z};
+    p.mass = v.w;
+    p.displacement = {real(0), real(0), real(0)};
+    p.kind = type;
+    p.tag = tag;
+    return p;
+}
+
+// Loads the orientation of particle i and what changes it.
+__device__ __forceinline__ void load_rotation(const StateView& s, u32 i, Particle<real>& p) {
+    const Vec4 q = s.quaternion[i];
+    p.quaternion = {q.x, q.y, q.z, q.w};
+    p.angular_momentum = load_vec3(s.angular_momentum, i);
+    p.torque = load_vec3(s.torque, i);
+    p.inertia = load_vec3(s.inertia, i);
+}
+
+// Stores the normalized orientation and the angular momentum of particle i.
+__device__ __forceinline__ void store_rotation(const StateView& s, u32 i, const Particle<real>& p) {
+    const Quaternion<real> q = device_normalized(p.quaternion);
+    s.quaternion[i] = {q.x, q.y, q.z, q.w};
+    s.angular_momentum[3u * i] = p.angular_momentum.x;
+    s.angular_momentum[3u * i + 1u] = p.angular_momentum.y;
+    s.angular_momentum[3u * i + 2u] = p.angular_momentum.z;
+}
+
+#ifdef GALAMOST_SHEAR
+// Displaces and slows down particle i, which has crossed the boundary along y. `low` holds the low bits of its
+// position; it is unused in double precision.
+template <class Phase, class Low>
+__device__ __forceinline__ void cross_sheared_boundary(const PhaseArgs& a, const StateView& s, Globals* g, u32 i,
+                                                       PosType& pos, Low& low, int (&crossed)[3]) {
+    typedef typename Phase::template Extra<real> Extra;
+    // the particle enters from below, displaced and slowed down like the box below; the shift is less than
+    // half a box, so the move is always valid
+    const double shift = -double(crossed[1]) * g->shear_offset;
+#ifdef GALAMOST_DOUBLE
+    move_axis(pos.x, crossed[0], shift, g->box_length[0]);
+#else
+    move_axis(pos.x, low[0], crossed[0], shift, g->box_length[0]);
+#ifdef GALAMOST_MIXED
+    s.pos_low[3u * i] = low[0];
+#endif
+#endif
+    const real slower = real(double(crossed[1]) * g->shear_speed);
+    s.velocity_mass[i].x -= slower;
+    // the same for the velocity that an integrator continues with after the forces
+    if (Phase::CARRIES) reinterpret_cast<real*>(static_cast<Extra*>(a.extra) + i)[0] -= slower;
+    if (Phase::CORRECTS && a.carried) a.carried[size_t(i) * a.carried_width] -= slower;
+}
+#endif
+
+// A generated `Phase` has State, Extra<real>, has_extra, SUMS, MOVES, POSITION, ROTATES, ADVANCE (the last block begins
+// the next step), CORRECTS (it corrects what others moved), CARRIES, FIRST_DRAW (number of its first random draw),
+// call(p, x, state, step, random, sums), and scalars(state, sums, globals, arguments): the scalar phases that follow.
 //
-// The particles of group number `group` of SUM_THREADS particles, and its share of the sums; what the thread's particle asks for.
+// Handles the particles of group number `group` of SUM_THREADS particles and stores the sums of the group. Returns the
+// stop flags that the thread requests.
 template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArgs& a, u32 group) {
-    u32 asked = 0u;
     typedef typename Phase::State State;
     typedef typename Phase::template Extra<real> Extra;
     const StateView& s = a.state;
     Globals* g = s.globals;
     const u32 thread = threadIdx.x % SUM_THREADS, i = group * SUM_THREADS + thread;
     double sums[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
-    const bool mine = i < s.n_local && in_group(s, i, a.group);
-    if (mine) {
+    u32 requested = 0u;
+    if (i < s.n_local && in_group(s, i, a.group)) {
         const Step<real> step = make_step<real>(g, a.first_varying);
         const Vec4 v = s.velocity_mass[i], f = s.force[i];
         PosType pos = s.pos_type[i];
-        // everything that is needed is asked for at once: behind the first store the compiler would have to wait
-        PosType then = pos;
-        if (Phase::MOVES) then = s.pos_at_build[i];
+        // all loads are issued at once: the compiler cannot move loads across the first store
+        PosType built = pos;
+        if (Phase::MOVES) built = s.pos_at_build[i];
 #ifdef GALAMOST_MIXED
         u32 low[3] = {0u, 0u, 0u};
         if (Phase::MOVES) {
@@ -58,125 +160,67 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
         const double length[3] = {g->box_length[0], g->box_length[1], g->box_length[2]}, slack2 = g->slack2;
         const u32 dimensions = g->dimensions;
         const BoxScale scale = make_scale(g);
-        Particle<real> p;
-        p.velocity = {v.x, v.y, v.z};
-        p.force = {f.x, f.y, f.z};
-        p.mass = v.w;
-        p.displacement = {real(0), real(0), real(0)};
-        p.kind = pos.kind;
-        p.tag = s.tag[i];
+        Particle<real> p = make_particle(v, f, pos.kind, s.tag[i]);
         if (Phase::POSITION) p.position = position(pos, g);
-        if (Phase::TURNS) {
-            const Vec4 q = s.quaternion[i];
-            p.quaternion = {q.x, q.y, q.z, q.w};
-            p.angular_momentum = load_vec3(s.angular_momentum, i);
-            p.torque = load_vec3(s.torque, i);
-            p.inertia = load_vec3(s.inertia, i);
-        }
+        if (Phase::ROTATES) load_rotation(s, i, p);
         Extra x;
         if (Phase::has_extra) x = static_cast<const Extra*>(a.extra)[i];
         Random random = {a.key, step.step, p.tag, Phase::FIRST_DRAW};
-        if (Phase::CORRECTS && a.carried) {
-            // what another integrator goes on with after the forces is corrected in the same way
-            real* carried = a.carried + size_t(i) * a.carried_width;
-            Particle<real> again = p;
-            again.velocity = {carried[0], carried[1], carried[2]};
-            Extra own = x;
-            Random same = random;
-            double unused[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
-            Phase::call(again, own, *static_cast<const State*>(a.integrator), step, same, unused);
-            carried[0] = again.velocity.x;
-            carried[1] = again.velocity.y;
-            carried[2] = again.velocity.z;
-        }
+        if (Phase::CORRECTS && a.carried) correct_carried<Phase>(a, i, p, x, step, random);
         Phase::call(p, x, *static_cast<const State*>(a.integrator), step, random, sums);
         if (dimensions == 2u) p.velocity.z = real(0);
         s.velocity_mass[i] = {p.velocity.x, p.velocity.y, p.velocity.z, p.mass};
         if (Phase::has_extra) static_cast<Extra*>(a.extra)[i] = x;
-        if (Phase::TURNS) {
-            const Quaternion<real> q = device_normalized(p.quaternion);
-            s.quaternion[i] = {q.x, q.y, q.z, q.w};
-            s.angular_momentum[3u * i] = p.angular_momentum.x;
-            s.angular_momentum[3u * i + 1u] = p.angular_momentum.y;
-            s.angular_momentum[3u * i + 2u] = p.angular_momentum.z;
-        }
+        if (Phase::ROTATES) store_rotation(s, i, p);
         if (Phase::MOVES) {
             int* image = s.image + 3u * i;
             int crossed[3] = {0, 0, 0};
-            bool fine = true;
+            bool valid = true;
 #ifdef GALAMOST_DOUBLE
-            fine &= move_axis(pos.x, crossed[0], p.displacement.x, length[0]);
-            fine &= move_axis(pos.y, crossed[1], p.displacement.y, length[1]);
-            if (dimensions == 3u) fine &= move_axis(pos.z, crossed[2], p.displacement.z, length[2]);
+#ifdef GALAMOST_SHEAR
+            int low = 0;
+#endif
+            valid &= move_axis(pos.x, crossed[0], p.displacement.x, length[0]);
+            valid &= move_axis(pos.y, crossed[1], p.displacement.y, length[1]);
+            if (dimensions == 3u) valid &= move_axis(pos.z, crossed[2], p.displacement.z, length[2]);
 #else
 #ifndef GALAMOST_MIXED
             u32 low[3] = {0u, 0u, 0u};
 #endif
-            fine &= move_axis(pos.x, low[0], crossed[0], p.displacement.x, length[0]);
-            fine &= move_axis(pos.y, low[1], crossed[1], p.displacement.y, length[1]);
-            if (dimensions == 3u) fine &= move_axis(pos.z, low[2], crossed[2], p.displacement.z, length[2]);
+            valid &= move_axis(pos.x, low[0], crossed[0], p.displacement.x, length[0]);
+            valid &= move_axis(pos.y, low[1], crossed[1], p.displacement.y, length[1]);
+            if (dimensions == 3u) valid &= move_axis(pos.z, low[2], crossed[2], p.displacement.z, length[2]);
 #ifdef GALAMOST_MIXED
             for (int k = 0; k < 3; ++k) s.pos_low[3u * i + k] = low[k];
 #endif
 #endif
 #ifdef GALAMOST_SHEAR
-            if (fine && crossed[1] != 0) {
-                // it comes in below, displaced and slowed like the box below; less than half a box, so never refused
-                const double shift = -double(crossed[1]) * g->shear_offset;
-#ifdef GALAMOST_DOUBLE
-                move_axis(pos.x, crossed[0], shift, g->box_length[0]);
-#else
-                move_axis(pos.x, low[0], crossed[0], shift, g->box_length[0]);
-#ifdef GALAMOST_MIXED
-                s.pos_low[3u * i] = low[0];
-#endif
-#endif
-                const real slower = real(double(crossed[1]) * g->shear_speed);
-                s.velocity_mass[i].x -= slower;
-                // and so is the velocity that an integrator goes on with after the forces
-                if (Phase::CARRIES) reinterpret_cast<real*>(static_cast<Extra*>(a.extra) + i)[0] -= slower;
-                if (Phase::CORRECTS && a.carried) a.carried[size_t(i) * a.carried_width] -= slower;
-            }
+            if (valid && crossed[1] != 0) cross_sheared_boundary<Phase>(a, s, g, i, pos, low, crossed);
 #endif
             s.pos_type[i] = pos;
             for (int k = 0; k < 3; ++k) {
                 if (crossed[k] != 0) image[k] += crossed[k];
             }
-            if (!fine) {
-                raise_fault(g, 1u, a.component, p.tag, 0u);
-                asked = STOP_HALT;
-            } else {
-#ifdef GALAMOST_DOUBLE
-                // it is stored as it was in the box of its time
-                if (g->box_length[0] != g->built_length[0]) then.x *= g->box_length[0] / g->built_length[0];
-                if (g->box_length[1] != g->built_length[1]) then.y *= g->box_length[1] / g->built_length[1];
-                if (g->box_length[2] != g->built_length[2]) then.z *= g->box_length[2] / g->built_length[2];
-#endif
-                const Vec3<real> d = difference(pos, then, scale);
-                if (device_norm2(d) > real(slack2)) {
-                    g->rebuild = 1u;
-                    asked = STOP_REBUILD;
-                }
-            }
+            requested = check_displacement(g, a.component, p.tag, valid, pos, built, slack2, scale);
         }
     }
     if (Phase::SUMS > 0) {
         constexpr int SUMS = Phase::SUMS > 0 ? Phase::SUMS : 1;
         __shared__ double memory[SUMS * 32];
-        double mine_only[SUMS];
-        for (int k = 0; k < SUMS; ++k) mine_only[k] = sums[k];
-        group_sum(mine_only, memory, SUM_THREADS);
+        double own_sums[SUMS];
+        for (int k = 0; k < SUMS; ++k) own_sums[k] = sums[k];
+        group_sum(own_sums, memory, SUM_THREADS);
         if (thread == 0 && i < s.n_local) {
-            for (int k = 0; k < SUMS; ++k) a.partial[group * SUMS + k] = mine_only[k];
+            for (int k = 0; k < SUMS; ++k) a.partial[group * SUMS + k] = own_sums[k];
         }
     }
-    return asked;
+    return requested;
 }
 
-// What one block does once all groups are through.
+// Runs in one block after all groups are done: total sums, scalar phases, beginning of the next step.
 template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs& a) {
     Globals* g = a.state.globals;
-    // asked for early: it takes as long as what follows
+    // loaded early to overlap the latency with the sums
     const u32 halt = g->halt;
     double all[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
     if (Phase::SUMS > 0) {

@@ -1,5 +1,5 @@
-// The pair loop: `team` threads share the row of a particle. The engine puts the components of a run behind this
-// header, one namespace each, and makes the kernel with pair_loop below.
+// The pair loop: a team of threads shares the row of a particle. The engine places the components of a run after this
+// header, one namespace each, and generates the kernels from pair_loop.
 #pragma once
 #include "galamost/state.cuh"
 #include "galamost/list.cuh"
@@ -8,11 +8,11 @@
 template <class real> struct PairInput {
     real r2, r_cut, rv, zeta, charge_i, charge_j, diameter_i, diameter_j;
     Step<real> step;
-    // the component's numbers in device memory: its rows, and what stands behind them
+    // the component's data in device memory: its rows, followed by additional data
     const void* numbers;
 };
 
-// What an oriented function sees besides: r_i - r_j, unit vectors along the bodies' z, orientations.
+// Additional input of an oriented pair function: r_i - r_j, unit vectors along the particles' z axes, orientations.
 template <class real> struct OrientedInput : PairInput<real> {
     Vec3<real> r, axis_i, axis_j;
     Quaternion<real> quaternion_i, quaternion_j;
@@ -21,25 +21,25 @@ template <class real> struct OrientedInput : PairInput<real> {
 static constexpr u32 INPUT_VELOCITY = 1u, INPUT_RANDOM = 2u, INPUT_CHARGE = 4u, INPUT_DIAMETER = 8u,
                      INPUT_ORIENTATION = 16u;
 
-// Neighbors of a round of the pair loop.
+// Neighbors per iteration of the pair loop.
 static constexpr u32 BATCH = 2u;
 
-// What one component of the fused loop brings.
-struct PairPart {
+// Parameters of one component of the fused loop.
+struct PairTerm {
     const void* rows;
     const CutoffRow<real>* cutoff_rows;
     RandomKey key;
     u32 first_varying, reserved;
 };
 
-// S and S'/r of Smooth, for r beyond r_on.
+// S and S'/r of the mode Smooth, for r > r_on.
 __device__ __forceinline__ Tuple2<real, real> smoothing(real r2, const CutoffRow<real>& row) {
     const real out = row.cutoff2 - r2;
     return {out * out * (row.cutoff2 + real(2) * r2 - real(3) * row.on2) * row.smooth_norm,
             real(12) * out * (row.on2 - r2) * row.smooth_norm};
 }
 
-// Cut, ShiftEnergy, ShiftForce, Smooth; the same lines stand in plugin-api/src/kinds/pair/mod.rs.
+// Applies the modes Cut, ShiftEnergy, ShiftForce and Smooth. Keep in sync with plugin-api/src/kinds/pair/mod.rs.
 template <u32 MODE>
 __device__ __forceinline__ Tuple2<real, real> apply_mode(real r2, Tuple2<real, real> fu, const CutoffRow<real>& row) {
     if (MODE == 1u) return {fu.v0, fu.v1 - row.energy_shift};
@@ -55,69 +55,70 @@ __device__ __forceinline__ Tuple2<real, real> apply_mode(real r2, Tuple2<real, r
     return fu;
 }
 
-// One neighbor as the components see it.
+// One neighbor, as input of the components.
 struct Neighbor {
     Vec3<real> d;
     real r2;
 #ifdef GALAMOST_SHEAR
-    // velocity of the image along x, less that of the particle itself
+    // velocity of the image along x relative to the particle's own velocity
     real slide;
 #endif
-    u32 i, j, kind, tag_i;
+    u32 i, j, type, tag_i;
     Vec4 vi;
     Quaternion<real> quaternion_i;
 };
 
-// What a thread adds up; PARTS energies, one virial.
-template <int PARTS, bool FULL> struct Accumulator {
+// The sums of a thread: TERMS energies, one virial.
+template <int TERMS, bool FULL> struct Accumulator {
     Vec3<real> f, t;
-    real u[FULL ? PARTS : 1];
+    real u[FULL ? TERMS : 1];
     real w[FULL ? 6 : 1];
 };
 
 template <bool ORIENTED> struct InputOf { typedef PairInput<real> type; };
 template <> struct InputOf<true> { typedef OrientedInput<real> type; };
 
-// Evaluates one component for one neighbor. TYPES is 1 for a single particle type: then rows are in registers.
-template <class Part, int INDEX, int PARTS, bool FULL>
-__device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart& part, const typename Part::Row* rows,
+// Evaluates one component for one neighbor. With a single particle type, rows are in registers.
+template <class Potential, int INDEX, int TERMS, bool FULL>
+__device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm& term,
+                                              const typename Potential::Row* rows,
                                               const CutoffRow<real>* cutoff, const Step<real>& step, u32 row,
-                                              const Neighbor& n, Accumulator<PARTS, FULL>& sum) {
+                                              const Neighbor& n, Accumulator<TERMS, FULL>& sum) {
     CutoffRow<real> cutoff_row = cutoff[row];
     if (!(n.r2 < cutoff_row.cutoff2)) return;
-    typename InputOf<Part::oriented>::type input;
+    typename InputOf<Potential::oriented>::type input;
     input.r2 = n.r2;
     input.r_cut = cutoff_row.cutoff;
     input.step = step;
-    input.numbers = part.rows;
-    if (Part::inputs & INPUT_VELOCITY) {
+    input.numbers = term.rows;
+    if (Potential::inputs & INPUT_VELOCITY) {
         Vec4 vj = load(&s.velocity_mass[n.j]);
 #ifdef GALAMOST_SHEAR
         vj.x += n.slide;
 #endif
         input.rv = n.d.x * (n.vi.x - vj.x) + n.d.y * (n.vi.y - vj.y) + n.d.z * (n.vi.z - vj.z);
     }
-    if (Part::inputs & INPUT_RANDOM) {
+    if (Potential::inputs & INPUT_RANDOM) {
         const u32 tag_j = __ldg(&s.tag[n.j]);
-        input.zeta = uniform_unit_variance<real>(random_pair(part.key, step.step, n.tag_i, tag_j).v[0]);
+        input.zeta = uniform_unit_variance<real>(random_pair(term.key, step.step, n.tag_i, tag_j).v[0]);
     }
-    if (Part::inputs & INPUT_CHARGE) {
+    if (Potential::inputs & INPUT_CHARGE) {
         input.charge_i = __ldg(&s.charge[n.i]);
         input.charge_j = __ldg(&s.charge[n.j]);
     }
-    if (Part::inputs & INPUT_DIAMETER) {
+    if (Potential::inputs & INPUT_DIAMETER) {
         input.diameter_i = __ldg(&s.diameter[n.i]);
         input.diameter_j = __ldg(&s.diameter[n.j]);
     }
-    if constexpr (Part::oriented) {
+    if constexpr (Potential::oriented) {
         const Vec4 q = load(&s.quaternion[n.j]);
         input.r = n.d;
         input.quaternion_i = n.quaternion_i;
         input.quaternion_j = {q.x, q.y, q.z, q.w};
         input.axis_i = device_axis(input.quaternion_i);
         input.axis_j = device_axis(input.quaternion_j);
-        Tuple3<Vec3<real>, Vec3<real>, real> felt = Part::eval(input, rows[row]);
-        if (Part::mode == 3u && !(n.r2 < cutoff_row.on2)) {
+        Tuple3<Vec3<real>, Vec3<real>, real> felt = Potential::eval(input, rows[row]);
+        if (Potential::mode == 3u && !(n.r2 < cutoff_row.on2)) {
             const Tuple2<real, real> smooth = smoothing(n.r2, cutoff_row);
             felt = {felt.v0 * smooth.v0 - n.d * (felt.v2 * smooth.v1), felt.v1 * smooth.v0, felt.v2 * smooth.v0};
         }
@@ -125,7 +126,7 @@ __device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart
         sum.f += f;
         sum.t += felt.v1;
         if (FULL) {
-            // the force need not lie along r: the symmetric part
+            // the force need not be parallel to r, so the virial uses the symmetric part
             sum.u[INDEX] += felt.v2;
             sum.w[0] += n.d.x * f.x;
             sum.w[1] += real(0.5) * (n.d.x * f.y + n.d.y * f.x);
@@ -135,15 +136,15 @@ __device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart
             sum.w[5] += n.d.z * f.z;
         }
     } else {
-        const Tuple2<real, real> bare = Part::eval(input, rows[row]);
-        if ((Part::mode == 1u || Part::mode == 2u) && (Part::inputs & (INPUT_CHARGE | INPUT_DIAMETER))) {
-            // what is subtracted differs between pairs of the same types
+        const Tuple2<real, real> bare = Potential::eval(input, rows[row]);
+        if ((Potential::mode == 1u || Potential::mode == 2u) && (Potential::inputs & (INPUT_CHARGE | INPUT_DIAMETER))) {
+            // with charges or diameters, the shift differs between pairs of the same types
             input.r2 = cutoff_row.cutoff2;
-            const Tuple2<real, real> at_cutoff = Part::eval(input, rows[row]);
+            const Tuple2<real, real> at_cutoff = Potential::eval(input, rows[row]);
             cutoff_row.energy_shift = at_cutoff.v1;
             cutoff_row.force_shift = at_cutoff.v0 * cutoff_row.cutoff;
         }
-        const Tuple2<real, real> fu = apply_mode<Part::mode>(n.r2, bare, cutoff_row);
+        const Tuple2<real, real> fu = apply_mode<Potential::mode>(n.r2, bare, cutoff_row);
         const Vec3<real> f = n.d * fu.v0;
         sum.f += f;
         if (FULL) {
@@ -158,24 +159,46 @@ __device__ __forceinline__ void evaluate_part(const StateView& s, const PairPart
     }
 }
 
-// Parts: rows(part index), evaluate(...) for all components, made by the engine.
+// PairTerms, generated by the engine, has a member evaluate(...) that evaluates all components.
 struct PairArgs {
     StateView state;
     ListView list;
     double* partial;
     u32* counter;
-    // energy of each component; the virial of all of them stands with the first
+    // energy of each component; the first entry holds the virial of all components
     Sums* sums;
-    PairPart part[GALAMOST_PARTS];
+    PairTerm terms[GALAMOST_PAIR_TERMS];
 };
 
-// The share of thread number `thread` of all; whether it holds the sums of a particle in the end.
-template <class Parts, int PARTS, u32 TEAM, bool FULL>
-__device__ __forceinline__ bool pair_rows(const PairArgs& a, Parts& parts, u32 thread, Accumulator<PARTS, FULL>& sum) {
+// Adds the sums of a team in a fixed tree order.
+template <class PairTerms, int TERMS, u32 TEAM, bool FULL>
+__device__ __forceinline__ void sum_team(Accumulator<TERMS, FULL>& sum) {
+#pragma unroll
+    for (u32 d = TEAM / 2u; d > 0u; d >>= 1) {
+        sum.f.x += __shfl_xor_sync(0xffffffffu, sum.f.x, d);
+        sum.f.y += __shfl_xor_sync(0xffffffffu, sum.f.y, d);
+        sum.f.z += __shfl_xor_sync(0xffffffffu, sum.f.z, d);
+        if (PairTerms::inputs & INPUT_ORIENTATION) {
+            sum.t.x += __shfl_xor_sync(0xffffffffu, sum.t.x, d);
+            sum.t.y += __shfl_xor_sync(0xffffffffu, sum.t.y, d);
+            sum.t.z += __shfl_xor_sync(0xffffffffu, sum.t.z, d);
+        }
+        if (FULL) {
+            for (int k = 0; k < TERMS; ++k) sum.u[k] += __shfl_xor_sync(0xffffffffu, sum.u[k], d);
+            for (int k = 0; k < 6; ++k) sum.w[k] += __shfl_xor_sync(0xffffffffu, sum.w[k], d);
+        }
+    }
+}
+
+// Handles the neighbors of thread number `thread` and stores the force. Returns true if the thread holds the sums of a
+// particle.
+template <class PairTerms, int TERMS, u32 TEAM, bool FULL>
+__device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u32 thread,
+                                          Accumulator<TERMS, FULL>& sum) {
     const StateView& s = a.state;
     const u32 i = thread / TEAM, lane = thread % TEAM;
     sum.f = sum.t = {real(0), real(0), real(0)};
-    for (int k = 0; k < (FULL ? PARTS : 1); ++k) sum.u[k] = real(0);
+    for (int k = 0; k < (FULL ? TERMS : 1); ++k) sum.u[k] = real(0);
     for (int k = 0; k < (FULL ? 6 : 1); ++k) sum.w[k] = real(0);
     if (i < s.n_local) {
         const BoxScale scale = make_scale(s.globals);
@@ -183,16 +206,16 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, Parts& parts, u32 t
         Neighbor n;
         n.i = i;
         n.tag_i = 0u;
-        if (Parts::inputs & INPUT_VELOCITY) n.vi = load(&s.velocity_mass[i]);
-        if (Parts::inputs & INPUT_RANDOM) n.tag_i = __ldg(&s.tag[i]);
-        if (Parts::inputs & INPUT_ORIENTATION) {
+        if (PairTerms::inputs & INPUT_VELOCITY) n.vi = load(&s.velocity_mass[i]);
+        if (PairTerms::inputs & INPUT_RANDOM) n.tag_i = __ldg(&s.tag[i]);
+        if (PairTerms::inputs & INPUT_ORIENTATION) {
             const Vec4 q = load(&s.quaternion[i]);
             n.quaternion_i = {q.x, q.y, q.z, q.w};
         }
         const u32 count = __ldg(&a.list.count[i]);
-        const u32* row = a.list.index + list_place(a.list, i, lane);
-        // indices are asked for a round ahead, and the positions of a round at once: one after the other they would take as long as all
-        // the rest
+        const u32* row = a.list.index + list_offset(a.list, i, lane);
+        // indices are loaded one iteration ahead and all positions of an iteration at once; sequential loads would take
+        // as long as everything else
         u32 next[BATCH];
 #pragma unroll
         for (u32 b = 0; b < BATCH; ++b) next[b] = lane + b * TEAM < count ? __ldg(row + 32u * b) : i;
@@ -216,34 +239,19 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, Parts& parts, u32 t
                 n.slide = real(box_crossing(pi, pj[b], scale)) * scale.speed;
 #endif
                 n.r2 = device_norm2(n.d);
-                n.kind = pj[b].kind;
-                parts.evaluate(s, a, pi.kind, n, sum);
+                n.type = pj[b].kind;
+                terms.evaluate(s, a, pi.kind, n, sum);
             }
         }
     }
-    // the team's sums, by the same tree in every run
-#pragma unroll
-    for (u32 d = TEAM / 2u; d > 0u; d >>= 1) {
-        sum.f.x += __shfl_xor_sync(0xffffffffu, sum.f.x, d);
-        sum.f.y += __shfl_xor_sync(0xffffffffu, sum.f.y, d);
-        sum.f.z += __shfl_xor_sync(0xffffffffu, sum.f.z, d);
-        if (Parts::inputs & INPUT_ORIENTATION) {
-            sum.t.x += __shfl_xor_sync(0xffffffffu, sum.t.x, d);
-            sum.t.y += __shfl_xor_sync(0xffffffffu, sum.t.y, d);
-            sum.t.z += __shfl_xor_sync(0xffffffffu, sum.t.z, d);
-        }
-        if (FULL) {
-            for (int k = 0; k < PARTS; ++k) sum.u[k] += __shfl_xor_sync(0xffffffffu, sum.u[k], d);
-            for (int k = 0; k < 6; ++k) sum.w[k] += __shfl_xor_sync(0xffffffffu, sum.w[k], d);
-        }
-    }
+    sum_team<PairTerms, TERMS, TEAM, FULL>(sum);
     const bool first = lane == 0u && i < s.n_local;
     if (first) {
         real u = real(0);
         if (FULL) {
-            for (int k = 0; k < PARTS; ++k) u += sum.u[k];
+            for (int k = 0; k < TERMS; ++k) u += sum.u[k];
         }
-        // every pair is met twice, once from each side
+        // every pair is visited twice, once from each side
         s.force[i] = {sum.f.x, sum.f.y, sum.f.z, real(0.5) * u};
         if (s.torque) {
             s.torque[3u * i] = sum.t.x;
@@ -254,28 +262,29 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, Parts& parts, u32 t
     return first;
 }
 
-template <class Parts, int PARTS, u32 TEAM, bool FULL> __device__ __forceinline__ void pair_loop(const PairArgs& a) {
+template <class PairTerms, int TERMS, u32 TEAM, bool FULL>
+__device__ __forceinline__ void pair_loop(const PairArgs& a) {
     if (a.state.globals->halt) return;
-    Parts parts(a);
-    Accumulator<PARTS, FULL> sum;
-    const bool first = pair_rows<Parts, PARTS, TEAM, FULL>(a, parts, blockIdx.x * blockDim.x + threadIdx.x, sum);
+    PairTerms terms(a);
+    Accumulator<TERMS, FULL> sum;
+    const bool first = pair_rows<PairTerms, TERMS, TEAM, FULL>(a, terms, blockIdx.x * blockDim.x + threadIdx.x, sum);
     if (FULL) {
-        __shared__ double memory[(PARTS + 6) * 32];
+        __shared__ double memory[(TERMS + 6) * 32];
         __shared__ u32 flag;
-        double values[PARTS + 6];
-        for (int k = 0; k < PARTS; ++k) values[k] = first ? 0.5 * double(sum.u[k]) : 0.0;
-        for (int k = 0; k < 6; ++k) values[PARTS + k] = first ? 0.5 * double(sum.w[k]) : 0.0;
+        double values[TERMS + 6];
+        for (int k = 0; k < TERMS; ++k) values[k] = first ? 0.5 * double(sum.u[k]) : 0.0;
+        for (int k = 0; k < 6; ++k) values[TERMS + k] = first ? 0.5 * double(sum.w[k]) : 0.0;
         block_sum(values, memory);
         if (threadIdx.x == 0) {
-            for (int k = 0; k < PARTS + 6; ++k) a.partial[u64(blockIdx.x) * (PARTS + 6) + k] = values[k];
+            for (int k = 0; k < TERMS + 6; ++k) a.partial[u64(blockIdx.x) * (TERMS + 6) + k] = values[k];
         }
         if (last_block(a.counter, &flag)) {
-            double total[PARTS + 6];
+            double total[TERMS + 6];
             sum_partials(a.partial, gridDim.x, total, memory);
             if (threadIdx.x == 0) {
-                for (int k = 0; k < PARTS; ++k) {
+                for (int k = 0; k < TERMS; ++k) {
                     a.sums[k].energy = total[k];
-                    for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = k == 0 ? total[PARTS + w] : 0.0;
+                    for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = k == 0 ? total[TERMS + w] : 0.0;
                 }
             }
         }

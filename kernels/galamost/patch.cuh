@@ -1,8 +1,8 @@
-// Rows of links and exclusions that have changed, brought into the tables while everything else stays where it is.
+// Updates changed rows of links and exclusions in place.
 #pragma once
 #include "galamost/list.cuh"
 
-// `patch`: tags of `rows` rows, their counts, then the rows themselves, each with the table's room.
+// `patch` holds the tags of `rows` rows, their counts, and the rows themselves, each with the table's capacity.
 struct PatchArgs {
     StateView state;
     LinkView links;
@@ -12,7 +12,7 @@ struct PatchArgs {
     u64 rows;
 };
 
-// By tag and by index. Nobody else writes the row of a tag.
+// Updates the rows by tag and by index. No other thread writes the row of a tag.
 extern "C" __global__ void patch_links(PatchArgs a) {
     const u32 r = blockIdx.x * blockDim.x + threadIdx.x;
     if (r >= a.rows) return;
@@ -37,7 +37,8 @@ struct PatchExclusionsArgs {
     u32 rows, capacity;
 };
 
-// Also takes what is excluded now out of the row of the list; what stays keeps its order.
+// Updates rows of exclusions and removes newly excluded pairs from the neighbor list; the other entries keep their
+// order.
 extern "C" __global__ void patch_exclusions(PatchExclusionsArgs a) {
     const u32 r = blockIdx.x * blockDim.x + threadIdx.x;
     if (r >= a.rows) return;
@@ -52,7 +53,7 @@ extern "C" __global__ void patch_exclusions(PatchExclusionsArgs a) {
         const u32 j = neighbor(a.list, i, k), other = a.state.tag[j];
         bool stays = true;
         for (u32 e = 0; e < n; ++e) stays &= row[e] != other;
-        if (stays) a.list.index[list_place(a.list, i, kept++)] = j;
+        if (stays) a.list.index[list_offset(a.list, i, kept++)] = j;
     }
     a.list.count[i] = kept;
 }

@@ -1,5 +1,5 @@
-// Counter-based random numbers; the same bits as plugin-api/src/device/philox.rs. Philox 4x32 with seven rounds (Salmon,
-// Moraes, Dror & Shaw, SC11).
+// Counter-based random numbers: Philox 4x32 with seven rounds (Salmon, Moraes, Dror & Shaw, SC11). The bits are those
+// of plugin-api/src/device/philox.rs.
 #pragma once
 #include "galamost/types.cuh"
 
@@ -42,7 +42,7 @@ template <class T> __device__ __forceinline__ T unit_uniform(u32 word) {
     return (T(word >> 9) + T(0.5)) * T(1.0 / 8388608.0);
 }
 
-// Three normal numbers of mean 0 and variance 1 (Box and Muller).
+// Three normal random numbers with mean 0 and variance 1 (Box and Muller).
 template <class T> __device__ __forceinline__ Vec3<T> normal3(Words w) {
     const T a = device_sqrt(T(-2) * device_ln(unit_uniform<T>(w.v[0])));
     const T b = device_sqrt(T(-2) * device_ln(unit_uniform<T>(w.v[2])));
@@ -51,10 +51,10 @@ template <class T> __device__ __forceinline__ Vec3<T> normal3(Words w) {
     return {a * device_cos(p), a * device_sin(p), b * device_cos(q)};
 }
 
-// The tag of draws that belong to no particle.
+// The tag for random numbers that belong to no particle.
 static constexpr u32 NO_TAG = 0xffffffffu;
 
-// Draws for one particle in one step, one after the other.
+// The sequence of random draws of one particle in one step.
 struct Random {
     RandomKey key;
     u64 step;

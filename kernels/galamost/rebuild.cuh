@@ -1,5 +1,5 @@
-// Kernels of a rebuild: particles are sorted by cell and, inside a cell, by tag, so that the order depends only on
-// where particles are; then everything that follows the order is moved, and the neighbor list is built.
+// Kernels of a rebuild. Particles are sorted by cell and, within a cell, by tag, so the order only depends on the
+// positions. Then all arrays are moved to the new order, and the neighbor list is built.
 #pragma once
 #include "galamost/cells.cuh"
 #include "galamost/list.cuh"
@@ -8,21 +8,21 @@
 struct SortArgs {
     StateView state;
     CellGrid grid;
-    // particles of each cell, later the next free place
+    // number of particles in each cell
     u32* count;
-    // place of each particle among those that came to its cell, in order of arrival
+    // rank of each particle among those of its cell, in order of arrival
     u32* arrival;
-    // by place: particles of each cell in order of arrival, then order[new] = old
+    // unordered: particles of each cell in order of arrival; order: order[new] = old
     u32* unordered;
     u32* order;
     // sums of blocks of cells
     u32* block_sums;
     u32 n_blocks, dimensions;
-    // the grid is made for a box of these lengths
+    // the grid is valid for boxes with at least these lengths
     double grid_length[3];
 };
 
-// In a larger box its cells are wide enough as well, though they hold more particles: up to this ratio.
+// The grid stays valid in a larger box up to this ratio; its cells then hold more particles.
 static constexpr double GRID_GROWS = 1.15;
 
 static constexpr u32 SCAN_BLOCK = 256u, SCAN_ITEMS = 8u;
@@ -45,7 +45,7 @@ extern "C" __global__ void count_cells(SortArgs a) {
     a.arrival[i] = atomicAdd(&a.count[c], 1u);
 }
 
-// Sum of each block of SCAN_BLOCK * SCAN_ITEMS cells.
+// Adds the counts of each block of SCAN_BLOCK * SCAN_ITEMS cells.
 extern "C" __global__ void sum_cells(SortArgs a) {
     if (a.state.globals->halt) return;
     __shared__ u32 total;
@@ -58,7 +58,7 @@ extern "C" __global__ void sum_cells(SortArgs a) {
     if (threadIdx.x == 0) a.block_sums[blockIdx.x] = total;
 }
 
-// One block: the sums of blocks become the places where blocks start.
+// Turns the sums of blocks into the start of each block. Runs as one block.
 extern "C" __global__ void scan_blocks(SortArgs a) {
     if (a.state.globals->halt) return;
     __shared__ u32 total;
@@ -66,15 +66,15 @@ extern "C" __global__ void scan_blocks(SortArgs a) {
     for (u32 base = 0; base < a.n_blocks; base += blockDim.x) {
         const u32 k = base + threadIdx.x;
         const u32 x = k < a.n_blocks ? a.block_sums[k] : 0u;
-        const u32 place = block_scan(x, &total);
-        if (k < a.n_blocks) a.block_sums[k] = before + place;
+        const u32 slot = block_scan(x, &total);
+        if (k < a.n_blocks) a.block_sums[k] = before + slot;
         __syncthreads();
         before += total;
         __syncthreads();
     }
 }
 
-// First particle of each cell.
+// Computes the first particle of each cell.
 extern "C" __global__ void start_cells(SortArgs a) {
     if (a.state.globals->halt) return;
     __shared__ u32 total;
@@ -84,15 +84,15 @@ extern "C" __global__ void start_cells(SortArgs a) {
         items[k] = first + k < a.grid.cells ? a.count[first + k] : 0u;
         sum += items[k];
     }
-    u32 place = a.block_sums[blockIdx.x] + block_scan(sum, &total);
+    u32 slot = a.block_sums[blockIdx.x] + block_scan(sum, &total);
     for (u32 k = 0; k < SCAN_ITEMS; ++k) {
-        if (first + k < a.grid.cells) a.grid.start[first + k] = place;
-        place += items[k];
-        if (first + k + 1u == a.grid.cells) a.grid.start[a.grid.cells] = place;
+        if (first + k < a.grid.cells) a.grid.start[first + k] = slot;
+        slot += items[k];
+        if (first + k + 1u == a.grid.cells) a.grid.start[a.grid.cells] = slot;
     }
 }
 
-// Particles of each cell, side by side, in order of arrival.
+// Stores the particles of each cell contiguously, in order of arrival.
 extern "C" __global__ void fill_cells(SortArgs a) {
     if (a.state.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -100,12 +100,12 @@ extern "C" __global__ void fill_cells(SortArgs a) {
     a.unordered[a.grid.start[a.grid.cell_of[i]] + a.arrival[i]] = i;
 }
 
-// Inside its cell each particle takes the place that its tag gives it.
+// Sorts the particles of each cell by tag.
 extern "C" __global__ void order_cells(SortArgs a) {
     if (a.state.globals->halt) return;
-    const u32 place = blockIdx.x * blockDim.x + threadIdx.x;
-    if (place >= a.state.n_local) return;
-    const u32 i = a.unordered[place];
+    const u32 slot = blockIdx.x * blockDim.x + threadIdx.x;
+    if (slot >= a.state.n_local) return;
+    const u32 i = a.unordered[slot];
     const u32 c = a.grid.cell_of[i], tag = a.state.tag[i];
     const u32 from = a.grid.start[c], to = a.grid.start[c + 1u];
     u32 rank = 0u;
@@ -113,21 +113,21 @@ extern "C" __global__ void order_cells(SortArgs a) {
     a.order[from + rank] = i;
 }
 
-// An array that follows the order: `words` 32-bit words per particle.
-struct MovedArray {
+// An array that is sorted with the particles: `words` 32-bit words per particle.
+struct SortedArrayArgs {
     u32* data;
     u32* scratch;
     u32 words, reserved;
 };
 
-static constexpr u32 MOVED = 16u;
+static constexpr u32 MAX_SORTED_ARRAYS = 16u;
 
 struct MoveArgs {
     StateView state;
     CellGrid grid;
     const u32* order;
     u32 n_arrays, reserved;
-    MovedArray arrays[MOVED];
+    SortedArrayArgs arrays[MAX_SORTED_ARRAYS];
 };
 
 __device__ __forceinline__ void copy_words(u32* to, const u32* from, u32 words) {
@@ -138,25 +138,25 @@ __device__ __forceinline__ void copy_words(u32* to, const u32* from, u32 words) 
     }
 }
 
-// Every array into its scratch, in the new order.
+// Copies every array to its scratch memory in the new order.
 extern "C" __global__ void gather_arrays(MoveArgs a) {
     if (a.state.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
     const u32 old = a.order[i];
     for (u32 k = 0; k < a.n_arrays; ++k) {
-        const MovedArray& m = a.arrays[k];
+        const SortedArrayArgs& m = a.arrays[k];
         copy_words(m.scratch + u64(i) * m.words, m.data + u64(old) * m.words, m.words);
     }
 }
 
-// And back; with it everything that follows directly from the new order.
-extern "C" __global__ void settle_arrays(MoveArgs a) {
+// Copies the arrays back, and updates everything that follows directly from the new order.
+extern "C" __global__ void copy_back_arrays(MoveArgs a) {
     if (a.state.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
     for (u32 k = 0; k < a.n_arrays; ++k) {
-        const MovedArray& m = a.arrays[k];
+        const SortedArrayArgs& m = a.arrays[k];
         copy_words(m.data + u64(i) * m.words, m.scratch + u64(i) * m.words, m.words);
     }
     const PosType p = a.state.pos_type[i];
@@ -165,7 +165,7 @@ extern "C" __global__ void settle_arrays(MoveArgs a) {
     a.grid.cell_of[i] = cell_index(a.grid, p, a.state.globals);
 }
 
-// Links by tag, as the host makes them, become links by index.
+// Converts links by tag, as the host stores them, to links by index.
 struct LinkArgs {
     StateView state;
     LinkView links;
@@ -188,9 +188,9 @@ extern "C" __global__ void index_links(LinkArgs a) {
     }
 }
 
-// Pairs that are no neighbors. Rows of excluded tags with room for `excluded_capacity`; `excluded_count` is null if
-// nothing is excluded. The molecule of each tag, null if it does not count; else only pairs of one molecule are neighbors, with `other` only
-// pairs of different ones.
+// Pairs that are no neighbors. `excluded` holds rows of excluded tags with `excluded_capacity` entries;
+// `excluded_count` is null without exclusions. `molecule` is the molecule of each tag, or null. With `molecule`, only
+// pairs within a molecule are neighbors or, if `other` is set, only pairs of different molecules.
 struct Excluded {
     const u32* excluded_count;
     const u32* excluded;
@@ -205,29 +205,32 @@ struct ListArgs {
     Excluded excluded;
 };
 
-// A warp builds the rows of TILE consecutive particles, LANES lanes for each. Particles that follow each other are neighbors in space, so they
-// share most of their candidates: these are read once, side by side, and tested by all. A row is in the order of its candidates, the cells and
-// in them the tags, so it is the same in every run. Rows gather in shared memory and go to the list in whole lines. Every part of the work
-// stands in one place of the code: copies of it, as the compiler makes them of calls, would not fit the instruction cache.
+// A warp builds the rows of TILE consecutive particles, with LANES lanes for each. Consecutive particles are close in
+// space, so they share most candidates: these are read once, contiguously, and tested by all. A row is ordered like its
+// candidates, by cell and tag, so it is the same in every run. Rows are collected in shared memory and written to the
+// list in whole cache lines. The code is not split into functions that are called twice: the compiler would inline both
+// calls, and the kernel would no longer fit the instruction cache.
 static constexpr u32 TILE = 4u, LANES = 32u / TILE, TILE_WARPS = 4u;
-// Candidates that are read at once, and entries of a row that wait to be written.
-static constexpr u32 STAGED = 64u, ROOM = 160u;
+// Number of candidates staged at once, and capacity of a row in shared memory.
+static constexpr u32 STAGED = 64u, ROW_CAPACITY = 160u;
 
 struct TileMemory {
-    // with the index in place of the type
+    // the index replaces the type
     PosType candidate[STAGED];
-    u32 row[TILE][ROOM];
-    // ranges of particles, two for each row of cells, and how many candidates stand before each
+    u32 row[TILE][ROW_CAPACITY];
+    // ranges of particles, two for each row of cells, and the number of candidates before each
     u32 begin[64], before[64];
 };
 
-// Particles of the cells from ... to - 1 along x of a row of cells, of the images where these cells are: two ranges at the border.
+// Particles of a range of cells in a row of cells: two ranges if the range of cells crosses the boundary.
 struct Ranges {
     u32 begin, end, begin2, end2;
 };
 
-// Candidates along the row of cells at `offset` from a tile that reaches from cell x0 to x1 in row (y, z).
-__device__ __forceinline__ Ranges candidates(const CellGrid& c, const Globals* g, u32 x0, u32 x1, u32 y, u32 z, int2 offset) {
+// Returns the candidates in the row of cells at `offset` from a tile. The tile extends from cell x0 to
+// x1 in row (y, z).
+__device__ __forceinline__ Ranges candidates(const CellGrid& c, const Globals* g, u32 x0, u32 x1, u32 y, u32 z,
+                                             int2 offset) {
     const u32 first =
         (wrap_cell(z, offset.y, c.n[2], c.whole_z) * c.n[1] + wrap_cell(y, offset.x, c.n[1], c.whole_y)) * c.n[0];
     const int n = int(c.n[0]);
@@ -237,7 +240,7 @@ __device__ __forceinline__ Ranges candidates(const CellGrid& c, const Globals* g
     const int row = int(y) + offset.x, rows = int(c.n[1]);
     const int box_of = row >= rows ? 1 : row < 0 ? -1 : 0;
     if (c.whole_y || box_of != 0) {
-        // cells that stand at x in the displaced box stand at x - offset in their own
+        // cell x of the displaced image is cell x - offset of the box
         const double shift = -double(box_of) * (g->shear_offset / g->box_length[0] * double(n));
         const int width = int(ceil(double(to) + shift)) - int(floor(double(from) + shift));
         from = ((int(floor(double(from) + shift)) % n) + n) % n;
@@ -252,8 +255,9 @@ __device__ __forceinline__ Ranges candidates(const CellGrid& c, const Globals* g
     return {start[from], start[to], 0u, 0u};
 }
 
-// Whether the pair of a particle with these exclusions, of this molecule, and j is none of the list's.
-__device__ __forceinline__ bool is_excluded(const ListArgs& a, const u32* excluded, u32 n_excluded, u32 molecule, u32 j) {
+// Returns true if particle j is excluded from the row of a particle with these exclusions and this molecule.
+__device__ __forceinline__ bool is_excluded(const ListArgs& a, const u32* excluded, u32 n_excluded, u32 molecule,
+                                            u32 j) {
     const u32 tag_j = a.state.tag[j];
     bool out = false;
     for (u32 e = 0; e < n_excluded; ++e) out |= excluded[e] == tag_j;
@@ -261,8 +265,62 @@ __device__ __forceinline__ bool is_excluded(const ListArgs& a, const u32* exclud
     return out;
 }
 
+// Stores the ranges of all lanes in shared memory and returns the total number of candidates.
+__device__ __forceinline__ u32 store_ranges(TileMemory& memory, u32 lane, const Ranges& r) {
+    const u32 first = r.end - r.begin, both = first + r.end2 - r.begin2, up_to = warp_scan(both);
+    const u32 total = __shfl_sync(0xffffffffu, up_to, 31);
+    __syncwarp();
+    memory.begin[2u * lane] = r.begin;
+    memory.begin[2u * lane + 1u] = r.begin2;
+    memory.before[2u * lane] = up_to - both;
+    memory.before[2u * lane + 1u] = up_to - both + first;
+    __syncwarp();
+    return total;
+}
+
+// Stages `count` candidates, from candidate number `from` on, in shared memory.
+__device__ __forceinline__ void stage_candidates(const StateView& state, TileMemory& memory, u32 lane, u32 from,
+                                                 u32 count) {
+#pragma unroll
+    for (u32 s = 0; s < STAGED; s += 32u) {
+        if (s + lane >= count) continue;
+        // binary search for the last range that begins at or before this candidate
+        const u32 k = from + s + lane;
+        u32 range = 0u;
+#pragma unroll
+        for (u32 half = 32u; half > 0u; half >>= 1) range += memory.before[range + half] <= k ? half : 0u;
+        const u32 j = memory.begin[range] + k - memory.before[range];
+        PosType p = load(&state.pos_type[j]);
+        p.kind = j;
+        memory.candidate[s + lane] = p;
+    }
+}
+
+// Writes the entries of all rows of a tile that are in shared memory to the list. `n` is the number of entries of this
+// lane's row; the first `written` ones are in the list already.
+__device__ __forceinline__ void write_rows(const ListView& list, const TileMemory& memory, u32 first, u32 lane, u32 n,
+                                           u32 written, u32 shift) {
+    constexpr u32 ALL = 0xffffffffu;
+    u32 longest = n - written;
+    for (u32 d = LANES; d < 32u; d <<= 1) {
+        const u32 other = __shfl_xor_sync(ALL, longest, d);
+        longest = other > longest ? other : longest;
+    }
+    const u32 rounds = ((longest + list.team - 1u) >> shift) << shift;
+    for (u32 w = 0; w < rounds * TILE; w += 32u) {
+        // neighboring lanes write neighboring words of the list
+        const u32 word = w + lane, row = (word >> shift) % TILE;
+        const u32 entry = ((word >> shift) / TILE << shift) + (word & (list.team - 1u));
+        const u32 length = __shfl_sync(ALL, n - written, int(row * LANES));
+        const u32 slot = __shfl_sync(ALL, written, int(row * LANES)) + entry;
+        if (entry < length && slot < list.capacity) {
+            list.index[list_offset(list, first + row, slot)] = memory.row[row][entry];
+        }
+    }
+}
+
 template <bool EXCLUDES> __device__ __forceinline__ void build_tile(const ListArgs& a, TileMemory* memories) {
-    constexpr u32 ALL = 0xffffffffu, SIDE_BY_SIDE = EXCLUDES ? 1u : 4u;
+    constexpr u32 ALL = 0xffffffffu, UNROLL = EXCLUDES ? 1u : 4u;
     Globals* g = a.state.globals;
     if (g->halt) return;
     const CellGrid& c = a.grid;
@@ -271,8 +329,8 @@ template <bool EXCLUDES> __device__ __forceinline__ void build_tile(const ListAr
     const u32 first = (blockIdx.x * TILE_WARPS + (threadIdx.x >> 5)) * TILE;
     if (first >= a.state.n_local) return;
     TileMemory& memory = memories[threadIdx.x >> 5];
-    // the particle of this lane, and the lane's place among those of the particle
-    const u32 local = lane / LANES, part = lane % LANES, i = first + local, last = a.state.n_local - 1u;
+    // the particle of this lane, and the index of the lane within the lanes of the particle
+    const u32 local = lane / LANES, sublane = lane % LANES, i = first + local, last = a.state.n_local - 1u;
     const bool mine = i <= last;
     const PosType pi = load(&a.state.pos_type[mine ? i : last]);
     const u32 cell = c.cell_of[mine ? i : last];
@@ -288,9 +346,9 @@ template <bool EXCLUDES> __device__ __forceinline__ void build_tile(const ListAr
     if (EXCLUDES && mine && a.excluded.molecule) molecule = a.excluded.molecule[a.state.tag[i]];
     u32* row_memory = memory.row[local];
     const u32 shift = 31u - u32(__clz(int(list.team)));
-    // entries of the particle's row, and how many of them are in the list
+    // entries of the particle's row, and how many of them are already written to the list
     u32 n = 0u, written = 0u;
-    // a tile lies in one row of cells, or goes on in the next ones
+    // a tile may extend over several rows of cells
     for (u32 done = 0; done < TILE && first + done <= last;) {
         const u32 cell0 = __shfl_sync(ALL, cell, int(done * LANES)), row = cell0 / c.n[0];
         const bool active = mine && cell / c.n[0] == row;
@@ -301,37 +359,18 @@ template <bool EXCLUDES> __device__ __forceinline__ void build_tile(const ListAr
         for (u32 base = 0; base < c.n_rows; base += 32u) {
             Ranges r = {0u, 0u, 0u, 0u};
             if (base + lane < c.n_rows) r = candidates(c, g, x0, x1, row % c.n[1], row / c.n[1], c.rows[base + lane]);
-            const u32 here = r.end - r.begin, both = here + r.end2 - r.begin2, up_to = warp_scan(both);
-            const u32 total = __shfl_sync(ALL, up_to, 31);
-            __syncwarp();
-            memory.begin[2u * lane] = r.begin;
-            memory.begin[2u * lane + 1u] = r.begin2;
-            memory.before[2u * lane] = up_to - both;
-            memory.before[2u * lane + 1u] = up_to - both + here;
-            __syncwarp();
+            const u32 total = store_ranges(memory, lane, r);
             const bool last_rows = last_cells && base + 32u >= c.n_rows;
             for (u32 from = 0u;; from += STAGED) {
                 const u32 count = total - from < STAGED ? total - from : STAGED;
-#pragma unroll
-                for (u32 s = 0; s < STAGED; s += 32u) {
-                    if (s + lane >= count) continue;
-                    // the last range that begins at or before this candidate
-                    const u32 k = from + s + lane;
-                    u32 range = 0u;
-#pragma unroll
-                    for (u32 half = 32u; half > 0u; half >>= 1) range += memory.before[range + half] <= k ? half : 0u;
-                    const u32 j = memory.begin[range] + k - memory.before[range];
-                    PosType p = load(&a.state.pos_type[j]);
-                    p.kind = j;
-                    memory.candidate[s + lane] = p;
-                }
+                stage_candidates(a.state, memory, lane, from, count);
                 __syncwarp();
-                // several candidates at a time, without branches but where pairs are left out
-                for (u32 s = part; s < count + part; s += SIDE_BY_SIDE * LANES) {
-                    bool near[SIDE_BY_SIDE];
-                    u32 j[SIDE_BY_SIDE];
+                // several candidates at a time, without branches unless there are exclusions
+                for (u32 s = sublane; s < count + sublane; s += UNROLL * LANES) {
+                    bool near[UNROLL];
+                    u32 j[UNROLL];
 #pragma unroll
-                    for (u32 k = 0; k < SIDE_BY_SIDE; ++k) {
+                    for (u32 k = 0; k < UNROLL; ++k) {
                         const PosType pj = memory.candidate[s + k * LANES];
                         j[k] = pj.kind;
                         near[k] = (device_norm2(difference(pi, pj, scale)) < limit) & (pj.kind != i) & active &
@@ -339,32 +378,17 @@ template <bool EXCLUDES> __device__ __forceinline__ void build_tile(const ListAr
                         if (EXCLUDES && near[k]) near[k] = !is_excluded(a, excluded, n_excluded, molecule, pj.kind);
                     }
 #pragma unroll
-                    for (u32 k = 0; k < SIDE_BY_SIDE; ++k) {
-                        const u32 votes = __ballot_sync(ALL, near[k]) >> (lane - part) & ((1u << LANES) - 1u);
-                        if (near[k]) row_memory[n - written + __popc(votes & ((1u << part) - 1u))] = j[k];
+                    for (u32 k = 0; k < UNROLL; ++k) {
+                        const u32 votes = __ballot_sync(ALL, near[k]) >> (lane - sublane) & ((1u << LANES) - 1u);
+                        if (near[k]) row_memory[n - written + __popc(votes & ((1u << sublane) - 1u))] = j[k];
                         n += __popc(votes);
                     }
                 }
                 const bool over = from + STAGED >= total;
-                // the next candidates may all be near
-                if ((over && last_rows) || __any_sync(ALL, n - written > ROOM - STAGED)) {
+                // write the row unless the next candidates fit even if all of them are neighbors
+                if ((over && last_rows) || __any_sync(ALL, n - written > ROW_CAPACITY - STAGED)) {
                     __syncwarp();
-                    u32 longest = n - written;
-                    for (u32 d = LANES; d < 32u; d <<= 1) {
-                        const u32 other = __shfl_xor_sync(ALL, longest, d);
-                        longest = other > longest ? other : longest;
-                    }
-                    const u32 rounds = ((longest + list.team - 1u) >> shift) << shift;
-                    for (u32 w = 0; w < rounds * TILE; w += 32u) {
-                        // neighboring lanes write neighboring words of the list
-                        const u32 word = w + lane, of = (word >> shift) % TILE;
-                        const u32 entry = ((word >> shift) / TILE << shift) + (word & (list.team - 1u));
-                        const u32 length = __shfl_sync(ALL, n - written, int(of * LANES));
-                        const u32 place = __shfl_sync(ALL, written, int(of * LANES)) + entry;
-                        if (entry < length && place < list.capacity) {
-                            list.index[list_place(list, first + of, place)] = memory.row[of][entry];
-                        }
-                    }
+                    write_rows(list, memory, first, lane, n, written, shift);
                     written = n;
                 }
                 __syncwarp();
@@ -372,7 +396,7 @@ template <bool EXCLUDES> __device__ __forceinline__ void build_tile(const ListAr
             }
         }
     }
-    if (!mine || part != 0u) return;
+    if (!mine || sublane != 0u) return;
     if (n > list.capacity) {
         raise_fault(g, 2u, 0xffffffffu, a.state.tag[i], n);
     } else {
@@ -386,22 +410,22 @@ extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS) build_list(ListArg
     build_tile<false>(a, memories);
 }
 
-// The same where pairs are left out.
-extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS) build_list_without(ListArgs a) {
+// The same kernel with exclusions.
+extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS) build_list_excluding(ListArgs a) {
     __shared__ TileMemory memories[TILE_WARPS];
     build_tile<true>(a, memories);
 }
 
 struct MemberListArgs {
     ListArgs list;
-    // by tag: where the members of its molecule are among all, tags one molecule after the other
+    // by tag: begin and end of its molecule in `members`, which holds the tags of one molecule after the other
     const u32* first;
     const u32* end;
     const u32* members;
 };
 
-// The list of pairs inside of molecules that are smaller than a neighborhood: a thread looks at the members of its particle's molecule, not
-// at what is near. A row is in the order of tags.
+// Builds a list of pairs within molecules that are smaller than a neighborhood. A thread tests the members of its
+// particle's molecule instead of the particles of the cells around it. A row is ordered by tag.
 extern "C" __global__ void build_list_of_members(MemberListArgs m) {
     const ListArgs& a = m.list;
     Globals* g = a.state.globals;
@@ -422,7 +446,7 @@ extern "C" __global__ void build_list_of_members(MemberListArgs m) {
         if (out) continue;
         const u32 j = a.state.index_of_tag[other];
         if (!(device_norm2(difference(pi, load(&a.state.pos_type[j]), scale)) < limit)) continue;
-        if (n < a.list.capacity) a.list.index[list_place(a.list, i, n)] = j;
+        if (n < a.list.capacity) a.list.index[list_offset(a.list, i, n)] = j;
         ++n;
     }
     if (n > a.list.capacity) {
@@ -433,7 +457,7 @@ extern "C" __global__ void build_list_of_members(MemberListArgs m) {
     }
 }
 
-// The rebuild is done.
+// Ends the rebuild.
 extern "C" __global__ void end_rebuild(Globals* g) {
     if (g->halt) return;
     g->rebuild = 0u;

@@ -1,9 +1,10 @@
-// Sums and prefix sums over a block in a fixed order, and "the last block does the rest".
+// Sums and prefix sums over a block in a fixed order, and detection of the last block.
 #pragma once
 #include "galamost/types.cuh"
 
-// Adds N values of all threads of each group of `threads` threads of the block, 32 or more; the result is valid in the first thread of
-// the group. The order of the additions depends only on the size of groups. `memory` holds N x (block size / 32) doubles.
+// Adds N values over each group of `threads` threads of the block (32 or more). The result is valid in the first thread
+// of the group. The order of the additions only depends on the group size. `memory` holds N x (block size / 32)
+// doubles.
 template <int N> __device__ __forceinline__ void group_sum(double (&values)[N], double* memory, u32 threads) {
     const u32 lane = threadIdx.x & 31u, thread = threadIdx.x % threads, warp = thread >> 5, warps = (threads + 31u) >> 5;
     memory += threadIdx.x / threads * (N * warps);
@@ -23,13 +24,13 @@ template <int N> __device__ __forceinline__ void group_sum(double (&values)[N], 
     __syncthreads();
 }
 
-// The same for all threads of the block; valid in thread 0.
+// Adds N values over all threads of the block; the result is valid in thread 0.
 template <int N> __device__ __forceinline__ void block_sum(double (&values)[N], double* memory) {
     group_sum(values, memory, blockDim.x);
 }
 
-// True in every thread of the last block that gets here; everything other blocks wrote before is then visible.
-// `counter` must be 0 at the start and is 0 again afterwards.
+// Returns true in every thread of the last block that calls it; earlier writes of the other blocks are then visible.
+// `counter` must be 0 before the first call and is 0 again after the last one.
 __device__ __forceinline__ bool last_block(u32* counter, u32* shared_flag) {
     __threadfence();
     __syncthreads();
@@ -44,8 +45,8 @@ __device__ __forceinline__ bool last_block(u32* counter, u32* shared_flag) {
     return last;
 }
 
-// Adds rows 0 ... n-1 of `partial` (N values each) in the last block: thread t of the first `threads` ones takes rows t, t + threads, ...,
-// and the threads' sums are added by group_sum. Valid in thread 0.
+// Adds rows 0 ... n-1 of `partial` (N values each) in the last block: thread t < `threads` adds rows t, t + threads,
+// ..., and group_sum adds the threads' sums. The result is valid in thread 0.
 template <int N>
 __device__ __forceinline__ void sum_partials(const double* partial, u32 n, double (&values)[N], double* memory, u32 threads) {
 #pragma unroll
@@ -57,7 +58,7 @@ __device__ __forceinline__ void sum_partials(const double* partial, u32 n, doubl
     group_sum(values, memory, threads);
 }
 
-// The same with all threads of the block.
+// Adds the rows with all threads of the block.
 template <int N>
 __device__ __forceinline__ void sum_partials(const double* partial, u32 n, double (&values)[N], double* memory) {
     sum_partials(partial, n, values, memory, blockDim.x);

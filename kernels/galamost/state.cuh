@@ -1,5 +1,5 @@
-// The state as kernels see it. The structs Globals, StateView, ListView, LinkView, Wanted, Sums, Fault come from
-// galamost/api.cuh, which is made from their Rust definitions.
+// The state as kernels see it. Globals, StateView, ListView, LinkView, Wanted, Sums and Fault are defined in
+// galamost/api.cuh, which is generated from their Rust definitions.
 #pragma once
 #include "galamost/types.cuh"
 #include "galamost/philox.cuh"
@@ -29,7 +29,7 @@ template <class real> struct Particle {
     u32 kind, tag;
 };
 
-// The box in the form differences need: one unit of a stored difference in lengths, or length and its inverse.
+// Box constants for differences: the length of one fixed-point unit, or the box lengths and their inverses.
 struct BoxScale {
 #ifdef GALAMOST_DOUBLE
     double length[3], inverse[3];
@@ -37,7 +37,7 @@ struct BoxScale {
     float unit[3];
 #endif
 #ifdef GALAMOST_SHEAR
-    // the image above along y stands at x + offset and moves with this speed along x (Lees-Edwards)
+    // the periodic image above along y is displaced by offset along x and moves with this speed (Lees-Edwards)
     real offset, speed;
     int offset_units;
 #endif
@@ -63,19 +63,19 @@ __device__ __forceinline__ BoxScale make_scale(const Globals* g) {
 }
 
 #ifdef GALAMOST_SHEAR
-// By how many boxes along y the nearest image of j is above j.
+// Returns the number of boxes along y by which the nearest image of j is displaced.
 __device__ __forceinline__ int box_crossing(const PosType& i, const PosType& j, const BoxScale& b) {
 #ifdef GALAMOST_DOUBLE
     return int(rint((i.y - j.y) * b.inverse[1]));
 #else
     const int d = int(u32(i.y) - u32(j.y));
-    // -1 where the difference left the range: then the box of the larger one is taken
+    // -1 or 1 if the difference overflows; the sign is that of i.y
     return (((i.y ^ j.y) & (i.y ^ d)) >> 31) & (1 | (i.y >> 31));
 #endif
 }
 #endif
 
-// r_i - r_j for the nearest image of j.
+// Returns r_i - r_j for the nearest image of j.
 __device__ __forceinline__ Vec3<real> difference(const PosType& i, const PosType& j, const BoxScale& b) {
 #ifdef GALAMOST_DOUBLE
 #ifdef GALAMOST_SHEAR
@@ -86,7 +86,7 @@ __device__ __forceinline__ Vec3<real> difference(const PosType& i, const PosType
     return {x - b.length[0] * rint(x * b.inverse[0]), y - b.length[1] * rint(y * b.inverse[1]),
             z - b.length[2] * rint(z * b.inverse[2])};
 #else
-    // unsigned subtraction wraps, and the wrapped difference is the nearest image
+    // unsigned subtraction wraps around, and the wrapped difference is that of the nearest image
 #ifdef GALAMOST_SHEAR
     const u32 x = u32(i.x) - u32(j.x) - u32(box_crossing(i, j, b)) * u32(b.offset_units);
 #else
@@ -97,7 +97,7 @@ __device__ __forceinline__ Vec3<real> difference(const PosType& i, const PosType
 #endif
 }
 
-// The nearest image's position rounded to real, box center at 0.
+// Returns the position of the image in the box, rounded to real; the box center is 0.
 __device__ __forceinline__ Vec3<real> position(const PosType& p, const Globals* g) {
 #ifdef GALAMOST_DOUBLE
     return {p.x, p.y, p.z};
@@ -107,7 +107,7 @@ __device__ __forceinline__ Vec3<real> position(const PosType& p, const Globals* 
 #endif
 }
 
-// Moves one coordinate by d and wraps it; false if d makes no sense.
+// Moves one coordinate by d and wraps it. Returns false if |d| is not below half a box length.
 #ifdef GALAMOST_DOUBLE
 __device__ __forceinline__ bool move_axis(double& x, int& image, double d, double length) {
     if (!(fabs(d) < 0.5 * length)) return false;
@@ -133,7 +133,7 @@ __device__ __forceinline__ bool move_axis(int& x, u32& low, int& image, double d
     const long long old = (long long)((u64(u32(x)) << 32) | low);
     const long long units = (long long)(d * (4294967296.0 / length) * 4294967296.0);
     const long long now = (long long)(u64(old) + u64(units));
-    // the sum left the range if both terms had one sign and the sum has the other
+    // the sum overflows if both terms have the same sign and the sum has the other
     if (((old ^ now) & (units ^ now)) < 0) image += units > 0 ? 1 : -1;
     x = int(now >> 32);
     low = u32(now);
@@ -146,18 +146,18 @@ __device__ __forceinline__ bool move_axis(int& x, u32& low, int& image, double d
 }
 #endif
 
-// Whether particle i belongs to the group with this bit (32: all particles).
+// Returns true if particle i belongs to the group with this bit (32: all particles).
 __device__ __forceinline__ bool in_group(const StateView& s, u32 i, u32 bit) {
     return bit >= 32u || (__ldg(&s.group[i]) >> bit & 1u);
 }
 
-// What a thread asks of a loop over steps after what happened to its particle: that it stops at a fault, that the list is built anew. The
-// globals say so, too.
+// Stop flags that a thread requests from the persistent kernel: halt after a fault, or rebuild the neighbor list. The
+// globals hold the same information.
 static constexpr u32 STOP_HALT = 1u, STOP_REBUILD = 0x10000u;
 
-// Notes a fault and stops all kernels; of several in one step the smallest tag stays.
+// Raises a fault and halts all kernels. Of several faults in one step, the smallest tag is kept.
 __device__ __forceinline__ void raise_fault(Globals* g, u32 code, u32 component, u32 tag, u32 detail) {
-    atomicMin(&g->fault.tag, tag);  // it starts as the largest number
+    atomicMin(&g->fault.tag, tag);  // the initial value is the largest number
     atomicCAS(&g->fault.code, 0u, code);
     atomicMax(&g->fault.detail, detail);
     atomicExch(&g->fault.component, component);
@@ -165,7 +165,7 @@ __device__ __forceinline__ void raise_fault(Globals* g, u32 code, u32 component,
     atomicExch(&g->halt, 1u);
 }
 
-// The box for a barostat.
+// Returns the box for a barostat.
 __device__ __forceinline__ SimBox make_sim_box(const Globals* g) {
     SimBox c = {};
     c.size = u32(sizeof(SimBox));
@@ -180,8 +180,8 @@ __device__ __forceinline__ SimBox make_sim_box(const Globals* g) {
     return c;
 }
 
-// How far a particle may move until the list is built anew; the same lines, with their reason, stand in
-// plugin-api/src/abi/views.rs, as those of the next functions do.
+// Computes how far a particle may move before the list must be rebuilt. Keep this function and the next ones in sync
+// with plugin-api/src/abi/globals.rs, which gives the reasons.
 __device__ __forceinline__ void renew_slack(Globals* g) {
     if (g->r_list == 0.0) {
         g->slack2 = 0.0;
@@ -197,7 +197,7 @@ __device__ __forceinline__ void renew_slack(Globals* g) {
     g->slack2 = slack > 0.0 ? slack * slack : 0.0;
 }
 
-// A list is built now, in this box.
+// Notes that a neighbor list is built in the current box.
 __device__ __forceinline__ void begin_list(Globals* g) {
     for (int k = 0; k < 3; ++k) g->built_length[k] = g->box_length[k];
     g->built_offset = g->shear_offset;
@@ -205,7 +205,7 @@ __device__ __forceinline__ void begin_list(Globals* g) {
     renew_slack(g);
 }
 
-// Displaces the images along y.
+// Sets the shear offset of the images along y.
 __device__ __forceinline__ void set_shear(Globals* g, double offset, double speed) {
     g->shear_slid += fabs(offset - g->shear_offset);
     g->shear_speed = speed;
@@ -215,7 +215,7 @@ __device__ __forceinline__ void set_shear(Globals* g, double offset, double spee
     renew_slack(g);
 }
 
-// Gives the box new lengths; called by one thread.
+// Sets new box lengths. One thread calls it.
 __device__ __forceinline__ void set_box(Globals* g, const double* length, u32 component) {
     const u32 d = g->dimensions;
     bool same = true;
@@ -235,13 +235,13 @@ __device__ __forceinline__ void set_box(Globals* g, const double* length, u32 co
     renew_slack(g);
 }
 
-// What a function of the state made of the box.
+// Applies the box that a scalar phase returned.
 __device__ __forceinline__ void set_sim_box(Globals* g, const SimBox& sim_box, u32 component) {
     if (sim_box.offset != g->shear_offset || sim_box.speed != g->shear_speed) set_shear(g, sim_box.offset, sim_box.speed);
     set_box(g, sim_box.length, component);
 }
 
-// The value of a time-dependent number at step s; the same as plugin-api/src/device/varying.rs.
+// Returns a time-dependent value at step s. Keep in sync with plugin-api/src/device/varying.rs.
 __device__ __forceinline__ double varying_at(const Varying& v, u64 s) {
     if (v.kind == 1u) {
         const u32 within = u32(s % v.steps);
@@ -264,12 +264,12 @@ __device__ __forceinline__ double varying_at(const Varying& v, u64 s) {
     return v.from + (v.to - v.from) * (double(s - v.start) / double(v.steps));
 }
 
-// Values of time-dependent numbers at the current step.
+// Evaluates all time-dependent values at the current step.
 __device__ __forceinline__ void evaluate_varyings(Globals* g) {
     for (u32 k = 0; k < g->n_values; ++k) g->values[k] = varying_at(g->varyings[k], g->step);
 }
 
-// Positions have moved: from here on everything belongs to the next step.
+// Begins the next step. Positions have moved: everything after this call belongs to the next step.
 __device__ __forceinline__ void begin_next_step(Globals* g) {
     g->step += 1ull;
     evaluate_varyings(g);

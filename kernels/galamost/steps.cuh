@@ -1,31 +1,33 @@
-// Many steps in one kernel, for systems so small that a launch takes as long as what it launches. Its blocks are all on the device
-// together; between parts of a step that need each other's results they meet. The engine writes the kernel itself, which calls the same
-// functions on the same particles, in blocks of the same size, as the kernels of single steps do, so that every bit is the same.
+// Many time steps in one persistent kernel, for systems so small that a launch takes as long as the work it starts.
+//
+// All blocks are resident at once. A grid barrier separates phases that need each other's results. The engine generates
+// the kernel itself. It calls the same functions on the same particles, in groups of the same size, as the kernels of
+// single steps do, so every bit is the same.
 #pragma once
 #include "galamost/pair.cuh"
 #include "galamost/angles.cuh"
 #include "galamost/integrate.cuh"
 
-// A number of arrivals and a sum of what blocks asked for; both only grow, so that no block has to wait for another to set them back.
-// They are read at once.
-union Tally {
+// The number of blocks that arrived at barriers and the sum of the stop flags they requested. Both counters only grow,
+// so no block has to wait for another one to reset them. One 64-bit access reads both.
+union BarrierWord {
     struct {
-        u32 arrivals, asked;
-    } part;
+        u32 arrivals, requested;
+    } fields;
     u64 both;
 };
 
-// What the kernel goes by, kept from one launch to the next.
+// State of the persistent kernel, kept between launches.
 struct StepsControl {
-    // steps that are still to be done
-    u32 left;
-    // the step under way has moved its particles
-    u32 begun;
-    // blocks that came to meetings; meetings whose actions are done, and what they decided; what the first one was at the last launch's end
-    u64 came, done, before;
+    // time steps still to do
+    u32 remaining;
+    // nonzero if the current step has already moved its particles
+    u32 moved;
+    // BarrierWords: arrivals so far; value released after the last barrier action; value at the end of the last launch
+    u64 arrived, released, previous;
 };
 
-// A word that other blocks change, and what they wrote before they changed it.
+// Loads a word that other blocks change, with acquire semantics.
 __device__ __forceinline__ u64 acquire(const u64* word) {
 #ifdef GALAMOST_HOST
     return *word;
@@ -36,7 +38,7 @@ __device__ __forceinline__ u64 acquire(const u64* word) {
 #endif
 }
 
-// Changes it; what was written before is there for those who see the change.
+// Stores a word with release semantics: a thread that acquires the new value also sees all earlier writes.
 __device__ __forceinline__ void release(u64* word, u64 x) {
 #ifdef GALAMOST_HOST
     *word = x;
@@ -45,8 +47,8 @@ __device__ __forceinline__ void release(u64* word, u64 x) {
 #endif
 }
 
-// Adds 1 to a word, with both; how much it was before.
-__device__ __forceinline__ u32 count_up(u64* word) {
+// Adds 1 to the low half of a word with acquire-release semantics and returns its previous value.
+__device__ __forceinline__ u32 increment(u64* word) {
     u32* low = reinterpret_cast<u32*>(word);
 #ifdef GALAMOST_HOST
     return (*low)++;
@@ -57,105 +59,105 @@ __device__ __forceinline__ u32 count_up(u64* word) {
 #endif
 }
 
-// A block's view of the meetings of a launch.
-struct Meetings {
+// One block's view of the grid barriers of a launch. A barrier is a single atomic counter.
+struct GridBarrier {
     StepsControl* control;
     const Globals* globals;
-    Tally before;
+    BarrierWord start;
     u32 arrivals;
 
-    __device__ __forceinline__ Meetings(StepsControl* c, const Globals* g) : control(c), globals(g) {
-        // nobody changes it while blocks begin
-        before.both = c->before;
-        arrivals = before.part.arrivals;
+    __device__ __forceinline__ GridBarrier(StepsControl* c, const Globals* g) : control(c), globals(g) {
+        // no block changes this word before the end of the launch
+        start.both = c->previous;
+        arrivals = start.fields.arrivals;
     }
 
-    // What has been asked for in this launch, by a tally that all have come to.
-    __device__ __forceinline__ u32 answer(Tally t) const {
-        const u32 asked = t.part.asked - before.part.asked;
-        return ((asked & 0xffffu) != 0u ? STOP_HALT : 0u) | ((asked >> 16) != 0u ? STOP_REBUILD : 0u);
+    // Returns the stop flags requested so far in this launch. `t` is a word read after all blocks have arrived.
+    __device__ __forceinline__ u32 answer(BarrierWord t) const {
+        const u32 requested = t.fields.requested - start.fields.requested;
+        return ((requested & 0xffffu) != 0u ? STOP_HALT : 0u) | ((requested >> 16) != 0u ? STOP_REBUILD : 0u);
     }
 
-    // Waits for all blocks; what they wrote before is visible to all of them then. `asked` is what this thread asks for. Every block gets
-    // the same answer.
-    __device__ __forceinline__ u32 meet(u32& asked) {
+    // Waits for all blocks; afterwards their earlier writes are visible to every block. `requested` holds the stop
+    // flags of this thread. Every block gets the same answer.
+    __device__ __forceinline__ u32 wait(u32& requested) {
         __shared__ u32 shared[2];
-        arrive(asked, shared);
+        arrive(requested, shared);
         if (threadIdx.x == 0u) {
-            count_up(&control->came);
-            Tally t;
-            do t.both = acquire(&control->came);
-            while (int(t.part.arrivals - arrivals) < 0);
+            increment(&control->arrived);
+            BarrierWord t;
+            do t.both = acquire(&control->arrived);
+            while (int(t.fields.arrivals - arrivals) < 0);
             shared[1] = answer(t);
         }
         __syncthreads();
         return shared[1];
     }
 
-    // The same; the block that comes last calls `action` with all its threads before the others go on.
-    template <class Action> __device__ __forceinline__ u32 meet(u32& asked, const Action& action) {
-        // who waits may have the answer before others of the block have seen that they are not the last
+    // Waits for all blocks. The last block to arrive calls `action` with all its threads before it releases the others.
+    template <class Action> __device__ __forceinline__ u32 wait(u32& requested, const Action& action) {
+        // `last` is a separate variable: a waiting thread 0 may store the answer before other threads have read `last`
         __shared__ u32 shared[2], last;
-        arrive(asked, shared);
-        if (threadIdx.x == 0u) last = count_up(&control->came) + 1u == arrivals ? 1u : 0u;
+        arrive(requested, shared);
+        if (threadIdx.x == 0u) last = increment(&control->arrived) + 1u == arrivals ? 1u : 0u;
         __syncthreads();
-        Tally t;
+        BarrierWord t;
         if (last) {
-            if (threadIdx.x == 0u) t.both = acquire(&control->came);
+            if (threadIdx.x == 0u) t.both = acquire(&control->arrived);
             action();
             __syncthreads();
             if (threadIdx.x == 0u) {
 #ifdef GALAMOST_SHEAR
-                // images that are displaced may need a list at once
+                // a change of the shear offset may require a neighbor list at once
                 if (globals->rebuild) {
-                    atomicAdd(reinterpret_cast<u32*>(&control->came) + 1, STOP_REBUILD);
-                    t.part.asked += STOP_REBUILD;
+                    atomicAdd(reinterpret_cast<u32*>(&control->arrived) + 1, STOP_REBUILD);
+                    t.fields.requested += STOP_REBUILD;
                 }
 #endif
-                release(&control->done, t.both);
+                release(&control->released, t.both);
                 shared[1] = answer(t);
             }
         } else if (threadIdx.x == 0u) {
-            do t.both = acquire(&control->done);
-            while (t.part.arrivals != arrivals);
+            do t.both = acquire(&control->released);
+            while (t.fields.arrivals != arrivals);
             shared[1] = answer(t);
         }
         __syncthreads();
         return shared[1];
     }
 
-    // At the end of a launch, by one thread.
-    __device__ __forceinline__ void leave() { control->before = acquire(&control->came); }
+    // Stores the counters for the next launch. One thread calls it at the end of a launch.
+    __device__ __forceinline__ void finish() { control->previous = acquire(&control->arrived); }
 
   private:
-    // Brings what the block asks for.
-    __device__ __forceinline__ void arrive(u32& asked, u32 (&shared)[2]) {
+    // Adds the stop flags of the block to the barrier word.
+    __device__ __forceinline__ void arrive(u32& requested, u32 (&shared)[2]) {
         arrivals += gridDim.x;
         if (threadIdx.x == 0u) shared[0] = 0u;
-        const int any = __syncthreads_or(int(asked));
+        const int any = __syncthreads_or(int(requested));
         if (any) {
-            if (asked) atomicOr(&shared[0], asked);
+            if (requested) atomicOr(&shared[0], requested);
             __syncthreads();
-            if (threadIdx.x == 0u) atomicAdd(reinterpret_cast<u32*>(&control->came) + 1, shared[0]);
+            if (threadIdx.x == 0u) atomicAdd(reinterpret_cast<u32*>(&control->arrived) + 1, shared[0]);
         }
-        asked = 0u;
+        requested = 0u;
     }
 };
 
-// The pair loop, by blocks that go over all particles.
-template <class Parts, int PARTS, u32 TEAM> __device__ __forceinline__ void pair_all(const PairArgs& a) {
-    Parts parts(a);
+// The pair loop as a grid-stride loop over all particles.
+template <class PairTerms, int TERMS, u32 TEAM> __device__ __forceinline__ void pair_loop_all(const PairArgs& a) {
+    PairTerms terms(a);
     const u32 threads = a.state.n_local * TEAM;
     for (u32 first = blockIdx.x * blockDim.x; first < threads; first += gridDim.x * blockDim.x) {
-        Accumulator<PARTS, false> sum;
-        pair_rows<Parts, PARTS, TEAM, false>(a, parts, first + threadIdx.x, sum);
+        Accumulator<TERMS, false> sum;
+        pair_rows<PairTerms, TERMS, TEAM, false>(a, terms, first + threadIdx.x, sum);
     }
 }
 
-// Does a function of a group's number for all groups of SUM_THREADS particles, each particle always by the same thread. A few groups
-// are spread over as many multiprocessors; where a block has nothing left to do, its threads still take part with particles that there
-// are not.
-template <class F> __device__ __forceinline__ void for_groups(const StateView& s, const F& f) {
+// Calls `f(group)` for all groups of SUM_THREADS particles; the same thread always handles the same particle. Groups
+// are distributed over as many multiprocessors as possible. Threads of a block without remaining groups call `f` with
+// group numbers past the end, so all threads take part in barriers.
+template <class F> __device__ __forceinline__ void for_each_group(const StateView& s, const F& f) {
     const u32 groups = (s.n_local + SUM_THREADS - 1u) / SUM_THREADS, held = blockDim.x / SUM_THREADS;
     for (u32 first = blockIdx.x; first < groups; first += held * gridDim.x) f(first + threadIdx.x / SUM_THREADS * gridDim.x);
 }

@@ -3,7 +3,7 @@
 #include "galamost/state.cuh"
 #include "galamost/reduce.cuh"
 
-// Forces start at 0 where no pair loop writes them first.
+// Sets forces to 0, if no pair loop initializes them.
 extern "C" __global__ void clear_forces(StateView s) {
     if (s.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -14,8 +14,8 @@ extern "C" __global__ void clear_forces(StateView s) {
     }
 }
 
-// In double precision positions are lengths, which follow the box here; in fixed point they do so by themselves.
-extern "C" __global__ void stretch_positions(StateView s) {
+// Scales positions with the box in double precision; fixed-point positions are relative to the box.
+extern "C" __global__ void scale_positions(StateView s) {
 #ifdef GALAMOST_DOUBLE
     Globals* g = s.globals;
     if (g->halt) return;
@@ -29,13 +29,13 @@ extern "C" __global__ void stretch_positions(StateView s) {
 #endif
 }
 
-// Positions have followed the box.
-extern "C" __global__ void end_stretch(Globals* g) {
+// Resets the scale factors after all positions are scaled.
+extern "C" __global__ void end_scaling(Globals* g) {
     if (g->halt) return;
     for (int k = 0; k < 3; ++k) g->scale[k] = 1.0;
 }
 
-// The virial of all components, for barostats.
+// Adds the virials of all components, for barostats.
 extern "C" __global__ void total_virial(Globals* g, const Sums* sums, u32 n) {
     if (g->halt) return;
     double total[3] = {0, 0, 0};
@@ -47,13 +47,13 @@ extern "C" __global__ void total_virial(Globals* g, const Sums* sums, u32 n) {
     for (int k = 0; k < 3; ++k) g->virial[k] = total[k];
 }
 
-// The next step begins, where no integrator's phase does it.
+// Begins the next step, if no integrator's phase does.
 extern "C" __global__ void next_step(Globals* g) {
     if (!g->halt) begin_next_step(g);
 }
 
-// Kinetic energy of the rotation of particle i: sum of L'_k^2 / (2 I_k) with L' in the body's frame.
-__device__ __forceinline__ double turning_energy(const StateView& s, u32 i) {
+// Returns the rotational kinetic energy of particle i: the sum of L'_k^2 / (2 I_k) with L' in the body frame.
+__device__ __forceinline__ double rotational_energy(const StateView& s, u32 i) {
     const Vec4 v = s.quaternion[i];
     const Quaternion<double> q = {v.x, v.y, v.z, v.w};
     const real *l = s.angular_momentum + 3u * i, *inertia = s.inertia + 3u * i;
@@ -66,7 +66,7 @@ __device__ __forceinline__ double turning_energy(const StateView& s, u32 i) {
     return energy;
 }
 
-// Sums of m v v (xx, xy, xz, yy, yz, zz) and m v, and the energy of rotation, in f64.
+// Computes the sums of m v v (xx, xy, xz, yy, yz, zz) and m v, and the rotational kinetic energy, in f64.
 extern "C" __global__ void motion_sums(StateView s, double* partial, u32* counter, double* result) {
     __shared__ double memory[10 * 32];
     __shared__ u32 flag;
@@ -83,7 +83,7 @@ extern "C" __global__ void motion_sums(StateView s, double* partial, u32* counte
         sums[6] += m * x;
         sums[7] += m * y;
         sums[8] += m * z;
-        if (s.inertia) sums[9] += turning_energy(s, i);
+        if (s.inertia) sums[9] += rotational_energy(s, i);
     }
     block_sum(sums, memory);
     if (threadIdx.x == 0) {

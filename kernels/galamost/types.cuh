@@ -1,6 +1,6 @@
 // Numbers, vectors and functions of the device language.
 //
-// The engine defines GALAMOST_DOUBLE for precision Double; GALAMOST_MIXED tells that positions have lower bits.
+// The engine defines GALAMOST_DOUBLE for precision Double, and GALAMOST_MIXED for positions with additional low bits.
 #pragma once
 
 #ifdef GALAMOST_DOUBLE
@@ -16,7 +16,7 @@ template <class T> struct Plain { typedef T type; };
 template <class T> struct Plain<const T> { typedef T type; };
 template <class T> using PlainType = typename Plain<T>::type;
 
-// A tuple with a plain number, as in (n, 1), becomes one of the types that are wanted.
+// A tuple of plain numbers such as (n, 1) converts to the requested element types.
 template <class A, class B> struct Tuple2 {
     A v0; B v1;
     template <class E, class F> __device__ __forceinline__ operator Tuple2<E, F>() const { return {E(v0), F(v1)}; }
@@ -68,7 +68,7 @@ template <class T> __device__ __forceinline__ Vec3<T> device_cross(Vec3<T> a, Ve
     return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
 
-// A rotation x i + y j + z k + w; the same lines stand in plugin-api/src/device/quaternion.rs.
+// A rotation x i + y j + z k + w. Keep in sync with plugin-api/src/device/quaternion.rs.
 template <class T> struct Quaternion { T x, y, z, w; };
 template <class T> __device__ __forceinline__ Quaternion<T> device_quaternion(T x, T y, T z, T w) { return {x, y, z, w}; }
 template <class T> __device__ __forceinline__ Vec3<T> device_rotate(Quaternion<T> q, Vec3<T> v) {
@@ -128,8 +128,8 @@ template <class T> __device__ __forceinline__ T device_powi(T x, int n) {
     return n < 0 ? T(1) / result : result;
 }
 
-// The device language's operators on values that may be whole numbers, with Rust's meaning: C++ leaves signed overflow,
-// shifts beyond the width and casts of numbers out of range undefined, and makes an int of the & of two truths.
+// The device language's operators with Rust's semantics for integers and booleans. In C++, signed overflow, shifts
+// beyond the width and out-of-range casts are undefined, and `&` of two bools is an int.
 template <class T> struct Whole { static constexpr bool is = false, is_signed = false; static constexpr int bits = 0; };
 template <> struct Whole<int> { static constexpr bool is = true, is_signed = true; static constexpr int bits = 32; };
 template <> struct Whole<u32> { static constexpr bool is = true, is_signed = false; static constexpr int bits = 32; };
@@ -137,7 +137,7 @@ template <> struct Whole<u64> { static constexpr bool is = true, is_signed = fal
 template <class T> struct Truth { static constexpr bool is = false; };
 template <> struct Truth<bool> { static constexpr bool is = true; };
 
-// The type of two numbers of one type, of which one may be a literal.
+// The common type of two numbers, one of which may be a literal.
 template <class A, class B> using device_common = PlainType<decltype(A() + B())>;
 
 template <class A, class B> __device__ __forceinline__ auto device_add(A a, B b) {
@@ -156,7 +156,7 @@ template <class T> __device__ __forceinline__ T device_neg(T a) {
     if constexpr (Whole<T>::is_signed) return int(0u - u32(a));
     else return -a;
 }
-// On the CPU a division of whole numbers by 0 panics; here it gives 0.
+// An integer division by 0 gives 0; on the CPU it panics.
 template <class A, class B> __device__ __forceinline__ auto device_div(A a, B b) {
     using T = PlainType<decltype(a / b)>;
     if constexpr (Whole<T>::is) {
@@ -177,7 +177,7 @@ template <class A, class B> __device__ __forceinline__ auto device_rem(A a, B b)
     }
     return T(a % b);
 }
-// Distances of shifts count modulo the width.
+// Shift distances are taken modulo the width.
 template <class A, class B> __device__ __forceinline__ A device_shl(A a, B b) {
     const u32 distance = u32(b) & u32(Whole<A>::bits - 1);
     if constexpr (Whole<A>::is_signed) return A(u32(a) << distance);
@@ -223,7 +223,7 @@ template <class A, class B> __device__ __forceinline__ void device_set_xor(A& a,
 template <class A, class B> __device__ __forceinline__ void device_set_shl(A& a, B b) { a = device_shl(a, b); }
 template <class A, class B> __device__ __forceinline__ void device_set_shr(A& a, B b) { a = device_shr(a, b); }
 
-// Casts: a number out of range becomes the nearest one, NaN becomes 0.
+// Casts saturate: a number out of range becomes the nearest representable one, NaN becomes 0.
 template <class T, class F> __device__ __forceinline__ T device_cast(F x) {
     if constexpr (Whole<T>::is && !Whole<F>::is && !Truth<F>::is) {
         constexpr F high = Whole<T>::bits == 64 ? F(18446744073709551616.0) : Whole<T>::is_signed ? F(2147483648.0) : F(4294967296.0);
@@ -237,10 +237,10 @@ template <class T, class F> __device__ __forceinline__ T device_cast(F x) {
     }
 }
 
-// Constants that C++ has no literals for, from the bits of an f64.
+// Constants without a C++ literal, from the bits of an f64.
 template <class T> __device__ __forceinline__ T device_bits(u64 bits) { return T(__longlong_as_double((long long)bits)); }
 
-// Four numbers that are read and written at once.
+// Four numbers that are loaded and stored at once.
 #ifdef GALAMOST_DOUBLE
 struct alignas(32) Vec4 { real x, y, z, w; };
 #else
@@ -254,7 +254,7 @@ struct alignas(32) PosType { double x, y, z; u32 kind, reserved; };
 struct alignas(16) PosType { int x, y, z; u32 kind; };
 #endif
 
-// Reads that may go through the read-only cache; not in a kernel of many steps, which writes what it reads.
+// Loads through the read-only cache, except in the persistent kernel, which also writes these arrays.
 #ifdef GALAMOST_STEPS
 #define GALAMOST_READ(p) (*(p))
 #else

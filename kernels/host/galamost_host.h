@@ -1,12 +1,12 @@
-// Runs unchanged CUDA kernels on the CPU, for tests: g++ compiles a kernel with this header in front.
+// Runs unchanged CUDA kernels on the CPU, for tests: g++ compiles a kernel with this header included first.
 //
-// The threads of a block are fibers of one thread of the system; a fiber runs until it meets a barrier or a warp
-// function, or ends. Barriers, shuffles, ballots and atomics behave as on the device; a barrier that some threads
-// never reach is reported instead of hanging. Blocks run one after the other. A kernel is called with the same array
-// of pointers to its arguments as cuLaunchKernel takes.
+// The threads of a block are fibers of one system thread. A fiber runs until it reaches a barrier or a warp function,
+// or ends. Barriers, shuffles, ballots and atomics behave as on the device. A barrier that some threads never reach is
+// reported instead of hanging. Blocks run one after the other. A kernel is called with the same array of argument
+// pointers as cuLaunchKernel.
 //
-// Compile with -fvisibility=hidden -fno-gnu-unique: shared memory is static here, and the statics of inline functions
-// and templates would otherwise be one for all the libraries of a process, with the size that the first one gave them.
+// Compile with -fvisibility=hidden -fno-gnu-unique. Shared memory is static here; without these options, statics of
+// inline functions and templates would be shared by all libraries of a process, with the size from the first library.
 #pragma once
 
 #include <math.h>
@@ -31,7 +31,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __grid_constant__
-// a block's threads are fibers of one system thread, so what is local to that thread is shared by the block
+// all fibers of a block run in one system thread, so thread-local statics are shared by the block
 #define __shared__ static thread_local
 
 struct int2 { int x, y; };
@@ -45,7 +45,7 @@ namespace galamost_host {
 
 static const unsigned WARP = 32;
 static const size_t STACK = 256 * 1024;
-// stands at the lower end of each stack; a fiber that has overwritten it needed a larger one
+// marks the lower end of each stack; if it is overwritten, the fiber needed a larger stack
 static const uint64_t STACK_END = 0x57ac4e4d57ac4e4dull;
 
 enum class Wait { None, Block, Warp, Done };
@@ -53,7 +53,7 @@ enum class Wait { None, Block, Warp, Done };
 struct Fiber;
 
 #if defined(__x86_64__)
-// Saves the registers a function must keep, changes stacks, restores.
+// Saves the callee-saved registers, switches stacks, and restores the registers.
 extern "C" void galamost_switch(void** from, void* to);
 asm(R"(
     .text
@@ -85,7 +85,7 @@ galamost_switch:
 #endif
 
 struct WarpState {
-    // what each lane brought to the warp function under way and to the one before
+    // the values of the lanes for the current and the previous warp function
     uint64_t slots[2][WARP];
     unsigned arrived = 0, generation = 0;
 };
@@ -155,7 +155,7 @@ inline void resume(Fiber& f) {
             b.free_stacks.pop_back();
         }
 #if defined(__x86_64__)
-        // as if galamost_switch had been called from the entry of fiber_main
+        // as if the entry of fiber_main had called galamost_switch
         uint64_t* top = reinterpret_cast<uint64_t*>(f.stack + STACK - 64);
         *--top = 0;
         *--top = reinterpret_cast<uint64_t>(&fiber_main);
@@ -188,7 +188,7 @@ inline void resume(Fiber& f) {
     }
 }
 
-// Lets warp functions go on whose lanes are all there; a lane that has ended counts as there.
+// Resumes warp functions that all their lanes have reached; a finished lane counts as arrived.
 inline bool release_warps(Block& b) {
     bool any = false;
     for (size_t w = 0; w < b.warps.size(); ++w) {
@@ -240,7 +240,7 @@ inline void run_block() {
                 if (f.wait == Wait::Block) f.wait = Wait::None;
             }
         } else if (!ran && !released) {
-            fprintf(stderr, "emulated kernel: threads wait for each other for ever (%u at the barrier, %u ended, of %u)\n",
+            fprintf(stderr, "emulated kernel: deadlock: %u threads at a barrier, %u ended, of %u\n",
                     at_barrier, done, n);
             abort();
         }
@@ -273,7 +273,7 @@ template <class... A> void launch(void (*kernel)(A...), void** args, const unsig
     }
 }
 
-// Brings a value to the warp and waits for the others of the mask; slots are then in slots[generation ^ 1].
+// Passes a value to the warp and waits for the other lanes of the mask. Returns the values of all lanes.
 inline const uint64_t* exchange(unsigned mask, uint64_t value) {
     Block& b = block();
     Fiber& f = *b.current;
@@ -310,7 +310,7 @@ inline void __syncthreads() {
     galamost_host::to_scheduler();
 }
 inline int __syncthreads_or(int predicate) {
-    // all have brought theirs, all have read the answer, and it is gone before anybody brings the next
+    // the barriers separate setting, reading and resetting the flag
     static thread_local int any;
     if (predicate) any = 1;
     __syncthreads();
@@ -378,7 +378,8 @@ template <class T> T atomicCAS(T* p, T expected, T x) { T old = *p; if (old == e
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 inline double rsqrt(double x) { return 1.0 / sqrt(x); }
 
-// The entry of a kernel: arguments as cuLaunchKernel takes them, grid and block as three numbers each.
+// Defines the host entry of a kernel; its arguments are those of cuLaunchKernel, with grid and block as three numbers
+// each.
 #define GALAMOST_HOST_ENTRY(kernel)                                                                    \
     extern "C" __attribute__((visibility("default"))) void kernel##__host(                             \
         void** args, const unsigned* grid, const unsigned* block) {                                    \

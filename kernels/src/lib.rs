@@ -1,9 +1,9 @@
-//! The CUDA C++ of GALAMOST, handed out as text.
+//! The CUDA C++ headers and kernels of GALAMOST as text.
 //!
-//! Kernels include these headers by name (`#include "galamost/pair.cuh"`); the engine gives them to the compiler from
-//! memory. `galamost/api.cuh` is not among them: it is made from the Rust definitions of the structs in it.
+//! Kernels include these headers by name (`#include "galamost/pair.cuh"`); the engine passes them to the compiler from
+//! memory. `galamost/api.cuh` is not listed here: the engine generates it from the Rust definitions of its structs.
 
-/// Headers by the name they are included with.
+/// Headers by their include name.
 pub const HEADERS: &[(&str, &str)] = &[
     ("galamost/types.cuh", include_str!("../galamost/types.cuh")),
     ("galamost/philox.cuh", include_str!("../galamost/philox.cuh")),
@@ -22,5 +22,5 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("galamost/topology.cuh", include_str!("../galamost/topology.cuh")),
 ];
 
-/// The header under which a C++ compiler builds kernels that run on the CPU.
+/// The header that lets a C++ compiler build kernels for the CPU.
 pub const HOST_HEADER: &str = include_str!("../host/galamost_host.h");

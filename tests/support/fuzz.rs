@@ -5,7 +5,7 @@
 use crate::{plan_in, registry};
 use galamost::files::Reader;
 use galamost::output::series::Series;
-use galamost::plot::{Wanted, plot};
+use galamost::plot::{PlotSelection, plot};
 use galamost::stats::{Skip, of_series};
 use galamost_engine::checkpoint::Checkpoint;
 use galamost_engine::diagnostic::Failure;
@@ -205,7 +205,9 @@ pub fn csv(data: &[u8]) {
     let Ok(mut table) = Series::parse("t.csv".as_ref(), text) else { return };
     judge(of_series(&table, &[], Skip::Auto));
     judge(table.at_step(None));
-    if let Some(plot) = judge(plot(&[("t.csv".into(), table)], &Wanted { errors: true, ..Wanted::default() })) {
+    if let Some(plot) =
+        judge(plot(&[("t.csv".into(), table)], &PlotSelection { errors: true, ..PlotSelection::default() }))
+    {
         let svg = plot.drawing().svg(Theme::Page);
         // names of columns may be anything, places and sizes may not
         let drawn = svg.lines().map(|l| if l.starts_with("<text") { l.split('>').next().unwrap_or(l) } else { l });

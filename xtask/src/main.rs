@@ -1,21 +1,18 @@
 //! `cargo xtask dist`: a folder that runs on a machine with nothing but a driver and NVRTC.
+//! `cargo xtask docs`: the book.
 //! `cargo xtask freeze-api`: archives the current plugin API, for the test that plugins built with it still load.
-
-mod freeze;
 
 use std::env::consts::{DLL_EXTENSION, DLL_PREFIX};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-
-const USAGE: &str = "cargo xtask dist [FOLDER]   the release archive: bin/, lib/galamost/plugins/, examples/
-cargo xtask freeze-api      packs the plugin API into tests/abi/frozen/plugin-api-MAJOR.MINOR.tar.gz
-";
+use xtask::{USAGE, docs, freeze, repository, target};
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let result = match args.next().as_deref() {
         Some("dist") => dist(args.next().map(PathBuf::from)),
-        Some("freeze-api") => freeze(&repository()).map(|archive| println!("{}", archive.display())),
+        Some("docs") => book().map(|book| println!("{}", book.join("index.html").display())),
+        Some("freeze-api") => freeze_api(&repository()).map(|archive| println!("{}", archive.display())),
         _ => Err(USAGE.into()),
     };
     match result {
@@ -27,8 +24,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap_or_else(|_| ".".into())
+/// Builds the book with the program of the release profile.
+fn book() -> Result<PathBuf, String> {
+    let root = repository();
+    docs::build(&root, &target(&root).join("release/galamost"))
 }
 
 fn run(command: &mut Command) -> Result<(), String> {
@@ -53,7 +52,7 @@ fn plugins(root: &Path) -> Result<Vec<String>, String> {
 }
 
 /// Writes the archive of the current plugin API and returns its path.
-fn freeze(root: &Path) -> Result<PathBuf, String> {
+fn freeze_api(root: &Path) -> Result<PathBuf, String> {
     let (name, bytes) = freeze::pack(root)?;
     let to = root.join("tests/abi/frozen").join(format!("{name}.tar.gz"));
     std::fs::create_dir_all(to.parent().unwrap_or(root)).map_err(|e| e.to_string())?;
@@ -73,7 +72,7 @@ fn dist(folder: Option<PathBuf>) -> Result<(), String> {
     let version = env!("CARGO_PKG_VERSION");
     let name = format!("galamost-{version}-{}-{}", std::env::consts::ARCH, std::env::consts::OS);
     let to = folder.unwrap_or_else(|| root.join("dist").join(name));
-    let output = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from).join("dist");
+    let output = target(&root).join("dist");
     let library = to.join("lib/galamost/plugins");
     for d in [to.join("bin"), library.clone(), to.join("examples"), to.join("cases")] {
         if d.exists() {
@@ -118,6 +117,16 @@ fn dist(folder: Option<PathBuf>) -> Result<(), String> {
             copy(&root.join(f), &to.join(f))?;
         }
     }
+    add_book(&root, &output.join("galamost"), &to)?;
     println!("{}", to.display());
     Ok(())
+}
+
+/// Adds the book to the archive, if mdbook is installed.
+fn add_book(root: &Path, program: &Path, to: &Path) -> Result<(), String> {
+    if !docs::has_mdbook() {
+        eprintln!("mdbook is not installed: the archive has no docs/; `cargo install mdbook --locked` adds them");
+        return Ok(());
+    }
+    docs::copy_tree(&docs::build(root, program)?, &to.join("docs"))
 }

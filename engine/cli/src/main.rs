@@ -1,4 +1,4 @@
-//! The program `galamost`.
+//! The `galamost` program.
 
 use galamost::terminal::log;
 use std::process::ExitCode;

@@ -1,141 +1,145 @@
-//! `galamost plot`: pictures of tables.
+//! `galamost plot`: plots columns of tables.
 
-use crate::output::series::{Column, Series};
+use crate::common::{input_error, write_file};
+use crate::output::series::{Series, SeriesColumn};
 use clap::Args;
-use galamost_engine::diagnostic::{Diagnostic, Failure};
+use galamost_engine::diagnostic::Failure;
 use galamost_pictures::{Axis, Curve, Drawing, Panel, Plot, Style, Theme};
 use std::path::{Path, PathBuf};
 
-/// Options of the command.
+/// Options of `galamost plot`.
 #[derive(Args, Debug)]
 pub struct PlotArgs {
-    /// Tables, CSV or Parquet, drawn over one another.
+    /// CSV or Parquet tables, plotted into the same panels.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// The column along the horizontal axis; by default `time`, `step` or the first one.
+    /// Column of the horizontal axis [default: `time`, `step` or the first column].
     #[arg(long, value_name = "COLUMN")]
     x: Option<String>,
-    /// Columns along the vertical axis, separated by commas; given again, for one more field below.
+    /// Columns of the vertical axis, separated by commas; repeat the option for further panels below.
     #[arg(long, value_name = "COLUMNS")]
     y: Vec<String>,
-    /// The picture, .svg or .png; by default named as the first file, with .svg.
+    /// Output file, .svg or .png [default: the first file with the extension .svg].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// A logarithmic horizontal axis.
+    /// Use a logarithmic horizontal axis.
     #[arg(long)]
     log_x: bool,
-    /// Logarithmic vertical axes.
+    /// Use logarithmic vertical axes.
     #[arg(long)]
     log_y: bool,
-    /// Ends of the horizontal axis.
+    /// Range of the horizontal axis.
     #[arg(long, value_name = "LOW,HIGH", value_delimiter = ',', allow_hyphen_values = true)]
     range_x: Option<Vec<f64>>,
-    /// Ends of the vertical axes.
+    /// Range of the vertical axes.
     #[arg(long, value_name = "LOW,HIGH", value_delimiter = ',', allow_hyphen_values = true)]
     range_y: Option<Vec<f64>>,
-    /// Stands above the plot.
+    /// Title above the plot.
     #[arg(long)]
     title: Option<String>,
-    /// Bars of the standard errors: of a column NAME those in NAME_error or error_NAME.
+    /// Draw error bars: standard errors of the column NAME are read from NAME_error or error_NAME.
     #[arg(long)]
     errors: bool,
-    /// Dots beside the lines.
+    /// Draw points in addition to lines.
     #[arg(long)]
     points: bool,
-    /// Of a table with several rows for each step: this step; by default the last one.
+    /// Plot this step of a table with several rows per step [default: the last step].
     #[arg(long, value_name = "STEP")]
     at: Option<f64>,
 }
 
-/// Names of columns that say when, not what.
-const WHEN: [&str; 4] = ["time", "step", "batch", "lag"];
-/// Curves in one field that nobody asked for.
-const MOST: usize = 8;
+/// Names of columns that are never plotted on the vertical axis by default.
+const TIME_COLUMNS: [&str; 4] = ["time", "step", "batch", "lag"];
+/// Largest number of curves that are plotted by default.
+const MOST_CURVES: usize = 8;
 
-/// Whether a column has the errors of another one, or counts samples.
-fn is_beside(s: &Series, c: &Column) -> bool {
+/// Returns whether a column contains standard errors or sample counts.
+fn is_auxiliary(s: &Series, c: &SeriesColumn) -> bool {
     let n = c.name.as_str();
-    let errors = s.columns.iter().any(|o| names_of_errors(&o.name).iter().any(|e| e == n));
+    let errors = s.columns.iter().any(|o| error_columns(&o.name).iter().any(|e| e == n));
     errors || matches!(n, "origins" | "pairs" | "samples" | "count" | "counts" | "blocks" | "error")
 }
 
-fn names_of_errors(name: &str) -> [String; 4] {
+fn error_columns(name: &str) -> [String; 4] {
     [format!("{name}_error"), format!("error_{name}"), format!("{name}_err"), format!("{name}_se")]
 }
 
 fn errors_of<'a>(s: &'a Series, name: &str) -> Option<&'a [f64]> {
-    names_of_errors(name).iter().find_map(|n| s.find(n)).or_else(|| s.find("error")).and_then(Column::numbers)
+    error_columns(name).iter().find_map(|n| s.find(n)).or_else(|| s.find("error")).and_then(SeriesColumn::numbers)
 }
 
-/// The column along the horizontal axis, if nothing is said.
-pub fn usual_x(s: &Series) -> Option<&Column> {
-    let numbers = |c: &&Column| c.numbers().is_some();
-    let profile = s.columns.get(1).filter(|_| s.columns[0].name == "step" && one_value(&s.columns[0])).filter(numbers);
-    let time = s.columns.iter().filter(numbers).find(|c| c.name == "time" && !one_value(c));
+/// Returns the default column of the horizontal axis.
+pub fn default_x(s: &Series) -> Option<&SeriesColumn> {
+    let numbers = |c: &&SeriesColumn| c.numbers().is_some();
+    let profile =
+        s.columns.get(1).filter(|_| s.columns[0].name == "step" && is_constant(&s.columns[0])).filter(numbers);
+    let time = s.columns.iter().filter(numbers).find(|c| c.name == "time" && !is_constant(c));
     profile.or(time).or_else(|| s.columns.iter().find(numbers))
 }
 
-/// Several rows, all with the same value.
-fn one_value(c: &Column) -> bool {
+/// Returns whether a column has several rows with the same value.
+fn is_constant(c: &SeriesColumn) -> bool {
     c.numbers().is_some_and(|v| v.len() > 1 && v.iter().all(|x| *x == v[0]))
 }
 
-/// Columns along the vertical axis, field by field, if nothing is said: temperature, pressure and energy of a run have a
-/// field each, for their scales differ; other tables have one field.
-pub fn usual_y(s: &Series, x: &str) -> Vec<Vec<String>> {
+/// Returns the default columns of each panel. Temperature, pressure and energy get a panel each, since their scales
+/// differ; other tables get one panel.
+pub fn default_y(s: &Series, x: &str) -> Vec<Vec<String>> {
     let has = |n: &str| s.find(n).is_some_and(|c| c.numbers().is_some_and(|v| v.iter().any(|x| x.is_finite())));
     if has("kT") && has("pressure") || has("kT") && has("potential") {
         return ["kT", "pressure", "potential"].iter().filter(|n| has(n)).map(|n| vec![n.to_string()]).collect();
     }
-    let good = |c: &&Column| has(&c.name) && c.name != x && !WHEN.contains(&c.name.as_str()) && !is_beside(s, c);
-    let names: Vec<String> = s.columns.iter().filter(good).take(MOST).map(|c| c.name.clone()).collect();
+    let plotted = |c: &&SeriesColumn| {
+        has(&c.name) && c.name != x && !TIME_COLUMNS.contains(&c.name.as_str()) && !is_auxiliary(s, c)
+    };
+    let names: Vec<String> = s.columns.iter().filter(plotted).take(MOST_CURVES).map(|c| c.name.clone()).collect();
     if names.is_empty() { vec![] } else { vec![names] }
 }
 
-/// What a plot shows.
+/// The contents of a plot.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
-    /// The horizontal column.
+pub struct PlotSelection {
+    /// Column of the horizontal axis.
     pub x: Option<String>,
-    /// The vertical columns of each field.
+    /// Columns of the vertical axis of each panel.
     pub y: Vec<Vec<String>>,
-    /// Bars of errors.
+    /// Error bars.
     pub errors: bool,
-    /// Dots beside lines.
+    /// Points in addition to lines.
     pub points: bool,
 }
 
-/// A plot of tables over one another.
+/// Plots tables into the same panels.
 ///
 /// # Errors
-/// A column that there is not.
-pub fn plot(tables: &[(String, Series)], wanted: &Wanted) -> Result<Plot, Failure> {
+/// Returns an error if a column does not exist.
+pub fn plot(tables: &[(String, Series)], selection: &PlotSelection) -> Result<Plot, Failure> {
     let Some((_, first)) = tables.first() else { return Ok(Plot::default()) };
-    let fail = |s: &Series, m: &str| Failure::Input(vec![Diagnostic::new(&s.path, None, m)]);
-    let x = match &wanted.x {
-        Some(name) => first.wanted(name)?,
-        None => usual_x(first).ok_or_else(|| fail(first, "has no column of numbers"))?,
+    let fail = |s: &Series, m: &str| input_error(&s.path, m);
+    let x = match &selection.x {
+        Some(name) => first.numeric_column(name)?,
+        None => default_x(first).ok_or_else(|| fail(first, "has no column with numbers"))?,
     };
-    let y = if wanted.y.is_empty() { usual_y(first, &x.name) } else { wanted.y.clone() };
+    let y = if selection.y.is_empty() { default_y(first, &x.name) } else { selection.y.clone() };
     if y.is_empty() {
-        return Err(fail(first, "has no columns to draw beside the one along the axis: give --y"));
+        return Err(fail(first, "has no columns to plot besides the horizontal axis: give --y"));
     }
     let mut panels = vec![];
     for names in &y {
         let mut curves = vec![];
         for (file, s) in tables {
-            let along = s.wanted(&x.name)?.numbers().unwrap_or_default();
+            let along = s.numeric_column(&x.name)?.numbers().unwrap_or_default();
             for name in names {
-                let column = s.wanted(name)?;
+                let column = s.numeric_column(name)?;
                 let values = column.numbers().unwrap_or_default();
                 let points: Vec<[f64; 2]> = along.iter().zip(values).map(|(x, y)| [*x, *y]).collect();
-                let errors = match errors_of(s, &column.name).filter(|_| wanted.errors) {
+                let errors = match errors_of(s, &column.name).filter(|_| selection.errors) {
                     Some(e) => e.to_vec(),
-                    None if wanted.errors && tables.len() == 1 && names.len() == 1 => {
-                        let e = names_of_errors(name);
+                    None if selection.errors && tables.len() == 1 && names.len() == 1 => {
+                        let e = error_columns(name);
                         return Err(fail(
                             s,
-                            &format!("there are no errors of `{name}`: no column `{}` or `{}`", e[0], e[1]),
+                            &format!("no standard errors of `{name}`: there is no column `{}` or `{}`", e[0], e[1]),
                         ));
                     }
                     None => vec![],
@@ -145,12 +149,12 @@ pub fn plot(tables: &[(String, Series)], wanted: &Wanted) -> Result<Plot, Failur
                     (_, 1) => file.clone(),
                     _ => format!("{file}: {}", column.name),
                 };
-                let style = if wanted.points { Style::Both } else { Style::Line };
+                let style = if selection.points { Style::Both } else { Style::Line };
                 curves.push(Curve { name, points, errors, style });
             }
         }
         let label = match &names[..] {
-            [one] => first.wanted(one)?.label(),
+            [one] => first.numeric_column(one)?.label(),
             many => common_label(first, many),
         };
         panels.push(Panel { y: Axis::new(label), curves });
@@ -159,7 +163,7 @@ pub fn plot(tables: &[(String, Series)], wanted: &Wanted) -> Result<Plot, Failur
     Ok(Plot { x: Axis::new(x.label()), panels, height, ..Plot::default() })
 }
 
-/// A label for several columns: what their names begin with, and their unit.
+/// Returns the label of several columns: their common prefix and unit.
 fn common_label(s: &Series, names: &[String]) -> String {
     let unit = s.find(&names[0]).and_then(|c| c.unit.clone());
     let same_unit = names.iter().all(|n| s.find(n).and_then(|c| c.unit.clone()) == unit);
@@ -171,67 +175,64 @@ fn common_label(s: &Series, names: &[String]) -> String {
     let listed = || if names.len() <= 4 { names.join(", ") } else { String::new() };
     let text = match prefix {
         p if p.len() > 1 => p.to_string(),
-        // g(r) by pairs of types has nothing else to be called
+        // g(r) of several pairs of types: the names have nothing in common
         _ if s.columns[0].name == "r" && names.iter().all(|n| n.contains('-')) && names.len() > 1 => String::new(),
         _ => listed(),
     };
     format!("{text}{unit}").trim().to_string()
 }
 
-/// Writes a drawing as its name's ending says.
+/// Writes a drawing as SVG or PNG, depending on the file extension.
 ///
 /// # Errors
-/// Another ending; the file cannot be written.
+/// Returns an error if the extension is another one or the file cannot be written.
 pub fn save(drawing: &Drawing, out: &Path) -> Result<(), Failure> {
     let bytes = match out.extension().and_then(|e| e.to_str()) {
         Some("svg") => drawing.svg(Theme::Paper).into_bytes(),
         Some("png") => drawing.image(2.0).and_then(|i| i.png()).map_err(Failure::run)?,
-        _ => {
-            return Err(Failure::Input(vec![Diagnostic::new(
-                out,
-                None,
-                "pictures are SVG or PNG: the name must end in .svg or .png",
-            )]));
-        }
+        _ => return Err(input_error(out, "unknown image format: the file name must end in .svg or .png")),
     };
-    std::fs::write(out, bytes).map_err(|e| Failure::run(format!("{}: {e}", out.display())))
+    write_file(out, bytes)
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// What is wrong with a file, with its line and column.
+/// Returns an error if a table is invalid, with line and column, or if the plot cannot be written.
 pub(crate) fn run(args: &PlotArgs) -> Result<u8, Failure> {
     let mut tables = vec![];
     let mut step = None;
     for file in &args.files {
         let mut s = Series::read(file)?;
         if s.cut {
-            tracing::warn!("{}: the last line is not whole and was left out", file.display());
+            tracing::warn!("{}: the last line is incomplete and was ignored", file.display());
         }
-        let cut = |s: &mut Series| if args.x.is_none() { s.at_step(args.at) } else { Ok(None) };
-        step = cut(&mut s)?.or(step);
-        tables.push((name_of(file, &args.files), s));
+        let select_step = |s: &mut Series| if args.x.is_none() { s.at_step(args.at) } else { Ok(None) };
+        step = select_step(&mut s)?.or(step);
+        tables.push((legend_name(file, &args.files), s));
     }
-    let fields = |y: &String| y.split(',').map(|n| n.trim().to_string()).collect();
-    let wanted =
-        Wanted { x: args.x.clone(), y: args.y.iter().map(fields).collect(), errors: args.errors, points: args.points };
-    let mut plot = plot(&tables, &wanted)?;
-    let ends = |name: &str, range: &Option<Vec<f64>>, log: bool| match range.as_deref() {
+    let columns = |y: &String| y.split(',').map(|n| n.trim().to_string()).collect();
+    let selection = PlotSelection {
+        x: args.x.clone(),
+        y: args.y.iter().map(columns).collect(),
+        errors: args.errors,
+        points: args.points,
+    };
+    let mut plot = plot(&tables, &selection)?;
+    let axis_range = |name: &str, range: &Option<Vec<f64>>, log: bool| match range.as_deref() {
         None => Ok(None),
         Some([low, high]) if low < high && low.is_finite() && high.is_finite() && !(log && *low <= 0.0) => {
             Ok(Some([*low, *high]))
         }
         Some(_) => {
-            let m = "wanted two numbers, LOW,HIGH, above 0 on a logarithmic axis";
-            Err(Failure::Input(vec![Diagnostic::new(name.as_ref(), None, m)]))
+            Err(input_error(name, "expected two numbers, LOW,HIGH with LOW < HIGH, positive on a logarithmic axis"))
         }
     };
     plot.x.log = args.log_x;
-    plot.x.range = ends("--range-x", &args.range_x, args.log_x)?;
+    plot.x.range = axis_range("--range-x", &args.range_x, args.log_x)?;
     for panel in &mut plot.panels {
         panel.y.log = args.log_y;
-        panel.y.range = ends("--range-y", &args.range_y, args.log_y)?;
+        panel.y.range = axis_range("--range-y", &args.range_y, args.log_y)?;
     }
     plot.title = match (&args.title, step) {
         (Some(t), _) => t.clone(),
@@ -244,8 +245,8 @@ pub(crate) fn run(args: &PlotArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// A file's name in the legend: without its folder, if that tells them apart.
-fn name_of(file: &Path, all: &[PathBuf]) -> String {
+/// Returns the name of a file in the legend: without its folder if that is unambiguous.
+fn legend_name(file: &Path, all: &[PathBuf]) -> String {
     let twins = all.iter().filter(|f| f.file_name() == file.file_name()).count();
     match file.file_name() {
         Some(name) if twins == 1 => name.to_string_lossy().into_owned(),
@@ -262,25 +263,25 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_columns_are_the_ones_one_wants() {
+    fn default_columns_fit_the_table() {
         let t = table("step,time,kT,pressure,potential\n0,0,1,2,3\n1,0.1,1,2,3\n");
-        let p = plot(&[t], &Wanted::default()).expect("a plot");
+        let p = plot(&[t], &PlotSelection::default()).expect("a plot");
         assert_eq!((p.x.label.as_str(), p.panels.len()), ("time", 3));
         let t = table("r,A-A,A-B,B-B\n0.1,0,0,0\n0.2,1,1,1\n");
-        let p = plot(&[t], &Wanted::default()).expect("a plot");
+        let p = plot(&[t], &PlotSelection::default()).expect("a plot");
         assert_eq!((p.x.label.as_str(), p.panels[0].curves.len()), ("r", 3));
         let t = table("lag,time,C1,C2,origins\n0,0,1,1,9\n1,2,0.5,0.3,8\n");
-        let p = plot(&[t], &Wanted::default()).expect("a plot");
+        let p = plot(&[t], &PlotSelection::default()).expect("a plot");
         assert_eq!((p.x.label.as_str(), p.panels[0].y.label.as_str()), ("time", "C1, C2"));
         let t = table("n,z (1),z_error\n1,2,0.1\n2,3,0.2\n");
-        let p = plot(&[t], &Wanted { errors: true, ..Wanted::default() }).expect("a plot");
+        let p = plot(&[t], &PlotSelection { errors: true, ..PlotSelection::default() }).expect("a plot");
         assert_eq!((p.panels[0].curves.len(), &p.panels[0].curves[0].errors[..]), (1, [0.1, 0.2].as_slice()));
         assert_eq!(p.panels[0].y.label, "z (1)");
     }
 
     #[test]
-    fn files_have_names_that_differ() {
+    fn legend_names_are_unambiguous() {
         let files: Vec<PathBuf> = ["a/t.csv", "b/t.csv", "b/u.csv"].map(PathBuf::from).into();
-        assert_eq!(files.iter().map(|f| name_of(f, &files)).collect::<Vec<_>>(), ["a/t.csv", "b/t.csv", "u.csv"]);
+        assert_eq!(files.iter().map(|f| legend_name(f, &files)).collect::<Vec<_>>(), ["a/t.csv", "b/t.csv", "u.csv"]);
     }
 }

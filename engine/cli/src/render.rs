@@ -1,7 +1,8 @@
-//! `galamost render`: a picture of a state.
+//! `galamost render`: renders particles as PNG.
 
+use crate::common::{Context, input_error, write_file};
 use clap::{Args, ValueEnum};
-use galamost_engine::diagnostic::{Diagnostic, Failure};
+use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::Pipeline;
 use galamost_engine::plan::{CheckOptions, check};
 use galamost_engine::plugins::Registry;
@@ -9,109 +10,110 @@ use galamost_pictures::{ColorBy, Direction, Slice, View};
 use galamost_plugin_api::snapshot::Snapshot;
 use std::path::{Path, PathBuf};
 
-/// Options of the command.
+/// Options of `galamost render`.
 #[derive(Args, Debug)]
 pub struct RenderArgs {
-    /// A file with particles, or a pipeline, of which the initial state is shown.
+    /// A particle file, or a pipeline, whose initial state is rendered.
     snapshot: PathBuf,
-    /// Of a trajectory: this frame, from 0; a negative number counts from the end; by default the last one.
+    /// Frame of a trajectory, counted from 0; negative numbers count from the end [default: the last frame].
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     frame: Option<i64>,
-    /// The picture; by default named as the file, with .png.
+    /// Output file [default: the input file with the extension .png].
     #[arg(long, value_name = "FILE.png")]
     out: Option<PathBuf>,
     #[command(flatten)]
     view: ViewArgs,
 }
 
-/// Whether bonds are shown.
+/// Whether bonds are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Bonds {
-    /// If there are any.
+    /// Draw bonds if there are any.
     Auto,
-    /// There must be some.
+    /// Draw bonds; it is an error if there are none.
     On,
-    /// No.
+    /// Do not draw bonds.
     Off,
 }
 
-/// Options of a view.
+/// Options of the view.
 #[derive(Args, Debug)]
 pub struct ViewArgs {
-    /// Pixels of the picture.
+    /// Size of the image in pixels.
     #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "1200x900")]
     size: String,
-    /// Where the viewer is: x, y, z, -x, -y, -z, or azimuth,elevation in degrees.
+    /// Position of the camera: x, y, z, -x, -y, -z, or azimuth,elevation in degrees.
     #[arg(long, value_name = "DIRECTION", allow_hyphen_values = true)]
     view: Option<String>,
-    /// What is far is as large as what is near.
+    /// Use an orthographic instead of a perspective projection.
     #[arg(long)]
     orthographic: bool,
-    /// type, molecule, or a number of each particle: charge, diameter, mass, speed, x, y, z, tag, or any array.
+    /// Color particles by type, by molecule, or by a property: charge, diameter, mass, speed, x, y, z, tag, or any
+    /// array.
     #[arg(long, value_name = "WHAT", default_value = "type")]
     color: String,
-    /// Numbers at the ends of the colors of a property.
+    /// Range of the color scale of a property.
     #[arg(long, value_name = "LOW,HIGH", allow_hyphen_values = true)]
     range: Option<String>,
-    /// Colors of types, as A=red,B=#1f77b4.
+    /// Colors of particle types: A=red,B=#1f77b4.
     #[arg(long, value_name = "TYPE=COLOR,…")]
     colors: Option<String>,
-    /// Radius of all particles, or of types, as A=0.5,B=0.3.
+    /// Radius of all particles, or of particle types: A=0.5,B=0.3.
     #[arg(long, value_name = "RADII")]
     radius: Option<String>,
-    /// sphere, janus, triblock, rod, rod:RATIO, disk, disk:RATIO; or of types, as A=rod:3,B=sphere.
+    /// Shape: sphere, janus, triblock, rod, rod:RATIO, disk or disk:RATIO; or of particle types: A=rod:3,B=sphere.
     #[arg(long, value_name = "SHAPES", default_value = "auto")]
     shape: String,
-    /// Types that are not shown.
+    /// Hide these particle types.
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     hide: Vec<String>,
-    /// Only particles between two values of a coordinate; may be given several times.
+    /// Show only particles between two values of a coordinate; may be given several times.
     #[arg(long, value_name = "AXIS,MIN,MAX", allow_hyphen_values = true)]
     slice: Vec<String>,
-    /// No edges of the box.
+    /// Do not draw the simulation box.
     #[arg(long)]
     no_box: bool,
-    /// auto, on or off.
-    #[arg(long, value_enum, default_value = "auto")]
+    /// Draw bonds: auto (if there are any), on or off.
+    #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     bonds: Bonds,
-    /// What bonds hold together is shown unbroken, with its middle in the box.
+    /// Draw molecules unwrapped, with their centers inside the box.
     #[arg(long)]
     whole: bool,
-    /// A key on the right: types, or a bar of the colors of a property.
+    /// Draw a legend on the right: particle types, or the color scale of a property.
     #[arg(long)]
     key: bool,
-    /// The color behind everything.
+    /// Background color.
     #[arg(long, value_name = "COLOR", default_value = "white")]
     background: String,
 }
 
-fn wrong(option: &str, message: impl Into<String>) -> Failure {
-    Failure::Input(vec![Diagnostic::new(option.as_ref(), None, message)])
-}
-
 impl ViewArgs {
-    /// The view that the options mean.
+    /// Builds the view from the options.
     ///
     /// # Errors
-    /// An option that says nothing.
+    /// Returns an error if an option is invalid.
     fn view(&self) -> Result<View, Failure> {
         let mut v = View { color: ColorBy::parse(&self.color), hide: self.hide.clone(), ..View::default() };
-        v.set_size(&self.size).map_err(|e| wrong("--size", e))?;
-        v.direction = self.view.as_deref().map(Direction::parse).transpose().map_err(|e| wrong("--view", e))?;
+        v.set_size(&self.size).map_err(|e| input_error("--size", e))?;
+        v.direction = self.view.as_deref().map(Direction::parse).transpose().map_err(|e| input_error("--view", e))?;
         v.perspective = self.orthographic.then_some(false);
-        v.set_shape(&self.shape).map_err(|e| wrong("--shape", e))?;
-        v.set_background(&self.background).map_err(|e| wrong("--background", e))?;
+        v.set_shape(&self.shape).map_err(|e| input_error("--shape", e))?;
+        v.set_background(&self.background).map_err(|e| input_error("--background", e))?;
         if let Some(r) = &self.range {
-            v.set_range(r).map_err(|e| wrong("--range", e))?;
+            v.set_range(r).map_err(|e| input_error("--range", e))?;
         }
         if let Some(c) = &self.colors {
-            v.set_colors(c).map_err(|e| wrong("--colors", e))?;
+            v.set_colors(c).map_err(|e| input_error("--colors", e))?;
         }
         if let Some(r) = &self.radius {
-            v.set_radius(r).map_err(|e| wrong("--radius", e))?;
+            v.set_radius(r).map_err(|e| input_error("--radius", e))?;
         }
-        v.slices =
-            self.slice.iter().map(|s| Slice::parse(s)).collect::<Result<_, _>>().map_err(|e| wrong("--slice", e))?;
+        v.slices = self
+            .slice
+            .iter()
+            .map(|s| Slice::parse(s))
+            .collect::<Result<_, _>>()
+            .map_err(|e| input_error("--slice", e))?;
         v.edges = !self.no_box;
         v.bonds = self.bonds != Bonds::Off;
         (v.whole, v.key) = (self.whole, self.key);
@@ -119,23 +121,23 @@ impl ViewArgs {
     }
 }
 
-/// The initial state of a pipeline.
-fn initial(path: &Path, registry: &Registry) -> Result<Snapshot, Failure> {
+/// Returns the initial state of a pipeline.
+fn initial_state(path: &Path, registry: &Registry) -> Result<Snapshot, Failure> {
     Ok(check(Pipeline::read(path, &[])?, registry, CheckOptions::default())?.snapshot)
 }
 
-/// A state out of a file or a pipeline.
+/// Reads a state from a particle file or a pipeline.
 ///
 /// # Errors
-/// It cannot be read.
-pub fn state(path: &Path, frame: Option<i64>, registry: &Registry) -> Result<Snapshot, Failure> {
+/// Returns an error if the file cannot be read.
+pub fn read_state(path: &Path, frame: Option<i64>, registry: &Registry) -> Result<Snapshot, Failure> {
     if path.extension().is_some_and(|e| e == "ron") {
-        return initial(path, registry);
+        return initial_state(path, registry);
     }
     crate::files::read(path, frame, registry)
 }
 
-/// Work on the program's threads, for pictures.
+/// Calls `f` for every index below `n` on the program's threads.
 pub fn all_threads(n: usize, f: &(dyn Fn(usize) + Sync)) {
     use rayon::prelude::*;
     (0..n).into_par_iter().for_each(f);
@@ -144,21 +146,19 @@ pub fn all_threads(n: usize, f: &(dyn Fn(usize) + Sync)) {
 /// Runs the command.
 ///
 /// # Errors
-/// What is wrong with the file or the view.
-pub(crate) fn run(args: &RenderArgs, registry: &Registry) -> Result<u8, Failure> {
+/// Returns an error if the file or the view is invalid, or if the image cannot be written.
+pub(crate) fn run(args: &RenderArgs, context: &Context) -> Result<u8, Failure> {
     let view = args.view.view()?;
     let out = args.out.clone().unwrap_or_else(|| args.snapshot.with_extension("png"));
     if out.extension().is_none_or(|e| e != "png") {
-        return Err(wrong(&out.display().to_string(), "the picture is PNG: its name must end in .png"));
+        return Err(input_error(&out, "unknown image format: the file name must end in .png"));
     }
-    let state = state(&args.snapshot, args.frame, registry)?;
+    let state = read_state(&args.snapshot, args.frame, &context.registry())?;
     if args.view.bonds == Bonds::On && state.bonds.is_empty() {
-        return Err(wrong("--bonds", "there are no bonds"));
+        return Err(input_error("--bonds", "the state has no bonds"));
     }
-    let about = |m: String| Failure::Input(vec![Diagnostic::new(&args.snapshot, None, m)]);
-    let image = view.picture(&state, &all_threads).map_err(about)?;
-    let bytes = image.png().map_err(Failure::run)?;
-    std::fs::write(&out, bytes).map_err(|e| Failure::run(format!("{}: {e}", out.display())))?;
+    let image = view.picture(&state, &all_threads).map_err(|m| input_error(&args.snapshot, m))?;
+    write_file(&out, image.png().map_err(Failure::run)?)?;
     println!("{}", out.display());
     Ok(0)
 }

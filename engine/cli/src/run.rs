@@ -1,7 +1,8 @@
-//! `galamost --pipeline`: runs one pipeline, or several at once.
+//! `galamost --pipeline`: runs one pipeline, or several concurrently.
 
+use crate::common::{Context, input_error, read_pipeline, usage_error};
 use crate::terminal::{self, log};
-use crate::{RunArgs, read, wrong_use};
+use clap::Args;
 use galamost_engine::activity::Watch;
 use galamost_engine::backend::Backend;
 use galamost_engine::checkpoint::{Checkpoint, files};
@@ -17,39 +18,96 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tracing::info;
 
-/// A run that passed its check.
-struct Ready {
+/// Options of a run.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Run options")]
+pub(crate) struct RunArgs {
+    /// Run this pipeline. Several pipelines run concurrently on the device; their output files must differ.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pipeline: Vec<PathBuf>,
+    /// Device, overriding `device` of the pipeline: auto, cpu, cuda:0 or emulated.
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+    /// Total number of steps: the stages run in order, and the last one is shortened or extended. For an ensemble, the
+    /// total number of batches.
+    #[arg(long, value_name = "N")]
+    steps: Option<u64>,
+    /// Replace a value of the pipeline, for example `--set stages[0].dt=0.01`; may be given several times.
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Resume from the newest valid checkpoint; `--resume=auto` starts from scratch if there is none; `--resume=FILE`
+    /// resumes from this checkpoint.
+    #[arg(long, value_name = "auto|FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    resume: Option<String>,
+    /// With --resume: accept a checkpoint with another seed, precision, engine version or plugin build.
+    #[arg(long, requires = "resume")]
+    resume_changed: bool,
+    /// Stop before this time has passed and write a checkpoint; hours:minutes:seconds or a batch system's format.
+    #[arg(long, value_name = "TIME")]
+    walltime: Option<String>,
+    /// Check after every call of a component that it wrote only inside its arrays; slow, CPU only.
+    #[arg(long)]
+    check_memory: bool,
+    /// Do not write the run record (`NAME.run.json`) that `galamost report` reads.
+    #[arg(long)]
+    no_record: bool,
+}
+
+impl RunArgs {
+    /// Returns whether an option was given that only a run accepts.
+    pub fn is_given(&self) -> bool {
+        !self.pipeline.is_empty()
+            || self.device.is_some()
+            || self.steps.is_some()
+            || !self.set.is_empty()
+            || self.resume.is_some()
+            || self.walltime.is_some()
+    }
+}
+
+/// A pipeline that passed its check.
+struct PreparedRun {
     plan: Plan,
     resume: Option<Checkpoint>,
     walltime: Option<Duration>,
 }
 
-pub(crate) fn run_pipelines(args: &RunArgs, registry: &Registry, started: Instant) -> Result<u8, Failure> {
-    let ready = match &args.pipeline[..] {
-        [] => return Err(wrong_use("give --pipeline FILE, or see --help")),
+/// Runs the pipelines.
+///
+/// # Errors
+/// Returns all errors of the pipelines, or the error of a single run. With several runs the exit status is that of the
+/// worst failure.
+pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
+    let registry = context.registry();
+    match &args.pipeline[..] {
+        [] => Err(usage_error("give --pipeline FILE, or see --help")),
         [file] => {
-            let ready = prepare(file, args, registry)?;
-            let _watch = watch(&ready, started, true);
-            return run_one(ready, args, started, 1).map(|_| 0);
+            let prepared = prepare(file, args, &registry)?;
+            let _watch = watch(&prepared, context.started, true);
+            run_one(prepared, args, context, 1).map(|_| 0)
         }
-        files => prepare_all(files, args, registry)?,
-    };
-    let n = ready.len() as u32;
-    let _watches: Vec<Watch> = ready.iter().map(|r| watch(r, started, false)).collect();
-    let particles: f64 = ready.iter().map(|r| r.plan.snapshot.len() as f64).sum();
+        files => run_concurrently(prepare_all(files, args, &registry)?, args, context),
+    }
+}
+
+/// Runs several pipelines, each in its own thread. Returns the exit status of the worst failure.
+fn run_concurrently(prepared: Vec<PreparedRun>, args: &RunArgs, context: &Context) -> Result<u8, Failure> {
+    let n = prepared.len() as u32;
+    let _watches: Vec<Watch> = prepared.iter().map(|r| watch(r, context.started, false)).collect();
+    let particles: f64 = prepared.iter().map(|r| r.plan.snapshot.len() as f64).sum();
     let begun = Instant::now();
     let done: Vec<Result<f64, Failure>> = std::thread::scope(|scope| {
-        let run = |r: Ready| {
+        let run = |r: PreparedRun| {
             scope.spawn(move || {
                 let name = r.plan.pipeline.path.display().to_string();
                 set_run_name(&name);
                 let _span = tracing::info_span!("run", "{name}").entered();
-                let done = run_one(r, args, started, n);
-                // a second run that fails must not hide the first
+                let done = run_one(r, args, context, n);
+                // report here: a later failure must not hide this one
                 done.inspect_err(log::failure)
             })
         };
-        let threads: Vec<_> = ready.into_iter().map(run).collect();
+        let threads: Vec<_> = prepared.into_iter().map(run).collect();
         let panicked = |_| Err(Failure::run("a run panicked"));
         threads.into_iter().map(|t| t.join().unwrap_or_else(panicked)).collect()
     });
@@ -57,44 +115,46 @@ pub(crate) fn run_pipelines(args: &RunArgs, registry: &Registry, started: Instan
     let particle_steps: f64 = done.iter().filter_map(|d| d.as_ref().ok().copied()).sum();
     let seconds = begun.elapsed().as_secs_f64();
     info!(
-        "{n} runs of {particles} particles in {seconds:.2} s: {:.2} million particle-steps/s in all",
+        "{n} runs of {particles} particles in {seconds:.2} s: {:.2} million particle-steps/s in total",
         particle_steps / seconds / 1e6
     );
     Ok(failed.unwrap_or(0))
 }
 
-/// Checks several pipelines, and tells the mistakes of all of them.
-fn prepare_all(files: &[PathBuf], args: &RunArgs, registry: &Registry) -> Result<Vec<Ready>, Failure> {
+/// Checks several pipelines and returns the errors of all of them.
+fn prepare_all(files: &[PathBuf], args: &RunArgs, registry: &Registry) -> Result<Vec<PreparedRun>, Failure> {
     if args.resume.as_deref().is_some_and(|r| !matches!(r, "" | "auto")) {
-        return Err(wrong_use("--resume takes the checkpoint of one pipeline; several go on from their newest ones"));
+        return Err(usage_error(
+            "--resume=FILE works with one pipeline only; without FILE, each pipeline resumes from its newest checkpoint",
+        ));
     }
-    let (mut ready, mut wrong) = (vec![], vec![]);
+    let (mut prepared, mut errors) = (vec![], vec![]);
     for (k, file) in files.iter().enumerate() {
         let same = |other: &PathBuf| std::fs::canonicalize(other).ok() == std::fs::canonicalize(file).ok();
         if files[..k].iter().any(same) {
-            wrong.push(Diagnostic::new(file, None, "it is given twice: both would write the same files"));
+            errors.push(Diagnostic::new(file, None, "is given twice: both runs would write the same files"));
             continue;
         }
         match prepare(file, args, registry) {
-            Ok(r) => ready.push(r),
-            Err(Failure::Input(list)) => wrong.extend(list),
+            Ok(r) => prepared.push(r),
+            Err(Failure::Input(list)) => errors.extend(list),
             Err(e) => return Err(e),
         }
     }
-    if wrong.is_empty() { Ok(ready) } else { Err(Failure::Input(wrong)) }
+    if errors.is_empty() { Ok(prepared) } else { Err(Failure::Input(errors)) }
 }
 
-fn prepare(file: &Path, args: &RunArgs, registry: &Registry) -> Result<Ready, Failure> {
-    let at_option = |m| Failure::Input(vec![Diagnostic::new("--walltime".as_ref(), None, m)]);
-    let walltime = args.walltime.as_deref().map(parse_walltime).transpose().map_err(at_option)?;
-    let pipeline = read(file, &args.set, args.device.as_deref())?;
+/// Checks one pipeline and finds the checkpoint it resumes from.
+fn prepare(file: &Path, args: &RunArgs, registry: &Registry) -> Result<PreparedRun, Failure> {
+    let walltime = args.walltime.as_deref().map(parse_walltime).transpose();
+    let walltime = walltime.map_err(|m| input_error("--walltime", m))?;
+    let pipeline = read_pipeline(file, &args.set, args.device.as_deref())?;
     let path = pipeline.checkpoint_path();
-    let about_file = |m: String| Failure::Input(vec![Diagnostic::new(&path, None, m)]);
     let from = match args.resume.as_deref() {
         None => vec![],
         Some(choice @ ("" | "auto")) => match files::present(&path) {
             none if none.is_empty() && choice.is_empty() => {
-                return Err(about_file("there is no checkpoint to go on from".into()));
+                return Err(input_error(&path, "no checkpoint to resume from"));
             }
             files => files,
         },
@@ -103,30 +163,30 @@ fn prepare(file: &Path, args: &RunArgs, registry: &Registry) -> Result<Ready, Fa
     if (pipeline.checkpoint.regular() || walltime.is_some())
         && let Err(e) = files::probe(&path)
     {
-        return Err(about_file(format!("a checkpoint cannot be written here: {e}")));
+        return Err(input_error(&path, format!("cannot write a checkpoint here: {e}")));
     }
     let options = CheckOptions { resumed: !from.is_empty(), ..CheckOptions::default() };
     let plan = check(pipeline, registry, options)?;
     if args.check_memory {
         if plan.device.kind() != "cpu" {
-            return Err(wrong_use(
-                "--check-memory is for the CPU; the emulated device always looks, and for a GPU there is compute-sanitizer",
+            return Err(usage_error(
+                "--check-memory needs --device cpu; the emulated device always checks, and for a GPU use compute-sanitizer",
             ));
         }
         cpu::guards::enable();
     }
     let resume = if from.is_empty() { None } else { Some(Checkpoint::find(&plan, &from, args.resume_changed)?) };
-    Ok(Ready { plan, resume, walltime })
+    Ok(PreparedRun { plan, resume, walltime })
 }
 
-/// Runs one of `n` at once; particle-steps that it did.
-fn run_one(ready: Ready, args: &RunArgs, started: Instant, n: u32) -> Result<f64, Failure> {
-    let Ready { plan, resume, walltime } = ready;
+/// Runs one of `n` concurrent pipelines. Returns the number of particle-steps.
+fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, n: u32) -> Result<f64, Failure> {
+    let PreparedRun { plan, resume, walltime } = prepared;
     log_plan(&plan);
     let (stop, save) = terminal::signals()?;
-    let (steps, quiet) = (args.steps, args.common.quiet);
-    let options =
-        RunOptions { steps, quiet, display: terminal::bar(quiet), stop, save, walltime, started: Some(started) };
+    let (steps, quiet) = (args.steps, context.common.quiet);
+    let started = Some(context.started);
+    let options = RunOptions { steps, quiet, display: terminal::bar(quiet), stop, save, walltime, started };
     let record = (!args.no_record).then(|| Record::begin(&plan, resume.as_ref().map(|c| c.state.step)));
     if !plan.pipeline.ensemble.is_empty() {
         let done = run::ensemble::run(&plan, &options, resume);
@@ -136,7 +196,7 @@ fn run_one(ready: Ready, args: &RunArgs, started: Instant, n: u32) -> Result<f64
         let done = done?;
         info!("{} batches in {:.4} s", done.steps, done.seconds);
         if done.interrupted {
-            info!("stopped; go on with: galamost --pipeline {} --resume", plan.pipeline.path.display());
+            info!("stopped; resume with: galamost --pipeline {} --resume", plan.pipeline.path.display());
         }
         return Ok(0.0);
     }
@@ -153,10 +213,11 @@ fn run_one(ready: Ready, args: &RunArgs, started: Instant, n: u32) -> Result<f64
     Ok(summary.steps as f64 * plan.snapshot.len() as f64)
 }
 
-/// Looks from outside whether the run moves; `GALAMOST_PATIENCE` has the seconds after which it is said that it does not.
-fn watch(ready: &Ready, started: Instant, alone: bool) -> Watch {
-    let (plan, deadline) = (&ready.plan, ready.walltime.map(|w| started + w));
-    // numbers of components are those of one pipeline: of several, a name could be that of another
+/// Watches the progress of a run and enforces its walltime. A warning appears after `GALAMOST_PATIENCE` seconds
+/// (default 60) without progress.
+fn watch(prepared: &PreparedRun, started: Instant, alone: bool) -> Watch {
+    let (plan, deadline) = (&prepared.plan, prepared.walltime.map(|w| started + w));
+    // component ids are unique within one pipeline only, so names are ambiguous for several
     let named = plan.components.iter().filter(|_| alone);
     let names = named.map(|c| (c.id, c.name.clone())).collect();
     let seconds = std::env::var("GALAMOST_PATIENCE").ok().and_then(|s| s.parse().ok()).unwrap_or(60.0);
@@ -166,14 +227,15 @@ fn watch(ready: &Ready, started: Instant, alone: bool) -> Watch {
         let mut notes = vec![];
         if let Some(newest) = files::present(&path).first() {
             notes.push(format!("the last checkpoint is {}", newest.display()));
-            notes.push(format!("go on with: galamost --pipeline {pipeline} --resume"));
+            notes.push(format!("resume with: galamost --pipeline {pipeline} --resume"));
         }
-        let failure = Failure::Run(format!("the time is over: {message}"), notes);
+        let failure = Failure::Run(format!("the walltime is over: {message}"), notes);
         log::failure(&failure);
         std::process::exit(failure.exit_code().into());
     })
 }
 
+/// Logs the device, the plugins and the system of a run.
 fn log_plan(plan: &Plan) {
     info!("galamost {}, {}", env!("CARGO_PKG_VERSION"), plan.pipeline.path.display());
     match &plan.device {
@@ -183,7 +245,7 @@ fn log_plan(plan: &Plan) {
             ["baseline vectors", "", "", "x86-64-v3", "x86-64-v4"][cpu::vector_extension() as usize]
         ),
         Chosen::Cuda { ordinal, reason } => info!("device: CUDA {ordinal} ({reason})"),
-        Chosen::Emulated => info!("device: CUDA kernels emulated on the CPU: slow, for tests of kernels"),
+        Chosen::Emulated => info!("device: CUDA kernels emulated on the CPU (slow; for testing kernels)"),
     }
     let s = &plan.snapshot;
     event(
@@ -210,6 +272,7 @@ fn log_plan(plan: &Plan) {
     );
 }
 
+/// Logs the speed, the neighbor list and the last sample of a run.
 fn log_summary(plan: &Plan, backend: &mut dyn Backend, s: &Summary) {
     let tps = s.steps as f64 / s.seconds.max(1e-9);
     let mps = tps * plan.snapshot.len() as f64 / 1e6;
@@ -234,6 +297,6 @@ fn log_summary(plan: &Plan, backend: &mut dyn Backend, s: &Summary) {
         info!("last sample: kT {:.5}, pressure {:.5}, potential/N {:.5}", t.kt, t.pressure, t.potential / t.n as f64);
     }
     if s.interrupted {
-        info!("stopped; go on with: galamost --pipeline {} --resume", plan.pipeline.path.display());
+        info!("stopped; resume with: galamost --pipeline {} --resume", plan.pipeline.path.display());
     }
 }

@@ -1,29 +1,32 @@
-//! `galamost stats`: means of series with honest errors.
+//! `galamost stats`: mean, standard error, correlation time, drift and equilibration of time series.
 //!
-//! For a series x₁ … x_n, of which each value remembers those before it:
+//! For a correlated series x₁ … x_n:
 //!
-//! * statistical inefficiency g = 1 + 2 Σ_t (1 − t/n) C(t), C the normalised autocorrelation, summed until it falls to 0 (Chodera
-//!   et al., J. Chem. Theory Comput. 3, 26 (2007)); n/g values are independent. g = 2τ for a correlation time of τ ≫ 1 rows.
-//! * block averages (Flyvbjerg and Petersen, J. Chem. Phys. 91, 461 (1989)): neighbors are averaged in pairs again and again;
-//!   the standard error √(c₀/(n′ − 1)) of the n′ blocks grows until blocks are independent. The level taken is the first with
-//!   blocks of B rows where B³ > 2 n (s_B/s₁)⁴, the best compromise of bias and noise.
-//! * equilibration: of starts t₀ all over the series the one that leaves most independent values, (n − t₀)/g(t₀) (Chodera,
-//!   J. Chem. Theory Comput. 12, 1799 (2016)).
-//! * drift: the change over the series of a straight line through it, in units of its error √(12 g/n) s, s² and g those of
-//!   what is left beside the line.
+//! * Statistical inefficiency: g = 1 + 2 Σ_t (1 − t/n) C(t), where C is the normalized autocorrelation and the sum ends
+//!   where C falls to 0 (Chodera et al., J. Chem. Theory Comput. 3, 26 (2007)). The series has n/g independent values.
+//!   g = 2τ for a correlation time of τ ≫ 1 rows.
+//! * Block averages (Flyvbjerg and Petersen, J. Chem. Phys. 91, 461 (1989)): neighboring values are averaged in pairs
+//!   repeatedly. The standard error √(c₀/(n′ − 1)) of the n′ blocks grows until the blocks are independent. The result is
+//!   that of the first level with blocks of B rows where B³ > 2 n (s_B/s₁)⁴, the best compromise of bias and noise.
+//! * Equilibration: the start t₀ that leaves most independent values, (n − t₀)/g(t₀) (Chodera, J. Chem. Theory Comput.
+//!   12, 1799 (2016)).
+//! * Drift: the change of a straight-line fit over the series, in units of its standard error √(12 g/n) s, where s² and g
+//!   are those of the residuals.
 
-use crate::output::series::{Cells, Series};
+use crate::common::input_error;
+use crate::output::series::{Series, SeriesCells, SeriesColumn};
 use clap::Args;
 use galamost_engine::diagnostic::Failure;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// Longest series whose autocorrelation is summed over every lag; of longer ones lags grow by 1 more from one to the next.
-const EXACT: usize = 20_000;
-/// Rows that the search for the equilibration looks at.
-const LOOKED_AT: usize = 4000;
-/// Starts that it tries.
+/// Longest series whose autocorrelation is summed over every lag. For longer ones the distance between lags grows by 1
+/// each time.
+const ALL_LAGS: usize = 20_000;
+/// Largest number of rows that the equilibration search uses.
+const EQUILIBRATION_ROWS: usize = 4000;
+/// Number of starts that the equilibration search tries.
 const STARTS: usize = 100;
 
 fn mean_of(x: &[f64]) -> f64 {
@@ -35,11 +38,11 @@ fn variance(x: &[f64]) -> f64 {
     x.iter().map(|v| (v - m).powi(2)).sum::<f64>() / x.len() as f64
 }
 
-/// The statistical inefficiency g ≥ 1, in rows.
+/// Returns the statistical inefficiency g ≥ 1 in rows.
 pub fn inefficiency(x: &[f64]) -> f64 {
     let n = x.len();
     let (m, c0) = (mean_of(x), variance(x));
-    // rounding alone
+    // the variance is rounding error
     if n < 3 || c0 <= 1e-28 * m * m {
         return 1.0;
     }
@@ -47,20 +50,20 @@ pub fn inefficiency(x: &[f64]) -> f64 {
     let (mut g, mut t, mut step) = (1.0, 1, 1);
     while t < n - 1 {
         let c = d[..n - t].iter().zip(&d[t..]).map(|(a, b)| a * b).sum::<f64>() / ((n - t) as f64 * c0);
-        // noise may bring the first few lags below 0
+        // noise may make the first few lags negative
         if c <= 0.0 && t > 3 {
             break;
         }
         g += 2.0 * c * (1.0 - t as f64 / n as f64) * step as f64;
         t += step;
-        if n > EXACT {
+        if n > ALL_LAGS {
             step += 1;
         }
     }
     g.max(1.0)
 }
 
-/// The standard error of the mean by block averages, and whether a plateau was reached.
+/// Returns the standard error of the mean by block averages, and whether a plateau was reached.
 pub fn block_error(x: &[f64]) -> (f64, bool) {
     let n = x.len() as f64;
     let error = |b: &[f64]| (variance(b) / (b.len() - 1) as f64).sqrt();
@@ -82,10 +85,10 @@ pub fn block_error(x: &[f64]) -> (f64, bool) {
     (best, false)
 }
 
-/// The row at which the series is best taken to be in equilibrium.
+/// Returns the first row after equilibration.
 pub fn equilibration(x: &[f64]) -> usize {
-    // long series are looked at in means of a few rows
-    let width = x.len().div_ceil(LOOKED_AT).max(1);
+    // long series are coarse-grained to means of a few rows
+    let width = x.len().div_ceil(EQUILIBRATION_ROWS).max(1);
     let coarse: Vec<f64> = x.chunks_exact(width).map(mean_of).collect();
     let n = coarse.len();
     let most = n.saturating_sub(n / 20).saturating_sub(4);
@@ -101,7 +104,7 @@ pub fn equilibration(x: &[f64]) -> usize {
     best.0 * width
 }
 
-/// The change of a straight line over the series, and its standard error.
+/// Returns the change of a straight-line fit over the series, and its standard error.
 pub fn drift(x: &[f64]) -> (f64, f64) {
     let n = x.len() as f64;
     let (m, middle) = (mean_of(x), 0.5 * (n - 1.0));
@@ -116,12 +119,12 @@ pub fn drift(x: &[f64]) -> (f64, f64) {
     (slope * (n - 1.0), (12.0 * inefficiency(&rest) * s2 / n).sqrt())
 }
 
-/// Rows that are left out at the beginning.
+/// Number of rows to skip at the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skip {
-    /// So many.
+    /// A fixed number.
     Rows(usize),
-    /// As the search for the equilibration says, column by column.
+    /// The equilibration time of each column.
     Auto,
 }
 
@@ -132,37 +135,37 @@ fn parse_skip(text: &str) -> Result<Skip, String> {
     }
 }
 
-/// What is known of a column.
+/// Statistics of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Its unit.
+    /// Unit of the column.
     pub unit: Option<String>,
-    /// Rows left out at the beginning.
+    /// Rows skipped at the beginning.
     pub skipped: usize,
-    /// Rows used: those that are numbers.
+    /// Number of values used.
     pub rows: usize,
-    /// The mean.
+    /// Mean.
     pub mean: f64,
-    /// Its standard error by block averages.
+    /// Standard error of the mean by block averages.
     pub error: f64,
-    /// Whether the blocks became independent.
+    /// Whether the block average reached a plateau.
     pub plateau: bool,
-    /// The standard deviation of a row.
+    /// Standard deviation of a value.
     pub deviation: f64,
-    /// The statistical inefficiency in rows.
+    /// Statistical inefficiency in rows.
     pub inefficiency: f64,
-    /// Change of a straight line over the rows used.
+    /// Change of a straight-line fit over the rows used.
     pub drift: f64,
-    /// Its standard error.
+    /// Standard error of the drift.
     pub drift_error: f64,
-    /// The first row that is best taken to be in equilibrium, of all rows.
+    /// First row after equilibration, counted from the start of the series.
     pub equilibrated: usize,
 }
 
 impl Statistics {
-    /// What is known of these values; `None` if fewer than four of them are numbers.
+    /// Computes the statistics of a column. Returns `None` if fewer than four values are finite.
     pub fn of(name: &str, unit: Option<String>, values: &[f64], skip: Skip) -> Option<Self> {
         let finite: Vec<(usize, f64)> = values.iter().copied().enumerate().filter(|v| v.1.is_finite()).collect();
         let numbers: Vec<f64> = finite.iter().map(|v| v.1).collect();
@@ -195,31 +198,31 @@ impl Statistics {
         })
     }
 
-    /// The drift in units of its error; 0 for a series that does not change.
+    /// Returns the drift in units of its standard error; 0 for a constant series.
     pub fn drift_in_errors(&self) -> f64 {
         if self.drift == 0.0 { 0.0 } else { self.drift / self.drift_error }
     }
 
-    /// What the reader should know before using the mean.
+    /// Returns warnings about the mean.
     pub fn remarks(&self) -> Vec<&'static str> {
         let mut list = vec![];
         if !self.plateau {
             list.push("no plateau: the error is a lower bound");
         }
         if self.drift_in_errors().abs() > 3.0 {
-            list.push("it drifts");
+            list.push("drifts");
         }
         if self.rows as f64 / self.inefficiency < 20.0 {
             list.push("fewer than 20 independent values");
         }
         if self.equilibrated > self.skipped && self.equilibrated - self.skipped > self.rows / 20 {
-            list.push("it begins out of equilibrium");
+            list.push("starts out of equilibrium");
         }
         list
     }
 }
 
-/// `mean ± error` with the digits that mean something.
+/// Formats `mean ± error` with two significant digits of the error.
 pub fn with_error(mean: f64, error: f64) -> String {
     if !(error.is_finite() && mean.is_finite()) {
         return format!("{mean}");
@@ -227,7 +230,6 @@ pub fn with_error(mean: f64, error: f64) -> String {
     if error == 0.0 {
         return format!("{mean} ± 0");
     }
-    // two digits of the error
     let digits = 1 - error.log10().floor() as i32;
     let largest = mean.abs().max(error);
     if !(1e-4..1e7).contains(&largest) {
@@ -240,48 +242,47 @@ pub fn with_error(mean: f64, error: f64) -> String {
     format!("{mean:.places$} ± {error:.places$}")
 }
 
-/// Options of the command.
+/// Options of `galamost stats`.
 #[derive(Args, Debug)]
 pub struct StatsArgs {
-    /// A CSV file with a line of names, or a Parquet table.
+    /// A CSV file with a header line, or a Parquet table.
     file: PathBuf,
-    /// Only these columns, separated by commas.
+    /// Analyze only these columns, separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
-    /// Rows left out at the beginning; `auto`: each column's as its equilibration wants.
+    /// Rows to skip at the beginning; `auto` skips the equilibration of each column.
     #[arg(long, value_name = "N|auto", default_value = "0", value_parser = parse_skip)]
     skip: Skip,
-    /// The table as JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Statistics of all columns of numbers but those that count steps, or of the columns named.
+/// Computes the statistics of the named columns, or of all numeric columns except time columns.
 ///
 /// # Errors
-/// A column that there is not.
+/// Returns an error if a column does not exist.
 pub fn of_series(s: &Series, names: &[String], skip: Skip) -> Result<Vec<Statistics>, Failure> {
     let chosen: Vec<_> = if names.is_empty() {
-        let counts = |name: &str| matches!(name, "step" | "time" | "lag" | "batch");
-        s.columns.iter().filter(|c| matches!(c.cells, Cells::Numbers(_)) && !counts(&c.name)).collect()
+        let is_time = |name: &str| matches!(name, "step" | "time" | "lag" | "batch");
+        s.columns.iter().filter(|c| matches!(c.cells, SeriesCells::Numbers(_)) && !is_time(&c.name)).collect()
     } else {
-        names.iter().map(|n| s.wanted(n)).collect::<Result<_, _>>()?
+        names.iter().map(|n| s.numeric_column(n)).collect::<Result<_, _>>()?
     };
-    let one =
-        |c: &crate::output::series::Column| c.numbers().and_then(|v| Statistics::of(&c.name, c.unit.clone(), v, skip));
+    let one = |c: &SeriesColumn| c.numbers().and_then(|v| Statistics::of(&c.name, c.unit.clone(), v, skip));
     Ok(chosen.into_iter().filter_map(one).collect())
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// What is wrong with the file.
+/// Returns an error if the table cannot be read or has too few rows.
 pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
     let series = Series::read(&args.file)?;
     let list = of_series(&series, &args.columns, args.skip)?;
     if list.is_empty() {
-        let m = format!("{} rows: too few to say anything; four numbers at least are wanted", series.rows());
-        return Err(Failure::Input(vec![galamost_engine::diagnostic::Diagnostic::new(&args.file, None, m)]));
+        let m = format!("{} rows: too few for statistics; at least four numbers are needed", series.rows());
+        return Err(input_error(&args.file, m));
     }
     if args.json {
         let number = |x: f64| if x.is_finite() { json!(x) } else { serde_json::Value::Null };
@@ -300,7 +301,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The table for people.
+/// Returns the statistics as a text table.
 fn table(list: &[Statistics]) -> String {
     let head =
         ["column", "mean ± standard error", "deviation", "rows", "skipped", "g", "drift/error", "start", "remarks"];
@@ -326,7 +327,7 @@ fn table(list: &[Statistics]) -> String {
         let mut line = String::new();
         for (k, (cell, width)) in row.iter().zip(&widths).enumerate() {
             let pad = " ".repeat(width - cell.chars().count());
-            // words to the left, numbers to the right
+            // text is left-aligned, numbers are right-aligned
             let _ = if k == 0 || k + 1 == row.len() {
                 write!(line, "{cell}{pad}  ")
             } else {
@@ -342,7 +343,7 @@ fn table(list: &[Statistics]) -> String {
 mod tests {
     use super::*;
 
-    /// An autoregressive series x ← φ x + noise: C(t) = φᵗ, g = (1 + φ)/(1 − φ), variance of the mean g σ²/n.
+    /// Returns an autoregressive series x ← φ x + noise: C(t) = φᵗ, g = (1 + φ)/(1 − φ), variance of the mean g σ²/n.
     fn ar1(n: usize, phi: f64, seed: u64) -> Vec<f64> {
         let mut s = seed;
         let mut uniform = move || {
@@ -354,7 +355,7 @@ mod tests {
         let mut x = 0.0;
         let noise = (1.0 - phi * phi).sqrt();
         let mut draw = move || {
-            // twelve uniform numbers are normal enough: mean 0, variance 1
+            // the sum of twelve uniform numbers is approximately normal: mean 0, variance 1
             x = phi * x + noise * ((0..12).map(|_| uniform()).sum::<f64>() - 6.0);
             x
         };
@@ -365,9 +366,9 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_series_with_memory_are_right() {
-        // of 40 series: the standard errors by both ways against the known one; g of one series scatters by √(4 g/n) and more,
-        // of the mean of 40 by 2 to 5 %; sums that end at the first zero are low by about as much
+    fn errors_of_correlated_series_are_right() {
+        // 40 series: both estimates of the standard error against the exact one. g of one series scatters by √(4 g/n)
+        // or more, the mean over 40 by 2 to 5 %. Sums that end at the first zero are low by about as much.
         for (phi, n) in [(0.0, 4096), (0.8, 8192), (0.95, 16384)] {
             let known = (1.0 + phi) / (1.0 - phi);
             let (mut g, mut block, mut z2, mut plateaus) = (0.0, 0.0, 0.0, 0);
@@ -381,11 +382,11 @@ mod tests {
             }
             assert!((g / known - 1.0).abs() < 0.12, "φ {phi}: g {g}, known {known}");
             assert!((block / known - 1.0).abs() < 0.15, "φ {phi}: by blocks {block}, known {known}");
-            // the mean square of 40 numbers of variance 1: 1 ± 0.22
-            assert!((z2 - 1.0).abs() < 0.75, "φ {phi}: means scatter by {z2} of what their errors say");
+            // mean square of 40 numbers of variance 1: 1 ± 0.22
+            assert!((z2 - 1.0).abs() < 0.75, "φ {phi}: means scatter by {z2} of their standard errors");
             assert_eq!(plateaus, 40, "φ {phi}");
         }
-        // long series: lags with growing steps
+        // long series: growing distances between lags
         let x = ar1(60_000, 0.9, 5);
         assert!((inefficiency(&x) / 19.0 - 1.0).abs() < 0.2, "{}", inefficiency(&x));
     }
@@ -396,7 +397,7 @@ mod tests {
         let decaying: Vec<f64> =
             ar1(n, 0.5, 3).iter().enumerate().map(|(k, v)| v + 20.0 * (-(k as f64) / 80.0).exp()).collect();
         let t = equilibration(&decaying) as f64;
-        // 20 exp(−t/80) is below the noise of the mean, √(3/n), at 530, and below that of a row at 240
+        // 20 exp(−t/80) falls below the noise of the mean, √(3/n), at 530, and below that of a value at 240
         assert!((160.0..=700.0).contains(&t), "{t} of about {away}");
         assert!(equilibration(&ar1(n, 0.5, 4)) < n / 5);
         let s = Statistics::of("x", None, &decaying, Skip::Auto).expect("enough rows");
@@ -405,12 +406,12 @@ mod tests {
             Statistics::of("x", None, &decaying, Skip::Rows(0))
                 .expect("rows")
                 .remarks()
-                .contains(&"it begins out of equilibrium")
+                .contains(&"starts out of equilibrium")
         );
     }
 
     #[test]
-    fn drifts_are_told_from_noise() {
+    fn drifts_are_distinguished_from_noise() {
         let n = 4000;
         let mut many = 0;
         for seed in 1..=50 {
@@ -422,12 +423,12 @@ mod tests {
             // √(12 · 19/4000) = 0.24: 3 is 12 errors
             assert!((change / error).abs() > 6.0, "{change} ± {error}");
         }
-        // 0.27 % each; errors are estimates themselves
+        // 0.27 % each; the standard errors are estimates, too
         assert!(many <= 3, "{many} of 50");
     }
 
     #[test]
-    fn odd_series_are_taken() {
+    fn degenerate_series_are_handled() {
         assert_eq!(inefficiency(&[2.0; 10]), 1.0);
         assert_eq!(block_error(&[2.0; 10]), (0.0, true));
         let s = Statistics::of("x", None, &[2.0; 10], Skip::Rows(0)).expect("rows");

@@ -1,10 +1,10 @@
-//! An analyzer: the largest speed as CSV.
+//! An analyzer that writes the largest speed as CSV.
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 
 galamost_plugin_api::plugin!();
 
-/// Writes the largest speed of all particles every `every` steps, as CSV.
+/// Writes the largest speed of all particles as CSV.
 ///
 /// ```ron
 /// MyComponent(every: 50, file: "my-component.csv")
@@ -12,10 +12,10 @@ galamost_plugin_api::plugin!();
 #[component(Analyzer, "MyComponent")]
 #[derive(Debug, Params)]
 pub struct MyComponent {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// File to write.
+    /// Output file.
     file: String,
     #[param(skip)]
     path: PathBuf,
@@ -27,7 +27,7 @@ pub struct MyComponent {
     rows: Option<RowFile>,
 }
 
-/// The length of the longest vector.
+/// Returns the length of the longest vector.
 fn longest(vectors: &[[f64; 3]]) -> f64 {
     vectors.iter().map(|v| v.iter().map(|x| x * x).sum::<f64>().sqrt()).fold(0.0, f64::max)
 }
@@ -54,7 +54,7 @@ impl Analyzer for MyComponent {
         rows.append(format!("{},{:?}\n", frame.step(), longest(frame.velocity())).as_bytes())
     }
 
-    // after a restart the file is cut to what it was at the checkpoint
+    // a restart truncates the file to its length at the checkpoint
     fn save(&mut self) -> Result<Vec<u8>> {
         self.rows.as_mut().map_or(Ok(vec![]), RowFile::save)
     }

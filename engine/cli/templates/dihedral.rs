@@ -7,12 +7,12 @@ galamost_plugin_api::plugin!();
 /// Parameters of one dihedral type.
 #[derive(Debug, PairParams)]
 pub struct MyComponent<real> {
-    /// k, half of the barrier.
+    /// k, half of the barrier height.
     #[param(unit = "energy")]
     k: real,
 }
 
-/// Three-fold dihedral: U(φ) = k (1 + cos 3φ).
+/// Threefold dihedral potential: U(φ) = k (1 + cos 3φ).
 ///
 /// ```ron
 /// MyComponent(dihedrals: { "A-A-A-A": (k: 0.5), "A-A-A-B": (k: 0.4), "A-A-B-B": (k: 0.3), "A-B-B-B": (k: 0.2),
@@ -20,6 +20,6 @@ pub struct MyComponent<real> {
 /// ```
 #[dihedral_potential("MyComponent")]
 fn my_component(phi: real, p: &MyComponent<real>) -> (real, real) {
-    // (dU/dφ, U); φ is 0 for cis, ±180° for trans
+    // returns (dU/dφ, U); φ = 0 for cis, ±180° for trans
     (-3.0 * p.k * (3.0 * phi).sin(), p.k * (1.0 + (3.0 * phi).cos()))
 }

@@ -1,4 +1,4 @@
-//! A force with a kernel of its own: a harmonic trap.
+//! A force with its own kernel: a harmonic trap.
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
 use galamost_plugin_api::device::DevicePtr;
@@ -8,7 +8,7 @@ use galamost_plugin_api::views::StateView;
 
 galamost_plugin_api::plugin!();
 
-/// Harmonic trap: U = k (r − c)² for every particle of a group, c a point of the box, whose middle is 0.
+/// Harmonic trap: U = k (r − c)² for every particle of a group. The origin is the center of the box.
 ///
 /// ```ron
 /// MyComponent(k: 0.5, center: (0.0, 0.0, 1.0))
@@ -16,13 +16,13 @@ galamost_plugin_api::plugin!();
 #[component(Force, "MyComponent")]
 #[derive(Params)]
 pub struct MyComponent {
-    /// k.
+    /// k, stiffness.
     #[param(unit = "energy/length²", at_least = 0.0)]
     k: f64,
-    /// c.
+    /// c, center of the trap.
     #[param(unit = "length", default = [0.0; 3])]
     center: [f64; 3],
-    /// The particles it acts on.
+    /// Particles on which the force acts.
     #[param(default = Group::All)]
     group: Group,
     #[param(skip)]
@@ -31,8 +31,8 @@ pub struct MyComponent {
     host: Option<(Host, Option<Kernel>)>,
 }
 
-/// The kernel; the engine compiles it. Sums are added with atomics here: exact to rounding, but not bit by bit the same
-/// in every run; `galamost/reduce.cuh` has sums in a fixed order.
+/// The kernel, which the engine compiles at run time. Atomic additions make the sums depend on the execution order at
+/// the level of rounding; `galamost/reduce.cuh` provides sums in a fixed order.
 const SOURCE: &str = r#"
 #include "galamost/state.cuh"
 #include "galamost/reduce.cuh"
@@ -50,22 +50,22 @@ extern "C" __global__ void my_component(Args a) {
     if (i >= a.state.n_local || !in_group(a.state, i, a.group)) return;
     const Vec3<real> r = position(a.state.pos_type[i], a.state.globals);
     const Vec3<real> d = {r.x - real(a.center[0]), r.y - real(a.center[1]), r.z - real(a.center[2])};
-    const Vec3<real> push = d * real(-2.0 * a.k);
+    const Vec3<real> force = d * real(-2.0 * a.k);
     Vec4 f = a.state.force[i];
-    f.x += push.x;
-    f.y += push.y;
-    f.z += push.z;
+    f.x += force.x;
+    f.y += force.y;
+    f.z += force.z;
     if (a.full) {
         const double u = a.k * double(device_norm2(d));
         f.w += real(u);
         atomicAdd(&a.sums->energy, u);
-        // the symmetric part of r F: xx, xy, xz, yy, yz, zz
-        atomicAdd(&a.sums->virial[0], double(r.x * push.x));
-        atomicAdd(&a.sums->virial[1], 0.5 * double(r.x * push.y + r.y * push.x));
-        atomicAdd(&a.sums->virial[2], 0.5 * double(r.x * push.z + r.z * push.x));
-        atomicAdd(&a.sums->virial[3], double(r.y * push.y));
-        atomicAdd(&a.sums->virial[4], 0.5 * double(r.y * push.z + r.z * push.y));
-        atomicAdd(&a.sums->virial[5], double(r.z * push.z));
+        // symmetric part of r F: xx, xy, xz, yy, yz, zz
+        atomicAdd(&a.sums->virial[0], double(r.x * force.x));
+        atomicAdd(&a.sums->virial[1], 0.5 * double(r.x * force.y + r.y * force.x));
+        atomicAdd(&a.sums->virial[2], 0.5 * double(r.x * force.z + r.z * force.x));
+        atomicAdd(&a.sums->virial[3], double(r.y * force.y));
+        atomicAdd(&a.sums->virial[4], 0.5 * double(r.y * force.z + r.z * force.y));
+        atomicAdd(&a.sums->virial[5], double(r.z * force.z));
     }
     a.state.force[i] = f;
 }
@@ -82,8 +82,8 @@ struct Args {
 }
 
 impl MyComponent {
-    /// Force and energy at a point.
-    fn at(&self, r: [f64; 3]) -> ([f64; 3], f64) {
+    /// Returns force and energy at a position.
+    fn evaluate(&self, r: [f64; 3]) -> ([f64; 3], f64) {
         let d: [f64; 3] = std::array::from_fn(|k| r[k] - self.center[k]);
         (d.map(|d| -2.0 * self.k * d), self.k * d.iter().map(|d| d * d).sum::<f64>())
     }
@@ -93,7 +93,7 @@ impl Force for MyComponent {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.cuda = system.device == "cuda";
         needs.group = self.group.need(system)?;
-        // it pushes on the system from outside
+        // an external force
         needs.conserves_momentum = false;
         Ok(())
     }
@@ -120,28 +120,28 @@ impl Force for MyComponent {
                 sums: call.device_sums,
             };
             let mut arguments: [*mut Opaque; 1] = arguments![args];
-            // SAFETY: the kernel takes one Args
+            // SAFETY: the kernel has one parameter of type Args
             return unsafe { host.launch(*kernel, n.div_ceil(128), 128, &mut arguments) };
         }
         let this = &*self;
         host.parallel(n as usize, 1024, |range| {
             for i in range {
-                // SAFETY: the engine's word about the state; the ranges are disjoint
+                // SAFETY: `i < n_local`, the arrays outlive the call, and the ranges of the threads are disjoint
                 unsafe {
                     if state.in_group(i, call.group) {
-                        let (f, u) = this.at(state.position(i));
+                        let (f, u) = this.evaluate(state.position(i));
                         state.add_force(i, f, if full { u } else { 0.0 });
                     }
                 }
             }
         });
         if full {
-            // by one thread, so that the sums do not depend on how many there are
+            // one thread, so that the sums do not depend on the number of threads
             for i in 0..n as usize {
-                // SAFETY: as above
+                // SAFETY: `i < n_local`, and the arrays outlive the call
                 let r = unsafe { state.in_group(i, call.group).then(|| state.position(i)) };
                 let Some(r) = r else { continue };
-                let (f, u) = self.at(r);
+                let (f, u) = self.evaluate(r);
                 sums.energy += u;
                 for (w, (a, b)) in sums.virial.iter_mut().zip([(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]) {
                     *w += 0.5 * (r[a] * f[b] + r[b] * f[a]);
@@ -161,12 +161,12 @@ mod tests {
         let center = [0.3, -0.2, 1.0];
         let trap = MyComponent { k: 0.7, center, group: Group::All, cuda: false, host: None };
         let (r, h) = ([1.0, 2.0, -0.5], 1e-5);
-        let (f, _) = trap.at(r);
+        let (f, _) = trap.evaluate(r);
         for k in 0..3 {
             let u = |x: f64| {
                 let mut r = r;
                 r[k] += x;
-                trap.at(r).1
+                trap.evaluate(r).1
             };
             assert!((f[k] + (u(h) - u(-h)) / (2.0 * h)).abs() < 1e-9);
         }

@@ -1,9 +1,9 @@
-//! An integrator: velocity-Verlet with a friction.
+//! An integrator: velocity-Verlet with friction.
 use galamost_plugin_api::prelude::*;
 
 galamost_plugin_api::plugin!();
 
-/// Velocity-Verlet with a friction: m dv/dt = f − γ m v, for relaxing a start.
+/// Velocity-Verlet with friction, m dv/dt = f − γ m v, for the relaxation of an initial state.
 ///
 /// ```ron
 /// MyComponent(gamma: 0.5)
@@ -14,12 +14,12 @@ pub struct MyComponent {
     /// γ, friction rate.
     #[param(unit = "1/time", at_least = 0.0)]
     gamma: f64,
-    /// The particles to move.
+    /// Particles to move.
     #[param(default = Group::All)]
     group: Group,
 }
 
-/// What its functions know besides the particle; kept by the engine, also in checkpoints.
+/// State that all particles share; the engine stores it, also in checkpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct)]
 #[repr(C)]
 pub struct MyComponentState {
@@ -29,15 +29,15 @@ pub struct MyComponentState {
 
 #[particle_fn(MyComponent)]
 fn first_half(p: &mut Particle<real>, g: &MyComponentState, step: &Step<real>) {
-    let keep = (-0.5 * (g.gamma as real) * step.dt).exp();
-    p.velocity = p.velocity * keep + p.force * (0.5 * step.dt / p.mass);
+    let damping = (-0.5 * (g.gamma as real) * step.dt).exp();
+    p.velocity = p.velocity * damping + p.force * (0.5 * step.dt / p.mass);
     p.displacement = p.velocity * step.dt;
 }
 
 #[particle_fn(MyComponent)]
 fn second_half(p: &mut Particle<real>, g: &MyComponentState, step: &Step<real>) {
-    let keep = (-0.5 * (g.gamma as real) * step.dt).exp();
-    p.velocity = (p.velocity + p.force * (0.5 * step.dt / p.mass)) * keep;
+    let damping = (-0.5 * (g.gamma as real) * step.dt).exp();
+    p.velocity = (p.velocity + p.force * (0.5 * step.dt / p.mass)) * damping;
 }
 
 impl Integrator for MyComponent {

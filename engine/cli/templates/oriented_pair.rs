@@ -1,21 +1,22 @@
-//! A pair potential of particles with an axis.
+//! A pair potential of oriented particles.
 #![allow(non_camel_case_types)]
 use galamost_plugin_api::prelude::*;
 
 galamost_plugin_api::plugin!();
 
-/// Parameters of one pair of types: the fields of the pipeline, of the Rust row and of the CUDA row.
+/// Parameters of one pair of types, for the pipeline and for the Rust and CUDA code.
 #[derive(Debug, PairParams)]
 pub struct MyComponent<real> {
-    /// ε.
+    /// ε, strength of the repulsion.
     #[param(unit = "energy", at_least = 0.0)]
     epsilon: real,
-    /// μ.
+    /// μ, anisotropy.
     #[param(at_least = 0.0, at_most = 1.0)]
     mu: real,
 }
 
-/// A soft repulsion that is weaker along the axes: U = ε (1 − r/r_cut)² {1 − μ [(n_i·e)² + (n_j·e)²]/2}, e = r/|r|.
+/// Soft repulsion that is weaker along the particle axes: U = ε (1 − r/r_cut)² {1 − μ [(n_i·e)² + (n_j·e)²]/2}, e =
+/// r/|r|.
 ///
 /// ```ron
 /// MyComponent(r_cut: 1.5, pairs: { ("A", "A"): (epsilon: 20.0, mu: 0.8), ("A", "B"): (epsilon: 20.0, mu: 0.4),

@@ -4,13 +4,13 @@ use galamost_plugin_api::prelude::*;
 
 galamost_plugin_api::plugin!();
 
-/// Parameters of one pair of types: the fields of the pipeline, of the Rust row and of the CUDA row.
+/// Parameters of one pair of types, for the pipeline and for the Rust and CUDA code.
 #[derive(Debug, PairParams)]
 pub struct MyComponent<real> {
-    /// ε.
+    /// ε, strength.
     #[param(unit = "energy × length", at_least = 0.0)]
     epsilon: real,
-    /// κ.
+    /// κ, inverse screening length.
     #[param(unit = "1/length", at_least = 0.0)]
     kappa: real,
 }
@@ -25,6 +25,6 @@ pub struct MyComponent<real> {
 fn my_component(r2: real, p: &MyComponent<real>) -> (real, real) {
     let r = r2.sqrt();
     let u = p.epsilon * (-p.kappa * r).exp() / r;
-    // (F/r, U) with F = −dU/dr; the loop does cutoff, modes, exclusions, energies and virials
+    // returns (F/r, U) with F = −dU/dr; the engine applies cutoff, modes and exclusions, and sums energy and virial
     (u * (p.kappa * r + 1.0) / r2, u)
 }

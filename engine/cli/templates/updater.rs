@@ -1,4 +1,4 @@
-//! An updater: every n steps all velocities are multiplied by a factor.
+//! An updater that rescales all velocities.
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
 use galamost_plugin_api::prelude::*;
@@ -8,7 +8,7 @@ use galamost_plugin_api::views::StateView;
 
 galamost_plugin_api::plugin!();
 
-/// Multiplies all velocities by `factor` every `every` steps.
+/// Multiplies all velocities by a factor.
 ///
 /// ```ron
 /// MyComponent(every: 100, factor: 0.9)
@@ -16,10 +16,10 @@ galamost_plugin_api::plugin!();
 #[component(Updater, "MyComponent")]
 #[derive(Params)]
 pub struct MyComponent {
-    /// Steps from one change to the next.
+    /// Steps between updates.
     #[param(at_least = 1.0)]
     every: u64,
-    /// Factor.
+    /// Factor of the velocities.
     #[param(at_least = 0.0)]
     factor: f64,
     #[param(skip)]
@@ -73,11 +73,11 @@ impl Updater for MyComponent {
         if let Some((host, kernel)) = &self.kernel {
             let args = Args { state, factor: self.factor };
             let mut arguments: [*mut Opaque; 1] = arguments![args];
-            // SAFETY: the kernel takes one Args
+            // SAFETY: the kernel has one parameter of type Args
             return unsafe { host.launch(*kernel, state.n_local.div_ceil(128), 128, &mut arguments) };
         }
         for i in 0..state.n_local as usize {
-            // SAFETY: the engine's word about the state
+            // SAFETY: `i < n_local`, and the arrays outlive the call
             unsafe {
                 let [x, y, z, _] = state.velocity_mass(i);
                 state.set_velocity(i, [x * self.factor, y * self.factor, z * self.factor]);

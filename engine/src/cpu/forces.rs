@@ -1,8 +1,9 @@
-//! One force evaluation: chunks of particles, every component in turn, on all threads.
+//! Force evaluation: chunks of particles on all threads, every component in turn.
 
 use super::guards;
 use super::list::CHUNK;
 use super::system::{CpuSystem, pair_call};
+use crate::plugins::Component;
 use crate::state::store::Store;
 use galamost_plugin_api::bonded::BondedCall;
 use galamost_plugin_api::component::Kind;
@@ -10,93 +11,139 @@ use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::force::ForceCall;
 use galamost_plugin_api::real::Real;
-use galamost_plugin_api::views::{LinkView, Sums, Wanted};
+use galamost_plugin_api::views::{LinkView, ListView, StateView, Sums, Wanted};
 use rayon::prelude::*;
-use std::sync::Mutex;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+/// Views of the arrays that a force evaluation uses.
+struct Views {
+    state: StateView,
+    list: ListView,
+    links: [LinkView; 3],
+}
+
+/// The first error of several tasks.
+#[derive(Default)]
+struct FirstError(Mutex<Option<Error>>);
+
+impl FirstError {
+    fn record(&self, e: Error) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
+    }
+    fn into_result(self) -> Result<()> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+}
+
 impl<S: Store> CpuSystem<S> {
-    /// Computes the forces of the state as it is.
+    /// Computes the forces of the current state.
     pub(super) fn compute_forces(&mut self, wanted: Wanted) -> Result<()> {
-        let (n, parts) = (self.facts.n, self.forces.len());
-        let chunks = n.div_ceil(CHUNK);
+        let views = Views {
+            state: self.view(),
+            list: self.list.view(),
+            links: [self.link_view(0), self.link_view(1), self.link_view(2)],
+        };
+        let components = self.forces.len().max(1);
         let mut sums = std::mem::take(&mut self.chunk_sums);
         sums.clear();
-        sums.resize(chunks * parts.max(1), Sums::default());
-        let state = self.view();
-        let list = self.list.view();
-        let links = [self.link_view(0), self.link_view(1), self.link_view(2)];
-        let failed: Mutex<Option<Error>> = Mutex::new(None);
-        let this = &*self;
+        sums.resize(self.facts.n.div_ceil(CHUNK) * components, Sums::default());
+        let done = self.pair_and_bonded_forces(&views, wanted, &mut sums);
+        if done.is_ok() {
+            for (f, total) in self.sums.iter_mut().enumerate() {
+                *total = Sums::default();
+                // chunks are added in order, so the sum does not depend on the number of threads
+                sums.iter().skip(f).step_by(components).for_each(|s| total.add(s));
+            }
+        }
+        self.chunk_sums = sums;
+        done?;
+        self.other_forces(&views, wanted)?;
+        if wanted.virial != 0 {
+            let mut total = Sums::default();
+            self.sums.iter().for_each(|s| total.add(s));
+            self.globals.virial = [0, 3, 5].map(|k| total.virial[k]);
+        }
+        self.check_fault()
+    }
+
+    /// Computes pair and bonded forces on all threads. `sums` holds one entry per chunk and component.
+    fn pair_and_bonded_forces(&self, views: &Views, wanted: Wanted, sums: &mut [Sums]) -> Result<()> {
+        let (n, components) = (self.facts.n, self.forces.len());
+        let failed = FirstError::default();
         let timed = self.profile.is_on();
-        let spent: Vec<AtomicU64> = (0..parts).map(|_| AtomicU64::new(0)).collect();
+        let spent: Vec<AtomicU64> = (0..components).map(|_| AtomicU64::new(0)).collect();
         let begun = Instant::now();
-        // all components of a chunk in turn, or, to see which of them writes where it may not, one after the other
-        let rounds = if guards::on() { parts.max(1) } else { 1 };
+        // Each task runs all components on its chunk. With memory checks, each component runs alone on all chunks, so an
+        // illegal write is attributed to the right component.
+        let rounds = if guards::enabled() { components.max(1) } else { 1 };
         for first in 0..rounds {
-            let round = if rounds == 1 { 0..parts } else { first..first + 1 };
-            let before = this.read_only();
-            sums.par_chunks_mut(parts.max(1)).enumerate().for_each(|(k, sums)| {
+            let round = if rounds == 1 { 0..components } else { first..first + 1 };
+            let before = self.hash_read_only();
+            sums.par_chunks_mut(components.max(1)).enumerate().for_each(|(k, sums)| {
                 let range = k * CHUNK..((k + 1) * CHUNK).min(n);
                 if first == 0 {
-                    // SAFETY: this task alone writes the forces of its chunk; the views describe arrays of this system that
-                    // stay where they are until the loop ends
-                    unsafe {
-                        let force = state.force.cast::<[S::Real; 4]>().host();
-                        std::slice::from_raw_parts_mut(force.add(range.start), range.len()).fill([S::Real::ZERO; 4]);
-                        if !state.torque.is_null() {
-                            let torque = state.torque.cast::<[S::Real; 3]>().host();
-                            std::slice::from_raw_parts_mut(torque.add(range.start), range.len())
-                                .fill([S::Real::ZERO; 3]);
-                        }
-                    }
+                    // SAFETY: the chunks are disjoint, and the arrays outlive the loop
+                    unsafe { clear_forces::<S>(&views.state, range.clone()) };
                 }
-                for ((c, spent), sum) in this.forces.iter().zip(&spent).zip(sums).skip(round.start).take(round.len()) {
+                for ((c, spent), sum) in self.forces.iter().zip(&spent).zip(sums).skip(round.start).take(round.len()) {
                     let begun = timed.then(Instant::now);
-                    let done = if let Some(pair) = c.pair() {
-                        let call = pair_call(this, c, &state, &list, wanted, range.clone());
-                        // SAFETY: as above
-                        unsafe { pair.cpu(&call, sum) }
-                    } else if let Some(bonded) = c.bonded() {
-                        let call = bonded_call(c, &state, &links, wanted, range.clone());
-                        // SAFETY: as above
-                        unsafe { bonded.cpu(&call, sum) }
-                    } else {
-                        Ok(())
-                    };
+                    // SAFETY: the chunks are disjoint, and the arrays outlive the loop
+                    let done = unsafe { self.chunk_forces(c, views, wanted, range.clone(), sum) };
                     if let Some(begun) = begun {
                         spent.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
                     }
                     if let Err(e) = done {
-                        failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(e);
+                        failed.record(e);
                     }
                 }
             });
-            if let Some(c) = this.forces.get(round.start)
-                && let Err(e) = this.check_force(&c.name, before)
+            if let Some(c) = self.forces.get(round.start)
+                && let Err(e) = self.check_force(&c.name, before)
             {
-                failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(e);
+                failed.record(e);
             }
         }
         if timed {
-            // threads' time, as shares of the time that passed
+            // the elapsed time is divided in proportion to the threads' times
             let spent: Vec<f64> = spent.into_iter().map(|s| s.into_inner() as f64).collect();
             let share = begun.elapsed().as_secs_f64() / spent.iter().sum::<f64>().max(1.0);
             for (c, s) in self.forces.iter().zip(spent).filter(|(c, _)| c.kind != Kind::Force) {
                 self.profile.add(c.name.as_str().into(), "forces", s * share);
             }
         }
-        if let Some(e) = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-            self.chunk_sums = sums;
-            return Err(e);
+        failed.into_result()
+    }
+
+    /// Computes the forces of a pair or bonded component on a chunk of particles; does nothing for other components.
+    ///
+    /// # Safety
+    /// No other task writes the forces of these particles, and the arrays of `views` outlive the call.
+    unsafe fn chunk_forces(
+        &self,
+        c: &Component,
+        views: &Views,
+        wanted: Wanted,
+        range: Range<usize>,
+        sum: &mut Sums,
+    ) -> Result<()> {
+        if let Some(pair) = c.pair() {
+            let call = pair_call(self, c, &views.state, &views.list, wanted, range);
+            // SAFETY: the caller guarantees it
+            unsafe { pair.cpu(&call, sum) }
+        } else if let Some(bonded) = c.bonded() {
+            let call = bonded_call(c, &views.state, &views.links, wanted, range);
+            // SAFETY: the caller guarantees it
+            unsafe { bonded.cpu(&call, sum) }
+        } else {
+            Ok(())
         }
-        for (f, total) in self.sums.iter_mut().enumerate() {
-            *total = Sums::default();
-            // in the order of the chunks: the sum does not depend on the number of threads
-            sums.iter().skip(f).step_by(parts.max(1)).for_each(|s| total.add(s));
-        }
-        self.chunk_sums = sums;
+    }
+
+    /// Computes forces of components that handle all particles themselves, one after the other.
+    fn other_forces(&mut self, views: &Views, wanted: Wanted) -> Result<()> {
         let mut first_quantity = 0;
         for (f, c) in self.forces.iter().enumerate().filter(|(_, c)| c.kind == Kind::Force) {
             let Some(force) = c.force() else { continue };
@@ -108,38 +155,49 @@ impl<S: Store> CpuSystem<S> {
                 first_varying: c.first_varying,
                 group: c.group,
                 wanted,
-                state,
-                list,
-                bonds: links[0],
+                state: views.state,
+                list: views.list,
+                bonds: views.links[0],
                 device_sums: Default::default(),
-                quantities: quantities_at(quantities),
+                quantities: quantities_address(quantities),
                 reserved: [0; 7],
             };
-            let before = self.read_only();
-            // SAFETY: as above; forces run one after the other
+            let before = self.hash_read_only();
+            // SAFETY: the arrays outlive the call, and nothing else runs meanwhile
             self.profile.time(&c.name, "forces", || unsafe { force.compute(&call, &mut self.sums[f]) })?;
             self.check_force(&c.name, before)?;
         }
-        if wanted.virial != 0 {
-            let mut total = Sums::default();
-            self.sums.iter().for_each(|s| total.add(s));
-            self.globals.virial = [0, 3, 5].map(|k| total.virial[k]);
-        }
-        self.check_fault()
+        Ok(())
     }
 }
 
-/// Where a force puts its further numbers.
-fn quantities_at(quantities: &mut [f64]) -> DevicePtr<f64> {
+/// Sets forces and torques of these particles to 0.
+///
+/// # Safety
+/// No other task writes the forces of these particles, and the arrays of `state` outlive the call.
+unsafe fn clear_forces<S: Store>(state: &StateView, range: Range<usize>) {
+    // SAFETY: the range lies inside the arrays, and the caller guarantees exclusive access to it
+    unsafe {
+        let force = state.force.cast::<[S::Real; 4]>().host();
+        std::slice::from_raw_parts_mut(force.add(range.start), range.len()).fill([S::Real::ZERO; 4]);
+        if !state.torque.is_null() {
+            let torque = state.torque.cast::<[S::Real; 3]>().host();
+            std::slice::from_raw_parts_mut(torque.add(range.start), range.len()).fill([S::Real::ZERO; 3]);
+        }
+    }
+}
+
+/// Returns the address of the array for a force's additional quantities; null if it has none.
+fn quantities_address(quantities: &mut [f64]) -> DevicePtr<f64> {
     if quantities.is_empty() { DevicePtr::null() } else { DevicePtr::new(quantities.as_mut_ptr() as u64) }
 }
 
 fn bonded_call(
-    c: &crate::plugins::Component,
-    state: &galamost_plugin_api::views::StateView,
+    c: &Component,
+    state: &StateView,
     links: &[LinkView; 3],
     wanted: Wanted,
-    range: std::ops::Range<usize>,
+    range: Range<usize>,
 ) -> BondedCall {
     BondedCall {
         size: size_of::<BondedCall>() as u32,

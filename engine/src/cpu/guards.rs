@@ -17,21 +17,21 @@ pub fn enable() {
 }
 
 /// Returns whether the memory of runs is checked.
-pub fn on() -> bool {
+pub fn enabled() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
 impl<S: Store> CpuSystem<S> {
     /// Fills the guard bytes of all arrays that components see.
-    pub(super) fn arm(&mut self) {
-        if on() {
-            self.arrays.iter_mut().for_each(|a| a.data.arm());
+    pub(super) fn write_guards(&mut self) {
+        if enabled() {
+            self.arrays.iter_mut().for_each(|a| a.data.write_guard());
         }
     }
 
     /// Returns an error if a component wrote past the end of an array.
     pub(super) fn check_guards(&self, component: &str) -> Result<()> {
-        if !on() {
+        if !enabled() {
             return Ok(());
         }
         match self.arrays.iter().find(|a| !a.data.is_intact()) {
@@ -44,8 +44,8 @@ impl<S: Store> CpuSystem<S> {
     }
 
     /// Returns a hash of the arrays that forces may only read; 0 if memory is not checked.
-    pub(super) fn read_only(&self) -> u64 {
-        if !on() {
+    pub(super) fn hash_read_only(&self) -> u64 {
+        if !enabled() {
             return 0;
         }
         let mut h = DefaultHasher::new();
@@ -56,7 +56,7 @@ impl<S: Store> CpuSystem<S> {
     /// Returns an error if a force changed a read-only array or wrote past the end of an array.
     pub(super) fn check_force(&self, component: &str, before: u64) -> Result<()> {
         self.check_guards(component)?;
-        if self.read_only() == before {
+        if self.hash_read_only() == before {
             return Ok(());
         }
         Err(Error::Run(format!(

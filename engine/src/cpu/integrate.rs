@@ -1,4 +1,4 @@
-//! Integrators on the CPU: their phases in order, each over chunks of particles.
+//! Integrators on the CPU: phases in order, each over chunks of particles.
 
 use super::list::CHUNK;
 use super::system::{CpuSystem, stretch};
@@ -7,17 +7,17 @@ use crate::state::store::Store;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::{MAX_SUMS, ParticleCall, ScalarCall, When};
 use galamost_plugin_api::philox::{DRAWS_PER_PHASE, RandomKey};
-use galamost_plugin_api::views::{SimBox, Wanted};
+use galamost_plugin_api::views::{SimBox, StateView, Wanted};
 use rayon::prelude::*;
 use std::sync::Mutex;
 use std::time::Instant;
 
 impl<S: Store> CpuSystem<S> {
-    /// One time step.
+    /// Does one time step.
     pub(super) fn one_step(&mut self, wanted: Wanted) -> Result<()> {
         self.phases(When::Before)?;
         self.check_fault()?;
-        // positions have moved: from here on everything belongs to the next step
+        // positions have moved: everything after this line belongs to the next step
         self.globals.step += 1;
         self.globals.evaluate();
         if self.globals.rebuild != 0 {
@@ -37,84 +37,24 @@ impl<S: Store> CpuSystem<S> {
         Ok(())
     }
 
-    /// Lets integrators look at the velocities before the first step.
+    /// Runs the integrators' start phases on the initial velocities.
     pub(super) fn start_integrators(&mut self) -> Result<()> {
         self.phases(When::Start)
     }
 
+    /// Runs the phases of all integrators at this point of a step.
     fn phases(&mut self, when: When) -> Result<()> {
         let state = self.view();
-        // velocities that an integrator carries through the step, for those that correct what it moved
+        // velocities that an integrator carries through the step; integrators with `corrects` correct them as well
         let carried = self.moving.iter().filter(|m| m.program.carries_velocity).find_map(|m| {
             let width = m.program.extra.as_ref()?.width;
             Some((self.arrays[m.extra?].data.address(), width * size_of::<S::Real>() as u32))
         });
         for m in 0..self.moving.len() {
-            let moving = &self.moving[m];
-            let id = moving.component.id;
+            let id = self.moving[m].component.id;
             let mut memory = self.integrator_states.remove(&id).unwrap_or_else(|| Bytes::zeroed(0, 1));
-            let mut sums = [0.0; MAX_SUMS];
-            let extra = moving.extra.map_or(0, |a| self.arrays[a].data.address());
-            let moving = &self.moving[m];
-            let own = carried.filter(|_| moving.program.corrects);
-            let (carried, carried_stride) = own.unwrap_or_default();
             let begun = self.profile.is_on().then(Instant::now);
-            let done = (|| -> Result<()> {
-                let part = moving.component.integrator().ok_or_else(|| Error::Run("not an integrator".into()))?;
-                for (p, phase) in moving.program.phases.iter().enumerate().filter(|(_, p)| p.when == when) {
-                    if phase.scalar {
-                        let mut sim_box = SimBox::of(&self.globals);
-                        let call = ScalarCall {
-                            size: size_of::<ScalarCall>() as u32,
-                            first_varying: moving.component.first_varying,
-                            integrator: memory.address() as *mut u8,
-                            sums: &sums,
-                            globals: &*self.globals,
-                            key: RandomKey::new(self.facts.seed, id),
-                            first_draw: p as u32 * DRAWS_PER_PHASE,
-                            reserved0: 0,
-                            sim_box: if phase.sim_box { &raw mut sim_box } else { std::ptr::null_mut() },
-                            reserved: [0; 3],
-                        };
-                        // SAFETY: the state has the size the program asked for
-                        unsafe { part.cpu_scalar(p as u32, &call)? };
-                        if (sim_box.offset, sim_box.speed) != (self.globals.shear_offset, self.globals.shear_speed) {
-                            self.globals.set_shear(sim_box.offset, sim_box.speed);
-                        }
-                        if sim_box.length != self.globals.box_length {
-                            let ratio = self.globals.set_box(sim_box.length, id);
-                            stretch::<S>(&mut self.arrays, ratio);
-                        }
-                        continue;
-                    }
-                    let address = memory.address();
-                    let new = run_phase(self.facts.n, |range, chunk_sums| {
-                        let call = ParticleCall {
-                            size: size_of::<ParticleCall>() as u32,
-                            begin: range.start as u32,
-                            end: range.end as u32,
-                            first_varying: moving.component.first_varying,
-                            component: id,
-                            group: moving.group,
-                            key: RandomKey::new(self.facts.seed, id),
-                            state: &state,
-                            integrator: address as *const u8,
-                            extra: extra as *mut u8,
-                            sums: chunk_sums,
-                            first_draw: p as u32 * DRAWS_PER_PHASE,
-                            carried_stride,
-                            carried: carried as *mut u8,
-                            reserved: [0; 3],
-                        };
-                        // SAFETY: the views describe arrays of this system; tasks have disjoint chunks
-                        unsafe { part.cpu_particles(p as u32, &call) }
-                    })?;
-                    if phase.sums > 0 {
-                        sums = new;
-                    }
-                }
-                Ok(())
-            })();
+            let done = self.integrator_phases(m, when, &state, carried, &mut memory);
             if let Some(begun) = begun {
                 let name = self.moving[m].component.name.as_str();
                 self.profile.add(name.into(), "phases", begun.elapsed().as_secs_f64());
@@ -125,15 +65,87 @@ impl<S: Store> CpuSystem<S> {
         }
         Ok(())
     }
+
+    /// Runs the phases of integrator `m`. `carried` is the array of carried velocities with its stride in bytes.
+    fn integrator_phases(
+        &mut self,
+        m: usize,
+        when: When,
+        state: &StateView,
+        carried: Option<(u64, u32)>,
+        memory: &mut Bytes,
+    ) -> Result<()> {
+        let moving = &self.moving[m];
+        let id = moving.component.id;
+        let extra = moving.extra.map_or(0, |a| self.arrays[a].data.address());
+        let (carried, carried_stride) = carried.filter(|_| moving.program.corrects).unwrap_or_default();
+        let mut sums = [0.0; MAX_SUMS];
+        let part = moving.component.integrator().ok_or_else(|| Error::Run("not an integrator".into()))?;
+        for (p, phase) in moving.program.phases.iter().enumerate().filter(|(_, p)| p.when == when) {
+            let first_draw = p as u32 * DRAWS_PER_PHASE;
+            if phase.scalar {
+                let mut sim_box = SimBox::of(&self.globals);
+                let call = ScalarCall {
+                    size: size_of::<ScalarCall>() as u32,
+                    first_varying: moving.component.first_varying,
+                    integrator: memory.address() as *mut u8,
+                    sums: &sums,
+                    globals: &*self.globals,
+                    key: RandomKey::new(self.facts.seed, id),
+                    first_draw,
+                    reserved0: 0,
+                    sim_box: if phase.sim_box { &raw mut sim_box } else { std::ptr::null_mut() },
+                    reserved: [0; 3],
+                };
+                // SAFETY: the integrator's state has the size that its program declares
+                unsafe { part.cpu_scalar(p as u32, &call)? };
+                if (sim_box.offset, sim_box.speed) != (self.globals.shear_offset, self.globals.shear_speed) {
+                    self.globals.set_shear(sim_box.offset, sim_box.speed);
+                }
+                if sim_box.length != self.globals.box_length {
+                    let ratio = self.globals.set_box(sim_box.length, id);
+                    stretch::<S>(&mut self.arrays, ratio);
+                }
+                continue;
+            }
+            let address = memory.address();
+            let new = run_phase(self.facts.n, |range, chunk_sums| {
+                let call = ParticleCall {
+                    size: size_of::<ParticleCall>() as u32,
+                    begin: range.start as u32,
+                    end: range.end as u32,
+                    first_varying: moving.component.first_varying,
+                    component: id,
+                    group: moving.group,
+                    key: RandomKey::new(self.facts.seed, id),
+                    state,
+                    integrator: address as *const u8,
+                    extra: extra as *mut u8,
+                    sums: chunk_sums,
+                    first_draw,
+                    carried_stride,
+                    carried: carried as *mut u8,
+                    reserved: [0; 3],
+                };
+                // SAFETY: the views describe arrays of this system, and the chunks of the tasks are disjoint
+                unsafe { part.cpu_particles(p as u32, &call) }
+            })?;
+            if phase.sums > 0 {
+                sums = new;
+            }
+        }
+        Ok(())
+    }
 }
 
-/// Runs `f` for all chunks of `n` particles on all threads; sums are added in the order of the chunks.
+/// Runs `f` for all chunks of `n` particles on all threads. Chunks are added in order.
 fn run_phase(
     n: usize,
     f: impl Fn(std::ops::Range<usize>, &mut [f64; MAX_SUMS]) -> Result<()> + Sync,
 ) -> Result<[f64; MAX_SUMS]> {
     let failed: Mutex<Option<Error>> = Mutex::new(None);
-    // integrators do little for each particle: larger tasks than for forces, still the same for any thread count
+    // integrators do little work per particle, so tasks are larger than for forces; the size is independent of the
+    // threads
     let chunk = 8 * CHUNK;
     let mut sums = vec![[0.0; MAX_SUMS]; n.div_ceil(chunk)];
     sums.par_iter_mut().enumerate().for_each(|(k, sums)| {

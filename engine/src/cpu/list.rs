@@ -1,4 +1,4 @@
-//! The neighbor list on the CPU: particles sorted by cell, rows filled cell range by cell range.
+//! The neighbor list on the CPU: particles sorted by cell, rows filled from ranges of cells.
 
 use crate::state::cells::Grid;
 use crate::state::molecules::MoleculeRule;
@@ -11,15 +11,15 @@ use galamost_plugin_api::real::Real;
 use galamost_plugin_api::views::{Globals, ListView};
 use rayon::prelude::*;
 
-/// Particles of one task.
+/// Particles per task.
 pub const CHUNK: usize = 256;
 
-/// Rows of neighbors.
+/// The neighbor list.
 #[derive(Debug, Default)]
-pub struct List {
-    /// Cutoff and buffer.
+pub struct NeighborList {
+    /// Cutoff plus buffer.
     pub r_list: f64,
-    /// The cells.
+    /// The cell grid.
     pub grid: Option<Grid>,
     /// First particle of each cell.
     pub cell_start: Vec<u32>,
@@ -27,17 +27,17 @@ pub struct List {
     index: Vec<u32>,
     count: Vec<u32>,
     cell_of: Vec<u32>,
-    /// Which pairs are taken in, if not all.
+    /// The rule for pairs within or between molecules, if there is one.
     molecules: Option<MoleculeRule>,
 }
 
-impl List {
-    /// For this radius.
+impl NeighborList {
+    /// Creates an empty list of this range.
     pub fn new(r_list: f64, molecules: Option<MoleculeRule>) -> Self {
         Self { r_list, molecules, ..Self::default() }
     }
 
-    /// The order of particles by cell, and by tag inside a cell: `order[new] = old`.
+    /// Returns the order of particles by cell, and by tag within a cell: `order[new] = old`.
     pub fn order<S: Store>(&mut self, pos: &[S::PosType], tag: &[u32], g: &Globals) -> Vec<u32> {
         let length = g.box_length;
         let r = if self.r_list > 0.0 { self.r_list } else { length[0].max(1.0) / 8.0 };
@@ -68,7 +68,7 @@ impl List {
         order
     }
 
-    /// Fills the rows of particles that stand in the order of [`Self::order`].
+    /// Fills the rows of particles that are sorted in the order of [`Self::order`].
     pub fn build<S: Store>(
         &mut self,
         pos: &[S::PosType],
@@ -81,7 +81,7 @@ impl List {
         if self.capacity == 0 {
             self.capacity = 64;
         }
-        // candidates stand side by side, so a vector of each coordinate is one load
+        // each coordinate is contiguous, so a vector of candidates is one load
         let coordinates: [Vec<S::Coordinate>; 3] = std::array::from_fn(|k| {
             let mut all = Vec::with_capacity(n + LANES);
             pos.par_iter().with_min_len(CHUNK).map(|p| S::coordinate(p, k)).collect_into_vec(&mut all);
@@ -97,7 +97,7 @@ impl List {
             let rows = self.index.par_chunks_mut(CHUNK * capacity).zip(self.count.par_chunks_mut(CHUNK)).enumerate();
             let needed = rows
                 .map(|(chunk, (rows, counts))| {
-                    let task = Task::<S> {
+                    let task = ChunkTask::<S> {
                         pos,
                         coordinates: coordinates.each_ref().map(Vec::as_slice),
                         tag,
@@ -111,7 +111,7 @@ impl List {
                         limit,
                         first: chunk * CHUNK,
                     };
-                    // SAFETY: the extension is there, the engine asked the processor
+                    // SAFETY: `isa` is an extension of this processor (`vector_extension`)
                     unsafe { task.dispatch(rows, counts, isa) }
                 })
                 .max()
@@ -119,14 +119,14 @@ impl List {
             if needed <= capacity {
                 return;
             }
-            // some more, so that the list does not grow at every build
+            // extra room, so that the list does not grow at every build
             self.capacity = (needed + needed / 8).next_multiple_of(32);
         }
     }
 
-    /// Takes pairs that have become excluded out of the rows of these tags; what stays keeps its order, so the list is
-    /// that of a build with the new exclusions.
-    pub fn leave_out(&mut self, tags: &[u32], exclusions: &LinkRows, tag: &[u32], index_of_tag: &[u32]) {
+    /// Removes newly excluded pairs from the rows of these tags. The remaining entries keep their order, so the result
+    /// equals a build with the new exclusions.
+    pub fn remove_excluded(&mut self, tags: &[u32], exclusions: &LinkRows, tag: &[u32], index_of_tag: &[u32]) {
         for t in tags {
             let i = index_of_tag[*t as usize] as usize;
             let (row, out) = (&mut self.index[i * self.capacity..][..self.capacity], exclusions.row(*t));
@@ -143,7 +143,7 @@ impl List {
         }
     }
 
-    /// As plugins see it.
+    /// Returns the list for plugins.
     pub fn view(&mut self) -> ListView {
         ListView {
             capacity: self.capacity as u32,
@@ -155,22 +155,22 @@ impl List {
         }
     }
 
-    /// Mean and largest number of neighbors.
+    /// Returns the mean and the largest number of neighbors.
     pub fn statistics(&self) -> (f64, u32) {
         let sum: u64 = self.count.iter().map(|c| u64::from(*c)).sum();
         (sum as f64 / self.count.len().max(1) as f64, self.count.iter().copied().max().unwrap_or(0))
     }
 
-    /// Bytes in use.
+    /// Returns the number of bytes in use.
     pub fn memory(&self) -> usize {
         4 * (self.index.capacity() + self.count.capacity() + self.cell_of.capacity() + self.cell_start.capacity())
     }
 }
 
-/// Rows of one chunk of particles.
-struct Task<'a, S: Store> {
+/// Builds the rows of one chunk of particles.
+struct ChunkTask<'a, S: Store> {
     pos: &'a [S::PosType],
-    /// Those of the same particles, and of [`LANES`] more that are none.
+    /// Coordinates of the particles, padded with [`LANES`] unused entries.
     coordinates: [&'a [S::Coordinate]; 3],
     tag: &'a [u32],
     scale: &'a BoxScale<S::Real>,
@@ -187,13 +187,13 @@ struct Task<'a, S: Store> {
 /// Candidates tested at once.
 const LANES: usize = 16;
 
-/// What the particles of a cell look at, side by side: coordinates and indices.
+/// Coordinates and indices of all particles around a cell, in contiguous arrays.
 struct Candidates<S: Store> {
     cell: u32,
     at: [Vec<S::Coordinate>; 3],
     index: Vec<u32>,
     n: usize,
-    /// Place of particle 0, if it were in the same range as the cell's own particles.
+    /// Offset that turns the index of one of the cell's own particles into its position among the candidates.
     own: usize,
 }
 
@@ -202,9 +202,9 @@ impl<S: Store> Candidates<S> {
         Self { cell: u32::MAX, at: std::array::from_fn(|_| vec![]), index: vec![], n: 0, own: 0 }
     }
 
-    /// Those around a cell, with room for whole vectors.
+    /// Gathers the candidates around a cell, padded to whole vectors.
     #[inline(always)]
-    fn gather(&mut self, task: &Task<'_, S>, cell: u32) {
+    fn gather(&mut self, task: &ChunkTask<'_, S>, cell: u32) {
         (self.cell, self.n) = (cell, 0);
         let n = task.grid.n;
         let first = task.start[cell as usize] as usize;
@@ -219,11 +219,11 @@ impl<S: Store> Candidates<S> {
                 self.own = self.n.wrapping_sub(from);
             }
             for j in (from..to).step_by(LANES) {
-                let place = self.n + j - from;
+                let offset = self.n + j - from;
                 for (x, all) in self.at.iter_mut().zip(task.coordinates) {
-                    x[place..place + LANES].copy_from_slice(&all[j..j + LANES]);
+                    x[offset..offset + LANES].copy_from_slice(&all[j..j + LANES]);
                 }
-                let index: &mut [u32] = &mut self.index[place..place + LANES];
+                let index: &mut [u32] = &mut self.index[offset..offset + LANES];
                 index.iter_mut().enumerate().for_each(|(l, to)| *to = (j + l) as u32);
             }
             self.n += to - from;
@@ -231,12 +231,14 @@ impl<S: Store> Candidates<S> {
     }
 }
 
-impl<S: Store> Task<'_, S> {
+impl<S: Store> ChunkTask<'_, S> {
+    /// Fills the rows with code for this vector extension.
+    ///
     /// # Safety
-    /// The processor must have the extension.
+    /// The processor must support the extension.
     unsafe fn dispatch(&self, rows: &mut [u32], counts: &mut [u32], isa: u32) -> usize {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the caller's word
+        // SAFETY: the caller guarantees the extension
         unsafe {
             match isa {
                 4 => return self.v4(rows, counts),
@@ -245,28 +247,28 @@ impl<S: Store> Task<'_, S> {
             }
         }
         let _ = isa;
-        // SAFETY: the baseline is everywhere
+        // SAFETY: every processor supports the baseline
         unsafe { self.fill::<BASE>(rows, counts) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn v4(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
-        // SAFETY: the extension is on
+        // SAFETY: the function enables the extension
         unsafe { self.fill::<V4>(rows, counts) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn v3(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
-        // SAFETY: the extension is on
+        // SAFETY: the function enables the extension
         unsafe { self.fill::<V3>(rows, counts) }
     }
 
-    /// The largest number of neighbors met; rows beyond the capacity are cut.
+    /// Fills the rows and returns the largest number of neighbors; rows are truncated at the capacity.
     ///
     /// # Safety
-    /// The processor must have the extension.
+    /// The processor must support the extension.
     #[inline(always)]
     unsafe fn fill<const ISA: u32>(&self, rows: &mut [u32], counts: &mut [u32]) -> usize {
         let mut longest = 0;
@@ -276,18 +278,19 @@ impl<S: Store> Task<'_, S> {
         for (k, count) in counts.iter_mut().enumerate() {
             let i = self.first + k;
             let pi = self.pos[i];
-            // neighboring particles mostly share a cell
+            // consecutive particles mostly share a cell
             if self.cell_of[i] != around.cell {
                 around.gather(self, self.cell_of[i]);
             }
-            // room for every candidate and a whole vector, so that packing needs no test
+            // room for every candidate plus one vector, so that packing needs no bounds check
             if found.len() < around.n + LANES {
                 found.resize(2 * (around.n + LANES), 0);
             }
             let own = around.own.wrapping_add(i);
             let mut m = 0;
             for c in (0..around.n).step_by(LANES) {
-                // SAFETY: there is room for whole vectors of candidates, and in `found`; the extension is on
+                // SAFETY: the candidates and `found` have room for whole vectors, and the function enables the
+                // extension
                 unsafe {
                     let at = around.at.each_ref().map(|x| &*x.as_ptr().add(c).cast::<[S::Coordinate; LANES]>());
                     let mut near = S::nearer::<ISA>(&pi, at, self.scale, self.limit);
@@ -307,14 +310,15 @@ impl<S: Store> Task<'_, S> {
             longest = longest.max(m);
             let kept = m.min(self.capacity);
             row[..kept].copy_from_slice(&found[..kept]);
-            // the loops read whole chunks: what is behind the end must be an index that exists
+            // the loops read whole vectors: entries past the end must be valid indices
             row[kept..kept.next_multiple_of(32).min(self.capacity)].fill(i as u32);
             *count = kept as u32;
         }
         longest
     }
 
-    /// Takes off excluded partners of a particle and those of molecules that do not count; the number of those that stay.
+    /// Removes excluded partners of a particle and those that the molecule rule excludes; returns the number of
+    /// remaining entries.
     #[inline(always)]
     fn drop_excluded(&self, i: usize, found: &mut [u32]) -> usize {
         let row = self.exclusions.map_or([].as_slice(), |e| e.row(self.tag[i]));

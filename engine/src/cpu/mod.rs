@@ -1,4 +1,4 @@
-//! The CPU as a device: sorted arrays, Verlet list, plugins' loops over chunks of particles on all threads.
+//! The backend of the CPU: sorted arrays, a Verlet list, and plugins' loops over chunks of particles on all threads.
 
 mod forces;
 pub mod guards;
@@ -10,10 +10,10 @@ pub use system::CpuSystem;
 
 use galamost_plugin_api::precision::{Fixed, Float64, Precision};
 
-/// A CPU backend of this precision.
+/// Creates a CPU backend of the plan's precision.
 ///
 /// # Errors
-/// The state cannot be stored.
+/// Returns an error if the initial state cannot be stored.
 pub fn backend(plan: &crate::plan::Plan) -> galamost_plugin_api::error::Result<Box<dyn crate::backend::Backend>> {
     Ok(match plan.pipeline.precision {
         Precision::Double => Box::new(CpuSystem::<Float64>::new(plan)?),
@@ -21,8 +21,8 @@ pub fn backend(plan: &crate::plan::Plan) -> galamost_plugin_api::error::Result<B
     })
 }
 
-/// The highest vector extension of this processor that the loops are compiled for: 4, 3 or 0 (x86-64-v4, -v3, none).
-/// `GALAMOST_ISA` lowers it, for tests.
+/// Returns the highest vector extension of this processor that the loops are compiled for: 4 (x86-64-v4), 3 (x86-64-v3)
+/// or 0 (none). The environment variable `GALAMOST_ISA` lowers it, for tests.
 pub fn vector_extension() -> u32 {
     let mut best = 0;
     #[cfg(target_arch = "x86_64")]

@@ -1,6 +1,6 @@
 //! The state on the CPU.
 
-use super::list::List;
+use super::list::NeighborList;
 use super::vector_extension;
 use crate::backend::{
     Array, Backend, ListReport, Storage, SystemSums, Update, call_updater, export, import, initial_globals,
@@ -63,7 +63,7 @@ pub struct CpuSystem<S: Store> {
     pub(super) globals: Box<Globals>,
     /// Particle arrays in the order of [`crate::state::arrays::table`]; one that the precision does not store is empty.
     pub(super) arrays: Vec<StoredArray>,
-    pub(super) list: List,
+    pub(super) list: NeighborList,
     buffer: f64,
     topology: Topology,
     exclude: crate::pipeline::Exclusions,
@@ -102,7 +102,7 @@ impl<S: Store> CpuSystem<S> {
             isa: vector_extension(),
             globals: Box::new(initial_globals(plan)),
             arrays,
-            list: List::new(radius, plan.molecules.clone()),
+            list: NeighborList::new(radius, plan.molecules.clone()),
             buffer,
             topology: Topology::default(),
             exclude: plan.pipeline.neighbors.exclude,
@@ -175,7 +175,7 @@ impl<S: Store> CpuSystem<S> {
             self.list.build::<S>(pos, tags(&self.arrays), &scale, self.tables.exclusions.as_ref(), self.isa);
         }
         self.index_links();
-        self.arm();
+        self.write_guards();
         for a in &mut self.arrays {
             if let Some(name) = a.info.component_name() {
                 self.host.set_array(name, a.data.address());
@@ -210,7 +210,7 @@ impl<S: Store> CpuSystem<S> {
             && self.list.r_list > 0.0
         {
             let index_of_tag = values(&self.arrays, ArrayId::IndexOfTag);
-            self.list.leave_out(&touched.exclusions, exclusions, tags(&self.arrays), index_of_tag);
+            self.list.remove_excluded(&touched.exclusions, exclusions, tags(&self.arrays), index_of_tag);
         }
     }
 

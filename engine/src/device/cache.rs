@@ -1,10 +1,11 @@
-//! Compiled kernels on disk, by a hash of everything that goes into them.
+//! Cache of compiled kernels on disk, keyed by a hash of all inputs of the compilation.
 
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use tracing::debug;
 
-/// The folder: `GALAMOST_CACHE`, or `galamost` in the user's cache folder; `None` if neither can be made.
+/// Returns the cache folder: `GALAMOST_CACHE`, or `galamost` in the user's cache folder. Returns `None` if it cannot be
+/// created.
 pub fn folder() -> Option<PathBuf> {
     let base = std::env::var_os("GALAMOST_CACHE").map(PathBuf::from).or_else(|| {
         let home = std::env::var_os("XDG_CACHE_HOME")
@@ -16,7 +17,7 @@ pub fn folder() -> Option<PathBuf> {
     Some(base)
 }
 
-/// The name of what these parts give.
+/// Returns the key of a compilation with these inputs.
 pub fn key(parts: &[&str]) -> String {
     let mut h = Sha256::new();
     for p in parts {
@@ -26,15 +27,15 @@ pub fn key(parts: &[&str]) -> String {
     h.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect()
 }
 
-/// What was stored under this name.
+/// Returns the bytes stored under this key.
 pub fn get(key: &str, ending: &str) -> Option<Vec<u8>> {
     let bytes = std::fs::read(folder()?.join(format!("{key}.{ending}"))).ok()?;
-    // the last 8 bytes are the length: a file cut off by a crash does not count
+    // the last 8 bytes hold the length, so a file truncated by a crash is ignored
     let (body, length) = bytes.split_at_checked(bytes.len().checked_sub(8)?)?;
     (u64::from_le_bytes(length.try_into().ok()?) == body.len() as u64).then(|| body.to_vec())
 }
 
-/// Stores bytes under this name; a cache that cannot be written costs time, nothing else.
+/// Stores bytes under this key. An unwritable cache only costs time.
 pub fn put(key: &str, ending: &str, bytes: &[u8]) {
     let Some(folder) = folder() else { return };
     let temporary = folder.join(format!("{key}.{}.part", unique()));
@@ -47,7 +48,7 @@ pub fn put(key: &str, ending: &str, bytes: &[u8]) {
     }
 }
 
-/// A word that no other thread or process of this machine has now, for names of temporary files.
+/// Returns a string that is unique among all threads and processes of this machine, for names of temporary files.
 pub fn unique() -> String {
     static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     format!("{}-{}", std::process::id(), COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed))

@@ -1,9 +1,9 @@
-//! The CUDA kernels on the CPU: g++ compiles them under `kernels/host/galamost_host.h`.
+//! CUDA kernels on the CPU, for tests: g++ compiles them with `kernels/host/galamost_host.h`.
 //!
-//! Host memory is device memory. A test device: it runs the real kernels, slowly, one block after the other, and
+//! Host memory serves as device memory. The emulation runs the real kernels, slowly, one block after the other. It
 //! reports a kernel that writes just outside an array.
 
-use super::source::{Unit, kernel_names};
+use super::source::{SourceUnit, kernel_names};
 use super::{Device, Graph, Kernel, Services, cache};
 use crate::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
@@ -20,21 +20,21 @@ fn fail(what: &str, message: impl std::fmt::Display) -> Error {
     Error::Device { what: what.into(), message: message.to_string() }
 }
 
-/// The compiler's version, if there is one.
+/// Returns the version of g++.
 ///
 /// # Errors
-/// It cannot be started.
+/// Returns an error if g++ cannot be started.
 pub fn probe() -> std::result::Result<String, String> {
     let out = Command::new("g++").arg("--version").output().map_err(|e| format!("g++ cannot be started: {e}"))?;
     let text = String::from_utf8_lossy(&out.stdout).lines().next().unwrap_or_default().to_string();
     if out.status.success() { Ok(text) } else { Err("g++ --version failed".into()) }
 }
 
-/// Bytes behind each array that no kernel may touch, and what they hold.
+/// Guard bytes before and after each array, and their value.
 const GUARD: usize = 64;
 const GUARD_BYTE: u8 = 0xa5;
 
-/// An array: its memory, where it starts in there, and its length.
+/// An array: its memory, its offset in that memory, and its length in bytes.
 struct Array {
     memory: Vec<u128>,
     start: usize,
@@ -46,28 +46,28 @@ impl Array {
         let start = self.memory.as_ptr().cast::<u8>().wrapping_add(self.start);
         [start.wrapping_sub(GUARD).cast(), start.wrapping_add(self.bytes).cast()]
     }
-    fn is_whole(&self) -> bool {
-        // SAFETY: `allocate` made room for both guards and filled them
+    fn guards_intact(&self) -> bool {
+        // SAFETY: `allocate` reserved and filled both guards
         self.guards().into_iter().all(|g| unsafe { g.read() } == [GUARD_BYTE; GUARD])
     }
 }
 
-/// What `GALAMOST_EMULATED_FAULT` asks for, so that tests see what a run does when a GPU fails: `lost:N`, the device is
-/// lost at launch number N; `memory:N`, there are N bytes of memory.
+/// Simulated failures, set by the environment variable `GALAMOST_EMULATED_FAULT`: `lost:N` loses the device at launch
+/// number N, `memory:N` limits its memory to N bytes.
 #[derive(Clone, Copy)]
-struct Faults {
+struct SimulatedFaults {
     launches: u64,
     bytes: u64,
 }
 
-impl Faults {
-    fn asked_for() -> Result<Self> {
+impl SimulatedFaults {
+    fn from_environment() -> Result<Self> {
         let mut faults = Self { launches: u64::MAX, bytes: u64::MAX };
         let Ok(text) = std::env::var("GALAMOST_EMULATED_FAULT") else { return Ok(faults) };
         match text.split_once(':').and_then(|(what, n)| Some((what, n.parse().ok()?))) {
             Some(("lost", n)) => faults.launches = n,
             Some(("memory", n)) => faults.bytes = n,
-            _ => return Err(fail("GALAMOST_EMULATED_FAULT", format!("`{text}` is none of lost:N, memory:N"))),
+            _ => return Err(fail("GALAMOST_EMULATED_FAULT", format!("`{text}` is neither lost:N nor memory:N"))),
         }
         Ok(faults)
     }
@@ -86,20 +86,20 @@ struct Inner {
 pub struct EmulatedDevice {
     compiler: String,
     inner: Mutex<Inner>,
-    /// One kernel at a time: threads of the emulation share statics of the system thread.
+    /// Serializes kernels: the fibers of a block share thread-local statics.
     running: Mutex<()>,
-    faults: Faults,
+    faults: SimulatedFaults,
     profile: Profile,
 }
 
 impl EmulatedDevice {
-    /// Opens it.
+    /// Opens the emulated device.
     ///
     /// # Errors
-    /// There is no g++.
+    /// Returns an error if g++ is not available.
     pub fn new() -> Result<Self> {
         let compiler = probe().map_err(|e| fail("emulated device", e))?;
-        let faults = Faults::asked_for()?;
+        let faults = SimulatedFaults::from_environment()?;
         Ok(Self { compiler, inner: Mutex::default(), running: Mutex::default(), faults, profile: Profile::default() })
     }
 
@@ -107,10 +107,10 @@ impl EmulatedDevice {
         self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Builds the shared library of a unit in `folder`.
-    fn build(&self, unit: &Unit, folder: &Path, library: &Path) -> Result<()> {
+    /// Compiles a unit to a shared library, with `folder` for temporary files.
+    fn build(&self, unit: &SourceUnit, folder: &Path, library: &Path) -> Result<()> {
         let io = |e: std::io::Error| fail(&format!("building {}", unit.name), e);
-        for (name, text) in Unit::headers()? {
+        for (name, text) in SourceUnit::headers()? {
             let path = folder.join(name);
             if let Some(parent) = path.parent() {
                 std::fs::create_dir_all(parent).map_err(io)?;
@@ -156,7 +156,7 @@ impl EmulatedDevice {
     }
 }
 
-/// A unit's text with the headers that hold kernels in place of their include lines, to find the kernels' names.
+/// Returns a unit's text together with the headers that it includes, to find the kernels' names.
 fn unit_with_headers(text: &str) -> String {
     let mut all = String::new();
     for (name, header) in galamost_kernels::HEADERS {
@@ -172,20 +172,23 @@ impl Services for EmulatedDevice {
         format!("CUDA kernels emulated on the CPU ({})", self.compiler)
     }
     fn multiprocessors(&self) -> u32 {
-        // few, so that small test systems still run with several threads a particle
+        // a small number, so small test systems still use several threads per particle
         4
     }
     fn allocate(&self, bytes: usize) -> Result<u64> {
         if self.memory() + bytes as u64 > self.faults.bytes {
-            return Err(fail("allocate", format!("out of memory: {bytes} bytes more than {}", self.memory())));
+            return Err(fail(
+                "allocate",
+                format!("out of memory: cannot allocate {bytes} bytes; {} are in use", self.memory()),
+            ));
         }
-        // room to start at a multiple of 256 with a guard on both sides
+        // room for a start at a multiple of 256 with a guard on both sides
         let mut memory = vec![0u128; (bytes + 2 * GUARD).div_ceil(16) + 15];
         let base = memory.as_mut_ptr() as usize;
         let start = (base + GUARD).next_multiple_of(256) - base;
         let array = Array { memory, start, bytes };
         for guard in array.guards() {
-            // SAFETY: both lie in the memory just made
+            // SAFETY: both guards lie in the memory allocated above
             unsafe { std::ptr::write_bytes(guard.cast_mut(), GUARD_BYTE, 1) };
         }
         let address = (base + start) as u64;
@@ -194,10 +197,10 @@ impl Services for EmulatedDevice {
     }
     fn free(&self, address: u64) -> Result<()> {
         let gone = self.lock().memory.remove(&address);
-        gone.map(drop).ok_or_else(|| fail("free", format!("{address:#x} was not allocated here")))
+        gone.map(drop).ok_or_else(|| fail("free", format!("{address:#x} is not allocated")))
     }
     fn upload(&self, address: u64, bytes: &[u8]) -> Result<()> {
-        // SAFETY: the address is one of ours, with room for the bytes: the engine's and plugins' contract
+        // SAFETY: the address is an allocation of this device with room for the bytes (contract of `upload`)
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len()) };
         Ok(())
     }
@@ -211,15 +214,15 @@ impl Services for EmulatedDevice {
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, bytes) };
         Ok(())
     }
-    fn define(&self, name: &'static str) {
+    fn define_macro(&self, name: &'static str) {
         let mut inner = self.lock();
         if !inner.macros.contains(&name) {
             inner.macros.push(name);
         }
     }
-    fn compile(&self, unit: &Unit) -> Result<u64> {
-        let unit = &unit.with(&self.lock().macros);
-        let headers: String = Unit::headers()?.into_iter().map(|(_, t)| t).collect();
+    fn compile(&self, unit: &SourceUnit) -> Result<u64> {
+        let unit = &unit.with_macros(&self.lock().macros);
+        let headers: String = SourceUnit::headers()?.into_iter().map(|(_, t)| t).collect();
         let defines = unit.defines().join(" ");
         let key = cache::key(&[&unit.text, &headers, galamost_kernels::HOST_HEADER, &defines, &self.compiler]);
         let folder = std::env::temp_dir().join(format!("galamost-{key}-{}", cache::unique()));
@@ -233,10 +236,10 @@ impl Services for EmulatedDevice {
                 }
             }),
         };
-        // SAFETY: the library holds nothing but the unit's kernels, which have no initialisers
+        // SAFETY: the library contains only the unit's kernels, which have no initializers
         let loaded =
             ready.and_then(|()| unsafe { libloading::Library::new(&library) }.map_err(|e| fail(&unit.name, e)));
-        // a loaded library does not need its file
+        // the file is not needed once the library is loaded
         let _ = std::fs::remove_dir_all(&folder);
         let mut inner = self.lock();
         inner.modules.push(loaded?);
@@ -244,7 +247,7 @@ impl Services for EmulatedDevice {
     }
     fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
         let mut inner = self.lock();
-        let library = inner.modules.get(module as usize).ok_or_else(|| fail(name, "no such module"))?;
+        let library = inner.modules.get(module as usize).ok_or_else(|| fail(name, "unknown module"))?;
         // SAFETY: GALAMOST_HOST_ENTRY declares entries with this type
         let entry: Entry = *unsafe { library.get(format!("{name}__host").as_bytes()) }.map_err(|e| fail(name, e))?;
         inner.kernels.push((entry, name.into()));
@@ -257,15 +260,15 @@ impl Services for EmulatedDevice {
             if inner.launches >= self.faults.launches {
                 return Err(fail("launch", "the device is lost"));
             }
-            inner.kernels.get(kernel.0 as usize).cloned().ok_or_else(|| fail("launch", "no such kernel"))?
+            inner.kernels.get(kernel.0 as usize).cloned().ok_or_else(|| fail("launch", "unknown kernel"))?
         };
         let _one = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut args = args.to_vec();
-        // SAFETY: the caller gives the arguments that the kernel declares
+        // SAFETY: the arguments are those that the kernel declares (contract of `launch`)
         self.profile.time(&self.profile.part(), &name, || unsafe {
             entry(args.as_mut_ptr(), [grid.x, grid.y, grid.z].as_ptr(), [block.x, block.y, block.z].as_ptr());
         });
-        match self.lock().memory.values().find(|a| !a.is_whole()) {
+        match self.lock().memory.values().find(|a| !a.guards_intact()) {
             Some(a) => Err(fail(&name, format!("the kernel wrote outside an array of {} bytes", a.bytes))),
             None => Ok(()),
         }
@@ -279,43 +282,43 @@ impl Device for EmulatedDevice {
     fn capture(&self, _: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {
         Ok(None)
     }
-    fn replay(&self, _: Graph) -> Result<()> {
+    fn launch_graph(&self, _: Graph) -> Result<()> {
         Err(fail("replay", "the emulated device has no graphs"))
     }
-    fn forget(&self, _: Graph) -> Result<()> {
+    fn destroy_graph(&self, _: Graph) -> Result<()> {
         Ok(())
     }
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        // SAFETY: the address is that of the run's globals in host memory
+        // SAFETY: the address is that of the run's globals, in host memory
         let (halt, rebuild) = unsafe {
             let g = globals as *const Globals;
             ((*g).halt, (*g).rebuild)
         };
         if halt == 0 && rebuild != 0 { body() } else { Ok(()) }
     }
-    fn together(&self) -> bool {
-        // to compile many steps as one kernel takes long, so tests ask for it
+    fn supports_grid_barrier(&self) -> bool {
+        // disabled by default because compiling the persistent kernel takes long; tests enable it
         std::env::var_os("GALAMOST_EMULATED_STEPS").is_some()
     }
-    fn resident(&self, _: Kernel, _: u32) -> Result<u32> {
-        // one block meets nobody
+    fn max_resident_blocks(&self, _: Kernel, _: u32) -> Result<u32> {
+        // blocks run one after the other, so a grid barrier works for a single block only
         Ok(1)
     }
-    fn launch_together(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
+    fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
         if blocks > 1 {
-            return Err(fail("launch", "the blocks of the emulated device run one after the other"));
+            return Err(fail("launch", "the emulated device supports cooperative launches of one block only"));
         }
         self.launch(kernel, Extent::from(blocks), Extent::from(threads), 0, args)
     }
     fn set_word(&self, address: u64, word: u32) -> Result<()> {
         self.upload(address, &word.to_ne_bytes())
     }
-    fn while_left(&self, left: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+    fn while_nonzero(&self, word: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         loop {
             body()?;
-            // SAFETY: the addresses are those of a word and of the run's globals in host memory
-            let (left, halt) = unsafe { (*(left as *const u32), (*(globals as *const Globals)).halt) };
-            if left == 0 || halt != 0 {
+            // SAFETY: the addresses are those of a word and of the run's globals, in host memory
+            let (value, halt) = unsafe { (*(word as *const u32), (*(globals as *const Globals)).halt) };
+            if value == 0 || halt != 0 {
                 return Ok(());
             }
         }

@@ -1,6 +1,6 @@
-//! Devices: which there are, and what the engine asks of one that runs CUDA kernels.
+//! Devices: selection, and the interface of a device that runs CUDA kernels.
 //!
-//! `cudarc` is named only in this folder.
+//! Only this folder uses `cudarc`.
 
 mod cache;
 mod cuda;
@@ -12,7 +12,7 @@ mod source;
 pub use cache::folder as cache_folder;
 pub use cuda::{CudaDevice, driver, driver_version};
 pub use emulated::EmulatedDevice;
-pub use source::{Unit, api_header, kernel_names};
+pub use source::{SourceUnit, api_header, kernel_names};
 
 use crate::pipeline::DeviceChoice;
 use crate::profile::{Profile, Timing};
@@ -24,32 +24,32 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel(pub u64);
 
-/// A captured sequence of launches.
+/// A captured graph of launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Graph(pub u64);
 
-/// What a compilation told: one entry for each kernel of the unit.
+/// The assembler's report on one kernel of a source unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelReport {
-    /// Kernel.
+    /// Name of the kernel.
     pub name: String,
     /// Registers per thread.
     pub registers: u32,
-    /// Bytes spilled to local memory and read back.
+    /// Bytes spilled to local memory.
     pub spills: u32,
     /// Static shared memory in bytes.
     pub shared: u32,
 }
 
-/// Memory, compilation and launches: what plugins ([`crate::plugins::host`]) and the engine use on every device.
+/// Memory, compilation and launches: what both the engine and plugins ([`crate::plugins::host`]) use of every device.
 ///
-/// A device executes all calls in order, on one stream.
+/// All operations are queued in one stream and execute in the order of the calls.
 pub trait Services: Send + Sync {
-    /// Returns the device's name for the log.
+    /// Returns the name for the log.
     fn name(&self) -> String;
-    /// Returns the number of multiprocessors, from which the engine derives how many threads fill the device.
+    /// Returns the number of multiprocessors; it determines how many threads fill the device.
     fn multiprocessors(&self) -> u32;
-    /// Allocates zeroed memory, aligned to 256 bytes.
+    /// Allocates memory that is set to 0 and aligned to 256 bytes.
     ///
     /// # Errors
     /// Returns an error if the device is out of memory.
@@ -57,31 +57,31 @@ pub trait Services: Send + Sync {
     /// Frees memory after all earlier launches have finished.
     ///
     /// # Errors
-    /// Returns the driver's error, or an error if this device did not allocate the address.
+    /// Returns the device's error.
     fn free(&self, address: u64) -> Result<()>;
     /// Copies bytes to the device.
     ///
     /// # Errors
-    /// Returns the driver's error.
+    /// Returns the device's error.
     fn upload(&self, address: u64, bytes: &[u8]) -> Result<()>;
     /// Copies bytes from the device after all earlier launches have finished.
     ///
     /// # Errors
-    /// Returns the driver's error.
+    /// Returns the device's error.
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()>;
     /// Sets memory to 0. Can be captured in a graph.
     ///
     /// # Errors
-    /// Returns the driver's error.
+    /// Returns the device's error.
     fn clear(&self, address: u64, bytes: usize) -> Result<()>;
-    /// Defines a macro for every unit compiled from now on.
-    fn define(&self, name: &'static str);
-    /// Compiles a unit and returns its module; [`Self::kernel`] finds its kernels.
+    /// Defines a macro for all units compiled from now on.
+    fn define_macro(&self, name: &'static str);
+    /// Compiles a source unit and returns its module; [`Self::kernel`] returns the module's kernels.
     ///
     /// # Errors
     /// Returns the compiler's messages.
-    fn compile(&self, unit: &Unit) -> Result<u64>;
-    /// Returns a kernel of a compiled module.
+    fn compile(&self, unit: &SourceUnit) -> Result<u64>;
+    /// Returns a kernel of a module.
     ///
     /// # Errors
     /// Returns an error if the module has no kernel of this name.
@@ -89,93 +89,94 @@ pub trait Services: Send + Sync {
     /// Launches a kernel. Can be captured in a graph.
     ///
     /// # Errors
-    /// Returns the driver's error.
+    /// Returns the device's error.
     fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, shared: u32, args: &[*mut Opaque]) -> Result<()>;
 }
 
 /// A device that runs CUDA kernels: a GPU, or the emulation on the CPU.
 pub trait Device: Services {
-    /// Waits for everything launched before.
+    /// Waits until all earlier launches have finished.
     ///
     /// # Errors
-    /// Whatever went wrong on the device meanwhile.
+    /// Returns any error that occurred on the device since the last call.
     fn synchronize(&self) -> Result<()>;
-    /// Captures what `body` launches; `None` where the device has no graphs, and `body` was not called.
+    /// Captures the launches of `body` as a graph. Returns `None`, without calling `body`, if the device has no graphs.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the device's error.
     fn capture(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>>;
-    /// Launches a captured sequence.
+    /// Launches a graph.
     ///
     /// # Errors
-    /// The device's words.
-    fn replay(&self, graph: Graph) -> Result<()>;
-    /// Forgets a captured sequence.
+    /// Returns the device's error.
+    fn launch_graph(&self, graph: Graph) -> Result<()>;
+    /// Destroys a graph.
     ///
     /// # Errors
-    /// The device's words.
-    fn forget(&self, graph: Graph) -> Result<()>;
-    /// Does what `body` launches if, when it comes to it, the globals at this address ask for a rebuild and are not
-    /// halted. Inside a capture the decision is made on the device in every replay.
+    /// Returns the device's error.
+    fn destroy_graph(&self, graph: Graph) -> Result<()>;
+    /// Runs the launches of `body` if the globals at this address request a rebuild and are not halted. Inside a
+    /// capture, the device evaluates the condition at every graph launch.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the device's error.
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()>;
-    /// Whether blocks may wait for each other, see [`Self::launch_together`].
-    fn together(&self) -> bool;
-    /// Blocks of so many threads that can be on the device together.
+    /// Returns true if blocks may wait for each other; see [`Self::launch_cooperative`].
+    fn supports_grid_barrier(&self) -> bool;
+    /// Returns how many blocks of `threads` threads can be resident at once.
     ///
     /// # Errors
-    /// The device's words.
-    fn resident(&self, kernel: Kernel, threads: u32) -> Result<u32>;
-    /// Launches a kernel whose blocks wait for each other, at most [`Self::resident`] ones; can be captured.
+    /// Returns the device's error.
+    fn max_resident_blocks(&self, kernel: Kernel, threads: u32) -> Result<u32>;
+    /// Launches a kernel with a grid barrier, with at most [`Self::max_resident_blocks`] blocks. Can be captured in a
+    /// graph.
     ///
     /// # Errors
-    /// The device's words.
-    fn launch_together(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()>;
-    /// Sets a word of memory, in the order of launches.
+    /// Returns the device's error.
+    fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()>;
+    /// Sets a 32-bit word of memory, in stream order.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the device's error.
     fn set_word(&self, address: u64, word: u32) -> Result<()>;
-    /// Does what `body` launches, and does it again while the word at `left` is not 0 and the globals at this address are not
-    /// halted. Inside a capture the decision is made on the device.
+    /// Runs the launches of `body`, and repeats them while the word at `word` is not 0 and the globals at this address
+    /// are not halted. Inside a capture, the device evaluates the condition.
     ///
     /// # Errors
-    /// The device's words.
-    fn while_left(&self, left: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()>;
-    /// Bytes allocated.
+    /// Returns the device's error.
+    fn while_nonzero(&self, word: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()>;
+    /// Returns the number of bytes allocated.
     fn memory(&self) -> u64;
-    /// Where launches outside of graphs are timed.
+    /// Returns the profile, which times launches outside of graphs.
     fn profile(&self) -> &Profile;
-    /// Ends the profile, after everything launched before.
+    /// Ends the profile after all earlier launches have finished and returns the timings.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the device's error.
     fn end_profile(&self) -> Result<Vec<Timing>>;
 }
 
-/// The device of a run, with the reason for the log.
+/// The device of a run, with the reason of the choice for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chosen {
     /// The CPU.
     Cpu {
-        /// Why.
+        /// Why it was chosen.
         reason: String,
     },
     /// A GPU.
     Cuda {
-        /// Its number.
+        /// Number of the GPU, from 0.
         ordinal: u32,
-        /// Why.
+        /// Why it was chosen.
         reason: String,
     },
-    /// The CUDA kernels on the CPU.
+    /// The CUDA kernels, emulated on the CPU.
     Emulated,
 }
 
 impl Chosen {
-    /// What components are told: `cpu` or `cuda`.
+    /// Returns the device kind that components see: `cpu` or `cuda`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Cpu { .. } => "cpu",
@@ -183,18 +184,18 @@ impl Chosen {
         }
     }
 
-    /// Opens the device; `None` for the CPU.
+    /// Opens the device; returns `None` for the CPU.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the device's error.
     pub fn open(&self) -> Result<Option<Arc<dyn Device>>> {
         self.open_shared(1)
     }
 
-    /// Opens the device for one of so many runs at once: each takes its share of the multiprocessors.
+    /// Opens the device for one of `runs` simultaneous runs; each takes its share of the multiprocessors.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the device's error.
     pub fn open_shared(&self, runs: u32) -> Result<Option<Arc<dyn Device>>> {
         Ok(match self {
             Self::Cpu { .. } => None,
@@ -204,24 +205,24 @@ impl Chosen {
     }
 }
 
-/// Takes the device the user asks for.
+/// Chooses the device that the user requests.
 ///
 /// # Errors
-/// It is not there; with the driver's words.
+/// Returns the driver's or compiler's message if the device cannot be used.
 pub fn choose(choice: DeviceChoice) -> std::result::Result<Chosen, String> {
     match choice {
-        DeviceChoice::Cpu => Ok(Chosen::Cpu { reason: "asked for".into() }),
+        DeviceChoice::Cpu => Ok(Chosen::Cpu { reason: "requested".into() }),
         DeviceChoice::Emulated => match emulated::probe() {
             Ok(_) => Ok(Chosen::Emulated),
-            Err(e) => Err(format!("the emulated device needs g++: {e}")),
+            Err(e) => Err(format!("the emulated device needs g++ on the PATH: {e}")),
         },
         DeviceChoice::Cuda(ordinal) => match cuda::probe(ordinal) {
-            Ok(name) => Ok(Chosen::Cuda { ordinal, reason: format!("{name}; asked for") }),
+            Ok(name) => Ok(Chosen::Cuda { ordinal, reason: format!("{name}; requested") }),
             Err(e) => Err(format!("device Cuda({ordinal}) cannot be used: {e}")),
         },
         DeviceChoice::Auto => Ok(match cuda::probe(0) {
-            Ok(name) => Chosen::Cuda { ordinal: 0, reason: format!("{name}; Auto takes a GPU that works") },
-            Err(e) => Chosen::Cpu { reason: format!("Auto found no GPU that works: {e}") },
+            Ok(name) => Chosen::Cuda { ordinal: 0, reason: format!("{name}; Auto chooses the first usable GPU") },
+            Err(e) => Chosen::Cpu { reason: format!("Auto found no usable GPU: {e}") },
         }),
     }
 }

@@ -1,6 +1,6 @@
-//! NVRTC: CUDA C++ to machine code for one architecture.
+//! NVRTC: compiles CUDA C++ to machine code for one architecture.
 
-use super::source::Unit;
+use super::source::SourceUnit;
 use super::{KernelReport, cache};
 use cudarc::nvrtc::sys;
 use galamost_plugin_api::error::{Error, Result};
@@ -14,21 +14,23 @@ fn fail(what: &str, message: impl std::fmt::Display) -> Error {
     Error::Device { what: what.into(), message: message.to_string() }
 }
 
-/// Loads the compiler. `GALAMOST_NVRTC` may name the library or its folder; otherwise the system's search path and
-/// the usual folders of CUDA are tried.
+/// Loads the compiler library.
+///
+/// The environment variable `GALAMOST_NVRTC` names the library or its folder. Otherwise, the system's search path and
+/// the usual CUDA folders are searched.
 ///
 /// # Errors
-/// It is not there.
+/// Returns an error if the library is not found.
 pub fn load() -> Result<()> {
     static LOADED: OnceLock<std::result::Result<(), String>> = OnceLock::new();
-    LOADED.get_or_init(find).clone().map_err(|e| fail("NVRTC", e))
+    LOADED.get_or_init(find_library).clone().map_err(|e| fail("NVRTC", e))
 }
 
-fn find() -> std::result::Result<(), String> {
+fn find_library() -> std::result::Result<(), String> {
     if let Some(given) = std::env::var_os("GALAMOST_NVRTC") {
         return preload(Path::new(&given));
     }
-    // SAFETY: only looks for the library
+    // SAFETY: the call only searches for the library
     if unsafe { sys::is_culib_present() } {
         return Ok(());
     }
@@ -41,39 +43,39 @@ fn find() -> std::result::Result<(), String> {
     Err("libnvrtc.so was not found; install CUDA's NVRTC, or set GALAMOST_NVRTC to its folder".into())
 }
 
-/// Opens the library of a folder (or the file itself) so that later look-ups by name find it; the built-ins first,
-/// because NVRTC looks for them by name only.
-fn preload(place: &Path) -> std::result::Result<(), String> {
-    let folder: PathBuf = if place.is_dir() { place.into() } else { place.parent().unwrap_or(place).into() };
+/// Opens the library of a folder (or the file itself), so later searches by name find it. The built-ins are opened
+/// first because NVRTC searches for them by name only.
+fn preload(path: &Path) -> std::result::Result<(), String> {
+    let folder: PathBuf = if path.is_dir() { path.into() } else { path.parent().unwrap_or(path).into() };
     let list = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut names: Vec<PathBuf> = list.filter_map(|e| Some(e.ok()?.path())).collect();
     names.sort();
-    let starts = |p: &Path, s: &str| {
+    let is_library = |p: &Path, s: &str| {
         p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(s) && !n.to_string_lossy().contains(".alt."))
     };
-    let builtins = names.iter().rev().find(|p| starts(p, "libnvrtc-builtins.so"));
-    let compiler = names.iter().rev().find(|p| starts(p, "libnvrtc.so"));
-    let Some(compiler) = compiler else { return Err(format!("{} has no libnvrtc.so", folder.display())) };
+    let builtins = names.iter().rev().find(|p| is_library(p, "libnvrtc-builtins.so"));
+    let compiler = names.iter().rev().find(|p| is_library(p, "libnvrtc.so"));
+    let Some(compiler) = compiler else { return Err(format!("{} does not contain libnvrtc.so", folder.display())) };
     for path in builtins.into_iter().chain([compiler]) {
-        // SAFETY: NVIDIA's libraries have no initialisers with conditions; they stay loaded for ever
+        // SAFETY: NVIDIA's libraries have no preconditions on initialization, and they are never unloaded
         let library = unsafe {
             use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
             Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL)
         };
         std::mem::forget(library.map_err(|e| format!("{}: {e}", path.display()))?);
     }
-    // SAFETY: only looks for the library
+    // SAFETY: the call only searches for the library
     if unsafe { sys::is_culib_present() } { Ok(()) } else { Err(format!("{} cannot be loaded", compiler.display())) }
 }
 
-/// Version of the compiler.
+/// Returns the version of the compiler, as major and minor number.
 ///
 /// # Errors
-/// It is not there.
+/// Returns an error if the library is not found.
 pub fn version() -> Result<(i32, i32)> {
     load()?;
     let (mut major, mut minor) = (0, 0);
-    // SAFETY: two valid pointers
+    // SAFETY: both pointers are valid
     check("nvrtcVersion", unsafe { sys::nvrtcVersion(&raw mut major, &raw mut minor) })?;
     Ok((major, minor))
 }
@@ -82,32 +84,32 @@ fn check(what: &str, r: sys::nvrtcResult) -> Result<()> {
     if r == sys::nvrtcResult::NVRTC_SUCCESS { Ok(()) } else { Err(fail(what, format!("{r:?}"))) }
 }
 
-/// Machine code of a unit for an architecture such as `sm_90`, from the cache if it is there, and what the assembler
-/// said of its kernels (empty from the cache).
+/// Compiles a unit to machine code for an architecture such as `sm_90`, or takes it from the cache. Also returns the
+/// assembler's reports on the kernels; they are empty for cached code.
 ///
 /// # Errors
-/// The compiler's words.
-pub fn compile(unit: &Unit, architecture: &str) -> Result<(Vec<u8>, Vec<KernelReport>)> {
+/// Returns the compiler's messages.
+pub fn compile(unit: &SourceUnit, architecture: &str) -> Result<(Vec<u8>, Vec<KernelReport>)> {
     let version = version()?;
-    let headers = Unit::headers()?;
+    let headers = SourceUnit::headers()?;
     let options = options(unit, architecture);
-    let mut parts: Vec<&str> = vec![&unit.text];
-    parts.extend(options.iter().map(String::as_str));
-    parts.extend(headers.iter().map(|(_, t)| t.as_str()));
+    let mut inputs: Vec<&str> = vec![&unit.text];
+    inputs.extend(options.iter().map(String::as_str));
+    inputs.extend(headers.iter().map(|(_, t)| t.as_str()));
     let compiler = format!("NVRTC {}.{}", version.0, version.1);
-    parts.push(&compiler);
-    let key = cache::key(&parts);
+    inputs.push(&compiler);
+    let key = cache::key(&inputs);
     if let Some(cubin) = cache::get(&key, "cubin") {
         return Ok((cubin, vec![]));
     }
     let start = std::time::Instant::now();
-    let (cubin, log) = run(unit, &options, &headers)?;
+    let (cubin, log) = run_compiler(unit, &options, &headers)?;
     debug!("{} compiled in {:.2} s", unit.name, start.elapsed().as_secs_f64());
     cache::put(&key, "cubin", &cubin);
     Ok((cubin, reports(&log)))
 }
 
-fn options(unit: &Unit, architecture: &str) -> Vec<String> {
+fn options(unit: &SourceUnit, architecture: &str) -> Vec<String> {
     let mut o = vec![
         format!("--gpu-architecture={architecture}"),
         "--std=c++17".into(),
@@ -115,14 +117,15 @@ fn options(unit: &Unit, architecture: &str) -> Vec<String> {
         "--extra-device-vectorization".into(),
     ];
     if unit.precision != Precision::Double {
-        // 2 ulp instead of ½ in divisions and roots of f32: far below the error of a sum over neighbors
+        // divisions and square roots in f32 with an error of 2 ulp instead of ½ ulp, far below the error of a sum over
+        // neighbors
         o.extend(["--ftz=true", "--prec-div=false", "--prec-sqrt=false"].map(String::from));
     }
     o.extend(unit.defines().iter().map(|d| format!("-D{d}")));
     o
 }
 
-fn run(unit: &Unit, options: &[String], headers: &[(&str, String)]) -> Result<(Vec<u8>, String)> {
+fn run_compiler(unit: &SourceUnit, options: &[String], headers: &[(&str, String)]) -> Result<(Vec<u8>, String)> {
     let c = |s: &str| CString::new(s).map_err(|e| fail(&unit.name, e));
     let (text, name) = (c(&unit.text)?, c(&unit.name)?);
     let header_texts = headers.iter().map(|(_, t)| c(t)).collect::<Result<Vec<_>>>()?;
@@ -131,7 +134,8 @@ fn run(unit: &Unit, options: &[String], headers: &[(&str, String)]) -> Result<(V
     let pointers = |list: &[CString]| list.iter().map(|s| s.as_ptr()).collect::<Vec<_>>();
     let (texts, names, options) = (pointers(&header_texts), pointers(&header_names), pointers(&options));
     let mut program = std::ptr::null_mut();
-    // SAFETY: every pointer is to a string that lives until the end of this function; sizes are those of the arrays
+    // SAFETY: every pointer refers to a string that lives until the end of this function, and the sizes are those of
+    // the arrays
     unsafe {
         check(
             "nvrtcCreateProgram",
@@ -163,7 +167,7 @@ fn run(unit: &Unit, options: &[String], headers: &[(&str, String)]) -> Result<(V
     }
 }
 
-/// Reads the assembler's lines about registers and spills.
+/// Parses the assembler's lines about registers, spills and shared memory.
 fn reports(log: &str) -> Vec<KernelReport> {
     let mut list: Vec<KernelReport> = vec![];
     let number_before = |line: &str, word: &str| -> u32 {

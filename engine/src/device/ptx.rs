@@ -1,22 +1,24 @@
-//! Kernels that are PTX.
+//! Kernels written in PTX.
 
 use galamost_plugin_api::views::Globals;
 use std::mem::offset_of;
 
-/// Kernels that set the condition of a graph node from the run's globals: of one that rebuilds, and of one that goes on while the word
-/// at `left` is not 0. The driver's own assembler resolves `cudaGraphSetConditional`, so they are PTX; its version is old enough for every
-/// driver that has conditional nodes.
+/// Returns the kernels that set the condition of a graph node: `set_rebuild` from the rebuild request in the globals,
+/// `set_nonzero` from the word at `word`. Both set it to 0 on a halt.
+///
+/// The kernels are PTX because the driver's assembler resolves `cudaGraphSetConditional`. The PTX version is old enough
+/// for every driver with conditional nodes.
 pub fn condition_ptx() -> String {
     let kernel = |name: &str, load: &str| {
         format!(
-            ".visible .entry {name} (.param .u64 handle_param, .param .u64 globals_param, .param .u64 left_param)
+            ".visible .entry {name} (.param .u64 handle_param, .param .u64 globals_param, .param .u64 word_param)
 {{
     .reg .pred %p<3>;
     .reg .b32 %r<5>;
     .reg .b64 %rd<5>;
     ld.param.u64 %rd1, [handle_param];
     ld.param.u64 %rd2, [globals_param];
-    ld.param.u64 %rd4, [left_param];
+    ld.param.u64 %rd4, [word_param];
     cvta.to.global.u64 %rd3, %rd2;
     cvta.to.global.u64 %rd4, %rd4;
     ld.global.u32 %r1, [%rd3+{halt}];
@@ -45,11 +47,12 @@ pub fn condition_ptx() -> String {
 .extern .func cudaGraphSetConditional (.param .b64 handle, .param .b32 value);
 {}{}",
         kernel("set_rebuild", &format!("%rd3+{}", offset_of!(Globals, rebuild))),
-        kernel("set_left", "%rd4"),
+        kernel("set_nonzero", "%rd4"),
     )
 }
 
-/// A kernel that waits: launches after it queue up, so that what is timed are they and not the host. It ends by itself.
+/// A kernel that waits for a fixed time. Launches after it queue up, so their times do not include the host's launch
+/// overhead.
 pub const WAIT_PTX: &str = ".version 7.0
 .target sm_70
 .address_size 64
@@ -68,5 +71,5 @@ again:
 }
 ";
 
-/// How long it waits: about as long as the host takes for the launches of a step.
+/// Waiting time, about as long as the host needs for the launches of a step.
 pub const WAIT_NANOSECONDS: u64 = 150_000;

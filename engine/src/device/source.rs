@@ -1,4 +1,4 @@
-//! Units of CUDA C++ and what stands in front of them.
+//! Source units of CUDA C++ and the generated header `galamost/api.cuh`.
 
 use galamost_plugin_api::device::{CxxStruct, assemble};
 use galamost_plugin_api::error::{Error, Result};
@@ -7,32 +7,32 @@ use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::updater::{Edit, EditQueue};
 use galamost_plugin_api::views::{Fault, Globals, LinkView, ListView, SimBox, StateView, Sums, Wanted};
 
-/// A unit to compile.
+/// A translation unit of CUDA C++.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unit {
-    /// For messages.
+pub struct SourceUnit {
+    /// Name for messages.
     pub name: String,
     /// CUDA C++.
     pub text: String,
-    /// Precision: decides what `real` is.
+    /// Precision; it selects the type `real`.
     pub precision: Precision,
-    /// Macros besides those of the precision, see [`super::Device::define`].
+    /// Macros besides those of the precision; see [`super::Device::define_macro`].
     pub macros: Vec<&'static str>,
 }
 
-impl Unit {
-    /// A unit.
+impl SourceUnit {
+    /// Returns a unit without macros.
     pub fn new(name: &str, text: &str, precision: Precision) -> Self {
         Self { name: name.into(), text: text.into(), precision, macros: vec![] }
     }
 
-    /// The same with these macros.
+    /// Returns the unit with these macros.
     #[must_use]
-    pub fn with(&self, macros: &[&'static str]) -> Self {
+    pub fn with_macros(&self, macros: &[&'static str]) -> Self {
         Self { macros: macros.to_vec(), ..self.clone() }
     }
 
-    /// All macros.
+    /// Returns all macros, those of the precision included.
     pub fn defines(&self) -> Vec<&'static str> {
         let precision = match self.precision {
             Precision::Single => None,
@@ -42,10 +42,10 @@ impl Unit {
         precision.into_iter().chain(self.macros.iter().copied()).collect()
     }
 
-    /// Headers by name, the made one included.
+    /// Returns all headers by name, the generated one included.
     ///
     /// # Errors
-    /// Two definitions of one struct.
+    /// Returns an error if a struct is defined twice.
     pub fn headers() -> Result<Vec<(&'static str, String)>> {
         let mut list = vec![("galamost/api.cuh", api_header()?)];
         list.extend(galamost_kernels::HEADERS.iter().map(|(n, t)| (*n, (*t).to_string())));
@@ -53,10 +53,10 @@ impl Unit {
     }
 }
 
-/// `galamost/api.cuh`: the structs that cross, from their Rust definitions.
+/// Generates `galamost/api.cuh`: the structs shared by Rust and CUDA, from their Rust definitions.
 ///
 /// # Errors
-/// Two definitions of one struct.
+/// Returns an error if a struct is defined twice.
 pub fn api_header() -> Result<String> {
     let structs = assemble(&[
         Fault::text(),
@@ -83,12 +83,12 @@ pub fn api_header() -> Result<String> {
     ]
     .map(|(name, size)| format!("static_assert(sizeof({name}) == {size}, \"{name} differs between Rust and C++\");\n"));
     Ok(format!(
-        "// Made from the Rust definitions of these structs.\n#pragma once\n#include \"galamost/types.cuh\"\n\n{structs}\n{}",
+        "// Generated from the Rust definitions of these structs.\n#pragma once\n#include \"galamost/types.cuh\"\n\n{structs}\n{}",
         checks.concat()
     ))
 }
 
-/// Names of the kernels in a text: functions declared `extern "C" __global__ void`.
+/// Returns the names of the kernels in a text: functions declared `extern "C" __global__ void`.
 pub fn kernel_names(text: &str) -> Vec<String> {
     let mut names = vec![];
     for part in text.split("extern \"C\" __global__ void").skip(1) {

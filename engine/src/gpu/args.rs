@@ -1,4 +1,4 @@
-//! Arguments of kernels, laid out as their structs in `kernels/galamost/*.cuh`.
+//! Kernel arguments, with the layout of their structs in `kernels/galamost/*.cuh`.
 
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
@@ -34,18 +34,18 @@ pub struct SortArgs {
     pub grid_length: [f64; 3],
 }
 
-/// `MovedArray`.
+/// `SortedArrayArgs`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct MovedArray {
+pub struct SortedArrayArgs {
     pub data: u64,
     pub scratch: u64,
     pub words: u32,
     pub reserved: u32,
 }
 
-/// `MOVED`.
-pub const MOVED: usize = 16;
+/// `MAX_SORTED_ARRAYS`.
+pub const MAX_SORTED_ARRAYS: usize = 16;
 
 /// `MoveArgs`.
 #[repr(C)]
@@ -56,7 +56,7 @@ pub struct MoveArgs {
     pub order: u64,
     pub n_arrays: u32,
     pub reserved: u32,
-    pub arrays: [MovedArray; MOVED],
+    pub arrays: [SortedArrayArgs; MAX_SORTED_ARRAYS],
 }
 
 /// `LinkArgs`.
@@ -125,10 +125,10 @@ pub struct Excluded {
     pub excluded_capacity: u32,
 }
 
-/// `PairPart`.
+/// `PairTerm`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct PairPart {
+pub struct PairTerm {
     pub rows: u64,
     pub cutoff_rows: u64,
     pub key: RandomKey,
@@ -136,10 +136,10 @@ pub struct PairPart {
     pub reserved: u32,
 }
 
-/// Pair components that one fused loop can hold.
-pub const MAX_PARTS: usize = 8;
+/// Largest number of pair components in one fused loop.
+pub const MAX_PAIR_TERMS: usize = 8;
 
-/// `PairArgs`; a kernel for fewer parts reads only the first of them.
+/// `PairArgs`; a kernel with fewer terms reads only the first of them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PairArgs {
@@ -148,7 +148,7 @@ pub struct PairArgs {
     pub partial: u64,
     pub counter: u64,
     pub sums: u64,
-    pub part: [PairPart; MAX_PARTS],
+    pub terms: [PairTerm; MAX_PAIR_TERMS],
 }
 
 /// `BondArgs`.
@@ -185,7 +185,7 @@ pub struct PhaseArgs {
     pub reserved1: u32,
 }
 
-/// Lines that hold the sizes of these structs against those of C++.
+/// Returns C++ assertions that the sizes of these structs agree between Rust and C++.
 pub fn size_checks(header: &str) -> String {
     let sizes: &[(&str, &str, usize)] = &[
         ("rebuild.cuh", "SortArgs", size_of::<SortArgs>()),
@@ -196,7 +196,7 @@ pub fn size_checks(header: &str) -> String {
         ("rebuild.cuh", "MemberListArgs", size_of::<MemberListArgs>()),
         ("patch.cuh", "PatchArgs", size_of::<PatchArgs>()),
         ("patch.cuh", "PatchExclusionsArgs", size_of::<PatchExclusionsArgs>()),
-        ("pair.cuh", "PairPart", size_of::<PairPart>()),
+        ("pair.cuh", "PairTerm", size_of::<PairTerm>()),
         ("bonded.cuh", "BondArgs", size_of::<BondArgs>()),
         ("integrate.cuh", "PhaseArgs", size_of::<PhaseArgs>()),
     ];

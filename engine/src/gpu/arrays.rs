@@ -1,11 +1,11 @@
-//! Memory of the device that is given back when it is no longer used.
+//! Device memory with automatic deallocation.
 
 use crate::device::{Device, Kernel};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{Error, Result};
 use std::sync::Arc;
 
-/// A piece of device memory.
+/// A piece of device memory; freed when dropped.
 pub struct Buffer {
     device: Arc<dyn Device>,
     address: u64,
@@ -15,83 +15,91 @@ pub struct Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         if let Err(e) = self.device.free(self.address) {
-            tracing::warn!("device memory could not be given back: {e}");
+            tracing::warn!("cannot free device memory: {e}");
         }
     }
 }
 
 impl Buffer {
-    /// Memory of this size, set to 0.
+    /// Allocates memory that is set to 0.
     pub fn new(device: &Arc<dyn Device>, bytes: usize) -> Result<Self> {
         let address = device.allocate(bytes.max(1))?;
         Ok(Self { device: device.clone(), address, bytes })
     }
 
-    /// Memory with these words in it.
+    /// Allocates memory with these words.
     pub fn of_words(device: &Arc<dyn Device>, words: &[u32]) -> Result<Self> {
         let b = Self::new(device, 4 * words.len())?;
         b.upload_words(words)?;
         Ok(b)
     }
 
-    /// Memory with these bytes in it.
+    /// Allocates memory with these bytes.
     pub fn of_bytes(device: &Arc<dyn Device>, bytes: &[u8]) -> Result<Self> {
         let b = Self::new(device, bytes.len())?;
         device.upload(b.address, bytes)?;
         Ok(b)
     }
 
-    /// Address.
+    /// Returns the address.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Its size.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Copies to it.
+    /// Copies bytes to the start of the memory.
     pub fn upload(&self, bytes: &[u8]) -> Result<()> {
         if bytes.len() > self.bytes {
-            return Err(Error::Run(format!("{} bytes do not fit into {} of device memory", bytes.len(), self.bytes)));
+            return Err(Error::Run(format!(
+                "cannot copy {} bytes into {} bytes of device memory",
+                bytes.len(),
+                self.bytes
+            )));
         }
         self.device.upload(self.address, bytes)
     }
 
-    /// Copies words to it.
+    /// Copies words to the start of the memory.
     pub fn upload_words(&self, words: &[u32]) -> Result<()> {
-        // SAFETY: words are plain numbers, and a byte needs no alignment
+        // SAFETY: u32 has no padding, and u8 has no alignment
         self.upload(unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) })
     }
 
-    /// Copies the bytes `from` and after it, as many as fit into `to`.
+    /// Copies bytes from offset `from` on until `to` is full.
     pub fn download_part(&self, from: usize, to: &mut [u8]) -> Result<()> {
         if from + to.len() > self.bytes {
-            return Err(Error::Run(format!("{} of {} bytes of device memory", from + to.len(), self.bytes)));
+            return Err(Error::Run(format!(
+                "cannot read up to byte {} of {} bytes of device memory",
+                from + to.len(),
+                self.bytes
+            )));
         }
         self.device.download(self.address + from as u64, to)
     }
 
-    /// Copies all of it.
+    /// Copies the whole memory to the host.
     pub fn download(&self) -> Result<Vec<u8>> {
         let mut bytes = vec![0; self.bytes];
         self.device.download(self.address, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Sets it to 0, in the order of launches.
+    /// Sets the memory to 0, in stream order.
     pub fn clear(&self) -> Result<()> {
         self.device.clear(self.address, self.bytes)
     }
 }
 
-/// Words from bytes.
+/// Converts bytes to words.
 pub fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks::<4>().0.iter().map(|b| u32::from_ne_bytes(*b)).collect()
 }
 
-/// Launches a kernel with one argument for at least `threads` threads in blocks of `block`.
+/// Launches a kernel with one argument, with at least `threads` threads in blocks of `block`.
 pub fn launch<A>(device: &dyn Device, kernel: Kernel, threads: usize, block: u32, args: &A) -> Result<()> {
     let grid = (threads.max(1)).div_ceil(block as usize) as u32;
     let pointers = [std::ptr::from_ref(args).cast_mut().cast::<Opaque>()];

@@ -1,6 +1,6 @@
 //! Forces of a stage on the device.
 
-use super::args::{BondArgs, MAX_PARTS, PairArgs, PairPart};
+use super::args::{BondArgs, MAX_PAIR_TERMS, PairArgs, PairTerm};
 use super::arrays::{Buffer, launch};
 use super::codegen::{bond_unit, pair_unit};
 use crate::device::{Device, Kernel};
@@ -18,16 +18,16 @@ use std::sync::Arc;
 const PAIR_BLOCK: u32 = 128;
 const BOND_BLOCK: u32 = 128;
 
-/// Bytes of what `motion_sums` leaves: ten numbers.
-const MOTION: usize = 80;
+/// Size of the result of `motion_sums` in bytes: ten numbers.
+const MOTION_BYTES: usize = 80;
 
-/// What the device tells of the system.
+/// Sums over the system that the device reports.
 pub struct ReportedSums {
-    /// Σ m v v, Σ m v, energy of rotation; see `motion_sums`.
+    /// Σ m v v, Σ m v and the rotational kinetic energy; see `motion_sums`.
     pub motion: [f64; 10],
-    /// Sums of each component, in the order of the pipeline.
+    /// Sums of each component, in pipeline order.
     pub components: Vec<Sums>,
-    /// Further numbers of the components, in the order of the pipeline.
+    /// Additional quantities of the components, in pipeline order.
     pub quantities: Vec<f64>,
 }
 
@@ -37,9 +37,9 @@ struct PairLoop {
     force: Kernel,
     full: Kernel,
     texts: Vec<String>,
-    parts: Vec<PairPart>,
+    terms: Vec<PairTerm>,
     team: u32,
-    /// Rows on the device, kept alive.
+    /// Parameter rows on the device, kept alive.
     _rows: Vec<Buffer>,
 }
 
@@ -49,7 +49,7 @@ struct Bonded {
     full: Kernel,
     rows: Buffer,
     component: Arc<Component>,
-    /// Place of its sums.
+    /// Index of its sums.
     slot: usize,
 }
 
@@ -61,12 +61,12 @@ pub struct Forces {
     bonded: Vec<Bonded>,
     others: Vec<(Arc<Component>, usize)>,
     n_quantities: usize,
-    /// Components in the order of the pipeline, with the place of their sums.
+    /// For each component in pipeline order: the index of its sums.
     slots: Vec<usize>,
     clear_forces: Kernel,
     total_virial: Kernel,
-    /// What is told of the system, in one piece, so that one copy brings it to the host: sums of its motion ([`MOTION`] bytes), of
-    /// each component, and further numbers of components, one's after the other's.
+    /// All reported numbers in one array, so that one copy transfers them: the motion sums ([`MOTION_BYTES`] bytes),
+    /// the sums of each component, and the additional quantities of the components.
     report: Buffer,
     partial: Buffer,
     counter: Buffer,
@@ -84,14 +84,14 @@ impl Forces {
         team: u32,
         seed: u64,
     ) -> Result<Self> {
-        // pair components come first, so that the fused loop writes neighboring sums
+        // pair components come first, so that their sums are contiguous for the fused loop
         let of = |kind: Kind| components.iter().filter(move |c| c.kind == kind);
         let order: Vec<&Arc<Component>> = of(Kind::Pair).chain(of(Kind::Bonded)).chain(of(Kind::Force)).collect();
         let slot_of = |c: &Arc<Component>| order.iter().position(|o| o.id == c.id).unwrap_or(0);
         let pairs: Vec<&Arc<Component>> = of(Kind::Pair).collect();
-        if pairs.len() > MAX_PARTS {
+        if pairs.len() > MAX_PAIR_TERMS {
             return Err(Error::input(format!(
-                "{} pair components are more than the {MAX_PARTS} of one loop",
+                "{} pair components; at most {MAX_PAIR_TERMS} are supported",
                 pairs.len()
             )));
         }
@@ -99,7 +99,7 @@ impl Forces {
             if pairs.is_empty() { None } else { Some(PairLoop::new(device, &pairs, precision, n_types, team, seed)?) };
         let mut bonded = vec![];
         for c in of(Kind::Bonded) {
-            let part = c.bonded().ok_or_else(|| Error::Run(format!("{} is not bonded", c.name)))?;
+            let part = c.bonded().ok_or_else(|| Error::Run(format!("{} is not a bonded potential", c.name)))?;
             let code = part.device(precision)?;
             let text = code.text.into_string();
             let module = device.compile(&bond_unit(&c.name, &text, c.needs.link_width, precision))?;
@@ -124,28 +124,28 @@ impl Forces {
             slots: components.iter().map(slot_of).collect(),
             clear_forces: device.kernel(system, "clear_forces")?,
             total_virial: device.kernel(system, "total_virial")?,
-            report: Buffer::new(device, MOTION + size_of::<Sums>() * order.len() + 8 * n_quantities)?,
+            report: Buffer::new(device, MOTION_BYTES + size_of::<Sums>() * order.len() + 8 * n_quantities)?,
             partial: Buffer::new(device, 8 * (pairs.len() + 7) * blocks)?,
             counter: Buffer::new(device, 4)?,
         })
     }
 
-    /// Components that cannot be captured in a graph.
+    /// Returns the components that cannot be captured in a graph.
     pub fn not_capturable(&self) -> Vec<&str> {
         self.others.iter().filter(|(c, _)| !c.needs.capturable).map(|(c, _)| c.name.as_str()).collect()
     }
 
-    /// A component that raises faults.
+    /// Returns the component with this id, if it can raise faults.
     pub fn component(&self, id: u32) -> Option<&Component> {
         self.bonded.iter().map(|b| &*b.component).chain(self.others.iter().map(|(c, _)| &**c)).find(|c| c.id == id)
     }
 
-    /// After kernels were stopped half-way.
+    /// Resets the counters after a halt.
     pub fn reset(&self) -> Result<()> {
         self.counter.clear()
     }
 
-    /// Launches everything.
+    /// Launches a force evaluation.
     pub fn run(&self, state: &StateView, list: &ListView, links: [LinkView; 3], wanted: Wanted) -> Result<()> {
         let d = &*self.device;
         let full = wanted.more_than_force();
@@ -159,7 +159,7 @@ impl Forces {
                 launch(d, if full { p.full } else { p.force }, self.n * p.team as usize, PAIR_BLOCK, &args)?;
             }
             None => {
-                d.profile().set_part("forces set to 0");
+                d.profile().set_part("clear forces");
                 launch(d, self.clear_forces, self.n, 256, state)?;
             }
         }
@@ -170,7 +170,7 @@ impl Forces {
         }
         let mut quantity = self.sum_address(self.slots.len());
         for (c, slot) in &self.others {
-            let part = c.force().ok_or_else(|| Error::Run(format!("{} is no force", c.name)))?;
+            let part = c.force().ok_or_else(|| Error::Run(format!("{} is not a force", c.name)))?;
             let call = ForceCall {
                 size: size_of::<ForceCall>() as u32,
                 component: c.id,
@@ -204,17 +204,16 @@ impl Forces {
     }
 
     fn pair_args(&self, p: &PairLoop, state: &StateView, list: &ListView) -> PairArgs {
-        let nothing =
-            PairPart { rows: 0, cutoff_rows: 0, key: RandomKey { key: [0; 2] }, first_varying: 0, reserved: 0 };
-        let mut part = [nothing; MAX_PARTS];
-        part[..p.parts.len()].copy_from_slice(&p.parts);
+        let empty = PairTerm { rows: 0, cutoff_rows: 0, key: RandomKey { key: [0; 2] }, first_varying: 0, reserved: 0 };
+        let mut terms = [empty; MAX_PAIR_TERMS];
+        terms[..p.terms.len()].copy_from_slice(&p.terms);
         PairArgs {
             state: *state,
             list: *list,
             partial: self.partial.address(),
             counter: self.counter.address(),
             sums: self.sum_address(0),
-            part,
+            terms,
         }
     }
 
@@ -231,19 +230,20 @@ impl Forces {
         }
     }
 
-    /// Texts of the pair components and of the bonded ones, with the members of their links, for a kernel of many steps; `None` where
-    /// forces are more than that, or no pairs write them first.
+    /// Returns the device code of the pair components, and that of the bonded ones with the number of members of their
+    /// links, for the persistent kernel. Returns `None` without pair components (nothing would initialize the forces)
+    /// or with components of kind Force.
     pub fn texts(&self) -> Option<(&[String], Vec<(&str, u32)>)> {
         let pair = self.pair.as_ref().filter(|_| self.others.is_empty())?;
         Some((&pair.texts, self.bonded.iter().map(|b| (b.text.as_str(), b.component.needs.link_width)).collect()))
     }
 
-    /// Bytes of [`Self::arguments`].
+    /// Returns the size of [`Self::arguments`] in bytes.
     pub fn arguments_size(&self) -> usize {
         size_of::<PairArgs>() + self.bonded.len() * size_of::<BondArgs>()
     }
 
-    /// The arguments of what [`Self::texts`] tells.
+    /// Returns the kernel arguments of the components in [`Self::texts`].
     pub fn arguments(
         &self,
         state: &StateView,
@@ -255,19 +255,19 @@ impl Forces {
     }
 
     fn sum_address(&self, slot: usize) -> u64 {
-        self.report.address() + (MOTION + slot * size_of::<Sums>()) as u64
+        self.report.address() + (MOTION_BYTES + slot * size_of::<Sums>()) as u64
     }
 
-    /// Where the sums of the motion belong.
+    /// Returns the address of the motion sums.
     pub fn motion_address(&self) -> u64 {
         self.report.address()
     }
 
-    /// All sums: waits for the device once.
+    /// Downloads all sums; waits for the device once.
     pub fn reported(&self) -> Result<ReportedSums> {
         let bytes = self.report.download()?;
         let numbers: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
-        let (motion, rest) = numbers.split_at(MOTION / 8);
+        let (motion, rest) = numbers.split_at(MOTION_BYTES / 8);
         let (sums, quantities) = rest.split_at(7 * self.slots.len());
         let one = |slot: &usize| {
             let v = &sums[slot * 7..slot * 7 + 7];
@@ -290,15 +290,15 @@ impl PairLoop {
         team: u32,
         seed: u64,
     ) -> Result<Self> {
-        let (mut texts, mut parts, mut rows) = (vec![], vec![], vec![]);
+        let (mut texts, mut terms, mut rows) = (vec![], vec![], vec![]);
         for c in pairs {
-            let part = c.pair().ok_or_else(|| Error::Run(format!("{} is no pair potential", c.name)))?;
+            let part = c.pair().ok_or_else(|| Error::Run(format!("{} is not a pair potential", c.name)))?;
             let code = part.device(precision)?;
             let (row, cutoff) = (
                 Buffer::of_bytes(device, code.rows.as_slice())?,
                 Buffer::of_bytes(device, code.cutoff_rows.as_slice())?,
             );
-            parts.push(PairPart {
+            terms.push(PairTerm {
                 rows: row.address(),
                 cutoff_rows: cutoff.address(),
                 key: RandomKey::new(seed, c.id),
@@ -314,7 +314,7 @@ impl PairLoop {
             force: device.kernel(module, "pair_force")?,
             full: device.kernel(module, "pair_force_full")?,
             texts,
-            parts,
+            terms,
             team,
             _rows: rows,
         })

@@ -2,7 +2,7 @@
 
 use super::args::PhaseArgs;
 use super::arrays::{Buffer, launch};
-use super::codegen::{Step, integrator_functions, integrator_unit};
+use super::codegen::{PhaseKernel, integrator_functions, integrator_unit};
 use crate::device::{Device, Kernel};
 use crate::plan::StagePlan;
 use crate::plugins::Component;
@@ -19,30 +19,31 @@ use std::sync::Arc;
 
 const BLOCK: u32 = 256;
 
-struct Moving {
+/// A compiled integrator.
+struct IntegratorKernels {
     component: Arc<Component>,
-    /// Kernels of the steps.
     kernels: Vec<Kernel>,
-    steps: Vec<Step>,
-    /// Their functions.
+    /// Descriptions of `kernels`.
+    phases: Vec<PhaseKernel>,
+    /// CUDA C++ of its functions.
     text: String,
     args: PhaseArgs,
 }
 
-/// Takes positions that are lengths along with the box.
+/// Scales positions with the box in double precision; fixed-point positions are relative to the box.
 #[derive(Clone, Copy)]
-pub struct Stretch {
+pub struct PositionScaling {
     positions: Kernel,
     end: Kernel,
 }
 
-impl Stretch {
-    /// From the module of `system.cuh`.
+impl PositionScaling {
+    /// Loads the kernels from the module of `system.cuh`.
     pub fn new(device: &dyn Device, system: u64) -> Result<Self> {
-        Ok(Self { positions: device.kernel(system, "stretch_positions")?, end: device.kernel(system, "end_stretch")? })
+        Ok(Self { positions: device.kernel(system, "scale_positions")?, end: device.kernel(system, "end_scaling")? })
     }
 
-    /// Launches.
+    /// Launches the kernels.
     pub fn run(self, device: &dyn Device, state: &StateView) -> Result<()> {
         launch(device, self.positions, state.n_local as usize, BLOCK, state)?;
         launch(device, self.end, 1, 1, &state.globals.address)
@@ -53,18 +54,18 @@ impl Stretch {
 pub struct Integrators {
     device: Arc<dyn Device>,
     n: usize,
-    moving: Vec<Moving>,
-    /// Where no integrator's phase begins the next step.
+    integrators: Vec<IntegratorKernels>,
+    /// The kernel that begins the next step, if no integrator's phase does.
     next_step: Option<Kernel>,
-    /// Takes positions along with the box, where they do not follow by themselves.
-    stretch: Option<Stretch>,
+    /// Present in double precision.
+    scaling: Option<PositionScaling>,
     counter: Buffer,
     /// Kept alive for the phases' arguments.
     _memory: [Buffer; 2],
 }
 
 impl Integrators {
-    /// Compiles the integrators of a stage; `states` keeps every integrator's state over stages.
+    /// Compiles the integrators of a stage; `states` keeps every integrator's state across stages.
     pub fn new(
         device: &Arc<dyn Device>,
         system: u64,
@@ -81,32 +82,32 @@ impl Integrators {
         let programs = components
             .iter()
             .map(|c| {
-                let part = c.integrator().ok_or_else(|| Error::Run(format!("{} is no integrator", c.name)))?;
+                let part = c.integrator().ok_or_else(|| Error::Run(format!("{} is not an integrator", c.name)))?;
                 Ok((part, part.program()?))
             })
             .collect::<Result<Vec<_>>>()?;
-        // the last integrator that has a particle phase before the forces begins the next step with it
+        // the last integrator with a particle phase before the forces begins the next step in that phase
         let advancing =
             programs.iter().rposition(|(_, p)| p.phases.iter().any(|q| !q.scalar && q.when == When::Before));
-        // velocities that an integrator carries through the step, for those that correct what it moved
+        // velocities that an integrator carries through the step; integrators with `corrects` correct them as well
         let carried = programs.iter().filter(|(_, p)| p.carries_velocity).find_map(|(_, p)| {
             let extra = p.extra.as_ref()?;
             Some((*arrays.get(&extra.name)?, extra.width))
         });
-        let mut moving = vec![];
+        let mut integrators = vec![];
         for (k, (c, (part, program))) in components.iter().zip(&programs).enumerate() {
             let group = c.group;
             let first = part.state(&facts.group_info(group, globals, c.first_varying, conserved))?;
             match states.entry(c.id) {
-                Entry::Vacant(place) => {
-                    place.insert((Buffer::of_bytes(device, &first)?, first.len()));
+                Entry::Vacant(slot) => {
+                    slot.insert((Buffer::of_bytes(device, &first)?, first.len()));
                 }
                 Entry::Occupied(kept) => crate::backend::state_fits(c, kept.get().1, first.len())?,
             }
             let code = part.device(facts.precision)?;
-            let (text, steps) = integrator_functions(code.text.as_str(), program, advancing == Some(k));
-            let module = device.compile(&integrator_unit(&c.name, &text, &steps, facts.precision))?;
-            let kernels = steps.iter().map(|s| device.kernel(module, &s.kernel)).collect::<Result<Vec<_>>>()?;
+            let (text, phases) = integrator_functions(code.text.as_str(), program, advancing == Some(k));
+            let module = device.compile(&integrator_unit(&c.name, &text, &phases, facts.precision))?;
+            let kernels = phases.iter().map(|p| device.kernel(module, &p.kernel)).collect::<Result<Vec<_>>>()?;
             let extra = program.extra.as_ref().and_then(|e| arrays.get(&e.name)).copied().unwrap_or(0);
             let (carried, carried_width) = carried.filter(|_| program.corrects).unwrap_or_default();
             let args = PhaseArgs {
@@ -125,26 +126,26 @@ impl Integrators {
                 carried_width,
                 reserved1: 0,
             };
-            moving.push(Moving { component: c.clone(), kernels, steps, text, args });
+            integrators.push(IntegratorKernels { component: c.clone(), kernels, phases, text, args });
         }
         let next_step = if advancing.is_none() { Some(device.kernel(system, "next_step")?) } else { None };
         let double = facts.precision == Precision::Double;
-        let stretch = if double { Some(Stretch::new(&**device, system)?) } else { None };
-        Ok(Self { device: device.clone(), n, moving, next_step, stretch, counter, _memory: [partial, sums] })
+        let scaling = if double { Some(PositionScaling::new(&**device, system)?) } else { None };
+        Ok(Self { device: device.clone(), n, integrators, next_step, scaling, counter, _memory: [partial, sums] })
     }
 
-    /// Launches the phases that are due.
+    /// Launches the phases that run at this point of a step.
     pub fn run(&self, state: &StateView, when: When) -> Result<()> {
-        for m in &self.moving {
+        for m in &self.integrators {
             let args = PhaseArgs { state: *state, ..m.args };
             self.device.profile().set_part(&m.component.name);
-            for (kernel, step) in m.kernels.iter().zip(&m.steps).filter(|(_, s)| s.when == when) {
-                let (n, block) = if step.particles { (self.n, BLOCK) } else { (1, 1) };
+            for (kernel, phase) in m.kernels.iter().zip(&m.phases).filter(|(_, p)| p.when == when) {
+                let (n, block) = if phase.particles { (self.n, BLOCK) } else { (1, 1) };
                 launch(&*self.device, *kernel, n, block, &args)?;
-                if step.sim_box
-                    && let Some(stretch) = &self.stretch
+                if phase.sim_box
+                    && let Some(scaling) = &self.scaling
                 {
-                    stretch.run(&*self.device, state)?;
+                    scaling.run(&*self.device, state)?;
                 }
             }
         }
@@ -158,37 +159,37 @@ impl Integrators {
         Ok(())
     }
 
-    /// Whether an integrator changes the box, for which it needs the virial of every step.
+    /// Returns true if an integrator changes the box; it then needs the virial at every step.
     pub fn changes_box(&self) -> bool {
-        self.moving.iter().any(|m| m.steps.iter().any(|s| s.virial))
+        self.integrators.iter().any(|m| m.phases.iter().any(|p| p.virial))
     }
 
-    /// Functions of the integrators and in which order they are due, for a kernel of many steps; `None` where positions have to be taken
-    /// along with the box.
-    pub fn texts(&self) -> Option<Vec<(&str, &[Step])>> {
-        let stretches = self.stretch.is_some() && self.moving.iter().any(|m| m.steps.iter().any(|s| s.sim_box));
-        (!stretches).then(|| self.moving.iter().map(|m| (m.text.as_str(), m.steps.as_slice())).collect())
+    /// Returns the functions of the integrators with their kernels in order, for the persistent kernel. Returns `None`
+    /// if positions must be scaled with the box.
+    pub fn texts(&self) -> Option<Vec<(&str, &[PhaseKernel])>> {
+        let scales = self.scaling.is_some() && self.integrators.iter().any(|m| m.phases.iter().any(|p| p.sim_box));
+        (!scales).then(|| self.integrators.iter().map(|m| (m.text.as_str(), m.phases.as_slice())).collect())
     }
 
-    /// Bytes of [`Self::arguments`].
+    /// Returns the size of [`Self::arguments`] in bytes.
     pub fn arguments_size(&self) -> usize {
-        self.moving.len() * size_of::<PhaseArgs>()
+        self.integrators.len() * size_of::<PhaseArgs>()
     }
 
-    /// The arguments of the integrators.
+    /// Returns the kernel arguments of the integrators.
     pub fn arguments(&self, state: &StateView) -> Vec<PhaseArgs> {
-        self.moving.iter().map(|m| PhaseArgs { state: *state, ..m.args }).collect()
+        self.integrators.iter().map(|m| PhaseArgs { state: *state, ..m.args }).collect()
     }
 
-    /// After kernels were stopped half-way.
+    /// Resets the counters after a halt.
     pub fn reset(&self) -> Result<()> {
         self.counter.clear()
     }
 
-    /// The integrators' shares of the conserved quantity.
+    /// Returns the sum of the integrators' contributions to the conserved quantity.
     pub fn reservoir(&self, states: &BTreeMap<u32, (Buffer, usize)>) -> Result<f64> {
         let mut sum = 0.0;
-        for m in &self.moving {
+        for m in &self.integrators {
             if let (Some(part), Some((b, len))) = (m.component.integrator(), states.get(&m.component.id)) {
                 sum += part.conserved(&b.download()?[..*len])?;
             }
@@ -196,13 +197,13 @@ impl Integrators {
         Ok(sum)
     }
 
-    /// A component, for faults.
+    /// Returns the component with this id, for faults.
     pub fn component(&self, id: u32) -> Option<&Component> {
-        self.moving.iter().map(|m| &*m.component).find(|c| c.id == id)
+        self.integrators.iter().map(|m| &*m.component).find(|c| c.id == id)
     }
 
-    /// Components that cannot be captured in a graph.
+    /// Returns the components that cannot be captured in a graph.
     pub fn not_capturable(&self) -> Vec<&str> {
-        self.moving.iter().filter(|m| !m.component.needs.capturable).map(|m| m.component.name.as_str()).collect()
+        self.integrators.iter().filter(|m| !m.component.needs.capturable).map(|m| m.component.name.as_str()).collect()
     }
 }

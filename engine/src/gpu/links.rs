@@ -2,7 +2,7 @@
 
 use super::args::{Excluded, PatchArgs, PatchExclusionsArgs};
 use super::arrays::{Buffer, launch};
-use crate::device::{Device, Kernel, Unit};
+use crate::device::{Device, Kernel, SourceUnit};
 use crate::pipeline::Only;
 use crate::state::molecules::MoleculeRule;
 use crate::state::topology::{LinkRows, LinkTables, Touched};
@@ -12,16 +12,16 @@ use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::{LinkView, ListView, StateView};
 use std::sync::Arc;
 
-/// Rows by tag, as the host makes them: `capacity` entries each.
-struct ByTag {
+/// Rows by tag in the host's layout, with `capacity` entries each.
+struct TagRows {
     count: Buffer,
     words: Buffer,
     width: usize,
     capacity: usize,
 }
 
-impl ByTag {
-    /// `None` for rows that are all empty.
+impl TagRows {
+    /// Returns `None` if all rows are empty.
     fn new(device: &Arc<dyn Device>, rows: &LinkRows) -> Result<Option<Self>> {
         if rows.capacity == 0 {
             return Ok(None);
@@ -31,9 +31,9 @@ impl ByTag {
     }
 }
 
-/// Links of one width: rows by tag, and by index as kernels read them.
-struct Table {
-    by_tag: ByTag,
+/// Links of one width: rows by tag, and rows by index for the kernels.
+struct LinkTable {
+    by_tag: TagRows,
     words: Buffer,
     count: Buffer,
 }
@@ -42,30 +42,30 @@ struct Table {
 pub struct DeviceLinks {
     device: Arc<dyn Device>,
     n: usize,
-    tables: [Option<Table>; 3],
-    exclusions: Option<ByTag>,
-    /// Molecule of each tag, and which pairs are taken in.
+    tables: [Option<LinkTable>; 3],
+    exclusions: Option<TagRows>,
+    /// The molecule of each tag, and which pairs are neighbors.
     molecules: Option<(Buffer, Only)>,
-    /// For widths without links: every count is 0.
+    /// Counts of 0, for widths without links.
     no_links: Buffer,
-    /// Changed rows on their way to the tables.
+    /// Staging memory for changed rows.
     patch: Buffer,
-    /// `patch_links` and `patch_exclusions`, compiled when they are first needed.
+    /// `patch_links` and `patch_exclusions`, compiled at their first use.
     kernels: Option<[Kernel; 2]>,
     precision: Precision,
 }
 
-/// The kernels that bring changed rows into the tables.
-pub fn unit(precision: Precision) -> Unit {
+/// Returns the source unit of the kernels that update changed rows.
+pub fn unit(precision: Precision) -> SourceUnit {
     let text = format!("#include \"galamost/patch.cuh\"\n{}", super::args::size_checks("patch.cuh"));
-    Unit::new("patch", &text, precision)
+    SourceUnit::new("patch", &text, precision)
 }
 
 /// Threads of a block.
 const BLOCK: u32 = 128;
 
 impl DeviceLinks {
-    /// Tables of a topology.
+    /// Uploads the link tables of a topology.
     pub fn new(
         device: &Arc<dyn Device>,
         precision: Precision,
@@ -88,38 +88,45 @@ impl DeviceLinks {
             kernels: None,
             precision,
         };
-        links.renew(tables)?;
+        links.upload_all(tables)?;
         Ok(links)
     }
 
-    fn table(&self, rows: &LinkRows) -> Result<Option<Table>> {
-        let Some(by_tag) = ByTag::new(&self.device, rows)? else { return Ok(None) };
+    fn table(&self, rows: &LinkRows) -> Result<Option<LinkTable>> {
+        let Some(by_tag) = TagRows::new(&self.device, rows)? else { return Ok(None) };
         let words = Buffer::new(&self.device, 4 * rows.capacity * rows.width * self.n)?;
-        Ok(Some(Table { by_tag, words, count: Buffer::new(&self.device, 4 * self.n)? }))
+        Ok(Some(LinkTable { by_tag, words, count: Buffer::new(&self.device, 4 * self.n)? }))
     }
 
-    /// All tables anew; by index only after [`super::rebuild::Rebuild::index_links`].
-    pub fn renew(&mut self, tables: &LinkTables) -> Result<()> {
+    /// Uploads all tables. The rows by index are valid after [`super::rebuild::Rebuild::index_links`].
+    pub fn upload_all(&mut self, tables: &LinkTables) -> Result<()> {
         for which in 0..3 {
-            // the old table goes first: both together may not fit
+            // free the old table first: both together may not fit
             self.tables[which] = None;
             self.tables[which] = self.table(tables.links(which))?;
         }
-        self.exclusions = tables.exclusions.as_ref().map_or(Ok(None), |rows| ByTag::new(&self.device, rows))?;
+        self.exclusions = tables.exclusions.as_ref().map_or(Ok(None), |rows| TagRows::new(&self.device, rows))?;
         Ok(())
     }
 
-    /// Whether changed rows fit into the tables; otherwise [`Self::renew`] makes room, at new addresses.
+    /// Returns true if changed rows fit into the tables. Otherwise, [`Self::upload_all`] reallocates them at new
+    /// addresses.
     pub fn fits(&self, tables: &LinkTables) -> bool {
-        let capacity = |t: &Option<ByTag>| t.as_ref().map_or(0, |t| t.capacity);
+        let capacity = |t: &Option<TagRows>| t.as_ref().map_or(0, |t| t.capacity);
         let links =
             (0..3).all(|k| self.tables[k].as_ref().map_or(0, |t| t.by_tag.capacity) == tables.links(k).capacity);
         links && capacity(&self.exclusions) == tables.exclusions.as_ref().map_or(0, |rows| rows.capacity)
     }
 
-    /// Brings changed rows to the device: into the tables by tag and by index, and pairs that have become excluded out of
-    /// the list. Only these rows travel, and addresses stay.
-    pub fn follow(&mut self, state: &StateView, list: &ListView, tables: &LinkTables, touched: &Touched) -> Result<()> {
+    /// Uploads changed rows into the tables by tag and by index, and removes newly excluded pairs from the neighbor
+    /// list. Only these rows are copied; addresses do not change.
+    pub fn update_rows(
+        &mut self,
+        state: &StateView,
+        list: &ListView,
+        tables: &LinkTables,
+        touched: &Touched,
+    ) -> Result<()> {
         let [patch_links, patch_exclusions] = match self.kernels {
             Some(kernels) => kernels,
             None => {
@@ -130,7 +137,7 @@ impl DeviceLinks {
         };
         let lists = [&touched.bonds, &touched.angles, &touched.dihedrals, &touched.exclusions];
         let rows = |k: usize| if k < 3 { Some(tables.links(k)) } else { tables.exclusions.as_ref() };
-        // for each table: tags, counts, and whole rows
+        // for each table: tags, counts, and complete rows
         let (mut patch, mut first) = (vec![], [0; 4]);
         for (k, tags) in lists.iter().enumerate() {
             first[k] = patch.len() as u64;
@@ -172,13 +179,13 @@ impl DeviceLinks {
         Ok(())
     }
 
-    /// Links of width `which + 2` as plugins and kernels see them.
+    /// Returns the links of width `which + 2` for plugins and kernels.
     pub fn view(&self, which: usize) -> LinkView {
         let empty = LinkView { count: DevicePtr::new(self.no_links.address()), ..LinkView::empty(which as u32 + 2) };
         self.tables[which].as_ref().map_or(empty, |t| self.table_view(t))
     }
 
-    fn table_view(&self, t: &Table) -> LinkView {
+    fn table_view(&self, t: &LinkTable) -> LinkView {
         LinkView {
             capacity: t.by_tag.capacity as u32,
             stride: self.n as u32,
@@ -188,13 +195,13 @@ impl DeviceLinks {
         }
     }
 
-    /// Tables that must be indexed after a sort, with counts and words by tag.
+    /// Returns the tables to index after a sort, with the addresses of their counts and words by tag.
     pub fn to_index(&self) -> Vec<(LinkView, u64, u64)> {
-        let there = self.tables.iter().flatten();
-        there.map(|t| (self.table_view(t), t.by_tag.count.address(), t.by_tag.words.address())).collect()
+        let present = self.tables.iter().flatten();
+        present.map(|t| (self.table_view(t), t.by_tag.count.address(), t.by_tag.words.address())).collect()
     }
 
-    /// Pairs that are no neighbors.
+    /// Returns the pairs that are no neighbors.
     pub fn excluded(&self) -> Excluded {
         let (excluded_count, excluded, excluded_capacity) =
             self.exclusions.as_ref().map_or((0, 0, 0), |t| (t.count.address(), t.words.address(), t.capacity as u32));

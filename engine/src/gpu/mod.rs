@@ -1,9 +1,19 @@
-//! A device that runs CUDA kernels as a backend: a GPU, or the emulation of its kernels on the CPU.
+//! The backend of a device that runs CUDA kernels: a GPU, or the emulation of its kernels on the CPU.
 //!
-//! All arrays of particles stay on the device. A step is a fixed sequence of launches, captured once as a graph and
-//! replayed; whether the list is rebuilt is decided on the device. When a kernel finds that something does not fit
-//! (a row of the list), it raises a fault and every later kernel returns at once, so nothing is computed from
-//! incomplete data; the host then makes room and goes on with the same step.
+//! All particle arrays stay on the device. A step is a fixed sequence of launches, captured once as a graph; the device
+//! decides whether to rebuild the neighbor list. A kernel whose output does not fit (a row of the neighbor list) raises
+//! a fault and halts the run: all later kernels return at once, so nothing is computed from incomplete data. The host
+//! then makes room and continues with the same step.
+//!
+//! Environment variables for measurements and tests:
+//!
+//! | variable | effect |
+//! |---|---|
+//! | `GALAMOST_TEAM` | threads per particle in the pair loop: a power of two up to 32 |
+//! | `GALAMOST_MANY` | largest number of particles for the persistent kernel; 0 disables it |
+//! | `GALAMOST_NO_GRAPHS` | launches steps one by one instead of as a graph |
+//! | `GALAMOST_EMULATED_STEPS` | enables the persistent kernel on the emulated device |
+//! | `GALAMOST_EMULATED_FAULT` | makes the emulated device fail: `lost:N` or `memory:N` |
 
 mod args;
 mod arrays;
@@ -11,28 +21,28 @@ mod codegen;
 mod forces;
 mod integrate;
 mod links;
-mod many;
 mod rebuild;
 mod step;
+mod steps_kernel;
 mod system;
 
-pub use codegen::{StepsParts, bond_unit, integrator_functions, integrator_unit, pair_unit, steps_unit};
+pub use codegen::{PhaseKernel, StepsSource, bond_unit, integrator_functions, integrator_unit, pair_unit, steps_unit};
 pub use system::GpuSystem;
 
-use crate::device::{Device, Unit};
+use crate::device::{Device, SourceUnit};
 use galamost_plugin_api::precision::Precision;
 
-/// Units that every run compiles, whatever its plugins.
-pub fn engine_units(precision: Precision) -> Vec<Unit> {
+/// Returns the source units that every run compiles, independent of its plugins.
+pub fn engine_units(precision: Precision) -> Vec<SourceUnit> {
     vec![
-        Unit::new("rebuild", "#include \"galamost/rebuild.cuh\"\n", precision),
+        SourceUnit::new("rebuild", "#include \"galamost/rebuild.cuh\"\n", precision),
         links::unit(precision),
-        Unit::new("system", "#include \"galamost/system.cuh\"\n", precision),
+        SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", precision),
     ]
 }
 
-/// Threads that share a row of the list: enough that few particles still fill the device. `GALAMOST_TEAM` overrides
-/// it, for measurements.
+/// Returns the team size: the number of threads that share a row of the neighbor list. Small systems get large teams,
+/// so that they still fill the device. `GALAMOST_TEAM` overrides it.
 pub fn team(device: &dyn Device, n: usize) -> u32 {
     tuned("GALAMOST_TEAM").unwrap_or_else(|| {
         let resident = 2048 * device.multiprocessors() as usize;
@@ -41,7 +51,7 @@ pub fn team(device: &dyn Device, n: usize) -> u32 {
     })
 }
 
-/// A power of two up to 32 from the environment.
+/// Returns a power of two up to 32 from an environment variable.
 fn tuned(variable: &str) -> Option<u32> {
     std::env::var(variable).ok()?.parse().ok().filter(|t: &u32| t.is_power_of_two() && *t <= 32)
 }

@@ -1,8 +1,10 @@
-//! The rebuild on the device: sort by cell and tag, move everything, build the list.
+//! The rebuild on the device: sorts particles by cell and tag, moves all arrays, builds the neighbor list.
 
-use super::args::{CellGrid, Excluded, LinkArgs, ListArgs, MOVED, MemberListArgs, MoveArgs, MovedArray, SortArgs};
+use super::args::{
+    CellGrid, Excluded, LinkArgs, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, MoveArgs, SortArgs, SortedArrayArgs,
+};
 use super::arrays::{Buffer, launch};
-use crate::device::{Device, Kernel, Unit};
+use crate::device::{Device, Kernel, SourceUnit};
 use crate::state::cells::Grid;
 use crate::state::molecules::MoleculeRule;
 use galamost_plugin_api::abi::{Extent, Opaque};
@@ -15,7 +17,7 @@ use std::sync::Arc;
 const BLOCK: u32 = 256;
 /// `SCAN_BLOCK * SCAN_ITEMS` of `rebuild.cuh`.
 const SCAN: usize = 2048;
-/// `TILE` and `TILE_WARPS` of `rebuild.cuh`: particles whose rows a warp builds, and warps of a block.
+/// `TILE` and `TILE_WARPS` of `rebuild.cuh`: particles whose rows one warp builds, and warps per block.
 const TILE: usize = 4;
 const TILE_WARPS: u32 = 4;
 
@@ -28,20 +30,44 @@ struct Kernels {
     fill_cells: Kernel,
     order_cells: Kernel,
     gather_arrays: Kernel,
-    settle_arrays: Kernel,
+    copy_back_arrays: Kernel,
     index_links: Kernel,
     build_list: Kernel,
-    build_list_without: Kernel,
+    build_list_excluding: Kernel,
     build_list_of_members: Kernel,
     end_rebuild: Kernel,
 }
 
-/// Cells, order and list.
+impl Kernels {
+    /// Compiles the kernels.
+    fn load(device: &Arc<dyn Device>, precision: Precision) -> Result<Self> {
+        let text = format!("#include \"galamost/rebuild.cuh\"\n{}", super::args::size_checks("rebuild.cuh"));
+        let module = device.compile(&SourceUnit::new("rebuild", &text, precision))?;
+        let k = |name: &str| device.kernel(module, name);
+        Ok(Self {
+            count_cells: k("count_cells")?,
+            sum_cells: k("sum_cells")?,
+            scan_blocks: k("scan_blocks")?,
+            start_cells: k("start_cells")?,
+            fill_cells: k("fill_cells")?,
+            order_cells: k("order_cells")?,
+            gather_arrays: k("gather_arrays")?,
+            copy_back_arrays: k("copy_back_arrays")?,
+            index_links: k("index_links")?,
+            build_list: k("build_list")?,
+            build_list_excluding: k("build_list_excluding")?,
+            build_list_of_members: k("build_list_of_members")?,
+            end_rebuild: k("end_rebuild")?,
+        })
+    }
+}
+
+/// Cell grid, particle order and neighbor list.
 pub struct Rebuild {
     device: Arc<dyn Device>,
     kernels: Kernels,
     dimensions: u32,
-    /// The grid holds for boxes from these lengths on; see `count_cells`.
+    /// The grid is valid for boxes with at least these lengths; see `count_cells`.
     grid_length: [f64; 3],
     grid: CellGrid,
     count: Buffer,
@@ -54,11 +80,11 @@ pub struct Rebuild {
     grid_memory: [Buffer; 3],
     moved: Vec<(u64, u32, Buffer)>,
     n: usize,
-    /// Cutoff and buffer; 0 for no list.
+    /// Cutoff plus buffer; 0 without a neighbor list.
     pub r_list: f64,
-    /// What cells are made for.
+    /// Range of neighbors that the cell grid is made for.
     radius: f64,
-    /// The list has pairs of small molecules only: their members, and by tag where those of its molecule begin and end.
+    /// Set if the list only holds pairs within small molecules: begin and end of each tag's molecule, and all members.
     members: Option<[Buffer; 3]>,
     team: u32,
     capacity: u32,
@@ -66,11 +92,20 @@ pub struct Rebuild {
     row_count: Buffer,
 }
 
-/// An array that follows the order of particles: address and 32-bit words per particle.
-pub type Follower = (u64, u32);
+/// An array that is sorted with the particles: address and number of 32-bit words per particle.
+pub type SortedArray = (u64, u32);
+
+/// Returns the mean number of neighbors within `r_list` at this number density.
+fn mean_neighbors(density: f64, dimensions: u32, r_list: f64) -> f64 {
+    if dimensions == 2 {
+        density * std::f64::consts::PI * r_list.powi(2)
+    } else {
+        density * 4.0 / 3.0 * std::f64::consts::PI * r_list.powi(3)
+    }
+}
 
 impl Rebuild {
-    /// For `n` particles in a box. `molecules` if the list has pairs inside of them only and they are small.
+    /// Creates grid and list for `n` particles. `molecules` is set if the list only holds pairs within small molecules.
     pub fn new(
         device: &Arc<dyn Device>,
         precision: Precision,
@@ -79,45 +114,26 @@ impl Rebuild {
         dimensions: u32,
         r_list: f64,
         molecules: Option<&MoleculeRule>,
-        followers: &[Follower],
+        sorted_arrays: &[SortedArray],
     ) -> Result<Self> {
-        let text = format!("#include \"galamost/rebuild.cuh\"\n{}", super::args::size_checks("rebuild.cuh"));
-        let module = device.compile(&Unit::new("rebuild", &text, precision))?;
-        let k = |name: &str| device.kernel(module, name);
-        let kernels = Kernels {
-            count_cells: k("count_cells")?,
-            sum_cells: k("sum_cells")?,
-            scan_blocks: k("scan_blocks")?,
-            start_cells: k("start_cells")?,
-            fill_cells: k("fill_cells")?,
-            order_cells: k("order_cells")?,
-            gather_arrays: k("gather_arrays")?,
-            settle_arrays: k("settle_arrays")?,
-            index_links: k("index_links")?,
-            build_list: k("build_list")?,
-            build_list_without: k("build_list_without")?,
-            build_list_of_members: k("build_list_of_members")?,
-            end_rebuild: k("end_rebuild")?,
-        };
-        if followers.len() > MOVED {
+        let kernels = Kernels::load(device, precision)?;
+        if sorted_arrays.len() > MAX_SORTED_ARRAYS {
             return Err(Error::Run(format!(
-                "{} per-particle arrays are more than the {MOVED} supported",
-                followers.len()
+                "{} per-particle arrays; at most {MAX_SORTED_ARRAYS} are supported",
+                sorted_arrays.len()
             )));
         }
-        let moved = followers
+        let moved = sorted_arrays
             .iter()
             .map(|(address, words)| Ok((*address, *words, Buffer::new(device, 4 * *words as usize * n)?)))
             .collect::<Result<Vec<_>>>()?;
         let volume: f64 = length.iter().take(dimensions as usize).product();
-        let neighbors = if dimensions == 2 {
-            n as f64 / volume * std::f64::consts::PI * r_list.powi(2)
-        } else {
-            n as f64 / volume * 4.0 / 3.0 * std::f64::consts::PI * r_list.powi(3)
-        };
-        // a liquid fluctuates little: three standard deviations of a gas are plenty, and too little only costs a pause
+        let neighbors = mean_neighbors(n as f64 / volume, dimensions, r_list);
+        // A liquid fluctuates less than a gas, so three standard deviations of a gas suffice. An overflow only costs a
+        // pause.
         let mut room = (1.1 * neighbors + 3.0 * neighbors.sqrt() + 8.0).min(n as f64);
-        // a list of molecules is as long as it gets; its cells are only to keep near particles near in memory
+        // the rows of a list of molecules have a fixed maximal length; its cells only keep close particles close in
+        // memory
         let mut radius = if r_list > 0.0 { r_list } else { length[0].max(1.0) / 8.0 };
         let mut members = None;
         if let Some(rule) = molecules {
@@ -158,14 +174,14 @@ impl Rebuild {
         Ok(r)
     }
 
-    /// Lengths from which on the grid holds.
+    /// Returns the smallest box lengths for which the grid is valid.
     pub fn grid_length(&self) -> [f64; 3] {
         self.grid_length
     }
 
-    /// Makes cells that hold for boxes from these lengths on.
+    /// Makes a cell grid that is valid for boxes with at least these lengths.
     pub fn set_grid(&mut self, length: [f64; 3]) -> Result<()> {
-        // without a list particles are still sorted, so that neighbors in space are neighbors in memory
+        // particles are sorted even without a list, so that neighbors in space are neighbors in memory
         let grid = Grid::new(length, self.dimensions, self.radius, 2);
         let cells = grid.cells();
         let rows: Vec<u32> = grid.rows.iter().flatten().map(|o| *o as u32).collect();
@@ -193,23 +209,23 @@ impl Rebuild {
         Ok(())
     }
 
-    /// Makes rows of the list long enough.
+    /// Allocates rows with room for `entries` neighbors.
     pub fn make_room(&mut self, entries: u32) -> Result<()> {
-        // the threads of a team have as many entries each
+        // each thread of a team handles the same number of entries
         self.capacity = entries.next_multiple_of(self.team.max(8));
-        // the old list goes first: both together may not fit
+        // free the old list first: both together may not fit
         self.index = None;
         let rows = self.n.next_multiple_of(32);
         self.index = Some(Buffer::new(&self.device, 4 * rows * self.capacity as usize)?);
         Ok(())
     }
 
-    /// Threads that share a row.
+    /// Returns the team size: the number of threads that share a row.
     pub fn team(&self) -> u32 {
         self.team
     }
 
-    /// The list as plugins and kernels see it.
+    /// Returns the neighbor list for plugins and kernels.
     pub fn view(&self) -> ListView {
         ListView {
             capacity: self.capacity,
@@ -221,12 +237,13 @@ impl Rebuild {
         }
     }
 
-    /// Number of neighbors of each particle.
+    /// Returns the number of neighbors of each particle.
     pub fn counts(&self) -> Result<Vec<u32>> {
         Ok(super::arrays::words(&self.row_count.download()?))
     }
 
-    /// Launches everything. `links`: tables by tag with their views; `excluded`: pairs that are no neighbors.
+    /// Launches all kernels of a rebuild. `links` holds the link tables with the addresses of their counts and words by
+    /// tag; `excluded` describes pairs that are no neighbors.
     pub fn run(&self, state: &StateView, links: &[(LinkView, u64, u64)], excluded: Excluded) -> Result<()> {
         let (d, k, n) = (&*self.device, &self.kernels, self.n);
         d.profile().set_part("neighbor list");
@@ -249,9 +266,9 @@ impl Rebuild {
         launch(d, k.start_cells, self.n_blocks as usize * 256, 256, &sort)?;
         launch(d, k.fill_cells, n, BLOCK, &sort)?;
         launch(d, k.order_cells, n, BLOCK, &sort)?;
-        let mut arrays = [MovedArray::default(); MOVED];
+        let mut arrays = [SortedArrayArgs::default(); MAX_SORTED_ARRAYS];
         for (a, (data, words, scratch)) in arrays.iter_mut().zip(&self.moved) {
-            *a = MovedArray { data: *data, scratch: scratch.address(), words: *words, reserved: 0 };
+            *a = SortedArrayArgs { data: *data, scratch: scratch.address(), words: *words, reserved: 0 };
         }
         let moves = MoveArgs {
             state: *state,
@@ -262,7 +279,7 @@ impl Rebuild {
             arrays,
         };
         launch(d, k.gather_arrays, n, BLOCK, &moves)?;
-        launch(d, k.settle_arrays, n, BLOCK, &moves)?;
+        launch(d, k.copy_back_arrays, n, BLOCK, &moves)?;
         for (view, tag_count, tag_words) in links {
             let args = LinkArgs { state: *state, links: *view, tag_count: *tag_count, tag_words: *tag_words };
             launch(d, k.index_links, n, BLOCK, &args)?;
@@ -274,7 +291,7 @@ impl Rebuild {
                 let (first, end, members) = (first.address(), end.address(), members.address());
                 launch(d, k.build_list_of_members, n, BLOCK, &MemberListArgs { list: args, first, end, members })?;
             } else {
-                let kernel = if whole { k.build_list } else { k.build_list_without };
+                let kernel = if whole { k.build_list } else { k.build_list_excluding };
                 launch(d, kernel, n.div_ceil(TILE) * 32, 32 * TILE_WARPS, &args)?;
             }
         }
@@ -283,7 +300,7 @@ impl Rebuild {
         d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer)
     }
 
-    /// Launches only the indexing of links, after a change of topology.
+    /// Launches only the kernels that index links, after a change of topology.
     pub fn index_links(&self, state: &StateView, links: &[(LinkView, u64, u64)]) -> Result<()> {
         for (view, tag_count, tag_words) in links {
             let args = LinkArgs { state: *state, links: *view, tag_count: *tag_count, tag_words: *tag_words };

@@ -1,4 +1,4 @@
-//! The sequence of launches that is one step, and its graphs.
+//! The sequence of launches of a time step, and its graphs.
 
 use super::system::{GpuSystem, Stage};
 use crate::device::Graph;
@@ -7,39 +7,40 @@ use galamost_plugin_api::integrator::When;
 use galamost_plugin_api::views::{Fault, FaultKind, Wanted};
 use tracing::{debug, info};
 
-/// Steps in the graph that does most of the work: the pause between two graphs counts only once for all of them.
-const MANY: u64 = 16;
+/// Steps of the graph that does most of the work; the gap between two graph launches occurs once per batch.
+const BATCH: u64 = 16;
 
-/// New cells are made for a box this much shorter than it is, so that they hold for a while.
-const GRID_SHRINKS: f64 = 0.95;
+/// A new cell grid is made for a box that is smaller by this factor, so the grid stays valid while the box shrinks.
+const GRID_MARGIN: f64 = 0.95;
 
-/// What a graph holds.
+/// What a graph contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Content {
+enum GraphContent {
     /// One step, forces only.
-    One,
-    /// [`MANY`] steps, forces only.
-    Many,
+    Step,
+    /// [`BATCH`] steps, forces only.
+    StepBatch,
     /// One step with energies and virials.
-    Full,
-    /// As many steps, forces only, as one kernel is asked for.
-    Asked,
+    StepWithSums,
+    /// The persistent kernel: the requested number of steps, forces only.
+    StepsKernel,
 }
 
 /// Graphs of a stage.
 #[derive(Default)]
 pub(super) struct Graphs {
-    made: [Option<Graph>; 4],
-    /// Components that prevent capture; empty if there are none.
-    prevented: Vec<String>,
+    /// Graphs by [`GraphContent`].
+    captured: [Option<Graph>; 4],
+    /// Components that cannot be captured.
+    not_capturable: Vec<String>,
     /// The device has no graphs.
     unsupported: bool,
 }
 
 impl Graphs {
-    /// No graphs yet; `prevented` names components that cannot be captured.
-    pub fn new(prevented: Vec<String>) -> Self {
-        Self { prevented, ..Self::default() }
+    /// Returns an empty set of graphs; `not_capturable` names the components that cannot be captured.
+    pub fn new(not_capturable: Vec<String>) -> Self {
+        Self { not_capturable, ..Self::default() }
     }
 }
 
@@ -54,11 +55,11 @@ impl GpuSystem {
         let view = self.view();
         stage.integrators.run(&view, When::Before)?;
         self.device.if_rebuild(view.globals.address, &mut || self.launch_rebuild())?;
-        self.launch_end(wanted)
+        self.launch_after_rebuild(wanted)
     }
 
-    /// Launches what follows once particles have moved and the list is good.
-    fn launch_end(&self, wanted: Wanted) -> Result<()> {
+    /// Launches the part of a step that follows the rebuild: forces and the phases after them.
+    fn launch_after_rebuild(&self, wanted: Wanted) -> Result<()> {
         if !self.stage()?.forces_again {
             self.launch_forces(wanted)?;
             return self.launch_integrators(When::After);
@@ -68,13 +69,13 @@ impl GpuSystem {
         self.launch_forces(wanted)
     }
 
-    /// Launches as many steps as were asked for.
-    fn launch_asked(&self) -> Result<()> {
+    /// Launches the persistent kernel.
+    fn launch_steps_kernel(&self) -> Result<()> {
         let stage = self.stage()?;
-        let Some(many) = &stage.many else { return Ok(()) };
+        let Some(steps_kernel) = &stage.steps_kernel else { return Ok(()) };
         let links = [self.links.view(0), self.links.view(1), self.links.view(2)];
         let (state, list) = (self.view(), self.rebuild.view());
-        many.run(&stage.forces, &stage.integrators, &state, &list, links, &mut || self.launch_rebuild())
+        steps_kernel.run(&stage.forces, &stage.integrators, &state, &list, links, &mut || self.launch_rebuild())
     }
 
     /// Launches a rebuild.
@@ -89,59 +90,60 @@ impl GpuSystem {
         self.stage()?.forces.run(&self.view(), &self.rebuild.view(), links, wanted)
     }
 
-    /// Launches the phases that are due.
+    /// Launches the integrators' phases that run at this point of a step.
     pub(super) fn launch_integrators(&self, when: When) -> Result<()> {
         self.stage()?.integrators.run(&self.view(), when)
     }
 
-    /// Forgets graphs: an address in them has changed.
-    pub(super) fn forget_graphs(&mut self) -> Result<()> {
+    /// Destroys all graphs; needed when an address in them changes.
+    pub(super) fn destroy_graphs(&mut self) -> Result<()> {
         if let Some(stage) = &mut self.stage {
-            for g in stage.graphs.made.iter_mut().filter_map(Option::take) {
-                self.device.forget(g)?;
+            for g in stage.graphs.captured.iter_mut().filter_map(Option::take) {
+                self.device.destroy_graph(g)?;
             }
         }
         Ok(())
     }
 
-    /// The graph of this content, captured at its first use; `None` where steps are launched one by one.
-    fn graph(&mut self, content: Content) -> Result<Option<Graph>> {
+    /// Returns the graph of this content and captures it at its first use. Returns `None` if steps are launched one by
+    /// one.
+    fn graph(&mut self, content: GraphContent) -> Result<Option<Graph>> {
         let graphs = &self.stage()?.graphs;
-        // launches are timed one by one
-        if self.device.profile().is_on() || graphs.unsupported || !graphs.prevented.is_empty() {
+        // a profile times single launches
+        if self.device.profile().is_on() || graphs.unsupported || !graphs.not_capturable.is_empty() {
             return Ok(None);
         }
-        if let Some(g) = graphs.made[content as usize] {
+        if let Some(g) = graphs.captured[content as usize] {
             return Ok(Some(g));
         }
         let (steps, wanted) = match content {
-            Content::One => (1, Wanted::FORCE),
-            Content::Many => (MANY, Wanted::FORCE),
-            Content::Full => (1, Wanted::ALL),
-            Content::Asked => (0, Wanted::FORCE),
+            GraphContent::Step => (1, Wanted::FORCE),
+            GraphContent::StepBatch => (BATCH, Wanted::FORCE),
+            GraphContent::StepWithSums => (1, Wanted::ALL),
+            GraphContent::StepsKernel => (0, Wanted::FORCE),
         };
         let device = self.device.clone();
-        let made = device.capture(&mut || match content {
-            Content::Asked => self.launch_asked(),
+        let captured = device.capture(&mut || match content {
+            GraphContent::StepsKernel => self.launch_steps_kernel(),
             _ => (0..steps).try_for_each(|_| self.launch_step(wanted)),
         })?;
         if let Some(stage) = &mut self.stage {
-            stage.graphs.made[content as usize] = made;
-            stage.graphs.unsupported = made.is_none();
+            stage.graphs.captured[content as usize] = captured;
+            stage.graphs.unsupported = captured.is_none();
         }
-        Ok(made)
+        Ok(captured)
     }
 
-    /// Does `steps` steps, the last with what is wanted.
+    /// Does `steps` steps; the last one computes what is wanted.
     pub(super) fn run_steps(&mut self, steps: u64, wanted: Wanted) -> Result<()> {
         let target = self.globals.step + steps;
         while self.globals.step < target {
-            let left = target - self.globals.step;
-            let plain = if wanted.more_than_force() { left - 1 } else { left };
-            self.run_plain(plain)?;
-            if plain < left {
-                match self.graph(Content::Full)? {
-                    Some(g) => self.device.replay(g)?,
+            let remaining = target - self.globals.step;
+            let force_steps = if wanted.more_than_force() { remaining - 1 } else { remaining };
+            self.run_force_steps(force_steps)?;
+            if force_steps < remaining {
+                match self.graph(GraphContent::StepWithSums)? {
+                    Some(g) => self.device.launch_graph(g)?,
                     None => self.launch_step(wanted)?,
                 }
             }
@@ -154,64 +156,67 @@ impl GpuSystem {
         Ok(())
     }
 
-    /// Launches steps that only need forces.
-    fn run_plain(&mut self, steps: u64) -> Result<()> {
+    /// Launches steps that only compute forces.
+    fn run_force_steps(&mut self, steps: u64) -> Result<()> {
         if steps > 0
             && !self.device.profile().is_on()
-            && let Some(many) = &self.stage()?.many
+            && let Some(steps_kernel) = &self.stage()?.steps_kernel
         {
-            let asked = u32::try_from(steps).unwrap_or(u32::MAX);
-            many.ask(asked)?;
-            match self.graph(Content::Asked)? {
-                Some(g) => self.device.replay(g)?,
-                None => self.launch_asked()?,
+            let requested = u32::try_from(steps).unwrap_or(u32::MAX);
+            steps_kernel.request(requested)?;
+            match self.graph(GraphContent::StepsKernel)? {
+                Some(g) => self.device.launch_graph(g)?,
+                None => self.launch_steps_kernel()?,
             }
-            return self.run_plain(steps - u64::from(asked));
+            return self.run_force_steps(steps - u64::from(requested));
         }
-        if steps >= MANY
-            && let Some(g) = self.graph(Content::Many)?
+        if steps >= BATCH
+            && let Some(g) = self.graph(GraphContent::StepBatch)?
         {
-            (0..steps / MANY).try_for_each(|_| self.device.replay(g))?;
-            return self.run_plain(steps % MANY);
+            (0..steps / BATCH).try_for_each(|_| self.device.launch_graph(g))?;
+            return self.run_force_steps(steps % BATCH);
         }
         for _ in 0..steps {
-            match self.graph(Content::One)? {
-                Some(g) => self.device.replay(g)?,
+            match self.graph(GraphContent::Step)? {
+                Some(g) => self.device.launch_graph(g)?,
                 None => self.launch_step(Wanted::FORCE)?,
             }
         }
         Ok(())
     }
 
-    /// After a halt: makes room if that is what is missing and ends the step under way; any other fault is an error.
+    /// Recovers from a halt: makes room in the neighbor list or a new cell grid, then finishes the current step.
+    ///
+    /// # Errors
+    /// Returns an error for any other fault.
     fn recover(&mut self, wanted: Wanted) -> Result<()> {
         self.make_room()?;
         self.launch_rebuild()?;
-        self.launch_end(wanted)?;
+        self.launch_after_rebuild(wanted)?;
         self.sync_globals()?;
-        // the new list may be too short as well
+        // the longer list may overflow again
         if self.globals.halt != 0 { self.recover(wanted) } else { Ok(()) }
     }
 
-    /// Makes room in the list, or cells for a box that has changed, if that is why kernels stopped.
+    /// Makes room in the neighbor list, or a new cell grid for a changed box, if that is why kernels halted.
     ///
     /// # Errors
-    /// Every other fault.
+    /// Returns an error for any other fault.
     pub(super) fn make_room(&mut self) -> Result<()> {
         let f = self.globals.fault;
         let step = self.globals.step;
         if f.code == FaultKind::ListOverflow as u32 {
-            // little more: the longest row of many grows slowly, rows are most of the memory, and have a multiple of 8 anyway
+            // one more entry is enough: the longest row grows slowly, rows take most of the memory, and their length is
+            // rounded up to a multiple of 8
             let entries = f.detail + 1;
             info!("step {step}: the neighbor list grows to {entries} entries per particle");
-            self.forget_graphs()?;
+            self.destroy_graphs()?;
             self.rebuild.make_room(entries)?;
         } else if f.code == FaultKind::GridOutgrown as u32 {
             let [x, y, z] = self.globals.box_length;
-            info!("step {step}: new cells for the box {x:.3} × {y:.3} × {z:.3}");
-            self.forget_graphs()?;
-            // with room for it to shrink
-            self.rebuild.set_grid(self.globals.box_length.map(|l| GRID_SHRINKS * l))?;
+            info!("step {step}: new cell grid for the box {x:.3} × {y:.3} × {z:.3}");
+            self.destroy_graphs()?;
+            self.rebuild.set_grid(self.globals.box_length.map(|l| GRID_MARGIN * l))?;
         } else {
             let of = |s| Stage::component(s, f.component);
             return Err(crate::backend::fault_error(step, f, self.stage.as_ref().and_then(of)));
@@ -223,11 +228,11 @@ impl GpuSystem {
         if let Some(stage) = &self.stage {
             stage.forces.reset()?;
             stage.integrators.reset()?;
-            if let Some(many) = &stage.many {
-                many.reset()?;
+            if let Some(steps_kernel) = &stage.steps_kernel {
+                steps_kernel.reset()?;
             }
         }
-        debug!("list: {:?}", self.rebuild.view());
+        debug!("neighbor list: {:?}", self.rebuild.view());
         Ok(())
     }
 }

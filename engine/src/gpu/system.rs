@@ -2,16 +2,16 @@
 
 use super::arrays::{Buffer, words};
 use super::forces::Forces;
-use super::integrate::{Integrators, Stretch};
+use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
-use super::many::Many;
-use super::rebuild::{Follower, Rebuild};
+use super::rebuild::{Rebuild, SortedArray};
 use super::step::Graphs;
+use super::steps_kernel::StepsKernel;
 use crate::backend::{
     Array, Backend, ListReport, Storage, SystemSums, Update, call_updater, export, import, initial_globals,
     list_radius, lists_members, state_view,
 };
-use crate::device::{Device, Kernel, Unit};
+use crate::device::{Device, Kernel, SourceUnit};
 use crate::plan::{Plan, StagePlan, initial};
 use crate::plugins::Component;
 use crate::plugins::host::HostServices;
@@ -43,8 +43,8 @@ pub(super) struct Stage {
     pub integrators: Integrators,
     /// Forces are computed once more at the end of each step.
     pub forces_again: bool,
-    /// Steps that are done by one kernel.
-    pub many: Option<Many>,
+    /// The persistent kernel, which does many steps in one launch.
+    pub steps_kernel: Option<StepsKernel>,
     pub graphs: Graphs,
 }
 
@@ -76,7 +76,7 @@ pub struct GpuSystem {
     system: u64,
     buffer: f64,
     host: HostServices,
-    stretch: Stretch,
+    scaling: PositionScaling,
     exclude: crate::pipeline::Exclusions,
     pub(super) device: Arc<dyn Device>,
 }
@@ -91,11 +91,12 @@ impl GpuSystem {
         let n = facts.n;
         let (r_list, buffer) = list_radius(plan);
         if plan.shears()? {
-            device.define("GALAMOST_SHEAR");
+            device.define_macro("GALAMOST_SHEAR");
         }
-        let system = device.compile(&Unit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
+        let system =
+            device.compile(&SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
         let mut arrays = vec![];
-        let mut followers: Vec<Follower> = vec![];
+        let mut sorted_arrays: Vec<SortedArray> = vec![];
         let host = HostServices::new(device.clone(), facts.precision);
         for array in facts.particle_arrays() {
             if !array.stored(facts.precision) {
@@ -106,7 +107,7 @@ impl GpuSystem {
             let buffer = Buffer::new(&device, stride * n)?;
             let unused = array.name == ArrayId::Group.name() && facts.groups.is_empty();
             if array.sort == Sort::Follows && !unused {
-                followers.push((buffer.address(), stride as u32 / 4));
+                sorted_arrays.push((buffer.address(), stride as u32 / 4));
             }
             if let Some(name) = array.component_name() {
                 host.set_array(name, buffer.address());
@@ -115,7 +116,7 @@ impl GpuSystem {
         }
         let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
         let (length, d) = (raw.box_length, facts.dimensions);
-        let rebuild = Rebuild::new(&device, facts.precision, n, length, d, r_list, small, &followers)?;
+        let rebuild = Rebuild::new(&device, facts.precision, n, length, d, r_list, small, &sorted_arrays)?;
         let tables = LinkTables::new(&raw.topology, plan.pipeline.neighbors.exclude, n);
         let links = DeviceLinks::new(&device, facts.precision, &tables, plan.molecules.as_ref())?;
         let blocks = 4 * device.multiprocessors() as usize;
@@ -133,7 +134,7 @@ impl GpuSystem {
             integrator_states: BTreeMap::new(),
             motion,
             motion_sums: device.kernel(system, "motion_sums")?,
-            stretch: Stretch::new(&*device, system)?,
+            scaling: PositionScaling::new(&*device, system)?,
             system,
             buffer,
             host,
@@ -182,12 +183,12 @@ impl GpuSystem {
         self.device_globals.upload(bytes_of(&[self.globals]))
     }
 
-    /// In double precision, takes positions along with the box.
-    fn stretch(&self) -> Result<()> {
+    /// Scales positions with the box, where they are stored as lengths.
+    fn scale_positions(&self) -> Result<()> {
         if self.facts.precision != Precision::Double {
             return Ok(());
         }
-        self.stretch.run(&*self.device, &self.view())
+        self.scaling.run(&*self.device, &self.view())
     }
 
     /// After forces outside of a step. The list was long enough before: kernels that stopped met a fault.
@@ -211,7 +212,7 @@ impl GpuSystem {
 
 impl Backend for GpuSystem {
     fn begin_stage(&mut self, stage: &StagePlan, forces_are_good: bool) -> Result<()> {
-        self.forget_graphs()?;
+        self.destroy_graphs()?;
         self.stage = None;
         self.globals.dt = stage.stage.dt;
         self.globals.evaluate();
@@ -231,12 +232,12 @@ impl Backend for GpuSystem {
             info!("steps are launched one by one, not as a graph, because of {}", prevented.join(", "));
         }
         let forces_again = stage.forces_again();
-        let many = if forces_again || !prevented.is_empty() {
+        let steps_kernel = if forces_again || !prevented.is_empty() {
             None
         } else {
-            Many::new(device, &forces, &integrators, f.precision, f.n, f.n_types, team)?
+            StepsKernel::new(device, &forces, &integrators, f.precision, f.n, f.n_types, team)?
         };
-        self.stage = Some(Stage { forces, integrators, forces_again, many, graphs: Graphs::new(prevented) });
+        self.stage = Some(Stage { forces, integrators, forces_again, steps_kernel, graphs: Graphs::new(prevented) });
         if forces_are_good {
             return Ok(());
         }
@@ -308,7 +309,7 @@ impl Backend for GpuSystem {
         if stretched && self.globals.halt == 0 {
             self.globals.set_box(sim_box.length, updater.id);
             self.upload_globals()?;
-            self.stretch()?;
+            self.scale_positions()?;
         }
         if self.globals.halt != 0 {
             let f = self.globals.fault;
@@ -320,13 +321,13 @@ impl Backend for GpuSystem {
         if topology_changed {
             touched = self.topology.apply(&mut self.tables, &mut edits, self.globals.step)?;
             if self.links.fits(&self.tables) {
-                self.links.follow(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
+                self.links.update_rows(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
             } else {
                 info!("step {}: the tables of links get more room", self.globals.step);
-                self.forget_graphs()?;
-                self.links.renew(&self.tables)?;
+                self.destroy_graphs()?;
+                self.links.upload_all(&self.tables)?;
                 self.rebuild.index_links(&self.view(), &self.links.to_index())?;
-                self.links.follow(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
+                self.links.update_rows(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
             }
         }
         let positions = changed_now & changed::POSITIONS != 0 || stretched;
@@ -413,14 +414,14 @@ impl Storage for GpuSystem {
     }
 
     fn begin_import(&mut self, topology: &Topology, grid_length: [f64; 3]) -> Result<()> {
-        self.forget_graphs()?;
+        self.destroy_graphs()?;
         self.upload_globals()?;
         if grid_length != self.rebuild.grid_length() {
             self.rebuild.set_grid(grid_length)?;
         }
         self.topology = topology.clone();
         self.tables = LinkTables::new(&self.topology, self.exclude, self.facts.n);
-        self.links.renew(&self.tables)
+        self.links.upload_all(&self.tables)
     }
 
     fn reset_tags(&mut self) -> Result<()> {

@@ -1,6 +1,6 @@
 //! The engine's services for plugins (`host/1`).
 
-use crate::device::{Kernel, Services, Unit};
+use crate::device::{Kernel, Services, SourceUnit};
 use galamost_plugin_api::abi::{
     Callback, Extent, Host1, Opaque, ROption, RResult, RSlice, RSliceMut, RStr, Table, Wire, WireError, WireHost,
 };
@@ -52,8 +52,8 @@ impl Services for CpuServices {
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, bytes) };
         Ok(())
     }
-    fn define(&self, _: &'static str) {}
-    fn compile(&self, _: &Unit) -> Result<u64> {
+    fn define_macro(&self, _: &'static str) {}
+    fn compile(&self, _: &SourceUnit) -> Result<u64> {
         Err(Error::Run(NO_COMPILER.into()))
     }
     fn kernel(&self, _: u64, _: &str) -> Result<Kernel> {
@@ -172,7 +172,7 @@ extern "C" fn download(this: *mut Opaque, address: u64, mut bytes: RSliceMut<'_,
 }
 extern "C" fn compile(this: *mut Opaque, name: RStr<'_>, source: RStr<'_>) -> Wire<u64> {
     let s = services(this);
-    wire(s.device.compile(&Unit::new(name.as_str(), source.as_str(), s.precision)))
+    wire(s.device.compile(&SourceUnit::new(name.as_str(), source.as_str(), s.precision)))
 }
 extern "C" fn kernel(this: *mut Opaque, module: u64, name: RStr<'_>) -> Wire<u64> {
     wire(services(this).device.kernel(module, name.as_str()).map(|k| k.0))

@@ -129,16 +129,16 @@ impl Bytes {
     }
 
     /// Fills the guard bytes after the data.
-    pub fn arm(&mut self) {
+    pub fn write_guard(&mut self) {
         let end = self.stride * self.len;
         // SAFETY: the blocks hold the data and GUARD bytes after it
         unsafe { self.blocks.as_mut_ptr().cast::<u8>().add(end).write_bytes(GUARD_BYTE, GUARD) };
     }
 
-    /// Returns whether the guard bytes are as [`Self::arm`] filled them.
+    /// Returns whether the guard bytes are as [`Self::write_guard`] filled them.
     pub fn is_intact(&self) -> bool {
         let end = self.stride * self.len;
-        // SAFETY: as in `arm`; the read does not rely on alignment
+        // SAFETY: as in `write_guard`; the read does not rely on alignment
         let guard = unsafe { self.blocks.as_ptr().cast::<u8>().add(end).cast::<[u8; GUARD]>().read_unaligned() };
         guard == [GUARD_BYTE; GUARD]
     }
@@ -168,7 +168,7 @@ mod tests {
             b.permute(&[4, 2, 0, 1, 3]);
             let first: Vec<u8> = b.bytes().chunks(stride).map(|row| row[stride - 1]).collect();
             assert_eq!(first, [4, 2, 0, 1, 3]);
-            b.arm();
+            b.write_guard();
             assert!(b.is_intact());
             let end = b.stride * b.len;
             // SAFETY: the guard is part of the blocks

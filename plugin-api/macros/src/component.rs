@@ -45,7 +45,7 @@ pub fn component(args: &Arguments, item: &ItemStruct) -> Result<TokenStream> {
             return Err(syn::Error::new(
                 args.kind.span(),
                 format!(
-                    "`{other}` is none of Generator, Force, Integrator, Updater, Analyzer, Sampler (pairs and bonds are functions: #[pair_potential], #[bond_potential])"
+                    "unknown kind `{other}`; the kinds are Generator, Force, Integrator, Updater, Analyzer, Sampler (for pairs and bonds use #[pair_potential], #[bond_potential])"
                 ),
             ));
         }

@@ -1,4 +1,4 @@
-//! `#[derive(Layout)]`: where the members of a `#[repr(C)]` struct lie, for the comparison at load.
+//! `#[derive(Layout)]`: offsets and sizes of the members of a `#[repr(C)]` struct, compared when a library is loaded.
 
 use crate::structs::named_fields;
 use proc_macro2::TokenStream;

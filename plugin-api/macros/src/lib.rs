@@ -1,19 +1,16 @@
-//! Macros of the GALAMOST plugin API; see the crate `galamost-plugin-api`, which re-exports and explains them.
+//! Macros of the GALAMOST plugin API. The crate `galamost-plugin-api` re-exports and explains them.
+//!
+//! `language/` translates a Rust function into CUDA C++; `functions/` wraps such functions as potentials and integrator
+//! functions; the other files are derives and `#[component]`.
 
 mod component;
-mod expression;
 mod functions;
 mod language;
 mod layout;
-mod native;
-mod order;
 mod params;
-mod settle;
 mod structs;
-mod types;
-mod words;
 
-use native::Number;
+use language::native::Number;
 use proc_macro::TokenStream;
 use syn::{DeriveInput, ItemFn, parse_macro_input};
 
@@ -21,9 +18,9 @@ fn finish(result: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
     result.unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// A function of the device language: compiled by rustc for `f32` and `f64`, and turned into CUDA C++.
+/// A function of the device language: rustc compiles it for `f32` and `f64`, and the macro translates it into CUDA C++.
 ///
-/// `#[device_fn(f64)]`: its numbers are f64, as in a `#[scalar_fn]`, which may call it.
+/// With `#[device_fn(f64)]` all numbers are `f64`; a `#[scalar_fn]` may call such a function.
 #[proc_macro_attribute]
 pub fn device_fn(args: TokenStream, item: TokenStream) -> TokenStream {
     let f = parse_macro_input!(item as ItemFn);
@@ -37,24 +34,24 @@ pub fn device_fn(args: TokenStream, item: TokenStream) -> TokenStream {
 
 /// A pair potential: `#[pair_potential("Name")] fn name(r2: real, p: &Name<real>) -> (real, real)` returns (F/r, U).
 ///
-/// The CPU loop computes both branches of an `if` for all neighbors. A condition `p.member == 1.0` (any number) is an exception: where it holds for all
-/// rows, the loop without the other branch is taken.
+/// The CPU loop evaluates both branches of an `if` for all neighbors. Exception: for a condition `p.member == 1.0` (any
+/// number) a second instance of the loop, without the other branch, is used when the condition holds for all rows.
 #[proc_macro_attribute]
 pub fn pair_potential(args: TokenStream, item: TokenStream) -> TokenStream {
     let args = parse_macro_input!(args as functions::Arguments);
     let f = parse_macro_input!(item as ItemFn);
-    finish(functions::pair_potential(&args, &f))
+    finish(functions::pair::pair_potential(&args, &f))
 }
 
 /// A pair potential of oriented particles: `#[oriented_pair_potential("Name")] fn name(r: Vec3<real>, axis_i: Vec3<real>,
 /// axis_j: Vec3<real>, p: &Name<real>) -> (Vec3<real>, Vec3<real>, real)` returns the force on i, the torque on i in the
-/// frame of space, and U. Offered are `r` = r_i − r_j, `r2`, `r_cut`, the axes, `quaternion_i`, `quaternion_j`, charges
-/// and diameters. With an energy of axes and r alone the torque is n_i × (−∂U/∂n_i).
+/// space frame, and U. Available arguments: `r` = r_i − r_j, `r2`, `r_cut`, the axes, `quaternion_i`, `quaternion_j`,
+/// charges and diameters. If U depends on the axes and r alone, the torque is n_i × (−∂U/∂n_i).
 #[proc_macro_attribute]
 pub fn oriented_pair_potential(args: TokenStream, item: TokenStream) -> TokenStream {
     let args = parse_macro_input!(args as functions::Arguments);
     let f = parse_macro_input!(item as ItemFn);
-    finish(functions::oriented_pair_potential(&args, &f))
+    finish(functions::pair::oriented_pair_potential(&args, &f))
 }
 
 /// A bond potential: `#[bond_potential("Name")] fn name(r2: real, p: &Name<real>) -> (real, real)` returns (F/r, U).
@@ -62,65 +59,65 @@ pub fn oriented_pair_potential(args: TokenStream, item: TokenStream) -> TokenStr
 pub fn bond_potential(args: TokenStream, item: TokenStream) -> TokenStream {
     let args = parse_macro_input!(args as functions::Arguments);
     let f = parse_macro_input!(item as ItemFn);
-    finish(functions::bonded_potential(&args, &f, 2))
+    finish(functions::bonded::bonded_potential(&args, &f, 2))
 }
 
 /// An angle potential: `#[angle_potential("Name")] fn name(cos_theta: real, p: &Name<real>) -> (real, real)` returns
-/// (dU/dcos θ, U). θ is the angle at the middle particle, 180° where the three lie in a line; offered are `theta`,
-/// `cos_theta` and `sin_theta`.
+/// (dU/dcos θ, U). θ is the angle at the middle particle, 180° for three particles in a line. Available arguments:
+/// `theta`, `cos_theta` and `sin_theta`.
 #[proc_macro_attribute]
 pub fn angle_potential(args: TokenStream, item: TokenStream) -> TokenStream {
     let args = parse_macro_input!(args as functions::Arguments);
     let f = parse_macro_input!(item as ItemFn);
-    finish(functions::bonded_potential(&args, &f, 3))
+    finish(functions::bonded::bonded_potential(&args, &f, 3))
 }
 
 /// A dihedral potential: `#[dihedral_potential("Name")] fn name(phi: real, p: &Name<real>) -> (real, real)` returns
-/// (dU/dφ, U). φ is 0 for cis and ±180° for trans; offered are `phi`, `cos_phi` and `sin_phi`.
+/// (dU/dφ, U). φ is 0 for cis and ±180° for trans. Available arguments: `phi`, `cos_phi` and `sin_phi`.
 #[proc_macro_attribute]
 pub fn dihedral_potential(args: TokenStream, item: TokenStream) -> TokenStream {
     let args = parse_macro_input!(args as functions::Arguments);
     let f = parse_macro_input!(item as ItemFn);
-    finish(functions::bonded_potential(&args, &f, 4))
+    finish(functions::bonded::bonded_potential(&args, &f, 4))
 }
 
 /// A force on single particles: `#[external_potential("Name")] fn name(position: Vec3<real>, p: &Name<real>) ->
-/// (Vec3<real>, real)` returns the force and U; U = +∞ (divide by 0) says that a particle must not be there, and ends the
-/// run. Offered are `position`, `unwrapped` (which does not jump where a particle crosses the box), `length` of the box,
-/// `velocity`, `mass`, `charge`, `kind` and `tag`. `input = Type` names what the user writes (`ExternalParams`); without
-/// it that is the row, and a group.
+/// (Vec3<real>, real)` returns the force and U. U = +∞ (divide by 0) marks a forbidden position and ends the run.
+/// Available arguments: `position`, `unwrapped` (continuous across the periodic boundary), `length` of the box,
+/// `velocity`, `mass`, `charge`, `kind` (the particle type) and `tag`. `input = Type` names the struct that the user writes
+/// (`ExternalParams`); by default the user writes the row and a group.
 #[proc_macro_attribute]
 pub fn external_potential(args: TokenStream, item: TokenStream) -> TokenStream {
     let args = parse_macro_input!(args as functions::Arguments);
     let f = parse_macro_input!(item as ItemFn);
-    finish(functions::external_potential(&args, &f))
+    finish(functions::bonded::external_potential(&args, &f))
 }
 
-/// A function an integrator applies to each particle: `#[particle_fn(Integrator)]`.
+/// A function that an integrator applies to each particle: `#[particle_fn(Integrator)]`.
 ///
-/// It gets what it names: `p: &mut Particle<real>`, `x: &mut Arrays<real>` (the integrator's own numbers of the particle),
-/// `g: &State`, `step: &Step<real>`, `random: &mut Random`. What it returns, one number or a tuple, is summed over the
-/// group in f64 for the scalar functions behind it.
+/// Available arguments: `p: &mut Particle<real>`, `x: &mut Arrays<real>` (the integrator's arrays of the particle),
+/// `g: &State`, `step: &Step<real>`, `random: &mut Random`. The returned number or tuple is summed over the group in f64
+/// for the scalar functions that follow.
 #[proc_macro_attribute]
 pub fn particle_fn(args: TokenStream, item: TokenStream) -> TokenStream {
     let integrator = parse_macro_input!(args as syn::Path);
     let f = parse_macro_input!(item as ItemFn);
-    finish(functions::integrator_fn(&integrator, &f, false))
+    finish(functions::integrator::integrator_fn(&integrator, &f, false))
 }
 
-/// A function an integrator applies once to its own state: `#[scalar_fn(Integrator)]`; numbers are f64.
+/// A function that an integrator applies once to its global state, in f64: `#[scalar_fn(Integrator)]`.
 ///
-/// It gets what it names: `g: &mut State`, `sums: &[f64; 8]` (those of the last particle function that returned any),
-/// `step: &Step<f64>`, `random: &mut Random`, and for barostats `sim_box: &mut SimBox`, whose lengths it may change; an
-/// integrator with such a function moves all particles and gets virials in every step.
+/// Available arguments: `g: &mut State`, `sums: &[f64; 8]` (from the last particle function that returned sums),
+/// `step: &Step<f64>`, `random: &mut Random`, and for barostats `sim_box: &mut SimBox`, whose lengths it may change. An
+/// integrator with such a function moves all particles and requests virials in every step.
 #[proc_macro_attribute]
 pub fn scalar_fn(args: TokenStream, item: TokenStream) -> TokenStream {
     let integrator = parse_macro_input!(args as syn::Path);
     let f = parse_macro_input!(item as ItemFn);
-    finish(functions::integrator_fn(&integrator, &f, true))
+    finish(functions::integrator::integrator_fn(&integrator, &f, true))
 }
 
-/// A component whose parameters are this struct: `#[component(Analyzer, "Thermo")]`; its doc comment is its page.
+/// Registers a component whose parameters are this struct: `#[component(Analyzer, "Thermo")]`. Its doc comment is its page.
 ///
 /// After a rename, pipelines and checkpoints with the old name keep working if the attribute lists it:
 /// `#[component(Analyzer, "Thermo", former = "Thermodynamics")]`. Repeat `former = "…"` for several old names.
@@ -138,7 +135,7 @@ pub fn device_struct(item: TokenStream) -> TokenStream {
     finish(structs::device_struct(&input))
 }
 
-/// Where the members of a `#[repr(C)]` struct lie, for the comparison when a library is loaded.
+/// Describes the members of a `#[repr(C)]` struct; the engine compares them when it loads a library.
 #[proc_macro_derive(Layout)]
 pub fn layout_derive(item: TokenStream) -> TokenStream {
     let input = parse_macro_input!(item as DeriveInput);

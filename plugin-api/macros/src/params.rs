@@ -5,7 +5,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, DeriveInput, Expr, Field, Result, Type};
 
-/// The text of doc comments.
+/// Returns the text of doc comments.
 pub fn doc_text(attrs: &[Attribute]) -> String {
     let texts = attrs.iter().filter(|a| a.path().is_ident("doc")).filter_map(|a| match &a.meta {
         syn::Meta::NameValue(syn::MetaNameValue {
@@ -23,7 +23,7 @@ pub fn doc_text(attrs: &[Attribute]) -> String {
     lines.join("\n").trim().to_string()
 }
 
-/// What `#[param(…)]` says of a field.
+/// The attribute `#[param(…)]` of a field.
 #[derive(Default)]
 struct Spec {
     name: Option<String>,
@@ -83,7 +83,7 @@ struct Reader {
     ranges: Vec<TokenStream>,
 }
 
-/// Code that reads each field; `as_f64` reads every field as a number, whatever its type says.
+/// Returns the code that reads each field; with `as_f64` every field is read as a number, whatever its type.
 fn reader(input: &DeriveInput, as_f64: bool) -> Result<Reader> {
     let mut r = Reader { names: vec![], reads: vec![], docs: vec![], ranges: vec![] };
     let api = quote!(::galamost_plugin_api::params);

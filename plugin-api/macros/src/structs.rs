@@ -1,29 +1,32 @@
 //! `#[derive(DeviceStruct)]`: a `#[repr(C)]` struct of Rust as a struct of CUDA C++.
 
-use crate::types::{cxx_type, refuse};
-use crate::words::{cxx_field, is_free};
+use crate::language::types::{cxx_type, refuse};
+use crate::language::words::{cxx_field, is_free};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Expr, ExprLit, Fields, FieldsNamed, Lit, Result, Type};
 
-/// The named fields of a struct, or an error.
+/// Returns the named fields of a struct.
+///
+/// # Errors
+/// Returns an error if the item is not a struct with named fields.
 pub fn named_fields(input: &DeriveInput) -> Result<&FieldsNamed> {
     match &input.data {
         Data::Struct(s) => match &s.fields {
             Fields::Named(f) => Ok(f),
-            f => Err(syn::Error::new_spanned(f, "a struct with named fields is needed here")),
+            f => Err(syn::Error::new_spanned(f, "expected a struct with named fields")),
         },
-        _ => Err(syn::Error::new_spanned(&input.ident, "a struct with named fields is needed here")),
+        _ => Err(syn::Error::new_spanned(&input.ident, "expected a struct with named fields")),
     }
 }
 
-/// Whether the struct has the type parameter `real` (and no other parameter).
+/// Returns whether the struct has the type parameter `real` (and no other parameter).
 pub fn is_generic(input: &DeriveInput) -> Result<bool> {
     let params = &input.generics.params;
     match params.len() {
         0 => Ok(false),
         1 if matches!(&params[0], syn::GenericParam::Type(t) if t.ident == "real") => Ok(true),
-        _ => Err(syn::Error::new_spanned(params, "the only parameter may be the number type, called `real`")),
+        _ => Err(syn::Error::new_spanned(params, "the only type parameter allowed is the number type `real`")),
     }
 }
 
@@ -31,7 +34,7 @@ fn declaration(ty: &Type, name: &str) -> Result<String> {
     match ty {
         Type::Array(a) => {
             let len = &a.len;
-            // a length may be a constant of Rust: its value is put in when the text is made
+            // a length may be a Rust constant: its value is filled in when the text is generated
             let len = match len {
                 Expr::Lit(ExprLit { lit: Lit::Int(n), .. }) => n.base10_digits().to_string(),
                 _ => format!("@{}@", quote!(#len)),
@@ -51,7 +54,7 @@ fn declaration(ty: &Type, name: &str) -> Result<String> {
                 return Ok(format!("{}* {name};", if bytes { "unsigned char".into() } else { cxx_type(t)? }));
             }
             if last.ident == "usize" {
-                return refuse(ty, "a member is u32 or u64, whose size is the same everywhere");
+                return refuse(ty, "use u32 or u64: the size of usize depends on the platform");
             }
             Ok(format!("{} {name};", cxx_type(ty)?))
         }
@@ -78,7 +81,7 @@ fn cxx_attribute(field: &syn::Field) -> Result<Option<String>> {
     Ok(found)
 }
 
-/// The C++ members of a struct, and the Rust constants to put in for `@…@`.
+/// Returns the C++ members of a struct, and the Rust constants that replace `@…@`.
 fn members(fields: &FieldsNamed) -> Result<(String, Vec<(String, TokenStream)>)> {
     let mut text = String::new();
     let mut constants = vec![];
@@ -105,7 +108,7 @@ fn members(fields: &FieldsNamed) -> Result<(String, Vec<(String, TokenStream)>)>
 pub fn cxx_struct(input: &DeriveInput) -> Result<TokenStream> {
     let name = &input.ident;
     if !is_free(&name.to_string()) {
-        return refuse(name, format!("`{name}` means something in C++ or in the engine's headers: rename this struct"));
+        return refuse(name, format!("`{name}` is reserved in C++ or in the engine's headers; rename this struct"));
     }
     let fields = named_fields(input)?;
     let generic = is_generic(input)?;
@@ -137,7 +140,7 @@ pub fn cxx_struct(input: &DeriveInput) -> Result<TokenStream> {
     } else {
         (quote!(impl), quote!(#name))
     };
-    // generic needs are asked of the f32 instance: the text is the same template
+    // the needs of a generic struct are those of its f32 instance: the template text is the same
     let alias = generic.then(|| {
         quote!(
             #[allow(non_camel_case_types, dead_code)]
@@ -165,7 +168,7 @@ pub fn cxx_struct(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// The whole derive.
+/// `#[derive(DeviceStruct)]`.
 pub fn device_struct(input: &DeriveInput) -> Result<TokenStream> {
     let repr_c =
         input.attrs.iter().any(|a| a.path().is_ident("repr") && a.parse_args::<syn::Ident>().is_ok_and(|i| i == "C"));

@@ -2,6 +2,7 @@
 //!
 //! A panic never crosses: it is caught here, inside the plugin, and becomes [`Error::Panic`] with its text and place.
 
+use super::adapter::{AnalyzerAdapter, ForceAdapter, GeneratorAdapter, SamplerAdapter, UpdaterAdapter};
 use crate::abi::{
     Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Layouts1, Library1, Opaque, Pair1,
     PrefixTypeTrait, ROption, RResult, RSlice, RStr, RString, RVec, Root, RootRef, Sampler1, Table, Updater1, Wire,
@@ -234,22 +235,22 @@ macro_rules! kind_tables {
 }
 kind_tables! {
     /// `generator/1`.
-    generator_table: Generator1 in crate::generator::Generating {
+    generator_table: Generator1 in crate::generator::Generator {
         generate: fn(context: RStr<'_>, snapshot: &mut WireSnapshot) -> Wire<()> = |this, context, snapshot| {
-            to_wire(call::<A, _>(this, |a| {
+            to_wire(call::<GeneratorAdapter<A>, _>(this, |a| {
                 let mut s = std::mem::take(snapshot).into();
-                let result = a.generate(&from_ron(context.as_str())?, &mut s);
+                let result = a.0.generate(&from_ron(context.as_str())?, &mut s);
                 *snapshot = s.into();
                 result
             }))
         };
         count: fn(context: RStr<'_>) -> Wire<ROption<u64>> = |this, context| {
-            to_wire(call::<A, _>(this, |a| Ok(ROption::from(a.frames(&from_ron(context.as_str())?)?))))
+            to_wire(call::<GeneratorAdapter<A>, _>(this, |a| Ok(ROption::from(a.0.frames(&from_ron(context.as_str())?)?))))
         };
         read: fn(context: RStr<'_>, number: u64, snapshot: &mut WireSnapshot) -> Wire<()> = |this, context, number, snapshot| {
-            to_wire(call::<A, _>(this, |a| {
+            to_wire(call::<GeneratorAdapter<A>, _>(this, |a| {
                 let mut s = std::mem::take(snapshot).into();
-                let result = a.frame(&from_ron(context.as_str())?, number, &mut s);
+                let result = a.0.frame(&from_ron(context.as_str())?, number, &mut s);
                 *snapshot = s.into();
                 result
             }))
@@ -309,27 +310,27 @@ kind_tables! {
     force_table: Force1 in crate::force::Force {
         compute: fn(input: *const Opaque, sums: *mut Opaque) -> Wire<()> = |this, input, sums| {
             // SAFETY: `force/1` passes a `ForceCall` and `Sums`
-            to_wire(call::<A, _>(this, |a| unsafe { a.compute(&*input.cast(), &mut *sums.cast()) }))
+            to_wire(call::<ForceAdapter<A>, _>(this, |a| unsafe { a.0.compute(&*input.cast(), &mut *sums.cast()) }))
         };
     }
     /// `updater/1`.
     updater_table: Updater1 in crate::updater::Updater {
         update: fn(input: *mut Opaque) -> Wire<()> = |this, input| {
             // SAFETY: `updater/1` passes an `UpdateCall`
-            to_wire(call::<A, _>(this, |a| unsafe { a.update(&mut *input.cast()) }))
+            to_wire(call::<UpdaterAdapter<A>, _>(this, |a| unsafe { a.0.update(&mut *input.cast()) }))
         };
     }
     /// `sampler/1`.
     sampler_table: Sampler1 in crate::sampler::Sampler {
         sample: fn(batch: u64) -> Wire<()> = |this, batch| {
-            to_wire(call::<A, _>(this, |a| a.sample(batch)))
+            to_wire(call::<SamplerAdapter<A>, _>(this, |a| a.0.sample(batch)))
         };
     }
     /// `analyzer/1`.
     analyzer_table: Analyzer1 in crate::analyzer::Analyzer {
         analyze: fn(input: *const Opaque) -> Wire<()> = |this, input| {
             // SAFETY: `analyzer/1` passes a `FrameCall`
-            to_wire(call::<A, _>(this, |a| unsafe { a.analyze(&crate::analyzer::Frame::new(&*input.cast())) }))
+            to_wire(call::<AnalyzerAdapter<A>, _>(this, |a| unsafe { a.0.analyze(&crate::analyzer::Frame::new(&*input.cast())) }))
         };
     }
 }

@@ -8,6 +8,7 @@
 //! What is exchanged while a run is set up crosses as RON text, so that it can grow by fields. What is exchanged in
 //! every step crosses as plain `#[repr(C)]` structs ([`crate::views`]) behind raw pointers.
 
+mod adapter;
 mod globals;
 pub mod guard;
 pub mod layout;
@@ -19,6 +20,7 @@ pub mod views;
 pub mod wire;
 mod wire_types;
 
+pub(crate) use adapter::{AnalyzerAdapter, ForceAdapter, GeneratorAdapter, SamplerAdapter, UpdaterAdapter};
 #[doc(hidden)]
 pub use stable::{__call_root_module_loader, CheckTypeLayout, PrefixTypeTrait, RootModuleResult};
 pub use stable::{

@@ -1,11 +1,11 @@
 //! Analyzers read the state every n steps and write.
 
-use crate::abi::Table;
+use crate::abi::AnalyzerAdapter;
 use crate::component::{Kind, Needs, Registration, SystemInfo};
 use crate::device::DevicePtr;
 use crate::error::{Error, Result};
 use crate::force::parse;
-use crate::guard::{Common, Object, analyzer_table};
+use crate::guard::Object;
 use crate::params::{FromValue, Params};
 use crate::services::Host;
 use crate::snapshot::{Array, Link, Snapshot, Values};
@@ -320,43 +320,6 @@ pub trait Analyzer: Send + Sized + 'static {
     }
 }
 
-struct Guarded<T>(T);
-
-impl<T: Analyzer> Common for Guarded<T> {
-    fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
-        let mut needs = Needs::default();
-        self.0.bind(system, &mut needs)?;
-        if needs.period == 0 {
-            return Err(Error::Run("an analyzer must say its period".into()));
-        }
-        Ok(needs)
-    }
-    fn start(&mut self, host: Host) -> Result<()> {
-        self.0.start(host)
-    }
-    fn save(&mut self) -> Result<Vec<u8>> {
-        self.0.save()
-    }
-    fn load(&mut self, state: &[u8]) -> Result<()> {
-        self.0.load(state)
-    }
-    fn finish(&mut self) -> Result<()> {
-        self.0.finish()
-    }
-    fn table(name: &str) -> Option<Table> {
-        (name == "analyzer/1").then(analyzer_table::<Self>)
-    }
-}
-
-impl<T: Analyzer> Analyzer for Guarded<T> {
-    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        self.0.bind(system, needs)
-    }
-    fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
-        self.0.analyze(frame)
-    }
-}
-
 impl Registration {
     /// An analyzer.
     pub const fn analyzer<T: Analyzer + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
@@ -366,7 +329,7 @@ impl Registration {
             kind: Kind::Analyzer,
             doc,
             fields: T::docs,
-            create: |name, value| parse::<T>(value).map(|c| Object::new(name, Guarded(c))),
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, AnalyzerAdapter(c))),
         }
     }
 }

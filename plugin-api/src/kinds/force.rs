@@ -1,9 +1,9 @@
 //! Forces with kernels of their own: fields, walls, external potentials.
 
-use crate::abi::Table;
+use crate::abi::ForceAdapter;
 use crate::component::{Kind, Needs, Registration, SystemInfo};
 use crate::error::{Errors, Result};
-use crate::guard::{Common, Object, force_table};
+use crate::guard::Object;
 use crate::params::{FromValue, Params, Value};
 use crate::services::Host;
 use crate::views::{LinkView, ListView, StateView, Sums, Wanted};
@@ -61,6 +61,13 @@ pub trait Force: Send + Sized + 'static {
     /// # Safety
     /// The engine's word: the views describe valid arrays of the run's device.
     unsafe fn compute(&mut self, call: &ForceCall, sums: &mut Sums) -> Result<()>;
+    /// The run ended well.
+    ///
+    /// # Errors
+    /// Whatever keeps it from ending.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
     /// State for a checkpoint, if there is any.
     ///
     /// # Errors
@@ -74,36 +81,6 @@ pub trait Force: Send + Sized + 'static {
     /// The state does not fit.
     fn load(&mut self, _state: &[u8]) -> Result<()> {
         Ok(())
-    }
-}
-
-/// A [`Force`] behind the guard.
-struct Guarded<T>(T);
-
-impl<T: Force> Common for Guarded<T> {
-    fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
-        let mut needs = Needs::default();
-        self.0.bind(system, &mut needs)?;
-        Ok(needs)
-    }
-    fn start(&mut self, host: Host) -> Result<()> {
-        self.0.start(host)
-    }
-    fn save(&mut self) -> Result<Vec<u8>> {
-        self.0.save()
-    }
-    fn load(&mut self, state: &[u8]) -> Result<()> {
-        self.0.load(state)
-    }
-    fn table(name: &str) -> Option<Table> {
-        (name == "force/1").then(force_table::<Self>)
-    }
-}
-
-impl<T: Force> Force for Guarded<T> {
-    unsafe fn compute(&mut self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
-        // SAFETY: the caller's word
-        unsafe { self.0.compute(call, sums) }
     }
 }
 
@@ -123,7 +100,7 @@ impl Registration {
             kind: Kind::Force,
             doc,
             fields: T::docs,
-            create: |name, value| parse::<T>(value).map(|c| Object::new(name, Guarded(c))),
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, ForceAdapter(c))),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Generators make or read the initial state.
 
-use crate::abi::Table;
-use crate::component::{Kind, Needs, Registration, SystemInfo};
+use crate::abi::GeneratorAdapter;
+use crate::component::{Kind, Registration};
 use crate::error::{Error, Result};
 use crate::force::parse;
-use crate::guard::{Common, Object, generator_table};
+use crate::guard::Object;
 use crate::params::{FromValue, Params};
 use crate::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -52,48 +52,6 @@ pub trait Generator: Send + Sized + 'static {
     }
 }
 
-struct Guarded<T>(T);
-
-/// What the guard hands out as `generator/1`.
-pub trait Generating: Common {
-    /// See [`Generator::generate`].
-    ///
-    /// # Errors
-    /// As there.
-    fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()>;
-    /// See [`Generator::frames`].
-    ///
-    /// # Errors
-    /// As there.
-    fn frames(&mut self, context: &GeneratorContext) -> Result<Option<u64>>;
-    /// See [`Generator::frame`].
-    ///
-    /// # Errors
-    /// As there.
-    fn frame(&mut self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()>;
-}
-
-impl<T: Generator> Common for Guarded<T> {
-    fn bind(&mut self, _: &SystemInfo) -> Result<Needs> {
-        Ok(Needs::default())
-    }
-    fn table(name: &str) -> Option<Table> {
-        (name == "generator/1").then(generator_table::<Self>)
-    }
-}
-
-impl<T: Generator> Generating for Guarded<T> {
-    fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
-        self.0.generate(context, snapshot)
-    }
-    fn frames(&mut self, context: &GeneratorContext) -> Result<Option<u64>> {
-        self.0.frames(context)
-    }
-    fn frame(&mut self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()> {
-        self.0.frame(context, number, snapshot)
-    }
-}
-
 impl Registration {
     /// A generator.
     pub const fn generator<T: Generator + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
@@ -103,7 +61,7 @@ impl Registration {
             kind: Kind::Generator,
             doc,
             fields: T::docs,
-            create: |name, value| parse::<T>(value).map(|c| Object::new(name, Guarded(c))),
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, GeneratorAdapter(c))),
         }
     }
 }

@@ -6,11 +6,11 @@
 //! come from the run's seed and the component's number ([`SystemInfo::component`]) with numbers of its own as counters,
 //! so that a batch is the same whenever and wherever it is drawn.
 
-use crate::abi::Table;
+use crate::abi::SamplerAdapter;
 use crate::component::{Kind, Needs, Registration, SystemInfo};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::force::parse;
-use crate::guard::{Common, Object, sampler_table};
+use crate::guard::Object;
 use crate::params::{FromValue, Params};
 use crate::services::Host;
 
@@ -57,43 +57,6 @@ pub trait Sampler: Send + Sized + 'static {
     }
 }
 
-struct Guarded<T>(T);
-
-impl<T: Sampler> Common for Guarded<T> {
-    fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
-        let mut needs = Needs::default();
-        self.0.bind(system, &mut needs)?;
-        if needs.batches == 0 {
-            return Err(Error::Run("a sampler must say how many batches it draws".into()));
-        }
-        Ok(needs)
-    }
-    fn start(&mut self, host: Host) -> Result<()> {
-        self.0.start(host)
-    }
-    fn save(&mut self) -> Result<Vec<u8>> {
-        self.0.save()
-    }
-    fn load(&mut self, state: &[u8]) -> Result<()> {
-        self.0.load(state)
-    }
-    fn finish(&mut self) -> Result<()> {
-        self.0.finish()
-    }
-    fn table(name: &str) -> Option<Table> {
-        (name == "sampler/1").then(sampler_table::<Self>)
-    }
-}
-
-impl<T: Sampler> Sampler for Guarded<T> {
-    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        self.0.bind(system, needs)
-    }
-    fn sample(&mut self, batch: u64) -> Result<()> {
-        self.0.sample(batch)
-    }
-}
-
 impl Registration {
     /// A sampler.
     pub const fn sampler<T: Sampler + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
@@ -103,7 +66,7 @@ impl Registration {
             kind: Kind::Sampler,
             doc,
             fields: T::docs,
-            create: |name, value| parse::<T>(value).map(|c| Object::new(name, Guarded(c))),
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, SamplerAdapter(c))),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Updaters change the state between steps: topology, types, box, momentum.
 
-use crate::abi::Table;
+use crate::abi::UpdaterAdapter;
 use crate::component::{Kind, Needs, Registration, SystemInfo};
 use crate::device::DevicePtr;
 use crate::error::{Error, Result};
 use crate::force::parse;
-use crate::guard::{Common, Object, updater_table};
+use crate::guard::Object;
 use crate::params::{FromValue, Params};
 use crate::philox::RandomKey;
 use crate::services::Host;
@@ -181,44 +181,6 @@ pub trait Updater: Send + Sized + 'static {
     }
 }
 
-struct Guarded<T>(T);
-
-impl<T: Updater> Common for Guarded<T> {
-    fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
-        let mut needs = Needs::default();
-        self.0.bind(system, &mut needs)?;
-        if needs.period == 0 {
-            return Err(Error::Run("an updater must say its period".into()));
-        }
-        Ok(needs)
-    }
-    fn start(&mut self, host: Host) -> Result<()> {
-        self.0.start(host)
-    }
-    fn save(&mut self) -> Result<Vec<u8>> {
-        self.0.save()
-    }
-    fn load(&mut self, state: &[u8]) -> Result<()> {
-        self.0.load(state)
-    }
-    fn finish(&mut self) -> Result<()> {
-        self.0.finish()
-    }
-    fn table(name: &str) -> Option<Table> {
-        (name == "updater/1").then(updater_table::<Self>)
-    }
-}
-
-impl<T: Updater> Updater for Guarded<T> {
-    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        self.0.bind(system, needs)
-    }
-    unsafe fn update(&mut self, call: &mut UpdateCall) -> Result<()> {
-        // SAFETY: the caller's word
-        unsafe { self.0.update(call) }
-    }
-}
-
 impl Registration {
     /// An updater.
     pub const fn updater<T: Updater + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
@@ -228,7 +190,7 @@ impl Registration {
             kind: Kind::Updater,
             doc,
             fields: T::docs,
-            create: |name, value| parse::<T>(value).map(|c| Object::new(name, Guarded(c))),
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, UpdaterAdapter(c))),
         }
     }
 }

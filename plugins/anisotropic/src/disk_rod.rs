@@ -1,9 +1,9 @@
-//! Disk-like and rod-like particles.
+//! Soft disks and rods.
 
-use crate::felt;
+use crate::force_and_torque;
 use galamost_plugin_api::prelude::*;
 
-/// α, μ and ν.
+/// Coefficients α, μ and ν.
 #[derive(Debug, PairParams)]
 pub struct SoftRow<real> {
     alpha: real,
@@ -11,16 +11,16 @@ pub struct SoftRow<real> {
     nu: real,
 }
 
-/// Parameters of one pair of types of disks.
+/// Parameters of one pair of disk types.
 #[derive(Clone, Debug, Params)]
 pub struct DiskInput {
-    /// α, strength of the repulsion.
+    /// Repulsion strength α.
     #[param(unit = "energy", at_least = 0.0)]
     alpha: f64,
-    /// μ, how much of it the orientations take away; 0 for a particle without an axis.
+    /// Anisotropy μ: how much the alignment reduces the repulsion; 0 for particles without an axis.
     #[param(at_least = 0.0)]
     mu: f64,
-    /// ν, how sharply: an even whole number, for f may be negative.
+    /// Exponent ν of the alignment f; an even integer, since f can be negative.
     #[param(default = 2.0, at_least = 2.0, at_most = 32.0)]
     nu: f64,
 }
@@ -31,7 +31,7 @@ impl RowInput for DiskInput {
     const OWN_CUTOFF: bool = true;
     fn row(&self, _: &NoSettings) -> std::result::Result<SoftRow<f64>, String> {
         if self.nu % 2.0 != 0.0 {
-            return Err(format!("nu = {}: disks need an even whole number, for f may be negative", self.nu));
+            return Err(format!("nu = {}: disks need an even integer, since f can be negative", self.nu));
         }
         Ok(SoftRow { alpha: self.alpha, mu: self.mu, nu: self.nu })
     }
@@ -44,16 +44,16 @@ impl RowInput for DiskInput {
     }
 }
 
-/// Parameters of one pair of types of rods.
+/// Parameters of one pair of rod types.
 #[derive(Clone, Debug, Params)]
 pub struct RodInput {
-    /// α, strength of the repulsion.
+    /// Repulsion strength α.
     #[param(unit = "energy", at_least = 0.0)]
     alpha: f64,
-    /// μ, how much of it the orientations take away; 0 for a particle without an axis.
+    /// Anisotropy μ: how much the alignment reduces the repulsion; 0 for particles without an axis.
     #[param(at_least = 0.0)]
     mu: f64,
-    /// ν, how sharply.
+    /// Exponent ν of the alignment f.
     #[param(default = 2.0, at_least = 1.0, at_most = 32.0)]
     nu: f64,
 }
@@ -73,21 +73,22 @@ impl RowInput for RodInput {
     }
 }
 
-/// U = (1 − μ f^ν)(α/2)(1 − r)² from |f|^(ν−1) and its slopes: energy, ∂U/∂r, ∂U/∂f for f > 0.
+/// Returns U, ∂U/∂r and ∂U/∂f of U = (1 − μ f^ν)(α/2)(1 − r)² for f > 0.
 #[device_fn]
 fn soft(r: real, f: real, p: &SoftRow<real>) -> (real, real, real) {
-    // f^(ν−1), kept a number where f is 0
+    // f^(ν−1), finite at f = 0
     let g = f.max(1e-20).powf(p.nu - 1.0);
     let depth = 1.0 - r;
     let shape = 1.0 - p.mu * g * f;
     (0.5 * p.alpha * shape * depth * depth, -p.alpha * shape * depth, -0.5 * p.alpha * p.mu * p.nu * g * depth * depth)
 }
 
-/// Soft disks: U = (1 − μ f^ν)(α/2)(1 − r)² for r < 1, f = (n_i·e)(n_j·e), e along r = r_i − r_j.
+/// Soft disks: U = (1 − μ f^ν)(α/2)(1 − r)² for r < 1, f = (n_i·e)(n_j·e), e = r/|r|, r = r_i − r_j.
 ///
-/// n is the disk's axis, the unit of length its diameter. f is 1 for disks that lie face to face, so that μ > 0 makes
-/// them stack into columns. ν must be an even whole number: f is negative where the axes point apart, and turning an
-/// axis round must change nothing. Types without an axis, a solvent, take part with μ = 0; they still need an orientation.
+/// n is the disk axis. The unit of length is the disk diameter, so the cutoff is 1. f is 1 for face-to-face disks: μ > 0
+/// favors stacking into columns. ν must be an even integer, because f is negative when the axes point apart and U must
+/// not depend on the sign of an axis. Types without an axis, such as a solvent, take part with μ = 0; their particles still
+/// need orientations.
 ///
 /// Reference: Zhu, Liu, Li, Qian, Milano & Lu, J. Comput. Chem. 34 (2013) 2197, doi:10.1002/jcc.23365, eqs 13–16.
 ///
@@ -109,16 +110,17 @@ fn soft_disk(
     let c_i = -axis_i.dot(e);
     let c_j = axis_j.dot(e);
     let f = -c_i * c_j;
-    let (u, slope, by_f) = soft(r2 * inv_r, f.abs(), p);
-    let by_f = if f < 0.0 { -by_f } else { by_f };
-    let (force, torque) = felt(e, inv_r, axis_i, axis_j, slope, -by_f * c_j, -by_f * c_i);
+    let (u, du_dr, du_df) = soft(r2 * inv_r, f.abs(), p);
+    let du_df = if f < 0.0 { -du_df } else { du_df };
+    let (force, torque) = force_and_torque(e, inv_r, axis_i, axis_j, du_dr, -du_df * c_j, -du_df * c_i);
     (force, torque, u)
 }
 
-/// Soft rods: U = (1 − μ f^ν)(α/2)(1 − r)² for r < 1, f = sin θ_i sin θ_j, θ the angle between axis and line of centers.
+/// Soft rods: U = (1 − μ f^ν)(α/2)(1 − r)² for r < 1, f = sin θ_i sin θ_j, with θ between axis and center line.
 ///
-/// n is the rod's axis. f is 1 for rods side by side, so that μ > 0 makes them lie parallel in a layer. Turning an axis
-/// round changes nothing. Types without an axis, a solvent, take part with μ = 0; they still need an orientation.
+/// n is the rod axis; the cutoff is 1. f is 1 for rods side by side: μ > 0 favors parallel rods in layers. U does not depend
+/// on the sign of an axis. Types without an axis, such as a solvent, take part with μ = 0; their particles still need
+/// orientations.
 ///
 /// Reference: Zhu, Liu, Li, Qian, Milano & Lu, J. Comput. Chem. 34 (2013) 2197, doi:10.1002/jcc.23365, eqs 13, 17.
 ///
@@ -139,10 +141,11 @@ fn soft_rod(
     let e = r * inv_r;
     let c_i = -axis_i.dot(e);
     let c_j = axis_j.dot(e);
-    // from the cross product, where 1 − c² would lose its digits
+    // from the cross product: 1 − c² loses digits near c = ±1
     let s_i = axis_i.cross(e).norm().max(1e-10);
     let s_j = axis_j.cross(e).norm().max(1e-10);
-    let (u, slope, by_f) = soft(r2 * inv_r, s_i * s_j, p);
-    let (force, torque) = felt(e, inv_r, axis_i, axis_j, slope, -by_f * c_i * s_j / s_i, -by_f * c_j * s_i / s_j);
+    let (u, du_dr, du_df) = soft(r2 * inv_r, s_i * s_j, p);
+    let (force, torque) =
+        force_and_torque(e, inv_r, axis_i, axis_j, du_dr, -du_df * c_i * s_j / s_i, -du_df * c_j * s_i / s_j);
     (force, torque, u)
 }

@@ -1,31 +1,31 @@
-//! Ellipsoids of Gay and Berne.
+//! Gay-Berne ellipsoids.
 
 use galamost_plugin_api::prelude::*;
 
-/// What the user writes for one pair of types.
+/// Parameters of one pair of types.
 #[derive(Clone, Debug, Params)]
 pub struct GayBerneInput {
-    /// ε₀, depth of the well for crossed particles.
+    /// Well depth ε₀ of crossed particles.
     #[param(unit = "energy", at_least = 0.0)]
     epsilon0: f64,
-    /// σ₀, diameter across the axis.
+    /// Diameter σ₀ perpendicular to the axis.
     #[param(unit = "length", above = 0.0)]
     sigma0: f64,
-    /// κ, length over breadth.
+    /// Aspect ratio κ: length over breadth.
     #[param(above = 0.0)]
     kappa: f64,
-    /// κ', depth of the well side by side over that end to end.
+    /// Well-depth ratio κ': side-by-side over end-to-end.
     #[param(above = 0.0)]
     kappa_prime: f64,
-    /// μ.
+    /// Exponent μ of the well depth.
     #[param(default = 2.0, above = 0.0)]
     mu: f64,
-    /// ν.
+    /// Exponent ν of the well depth.
     #[param(default = 1.0)]
     nu: f64,
 }
 
-/// The row of the loop.
+/// Coefficients of one pair of types.
 #[derive(Debug, PairParams)]
 pub struct GayBerneRow<real> {
     epsilon0: real,
@@ -65,7 +65,7 @@ impl RowInput for GayBerneInput {
     }
 }
 
-/// g = (a + b)²/(1 + χc) + (a − b)²/(1 − χc), and its derivatives by a, b and c.
+/// Returns g = (a + b)²/(1 + χc) + (a − b)²/(1 − χc) and its derivatives with respect to a, b and c.
 #[device_fn]
 fn overlap(chi: real, a: real, b: real, c: real) -> (real, real, real, real) {
     let plus = (a + b) / (1.0 + chi * c);
@@ -73,14 +73,15 @@ fn overlap(chi: real, a: real, b: real, c: real) -> (real, real, real, real) {
     ((a + b) * plus + (a - b) * minus, 2.0 * (plus + minus), 2.0 * (plus - minus), chi * (minus * minus - plus * plus))
 }
 
-/// Gay–Berne of uniaxial particles: U = 4 ε(n_i, n_j, e) [ϱ⁻¹² − ϱ⁻⁶], ϱ = (r − σ(n_i, n_j, e) + σ₀)/σ₀, e = r/|r|,
-/// with a = n_i·e, b = n_j·e, c = n_i·n_j and g(χ) = (a + b)²/(1 + χc) + (a − b)²/(1 − χc):
+/// Gay–Berne potential of uniaxial particles: U = 4 ε(n_i, n_j, e) [ϱ⁻¹² − ϱ⁻⁶], ϱ = (r − σ(n_i, n_j, e) + σ₀)/σ₀.
+///
+/// With e = r/|r|, a = n_i·e, b = n_j·e, c = n_i·n_j and g(χ) = (a + b)²/(1 + χc) + (a − b)²/(1 − χc):
 /// σ = σ₀ [1 − χ g(χ)/2]^(−½), ε = ε₀ [1 − χ²c²]^(−ν/2) [1 − χ' g(χ')/2]^μ,
 /// χ = (κ² − 1)/(κ² + 1), χ' = (κ'^(1/μ) − 1)/(κ'^(1/μ) + 1).
 ///
-/// κ is the length over the breadth: above 1 rods, below 1 disks; κ' the depth of the well side by side over that end to end.
-/// σ₀ is the breadth, ε₀ the depth of crossed particles. Below ϱ = 0.4 (U > 2·10⁵ ε) the bracket goes on as a straight line,
-/// so that particles that overlap push each other apart.
+/// κ is length over breadth: κ > 1 for rods, κ < 1 for disks. κ' is the well depth side by side over that end to end. σ₀ is
+/// the breadth and ε₀ the well depth of crossed particles. Below ϱ = 0.4 (U > 2·10⁵ ε) the bracket continues as a straight
+/// line, so that overlapping particles separate.
 ///
 /// Reference: Gay & Berne, J. Chem. Phys. 74 (1981) 3316, doi:10.1063/1.441483.
 ///
@@ -103,13 +104,13 @@ fn gay_berne(
     let b = axis_j.dot(e);
     let c = axis_i.dot(axis_j);
 
-    // the range: ϱ, −dϱ/dg
+    // ϱ and −dϱ/dg
     let (g, g_a, g_b, g_c) = overlap(p.chi, a, b, c);
     let s = (1.0 - 0.5 * p.chi * g).rsqrt();
     let rho = r2 * inv_r * p.inv_sigma0 - s + 1.0;
     let range = 0.25 * p.chi * s * s * s;
 
-    // the depth and its logarithmic derivatives
+    // well depth and its logarithmic derivatives
     let (h, h_a, h_b, h_c) = overlap(p.chi_prime, a, b, c);
     let inv_e1 = 1.0 - p.chi * p.chi * c * c;
     let e2 = 1.0 - 0.5 * p.chi_prime * h;
@@ -117,7 +118,7 @@ fn gay_berne(
     let by_h = -0.5 * p.mu * p.chi_prime / e2;
     let by_c = p.nu * p.chi * p.chi * c / inv_e1;
 
-    // the bracket and its derivative by ϱ
+    // the bracket and its derivative with respect to ϱ
     let x = rho.max(0.4);
     let y = 1.0 / x;
     let y6 = y * y * y * y * y * y;
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wells_are_those_of_the_paper() {
+    fn well_depths_match_the_paper() {
         let input = GayBerneInput { epsilon0: 1.0, sigma0: 1.0, kappa: 3.0, kappa_prime: 5.0, mu: 2.0, nu: 1.0 };
         let row = input.row(&NoSettings).expect("a row");
         let (x, z) = (Vec3::new(1.0, 0.0, 0.0), Vec3::new(0.0, 0.0, 1.0));

@@ -1,4 +1,4 @@
-//! GALAMOST's files of patches: the blocks `Patches` and `PatchParams`.
+//! Reader of the GALAMOST blocks `Patches` and `PatchParams`.
 
 use crate::patches::{Attraction, Layout, Patch};
 use std::path::Path;
@@ -6,12 +6,13 @@ use std::path::Path;
 /// Reads a file.
 ///
 /// # Errors
-/// It cannot be read, or a line is wrong: which.
+/// Returns an error with the line number if the file cannot be read or parsed.
 pub fn read(path: &Path) -> Result<Layout, String> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     parse(&text).map_err(|(line, message)| format!("{}:{line}: {message}", path.display()))
 }
 
+/// Parses exactly `N` numbers; `names` describes the expected line.
 fn numbers<const N: usize>(words: &[&str], names: &str) -> Result<[f64; N], String> {
     if words.len() != N {
         return Err(format!("expected {names}"));
@@ -23,15 +24,15 @@ fn numbers<const N: usize>(words: &[&str], names: &str) -> Result<[f64; N], Stri
     Ok(out)
 }
 
-/// What the lines of a block mean.
+/// The block that contains the current line.
 enum Block {
     None,
-    /// Patches of the current type still to come.
+    /// `Patches`, with the number of patches remaining for the current type.
     Patches(usize),
     Attraction,
 }
 
-/// Reads a text; the error has its line.
+/// Parses a text; an error carries its line number.
 fn parse(text: &str) -> Result<Layout, (usize, String)> {
     let mut layout = Layout::default();
     let mut block = Block::None;
@@ -42,34 +43,33 @@ fn parse(text: &str) -> Result<Layout, (usize, String)> {
         block = match (block, *first) {
             (Block::None, "<Patches>") => Block::Patches(0),
             (Block::None, "<PatchParams>") => Block::Attraction,
-            // files of whole states have more around these blocks
+            // complete state files contain further blocks
             (Block::None, _) => Block::None,
             (Block::Patches(0), "</Patches>") | (Block::Attraction, "</PatchParams>") => Block::None,
             (Block::Patches(left), tag) if tag.starts_with('<') => {
-                return Err(wrong(format!("{left} more patches were announced before {tag}")));
+                return Err(wrong(format!("{left} more patches expected before {tag}")));
             }
-            (Block::Patches(0), kind) => {
+            (Block::Patches(0), type_name) => {
                 let [count] =
-                    numbers::<1>(&words[1..], "a type of particles and the number of its patches").map_err(wrong)?;
+                    numbers::<1>(&words[1..], "a particle type and the number of its patches").map_err(wrong)?;
                 if count < 0.0 || count.fract() != 0.0 || count > 1000.0 {
-                    return Err(wrong(format!("`{count}` is no number of patches")));
+                    return Err(wrong(format!("`{count}` is not a number of patches")));
                 }
-                layout.patches.push((kind.into(), vec![]));
+                layout.patches.push((type_name.into(), vec![]));
                 Block::Patches(count as usize)
             }
             (Block::Patches(left), name) => {
                 let [beta_deg, x, y, z] =
-                    numbers::<4>(&words[1..], "a kind of patch, beta in degrees and a direction x y z")
-                        .map_err(wrong)?;
+                    numbers::<4>(&words[1..], "a patch type, beta in degrees and a direction x y z").map_err(wrong)?;
                 if !(beta_deg > 0.0 && beta_deg <= 180.0) {
                     return Err(wrong(format!("beta {beta_deg} must be above 0 and at most 180 degrees")));
                 }
                 let patch = Patch { name: name.into(), beta_deg, direction: [x, y, z] };
-                layout.patches.last_mut().expect("a type came first").1.push(patch);
+                layout.patches.last_mut().expect("a type precedes its patches").1.push(patch);
                 Block::Patches(left - 1)
             }
             (Block::Attraction, a) => {
-                let names = "two kinds of patches, alpha_A and nu";
+                let names = "two patch types, alpha_A and nu";
                 let [alpha_a, nu] = numbers::<2>(words.get(2..).unwrap_or_default(), names).map_err(wrong)?;
                 if alpha_a < 0.0 || nu <= 0.0 || nu > 16.0 {
                     return Err(wrong(format!("alpha_A {alpha_a} must be at least 0, nu {nu} above 0 and at most 16")));
@@ -81,10 +81,10 @@ fn parse(text: &str) -> Result<Layout, (usize, String)> {
     }
     match block {
         Block::None if layout.patches.is_empty() => {
-            Err((text.lines().count().max(1), "it has no block <Patches>".into()))
+            Err((text.lines().count().max(1), "the file has no block <Patches>".into()))
         }
         Block::None => Ok(layout),
-        _ => Err((text.lines().count().max(1), "it ends inside of a block".into())),
+        _ => Err((text.lines().count().max(1), "the file ends inside a block".into())),
     }
 }
 
@@ -112,17 +112,17 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line() {
-        let wrong = |from: &str, to: &str| parse(&FILE.replacen(from, to, 1)).expect_err("a mistake");
-        assert_eq!(wrong("B 2", "B 3"), (6, "1 more patches were announced before </Patches>".into()));
+    fn errors_carry_their_line() {
+        let wrong = |from: &str, to: &str| parse(&FILE.replacen(from, to, 1)).expect_err("an error");
+        assert_eq!(wrong("B 2", "B 3"), (6, "1 more patches expected before </Patches>".into()));
         assert_eq!(
             wrong("45 0 0 1", "45 0 0"),
-            (4, "expected a kind of patch, beta in degrees and a direction x y z".into())
+            (4, "expected a patch type, beta in degrees and a direction x y z".into())
         );
         assert_eq!(wrong("45 0", "400 0"), (4, "beta 400 must be above 0 and at most 180 degrees".into()));
         assert_eq!(wrong("220.0", "x"), (8, "`x` is not a number".into()));
-        assert_eq!(wrong("p1 p1 220.0 0.5", "p1"), (8, "expected two kinds of patches, alpha_A and nu".into()));
-        assert_eq!(wrong("</PatchParams>\n", ""), (10, "it ends inside of a block".into()));
-        assert_eq!(parse("").expect_err("empty"), (1, "it has no block <Patches>".into()));
+        assert_eq!(wrong("p1 p1 220.0 0.5", "p1"), (8, "expected two patch types, alpha_A and nu".into()));
+        assert_eq!(wrong("</PatchParams>\n", ""), (10, "the file ends inside a block".into()));
+        assert_eq!(parse("").expect_err("empty"), (1, "the file has no block <Patches>".into()));
     }
 }

@@ -7,62 +7,68 @@ use galamost_plugin_api::params::TypePairs;
 use galamost_plugin_api::prelude::*;
 use std::f64::consts::FRAC_PI_2;
 
-/// Patches a particle can have.
-pub const MOST: usize = 6;
-/// Pairs of them.
-const PAIRS: usize = MOST * MOST;
-/// Types of particles: their rows stand in a multiprocessor's shared memory.
-const MOST_TYPES: usize = 6;
+/// Maximum number of patches per particle.
+pub const MAX_PATCHES: usize = 6;
+/// Number of patch pairs of two particles.
+const PAIRS: usize = MAX_PATCHES * MAX_PATCHES;
+/// Maximum number of particle types: their rows must fit into a multiprocessor's shared memory.
+const MAX_TYPES: usize = 6;
 
-/// One patch.
+/// One patch of a particle type.
 #[derive(Clone, Debug, PartialEq, Params)]
 pub struct Patch {
-    /// Kind of patch, for `attraction`.
+    /// Patch type, used in `attraction`.
     pub name: String,
-    /// β, half the angle that the patch takes up, in degrees.
+    /// Half opening angle β.
     #[param(unit = "degree", above = 0.0, at_most = 180.0)]
     pub beta_deg: f64,
-    /// Direction from the center, in the frame of the body.
+    /// Direction from the center in the body frame.
     pub direction: [f64; 3],
 }
 
-/// What two kinds of patches do.
+/// Attraction between two patch types.
 #[derive(Clone, Copy, Debug, PartialEq, Params)]
 pub struct Attraction {
-    /// α_A, strength of the attraction.
+    /// Attraction strength α_A.
     #[param(unit = "energy", at_least = 0.0)]
     pub alpha_a: f64,
-    /// ν, how flat the patches are, as for `Janus`.
+    /// Exponent ν of the patch profile, as in `Janus`.
     #[param(default = 0.5, above = 0.0, at_most = 16.0)]
     pub nu: f64,
 }
 
-/// Patches of each type of particles, and what each two kinds of patches do.
+/// Patches of each particle type and the attractions between patch types.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
     /// Particle types with their patches.
     pub patches: Vec<(String, Vec<Patch>)>,
-    /// Kinds of patches, each two with their numbers.
+    /// Attraction of each pair of patch types.
     pub attraction: Vec<([String; 2], Attraction)>,
 }
 
 impl Layout {
-    fn of(&self, kind: &str) -> &[Patch] {
-        self.patches.iter().find(|(name, _)| name == kind).map_or(&[], |(_, p)| p)
+    fn patches_of(&self, type_name: &str) -> &[Patch] {
+        self.patches.iter().find(|(name, _)| name == type_name).map_or(&[], |(_, p)| p)
     }
 
     fn between(&self, a: &str, b: &str) -> Option<Attraction> {
         self.attraction.iter().find(|([x, y], _)| (x == a && y == b) || (x == b && y == a)).map(|(_, n)| *n)
     }
 
-    /// What makes no sense.
-    fn mistake(&self) -> Option<String> {
-        for (kind, patches) in &self.patches {
-            if patches.len() > MOST {
-                return Some(format!("particles of type {kind} have {} patches; {MOST} are possible", patches.len()));
+    /// Returns an error message if the layout is inconsistent.
+    fn error(&self) -> Option<String> {
+        for (type_name, patches) in &self.patches {
+            if patches.len() > MAX_PATCHES {
+                return Some(format!(
+                    "particle type {type_name} has {} patches; the maximum is {MAX_PATCHES}",
+                    patches.len()
+                ));
             }
             if let Some(p) = patches.iter().find(|p| p.direction.iter().all(|x| *x == 0.0)) {
-                return Some(format!("the direction of patch {} of type {kind} has no length", p.name));
+                return Some(format!(
+                    "the direction of patch {} of particle type {type_name} is the zero vector",
+                    p.name
+                ));
             }
         }
         let mut names: Vec<&str> = vec![];
@@ -72,13 +78,13 @@ impl Layout {
             }
         }
         if let Some(name) = self.attraction.iter().flat_map(|(pair, _)| pair).find(|n| !names.contains(&n.as_str())) {
-            return Some(format!("no particle has a patch {name}; the patches are {}", names.join(", ")));
+            return Some(format!("unknown patch type {name}; the patch types are {}", names.join(", ")));
         }
         for (k, a) in names.iter().enumerate() {
             for b in &names[k..] {
                 if self.between(a, b).is_none() {
                     return Some(format!(
-                        "no attraction is given for the patches ({a}, {b}); none at all is `alpha_a: 0.0`"
+                        "missing attraction of the patch types ({a}, {b}); for no attraction set `alpha_a: 0.0`"
                     ));
                 }
             }
@@ -87,14 +93,14 @@ impl Layout {
     }
 }
 
-/// Parameters of the whole component.
+/// Settings of the component.
 #[derive(Clone, Debug, Params)]
 pub struct PatchSettings {
-    /// Patches of each type of particles; types that are not named have none.
+    /// Patches of each particle type; types that are not listed have none.
     patches: Option<TypeMap<Vec<Patch>>>,
-    /// For each pair of kinds of patches its attraction.
+    /// Attraction of each pair of patch types.
     attraction: Option<TypePairs<Attraction>>,
-    /// A file with the blocks `Patches` and `PatchParams` of GALAMOST, in place of both.
+    /// File with the GALAMOST blocks `Patches` and `PatchParams`, instead of `patches` and `attraction`.
     file: Option<Spanned<String>>,
     #[param(skip)]
     layout: Layout,
@@ -103,30 +109,30 @@ pub struct PatchSettings {
 /// Parameters of one pair of types.
 #[derive(Clone, Debug, Params)]
 pub struct PatchesInput {
-    /// α_R, strength of the repulsion.
+    /// Repulsion strength α_R.
     #[param(unit = "energy", above = 0.0)]
     alpha_r: f64,
 }
 
-/// Patches of both particles, and what they do to each other.
+/// Patches of both particles and their attractions.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct)]
 #[allow(non_camel_case_types)]
 pub struct PatchRow<real> {
     alpha_r: real,
-    /// How many patches i and j have.
+    /// Numbers of patches of i and j.
     count_i: real,
     count_j: real,
-    /// Directions in the frames of the bodies.
-    axis_i: [real; 3 * MOST],
-    axis_j: [real; 3 * MOST],
+    /// Directions in the body frames.
+    axis_i: [real; 3 * MAX_PATCHES],
+    axis_j: [real; 3 * MAX_PATCHES],
     /// cos β.
-    cos_i: [real; MOST],
-    cos_j: [real; MOST],
+    cos_i: [real; MAX_PATCHES],
+    cos_j: [real; MAX_PATCHES],
     /// π/2β.
-    q_i: [real; MOST],
-    q_j: [real; MOST],
-    /// α_A and ν of patch k of i and l of j at MOST k + l.
+    q_i: [real; MAX_PATCHES],
+    q_j: [real; MAX_PATCHES],
+    /// α_A and ν of patch k of i and patch l of j at MAX_PATCHES k + l.
     alpha_a: [real; PAIRS],
     nu: [real; PAIRS],
 }
@@ -172,19 +178,19 @@ impl Row for PatchRow<f64> {
     }
 }
 
-/// The row of i and j.
+/// Returns the row of the types of i and j.
 fn row(layout: &Layout, alpha_r: f64, types: [&str; 2]) -> PatchRow<f64> {
-    let [patches_i, patches_j] = types.map(|t| layout.of(t));
+    let [patches_i, patches_j] = types.map(|t| layout.patches_of(t));
     let mut row = PatchRow {
         alpha_r,
         count_i: patches_i.len() as f64,
         count_j: patches_j.len() as f64,
-        axis_i: [0.0; 3 * MOST],
-        axis_j: [0.0; 3 * MOST],
-        cos_i: [0.0; MOST],
-        cos_j: [0.0; MOST],
-        q_i: [0.0; MOST],
-        q_j: [0.0; MOST],
+        axis_i: [0.0; 3 * MAX_PATCHES],
+        axis_j: [0.0; 3 * MAX_PATCHES],
+        cos_i: [0.0; MAX_PATCHES],
+        cos_j: [0.0; MAX_PATCHES],
+        q_i: [0.0; MAX_PATCHES],
+        q_j: [0.0; MAX_PATCHES],
         alpha_a: [0.0; PAIRS],
         nu: [1.0; PAIRS],
     };
@@ -201,7 +207,7 @@ fn row(layout: &Layout, alpha_r: f64, types: [&str; 2]) -> PatchRow<f64> {
     for (k, a) in patches_i.iter().enumerate() {
         for (l, b) in patches_j.iter().enumerate() {
             if let Some(n) = layout.between(&a.name, &b.name) {
-                (row.alpha_a[MOST * k + l], row.nu[MOST * k + l]) = (n.alpha_a, n.nu);
+                (row.alpha_a[MAX_PATCHES * k + l], row.nu[MAX_PATCHES * k + l]) = (n.alpha_a, n.nu);
             }
         }
     }
@@ -223,20 +229,23 @@ impl RowInput for PatchesInput {
                 patches: patches.iter().map(|(name, p)| (name.into(), p.clone())).collect(),
                 attraction: attraction.iter().map(|(pair, _, n)| (pair.clone(), *n)).collect(),
             },
-            _ => return Err(Error::input("give `patches` and `attraction`, or `file` in place of both")),
+            _ => return Err(Error::input("give either `patches` and `attraction`, or `file`")),
         };
         let types = &system.types;
-        if types.len() > MOST_TYPES {
-            return Err(Error::input(format!("{} types of particles; {MOST_TYPES} are possible", types.len())));
+        if types.len() > MAX_TYPES {
+            return Err(Error::input(format!(
+                "the system has {} particle types; `Patches` supports {MAX_TYPES}",
+                types.len()
+            )));
         }
         if let Some((name, _)) = s.layout.patches.iter().find(|(name, _)| !types.contains(name)) {
             let message = format!("there is no particle type \"{name}\"; the particle types are {}", types.join(", "));
             return Err(Error::input(message));
         }
-        s.layout.mistake().map_or(Ok(()), |m| Err(Error::input(m)))
+        s.layout.error().map_or(Ok(()), |m| Err(Error::input(m)))
     }
     fn row(&self, settings: &PatchSettings) -> std::result::Result<PatchRow<f64>, String> {
-        // of particles without patches
+        // a row without patches
         self.row_between(settings, ["", ""])
     }
     fn row_between(&self, settings: &PatchSettings, types: [&str; 2]) -> std::result::Result<PatchRow<f64>, String> {
@@ -250,14 +259,18 @@ impl RowInput for PatchesInput {
     }
 }
 
-/// Soft particles with several patches: U = (α_R/2)(1 − r)² − Σ_kl f_kl^ν (α_A/2)(r − r²) for r < 1, over the patches k of
-/// one and l of the other particle.
+/// Soft particles with several patches: U = (α_R/2)(1 − r)² − Σ_kl f_kl^ν (α_A/2)(r − r²) for r < 1.
 ///
-/// f_kl = cos(π θ_k/2β_k) cos(π θ_l/2β_l) where θ_k ≤ β_k and θ_l ≤ β_l, else 0; θ_k is the angle of patch k with the
-/// direction towards the other particle. β belongs to a patch, α_A and ν to a pair of kinds of patches, α_R to a pair of
-/// types of particles. Directions are in the frame of the body, whose orientation is the particle's `quaternion`; a particle has
-/// up to six patches, and there are up to six types. One patch along z is a Janus particle, patches along z and −z a
-/// triblock Janus particle. `file` reads the blocks `Patches` and `PatchParams` of GALAMOST:
+/// The sum runs over the patches k of one and l of the other particle. f_kl = cos(π θ_k/2β_k) cos(π θ_l/2β_l) if θ_k ≤ β_k
+/// and θ_l ≤ β_l, else 0. θ_k is the angle between patch k and the direction to the other particle. The cutoff is 1.
+///
+/// β belongs to a patch, α_A and ν to a pair of patch types, α_R to a pair of particle types. Directions are given in the
+/// body frame, whose orientation is the particle's `quaternion`. One patch along z is a Janus particle; patches along z and
+/// −z are a triblock Janus particle. On ν < 1 see `Janus`.
+///
+/// Limits: up to six patches per particle and six particle types.
+///
+/// `file` reads the GALAMOST blocks `Patches` and `PatchParams`:
 ///
 /// ```xml
 /// <Patches>
@@ -274,11 +287,11 @@ impl RowInput for PatchesInput {
 /// </PatchParams>
 /// ```
 ///
-/// that is, for each type of particles the number of its patches, for each of these kind, β in degrees and direction, and for
-/// pairs of kinds α_A and ν. On ν < 1 see `Janus`.
+/// `Patches` lists each particle type with the number of its patches, then the patch type, β in degrees and direction of each
+/// patch. `PatchParams` lists pairs of patch types with α_A and ν.
 ///
 /// Reference: Zhu, Liu, Li, Qian, Milano & Lu, J. Comput. Chem. 34 (2013) 2197, doi:10.1002/jcc.23365 (one and
-/// two patches); the sum over patches and the file are those of the program's manual, "multiple patch particle model".
+/// two patches); the sum over patches and the file format: GALAMOST manual, "multiple patch particle model".
 ///
 /// ```ron
 /// Patches(
@@ -307,33 +320,33 @@ fn patches(
     let e = r * inv_r;
     let distance = r2 * inv_r;
     let well = 0.5 * (distance - r2);
-    // what a patch sees is asked in the frame of its body
-    let seen_i = quaternion_i.rotate_back(e);
-    let seen_j = quaternion_j.rotate_back(e);
+    // patch directions are compared in the body frames
+    let body_i = quaternion_i.rotate_back(e);
+    let body_j = quaternion_j.rotate_back(e);
     let mut depth = 0.0;
     let mut pull_i = Vec3::new(0.0, 0.0, 0.0);
     let mut pull_j = Vec3::new(0.0, 0.0, 0.0);
     for k in 0..(p.count_i as usize) {
         let n = Vec3::new(p.axis_i[3 * k], p.axis_i[3 * k + 1], p.axis_i[3 * k + 2]);
-        let c = -n.dot(seen_i);
+        let c = -n.dot(body_i);
         if c >= p.cos_i[k] {
             let (a, a_slope) = patch(c, p.q_i[k]);
             for l in 0..(p.count_j as usize) {
                 let m = Vec3::new(p.axis_j[3 * l], p.axis_j[3 * l + 1], p.axis_j[3 * l + 2]);
-                let d = m.dot(seen_j);
+                let d = m.dot(body_j);
                 if d >= p.cos_j[l] {
                     let (b, b_slope) = patch(d, p.q_j[l]);
                     let f = a * b;
-                    let nu = p.nu[MOST * k + l];
-                    let strength = p.alpha_a[MOST * k + l];
-                    // as for `Janus`: f^(ν−1) grows without bound towards the edge
-                    let least = if nu < 1.0 { 1e-4 } else { 1e-20 };
-                    if f > least {
-                        let share = f.powf(nu) * strength;
-                        let by_f = -nu * share / f * well;
-                        depth += share;
-                        pull_i += n * (by_f * a_slope * b);
-                        pull_j += m * (by_f * a * b_slope);
+                    let nu = p.nu[MAX_PATCHES * k + l];
+                    let strength = p.alpha_a[MAX_PATCHES * k + l];
+                    // as in `Janus`: f^(ν−1) diverges at the edge
+                    let f_min = if nu < 1.0 { 1e-4 } else { 1e-20 };
+                    if f > f_min {
+                        let term = f.powf(nu) * strength;
+                        let du_df = -nu * term / f * well;
+                        depth += term;
+                        pull_i += n * (du_df * a_slope * b);
+                        pull_j += m * (du_df * a * b_slope);
                     }
                 }
             }
@@ -342,7 +355,7 @@ fn patches(
     let n = quaternion_i.rotate(pull_i);
     let m = quaternion_j.rotate(pull_j);
     let across = (n - e * n.dot(e)) - (m - e * m.dot(e));
-    let slope = -p.alpha_r * (1.0 - distance) - depth * 0.5 * (1.0 - 2.0 * distance);
+    let du_dr = -p.alpha_r * (1.0 - distance) - depth * 0.5 * (1.0 - 2.0 * distance);
     let u = 0.5 * p.alpha_r * (1.0 - distance) * (1.0 - distance) - depth * well;
-    (across * inv_r - e * slope, n.cross(e), u)
+    (across * inv_r - e * du_dr, n.cross(e), u)
 }

@@ -1,19 +1,23 @@
-//! Andersen's barostat with his collisions.
+//! The Andersen barostat and thermostat.
 
 use galamost_plugin_api::prelude::*;
 
-/// NPT by Andersen: the volume V is a particle of mass M on which the pressure acts, and particles collide with a heat
-/// bath. In coordinates s = r/L, H = Σ m L² ṡ²/2 + U(L s) + M V̇²/2 + P V, so
-/// dr/dt = v + (V̇/dV) r, dv/dt = F/m − (V̇/dV) v, M d²V/dt² = (Σ m v² + Σ r·F)/(dV) − P;
-/// after each step a particle gets a new velocity from the Maxwell-Boltzmann distribution with probability 1 − exp(−ν dt).
+/// Andersen barostat and thermostat (NPT): the volume V is a dynamic variable with the mass M, and particles collide with
+/// a heat bath.
 ///
-/// The box keeps its shape. M = (g + d) kT τ_P²/(d V₀)² with g = dN and the values at the start, so τ_P is the period of
-/// the box as in `MtkNpt`. One step is a symmetric splitting that is symplectic without collisions (ν = 0: constant
-/// enthalpy), where H is conserved up to an oscillation ∝ dt²; `conserved` of `Thermo` is H, which collisions change.
-/// Samples the isothermal-isobaric ensemble: for an ideal gas ⟨V⟩ = (N + 1) kT/P. Momentum is not conserved, and
-/// diffusion is slower the larger ν is.
+/// In scaled coordinates s = r/L, H = Σ m L² ṡ²/2 + U(L s) + M V̇²/2 + P V. In d dimensions:
+/// dr/dt = v + (V̇/dV) r, dv/dt = F/m − (V̇/dV) v, M d²V/dt² = (Σ m v² + Σ r·F)/(dV) − P.
+/// After each step a particle gets a new velocity from the Maxwell–Boltzmann distribution with probability
+/// 1 − exp(−ν dt). M = (g + d) kT τ_P²/(d V₀)² with g = dN and the initial values of kT and V, so τ_P is the oscillation
+/// period of the box as in `MtkNpt`.
 ///
-/// All particles move; a step in which the box gets shorter than two cutoffs ends the run with an error.
+/// The component samples the isothermal–isobaric ensemble: for an ideal gas ⟨V⟩ = (N + 1) kT/P. The box keeps its shape.
+/// Momentum is not conserved, and diffusion slows down as ν increases. One step is a symmetric splitting that is
+/// symplectic without collisions. With ν = 0 (constant enthalpy), H is conserved up to an oscillation ∝ dt². `conserved`
+/// of `Thermo` is H, which collisions change.
+///
+/// All particles are integrated; the component has no group. The run ends with an error if a box length becomes shorter
+/// than two cutoffs.
 ///
 /// Reference: Andersen, J. Chem. Phys. 72 (1980) 2384, doi:10.1063/1.439486.
 ///
@@ -23,30 +27,30 @@ use galamost_plugin_api::prelude::*;
 #[component(Integrator, "AndersenNpt")]
 #[derive(Clone, Debug, Params)]
 pub struct AndersenNpt {
-    /// Temperature; may change with time.
+    /// kT, target temperature; may vary with time.
     #[param(name = "kT", unit = "energy", above = 0.0)]
     kt: Varying,
-    /// ν, mean number of collisions of a particle in a unit of time.
+    /// ν, collision rate per particle.
     #[param(unit = "1/time", at_least = 0.0)]
     nu: f64,
-    /// P; may change with time.
+    /// P, target pressure; may vary with time.
     #[param(unit = "energy/length³")]
     pressure: Varying,
-    /// τ_P, period of the box.
+    /// τ_P, oscillation period of the box.
     #[param(unit = "time", above = 0.0)]
     tau_p: f64,
 }
 
-/// The box's velocity and what belongs to a step.
+/// State of the barostat.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 pub struct AndersenNptState {
     /// d.
     dimensions: u32,
-    /// 0.
+    /// Padding; 0.
     reserved: u32,
     nu: f64,
-    /// Of a collision in a step.
+    /// Collision probability per step.
     probability: f64,
     /// (g + d) τ_P²/d².
     inertia: f64,
@@ -54,8 +58,9 @@ pub struct AndersenNptState {
     mass: f64,
     /// V̇.
     rate: f64,
-    /// Length of the box in the middle of the step over that at its start, and at its end over that in the middle.
+    /// Ratio of the box length in the middle of the step to that at its start.
     opening: f64,
+    /// Ratio of the box length at the end of the step to that in the middle.
     closing: f64,
     /// M V̇²/2 + P V.
     reservoir: f64,
@@ -67,7 +72,7 @@ fn volume_of(g: &AndersenNptState, sim_box: &SimBox) -> f64 {
     if g.dimensions == 2 { area } else { area * sim_box.length[2] }
 }
 
-/// The virial and the outer pressure act on the box for half a step.
+/// Applies the virial and the external pressure to the box for half a step.
 #[device_fn(f64)]
 fn half_kick(g: &mut AndersenNptState, step: &Step<f64>, sim_box: &SimBox) {
     let v = volume_of(g, sim_box);
@@ -75,13 +80,14 @@ fn half_kick(g: &mut AndersenNptState, step: &Step<f64>, sim_box: &SimBox) {
     g.rate += 0.5 * step.dt * (virial / ((g.dimensions as f64) * v) - step.varying[1]) / g.mass;
 }
 
+/// Stores the energy of the barostat.
 #[device_fn(f64)]
-fn note_energy(g: &mut AndersenNptState, step: &Step<f64>, sim_box: &SimBox) {
+fn store_energy(g: &mut AndersenNptState, step: &Step<f64>, sim_box: &SimBox) {
     let volume = volume_of(g, sim_box);
     g.reservoir = 0.5 * g.mass * g.rate * g.rate + step.varying[1] * volume;
 }
 
-/// The time step belongs to the stage; the mass of the box is set once.
+/// Updates the collision probability for the time step of the stage; sets the mass of the box once.
 #[scalar_fn(AndersenNpt)]
 fn begin(g: &mut AndersenNptState, step: &Step<f64>, sim_box: &mut SimBox) {
     g.probability = 1.0 - (-g.nu * step.dt).exp();
@@ -89,7 +95,7 @@ fn begin(g: &mut AndersenNptState, step: &Step<f64>, sim_box: &mut SimBox) {
         let v = volume_of(g, sim_box);
         g.mass = g.inertia * step.varying[0] / (v * v);
     }
-    note_energy(g, step, sim_box);
+    store_energy(g, step, sim_box);
 }
 
 #[particle_fn(AndersenNpt)]
@@ -98,7 +104,7 @@ fn first_kick(p: &mut Particle<real>, step: &Step<real>) -> real {
     p.mass * p.velocity.norm2()
 }
 
-/// The box moves by a step, with the kinetic pressure in its middle; particles follow.
+/// Propagates the box by one step, with the kinetic pressure applied in its middle.
 #[scalar_fn(AndersenNpt)]
 fn move_box(g: &mut AndersenNptState, sums: &[f64; 8], step: &Step<f64>, sim_box: &mut SimBox) {
     let d = g.dimensions as f64;
@@ -133,7 +139,7 @@ fn second_kick(p: &mut Particle<real>, g: &AndersenNptState, step: &Step<real>, 
 #[scalar_fn(AndersenNpt)]
 fn end_step(g: &mut AndersenNptState, step: &Step<f64>, sim_box: &mut SimBox) {
     half_kick(g, step, sim_box);
-    note_energy(g, step, sim_box);
+    store_energy(g, step, sim_box);
 }
 
 impl Integrator for AndersenNpt {

@@ -1,14 +1,16 @@
-//! A box that changes as it is told.
+//! Prescribed box lengths.
 
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::updater::changed;
 
-/// Sets box lengths to given values every `every` steps; positions follow in proportion, velocities stay.
+/// Sets box lengths to prescribed values every `every` steps. Positions scale with the box; velocities do not change.
 ///
-/// Each of `x`, `y`, `z` is a length that may change with time (`Ramp`, `Cycle`, `Sine`); an axis that is not given stays.
-/// With `Ramp` the box is compressed or stretched at a steady rate, with `Sine` it oscillates. The work done on the
-/// particles is not counted in `conserved` of `Thermo`. Every change builds the neighbor list anew; a box shorter than
-/// two cutoffs ends the run with an error.
+/// `x`, `y` and `z` are lengths that may vary with time (`Ramp`, `Cycle`, `Sine`); an omitted axis keeps its length. `Ramp`
+/// compresses or stretches the box at a constant rate; `Sine` makes it oscillate. Each length must start near the current
+/// box length (within a factor of 2).
+///
+/// `conserved` of `Thermo` does not count the work done on the particles. Every change rebuilds the neighbor list. The run
+/// ends with an error if a box length becomes shorter than two cutoffs.
 ///
 /// Reference: none; an affine deformation.
 ///
@@ -18,19 +20,19 @@ use galamost_plugin_api::updater::changed;
 #[component(Updater, "BoxResize")]
 #[derive(Debug, Params)]
 pub struct BoxResize {
-    /// Steps from one change to the next.
+    /// Number of steps between changes.
     #[param(at_least = 1)]
     every: u64,
-    /// Length along x.
+    /// Box length along x.
     x: Option<Varying>,
-    /// Length along y.
+    /// Box length along y.
     y: Option<Varying>,
-    /// Length along z.
+    /// Box length along z.
     z: Option<Varying>,
 }
 
 impl BoxResize {
-    /// The axes that are given, with their lengths.
+    /// Returns index, name and length of each axis with a prescribed length.
     fn axes(&self) -> impl Iterator<Item = (usize, &'static str, Varying)> {
         let all = [(0, "x", self.x), (1, "y", self.y), (2, "z", self.z)];
         all.into_iter().filter_map(|(k, name, v)| Some((k, name, v?)))
@@ -41,16 +43,16 @@ impl Updater for BoxResize {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.period = self.every;
         if self.axes().next().is_none() {
-            return Err(Error::input("gives none of `x`, `y`, `z`"));
+            return Err(Error::input("give at least one of `x`, `y`, `z`"));
         }
         if self.z.is_some() && system.dimensions == 2 {
-            return Err(Error::input("gives `z`, but the system has two dimensions"));
+            return Err(Error::input("`z` is given, but the system is two-dimensional"));
         }
         for (k, name, v) in self.axes() {
             let (now, length) = (v.at(system.step), system.box_length[k]);
             if !(0.5 * length..=2.0 * length).contains(&now) {
                 return Err(Error::input(format!(
-                    "`{name}` starts with {now}, but the box is {length} long; start with its length"
+                    "`{name}` starts at {now}, but the box length is {length}; start at the current box length"
                 )));
             }
         }
@@ -59,7 +61,7 @@ impl Updater for BoxResize {
 
     unsafe fn update(&mut self, call: &mut UpdateCall) -> Result<()> {
         let step = call.step;
-        // SAFETY: the engine's word
+        // SAFETY: the engine passes views that are valid for the duration of the call
         let sim_box = unsafe { call.sim_box() }?;
         let old = sim_box.length;
         for (k, _, v) in self.axes() {

@@ -1,13 +1,13 @@
-//! Barostats, and prescribed changes of the box.
+//! Barostats and prescribed box deformation.
 //!
-//! `mtk.rs` is the Martyna-Tobias-Klein barostat, `rigid.rs` the same with rotation, `couple.rs` the coupling of the axes.
-//! `box_resize.rs` changes the box along a given path.
+//! `mtk.rs` is the Martyna–Tobias–Klein barostat, `rotational.rs` its version with rotation, and `coupling.rs` the coupling
+//! of the box axes. `andersen.rs` and `berendsen.rs` are the other barostats. `box_resize.rs` prescribes box lengths.
 
 mod andersen;
 mod berendsen;
 mod box_resize;
-mod couple;
+mod coupling;
 mod mtk;
-mod rigid;
+mod rotational;
 
 galamost_plugin_api::plugin!();

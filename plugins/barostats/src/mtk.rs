@@ -1,24 +1,28 @@
-//! The barostat of Martyna, Tobias and Klein.
+//! The Martyna–Tobias–Klein barostat.
 
-use crate::couple::{Couple, axes, spread};
+use crate::coupling::{Couple, axis_variables, variable_count};
 use galamost_plugin_api::prelude::*;
 
-/// Thermostats a chain can have.
+/// Maximum number of thermostats in a chain.
 const LONGEST: usize = 8;
 
-/// NPT by Martyna, Tobias and Klein: box lengths Lₖ with velocities vₖ = d ln Lₖ/dt, and two Nosé-Hoover chains, one for
-/// the particles and one for the box:
+/// Martyna–Tobias–Klein barostat (NPT): box lengths Lₖ with velocities vₖ = d ln Lₖ/dt, and two Nosé–Hoover chains, one
+/// for the particles and one for the box.
+///
 /// dr/dt = v + vₖ rₖ, dv/dt = F/m − (vₖ + Σⱼvⱼ/g) v − ξ v, W dvₖ/dt = V (Pₖₖ − P) + 2K/g − ξ' W vₖ,
-/// Pₖₖ V = Σ m vₖ² + Σ rₖFₖ, W = (g + d) kT τ_P²/d.
+/// Pₖₖ V = Σ m vₖ² + Σ rₖFₖ, W = (g + d) kT τ_P²/d. g is the number of degrees of freedom, d·(N − 1) if momentum is
+/// conserved. The thermostat mass of the particles is Q = g kT τ²; that of the box is kT τ_P².
 ///
-/// `couple` says which axes change together (of these vₖ is the same, driven by the mean of their pressures), `axes` which
-/// change at all. g is the number of degrees of freedom, d·(N − 1) while the momentum is conserved; the thermostat of the
-/// particles has Q = g kT τ², that of the box kT τ_P². One step is the symmetric splitting of Tuckerman and others; every
-/// step needs the virial. With constant P and kT, H' = K + U + P V + ½ W Σ vₖ² + the chains' energies is conserved up to
-/// an oscillation ∝ dt²; `conserved` of `Thermo` is H'. It samples the isothermal-isobaric ensemble; with `Isotropic`,
-/// for an ideal gas with the momentum kept, ⟨V⟩ = N kT/P.
+/// `couple` selects which axes change together: coupled axes share one vₖ, driven by the mean of their pressures. `axes`
+/// selects which axes change at all.
 ///
-/// All particles move; a step in which the box gets shorter than two cutoffs ends the run with an error.
+/// The component samples the isothermal–isobaric ensemble. With `Isotropic` and conserved momentum, an ideal gas has
+/// ⟨V⟩ = N kT/P. One step is the symmetric splitting of Tuckerman et al.; every step needs the virial. At constant P and
+/// kT, H' = K + U + P V + ½ W Σ vₖ² + the energies of the chains is conserved up to an oscillation ∝ dt². `conserved` of
+/// `Thermo` is H'.
+///
+/// All particles are integrated; the component has no group. The run ends with an error if a box length becomes shorter
+/// than two cutoffs.
 ///
 /// Reference: Martyna, Tobias & Klein, J. Chem. Phys. 101 (1994) 4177, doi:10.1063/1.467468; Tuckerman, Alejandre,
 /// López-Rendón, Jochim & Martyna, J. Phys. A 39 (2006) 5629, doi:10.1088/0305-4470/39/19/S18.
@@ -29,90 +33,97 @@ const LONGEST: usize = 8;
 #[component(Integrator, "MtkNpt")]
 #[derive(Clone, Debug, Params)]
 pub struct MtkNpt {
-    /// Temperature; may change with time.
+    /// kT, target temperature; may vary with time.
     #[param(name = "kT", unit = "energy", above = 0.0)]
     pub(crate) kt: Varying,
-    /// τ, period of the exchange of heat with the particles' thermostats.
+    /// τ, oscillation period of the particles' thermostats.
     #[param(unit = "time", above = 0.0)]
     tau: f64,
-    /// P; may change with time.
+    /// P, target pressure; may vary with time.
     #[param(unit = "energy/length³")]
     pub(crate) pressure: Varying,
-    /// τ_P, period of the box.
+    /// τ_P, oscillation period of the box.
     #[param(unit = "time", above = 0.0)]
     tau_p: f64,
-    /// Axes that change together: `Isotropic`, `Xy` (z by itself) or `None`.
+    /// Coupling of the axes: `Isotropic`, `Xy` (z independent) or `None`.
     #[param(default = Couple::Isotropic)]
     pub(crate) couple: Couple,
-    /// Axes that change.
+    /// Axes x, y, z that may change.
     #[param(default = [true, true, true])]
     pub(crate) axes: [bool; 3],
-    /// Number of thermostats in each chain.
+    /// M, number of thermostats in each chain.
     #[param(default = 3, at_least = 1, at_most = 8)]
     length: u32,
 }
 
-/// Box and chains.
+/// State of the box and the chains.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 pub struct MtkState {
-    /// Thermostats of a chain.
+    /// Number of thermostats in each chain.
     length: u32,
     /// d.
     dimensions: u32,
-    /// For each axis 1 + the number of the variable that moves it, 0: it does not change.
+    /// For each axis 1 + the index of the variable that scales it, or 0 for a fixed axis.
     variable: [u32; 3],
-    /// 0.
+    /// Padding; 0.
     reserved: u32,
-    /// g, the number of the box's variables, and the degrees of freedom of rotation: 0 where nothing turns.
+    /// Degrees of freedom of each chain: g, the number of box variables, and g_r (0 without rotation).
     freedom: [f64; 3],
-    /// τ, τ_P and τ of rotation.
+    /// τ, τ_P and τ_r.
     tau: [f64; 3],
-    /// 2K as the chains see it: particles, box, rotation.
+    /// 2K of each chain (particles, box, rotation), including the factors applied since the last sum.
     two_k: [f64; 3],
     /// Σ m vₖ².
     kinetic: [f64; 3],
     /// vₖ at the end of the last step.
     rate: [f64; 3],
-    /// vₖ in the middle of the step under way.
+    /// vₖ in the middle of the current step.
     rate_mid: [f64; 3],
-    /// What to multiply velocities with at the end of the step.
+    /// Velocity scale factor at the end of the step.
     pub(crate) end_scale: f64,
-    /// What to multiply velocities with at the start of the next step.
+    /// Velocity scale factor at the start of the next step.
     pub(crate) begin_scale: f64,
-    /// The same for angular momenta.
+    /// Scale factor of angular momenta at the end of the step.
     pub(crate) end_spin: f64,
+    /// Scale factor of angular momenta at the start of the next step.
     pub(crate) begin_spin: f64,
-    /// Factors of a half-kick: of the velocity, and of F dt/2m.
+    /// Factor of the velocity in a half kick.
     keep: [f64; 3],
+    /// Factor of F dt/2m in a half kick.
     kick: [f64; 3],
     /// Time of the free flight, in the new box.
     pub(crate) flight: [f64; 3],
-    /// The share of H' that is not K + U.
+    /// H' − K − U.
     pub(crate) reservoir: f64,
-    /// ξ and ∫ξ dt at the end of the last step: particles from 0, box from 8, rotation from 16.
+    /// ξ at the end of the last step: particles at 0…7, box at 8…15, rotation at 16…23.
     xi: [f64; 24],
+    /// ∫ξ dt at the end of the last step.
     eta: [f64; 24],
-    /// The same in the middle of the step under way.
+    /// ξ in the middle of the current step.
     xi_mid: [f64; 24],
+    /// ∫ξ dt in the middle of the current step.
     eta_mid: [f64; 24],
 }
 
 impl MtkState {
-    /// At the start. `rotation` is degrees of freedom and τ, 0 and 0 where nothing turns.
+    /// Returns the initial state. `rotation` is g_r and τ_r; 0 and 0 without rotation.
     ///
     /// # Errors
-    /// There is nothing to move, or no axis changes.
+    /// Returns an error if the group has no degrees of freedom or all axes are disabled.
     pub(crate) fn new(npt: &MtkNpt, group: &GroupInfo, rotation: [f64; 2]) -> Result<Self> {
         if group.degrees_of_freedom <= 0.0 {
-            return Err(Error::input(format!("a thermostat for {} particle(s) has no degrees of freedom", group.n)));
+            return Err(Error::input(format!(
+                "the group of {} particle(s) has no degrees of freedom; a thermostat needs at least one",
+                group.n
+            )));
         }
-        let variable = axes(npt.couple, npt.axes, group.dimensions)?;
+        let variable = axis_variables(npt.couple, npt.axes, group.dimensions)?;
         Ok(Self {
             length: npt.length,
             dimensions: group.dimensions,
             variable,
-            freedom: [group.degrees_of_freedom, spread(variable), rotation[0]],
+            freedom: [group.degrees_of_freedom, variable_count(variable), rotation[0]],
             tau: [npt.tau, npt.tau_p, rotation[1]],
             begin_scale: 1.0,
             end_scale: 1.0,
@@ -123,53 +134,53 @@ impl MtkState {
     }
 }
 
-/// sinh(x)/x for the small x of a step.
+/// Returns sinh(x)/x by its power series, for small x.
 #[device_fn(f64)]
 fn sinhc(x: f64) -> f64 {
     let y = x * x;
     1.0 + y / 6.0 * (1.0 + y / 20.0 * (1.0 + y / 42.0 * (1.0 + y / 72.0)))
 }
 
-/// Q of thermostat j of chain c.
+/// Returns the mass Q of thermostat j of chain c.
 #[device_fn(f64)]
-fn heat_mass(g: &MtkState, kt: f64, c: usize, j: usize) -> f64 {
+fn thermostat_mass(g: &MtkState, kt: f64, c: usize, j: usize) -> f64 {
     let q = kt * g.tau[c] * g.tau[c];
     if j == 0 { g.freedom[c] * q } else { q }
 }
 
-/// How many thermostats a chain has; never more than a state has room for, whatever a file says.
+/// Returns the number of thermostats, at most the capacity of the state (a checkpoint may contain any number).
 #[device_fn(f64)]
-fn links(length: u32) -> usize {
+fn chain_length(length: u32) -> usize {
     if length < 8u32 { length as usize } else { 8usize }
 }
 
-/// ξ of thermostat j of chain c moves by the time h.
+/// Propagates ξ of thermostat j of chain c by the time h.
 #[device_fn(f64)]
-fn push_link(g: &mut MtkState, kt: f64, c: usize, j: usize, h: f64) {
+fn advance_xi(g: &mut MtkState, kt: f64, c: usize, j: usize, h: f64) {
     let at = 8 * c + j;
-    let last = j + 1 == links(g.length);
+    let last = j + 1 == chain_length(g.length);
     let friction = if last { 1.0 } else { (-0.5 * h * g.xi_mid[at + 1]).exp() };
     let excess = if j == 0 {
         g.two_k[c] - g.freedom[c] * kt
     } else {
-        let before = heat_mass(g, kt, c, j - 1);
+        let before = thermostat_mass(g, kt, c, j - 1);
         before * g.xi_mid[at - 1] * g.xi_mid[at - 1] - kt
     };
-    let q = heat_mass(g, kt, c, j);
+    let q = thermostat_mass(g, kt, c, j);
     g.xi_mid[at] = (g.xi_mid[at] * friction + h * excess / q) * friction;
 }
 
-/// Chain c moves by half a step in three parts; returns the factor of the velocities it holds.
+/// Propagates chain c by half a step (three Suzuki–Yoshida substeps) and returns the scale factor of its velocities.
 #[device_fn(f64)]
 fn half_chain(g: &mut MtkState, kt: f64, c: usize, dt: f64) -> f64 {
-    let n = links(g.length);
+    let n = chain_length(g.length);
     let mut scale = 1.0;
-    for part in 0..3 {
-        // 1/(2 − 2^⅓), and 1 less twice that
-        let weight = if part == 1 { -1.702_414_383_919_315_3 } else { 1.351_207_191_959_657_6 };
+    for substep in 0..3 {
+        // w = 1/(2 − 2^⅓) and 1 − 2w
+        let weight = if substep == 1 { -1.702_414_383_919_315_3 } else { 1.351_207_191_959_657_6 };
         let h = 0.5 * dt * weight;
         for k in 0..n {
-            push_link(g, kt, c, n - 1 - k, 0.5 * h);
+            advance_xi(g, kt, c, n - 1 - k, 0.5 * h);
         }
         let s = (-h * g.xi_mid[8 * c]).exp();
         scale *= s;
@@ -178,19 +189,19 @@ fn half_chain(g: &mut MtkState, kt: f64, c: usize, dt: f64) -> f64 {
             g.eta_mid[8 * c + k] += h * g.xi_mid[8 * c + k];
         }
         for k in 0..n {
-            push_link(g, kt, c, k, 0.5 * h);
+            advance_xi(g, kt, c, k, 0.5 * h);
         }
     }
     scale
 }
 
-/// W.
+/// Returns W, the mass of the box.
 #[device_fn(f64)]
 fn box_mass(g: &MtkState, kt: f64) -> f64 {
     (g.freedom[0] / (g.dimensions as f64) + 1.0) * kt * g.tau[1] * g.tau[1]
 }
 
-/// The chain of the box moves by half a step.
+/// Propagates the chain of the box by half a step and scales vₖ.
 #[device_fn(f64)]
 fn half_box_chain(g: &mut MtkState, kt: f64, dt: f64) {
     let w = box_mass(g, kt);
@@ -204,7 +215,7 @@ fn half_box_chain(g: &mut MtkState, kt: f64, dt: f64) {
     }
 }
 
-/// The chain of the particles moves by half a step.
+/// Propagates the chain of the particles by half a step and returns the velocity scale factor.
 #[device_fn(f64)]
 fn half_particle_chain(g: &mut MtkState, kt: f64, dt: f64) -> f64 {
     g.two_k[0] = g.kinetic[0] + g.kinetic[1] + g.kinetic[2];
@@ -215,7 +226,7 @@ fn half_particle_chain(g: &mut MtkState, kt: f64, dt: f64) -> f64 {
     s
 }
 
-/// Pressures act on the box for half a step.
+/// Applies internal and external pressure to the box for half a step.
 #[device_fn(f64)]
 fn half_kick(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
     let w = box_mass(g, step.varying[0]);
@@ -241,7 +252,7 @@ fn half_kick(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
     }
 }
 
-/// The chain of rotation moves by half a step, if there is one.
+/// Propagates the chain of rotation by half a step and returns the scale factor of angular momenta; 1 without rotation.
 #[device_fn(f64)]
 fn half_spin_chain(g: &mut MtkState, kt: f64, dt: f64) -> f64 {
     let mut s = 1.0;
@@ -251,7 +262,7 @@ fn half_spin_chain(g: &mut MtkState, kt: f64, dt: f64) -> f64 {
     s
 }
 
-/// The half-step that begins a step, from what the last one left.
+/// Performs the half step at the start of a step, from the state at the end of the last step.
 #[device_fn(f64)]
 pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
     let kt = step.varying[0];
@@ -267,13 +278,13 @@ pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
     }
     g.reservoir += step.varying[1] * volume;
     for c in 0..3usize {
-        for j in 0..links(g.length) {
+        for j in 0..chain_length(g.length) {
             let at = 8 * c + j;
             g.xi_mid[at] = g.xi[at];
             g.eta_mid[at] = g.eta[at];
-            let share = if j == 0 { g.freedom[c] } else { 1.0 };
-            let q = heat_mass(g, kt, c, j);
-            g.reservoir += 0.5 * q * g.xi[at] * g.xi[at] + share * kt * g.eta[at];
+            let freedom = if j == 0 { g.freedom[c] } else { 1.0 };
+            let q = thermostat_mass(g, kt, c, j);
+            g.reservoir += 0.5 * q * g.xi[at] * g.xi[at] + freedom * kt * g.eta[at];
         }
     }
     let spin = half_spin_chain(g, kt, step.dt);
@@ -292,17 +303,17 @@ pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
     }
 }
 
-/// Σ m vₖ².
+/// Returns m vₖ² of a particle.
 #[particle_fn(MtkNpt)]
 fn measure(p: &mut Particle<real>) -> (real, real, real) {
     let v = p.velocity;
     (p.mass * v.x * v.x, p.mass * v.y * v.y, p.mass * v.z * v.z)
 }
 
-/// Before the first step, and whenever velocities were changed from outside.
+/// Initializes the chains before the first step and after other components have changed velocities.
 #[scalar_fn(MtkNpt)]
 fn begin(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, sim_box: &mut SimBox) {
-    take(g, sums);
+    store_kinetic(g, sums);
     begin_step(g, step, sim_box);
 }
 
@@ -311,7 +322,7 @@ fn dilate(g: &mut MtkState, step: &Step<f64>, sim_box: &mut SimBox) {
     resize(g, step, sim_box);
 }
 
-/// Velocity after half a kick; `scale` belongs to the thermostat.
+/// Returns the velocity after half a kick; `scale` is the scale factor of the thermostat.
 #[device_fn]
 pub(crate) fn kicked(p: &Particle<real>, g: &MtkState, half: real, scale: real) -> Vec3<real> {
     let f = p.force * (half / p.mass);
@@ -336,7 +347,7 @@ fn second_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) -> (real
     (p.mass * v.x * v.x, p.mass * v.y * v.y, p.mass * v.z * v.z)
 }
 
-/// The half-step that ends this step, and the one that begins the next; Σ m vₖ² and 2K of rotation are in place.
+/// Performs the half step that ends this step and the one that starts the next. Call `store_kinetic` first.
 #[device_fn(f64)]
 pub(crate) fn end_step(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
     half_kick(g, step, sim_box);
@@ -355,16 +366,16 @@ pub(crate) fn end_step(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
     begin_step(g, step, sim_box);
 }
 
-/// Sums of a phase of particles: Σ m vₖ², 2K of rotation.
+/// Stores the sums over particles: Σ m vₖ² and 2K of rotation.
 #[device_fn(f64)]
-pub(crate) fn take(g: &mut MtkState, sums: &[f64; 8]) {
+pub(crate) fn store_kinetic(g: &mut MtkState, sums: &[f64; 8]) {
     for k in 0..3 {
         g.kinetic[k] = sums[k];
     }
     g.two_k[2] = sums[3];
 }
 
-/// The box takes its new lengths, and particles follow.
+/// Sets the new box lengths.
 #[device_fn(f64)]
 pub(crate) fn resize(g: &MtkState, step: &Step<f64>, sim_box: &mut SimBox) {
     for k in 0..3 {
@@ -374,7 +385,7 @@ pub(crate) fn resize(g: &MtkState, step: &Step<f64>, sim_box: &mut SimBox) {
 
 #[scalar_fn(MtkNpt)]
 fn barostat(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, sim_box: &mut SimBox) {
-    take(g, sums);
+    store_kinetic(g, sums);
     end_step(g, step, sim_box);
 }
 
@@ -398,7 +409,7 @@ impl Integrator for MtkNpt {
             .after::<rescale>()
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        axes(self.couple, self.axes, system.dimensions)?;
+        axis_variables(self.couple, self.axes, system.dimensions)?;
         needs.varyings = vec![self.kt, self.pressure];
         Ok(())
     }

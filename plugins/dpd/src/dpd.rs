@@ -1,4 +1,4 @@
-//! The DPD liquid: repulsion, friction and noise.
+//! The DPD pair force: repulsion, friction and noise.
 
 use crate::settings::{DpdSettings, Friction};
 use galamost_plugin_api::prelude::*;
@@ -6,14 +6,14 @@ use galamost_plugin_api::prelude::*;
 /// Parameters of one pair of types.
 #[derive(Clone, Debug, Params)]
 pub struct DpdInput {
-    /// a, the largest repulsion.
+    /// Maximum repulsion a.
     #[param(unit = "energy/length")]
     a: f64,
     #[param(flatten)]
     friction: Friction,
 }
 
-/// a, γ, σ, s.
+/// Coefficients a, γ, σ and s.
 #[derive(Debug, PairParams)]
 pub struct Dpd<real> {
     a: real,
@@ -34,12 +34,14 @@ impl RowInput for DpdInput {
     }
 }
 
-/// DPD: F = [a w − γ w_D (e·v_ij) + σ w_R ζ dt^(−½)] e, w = 1 − r/r_cut, w_R = w^s, w_D = w_R², σ² = 2γkT.
+/// DPD pair force: F = [a w − γ w_D (e·v_ij) + σ w_R ζ dt^(−½)] e, w = 1 − r/r_cut, w_R = w^s, w_D = w_R², σ² = 2γkT.
 ///
-/// e = r_ij/r; ζ_ij = ζ_ji is uniform with mean 0 and variance 1 (fourth moment 9/5), drawn by the key (seed,
-/// component, step, tags), so it does not depend on the device or on the order of the pairs. The energy is that of
-/// the conservative part, U = (a r_cut/2) w². Integrate it with `GrootWarren`. A pair of types may have a kT of its own:
-/// the system is then driven, not in equilibrium.
+/// e = r_ij/r. ζ_ij = ζ_ji is uniform with mean 0 and variance 1 (fourth moment 9/5). It is drawn with the key (seed,
+/// component, step, tags), so it depends neither on the device nor on the order of the pairs. The energy is that of the
+/// conservative part, U = (a r_cut/2) w².
+///
+/// Integrate with `GrootWarren` or `DpdVerlet`. A pair of types can have its own kT; the system is then driven, not in
+/// equilibrium.
 ///
 /// Reference: R. D. Groot, P. B. Warren, J. Chem. Phys. 107 (1997) 4423, doi:10.1063/1.474784; Y.-H. Tang, G. E.
 /// Karniadakis, Comput. Phys. Commun. 185 (2014) 2809, doi:10.1016/j.cpc.2014.06.015.
@@ -54,7 +56,7 @@ impl RowInput for DpdInput {
 #[pair_potential("Dpd", input = DpdInput)]
 fn dpd(r2: real, r_cut: real, rv: real, zeta: real, step: &Step<real>, p: &Dpd<real>) -> (real, real) {
     let inv = r2.rsqrt();
-    // at the cutoff it may round to a number below 0, which has no power
+    // rounding can make w negative at the cutoff, where powf would give NaN
     let w = 1.0 - r2 * inv / r_cut;
     let wr = if p.s == 1.0 { w } else { w.max(0.0).powf(p.s) };
     let f = p.a * w - p.gamma * wr * wr * (rv * inv) + p.sigma * wr * zeta * step.inv_sqrt_dt;
@@ -67,13 +69,13 @@ mod tests {
     use galamost_plugin_api::pair::PairFn;
 
     #[test]
-    fn an_exponent_of_1_is_usual() {
+    fn an_exponent_of_1_is_specialized() {
         const { assert!(<dpd as PairFn>::HAS_SPECIALIZATION) };
         let row = |s: f64| Dpd { a: 25.0, gamma: 4.5, sigma: 3.0, s };
         assert!(dpd::specialized(&row(1.0)) && !dpd::specialized(&row(0.5)));
     }
 
-    /// 1 − r/r_cut may round to less than 0 there.
+    /// 1 − r/r_cut can round to a negative number there.
     #[test]
     fn at_the_cutoff_every_exponent_is_finite() {
         for k in 1..1000 {

@@ -1,13 +1,15 @@
-//! Velocity-Verlet whose forces are those of the velocities it ends with.
+//! Velocity-Verlet that recomputes the forces for the final velocities of each step.
 
 use galamost_plugin_api::prelude::*;
 
-/// DPD-VV: v += f dt/2m; r += v dt; f = f(r, v); v += f dt/2m; f = f(r, v) once more.
+/// DPD velocity-Verlet (DPD-VV): velocity-Verlet that recomputes the forces at the end of each step.
 ///
-/// Velocity-Verlet, at whose end the forces are computed again with the velocities of the end, so that friction always
-/// belongs to the present velocities; noise is keyed by the step and stays the same. Each step costs two evaluations of
-/// the forces. kT of a DPD liquid then deviates much less at a given dt than with velocity-Verlet (`GrootWarren` with
-/// λ = ½). With forces that do not depend on velocities it is `VelocityVerlet` at twice its price.
+/// v += f dt/2m; r += v dt; f = f(r, v); v += f dt/2m; f = f(r, v).
+///
+/// The second evaluation uses the final velocities, so friction always matches the current velocities. The noise is keyed
+/// by the step and does not change. Each step costs two force evaluations. At a given dt, kT of a DPD liquid deviates much
+/// less than with velocity-Verlet (`GrootWarren` with λ = ½). For forces that do not depend on velocities use
+/// `VelocityVerlet`, which gives the same trajectory at half the cost.
 ///
 /// Reference: G. Besold, I. Vattulainen, M. Karttunen, J. M. Polson, Phys. Rev. E 62 (2000) R7611,
 /// doi:10.1103/PhysRevE.62.R7611; P. Nikunen, M. Karttunen, I. Vattulainen, Comput. Phys. Commun. 153 (2003) 407,
@@ -19,7 +21,7 @@ use galamost_plugin_api::prelude::*;
 #[component(Integrator, "DpdVerlet")]
 #[derive(Clone, Debug, Params)]
 pub struct DpdVerlet {
-    /// The particles to move.
+    /// Group of particles to integrate.
     #[param(default = Group::All)]
     group: Group,
 }

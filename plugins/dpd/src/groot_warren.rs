@@ -1,11 +1,12 @@
-//! Integrators for dissipative particle dynamics: Groot-Warren, and velocity-Verlet with forces computed again.
+//! The Groot-Warren integrator.
 
 use galamost_plugin_api::prelude::*;
 
-/// Groot-Warren velocity-Verlet, for forces that depend on velocities: r += v dt + f dt²/2m; ṽ = v + λ f dt/m;
-/// f' = f(r, ṽ); v += dt (f + f')/2m.
+/// Groot-Warren velocity-Verlet integrator for velocity-dependent forces such as DPD.
 ///
-/// λ = ½ is velocity-Verlet; λ = 0.65 keeps kT closest to its target in DPD at ρ = 3, σ = 3.
+/// r += v dt + f dt²/2m; ṽ = v + λ f dt/m; f' = f(r, ṽ); v += dt (f + f')/2m.
+///
+/// λ = ½ is velocity-Verlet. λ = 0.65 keeps kT closest to its target for DPD at ρ = 3, σ = 3.
 ///
 /// Reference: Groot & Warren, J. Chem. Phys. 107 (1997) 4423.
 ///
@@ -15,22 +16,22 @@ use galamost_plugin_api::prelude::*;
 #[component(Integrator, "GrootWarren")]
 #[derive(Clone, Debug, Params)]
 pub struct GrootWarren {
-    /// The particles to move.
+    /// Group of particles to integrate.
     #[param(default = Group::All)]
     group: Group,
-    /// λ, how far the velocity is predicted.
+    /// Prediction factor λ of the velocity.
     #[param(default = 0.65, at_least = 0.0, at_most = 1.0)]
     lambda: f64,
 }
 
-/// λ.
+/// State of the integrator: λ.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 pub struct GrootWarrenState {
     lambda: f64,
 }
 
-/// v + f dt/2m of the step under way.
+/// Velocity v + f dt/2m of the current step.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 pub struct GrootWarrenArrays<real> {

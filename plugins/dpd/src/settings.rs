@@ -1,11 +1,11 @@
-//! What `Dpd` and `DpdThermostat` share: kT, friction and noise.
+//! Settings shared by `Dpd` and `DpdThermostat`: kT, friction and noise.
 
 use galamost_plugin_api::prelude::*;
 
-/// Parameters of the whole component.
+/// Settings of the component.
 #[derive(Clone, Debug, Params)]
 pub struct DpdSettings {
-    /// kT of the pairwise thermostat.
+    /// Target temperature kT.
     #[param(name = "kT", unit = "energy", above = 0.0)]
     pub kt: f64,
 }
@@ -13,22 +13,22 @@ pub struct DpdSettings {
 /// Friction and noise of one pair of types.
 #[derive(Clone, Debug, Params)]
 pub struct Friction {
-    /// σ, strength of the random force; γ = σ²/2kT follows. Give `sigma` or `gamma`, not both.
+    /// Noise strength σ; γ = σ²/2kT follows. Give either `sigma` or `gamma`.
     #[param(unit = "energy time^½/length", at_least = 0.0)]
     sigma: Option<f64>,
-    /// γ, friction; σ = √(2γkT) follows.
+    /// Friction γ; σ = √(2γkT) follows. Give either `sigma` or `gamma`.
     #[param(unit = "mass/time", at_least = 0.0)]
     gamma: Option<f64>,
-    /// s, exponent of the weight of the random force: w_R = w^s.
+    /// Exponent s of the noise weight w_R = w^s.
     #[param(default = 1.0, above = 0.0)]
     pub s: f64,
-    /// kT of this pair of types, if it is not that of the component.
+    /// Temperature kT of this pair of types; default: that of the component.
     #[param(name = "kT", unit = "energy", above = 0.0)]
     kt: Option<f64>,
 }
 
 impl Friction {
-    /// (γ, σ) with σ² = 2γkT.
+    /// Returns (γ, σ) with σ² = 2γkT.
     pub fn gamma_and_sigma(&self, settings: &DpdSettings) -> std::result::Result<(f64, f64), String> {
         let kt = self.kt.unwrap_or(settings.kt);
         match (self.gamma, self.sigma) {
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fluctuation_and_dissipation_belong_together() {
+    fn gamma_and_sigma_satisfy_fluctuation_dissipation() {
         let settings = DpdSettings { kt: 1.5 };
         let given = |sigma, gamma, kt| Friction { sigma, gamma, s: 1.0, kt }.gamma_and_sigma(&settings);
         let (gamma, _) = given(Some(3.0), None, None).expect("valid");

@@ -1,9 +1,9 @@
-//! The thermostat of DPD without its repulsion.
+//! The DPD thermostat without the conservative force.
 
 use crate::settings::{DpdSettings, Friction};
 use galamost_plugin_api::prelude::*;
 
-/// γ, σ, s.
+/// Coefficients γ, σ and s.
 #[derive(Debug, PairParams)]
 pub struct DpdThermostat<real> {
     #[param(at_least = 0.0)]
@@ -25,9 +25,11 @@ impl RowInput for Friction {
 
 /// DPD thermostat: F = [−γ w_D (e·v_ij) + σ w_R ζ dt^(−½)] e, w = 1 − r/r_cut, w_R = w^s, w_D = w_R², σ² = 2γkT.
 ///
-/// The friction and the noise of `Dpd` without its repulsion: any other potentials beside it give the conservative
-/// forces, and it keeps them at kT. It conserves momentum, so hydrodynamics stays right. Its energy is 0. Integrate it
-/// with `GrootWarren`. A pair of types may have a kT of its own: the system is then driven, not in equilibrium.
+/// The friction and noise of `Dpd` without its repulsion, for use with any conservative forces. It conserves momentum and
+/// therefore preserves hydrodynamics. Its energy is 0.
+///
+/// Integrate with `GrootWarren` or `DpdVerlet`. A pair of types can have its own kT; the system is then driven, not in
+/// equilibrium.
 ///
 /// Reference: T. Soddemann, B. Dünweg, K. Kremer, Phys. Rev. E 68 (2003) 046702, doi:10.1103/PhysRevE.68.046702.
 ///
@@ -48,7 +50,7 @@ fn dpd_thermostat(
     p: &DpdThermostat<real>,
 ) -> (real, real) {
     let inv = r2.rsqrt();
-    // at the cutoff it may round to a number below 0, which has no power
+    // rounding can make w negative at the cutoff, where powf would give NaN
     let w = 1.0 - r2 * inv / r_cut;
     let wr = if p.s == 1.0 { w } else { w.max(0.0).powf(p.s) };
     ((p.sigma * wr * zeta * step.inv_sqrt_dt - p.gamma * wr * wr * (rv * inv)) * inv, 0.0)

@@ -1,16 +1,19 @@
-//! Potentials and external fields given as formulas, for researchers who have a formula and no compiler.
+//! Potentials and external fields given as formulas, without a compiler.
 //!
-//! `formula/` reads a formula into a graph, derives it and makes a list of operations; `law.rs` is a formula with its
-//! parameters as a component reads it; `machine.rs` runs a list of operations on the CPU, `formula/cuda.rs` writes it as
-//! CUDA C++. Each kind of component then is one file.
+//! | module | contents |
+//! |---|---|
+//! | `formula` | parses a formula into a graph, differentiates it, lowers it to a program, writes CUDA C++ |
+//! | `compiled` | a formula in the pipeline, checked against its parameters and compiled |
+//! | `interpreter` | runs a program on the CPU |
+//! | `pair`, `bonded`, `external` | the components |
 
+mod bonded;
+mod compiled;
 mod external;
 mod formula;
-mod law;
-mod links;
-mod machine;
-mod numbers;
+mod interpreter;
 mod pair;
+mod parameters;
 #[cfg(test)]
 mod tests;
 

@@ -1,10 +1,10 @@
 //! Formulas on the CPU: derivatives, number types, vector extensions.
 
-use crate::law::{Domain, Formula, Law};
-use crate::links::{Bend, Twist};
-use crate::machine::{BLOCK, Machine, Slots, extension};
-use crate::numbers::Numbers;
-use crate::pair::Distance;
+use crate::bonded::{Angle, Dihedral};
+use crate::compiled::{CompiledFormula, Domain, Formula};
+use crate::interpreter::{BLOCK, Interpreter, Slots, extension};
+use crate::pair::PairDistance;
+use crate::parameters::Values;
 use galamost_plugin_api::Real;
 use galamost_plugin_api::error::{Errors, Position};
 use galamost_plugin_api::params::{FromValue, Source};
@@ -33,35 +33,40 @@ const PAIRS: [(&str, &str); 20] = [
     ("a*wrap(r - 5)^2 + log(r^2 + 1)", "(a: 0.2)"),
 ];
 
-fn law<D: Domain>(text: &str, row: &str) -> (Law, Numbers) {
+fn compile<D: Domain>(text: &str, row: &str) -> (CompiledFormula, Values) {
     let mut errors = Errors::default();
     let quoted = format!("\"{text}\"");
-    let numbers = Numbers::from_value(Source::file(row).value(), &mut errors).expect("numbers");
+    let numbers = Values::from_value(Source::file(row).value(), &mut errors).expect("numbers");
     let formula = Formula::<D>::from_value(Source::file(&quoted).value(), &mut errors);
     let formula = formula.unwrap_or_else(|| panic!("{text}: {errors:?}"));
-    let law = formula.law(&[(Position::default(), &numbers)], &mut errors);
-    (law.unwrap_or_else(|| panic!("{text}: {errors:?}")), numbers)
+    let compiled = formula.compile(&[(Position::default(), &numbers)], &mut errors);
+    (compiled.unwrap_or_else(|| panic!("{text}: {errors:?}")), numbers)
 }
 
-/// (slope, U) at many places; a place is the values of the variables.
-fn compute<R: Real, const N: usize>(law: &Law, row: &[f64], places: &[[f64; N]], isa: u32) -> Vec<(f64, f64)> {
-    let machine = Machine::<R>::new(&law.full, N, Slots::Fixed(row));
-    let mut memory = machine.memory();
+/// Returns (derivative, U) at many points; a point is the values of the variables.
+fn compute<R: Real, const N: usize>(
+    formula: &CompiledFormula,
+    row: &[f64],
+    points: &[[f64; N]],
+    isa: u32,
+) -> Vec<(f64, f64)> {
+    let interpreter = Interpreter::<R>::new(&formula.full, N, Slots::Fixed(row));
+    let mut memory = interpreter.memory();
     let mut results = vec![];
-    for block in places.chunks(BLOCK) {
-        for (l, place) in block.iter().enumerate() {
-            for (k, x) in place.iter().enumerate() {
-                memory[machine.input(k) + l] = R::lit(*x);
+    for block in points.chunks(BLOCK) {
+        for (l, point) in block.iter().enumerate() {
+            for (k, x) in point.iter().enumerate() {
+                memory[interpreter.input(k) + l] = R::lit(*x);
             }
         }
-        machine.run(isa, &mut memory, block.len());
-        let result = |l: usize| (memory[machine.output(0) + l].f64(), memory[machine.output(1) + l].f64());
+        interpreter.run(isa, &mut memory, block.len());
+        let result = |l: usize| (memory[interpreter.output(0) + l].f64(), memory[interpreter.output(1) + l].f64());
         results.extend((0..block.len()).map(result));
     }
     results
 }
 
-/// −dU/dx by differences of fourth order.
+/// Returns −dU/dx by a fourth-order finite difference.
 fn difference(h: f64, u: impl Fn(f64) -> f64) -> f64 {
     -(8.0 * (u(1.0) - u(-1.0)) - (u(2.0) - u(-2.0))) / (12.0 * h)
 }
@@ -69,13 +74,13 @@ fn difference(h: f64, u: impl Fn(f64) -> f64) -> f64 {
 #[test]
 fn forces_of_pairs_are_gradients() {
     for (text, row) in PAIRS {
-        let (law, numbers) = law::<Distance>(text, row);
-        let slots = law.row(&numbers, &[("r_cut", 2.5)]).expect("a row");
+        let (formula, values) = compile::<PairDistance>(text, row);
+        let slots = formula.row(&values, &[("r_cut", 2.5)]).expect("a row");
         for k in 0..300 {
             let r = 0.6 + 0.0063 * f64::from(k);
             let h = 1e-4;
             let at = |n: f64| [(r + n * h).powi(2)];
-            let values = compute::<f64, 1>(&law, &slots, &[at(0.0), at(1.0), at(-1.0), at(2.0), at(-2.0)], 0);
+            let values = compute::<f64, 1>(&formula, &slots, &[at(0.0), at(1.0), at(-1.0), at(2.0), at(-2.0)], 0);
             let u = |n: f64| {
                 values[[0, 1, 2, 3, 4][match n {
                     1.0 => 1,
@@ -86,7 +91,7 @@ fn forces_of_pairs_are_gradients() {
                 .1
             };
             let force = values[0].0 * r;
-            // a kink inside the difference: there is no derivative to compare with
+            // a kink within the stencil: the finite difference is invalid
             if text.contains("max") && (r - 1.5).abs() < 3.0 * h || text.contains("min") && (r - 2.0).abs() < 3.0 * h {
                 continue;
             }
@@ -106,14 +111,14 @@ fn slopes_of_angles_are_derivatives() {
     ];
     let h = 1e-4;
     for (text, row) in cases {
-        let (bend, numbers) = law::<Bend>(text, row);
+        let (angle, values) = compile::<Angle>(text, row);
         let twisted = text.replace("theta", "phi");
-        let (twist, _) = law::<Twist>(&twisted, row);
-        let row = bend.row(&numbers, &[]).expect("a row");
-        let twist_row = twist.row(&numbers, &[]).expect("a row");
+        let (dihedral, _) = compile::<Dihedral>(&twisted, row);
+        let row = angle.row(&values, &[]).expect("a row");
+        let twist_row = dihedral.row(&values, &[]).expect("a row");
         for k in 0..100 {
             let theta = 0.1 + 0.029 * f64::from(k);
-            let places: Vec<[f64; 3]> =
+            let points: Vec<[f64; 3]> =
                 [0.0, 1.0, -1.0, 2.0, -2.0].iter().map(|n| theta + n * h).map(|a| [a, a.cos(), a.sin()]).collect();
             let index = |n: f64| match n {
                 1.0 => 1,
@@ -121,30 +126,30 @@ fn slopes_of_angles_are_derivatives() {
                 2.0 => 3,
                 _ => 4,
             };
-            let values = compute::<f64, 3>(&bend, &row, &places, 0);
-            // the slope is dU/dcos θ
+            let values = compute::<f64, 3>(&angle, &row, &points, 0);
+            // the derivative is dU/dcos θ
             let (slope, expected) = (values[0].0 * theta.sin(), difference(h, |n| values[index(n)].1));
             assert!((slope - expected).abs() < 1e-9 * expected.abs().max(1.0), "{text} at {theta}: {slope} {expected}");
-            let values = compute::<f64, 3>(&twist, &twist_row, &places, 0);
+            let values = compute::<f64, 3>(&dihedral, &twist_row, &points, 0);
             let (slope, expected) = (-values[0].0, difference(h, |n| values[index(n)].1));
             assert!((slope - expected).abs() < 1e-9 * expected.abs().max(1.0), "{twisted}: {slope} {expected}");
         }
     }
 }
 
-/// The same bits with every vector extension; f32 agrees with f64.
+/// All vector extensions give the same bits; f32 agrees with f64.
 #[test]
 fn number_types_and_extensions_agree() {
-    let places: Vec<[f64; 1]> =
+    let points: Vec<[f64; 1]> =
         (0..1000).map(|k| [f64::from(((0.8 + 0.0015 * f64::from(k)).powi(2)) as f32)]).collect();
     for (text, row) in PAIRS {
-        let (law, numbers) = law::<Distance>(text, row);
-        let row = law.row(&numbers, &[("r_cut", 2.5)]).expect("a row");
-        let truth = compute::<f64, 1>(&law, &row, &places, 0);
-        let single = compute::<f32, 1>(&law, &row, &places, 0);
+        let (formula, values) = compile::<PairDistance>(text, row);
+        let row = formula.row(&values, &[("r_cut", 2.5)]).expect("a row");
+        let truth = compute::<f64, 1>(&formula, &row, &points, 0);
+        let single = compute::<f32, 1>(&formula, &row, &points, 0);
         for isa in [3, 4].into_iter().filter(|i| *i <= extension()) {
-            assert_eq!(compute::<f64, 1>(&law, &row, &places, isa), truth, "{text}, f64, v{isa}");
-            assert_eq!(compute::<f32, 1>(&law, &row, &places, isa), single, "{text}, f32, v{isa}");
+            assert_eq!(compute::<f64, 1>(&formula, &row, &points, isa), truth, "{text}, f64, v{isa}");
+            assert_eq!(compute::<f32, 1>(&formula, &row, &points, isa), single, "{text}, f32, v{isa}");
         }
         let scale = truth.iter().fold(1.0f64, |m, (f, u)| m.max(f.abs()).max(u.abs()));
         for ((fs, us), (fd, ud)) in single.iter().zip(&truth) {
@@ -154,33 +159,33 @@ fn number_types_and_extensions_agree() {
     }
 }
 
-/// Lennard-Jones needs one division and no root; what pairs of types have in common is computed once.
+/// Lennard-Jones needs one division and no root.
 #[test]
-fn lennard_jones_costs_what_it_should() {
+fn lennard_jones_needs_few_operations() {
     use crate::formula::graph::Function;
     use crate::formula::program::Op;
-    let (law, _) = law::<Distance>(PAIRS[0].0, PAIRS[0].1);
-    let count = |f: &dyn Fn(&Op) -> bool| law.force.ops.iter().filter(|op| f(op)).count();
+    let (formula, _) = compile::<PairDistance>(PAIRS[0].0, PAIRS[0].1);
+    let count = |f: &dyn Fn(&Op) -> bool| formula.force.ops.iter().filter(|op| f(op)).count();
     assert_eq!(count(&|op| matches!(op, Op::Divide(..))), 1);
     assert_eq!(count(&|op| matches!(op, Op::Call(Function::Sqrt, _))), 0);
-    assert_eq!(count(&|op| matches!(op, Op::Multiply(..) | Op::MultiplyAdd(..))), 5, "{:?}", law.force);
-    assert_eq!(law.slots(), 4);
+    assert_eq!(count(&|op| matches!(op, Op::Multiply(..) | Op::MultiplyAdd(..))), 5, "{:?}", formula.force);
+    assert_eq!(formula.slots(), 4);
 }
 
-/// At r = 0 the force has no direction: F/r is finite where dU/dr is.
+/// F/r is finite at r = 0 if dU/dr is.
 #[test]
 fn coinciding_particles_have_a_finite_force() {
     for (text, row) in [PAIRS[3], PAIRS[4], PAIRS[6], PAIRS[11]] {
-        let (law, numbers) = law::<Distance>(text, row);
-        let row = law.row(&numbers, &[("r_cut", 2.5)]).expect("a row");
-        let (f, u) = compute::<f32, 1>(&law, &row, &[[0.0]], 0)[0];
+        let (formula, values) = compile::<PairDistance>(text, row);
+        let row = formula.row(&values, &[("r_cut", 2.5)]).expect("a row");
+        let (f, u) = compute::<f32, 1>(&formula, &row, &[[0.0]], 0)[0];
         assert!(f.is_finite() && u.is_finite(), "{text}: F/r {f}, U {u}");
     }
 }
 
-/// Outside the range of a function there is no number.
+/// Arguments outside the domain of a function give NaN.
 #[test]
-fn what_is_undefined_is_no_number() {
+fn undefined_values_are_nan() {
     for (text, r, defined) in [
         ("ln(1 - r)", 0.5, true),
         ("ln(1 - r)", 2.0, false),
@@ -193,11 +198,11 @@ fn what_is_undefined_is_no_number() {
         ("max(1 - r, 0)^n + r", 1.5, true),
     ] {
         let row = if text.contains("^n") { "(n: 1.0)" } else { "()" };
-        let (law, numbers) = law::<Distance>(text, row);
-        let row = law.row(&numbers, &[]).expect("a row");
+        let (formula, values) = compile::<PairDistance>(text, row);
+        let row = formula.row(&values, &[]).expect("a row");
         for isa in [0, extension()] {
-            let (f, u) = compute::<f32, 1>(&law, &row, &[[r * r]], isa)[0];
-            let (fd, ud) = compute::<f64, 1>(&law, &row, &[[r * r]], isa)[0];
+            let (f, u) = compute::<f32, 1>(&formula, &row, &[[r * r]], isa)[0];
+            let (fd, ud) = compute::<f64, 1>(&formula, &row, &[[r * r]], isa)[0];
             let finite = [f, u, fd, ud].map(f64::is_finite);
             assert_eq!(finite, [defined; 4], "{text} at {r}: {f} {u} {fd} {ud}");
         }

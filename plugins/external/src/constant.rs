@@ -1,4 +1,4 @@
-//! A constant force.
+//! A constant body force.
 
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
@@ -8,15 +8,16 @@ use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
 use galamost_plugin_api::views::StateView;
 
-/// A constant force on each particle of the group: F = factor · `force`, or m · factor · `force` with `per_mass: true`
-/// (`force` is then an acceleration).
+/// Constant body force: F = factor · `force` on each particle of the group.
 ///
-/// The energy is U = −F·r of the unwrapped position r (position + box length × image), which is conserved with the
-/// kinetic energy while `factor` stays the same, and changes by no jump where a particle crosses the box. There is no
-/// virial: in a periodic box the force has no counterpart. Momentum is not conserved: without walls or a friction the
-/// system accelerates as a whole.
+/// With `per_mass: true`, F = m · factor · `force` and `force` is an acceleration.
 ///
-/// Reference: none; the definition of a homogeneous field.
+/// The energy is U = −F·r of the unwrapped position r (position + box length × image). It is continuous when a particle
+/// crosses the box, and the total energy is conserved while `factor` is constant. There is no virial contribution, since a
+/// uniform force has no counterpart in a periodic box. Momentum is not conserved: without walls or friction the whole
+/// system accelerates.
+///
+/// Reference: none; the definition of a uniform field.
 ///
 /// ```ron
 /// BodyForce(force: [0.1, 0.0, -0.2], group: Types(["A"]))
@@ -24,27 +25,27 @@ use galamost_plugin_api::views::StateView;
 #[component(Force, "BodyForce")]
 #[derive(Params)]
 pub struct BodyForce {
-    /// The particles it acts on.
+    /// Group of particles that the force acts on.
     #[param(default = Group::All)]
     group: Group,
-    /// The force on a particle, or its acceleration.
+    /// Force on a particle, or its acceleration with `per_mass`.
     #[param(unit = "energy/length, or length/time² with per_mass")]
     force: [f64; 3],
-    /// The force is multiplied with the particle's mass.
+    /// Whether the force is multiplied by the particle mass.
     #[param(default = false)]
     per_mass: bool,
-    /// A factor that may change with time; 1 if it is not given.
+    /// Time-dependent factor; default 1.
     factor: Option<Varying>,
     #[param(skip)]
     cuda: bool,
     #[param(skip)]
     n: usize,
     #[param(skip)]
-    started: Option<(Host, Option<OnDevice>)>,
+    started: Option<(Host, Option<DeviceKernel>)>,
 }
 
-/// The kernel, and memory for its sums.
-struct OnDevice {
+/// The kernel and memory for its sums.
+struct DeviceKernel {
     kernel: Kernel,
     partial: DevicePtr<u8>,
     counter: DevicePtr<u8>,
@@ -134,7 +135,7 @@ impl Force for BodyForce {
 
     fn start(&mut self, host: Host) -> Result<()> {
         let device = if self.cuda {
-            Some(OnDevice {
+            Some(DeviceKernel {
                 kernel: host.kernel(host.compile("body_force", SOURCE)?, "body_force")?,
                 partial: host.allocate_bytes(8 * self.n.div_ceil(BLOCK as usize))?,
                 counter: host.allocate_bytes(4)?,
@@ -164,7 +165,7 @@ impl Force for BodyForce {
             // SAFETY: the kernel takes one BodyForceArgs
             return unsafe { host.launch(d.kernel, call.state.n_local.div_ceil(BLOCK), BLOCK, &mut arguments) };
         }
-        // SAFETY: the engine's word about the views
+        // SAFETY: the engine passes valid views of the run's precision
         unsafe {
             let length = (*call.state.globals.host()).box_length;
             if call.state.precision == Precision::Double as u32 {
@@ -180,6 +181,10 @@ impl Force for BodyForce {
 }
 
 impl BodyForce {
+    /// Adds forces and, if requested, energies on the CPU.
+    ///
+    /// # Safety
+    /// The views of `call` describe valid host arrays of numbers `R` and positions `P`.
     unsafe fn cpu<R: Real, P: Copy>(
         &self,
         host: &Host,
@@ -191,27 +196,27 @@ impl BodyForce {
         let n = s.n_local as usize;
         let (force, velocity, pos) =
             (s.force.cast::<[R; 4]>(), s.velocity_mass.cast::<[R; 4]>(), s.pos_type.cast::<P>());
-        // SAFETY: the engine's word about the views
+        // SAFETY: `globals` is a valid host pointer
         let (length, factor) = unsafe {
             let g = &*s.globals.host();
             (g.box_length, if self.factor.is_some() { g.values[call.first_varying as usize] } else { 1.0 })
         };
-        let push: [R; 3] = self.force.map(|f| R::lit(f * factor));
+        let force_vector: [R; 3] = self.force.map(|f| R::lit(f * factor));
         let full = call.wanted.more_than_force();
         let mut energies = vec![0.0f64; n.div_ceil(CHUNK)];
-        let place = DevicePtr::<f64>::new(energies.as_mut_ptr() as u64);
+        let energies_pointer = DevicePtr::<f64>::new(energies.as_mut_ptr() as u64);
         host.parallel(n, CHUNK, |range| {
             let chunk = range.start / CHUNK;
             let mut energy = 0.0;
             for i in range {
-                // SAFETY: the engine's word about the views; ranges are disjoint
+                // SAFETY: `i` < `n_local`; the ranges are disjoint
                 unsafe {
                     if !s.in_group(i, call.group) {
                         continue;
                     }
                     let m = if self.per_mass { (*velocity.host().add(i))[3] } else { R::ONE };
                     let f = &mut *force.host().add(i);
-                    let add = push.map(|p| p * m);
+                    let add = force_vector.map(|x| x * m);
                     for (f, add) in f.iter_mut().zip(add) {
                         *f += add;
                     }
@@ -223,8 +228,8 @@ impl BodyForce {
                     }
                 }
             }
-            // SAFETY: every chunk has its own place in `energies`, which lives until all are done
-            unsafe { *place.host().add(chunk) = energy };
+            // SAFETY: every chunk writes its own element of `energies`, which outlives the loop
+            unsafe { *energies_pointer.host().add(chunk) = energy };
         });
         sums.energy += energies.iter().sum::<f64>();
     }

@@ -1,21 +1,21 @@
-//! A homogeneous electric field.
+//! A uniform electric field.
 
 use galamost_plugin_api::prelude::*;
 
-/// Parameters of the whole component.
+/// Settings of the component.
 #[derive(Clone, Debug, Params)]
 pub struct ElectricFieldParams {
-    /// The particles it acts on.
+    /// Group of particles that the force acts on.
     #[param(default = Group::All)]
     group: Group,
-    /// E, the force on a charge of 1.
+    /// Field E: the force per unit charge.
     #[param(unit = "energy/(length × charge)")]
     field: [f64; 3],
-    /// A factor that may change with time; 1 if it is not given.
+    /// Time-dependent factor; default 1.
     factor: Option<Varying>,
 }
 
-/// E, and its factor: `fixed` + `varies` · that of the step.
+/// Field E and its factor, `fixed` + `varies` · the factor of the step.
 #[derive(Debug, PairParams)]
 pub struct FieldRow<real> {
     x: real,
@@ -36,15 +36,16 @@ impl ExternalParams for ElectricFieldParams {
     }
 }
 
-/// A homogeneous electric field: F = q · factor · `field` on each particle of the group.
+/// Uniform electric field: F = q · factor · `field` on each particle of the group.
 ///
-/// The energy is U = −F·r of the unwrapped position r (position + box length × image), which is conserved with the
-/// kinetic energy while `factor` stays the same, and changes by no jump where a particle crosses the box. There is no
-/// virial: in a periodic box the force has no counterpart. The units of charges are those of the pair forces between
-/// them: with `DebyeHueckel`, whose charges are numbers of elementary charges, `field` is e E. An oscillating field has
-/// `factor: Sine(mean: 0.0, amplitude: 1.0, period: 1000)`.
+/// The energy is U = −F·r of the unwrapped position r (position + box length × image). It is continuous when a particle
+/// crosses the box, and the total energy is conserved while `factor` is constant. There is no virial contribution, since a
+/// uniform force has no counterpart in a periodic box.
 ///
-/// Reference: none; the definition of a homogeneous field.
+/// Charges have the units of the pair forces between them: with `DebyeHueckel`, which counts elementary charges, `field` is
+/// e E. For an oscillating field use `factor: Sine(mean: 0.0, amplitude: 1.0, period: 1000)`.
+///
+/// Reference: none; the definition of a uniform field.
 ///
 /// ```ron
 /// ElectricField(field: [0.0, 0.0, 0.5])

@@ -1,5 +1,4 @@
-//! External fields, which act on each particle independently of the others: body forces, electric fields, Poiseuille
-//! flow, and walls.
+//! External fields, which act on each particle independently: body forces, electric fields, Poiseuille flow and walls.
 #![allow(non_camel_case_types)]
 
 mod constant;

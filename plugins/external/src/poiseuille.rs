@@ -1,4 +1,4 @@
-//! Two opposite flows in one periodic box.
+//! Two opposite Poiseuille flows in one periodic box.
 
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
@@ -7,17 +7,19 @@ use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
 use galamost_plugin_api::views::StateView;
 
-/// Double Poiseuille flow: a force +g along the axis `flow` on each particle in the upper half of the box along the axis
-/// `gradient` (coordinate ≥ 0), and −g in the lower half; m · g with `per_mass: true`.
+/// Double Poiseuille flow: a force +g along `flow` on particles in the upper half of the box along `gradient`, −g in the lower.
 ///
-/// Two opposite plane Poiseuille flows between planes at which the velocity is 0, without walls. With D = half the box
-/// length along `gradient` and n the number density, the velocity of a Newtonian liquid in a half is
-/// v = (n g/2η) z (D − z), so the viscosity is η = n g D²/(12 ⟨v⟩), ⟨v⟩ the mean velocity in a half. Choose g small
-/// enough that η does not depend on it. The forces heat the liquid: a thermostat must take that out, best one that
-/// conserves momentum locally (`Dpd`); a global one needs velocities relative to the profile.
+/// The upper half has coordinates ≥ 0 along the axis `gradient`. With `per_mass: true` the force is m · g. The result is two
+/// opposite plane Poiseuille flows without walls; the velocity is 0 at the planes between them. With D half the box
+/// length along `gradient` and n the number density, a Newtonian liquid has the velocity v = (n g/2η) z (D − z) in each half.
+/// Its viscosity is η = n g D²/(12 ⟨v⟩), with ⟨v⟩ the mean velocity in a half. Choose g small enough that η does not depend
+/// on it.
 ///
-/// The force is no gradient, so there is no energy and no virial. The total momentum drifts by the fluctuation of the
-/// number of particles in the halves: see `ZeroMomentum`.
+/// The force heats the liquid, so add a thermostat, preferably one that conserves momentum locally (`Dpd`). A global
+/// thermostat must act on velocities relative to the profile.
+///
+/// The force has no potential, so it contributes neither energy nor virial. The total momentum drifts because the number of
+/// particles in each half fluctuates; see `ZeroMomentum`.
 ///
 /// Reference: Backer, Lowe, Hoefsloot & Iedema, J. Chem. Phys. 122 (2005) 154503, doi:10.1063/1.1883163.
 ///
@@ -27,19 +29,19 @@ use galamost_plugin_api::views::StateView;
 #[component(Force, "PeriodicPoiseuille")]
 #[derive(Params)]
 pub struct PeriodicPoiseuille {
-    /// The particles it acts on.
+    /// Group of particles that the force acts on.
     #[param(default = Group::All)]
     group: Group,
-    /// g, the force on a particle, or its acceleration; may change with time.
+    /// Force g on a particle, or its acceleration with `per_mass`; can vary with time.
     #[param(unit = "energy/length, or length/time² with per_mass")]
     force: Varying,
-    /// Direction of the flow.
+    /// Axis of the flow.
     #[param(default = Axis::X)]
     flow: Axis,
-    /// Direction in which the velocity changes.
+    /// Axis along which the velocity changes.
     #[param(default = Axis::Z)]
     gradient: Axis,
-    /// The force is multiplied with the particle's mass.
+    /// Whether the force is multiplied by the particle mass.
     #[param(default = false)]
     per_mass: bool,
     #[param(skip)]
@@ -98,7 +100,7 @@ impl Force for PeriodicPoiseuille {
             return Err(Error::input("`flow` and `gradient` must be different axes"));
         }
         if system.dimensions == 2 && (self.gradient == Axis::Z || self.flow == Axis::Z) {
-            return Err(Error::input("in two dimensions `flow` and `gradient` are X and Y"));
+            return Err(Error::input("in two dimensions `flow` and `gradient` must be X and Y"));
         }
         Ok(())
     }
@@ -132,7 +134,7 @@ impl Force for PeriodicPoiseuille {
             return unsafe { host.launch(*kernel, call.state.n_local.div_ceil(BLOCK), BLOCK, &mut arguments) };
         }
         let axis = self.gradient as usize;
-        // SAFETY: the engine's word about the views
+        // SAFETY: the engine passes valid views of the run's precision
         unsafe {
             if call.state.precision == Precision::Double as u32 {
                 self.cpu::<f64, PosTypeF64>(host, call, |p| p.position[axis] >= 0.0);
@@ -145,16 +147,20 @@ impl Force for PeriodicPoiseuille {
 }
 
 impl PeriodicPoiseuille {
+    /// Adds the forces on the CPU; `upper` decides whether a position is in the upper half of the box.
+    ///
+    /// # Safety
+    /// The views of `call` describe valid host arrays of numbers `R` and positions `P`.
     unsafe fn cpu<R: Real, P: Copy>(&self, host: &Host, call: &ForceCall, upper: impl Fn(&P) -> bool + Sync) {
         let s = call.state;
         let (force, velocity, pos) =
             (s.force.cast::<[R; 4]>(), s.velocity_mass.cast::<[R; 4]>(), s.pos_type.cast::<P>());
-        // SAFETY: the engine's word about the views
+        // SAFETY: `globals` is a valid host pointer
         let strength = R::lit(unsafe { (*s.globals.host()).values[call.first_varying as usize] });
         let flow = self.flow as usize;
         host.parallel(s.n_local as usize, CHUNK, |range| {
             for i in range {
-                // SAFETY: the engine's word about the views; ranges are disjoint
+                // SAFETY: `i` < `n_local`; the ranges are disjoint
                 unsafe {
                     if s.in_group(i, call.group) {
                         let g = strength * if self.per_mass { (*velocity.host().add(i))[3] } else { R::ONE };

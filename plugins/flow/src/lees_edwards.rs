@@ -1,17 +1,21 @@
-//! Shear flow without walls.
+//! Lees–Edwards shear flow.
 
 use galamost_plugin_api::prelude::*;
 
-/// Shear flow by the boundary of Lees and Edwards: v_x = γ̇ y. The periodic images above and below along y slide along x
-/// with the velocities ±γ̇ L_y; they stand at x ± offset, offset = ∫γ̇ L_y dt. A particle that leaves through the top comes
-/// in below at x − offset with v_x − γ̇ L_y. Stands beside an integrator that moves the particles, in the list
-/// `integrators`.
+/// Homogeneous shear flow v_x = γ̇ y by Lees–Edwards periodic boundary conditions.
 ///
-/// The viscosity is η = −⟨P_xy⟩/γ̇ with `pressure_xy` of `Thermo`. Forces between images, list, bonds and the friction of
-/// `Dpd`, which acts on the relative velocity of the nearest images, all follow. A thermostat that scales or damps
-/// velocities as they are (Nosé-Hoover, Langevin and others) damps the flow itself; those that act on relative velocities
-/// (`Dpd`, `DpdThermostat`) do not. `kT` of `Thermo` holds the flow's share m γ̇² L_y²/(12 d) for each particle (uniform
-/// shear). Unwrapped positions (image × length) jump along x where a particle crosses the border along y.
+/// The periodic images above and below the box along y slide along x with the velocities ±γ̇ L_y. They are displaced by
+/// ±offset with offset = ∫γ̇ L_y dt. A particle that leaves through the top face reenters at the bottom at x − offset with
+/// v_x − γ̇ L_y.
+///
+/// Put this component into the list `integrators` beside an integrator that moves the particles. The viscosity is
+/// η = −⟨P_xy⟩/γ̇ with `pressure_xy` of `Thermo`. Pair forces, bonds and the neighbor list use the displaced images; so
+/// does the friction of `Dpd`, which acts on the relative velocity of nearest images.
+///
+/// Limits: a thermostat that scales or damps absolute velocities (Nosé–Hoover, Langevin and others) damps the flow itself.
+/// Thermostats that act on relative velocities (`Dpd`, `DpdThermostat`) do not. `kT` of `Thermo` includes the flow, which
+/// contributes m γ̇² L_y²/(12 d) per particle for uniform shear in d dimensions. Unwrapped positions (image × box length)
+/// jump along x when a particle crosses the boundary along y.
 ///
 /// Reference: Lees & Edwards, J. Phys. C 5 (1972) 1921, doi:10.1088/0022-3719/5/15/006.
 ///
@@ -22,12 +26,13 @@ use galamost_plugin_api::prelude::*;
 #[component(Integrator, "LeesEdwards")]
 #[derive(Clone, Debug, Params)]
 pub struct LeesEdwards {
-    /// γ̇; may change with time.
+    /// γ̇, shear rate; may vary with time.
     #[param(unit = "1/time")]
     rate: Varying,
 }
 
-/// The images slide on. Runs before particles move, so that those that cross the border do so where the images then are.
+/// Advances the offset of the images. Runs before particles move, so that particles cross the boundary with the new
+/// offset.
 #[scalar_fn(LeesEdwards)]
 fn slide(step: &Step<f64>, sim_box: &mut SimBox) {
     sim_box.speed = step.varying[0] * sim_box.length[1];

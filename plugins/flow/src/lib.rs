@@ -1,4 +1,4 @@
-//! Flow: Lees-Edwards shear, reverse nonequilibrium molecular dynamics, and removal of the center-of-mass momentum.
+//! Flow: Lees–Edwards shear, reverse nonequilibrium molecular dynamics, and removal of the center-of-mass momentum.
 
 mod lees_edwards;
 mod momentum;

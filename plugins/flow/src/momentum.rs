@@ -1,4 +1,4 @@
-//! Removal of the momentum of the center of mass.
+//! Removal of the center-of-mass momentum.
 
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
@@ -9,11 +9,11 @@ use galamost_plugin_api::services::Kernel;
 use galamost_plugin_api::updater::changed;
 use galamost_plugin_api::views::StateView;
 
-/// Takes the velocity of the center of mass off every `every` steps: v ← v − Σ m v/Σ m, both sums over the group.
+/// Removes the center-of-mass velocity of a group every `every` steps: v ← v − Σ m v/Σ m, with both sums over the group.
 ///
-/// For forces or integrators that do not conserve the momentum, and against the drift that rounding leaves in long runs.
-/// The kinetic energy falls by P²/2M, which `conserved` of `Thermo` does not count. Sums are made in f64 and in a fixed
-/// order, so the result is the same in every run.
+/// Use it with forces or integrators that do not conserve momentum, or against the drift by rounding errors in long runs.
+/// The kinetic energy decreases by P²/2M, with P the momentum and M the mass of the group; `conserved` of `Thermo` does
+/// not count this. Sums are f64 with a fixed summation order, so every run gives the same result.
 ///
 /// Reference: none; the definition of the center of mass.
 ///
@@ -23,10 +23,10 @@ use galamost_plugin_api::views::StateView;
 #[component(Updater, "ZeroMomentum")]
 #[derive(Params)]
 pub struct ZeroMomentum {
-    /// Steps from one removal to the next.
+    /// Number of steps between removals.
     #[param(at_least = 1)]
     every: u64,
-    /// The particles whose common velocity is taken off.
+    /// Particles whose center-of-mass velocity is removed.
     #[param(default = Group::All)]
     group: Group,
     #[param(skip)]
@@ -40,18 +40,18 @@ struct Started {
     device: Option<OnDevice>,
 }
 
-/// Kernels, and memory for their sums.
+/// Kernels and memory for their sums.
 struct OnDevice {
     sum: Kernel,
-    take: Kernel,
+    subtract: Kernel,
     partial: DevicePtr<u8>,
     counter: DevicePtr<u8>,
     result: DevicePtr<u8>,
 }
 
 const BLOCK: u32 = 256;
-const MOST_BLOCKS: u32 = 256;
-/// Particles of one task on the CPU; it does not depend on the number of threads.
+const MAX_BLOCKS: u32 = 256;
+/// Number of particles per task on the CPU; independent of the number of threads, for a fixed summation order.
 const CHUNK: usize = 4096;
 
 const SOURCE: &str = r#"
@@ -66,7 +66,7 @@ struct MomentumArgs {
     u32 group, reserved;
 };
 
-// Sums of m v and m over the group.
+// Sums m v and m over the group.
 extern "C" __global__ void sum_momentum(MomentumArgs a) {
     __shared__ double memory[4 * 32];
     __shared__ u32 flag;
@@ -94,7 +94,8 @@ extern "C" __global__ void sum_momentum(MomentumArgs a) {
     }
 }
 
-extern "C" __global__ void take_momentum(MomentumArgs a) {
+// Subtracts the center-of-mass velocity from each velocity of the group.
+extern "C" __global__ void subtract_momentum(MomentumArgs a) {
     const StateView& s = a.state;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= s.n_local || !in_group(s, i, a.group)) return;
@@ -130,8 +131,8 @@ impl Updater for ZeroMomentum {
             let module = host.compile("zero_momentum", SOURCE)?;
             Some(OnDevice {
                 sum: host.kernel(module, "sum_momentum")?,
-                take: host.kernel(module, "take_momentum")?,
-                partial: host.allocate_bytes(32 * MOST_BLOCKS as usize)?,
+                subtract: host.kernel(module, "subtract_momentum")?,
+                partial: host.allocate_bytes(32 * MAX_BLOCKS as usize)?,
                 counter: host.allocate_bytes(4)?,
                 result: host.allocate_bytes(32)?,
             })
@@ -158,35 +159,39 @@ impl Updater for ZeroMomentum {
             };
             let blocks = call.state.n_local.div_ceil(BLOCK);
             let mut arguments: [*mut Opaque; 1] = arguments![args];
-            // SAFETY: both kernels take one MomentumArgs
+            // SAFETY: both kernels have one MomentumArgs parameter
             return unsafe {
-                host.launch(d.sum, blocks.min(MOST_BLOCKS), BLOCK, &mut arguments)?;
-                host.launch(d.take, blocks, BLOCK, &mut arguments)
+                host.launch(d.sum, blocks.min(MAX_BLOCKS), BLOCK, &mut arguments)?;
+                host.launch(d.subtract, blocks, BLOCK, &mut arguments)
             };
         }
-        // SAFETY: the engine's word about the views
+        // SAFETY: without a device, the engine passes views of valid host arrays
         unsafe {
             if call.state.precision == Precision::Double as u32 {
-                cpu::<f64>(host, call);
+                remove_on_cpu::<f64>(host, call);
             } else {
-                cpu::<f32>(host, call);
+                remove_on_cpu::<f32>(host, call);
             }
         }
         Ok(())
     }
 }
 
-unsafe fn cpu<R: Real>(host: &Host, call: &UpdateCall) {
+/// Removes the center-of-mass velocity on the CPU.
+///
+/// # Safety
+/// The views describe valid host arrays with velocities of type `R`.
+unsafe fn remove_on_cpu<R: Real>(host: &Host, call: &UpdateCall) {
     let s = call.state;
     let n = s.n_local as usize;
     let velocity = s.velocity_mass.cast::<[R; 4]>();
     let mut sums = vec![[0.0f64; 4]; n.div_ceil(CHUNK)];
-    let place = DevicePtr::<[f64; 4]>::new(sums.as_mut_ptr() as u64);
+    let partial = DevicePtr::<[f64; 4]>::new(sums.as_mut_ptr() as u64);
     host.parallel(n, CHUNK, |range| {
         let mut sum = [0.0; 4];
         let chunk = range.start / CHUNK;
         for i in range {
-            // SAFETY: the engine's word about the views
+            // SAFETY: `i < n_local`, and the arrays are valid by the contract of this function
             unsafe {
                 if s.in_group(i, call.group) {
                     let [x, y, z, m] = (*velocity.host().add(i)).map(Real::f64);
@@ -194,14 +199,14 @@ unsafe fn cpu<R: Real>(host: &Host, call: &UpdateCall) {
                 }
             }
         }
-        // SAFETY: every chunk has its own place in `sums`, which lives until all are done
-        unsafe { *place.host().add(chunk) = sum };
+        // SAFETY: each chunk writes its own element of `sums`, which outlives all tasks
+        unsafe { *partial.host().add(chunk) = sum };
     });
     let total = sums.iter().fold([0.0; 4], |t, s| std::array::from_fn(|k| t[k] + s[k]));
     let drift: [f64; 3] = std::array::from_fn(|k| total[k] / total[3]);
     host.parallel(n, CHUNK, |range| {
         for i in range {
-            // SAFETY: the engine's word about the views; ranges are disjoint
+            // SAFETY: `i < n_local`, the arrays are valid, and the ranges of tasks are disjoint
             unsafe {
                 if s.in_group(i, call.group) {
                     let v = &mut *velocity.host().add(i);

@@ -5,45 +5,45 @@ use galamost_plugin_api::params::{FromValue, TypeMap, Value};
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::prelude::*;
 
-/// The unit cell.
+/// A unit cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cell {
-    /// Simple cubic, 1 particle.
+pub enum UnitCell {
+    /// Simple cubic; 1 particle.
     Sc,
-    /// Body-centered cubic, 2 particles.
+    /// Body-centered cubic; 2 particles.
     Bcc,
-    /// Face-centered cubic, 4 particles.
+    /// Face-centered cubic; 4 particles.
     Fcc,
-    /// Square, 1 particle, two dimensions.
+    /// Square, in two dimensions; 1 particle.
     Square,
-    /// Hexagonal as a rectangle 1 × √3 with 2 particles, two dimensions.
+    /// Hexagonal, in two dimensions, as a rectangle 1 × √3; 2 particles.
     Hexagonal,
 }
 
-const CELLS: &[(&str, Cell)] = &[
-    ("Sc", Cell::Sc),
-    ("Bcc", Cell::Bcc),
-    ("Fcc", Cell::Fcc),
-    ("Square", Cell::Square),
-    ("Hexagonal", Cell::Hexagonal),
+const UNIT_CELLS: &[(&str, UnitCell)] = &[
+    ("Sc", UnitCell::Sc),
+    ("Bcc", UnitCell::Bcc),
+    ("Fcc", UnitCell::Fcc),
+    ("Square", UnitCell::Square),
+    ("Hexagonal", UnitCell::Hexagonal),
 ];
 
-impl FromValue for Cell {
+impl FromValue for UnitCell {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        let found = CELLS.iter().find(|(name, _)| *name == value.text()).map(|(_, c)| *c);
+        let found = UNIT_CELLS.iter().find(|(name, _)| *name == value.text()).map(|(_, c)| *c);
         if found.is_none() {
             errors.push(value.error(format!("expected {}, found `{}`", Self::describe(), value.text())));
         }
         found
     }
     fn describe() -> String {
-        let names: Vec<_> = CELLS.iter().map(|(n, _)| format!("`{n}`")).collect();
+        let names: Vec<_> = UNIT_CELLS.iter().map(|(n, _)| format!("`{n}`")).collect();
         names.join(", ")
     }
 }
 
-impl Cell {
-    /// Particles of the cell, in units of its edges.
+impl UnitCell {
+    /// Returns the positions in the cell, in units of its edges.
     fn basis(self) -> &'static [[f64; 3]] {
         match self {
             Self::Sc => &[[0.0; 3]],
@@ -53,7 +53,7 @@ impl Cell {
             Self::Hexagonal => &[[0.0; 3], [0.5, 0.5, 0.0]],
         }
     }
-    /// Edges of the cell relative to the first; 0 for the third axis in two dimensions.
+    /// Returns the edge lengths relative to the first edge; 0 for the third axis in two dimensions.
     fn edges(self) -> [f64; 3] {
         match self {
             Self::Sc | Self::Bcc | Self::Fcc => [1.0; 3],
@@ -63,10 +63,11 @@ impl Cell {
     }
 }
 
-/// Particles on a lattice: `cells` unit cells along each axis, at a number density.
+/// Creates particles on a lattice: `cells` unit cells along each axis, at a given number density.
 ///
-/// Sets the box. The particles are placed at the centers of their shares of the cell, so no particle lies on the edge
-/// of the box. Several types are mixed at random (keyed by the seed) in exact proportions.
+/// The generator sets the box from the density and must be the first generator. Lattice sites are shifted by a quarter of
+/// the unit cell, so no particle lies on the box boundary. Several types are mixed at random (keyed by the seed) in exact
+/// proportions. Without `types`, all particles have the type `A`. `Square` and `Hexagonal` create a two-dimensional system.
 ///
 /// ```ron
 /// Lattice(lattice: Fcc, cells: [6, 6, 6], density: 0.8, types: { "A": 0.7, "B": 0.3 })
@@ -74,15 +75,15 @@ impl Cell {
 #[component(Generator, "Lattice")]
 #[derive(Clone, Debug, Params)]
 pub struct Lattice {
-    /// The unit cell.
-    lattice: Cell,
-    /// Unit cells along x, y and z; the third number is ignored in two dimensions.
+    /// Unit cell: `Sc`, `Bcc`, `Fcc`, `Square` or `Hexagonal`.
+    lattice: UnitCell,
+    /// Number of unit cells along x, y and z; the third is ignored in two dimensions.
     #[param(at_least = 1.0)]
     cells: [u32; 3],
-    /// Particles per volume (per area in two dimensions).
+    /// ρ, number density; per area in two dimensions.
     #[param(unit = "length⁻³", above = 0.0)]
     density: f64,
-    /// Share of each type; the shares are divided by their sum.
+    /// Fraction of each type; normalized by the sum.
     #[param(at_least = 0.0)]
     types: Option<TypeMap<f64>>,
 }
@@ -96,7 +97,7 @@ impl Generator for Lattice {
         let dimensions = if edges[2] == 0.0 { 2 } else { 3 };
         let n: u64 = basis.len() as u64 * self.cells.iter().take(dimensions).map(|c| u64::from(*c)).product::<u64>();
         if n > u64::from(u32::MAX / 2) {
-            return Err(Error::input(format!("{n} particles are too many")));
+            return Err(Error::input(format!("{n} particles exceed the limit of {}", u32::MAX / 2)));
         }
         let cell_volume: f64 = edges.iter().take(dimensions).product();
         let a = (basis.len() as f64 / (self.density * cell_volume)).powf(1.0 / dimensions as f64);
@@ -108,7 +109,7 @@ impl Generator for Lattice {
         if dimensions == 2 {
             cells[2] = 1;
         }
-        let kinds = kinds(&self.types, n as usize, RandomKey::new(context.seed, context.component), s);
+        let types = mixed_types(&self.types, n as usize, RandomKey::new(context.seed, context.component), s);
         for x in 0..cells[0] {
             for y in 0..cells[1] {
                 for z in 0..cells[2] {
@@ -120,7 +121,7 @@ impl Generator for Lattice {
                             }
                             (f64::from(c[k]) + b[k] + 0.25) * a * edges[k] - 0.5 * s.box_length[k]
                         });
-                        s.push(kinds[s.len()], position);
+                        s.push(types[s.len()], position);
                     }
                 }
             }
@@ -129,27 +130,27 @@ impl Generator for Lattice {
     }
 }
 
-/// A type for each of `n` particles: exact shares (largest remainders), shuffled by keyed random numbers.
-pub fn kinds(shares: &Option<TypeMap<f64>>, n: usize, key: RandomKey, s: &mut Snapshot) -> Vec<u32> {
-    let Some(shares) = shares else { return vec![s.type_id("A"); n] };
-    let shares: Vec<(u32, f64)> = shares.iter().map(|(name, share)| (s.type_id(name), *share)).collect();
-    let total: f64 = shares.iter().map(|(_, x)| x).sum();
-    let exact: Vec<f64> = shares.iter().map(|(_, x)| if total > 0.0 { x / total * n as f64 } else { 0.0 }).collect();
+/// Returns a type for each of `n` particles: exact fractions (largest-remainder method), shuffled by keyed random numbers.
+pub fn mixed_types(fractions: &Option<TypeMap<f64>>, n: usize, key: RandomKey, s: &mut Snapshot) -> Vec<u32> {
+    let Some(fractions) = fractions else { return vec![s.type_id("A"); n] };
+    let fractions: Vec<(u32, f64)> = fractions.iter().map(|(name, x)| (s.type_id(name), *x)).collect();
+    let total: f64 = fractions.iter().map(|(_, x)| x).sum();
+    let exact: Vec<f64> = fractions.iter().map(|(_, x)| if total > 0.0 { x / total * n as f64 } else { 0.0 }).collect();
     let mut counts: Vec<usize> = exact.iter().map(|x| x.floor() as usize).collect();
-    let mut order: Vec<usize> = (0..shares.len()).collect();
+    let mut order: Vec<usize> = (0..fractions.len()).collect();
     order.sort_by(|a, b| (exact[*b].fract()).total_cmp(&exact[*a].fract()));
     let missing = n.saturating_sub(counts.iter().sum());
     for k in order.iter().cycle().take(missing) {
         counts[*k] += 1;
     }
-    let mut kinds: Vec<u32> =
-        shares.iter().zip(&counts).flat_map(|((kind, _), c)| std::iter::repeat_n(*kind, *c)).collect();
-    // Fisher and Yates
-    for i in (1..kinds.len()).rev() {
+    let mut types: Vec<u32> =
+        fractions.iter().zip(&counts).flat_map(|((id, _), c)| std::iter::repeat_n(*id, *c)).collect();
+    // Fisher–Yates shuffle
+    for i in (1..types.len()).rev() {
         let word = key.single(0, i as u32, 0)[0];
-        kinds.swap(i, ((u64::from(word) * (i as u64 + 1)) >> 32) as usize);
+        types.swap(i, ((u64::from(word) * (i as u64 + 1)) >> 32) as usize);
     }
-    kinds
+    types
 }
 
 #[cfg(test)]
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_exact() {
+    fn type_fractions_are_exact() {
         let s = make("Lattice(lattice: Sc, cells: [10, 10, 10], density: 1.0, types: { \"A\": 0.7, \"B\": 0.3 })");
         assert_eq!(s.kind.iter().filter(|k| **k == 1).count(), 300);
         assert!(s.kind[..500].contains(&1) && s.kind[500..].contains(&0), "shuffled");

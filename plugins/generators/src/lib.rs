@@ -1,7 +1,7 @@
-//! Initial states: lattices, random positions, replicas, velocities, and polymers, mixtures and brushes (`builder`).
+//! Initial states: lattices, random positions, replication, velocities, and polymers, mixtures and brushes (`polymers`).
 
-mod builder;
 mod lattice;
+mod polymers;
 mod random;
 mod replicate;
 mod velocities;

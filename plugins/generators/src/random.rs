@@ -1,13 +1,14 @@
 //! Particles at random positions.
 
-use crate::lattice::kinds;
+use crate::lattice::mixed_types;
 use galamost_plugin_api::params::TypeMap;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::prelude::*;
 
-/// Particles at uniformly random positions, for soft potentials that allow overlaps (DPD).
+/// Creates particles at uniformly random positions, for soft potentials that allow overlaps (DPD).
 ///
-/// Sets the box. Positions are keyed by the seed and the tag.
+/// The generator sets the box and must be the first generator. Positions are keyed by the seed and the tag. Several types
+/// are mixed at random in exact proportions. Without `types`, all particles have the type `A`.
 ///
 /// ```ron
 /// RandomPositions(n: 3000, box: [10.0, 10.0, 10.0], types: { "A": 0.5, "B": 0.5 })
@@ -18,10 +19,10 @@ pub struct RandomPositions {
     /// Number of particles.
     #[param(at_least = 1.0, at_most = 2147483647.0)]
     n: u64,
-    /// Box lengths; a third length of 0 makes the system two-dimensional.
+    /// L_x, L_y, L_z, box lengths; with L_z = 0 the system is two-dimensional.
     #[param(name = "box", unit = "length", at_least = 0.0)]
     box_length: [f64; 3],
-    /// Share of each type; the shares are divided by their sum.
+    /// Fraction of each type; normalized by the sum.
     #[param(at_least = 0.0)]
     types: Option<TypeMap<f64>>,
 }
@@ -32,16 +33,16 @@ impl Generator for RandomPositions {
             return Err(Error::input("RandomPositions sets the box: it must be the first generator"));
         }
         if self.box_length[0] == 0.0 || self.box_length[1] == 0.0 {
-            return Err(Error::input("only the third box length may be 0"));
+            return Err(Error::input("box lengths must be above 0; only the third may be 0"));
         }
         s.box_length = self.box_length;
         s.dimensions = if self.box_length[2] == 0.0 { 2 } else { 3 };
         let key = RandomKey::new(context.seed, context.component);
-        let kinds = kinds(&self.types, self.n as usize, key, s);
-        for (tag, kind) in kinds.into_iter().enumerate() {
+        let types = mixed_types(&self.types, self.n as usize, key, s);
+        for (tag, type_id) in types.into_iter().enumerate() {
             let words = key.single(1, tag as u32, 0);
             s.push(
-                kind,
+                type_id,
                 std::array::from_fn(|k| ((f64::from(words[k]) + 0.5) / 4_294_967_296.0 - 0.5) * s.box_length[k]),
             );
         }

@@ -1,16 +1,19 @@
-//! Copies of the system side by side.
+//! Replication of the system.
 
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::snapshot::{Array, Link, Values};
 
-/// Copies the state so far side by side: `times` along each axis, in a box that is as many times longer.
+/// Replicates the system `times` along each axis; the box length is multiplied accordingly.
 ///
-/// Copies have the velocities, masses and arrays of the original; numbers of molecules and bodies (arrays `molecule` and `body`) are made
-/// different in each copy. A bond joins what is nearest to each other, through the borders of copies too: chains that go through the
-/// boundary, and networks without an end, stay what they are. So a bond must be shorter than half the box. Tags: the first copy's
-/// particles, then the second's; copies are counted along x first.
+/// Place it after the generators that create or read particles. Copies have the velocities, masses and arrays of the
+/// original. The arrays `molecule` and `body` get distinct numbers in each copy. Tags are ordered by copy; copies are
+/// counted along x first.
 ///
-/// A run from such a state keeps the symmetry until thermostats or rounding break it: new `Velocities` break it at once.
+/// Bonds connect nearest images, also across the boundary between copies, so chains that cross the periodic boundary and
+/// infinite networks stay intact. Every bond must therefore be shorter than half the box.
+///
+/// The replicated state is periodic, and a run keeps this symmetry until a thermostat or rounding breaks it. Add
+/// `Velocities` to break it immediately.
 ///
 /// ```ron
 /// Replicate(times: [2, 2, 1])
@@ -18,7 +21,7 @@ use galamost_plugin_api::snapshot::{Array, Link, Values};
 #[component(Generator, "Replicate")]
 #[derive(Clone, Debug, Params)]
 pub struct Replicate {
-    /// Copies along each axis; 1 along the third axis of a two-dimensional system.
+    /// Number of copies along each axis; 1 along the third axis of a two-dimensional system.
     times: Spanned<[u32; 3]>,
 }
 
@@ -27,110 +30,110 @@ impl Generator for Replicate {
         let times = self.times.value;
         let fail = |message: String| Err(InputError::at(self.times.at, message).into());
         if s.is_empty() {
-            return fail("there is nothing to copy: generators that make or read particles come first".into());
+            return fail(
+                "there are no particles to replicate; place Replicate after the generators that create them".into(),
+            );
         }
         if times.contains(&0) {
             return fail(format!("times must be at least 1, found {times:?}"));
         }
         if s.dimensions == 2 && times[2] != 1 {
-            return fail("the system is two-dimensional: there is one copy along the third axis".into());
+            return fail("the system is two-dimensional; the third number of `times` must be 1".into());
         }
         let copies: u64 = times.iter().map(|t| u64::from(*t)).product();
         if copies.saturating_mul(s.len() as u64) > u64::from(u32::MAX / 2) {
-            return fail(format!(
-                "{copies} copies of {} particles are more than the {} supported",
-                s.len(),
-                u32::MAX / 2
-            ));
+            return fail(format!("{copies} copies of {} particles exceed the limit of {}", s.len(), u32::MAX / 2));
         }
-        *s = copied(s, times);
+        *s = replicated(s, times);
         Ok(())
     }
 }
 
-/// The copy at a place of the lattice of copies, or beyond it.
-fn number(times: [u32; 3], at: [i64; 3]) -> usize {
+/// Returns the index of the copy at `at`, wrapped periodically.
+fn copy_index(times: [u32; 3], at: [i64; 3]) -> usize {
     let [x, y, z] = std::array::from_fn(|k| at[k].rem_euclid(i64::from(times[k])) as usize);
     (z * times[1] as usize + y) * times[0] as usize + x
 }
 
-fn copied(s: &Snapshot, times: [u32; 3]) -> Snapshot {
+/// Returns the replicated system.
+fn replicated(s: &Snapshot, times: [u32; 3]) -> Snapshot {
     let l = s.box_length;
-    let places: Vec<[i64; 3]> = (0..times[2])
+    let offsets: Vec<[i64; 3]> = (0..times[2])
         .flat_map(|z| (0..times[1]).flat_map(move |y| (0..times[0]).map(move |x| [x, y, z].map(i64::from))))
         .collect();
     let mut out =
         Snapshot { position: vec![], image: vec![], bonds: vec![], angles: vec![], dihedrals: vec![], ..s.clone() };
     out.box_length = std::array::from_fn(|k| l[k] * f64::from(times[k]));
-    for place in &places {
+    for offset in &offsets {
         for (x, image) in s.position.iter().zip(&s.image) {
-            // the cell of the copy that this particle is in, as its image says, and how often that is around the large box
-            let cell: [i64; 3] = std::array::from_fn(|k| place[k] + i64::from(image[k]));
-            let inside: [i64; 3] = std::array::from_fn(|k| cell[k].rem_euclid(i64::from(times[k])));
+            // the copy that the image of this particle lies in, and its position and image in the large box
+            let copy: [i64; 3] = std::array::from_fn(|k| offset[k] + i64::from(image[k]));
+            let inside: [i64; 3] = std::array::from_fn(|k| copy[k].rem_euclid(i64::from(times[k])));
             let shift = |k: usize| (inside[k] as f64 + 0.5) * l[k] - 0.5 * out.box_length[k];
             out.position.push(std::array::from_fn(|k| x[k] + shift(k)));
-            out.image.push(std::array::from_fn(|k| cell[k].div_euclid(i64::from(times[k])) as i32));
+            out.image.push(std::array::from_fn(|k| copy[k].div_euclid(i64::from(times[k])) as i32));
         }
     }
-    let again = places.len();
-    (out.velocity, out.kind, out.mass) = (s.velocity.repeat(again), s.kind.repeat(again), s.mass.repeat(again));
+    let copies = offsets.len();
+    (out.velocity, out.kind, out.mass) = (s.velocity.repeat(copies), s.kind.repeat(copies), s.mass.repeat(copies));
     for (name, array) in &mut out.arrays {
-        *array = repeated(array, again, matches!(name.as_str(), "molecule" | "body"));
+        *array = repeated(array, copies, matches!(name.as_str(), "molecule" | "body"));
     }
-    for place in &places {
-        out.bonds.extend(s.bonds.iter().map(|b| link(s, b, *place, times)));
-        out.angles.extend(s.angles.iter().map(|a| link(s, a, *place, times)));
-        out.dihedrals.extend(s.dihedrals.iter().map(|d| link(s, d, *place, times)));
+    for offset in &offsets {
+        out.bonds.extend(s.bonds.iter().map(|b| replicated_link(s, b, *offset, times)));
+        out.angles.extend(s.angles.iter().map(|a| replicated_link(s, a, *offset, times)));
+        out.dihedrals.extend(s.dihedrals.iter().map(|d| replicated_link(s, d, *offset, times)));
     }
     out
 }
 
-/// An array of all copies; where values are `numbers` of things, every copy has its own.
-fn repeated(a: &Array, copies: usize, numbers: bool) -> Array {
+/// Returns the array of all copies. If the values are `ids`, each copy gets distinct ones; negative ids are kept.
+fn repeated(a: &Array, copies: usize, ids: bool) -> Array {
     let values = match &a.values {
         Values::Real(v) => Values::Real(v.repeat(copies)),
-        Values::Int(v) if numbers => {
-            let more = v.iter().copied().max().unwrap_or(-1) + 1;
-            let of = |copy: i32| v.iter().map(move |x| if *x < 0 { *x } else { x + copy * more });
-            Values::Int((0..copies as i32).flat_map(of).collect())
+        Values::Int(v) if ids => {
+            let count = v.iter().copied().max().unwrap_or(-1) + 1;
+            let copied = |copy: i32| v.iter().map(move |x| if *x < 0 { *x } else { x + copy * count });
+            Values::Int((0..copies as i32).flat_map(copied).collect())
         }
         Values::Int(v) => Values::Int(v.repeat(copies)),
     };
     Array { width: a.width, values }
 }
 
-/// The same link in a copy: its first member there, and each further one the copy that is nearest to the one before it.
-fn link<const N: usize>(s: &Snapshot, of: &Link<N>, place: [i64; 3], times: [u32; 3]) -> Link<N> {
+/// Returns the copy of a link whose first member is in the copy `offset`; each further member is the nearest image to the
+/// member before it.
+fn replicated_link<const N: usize>(s: &Snapshot, link: &Link<N>, offset: [i64; 3], times: [u32; 3]) -> Link<N> {
     let n = s.len();
-    let mut cell = place;
-    let mut before = of.tags[0] as usize;
-    let tags = of.tags.map(|tag| {
-        let (i, j) = (before, tag as usize);
-        before = j;
-        // unwrapped, j is so many boxes away from the neighbor of i
-        cell = std::array::from_fn(|k| match s.box_length[k] {
-            0.0 => cell[k],
+    let mut copy = offset;
+    let mut last = link.tags[0] as usize;
+    let tags = link.tags.map(|tag| {
+        let (i, j) = (last, tag as usize);
+        last = j;
+        // number of boxes between the image of j that is nearest to i and the image of j in the copy of i
+        copy = std::array::from_fn(|k| match s.box_length[k] {
+            0.0 => copy[k],
             l => {
-                let around = ((s.position[i][k] - s.position[j][k]) / l).round() as i64;
-                cell[k] + around + i64::from(s.image[i][k]) - i64::from(s.image[j][k])
+                let images = ((s.position[i][k] - s.position[j][k]) / l).round() as i64;
+                copy[k] + images + i64::from(s.image[i][k]) - i64::from(s.image[j][k])
             }
         });
-        (number(times, cell) * n + j) as u32
+        (copy_index(times, copy) * n + j) as u32
     });
-    Link { kind: of.kind, tags }
+    Link { kind: link.kind, tags }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Chains through the boundary, with images and without: each bond is as long as it was.
+    /// Each bond keeps its length, for chains across the boundary with and without images.
     #[test]
-    fn links_stay_as_long_as_they_were() {
+    fn links_keep_their_lengths() {
         let mut s = Snapshot { dimensions: 3, box_length: [4.0, 5.0, 6.0], ..Snapshot::default() };
         let a = s.type_id("A");
         (s.bond_types, s.angle_types) = (vec!["A-A".into()], vec!["A-A-A".into()]);
-        // a chain along x that closes on itself through the boundary, and one along y with images
+        // a chain along x that closes on itself across the boundary, and one along y with images
         let first: Vec<u32> = (0..4).map(|k| s.push(a, [f64::from(k) - 1.5, 0.0, 0.0])).collect();
         let second: Vec<u32> = (0..9)
             .map(|k| {
@@ -147,11 +150,11 @@ mod tests {
         let molecule = Values::Int((0..13).map(|k| if k < 4 { 0 } else { 1 }).collect());
         s.arrays.insert("molecule".into(), Array { width: 1, values: molecule });
         let times = [2, 3, 1];
-        let out = copied(&s, times);
+        let out = replicated(&s, times);
         assert_eq!(out.len(), 6 * 13);
         assert_eq!(out.box_length, [8.0, 15.0, 6.0]);
-        out.check().expect("sound");
-        let apart = |s: &Snapshot, i: u32, j: u32| -> f64 {
+        out.check().expect("a valid state");
+        let distance = |s: &Snapshot, i: u32, j: u32| -> f64 {
             let d = |k: usize| {
                 let d = s.position[i as usize][k] - s.position[j as usize][k];
                 d - s.box_length[k] * (d / s.box_length[k]).round()
@@ -160,20 +163,20 @@ mod tests {
         };
         for (k, b) in out.bonds.iter().enumerate() {
             let [i, j] = s.bonds[k % s.bonds.len()].tags;
-            assert!((apart(&out, b.tags[0], b.tags[1]) - apart(&s, i, j)).abs() < 1e-12, "bond {k}");
+            assert!((distance(&out, b.tags[0], b.tags[1]) - distance(&s, i, j)).abs() < 1e-12, "bond {k}");
         }
         for a in &out.angles {
-            assert!((apart(&out, a.tags[0], a.tags[2]) - 1.8).abs() < 1e-12);
+            assert!((distance(&out, a.tags[0], a.tags[2]) - 1.8).abs() < 1e-12);
         }
-        // chains with images stay whole: unwrapped, their ends are as far apart as they were
+        // chains with images stay intact: the unwrapped end-to-end distance does not change
         let unwrapped = |s: &Snapshot, i: usize| s.position[i][1] + s.box_length[1] * f64::from(s.image[i][1]);
         for copy in 0..6 {
             let (head, tail) = (copy * 13 + 4, copy * 13 + 12);
             assert!((unwrapped(&out, tail) - unwrapped(&out, head) - 7.2).abs() < 1e-12);
         }
-        let Values::Int(m) = &out.arrays["molecule"].values else { panic!("whole numbers") };
+        let Values::Int(m) = &out.arrays["molecule"].values else { panic!("not integers") };
         assert_eq!((m[0], m[12], m[13], m[77]), (0, 1, 2, 11));
-        // every particle has as many bonds as it had
+        // every particle keeps its number of bonds
         let mut count = vec![0; out.len()];
         out.bonds.iter().flat_map(|b| b.tags).for_each(|t| count[t as usize] += 1);
         assert!(count.iter().enumerate().all(|(i, c)| *c == if matches!(i % 13, 4 | 12) { 1 } else { 2 }));

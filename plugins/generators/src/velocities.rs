@@ -3,11 +3,12 @@
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::prelude::*;
 
-/// Velocities from the Maxwell-Boltzmann distribution, each component normal with variance kT/m.
+/// Draws velocities from the Maxwell–Boltzmann distribution: each component is normal with variance kT/m.
 ///
-/// The total momentum is taken off, and velocities are then scaled so that 2K = (dN − d) kT exactly (d dimensions).
-/// Draws are keyed by the seed and the tag. With a group, N and the momentum are those of its particles, and the
-/// velocities of all others stay as they are: frozen particles keep the velocity 0 with which generators make them.
+/// The center-of-mass velocity is removed, and velocities are then scaled so that 2K = (dN − d) kT exactly in d
+/// dimensions. The random numbers are keyed by the seed and the tag. With a group, N and the momentum are those of its
+/// particles, and other particles keep their velocities; frozen particles keep the initial velocity of 0. Place it after
+/// the generator that creates the particles.
 ///
 /// ```ron
 /// Velocities(kT: 1.0)
@@ -15,10 +16,10 @@ use galamost_plugin_api::prelude::*;
 #[component(Generator, "Velocities")]
 #[derive(Clone, Debug, Params)]
 pub struct Velocities {
-    /// Temperature.
+    /// kT, temperature.
     #[param(name = "kT", unit = "energy", at_least = 0.0)]
     kt: f64,
-    /// The particles that get velocities.
+    /// Particles to set.
     #[param(default = Group::All)]
     group: Group,
 }
@@ -26,7 +27,7 @@ pub struct Velocities {
 impl Generator for Velocities {
     fn generate(&mut self, context: &GeneratorContext, s: &mut Snapshot) -> Result<()> {
         if s.is_empty() {
-            return Err(Error::input("Velocities needs particles: put it behind the generator that makes them"));
+            return Err(Error::input("Velocities needs particles: place it after the generator that creates them"));
         }
         let key = RandomKey::new(context.seed, context.component);
         let d = s.dimensions as usize;
@@ -38,7 +39,7 @@ impl Generator for Velocities {
         for &tag in &members {
             let words = key.single(0, tag as u32, 0);
             let uniform = |k: usize| (f64::from(words[k]) + 0.5) / 4_294_967_296.0;
-            // Box and Muller, twice
+            // Box–Muller transform, twice
             let (a, b) = ((-2.0 * uniform(0).ln()).sqrt(), (-2.0 * uniform(2).ln()).sqrt());
             let (p, q) = (std::f64::consts::TAU * uniform(1), std::f64::consts::TAU * uniform(3));
             let normal = [a * p.cos(), a * p.sin(), b * q.cos()];
@@ -102,7 +103,7 @@ mod tests {
             let p: f64 = s.velocity.iter().zip(&s.mass).map(|(v, m)| m * v[k]).sum();
             assert!(p.abs() < 1e-9, "{p}");
         }
-        // equipartition: each mass has its own half of 2K; kurtosis of a normal law is 3
+        // equipartition: each mass has half of 2K; the kurtosis of a normal distribution is 3
         let light: Vec<f64> = s.velocity.iter().step_by(2).map(|v| v[0]).collect();
         let moment = |n: i32| light.iter().map(|v| v.powi(n)).sum::<f64>() / light.len() as f64;
         assert!((moment(2) / 1.5 - 1.0).abs() < 4.0 * (2.0 / 10_000f64).sqrt(), "{}", moment(2));

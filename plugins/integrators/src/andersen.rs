@@ -1,13 +1,15 @@
-//! Andersen thermostat: canonical ensemble by collisions.
+//! The Andersen thermostat: canonical ensemble by stochastic collisions.
 
 use galamost_plugin_api::prelude::*;
 
-/// Andersen (NVT): velocity-Verlet; after each step every particle collides with probability 1 − exp(−ν dt), which gives
-/// it a new velocity from the Maxwell-Boltzmann distribution, each component normal with variance kT/m.
+/// Andersen thermostat (NVT): velocity Verlet with stochastic collisions after each step.
 ///
-/// ν is the collision frequency of a particle. Whether it collides, and its new velocity, are drawn by the key (seed,
-/// component, step, tag). Canonical; momentum is not conserved, and diffusion is slower the larger ν is. The energy of
-/// collisions is not counted: `conserved` of `Thermo` is the total energy.
+/// Each particle collides with probability 1 − exp(−ν dt). A collision draws a new velocity from the Maxwell–Boltzmann
+/// distribution: each component is normal with variance kT/m. ν is the collision rate per particle. Collisions and new
+/// velocities are keyed by (seed, component, step, tag).
+///
+/// The ensemble is canonical. Momentum is not conserved, and diffusion slows down as ν increases. The heat of collisions
+/// is not counted: `conserved` of `Thermo` is the total energy.
 ///
 /// Reference: Andersen, J. Chem. Phys. 72 (1980) 2384, doi:10.1063/1.439486.
 ///
@@ -17,18 +19,18 @@ use galamost_plugin_api::prelude::*;
 #[component(Integrator, "Andersen")]
 #[derive(Clone, Debug, Params)]
 pub struct Andersen {
-    /// The particles to move.
+    /// Particles to integrate.
     #[param(default = Group::All)]
     group: Group,
-    /// Temperature; may change with time.
+    /// kT, target temperature; may vary with time.
     #[param(name = "kT", unit = "energy", at_least = 0.0)]
     kt: Varying,
-    /// ν, mean number of collisions of a particle in a unit of time.
+    /// ν, collision rate per particle.
     #[param(unit = "1/time", at_least = 0.0)]
     nu: f64,
 }
 
-/// ν and the probability of a collision in a step.
+/// State of the thermostat: ν and the collision probability per step.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 pub struct AndersenState {
@@ -36,7 +38,7 @@ pub struct AndersenState {
     probability: f64,
 }
 
-/// The time step belongs to the stage.
+/// Updates the collision probability, which depends on the time step of the stage.
 #[scalar_fn(Andersen)]
 fn begin(g: &mut AndersenState, step: &Step<f64>) {
     g.probability = 1.0 - (-g.nu * step.dt).exp();

@@ -1,15 +1,19 @@
-//! The thermostat of Berendsen.
+//! The Berendsen thermostat.
 
 use galamost_plugin_api::prelude::*;
 
-/// Berendsen's weak coupling: velocity-Verlet; after each step all velocities are multiplied with
-/// λ = √(1 + (dt/τ)(kT/kT_now − 1)), kT_now = 2K/g, so that kT_now approaches kT exponentially with the time τ.
+/// Thermostat with weak coupling (Berendsen): velocity Verlet with all velocities rescaled after each step.
 ///
-/// g is the number of degrees of freedom: dimensions × (N − 1) when all particles are in the group and the momentum is
-/// conserved, else dimensions × N. **Not canonical**: the fluctuations of the kinetic energy are too small, and energy
-/// flows from fast modes to slow ones (a drift of the whole system is heated, everything else cooled). Good for reaching
-/// a temperature; for averages take `Bussi`, which differs by the right noise, `NoseHooverChain` or `Langevin`. `conserved` of
-/// `Thermo` is the energy less what was put in. τ may not be shorter than dt; velocities that are all 0 stay 0.
+/// The scale factor is λ = √(1 + (dt/τ)(kT/kT_now − 1)) with kT_now = 2K/g. kT_now approaches kT exponentially with the
+/// time constant τ. g is the number of degrees of freedom: dimensions × (N − 1) if the group contains all particles and
+/// momentum is conserved, otherwise dimensions × N.
+///
+/// Use it to reach a temperature. **The ensemble is not canonical**: the kinetic energy fluctuates too little, and
+/// energy flows from fast modes to slow ones (the center-of-mass motion is heated, everything else is cooled). For
+/// averages use `Bussi`, which adds the correct noise, `NoseHooverChain` or `Langevin`.
+///
+/// `conserved` of `Thermo` is the total energy minus the heat added by the thermostat. τ must not be shorter than dt.
+/// Velocities that are all 0 remain 0.
 ///
 /// Reference: Berendsen, Postma, van Gunsteren, DiNola & Haak, J. Chem. Phys. 81 (1984) 3684, doi:10.1063/1.448118.
 ///
@@ -19,18 +23,18 @@ use galamost_plugin_api::prelude::*;
 #[component(Integrator, "Berendsen")]
 #[derive(Clone, Debug, Params)]
 pub struct Berendsen {
-    /// The particles to move.
+    /// Particles to integrate.
     #[param(default = Group::All)]
     group: Group,
-    /// Temperature; may change with time.
+    /// kT, target temperature; may vary with time.
     #[param(name = "kT", unit = "energy", at_least = 0.0)]
     kt: Varying,
-    /// τ, time in which the temperature approaches its target.
+    /// τ, relaxation time of the temperature.
     #[param(unit = "time", above = 0.0)]
     tau: Spanned<f64>,
 }
 
-/// The thermostat.
+/// State of the thermostat.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 pub struct BerendsenState {
@@ -38,7 +42,7 @@ pub struct BerendsenState {
     tau: f64,
     /// λ.
     scale: f64,
-    /// Kinetic energy taken out so far.
+    /// Kinetic energy removed so far.
     reservoir: f64,
 }
 
@@ -79,10 +83,10 @@ impl Integrator for Berendsen {
         needs.group = self.group.need(system)?;
         needs.varyings = vec![self.kt];
         if self.tau.value < system.dt {
-            let message = format!("tau {} is shorter than the time step {}", self.tau.value, system.dt);
+            let message = format!("tau {} is shorter than the time step {}; use tau ≥ dt", self.tau.value, system.dt);
             return Err(InputError::at(self.tau.at, message).into());
         }
-        needs.notes.push("the ensemble is not canonical: kinetic energies fluctuate too little".into());
+        needs.notes.push("the ensemble is not canonical: the kinetic energy fluctuates too little".into());
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<BerendsenState> {

@@ -2,12 +2,14 @@
 
 use galamost_plugin_api::prelude::*;
 
-/// Brownian dynamics, the limit of strong friction: r += F dt/γ + √(2 kT dt/γ) N (Euler and Maruyama).
+/// Brownian dynamics (overdamped Langevin dynamics) with the Euler–Maruyama scheme: r += F dt/γ + √(2 kT dt/γ) N.
 ///
-/// γ is a friction coefficient in mass/time, N three normal numbers drawn by the key (seed, component, step, tag). A
-/// free particle has MSD = 6 kT t/γ exactly. The error of averages is ∝ dt; dt must be short against γ over the
-/// curvature of the potential. There are no velocities: those of the initial state stay as they are, so the columns
-/// `kT`, `kinetic` and `pressure` of `Thermo` mean nothing for these particles.
+/// γ is the friction coefficient in mass/time. N is a vector of three standard normal numbers, keyed by (seed, component,
+/// step, tag). A free particle has MSD = 6 kT t/γ exactly. The error of averages is ∝ dt; dt must be much shorter than γ
+/// divided by the curvature of the potential.
+///
+/// The integrator does not use or change velocities. The columns `kT`, `kinetic` and `pressure` of `Thermo` are
+/// therefore meaningless for these particles.
 ///
 /// Reference: Ermak & McCammon, J. Chem. Phys. 69 (1978) 1352, doi:10.1063/1.436761 (without hydrodynamic
 /// interactions).
@@ -18,18 +20,18 @@ use galamost_plugin_api::prelude::*;
 #[component(Integrator, "Brownian")]
 #[derive(Clone, Debug, Params)]
 pub struct Brownian {
-    /// The particles to move.
+    /// Particles to integrate.
     #[param(default = Group::All)]
     group: Group,
-    /// Temperature; may change with time.
+    /// kT, temperature; may vary with time.
     #[param(name = "kT", unit = "energy", at_least = 0.0)]
     kt: Varying,
-    /// γ, friction coefficient of a particle.
+    /// γ, friction coefficient per particle.
     #[param(unit = "mass/time", above = 0.0)]
     gamma: f64,
 }
 
-/// γ.
+/// State of the integrator: γ.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 pub struct BrownianState {

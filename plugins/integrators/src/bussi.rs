@@ -2,17 +2,18 @@
 
 use galamost_plugin_api::prelude::*;
 
-/// Stochastic velocity rescaling of Bussi, Donadio and Parrinello (NVT): velocity-Verlet; after each step all velocities
-/// are multiplied with α,
-/// α² = c + (1 − c)(kT/2K)(R² + S) + 2R √(c (1 − c) kT/2K), c = exp(−dt/τ),
-/// where R is a normal number and S a sum of g − 1 squares of normal numbers (chi-square).
+/// Stochastic velocity rescaling (Bussi, Donadio and Parrinello; NVT): velocity Verlet with all velocities multiplied by
+/// a random factor α after each step.
 ///
-/// The kinetic energy then follows its canonical law, with the time τ in which it forgets; g is the number of degrees of
-/// freedom: dimensions × (N − 1) when all particles are in the group and the momentum is conserved, else dimensions × N.
-/// S is drawn at once, as a gamma variable (Marsaglia and Tsang), by the key (seed, component, step). α has the sign of
-/// R + √(2K c/((1 − c) kT)). Canonical; directions of velocities are not disturbed, so diffusion is nearly that of NVE.
-/// `conserved` of `Thermo` is the energy less what was put in, which drifts only by errors of integration. Velocities
-/// that are all 0 stay 0.
+/// α² = c + (1 − c)(kT/2K)(R² + S) + 2R √(c (1 − c) kT/2K), c = exp(−dt/τ), where R is a standard normal number and S a
+/// sum of g − 1 squared standard normal numbers (chi-square). α has the sign of R + √(2K c/((1 − c) kT)). g is the
+/// number of degrees of freedom: dimensions × (N − 1) if the group contains all particles and momentum is conserved,
+/// otherwise dimensions × N. S is drawn as one gamma variate (Marsaglia and Tsang). Random numbers are keyed by (seed,
+/// component, step).
+///
+/// The ensemble is canonical, and the kinetic energy has the correlation time τ. The thermostat does not change the
+/// directions of velocities, so diffusion is close to that of NVE. `conserved` of `Thermo` is the total energy minus the
+/// heat added by the thermostat; it drifts only by integration errors. Velocities that are all 0 remain 0.
 ///
 /// Reference: Bussi, Donadio & Parrinello, J. Chem. Phys. 126 (2007) 014101, doi:10.1063/1.2408420; Marsaglia & Tsang,
 /// ACM Trans. Math. Softw. 26 (2000) 363, doi:10.1145/358407.358414.
@@ -23,18 +24,18 @@ use galamost_plugin_api::prelude::*;
 #[component(Integrator, "Bussi")]
 #[derive(Clone, Debug, Params)]
 pub struct Bussi {
-    /// The particles to move.
+    /// Particles to integrate.
     #[param(default = Group::All)]
     group: Group,
-    /// Temperature; may change with time.
+    /// kT, target temperature; may vary with time.
     #[param(name = "kT", unit = "energy", above = 0.0)]
     kt: Varying,
-    /// τ, time in which the kinetic energy forgets its value.
+    /// τ, correlation time of the kinetic energy.
     #[param(unit = "time", above = 0.0)]
     tau: f64,
 }
 
-/// The thermostat.
+/// State of the thermostat.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 pub struct BussiState {
@@ -42,7 +43,7 @@ pub struct BussiState {
     tau: f64,
     /// α.
     scale: f64,
-    /// Kinetic energy taken out so far.
+    /// Kinetic energy removed so far.
     reservoir: f64,
 }
 
@@ -58,8 +59,8 @@ fn second_half(p: &mut Particle<real>, step: &Step<real>) -> real {
     p.mass * p.velocity.norm2()
 }
 
-/// A gamma variable of shape a ≥ 1 and scale 1: d (1 + c x)³ with x normal is taken with a probability that is above
-/// 0.95, so a hundred attempts are more than are ever made.
+/// Draws a gamma variate of shape a ≥ 1 and scale 1: d (1 + c x)³ with x normal. A proposal is accepted with a
+/// probability above 0.95, so 100 attempts always suffice.
 #[device_fn(f64)]
 fn gamma_variable(random: &mut Random, a: f64) -> f64 {
     let d = a - 1.0 / 3.0;
@@ -81,7 +82,7 @@ fn gamma_variable(random: &mut Random, a: f64) -> f64 {
     result
 }
 
-/// A sum of n ≥ 0 squares of normal numbers: twice a gamma variable of shape n/2.
+/// Draws a sum of n ≥ 0 squared standard normal numbers: twice a gamma variate of shape n/2.
 #[device_fn(f64)]
 fn chi_square(random: &mut Random, n: f64) -> f64 {
     let one = random.normal3();
@@ -110,7 +111,7 @@ fn thermostat(g: &mut BussiState, sums: &[f64; 8], step: &Step<f64>, random: &mu
             sign = -1.0;
         }
     }
-    // a square plus S in exact numbers
+    // nonnegative in exact arithmetic: a square plus S times a positive factor
     alpha2 = alpha2.max(0.0);
     g.scale = sign * alpha2.sqrt();
     g.reservoir -= 0.5 * two_k * (alpha2 - 1.0);
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
     use galamost_plugin_api::philox::{NO_TAG, RandomKey};
 
-    /// Mean n and variance 2n, for numbers of degrees of freedom small and large, even and odd.
+    /// Checks the mean n and the variance 2n for small, large, even and odd n.
     #[test]
     fn chi_square_has_its_mean_and_variance() {
         for n in [0.0, 1.0, 2.0, 3.0, 17.0, 3000.0] {

@@ -1,22 +1,25 @@
-//! Velocity-Verlet with a limit of the displacement.
+//! Velocity Verlet with a maximum displacement per step.
 
 use galamost_plugin_api::prelude::*;
 
-/// The vector, shortened to `most` where it is longer; also for components whose squares would overflow.
+/// Returns `v`, shortened to the length `limit` if it is longer. Does not overflow for components whose squares would.
 #[device_fn]
-pub fn shortened(v: Vec3<real>, most: real) -> Vec3<real> {
+pub fn shortened(v: Vec3<real>, limit: real) -> Vec3<real> {
     let largest = v.x.abs().max(v.y.abs()).max(v.z.abs());
     let unit = v / (if largest > 0.0 { largest } else { 1.0 });
     let length = unit.norm();
-    if largest * length > most { unit * (most / length) } else { v }
+    if largest * length > limit { unit * (limit / length) } else { v }
 }
 
-/// Velocity-Verlet in which no particle moves by more than `max_displacement` in a step: v += F dt/2m, shortened to
-/// |v| ≤ max_displacement/dt; r += v dt; new forces; v += F dt/2m, shortened likewise.
+/// Velocity Verlet that limits each particle's displacement to `max_displacement` per step.
 ///
-/// For starts from overlapping particles. Energy is **not** conserved where the limit acts: potential energy is taken out
-/// without becoming kinetic energy, and momentum is not conserved either. Where no particle reaches the limit it is
-/// `VelocityVerlet`. Two particles at exactly one place, whose force is not a number, remain an error.
+/// One step: v += F dt/2m, shortened to |v| ≤ max_displacement/dt; r += v dt; new forces; v += F dt/2m, shortened
+/// likewise.
+///
+/// Use it in a first stage to relax overlapping particles. Where the limit acts, **neither energy nor momentum is
+/// conserved**: potential energy is removed without becoming kinetic energy. If no particle reaches the limit, the
+/// trajectory is that of `VelocityVerlet`. Two particles at exactly the same position still end the run with an error,
+/// because their force is not a number.
 ///
 /// Reference: Swope, Andersen, Berens & Wilson, J. Chem. Phys. 76 (1982) 637, doi:10.1063/1.442716 (velocity-Verlet).
 ///
@@ -26,15 +29,15 @@ pub fn shortened(v: Vec3<real>, most: real) -> Vec3<real> {
 #[component(Integrator, "CappedVerlet")]
 #[derive(Clone, Debug, Params)]
 pub struct CappedVerlet {
-    /// The particles to move.
+    /// Particles to integrate.
     #[param(default = Group::All)]
     group: Group,
-    /// The farthest that a particle moves in one step.
+    /// Maximum displacement of a particle per step.
     #[param(unit = "length", above = 0.0)]
     max_displacement: f64,
 }
 
-/// The limit.
+/// State of the integrator: the maximum displacement.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 pub struct CappedState {
@@ -43,15 +46,15 @@ pub struct CappedState {
 
 #[particle_fn(CappedVerlet)]
 fn first_half(p: &mut Particle<real>, g: &CappedState, step: &Step<real>) {
-    let fastest = (g.max_displacement as real) / step.dt;
-    p.velocity = shortened(p.velocity + p.force * (0.5 * step.dt / p.mass), fastest);
+    let max_speed = (g.max_displacement as real) / step.dt;
+    p.velocity = shortened(p.velocity + p.force * (0.5 * step.dt / p.mass), max_speed);
     p.displacement = p.velocity * step.dt;
 }
 
 #[particle_fn(CappedVerlet)]
 fn second_half(p: &mut Particle<real>, g: &CappedState, step: &Step<real>) {
-    let fastest = (g.max_displacement as real) / step.dt;
-    p.velocity = shortened(p.velocity + p.force * (0.5 * step.dt / p.mass), fastest);
+    let max_speed = (g.max_displacement as real) / step.dt;
+    p.velocity = shortened(p.velocity + p.force * (0.5 * step.dt / p.mass), max_speed);
 }
 
 impl Integrator for CappedVerlet {
@@ -76,13 +79,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_vectors_are_shortened_and_others_stay() {
+    fn only_vectors_above_the_limit_are_shortened() {
         let v = Vec3::new(3.0, 0.0, -4.0);
         assert_eq!(shortened::<f64>(v, 5.1), v);
         let s = shortened::<f64>(v, 0.5);
         assert!((s.x - 0.3).abs() < 1e-15 && (s.z + 0.4).abs() < 1e-15);
         assert_eq!(shortened::<f32>(Vec3::zero(), 0.5), Vec3::zero());
-        // whose square does not fit into f32
+        // the square overflows f32
         let s = shortened::<f32>(Vec3::new(1e30, 1e30, 0.0), 1.0);
         assert!((s.norm() - 1.0).abs() < 1e-6, "{s:?}");
     }

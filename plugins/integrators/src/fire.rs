@@ -1,17 +1,19 @@
-//! The minimiser FIRE.
+//! The FIRE energy minimizer.
 
 use super::capped::shortened;
 use galamost_plugin_api::prelude::*;
 
-/// FIRE, fast inertial relaxation engine: moves particles to a minimum of the potential energy.
+/// FIRE (fast inertial relaxation engine): minimizes the potential energy.
 ///
-/// Velocity-Verlet with a time step of its own, which starts as dt of the stage. After each step, with P = Σ F·v,
-/// v ← (1 − α) v + α F |v|/|F| (|v|, |F| of all particles together). After more than `n_min` steps with P > 0 in a row
-/// the time step grows by `f_inc` up to `dt_max` and α shrinks by `f_alpha`; at P ≤ 0 the particles stop, the time step
-/// shrinks by `f_dec` and α starts anew. No particle moves by more than `max_displacement` in a step. When no force in
-/// the group is f_max or longer, velocities are 0 and nothing moves any more: `kinetic` of `Thermo` is then 0; should
-/// forces grow from outside, it begins again. Particles start at rest. The column `time` does not know the changed time
-/// step.
+/// Particles start at rest and move by velocity Verlet with an adaptive time step, which starts at dt of the stage. After
+/// each step, with P = Σ F·v, velocities become v ← (1 − α) v + α F |v|/|F|, where |v| and |F| are norms over all
+/// particles of the group. After more than `n_min` consecutive steps with P > 0, the time step is multiplied by `f_inc`
+/// (up to `dt_max`) and α by `f_alpha`. If P ≤ 0, velocities are set to 0, the time step is multiplied by `f_dec`, and α
+/// is reset. No particle moves by more than `max_displacement` per step.
+///
+/// The minimization has converged when every force in the group is below `f_max`: velocities are then 0, particles stay
+/// fixed, and `kinetic` of `Thermo` is 0. It restarts if forces grow again. The column `time` of output files counts
+/// steps of the length dt, not the adaptive time step.
 ///
 /// Reference: Bitzek, Koskinen, Gähler, Moseler & Gumbsch, Phys. Rev. Lett. 97 (2006) 170201,
 /// doi:10.1103/PhysRevLett.97.170201.
@@ -22,36 +24,36 @@ use galamost_plugin_api::prelude::*;
 #[component(Integrator, "Fire")]
 #[derive(Clone, Debug, Params)]
 pub struct Fire {
-    /// The particles to move.
+    /// Particles to move.
     #[param(default = Group::All)]
     group: Group,
-    /// The length of a force below which nothing is left to do.
+    /// Convergence threshold: magnitude that every force must fall below.
     #[param(unit = "energy/length", above = 0.0)]
     f_max: f64,
-    /// The longest time step.
+    /// Maximum time step.
     #[param(unit = "time", above = 0.0)]
     dt_max: Spanned<f64>,
-    /// The farthest that a particle moves in one step.
+    /// Maximum displacement of a particle per step.
     #[param(default = 0.1, unit = "length", above = 0.0)]
     max_displacement: f64,
-    /// α at the start.
+    /// Initial α, the weight of the force direction in the velocity.
     #[param(default = 0.1, above = 0.0, at_most = 1.0)]
     alpha: f64,
-    /// Steps with P > 0 before the time step grows.
+    /// Number of consecutive steps with P > 0 before the time step grows.
     #[param(default = 5)]
     n_min: u32,
-    /// Growth of the time step.
+    /// Growth factor of the time step.
     #[param(default = 1.1, at_least = 1.0)]
     f_inc: f64,
-    /// Shrinking of the time step.
+    /// Reduction factor of the time step.
     #[param(default = 0.5, above = 0.0, below = 1.0)]
     f_dec: f64,
-    /// Shrinking of α.
+    /// Reduction factor of α.
     #[param(default = 0.99, above = 0.0, at_most = 1.0)]
     f_alpha: f64,
 }
 
-/// The minimiser.
+/// State of the minimizer.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 pub struct FireState {
@@ -62,27 +64,27 @@ pub struct FireState {
     f_inc: f64,
     f_dec: f64,
     f_alpha: f64,
-    /// The time step now; 0 when nothing is left to do.
+    /// Current time step; 0 after convergence.
     dt: f64,
-    /// α now.
+    /// Current α.
     alpha: f64,
-    /// What to multiply velocities with at the end of the step.
+    /// Velocity scale factor at the end of the step.
     keep: f64,
-    /// How much of the force is added to velocities at the end of the step.
+    /// Factor of the force that is added to velocities at the end of the step.
     steer: f64,
     n_min: u32,
-    /// Steps with P > 0 in a row.
+    /// Number of consecutive steps with P > 0.
     downhill: u32,
 }
 
-/// 1 for a particle with a force that is still too long.
+/// Sets the velocity to 0. Returns 1 for a particle whose force is not below the threshold.
 #[particle_fn(Fire)]
 fn stop(p: &mut Particle<real>, g: &FireState) -> real {
     p.velocity = Vec3::zero();
     if p.force.norm() < (g.f_max as real) { 0.0 } else { 1.0 }
 }
 
-/// Before the first step, and whenever velocities were changed from outside.
+/// Initializes the minimizer before the first step and after other components have changed velocities.
 #[scalar_fn(Fire)]
 fn begin(g: &mut FireState, sums: &[f64; 8], step: &Step<f64>) {
     g.dt = if sums[0] > 0.0 { step.dt } else { 0.0 };
@@ -97,8 +99,8 @@ fn first_half(p: &mut Particle<real>, g: &FireState) {
     p.displacement = shortened(p.velocity * dt, g.max_displacement as real);
 }
 
-/// F·v, F², v², and 1 for a particle with a force that is still too long; in f64, since the squares of forces between
-/// overlapping particles leave the range of f32.
+/// Returns F·v, F², v², and 1 for a particle whose force is not below the threshold. The products are f64, because
+/// squared forces between overlapping particles overflow f32.
 #[particle_fn(Fire)]
 fn second_half(p: &mut Particle<real>, g: &FireState) -> (f64, f64, f64, real) {
     p.velocity += p.force * (0.5 * (g.dt as real) / p.mass);
@@ -119,7 +121,7 @@ fn adapt(g: &mut FireState, sums: &[f64; 8], step: &Step<f64>) {
         g.keep = 0.0;
         g.steer = 0.0;
     } else if g.dt == 0.0 {
-        // forces have grown from outside
+        // forces have grown again after convergence
         g.dt = step.dt;
         g.keep = 0.0;
         g.steer = 0.0;
@@ -164,7 +166,8 @@ impl Integrator for Fire {
         needs.group = self.group.need(system)?;
         needs.conserves_momentum = false;
         if self.dt_max.value < system.dt {
-            let message = format!("dt_max {} is shorter than the time step {}", self.dt_max.value, system.dt);
+            let message =
+                format!("dt_max {} is shorter than the time step {}; use dt_max ≥ dt", self.dt_max.value, system.dt);
             return Err(InputError::at(self.dt_max.at, message).into());
         }
         Ok(())

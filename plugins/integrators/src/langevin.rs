@@ -2,17 +2,21 @@
 
 use galamost_plugin_api::prelude::*;
 
-/// Langevin dynamics: m dv/dt = F − γ v + √(2 γ kT) R(t), each component of R white noise of mean 0 and variance 1.
+/// Langevin dynamics (NVT): m dv/dt = F − γ v + √(2 γ kT) R(t), where each component of R is white noise with mean 0 and
+/// variance 1.
 ///
-/// γ is a friction coefficient in mass/time: the velocity of a free particle of mass m decays with the rate γ/m.
-/// Splitting BAOAB: v += F dt/2m; r += v dt/2; v = c v + √((1 − c²) kT/m) N with c = exp(−γ dt/m) and N three normal
-/// numbers; r += v dt/2; new forces; v += F dt/2m. A free particle has MSD = 6 (kT/γ)[t − (m/γ)(1 − exp(−γ t/m))]: its
-/// velocities are exact for any dt, its displacements but for a part (γ dt/m)²/12. Under forces positions are distributed
-/// more exactly than velocities.
+/// γ is the friction coefficient in mass/time: the velocity of a free particle of mass m decays at the rate γ/m. One
+/// step of the BAOAB splitting: v += F dt/2m; r += v dt/2; v = c v + √((1 − c²) kT/m) N with c = exp(−γ dt/m);
+/// r += v dt/2; new forces; v += F dt/2m. N is a vector of three standard normal numbers, keyed by (seed, component,
+/// step, tag).
 ///
-/// N is drawn by the key (seed, component, step, tag). Canonical; momentum is not conserved. Without friction (γ = 0)
-/// it is velocity-Verlet; with kT = 0 it only takes energy out. Heat is not counted: `conserved` of `Thermo` is the
-/// total energy. For types with other γ use one `Langevin` for each group.
+/// The ensemble is canonical; momentum is not conserved. A free particle has
+/// MSD = 6 (kT/γ)[t − (m/γ)(1 − exp(−γ t/m))]: its velocities are exact for any dt, its displacements up to a relative
+/// error of (γ dt/m)²/12. With forces, the distribution of positions is more accurate than that of velocities. With
+/// γ = 0 the scheme is velocity Verlet; with kT = 0 it only removes energy.
+///
+/// The heat exchanged is not counted: `conserved` of `Thermo` is the total energy. For a different γ per type, use one
+/// `Langevin` per group.
 ///
 /// Reference: Leimkuhler & Matthews, Appl. Math. Res. Express 2013, 34, doi:10.1093/amrx/abs010.
 ///
@@ -22,18 +26,18 @@ use galamost_plugin_api::prelude::*;
 #[component(Integrator, "Langevin")]
 #[derive(Clone, Debug, Params)]
 pub struct Langevin {
-    /// The particles to move.
+    /// Particles to integrate.
     #[param(default = Group::All)]
     group: Group,
-    /// Temperature; may change with time.
+    /// kT, target temperature; may vary with time.
     #[param(name = "kT", unit = "energy", at_least = 0.0)]
     kt: Varying,
-    /// γ, friction coefficient of a particle.
+    /// γ, friction coefficient per particle.
     #[param(unit = "mass/time", at_least = 0.0)]
     gamma: f64,
 }
 
-/// γ.
+/// State of the integrator: γ.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 pub struct LangevinState {
@@ -44,7 +48,7 @@ pub struct LangevinState {
 fn first_half(p: &mut Particle<real>, g: &LangevinState, step: &Step<real>, random: &mut Random) {
     let x = (g.gamma as real) * step.dt / p.mass;
     let c = (-x).exp();
-    // 1 − c² = 1 − exp(−2x), without cancellation where x is small
+    // 1 − c² = 1 − exp(−2x), without cancellation for small x
     let lost = if x < 0.01 { 2.0 * x * (1.0 - x * (1.0 - x * (2.0 / 3.0))) } else { 1.0 - c * c };
     let noise = random.normal3() * (lost * step.varying[0] / p.mass).sqrt();
     let v = p.velocity + p.force * (0.5 * step.dt / p.mass);

@@ -1,13 +1,15 @@
-//! The thermostat of Nosé and Hoover.
+//! The Nosé–Hoover thermostat.
 
 use galamost_plugin_api::prelude::*;
 
-/// Nosé-Hoover (NVT): dr/dt = v, dv/dt = f/m − ξ v, dξ/dt = (2K − g kT)/Q, Q = g kT τ².
+/// Nosé–Hoover thermostat (NVT): dr/dt = v, dv/dt = F/m − ξ v, dξ/dt = (2K − g kT)/Q, Q = g kT τ².
 ///
-/// g is the number of degrees of freedom: dimensions × (N − 1) when all particles are in the group. The equations are
-/// split symmetrically around velocity-Verlet, so H' = K + U + Qξ²/2 + g kT ∫ξ dt is conserved up to an oscillation
-/// ∝ dt². Canonical for systems that are ergodic under it; not for an ideal gas, nor for one oscillator (for which
-/// `NoseHooverChain` is).
+/// g is the number of degrees of freedom: dimensions × (N − 1) if the group contains all particles. The equations are
+/// split symmetrically around velocity Verlet, so H' = K + U + Qξ²/2 + g kT ∫ξ dt is conserved up to an oscillation
+/// ∝ dt². `conserved` of `Thermo` is H'.
+///
+/// The ensemble is canonical if the dynamics is ergodic. It is not for an ideal gas or a single oscillator; use
+/// `NoseHooverChain` for small or stiff systems.
 ///
 /// Reference: Hoover, Phys. Rev. A 31 (1985) 1695, doi:10.1103/PhysRevA.31.1695; Martyna, Tuckerman, Tobias & Klein, Mol.
 /// Phys. 87 (1996) 1117, doi:10.1080/00268979600100761.
@@ -18,22 +20,22 @@ use galamost_plugin_api::prelude::*;
 #[component(Integrator, "NoseHoover")]
 #[derive(Clone, Debug, Params)]
 pub struct NoseHoover {
-    /// The particles to move.
+    /// Particles to integrate.
     #[param(default = Group::All)]
     group: Group,
-    /// Temperature; may change with time.
+    /// kT, target temperature; may vary with time.
     #[param(name = "kT", unit = "energy", above = 0.0)]
     kt: Varying,
-    /// τ, period of the exchange of heat with the thermostat.
+    /// τ, oscillation period of the thermostat.
     #[param(unit = "time", above = 0.0)]
     tau: f64,
 }
 
-/// The thermostat.
+/// State of the thermostat.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 pub struct NoseHooverState {
-    /// ξ, friction, at the end of the last step.
+    /// ξ, friction rate, at the end of the last step.
     xi: f64,
     /// ∫ξ dt at the end of the last step.
     eta: f64,
@@ -41,27 +43,27 @@ pub struct NoseHooverState {
     degrees_of_freedom: f64,
     /// τ.
     tau: f64,
-    /// 2K as the thermostat sees it.
+    /// 2K, including the factors applied since the last sum.
     two_k: f64,
-    /// ξ in the middle of the step under way.
+    /// ξ in the middle of the current step.
     xi_mid: f64,
-    /// ∫ξ dt in the middle of the step under way.
+    /// ∫ξ dt in the middle of the current step.
     eta_mid: f64,
-    /// What to multiply velocities with at the end of the step.
+    /// Velocity scale factor at the end of the step.
     end_scale: f64,
-    /// What to multiply velocities with at the start of the next step.
+    /// Velocity scale factor at the start of the next step.
     begin_scale: f64,
     /// Qξ²/2 + g kT ∫ξ dt at the end of the last step.
     reservoir: f64,
 }
 
-/// 2K of a particle.
+/// Returns 2K of a particle.
 #[particle_fn(NoseHoover)]
 fn measure(p: &mut Particle<real>) -> real {
     p.mass * p.velocity.norm2()
 }
 
-/// Half a step of the thermostat in the middle of the step: ξ, velocities, ξ; returns the factor of the velocities.
+/// Propagates the thermostat by half a step (ξ, velocities, ξ) and returns the velocity scale factor.
 #[device_fn(f64)]
 fn half_step(g: &mut NoseHooverState, step: &Step<f64>) -> f64 {
     let target = g.degrees_of_freedom * step.varying[0];
@@ -74,7 +76,7 @@ fn half_step(g: &mut NoseHooverState, step: &Step<f64>) -> f64 {
     scale
 }
 
-/// The half-step that begins a step, from what the last one left.
+/// Performs the thermostat half step at the start of a step, from the state at the end of the last step.
 #[device_fn(f64)]
 fn begin_step(g: &mut NoseHooverState, step: &Step<f64>) {
     let target = g.degrees_of_freedom * step.varying[0];
@@ -84,7 +86,7 @@ fn begin_step(g: &mut NoseHooverState, step: &Step<f64>) {
     g.begin_scale = half_step(g, step);
 }
 
-/// Before the first step, and whenever velocities were changed from outside.
+/// Initializes the thermostat before the first step and after other components have changed velocities.
 #[scalar_fn(NoseHoover)]
 fn begin(g: &mut NoseHooverState, sums: &[f64; 8], step: &Step<f64>) {
     g.two_k = sums[0];
@@ -103,7 +105,7 @@ fn second_half(p: &mut Particle<real>, step: &Step<real>) -> real {
     p.mass * p.velocity.norm2()
 }
 
-/// The half-step that ends this step, and the one that begins the next.
+/// Performs the half step that ends this step and the one that starts the next.
 #[scalar_fn(NoseHoover)]
 fn thermostat(g: &mut NoseHooverState, sums: &[f64; 8], step: &Step<f64>) {
     g.two_k = sums[0];

@@ -1,20 +1,22 @@
-//! Chains of Nosé-Hoover thermostats.
+//! The Nosé–Hoover chain thermostat.
 
 use galamost_plugin_api::prelude::*;
 
-/// Thermostats a chain can have.
+/// Maximum number of thermostats in a chain.
 const LONGEST: usize = 8;
 
-/// Nosé-Hoover chain (NVT) of M thermostats, each of which holds the one before it:
-/// dr/dt = v, dv/dt = F/m − ξ₁ v, dξ₁/dt = (2K − g kT)/Q₁ − ξ₁ ξ₂, dξⱼ/dt = (Qⱼ₋₁ ξⱼ₋₁² − kT)/Qⱼ − ξⱼ ξⱼ₊₁,
-/// Q₁ = g kT τ², Qⱼ = kT τ².
+/// Nosé–Hoover chain thermostat (NVT): M thermostats, each coupled to the one before it.
 ///
-/// g is the number of degrees of freedom: dimensions × (N − 1) when all particles are in the group and the momentum is
-/// conserved, else dimensions × N. Half a step of the chain stands before and after velocity-Verlet, itself split by the
-/// scheme of Suzuki and Yoshida with three parts. While kT stays the same,
-/// H' = K + U + Σ Qⱼ ξⱼ²/2 + g kT ∫ξ₁ dt + kT Σ_{j>1} ∫ξⱼ dt is conserved up to an oscillation ∝ dt²; `conserved` of
-/// `Thermo` is H'. Canonical, also for small and stiff systems, where one thermostat is not (`NoseHoover`; its equations
-/// are those of length 1).
+/// dr/dt = v, dv/dt = F/m − ξ₁ v, dξ₁/dt = (2K − g kT)/Q₁ − ξ₁ ξ₂, dξⱼ/dt = (Qⱼ₋₁ ξⱼ₋₁² − kT)/Qⱼ − ξⱼ ξⱼ₊₁,
+/// Q₁ = g kT τ², Qⱼ = kT τ². g is the number of degrees of freedom: dimensions × (N − 1) if the group contains all
+/// particles and momentum is conserved, otherwise dimensions × N.
+///
+/// The chain is propagated by half a step before and after velocity Verlet, with the Suzuki–Yoshida splitting in three
+/// substeps. At constant kT, H' = K + U + Σ Qⱼ ξⱼ²/2 + g kT ∫ξ₁ dt + kT Σ_{j>1} ∫ξⱼ dt is conserved up to an oscillation
+/// ∝ dt². `conserved` of `Thermo` is H'.
+///
+/// The ensemble is canonical, including small and stiff systems for which a single thermostat (`NoseHoover`, the
+/// equations with M = 1) is not ergodic.
 ///
 /// Reference: Martyna, Klein & Tuckerman, J. Chem. Phys. 97 (1992) 2635, doi:10.1063/1.463940; Martyna, Tuckerman,
 /// Tobias & Klein, Mol. Phys. 87 (1996) 1117, doi:10.1080/00268979600100761.
@@ -25,13 +27,13 @@ const LONGEST: usize = 8;
 #[component(Integrator, "NoseHooverChain")]
 #[derive(Clone, Debug, Params)]
 pub struct NoseHooverChain {
-    /// The particles to move.
+    /// Particles to integrate.
     #[param(default = Group::All)]
     group: Group,
-    /// Temperature; may change with time.
+    /// kT, target temperature; may vary with time.
     #[param(name = "kT", unit = "energy", above = 0.0)]
     kt: Varying,
-    /// τ, period of the exchange of heat with the thermostats.
+    /// τ, oscillation period of the thermostats.
     #[param(unit = "time", above = 0.0)]
     tau: f64,
     /// M, number of thermostats.
@@ -39,51 +41,51 @@ pub struct NoseHooverChain {
     length: u32,
 }
 
-/// The chain.
+/// State of the chain.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 pub struct ChainState {
     /// M.
     length: u32,
-    /// 0.
+    /// Padding; 0.
     reserved: u32,
     /// g.
     degrees_of_freedom: f64,
     /// τ.
     tau: f64,
-    /// 2K as the chain sees it.
+    /// 2K, including the factors applied since the last sum.
     two_k: f64,
-    /// What to multiply velocities with at the end of the step.
+    /// Velocity scale factor at the end of the step.
     end_scale: f64,
-    /// What to multiply velocities with at the start of the next step.
+    /// Velocity scale factor at the start of the next step.
     begin_scale: f64,
-    /// The chain's share of H' at the end of the last step.
+    /// Contribution of the chain to H' at the end of the last step.
     reservoir: f64,
     /// ξ at the end of the last step.
     xi: [f64; LONGEST],
     /// ∫ξ dt at the end of the last step.
     eta: [f64; LONGEST],
-    /// ξ in the middle of the step under way.
+    /// ξ in the middle of the current step.
     xi_mid: [f64; LONGEST],
-    /// ∫ξ dt in the middle of the step under way.
+    /// ∫ξ dt in the middle of the current step.
     eta_mid: [f64; LONGEST],
 }
 
-/// 2K of a particle.
+/// Returns 2K of a particle.
 #[particle_fn(NoseHooverChain)]
 fn measure(p: &mut Particle<real>) -> real {
     p.mass * p.velocity.norm2()
 }
 
-/// How many thermostats a chain has; never more than a state has room for, whatever a file says.
+/// Returns the number of thermostats, at most the capacity of the state (a checkpoint may contain any number).
 #[device_fn(f64)]
-fn links(length: u32) -> usize {
+fn chain_length(length: u32) -> usize {
     if length < 8u32 { length as usize } else { 8usize }
 }
 
-/// dξⱼ/dt without the friction of the next thermostat.
+/// Returns dξⱼ/dt without the friction of the next thermostat.
 #[device_fn(f64)]
-fn push(g: &ChainState, kt: f64, j: usize) -> f64 {
+fn acceleration(g: &ChainState, kt: f64, j: usize) -> f64 {
     let target = g.degrees_of_freedom * kt;
     let q = kt * g.tau * g.tau;
     if j == 0 {
@@ -94,27 +96,27 @@ fn push(g: &ChainState, kt: f64, j: usize) -> f64 {
     }
 }
 
-/// ξⱼ moves by the time h, under the friction of the next thermostat if there is one.
+/// Propagates ξⱼ by the time h, with the friction of the next thermostat if there is one.
 #[device_fn(f64)]
-fn push_link(g: &mut ChainState, kt: f64, j: usize, n: usize, h: f64) {
+fn advance_xi(g: &mut ChainState, kt: f64, j: usize, n: usize, h: f64) {
     let friction = if j + 1 < n { (-0.5 * h * g.xi_mid[j + 1]).exp() } else { 1.0 };
     g.xi_mid[j] *= friction;
-    g.xi_mid[j] += h * push(g, kt, j);
+    g.xi_mid[j] += h * acceleration(g, kt, j);
     g.xi_mid[j] *= friction;
 }
 
-/// The chain moves by the time h (half a step in three parts); returns the factor of the velocities.
+/// Propagates the chain by half a step (three Suzuki–Yoshida substeps) and returns the velocity scale factor.
 #[device_fn(f64)]
 fn half_step(g: &mut ChainState, step: &Step<f64>) -> f64 {
     let kt = step.varying[0];
-    let n = links(g.length);
+    let n = chain_length(g.length);
     let mut scale = 1.0;
-    for part in 0..3 {
-        // 1/(2 − 2^⅓), and 1 less twice that
-        let weight = if part == 1 { -1.702_414_383_919_315_3 } else { 1.351_207_191_959_657_6 };
+    for substep in 0..3 {
+        // w = 1/(2 − 2^⅓) and 1 − 2w
+        let weight = if substep == 1 { -1.702_414_383_919_315_3 } else { 1.351_207_191_959_657_6 };
         let h = 0.5 * step.dt * weight;
         for k in 0..n {
-            push_link(g, kt, n - 1 - k, n, 0.5 * h);
+            advance_xi(g, kt, n - 1 - k, n, 0.5 * h);
         }
         let s = (-h * g.xi_mid[0]).exp();
         scale *= s;
@@ -123,30 +125,30 @@ fn half_step(g: &mut ChainState, step: &Step<f64>) -> f64 {
             g.eta_mid[k] += h * g.xi_mid[k];
         }
         for k in 0..n {
-            push_link(g, kt, k, n, 0.5 * h);
+            advance_xi(g, kt, k, n, 0.5 * h);
         }
     }
     scale
 }
 
-/// The half-step that begins a step, from what the last one left.
+/// Performs the thermostat half step at the start of a step, from the state at the end of the last step.
 #[device_fn(f64)]
 fn begin_step(g: &mut ChainState, step: &Step<f64>) {
     let kt = step.varying[0];
     let q = kt * g.tau * g.tau;
     let f = g.degrees_of_freedom;
     g.reservoir = f * (0.5 * q * g.xi[0] * g.xi[0] + kt * g.eta[0]);
-    for k in 1..links(g.length) {
+    for k in 1..chain_length(g.length) {
         g.reservoir += 0.5 * q * g.xi[k] * g.xi[k] + kt * g.eta[k];
     }
-    for k in 0..links(g.length) {
+    for k in 0..chain_length(g.length) {
         g.xi_mid[k] = g.xi[k];
         g.eta_mid[k] = g.eta[k];
     }
     g.begin_scale = half_step(g, step);
 }
 
-/// Before the first step, and whenever velocities were changed from outside.
+/// Initializes the chain before the first step and after other components have changed velocities.
 #[scalar_fn(NoseHooverChain)]
 fn begin(g: &mut ChainState, sums: &[f64; 8], step: &Step<f64>) {
     g.two_k = sums[0];
@@ -165,12 +167,12 @@ fn second_half(p: &mut Particle<real>, step: &Step<real>) -> real {
     p.mass * p.velocity.norm2()
 }
 
-/// The half-step that ends this step, and the one that begins the next.
+/// Performs the half step that ends this step and the one that starts the next.
 #[scalar_fn(NoseHooverChain)]
 fn thermostat(g: &mut ChainState, sums: &[f64; 8], step: &Step<f64>) {
     g.two_k = sums[0];
     g.end_scale = half_step(g, step);
-    for k in 0..links(g.length) {
+    for k in 0..chain_length(g.length) {
         g.xi[k] = g.xi_mid[k];
         g.eta[k] = g.eta_mid[k];
     }

@@ -1,11 +1,11 @@
-//! Constant energy.
+//! Velocity Verlet at constant energy.
 
 use galamost_plugin_api::prelude::*;
 
-/// Velocity-Verlet (NVE): v += f dt/2m; r += v dt; new forces; v += f dt/2m.
+/// Velocity Verlet (NVE): v += F dt/2m; r += v dt; new forces; v += F dt/2m.
 ///
-/// Symplectic and time-reversible; the energy of a smooth potential oscillates with an amplitude ∝ dt² and does not
-/// drift. Particles outside the group do not move.
+/// The scheme is symplectic and time-reversible. For a smooth potential the energy oscillates with an amplitude ∝ dt²
+/// and does not drift. Particles outside the group do not move.
 ///
 /// Reference: Swope, Andersen, Berens & Wilson, J. Chem. Phys. 76 (1982) 637, doi:10.1063/1.442716.
 ///
@@ -15,7 +15,7 @@ use galamost_plugin_api::prelude::*;
 #[component(Integrator, "VelocityVerlet")]
 #[derive(Clone, Debug, Params)]
 pub struct VelocityVerlet {
-    /// The particles to move.
+    /// Particles to integrate.
     #[param(default = Group::All)]
     group: Group,
 }

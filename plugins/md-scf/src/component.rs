@@ -1,51 +1,56 @@
-//! What the user writes, and the force as the engine sees it.
+//! Parameters of the force, and its interface to the engine.
 
-use crate::cpu::OnCpu;
-use crate::device::OnDevice;
-use crate::law::{Charges, LARGEST_CHARGE, Law, Scheme};
+use crate::cpu::CpuFields;
+use crate::device::DeviceFields;
+use crate::model::{Charges, LARGEST_CHARGE, Model, Scheme};
 use galamost_plugin_api::component::ArrayNeed;
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::TypePairs;
 use galamost_plugin_api::prelude::*;
 
-/// Charges as a field.
+/// Smeared charges that interact through their field.
 #[derive(Clone, Debug, Params)]
 pub struct Electrostatics {
-    /// C of U = C q q'/r: 1/(4π ε0 ε_r).
+    /// C = 1/(4π ε0 ε_r), Coulomb constant in U = C q q'/r.
     #[param(unit = "energy length/charge²", above = 0.0)]
     coulomb: f64,
-    /// α: a charge is a Gaussian with the variance 1/(4α²) along each axis.
+    /// α, inverse width: a charge is a Gaussian with the variance 1/(4α²) along each axis.
     #[param(unit = "1/length", above = 0.0)]
     alpha: f64,
 }
 
-/// Hybrid particle–field dynamics (MD-SCF): particles do not meet each other but the field of their densities,
+/// Hybrid particle–field dynamics (MD-SCF): instead of pair forces, particles feel the potential of the density fields,
 /// V_K = Σ_K' χ_KK' φ_K' + (1/κ)(Σ_K' φ_K' − 1).
 ///
-/// φ_K is the number density of type K over ρ0. A particle gives the eight vertices of its cell the shares Π(1 − |d|/l);
-/// vertices stand at −L/2 + n l, l = L/grid along each axis. χ is symmetric (one row for each pair of types, also of a type
-/// with itself) and an energy; with `kT` its rows are numbers and are multiplied by it. 1/κ is an energy and never
-/// multiplied. The field's energy is W = ρ0 ∫ [½ Σ χ_KK' φ_K φ_K' + (1/2κ)(Σφ − 1)²] dr.
+/// φ_K is the number density of type K divided by ρ0. A particle is distributed over the eight vertices of its grid cell
+/// with the weights P_v = Π(1 − |d|/l). Vertices lie at −L/2 + n l, with l = L/grid along each axis. χ is symmetric: give
+/// one value per pair of types, including each type with itself. χ is an energy; if `kT` is given, χ is a number that is
+/// multiplied by it. 1/κ is an energy and is not multiplied. The field energy is
+/// W = ρ0 ∫ [½ Σ χ_KK' φ_K φ_K' + (1/2κ)(Σφ − 1)²] dr.
 ///
-/// `scheme: Variational`: F = −Σ_v V(v) ∂P_v/∂r, with P_v the share of vertex v: the gradient of W, which is so conserved.
-/// `scheme: Paper`: with V's differences G₁ = (V(n) − V(n−1))/l and G₂ = (V(n+1) − V(n))/l around the particle's nearest vertex n
-/// and d the offset from it in cells, F = −[(½ − d) G₁ + (½ + d) G₂] along each axis. This is the gradient of no energy: energy
-/// is not conserved, and there is no virial. Neither scheme conserves momentum, since the grid stands still and a particle's own
-/// share pushes it by its place in the cell: where no thermostat does, take the drift of the center of mass off by `ZeroMomentum`.
+/// `scheme: Variational`: F = −Σ_v V(v) ∂P_v/∂r is the gradient of W; energy is conserved.
 ///
-/// Densities are collected every `density_every` steps and fields made of them every `field_every` steps (counted from step
-/// 0, and when there are none); between, particles move in the field of then. The energy is W of the last densities;
-/// `MdScf.potential_sum` beside it is Σ_i V(r_i) in the last field (with the eight shares), which is 2W where both are of this
-/// step and ρ0 = N/V. Pressure needs `Variational` and fields of every step; then W's virial is that of a grid that follows the
-/// box, with ρ0 as it is.
+/// `scheme: Paper`: F = −[(½ − d) G₁ + (½ + d) G₂] along each axis. G₁ = (V(n) − V(n−1))/l and G₂ = (V(n+1) − V(n))/l are
+/// the differences around the nearest vertex n, and d is the offset from it in cells. This force is not the gradient of an
+/// energy: energy is not conserved, and there is no virial.
 ///
-/// `filter` is the σ of a Gaussian that both densities and fields are convolved with (V is convolved twice in all): the
-/// result depends less on the grid. `electrostatics` adds the field of charges, which are Gaussians: in Fourier space
-/// ψ(k) = C (4π/k²) exp(−k²/4α²) q(k), without k = 0, F = −q ∂ψ/∂r by the same scheme, and ½ Σ q ψ in W and its virial. That is
-/// the long-range part of an Ewald sum: nearer than about 2/α charges repel less than points do, and the energy has the
-/// part C α Σq²/√π of each Gaussian with itself.
+/// Neither scheme conserves momentum, because the grid is fixed in space and a particle's own density acts on it depending
+/// on its position in the cell. If the thermostat does not control the center-of-mass motion, use `ZeroMomentum`.
 ///
-/// For a molecule's own interactions use bonds, angles, and pair potentials with `neighbors: (only: SameMolecule)`.
+/// Densities are updated every `density_every` steps and fields every `field_every` steps (counted from step 0; also at
+/// the start of a run without fields). Between updates, particles move in the last field. The energy is W of the last
+/// densities. The quantity `MdScf.potential_sum` is Σ_i V(r_i) in the last field, interpolated from the eight vertices. It
+/// equals 2W if densities and field are of this step and ρ0 = N/V. The pressure requires `Variational` and new fields in
+/// every step; the virial is the derivative of W for a grid that scales with the box, at constant ρ0.
+///
+/// `filter` is the width σ of a Gaussian that is convolved with both densities and fields (V is convolved twice in total).
+/// It makes results less dependent on the grid. `electrostatics` adds the field of charges, which are Gaussians: in Fourier
+/// space ψ(k) = C (4π/k²) exp(−k²/4α²) q(k) for k ≠ 0. The force is −q ∂ψ/∂r in the same scheme; ½ Σ q ψ is added to W
+/// and its virial. This is the long-range part of an Ewald sum: at distances below about 2/α, charges interact more weakly
+/// than point charges, and the energy includes the self-energy C α Σq²/√π of the Gaussians.
+///
+/// For interactions within a molecule use bonds, angles, and pair potentials with `neighbors: (only: SameMolecule)`.
+/// Requires a three-dimensional system with at most 2³⁰ particles.
 ///
 /// References: G. Milano, T. Kawakatsu, J. Chem. Phys. 130 (2009) 214106, doi:10.1063/1.3142103; Y.-L. Zhu, H. Liu, Z.-W.
 /// Li, H.-J. Qian, G. Milano, Z.-Y. Lu, J. Comput. Chem. 34 (2013) 2197, doi:10.1002/jcc.23365; filter and variational
@@ -59,92 +64,102 @@ pub struct Electrostatics {
 #[component(Force, "MdScf")]
 #[derive(Params)]
 pub struct MdScf {
-    /// χ of each pair of types; an energy, or a number if `kT` is given.
+    /// χ, interaction parameter of each pair of types; an energy, or a number if `kT` is given.
     #[param(unit = "energy")]
     chi: TypePairs<f64>,
-    /// What χ is multiplied with: 1 if it is not given.
+    /// kT, factor of χ; 1 if omitted.
     #[param(name = "kT", unit = "energy", above = 0.0)]
     kt: Option<f64>,
-    /// κ, the compressibility.
+    /// κ, compressibility.
     #[param(unit = "1/energy", above = 0.0)]
     kappa: f64,
-    /// Cells along each axis.
+    /// Number of grid cells along each axis.
     #[param(at_least = 3, at_most = 1024)]
     grid: Spanned<[u32; 3]>,
-    /// How forces are made of the field: `Paper` or `Variational`.
+    /// Scheme of the force: `Paper` or `Variational`.
     scheme: Scheme,
-    /// ρ0; the number density at the start if it is not given.
+    /// ρ0, reference number density; the initial number density if omitted.
     #[param(unit = "1/length³", above = 0.0)]
     density: Option<f64>,
-    /// Steps from one collection of densities to the next.
+    /// Number of steps between density updates.
     #[param(default = 1, at_least = 1)]
     density_every: u64,
-    /// Steps from one field to the next, a multiple of `density_every`; the same as that if it is not given.
+    /// Number of steps between field updates, a multiple of `density_every`; `density_every` if omitted.
     #[param(at_least = 1)]
     field_every: Option<Spanned<u64>>,
-    /// σ of the Gaussian that smooths densities and fields.
+    /// σ, width of the Gaussian filter of densities and fields; no filter if omitted.
     #[param(unit = "length", above = 0.0)]
     filter: Option<f64>,
-    /// Charges as a field.
+    /// Smeared charges; no electrostatics if omitted.
     electrostatics: Option<Electrostatics>,
     #[param(skip)]
-    law: Law,
+    model: Model,
+    /// State of a checkpoint, until the run starts.
     #[param(skip)]
-    kept: Option<Vec<u8>>,
+    loaded: Option<Vec<u8>>,
     #[param(skip)]
     started: Option<Started>,
 }
 
 struct Started {
     host: Host,
-    place: Place,
+    fields: Fields,
 }
 
-enum Place {
-    Cpu(Box<OnCpu>),
-    Device(Box<OnDevice>),
+enum Fields {
+    Cpu(Box<CpuFields>),
+    Device(Box<DeviceFields>),
 }
 
 impl MdScf {
-    /// What the log says, and what it warns of.
-    fn tell(&self, system: &SystemInfo, needs: &mut Needs) {
-        let law = &self.law;
-        let [x, y, z] = law.grid;
-        let cell: [f64; 3] = std::array::from_fn(|k| system.box_length[k] / law.grid[k] as f64);
-        let per_cell = law.n as f64 / law.vertices() as f64;
+    /// Adds notes and warnings for the log.
+    fn add_notes(&self, system: &SystemInfo, needs: &mut Needs) {
+        let model = &self.model;
+        let [x, y, z] = model.grid;
+        let cell: [f64; 3] = std::array::from_fn(|k| system.box_length[k] / model.grid[k] as f64);
+        let per_cell = model.n as f64 / model.vertices() as f64;
         needs.notes.push(format!(
-            "scheme {:?}, grid {x} × {y} × {z} of cells {:.4} × {:.4} × {:.4} with {per_cell:.3} particles each, densities \
-             every {} steps, fields every {} steps, ρ0 {:.6}, 1/κ {}",
-            law.scheme, cell[0], cell[1], cell[2], law.density_every, law.field_every, law.rho0, law.inv_kappa
+            "scheme {:?}, grid {x} × {y} × {z} of cells {:.4} × {:.4} × {:.4} with {per_cell:.3} particles per cell, \
+             densities every {} steps, fields every {} steps, ρ0 {:.6}, 1/κ {}",
+            model.scheme,
+            cell[0],
+            cell[1],
+            cell[2],
+            model.density_every,
+            model.field_every,
+            model.rho0,
+            model.inv_kappa
         ));
-        if law.scheme == Scheme::Paper {
-            let text = "scheme Paper conserves neither energy nor momentum and has no virial; without a thermostat that holds \
-                        the momentum, ZeroMomentum takes its drift off";
+        if model.scheme == Scheme::Paper {
+            let text = "scheme Paper conserves neither energy nor momentum and has no virial; use ZeroMomentum if the \
+                        thermostat does not control the center-of-mass motion";
             needs.notes.push(text.into());
         }
         if per_cell < 0.25 {
             needs.warnings.push(format!(
-                "the grid is finer than one particle in four cells ({per_cell:.3} particles per cell): densities are mostly noise"
+                "the grid has fewer than 0.25 particles per cell ({per_cell:.3}): densities are mostly noise; use a coarser grid"
             ));
         }
-        let most =
-            law.grid.map(|n| n as f64).into_iter().zip(system.box_length).map(|(n, l)| l / n).fold(0.0, f64::max);
-        if law.sigma > 0.0 && law.sigma < 0.5 * most {
-            needs
-                .warnings
-                .push(format!("the filter's σ {} is below half a cell ({most:.4}): it does little", law.sigma));
+        let longest =
+            model.grid.map(|n| n as f64).into_iter().zip(system.box_length).map(|(n, l)| l / n).fold(0.0, f64::max);
+        if model.sigma > 0.0 && model.sigma < 0.5 * longest {
+            needs.warnings.push(format!(
+                "the filter width {} is below half a cell (cell length {longest:.4}): the filter has little effect",
+                model.sigma
+            ));
         }
-        if let Some(c) = law.charges
-            && 1.0 / c.alpha < most
+        if let Some(c) = model.charges
+            && 1.0 / c.alpha < longest
         {
             needs.warnings.push(format!(
-                "1/α = {:.4} is below the length of a cell ({most:.4}): the grid cannot show Gaussians so narrow",
+                "1/α = {:.4} is below the cell length ({longest:.4}): the grid does not resolve the charges; \
+                 use a finer grid or a smaller α",
                 1.0 / c.alpha
             ));
         }
-        let ratio = law.rho0 * system.box_length.iter().product::<f64>() / law.n as f64;
+        let ratio = model.rho0 * system.box_length.iter().product::<f64>() / model.n as f64;
         if !(0.8..=1.25).contains(&ratio) {
-            needs.warnings.push(format!("ρ0 is {ratio:.3} times the number density of the system"));
+            needs.warnings.push(format!("ρ0 is {ratio:.3} times the number density of the system; check `density`"));
         }
     }
 }
@@ -152,26 +167,26 @@ impl MdScf {
 impl Force for MdScf {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         if system.dimensions != 3 {
-            return Err(Error::input("the grid has three dimensions; the system has two"));
+            return Err(Error::input("MdScf requires a three-dimensional system; this one is two-dimensional"));
         }
         let mut errors = Errors::default();
         if let Some(field) = self.field_every.as_ref().filter(|f| !f.value.is_multiple_of(self.density_every)) {
             let (every, density) = (field.value, self.density_every);
             let text = format!(
-                "field_every = {every} is no multiple of density_every = {density}: fields would be made of old densities"
+                "field_every = {every} is not a multiple of density_every = {density}: fields would use old densities"
             );
             errors.push(InputError::at(field.at, text));
         }
         if system.n > 1 << 30 {
-            errors.push(InputError::at(self.grid.at, "sums of densities hold for at most 2³⁰ particles"));
+            errors.push(InputError::at(self.grid.at, "MdScf supports at most 2³⁰ particles"));
         }
         if self.electrostatics.is_some() && !system.has_array("charge") {
-            errors.push(InputError::new("particles have no `charge`: the initial state must give one to each"));
+            errors.push(InputError::new("particles have no `charge`; the initial state must set it"));
         }
         let vertices: u64 = self.grid.value.iter().map(|n| u64::from(*n)).product();
         if vertices * (system.types.len() as u64 + 1) > 1 << 31 {
             let text = format!(
-                "{vertices} vertices for {} types are more than the 2³¹ numbers of all grids",
+                "{vertices} vertices for {} types exceed the limit of 2³¹ grid values; use a coarser grid",
                 system.types.len()
             );
             errors.push(InputError::at(self.grid.at, text));
@@ -180,7 +195,7 @@ impl Force for MdScf {
         errors.into_result(Some(()))?;
         let inv_kappa = 1.0 / self.kappa;
         let chi = |r: &usize| self.chi.get(*r) * self.kt.unwrap_or(1.0);
-        self.law = Law {
+        self.model = Model {
             types: system.types.len(),
             scheme: self.scheme,
             grid: self.grid.value.map(|n| n as usize),
@@ -195,76 +210,76 @@ impl Force for MdScf {
             cuda: system.device == "cuda",
             precision: system.precision(),
         };
-        if self.law.charges.is_some() {
+        if self.model.charges.is_some() {
             needs.arrays.push(ArrayNeed { name: "charge".into(), width: 1, integer: false, required: true });
-            needs.faults.push(format!("a charge is above {LARGEST_CHARGE} in magnitude, or no number"));
+            needs.faults.push(format!("a charge is NaN or exceeds {LARGEST_CHARGE} in magnitude"));
         }
-        let every_step = self.law.field_every == 1;
+        let every_step = self.model.field_every == 1;
         needs.conserves_momentum = false;
         needs.conservative = self.scheme == Scheme::Variational && every_step;
         needs.without_virial = !needs.conservative;
         needs.plain_images = true;
         needs.quantities = vec!["potential_sum".into()];
-        self.tell(system, needs);
+        self.add_notes(system, needs);
         Ok(())
     }
 
     fn start(&mut self, host: Host) -> Result<()> {
-        let place = if self.law.cuda {
-            Place::Device(Box::new(OnDevice::new(&host, &self.law)?))
+        let fields = if self.model.cuda {
+            Fields::Device(Box::new(DeviceFields::new(&host, &self.model)?))
         } else {
-            Place::Cpu(Box::new(OnCpu::new(&self.law)))
+            Fields::Cpu(Box::new(CpuFields::new(&self.model)))
         };
-        let mut started = Started { host, place };
-        if let Some(kept) = self.kept.take() {
-            started.restore(&mut self.law, &kept)?;
+        let mut started = Started { host, fields };
+        if let Some(state) = self.loaded.take() {
+            started.restore(&mut self.model, &state)?;
         }
         self.started = Some(started);
         Ok(())
     }
 
     unsafe fn compute(&mut self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
-        let Some(Started { host, place }) = &mut self.started else {
+        let Some(Started { host, fields }) = &mut self.started else {
             return Err(Error::Run("MdScf was not started".into()));
         };
-        // SAFETY: the engine's word about the views
+        // SAFETY: the engine passes views of the run's device, which is the one in `started`
         unsafe {
-            match place {
-                Place::Device(d) => d.launch(host, &self.law, call),
-                Place::Cpu(c) => c.compute(&self.law, host, call, sums),
+            match fields {
+                Fields::Device(d) => d.launch(host, &self.model, call),
+                Fields::Cpu(c) => c.compute(&self.model, host, call, sums),
             }
         }
     }
 
-    /// ρ0, whether there are fields, densities, fields, all as f64: a run may go on on another device.
+    /// Returns ρ0, whether fields exist, densities and fields, all as f64, so a run can resume on another device.
     fn save(&mut self) -> Result<Vec<u8>> {
-        let Some(Started { host, place }) = &self.started else { return Ok(vec![]) };
-        let numbers = match place {
-            Place::Device(d) => d.save(host, &self.law)?,
-            Place::Cpu(c) => c.save(),
+        let Some(Started { host, fields }) = &self.started else { return Ok(vec![]) };
+        let numbers = match fields {
+            Fields::Device(d) => d.save(host, &self.model)?,
+            Fields::Cpu(c) => c.save(),
         };
-        Ok([self.law.rho0].into_iter().chain(numbers).flat_map(f64::to_le_bytes).collect())
+        Ok([self.model.rho0].into_iter().chain(numbers).flat_map(f64::to_le_bytes).collect())
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        self.kept = Some(state.to_vec());
+        self.loaded = Some(state.to_vec());
         Ok(())
     }
 }
 
 impl Started {
-    /// Takes up what `save` gave.
-    fn restore(&mut self, law: &mut Law, kept: &[u8]) -> Result<()> {
-        let misfit = || Error::Run("the state does not fit".into());
-        let (rho0, rest) = kept.split_first_chunk::<8>().ok_or_else(misfit)?;
-        law.rho0 = f64::from_le_bytes(*rho0);
+    /// Restores a state returned by `save`.
+    fn restore(&mut self, model: &mut Model, state: &[u8]) -> Result<()> {
+        let misfit = || Error::Run("MdScf: the checkpoint was written with a different grid or other types".into());
+        let (rho0, rest) = state.split_first_chunk::<8>().ok_or_else(misfit)?;
+        model.rho0 = f64::from_le_bytes(*rho0);
         let numbers: Vec<f64> = rest.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
-        if rest.len() != 8 * (1 + 2 * law.vertices() * law.fields()) {
+        if rest.len() != 8 * (1 + 2 * model.vertices() * model.field_count()) {
             return Err(misfit());
         }
-        match &mut self.place {
-            Place::Device(d) => d.restore(&self.host, law, &numbers),
-            Place::Cpu(c) => {
+        match &mut self.fields {
+            Fields::Device(d) => d.restore(&self.host, model, &numbers),
+            Fields::Cpu(c) => {
                 c.restore(&numbers);
                 Ok(())
             }

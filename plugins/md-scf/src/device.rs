@@ -1,6 +1,6 @@
 //! Densities, fields and forces on CUDA.
 
-use crate::law::{Law, Scheme};
+use crate::model::{Model, Scheme};
 use crate::spectrum;
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
@@ -12,25 +12,28 @@ use galamost_plugin_api::views::StateView;
 
 const BLOCK: u32 = 128;
 const SUM_BLOCK: u32 = 256;
-/// Blocks that sum energies, at most.
+/// Maximum number of blocks that sum energies.
 const SUM_BLOCKS: u32 = 264;
 
-/// The text of the kernels with their settings; Fourier space is there only if it is needed.
-fn source(law: &Law) -> String {
-    let mut text = format!("#define TYPES {}\n#define FIELDS {}\n", law.types, law.fields());
-    let settings =
-        [("PAPER", law.scheme == Scheme::Paper), ("CHARGES", law.charges.is_some()), ("SPECTRAL", law.spectral())];
+/// Returns the kernel source with its settings; the Fourier transform is included only if it is needed.
+fn source(model: &Model) -> String {
+    let mut text = format!("#define TYPES {}\n#define FIELDS {}\n", model.types, model.field_count());
+    let settings = [
+        ("PAPER", model.scheme == Scheme::Paper),
+        ("CHARGES", model.charges.is_some()),
+        ("SPECTRAL", model.uses_fourier()),
+    ];
     for (name, _) in settings.into_iter().filter(|s| s.1) {
         text += &format!("#define {name}\n");
     }
     text += include_str!("md_scf.cuh");
-    if law.spectral() {
+    if model.uses_fourier() {
         text += include_str!("spectral.cuh");
     }
     text + include_str!("sums.cuh")
 }
 
-/// Kernels of the way through Fourier space, and its two grids.
+/// Kernels of the Fourier transform, its two grids and its matrices.
 struct Spectral {
     axis: Kernel,
     modes: Kernel,
@@ -38,8 +41,32 @@ struct Spectral {
     cas: [DevicePtr<u8>; 3],
 }
 
+impl Spectral {
+    /// Transforms all fields along one axis. `needed` is 1 if only fields need it, 2 if energies do as well.
+    fn transform_axis(
+        &self,
+        host: &Host,
+        call: &Launch,
+        grids: [DevicePtr<u8>; 2],
+        axis: u32,
+        needed: u32,
+    ) -> Result<()> {
+        let (args, [from, to]) = (call.args, grids);
+        let mut arguments: [*mut Opaque; 5] = arguments![args, from, to, axis, needed];
+        // SAFETY: the kernel has these parameters
+        unsafe { host.launch(self.axis, call.axis_blocks, 256, &mut arguments) }
+    }
+}
+
+/// Arguments of the kernels in one evaluation of the force.
+struct Launch {
+    args: MdScfArgs,
+    /// Blocks of a transform along one axis.
+    axis_blocks: u32,
+}
+
 /// Kernels and grids.
-pub struct OnDevice {
+pub struct DeviceFields {
     collect: Kernel,
     field: Kernel,
     sums: Kernel,
@@ -55,6 +82,7 @@ pub struct OnDevice {
 }
 
 #[repr(C)]
+#[derive(Clone, Copy)]
 struct MdScfArgs {
     state: StateView,
     sum: DevicePtr<u8>,
@@ -70,7 +98,7 @@ struct MdScfArgs {
     quantities: DevicePtr<f64>,
     density_every: u64,
     field_every: u64,
-    whole: f64,
+    unit_weight: f64,
     of_type: f64,
     of_charge: f64,
     rho0: f64,
@@ -86,46 +114,50 @@ struct MdScfArgs {
     reserved: u32,
 }
 
-/// Numbers in the run's precision.
-fn to_bytes(law: &Law, numbers: &[f64]) -> Vec<u8> {
-    match law.precision {
+/// Converts numbers to the precision of the run.
+fn to_bytes(model: &Model, numbers: &[f64]) -> Vec<u8> {
+    match model.precision {
         Precision::Double => numbers.iter().flat_map(|x| x.to_ne_bytes()).collect(),
         _ => numbers.iter().flat_map(|x| (*x as f32).to_ne_bytes()).collect(),
     }
 }
 
-fn from_bytes(law: &Law, bytes: &[u8]) -> Vec<f64> {
-    match law.precision {
+/// Converts numbers from the precision of the run.
+fn from_bytes(model: &Model, bytes: &[u8]) -> Vec<f64> {
+    match model.precision {
         Precision::Double => bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect(),
         _ => bytes.as_chunks::<4>().0.iter().map(|b| f64::from(f32::from_ne_bytes(*b))).collect(),
     }
 }
 
-/// New memory with these bytes.
+/// Allocates device memory with the given contents.
 fn upload(host: &Host, bytes: &[u8]) -> Result<DevicePtr<u8>> {
     let memory = host.allocate_bytes(bytes.len())?;
     host.upload_bytes(memory, bytes)?;
     Ok(memory)
 }
 
-impl OnDevice {
-    /// Compiles, and makes empty grids.
-    pub fn new(host: &Host, law: &Law) -> Result<Self> {
-        let module = host.compile("md_scf", &source(law))?;
+impl DeviceFields {
+    /// Compiles the kernels and allocates empty grids.
+    ///
+    /// # Errors
+    /// Returns an error if compilation or allocation fails.
+    pub fn new(host: &Host, model: &Model) -> Result<Self> {
+        let module = host.compile("md_scf", &source(model))?;
         let kernel = |name: &str| host.kernel(module, name);
-        let size = law.vertices() * law.fields();
-        let grid = || upload(host, &vec![0; law.precision.real_size() * size]);
-        let spectral = if law.spectral() {
+        let size = model.vertices() * model.field_count();
+        let grid = || upload(host, &vec![0; model.precision.real_size() * size]);
+        let spectral = if model.uses_fourier() {
             let mut cas = [DevicePtr::null(); 3];
-            for (cas, n) in cas.iter_mut().zip(law.grid) {
-                *cas = upload(host, &to_bytes(law, &spectrum::matrix(n)))?;
+            for (cas, n) in cas.iter_mut().zip(model.grid) {
+                *cas = upload(host, &to_bytes(model, &spectrum::matrix(n)))?;
             }
             let (axis, modes) = (kernel("md_scf_axis")?, kernel("md_scf_modes")?);
             Some(Spectral { axis, modes, work: [grid()?, grid()?], cas })
         } else {
             None
         };
-        let partial = (7 * SUM_BLOCKS as usize).max(law.n.div_ceil(BLOCK as usize));
+        let partial = (7 * SUM_BLOCKS as usize).max(model.n.div_ceil(BLOCK as usize));
         Ok(Self {
             collect: kernel("md_scf_collect")?,
             field: kernel("md_scf_field")?,
@@ -135,23 +167,18 @@ impl OnDevice {
             sum: upload(host, &vec![0; 8 * size])?,
             densities: grid()?,
             fields: grid()?,
-            matrix: upload(host, &to_bytes(law, &law.matrix))?,
+            matrix: upload(host, &to_bytes(model, &model.matrix))?,
             partial: host.allocate_bytes(8 * partial)?,
             counter: upload(host, &[0; 4])?,
             valid: upload(host, &[0; 4])?,
         })
     }
 
-    /// Launches everything; whether something is due is decided on the device, since launches are replayed.
-    ///
-    /// # Safety
-    /// The views describe arrays of the device.
-    pub unsafe fn launch(&self, host: &Host, law: &Law, call: &ForceCall) -> Result<()> {
+    /// Returns the arguments of the kernels.
+    fn arguments(&self, model: &Model, call: &ForceCall) -> MdScfArgs {
         let null = DevicePtr::null();
-        let charges = law.charges.unwrap_or(crate::law::Charges { coulomb: 0.0, alpha: 1.0 });
-        let full = call.wanted.more_than_force();
-        let vertices = law.vertices() as u32;
-        let args = MdScfArgs {
+        let charges = model.charges.unwrap_or(crate::model::Charges { coulomb: 0.0, alpha: 1.0 });
+        MdScfArgs {
             state: call.state,
             sum: self.sum,
             density: self.densities,
@@ -164,88 +191,94 @@ impl OnDevice {
             valid: self.valid,
             sums: call.device_sums,
             quantities: call.quantities,
-            density_every: law.density_every,
-            field_every: law.field_every,
-            whole: law.whole() as f64,
-            of_type: 1.0 / law.whole() as f64,
-            of_charge: 1.0 / law.charge_whole(),
-            rho0: law.rho0,
-            inv_kappa: law.inv_kappa,
-            sigma: law.sigma,
+            density_every: model.density_every,
+            field_every: model.field_every,
+            unit_weight: model.unit_weight() as f64,
+            of_type: 1.0 / model.unit_weight() as f64,
+            of_charge: 1.0 / model.unit_charge(),
+            rho0: model.rho0,
+            inv_kappa: model.inv_kappa,
+            sigma: model.sigma,
             coulomb: charges.coulomb,
             alpha: charges.alpha,
-            grid: law.grid.map(|n| n as u32),
-            vertices,
-            full: u32::from(full),
+            grid: model.grid.map(|n| n as u32),
+            vertices: model.vertices() as u32,
+            full: u32::from(call.wanted.more_than_force()),
             component: call.component,
-            virial: u32::from(law.scheme == Scheme::Variational && law.field_every == 1),
+            virial: u32::from(model.scheme == Scheme::Variational && model.field_every == 1),
             reserved: 0,
-        };
+        }
+    }
+
+    /// Launches all kernels. They check on the device what is due in this step, because launches are replayed as a graph.
+    ///
+    /// # Errors
+    /// Returns an error if a launch fails.
+    ///
+    /// # Safety
+    /// The views describe valid arrays of the device.
+    pub unsafe fn launch(&self, host: &Host, model: &Model, call: &ForceCall) -> Result<()> {
+        let args = self.arguments(model, call);
+        let axis_blocks = (model.vertices() * model.field_count()).div_ceil(256) as u32;
+        let launch = Launch { args, axis_blocks };
         let mut arguments: [*mut Opaque; 1] = arguments![args];
         let particles = call.state.n_local.div_ceil(BLOCK);
-        // SAFETY: these kernels take one MdScfArgs
+        // SAFETY: these kernels have one MdScfArgs parameter
         unsafe {
             host.launch(self.collect, particles, BLOCK, &mut arguments)?;
-            host.launch(self.field, vertices.div_ceil(BLOCK), BLOCK, &mut arguments)?;
+            host.launch(self.field, args.vertices.div_ceil(BLOCK), BLOCK, &mut arguments)?;
         }
-        let mut of_energy = self.densities;
+        let mut energy_grid = self.densities;
         if let Some(s) = &self.spectral {
-            let axis = |from: DevicePtr<u8>, to: DevicePtr<u8>, axis: u32, needed: u32| {
-                let mut arguments: [*mut Opaque; 5] = arguments![args, from, to, axis, needed];
-                let blocks = (law.vertices() * law.fields()).div_ceil(256) as u32;
-                // SAFETY: the kernel takes these
-                unsafe { host.launch(s.axis, blocks, 256, &mut arguments) }
-            };
             let [a, b] = s.work;
-            axis(self.densities, a, 0, 2)?;
-            axis(a, b, 1, 2)?;
-            axis(b, a, 2, 2)?;
-            of_energy = a;
+            s.transform_axis(host, &launch, [self.densities, a], 0, 2)?;
+            s.transform_axis(host, &launch, [a, b], 1, 2)?;
+            s.transform_axis(host, &launch, [b, a], 2, 2)?;
+            energy_grid = a;
         }
-        if full {
-            let blocks = vertices.div_ceil(SUM_BLOCK).min(SUM_BLOCKS);
-            let mut arguments: [*mut Opaque; 2] = arguments![args, of_energy];
-            // SAFETY: the kernel takes these
+        if call.wanted.more_than_force() {
+            let blocks = args.vertices.div_ceil(SUM_BLOCK).min(SUM_BLOCKS);
+            let mut arguments: [*mut Opaque; 2] = arguments![args, energy_grid];
+            // SAFETY: the kernel has these parameters
             unsafe { host.launch(self.sums, blocks, SUM_BLOCK, &mut arguments)? };
         }
         if let Some(s) = &self.spectral {
             let [a, b] = s.work;
             let mut arguments: [*mut Opaque; 3] = arguments![args, a, b];
-            // SAFETY: the kernel takes these
-            unsafe { host.launch(s.modes, vertices.div_ceil(BLOCK), BLOCK, &mut arguments)? };
-            let axis = |from: DevicePtr<u8>, to: DevicePtr<u8>, axis: u32| {
-                let needed = 1u32;
-                let mut arguments: [*mut Opaque; 5] = arguments![args, from, to, axis, needed];
-                let blocks = (law.vertices() * law.fields()).div_ceil(256) as u32;
-                // SAFETY: as above
-                unsafe { host.launch(s.axis, blocks, 256, &mut arguments) }
-            };
-            axis(b, a, 0)?;
-            axis(a, b, 1)?;
-            axis(b, self.fields, 2)?;
+            // SAFETY: the kernel has these parameters
+            unsafe { host.launch(s.modes, args.vertices.div_ceil(BLOCK), BLOCK, &mut arguments)? };
+            s.transform_axis(host, &launch, [b, a], 0, 1)?;
+            s.transform_axis(host, &launch, [a, b], 1, 1)?;
+            s.transform_axis(host, &launch, [b, self.fields], 2, 1)?;
         }
-        // SAFETY: the kernel takes one MdScfArgs
+        // SAFETY: the kernel has one MdScfArgs parameter
         unsafe { host.launch(self.force, particles, BLOCK, &mut arguments) }
     }
 
-    /// Whether there are fields (1 or 0), densities, fields.
-    pub fn save(&self, host: &Host, law: &Law) -> Result<Vec<f64>> {
+    /// Returns whether fields exist (1 or 0), densities, fields.
+    ///
+    /// # Errors
+    /// Returns an error if a copy fails.
+    pub fn save(&self, host: &Host, model: &Model) -> Result<Vec<f64>> {
         let mut valid = [0; 4];
         host.download_bytes(self.valid, &mut valid)?;
         let mut out = vec![f64::from(u32::from_ne_bytes(valid))];
         for grid in [self.densities, self.fields] {
-            let mut bytes = vec![0; law.precision.real_size() * law.vertices() * law.fields()];
+            let mut bytes = vec![0; model.precision.real_size() * model.vertices() * model.field_count()];
             host.download_bytes(grid, &mut bytes)?;
-            out.extend(from_bytes(law, &bytes));
+            out.extend(from_bytes(model, &bytes));
         }
         Ok(out)
     }
 
-    /// Takes up what `save` gave.
-    pub fn restore(&self, host: &Host, law: &Law, numbers: &[f64]) -> Result<()> {
+    /// Restores numbers returned by `save`.
+    ///
+    /// # Errors
+    /// Returns an error if a copy fails.
+    pub fn restore(&self, host: &Host, model: &Model, numbers: &[f64]) -> Result<()> {
         host.upload_bytes(self.valid, &(numbers[0] as u32).to_ne_bytes())?;
-        let (densities, fields) = numbers[1..].split_at(law.vertices() * law.fields());
-        host.upload_bytes(self.densities, &to_bytes(law, densities))?;
-        host.upload_bytes(self.fields, &to_bytes(law, fields))
+        let (densities, fields) = numbers[1..].split_at(model.vertices() * model.field_count());
+        host.upload_bytes(self.densities, &to_bytes(model, densities))?;
+        host.upload_bytes(self.fields, &to_bytes(model, fields))
     }
 }

@@ -1,11 +1,11 @@
-//! Hybrid particle–field dynamics, and the densities it works with as output.
+//! Hybrid particle–field dynamics (MD-SCF), and output of densities.
 
 mod component;
 mod cpu;
+mod density_grid;
+mod density_profile;
 mod device;
-mod grid_file;
-mod law;
-mod profile;
+mod model;
 mod spectrum;
 
 galamost_plugin_api::plugin!();

@@ -1,23 +1,23 @@
-// Densities, fields and forces on CUDA; the same as cpu.rs. In front of this text stand TYPES, FIELDS, and, where they
-// apply, PAPER, CHARGES and SPECTRAL; behind it spectral.cuh, if it is needed, and sums.cuh.
+// Densities, fields and forces on CUDA, equivalent to cpu.rs. device.rs defines TYPES, FIELDS and, if they apply, PAPER,
+// CHARGES and SPECTRAL before this text, and appends spectral.cuh (if needed) and sums.cuh.
 #include "galamost/state.cuh"
 #include "galamost/reduce.cuh"
 
 struct MdScfArgs {
     StateView state;
-    u64* sum;           // sums of weights as whole numbers, 0 between two collections; a grid for each field
-    real* density;      // particles (or charge) at each vertex
+    u64* sum;           // sums of integer weights, 0 between density updates; one grid per field
+    real* density;      // number of particles (or charge) at each vertex
     real* field;        // V, and the potential of charges
     real* work[2];      // grids in Fourier space
     const real* matrix; // chi + 1/kappa of each pair of types
-    const real* cas[3]; // the matrix of each axis, see spectrum.rs
+    const real* cas[3]; // transform matrix of each axis, see spectrum.rs
     double* partial;
     u32* counter;
-    u32* valid;         // not 0: there are densities and fields
+    u32* valid;         // nonzero: densities and fields exist
     Sums* sums;
     double* quantities;
     u64 density_every, field_every;
-    double whole, of_type, of_charge, rho0, inv_kappa, sigma, coulomb, alpha;
+    double unit_weight, of_type, of_charge, rho0, inv_kappa, sigma, coulomb, alpha;
     u32 grid[3], vertices, full, component, virial, reserved;
 };
 
@@ -29,10 +29,11 @@ __device__ __forceinline__ double volume_of(const Globals* g) {
     return g->box_length[0] * g->box_length[1] * g->box_length[2];
 }
 
-struct GridPlace { u32 low[3], high[3]; double offset[3]; };
+// Position in the grid: the enclosing vertices and the offset from the lower one in cells.
+struct GridPosition { u32 low[3], high[3]; double offset[3]; };
 
-__device__ __forceinline__ GridPlace place_of(const MdScfArgs& a, const PosType& p) {
-    GridPlace g;
+__device__ __forceinline__ GridPosition position_of(const MdScfArgs& a, const PosType& p) {
+    GridPosition g;
 #ifdef GALAMOST_DOUBLE
     const double at[3] = {p.x, p.y, p.z};
 #else
@@ -46,7 +47,7 @@ __device__ __forceinline__ GridPlace place_of(const MdScfArgs& a, const PosType&
         g.low[k] = u32(below);
         g.offset[k] = s - below;
 #else
-        // the box as 2^32 units from its lower face, times the grid: whole cells above, the offset below
+        // fixed-point distance from the lower face times the grid: the upper 32 bits are the cell, the lower the offset
         const u64 s = u64(u32(at[k]) ^ 0x80000000u) * a.grid[k];
         g.low[k] = u32(s >> 32);
         g.offset[k] = double(u32(s)) / 4294967296.0;
@@ -60,17 +61,17 @@ __device__ __forceinline__ u32 vertex_at(const MdScfArgs& a, u32 x, u32 y, u32 z
     return (z * a.grid[1] + y) * a.grid[0] + x;
 }
 
-__device__ __forceinline__ u64 upper_part(u64 whole, double part) { return u64(rint(double(whole) * part)); }
+// The part of an integer weight that belongs to the upper vertex.
+__device__ __forceinline__ u64 upper_weight(u64 weight, double offset) { return u64(rint(double(weight) * offset)); }
 
-// Each particle gives its shares to the eight vertices around it. The sums are of whole numbers, so the order in which
-// threads add does not matter.
+// Distributes each particle over the eight enclosing vertices. Sums of integers do not depend on the summation order.
 extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
     const StateView& s = a.state;
     if (s.globals->halt || !is_due(a, a.density_every)) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= s.n_local) return;
     const PosType p = load(&s.pos_type[i]);
-    const GridPlace g = place_of(a, p);
+    const GridPosition g = position_of(a, p);
     u64* sum = a.sum + u64(p.kind) * a.vertices;
 #ifdef CHARGES
     u64* charges = a.sum + u64(TYPES) * a.vertices;
@@ -80,13 +81,13 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
         return;
     }
 #endif
-    const u64 whole = u64(a.whole), upper_x = upper_part(whole, g.offset[0]);
+    const u64 unit = u64(a.unit_weight), upper_x = upper_weight(unit, g.offset[0]);
 #pragma unroll
     for (int x = 0; x < 2; ++x) {
-        const u64 wx = x ? upper_x : whole - upper_x, upper_y = upper_part(wx, g.offset[1]);
+        const u64 wx = x ? upper_x : unit - upper_x, upper_y = upper_weight(wx, g.offset[1]);
 #pragma unroll
         for (int y = 0; y < 2; ++y) {
-            const u64 wy = y ? upper_y : wx - upper_y, upper_z = upper_part(wy, g.offset[2]);
+            const u64 wy = y ? upper_y : wx - upper_y, upper_z = upper_weight(wy, g.offset[2]);
 #pragma unroll
             for (int z = 0; z < 2; ++z) {
                 const u64 w = z ? upper_z : wy - upper_z;
@@ -100,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
     }
 }
 
-// Sums become numbers and are 0 again; where nothing else is done to densities, also the field, vertex by vertex.
+// Converts sums to densities and resets the sums. Without a Fourier transform, also computes the field of each vertex.
 extern "C" __global__ void __launch_bounds__(128) md_scf_field(MdScfArgs a) {
     const Globals* g = a.state.globals;
     if (g->halt) return;
@@ -109,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_field(MdScfArgs a) {
     if (v >= a.vertices || !(collected || due)) return;
     real n[FIELDS];
     if (collected) {
-        // all are read before anything is written: nothing tells the compiler that what is written is not what is read next
+        // read all sums before the first write: the compiler cannot know that the arrays do not overlap
         u64 sum[FIELDS];
 #pragma unroll
         for (int k = 0; k < FIELDS; ++k) sum[k] = a.sum[u64(k) * a.vertices + v];
@@ -137,8 +138,9 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_field(MdScfArgs a) {
 #endif
 }
 
-// Slope of a field in cells, by the scheme, and if wanted its value by the eight shares.
-__device__ __forceinline__ real field_at(const MdScfArgs& a, const real* field, const GridPlace& g, real (&slope)[3]) {
+// The slope of a field in units of 1/cell, by the scheme. Returns its value, interpolated from the eight vertices, if
+// energies are requested or the scheme is Variational.
+__device__ __forceinline__ real field_at(const MdScfArgs& a, const real* field, const GridPosition& g, real (&slope)[3]) {
     real value = real(0);
 #ifdef PAPER
     const bool eight = a.full;
@@ -194,6 +196,7 @@ __device__ __forceinline__ real field_at(const MdScfArgs& a, const real* field, 
     return value;
 }
 
+// Adds forces, and energies if they are requested.
 extern "C" __global__ void __launch_bounds__(128) md_scf_force(MdScfArgs a) {
     const StateView& s = a.state;
     const Globals* g = s.globals;
@@ -203,7 +206,7 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_force(MdScfArgs a) {
     double values[1] = {0.0};
     if (i < s.n_local) {
         const PosType p = load(&s.pos_type[i]);
-        const GridPlace at = place_of(a, p);
+        const GridPosition at = position_of(a, p);
         real slope[3];
         real value = field_at(a, a.field + u64(p.kind) * a.vertices, at, slope);
 #ifdef CHARGES
@@ -217,8 +220,8 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_force(MdScfArgs a) {
         total.y -= slope[1] * real(double(a.grid[1]) / g->box_length[1]);
         total.z -= slope[2] * real(double(a.grid[2]) / g->box_length[2]);
         if (a.full) {
-            const double rest = 0.5 * a.inv_kappa * (a.rho0 * volume_of(g) / double(s.n_local) - 1.0);
-            total.w += real(0.5 * double(value) + rest);
+            const double uniform = 0.5 * a.inv_kappa * (a.rho0 * volume_of(g) / double(s.n_local) - 1.0);
+            total.w += real(0.5 * double(value) + uniform);
             values[0] = double(value);
         }
         s.force[i] = total;

@@ -1,6 +1,6 @@
-// The way through Fourier space; see spectrum.rs.
+// Fields by Fourier transform; see spectrum.rs.
 
-// One axis of the transform of all fields. `needed`: 1 where only fields want it, 2 where energies do as well.
+// Transforms all fields along one axis. `needed`: 1 if only fields need the result, 2 if energies do as well.
 extern "C" __global__ void __launch_bounds__(256) md_scf_axis(MdScfArgs a, const real* from, real* to, u32 axis, u32 needed) {
     if (a.state.globals->halt || !(is_due(a, a.field_every) || (needed == 2u && a.full))) return;
     const u32 thread = blockIdx.x * blockDim.x + threadIdx.x;
@@ -8,13 +8,14 @@ extern "C" __global__ void __launch_bounds__(256) md_scf_axis(MdScfArgs a, const
     const u32 n = a.grid[axis], stride = axis == 0u ? 1u : axis == 1u ? a.grid[0] : a.grid[0] * a.grid[1];
     const u32 k = thread / stride % n;
     const real* line = from + (thread - k * stride);
-    // the matrix is symmetric: its rows are read side by side where threads lie along the axis
+    // the matrix is symmetric: threads along the axis read consecutive elements of a row
     const real* c = a.cas[axis] + k;
     real sum = real(0);
     for (u32 j = 0; j < n; ++j) sum += __ldg(&c[j * n]) * line[j * stride];
     to[thread] = sum;
 }
 
+// Factors of a mode, see `Mode` in spectrum.rs.
 struct WaveMode { double k[3], filter, green, slopes[2]; };
 
 __device__ __forceinline__ WaveMode mode_of(const MdScfArgs& a, const u32 (&number)[3]) {
@@ -40,7 +41,7 @@ __device__ __forceinline__ WaveMode mode_of(const MdScfArgs& a, const u32 (&numb
     return m;
 }
 
-// Fields of densities, mode by mode.
+// Computes the fields from the densities, mode by mode.
 extern "C" __global__ void __launch_bounds__(128) md_scf_modes(MdScfArgs a, const real* waves, real* to) {
     const Globals* g = a.state.globals;
     if (g->halt || !is_due(a, a.field_every)) return;
@@ -50,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_modes(MdScfArgs a, cons
     const WaveMode f = mode_of(a, number);
     const double cell = volume_of(g) / double(a.vertices);
     const real scale = real(f.filter / (a.rho0 * cell));
-    // the constant -1/kappa is a mode, too
+    // the constant -1/kappa is the mode 0
     const real less = m == 0u ? real(a.inv_kappa * sqrt(double(a.vertices))) : real(0);
 #pragma unroll
     for (int i = 0; i < TYPES; ++i) {
@@ -64,8 +65,8 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_modes(MdScfArgs a, cons
 #endif
 }
 
-// What two modes make together: of types, and of charges.
-__device__ __forceinline__ void pair_of_modes(const MdScfArgs& a, const real* waves, u32 m, u32 l, double (&e)[2]) {
+// Products of two modes: of types (with chi + 1/kappa) and of charges.
+__device__ __forceinline__ void mode_products(const MdScfArgs& a, const real* waves, u32 m, u32 l, double (&e)[2]) {
     e[0] = e[1] = 0.0;
     for (int i = 0; i < TYPES; ++i) {
         for (int j = 0; j < TYPES; ++j) {

@@ -1,4 +1,4 @@
-// Energy and virial of the field; `grids` are densities, or densities in Fourier space.
+// Sums energy and virial of the field; `grids` are densities, in Fourier space if SPECTRAL is defined.
 extern "C" __global__ void __launch_bounds__(256) md_scf_sums(MdScfArgs a, const real* grids) {
     const Globals* g = a.state.globals;
     if (g->halt) return;
@@ -10,7 +10,7 @@ extern "C" __global__ void __launch_bounds__(256) md_scf_sums(MdScfArgs a, const
         const WaveMode f = mode_of(a, number);
         const double factors[2] = {0.5 * per_cell * f.filter, 0.5 / cell * f.green};
         double own[2];
-        pair_of_modes(a, grids, m, m, own);
+        mode_products(a, grids, m, m, own);
         const int diagonal[3] = {1, 4, 6};
         for (int part = 0; part < 2; ++part) {
             const double e = factors[part] * own[part];
@@ -18,14 +18,14 @@ extern "C" __global__ void __launch_bounds__(256) md_scf_sums(MdScfArgs a, const
             for (int k = 0; k < 3; ++k) values[diagonal[k]] += e * (1.0 - 2.0 * f.slopes[part] * f.k[k] * f.k[k]);
         }
         for (int p = 0; p < 3; ++p) {
-            // derivatives along two axes turn the signs of both wave numbers; the shortest wave has no sign
+            // derivatives along two axes flip the signs of both wave numbers; the shortest wave has no sign
             const int i = p == 2 ? 1 : 0, j = p == 0 ? 1 : 2, slot = p == 0 ? 2 : p == 1 ? 3 : 5;
             u32 mirror[3] = {number[0], number[1], number[2]};
             mirror[i] = number[i] == 0u ? 0u : a.grid[i] - number[i];
             mirror[j] = number[j] == 0u ? 0u : a.grid[j] - number[j];
             if (mirror[i] == number[i] || mirror[j] == number[j]) continue;
             double both[2];
-            pair_of_modes(a, grids, m, vertex_at(a, mirror[0], mirror[1], mirror[2]), both);
+            mode_products(a, grids, m, vertex_at(a, mirror[0], mirror[1], mirror[2]), both);
             for (int part = 0; part < 2; ++part) {
                 values[slot] += 2.0 * f.slopes[part] * f.k[i] * f.k[j] * factors[part] * both[part];
             }

@@ -2,21 +2,21 @@
 
 use galamost_plugin_api::prelude::*;
 
-/// A, ρ and C of one pair of types.
+/// Parameters of one pair of types.
 #[derive(Clone, Debug, Params)]
 pub struct BuckinghamInput {
-    /// A, strength of the repulsion.
+    /// Repulsion strength A.
     #[param(unit = "energy", at_least = 0.0)]
     a: f64,
-    /// ρ, range of the repulsion.
+    /// Repulsion range ρ.
     #[param(unit = "length", above = 0.0)]
     rho: f64,
-    /// C, strength of the attraction.
+    /// Attraction strength C.
     #[param(unit = "energy length⁶", at_least = 0.0)]
     c: f64,
 }
 
-/// A, 1/ρ and C.
+/// Coefficients A, 1/ρ and C.
 #[derive(Debug, PairParams)]
 pub struct Buckingham<real> {
     a: real,
@@ -32,12 +32,13 @@ impl RowInput for BuckinghamInput {
     }
 }
 
-/// Buckingham (exp-6): U(r) = A exp(−r/ρ) − C/r⁶, r < r_cut.
+/// Buckingham (exp-6) pair potential: U(r) = A exp(−r/ρ) − C/r⁶, r < r_cut.
 ///
-/// F = [(A/ρ) exp(−r/ρ) − 6C/r⁷] e. For C > 0 the energy falls to −∞ as r → 0: behind a barrier, which lies where
-/// A exp(−r/ρ)/ρ = 6C/r⁷ for the smaller of two r, particles fall into each other and the run breaks. Start from
-/// positions without overlaps, and keep kT far below the barrier; where Ar⁷exp(−r/ρ) < 6Cρ for all r there is no barrier.
-/// With C = 0 it is the Born-Mayer repulsion.
+/// F = [(A/ρ) exp(−r/ρ) − 6C/r⁷] e, e = r_ij/r. With C = 0 it is the Born-Mayer repulsion.
+///
+/// For C > 0 the energy falls to −∞ as r → 0. A barrier separates this region; its top is at the smaller solution of
+/// A exp(−r/ρ)/ρ = 6C/r⁷. If Ar⁷exp(−r/ρ) < 6Cρ for all r, there is no barrier. Particles that cross the barrier
+/// collapse and the run fails. Start without overlaps and keep kT far below the barrier.
 ///
 /// Reference: R. A. Buckingham, Proc. R. Soc. Lond. A 168 (1938) 264, doi:10.1098/rspa.1938.0173.
 ///

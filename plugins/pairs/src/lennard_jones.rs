@@ -5,18 +5,18 @@ use galamost_plugin_api::prelude::*;
 /// Parameters of one pair of types.
 #[derive(Clone, Debug, Params)]
 pub struct LennardJonesInput {
-    /// ε, depth of the well.
+    /// Well depth ε.
     #[param(unit = "energy", at_least = 0.0)]
     epsilon: f64,
-    /// σ, distance of zero energy (for α = 1).
+    /// Diameter σ: for α = 1, U(σ) = 0.
     #[param(unit = "length", above = 0.0)]
     sigma: f64,
-    /// α, factor of the attraction, in force and energy.
+    /// Factor α of the attraction.
     #[param(default = 1.0)]
     alpha: f64,
 }
 
-/// 4εσ¹² and 4εασ⁶.
+/// Coefficients 4εσ¹² and 4εασ⁶.
 #[derive(Debug, PairParams)]
 pub struct LennardJones<real> {
     c12: real,
@@ -32,7 +32,7 @@ impl RowInput for LennardJonesInput {
     }
 }
 
-/// Lennard-Jones: U(r) = 4ε[(σ/r)¹² − α(σ/r)⁶], r < r_cut.
+/// Lennard-Jones pair potential: U(r) = 4ε[(σ/r)¹² − α(σ/r)⁶], r < r_cut.
 ///
 /// F = (24ε/r²)[2(σ/r)¹² − α(σ/r)⁶] r_ij. With α = 1, ε = σ = 1 the minimum is −1 at 2^(1/6).
 ///

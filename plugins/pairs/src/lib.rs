@@ -1,6 +1,6 @@
-//! Isotropic pair potentials.
+//! Isotropic pair potentials, one file each.
 //!
-//! One file per potential; `soft` holds soft repulsions, `coulomb` the short-range forms of the Coulomb interaction.
+//! `soft` contains soft repulsions, `coulomb` short-range forms of the Coulomb interaction.
 #![allow(non_camel_case_types)]
 
 mod buckingham;

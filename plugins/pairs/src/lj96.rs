@@ -1,19 +1,19 @@
-//! The 9-6 form of the Lennard-Jones potential.
+//! The 9-6 Lennard-Jones potential.
 
 use galamost_plugin_api::prelude::*;
 
 /// Parameters of one pair of types.
 #[derive(Clone, Debug, Params)]
 pub struct Lj96Input {
-    /// ε, depth of the well.
+    /// Well depth ε.
     #[param(unit = "energy", at_least = 0.0)]
     epsilon: f64,
-    /// σ, distance of zero energy.
+    /// Diameter σ: U(σ) = 0.
     #[param(unit = "length", above = 0.0)]
     sigma: f64,
 }
 
-/// (27/4)εσ⁹ and (27/4)εσ⁶.
+/// Coefficients (27/4)εσ⁹ and (27/4)εσ⁶.
 #[derive(Debug, PairParams)]
 pub struct Lj96<real> {
     c9: real,
@@ -29,10 +29,10 @@ impl RowInput for Lj96Input {
     }
 }
 
-/// Lennard-Jones 9-6: U(r) = (27/4) ε [(σ/r)⁹ − (σ/r)⁶], r < r_cut.
+/// Lennard-Jones 9-6 pair potential: U(r) = (27/4) ε [(σ/r)⁹ − (σ/r)⁶], r < r_cut.
 ///
-/// F = (27ε/4r²)[9(σ/r)⁹ − 6(σ/r)⁶] r_ij. The minimum is −ε at r = (3/2)^(1/3) σ. It is `Mie` with n = 9, m = 6, computed
-/// without logarithms.
+/// F = (27ε/4r²)[9(σ/r)⁹ − 6(σ/r)⁶] r_ij. The minimum is −ε at r = (3/2)^(1/3) σ. It equals `Mie` with n = 9, m = 6 and is
+/// faster, since it needs no logarithm.
 ///
 /// Reference: W. Shinoda, R. DeVane, M. L. Klein, Mol. Simul. 33 (2007) 27, doi:10.1080/08927020601054050.
 ///

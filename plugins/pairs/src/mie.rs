@@ -5,21 +5,21 @@ use galamost_plugin_api::prelude::*;
 /// Parameters of one pair of types.
 #[derive(Clone, Debug, Params)]
 pub struct MieInput {
-    /// ε, depth of the well.
+    /// Well depth ε.
     #[param(unit = "energy", at_least = 0.0)]
     epsilon: f64,
-    /// σ, distance of zero energy.
+    /// Diameter σ: U(σ) = 0.
     #[param(unit = "length", above = 0.0)]
     sigma: f64,
-    /// n, exponent of the repulsion; it must be above m.
+    /// Repulsive exponent n > m.
     #[param(above = 0.0, at_most = 100.0)]
     n: f64,
-    /// m, exponent of the attraction.
+    /// Attractive exponent m.
     #[param(default = 6.0, above = 0.0)]
     m: f64,
 }
 
-/// C ε, σ², n/2 and m/2.
+/// Coefficients Cε, σ², n/2 and m/2.
 #[derive(Debug, PairParams)]
 pub struct Mie<real> {
     prefactor: real,
@@ -46,10 +46,10 @@ impl RowInput for MieInput {
     }
 }
 
-/// Mie: U(r) = C ε [(σ/r)ⁿ − (σ/r)ᵐ], C = n/(n − m) · (n/m)^(m/(n − m)), r < r_cut.
+/// Mie pair potential: U(r) = C ε [(σ/r)ⁿ − (σ/r)ᵐ], C = n/(n − m) · (n/m)^(m/(n − m)), r < r_cut.
 ///
-/// F = (Cε/r²)[n(σ/r)ⁿ − m(σ/r)ᵐ] r_ij. The minimum is −ε at r = σ (n/m)^(1/(n − m)). n and m need not be whole numbers;
-/// n = 12, m = 6 is Lennard-Jones, which `LennardJones` computes faster.
+/// F = (Cε/r²)[n(σ/r)ⁿ − m(σ/r)ᵐ] r_ij. The minimum is −ε at r = σ (n/m)^(1/(n − m)). The exponents may be fractional.
+/// For n = 12, m = 6 use `LennardJones`, which is faster.
 ///
 /// Reference: G. Mie, Ann. Phys. 316 (1903) 657, doi:10.1002/andp.19033160802.
 ///

@@ -1,24 +1,25 @@
-//! The Morse potential between pairs.
+//! The Morse pair potential.
 
 use galamost_plugin_api::prelude::*;
 
-/// D, a and r₀ of one pair of types.
+/// Parameters of one pair of types.
 #[derive(Debug, PairParams)]
 pub struct Morse<real> {
-    /// D, depth of the well.
+    /// Well depth D.
     #[param(unit = "energy", at_least = 0.0)]
     depth: real,
-    /// a, steepness: 1/a is the width of the well.
+    /// Inverse width a of the well.
     #[param(unit = "1/length", above = 0.0)]
     a: real,
-    /// r₀, distance of the minimum.
+    /// Distance r₀ of the minimum.
     #[param(unit = "length", at_least = 0.0)]
     r0: real,
 }
 
-/// Morse: U(r) = D [exp(−2a(r − r₀)) − 2 exp(−a(r − r₀))], r < r_cut; `depth` is D.
+/// Morse pair potential: U(r) = D [exp(−2a(r − r₀)) − 2 exp(−a(r − r₀))], r < r_cut.
 ///
-/// F = 2aD [exp(−2a(r − r₀)) − exp(−a(r − r₀))] e. The minimum is −D at r₀; at r = 0 the energy is finite.
+/// `depth` is D. F = 2aD [exp(−2a(r − r₀)) − exp(−a(r − r₀))] e, e = r_ij/r. The minimum is −D at r₀. The energy is finite
+/// at r = 0.
 ///
 /// Reference: P. M. Morse, Phys. Rev. 34 (1929) 57, doi:10.1103/PhysRev.34.57.
 ///

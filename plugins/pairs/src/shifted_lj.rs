@@ -1,4 +1,4 @@
-//! Lennard-Jones between particles of different sizes.
+//! Lennard-Jones between particles of different diameters.
 
 use galamost_plugin_api::component::SystemInfo;
 use galamost_plugin_api::prelude::*;
@@ -6,24 +6,24 @@ use galamost_plugin_api::prelude::*;
 /// Parameters of one pair of types.
 #[derive(Clone, Debug, Params)]
 pub struct ShiftedLjInput {
-    /// ε, depth of the well.
+    /// Well depth ε.
     #[param(unit = "energy", at_least = 0.0)]
     epsilon: f64,
-    /// σ, the s of zero energy (for α = 1).
+    /// Length σ: for α = 1, U vanishes at s = σ.
     #[param(unit = "length", above = 0.0)]
     sigma: f64,
-    /// α, factor of the attraction, in force and energy.
+    /// Factor α of the attraction.
     #[param(default = 1.0)]
     alpha: f64,
-    /// s_cut, cutoff of s = r − Δ.
+    /// Cutoff s_cut of s = r − Δ.
     #[param(unit = "length", above = 0.0)]
     s_cut: f64,
-    /// Whether U(s_cut) is subtracted, so that the energy ends at 0.
+    /// Energy shift: subtract U(s_cut), so that the energy vanishes at the cutoff.
     #[param(default = false)]
     shift: bool,
 }
 
-/// 4εσ¹², 4εασ⁶, s_cut and the energy subtracted.
+/// Coefficients 4εσ¹², 4εασ⁶, s_cut and the energy shift.
 #[derive(Debug, PairParams)]
 pub struct ShiftedLj<real> {
     c12: real,
@@ -51,15 +51,16 @@ impl RowInput for ShiftedLjInput {
     }
 }
 
-/// Shifted Lennard-Jones: U(r) = 4ε[(σ/s)¹² − α(σ/s)⁶], s = r − Δ, Δ = (d_i + d_j)/2 − 1, s < s_cut.
+/// Size-shifted Lennard-Jones potential: U(r) = 4ε[(σ/s)¹² − α(σ/s)⁶], s = r − Δ, Δ = (d_i + d_j)/2 − 1, s < s_cut.
 ///
-/// d are the particles' diameters, which the initial state must have; two particles of diameter 1 meet as in
-/// `LennardJones`. F = (24ε/s)[2(σ/s)¹² − α(σ/s)⁶] e. The cutoff is measured in s: two particles stop to interact at the
-/// distance s_cut + Δ of their centers, whatever their sizes, so there is neither `r_cut` nor `mode`; the neighbor list
-/// reaches as far as the largest diameter asks for. `s_cut` = 2^(1/6) σ with `shift: true` is WCA for mixed sizes. s ≤ 0
-/// is an overlap that breaks the run.
+/// F = (24ε/s)[2(σ/s)¹² − α(σ/s)⁶] e, e = r_ij/r. d are the particle diameters, which the initial state must provide. Two
+/// particles of diameter 1 interact as in `LennardJones`.
 ///
-/// No reference: the same form is `lj/expand` in LAMMPS and `ExpandedLJ` in HOOMD-blue.
+/// The cutoff applies to s: particles interact up to the center distance s_cut + Δ. There is neither `r_cut` nor `mode`; the
+/// neighbor list covers the largest diameter. `s_cut` = 2^(1/6) σ with `shift: true` is WCA for mixed sizes. An overlap
+/// with s ≤ 0 makes the run fail.
+///
+/// No reference; the same form is `lj/expand` in LAMMPS and `ExpandedLJ` in HOOMD-blue.
 ///
 /// ```ron
 /// ShiftedLj(pairs: {
@@ -86,7 +87,7 @@ fn shifted_lj(r2: real, diameter_i: real, diameter_j: real, p: &ShiftedLj<real>)
 mod tests {
     use super::*;
 
-    /// Large particles meet at a larger distance, with the same energy and force.
+    /// Larger particles interact at a larger distance with the same energy and force.
     #[test]
     fn the_distance_is_shifted() {
         let row = ShiftedLjInput { epsilon: 1.0, sigma: 1.0, alpha: 1.0, s_cut: 2.5, shift: false };

@@ -1,4 +1,4 @@
-//! The repulsion of Weeks, Chandler and Andersen.
+//! The Weeks-Chandler-Andersen repulsion.
 
 use galamost_plugin_api::component::SystemInfo;
 use galamost_plugin_api::prelude::*;
@@ -6,15 +6,15 @@ use galamost_plugin_api::prelude::*;
 /// Parameters of one pair of types.
 #[derive(Clone, Debug, Params)]
 pub struct WcaInput {
-    /// ε, the energy at r = σ.
+    /// Energy ε at r = σ.
     #[param(unit = "energy", at_least = 0.0)]
     epsilon: f64,
-    /// σ, diameter.
+    /// Diameter σ.
     #[param(unit = "length", above = 0.0)]
     sigma: f64,
 }
 
-/// 4εσ¹², 4εσ⁶ and ε.
+/// Coefficients 4εσ¹², 4εσ⁶ and ε.
 #[derive(Debug, PairParams)]
 pub struct Wca<real> {
     c12: real,
@@ -35,10 +35,10 @@ impl RowInput for WcaInput {
     }
 }
 
-/// WCA: U(r) = 4ε[(σ/r)¹² − (σ/r)⁶] + ε, r < 2^(1/6) σ: the repulsive part of Lennard-Jones.
+/// WCA pair potential, the repulsive part of Lennard-Jones: U(r) = 4ε[(σ/r)¹² − (σ/r)⁶] + ε, r < 2^(1/6) σ.
 ///
-/// F = (24ε/r²)[2(σ/r)¹² − (σ/r)⁶] r_ij. The cutoff of each pair of types follows from its σ; U and F end there at 0, so
-/// there is neither `r_cut` nor `mode`.
+/// F = (24ε/r²)[2(σ/r)¹² − (σ/r)⁶] r_ij. The cutoff of each pair of types is 2^(1/6) σ, where U and F vanish; there is
+/// neither `r_cut` nor `mode`.
 ///
 /// Reference: J. D. Weeks, D. Chandler, H. C. Andersen, J. Chem. Phys. 54 (1971) 5237, doi:10.1063/1.1674820.
 ///
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn energy_and_force_end_at_the_cutoff() {
+    fn energy_and_force_vanish_at_the_cutoff() {
         let input = WcaInput { epsilon: 1.5, sigma: 0.8 };
         let r = input.cutoff(&NoSettings, &SystemInfo::default()).expect("a cutoff");
         let row = input.row(&NoSettings).expect("valid");

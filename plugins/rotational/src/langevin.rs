@@ -1,31 +1,36 @@
-//! Langevin dynamics with rotation.
+//! Langevin dynamics of translation and rotation.
 
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::rotation::{pushed, turned};
 
-/// Langevin dynamics of translation and rotation: m dv/dt = F − γ v + √(2 γ kT) R(t), and about each axis k of the body
-/// dL_k/dt = τ_k − γ_r L_k/I_k + √(2 γ_r kT) R_k(t).
+/// Langevin dynamics (NVT) of translation and rotation.
 ///
-/// γ is a friction coefficient in mass/time, γ_r one in mass × length²/time. Splitting BAOAB: half a push by force and
-/// torque; half the free motion; v = c v + √((1 − c²) kT/m) N with c = exp(−γ dt/m) and L_k = c_k L_k + √((1 − c_k²) kT
-/// I_k) N_k with c_k = exp(−γ_r dt/I_k); half the free motion; new forces; half a push. Particles need `inert` and
-/// `quaternion` or `orientation`; see `RigidVerlet` for what is exact. N is drawn by the key (seed, component, step, tag).
-/// Canonical; momentum is not conserved.
+/// m dv/dt = F − γ v + √(2 γ kT) R(t), and about each body axis k: dL_k/dt = T_k − γ_r L_k/I_k + √(2 γ_r kT) R_k(t). L is
+/// the angular momentum and T the torque. γ is the friction coefficient of translation in mass/time, γ_r that of rotation
+/// in mass × length²/time.
+///
+/// One step of the BAOAB splitting: half a kick by force and torque; half a step of free motion; v = c v +
+/// √((1 − c²) kT/m) N with c = exp(−γ dt/m), and L_k = c_k L_k + √((1 − c_k²) kT I_k) N_k with c_k = exp(−γ_r dt/I_k);
+/// half a step of free motion; new forces; half a kick. `RotationalVerlet` describes the free rotation. The normal numbers
+/// N are keyed by (seed, component, step, tag).
+///
+/// The ensemble is canonical; momentum is not conserved. Particles need the array `inert`, and `quaternion` or
+/// `orientation`.
 ///
 /// Reference: Davidchack, Ouldridge & Tretyakov, J. Chem. Phys. 142 (2015) 144114, doi:10.1063/1.4916312 (Langevin
 /// dynamics of rigid bodies); Leimkuhler & Matthews, Appl. Math. Res. Express 2013, 34, doi:10.1093/amrx/abs010 (the
 /// splitting).
 ///
 /// ```ron
-/// RigidLangevin(kT: 1.0, gamma: 0.5, gamma_r: 0.2)
+/// RotationalLangevin(kT: 1.0, gamma: 0.5, gamma_r: 0.2)
 /// ```
-#[component(Integrator, "RigidLangevin")]
+#[component(Integrator, "RotationalLangevin", former = "RigidLangevin")]
 #[derive(Clone, Debug, Params)]
-pub struct RigidLangevin {
-    /// The particles to move.
+pub struct RotationalLangevin {
+    /// Particles to integrate.
     #[param(default = Group::All)]
     group: Group,
-    /// Temperature; may change with time.
+    /// kT, target temperature; may vary with time.
     #[param(name = "kT", unit = "energy", at_least = 0.0)]
     kt: Varying,
     /// γ, friction coefficient of translation.
@@ -36,32 +41,32 @@ pub struct RigidLangevin {
     gamma_r: f64,
 }
 
-/// γ and γ_r.
+/// State of the integrator: γ and γ_r.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
-pub struct RigidLangevinState {
+pub struct LangevinState {
     gamma: f64,
     gamma_r: f64,
 }
 
-/// What is left of a momentum whose friction has acted for x relaxation times, with fresh noise of variance `heat`.
+/// Returns a momentum after friction for x relaxation times, with noise of the equilibrium variance `heat`.
 #[device_fn]
 fn damped(l: real, x: real, heat: real, noise: real) -> real {
     let c = (-x).exp();
-    // 1 − c² = 1 − exp(−2x), without cancellation where x is small
+    // 1 − c² = 1 − exp(−2x), without cancellation for small x
     let lost = if x < 0.01 { 2.0 * x * (1.0 - x * (1.0 - x * (2.0 / 3.0))) } else { 1.0 - c * c };
     l * c + noise * (lost * heat).sqrt()
 }
 
-/// The same for one axis of a body, which may have no moment about it.
+/// Applies `damped` to one component of the angular momentum; returns 0 if the moment of inertia is 0.
 #[device_fn]
 fn damped_axis(l: real, inertia: real, friction: real, kt: real, noise: real) -> real {
     let moment = if inertia > 0.0 { inertia } else { 1.0 };
     if inertia > 0.0 { damped(l, friction / moment, kt * moment, noise) } else { 0.0 }
 }
 
-#[particle_fn(RigidLangevin)]
-fn first_half(p: &mut Particle<real>, g: &RigidLangevinState, step: &Step<real>, random: &mut Random) {
+#[particle_fn(RotationalLangevin)]
+fn first_half(p: &mut Particle<real>, g: &LangevinState, step: &Step<real>, random: &mut Random) {
     let kt = step.varying[0];
     let x = (g.gamma as real) * step.dt / p.mass;
     let push = random.normal3();
@@ -86,14 +91,14 @@ fn first_half(p: &mut Particle<real>, g: &RigidLangevinState, step: &Step<real>,
     p.quaternion = turned(halfway, p.angular_momentum, p.inertia, 0.5 * step.dt);
 }
 
-#[particle_fn(RigidLangevin)]
+#[particle_fn(RotationalLangevin)]
 fn second_half(p: &mut Particle<real>, step: &Step<real>) {
     p.velocity += p.force * (0.5 * step.dt / p.mass);
     p.angular_momentum = pushed(p.angular_momentum, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
 }
 
-impl Integrator for RigidLangevin {
-    type State = RigidLangevinState;
+impl Integrator for RotationalLangevin {
+    type State = LangevinState;
     type Extra<R: Real> = NoArrays<R>;
 
     fn program() -> Program<Self> {
@@ -105,7 +110,7 @@ impl Integrator for RigidLangevin {
         needs.conserves_momentum = false;
         Ok(())
     }
-    fn state(&self, _: &GroupInfo) -> Result<RigidLangevinState> {
-        Ok(RigidLangevinState { gamma: self.gamma, gamma_r: self.gamma_r })
+    fn state(&self, _: &GroupInfo) -> Result<LangevinState> {
+        Ok(LangevinState { gamma: self.gamma, gamma_r: self.gamma_r })
     }
 }

@@ -1,4 +1,4 @@
-//! Rotation of rigid bodies: orientations at the start, and integrators that turn particles.
+//! Rotational dynamics of oriented particles: initial orientations, and integrators of translation and rotation.
 
 mod berendsen;
 mod langevin;
@@ -10,17 +10,21 @@ use galamost_plugin_api::prelude::*;
 
 galamost_plugin_api::plugin!();
 
-/// Degrees of freedom of translation and rotation, for thermostats of both.
+/// Returns the numbers of translational and rotational degrees of freedom of the group under a thermostat.
 ///
 /// # Errors
-/// There are none of one kind.
-fn freedom(group: &GroupInfo) -> Result<[f64; 2]> {
+/// Returns an error if either is 0.
+fn degrees_of_freedom(group: &GroupInfo) -> Result<[f64; 2]> {
     if group.degrees_of_freedom <= 0.0 {
-        return Err(Error::input(format!("a thermostat for {} particle(s) has no degrees of freedom", group.n)));
+        return Err(Error::input(format!(
+            "the group of {} particle(s) has no degrees of freedom; a thermostat needs at least one",
+            group.n
+        )));
     }
     if group.rotational_degrees_of_freedom <= 0.0 {
         return Err(Error::input(
-            "none of its particles turns, since all moments of inertia are 0; an integrator without rotation moves them",
+            "the group has no rotational degrees of freedom (all moments of inertia are 0); \
+             use an integrator without rotation",
         ));
     }
     Ok([group.degrees_of_freedom, group.rotational_degrees_of_freedom])

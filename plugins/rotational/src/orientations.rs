@@ -1,14 +1,17 @@
-//! Orientations and angular velocities at the start.
+//! Initial orientations and angular momenta.
 
 use galamost_plugin_api::philox::{RandomKey, normal3};
 use galamost_plugin_api::prelude::*;
 
-/// Gives particles an orientation, moments of inertia, and angular momenta at a temperature.
+/// Sets orientations, moments of inertia and thermal angular momenta of particles.
 ///
-/// Orientations are drawn uniformly over all rotations, or all point along `axis` (the body's z axis). About each axis
-/// with a moment I_k the angular momentum is normal with variance kT I_k; kT = 0 starts at rest. Draws are keyed by the
-/// seed and the tag. With a group all others keep what they have, or get no rotation and moments of 0: they do not turn.
-/// Makes the arrays `quaternion`, `inert` and `angular_momentum`.
+/// Orientations are uniform over all rotations, or all body z axes point along `axis`. About each body axis k with a
+/// moment of inertia I_k, the angular momentum is normal with variance kT I_k; with kT = 0 particles start at rest. The
+/// random numbers are keyed by the seed and the tag.
+///
+/// The component sets the arrays `quaternion`, `inert` and `angular_momentum`. Particles outside the group keep their
+/// values; if they have none, they get the identity rotation and moments of inertia of 0 and do not rotate. Requires a
+/// three-dimensional system. Place it after the generator that creates the particles.
 ///
 /// ```ron
 /// Orientations(inertia: (0.1, 0.1, 0.0), kT: 1.0)
@@ -16,27 +19,27 @@ use galamost_plugin_api::prelude::*;
 #[component(Generator, "Orientations")]
 #[derive(Clone, Debug, Params)]
 pub struct Orientations {
-    /// Moments of inertia about the axes x, y, z of the body; 0: never turns about this axis.
+    /// I_x, I_y, I_z, moments of inertia about the body axes; 0: no rotation about this axis.
     #[param(unit = "mass × length²", at_least = 0.0)]
     inertia: [f64; 3],
-    /// Temperature of the rotation.
+    /// kT, rotational temperature.
     #[param(name = "kT", unit = "energy", at_least = 0.0, default = 0.0)]
     kt: f64,
-    /// Direction of all axes; without it orientations are random.
+    /// Direction of all body z axes; random orientations if omitted.
     axis: Option<[f64; 3]>,
-    /// The particles that get them.
+    /// Particles to set.
     #[param(default = Group::All)]
     group: Group,
 }
 
-/// The array, or one with the same row for every particle.
+/// Removes and returns the array `name`, or returns an array with the given row for every particle.
 fn rows<const N: usize>(s: &mut Snapshot, name: &str, row: [f64; N]) -> Result<Vec<[f64; N]>> {
     let n = s.len();
     match s.arrays.remove(name) {
         Some(Array { width, values: Values::Real(v) }) if width as usize == N && v.len() == N * n => {
             Ok(v.as_chunks::<N>().0.to_vec())
         }
-        Some(_) => Err(Error::input(format!("`{name}` has not {N} numbers for each particle"))),
+        Some(_) => Err(Error::input(format!("the array `{name}` must have {N} numbers per particle"))),
         None => Ok(vec![row; n]),
     }
 }
@@ -44,20 +47,22 @@ fn rows<const N: usize>(s: &mut Snapshot, name: &str, row: [f64; N]) -> Result<V
 impl Generator for Orientations {
     fn generate(&mut self, context: &GeneratorContext, s: &mut Snapshot) -> Result<()> {
         if s.is_empty() {
-            return Err(Error::input("Orientations needs particles: put it behind the generator that makes them"));
+            return Err(Error::input("Orientations needs particles: place it after the generator that creates them"));
         }
         let [x, y, z] = self.inertia;
         if s.dimensions == 2 {
-            return Err(Error::input("particles turn in three dimensions only"));
+            return Err(Error::input("rotation requires a three-dimensional system"));
         }
         if (x == 0.0) != (y == 0.0) {
-            return Err(Error::input("the moments about x and y are both 0 or both above: a rod lies along z"));
+            return Err(Error::input(
+                "`inertia`: the moments about x and y must be both 0 or both above 0 (a rod lies along z)",
+            ));
         }
         if (x, y, z) == (0.0, 0.0, 0.0) {
-            return Err(Error::input("three moments of 0: nothing would turn"));
+            return Err(Error::input("`inertia`: at least one moment must be above 0"));
         }
         let along = match self.axis.map(Vec3::<f64>::from) {
-            Some(a) if a.norm() == 0.0 => return Err(Error::input("`axis` has no length")),
+            Some(a) if a.norm() == 0.0 => return Err(Error::input("`axis` must not be the zero vector")),
             along => along,
         };
         let group = self.group.need(&SystemInfo::of(s))?;
@@ -70,7 +75,7 @@ impl Generator for Orientations {
             members += 1;
             let normal = |draw: u32| normal3::<f64>(key.single(0, tag as u32, draw));
             let (u, w) = (normal(0), normal(1).x);
-            // four normal numbers point in every direction of four dimensions alike
+            // four normal numbers have a uniform direction in four dimensions
             let q = match along {
                 None => Quaternion::new(u.x, u.y, u.z, w).normalized(),
                 Some(axis) => Quaternion::of_axis(axis),
@@ -90,7 +95,7 @@ impl Generator for Orientations {
         put("quaternion", 4, quaternion.into_flattened());
         put("inert", 3, inert.into_flattened());
         put("angular_momentum", 3, momentum.into_flattened());
-        // they would say something else
+        // these arrays would contradict `quaternion` and `angular_momentum`
         s.arrays.remove("orientation");
         s.arrays.remove("rotation");
         Ok(())
@@ -113,7 +118,7 @@ mod tests {
     fn real<'a>(s: &'a Snapshot, name: &str) -> &'a [f64] {
         match &s.arrays[name].values {
             Values::Real(v) => v,
-            Values::Int(_) => panic!("{name} has whole numbers"),
+            Values::Int(_) => panic!("{name} has integers"),
         }
     }
 
@@ -134,7 +139,7 @@ mod tests {
         for axis in [Vec3::new(1.0, 0.0, 0.0), Vec3::new(0.0, 0.0, 1.0)] {
             let z: Vec<f64> = q.iter().map(|q| q.rotate(axis).z).collect();
             let (mean, square) = (z.iter().sum::<f64>() / N as f64, z.iter().map(|z| z * z).sum::<f64>() / N as f64);
-            // a component of a random direction is uniform in −1 … 1
+            // a component of a random direction is uniform in [−1, 1]
             assert!(mean.abs() < 4.0 * error * (1.0f64 / 3.0).sqrt(), "{mean}");
             assert!((square - 1.0 / 3.0).abs() < 4.0 * error * (4.0f64 / 45.0).sqrt(), "{square}");
         }

@@ -1,31 +1,35 @@
-//! Constant energy.
+//! Velocity Verlet for translation and rotation at constant energy.
 
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::rotation::{pushed, turned};
 
-/// Velocity-Verlet for translation and rotation (NVE): v += F dt/2m, L += τ dt/2; r += v dt, free rotation for dt; new
-/// forces and torques; v += F dt/2m, L += τ dt/2.
+/// Velocity Verlet for translation and rotation (NVE).
 ///
-/// L is the angular momentum in the frame of space, τ the torque. Particles need `inert`, the moments of inertia about the
-/// axes of their body, and `quaternion` (or `orientation`, an axis, which becomes the body's z). Free rotation is exact
-/// for symmetric tops, I_x = I_y; a particle with I_z = 0 is a rod or disk that never turns about its axis, one with three
-/// moments of 0 does not turn at all. Other bodies are turned about z, y, x, y, z by halves. Symplectic and
-/// time-reversible: the energy oscillates with an amplitude ∝ dt² and does not drift.
+/// One step: v += F dt/2m, L += T dt/2; r += v dt, free rotation for dt; new forces and torques; v += F dt/2m,
+/// L += T dt/2. L is the angular momentum in the space frame, T the torque.
+///
+/// Particles need the array `inert`, the moments of inertia about the body axes, and `quaternion` (or `orientation`, an
+/// axis that becomes the body z axis). The generator `Orientations` sets these arrays. A particle with I_z = 0 is a rod or
+/// disk that does not rotate about its axis; a particle with three moments of 0 does not rotate.
+///
+/// Free rotation is exact for symmetric tops (I_x = I_y). For other bodies it is split into rotations about z, y, x, y, z
+/// (half steps, with a full step about x). The scheme is symplectic and time-reversible: the energy oscillates with an
+/// amplitude ∝ dt² and does not drift.
 ///
 /// Reference: Dullweber, Leimkuhler & McLachlan, J. Chem. Phys. 107 (1997) 5840, doi:10.1063/1.474310.
 ///
 /// ```ron
-/// RigidVerlet()
+/// RotationalVerlet()
 /// ```
-#[component(Integrator, "RigidVerlet")]
+#[component(Integrator, "RotationalVerlet", former = "RigidVerlet")]
 #[derive(Clone, Debug, Params)]
-pub struct RigidVerlet {
-    /// The particles to move.
+pub struct RotationalVerlet {
+    /// Particles to integrate.
     #[param(default = Group::All)]
     group: Group,
 }
 
-#[particle_fn(RigidVerlet)]
+#[particle_fn(RotationalVerlet)]
 fn first_half(p: &mut Particle<real>, step: &Step<real>) {
     p.velocity += p.force * (0.5 * step.dt / p.mass);
     p.displacement = p.velocity * step.dt;
@@ -33,13 +37,13 @@ fn first_half(p: &mut Particle<real>, step: &Step<real>) {
     p.quaternion = turned(p.quaternion, p.angular_momentum, p.inertia, step.dt);
 }
 
-#[particle_fn(RigidVerlet)]
+#[particle_fn(RotationalVerlet)]
 fn second_half(p: &mut Particle<real>, step: &Step<real>) {
     p.velocity += p.force * (0.5 * step.dt / p.mass);
     p.angular_momentum = pushed(p.angular_momentum, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
 }
 
-impl Integrator for RigidVerlet {
+impl Integrator for RotationalVerlet {
     type State = NoState;
     type Extra<R: Real> = NoArrays<R>;
 

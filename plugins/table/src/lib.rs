@@ -1,11 +1,11 @@
-//! Numerical potentials: rows of r (or an angle) and U from files or from the pipeline.
+//! Tabulated potentials: rows of r (or an angle) and U, from files or from the pipeline.
 //!
-//! `source.rs` is what the user writes, `cells.rs` the coefficients of all tables of a component as its loops read them;
-//! `pair.rs` and `links.rs` are the components. Files, splines and grids are those of `galamost-tables`.
+//! `source` reads the user's rows, `splines` holds the spline coefficients that the loops read, `pair` and `bonded` are the
+//! components. The crate `galamost-tables` provides file formats, splines and grids.
 
-mod cells;
-mod links;
+mod bonded;
 mod pair;
 mod source;
+mod splines;
 
 galamost_plugin_api::plugin!();

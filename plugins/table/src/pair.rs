@@ -1,7 +1,7 @@
-//! Pairs.
+//! Tabulated pair potentials.
 
-use crate::cells::{CpuRow, CpuTables, Table, Tables, text};
 use crate::source::{Distances, Sources};
+use crate::splines::{CpuRow, CpuSplines, SplineTable, SplineTables, text};
 use galamost_plugin_api::component::Registration;
 use galamost_plugin_api::error::{Errors, Position};
 use galamost_plugin_api::pair::cpu::{Rows, run};
@@ -15,10 +15,10 @@ galamost_plugin_api::inventory::submit! {
     Registration::pair_potential::<PairTable>("PairTable", include_str!("pages/pair.md"))
 }
 
-/// Parameters of the whole component.
+/// Settings of the component.
 #[derive(Params)]
 pub struct PairSettings {
-    /// Cells of each grid in r² from 0 to r_cut².
+    /// Number of spline intervals in r², from 0 to r_cut².
     #[param(default = 2000, at_least = 10, at_most = 65536)]
     points: u32,
 }
@@ -27,10 +27,10 @@ pub struct PairSettings {
 pub struct PairTable {
     points: usize,
     sources: Sources<Distances>,
-    tables: Tables,
+    tables: SplineTables,
 }
 
-/// What the CPU loop calls; r² is the variable, so F/r = −2 dU/dr².
+/// Evaluation in the CPU loop. The variable is r², so F/r = −2 dU/dr².
 pub struct Lookup;
 
 impl PairEval for Lookup {
@@ -43,22 +43,22 @@ impl PairEval for Lookup {
     }
 }
 
-/// What the CPU loop reads.
-pub struct Loops {
+/// Data of the CPU loop.
+pub struct LoopData {
     single: Rows<CpuRow<f32>, f32>,
     double: Rows<CpuRow<f64>, f64>,
-    _cells: (CpuTables<f32>, CpuTables<f64>),
+    _splines: (CpuSplines<f32>, CpuSplines<f64>),
 }
 
 impl PairPotential for PairTable {
     type Settings = PairSettings;
     type Input = Distances;
-    type Row = Table;
-    type Tables = Loops;
+    type Row = SplineTable;
+    type Tables = LoopData;
 
     fn new(settings: PairSettings, written: &[(Position, &Distances)], _: &mut Errors) -> Option<Self> {
         let points = settings.points as usize;
-        Some(Self { points, sources: Sources::new(written), tables: Tables::default() })
+        Some(Self { points, sources: Sources::new(written), tables: SplineTables::default() })
     }
 
     fn bind(&mut self, system: &SystemInfo) -> Result<()> {
@@ -70,19 +70,19 @@ impl PairPotential for PairTable {
         self.sources.find(input).map(|(_, curve)| curve.ends()[1])
     }
 
-    fn row(&self, input: &Distances, cutoff: f64) -> Result<Table, String> {
+    fn row(&self, input: &Distances, cutoff: f64) -> Result<SplineTable, String> {
         let (k, curve) = self.sources.find(input).ok_or("the table was not read")?;
         let [first, end] = curve.ends();
         if cutoff > end * (1.0 + 1e-9) {
             return Err(format!("r_cut = {cutoff} lies beyond the table, which ends at {end}"));
         }
         if cutoff <= first {
-            return Err(format!("r_cut = {cutoff} lies before the table, which begins at {first}"));
+            return Err(format!("r_cut = {cutoff} lies before the table, which starts at {first}"));
         }
         self.tables.get((k, cutoff.to_bits()), || curve.pair_grid(self.points, cutoff))
     }
 
-    fn numbers(row: &Table) -> Vec<f64> {
+    fn numbers(row: &SplineTable) -> Vec<f64> {
         row.numbers()
     }
 
@@ -90,24 +90,24 @@ impl PairPotential for PairTable {
         self.tables.more_numbers(numbers);
     }
 
-    fn evaluate(&self, input: &OrientedInput<f64>, row: &Table) -> Interaction<f64> {
+    fn evaluate(&self, input: &OrientedInput<f64>, row: &SplineTable) -> Interaction<f64> {
         let [energy, slope] = row.grid.at(input.pair.r2);
         Interaction::central(input.r, -2.0 * slope, energy)
     }
 
-    fn tables(&self, n_types: usize, rows: &[Table], cutoff: &[CutoffRow<f64>], mode: Mode) -> Loops {
+    fn tables(&self, n_types: usize, rows: &[SplineTable], cutoff: &[CutoffRow<f64>], mode: Mode) -> LoopData {
         let mode = mode.number();
-        let cells = (CpuTables::new(rows), CpuTables::new(rows));
+        let splines = (CpuSplines::new(rows), CpuSplines::new(rows));
         let cutoff_rows = cutoff.iter().map(CutoffRow::cast).collect();
-        Loops {
-            single: Rows { n_types, rows: cells.0.rows.clone(), cutoff_rows, mode },
-            double: Rows { n_types, rows: cells.1.rows.clone(), cutoff_rows: cutoff.to_vec(), mode },
-            _cells: cells,
+        LoopData {
+            single: Rows { n_types, rows: splines.0.rows.clone(), cutoff_rows, mode },
+            double: Rows { n_types, rows: splines.1.rows.clone(), cutoff_rows: cutoff.to_vec(), mode },
+            _splines: splines,
         }
     }
 
-    unsafe fn cpu(&self, call: &PairCall, tables: &Loops, sums: &mut Sums) {
-        // SAFETY: the caller's word
+    unsafe fn cpu(&self, call: &PairCall, tables: &LoopData, sums: &mut Sums) {
+        // SAFETY: the call describes valid arrays of its precision (the caller's contract)
         unsafe { run::<Lookup>(call, &tables.single, &tables.double, sums) }
     }
 

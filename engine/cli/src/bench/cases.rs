@@ -1,6 +1,6 @@
-//! What is measured: the rows of `benches/peers.toml`, and the pipelines behind their names.
+//! The benchmark cases of `benches/peers.toml` and their pipelines.
 
-use super::Options;
+use super::BenchOptions;
 use galamost_plugin_api::error::{Error, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -11,52 +11,53 @@ use std::path::{Path, PathBuf};
 pub struct Case {
     /// `lj`, `dpd`, `janus`, or a name for a pipeline of `benches/cases`.
     pub name: String,
-    /// Particles.
+    /// Number of particles.
     pub n: u64,
-    /// What this project wants to reach on an H200.
+    /// Target of this project on an H200, in steps per second.
     pub target: Option<f64>,
-    /// Only with `--all`.
+    /// Measured with `--all` only.
     #[serde(default)]
     pub all: bool,
-    /// A pipeline of `benches/cases`; without it the case is made here.
+    /// A pipeline of `benches/cases`; `None` for built-in cases.
     pub file: Option<String>,
-    /// Its values in place of those of the file.
+    /// Values that replace those of the pipeline.
     #[serde(default)]
     pub set: Vec<String>,
-    /// The file that its first generator reads.
+    /// The file that the first generator reads.
     pub data: Option<String>,
-    /// Other engines on an H200, steps per second.
+    /// Steps per second of other engines on an H200.
     #[serde(flatten)]
     pub engines: BTreeMap<String, f64>,
 }
 
+/// The contents of `benches/peers.toml`.
 #[derive(Deserialize)]
 struct Peers {
     case: Vec<Case>,
 }
 
 impl Case {
-    /// Name and size, which filters are looked for in.
+    /// Returns name and size, which the filter is matched against.
     pub fn label(&self) -> String {
         format!("{} {}", self.name, self.n)
     }
 
-    /// Whether it is asked for.
-    pub fn wanted(&self, options: &Options) -> bool {
-        let named = options.filter.as_ref().is_none_or(|f| self.label().contains(f.as_str()));
-        named && (options.all || !self.all) && options.max.is_none_or(|m| self.n <= m)
+    /// Returns whether the options select this case.
+    pub fn is_selected(&self, options: &BenchOptions) -> bool {
+        let matches = options.filter.as_ref().is_none_or(|f| self.label().contains(f.as_str()));
+        matches && (options.all || !self.all) && options.max.is_none_or(|m| self.n <= m)
     }
 
-    /// The text of the pipeline, and the values that replace its own.
+    /// Returns path and text of the pipeline, and the values that replace its own.
     ///
     /// # Errors
-    /// There is no such case, or its files are not there.
-    pub fn pipeline(&self, options: &Options) -> Result<(PathBuf, String, Vec<String>)> {
+    /// Returns an error if the case is unknown or its files are missing.
+    pub fn pipeline(&self, options: &BenchOptions) -> Result<(PathBuf, String, Vec<String>)> {
         let missing =
-            |what: &str| Error::Run(format!("{}: {what} is not in {}", self.label(), options.cases.display()));
+            |what: &str| Error::Run(format!("{}: {what} not found in {}", self.label(), options.cases.display()));
         let Some(file) = &self.file else {
-            let text = made(&self.name, self.n, &options.precision);
-            let text = text.ok_or_else(|| Error::Run(format!("there is no case `{}`", self.name)))?;
+            let text = built_in(&self.name, self.n, &options.precision);
+            let text = text.ok_or_else(|| Error::Run(format!("unknown case `{}`", self.name)))?;
             return Ok(("bench".into(), text, vec![]));
         };
         let path = options.cases.join(file);
@@ -64,8 +65,8 @@ impl Case {
         let mut set = self.set.clone();
         set.push(format!("precision={}", options.precision));
         if let Some(data) = &self.data {
-            let places = [options.cases.join(data), options.cases.join("../../tests/data").join(data)];
-            let found = places.iter().find(|p| p.exists()).ok_or_else(|| missing(data))?;
+            let candidates = [options.cases.join(data), options.cases.join("../../tests/data").join(data)];
+            let found = candidates.iter().find(|p| p.exists()).ok_or_else(|| missing(data))?;
             let found = std::path::absolute(found).unwrap_or_else(|_| found.clone());
             set.push(format!("initial[0].file={:?}", found.to_string_lossy()));
         }
@@ -73,22 +74,23 @@ impl Case {
     }
 }
 
-/// All rows.
+/// Returns all cases.
 pub fn all() -> Vec<Case> {
     let parsed: std::result::Result<Peers, _> = toml::from_str(include_str!("../../../../benches/peers.toml"));
     parsed.map(|p| p.case).unwrap_or_default()
 }
 
-/// Where pipelines of cases are, if nothing is said: beside the program as released, or in the repository.
-pub fn folder() -> PathBuf {
+/// Returns the default folder of pipelines: beside a released program, or in the repository.
+pub fn default_folder() -> PathBuf {
     let program = std::env::current_exe().unwrap_or_default();
     let beside = |up: usize, to: &str| program.ancestors().nth(up).unwrap_or(Path::new(".")).join(to);
-    let places = [beside(1, "cases"), beside(2, "cases"), beside(3, "benches/cases"), PathBuf::from("benches/cases")];
-    places.iter().find(|p| p.is_dir()).unwrap_or(&places[3]).clone()
+    let candidates =
+        [beside(1, "cases"), beside(2, "cases"), beside(3, "benches/cases"), PathBuf::from("benches/cases")];
+    candidates.iter().find(|p| p.is_dir()).unwrap_or(&candidates[3]).clone()
 }
 
-/// The pipeline of a case that is made here.
-fn made(name: &str, n: u64, precision: &str) -> Option<String> {
+/// Returns the pipeline of a built-in case.
+fn built_in(name: &str, n: u64, precision: &str) -> Option<String> {
     let head = format!("(seed: 1, precision: {precision}, ");
     let dpd = |density: f64| {
         let l = (n as f64 / density).cbrt();
@@ -121,7 +123,7 @@ fn made(name: &str, n: u64, precision: &str) -> Option<String> {
                 "{head}initial: [Lattice(lattice: Sc, cells: [{side}, {side}, {side}], density: 3.0), Velocities(kT: 1.0), \
                  Orientations(inertia: (0.1, 0.1, 0.0), kT: 1.0)], \
                  forces: [TriblockJanus(pairs: {{(\"A\", \"A\"): (alpha_r: 396.0, alpha_a: 132.0, beta_deg: 65.0, nu: 0.5)}})], \
-                 integrators: [RigidBerendsen(kT: 1.0, tau: 0.3, tau_r: 0.1)], stages: [(steps: 1, dt: 0.002)])"
+                 integrators: [RotationalBerendsen(kT: 1.0, tau: 0.3, tau_r: 0.1)], stages: [(steps: 1, dt: 0.002)])"
             ))
         }
         _ => None,

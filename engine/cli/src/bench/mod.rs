@@ -1,75 +1,104 @@
-//! `galamost bench`: the standard cases, beside what other engines reach on the same GPU.
+//! `galamost bench`: measures the standard cases and compares them with other engines on the same GPU.
 
 mod cases;
-mod told;
+mod measure;
+mod output;
 
-pub use cases::{Case, folder};
-pub use told::{json, plot, table};
-
-use galamost_engine::backend::Backend;
+use crate::common::{Context, input_error, parse_device, write_file};
+use cases::Case;
+use clap::Args;
 use galamost_engine::device::Chosen;
-use galamost_engine::diagnostic::{Diagnostic, Failure};
-use galamost_engine::pipeline::{DeviceChoice, Pipeline};
-use galamost_engine::plan::{CheckOptions, Plan, check};
+use galamost_engine::diagnostic::Failure;
+use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plugins::Registry;
-use galamost_engine::profile::{Timing, add_up, by_part};
-use galamost_engine::run::{RunOptions, Summary, execute};
-use galamost_plugin_api::views::Wanted;
+use galamost_engine::profile::{Timing, by_part};
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+
+/// Options of `galamost bench`.
+#[derive(Args, Debug)]
+pub(crate) struct BenchArgs {
+    /// Measure only cases whose name and size contain this text: `lj`, `dpd`, `lj 8000`.
+    filter: Option<String>,
+    /// Device: auto, cpu, cuda:0 or emulated.
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    device: String,
+    /// Precision: Single, Mixed or Double.
+    #[arg(long, default_value = "Mixed")]
+    precision: String,
+    /// Largest number of particles.
+    #[arg(long, value_name = "N")]
+    max: Option<u64>,
+    /// Seconds of each of the three measurement windows.
+    #[arg(long, value_name = "S", default_value_t = 1.5)]
+    window: f64,
+    /// Measure all cases: more sizes, the pipelines of `benches/cases`, and some cases in all precisions.
+    #[arg(long)]
+    all: bool,
+    /// Plot particle-steps per second against the number of particles, .svg or .png.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Folder with the pipelines of cases and their data [default: the folder of this program].
+    #[arg(long, value_name = "FOLDER")]
+    cases: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Write JSON to this file in addition to the printed table.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// Part of the case's name.
-    pub filter: Option<String>,
+struct BenchOptions {
+    /// Part of the case's name and size.
+    filter: Option<String>,
     /// Device.
-    pub device: DeviceChoice,
+    device: DeviceChoice,
     /// `Single`, `Mixed` or `Double`.
-    pub precision: String,
+    precision: String,
     /// Largest number of particles.
-    pub max: Option<u64>,
+    max: Option<u64>,
     /// Seconds of each window.
-    pub window: f64,
-    /// Every case there is, and some in all precisions.
-    pub all: bool,
-    /// Where pipelines of cases are.
-    pub cases: PathBuf,
+    window: f64,
+    /// Whether to measure all cases, and some in all precisions.
+    all: bool,
+    /// Folder with the pipelines of cases.
+    cases: PathBuf,
 }
 
-/// One measured case.
+/// The result of a case.
 #[derive(Clone, Debug)]
-pub struct Measured {
-    /// The row of `peers.toml`.
+struct Measured {
+    /// The case.
     pub case: Case,
     /// Precision.
     pub precision: String,
     /// Steps per second in each window.
     pub windows: Vec<f64>,
-    /// Device bytes per particle, everything included.
+    /// Device memory per particle in bytes, everything included.
     pub bytes_per_particle: f64,
-    /// Steps between two builds of the list.
+    /// Steps between two rebuilds of the neighbor list.
     pub interval: f64,
-    /// Entries of the list per particle.
+    /// Neighbors per particle in the list.
     pub neighbors: f64,
-    /// Buffer of the list.
+    /// Buffer of the neighbor list.
     pub buffer: f64,
-    /// kT at the end, of cases that are made here: that what was measured was a liquid.
+    /// kT at the end of built-in cases, to verify the state of the liquid.
     pub kt: Option<f64>,
-    /// Seconds from the plan to the first step.
+    /// Seconds until the first step.
     pub start_up: f64,
-    /// Steps whose parts were timed, and these.
+    /// Number of profiled steps and their timings.
     pub profile: (u64, Vec<Timing>),
 }
 
 impl Measured {
-    /// The best window.
+    /// Returns the steps per second of the best window.
     pub fn tps(&self) -> f64 {
         self.windows.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Share of each part in the time of steps, the largest first.
+    /// Returns the fraction of each part in the time of a step, in descending order.
     pub fn shares(&self) -> Vec<(String, f64)> {
         let parts = by_part(&self.profile.1);
         let all: f64 = parts.iter().map(|p| p.1).sum();
@@ -77,26 +106,26 @@ impl Measured {
     }
 }
 
-/// A table of measured cases.
+/// The results of all cases.
 #[derive(Clone, Debug)]
-pub struct Report {
-    /// The device.
+struct BenchReport {
+    /// Name of the device.
     pub device: String,
-    /// Whether it is a GPU: other engines were measured on one.
+    /// Whether the device is a GPU, so that a comparison with other engines makes sense.
     pub gpu: bool,
-    /// Version of its driver.
+    /// Version of the GPU driver.
     pub driver: Option<String>,
-    /// When.
+    /// Date and time of the measurement.
     pub date: String,
-    /// The precision.
+    /// Precision.
     pub precision: String,
-    /// Seconds of a window.
+    /// Seconds of each window.
     pub window: f64,
-    /// The cases.
+    /// Results in the selected precision.
     pub cases: Vec<Measured>,
-    /// Some cases in other precisions.
+    /// Results of some cases in the other precisions.
     pub others: Vec<Measured>,
-    /// Cases that could not be measured, and why.
+    /// Cases that could not be measured, with the reason.
     pub missing: Vec<(String, String)>,
 }
 
@@ -104,19 +133,37 @@ pub struct Report {
 const IN_ALL_PRECISIONS: [(&str, u64); 6] =
     [("lj", 64_000), ("lj", 512_000), ("dpd", 64_000), ("dpd", 512_000), ("janus", 64_000), ("janus", 512_000)];
 
-/// Steps whose parts are timed.
-const LOOK: u64 = 64;
-
-/// Seconds in which even the largest system is taken for settled.
-const SETTLED: f64 = 20.0;
-
-/// Measures the cases.
+/// Runs the command. The exit status is 1 if a case could not be measured.
 ///
 /// # Errors
-/// The device cannot be used, or a plugin of a case is missing.
-pub fn run(registry: &Registry, options: &Options) -> Result<Report, Failure> {
-    let chosen = galamost_engine::device::choose(options.device)
-        .map_err(|e| Failure::Input(vec![Diagnostic::new("--device".as_ref(), None, e)]))?;
+/// Returns an error if the device cannot be used, a plugin is missing, or a file cannot be written.
+pub(crate) fn run(args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
+    let options = BenchOptions {
+        filter: args.filter.clone(),
+        device: parse_device(&args.device)?,
+        precision: args.precision.clone(),
+        max: args.max,
+        window: args.window,
+        all: args.all,
+        cases: args.cases.clone().unwrap_or_else(cases::default_folder),
+    };
+    let report = measure_all(&context.registry(), &options)?;
+    print!("{}", if args.json { output::json(&report) } else { output::table(&report) });
+    if let Some(out) = &args.out {
+        write_file(out, output::json(&report))?;
+    }
+    if let Some(file) = &args.plot {
+        crate::plot::save(&output::plot(&report).drawing(), file)?;
+    }
+    Ok(u8::from(!report.missing.is_empty()))
+}
+
+/// Measures the selected cases.
+///
+/// # Errors
+/// Returns an error if the device cannot be used or, without `--all`, if a case cannot be measured.
+fn measure_all(registry: &Registry, options: &BenchOptions) -> Result<BenchReport, Failure> {
+    let chosen = galamost_engine::device::choose(options.device).map_err(|e| input_error("--device", e))?;
     let device = match (&chosen, chosen.open()?) {
         (_, Some(d)) => d.name(),
         _ => format!(
@@ -126,7 +173,7 @@ pub fn run(registry: &Registry, options: &Options) -> Result<Report, Failure> {
         ),
     };
     let gpu = matches!(chosen, Chosen::Cuda { .. });
-    let mut report = Report {
+    let mut report = BenchReport {
         device,
         gpu,
         driver: galamost_engine::device::driver_version().filter(|_| gpu),
@@ -137,163 +184,28 @@ pub fn run(registry: &Registry, options: &Options) -> Result<Report, Failure> {
         others: vec![],
         missing: vec![],
     };
-    for case in cases::all().into_iter().filter(|c| c.wanted(options)) {
+    for case in cases::all().into_iter().filter(|c| c.is_selected(options)) {
         eprintln!("{} …", case.label());
-        // a case without its files, or too large for this device, does not keep the others from being measured
-        match measure(registry, options, &chosen, case.clone()) {
+        // with --all, a case with missing files or too many particles for the device does not stop the others
+        match measure::measure(registry, options, &chosen, case.clone()) {
             Ok(m) => report.cases.push(m),
             Err(e) if options.all => report.missing.push((case.label(), e.render())),
             Err(e) => return Err(e),
         }
     }
     let precisions = ["Single", "Mixed", "Double"];
-    for case in cases::all().into_iter().filter(|c| options.all && c.wanted(options)) {
+    for case in cases::all().into_iter().filter(|c| options.all && c.is_selected(options)) {
         if !IN_ALL_PRECISIONS.contains(&(case.name.as_str(), case.n)) {
             continue;
         }
         for precision in precisions.iter().filter(|p| **p != options.precision) {
             eprintln!("{}, {precision} …", case.label());
-            let options = Options { precision: (*precision).into(), ..options.clone() };
-            match measure(registry, &options, &chosen, case.clone()) {
+            let options = BenchOptions { precision: (*precision).into(), ..options.clone() };
+            match measure::measure(registry, &options, &chosen, case.clone()) {
                 Ok(m) => report.others.push(m),
                 Err(e) => report.missing.push((format!("{}, {precision}", case.label()), e.render())),
             }
         }
     }
     Ok(report)
-}
-
-fn plan(registry: &Registry, options: &Options, chosen: &Chosen, case: &Case) -> Result<Plan, Failure> {
-    let (path, text, set) = case.pipeline(options)?;
-    let told = |e: Vec<_>| {
-        let one = |e: galamost_plugin_api::error::InputError| Diagnostic::new(&path, e.at, e.message);
-        Failure::Input(e.into_iter().map(one).collect())
-    };
-    let mut p = Pipeline::parse(&path, &text, &set).map_err(told)?;
-    p.device = match chosen {
-        Chosen::Cpu { .. } => DeviceChoice::Cpu,
-        Chosen::Cuda { ordinal, .. } => DeviceChoice::Cuda(*ordinal),
-        Chosen::Emulated => DeviceChoice::Emulated,
-    };
-    check(p, registry, CheckOptions::default())
-}
-
-fn measure(registry: &Registry, options: &Options, chosen: &Chosen, case: Case) -> Result<Measured, Failure> {
-    if case.file.is_some() {
-        measure_runs(registry, options, chosen, case)
-    } else {
-        measure_steps(registry, options, chosen, case)
-    }
-}
-
-/// Steps and nothing else.
-fn measure_steps(registry: &Registry, options: &Options, chosen: &Chosen, case: Case) -> Result<Measured, Failure> {
-    let start = Instant::now();
-    let plan = plan(registry, options, chosen, &case)?;
-    let mut backend = galamost_engine::run::open(&plan)?;
-    backend.begin_stage(&plan.stages[0], false)?;
-    let start_up = start.elapsed().as_secs_f64();
-    let stop = AtomicBool::new(false);
-    // melt and settle: a second, and at least as long as a particle needs to forget where it was
-    let (begun, mut warm, mut chunk) = (Instant::now(), Instant::now(), 1);
-    let least = if matches!(chosen, Chosen::Cuda { .. }) { 1000 } else { 200 };
-    let mut settled = 0;
-    while (settled < least && begun.elapsed().as_secs_f64() < SETTLED) || warm.elapsed().as_secs_f64() < options.window
-    {
-        backend.advance(chunk, Wanted::FORCE, &stop)?;
-        settled += chunk;
-        if settled < least && begun.elapsed().as_secs_f64() < SETTLED {
-            warm = Instant::now();
-        }
-        chunk = (chunk * 2).min(256);
-    }
-    let before = backend.list_report()?;
-    // as many steps as take a tenth of a window tell how many take a whole one
-    let mut tried = 16;
-    let mut speed = rate(&mut *backend, tried, &stop)?;
-    let more = (0.1 * speed * options.window) as u64;
-    if more > tried {
-        speed = rate(&mut *backend, more, &stop)?;
-        tried += more;
-    }
-    let steps = ((speed * options.window) as u64).max(16).next_multiple_of(16);
-    let mut windows = vec![];
-    for _ in 0..3 {
-        windows.push(rate(&mut *backend, steps, &stop)?);
-    }
-    let after = backend.list_report()?;
-    let measured_steps = 3 * steps + tried;
-    let bytes = backend.memory() as f64 / case.n as f64;
-    backend.begin_profile();
-    backend.advance(LOOK, Wanted::FORCE, &stop)?;
-    let profile = (LOOK, backend.end_profile()?);
-    backend.advance(1, Wanted::ALL, &stop)?;
-    let k = backend.sums()?.kinetic_tensor;
-    let kt = (k[0] + k[3] + k[5]) / (3.0 * case.n as f64 - 3.0);
-    Ok(Measured {
-        case,
-        precision: options.precision.clone(),
-        windows,
-        bytes_per_particle: bytes,
-        interval: measured_steps as f64 / (after.builds - before.builds).max(1) as f64,
-        neighbors: after.mean,
-        buffer: after.buffer,
-        kt: Some(kt),
-        start_up,
-        profile,
-    })
-}
-
-/// Whole runs with all that their pipelines say, each from the start. What they take before they are at full speed is in a run of
-/// `WARM` steps, which is subtracted.
-fn measure_runs(registry: &Registry, options: &Options, chosen: &Chosen, case: Case) -> Result<Measured, Failure> {
-    const WARM: u64 = 1000;
-    let quiet = |steps: u64| RunOptions { quiet: true, steps: Some(steps), ..RunOptions::default() };
-    let run = |steps: u64| -> Result<(Summary, Box<dyn Backend>, f64), Failure> {
-        let begun = Instant::now();
-        let plan = plan(registry, options, chosen, &case)?;
-        let mut backend = galamost_engine::run::open(&plan)?;
-        let summary = execute(&plan, &mut *backend, &quiet(steps), None)?;
-        let start = begun.elapsed().as_secs_f64() - summary.seconds;
-        Ok((summary, backend, start))
-    };
-    // kernels are compiled in the first one
-    run(WARM)?;
-    let short = [run(WARM)?.0.seconds, run(WARM)?.0.seconds].into_iter().fold(f64::INFINITY, f64::min);
-    let tried = 4 * WARM;
-    let speed = tried as f64 / (run(WARM + tried)?.0.seconds - short).max(1e-6);
-    let steps = ((speed * options.window) as u64).max(WARM);
-    let (mut windows, mut profile, mut found) = (vec![], (0, vec![]), None);
-    for _ in 0..3 {
-        let (summary, mut backend, start) = run(WARM + steps)?;
-        windows.push(steps as f64 / (summary.seconds - short).max(1e-6));
-        profile.0 += summary.spent.steps;
-        add_up(&mut profile.1, summary.spent.timings);
-        // updaters, in the same measure as the steps that were looked at
-        let shared = summary.spent.steps as f64 / summary.steps.max(1) as f64;
-        for (part, seconds) in summary.spent.others {
-            add_up(&mut profile.1, vec![Timing { part, kernel: "call".into(), calls: 1, seconds: seconds * shared }]);
-        }
-        found = Some((backend.list_report()?, backend.memory(), start));
-    }
-    let (list, memory, start_up) = found.unwrap_or_default();
-    Ok(Measured {
-        bytes_per_particle: memory as f64 / case.n as f64,
-        case,
-        precision: options.precision.clone(),
-        windows,
-        interval: (WARM + steps) as f64 / list.builds.max(1) as f64,
-        neighbors: list.mean,
-        buffer: list.buffer,
-        kt: None,
-        start_up,
-        profile,
-    })
-}
-
-/// Steps per second over this many steps.
-fn rate(backend: &mut dyn Backend, steps: u64, stop: &AtomicBool) -> Result<f64, Failure> {
-    let start = Instant::now();
-    backend.advance(steps, Wanted::FORCE, stop)?;
-    Ok(steps as f64 / start.elapsed().as_secs_f64())
 }

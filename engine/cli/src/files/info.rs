@@ -1,6 +1,7 @@
-//! `galamost info`: what is in a file.
+//! `galamost info`: describes a file.
 
-use super::{Reader, about};
+use super::Reader;
+use crate::common::{Context, input_error};
 use crate::output::series;
 use clap::Args;
 use galamost_engine::checkpoint;
@@ -15,52 +16,57 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+/// Options of `galamost info`.
 #[derive(Args, Debug)]
 pub(crate) struct InfoArgs {
-    /// A file of particles, a checkpoint, or a table: CSV or Parquet.
+    /// A particle file, a checkpoint, or a CSV or Parquet table.
     file: PathBuf,
-    /// The frame that is described, from 0; negative numbers count from the end.
+    /// Frame to describe, counted from 0; negative numbers count from the end.
     #[arg(long, value_name = "K", allow_hyphen_values = true, default_value_t = -1)]
     frame: i64,
-    /// The component that reads, whatever the file's ending.
+    /// Component that reads the file, overriding the file extension.
     #[arg(long, value_name = "NAME")]
     from: Option<String>,
-    /// Further fields of the component that reads: `types: ["A", "B"]`.
+    /// Further fields of this component: `types: ["A", "B"]`.
     #[arg(long, value_name = "FIELDS", default_value = "")]
     read: String,
-    /// A file with types and bonds, for formats that have only places (DCD).
+    /// Particle file with types and bonds, for formats with positions only (DCD).
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) fn run(args: &InfoArgs, registry: impl FnOnce() -> Registry) -> Result<u8, Failure> {
+/// Runs the command.
+///
+/// # Errors
+/// Returns an error if the file cannot be read.
+pub(crate) fn run(args: &InfoArgs, context: &Context) -> Result<u8, Failure> {
     let path = &args.file;
-    let size = series::bytes(path).map_err(|e| about(path, format!("cannot be read: {e}")))?;
-    let mut found = if args.from.is_none() && checkpoint::begins(path) {
-        of_checkpoint(path)?
+    let size = series::size_on_disk(path).map_err(|e| input_error(path, format!("cannot be read: {e}")))?;
+    let mut facts = if args.from.is_none() && checkpoint::begins(path) {
+        describe_checkpoint(path)?
     } else if args.from.is_none() && path.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv")) {
-        of_csv(path)?
+        describe_csv(path)?
     } else if args.from.is_none() && series::is_parquet(path) {
-        of_parquet(path)?
+        describe_parquet(path)?
     } else {
-        of_particles(args, &registry())?
+        describe_particles(args, &context.registry())?
     };
-    found.insert("bytes".into(), size.into());
-    let value = Value::Object(found);
+    facts.insert("bytes".into(), size.into());
+    let value = Value::Object(facts);
     if args.json {
         println!("{value:#}");
     } else {
         println!("{}", path.display());
-        print!("{}", told(&value, 2));
+        print!("{}", lines(&value, 2));
     }
     Ok(0)
 }
 
-/// As lines, one for each fact.
-fn told(value: &Value, indent: usize) -> String {
+/// Formats facts as indented lines.
+fn lines(value: &Value, indent: usize) -> String {
     let mut out = String::new();
     let Value::Object(map) = value else { return out };
     let pad = " ".repeat(indent);
@@ -69,7 +75,7 @@ fn told(value: &Value, indent: usize) -> String {
         match value {
             Value::Object(inner) if inner.values().any(Value::is_object) => {
                 let _ = writeln!(out, "{pad}{key}:");
-                out.push_str(&told(value, indent + 2));
+                out.push_str(&lines(value, indent + 2));
             }
             _ => {
                 let _ = writeln!(out, "{pad}{:width$} {}", format!("{key}:"), short(value));
@@ -79,6 +85,7 @@ fn told(value: &Value, indent: usize) -> String {
     out
 }
 
+/// Formats a fact on one line.
 fn short(value: &Value) -> String {
     match value {
         Value::String(s) => s.clone(),
@@ -93,8 +100,8 @@ fn short(value: &Value) -> String {
     }
 }
 
-fn of_checkpoint(path: &Path) -> Result<Map<String, Value>, Failure> {
-    let a = checkpoint::about(path).map_err(|e| about(path, e))?;
+fn describe_checkpoint(path: &Path) -> Result<Map<String, Value>, Failure> {
+    let a = checkpoint::about(path).map_err(|e| input_error(path, e))?;
     let mut out = Map::new();
     out.insert("format".into(), "checkpoint".into());
     out.insert("step".into(), a.step.into());
@@ -112,7 +119,7 @@ fn of_checkpoint(path: &Path) -> Result<Map<String, Value>, Failure> {
     Ok(out)
 }
 
-fn of_csv(path: &Path) -> Result<Map<String, Value>, Failure> {
+fn describe_csv(path: &Path) -> Result<Map<String, Value>, Failure> {
     let wrong = |e: csv::Error| {
         let at = e.position().map(|p| galamost_plugin_api::error::Position { line: p.line() as u32, column: 1 });
         Failure::Input(vec![galamost_engine::diagnostic::Diagnostic::new(path, at, e.to_string())])
@@ -139,8 +146,8 @@ fn of_csv(path: &Path) -> Result<Map<String, Value>, Failure> {
     Ok(out)
 }
 
-fn of_parquet(path: &Path) -> Result<Map<String, Value>, Failure> {
-    let table = series::parquet(path)?;
+fn describe_parquet(path: &Path) -> Result<Map<String, Value>, Failure> {
+    let table = series::read_parquet(path)?;
     let mut out = Map::new();
     out.insert("format".into(), "Parquet".into());
     if path.is_dir() {
@@ -160,7 +167,7 @@ fn of_parquet(path: &Path) -> Result<Map<String, Value>, Failure> {
     Ok(out)
 }
 
-fn of_particles(args: &InfoArgs, registry: &Registry) -> Result<Map<String, Value>, Failure> {
+fn describe_particles(args: &InfoArgs, registry: &Registry) -> Result<Map<String, Value>, Failure> {
     let base = match &args.topology {
         Some(file) => super::read(file, None, registry)?,
         None => Snapshot::default(),
@@ -176,17 +183,18 @@ fn of_particles(args: &InfoArgs, registry: &Registry) -> Result<Map<String, Valu
         out.insert("steps".into(), json!({"first": step(0)?, "last": step(-1)?}));
     }
     out.insert("step".into(), s.step.into());
-    out.extend(described(&s));
+    out.extend(describe_state(&s));
     Ok(out)
 }
 
-/// Types and how many there are of each.
-fn by_type(names: &[String], kinds: impl Iterator<Item = u32>) -> Value {
+/// Counts the elements of each type.
+fn by_type(names: &[String], types: impl Iterator<Item = u32>) -> Value {
     let mut counts = vec![0u64; names.len()];
-    kinds.for_each(|k| counts[k as usize] += 1);
+    types.for_each(|k| counts[k as usize] += 1);
     Value::Object(names.iter().cloned().zip(counts.into_iter().map(Value::from)).collect())
 }
 
+/// Adds number and types of bonds, angles or dihedrals.
 fn links<const N: usize>(out: &mut Map<String, Value>, what: &str, links: &[Link<N>], names: &[String]) {
     out.insert(what.into(), links.len().into());
     if !names.is_empty() {
@@ -194,13 +202,14 @@ fn links<const N: usize>(out: &mut Map<String, Value>, what: &str, links: &[Link
     }
 }
 
+/// Returns the smallest and the largest value.
 fn range(values: impl Iterator<Item = f64>) -> Value {
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
     json!({"from": low, "to": high})
 }
 
-/// A state in numbers.
-pub(crate) fn described(s: &Snapshot) -> Map<String, Value> {
+/// Describes a state.
+fn describe_state(s: &Snapshot) -> Map<String, Value> {
     let mut out = Map::new();
     let (n, d) = (s.len() as f64, s.dimensions as usize);
     out.insert("particles".into(), s.len().into());
@@ -219,25 +228,7 @@ pub(crate) fn described(s: &Snapshot) -> Map<String, Value> {
         out.insert("molecules".into(), json!({"number": sizes.len(), "least": least, "mean": mean, "most": most}));
     }
     out.insert("masses".into(), range(s.mass.iter().copied()));
-    let total: f64 = s.mass.iter().sum();
-    let mut momentum = [0.0; 3];
-    for (v, m) in s.velocity.iter().zip(&s.mass) {
-        (0..3).for_each(|k| momentum[k] += m * v[k]);
-    }
-    if s.velocity.as_flattened().iter().any(|v| *v != 0.0) {
-        let mean = momentum.map(|p| p / total);
-        let twice: f64 = s
-            .velocity
-            .iter()
-            .zip(&s.mass)
-            .map(|(v, m)| m * (0..d).map(|k| (v[k] - mean[k]).powi(2)).sum::<f64>())
-            .sum();
-        // the center of mass does not count: d N − d degrees of freedom
-        out.insert("kT".into(), json!(if s.len() > 1 { twice / (d as f64 * (n - 1.0)) } else { 0.0 }));
-        out.insert("momentum".into(), json!(momentum[..d]));
-    } else {
-        out.insert("velocities".into(), "none".into());
-    }
+    describe_velocities(&mut out, s);
     let images = s.image.as_flattened();
     if images.iter().any(|i| *i != 0) {
         out.insert("images".into(), range(images.iter().map(|i| f64::from(*i))));
@@ -253,4 +244,28 @@ pub(crate) fn described(s: &Snapshot) -> Map<String, Value> {
         out.insert(name.clone(), value);
     }
     out
+}
+
+/// Adds temperature and momentum.
+fn describe_velocities(out: &mut Map<String, Value>, s: &Snapshot) {
+    let (n, d) = (s.len() as f64, s.dimensions as usize);
+    let total: f64 = s.mass.iter().sum();
+    let mut momentum = [0.0; 3];
+    for (v, m) in s.velocity.iter().zip(&s.mass) {
+        (0..3).for_each(|k| momentum[k] += m * v[k]);
+    }
+    if s.velocity.as_flattened().iter().any(|v| *v != 0.0) {
+        let mean = momentum.map(|p| p / total);
+        let twice: f64 = s
+            .velocity
+            .iter()
+            .zip(&s.mass)
+            .map(|(v, m)| m * (0..d).map(|k| (v[k] - mean[k]).powi(2)).sum::<f64>())
+            .sum();
+        // d N − d degrees of freedom: the center of mass is at rest
+        out.insert("kT".into(), json!(if s.len() > 1 { twice / (d as f64 * (n - 1.0)) } else { 0.0 }));
+        out.insert("momentum".into(), json!(momentum[..d]));
+    } else {
+        out.insert("velocities".into(), "none".into());
+    }
 }

@@ -1,6 +1,7 @@
-//! Writing states to files outside of a run, with the analyzers of a run.
+//! Writes states to particle files outside of a run, with the analyzers of a run.
 
-use super::{about, component_for, component_named, has_field, make, told};
+use super::{component_error, component_for, component_named, create, has_field};
+use crate::common::input_error;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::plugins::host::HostServices;
 use galamost_engine::plugins::{Component, Registry};
@@ -10,13 +11,13 @@ use galamost_plugin_api::record::API_MINOR;
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 use std::path::{Path, PathBuf};
 
-/// A file that states are written to.
+/// Writes states to a particle file.
 pub struct Writer {
     path: PathBuf,
     /// Name of the component.
     pub format: String,
     component: Component,
-    // behind the component, which uses it to its end
+    // dropped after the component, which uses it until its end
     host: HostServices,
 }
 
@@ -26,8 +27,8 @@ impl std::fmt::Debug for Writer {
     }
 }
 
-/// Whether a field is given in a text of fields: its name stands before a colon.
-fn given(fields: &str, name: &str) -> bool {
+/// Returns whether a text of fields contains a field of this name.
+fn contains_field(fields: &str, name: &str) -> bool {
     let Some((before, _)) = fields.rsplit_once(':') else { return false };
     let last_word =
         |part: &str| part.trim_end().rsplit(|c: char| !c.is_alphanumeric() && c != '_').next() == Some(name);
@@ -35,11 +36,11 @@ fn given(fields: &str, name: &str) -> bool {
 }
 
 impl Writer {
-    /// Finds the component for a file and begins it. States are those of `first`'s system: what is to be written may not have other
-    /// types. Velocities are written if there are some, unless `fields` say otherwise.
+    /// Creates a file with the component that writes its format. All states must have the types of `first`. Velocities
+    /// are written if `first` has any, unless `fields` contains `velocity`.
     ///
     /// # Errors
-    /// There is no component for it, its fields are wrong, or the file cannot be written.
+    /// Returns an error if no component writes the format, a field is invalid or the file cannot be written.
     pub fn create(
         path: &Path,
         format: Option<&str>,
@@ -53,30 +54,33 @@ impl Writer {
         };
         let mut all = fields.trim().trim_end_matches(',').to_string();
         let mut add = |name: &str, value: String| {
-            if has_field(info, name) && !given(fields, name) {
+            if has_field(info, name) && !contains_field(fields, name) {
                 let comma = if all.is_empty() { "" } else { ", " };
                 all.push_str(&format!("{comma}{name}: {value}"));
             }
         };
         add("every", "1".into());
         add("velocity", first.velocity.iter().flatten().any(|v| *v != 0.0).to_string());
-        // energies are those of a run
+        // the log contains energies, which exist only in a run
         add("log", "false".into());
-        let mut component = make(library, info, path, &all)?;
+        let mut component = create(library, info, path, &all)?;
         let system = SystemInfo { dt: 1.0, device: "cpu".into(), api_minor: API_MINOR, ..SystemInfo::of(first) };
-        component.bind(&system).map_err(|e| told(path, &info.name, e))?;
+        component.bind(&system).map_err(|e| component_error(path, &info.name, e))?;
         if component.needs.wants.thermo {
-            return Err(about(path, format!("{} writes energies, which a file of particles does not have", info.name)));
+            return Err(input_error(
+                path,
+                format!("{} writes energies, which particle files do not contain", info.name),
+            ));
         }
         let host = HostServices::cpu();
-        component.start(host.wire()).map_err(|e| told(path, &info.name, e))?;
+        component.start(host.wire()).map_err(|e| component_error(path, &info.name, e))?;
         Ok(Self { path: path.into(), format: info.name.clone(), component, host })
     }
 
     /// Writes a state.
     ///
     /// # Errors
-    /// The component's words.
+    /// Returns the component's error.
     pub fn write(&self, s: &Snapshot) -> Result<(), Failure> {
         let arrays: Vec<ArrayColumn> = s
             .arrays
@@ -86,7 +90,8 @@ impl Writer {
                 Values::Int(v) => ArrayColumn::ints(name, a.width, v),
             })
             .collect();
-        // SAFETY: the views are structs of numbers and addresses; 0 is an address of nothing, with no particles and no rows behind it
+        // SAFETY: the views are plain structs of integers and addresses; zero means no particles and no rows, so that
+        // no address is dereferenced
         let (state, list, bond_view) = unsafe { (std::mem::zeroed(), std::mem::zeroed(), std::mem::zeroed()) };
         let call = FrameCall {
             size: size_of::<FrameCall>() as u32,
@@ -111,26 +116,27 @@ impl Writer {
             bond_view,
             reserved: Default::default(),
         };
-        let part = self.component.analyzer();
-        let part = part.ok_or_else(|| about(&self.path, format!("{} is no analyzer", self.format)))?;
-        part.analyze(&call).map_err(|e| told(&self.path, &self.format, e))
+        let analyzer = self.component.analyzer();
+        let analyzer =
+            analyzer.ok_or_else(|| input_error(&self.path, format!("{} is not an analyzer", self.format)))?;
+        analyzer.analyze(&call).map_err(|e| component_error(&self.path, &self.format, e))
     }
 
-    /// Ends the file.
+    /// Completes the file.
     ///
     /// # Errors
-    /// The component's words.
+    /// Returns the component's error.
     pub fn finish(self) -> Result<(), Failure> {
         let _ = &self.host;
-        self.component.finish().map_err(|e| told(&self.path, &self.format, e))
+        self.component.finish().map_err(|e| component_error(&self.path, &self.format, e))
     }
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
-    fn fields_that_are_given_are_found() {
-        let given = |name| super::given("every: 10, atom_style: Full,velocity:true", name);
+    fn fields_are_found_by_name() {
+        let given = |name| super::contains_field("every: 10, atom_style: Full,velocity:true", name);
         assert!(given("every") && given("atom_style") && given("velocity") && !given("style") && !given("Full"));
     }
 }

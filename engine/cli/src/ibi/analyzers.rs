@@ -1,12 +1,12 @@
-//! The analyzers that measure distributions, as text of a pipeline.
+//! The analyzers that measure distributions, as pipeline text.
 
-use super::spec::{Method, Sought, Spec};
+use super::spec::{InteractionSpec, Method, Spec};
 use galamost_engine::pipeline::Only;
 use galamost_tables::Kind;
 use std::fmt::Write as _;
 
-/// `, exclude: […], only: …` of pairs.
-fn which(spec: &Spec) -> String {
+/// Returns the restrictions of pairs: `, exclude: […], only: …`.
+fn pair_filter(spec: &Spec) -> String {
     let e = &spec.exclude;
     let names = [(e.bonds, "Bonds"), (e.angles, "Angles"), (e.dihedrals, "Dihedrals")];
     let list: Vec<&str> = names.iter().filter(|n| n.0).map(|n| n.1).collect();
@@ -18,17 +18,17 @@ fn which(spec: &Spec) -> String {
     format!(", exclude: [{}]{only}", list.join(", "))
 }
 
-/// The file with the distribution of an interaction.
-pub(super) fn file_of(i: &Sought) -> String {
+/// Returns the file with the distribution of an interaction.
+pub(super) fn file_of(i: &InteractionSpec) -> String {
     format!("{}.dist.csv", i.stem())
 }
 
-/// The column of its distribution in that file.
-pub(super) fn column_of(i: &Sought) -> &str {
+/// Returns the column of the distribution in this file.
+pub(super) fn column_of(i: &InteractionSpec) -> &str {
     &i.types
 }
 
-/// Components that write the distributions of all interactions every `every` steps.
+/// Returns the components that measure the distributions of all interactions every `every` steps.
 pub(super) fn distributions(spec: &Spec, every: u64) -> Vec<String> {
     let mut list = vec![];
     for i in &spec.interactions.value {
@@ -37,7 +37,7 @@ pub(super) fn distributions(spec: &Spec, every: u64) -> Vec<String> {
             (Kind::Pair, Some([a, b])) => format!(
                 "Rdf(every: {every}, file: {file:?}, r_max: {:?}, bins: {bins}, pairs: [({a:?}, {b:?})]{})",
                 i.last,
-                which(spec)
+                pair_filter(spec)
             ),
             (Kind::Angle, _) => format!("AngleDistribution(every: {every}, file: {file:?}, bins: {bins})"),
             (Kind::Dihedral, _) => format!("DihedralDistribution(every: {every}, file: {file:?}, bins: {bins})"),
@@ -55,12 +55,12 @@ pub(super) const COVARIANCE: &str = "covariance.csv";
 /// The file with pressure and temperature.
 pub(super) const THERMO: &str = "thermo.ibi.csv";
 
-/// Everything that the last stage of an iteration is measured with.
+/// Returns the analyzers of the last stage of an iteration.
 pub(super) fn of_iteration(spec: &Spec, every: u64) -> Vec<String> {
     let mut list = distributions(spec, every);
     list.push(format!("Thermo(every: {every}, file: {THERMO:?})"));
     if let Method::Imc { .. } = spec.method {
-        let mut text = format!("BinCovariance(every: {every}, file: {COVARIANCE:?}{}", which(spec));
+        let mut text = format!("BinCovariance(every: {every}, file: {COVARIANCE:?}{}", pair_filter(spec));
         for (kind, field) in
             [(Kind::Pair, "pairs"), (Kind::Bond, "bonds"), (Kind::Angle, "angles"), (Kind::Dihedral, "dihedrals")]
         {

@@ -1,30 +1,30 @@
-//! Beads out of atoms.
+//! Maps atoms to beads.
 
 use galamost_plugin_api::Params;
 use galamost_plugin_api::error::{Errors, InputError};
 use galamost_plugin_api::params::{FromValue, Spanned, Value};
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values, intern, wrap};
 
-/// One bead of a molecule's pattern.
+/// A bead of the repeated pattern of a molecule.
 #[derive(Clone, Debug, PartialEq, Params)]
 pub(super) struct Bead {
-    /// Its type.
+    /// Particle type.
     #[param(name = "type")]
-    kind: String,
-    /// Its atoms, counted from 0 in the pattern.
+    type_name: String,
+    /// Atoms of the bead, counted from 0 in the pattern.
     atoms: Spanned<Vec<u32>>,
-    /// Weights of the atoms; by default their masses.
+    /// Weights of the atoms in the position of the bead; by default their masses.
     weights: Option<Spanned<Vec<f64>>>,
 }
 
-/// A link between beads of a molecule, `("A-A", 0, 1)`.
+/// A bond, angle or dihedral between beads: `("A-A", 0, 1)`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Row<const N: usize> {
+pub(super) struct BeadLink<const N: usize> {
     name: String,
     beads: [u32; N],
 }
 
-impl<const N: usize> FromValue for Row<N> {
+impl<const N: usize> FromValue for BeadLink<N> {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let elements = errors.absorb(value.elements())?;
         if elements.len() != N + 1 {
@@ -40,55 +40,58 @@ impl<const N: usize> FromValue for Row<N> {
     }
 }
 
-/// Equal molecules that follow each other in the frame.
+/// Identical molecules that are contiguous in the frame.
 #[derive(Clone, Debug, PartialEq, Params)]
-pub(super) struct Block {
+pub(super) struct MoleculeBlock {
     /// Number of molecules.
     #[param(at_least = 1)]
     molecules: u32,
-    /// How often the pattern stands in a molecule.
+    /// Number of repetitions of the pattern in a molecule.
     #[param(default = 1, at_least = 1)]
     repeat: u32,
-    /// Atoms of the pattern.
+    /// Number of atoms of the pattern.
     #[param(at_least = 1)]
     atoms: u32,
-    /// Beads of the pattern; a block without beads is passed over.
+    /// Beads of the pattern; empty to skip these molecules.
     beads: Vec<Bead>,
-    /// Bonds of the pattern; a bead's number may go beyond the pattern into the next ones of the molecule, and links that go
-    /// beyond the molecule are left out.
+    /// Bonds of the pattern. Bead numbers beyond the pattern refer to the next repetitions; bonds beyond the end of the
+    /// molecule are omitted.
     #[param(default = vec![])]
-    bonds: Vec<Row<2>>,
-    /// Angles.
+    bonds: Vec<BeadLink<2>>,
+    /// Angles of the pattern.
     #[param(default = vec![])]
-    angles: Vec<Row<3>>,
-    /// Dihedrals.
+    angles: Vec<BeadLink<3>>,
+    /// Dihedrals of the pattern.
     #[param(default = vec![])]
-    dihedrals: Vec<Row<4>>,
+    dihedrals: Vec<BeadLink<4>>,
 }
 
-/// Mistakes that the mapping shows by itself.
-pub(super) fn mistakes(blocks: &[Spanned<Block>], errors: &mut Errors) {
+/// Checks a mapping.
+pub(super) fn check(blocks: &[Spanned<MoleculeBlock>], errors: &mut Errors) {
     for bead in blocks.iter().flat_map(|b| b.value.beads.iter().map(move |bead| (b, bead))) {
         let (block, bead) = bead;
-        let mut say = |at, message: String| errors.push(InputError::at(at, message));
+        let mut report = |at, message: String| errors.push(InputError::at(at, message));
         if bead.atoms.value.is_empty() {
-            say(bead.atoms.at, "a bead without atoms has no place".into());
+            report(bead.atoms.at, "a bead needs at least one atom".into());
         }
         if let Some(a) = bead.atoms.value.iter().find(|a| **a >= block.value.atoms) {
-            say(bead.atoms.at, format!("there is no atom {a}: the pattern has {}", block.value.atoms));
+            report(bead.atoms.at, format!("no atom {a}: the pattern has {} atoms", block.value.atoms));
         }
         if let Some(w) = &bead.weights {
             if w.value.len() != bead.atoms.value.len() {
-                say(w.at, format!("{} weights for {} atoms", w.value.len(), bead.atoms.value.len()));
+                report(w.at, format!("{} weights for {} atoms", w.value.len(), bead.atoms.value.len()));
             } else if w.value.iter().any(|w| *w < 0.0) || w.value.iter().sum::<f64>() <= 0.0 {
-                say(w.at, "weights are not below 0, and not all 0".into());
+                report(w.at, "weights must not be negative, and at least one must be positive".into());
             }
         }
     }
 }
 
-/// The beads of a frame.
-pub(super) fn apply(blocks: &[Spanned<Block>], frame: &Snapshot) -> Result<Snapshot, InputError> {
+/// Returns the beads of a frame.
+///
+/// # Errors
+/// Returns an error if the frame has fewer particles than the mapping.
+pub(super) fn apply(blocks: &[Spanned<MoleculeBlock>], frame: &Snapshot) -> Result<Snapshot, InputError> {
     let mut out = Snapshot {
         step: frame.step,
         dimensions: frame.dimensions,
@@ -110,11 +113,11 @@ pub(super) fn apply(blocks: &[Spanned<Block>], frame: &Snapshot) -> Result<Snaps
             for copy in 0..b.repeat as usize {
                 let base = first + m * size + copy * b.atoms as usize;
                 for bead in &b.beads {
-                    let kind = out.type_id(&bead.kind);
-                    let tag = out.push(kind, [0.0; 3]) as usize;
+                    let type_id = out.type_id(&bead.type_name);
+                    let tag = out.push(type_id, [0.0; 3]) as usize;
                     (out.position[tag], out.mass[tag]) = center(bead, base, frame);
                     let (l, mut image) = (out.box_length, [0; 3]);
-                    // a molecule's center may lie up to its size outside
+                    // the center may lie outside the box by up to the size of the molecule
                     for k in (0..3).filter(|k| l[*k] > 0.0) {
                         out.position[tag][k] -= l[k] * (out.position[tag][k] / l[k]).round();
                     }
@@ -137,8 +140,9 @@ pub(super) fn apply(blocks: &[Spanned<Block>], frame: &Snapshot) -> Result<Snaps
     Ok(out)
 }
 
+/// Adds the bonds, angles or dihedrals of one repetition of the pattern.
 fn add<const N: usize>(
-    rows: &[Row<N>],
+    rows: &[BeadLink<N>],
     shift: u32,
     beads: u32,
     begin: u32,
@@ -154,7 +158,8 @@ fn add<const N: usize>(
     }
 }
 
-/// The weighted mean place of a bead's atoms, taken as near to its first atom as the box allows, and their mass.
+/// Returns the weighted mean position of the atoms of a bead, using minimum images relative to its first atom, and
+/// their mass.
 fn center(bead: &Bead, base: usize, frame: &Snapshot) -> ([f64; 3], f64) {
     let at = |a: u32| base + a as usize;
     let origin = frame.position[at(bead.atoms.value[0])];
@@ -183,13 +188,14 @@ mod tests {
         let text = "[(molecules: 2, repeat: 3, atoms: 2, beads: [(type: \"P\", atoms: [0, 1], weights: [1.0, 3.0])], \
                     bonds: [(\"P-P\", 0, 1)], angles: [(\"P-P-P\", 0, 1, 2)]), (molecules: 1, atoms: 1, beads: [(type: \"W\", atoms: [0])])]";
         let mut errors = Errors::default();
-        let blocks = Vec::<Spanned<Block>>::from_value(Source::file(text).value(), &mut errors).expect("a mapping");
-        mistakes(&blocks, &mut errors);
+        let blocks =
+            Vec::<Spanned<MoleculeBlock>>::from_value(Source::file(text).value(), &mut errors).expect("a mapping");
+        check(&blocks, &mut errors);
         assert!(errors.0.is_empty());
         let mut s = Snapshot { dimensions: 3, box_length: [10.0; 3], ..Snapshot::default() };
         let kind = s.type_id("C");
         for k in 0..13 {
-            // pairs over the boundary: 4.8 and −4.8
+            // pairs across the boundary: 4.8 and −4.8
             s.push(kind, [if k % 2 == 0 { 4.8 } else { -4.8 }, 0.5 * f64::from(k) - 3.0, 0.0]);
         }
         s.mass[12] = 18.0;
@@ -204,9 +210,10 @@ mod tests {
             apply(&blocks, &s).expect_err("too few").message.contains("reaches to particle 12, but the frame has 12")
         );
         let bad = text.replace("atoms: [0, 1], weights: [1.0, 3.0]", "atoms: [0, 2], weights: [1.0]");
-        let blocks = Vec::<Spanned<Block>>::from_value(Source::file(&bad).value(), &mut errors).expect("a mapping");
-        mistakes(&blocks, &mut errors);
-        let told: Vec<_> = errors.0.iter().map(|e| e.message.as_str()).collect();
-        assert_eq!(told, ["there is no atom 2: the pattern has 2", "1 weights for 2 atoms"]);
+        let blocks =
+            Vec::<Spanned<MoleculeBlock>>::from_value(Source::file(&bad).value(), &mut errors).expect("a mapping");
+        check(&blocks, &mut errors);
+        let messages: Vec<_> = errors.0.iter().map(|e| e.message.as_str()).collect();
+        assert_eq!(messages, ["no atom 2: the pattern has 2 atoms", "1 weights for 2 atoms"]);
     }
 }

@@ -1,74 +1,86 @@
-//! `galamost ibi`: potentials out of distributions, by iterations that are ordinary runs.
+//! `galamost ibi`: derives potentials from target distributions by iterated runs.
 //!
-//! `spec.rs` is the file that says what is looked for, `targets.rs` and `mapping.rs` where the distributions wanted come from,
-//! `analyzers.rs` what measures them, `iterate.rs` the runs and what follows from them, `report.rs` the page. The numbers stand in
-//! the crate `galamost-inversion`. Components are named as text of pipelines only.
+//! | file | contents |
+//! |---|---|
+//! | `spec.rs` | the specification file |
+//! | `targets.rs`, `mapping.rs` | target distributions, mapping of atoms to beads |
+//! | `analyzers.rs` | analyzers that measure distributions |
+//! | `iterate.rs`, `update.rs` | the runs, the update of potentials |
+//! | `progress.rs`, `report.rs` | convergence table, HTML report |
+//!
+//! The numerical methods are in the crate `galamost-inversion`. Components appear as pipeline text only.
 
 mod analyzers;
 mod iterate;
 mod mapping;
+mod progress;
 mod report;
 mod spec;
 mod targets;
+mod update;
 
+use crate::common::{Context, file_failure, input_error, parse_device};
+use crate::terminal::signals;
 use clap::Args;
-use galamost_engine::diagnostic::{Diagnostic, Failure};
-use galamost_engine::pipeline::DeviceChoice;
-use galamost_engine::plugins::Registry;
+use galamost_engine::diagnostic::Failure;
 use galamost_engine::run::RunOptions;
 use spec::Spec;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-/// What `galamost ibi` is given.
+/// Options of `galamost ibi`.
 #[derive(Args, Debug)]
 pub(crate) struct IbiArgs {
-    /// The file that says what is looked for.
+    /// The specification file.
     file: PathBuf,
-    /// auto, cpu, cuda:0 or emulated, instead of the pipelines' `device`.
+    /// Device, overriding `device` of the pipelines: auto, cpu, cuda:0 or emulated.
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Most iterations, instead of the file's `iterations`.
+    /// Largest number of iterations, overriding `iterations` of the file.
     #[arg(long, value_name = "N")]
     iterations: Option<u32>,
-    /// Reports all mistakes, measures targets and writes the first iteration; runs nothing.
+    /// Report all errors, measure the targets and write the first iteration, without running it.
     #[arg(long)]
     check: bool,
 }
 
-/// Runs the command: finished iterations are kept, an unfinished one goes on from its checkpoint.
+/// Runs the command. Finished iterations are kept; an unfinished one resumes from its checkpoint.
 ///
 /// # Errors
-/// What is wrong with the files, or what broke in a run.
-pub(crate) fn run(args: &IbiArgs, quiet: bool, stop: Arc<AtomicBool>, registry: &Registry) -> Result<u8, Failure> {
-    let wrong = |m: String| Failure::Input(vec![Diagnostic::new("--device".as_ref(), None, m)]);
-    let device = args.device.as_deref().map(DeviceChoice::parse).transpose().map_err(wrong)?;
+/// Returns an error if a file is invalid or a run fails.
+pub(crate) fn run(args: &IbiArgs, context: &Context) -> Result<u8, Failure> {
+    let (stop, _) = signals()?;
+    let registry = context.registry();
+    let device = args.device.as_deref().map(parse_device).transpose()?;
     let mut spec = Spec::read(&args.file)?;
     if let Some(n) = args.iterations {
         spec.fields.iterations = n.clamp(1, 999);
     }
-    same_grids(&spec)?;
-    let options =
-        iterate::Options { device, run: RunOptions { quiet, stop, ..RunOptions::default() }, check: args.check };
-    let targets = targets::all(&spec, registry)?;
-    let interactions = spec.interactions.value.iter().map(|i| i.interaction(spec.dimensions)).collect();
+    check_grids(&spec)?;
+    let quiet = context.common.quiet;
+    let options = iterate::InversionOptions {
+        device,
+        run: RunOptions { quiet, stop, ..RunOptions::default() },
+        check: args.check,
+    };
+    let targets = targets::read_all(&spec, &registry)?;
+    let numerics = spec.interactions.value.iter().map(|i| i.interaction(spec.dimensions)).collect();
     let mut inversion = iterate::Inversion {
         spec: &spec,
-        registry,
+        registry: &registry,
         options: &options,
-        interactions,
+        numerics,
         targets,
         potentials: vec![],
         measured: vec![],
         done: vec![],
     };
-    inversion.all()?;
+    inversion.run_all()?;
     Ok(0)
 }
 
-/// Iterations of a folder belong to one set of states, interactions and grids: what was begun with others is not gone on with.
-fn same_grids(spec: &Spec) -> Result<(), Failure> {
+/// Checks that the iterations in the results folder have the same states, interactions and grids; records them for a
+/// new folder.
+fn check_grids(spec: &Spec) -> Result<(), Failure> {
     let mut text = String::new();
     for s in &spec.states.value {
         text += &format!("state {} {}\n", s.value.name.value, s.value.pipeline.value);
@@ -79,17 +91,17 @@ fn same_grids(spec: &Spec) -> Result<(), Failure> {
     let folder = spec.folder();
     let file = folder.join("grids.txt");
     match std::fs::read_to_string(&file) {
-        Ok(then) if then != text => {
+        Ok(previous) if previous != text => {
             let message = format!(
-                "{} has iterations of other states, interactions or grids: move it away, or give another `folder`",
+                "{} contains iterations with other states, interactions or grids: move it away, or give another `folder`",
                 folder.display()
             );
-            Err(Failure::Input(vec![Diagnostic::new(&spec.path, None, message)]))
+            Err(input_error(&spec.path, message))
         }
         Ok(_) => Ok(()),
         Err(_) => {
-            std::fs::create_dir_all(&folder).map_err(|e| Failure::run(format!("{}: {e}", folder.display())))?;
-            iterate::write_whole(&file, &text)
+            std::fs::create_dir_all(&folder).map_err(|e| file_failure(&folder, e))?;
+            iterate::write_atomically(&file, &text)
         }
     }
 }

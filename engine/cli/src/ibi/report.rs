@@ -1,6 +1,6 @@
-//! The page of an inversion: distributions and potentials of its iterations, in one file.
+//! The HTML report of an inversion: distributions and potentials of its iterations.
 
-use super::iterate::Done;
+use super::iterate::RunResult;
 use super::spec::Spec;
 use crate::output::page::{chart, document};
 use galamost_inversion::Interaction;
@@ -8,20 +8,20 @@ use galamost_pictures::{Curve, escape};
 use galamost_tables::Kind;
 use std::fmt::Write as _;
 
-/// One interaction.
-pub(super) struct Entry {
+/// The iterations of one interaction.
+pub(super) struct InteractionHistory {
     pub name: String,
     pub interaction: Interaction,
     pub states: Vec<String>,
-    /// By state.
+    /// Targets by state.
     pub targets: Vec<Vec<f64>>,
-    /// By iteration and state.
+    /// Distributions by iteration and state.
     pub measured: Vec<Vec<Vec<f64>>>,
-    /// By iteration.
+    /// Potentials by iteration.
     pub potentials: Vec<Vec<f64>>,
 }
 
-/// Iterations that are shown: the first, then about twice as many each time, and the last.
+/// Returns the iterations to plot: the first, powers of two, and the last.
 fn shown(n: usize) -> Vec<usize> {
     let mut list: Vec<usize> = (0..).map(|k| 1 << k).take_while(|k| *k < n).collect();
     list.push(n);
@@ -32,12 +32,14 @@ fn shown(n: usize) -> Vec<usize> {
     list
 }
 
-impl Entry {
+impl InteractionHistory {
+    /// Returns a curve over the bins.
     fn line(&self, name: String, y: &[f64]) -> Curve {
         let points = y.iter().enumerate().map(|(k, y)| [self.interaction.bins.middle(k), *y]).collect();
         Curve { name, points, ..Curve::default() }
     }
 
+    /// Returns the labels of the axes.
     fn labels(&self) -> [&'static str; 2] {
         match self.interaction.kind {
             Kind::Pair => ["r", "g(r)"],
@@ -47,6 +49,7 @@ impl Entry {
         }
     }
 
+    /// Plots the distributions of a state.
     fn distributions(&self, state: usize) -> String {
         let mut lines = vec![self.line("target".into(), &self.targets[state])];
         for k in shown(self.measured.len()) {
@@ -55,12 +58,13 @@ impl Entry {
         chart(lines, self.labels(), None)
     }
 
+    /// Plots the potentials.
     fn potentials(&self) -> String {
         let n = self.measured.len();
         let lines: Vec<Curve> =
             shown(n).iter().map(|k| self.line(format!("iteration {k}"), &self.potentials[k - 1])).collect();
         let [label, _] = self.labels();
-        // of the last potential what particles see; the core would press it flat
+        // the range of the sampled part of the last potential; the repulsive core would dominate the axis
         let sampled: Vec<bool> =
             (0..self.interaction.bins.n).map(|k| self.targets.iter().any(|t| self.interaction.sampled(t)[k])).collect();
         let last = &self.potentials[n - 1];
@@ -71,8 +75,8 @@ impl Entry {
     }
 }
 
-/// The page.
-pub(super) fn report(spec: &Spec, entries: &[Entry], done: &[Vec<Done>]) -> String {
+/// Returns the report as HTML.
+pub(super) fn report(spec: &Spec, histories: &[InteractionHistory], done: &[Vec<RunResult>]) -> String {
     let title = escape(&spec.path.display().to_string());
     let mut page = format!(
         "<header><h1>{title}</h1><p>{} iterations of {:?}; tolerance {}.</p></header>\n",
@@ -81,7 +85,7 @@ pub(super) fn report(spec: &Spec, entries: &[Entry], done: &[Vec<Done>]) -> Stri
         spec.tolerance
     );
     let mut lines = vec![];
-    for e in entries {
+    for e in histories {
         for (s, state) in e.states.iter().enumerate() {
             let norm = |k: usize| e.interaction.closeness(&e.targets[s], &e.measured[k][s]).norm;
             let points = (0..done.len()).map(|k| [k as f64 + 1.0, norm(k).max(1e-12).log10()]).collect();
@@ -91,7 +95,7 @@ pub(super) fn report(spec: &Spec, entries: &[Entry], done: &[Vec<Done>]) -> Stri
     }
     let _ = write!(
         page,
-        "<h2>Distance from the targets</h2>\n<p>√(∫(p − p_t)² dx / ∫p_t² dx), as a logarithm to the base 10.</p>\n<div class=\"pair\">{}\n",
+        "<h2>Distance from the targets</h2>\n<p>Base-10 logarithm of √(∫(p − p_t)² dx / ∫p_t² dx).</p>\n<div class=\"pair\">{}\n",
         chart(lines, ["iteration", "log₁₀ distance"], None)
     );
     let _ = writeln!(
@@ -112,7 +116,7 @@ pub(super) fn report(spec: &Spec, entries: &[Entry], done: &[Vec<Done>]) -> Stri
         }
     }
     page += "</table></div>\n";
-    for e in entries {
+    for e in histories {
         let _ = writeln!(page, "<h2>{}</h2>\n<div class=\"pair\">", escape(&e.name));
         for (s, state) in e.states.iter().enumerate() {
             let head = if e.states.len() > 1 { format!("<h3>{}</h3>", escape(state)) } else { String::new() };

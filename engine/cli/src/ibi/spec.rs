@@ -1,6 +1,7 @@
-//! The file that says what is looked for.
+//! The specification file of an inversion.
 
-use super::mapping::Block;
+use super::mapping::MoleculeBlock;
+use crate::common::{input_error, parse_errors};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::pipeline::{Exclusions, Only};
 use galamost_inversion::{Bins, Interaction};
@@ -10,12 +11,12 @@ use galamost_plugin_api::params::{Fields, FromValue, Params as _, Range, Source,
 use galamost_tables::{Kind, Unit};
 use std::path::{Path, PathBuf};
 
-/// How potentials are changed after an iteration.
+/// How potentials are updated after an iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Method {
-    /// ΔU = α kT ln(g/g_t), each bin by itself.
+    /// ΔU = α kT ln(g/g_t), independently for each bin.
     Ibi,
-    /// Newton's method with the covariance of all bins, and its regularisation.
+    /// Newton's method with the covariance of all bins, regularized by λ.
     Imc { lambda: f64 },
 }
 
@@ -40,6 +41,7 @@ impl FromValue for Method {
     }
 }
 
+/// Unit of angles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct UnitName(pub Unit);
 
@@ -59,18 +61,18 @@ impl FromValue for UnitName {
     }
 }
 
-/// Frames to measure targets from.
+/// Trajectory from which targets are measured.
 #[derive(Clone, Debug)]
 pub(super) struct Trajectory {
-    /// The generator that reads a frame, its whole text.
+    /// The generator that reads a frame, as pipeline text.
     pub reader: String,
     pub at: Position,
     pub first: u64,
     pub last: u64,
     pub every: u64,
-    /// Files in place of frames of one file.
+    /// One file per frame, instead of the frames of one file.
     pub files: Option<Vec<String>>,
-    pub mapping: Option<Vec<Spanned<Block>>>,
+    pub mapping: Option<Vec<Spanned<MoleculeBlock>>>,
 }
 
 impl FromValue for Trajectory {
@@ -81,10 +83,10 @@ impl FromValue for Trajectory {
         let last = fields.required::<Option<u64>>("last", Range::ANY);
         let every = fields.or("every", Range { at_least: 1.0, ..Range::ANY }, || 1u64);
         let files = fields.required::<Option<Vec<String>>>("files", Range::ANY);
-        let mapping = fields.required::<Option<Vec<Spanned<Block>>>>("mapping", Range::ANY);
+        let mapping = fields.required::<Option<Vec<Spanned<MoleculeBlock>>>>("mapping", Range::ANY);
         fields.finish();
         let Some(reader) = reader.filter(|r| r.name().is_some() && r.after_name().is_some()) else {
-            errors.push(value.error("missing field `reader`: a generator, as `Gsd(file: \"all-atom.gsd\")`"));
+            errors.push(value.error("missing field `reader`: give a generator such as `Gsd(file: \"all-atom.gsd\")`"));
             return None;
         };
         let (first, last, every, files, mapping) = (first?, last?, every?, files?, mapping?);
@@ -92,7 +94,9 @@ impl FromValue for Trajectory {
             (None, Some(last)) if last >= first => last,
             (Some(files), None) if !files.is_empty() => files.len() as u64 - 1,
             _ => {
-                errors.push(value.error("give `last`, the number of the last frame, or `files`, one for each frame"));
+                errors.push(
+                    value.error("give either `last`, the number of the last frame, or `files`, one for each frame"),
+                );
                 return None;
             }
         };
@@ -103,91 +107,93 @@ impl FromValue for Trajectory {
     }
 }
 
-/// One state of the system.
+/// A thermodynamic state.
 #[derive(Clone, Debug, Params)]
-pub(super) struct State {
-    /// Its name: letters, digits, `-` and `_`.
+pub(super) struct StateSpec {
+    /// Name: letters, digits, `-` and `_`.
     #[param(default = Spanned { value: "main".to_string(), at: Position { line: 1, column: 1 } })]
     pub name: Spanned<String>,
-    /// The pipeline that every iteration runs, with the tables `pair.A-A.csv`, `bond.A-A.csv`, ….
+    /// The pipeline of every iteration, which reads the tables `pair.A-A.csv`, `bond.A-A.csv`, ….
     pub pipeline: Spanned<String>,
-    /// kT of the state.
+    /// kT.
     #[param(name = "kT", above = 0.0)]
     pub kt: f64,
-    /// Its weight among the states.
+    /// Weight of the state.
     #[param(default = 1.0, above = 0.0)]
     pub weight: f64,
     /// Steps between two samples in the last stage.
     #[param(at_least = 1.0)]
     pub every: u64,
-    /// Pressure wanted.
+    /// Target pressure.
     pub pressure: Option<f64>,
-    /// Files that the pipeline reads, beside the tables: they are linked into the folder of each iteration.
+    /// Other files that the pipeline reads; they are linked into the folder of each iteration.
     #[param(default = vec![])]
     pub files: Vec<Spanned<String>>,
-    /// Where targets are measured from.
+    /// Trajectory from which targets are measured.
     pub trajectory: Option<Trajectory>,
 }
 
-/// What the four kinds of interactions share.
+/// Fields of all interactions.
 #[derive(Clone, Debug, Params)]
-pub(super) struct Common {
+pub(super) struct CommonFields {
     /// Number of bins.
     #[param(at_least = 4, at_most = 2000)]
     pub bins: u32,
-    /// The file of the target; `{state}` stands for the name of the state. Without it the target is measured from the state's trajectory.
+    /// File of the target distribution; `{state}` is replaced by the name of the state. By default the target is
+    /// measured from the trajectory of the state.
     pub target: Option<Spanned<String>>,
-    /// Name or number of the column.
+    /// Name or number of the column in this file.
     pub column: Option<String>,
     /// Unit of the angles in the file.
     pub unit: Option<UnitName>,
-    /// The first potential, a table; by default that of Boltzmann inversion.
+    /// Table of the first potential; by default Boltzmann inversion of the target.
     pub start: Option<Spanned<String>>,
-    /// Damping, in place of that of the whole file.
+    /// Damping of this interaction, overriding the common one.
     #[param(above = 0.0, at_most = 2.0)]
     pub alpha: Option<f64>,
-    /// In which iterations the potential is changed, over and over: `[1, 0]` is every second one.
+    /// Periodic pattern of the iterations that update the potential: `[1, 0]` updates it every second time.
     #[param(default = vec![1])]
     pub update: Vec<u32>,
-    /// How often changes are averaged with their neighbors.
+    /// How often changes are averaged with those of neighboring bins.
     #[param(default = 0, at_most = 100)]
     pub smooth: u32,
-    /// Bins whose target is below this (pairs), or this share of its largest value (links), count as not sampled.
+    /// Bins whose target is below this value (pairs), or below this fraction of its maximum (bonds, angles, dihedrals),
+    /// count as unsampled.
     #[param(at_least = 0.0, below = 1.0)]
     pub floor: Option<f64>,
 }
 
-/// One interaction whose potential is looked for.
+/// An interaction whose potential is determined.
 #[derive(Clone, Debug)]
-pub(super) struct Sought {
-    /// Its types: `A-B` of a pair, the name of a link's type.
+pub(super) struct InteractionSpec {
+    /// Types: `A-B` for a pair, otherwise the name of the bond, angle or dihedral type.
     pub types: String,
-    /// Both types of a pair.
+    /// Particle types of a pair.
     pub pair: Option<[String; 2]>,
     pub kind: Kind,
     pub first: f64,
     pub last: f64,
-    pub common: Common,
-    /// Energy per unit of pressure.
+    pub common: CommonFields,
+    /// Gain of the pressure correction, energy per pressure.
     pub pressure_gain: f64,
     pub at: Position,
 }
 
-impl Sought {
-    /// `pair.A-B`, as the files of tables are called.
+impl InteractionSpec {
+    /// Returns the stem of file names: `pair.A-B`.
     pub fn stem(&self) -> String {
         format!("{}.{}", self.kind.name(), self.types)
     }
-    /// `pair A-B`, in messages.
+    /// Returns the name in messages: `pair A-B`.
     pub fn name(&self) -> String {
         format!("{} {}", self.kind.name(), self.types)
     }
-    /// Whether its potential changes after iteration `k`, from 1.
+    /// Returns whether the potential is updated after iteration `k`, counted from 1.
     pub fn changes(&self, k: usize) -> bool {
         let pattern = &self.common.update;
         pattern.is_empty() || pattern[(k - 1) % pattern.len()] != 0
     }
-    /// Its numbers.
+    /// Returns the numerical description.
     pub fn interaction(&self, dimensions: u32) -> Interaction {
         let floor = self.common.floor.unwrap_or(if self.kind == Kind::Pair { 0.01 } else { 1e-3 });
         let bins = Bins::new(self.first, self.last, self.common.bins as usize);
@@ -195,7 +201,7 @@ impl Sought {
     }
 }
 
-impl FromValue for Sought {
+impl FromValue for InteractionSpec {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let kind = match value.name() {
             Some("Pair") => Kind::Pair,
@@ -225,11 +231,11 @@ impl FromValue for Sought {
             Kind::Dihedral => (Some(-180.0), Some(180.0)),
         };
         let gain = if kind == Kind::Pair { fields.or("pressure_gain", positive, || 0.0) } else { Some(0.0) };
-        let common = Common::take(&mut fields);
+        let common = CommonFields::take(&mut fields);
         fields.finish();
         let (first, last) = (first?, last?);
         if first >= last {
-            errors.push(value.error(format!("max {last} is not above min {first}")));
+            errors.push(value.error(format!("max ({last}) must be greater than min ({first})")));
             return None;
         }
         Some(Self { types: types?, pair, kind, first, last, common: common?, pressure_gain: gain?, at: value.at() })
@@ -241,78 +247,78 @@ impl FromValue for Sought {
     }
 }
 
-/// The whole file.
+/// The fields of the file.
 #[derive(Clone, Debug, Params)]
-pub(super) struct Contents {
-    /// Folder of the results; by default named as the file.
+pub(super) struct SpecFields {
+    /// Folder of the results; by default the name of the file without extension.
     pub folder: Option<String>,
     /// `Ibi` or `Imc(lambda: 0.1)`.
     #[param(default = Method::Ibi)]
     pub method: Method,
-    /// Most iterations.
+    /// Largest number of iterations.
     #[param(at_least = 1, at_most = 999)]
     pub iterations: u32,
-    /// It ends when every distribution is this near to its target.
+    /// The inversion ends when all distributions are within this distance of their targets.
     #[param(default = 0.0, at_least = 0.0)]
     pub tolerance: f64,
-    /// Damping: the factor of every change.
+    /// Damping: factor of all changes.
     #[param(default = 1.0, above = 0.0, at_most = 2.0)]
     pub alpha: f64,
-    /// Each iteration begins where the one before ended.
+    /// Whether each iteration starts from the last configuration of the previous one.
     #[param(default = false)]
     pub from_last: bool,
-    /// Pairs that are not counted in g(r).
+    /// Pairs excluded from g(r).
     #[param(default = Exclusions::default())]
     pub exclude: Exclusions,
-    /// Pairs of one molecule or of different ones only.
+    /// Restricts g(r) to pairs within one molecule, or to pairs of different molecules.
     pub only: Option<Only>,
-    /// 2 or 3.
+    /// Number of dimensions, 2 or 3.
     #[param(default = 3, at_least = 2, at_most = 3)]
     pub dimensions: u32,
     /// States.
-    pub states: Spanned<Vec<Spanned<State>>>,
+    pub states: Spanned<Vec<Spanned<StateSpec>>>,
     /// Interactions.
-    pub interactions: Spanned<Vec<Sought>>,
+    pub interactions: Spanned<Vec<InteractionSpec>>,
 }
 
-/// A file that was read.
+/// A specification and its file.
 #[derive(Clone, Debug)]
 pub(super) struct Spec {
     pub path: PathBuf,
-    pub fields: Contents,
+    pub fields: SpecFields,
 }
 
 impl std::ops::Deref for Spec {
-    type Target = Contents;
-    fn deref(&self) -> &Contents {
+    type Target = SpecFields;
+    fn deref(&self) -> &SpecFields {
         &self.fields
     }
 }
 
 impl Spec {
-    /// Reads the file; all mistakes at once.
+    /// Reads a specification.
+    ///
+    /// # Errors
+    /// Returns all errors of the file.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| Failure::Input(vec![Diagnostic::new(path, None, format!("cannot be read: {e}"))]))?;
+        let text = std::fs::read_to_string(path).map_err(|e| input_error(path, format!("cannot be read: {e}")))?;
         let mut errors = Errors::default();
         let value = Source::file(&text).value();
         let fields = match value.check_syntax() {
-            Ok(()) => Contents::from_value(value, &mut errors),
+            Ok(()) => SpecFields::from_value(value, &mut errors),
             Err(e) => {
                 errors.push(e);
                 None
             }
         };
         let fields = fields.filter(|f| {
-            mistakes(f, &mut errors);
+            check_fields(f, &mut errors);
             errors.0.is_empty()
         });
-        fields.map(|fields| Self { path: path.into(), fields }).ok_or_else(|| {
-            Failure::Input(errors.0.into_iter().map(|e| Diagnostic::new(path, e.at, e.message)).collect())
-        })
+        fields.map(|fields| Self { path: path.into(), fields }).ok_or_else(|| parse_errors(path, errors.0))
     }
 
-    /// The folder that relative paths start at.
+    /// Returns the folder that relative paths refer to.
     pub fn directory(&self) -> PathBuf {
         match self.path.parent() {
             Some(p) if !p.as_os_str().is_empty() => p.into(),
@@ -320,7 +326,7 @@ impl Spec {
         }
     }
 
-    /// The folder of the results.
+    /// Returns the folder of the results.
     pub fn folder(&self) -> PathBuf {
         match &self.folder {
             Some(f) => self.directory().join(f),
@@ -328,19 +334,19 @@ impl Spec {
         }
     }
 
-    /// A mistake in the file.
-    pub fn wrong(&self, at: Position, message: impl Into<String>) -> Failure {
+    /// Returns an error in the file.
+    pub fn error(&self, at: Position, message: impl Into<String>) -> Failure {
         Failure::Input(vec![Diagnostic::new(&self.path, Some(at), message)])
     }
 }
 
-/// What the fields say together.
-fn mistakes(f: &Contents, errors: &mut Errors) {
+/// Checks that the fields are consistent.
+fn check_fields(f: &SpecFields, errors: &mut Errors) {
     if f.states.value.is_empty() {
-        errors.push(InputError::at(f.states.at, "there are no states: give at least one"));
+        errors.push(InputError::at(f.states.at, "no states: give at least one"));
     }
     if f.interactions.value.is_empty() {
-        errors.push(InputError::at(f.interactions.at, "there are no interactions: give at least one"));
+        errors.push(InputError::at(f.interactions.at, "no interactions: give at least one"));
     }
     let mut names = vec![];
     for s in &f.states.value {
@@ -349,16 +355,16 @@ fn mistakes(f: &Contents, errors: &mut Errors) {
         if name.is_empty() || !name.chars().all(fits) {
             errors.push(InputError::at(
                 s.value.name.at,
-                format!("`{name}` cannot be a folder: letters, digits, - and _"),
+                format!("`{name}` is not a valid name: use letters, digits, - and _"),
             ));
         }
         if names.contains(&name) {
-            errors.push(InputError::at(s.at, format!("there are two states `{name}`: give each a `name`")));
+            errors.push(InputError::at(s.at, format!("duplicate state `{name}`: give each state its own `name`")));
         }
         names.push(name);
     }
     for t in f.states.value.iter().filter_map(|s| s.value.trajectory.as_ref()) {
-        super::mapping::mistakes(t.mapping.as_deref().unwrap_or_default(), errors);
+        super::mapping::check(t.mapping.as_deref().unwrap_or_default(), errors);
     }
     let mut stems: Vec<String> = vec![];
     for i in &f.interactions.value {
@@ -367,7 +373,7 @@ fn mistakes(f: &Contents, errors: &mut Errors) {
         }
         stems.push(i.stem());
         if !i.types.chars().all(|c| c.is_alphanumeric() || "-_+.".contains(c)) {
-            errors.push(InputError::at(i.at, format!("`{}` cannot be the name of a file", i.types)));
+            errors.push(InputError::at(i.at, format!("`{}` cannot be part of a file name", i.types)));
         }
         if i.common.target.is_none()
             && let Some(s) = f.states.value.iter().find(|s| s.value.trajectory.is_none())
@@ -380,7 +386,7 @@ fn mistakes(f: &Contents, errors: &mut Errors) {
             errors.push(InputError::at(i.at, what));
         }
         if i.pressure_gain > 0.0 && f.states.value.iter().all(|s| s.value.pressure.is_none()) {
-            errors.push(InputError::at(i.at, "`pressure_gain` needs a state with a `pressure`"));
+            errors.push(InputError::at(i.at, "`pressure_gain` requires a state with a `pressure`"));
         }
     }
 }

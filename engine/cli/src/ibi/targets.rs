@@ -1,8 +1,9 @@
-//! What distributions are wanted: out of files, or measured from trajectories.
+//! Target distributions, read from files or measured from trajectories.
 
 use super::analyzers::{column_of, distributions, file_of};
 use super::mapping;
-use super::spec::{Sought, Spec, State, Trajectory};
+use super::spec::{InteractionSpec, Spec, StateSpec, Trajectory};
+use crate::common::{file_failure, parse_errors, write_file};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
 use galamost_engine::plan::{CheckOptions, Plan, check};
@@ -15,9 +16,12 @@ use galamost_plugin_api::snapshot::Snapshot;
 use std::path::Path;
 use tracing::info;
 
-/// The targets of all interactions in each state.
-pub(super) fn all(spec: &Spec, registry: &Registry) -> Result<Vec<Vec<Vec<f64>>>, Failure> {
-    let mut mistakes = vec![];
+/// Returns the targets by state and interaction.
+///
+/// # Errors
+/// Returns an error if a file is invalid or a trajectory cannot be measured.
+pub(super) fn read_all(spec: &Spec, registry: &Registry) -> Result<Vec<Vec<Vec<f64>>>, Failure> {
+    let mut errors = vec![];
     let mut out = vec![];
     for state in &spec.states.value {
         let mut of_state = vec![];
@@ -29,16 +33,17 @@ pub(super) fn all(spec: &Spec, registry: &Registry) -> Result<Vec<Vec<Vec<f64>>>
         for i in &spec.interactions.value {
             match of_interaction(spec, &state.value, i, &folder) {
                 Ok(p) => of_state.push(p),
-                Err(Failure::Input(list)) => mistakes.extend(list),
+                Err(Failure::Input(list)) => errors.extend(list),
                 Err(e) => return Err(e),
             }
         }
         out.push(of_state);
     }
-    if mistakes.is_empty() { Ok(out) } else { Err(Failure::Input(mistakes)) }
+    if errors.is_empty() { Ok(out) } else { Err(Failure::Input(errors)) }
 }
 
-fn of_interaction(spec: &Spec, state: &State, i: &Sought, folder: &Path) -> Result<Vec<f64>, Failure> {
+/// Reads the target of an interaction in a state.
+fn of_interaction(spec: &Spec, state: &StateSpec, i: &InteractionSpec, folder: &Path) -> Result<Vec<f64>, Failure> {
     let bins = i.interaction(spec.dimensions).bins;
     let (path, column, unit) = match &i.common.target {
         Some(file) => {
@@ -49,7 +54,7 @@ fn of_interaction(spec: &Spec, state: &State, i: &Sought, folder: &Path) -> Resu
     };
     let text = std::fs::read_to_string(&path).map_err(|e| {
         let at = i.common.target.as_ref().map_or(i.at, |t| t.at);
-        spec.wrong(at, format!("{} cannot be read: {e}", path.display()))
+        spec.error(at, format!("{} cannot be read: {e}", path.display()))
     })?;
     read_target(&text, i.kind, &bins, column, unit).map_err(|e| {
         let at = e.line.map(|line| Position { line, column: 1 });
@@ -57,17 +62,14 @@ fn of_interaction(spec: &Spec, state: &State, i: &Sought, folder: &Path) -> Resu
     })
 }
 
-/// A plan without forces, for one state.
+/// Returns a plan without forces.
 fn plan_of(path: &Path, text: &str, registry: &Registry, snapshot: Option<Snapshot>) -> Result<Plan, Failure> {
-    let told = |e: Vec<galamost_plugin_api::error::InputError>| {
-        Failure::Input(e.into_iter().map(|e| Diagnostic::new(path, e.at, e.message)).collect())
-    };
-    let mut pipeline = Pipeline::parse(path, text, &[]).map_err(told)?;
+    let mut pipeline = Pipeline::parse(path, text, &[]).map_err(|e| parse_errors(path, e))?;
     pipeline.device = DeviceChoice::Cpu;
     check(pipeline, registry, CheckOptions { snapshot, ..CheckOptions::default() })
 }
 
-/// The generator of one frame: with the number of the frame, or the name of a file, as its first field.
+/// Returns the generator of a frame, with the frame number or the file name as its first field.
 fn reader(t: &Trajectory, k: u64) -> String {
     let field = match &t.files {
         Some(files) => format!("file: {:?}", files[k as usize]),
@@ -78,42 +80,44 @@ fn reader(t: &Trajectory, k: u64) -> String {
     format!("{name}({field}{comma}{rest}")
 }
 
-/// One frame as beads.
+/// Reads a frame and maps it to beads.
 fn frame(spec: &Spec, t: &Trajectory, k: u64, registry: &Registry) -> Result<Snapshot, Failure> {
     let text = format!("(initial: [{}], precision: Double, stages: [(steps: 0, dt: 1.0)])", reader(t, k));
-    let here = |message: String| spec.wrong(t.at, format!("frame {k}: {message}"));
+    let here = |message: String| spec.error(t.at, format!("frame {k}: {message}"));
     let plan = plan_of(&spec.path, &text, registry, None).map_err(|e| match e {
-        // places in the text above are none of the file's
+        // positions in the generated text are meaningless to the user
         Failure::Input(list) => here(list.iter().map(|d| d.message.as_str()).collect::<Vec<_>>().join("; ")),
         other => other,
     })?;
     match &t.mapping {
         None => Ok(plan.snapshot),
         Some(blocks) => mapping::apply(blocks, &plan.snapshot)
-            .map_err(|e| spec.wrong(e.at.unwrap_or(t.at), format!("frame {k}: {}", e.message))),
+            .map_err(|e| spec.error(e.at.unwrap_or(t.at), format!("frame {k}: {}", e.message))),
     }
 }
 
-/// Measures all distributions over the frames of a trajectory, with the analyzers of a run: what one frame's have saved, the
-/// next frame's go on with.
+/// Measures all distributions over the frames of a trajectory. The analyzers of each frame continue from the saved
+/// state of the previous one.
 fn measure(spec: &Spec, t: &Trajectory, folder: &Path, registry: &Registry) -> Result<(), Failure> {
     let analyzers = distributions(spec, 1).join(",\n");
     let text = format!("(initial: [], precision: Double, stages: [(steps: 0, dt: 1.0)], analyzers: [\n{analyzers}\n])");
-    // measured once for the same words
+    // skip the measurement if it has been done with the same input
     let (key_file, key) = (folder.join("measured.txt"), format!("{text}\n{t:?}\n"));
     if std::fs::read_to_string(&key_file).is_ok_and(|k| k == key) {
         return Ok(());
     }
-    std::fs::create_dir_all(folder).map_err(|e| Failure::run(format!("{}: {e}", folder.display())))?;
+    std::fs::create_dir_all(folder).map_err(|e| file_failure(folder, e))?;
     let mut kept: Vec<Vec<u8>> = vec![];
     let frames: Vec<u64> = (t.first..=t.last).step_by(t.every as usize).collect();
     for (done, k) in frames.iter().enumerate() {
         let snapshot = frame(spec, t, *k, registry)?;
         let plan = plan_of(&folder.join("measure.ron"), &text, registry, Some(snapshot)).map_err(|e| match e {
             Failure::Input(list) => {
-                let all: Vec<String> =
-                    list.iter().map(|d| format!("{}: {}", d.component.as_deref().unwrap_or("it"), d.message)).collect();
-                spec.wrong(t.at, format!("frame {k}: {}", all.join("; ")))
+                let all: Vec<String> = list
+                    .iter()
+                    .map(|d| format!("{}: {}", d.component.as_deref().unwrap_or("analyzer"), d.message))
+                    .collect();
+                spec.error(t.at, format!("frame {k}: {}", all.join("; ")))
             }
             other => other,
         })?;
@@ -127,5 +131,5 @@ fn measure(spec: &Spec, t: &Trajectory, folder: &Path, registry: &Registry) -> R
             info!("targets: {} of {} frames", done + 1, frames.len());
         }
     }
-    std::fs::write(&key_file, key).map_err(|e| Failure::run(format!("{}: {e}", key_file.display())))
+    write_file(&key_file, key)
 }

@@ -1,4 +1,4 @@
-//! What commands show: tables that were read, HTML pages.
+//! Tables that commands read, and HTML pages that they write.
 
 pub mod page;
 pub mod series;

@@ -1,8 +1,8 @@
-//! Pages: one HTML file with everything in it, for the eye, for paper, in the dark and on a telephone.
+//! Self-contained HTML pages for screen (light and dark), print and phone.
 
 use galamost_pictures::{Axis, Curve, Plot, Theme};
 
-/// The look of all pages.
+/// Style sheet of all pages.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ground:#ffffff;--ink:#1c2126;--soft:#5b6670;--line:#dfe4e8;--panel:#f6f8f9;--accent:#0b6aa8;--warn:#9a5b00;\
 --warn-ground:#fff6e5;--bad:#a3261d;--bad-ground:#fdecea;--good:#1b7a4b;--s:#8a4b08;--n:#0b6aa8;--c:#7a3e9d;--k:#1b7a4b}\
@@ -36,7 +36,7 @@ pre i{font-style:normal;color:var(--soft)}pre .s{color:var(--s)}pre .n{color:var
 --s:#8a4b08;--n:#0b6aa8;--c:#7a3e9d;--k:#1b7a4b;--good:#1b7a4b;--warn:#9a5b00;--bad:#a3261d}body{max-width:none;padding:0;font-size:11pt}pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:8.5pt}\
 h2{break-after:avoid}table{font-size:9pt}}";
 
-/// A page with this title and body, both of them markup.
+/// Returns a page; title and body are HTML.
 pub fn document(title: &str, body: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
@@ -44,12 +44,12 @@ pub fn document(title: &str, body: &str) -> String {
     )
 }
 
-/// A plot of curves in the page's colors.
+/// Returns an SVG plot in the colors of the page.
 pub fn chart(curves: Vec<Curve>, [x, y]: [&str; 2], range: Option<[f64; 2]>) -> String {
     Plot::simple(Axis::new(x), Axis { range, ..Axis::new(y) }, curves).drawing().svg(Theme::Page)
 }
 
-/// Bytes as text, for what is embedded in a page.
+/// Encodes bytes as Base64, for embedding in a page.
 pub fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -63,7 +63,7 @@ pub fn base64(bytes: &[u8]) -> String {
     out
 }
 
-/// A text in RON as markup with the names of components, fields, numbers, texts and comments told apart.
+/// Returns RON text as HTML with syntax highlighting of components, fields, numbers, strings and comments.
 pub fn highlighted(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -76,7 +76,7 @@ pub fn highlighted(text: &str) -> String {
         });
     };
     while let Some(c) = rest.chars().next() {
-        let while_ = |f: &dyn Fn(char) -> bool| rest.find(|c: char| !f(c)).unwrap_or(rest.len());
+        let length_of = |f: &dyn Fn(char) -> bool| rest.find(|c: char| !f(c)).unwrap_or(rest.len());
         let (n, class) = if rest.starts_with("//") {
             (rest.find('\n').unwrap_or(rest.len()), "i")
         } else if rest.starts_with("/*") {
@@ -90,9 +90,9 @@ pub fn highlighted(text: &str) -> String {
             });
             (end.map_or(rest.len(), |(k, _)| k + 1), "s")
         } else if c.is_ascii_digit() {
-            (while_(&|c| c.is_ascii_alphanumeric() || "._+".contains(c)), "n")
+            (length_of(&|c| c.is_ascii_alphanumeric() || "._+".contains(c)), "n")
         } else if c.is_alphabetic() || c == '_' {
-            let n = while_(&|c| c.is_alphanumeric() || c == '_');
+            let n = length_of(&|c| c.is_alphanumeric() || c == '_');
             let after = rest[n..].trim_start();
             (
                 n,
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_become_letters() {
+    fn base64_matches_known_values() {
         for (bytes, text) in
             [(&b""[..], ""), (b"f", "Zg=="), (b"fo", "Zm8="), (b"foo", "Zm9v"), (b"foobar", "Zm9vYmFy")]
         {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipeline_keeps_every_letter() {
+    fn highlighting_keeps_the_text() {
         let text =
             "(seed: 42, // a <seed>\n forces: [ Lj(r_cut: 2.5e0, pairs: {(\"A\\\"\", \"B\"): (x: -1)}) ], /* end */ ä";
         let marked = highlighted(text);
@@ -147,7 +147,7 @@ mod tests {
         }
         let plain = plain.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&");
         assert_eq!(plain, text);
-        // texts without an end
+        // unterminated strings and comments
         for odd in ["\"abc", "/* x", "\"\\", "é(\"é"] {
             assert!(!highlighted(odd).is_empty());
         }

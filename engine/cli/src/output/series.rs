@@ -1,40 +1,41 @@
-//! Tables as analyzers write them: CSV, a line of names and then rows, or Parquet, a file or a folder of files.
+//! Reads tables that analyzers write: CSV with a header line, or Parquet (a file or a folder of files).
 
+use crate::common::input_error;
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_measure::columns;
 use galamost_plugin_api::error::{Error, Position};
 use std::path::{Path, PathBuf};
 
-/// What a column has.
+/// The cells of a column.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cells {
+pub enum SeriesCells {
     /// Numbers; NaN where a cell is empty.
     Numbers(Vec<f64>),
-    /// Words.
-    Words(Vec<String>),
+    /// Text.
+    Text(Vec<String>),
 }
 
-/// A column.
+/// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
-    /// Its name, without the unit.
+pub struct SeriesColumn {
+    /// Name without the unit.
     pub name: String,
-    /// The unit, if the header has one: `name (unit)` or `name [unit]`.
+    /// Unit from the header: `name (unit)` or `name [unit]`.
     pub unit: Option<String>,
-    /// Its cells.
-    pub cells: Cells,
+    /// Cells.
+    pub cells: SeriesCells,
 }
 
-impl Column {
-    /// The numbers, if it has any.
+impl SeriesColumn {
+    /// Returns the numbers of a numeric column.
     pub fn numbers(&self) -> Option<&[f64]> {
         match &self.cells {
-            Cells::Numbers(v) => Some(v),
-            Cells::Words(_) => None,
+            SeriesCells::Numbers(v) => Some(v),
+            SeriesCells::Text(_) => None,
         }
     }
 
-    /// Name and unit for an axis.
+    /// Returns name and unit, as the label of an axis.
     pub fn label(&self) -> String {
         match &self.unit {
             Some(unit) => format!("{} ({unit})", self.name),
@@ -43,30 +44,30 @@ impl Column {
     }
 }
 
-/// A table.
+/// A table of named columns.
 #[derive(Clone, Debug)]
 pub struct Series {
     /// The file.
     pub path: PathBuf,
-    /// Its columns; all have the same number of cells.
-    pub columns: Vec<Column>,
-    /// Whether the last line was still being written, and was left out.
+    /// The columns; all have the same number of cells.
+    pub columns: Vec<SeriesColumn>,
+    /// Whether the last line was incomplete and was ignored.
     pub cut: bool,
 }
 
-/// A cell and the column of its first character.
-struct Cell {
+/// A CSV cell and the column of its first character.
+struct CsvCell {
     text: String,
     column: u32,
 }
 
-/// Cells of a line: separated by commas, quoted where they contain commas.
-fn cells(line: &str) -> Result<Vec<Cell>, (u32, String)> {
+/// Splits a CSV line into cells. Cells that contain commas are quoted.
+fn split_line(line: &str) -> Result<Vec<CsvCell>, (u32, String)> {
     let mut out = vec![];
     let mut rest = line.char_indices().zip(1u32..).map(|((_, c), k)| (c, k)).peekable();
     loop {
         let mut cell =
-            Cell { text: String::new(), column: rest.peek().map_or(line.chars().count() as u32 + 1, |c| c.1) };
+            CsvCell { text: String::new(), column: rest.peek().map_or(line.chars().count() as u32 + 1, |c| c.1) };
         let quoted = rest.next_if(|c| c.0 == '"').is_some();
         let mut closed = !quoted;
         let mut more = false;
@@ -81,13 +82,13 @@ fn cells(line: &str) -> Result<Vec<Cell>, (u32, String)> {
                     break;
                 }
                 _ if quoted && closed && !c.is_whitespace() => {
-                    return Err((at, "a quoted cell ends before this".into()));
+                    return Err((at, "text after the closing quote of a quoted cell".into()));
                 }
                 c => cell.text.push(c),
             }
         }
         if !closed {
-            return Err((cell.column, "a quote without its end".into()));
+            return Err((cell.column, "missing closing quote".into()));
         }
         cell.text = cell.text.trim().into();
         out.push(cell);
@@ -97,16 +98,17 @@ fn cells(line: &str) -> Result<Vec<Cell>, (u32, String)> {
     }
 }
 
-/// A number as programs write it.
+/// Parses a number; an empty cell is NaN.
 fn number(text: &str) -> Option<f64> {
     match text {
         "" => Some(f64::NAN),
-        // words that are no numbers to a reader of tables
+        // `f64` would accept these names
         "infinity" | "Infinity" | "-infinity" | "-Infinity" => None,
         t => t.parse().ok(),
     }
 }
 
+/// Splits a header cell into name and unit.
 fn name_and_unit(text: &str) -> (String, Option<String>) {
     for (open, close) in [('(', ')'), ('[', ']')] {
         if let Some(inner) = text.strip_suffix(close)
@@ -120,40 +122,62 @@ fn name_and_unit(text: &str) -> (String, Option<String>) {
     (text.into(), None)
 }
 
-/// Whether a table is Parquet: by its name, for a file or a folder.
+/// Returns a column from its header and its cells, which are in the given lines.
+fn column(header: &CsvCell, cells: Vec<CsvCell>, lines: &[u32]) -> Result<SeriesColumn, (Option<Position>, String)> {
+    let (name, unit) = name_and_unit(&header.text);
+    // the first nonempty cell determines whether the column is numeric
+    let first = cells.iter().find(|c| !c.text.is_empty());
+    let cells = if first.is_none_or(|c| number(&c.text).is_some()) {
+        let one = |(c, line): (&CsvCell, &u32)| {
+            number(&c.text).ok_or_else(|| {
+                let at = Position { line: *line, column: c.column };
+                (Some(at), format!("`{}` is not a number, but the column is numeric", c.text))
+            })
+        };
+        SeriesCells::Numbers(cells.iter().zip(lines).map(one).collect::<Result<_, _>>()?)
+    } else {
+        SeriesCells::Text(cells.into_iter().map(|c| c.text).collect())
+    };
+    Ok(SeriesColumn { name, unit, cells })
+}
+
+/// Returns whether a table is Parquet (a file or a folder), judging by its name.
 pub fn is_parquet(path: &Path) -> bool {
     columns::is_parquet(path)
 }
 
-/// The columns of a Parquet table.
+/// Reads the columns of a Parquet table.
 ///
 /// # Errors
-/// It cannot be read.
-pub fn parquet(path: &Path) -> Result<Vec<columns::Column>, Failure> {
+/// Returns an error if the table cannot be read.
+pub fn read_parquet(path: &Path) -> Result<Vec<columns::Column>, Failure> {
     columns::read(path).map_err(|e| {
         let (file, what) = match e {
             Error::Io { path, message } => (path, message),
             other => (path.into(), other.to_string()),
         };
-        Failure::Input(vec![Diagnostic::new(&file, None, what)])
+        input_error(&file, what)
     })
 }
 
-/// Bytes of a file, or of the files of a Parquet table that is a folder.
-pub fn bytes(path: &Path) -> std::io::Result<u64> {
-    let about = path.metadata()?;
-    if !about.is_dir() {
-        return Ok(about.len());
+/// Returns the size of a file, or of all files of a Parquet folder, in bytes.
+///
+/// # Errors
+/// Returns an error if a file cannot be accessed.
+pub fn size_on_disk(path: &Path) -> std::io::Result<u64> {
+    let metadata = path.metadata()?;
+    if !metadata.is_dir() {
+        return Ok(metadata.len());
     }
     let files = columns::files(path).unwrap_or_default();
     files.iter().map(|f| f.metadata().map(|m| m.len())).sum()
 }
 
 impl Series {
-    /// Reads a file, or the folder of a Parquet table.
+    /// Reads a CSV file or a Parquet table.
     ///
     /// # Errors
-    /// It cannot be read, or what is wrong with it, with line and column.
+    /// Returns an error if the file cannot be read or is invalid, with line and column.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let fail = |at, m: String| Failure::Input(vec![Diagnostic::new(path, at, m)]);
         if is_parquet(path) {
@@ -164,56 +188,59 @@ impl Series {
             let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
             let line = good.iter().filter(|b| **b == b'\n').count() as u32 + 1;
             let column = String::from_utf8_lossy(good).lines().last().map_or(0, |l| l.chars().count()) as u32 + 1;
-            fail(Some(Position { line, column }), "is no text: a byte that is not UTF-8".into())
+            fail(Some(Position { line, column }), "not a text file: invalid UTF-8".into())
         })?;
         Self::parse(path, &text).map_err(|(at, m)| fail(at, m))
     }
 
+    /// Reads a Parquet table.
     fn of_parquet(path: &Path) -> Result<Self, Failure> {
-        let columns = parquet(path)?.into_iter().map(|c| {
+        let columns = read_parquet(path)?.into_iter().map(|c| {
             let cells = match c.cells {
                 columns::Cells::Int(v) => {
-                    Cells::Numbers(v.into_iter().map(|x| x.map_or(f64::NAN, |x| x as f64)).collect())
+                    SeriesCells::Numbers(v.into_iter().map(|x| x.map_or(f64::NAN, |x| x as f64)).collect())
                 }
-                columns::Cells::Number(v) => Cells::Numbers(v.into_iter().map(|x| x.unwrap_or(f64::NAN)).collect()),
-                columns::Cells::Text(v) => Cells::Words(v.into_iter().map(Option::unwrap_or_default).collect()),
+                columns::Cells::Number(v) => {
+                    SeriesCells::Numbers(v.into_iter().map(|x| x.unwrap_or(f64::NAN)).collect())
+                }
+                columns::Cells::Text(v) => SeriesCells::Text(v.into_iter().map(Option::unwrap_or_default).collect()),
             };
             let (name, unit) = name_and_unit(&c.name);
-            Column { name, unit, cells }
+            SeriesColumn { name, unit, cells }
         });
         Ok(Self { path: path.into(), columns: columns.collect(), cut: false })
     }
 
-    /// Reads a text.
+    /// Parses CSV text.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// Returns position and message of the first error.
     pub fn parse(path: &Path, text: &str) -> Result<Self, (Option<Position>, String)> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let whole = text.is_empty() || text.ends_with('\n');
+        let complete = text.is_empty() || text.ends_with('\n');
         let mut lines =
             text.lines().zip(1u32..).filter(|(l, _)| !l.trim().is_empty() && !l.starts_with('#')).peekable();
         let at = |line, column| Some(Position { line, column });
         let Some((head, first)) = lines.next() else {
-            return Err((None, "is empty: wanted a line of names and rows of numbers".into()));
+            return Err((None, "empty file: expected a header line and rows of numbers".into()));
         };
-        let names = cells(head).map_err(|(c, m)| (at(first, c), m))?;
+        let names = split_line(head).map_err(|(c, m)| (at(first, c), m))?;
         if names.iter().all(|n| number(&n.text).is_some()) {
-            return Err((at(first, 1), "the first line has numbers: wanted the names of the columns".into()));
+            return Err((at(first, 1), "the first line contains numbers: expected the names of the columns".into()));
         }
         for (k, n) in names.iter().enumerate() {
             if names[..k].iter().any(|o| o.text == n.text) {
-                return Err((at(first, n.column), format!("there are two columns `{}`", n.text)));
+                return Err((at(first, n.column), format!("duplicate column `{}`", n.text)));
             }
         }
-        let mut columns: Vec<Vec<Cell>> = names.iter().map(|_| vec![]).collect();
-        let mut numbers = vec![];
+        let mut columns: Vec<Vec<CsvCell>> = names.iter().map(|_| vec![]).collect();
+        let mut line_numbers = vec![];
         let mut cut = false;
         while let Some((line, n)) = lines.next() {
-            let last = !whole && lines.peek().is_none();
-            let row = match cells(line) {
+            let last = !complete && lines.peek().is_none();
+            let row = match split_line(line) {
                 Ok(row) if row.len() == names.len() => row,
-                // a run is writing it
+                // a running simulation is still writing this line
                 _ if last => {
                     cut = true;
                     break;
@@ -221,75 +248,57 @@ impl Series {
                 Err((c, m)) => return Err((at(n, c), m)),
                 Ok(row) => {
                     let column = row.get(names.len()).map_or(line.chars().count() as u32 + 1, |c| c.column);
-                    return Err((at(n, column), format!("{} cells, but there are {} columns", row.len(), names.len())));
+                    return Err((at(n, column), format!("{} cells in a table of {} columns", row.len(), names.len())));
                 }
             };
             if last {
-                // the last number may lack digits
+                // the last number may be incomplete
                 cut = true;
                 break;
             }
-            numbers.push(n);
+            line_numbers.push(n);
             columns.iter_mut().zip(row).for_each(|(list, cell)| list.push(cell));
         }
-        let column = |(name, list): (&Cell, Vec<Cell>)| {
-            let (name, unit) = name_and_unit(&name.text);
-            // the first cell that is not empty says what the column has
-            let first = list.iter().find(|c| !c.text.is_empty());
-            let cells = if first.is_none_or(|c| number(&c.text).is_some()) {
-                let one = |(c, line): (&Cell, &u32)| {
-                    number(&c.text).ok_or_else(|| {
-                        (at(*line, c.column), format!("`{}` is no number, as the cells above it are", c.text))
-                    })
-                };
-                Cells::Numbers(list.iter().zip(&numbers).map(one).collect::<Result<_, _>>()?)
-            } else {
-                Cells::Words(list.into_iter().map(|c| c.text).collect())
-            };
-            Ok::<Column, (Option<Position>, String)>(Column { name, unit, cells })
-        };
+        let column = |(name, cells)| column(name, cells, &line_numbers);
         let columns = names.iter().zip(columns).map(column).collect::<Result<_, _>>()?;
         Ok(Self { path: path.into(), columns, cut })
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |c| match &c.cells {
-            Cells::Numbers(v) => v.len(),
-            Cells::Words(v) => v.len(),
+            SeriesCells::Numbers(v) => v.len(),
+            SeriesCells::Text(v) => v.len(),
         })
     }
 
-    /// A column by its name.
-    pub fn find(&self, name: &str) -> Option<&Column> {
+    /// Finds a column by its name or label.
+    pub fn find(&self, name: &str) -> Option<&SeriesColumn> {
         self.columns.iter().find(|c| c.name == name || c.label() == name)
     }
 
-    /// A column of numbers by its name.
+    /// Finds a numeric column by its name or label.
     ///
     /// # Errors
-    /// There is none; the message has the names there are.
-    pub fn wanted(&self, name: &str) -> Result<&Column, Failure> {
-        let fail = |m: String| Failure::Input(vec![Diagnostic::new(&self.path, None, m)]);
+    /// Returns an error if there is no such column or it is not numeric.
+    pub fn numeric_column(&self, name: &str) -> Result<&SeriesColumn, Failure> {
+        let fail = |m: String| input_error(&self.path, m);
         match self.find(name) {
             Some(c) if c.numbers().is_some() => Ok(c),
-            Some(_) => Err(fail(format!("the column `{name}` has words, not numbers"))),
+            Some(_) => Err(fail(format!("the column `{name}` contains text, not numbers"))),
             None => {
                 let names = self.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>();
-                Err(fail(format!(
-                    "there is no column `{name}`; {}",
-                    galamost_engine::pipeline::suggestion(name, names)
-                )))
+                Err(fail(format!("unknown column `{name}`; {}", galamost_engine::pipeline::suggestion(name, names))))
             }
         }
     }
 
-    /// The rows of one step, if the table has several rows for each: the last step, or the given one.
+    /// If the table has several rows per step, keeps the rows of the given or the last step and returns that step.
     ///
     /// # Errors
-    /// The table has no such step.
+    /// Returns an error if the table does not contain the step.
     pub fn at_step(&mut self, step: Option<f64>) -> Result<Option<f64>, Failure> {
-        let Some(steps) = self.columns.first().filter(|c| c.name == "step").and_then(Column::numbers) else {
+        let Some(steps) = self.columns.first().filter(|c| c.name == "step").and_then(SeriesColumn::numbers) else {
             return Ok(None);
         };
         if !steps.windows(2).any(|w| w[0] == w[1]) {
@@ -299,14 +308,13 @@ impl Series {
         let step = step.unwrap_or(last);
         let kept: Vec<bool> = steps.iter().map(|s| *s == step).collect();
         if !kept.contains(&true) {
-            let m = format!("there is no step {step}; the last one is {last}");
-            return Err(Failure::Input(vec![Diagnostic::new(&self.path, None, m)]));
+            return Err(input_error(&self.path, format!("no step {step}; the last step is {last}")));
         }
         for c in &mut self.columns {
             let mut keep = kept.iter();
             match &mut c.cells {
-                Cells::Numbers(v) => v.retain(|_| keep.next() == Some(&true)),
-                Cells::Words(v) => v.retain(|_| keep.next() == Some(&true)),
+                SeriesCells::Numbers(v) => v.retain(|_| keep.next() == Some(&true)),
+                SeriesCells::Text(v) => v.retain(|_| keep.next() == Some(&true)),
             }
         }
         Ok(Some(step))
@@ -322,17 +330,17 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_read() {
+    fn a_table_is_read() {
         let s = parse("# made by hand\nstep,r (nm),\"a,b\",what\n1,0.5,-1e3,born\n2,,NaN,died\n").expect("a table");
         assert_eq!(s.rows(), 2);
         assert_eq!((s.columns[1].label(), s.columns[1].unit.clone()), ("r (nm)".into(), Some("nm".into())));
-        assert_eq!(s.wanted("a,b").expect("a column").numbers().expect("numbers")[0], -1e3);
+        assert_eq!(s.numeric_column("a,b").expect("a column").numbers().expect("numbers")[0], -1e3);
         assert!(s.columns[1].numbers().expect("numbers")[1].is_nan() && s.columns[3].numbers().is_none());
-        assert!(s.wanted("what").is_err() && s.wanted("where").is_err() && !s.cut);
+        assert!(s.numeric_column("what").is_err() && s.numeric_column("where").is_err() && !s.cut);
     }
 
     #[test]
-    fn an_unfinished_line_is_skipped() {
+    fn an_incomplete_last_line_is_ignored() {
         for end in ["3,", "3,4", "\"3"] {
             let s = parse(&format!("a,b\n1,2\n{end}")).expect("a table");
             assert_eq!((s.rows(), s.cut), (1, true), "{end}");
@@ -340,13 +348,13 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_a_place() {
+    fn errors_have_a_position() {
         for (text, line, column, words) in [
-            ("a,b\n1,2\n3,x\n4,5\n", 3, 3, "`x` is no number"),
-            ("a,b\n1,2,3\n", 2, 5, "3 cells, but there are 2 columns"),
+            ("a,b\n1,2\n3,x\n4,5\n", 3, 3, "`x` is not a number"),
+            ("a,b\n1,2,3\n", 2, 5, "3 cells in a table of 2 columns"),
             ("a,b\n1\n2,3\n", 2, 2, "1 cells"),
-            ("1,2\n3,4\n", 1, 1, "wanted the names"),
-            ("a,a\n3,4\n", 1, 3, "two columns `a`"),
+            ("1,2\n3,4\n", 1, 1, "expected the names"),
+            ("a,a\n3,4\n", 1, 3, "duplicate column `a`"),
             ("a,b\n\"1,2\n", 2, 1, "quote"),
             ("a,b\n\"1\"2,2\n", 2, 4, "quoted"),
         ] {
@@ -358,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn profiles_have_the_last_step() {
+    fn the_last_step_of_a_profile_is_selected() {
         let mut s = parse("step,z,n\n0,1,5\n0,2,6\n10,1,7\n10,2,8\n").expect("a table");
         assert_eq!(s.at_step(None).expect("a step"), Some(10.0));
         assert_eq!(s.columns[2].numbers(), Some([7.0, 8.0].as_slice()));

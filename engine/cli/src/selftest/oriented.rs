@@ -1,4 +1,4 @@
-//! Pairs of oriented particles: force and torque against the energy.
+//! Oriented pair potentials: force and torque against differences of the energy.
 
 use galamost_engine::plan::Plan;
 use galamost_engine::plugins::PairPart;
@@ -8,24 +8,24 @@ use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::quaternion::Quaternion;
 use galamost_plugin_api::vector::Vec3;
 
-/// Whether the first component depends on orientations.
+/// Returns whether the first component depends on orientations.
 pub fn is_oriented(plan: &Plan) -> bool {
     plan.components.first().is_some_and(|c| c.needs.arrays.iter().any(|a| a.name == "quaternion"))
 }
 
-/// The largest deviation of force and torque from differences of the energy, over random poses of all pairs of types; and
-/// how many poses lie at a kink of the energy, where there is nothing to compare.
+/// Compares force and torque with differences of the energy at random poses of all pairs of types. Returns the largest
+/// deviation, and the number of poses at a kink of the energy, where the difference is undefined.
 pub fn gradient(pair: &PairPart<'_>, cutoff: f64) -> Result<(f64, usize)> {
     let (mut worst, mut kinks) = (0.0f64, 0);
     let key = RandomKey::new(1998, 2013);
     let draw = |k: u32, n: u32| key.single(0, k, n).map(|w| (f64::from(w) + 0.5) / 2_147_483_648.0 - 1.0);
-    let turned = |[x, y, z, w]: [f64; 4]| Quaternion::<f64>::new(x, y, z, w).normalized();
+    let rotation = |[x, y, z, w]: [f64; 4]| Quaternion::<f64>::new(x, y, z, w).normalized();
     let row = |q: Quaternion<f64>| [q.x, q.y, q.z, q.w];
     for (i, j) in [(0, 0), (0, 1), (1, 1)] {
         for k in 0..600 {
-            let (qi, qj) = (turned(draw(k, 0)), turned(draw(k, 1)));
-            // away from r = 0, and from the jump at the cutoff
-            let r = turned(draw(k, 2)).axis() * (cutoff * (0.62 + 0.37 * draw(k, 3)[0]));
+            let (qi, qj) = (rotation(draw(k, 0)), rotation(draw(k, 1)));
+            // avoid r = 0 and the discontinuity at the cutoff
+            let r = rotation(draw(k, 2)).axis() * (cutoff * (0.62 + 0.37 * draw(k, 3)[0]));
             let at = |r: Vec3<f64>, q: Quaternion<f64>| {
                 pair.interaction(
                     i,
@@ -34,16 +34,16 @@ pub fn gradient(pair: &PairPart<'_>, cutoff: f64) -> Result<(f64, usize)> {
                 )
             };
             let here = at(r, qi)?;
-            // no panic at this pose: none at its neighbors but by chance, which shows as a NaN
-            let energy = |r, q| at(r, q).map_or(f64::NAN, |felt| felt.energy);
+            // a panic at a neighboring pose counts as NaN
+            let energy = |r, q| at(r, q).map_or(f64::NAN, |interaction| interaction.energy);
             let scale = here.force.norm().max(here.torque.norm()).max(here.energy.abs()).max(1.0);
-            let mut compare = |felt: f64, u: &dyn Fn(f64) -> f64| {
+            let mut compare = |value: f64, u: &dyn Fn(f64) -> f64| {
                 let by = |h: f64| (8.0 * (u(h) - u(-h)) - (u(2.0 * h) - u(-2.0 * h))) / (12.0 * h);
                 let (coarse, fine) = (by(1e-4), by(5e-5));
                 if (coarse - fine).abs().partial_cmp(&(1e-8 * scale)).is_none_or(std::cmp::Ordering::is_gt) {
                     return false;
                 }
-                worst = worst.max((felt + fine).abs() / scale);
+                worst = worst.max((value + fine).abs() / scale);
                 true
             };
             let mut smooth = true;
@@ -58,6 +58,6 @@ pub fn gradient(pair: &PairPart<'_>, cutoff: f64) -> Result<(f64, usize)> {
             kinks += usize::from(!smooth);
         }
     }
-    // almost every pose must be worth something
+    // at most 10 % of the poses may be at kinks
     Ok((if kinks < 180 { worst } else { f64::NAN }, kinks))
 }

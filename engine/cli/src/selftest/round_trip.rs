@@ -1,4 +1,4 @@
-//! Files of particles: what the writer of a format writes, its reader reads.
+//! Particle files: the reader of a format must read what its writer writes.
 
 use super::{Test, standard_system};
 use galamost_engine::diagnostic::Failure;
@@ -9,18 +9,18 @@ use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Snapshot;
 
 impl Test<'_> {
-    /// A generator that reads a file reads what the writer of the same name writes.
-    pub(super) fn reader(&mut self, c: &ComponentInfo, why: String) -> Result<(), Failure> {
+    /// Checks that a reader reproduces what the writer of the same name writes. Skips readers without a writer.
+    pub(super) fn reader(&mut self, c: &ComponentInfo, reason: String) -> Result<(), Failure> {
         let Some((_, writer)) = self.registry.find(Kind::Analyzer, &c.name) else {
-            self.skip(c, format!("its example needs a file: {why}"));
+            self.skip(c, format!("its example needs a file: {reason}"));
             return Ok(());
         };
-        let was = self.system_of(writer);
-        let is = self.trip(writer, c, was.clone(), "round-trip")?;
-        // fixed columns have three decimals, of which nothing more may get lost on a second way
-        let again = self.trip(writer, c, is.clone(), "round-trip-2")?;
-        // a place at the border may be rounded over it
-        let l = was.box_length;
+        let original = self.system_of(writer);
+        let first_copy = self.round_trip(writer, c, original.clone(), "round-trip")?;
+        // fixed columns may have three decimals only; a second round trip must not lose more
+        let second_copy = self.round_trip(writer, c, first_copy.clone(), "round-trip-2")?;
+        // rounding may move a position across the boundary
+        let l = original.box_length;
         let apart = |d: f64, k: usize| if l[k] > 0.0 { (d - l[k] * (d / l[k]).round()).abs() } else { d.abs() };
         let far = |a: &[f64; 3], b: &[f64; 3]| (0..3).fold(0.0f64, |m, k| m.max(apart(a[k] - b[k], k)));
         let worst = |a: &Snapshot, b: &Snapshot| {
@@ -28,28 +28,28 @@ impl Test<'_> {
             let far = a.position.iter().zip(&b.position).fold(0.0f64, |m, (a, b)| m.max(far(a, b)));
             if same { far } else { f64::NAN }
         };
-        let (first, second) = (worst(&was, &is), worst(&is, &again));
-        // what a format does not hold is no fault of it, but is told
+        let (first, second) = (worst(&original, &first_copy), worst(&first_copy, &second_copy));
+        // what a format cannot store is not a failure, but is reported
         let kept = [
-            ("masses", was.mass == is.mass),
-            ("names of types", was.types == is.types),
-            ("bonds", was.bonds == is.bonds),
-            ("names of bonds", was.bond_types == is.bond_types || was.bonds != is.bonds),
-            ("further digits of places", first <= 1e-6),
+            ("masses", original.mass == first_copy.mass),
+            ("type names", original.types == first_copy.types),
+            ("bonds", original.bonds == first_copy.bonds),
+            ("names of bond types", original.bond_types == first_copy.bond_types || original.bonds != first_copy.bonds),
+            ("full precision of positions", first <= 1e-6),
         ];
         let lost: Vec<&str> = kept.iter().filter(|(_, kept)| !kept).map(|(what, _)| *what).collect();
         let note = match lost.as_slice() {
-            _ if first.is_nan() => "numbers of particles or their types differ".into(),
+            _ if first.is_nan() => "particle numbers or types differ".into(),
             [] => String::new(),
             lost => format!("without {}", lost.join(", ")),
         };
         self.note(c, "positions written and read", first, 1e-3, note);
-        self.note(c, "written and read again", second, 1e-6, String::new());
+        self.note(c, "second round trip", second, 1e-6, String::new());
         Ok(())
     }
 
-    /// What is left of a system that is written and read.
-    fn trip(
+    /// Writes a system to a file and reads it back.
+    fn round_trip(
         &self,
         writer: &ComponentInfo,
         reader: &ComponentInfo,
@@ -63,7 +63,7 @@ impl Test<'_> {
         let mut backend = galamost_engine::run::open(&plan)?;
         execute(&plan, &mut *backend, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
         let read = |s: Snapshot| self.plan(reader, cpu, double, s, 0, &[set("initial[0].file")]);
-        // a file of nothing but places goes on from particles that are there, which it moves back from elsewhere
+        // a format with positions only updates a given state, whose positions are wrong here
         let mut moved = standard_system();
         moved.position.rotate_left(1);
         Ok(read(Snapshot::default()).or_else(|e| read(moved).map_err(|_| e))?.snapshot)

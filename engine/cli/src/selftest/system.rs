@@ -1,28 +1,31 @@
-//! The system that every component is tried on.
+//! The test system of all components.
 
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::quaternion::Quaternion;
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
 
-/// The standard system.
+/// Returns the standard system; see the documentation of this module's parent.
 pub fn standard_system() -> Snapshot {
     const SIDE: u32 = 10;
     let a = (1.0 / 0.7f64).cbrt();
     let l = a * f64::from(SIDE);
     let mut s = Snapshot { dimensions: 3, box_length: [l; 3], ..Snapshot::default() };
-    let kinds = [s.type_id("A"), s.type_id("B")];
+    let types = [s.type_id("A"), s.type_id("B")];
     let names = |w: usize| (0..=w).map(|b| [vec!["A"; w - b], vec!["B"; b]].concat().join("-")).collect::<Vec<_>>();
     (s.bond_types, s.angle_types, s.dihedral_types) = (names(2), names(3), names(4));
     let key = RandomKey::new(2013, 2197);
     let uniform = |word: u32| (f64::from(word) + 0.5) / 4_294_967_296.0 - 0.5;
     for i in 0..SIDE.pow(3) {
-        let cell = [i % SIDE, i / SIDE % SIDE, i / SIDE / SIDE];
-        let (shake, push) = (key.single(0, i, 0), key.single(0, i, 1));
-        let kind = kinds[(key.single(0, i, 2)[0] & 1) as usize];
-        s.push(kind, std::array::from_fn(|k| (f64::from(cell[k]) + 0.5 + 0.3 * uniform(shake[k])) * a - 0.5 * l));
+        let site = [i % SIDE, i / SIDE % SIDE, i / SIDE / SIDE];
+        let (shift, push) = (key.single(0, i, 0), key.single(0, i, 1));
+        let particle_type = types[(key.single(0, i, 2)[0] & 1) as usize];
+        s.push(
+            particle_type,
+            std::array::from_fn(|k| (f64::from(site[k]) + 0.5 + 0.3 * uniform(shift[k])) * a - 0.5 * l),
+        );
         s.velocity[i as usize] = std::array::from_fn(|k| 3.0 * uniform(push[k]));
         s.mass[i as usize] = 1.0 + f64::from(push[3] & 1);
-        // a chain's particle and those before it
+        // number of B among a particle of a chain and its `back` predecessors
         let number_of_b = |s: &Snapshot, back: u32| (i - back..=i).map(|k| s.kind[k as usize]).sum();
         if i % SIDE >= 1 {
             s.bonds.push(Link { kind: number_of_b(&s, 1), tags: [i - 1, i] });

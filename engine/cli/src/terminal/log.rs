@@ -25,8 +25,8 @@ pub enum Format {
 
 /// Starts the log at a level; the environment variable `GALAMOST_LOG` overrides the level.
 pub fn start(format: Format, level: &str) {
-    let asked = std::env::var("GALAMOST_LOG").ok().and_then(|s| s.parse::<Targets>().ok());
-    let filter = asked.or_else(|| level.parse().ok()).unwrap_or_default();
+    let requested = std::env::var("GALAMOST_LOG").ok().and_then(|s| s.parse::<Targets>().ok());
+    let filter = requested.or_else(|| level.parse().ok()).unwrap_or_default();
     set_json(format == Format::Json);
     let text = (!is_json()).then(|| {
         tracing_subscriber::fmt::layer()
@@ -35,11 +35,11 @@ pub fn start(format: Format, level: &str) {
             .without_time()
             .with_writer(std::io::stderr)
     });
-    // a second start in one process (tests) keeps the first log
+    // a second call in one process (tests) keeps the first log
     let _ = tracing_subscriber::registry().with(filter).with(text).with(Messages).try_init();
 }
 
-/// Prints why a command failed.
+/// Prints the error of a command.
 pub fn failure(failure: &Failure) {
     if is_json() {
         event("error", describe(failure));
@@ -48,7 +48,7 @@ pub fn failure(failure: &Failure) {
     }
 }
 
-/// Keeps warnings for the record of the run, and writes messages as JSON events.
+/// Keeps warnings for the run record and writes messages as JSON events.
 struct Messages;
 
 #[derive(Default)]

@@ -1,19 +1,19 @@
-//! A cosine of the angle.
+//! Angle potential that is a cosine of θ − θ₀.
 
 use galamost_plugin_api::prelude::*;
 
 /// Parameters of one angle type.
 #[derive(Clone, Debug, Params)]
 pub struct CosineParameters {
-    /// k, stiffness.
+    /// Stiffness k.
     #[param(unit = "energy", at_least = 0.0)]
     k: f64,
-    /// θ₀, angle at rest; 180 is a straight line.
+    /// Equilibrium angle θ₀; 180 is a straight line.
     #[param(unit = "degrees", default = 180.0, at_least = 0.0, at_most = 180.0)]
     theta0_deg: f64,
 }
 
-/// k of U = k [1 − cos(θ − θ₀)], cos θ₀ and sin θ₀.
+/// Coefficient k of U = k [1 − cos(θ − θ₀)], cos θ₀ and sin θ₀.
 #[derive(Debug, PairParams)]
 pub struct CosineAngle<real> {
     #[param(at_least = 0.0)]
@@ -28,17 +28,16 @@ impl RowInput for CosineParameters {
     type Settings = NoSettings;
     type Row = CosineAngle<f64>;
     fn row(&self, _: &NoSettings) -> std::result::Result<CosineAngle<f64>, String> {
-        // exactly 0 for a straight line, so that the force is regular there
+        // exactly 0 for a straight line, so that the force is regular
         let sin0 = if self.theta0_deg == 180.0 { 0.0 } else { self.theta0_deg.to_radians().sin() };
         Ok(CosineAngle { k: self.k, cos0: self.theta0_deg.to_radians().cos(), sin0 })
     }
 }
 
-/// Cosine angle: U(θ) = k [1 − cos(θ − θ₀)]; with θ₀ = 180°, the default, U = k (1 + cos θ).
+/// Cosine angle: U(θ) = k [1 − cos(θ − θ₀)]; for the default θ₀ = 180°, U = k (1 + cos θ).
 ///
-/// θ is the angle at the middle particle, 180° for a straight line: the bending term of semiflexible bead-spring chains.
-/// Where the three particles lie in a line and θ₀ is not that line, the direction of the force is undefined: 1/sin θ is
-/// taken as 10⁶ at most.
+/// θ is the angle at the middle particle, 180° for a straight line. This is the bending term of semiflexible bead-spring
+/// chains. For three collinear particles and θ₀ ≠ 0°, 180° the direction of the force is undefined; 1/sin θ is limited to 10⁶.
 ///
 /// Reference: Faller and Müller-Plathe, ChemPhysChem 2 (2001) 180,
 /// doi:10.1002/1439-7641(20010316)2:3<180::AID-CPHC180>3.0.CO;2-Z.

@@ -1,4 +1,4 @@
-//! Harmonic in the cosine of the angle.
+//! Angle potential that is harmonic in cos θ.
 
 use crate::angles::AngleSettings;
 use galamost_plugin_api::prelude::*;
@@ -6,15 +6,15 @@ use galamost_plugin_api::prelude::*;
 /// Parameters of one angle type.
 #[derive(Clone, Debug, Params)]
 pub struct CosineSquaredParameters {
-    /// k, stiffness.
+    /// Stiffness k.
     #[param(unit = "energy", at_least = 0.0)]
     k: f64,
-    /// θ₀, angle at rest; 180 is a straight line.
+    /// Equilibrium angle θ₀; 180 is a straight line.
     #[param(unit = "degrees", at_least = 0.0, at_most = 180.0)]
     theta0_deg: f64,
 }
 
-/// k of U = k (cos θ − cos θ₀)², and cos θ₀.
+/// Coefficient k of U = k (cos θ − cos θ₀)², and cos θ₀.
 #[derive(Debug, PairParams)]
 pub struct CosineSquaredAngle<real> {
     #[param(at_least = 0.0)]
@@ -31,10 +31,10 @@ impl RowInput for CosineSquaredParameters {
     }
 }
 
-/// Cosine-squared angle: U(θ) = k (cos θ − cos θ₀)², without ½.
+/// Cosine-squared angle: U(θ) = k (cos θ − cos θ₀)².
 ///
-/// θ is the angle at the middle particle, 180° for a straight line. With `convention: Half` the k of
-/// U = ½ k (cos θ − cos θ₀)² is expected, as Martini and PyGAMD write it. The force is regular for every θ.
+/// θ is the angle at the middle particle, 180° for a straight line. There is no factor ½: with `convention: Half`, k is that
+/// of U = ½ k (cos θ − cos θ₀)², as in Martini and PyGAMD. The force is regular for every θ.
 ///
 /// Reference: Zhu et al., J. Comput. Chem. 34 (2013) 2197, doi:10.1002/jcc.23365; Marrink et al., J. Phys. Chem. B 111
 /// (2007) 7812, doi:10.1021/jp071097f.

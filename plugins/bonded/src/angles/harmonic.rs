@@ -1,9 +1,9 @@
-//! Harmonic in the angle.
+//! Angle potential that is harmonic in θ.
 
 use crate::angles::{AngleParameters, AngleSettings};
 use galamost_plugin_api::prelude::*;
 
-/// k of U = k (θ − θ₀)², and θ₀ in radians.
+/// Coefficient k of U = k (θ − θ₀)², and θ₀ in radians.
 #[derive(Debug, PairParams)]
 pub struct HarmonicAngle<real> {
     #[param(at_least = 0.0)]
@@ -20,11 +20,11 @@ impl RowInput for AngleParameters {
     }
 }
 
-/// Harmonic angle: U(θ) = k (θ − θ₀)², without ½.
+/// Harmonic angle: U(θ) = k (θ − θ₀)², with k in energy per rad².
 ///
-/// θ is the angle at the middle particle, 180° for a straight line; k is an energy per rad². With `convention: Half` the
-/// k of U = ½ k (θ − θ₀)² is expected, as HOOMD-blue and PyGAMD write it. Where the three particles lie in a line and θ₀
-/// is not that line, the direction of the force is undefined: 1/sin θ is taken as 10⁶ at most.
+/// θ is the angle at the middle particle, 180° for a straight line. There is no factor ½: with `convention: Half`, k is that
+/// of U = ½ k (θ − θ₀)², as in HOOMD-blue and PyGAMD. For three collinear particles away from θ₀ the direction of the force
+/// is undefined; 1/sin θ is limited to 10⁶.
 ///
 /// Reference: Zhu et al., J. Comput. Chem. 34 (2013) 2197, doi:10.1002/jcc.23365, eq 9.
 ///

@@ -7,10 +7,10 @@ mod harmonic;
 
 use galamost_plugin_api::prelude::*;
 
-/// Parameters of the whole component.
+/// Settings of the component.
 #[derive(Clone, Debug, Params)]
 pub struct AngleSettings {
-    /// How k is meant.
+    /// Prefactor convention: `Paper` for U = k x², `Half` for U = ½ k x².
     #[param(default = Convention::Paper)]
     convention: Convention,
 }
@@ -18,10 +18,10 @@ pub struct AngleSettings {
 /// Parameters of one angle type.
 #[derive(Clone, Debug, Params)]
 pub struct AngleParameters {
-    /// k, stiffness.
+    /// Stiffness k.
     #[param(unit = "energy", at_least = 0.0)]
     k: f64,
-    /// θ₀, angle at rest; 180 is a straight line.
+    /// Equilibrium angle θ₀; 180 is a straight line.
     #[param(unit = "degrees", at_least = 0.0, at_most = 180.0)]
     theta0_deg: f64,
 }

@@ -1,25 +1,25 @@
-//! Finitely extensible bonds.
+//! Finitely extensible nonlinear elastic (FENE) bonds.
 
 use galamost_plugin_api::prelude::*;
 
 /// Parameters of one bond type.
 #[derive(Clone, Debug, Params)]
 pub struct FeneInput {
-    /// k, stiffness.
+    /// Stiffness k.
     #[param(unit = "energy/length²", above = 0.0)]
     k: f64,
-    /// R₀, the length that a bond never reaches.
+    /// Maximum length R₀.
     #[param(name = "R0", unit = "length", above = 0.0)]
     r_max: f64,
-    /// ε of the repulsion between the two ends; 0 for none.
+    /// Energy ε of the WCA repulsion; 0 for no repulsion.
     #[param(default = 0.0, unit = "energy", at_least = 0.0)]
     epsilon: f64,
-    /// σ of the repulsion between the two ends.
+    /// Diameter σ of the WCA repulsion.
     #[param(default = 1.0, unit = "length", above = 0.0)]
     sigma: f64,
 }
 
-/// k, R₀², and the WCA part: 4εσ¹², 4εσ⁶, ε, its cutoff squared.
+/// Coefficients k and R₀², and those of the WCA term: 4εσ¹², 4εσ⁶, ε and the squared cutoff.
 #[derive(Debug, PairParams)]
 pub struct Fene<real> {
     k: real,
@@ -37,7 +37,7 @@ impl RowInput for FeneInput {
         let s6 = self.sigma.powi(6);
         if self.epsilon > 0.0 && self.sigma >= self.r_max {
             return Err(format!(
-                "sigma = {} must be below R0 = {}: the bond would have no length",
+                "sigma = {} must be below R0 = {}: no bond length would be possible",
                 self.sigma, self.r_max
             ));
         }
@@ -51,7 +51,7 @@ impl RowInput for FeneInput {
         })
     }
     fn sample(random: &mut dyn FnMut() -> f64) -> Option<Fene<f64>> {
-        // no WCA: its second derivative jumps at the cutoff; the reference rows hold it. Lengths go up to 1.3
+        // without WCA, whose second derivative jumps at the cutoff; the reference rows cover it. Lengths go up to 1.3
         let input = FeneInput { k: 30.0 * random(), r_max: 1.6 + 0.5 * random(), epsilon: 0.0, sigma: 0.8 };
         input.row(&NoSettings).ok()
     }
@@ -59,10 +59,12 @@ impl RowInput for FeneInput {
 
 /// FENE bond: U(r) = −½ k R₀² ln[1 − (r/R₀)²] + U_WCA(r), r < R₀.
 ///
-/// U_WCA = 4ε[(σ/r)¹² − (σ/r)⁶] + ε for r < 2^(1/6) σ; it is there if `epsilon` is given. F = −k r_ij/[1 − (r/R₀)²], and the
-/// WCA force. The chain of Kremer and Grest has k = 30 ε/σ² and R₀ = 1.5 σ: either exclude bonded pairs from the pair
-/// forces (`neighbors: (exclude: [Bonds])`) and give ε and σ here, or exclude nothing and leave them out, so that `Wca`
-/// acts between bonded particles too. Its bonds have a mean length of about 0.97 σ at kT = ε.
+/// U_WCA = 4ε[(σ/r)¹² − (σ/r)⁶] + ε for r < 2^(1/6) σ; it is included if `epsilon` is given. The force is
+/// F = −k r_ij/[1 − (r/R₀)²] plus the WCA force. The factor ½ belongs to the form.
+///
+/// The Kremer-Grest chain has k = 30 ε/σ² and R₀ = 1.5 σ, and a mean bond length of about 0.97 σ at kT = ε. There are two
+/// ways to set it up: exclude bonded pairs from the pair forces (`neighbors: (exclude: [Bonds])`) and give ε and σ here, or
+/// exclude nothing and omit `epsilon`, so that `Wca` also acts between bonded particles.
 ///
 /// A bond that reaches R₀ ends the run with an error that names its two particles.
 ///
@@ -77,15 +79,15 @@ impl RowInput for FeneInput {
 /// ```
 #[bond_potential("Fene", input = FeneInput)]
 fn fene(r2: real, p: &Fene<real>) -> (real, real) {
-    // 0 from R₀ on: the force is then −∞, which the loop takes for a broken bond
-    let left = (1.0 - r2 / p.max2).max(0.0);
+    // 0 for r ≥ R₀: the force is then −∞, which the loop reports as a broken bond
+    let remaining = (1.0 - r2 / p.max2).max(0.0);
     let inv2 = 1.0 / r2;
     let inv6 = inv2 * inv2 * inv2;
     let repulsion = p.c12 * inv6;
     let near = r2 < p.cutoff2;
     let f = if near { inv2 * inv6 * (12.0 * repulsion - 6.0 * p.c6) } else { 0.0 };
     let u = if near { inv6 * (repulsion - p.c6) + p.epsilon } else { 0.0 };
-    (f - p.k / left, u - 0.5 * p.k * p.max2 * left.ln())
+    (f - p.k / remaining, u - 0.5 * p.k * p.max2 * remaining.ln())
 }
 
 #[cfg(test)]
@@ -93,9 +95,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kremer_and_grest() {
+    fn kremer_grest_minimum_and_divergence() {
         let row = FeneInput { k: 30.0, r_max: 1.5, epsilon: 1.0, sigma: 1.0 }.row(&NoSettings).expect("valid");
-        // the known minimum of this bond
+        // the minimum of the Kremer-Grest bond
         let force = |r: f64| fene(r * r, &row).0 * r;
         assert!(force(0.9608) > 0.0 && force(0.9610) < 0.0, "{} {}", force(0.9608), force(0.9610));
         assert_eq!(fene(2.25, &row).0, f64::NEG_INFINITY);

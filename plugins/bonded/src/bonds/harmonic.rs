@@ -2,10 +2,10 @@
 
 use galamost_plugin_api::prelude::*;
 
-/// Parameters of the whole component.
+/// Settings of the component.
 #[derive(Clone, Debug, Params)]
 pub struct HarmonicBondSettings {
-    /// How k is meant.
+    /// Prefactor convention: `Paper` for U = k (r − r₀)², `Half` for U = ½ k (r − r₀)².
     #[param(default = Convention::Paper)]
     convention: Convention,
 }
@@ -13,15 +13,15 @@ pub struct HarmonicBondSettings {
 /// Parameters of one bond type.
 #[derive(Clone, Debug, Params)]
 pub struct HarmonicBondInput {
-    /// k, stiffness.
+    /// Stiffness k.
     #[param(unit = "energy/length²", at_least = 0.0)]
     k: f64,
-    /// r₀, length at rest.
+    /// Equilibrium length r₀.
     #[param(unit = "length", at_least = 0.0)]
     r0: f64,
 }
 
-/// k of U = k (r − r₀)², and r₀.
+/// Coefficient k of U = k (r − r₀)², and r₀.
 #[derive(Debug, PairParams)]
 pub struct HarmonicBond<real> {
     #[param(at_least = 0.0)]
@@ -38,10 +38,10 @@ impl RowInput for HarmonicBondInput {
     }
 }
 
-/// Harmonic bond: U(r) = k (r − r₀)², without ½.
+/// Harmonic bond: U(r) = k (r − r₀)².
 ///
-/// F = −2k (r − r₀) e. With `convention: Half` the k of U = ½ k (r − r₀)² is expected, as HOOMD-blue and PyGAMD write
-/// it. At r = 0 the direction is undefined: the force is then 0.
+/// F = −2k (r − r₀) e, e = r_ij/r. There is no factor ½: with `convention: Half`, k is that of U = ½ k (r − r₀)², as in
+/// HOOMD-blue and PyGAMD. At r = 0 the direction is undefined and the force is 0.
 ///
 /// Reference: Zhu et al., J. Comput. Chem. 34 (2013) 2197, eq 8.
 ///

@@ -1,4 +1,4 @@
-//! Bond potentials: harmonic, FENE, Morse, quartic.
+//! Bond potentials: FENE, harmonic, Morse and quartic.
 
 mod fene;
 mod harmonic;

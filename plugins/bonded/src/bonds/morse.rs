@@ -2,24 +2,24 @@
 
 use galamost_plugin_api::prelude::*;
 
-/// D, a and r₀ of one bond type.
+/// Parameters of one bond type.
 #[derive(Debug, PairParams)]
 pub struct MorseBond<real> {
-    /// D, the energy of a bond pulled apart.
+    /// Dissociation energy D.
     #[param(unit = "energy", at_least = 0.0)]
     depth: real,
-    /// a, steepness: the stiffness near r₀ is D a² in U = k (r − r₀)².
+    /// Inverse width a; near r₀ the bond is harmonic with k = D a² in U = k (r − r₀)².
     #[param(unit = "1/length", above = 0.0)]
     a: real,
-    /// r₀, length at rest.
+    /// Equilibrium length r₀.
     #[param(unit = "length", at_least = 0.0)]
     r0: real,
 }
 
-/// Morse bond: U(r) = D [1 − exp(−a(r − r₀))]²; `depth` is D.
+/// Morse bond: U(r) = D [1 − exp(−a(r − r₀))]², where `depth` is D.
 ///
-/// F = −2aD [1 − exp(−a(r − r₀))] exp(−a(r − r₀)) e. The bond can be pulled apart: at a distance its force vanishes, but
-/// the bond stays in the tables. At r = 0 the direction is undefined: the force is then 0.
+/// F = −2aD [1 − exp(−a(r − r₀))] exp(−a(r − r₀)) e, e = r_ij/r. The force vanishes at large r, so the bond can dissociate;
+/// it remains in the topology. At r = 0 the direction is undefined and the force is 0.
 ///
 /// Reference: P. M. Morse, Phys. Rev. 34 (1929) 57, doi:10.1103/PhysRev.34.57.
 ///

@@ -5,21 +5,21 @@ use galamost_plugin_api::prelude::*;
 /// Parameters of one bond type.
 #[derive(Clone, Debug, Params)]
 pub struct QuarticBondInput {
-    /// k₂.
+    /// Quadratic coefficient k₂.
     #[param(unit = "energy/length²", at_least = 0.0)]
     k2: f64,
-    /// k₃.
+    /// Cubic coefficient k₃.
     #[param(default = 0.0, unit = "energy/length³")]
     k3: f64,
-    /// k₄; above 0 where k₃ is below 0.
+    /// Quartic coefficient k₄; must be positive if k₃ is negative.
     #[param(default = 0.0, unit = "energy/length⁴", at_least = 0.0)]
     k4: f64,
-    /// r₀, length at rest.
+    /// Equilibrium length r₀.
     #[param(unit = "length", at_least = 0.0)]
     r0: f64,
 }
 
-/// k₂, k₃, k₄ and r₀.
+/// Coefficients k₂, k₃, k₄ and r₀.
 #[derive(Debug, PairParams)]
 pub struct QuarticBond<real> {
     k2: real,
@@ -33,7 +33,7 @@ impl RowInput for QuarticBondInput {
     type Row = QuarticBond<f64>;
     fn row(&self, _: &NoSettings) -> std::result::Result<QuarticBond<f64>, String> {
         if self.k4 == 0.0 && self.k3 < 0.0 {
-            return Err("k3 below 0 needs k4 above 0: the energy of a long bond would fall to −∞".into());
+            return Err("k3 below 0 needs k4 above 0: otherwise the energy of a long bond falls to −∞".into());
         }
         Ok(QuarticBond { k2: self.k2, k3: self.k3, k4: self.k4, r0: self.r0 })
     }
@@ -41,8 +41,8 @@ impl RowInput for QuarticBondInput {
 
 /// Quartic bond: U(r) = k₂ s² + k₃ s³ + k₄ s⁴, s = r − r₀, without factors ½.
 ///
-/// F = −(2k₂ s + 3k₃ s² + 4k₄ s³) e. r₀ is the lowest minimum if k₃² ≤ 4k₂k₄, the only one if k₃² ≤ (32/9) k₂k₄. At r = 0
-/// the direction is undefined: the force is then 0.
+/// F = −(2k₂ s + 3k₃ s² + 4k₄ s³) e, e = r_ij/r. r₀ is the lowest minimum if k₃² ≤ 4k₂k₄, and the only one if
+/// k₃² ≤ (32/9) k₂k₄. At r = 0 the direction is undefined and the force is 0.
 ///
 /// Reference: M. J. Hwang, T. P. Stockfisch, A. T. Hagler, J. Am. Chem. Soc. 116 (1994) 2515, doi:10.1021/ja00085a036.
 ///

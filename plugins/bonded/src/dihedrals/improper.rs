@@ -1,11 +1,11 @@
-//! Harmonic in φ.
+//! Improper potential that is harmonic in φ.
 
 use galamost_plugin_api::prelude::*;
 
-/// Parameters of the whole component.
+/// Settings of the component.
 #[derive(Clone, Debug, Params)]
 pub struct ImproperSettings {
-    /// How k is meant.
+    /// Prefactor convention: `Paper` for U = k (φ − φ₀)², `Half` for U = ½ k (φ − φ₀)².
     #[param(default = Convention::Paper)]
     convention: Convention,
 }
@@ -13,15 +13,15 @@ pub struct ImproperSettings {
 /// Parameters of one dihedral type.
 #[derive(Clone, Debug, Params)]
 pub struct ImproperParameters {
-    /// k, stiffness.
+    /// Stiffness k.
     #[param(unit = "energy", at_least = 0.0)]
     k: f64,
-    /// φ₀, angle at rest.
+    /// Equilibrium angle φ₀.
     #[param(unit = "degrees", default = 0.0, at_least = -180.0, at_most = 180.0)]
     phi0_deg: f64,
 }
 
-/// k of U = k (φ − φ₀)², and φ₀ in radians.
+/// Coefficient k of U = k (φ − φ₀)², and φ₀ in radians.
 #[derive(Debug, PairParams)]
 pub struct HarmonicImproper<real> {
     #[param(at_least = 0.0)]
@@ -38,10 +38,10 @@ impl RowInput for ImproperParameters {
     }
 }
 
-/// Harmonic improper: U(φ) = k (φ − φ₀)², without ½; φ − φ₀ is taken within −180° … 180°.
+/// Harmonic improper: U(φ) = k (φ − φ₀)², with φ − φ₀ wrapped to −180° … 180° and k in energy per rad².
 ///
-/// Keeps four particles in a plane (φ₀ = 0) or at a chirality. k is an energy per rad²; with `convention: Half` the k of
-/// U = ½ k (φ − φ₀)² is expected. Opposite to φ₀ the force jumps; the barrier there is k π².
+/// It keeps four particles in a plane (φ₀ = 0) or at a given chirality. There is no factor ½: with `convention: Half`, k is
+/// that of U = ½ k (φ − φ₀)². The force is discontinuous opposite to φ₀, where the barrier is k π².
 ///
 /// Reference: van Gunsteren and Berendsen, Groningen Molecular Simulation (GROMOS) Library Manual, Biomos, 1987.
 ///

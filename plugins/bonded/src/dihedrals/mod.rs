@@ -1,4 +1,4 @@
-//! Dihedral potentials. φ = 0 is cis, ±180° is trans (IUPAC).
+//! Dihedral and improper potentials. φ = 0 is cis, ±180° is trans (IUPAC).
 #![allow(clippy::approx_constant)]
 
 mod improper;

@@ -1,27 +1,27 @@
-//! Four cosines.
+//! Dihedral potential with four cosines.
 
 use galamost_plugin_api::prelude::*;
 
-/// k₁ … k₄ of one dihedral type.
+/// Parameters of one dihedral type.
 #[derive(Debug, PairParams)]
 pub struct OplsDihedral<real> {
-    /// k₁.
+    /// Coefficient k₁ of cos φ.
     #[param(unit = "energy", default = 0.0)]
     k1: real,
-    /// k₂.
+    /// Coefficient k₂ of cos 2φ.
     #[param(unit = "energy", default = 0.0)]
     k2: real,
-    /// k₃.
+    /// Coefficient k₃ of cos 3φ.
     #[param(unit = "energy", default = 0.0)]
     k3: real,
-    /// k₄.
+    /// Coefficient k₄ of cos 4φ.
     #[param(unit = "energy", default = 0.0)]
     k4: real,
 }
 
 /// OPLS dihedral: U(φ) = ½ [k₁(1 + cos φ) + k₂(1 − cos 2φ) + k₃(1 + cos 3φ) + k₄(1 − cos 4φ)].
 ///
-/// The ½ belongs to the form, as everywhere it is used. φ = 0 is cis, ±180° is trans.
+/// The factor ½ belongs to the form. φ = 0 is cis, ±180° is trans.
 ///
 /// Reference: Jorgensen, Maxwell and Tirado-Rives, J. Am. Chem. Soc. 118 (1996) 11225, doi:10.1021/ja9621760.
 ///
@@ -31,7 +31,7 @@ pub struct OplsDihedral<real> {
 /// ```
 #[dihedral_potential("OplsDihedral")]
 fn opls_dihedral(cos_phi: real, sin_phi: real, p: &OplsDihedral<real>) -> (real, real) {
-    // multiples of φ by polynomials of cos φ
+    // cos nφ as polynomials in cos φ
     let c = cos_phi;
     let c2 = c * c;
     let u = 0.5

@@ -1,11 +1,11 @@
-//! One cosine of a multiple of φ.
+//! Dihedral potential that is a cosine of n φ.
 
 use galamost_plugin_api::prelude::*;
 
-/// Parameters of the whole component.
+/// Settings of the component.
 #[derive(Clone, Debug, Params)]
 pub struct PeriodicSettings {
-    /// How k is meant.
+    /// Prefactor convention: `Paper` for U = k [1 + cos(n φ − δ)], `Half` for U = ½ k [1 + cos(n φ − δ)].
     #[param(default = Convention::Paper)]
     convention: Convention,
 }
@@ -13,18 +13,18 @@ pub struct PeriodicSettings {
 /// Parameters of one dihedral type.
 #[derive(Clone, Debug, Params)]
 pub struct PeriodicParameters {
-    /// k, half of the barrier.
+    /// Amplitude k, half of the barrier; with `convention: Half`, the barrier.
     #[param(unit = "energy")]
     k: f64,
-    /// n, minima in a full turn.
+    /// Multiplicity n: the number of minima per turn.
     #[param(at_least = 1.0, at_most = 12.0)]
     n: u32,
-    /// δ, phase.
+    /// Phase δ.
     #[param(unit = "degrees", default = 0.0, at_least = -360.0, at_most = 360.0)]
     delta_deg: f64,
 }
 
-/// k, n and δ (radians) of U = k [1 + cos(n φ − δ)].
+/// Coefficients k, n and δ (radians) of U = k [1 + cos(n φ − δ)].
 #[derive(Debug, PairParams)]
 pub struct PeriodicDihedral<real> {
     k: real,
@@ -45,9 +45,9 @@ impl RowInput for PeriodicParameters {
 
 /// Periodic dihedral: U(φ) = k [1 + cos(n φ − δ)].
 ///
-/// φ = 0 is cis, ±180° is trans. With `convention: Half` the k of U = ½ k [1 + cos(n φ − δ)] is expected, as HOOMD-blue
-/// writes it. Where three of the four particles lie in a line φ is undefined; forces there are large, as in every
-/// dihedral of this kind, so keep angles away from 180° by an angle potential.
+/// φ = 0 is cis, ±180° is trans. There is no factor ½: with `convention: Half`, k is that of U = ½ k [1 + cos(n φ − δ)], as
+/// in HOOMD-blue. φ is undefined if three of the four particles are collinear, and forces diverge nearby. Use an angle
+/// potential that keeps the angles away from 180°.
 ///
 /// Reference: Zhu et al., J. Comput. Chem. 34 (2013) 2197, doi:10.1002/jcc.23365, eq 10.
 ///

@@ -1,33 +1,33 @@
-//! A polynomial of cos ψ.
+//! Dihedral potential that is a polynomial in cos ψ.
 
 use galamost_plugin_api::prelude::*;
 
-/// C₀ … C₅ of one dihedral type.
+/// Parameters of one dihedral type.
 #[derive(Debug, PairParams)]
 pub struct RyckaertBellemans<real> {
-    /// C₀.
+    /// Coefficient C₀ of the constant term.
     #[param(unit = "energy", default = 0.0)]
     c0: real,
-    /// C₁.
+    /// Coefficient C₁ of cos ψ.
     #[param(unit = "energy", default = 0.0)]
     c1: real,
-    /// C₂.
+    /// Coefficient C₂ of cos² ψ.
     #[param(unit = "energy", default = 0.0)]
     c2: real,
-    /// C₃.
+    /// Coefficient C₃ of cos³ ψ.
     #[param(unit = "energy", default = 0.0)]
     c3: real,
-    /// C₄.
+    /// Coefficient C₄ of cos⁴ ψ.
     #[param(unit = "energy", default = 0.0)]
     c4: real,
-    /// C₅.
+    /// Coefficient C₅ of cos⁵ ψ.
     #[param(unit = "energy", default = 0.0)]
     c5: real,
 }
 
 /// Ryckaert–Bellemans dihedral: U(ψ) = Σ Cₙ cosⁿ ψ, n = 0 … 5, ψ = φ − 180°.
 ///
-/// ψ = 0 is trans, the polymer convention in which the coefficients are tabulated; φ = 0 is cis.
+/// ψ = 0 is trans: the polymer convention, in which the coefficients are tabulated. φ = 0 is cis.
 ///
 /// Reference: Ryckaert and Bellemans, Chem. Phys. Lett. 30 (1975) 123, doi:10.1016/0009-2614(75)85513-8.
 ///

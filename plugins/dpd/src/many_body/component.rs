@@ -1,4 +1,4 @@
-//! What the user writes, and the force as the engine sees it.
+//! User parameters and the `Force` implementation.
 
 use crate::many_body::{cpu, device};
 use galamost_plugin_api::error::Errors;
@@ -6,13 +6,13 @@ use galamost_plugin_api::params::{FieldDoc, Fields, FromValue, Params, TypePairs
 use galamost_plugin_api::precision::{Fixed, Float64, Precision};
 use galamost_plugin_api::prelude::*;
 
-/// What may stand in a row.
+/// Fields of one type pair.
 #[derive(Clone, Debug, Params)]
 struct RowFields {
-    /// A of this pair of types; negative for attraction.
+    /// Amplitude A of this pair of types; negative for attraction.
     #[param(name = "A", unit = "energy/length")]
     a: f64,
-    /// Cutoff r_c of this pair of types, if it is not that of the component.
+    /// Cutoff r_c of this pair of types; default: that of the component.
     #[param(unit = "length", above = 0.0)]
     r_cut: Option<f64>,
 }
@@ -24,25 +24,25 @@ struct Row {
     at: galamost_plugin_api::error::Position,
 }
 
-/// Why B stands outside of the rows.
-const NO_GO: &str = "B must be the same for all pairs of types: with different B there is no energy that gives these \
-                     forces (Warren, Phys. Rev. E 87 (2013) 045303); give it once, beside `pairs`";
+/// Error message for a B inside `pairs`.
+const COMMON_B: &str = "B must be the same for all pairs of types: forces with different B derive from no energy \
+                        (Warren, Phys. Rev. E 87 (2013) 045303); set B once, beside `pairs`";
 
 impl FromValue for Row {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let mut fields = Fields::new(value, errors)?;
-        let own = ["B", "r_d"].map(|name| fields.raw(name));
+        let misplaced = ["B", "r_d"].map(|name| fields.raw(name));
         let row = RowFields::take(&mut fields);
         fields.finish();
-        if let Some(b) = own[0] {
-            errors.push(b.error(NO_GO));
+        if let Some(b) = misplaced[0] {
+            errors.push(b.error(COMMON_B));
         }
-        if let Some(r_d) = own[1] {
+        if let Some(r_d) = misplaced[1] {
             errors.push(
-                r_d.error("r_d belongs to the density of a particle, not to a pair: give it once, beside `pairs`"),
+                r_d.error("r_d belongs to the density of a particle, not to a pair: set it once, beside `pairs`"),
             );
         }
-        if own.iter().any(Option::is_some) { None } else { Some(Self { fields: row?, at: value.at() }) }
+        if misplaced.iter().any(Option::is_some) { None } else { Some(Self { fields: row?, at: value.at() }) }
     }
     fn describe() -> String {
         "(A: …)".into()
@@ -52,19 +52,21 @@ impl FromValue for Row {
     }
 }
 
-/// Many-body DPD: F_ij = [A_ij w(r; r_c) + B (ρ_i + ρ_j) w(r; r_d)] e, w(r; r_c) = 1 − r/r_c, e = r_ij/r,
+/// Many-body DPD: an attractive pair force and a repulsion that grows with the local density, for liquids with a free surface.
+///
+/// F_ij = [A_ij w(r; r_c) + B (ρ_i + ρ_j) w(r; r_d)] e, w(r; r_c) = 1 − r/r_c, e = r_ij/r,
 /// ρ_i = Σ_{j≠i} 15/(2π r_d³) (1 − r_ij/r_d)².
 ///
-/// A < 0 attracts, B > 0 and r_d < r_c repel where it is dense: a liquid with a free surface beside a vapour of almost no
-/// particles. F is −∂U/∂r of U = Σ_{i<j} (A_ij r_c/2) w(r_ij; r_c)² + Σ_i (π r_d⁴ B/30) ρ_i². A particle does not
-/// count in its own density ρ_i; if it did, each ρ would be larger by 15/(2π r_d³), which only adds the pair force
-/// (15 B/π r_d³) w(r; r_d) e.
+/// The energy is U = Σ_{i<j} (A_ij r_c/2) w(r_ij; r_c)² + Σ_i (π r_d⁴ B/30) ρ_i², and F = −∂U/∂r. A < 0 attracts; B > 0 with
+/// r_d < r_c repels at high density. The liquid coexists with an almost empty vapor.
 ///
-/// B and r_d are those of the whole component. With another B for each pair of types, the force would have no energy,
-/// and equilibria would depend on the friction (Warren's no-go theorem); such input is refused. For friction and noise
-/// put `DpdThermostat` beside it, and integrate with `GrootWarren` or `DpdVerlet`. Excluded pairs do not count in the
-/// densities either. In three dimensions only, since the norm of the density is that of a sphere. The force is made in
-/// two passes over the neighbor list, first the densities, then the forces: about twice the time of `Dpd`.
+/// For friction and noise add `DpdThermostat`, and integrate with `GrootWarren` or `DpdVerlet`. The force takes two passes
+/// over the neighbor list, densities first, and costs about twice as much as `Dpd`.
+///
+/// Limits: B and r_d are the same for all pairs of types. Otherwise the force derives from no energy and equilibria depend on
+/// the friction (Warren's no-go theorem), so such input is rejected. The system must have three dimensions. Excluded
+/// pairs do not contribute to the densities. A particle does not contribute to its own density; including it would raise
+/// each ρ by 15/(2π r_d³), which only adds the pair force (15 B/π r_d³) w(r; r_d) e.
 ///
 /// Reference: P. B. Warren, Phys. Rev. E 68 (2003) 066702, doi:10.1103/PhysRevE.68.066702; the no-go theorem: P. B.
 /// Warren, Phys. Rev. E 87 (2013) 045303, doi:10.1103/PhysRevE.87.045303.
@@ -79,33 +81,34 @@ impl FromValue for Row {
 #[component(Force, "ManyBodyDpd")]
 #[derive(Params)]
 pub struct ManyBodyDpd {
-    /// B, strength of the repulsion by densities; the same for all pairs of types.
+    /// Strength B of the density-dependent repulsion, common to all pairs of types.
     #[param(name = "B", unit = "energy length²", at_least = 0.0)]
     b: f64,
-    /// r_d, range of the densities and of their repulsion.
+    /// Range r_d of the densities and of the density-dependent repulsion.
     #[param(unit = "length", above = 0.0)]
     r_d: Spanned<f64>,
-    /// r_c of all pairs of types that give none of their own.
+    /// Cutoff r_c of all pairs of types that do not set their own.
     #[param(unit = "length", above = 0.0)]
     r_cut: Option<f64>,
-    /// A, and r_c if it differs, of each pair of types.
+    /// A and optionally r_c of each pair of types.
     pairs: TypePairs<Row>,
     #[param(skip)]
-    law: Law,
+    parameters: Parameters,
     #[param(skip)]
     n: usize,
     #[param(skip)]
     started: Option<Started>,
 }
 
+/// Resources of a run.
 struct Started {
     host: Host,
-    place: Place,
+    densities: Densities,
 }
 
-/// Where densities are kept.
-enum Place {
-    Device(device::OnDevice),
+/// Storage of the densities.
+enum Densities {
+    Device(device::DeviceKernels),
     Single(Vec<f32>),
     Double(Vec<f64>),
 }
@@ -117,24 +120,26 @@ pub struct PairRow {
     pub cutoff: f64,
 }
 
-/// All numbers of the force.
+/// All parameters of the force.
 #[derive(Clone, Debug, Default)]
-pub struct Law {
+pub struct Parameters {
     pub b: f64,
     pub r_d: f64,
-    /// Row of types (i, j) at i · types + j.
+    /// Row of the types (i, j) at i · n_types + j.
     pub rows: Vec<PairRow>,
     pub cuda: bool,
     pub precision: Precision,
 }
 
-impl Law {
-    /// Factor of Σ (1 − r/r_d)² in a density: its integral over space is 1.
+impl Parameters {
+    /// Returns the prefactor of Σ (1 − r/r_d)² in a density, which normalizes the weight to 1.
     pub fn norm(&self) -> f64 {
         15.0 / (2.0 * std::f64::consts::PI * self.r_d.powi(3))
     }
 
-    /// Factor of ρ² in the energy of a particle. With dρ_i/dr = −(15/π r_d⁴) w(r; r_d), its derivative is B ρ w.
+    /// Returns the prefactor of ρ² in the energy of a particle.
+    ///
+    /// With dρ_i/dr = −(15/π r_d⁴) w(r; r_d), the derivative of that energy is B ρ w.
     pub fn self_energy(&self) -> f64 {
         std::f64::consts::PI * self.r_d.powi(4) * self.b / 30.0
     }
@@ -143,13 +148,13 @@ impl Law {
 impl Force for ManyBodyDpd {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         if system.dimensions == 2 {
-            return Err(Error::input("the density is that of three dimensions; the system has two"));
+            return Err(Error::input("the density is defined in three dimensions, but the system has two"));
         }
         let mut errors = Errors::default();
         let half = system.half_box();
         let image = |name: &str, r: f64| {
             format!(
-                "{name} = {r} is more than half the shortest box length ({half}): a particle would meet its own image"
+                "{name} = {r} is more than half the shortest box length ({half}): a particle would interact with its own image"
             )
         };
         let r_d = self.r_d.value;
@@ -159,7 +164,7 @@ impl Force for ManyBodyDpd {
         let mut cutoffs = vec![];
         for (_, _, row) in self.pairs.iter() {
             let cutoff = row.fields.r_cut.or(self.r_cut).unwrap_or_else(|| {
-                errors.push(InputError::at(row.at, "no cutoff: give r_cut here or for the whole component"));
+                errors.push(InputError::at(row.at, "no cutoff: set r_cut here or for the whole component"));
                 1.0
             });
             if cutoff > half {
@@ -170,7 +175,7 @@ impl Force for ManyBodyDpd {
         let Some(table) = self.pairs.bind(&system.types, &mut errors) else { return errors.into_result(None) };
         errors.into_result(Some(()))?;
         let row = |r: &usize| PairRow { a: self.pairs.get(*r).fields.a, cutoff: cutoffs[*r] };
-        self.law = Law {
+        self.parameters = Parameters {
             b: self.b,
             r_d,
             rows: table.iter().map(row).collect(),
@@ -178,33 +183,33 @@ impl Force for ManyBodyDpd {
             precision: system.precision(),
         };
         self.n = system.n as usize;
-        needs.cutoff = self.law.rows.iter().map(|r| r.cutoff).fold(r_d, f64::max);
-        if self.law.rows.iter().any(|r| r.a < 0.0 && r.cutoff <= r_d) {
-            needs.notes.push("r_d is not below the range of the attraction: nothing keeps particles apart".into());
+        needs.cutoff = self.parameters.rows.iter().map(|r| r.cutoff).fold(r_d, f64::max);
+        if self.parameters.rows.iter().any(|r| r.a < 0.0 && r.cutoff <= r_d) {
+            needs.notes.push("r_d is not below the range of the attraction: no repulsion keeps particles apart".into());
         }
         Ok(())
     }
 
     fn start(&mut self, host: Host) -> Result<()> {
-        let place = match (self.law.cuda, self.law.precision) {
-            (true, _) => Place::Device(device::OnDevice::new(&host, &self.law, self.n)?),
-            (false, Precision::Double) => Place::Double(vec![0.0; self.n]),
-            (false, _) => Place::Single(vec![0.0; self.n]),
+        let densities = match (self.parameters.cuda, self.parameters.precision) {
+            (true, _) => Densities::Device(device::DeviceKernels::new(&host, &self.parameters, self.n)?),
+            (false, Precision::Double) => Densities::Double(vec![0.0; self.n]),
+            (false, _) => Densities::Single(vec![0.0; self.n]),
         };
-        self.started = Some(Started { host, place });
+        self.started = Some(Started { host, densities });
         Ok(())
     }
 
     unsafe fn compute(&mut self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
-        let Some(Started { host, place }) = &mut self.started else {
+        let Some(Started { host, densities }) = &mut self.started else {
             return Err(Error::Run("ManyBodyDpd was not started".into()));
         };
-        // SAFETY: the engine's word about the views; the precision is the run's
+        // SAFETY: the views of the call describe valid arrays of the run's device and precision
         unsafe {
-            match place {
-                Place::Device(d) => return d.launch(host, &self.law, call),
-                Place::Double(density) => cpu::compute::<Float64>(&self.law, density, host, call, sums),
-                Place::Single(density) => cpu::compute::<Fixed>(&self.law, density, host, call, sums),
+            match densities {
+                Densities::Device(d) => return d.launch(host, &self.parameters, call),
+                Densities::Double(density) => cpu::compute::<Float64>(&self.parameters, density, host, call, sums),
+                Densities::Single(density) => cpu::compute::<Fixed>(&self.parameters, density, host, call, sums),
             }
         }
         Ok(())

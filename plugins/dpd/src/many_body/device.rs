@@ -1,6 +1,6 @@
-//! Both passes on CUDA.
+//! Densities and forces with CUDA.
 
-use crate::many_body::component::Law;
+use crate::many_body::component::Parameters;
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
 use galamost_plugin_api::device::DevicePtr;
@@ -10,11 +10,11 @@ use galamost_plugin_api::services::Kernel;
 use galamost_plugin_api::views::{ListView, StateView};
 
 const BLOCK: u32 = 128;
-/// Threads that share a row, at most.
-const LARGEST_TEAM: u32 = 32;
+/// Maximum number of threads per neighbor-list row.
+const MAX_TEAM: u32 = 32;
 
-/// Kernels, rows, densities, and memory for sums.
-pub struct OnDevice {
+/// Kernels and their device memory.
+pub struct DeviceKernels {
     density: Kernel,
     force: Kernel,
     rows: DevicePtr<u8>,
@@ -41,7 +41,7 @@ struct ManyBodyArgs {
     u32 full, reserved;
 };
 
-// Sum over the threads that share a row, by the same tree in every run.
+// Sums over the threads that share a row, always in the same order.
 __device__ __forceinline__ real team_sum(real x, u32 team) {
     for (u32 d = team / 2u; d > 0u; d >>= 1) x += __shfl_xor_sync(0xffffffffu, x, d);
     return x;
@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(128) many_body_density(ManyBodyArgs
         const PosType pi = load(&s.pos_type[i]);
         const real inv_r_d = real(1.0 / a.r_d), r_d2 = real(a.r_d * a.r_d);
         const u32 count = a.list.count[i];
-        const u32* row = a.list.index + list_place(a.list, i, lane);
+        const u32* row = a.list.index + list_offset(a.list, i, lane);
         for (u32 k = lane; k < count; k += team, row += 32) {
             const real r2 = device_norm2(difference(pi, load(&s.pos_type[*row]), scale));
             if (!(r2 < r_d2)) continue;
@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(128) many_body_force(ManyBodyArgs a
         rho_i = a.density[i];
         const ManyBodyRow* rows = a.rows + pi.kind * s.n_types;
         const u32 count = a.list.count[i];
-        const u32* row = a.list.index + list_place(a.list, i, lane);
+        const u32* row = a.list.index + list_offset(a.list, i, lane);
         for (u32 k = lane; k < count; k += team, row += 32) {
             const u32 j = *row;
             const PosType pj = load(&s.pos_type[j]);
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(128) many_body_force(ManyBodyArgs a
     if (a.full) {
         u = team_sum(u, team);
         for (int k = 0; k < 6; ++k) w[k] = team_sum(w[k], team);
-        // each pair is met twice, once from each side; the energy of the density is the particle's own
+        // each pair is visited twice, once per particle; the density energy belongs to one particle
         energy = real(0.5) * u + real(a.self_energy) * rho_i * rho_i;
     }
     if (first) {
@@ -168,33 +168,33 @@ struct ManyBodyArgs {
     reserved: u32,
 }
 
-impl OnDevice {
-    /// Compiles, and fills the rows of `n` particles' pairs of types.
-    pub fn new(host: &Host, law: &Law, n: usize) -> Result<Self> {
+impl DeviceKernels {
+    /// Compiles the kernels and allocates memory for `n` particles.
+    pub fn new(host: &Host, parameters: &Parameters, n: usize) -> Result<Self> {
         let module = host.compile("many_body_dpd", SOURCE)?;
-        let numbers = law.rows.iter().flat_map(|r| [r.a, r.cutoff, 1.0 / r.cutoff, r.cutoff * r.cutoff]);
-        let bytes: Vec<u8> = match law.precision {
+        let numbers = parameters.rows.iter().flat_map(|r| [r.a, r.cutoff, 1.0 / r.cutoff, r.cutoff * r.cutoff]);
+        let bytes: Vec<u8> = match parameters.precision {
             Precision::Double => numbers.flat_map(f64::to_ne_bytes).collect(),
             _ => numbers.flat_map(|x| (x as f32).to_ne_bytes()).collect(),
         };
         let rows = host.allocate_bytes(bytes.len())?;
         host.upload_bytes(rows, &bytes)?;
-        let blocks = (n * LARGEST_TEAM as usize).div_ceil(BLOCK as usize);
+        let blocks = (n * MAX_TEAM as usize).div_ceil(BLOCK as usize);
         Ok(Self {
             density: host.kernel(module, "many_body_density")?,
             force: host.kernel(module, "many_body_force")?,
             rows,
-            densities: host.allocate_bytes(law.precision.real_size() * n)?,
+            densities: host.allocate_bytes(parameters.precision.real_size() * n)?,
             partial: host.allocate_bytes(7 * 8 * blocks)?,
             counter: host.allocate_bytes(4)?,
         })
     }
 
-    /// Launches both passes.
+    /// Launches both kernels.
     ///
     /// # Safety
-    /// The views describe arrays of the device.
-    pub unsafe fn launch(&self, host: &Host, law: &Law, call: &ForceCall) -> Result<()> {
+    /// The views of `call` describe valid device arrays.
+    pub unsafe fn launch(&self, host: &Host, parameters: &Parameters, call: &ForceCall) -> Result<()> {
         let args = ManyBodyArgs {
             state: call.state,
             list: call.list,
@@ -203,10 +203,10 @@ impl OnDevice {
             partial: self.partial,
             counter: self.counter,
             sums: call.device_sums,
-            b: law.b,
-            r_d: law.r_d,
-            norm: law.norm(),
-            self_energy: law.self_energy(),
+            b: parameters.b,
+            r_d: parameters.r_d,
+            norm: parameters.norm(),
+            self_energy: parameters.self_energy(),
             full: u32::from(call.wanted.more_than_force()),
             reserved: 0,
         };

@@ -1,8 +1,8 @@
-//! The kernel of an external field.
+//! CUDA kernel of an external field.
 
-use super::{Place, Ready};
+use super::{Bound, ParticlePosition};
+use crate::compiled::Domain;
 use crate::formula::cuda::{lines, row_struct};
-use crate::law::Domain;
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
 use galamost_plugin_api::device::DevicePtr;
@@ -11,10 +11,10 @@ use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
 use galamost_plugin_api::views::StateView;
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: u32 = 128;
 
-/// The kernel's argument; the same members stand in [`source`].
+/// The kernel argument; [`source`] declares the same members.
 #[repr(C)]
 struct FieldArgs {
     state: StateView,
@@ -35,25 +35,34 @@ pub struct Field {
 }
 
 impl Field {
-    pub fn new(host: &Host, ready: &Ready) -> Result<Self> {
+    /// Compiles the kernel and uploads the coefficients.
+    ///
+    /// # Errors
+    /// Returns the compiler's or driver's error.
+    pub fn new(host: &Host, bound: &Bound) -> Result<Self> {
         let mut bytes = vec![];
-        for x in ready.row.iter().copied().chain(ready.row.is_empty().then_some(0.0)) {
-            match ready.system.precision() {
+        for x in bound.row.iter().copied().chain(bound.row.is_empty().then_some(0.0)) {
+            match bound.system.precision() {
                 Precision::Double => x.push_bytes(&mut bytes),
                 _ => (x as f32).push_bytes(&mut bytes),
             }
         }
         let row = host.allocate_bytes(bytes.len())?;
         host.upload_bytes(row, &bytes)?;
-        let blocks = ready.system.n.div_ceil(THREADS.into()) as usize;
+        let blocks = bound.system.n.div_ceil(THREADS.into()) as usize;
         Ok(Self {
-            kernel: host.kernel(host.compile("external_field", &source(ready))?, "external_field")?,
+            kernel: host.kernel(host.compile("external_field", &source(bound))?, "external_field")?,
             row,
             partial: host.allocate_bytes(8 * blocks.max(1))?,
             counter: host.allocate_bytes(4)?,
         })
     }
 
+    /// Launches the kernel.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    ///
     /// # Safety
     /// The call's views describe valid device arrays.
     pub unsafe fn launch(&self, host: &Host, call: &ForceCall) -> Result<()> {
@@ -72,10 +81,10 @@ impl Field {
     }
 }
 
-/// CUDA text of the kernel.
-pub fn source(ready: &Ready) -> String {
-    let program = &ready.law.full;
-    let body = lines(program, |k| Place::INPUTS[k].into(), |k| format!("row.c{k}"));
+/// Returns the CUDA source of the kernel.
+pub fn source(bound: &Bound) -> String {
+    let program = &bound.formula.full;
+    let body = lines(program, |k| ParticlePosition::INPUTS[k].into(), |k| format!("row.c{k}"));
     let [x, y, z, u] = [0, 1, 2, 3].map(|k| program.outputs[k]);
     format!(
         r#"#include "galamost/state.cuh"
@@ -91,7 +100,7 @@ struct FieldArgs {{
     u32 group, full;
 }};
 
-// Adds the force of the field, and with `full` its energy; blocks' energies are added in a fixed order.
+// Adds the force of the field and, with `full`, its energy; the energies of the blocks are added in a fixed order.
 extern "C" __global__ void __launch_bounds__({THREADS}) external_field(FieldArgs a) {{
     const StateView& s = a.state;
     if (s.globals->halt) return;
@@ -128,6 +137,6 @@ extern "C" __global__ void __launch_bounds__({THREADS}) external_field(FieldArgs
     }}
 }}
 "#,
-        row = row_struct("FieldRow", ready.law.slots())
+        row = row_struct("FieldRow", bound.formula.slots())
     )
 }

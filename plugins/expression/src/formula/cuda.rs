@@ -1,16 +1,16 @@
-//! A program as CUDA C++.
+//! Writes a program as CUDA C++.
 
 use super::graph::Function;
 use super::program::{Op, Program};
 use std::fmt::Write as _;
 
-/// A number as C++ of the type `real`.
+/// Returns a number as a C++ expression of type `real`.
 fn literal(x: f64) -> String {
-    // Rust's shortest form that gives the number back: 0.5, 1e-30
+    // Rust's shortest round-trip form: 0.5, 1e-30
     format!("real({x:?})")
 }
 
-/// The operations as lines that define `v0`, `v1`, …; `input` and `slot` name variables and numbers of the row.
+/// Returns the operations as lines that define `v0`, `v1`, …; `input` and `slot` name variables and coefficients.
 pub fn lines(program: &Program, input: impl Fn(usize) -> String, slot: impl Fn(usize) -> String) -> String {
     let mut text = String::new();
     let is_one = |k: usize| matches!(program.ops[k], Op::Number(x) if x.value() == 1.0);
@@ -38,6 +38,7 @@ pub fn lines(program: &Program, input: impl Fn(usize) -> String, slot: impl Fn(u
     text
 }
 
+/// Returns a function call as a C++ expression.
 fn call(f: Function, x: &str) -> String {
     use std::f64::consts::{FRAC_1_PI, TAU};
     match f {
@@ -48,7 +49,7 @@ fn call(f: Function, x: &str) -> String {
         Function::Sin => format!("device_sin({x})"),
         Function::Cos => format!("device_cos({x})"),
         Function::Acos => format!("device_acos({x})"),
-        // 1 − 2/(e²ˣ + 1), as the CPU does it
+        // 1 − 2/(e²ˣ + 1), as on the CPU
         Function::Tanh => format!("real(1) - real(2) / (device_exp({x} + {x}) + real(1))"),
         Function::Abs => format!("device_abs({x})"),
         Function::Wrap => {
@@ -57,7 +58,7 @@ fn call(f: Function, x: &str) -> String {
     }
 }
 
-/// `struct {name}` with the numbers `c0`, `c1`, … of a row; there is always one.
+/// Returns the struct `name` with the coefficients `c0`, `c1`, … of a row, at least one.
 pub fn row_struct(name: &str, slots: usize) -> String {
     let members: Vec<_> = (0..slots.max(1)).map(|k| format!("c{k}")).collect();
     format!("template <class real> struct {name} {{\n    real {};\n}};\n", members.join(", "))

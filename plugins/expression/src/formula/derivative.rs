@@ -1,10 +1,10 @@
-//! Derivatives.
+//! Symbolic derivatives.
 
 use super::graph::{Function, Graph, Id, Node};
 use std::collections::HashMap;
 
 impl Graph {
-    /// ∂/∂variable. Jumps have the derivative 0, and |x| has 1 at x = 0.
+    /// Returns ∂/∂variable of a node. Jumps have derivative 0; |x| has derivative 1 at x = 0.
     pub fn derivative(&mut self, id: Id, variable: Id) -> Id {
         self.derive(id, variable, &mut HashMap::new())
     }
@@ -54,7 +54,7 @@ impl Graph {
         d
     }
 
-    /// f'(x), where `id` is f(x).
+    /// Returns f'(x), where `id` is f(x).
     fn outer(&mut self, function: Function, x: Id, id: Id) -> Id {
         match function {
             Function::Exp => id,

@@ -1,28 +1,28 @@
-//! A formula as a graph in which every node stands once.
+//! A formula as a graph without duplicate nodes.
 //!
-//! Nodes are kept in a form in which equal formulas are mostly equal nodes: a sum is a list of nodes with factors and a
-//! constant, a product a list of nodes with exponents and a coefficient. Making a node simplifies: (σ/r)¹² is
-//! σ¹² (r²)⁻⁶, since r itself is (r²)^½. Derivatives are made of the same nodes, so what they share with the formula is
-//! there once.
+//! Nodes have a normal form, so equal formulas are mostly equal nodes: a sum is a list of nodes with factors and a
+//! constant, a product a list of nodes with exponents and a coefficient. Construction simplifies: (σ/r)¹² becomes
+//! σ¹² (r²)⁻⁶, since r itself is (r²)^½. Derivatives use the same nodes and share subexpressions with the formula.
 
 use std::collections::HashMap;
 
-/// A node by number.
+/// Index of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(pub u32);
 
-/// A number as its bits, so that nodes can be compared and hashed.
+/// A number by its bits, for comparing and hashing nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bits(u64);
 
 impl From<f64> for Bits {
     fn from(x: f64) -> Self {
-        // −0 and 0 are one number here
+        // −0 and 0 are the same number here
         Self(if x == 0.0 { 0.0f64 } else { x }.to_bits())
     }
 }
 
 impl Bits {
+    /// Returns the number.
     pub fn value(self) -> f64 {
         f64::from_bits(self.0)
     }
@@ -33,7 +33,7 @@ impl Bits {
 pub enum Function {
     Exp,
     Ln,
-    /// 1/x where the logarithm is defined: a force must not go on where its energy has ended.
+    /// 1/x where the logarithm is defined, else NaN: the force must be undefined where the energy is.
     SlopeOfLn,
     Sqrt,
     Sin,
@@ -41,11 +41,12 @@ pub enum Function {
     Acos,
     Tanh,
     Abs,
-    /// An angle less the nearest multiple of 2π.
+    /// An angle minus the nearest multiple of 2π.
     Wrap,
 }
 
 impl Function {
+    /// Evaluates the function.
     pub fn apply(self, x: f64) -> f64 {
         use std::f64::consts::TAU;
         match self {
@@ -73,9 +74,9 @@ impl Function {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Node {
     Number(Bits),
-    /// What changes from pair to pair, bond to bond or particle to particle.
+    /// A quantity that differs between pairs, bonds or particles.
     Variable(usize),
-    /// What the user gives for each pair of types, bond type, ….
+    /// A value that the user sets for each pair of types, bond type, ….
     Parameter(usize),
     /// Σ factor · node + constant.
     Sum {
@@ -88,7 +89,7 @@ pub enum Node {
         factors: Vec<(Id, Bits)>,
     },
     Call(Function, Id),
-    /// base^exponent, where the exponent is no multiple of ½.
+    /// base^exponent, where the exponent is not a multiple of ½.
     Power(Id, Id),
     /// `if(a < b, x, y)`, or with `<=`, as [a, b, x, y].
     Select {
@@ -97,24 +98,26 @@ pub enum Node {
     },
 }
 
-/// The nodes of a formula and of everything made from it.
+/// The nodes of a formula and of everything derived from it.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     nodes: Vec<Node>,
-    numbers: HashMap<Node, Id>,
-    /// No variable is in it: the same for all pairs of two types.
+    ids: HashMap<Node, Id>,
+    /// Whether a node contains no variable and is therefore the same for all pairs of two types.
     uniform: Vec<bool>,
-    /// It is nowhere negative.
+    /// Whether a node is known to be nonnegative.
     not_negative: Vec<bool>,
-    /// Functions of a variable that are variables themselves.
+    /// Functions of a variable that are available as variables: (function, argument, result).
     pub shortcuts: Vec<(Function, Id, Id)>,
 }
 
 impl Graph {
+    /// Returns a node.
     pub fn node(&self, id: Id) -> &Node {
         &self.nodes[id.0 as usize]
     }
 
+    /// Returns whether a node contains no variable.
     pub fn is_uniform(&self, id: Id) -> bool {
         self.uniform[id.0 as usize]
     }
@@ -123,6 +126,7 @@ impl Graph {
         self.not_negative[id.0 as usize]
     }
 
+    /// Returns the value of a number node.
     pub fn as_number(&self, id: Id) -> Option<f64> {
         match self.node(id) {
             Node::Number(x) => Some(x.value()),
@@ -130,8 +134,9 @@ impl Graph {
         }
     }
 
+    /// Returns the index of a node; inserts it if it is new.
     fn insert(&mut self, node: Node) -> Id {
-        if let Some(id) = self.numbers.get(&node) {
+        if let Some(id) = self.ids.get(&node) {
             return *id;
         }
         let even = |x: &Bits| x.value() % 2.0 == 0.0;
@@ -158,53 +163,60 @@ impl Graph {
         };
         let id = Id(self.nodes.len() as u32);
         self.nodes.push(node.clone());
-        self.numbers.insert(node, id);
+        self.ids.insert(node, id);
         self.uniform.push(uniform);
         self.not_negative.push(not_negative);
         id
     }
 
+    /// Returns the node of a number.
     pub fn number(&mut self, x: f64) -> Id {
         self.insert(Node::Number(x.into()))
     }
 
-    /// A variable that may have either sign.
+    /// Returns a variable of either sign.
     pub fn variable(&mut self, index: usize) -> Id {
         self.insert(Node::Variable(index))
     }
 
-    /// A variable that is never negative.
+    /// Returns a nonnegative variable.
     pub fn square(&mut self, index: usize) -> Id {
         let id = self.variable(index);
         self.not_negative[id.0 as usize] = true;
         id
     }
 
+    /// Returns a parameter.
     pub fn parameter(&mut self, index: usize) -> Id {
         self.insert(Node::Parameter(index))
     }
 
+    /// Returns a + b.
     pub fn add(&mut self, a: Id, b: Id) -> Id {
         self.sum([(a, 1.0), (b, 1.0)], 0.0)
     }
 
+    /// Returns a − b.
     pub fn subtract(&mut self, a: Id, b: Id) -> Id {
         self.sum([(a, 1.0), (b, -1.0)], 0.0)
     }
 
+    /// Returns a b.
     pub fn multiply(&mut self, a: Id, b: Id) -> Id {
         self.product(1.0, [(a, 1.0), (b, 1.0)])
     }
 
+    /// Returns a/b.
     pub fn divide(&mut self, a: Id, b: Id) -> Id {
         self.product(1.0, [(a, 1.0), (b, -1.0)])
     }
 
+    /// Returns factor · a.
     pub fn scale(&mut self, factor: f64, a: Id) -> Id {
         self.product(factor, [(a, 1.0)])
     }
 
-    /// base^exponent for a number as exponent.
+    /// Returns base^exponent for a number as exponent.
     pub fn power(&mut self, base: Id, exponent: f64) -> Id {
         if (2.0 * exponent).fract() == 0.0 {
             self.product(1.0, [(base, exponent)])
@@ -214,8 +226,8 @@ impl Graph {
         }
     }
 
-    /// base^exponent. It is written as base · base^(exponent − 1): its derivative has the same power in it, and is
-    /// right where the base is 0.
+    /// Returns base^exponent, written as base · base^(exponent − 1). The derivative then contains the same power and is
+    /// correct at base 0.
     pub fn general_power(&mut self, base: Id, exponent: Id) -> Id {
         if let Some(e) = self.as_number(exponent) {
             if (2.0 * e).fract() == 0.0 {
@@ -230,22 +242,22 @@ impl Graph {
         self.multiply(base, power)
     }
 
-    /// Σ factor · node + constant.
+    /// Returns Σ factor · node + constant.
     pub fn sum(&mut self, list: impl IntoIterator<Item = (Id, f64)>, constant: f64) -> Id {
         let mut constant = constant;
         let mut terms: Vec<(Id, f64)> = vec![];
-        let mut left: Vec<(Id, f64)> = list.into_iter().collect();
-        left.reverse();
-        while let Some((id, factor)) = left.pop() {
+        let mut pending: Vec<(Id, f64)> = list.into_iter().collect();
+        pending.reverse();
+        while let Some((id, factor)) = pending.pop() {
             match self.node(id).clone() {
                 Node::Number(x) => constant += factor * x.value(),
                 Node::Sum { terms: inner, constant: c } if factor.abs() == 1.0 => {
                     constant += factor * c.value();
-                    left.extend(inner.iter().rev().map(|(t, c)| (*t, factor * c.value())));
+                    pending.extend(inner.iter().rev().map(|(t, c)| (*t, factor * c.value())));
                 }
                 Node::Product { coefficient, factors } if coefficient.value() != 1.0 => {
                     let unit = self.product(1.0, factors.iter().map(|(f, e)| (*f, e.value())));
-                    left.push((unit, factor * coefficient.value()));
+                    pending.push((unit, factor * coefficient.value()));
                 }
                 _ => match terms.iter_mut().find(|(t, _)| *t == id) {
                     Some((_, f)) => *f += factor,
@@ -265,13 +277,13 @@ impl Graph {
         }
     }
 
-    /// coefficient · Π node^exponent; exponents are multiples of ½, or of ¼, … where roots of roots have met.
+    /// Returns coefficient · Π node^exponent; exponents are multiples of ½, or of ¼, … for nested roots.
     pub fn product(&mut self, coefficient: f64, list: impl IntoIterator<Item = (Id, f64)>) -> Id {
         let mut coefficient = coefficient;
         let mut factors: Vec<(Id, f64)> = vec![];
-        let mut left: Vec<(Id, f64)> = list.into_iter().collect();
-        left.reverse();
-        while let Some((id, exponent)) = left.pop() {
+        let mut pending: Vec<(Id, f64)> = list.into_iter().collect();
+        pending.reverse();
+        while let Some((id, exponent)) = pending.pop() {
             let whole = exponent.fract() == 0.0;
             match self.node(id) {
                 Node::Number(x) => coefficient *= x.value().powf(exponent),
@@ -279,7 +291,7 @@ impl Graph {
                     if whole || (c.value() >= 0.0 && inner.iter().all(|(f, _)| self.is_not_negative(*f))) =>
                 {
                     coefficient *= c.value().powf(exponent);
-                    left.extend(inner.iter().rev().map(|(f, e)| (*f, e.value() * exponent)));
+                    pending.extend(inner.iter().rev().map(|(f, e)| (*f, e.value() * exponent)));
                 }
                 _ => match factors.iter_mut().find(|(f, _)| *f == id) {
                     Some((_, e)) => *e += exponent,
@@ -289,7 +301,7 @@ impl Graph {
         }
         factors.retain(|(_, e)| *e != 0.0);
         if factors.iter().any(|(f, e)| e.fract() == 0.0 && matches!(self.node(*f), Node::Product { .. })) {
-            // two roots of a product have met
+            // two roots of a product combine to an integer power
             return self.product(coefficient, factors);
         }
         factors.sort_by_key(|(f, _)| *f);
@@ -306,8 +318,8 @@ impl Graph {
         self.insert(Node::Product { coefficient: coefficient.into(), factors })
     }
 
-    /// c (a x + b y) as (c a) x + (c b) y, where a, b and c do not change from pair to pair: then the products of
-    /// constants are made once for all pairs.
+    /// Expands c (a x + b y) to (c a) x + (c b) y if a, b and c contain no variables, so that the products of constants
+    /// are computed once for all pairs.
     fn distribute(&mut self, coefficient: f64, factors: &[(Id, f64)]) -> Option<Id> {
         let is_sum = |g: &Self, f: Id| !g.is_uniform(f) && matches!(g.node(f), Node::Sum { .. });
         let at = factors.iter().position(|(f, e)| *e == 1.0 && is_sum(self, *f))?;
@@ -336,6 +348,7 @@ impl Graph {
         Some(self.sum(list, 0.0))
     }
 
+    /// Returns function(x).
     pub fn call(&mut self, function: Function, x: Id) -> Id {
         if let Some((.., to)) = self.shortcuts.iter().find(|(f, from, _)| *f == function && *from == x) {
             return *to;
@@ -349,7 +362,7 @@ impl Graph {
         }
     }
 
-    /// `if(a < b, x, y)`, or with `<=`.
+    /// Returns `if(a < b, x, y)`, or with `<=`.
     pub fn select(&mut self, or_equal: bool, arms: [Id; 4]) -> Id {
         let [a, b, x, y] = arms;
         match (self.as_number(a), self.as_number(b)) {
@@ -365,7 +378,7 @@ impl Graph {
         }
     }
 
-    /// The value of a node.
+    /// Evaluates a node.
     pub fn value(&self, id: Id, variables: &[f64], parameters: &[f64]) -> f64 {
         let value = |id: &Id| self.value(*id, variables, parameters);
         match self.node(id) {

@@ -1,3 +1,5 @@
+//! Formulas: tokens, parser, expression graph, derivatives, programs and CUDA source.
+
 pub mod cuda;
 mod derivative;
 pub mod graph;

@@ -1,4 +1,4 @@
-//! From text to a graph.
+//! Parser: from text to a graph.
 //!
 //! ```text
 //! sum       = product { ("+" | "-") product }
@@ -9,42 +9,45 @@
 //!           | "if" "(" sum ("<" | "<=" | ">" | ">=") sum "," sum "," sum ")"
 //! ```
 //!
-//! So −x^2 is −(x²), and x^y^z is x^(y^z). Written here because the parsers on crates.io that know derivatives (exmex
-//! is the one that is kept well) report a mistake as text without its place, and keep their tree to themselves, so that
-//! neither r² as the variable nor programs for CPU and CUDA could be made of it.
+//! So −x^2 is −(x²), and x^y^z is x^(y^z). Existing crates with derivatives (exmex is the best maintained) report errors
+//! without their position and do not expose the syntax tree, so they can neither use r² as the variable nor produce
+//! programs for CPU and CUDA.
 
 use super::graph::{Function, Graph, Id, Node};
-use super::tokens::{Mistake, Token, tokens};
+use super::tokens::{FormulaError, Token, tokens};
 
-/// Brackets, signs and powers inside each other, at most.
+/// Maximum nesting depth of parentheses, signs and powers.
 const DEPTH: usize = 100;
 
-/// A parameter's name and where it stands first.
+/// Name and first position of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
     pub name: String,
     pub at: usize,
 }
 
-/// A formula that was read.
+/// A parsed formula.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     pub graph: Graph,
     pub root: Id,
-    /// All names that are no variables and functions.
+    /// All names that are neither variables nor functions.
     pub parameters: Vec<Parameter>,
-    /// Where the variables stand first, by name.
+    /// First position of each variable that the formula uses.
     pub variables: Vec<(&'static str, usize)>,
 }
 
-/// Reads a formula. `variables` are made by `make` in their order.
-pub fn parse(text: &str, graph: Graph, variables: &[(&'static str, Id)]) -> Result<Parsed, Mistake> {
-    let mut p = Parser { tokens: tokens(text)?, next: 0, depth: 0, graph, variables, parameters: vec![], met: vec![] };
+/// Parses a formula. `variables` are names and nodes in `graph`.
+///
+/// # Errors
+/// Returns the first syntax error with its position.
+pub fn parse(text: &str, graph: Graph, variables: &[(&'static str, Id)]) -> Result<Parsed, FormulaError> {
+    let mut p = Parser { tokens: tokens(text)?, next: 0, depth: 0, graph, variables, parameters: vec![], used: vec![] };
     let root = p.sum()?;
     match p.peek() {
-        (Token::End, _) => Ok(Parsed { graph: p.graph, root, parameters: p.parameters, variables: p.met }),
+        (Token::End, _) => Ok(Parsed { graph: p.graph, root, parameters: p.parameters, variables: p.used }),
         (token, at) if begins_value(token) => Err(operator_missing(token, at)),
-        (token, at) => Err(Mistake::new(at, format!("{} has nothing to belong to", token.describe()))),
+        (token, at) => Err(FormulaError::new(at, format!("unexpected {}", token.describe()))),
     }
 }
 
@@ -52,8 +55,8 @@ fn begins_value(token: Token<'_>) -> bool {
     matches!(token, Token::Number(_) | Token::Name(_) | Token::Sign("("))
 }
 
-fn operator_missing(token: Token<'_>, at: usize) -> Mistake {
-    Mistake::new(at, format!("an operator is missing before {}: multiply by `*`", token.describe()))
+fn operator_missing(token: Token<'_>, at: usize) -> FormulaError {
+    FormulaError::new(at, format!("missing operator before {}: multiply with `*`", token.describe()))
 }
 
 struct Parser<'a> {
@@ -63,10 +66,10 @@ struct Parser<'a> {
     graph: Graph,
     variables: &'a [(&'static str, Id)],
     parameters: Vec<Parameter>,
-    met: Vec<(&'static str, usize)>,
+    used: Vec<(&'static str, usize)>,
 }
 
-/// Functions of one argument that the graph knows; the others are made of them.
+/// Functions of one argument that the graph supports; the other functions are composed of them.
 const FUNCTIONS: [(&str, Function); 10] = [
     ("exp", Function::Exp),
     ("ln", Function::Ln),
@@ -89,7 +92,7 @@ impl<'a> Parser<'a> {
         self.tokens[self.next]
     }
 
-    /// The next word, if it is one of these signs.
+    /// Consumes the next token if it is one of these signs.
     fn take(&mut self, signs: &[&str]) -> Option<(&'a str, usize)> {
         match self.peek() {
             (Token::Sign(s), at) if signs.contains(&s) => {
@@ -100,36 +103,36 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn expect(&mut self, sign: &str, why: &str) -> Result<usize, Mistake> {
+    fn expect(&mut self, sign: &str, why: &str) -> Result<usize, FormulaError> {
         self.take(&[sign]).map(|(_, at)| at).ok_or_else(|| {
             let (token, at) = self.peek();
             if begins_value(token) {
                 return operator_missing(token, at);
             }
-            Mistake::new(at, format!("expected `{sign}`{why}, found {}", token.describe()))
+            FormulaError::new(at, format!("expected `{sign}`{why}, found {}", token.describe()))
         })
     }
 
-    /// A result whose numbers must exist.
-    fn finite(&self, id: Id, at: usize) -> Result<Id, Mistake> {
+    /// Checks that the numbers of a result are finite.
+    fn finite(&self, id: Id, at: usize) -> Result<Id, FormulaError> {
         let number = match self.graph.node(id) {
             Node::Number(x) | Node::Product { coefficient: x, .. } | Node::Sum { constant: x, .. } => x.value(),
             _ => 0.0,
         };
-        if number.is_finite() { Ok(id) } else { Err(Mistake::new(at, "this is infinite or undefined")) }
+        if number.is_finite() { Ok(id) } else { Err(FormulaError::new(at, "this is infinite or undefined")) }
     }
 
-    fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, Mistake>) -> Result<T, Mistake> {
+    fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, FormulaError>) -> Result<T, FormulaError> {
         self.depth += 1;
         if self.depth > DEPTH {
-            return Err(Mistake::new(self.peek().1, format!("more than {DEPTH} brackets inside each other")));
+            return Err(FormulaError::new(self.peek().1, format!("more than {DEPTH} nested parentheses")));
         }
         let result = f(self);
         self.depth -= 1;
         result
     }
 
-    fn sum(&mut self) -> Result<Id, Mistake> {
+    fn sum(&mut self) -> Result<Id, FormulaError> {
         let mut left = self.product()?;
         while let Some((sign, _)) = self.take(&["+", "-"]) {
             let right = self.product()?;
@@ -138,11 +141,11 @@ impl<'a> Parser<'a> {
         Ok(left)
     }
 
-    fn product(&mut self) -> Result<Id, Mistake> {
+    fn product(&mut self) -> Result<Id, FormulaError> {
         let mut left = self.sign()?;
         while let Some((sign, at)) = self.take(&["*", "/"]) {
             if let (Token::Sign("*"), at) = self.peek() {
-                return Err(Mistake::new(at, "powers are written with `^`"));
+                return Err(FormulaError::new(at, "write powers with `^`"));
             }
             let right = self.sign()?;
             left = if sign == "*" { self.graph.multiply(left, right) } else { self.graph.divide(left, right) };
@@ -151,7 +154,7 @@ impl<'a> Parser<'a> {
         Ok(left)
     }
 
-    fn sign(&mut self) -> Result<Id, Mistake> {
+    fn sign(&mut self) -> Result<Id, FormulaError> {
         match self.take(&["+", "-"]) {
             Some(("-", _)) => {
                 let x = self.deeper(Self::sign)?;
@@ -162,7 +165,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn power(&mut self) -> Result<Id, Mistake> {
+    fn power(&mut self) -> Result<Id, FormulaError> {
         let base = self.value()?;
         let Some((_, at)) = self.take(&["^"]) else { return Ok(base) };
         let exponent = self.deeper(Self::sign)?;
@@ -170,7 +173,7 @@ impl<'a> Parser<'a> {
         self.finite(power, at)
     }
 
-    fn value(&mut self) -> Result<Id, Mistake> {
+    fn value(&mut self) -> Result<Id, FormulaError> {
         let (token, at) = self.peek();
         self.next += 1;
         match token {
@@ -192,15 +195,15 @@ impl<'a> Parser<'a> {
             }
             _ => {
                 self.next -= 1;
-                Err(Mistake::new(at, format!("expected a number, a name or `(`, found {}", token.describe())))
+                Err(FormulaError::new(at, format!("expected a number, a name or `(`, found {}", token.describe())))
             }
         }
     }
 
-    fn name(&mut self, name: &str, at: usize) -> Result<Id, Mistake> {
+    fn name(&mut self, name: &str, at: usize) -> Result<Id, FormulaError> {
         if let Some((name, id)) = self.variables.iter().find(|(v, _)| *v == name) {
-            if !self.met.iter().any(|(v, _)| v == name) {
-                self.met.push((*name, at));
+            if !self.used.iter().any(|(v, _)| v == name) {
+                self.used.push((*name, at));
             }
             return Ok(*id);
         }
@@ -208,7 +211,7 @@ impl<'a> Parser<'a> {
             return Ok(self.graph.number(std::f64::consts::PI));
         }
         if FUNCTION_NAMES.contains(&name) {
-            return Err(Mistake::new(at, format!("`{name}` is a function: write `{name}(…)`")));
+            return Err(FormulaError::new(at, format!("`{name}` is a function: write `{name}(…)`")));
         }
         let known = self.parameters.iter().position(|p| p.name == name);
         let index = known.unwrap_or_else(|| {
@@ -218,17 +221,17 @@ impl<'a> Parser<'a> {
         Ok(self.graph.parameter(index))
     }
 
-    /// A function's arguments, after the bracket.
-    fn call(&mut self, name: &str, at: usize) -> Result<Id, Mistake> {
+    /// Parses the arguments of a function, after the opening parenthesis.
+    fn call(&mut self, name: &str, at: usize) -> Result<Id, FormulaError> {
         let close = |p: &mut Self| p.expect(")", &format!(" at the end of `{name}(…)`"));
-        let comma = |p: &mut Self| p.expect(",", &format!(": `{name}` has more than one argument"));
+        let comma = |p: &mut Self| p.expect(",", &format!(": `{name}` takes more than one argument"));
         let result = match name {
             "if" => {
                 let left = self.sum()?;
                 let Some((sign, _)) = self.take(&["<", "<=", ">", ">="]) else {
                     let (token, at) = self.peek();
                     let what = token.describe();
-                    return Err(Mistake::new(at, format!("expected `<`, `<=`, `>` or `>=`, found {what}")));
+                    return Err(FormulaError::new(at, format!("expected `<`, `<=`, `>` or `>=`, found {what}")));
                 };
                 let right = self.sum()?;
                 comma(self)?;
@@ -252,7 +255,7 @@ impl<'a> Parser<'a> {
             _ => {
                 let Some((_, function)) = FUNCTIONS.iter().find(|(n, _)| *n == name) else {
                     let all = FUNCTION_NAMES.join(", ");
-                    return Err(Mistake::new(at, format!("there is no function `{name}`; the functions are {all}")));
+                    return Err(FormulaError::new(at, format!("unknown function `{name}`; the functions are {all}")));
                 };
                 let x = self.sum()?;
                 self.graph.call(*function, x)
@@ -275,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn formulas_have_their_values() {
+    fn formulas_evaluate_correctly() {
         let (x, a, b): (f64, f64, f64) = (1.7, 0.6, 2.5);
         let cases = [
             ("1 + 2*3", 7.0),
@@ -303,25 +306,25 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_their_places() {
+    fn errors_have_their_positions() {
         let cases = [
             ("4*(x + 1", 8, "expected `)`"),
-            ("4*x)", 3, "nothing to belong to"),
-            ("(x 2)", 3, "an operator is missing"),
-            ("2(x)", 1, "an operator is missing"),
+            ("4*x)", 3, "unexpected `)`"),
+            ("(x 2)", 3, "missing operator"),
+            ("2(x)", 1, "missing operator"),
             ("x*1/0", 3, "infinite or undefined"),
-            ("2x", 1, "an operator is missing"),
+            ("2x", 1, "missing operator"),
             ("x^^2", 2, "expected a number"),
-            ("x**2", 2, "powers are written with `^`"),
+            ("x**2", 2, "write powers with `^`"),
             ("x + ", 4, "found the end"),
             ("", 0, "expected a number"),
-            ("a*foo(x)", 2, "there is no function `foo`"),
+            ("a*foo(x)", 2, "unknown function `foo`"),
             ("a*exp x", 2, "`exp` is a function"),
             ("a*exp(x, 2)", 7, "expected `)` at the end of `exp(…)`"),
             ("if(x, 1, 2)", 4, "expected `<`"),
-            ("min(x)", 5, "`min` has more than one argument"),
-            ("x = 2", 2, "`=` has no meaning"),
-            ("α·x", 2, "multiply by `*`"),
+            ("min(x)", 5, "`min` takes more than one argument"),
+            ("x = 2", 2, "unexpected character `=`"),
+            ("α·x", 2, "multiply with `*`"),
             ("x + 1/0", 5, "infinite or undefined"),
             ("ln(-1)", 0, "infinite or undefined"),
         ];
@@ -333,6 +336,6 @@ mod tests {
             assert!(e.message.contains(message), "{text}: {}", e.message);
         }
         let deep = format!("{}x{}", "(".repeat(1000), ")".repeat(1000));
-        assert!(parse(&deep, Graph::default(), &[]).expect_err("deep").message.contains("inside each other"));
+        assert!(parse(&deep, Graph::default(), &[]).expect_err("deep").message.contains("nested"));
     }
 }

@@ -1,17 +1,17 @@
-//! A graph as a list of operations, the same for CPU and CUDA.
+//! Lowers a graph to a list of operations, the same for CPU and CUDA.
 //!
-//! What does not change from pair to pair is not computed here: it becomes a slot, a number that the host computes in
-//! f64 once for each pair of types. Sums are written so that they cost few operations: common factors in front (which is
-//! Horner's scheme for polynomials), powers by multiplication, one division for all negative powers of a base.
+//! Subexpressions without variables become slots: coefficients that the host computes in f64, once per pair of types. Sums
+//! are arranged to need few operations: common factors first (Horner's scheme for polynomials), powers by
+//! multiplication, one division for all negative powers of a base.
 
 use super::graph::{Bits, Function, Graph, Id, Node};
 use std::collections::{HashMap, HashSet};
 
-/// An operation; its operands are numbers of operations before it.
+/// An operation; its operands are indices of earlier operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     Number(Bits),
-    /// A number of the row.
+    /// A coefficient of the row.
     Slot(usize),
     /// A variable.
     Input(usize),
@@ -31,7 +31,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// Numbers of its operands.
+    /// Returns the indices of the operands.
     pub fn operands(&self) -> Vec<usize> {
         match *self {
             Self::Number(_) | Self::Slot(_) | Self::Input(_) => vec![],
@@ -44,7 +44,7 @@ impl Op {
         }
     }
 
-    /// The same operation on other operands.
+    /// Returns the operation with mapped operands.
     fn renumbered(&self, to: impl Fn(usize) -> usize) -> Self {
         match *self {
             Self::Number(_) | Self::Slot(_) | Self::Input(_) => *self,
@@ -64,12 +64,12 @@ impl Op {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     pub ops: Vec<Op>,
-    /// Which operations' results are asked for.
+    /// Indices of the operations whose results are the outputs.
     pub outputs: Vec<usize>,
 }
 
 impl Program {
-    /// The program for the first `n` outputs alone.
+    /// Returns the program of the first `n` outputs alone.
     pub fn first_outputs(&self, n: usize) -> Self {
         let outputs = &self.outputs[..n];
         let mut used = vec![false; self.ops.len()];
@@ -79,16 +79,17 @@ impl Program {
         for k in (0..self.ops.len()).rev().filter(|k| used[*k]).collect::<Vec<_>>() {
             mark(&self.ops, k, &mut used);
         }
-        let mut place = vec![0; self.ops.len()];
+        let mut index = vec![0; self.ops.len()];
         let mut ops = vec![];
         for (k, op) in self.ops.iter().enumerate().filter(|(k, _)| used[*k]) {
-            place[k] = ops.len();
-            ops.push(op.renumbered(|a| place[a]));
+            index[k] = ops.len();
+            ops.push(op.renumbered(|a| index[a]));
         }
-        Self { ops, outputs: outputs.iter().map(|o| place[*o]).collect() }
+        Self { ops, outputs: outputs.iter().map(|o| index[*o]).collect() }
     }
 }
 
+/// Marks all operations that operation `k` depends on.
 fn mark(ops: &[Op], k: usize, used: &mut [bool]) {
     for a in ops[k].operands() {
         if !std::mem::replace(&mut used[a], true) {
@@ -97,19 +98,18 @@ fn mark(ops: &[Op], k: usize, used: &mut [bool]) {
     }
 }
 
-/// Below this r² counts as this: then F/r, which may go as 1/r, stays finite where two particles are in one place, and
-/// the force on them is 0.
+/// Lower bound of r². F/r, which can diverge as 1/r, then stays finite for coinciding particles, and their force is 0.
 const TINY: f64 = 1e-30;
 
-/// The operations for some nodes, and the nodes that became slots.
+/// Returns the operations that compute `outputs`, and the nodes that became slots.
 ///
-/// `distance`: the variable that is the square of a distance, if there is one.
+/// `distance` is the variable that is a squared distance, if there is one.
 pub fn lower(graph: &mut Graph, outputs: &[Id], distance: Option<usize>) -> (Program, Vec<Id>) {
     let mut roots = HashSet::new();
     let mut guarded = None;
     let mut seen = HashSet::new();
-    let mut left = outputs.to_vec();
-    while let Some(id) = left.pop() {
+    let mut pending = outputs.to_vec();
+    while let Some(id) = pending.pop() {
         if !seen.insert(id) {
             continue;
         }
@@ -126,20 +126,20 @@ pub fn lower(graph: &mut Graph, outputs: &[Id], distance: Option<usize>) -> (Pro
                     {
                         guarded = distance;
                     }
-                    left.push(*f);
+                    pending.push(*f);
                 }
             }
-            Node::Sum { terms, .. } => left.extend(terms.iter().map(|(t, _)| *t)),
-            Node::Call(_, x) => left.push(*x),
-            Node::Power(a, b) => left.extend([*a, *b]),
-            Node::Select { arms, .. } => left.extend(arms),
+            Node::Sum { terms, .. } => pending.extend(terms.iter().map(|(t, _)| *t)),
+            Node::Call(_, x) => pending.push(*x),
+            Node::Power(a, b) => pending.extend([*a, *b]),
+            Node::Select { arms, .. } => pending.extend(arms),
             Node::Number(_) | Node::Variable(_) | Node::Parameter(_) => {}
         }
     }
     let mut l = Lowering {
         graph,
         program: Program::default(),
-        numbers: HashMap::new(),
+        indices: HashMap::new(),
         values: HashMap::new(),
         powers: HashMap::new(),
         slots: vec![],
@@ -151,22 +151,24 @@ pub fn lower(graph: &mut Graph, outputs: &[Id], distance: Option<usize>) -> (Pro
     (l.program, l.slots)
 }
 
-/// A term of a sum: what does not change, and the rest as factors with exponents.
+/// A term of a sum: its uniform part, and its other factors with exponents.
 type Term = (Id, Vec<(Id, f64)>);
 
 struct Lowering<'g> {
     graph: &'g mut Graph,
     program: Program,
-    numbers: HashMap<Op, usize>,
+    indices: HashMap<Op, usize>,
     values: HashMap<Id, usize>,
     powers: HashMap<(usize, u32), usize>,
     slots: Vec<Id>,
-    /// Bases with powers like b^−½: all their negative powers are powers of 1/√b.
+    /// Bases with powers such as b^−½: all their negative powers are powers of 1/√b.
     roots: HashSet<Id>,
+    /// The variable that is bounded below by [`TINY`].
     guarded: Option<usize>,
 }
 
 impl Lowering<'_> {
+    /// Returns the index of an operation; appends it if it is new.
     fn emit(&mut self, op: Op) -> usize {
         let op = match op {
             Op::Add(a, b) if a > b => Op::Add(b, a),
@@ -174,11 +176,11 @@ impl Lowering<'_> {
             Op::MultiplyAdd(a, b, c) if a > b => Op::MultiplyAdd(b, a, c),
             other => other,
         };
-        if let Some(k) = self.numbers.get(&op) {
+        if let Some(k) = self.indices.get(&op) {
             return *k;
         }
         self.program.ops.push(op);
-        self.numbers.insert(op, self.program.ops.len() - 1);
+        self.indices.insert(op, self.program.ops.len() - 1);
         self.program.ops.len() - 1
     }
 
@@ -186,7 +188,7 @@ impl Lowering<'_> {
         self.emit(Op::Number(x.into()))
     }
 
-    /// A node without variables.
+    /// Returns the operation of a node without variables.
     fn uniform(&mut self, id: Id) -> usize {
         if let Some(x) = self.graph.as_number(id) {
             return self.number(x);
@@ -199,6 +201,7 @@ impl Lowering<'_> {
         self.emit(Op::Slot(index))
     }
 
+    /// Returns the operation that computes a node.
     fn value(&mut self, id: Id) -> usize {
         if self.graph.is_uniform(id) {
             return self.uniform(id);
@@ -245,7 +248,7 @@ impl Lowering<'_> {
         v
     }
 
-    /// A constant times a value.
+    /// Returns constant · value.
     fn times(&mut self, constant: Id, value: usize) -> usize {
         if self.graph.as_number(constant) == Some(1.0) {
             return value;
@@ -254,6 +257,7 @@ impl Lowering<'_> {
         self.emit(Op::Multiply(value, constant))
     }
 
+    /// Splits factor · node into a uniform part and the other factors.
     fn split(&mut self, id: Id, factor: f64) -> Term {
         if self.graph.is_uniform(id) {
             return (self.graph.scale(factor, id), vec![]);
@@ -266,7 +270,7 @@ impl Lowering<'_> {
         (self.graph.product(factor * coefficient.value(), same), changing)
     }
 
-    /// A product of powers.
+    /// Returns a product of powers.
     fn product(&mut self, factors: &[(Id, f64)]) -> usize {
         let mut result = None;
         for (base, exponent) in factors {
@@ -279,6 +283,7 @@ impl Lowering<'_> {
         result.unwrap_or_else(|| self.number(1.0))
     }
 
+    /// Returns base^exponent.
     fn power(&mut self, base: Id, exponent: f64) -> usize {
         let x = self.value(base);
         let (x, exponent) = if exponent > 0.0 {
@@ -294,7 +299,7 @@ impl Lowering<'_> {
         };
         let (whole, mut part) = (exponent.trunc() as u32, exponent.fract());
         let mut result = (whole > 0).then(|| self.chain(x, whole));
-        // the digits of the fraction to the base 2 are roots of roots; one such digit is the rule
+        // binary digits of the fraction are nested roots; usually there is one digit
         let mut root = x;
         while part > 0.0 {
             root = self.emit(Op::Call(Function::Sqrt, root));
@@ -310,7 +315,7 @@ impl Lowering<'_> {
         result.unwrap_or_else(|| self.number(1.0))
     }
 
-    /// xⁿ, n > 0.
+    /// Returns xⁿ, n > 0.
     fn chain(&mut self, x: usize, n: u32) -> usize {
         if n == 1 {
             return x;
@@ -330,6 +335,7 @@ impl Lowering<'_> {
         v
     }
 
+    /// Returns the sum of the terms.
     fn sum(&mut self, terms: Vec<Term>) -> usize {
         let mut constant = self.graph.number(0.0);
         let mut list: Vec<Term> = vec![];
@@ -357,7 +363,7 @@ impl Lowering<'_> {
             let constant = self.uniform(constant);
             return self.emit(Op::MultiplyAdd(outer, inner, constant));
         }
-        // start with what needs no operation
+        // start with a term that needs no operation
         let mut sum = None;
         if zero {
             let is_one = |l: &Self, f: Id| l.graph.as_number(f) == Some(1.0);
@@ -382,7 +388,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Powers that are in all terms, if there is more than one.
+/// Returns the powers common to all terms, if there is more than one term.
 fn common_factors(list: &[Term]) -> Vec<(Id, f64)> {
     if list.len() < 2 {
         return vec![];
@@ -405,6 +411,7 @@ fn common_factors(list: &[Term]) -> Vec<(Id, f64)> {
     common
 }
 
+/// Divides `factors` by `common`.
 fn without(factors: Vec<(Id, f64)>, common: &[(Id, f64)]) -> Vec<(Id, f64)> {
     let taken = |base: Id| common.iter().find(|(b, _)| *b == base).map_or(0.0, |(_, e)| *e);
     factors.into_iter().map(|(b, e)| (b, e - taken(b))).filter(|(_, e)| *e != 0.0).collect()

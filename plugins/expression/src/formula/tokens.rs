@@ -1,6 +1,6 @@
-//! The words of a formula, each with its place.
+//! Tokens of a formula with their positions.
 
-/// A word.
+/// A token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Token<'a> {
     Number(f64),
@@ -11,7 +11,7 @@ pub enum Token<'a> {
 }
 
 impl Token<'_> {
-    /// For messages.
+    /// Returns the token as messages show it.
     pub fn describe(&self) -> String {
         match self {
             Self::Number(x) => format!("`{x}`"),
@@ -21,21 +21,26 @@ impl Token<'_> {
     }
 }
 
-/// A mistake at a byte of the text.
+/// A syntax error at a byte offset of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct FormulaError {
+    /// Byte offset.
     pub at: usize,
     pub message: String,
 }
 
-impl Mistake {
+impl FormulaError {
+    /// Creates an error at a byte offset.
     pub fn new(at: usize, message: impl Into<String>) -> Self {
         Self { at, message: message.into() }
     }
 }
 
-/// The words of a text and the bytes at which they begin; the last one is [`Token::End`].
-pub fn tokens(text: &str) -> Result<Vec<(Token<'_>, usize)>, Mistake> {
+/// Returns the tokens of a text with their byte offsets; the last one is [`Token::End`].
+///
+/// # Errors
+/// Returns an error for an invalid character or number.
+pub fn tokens(text: &str) -> Result<Vec<(Token<'_>, usize)>, FormulaError> {
     let mut list = vec![];
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
@@ -47,7 +52,8 @@ pub fn tokens(text: &str) -> Result<Vec<(Token<'_>, usize)>, Mistake> {
         }
         let (token, n) = if c.is_ascii_digit() || (c == '.' && rest[1..].starts_with(|c: char| c.is_ascii_digit())) {
             let n = number_length(rest);
-            let number = rest[..n].parse().map_err(|_| Mistake::new(at, format!("`{}` is no number", &rest[..n])))?;
+            let number =
+                rest[..n].parse().map_err(|_| FormulaError::new(at, format!("`{}` is not a number", &rest[..n])))?;
             (Token::Number(number), n)
         } else if c.is_alphabetic() || c == '_' {
             let n = length(&|c| c.is_alphanumeric() || c == '_');
@@ -58,13 +64,13 @@ pub fn tokens(text: &str) -> Result<Vec<(Token<'_>, usize)>, Mistake> {
             (Token::Sign(&rest[..1]), 1)
         } else {
             let hint = match c {
-                '=' => "; a formula is the energy alone, without `U =`",
-                '·' | '×' => "; multiply by `*`",
-                '²' | '³' | '⁶' => "; powers are written as r^2",
-                '[' | ']' | '{' | '}' => "; use round brackets",
+                '=' => "; write only the energy, without `U =`",
+                '·' | '×' => "; multiply with `*`",
+                '²' | '³' | '⁶' => "; write powers as r^2",
+                '[' | ']' | '{' | '}' => "; use parentheses",
                 _ => "",
             };
-            return Err(Mistake::new(at, format!("`{c}` has no meaning in a formula{hint}")));
+            return Err(FormulaError::new(at, format!("unexpected character `{c}` in a formula{hint}")));
         };
         list.push((token, at));
         at += n;
@@ -73,7 +79,7 @@ pub fn tokens(text: &str) -> Result<Vec<(Token<'_>, usize)>, Mistake> {
     Ok(list)
 }
 
-/// Digits, a point, digits, and an exponent.
+/// Returns the length of a number: digits, a point, digits and an exponent.
 fn number_length(text: &str) -> usize {
     let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
     let mut n = digits(0);
@@ -96,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_places() {
+    fn tokens_and_positions() {
         let list = tokens("4*ε_1 <= 1.5e-3^.5").expect("words");
         let words: Vec<_> = list.iter().map(|(t, _)| t.describe()).collect();
         assert_eq!(words, ["`4`", "`*`", "`ε_1`", "`<=`", "`0.0015`", "`^`", "`0.5`", "the end of the formula"]);

@@ -1,17 +1,17 @@
-//! Walls from which particles bounce.
+//! Walls that reflect particles.
 
-use super::shape::{Numbers, Shape, distance};
+use super::shape::{Shape, WallGeometry, distance};
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
 
-/// What happens to the velocity.
+/// Reflection rule of the velocity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// Only its component along the normal is reversed.
+    /// Reverses the component along the normal.
     Forward,
-    /// It is reversed as seen from the wall.
+    /// Reverses the velocity relative to the wall.
     Back,
 }
 
@@ -31,22 +31,23 @@ impl FromValue for Rule {
     }
 }
 
-/// A wall from which particles bounce. It moves nothing by itself: it corrects what another integrator has moved, before
-/// forces are computed. A particle that has got behind the wall by δ is put δ before it along the normal n, and
+/// Reflecting wall: particles behind the wall are moved back in front of it and their velocities are reversed.
 ///
-/// * `Forward`: v ← v − 2 (v·n) n, a smooth wall on which the liquid slips;
-/// * `Back`: v ← 2 v_w − v, a rough wall to which the liquid sticks; it moves with the velocity v_w = `velocity` ·
-///   `factor`, along itself, and drags the liquid (Couette flow).
+/// `Bounce` corrects the positions that another integrator has updated, before forces are computed. A particle found at
+/// depth δ behind the wall is placed at distance δ in front of it along the normal n. `rule` sets its velocity:
 ///
-/// Before a plane both keep a uniform density and, for v_w = 0, kinetic energies; round walls of radius R keep densities and
-/// angular momenta up to parts of v dt/R. The run's integrators must move the particles of
-/// `group`; it works with every one of them, and with several walls, one `Bounce` for each. `wall` is as on the page of
-/// `LjWall`. A particle must not come from a wall to the other side of the box in a step, so planes lie away from the
-/// faces of the box: by at least r_cut/2 of the pair forces, since particles see each other through the periodic
-/// boundary behind the walls.
+/// * `Forward`: v ← v − 2 (v·n) n, a smooth wall with slip;
+/// * `Back`: v ← 2 v_w − v, a rough wall without slip. The wall moves tangentially with v_w = `velocity` · `factor` and
+///   drags the liquid (Couette flow).
 ///
-/// Forces from a wall are those of other components (`WcaWall`, frozen particles). Without them a soft liquid is denser
-/// or thinner close to the wall.
+/// `wall` is described on the page of `LjWall`. The integrators of the run must move the particles of `group`. `Bounce` works
+/// with all of them; for several walls add one `Bounce` each. For wall forces add other components (`WcaWall`, frozen
+/// particles). Without wall forces the density of a soft liquid deviates close to the wall.
+///
+/// Limits: planes keep the density uniform and, for v_w = 0, the kinetic energy constant. Round walls of radius R keep the
+/// density and angular momentum to relative order v dt/R. In one step a particle must not pass from a wall to the other
+/// side of the box. Place planes at least r_cut/2 of the pair forces away from the box faces, since particles interact
+/// through the periodic boundary behind the walls.
 ///
 /// Reference: M. Revenga, I. Zúñiga, P. Español, Comput. Phys. Commun. 121-122 (1999) 309,
 /// doi:10.1016/S0010-4655(99)00341-0.
@@ -62,23 +63,23 @@ impl FromValue for Rule {
 #[component(Integrator, "Bounce")]
 #[derive(Clone, Debug, Params)]
 pub struct Bounce {
-    /// The wall.
+    /// Shape and position of the wall.
     wall: Spanned<Shape>,
-    /// What happens to the velocity.
+    /// Reflection rule of the velocity.
     rule: Rule,
-    /// Velocity of the wall, for `Back`.
+    /// Velocity v_w of the wall, for `Back`.
     #[param(default = Spanned { value: [0.0; 3], at: Default::default() }, unit = "length/time")]
     velocity: Spanned<[f64; 3]>,
-    /// A factor of the wall's velocity that may change with time; 1 if it is not given.
+    /// Time-dependent factor of the wall velocity; default 1.
     factor: Option<Varying>,
-    /// The particles that bounce.
+    /// Group of particles that the wall reflects.
     #[param(default = Group::All)]
     group: Group,
     #[param(skip)]
     state: BounceState,
 }
 
-/// The wall.
+/// Wall data of the device function.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 pub struct BounceState {
@@ -94,12 +95,12 @@ pub struct BounceState {
     vx: f64,
     vy: f64,
     vz: f64,
-    /// The velocity's factor is `fixed` + `varies` · that of the step.
+    /// The velocity factor is `fixed` + `varies` · the factor of the step.
     fixed: f64,
     varies: f64,
-    /// Distance from the wall that particles keep: above the rounding of their places.
+    /// Minimum distance from the wall, above the rounding error of positions.
     margin: f64,
-    /// Farther behind the wall there is no place before it.
+    /// Maximum depth behind the wall that can be corrected.
     deepest: f64,
     /// 1 for `Back`, 0 for `Forward`.
     back: f64,
@@ -112,12 +113,12 @@ fn bounce(p: &mut Particle<real>, g: &BounceState, step: &Step<real>) {
     let none = Vec3::new(0.0, 0.0, 0.0);
     let (d, n) = distance(p.position, none, point, axis, g.radius as real, g.side as real, g.plane as real);
     let margin = g.margin as real;
-    // the engine takes a displacement beyond the box for a fault
+    // the engine reports a displacement larger than the box as a fault
     let up = if d < -(g.deepest as real) { 1e30 } else { (-d).max(margin) - d };
     p.displacement = if d < margin { n * up } else { none };
     let factor = (g.fixed as real) + (g.varies as real) * step.varying[0];
     let wall = Vec3::new(g.vx as real, g.vy as real, g.vz as real) * factor;
-    // by the place alone: a velocity that another integrator carries must go the same way
+    // depends on the position alone, so that a velocity stored by another integrator is reflected too
     let forward = p.velocity - n * (2.0 * p.velocity.dot(n));
     let back = wall * 2.0 - p.velocity;
     let after = if (g.back as real) > 0.0 { back } else { forward };
@@ -125,8 +126,8 @@ fn bounce(p: &mut Particle<real>, g: &BounceState, step: &Step<real>) {
 }
 
 impl Bounce {
-    /// The wall's velocity, if the wall can have it.
-    fn velocity(&self, w: &Numbers) -> std::result::Result<[f64; 3], &'static str> {
+    /// Returns the wall velocity, or an error message if this wall cannot have it.
+    fn velocity(&self, w: &WallGeometry) -> std::result::Result<[f64; 3], &'static str> {
         let v = self.velocity.value;
         if v == [0.0; 3] {
             return Ok(v);
@@ -135,12 +136,14 @@ impl Bounce {
         let across = v.iter().map(|x| x * x).sum::<f64>() - along * along;
         let length = v.iter().map(|x| x * x).sum::<f64>();
         match self.wall.value {
-            _ if self.rule == Rule::Forward => Err("a wall with `rule: Forward` does not drag: it has no velocity"),
+            _ if self.rule == Rule::Forward => Err("a wall with `rule: Forward` exerts no drag: it has no velocity"),
             Shape::Plane { .. } if along.abs() > 1e-9 * length.sqrt() => {
                 Err("a plane moves along itself: velocity · normal must be 0")
             }
-            Shape::Sphere { .. } => Err("a sphere has no velocity"),
-            Shape::Cylinder { .. } if across > 1e-9 * length => Err("a cylinder moves along its axis"),
+            Shape::Sphere { .. } => Err("a sphere must have zero velocity"),
+            Shape::Cylinder { .. } if across > 1e-9 * length => {
+                Err("a cylinder moves along its axis: the other components of velocity must be 0")
+            }
             _ => Ok(v),
         }
     }
@@ -155,7 +158,7 @@ impl Integrator for Bounce {
     }
 
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        let w = self.wall.value.numbers(system).map_err(|message| InputError::at(self.wall.at, message))?;
+        let w = self.wall.value.geometry(system).map_err(|message| InputError::at(self.wall.at, message))?;
         let velocity = self.velocity(&w).map_err(|message| InputError::at(self.velocity.at, message))?;
         needs.group = self.group.need(system)?;
         needs.varyings = self.factor.into_iter().collect();
@@ -163,7 +166,7 @@ impl Integrator for Bounce {
         needs.clearance = self.wall.value.clearance(system);
         needs.notes.extend(self.wall.value.note());
         let longest = system.box_length.iter().copied().fold(0.0, f64::max);
-        // a place is known to half a unit of the last digit of the largest coordinate, and the distance to some of them
+        // a position is rounded to half a unit in the last place of the largest coordinate, the distance to a few units
         let digits = if system.precision() == Precision::Double { 2f64.powi(-49) } else { 2f64.powi(-21) };
         let ([px, py, pz], [ax, ay, az], [vx, vy, vz]) = (w.point, w.axis, velocity);
         let varies = if self.factor.is_some() { 1.0 } else { 0.0 };

@@ -1,24 +1,24 @@
-//! Soft walls.
+//! Harmonic walls.
 
-use super::params::{Entry, WallRow, before, wall_params};
+use super::params::{WallEntry, WallRow, wall_distance, wall_params};
 use galamost_plugin_api::prelude::*;
 
-/// What the user writes for one type of particles.
+/// Parameters of one particle type.
 #[derive(Clone, Debug, Params)]
 pub struct HarmonicEntry {
-    /// k, stiffness.
+    /// Stiffness k.
     #[param(unit = "energy/length²", at_least = 0.0)]
     k: f64,
-    /// r₀, the distance at which the repulsion ends.
+    /// Range r₀ of the repulsion.
     #[param(unit = "length", above = 0.0)]
     r0: f64,
-    /// `Half` for k of ½ k (r₀ − d)².
+    /// Prefactor convention: `Paper` for U = k (r₀ − d)², `Half` for U = ½ k (r₀ − d)².
     #[param(default = Convention::Paper)]
     convention: Convention,
 }
 
-impl Entry for HarmonicEntry {
-    fn numbers(&self) -> [f64; 4] {
+impl WallEntry for HarmonicEntry {
+    fn coefficients(&self) -> [f64; 4] {
         [self.k * self.convention.factor(), 0.0, self.r0, 0.0]
     }
     fn sample(random: &mut dyn FnMut() -> f64) -> Self {
@@ -27,11 +27,12 @@ impl Entry for HarmonicEntry {
 }
 wall_params!(HarmonicWallParams, HarmonicEntry);
 
-/// A soft wall: U(d) = k (r₀ − d)², without ½, for d < r₀; `convention: Half` expects the k of ½ k (r₀ − d)².
+/// Harmonic wall: U(d) = k (r₀ − d)² for d < r₀, with d the distance from the wall.
 ///
-/// F = 2k (r₀ − d) along the wall's normal. A particle at the wall has the energy k r₀²: choose it far above kT, since
-/// one that gets behind the wall, d ≤ 0, ends the run with an error that names it. `wall`, what is behind it, and the
-/// virial are as on the page of `LjWall`.
+/// F = 2k (r₀ − d) along the wall normal. There is no factor ½: with `convention: Half`, k is that of U = ½ k (r₀ − d)². At
+/// the wall the energy is k r₀²; choose it far above kT, since a particle behind the wall, d ≤ 0, ends the run with an error
+/// that names it. `wall`, the region behind it and the
+/// virial are described on the page of `LjWall`.
 ///
 /// Reference: none; the definition of a harmonic repulsion.
 ///
@@ -44,10 +45,10 @@ wall_params!(HarmonicWallParams, HarmonicEntry);
 /// ```
 #[external_potential("HarmonicWall", input = HarmonicWallParams)]
 fn harmonic_wall(position: Vec3<real>, length: Vec3<real>, p: &WallRow<real>) -> (Vec3<real>, real) {
-    let (d, normal) = before(position, length, p);
-    let depth = (p.r_cut - d).max(0.0);
+    let (d, normal) = wall_distance(position, length, p);
+    let overlap = (p.r_cut - d).max(0.0);
     let front = d > 0.0;
-    let f = if front { 2.0 * p.repulsion * depth } else { 0.0 };
-    let u = if front { p.repulsion * depth * depth } else { f64::INFINITY as real };
+    let f = if front { 2.0 * p.repulsion * overlap } else { 0.0 };
+    let u = if front { p.repulsion * overlap * overlap } else { f64::INFINITY as real };
     (normal * f, u)
 }

@@ -1,49 +1,49 @@
-//! Walls with Lennard-Jones potentials.
+//! Lennard-Jones walls: 12-6, 9-3 and WCA.
 
-use super::params::{Entry, WallRow, before, wall_params};
+use super::params::{WallEntry, WallRow, wall_distance, wall_params};
 use galamost_plugin_api::prelude::*;
 
-/// What the user writes for one type of particles.
+/// Parameters of one particle type.
 #[derive(Clone, Debug, Params)]
 pub struct LjEntry {
-    /// ε.
+    /// Energy ε.
     #[param(unit = "energy", at_least = 0.0)]
     epsilon: f64,
-    /// σ.
+    /// Length σ.
     #[param(unit = "length", above = 0.0)]
     sigma: f64,
-    /// The distance at which the potential ends.
+    /// Cutoff distance r_cut from the wall.
     #[param(unit = "length", above = 0.0)]
     r_cut: f64,
-    /// U(r_cut) is subtracted, so that the energy ends at 0.
+    /// Energy shift: subtract U(r_cut), so that the energy vanishes at the cutoff.
     #[param(default = true)]
     shift: bool,
 }
 
 impl LjEntry {
-    /// Prefactors of distance to the powers −m and −n, with the cutoff and the shift.
-    fn with(&self, repulsion: f64, m: i32, attraction: f64, n: i32) -> [f64; 4] {
+    /// Returns the coefficients of d^(−m) and d^(−n), the cutoff and the energy shift.
+    fn powers(&self, repulsion: f64, m: i32, attraction: f64, n: i32) -> [f64; 4] {
         let (repulsion, attraction) =
             (repulsion * self.epsilon * self.sigma.powi(m), attraction * self.epsilon * self.sigma.powi(n));
-        let end = repulsion * self.r_cut.powi(-m) - attraction * self.r_cut.powi(-n);
-        [repulsion, attraction, self.r_cut, if self.shift { end } else { 0.0 }]
+        let shift = repulsion * self.r_cut.powi(-m) - attraction * self.r_cut.powi(-n);
+        [repulsion, attraction, self.r_cut, if self.shift { shift } else { 0.0 }]
     }
-    fn sampled(random: &mut dyn FnMut() -> f64) -> Self {
+    fn random_entry(random: &mut dyn FnMut() -> f64) -> Self {
         Self { epsilon: 0.5 + random(), sigma: 0.5 + 0.5 * random(), r_cut: 2.5, shift: random() < 0.5 }
     }
 }
 
-impl Entry for LjEntry {
-    fn numbers(&self) -> [f64; 4] {
-        self.with(4.0, 12, 4.0, 6)
+impl WallEntry for LjEntry {
+    fn coefficients(&self) -> [f64; 4] {
+        self.powers(4.0, 12, 4.0, 6)
     }
     fn sample(random: &mut dyn FnMut() -> f64) -> Self {
-        Self::sampled(random)
+        Self::random_entry(random)
     }
 }
 wall_params!(LjWallParams, LjEntry);
 
-/// (F, U) at the distance d of the 12-6 form; U is infinite behind the wall.
+/// Returns (F, U) of the 12-6 form at distance d; U is infinite behind the wall.
 #[device_fn]
 fn twelve_six(d: real, p: &WallRow<real>) -> (real, real) {
     let inv = 1.0 / d;
@@ -56,18 +56,18 @@ fn twelve_six(d: real, p: &WallRow<real>) -> (real, real) {
     if d > 0.0 { (f, u) } else { (0.0, f64::INFINITY as real) }
 }
 
-/// A wall of Lennard-Jones sites: U(d) = 4ε[(σ/d)¹² − (σ/d)⁶], less U(r_cut), for d < r_cut; d is the distance from the
-/// wall.
+/// Lennard-Jones wall: U(d) = 4ε[(σ/d)¹² − (σ/d)⁶] − U_cut for d < r_cut, with d the distance from the wall.
 ///
-/// F = (24ε/d)[2(σ/d)¹² − (σ/d)⁶] along the wall's normal. `wall` is a plane, on whose side of the normal particles are,
-/// or a sphere or a cylinder along an axis of the box, inside or outside of which they are; coordinates have their
-/// origin in the middle of the box. A particle that gets behind the wall, d ≤ 0, ends the run with an error that names
-/// it.
+/// F = (24ε/d)[2(σ/d)¹² − (σ/d)⁶] along the wall normal. U_cut is the unshifted energy at r_cut, or 0 with `shift: false`.
 ///
-/// Particles see each other through the periodic boundary: let at least r_cut/2 of the pair forces lie between a plane
-/// and the face of the box behind it. The virial is Σ r F, r from the middle of the box, as a barostat needs it; the
-/// pressure across a pair of planes is then that of the whole, 0. With `virial: false` it is what particles exert on
-/// the walls, times the distance of the walls over the length of the box.
+/// `wall` is a plane, with the particles on the side of its normal, or a sphere or a cylinder along a box axis, with the
+/// particles inside or outside. Coordinates have their origin at the box center. A particle behind the wall, d ≤ 0, ends
+/// the run with an error that names it. Particles interact through the periodic boundary: leave at least r_cut/2 of the pair
+/// forces between a plane and the box face behind it.
+///
+/// The virial is Σ r F, with r from the box center, as a barostat needs it; the pressure normal to a pair of planes is then
+/// that of the whole system, 0. With `virial: false` the pressure is the force per area on the walls, times the distance of
+/// the walls over the box length.
 ///
 /// Reference: M. P. Allen, D. J. Tildesley, Computer Simulation of Liquids, 2nd ed., Oxford 2017.
 ///
@@ -79,34 +79,34 @@ fn twelve_six(d: real, p: &WallRow<real>) -> (real, real) {
 /// ```
 #[external_potential("LjWall", input = LjWallParams)]
 fn lj_wall(position: Vec3<real>, length: Vec3<real>, p: &WallRow<real>) -> (Vec3<real>, real) {
-    let (d, normal) = before(position, length, p);
+    let (d, normal) = wall_distance(position, length, p);
     let (f, u) = twelve_six(d, p);
     (normal * f, u)
 }
 
-/// What the user writes for one type of particles.
+/// Parameters of one particle type.
 #[derive(Clone, Debug, Params)]
 pub struct Lj93Entry {
-    /// ε, σ, r_cut and the shift.
+    /// ε, σ, r_cut and the energy shift.
     #[param(flatten)]
     lj: LjEntry,
 }
 
-impl Entry for Lj93Entry {
-    fn numbers(&self) -> [f64; 4] {
-        self.lj.with(2.0 / 15.0, 9, 1.0, 3)
+impl WallEntry for Lj93Entry {
+    fn coefficients(&self) -> [f64; 4] {
+        self.lj.powers(2.0 / 15.0, 9, 1.0, 3)
     }
     fn sample(random: &mut dyn FnMut() -> f64) -> Self {
-        Self { lj: LjEntry::sampled(random) }
+        Self { lj: LjEntry::random_entry(random) }
     }
 }
 wall_params!(Lj93WallParams, Lj93Entry);
 
-/// A wall that is half a space of Lennard-Jones sites: U(d) = ε[(2/15)(σ/d)⁹ − (σ/d)³], less U(r_cut), for d < r_cut.
+/// Lennard-Jones 9-3 wall: U(d) = ε[(2/15)(σ/d)⁹ − (σ/d)³] − U_cut for d < r_cut, with d the distance from the wall.
 ///
-/// F = (ε/d)[(6/5)(σ/d)⁹ − 3(σ/d)³] along the wall's normal. It is the 12-6 form integrated over the volume behind a
-/// plane, with ε = (2π/3) ρ_w σ³ ε_LJ for sites of the density ρ_w. `wall`, what is behind it, and the virial are as on
-/// the page of `LjWall`.
+/// F = (ε/d)[(6/5)(σ/d)⁹ − 3(σ/d)³] along the wall normal. U_cut is the unshifted energy at r_cut, or 0 with `shift: false`.
+/// This is the 12-6 potential integrated over a half-space of Lennard-Jones sites, with ε = (2π/3) ρ_w σ³ ε_LJ for the site
+/// density ρ_w. `wall`, the region behind it and the virial are described on the page of `LjWall`.
 ///
 /// Reference: J. N. Israelachvili, Intermolecular and Surface Forces, 3rd ed., Academic Press 2011; F. F. Abraham,
 /// Y. Singh, J. Chem. Phys. 67 (1977) 2384, doi:10.1063/1.435080.
@@ -120,7 +120,7 @@ wall_params!(Lj93WallParams, Lj93Entry);
 /// ```
 #[external_potential("Lj93Wall", input = Lj93WallParams)]
 fn lj93_wall(position: Vec3<real>, length: Vec3<real>, p: &WallRow<real>) -> (Vec3<real>, real) {
-    let (d, normal) = before(position, length, p);
+    let (d, normal) = wall_distance(position, length, p);
     let inv = 1.0 / d;
     let inv3 = inv * inv * inv;
     let repulsion = p.repulsion * inv3 * inv3;
@@ -131,21 +131,21 @@ fn lj93_wall(position: Vec3<real>, length: Vec3<real>, p: &WallRow<real>) -> (Ve
     (normal * (if front { f } else { 0.0 }), if front { u } else { f64::INFINITY as real })
 }
 
-/// What the user writes for one type of particles.
+/// Parameters of one particle type.
 #[derive(Clone, Debug, Params)]
 pub struct WcaEntry {
-    /// ε, the energy at d = σ.
+    /// Energy ε at d = σ.
     #[param(unit = "energy", at_least = 0.0)]
     epsilon: f64,
-    /// σ.
+    /// Length σ.
     #[param(unit = "length", above = 0.0)]
     sigma: f64,
 }
 
-impl Entry for WcaEntry {
-    fn numbers(&self) -> [f64; 4] {
+impl WallEntry for WcaEntry {
+    fn coefficients(&self) -> [f64; 4] {
         let r_cut = 2f64.powf(1.0 / 6.0) * self.sigma;
-        LjEntry { epsilon: self.epsilon, sigma: self.sigma, r_cut, shift: true }.numbers()
+        LjEntry { epsilon: self.epsilon, sigma: self.sigma, r_cut, shift: true }.coefficients()
     }
     fn sample(random: &mut dyn FnMut() -> f64) -> Self {
         Self { epsilon: 0.5 + random(), sigma: 1.0 + random() }
@@ -153,10 +153,10 @@ impl Entry for WcaEntry {
 }
 wall_params!(WcaWallParams, WcaEntry);
 
-/// A wall that only repels: U(d) = 4ε[(σ/d)¹² − (σ/d)⁶] + ε, d < 2^(1/6) σ.
+/// WCA wall, purely repulsive: U(d) = 4ε[(σ/d)¹² − (σ/d)⁶] + ε, d < 2^(1/6) σ, with d the distance from the wall.
 ///
-/// F = (24ε/d)[2(σ/d)¹² − (σ/d)⁶] along the wall's normal; both end at 0. `wall`, what is behind it, and the virial are
-/// as on the page of `LjWall`.
+/// F = (24ε/d)[2(σ/d)¹² − (σ/d)⁶] along the wall normal. U and F vanish at the cutoff. `wall`, the region behind it and the
+/// virial are described on the page of `LjWall`.
 ///
 /// Reference: J. D. Weeks, D. Chandler, H. C. Andersen, J. Chem. Phys. 54 (1971) 5237, doi:10.1063/1.1674820, for pairs.
 ///
@@ -168,7 +168,7 @@ wall_params!(WcaWallParams, WcaEntry);
 /// ```
 #[external_potential("WcaWall", input = WcaWallParams)]
 fn wca_wall(position: Vec3<real>, length: Vec3<real>, p: &WallRow<real>) -> (Vec3<real>, real) {
-    let (d, normal) = before(position, length, p);
+    let (d, normal) = wall_distance(position, length, p);
     let (f, u) = twelve_six(d, p);
     (normal * f, u)
 }
@@ -177,25 +177,25 @@ fn wca_wall(position: Vec3<real>, length: Vec3<real>, p: &WallRow<real>) -> (Vec
 mod tests {
     use super::*;
 
-    fn row(numbers: [f64; 4]) -> WallRow<f64> {
-        let wall = crate::walls::shape::Numbers { axis: [0.0, 0.0, 1.0], plane: 1.0, ..Default::default() };
-        WallRow::new(&wall, numbers)
+    fn row(coefficients: [f64; 4]) -> WallRow<f64> {
+        let wall = crate::walls::shape::WallGeometry { axis: [0.0, 0.0, 1.0], plane: 1.0, ..Default::default() };
+        WallRow::new(&wall, coefficients)
     }
 
     #[test]
-    fn ends_minima_and_what_is_behind() {
+    fn cutoffs_minima_and_particles_behind_the_wall() {
         let box_length = Vec3::new(10.0, 10.0, 10.0);
         let at = |z: f64| Vec3::new(0.3, -0.7, z);
-        let lj = row(LjEntry { epsilon: 1.5, sigma: 0.8, r_cut: 2.0, shift: true }.numbers());
+        let lj = row(LjEntry { epsilon: 1.5, sigma: 0.8, r_cut: 2.0, shift: true }.coefficients());
         let (_, u) = lj_wall(at(2.0 - 1e-12), box_length, &lj);
         assert!(u.abs() < 1e-10 && lj_wall(at(2.1), box_length, &lj) == (Vec3::zero(), 0.0), "{u}");
         let (f, _) = lj_wall(at(0.8 * 2f64.powf(1.0 / 6.0)), box_length, &lj);
         assert!(f.norm() < 1e-11, "{f:?}");
-        let wca = row(WcaEntry { epsilon: 1.5, sigma: 0.8 }.numbers());
+        let wca = row(WcaEntry { epsilon: 1.5, sigma: 0.8 }.coefficients());
         assert!((wca_wall(at(0.8), box_length, &wca).1 - 1.5).abs() < 1e-13);
         // the minimum of the 9-3 form is at (2/5)^(1/6) σ, −(√10/3) ε deep
         let entry = LjEntry { epsilon: 1.5, sigma: 0.8, r_cut: 3.0, shift: false };
-        let lj93 = row(Lj93Entry { lj: entry }.numbers());
+        let lj93 = row(Lj93Entry { lj: entry }.coefficients());
         let (f, u) = lj93_wall(at(0.8 * 0.4f64.powf(1.0 / 6.0)), box_length, &lj93);
         assert!(f.norm() < 1e-12 && (u + 1.5 * 10f64.sqrt() / 3.0).abs() < 1e-12, "{f:?} {u}");
         for z in [0.0, -0.5] {

@@ -1,4 +1,4 @@
-//! Walls: planes, spheres and cylinders that repel or attract particles, or from which they bounce.
+//! Walls: planes, spheres and cylinders that attract, repel or reflect particles.
 
 mod bounce;
 mod harmonic;

@@ -1,11 +1,11 @@
-//! What all walls with a potential have in common: parameters, and the row of the function.
+//! Parameters and rows shared by all wall potentials.
 
-use super::shape::{Numbers, Shape};
+use super::shape::{Shape, WallGeometry};
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{FromValue, Params};
 use galamost_plugin_api::prelude::*;
 
-/// A wall and the potential of one type of particles.
+/// A wall and the potential coefficients of one particle type.
 #[derive(Debug, PairParams)]
 pub struct WallRow<real> {
     pub px: real,
@@ -17,37 +17,38 @@ pub struct WallRow<real> {
     pub radius: real,
     pub side: real,
     pub plane: real,
-    /// Prefactor of the repulsive term.
+    /// Coefficient of the repulsive term.
     pub repulsion: real,
-    /// Prefactor of the attractive term.
+    /// Coefficient of the attractive term.
     pub attraction: real,
-    /// Where the potential ends.
+    /// Cutoff distance.
     pub r_cut: real,
-    /// What is subtracted from the energy.
+    /// Energy shift.
     pub shift: real,
 }
 
 impl WallRow<f64> {
-    pub fn new(w: &Numbers, [repulsion, attraction, r_cut, shift]: [f64; 4]) -> Self {
+    /// Builds a row from the geometry and (repulsion, attraction, cutoff, shift).
+    pub fn new(w: &WallGeometry, [repulsion, attraction, r_cut, shift]: [f64; 4]) -> Self {
         let ([px, py, pz], [ax, ay, az]) = (w.point, w.axis);
         let (radius, side, plane) = (w.radius, w.side, w.plane);
         Self { px, py, pz, ax, ay, az, radius, side, plane, repulsion, attraction, r_cut, shift }
     }
 }
 
-/// What the user writes for one type of particles.
-pub trait Entry: Params + FromValue {
-    /// Prefactors of repulsion and attraction, cutoff and shift.
-    fn numbers(&self) -> [f64; 4];
-    /// One for tests; `random` gives numbers in 0 … 1.
+/// User parameters of one particle type.
+pub trait WallEntry: Params + FromValue {
+    /// Returns the coefficients of repulsion and attraction, the cutoff and the energy shift.
+    fn coefficients(&self) -> [f64; 4];
+    /// Returns an entry for tests; `random` gives numbers in 0 … 1.
     fn sample(random: &mut dyn FnMut() -> f64) -> Self;
 }
 
-/// Rows of all types.
+/// Returns the rows of all particle types.
 ///
 /// # Errors
-/// A wall that does not fit, types without an entry.
-pub fn rows<E: Entry>(
+/// Returns an error if the wall does not fit into the box or a particle type has no entry.
+pub fn rows<E: WallEntry>(
     wall: &Spanned<Shape>,
     types: &TypeMap<Spanned<E>>,
     group: &Group,
@@ -56,17 +57,18 @@ pub fn rows<E: Entry>(
 ) -> Result<Vec<WallRow<f64>>> {
     let mut errors = Errors::default();
     let entries = types.bind("particle", &system.types, &mut errors);
-    let numbers = wall.value.numbers(system).map_err(|message| errors.push(InputError::at(wall.at, message))).ok();
-    let (entries, numbers) = errors.into_result(entries.zip(numbers))?;
+    let geometry = wall.value.geometry(system).map_err(|message| errors.push(InputError::at(wall.at, message))).ok();
+    let (entries, geometry) = errors.into_result(entries.zip(geometry))?;
     needs.group = group.need(system)?;
     needs.clearance = wall.value.clearance(system);
     needs.notes.extend(wall.value.note());
-    needs.faults = vec!["the particle is behind the wall, or too close to it: check where it starts, and dt".into()];
-    Ok(entries.into_iter().map(|e| WallRow::new(&numbers, e.value.numbers())).collect())
+    needs.faults =
+        vec!["the particle is behind the wall, or too close to it: check its initial position and dt".into()];
+    Ok(entries.into_iter().map(|e| WallRow::new(&geometry, e.value.coefficients())).collect())
 }
 
-/// A row for tests in a box of 10: any shape.
-pub fn sample<E: Entry>(random: &mut dyn FnMut() -> f64) -> WallRow<f64> {
+/// Returns a row for tests: a random shape in a box of length 10.
+pub fn sample<E: WallEntry>(random: &mut dyn FnMut() -> f64) -> WallRow<f64> {
     let center = std::array::from_fn(|_| random() - 0.5);
     let side = if random() < 0.5 { super::shape::Side::Inside } else { super::shape::Side::Outside };
     let shape = match (3.0 * random()) as u32 {
@@ -75,24 +77,24 @@ pub fn sample<E: Entry>(random: &mut dyn FnMut() -> f64) -> WallRow<f64> {
         _ => Shape::Cylinder { point: center, axis: Axis::Y, radius: 1.0 + 3.0 * random(), side },
     };
     let system = SystemInfo { dimensions: 3, box_length: [10.0; 3], ..SystemInfo::default() };
-    let numbers = shape.numbers(&system).unwrap_or_default();
-    WallRow::new(&numbers, E::sample(random).numbers())
+    let geometry = shape.geometry(&system).unwrap_or_default();
+    WallRow::new(&geometry, E::sample(random).coefficients())
 }
 
-/// The parameters of a wall whose entries by type are of this type.
+/// Defines the settings `$name` of a wall potential with one `$entry` per particle type.
 macro_rules! wall_params {
     ($name:ident, $entry:ident) => {
-        /// Parameters of the whole component.
+        /// Settings of the component.
         #[derive(Clone, Debug, Params)]
         pub struct $name {
-            /// The wall.
+            /// Shape and position of the wall.
             wall: Spanned<$crate::walls::shape::Shape>,
             /// Parameters of each particle type.
             types: TypeMap<Spanned<$entry>>,
-            /// The particles it acts on.
+            /// Group of particles that the force acts on.
             #[param(default = Group::All)]
             group: Group,
-            /// The wall's force counts in the virial.
+            /// Whether the wall force contributes to the virial.
             #[param(default = true)]
             virial: bool,
         }
@@ -113,9 +115,9 @@ macro_rules! wall_params {
 }
 pub(crate) use wall_params;
 
-/// Where a particle is before the wall of a row: distance and normal.
+/// Returns the distance of a particle from the wall of a row, and the wall normal.
 #[device_fn]
-pub fn before(position: Vec3<real>, length: Vec3<real>, p: &WallRow<real>) -> (real, Vec3<real>) {
+pub fn wall_distance(position: Vec3<real>, length: Vec3<real>, p: &WallRow<real>) -> (real, Vec3<real>) {
     let point = Vec3::new(p.px, p.py, p.pz);
     let axis = Vec3::new(p.ax, p.ay, p.az);
     super::shape::distance(position, length, point, axis, p.radius, p.side, p.plane)

@@ -1,10 +1,10 @@
-//! Shapes of walls, and how far a particle is from them.
+//! Shapes of walls and the distance of a particle from them.
 
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{Fields, FromValue, Range, Value};
 use galamost_plugin_api::prelude::*;
 
-/// Where particles are.
+/// Side of a round wall on which particles are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     Inside,
@@ -27,7 +27,7 @@ impl FromValue for Side {
     }
 }
 
-/// A wall.
+/// Shape and position of a wall.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
     /// Particles are on the side to which the normal points.
@@ -48,14 +48,14 @@ pub enum Shape {
     },
 }
 
-/// A wall as [`distance`] wants it.
+/// Input of [`distance`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Numbers {
+pub struct WallGeometry {
     pub point: [f64; 3],
-    /// The plane's normal, or the cylinder's axis; 0 for a sphere.
+    /// Normal of a plane or axis of a cylinder; 0 for a sphere.
     pub axis: [f64; 3],
     pub radius: f64,
-    /// 1 where particles are outside, −1 where they are inside.
+    /// 1 if particles are outside, −1 if they are inside.
     pub side: f64,
     /// 1 for a plane, else 0.
     pub plane: f64,
@@ -96,22 +96,22 @@ impl FromValue for Shape {
     }
 }
 
-/// The axis of the box along which a vector lies, and its sign.
-fn along(v: [f64; 3]) -> Option<(usize, f64)> {
+/// Returns the box axis that a vector is parallel to, and its sign.
+fn box_axis(v: [f64; 3]) -> Option<(usize, f64)> {
     let k = (0..3).find(|k| v[*k] != 0.0)?;
     (0..3).all(|j| j == k || v[j] == 0.0).then_some((k, v[k].signum()))
 }
 
 impl Shape {
-    /// The wall's numbers, once it is seen to fit into the box.
+    /// Returns the geometry of the wall.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn numbers(&self, system: &SystemInfo) -> std::result::Result<Numbers, String> {
+    /// Returns an error message if the wall does not fit into the box or its normal is invalid.
+    pub fn geometry(&self, system: &SystemInfo) -> std::result::Result<WallGeometry, String> {
         let half = system.box_length.map(|l| 0.5 * l);
         let dimensions = system.dimensions as usize;
         let side_of = |side: Side| if side == Side::Inside { -1.0 } else { 1.0 };
-        // round walls lie in the box as a whole, also those that a cylinder or a disk does not bound along an axis
+        // round walls must lie inside the box along all axes except the free axis of a cylinder
         let fits = |center: [f64; 3], radius: f64, free: Option<usize>| {
             let out = (0..dimensions).filter(|k| Some(*k) != free).find(|k| center[*k].abs() + radius > half[*k]);
             match out {
@@ -130,50 +130,50 @@ impl Shape {
                     return Err("the normal of a plane must not be 0".into());
                 }
                 if dimensions == 2 && normal[2] != 0.0 {
-                    return Err("in two dimensions a plane has no normal along z".into());
+                    return Err("in two dimensions the z component of the normal of a plane must be 0".into());
                 }
-                if let Some((k, _)) = along(normal)
+                if let Some((k, _)) = box_axis(normal)
                     && point[k].abs() >= half[k]
                 {
-                    return Err(format!("the plane must lie in the box, |{}| < {}", ["x", "y", "z"][k], half[k]));
+                    return Err(format!("the plane must lie inside the box, |{}| < {}", ["x", "y", "z"][k], half[k]));
                 }
-                Ok(Numbers { point, axis: normal.map(|x| x / norm), plane: 1.0, ..Numbers::default() })
+                Ok(WallGeometry { point, axis: normal.map(|x| x / norm), plane: 1.0, ..WallGeometry::default() })
             }
             Self::Sphere { center, radius, side } => {
                 fits(center, radius, None)?;
-                Ok(Numbers { point: center, radius, side: side_of(side), ..Numbers::default() })
+                Ok(WallGeometry { point: center, radius, side: side_of(side), ..WallGeometry::default() })
             }
             Self::Cylinder { point, axis, radius, side } => {
                 fits(point, radius, Some(axis as usize))?;
-                Ok(Numbers { point, axis: axis.unit(), radius, side: side_of(side), plane: 0.0 })
+                Ok(WallGeometry { point, axis: axis.unit(), radius, side: side_of(side), plane: 0.0 })
             }
         }
     }
 
-    /// For a plane along an axis of the box: the free length between it and the face behind it.
+    /// Returns the distance between a plane parallel to a box face and the face behind it.
     pub fn clearance(&self, system: &SystemInfo) -> Option<f64> {
         let Self::Plane { point, normal } = self else { return None };
-        let (k, sign) = along(*normal)?;
+        let (k, sign) = box_axis(*normal)?;
         Some(0.5 * system.box_length[k] + sign * point[k])
     }
 
-    /// What the user should know of this wall.
+    /// Returns a warning for the user, if there is one.
     pub fn note(&self) -> Option<String> {
         let Self::Plane { normal, .. } = self else { return None };
-        along(*normal).is_none().then(|| {
-            "the plane is tilted and ends at the faces of the box: other walls must keep particles from crossing them"
+        box_axis(*normal).is_none().then(|| {
+            "the plane is tilted and ends at the box faces: other walls must keep particles from crossing these faces"
                 .into()
         })
     }
 }
 
-/// The nearest image's coordinate; as it is where the length is 0.
+/// Returns the nearest-image coordinate; unchanged if the length is 0.
 #[device_fn]
 fn nearest(x: real, length: real) -> real {
     if length > 0.0 { x - length * (x / length).round() } else { x }
 }
 
-/// How far a particle is in front of a wall (below 0: behind it), and the wall's normal there.
+/// Returns the distance of a particle in front of a wall (negative behind it) and the wall normal at the particle.
 #[device_fn]
 pub fn distance(
     position: Vec3<real>,
@@ -188,7 +188,7 @@ pub fn distance(
     let near = Vec3::new(nearest(from.x, length.x), nearest(from.y, length.y), nearest(from.z, length.z));
     let across = near - axis * near.dot(axis);
     let rho = across.norm();
-    // in the middle there is no direction, and no force either
+    // at the center the direction is undefined and no force acts
     let outward = across * (side / rho.max(1e-20));
     let flat = plane > 0.0;
     let d = if flat { from.dot(axis) } else { side * (rho - radius) };
@@ -202,7 +202,7 @@ mod tests {
 
     fn to(shape: Shape, r: [f64; 3]) -> (f64, [f64; 3]) {
         let system = SystemInfo { dimensions: 3, box_length: [10.0, 10.0, 12.0], ..SystemInfo::default() };
-        let w = shape.numbers(&system).expect("a wall");
+        let w = shape.geometry(&system).expect("a wall");
         let v = Vec3::<f64>::from;
         let (d, n) = distance(v(r), v(system.box_length), v(w.point), v(w.axis), w.radius, w.side, w.plane);
         (d, n.f64())
@@ -217,14 +217,14 @@ mod tests {
         let sphere = |side| Shape::Sphere { center, radius: 3.0, side };
         assert_eq!(to(sphere(Side::Inside), [1.0, 2.0, 0.0]), (1.0, [0.0, -1.0, 0.0]));
         assert_eq!(to(sphere(Side::Outside), [1.0, 0.0, -4.5]), (1.5, [0.0, 0.0, -1.0]));
-        // the nearest image of what is outside
+        // the nearest image for a particle outside
         assert_eq!(to(sphere(Side::Outside), [-4.5, 0.0, 0.0]).0, 1.5);
         assert_eq!(to(sphere(Side::Inside), center), (3.0, [0.0; 3]));
         let cylinder = Shape::Cylinder { point: [0.0; 3], axis: Axis::Y, radius: 2.0, side: Side::Inside };
         assert_eq!(to(cylinder, [0.0, 4.0, 1.5]), (0.5, [0.0, 0.0, -1.0]));
     }
 
-    /// A mirror image is as far from the mirrored wall, and its normal is the mirror image.
+    /// A mirrored particle has the same distance from the mirrored wall and the mirrored normal.
     #[test]
     fn mirrored_walls() {
         let mirror = |r: [f64; 3]| [r[0], r[1], -r[2]];

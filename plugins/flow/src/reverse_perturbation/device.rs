@@ -1,6 +1,6 @@
-//! The swaps on a device.
+//! Velocity swaps on a CUDA device.
 
-use super::{Found, ReversePerturbation};
+use super::{ReversePerturbation, SwapResult};
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
 use galamost_plugin_api::device::DevicePtr;
@@ -9,16 +9,16 @@ use galamost_plugin_api::services::Kernel;
 use galamost_plugin_api::views::StateView;
 
 const BLOCK: u32 = 256;
-const MOST_BLOCKS: u32 = 512;
+const MAX_BLOCKS: u32 = 512;
 
 const SOURCE: &str = r#"
 #include "galamost/state.cuh"
 
 struct SwapArgs {
     StateView state;
-    // momentum and mass of each slab in units of 2^-30, as whole numbers: their sums do not depend on the order
+    // momentum and mass of each slab as integers in units of 2^-30; the sums do not depend on the summation order
     u64* profile;
-    // of each swap the key of a particle in slab 0 and of one in the middle: velocity, then tag; all bits set for none
+    // for each swap, the sort keys (velocity, tag) of the particles in slab 0 and in the middle slab; all bits set for none
     u64* chosen;
     double* exchanged;
     u32 group, slabs, flow, gradient, swaps, pass;
@@ -37,9 +37,9 @@ __device__ __forceinline__ u32 slab_of(const PosType& p, const SwapArgs& a) {
 
 __device__ __forceinline__ real along(const Vec4& v, u32 axis) { return axis == 0u ? v.x : axis == 1u ? v.y : v.z; }
 
-// Whole numbers in the order of the velocities, and of the tags where these are equal.
-__device__ __forceinline__ u64 key_of(float v, u32 tag) {
-    // -0 and 0 are one velocity
+// Returns an integer key that orders particles by velocity, and by tag for equal velocities.
+__device__ __forceinline__ u64 sort_key(float v, u32 tag) {
+    // -0 and 0 are equal velocities
     const float plain = v == 0.0f ? 0.0f : v;
     u32 bits;
     memcpy(&bits, &plain, sizeof(bits));
@@ -47,6 +47,7 @@ __device__ __forceinline__ u64 key_of(float v, u32 tag) {
     return u64(ordered) << 32 | tag;
 }
 
+// Sums momentum and mass of each slab.
 extern "C" __global__ void sample_profile(SwapArgs a) {
     __shared__ u64 mine[2 * 256];
     const StateView& s = a.state;
@@ -64,7 +65,7 @@ extern "C" __global__ void sample_profile(SwapArgs a) {
     for (u32 k = threadIdx.x; k < 2u * a.slabs; k += blockDim.x) atomicAdd(&a.profile[k], mine[k]);
 }
 
-// The next particle of each slab, behind those that were chosen in the passes before.
+// Selects the next particle of each slab, after those selected in earlier passes.
 extern "C" __global__ void choose(SwapArgs a) {
     __shared__ u64 best[2];
     const StateView& s = a.state;
@@ -75,7 +76,7 @@ extern "C" __global__ void choose(SwapArgs a) {
         const bool low = slab == 0u;
         if (!(low || slab == a.slabs / 2u) || !in_group(s, i, a.group)) continue;
         const float v = float(along(s.velocity_mass[i], a.flow));
-        const u64 key = key_of(low ? v : -v, s.tag[i]);
+        const u64 key = sort_key(low ? v : -v, s.tag[i]);
         const u32 side = low ? 0u : 1u;
         if (a.pass > 0u && key <= a.chosen[2u * (a.pass - 1u) + side]) continue;
         atomicMin(&best[side], key);
@@ -84,6 +85,7 @@ extern "C" __global__ void choose(SwapArgs a) {
     if (threadIdx.x < 2u) atomicMin(&a.chosen[2u * a.pass + threadIdx.x], best[threadIdx.x]);
 }
 
+// Performs all swaps in one thread.
 extern "C" __global__ void exchange(SwapArgs a) {
     const StateView& s = a.state;
     double sum = 0.0;
@@ -93,7 +95,7 @@ extern "C" __global__ void exchange(SwapArgs a) {
         const u32 i = s.index_of_tag[u32(keys[0])], j = s.index_of_tag[u32(keys[1])];
         Vec4 vi = s.velocity_mass[i], vj = s.velocity_mass[j];
         const real u = along(vi, a.flow), w = along(vj, a.flow);
-        // the momentum would flow the other way
+        // the swap would reverse the momentum flux
         if (!(u < w)) break;
         real to_i = w, to_j = u;
         if (vi.w != vj.w) {
@@ -126,63 +128,73 @@ struct SwapArgs {
     pass: u32,
 }
 
-/// The kernels and their memory: profile, chosen particles, exchanged momentum, one behind the other.
+/// The kernels and their memory: consecutive blocks for the profile, the chosen particles and the exchanged momentum.
 pub struct OnDevice {
     profile: Kernel,
     choose: Kernel,
     exchange: Kernel,
     memory: DevicePtr<u8>,
-    fresh: Vec<u8>,
+    /// Contents of `memory` before each call.
+    initial: Vec<u8>,
 }
 
 impl OnDevice {
+    /// Compiles the kernels and allocates their memory.
+    ///
+    /// # Errors
+    /// Returns an error if compilation or allocation fails.
     pub fn new(host: &Host, slabs: u32, swaps: u32) -> Result<Self> {
         let module = host.compile("reverse_perturbation", SOURCE)?;
-        let mut fresh = vec![0u8; 16 * slabs as usize];
-        fresh.extend(vec![0xff; 16 * swaps as usize]);
-        fresh.extend([0; 8]);
+        let mut initial = vec![0u8; 16 * slabs as usize];
+        initial.extend(vec![0xff; 16 * swaps as usize]);
+        initial.extend([0; 8]);
         Ok(Self {
             profile: host.kernel(module, "sample_profile")?,
             choose: host.kernel(module, "choose")?,
             exchange: host.kernel(module, "exchange")?,
-            memory: host.allocate_bytes(fresh.len())?,
-            fresh,
+            memory: host.allocate_bytes(initial.len())?,
+            initial,
         })
     }
 
+    /// Sums the slab profile and performs the swaps.
+    ///
+    /// # Errors
+    /// Returns an error if a launch or a copy fails.
+    ///
     /// # Safety
     /// The call's views describe valid device arrays.
-    pub unsafe fn run(&self, host: &Host, call: &UpdateCall, of: &ReversePerturbation) -> Result<Found> {
-        host.upload_bytes(self.memory, &self.fresh)?;
-        let (slabs, swaps) = (of.slabs as usize, of.swaps as usize);
+    pub unsafe fn run(&self, host: &Host, call: &UpdateCall, settings: &ReversePerturbation) -> Result<SwapResult> {
+        host.upload_bytes(self.memory, &self.initial)?;
+        let (slabs, swaps) = (settings.slabs as usize, settings.swaps as usize);
         let mut args = SwapArgs {
             state: call.state,
             profile: self.memory,
             chosen: self.memory.offset(16 * slabs),
             exchanged: self.memory.offset(16 * (slabs + swaps)),
             group: call.group,
-            slabs: of.slabs,
-            flow: of.flow as u32,
-            gradient: of.gradient as u32,
-            swaps: of.swaps,
+            slabs: settings.slabs,
+            flow: settings.flow as u32,
+            gradient: settings.gradient as u32,
+            swaps: settings.swaps,
             pass: 0,
         };
-        let blocks = call.state.n_local.div_ceil(BLOCK).min(MOST_BLOCKS);
+        let blocks = call.state.n_local.div_ceil(BLOCK).min(MAX_BLOCKS);
         let launch = |kernel, grid, block, args: &SwapArgs| {
             let mut arguments: [*mut Opaque; 1] = arguments![*args];
-            // SAFETY: every kernel takes one SwapArgs
+            // SAFETY: every kernel has one SwapArgs parameter
             unsafe { host.launch(kernel, grid, block, &mut arguments) }
         };
         launch(self.profile, blocks, BLOCK, &args)?;
-        for pass in 0..of.swaps {
+        for pass in 0..settings.swaps {
             args.pass = pass;
             launch(self.choose, blocks, BLOCK, &args)?;
         }
         launch(self.exchange, 1, 1, &args)?;
-        let mut bytes = vec![0; self.fresh.len()];
+        let mut bytes = vec![0; self.initial.len()];
         host.download_bytes(self.memory, &mut bytes)?;
         let words: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|b| u64::from_ne_bytes(*b)).collect();
-        Ok(Found {
+        Ok(SwapResult {
             profile: words[..2 * slabs].as_chunks::<2>().0.iter().map(|w| w.map(|w| w as i64)).collect(),
             exchanged: words.last().map_or(0.0, |w| f64::from_bits(*w)),
         })

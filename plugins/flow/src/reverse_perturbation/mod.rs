@@ -1,4 +1,4 @@
-//! Viscosity from an imposed flow of momentum.
+//! Reverse nonequilibrium molecular dynamics: viscosity from an imposed momentum flux.
 
 mod cpu;
 mod device;
@@ -11,25 +11,25 @@ use galamost_plugin_api::updater::changed;
 use galamost_plugin_api::views::Globals;
 use std::mem::offset_of;
 
-/// Reverse nonequilibrium molecular dynamics: imposes a flow of momentum, and the liquid answers with a gradient of the
-/// velocity.
+/// Reverse nonequilibrium molecular dynamics (Müller-Plathe): imposes a momentum flux and records the velocity profile
+/// that results, which gives the viscosity.
 ///
-/// The box is cut into `slabs` along the axis `gradient`, the first of which begins at the lower face. Every `every`
-/// steps the particle with the most negative velocity along `flow` in slab 0 and the one with the most positive in slab
-/// `slabs`/2 exchange these velocities, then the next ones, `swaps` pairs in all, as long as the first is slower than the
-/// second. Particles of equal masses are exchanged exactly; with masses m and M the two collide elastically,
-/// v ← 2 (m v + M w)/(m + M) − v. Total momentum and energy stay as they were. Of equal velocities (in f32) the smaller
-/// tag comes first, so the choice is the same on every device.
+/// The box is divided into `slabs` along the axis `gradient`; slab 0 starts at the lower face. Every `every` steps, the
+/// particle with the most negative velocity along `flow` in slab 0 and the particle with the most positive one in slab
+/// `slabs`/2 exchange these velocities. The next pairs follow, up to `swaps` pairs, as long as the first particle is
+/// slower than the second. Particles of equal mass exchange their velocities exactly. Particles of masses m and M collide
+/// elastically: v ← 2 (m v + M w)/(m + M) − v. Total momentum and energy are conserved. Among equal velocities (in f32)
+/// the smaller tag comes first, so the choice is the same on every device.
 ///
-/// The momentum flows back through the liquid on both sides. With P the momentum exchanged in the time t, A the area
-/// across `gradient`, the flux is j = P/(2 A t) and the viscosity η = j/|dv/dz|, with the slope of the profile between the
-/// slabs 0 and `slabs`/2, both left out. Choose swaps rare enough for a straight profile. A thermostat must take out what
-/// the flow heats, without hindering it: `Dpd`, or a global one.
+/// The momentum flows back through the liquid on both sides of slab 0. With P the momentum exchanged in the time t and A
+/// the area perpendicular to `gradient`, the flux is j = P/(2 A t) and the viscosity is η = j/|dv/dz|. Fit the slope of
+/// the profile between slabs 0 and `slabs`/2, excluding both. Choose the swap rate low enough for a linear profile. The
+/// flow produces heat: add a thermostat that does not damp it, `Dpd` or a global thermostat.
 ///
-/// Every `report` steps a row is added to `file`, a CSV with the columns `step`, `time` (since the first swap),
-/// `exchanged` (P since then), `flux` (j since the row before), and `v0`, `v1`, …: the mean velocity of each slab,
-/// Σ m v/Σ m over the states right before the swaps since the row before. A restart goes on with them. Where the name of the file
-/// ends in `.parquet`, the table is a folder of Parquet files.
+/// Every `report` steps a row is appended to `file`, a CSV table with the columns `step`, `time` (since the first swap),
+/// `exchanged` (P since then), `flux` (j since the last row), and `v0`, `v1`, …: the mean velocity Σ m v/Σ m of each
+/// slab, sampled just before each swap since the last row. If the file name ends in `.parquet`, the table is written as a
+/// folder of Parquet files. Checkpoints contain the sums, so a resumed run continues the averages.
 ///
 /// Reference: F. Müller-Plathe, Phys. Rev. E 59 (1999) 4894, doi:10.1103/PhysRevE.59.4894; for different masses
 /// C. Nieto-Draghi, J. B. Avalos, Mol. Phys. 101 (2003) 2303, doi:10.1080/0026897031000154338.
@@ -40,28 +40,28 @@ use std::mem::offset_of;
 #[component(Updater, "ReversePerturbation")]
 #[derive(Params)]
 pub struct ReversePerturbation {
-    /// Steps from one exchange to the next.
+    /// Number of steps between exchanges.
     #[param(at_least = 1)]
     every: u64,
-    /// Pairs of particles in one exchange.
+    /// Number of particle pairs per exchange.
     #[param(default = 1, at_least = 1, at_most = 1000)]
     swaps: u32,
-    /// Number of slabs, even.
+    /// Number of slabs; must be even.
     #[param(default = 20, at_least = 4, at_most = 256)]
     slabs: u32,
-    /// Direction of the exchanged velocities.
+    /// Direction of the exchanged velocity component.
     #[param(default = Axis::X)]
     flow: Axis,
-    /// Direction across the slabs.
+    /// Direction perpendicular to the slabs.
     #[param(default = Axis::Z)]
     gradient: Axis,
-    /// The particles that are exchanged, and whose velocities are averaged.
+    /// Particles to exchange and to average.
     #[param(default = Group::All)]
     group: Group,
-    /// Steps from one row of the file to the next, a multiple of `every`.
+    /// Number of steps between rows of the file; a multiple of `every`.
     #[param(at_least = 1)]
     report: u64,
-    /// The file.
+    /// Output file.
     file: String,
     #[param(skip)]
     system: SystemInfo,
@@ -78,24 +78,24 @@ struct Started {
     device: Option<OnDevice>,
 }
 
-/// What one call found: momentum and mass of each slab before the exchange, in units of 1/[`UNITS`], and the momentum that
-/// slab 0 got.
+/// Result of one call: momentum and mass of each slab before the exchange, in units of 1/[`UNITS`], and the momentum
+/// transferred to slab 0.
 #[derive(Debug, PartialEq)]
-struct Found {
+struct SwapResult {
     profile: Vec<[i64; 2]>,
     exchanged: f64,
 }
 
-/// What a restart must find again.
+/// Sums that a checkpoint contains.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Totals {
-    /// The step of the last call; none before the first.
+    /// Step of the last call; `None` before the first.
     last: Option<u64>,
     /// Time since the first call.
     time: f64,
-    /// Momentum exchanged since then.
+    /// Momentum exchanged since the first call.
     exchanged: f64,
-    /// Both since the last row.
+    /// Time and exchanged momentum since the last row.
     recent: [f64; 2],
     /// Momentum and mass of each slab since the last row.
     profile: Vec<[f64; 2]>,
@@ -124,7 +124,7 @@ impl Totals {
         })
     }
 
-    /// A row of the file, and the beginning of the next.
+    /// Returns a row of the file and resets the sums for the next row.
     fn row(&mut self, step: u64, area: f64) -> Vec<Cell> {
         let flux = self.recent[1] / (2.0 * area * self.recent[0]);
         let mut row = vec![step.into(), self.time.into(), self.exchanged.into(), flux.into()];
@@ -138,12 +138,12 @@ impl Totals {
 }
 
 impl ReversePerturbation {
-    /// dt and the box lengths of the step.
+    /// Returns dt and the box lengths of the current step.
     fn scales(call: &UpdateCall, host: &Host, cuda: bool) -> Result<[f64; 4]> {
         const { assert!(offset_of!(Globals, box_length) == offset_of!(Globals, dt) + 8) };
         let globals = call.state.globals;
         if !cuda {
-            // SAFETY: the engine's word about the views
+            // SAFETY: without a device, `globals` points to valid host memory
             let g = unsafe { &*globals.host() };
             return Ok([g.dt, g.box_length[0], g.box_length[1], g.box_length[2]]);
         }
@@ -160,7 +160,7 @@ impl Updater for ReversePerturbation {
             return Err(Error::input("`flow` and `gradient` must be different axes"));
         }
         if system.dimensions == 2 && (self.gradient == Axis::Z || self.flow == Axis::Z) {
-            return Err(Error::input("in two dimensions `flow` and `gradient` are X and Y"));
+            return Err(Error::input("in two dimensions `flow` and `gradient` must be X or Y"));
         }
         if !self.slabs.is_multiple_of(2) {
             return Err(Error::input(format!("`slabs` = {} must be even", self.slabs)));
@@ -188,8 +188,8 @@ impl Updater for ReversePerturbation {
             return Err(Error::Run("ReversePerturbation was not started".into()));
         };
         let [dt, length @ ..] = Self::scales(call, host, device.is_some())?;
-        // SAFETY: the engine's word about the views
-        let found = unsafe {
+        // SAFETY: the engine passes views of the run's device, which is the one in `started`
+        let result = unsafe {
             match device {
                 Some(d) => d.run(host, call, self)?,
                 None => cpu::run(call, self),
@@ -201,7 +201,7 @@ impl Updater for ReversePerturbation {
         totals.time += elapsed;
         totals.recent[0] += elapsed;
         totals.last = Some(call.step);
-        for (total, sums) in totals.profile.iter_mut().zip(&found.profile) {
+        for (total, sums) in totals.profile.iter_mut().zip(&result.profile) {
             total[0] += sums[0] as f64 / UNITS;
             total[1] += sums[1] as f64 / UNITS;
         }
@@ -212,8 +212,8 @@ impl Updater for ReversePerturbation {
             names.extend((0..self.slabs).map(|k| format!("v{k}")));
             self.rows.append(&names, &[row])?;
         }
-        self.totals.exchanged += found.exchanged;
-        self.totals.recent[1] += found.exchanged;
+        self.totals.exchanged += result.exchanged;
+        self.totals.recent[1] += result.exchanged;
         Ok(())
     }
 
@@ -228,7 +228,7 @@ impl Updater for ReversePerturbation {
     }
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        let wrong = || Error::Run("ReversePerturbation: the checkpoint is of another number of slabs".into());
+        let wrong = || Error::Run("ReversePerturbation: the checkpoint has a different number of slabs".into());
         let totals = self.rows.load(state)?;
         let totals = Totals::from_bytes(totals).filter(|t| t.profile.len() == self.slabs as usize);
         self.totals = totals.ok_or_else(wrong)?;
@@ -239,17 +239,17 @@ impl Updater for ReversePerturbation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reverse_perturbation::cpu::{collide, key_of};
+    use crate::reverse_perturbation::cpu::{collide, sort_key};
 
     #[test]
-    fn keys_are_in_the_order_of_velocities_and_tags() {
+    fn keys_order_by_velocity_then_tag() {
         let rising = [(-3.5f32, 7), (-1e-30, 0), (0.0, 3), (-0.0, 4), (1e-30, 1), (2.0, 5), (2.0, 6)];
-        let keys: Vec<u64> = rising.iter().map(|(v, tag)| key_of(*v, *tag)).collect();
+        let keys: Vec<u64> = rising.iter().map(|(v, tag)| sort_key(*v, *tag)).collect();
         assert!(keys.is_sorted_by(|a, b| a < b), "{keys:x?}");
     }
 
     #[test]
-    fn collisions_keep_momentum_and_energy() {
+    fn collisions_conserve_momentum_and_energy() {
         assert_eq!(collide([-1.3, 2.7], [2.0, 2.0]), [2.7, -1.3]);
         let (m, before) = ([1.0, 3.0], [-1.3, 2.7]);
         let after = collide(before, m);

@@ -1,27 +1,27 @@
-//! Screened electrostatics between charges of particles.
+//! Screened electrostatics between particle charges.
 
 use galamost_plugin_api::params::{FieldDoc, Fields};
 use galamost_plugin_api::prelude::*;
 
-/// What the user writes for the whole component.
+/// User settings of the component.
 #[derive(Clone, Debug, Params)]
-struct Written {
-    /// κ, inverse of the screening length; κ² = 4π l_B Σ_k c_k z_k² for salt ions of concentrations c_k.
+struct SettingsInput {
+    /// Inverse screening length κ: κ² = 4π l_B Σ_k c_k z_k² for salt ions of concentration c_k and valence z_k.
     #[param(unit = "1/length", at_least = 0.0)]
     kappa: f64,
-    /// l_B, Bjerrum length: the distance at which two unit charges have the energy kT. Give `bjerrum` and `kT`, or
+    /// Bjerrum length l_B: two unit charges at this distance have the energy kT. Give `bjerrum` and `kT`, or
     /// `prefactor`.
     #[param(unit = "length", above = 0.0)]
     bjerrum: Option<f64>,
-    /// kT that belongs to `bjerrum`.
+    /// Temperature kT at which `bjerrum` is given.
     #[param(name = "kT", unit = "energy", above = 0.0)]
     kt: Option<f64>,
-    /// l_B kT, the energy of two unit charges at unit distance, without screening.
+    /// Coulomb prefactor l_B kT: the unscreened energy of two unit charges at unit distance.
     #[param(unit = "energy length/charge²", above = 0.0)]
     prefactor: Option<f64>,
 }
 
-/// Parameters of the whole component.
+/// Settings of the component.
 #[derive(Clone, Debug)]
 pub struct DebyeHueckelSettings {
     prefactor: f64,
@@ -30,28 +30,28 @@ pub struct DebyeHueckelSettings {
 
 impl galamost_plugin_api::params::Params for DebyeHueckelSettings {
     fn take(fields: &mut Fields<'_, '_>) -> Option<Self> {
-        let w = Written::take(fields)?;
-        let prefactor = match (w.prefactor, w.bjerrum, w.kt) {
+        let input = SettingsInput::take(fields)?;
+        let prefactor = match (input.prefactor, input.bjerrum, input.kt) {
             (Some(p), None, None) => p,
             (None, Some(l), Some(kt)) => l * kt,
             _ => {
-                let mistake = fields.value().error("give either `bjerrum` and `kT`, or `prefactor`");
-                fields.errors.push(mistake);
+                let error = fields.value().error("give either `bjerrum` and `kT`, or `prefactor`");
+                fields.errors.push(error);
                 return None;
             }
         };
-        Some(Self { prefactor, kappa: w.kappa })
+        Some(Self { prefactor, kappa: input.kappa })
     }
     fn docs() -> Vec<FieldDoc> {
-        Written::docs()
+        SettingsInput::docs()
     }
 }
 
-/// A pair of types has no numbers of its own besides its cutoff.
+/// Parameters of one pair of types: only its cutoff.
 #[derive(Clone, Debug, Params)]
 pub struct DebyeHueckelInput {}
 
-/// l_B kT and κ.
+/// Coefficients l_B kT and κ.
 #[derive(Debug, PairParams)]
 pub struct DebyeHueckel<real> {
     prefactor: real,
@@ -69,11 +69,13 @@ impl RowInput for DebyeHueckelInput {
     }
 }
 
-/// Debye-Hückel: U(r) = l_B kT q_i q_j exp(−κr)/r, r < r_cut.
+/// Debye-Hückel screened electrostatics: U(r) = l_B kT q_i q_j exp(−κr)/r, r < r_cut.
 ///
-/// F = (U/r²)(1 + κr) r_ij. q are the particles' charges, which the initial state must have. κ = 0 is the bare Coulomb
-/// interaction up to r_cut. Pairs of types need no rows; they may be given for cutoffs of their own. `mode: ShiftEnergy`
-/// and `mode: ShiftForce` subtract from each pair what its own charges give at the cutoff.
+/// F = (U/r²)(1 + κr) r_ij. q are the particle charges, which the initial state must provide. κ = 0 gives the bare Coulomb
+/// interaction, truncated at r_cut.
+///
+/// `pairs` is optional; use it to set cutoffs of individual type pairs. `mode: ShiftEnergy` and `mode: ShiftForce` subtract
+/// the values at the cutoff for the charges of each pair.
 ///
 /// Reference: P. Debye, E. Hückel, Phys. Z. 24 (1923) 185.
 ///

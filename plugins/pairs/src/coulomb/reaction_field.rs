@@ -4,7 +4,7 @@ use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::prelude::*;
 
-/// A relative permittivity, which may be infinite.
+/// Relative permittivity, possibly infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Permittivity {
     Infinite,
@@ -32,26 +32,26 @@ impl FromValue for Permittivity {
     }
 }
 
-/// Parameters of the whole component.
+/// Settings of the component.
 #[derive(Clone, Debug, Params)]
 pub struct ReactionFieldSettings {
-    /// f, the energy of two unit charges at unit distance in vacuum (1/4πε₀): 1 in reduced units, 138.935458 with
-    /// kJ/mol, nm and elementary charges.
+    /// Coulomb constant f = 1/4πε₀: the energy of two unit charges at unit distance in vacuum. It is 1 in reduced units
+    /// and 138.935458 for kJ/mol, nm and elementary charges.
     #[param(default = 1.0, unit = "energy length/charge²", above = 0.0)]
     f: f64,
-    /// ε_r, relative permittivity inside the cutoff.
+    /// Relative permittivity ε_r inside the cutoff.
     #[param(default = 1.0, above = 0.0)]
     epsilon_r: f64,
-    /// ε_rf, relative permittivity beyond the cutoff.
+    /// Relative permittivity ε_rf beyond the cutoff.
     #[param(default = Permittivity::Infinite, above = 0.0)]
     epsilon_rf: Permittivity,
 }
 
-/// A pair of types has no numbers of its own besides its cutoff.
+/// Parameters of one pair of types: only its cutoff.
 #[derive(Clone, Debug, Params)]
 pub struct ReactionFieldInput {}
 
-/// f/ε_r, and k_rf r_cut³.
+/// Coefficients f/ε_r and k_rf r_cut³.
 #[derive(Debug, PairParams)]
 pub struct ReactionField<real> {
     prefactor: real,
@@ -73,14 +73,15 @@ impl RowInput for ReactionFieldInput {
     }
 }
 
-/// Reaction field: U(r) = (f/ε_r) q_i q_j [1/r + k_rf r² − c_rf], r < r_cut.
+/// Reaction-field electrostatics: U(r) = (f/ε_r) q_i q_j [1/r + k_rf r² − c_rf], r < r_cut.
 ///
-/// k_rf = (ε_rf − ε_r)/(2ε_rf + ε_r)/r_cut³ (1/2r_cut³ for ε_rf = `Infinite`), c_rf = 1/r_cut + k_rf r_cut².
-/// F = (f/ε_r) q_i q_j [1/r² − 2k_rf r] e. The energy ends at 0 at r_cut, with ε_rf infinite the force too. The initial
-/// state must have charges. Pairs of types need no rows; they may be given for cutoffs of their own.
+/// k_rf = (ε_rf − ε_r)/(2ε_rf + ε_r)/r_cut³, or 1/2r_cut³ for ε_rf = `Infinite`; c_rf = 1/r_cut + k_rf r_cut².
+/// F = (f/ε_r) q_i q_j [1/r² − 2k_rf r] e, e = r_ij/r. The energy vanishes at r_cut; with infinite ε_rf the force does too.
 ///
-/// The sum runs over pairs inside the cutoff: the constant self-energy −(f/2ε_r) c_rf Σq² and pairs that are excluded
-/// from the list are left out.
+/// The initial state must provide charges. `pairs` is optional; use it to set cutoffs of individual type pairs.
+///
+/// The sum covers pairs inside the cutoff. It contains neither the constant self-energy −(f/2ε_r) c_rf Σq² nor excluded
+/// pairs.
 ///
 /// Reference: I. G. Tironi et al., J. Chem. Phys. 102 (1995) 5451, doi:10.1063/1.469273.
 ///
@@ -115,7 +116,7 @@ mod tests {
         assert!(f.abs() < 1e-15 && u.abs() < 1e-15, "{f} {u}");
         let (f, u) = reaction_field(6.25, 2.5, 1.0, -2.0, &row(2.0, Permittivity::Finite(80.0)));
         assert!(f < -1e-4 && u.abs() < 1e-15, "{f} {u}");
-        // the same medium everywhere: plain Coulomb, shifted
+        // the same permittivity on both sides: shifted Coulomb
         let (f, u) = reaction_field(4.0, 2.5, 1.0, 1.0, &row(2.0, Permittivity::Finite(2.0)));
         assert!((f * 2.0 - 0.125).abs() < 1e-15 && (u - 0.5 * (0.5 - 0.4)).abs() < 1e-15, "{f} {u}");
     }

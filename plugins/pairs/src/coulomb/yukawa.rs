@@ -1,21 +1,21 @@
-//! The Yukawa potential, with a strength for each pair of types.
+//! The Yukawa potential with one strength per pair of types.
 
 use galamost_plugin_api::prelude::*;
 
-/// ε and κ of one pair of types.
+/// Parameters of one pair of types.
 #[derive(Debug, PairParams)]
 pub struct Yukawa<real> {
-    /// ε, strength; below 0 it attracts.
+    /// Strength ε; a negative value attracts.
     #[param(unit = "energy length")]
     epsilon: real,
-    /// κ, inverse of the screening length.
+    /// Inverse screening length κ.
     #[param(unit = "1/length", at_least = 0.0)]
     kappa: real,
 }
 
-/// Yukawa (screened Coulomb): U(r) = ε exp(−κr)/r, r < r_cut.
+/// Yukawa (screened Coulomb) pair potential: U(r) = ε exp(−κr)/r, r < r_cut.
 ///
-/// F = (U/r²)(1 + κr) r_ij. For charges of single particles see `DebyeHueckel`.
+/// F = (U/r²)(1 + κr) r_ij. For charges of individual particles use `DebyeHueckel`.
 ///
 /// Reference: H. Yukawa, Proc. Phys.-Math. Soc. Jpn. 17 (1935) 48, doi:10.11429/ppmsj1919.17.0_48.
 ///

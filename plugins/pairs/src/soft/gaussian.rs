@@ -5,15 +5,15 @@ use galamost_plugin_api::prelude::*;
 /// Parameters of one pair of types.
 #[derive(Clone, Debug, Params)]
 pub struct GaussianInput {
-    /// ε, the energy at r = 0; below 0 it is a well.
+    /// Energy ε at r = 0; a negative value gives a well.
     #[param(unit = "energy")]
     epsilon: f64,
-    /// σ, the width.
+    /// Width σ.
     #[param(unit = "length", above = 0.0)]
     sigma: f64,
 }
 
-/// ε and 1/σ².
+/// Coefficients ε and 1/σ².
 #[derive(Debug, PairParams)]
 pub struct Gaussian<real> {
     epsilon: real,
@@ -29,9 +29,9 @@ impl RowInput for GaussianInput {
     }
 }
 
-/// Gaussian core: U(r) = ε exp(−r²/2σ²), r < r_cut.
+/// Gaussian core pair potential: U(r) = ε exp(−r²/2σ²), r < r_cut.
 ///
-/// F = (U/σ²) r_ij. The largest force is ε exp(−½)/σ, at r = σ. At r_cut = 5σ the energy is 4·10⁻⁶ ε.
+/// F = (U/σ²) r_ij. The maximum force is ε exp(−½)/σ, at r = σ. At r_cut = 5σ the energy is 4·10⁻⁶ ε.
 ///
 /// Reference: F. H. Stillinger, J. Chem. Phys. 65 (1976) 3968, doi:10.1063/1.432891; Zhu et al., J. Comput. Chem. 34
 /// (2013) 2197, eq 3, doi:10.1002/jcc.23365.

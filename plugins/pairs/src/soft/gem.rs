@@ -1,22 +1,22 @@
-//! The generalised exponential model.
+//! The generalized exponential model.
 
 use galamost_plugin_api::prelude::*;
 
 /// Parameters of one pair of types.
 #[derive(Clone, Debug, Params)]
 pub struct GemInput {
-    /// ε, the energy at r = 0.
+    /// Energy ε at r = 0.
     #[param(unit = "energy")]
     epsilon: f64,
-    /// σ, the range.
+    /// Range σ.
     #[param(unit = "length", above = 0.0)]
     sigma: f64,
-    /// n, the exponent.
+    /// Exponent n.
     #[param(default = 4.0, at_least = 2.0, at_most = 100.0)]
     n: f64,
 }
 
-/// ε, 1/σ² and n/2.
+/// Coefficients ε, 1/σ² and n/2.
 #[derive(Debug, PairParams)]
 pub struct Gem<real> {
     epsilon: real,
@@ -38,10 +38,10 @@ impl RowInput for GemInput {
     }
 }
 
-/// Generalised exponential model (GEM-n): U(r) = ε exp(−(r/σ)ⁿ), r < r_cut.
+/// Generalized exponential model (GEM-n): U(r) = ε exp(−(r/σ)ⁿ), r < r_cut.
 ///
-/// F = (n/r²)(r/σ)ⁿ U r_ij. n = 2 is a Gaussian whose σ is √2 of that in `Gaussian`; for n > 2 particles form crystals of
-/// clusters at high density; large n give a step of height ε.
+/// F = (n/r²)(r/σ)ⁿ U r_ij. For n = 2 it is a Gaussian whose σ is √2 times that of `Gaussian`. For n > 2 particles form
+/// cluster crystals at high density. Large n approach a step of height ε.
 ///
 /// Reference: B. M. Mladek et al., Phys. Rev. Lett. 96 (2006) 045701, doi:10.1103/PhysRevLett.96.045701.
 ///
@@ -55,7 +55,7 @@ impl RowInput for GemInput {
 #[pair_potential("Gem", input = GemInput)]
 fn gem(r2: real, p: &Gem<real>) -> (real, real) {
     let z = r2 * p.inv_sigma2;
-    // (r/σ)^(n−2), kept finite where exp gives 0
+    // (r/σ)^(n−2), bounded where exp(−z q) underflows to 0
     let q = ((p.half_n - 1.0) * z.max(1e-30).ln()).exp().min(1e30);
     let u = p.epsilon * (-z * q).exp();
     (2.0 * p.half_n * p.inv_sigma2 * q * u, u)
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ends_are_finite() {
+    fn force_and_energy_are_finite_at_both_limits() {
         for n in [2.0, 4.0, 100.0] {
             let row = GemInput { epsilon: 2.0, sigma: 0.5, n }.row(&NoSettings).expect("valid");
             let (f, u) = gem(0.0, &row);

@@ -2,10 +2,10 @@
 
 use galamost_plugin_api::prelude::*;
 
-/// Parameters of the whole component.
+/// Settings of the component.
 #[derive(Clone, Debug, Params)]
 pub struct HarmonicRepulsionSettings {
-    /// How α is meant.
+    /// Prefactor convention: `Paper` for U = α (1 − r/r_cut)², `Half` for U = ½ α (1 − r/r_cut)².
     #[param(default = Convention::Paper)]
     convention: Convention,
 }
@@ -13,12 +13,12 @@ pub struct HarmonicRepulsionSettings {
 /// Parameters of one pair of types.
 #[derive(Clone, Debug, Params)]
 pub struct HarmonicRepulsionInput {
-    /// α, the energy at r = 0.
+    /// Energy α at r = 0; with `convention: Half`, twice that energy.
     #[param(unit = "energy", at_least = 0.0)]
     alpha: f64,
 }
 
-/// α of U = α (1 − r/r_cut)².
+/// Coefficient α of U = α (1 − r/r_cut)².
 #[derive(Debug, PairParams)]
 pub struct HarmonicRepulsion<real> {
     #[param(at_least = 0.0)]
@@ -33,11 +33,11 @@ impl RowInput for HarmonicRepulsionInput {
     }
 }
 
-/// Harmonic repulsion: U(r) = α (1 − r/r_cut)², r < r_cut, without ½.
+/// Harmonic repulsion: U(r) = α (1 − r/r_cut)², r < r_cut.
 ///
-/// F = (2α/r_cut)(1 − r/r_cut) e. U and F end at 0 at r_cut. With `convention: Half` the α of U = ½ α (1 − r/r_cut)² is
-/// expected, as PyGAMD writes it; the repulsion a of DPD is a = 2α/r_cut, or α/r_cut with `Half`. At r = 0 the
-/// direction is undefined: the force is then 0.
+/// F = (2α/r_cut)(1 − r/r_cut) e, e = r_ij/r. U and F vanish at r_cut. At r = 0 the direction is undefined and the force is
+/// 0. There is no factor ½: with `convention: Half`, α is that of U = ½ α (1 − r/r_cut)², as in PyGAMD. The DPD
+/// repulsion parameter is a = 2α/r_cut, or α/r_cut with `Half`.
 ///
 /// Reference: Zhu et al., J. Comput. Chem. 34 (2013) 2197, eq 2, doi:10.1002/jcc.23365.
 ///
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn particles_at_the_same_place_feel_no_force() {
+    fn coinciding_particles_have_no_force() {
         let (f, u) = harmonic_repulsion(0.0, 1.5, &HarmonicRepulsion { alpha: 3.0 });
         assert_eq!((f, u), (0.0, 3.0));
     }

@@ -1,4 +1,4 @@
-//! Soft repulsions: particles may pass through each other.
+//! Soft repulsions with a finite energy at r = 0: particles can pass through each other.
 
 mod gaussian;
 mod gem;

@@ -1,0 +1,61 @@
+//! `galamost check`: checks a pipeline without running it.
+
+mod estimate;
+mod probe;
+
+use crate::common::{Context, read_pipeline};
+use clap::Args;
+use galamost_engine::diagnostic::Failure;
+use galamost_engine::plan::{CheckOptions, Plan, check};
+use std::path::PathBuf;
+
+/// Options of `galamost check`.
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// The pipeline.
+    file: PathBuf,
+    /// Device, overriding `device` of the pipeline: auto, cpu, cuda:0 or emulated.
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+    /// Replace a value of the pipeline, for example `--set stages[0].dt=0.01`; may be given several times.
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Estimate time, memory and disk space of the run from a test run of a few seconds, which leaves no files.
+    #[arg(long)]
+    estimate: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Returns all errors of the pipeline.
+pub(crate) fn run(args: &CheckArgs, context: &Context) -> Result<u8, Failure> {
+    let registry = context.registry();
+    let pipeline = read_pipeline(&args.file, &args.set, args.device.as_deref())?;
+    let plan = check(pipeline, &registry, CheckOptions::default())?;
+    println!("{}: {}", args.file.display(), summary(&plan));
+    if args.estimate {
+        print!("{}", estimate::estimate(&plan, &registry)?);
+    }
+    Ok(0)
+}
+
+/// Summarizes a valid plan in one line.
+fn summary(plan: &Plan) -> String {
+    let s = &plan.snapshot;
+    if !plan.pipeline.ensemble.is_empty() {
+        let batches: u64 = plan.components.iter().map(|c| c.needs.batches).sum();
+        let (samplers, plugins) = (plan.components.len(), plan.plugins.len());
+        return format!("ok: {samplers} samplers of {plugins} plugins, {batches} batches");
+    }
+    let steps: u64 = plan.stages.iter().map(|p| p.stage.steps).sum();
+    format!(
+        "ok: {} particles, {} types, {} bonds, {} components of {} plugins, {steps} steps in {} stage(s)",
+        s.len(),
+        s.types.len(),
+        s.bonds.len(),
+        plan.components.len(),
+        plan.plugins.len(),
+        plan.stages.len()
+    )
+}

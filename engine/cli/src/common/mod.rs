@@ -1,0 +1,119 @@
+//! What all commands share: common options, input and usage errors, file output.
+
+use crate::terminal::log::{self, Format};
+use clap::Args;
+use galamost_engine::diagnostic::{Diagnostic, Failure};
+use galamost_engine::pipeline::{DeviceChoice, Pipeline};
+use galamost_engine::plugins::{Registry, search_path};
+use galamost_plugin_api::error::InputError;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Options that every command accepts.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Common options")]
+pub(crate) struct CommonArgs {
+    /// Search this folder for plugins before all others; may be given several times.
+    #[arg(long, global = true, value_name = "DIR")]
+    pub plugin_dir: Vec<PathBuf>,
+    /// Number of CPU threads [default: all cores].
+    #[arg(long, global = true, value_name = "N")]
+    threads: Option<usize>,
+    /// Print more log messages; `-vv` prints all of them.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Print warnings and errors only.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Format of the log on standard error: text, or one JSON object per line.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "text",
+        value_name = "text|json",
+        hide_possible_values = true
+    )]
+    log: Format,
+}
+
+/// The environment of a command: the common options and the start time of the program.
+pub(crate) struct Context {
+    /// The common options.
+    pub common: CommonArgs,
+    /// When the program started.
+    pub started: Instant,
+}
+
+impl Context {
+    /// Starts the log and the CPU threads.
+    ///
+    /// # Errors
+    /// Returns an error if the threads cannot be created.
+    pub fn start(&self) -> Result<(), Failure> {
+        let level = match (self.common.quiet, self.common.verbose) {
+            (true, _) => "warn",
+            (_, 0) => "info",
+            (_, 1) => "debug",
+            _ => "trace",
+        };
+        log::start(self.common.log, level);
+        let Some(n) = self.common.threads else { return Ok(()) };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build_global();
+        pool.map_err(|e| Failure::run(format!("cannot start {n} threads: {e}")))
+    }
+
+    /// Loads the plugins of the search path.
+    pub fn registry(&self) -> Registry {
+        Registry::load(&search_path(&self.common.plugin_dir), self.common.plugin_dir.len())
+    }
+}
+
+/// Returns an error about the command line.
+pub(crate) fn usage_error(message: impl Into<String>) -> Failure {
+    input_error("galamost", message)
+}
+
+/// Returns an input error about a file or an option as a whole.
+pub(crate) fn input_error(source: impl AsRef<Path>, message: impl Into<String>) -> Failure {
+    Failure::Input(vec![Diagnostic::new(source.as_ref(), None, message)])
+}
+
+/// Returns the errors found in the text of a file.
+pub(crate) fn parse_errors(file: &Path, errors: Vec<InputError>) -> Failure {
+    Failure::Input(errors.into_iter().map(|e| Diagnostic::new(file, e.at, e.message)).collect())
+}
+
+/// Returns a runtime error about a file.
+pub(crate) fn file_failure(file: &Path, error: impl std::fmt::Display) -> Failure {
+    Failure::run(format!("{}: {error}", file.display()))
+}
+
+/// Writes a file.
+///
+/// # Errors
+/// Returns an error if the file cannot be written.
+pub(crate) fn write_file(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+    std::fs::write(file, bytes).map_err(|e| file_failure(file, e))
+}
+
+/// Parses the value of `--device`.
+///
+/// # Errors
+/// Returns an error if the text is not a device.
+pub(crate) fn parse_device(text: &str) -> Result<DeviceChoice, Failure> {
+    DeviceChoice::parse(text).map_err(|m| input_error("--device", m))
+}
+
+/// Reads a pipeline and applies `--set` and `--device`.
+///
+/// # Errors
+/// Returns an error if the file, an override or the device is invalid.
+pub(crate) fn read_pipeline(file: &Path, set: &[String], device: Option<&str>) -> Result<Pipeline, Failure> {
+    let mut pipeline = Pipeline::read(file, set)?;
+    if let Some(d) = device {
+        pipeline.device = parse_device(d)?;
+        pipeline.device_at = None;
+    }
+    Ok(pipeline)
+}

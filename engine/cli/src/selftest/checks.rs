@@ -1,0 +1,126 @@
+//! Tests of integrators, generators, analyzers, updaters and samplers.
+
+use super::setup::example;
+use super::{Test, standard_system};
+use crate::common::parse_errors;
+use galamost_engine::diagnostic::Failure;
+use galamost_engine::pipeline::{DeviceChoice, Pipeline};
+use galamost_engine::plan::{CheckOptions, Plan, check};
+use galamost_engine::run::RunOptions;
+use galamost_plugin_api::component::{ComponentInfo, Kind};
+use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::snapshot::Snapshot;
+
+impl Test<'_> {
+    /// Compares trajectories of a few steps with the CPU in double precision.
+    pub(super) fn integrator(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
+        const STEPS: u64 = 20;
+        let reference = self.outcome(c, DeviceChoice::Cpu, Precision::Double, STEPS)?;
+        let speed = reference.velocity.iter().fold(1.0f64, |m, v| m.max(v.abs()));
+        for (device, precision, name) in self.targets() {
+            let o = self.outcome(c, device, precision, STEPS)?;
+            let limit = if precision == Precision::Double { 1e-10 } else { 2e-5 };
+            let worst = |a: &[f64], b: &[f64]| a.iter().zip(b).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+            self.note(
+                c,
+                &format!("{name}: positions, {STEPS} steps"),
+                worst(&o.position, &reference.position),
+                limit,
+                "",
+            );
+            let v = worst(&o.velocity, &reference.velocity) / speed;
+            self.note(c, &format!("{name}: velocities, {STEPS} steps"), v, limit, "");
+            if !reference.rotation.is_empty() {
+                let v = worst(&o.rotation, &reference.rotation);
+                self.note(c, &format!("{name}: rotation, {STEPS} steps"), v, limit, "");
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the state that a generator creates.
+    pub(super) fn generator(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
+        // some generators need particles, others must come first
+        let on = |s: Snapshot| self.plan(c, DeviceChoice::Cpu, Precision::Double, s, 0, &[]);
+        let plan = match on(standard_system()) {
+            Ok(p) => p,
+            Err(_) => match on(Snapshot::default()) {
+                Ok(p) => p,
+                Err(e) => {
+                    let reason = e.render().lines().next().unwrap_or_default().to_string();
+                    if example(c).contains("file:") {
+                        return self.reader(c, reason);
+                    }
+                    return Err(e);
+                }
+            },
+        };
+        let faults = if plan.snapshot.check().is_ok() { 0.0 } else { 1.0 };
+        self.note(c, "faults in the generated state", faults, 0.0, format!("{} particles", plan.snapshot.len()));
+        Ok(())
+    }
+
+    /// Runs an analyzer or updater, and compares the states of an updater.
+    pub(super) fn steps(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
+        let devices = if self.has_device { vec![DeviceChoice::Cpu, self.device] } else { vec![DeviceChoice::Cpu] };
+        for device in devices {
+            // longer than the period of any example
+            self.outcome(c, device, Precision::Mixed, 100)?;
+            let name = if device == DeviceChoice::Cpu { "CPU" } else { "device" };
+            self.note(c, &format!("{name}: errors in 100 steps"), 0.0, 0.0, "");
+        }
+        if c.kind == Kind::Updater && self.has_device {
+            // few steps, so that differences remain at the level of rounding
+            let reference = self.outcome(c, DeviceChoice::Cpu, Precision::Double, 40)?;
+            let o = self.outcome(c, self.device, Precision::Double, 40)?;
+            let worst = |a: &[f64], b: &[f64]| a.iter().zip(b).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+            let far = worst(&o.position, &reference.position).max(worst(&o.velocity, &reference.velocity));
+            self.note(c, "device double: state, 40 steps", far, 1e-9, "");
+            let links = if o.topology == reference.topology { 0.0 } else { 1.0 };
+            let note = format!("{} bonds", reference.topology.bonds.len());
+            self.note(c, "device double: links, 40 steps", links, 0.0, note);
+        }
+        Ok(())
+    }
+
+    /// Checks that the result of a sampler is identical on the CPU with any number of threads, after a restart, and on
+    /// the device, byte for byte.
+    pub(super) fn sampler(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
+        let text = format!("(seed: 7, ensemble: [{}])", example(c));
+        let path = self.folder.join("selftest.ron");
+        let plan = |device: DeviceChoice| -> Result<Plan, Failure> {
+            let mut pipeline = Pipeline::parse(&path, &text, &[]).map_err(|e| parse_errors(&path, e))?;
+            pipeline.device = device;
+            check(pipeline, self.registry, CheckOptions::default())
+        };
+        let result_of = |device, steps| -> Result<Vec<u8>, Failure> {
+            let plan = plan(device)?;
+            let options = RunOptions { quiet: true, steps, ..RunOptions::default() };
+            galamost_engine::run::ensemble::run(&plan, &options, None)?;
+            Ok(plan.components[0].save()?)
+        };
+        let reference = result_of(DeviceChoice::Cpu, None)?;
+        let differs = |other: &[u8]| {
+            reference.iter().zip(other).filter(|(a, b)| a != b).count().max(reference.len().abs_diff(other.len()))
+                as f64
+        };
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(|e| Failure::run(e.to_string()))?;
+        let single = one.install(|| result_of(DeviceChoice::Cpu, None))?;
+        self.note(c, "CPU, one thread: bytes that differ", differs(&single), 0.0, "");
+        let resumed = {
+            let batches = plan(DeviceChoice::Cpu)?.components[0].needs.batches;
+            let kept = result_of(DeviceChoice::Cpu, Some(batches / 2))?;
+            let plan = plan(DeviceChoice::Cpu)?;
+            let checkpoint = galamost_engine::run::ensemble::checkpoint_at(&plan, batches / 2, kept);
+            let options = RunOptions { quiet: true, ..RunOptions::default() };
+            galamost_engine::run::ensemble::run(&plan, &options, Some(checkpoint))?;
+            plan.components[0].save()?
+        };
+        self.note(c, "restart: bytes that differ", differs(&resumed), 0.0, "");
+        if self.has_device {
+            let device = result_of(self.device, None)?;
+            self.note(c, "device: bytes that differ", differs(&device), 0.0, "");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! Reproducibility checks of `test-plugin`: identical results with any number of threads and after a restart.
+
+use super::Test;
+use galamost_engine::checkpoint::Checkpoint;
+use galamost_engine::diagnostic::Failure;
+use galamost_engine::pipeline::DeviceChoice;
+use galamost_engine::plan::{CheckOptions, Plan, check};
+use galamost_engine::run::{RunOptions, execute};
+use galamost_engine::state::RawState;
+use galamost_plugin_api::component::ComponentInfo;
+use galamost_plugin_api::precision::Precision;
+use std::collections::BTreeMap;
+
+/// Steps of the runs that are compared bit by bit.
+const STEPS: u64 = 40;
+
+impl Test<'_> {
+    /// Runs a plan and returns its final state.
+    fn state_after(&self, plan: &Plan, steps: u64, resume: Option<Checkpoint>) -> Result<RawState, Failure> {
+        let mut b = galamost_engine::run::open(plan)?;
+        let options = RunOptions { quiet: true, steps: Some(steps), ..RunOptions::default() };
+        execute(plan, &mut *b, &options, resume)?;
+        Ok(b.export()?)
+    }
+
+    /// Returns a plan with checkpoints that starts from scratch or resumes.
+    fn restart_plan(&self, c: &ComponentInfo, resumed: bool, overrides: &[String]) -> Result<Plan, Failure> {
+        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Mixed, self.system_of(c), STEPS, overrides)?;
+        if !resumed {
+            return Ok(plan);
+        }
+        check(plan.pipeline, self.registry, CheckOptions { resumed, snapshot: Some(self.system_of(c)) })
+    }
+
+    /// Checks that one and four threads give identical bits.
+    pub(super) fn threads(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
+        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Mixed, self.system_of(c), STEPS, &[])?;
+        let with = |n: usize| -> Result<RawState, Failure> {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().map_err(Failure::run)?;
+            pool.install(|| self.state_after(&plan, STEPS, None))
+        };
+        let same = with(1)? == with(4)?;
+        self.note(c, "1 thread = 4 threads, bits", if same { 0.0 } else { 1.0 }, 0.0, "");
+        Ok(())
+    }
+
+    /// Checks that 2n steps are identical to n steps, a restart and n steps.
+    pub(super) fn restart(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
+        let overrides = [format!("checkpoint=(every: {})", STEPS / 2)];
+        let plan = |resumed: bool| self.restart_plan(c, resumed, &overrides);
+        let whole = self.state_after(&plan(false)?, STEPS, None)?;
+        let first = plan(false)?;
+        let path = first.pipeline.checkpoint_path();
+        self.state_after(&first, STEPS / 2, None)?;
+        let second = plan(true)?;
+        let checkpoint = Checkpoint::read(&path, &second)?;
+        let resumed = self.state_after(&second, STEPS, Some(checkpoint))?;
+        let _ = std::fs::remove_file(path);
+        self.note(c, "2n = n + restart + n, bits", if whole == resumed { 0.0 } else { 1.0 }, 0.0, "");
+        Ok(())
+    }
+
+    /// Removes and returns the output files of a run, by name, without checkpoints.
+    fn take_files(&self) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
+        let list = std::fs::read_dir(&self.folder).map_err(Failure::run)?;
+        let mut files = BTreeMap::new();
+        for path in list.filter_map(|e| Some(e.ok()?.path())) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_file() && !name.contains(".checkpoint") && !name.ends_with(".ron") {
+                files.insert(name, std::fs::read(&path).map_err(Failure::run)?);
+                std::fs::remove_file(&path).map_err(Failure::run)?;
+            }
+        }
+        Ok(files)
+    }
+
+    /// Checks that the files of an analyzer are identical with one and four threads, and after a restart.
+    pub(super) fn files(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
+        let mut overrides = vec![format!("checkpoint=(every: {})", STEPS / 2)];
+        if c.fields.iter().any(|f| f.name == "every") {
+            overrides.push("analyzers[0].every=5".into());
+        }
+        let plan = |resumed: bool| self.restart_plan(c, resumed, &overrides);
+        self.take_files()?;
+        let with = |n: usize| -> Result<BTreeMap<String, Vec<u8>>, Failure> {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().map_err(Failure::run)?;
+            let plan = plan(false)?;
+            pool.install(|| self.state_after(&plan, STEPS, None))?;
+            self.take_files()
+        };
+        let (whole, four) = (with(1)?, with(4)?);
+        let first = plan(false)?;
+        let path = first.pipeline.checkpoint_path();
+        self.state_after(&first, STEPS / 2, None)?;
+        drop(first);
+        let second = plan(true)?;
+        let checkpoint = Checkpoint::read(&path, &second)?;
+        self.state_after(&second, STEPS, Some(checkpoint))?;
+        drop(second);
+        let resumed = self.take_files()?;
+        let _ = std::fs::remove_file(path);
+        let differ = |other: &BTreeMap<String, Vec<u8>>| if whole == *other { 0.0 } else { 1.0 };
+        let bytes: usize = whole.values().map(Vec::len).sum();
+        let note = format!("{} files, {bytes} bytes", whole.len());
+        let (threads, restart) = (differ(&four), differ(&resumed));
+        self.note(c, "files: 1 thread = 4 threads, bits", threads, 0.0, note);
+        self.note(c, "files: 2n = n + restart + n, bits", restart, 0.0, "");
+        Ok(())
+    }
+}

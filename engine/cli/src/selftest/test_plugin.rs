@@ -1,0 +1,158 @@
+//! `galamost test-plugin`: all tests of `selftest` on every available device, and further checks for authors of
+//! plugins.
+
+use super::{Test, TestRow, device_name, standard_system, table, test_components};
+use crate::common::{Context, input_error, parse_device};
+use clap::Args;
+use galamost_engine::backend::Backend;
+use galamost_engine::diagnostic::Failure;
+use galamost_engine::pipeline::DeviceChoice;
+use galamost_engine::plan::Plan;
+use galamost_engine::plugins::{Registry, search_path};
+use galamost_plugin_api::component::{ComponentInfo, Kind};
+use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::views::Wanted;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// Options of `galamost test-plugin`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "In addition to the tests of `selftest`, the command checks behavior at the limits of the range, \
+                        virial, energy conservation, independence of the number of threads, restart and speed."
+)]
+pub(crate) struct TestPluginArgs {
+    /// The plugin library (lib*.so).
+    library: PathBuf,
+    /// Test only this device [default: all available devices].
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `galamost test-plugin`. The exit status is 1 if a test fails.
+///
+/// # Errors
+/// Returns an error if the library or the device cannot be used.
+pub(crate) fn run_test_plugin(args: &TestPluginArgs, context: &Context) -> Result<u8, Failure> {
+    let folder = args.library.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut path = vec![folder.to_path_buf()];
+    path.extend(context.common.plugin_dir.iter().cloned());
+    let named = path.len();
+    let mut registry = Registry::default();
+    // this file takes precedence over others of the same name
+    registry.add(&args.library);
+    registry.load_more(&search_path(&path), named);
+    let device = args.device.as_deref().map(parse_device).transpose()?;
+    let tables = test_library(&registry, &args.library, device)?;
+    if args.json {
+        let one = |(title, rows): &(String, Vec<_>)| serde_json::json!({"tested": title, "rows": table::json(rows)});
+        println!("{:#}", serde_json::Value::Array(tables.iter().map(one).collect()));
+    } else {
+        tables.iter().for_each(|(title, rows)| println!("{title}:\n{}", table::text(rows)));
+    }
+    Ok(u8::from(tables.iter().flat_map(|(_, rows)| rows).any(TestRow::failed)))
+}
+
+/// Tests every component of a library. Returns a title and the results for each device.
+///
+/// # Errors
+/// Returns an error if the library or the device cannot be used.
+fn test_library(
+    registry: &Registry,
+    library: &Path,
+    device: Option<DeviceChoice>,
+) -> Result<Vec<(String, Vec<TestRow>)>, Failure> {
+    let canonical = library.canonicalize().map_err(|e| input_error(library, e.to_string()))?;
+    let Some(found) = registry.libraries().iter().find(|l| l.path == canonical) else {
+        let broken = registry.broken().iter().find(|(p, _)| *p == canonical);
+        return Err(input_error(library, broken.map_or("not a plugin".into(), |(_, m)| m.clone())));
+    };
+    let names: Vec<String> = found.components.iter().map(|c| c.name.clone()).collect();
+    let devices = match device {
+        Some(d) => vec![d],
+        None => {
+            let available = |d: &DeviceChoice| galamost_engine::device::choose(*d).is_ok();
+            [DeviceChoice::Emulated, DeviceChoice::Cuda(0)].into_iter().filter(available).collect()
+        }
+    };
+    let mut tables = vec![];
+    for d in devices {
+        tables.push((format!("{} against the CPU", device_name(d)), test_components(registry, d, &names, false)?));
+    }
+    tables.push(("the CPU".into(), test_components(registry, DeviceChoice::Cpu, &names, true)?));
+    Ok(tables)
+}
+
+/// Opens a backend, starts its components and begins the first stage.
+pub(super) fn open(plan: &Plan) -> Result<Box<dyn Backend>, Failure> {
+    let mut backend = galamost_engine::run::open(plan)?;
+    for component in &plan.components {
+        component.start(backend.host())?;
+    }
+    backend.begin_stage(&plan.stages[0], false)?;
+    Ok(backend)
+}
+
+/// Measures the time of a step after a short warm-up.
+fn seconds_per_step(backend: &mut dyn Backend) -> Result<f64, Failure> {
+    let stop = AtomicBool::new(false);
+    backend.advance(20, Wanted::FORCE, &stop)?;
+    let begun = Instant::now();
+    backend.advance(200, Wanted::FORCE, &stop)?;
+    Ok(begun.elapsed().as_secs_f64() / 200.0)
+}
+
+impl Test<'_> {
+    /// Runs the additional checks of a component.
+    pub(super) fn thorough_checks(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
+        let conservative = self.pair_limits(c)?;
+        if matches!(c.kind, Kind::Pair | Kind::Bonded | Kind::Force) {
+            if conservative {
+                self.virial(c)?;
+                self.energy_drift(c)?;
+            }
+            self.speed(c)?;
+        }
+        match c.kind {
+            Kind::Generator => {}
+            Kind::Analyzer => self.files(c)?,
+            _ => {
+                self.threads(c)?;
+                self.restart(c)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Measures the time of a step, for pairs in comparison with Lennard-Jones on the same system.
+    fn speed(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
+        let plan =
+            self.plan(c, DeviceChoice::Cpu, Precision::Mixed, standard_system(), 1, &["stages[0].dt=1e-5".into()])?;
+        let mut b = open(&plan)?;
+        let mine = seconds_per_step(&mut *b)?;
+        let mut note = format!("{:.1} µs per step", 1e6 * mine);
+        let report = b.list_report()?;
+        if c.kind == Kind::Pair
+            && let Some((_, lj)) = self.registry.find(Kind::Pair, "LennardJones")
+        {
+            let cutoff = format!("forces[0].r_cut={:?}", plan.components[0].needs.cutoff);
+            let plan = self.plan(
+                lj,
+                DeviceChoice::Cpu,
+                Precision::Mixed,
+                standard_system(),
+                1,
+                &["stages[0].dt=1e-5".into(), cutoff],
+            )?;
+            let other = seconds_per_step(&mut *open(&plan)?)?;
+            let entries = report.mean * standard_system().len() as f64;
+            note = format!("{:.2} ns per neighbor, {:.2} times Lennard-Jones", 1e9 * mine / entries, mine / other);
+        }
+        self.note(c, "speed on the CPU, mixed", 0.0, 0.0, note);
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! `galamost table make`: tabulates a component.
+
+use super::{linspace, sample, table_error, usage_error};
+use crate::common::parse_errors;
+use galamost_engine::diagnostic::{Diagnostic, Failure};
+use galamost_engine::pipeline::{DeviceChoice, Pipeline};
+use galamost_engine::plan::{CheckOptions, Plan, check};
+use galamost_engine::plugins::Registry;
+use galamost_engine::run::{RunOptions, execute};
+use galamost_plugin_api::error::Position;
+use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
+use galamost_tables::{Curve, Kind, Rows, Unit};
+use std::f64::consts::PI;
+use std::path::Path;
+
+/// Returns a plan with one component and the given system.
+fn plan_of(registry: &Registry, component: &str, snapshot: Snapshot) -> Result<Plan, Failure> {
+    let path = Path::new("galamost table make");
+    // the component has its own line, so that columns of errors are those of the argument
+    let text = format!("(initial: [], precision: Double, stages: [(steps: 0, dt: 0.001)], forces: [\n{component}\n])");
+    let in_argument = |at: Option<Position>| at.map(|p| Position { line: p.line.saturating_sub(1).max(1), ..p });
+    let relocated = |e: Failure| match e {
+        Failure::Input(list) => {
+            Failure::Input(list.into_iter().map(|d| Diagnostic { at: in_argument(d.at), ..d }).collect())
+        }
+        other => other,
+    };
+    let parsed = Pipeline::parse(path, &text, &[]).map_err(|e| parse_errors(path, e));
+    let mut pipeline = parsed.map_err(relocated)?;
+    pipeline.device = DeviceChoice::Cpu;
+    let options = CheckOptions { snapshot: Some(snapshot), ..CheckOptions::default() };
+    check(pipeline, registry, options).map_err(relocated)
+}
+
+/// Length of a box that is larger than any cutoff.
+const BOX: f64 = 1e4;
+
+fn empty_system() -> Snapshot {
+    Snapshot { dimensions: 3, box_length: [BOX; 3], ..Snapshot::default() }
+}
+
+/// Tabulates a component for a pair of types, or for a type of bond, angle or dihedral.
+///
+/// # Errors
+/// Returns an error if the component or the options are invalid.
+pub(super) fn make(
+    registry: &Registry,
+    component: &str,
+    pair: Option<&[String]>,
+    link: Option<&str>,
+    n: usize,
+    ends: [Option<f64>; 2],
+) -> Result<(Kind, Rows), Failure> {
+    match (pair, link) {
+        (Some([a, b]), None) => make_pair(registry, component, [a, b], n, ends).map(|r| (Kind::Pair, r)),
+        (None, Some(link)) => make_link(registry, component, link, n, ends),
+        _ => Err(usage_error(
+            "give the types of a pair, --pair A B, or the type of a bond, angle or dihedral, --link A-A",
+        )),
+    }
+}
+
+/// Tabulates a pair potential.
+fn make_pair(
+    registry: &Registry,
+    component: &str,
+    types: [&str; 2],
+    n: usize,
+    ends: [Option<f64>; 2],
+) -> Result<Rows, Failure> {
+    let mut s = empty_system();
+    let ids = types.map(|t| s.type_id(t));
+    for (k, id) in ids.into_iter().enumerate() {
+        s.push(id, [k as f64, 0.0, 0.0]);
+    }
+    for name in ["charge", "diameter"] {
+        s.arrays.insert(name.into(), Array { width: 1, values: Values::Real(vec![1.0; 2]) });
+    }
+    let plan = plan_of(registry, component, s)?;
+    let (Some(pair), cutoff) = (plan.components[0].pair(), plan.components[0].needs.cutoff) else {
+        return Err(usage_error(format!("{} is not a pair potential: give --link", plan.components[0].name)));
+    };
+    let last = ends[1].unwrap_or(cutoff);
+    let first = ends[0].unwrap_or(0.3 * last);
+    if !(0.0 < first && first < last) {
+        return Err(usage_error(format!("--from {first} --to {last}: 0 < from < to is required")));
+    }
+    let x = linspace(first, last, n)?;
+    let (mut u, mut f) = (vec![], vec![]);
+    for r in &x {
+        // the last row has the values just inside the cutoff
+        let inside = r.min(cutoff * (1.0 - 1e-14));
+        let (f_over_r, energy) = pair.evaluate(ids[0], ids[1], inside * inside)?;
+        u.push(energy);
+        f.push(f_over_r * inside);
+    }
+    Ok(Rows { x, u, f: Some(f), ..Rows::default() })
+}
+
+/// Tabulates a bond, angle or dihedral potential. The system contains one link for each row, at its own distance or
+/// angle; the energy of a link is the sum over its particles.
+fn make_link(
+    registry: &Registry,
+    component: &str,
+    name: &str,
+    n: usize,
+    ends: [Option<f64>; 2],
+) -> Result<(Kind, Rows), Failure> {
+    let mut s = system_with_type(name);
+    s.push(0, [0.0; 3]);
+    // binding the component determines whether it is a bond, angle or dihedral potential
+    let width = plan_of(registry, component, s)?.components[0].needs.link_width;
+    let (kind, default) = match width {
+        2 => (Kind::Bond, [None, None]),
+        3 => (Kind::Angle, [Some(0.0), Some(180.0)]),
+        4 => (Kind::Dihedral, [Some(-180.0), Some(180.0)]),
+        _ => return Err(usage_error("the component is not a bond, angle or dihedral potential: give --pair")),
+    };
+    let (Some(first), Some(last)) = (ends[0].or(default[0]), ends[1].or(default[1])) else {
+        return Err(usage_error("a bond has no default range: give --from and --to"));
+    };
+    if first >= last {
+        return Err(usage_error(format!("--from {first} --to {last}: from < to is required")));
+    }
+    let k = if kind.is_angle() { PI / 180.0 } else { 1.0 };
+    let x: Vec<f64> = linspace(first, last, n)?.into_iter().map(|x| x * k).collect();
+    let s = system_with_links(name, kind, &x);
+    let plan = plan_of(registry, component, s)?;
+    let mut backend = galamost_engine::run::open(&plan)?;
+    execute(&plan, &mut *backend, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
+    let bytes = backend.read("force")?;
+    let force: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
+    let w = width as usize;
+    let u: Vec<f64> = force.chunks(4 * w).map(|c| c.iter().skip(3).step_by(4).sum()).collect();
+    let rows = Rows { x, u, ..Rows::default() };
+    // forces are the derivatives of the spline through the energies
+    let curve =
+        Curve::new(kind, &rows, Some(Unit::Radians)).map_err(|e| table_error("galamost table make".as_ref(), e))?;
+    sample(&curve, &rows.x, None).map(|r| (kind, r))
+}
+
+/// Returns an empty system with particle type A and one type of bond, angle and dihedral.
+fn system_with_type(name: &str) -> Snapshot {
+    let mut s = empty_system();
+    s.type_id("A");
+    for list in [&mut s.bond_types, &mut s.angle_types, &mut s.dihedral_types] {
+        list.push(name.into());
+    }
+    s
+}
+
+/// Returns a system with one link for each distance or angle in `x`.
+fn system_with_links(name: &str, kind: Kind, x: &[f64]) -> Snapshot {
+    let mut s = system_with_type(name);
+    for (i, x) in x.iter().enumerate() {
+        let i = i as u32;
+        let members: Vec<[f64; 3]> = match kind {
+            Kind::Angle => vec![[1.0, 0.0, 0.0], [0.0; 3], [x.cos(), x.sin(), 0.0]],
+            Kind::Dihedral => {
+                vec![[1.0, 0.0, 0.0], [0.0; 3], [0.0, 0.0, 1.0], [x.cos(), x.sin(), 1.0]]
+            }
+            _ => vec![[0.0; 3], [*x, 0.0, 0.0]],
+        };
+        let w = members.len() as u32;
+        for r in members {
+            s.push(0, r);
+        }
+        match kind {
+            Kind::Angle => s.angles.push(Link { kind: 0, tags: std::array::from_fn(|k| w * i + k as u32) }),
+            Kind::Dihedral => s.dihedrals.push(Link { kind: 0, tags: std::array::from_fn(|k| w * i + k as u32) }),
+            _ => s.bonds.push(Link { kind: 0, tags: std::array::from_fn(|k| w * i + k as u32) }),
+        }
+    }
+    s
+}

@@ -1,0 +1,151 @@
+//! Context, stream and modules of a GPU.
+
+use super::driver::{call, fail, probe};
+use super::graphs::Capture;
+use super::profile::Timed;
+use crate::profile::Profile;
+use cudarc::driver::sys;
+use galamost_plugin_api::error::Result;
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What changes while a device is in use.
+#[derive(Default)]
+pub(super) struct Inner {
+    pub modules: Vec<sys::CUmodule>,
+    pub kernels: Vec<sys::CUfunction>,
+    /// Names of `kernels`.
+    pub names: Vec<String>,
+    pub timed: Vec<Timed>,
+    /// All launches have finished.
+    pub idle: bool,
+    /// The kernel of [`crate::device::ptx::WAIT_PTX`].
+    pub wait: Option<sys::CUfunction>,
+    pub graphs: Vec<Option<sys::CUgraphExec>>,
+    pub macros: Vec<&'static str>,
+    pub capture: Option<Capture>,
+    /// The kernels of [`crate::device::ptx::condition_ptx`].
+    pub conditions: Option<[sys::CUfunction; 2]>,
+    /// Sizes of allocations by address.
+    pub sizes: BTreeMap<u64, u64>,
+}
+
+/// A GPU.
+pub struct CudaDevice {
+    pub(super) context: sys::CUcontext,
+    device: sys::CUdevice,
+    pub(super) stream: sys::CUstream,
+    pub(super) name: String,
+    pub(super) architecture: String,
+    pub(super) multiprocessors: u32,
+    /// The device supports cooperative launches: blocks of a kernel may wait for each other.
+    pub(super) cooperative: bool,
+    /// Several runs of this process use the device.
+    pub(super) shared: bool,
+    pub(super) inner: Mutex<Inner>,
+    /// Bytes allocated.
+    pub(super) used: AtomicU64,
+    pub(super) profile: Profile,
+}
+
+// SAFETY: any thread may use the driver's handles while the context is current, and `activate` makes it current
+unsafe impl Send for CudaDevice {}
+// SAFETY: as above; all mutable state is behind a mutex
+unsafe impl Sync for CudaDevice {}
+
+impl CudaDevice {
+    /// Opens a GPU. `runs` is the number of runs that share it; each takes its share of the multiprocessors.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub fn new(ordinal: u32, runs: u32) -> Result<Self> {
+        let name = probe(ordinal).map_err(|e| fail("CUDA", e))?;
+        // SAFETY: the pointers are valid, and `probe` initialized the driver
+        unsafe {
+            let mut device = 0;
+            call!(cuDeviceGet(&raw mut device, ordinal as i32))?;
+            let attribute = |which| {
+                let mut value = 0;
+                call!(cuDeviceGetAttribute(&raw mut value, which, device)).map(|()| value)
+            };
+            use sys::CUdevice_attribute_enum as A;
+            let major = attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+            let minor = attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+            let multiprocessors = attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as u32;
+            // under MPS, graphs must not contain cooperative launches
+            let mps = attribute(A::CU_DEVICE_ATTRIBUTE_MPS_ENABLED).unwrap_or(0) != 0;
+            let cooperative = attribute(A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? != 0 && !mps;
+            let mut context = std::ptr::null_mut();
+            call!(cuDevicePrimaryCtxRetain(&raw mut context, device))?;
+            call!(cuCtxSetCurrent(context))?;
+            let mut stream = std::ptr::null_mut();
+            call!(cuStreamCreate(&raw mut stream, sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32))?;
+            Ok(Self {
+                context,
+                device,
+                stream,
+                name,
+                architecture: format!("sm_{major}{minor}"),
+                multiprocessors: (multiprocessors / runs.max(1)).max(1),
+                cooperative,
+                shared: runs > 1,
+                inner: Mutex::default(),
+                used: AtomicU64::new(0),
+                profile: Profile::default(),
+            })
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the context current in this thread and locks the state.
+    pub(super) fn activate(&self) -> Result<MutexGuard<'_, Inner>> {
+        // SAFETY: the device holds the context until it is dropped
+        unsafe { call!(cuCtxSetCurrent(self.context))? };
+        Ok(self.lock())
+    }
+
+    /// Loads machine code or PTX; PTX must end with a 0 byte.
+    pub(super) fn load(image: &[u8]) -> Result<sys::CUmodule> {
+        let mut module = std::ptr::null_mut();
+        // SAFETY: the image is complete; PTX ends with a 0 byte
+        unsafe { call!(cuModuleLoadData(&raw mut module, image.as_ptr().cast()))? };
+        Ok(module)
+    }
+
+    /// Returns a kernel of a module.
+    pub(super) fn function(module: sys::CUmodule, name: &str) -> Result<sys::CUfunction> {
+        let mut function = std::ptr::null_mut();
+        let c = CString::new(name).map_err(|e| fail(name, e))?;
+        // SAFETY: the pointers are valid
+        unsafe { call!(cuModuleGetFunction(&raw mut function, module, c.as_ptr())) }
+            .map_err(|e| fail(&format!("kernel {name}"), e))?;
+        Ok(function)
+    }
+}
+
+impl Drop for CudaDevice {
+    fn drop(&mut self) {
+        // SAFETY: this device created every handle below and destroys each once; a destructor cannot return errors
+        unsafe {
+            let _ = call!(cuCtxSetCurrent(self.context));
+            let _ = call!(cuStreamSynchronize(self.stream));
+            let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
+            for g in inner.graphs.drain(..).flatten() {
+                let _ = call!(cuGraphExecDestroy(g));
+            }
+            for m in inner.modules.drain(..) {
+                let _ = call!(cuModuleUnload(m));
+            }
+            for address in std::mem::take(&mut inner.sizes).into_keys() {
+                let _ = call!(cuMemFree_v2(address));
+            }
+            let _ = call!(cuStreamDestroy_v2(self.stream));
+            let _ = call!(cuDevicePrimaryCtxRelease_v2(self.device));
+        }
+    }
+}

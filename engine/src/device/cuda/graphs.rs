@@ -1,0 +1,189 @@
+//! CUDA graphs: stream capture and conditional nodes.
+
+use super::context::CudaDevice;
+use super::driver::{call, fail};
+use crate::device::Graph;
+use crate::device::ptx::condition_ptx;
+use cudarc::driver::sys;
+use galamost_plugin_api::error::Result;
+use std::ffi::CString;
+
+/// The condition of a graph node; a kernel sets it.
+#[derive(Clone, Copy)]
+pub(super) enum Condition {
+    /// The globals request a rebuild.
+    Rebuild,
+    /// The word at this address is not 0.
+    Nonzero(u64),
+}
+
+/// The graph that the current capture adds nodes to.
+pub(super) struct Capture {
+    graph: sys::CUgraph,
+}
+
+impl CudaDevice {
+    /// Begins a capture into `graph`; its first nodes wait for the nodes `after`.
+    fn begin_capture(&self, graph: sys::CUgraph, after: &[sys::CUgraphNode]) -> Result<()> {
+        // SAFETY: the handles are valid, and the length is that of the array
+        unsafe {
+            call!(cuStreamBeginCaptureToGraph(
+                self.stream,
+                graph,
+                after.as_ptr(),
+                std::ptr::null(),
+                after.len(),
+                sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+            ))
+        }
+    }
+
+    /// Ends the current capture and returns its last nodes; later nodes must wait for them.
+    fn end_capture(&self) -> Result<Vec<sys::CUgraphNode>> {
+        // SAFETY: the stream is capturing; the driver's list of nodes is copied before the next call
+        unsafe {
+            let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+            let mut graph = std::ptr::null_mut();
+            let mut nodes = std::ptr::null();
+            let mut n = 0;
+            let mut id = 0;
+            call!(cuStreamGetCaptureInfo_v3(
+                self.stream,
+                &raw mut status,
+                &raw mut id,
+                &raw mut graph,
+                &raw mut nodes,
+                std::ptr::null_mut(),
+                &raw mut n,
+            ))?;
+            let last = if n > 0 { std::slice::from_raw_parts(nodes, n).to_vec() } else { vec![] };
+            call!(cuStreamEndCapture(self.stream, &raw mut graph))?;
+            Ok(last)
+        }
+    }
+
+    /// Captures the launches of `body`; `None` if graphs are disabled.
+    pub(super) fn capture_graph(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {
+        // some tools cannot look into graphs; conditional graphs of several runs would wait for each other
+        if std::env::var_os("GALAMOST_NO_GRAPHS").is_some() || self.shared {
+            return Ok(None);
+        }
+        // SAFETY: the handles are valid; the graph is destroyed after it is instantiated
+        unsafe {
+            let mut graph = std::ptr::null_mut();
+            {
+                let mut inner = self.activate()?;
+                call!(cuGraphCreate(&raw mut graph, 0))?;
+                inner.capture = Some(Capture { graph });
+            }
+            let captured = self.begin_capture(graph, &[]).and_then(|()| {
+                let done = body();
+                let ended = self.end_capture();
+                done.and(ended.map(|_| ()))
+            });
+            let mut inner = self.activate()?;
+            inner.capture = None;
+            let mut exec = std::ptr::null_mut();
+            let instantiated = captured.and_then(|()| call!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0)));
+            let _ = call!(cuGraphDestroy(graph));
+            instantiated?;
+            inner.graphs.push(Some(exec));
+            Ok(Some(Graph(inner.graphs.len() as u64 - 1)))
+        }
+    }
+
+    /// Launches the kernel that sets a condition.
+    fn set_condition(&self, handle: u64, globals: u64, condition: Condition) -> Result<()> {
+        let mut inner = self.activate()?;
+        let [rebuild, nonzero] = match inner.conditions {
+            Some(kernels) => kernels,
+            None => {
+                let ptx = CString::new(condition_ptx()).map_err(|e| fail("conditions", e))?;
+                let module = Self::load(ptx.as_bytes_with_nul())?;
+                let kernels = [Self::function(module, "set_rebuild")?, Self::function(module, "set_nonzero")?];
+                inner.conditions = Some(kernels);
+                kernels
+            }
+        };
+        let (kernel, word) = match condition {
+            Condition::Rebuild => (rebuild, globals),
+            Condition::Nonzero(word) => (nonzero, word),
+        };
+        let words = [handle, globals, word];
+        let mut args = words.each_ref().map(|w| std::ptr::from_ref(w).cast_mut().cast());
+        let (stream, none) = (self.stream, std::ptr::null_mut());
+        // SAFETY: the kernel takes three 64-bit words, and the call copies them
+        unsafe { call!(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, args.as_mut_ptr(), none)) }
+    }
+
+    /// Captures a conditional node whose body is the launches of `body`. The body runs once if a rebuild is requested, or
+    /// repeats while a word is not 0.
+    pub(super) fn conditional_node(
+        &self,
+        globals: u64,
+        condition: Condition,
+        body: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let repeats = matches!(condition, Condition::Nonzero(_));
+        let graph = match &self.activate()?.capture {
+            Some(capture) => capture.graph,
+            None => return Err(fail("conditional", "no capture is active")),
+        };
+        let mut handle = 0;
+        // SAFETY: the handles and the pointer are valid
+        unsafe { call!(cuGraphConditionalHandleCreate(&raw mut handle, graph, self.context, u32::from(repeats), 1))? };
+        if !repeats {
+            self.set_condition(handle, globals, condition)?;
+        }
+        let before = self.end_capture()?;
+        let (node, inside) = self.add_conditional(graph, handle, repeats, &before)?;
+        // conditional nodes in the body belong to the body's graph
+        self.activate()?.capture = Some(Capture { graph: inside });
+        self.begin_capture(inside, &[])?;
+        let mut done = body();
+        if repeats && done.is_ok() {
+            done = self.set_condition(handle, globals, condition);
+        }
+        let ended = self.end_capture();
+        self.activate()?.capture = Some(Capture { graph });
+        // later nodes wait for the conditional node; the capture must be active again even after an error
+        self.begin_capture(graph, &[node])?;
+        done.and(ended.map(|_| ()))
+    }
+
+    /// Adds a conditional node after the nodes `before`. Returns the node and the graph of its body.
+    fn add_conditional(
+        &self,
+        graph: sys::CUgraph,
+        handle: u64,
+        repeats: bool,
+        before: &[sys::CUgraphNode],
+    ) -> Result<(sys::CUgraphNode, sys::CUgraph)> {
+        // SAFETY: the handles are valid; the driver requires its structs to be zeroed before their fields are set
+        unsafe {
+            let mut params: sys::CUgraphNodeParams = std::mem::zeroed();
+            params.type_ = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL;
+            params.__bindgen_anon_1.conditional = sys::CUDA_CONDITIONAL_NODE_PARAMS {
+                handle,
+                type_: if repeats {
+                    sys::CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE
+                } else {
+                    sys::CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF
+                },
+                size: 1,
+                phGraph_out: std::ptr::null_mut(),
+                ctx: self.context,
+            };
+            let mut node = std::ptr::null_mut();
+            call!(cuGraphAddNode_v2(
+                &raw mut node,
+                graph,
+                before.as_ptr(),
+                std::ptr::null(),
+                before.len(),
+                &raw mut params,
+            ))?;
+            Ok((node, *params.__bindgen_anon_1.conditional.phGraph_out))
+        }
+    }
+}

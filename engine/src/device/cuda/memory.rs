@@ -1,0 +1,67 @@
+//! Memory of a GPU: allocation and copies.
+
+use super::context::CudaDevice;
+use super::driver::{call, fail};
+use galamost_plugin_api::error::Result;
+use std::sync::atomic::Ordering;
+
+/// Smallest allocation in bytes.
+const MIN_BYTES: usize = 256;
+
+impl CudaDevice {
+    pub(super) fn allocate_bytes(&self, bytes: usize) -> Result<u64> {
+        let mut inner = self.activate()?;
+        let bytes = bytes.max(MIN_BYTES);
+        let mut address = 0;
+        // SAFETY: the pointer is valid, and the new allocation has `bytes` bytes
+        unsafe {
+            if let Err(e) = call!(cuMemAlloc_v2(&raw mut address, bytes)) {
+                let used = self.used.load(Ordering::Relaxed);
+                return Err(fail("GPU memory", format!("cannot allocate {bytes} bytes; {used} are in use: {e}")));
+            }
+            call!(cuMemsetD8Async(address, 0, bytes, self.stream))?;
+        }
+        inner.sizes.insert(address, bytes as u64);
+        self.used.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(address)
+    }
+
+    pub(super) fn free_bytes(&self, address: u64) -> Result<()> {
+        let mut inner = self.activate()?;
+        let size =
+            inner.sizes.remove(&address).ok_or_else(|| fail("free", format!("{address:#x} is not allocated")))?;
+        self.used.fetch_sub(size, Ordering::Relaxed);
+        // SAFETY: cuMemAlloc returned the address, and nothing uses it after the synchronization
+        unsafe {
+            call!(cuStreamSynchronize(self.stream))?;
+            call!(cuMemFree_v2(address))
+        }
+    }
+
+    pub(super) fn copy_to_device(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        let mut inner = self.activate()?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        inner.idle = true;
+        // SAFETY: `address` has room for `bytes` (contract of `upload`); the copy ends before the call returns
+        unsafe {
+            call!(cuMemcpyHtoDAsync_v2(address, bytes.as_ptr().cast(), bytes.len(), self.stream))?;
+            call!(cuStreamSynchronize(self.stream))
+        }
+    }
+
+    pub(super) fn copy_from_device(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
+        let mut inner = self.activate()?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: `address` holds at least `bytes.len()` bytes (contract of `download`); the copy ends before the return
+        unsafe {
+            call!(cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), address, bytes.len(), self.stream))?;
+            call!(cuStreamSynchronize(self.stream))?;
+        }
+        inner.idle = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,178 @@
+//! A GPU that is accessed through the CUDA driver.
+
+mod context;
+mod driver;
+mod graphs;
+mod memory;
+mod profile;
+
+pub use context::CudaDevice;
+pub use driver::{driver, driver_version, probe};
+
+use super::{Device, Graph, Kernel, Services, SourceUnit, nvrtc};
+use crate::profile::{Profile, Timing};
+use driver::{call, fail};
+use galamost_plugin_api::abi::{Extent, Opaque};
+use galamost_plugin_api::error::Result;
+use galamost_plugin_api::views::Globals;
+use graphs::Condition;
+use std::mem::offset_of;
+use std::sync::atomic::Ordering;
+
+impl Services for CudaDevice {
+    fn name(&self) -> String {
+        format!("{} ({})", self.name, self.architecture)
+    }
+    fn multiprocessors(&self) -> u32 {
+        self.multiprocessors
+    }
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        self.allocate_bytes(bytes)
+    }
+    fn free(&self, address: u64) -> Result<()> {
+        self.free_bytes(address)
+    }
+    fn upload(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        self.copy_to_device(address, bytes)
+    }
+    fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
+        self.copy_from_device(address, bytes)
+    }
+    fn clear(&self, address: u64, bytes: usize) -> Result<()> {
+        let _inner = self.activate()?;
+        // SAFETY: `address` has `bytes` bytes (contract of `clear`)
+        unsafe { call!(cuMemsetD8Async(address, 0, bytes, self.stream)) }
+    }
+    fn define_macro(&self, name: &'static str) {
+        let mut inner = self.lock();
+        if !inner.macros.contains(&name) {
+            inner.macros.push(name);
+        }
+    }
+    fn compile(&self, unit: &SourceUnit) -> Result<u64> {
+        let macros = self.lock().macros.clone();
+        let (cubin, _) = nvrtc::compile(&unit.with_macros(&macros), &self.architecture)?;
+        let mut inner = self.activate()?;
+        inner.modules.push(Self::load(&cubin).map_err(|e| fail(&unit.name, e))?);
+        Ok(inner.modules.len() as u64 - 1)
+    }
+    fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
+        let mut inner = self.activate()?;
+        let module = *inner.modules.get(module as usize).ok_or_else(|| fail(name, "unknown module"))?;
+        inner.kernels.push(Self::function(module, name)?);
+        inner.names.push(name.into());
+        Ok(Kernel(inner.kernels.len() as u64 - 1))
+    }
+    fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, shared: u32, args: &[*mut Opaque]) -> Result<()> {
+        let mut inner = self.activate()?;
+        let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
+        let timed = self.profile.is_on() && inner.capture.is_none();
+        if timed {
+            self.start_clock(&mut inner)?;
+        }
+        let mut args: Vec<*mut std::ffi::c_void> = args.iter().map(|a| a.cast()).collect();
+        // SAFETY: the arguments are those that the kernel declares (contract of `launch`)
+        unsafe {
+            call!(cuLaunchKernel(
+                f,
+                grid.x,
+                grid.y,
+                grid.z,
+                block.x,
+                block.y,
+                block.z,
+                shared,
+                self.stream,
+                args.as_mut_ptr(),
+                std::ptr::null_mut(),
+            ))?;
+        }
+        if timed { self.stop_clock(&mut inner, kernel.0 as usize) } else { Ok(()) }
+    }
+}
+
+impl Device for CudaDevice {
+    fn synchronize(&self) -> Result<()> {
+        self.activate()?.idle = true;
+        // SAFETY: the device owns the stream
+        unsafe { call!(cuStreamSynchronize(self.stream)) }
+    }
+    fn capture(&self, body: &mut dyn FnMut() -> Result<()>) -> Result<Option<Graph>> {
+        self.capture_graph(body)
+    }
+    fn launch_graph(&self, graph: Graph) -> Result<()> {
+        let inner = self.activate()?;
+        let exec =
+            inner.graphs.get(graph.0 as usize).copied().flatten().ok_or_else(|| fail("launch", "unknown graph"))?;
+        // SAFETY: the handles are valid
+        unsafe { call!(cuGraphLaunch(exec, self.stream)) }
+    }
+    fn destroy_graph(&self, graph: Graph) -> Result<()> {
+        let mut inner = self.activate()?;
+        let Some(exec) = inner.graphs.get_mut(graph.0 as usize).and_then(Option::take) else { return Ok(()) };
+        // SAFETY: the graph has finished once the stream is synchronized
+        unsafe {
+            call!(cuStreamSynchronize(self.stream))?;
+            call!(cuGraphExecDestroy(exec))
+        }
+    }
+    fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        let capturing = self.activate()?.capture.is_some();
+        if capturing {
+            return self.conditional_node(globals, Condition::Rebuild, body);
+        }
+        let mut words = [0u8; 16];
+        self.download(globals, &mut words)?;
+        let word = |at: usize| u32::from_ne_bytes([words[at], words[at + 1], words[at + 2], words[at + 3]]);
+        let rebuild = word(offset_of!(Globals, rebuild)) != 0 && word(offset_of!(Globals, halt)) == 0;
+        if rebuild { body() } else { Ok(()) }
+    }
+    fn set_word(&self, address: u64, word: u32) -> Result<()> {
+        let _inner = self.activate()?;
+        // SAFETY: `address` is an aligned word (contract of `set_word`)
+        unsafe { call!(cuMemsetD32Async(address, word, 1, self.stream)) }
+    }
+    fn while_nonzero(&self, word: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        if self.activate()?.capture.is_some() {
+            return self.conditional_node(globals, Condition::Nonzero(word), body);
+        }
+        loop {
+            body()?;
+            let mut words = [[0u8; 4]; 2];
+            self.download(word, &mut words[0])?;
+            self.download(globals + offset_of!(Globals, halt) as u64, &mut words[1])?;
+            let [value, halt] = words.map(u32::from_ne_bytes);
+            if value == 0 || halt != 0 {
+                return Ok(());
+            }
+        }
+    }
+    fn supports_grid_barrier(&self) -> bool {
+        self.cooperative
+    }
+    fn max_resident_blocks(&self, kernel: Kernel, threads: u32) -> Result<u32> {
+        let inner = self.activate()?;
+        let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("occupancy", "unknown kernel"))?;
+        let mut blocks = 0;
+        // SAFETY: the function and the pointer are valid
+        unsafe { call!(cuOccupancyMaxActiveBlocksPerMultiprocessor(&raw mut blocks, f, threads as i32, 0))? };
+        Ok(blocks.max(0) as u32 * self.multiprocessors)
+    }
+    fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
+        let inner = self.activate()?;
+        let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
+        let mut args: Vec<*mut std::ffi::c_void> = args.iter().map(|a| a.cast()).collect();
+        let (stream, list) = (self.stream, args.as_mut_ptr());
+        // SAFETY: the arguments are those that the kernel declares (contract of `launch_cooperative`)
+        unsafe { call!(cuLaunchCooperativeKernel(f, blocks, 1, 1, threads, 1, 1, 0, stream, list)) }
+    }
+    fn memory(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+    fn end_profile(&self) -> Result<Vec<Timing>> {
+        self.collect_timings()
+    }
+}

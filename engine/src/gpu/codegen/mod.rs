@@ -1,0 +1,142 @@
+//! Generates CUDA C++ source units from the plugins' device code.
+//!
+//! The code of each component gets its own namespace. The loops come from the headers in `kernels/galamost`.
+
+mod integrator;
+mod steps;
+
+pub use integrator::{PhaseKernel, integrator_functions, integrator_unit};
+pub use steps::{STEPS_BLOCK, StepsSource, steps_unit};
+
+use super::args::size_checks;
+use crate::device::SourceUnit;
+use galamost_plugin_api::precision::Precision;
+use std::fmt::Write as _;
+
+/// Returns the struct `PairTerms` of these pair components; it needs `pair.cuh`.
+fn pair_terms(texts: &[String], n_types: u32) -> String {
+    let mut t = size_checks("pair.cuh");
+    for (k, text) in texts.iter().enumerate() {
+        let _ = write!(
+            t,
+            "namespace pair{k} {{\n{text}\n}}\n#line 1 \"pair_unit_{k}\"\n\
+             struct Potential{k} {{\n\
+             typedef pair{k}::PairRow<real> Row;\n\
+             static constexpr u32 inputs = pair{k}::inputs, mode = pair{k}::mode;\n\
+             static constexpr bool oriented = pair{k}::oriented;\n\
+             template <class Input> static __device__ __forceinline__ auto eval(const Input& input, const Row& row) {{\n\
+             return pair{k}::pair_eval<real>(input, row);\n}}\n}};\n"
+        );
+    }
+    let terms = texts.len();
+    let inputs: String = (0..terms).map(|k| format!(" | Potential{k}::inputs")).collect();
+    t.push_str("struct PairTerms {\n");
+    let _ = writeln!(t, "static constexpr u32 inputs = 0u{inputs};");
+    for k in 0..terms {
+        if n_types <= 1 {
+            // with a single type, the row stays in registers
+            let _ = writeln!(t, "Potential{k}::Row rows{k}[1];\nCutoffRow<real> cutoff{k}[1];\nStep<real> step{k};");
+        } else {
+            let _ = writeln!(t, "Potential{k}::Row* rows{k};\nCutoffRow<real>* cutoff{k};\nStep<real> step{k};");
+        }
+    }
+    t.push_str(&constructor(terms, n_types));
+    t.push_str(&evaluate(terms, n_types));
+    t.push_str("};\n");
+    t
+}
+
+/// Returns the constructor of `PairTerms`, which loads the parameter rows into registers or shared memory.
+fn constructor(terms: usize, n_types: u32) -> String {
+    let rows = (n_types * n_types).max(1);
+    let mut t = String::from("__device__ __forceinline__ explicit PairTerms(const PairArgs& a) {\n");
+    for k in 0..terms {
+        let _ = writeln!(t, "step{k} = make_step<real>(a.state.globals, a.terms[{k}].first_varying);");
+        let from = format!("static_cast<const Potential{k}::Row*>(a.terms[{k}].rows)");
+        if n_types <= 1 {
+            let _ = writeln!(t, "rows{k}[0] = {from}[0];\ncutoff{k}[0] = a.terms[{k}].cutoff_rows[0];");
+        } else {
+            let _ = writeln!(
+                t,
+                "__shared__ Potential{k}::Row shared_rows{k}[{rows}];\n\
+                 __shared__ CutoffRow<real> shared_cutoff{k}[{rows}];\n\
+                 for (u32 r = threadIdx.x; r < {rows}u; r += blockDim.x) {{\n\
+                 shared_rows{k}[r] = {from}[r];\nshared_cutoff{k}[r] = a.terms[{k}].cutoff_rows[r];\n}}\n\
+                 rows{k} = shared_rows{k};\ncutoff{k} = shared_cutoff{k};"
+            );
+        }
+    }
+    if n_types > 1 {
+        t.push_str("__syncthreads();\n");
+    }
+    t + "}\n"
+}
+
+/// Returns the member function of `PairTerms` that evaluates all terms for one neighbor.
+fn evaluate(terms: usize, n_types: u32) -> String {
+    let row = if n_types <= 1 { "0u".into() } else { format!("type_i * {n_types}u + n.type") };
+    let mut t = format!(
+        "template <bool FULL>\n\
+         __device__ __forceinline__ void evaluate(const StateView& s, const PairArgs& a, u32 type_i, const Neighbor& n, \
+         Accumulator<{terms}, FULL>& sum) {{\nconst u32 row = {row};\n"
+    );
+    for k in 0..terms {
+        let _ = writeln!(
+            t,
+            "evaluate_term<Potential{k}, {k}, {terms}, FULL>(s, a.terms[{k}], rows{k}, cutoff{k}, step{k}, row, n, sum);"
+        );
+    }
+    t + "}\n"
+}
+
+/// Returns the fused pair loop of these components: the kernels `pair_force` and `pair_force_full`.
+pub fn pair_unit(texts: &[String], n_types: u32, team: u32, precision: Precision) -> SourceUnit {
+    let terms = texts.len();
+    let mut t =
+        format!("#define GALAMOST_PAIR_TERMS {terms}\n#include \"galamost/pair.cuh\"\n{}", pair_terms(texts, n_types));
+    for (name, full) in [("pair_force", false), ("pair_force_full", true)] {
+        let _ = writeln!(
+            t,
+            "extern \"C\" __global__ void __launch_bounds__(128) {name}(PairArgs a) {{\n\
+             pair_loop<PairTerms, {terms}, {team}u, {full}>(a);\n}}"
+        );
+    }
+    SourceUnit::new("pair", &t, precision)
+}
+
+/// Returns the name of a link with `width` members, used in names of device functions.
+pub(super) fn link_name(width: u32) -> &'static str {
+    match width {
+        2 => "bond",
+        3 => "angle",
+        _ => "dihedral",
+    }
+}
+
+/// Returns the struct `Potential` of a bonded potential; it needs `angles.cuh`.
+fn bonded_potential(text: &str) -> String {
+    format!(
+        "namespace plugin {{\n{text}\n}}\n#line 1 \"bond_unit\"\n\
+         struct Potential {{\ntypedef plugin::BondRow<real> Row;\n\
+         static __device__ __forceinline__ Tuple2<real, real> eval(const BondInput<real>& input, const Row& row) {{\n\
+         return plugin::bond_eval<real>(input, row);\n}}\n}};\n"
+    )
+}
+
+/// Returns the loop of one bonded potential for links of `width` members: the kernels `bond_force` and
+/// `bond_force_full`.
+pub fn bond_unit(name: &str, text: &str, width: u32, precision: Precision) -> SourceUnit {
+    let (link, potential) = (link_name(width), bonded_potential(text));
+    let kernel = |name: &str, full: bool| {
+        format!(
+            "extern \"C\" __global__ void __launch_bounds__(128) {name}(BondArgs a) {{ {link}_loop<Potential, {full}>(a); }}\n"
+        )
+    };
+    let t = format!(
+        "#include \"galamost/angles.cuh\"\n{}{potential}{}{}",
+        size_checks("angles.cuh"),
+        kernel("bond_force", false),
+        kernel("bond_force_full", true)
+    );
+    SourceUnit::new(name, &t, precision)
+}

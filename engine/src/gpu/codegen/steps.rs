@@ -1,0 +1,171 @@
+//! The persistent kernel that does many time steps in one launch; see `kernels/galamost/steps.cuh`.
+
+use super::{PhaseKernel, bonded_potential, link_name, pair_terms};
+use crate::device::SourceUnit;
+use galamost_plugin_api::integrator::When;
+use galamost_plugin_api::precision::Precision;
+use std::fmt::Write as _;
+
+/// What the persistent kernel is generated from.
+pub struct StepsSource<'a> {
+    /// Device code of the pair components.
+    pub pairs: &'a [String],
+    /// Number of particle types.
+    pub n_types: u32,
+    /// Threads that share a row of the neighbor list.
+    pub team: u32,
+    /// Device code of the bonded potentials, with the number of members of their links.
+    pub bonded: Vec<(&'a str, u32)>,
+    /// Functions of the integrators, with their kernels in the order in which they run.
+    pub integrators: Vec<(&'a str, &'a [PhaseKernel])>,
+}
+
+/// Threads of a block of the persistent kernel. Blocks are large because a grid barrier is cheaper with fewer blocks.
+/// Sums are taken over groups with as many threads as a block of an integrator's kernels.
+pub const STEPS_BLOCK: u32 = 1024;
+
+/// A grid barrier without an action; leaves the loop over steps on a halt.
+const BARRIER: &str = "stop = barrier.wait(requested);\nif (stop & STOP_HALT) break;\n";
+
+/// Returns the kernel `steps`.
+///
+/// One pass of its loop does the pair forces, the bonded forces, the phases after them, and the phases of the next step
+/// before its forces. Grid barriers are only placed where a phase needs results for other particles: a thread always
+/// handles the same particle, so its own results need no barrier.
+pub fn steps_unit(source: &StepsSource<'_>, precision: Precision) -> SourceUnit {
+    let n = source.pairs.len();
+    let mut t = format!(
+        "#define GALAMOST_STEPS\n#define GALAMOST_PAIR_TERMS {n}\n#include \"galamost/steps.cuh\"\n{}",
+        pair_terms(source.pairs, source.n_types)
+    );
+    let mut arguments = String::from("PairArgs pair");
+    for (k, (text, _)) in source.bonded.iter().enumerate() {
+        let _ = writeln!(t, "namespace bonded{k} {{\n{}}}", bonded_potential(text));
+        let _ = write!(arguments, ", BondArgs bond{k}");
+    }
+    for (k, (functions, _)) in source.integrators.iter().enumerate() {
+        let _ = writeln!(t, "namespace integrator{k} {{\n{functions}}}");
+        let _ = write!(arguments, ", PhaseArgs phase{k}");
+    }
+    let (before, after) = (source.segments(When::Before), source.segments(When::After));
+    let bonds = source.bonded_loops(&before, &after);
+    let after: String = after.iter().map(|s| s.particles.clone() + &s.end(BARRIER)).collect();
+    let before = phases_before(&before);
+    let _ = write!(
+        t,
+        "extern \"C\" __global__ void __launch_bounds__({STEPS_BLOCK}) steps({arguments}, StepsControl* control) {{\n\
+         const StateView& s = pair.state;\nGlobals* g = s.globals;\nGridBarrier barrier(control, g);\n\
+         u32 remaining = control->remaining;\nbool moved = control->moved != 0u;\n\
+         u32 requested = g->halt ? STOP_HALT : 0u;\nu32 stop = barrier.wait(requested);\n\
+         while (!(stop & STOP_HALT)) {{\nif (moved) {{\n\
+         pair_loop_all<PairTerms, {n}, {team}u>(pair);\n{BARRIER}{bonds}{after}\
+         moved = false;\nremaining -= 1u;\nif (remaining == 0u) break;\n}}\n\
+         {before}if (stop & STOP_HALT) break;\nmoved = true;\nif (stop & STOP_REBUILD) break;\n}}\n\
+         if (blockIdx.x == 0u && threadIdx.x == 0u) {{\ncontrol->remaining = remaining;\n\
+         control->moved = moved ? 1u : 0u;\nbarrier.finish();\n}}\n}}\n",
+        team = source.team,
+    );
+    SourceUnit::new("steps", &t, precision)
+}
+
+/// Returns the text of the phases before the forces. It always ends with a barrier, which begins the next step if no
+/// phase does.
+fn phases_before(segments: &[Segment]) -> String {
+    let advances = segments.iter().any(|s| s.advances);
+    let begins = if advances { "" } else { "if (threadIdx.x == 0u && !g->halt) begin_next_step(g);\n" };
+    let last = segments.len().saturating_sub(1);
+    let text: String = segments
+        .iter()
+        .enumerate()
+        .map(|(k, s)| s.particles.clone() + &if k < last { s.end(BARRIER) } else { s.barrier(begins) })
+        .collect();
+    if text.is_empty() { Segment::default().barrier(begins) } else { text }
+}
+
+/// The work of the blocks between two grid barriers.
+#[derive(Default)]
+struct Segment {
+    /// Code for the particles of a block.
+    particles: String,
+    /// Code that the last block runs at the barrier.
+    actions: String,
+    /// Particles move.
+    moves: bool,
+    /// The actions begin the next step.
+    advances: bool,
+}
+
+impl Segment {
+    /// Returns a barrier with the segment's actions and `more`.
+    fn barrier(&self, more: &str) -> String {
+        format!("stop = barrier.wait(requested, [&] {{\n{}{more}}});\n", self.actions)
+    }
+
+    /// Returns the barrier that closes the segment if it has actions; `plain` is a barrier without an action.
+    fn end(&self, plain: &str) -> String {
+        if self.actions.is_empty() {
+            String::new()
+        } else {
+            plain.replacen("requested", &format!("requested, [&] {{\n{}}}", self.actions), 1)
+        }
+    }
+}
+
+impl StepsSource<'_> {
+    /// Returns the loops over bonded potentials, with a barrier after them if the next segment moves particles: all
+    /// blocks must have read the positions before.
+    fn bonded_loops(&self, before: &[Segment], after: &[Segment]) -> String {
+        let loops: String = self
+            .bonded
+            .iter()
+            .enumerate()
+            .map(|(k, (_, width))| {
+                format!(
+                    "requested |= {}_rows<bonded{k}::Potential, false>(bond{k}, \
+                     group * SUM_THREADS + threadIdx.x % SUM_THREADS, unused);\n",
+                    link_name(*width)
+                )
+            })
+            .collect();
+        if loops.is_empty() {
+            return loops;
+        }
+        let no_barrier_after = after.iter().all(|s| s.actions.is_empty());
+        let first_moves = |s: &[Segment]| s.first().is_some_and(|s| s.moves);
+        let barrier = if first_moves(after) || (no_barrier_after && first_moves(before)) { BARRIER } else { "" };
+        format!(
+            "for_each_group(s, [&](u32 group) {{\ndouble unused[7] = {{0, 0, 0, 0, 0, 0, 0}};\n{loops}}});\n{barrier}"
+        )
+    }
+
+    /// Returns the phases of all integrators that run then, split at barriers.
+    fn segments(&self, when: When) -> Vec<Segment> {
+        let mut all: Vec<Segment> = vec![];
+        for (k, (_, kernels)) in self.integrators.iter().enumerate() {
+            for kernel in kernels.iter().filter(|s| s.when == when) {
+                if all.is_empty() || (kernel.particles && all.last().is_some_and(|s| !s.actions.is_empty())) {
+                    all.push(Segment::default());
+                }
+                let Some(segment) = all.last_mut() else { continue };
+                let number = kernel.number();
+                if !kernel.particles {
+                    let call =
+                        format!("if (threadIdx.x == 0u && !g->halt) integrator{k}::scalars_{number}(phase{k});\n");
+                    segment.actions.push_str(&call);
+                    continue;
+                }
+                let phase = format!("integrator{k}::Phase{number}");
+                let _ = writeln!(
+                    segment.particles,
+                    "for_each_group(s, [&](u32 group) {{ requested |= phase_block<{phase}>(phase{k}, group); }});"
+                );
+                segment.moves |= kernel.moves;
+                if kernel.has_action {
+                    let _ = writeln!(segment.actions, "phase_end<{phase}>(phase{k});\n__syncthreads();");
+                    segment.advances |= kernel.advances;
+                }
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,123 @@
+//! The Martyna–Tobias–Klein barostat for translation and rotation.
+
+use crate::coupling::axis_variables;
+use crate::mtk::{MtkNpt, MtkState, begin_step, end_step, kicked, resize, store_kinetic};
+use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::rotation::{pushed, turned, twice_energy};
+
+/// Martyna–Tobias–Klein barostat (NPT) for translation and rotation: `MtkNpt` with rotation as in `RotationalVerlet` and a
+/// third Nosé–Hoover chain for rotation.
+///
+/// dL/dt = T − ξ_r L, Q_r = g_r kT τ_r², 2K_r = Σ_k L_k²/I_k. L is the angular momentum, T the torque, and g_r the number
+/// of nonzero moments of inertia (2 for each rod). The box responds to the pressure of the centers of mass,
+/// Pₖₖ V = Σ m vₖ² + Σ rₖFₖ; rotation does not contribute. `conserved` of `Thermo` is H' of `MtkNpt` plus the energies of
+/// rotation and its chain.
+///
+/// With independent box axes (`couple: Xy` or `None`), layers of disks and rods can adjust their distance. Particles need
+/// the array `inert`, and `quaternion` or `orientation`.
+///
+/// Reference: as `MtkNpt`; Dullweber, Leimkuhler & McLachlan, J. Chem. Phys. 107 (1997) 5840, doi:10.1063/1.474310 (rotation).
+///
+/// ```ron
+/// RotationalMtkNpt(kT: 1.0, tau: 0.5, tau_r: 0.5, pressure: 1.0, tau_p: 2.0)
+/// ```
+#[component(Integrator, "RotationalMtkNpt", former = "RigidMtkNpt")]
+#[derive(Clone, Debug, Params)]
+pub struct RotationalMtkNpt {
+    #[param(flatten)]
+    npt: MtkNpt,
+    /// τ_r, oscillation period of the thermostats of rotation.
+    #[param(unit = "time", above = 0.0)]
+    tau_r: f64,
+}
+
+/// Returns m vₖ² and 2K_r of a particle.
+#[particle_fn(RotationalMtkNpt)]
+fn measure(p: &mut Particle<real>) -> (real, real, real, real) {
+    let v = p.velocity;
+    (
+        p.mass * v.x * v.x,
+        p.mass * v.y * v.y,
+        p.mass * v.z * v.z,
+        twice_energy(p.quaternion, p.angular_momentum, p.inertia),
+    )
+}
+
+/// Initializes the chains before the first step and after other components have changed velocities.
+#[scalar_fn(RotationalMtkNpt)]
+fn begin(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, sim_box: &mut SimBox) {
+    store_kinetic(g, sums);
+    begin_step(g, step, sim_box);
+}
+
+#[scalar_fn(RotationalMtkNpt)]
+fn dilate(g: &mut MtkState, step: &Step<f64>, sim_box: &mut SimBox) {
+    resize(g, step, sim_box);
+}
+
+#[particle_fn(RotationalMtkNpt)]
+fn first_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) {
+    let v = kicked(p, g, 0.5 * step.dt, g.begin_scale as real);
+    p.velocity = v;
+    p.displacement = Vec3::new(v.x * (g.flight[0] as real), v.y * (g.flight[1] as real), v.z * (g.flight[2] as real));
+    let l = p.angular_momentum * (g.begin_spin as real);
+    p.angular_momentum = pushed(l, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
+    p.quaternion = turned(p.quaternion, p.angular_momentum, p.inertia, step.dt);
+}
+
+#[particle_fn(RotationalMtkNpt)]
+fn second_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) -> (real, real, real, real) {
+    let v = kicked(p, g, 0.5 * step.dt, 1.0);
+    p.velocity = v;
+    p.angular_momentum = pushed(p.angular_momentum, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
+    (
+        p.mass * v.x * v.x,
+        p.mass * v.y * v.y,
+        p.mass * v.z * v.z,
+        twice_energy(p.quaternion, p.angular_momentum, p.inertia),
+    )
+}
+
+#[scalar_fn(RotationalMtkNpt)]
+fn barostat(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, sim_box: &mut SimBox) {
+    store_kinetic(g, sums);
+    end_step(g, step, sim_box);
+}
+
+#[particle_fn(RotationalMtkNpt)]
+fn rescale(p: &mut Particle<real>, g: &MtkState) {
+    p.velocity *= g.end_scale as real;
+    p.angular_momentum *= g.end_spin as real;
+}
+
+impl Integrator for RotationalMtkNpt {
+    type State = MtkState;
+    type Extra<R: Real> = NoArrays<R>;
+
+    fn program() -> Program<Self> {
+        Program::new()
+            .start::<measure>()
+            .start_scalar::<begin>()
+            .before_scalar::<dilate>()
+            .before::<first_half>()
+            .after::<second_half>()
+            .after_scalar::<barostat>()
+            .after::<rescale>()
+    }
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        axis_variables(self.npt.couple, self.npt.axes, system.dimensions)?;
+        needs.varyings = vec![self.npt.kt, self.npt.pressure];
+        Ok(())
+    }
+    fn state(&self, group: &GroupInfo) -> Result<MtkState> {
+        if group.rotational_degrees_of_freedom <= 0.0 {
+            return Err(Error::input(
+                "the group has no rotational degrees of freedom (all moments of inertia are 0); use MtkNpt",
+            ));
+        }
+        MtkState::new(&self.npt, group, [group.rotational_degrees_of_freedom, self.tau_r])
+    }
+    fn conserved(state: &MtkState) -> f64 {
+        state.reservoir
+    }
+}

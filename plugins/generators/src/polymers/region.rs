@@ -1,0 +1,153 @@
+//! Regions of the box.
+
+use galamost_plugin_api::error::Errors;
+use galamost_plugin_api::params::{Fields, FromValue, Range, Value};
+use galamost_plugin_api::prelude::*;
+use std::f64::consts::PI;
+
+/// A region of the box.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Region {
+    /// The whole box.
+    All,
+    /// A cuboid.
+    Box { min: [f64; 3], max: [f64; 3] },
+    /// A slab perpendicular to an axis.
+    Slab { axis: Axis, min: f64, max: f64 },
+    /// A sphere or a spherical shell.
+    Sphere { center: [f64; 3], inner: f64, radius: f64 },
+    /// A cylinder or a cylindrical shell, along the whole box.
+    Cylinder { axis: Axis, center: [f64; 3], inner: f64, radius: f64 },
+    /// Everything outside a sphere.
+    Outside { center: [f64; 3], radius: f64 },
+}
+
+/// Values above 0.
+pub const POSITIVE: Range = Range { above: 0.0, ..Range::ANY };
+/// Values of at least 0.
+const NONNEGATIVE: Range = Range { at_least: 0.0, ..Range::ANY };
+
+impl FromValue for Region {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let Some(name @ ("All" | "Box" | "Slab" | "Sphere" | "Cylinder" | "Outside")) = value.name() else {
+            errors.push(value.error(format!("expected {}", Self::describe())));
+            return None;
+        };
+        if name == "All" {
+            return Some(Self::All);
+        }
+        let mut f = Fields::new(value, errors)?;
+        let region = match name {
+            "Box" => {
+                let (min, max) = (f.required("min", Range::ANY), f.required("max", Range::ANY));
+                min.zip(max).map(|(min, max)| Self::Box { min, max })
+            }
+            "Slab" => {
+                let axis = f.required("axis", Range::ANY);
+                let (min, max) = (f.required("min", Range::ANY), f.required("max", Range::ANY));
+                axis.zip(min).zip(max).map(|((axis, min), max)| Self::Slab { axis, min, max })
+            }
+            "Outside" => {
+                let (center, radius) = (f.or("center", Range::ANY, || [0.0; 3]), f.required("radius", POSITIVE));
+                center.zip(radius).map(|(center, radius)| Self::Outside { center, radius })
+            }
+            _ => {
+                let axis = if name == "Cylinder" { f.required("axis", Range::ANY) } else { Some(Axis::Z) };
+                let (center, radius) = (f.or("center", Range::ANY, || [0.0; 3]), f.required("radius", POSITIVE));
+                let inner = f.or("inner", NONNEGATIVE, || 0.0);
+                axis.zip(center).zip(radius).zip(inner).map(|(((axis, center), radius), inner)| {
+                    if name == "Cylinder" {
+                        Self::Cylinder { axis, center, inner, radius }
+                    } else {
+                        Self::Sphere { center, inner, radius }
+                    }
+                })
+            }
+        };
+        f.finish();
+        let region = region?;
+        if region.is_empty() {
+            errors.push(value.error("the region is empty: a lower bound is not below its upper bound"));
+            return None;
+        }
+        Some(region)
+    }
+    fn describe() -> String {
+        "`All`, `Box(min: [x, y, z], max: [x, y, z])`, `Slab(axis: Z, min: -2.0, max: 2.0)`, `Sphere(radius: 5.0)`, \
+         `Cylinder(axis: Z, radius: 5.0)` (both with optional `center` and inner radius `inner`) or \
+         `Outside(center: [x, y, z], radius: 5.0)`"
+            .into()
+    }
+}
+
+impl Region {
+    /// Returns whether a lower bound is not below its upper bound.
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Box { min, max } => (0..3).any(|k| min[k] >= max[k]),
+            Self::Slab { min, max, .. } => min >= max,
+            Self::Sphere { inner, radius, .. } | Self::Cylinder { inner, radius, .. } => inner >= radius,
+            _ => false,
+        }
+    }
+
+    /// Returns whether a point of the box is inside; distances from centers are to the nearest image.
+    pub fn contains(&self, r: [f64; 3], length: [f64; 3]) -> bool {
+        let from = |c: &[f64; 3], k: usize| {
+            let d = r[k] - c[k];
+            if length[k] > 0.0 { d - length[k] * (d / length[k]).round() } else { d }
+        };
+        let within = |d2: f64, inner: f64, radius: f64| inner * inner <= d2 && d2 <= radius * radius;
+        match self {
+            Self::All => true,
+            Self::Box { min, max } => (0..3).all(|k| length[k] == 0.0 || (min[k]..=max[k]).contains(&r[k])),
+            Self::Slab { axis, min, max } => (*min..=*max).contains(&r[*axis as usize]),
+            Self::Sphere { center, inner, radius } => {
+                within((0..3).map(|k| from(center, k).powi(2)).sum(), *inner, *radius)
+            }
+            Self::Cylinder { axis, center, inner, radius } => {
+                let across = (0..3).filter(|k| *k != *axis as usize);
+                within(across.map(|k| from(center, k).powi(2)).sum(), *inner, *radius)
+            }
+            Self::Outside { center, radius } => (0..3).map(|k| from(center, k).powi(2)).sum::<f64>() >= radius * radius,
+        }
+    }
+
+    /// Returns the lower and upper corner of a cuboid in the box that encloses the region.
+    pub fn bounds(&self, length: [f64; 3]) -> [[f64; 3]; 2] {
+        let (mut low, mut high) = (length.map(|l| -0.5 * l), length.map(|l| 0.5 * l));
+        let mut cut = |k: usize, a: f64, b: f64| {
+            // for a sphere or cylinder that crosses the boundary, use the whole box
+            if a >= low[k] && b <= high[k] {
+                (low[k], high[k]) = (a, b);
+            } else if a < high[k] && b > low[k] && matches!(self, Self::Box { .. } | Self::Slab { .. }) {
+                (low[k], high[k]) = (low[k].max(a), high[k].min(b));
+            }
+        };
+        match self {
+            Self::Box { min, max } => (0..3).for_each(|k| cut(k, min[k], max[k])),
+            Self::Slab { axis, min, max } => cut(*axis as usize, *min, *max),
+            Self::Sphere { center, radius, .. } => (0..3).for_each(|k| cut(k, center[k] - radius, center[k] + radius)),
+            Self::Cylinder { axis, center, radius, .. } => {
+                (0..3).filter(|k| *k != *axis as usize).for_each(|k| cut(k, center[k] - radius, center[k] + radius))
+            }
+            Self::All | Self::Outside { .. } => (),
+        }
+        [low, high]
+    }
+
+    /// Returns an upper bound of the volume inside the box.
+    pub fn volume(&self, length: [f64; 3]) -> f64 {
+        let [low, high] = self.bounds(length);
+        let enclosing: f64 = (0..3).filter(|k| length[*k] > 0.0).map(|k| high[k] - low[k]).product();
+        let ball = |r: f64| if length[2] > 0.0 { 4.0 / 3.0 * PI * r.powi(3) } else { PI * r * r };
+        let volume = match self {
+            Self::Sphere { inner, radius, .. } => ball(*radius) - ball(*inner),
+            Self::Cylinder { axis, inner, radius, .. } => {
+                PI * (radius * radius - inner * inner) * length[*axis as usize].max(f64::MIN_POSITIVE)
+            }
+            _ => f64::INFINITY,
+        };
+        volume.min(enclosing)
+    }
+}

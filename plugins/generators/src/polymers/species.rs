@@ -1,0 +1,128 @@
+//! Molecules of one kind, prepared for growth.
+
+use crate::polymers::component::{MoleculeEntry, Polymers};
+use crate::polymers::graft::Graft;
+use crate::polymers::notation::Molecule;
+use crate::polymers::region::Region;
+use galamost_plugin_api::error::{Errors, Position};
+use galamost_plugin_api::prelude::*;
+
+/// The closure of a ring, seen from a bead on the path to it.
+#[derive(Clone, Copy, Debug)]
+pub struct RingTarget {
+    /// Bead that the ring closes with.
+    pub bead: usize,
+    /// Number of bonds left to this bead.
+    pub bonds_left: usize,
+    /// Length of the last bond.
+    pub last_length: f64,
+}
+
+/// A kind of molecule with everything that its growth needs.
+pub struct Species {
+    /// Beads and bonds.
+    pub molecule: Molecule,
+    /// Type id of each bead.
+    pub types: Vec<u32>,
+    /// Length of the bond to each bead's parent.
+    pub lengths: Vec<f64>,
+    /// cos θ of the angle at each bead's parent, if it is given.
+    pub bends: Vec<Option<f64>>,
+    /// For each bead on the path to the end of a ring, the closure of the ring.
+    pub ring_targets: Vec<Option<RingTarget>>,
+    /// Beads of the molecule that each bead may be close to: bonded ones, and the ends of given angles.
+    pub near: Vec<Vec<usize>>,
+    /// Allowed region.
+    pub region: Region,
+    /// Grafting of the first bead.
+    pub graft: Option<Graft>,
+}
+
+impl Species {
+    /// Returns for each bead that lies on a ring, after the ring's first bead, where the ring closes.
+    fn ring_targets(m: &Molecule, length: impl Fn(usize, usize) -> f64) -> Vec<Option<RingTarget>> {
+        let mut out = vec![None; m.beads.len()];
+        for [a, b] in &m.closures {
+            let (mut i, mut bonds_left) = (*b, 1);
+            while i > *a {
+                out[i].get_or_insert(RingTarget { bead: *a, bonds_left, last_length: length(*a, *b) });
+                bonds_left += 1;
+                i = m.parents[i];
+            }
+        }
+        out
+    }
+}
+
+/// Returns whether `name`, type names joined by `-`, consists of these beads in this or the reverse order.
+pub fn is_type_of<S: AsRef<str>>(name: &str, beads: &[S]) -> bool {
+    let parts: Vec<&str> = name.split('-').collect();
+    let beads = || beads.iter().map(AsRef::as_ref);
+    parts.iter().copied().eq(beads()) || parts.iter().rev().copied().eq(beads())
+}
+
+/// Returns the name among `names` that consists of these beads in this or the reverse order.
+pub fn matching<'a>(names: &'a [(String, Position)], beads: &[&str]) -> Option<&'a str> {
+    names.iter().find(|(n, _)| is_type_of(n, beads)).map(|(n, _)| n.as_str())
+}
+
+impl Polymers {
+    /// Returns the bond length between two types.
+    fn length_of(&self, a: &str, b: &str) -> f64 {
+        let mut rows = self.bonds.iter().flat_map(TypeMap::iter);
+        rows.find(|(name, _)| is_type_of(name, &[a, b])).map_or(self.bond_length, |(_, row)| row.value.length)
+    }
+
+    /// Returns cos θ of the angle of three types, if it is given.
+    fn bend_of(&self, beads: [&str; 3]) -> Option<f64> {
+        let (_, row) = self.angles.iter().flat_map(TypeMap::iter).find(|(name, _)| is_type_of(name, &beads))?;
+        row.value.theta_deg.map(|t| t.to_radians().cos())
+    }
+
+    /// Prepares the molecules of one entry; adds their types to the snapshot.
+    pub fn species(&self, e: &MoleculeEntry, m: Molecule, s: &mut Snapshot) -> Species {
+        let name = |i: usize| m.beads[i].as_str();
+        let types = m.beads.iter().map(|b| s.type_id(b)).collect();
+        let anchor_length = match &e.graft {
+            Some(Graft::Particles { of }) => self.length_of(of, name(0)),
+            _ => self.bond_length,
+        };
+        let length = |i: usize| if i == 0 { anchor_length } else { self.length_of(name(m.parents[i]), name(i)) };
+        let bend = |i: usize| {
+            let parent = m.parents[i];
+            (parent > 0).then(|| self.bend_of([name(m.parents[parent]), name(parent), name(i)])).flatten()
+        };
+        let mut near = m.neighbors();
+        for [a, b, c] in m.angles() {
+            if self.bend_of([name(a), name(b), name(c)]).is_some() {
+                near[a].push(c);
+                near[c].push(a);
+            }
+        }
+        Species {
+            types,
+            lengths: (0..m.beads.len()).map(length).collect(),
+            bends: (0..m.beads.len()).map(bend).collect(),
+            ring_targets: Species::ring_targets(&m, |a, b| self.length_of(name(a), name(b))),
+            near,
+            region: e.region,
+            graft: e.graft.clone(),
+            molecule: m,
+        }
+    }
+
+    /// Returns the squared minimum distances of all pairs of types.
+    ///
+    /// # Errors
+    /// Returns an error if `distances` contains an unknown type.
+    pub fn min_distances2(&self, types: &[String]) -> Result<Vec<f64>> {
+        let mut errors = Errors::default();
+        let table = self.distances.as_ref().map(|d| d.bind_some(types, &mut errors));
+        let n = types.len();
+        let of_pair = |k: usize| {
+            let row = table.as_ref().and_then(|t| t[k]);
+            row.zip(self.distances.as_ref()).map_or(self.distance, |(r, d)| *d.get(r)).powi(2)
+        };
+        errors.into_result(Some((0..n * n).map(of_pair).collect()))
+    }
+}

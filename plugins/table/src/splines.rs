@@ -1,0 +1,148 @@
+//! Spline coefficients of all tables of a component.
+//!
+//! Each table has intervals of equal width with four coefficients each. A row holds the number of its first interval, the
+//! intervals per unit of the variable, their width, the number of the last interval, and the number of intervals at
+//! negative values. On the device the coefficients follow the rows, so one load of 16 bytes (32 in double precision)
+//! through the read-only path brings all coefficients of a pair.
+
+use galamost_plugin_api::prelude::*;
+use galamost_tables::Grid;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Numbers per device row: a multiple of four, so that the coefficients stay aligned.
+pub const ROW: usize = 8;
+
+/// One tabulated potential.
+#[derive(Clone)]
+pub struct SplineTable {
+    /// Number of its first interval among all intervals of the component.
+    pub first: usize,
+    pub grid: Arc<Grid>,
+}
+
+impl SplineTable {
+    /// Returns the row that CUDA reads.
+    pub fn numbers(&self) -> Vec<f64> {
+        let (g, last) = (&self.grid, self.grid.cells.len() - 1);
+        let mut row = vec![self.first as f64, 1.0 / g.width, g.width, last as f64, g.origin as f64];
+        row.resize(ROW, 0.0);
+        row
+    }
+}
+
+/// All tables of a component, keyed by source and cutoff.
+#[derive(Default)]
+pub struct SplineTables(Mutex<Vec<((usize, u64), SplineTable)>>);
+
+impl SplineTables {
+    /// Returns the table with this key; builds it at the first call.
+    ///
+    /// # Errors
+    /// Returns an error if coefficients exceed single precision or there are too many intervals.
+    pub fn get(&self, key: (usize, u64), make: impl FnOnce() -> Grid) -> Result<SplineTable, String> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, table)) = all.iter().find(|(k, _)| *k == key) {
+            return Ok(table.clone());
+        }
+        let grid = make();
+        if grid.cells.iter().flatten().any(|c| !(*c as f32).is_finite()) {
+            return Err("the spline coefficients exceed single precision: start the table at a larger r".into());
+        }
+        let first = all.last().map_or(0, |(_, t)| t.first + t.grid.cells.len());
+        // interval numbers are passed as `real`
+        if first + grid.cells.len() > 1 << 23 {
+            return Err("all tables together have more than 8 million intervals: reduce `points`".into());
+        }
+        let table = SplineTable { first, grid: Arc::new(grid) };
+        all.push((key, table.clone()));
+        Ok(table)
+    }
+
+    /// Appends the coefficients to the rows.
+    pub fn more_numbers(&self, numbers: &mut Vec<f64>) {
+        let rows = numbers.len();
+        for row in numbers.chunks_mut(ROW) {
+            row[0] += (rows / 4) as f64;
+        }
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        numbers.extend(all.iter().flat_map(|(_, t)| t.grid.cells.iter().flatten()));
+    }
+
+    /// Removes all tables.
+    pub fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// A table in one number type for the CPU loops. It points to coefficients owned by [`CpuSplines`].
+#[derive(Clone, Copy)]
+pub struct CpuRow<R> {
+    intervals: *const [R; 4],
+    per_unit: R,
+    width: R,
+    last: u32,
+    origin: R,
+}
+
+// SAFETY: the coefficients are read only
+unsafe impl<R: Send> Send for CpuRow<R> {}
+// SAFETY: as above
+unsafe impl<R: Sync> Sync for CpuRow<R> {}
+
+impl<R: Real> CpuRow<R> {
+    /// Returns dU/dx and U.
+    #[inline(always)]
+    pub fn at(&self, x: R) -> (R, R) {
+        // `to_u32` maps negative numbers and NaN to 0
+        let interval = (x * self.per_unit + self.origin).to_u32().min(self.last);
+        // SAFETY: `interval` ≤ `last`, and `CpuSplines` owns the coefficients as long as the rows
+        let [c0, c1, c2, c3] = unsafe { *self.intervals.add(interval as usize) };
+        let d = x - (R::from_u32(interval) - self.origin) * self.width;
+        (c1 + d * (R::lit(2.0) * c2 + d * (R::lit(3.0) * c3)), c0 + d * (c1 + d * (c2 + d * c3)))
+    }
+}
+
+/// The rows of all tables in one number type.
+pub struct CpuSplines<R> {
+    pub rows: Vec<CpuRow<R>>,
+    /// Coefficients that the rows point to.
+    _coefficients: Vec<Vec<[R; 4]>>,
+}
+
+impl<R: Real> CpuSplines<R> {
+    /// Converts the coefficients of all tables.
+    pub fn new(tables: &[SplineTable]) -> Self {
+        let mut converted: Vec<(usize, Vec<[R; 4]>)> = vec![];
+        let mut rows = vec![];
+        for t in tables {
+            if !converted.iter().any(|(first, _)| *first == t.first) {
+                converted.push((t.first, t.grid.cells.iter().map(|c| c.map(R::lit)).collect()));
+            }
+            let intervals =
+                converted.iter().find(|(first, _)| *first == t.first).map_or(std::ptr::null(), |(_, c)| c.as_ptr());
+            rows.push(CpuRow {
+                intervals,
+                per_unit: R::lit(1.0 / t.grid.width),
+                width: R::lit(t.grid.width),
+                last: t.grid.cells.len() as u32 - 1,
+                origin: R::lit(t.grid.origin as f64),
+            });
+        }
+        Self { rows, _coefficients: converted.into_iter().map(|(_, c)| c).collect() }
+    }
+}
+
+/// Returns the CUDA source of the row struct and of `table_at`, which returns dU/dx and U.
+pub fn text(row: &str) -> String {
+    format!(
+        "template <class real> struct {row} {{\n    real first, per_unit, width, last, origin, unused[{}];\n}};\n\
+         template <class real> __device__ __forceinline__ Tuple2<real, real> table_at(const void* numbers, \
+         const {row}<real>& row, real x) {{\n\
+         \x20   const real cell = device_min(device_max(device_floor(x * row.per_unit + row.origin), real(0)), row.last);\n\
+         \x20   const Vec4 c = load(static_cast<const Vec4*>(numbers) + u32(row.first + cell));\n\
+         \x20   // this product is exact\n\
+         \x20   const real d = x - (cell - row.origin) * row.width;\n\
+         \x20   return {{c.y + d * (real(2) * c.z + d * (real(3) * c.w)), c.x + d * (c.y + d * (c.z + d * c.w))}};\n}}\n",
+        ROW - 5
+    )
+}

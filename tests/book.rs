@@ -1,0 +1,325 @@
+//! The book and the README: links resolve, pipelines pass the check, commands exist, and commands marked `run` succeed.
+
+use galamost_tests::{galamost, output, program, repository, words};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+/// A fenced block of code: ```` ```sh,run ````.
+struct Block {
+    /// Page and line, for messages.
+    place: String,
+    /// Language and marks of the fence.
+    info: Vec<String>,
+    text: String,
+}
+
+impl Block {
+    fn is(&self, language: &str) -> bool {
+        self.info[0] == language
+    }
+
+    fn has(&self, mark: &str) -> bool {
+        self.info.iter().any(|i| i == mark)
+    }
+}
+
+/// README.md and the pages of the book.
+fn pages() -> Vec<PathBuf> {
+    let mut found = vec![repository().join("README.md")];
+    let mut folders = vec![repository().join(xtask::links::PAGES)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").filter_map(Result::ok) {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The fenced blocks of a page.
+fn blocks(page: &Path) -> Vec<Block> {
+    let text = std::fs::read_to_string(page).expect("a page");
+    let name = page.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut found: Vec<Block> = vec![];
+    let mut open: Option<Block> = None;
+    for (number, line) in text.lines().enumerate() {
+        match &mut open {
+            None if line.trim_start().starts_with("```") => {
+                let info = line.trim().trim_start_matches('`').split(',').map(|i| i.trim().to_string()).collect();
+                open = Some(Block { place: format!("{name}:{}", number + 1), info, text: String::new() });
+            }
+            Some(_) if line.trim() == "```" => found.extend(open.take()),
+            Some(block) => {
+                block.text += line;
+                block.text.push('\n');
+            }
+            None => {}
+        }
+    }
+    assert!(open.is_none(), "{name}: a block of code has no end");
+    found
+}
+
+/// Replaces `{{#include PATH}}` by the file, as mdBook does.
+fn included(text: &str, page: &Path) -> String {
+    let mut out = text.to_string();
+    while let Some(start) = out.find("{{#include ") {
+        let end = start + out[start..].find("}}").expect("the include ends");
+        let file = page.parent().expect("a folder").join(out[start + "{{#include ".len()..end].trim());
+        let content = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        out.replace_range(start..end + 2, content.trim_end());
+    }
+    out
+}
+
+/// A folder with the examples and their data, without what runs of them have left.
+fn examples() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    copy_examples(&repository().join("examples"), folder.path());
+    folder
+}
+
+fn copy_examples(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("examples").filter_map(Result::ok) {
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        let data = [".ron", ".xml", ".gz", ".dump", ".pdb"].iter().any(|e| name.ends_with(e));
+        if path.is_dir() && name != "pictures" && name != "spec" {
+            copy_examples(&path, &to.join(name));
+        } else if path.is_file() && (data || name == "rdf.csv") {
+            std::fs::copy(&path, to.join(name)).expect("copied");
+        }
+    }
+}
+
+#[test]
+fn links_of_the_book_resolve() {
+    let generated = tempfile::tempdir().expect("a folder");
+    xtask::docs::generate(&program(), &generated.path().join("components")).unwrap_or_else(|e| panic!("{e}"));
+    let broken = xtask::links::check(&repository(), Some(&generated.path().join("components")));
+    let broken = broken.unwrap_or_else(|e| panic!("{e}"));
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn pipelines_of_the_book_pass_the_check() {
+    let folder = examples();
+    let mut pipelines = vec![];
+    for page in pages() {
+        for block in blocks(&page).into_iter().filter(|b| b.info == ["ron"]) {
+            let text = included(&block.text, &page);
+            // pages of components show single components
+            if text.contains("stages:") || text.contains("ensemble:") {
+                pipelines.push((block.place, text));
+            }
+        }
+    }
+    assert!(pipelines.len() >= 12, "{} pipelines", pipelines.len());
+    let failed: Vec<String> = pipelines
+        .par_iter()
+        .enumerate()
+        .filter_map(|(k, (place, text))| {
+            let name = format!("book-{k}.ron");
+            std::fs::write(folder.path().join(&name), text).expect("written");
+            let out = galamost(folder.path(), &["check", &name, "--device", "cpu"]);
+            (!out.status.success()).then(|| format!("{place}:\n{}", words(&out)))
+        })
+        .collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn commands_of_the_book_exist() {
+    let helps = Helps::default();
+    let mut count = 0;
+    let mut failed = vec![];
+    for page in pages() {
+        for block in blocks(&page).into_iter().filter(|b| b.is("sh")) {
+            for command in commands(&block.text) {
+                match helps.examine(&command) {
+                    Ok(known) => count += u32::from(known),
+                    Err(why) => failed.push(format!("{}: {}: {why}", block.place, command.join(" "))),
+                }
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert!(count >= 40, "{count} commands");
+}
+
+#[test]
+fn commands_marked_run_succeed() {
+    let with_runs = |page: &PathBuf| blocks(page).iter().any(|b| b.is("sh") && b.has("run"));
+    let pages: Vec<PathBuf> = pages().into_iter().filter(with_runs).collect();
+    assert!(pages.len() >= 5, "{} pages have commands that are run", pages.len());
+    let path = format!("{}:{}", output().display(), std::env::var("PATH").unwrap_or_default());
+    let failed: Vec<String> = pages
+        .par_iter()
+        .flat_map_iter(|page| {
+            // blocks of a page use files of earlier ones
+            let folder = examples();
+            let mut failed = vec![];
+            for block in blocks(page).into_iter().filter(|b| b.is("sh") && b.has("run")) {
+                let mut shell = Command::new("bash");
+                shell.args(["-euo", "pipefail", "-c", &block.text]).current_dir(folder.path()).env("PATH", &path);
+                let out = shell.output().expect("bash runs");
+                if !out.status.success() {
+                    failed.push(format!("{}:\n{}{}", block.place, block.text, words(&out)));
+                }
+            }
+            failed
+        })
+        .collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// The simple commands of a shell block, as words. Comments and variables before a command are dropped.
+fn commands(text: &str) -> Vec<Vec<String>> {
+    let mut found = vec![];
+    for line in text.replace("\\\n", " ").lines() {
+        let mut command: Vec<String> = vec![];
+        for word in shell_words(line) {
+            let ends = matches!(word.as_str(), "&&" | "||" | "|" | ";" | "&" | "(" | ")");
+            let assignment = word
+                .split_once('=')
+                .is_some_and(|(name, _)| !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_'));
+            if ends {
+                found.push(std::mem::take(&mut command));
+            } else if !(assignment && command.is_empty()) {
+                command.push(word);
+            }
+        }
+        found.push(command);
+    }
+    found.retain(|c| !c.is_empty());
+    found
+}
+
+/// The words and operators of a line, without its comment.
+fn shell_words(line: &str) -> Vec<String> {
+    let mut words = vec![];
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(q), _) if c == q => quote = None,
+            (Some(_), _) => word.get_or_insert_default().push(c),
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, '#') if word.is_none() => break,
+            (None, ' ' | '\t') => words.extend(word.take()),
+            (None, '(' | ')' | ';') => {
+                words.extend(word.take());
+                words.push(c.to_string());
+            }
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// Help texts of the program, by subcommand.
+#[derive(Default)]
+struct Helps {
+    texts: Mutex<BTreeMap<Vec<String>, String>>,
+}
+
+impl Helps {
+    /// Returns the help of a subcommand, or of the program.
+    fn of(&self, subcommand: &[&str]) -> String {
+        let key: Vec<String> = subcommand.iter().map(ToString::to_string).collect();
+        let mut texts = self.texts.lock().expect("unpoisoned");
+        let entry = texts.entry(key).or_insert_with(|| {
+            let arguments: Vec<&str> = subcommand.iter().copied().chain(["--help"]).collect();
+            String::from_utf8_lossy(&galamost(&repository(), &arguments).stdout).into_owned()
+        });
+        entry.clone()
+    }
+
+    /// Whether a command is one of the program's or of cargo's; an error if that has no such subcommand or option.
+    fn examine(&self, command: &[String]) -> Result<bool, String> {
+        let arguments: Vec<&str> = command[1..].iter().map(String::as_str).collect();
+        match command[0].as_str() {
+            "galamost" | "target/release/galamost" => self.examine_galamost(&arguments).map(|()| true),
+            "cargo" => examine_cargo(&arguments).map(|()| true),
+            _ => Ok(false),
+        }
+    }
+
+    fn examine_galamost(&self, arguments: &[&str]) -> Result<(), String> {
+        let mut subcommand: Vec<&str> = vec![];
+        // a subcommand comes first; without one, options of a run follow; `table` has subcommands
+        while let Some(next) = arguments.get(subcommand.len()).filter(|a| !a.starts_with('-')) {
+            if !listed(&self.of(&subcommand), next) {
+                break;
+            }
+            subcommand.push(next);
+        }
+        if subcommand.is_empty() && arguments.first().is_some_and(|a| !a.starts_with('-')) {
+            return Err(format!("there is no command `{}`", arguments[0]));
+        }
+        let help = self.of(&subcommand);
+        for option in arguments.iter().filter(|a| is_option(a)) {
+            let name = option.split('=').next().unwrap_or(option);
+            if !options(&help).any(|o| o == name || (name.len() > 2 && !name.starts_with("--") && name.starts_with(o)))
+            {
+                return Err(format!("there is no option `{name}`"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a word is an option and no number or direction such as `-1` and `-y`, which are values.
+fn is_option(word: &str) -> bool {
+    let name = word.trim_start_matches('-');
+    word.starts_with("--") && !name.is_empty() || matches!(word, "-v" | "-vv" | "-q" | "-h" | "-V")
+}
+
+/// Whether a help text lists a subcommand: two spaces, then its name.
+fn listed(help: &str, name: &str) -> bool {
+    let entry = |l: &&str| l.starts_with("  ") && !l.starts_with("   ");
+    help.lines().filter(entry).any(|l| l.split_whitespace().next() == Some(name))
+}
+
+/// The options that a help text has: `-q, --quiet` has two.
+fn options(help: &str) -> impl Iterator<Item = &str> {
+    let lines = help.lines().map(str::trim_start).filter(|l| l.starts_with('-'));
+    lines.flat_map(|l| {
+        l.split_whitespace().take_while(|w| w.starts_with('-')).map(|w| {
+            let end = w.find(|c: char| !(c.is_alphanumeric() || c == '-')).unwrap_or(w.len());
+            &w[..end]
+        })
+    })
+}
+
+/// Checks that a command of cargo exists.
+fn examine_cargo(arguments: &[&str]) -> Result<(), String> {
+    match arguments {
+        ["xtask", name, ..] if xtask::USAGE.contains(&format!("cargo xtask {name} ")) => Ok(()),
+        ["build" | "check" | "test" | "doc" | "install" | "clippy" | "fmt" | "run" | "clean", ..] => Ok(()),
+        _ => Err("not a command that the book may use".into()),
+    }
+}
+
+#[test]
+fn shell_lines_are_split() {
+    let text = "(cd x && A=1 cargo test) # why\ngalamost table make 'Lj(r: \"a b\")' --pair A A \\\n  --out b\n";
+    let expected: [&[&str]; 3] = [
+        &["cd", "x"],
+        &["cargo", "test"],
+        &["galamost", "table", "make", "Lj(r: \"a b\")", "--pair", "A", "A", "--out", "b"],
+    ];
+    assert_eq!(commands(text), expected);
+}

@@ -1,0 +1,266 @@
+//! The rules of the house: short files, short functions, few loose files in a folder, no circles between folders.
+
+use galamost_tests::repository;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The longest source file, in lines.
+const MAX_FILE: usize = 500;
+/// The longest function, in lines.
+const MAX_FUNCTION: usize = 80;
+/// The largest number of files directly in one folder below a `src`.
+const MAX_LOOSE_FILES: usize = 12;
+/// Folders with sources of this project.
+const FOLDERS: [&str; 7] = ["engine", "plugin-api", "plugins", "kernels", "tests", "xtask", "examples"];
+
+/// All files with one of these endings below a folder, without build output and hidden folders.
+fn files(folder: &Path, endings: &[&str], out: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder").filter_map(Result::ok) {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if name != "target" && !name.starts_with('.') {
+                files(&path, endings, out);
+            }
+        } else if path.extension().is_some_and(|e| endings.iter().any(|k| e == *k)) {
+            out.push(path);
+        }
+    }
+}
+
+fn sources(endings: &[&str]) -> Vec<(String, String)> {
+    let root = repository();
+    let mut found = vec![];
+    for folder in FOLDERS {
+        files(&root.join(folder), endings, &mut found);
+    }
+    let read = |p: PathBuf| {
+        let name = p.strip_prefix(&root).unwrap_or(&p).to_string_lossy().into_owned();
+        (name, std::fs::read_to_string(&p).expect("a source"))
+    };
+    let all: Vec<_> = found.into_iter().map(read).collect();
+    assert!(all.len() > 100, "only {} sources found", all.len());
+    all
+}
+
+/// Name and length of the functions of a file that rustfmt has formatted: a function ends at the brace in its own column.
+fn functions(text: &str) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = vec![];
+    for (k, line) in lines.iter().enumerate() {
+        let code = line.trim_start();
+        let words: Vec<&str> = code.split_whitespace().take(6).collect();
+        let Some(at) = words.iter().position(|w| *w == "fn") else { continue };
+        let qualifier =
+            |w: &&str| w.starts_with("pub") || matches!(*w, "const" | "unsafe" | "extern" | "\"C\"" | "async");
+        if !words[..at].iter().all(|w| qualifier(w)) || code.starts_with("//") {
+            continue;
+        }
+        let end = format!("{}}}", &line[..line.len() - code.len()]);
+        let rest = &lines[k..];
+        // a declaration without a body ends before any brace
+        let body = rest.iter().position(|l| l.trim_end().ends_with('{') || l.trim_end().ends_with('}'));
+        let declaration = rest.iter().position(|l| l.trim_end().ends_with(';'));
+        if body.is_none() || declaration < body && declaration.is_some() {
+            continue;
+        }
+        if let Some(length) = rest.iter().position(|l| l.trim_end() == end) {
+            let name = words.get(at + 1).map_or("", |n| n.split(['(', '<']).next().unwrap_or_default());
+            found.push((name.to_string(), length + 1));
+        }
+    }
+    found
+}
+
+#[test]
+fn functions_are_measured() {
+    let text =
+        "trait T {\n    fn a(&self);\n}\nimpl T for U {\n    fn a(&self) {\n        b();\n    }\n}\npub fn c() {}\n";
+    assert_eq!(functions(text), [("a".to_string(), 3)]);
+}
+
+#[test]
+fn files_and_functions_are_short() {
+    let mut long = vec![];
+    for (name, text) in sources(&["rs", "cuh", "cu", "h"]) {
+        let n = text.lines().count();
+        if n > MAX_FILE {
+            long.push(format!("{name} has {n} lines, more than {MAX_FILE}"));
+        }
+        if name.ends_with(".rs") {
+            let too_long = functions(&text).into_iter().filter(|(_, n)| *n > MAX_FUNCTION);
+            long.extend(too_long.map(|(f, n)| format!("{name}: `{f}` has {n} lines, more than {MAX_FUNCTION}")));
+        }
+    }
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+#[test]
+fn folders_hold_few_loose_files() {
+    let mut count: BTreeMap<String, usize> = BTreeMap::new();
+    for (name, _) in sources(&["rs", "cuh", "cu", "h"]) {
+        let folder = Path::new(&name).parent().map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
+        if folder.split('/').any(|p| p == "src") {
+            *count.entry(folder).or_default() += 1;
+        }
+    }
+    count.retain(|_, n| *n > MAX_LOOSE_FILES);
+    assert!(count.is_empty(), "more than {MAX_LOOSE_FILES} files: {count:?}");
+}
+
+/// The modules of a crate: path of names to source text, without comments and unit tests.
+fn modules(src: &Path) -> BTreeMap<Vec<String>, String> {
+    let mut found = vec![];
+    files(src, &["rs"], &mut found);
+    let module = |p: &PathBuf| {
+        let relative = p.strip_prefix(src).expect("below src").with_extension("");
+        let mut names: Vec<String> = relative.iter().map(|n| n.to_string_lossy().into_owned()).collect();
+        if names.last().is_some_and(|n| matches!(n.as_str(), "mod" | "lib" | "main")) {
+            names.pop();
+        }
+        let text = std::fs::read_to_string(p).expect("a source");
+        let code: Vec<&str> = text.lines().map(|l| l.split("//").next().unwrap_or_default()).collect();
+        let code = code.join("\n");
+        (names, code.split("#[cfg(test)]\nmod").next().unwrap_or_default().to_string())
+    };
+    found.iter().map(module).collect()
+}
+
+/// The paths of a `use` after its first name, with braces taken apart.
+fn expand(path: &str) -> Vec<Vec<String>> {
+    let Some(open) = path.find('{') else {
+        let names = path.split(" as ").next().unwrap_or_default().split("::");
+        return vec![names.map(|n| n.trim().to_string()).filter(|n| !n.is_empty() && n != "*").collect()];
+    };
+    let before: Vec<String> =
+        path[..open].split("::").map(|n| n.trim().to_string()).filter(|n| !n.is_empty()).collect();
+    let inside = &path[open + 1..path.rfind('}').unwrap_or(path.len())];
+    let (mut parts, mut depth, mut start) = (vec![], 0, 0);
+    for (k, c) in inside.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(&inside[start..k]);
+                start = k + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&inside[start..]);
+    let parts = parts.into_iter().filter(|p| !p.trim().is_empty());
+    parts.flat_map(expand).map(|p| [before.clone(), p].concat()).collect()
+}
+
+/// All paths that a module names, from the root of its crate.
+fn named(module: &[String], code: &str) -> Vec<Vec<String>> {
+    let mut found = vec![];
+    for piece in code.split("use ").skip(1) {
+        let Some(path) = piece.split(';').next() else { continue };
+        let mut base = module.to_vec();
+        let mut rest = path.trim();
+        if let Some(r) = rest.strip_prefix("crate::") {
+            (base, rest) = (vec![], r);
+        } else if let Some(r) = rest.strip_prefix("self::") {
+            rest = r;
+        } else if rest.starts_with("super::") {
+            while let Some(r) = rest.strip_prefix("super::") {
+                base.pop();
+                rest = r;
+            }
+        } else {
+            continue;
+        }
+        found.extend(expand(rest).into_iter().map(|p| [base.clone(), p].concat()));
+    }
+    let path = |piece: &str| {
+        let end = piece.find(|c: char| !c.is_alphanumeric() && c != '_' && c != ':').unwrap_or(piece.len());
+        piece[..end].split("::").filter(|n| !n.is_empty()).map(str::to_string).collect()
+    };
+    found.extend(code.split("crate::").skip(1).map(path));
+    found
+}
+
+/// Which top-level module of a crate names which others. `pub use folder::{name}` in the root makes `crate::name` mean
+/// `folder`.
+fn folders(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let modules = modules(src);
+    let mut facade: BTreeMap<String, String> = BTreeMap::new();
+    for piece in modules.get(&vec![]).map_or("", String::as_str).split("pub use ").skip(1) {
+        for path in expand(piece.split(';').next().unwrap_or_default()) {
+            if let [folder, .., name] = &path[..] {
+                facade.insert(name.clone(), folder.clone());
+            }
+        }
+    }
+    let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let tops: BTreeSet<&String> = modules.keys().filter_map(|m| m.first()).collect();
+    for (module, code) in modules.iter().filter(|(m, _)| !m.is_empty()) {
+        for target in named(module, code).iter().filter_map(|p| p.first()) {
+            let target = facade.get(target).unwrap_or(target);
+            if tops.contains(target) && *target != module[0] {
+                edges.entry(module[0].clone()).or_default().insert(target.clone());
+            }
+        }
+    }
+    edges
+}
+
+/// A circle of folders, if there is one.
+fn circle(edges: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
+    fn walk(edges: &BTreeMap<String, BTreeSet<String>>, path: &mut Vec<String>, done: &mut BTreeSet<String>) -> bool {
+        let Some(at) = path.last().cloned() else { return false };
+        for next in edges.get(&at).into_iter().flatten() {
+            if let Some(k) = path.iter().position(|p| p == next) {
+                path.drain(..k);
+                return true;
+            }
+            if !done.contains(next) {
+                path.push(next.clone());
+                if walk(edges, path, done) {
+                    return true;
+                }
+            }
+        }
+        done.insert(at);
+        path.pop();
+        false
+    }
+    let mut done = BTreeSet::new();
+    edges.keys().find_map(|start| {
+        let mut path = vec![start.clone()];
+        (!done.contains(start) && walk(edges, &mut path, &mut done)).then_some(path)
+    })
+}
+
+#[test]
+fn a_circle_is_found() {
+    let edges = |list: &[(&str, &str)]| {
+        let mut map: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        list.iter().for_each(|(a, b)| {
+            map.entry((*a).into()).or_default().insert((*b).into());
+        });
+        map
+    };
+    assert_eq!(circle(&edges(&[("a", "b"), ("b", "c"), ("a", "c")])), None);
+    assert_eq!(circle(&edges(&[("a", "b"), ("b", "c"), ("c", "b")])), Some(vec!["b".into(), "c".into()]));
+    assert_eq!(expand("a::{b, c::{d, e as f}}").concat().join(" "), "a b a c d a c e");
+}
+
+#[test]
+fn folders_do_not_form_circles() {
+    let root = repository();
+    let mut crates: Vec<PathBuf> =
+        ["engine", "engine/cli", "plugin-api", "plugin-api/macros", "kernels", "xtask"].map(|c| root.join(c)).into();
+    for folder in ["plugins", "plugins/support"] {
+        let entries = std::fs::read_dir(root.join(folder)).expect("plugins").filter_map(Result::ok);
+        crates.extend(entries.map(|e| e.path()).filter(|p| p.join("Cargo.toml").exists()));
+    }
+    let mut edges_found = 0;
+    for c in crates {
+        let edges = folders(&c.join("src"));
+        edges_found += edges.len();
+        assert_eq!(circle(&edges), None, "{}: folders and files of src depend on each other in a circle", c.display());
+    }
+    assert!(edges_found > 50, "only {edges_found} folders with uses were found");
+}

@@ -1,0 +1,26 @@
+//! Chores of the repository that tests use too: the link check of the book, building the book, and the archive of the
+//! plugin API.
+
+pub mod docs;
+pub mod freeze;
+pub mod links;
+
+use std::path::{Path, PathBuf};
+
+/// Every command of `cargo xtask`.
+pub const USAGE: &str = "cargo xtask dist [FOLDER]   the release archive: bin/, lib/galamost/plugins/, examples/, docs/
+cargo xtask docs            writes the reference of components, checks links, builds the book with mdbook
+cargo xtask freeze-api      packs the plugin API into tests/abi/frozen/plugin-api-MAJOR.MINOR.tar.gz
+";
+
+/// Returns the root of the repository.
+#[must_use]
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap_or_else(|_| ".".into())
+}
+
+/// Returns cargo's output folder of the repository.
+#[must_use]
+pub fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |t| root.join(t))
+}
