@@ -8,7 +8,7 @@ use galamost_engine::gpu::{
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
 use galamost_engine::plugins::host::HostServices;
-use galamost_engine::plugins::{BondedPart, Component};
+use galamost_engine::plugins::{BondedHandle, Component};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::error::Result;
@@ -29,7 +29,7 @@ const PIPELINE: &str = r#"(
     stages: [ (steps: 1, dt: 0.01) ],
 )"#;
 
-fn bonded_unit(b: BondedPart<'_>, precision: Precision) -> SourceUnit {
+fn bonded_unit(b: BondedHandle<'_>, precision: Precision) -> SourceUnit {
     let code = b.device(precision).expect("code");
     bond_unit(&b.component.name, code.text.as_str(), b.component.needs.link_width, precision)
 }

@@ -6,7 +6,9 @@ mod transfer;
 mod view;
 
 pub use columns::{Columns, columns};
-pub use setup::{Sheared, degrees_of_freedom, fault_error, initial_globals, list_radius, lists_members, state_fits};
+pub use setup::{
+    ShearState, check_state_length, degrees_of_freedom, fault_error, initial_globals, list_radius, lists_members,
+};
 pub use transfer::{Storage, Update, call_updater, export, import};
 pub use view::{Array, state_view};
 

@@ -108,7 +108,7 @@ pub fn initial_globals(plan: &Plan) -> Globals {
 ///
 /// # Errors
 /// It is not.
-pub fn state_fits(integrator: &Component, kept: usize, wanted: usize) -> Result<()> {
+pub fn check_state_length(integrator: &Component, kept: usize, wanted: usize) -> Result<()> {
     if kept == wanted {
         return Ok(());
     }
@@ -116,14 +116,14 @@ pub fn state_fits(integrator: &Component, kept: usize, wanted: usize) -> Result<
 }
 
 /// The displacement of images as checkpoints keep it.
-pub trait Sheared {
+pub trait ShearState {
     /// Notes it.
     fn export_shear(&self, state: &mut RawState);
     /// Takes it up, after the list of its time was built.
     fn import_shear(&mut self, state: &RawState);
 }
 
-impl Sheared for Globals {
+impl ShearState for Globals {
     fn export_shear(&self, state: &mut RawState) {
         if self.shear_offset != 0.0 || self.shear_speed != 0.0 {
             state.put("shear", [self.shear_offset, self.shear_speed, self.shear_slid]);

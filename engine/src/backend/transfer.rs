@@ -1,6 +1,6 @@
 //! What both backends do alike: saving and restoring the state, and calling updaters.
 
-use super::{Backend, Sheared as _};
+use super::{Backend, ShearState as _};
 use crate::plugins::Component;
 use crate::state::arrays::{ArrayId, ParticleArray, Restored};
 use crate::state::topology::Topology;

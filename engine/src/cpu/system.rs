@@ -3,8 +3,8 @@
 use super::list::NeighborList;
 use super::vector_extension;
 use crate::backend::{
-    Array, Backend, ListReport, Storage, SystemSums, Update, call_updater, export, import, initial_globals,
-    list_radius, state_fits, state_view,
+    Array, Backend, ListReport, Storage, SystemSums, Update, call_updater, check_state_length, export, import,
+    initial_globals, list_radius, state_view,
 };
 use crate::plan::{Plan, StagePlan, initial};
 use crate::plugins::Component;
@@ -293,7 +293,7 @@ impl<S: Store> Backend for CpuSystem<S> {
                 Entry::Vacant(place) => {
                     place.insert(Bytes::from_bytes(&first));
                 }
-                Entry::Occupied(kept) => state_fits(component, kept.get().bytes().len(), first.len())?,
+                Entry::Occupied(kept) => check_state_length(component, kept.get().bytes().len(), first.len())?,
             }
             self.moving.push(Moving { component: component.clone(), program, group, extra });
         }

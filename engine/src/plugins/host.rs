@@ -133,10 +133,10 @@ extern "C" fn interface(_: *mut Opaque, name: RStr<'_>) -> ROption<Table> {
     }
 }
 
-/// A plugin's data while its function runs on several threads.
+/// A plugin's data pointer, passed to several threads.
 #[derive(Clone, Copy)]
 struct Data(*mut Opaque);
-// SAFETY: `parallel` is documented to call from several threads; the plugin's side takes only `Sync` closures
+// SAFETY: the plugin side of `parallel` accepts only `Sync` closures
 unsafe impl Send for Data {}
 // SAFETY: as above
 unsafe impl Sync for Data {}
@@ -145,7 +145,7 @@ extern "C" fn parallel(_: *mut Opaque, n: u64, chunk: u64, f: Callback, data: *m
     let data = Data(data);
     let chunk = chunk.max(1);
     (0..n.div_ceil(chunk)).into_par_iter().for_each(|k| {
-        // the whole wrapper is captured, not the pointer inside, which may not go to other threads
+        // capture the whole wrapper, because the pointer inside is not Send
         let Data(pointer) = { data };
         (f.call)(pointer, k * chunk, ((k + 1) * chunk).min(n));
     });
