@@ -1,10 +1,12 @@
-//! The state on the CPU.
+//! The CPU backend: state, rebuilds, stages, updates.
 
+use super::links::Links;
 use super::list::NeighborList;
+use super::storage::Edits;
 use super::vector_extension;
 use crate::backend::{
-    Array, Backend, ListReport, Storage, SystemSums, Update, call_updater, check_state_length, export, import,
-    initial_globals, list_radius, state_view,
+    Array, Backend, ListReport, SystemSums, Update, call_updater, check_state_length, export, import, initial_globals,
+    list_radius, state_view,
 };
 use crate::plan::{Plan, StagePlan, initial};
 use crate::plugins::Component;
@@ -12,20 +14,13 @@ use crate::plugins::host::HostServices;
 use crate::profile::{Profile, Timing};
 use crate::state::arrays::{ArrayId, ParticleArray, Sort};
 use crate::state::buffers::{Bytes, Plain};
-use crate::state::rotation;
 use crate::state::store::Store;
-use crate::state::topology::{LinkRows, LinkTables, Topology, Touched};
+use crate::state::topology::{LinkTables, Topology, Touched};
 use crate::state::{Facts, RawState};
 use galamost_plugin_api::abi::WireHost;
-use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::ProgramInfo;
-use galamost_plugin_api::pair::PairCall;
-use galamost_plugin_api::philox::RandomKey;
-use galamost_plugin_api::quaternion::Quaternion;
-use galamost_plugin_api::real::Real;
-use galamost_plugin_api::updater::{Edit, EditQueue, changed};
-use galamost_plugin_api::vector::Vec3;
+use galamost_plugin_api::updater::changed;
 use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Sums, Wanted};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -39,19 +34,12 @@ pub(super) struct StoredArray {
     pub data: Bytes,
 }
 
-/// Index-based links of one width.
-#[derive(Default)]
-pub(super) struct Links {
-    words: Vec<u32>,
-    count: Vec<u32>,
-}
-
-/// An integrator with its program and group.
-pub(super) struct Moving {
+/// An integrator of the stage, with its program and group.
+pub(super) struct StageIntegrator {
     pub component: Arc<Component>,
     pub program: ProgramInfo,
     pub group: u32,
-    /// Place of its array in `arrays`.
+    /// Index of its array in [`CpuSystem::arrays`].
     pub extra: Option<usize>,
 }
 
@@ -65,17 +53,16 @@ pub struct CpuSystem<S: Store> {
     pub(super) arrays: Vec<StoredArray>,
     pub(super) list: NeighborList,
     buffer: f64,
-    topology: Topology,
-    exclude: crate::pipeline::Exclusions,
-    tables: LinkTables,
-    links: [Links; 3],
+    pub(super) topology: Topology,
+    pub(super) exclude: crate::pipeline::Exclusions,
+    pub(super) tables: LinkTables,
+    pub(super) links: [Links; 3],
     pub(super) forces: Vec<Arc<Component>>,
-    pub(super) moving: Vec<Moving>,
+    pub(super) integrators: Vec<StageIntegrator>,
     pub(super) forces_again: bool,
-    /// State of every integrator of the run by its number.
+    /// State of every integrator of the run, by component number.
     pub(super) integrator_states: BTreeMap<u32, Bytes>,
-    edits: Vec<Edit>,
-    edit_count: u32,
+    pub(super) edits: Edits,
     pub(super) chunk_sums: Vec<Sums>,
     pub(super) sums: Vec<Sums>,
     pub(super) quantities: Vec<f64>,
@@ -84,10 +71,10 @@ pub struct CpuSystem<S: Store> {
 }
 
 impl<S: Store> CpuSystem<S> {
-    /// The initial state of a plan.
+    /// Returns a system with the initial state of a plan.
     ///
     /// # Errors
-    /// An array that a component requires is not there.
+    /// Returns an error if the initial state lacks an array that a component requires.
     pub fn new(plan: &Plan) -> Result<Self> {
         let (facts, raw) = initial(plan)?;
         let n = facts.n;
@@ -109,11 +96,10 @@ impl<S: Store> CpuSystem<S> {
             tables: LinkTables::default(),
             links: Default::default(),
             forces: vec![],
-            moving: vec![],
+            integrators: vec![],
             forces_again: false,
             integrator_states: BTreeMap::new(),
-            edits: vec![],
-            edit_count: 0,
+            edits: Edits::default(),
             chunk_sums: vec![],
             sums: vec![],
             quantities: vec![],
@@ -142,18 +128,7 @@ impl<S: Store> CpuSystem<S> {
         self.arrays.iter().position(|a| a.info.component_name() == Some(name))
     }
 
-    pub(super) fn link_view(&mut self, which: usize) -> LinkView {
-        let l = &mut self.links[which];
-        LinkView {
-            capacity: self.tables.links(which).capacity as u32,
-            stride: self.facts.n as u32,
-            words: DevicePtr::new(l.words.as_mut_ptr() as u64),
-            count: DevicePtr::new(l.count.as_mut_ptr() as u64),
-            ..LinkView::empty(which as u32 + 2)
-        }
-    }
-
-    /// Sorts particles along the cells and builds the list.
+    /// Sorts the particles along the cells and builds the neighbor list.
     pub(super) fn rebuild(&mut self) {
         let order = self.list.order::<S>(values(&self.arrays, ArrayId::PosType), tags(&self.arrays), &self.globals);
         if order.iter().enumerate().any(|(k, i)| k as u32 != *i) {
@@ -185,68 +160,40 @@ impl<S: Store> CpuSystem<S> {
         self.globals.rebuilds += 1;
     }
 
-    /// Links by index, of all particles.
-    fn index_links(&mut self) {
-        let n = self.facts.n;
-        for (which, l) in self.links.iter_mut().enumerate() {
-            let rows = self.tables.links(which);
-            l.words.resize(rows.capacity * rows.width * n, 0);
-            l.count.clear();
-            l.count.resize(n, 0);
-            if rows.capacity > 0 {
-                index_rows(l, rows, values(&self.arrays, ArrayId::IndexOfTag), tags(&self.arrays).iter().copied());
-            }
-        }
-    }
-
-    /// Brings links by index and the list up to date with changed rows.
-    fn follow(&mut self, touched: &Touched) {
-        for (which, touched_tags) in [&touched.bonds, &touched.angles, &touched.dihedrals].into_iter().enumerate() {
-            let (l, rows) = (&mut self.links[which], self.tables.links(which));
-            l.words.resize(rows.capacity * rows.width * self.facts.n, 0);
-            index_rows(l, rows, values(&self.arrays, ArrayId::IndexOfTag), touched_tags.iter().copied());
-        }
-        if let Some(exclusions) = &self.tables.exclusions
-            && self.list.r_list > 0.0
-        {
-            let index_of_tag = values(&self.arrays, ArrayId::IndexOfTag);
-            self.list.remove_excluded(&touched.exclusions, exclusions, tags(&self.arrays), index_of_tag);
-        }
-    }
-
-    /// Whether an integrator of the stage changes the box, for which it needs the virial of every step.
+    /// Returns whether an integrator of the stage changes the box and therefore needs the virial of every step.
     pub(super) fn changes_box(&self) -> bool {
-        self.moving.iter().any(|m| m.program.phases.iter().any(|p| p.sim_box && !p.shear))
+        self.integrators.iter().any(|m| m.program.phases.iter().any(|p| p.sim_box && !p.shear))
     }
 
-    /// An error if some thread noted a fault.
+    /// Returns an error if a fault was raised.
     pub(super) fn check_fault(&mut self) -> Result<()> {
         self.check_fault_of(None)
     }
 
-    /// The same after an updater's work.
+    /// Like [`Self::check_fault`], after a call of an updater.
     fn check_fault_of(&mut self, updater: Option<&Component>) -> Result<()> {
         if self.globals.halt == 0 {
             return Ok(());
         }
         let f = self.globals.fault;
-        let mut components = self.moving.iter().map(|m| &m.component).chain(&self.forces).map(|c| &**c).chain(updater);
+        let mut components =
+            self.integrators.iter().map(|m| &m.component).chain(&self.forces).map(|c| &**c).chain(updater);
         let component = components.find(|c| c.id == f.component);
         Err(crate::backend::fault_error(self.globals.step, f, component))
     }
 }
 
 /// Returns the values of a fixed array.
-fn values<T: Plain>(arrays: &[StoredArray], id: ArrayId) -> &[T] {
+pub(super) fn values<T: Plain>(arrays: &[StoredArray], id: ArrayId) -> &[T] {
     arrays[id as usize].data.values()
 }
 
-fn tags(arrays: &[StoredArray]) -> &[u32] {
+pub(super) fn tags(arrays: &[StoredArray]) -> &[u32] {
     values(arrays, ArrayId::Tag)
 }
 
 /// Multiplies positions by the ratio of box lengths, where they are stored as lengths.
-pub(super) fn stretch<S: Store>(arrays: &mut [StoredArray], ratio: [f64; 3]) {
+pub(super) fn scale_positions<S: Store>(arrays: &mut [StoredArray], ratio: [f64; 3]) {
     S::stretch(arrays[ArrayId::PosType as usize].data.values_mut(), ratio);
 }
 
@@ -256,29 +203,14 @@ fn two(arrays: &mut [StoredArray], a: ArrayId, b: ArrayId) -> [&mut Bytes; 2] {
     both.expect("two different arrays of the table").map(|a| &mut a.data)
 }
 
-/// Rows of these tags as links by index.
-fn index_rows(l: &mut Links, rows: &LinkRows, index_of_tag: &[u32], tags: impl Iterator<Item = u32>) {
-    let (n, width) = (index_of_tag.len(), rows.width);
-    for tag in tags {
-        let i = index_of_tag[tag as usize] as usize;
-        l.count[i] = rows.count(tag) as u32;
-        for (e, entry) in rows.row(tag).chunks_exact(width).enumerate() {
-            for (w, word) in entry.iter().enumerate() {
-                let value = if w + 1 < width { index_of_tag[*word as usize] } else { *word };
-                l.words[(e * width + w) * n + i] = value;
-            }
-        }
-    }
-}
-
 impl<S: Store> Backend for CpuSystem<S> {
-    fn begin_stage(&mut self, stage: &StagePlan, forces_are_good: bool) -> Result<()> {
+    fn begin_stage(&mut self, stage: &StagePlan, forces_are_valid: bool) -> Result<()> {
         self.globals.dt = stage.stage.dt;
         self.globals.evaluate();
         self.forces = stage.forces.clone();
         self.sums = vec![Sums::default(); self.forces.len()];
         self.quantities = vec![0.0; self.forces.iter().map(|c| c.needs.quantities.len()).sum()];
-        self.moving.clear();
+        self.integrators.clear();
         self.forces_again = stage.forces_again();
         let conserved = stage.conserves_momentum();
         for component in &stage.integrators {
@@ -290,14 +222,14 @@ impl<S: Store> Backend for CpuSystem<S> {
             let info = self.facts.group_info(group, &self.globals, component.first_varying, conserved);
             let first = part.state(&info)?;
             match self.integrator_states.entry(component.id) {
-                Entry::Vacant(place) => {
-                    place.insert(Bytes::from_bytes(&first));
+                Entry::Vacant(slot) => {
+                    slot.insert(Bytes::from_bytes(&first));
                 }
-                Entry::Occupied(kept) => check_state_length(component, kept.get().bytes().len(), first.len())?,
+                Entry::Occupied(restored) => check_state_length(component, restored.get().bytes().len(), first.len())?,
             }
-            self.moving.push(Moving { component: component.clone(), program, group, extra });
+            self.integrators.push(StageIntegrator { component: component.clone(), program, group, extra });
         }
-        if forces_are_good {
+        if forces_are_valid {
             return Ok(());
         }
         if self.globals.rebuild != 0 {
@@ -307,12 +239,16 @@ impl<S: Store> Backend for CpuSystem<S> {
         self.start_integrators()
     }
 
+    fn sums(&mut self) -> Result<SystemSums> {
+        self.system_sums()
+    }
+
     fn step(&self) -> u64 {
         self.globals.step
     }
 
     fn advance(&mut self, steps: u64, wanted: Wanted, stop: &AtomicBool) -> Result<u64> {
-        // on one of the threads that compute: from another every loop would be handed over, and its end waited for asleep
+        // run on a worker thread: from outside the pool, every parallel loop would be handed over and waited for
         rayon::scope(|_| {
             for k in 0..steps {
                 if stop.load(Ordering::Relaxed) {
@@ -323,42 +259,6 @@ impl<S: Store> Backend for CpuSystem<S> {
             }
             Ok(steps)
         })
-    }
-
-    fn sums(&mut self) -> Result<SystemSums> {
-        let mut out =
-            SystemSums { components: self.sums.clone(), quantities: self.quantities.clone(), ..SystemSums::default() };
-        for v in values::<[S::Real; 4]>(&self.arrays, ArrayId::VelocityMass) {
-            let [x, y, z, m] = v.map(Real::f64);
-            for (sum, term) in out.kinetic_tensor.iter_mut().zip([x * x, x * y, x * z, y * y, y * z, z * z]) {
-                *sum += m * term;
-            }
-            for (sum, v) in out.momentum.iter_mut().zip([x, y, z]) {
-                *sum += m * v;
-            }
-        }
-        let view = self.view();
-        if !view.inertia.is_null() {
-            for i in 0..self.facts.n {
-                // SAFETY: the arrays are those of this system, with an element for each particle
-                let (q, l, inertia) = unsafe {
-                    (
-                        *view.quaternion.cast::<Quaternion<S::Real>>().host().add(i),
-                        *view.angular_momentum.cast::<Vec3<S::Real>>().host().add(i),
-                        *view.inertia.cast::<Vec3<S::Real>>().host().add(i),
-                    )
-                };
-                let double = |v: Vec3<S::Real>| Vec3::from(v.f64());
-                let q = Quaternion::new(q.x.f64(), q.y.f64(), q.z.f64(), q.w.f64());
-                out.rotational += rotation::energy(q, double(l), double(inertia));
-            }
-        }
-        for m in &self.moving {
-            if let (Some(part), Some(state)) = (m.component.integrator(), self.integrator_states.get(&m.component.id)) {
-                out.reservoir += part.conserved(state.bytes())?;
-            }
-        }
-        Ok(out)
     }
 
     fn read(&mut self, section: &str) -> Result<Vec<u8>> {
@@ -384,10 +284,10 @@ impl<S: Store> Backend for CpuSystem<S> {
 
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
         let Update { mut edits, changed: changed_now, sim_box } = call_updater(self, updater)?;
-        let stretched = changed_now & changed::BOX != 0;
-        if stretched {
+        let box_changed = changed_now & changed::BOX != 0;
+        if box_changed {
             let ratio = self.globals.set_box(sim_box.length, updater.id);
-            stretch::<S>(&mut self.arrays, ratio);
+            scale_positions::<S>(&mut self.arrays, ratio);
         }
         self.check_fault_of(Some(updater))?;
         let topology_changed = !edits.is_empty();
@@ -395,11 +295,11 @@ impl<S: Store> Backend for CpuSystem<S> {
         if topology_changed {
             touched = self.topology.apply(&mut self.tables, &mut edits, self.globals.step)?;
         }
-        let positions = changed_now & changed::POSITIONS != 0 || stretched;
-        if positions || touched.lost {
+        let positions = changed_now & changed::POSITIONS != 0 || box_changed;
+        if positions || touched.exclusion_removed {
             self.rebuild();
         } else if topology_changed {
-            self.follow(&touched);
+            self.update_links(&touched);
         }
         if positions || topology_changed || changed_now & changed::FORCES != 0 {
             self.compute_forces(wanted)?;
@@ -447,103 +347,5 @@ impl<S: Store> Backend for CpuSystem<S> {
 
     fn end_profile(&mut self) -> Result<Vec<Timing>> {
         Ok(self.profile.end())
-    }
-}
-
-impl<S: Store> Storage for CpuSystem<S> {
-    fn globals(&mut self) -> &mut Globals {
-        &mut self.globals
-    }
-
-    fn integrator_states(&self) -> Result<Vec<(u32, Vec<u8>)>> {
-        Ok(self.integrator_states.iter().map(|(id, state)| (*id, state.bytes().to_vec())).collect())
-    }
-
-    fn set_integrator_state(&mut self, id: u32, bytes: &[u8]) -> Result<()> {
-        self.integrator_states.insert(id, Bytes::from_bytes(bytes));
-        Ok(())
-    }
-
-    fn begin_import(&mut self, topology: &Topology, _: [f64; 3]) -> Result<()> {
-        self.topology = topology.clone();
-        self.tables = LinkTables::new(&self.topology, self.exclude, self.facts.n);
-        Ok(())
-    }
-
-    fn reset_tags(&mut self) -> Result<()> {
-        let tags = self.arrays[ArrayId::Tag as usize].data.values_mut::<u32>();
-        tags.iter_mut().zip(0..).for_each(|(tag, index)| *tag = index);
-        Ok(())
-    }
-
-    fn tags(&self) -> Result<Vec<u32>> {
-        Ok(tags(&self.arrays).to_vec())
-    }
-
-    fn write_array(&mut self, array: &ParticleArray, bytes: &[u8]) -> Result<()> {
-        let found = self.arrays.iter_mut().find(|a| a.info.name == array.name);
-        if let Some(a) = found.filter(|a| a.info.stored(self.facts.precision)) {
-            a.data.bytes_mut().copy_from_slice(bytes);
-        }
-        Ok(())
-    }
-
-    fn rebuild_list(&mut self) -> Result<()> {
-        self.rebuild();
-        Ok(())
-    }
-
-    fn publish_globals(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn edit_queue(&mut self) -> Result<EditQueue> {
-        let capacity = (self.edit_count as usize).next_power_of_two().max(1024);
-        self.edits = vec![Edit::default(); capacity];
-        self.edit_count = 0;
-        Ok(EditQueue {
-            edits: DevicePtr::new(self.edits.as_mut_ptr() as u64),
-            count: DevicePtr::new(&raw mut self.edit_count as u64),
-            capacity: capacity as u32,
-            reserved: 0,
-        })
-    }
-
-    fn take_edits(&mut self) -> Result<Option<Vec<Edit>>> {
-        let count = self.edit_count as usize;
-        if count > self.edits.len() {
-            return Ok(None);
-        }
-        self.edit_count = 0;
-        let mut edits = std::mem::take(&mut self.edits);
-        edits.truncate(count);
-        Ok(Some(edits))
-    }
-
-    fn check_memory(&self, component: &str) -> Result<()> {
-        self.check_guards(component)
-    }
-}
-
-/// A `PairCall` for a chunk.
-pub(super) fn pair_call<S: Store>(
-    system: &CpuSystem<S>,
-    c: &Component,
-    state: &StateView,
-    list: &ListView,
-    wanted: Wanted,
-    range: std::ops::Range<usize>,
-) -> PairCall {
-    PairCall {
-        size: size_of::<PairCall>() as u32,
-        begin: range.start as u32,
-        end: range.end as u32,
-        first_varying: c.first_varying,
-        isa: system.isa,
-        wanted,
-        key: RandomKey::new(system.facts.seed, c.id),
-        state,
-        list,
-        reserved: [0; 4],
     }
 }

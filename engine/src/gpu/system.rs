@@ -1,14 +1,15 @@
-//! The state on a device.
+//! The GPU backend: state, rebuilds, stages, updates.
 
-use super::arrays::{Buffer, words};
+use super::arrays::Buffer;
 use super::forces::Forces;
 use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
 use super::rebuild::{Rebuild, SortedArray};
 use super::step::Graphs;
 use super::steps_kernel::StepsKernel;
+use super::storage::EDITS;
 use crate::backend::{
-    Array, Backend, ListReport, Storage, SystemSums, Update, call_updater, export, import, initial_globals,
+    Array, Backend, ListReport, Storage as _, SystemSums, Update, call_updater, export, import, initial_globals,
     list_radius, lists_members, state_view,
 };
 use crate::device::{Device, Kernel, SourceUnit};
@@ -20,28 +21,22 @@ use crate::state::arrays::{ArrayId, ParticleArray, Sort};
 use crate::state::topology::{LinkTables, Topology, Touched};
 use crate::state::{Facts, RawState};
 use galamost_plugin_api::abi::{Extent, Opaque, WireHost};
-use galamost_plugin_api::device::{DevicePtr, bytes_of};
+use galamost_plugin_api::device::bytes_of;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::When;
 use galamost_plugin_api::precision::Precision;
-use galamost_plugin_api::updater::{Edit, EditQueue, changed};
+use galamost_plugin_api::updater::{Edit, changed};
 use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Wanted};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tracing::info;
 
-/// Offset of the first change in [`GpuSystem::edits`].
-const EDITS: usize = 64;
-
-/// Number of changes that are copied together with their count.
-const FEW_EDITS: usize = 126;
-
-/// What a stage has compiled.
+/// The compiled parts of a stage.
 pub(super) struct Stage {
     pub forces: Forces,
     pub integrators: Integrators,
-    /// Forces are computed once more at the end of each step.
+    /// Forces are evaluated a second time at the end of each step.
     pub forces_again: bool,
     /// The persistent kernel, which does many steps in one launch.
     pub steps_kernel: Option<StepsKernel>,
@@ -49,43 +44,43 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// A component, for faults.
+    /// Returns a component by its number.
     pub fn component(&self, id: u32) -> Option<&Component> {
         self.integrators.component(id).or_else(|| self.forces.component(id))
     }
 }
 
-/// The backend of a device.
+/// The backend of a device that runs CUDA kernels.
 pub struct GpuSystem {
-    /// Graphs and kernels of the stage go before the memory they use.
+    /// First field, so graphs and kernels are dropped before the memory that they use.
     pub(super) stage: Option<Stage>,
     pub(super) rebuild: Rebuild,
     pub(super) links: DeviceLinks,
-    facts: Facts,
+    pub(super) facts: Facts,
     pub(super) globals: Globals,
     device_globals: Buffer,
     /// Particle arrays in the order of the device; `None` for one that the precision does not store.
-    arrays: Vec<(ParticleArray, Option<Buffer>)>,
-    topology: Topology,
-    tables: LinkTables,
-    /// Changes that updaters ask for: their number at the head, the changes from [`EDITS`] on.
-    edits: Buffer,
-    integrator_states: BTreeMap<u32, (Buffer, usize)>,
+    pub(super) arrays: Vec<(ParticleArray, Option<Buffer>)>,
+    pub(super) topology: Topology,
+    pub(super) tables: LinkTables,
+    /// Changes of topology that updaters request: their number, and the changes from offset [`EDITS`] on.
+    pub(super) edits: Buffer,
+    pub(super) integrator_states: BTreeMap<u32, (Buffer, usize)>,
     motion: (Buffer, Buffer),
     motion_sums: Kernel,
     system: u64,
     buffer: f64,
     host: HostServices,
     scaling: PositionScaling,
-    exclude: crate::pipeline::Exclusions,
+    pub(super) exclude: crate::pipeline::Exclusions,
     pub(super) device: Arc<dyn Device>,
 }
 
 impl GpuSystem {
-    /// The initial state of a plan.
+    /// Returns a system with the initial state of a plan.
     ///
     /// # Errors
-    /// The device's words, or an array that a component requires is not there.
+    /// Returns the driver's error, or an error if the initial state lacks an array that a component requires.
     pub fn new(plan: &Plan, device: Arc<dyn Device>) -> Result<Self> {
         let (facts, raw) = initial(plan)?;
         let n = facts.n;
@@ -160,14 +155,9 @@ impl GpuSystem {
     }
 
     /// Returns an array that is always stored.
-    fn array(&self, id: ArrayId) -> Result<&Buffer> {
+    pub(super) fn array(&self, id: ArrayId) -> Result<&Buffer> {
         let buffer = self.arrays[id as usize].1.as_ref();
         buffer.ok_or_else(|| Error::Run(format!("the array `{}` is not stored", id.name())))
-    }
-
-    /// Returns how many changes of topology fit into [`Self::edits`].
-    fn edit_capacity(&self) -> usize {
-        (self.edits.bytes() - EDITS) / size_of::<Edit>()
     }
 
     /// Copies the globals from the device, after all earlier launches have finished.
@@ -191,14 +181,14 @@ impl GpuSystem {
         self.scaling.run(&*self.device, &self.view())
     }
 
-    /// After forces outside of a step. The list was long enough before: kernels that stopped met a fault.
+    /// Checks for faults after a force evaluation outside of a step. The neighbor list is valid, so a halt means a fault.
     fn sync_after_forces(&mut self) -> Result<()> {
         self.sync_globals()?;
         if self.globals.halt != 0 { self.make_room() } else { Ok(()) }
     }
 
-    /// Rebuilds, with as much room as it takes.
-    fn rebuild_now(&mut self) -> Result<()> {
+    /// Rebuilds the neighbor list, with larger buffers if needed.
+    pub(super) fn rebuild_now(&mut self) -> Result<()> {
         loop {
             self.launch_rebuild()?;
             self.sync_globals()?;
@@ -211,7 +201,7 @@ impl GpuSystem {
 }
 
 impl Backend for GpuSystem {
-    fn begin_stage(&mut self, stage: &StagePlan, forces_are_good: bool) -> Result<()> {
+    fn begin_stage(&mut self, stage: &StagePlan, forces_are_valid: bool) -> Result<()> {
         self.destroy_graphs()?;
         self.stage = None;
         self.globals.dt = stage.stage.dt;
@@ -238,7 +228,7 @@ impl Backend for GpuSystem {
             StepsKernel::new(device, &forces, &integrators, f.precision, f.n, f.n_types, team)?
         };
         self.stage = Some(Stage { forces, integrators, forces_again, steps_kernel, graphs: Graphs::new(prevented) });
-        if forces_are_good {
+        if forces_are_valid {
             return Ok(());
         }
         self.launch_forces(Wanted::ALL)?;
@@ -305,8 +295,8 @@ impl Backend for GpuSystem {
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
         let Update { mut edits, changed: changed_now, sim_box } = call_updater(self, updater)?;
         self.sync_globals()?;
-        let stretched = changed_now & changed::BOX != 0;
-        if stretched && self.globals.halt == 0 {
+        let box_changed = changed_now & changed::BOX != 0;
+        if box_changed && self.globals.halt == 0 {
             self.globals.set_box(sim_box.length, updater.id);
             self.upload_globals()?;
             self.scale_positions()?;
@@ -323,15 +313,15 @@ impl Backend for GpuSystem {
             if self.links.fits(&self.tables) {
                 self.links.update_rows(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
             } else {
-                info!("step {}: the tables of links get more room", self.globals.step);
+                info!("step {}: the topology tables grow", self.globals.step);
                 self.destroy_graphs()?;
                 self.links.upload_all(&self.tables)?;
                 self.rebuild.index_links(&self.view(), &self.links.to_index())?;
                 self.links.update_rows(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
             }
         }
-        let positions = changed_now & changed::POSITIONS != 0 || stretched;
-        if positions || touched.lost {
+        let positions = changed_now & changed::POSITIONS != 0 || box_changed;
+        if positions || touched.exclusion_removed {
             self.rebuild_now()?;
         }
         if positions || topology_changed || changed_now & changed::FORCES != 0 {
@@ -340,7 +330,7 @@ impl Backend for GpuSystem {
         if changed_now & changed::VELOCITIES != 0 {
             self.launch_integrators(When::Start)?;
         }
-        // a fault of these forces stops the next step, which tells it; only a virial is needed before
+        // the next step reports a fault of these forces; only the virial is needed before
         if wanted.more_than_force() { self.sync_after_forces() } else { Ok(()) }
     }
 
@@ -387,100 +377,5 @@ impl Backend for GpuSystem {
 
     fn end_profile(&mut self) -> Result<Vec<Timing>> {
         self.device.end_profile()
-    }
-}
-
-impl Storage for GpuSystem {
-    fn globals(&mut self) -> &mut Globals {
-        &mut self.globals
-    }
-
-    fn integrator_states(&self) -> Result<Vec<(u32, Vec<u8>)>> {
-        let read = |(id, (state, len)): (&u32, &(Buffer, usize))| {
-            let mut bytes = state.download()?;
-            bytes.truncate(*len);
-            Ok((*id, bytes))
-        };
-        self.integrator_states.iter().map(read).collect()
-    }
-
-    fn set_integrator_state(&mut self, id: u32, bytes: &[u8]) -> Result<()> {
-        self.integrator_states.insert(id, (Buffer::of_bytes(&self.device, bytes)?, bytes.len()));
-        Ok(())
-    }
-
-    fn grid_length(&self) -> Option<[f64; 3]> {
-        Some(self.rebuild.grid_length())
-    }
-
-    fn begin_import(&mut self, topology: &Topology, grid_length: [f64; 3]) -> Result<()> {
-        self.destroy_graphs()?;
-        self.upload_globals()?;
-        if grid_length != self.rebuild.grid_length() {
-            self.rebuild.set_grid(grid_length)?;
-        }
-        self.topology = topology.clone();
-        self.tables = LinkTables::new(&self.topology, self.exclude, self.facts.n);
-        self.links.upload_all(&self.tables)
-    }
-
-    fn reset_tags(&mut self) -> Result<()> {
-        let identity: Vec<u32> = (0..self.facts.n as u32).collect();
-        self.array(ArrayId::Tag)?.upload_words(&identity)
-    }
-
-    fn tags(&self) -> Result<Vec<u32>> {
-        Ok(words(&self.array(ArrayId::Tag)?.download()?))
-    }
-
-    fn write_array(&mut self, array: &ParticleArray, bytes: &[u8]) -> Result<()> {
-        let buffer = self.arrays.iter().find(|(a, _)| a.name == array.name).and_then(|(_, b)| b.as_ref());
-        buffer.map_or(Ok(()), |b| b.upload(bytes))
-    }
-
-    fn rebuild_list(&mut self) -> Result<()> {
-        self.rebuild_now()
-    }
-
-    fn publish_globals(&mut self) -> Result<()> {
-        self.upload_globals()
-    }
-
-    fn edit_queue(&mut self) -> Result<EditQueue> {
-        self.device.clear(self.edits.address(), EDITS)?;
-        Ok(EditQueue {
-            edits: DevicePtr::new(self.edits.address() + EDITS as u64),
-            count: DevicePtr::new(self.edits.address()),
-            capacity: self.edit_capacity() as u32,
-            reserved: 0,
-        })
-    }
-
-    fn take_edits(&mut self) -> Result<Option<Vec<Edit>>> {
-        let mut bytes = vec![0; EDITS + FEW_EDITS * size_of::<Edit>()];
-        self.edits.download_part(0, &mut bytes)?;
-        let requested = words(&bytes[..4])[0] as usize;
-        if requested > self.edit_capacity() {
-            self.edits = Buffer::new(&self.device, EDITS + requested.next_power_of_two() * size_of::<Edit>())?;
-            return Ok(None);
-        }
-        let few = bytes.len();
-        if requested > FEW_EDITS {
-            bytes.resize(EDITS + requested * size_of::<Edit>(), 0);
-            self.edits.download_part(few, &mut bytes[few..])?;
-        }
-        let list = words(&bytes[EDITS..]);
-        let edits = list.as_chunks::<8>().0.iter().take(requested).map(|w| Edit {
-            remove: w[0],
-            width: w[1],
-            kind: w[2],
-            tags: [w[3], w[4], w[5], w[6]],
-            reserved: 0,
-        });
-        Ok(Some(edits.collect()))
-    }
-
-    fn check_memory(&self, _: &str) -> Result<()> {
-        Ok(())
     }
 }

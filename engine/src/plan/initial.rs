@@ -14,10 +14,10 @@ use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// The initial state of a plan, and the facts about it.
+/// Returns the initial state of a plan, and the facts about the system.
 ///
 /// # Errors
-/// An array that a component requires is not there.
+/// Returns an error if the initial state lacks an array that a component requires.
 pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
     let s = &plan.snapshot;
     let precision = plan.pipeline.precision;
@@ -49,14 +49,14 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
     }
     let needs = || plan.components.iter().flat_map(|c| &c.needs.arrays);
     if needs().any(|n| n.name == "quaternion") {
-        // it follows from the quaternions, which the check completed
+        // axes follow from the quaternions, which the check has completed
         facts.axes = facts.idle_arrays.remove("orientation").is_some();
     }
     if needs().any(|n| n.name == "angular_momentum") {
         facts.idle_arrays.remove("rotation");
         if let Some(Values::Real(inert)) = facts.idle_arrays.get("inert").map(|a| &a.values) {
-            let turns = |i: &[f64; 3]| i.iter().filter(|i| **i > 0.0).count() as f64;
-            let particles = || inert.as_chunks::<3>().0.iter().map(turns).zip(&group);
+            let degrees = |i: &[f64; 3]| i.iter().filter(|i| **i > 0.0).count() as f64;
+            let particles = || inert.as_chunks::<3>().0.iter().map(degrees).zip(&group);
             facts.rotational.push(particles().map(|(d, _)| d).sum());
             for bit in 0..plan.groups.len() {
                 facts.rotational.push(particles().filter(|(_, g)| *g >> bit & 1 == 1).map(|(d, _)| d).sum());

@@ -132,7 +132,7 @@ pub fn analyze(
         position: Column::new(&columns.position),
         image: Column::new(&columns.image),
         velocity: Column::new(&columns.velocity),
-        kind: Column::new(&columns.kind),
+        kind: Column::new(&columns.types),
         mass: Column::new(&columns.mass),
         arrays: Column::new(&arrays),
         bonds: Column::new(&columns.bonds),
