@@ -40,12 +40,12 @@ fn seen(title: &'static str, plugins: &[(&str, &[u8])], pipeline: &str) -> Seen 
     let canonical = f.path().canonicalize().expect("a path");
     let mut said = all.replace(&canonical.display().to_string(), "…");
     // the report of abi_stable has a name of its own in each run
-    if let Some((before, rest)) = said.clone().split_once("the whole report is in ") {
+    if let Some((before, rest)) = said.clone().split_once("full report: ") {
         let (report, rest) = rest.split_once(')').expect("a bracket");
         let text = std::fs::read_to_string(report).expect("the report is there");
         assert!(text.lines().count() > 5, "{text}");
         std::fs::remove_file(report).expect("removed");
-        said = format!("{before}the whole report is in FILE){rest}");
+        said = format!("{before}full report: FILE){rest}");
     }
     // the error says again what the warning said; behind it stands the line of the pipeline
     if let Some(at) = said.find("p.ron:") {

@@ -327,7 +327,7 @@ impl<S: Store> ChunkTask<'_, S> {
             let j = found[k];
             found[kept] = j;
             let out = (!row.is_empty() && row.contains(&self.tag[j as usize]))
-                || self.molecules.is_some_and(|m| !m.takes(self.tag[i], self.tag[j as usize]));
+                || self.molecules.is_some_and(|m| !m.allows(self.tag[i], self.tag[j as usize]));
             kept += usize::from(!out);
         }
         kept
