@@ -276,7 +276,7 @@ fn forces_are_those_of_a_fresh_start() {
         let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
         let c = columns(&mut *b);
         let mut s = many();
-        (s.position, s.image, s.velocity, s.types) = (c.position, c.image, c.velocity, c.type_id);
+        (s.position, s.image, s.velocity, s.type_id) = (c.position, c.image, c.velocity, c.types);
         (s.bonds, s.angles, s.dihedrals, s.arrays) = (c.bonds, c.angles, c.dihedrals, c.arrays);
         let (angles, dihedrals) = (s.angles.len(), s.dihedrals.len());
         println!("{device:?}: {} bonds, {angles} angles, {dihedrals} dihedrals", s.bonds.len());

@@ -47,3 +47,29 @@ extern "C" fn create(kind: u32, name: RStr<'_>, text: RStr<'_>, line: u32, colum
         Err(e) => RResult::RErr(WireError::from(e)),
     }
 }
+
+/// Exports the plugin. Write `galamost_plugin_api::plugin!();` once in the crate.
+#[macro_export]
+macro_rules! plugin {
+    () => {
+        /// Identity of this plugin. The engine reads it before it loads the library.
+        #[unsafe(no_mangle)]
+        pub static GALAMOST_PLUGIN: $crate::plugin_record::PluginRecord = $crate::plugin_record::PluginRecord::new(
+            env!("CARGO_PKG_NAME"),
+            env!("CARGO_PKG_VERSION"),
+            // evaluated in the crate that calls `plugin!()`, where the macro is expanded
+            (if cfg!(panic = "abort") { $crate::plugin_record::flags::ABORTS } else { 0 })
+                | (if cfg!(debug_assertions) { $crate::plugin_record::flags::DEBUG } else { 0 }),
+        );
+
+        /// The header that `abi_stable` looks for.
+        #[unsafe(export_name = "_1as_0lib_1header_0root_bmodule_bloader")]
+        pub static GALAMOST_ROOT: $crate::abi::Header = {
+            extern "C" fn root() -> $crate::abi::RootModuleResult {
+                $crate::abi::__call_root_module_loader($crate::adapters::root)
+            }
+            // SAFETY: `adapters::root` returns the root module
+            unsafe { $crate::abi::header(root) }
+        };
+    };
+}

@@ -317,103 +317,6 @@ mod tests {
             // SAFETY: AVX-512 is on
             unsafe { all::<V4>() }
         }
-        #[inline(always)]
-        unsafe fn all<const ISA: u32>() {
-            let words: Vec<[i32; 4]> = (0..100).map(|k| [k, k + 1000, k + 2000, k + 3000]).collect();
-            let numbers: Vec<[f64; 4]> = words.iter().map(|w| w.map(f64::from)).collect();
-            let row: Vec<usize> = (0..16).map(|k| k * 37 % 100).collect();
-            // SAFETY: all indices are below 100
-            let (w, d) = unsafe {
-                (
-                    i32::gather::<16, ISA>(|l| &raw const words[row[l]]),
-                    f64::gather::<16, ISA>(|l| &raw const numbers[row[l]]),
-                )
-            };
-            for (m, (w, d)) in w.iter().zip(&d).enumerate() {
-                assert_eq!(w.to_vec(), row.iter().map(|r| words[*r][m]).collect::<Vec<_>>());
-                assert_eq!(d.to_vec(), row.iter().map(|r| numbers[*r][m]).collect::<Vec<_>>());
-            }
-            for pattern in [0u32, 0xffff, 0x1, 0x8000, 0xa5c3, 0x00ff, 0xff00] {
-                let flags: [bool; 16] = std::array::from_fn(|l| pattern >> l & 1 == 1);
-                let n = pattern.count_ones() as usize;
-                let (words, reals) = (std::array::from_fn(|l| 7 * l as i32), std::array::from_fn(|l| 0.5 * l as f64));
-                let (mut packed, mut reals_packed) = ([0; 16], [0.0; 16]);
-                // SAFETY: the arrays have room for all lanes
-                unsafe {
-                    i32::pack::<16, ISA>(packed.as_mut_ptr(), &words, pattern);
-                    f64::pack::<16, ISA>(reals_packed.as_mut_ptr(), &reals, pattern);
-                }
-                let truth: Vec<usize> = (0..16).filter(|l| flags[*l]).collect();
-                assert_eq!(packed[..n].to_vec(), truth.iter().map(|l| 7 * *l as i32).collect::<Vec<_>>());
-                assert_eq!(reals_packed[..n].to_vec(), truth.iter().map(|l| 0.5 * *l as f64).collect::<Vec<_>>());
-                let (low, high) = (flags.map(|f| if f { 1.0 } else { 2.0 }), [1.5f64; 16]);
-                // SAFETY: the processor has the extension
-                let masks = unsafe {
-                    (
-                        f32::less::<16, ISA>(&low.map(|x| x as f32), &high.map(|x| x as f32)),
-                        f64::less::<16, ISA>(&low, &high),
-                    )
-                };
-                assert_eq!(masks, (pattern, pattern));
-                let tenths: [f32; 16] = std::array::from_fn(|l| (l as u32 ^ pattern) as f32 * 0.1);
-                let many = tenths.map(|x| 1e9 + f64::from(x));
-                // SAFETY: the processor has the extension
-                let totals = unsafe { (f32::total::<16, ISA>(&tenths), f64::total::<16, ISA>(&many)) };
-                assert_eq!(totals, (total_one_by_one(tenths.map(f64::from)), total_one_by_one(many)));
-                // SAFETY: the processor has the extension
-                unsafe {
-                    loops::<f32, ISA>(pattern, |x| x as f32);
-                    loops::<f64, ISA>(pattern, |x| x);
-                }
-            }
-            // SAFETY: the processor has the extension, and the particles exist
-            unsafe {
-                distances::<Fixed, ISA>(|x| PosTypeFixed { position: x.map(|x| (x * TWO_32) as i64 as i32), kind: 3 });
-                distances::<Float64, ISA>(|x| PosTypeF64 { position: x, kind: 3, reserved: 0 });
-            }
-        }
-        /// [`Lanes`] gives the same bits as scalar code.
-        #[inline(always)]
-        unsafe fn loops<R: Real, const ISA: u32>(pattern: u32, real: impl Fn(f64) -> R) {
-            let row = |seed: usize| -> [R; 16] {
-                std::array::from_fn(|l| real(((l * 37 + seed * 11) % 101) as f64 * 0.1 - 4.0))
-            };
-            let (x, y) = ([row(1), row(2), row(3)], [row(4), row(5), row(6)]);
-            let mut sums = y[1];
-            // SAFETY: the processor has the extension `ISA` (contract of this function)
-            let (dot, less, chosen) = unsafe {
-                R::add_products::<16, ISA>(&mut sums, &x[0], &y[0]);
-                (
-                    R::dot::<16, ISA>(&x, &y),
-                    R::minus::<16, ISA>(x[0][3], &y[0]),
-                    R::choose::<16, ISA>(pattern, &x[0], &y[0]),
-                )
-            };
-            for l in 0..16 {
-                assert!(dot[l] == x[0][l] * y[0][l] + x[1][l] * y[1][l] + x[2][l] * y[2][l]);
-                assert!(less[l] == x[0][3] - y[0][l]);
-                assert!(chosen[l] == if pattern >> l & 1 == 1 { x[0][l] } else { y[0][l] });
-                assert!(sums[l] == y[1][l] + x[0][l] * y[0][l]);
-            }
-        }
-        /// Differences of 16 particles equal those of single particles, also in a sheared box.
-        #[inline(always)]
-        unsafe fn distances<S: Scheme, const ISA: u32>(at: impl Fn([f64; 3]) -> S::PosType) {
-            let place = |k: usize, a: usize| ((k * 29 + a * 43) % 97) as f64 / 97.0 - 0.5;
-            let all: Vec<S::PosType> = (0..17).map(|k| at(std::array::from_fn(|a| place(k, a)))).collect();
-            let mut scale = S::scale([1.0, 1.0, 1.0]);
-            for sheared in [false, true] {
-                scale.sheared = sheared;
-                scale.offset = S::Real::lit(0.25);
-                scale.offset_units = 1 << 30;
-                // SAFETY: the processor has the extension `ISA` (contract of this function): the particles exist
-                let (d, kind) = unsafe { S::differences::<16, ISA>(&all[16], |l| &raw const all[l], &scale) };
-                for l in 0..16 {
-                    let one = S::difference(&all[16], &all[l], &scale);
-                    assert!(d[0][l] == one.x && d[1][l] == one.y && d[2][l] == one.z && kind[l] == 3, "{l} {sheared}");
-                }
-            }
-        }
         // SAFETY: the features were detected
         unsafe {
             match ISA {
@@ -423,6 +326,106 @@ mod tests {
                 V3 if std::is_x86_feature_detected!("avx2") => with_v3(),
                 BASE => all::<BASE>(),
                 _ => println!("SKIPPED: this processor lacks x86-64-v{ISA}"),
+            }
+        }
+    }
+
+    /// Tests all operations of one instruction set against scalar code.
+    #[inline(always)]
+    unsafe fn all<const ISA: u32>() {
+        let words: Vec<[i32; 4]> = (0..100).map(|k| [k, k + 1000, k + 2000, k + 3000]).collect();
+        let numbers: Vec<[f64; 4]> = words.iter().map(|w| w.map(f64::from)).collect();
+        let row: Vec<usize> = (0..16).map(|k| k * 37 % 100).collect();
+        // SAFETY: all indices are below 100
+        let (w, d) = unsafe {
+            (
+                i32::gather::<16, ISA>(|l| &raw const words[row[l]]),
+                f64::gather::<16, ISA>(|l| &raw const numbers[row[l]]),
+            )
+        };
+        for (m, (w, d)) in w.iter().zip(&d).enumerate() {
+            assert_eq!(w.to_vec(), row.iter().map(|r| words[*r][m]).collect::<Vec<_>>());
+            assert_eq!(d.to_vec(), row.iter().map(|r| numbers[*r][m]).collect::<Vec<_>>());
+        }
+        for pattern in [0u32, 0xffff, 0x1, 0x8000, 0xa5c3, 0x00ff, 0xff00] {
+            let flags: [bool; 16] = std::array::from_fn(|l| pattern >> l & 1 == 1);
+            let n = pattern.count_ones() as usize;
+            let (words, reals) = (std::array::from_fn(|l| 7 * l as i32), std::array::from_fn(|l| 0.5 * l as f64));
+            let (mut packed, mut reals_packed) = ([0; 16], [0.0; 16]);
+            // SAFETY: the arrays have room for all lanes
+            unsafe {
+                i32::pack::<16, ISA>(packed.as_mut_ptr(), &words, pattern);
+                f64::pack::<16, ISA>(reals_packed.as_mut_ptr(), &reals, pattern);
+            }
+            let truth: Vec<usize> = (0..16).filter(|l| flags[*l]).collect();
+            assert_eq!(packed[..n].to_vec(), truth.iter().map(|l| 7 * *l as i32).collect::<Vec<_>>());
+            assert_eq!(reals_packed[..n].to_vec(), truth.iter().map(|l| 0.5 * *l as f64).collect::<Vec<_>>());
+            let (low, high) = (flags.map(|f| if f { 1.0 } else { 2.0 }), [1.5f64; 16]);
+            // SAFETY: the processor has the extension
+            let masks = unsafe {
+                (
+                    f32::less::<16, ISA>(&low.map(|x| x as f32), &high.map(|x| x as f32)),
+                    f64::less::<16, ISA>(&low, &high),
+                )
+            };
+            assert_eq!(masks, (pattern, pattern));
+            let tenths: [f32; 16] = std::array::from_fn(|l| (l as u32 ^ pattern) as f32 * 0.1);
+            let many = tenths.map(|x| 1e9 + f64::from(x));
+            // SAFETY: the processor has the extension
+            let totals = unsafe { (f32::total::<16, ISA>(&tenths), f64::total::<16, ISA>(&many)) };
+            assert_eq!(totals, (total_one_by_one(tenths.map(f64::from)), total_one_by_one(many)));
+            // SAFETY: the processor has the extension
+            unsafe {
+                loops::<f32, ISA>(pattern, |x| x as f32);
+                loops::<f64, ISA>(pattern, |x| x);
+            }
+        }
+        // SAFETY: the processor has the extension, and the particles exist
+        unsafe {
+            distances::<Fixed, ISA>(|x| PosTypeFixed { position: x.map(|x| (x * TWO_32) as i64 as i32), kind: 3 });
+            distances::<Float64, ISA>(|x| PosTypeF64 { position: x, kind: 3, reserved: 0 });
+        }
+    }
+
+    /// [`Lanes`] gives the same bits as scalar code.
+    #[inline(always)]
+    unsafe fn loops<R: Real, const ISA: u32>(pattern: u32, real: impl Fn(f64) -> R) {
+        let row =
+            |seed: usize| -> [R; 16] { std::array::from_fn(|l| real(((l * 37 + seed * 11) % 101) as f64 * 0.1 - 4.0)) };
+        let (x, y) = ([row(1), row(2), row(3)], [row(4), row(5), row(6)]);
+        let mut sums = y[1];
+        // SAFETY: the processor has the extension `ISA` (contract of this function)
+        let (dot, less, chosen) = unsafe {
+            R::add_products::<16, ISA>(&mut sums, &x[0], &y[0]);
+            (
+                R::dot::<16, ISA>(&x, &y),
+                R::minus::<16, ISA>(x[0][3], &y[0]),
+                R::choose::<16, ISA>(pattern, &x[0], &y[0]),
+            )
+        };
+        for l in 0..16 {
+            assert!(dot[l] == x[0][l] * y[0][l] + x[1][l] * y[1][l] + x[2][l] * y[2][l]);
+            assert!(less[l] == x[0][3] - y[0][l]);
+            assert!(chosen[l] == if pattern >> l & 1 == 1 { x[0][l] } else { y[0][l] });
+            assert!(sums[l] == y[1][l] + x[0][l] * y[0][l]);
+        }
+    }
+
+    /// Differences of 16 particles equal those of single particles, also in a sheared box.
+    #[inline(always)]
+    unsafe fn distances<S: Scheme, const ISA: u32>(at: impl Fn([f64; 3]) -> S::PosType) {
+        let place = |k: usize, a: usize| ((k * 29 + a * 43) % 97) as f64 / 97.0 - 0.5;
+        let all: Vec<S::PosType> = (0..17).map(|k| at(std::array::from_fn(|a| place(k, a)))).collect();
+        let mut scale = S::scale([1.0, 1.0, 1.0]);
+        for sheared in [false, true] {
+            scale.sheared = sheared;
+            scale.offset = S::Real::lit(0.25);
+            scale.offset_units = 1 << 30;
+            // SAFETY: the processor has the extension `ISA` (contract of this function): the particles exist
+            let (d, kind) = unsafe { S::differences::<16, ISA>(&all[16], |l| &raw const all[l], &scale) };
+            for l in 0..16 {
+                let one = S::difference(&all[16], &all[l], &scale);
+                assert!(d[0][l] == one.x && d[1][l] == one.y && d[2][l] == one.z && kind[l] == 3, "{l} {sheared}");
             }
         }
     }

@@ -58,6 +58,20 @@ unsafe fn load<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(
     }
 }
 
+/// Returns the velocity that another integrator carries through the step, corrected like the particle's own.
+#[inline(always)]
+fn corrected_velocity<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(
+    mut p: Particle<S::Real>,
+    mut x: I::Extra<S::Real>,
+    g: &I::State,
+    step: &Step<S::Real>,
+    mut random: Random,
+) -> Vec3<S::Real> {
+    F::apply::<S::Real>(&mut p, &mut x, g, step, &mut random);
+    p.velocity
+}
+
+/// Applies a particle function to the particles begin … end.
 unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &ParticleCall, g: &I::State) {
     // SAFETY: `call` is valid (contract of this function): every address is that of an array of n_local + n_ghost
     // elements
@@ -89,11 +103,8 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
             let mut x = if has_extra { *extra.add(i) } else { I::Extra::<S::Real>::default() };
             let mut random = Random::new(call.key, globals_now.step, tag, call.first_draw);
             if !call.carried.is_null() {
-                // correct the velocity that another integrator carries through the step in the same way
                 let carried = &mut *call.carried.add(i * call.carried_stride as usize).cast::<Vec3<S::Real>>();
-                let (mut again, mut own, mut same) = (Particle { velocity: *carried, ..p }, x, random);
-                F::apply::<S::Real>(&mut again, &mut own, g, &step, &mut same);
-                *carried = again.velocity;
+                *carried = corrected_velocity::<I, F, S>(Particle { velocity: *carried, ..p }, x, g, &step, random);
             }
             let s = F::apply::<S::Real>(&mut p, &mut x, g, &step, &mut random);
             for k in 0..F::SUMS {
@@ -113,10 +124,8 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
             if F::MOVES {
                 let rows_before = *state.image.host().add(3 * i + 1);
                 if !S::displace(state, globals_now, i, p.displacement.f64()) {
-                    note_fault(
-                        globals,
-                        Fault { code: FaultKind::NotFinite as u32, component: call.component, tag, detail: 0 },
-                    );
+                    let code = FaultKind::NotFinite as u32;
+                    note_fault(globals, Fault { code, component: call.component, tag, detail: 0 });
                     continue;
                 }
                 if scale.sheared {
