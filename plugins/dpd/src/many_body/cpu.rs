@@ -2,8 +2,9 @@
 
 use crate::many_body::component::Parameters;
 use galamost_plugin_api::device::DevicePtr;
-use galamost_plugin_api::precision::Scheme;
+use galamost_plugin_api::precision::{BoxScale, Scheme};
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::views::ListView;
 
 /// Particles per task, independent of the number of threads.
 const CHUNK: usize = 256;
@@ -84,9 +85,9 @@ pub unsafe fn compute<S: Scheme>(
 /// The arrays and constants of the loops over pairs.
 struct Pairs<S: Scheme> {
     constants: Constants<S::Real>,
-    list: PairList,
+    list: ListView,
     pos: DevicePtr<S::PosType>,
-    scale: S::Scale,
+    scale: BoxScale<S::Real>,
     /// Densities by index; written by the first loop and read by the second.
     rho: DevicePtr<S::Real>,
     /// Whether energies and virials are requested.

@@ -74,7 +74,7 @@ fn wrong_files_are_told_with_their_place() {
     let cases = [
         ("2\nLat", "x\nLat", "expected a whole number, found `x`", Some((1, 1))),
         ("2\nLat", "3\nLat", "1 values, expected 11", Some((5, 1))),
-        ("2\nLat", "99999999999\nLat", "there is no whole frame 0: the file ends", None),
+        ("2\nLat", "99999999999\nLat", "there is no complete frame 0: the file ends", None),
         ("Lattice=\"10", "Lattice=\"0", "box lengths must be above 0", Some((2, 10))),
         ("Lattice=\"10 0", "Lattice=\"10 1", "no right angles", Some((2, 10))),
         ("Lattice=\"10 0 ", "Lattice=\"10 ", "`Lattice` has 8 numbers, not 9", Some((2, 10))),
@@ -86,7 +86,7 @@ fn wrong_files_are_told_with_their_place() {
         ("pos:R:3", "pos:R:x", "expected a whole number, found `x`", None),
         ("tags:I:1", "tags:I", "`tags`: expected name:type:number", None),
         ("2 Cl 5", "1 Cl 5", "the id 1 is there twice", None),
-        ("2 Cl 5", "2 Cl nan", "`nan` is no finite number", Some((3, 6))),
+        ("2 Cl 5", "2 Cl nan", "`nan` is not a finite number", Some((3, 6))),
         ("2 Cl 5 4", "2 Cl 5", "10 values, expected 11", Some((3, 1))),
         ("good", "pbc=\"T F T\"", "only periodic boxes", None),
     ];

@@ -128,7 +128,7 @@ fn wrong_files_are_told_with_their_place() {
         ("Atoms  # full", "Atoms # dipole", "the atom style `dipole` cannot be read", Some((25, 1))),
         ("10 1 1 -0.5 9.5", "10 1 1 9.5", "9 values; the style full has 7, or 10 with images", Some((28, 1))),
         ("10 1 1 -0.5 9.5", "10 1 3 -0.5 9.5", "there is no atom type 3", Some((28, 6))),
-        ("10 1 1 -0.5 9.5", "10 1 1 -0.5 inf", "`inf` is no finite number", Some((28, 13))),
+        ("10 1 1 -0.5 9.5", "10 1 1 -0.5 inf", "`inf` is not a finite number", Some((28, 13))),
         ("10 1 1 -0.5 9.5", "10 1 1 -0.5 9e99", "`9e99` is too far outside", Some((28, 13))),
         ("10 1 1 -0.5 9.5", "20 1 1 -0.5 9.5", "the atom 20 is there twice", Some((30, 1))),
         ("2 1 20 40", "2 1 20 41", "there is no atom 41", Some((42, 8))),

@@ -31,7 +31,11 @@ impl Covariance {
                 .map(|c| c.parse::<f64>().map_err(|_| wrong(format!("expected a number, found `{c}`"))))
                 .collect::<Result<Vec<f64>, _>>()?;
             if numbers.len() != n + 3 {
-                return Err(wrong(format!("expected {} numbers in a table of {n} bins, found {}", n + 3, numbers.len())));
+                return Err(wrong(format!(
+                    "expected {} numbers in a table of {n} bins, found {}",
+                    n + 3,
+                    numbers.len()
+                )));
             }
             all.mean.push(numbers[1]);
             all.ideal.push(numbers[2]);

@@ -233,14 +233,20 @@ impl Interaction {
     /// Returns an error if the rows do not match the grid.
     pub fn values(&self, rows: &Rows) -> Result<Vec<f64>, String> {
         let extra = usize::from(self.kind == Kind::Pair);
-        let missing = (self.bins.n + extra).checked_sub(rows.x.len()).ok_or("the table has more rows than the grid has bins")?;
+        let missing =
+            (self.bins.n + extra).checked_sub(rows.x.len()).ok_or("the table has more rows than the grid has bins")?;
         let scale =
             if self.kind.is_angle() { rows.unit.map_or(1.0, galamost_tables::Unit::radians).to_degrees() } else { 1.0 };
         let mut u = vec![f64::NAN; missing];
         u.extend(&rows.u[..rows.u.len() - extra]);
         for (k, x) in rows.x[..rows.x.len() - extra].iter().enumerate() {
             if (x * scale - self.bins.middle(missing + k)).abs() > 1e-6 * self.bins.width {
-                return Err(format!("row {} is at {}, but the grid has {}", k + 1, x * scale, self.bins.middle(missing + k)));
+                return Err(format!(
+                    "row {} is at {}, but the grid has {}",
+                    k + 1,
+                    x * scale,
+                    self.bins.middle(missing + k)
+                ));
             }
         }
         if missing > 0 {
@@ -319,7 +325,8 @@ mod tests {
             (Kind::Dihedral, -180.0, 180.0, |p| p.to_radians().cos() + 0.3 * (3.0 * p.to_radians()).sin()),
         ] {
             let i = of(kind, first, last, 120);
-            let p: Vec<f64> = (0..120).map(|k| i.state_density(k) * (-potential(i.bins.middle(k)) / kt).exp()).collect();
+            let p: Vec<f64> =
+                (0..120).map(|k| i.state_density(k) * (-potential(i.bins.middle(k)) / kt).exp()).collect();
             let state = [StateData { kt, weight: 0.4, target: &p, measured: &p }; 2];
             let mut u = i.first_guess(&state);
             let sampled = i.sampled(&p);

@@ -50,9 +50,9 @@ fn column_number(names: &[String], column: Option<&str>) -> Result<u32, Mistake>
     let Some(name) = column else { return Ok(2) };
     match names.iter().position(|n| n == name).map(|k| k as u32 + 1).or(name.parse().ok()) {
         Some(number) => Ok(number),
-        None if names.is_empty() => {
-            Err(Mistake::new(format!("there is no column `{name}`: the file has no header; give the number of a column")))
-        }
+        None if names.is_empty() => Err(Mistake::new(format!(
+            "there is no column `{name}`: the file has no header; give the number of a column"
+        ))),
         None => Err(Mistake::at(1, format!("there is no column `{name}`; the columns are {}", names.join(", ")))),
     }
 }

@@ -20,14 +20,18 @@ pub fn read(text: &str, choice: Choice<'_>) -> Result<Rows, Mistake> {
     if let Some(columns) = choice.columns
         && (!(2..=3).contains(&columns.len()) || columns.contains(&0))
     {
-        return Err(Mistake::new("`columns` takes two or three column numbers, from 1: those of r, U and optionally F"));
+        return Err(Mistake::new(
+            "`columns` takes two or three column numbers, from 1: those of r, U and optionally F",
+        ));
     }
     let is_lammps = lines().any(|(_, l)| is_parameters(l));
     if choice.columns.is_some() && is_lammps {
         return Err(Mistake::new("the columns of a LAMMPS table are fixed; remove `columns`"));
     }
     if choice.entry.is_some() && !is_lammps {
-        return Err(Mistake::new("`entry` names a section of a LAMMPS table, but this file is not one; remove `entry`"));
+        return Err(Mistake::new(
+            "`entry` names a section of a LAMMPS table, but this file is not one; remove `entry`",
+        ));
     }
     let list: Vec<(u32, &str)> = lines().collect();
     if let Some(k) = list.iter().position(|(_, l)| l.starts_with('<') && tag(l).is_some_and(|t| !t.starts_with('?'))) {
@@ -113,7 +117,8 @@ fn galamost(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistak
             ));
         }
         let known = "PairPotential, BondPotential, AnglePotential and DihedralPotential";
-        rows.kind = Some(kind.ok_or_else(|| Mistake::at(*line, format!("<{name}> is not a table; the tables are {known}")))?);
+        rows.kind =
+            Some(kind.ok_or_else(|| Mistake::at(*line, format!("<{name}> is not a table; the tables are {known}")))?);
         // angles in this format are in radians
         rows.unit = rows.kind.filter(|k| k.is_angle()).map(|_| Unit::Radians);
         open = Some((*line, name));

@@ -165,7 +165,11 @@ mod tests {
             ("1.0\n", "there is no column 2", Some(1)),
             ("<PairPotential>\n1 2\n", "<PairPotential> is not closed", Some(1)),
             ("<PairPotential>\n1 2\n</BondPotential>\n", "expected </PairPotential>", Some(3)),
-            ("<PairForcePoints>\n1 2 3 4\n</PairForcePoints>\n", "coefficients (ForcePoints) are not supported", Some(1)),
+            (
+                "<PairForcePoints>\n1 2 3 4\n</PairForcePoints>\n",
+                "coefficients (ForcePoints) are not supported",
+                Some(1),
+            ),
             ("<Nothing>\n1 2\n</Nothing>\n", "<Nothing> is not a table", Some(1)),
             ("A\nN 2\n\n1 1.0 2.0 3.0\n", "N is 2, but 1 rows follow", Some(2)),
             ("A\nN 2 R 5 9\n\n1 1.0 2.0 3.0\n2 2.0 2.0 3.0\n", "the range is 5 … 9, but the rows are 1 … 2", Some(2)),

@@ -51,7 +51,7 @@ impl Lines {
         while let Some(b'\n' | b'\r') = bytes.last() {
             bytes.pop();
         }
-        self.text = String::from_utf8(bytes).map_err(|_| self.wrong("the line is not UTF-8 text"))?;
+        self.text = String::from_utf8(bytes).map_err(|_| self.wrong("this is not text (UTF-8)"))?;
         Ok(n > 0)
     }
 

@@ -101,7 +101,7 @@ pub fn read_text(path: &Path) -> Result<String> {
         let valid = &e.as_bytes()[..e.utf8_error().valid_up_to()];
         let line = valid.iter().filter(|b| **b == b'\n').count() + 1;
         let at = Position { line: line as u32, column: 1 };
-        InputError::in_file(path, Some(at), "the line is not UTF-8 text")
+        InputError::in_file(path, Some(at), "this is not text (UTF-8)")
     })
 }
 

@@ -1,8 +1,8 @@
 //! Vector drawings of lines and text, written as SVG or as pixels.
 
 use crate::color::Rgb;
-use crate::plot::font;
 use crate::image::Image;
+use crate::plot::font;
 use std::fmt::Write as _;
 use tiny_skia::{FillRule, LineCap, LineJoin, PathBuilder, Pixmap, Stroke, StrokeDash, Transform};
 

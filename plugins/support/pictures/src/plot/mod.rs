@@ -348,7 +348,8 @@ fn draw_legend(d: &mut Drawing, curves: &[Curve], [left, high, right, low]: [f64
     let (top, middle, bottom) = (high + 8.0, 0.5 * (high + low - height), low - height - 8.0);
     let corners = [to_right, to_left].map(|x| [top, bottom, middle].map(|y| [x, y])).concat();
     let covered = |c: &[f64; 2]| {
-        drawn.iter()
+        drawn
+            .iter()
             .filter(|p| {
                 p[0] > c[0] - 4.0 && p[0] < c[0] + width + 4.0 && p[1] > c[1] - 4.0 && p[1] < c[1] + height + 4.0
             })
@@ -396,7 +397,10 @@ mod tests {
     fn curves_end_at_the_frame_and_gaps_stay() {
         let r = [0.0, 0.0, 10.0, 10.0];
         let p = |x: f64, y: f64| Some([x, y]);
-        assert_eq!(visible_parts(&[p(-5.0, 5.0), p(5.0, 5.0), p(15.0, 5.0)], r), [vec![[0.0, 5.0], [5.0, 5.0], [10.0, 5.0]]]);
+        assert_eq!(
+            visible_parts(&[p(-5.0, 5.0), p(5.0, 5.0), p(15.0, 5.0)], r),
+            [vec![[0.0, 5.0], [5.0, 5.0], [10.0, 5.0]]]
+        );
         assert_eq!(visible_parts(&[p(1.0, 1.0), p(2.0, 1.0), None, p(3.0, 1.0), p(4.0, 1.0)], r).len(), 2);
         assert!(visible_parts(&[p(20.0, 1.0), p(30.0, 1.0)], r).is_empty());
         let many: Vec<_> = (0..100_000).map(|k| p(f64::from(k) * 1e-3, f64::from(k % 7))).collect();

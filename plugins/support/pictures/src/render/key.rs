@@ -1,14 +1,14 @@
 //! The key of a picture, in a strip on its right: the types with their shapes, or a color bar with numbers.
 
-use crate::render::camera::Camera;
 use crate::color::Rgb;
-use crate::plot::drawing::{Anchor, Drawing, Paint, Shape};
-use crate::plot::font;
 use crate::image::Image;
 use crate::parallel::one_thread;
+use crate::plot::drawing::{Anchor, Drawing, Paint, Shape};
+use crate::plot::font;
+use crate::plot::ticks::{linear, power_of_ten};
+use crate::render::camera::Camera;
 use crate::render::raster::{Body, Solid, cast};
 use crate::render::shade::{Light, shade};
-use crate::plot::ticks::{linear, power_of_ten};
 
 /// The contents of a key.
 #[derive(Clone, Debug)]
@@ -138,7 +138,8 @@ impl Key {
         const FINE: u32 = 4;
         let size = [pixels.max(1); 2];
         let radius = f64::from(extent);
-        let camera = Camera::new([-std::f64::consts::FRAC_PI_2, 0.0], false, size, &[([0.0; 3], radius)]).enlarged(FINE);
+        let camera =
+            Camera::new([-std::f64::consts::FRAC_PI_2, 0.0], false, size, &[([0.0; 3], radius)]).enlarged(FINE);
         let center = camera.transform([0.0; 3]).map(|x| x as f32);
         let fine = size.map(|n| (n * FINE) as usize);
         let hits = cast(&camera, &[Solid { center, extent, body }], fine, &one_thread);

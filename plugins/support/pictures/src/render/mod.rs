@@ -6,11 +6,11 @@ mod parse;
 mod raster;
 mod scene;
 mod shade;
-use crate::render::camera::Camera;
 use crate::color::Rgb;
 use crate::image::Image;
-use crate::render::key::Key;
 use crate::parallel::Parallel;
+use crate::render::camera::Camera;
+use crate::render::key::Key;
 use crate::render::raster::cast;
 use crate::render::scene::Scene;
 use crate::render::shade::{Light, shade};
@@ -156,12 +156,18 @@ impl View {
         if let ColorBy::Property(name) = &self.color {
             let base = name.rsplit_once('.').filter(|(_, k)| k.parse::<usize>().is_ok()).map_or(name.as_str(), |b| b.0);
             if !BUILT_IN_PROPERTIES.contains(&name.as_str()) && !has_array(name) && !has_array(base) {
-                let all: Vec<&str> = BUILT_IN_PROPERTIES.iter().copied().chain(arrays.iter().map(String::as_str)).collect();
-                return Err(format!("there is no property `{name}`; the properties are type, molecule, {}", all.join(", ")));
+                let all: Vec<&str> =
+                    BUILT_IN_PROPERTIES.iter().copied().chain(arrays.iter().map(String::as_str)).collect();
+                return Err(format!(
+                    "there is no property `{name}`; the properties are type, molecule, {}",
+                    all.join(", ")
+                ));
             }
         }
         if self.key && self.color == ColorBy::Molecule {
-            return Err("a key is not available for colors by molecule; color by type or property, or remove the key".into());
+            return Err(
+                "a key is not available for colors by molecule; color by type or property, or remove the key".into()
+            );
         }
         if self.glyphs.iter().any(|g| g.1 != Glyph::Sphere) && !has_array("quaternion") && !has_array("orientation") {
             return Err("this shape needs orientations: the array `quaternion` or `orientation`".into());
@@ -207,7 +213,8 @@ impl View {
 /// Returns the state with bonded particles unwrapped and the center of each molecule in the box. A network that is connected
 /// across the boundary remains cut somewhere.
 fn unwrapped(state: &Snapshot) -> Snapshot {
-    let molecules = WholeMolecules::new(&state.position, &vec![[0; 3]; state.len()], state.box_length, None, &state.bonds, 2);
+    let molecules =
+        WholeMolecules::new(&state.position, &vec![[0; 3]; state.len()], state.box_length, None, &state.bonds, 2);
     let mut out = state.clone();
     for molecule in &molecules.parts {
         let members = molecules.members(molecule);

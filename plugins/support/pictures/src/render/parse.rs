@@ -5,7 +5,11 @@ use crate::render::{ColorBy, Direction, Glyph, MAX_EDGE, Slice, View};
 
 /// Parses a finite number.
 fn number(text: &str) -> Result<f64, String> {
-    text.trim().parse::<f64>().ok().filter(|x| x.is_finite()).ok_or_else(|| format!("`{}` is not a number", text.trim()))
+    text.trim()
+        .parse::<f64>()
+        .ok()
+        .filter(|x| x.is_finite())
+        .ok_or_else(|| format!("`{}` is not a number", text.trim()))
 }
 
 /// Parses values by type, `A=x,B=y`, or `x` for all types.

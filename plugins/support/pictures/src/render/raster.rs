@@ -1,7 +1,7 @@
 //! Ray casting: exact intersections of rays with spheres, ellipsoids and rods, with a depth for each pixel.
 
-use crate::render::camera::Camera;
 use crate::parallel::{Parallel, map, map_slice};
+use crate::render::camera::Camera;
 
 /// A vector in the camera's coordinates.
 pub type F = [f32; 3];
@@ -129,10 +129,11 @@ impl Solid {
                 let p = [0, 1, 2].map(|k| -l[k] - root * d[k]);
                 Some(((b - root) / speed, unit(scaled(p)), color))
             }
-            Body::Rod { half, radius, colors } => {
-                intersect_rod(o, d, self.center, half, radius).map(|(t, n, along)| (t, n, colors[usize::from(along > 0.0)]))
+            Body::Rod { half, radius, colors } => intersect_rod(o, d, self.center, half, radius)
+                .map(|(t, n, along)| (t, n, colors[usize::from(along > 0.0)])),
+            Body::Edge { half, radius, color } => {
+                intersect_rod(o, d, self.center, half, radius).map(|(t, n, _)| (t, n, color))
             }
-            Body::Edge { half, radius, color } => intersect_rod(o, d, self.center, half, radius).map(|(t, n, _)| (t, n, color)),
         }
     }
 }

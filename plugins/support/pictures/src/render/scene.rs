@@ -1,9 +1,9 @@
 //! Bodies for the particles, bonds and box edges of a state.
 
-use crate::render::camera::{Camera, V};
 use crate::color::Rgb;
-use crate::render::key::KeyContents;
 use crate::parallel::{Parallel, map_slice};
+use crate::render::camera::{Camera, V};
+use crate::render::key::KeyContents;
 use crate::render::raster::{Body, F, Solid};
 use crate::render::{ColorBy, Glyph, View};
 use galamost_plugin_api::snapshot::{Snapshot, Values};
@@ -124,9 +124,7 @@ fn property(state: &Snapshot, name: &str) -> Result<Vec<f64>, String> {
     };
     let Some((width, values)) = array(state, base) else { return Err(format!("there is no property `{name}`")) };
     match component {
-        Some(k) if k >= width => {
-            Err(format!("`{base}` has {width} components: {base}.0 to {base}.{}", width - 1))
-        }
+        Some(k) if k >= width => Err(format!("`{base}` has {width} components: {base}.0 to {base}.{}", width - 1)),
         Some(k) => Ok(values.chunks(width).map(|c| c[k]).collect()),
         None if width == 1 => Ok(values),
         None => Ok(values.chunks(width).map(length).collect()),
@@ -326,7 +324,11 @@ impl<'a> Scene<'a> {
             let length = half.iter().map(|x| x * x).sum::<f32>().sqrt();
             if radius > 0.0 && length > 0.0 {
                 let body = Body::Rod { half, radius, colors: [self.colors[i], self.colors[j]] };
-                out.push(Solid { center: camera.transform(middle).map(|x| x as f32), extent: length.hypot(radius), body });
+                out.push(Solid {
+                    center: camera.transform(middle).map(|x| x as f32),
+                    extent: length.hypot(radius),
+                    body,
+                });
             }
         }
     }

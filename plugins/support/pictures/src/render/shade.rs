@@ -1,9 +1,9 @@
 //! Shading: diffuse and specular light, ambient occlusion and depth haze.
 
-use crate::render::camera::Camera;
 use crate::color::Rgb;
 use crate::image::Image;
 use crate::parallel::{Parallel, map};
+use crate::render::camera::Camera;
 use crate::render::raster::{F, Hit, add, dot, unit};
 
 /// Parameters of the light.
