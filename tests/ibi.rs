@@ -236,12 +236,12 @@ fn mistakes_are_told_with_their_place() {
         ("bins: 50", "bins: 2", "is not allowed here: it must be at least 4"),
         ("Pair(", "Paar(", "spec.ron:7:9: expected `Pair(types:"),
         ("rdf.csv", "nothing.csv", "spec.ron:7:61: ./nothing.csv cannot be read"),
-        ("rdf.csv", "short.csv", "short.csv:3:1: pair A-A: g(r) ends at 1, but the grid at 2"),
-        ("rdf.csv", "down.csv", "down.csv:3:1: pair A-A: 0.4 is not above 0.5 of the row before"),
+        ("rdf.csv", "short.csv", "short.csv:3:1: pair A-A: g(r) ends at 1, but the grid ends at 2"),
+        ("rdf.csv", "down.csv", "down.csv:3:1: pair A-A: 0.4 is not above 0.5 of the previous row"),
         (
             "\"rdf.csv\"",
             "\"rdf.csv\", column: \"A-B\"",
-            "rdf.csv:1:1: pair A-A: there is no column `A-B`; there are r, A-A",
+            "rdf.csv:1:1: pair A-A: there is no column `A-B`; the columns are r, A-A",
         ),
         (
             ", target: \"rdf.csv\"",
@@ -257,7 +257,7 @@ fn mistakes_are_told_with_their_place() {
         ("every: 10", "every: 10, files: [\"start.xml\"]", "spec.ron:5:63: ./start.xml cannot be read"),
         ("tolerance", "method: Imd, tolerance", "spec.ron:3:13: expected `Ibi` or `Imc(lambda: 0.1)`, found `Imd`"),
         ("max: 2.0", "max: 2.0, pressure_gain: 0.1", "`pressure_gain` requires a state with a `pressure`"),
-        ("max: 2.0", "max: 8.0", "rdf.csv:51:1: pair A-A: g(r) ends at 1.98, but the grid at 8"),
+        ("max: 2.0", "max: 8.0", "rdf.csv:51:1: pair A-A: g(r) ends at 1.98, but the grid ends at 8"),
         ("every: 10", "every: 10, trajectory: (reader: Gsd(file: \"a.gsd\"))", "spec.ron:5:67: give either `last`"),
         (", target: \"rdf.csv\"", "", "pair A-A has no `target`"),
     ];

@@ -192,7 +192,7 @@ fn a_key_says_what_colors_mean() {
     assert!(middle(&top_beyond) < 150.0 && middle(&bottom_beyond) > 250.0);
     assert!(bottom_beyond.len() > bottom.len() + 20 && height(&top_beyond) <= height(&top) + 1.0);
     for (view, part) in [
-        (View { color: ColorBy::Molecule, ..view.clone() }, "there is no key"),
+        (View { color: ColorBy::Molecule, ..view.clone() }, "a key is not available"),
         (View { size: [40, 400], ..view.clone() }, "has no room for a key"),
     ] {
         let words = view.picture(&s, &one_thread).expect_err(part);
@@ -223,7 +223,7 @@ fn caps_and_rods_follow_their_axes() {
     assert!((extent(0) / extent(1) - 3.0).abs() < 0.1, "{} × {}", extent(0), extent(1));
     s.arrays.clear();
     let words = rod.picture(&s, &one_thread).expect_err("no axes");
-    assert!(words.contains("no orientations"), "{words}");
+    assert!(words.contains("needs orientations"), "{words}");
 }
 
 #[test]
@@ -240,8 +240,8 @@ fn numbers_become_colors_and_what_is_not_there_is_told() {
     assert!(yellow.len() > 100 && yellow.iter().all(|p| p[0] > 300.0));
     for (view, part) in [
         (View { color: ColorBy::Property("mess".into()), ..above() }, "there is no property `mess`"),
-        (View { hide: vec!["B".into()], ..above() }, "there is no type `B`; there are A"),
-        (View { hide: vec!["A".into()], ..above() }, "nothing is left to be seen"),
+        (View { hide: vec!["B".into()], ..above() }, "there is no type `B`; the types are A"),
+        (View { hide: vec!["A".into()], ..above() }, "all particles are hidden"),
         (View { size: [4, 4], ..above() }, "16 to"),
     ] {
         let words = view.picture(&s, &one_thread).expect_err(part);
@@ -273,7 +273,7 @@ fn the_program_draws_files_and_pipelines_the_same_with_any_number_of_threads() {
     assert_eq!(decoded(&folder.path().join("janus.png")).0, 200);
     for (args, part) in [
         (vec!["render", xml, "--out", "x.jpg"], "x.jpg: unknown image format"),
-        (vec!["render", xml, "--view", "up"], "--view: `up` is no direction"),
+        (vec!["render", xml, "--view", "up"], "--view: `up` is not a direction"),
         (vec!["render", xml, "--color", "spin"], "there is no property `spin`"),
         (vec!["render", xml, "--hide", "Q"], "there is no type `Q`"),
         (vec!["render", "nothing.xml"], "nothing.xml"),

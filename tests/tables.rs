@@ -184,9 +184,9 @@ fn the_command_converts_plots_and_tells_mistakes() {
     let svg = std::fs::read_to_string(here.join("p.svg")).expect("a plot");
     assert_eq!(svg.matches("stroke-width=\"1.7\"").count(), 2);
     let refused = [
-        ("1.0 2.0\n1.1 1.5\n1.1 1.2\n1.4 1.0\n", "bad.pot:3:1: r = 1.1 is not above 1.1 of the row before", vec![]),
-        ("1.0 2.0\n1.1 nan\n1.2 1.2\n1.4 1.0\n", "bad.pot:2:1: U = NaN is no finite number", vec![]),
-        ("0 2.0\n60 1\n120 1.2\n180 1.0\n", "bad.pot:1:1: in which unit are the angles?", vec!["--kind", "angle"]),
+        ("1.0 2.0\n1.1 1.5\n1.1 1.2\n1.4 1.0\n", "bad.pot:3:1: r = 1.1 is not above 1.1 of the previous row", vec![]),
+        ("1.0 2.0\n1.1 nan\n1.2 1.2\n1.4 1.0\n", "bad.pot:2:1: U = NaN is not a finite number", vec![]),
+        ("0 2.0\n60 1\n120 1.2\n180 1.0\n", "bad.pot:1:1: the unit of the angles is missing", vec!["--kind", "angle"]),
         ("0 2.0\n60 1\n120 1.2\n180 1.0\n", "are they Degrees?", vec!["--kind", "angle", "--unit", "radians"]),
     ];
     for (text, message, how) in refused {

@@ -1,11 +1,12 @@
 #!/bin/bash
-# Gives hostile input to every reader for some time, guided by the coverage of the engine:
+# Fuzzes every reader for a given time, guided by code coverage:
 #
 #     bash tests/fuzz/run.sh SECONDS [TARGET]…
 #
-# Needs g++ (libFuzzer is C++) and the plugins of `cargo build --release --workspace`. Seeds are examples, tests/bad and
-# tests/fuzz/corpus; what is found on the way is kept in target/fuzz/corpus, an input that breaks something in
-# target/fuzz/TARGET-*. Works with a stable compiler: the instrumentation needs no nightly option, and no sanitizer is used.
+# Needs g++ (libFuzzer is written in C++) and the plugins built by `cargo build --release --workspace`. The seeds are
+# examples, tests/bad and tests/fuzz/corpus. New inputs are kept in target/fuzz/corpus, inputs that cause a failure in
+# target/fuzz/TARGET-*. A stable compiler is sufficient: the instrumentation needs no nightly option, and no sanitizer is
+# used.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=$1
@@ -16,10 +17,10 @@ export CARGO_TARGET_DIR=$out/build
 flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
 flags="$flags -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table"
 flags="$flags -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1"
-# with --target, so that the flags are not those of macros and build scripts
+# with --target, so that the flags do not apply to macros and build scripts
 RUSTFLAGS=$flags cargo build --release --manifest-path tests/fuzz/Cargo.toml --target x86_64-unknown-linux-gnu
 unset CARGO_TARGET_DIR
-# where the tests look for the program and the plugins
+# the folder where the tests expect the program and the plugins
 mkdir -p "$root/target/release/deps"
 cp "$out/build/x86_64-unknown-linux-gnu/release/any" "$root/target/release/deps/fuzz-any"
 

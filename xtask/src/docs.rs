@@ -1,14 +1,14 @@
-//! `cargo xtask docs`: the book. Pages are staged under `target/docs/src`, so that they may use files of the whole
-//! repository: pictures are copied, includes get absolute paths, links to other files become links to the repository.
+//! `cargo xtask docs`: builds the book. Pages are staged under `target/docs/src`, so that they can use files of the whole
+//! repository: pictures are copied, includes get absolute paths, and links to other files become links to the repository.
 
 use crate::links::{self, GENERATED, Link, LinkKind, PAGES};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the repository can be read on the web.
+/// Web address of the repository.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
-/// The line of SUMMARY.md that the list of generated pages replaces.
-const MARK: &str = "<!-- components -->";
+/// Line of SUMMARY.md that is replaced by the list of generated pages.
+const PLACEHOLDER: &str = "<!-- components -->";
 
 /// Builds the book with the pages of this program's components, and returns the folder with its pages.
 ///
@@ -41,7 +41,7 @@ pub fn generate(program: &Path, to: &Path) -> Result<(), String> {
     if !program.exists() {
         return Err(format!("{}: no such program; run `cargo build --release --workspace` first", program.display()));
     }
-    fresh(to)?;
+    recreate(to)?;
     run(Command::new(program).args(["plugins", "--markdown"]).arg(to))
 }
 
@@ -52,7 +52,7 @@ pub fn generate(program: &Path, to: &Path) -> Result<(), String> {
 pub fn stage(root: &Path, generated: &Path, to: &Path) -> Result<(), String> {
     let pages = root.join(PAGES);
     let staged = to.join("src");
-    fresh(&staged)?;
+    recreate(&staged)?;
     copy_tree(&pages, &staged)?;
     copy_tree(generated, &staged.join(GENERATED))?;
     let list = staged.join(GENERATED).join("SUMMARY.md");
@@ -88,7 +88,7 @@ fn with_page_links(list: &str, summary: &str) -> String {
     out
 }
 
-/// Puts the list of generated pages in the place of the mark, one level below the page before it.
+/// Replaces the placeholder by the list of generated pages, one level below the page before it.
 fn with_components(summary: &str, list: &str) -> String {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let entries: Vec<&str> = list.lines().filter(|l| l.trim_start().starts_with(['-', '*'])).collect();
@@ -101,7 +101,7 @@ fn with_components(summary: &str, list: &str) -> String {
         };
         nested += &format!("  {}\n", &line[least..]);
     }
-    summary.replace(&format!("{MARK}\n"), &nested)
+    summary.replace(&format!("{PLACEHOLDER}\n"), &nested)
 }
 
 /// Rewrites the links of all pages under a folder that leave the book.
@@ -123,9 +123,9 @@ fn page(root: &Path, pages: &Path, path: &Path, staged: &Path) -> Result<String,
     let text = read(path)?;
     let folder = path.parent().unwrap_or(pages);
     let mut lines: Vec<String> = text.lines().map(String::from).collect();
-    // from the end of each line, so that positions stay
+    // in reverse order, so that earlier positions remain valid
     for link in links::links(&text).iter().rev() {
-        if let Some(target) = inside(root, pages, folder, link, staged)? {
+        if let Some(target) = new_target(root, pages, folder, link, staged)? {
             lines[link.line - 1].replace_range(link.at..link.at + link.target.len(), &target);
         }
     }
@@ -133,7 +133,7 @@ fn page(root: &Path, pages: &Path, path: &Path, staged: &Path) -> Result<String,
 }
 
 /// Returns the target that replaces a link which leaves the book.
-fn inside(root: &Path, pages: &Path, folder: &Path, link: &Link, staged: &Path) -> Result<Option<String>, String> {
+fn new_target(root: &Path, pages: &Path, folder: &Path, link: &Link, staged: &Path) -> Result<Option<String>, String> {
     if links::external(&link.target) || link.target.starts_with('#') {
         return Ok(None);
     }
@@ -159,10 +159,11 @@ fn inside(root: &Path, pages: &Path, folder: &Path, link: &Link, staged: &Path) 
     }
 }
 
+/// Runs mdbook on a folder.
 fn mdbook(folder: &Path) -> Result<(), String> {
     if !has_mdbook() {
         return Err(format!(
-            "mdbook is not installed; run `cargo install mdbook --locked` and try again. The links are fine, and the pages are in {}",
+            "mdbook is not installed; run `cargo install mdbook --locked` and try again. The links are valid, and the pages are in {}",
             folder.join("src").display()
         ));
     }
@@ -174,15 +175,15 @@ fn run(command: &mut Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}")) }
 }
 
-/// Makes an empty folder.
-fn fresh(folder: &Path) -> Result<(), String> {
+/// Creates an empty folder, replacing an existing one.
+fn recreate(folder: &Path) -> Result<(), String> {
     if folder.exists() {
         std::fs::remove_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     }
     std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))
 }
 
-/// Copies a folder with everything in it.
+/// Copies a folder recursively.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read or written.
@@ -199,6 +200,7 @@ pub fn copy_tree(from: &Path, to: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// Copies a file and creates its folder.
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
     if let Some(folder) = to.parent() {
         std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;

@@ -1,10 +1,10 @@
-//! The archive of `cargo xtask freeze-api`: the sources that a plugin is built from. `tests/frozen.rs` builds a plugin
-//! from each published archive and loads it in the current engine.
+//! The archive of `cargo xtask freeze-api`: the sources of the plugin API. `tests/frozen.rs` builds a plugin from each
+//! published archive and loads it in the current engine.
 
 use flate2::{Compression, write::GzEncoder};
 use std::path::{Path, PathBuf};
 
-/// Folders that go into the archive; the plugins of `tests/abi` go with the API that they are written for.
+/// Folders in the archive; the plugins of `tests/abi` are archived with the API that they are written for.
 const FOLDERS: [&str; 3] = ["plugin-api", "tests/abi/fixture", "tests/abi/tiny"];
 
 /// Packs the API. Returns the archive's name, `plugin-api-MAJOR.MINOR`, and its bytes (tar, gzip).
@@ -24,7 +24,7 @@ pub fn pack(root: &Path) -> Result<(String, Vec<u8>), String> {
     }
     files.sort();
 
-    // no times, owners and paths of this machine: the same sources give the same archive
+    // reproducible: no times, owners or paths of this machine
     let mut archive = tar::Builder::new(GzEncoder::new(vec![], Compression::best()));
     archive.mode(tar::HeaderMode::Deterministic);
     let mut add = |path: &Path, bytes: &[u8]| {
@@ -46,7 +46,7 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// The workspace's manifest with only the members that are packed.
+/// Reduces the manifest of the workspace to the members in the archive.
 fn workspace(manifest: &str) -> String {
     let members = "members = [\"plugin-api\", \"plugin-api/macros\"]";
     let kept = manifest.lines().filter(|l| !l.starts_with("default-members = "));
@@ -54,7 +54,7 @@ fn workspace(manifest: &str) -> String {
     kept.map(|l| line(l) + "\n").collect()
 }
 
-/// Sources under a folder, in paths from the root.
+/// Lists the sources under a folder, as paths relative to the root.
 fn list(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     let entries = std::fs::read_dir(root.join(folder)).map_err(|e| format!("{}: {e}", folder.display()))?;
     for entry in entries.filter_map(Result::ok) {

@@ -1,4 +1,4 @@
-//! Chores of the repository that tests use too: the link check of the book, building the book, and the archive of the
+//! Maintenance tasks that tests also use: checking the links of the book, building the book, and packing the archive of the
 //! plugin API.
 
 pub mod docs;
@@ -7,10 +7,11 @@ pub mod links;
 
 use std::path::{Path, PathBuf};
 
-/// Every command of `cargo xtask`.
-pub const USAGE: &str = "cargo xtask dist [FOLDER]   the release archive: bin/, lib/galamost/plugins/, examples/, docs/
-cargo xtask docs            writes the reference of components, checks links, builds the book with mdbook
-cargo xtask freeze-api      packs the plugin API into tests/abi/frozen/plugin-api-MAJOR.MINOR.tar.gz
+/// Help text: all commands of `cargo xtask`.
+pub const USAGE: &str =
+    "cargo xtask dist [FOLDER]   build the release folder: bin/, lib/galamost/plugins/, examples/, docs/
+cargo xtask docs            write the component reference, check links, build the book with mdbook
+cargo xtask freeze-api      pack the plugin API into tests/abi/frozen/plugin-api-MAJOR.MINOR.tar.gz
 ";
 
 /// Returns the root of the repository.

@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: a folder that runs on a machine with nothing but a driver and NVRTC.
-//! `cargo xtask docs`: the book.
+//! `cargo xtask dist`: builds the release folder, which needs only a driver and NVRTC to run.
+//! `cargo xtask docs`: builds the book.
 //! `cargo xtask freeze-api`: archives the current plugin API, for the test that plugins built with it still load.
 
 use std::env::consts::{DLL_EXTENSION, DLL_PREFIX};
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Builds the book with the program of the release profile.
+/// Builds the book, using the release build of the program.
 fn book() -> Result<PathBuf, String> {
     let root = repository();
     docs::build(&root, &target(&root).join("release/galamost"))
@@ -39,7 +39,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
     std::fs::copy(from, to).map(|_| ()).map_err(|e| format!("{} to {}: {e}", from.display(), to.display()))
 }
 
-/// Folders of `plugins/`: each is a plugin, and its library is named after it.
+/// Lists the plugins: the folders of `plugins/` with a manifest. The library of a plugin has the name of its folder.
 fn plugins(root: &Path) -> Result<Vec<String>, String> {
     let list = std::fs::read_dir(root.join("plugins")).map_err(|e| e.to_string())?;
     let mut names: Vec<String> = list
@@ -60,6 +60,7 @@ fn freeze_api(root: &Path) -> Result<PathBuf, String> {
     Ok(to)
 }
 
+/// Builds the release folder.
 fn dist(folder: Option<PathBuf>) -> Result<(), String> {
     let root = repository();
     let plugins = plugins(&root)?;
@@ -85,32 +86,9 @@ fn dist(folder: Option<PathBuf>) -> Result<(), String> {
         let file = format!("{DLL_PREFIX}{}.{DLL_EXTENSION}", p.replace('-', "_"));
         copy(&output.join(&file), &library.join(&file))?;
     }
-    for e in std::fs::read_dir(root.join("examples")).map_err(|e| e.to_string())?.filter_map(|e| e.ok()) {
-        let path = e.path();
-        // other endings, and steps in front of these, are what a run of an example has left
-        let name = e.file_name().to_string_lossy().into_owned();
-        let ending = name.split_once('.').map_or("", |(_, ending)| ending);
-        if ["ron", "xml", "xml.gz", "dump", "pdb"].contains(&ending) {
-            copy(&path, &to.join("examples").join(e.file_name()))?;
-        } else if path.is_dir() {
-            // an example of several files; folders inside of it are what a run of it has left
-            let folder = to.join("examples").join(e.file_name());
-            std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
-            for e in std::fs::read_dir(&path).map_err(|e| e.to_string())?.filter_map(|e| e.ok()) {
-                if e.path().is_file() {
-                    copy(&e.path(), &folder.join(e.file_name()))?;
-                }
-            }
-        }
-    }
-    let cases = to.join("cases");
-    std::fs::create_dir_all(&cases).map_err(|e| e.to_string())?;
-    for e in std::fs::read_dir(root.join("benches/cases")).map_err(|e| e.to_string())?.filter_map(|e| e.ok()) {
-        copy(&e.path(), &cases.join(e.file_name()))?;
-    }
-    let data = "dppc-water-21216.xml.xz";
-    copy(&root.join("tests/data").join(data), &cases.join(data))?;
-    // the font is part of the program
+    copy_examples(&root, &to.join("examples"))?;
+    copy_cases(&root, &to.join("cases"))?;
+    // the program contains the font, so its license must be shipped
     copy(&root.join("plugins/support/pictures/font/LICENSE-DEJAVU"), &to.join("LICENSE-DEJAVU"))?;
     for f in ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md"] {
         if root.join(f).exists() {
@@ -122,10 +100,45 @@ fn dist(folder: Option<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-/// Adds the book to the archive, if mdbook is installed.
+/// Copies the examples without the output of earlier runs.
+fn copy_examples(root: &Path, to: &Path) -> Result<(), String> {
+    for e in std::fs::read_dir(root.join("examples")).map_err(|e| e.to_string())?.filter_map(|e| e.ok()) {
+        let path = e.path();
+        // files with other extensions, or with a step before the extension, are output of a run
+        let name = e.file_name().to_string_lossy().into_owned();
+        let extension = name.split_once('.').map_or("", |(_, extension)| extension);
+        if ["ron", "xml", "xml.gz", "dump", "pdb"].contains(&extension) {
+            copy(&path, &to.join(e.file_name()))?;
+        } else if path.is_dir() {
+            // an example of several files; its subfolders are output of a run
+            let folder = to.join(e.file_name());
+            std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
+            for e in std::fs::read_dir(&path).map_err(|e| e.to_string())?.filter_map(|e| e.ok()) {
+                if e.path().is_file() {
+                    copy(&e.path(), &folder.join(e.file_name()))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Copies the benchmark cases and their data.
+fn copy_cases(root: &Path, to: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(to).map_err(|e| e.to_string())?;
+    for e in std::fs::read_dir(root.join("benches/cases")).map_err(|e| e.to_string())?.filter_map(|e| e.ok()) {
+        copy(&e.path(), &to.join(e.file_name()))?;
+    }
+    let data = "dppc-water-21216.xml.xz";
+    copy(&root.join("tests/data").join(data), &to.join(data))
+}
+
+/// Adds the book to the release folder, if mdbook is installed.
 fn add_book(root: &Path, program: &Path, to: &Path) -> Result<(), String> {
     if !docs::has_mdbook() {
-        eprintln!("mdbook is not installed: the archive has no docs/; `cargo install mdbook --locked` adds them");
+        eprintln!(
+            "mdbook is not installed, so the release folder has no docs/; run `cargo install mdbook --locked` to add them"
+        );
         return Ok(());
     }
     docs::copy_tree(&docs::build(root, program)?, &to.join("docs"))

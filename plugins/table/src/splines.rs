@@ -6,7 +6,7 @@
 //! through the read-only path brings all coefficients of a pair.
 
 use galamost_plugin_api::prelude::*;
-use galamost_tables::Grid;
+use galamost_tables::CoefficientGrid;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Numbers per device row: a multiple of four, so that the coefficients stay aligned.
@@ -17,7 +17,7 @@ pub const ROW: usize = 8;
 pub struct SplineTable {
     /// Number of its first interval among all intervals of the component.
     pub first: usize,
-    pub grid: Arc<Grid>,
+    pub grid: Arc<CoefficientGrid>,
 }
 
 impl SplineTable {
@@ -39,7 +39,7 @@ impl SplineTables {
     ///
     /// # Errors
     /// Returns an error if coefficients exceed single precision or there are too many intervals.
-    pub fn get(&self, key: (usize, u64), make: impl FnOnce() -> Grid) -> Result<SplineTable, String> {
+    pub fn get(&self, key: (usize, u64), make: impl FnOnce() -> CoefficientGrid) -> Result<SplineTable, String> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, table)) = all.iter().find(|(k, _)| *k == key) {
             return Ok(table.clone());

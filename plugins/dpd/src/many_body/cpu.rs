@@ -2,8 +2,9 @@
 
 use crate::many_body::component::Parameters;
 use galamost_plugin_api::device::DevicePtr;
-use galamost_plugin_api::precision::Scheme;
+use galamost_plugin_api::precision::{BoxScale, Scheme};
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::views::ListView;
 
 /// Particles per task, independent of the number of threads.
 const CHUNK: usize = 256;
@@ -47,33 +48,23 @@ pub unsafe fn compute<S: Scheme>(
     call: &ForceCall,
     sums: &mut Sums,
 ) {
-    let (state, list) = (call.state, call.list);
-    let n = state.n_local as usize;
-    let constants = Constants::<S::Real>::new(parameters);
-    let pos = state.pos_type.cast::<S::PosType>();
-    // SAFETY: `globals` is a valid host pointer
-    let scale = unsafe { (*state.globals.host()).scale::<S>() };
-    let rho = DevicePtr::<S::Real>::new(density.as_mut_ptr() as u64);
+    let n = call.state.n_local as usize;
+    let pairs = Pairs::<S> {
+        constants: Constants::new(parameters),
+        list: call.list,
+        pos: call.state.pos_type.cast(),
+        // SAFETY: `globals` is a valid host pointer
+        scale: unsafe { (*call.state.globals.host()).scale::<S>() },
+        rho: DevicePtr::new(density.as_mut_ptr() as u64),
+        full: call.wanted.more_than_force(),
+    };
     host.parallel(n, CHUNK, |range| {
         for i in range {
             // SAFETY: `i` and the list entries are below the lengths of the arrays; the ranges are disjoint
-            unsafe {
-                let at = &*pos.host().add(i);
-                let mut sum = S::Real::ZERO;
-                for j in list.row(i) {
-                    let r2 = S::difference(at, &*pos.host().add(*j as usize), &scale).norm2();
-                    if r2 < constants.r_d2 {
-                        let w = S::Real::ONE - r2.sqrt() * constants.inv_r_d;
-                        sum += w * w;
-                    }
-                }
-                *rho.host().add(i) = sum * constants.norm;
-            }
+            unsafe { *pairs.rho.host().add(i) = pairs.density(i) };
         }
     });
-    let force = state.force.cast::<[S::Real; 4]>();
-    let full = call.wanted.more_than_force();
-    let half = S::Real::lit(0.5);
+    let force = call.state.force.cast::<[S::Real; 4]>();
     let mut parts = vec![Sums::default(); n.div_ceil(CHUNK)];
     let part_pointer = DevicePtr::<Sums>::new(parts.as_mut_ptr() as u64);
     host.parallel(n, CHUNK, |range| {
@@ -81,54 +72,101 @@ pub unsafe fn compute<S: Scheme>(
         let chunk = range.start / CHUNK;
         for i in range {
             // SAFETY: as above; the densities are only read
-            unsafe {
-                let at = &*pos.host().add(i);
-                let rho_i = *rho.host().add(i);
-                let rows = &constants.rows[S::kind(at) as usize * constants.types..];
-                let mut f = Vec3::new(S::Real::ZERO, S::Real::ZERO, S::Real::ZERO);
-                let mut u = S::Real::ZERO;
-                let mut w = [S::Real::ZERO; 6];
-                for j in list.row(i) {
-                    let other = &*pos.host().add(*j as usize);
-                    let d = S::difference(at, other, &scale);
-                    let r2 = d.norm2();
-                    let [a, cutoff, inv_cutoff, cutoff2] = rows[S::kind(other) as usize];
-                    if !(r2 < cutoff2 || r2 < constants.r_d2) {
-                        continue;
-                    }
-                    let r = r2.sqrt();
-                    let mut strength = S::Real::ZERO;
-                    if r2 < cutoff2 {
-                        let weight = S::Real::ONE - r * inv_cutoff;
-                        strength += a * weight;
-                        u += half * a * cutoff * weight * weight;
-                    }
-                    if r2 < constants.r_d2 {
-                        let weight = S::Real::ONE - r * constants.inv_r_d;
-                        strength += constants.b * (rho_i + *rho.host().add(*j as usize)) * weight;
-                    }
-                    let g = d * (strength / r);
-                    f += g;
-                    if full {
-                        let terms = [d.x * g.x, d.x * g.y, d.x * g.z, d.y * g.y, d.y * g.z, d.z * g.z];
-                        w.iter_mut().zip(terms).for_each(|(w, t)| *w += t);
-                    }
-                }
-                let out = &mut *force.host().add(i);
-                (out[0], out[1], out[2]) = (out[0] + f.x, out[1] + f.y, out[2] + f.z);
-                if full {
-                    // each pair is visited twice, once per particle; the density energy belongs to one particle
-                    let energy = half * u + constants.self_energy * rho_i * rho_i;
-                    out[3] += energy;
-                    let virial = w.map(|w| 0.5 * w.f64());
-                    total.add(&Sums { energy: energy.f64(), virial });
-                }
-            }
+            unsafe { pairs.add_force(i, &mut *force.host().add(i), &mut total) };
         }
         // SAFETY: every chunk writes its own element of `parts`, which outlives the loop
         unsafe { *part_pointer.host().add(chunk) = total };
     });
-    if full {
+    if pairs.full {
         parts.iter().for_each(|p| sums.add(p));
+    }
+}
+
+/// The arrays and constants of the loops over pairs.
+struct Pairs<S: Scheme> {
+    constants: Constants<S::Real>,
+    list: ListView,
+    pos: DevicePtr<S::PosType>,
+    scale: BoxScale<S::Real>,
+    /// Densities by index; written by the first loop and read by the second.
+    rho: DevicePtr<S::Real>,
+    /// Whether energies and virials are requested.
+    full: bool,
+}
+
+impl<S: Scheme> Pairs<S> {
+    /// Returns the density at particle `i`.
+    ///
+    /// # Safety
+    /// The arrays are valid, and `i` and the entries of its row are below their lengths.
+    #[inline]
+    unsafe fn density(&self, i: usize) -> S::Real {
+        let constants = &self.constants;
+        // SAFETY: the same contract
+        unsafe {
+            let at = &*self.pos.host().add(i);
+            let mut sum = S::Real::ZERO;
+            for j in self.list.row(i) {
+                let r2 = S::difference(at, &*self.pos.host().add(*j as usize), &self.scale).norm2();
+                if r2 < constants.r_d2 {
+                    let w = S::Real::ONE - r2.sqrt() * constants.inv_r_d;
+                    sum += w * w;
+                }
+            }
+            sum * constants.norm
+        }
+    }
+
+    /// Adds the force on particle `i` to `out` and, if requested, its energy and virial to `total`.
+    ///
+    /// # Safety
+    /// The arrays are valid, `i` and the entries of its row are below their lengths, and all densities are known.
+    #[inline]
+    unsafe fn add_force(&self, i: usize, out: &mut [S::Real; 4], total: &mut Sums) {
+        let (constants, full) = (&self.constants, self.full);
+        let half = S::Real::lit(0.5);
+        // SAFETY: the same contract
+        let (at, rho_i) = unsafe { (&*self.pos.host().add(i), *self.rho.host().add(i)) };
+        let rows = &constants.rows[S::kind(at) as usize * constants.types..];
+        let mut f = Vec3::new(S::Real::ZERO, S::Real::ZERO, S::Real::ZERO);
+        let mut u = S::Real::ZERO;
+        let mut w = [S::Real::ZERO; 6];
+        // SAFETY: the same contract
+        for j in unsafe { self.list.row(i) } {
+            // SAFETY: the same contract
+            let (other, rho_j) = unsafe { (&*self.pos.host().add(*j as usize), self.rho.host().add(*j as usize)) };
+            let d = S::difference(at, other, &self.scale);
+            let r2 = d.norm2();
+            let [a, cutoff, inv_cutoff, cutoff2] = rows[S::kind(other) as usize];
+            if !(r2 < cutoff2 || r2 < constants.r_d2) {
+                continue;
+            }
+            let r = r2.sqrt();
+            let mut strength = S::Real::ZERO;
+            if r2 < cutoff2 {
+                let weight = S::Real::ONE - r * inv_cutoff;
+                strength += a * weight;
+                u += half * a * cutoff * weight * weight;
+            }
+            if r2 < constants.r_d2 {
+                let weight = S::Real::ONE - r * constants.inv_r_d;
+                // SAFETY: the same contract
+                strength += constants.b * (rho_i + unsafe { *rho_j }) * weight;
+            }
+            let g = d * (strength / r);
+            f += g;
+            if full {
+                let terms = [d.x * g.x, d.x * g.y, d.x * g.z, d.y * g.y, d.y * g.z, d.z * g.z];
+                w.iter_mut().zip(terms).for_each(|(w, t)| *w += t);
+            }
+        }
+        (out[0], out[1], out[2]) = (out[0] + f.x, out[1] + f.y, out[2] + f.z);
+        if full {
+            // each pair is visited twice, once per particle; the density energy belongs to one particle
+            let energy = half * u + constants.self_energy * rho_i * rho_i;
+            out[3] += energy;
+            let virial = w.map(|w| 0.5 * w.f64());
+            total.add(&Sums { energy: energy.f64(), virial });
+        }
     }
 }

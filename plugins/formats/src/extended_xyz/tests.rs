@@ -75,7 +75,7 @@ fn errors_have_their_position() {
     let cases = [
         ("2\nLat", "x\nLat", "expected a whole number, found `x`", Some((1, 1))),
         ("2\nLat", "3\nLat", "found 1 values, expected 11", Some((5, 1))),
-        ("2\nLat", "99999999999\nLat", "there is no whole frame 0: the file ends", None),
+        ("2\nLat", "99999999999\nLat", "there is no complete frame 0: the file ends", None),
         ("Lattice=\"10", "Lattice=\"0", "box lengths must be positive", Some((2, 10))),
         ("Lattice=\"10 0", "Lattice=\"10 1", "orthogonal", Some((2, 10))),
         ("Lattice=\"10 0 ", "Lattice=\"10 ", "`Lattice` has 8 numbers, expected 9", Some((2, 10))),
@@ -87,7 +87,7 @@ fn errors_have_their_position() {
         ("pos:R:3", "pos:R:x", "expected a whole number, found `x`", None),
         ("tags:I:1", "tags:I", "`tags`: expected name:type:number", None),
         ("2 Cl 5", "1 Cl 5", "duplicate id 1", None),
-        ("2 Cl 5", "2 Cl nan", "`nan` is no finite number", Some((3, 6))),
+        ("2 Cl 5", "2 Cl nan", "`nan` is not a finite number", Some((3, 6))),
         ("2 Cl 5 4", "2 Cl 5", "found 10 values, expected 11", Some((3, 1))),
         ("good", "pbc=\"T F T\"", "only periodic boxes", None),
     ];

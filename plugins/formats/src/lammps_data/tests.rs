@@ -128,7 +128,7 @@ fn errors_have_their_position() {
         ("Atoms  # full", "Atoms # dipole", "unsupported atom style `dipole`", Some((25, 1))),
         ("10 1 1 -0.5 9.5", "10 1 1 9.5", "found 9 values; the style full has 7, or 10 with images", Some((28, 1))),
         ("10 1 1 -0.5 9.5", "10 1 3 -0.5 9.5", "unknown atom type 3", Some((28, 6))),
-        ("10 1 1 -0.5 9.5", "10 1 1 -0.5 inf", "`inf` is no finite number", Some((28, 13))),
+        ("10 1 1 -0.5 9.5", "10 1 1 -0.5 inf", "`inf` is not a finite number", Some((28, 13))),
         ("10 1 1 -0.5 9.5", "10 1 1 -0.5 9e99", "`9e99` is too far outside", Some((28, 13))),
         ("10 1 1 -0.5 9.5", "20 1 1 -0.5 9.5", "duplicate atom id 20", Some((30, 1))),
         ("2 1 20 40", "2 1 20 41", "unknown atom 41", Some((42, 8))),

@@ -386,10 +386,10 @@ mod tests {
             (
                 &DUMP.replace("ATOMS\n3", "ATOMS\n99999999999"),
                 0,
-                "there is no whole frame 0: the file ends",
+                "there is no complete frame 0: the file ends",
                 Some((26, 1)),
             ),
-            (&DUMP[..end - 1], 1, "there is no whole frame 1: the file ends", Some((26, 1))),
+            (&DUMP[..end - 1], 1, "there is no complete frame 1: the file ends", Some((26, 1))),
         ];
         for (text, frame, message, place) in cases {
             let e = of(text, frame, &Choice::default()).expect_err(message);

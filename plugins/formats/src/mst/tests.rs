@@ -113,7 +113,7 @@ fn errors_have_their_position() {
         ("dimension\n\t\t3", "dimension\n\t\t4", "`dimension` is 4", Some((7, 1))),
         ("10.0\t10.0\t10.0", "10.0\t10.0", "expected 3 number(s), found 2", Some((9, 1))),
         ("10.0\t10.0\t10.0", "10.0\t-10.0\t10.0", "box lengths must be positive", None),
-        ("\t\t-2  3  0", "\t\t-2  nan  0", "`nan` is no finite number", Some((12, 7))),
+        ("\t\t-2  3  0", "\t\t-2  nan  0", "`nan` is not a finite number", Some((12, 7))),
         ("\t\t-2  3  0", "\t\t-2  3e99  0", "particle 1 is too far outside", None),
         ("polymer 1 2", "polymer 1 4", "unknown particle 4; the last particle is 3", Some((28, 13))),
         ("polymer 1 2", "polymer 1 -2", "expected a whole number, found `-2`", Some((28, 13))),

@@ -94,7 +94,7 @@ fn errors_have_their_position() {
         ("  90.00  90.00 P", " 101.25  90.00 P", "β = 101.25°; only orthogonal boxes", Some((2, 42))),
         ("  90.00 P 1           1", "", "γ (columns 48 to 54) is missing", Some((2, 48))),
         ("11.000  -1.000", "11.000      .x", "expected a number, found `.x`", Some((5, 45))),
-        ("11.000  -1.000", "nan     -1.000", "`nan` is no finite number", None),
+        ("11.000  -1.000", "nan     -1.000", "`nan` is not a finite number", None),
         ("11.000  -1.000", "  1e99  -1.000", "x = 1e99 is too far outside", None),
         ("5.000   4.000   3.000  0.50 12.25           C  ", "5.000", "y (columns 39 to 46) is missing", Some((3, 39))),
         ("  N   GLY", "      GLY", "the name of the atom (columns 13 to 16) is missing", Some((5, 13))),
@@ -106,7 +106,7 @@ fn errors_have_their_position() {
         ("CONECT    2    3", "CONECT    3    3", "cannot join 3 and 3: they are the same atom", Some((9, 16))),
         ("CONECT    2    3", "CONECT    2    x", "expected the serial number of an atom, found `x`", Some((9, 16))),
         ("CONECT    2    3", "CONECT", "the serial number of an atom (columns 7 to 11) is missing", Some((9, 7))),
-        ("END\n", "", "there is no whole frame 0: the file ends without ENDMDL or END", Some((11, 1))),
+        ("END\n", "", "there is no complete frame 0: the file ends without ENDMDL or END", Some((11, 1))),
     ];
     for (from, to, message, place) in cases {
         let text = FILE.replacen(from, to, 1);

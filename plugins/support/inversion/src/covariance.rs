@@ -5,11 +5,11 @@ use galamost_tables::Mistake;
 /// Means and covariances of the counts of all bins.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Covariance {
-    /// The interaction of each bin: `pair A-B`.
+    /// Interaction of each bin, for example `pair A-B`.
     pub interaction: Vec<String>,
     /// ⟨S_a⟩.
     pub mean: Vec<f64>,
-    /// The mean number where the distribution is 1.
+    /// Mean count of the bin where the distribution is 1.
     pub ideal: Vec<f64>,
     /// ⟨S_a S_b⟩ − ⟨S_a⟩⟨S_b⟩, row by row.
     pub covariance: Vec<f64>,
@@ -19,7 +19,7 @@ impl Covariance {
     /// Reads the table.
     ///
     /// # Errors
-    /// The line that is not what it should be.
+    /// Returns an error with the first malformed line.
     pub fn read(text: &str) -> Result<Self, Mistake> {
         let mut all = Self::default();
         let n = text.lines().count().saturating_sub(1);
@@ -31,7 +31,11 @@ impl Covariance {
                 .map(|c| c.parse::<f64>().map_err(|_| wrong(format!("expected a number, found `{c}`"))))
                 .collect::<Result<Vec<f64>, _>>()?;
             if numbers.len() != n + 3 {
-                return Err(wrong(format!("{} numbers in a table of {n} bins", numbers.len())));
+                return Err(wrong(format!(
+                    "expected {} numbers in a table of {n} bins, found {}",
+                    n + 3,
+                    numbers.len()
+                )));
             }
             all.mean.push(numbers[1]);
             all.ideal.push(numbers[2]);

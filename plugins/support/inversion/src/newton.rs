@@ -2,12 +2,12 @@
 
 use crate::interaction::LIMIT;
 
-/// What one state says: counts of all bins of all interactions that are changed together.
+/// Data of one state: bin counts of all interactions that are updated together.
 #[derive(Clone, Copy, Debug)]
 pub struct NewtonState<'a> {
     /// kT.
     pub kt: f64,
-    /// Its weight.
+    /// Weight among the states.
     pub weight: f64,
     /// ⟨S_a⟩ of the last run.
     pub mean: &'a [f64],
@@ -17,16 +17,18 @@ pub struct NewtonState<'a> {
     pub covariance: &'a [f64],
 }
 
-/// The change of all bins by Newton's method: ∂⟨S_a⟩/∂U_b = −C_ab/kT, so ΔU solves
-/// (H + λ diag H) ΔU = Σ w (⟨S⟩ − S_t)/kT, H = Σ w C/(kT)², the sums over the states.
+/// Returns the change of all bins by Newton's method.
 ///
-/// It is the step that minimises the relative entropy of the states. λ regularises: with many samples and λ → 0 it is Newton's
-/// step, and for large λ each bin is changed by itself, as in iterative Boltzmann inversion. Bins that are not `active`, or
-/// whose counts did not fluctuate, are left alone; no bin changes by more than [`LIMIT`] kT.
+/// ∂⟨S_a⟩/∂U_b = −C_ab/kT, so ΔU solves (H + λ diag H) ΔU = Σ w (⟨S⟩ − S_t)/kT with H = Σ w C/(kT)². The sums run over the
+/// states.
+///
+/// This step minimizes the relative entropy of the states. λ is a regularization: with many samples and λ → 0 it is Newton's
+/// step; for large λ each bin changes independently, as in iterative Boltzmann inversion. Bins that are not `active`, or whose
+/// counts did not fluctuate, do not change. No bin changes by more than [`LIMIT`] kT.
 pub fn imc(states: &[NewtonState<'_>], active: &[bool], lambda: f64) -> Vec<f64> {
     let n = active.len();
-    let varies = |a: usize| states.iter().any(|s| s.covariance[a * n + a] > 0.0);
-    let chosen: Vec<usize> = (0..n).filter(|a| active[*a] && varies(*a)).collect();
+    let fluctuates = |a: usize| states.iter().any(|s| s.covariance[a * n + a] > 0.0);
+    let chosen: Vec<usize> = (0..n).filter(|a| active[*a] && fluctuates(*a)).collect();
     let m = chosen.len();
     let (mut h, mut b) = (vec![0.0; m * m], vec![0.0; m]);
     for s in states {
@@ -48,7 +50,8 @@ pub fn imc(states: &[NewtonState<'_>], active: &[bool], lambda: f64) -> Vec<f64>
     change
 }
 
-/// The solution of a symmetric positive definite system, by Cholesky's decomposition; `None` if it is none.
+/// Solves a symmetric positive definite system by Cholesky decomposition. Returns `None` if the matrix is not positive
+/// definite.
 pub fn solve(mut a: Vec<f64>, mut b: Vec<f64>) -> Option<Vec<f64>> {
     let n = b.len();
     for j in 0..n {
@@ -92,20 +95,20 @@ mod tests {
         assert!(solve(vec![1.0, 2.0, 2.0, 1.0], vec![1.0, 1.0]).is_none());
     }
 
-    /// Independent bins with two values each: particles in one of three boxes with energies U. Newton's method finds the energies.
+    /// Particles in one of three compartments with energies U. Newton's method finds the energies.
     #[test]
-    fn newton_finds_the_energies_of_boxes() {
+    fn newton_finds_the_energies_of_compartments() {
         let kt = 1.5;
         let n = 500.0;
-        let shares = |u: &[f64; 3]| {
+        let fractions = |u: &[f64; 3]| {
             let e = u.map(|u| (-u / kt).exp());
             e.map(|x| x / e.iter().sum::<f64>())
         };
         let truth = [0.0, 0.8, -0.5];
-        let target = shares(&truth).map(|p| n * p);
+        let target = fractions(&truth).map(|p| n * p);
         let mut u = [0.0; 3];
         for _ in 0..6 {
-            let p = shares(&u);
+            let p = fractions(&u);
             let mean = p.map(|p| n * p);
             let covariance: Vec<f64> = (0..9)
                 .map(|k| {
@@ -114,7 +117,7 @@ mod tests {
                 })
                 .collect();
             let state = NewtonState { kt, weight: 1.0, mean: &mean, target: &target, covariance: &covariance };
-            // one of the boxes is the zero
+            // the first compartment is the reference energy
             let change = imc(&[state, state], &[false, true, true], 0.0);
             u.iter_mut().zip(change).for_each(|(u, c)| *u += c);
         }

@@ -1,6 +1,6 @@
-//! Symmetric matrices.
+//! Eigenvalues of symmetric matrices.
 
-/// Eigenvalues of a symmetric matrix, with their vectors, by rotations of Jacobi; the largest first.
+/// Returns the eigenvalues and eigenvectors of a symmetric matrix, the largest eigenvalue first (Jacobi's method).
 pub fn eigen(mut a: [[f64; 3]; 3]) -> [(f64, [f64; 3]); 3] {
     let mut v = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     for _ in 0..50 {

@@ -1,14 +1,14 @@
-//! Numbers in a checkpoint: rows with their length in front.
+//! Arrays of numbers in a checkpoint, each preceded by its length.
 
 use galamost_plugin_api::error::{Error, Result};
 
 /// A number of fixed size.
 pub trait Plain: Copy {
-    /// Bytes.
+    /// Size in bytes.
     const SIZE: usize;
-    /// Appends it.
+    /// Appends the number, little-endian.
     fn put(self, to: &mut Vec<u8>);
-    /// Reads it from exactly [`Self::SIZE`] bytes.
+    /// Reads the number from exactly [`Self::SIZE`] bytes.
     fn get(from: &[u8]) -> Self;
 }
 
@@ -27,24 +27,28 @@ macro_rules! plain {
 }
 plain!(u8 u32 i32 u64 f64);
 
-/// Appends a row.
+/// Appends an array: its length as `u64`, then its numbers.
 pub fn put<T: Plain>(to: &mut Vec<u8>, row: &[T]) {
     (row.len() as u64).put(to);
     to.reserve(row.len() * T::SIZE);
     row.iter().for_each(|x| x.put(to));
 }
 
-/// What is left of a checkpoint.
+/// The error for bytes that another analyzer, or the same one with other parameters, has written.
+pub(crate) fn foreign() -> Error {
+    Error::Run("the checkpoint does not match this analyzer; restore the pipeline that wrote it".into())
+}
+
+/// Reader of packed arrays; holds the bytes that are not read yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Unpack<'a>(pub &'a [u8]);
 
 impl Unpack<'_> {
-    /// The next row.
+    /// Reads the next array.
     ///
     /// # Errors
-    /// It is not there.
+    /// Returns an error if the bytes end before it.
     pub fn row<T: Plain>(&mut self) -> Result<Vec<T>> {
-        let foreign = || Error::Run("the checkpoint is of another analyzer".into());
         let (n, rest) = self.0.split_at_checked(8).ok_or_else(foreign)?;
         let bytes = usize::try_from(u64::get(n)).ok().and_then(|n| n.checked_mul(T::SIZE)).ok_or_else(foreign)?;
         let (row, rest) = rest.split_at_checked(bytes).ok_or_else(foreign)?;
@@ -52,21 +56,21 @@ impl Unpack<'_> {
         Ok(row.chunks_exact(T::SIZE).map(T::get).collect())
     }
 
-    /// The next row, which must have `n` entries.
+    /// Reads the next array, which must have `n` entries.
     ///
     /// # Errors
-    /// It is not there, or has another length.
+    /// Returns an error if the bytes end before it, or if it has another length.
     pub fn row_of<T: Plain>(&mut self, n: usize) -> Result<Vec<T>> {
         let row = self.row()?;
-        if row.len() == n { Ok(row) } else { Err(Error::Run("the checkpoint is of another analyzer".into())) }
+        if row.len() == n { Ok(row) } else { Err(foreign()) }
     }
 
-    /// Nothing may follow.
+    /// Checks that all bytes are read.
     ///
     /// # Errors
-    /// Something does.
+    /// Returns an error if bytes are left.
     pub fn end(self) -> Result<()> {
-        if self.0.is_empty() { Ok(()) } else { Err(Error::Run("the checkpoint is of another analyzer".into())) }
+        if self.0.is_empty() { Ok(()) } else { Err(foreign()) }
     }
 }
 
@@ -75,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_come_back_and_lengths_are_not_believed() {
+    fn arrays_round_trip_and_lengths_are_checked() {
         let mut bytes = vec![];
         put(&mut bytes, &[1.5, -2.0]);
         put(&mut bytes, &[7u32]);

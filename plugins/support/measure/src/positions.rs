@@ -1,4 +1,4 @@
-//! What analyzers read of the state on the host, the same on every device.
+//! Particle data for analyzers, copied to the host, identical on every device.
 
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::Result;
@@ -6,46 +6,50 @@ use galamost_plugin_api::precision::{PosTypeF64, PosTypeFixed, Precision};
 use galamost_plugin_api::services::Host;
 use galamost_plugin_api::views::StateView;
 
-/// 2⁶⁴ and 2³²: units of a box length in fixed point.
-const UNITS: f64 = 18_446_744_073_709_551_616.0;
-const TWO_32: f64 = 4_294_967_296.0;
+/// Fixed-point units per box length in mixed precision, 2⁶⁴.
+const UNITS_64: f64 = 18_446_744_073_709_551_616.0;
+/// Fixed-point units per box length in single precision, 2³².
+const UNITS_32: f64 = 4_294_967_296.0;
 
-/// Whether the run is in double precision.
+// short names that plugins use
+pub use self::{BoxPositions as Inside, box_positions as inside, types as kinds};
+
+/// Returns whether the run is in double precision.
 pub fn is_double(s: &StateView) -> bool {
     s.precision == Precision::Double as u32
 }
 
-/// Bytes of an array of the state, copied from wherever it lies.
+/// Copies the first `n` bytes of an array of the state to the host.
 ///
 /// # Errors
-/// The device's words.
+/// Returns the driver's error.
 pub fn bytes<T>(host: &Host, from: DevicePtr<T>, n: usize) -> Result<Vec<u8>> {
     let mut bytes = vec![0; n];
     host.download_bytes(from.cast(), &mut bytes)?;
     Ok(bytes)
 }
 
-/// Words of an array of the state.
+/// Copies the first `n` 32-bit words of an array of the state to the host.
 ///
 /// # Errors
-/// The device's words.
+/// Returns the driver's error.
 pub fn words<T>(host: &Host, from: DevicePtr<T>, n: usize) -> Result<Vec<u32>> {
     Ok(bytes(host, from, 4 * n)?.as_chunks::<4>().0.iter().map(|b| u32::from_ne_bytes(*b)).collect())
 }
 
-/// Tag of each index.
+/// Returns the tag of each particle, by index.
 ///
 /// # Errors
-/// The device's words.
+/// Returns the driver's error.
 pub fn tags(host: &Host, s: &StateView) -> Result<Vec<u32>> {
     words(host, s.tag, s.n_local as usize)
 }
 
-/// Type of each particle, by tag.
+/// Returns the type of each particle, by tag.
 ///
 /// # Errors
-/// The device's words.
-pub fn kinds(host: &Host, s: &StateView) -> Result<Vec<u32>> {
+/// Returns the driver's error.
+pub fn types(host: &Host, s: &StateView) -> Result<Vec<u32>> {
     let n = s.n_local as usize;
     let (size, at) = match is_double(s) {
         true => (size_of::<PosTypeF64>(), std::mem::offset_of!(PosTypeF64, kind)),
@@ -59,56 +63,56 @@ pub fn kinds(host: &Host, s: &StateView) -> Result<Vec<u32>> {
     Ok(out)
 }
 
-/// Coordinate of particle `i` without periodic boundaries, as `unwrapped` of the kernels has it.
+/// Returns the unwrapped coordinates of particle `i`, as `unwrapped` in measure.cuh does.
 ///
 /// # Safety
-/// The view is of valid host arrays, and `i` < n_local.
+/// The view describes valid host arrays, and `i < n_local`.
 pub unsafe fn unwrapped(s: &StateView, length: [f64; 3], i: usize) -> [f64; 3] {
-    // SAFETY: the caller's word; the lower words are there in `Mixed`
+    // SAFETY: the view is valid and `i < n_local` (caller); `pos_low` exists in mixed precision
     unsafe {
         let image = std::slice::from_raw_parts(s.image.host().add(3 * i), 3);
-        let inside: [f64; 3] = if is_double(s) {
+        let wrapped: [f64; 3] = if is_double(s) {
             (*s.pos_type.cast::<PosTypeF64>().host().add(i)).position
         } else {
             let high = (*s.pos_type.cast::<PosTypeFixed>().host().add(i)).position;
             if s.precision == Precision::Mixed as u32 {
                 let low = std::slice::from_raw_parts(s.pos_low.host().add(3 * i), 3);
                 let units = |k: usize| (u64::from(high[k] as u32) << 32 | u64::from(low[k])) as i64;
-                std::array::from_fn(|k| units(k) as f64 * (length[k] / UNITS))
+                std::array::from_fn(|k| units(k) as f64 * (length[k] / UNITS_64))
             } else {
-                std::array::from_fn(|k| f64::from(high[k]) * (length[k] / TWO_32))
+                std::array::from_fn(|k| f64::from(high[k]) * (length[k] / UNITS_32))
             }
         };
-        std::array::from_fn(|k| inside[k] + length[k] * f64::from(image[k]))
+        std::array::from_fn(|k| wrapped[k] + length[k] * f64::from(image[k]))
     }
 }
 
-/// Where a particle is in the box, as pair forces see it: whole numbers of 2⁻³² of the box lengths, or lengths.
+/// Wrapped positions of all particles, as pair forces read them.
 #[derive(Clone, Debug)]
-pub enum Inside {
-    /// `Single` and `Mixed`.
+pub enum BoxPositions {
+    /// Integers in units of 2⁻³² of the box lengths (`Single` and `Mixed` precision).
     Fixed(Vec<[i32; 3]>),
-    /// `Double`.
+    /// Lengths (`Double` precision).
     Real(Vec<[f64; 3]>),
 }
 
-/// All particles, by index.
+/// Returns the wrapped positions of all particles, by index.
 ///
 /// # Safety
-/// The view is of valid host arrays.
-pub unsafe fn inside(s: &StateView) -> Inside {
+/// The view describes valid host arrays.
+pub unsafe fn box_positions(s: &StateView) -> BoxPositions {
     let n = s.n_local as usize;
-    // SAFETY: the caller's word
+    // SAFETY: `pos_type` has `n` elements of the precision's record type (caller)
     unsafe {
         if is_double(s) {
-            Inside::Real(s.pos_type.cast::<PosTypeF64>().slice(n).iter().map(|p| p.position).collect())
+            BoxPositions::Real(s.pos_type.cast::<PosTypeF64>().slice(n).iter().map(|p| p.position).collect())
         } else {
-            Inside::Fixed(s.pos_type.cast::<PosTypeFixed>().slice(n).iter().map(|p| p.position).collect())
+            BoxPositions::Fixed(s.pos_type.cast::<PosTypeFixed>().slice(n).iter().map(|p| p.position).collect())
         }
     }
 }
 
-/// Bytes of one entry of `pos_type`.
+/// Returns the size in bytes of one entry of `pos_type`.
 pub fn record(s: &StateView) -> usize {
     if is_double(s) { size_of::<PosTypeF64>() } else { size_of::<PosTypeFixed>() }
 }

@@ -3,14 +3,14 @@
 use galamost_plugin_api::services::Host;
 use std::sync::{Mutex, PoisonError};
 
-/// f(0), f(1), …, f(n − 1), made on the engine's threads.
+/// Returns f(0), f(1), …, f(n − 1), computed on the engine's threads.
 pub fn map<T: Send>(host: &Host, n: usize, f: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let all: Mutex<Vec<Option<T>>> = Mutex::new((0..n).map(|_| None).collect());
+    let results: Mutex<Vec<Option<T>>> = Mutex::new((0..n).map(|_| None).collect());
     host.parallel(n, 1, |range| {
         for k in range {
-            let made = f(k);
-            all.lock().unwrap_or_else(PoisonError::into_inner)[k] = Some(made);
+            let result = f(k);
+            results.lock().unwrap_or_else(PoisonError::into_inner)[k] = Some(result);
         }
     });
-    all.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect()
+    results.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect()
 }

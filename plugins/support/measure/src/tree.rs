@@ -1,13 +1,14 @@
-//! Sums in the order of a kernel's blocks (`galamost/reduce.cuh`), so that the CPU adds what a device adds.
+//! Sums on the CPU in the order of a kernel's blocks (`galamost/reduce.cuh`), so both devices get the same result.
 
-/// Threads of a block.
+/// Threads per block.
 pub const BLOCK: usize = 256;
-/// Entries that a block adds: each thread takes [`PER_THREAD`], a block apart.
+/// Entries that a block adds. Each thread takes [`PER_THREAD`] entries that are [`BLOCK`] apart.
 pub const ITEMS: usize = BLOCK * PER_THREAD;
-/// Entries of a thread.
+/// Entries per thread.
 pub const PER_THREAD: usize = 4;
 
-/// The values of a block's threads, as `block_sum` adds them: a tree in each warp of 32, then the warps in turn.
+/// Adds the values of a block's threads as the kernel function `block_sum` does: a tree in each warp of 32, then the warps in
+/// order.
 pub fn block_sum(threads: &[f64; BLOCK]) -> f64 {
     let mut sum = 0.0;
     for warp in threads.as_chunks::<32>().0 {
@@ -24,7 +25,7 @@ pub fn block_sum(threads: &[f64; BLOCK]) -> f64 {
     sum
 }
 
-/// Rows of partial sums, as `sum_partials` adds them: thread t takes the rows t, t + 256, ….
+/// Adds `n` partial sums as the kernel function `sum_partials` does: thread t takes the rows t, t + 256, ….
 pub fn sum_rows(n: usize, row: impl Fn(usize) -> f64) -> f64 {
     let mut threads = [0.0; BLOCK];
     for r in 0..n {
@@ -33,7 +34,7 @@ pub fn sum_rows(n: usize, row: impl Fn(usize) -> f64) -> f64 {
     block_sum(&threads)
 }
 
-/// Adds `values` numbers of each of the [`ITEMS`] entries of a block: `add(entry, sums of its thread)`.
+/// Sums `values` numbers over the [`ITEMS`] entries of a block. `add(entry, sums)` adds an entry to the sums of its thread.
 pub fn block(values: usize, add: impl Fn(usize, &mut [f64])) -> Vec<f64> {
     let mut threads = vec![[0.0; BLOCK]; values];
     let mut mine = vec![0.0; values];

@@ -1,10 +1,11 @@
-//! Colors: a palette that people who confuse red and green can read, and a map for numbers.
+//! Colors: a palette for color-blind readers, and a color map for numbers.
 
 /// A color: red, green, blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rgb(pub [u8; 3]);
 
-/// The palette of Okabe and Ito, in an order in which neighbors differ in brightness; yellow, which white swallows, comes last.
+/// The palette of Okabe and Ito, ordered so that successive colors differ in brightness. Yellow, hard to see on white, is
+/// last.
 const PALETTE: [[u8; 3]; 8] = [
     [0, 114, 178],
     [213, 94, 0],
@@ -16,7 +17,7 @@ const PALETTE: [[u8; 3]; 8] = [
     [240, 228, 66],
 ];
 
-/// Points of the map for numbers, dark blue over green to yellow, of even brightness steps.
+/// Points of the color map (viridis): dark blue, green, yellow, with equal steps in brightness.
 const MAP: [[f64; 3]; 9] = [
     [68.0, 1.0, 84.0],
     [71.0, 44.0, 122.0],
@@ -33,7 +34,7 @@ impl Rgb {
     /// White.
     pub const WHITE: Self = Self([255; 3]);
 
-    /// The k-th color of the palette; later rounds are lighter or darker.
+    /// Returns the k-th color of the palette. After the last color, the palette repeats darker or lighter.
     pub fn of_palette(k: usize) -> Self {
         let base = PALETTE[k % PALETTE.len()];
         Self(match k / PALETTE.len() {
@@ -43,19 +44,19 @@ impl Rgb {
         })
     }
 
-    /// One of many colors that nothing is known of but that they differ: hues by the golden angle, three brightnesses.
+    /// Returns one of many distinct colors: hues spaced by the golden angle, three levels of brightness.
     pub fn of_many(k: u64) -> Self {
         let hue = (k as f64 * 0.618_033_988_75).fract() * 6.0;
         let (lightness, chroma) = [(0.52, 0.52), (0.66, 0.44), (0.40, 0.42)][(k % 3) as usize];
-        let part = |c: f64| {
-            // red, green and blue are highest at 0, 2 and 4 of 6
-            let away = ((hue - c + 9.0) % 6.0 - 3.0).abs();
-            lightness + chroma * ((2.0 - away).clamp(0.0, 1.0) - 0.5)
+        let channel = |c: f64| {
+            // red, green and blue peak at the hues 0, 2 and 4 of 6
+            let distance = ((hue - c + 9.0) % 6.0 - 3.0).abs();
+            lightness + chroma * ((2.0 - distance).clamp(0.0, 1.0) - 0.5)
         };
-        Self([0.0, 2.0, 4.0].map(|c| (255.0 * part(c).clamp(0.0, 1.0)) as u8))
+        Self([0.0, 2.0, 4.0].map(|c| (255.0 * channel(c).clamp(0.0, 1.0)) as u8))
     }
 
-    /// The color of a number between 0 and 1.
+    /// Returns the color of a number between 0 and 1; gray if it is not finite.
     pub fn of_number(x: f64) -> Self {
         let x = if x.is_finite() { x.clamp(0.0, 1.0) } else { return Self([160; 3]) } * (MAP.len() - 1) as f64;
         let k = (x as usize).min(MAP.len() - 2);
@@ -63,7 +64,7 @@ impl Rgb {
         Self(std::array::from_fn(|c| (MAP[k][c] + t * (MAP[k + 1][c] - MAP[k][c])).round() as u8))
     }
 
-    /// `#rrggbb`, or a name.
+    /// Parses `#rrggbb` or a color name.
     pub fn parse(text: &str) -> Option<Self> {
         let named = match text {
             "white" => [255; 3],
@@ -87,7 +88,7 @@ impl Rgb {
         Some(Self(named))
     }
 
-    /// In linear light, 0 to 1.
+    /// Returns the color in linear light, 0 to 1.
     pub(crate) fn linear(self) -> [f32; 3] {
         self.0.map(|c| (f32::from(c) / 255.0).powf(2.2))
     }

@@ -1,27 +1,27 @@
-//! An image of pixels, and PNG.
+//! Pixel images, and PNG files.
 
-/// Rows of pixels, red, green, blue, from the top.
+/// An image: rows of pixels from the top, as red, green, blue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Pixels of a row.
+    /// Width in pixels.
     pub width: u32,
-    /// Rows.
+    /// Height in pixels.
     pub height: u32,
-    /// Three bytes for each pixel.
+    /// Three bytes per pixel.
     pub pixels: Vec<u8>,
 }
 
 impl Image {
-    /// The color of a pixel.
+    /// Returns the color of a pixel.
     pub fn at(&self, x: u32, y: u32) -> [u8; 3] {
         let k = 3 * (y as usize * self.width as usize + x as usize);
         [self.pixels[k], self.pixels[k + 1], self.pixels[k + 2]]
     }
 
-    /// The image as a PNG file.
+    /// Encodes the image as a PNG file.
     ///
     /// # Errors
-    /// The encoder's words.
+    /// Returns the encoder's error.
     pub fn png(&self) -> Result<Vec<u8>, String> {
         let mut out = vec![];
         let mut encoder = png::Encoder::new(&mut out, self.width, self.height);

@@ -1,28 +1,30 @@
-//! Even grids of coefficients, as loops over particles read them.
+//! Uniform grids of spline coefficients, as loops over particles read them.
 
 use crate::spline::Spline;
 
-/// A function on an even grid: in cell i, U = c0 + c1 δ + c2 δ² + c3 δ³ with δ = x − (i − origin)·width.
+/// A function on a uniform grid: in cell i, U = c0 + c1 δ + c2 δ² + c3 δ³ with δ = x − (i − origin)·width.
 ///
-/// The width has so few binary digits that (i − origin)·width is exact in single precision, and then so is the
-/// difference from x: δ has the error of x alone.
+/// The width has so few significant bits that (i − origin)·width is exact in single precision. The subtraction from x is then
+/// exact too, so the error of δ is that of x alone.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Grid {
-    /// Coefficients of each cell; the last one holds for everything beyond it too.
+pub struct CoefficientGrid {
+    /// Coefficients of each cell; the last cell also applies beyond the grid.
     pub cells: Vec<[f64; 4]>,
     /// Width of a cell.
     pub width: f64,
-    /// Cells on the negative side.
+    /// Number of cells at negative x.
     pub origin: usize,
 }
 
-/// Most cells of a grid.
+/// Largest number of cells of a grid.
 pub const MOST_CELLS: usize = 1 << 16;
 
-impl Grid {
-    /// The spline through a function's values at the points of a grid that covers −`below` … `end` (`below` 0 or equal to
-    /// `end`) with about `cells` cells. The function gives the value and the slope, and is asked up to a cell beyond the
-    /// end; slopes matter at both ends only. `beyond` holds beyond the end: value, slope and curvature at a point.
+impl CoefficientGrid {
+    /// Builds the cubic spline through a function's values on a grid from −`below` to `end` with about `cells` cells; `below`
+    /// is 0 or equal to `end`.
+    ///
+    /// `f` returns the value and the slope. It is evaluated up to one cell beyond the end; only the slopes at both ends are
+    /// used. `beyond` returns value, slope and curvature; it defines a parabola beyond the end.
     pub fn new(
         cells: usize,
         below: f64,
@@ -32,7 +34,7 @@ impl Grid {
     ) -> Self {
         let sides = if below > 0.0 { 2 } else { 1 };
         let half = cells.clamp(2, MOST_CELLS).div_ceil(sides);
-        let width = short(end / half as f64, half);
+        let width = round_up_to_short(end / half as f64, half);
         let origin = if sides == 2 { half } else { 0 };
         let n = sides * half;
         let x: Vec<f64> = (0..=n).map(|i| (i as f64 - origin as f64) * width).collect();
@@ -46,7 +48,7 @@ impl Grid {
         Self { cells, width, origin }
     }
 
-    /// U and dU/dx.
+    /// Returns U and dU/dx.
     pub fn at(&self, x: f64) -> [f64; 2] {
         let i = ((x / self.width).floor() + self.origin as f64).clamp(0.0, self.cells.len() as f64 - 1.0) as usize;
         let [c0, c1, c2, c3] = self.cells[i];
@@ -55,10 +57,10 @@ impl Grid {
     }
 }
 
-/// `x` rounded up to so few digits that its product with a whole number up to `n` has 24.
-fn short(x: f64, n: usize) -> f64 {
-    let digits = 24 - (usize::BITS - n.leading_zeros()) as i32;
-    let unit = 2f64.powi(x.log2().floor() as i32 + 1 - digits);
+/// Rounds `x` up to so few significant bits that its product with any integer up to `n` has at most 24.
+fn round_up_to_short(x: f64, n: usize) -> f64 {
+    let bits = 24 - (usize::BITS - n.leading_zeros()) as i32;
+    let unit = 2f64.powi(x.log2().floor() as i32 + 1 - bits);
     (x / unit).ceil() * unit
 }
 
@@ -71,7 +73,7 @@ mod tests {
         [4.0 * i6 * (i6 - 1.0), -12.0 * i6 * (2.0 * i6 - 1.0) / z]
     }
 
-    /// LJ below 0.8 continued by a parabola in z, as a table does.
+    /// Lennard-Jones, extrapolated below r = 0.8 by a parabola in z, as tables are.
     fn with_core(z: f64) -> [f64; 2] {
         const Z0: f64 = 0.64;
         if z >= Z0 {
@@ -84,7 +86,7 @@ mod tests {
 
     /// Largest errors of U and of F / max(|F|, 1) for r from 0.9 to 3.
     fn errors(cells: usize) -> [f64; 2] {
-        let g = Grid::new(cells, 0.0, 9.0, with_core, None);
+        let g = CoefficientGrid::new(cells, 0.0, 9.0, with_core, None);
         let mut worst = [0.0f64; 2];
         for k in 0..=200_000 {
             let r = 0.9 + 2.1 * f64::from(k) / 200_000.0;
@@ -97,10 +99,10 @@ mod tests {
     }
 
     #[test]
-    fn lennard_jones_converges_as_a_cubic_spline_must() {
+    fn lennard_jones_converges_with_the_order_of_a_cubic_spline() {
         let found = [1000, 2000, 4000, 8000].map(errors);
         println!("n, max |ΔU|, max |ΔF| / max(|F|, 1): {found:?}");
-        // the values of a cubic spline in r² with 2000 cells
+        // errors of a cubic spline in r² with 2000 cells
         assert!(found[1][0] < 1.0e-7 && found[1][1] < 2.5e-6, "{:?}", found[1]);
         for pair in found.windows(2) {
             let slope = |k: usize| (pair[0][k] / pair[1][k]).log2();
@@ -112,7 +114,7 @@ mod tests {
     #[test]
     fn products_with_the_width_are_exact_in_single_precision() {
         for (cells, end) in [(2000, 9.0), (5000, 6.25), (777, std::f64::consts::PI), (65536, 1.3)] {
-            let g = Grid::new(cells, 0.0, end, |x| [x, 1.0], None);
+            let g = CoefficientGrid::new(cells, 0.0, end, |x| [x, 1.0], None);
             assert!(g.width * g.cells.len() as f64 >= end);
             for i in 0..=g.cells.len() {
                 let product = i as f64 * g.width;
@@ -121,10 +123,10 @@ mod tests {
         }
     }
 
-    /// The same in single precision, as the loops compute it: what is left is the rounding of r² and of the sums.
+    /// In single precision, as the loops compute it, only the rounding errors of r² and of the sums remain.
     #[test]
-    fn single_precision_has_a_floor() {
-        let g = Grid::new(2000, 0.0, 9.0, with_core, None);
+    fn single_precision_errors_are_rounding_errors() {
+        let g = CoefficientGrid::new(2000, 0.0, 9.0, with_core, None);
         let mut worst = [0.0f64; 2];
         for k in 0..=200_000 {
             let z = (0.81 + 8.19 * f64::from(k) / 200_000.0) as f32;

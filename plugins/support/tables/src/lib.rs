@@ -1,8 +1,11 @@
 //! Numerical potentials as tables: rows of r (or an angle) and U.
 //!
-//! [`read`](fn@read) takes rows out of a file, whatever its format, and [`write`](mod@write) makes files; [`Curve`] is what the
-//! rows mean, a cubic spline with its continuation beyond the ends; [`Grid`] is the same function on an even grid, four
-//! coefficients to a cell, as loops over particles read it. Used by the components and by the command `galamost table`.
+//! * [`read`](fn@read) reads rows from a file in any of the known formats; [`write`](mod@write) writes files.
+//! * [`Curve`] is the function defined by the rows: a cubic spline, extrapolated beyond its ends.
+//! * [`CoefficientGrid`] is the same function on a uniform grid with four coefficients per cell, as loops over particles read
+//!   it.
+//!
+//! Table potentials and the command `galamost table` use this crate.
 
 mod curve;
 mod grid;
@@ -11,21 +14,21 @@ mod spline;
 pub mod write;
 
 pub use curve::Curve;
-pub use grid::Grid;
+pub use grid::CoefficientGrid;
 pub use read::read;
 pub use spline::Spline;
 pub use write::{Format, write};
 
-/// What a table is a function of.
+/// The kind of interaction that a table describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The distance of two particles.
+    /// A function of the distance of two particles.
     Pair,
-    /// The length of a bond.
+    /// A function of the length of a bond.
     Bond,
-    /// The angle θ at the middle particle, 0 … 180°.
+    /// A function of the angle θ at the middle particle, 0 … 180°.
     Angle,
-    /// The dihedral angle φ, −180° … 180°, 0 for cis.
+    /// A function of the dihedral angle φ, −180° … 180°, 0 for cis.
     Dihedral,
 }
 
@@ -33,7 +36,7 @@ impl Kind {
     /// All kinds.
     pub const ALL: [Self; 4] = [Self::Pair, Self::Bond, Self::Angle, Self::Dihedral];
 
-    /// In messages: `pair`, `bond`, `angle`, `dihedral`.
+    /// Returns the name in messages: `pair`, `bond`, `angle`, `dihedral`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pair => "pair",
@@ -43,7 +46,7 @@ impl Kind {
         }
     }
 
-    /// The variable is an angle.
+    /// Returns whether the variable is an angle.
     pub fn is_angle(self) -> bool {
         matches!(self, Self::Angle | Self::Dihedral)
     }
@@ -52,14 +55,14 @@ impl Kind {
 /// The unit of angles in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Degrees; forces are energies per degree.
+    /// Degrees; forces are in energy per degree.
     Degrees,
-    /// Radians; forces are energies per radian.
+    /// Radians; forces are in energy per radian.
     Radians,
 }
 
 impl Unit {
-    /// Radians in one of them.
+    /// Returns one of these units in radians.
     pub fn radians(self) -> f64 {
         match self {
             Self::Degrees => std::f64::consts::PI / 180.0,
@@ -68,7 +71,7 @@ impl Unit {
     }
 }
 
-/// Rows as they are written: in the file's own unit of angles.
+/// The rows of a table, in the file's unit of angles.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
     /// r, θ or φ.
@@ -77,29 +80,29 @@ pub struct Rows {
     pub u: Vec<f64>,
     /// −dU/dx, if the file has it.
     pub f: Option<Vec<f64>>,
-    /// The line of each row, from 1; empty if they are not of a file.
+    /// Line of each row, from 1; empty if the rows are not from a file.
     pub lines: Vec<u32>,
-    /// The unit that the file itself names.
+    /// Unit of angles stated in the file.
     pub unit: Option<Unit>,
-    /// The kind that the file itself names.
+    /// Kind of interaction stated in the file.
     pub kind: Option<Kind>,
 }
 
-/// What is wrong with a table.
+/// An error in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// The line, from 1, if it has one.
+    /// Line, from 1, if the error is in a line.
     pub line: Option<u32>,
-    /// What is wrong and what would be right.
+    /// What is wrong and how to correct it.
     pub message: String,
 }
 
 impl Mistake {
-    /// A mistake of the table as a whole.
+    /// Makes an error of the table as a whole.
     pub fn new(message: impl Into<String>) -> Self {
         Self { line: None, message: message.into() }
     }
-    /// A mistake in a line.
+    /// Makes an error in a line.
     pub fn at(line: u32, message: impl Into<String>) -> Self {
         Self { line: Some(line), message: message.into() }
     }
@@ -114,5 +117,5 @@ impl std::fmt::Display for Mistake {
     }
 }
 
-/// Fewest rows of a table.
+/// Smallest number of rows of a table.
 pub const FEWEST: usize = 4;

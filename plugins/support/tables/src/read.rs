@@ -1,33 +1,37 @@
-//! Rows out of files: GALAMOST, VOTCA, LAMMPS, CSV and plain columns, told apart by what is in them.
+//! Reading rows from files: GALAMOST, VOTCA, LAMMPS, CSV and plain columns. The format is detected from the contents.
 
 use crate::{Kind, Mistake, Rows, Unit};
 
-/// Which rows of a file are meant.
+/// Selects rows and columns of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choice<'a> {
-    /// The section of a LAMMPS file.
+    /// Section of a LAMMPS file.
     pub entry: Option<&'a str>,
-    /// Columns of x, U and, if there are three, F, from 1; not for LAMMPS files.
+    /// Numbers, from 1, of the columns of x, U and optionally F; not for LAMMPS files.
     pub columns: Option<&'a [u32]>,
 }
 
-/// The rows of a file.
+/// Reads the rows of a file.
 ///
 /// # Errors
-/// The first line that is not what it should be.
+/// Returns an error with the first malformed line.
 pub fn read(text: &str, choice: Choice<'_>) -> Result<Rows, Mistake> {
     let lines = || text.lines().zip(1u32..).map(|(l, n)| (n, without_comment(l))).filter(|(_, l)| !l.is_empty());
     if let Some(columns) = choice.columns
         && (!(2..=3).contains(&columns.len()) || columns.contains(&0))
     {
-        return Err(Mistake::new("columns are two or three numbers from 1: those of r, U and, if it is there, F"));
+        return Err(Mistake::new(
+            "`columns` takes two or three column numbers, from 1: those of r, U and optionally F",
+        ));
     }
     let is_lammps = lines().any(|(_, l)| is_parameters(l));
     if choice.columns.is_some() && is_lammps {
-        return Err(Mistake::new("this is a LAMMPS table, whose columns are known: leave `columns` out"));
+        return Err(Mistake::new("the columns of a LAMMPS table are fixed; remove `columns`"));
     }
     if choice.entry.is_some() && !is_lammps {
-        return Err(Mistake::new("`entry` names a section of a LAMMPS table, and this is none"));
+        return Err(Mistake::new(
+            "`entry` names a section of a LAMMPS table, but this file is not one; remove `entry`",
+        ));
     }
     let list: Vec<(u32, &str)> = lines().collect();
     if let Some(k) = list.iter().position(|(_, l)| l.starts_with('<') && tag(l).is_some_and(|t| !t.starts_with('?'))) {
@@ -42,7 +46,7 @@ pub fn read(text: &str, choice: Choice<'_>) -> Result<Rows, Mistake> {
     columns(&list, choice.columns)
 }
 
-/// A line without a comment and blanks at its ends.
+/// Removes comments and surrounding blanks from a line.
 fn without_comment(line: &str) -> &str {
     let line = line.trim().trim_start_matches('\u{feff}');
     if line.starts_with('@') { "" } else { line.split('#').next().unwrap_or("").trim() }
@@ -52,23 +56,23 @@ fn number(line: u32, word: &str) -> Result<f64, Mistake> {
     word.parse().map_err(|_| Mistake::at(line, format!("expected a number, found `{word}`")))
 }
 
-/// Adds one row of words; the numbers of columns count from 1.
+/// Appends one row of words; column numbers start at 1.
 fn push(rows: &mut Rows, line: u32, words: &[&str], columns: &[u32]) -> Result<(), Mistake> {
-    let cell = |column: u32| match words.get(column as usize - 1) {
+    let value = |column: u32| match words.get(column as usize - 1) {
         Some(word) => number(line, word),
         None => Err(Mistake::at(line, format!("there is no column {column}: the line has {}", words.len()))),
     };
-    rows.x.push(cell(columns[0])?);
-    rows.u.push(cell(columns[1])?);
+    rows.x.push(value(columns[0])?);
+    rows.u.push(value(columns[1])?);
     if let Some(column) = columns.get(2) {
-        let f = cell(*column)?;
+        let f = value(*column)?;
         rows.f.get_or_insert_default().push(f);
     }
     rows.lines.push(line);
     Ok(())
 }
 
-/// r U, and a VOTCA file's flag: i and o are rows, u are none.
+/// Reads columns of r and U. In VOTCA files, rows with the flag u (undefined) are skipped.
 fn columns(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistake> {
     let mut rows = Rows::default();
     for (line, text) in list {
@@ -81,20 +85,20 @@ fn columns(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistake
     Ok(rows)
 }
 
-/// The name in `< Name >` or `</ Name >`, without blanks.
+/// Returns the name in `< Name >` or `</ Name >`, without blanks.
 fn tag(line: &str) -> Option<String> {
     let inner = line.strip_prefix('<')?.strip_suffix('>')?;
     Some(inner.chars().filter(|c| !c.is_whitespace()).collect())
 }
 
-/// `<PairPotential>` and its family: rows up to the closing tag.
+/// Reads the rows of a `<PairPotential>`, `<BondPotential>`, `<AnglePotential>` or `<DihedralPotential>` element.
 fn galamost(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistake> {
     let mut rows = Rows::default();
     let mut open: Option<(u32, String)> = None;
     for (line, text) in list {
         let Some(name) = tag(text) else {
             if open.is_none() {
-                return Err(Mistake::at(*line, "rows stand between a tag as <PairPotential> and its end"));
+                return Err(Mistake::at(*line, "rows must be inside an element such as <PairPotential>"));
             }
             push(&mut rows, *line, &text.split_whitespace().collect::<Vec<_>>(), chosen.unwrap_or(&[1, 2]))?;
             continue;
@@ -109,75 +113,33 @@ fn galamost(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistak
         if name.to_ascii_lowercase().ends_with("forcepoints") {
             return Err(Mistake::at(
                 *line,
-                "coefficients (ForcePoints) are not read: give the potential itself, rows of r and U",
+                "coefficients (ForcePoints) are not supported; give rows of r and U of the potential",
             ));
         }
         let known = "PairPotential, BondPotential, AnglePotential and DihedralPotential";
-        rows.kind = Some(kind.ok_or_else(|| Mistake::at(*line, format!("<{name}> is no table; tables are {known}")))?);
-        // these files are in radians
+        rows.kind =
+            Some(kind.ok_or_else(|| Mistake::at(*line, format!("<{name}> is not a table; the tables are {known}")))?);
+        // angles in this format are in radians
         rows.unit = rows.kind.filter(|k| k.is_angle()).map(|_| Unit::Radians);
         open = Some((*line, name));
     }
     let (line, name) = open.unwrap_or_default();
-    Err(Mistake::at(line, format!("<{name}> has no end: </{name}>")))
+    Err(Mistake::at(line, format!("<{name}> is not closed by </{name}>")))
 }
 
-/// The line of parameters of a LAMMPS section: `N 500 R 0.9 3.0`.
+/// Returns whether a line holds the parameters of a LAMMPS section: `N 500 R 0.9 3.0`.
 fn is_parameters(line: &str) -> bool {
     let mut words = line.split_whitespace();
     words.next() == Some("N") && words.next().is_some_and(|n| n.parse::<u32>().is_ok())
 }
 
-/// A section of a LAMMPS table: a keyword, its parameters, rows of index, x, U, F.
+/// Reads a section of a LAMMPS table: a keyword, its parameters, rows of index, x, U, F.
 fn lammps(list: &[(u32, &str)], entry: Option<&str>) -> Result<Rows, Mistake> {
     let headers: Vec<usize> = (0..list.len().saturating_sub(1)).filter(|k| is_parameters(list[k + 1].1)).collect();
-    let name = |k: &usize| list[*k].1.split_whitespace().next().unwrap_or("");
-    let names = || headers.iter().map(name).collect::<Vec<_>>().join(", ");
-    let at = match entry {
-        Some(e) => headers.iter().find(|k| name(k) == e).copied(),
-        None if headers.len() > 1 => {
-            return Err(Mistake::new(format!(
-                "the file has {} sections, {}: say which one by `entry`",
-                headers.len(),
-                names()
-            )));
-        }
-        None => headers.first().copied(),
-    };
-    let Some(at) = at else {
-        return Err(Mistake::new(format!(
-            "there is no section {}; the sections are {}",
-            entry.unwrap_or("at all"),
-            names()
-        )));
-    };
-    let mut rows = Rows::default();
-    let line = list[at + 1].0;
-    let mut words = list[at + 1].1.split_whitespace();
-    let (mut n, mut range, mut force) = (0, None, true);
-    while let Some(word) = words.next() {
-        let mut next = || words.next().ok_or_else(|| Mistake::at(line, format!("{word} wants a number")));
-        match word {
-            "N" => {
-                let word = next()?;
-                n = word
-                    .parse::<usize>()
-                    .map_err(|_| Mistake::at(line, format!("expected a whole number, found `{word}`")))?;
-            }
-            "R" | "RSQ" => range = Some([number(line, next()?)?, number(line, next()?)?]),
-            // slopes of the force at the ends and the place of the minimum: nothing that the rows do not say
-            "FP" => drop([number(line, next()?)?, number(line, next()?)?]),
-            "EQ" => drop(number(line, next()?)?),
-            "NOF" => force = false,
-            "DEGREES" => rows.unit = Some(Unit::Degrees),
-            "RADIANS" => rows.unit = Some(Unit::Radians),
-            "CHECKU" | "CHECKF" => drop(next()?),
-            "BITMAP" => {
-                return Err(Mistake::at(line, "BITMAP grids are not read: write the table with R, RSQ or without"));
-            }
-            _ => return Err(Mistake::at(line, format!("unknown parameter `{word}`"))),
-        }
-    }
+    let at = lammps_section(list, &headers, entry)?;
+    let (line, text) = list[at + 1];
+    let LammpsParameters { n, range, force, unit } = lammps_parameters(line, text)?;
+    let mut rows = Rows { unit, ..Rows::default() };
     let end = headers.iter().find(|k| **k > at).copied().unwrap_or(list.len());
     for (line, text) in &list[at + 2..end] {
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -195,21 +157,83 @@ fn lammps(list: &[(u32, &str)], entry: Option<&str>) -> Result<Rows, Mistake> {
     Ok(rows)
 }
 
-/// Numbers between commas; the first line may name the columns: r, theta_deg, phi_rad, …, U, F.
+/// Returns the index of the keyword line of a section in `list`; `headers` are those of all sections.
+fn lammps_section(list: &[(u32, &str)], headers: &[usize], entry: Option<&str>) -> Result<usize, Mistake> {
+    let name = |k: &usize| list[*k].1.split_whitespace().next().unwrap_or("");
+    let names = || headers.iter().map(name).collect::<Vec<_>>().join(", ");
+    let at = match entry {
+        Some(e) => headers.iter().find(|k| name(k) == e).copied(),
+        None if headers.len() > 1 => {
+            return Err(Mistake::new(format!(
+                "the file has {} sections, {}; select one with `entry`",
+                headers.len(),
+                names()
+            )));
+        }
+        None => headers.first().copied(),
+    };
+    at.ok_or_else(|| match entry {
+        Some(entry) => Mistake::new(format!("there is no section {entry}; the sections are {}", names())),
+        None => Mistake::new("the file has no section with a keyword above its parameters"),
+    })
+}
+
+/// The parameters of a LAMMPS section.
+struct LammpsParameters {
+    /// Number of rows.
+    n: usize,
+    /// First and last x.
+    range: Option<[f64; 2]>,
+    /// Whether the rows have forces.
+    force: bool,
+    unit: Option<Unit>,
+}
+
+/// Parses the line of parameters of a LAMMPS section.
+fn lammps_parameters(line: u32, text: &str) -> Result<LammpsParameters, Mistake> {
+    let mut out = LammpsParameters { n: 0, range: None, force: true, unit: None };
+    let mut words = text.split_whitespace();
+    while let Some(word) = words.next() {
+        let mut next = || words.next().ok_or_else(|| Mistake::at(line, format!("{word} needs a number")));
+        match word {
+            "N" => {
+                let word = next()?;
+                out.n = word
+                    .parse::<usize>()
+                    .map_err(|_| Mistake::at(line, format!("expected a whole number, found `{word}`")))?;
+            }
+            "R" | "RSQ" => out.range = Some([number(line, next()?)?, number(line, next()?)?]),
+            // slopes of the force at the ends and the position of the minimum follow from the rows
+            "FP" => drop([number(line, next()?)?, number(line, next()?)?]),
+            "EQ" => drop(number(line, next()?)?),
+            "NOF" => out.force = false,
+            "DEGREES" => out.unit = Some(Unit::Degrees),
+            "RADIANS" => out.unit = Some(Unit::Radians),
+            "CHECKU" | "CHECKF" => drop(next()?),
+            "BITMAP" => {
+                return Err(Mistake::at(line, "BITMAP grids are not supported; write the table with R or RSQ"));
+            }
+            _ => return Err(Mistake::at(line, format!("unknown parameter `{word}`"))),
+        }
+    }
+    Ok(out)
+}
+
+/// Reads comma-separated numbers. The first line may name the columns: r, theta_deg, phi_rad, …, U, F.
 fn csv(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistake> {
     let split = |text: &str| text.split(',').map(|w| w.trim().trim_matches('"').to_string()).collect::<Vec<_>>();
-    let head = split(list[0].1);
-    let named = head.iter().all(|w| w.parse::<f64>().is_err());
+    let header = split(list[0].1);
+    let named = header.iter().all(|w| w.parse::<f64>().is_err());
     let mut rows = Rows::default();
     let mut used = chosen.unwrap_or(&[1, 2]).to_vec();
     if named {
         let is = |w: &str, names: &[&str]| names.iter().any(|n| w.eq_ignore_ascii_case(n));
-        let place = |names: &[&str]| head.iter().position(|w| is(w, names)).map(|k| k as u32 + 1);
+        let column = |names: &[&str]| header.iter().position(|w| is(w, names)).map(|k| k as u32 + 1);
         if chosen.is_none() {
-            used = vec![1, place(&["u", "v", "energy", "potential"]).unwrap_or(2)];
-            used.extend(place(&["f", "force"]));
+            used = vec![1, column(&["u", "v", "energy", "potential"]).unwrap_or(2)];
+            used.extend(column(&["f", "force"]));
         }
-        let x = head.get(used[0] as usize - 1).map_or("", String::as_str);
+        let x = header.get(used[0] as usize - 1).map_or("", String::as_str);
         rows.unit = match x.rsplit_once('_').map(|(_, unit)| unit) {
             Some("deg") => Some(Unit::Degrees),
             Some("rad") => Some(Unit::Radians),
@@ -217,8 +241,8 @@ fn csv(list: &[(u32, &str)], chosen: Option<&[u32]>) -> Result<Rows, Mistake> {
         };
     }
     for (line, text) in &list[usize::from(named)..] {
-        let cells = split(text);
-        push(&mut rows, *line, &cells.iter().map(String::as_str).collect::<Vec<_>>(), &used)?;
+        let words = split(text);
+        push(&mut rows, *line, &words.iter().map(String::as_str).collect::<Vec<_>>(), &used)?;
     }
     Ok(rows)
 }

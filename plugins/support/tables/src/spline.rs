@@ -10,10 +10,10 @@ pub struct Spline {
 }
 
 impl Spline {
-    /// The spline through (x, y), x increasing, at least two points, with these slopes at the ends.
+    /// Builds the spline through (x, y) with given slopes at the ends. `x` increases and has at least two points.
     pub fn clamped(x: &[f64], y: &[f64], slopes: [f64; 2]) -> Self {
         let n = x.len();
-        // the second derivatives m: h m₋ + 2(h + h₊) m + h₊ m₊ = 6 (difference of slopes), solved from one end to the other
+        // second derivatives m: h m₋ + 2(h + h₊) m + h₊ m₊ = 6 (difference of slopes), a tridiagonal system
         let mut factor = vec![0.0; n];
         let mut m = vec![0.0; n];
         for i in 0..n {
@@ -32,7 +32,7 @@ impl Spline {
         Self { x: x.to_vec(), y: y.to_vec(), curvature: m }
     }
 
-    /// Value, first and second derivative at `x`; beyond the ends the last piece goes on.
+    /// Returns the value and the first and second derivative at `x`. The outermost pieces extend beyond the ends.
     pub fn at(&self, x: f64) -> [f64; 3] {
         let i = self.x.partition_point(|k| *k <= x).clamp(1, self.x.len() - 1) - 1;
         let [c0, c1, c2, c3] = self.piece(i);
@@ -40,7 +40,7 @@ impl Spline {
         [c0 + d * (c1 + d * (c2 + d * c3)), c1 + d * (2.0 * c2 + d * 3.0 * c3), 2.0 * c2 + 6.0 * c3 * d]
     }
 
-    /// Coefficients of powers of x − x_i in piece i.
+    /// Returns the coefficients of the powers of x − x_i in piece i.
     pub fn piece(&self, i: usize) -> [f64; 4] {
         let h = self.x[i + 1] - self.x[i];
         let (a, b) = (self.curvature[i], self.curvature[i + 1]);
@@ -48,13 +48,13 @@ impl Spline {
         [self.y[i], slope, a / 2.0, (b - a) / (6.0 * h)]
     }
 
-    /// First and last point.
+    /// Returns the first and last x.
     pub fn ends(&self) -> [f64; 2] {
         [self.x[0], self.x[self.x.len() - 1]]
     }
 }
 
-/// Slope in the first of these points, of the cubic through the first four.
+/// Returns the slope at the first point of the cubic through the first four points.
 pub fn end_slope(x: &[f64], y: &[f64]) -> f64 {
     let n = x.len().min(4);
     // Newton's divided differences
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cubics_are_met_exactly() {
+    fn cubics_are_reproduced_exactly() {
         let f = |x: f64| [1.0 - 2.0 * x + 0.5 * x * x - 0.3 * x * x * x, -2.0 + x - 0.9 * x * x, 1.0 - 1.8 * x];
         let x: Vec<f64> = [0.0, 0.3, 0.5, 1.1, 1.2, 2.0].to_vec();
         let y: Vec<f64> = x.iter().map(|x| f(*x)[0]).collect();

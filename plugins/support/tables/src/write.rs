@@ -1,20 +1,20 @@
-//! Files out of rows.
+//! Writing rows to files.
 
 use crate::{Kind, Rows, Unit};
 use std::fmt::Write as _;
 
-/// A format of files.
+/// A file format of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// `<PairPotential>` and its family: x and U, radians.
+    /// `<PairPotential>`, `<BondPotential>`, …: x and U, radians.
     Galamost,
-    /// `.pot`: x, U and the flag i, radians.
+    /// VOTCA's `.pot`: x, U and the flag i, radians.
     Votca,
-    /// A section: index, x, U, F; degrees.
+    /// A LAMMPS section: index, x, U, F; degrees.
     Lammps,
-    /// A line of names, then x, U, F; degrees.
+    /// A header line, then x, U, F; degrees.
     Csv,
-    /// `r: […], u: […]` as a pipeline has them; degrees.
+    /// `r: […], u: […]` for a pipeline; degrees.
     Ron,
 }
 
@@ -22,7 +22,7 @@ impl Format {
     /// All formats.
     pub const ALL: [Self; 5] = [Self::Galamost, Self::Votca, Self::Lammps, Self::Csv, Self::Ron];
 
-    /// On the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Galamost => "galamost",
@@ -33,12 +33,12 @@ impl Format {
         }
     }
 
-    /// The format with this name.
+    /// Returns the format with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|f| f.name() == name)
     }
 
-    /// The format that a file's ending means.
+    /// Returns the format that a file's extension stands for.
     pub fn of_file(path: &std::path::Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "xml" | "dat" => Some(Self::Galamost),
@@ -50,7 +50,7 @@ impl Format {
         }
     }
 
-    /// The unit of its angles.
+    /// Returns the unit of angles in this format.
     pub fn unit(self) -> Unit {
         match self {
             Self::Galamost | Self::Votca => Unit::Radians,
@@ -59,10 +59,10 @@ impl Format {
     }
 }
 
-/// The text of a file; angles of the rows are in radians, and forces are there. `name` is that of a LAMMPS section.
+/// Returns the text of a file. The rows have angles in radians, and forces. `name` is the keyword of a LAMMPS section.
 pub fn write(format: Format, kind: Kind, name: &str, rows: &Rows) -> String {
     let k = if kind.is_angle() { format.unit().radians() } else { 1.0 };
-    // 120.00000000000001 degrees help nobody
+    // rounded to 12 decimals, so that 120° is not written as 120.00000000000001
     let x = |x: f64| if k == 1.0 { x } else { (x / k * 1e12).round() / 1e12 };
     let none = vec![];
     let f = rows.f.as_ref().unwrap_or(&none);
@@ -87,9 +87,9 @@ pub fn write(format: Format, kind: Kind, name: &str, rows: &Rows) -> String {
             }
         }
         Format::Lammps => {
-            // the last row of a whole turn is the first again, and these files do not repeat it
-            let turn = std::f64::consts::TAU * (1.0 - 1e-9);
-            if kind == Kind::Dihedral && rows.x[n - 1] - rows.x[0] > turn {
+            // LAMMPS does not repeat the first row after 360°
+            let full_turn = std::f64::consts::TAU * (1.0 - 1e-9);
+            if kind == Kind::Dihedral && rows.x[n - 1] - rows.x[0] > full_turn {
                 n -= 1;
             }
             let unit = if kind == Kind::Dihedral { " DEGREES" } else { "" };
@@ -129,7 +129,7 @@ mod tests {
     use crate::read::{Choice, read};
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_files_are_read_back() {
         for kind in Kind::ALL {
             let steps = 36;
             let (first, last) = match kind {
@@ -159,17 +159,21 @@ mod tests {
     }
 
     #[test]
-    fn wrong_files_are_told_by_their_line() {
+    fn errors_name_the_line() {
         let cases: [(&str, &str, Option<u32>); 11] = [
             ("1.0 2.0\n1.1 x\n", "expected a number, found `x`", Some(2)),
             ("1.0\n", "there is no column 2", Some(1)),
-            ("<PairPotential>\n1 2\n", "<PairPotential> has no end", Some(1)),
+            ("<PairPotential>\n1 2\n", "<PairPotential> is not closed", Some(1)),
             ("<PairPotential>\n1 2\n</BondPotential>\n", "expected </PairPotential>", Some(3)),
-            ("<PairForcePoints>\n1 2 3 4\n</PairForcePoints>\n", "coefficients (ForcePoints) are not read", Some(1)),
-            ("<Nothing>\n1 2\n</Nothing>\n", "<Nothing> is no table", Some(1)),
+            (
+                "<PairForcePoints>\n1 2 3 4\n</PairForcePoints>\n",
+                "coefficients (ForcePoints) are not supported",
+                Some(1),
+            ),
+            ("<Nothing>\n1 2\n</Nothing>\n", "<Nothing> is not a table", Some(1)),
             ("A\nN 2\n\n1 1.0 2.0 3.0\n", "N is 2, but 1 rows follow", Some(2)),
             ("A\nN 2 R 5 9\n\n1 1.0 2.0 3.0\n2 2.0 2.0 3.0\n", "the range is 5 … 9, but the rows are 1 … 2", Some(2)),
-            ("A\nN 1\n\n1 1.0 2.0 3.0\nB\nN 1\n\n1 1.0 2.0 3.0\n", "2 sections, A, B: say which one", None),
+            ("A\nN 1\n\n1 1.0 2.0 3.0\nB\nN 1\n\n1 1.0 2.0 3.0\n", "2 sections, A, B; select one", None),
             ("A\nN 1 SPLINE\n\n1 1.0 2.0 3.0\n", "unknown parameter `SPLINE`", Some(2)),
             ("r,U\n1.0,2.0\n1.5,oops\n", "expected a number, found `oops`", Some(3)),
         ];

@@ -1,22 +1,22 @@
-//! What plugins that read and write text files of particles share: lines with their numbers, compressed files, the frames of a
-//! trajectory, numbers that come back as they were, files that are cut back after a restart.
+//! Reading and writing text files of particles: lines with line numbers, compressed files, frames of a trajectory, numbers
+//! that round-trip exactly, and output files that are truncated to the checkpoint when a run resumes.
 #![deny(missing_docs)]
 
 mod lines;
 mod numbers;
 mod open;
-mod place;
+mod periodic;
 mod trajectory;
 mod write;
 
 pub use lines::{Lines, Mark};
 pub use numbers::{real, reals, whole};
 pub use open::{Source, open, read_text};
-pub use place::fold;
+pub use periodic::fold;
 pub use trajectory::Trajectory;
 pub use write::{FrameFile, StateFile, replace};
 
 use galamost_plugin_api::error::InputError;
 
-/// What reading gives: the first mistake, with its file and place.
+/// Result of reading; the error names the file and the position.
 pub type Result<T> = std::result::Result<T, InputError>;

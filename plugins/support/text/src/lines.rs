@@ -1,4 +1,4 @@
-//! Lines with their numbers.
+//! Reading a text file line by line, with line numbers for errors.
 
 use crate::Result;
 use crate::open::{Source, open};
@@ -7,12 +7,12 @@ use std::io::{BufRead as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::str::{FromStr, SplitAsciiWhitespace};
 
-/// Where a line begins.
+/// The position of a line in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
-    /// Byte.
+    /// Byte offset.
     at: u64,
-    /// Lines before it.
+    /// Number of lines before it.
     line: u32,
 }
 
@@ -23,30 +23,31 @@ pub struct Lines {
     path: PathBuf,
     next: Mark,
     text: String,
-    /// The line ended with a line break.
-    whole: bool,
+    /// Whether the current line ended with a line break.
+    complete: bool,
 }
 
 impl Lines {
     /// Opens a file, compressed or not.
     ///
     /// # Errors
-    /// As [`open`].
+    /// Returns the errors of [`open`].
     pub fn open(path: &Path) -> Result<Self> {
-        Ok(Self { source: open(path)?, path: path.into(), next: Mark::default(), text: String::new(), whole: true })
+        Ok(Self { source: open(path)?, path: path.into(), next: Mark::default(), text: String::new(), complete: true })
     }
 
-    /// Reads the next line; `false` at the end of the file. (No iterator: the line is lent until the next one is read.)
+    /// Reads the next line. Returns `false` at the end of the file. (Not an iterator: the line is borrowed until the next one
+    /// is read.)
     ///
     /// # Errors
-    /// The system's words, or the line is no text.
+    /// Returns an error if the file cannot be read or the line is not UTF-8.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool> {
         let mut bytes = std::mem::take(&mut self.text).into_bytes();
         bytes.clear();
         let read = self.source.read_until(b'\n', &mut bytes);
-        let n = read.map_err(|e| self.cannot(&e))?;
-        self.pass(n, bytes.last() == Some(&b'\n'));
+        let n = read.map_err(|e| self.io_error(&e))?;
+        self.advance(n, bytes.last() == Some(&b'\n'));
         while let Some(b'\n' | b'\r') = bytes.last() {
             bytes.pop();
         }
@@ -54,44 +55,45 @@ impl Lines {
         Ok(n > 0)
     }
 
-    fn pass(&mut self, n: usize, whole: bool) {
+    /// Moves the position by a line of `n` bytes.
+    fn advance(&mut self, n: usize, complete: bool) {
         if n > 0 {
             self.next.at += n as u64;
             self.next.line = self.next.line.saturating_add(1);
-            self.whole = whole;
+            self.complete = complete;
         }
     }
 
-    fn cannot(&self, e: &std::io::Error) -> InputError {
+    fn io_error(&self, e: &std::io::Error) -> InputError {
         InputError::in_file(&self.path, None, format!("cannot be read: {e}"))
     }
 
-    /// Reads the next line, which must be there.
+    /// Reads the next line, which must exist.
     ///
     /// # Errors
-    /// The file ends here.
+    /// Returns an error if the file ends here; `what` names the expected line.
     pub fn must(&mut self, what: &str) -> Result<&str> {
         if self.next()? {
             Ok(self.text())
         } else {
-            Err(self.wrong(format!("the file ends before {what}: is it cut off?")))
+            Err(self.wrong(format!("the file ends before {what}; it may be truncated")))
         }
     }
 
-    /// Passes over lines, which must be there and end with a line break.
+    /// Skips lines, which must exist and end with a line break.
     ///
     /// # Errors
-    /// The file ends before.
+    /// Returns an error if the file ends before; `what` names the skipped lines.
     pub fn skip(&mut self, lines: u64, what: &str) -> Result<()> {
         for _ in 0..lines {
             let n = self.source.skip_until(b'\n');
-            let n = n.map_err(|e| self.cannot(&e))?;
-            // only the last line of a file can be without a break
-            let whole = n > 0 && (!self.at_end()? || self.ends_with_break()?);
-            self.pass(n, whole);
-            if !whole {
+            let n = n.map_err(|e| self.io_error(&e))?;
+            // only the last line of a file can lack a line break
+            let complete = n > 0 && (!self.at_end()? || self.ends_with_break()?);
+            self.advance(n, complete);
+            if !complete {
                 self.text.clear();
-                return Err(self.wrong(format!("the file ends before the end of {what}: is it cut off?")));
+                return Err(self.wrong(format!("the file ends before the end of {what}; it may be truncated")));
             }
         }
         Ok(())
@@ -101,102 +103,102 @@ impl Lines {
         use std::io::Read as _;
         let mut last = [0];
         let read = self.source.seek(SeekFrom::End(-1)).and_then(|_| self.source.read_exact(&mut last));
-        read.map_err(|e| self.cannot(&e))?;
+        read.map_err(|e| self.io_error(&e))?;
         Ok(last == [b'\n'])
     }
 
-    /// Whether there is nothing more to read.
+    /// Returns whether the end of the file is reached.
     ///
     /// # Errors
-    /// The system's words.
+    /// Returns an error if the file cannot be read.
     pub fn at_end(&mut self) -> Result<bool> {
         match self.source.fill_buf() {
             Ok(more) => Ok(more.is_empty()),
-            Err(e) => Err(InputError::in_file(&self.path, None, format!("cannot be read: {e}"))),
+            Err(e) => Err(self.io_error(&e)),
         }
     }
 
-    /// The current line must have ended with a line break: without one it may be cut off.
+    /// Checks that the current line ended with a line break; without one it may be truncated.
     ///
     /// # Errors
-    /// It has not.
+    /// Returns an error if it did not.
     pub fn ended(&self) -> Result<()> {
-        if self.whole { Ok(()) } else { Err(self.wrong("the file ends without a line break: is it cut off?")) }
+        if self.complete { Ok(()) } else { Err(self.wrong("the file ends without a line break; it may be truncated")) }
     }
 
-    /// Where the next line begins.
+    /// Returns the position of the next line.
     pub fn mark(&self) -> Mark {
         self.next
     }
 
-    /// Goes to a line.
+    /// Moves to a line.
     ///
     /// # Errors
-    /// The system's words.
+    /// Returns an error if the file cannot be read.
     pub fn seek(&mut self, to: Mark) -> Result<()> {
         let sought = self.source.seek(SeekFrom::Start(to.at));
-        sought.map_err(|e| self.cannot(&e))?;
+        sought.map_err(|e| self.io_error(&e))?;
         self.next = to;
         Ok(())
     }
 
-    /// The current line, without blanks at its ends.
+    /// Returns the current line without surrounding blanks.
     pub fn text(&self) -> &str {
         self.text.trim_ascii()
     }
 
-    /// The current line as it stands, for formats of fixed columns.
+    /// Returns the current line with its blanks, for formats with fixed columns.
     pub fn line(&self) -> &str {
         &self.text
     }
 
-    /// Words of the current line.
+    /// Returns the words of the current line.
     pub fn words(&self) -> SplitAsciiWhitespace<'_> {
         self.text.split_ascii_whitespace()
     }
 
-    /// A mistake of the current line.
+    /// Makes an error in the current line.
     pub fn wrong(&self, message: impl Into<String>) -> InputError {
-        self.mistake(1, message)
+        self.error_at(1, message)
     }
 
-    /// A mistake at a word of the current line, or at its begin if the word is from elsewhere.
+    /// Makes an error at a word of the current line, or at the start of the line if the word is not from this line.
     pub fn wrong_at(&self, word: &str, message: impl Into<String>) -> InputError {
         let offset = (word.as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize);
         let column = self.text.get(..offset).map_or(1, |before| before.chars().count() + 1);
-        self.mistake(column as u32, message)
+        self.error_at(column as u32, message)
     }
 
-    fn mistake(&self, column: u32, message: impl Into<String>) -> InputError {
+    fn error_at(&self, column: u32, message: impl Into<String>) -> InputError {
         InputError::in_file(&self.path, Some(Position { line: self.next.line.max(1), column }), message)
     }
 
-    /// A mistake of the file as a whole.
+    /// Makes an error of the file as a whole.
     pub fn wrong_file(&self, message: impl Into<String>) -> InputError {
         InputError::in_file(&self.path, None, message)
     }
 
-    /// The whole number that a word says.
+    /// Parses an integer.
     ///
     /// # Errors
-    /// It says none of this type.
+    /// Returns an error at the word if it is not an integer of this type.
     pub fn whole<T: FromStr>(&self, word: &str) -> Result<T> {
         word.parse().map_err(|_| self.wrong_at(word, format!("expected a whole number, found `{word}`")))
     }
 
-    /// The number that a word says, which must be finite.
+    /// Parses a finite number.
     ///
     /// # Errors
-    /// It says none.
+    /// Returns an error at the word if it is not a finite number.
     pub fn real(&self, word: &str) -> Result<f64> {
         let x: f64 = word.parse().map_err(|_| self.wrong_at(word, format!("expected a number, found `{word}`")))?;
-        if x.is_finite() { Ok(x) } else { Err(self.wrong_at(word, format!("`{word}` is no finite number"))) }
+        if x.is_finite() { Ok(x) } else { Err(self.wrong_at(word, format!("`{word}` is not a finite number"))) }
     }
 
-    /// All numbers of the current line, which must be so many.
+    /// Parses the current line as exactly `N` numbers.
     ///
     /// # Errors
-    /// There are others, or some are none.
+    /// Returns an error if there are not `N` words or one of them is not a finite number.
     pub fn reals<const N: usize>(&self) -> Result<[f64; N]> {
         let mut out = [0.0; N];
         let words: Vec<&str> = self.words().collect();
@@ -215,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_know_their_places() {
+    fn lines_know_their_positions() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("f");
         std::fs::write(&path, "first 1\r\n\nö 2 x\nlast").expect("written");

@@ -1,8 +1,8 @@
-//! Numbers as text.
+//! Formatting of numbers.
 
 use std::io::Write as _;
 
-/// Appends a number: with so many digits behind the point, or with as many digits as it takes to read the same number back.
+/// Appends a number with `digits` decimals, or with as many digits as an exact round trip needs.
 pub fn real(out: &mut Vec<u8>, x: f64, digits: Option<u32>) {
     // writing to memory does not fail
     let _ = match digits {
@@ -11,7 +11,7 @@ pub fn real(out: &mut Vec<u8>, x: f64, digits: Option<u32>) {
     };
 }
 
-/// Appends numbers, a blank before each.
+/// Appends numbers, each after a blank.
 pub fn reals(out: &mut Vec<u8>, values: &[f64], digits: Option<u32>) {
     for x in values {
         out.push(b' ');
@@ -19,7 +19,7 @@ pub fn reals(out: &mut Vec<u8>, values: &[f64], digits: Option<u32>) {
     }
 }
 
-/// Appends whole numbers, a blank before each.
+/// Appends integers, each after a blank.
 pub fn whole<T: std::fmt::Display>(out: &mut Vec<u8>, values: &[T]) {
     for x in values {
         let _ = write!(out, " {x}");
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_back() {
+    fn numbers_round_trip() {
         for x in [0.1, -1.0 / 3.0, 1e-300, 123_456_789.123_456_79, f64::from(0.1f32), -0.0, 1e22] {
             let mut out = vec![];
             real(&mut out, x, None);

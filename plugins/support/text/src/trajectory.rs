@@ -1,22 +1,22 @@
-//! Frames, one after the other in a text file.
+//! Frames of a text trajectory.
 
 use crate::Result;
 use crate::lines::{Lines, Mark};
 use galamost_plugin_api::error::InputError;
 use std::path::Path;
 
-/// A file of frames. Where they begin is found as far as it is asked for, and kept.
+/// A text file of frames. The positions of frames are found on demand and stored.
 ///
-/// What is behind the last whole frame and ends with the file (a run was killed while it wrote) does not count.
+/// An incomplete frame at the end of the file, left by a run that was killed while writing, is ignored.
 pub struct Trajectory {
     lines: Lines,
-    /// Passes over one frame; `false`: there is none any more.
+    /// Skips one frame; returns `false` at the end of the file.
     skip: fn(&mut Lines) -> Result<bool>,
     starts: Vec<Mark>,
-    /// Where it goes on, if the end was not reached.
+    /// Position of the first frame that is not found yet; `None` after the end was reached.
     next: Option<Mark>,
-    /// What is wrong with what is behind the last whole frame.
-    rest: Option<InputError>,
+    /// Error in the incomplete frame at the end of the file.
+    incomplete: Option<InputError>,
 }
 
 impl std::fmt::Debug for Trajectory {
@@ -26,16 +26,16 @@ impl std::fmt::Debug for Trajectory {
 }
 
 impl Trajectory {
-    /// Opens a file. The function passes over a frame, and tells `false` if there is none any more.
+    /// Opens a file. `skip` skips one frame and returns `false` at the end of the file.
     ///
     /// # Errors
-    /// As [`crate::open()`].
+    /// Returns the errors of [`crate::open()`].
     pub fn open(path: &Path, skip: fn(&mut Lines) -> Result<bool>) -> Result<Self> {
         let lines = Lines::open(path)?;
-        Ok(Self { lines, skip, starts: vec![], next: Some(Mark::default()), rest: None })
+        Ok(Self { lines, skip, starts: vec![], next: Some(Mark::default()), incomplete: None })
     }
 
-    /// Looks for frames until there are so many.
+    /// Finds frames until `wanted` are known or the file ends.
     fn find(&mut self, wanted: usize) -> Result<()> {
         while let (Some(next), true) = (self.next, self.starts.len() < wanted) {
             self.lines.seek(next)?;
@@ -46,35 +46,35 @@ impl Trajectory {
                 }
                 Ok(false) => self.next = None,
                 Err(e) => {
-                    // a mistake in the middle of a file is none of a killed run
+                    // only an error at the end of the file can come from a killed run
                     if !self.lines.at_end()? {
                         return Err(e);
                     }
-                    (self.next, self.rest) = (None, Some(e));
+                    (self.next, self.incomplete) = (None, Some(e));
                 }
             }
         }
         Ok(())
     }
 
-    /// Number of whole frames.
+    /// Returns the number of complete frames.
     ///
     /// # Errors
-    /// The file is none of this format.
+    /// Returns an error if the file does not have this format.
     pub fn count(&mut self) -> Result<u64> {
         self.find(usize::MAX)?;
-        match &self.rest {
+        match &self.incomplete {
             Some(e) if self.starts.is_empty() => Err(e.clone()),
             _ => Ok(self.starts.len() as u64),
         }
     }
 
-    /// The lines of a frame, from its first on; a negative number counts from the end.
+    /// Moves to the first line of a frame. A negative number counts from the end.
     ///
     /// # Errors
-    /// There is no such frame, or something before it is wrong.
+    /// Returns an error if there is no such frame or a frame before it is malformed.
     pub fn frame(&mut self, number: i64) -> Result<&mut Lines> {
-        let place = match usize::try_from(number) {
+        let index = match usize::try_from(number) {
             Ok(k) => {
                 self.find(k.saturating_add(1))?;
                 Some(k)
@@ -84,10 +84,10 @@ impl Trajectory {
                 n.checked_sub(number.unsigned_abs() as usize)
             }
         };
-        let Some(start) = place.and_then(|k| self.starts.get(k)).copied() else {
+        let Some(start) = index.and_then(|k| self.starts.get(k)).copied() else {
             let n = self.starts.len();
-            return Err(match self.rest.take() {
-                Some(e) => InputError { message: format!("there is no whole frame {number}: {}", e.message), ..e },
+            return Err(match self.incomplete.take() {
+                Some(e) => InputError { message: format!("there is no complete frame {number}: {}", e.message), ..e },
                 None => self.lines.wrong_file(format!("there is no frame {number}: the file has {n}")),
             });
         };
@@ -95,10 +95,10 @@ impl Trajectory {
         Ok(&mut self.lines)
     }
 
-    /// The lines from the begin of the file on.
+    /// Moves to the first line of the file.
     ///
     /// # Errors
-    /// The system's words.
+    /// Returns an error if the file cannot be read.
     pub fn begin(&mut self) -> Result<&mut Lines> {
         self.lines.seek(Mark::default())?;
         Ok(&mut self.lines)
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_frames_are_found() {
+    fn complete_frames_are_found() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("f");
         let of = |text: &str| {
@@ -136,7 +136,7 @@ mod tests {
             (Ok(3), Err("there is no frame 3: the file has 3".into()))
         });
         assert!(t.frame(-4).is_err() && t.frame(-3).is_ok());
-        // cut anywhere: the whole frames are there
+        // truncated anywhere: the complete frames are found
         for cut in 0..text.len() {
             let mut t = of(&text[..cut]);
             let n = [4, 6, 12].iter().filter(|end| **end <= cut).count() as u64;
@@ -145,10 +145,10 @@ mod tests {
                 Err(e) => assert!(n == 0 && cut > 0, "cut at {cut}: {e}"),
             }
         }
-        // a mistake in the middle is one
+        // an error in the middle is reported
         let e = of("1\na\nwhat\n1\nb\n").count().expect_err("no number");
         assert_eq!(e.to_string(), format!("{}:3:1: expected a whole number, found `what`", path.display()));
         let e = of("1\na\n2\nb\n").frame(1).map(|_| ()).expect_err("not whole");
-        assert!(e.message.starts_with("there is no whole frame 1: the file ends before"), "{e}");
+        assert!(e.message.starts_with("there is no complete frame 1: the file ends before"), "{e}");
     }
 }

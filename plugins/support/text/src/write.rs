@@ -1,4 +1,4 @@
-//! Files that analyzers write.
+//! Output files of analyzers.
 
 use galamost_plugin_api::component::SystemInfo;
 use galamost_plugin_api::error::{Error, InputError, Result};
@@ -7,28 +7,28 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Whether a file can stand there, as far as its folder tells.
+/// Checks that the folder of a file exists.
 fn check_folder(path: &Path) -> Option<InputError> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty())?;
     (!folder.is_dir()).then(|| InputError::new(format!("there is no folder {} for `file`", folder.display())))
 }
 
-/// Names of types that a format cannot hold.
+/// Returns an error for each type name that a format cannot hold.
 fn check_names(system: &SystemInfo, good: fn(&str) -> bool) -> impl Iterator<Item = InputError> {
     let names = [&system.types, &system.bond_types, &system.angle_types, &system.dihedral_types];
     names
         .into_iter()
         .flatten()
         .filter(move |n| !good(n))
-        .map(|n| InputError::new(format!("the type name \"{n}\" cannot be written in this format")))
+        .map(|n| InputError::new(format!("the type name \"{n}\" cannot be written in this format; rename the type")))
 }
 
-fn all(errors: Vec<InputError>) -> Result<()> {
+fn reject_any(errors: Vec<InputError>) -> Result<()> {
     if errors.is_empty() { Ok(()) } else { Err(Error::Input(errors)) }
 }
 
-/// A text trajectory that an analyzer appends frames to. Each frame is handed to the system as a whole; after a restart the file is
-/// cut to what the checkpoint knows.
+/// A text trajectory that an analyzer appends frames to. Each frame is written at once. When a run resumes, the file is
+/// truncated to its length at the checkpoint.
 #[derive(Debug, Default)]
 pub struct FrameFile {
     path: PathBuf,
@@ -38,26 +38,26 @@ pub struct FrameFile {
 }
 
 impl FrameFile {
-    /// Learns the system and the file's name; `good` tells which names of types the format can hold.
+    /// Sets the system and the file; `good` returns whether the format can hold a type name.
     ///
     /// # Errors
-    /// There is no such folder, or a name cannot be written.
+    /// Returns an error if the folder does not exist or a type name cannot be written.
     pub fn bind(&mut self, system: &SystemInfo, file: &str, good: fn(&str) -> bool) -> Result<()> {
         self.path = system.path(file);
         self.resumed = system.resumed;
-        all(check_names(system, good).chain(check_folder(&self.path)).collect())
+        reject_any(check_names(system, good).chain(check_folder(&self.path)).collect())
     }
 
     /// Opens the file.
     ///
     /// # Errors
-    /// The system's words.
+    /// Returns an error if the file cannot be opened.
     pub fn start(&mut self) -> Result<()> {
         self.rows = Some(RowFile::open(&self.path, self.resumed, self.kept.as_deref())?);
         Ok(())
     }
 
-    /// Whether nothing was written yet.
+    /// Returns whether the file is empty.
     pub fn is_empty(&self) -> bool {
         self.rows.as_ref().is_none_or(RowFile::is_empty)
     }
@@ -65,30 +65,30 @@ impl FrameFile {
     /// Appends a frame.
     ///
     /// # Errors
-    /// The system's words; the file then ends with the last whole frame.
+    /// Returns an error if the file cannot be written; it then ends with the last complete frame.
     pub fn append(&mut self, frame: &[u8]) -> Result<()> {
         match &mut self.rows {
             Some(rows) => rows.append(frame),
-            None => Err(Error::io(&self.path, "was not opened")),
+            None => Err(Error::io(&self.path, "is not open; call `start` before the first frame")),
         }
     }
 
-    /// State for a checkpoint.
+    /// Returns the state for a checkpoint.
     ///
     /// # Errors
-    /// The system's words.
+    /// Returns an error if the file cannot be synced.
     pub fn save(&mut self) -> Result<Vec<u8>> {
         self.rows.as_mut().map_or(Ok(vec![]), RowFile::save)
     }
 
-    /// State from a checkpoint.
+    /// Restores the state from a checkpoint.
     pub fn load(&mut self, state: &[u8]) {
         self.kept = Some(state.to_vec());
     }
 }
 
-/// A file for each of the states that an analyzer writes: `{step}` in its name stands for the step with 10 digits; without it the
-/// file is written anew each time.
+/// A separate file for each state that an analyzer writes. `{step}` in the name is replaced by the step with 10 digits; without
+/// it, the file is overwritten each time.
 #[derive(Debug, Default)]
 pub struct StateFile {
     system: SystemInfo,
@@ -96,16 +96,16 @@ pub struct StateFile {
 }
 
 impl StateFile {
-    /// Learns the system and the file's name; `good` tells which names of types the format can hold.
+    /// Sets the system and the file; `good` returns whether the format can hold a type name.
     ///
     /// # Errors
-    /// There is no such folder, or a name cannot be written.
+    /// Returns an error if the folder does not exist or a type name cannot be written.
     pub fn bind(&mut self, system: &SystemInfo, file: &str, good: fn(&str) -> bool) -> Result<()> {
         (self.system, self.file) = (system.clone(), file.into());
-        all(check_names(system, good).chain(check_folder(&self.path(0))).collect())
+        reject_any(check_names(system, good).chain(check_folder(&self.path(0))).collect())
     }
 
-    /// The system.
+    /// Returns the system.
     pub fn system(&self) -> &SystemInfo {
         &self.system
     }
@@ -114,31 +114,31 @@ impl StateFile {
         self.system.path(&self.file.replace("{step}", &format!("{step:010}")))
     }
 
-    /// Writes the file of a step as a whole.
+    /// Writes the file of a step.
     ///
     /// # Errors
-    /// The system's words.
+    /// Returns an error if the file cannot be written.
     pub fn write(&self, step: u64, contents: &[u8]) -> Result<()> {
         let path = self.path(step);
         replace(&path, |out| out.write_all(contents)).map_err(|e| Error::io(&path, e))
     }
 }
 
-/// Writes a file under another name, brings it to the disk and renames it, so that there is always a whole one.
+/// Replaces a file atomically: writes it under a temporary name, syncs it to the disk, and renames it.
 ///
 /// # Errors
-/// The system's words.
+/// Returns an error if the file cannot be written.
 pub fn replace(path: &Path, contents: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> std::io::Result<()> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     let part = PathBuf::from(part);
     let mut out = BufWriter::with_capacity(1 << 20, File::create(&part)?);
     let written = contents(&mut out).and_then(|()| out.flush()).and_then(|()| out.get_ref().sync_all());
-    // without a last try to write, which dropping it would be
+    // dropping the writer would try to write again
     drop(out.into_parts());
     let done = written.and_then(|()| std::fs::rename(&part, path));
     if done.is_err() {
-        // a full disk needs the room; the first error is the one to tell
+        // free the space on a full disk; the first error is the one to report
         let _ = std::fs::remove_file(&part);
     }
     done
@@ -149,18 +149,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_replaced_whole() {
+    fn files_are_replaced_atomically() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a");
         replace(&path, |out| out.write_all(b"old")).expect("written");
         let full = replace(&path, |_| Err(std::io::ErrorKind::StorageFull.into()));
         assert_eq!(full.map_err(|e| e.kind()), Err(std::io::ErrorKind::StorageFull));
         assert_eq!(std::fs::read(&path).expect("read"), b"old");
-        assert_eq!(std::fs::read_dir(folder.path()).expect("read").count(), 1, "nothing is left behind");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("read").count(), 1, "no temporary file is left");
     }
 
     #[test]
-    fn frames_are_cut_back() {
+    fn frames_are_truncated_on_resume() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut system = SystemInfo { directory: folder.path().to_string_lossy().into(), ..SystemInfo::default() };
         let begin = |system: &SystemInfo, kept: Option<&[u8]>| {

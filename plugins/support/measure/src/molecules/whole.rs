@@ -1,57 +1,56 @@
-//! Molecules of a frame, as whole pieces.
+//! Molecules of a frame, not cut by the box boundaries.
 
-use crate::molecules::joined;
+use crate::molecules::{UNDEFINED, joined};
 use galamost_plugin_api::prelude::*;
 use std::ops::Range;
 
-/// Which particles belong together, and where they are when no boundary cuts a molecule.
+/// The molecules of a frame, with unwrapped positions.
 ///
-/// Molecules are those of the array `molecule` (a negative number is a molecule of its own), or what bonds hold together.
+/// Without an array `molecule`, particles connected by bonds form a molecule. In the array, each particle with a negative
+/// number is a separate molecule.
 #[derive(Clone, Debug, Default)]
-pub struct Whole {
-    /// Tags, molecule by molecule; inside of one in the order of tags, and of a linear one from end to end.
+pub struct WholeMolecules {
+    /// Tags, molecule by molecule: sorted within a molecule, or from end to end in a linear molecule.
     pub tags: Vec<u32>,
-    /// Places of each molecule in `tags`.
-    pub parts: Vec<Part>,
-    /// Place of each tag without the boundary: within a molecule differences are those of the connected piece.
+    /// The molecules.
+    pub parts: Vec<Molecule>,
+    /// Unwrapped position of each tag; bonded particles are nearest images of each other.
     pub place: Vec<[f64; 3]>,
 }
 
-/// One molecule.
+/// One molecule of a frame.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
-    /// Its places in [`Whole::tags`].
+pub struct Molecule {
+    /// Indices of its members in [`WholeMolecules::tags`].
     pub range: Range<usize>,
-    /// Every particle has at most two bonds, all hang together, and there are two ends.
+    /// Whether the molecule is an unbranched chain: connected, at most two bonds per particle, two ends.
     pub linear: bool,
 }
 
-impl Whole {
-    /// What a frame must come with, and whether anything says what a molecule is.
+impl WholeMolecules {
+    /// Requests positions and topology with each frame.
     ///
     /// # Errors
-    /// Nothing does.
+    /// Returns an error if the initial state has neither an array `molecule` nor bonds.
     pub fn bind(system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         if !system.has_array("molecule") && system.bond_types.is_empty() {
-            return Err(Error::input(
-                "the molecules are not known: the initial state has neither an array `molecule` nor bonds",
-            ));
+            return Err(Error::input(UNDEFINED));
         }
         needs.wants.particles = true;
         needs.wants.topology = true;
         Ok(())
     }
 
-    /// Those of a frame with at least `shortest` particles.
+    /// Finds the molecules of a frame with at least `shortest` particles.
     ///
-    /// A molecule is made whole along its bonds, each by the nearest image; pieces of a molecule that no bond joins lie where
-    /// their images say.
+    /// A molecule is unwrapped along its bonds by nearest images. Fragments of a molecule without a bond between them are
+    /// placed by their image numbers.
     pub fn of(frame: &Frame<'_>, shortest: usize) -> Self {
         let given = frame.int_array("molecule").filter(|(width, _)| *width == 1).map(|(_, m)| m);
         Self::new(frame.position(), frame.image(), frame.box_length(), given, frame.bonds(), shortest)
     }
 
-    /// The same of bare columns.
+    /// Finds molecules as [`Self::of`] does, from the columns of a frame.
     pub fn new(
         position: &[[f64; 3]],
         image: &[[i32; 3]],
@@ -61,8 +60,8 @@ impl Whole {
         shortest: usize,
     ) -> Self {
         let n = position.len();
-        let piece = joined(n, bonds.iter().map(|b| b.tags));
-        // partners by rows
+        let fragment = joined(n, bonds.iter().map(|b| b.tags));
+        // bonded partners of each particle, in compressed rows
         let mut first = vec![0u32; n + 1];
         bonds.iter().flat_map(|b| b.tags).for_each(|t| first[t as usize + 1] += 1);
         for i in 0..n {
@@ -76,11 +75,11 @@ impl Whole {
             }
         }
         let partners = |i: u32| &partner[first[i as usize] as usize..first[i as usize + 1] as usize];
-        let place = whole(position, image, length, &piece, partners);
-        // molecules in the order of their first tags
+        let place = unwrap_fragments(position, image, length, &fragment, partners);
+        // molecules sorted by their first tags
         let key: Vec<i64> = match molecule {
             Some(m) => m.iter().zip(0i64..).map(|(m, tag)| if *m < 0 { -1 - tag } else { i64::from(*m) }).collect(),
-            None => piece.iter().map(|p| i64::from(*p)).collect(),
+            None => fragment.iter().map(|p| i64::from(*p)).collect(),
         };
         let mut tags: Vec<u32> = (0..n as u32).collect();
         tags.sort_by_key(|t| (key[*t as usize], *t));
@@ -90,41 +89,41 @@ impl Whole {
         let mut out = Self { place, ..Self::default() };
         for members in found {
             let begin = out.tags.len();
-            let linear = order(members, &piece, partners);
+            let linear = sort_linear(members, &fragment, partners);
             out.tags.extend_from_slice(members);
-            out.parts.push(Part { range: begin..out.tags.len(), linear });
+            out.parts.push(Molecule { range: begin..out.tags.len(), linear });
         }
         out
     }
 
-    /// Tags of a molecule.
-    pub fn members(&self, part: &Part) -> &[u32] {
+    /// Returns the tags of a molecule.
+    pub fn members(&self, part: &Molecule) -> &[u32] {
         &self.tags[part.range.clone()]
     }
 
-    /// Places of a molecule's particles.
-    pub fn places(&self, part: &Part) -> impl Iterator<Item = [f64; 3]> {
+    /// Returns the unwrapped positions of a molecule's particles.
+    pub fn places(&self, part: &Molecule) -> impl Iterator<Item = [f64; 3]> {
         self.members(part).iter().map(|t| self.place[*t as usize])
     }
 }
 
-/// Places with every piece made whole, from its first particle, which stays where its image says.
-fn whole<'a>(
+/// Unwraps every fragment along its bonds, starting from its first particle at the position given by its image numbers.
+fn unwrap_fragments<'a>(
     position: &[[f64; 3]],
     image: &[[i32; 3]],
     length: [f64; 3],
-    piece: &[u32],
+    fragment: &[u32],
     partners: impl Fn(u32) -> &'a [u32],
 ) -> Vec<[f64; 3]> {
     let n = position.len();
     let mut place: Vec<[f64; 3]> =
         (0..n).map(|i| std::array::from_fn(|k| position[i][k] + length[k] * f64::from(image[i][k]))).collect();
     let mut done = vec![false; n];
-    let mut waiting = vec![];
-    for start in (0..n as u32).filter(|i| piece[*i as usize] == *i) {
+    let mut stack = vec![];
+    for start in (0..n as u32).filter(|i| fragment[*i as usize] == *i) {
         done[start as usize] = true;
-        waiting.push(start);
-        while let Some(i) = waiting.pop() {
+        stack.push(start);
+        while let Some(i) = stack.pop() {
             for j in partners(i) {
                 if std::mem::replace(&mut done[*j as usize], true) {
                     continue;
@@ -134,30 +133,31 @@ fn whole<'a>(
                     let d = position[*j as usize][k] - position[i as usize][k];
                     from[k] + if length[k] > 0.0 { d - length[k] * (d / length[k]).round() } else { d }
                 });
-                waiting.push(*j);
+                stack.push(*j);
             }
         }
     }
     place
 }
 
-/// Puts a linear molecule into the order of its bonds, beginning at the end with the smaller tag; `false` if it is none.
-fn order<'a>(members: &mut [u32], piece: &[u32], partners: impl Fn(u32) -> &'a [u32]) -> bool {
-    let together = members.iter().all(|t| piece[*t as usize] == piece[members[0] as usize]);
+/// Sorts the members of a linear molecule along its bonds, starting at the end with the smaller tag. Returns `false` if the
+/// molecule is not linear.
+fn sort_linear<'a>(members: &mut [u32], fragment: &[u32], partners: impl Fn(u32) -> &'a [u32]) -> bool {
+    let connected = members.iter().all(|t| fragment[*t as usize] == fragment[members[0] as usize]);
     let ends: Vec<u32> = members.iter().copied().filter(|t| partners(*t).len() == 1).collect();
-    if !together || ends.len() != 2 || members.iter().any(|t| partners(*t).len() > 2) {
+    if !connected || ends.len() != 2 || members.iter().any(|t| partners(*t).len() > 2) {
         return false;
     }
-    let (mut before, mut at) = (u32::MAX, ends[0]);
+    let (mut previous, mut at) = (u32::MAX, ends[0]);
     let mut path = Vec::with_capacity(members.len());
     loop {
         path.push(at);
-        match partners(at).iter().copied().find(|p| *p != before) {
-            Some(next) if path.len() < members.len() => (before, at) = (at, next),
+        match partners(at).iter().copied().find(|p| *p != previous) {
+            Some(next) if path.len() < members.len() => (previous, at) = (at, next),
             _ => break,
         }
     }
-    // what bonds join may reach beyond the molecule that the array names
+    // bonds may lead to particles that the array assigns to other molecules
     if path.len() != members.len() || !path.iter().all(|t| members.binary_search(t).is_ok()) {
         return false;
     }
@@ -183,17 +183,17 @@ mod tests {
         ];
         let link = |a, b| Link { kind: 0, tags: [a, b] };
         let bonds = [link(3, 0), link(0, 1), link(2, 4), link(4, 5), link(5, 2)];
-        let m = Whole::new(&position, &[[0; 3]; 7], [10.0, 10.0, 0.0], None, &bonds, 2);
+        let m = WholeMolecules::new(&position, &[[0; 3]; 7], [10.0, 10.0, 0.0], None, &bonds, 2);
         assert_eq!(m.parts.len(), 2);
         assert!(m.parts[0].linear && !m.parts[1].linear);
         assert_eq!(m.members(&m.parts[0]), [1, 0, 3]);
         assert_eq!(m.members(&m.parts[1]), [2, 4, 5]);
         let x: Vec<f64> = m.places(&m.parts[0]).map(|p| p[0]).collect();
         assert!((x[0] - 5.6).abs() < 1e-12 && x[1] == 4.8 && (x[2] - 4.0).abs() < 1e-12, "{x:?}");
-        // the array is what counts where there is one, and images place what no bond joins
+        // an array `molecule` takes precedence over bonds, and image numbers place unbonded fragments
         let mut image = [[0; 3]; 7];
         image[6] = [1, 0, 0];
-        let m = Whole::new(&position, &image, [10.0, 10.0, 0.0], Some(&[0, 0, -1, 0, -1, -1, 0]), &bonds, 2);
+        let m = WholeMolecules::new(&position, &image, [10.0, 10.0, 0.0], Some(&[0, 0, -1, 0, -1, -1, 0]), &bonds, 2);
         assert_eq!((m.parts.len(), m.parts[0].linear), (1, false));
         assert_eq!(m.place[6], [13.0, 3.0, 0.0]);
     }

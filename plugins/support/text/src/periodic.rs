@@ -1,7 +1,8 @@
-//! Places in the periodic box.
+//! Coordinates in the periodic box.
 
-/// Brings one coordinate, counted from the middle of the box, to −L/2 ≤ x < L/2, with the whole box lengths that were taken off.
-/// `None` if it is so far away that they cannot be counted. An axis of length 0 is left alone.
+/// Wraps a coordinate, relative to the center of the box, to −L/2 ≤ x < L/2. Returns it with its image number.
+///
+/// Returns `None` if the image number does not fit 32 bits. A coordinate on an axis of length 0 does not change.
 pub fn fold(x: f64, length: f64) -> Option<(f64, i32)> {
     if length <= 0.0 {
         return Some((x, 0));
@@ -10,13 +11,13 @@ pub fn fold(x: f64, length: f64) -> Option<(f64, i32)> {
     if (-half..half).contains(&x) {
         return Some((x, 0));
     }
-    let turns = (x / length + 0.5).floor();
-    if turns.is_nan() || turns.abs() >= f64::from(i32::MAX) {
+    let image = (x / length + 0.5).floor();
+    if image.is_nan() || image.abs() >= f64::from(i32::MAX) {
         return None;
     }
-    let inside = x - turns * length;
-    // rounding may leave it on the upper edge or below the lower one
-    Some(if inside >= half { (-half, turns as i32 + 1) } else { (inside.max(-half), turns as i32) })
+    let wrapped = x - image * length;
+    // rounding may leave it at the upper edge or below the lower edge
+    Some(if wrapped >= half { (-half, image as i32 + 1) } else { (wrapped.max(-half), image as i32) })
 }
 
 #[cfg(test)]
@@ -38,7 +39,7 @@ mod tests {
             assert_eq!(fold(x, l), folded, "{x}");
         }
         let edge = 2f64.next_down() + 8.0;
-        let (x, turns) = fold(edge, 4.0).expect("near");
-        assert!((-2.0..2.0).contains(&x) && (x + 4.0 * f64::from(turns) - edge).abs() < 1e-14);
+        let (x, image) = fold(edge, 4.0).expect("near");
+        assert!((-2.0..2.0).contains(&x) && (x + 4.0 * f64::from(image) - edge).abs() < 1e-14);
     }
 }

@@ -1,32 +1,32 @@
-//! Lines and letters, written as SVG or as pixels.
+//! Vector drawings of lines and text, written as SVG or as pixels.
 
 use crate::color::Rgb;
-use crate::font;
 use crate::image::Image;
+use crate::plot::font;
 use std::fmt::Write as _;
 use tiny_skia::{FillRule, LineCap, LineJoin, PathBuilder, Pixmap, Stroke, StrokeDash, Transform};
 
-/// What something is drawn with.
+/// The paint of a shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Paint {
-    /// Axes and letters.
+    /// The color of axes and text.
     Ink,
-    /// Lines behind the curves.
+    /// The color of grid lines.
     Faint,
-    /// The ground.
+    /// The background color.
     Ground,
-    /// A color, and how much of it covers what is below.
+    /// A color and its opacity, 0 to 1.
     Color(Rgb, f64),
 }
 
-/// Where a text stands at its point.
+/// Alignment of a text at its anchor point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
-    /// It begins there.
+    /// The text starts at the point.
     Start,
-    /// It is centered.
+    /// The text is centered on the point.
     Middle,
-    /// It ends there.
+    /// The text ends at the point.
     End,
 }
 
@@ -35,42 +35,42 @@ pub enum Anchor {
 pub enum Shape {
     /// A filled area.
     Area(Vec<[f64; 2]>, Paint),
-    /// Lines through points; `dash`: lengths of strokes and gaps.
+    /// A polyline.
     Line {
         /// The points.
         points: Vec<[f64; 2]>,
-        /// Its paint.
+        /// Paint.
         paint: Paint,
-        /// Its width.
+        /// Width.
         width: f64,
-        /// Strokes and gaps.
+        /// Lengths of dashes and gaps.
         dash: Option<[f64; 2]>,
     },
     /// A filled disc: center, radius.
     Dot([f64; 2], f64, Paint),
     /// A text.
     Text {
-        /// Its point on the base line.
+        /// Anchor point on the baseline.
         at: [f64; 2],
         /// The text.
         text: String,
-        /// Size of the font.
+        /// Font size.
         size: f64,
-        /// How it stands at the point.
+        /// Alignment at the anchor point.
         anchor: Anchor,
-        /// Written upwards.
+        /// Whether the text is rotated to read upwards.
         turned: bool,
-        /// Its paint.
+        /// Paint.
         paint: Paint,
     },
 }
 
-/// Colors of ink and ground in SVG.
+/// Colors of ink and background in SVG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Theme {
     /// Black on white, for a file.
     Paper,
-    /// The colors of the page it stands in, which may be dark.
+    /// The colors of the surrounding page, which may be dark.
     Page,
 }
 
@@ -81,11 +81,11 @@ pub struct Drawing {
     pub width: f64,
     /// Height in points.
     pub height: f64,
-    /// From the lowest to the uppermost.
+    /// Shapes, from bottom to top.
     pub shapes: Vec<Shape>,
 }
 
-/// Text as it stands in markup.
+/// Escapes text for XML and HTML.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -102,7 +102,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// A length with two digits and no more.
+/// Formats a length with at most two decimals.
 fn short(x: f64) -> String {
     let text = format!("{x:.2}");
     match text.contains('.') {
@@ -111,6 +111,7 @@ fn short(x: f64) -> String {
     }
 }
 
+/// Returns the `d` attribute of an SVG path.
 fn path_of(points: &[[f64; 2]], closed: bool) -> String {
     let mut d = String::new();
     for (k, p) in points.iter().enumerate() {
@@ -123,12 +124,12 @@ fn path_of(points: &[[f64; 2]], closed: bool) -> String {
 }
 
 impl Drawing {
-    /// An empty drawing.
+    /// Makes an empty drawing.
     pub fn new(width: f64, height: f64) -> Self {
         Self { width, height, shapes: vec![] }
     }
 
-    /// Adds a straight or broken line.
+    /// Adds a polyline.
     pub fn line(&mut self, points: Vec<[f64; 2]>, paint: Paint, width: f64) {
         self.shapes.push(Shape::Line { points, paint, width, dash: None });
     }
@@ -138,24 +139,9 @@ impl Drawing {
         self.shapes.push(Shape::Text { at, text: text.into(), size, anchor, turned: false, paint: Paint::Ink });
     }
 
-    /// The drawing as SVG.
+    /// Returns the drawing as SVG.
     pub fn svg(&self, theme: Theme) -> String {
-        // color and opacity as attributes of `kind` (fill or stroke)
-        let paint = |kind: &str, p: Paint| {
-            let (color, opacity) = match (p, theme) {
-                (Paint::Ink, Theme::Paper) => ("#222222".to_string(), 1.0),
-                (Paint::Faint, Theme::Paper) => ("#e3e3e3".to_string(), 1.0),
-                (Paint::Ground, Theme::Paper) => ("#ffffff".to_string(), 0.85),
-                (Paint::Ink, Theme::Page) => ("currentColor".to_string(), 1.0),
-                (Paint::Faint, Theme::Page) => ("currentColor".to_string(), 0.14),
-                (Paint::Ground, Theme::Page) => ("var(--ground, #ffffff)".to_string(), 0.85),
-                (Paint::Color(c, opacity), _) => (c.to_string(), opacity),
-            };
-            match opacity < 1.0 {
-                true => format!("{kind}=\"{color}\" {kind}-opacity=\"{}\"", short(opacity)),
-                false => format!("{kind}=\"{color}\""),
-            }
-        };
+        let paint = |attribute: &str, p: Paint| svg_paint(theme, attribute, p);
         let mut s = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" \
              font-family=\"'DejaVu Sans', Verdana, Helvetica, sans-serif\" stroke-linejoin=\"round\" stroke-linecap=\"round\">\n",
@@ -203,10 +189,10 @@ impl Drawing {
         s + "</svg>\n"
     }
 
-    /// The drawing as pixels, black on white; `scale` pixels for a point.
+    /// Renders the drawing as pixels, black on white, with `scale` pixels per point.
     ///
     /// # Errors
-    /// It would be too large.
+    /// Returns an error if the image would be too large.
     pub fn image(&self, scale: f64) -> Result<Image, String> {
         let (width, height) = ((self.width * scale).round(), (self.height * scale).round());
         let too_large = || format!("a picture of {width} × {height} pixels is too large");
@@ -221,55 +207,83 @@ impl Drawing {
             | Shape::Line { paint, .. }
             | Shape::Dot(_, _, paint)
             | Shape::Text { paint, .. }) = shape;
-            let mut p = tiny_skia::Paint::default();
-            let (color, opacity) = match *paint {
-                Paint::Ink => (Rgb([0x22; 3]), 1.0),
-                Paint::Faint => (Rgb([0xe3; 3]), 1.0),
-                Paint::Ground => (Rgb::WHITE, 0.85),
-                Paint::Color(c, opacity) => (c, opacity),
-            };
-            let [r, g, b] = color.0;
-            p.set_color_rgba8(r, g, b, (255.0 * opacity) as u8);
+            let p = pixel_paint(*paint);
             let mut path = PathBuilder::new();
-            let through = |path: &mut PathBuilder, points: &[[f64; 2]]| {
-                for (k, [x, y]) in points.iter().enumerate() {
-                    let (x, y) = (*x as f32, *y as f32);
-                    if k == 0 { path.move_to(x, y) } else { path.line_to(x, y) }
-                }
-            };
-            let stroke = match shape {
-                Shape::Area(points, _) => {
-                    through(&mut path, points);
-                    path.close();
-                    None
-                }
-                Shape::Line { points, width, dash, .. } => {
-                    through(&mut path, points);
-                    let dash = dash.and_then(|[a, b]| StrokeDash::new(vec![a as f32, b as f32], 0.0));
-                    let (line_cap, line_join) = (LineCap::Round, LineJoin::Round);
-                    Some(Stroke { width: *width as f32, line_cap, line_join, dash, ..Stroke::default() })
-                }
-                Shape::Dot([x, y], r, _) => {
-                    path.push_circle(*x as f32, *y as f32, *r as f32);
-                    None
-                }
-                Shape::Text { at: [x, y], text, size, anchor, turned, .. } => {
-                    let back = size * font::width(text) * [0.0, 0.5, 1.0][*anchor as usize];
-                    let at = if *turned { [*x, y + back] } else { [x - back, *y] };
-                    font::outline(&mut path, text, at, *size, *turned);
-                    None
-                }
-            };
-            // nothing to draw: a line of one point, a text of blanks
+            let stroke = outline(shape, &mut path);
+            // a line of one point or a text of blanks has no path
             let Some(path) = path.finish() else { continue };
             match stroke {
                 Some(stroke) => map.stroke_path(&path, &p, &stroke, t, None),
                 None => map.fill_path(&path, &p, FillRule::Winding, t, None),
             }
         }
-        // the ground is opaque, so colors are as they are
+        // the background is opaque, so the premultiplied colors are the colors
         let pixels = map.data().as_chunks::<4>().0.iter().flat_map(|p| [p[0], p[1], p[2]]).collect();
         Ok(Image { width: map.width(), height: map.height(), pixels })
+    }
+}
+
+/// Returns color and opacity as SVG attributes; `attribute` is `fill` or `stroke`.
+fn svg_paint(theme: Theme, attribute: &str, paint: Paint) -> String {
+    let (color, opacity) = match (paint, theme) {
+        (Paint::Ink, Theme::Paper) => ("#222222".to_string(), 1.0),
+        (Paint::Faint, Theme::Paper) => ("#e3e3e3".to_string(), 1.0),
+        (Paint::Ground, Theme::Paper) => ("#ffffff".to_string(), 0.85),
+        (Paint::Ink, Theme::Page) => ("currentColor".to_string(), 1.0),
+        (Paint::Faint, Theme::Page) => ("currentColor".to_string(), 0.14),
+        (Paint::Ground, Theme::Page) => ("var(--ground, #ffffff)".to_string(), 0.85),
+        (Paint::Color(c, opacity), _) => (c.to_string(), opacity),
+    };
+    match opacity < 1.0 {
+        true => format!("{attribute}=\"{color}\" {attribute}-opacity=\"{}\"", short(opacity)),
+        false => format!("{attribute}=\"{color}\""),
+    }
+}
+
+/// Returns the paint of a shape for pixels, black on white.
+fn pixel_paint(paint: Paint) -> tiny_skia::Paint<'static> {
+    let (color, opacity) = match paint {
+        Paint::Ink => (Rgb([0x22; 3]), 1.0),
+        Paint::Faint => (Rgb([0xe3; 3]), 1.0),
+        Paint::Ground => (Rgb::WHITE, 0.85),
+        Paint::Color(c, opacity) => (c, opacity),
+    };
+    let [r, g, b] = color.0;
+    let mut p = tiny_skia::Paint::default();
+    p.set_color_rgba8(r, g, b, (255.0 * opacity) as u8);
+    p
+}
+
+/// Adds the outline of a shape to a path. Returns the stroke of a line, or `None` for a filled shape.
+fn outline(shape: &Shape, path: &mut PathBuilder) -> Option<Stroke> {
+    let through = |path: &mut PathBuilder, points: &[[f64; 2]]| {
+        for (k, [x, y]) in points.iter().enumerate() {
+            let (x, y) = (*x as f32, *y as f32);
+            if k == 0 { path.move_to(x, y) } else { path.line_to(x, y) }
+        }
+    };
+    match shape {
+        Shape::Area(points, _) => {
+            through(path, points);
+            path.close();
+            None
+        }
+        Shape::Line { points, width, dash, .. } => {
+            through(path, points);
+            let dash = dash.and_then(|[a, b]| StrokeDash::new(vec![a as f32, b as f32], 0.0));
+            let (line_cap, line_join) = (LineCap::Round, LineJoin::Round);
+            Some(Stroke { width: *width as f32, line_cap, line_join, dash, ..Stroke::default() })
+        }
+        Shape::Dot([x, y], r, _) => {
+            path.push_circle(*x as f32, *y as f32, *r as f32);
+            None
+        }
+        Shape::Text { at: [x, y], text, size, anchor, turned, .. } => {
+            let shift = size * font::width(text) * [0.0, 0.5, 1.0][*anchor as usize];
+            let at = if *turned { [*x, y + shift] } else { [x - shift, *y] };
+            font::outline(path, text, at, *size, *turned);
+            None
+        }
     }
 }
 

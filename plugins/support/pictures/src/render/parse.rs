@@ -1,14 +1,18 @@
-//! Options of views as they are written on the command line and in pipelines.
+//! Parsing of view options, from the command line and from pipelines.
 
 use crate::color::Rgb;
-use crate::view::{ColorBy, Direction, Glyph, LARGEST, Slice, View};
+use crate::render::{ColorBy, Direction, Glyph, MAX_EDGE, Slice, View};
 
-/// A finite number.
+/// Parses a finite number.
 fn number(text: &str) -> Result<f64, String> {
-    text.trim().parse::<f64>().ok().filter(|x| x.is_finite()).ok_or_else(|| format!("`{}` is no number", text.trim()))
+    text.trim()
+        .parse::<f64>()
+        .ok()
+        .filter(|x| x.is_finite())
+        .ok_or_else(|| format!("`{}` is not a number", text.trim()))
 }
 
-/// `A=x,B=y`, or `x` for all.
+/// Parses values by type, `A=x,B=y`, or `x` for all types.
 fn by_type<T>(text: &str, value: impl Fn(&str) -> Result<T, String>) -> Result<Vec<(Option<String>, T)>, String> {
     let one = |part: &str| match part.split_once('=') {
         Some((name, v)) => value(v.trim()).map(|v| (Some(name.trim().to_string()), v)),
@@ -18,10 +22,11 @@ fn by_type<T>(text: &str, value: impl Fn(&str) -> Result<T, String>) -> Result<V
 }
 
 impl Direction {
-    /// `x`, `-x`, `y`, `-y`, `z`, `-z`: along an axis, seen from its end; or two angles, `azimuth,elevation`, in degrees.
+    /// Parses a direction: `x`, `-x`, `y`, `-y`, `z`, `-z` (the viewer is at this end of the axis), or two angles in degrees,
+    /// `azimuth,elevation`.
     ///
     /// # Errors
-    /// It is none of these.
+    /// Returns an error for any other text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let of = |azimuth, elevation| Ok(Self { azimuth, elevation });
         match text.trim() {
@@ -34,7 +39,7 @@ impl Direction {
             other => match other.split_once(',').map(|(a, b)| (number(a), number(b))) {
                 Some((Ok(azimuth), Ok(elevation))) if elevation.abs() <= 90.0 => of(azimuth, elevation),
                 _ => Err(format!(
-                    "`{other}` is no direction: wanted x, y, z, -x, -y, -z, or azimuth,elevation in degrees, as -60,20"
+                    "`{other}` is not a direction; use x, y, z, -x, -y, -z, or azimuth,elevation in degrees, such as -60,20"
                 )),
             },
         }
@@ -42,7 +47,7 @@ impl Direction {
 }
 
 impl ColorBy {
-    /// `type`, `molecule`, or a property.
+    /// Parses `type`, `molecule`, or the name of a property.
     pub fn parse(text: &str) -> Self {
         match text {
             "type" => Self::Type,
@@ -58,9 +63,9 @@ impl Glyph {
             Some((n, r)) => (n, Some(number(r)?)),
             None => (text, None),
         };
-        let ellipsoid = |usual: f64| match ratio.unwrap_or(usual) {
+        let ellipsoid = |default: f64| match ratio.unwrap_or(default) {
             r if (0.05..=20.0).contains(&r) => Ok(Self::Ellipsoid(r)),
-            r => Err(format!("the ratio of lengths {r} is not between 0.05 and 20")),
+            r => Err(format!("the aspect ratio {r} is not between 0.05 and 20")),
         };
         match (name, ratio) {
             ("rod", _) => ellipsoid(3.0),
@@ -69,20 +74,20 @@ impl Glyph {
             ("janus", None) => Ok(Self::Janus),
             ("triblock", None) => Ok(Self::Triblock),
             _ => {
-                Err(format!("`{text}` is no shape: wanted sphere, janus, triblock, rod, rod:RATIO, disk or disk:RATIO"))
+                Err(format!("`{text}` is not a shape; use sphere, janus, triblock, rod, rod:RATIO, disk or disk:RATIO"))
             }
         }
     }
 }
 
 impl Slice {
-    /// `axis,min,max`.
+    /// Parses `axis,min,max`.
     ///
     /// # Errors
-    /// It is not.
+    /// Returns an error for any other text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let parts: Vec<&str> = text.split(',').map(str::trim).collect();
-        let wrong = || format!("`{text}` is no slice: wanted axis,min,max, as z,-1,1");
+        let wrong = || format!("`{text}` is not a slice; use axis,min,max, such as z,-1,1");
         let [axis, min, max] = parts[..] else { return Err(wrong()) };
         let axis = ["x", "y", "z"].iter().position(|a| *a == axis).ok_or_else(wrong)?;
         let (min, max) = (number(min)?, number(max)?);
@@ -91,76 +96,80 @@ impl Slice {
 }
 
 impl View {
-    /// `1200x900`.
+    /// Sets the size, for example `1200x900`.
     ///
     /// # Errors
-    /// It is no size.
+    /// Returns an error if the text is not a valid size.
     pub fn set_size(&mut self, text: &str) -> Result<(), String> {
-        let wrong = || format!("`{text}` is no size: wanted WIDTHxHEIGHT of 16 to {LARGEST} pixels, as 1200x900");
+        let wrong = || format!("`{text}` is not a size; use WIDTHxHEIGHT of 16 to {MAX_EDGE} pixels, such as 1200x900");
         let (w, h) = text.split_once('x').ok_or_else(wrong)?;
-        let size = [w, h].map(|n| n.trim().parse::<u32>().ok().filter(|n| (16..=LARGEST).contains(n)));
+        let size = [w, h].map(|n| n.trim().parse::<u32>().ok().filter(|n| (16..=MAX_EDGE).contains(n)));
         let [Some(w), Some(h)] = size else { return Err(wrong()) };
         self.size = [w, h];
         Ok(())
     }
 
-    /// `0.5`, or `A=0.5,B=0.3`.
+    /// Sets radii, for example `0.5` or `A=0.5,B=0.3`.
     ///
     /// # Errors
-    /// They are no radii.
+    /// Returns an error if a radius is negative or not a number.
     pub fn set_radius(&mut self, text: &str) -> Result<(), String> {
         self.radius = by_type(text, |v| match number(v)? {
             r if r >= 0.0 => Ok(r),
-            r => Err(format!("a radius of {r} cannot be")),
+            r => Err(format!("the radius {r} is negative")),
         })?;
         Ok(())
     }
 
-    /// `rod:3`, or `A=janus,B=sphere`.
+    /// Sets shapes, for example `rod:3` or `A=janus,B=sphere`.
     ///
     /// # Errors
-    /// They are no shapes.
+    /// Returns an error for an unknown shape.
     pub fn set_shape(&mut self, text: &str) -> Result<(), String> {
         self.glyphs = if text == "auto" { vec![] } else { by_type(text, Glyph::parse)? };
         Ok(())
     }
 
-    /// `A=red,B=#1f77b4`.
+    /// Sets colors of types, for example `A=red,B=#1f77b4`.
     ///
     /// # Errors
-    /// They are no colors of types.
+    /// Returns an error for an unknown color or a color without a type.
     pub fn set_colors(&mut self, text: &str) -> Result<(), String> {
         let one = |(name, c): (Option<String>, Rgb)| {
-            name.map(|n| (n, c)).ok_or("wanted TYPE=COLOR, as A=red,B=#1f77b4".to_string())
+            name.map(|n| (n, c)).ok_or("use TYPE=COLOR, such as A=red,B=#1f77b4".to_string())
         };
-        self.colors = by_type(text, Self::a_color)?.into_iter().map(one).collect::<Result<_, _>>()?;
+        self.colors = by_type(text, Self::parse_color)?.into_iter().map(one).collect::<Result<_, _>>()?;
         Ok(())
     }
 
-    /// A color.
+    /// Sets the background color.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns an error for an unknown color.
     pub fn set_background(&mut self, text: &str) -> Result<(), String> {
-        self.background = Self::a_color(text)?;
+        self.background = Self::parse_color(text)?;
         Ok(())
     }
 
-    /// `low,high`.
+    /// Sets the range of the color map, `low,high`.
     ///
     /// # Errors
-    /// They are no two numbers.
+    /// Returns an error if the text is not two increasing numbers.
     pub fn set_range(&mut self, text: &str) -> Result<(), String> {
-        let wrong = || format!("`{text}` is no range: wanted low,high");
+        let wrong = || format!("`{text}` is not a range; use low,high");
         let (a, b) = text.split_once(',').ok_or_else(wrong)?;
         let (a, b) = (number(a)?, number(b)?);
         self.range = Some(if a < b { [a, b] } else { return Err(wrong()) });
         Ok(())
     }
 
-    fn a_color(text: &str) -> Result<Rgb, String> {
+    /// Parses a color.
+    fn parse_color(text: &str) -> Result<Rgb, String> {
         Rgb::parse(text).ok_or_else(|| {
-            format!("`{text}` is no color: wanted #rrggbb, white, black, grey, lightgrey, blue, red, green, purple, orange, skyblue or yellow")
+            format!(
+                "`{text}` is not a color; use #rrggbb, white, black, gray, lightgray, blue, red, green, purple, orange, \
+                 skyblue or yellow"
+            )
         })
     }
 }
@@ -170,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_read() {
+    fn options_are_parsed() {
         assert_eq!(Direction::parse("30, -20"), Ok(Direction { azimuth: 30.0, elevation: -20.0 }));
         assert!(
             Direction::parse("up").is_err() && Direction::parse("0,91").is_err() && Direction::parse("0,nan").is_err()

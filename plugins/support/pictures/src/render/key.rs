@@ -1,92 +1,99 @@
-//! What the colors of a picture mean: types with their bodies, or a bar of colors with numbers, in a strip on the right.
+//! The key of a picture, in a strip on its right: the types with their shapes, or a color bar with numbers.
 
-use crate::camera::Camera;
 use crate::color::Rgb;
-use crate::drawing::{Anchor, Drawing, Paint, Shape};
-use crate::font;
 use crate::image::Image;
 use crate::parallel::one_thread;
-use crate::raster::{Body, Solid, cast};
-use crate::shade::{Light, shade};
-use crate::ticks::{linear, power_of_ten};
+use crate::plot::drawing::{Anchor, Drawing, Paint, Shape};
+use crate::plot::font;
+use crate::plot::ticks::{linear, power_of_ten};
+use crate::render::camera::Camera;
+use crate::render::raster::{Body, Solid, cast};
+use crate::render::shade::{Light, shade};
 
-/// What a key tells.
+/// The contents of a key.
 #[derive(Clone, Debug)]
-pub enum Meaning {
-    /// Types: names, and bodies as the camera of a key sees them, with their reach where a ball's is 1.
+pub enum KeyContents {
+    /// Types: name, body in the camera's coordinates, and its extent relative to a sphere of radius 1.
     Types(Vec<(String, Body, f32)>),
-    /// Numbers between two ends; whether there are some below and above.
+    /// A property: its name, the numbers at the ends of the color bar, and whether there are values below and above.
     Numbers { name: String, ends: [f64; 2], beyond: [bool; 2] },
 }
 
-/// A key for a picture of some size.
+/// The key of a picture.
 #[derive(Debug)]
 pub struct Key {
-    meaning: Meaning,
-    /// Pixels: width and height of the strip, size of the font.
+    contents: KeyContents,
+    /// Width of the strip in pixels.
     width: u32,
+    /// Height of the strip in pixels.
     height: u32,
+    /// Font size in pixels.
     font: f64,
-    /// Marks of a bar, and the power of ten of their numbers.
-    marks: Vec<(f64, String)>,
+    /// Labeled ticks of a color bar.
+    ticks: Vec<(f64, String)>,
+    /// Title of a color bar, with the power of ten of its numbers.
     title: String,
     background: Rgb,
 }
 
-/// Letters smaller than this cannot be read.
-const SMALLEST: f64 = 7.0;
+/// Smallest legible font size.
+const MIN_FONT: f64 = 7.0;
 
 impl Key {
-    /// A key for a picture of this size.
+    /// Lays out a key for a picture of a given size.
     ///
     /// # Errors
-    /// There is no room for it.
-    pub fn new(meaning: Meaning, [width, height]: [u32; 2], background: Rgb) -> Result<Self, String> {
-        let usual = 0.031 * f64::from(width.min(height));
-        let (mut font, mut marks, mut title) = (usual.max(SMALLEST), vec![], String::new());
-        let ems = match &meaning {
-            Meaning::Types(types) => {
+    /// Returns an error if the picture is too small for it.
+    pub fn new(contents: KeyContents, [width, height]: [u32; 2], background: Rgb) -> Result<Self, String> {
+        let default = 0.031 * f64::from(width.min(height));
+        let (mut font, mut labels, mut title) = (default.max(MIN_FONT), vec![], String::new());
+        let ems = match &contents {
+            KeyContents::Types(types) => {
                 let room = 0.94 * f64::from(height) / (ROW * types.len() as f64);
-                if room < SMALLEST {
-                    return Err(format!("there is no room for a key of {} types in {height} pixels", types.len()));
+                if room < MIN_FONT {
+                    return Err(format!(
+                        "a picture {height} pixels high has no room for a key of {} types; enlarge it",
+                        types.len()
+                    ));
                 }
                 font = font.min(room);
-                BALL + 0.5 + widest(types.iter().map(|t| t.0.as_str()))
+                BODY + 0.5 + widest(types.iter().map(|t| t.0.as_str()))
             }
-            Meaning::Numbers { name, ends, .. } => {
+            KeyContents::Numbers { name, ends, .. } => {
                 let ticks = linear(*ends, 5.0);
                 title = match ticks.power {
                     0 => name.clone(),
                     power => format!("{name} / {}", power_of_ten(power)),
                 };
-                marks = ticks.major;
-                (BAR + 0.75 + widest(marks.iter().map(|m| m.1.as_str()))).max(font::width(&title))
+                labels = ticks.major;
+                (BAR + 0.75 + widest(labels.iter().map(|m| m.1.as_str()))).max(font::width(&title))
             }
         };
-        // as much again on the right as the picture leaves at its edge, and less on the left
+        // the right margin is as wide as the picture's own margin, the left one narrower
         let strip = (font * (ems + 1.2) + 0.015 * f64::from(width)).ceil() as u32;
         if 2 * strip > width {
-            return Err(format!("a picture {width} pixels wide has no room for a key of {strip}"));
+            return Err(format!("a picture {width} pixels wide has no room for a key of {strip} pixels; enlarge it"));
         }
-        Ok(Self { meaning, width: strip, height, font, marks, title, background })
+        Ok(Self { contents, width: strip, height, font, ticks: labels, title, background })
     }
 
-    /// Pixels that it takes off the width.
+    /// Returns the width of the strip in pixels.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// The picture with the key on its right.
+    /// Returns the picture with the key on its right.
     ///
     /// # Errors
-    /// It would be too large.
-    pub fn beside(&self, picture: &Image) -> Result<Image, String> {
+    /// Returns an error if the image would be too large.
+    pub fn append_to(&self, picture: &Image) -> Result<Image, String> {
         let strip = self.strip()?;
         let rows = picture.pixels.chunks(3 * picture.width as usize).zip(strip.pixels.chunks(3 * strip.width as usize));
         let pixels = rows.flat_map(|(a, b)| [a, b].concat()).collect();
         Ok(Image { width: picture.width + strip.width, height: picture.height, pixels })
     }
 
+    /// Returns a text color that contrasts with the background.
     fn ink(&self) -> Paint {
         let [r, g, b] = self.background.0.map(f64::from);
         let dark = 0.3 * r + 0.6 * g + 0.1 * b < 110.0;
@@ -98,49 +105,52 @@ impl Key {
         d.shapes.push(Shape::Text { at, text, size, anchor: Anchor::Start, turned: false, paint });
     }
 
+    /// Draws the strip.
     fn strip(&self) -> Result<Image, String> {
         let [w, h] = [self.width, self.height].map(f64::from);
         let mut d = Drawing::new(w, h);
         let corners = vec![[0.0, 0.0], [w, 0.0], [w, h], [0.0, h]];
         d.shapes.push(Shape::Area(corners, Paint::Color(self.background, 1.0)));
-        match &self.meaning {
-            Meaning::Types(types) => {
-                let (row, size) = (ROW * self.font, (BALL * self.font).round());
+        match &self.contents {
+            KeyContents::Types(types) => {
+                let (row, size) = (ROW * self.font, (BODY * self.font).round());
                 let top = 0.5 * (h - row * types.len() as f64);
                 let mut bodies = vec![];
-                for (k, (name, body, reach)) in types.iter().enumerate() {
+                for (k, (name, body, extent)) in types.iter().enumerate() {
                     let middle = top + row * (k as f64 + 0.5);
-                    // the middle of small letters stands 0.36 above their line
-                    self.text(&mut d, [(BALL + 0.5) * self.font, middle + 0.36 * self.font], name);
-                    bodies.push(((middle - 0.5 * size).round() as u32, self.body(*body, *reach, size as u32)));
+                    // the center of lowercase letters is 0.36 em above the baseline
+                    self.text(&mut d, [(BODY + 0.5) * self.font, middle + 0.36 * self.font], name);
+                    bodies.push(((middle - 0.5 * size).round() as u32, self.body(*body, *extent, size as u32)));
                 }
                 let mut image = d.image(1.0)?;
-                bodies.iter().for_each(|(y, body)| lay(&mut image, body, *y));
+                bodies.iter().for_each(|(y, body)| paste(&mut image, body, *y));
                 Ok(image)
             }
-            Meaning::Numbers { ends, beyond, .. } => {
+            KeyContents::Numbers { ends, beyond, .. } => {
                 self.bar(&mut d, *ends, *beyond);
                 d.image(1.0)
             }
         }
     }
 
-    /// A body in the light of the picture.
-    fn body(&self, body: Body, reach: f32, pixels: u32) -> Image {
+    /// Renders a body with the light of the picture.
+    fn body(&self, body: Body, extent: f32, pixels: u32) -> Image {
         const FINE: u32 = 4;
         let size = [pixels.max(1); 2];
-        let ball = f64::from(reach);
-        let camera = Camera::new([-std::f64::consts::FRAC_PI_2, 0.0], false, size, &[([0.0; 3], ball)]).enlarged(FINE);
-        let center = camera.place([0.0; 3]).map(|x| x as f32);
+        let radius = f64::from(extent);
+        let camera =
+            Camera::new([-std::f64::consts::FRAC_PI_2, 0.0], false, size, &[([0.0; 3], radius)]).enlarged(FINE);
+        let center = camera.transform([0.0; 3]).map(|x| x as f32);
         let fine = size.map(|n| (n * FINE) as usize);
-        let hits = cast(&camera, &[Solid { center, reach, body }], fine, &one_thread);
+        let hits = cast(&camera, &[Solid { center, extent, body }], fine, &one_thread);
         let light =
-            Light { background: self.background, radius: 1.0, depths: [center[2] - reach, center[2] + 50.0 * reach] };
+            Light { background: self.background, radius: 1.0, depths: [center[2] - extent, center[2] + 50.0 * extent] };
         shade(&camera, &hits, fine, FINE as usize, light, &one_thread)
     }
 
+    /// Draws a color bar with its ticks and title.
     fn bar(&self, d: &mut Drawing, [low, high]: [f64; 2], beyond: [bool; 2]) {
-        // whole pixels: no seam of the ground shows between two rows
+        // whole pixels, so that the background does not show between rows
         let (w, h) = ((BAR * self.font).round(), f64::from(self.height));
         let (top, bottom) = ((0.24 * h + self.font).round(), (0.76 * h + self.font).round());
         let left = (0.1 * self.font).round();
@@ -152,7 +162,7 @@ impl Key {
             let points = vec![[left, y], [left + w, y], [left + w, y + 1.0], [left, y + 1.0]];
             d.shapes.push(Shape::Area(points, Paint::Color(color, 1.0)));
         }
-        // points where there are numbers beyond the ends, as all of them have the last color
+        // triangles in the end colors where there are values beyond the ends
         let point = 0.75 * w;
         let mut outline = vec![[left, top]];
         for (k, (y, tip)) in [(top, top - point), (bottom, bottom + point)].into_iter().enumerate() {
@@ -162,13 +172,13 @@ impl Key {
                 d.shapes.push(Shape::Area(area, Paint::Color(color, 1.0)));
                 outline.push([left + 0.5 * w, tip]);
             }
-            // down the right side, and then back to the left one
+            // down the right side, then back to the left side
             outline.extend(if k == 0 { vec![[left + w, top], [left + w, bottom]] } else { vec![[left, bottom]] });
         }
         outline.push([left, top]);
         let thin = (0.05 * self.font).max(1.0);
         d.line(outline, self.ink(), thin);
-        for (v, text) in &self.marks {
+        for (v, text) in &self.ticks {
             let y = y_of(*v);
             d.line(vec![[left + w, y], [left + w + 0.28 * self.font, y]], self.ink(), thin);
             self.text(d, [left + w + 0.5 * self.font, y + 0.36 * self.font], text);
@@ -178,18 +188,20 @@ impl Key {
     }
 }
 
-/// Height of a row of types, edge of the picture of a body, and width of a bar, in sizes of the font.
+/// Height of a row of types, in font sizes.
 const ROW: f64 = 1.75;
-const BALL: f64 = 1.5;
+/// Edge of the picture of a body, in font sizes.
+const BODY: f64 = 1.5;
+/// Width of the color bar, in font sizes.
 const BAR: f64 = 0.95;
 
-/// Width of the widest text in sizes of the font.
+/// Returns the width of the widest text, in font sizes.
 fn widest<'a>(texts: impl Iterator<Item = &'a str>) -> f64 {
     texts.map(font::width).fold(0.0, f64::max)
 }
 
-/// Lays a picture on another one, at its left edge.
-fn lay(image: &mut Image, small: &Image, top: u32) {
+/// Copies a picture into another one, at its left edge.
+fn paste(image: &mut Image, small: &Image, top: u32) {
     for y in 0..small.height.min(image.height.saturating_sub(top)) {
         let (n, to, from) = (3 * small.width.min(image.width), 3 * (top + y) * image.width, 3 * y * small.width);
         image.pixels[to as usize..(to + n) as usize].copy_from_slice(&small.pixels[from as usize..(from + n) as usize]);

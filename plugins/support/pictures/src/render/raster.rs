@@ -1,7 +1,7 @@
-//! What is seen at each pixel: rays against balls, ellipsoids and rods, exactly, with a depth for each pixel.
+//! Ray casting: exact intersections of rays with spheres, ellipsoids and rods, with a depth for each pixel.
 
-use crate::camera::Camera;
-use crate::parallel::{Parallel, map, pieces};
+use crate::parallel::{Parallel, map, map_slice};
+use crate::render::camera::Camera;
 
 /// A vector in the camera's coordinates.
 pub type F = [f32; 3];
@@ -23,52 +23,52 @@ pub fn unit(a: F) -> F {
     if n > 0.0 { a.map(|x| x / n) } else { [0.0, 0.0, -1.0] }
 }
 
-/// What a body looks like.
+/// The shape and the colors of a body.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
-    /// A ball of one color.
-    Ball([u8; 3]),
-    /// A ball with a cap of another color where the normal and the axis have a cosine above the number; `true`: at both ends.
+    /// A sphere of one color.
+    Sphere([u8; 3]),
+    /// A sphere with a cap of another color where the cosine of normal and axis exceeds `cosine`; `both`: caps at both ends.
     Capped { axis: F, colors: [[u8; 3]; 2], cosine: f32, both: bool },
-    /// An ellipsoid whose half axis along `axis` is `ratio` times the others, `across`.
+    /// An ellipsoid of revolution: semi-axis `ratio` × `across` along `axis`, `across` perpendicular to it.
     Ellipsoid { axis: F, ratio: f32, across: f32, color: [u8; 3] },
-    /// A rod without ends: half of the vector between its ends, radius, colors of its halves.
+    /// An open cylinder: half of the vector between its ends, radius, colors of its halves.
     Rod { half: F, radius: f32, colors: [[u8; 3]; 2] },
-    /// The same, without shading.
+    /// An open cylinder without shading.
     Edge { half: F, radius: f32, color: [u8; 3] },
 }
 
-/// A body, in the camera's coordinates.
+/// A body in the camera's coordinates.
 #[derive(Clone, Copy, Debug)]
 pub struct Solid {
-    /// Its center.
+    /// Center.
     pub center: F,
-    /// No part of it is farther from the center.
-    pub reach: f32,
-    /// What it is.
+    /// Radius of a sphere around the center that contains the body.
+    pub extent: f32,
+    /// Shape and colors.
     pub body: Body,
 }
 
-/// What is seen at a pixel.
+/// The surface that is visible at a pixel.
 #[derive(Clone, Copy, Debug)]
 pub struct Hit {
-    /// Depth; infinite where nothing is.
+    /// Depth; infinite on the background.
     pub depth: f32,
-    /// The surface's normal, towards the viewer.
+    /// Normal of the surface, towards the viewer.
     pub normal: F,
-    /// Its color.
+    /// Color of the surface.
     pub color: [u8; 3],
-    /// Whether light counts.
+    /// Whether the surface is shaded.
     pub lit: bool,
 }
 
-const NOTHING: Hit = Hit { depth: f32::INFINITY, normal: [0.0, 0.0, -1.0], color: [0; 3], lit: false };
+const BACKGROUND: Hit = Hit { depth: f32::INFINITY, normal: [0.0, 0.0, -1.0], color: [0; 3], lit: false };
 
-/// Pixels of a tile's edge.
+/// Edge of a tile in pixels.
 const TILE: usize = 32;
 
-/// Where a ray first meets an infinite cylinder around the axis, between its ends.
-fn rod(o: F, d: F, center: F, half: F, radius: f32) -> Option<(f32, F, f32)> {
+/// Intersects a ray with an open cylinder. Returns the distance, the normal, and the coordinate along the axis.
+fn intersect_rod(o: F, d: F, center: F, half: F, radius: f32) -> Option<(f32, F, f32)> {
     let length = dot(half, half).sqrt();
     let axis = half.map(|x| x / length.max(1e-20));
     let across = |v: F| add(v, -dot(v, axis), axis);
@@ -76,7 +76,7 @@ fn rod(o: F, d: F, center: F, half: F, radius: f32) -> Option<(f32, F, f32)> {
     if speed < 1e-12 {
         return None;
     }
-    // from the point of the ray next to the center: numbers stay small
+    // relative to the point of the ray closest to the center, for precision
     let middle = dot(sub(center, o), d);
     let m = across(sub(add(o, middle, d), center));
     let d_across = across(d);
@@ -93,30 +93,30 @@ fn rod(o: F, d: F, center: F, half: F, radius: f32) -> Option<(f32, F, f32)> {
 }
 
 impl Solid {
-    /// The distance at which a ray meets it, the normal and the color there.
-    fn meet(&self, o: F, d: F) -> Option<(f32, F, [u8; 3])> {
+    /// Intersects a ray with the body. Returns the distance, the normal and the color.
+    fn intersect(&self, o: F, d: F) -> Option<(f32, F, [u8; 3])> {
         let c = sub(self.center, o);
         match self.body {
-            Body::Ball(color) => {
+            Body::Sphere(color) => {
                 let b = dot(c, d);
                 let l = add(c, -b, d);
-                let under = self.reach * self.reach - dot(l, l);
+                let under = self.extent * self.extent - dot(l, l);
                 if under <= 0.0 {
                     return None;
                 }
                 let root = under.sqrt();
-                Some((b - root, [0, 1, 2].map(|k| (-l[k] - root * d[k]) / self.reach), color))
+                Some((b - root, [0, 1, 2].map(|k| (-l[k] - root * d[k]) / self.extent), color))
             }
             Body::Capped { axis, colors, cosine, both } => {
-                let (t, n, _) = Self { body: Body::Ball(colors[0]), ..*self }.meet(o, d)?;
+                let (t, n, _) = Self { body: Body::Sphere(colors[0]), ..*self }.intersect(o, d)?;
                 let cos = dot(n, axis);
                 let cap = cos > cosine || (both && -cos > cosine);
                 Some((t, n, colors[usize::from(cap)]))
             }
             Body::Ellipsoid { axis, ratio, across, color } => {
-                // in a space stretched along the axis it is a ball
-                let stretched = |v: F| add(v, (1.0 / ratio - 1.0) * dot(v, axis), axis);
-                let (c, d) = (stretched(c), stretched(d));
+                // scaled along the axis, the ellipsoid is a sphere
+                let scaled = |v: F| add(v, (1.0 / ratio - 1.0) * dot(v, axis), axis);
+                let (c, d) = (scaled(c), scaled(d));
                 let speed = dot(d, d).sqrt();
                 let d = d.map(|x| x / speed);
                 let b = dot(c, d);
@@ -127,18 +127,19 @@ impl Solid {
                 }
                 let root = under.sqrt();
                 let p = [0, 1, 2].map(|k| -l[k] - root * d[k]);
-                Some(((b - root) / speed, unit(stretched(p)), color))
+                Some(((b - root) / speed, unit(scaled(p)), color))
             }
-            Body::Rod { half, radius, colors } => {
-                rod(o, d, self.center, half, radius).map(|(t, n, along)| (t, n, colors[usize::from(along > 0.0)]))
+            Body::Rod { half, radius, colors } => intersect_rod(o, d, self.center, half, radius)
+                .map(|(t, n, along)| (t, n, colors[usize::from(along > 0.0)])),
+            Body::Edge { half, radius, color } => {
+                intersect_rod(o, d, self.center, half, radius).map(|(t, n, _)| (t, n, color))
             }
-            Body::Edge { half, radius, color } => rod(o, d, self.center, half, radius).map(|(t, n, _)| (t, n, color)),
         }
     }
 }
 
-/// What is seen at each pixel of a picture of `size`. The result does not depend on the number of threads: in each tile
-/// bodies come in the order of their depth, and of their number where that is the same.
+/// Finds the visible surface at each pixel of a picture. The result does not depend on the number of threads: in each tile,
+/// bodies are sorted by depth and, at equal depth, by index.
 pub fn cast(camera: &Camera, solids: &[Solid], [width, height]: [usize; 2], parallel: Parallel<'_>) -> Vec<Hit> {
     let tiles = [width.div_ceil(TILE), height.div_ceil(TILE)];
     let span = |[low, high]: [f32; 2], n: usize| -> Option<(usize, usize)> {
@@ -146,15 +147,15 @@ pub fn cast(camera: &Camera, solids: &[Solid], [width, height]: [usize; 2], para
             .then(|| (low.max(0.0) as usize, (high as usize).min(n - 1)))
             .filter(|(a, b)| a <= b)
     };
-    let covered: Vec<Option<[(usize, usize); 2]>> = pieces(parallel, solids, |s| {
-        let [x, y] = camera.bounds(s.center, s.reach)?;
+    let covered: Vec<Option<[(usize, usize); 2]>> = map_slice(parallel, solids, |s| {
+        let [x, y] = camera.bounds(s.center, s.extent)?;
         Some([span(x, width)?, span(y, height)?])
     });
     let tiles_of = |c: &[(usize, usize); 2]| {
         let [x, y] = c.map(|(a, b)| (a / TILE, b / TILE));
         (y.0..=y.1).flat_map(move |j| (x.0..=x.1).map(move |i| j * tiles[0] + i))
     };
-    // bodies of each tile, one row after the other
+    // bodies of each tile, in compressed rows
     let mut starts = vec![0usize; tiles[0] * tiles[1] + 1];
     covered.iter().flatten().flat_map(tiles_of).for_each(|t| starts[t + 1] += 1);
     for t in 0..starts.len() - 1 {
@@ -169,22 +170,23 @@ pub fn cast(camera: &Camera, solids: &[Solid], [width, height]: [usize; 2], para
         }
     }
     let bands = map(parallel, tiles[1], |j| {
-        let mut rows = vec![NOTHING; width * TILE.min(height - j * TILE)];
+        let mut rows = vec![BACKGROUND; width * TILE.min(height - j * TILE)];
         for i in 0..tiles[0] {
             let t = j * tiles[0] + i;
             let mut order: Vec<(f32, u32)> = members[starts[t]..starts[t + 1]]
                 .iter()
-                .map(|k| (solids[*k as usize].center[2] - solids[*k as usize].reach, *k))
+                .map(|k| (solids[*k as usize].center[2] - solids[*k as usize].extent, *k))
                 .collect();
             order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            tile(camera, solids, &covered, &order, &mut rows, [width, i * TILE, j * TILE]);
+            cast_tile(camera, solids, &covered, &order, &mut rows, [width, i * TILE, j * TILE]);
         }
         rows
     });
     bands.concat()
 }
 
-fn tile(
+/// Casts the rays of one tile. `order` holds the nearest depth and the index of each body in the tile, sorted by depth.
+fn cast_tile(
     camera: &Camera,
     solids: &[Solid],
     covered: &[Option<[(usize, usize); 2]>],
@@ -194,10 +196,10 @@ fn tile(
 ) {
     let (right, bottom) = ((left + TILE).min(width) - 1, top + rows.len() / width - 1);
     for (count, (nearest, k)) in order.iter().enumerate() {
-        // nothing that follows can be in front of what is seen all over the tile
+        // stop when all remaining bodies are behind the visible surface everywhere in the tile
         if count % 128 == 127 {
-            let seen = rows.chunks(width).flat_map(|r| &r[left..=right]).map(|h| h.depth);
-            if seen.fold(0.0, f32::max) < *nearest {
+            let visible = rows.chunks(width).flat_map(|r| &r[left..=right]).map(|h| h.depth);
+            if visible.fold(0.0, f32::max) < *nearest {
                 return;
             }
         }
@@ -210,7 +212,7 @@ fn tile(
                     continue;
                 }
                 let (o, d) = camera.ray(px as f32 + 0.5, py as f32 + 0.5);
-                if let Some((t, normal, color)) = solid.meet(o, d) {
+                if let Some((t, normal, color)) = solid.intersect(o, d) {
                     let depth = o[2] + t * d[2];
                     if depth < hit.depth && t > 0.0 {
                         *hit = Hit { depth, normal, color, lit: !matches!(solid.body, Body::Edge { .. }) };
@@ -230,29 +232,29 @@ mod tests {
     }
 
     #[test]
-    fn rays_meet_bodies_where_they_are() {
-        let at = |body, reach| Solid { center: [0.0, 0.0, 10.0], reach, body };
-        let ball = at(Body::Ball([1, 2, 3]), 2.0);
-        let (t, n, _) = ball.meet([1.0, 0.0, 0.0], [0.0, 0.0, 1.0]).expect("met");
+    fn rays_hit_bodies_at_their_surfaces() {
+        let at = |body, extent| Solid { center: [0.0, 0.0, 10.0], extent, body };
+        let ball = at(Body::Sphere([1, 2, 3]), 2.0);
+        let (t, n, _) = ball.intersect([1.0, 0.0, 0.0], [0.0, 0.0, 1.0]).expect("a hit");
         assert!(near(t, 10.0 - 3f32.sqrt()) && near(n[0], 0.5) && near(n[2], -0.75f32.sqrt()));
-        assert!(ball.meet([2.1, 0.0, 0.0], [0.0, 0.0, 1.0]).is_none());
+        assert!(ball.intersect([2.1, 0.0, 0.0], [0.0, 0.0, 1.0]).is_none());
         // three times as long along x
         let long = at(Body::Ellipsoid { axis: [1.0, 0.0, 0.0], ratio: 3.0, across: 1.0, color: [0; 3] }, 3.0);
-        let (t, n, _) = long.meet([1.5, 0.0, 0.0], [0.0, 0.0, 1.0]).expect("met");
+        let (t, n, _) = long.intersect([1.5, 0.0, 0.0], [0.0, 0.0, 1.0]).expect("a hit");
         assert!(near(t, 10.0 - 0.75f32.sqrt()), "{t}");
         // gradient of x²/9 + z²
         let g = unit([1.5 / 9.0, 0.0, -0.75f32.sqrt()]);
         assert!(near(n[0], g[0]) && near(n[2], g[2]));
         assert!(
-            long.meet([2.9, 0.0, 0.0], [0.0, 0.0, 1.0]).is_some()
-                && long.meet([0.0, 1.1, 0.0], [0.0, 0.0, 1.0]).is_none()
+            long.intersect([2.9, 0.0, 0.0], [0.0, 0.0, 1.0]).is_some()
+                && long.intersect([0.0, 1.1, 0.0], [0.0, 0.0, 1.0]).is_none()
         );
         let bond = at(Body::Rod { half: [2.0, 0.0, 0.0], radius: 0.5, colors: [[1; 3], [2; 3]] }, 2.1);
-        let (t, n, c) = bond.meet([1.0, 0.3, 0.0], [0.0, 0.0, 1.0]).expect("met");
+        let (t, n, c) = bond.intersect([1.0, 0.3, 0.0], [0.0, 0.0, 1.0]).expect("a hit");
         assert!(near(t, 9.6) && near(n[1], 0.6) && c == [2; 3]);
-        assert!(bond.meet([2.1, 0.0, 0.0], [0.0, 0.0, 1.0]).is_none());
+        assert!(bond.intersect([2.1, 0.0, 0.0], [0.0, 0.0, 1.0]).is_none());
         let janus = at(Body::Capped { axis: [1.0, 0.0, 0.0], colors: [[1; 3], [2; 3]], cosine: 0.0, both: false }, 1.0);
-        assert_eq!(janus.meet([0.5, 0.0, 0.0], [0.0, 0.0, 1.0]).expect("met").2, [2; 3]);
-        assert_eq!(janus.meet([-0.5, 0.0, 0.0], [0.0, 0.0, 1.0]).expect("met").2, [1; 3]);
+        assert_eq!(janus.intersect([0.5, 0.0, 0.0], [0.0, 0.0, 1.0]).expect("a hit").2, [2; 3]);
+        assert_eq!(janus.intersect([-0.5, 0.0, 0.0], [0.0, 0.0, 1.0]).expect("a hit").2, [1; 3]);
     }
 }

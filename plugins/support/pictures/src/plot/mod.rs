@@ -1,9 +1,11 @@
-//! Curves over axes.
+//! Plots: curves over axes.
 
+pub mod drawing;
+pub mod font;
+pub mod ticks;
 use crate::color::Rgb;
-use crate::drawing::{Anchor, Drawing, Paint, Shape};
-use crate::font;
-use crate::ticks::{self, Ticks, power_of_ten};
+use crate::plot::drawing::{Anchor, Drawing, Paint, Shape};
+use crate::plot::ticks::{Ticks, power_of_ten};
 
 /// How a curve is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,48 +22,48 @@ pub enum Style {
 /// A curve.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub name: String,
-    /// Its points; those that are no numbers are gaps.
+    /// Points; non-finite ones are gaps.
     pub points: Vec<[f64; 2]>,
-    /// The standard error of each y, or nothing.
+    /// Standard error of each y; empty if there are none.
     pub errors: Vec<f64>,
-    /// How it is drawn.
+    /// How the curve is drawn.
     pub style: Style,
 }
 
 /// An axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
-    /// What it shows, with the unit.
+    /// Label, with the unit.
     pub label: String,
-    /// Logarithmic: values that are not above 0 are left out.
+    /// Whether the axis is logarithmic; values that are not positive are omitted.
     pub log: bool,
-    /// Its ends, if not those of the curves.
+    /// Ends of the axis; by default those of the curves.
     pub range: Option<[f64; 2]>,
 }
 
-/// One field of curves; the fields of a plot stand one below the other.
+/// One field of curves. The panels of a plot are stacked vertically.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Panel {
-    /// The vertical axis.
+    /// Vertical axis.
     pub y: Axis,
-    /// Its curves.
+    /// Curves of the panel.
     pub curves: Vec<Curve>,
 }
 
 /// A plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
-    /// Stands above, unless it is empty.
+    /// Title above the panels; none if empty.
     pub title: String,
-    /// The horizontal axis of all panels.
+    /// Horizontal axis of all panels.
     pub x: Axis,
-    /// The panels, from the top.
+    /// Panels, from the top.
     pub panels: Vec<Panel>,
     /// Width in points.
     pub width: f64,
-    /// Height of each panel's field in points.
+    /// Height of each panel in points.
     pub height: f64,
 }
 
@@ -71,23 +73,27 @@ impl Default for Plot {
     }
 }
 
+/// Font size of numbers and names.
 const SMALL: f64 = 12.0;
+/// Font size of axis labels.
 const LABEL: f64 = 14.0;
+/// Right margin.
 const RIGHT: f64 = 20.0;
-/// Names that a legend has at most.
-const NAMES: usize = 12;
+/// Largest number of names in a legend.
+const MAX_NAMES: usize = 12;
 
 impl Axis {
-    /// An axis with this label.
+    /// Makes a linear axis with a label.
     pub fn new(label: impl Into<String>) -> Self {
         Self { label: label.into(), ..Self::default() }
     }
 
+    /// Returns whether a value can be shown.
     fn shows(&self, v: f64) -> bool {
         v.is_finite() && !(self.log && v <= 0.0)
     }
 
-    /// Ends of the axis for these values.
+    /// Returns the ends of the axis for some values, with a relative margin.
     fn ends(&self, values: impl Iterator<Item = f64>, margin: f64) -> [f64; 2] {
         if let Some(range) = self.range {
             return range;
@@ -110,8 +116,8 @@ impl Axis {
         }
     }
 
-    /// The place of a value, 0 to 1.
-    fn place(&self, [low, high]: [f64; 2], v: f64) -> f64 {
+    /// Returns the relative position of a value, 0 to 1.
+    fn fraction(&self, [low, high]: [f64; 2], v: f64) -> f64 {
         if self.log { (v.ln() - low.ln()) / (high.ln() - low.ln()) } else { (v - low) / (high - low) }
     }
 
@@ -119,6 +125,7 @@ impl Axis {
         if self.log { ticks::logarithmic(range) } else { ticks::linear(range, wanted) }
     }
 
+    /// Returns the label, with the power of ten of the numbers.
     fn text(&self, t: &Ticks) -> String {
         match t.power {
             0 => self.label.clone(),
@@ -127,7 +134,7 @@ impl Axis {
     }
 }
 
-/// The part of a straight line inside of a rectangle: left, top, right, bottom.
+/// Clips a line segment to a rectangle: left, top, right, bottom.
 fn clipped(a: [f64; 2], b: [f64; 2], r: [f64; 4]) -> Option<([f64; 2], [f64; 2])> {
     let d = [b[0] - a[0], b[1] - a[1]];
     let (mut from, mut to) = (0.0f64, 1.0f64);
@@ -146,8 +153,8 @@ fn clipped(a: [f64; 2], b: [f64; 2], r: [f64; 4]) -> Option<([f64; 2], [f64; 2])
     (from <= to).then(|| (at(from), at(to)))
 }
 
-/// Pieces of a curve inside of a rectangle.
-fn pieces(points: &[Option<[f64; 2]>], r: [f64; 4]) -> Vec<Vec<[f64; 2]>> {
+/// Returns the visible parts of a curve in a rectangle.
+fn visible_parts(points: &[Option<[f64; 2]>], r: [f64; 4]) -> Vec<Vec<[f64; 2]>> {
     let mut out: Vec<Vec<[f64; 2]>> = vec![];
     let mut end: Option<[f64; 2]> = None;
     for w in points.windows(2) {
@@ -169,8 +176,8 @@ fn pieces(points: &[Option<[f64; 2]>], r: [f64; 4]) -> Vec<Vec<[f64; 2]>> {
     out
 }
 
-/// No more points than the eye can tell: of each column of a fifth of a point's width the first, lowest, highest and last.
-fn thinned(points: Vec<Option<[f64; 2]>>) -> Vec<Option<[f64; 2]>> {
+/// Removes points that cannot be distinguished: keeps the first, lowest, highest and last point in each column of 0.2 points.
+fn thin_out(points: Vec<Option<[f64; 2]>>) -> Vec<Option<[f64; 2]>> {
     if points.len() < 6000 {
         return points;
     }
@@ -192,12 +199,12 @@ fn thinned(points: Vec<Option<[f64; 2]>>) -> Vec<Option<[f64; 2]>> {
 }
 
 impl Plot {
-    /// A plot of one field.
+    /// Makes a plot of one panel.
     pub fn simple(x: Axis, y: Axis, curves: Vec<Curve>) -> Self {
         Self { x, panels: vec![Panel { y, curves }], ..Self::default() }
     }
 
-    /// The plot as a drawing.
+    /// Draws the plot.
     pub fn drawing(&self) -> Drawing {
         let top = if self.title.is_empty() { 16.0 } else { 40.0 };
         let gap = 18.0;
@@ -223,11 +230,11 @@ impl Plot {
         let right = self.width - RIGHT;
         let tx = self.x.ticks(rx, ((right - left) / 95.0).clamp(2.0, 9.0));
         let mut d = Drawing::new(self.width, top + n * inner + (n - 1.0) * gap + bottom);
-        let x = |v: f64| left + self.x.place(rx, v) * (right - left);
+        let x = |v: f64| left + self.x.fraction(rx, v) * (right - left);
         for (k, panel) in self.panels.iter().enumerate() {
             let high = top + k as f64 * (inner + gap);
             let low = high + inner;
-            self.field(&mut d, panel, (rx, ry[k]), (&tx, &ty[k]), [left, high, right, low]);
+            self.draw_panel(&mut d, panel, (rx, ry[k]), (&tx, &ty[k]), [left, high, right, low]);
             if k + 1 == self.panels.len() {
                 for (v, text) in &tx.major {
                     d.text([x(*v), low + 18.0], text, SMALL, Anchor::Middle);
@@ -241,7 +248,8 @@ impl Plot {
         d
     }
 
-    fn field(
+    /// Draws a panel with the ranges and ticks of its axes in a rectangle `r`: left, top, right, bottom.
+    fn draw_panel(
         &self,
         d: &mut Drawing,
         panel: &Panel,
@@ -250,8 +258,8 @@ impl Plot {
         r: [f64; 4],
     ) {
         let [left, high, right, low] = r;
-        let x = |v: f64| left + self.x.place(rx, v) * (right - left);
-        let y = |v: f64| low - panel.y.place(ry, v) * (low - high);
+        let x = |v: f64| left + self.x.fraction(rx, v) * (right - left);
+        let y = |v: f64| low - panel.y.fraction(ry, v) * (low - high);
         for (v, _) in &tx.major {
             d.line(vec![[x(*v), high], [x(*v), low]], Paint::Faint, 1.0);
         }
@@ -260,7 +268,7 @@ impl Plot {
             d.text([left - 8.0, y(*v) + 0.36 * SMALL], text, SMALL, Anchor::End);
         }
         let shown = |p: &[f64; 2]| (self.x.shows(p[0]) && panel.y.shows(p[1])).then(|| [x(p[0]), y(p[1])]);
-        // all errors below all curves
+        // error bars of all curves are below all curves
         for (k, c) in panel.curves.iter().enumerate() {
             let color = Rgb::of_palette(k);
             for (p, e) in c.points.iter().zip(&c.errors) {
@@ -273,25 +281,10 @@ impl Plot {
                 }
             }
         }
-        let mut seen = vec![];
+        let mut drawn = vec![];
         for (k, c) in panel.curves.iter().enumerate() {
-            let paint = Paint::Color(Rgb::of_palette(k), 1.0);
             let points: Vec<Option<[f64; 2]>> = c.points.iter().map(shown).collect();
-            let inside =
-                |p: &&[f64; 2]| p[0] >= left - 0.5 && p[0] <= right + 0.5 && p[1] >= high - 0.5 && p[1] <= low + 0.5;
-            if c.style != Style::Dots {
-                for piece in pieces(&thinned(points.clone()), r) {
-                    seen.extend(piece.iter().copied());
-                    d.line(piece, paint, 1.7);
-                }
-            }
-            // a single point has no line
-            if c.style != Style::Line || points.len() < 2 {
-                for p in points.iter().flatten().filter(inside) {
-                    seen.push(*p);
-                    d.shapes.push(Shape::Dot(*p, 3.0, paint));
-                }
-            }
+            draw_curve(d, c.style, Paint::Color(Rgb::of_palette(k), 1.0), &points, r, &mut drawn);
         }
         let mark = |d: &mut Drawing, at: [f64; 2], by: [f64; 2]| {
             d.line(vec![at, [at[0] + by[0], at[1] + by[1]]], Paint::Ink, 1.0);
@@ -309,18 +302,44 @@ impl Plot {
             turned: true,
             paint: Paint::Ink,
         });
-        legend(d, &panel.curves, r, &seen);
+        draw_legend(d, &panel.curves, r, &drawn);
     }
 }
 
-/// Names of the curves in the corner where they hide least.
-fn legend(d: &mut Drawing, curves: &[Curve], [left, high, right, low]: [f64; 4], seen: &[[f64; 2]]) {
+/// Draws a curve in a rectangle `r` and adds its visible points to `drawn`.
+fn draw_curve(
+    d: &mut Drawing,
+    style: Style,
+    paint: Paint,
+    points: &[Option<[f64; 2]>],
+    r: [f64; 4],
+    drawn: &mut Vec<[f64; 2]>,
+) {
+    let [left, high, right, low] = r;
+    let inside = |p: &&[f64; 2]| p[0] >= left - 0.5 && p[0] <= right + 0.5 && p[1] >= high - 0.5 && p[1] <= low + 0.5;
+    if style != Style::Dots {
+        for part in visible_parts(&thin_out(points.to_vec()), r) {
+            drawn.extend(part.iter().copied());
+            d.line(part, paint, 1.7);
+        }
+    }
+    // a single point has no line
+    if style != Style::Line || points.len() < 2 {
+        for p in points.iter().flatten().filter(inside) {
+            drawn.push(*p);
+            d.shapes.push(Shape::Dot(*p, 3.0, paint));
+        }
+    }
+}
+
+/// Draws the names of the curves at the position where they cover the fewest points.
+fn draw_legend(d: &mut Drawing, curves: &[Curve], [left, high, right, low]: [f64; 4], drawn: &[[f64; 2]]) {
     if curves.len() < 2 {
         return;
     }
-    let mut names: Vec<String> = curves.iter().take(NAMES).map(|c| c.name.clone()).collect();
-    if curves.len() > NAMES {
-        names.push(format!("… {} more", curves.len() - NAMES));
+    let mut names: Vec<String> = curves.iter().take(MAX_NAMES).map(|c| c.name.clone()).collect();
+    if curves.len() > MAX_NAMES {
+        names.push(format!("… {} more", curves.len() - MAX_NAMES));
     }
     let row = SMALL + 6.0;
     let width = names.iter().map(|n| SMALL * font::width(n)).fold(0.0, f64::max) + 44.0;
@@ -328,18 +347,19 @@ fn legend(d: &mut Drawing, curves: &[Curve], [left, high, right, low]: [f64; 4],
     let (to_left, to_right) = (left + 10.0, right - width - 8.0);
     let (top, middle, bottom) = (high + 8.0, 0.5 * (high + low - height), low - height - 8.0);
     let corners = [to_right, to_left].map(|x| [top, bottom, middle].map(|y| [x, y])).concat();
-    let hidden = |c: &[f64; 2]| {
-        seen.iter()
+    let covered = |c: &[f64; 2]| {
+        drawn
+            .iter()
             .filter(|p| {
                 p[0] > c[0] - 4.0 && p[0] < c[0] + width + 4.0 && p[1] > c[1] - 4.0 && p[1] < c[1] + height + 4.0
             })
             .count()
     };
-    let [x, y] = corners.into_iter().min_by_key(hidden).unwrap_or([to_right, top]);
+    let [x, y] = corners.into_iter().min_by_key(covered).unwrap_or([to_right, top]);
     d.shapes.push(Shape::Area(vec![[x, y], [x + width, y], [x + width, y + height], [x, y + height]], Paint::Ground));
     for (k, name) in names.into_iter().enumerate() {
         let middle = y + 4.0 + row * (k as f64 + 0.5);
-        if let Some(c) = curves.get(k).filter(|_| k < NAMES) {
+        if let Some(c) = curves.get(k).filter(|_| k < MAX_NAMES) {
             let paint = Paint::Color(Rgb::of_palette(k), 1.0);
             if c.style != Style::Dots {
                 d.line(vec![[x + 6.0, middle], [x + 30.0, middle]], paint, 2.2);
@@ -355,7 +375,7 @@ fn legend(d: &mut Drawing, curves: &[Curve], [left, high, right, low]: [f64; 4],
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawing::Theme;
+    use crate::plot::drawing::Theme;
 
     fn curve(name: &str, f: impl Fn(f64) -> f64) -> Curve {
         let points = (0..100).map(|k| 0.1 * f64::from(k)).map(|x| [x, f(x)]).collect();
@@ -377,16 +397,19 @@ mod tests {
     fn curves_end_at_the_frame_and_gaps_stay() {
         let r = [0.0, 0.0, 10.0, 10.0];
         let p = |x: f64, y: f64| Some([x, y]);
-        assert_eq!(pieces(&[p(-5.0, 5.0), p(5.0, 5.0), p(15.0, 5.0)], r), [vec![[0.0, 5.0], [5.0, 5.0], [10.0, 5.0]]]);
-        assert_eq!(pieces(&[p(1.0, 1.0), p(2.0, 1.0), None, p(3.0, 1.0), p(4.0, 1.0)], r).len(), 2);
-        assert!(pieces(&[p(20.0, 1.0), p(30.0, 1.0)], r).is_empty());
+        assert_eq!(
+            visible_parts(&[p(-5.0, 5.0), p(5.0, 5.0), p(15.0, 5.0)], r),
+            [vec![[0.0, 5.0], [5.0, 5.0], [10.0, 5.0]]]
+        );
+        assert_eq!(visible_parts(&[p(1.0, 1.0), p(2.0, 1.0), None, p(3.0, 1.0), p(4.0, 1.0)], r).len(), 2);
+        assert!(visible_parts(&[p(20.0, 1.0), p(30.0, 1.0)], r).is_empty());
         let many: Vec<_> = (0..100_000).map(|k| p(f64::from(k) * 1e-3, f64::from(k % 7))).collect();
-        let few = thinned(many);
+        let few = thin_out(many);
         assert!(few.len() < 4 * 501 && few.iter().flatten().any(|q| q[1] == 6.0));
     }
 
     #[test]
-    fn odd_values_leave_a_plot() {
+    fn unusual_values_give_a_valid_plot() {
         for (log, values) in [
             (false, vec![]),
             (true, vec![[1.0, -1.0], [2.0, 0.0]]),

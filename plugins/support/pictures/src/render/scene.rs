@@ -1,43 +1,43 @@
-//! From a state to bodies.
+//! Bodies for the particles, bonds and box edges of a state.
 
-use crate::camera::{Camera, V};
 use crate::color::Rgb;
-use crate::key::Meaning;
-use crate::parallel::{Parallel, pieces};
-use crate::raster::{Body, F, Solid};
-use crate::view::{ColorBy, Glyph, View};
+use crate::parallel::{Parallel, map_slice};
+use crate::render::camera::{Camera, V};
+use crate::render::key::KeyContents;
+use crate::render::raster::{Body, F, Solid};
+use crate::render::{ColorBy, Glyph, View};
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 
-/// What is to be drawn.
+/// The visible particles of a state and their appearance.
 pub struct Scene<'a> {
     view: &'a View,
     state: &'a Snapshot,
-    /// Tags of what is shown.
+    /// Tags of the visible particles.
     shown: Vec<u32>,
-    /// By tag.
+    /// Radii, by tag.
     radii: Vec<f32>,
-    /// By tag.
+    /// Colors, by tag.
     colors: Vec<[u8; 3]>,
-    /// By type.
+    /// Shapes, by type.
     glyphs: Vec<Option<Glyph>>,
-    /// Of a property: the numbers at the ends of the colors, and whether some are below and above.
-    range: Option<Range>,
-    /// Balls that the picture must hold.
+    /// Range of the colors, if particles are colored by a property.
+    range: Option<ColorRange>,
+    /// Spheres (center, radius) that the picture must hold.
     pub fits: Vec<(V, f64)>,
-    /// The radius of a typical particle.
+    /// Radius of a typical particle.
     pub radius: f64,
 }
 
-/// Numbers at the ends of colors, and whether there are some below and above.
-type Range = ([f64; 2], [bool; 2]);
+/// The numbers at the ends of the color map, and whether there are values below and above.
+type ColorRange = ([f64; 2], [bool; 2]);
 
-/// The last option that is for this type or for all; one with a name counts before one without.
+/// Returns the last option for a type; options without a type name apply to types that have none.
 fn option_of<T: Copy>(list: &[(Option<String>, T)], name: &str) -> Option<T> {
     let own = list.iter().rev().find(|o| o.0.as_deref() == Some(name));
     own.or_else(|| list.iter().rev().find(|o| o.0.is_none())).map(|o| o.1)
 }
 
-/// An array of numbers, or of whole numbers.
+/// Returns the width and the values of an array.
 fn array(state: &Snapshot, name: &str) -> Option<(usize, Vec<f64>)> {
     let a = state.arrays.get(name)?;
     Some((
@@ -49,7 +49,7 @@ fn array(state: &Snapshot, name: &str) -> Option<(usize, Vec<f64>)> {
     ))
 }
 
-/// Axes of particles, in the box's coordinates.
+/// Returns the axes of all particles as unit vectors, if they have orientations.
 fn axes(state: &Snapshot) -> Option<Vec<V>> {
     if let Some((4, q)) = array(state, "quaternion") {
         let axis = |q: &[f64; 4]| {
@@ -71,7 +71,7 @@ fn axes(state: &Snapshot) -> Option<Vec<V>> {
     )
 }
 
-/// Numbers of molecules: the array, or what bonds hold together.
+/// Returns the molecule number of each particle, from the array `molecule` or from bonds.
 fn molecules(state: &Snapshot) -> Vec<i64> {
     if let Some((1, m)) = array(state, "molecule") {
         return m.iter().enumerate().map(|(tag, m)| if *m < 0.0 { -(tag as i64) - 1 } else { *m as i64 }).collect();
@@ -86,10 +86,10 @@ fn molecules(state: &Snapshot) -> Vec<i64> {
     }
     for b in &state.bonds {
         let [i, j] = b.tags.map(|t| find(&mut root, t));
-        // the smallest tag is the root, whatever the order of the bonds
+        // the smallest tag is the root, independent of the order of the bonds
         root[i.max(j) as usize] = i.min(j);
     }
-    // numbered in the order of their first particles
+    // molecules are numbered in the order of their first particles
     let mut number = vec![-1i64; state.len()];
     let mut count = 0;
     (0..state.len() as u32)
@@ -104,7 +104,7 @@ fn molecules(state: &Snapshot) -> Vec<i64> {
         .collect()
 }
 
-/// The numbers of a property.
+/// Returns the value of a property for each particle.
 fn property(state: &Snapshot, name: &str) -> Result<Vec<f64>, String> {
     let n = state.len();
     let axis = ["x", "y", "z"].iter().position(|a| *a == name);
@@ -118,15 +118,13 @@ fn property(state: &Snapshot, name: &str) -> Result<Vec<f64>, String> {
         "tag" => return Ok((0..n).map(|k| k as f64).collect()),
         _ => {}
     }
-    let (base, part) = match name.rsplit_once('.') {
+    let (base, component) = match name.rsplit_once('.') {
         Some((b, k)) if state.arrays.contains_key(b) && k.parse::<usize>().is_ok() => (b, k.parse::<usize>().ok()),
         _ => (name, None),
     };
     let Some((width, values)) = array(state, base) else { return Err(format!("there is no property `{name}`")) };
-    match part {
-        Some(k) if k >= width => {
-            Err(format!("`{base}` has {width} numbers for each particle: {base}.0 to {base}.{}", width - 1))
-        }
+    match component {
+        Some(k) if k >= width => Err(format!("`{base}` has {width} components: {base}.0 to {base}.{}", width - 1)),
         Some(k) => Ok(values.chunks(width).map(|c| c[k]).collect()),
         None if width == 1 => Ok(values),
         None => Ok(values.chunks(width).map(length).collect()),
@@ -134,57 +132,62 @@ fn property(state: &Snapshot, name: &str) -> Result<Vec<f64>, String> {
 }
 
 impl<'a> Scene<'a> {
-    /// What a view shows of a state.
+    /// Selects the visible particles of a state and their appearance.
     ///
     /// # Errors
-    /// The state does not have what the view asks for.
+    /// Returns an error if no particle is visible or the state lacks a property.
     pub fn new(view: &'a View, state: &'a Snapshot) -> Result<Self, String> {
         let n = state.len();
         let hidden: Vec<bool> = state.types.iter().map(|t| view.hide.contains(t)).collect();
-        let kind = |tag: u32| state.type_id[tag as usize] as usize;
+        let type_of = |tag: u32| state.type_id[tag as usize] as usize;
         let shown: Vec<u32> = (0..n as u32)
-            .filter(|t| !hidden[kind(*t)])
+            .filter(|t| !hidden[type_of(*t)])
             .filter(|t| view.slices.iter().all(|s| (s.min..=s.max).contains(&state.position[*t as usize][s.axis])))
             .collect();
         if shown.is_empty() {
-            return Err("nothing is left to be seen: all particles are hidden".into());
+            return Err("all particles are hidden; change the hidden types or the slices".into());
         }
-        // a ball of half the mean distance, where particles stand closer than 1
-        let apart = (state.volume() / n as f64).powf(1.0 / f64::from(state.dimensions));
-        let usual = 0.5 * (1.1 * apart).min(1.0);
+        // half of the mean distance, at most ½
+        let distance = (state.volume() / n as f64).powf(1.0 / f64::from(state.dimensions));
+        let default = 0.5 * (1.1 * distance).min(1.0);
         let diameters = array(state, "diameter").filter(|(w, d)| *w == 1 && d.iter().any(|d| *d > 0.0)).map(|d| d.1);
         let of_type: Vec<Option<f64>> = state.types.iter().map(|t| option_of(&view.radius, t)).collect();
         let radii: Vec<f32> = (0..n)
             .map(|k| {
-                of_type[state.type_id[k] as usize].unwrap_or_else(|| diameters.as_ref().map_or(usual, |d| 0.5 * d[k]))
+                of_type[state.type_id[k] as usize].unwrap_or_else(|| diameters.as_ref().map_or(default, |d| 0.5 * d[k]))
                     as f32
             })
             .collect();
         let mean = shown.iter().map(|t| f64::from(radii[*t as usize])).sum::<f64>() / shown.len() as f64;
-        let radius = if mean > 0.0 { mean } else { usual };
+        let radius = if mean > 0.0 { mean } else { default };
         let (colors, range) = Self::colors(view, state, &shown)?;
         let fits = Self::fits(view, state, &shown, &radii);
+        let glyphs = Self::glyphs(view, state);
+        Ok(Self { view, state, shown, radii, colors, glyphs, range, fits, radius })
+    }
+
+    /// Returns the shape of each type: that of the view, or caps if the type has orientations and rotates.
+    fn glyphs(view: &View, state: &Snapshot) -> Vec<Option<Glyph>> {
         let oriented = state.arrays.contains_key("quaternion") || state.arrays.contains_key("orientation");
         let inert = array(state, "inert").filter(|i| i.0 == 3).map(|i| i.1);
-        let mut turns = vec![inert.is_none(); state.types.len()];
+        let mut rotates = vec![inert.is_none(); state.types.len()];
         if let Some(inert) = &inert {
             inert
                 .chunks(3)
                 .zip(&state.type_id)
                 .filter(|(i, _)| i.iter().any(|x| *x > 0.0))
-                .for_each(|(_, k)| turns[*k as usize] = true);
+                .for_each(|(_, k)| rotates[*k as usize] = true);
         }
-        let glyphs: Vec<Option<Glyph>> = state
+        state
             .types
             .iter()
             .enumerate()
-            .map(|(k, t)| option_of(&view.glyphs, t).or_else(|| (oriented && turns[k]).then_some(Glyph::Janus)))
-            .collect();
-        Ok(Self { view, state, shown, radii, colors, glyphs, range, fits, radius })
+            .map(|(k, t)| option_of(&view.glyphs, t).or_else(|| (oriented && rotates[k]).then_some(Glyph::Janus)))
+            .collect()
     }
 
-    /// By tag; of a property with its range.
-    fn colors(view: &View, state: &Snapshot, shown: &[u32]) -> Result<(Vec<[u8; 3]>, Option<Range>), String> {
+    /// Returns the colors by tag and, for a property, the range of the color map.
+    fn colors(view: &View, state: &Snapshot, shown: &[u32]) -> Result<(Vec<[u8; 3]>, Option<ColorRange>), String> {
         let colors = match &view.color {
             ColorBy::Type => {
                 let of = |(k, t): (usize, &String)| {
@@ -215,44 +218,45 @@ impl<'a> Scene<'a> {
         Ok((colors, None))
     }
 
-    /// What colors mean, for a key.
-    pub fn meaning(&self) -> Meaning {
+    /// Returns the contents of the key.
+    pub fn key_contents(&self) -> KeyContents {
         if let (ColorBy::Property(name), Some((ends, beyond))) = (&self.view.color, self.range) {
-            return Meaning::Numbers { name: name.clone(), ends, beyond };
+            return KeyContents::Numbers { name: name.clone(), ends, beyond };
         }
-        // the first particle of each type that is to be seen; its axis from the left below to the right, a little to the front
+        // the first visible particle of each type; its axis points to the upper right, slightly to the front
         let axis = [0.68, -0.62, -0.39];
         let mut types = vec![];
-        for (kind, name) in self.state.types.iter().enumerate() {
-            let of = |t: &&u32| self.state.type_id[**t as usize] as usize == kind && self.radii[**t as usize] > 0.0;
+        for (k, name) in self.state.types.iter().enumerate() {
+            let of = |t: &&u32| self.state.type_id[**t as usize] as usize == k && self.radii[**t as usize] > 0.0;
             if let Some(tag) = self.shown.iter().find(of) {
-                let axis = self.glyphs[kind].map(|_| axis);
-                let (body, reach) = self.body(kind, self.colors[*tag as usize], 1.0, axis);
-                types.push((name.clone(), body, reach));
+                let axis = self.glyphs[k].map(|_| axis);
+                let (body, extent) = self.body(k, self.colors[*tag as usize], 1.0, axis);
+                types.push((name.clone(), body, extent));
             }
         }
-        Meaning::Types(types)
+        KeyContents::Types(types)
     }
 
-    /// What a particle of a type looks like, and how far it reaches.
-    fn body(&self, kind: usize, color: [u8; 3], radius: f32, axis: Option<F>) -> (Body, f32) {
+    /// Returns the body of a particle of a type, and its extent.
+    fn body(&self, type_index: usize, color: [u8; 3], radius: f32, axis: Option<F>) -> (Body, f32) {
         let caps = |axis, both| Body::Capped {
             axis,
-            colors: [color, Rgb::of_palette(kind + 4).0],
+            colors: [color, Rgb::of_palette(type_index + 4).0],
             cosine: if both { 0.5 } else { 0.0 },
             both,
         };
-        match (self.glyphs[kind], axis) {
+        match (self.glyphs[type_index], axis) {
             (Some(Glyph::Janus), Some(axis)) => (caps(axis, false), radius),
             (Some(Glyph::Triblock), Some(axis)) => (caps(axis, true), radius),
             (Some(Glyph::Ellipsoid(ratio)), Some(axis)) => {
                 let ratio = ratio as f32;
                 (Body::Ellipsoid { axis, ratio, across: radius, color }, radius * ratio.max(1.0))
             }
-            _ => (Body::Ball(color), radius),
+            _ => (Body::Sphere(color), radius),
         }
     }
 
+    /// Returns the corners of the box.
     fn corners(state: &Snapshot) -> Vec<V> {
         let l = state.box_length;
         let n = if state.dimensions == 2 { 4 } else { 8 };
@@ -265,31 +269,32 @@ impl<'a> Scene<'a> {
             .collect()
     }
 
+    /// Returns the spheres that the picture must hold.
     fn fits(view: &View, state: &Snapshot, shown: &[u32], radii: &[f32]) -> Vec<(V, f64)> {
         let particles = shown.iter().map(|t| (state.position[*t as usize], f64::from(radii[*t as usize])));
         if view.edges {
             let largest = shown.iter().map(|t| radii[*t as usize]).fold(0.0, f32::max);
             let corners = Self::corners(state).into_iter().map(|c| (c, f64::from(largest)));
-            // what is unbroken may stick out of the box
+            // unwrapped molecules may extend beyond the box
             return if view.whole { corners.chain(particles).collect() } else { corners.collect() };
         }
         particles.collect()
     }
 
-    /// The bodies, as the camera sees them; `pixels`: the smaller edge of the picture.
+    /// Returns all bodies in the camera's coordinates; `pixels` is the smaller edge of the picture.
     pub fn solids(&self, camera: &Camera, pixels: u32, parallel: Parallel<'_>) -> Vec<Solid> {
-        let place = |p: V| camera.place(p).map(|x| x as f32);
+        let transform = |p: V| camera.transform(p).map(|x| x as f32);
         let axes = axes(self.state);
-        let mut out = pieces(parallel, &self.shown, |t| {
+        let mut out = map_slice(parallel, &self.shown, |t| {
             let tag = *t as usize;
-            let kind = self.state.type_id[tag] as usize;
+            let type_index = self.state.type_id[tag] as usize;
             let (radius, color) = (self.radii[tag], self.colors[tag]);
-            let center = place(self.state.position[tag]);
-            let axis = axes.as_ref().map(|a| camera.turn(a[tag]));
-            let (body, reach) = self.body(kind, color, radius, axis);
-            Solid { center, reach, body }
+            let center = transform(self.state.position[tag]);
+            let axis = axes.as_ref().map(|a| camera.rotate(a[tag]));
+            let (body, extent) = self.body(type_index, color, radius, axis);
+            Solid { center, extent, body }
         });
-        out.retain(|s| s.reach > 0.0);
+        out.retain(|s| s.extent > 0.0);
         if self.view.bonds {
             self.bonds(camera, &mut out);
         }
@@ -299,7 +304,7 @@ impl<'a> Scene<'a> {
         out
     }
 
-    /// Bonds between particles that are shown; those across the border of the box are left out.
+    /// Adds the bonds between visible particles, except those across the box boundary.
     fn bonds(&self, camera: &Camera, out: &mut Vec<Solid>) {
         let mut visible = vec![false; self.state.len()];
         self.shown.iter().for_each(|t| visible[*t as usize] = true);
@@ -314,32 +319,37 @@ impl<'a> Scene<'a> {
                 continue;
             }
             let middle: V = std::array::from_fn(|k| 0.5 * (p[k] + q[k]));
-            let half = camera.turn(std::array::from_fn(|k| 0.5 * (q[k] - p[k])));
+            let half = camera.rotate(std::array::from_fn(|k| 0.5 * (q[k] - p[k])));
             let radius = 0.45 * self.radii[i].min(self.radii[j]);
             let length = half.iter().map(|x| x * x).sum::<f32>().sqrt();
             if radius > 0.0 && length > 0.0 {
                 let body = Body::Rod { half, radius, colors: [self.colors[i], self.colors[j]] };
-                out.push(Solid { center: camera.place(middle).map(|x| x as f32), reach: length.hypot(radius), body });
+                out.push(Solid {
+                    center: camera.transform(middle).map(|x| x as f32),
+                    extent: length.hypot(radius),
+                    body,
+                });
             }
         }
     }
 
+    /// Adds the edges of the box.
     fn edges(&self, camera: &Camera, pixels: u32, out: &mut Vec<Solid>) {
         let corners = Self::corners(self.state);
-        let center = camera.place([0.0; 3]);
-        // about 1.6 pixels of a picture with 900
+        let center = camera.transform([0.0; 3]);
+        // about 1.6 pixels in a picture of 900 pixels
         let radius = 0.0009 * pixels as f32 / camera.scale(center[2] as f32);
         let [r, g, b] = self.view.background.0.map(f32::from);
         let dark = 0.3 * r + 0.6 * g + 0.1 * b < 110.0;
         let color = if dark { [190; 3] } else { [70; 3] };
         for (i, a) in corners.iter().enumerate() {
-            // an edge: two corners that differ in one coordinate
+            // an edge joins two corners that differ in one coordinate
             for (_, b) in corners.iter().enumerate().filter(|(j, _)| *j > i && (i ^ j).count_ones() == 1) {
                 let middle: V = std::array::from_fn(|k| 0.5 * (a[k] + b[k]));
-                let half = camera.turn(std::array::from_fn(|k| 0.5 * (b[k] - a[k])));
+                let half = camera.rotate(std::array::from_fn(|k| 0.5 * (b[k] - a[k])));
                 let length = half.iter().map(|x| x * x).sum::<f32>().sqrt();
-                let center = camera.place(middle).map(|x| x as f32);
-                out.push(Solid { center, reach: length.hypot(radius), body: Body::Edge { half, radius, color } });
+                let center = camera.transform(middle).map(|x| x as f32);
+                out.push(Solid { center, extent: length.hypot(radius), body: Body::Edge { half, radius, color } });
             }
         }
     }

@@ -1,15 +1,20 @@
-//! Tables: those that grow row by row, and those that are replaced as a whole.
+//! Output tables: those that grow row by row, and those that are rewritten as a whole.
 
-use crate::columns::{Cell, Column, is_parquet, write};
-use crate::dataset::Dataset;
+pub mod columns;
+pub mod dataset;
+pub mod pace;
+
+use crate::pack::foreign;
+use crate::table::columns::{TableColumn, TableValue, is_parquet, write};
+use crate::table::dataset::Dataset;
 use galamost_plugin_api::prelude::*;
 use std::path::{Path, PathBuf};
 
-/// Rows as CSV.
+/// Returns rows as CSV.
 ///
 /// # Errors
-/// Never, in memory; the writer's words.
-fn text<R: AsRef<[String]>>(rows: &[R]) -> Result<Vec<u8>> {
+/// Returns the writer's error; writing to memory does not fail.
+fn csv_text<R: AsRef<[String]>>(rows: &[R]) -> Result<Vec<u8>> {
     let mut w = csv::Writer::from_writer(vec![]);
     for row in rows {
         w.write_record(row.as_ref()).map_err(|e| Error::Run(e.to_string()))?;
@@ -17,42 +22,42 @@ fn text<R: AsRef<[String]>>(rows: &[R]) -> Result<Vec<u8>> {
     w.into_inner().map_err(|e| Error::Run(e.to_string()))
 }
 
-/// A header.
+/// Makes the header row of a table.
 pub fn header(names: &[&str]) -> Vec<String> {
     names.iter().map(|n| (*n).into()).collect()
 }
 
-/// A number with all its digits.
+/// Formats a number with all its digits.
 pub fn number(x: f64) -> String {
     format!("{x:?}")
 }
 
-/// Replaces a table, whose first row are the names of the columns: readers see the old one or the new one, never a part.
+/// Replaces a table file atomically: readers see the old table or the new one. The first row holds the names of the columns.
 ///
-/// It is CSV, or a Parquet file if the name ends in `.parquet`; then a column has whole numbers, numbers or words, whichever all of its
-/// cells read as.
+/// The file is CSV, or Parquet if the name ends in `.parquet`. A Parquet column holds integers, real numbers or texts,
+/// whichever is the first that parses all its values.
 ///
 /// # Errors
-/// The system's words.
+/// Returns an error if the file cannot be written.
 pub fn replace<R: AsRef<[String]>>(path: &Path, rows: &[R]) -> Result<()> {
     let Some((names, rows)) = rows.split_first().filter(|_| is_parquet(path)) else {
-        return swap(path, |part| std::fs::write(part, text(rows)?).map_err(|e| Error::io(part, e)));
+        return write_and_rename(path, |part| std::fs::write(part, csv_text(rows)?).map_err(|e| Error::io(part, e)));
     };
     let column = |(k, name): (usize, &String)| {
         let texts: Vec<&str> = rows.iter().map(|r| r.as_ref().get(k).map_or("", String::as_str)).collect();
-        Column::guess(name, &texts)
+        TableColumn::guess(name, &texts)
     };
-    let columns: Vec<Column> = names.as_ref().iter().enumerate().map(column).collect();
-    swap(path, |part| write(part, &columns, 0..rows.len()))
+    let columns: Vec<TableColumn> = names.as_ref().iter().enumerate().map(column).collect();
+    write_and_rename(path, |part| write(part, &columns, 0..rows.len()))
 }
 
-/// The same of a table whose text was made already.
+/// Replaces a table file as [`replace`] does, from CSV text.
 ///
 /// # Errors
-/// The system's words, or the text is no CSV.
+/// Returns an error if the file cannot be written or the text is not CSV.
 pub fn replace_text(path: &Path, text: &str) -> Result<()> {
     if !is_parquet(path) {
-        return swap(path, |part| std::fs::write(part, text).map_err(|e| Error::io(part, e)));
+        return write_and_rename(path, |part| std::fs::write(part, text).map_err(|e| Error::io(part, e)));
     }
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
     let row = |r: csv::Result<csv::StringRecord>| {
@@ -61,8 +66,8 @@ pub fn replace_text(path: &Path, text: &str) -> Result<()> {
     replace(path, &reader.records().map(row).collect::<Result<Vec<_>>>()?)
 }
 
-/// Writes a file under another name first.
-fn swap(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+/// Writes a file under a temporary name, then renames it.
+fn write_and_rename(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".part");
     let part = path.with_file_name(name);
@@ -70,148 +75,149 @@ fn swap(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     std::fs::rename(&part, path).map_err(|e| Error::io(path, e))
 }
 
-/// Numbers for a checkpoint.
+/// Returns numbers as bytes for a checkpoint.
 pub fn bytes(numbers: &[f64]) -> Vec<u8> {
     numbers.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 
-/// Numbers of a checkpoint, and what follows them.
+/// Splits `expected` numbers off the front of checkpoint bytes. Returns them and the rest.
 ///
 /// # Errors
-/// There are not `expected` of them at the front.
+/// Returns an error if there are fewer bytes.
 pub fn numbers(bytes: &[u8], expected: usize) -> Result<(Vec<f64>, &[u8])> {
     let Some((mine, rest)) = bytes.split_at_checked(8 * expected) else {
-        return Err(Error::Run("the checkpoint is of another analyzer".into()));
+        return Err(foreign());
     };
     Ok((mine.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect(), rest))
 }
 
-/// A table that grows row by row: a CSV file, or where the name ends in `.parquet` a folder of Parquet files, see [`Dataset`].
+/// A table that grows row by row: a CSV file, or a folder of Parquet files ([`Dataset`]) if the name ends in `.parquet`.
 ///
-/// A run that was killed has written rows after its last checkpoint; when it goes on from there, they would come twice. So the
-/// table tells its length in `save`, and is cut to it.
+/// A killed run may have written rows after its last checkpoint. To avoid writing them twice, `save` stores the length of the
+/// table, and a resumed run truncates the table to it.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct GrowingTable {
     path: PathBuf,
     resumed: bool,
     kept: Option<u64>,
-    file: Option<Growing>,
+    file: Option<TableFile>,
 }
 
 #[derive(Debug)]
-enum Growing {
+enum TableFile {
     Csv(RowFile),
     Parquet(Dataset),
 }
 
-/// Marks a length in rows; without it, it is one in bytes.
+/// Flag of a saved length that counts rows (Parquet); without it, the length counts bytes (CSV).
 const ROWS: u64 = 1 << 63;
 
-impl Table {
-    /// Bytes that [`Table::save`] gives.
+impl GrowingTable {
+    /// Number of bytes that [`GrowingTable::save`] returns.
     pub const SAVED: usize = 8;
 
-    /// In `bind`: a file of the pipeline.
+    /// Sets the file; call this in `bind`.
     pub fn bind(&mut self, system: &SystemInfo, file: &str) {
         self.path = system.path(file);
         self.resumed = system.resumed;
     }
 
-    /// In `start`: opens it, cut to what the checkpoint knows.
+    /// Opens the file, truncated to the length in the checkpoint; call this in `start`.
     ///
     /// # Errors
-    /// The system's words, or the file is shorter than it was.
+    /// Returns an error if the file cannot be opened, or is shorter than at the checkpoint.
     pub fn start(&mut self) -> Result<()> {
         let parquet = is_parquet(&self.path);
-        // a run that was told to go on in the other format begins there
+        // a run resumed with the other format starts a new table
         let kept = self.kept.filter(|k| (k & ROWS > 0) == parquet).map(|k| k & !ROWS);
         self.file = Some(if parquet {
-            Growing::Parquet(Dataset::open(&self.path, self.resumed, kept)?)
+            TableFile::Parquet(Dataset::open(&self.path, self.resumed, kept)?)
         } else {
             let kept = kept.map(u64::to_le_bytes);
-            Growing::Csv(RowFile::open(&self.path, self.resumed, kept.as_ref().map(|k| &k[..]))?)
+            TableFile::Csv(RowFile::open(&self.path, self.resumed, kept.as_ref().map(|k| &k[..]))?)
         });
         Ok(())
     }
 
-    fn file(&mut self) -> Result<&mut Growing> {
-        self.file.as_mut().ok_or_else(|| Error::Run("the table was not opened".into()))
+    fn file(&mut self) -> Result<&mut TableFile> {
+        self.file.as_mut().ok_or_else(|| Error::Run("the table is not open; call `start` before the first row".into()))
     }
 
-    /// Writes the header where the table begins, before there is a row; `blank` is a row of empty cells.
+    /// Writes the header of a new table. `blank` is a row of missing values that gives the data types.
     ///
     /// # Errors
-    /// The system's words.
-    pub fn begin<N: AsRef<str>>(&mut self, names: &[N], blank: &[Cell]) -> Result<()> {
+    /// Returns an error if the file cannot be written.
+    pub fn begin<N: AsRef<str>>(&mut self, names: &[N], blank: &[TableValue]) -> Result<()> {
         match self.file()? {
-            Growing::Parquet(d) => d.begin(names, blank),
-            Growing::Csv(f) if f.is_empty() => f.append(&line(names)?),
-            Growing::Csv(_) => Ok(()),
+            TableFile::Parquet(d) => d.begin(names, blank),
+            TableFile::Csv(f) if f.is_empty() => f.append(&line(names)?),
+            TableFile::Csv(_) => Ok(()),
         }
     }
 
-    /// Appends rows, below `names` where the table begins.
+    /// Appends rows; a new table gets the header `names` first.
     ///
     /// # Errors
-    /// The system's words, or there was no `start`.
-    pub fn append<N: AsRef<str>>(&mut self, names: &[N], rows: &[Vec<Cell>]) -> Result<()> {
+    /// Returns an error if the file cannot be written or `start` was not called.
+    pub fn append<N: AsRef<str>>(&mut self, names: &[N], rows: &[Vec<TableValue>]) -> Result<()> {
         match self.file()? {
-            Growing::Parquet(d) => d.append(names, rows),
-            Growing::Csv(f) => {
+            TableFile::Parquet(d) => d.append(names, rows),
+            TableFile::Csv(f) => {
                 let mut all = if f.is_empty() { line(names)? } else { vec![] };
-                let rows: Vec<Vec<String>> = rows.iter().map(|r| r.iter().map(Cell::text).collect()).collect();
-                all.extend(text(&rows)?);
+                let rows: Vec<Vec<String>> = rows.iter().map(|r| r.iter().map(TableValue::text).collect()).collect();
+                all.extend(csv_text(&rows)?);
                 if all.is_empty() { Ok(()) } else { f.append(&all) }
             }
         }
     }
 
-    /// In `finish`: writes what waits.
+    /// Writes the rows that are not in the file yet; call this in `finish`.
     ///
     /// # Errors
-    /// The system's words.
+    /// Returns an error if the file cannot be written.
     pub fn finish(&mut self) -> Result<()> {
         match &mut self.file {
-            Some(Growing::Parquet(d)) => d.flush(),
-            Some(Growing::Csv(_)) | None => Ok(()),
+            Some(TableFile::Parquet(d)) => d.flush(),
+            Some(TableFile::Csv(_)) | None => Ok(()),
         }
     }
 
-    /// In `save`: what there is, on the disk, and how much it is, in [`Table::SAVED`] bytes.
+    /// Syncs the table to the disk and returns its length in [`GrowingTable::SAVED`] bytes; call this in `save`.
     ///
     /// # Errors
-    /// The system's words.
+    /// Returns an error if the file cannot be written.
     pub fn save(&mut self) -> Result<Vec<u8>> {
         match self.file()? {
-            Growing::Csv(f) => f.save(),
-            Growing::Parquet(d) => Ok((d.save()? | ROWS).to_le_bytes().into()),
+            TableFile::Csv(f) => f.save(),
+            TableFile::Parquet(d) => Ok((d.save()? | ROWS).to_le_bytes().into()),
         }
     }
 
-    /// In `load`: takes what `save` gave off the front; nothing where there is nothing.
+    /// Reads the bytes of `save` off the front of a checkpoint and returns the rest; call this in `load`. An empty state
+    /// means that nothing was saved.
     ///
     /// # Errors
-    /// It is too short.
+    /// Returns an error if the state is too short.
     pub fn load<'a>(&mut self, state: &'a [u8]) -> Result<&'a [u8]> {
         if state.is_empty() {
             return Ok(state);
         }
         let (mine, rest) =
-            state.split_first_chunk().ok_or_else(|| Error::Run("the checkpoint is of another table".into()))?;
+            state.split_first_chunk().ok_or_else(|| Error::Run("the checkpoint does not match this table".into()))?;
         self.kept = Some(u64::from_le_bytes(*mine));
         Ok(rest)
     }
 }
 
-/// A line of names.
+/// Returns the header line.
 fn line<N: AsRef<str>>(names: &[N]) -> Result<Vec<u8>> {
-    text(&[names.iter().map(|n| n.as_ref().into()).collect::<Vec<_>>()])
+    csv_text(&[names.iter().map(|n| n.as_ref().into()).collect::<Vec<_>>()])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columns::{Cells, read};
+    use crate::table::columns::{Cell, Cells, read};
 
     fn system(folder: &Path, resumed: bool) -> SystemInfo {
         SystemInfo { directory: folder.to_string_lossy().into_owned(), resumed, ..SystemInfo::default() }
@@ -223,20 +229,20 @@ mod tests {
         let row = |k: u64| vec![k.into(), (k as f64 / 3.0).into(), Cell::from(None::<f64>), "a,b".into()];
         let names = ["step", "x", "y", "what"];
         for file in ["t.csv", "t.parquet"] {
-            let mut t = Table::default();
+            let mut t = GrowingTable::default();
             assert!(t.append(&names, &[row(1)]).is_err(), "not started");
             t.bind(&system(folder.path(), false), file);
             t.start().expect("started");
             t.append(&names, &[row(1), row(2)]).expect("written");
             let saved = t.save().expect("saved");
-            assert_eq!(saved.len(), Table::SAVED);
+            assert_eq!(saved.len(), GrowingTable::SAVED);
             t.append(&names, &[row(3)]).expect("written");
             t.finish().expect("written");
-            let mut t = Table::default();
+            let mut t = GrowingTable::default();
             t.bind(&system(folder.path(), true), file);
             assert_eq!(t.load(&[&saved[..], b"rest"].concat()).expect("loaded"), b"rest");
             t.start().expect("started");
-            t.begin(&names, &row(0)).expect("it has begun");
+            t.begin(&names, &row(0)).expect("the table has rows already");
             t.append(&names, &[row(4)]).expect("written");
             t.finish().expect("written");
         }
@@ -248,7 +254,7 @@ mod tests {
         assert_eq!(columns[1].cells, Cells::Number([1.0, 2.0, 4.0].map(|x| Some(x / 3.0)).into()));
         assert_eq!(columns[2].cells, Cells::Number(vec![None; 3]));
         assert_eq!(columns[3].cells, Cells::Text(vec![Some("a,b".into()); 3]));
-        // and one that is replaced as a whole
+        // a table that is rewritten as a whole
         let rows = [header(&names), vec!["1".into(), number(0.5), String::new(), "A-B".into()]];
         for file in ["whole.csv", "whole.parquet"] {
             replace(&folder.path().join(file), &rows).expect("written");

@@ -1,22 +1,22 @@
 //! Round numbers along an axis.
 
-/// Where marks stand, and what is written at them.
+/// Tick marks of an axis and their labels.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ticks {
-    /// Places with a number.
+    /// Positions with a label.
     pub major: Vec<(f64, String)>,
-    /// Places without.
+    /// Positions without a label.
     pub minor: Vec<f64>,
-    /// Numbers are in units of this power of ten.
+    /// Labels are in units of this power of ten.
     pub power: i32,
 }
 
-/// A number with a minus sign that is one.
+/// Replaces hyphens by minus signs.
 fn signed(text: String) -> String {
     text.replace('-', "−")
 }
 
-/// 10 to a power, as it is written.
+/// Returns a power of ten as text, for example 10⁻³.
 pub fn power_of_ten(power: i32) -> String {
     let digit = |c: char| match c {
         '-' => '⁻',
@@ -25,7 +25,7 @@ pub fn power_of_ten(power: i32) -> String {
     format!("10{}", power.to_string().chars().map(digit).collect::<String>())
 }
 
-/// About `wanted` marks between two numbers.
+/// Returns about `wanted` ticks at round numbers between two ends.
 pub fn linear([low, high]: [f64; 2], wanted: f64) -> Ticks {
     let raw = (high - low) / wanted.max(1.0);
     let decade = 10f64.powf(raw.log10().floor());
@@ -37,22 +37,22 @@ pub fn linear([low, high]: [f64; 2], wanted: f64) -> Ticks {
     let magnitude = largest.log10().floor() as i32;
     let power = if (-3..5).contains(&magnitude) { 0 } else { magnitude };
     let unit = 10f64.powi(power);
-    let places = (-(step / unit * 1.000_001).log10().floor()).clamp(0.0, 12.0) as usize;
-    // a range far narrower than its distance from 0 has more digits than numbers can show: fewer marks then
+    let decimals = (-(step / unit * 1.000_001).log10().floor()).clamp(0.0, 12.0) as usize;
+    // the range is too narrow, compared with its distance from 0, for labels that differ
     if step < 1e-12 * largest {
         return Ticks { major: vec![(low, signed(format!("{low:.6e}")))], ..Ticks::default() };
     }
-    let places_of = |s: f64| {
+    let multiples = |s: f64| {
         let (first, last) = ((low / s - 1e-9).ceil() as i64, (high / s + 1e-9).floor() as i64);
         (first..=last).map(move |k| k as f64 * s)
     };
-    let major = places_of(step).map(|v| (v, signed(format!("{:.places$}", v / unit + 0.0)))).collect();
-    let parts = if (step / decade - 2.0).abs() < 0.1 { 4.0 } else { 5.0 };
-    let near = |v: &f64| (v / step - (v / step).round()).abs() > 1e-6;
-    Ticks { major, minor: places_of(step / parts).filter(near).collect(), power }
+    let major = multiples(step).map(|v| (v, signed(format!("{:.decimals$}", v / unit + 0.0)))).collect();
+    let divisions = if (step / decade - 2.0).abs() < 0.1 { 4.0 } else { 5.0 };
+    let is_minor = |v: &f64| (v / step - (v / step).round()).abs() > 1e-6;
+    Ticks { major, minor: multiples(step / divisions).filter(is_minor).collect(), power }
 }
 
-/// Marks of a logarithmic axis: powers of ten, and what is between them where there are few.
+/// Returns the ticks of a logarithmic axis: powers of ten, and multiples of them if there are few decades.
 pub fn logarithmic([low, high]: [f64; 2]) -> Ticks {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let decades = high.log10() - low.log10();
@@ -68,14 +68,14 @@ pub fn logarithmic([low, high]: [f64; 2]) -> Ticks {
             if !inside(&v) {
                 continue;
             }
-            let named = match m {
+            let labeled = match m {
                 1 => k.rem_euclid(every) == 0,
                 2 | 5 => decades < 2.0,
                 _ => decades < 0.7,
             };
-            if named && m == 1 && (k.abs() > 2 || decades >= 2.0) {
+            if labeled && m == 1 && (k.abs() > 2 || decades >= 2.0) {
                 ticks.major.push((v, power_of_ten(k)));
-            } else if named {
+            } else if labeled {
                 ticks.major.push((
                     v,
                     if k.abs() > 3 {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_round() {
+    fn ticks_are_round() {
         assert_eq!(texts(&linear([0.03, 2.9], 6.0)), ["0.5", "1.0", "1.5", "2.0", "2.5"]);
         assert_eq!(texts(&linear([-1.0, 1.0], 4.0)), ["−1.0", "−0.5", "0.0", "0.5", "1.0"]);
         let t = linear([0.0, 1e6], 5.0);
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(texts(&logarithmic([0.5, 200.0])), ["10⁰", "10¹", "10²"]);
         assert_eq!(texts(&logarithmic([1.0, 20.0])), ["1", "2", "5", "10", "20"]);
         assert_eq!(texts(&logarithmic([1e-12, 1e3])).len(), 6);
-        // nothing strange for strange ranges
+        // degenerate ranges give few ticks
         for range in [[0.0, 0.0], [1.0, 1.0 + 1e-16], [f64::NAN, 1.0], [-1e308, 1e308], [0.0, 1e-320]] {
             assert!(linear(range, 6.0).major.len() < 30, "{range:?}");
         }

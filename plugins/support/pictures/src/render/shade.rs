@@ -1,46 +1,46 @@
-//! Light: colors of pixels from what is seen there, darker where little light comes from around.
+//! Shading: diffuse and specular light, ambient occlusion and depth haze.
 
-use crate::camera::Camera;
 use crate::color::Rgb;
 use crate::image::Image;
 use crate::parallel::{Parallel, map};
-use crate::raster::{F, Hit, add, dot, unit};
+use crate::render::camera::Camera;
+use crate::render::raster::{F, Hit, add, dot, unit};
 
-/// What light needs to know.
+/// Parameters of the light.
 #[derive(Clone, Copy, Debug)]
 pub struct Light {
-    /// The color behind everything.
+    /// Background color.
     pub background: Rgb,
-    /// A length in which occlusion is looked for: the radius of a particle.
+    /// Length scale of the ambient occlusion: the radius of a particle.
     pub radius: f32,
-    /// First and last depth of the scene.
+    /// Smallest and largest depth of the scene.
     pub depths: [f32; 2],
 }
 
-/// Directions looked into at each pixel.
-const LOOKS: usize = 14;
+/// Number of directions in which occlusion is sampled at each pixel.
+const DIRECTIONS: usize = 14;
 
-/// Directions spread evenly over a sphere, with lengths from small to large.
-fn directions() -> [F; LOOKS] {
+/// Returns vectors distributed uniformly over the sphere, of various lengths.
+fn directions() -> [F; DIRECTIONS] {
     std::array::from_fn(|k| {
-        let z = 1.0 - 2.0 * (k as f32 + 0.5) / LOOKS as f32;
+        let z = 1.0 - 2.0 * (k as f32 + 0.5) / DIRECTIONS as f32;
         let angle = 2.399_963 * k as f32;
         let s = (1.0 - z * z).sqrt();
-        // 0.35 to 4 radii, in an order that has nothing to do with the direction
-        let length = 0.35 * 11.4f32.powf(((5 * k) % LOOKS) as f32 / (LOOKS - 1) as f32);
+        // 0.35 to 4 radii, uncorrelated with the direction
+        let length = 0.35 * 11.4f32.powf(((5 * k) % DIRECTIONS) as f32 / (DIRECTIONS - 1) as f32);
         [s * angle.cos(), s * angle.sin(), z].map(|x| x * length)
     })
 }
 
-/// How much of the light from around a pixel is kept off, 0 to 1.
-fn occlusion(camera: &Camera, hits: &[Hit], [w, h]: [usize; 2], at: [usize; 2], radius: f32, looks: &[F]) -> f32 {
+/// Returns the fraction of ambient light that is blocked at a pixel, 0 to 1.
+fn occlusion(camera: &Camera, hits: &[Hit], [w, h]: [usize; 2], at: [usize; 2], radius: f32, samples: &[F]) -> f32 {
     let hit = &hits[at[1] * w + at[0]];
     let p = camera.point(at[0] as f32 + 0.5, at[1] as f32 + 0.5, hit.depth);
-    // another turn about the line of sight for each of 16 pixels; the noise goes when pixels are averaged
-    let turn = ((at[0] & 3) + 4 * (at[1] & 3)) as f32 * 5.0 * std::f32::consts::FRAC_PI_8;
-    let (s, c) = turn.sin_cos();
+    // a different rotation about the line of sight for each of 4 × 4 pixels; averaging over them removes the noise
+    let angle = ((at[0] & 3) + 4 * (at[1] & 3)) as f32 * 5.0 * std::f32::consts::FRAC_PI_8;
+    let (s, c) = angle.sin_cos();
     let mut sum = 0.0;
-    for d in looks {
+    for d in samples {
         let d = [c * d[0] - s * d[1], s * d[0] + c * d[1], d[2]];
         let side = dot(d, hit.normal);
         let d = if side < 0.0 { d.map(|x| -x) } else { d };
@@ -49,17 +49,17 @@ fn occlusion(camera: &Camera, hits: &[Hit], [w, h]: [usize; 2], at: [usize; 2], 
         if q[2] <= 0.0 || x < 0.0 || y < 0.0 || x >= w as f32 || y >= h as f32 {
             continue;
         }
-        let seen = &hits[y as usize * w + x as usize];
-        if seen.lit && seen.depth < q[2] - 0.03 * radius {
-            // what is far in front is not near
-            let gap = (p[2] - seen.depth).max(0.0) / (4.0 * radius);
+        let other = &hits[y as usize * w + x as usize];
+        if other.lit && other.depth < q[2] - 0.03 * radius {
+            // bodies far in front block less
+            let gap = (p[2] - other.depth).max(0.0) / (4.0 * radius);
             sum += 1.0 / (1.0 + gap * gap);
         }
     }
-    sum / looks.len() as f32
+    sum / samples.len() as f32
 }
 
-/// The picture: `fine` × `fine` rays for each pixel.
+/// Shades the picture; `fine` × `fine` rays are averaged per pixel.
 pub fn shade(
     camera: &Camera,
     hits: &[Hit],
@@ -68,10 +68,10 @@ pub fn shade(
     light: Light,
     parallel: Parallel<'_>,
 ) -> Image {
-    let looks = directions();
+    let samples = directions();
     let occluded = map(parallel, h, |y| -> Vec<f32> {
         let one = |x: usize| match hits[y * w + x].lit {
-            true => occlusion(camera, hits, [w, h], [x, y], light.radius, &looks),
+            true => occlusion(camera, hits, [w, h], [x, y], light.radius, &samples),
             false => 0.0,
         };
         (0..w).map(one).collect()
@@ -90,7 +90,7 @@ pub fn shade(
         if !hit.lit {
             return own;
         }
-        // the mean over 4 × 4 pixels of about the same depth: each of them looked into other directions
+        // the mean over 4 × 4 pixels at about the same depth, which have sampled different directions
         let (mut sum, mut n) = (0.0, 0.0);
         for j in y.saturating_sub(2)..(y + 2).min(h) {
             for i in x.saturating_sub(2)..(x + 2).min(w) {
@@ -119,7 +119,7 @@ pub fn shade(
             let mut sum = [0.0f32; 3];
             for j in 0..fine {
                 for i in 0..fine {
-                    // what is brighter than white must not keep an edge from being smooth
+                    // clamp highlights before averaging, so that edges stay smooth
                     let c = color(x * fine + i, y * fine + j).map(|c| c.min(1.0));
                     sum = add(sum, 1.0, c);
                 }

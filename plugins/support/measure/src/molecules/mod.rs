@@ -1,16 +1,21 @@
-//! Molecules: who belongs together, and how members hang together, from the views of a run's device.
+//! Molecules in the state of a run: the members of each molecule, and the bonds that connect them.
 
-use crate::positions::{Inside, tags, words};
+pub mod whole;
+use crate::positions::{BoxPositions, tags, words};
 use galamost_plugin_api::analyzer::FrameCall;
 use galamost_plugin_api::component::{ArrayNeed, Needs, SystemInfo};
 use galamost_plugin_api::error::{Error, InputError, Position, Result};
 use galamost_plugin_api::services::Host;
 use galamost_plugin_api::views::StateView;
 
-/// Asks for what tells molecules apart.
+/// Message for a system in which no molecules are defined.
+const UNDEFINED: &str =
+    "molecules are not defined: the initial state has neither an array `molecule` nor bonds; add one of them";
+
+/// Requests the array `molecule` if the system has it; otherwise molecules are defined by bonds.
 ///
 /// # Errors
-/// Nothing does: the initial state has neither an array `molecule` nor bonds.
+/// Returns an error at `at` if the initial state has neither an array `molecule` nor bonds.
 pub fn need(system: &SystemInfo, needs: &mut Needs, at: Position) -> Result<()> {
     if system.has_array("molecule") {
         let name = "molecule".into();
@@ -18,16 +23,15 @@ pub fn need(system: &SystemInfo, needs: &mut Needs, at: Position) -> Result<()> 
         return Ok(());
     }
     if system.bond_types.is_empty() {
-        let what = "the molecules are not known: the initial state has neither an array `molecule` nor bonds";
-        return Err(InputError::at(at, what).into());
+        return Err(InputError::at(at, UNDEFINED).into());
     }
     Ok(())
 }
 
-/// Bonds on the run's device as pairs of tags, each once.
+/// Returns the bonds of the current state as pairs of tags, each bond once.
 ///
 /// # Errors
-/// The device's words.
+/// Returns the driver's error.
 pub fn bonds(host: &Host, call: &FrameCall) -> Result<Vec<[u32; 2]>> {
     let (s, view) = (&call.state, &call.bond_view);
     if view.capacity == 0 || view.count.is_null() || view.words.is_null() {
@@ -40,7 +44,7 @@ pub fn bonds(host: &Host, call: &FrameCall) -> Result<Vec<[u32; 2]>> {
     for i in 0..n {
         for e in 0..count[i] as usize {
             let (other, last) = (entries[2 * e * stride + i], entries[(2 * e + 1) * stride + i]);
-            // every member has the bond: it is taken from its first one
+            // both members store the bond: the lowest bits of the last word are 0 for the first member
             if last & 3 == 0 {
                 found.push([tag[i], tag[other as usize]]);
             }
@@ -50,18 +54,18 @@ pub fn bonds(host: &Host, call: &FrameCall) -> Result<Vec<[u32; 2]>> {
     Ok(found)
 }
 
-/// The molecule of each particle by tag: the array `molecule`, where a negative number is a molecule of its own, else what
-/// the bonds hold together.
+/// Returns the molecule number of each particle, by tag. Without an array `molecule`, particles connected by bonds form a
+/// molecule. In the array, each particle with a negative number is a separate molecule.
 ///
 /// # Errors
-/// The device's words.
+/// Returns the driver's error.
 pub fn numbers(host: &Host, s: &StateView, bonds: &[[u32; 2]]) -> Result<Vec<u32>> {
     let n = s.n_local as usize;
     let array = host.array::<i32>("molecule");
     if !array.is_null() {
         let mut of = vec![0; n];
         for (m, tag) in words(host, array, n)?.into_iter().zip(tags(host, s)?) {
-            // numbers of an array are not negative as i32: those above are free for particles without a molecule
+            // numbers with the highest bit set are not used by the array (i32), so single particles take them
             of[tag as usize] = if (m as i32) < 0 { 1 << 31 | tag } else { m };
         }
         return Ok(of);
@@ -69,7 +73,7 @@ pub fn numbers(host: &Host, s: &StateView, bonds: &[[u32; 2]]) -> Result<Vec<u32
     Ok(joined(n, bonds.iter().copied()))
 }
 
-/// For each of n particles the first of all that bonds join it to.
+/// Returns, for each of n particles, the smallest tag among the particles that bonds connect it to.
 pub fn joined(n: usize, bonds: impl IntoIterator<Item = [u32; 2]>) -> Vec<u32> {
     fn root(of: &mut [u32], mut t: u32) -> u32 {
         while of[t as usize] != t {
@@ -83,35 +87,35 @@ pub fn joined(n: usize, bonds: impl IntoIterator<Item = [u32; 2]>) -> Vec<u32> {
         let [a, b] = bond.map(|t| root(&mut of, t));
         of[a.max(b) as usize] = a.min(b);
     }
-    // what a particle points to has a smaller number, so it is known already
+    // each particle points to one with a smaller number, whose root is already final
     for t in 0..n {
         of[t] = of[of[t] as usize];
     }
     of
 }
 
-/// Molecules of at least two particles.
+/// Molecules of at least two particles, each as a spanning tree of its bonds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Molecules {
-    /// Place of the first member of each molecule in `members`, and the number of members.
+    /// Index of the first member of each molecule in `members`, followed by the total number of members.
     pub first: Vec<u32>,
-    /// Tags, each behind a member that it is bonded to where there is one.
+    /// Tags, molecule by molecule; each member follows a member that it is bonded to, if there is one.
     pub members: Vec<u32>,
-    /// Place of that member; the first member's is its own.
+    /// Index in `members` of the bonded member that precedes it; the first member's is its own.
     pub parent: Vec<u32>,
 }
 
 impl Molecules {
-    /// The molecules of a run now.
+    /// Finds the molecules of the current state of a run.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     pub fn now(host: &Host, call: &FrameCall) -> Result<Self> {
         let bonds = bonds(host, call)?;
         Ok(Self::new(&numbers(host, &call.state, &bonds)?, &bonds))
     }
 
-    /// From the molecule of each tag, and bonds.
+    /// Builds molecules from the molecule number of each tag, and bonds.
     pub fn new(of: &[u32], bonds: &[[u32; 2]]) -> Self {
         let n = of.len();
         let mut tags: Vec<u32> = (0..n as u32).collect();
@@ -122,22 +126,22 @@ impl Molecules {
             partners[*b as usize].push(*a);
         }
         let mut out = Self { first: vec![0], ..Self::default() };
-        let mut place = vec![u32::MAX; n];
+        let mut index_of = vec![u32::MAX; n];
         for molecule in tags.chunk_by(|a, b| of[*a as usize] == of[*b as usize]).filter(|m| m.len() > 1) {
             let begin = out.members.len();
             for tag in molecule {
-                if place[*tag as usize] != u32::MAX {
+                if index_of[*tag as usize] != u32::MAX {
                     continue;
                 }
-                // along bonds from here; what no bond leads to hangs on the first member
-                place[*tag as usize] = out.members.len() as u32;
+                // breadth-first along bonds; members without a bond to the others attach to the first member
+                index_of[*tag as usize] = out.members.len() as u32;
                 out.parent.push(begin as u32);
                 out.members.push(*tag);
                 let mut next = out.members.len() - 1;
                 while let Some(at) = out.members.get(next).copied() {
                     for p in &partners[at as usize] {
-                        if place[*p as usize] == u32::MAX {
-                            place[*p as usize] = out.members.len() as u32;
+                        if index_of[*p as usize] == u32::MAX {
+                            index_of[*p as usize] = out.members.len() as u32;
                             out.parent.push(next as u32);
                             out.members.push(*p);
                         }
@@ -150,38 +154,38 @@ impl Molecules {
         out
     }
 
-    /// Number of molecules.
+    /// Returns the number of molecules.
     pub fn len(&self) -> usize {
         self.first.len().saturating_sub(1)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no molecules.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Places of the members of a molecule.
+    /// Returns the indices of a molecule's members in `members`.
     pub fn places(&self, molecule: usize) -> std::ops::Range<usize> {
         self.first[molecule] as usize..self.first[molecule + 1] as usize
     }
 
-    /// Centers of mass in the box, each molecule put together along its bonds by nearest images: what `molecule_centers` of the
-    /// kernels does.
+    /// Returns the wrapped centers of mass. Molecules are unwrapped along their bonds by nearest images, as
+    /// `molecule_centers` of the kernels does.
     ///
     /// # Safety
-    /// The view is of valid host arrays.
-    pub unsafe fn centers(&self, s: &StateView, inside: &Inside, length: [f64; 3]) -> Inside {
-        // SAFETY: the caller's word
+    /// The view describes valid host arrays.
+    pub unsafe fn centers(&self, s: &StateView, positions: &BoxPositions, length: [f64; 3]) -> BoxPositions {
+        // SAFETY: `index_of_tag` has `n_local` elements (caller)
         let index = unsafe { s.index_of_tag.slice(s.n_local as usize) };
-        // SAFETY: the caller's word
+        // SAFETY: `i` comes from `index_of_tag`, so `i < n_local`
         let mass = |i: usize| unsafe { s.velocity_mass(i)[3] };
-        match inside {
-            Inside::Fixed(p) => {
+        match positions {
+            BoxPositions::Fixed(p) => {
                 let mut offset = vec![[0i64; 3]; self.members.len()];
                 let center = |m: usize| {
-                    let places = self.places(m);
+                    let range = self.places(m);
                     let (mut sum, mut total) = ([0.0; 3], 0.0);
-                    for at in places.clone() {
+                    for at in range.clone() {
                         let (i, parent) = (index[self.members[at] as usize] as usize, self.parent[at] as usize);
                         let before = index[self.members[parent] as usize] as usize;
                         let w = mass(i);
@@ -191,17 +195,17 @@ impl Molecules {
                             sum[k] += w * offset[at][k] as f64;
                         }
                     }
-                    let i = index[self.members[places.start] as usize] as usize;
+                    let i = index[self.members[range.start] as usize] as usize;
                     std::array::from_fn(|k| p[i][k].wrapping_add((sum[k] / total).round_ties_even() as i64 as i32))
                 };
-                Inside::Fixed((0..self.len()).map(center).collect())
+                BoxPositions::Fixed((0..self.len()).map(center).collect())
             }
-            Inside::Real(p) => {
+            BoxPositions::Real(p) => {
                 let mut offset = vec![[0.0; 3]; self.members.len()];
                 let center = |m: usize| {
-                    let places = self.places(m);
+                    let range = self.places(m);
                     let (mut sum, mut total) = ([0.0; 3], 0.0);
-                    for at in places.clone() {
+                    for at in range.clone() {
                         let (i, parent) = (index[self.members[at] as usize] as usize, self.parent[at] as usize);
                         let before = index[self.members[parent] as usize] as usize;
                         let w = mass(i);
@@ -211,26 +215,26 @@ impl Molecules {
                             sum[k] += w * offset[at][k];
                         }
                     }
-                    let i = index[self.members[places.start] as usize] as usize;
+                    let i = index[self.members[range.start] as usize] as usize;
                     std::array::from_fn(|k| nearest(p[i][k] + sum[k] / total, length[k]))
                 };
-                Inside::Real((0..self.len()).map(center).collect())
+                BoxPositions::Real((0..self.len()).map(center).collect())
             }
         }
     }
 }
 
-/// A difference of coordinates less the nearest multiple of the box length.
+/// Returns the nearest image of a coordinate difference.
 pub fn nearest(d: f64, length: f64) -> f64 {
     if length > 0.0 { d - length * (d / length).round_ties_even() } else { d }
 }
 
-/// There must be a molecule.
+/// Checks that there is a molecule.
 ///
 /// # Errors
-/// None has two particles.
+/// Returns an error if no molecule has at least two particles.
 pub fn some(molecules: &Molecules) -> Result<()> {
-    if molecules.is_empty() { Err(Error::Run("no molecule has two particles".into())) } else { Ok(()) }
+    if molecules.is_empty() { Err(Error::Run("no molecule has two or more particles".into())) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -238,8 +242,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_stand_behind_those_they_are_bonded_to() {
-        // a chain 5-1-3, a particle of its own, a pair by number alone
+    fn members_follow_their_bonded_members() {
+        // a chain 5-1-3, a single particle, a pair by molecule number without a bond
         let m = Molecules::new(&[9, 1, 0, 1, 0, 1], &[[5, 1], [1, 3]]);
         assert_eq!(m.first, [0, 2, 5]);
         assert_eq!(m.members, [2, 4, 1, 5, 3]);
