@@ -145,7 +145,7 @@ fn take_samples(
     let mut backend = galamost_engine::run::open(&probe).map_err(message)?;
     let options = RunOptions { steps: Some(samples - 1), quiet: true, ..RunOptions::default() };
     let done = execute(&probe, &mut *backend, &options, None).map_err(message)?;
-    Ok((done.shares.analyzers, folder.bytes()))
+    Ok((done.loop_times.analyzers, folder.bytes()))
 }
 
 /// Measures the cost of an analyzer.
