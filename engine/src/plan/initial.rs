@@ -92,7 +92,7 @@ fn particles<S: Store>(s: &Snapshot, precision: Precision, sections: &mut BTreeM
     let mut velocity = vec![[S::Real::ZERO; 4]; n];
     let rows = pos.par_iter_mut().zip(&mut low).zip(&mut image).zip(&mut velocity).enumerate().with_min_len(4096);
     rows.for_each(|(i, (((pos, low), image), velocity))| {
-        let (p, l, crossed) = S::store(s.position[i], s.kind[i], s.box_length);
+        let (p, l, crossed) = S::store(s.position[i], s.type_id[i], s.box_length);
         *pos = p;
         if precision == Precision::Mixed {
             *low = l;

@@ -13,7 +13,7 @@ use galamost_plugin_api::error::{Error, Position, Result};
 use galamost_plugin_api::force::ForceCall;
 use galamost_plugin_api::generator::GeneratorContext;
 use galamost_plugin_api::integrator::{GroupInfo, ParticleCall, ProgramInfo, ScalarCall};
-use galamost_plugin_api::pair::{Interaction, PairCall, Pose};
+use galamost_plugin_api::pair::{PairCall, PairConfiguration, PairOutput};
 use galamost_plugin_api::params::Source;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Snapshot;
@@ -281,11 +281,11 @@ impl PairHandle<'_> {
     ///
     /// # Errors
     /// Returns an error if the plugin panics.
-    pub fn interaction(&self, i: u32, j: u32, pose: &Pose) -> Result<Interaction<f64>> {
+    pub fn interaction(&self, i: u32, j: u32, pose: &PairConfiguration) -> Result<PairOutput<f64>> {
         let p = self
             .component
             .call("evaluate", || (self.table.evaluate)(self.this, i, j, std::ptr::from_ref(pose).cast()))?;
-        Ok(Interaction { force: p.force.into(), torque: p.torque.into(), energy: p.energy })
+        Ok(PairOutput { force: p.force.into(), torque: p.torque.into(), energy: p.energy })
     }
     /// Returns (F/r, U) of two types at r², for unrotated particles.
     ///
@@ -293,7 +293,7 @@ impl PairHandle<'_> {
     /// Returns an error if the plugin panics.
     pub fn evaluate(&self, i: u32, j: u32, r2: f64) -> Result<(f64, f64)> {
         let r = r2.sqrt();
-        let at_r = self.interaction(i, j, &Pose { r: [r, 0.0, 0.0], ..Pose::default() })?;
+        let at_r = self.interaction(i, j, &PairConfiguration { r: [r, 0.0, 0.0], ..PairConfiguration::default() })?;
         Ok((at_r.force.x / r, at_r.energy))
     }
     /// Runs the loop on the CPU.

@@ -2,7 +2,7 @@
 
 use crate::device::{Kernel, Services, SourceUnit};
 use galamost_plugin_api::abi::{
-    Callback, Extent, Host1, Opaque, ROption, RResult, RSlice, RSliceMut, RStr, Table, Wire, WireError, WireHost,
+    Callback, Extent, Host1, Opaque, ROption, RResult, RSlice, RSliceMut, RStr, TablePointer, Wire, WireError, WireHost,
 };
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
@@ -125,10 +125,10 @@ fn wire<T>(r: Result<T>) -> Wire<T> {
     }
 }
 
-extern "C" fn interface(_: *mut Opaque, name: RStr<'_>) -> ROption<Table> {
+extern "C" fn interface(_: *mut Opaque, name: RStr<'_>) -> ROption<TablePointer> {
     const HOST: &Host1 = &Host1 { parallel, log, allocate, free, upload, download, compile, kernel, launch, array };
     match name.as_str() {
-        "host/1" => ROption::RSome(Table::new(HOST)),
+        "host/1" => ROption::RSome(TablePointer::new(HOST)),
         _ => ROption::RNone,
     }
 }

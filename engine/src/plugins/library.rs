@@ -6,7 +6,9 @@ use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::layout;
 use galamost_plugin_api::params::{FieldDoc, Value};
-use galamost_plugin_api::record::{API_MAJOR, API_MINOR, KERNEL_API, PluginRecord, RECORD_SYMBOL, ROOT_SYMBOL, flags};
+use galamost_plugin_api::plugin_record::{
+    API_MAJOR, API_MINOR, KERNEL_API, PluginRecord, RECORD_SYMBOL, ROOT_SYMBOL, flags,
+};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};

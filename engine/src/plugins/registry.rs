@@ -4,7 +4,7 @@ use super::library::Library;
 use crate::pipeline::suggestion;
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::error::Error;
-use galamost_plugin_api::record::{API_MAJOR, API_MINOR};
+use galamost_plugin_api::plugin_record::{API_MAJOR, API_MINOR};
 use std::path::{Path, PathBuf};
 use tracing::{debug, warn};
 

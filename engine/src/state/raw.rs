@@ -138,7 +138,7 @@ impl RawState {
         let low = if from == Precision::Mixed { self.section(ArrayId::PosLow.name())? } else { &[] };
         let (now, types) = coordinates(self.section(ArrayId::PosType.name())?, low, length);
         let (then, _) = coordinates(self.section(ArrayId::PosAtBuild.name())?, &[], built);
-        let mut s = Snapshot { position: now, kind: types, ..Snapshot::default() };
+        let mut s = Snapshot { position: now, type_id: types, ..Snapshot::default() };
         let mut sections = BTreeMap::new();
         let (stored, low) = encode(&s, to, length);
         sections.insert(ArrayId::PosType.name().into(), stored);
@@ -166,7 +166,7 @@ impl RawState {
 fn encode(s: &Snapshot, precision: Precision, length: [f64; 3]) -> (Vec<u8>, Vec<u8>) {
     fn all<S: Store>(s: &Snapshot, precision: Precision, length: [f64; 3]) -> (Vec<u8>, Vec<u8>) {
         let (mut pos, mut low) = (vec![], vec![]);
-        for (x, type_id) in s.position.iter().zip(&s.kind) {
+        for (x, type_id) in s.position.iter().zip(&s.type_id) {
             let (p, l, _) = S::store(*x, *type_id, length);
             pos.push(p);
             low.push(if precision == Precision::Mixed { l } else { [0; 3] });

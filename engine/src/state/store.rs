@@ -1,7 +1,7 @@
 //! Conversion of positions between f64 and the storage scheme of a precision.
 
 use super::buffers::Plain;
-use galamost_plugin_api::lanes::Record;
+use galamost_plugin_api::lanes::LaneElement;
 use galamost_plugin_api::precision::{
     BoxScale, Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, from_fixed64, to_fixed64, wrap_f64,
 };

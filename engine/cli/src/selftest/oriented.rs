@@ -3,7 +3,7 @@
 use galamost_engine::plan::Plan;
 use galamost_engine::plugins::PairHandle;
 use galamost_plugin_api::error::Result;
-use galamost_plugin_api::pair::Pose;
+use galamost_plugin_api::pair::PairConfiguration;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::quaternion::Quaternion;
 use galamost_plugin_api::vector::Vec3;
@@ -30,7 +30,12 @@ pub fn gradient(pair: &PairHandle<'_>, cutoff: f64) -> Result<(f64, usize)> {
                 pair.interaction(
                     i,
                     j,
-                    &Pose { r: r.f64(), quaternion_i: row(q), quaternion_j: row(qj), ..Pose::default() },
+                    &PairConfiguration {
+                        r: r.f64(),
+                        quaternion_i: row(q),
+                        quaternion_j: row(qj),
+                        ..PairConfiguration::default()
+                    },
                 )
             };
             let here = at(r, qi)?;

@@ -15,7 +15,7 @@ use crate::state::rotation;
 use components::Lists;
 use galamost_plugin_api::component::SystemInfo;
 use galamost_plugin_api::error::{Error, Position};
-use galamost_plugin_api::record::{API_MINOR, flags};
+use galamost_plugin_api::plugin_record::{API_MINOR, flags};
 use galamost_plugin_api::snapshot::Snapshot;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,27 +1,29 @@
-//! How stored positions are moved and read on the CPU, and how a loop notes a fault.
+//! Stored positions on the CPU: displacement and conversion. Also recording of faults.
 
-use crate::precision::{Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, TWO_32, from_fixed64, wrap_f64};
-use crate::real::Real;
-use crate::vector::Vec3;
-use crate::views::{Fault, Globals, StateView};
+use crate::abi::views::{Fault, Globals, StateView};
+use crate::device::precision::{Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, TWO_32, from_fixed64, wrap_f64};
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Storage of positions with what an integrator needs of it.
+/// A storage scheme of positions, with the operations that integrators need.
 pub(crate) trait PositionStorage: Scheme {
-    /// Moves particle `i`; false if the displacement makes no sense.
+    /// Displaces particle `i` and wraps it into the box. Returns `false` if the displacement is NaN or at least half a
+    /// box length.
     ///
     /// # Safety
-    /// `state` must describe valid host arrays of this scheme, and nobody else may touch particle `i`.
+    /// `state` must describe valid host arrays of this scheme, and no other thread may access particle `i` during the
+    /// call.
     unsafe fn displace(state: &StateView, g: &Globals, i: usize, d: [f64; 3]) -> bool;
-    /// Position rounded to `real`.
+    /// Returns the position rounded to `real`.
     fn position(p: &Self::PosType, length: [f64; 3]) -> Vec3<Self::Real>;
-    /// A position stored in a box that has since been stretched by `ratio`.
+    /// Rescales a stored position to a box stretched by `ratio`.
     fn stretched(p: &Self::PosType, ratio: [f64; 3]) -> Self::PosType;
 }
 
 impl PositionStorage for Fixed {
     unsafe fn displace(state: &StateView, g: &Globals, i: usize, d: [f64; 3]) -> bool {
-        // SAFETY: the caller's word
+        // SAFETY: `state` describes valid host arrays (contract of this function)
         let (p, image) = unsafe {
             (
                 &mut *state.pos_type.cast::<PosTypeFixed>().host().add(i),
@@ -42,7 +44,7 @@ impl PositionStorage for Fixed {
                 // SAFETY: as above
                 let low = unsafe { &mut *state.pos_low.host().add(3 * i + k) };
                 let old = (i64::from(p.position[k]) << 32) | i64::from(*low);
-                // beyond 2⁵³ a product is whole already
+                // beyond 2⁵³ the product is an integer already
                 let units = (d[k] * (TWO_32 / length) * TWO_32) as i64;
                 let (new, wrapped) = old.overflowing_add(units);
                 (p.position[k], *low) = ((new >> 32) as i32, new as u32);
@@ -65,7 +67,7 @@ impl PositionStorage for Fixed {
 
 impl PositionStorage for Float64 {
     unsafe fn displace(state: &StateView, g: &Globals, i: usize, d: [f64; 3]) -> bool {
-        // SAFETY: the caller's word
+        // SAFETY: `state` describes valid host arrays (contract of this function)
         let (p, image) = unsafe {
             (
                 &mut *state.pos_type.cast::<PosTypeF64>().host().add(i),
@@ -93,9 +95,9 @@ impl PositionStorage for Float64 {
     }
 }
 
-/// Notes a fault; of several in one step, the one with the smallest tag stays.
+/// Records a fault. Of several faults in a step, the one with the smallest tag is kept.
 pub(crate) unsafe fn note_fault(globals: *mut Globals, fault: Fault) {
-    // SAFETY: the globals outlive the call; the words are only touched by atomics while a phase runs
+    // SAFETY: the globals outlive the call; during a phase these words are only accessed by atomics
     unsafe {
         let tag = AtomicU32::from_ptr(&raw mut (*globals).fault.tag);
         let code = AtomicU32::from_ptr(&raw mut (*globals).fault.code);

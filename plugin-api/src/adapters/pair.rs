@@ -1,49 +1,22 @@
 //! A pair potential as a component of the pipeline.
 
-use super::oriented::{Interaction, Oriented, OrientedFn, OrientedInput};
-use super::potential::{Central, Compiled, PairPotential};
-use super::{CutoffRow, Mode, PairCall, PairFn, PairInput, apply_mode, inputs};
-use crate::abi::{Table, WireCode};
-use crate::component::{ArrayNeed, Kind, Needs, Registration, SystemInfo};
+use super::object::ComponentInterface;
+use super::tables::pair_table;
+use crate::abi::views::{Step, Sums};
+use crate::abi::{Object, TablePointer, WireCode};
+use crate::device::precision::Precision;
+use crate::device::quaternion::Quaternion;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
 use crate::error::{Errors, InputError, Result};
-use crate::guard::{Common, Object, pair_table};
+use crate::kinds::component::{ArrayNeed, Kind, Needs, Registration, SystemInfo};
+use crate::kinds::pair::{
+    CentralFunction, CompiledPair, CutoffRow, Mode, OrientedFn, OrientedFunction, OrientedInput, PairCall,
+    PairConfiguration, PairFn, PairInput, PairOutput, PairPotential, apply_mode, inputs,
+};
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range, TypePairs, Value};
-use crate::precision::Precision;
-use crate::quaternion::Quaternion;
-use crate::real::Real;
-use crate::vector::Vec3;
-use crate::views::{Step, Sums};
 
-impl FromValue for Mode {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        match (value.name(), value.after_name()) {
-            (Some("Cut"), None) => Some(Self::Cut),
-            (Some("ShiftEnergy"), None) => Some(Self::ShiftEnergy),
-            (Some("ShiftForce"), None) => Some(Self::ShiftForce),
-            (Some("Smooth"), Some(inner)) => match errors.absorb(inner.elements())?.as_slice() {
-                [on] => f64::from_value(*on, errors).map(Self::Smooth),
-                _ => {
-                    errors.push(value.error("expected `Smooth(r_on)`"));
-                    None
-                }
-            },
-            _ => {
-                errors.push(value.error(format!("expected {}, found `{}`", Self::describe(), value.text())));
-                None
-            }
-        }
-    }
-    fn describe() -> String {
-        "`Cut`, `ShiftEnergy`, `ShiftForce` or `Smooth(r_on)`".into()
-    }
-    fn each_number(&self, f: &mut dyn FnMut(f64)) {
-        if let Self::Smooth(r) = self {
-            f(*r);
-        }
-    }
-}
-
-/// What the user writes for one pair of types: the potential's parameters, and a cutoff of its own.
+/// Parameters of one pair of types: those of the potential, and an optional cutoff.
 struct Entry<P: PairPotential> {
     input: P::Input,
     r_cut: Option<f64>,
@@ -81,7 +54,7 @@ impl<P: PairPotential> FromValue for Entry<P> {
             name: name.into(),
             kind: f64::describe(),
             unit: "length".into(),
-            default: Some("as for the component".into()),
+            default: Some("`r_cut` or `mode` of the component".into()),
             range: ABOVE_0.to_string(),
             doc: doc.into(),
             fields: vec![],
@@ -93,7 +66,7 @@ impl<P: PairPotential> FromValue for Entry<P> {
     }
 }
 
-/// A pair potential in a run.
+/// A pair potential with its parameters.
 pub struct PairComponent<P: PairPotential> {
     at: crate::error::Position,
     r_cut: Option<f64>,
@@ -152,7 +125,7 @@ impl<P: PairPotential> PairComponent<P> {
                     "r_cut",
                     f64::describe(),
                     "from each pair",
-                    "Cutoff of all pairs of types that give none of their own.",
+                    "Cutoff of all pairs of types without their own `r_cut`.",
                 )
             },
             number(
@@ -167,14 +140,14 @@ impl<P: PairPotential> PairComponent<P> {
         let mut docs: Vec<_> = shared.into_iter().filter(|_| !P::OWN_CUTOFF).collect();
         docs.extend(P::Settings::docs());
         docs.push(FieldDoc {
-            default: P::default_parameters().map(|_| "the same for all pairs of types".into()),
+            default: P::default_parameters().map(|_| "defaults for all pairs of types".into()),
             fields: Entry::<P>::fields(),
             ..number("pairs", TypePairs::<Entry<P>>::describe(), "", "Parameters of each pair of types.")
         });
         docs
     }
 
-    /// Rows of one pair of types.
+    /// Builds the rows of one pair of types.
     fn rows_of(
         &self,
         entry: &Entry<P>,
@@ -186,21 +159,21 @@ impl<P: PairPotential> PairComponent<P> {
             .r_cut
             .or(self.r_cut)
             .or_else(|| self.potential.cutoff(&entry.input, system))
-            .ok_or("no cutoff: give r_cut here or for the whole component")?;
+            .ok_or("missing cutoff: add `r_cut` here or to the component")?;
         if cutoff > half_box {
             return Err(format!(
-                "r_cut = {cutoff} is more than half the shortest box length ({half_box}): a particle would meet its own image"
+                "r_cut = {cutoff} is more than half the shortest box length ({half_box}): a particle would interact with its own image"
             ));
         }
         let row = self.potential.row_between(&entry.input, cutoff, types)?;
         let mut cutoff_row = CutoffRow { cutoff2: cutoff * cutoff, cutoff, ..CutoffRow::default() };
         if matches!(self.mode, Mode::ShiftEnergy | Mode::ShiftForce) {
-            let pose = Pose { r: [cutoff, 0.0, 0.0], ..Pose::default() };
+            let pose = PairConfiguration { r: [cutoff, 0.0, 0.0], ..PairConfiguration::default() };
             let at_cutoff = self.potential.evaluate(&unit_pair(&pose, cutoff), &row);
             cutoff_row = CutoffRow { energy_shift: at_cutoff.energy, force_shift: at_cutoff.force.x, ..cutoff_row };
         }
         if entry.r_on.is_some() && !matches!(self.mode, Mode::Smooth(_)) {
-            return Err("r_on only has a meaning with `mode: Smooth(r_on)`".into());
+            return Err("`r_on` requires `mode: Smooth(r_on)`".into());
         }
         if let Mode::Smooth(on) = self.mode {
             let on = entry.r_on.unwrap_or(on);
@@ -213,36 +186,14 @@ impl<P: PairPotential> PairComponent<P> {
         let finite =
             P::numbers(&row).iter().chain(&cutoff_row.numbers()).all(|x| x.is_finite() && (*x as f32).is_finite());
         if !finite {
-            return Err("these numbers give an infinite or undefined value at the cutoff".into());
+            return Err("these parameters give an infinite or undefined value at the cutoff".into());
         }
         Ok((row, cutoff_row))
     }
 }
 
-/// Where two particles are and how they are turned.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, galamost_plugin_macros::Layout)]
-pub struct Pose {
-    /// r_i − r_j.
-    pub r: [f64; 3],
-    /// Orientation of i: x, y, z, w.
-    pub quaternion_i: [f64; 4],
-    /// Orientation of j.
-    pub quaternion_j: [f64; 4],
-    /// 0.
-    pub reserved: [f64; 8],
-}
-
-impl Default for Pose {
-    /// At one place, not turned.
-    fn default() -> Self {
-        let not_turned = [0.0, 0.0, 0.0, 1.0];
-        Self { r: [0.0; 3], quaternion_i: not_turned, quaternion_j: not_turned, reserved: [0.0; 8] }
-    }
-}
-
-/// A pair with charges and diameters of 1.
-fn unit_pair(pose: &Pose, r_cut: f64) -> OrientedInput<f64> {
+/// Creates the input for a pair with charges and diameters of 1.
+fn unit_pair(pose: &PairConfiguration, r_cut: f64) -> OrientedInput<f64> {
     let turned = |[x, y, z, w]: [f64; 4]| Quaternion::new(x, y, z, w);
     let (r, qi, qj) = (Vec3::from(pose.r), turned(pose.quaternion_i), turned(pose.quaternion_j));
     let pair = PairInput {
@@ -258,26 +209,26 @@ fn unit_pair(pose: &Pose, r_cut: f64) -> OrientedInput<f64> {
     OrientedInput { pair, r, axis_i: qi.axis(), axis_j: qj.axis(), quaternion_i: qi, quaternion_j: qj }
 }
 
-/// What the guard hands out as `pair/1`.
-pub trait Pairing: Common {
-    /// What the first of two particles feels, whose charges and diameters are 1, with cutoff and mode.
-    fn evaluate(&self, i: u32, j: u32, pose: &Pose) -> Interaction<f64>;
-    /// The CPU loop.
+/// Methods of `pair/1`.
+pub trait PairInterface: ComponentInterface {
+    /// Returns force, torque and energy of particle i, with cutoff and mode, for charges and diameters of 1.
+    fn evaluate(&self, i: u32, j: u32, pose: &PairConfiguration) -> PairOutput<f64>;
+    /// Runs the CPU loop.
     ///
     /// # Errors
-    /// None of its own; the guard turns a panic into one.
+    /// Returns an error only for a panic, which the boundary catches.
     ///
     /// # Safety
-    /// As [`super::cpu::run`].
+    /// As [`crate::pair::cpu::run`].
     unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()>;
-    /// Source and rows.
+    /// Returns source text and parameter rows.
     ///
     /// # Errors
-    /// Two device functions of one name.
+    /// Returns an error if two device functions have the same name.
     fn device(&self, precision: Precision) -> Result<WireCode>;
 }
 
-impl<P: PairPotential> Common for PairComponent<P> {
+impl<P: PairPotential> ComponentInterface for PairComponent<P> {
     fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
         let mut errors = Errors::default();
         if let Err(message) = self.potential.check() {
@@ -295,7 +246,7 @@ impl<P: PairPotential> Common for PairComponent<P> {
             return errors.into_result(None);
         }
         let (mut rows, mut cutoff_rows) = (vec![], vec![]);
-        let mut told = vec![];
+        let mut reported = vec![];
         for (k, index) in table.iter().enumerate() {
             let Some(entry) = index.map(|i| self.pairs.get(i)).or(others.as_ref()) else { continue };
             match self.rows_of(entry, system, [&system.types[k / n], &system.types[k % n]]) {
@@ -303,10 +254,10 @@ impl<P: PairPotential> Common for PairComponent<P> {
                     rows.push(row);
                     cutoff_rows.push(cutoff);
                 }
-                // a row stands for (i, j) and (j, i): once is enough
-                Err(_) if told.contains(index) => {}
+                // the rows of (i, j) and (j, i) are the same: report a mistake once
+                Err(_) if reported.contains(index) => {}
                 Err(message) => {
-                    told.push(*index);
+                    reported.push(*index);
                     errors.push(InputError::at(entry.at, message));
                 }
             }
@@ -314,15 +265,12 @@ impl<P: PairPotential> Common for PairComponent<P> {
         let used = self.potential.inputs();
         let conditions = used & (inputs::VELOCITY | inputs::RANDOM) != 0;
         if conditions && self.mode != Mode::Cut {
-            errors.push(InputError::at(
-                self.at,
-                "a pair force that depends on velocities has no potential: only `mode: Cut` makes sense",
-            ));
+            errors.push(InputError::at(self.at, "a velocity-dependent pair force has no potential: use `mode: Cut`"));
         }
         if P::ORIENTED && matches!(self.mode, Mode::ShiftEnergy | Mode::ShiftForce) {
             errors.push(InputError::at(
                 self.at,
-                "U at the cutoff depends on the orientations and cannot be shifted away: use `Cut` or `Smooth(r_on)`",
+                "U at the cutoff depends on orientations and cannot be shifted: use `Cut` or `Smooth(r_on)`",
             ));
         }
         let array = |name: &str| ArrayNeed { name: name.into(), width: 1, integer: false, required: true };
@@ -338,7 +286,7 @@ impl<P: PairPotential> Common for PairComponent<P> {
             arrays.push(array("diameter"));
         }
         for need in arrays.iter().filter(|n| n.required && !system.has_array(&n.name)) {
-            let message = format!("particles have no `{}`: the initial state must give one to each", need.name);
+            let message = format!("particles have no `{}`: add it to the initial state", need.name);
             errors.push(InputError::at(self.at, message));
         }
         if !errors.0.is_empty() {
@@ -355,35 +303,35 @@ impl<P: PairPotential> Common for PairComponent<P> {
         })
     }
 
-    fn table(name: &str) -> Option<Table> {
+    fn table(name: &str) -> Option<TablePointer> {
         (name == "pair/1").then(pair_table::<Self>)
     }
 }
 
-impl<P: PairPotential> Pairing for PairComponent<P> {
-    fn evaluate(&self, i: u32, j: u32, pose: &Pose) -> Interaction<f64> {
+impl<P: PairPotential> PairInterface for PairComponent<P> {
+    fn evaluate(&self, i: u32, j: u32, pose: &PairConfiguration) -> PairOutput<f64> {
         let index = i as usize * self.n_types + j as usize;
         let (Some(row), Some(cutoff)) = (self.rows.get(index), self.cutoff_rows.get(index)) else {
-            return Interaction { energy: f64::NAN, ..Interaction::default() };
+            return PairOutput { energy: f64::NAN, ..PairOutput::default() };
         };
         let input = unit_pair(pose, cutoff.cutoff);
         let r2 = input.pair.r2;
         if r2 >= cutoff.cutoff2 {
-            return Interaction::default();
+            return PairOutput::default();
         }
         let bare = self.potential.evaluate(&input, row);
         if P::ORIENTED {
             return if let Mode::Smooth(_) = self.mode { bare.smooth(r2, input.r, cutoff) } else { bare };
         }
-        // the rows' shifts are those of charges and diameters of 1
+        // the shifts in the rows are those for charges and diameters of 1
         let f_over_r = bare.force.dot(input.r) / r2;
         let (f_over_r, energy) = apply_mode(self.mode.number(), r2, (f_over_r, bare.energy), cutoff);
-        Interaction::central(input.r, f_over_r, energy)
+        PairOutput::central(input.r, f_over_r, energy)
     }
 
     unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()> {
         if let Some(tables) = &self.tables {
-            // SAFETY: the caller's word
+            // SAFETY: `call` describes valid host memory (contract of this function)
             unsafe { self.potential.cpu(call, tables, sums) };
         }
         Ok(())
@@ -403,7 +351,7 @@ impl<P: PairPotential> Pairing for PairComponent<P> {
             Precision::Double => (bytes::<f64>(rows), bytes::<f64>(cutoff)),
             _ => (bytes::<f32>(rows), bytes::<f32>(cutoff)),
         };
-        // the constants that the fused loop asks for
+        // constants that the fused loop reads
         let (text, used, mode) = (self.potential.text()?, self.potential.inputs(), self.mode.number());
         let text = format!(
             "{text}\nstatic constexpr unsigned int inputs = {used}u;\nstatic constexpr unsigned int mode = {mode}u;\n\
@@ -415,17 +363,17 @@ impl<P: PairPotential> Pairing for PairComponent<P> {
 }
 
 impl Registration {
-    /// A pair potential that was compiled with the plugin.
+    /// Registers a compiled pair potential.
     pub const fn pair<F: PairFn>(name: &'static str, doc: &'static str) -> Self {
-        Self::pair_potential::<Compiled<Central<F>>>(name, doc)
+        Self::pair_potential::<CompiledPair<CentralFunction<F>>>(name, doc)
     }
 
-    /// A pair potential of oriented particles that was compiled with the plugin.
+    /// Registers a compiled pair potential of oriented particles.
     pub const fn oriented_pair<F: OrientedFn>(name: &'static str, doc: &'static str) -> Self {
-        Self::pair_potential::<Compiled<Oriented<F>>>(name, doc)
+        Self::pair_potential::<CompiledPair<OrientedFunction<F>>>(name, doc)
     }
 
-    /// A pair potential.
+    /// Registers a pair potential.
     pub const fn pair_potential<P: PairPotential>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,

@@ -1,44 +1,44 @@
-//! Numbers that change with the time step: kT(t), a field, a driving force.
+//! Time-dependent parameters: kT(t), a field, a driving force.
 
+use crate::device::math::double;
 use crate::error::{Errors, InputError};
-use crate::math::double;
 use crate::params::{Fields, FromValue, Range, Spanned, Value};
 use galamost_plugin_macros::DeviceStruct;
 
-/// Points a `Cycle` can have.
+/// Maximum number of points of a `Cycle`.
 pub const CYCLE_POINTS: usize = 8;
 
-/// A number as a function of the time step; evaluated on the device, so that a step needs no word from the host.
+/// A parameter as a function of the time step, evaluated on the device.
 ///
-/// RON: a plain number, or one of
+/// In RON it is a number, or one of
 ///
-/// * `Ramp(from: 2.0, to: 1.0, start: 0, steps: 10_000)`: `from` up to step `start`, then a straight line to `to`, which
-///   holds from step `start + steps` on;
-/// * `Cycle(points: [(0, 1.0), (500, 2.0), (1000, 1.0)])`: straight lines between points (step, value), at most
-///   [`CYCLE_POINTS`] of them, repeated with the step of the last point as the period. The first step is 0; where the
-///   last value is not the first one, the number jumps;
-/// * `Sine(mean: 1.0, amplitude: 0.5, period: 1000, phase: 0.0)`: mean + amplitude sin(2π step/period + phase).
+/// * `Ramp(from: 2.0, to: 1.0, start: 0, steps: 10_000)`: `from` up to step `start`, linear until step `start + steps`,
+///   and `to` after it;
+/// * `Cycle(points: [(0, 1.0), (500, 2.0), (1000, 1.0)])`: linear between points (step, value), repeated with the step
+///   of the last point as the period. There are 2 to [`CYCLE_POINTS`] points, and the first step is 0. If the first and
+///   last value differ, the parameter is discontinuous;
+/// * `Sine(mean: 1.0, amplitude: 0.5, period: 1000, phase: 0.0)`: mean + amplitude · sin(2π · step/period + phase).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, DeviceStruct, galamost_plugin_macros::Layout,
 )]
 #[serde(default)]
 pub struct Varying {
-    /// 0: a ramp, 1: a cycle, 2: a sine.
+    /// Shape: 0 for a ramp, 1 for a cycle, 2 for a sine.
     pub kind: u32,
-    /// Points of a cycle.
+    /// Number of points of a cycle.
     pub n_points: u32,
     /// Ramp: value up to step `start`. Sine: the mean.
     pub from: f64,
-    /// Ramp: value from step `start + steps` on. Sine: the amplitude.
+    /// Ramp: value from step `start + steps`. Sine: the amplitude.
     pub to: f64,
-    /// Ramp: its first step.
+    /// Ramp: first step of the ramp.
     pub start: u64,
-    /// Ramp: its length in steps, 0 for a constant. Cycle and sine: the period.
+    /// Ramp: length in steps; 0 for a constant. Cycle and sine: the period.
     pub steps: u64,
     /// Cycle: the steps of its points.
     pub at: [u32; CYCLE_POINTS],
-    /// Cycle: the values of its points. Sine: the phase, then nothing.
+    /// Cycle: the values of its points. Sine: the phase in the first entry.
     pub value: [f64; CYCLE_POINTS],
 }
 
@@ -49,18 +49,18 @@ impl Default for Varying {
 }
 
 impl Varying {
-    /// The same value for ever.
+    /// Creates a constant.
     pub const fn constant(x: f64) -> Self {
         Self::ramp(x, x, 0, 0)
     }
 
-    /// `from` up to step `start`, a straight line to `to`, which holds from step `start + steps` on.
+    /// Creates a ramp: `from` up to step `start`, linear until step `start + steps`, and `to` after it.
     pub const fn ramp(from: f64, to: f64, start: u64, steps: u64) -> Self {
         Self { kind: 0, n_points: 0, from, to, start, steps, at: [0; CYCLE_POINTS], value: [0.0; CYCLE_POINTS] }
     }
 
-    /// Straight lines between these points (step, value), repeated. The steps begin with 0 and rise, and there are 2 to
-    /// [`CYCLE_POINTS`] of them.
+    /// Creates a cycle from points (step, value). Returns `None` unless the steps start with 0 and increase, and there
+    /// are 2 to [`CYCLE_POINTS`] points.
     pub fn cycle(points: &[(u32, f64)]) -> Option<Self> {
         let rising = points.windows(2).all(|w| w[0].0 < w[1].0);
         if !(2..=CYCLE_POINTS).contains(&points.len()) || points[0].0 != 0 || !rising {
@@ -74,14 +74,14 @@ impl Varying {
         Some(v)
     }
 
-    /// mean + amplitude sin(2π step/period + phase); the period is not 0.
+    /// Creates mean + amplitude · sin(2π · step/period + phase).
     pub fn sine(mean: f64, amplitude: f64, period: u64, phase: f64) -> Self {
         let mut v = Self { kind: 2, ..Self::ramp(mean, amplitude, 0, period.max(1)) };
         v.value[0] = phase;
         v
     }
 
-    /// The value at `step`; `evaluate_varyings` of `state.cuh` computes the same.
+    /// Returns the value at `step`. `evaluate_varyings` in `state.cuh` contains the same computation.
     pub fn at(&self, step: u64) -> f64 {
         match self.kind {
             1 => {
@@ -107,7 +107,7 @@ impl Varying {
         }
     }
 
-    /// Whether it never changes.
+    /// Returns whether the value never changes.
     pub fn is_constant(&self) -> bool {
         match self.kind {
             1 => self.value[..self.n_points as usize].iter().all(|x| *x == self.value[0]),
@@ -117,7 +117,7 @@ impl Varying {
     }
 }
 
-/// A point of a cycle as it is written: `(step, value)`.
+/// A point of a cycle as the user writes it: `(step, value)`.
 struct Point(u32, f64);
 
 impl FromValue for Point {
@@ -157,7 +157,7 @@ impl FromValue for Varying {
                 if made.is_none() {
                     errors.push(InputError::at(
                         points.at,
-                        format!("a cycle has 2 to {CYCLE_POINTS} points (step, value) with steps that rise from 0"),
+                        format!("a cycle needs 2 to {CYCLE_POINTS} points (step, value) with steps that start at 0 and increase"),
                     ));
                 }
                 made
@@ -246,7 +246,7 @@ mod tests {
             let (v, errors) = read(wrong);
             assert!(v.is_none() && !errors.0.is_empty(), "{wrong} was taken");
         }
-        // what crosses the boundary is RON
+        // values cross the boundary as RON
         let text = ron::to_string(&sine).expect("plain data");
         assert_eq!(ron::from_str::<Varying>(&text), Ok(sine));
     }

@@ -1,7 +1,7 @@
-//! The record every plugin exports, read from the file before the library is loaded.
+//! The record that every plugin exports. The engine reads it from the file before it loads the library.
 //!
-//! Frozen for ever: fixed sizes, no pointers, so that the bytes in the file are the record. A mismatch of versions is
-//! found here and told in two lines, before `abi_stable` compares layouts.
+//! The layout never changes: fixed sizes and no pointers, so the bytes in the file are the record. A version mismatch
+//! is reported from here, in two lines, before `abi_stable` compares layouts.
 
 /// Symbol of the record.
 pub const RECORD_SYMBOL: &str = "GALAMOST_PLUGIN";
@@ -10,22 +10,22 @@ pub const ROOT_SYMBOL: &str = "_1as_0lib_1header_0root_bmodule_bloader";
 
 /// First bytes of the record.
 pub const MAGIC: [u8; 16] = *b"GALAMOST-PLUGIN\0";
-/// Major version of the plugin API: a plugin loads only in an engine of the same one.
+/// Major version of the plugin API. A plugin loads only in an engine with the same major version.
 pub const API_MAJOR: u32 = 1;
-/// Minor version of the plugin API: grows with every new table.
+/// Minor version of the plugin API. Every new table increments it.
 pub const API_MINOR: u32 = 0;
-/// Version of the CUDA headers that a plugin's device text relies on.
+/// Version of the CUDA headers that device code of a plugin includes.
 pub const KERNEL_API: u32 = 1;
 
 /// Bits of [`PluginRecord::flags`].
 pub mod flags {
-    /// Built with `panic = "abort"`: the guard could catch nothing.
+    /// Built with `panic = "abort"`: panics cannot be caught.
     pub const ABORTS: u32 = 1;
-    /// Built with debug assertions, as in the profile `dev`.
+    /// Built with debug assertions, as in the `dev` profile.
     pub const DEBUG: u32 = 2;
 }
 
-/// What a plugin says of itself.
+/// Identity of a plugin.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PluginRecord {
@@ -39,13 +39,13 @@ pub struct PluginRecord {
     pub api_minor: u32,
     /// [`KERNEL_API`] the plugin was built with.
     pub kernel_api: u32,
-    /// Name of the crate, filled up with 0.
+    /// Name of the crate, padded with 0.
     pub name: [u8; 64],
-    /// Version of the crate, filled up with 0.
+    /// Version of the crate, padded with 0.
     pub version: [u8; 32],
-    /// How it was built: [`flags`].
+    /// Build options: [`flags`].
     pub flags: u32,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [u32; 7],
 }
 
@@ -61,7 +61,7 @@ const fn padded<const N: usize>(text: &str) -> [u8; N] {
 }
 
 impl PluginRecord {
-    /// The record of a crate built with this API.
+    /// Creates the record of a crate that is built with this API.
     pub const fn new(name: &str, version: &str, flags: u32) -> Self {
         Self {
             magic: MAGIC,
@@ -76,7 +76,7 @@ impl PluginRecord {
         }
     }
 
-    /// The record in these bytes of a file.
+    /// Reads a record from the bytes of a file.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let record = Self {
@@ -90,16 +90,16 @@ impl PluginRecord {
             flags: word(128)?,
             reserved: [0; 7],
         };
-        // a record may grow behind its end, and then still begins with this one
+        // a later record may be longer, but starts with this one
         (record.magic == MAGIC && record.size as usize >= size_of::<Self>()).then_some(record)
     }
 
-    /// The crate's name.
+    /// Returns the name of the crate.
     pub fn name(&self) -> String {
         text(&self.name)
     }
 
-    /// The crate's version.
+    /// Returns the version of the crate.
     pub fn version(&self) -> String {
         text(&self.version)
     }
@@ -110,27 +110,27 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// Exports the plugin: write `galamost_plugin_api::plugin!();` once in the crate.
+/// Exports the plugin. Write `galamost_plugin_api::plugin!();` once in the crate.
 #[macro_export]
 macro_rules! plugin {
     () => {
-        /// What this plugin says of itself; the engine reads it before it loads the library.
+        /// Identity of this plugin. The engine reads it before it loads the library.
         #[unsafe(no_mangle)]
-        pub static GALAMOST_PLUGIN: $crate::record::PluginRecord = $crate::record::PluginRecord::new(
+        pub static GALAMOST_PLUGIN: $crate::plugin_record::PluginRecord = $crate::plugin_record::PluginRecord::new(
             env!("CARGO_PKG_NAME"),
             env!("CARGO_PKG_VERSION"),
-            // of the crate that writes `plugin!()`, since macros are compiled where they are used
-            (if cfg!(panic = "abort") { $crate::record::flags::ABORTS } else { 0 })
-                | (if cfg!(debug_assertions) { $crate::record::flags::DEBUG } else { 0 }),
+            // evaluated in the crate that calls `plugin!()`, where the macro is expanded
+            (if cfg!(panic = "abort") { $crate::plugin_record::flags::ABORTS } else { 0 })
+                | (if cfg!(debug_assertions) { $crate::plugin_record::flags::DEBUG } else { 0 }),
         );
 
-        /// The header `abi_stable` looks for.
+        /// The header that `abi_stable` looks for.
         #[unsafe(export_name = "_1as_0lib_1header_0root_bmodule_bloader")]
         pub static GALAMOST_ROOT: $crate::abi::Header = {
             extern "C" fn root() -> $crate::abi::RootModuleResult {
-                $crate::abi::__call_root_module_loader($crate::guard::root)
+                $crate::abi::__call_root_module_loader($crate::adapters::root)
             }
-            // SAFETY: `guard::root` returns the root module
+            // SAFETY: `adapters::root` returns the root module
             unsafe { $crate::abi::header(root) }
         };
     };

@@ -1,20 +1,20 @@
-//! The pair loop over oriented particles on the CPU.
+//! CPU pair loop for oriented particles.
 
-use super::pair::Rows;
-use crate::pair::{Interaction, OrientedFn, OrientedInput, PairCall, inputs};
-use crate::precision::Scheme;
-use crate::quaternion::Quaternion;
-use crate::real::Real;
-use crate::views::{Globals, ListView, StateView, Step, Sums};
+use super::cpu::Rows;
+use super::{OrientedFn, OrientedInput, PairCall, PairOutput, inputs};
+use crate::abi::views::{Globals, ListView, StateView, Step, Sums};
+use crate::device::precision::Scheme;
+use crate::device::quaternion::Quaternion;
+use crate::device::real::Real;
 
-/// Adds the forces and torques on particles begin … end, and returns energy and virial if they are wanted.
+/// Adds the forces and torques on particles begin … end, and energy and virial if wanted.
 pub(crate) unsafe fn particles<F: OrientedFn, S: Scheme>(
     call: &PairCall,
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // SAFETY: the caller's word: every address below is that of an array of n_local + n_ghost elements, every entry
-    // of the list is an index below that, and kinds are below n_types
+    // SAFETY: `call` is valid (contract of this function): every address below is that of an array of n_local + n_ghost
+    // elements, every entry of the list is below that, and types are below n_types
     unsafe {
         let state: &StateView = &*call.state;
         let list: &ListView = &*call.list;
@@ -58,7 +58,7 @@ pub(crate) unsafe fn particles<F: OrientedFn, S: Scheme>(
                     (input.pair.diameter_i, input.pair.diameter_j) = (*diameter.add(i), *diameter.add(j));
                 }
                 let (force, torque, energy) = F::eval(&input, rows.rows.get_unchecked(index));
-                let mut felt = Interaction { force, torque, energy };
+                let mut felt = PairOutput { force, torque, energy };
                 if rows.mode == 3 {
                     felt = felt.smooth(r2, r, cutoff);
                 }
@@ -76,7 +76,7 @@ pub(crate) unsafe fn particles<F: OrientedFn, S: Scheme>(
             out.iter_mut().zip(f).for_each(|(o, x)| *o += S::Real::lit(x));
             turn.iter_mut().zip(t).for_each(|(o, x)| *o += S::Real::lit(x));
             if full {
-                // every pair is met twice, once from each side
+                // each pair is visited twice, once from each particle
                 out[3] += S::Real::lit(0.5 * u);
                 sums.energy += 0.5 * u;
                 sums.virial.iter_mut().zip(w).for_each(|(sum, x)| *sum += 0.5 * x);

@@ -1,41 +1,41 @@
-//! The pair loop on the CPU: for each particle, its row of the neighbor list in chunks of lanes.
+//! CPU pair loop: for each particle, its neighbors in chunks of lanes.
 //!
-//! A chunk is gathered into arrays, evaluated for all lanes without branches (lanes outside the cutoff are computed
-//! at the cutoff and then dropped), and summed lane by lane. LLVM turns the arrays into vector registers; the loop is
-//! compiled for the baseline, x86-64-v3 and x86-64-v4, and the same lanes are summed in the same order in all three,
-//! so the result does not depend on the machine's vector width.
+//! A chunk is gathered into arrays, evaluated for all lanes without branches, and summed lane by lane. Lanes outside
+//! the cutoff are evaluated at the cutoff, and their results are dropped. LLVM compiles the arrays to vector registers.
+//! The loop is compiled for the baseline, x86-64-v3 and x86-64-v4. All three sum the same lanes in the same order, so
+//! the result does not depend on the vector width of the machine.
 
-use super::lanes::{BASE, Lanes, Record, V3, V4};
-use crate::pair::{CutoffRow, PairCall, PairEval, PairInput, apply_mode, inputs};
-use crate::philox::uniform_unit_variance;
-use crate::precision::{Fixed, Float64, Precision, Scheme};
-use crate::real::Real;
-use crate::views::{Globals, ListView, StateView, Step, Sums};
+use super::{CutoffRow, PairCall, PairEval, PairInput, apply_mode, inputs};
+use crate::abi::views::{Globals, ListView, StateView, Step, Sums};
+use crate::device::lanes::{BASE, LaneElement, Lanes, V3, V4};
+use crate::device::philox::uniform_unit_variance;
+use crate::device::precision::{Fixed, Float64, Precision, Scheme};
+use crate::device::real::Real;
 
-/// Parameter rows of all pairs of types, and the mode.
+/// Parameter rows of all pairs of types, and the cutoff mode.
 #[derive(Clone, Debug, Default)]
 pub struct Rows<P, R> {
-    /// Number of types.
+    /// Number of particle types.
     pub n_types: usize,
-    /// Rows of the potential, i · n + j.
+    /// Rows of the potential for types i and j, at i · n + j.
     pub rows: Vec<P>,
-    /// Rows of the loop, i · n + j.
+    /// Cutoff rows for types i and j, at i · n + j.
     pub cutoff_rows: Vec<CutoffRow<R>>,
     /// [`crate::pair::Mode::number`].
     pub mode: u32,
 }
 
-/// Adds the forces on particles begin … end, and returns energy and virial if they are wanted.
+/// Adds the forces on particles begin … end, and energy and virial if wanted.
 ///
 /// # Safety
-/// `call` must describe valid host arrays of the given precision, whose force rows begin … end nobody else touches.
+/// `call` must describe valid host arrays of the given precision, and no other thread may access force rows begin … end during the call.
 pub unsafe fn run<F: PairEval>(
     call: &PairCall,
     single: &Rows<F::Row<f32>, f32>,
     double: &Rows<F::Row<f64>, f64>,
     sums: &mut Sums,
 ) {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe {
         if (*call.state).precision == Precision::Double as u32 {
             dispatch::<F, Float64, { Float64::LANES }>(call, double, sums);
@@ -51,10 +51,10 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // `Smooth` needs the energy for its force
+    // the force in mode `Smooth` depends on the energy
     let full = call.wanted.more_than_force() || rows.mode == 3;
     let one = rows.n_types == 1;
-    // not asked where nothing is specialized, so that the loop is there once
+    // evaluated only if a specialization exists, so that the loop is not compiled twice otherwise
     let specialized = F::HAS_SPECIALIZATION && rows.rows.iter().all(F::specialized);
     macro_rules! versions {
         ($f:ident) => {
@@ -72,7 +72,8 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
             }
         };
     }
-    // SAFETY: the caller's word; the engine asks for an extension only where the processor has it
+    // SAFETY: `call` is valid (contract of this function); the engine requests an extension only if the processor has
+    // it
     unsafe {
         #[cfg(target_arch = "x86_64")]
         match call.isa {
@@ -91,7 +92,7 @@ unsafe fn v4<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, V4>(call, rows, sums) }
 }
 
@@ -102,7 +103,7 @@ unsafe fn v3<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, V3>(call, rows, sums) }
 }
 
@@ -111,10 +112,13 @@ unsafe fn base<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const O
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, BASE>(call, rows, sums) }
 }
 
+/// Adds the forces on particles begin … end.
+///
+/// The function is one block on purpose. Split into inlined functions, LLVM generates 2 % more instructions for it.
 #[inline(always)]
 unsafe fn particles<
     F: PairEval,
@@ -129,8 +133,8 @@ unsafe fn particles<
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // SAFETY: the caller's word: every address below is that of an array of n_local + n_ghost elements, every entry
-    // of the list is an index below that, and kinds are below n_types
+    // SAFETY: `call` is valid (contract of this function): every address below is that of an array of n_local + n_ghost
+    // elements, every entry of the list is below that, and types are below n_types
     unsafe {
         let state: &StateView = &*call.state;
         let list: &ListView = &*call.list;
@@ -146,7 +150,7 @@ unsafe fn particles<
         let mode = rows.mode;
         let base = PairInput { step: Step::new(globals, call.first_varying), ..PairInput::default() };
 
-        // of these the address is known elsewhere, as far as LLVM knows: so it writes them, and by whole vectors
+        // makes LLVM assume that these addresses are known elsewhere, so that it stores them as whole vectors
         let (mut f, mut u) = ([zero; L], [zero; L]);
         std::hint::black_box((&raw mut f, &raw mut u));
         for i in call.begin as usize..call.end as usize {
@@ -161,7 +165,7 @@ unsafe fn particles<
 
             let mut k = 0;
             while k < n {
-                // the list is filled up to a whole number of chunks, so the entries exist
+                // the list is padded to whole chunks, so the entries exist
                 let neighbor = |l: usize| *row.add(k + l) as usize;
                 let (d, kind) = S::differences::<L, ISA>(&pi, |l| pos.add(neighbor(l)), &scale);
                 let r2 = S::Real::dot::<L, ISA>(&d, &d);
@@ -170,11 +174,11 @@ unsafe fn particles<
                 let mut q = [zero; L];
                 let mut size = [zero; L];
                 if F::INPUTS & inputs::VELOCITY != 0 {
-                    let v = <S::Real as Record>::gather::<L, ISA>(|l| vel.add(neighbor(l)));
+                    let v = <S::Real as LaneElement>::gather::<L, ISA>(|l| vel.add(neighbor(l)));
                     let relative = std::array::from_fn(|a| S::Real::minus::<L, ISA>(vi[a], &v[a]));
                     rv = S::Real::dot::<L, ISA>(&d, &relative);
                     if scale.sheared {
-                        // an image in the box above moves with it
+                        // add the Lees-Edwards velocity of an image above
                         for l in 0..L {
                             let n = S::crossing(&pi, &*pos.add(neighbor(l)), &scale);
                             rv[l] -= d[0][l] * S::Real::lit(f64::from(n)) * scale.speed;
@@ -199,8 +203,8 @@ unsafe fn particles<
                         zeta[l] = uniform_unit_variance(call.key.pair(globals.step, ti, tags[l])[0]);
                     }
                 }
-                // lanes outside the cutoff are computed at the cutoff, and what they give is dropped: with a branch LLVM would
-                // not vectorise the evaluation
+                // evaluate lanes outside the cutoff at the cutoff and drop their results: LLVM would not vectorize a
+                // branch
                 let mut cutoff2 = [rows.cutoff_rows.get_unchecked(0).cutoff2; L];
                 if !ONE {
                     for l in 0..L {
@@ -228,7 +232,7 @@ unsafe fn particles<
                         (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
                     }
                     if SPECIALIZED {
-                        // `dispatch` has asked all rows: LLVM leaves out what only others need
+                        // `dispatch` checked all rows; LLVM removes the code for other rows
                         std::hint::assert_unchecked(F::specialized(params));
                     }
                     (f[l], u[l]) = F::eval(&input, params);
@@ -273,7 +277,7 @@ unsafe fn particles<
                 out[a] += S::Real::lit(S::Real::total::<L, ISA>(&f_sum[a]));
             }
             if FULL {
-                // every pair is met twice, once from each side
+                // each pair is visited twice, once from each particle
                 let u = S::Real::total::<L, ISA>(&u_sum) * 0.5;
                 out[3] += S::Real::lit(u);
                 sums.energy += u;

@@ -1,71 +1,71 @@
 //! An integrator as a component of the pipeline.
 
-use super::{GroupInfo, Integrator, ParticleCall, Program, ProgramInfo, ScalarCall};
-use crate::abi::{RVec, Table, WireCode};
-use crate::component::{ArrayNeed, GroupNeed, Kind, Needs, Registration, SystemInfo};
+use super::object::ComponentInterface;
+use super::tables::integrator_table;
+use crate::abi::views::{SimBox, Step};
+use crate::abi::{Object, RVec, TablePointer, WireCode};
+use crate::device::philox::{NO_TAG, Random};
+use crate::device::precision::Precision;
 use crate::device::{CxxStruct, DeviceStruct, assemble};
 use crate::error::{Error, Result};
-use crate::force::parse;
-use crate::guard::{Common, Object, integrator_table};
-use crate::params::{FromValue, Params};
-use crate::philox::{NO_TAG, Random};
-use crate::precision::Precision;
-use crate::views::{SimBox, Step};
+use crate::kinds::component::{ArrayNeed, GroupNeed, Kind, Needs, Registration, SystemInfo};
+use crate::kinds::integrator::{GroupInfo, Integrator, ParticleCall, Phase, Program, ProgramInfo, ScalarCall};
+use crate::params::{FromValue, Params, parse};
 
-/// What the guard hands out as `integrator/1`.
-pub trait Integrating: Common {
-    /// The program.
+/// Methods of `integrator/1`.
+pub trait IntegratorInterface: ComponentInterface {
+    /// Returns the program.
     fn program(&self) -> ProgramInfo;
-    /// The first state, as bytes.
+    /// Returns the initial state as bytes.
     ///
     /// # Errors
-    /// The group makes no sense.
+    /// Returns an error if the group is unsuitable, for example empty.
     fn state(&self, group: &GroupInfo) -> Result<Vec<u8>>;
-    /// A particle phase on the CPU.
+    /// Runs a particle phase on the CPU.
     ///
     /// # Errors
-    /// There is no such phase.
+    /// Returns an error if there is no such phase.
     ///
     /// # Safety
     /// `call` must describe valid host arrays.
     unsafe fn cpu_particles(&self, phase: u32, call: &ParticleCall) -> Result<()>;
-    /// A scalar phase on the CPU.
+    /// Runs a scalar phase on the CPU.
     ///
     /// # Errors
-    /// There is no such phase.
+    /// Returns an error if there is no such phase.
     ///
     /// # Safety
     /// `call` must describe valid host memory.
     unsafe fn cpu_scalar(&self, phase: u32, call: &ScalarCall) -> Result<()>;
-    /// Source for a device.
+    /// Returns the source text.
     ///
     /// # Errors
-    /// Two device functions of one name.
+    /// Returns an error if two device functions have the same name.
     fn device(&self, precision: Precision) -> Result<WireCode>;
-    /// The state's share of the conserved quantity.
+    /// Returns the contribution of the state to the conserved quantity.
     fn conserved(&self, state: &[u8]) -> f64;
 }
 
-struct Guarded<I: Integrator> {
+struct IntegratorComponent<I: Integrator> {
     name: &'static str,
     inner: I,
     program: Program<I>,
 }
 
-impl<I: Integrator> Common for Guarded<I> {
+impl<I: Integrator> ComponentInterface for IntegratorComponent<I> {
     fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
         let mut needs = Needs::default();
         self.inner.bind(system, &mut needs)?;
-        let program = Integrating::program(self);
+        let program = IntegratorInterface::program(self);
         if program.phases.iter().any(|p| p.turns) {
             if system.dimensions == 2 {
-                return Err(Error::input("turns particles in three dimensions only"));
+                return Err(Error::input("propagates orientations in three dimensions only"));
             }
             let array = |name: &str, width, required| ArrayNeed { name: name.into(), width, integer: false, required };
             for (name, width) in [("quaternion", 4), ("inert", 3)] {
                 if !system.has_array(name) {
                     return Err(Error::input(format!(
-                        "turns particles, but they have no `{name}`: the initial state must give one to each"
+                        "propagates orientations, but particles have no `{name}`: add it to the initial state"
                     )));
                 }
                 needs.arrays.push(array(name, width, true));
@@ -76,24 +76,24 @@ impl<I: Integrator> Common for Guarded<I> {
         needs.moves = program.phases.iter().any(|p| !p.scalar);
         if program.phases.iter().any(|p| p.sim_box) {
             if needs.group != GroupNeed::All {
-                return Err(Error::input("changes the box, and must move all particles"));
+                return Err(Error::input("changes the box and must act on all particles: remove `group`"));
             }
         }
         needs.corrects = program.corrects;
         Ok(needs)
     }
-    fn table(name: &str) -> Option<Table> {
+    fn table(name: &str) -> Option<TablePointer> {
         (name == "integrator/1").then(integrator_table::<Self>)
     }
 }
 
-impl<I: Integrator> Guarded<I> {
-    fn phase(&self, phase: u32) -> Result<&super::Phase<I>> {
+impl<I: Integrator> IntegratorComponent<I> {
+    fn phase(&self, phase: u32) -> Result<&Phase<I>> {
         self.program.phases.get(phase as usize).ok_or_else(|| Error::Run(format!("{} has no phase {phase}", self.name)))
     }
 }
 
-impl<I: Integrator> Integrating for Guarded<I> {
+impl<I: Integrator> IntegratorInterface for IntegratorComponent<I> {
     fn program(&self) -> ProgramInfo {
         let width = size_of::<I::Extra<f32>>() / 4;
         let extra = (width > 0).then(|| ArrayNeed {
@@ -117,15 +117,16 @@ impl<I: Integrator> Integrating for Guarded<I> {
     }
 
     unsafe fn cpu_particles(&self, phase: u32, call: &ParticleCall) -> Result<()> {
-        let f = self.phase(phase)?.particles.ok_or_else(|| Error::Run(format!("phase {phase} is scalar")))?;
-        // SAFETY: the caller's word; the state's address comes from the engine, which took the size from `program`
+        let f = self.phase(phase)?.particles.ok_or_else(|| Error::Run(format!("phase {phase} is a scalar phase")))?;
+        // SAFETY: `call` describes valid host arrays (contract of this function); the engine allocated the state with
+        // the size that `program` reports
         unsafe { f(call, &*call.integrator.cast()) };
         Ok(())
     }
 
     unsafe fn cpu_scalar(&self, phase: u32, call: &ScalarCall) -> Result<()> {
-        let f = self.phase(phase)?.scalar.ok_or_else(|| Error::Run(format!("phase {phase} is for particles")))?;
-        // SAFETY: the caller's word
+        let f = self.phase(phase)?.scalar.ok_or_else(|| Error::Run(format!("phase {phase} is a particle phase")))?;
+        // SAFETY: `call` describes valid host memory (contract of this function)
         unsafe {
             let step = Step::new(&*call.globals, call.first_varying);
             let mut random = Random::new(call.key, step.step, NO_TAG, call.first_draw);
@@ -162,7 +163,7 @@ impl<I: Integrator> Integrating for Guarded<I> {
 const fn assert_device_struct<T: DeviceStruct>() {}
 
 impl Registration {
-    /// An integrator.
+    /// Registers an integrator.
     pub const fn integrator<I: Integrator + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
         assert_device_struct::<I::State>();
         Self {
@@ -172,7 +173,8 @@ impl Registration {
             doc,
             fields: I::docs,
             create: |name, value| {
-                parse::<I>(value).map(|inner| Object::new(name, Guarded { name, inner, program: I::program() }))
+                parse::<I>(value)
+                    .map(|inner| Object::new(name, IntegratorComponent { name, inner, program: I::program() }))
             },
         }
     }

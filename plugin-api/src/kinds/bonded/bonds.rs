@@ -1,19 +1,19 @@
-//! The CPU loop over bonds; [`each_link`] selects the loop for a link's width.
+//! CPU loop over bonds. [`each_link`] selects the loop by the width of the links.
 
 use super::angles::{each_angle, each_dihedral};
-use crate::bonded::{BondInput, BondedCall};
-use crate::precision::Scheme;
-use crate::real::Real;
-use crate::views::{Fault, FaultKind, Globals, Step, Sums};
+use crate::abi::views::{Fault, FaultKind, Globals, Step, Sums};
+use crate::device::precision::Scheme;
+use crate::device::real::Real;
+use crate::kinds::bonded::{BondInput, BondedCall};
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Calls `eval` for every link of particles begin … end with what it can see and its type, and adds the forces, energy
-/// and virial that follow from what it returns: see [`crate::bonded::BondFn::eval`].
+/// Calls `eval` for every link of particles begin … end with its input and type, and adds the resulting forces, energy
+/// and virial. `eval` returns what [`crate::bonded::BondFn::eval`] returns.
 ///
 /// # Safety
-/// `call` must describe valid host arrays of the scheme `S` and links of this width, and nobody else may touch the force
-/// rows begin … end.
+/// `call` must describe valid host arrays of the scheme `S` and links of this width. No other thread may access force
+/// rows begin … end during the call.
 #[inline(always)]
 pub unsafe fn each_link<S: Scheme>(
     width: u32,
@@ -21,7 +21,7 @@ pub unsafe fn each_link<S: Scheme>(
     sums: &mut Sums,
     eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
 ) {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe {
         match width {
             2 => each_bond::<S>(call, sums, eval),
@@ -31,25 +31,25 @@ pub unsafe fn each_link<S: Scheme>(
     }
 }
 
-/// A force F/r below this is −∞ in f32.
+/// F/r below this limit counts as −∞ in f32.
 const BROKEN: f64 = -3.4e38;
 
-// the tags of a fault are changed together, as one number of 64 bits
+// the two tags of a fault are updated together, as one 64-bit word
 const _: () = assert!(
     offset_of!(Fault, detail) == offset_of!(Fault, tag) + 4
         && (offset_of!(Globals, fault) + offset_of!(Fault, tag)).is_multiple_of(8)
         && cfg!(target_endian = "little")
 );
 
-/// Notes that a bond is longer than its potential allows; of several the one with the smallest tags stays, whatever the
-/// order of the threads.
+/// Records that a bond is longer than its potential allows. Of several faults the one with the smallest tags is kept,
+/// independent of the order of the threads.
 unsafe fn bond_fault(globals: *mut Globals, component: u32, tags: [u32; 2]) {
     let (low, high) = (u64::from(tags[0].min(tags[1])), u64::from(tags[0].max(tags[1])));
-    // SAFETY: the globals outlive the call; these words are only touched by atomics while forces are computed
+    // SAFETY: the globals outlive the call; while forces are computed these words are only accessed by atomics
     unsafe {
         let fault = &raw mut (*globals).fault;
         let place = AtomicU64::from_ptr((&raw mut (*fault).tag).cast());
-        // in memory the tag, the smaller of the two, stands before the detail
+        // the smaller tag comes first in memory
         let first = place.fetch_update(Ordering::AcqRel, Ordering::Acquire, |seen| {
             (low << 32 | high < seen.rotate_left(32)).then_some(high << 32 | low)
         });
@@ -71,7 +71,7 @@ unsafe fn each_bond<S: Scheme>(
     sums: &mut Sums,
     mut eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
 ) {
-    // SAFETY: the caller's word: valid arrays, indices below n
+    // SAFETY: `call` describes valid host arrays, and all indices are below n (contract of this function)
     unsafe {
         let (state, links) = (&*call.state, &*call.links);
         let globals: &Globals = &*state.globals.host();
@@ -99,7 +99,7 @@ unsafe fn each_bond<S: Scheme>(
                 out[1] += fd.y;
                 out[2] += fd.z;
                 if call.wanted.more_than_force() {
-                    // a bond is met twice, once from each end
+                    // each bond is visited twice, once from each particle
                     let half_u = 0.5 * u.f64();
                     out[3] += S::Real::lit(half_u);
                     sums.energy += half_u;

@@ -1,21 +1,21 @@
-//! The loop over particles on the CPU.
+//! CPU loop of integrator phases.
 
-use super::storage::{PositionStorage, note_fault};
-use crate::integrator::{Integrator, MAX_SUMS, Particle, ParticleCall, ParticleFn};
-use crate::philox::Random;
-use crate::precision::{BoxScale, Fixed, Float64, Precision};
-use crate::quaternion::Quaternion;
-use crate::real::Real;
-use crate::vector::Vec3;
-use crate::views::{Fault, FaultKind, Globals, StateView, Step};
+use crate::abi::views::{Fault, FaultKind, Globals, StateView, Step};
+use crate::device::philox::Random;
+use crate::device::precision::{BoxScale, Fixed, Float64, Precision};
+use crate::device::quaternion::Quaternion;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
+use crate::kinds::integrator::{Integrator, MAX_SUMS, Particle, ParticleCall, ParticleFn};
+use crate::kinds::storage::{PositionStorage, note_fault};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Applies a phase to particles begin … end.
 ///
 /// # Safety
-/// `call` must describe valid host arrays; nobody else may touch these particles meanwhile.
+/// `call` must describe valid host arrays. No other thread may access these particles during the call.
 pub unsafe fn particles<I: Integrator, F: ParticleFn<I>>(call: &ParticleCall, g: &I::State) {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe {
         if (*call.state).precision == Precision::Double as u32 {
             range::<I, F, Float64>(call, g);
@@ -25,8 +25,42 @@ pub unsafe fn particles<I: Integrator, F: ParticleFn<I>>(call: &ParticleCall, g:
     }
 }
 
+/// Loads particle `i` as the function `F` sees it.
+#[inline(always)]
+unsafe fn load<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(
+    state: &StateView,
+    globals: &Globals,
+    i: usize,
+) -> Particle<S::Real> {
+    // SAFETY: particle `i` exists, and integrators that rotate particles provide the arrays (contract of `particles`)
+    unsafe {
+        let pos = &*state.pos_type.cast::<S::PosType>().host().add(i);
+        let v = *state.velocity_mass.cast::<[S::Real; 4]>().host().add(i);
+        let f = *state.force.cast::<[S::Real; 4]>().host().add(i);
+        let mut p = Particle {
+            velocity: Vec3::new(v[0], v[1], v[2]),
+            force: Vec3::new(f[0], f[1], f[2]),
+            mass: v[3],
+            kind: S::kind(pos),
+            tag: *state.tag.host().add(i),
+            ..Particle::default()
+        };
+        if F::POSITION {
+            p.position = S::position(pos, globals.box_length);
+        }
+        if F::TURNS {
+            p.quaternion = *state.quaternion.cast::<Quaternion<S::Real>>().host().add(i);
+            p.angular_momentum = *state.angular_momentum.cast::<Vec3<S::Real>>().host().add(i);
+            p.torque = *state.torque.cast::<Vec3<S::Real>>().host().add(i);
+            p.inertia = *state.inertia.cast::<Vec3<S::Real>>().host().add(i);
+        }
+        p
+    }
+}
+
 unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &ParticleCall, g: &I::State) {
-    // SAFETY: the caller's word: every address is that of an array of n_local + n_ghost elements
+    // SAFETY: `call` is valid (contract of this function): every address is that of an array of n_local + n_ghost
+    // elements
     unsafe {
         let state = &*call.state;
         let globals: *mut Globals = state.globals.host();
@@ -36,12 +70,9 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
         let pos = state.pos_type.cast::<S::PosType>().host();
         let built = state.pos_at_build.cast::<S::PosType>().host().cast_const();
         let vel = state.velocity_mass.cast::<[S::Real; 4]>().host();
-        let force = state.force.cast::<[S::Real; 4]>().host();
         let extra = call.extra.cast::<I::Extra<S::Real>>();
         let quaternion = state.quaternion.cast::<Quaternion<S::Real>>().host();
         let momentum = state.angular_momentum.cast::<Vec3<S::Real>>().host();
-        let torque = state.torque.cast::<Vec3<S::Real>>().host();
-        let inertia = state.inertia.cast::<Vec3<S::Real>>().host();
         let has_extra = size_of::<I::Extra<S::Real>>() > 0 && !extra.is_null();
         let slack2 = S::Real::lit(globals_now.slack2);
         let (now, then) = (globals_now.box_length, globals_now.built_length);
@@ -53,27 +84,12 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
             if !state.in_group(i, call.group) {
                 continue;
             }
-            let (v, f) = (*vel.add(i), *force.add(i));
-            let tag = *state.tag.host().add(i);
-            let mut p = Particle {
-                velocity: Vec3::new(v[0], v[1], v[2]),
-                force: Vec3::new(f[0], f[1], f[2]),
-                mass: v[3],
-                kind: S::kind(&*pos.add(i)),
-                tag,
-                ..Particle::default()
-            };
-            if F::POSITION {
-                p.position = S::position(&*pos.add(i), globals_now.box_length);
-            }
-            if F::TURNS {
-                (p.quaternion, p.angular_momentum) = (*quaternion.add(i), *momentum.add(i));
-                (p.torque, p.inertia) = (*torque.add(i), *inertia.add(i));
-            }
+            let mut p = load::<I, F, S>(state, globals_now, i);
+            let tag = p.tag;
             let mut x = if has_extra { *extra.add(i) } else { I::Extra::<S::Real>::default() };
             let mut random = Random::new(call.key, globals_now.step, tag, call.first_draw);
             if !call.carried.is_null() {
-                // what another integrator goes on with after the forces is corrected in the same way
+                // correct the velocity that another integrator carries through the step in the same way
                 let carried = &mut *call.carried.add(i * call.carried_stride as usize).cast::<Vec3<S::Real>>();
                 let (mut again, mut own, mut same) = (Particle { velocity: *carried, ..p }, x, random);
                 F::apply::<S::Real>(&mut again, &mut own, g, &step, &mut same);
@@ -105,7 +121,7 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
                 }
                 if scale.sheared {
                     let slower = cross::<S>(state, globals_now, i, rows_before);
-                    // and so is the velocity that an integrator goes on with after the forces
+                    // correct the velocity that an integrator carries through the step, too
                     if own_velocity {
                         *extra.add(i).cast::<S::Real>() -= slower;
                     }
@@ -127,19 +143,19 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
     }
 }
 
-/// A particle that left through the top of a sheared box comes in below, displaced and slowed like the box below; what
-/// was taken off its velocity along x.
+/// Applies the Lees-Edwards displacement and velocity change to a particle that crossed the box in y. Returns the
+/// change that was subtracted from its velocity along x.
 ///
 /// # Safety
 /// As for [`PositionStorage::displace`].
 unsafe fn cross<S: PositionStorage>(state: &StateView, g: &Globals, i: usize, rows_before: i32) -> S::Real {
-    // SAFETY: the caller's word
+    // SAFETY: `state` describes valid host arrays (contract of this function)
     unsafe {
         let crossed = *state.image.host().add(3 * i + 1) - rows_before;
         if crossed == 0 {
             return S::Real::ZERO;
         }
-        // less than half a box, so it is never refused
+        // less than half a box, so the displacement is always accepted
         S::displace(state, g, i, [-f64::from(crossed) * g.shear_offset, 0.0, 0.0]);
         let v = &mut *state.velocity_mass.cast::<[S::Real; 4]>().host().add(i);
         let slower = S::Real::lit(f64::from(crossed) * g.shear_speed);

@@ -1,84 +1,18 @@
-//! Bonded potentials: a function gives U and its derivative for one bond, angle or dihedral; the loop is done once for
-//! all.
-//!
-//! Every particle gathers the forces of its own links, so nothing is added from two threads at once and the sum has
-//! one order. Angles and dihedrals are links of width 3 and 4 in the same tables.
+//! A bonded potential as a component of the pipeline.
 
-use crate::abi::{Table, WireCode};
-use crate::bond_potential::{BondPotential, Compiled};
-use crate::component::{Kind, Needs, Registration, SystemInfo};
-use crate::device::DeviceText;
+use super::object::ComponentInterface;
+use super::tables::bonded_table;
+use crate::abi::views::Sums;
+use crate::abi::{Object, RVec, TablePointer, WireCode};
+use crate::device::precision::Precision;
+use crate::device::real::Real;
 use crate::error::{Errors, InputError, Result};
-use crate::guard::{Common, Object, bonded_table};
-use crate::pair::{Row, RowInput};
+use crate::kinds::bonded::potential::{BondPotential, CompiledBond};
+use crate::kinds::bonded::{BondFn, BondedCall};
+use crate::kinds::component::{Kind, Needs, Registration, SystemInfo};
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range, Spanned, TypeMap, Value};
-use crate::precision::Precision;
-use crate::real::Real;
-use crate::views::{LinkView, StateView, Step, Sums, Wanted};
 
-/// What a bond, angle or dihedral function can see.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BondInput<R> {
-    /// r², square of the bond length.
-    pub r2: R,
-    /// θ at the middle particle of an angle, 0 … π; φ of a dihedral, −π … π, 0 for cis.
-    pub angle: R,
-    /// Its cosine.
-    pub cos: R,
-    /// Its sine.
-    pub sin: R,
-    /// The step.
-    pub step: Step<R>,
-}
-
-/// A bonded function, as a type; made by `#[bond_potential]`, `#[angle_potential]` or `#[dihedral_potential]`.
-pub trait BondFn: Send + Sync + 'static {
-    /// Its row over a number type.
-    type Row<R: Real>: Copy + Send + Sync;
-    /// What the user writes for one bond type.
-    type Input: RowInput<Row: Row<As<f32> = Self::Row<f32>, As<f64> = Self::Row<f64>>>;
-    /// Members of a link: 2, 3 or 4.
-    const WIDTH: u32;
-    /// Bonds: (F/r, U) with F = −dU/dr; F/r = −∞ for a bond that is longer than its potential allows, which ends the run.
-    /// Angles: (dU/dcos θ, U). Dihedrals: (dU/dφ, U).
-    fn eval<R: Real>(input: &BondInput<R>, row: &Self::Row<R>) -> (R, R);
-    /// CUDA text of `bond_eval`.
-    fn eval_text() -> &'static DeviceText;
-}
-
-/// One call of the CPU loop.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
-pub struct BondedCall {
-    /// Size of this struct in bytes.
-    pub size: u32,
-    /// First particle.
-    pub begin: u32,
-    /// One past the last particle.
-    pub end: u32,
-    /// The component's first slot in [`crate::views::Globals::values`].
-    pub first_varying: u32,
-    /// Number of the component, for faults.
-    pub component: u32,
-    /// 0.
-    pub reserved0: u32,
-    /// What is wanted besides forces.
-    pub wanted: Wanted,
-    /// The state.
-    pub state: *const StateView,
-    /// The links.
-    pub links: *const LinkView,
-    /// 0.
-    pub reserved: [u64; 4],
-}
-
-// SAFETY: the call only carries addresses; the loop it describes writes rows begin … end of the force array, which no
-// other call under way writes
-unsafe impl Send for BondedCall {}
-// SAFETY: as above
-unsafe impl Sync for BondedCall {}
-
-/// What links of a width are called, and their types' list in [`SystemInfo`].
+/// Returns the parameter name of links with this width, their name in messages, and their types in [`SystemInfo`].
 fn links_of(width: u32) -> (&'static str, &'static str, fn(&SystemInfo) -> &[String]) {
     match width {
         2 => ("bonds", "bond", |s| &s.bond_types),
@@ -87,7 +21,7 @@ fn links_of(width: u32) -> (&'static str, &'static str, fn(&SystemInfo) -> &[Str
     }
 }
 
-/// A bonded potential in a run.
+/// A bonded potential with its parameters.
 pub struct BondComponent<P: BondPotential> {
     potential: P,
     bonds: TypeMap<Spanned<P::Input>>,
@@ -129,24 +63,24 @@ impl<P: BondPotential> BondComponent<P> {
     }
 }
 
-/// What the guard hands out as `bonded/1`.
-pub trait Bonding: Common {
-    /// The CPU loop.
+/// Methods of `bonded/1`.
+pub trait BondedInterface: ComponentInterface {
+    /// Runs the CPU loop.
     ///
     /// # Errors
-    /// None of its own; the guard turns a panic into one.
+    /// Returns an error only for a panic, which the boundary catches.
     ///
     /// # Safety
-    /// `call` must describe valid host arrays, whose force rows begin … end nobody else touches.
+    /// `call` must describe valid host arrays, and no other thread may access force rows begin … end during the call.
     unsafe fn cpu(&self, call: &BondedCall, sums: &mut Sums) -> Result<()>;
-    /// Source and rows.
+    /// Returns source text and parameter rows.
     ///
     /// # Errors
-    /// Two device functions of one name.
+    /// Returns an error if two device functions have the same name.
     fn device(&self, precision: Precision) -> Result<WireCode>;
 }
 
-impl<P: BondPotential> Common for BondComponent<P> {
+impl<P: BondPotential> ComponentInterface for BondComponent<P> {
     fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
         self.potential.bind(system)?;
         let mut errors = Errors::default();
@@ -168,15 +102,15 @@ impl<P: BondPotential> Common for BondComponent<P> {
         Ok(Needs { link_width: P::WIDTH, varyings: self.potential.varyings(), ..Needs::default() })
     }
 
-    fn table(name: &str) -> Option<Table> {
+    fn table(name: &str) -> Option<TablePointer> {
         (name == "bonded/1").then(bonded_table::<Self>)
     }
 }
 
-impl<P: BondPotential> Bonding for BondComponent<P> {
+impl<P: BondPotential> BondedInterface for BondComponent<P> {
     unsafe fn cpu(&self, call: &BondedCall, sums: &mut Sums) -> Result<()> {
         if let Some(tables) = &self.tables {
-            // SAFETY: the caller's word
+            // SAFETY: `call` describes valid host memory (contract of this function)
             unsafe { self.potential.cpu(call, tables, sums) };
         }
         Ok(())
@@ -192,17 +126,17 @@ impl<P: BondPotential> Bonding for BondComponent<P> {
                 _ => (x as f32).push_bytes(&mut rows),
             }
         }
-        Ok(WireCode { text: self.potential.text()?.into(), rows: rows.into(), cutoff_rows: crate::abi::RVec::new() })
+        Ok(WireCode { text: self.potential.text()?.into(), rows: rows.into(), cutoff_rows: RVec::new() })
     }
 }
 
 impl Registration {
-    /// A bond, angle or dihedral potential that was compiled with the plugin.
+    /// Registers a compiled bond, angle or dihedral potential.
     pub const fn bond<F: BondFn>(name: &'static str, doc: &'static str) -> Self {
-        Self::bond_potential::<Compiled<F>>(name, doc)
+        Self::bond_potential::<CompiledBond<F>>(name, doc)
     }
 
-    /// A bond, angle or dihedral potential.
+    /// Registers a bond, angle or dihedral potential.
     pub const fn bond_potential<P: BondPotential>(name: &'static str, doc: &'static str) -> Self {
         Self {
             name,

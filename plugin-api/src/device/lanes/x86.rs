@@ -1,8 +1,8 @@
-//! The same by hand for AVX2 and AVX-512.
+//! Lane operations with intrinsics, for AVX2 and AVX-512.
 
 use std::arch::x86_64::*;
 
-/// Sixteen 16-byte records at `at(0)` … `at(15)` to four times sixteen words.
+/// Transposes sixteen 16-byte records at `at(0)` … `at(15)` into four arrays of sixteen words.
 #[inline(always)]
 pub unsafe fn gather16_v4(at: impl Fn(usize) -> *const __m128i, out: *mut __m512i) {
     // SAFETY: the caller has AVX-512, the records exist, and `out` has room for four vectors
@@ -24,7 +24,7 @@ pub unsafe fn gather16_v4(at: impl Fn(usize) -> *const __m128i, out: *mut __m512
     }
 }
 
-/// The same in two halves of eight.
+/// As [`gather16_v4`], with AVX2, in two halves of eight.
 #[inline(always)]
 pub unsafe fn gather16_v3(at: impl Fn(usize) -> *const __m128i, out: *mut __m256i) {
     // SAFETY: the caller has AVX2, the records exist, and `out` has room for eight vectors
@@ -45,7 +45,7 @@ pub unsafe fn gather16_v3(at: impl Fn(usize) -> *const __m128i, out: *mut __m256
     }
 }
 
-/// Eight 32-byte records to four times eight numbers.
+/// Transposes eight 32-byte records into four arrays of eight numbers.
 #[inline(always)]
 pub unsafe fn gather8_f64(at: impl Fn(usize) -> *const f64, out: *mut f64) {
     // SAFETY: the caller has AVX2, the records exist, and `out` has room for 32 numbers
@@ -64,7 +64,7 @@ pub unsafe fn gather8_f64(at: impl Fn(usize) -> *const f64, out: *mut f64) {
     }
 }
 
-/// Sum of sixteen f32 in f64, halves first.
+/// Sums sixteen f32 in f64, halves first.
 #[inline(always)]
 pub unsafe fn total16<const ISA: u32>(x: *const f32) -> f64 {
     // SAFETY: the caller has the extension; there are 16 numbers at the address
@@ -81,7 +81,7 @@ pub unsafe fn total16<const ISA: u32>(x: *const f32) -> f64 {
     }
 }
 
-/// Sum of sixteen f64, halves first.
+/// Sums sixteen f64, halves first.
 #[inline(always)]
 pub unsafe fn total16_f64(x: *const f64) -> f64 {
     // SAFETY: the caller has AVX2; there are 16 numbers at the address
@@ -100,7 +100,7 @@ unsafe fn total4(x: __m256d) -> f64 {
     }
 }
 
-/// For each mask of eight bits, the numbers of its set bits, as bytes.
+/// For each mask of eight bits: the indices of its set bits, as bytes.
 static PACK: [u64; 256] = {
     let mut table = [0u64; 256];
     let mut m = 0;
@@ -119,7 +119,7 @@ static PACK: [u64; 256] = {
     table
 };
 
-/// Compares sixteen f32.
+/// Compares sixteen f32; returns a mask.
 #[inline(always)]
 pub unsafe fn less16<const ISA: u32>(x: *const f32, y: *const f32) -> u32 {
     // SAFETY: the caller has the extension; there are 16 numbers at each address
@@ -135,7 +135,7 @@ pub unsafe fn less16<const ISA: u32>(x: *const f32, y: *const f32) -> u32 {
     }
 }
 
-/// Compares eight f64.
+/// Compares eight f64; returns a mask.
 #[inline(always)]
 pub unsafe fn less8_f64<const ISA: u32>(x: *const f64, y: *const f64) -> u32 {
     // SAFETY: the caller has the extension; there are 8 numbers at each address
@@ -172,7 +172,7 @@ pub unsafe fn pack16<const ISA: u32>(to: *mut i32, from: *const i32, keep: u32) 
     }
 }
 
-/// For each mask of four bits, the numbers of its set bits as pairs of 32-bit lanes.
+/// For each mask of four bits: the indices of its set bits, as pairs of 32-bit lanes.
 static PACK_PAIRS: [u64; 16] = {
     let mut table = [0u64; 16];
     let mut m = 0;
@@ -211,11 +211,11 @@ pub unsafe fn pack8_f64<const ISA: u32>(to: *mut f64, from: *const f64, keep: u3
     }
 }
 
-/// A vector of numbers: the loops over lanes in [`super::Record`] are made of these, whole vectors at a time.
+/// A SIMD vector. The operations of [`super::Lanes`] are loops over whole vectors.
 pub trait Vector: Copy {
-    /// Its number.
+    /// Type of one lane.
     type Number: Copy;
-    /// Its lanes.
+    /// Number of lanes.
     const N: usize;
     unsafe fn load(from: *const Self::Number) -> Self;
     unsafe fn store(self, to: *mut Self::Number);
@@ -223,7 +223,7 @@ pub trait Vector: Copy {
     unsafe fn plus(self, other: Self) -> Self;
     unsafe fn minus(self, other: Self) -> Self;
     unsafe fn times(self, other: Self) -> Self;
-    /// Lanes of `self` whose bits are set, the others of `other`.
+    /// Returns the lanes of `self` with set bits, and those of `other` otherwise.
     unsafe fn or_else(self, keep: u32, other: Self) -> Self;
 }
 
@@ -234,38 +234,38 @@ macro_rules! vector {
             const N: usize = $n;
             #[inline(always)]
             unsafe fn load(from: *const $number) -> Self {
-                // SAFETY: the caller's word
+                // SAFETY: the processor has the extension `ISA` (contract of this function)
                 unsafe { $load(from) }
             }
             #[inline(always)]
             unsafe fn store(self, to: *mut $number) {
-                // SAFETY: the caller's word
+                // SAFETY: the processor has the extension `ISA` (contract of this function)
                 unsafe { $store(to, self) }
             }
             #[inline(always)]
             unsafe fn all(x: $number) -> Self {
-                // SAFETY: the caller's word
+                // SAFETY: the processor has the extension `ISA` (contract of this function)
                 unsafe { $all(x) }
             }
             #[inline(always)]
             unsafe fn plus(self, other: Self) -> Self {
-                // SAFETY: the caller's word
+                // SAFETY: the processor has the extension `ISA` (contract of this function)
                 unsafe { $add(self, other) }
             }
             #[inline(always)]
             unsafe fn minus(self, other: Self) -> Self {
-                // SAFETY: the caller's word
+                // SAFETY: the processor has the extension `ISA` (contract of this function)
                 unsafe { $sub(self, other) }
             }
             #[inline(always)]
             unsafe fn times(self, other: Self) -> Self {
-                // SAFETY: the caller's word
+                // SAFETY: the processor has the extension `ISA` (contract of this function)
                 unsafe { $mul(self, other) }
             }
             #[inline(always)]
             unsafe fn or_else(self, $keep: u32, $b: Self) -> Self {
                 let $a = self;
-                // SAFETY: the caller's word
+                // SAFETY: the processor has the extension `ISA` (contract of this function)
                 unsafe { $choose }
             }
         }
@@ -328,7 +328,7 @@ vector!(
     }
 );
 
-/// Σ x_k y_k of sixteen lanes.
+/// Computes Σ x_k y_k for sixteen lanes.
 #[inline(always)]
 pub unsafe fn dot16<V: Vector>(x: [*const V::Number; 3], y: [*const V::Number; 3], to: *mut V::Number) {
     // SAFETY: the caller has the extension, and there are 16 numbers at each address
@@ -340,7 +340,7 @@ pub unsafe fn dot16<V: Vector>(x: [*const V::Number; 3], y: [*const V::Number; 3
     }
 }
 
-/// x − y of sixteen lanes.
+/// Computes x − y for sixteen lanes.
 #[inline(always)]
 pub unsafe fn less_all16<V: Vector>(x: V::Number, y: *const V::Number, to: *mut V::Number) {
     // SAFETY: as above
@@ -351,7 +351,7 @@ pub unsafe fn less_all16<V: Vector>(x: V::Number, y: *const V::Number, to: *mut 
     }
 }
 
-/// Lanes of `x` whose bits are set, the others of `y`.
+/// Selects the lanes of `x` with set bits, and those of `y` otherwise.
 #[inline(always)]
 pub unsafe fn choose16<V: Vector>(keep: u32, x: *const V::Number, y: *const V::Number, to: *mut V::Number) {
     // SAFETY: as above
@@ -362,7 +362,7 @@ pub unsafe fn choose16<V: Vector>(keep: u32, x: *const V::Number, y: *const V::N
     }
 }
 
-/// Adds x y to sixteen lanes.
+/// Adds x · y for sixteen lanes.
 #[inline(always)]
 pub unsafe fn add_products16<V: Vector>(to: *mut V::Number, x: *const V::Number, y: *const V::Number) {
     // SAFETY: as above
@@ -374,7 +374,7 @@ pub unsafe fn add_products16<V: Vector>(to: *mut V::Number, x: *const V::Number,
     }
 }
 
-/// (x − y) unit of sixteen whole numbers that wrap around.
+/// Computes (x − y) · unit for sixteen integers, with wrap-around.
 #[inline(always)]
 pub unsafe fn scaled16<const ISA: u32>(x: i32, y: *const i32, unit: f32, to: *mut f32) {
     // SAFETY: as above
@@ -390,7 +390,7 @@ pub unsafe fn scaled16<const ISA: u32>(x: i32, y: *const i32, unit: f32, to: *mu
     }
 }
 
-/// x − y less the nearest multiple of the length, of sixteen lanes; `magic` rounds.
+/// Computes x − y minus the nearest multiple of the length for sixteen lanes; adding `magic` rounds.
 #[inline(always)]
 pub unsafe fn nearest16<V: Vector>(
     x: V::Number,

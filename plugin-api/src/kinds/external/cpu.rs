@@ -1,21 +1,21 @@
-//! The loop of external potentials on the CPU.
+//! CPU loop of external potentials.
 
-use super::storage::{PositionStorage, note_fault};
-use crate::external::{ExternalFn, ExternalInput};
-use crate::force::ForceCall;
-use crate::precision::Scheme;
-use crate::real::Real;
-use crate::services::Host;
-use crate::vector::Vec3;
-use crate::views::{Fault, FaultKind, Globals, Step, Sums};
+use crate::abi::services::Host;
+use crate::abi::views::{Fault, FaultKind, Globals, Step, Sums};
+use crate::device::precision::Scheme;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
+use crate::kinds::external::{ExternalFn, ExternalInput};
+use crate::kinds::force::ForceCall;
+use crate::kinds::storage::{PositionStorage, note_fault};
 use std::sync::Mutex;
 
-/// Particles that a thread takes at a time; it does not depend on the number of threads.
+/// Number of particles per chunk; independent of the number of threads.
 const CHUNK: usize = 2048;
-/// An energy above this is infinite, in f32 as in f64.
+/// Energies above this count as infinite, in f32 and f64.
 const INFINITE: f64 = 3.4e38;
 
-/// Adds forces; energies and virial if they are wanted.
+/// Adds forces, and energies and virial if wanted.
 ///
 /// # Safety
 /// The call's views describe valid host arrays of the scheme `S`.
@@ -28,7 +28,7 @@ pub(crate) unsafe fn run<F: ExternalFn, S: PositionStorage>(
 ) {
     let s = call.state;
     let n = s.n_local as usize;
-    // SAFETY: the engine's word about the views
+    // SAFETY: the views describe valid host arrays (contract of this function)
     let globals: &Globals = unsafe { &*s.globals.host() };
     let (step, length) = (Step::<S::Real>::new(globals, call.first_varying), globals.box_length);
     let full = call.wanted.more_than_force();
@@ -37,7 +37,7 @@ pub(crate) unsafe fn run<F: ExternalFn, S: PositionStorage>(
         let first = range.start;
         let mut sum = Sums::default();
         for i in range {
-            // SAFETY: the engine's word about the views; ranges are disjoint
+            // SAFETY: the views describe valid host arrays (contract of this function); ranges are disjoint
             unsafe {
                 if !s.in_group(i, call.group) {
                     continue;
@@ -85,7 +85,7 @@ pub(crate) unsafe fn run<F: ExternalFn, S: PositionStorage>(
             all.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((first, sum));
         }
     });
-    // in the order of the chunks: the sum does not depend on the threads
+    // sum in the order of the chunks, independent of the threads
     let mut all = all.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     all.sort_by_key(|(first, _)| *first);
     all.iter().for_each(|(_, sum)| sums.add(sum));

@@ -1,15 +1,15 @@
-//! The CPU loops over angles and dihedrals: each particle gathers the forces of the links it is a member of.
+//! CPU loops over angles and dihedrals. Each particle gathers the forces of its links.
 //!
-//! Every member computes the whole link from the same differences, so the forces of a link add up to zero to rounding.
-//! What a link has once (energy, virial) is added by one of its members.
+//! Every member computes the whole link from the same differences, so the forces of a link sum to zero up to rounding.
+//! The energy and virial of a link are added by one member only.
 
-use crate::bonded::{BondInput, BondedCall};
-use crate::precision::Scheme;
-use crate::real::Real;
-use crate::vector::Vec3;
-use crate::views::{Globals, Step, Sums};
+use crate::abi::views::{Globals, Step, Sums};
+use crate::device::precision::Scheme;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
+use crate::kinds::bonded::{BondInput, BondedCall};
 
-/// Forces on the members, the virial's pairs (distance from a fixed member, force), dU and U.
+/// One evaluated link: forces on the members, pairs of distance and force for the virial, energy.
 struct Link<R, const W: usize> {
     forces: [Vec3<R>; W],
     arms: [(Vec3<R>, Vec3<R>); 3],
@@ -22,7 +22,7 @@ fn angle<R: Real>(a: Vec3<R>, b: Vec3<R>, step: Step<R>, eval: impl FnOnce(&Bond
     let tiny = R::lit(1e-30);
     let (inv_a, inv_b) = (R::ONE / a.norm2().max(tiny).sqrt(), R::ONE / b.norm2().max(tiny).sqrt());
     let (ea, eb) = (a * inv_a, b * inv_b);
-    // the sine from the vector product: near 180° the cosine alone has lost half of its digits
+    // the sine from the cross product: near 180° the cosine alone loses half of its digits
     let (cos, sin) = (ea.dot(eb), ea.cross(eb).norm());
     let input = BondInput { angle: sin.atan2(cos), cos, sin, step, ..BondInput::default() };
     let (slope, energy) = eval(&input);
@@ -57,7 +57,7 @@ fn dihedral<R: Real>(
     Link { forces: [fi, fj, fk, fl], arms: [(f, fi), (-g, fk), (h - g, fl)], energy }
 }
 
-/// Adds what one member of a link takes.
+/// Adds the contribution of a link to one of its members.
 #[inline(always)]
 fn take<R: Real, const W: usize>(link: &Link<R, W>, place: usize, full: bool, out: &mut [R; 4], sums: &mut Sums) {
     let f = link.forces[place];
@@ -78,10 +78,11 @@ fn take<R: Real, const W: usize>(link: &Link<R, W>, place: usize, full: bool, ou
     }
 }
 
-/// Calls `each` for every link of every particle begin … end: (the link's members by index, kind, the particle's place).
+/// Calls `each` for every link of particles begin … end: particle, indices of the members, type of the link, position
+/// of the particle among the members.
 #[inline(always)]
 unsafe fn each_link<const W: usize>(call: &BondedCall, mut each: impl FnMut(usize, [usize; W], usize, usize)) {
-    // SAFETY: the caller's word: valid arrays, indices below n
+    // SAFETY: `call` describes valid host arrays, and all indices are below n (contract of this function)
     unsafe {
         let links = &*call.links;
         let words = links.words.host().cast_const();
@@ -111,7 +112,7 @@ pub(crate) unsafe fn each_angle<S: Scheme>(
     sums: &mut Sums,
     mut eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
 ) {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe {
         let state = &*call.state;
         let globals: &Globals = &*state.globals.host();
@@ -137,7 +138,7 @@ pub(crate) unsafe fn each_dihedral<S: Scheme>(
     sums: &mut Sums,
     mut eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
 ) {
-    // SAFETY: the caller's word
+    // SAFETY: `call` describes valid host memory (contract of this function)
     unsafe {
         let state = &*call.state;
         let globals: &Globals = &*state.globals.host();

@@ -1,79 +1,79 @@
-//! What a bonded component asks its potential.
+//! Bonded potentials as components use them.
 //!
-//! Most potentials are functions that were compiled with the plugin ([`Compiled`]). A plugin whose function is known
-//! only when the pipeline is read implements [`BondPotential`] itself and gets the same tables of types and messages.
+//! Most potentials are functions compiled with the plugin ([`CompiledBond`]). A plugin whose function is only known
+//! when the pipeline is read implements [`BondPotential`] itself; parsing, tables of types and messages are the same.
 
-use crate::bonded::{BondFn, BondedCall};
-use crate::component::SystemInfo;
+use crate::abi::views::Sums;
 use crate::device::assemble;
+use crate::device::precision::{Fixed, Float64, Precision};
 use crate::error::{Error, Errors, Position, Result};
-use crate::pair::{Row, RowInput};
+use crate::kinds::bonded::{BondFn, BondedCall};
+use crate::kinds::component::SystemInfo;
+use crate::kinds::pair::{Row, RowInput};
+use crate::params::varying::Varying;
 use crate::params::{FromValue, Params};
-use crate::precision::{Fixed, Float64, Precision};
-use crate::varying::Varying;
-use crate::views::Sums;
 use std::marker::PhantomData;
 
-pub use crate::loops::bonds::each_link;
+pub use super::bonds::each_link;
 
-/// A potential of bonds, angles or dihedrals as a component sees it.
+/// A potential of bonds, angles or dihedrals.
 pub trait BondPotential: Sized + Send + Sync + 'static {
-    /// Members of a link: 2, 3 or 4.
+    /// Number of members of a link: 2, 3 or 4.
     const WIDTH: u32;
     /// Parameters of the whole component, besides the rows.
     type Settings: Params;
-    /// What the user writes for one type.
+    /// Parameters of one type as the user writes them.
     type Input: Params + FromValue + Send + Sync + 'static;
-    /// The numbers of one type.
+    /// Parameters of one type as the function reads them.
     type Row: Send + Sync + 'static;
-    /// What its CPU loop reads.
+    /// Parameter tables of the CPU loop.
     type Tables: Send + Sync + 'static;
 
-    /// The potential; `written` are the rows in the user's file, each with its place.
+    /// Creates the potential. `written` are the user's parameters, each with its position in the file.
     fn new(settings: Self::Settings, written: &[(Position, &Self::Input)], errors: &mut Errors) -> Option<Self>;
-    /// Its time-dependent numbers.
+    /// Returns the time-dependent parameters.
     fn varyings(&self) -> Vec<Varying> {
         vec![]
     }
-    /// Completes and checks the parameters with what is known of the system: files of the pipeline's folder.
+    /// Completes and checks the parameters, for example from files in the pipeline's directory.
     ///
     /// # Errors
-    /// What does not fit, each with its place.
+    /// Returns all mismatches, each with its position in the file.
     fn bind(&mut self, _system: &SystemInfo) -> Result<()> {
         Ok(())
     }
-    /// The row of a type.
+    /// Builds the row of a type.
     ///
     /// # Errors
-    /// What is wrong with this combination of numbers.
+    /// Returns a message if this combination of numbers is invalid.
     fn row(&self, input: &Self::Input) -> Result<Self::Row, String>;
-    /// Its numbers in order, as CUDA reads them.
+    /// Returns the numbers of a row in order, as CUDA reads them.
     fn numbers(row: &Self::Row) -> Vec<f64>;
-    /// What the function reads besides its row: more numbers behind those of all rows, which it finds in device memory at
-    /// `input.numbers`. `numbers` are those of the rows, and may still be changed.
+    /// Appends further numbers after those of all rows; the function finds them in device memory at `input.numbers`.
+    /// The numbers of the rows may also be changed.
     fn more_numbers(&self, _numbers: &mut Vec<f64>) {}
-    /// What the CPU loop reads.
+    /// Builds the tables of the CPU loop.
     fn tables(&self, rows: &[Self::Row]) -> Self::Tables;
-    /// Adds the forces on particles begin … end, and returns energy and virial if they are wanted; [`each_link`] walks
-    /// over the links.
+    /// Adds the forces on particles begin … end, and energy and virial if wanted. Use [`each_link`] for the loop over
+    /// the links.
     ///
     /// # Safety
-    /// `call` must describe valid host arrays, whose force rows begin … end nobody else touches.
+    /// `call` must describe valid host arrays, and no other thread may access force rows begin … end during the call.
     unsafe fn cpu(&self, call: &BondedCall, tables: &Self::Tables, sums: &mut Sums);
-    /// CUDA text: `BondRow` and `bond_eval`.
+    /// Returns the CUDA text: `BondRow` and `bond_eval`.
     ///
     /// # Errors
-    /// Two device functions of one name.
+    /// Returns an error if two device functions have the same name.
     fn text(&self) -> Result<String>;
 }
 
-/// A potential whose function was compiled with the plugin.
-pub struct Compiled<F: BondFn> {
+/// A bonded potential whose function is compiled with the plugin.
+pub struct CompiledBond<F: BondFn> {
     settings: <F::Input as RowInput>::Settings,
     function: PhantomData<F>,
 }
 
-impl<F: BondFn> BondPotential for Compiled<F> {
+impl<F: BondFn> BondPotential for CompiledBond<F> {
     const WIDTH: u32 = F::WIDTH;
     type Settings = <F::Input as RowInput>::Settings;
     type Input = F::Input;
@@ -96,7 +96,7 @@ impl<F: BondFn> BondPotential for Compiled<F> {
         (rows.iter().map(|r| r.cast::<f32>()).collect(), rows.iter().map(|r| r.cast::<f64>()).collect())
     }
     unsafe fn cpu(&self, call: &BondedCall, (single, double): &Self::Tables, sums: &mut Sums) {
-        // SAFETY: the caller's word
+        // SAFETY: `call` describes valid host memory (contract of this function)
         unsafe {
             if (*call.state).precision == Precision::Double as u32 {
                 each_link::<Float64>(F::WIDTH, call, sums, |input, kind| F::eval(input, &double[kind]));

@@ -1,61 +1,61 @@
-//! Moving data between records in memory and lanes of vectors, and loops over lanes, by hand where LLVM does them badly.
+//! Lanes of the CPU loops: gathering of records, and vector operations that LLVM does not generate well.
 //!
-//! The loops over neighbors read records of four numbers (x, y, z and a fourth) at scattered places and want one
-//! vector for each member. LLVM makes one gather for each member, which touches every record three or four times; one
-//! 16- or 32-byte load for each record and a 4 × 4 transposition in registers are several times faster.
+//! The loops over neighbors read records of four numbers (x, y, z and a fourth) at arbitrary addresses and need one
+//! vector for each member. LLVM generates one gather per member, which accesses every record three or four times. One
+//! 16- or 32-byte load per record and a 4 × 4 transposition in registers is several times faster.
 
-/// Baseline instructions.
+/// Extension `ISA` of the baseline.
 pub const BASE: u32 = 0;
-/// x86-64-v3: AVX2.
+/// Extension `ISA` of x86-64-v3: AVX2.
 pub const V3: u32 = 3;
-/// x86-64-v4: AVX-512.
+/// Extension `ISA` of x86-64-v4: AVX-512.
 pub const V4: u32 = 4;
 
-/// A number that stands in records of four.
-pub trait Record: Copy + Default + 'static {
-    /// Members of `L` records as four arrays; record l is at `at(l)`.
+/// A number in lanes, and in records of four.
+pub trait LaneElement: Copy + Default + 'static {
+    /// Gathers `L` records into four arrays, one for each member. Record l is at `at(l)`.
     ///
     /// # Safety
     /// The records must exist, and the processor must have the extension `ISA`.
     unsafe fn gather<const L: usize, const ISA: u32>(at: impl Fn(usize) -> *const [Self; 4]) -> [[Self; L]; 4];
 
-    /// Lane l's bit is set where x < y.
+    /// Returns a mask: bit l is set if x < y in lane l.
     ///
     /// # Safety
     /// The processor must have the extension `ISA`.
     unsafe fn less<const L: usize, const ISA: u32>(x: &[Self; L], y: &[Self; L]) -> u32;
 
-    /// Writes the numbers whose lanes' bits are set to `to`, one after the other. `L` numbers are written.
+    /// Packs the lanes with set bits into `to`. Always writes `L` numbers.
     ///
     /// # Safety
-    /// There must be room for `L` numbers, and the processor must have the extension `ISA`.
+    /// `to` must have room for `L` numbers, and the processor must have the extension `ISA`.
     unsafe fn pack<const L: usize, const ISA: u32>(to: *mut Self, from: &[Self; L], keep: u32);
 
-    /// Sum of the lanes in f64, in a fixed order, the same with every extension: halves are added until one number is left.
+    /// Sums the lanes in f64 in a fixed order, identical for all extensions: halves are added until one number is left.
     ///
     /// # Safety
     /// The processor must have the extension `ISA`.
     unsafe fn total<const L: usize, const ISA: u32>(lanes: &[Self; L]) -> f64;
 }
 
-/// Loops over lanes that LLVM, left alone, unrolls first and then finds no vectors in.
-pub trait Lanes: Record {
-    /// Σ x_k y_k, lane by lane.
+/// Operations on lanes that LLVM unrolls instead of vectorizing.
+pub trait Lanes: LaneElement {
+    /// Returns Σ x_k y_k for each lane.
     ///
     /// # Safety
-    /// The processor must have the extension `ISA`; so for all of these.
+    /// The processor must have the extension `ISA`.
     unsafe fn dot<const L: usize, const ISA: u32>(x: &[[Self; L]; 3], y: &[[Self; L]; 3]) -> [Self; L];
-    /// x − y.
+    /// Returns x − y for each lane.
     ///
     /// # Safety
     /// See [`Self::dot`].
     unsafe fn minus<const L: usize, const ISA: u32>(x: Self, y: &[Self; L]) -> [Self; L];
-    /// Lanes of `x` whose bits are set, the others of `y`.
+    /// Returns the lanes of `x` with set bits, and those of `y` otherwise.
     ///
     /// # Safety
     /// See [`Self::dot`].
     unsafe fn choose<const L: usize, const ISA: u32>(keep: u32, x: &[Self; L], y: &[Self; L]) -> [Self; L];
-    /// Adds x y to `to`.
+    /// Adds x · y to `to` for each lane.
     ///
     /// # Safety
     /// See [`Self::dot`].
@@ -71,7 +71,7 @@ macro_rules! lanes {
                 #[cfg(target_arch = "x86_64")]
                 if ISA >= V3 && L == 16 {
                     let (x, y) = (x.each_ref().map(|x| x.as_ptr()), y.each_ref().map(|y| y.as_ptr()));
-                    // SAFETY: the caller's word; arrays of 16 are read and written as such
+                    // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read and written as such
                     unsafe {
                         if ISA >= V4 {
                             x86::dot16::<std::arch::x86_64::$v4>(x, y, out.as_mut_ptr());
@@ -91,7 +91,7 @@ macro_rules! lanes {
                 #[cfg(target_arch = "x86_64")]
                 if ISA >= V3 && L == 16 {
                     let mut out = [0.0; L];
-                    // SAFETY: the caller's word; arrays of 16 are read and written as such
+                    // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read and written as such
                     unsafe {
                         if ISA >= V4 {
                             x86::less_all16::<std::arch::x86_64::$v4>(x, y.as_ptr(), out.as_mut_ptr());
@@ -108,7 +108,7 @@ macro_rules! lanes {
                 #[cfg(target_arch = "x86_64")]
                 if ISA >= V3 && L == 16 {
                     let mut out = [0.0; L];
-                    // SAFETY: the caller's word; arrays of 16 are read and written as such
+                    // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read and written as such
                     unsafe {
                         if ISA >= V4 {
                             x86::choose16::<std::arch::x86_64::$v4>(keep, x.as_ptr(), y.as_ptr(), out.as_mut_ptr());
@@ -124,7 +124,7 @@ macro_rules! lanes {
             unsafe fn add_products<const L: usize, const ISA: u32>(to: &mut [Self; L], x: &[Self; L], y: &[Self; L]) {
                 #[cfg(target_arch = "x86_64")]
                 if ISA >= V3 && L == 16 {
-                    // SAFETY: the caller's word; arrays of 16 are read and written as such
+                    // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read and written as such
                     return unsafe {
                         if ISA >= V4 {
                             x86::add_products16::<std::arch::x86_64::$v4>(to.as_mut_ptr(), x.as_ptr(), y.as_ptr())
@@ -164,7 +164,7 @@ fn less_one_by_one<T: Copy + PartialOrd, const L: usize>(x: &[T; L], y: &[T; L])
 unsafe fn pack_one_by_one<T: Copy, const L: usize>(to: *mut T, from: &[T; L], keep: u32) {
     let mut n = 0;
     for (l, x) in from.iter().enumerate() {
-        // SAFETY: the caller's word: n < L
+        // SAFETY: `to` has room for `L` numbers (contract of this function), and n < L
         unsafe { *to.add(n) = *x };
         n += (keep >> l & 1) as usize;
     }
@@ -174,7 +174,7 @@ unsafe fn pack_one_by_one<T: Copy, const L: usize>(to: *mut T, from: &[T; L], ke
 unsafe fn one_by_one<T: Copy + Default, const L: usize>(at: impl Fn(usize) -> *const [T; 4]) -> [[T; L]; 4] {
     let mut out = [[T::default(); L]; 4];
     for l in 0..L {
-        // SAFETY: the caller's word
+        // SAFETY: the records exist (contract of this function)
         let record = unsafe { *at(l) };
         for (member, value) in out.iter_mut().zip(record) {
             member[l] = value;
@@ -185,10 +185,10 @@ unsafe fn one_by_one<T: Copy + Default, const L: usize>(at: impl Fn(usize) -> *c
 
 macro_rules! record32 {
     ($t:ty $(, $less:ident, $total:ident)?) => {
-        impl Record for $t {
+        impl LaneElement for $t {
             #[inline(always)]
             unsafe fn gather<const L: usize, const ISA: u32>(at: impl Fn(usize) -> *const [Self; 4]) -> [[Self; L]; 4] {
-                // SAFETY: the caller's word; the arrays written through a pointer have exactly the size written
+                // SAFETY: the processor has the extension `ISA` (contract of this function); the arrays written through a pointer have exactly the size written
                 unsafe {
                     #[cfg(target_arch = "x86_64")]
                     if ISA == V4 && L == 16 {
@@ -208,7 +208,7 @@ macro_rules! record32 {
                 $(
                     #[cfg(target_arch = "x86_64")]
                     if ISA >= V3 && L == 16 {
-                        // SAFETY: the caller's word; arrays of 16 are read as such
+                        // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read as such
                         return unsafe { x86::$less::<ISA>(x.as_ptr(), y.as_ptr()) };
                     }
                 )?
@@ -216,7 +216,7 @@ macro_rules! record32 {
             }
             #[inline(always)]
             unsafe fn pack<const L: usize, const ISA: u32>(to: *mut Self, from: &[Self; L], keep: u32) {
-                // SAFETY: the caller's word; arrays of 16 are read as such
+                // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read as such
                 unsafe {
                     #[cfg(target_arch = "x86_64")]
                     if ISA >= V3 && L == 16 {
@@ -230,7 +230,7 @@ macro_rules! record32 {
                 $(
                     #[cfg(target_arch = "x86_64")]
                     if ISA >= V3 && L == 16 {
-                        // SAFETY: the caller's word; arrays of 16 are read as such
+                        // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read as such
                         return unsafe { x86::$total::<ISA>(lanes.as_ptr()) };
                     }
                 )?
@@ -242,10 +242,10 @@ macro_rules! record32 {
 record32!(i32);
 record32!(f32, less16, total16);
 
-impl Record for f64 {
+impl LaneElement for f64 {
     #[inline(always)]
     unsafe fn gather<const L: usize, const ISA: u32>(at: impl Fn(usize) -> *const [Self; 4]) -> [[Self; L]; 4] {
-        // SAFETY: the caller's word; the arrays written through a pointer have exactly the size written
+        // SAFETY: the processor has the extension `ISA` (contract of this function); the arrays written through a pointer have exactly the size written
         unsafe {
             #[cfg(target_arch = "x86_64")]
             if ISA >= V3 && L == 16 {
@@ -266,7 +266,7 @@ impl Record for f64 {
     unsafe fn less<const L: usize, const ISA: u32>(x: &[Self; L], y: &[Self; L]) -> u32 {
         #[cfg(target_arch = "x86_64")]
         if ISA >= V3 && L == 16 {
-            // SAFETY: the caller's word; arrays of 16 are read as such
+            // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read as such
             let half = |k: usize| unsafe { x86::less8_f64::<ISA>(x.as_ptr().add(k), y.as_ptr().add(k)) };
             return half(0) | half(8) << 8;
         }
@@ -274,7 +274,7 @@ impl Record for f64 {
     }
     #[inline(always)]
     unsafe fn pack<const L: usize, const ISA: u32>(to: *mut Self, from: &[Self; L], keep: u32) {
-        // SAFETY: the caller's word; arrays of 16 are read as such, and the second half starts at most 8 numbers on
+        // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read as such, and the second half starts at most 8 numbers on
         unsafe {
             #[cfg(target_arch = "x86_64")]
             if ISA >= V3 && L == 16 {
@@ -289,7 +289,7 @@ impl Record for f64 {
     unsafe fn total<const L: usize, const ISA: u32>(lanes: &[Self; L]) -> f64 {
         #[cfg(target_arch = "x86_64")]
         if ISA >= V3 && L == 16 {
-            // SAFETY: the caller's word; arrays of 16 are read as such
+            // SAFETY: the processor has the extension `ISA` (contract of this function); arrays of 16 are read as such
             return unsafe { x86::total16_f64(lanes.as_ptr()) };
         }
         total_one_by_one(*lanes)
@@ -302,8 +302,8 @@ pub(crate) mod x86;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::precision::{Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, TWO_32};
-    use crate::real::Real;
+    use crate::device::precision::{Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, TWO_32};
+    use crate::device::real::Real;
 
     #[cfg(target_arch = "x86_64")]
     fn check<const ISA: u32>() {
@@ -322,7 +322,7 @@ mod tests {
             let words: Vec<[i32; 4]> = (0..100).map(|k| [k, k + 1000, k + 2000, k + 3000]).collect();
             let numbers: Vec<[f64; 4]> = words.iter().map(|w| w.map(f64::from)).collect();
             let row: Vec<usize> = (0..16).map(|k| k * 37 % 100).collect();
-            // SAFETY: all rows are below 100
+            // SAFETY: all indices are below 100
             let (w, d) = unsafe {
                 (
                     i32::gather::<16, ISA>(|l| &raw const words[row[l]]),
@@ -338,7 +338,7 @@ mod tests {
                 let n = pattern.count_ones() as usize;
                 let (words, reals) = (std::array::from_fn(|l| 7 * l as i32), std::array::from_fn(|l| 0.5 * l as f64));
                 let (mut packed, mut reals_packed) = ([0; 16], [0.0; 16]);
-                // SAFETY: there is room for as many numbers as are given
+                // SAFETY: the arrays have room for all lanes
                 unsafe {
                     i32::pack::<16, ISA>(packed.as_mut_ptr(), &words, pattern);
                     f64::pack::<16, ISA>(reals_packed.as_mut_ptr(), &reals, pattern);
@@ -347,7 +347,7 @@ mod tests {
                 assert_eq!(packed[..n].to_vec(), truth.iter().map(|l| 7 * *l as i32).collect::<Vec<_>>());
                 assert_eq!(reals_packed[..n].to_vec(), truth.iter().map(|l| 0.5 * *l as f64).collect::<Vec<_>>());
                 let (low, high) = (flags.map(|f| if f { 1.0 } else { 2.0 }), [1.5f64; 16]);
-                // SAFETY: the extension is there
+                // SAFETY: the processor has the extension
                 let masks = unsafe {
                     (
                         f32::less::<16, ISA>(&low.map(|x| x as f32), &high.map(|x| x as f32)),
@@ -357,22 +357,22 @@ mod tests {
                 assert_eq!(masks, (pattern, pattern));
                 let tenths: [f32; 16] = std::array::from_fn(|l| (l as u32 ^ pattern) as f32 * 0.1);
                 let many = tenths.map(|x| 1e9 + f64::from(x));
-                // SAFETY: the extension is there
+                // SAFETY: the processor has the extension
                 let totals = unsafe { (f32::total::<16, ISA>(&tenths), f64::total::<16, ISA>(&many)) };
                 assert_eq!(totals, (total_one_by_one(tenths.map(f64::from)), total_one_by_one(many)));
-                // SAFETY: the extension is there
+                // SAFETY: the processor has the extension
                 unsafe {
                     loops::<f32, ISA>(pattern, |x| x as f32);
                     loops::<f64, ISA>(pattern, |x| x);
                 }
             }
-            // SAFETY: the extension is there, and so are the particles
+            // SAFETY: the processor has the extension, and the particles exist
             unsafe {
                 distances::<Fixed, ISA>(|x| PosTypeFixed { position: x.map(|x| (x * TWO_32) as i64 as i32), kind: 3 });
                 distances::<Float64, ISA>(|x| PosTypeF64 { position: x, kind: 3, reserved: 0 });
             }
         }
-        /// The loops of [`Lanes`] give what plain code gives, to the last bit.
+        /// [`Lanes`] gives the same bits as scalar code.
         #[inline(always)]
         unsafe fn loops<R: Real, const ISA: u32>(pattern: u32, real: impl Fn(f64) -> R) {
             let row = |seed: usize| -> [R; 16] {
@@ -380,7 +380,7 @@ mod tests {
             };
             let (x, y) = ([row(1), row(2), row(3)], [row(4), row(5), row(6)]);
             let mut sums = y[1];
-            // SAFETY: the caller's word
+            // SAFETY: the processor has the extension `ISA` (contract of this function)
             let (dot, less, chosen) = unsafe {
                 R::add_products::<16, ISA>(&mut sums, &x[0], &y[0]);
                 (
@@ -396,7 +396,7 @@ mod tests {
                 assert!(sums[l] == y[1][l] + x[0][l] * y[0][l]);
             }
         }
-        /// Differences of 16 particles are those one by one, also in a box that is sheared.
+        /// Differences of 16 particles equal those of single particles, also in a sheared box.
         #[inline(always)]
         unsafe fn distances<S: Scheme, const ISA: u32>(at: impl Fn([f64; 3]) -> S::PosType) {
             let place = |k: usize, a: usize| ((k * 29 + a * 43) % 97) as f64 / 97.0 - 0.5;
@@ -406,7 +406,7 @@ mod tests {
                 scale.sheared = sheared;
                 scale.offset = S::Real::lit(0.25);
                 scale.offset_units = 1 << 30;
-                // SAFETY: the caller's word: the particles exist
+                // SAFETY: the processor has the extension `ISA` (contract of this function): the particles exist
                 let (d, kind) = unsafe { S::differences::<16, ISA>(&all[16], |l| &raw const all[l], &scale) };
                 for l in 0..16 {
                     let one = S::difference(&all[16], &all[l], &scale);
@@ -414,7 +414,7 @@ mod tests {
                 }
             }
         }
-        // SAFETY: the processor was asked
+        // SAFETY: the features were detected
         unsafe {
             match ISA {
                 V4 if std::is_x86_feature_detected!("avx512bw") && std::is_x86_feature_detected!("avx512vl") => {
