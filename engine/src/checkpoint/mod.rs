@@ -127,8 +127,8 @@ pub fn summary(path: &Path) -> std::result::Result<FileSummary, String> {
     file.take(length).read_to_end(&mut text).map_err(cannot)?;
     let h: Header = ron::de::from_bytes(&text).map_err(|e| format!("has a header that cannot be read: {e}"))?;
     let sections = h.sections.iter().try_fold(0u64, |sum, (_, length)| sum.checked_add(*length));
-    let whole = sections.and_then(|s| s.checked_add((MAGIC.len() + 8 + DIGEST) as u64 + length));
-    if whole != Some(size) {
+    let expected_size = sections.and_then(|s| s.checked_add((MAGIC.len() + 8 + DIGEST) as u64 + length));
+    if expected_size != Some(size) {
         return Err("is damaged or truncated: its size differs from that in its header".into());
     }
     Ok(FileSummary {
