@@ -59,7 +59,7 @@ fn the_last_ones_are_kept_and_the_newest_good_one_is_taken() {
     let said = go(f.path(), &["--resume"], 0);
     assert!(said.contains("p.checkpoint: is damaged or truncated"), "{said}");
     assert!(said.contains("p.checkpoint.1: is damaged or truncated"), "{said}");
-    assert!(said.contains("going on from step 60 of p.checkpoint.2"), "{said}");
+    assert!(said.contains("resuming from step 60 of p.checkpoint.2"), "{said}");
     same(whole.path(), f.path());
     // this run keeps two
     assert!(at("p.checkpoint.1").is_file() && !at("p.checkpoint.2").exists());
@@ -70,7 +70,7 @@ fn the_last_ones_are_kept_and_the_newest_good_one_is_taken() {
     assert!(said.contains("p.checkpoint.1: is damaged") && said.contains("2 errors"), "{said}");
     std::fs::write(at("p.checkpoint"), "something else").expect("written");
     std::fs::remove_file(at("p.checkpoint.1")).expect("removed");
-    assert!(go(f.path(), &["--resume"], 2).contains("is no checkpoint of this engine"));
+    assert!(go(f.path(), &["--resume"], 2).contains("is not a checkpoint of this engine"));
 }
 
 #[test]
@@ -80,16 +80,16 @@ fn a_run_begins_anew_or_goes_on_as_it_is_told() {
     // `auto` begins, and goes on
     assert!(!go(f.path(), &["--resume=auto", "--steps", "50"], 0).contains("going on"));
     std::fs::copy(f.path().join("p.checkpoint"), f.path().join("half")).expect("copied");
-    assert!(go(f.path(), &["--resume=auto"], 0).contains("going on from step 50 of p.checkpoint\n"));
+    assert!(go(f.path(), &["--resume=auto"], 0).contains("resuming from step 50 of p.checkpoint\n"));
     same(whole.path(), f.path());
     // from a file of the user's choice, outputs are cut back again
     let said = go(f.path(), &[&format!("--resume={}", f.path().join("half").display())], 0);
-    assert!(said.contains("going on from step 50 of "), "{said}");
+    assert!(said.contains("resuming from step 50 of "), "{said}");
     same(whole.path(), f.path());
     assert_eq!(csv(&f.path().join("t.csv"))["step"].len(), 11);
     // anew: what an earlier run left is not taken for a checkpoint of this one
     let said = go(f.path(), &["--steps", "10", "--set", "checkpoint=(every: 1000)"], 0);
-    assert!(said.contains("the checkpoint of an earlier run is now p.checkpoint.old"), "{said}");
+    assert!(said.contains("the checkpoint of an earlier run was renamed to p.checkpoint.old"), "{said}");
     let out = galamost(f.path(), &["--pipeline", "p.ron", "--resume-changed"]);
     assert_eq!(out.status.code(), Some(2), "{}", words(&out));
 }
@@ -111,7 +111,10 @@ fn what_has_changed_is_taken_if_told() {
         let set = set.iter().flat_map(|s| ["--set", s]).collect::<Vec<_>>();
         let more = [resume.as_str(), "--resume-changed", "--steps", "70"];
         let said = go(f.path(), &[&set[..], &more].concat(), 0);
-        assert!(said.contains("seed was 4, is 5: the run is not the one that it would have been"), "{said}");
+        assert!(
+            said.contains("seed was 4, is 5: the results will differ from those of an uninterrupted run"),
+            "{said}"
+        );
         let t = csv(&f.path().join("t.csv"));
         let rows = t["step"].iter().zip(&t["potential"]).filter(|(s, _)| **s > 60.0);
         energies.push(rows.map(|(s, u)| (*s, *u)).unzip::<_, _, Vec<f64>, Vec<f64>>());
@@ -182,14 +185,14 @@ fn checkpoints_come_by_the_clock() {
     let begun = Instant::now();
     let said = ended(child);
     assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
-    assert!(said.contains("the time is over") && said.contains("stopped; resume with"), "{said}");
+    assert!(said.contains("wall time used up") && said.contains("stopped; resume with"), "{said}");
     assert!(said.matches("written to p.checkpoint").count() > 5, "{said}");
     assert!(!f.path().join("p.checkpoint.1").exists());
     // one early on, to see how long it takes, and one at the end
     let said = ended(start(f.path(), &["--resume", "--set", "checkpoint=()", "--walltime", "0:10"]));
     assert_eq!(said.matches("written to p.checkpoint").count(), 2, "{said}");
     for wrong in ["soon", "0", "1:2:3:4"] {
-        assert!(go(f.path(), &["--walltime", wrong], 2).contains("is no time"));
+        assert!(go(f.path(), &["--walltime", wrong], 2).contains("is not a time"));
     }
 }
 

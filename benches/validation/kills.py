@@ -37,7 +37,7 @@ if a.only:
     names = [n for n in names if n.split("-")[0] in a.only.split(",")]
 rng = random.Random(a.seed)
 written = re.compile(r"checkpoint of step (\d+) written")
-resumed = re.compile(r"going on from step (\d+) of")
+resumed = re.compile(r"resuming from step (\d+) of")
 
 
 def command(name, steps, every, *more):

@@ -1,7 +1,7 @@
 //! The engine of GALAMOST: loads plugins, checks pipelines, runs them on a device, writes checkpoints. It contains no physics.
 //!
 //! Folders depend on each other in this order only; `tests/house.rs` checks it:
-//! [`pipeline`] → [`plugins`] → [`device`] → [`state`] → [`plan`] → [`backend`] → [`checkpoint`] → [`cpu`], [`gpu`] → [`run`].
+//! [`pipeline`] → [`device`] → [`plugins`] → [`state`] → [`plan`] → [`backend`] → [`checkpoint`] → [`cpu`], [`gpu`] → [`run`].
 
 pub mod activity;
 pub mod backend;

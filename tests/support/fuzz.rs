@@ -190,12 +190,12 @@ pub fn checkpoint(data: &[u8]) {
     let options = CheckOptions { resumed: true, ..CheckOptions::default() };
     let plan = check(pipeline, registry(), options).unwrap_or_else(|e| panic!("{}", e.render()));
     let Some(found) = judge(Checkpoint::find(&plan, &[f], true)) else { return };
-    if found.place.stage_step > 100 || found.state.step > 1000 {
+    if found.position.stage_step > 100 || found.state.step > 1000 {
         // a run that has billions of steps to do would do them
         return;
     }
     let Some(mut backend) = judge(galamost_engine::cpu::backend(&plan).map_err(Failure::from)) else { return };
-    let steps = Some(found.place.stage_step + 3);
+    let steps = Some(found.position.stage_step + 3);
     judge(execute(&plan, &mut *backend, &RunOptions { steps, quiet: true, ..RunOptions::default() }, Some(found)));
 }
 

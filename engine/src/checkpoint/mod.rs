@@ -1,8 +1,8 @@
-//! Checkpoints: the whole state of a run in one file, bit for bit.
+//! Checkpoints: the complete state of a run in one file, bit for bit.
 //!
-//! Layout: a line of magic, the length of the header (8 bytes, little endian), the header as RON text, the sections
-//! one after the other, and the SHA-256 of everything before it. The file is written under another name, synced and
-//! renamed, so that there is always a whole one ([`files`]); hashing and writing go on beside the run ([`Writer`]).
+//! Layout: a magic line, the length of the header (8 bytes, little endian), the header as RON text, the sections, and the
+//! SHA-256 of everything before it. The file is written under a temporary name, synced and renamed, so a valid one always
+//! exists ([`files`]). A thread hashes and writes it during the run ([`Writer`]).
 
 pub mod files;
 mod writer;
@@ -26,15 +26,15 @@ use std::path::Path;
 use tracing::{info, warn};
 
 const MAGIC: &[u8] = b"GALAMOST checkpoint 1\n";
-/// Bytes of the checksum.
+/// Size of the checksum in bytes.
 const DIGEST: usize = 32;
 
-/// Where in the run a checkpoint stands.
+/// The position of a checkpoint in the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Place {
-    /// Number of the stage.
+pub struct RunPosition {
+    /// Number of the stage, from 0.
     pub stage: u64,
-    /// Steps of the stage that are done.
+    /// Steps done in the stage.
     pub stage_step: u64,
     /// Time at which the stage began.
     pub stage_time: f64,
@@ -43,7 +43,8 @@ pub struct Place {
 #[derive(Serialize, Deserialize)]
 struct Header {
     engine: String,
-    place: Place,
+    #[serde(rename = "place")]
+    position: RunPosition,
     step: u64,
     box_length: [f64; 3],
     precision: String,
@@ -63,21 +64,21 @@ struct Header {
 /// A checkpoint in memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
-    /// Where in the run.
-    pub place: Place,
-    /// Step at which each component was last due.
+    /// Position in the run.
+    pub position: RunPosition,
+    /// Step at which each component was last due, by component number.
     pub last_due: BTreeMap<u32, u64>,
-    /// Energies and virials at this step, if the run had asked for them.
+    /// Energies and virials at this step, if the run computed them.
     pub sums: Option<SystemSums>,
     /// The state.
     pub state: RawState,
-    /// What each component saved, by its number.
+    /// Saved states of the components, by component number.
     pub components: BTreeMap<u32, Vec<u8>>,
 }
 
-/// What the header of a file says.
+/// The contents of a file's header.
 #[derive(Clone, Debug)]
-pub struct About {
+pub struct FileSummary {
     /// Step.
     pub step: u64,
     /// Stage, from 0.
@@ -102,17 +103,17 @@ pub struct About {
     pub sections: Vec<(String, u64)>,
 }
 
-/// Whether a file begins as a checkpoint does.
-pub fn begins(path: &Path) -> bool {
+/// Returns whether a file begins like a checkpoint.
+pub fn is_checkpoint(path: &Path) -> bool {
     let mut begin = vec![0; MAGIC.len()];
     std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut begin)).is_ok() && begin == MAGIC
 }
 
-/// Reads the header of a file; its checksum is not computed.
+/// Reads the header of a file without verifying its checksum.
 ///
 /// # Errors
-/// It is no checkpoint, or its header is damaged.
-pub fn about(path: &Path) -> std::result::Result<About, String> {
+/// Returns an error if the file is not a checkpoint or its header is damaged.
+pub fn summary(path: &Path) -> std::result::Result<FileSummary, String> {
     let cannot = |e: std::io::Error| format!("cannot be read: {e}");
     let mut file = std::fs::File::open(path).map_err(cannot)?;
     let size = file.metadata().map_err(cannot)?.len();
@@ -126,13 +127,13 @@ pub fn about(path: &Path) -> std::result::Result<About, String> {
     file.take(length).read_to_end(&mut text).map_err(cannot)?;
     let h: Header = ron::de::from_bytes(&text).map_err(|e| format!("has a header that cannot be read: {e}"))?;
     let sections = h.sections.iter().try_fold(0u64, |sum, (_, length)| sum.checked_add(*length));
-    let whole = sections.and_then(|s| s.checked_add((MAGIC.len() + 8 + DIGEST) as u64 + length));
-    if whole != Some(size) {
-        return Err("is damaged or truncated: its sections are not as long as its header says".into());
+    let expected_size = sections.and_then(|s| s.checked_add((MAGIC.len() + 8 + DIGEST) as u64 + length));
+    if expected_size != Some(size) {
+        return Err("is damaged or truncated: its size differs from that in its header".into());
     }
-    Ok(About {
+    Ok(FileSummary {
         step: h.step,
-        stage: h.place.stage,
+        stage: h.position.stage,
         particles: h.particles,
         box_length: h.box_length,
         seed: h.seed,
@@ -162,21 +163,21 @@ fn links<const N: usize>(bytes: &[u8]) -> Vec<Link<N>> {
     words.chunks_exact(N + 1).map(|w| Link { kind: w[0], tags: std::array::from_fn(|k| w[k + 1]) }).collect()
 }
 
-/// The bytes of a checkpoint's file but for its checksum, in parts.
-pub struct Image {
+/// The contents of a checkpoint file without its checksum, in parts.
+pub struct EncodedCheckpoint {
     /// Step of the state.
     pub step: u64,
     head: Vec<u8>,
     sections: Vec<Vec<u8>>,
 }
 
-impl Image {
-    /// Length of the file.
+impl EncodedCheckpoint {
+    /// Returns the size of the file.
     pub fn len(&self) -> u64 {
         (self.head.len() + self.sections.iter().map(Vec::len).sum::<usize>() + DIGEST) as u64
     }
 
-    /// It has a header, always.
+    /// Returns false: a checkpoint always has a header.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -184,7 +185,7 @@ impl Image {
     /// Writes the parts and their checksum.
     ///
     /// # Errors
-    /// The system's words.
+    /// Returns the error of the file system.
     pub fn write(&self, out: &mut impl Write) -> std::io::Result<()> {
         let mut hash = Sha256::new();
         for part in std::iter::once(&self.head).chain(&self.sections) {
@@ -196,11 +197,11 @@ impl Image {
 }
 
 impl Checkpoint {
-    /// What is written of it.
+    /// Encodes the checkpoint for its file.
     ///
     /// # Errors
-    /// The header cannot be told as text.
-    pub fn image(self, plan: &Plan) -> Result<Image> {
+    /// Returns an error if the header cannot be written as text.
+    pub fn encode(self, plan: &Plan) -> Result<EncodedCheckpoint> {
         let (step, box_length) = (self.state.step, self.state.box_length);
         let mut sections: Vec<(String, Vec<u8>)> =
             self.state.sections.into_iter().map(|(n, b)| (format!("state.{n}"), b)).collect();
@@ -210,7 +211,7 @@ impl Checkpoint {
         sections.extend(self.components.into_iter().map(|(id, b)| (format!("component.{id}"), b)));
         let header = Header {
             engine: env!("CARGO_PKG_VERSION").into(),
-            place: self.place,
+            position: self.position,
             step,
             box_length,
             precision: plan.pipeline.precision.name().into(),
@@ -228,14 +229,14 @@ impl Checkpoint {
         let mut head = MAGIC.to_vec();
         head.extend((text.len() as u64).to_le_bytes());
         head.extend(text.as_bytes());
-        Ok(Image { step, head, sections: sections.into_iter().map(|(_, b)| b).collect() })
+        Ok(EncodedCheckpoint { step, head, sections: sections.into_iter().map(|(_, b)| b).collect() })
     }
 
-    /// Reads the newest good one of the files and checks that it belongs to this run. One that is damaged is passed over,
-    /// with a warning. With `changed`, another seed, precision, engine or build of a plugin is taken, with a warning.
+    /// Reads the newest valid file and checks that it belongs to this run. Damaged files are skipped with a warning. With
+    /// `changed`, a different seed, precision, engine version or plugin build is accepted with a warning.
     ///
     /// # Errors
-    /// There is none, all are damaged, or it belongs to another run; with what differs.
+    /// Returns an error if no file is valid, or if the newest valid one belongs to another run; lists the differences.
     pub fn find(plan: &Plan, files: &[std::path::PathBuf], changed: bool) -> std::result::Result<Self, Failure> {
         let mut damaged = vec![];
         let mut good: Vec<(&Path, Header, Self)> = vec![];
@@ -245,20 +246,20 @@ impl Checkpoint {
                 Err(e) => damaged.push(Diagnostic::new(path, None, e)),
             }
         }
-        // files in the order in which they were written, newest first, so equal steps keep it
+        // `files` is sorted from newest to oldest, and the sort is stable
         good.sort_by_key(|(_, header, _)| std::cmp::Reverse(header.step));
         let Some((path, header, mut checkpoint)) = good.into_iter().next() else {
             return Err(Failure::Input(damaged));
         };
         for d in damaged {
-            warn!("{d}; going back to an earlier checkpoint");
+            warn!("{d}; using an earlier checkpoint");
         }
         checkpoint.adopt(path, &header, plan, changed)?;
-        info!("going on from step {} of {}", header.step, path.display());
+        info!("resuming from step {} of {}", header.step, path.display());
         Ok(checkpoint)
     }
 
-    /// Reads a file and checks that it belongs to this run.
+    /// Reads one file and checks that it belongs to this run.
     ///
     /// # Errors
     /// As [`Checkpoint::find`].
@@ -266,19 +267,56 @@ impl Checkpoint {
         Self::find(plan, &[path.into()], false)
     }
 
-    /// Checks that this belongs to a run, and converts it to the run's precision if it may.
+    /// Checks that the checkpoint belongs to a run, and converts it to the run's precision if that is allowed.
     fn adopt(&mut self, path: &Path, then: &Header, plan: &Plan, changed: bool) -> std::result::Result<(), Failure> {
         let wrong = |m: String| Failure::Input(vec![Diagnostic::new(path, None, m)]);
-        // what may be told to be no matter, and what may not
+        let (soft, mut hard) = self.differences(then, plan);
+        if !hard.is_empty() || !soft.is_empty() && !changed {
+            let hint = if hard.is_empty() { "; --resume-changed accepts it" } else { "" };
+            hard.extend(soft);
+            return Err(wrong(format!("belongs to another run: {}{hint}", hard.join("; "))));
+        }
+        for what in soft {
+            warn!("{}: {what}: the results will differ from those of an uninterrupted run", path.display());
+        }
+        let of = (0..3).filter_map(Precision::from_u32).find(|p| p.name() == then.precision);
+        let of = of.ok_or_else(|| wrong(format!("has an unknown precision {}", then.precision)))?;
+        if plan.pipeline.ensemble.is_empty() {
+            self.fits(plan, of).map_err(|e| wrong(format!("does not fit this system: {e}")))?;
+            if of != plan.pipeline.precision {
+                let arrays = plan.components.iter().flat_map(|c| &c.needs.arrays);
+                let converted = self.state.convert(of, plan.pipeline.precision, plan.snapshot.len(), arrays);
+                converted.map_err(|e| wrong(e.to_string()))?;
+                // forces and their energies are recomputed
+                self.sums = None;
+            }
+        }
+        if then.pipeline != plan.pipeline.text {
+            warn!(
+                "the pipeline has changed since {} was written; the run continues with the new pipeline",
+                path.display()
+            );
+        }
+        if then.device != plan.device.kind() {
+            warn!(
+                "the checkpoint was written on {}, this run uses {}: results will not be bit-identical",
+                then.device,
+                plan.device.kind()
+            );
+        }
+        Ok(())
+    }
+
+    /// Returns the differences between this checkpoint and a run: those that `--resume-changed` accepts, and the others.
+    fn differences(&self, then: &Header, plan: &Plan) -> (Vec<String>, Vec<String>) {
         let (mut soft, mut hard) = (vec![], vec![]);
         let compare = |list: &mut Vec<String>, what: &str, then: &str, now: &str| {
             if then != now {
                 list.push(format!("{what} was {then}, is {now}"));
             }
         };
-        let (n, precision) = (plan.snapshot.len(), plan.pipeline.precision);
-        compare(&mut hard, "the number of particles", &then.particles.to_string(), &n.to_string());
-        compare(&mut soft, "precision", &then.precision, precision.name());
+        compare(&mut hard, "the number of particles", &then.particles.to_string(), &plan.snapshot.len().to_string());
+        compare(&mut soft, "precision", &then.precision, plan.pipeline.precision.name());
         compare(&mut soft, "seed", &then.seed.to_string(), &plan.pipeline.seed.to_string());
         compare(&mut soft, "the engine", &then.engine, env!("CARGO_PKG_VERSION"));
         for then in &then.plugins {
@@ -294,50 +332,20 @@ impl Checkpoint {
             let now = plan.component(*id);
             let had_name = |c: &Component| then.strip_prefix(&format!("{} ", c.kind)).is_some_and(|n| c.has_name(n));
             if !now.is_some_and(|c| had_name(c)) {
-                let now = now.map_or("not there".into(), |c| full_name(c));
+                let now = now.map_or("missing".into(), |c| full_name(c));
                 hard.push(format!("component number {id} was {then}, is {now}"));
             }
         }
-        // the stages of an ensemble are its samplers, and it has no particles
+        // the stages of an ensemble are its samplers
         let ensemble = !plan.pipeline.ensemble.is_empty();
         let stages = if ensemble { plan.components.len() } else { plan.stages.len() };
-        if self.place.stage as usize >= stages {
-            hard.push(format!("it was in stage {}, there are {stages}", self.place.stage + 1));
+        if self.position.stage as usize >= stages {
+            hard.push(format!("it was in stage {}, but the pipeline has {stages}", self.position.stage + 1));
         }
-        if !hard.is_empty() || !soft.is_empty() && !changed {
-            let hint = if hard.is_empty() { "; --resume-changed takes it all the same" } else { "" };
-            hard.append(&mut soft);
-            return Err(wrong(format!("belongs to another run: {}{hint}", hard.join("; "))));
-        }
-        for what in soft {
-            warn!("{}: {what}: the run is not the one that it would have been", path.display());
-        }
-        let of = (0..3).filter_map(Precision::from_u32).find(|p| p.name() == then.precision);
-        let of = of.ok_or_else(|| wrong(format!("has an unknown precision {}", then.precision)))?;
-        if !ensemble {
-            self.fits(plan, of).map_err(|e| wrong(format!("does not fit this system: {e}")))?;
-        }
-        if of != precision && !ensemble {
-            let arrays = plan.components.iter().flat_map(|c| &c.needs.arrays);
-            let converted = self.state.convert(of, plan.pipeline.precision, plan.snapshot.len(), arrays);
-            converted.map_err(|e| wrong(e.to_string()))?;
-            // energies of forces that are computed anew
-            self.sums = None;
-        }
-        if then.pipeline != plan.pipeline.text {
-            warn!("the pipeline has changed since {} was written; the run goes on with the new one", path.display());
-        }
-        if then.device != plan.device.kind() {
-            warn!(
-                "the checkpoint was written on {}, this run is on {}: it goes on, but not bit for bit as it would have there",
-                then.device,
-                plan.device.kind()
-            );
-        }
-        Ok(())
+        (soft, hard)
     }
 
-    /// Particles and links of types that are there, between particles that are there, in a box that is one.
+    /// Checks that types and tags exist, and that the box is valid.
     fn fits(&self, plan: &Plan, of: Precision) -> std::result::Result<(), String> {
         fn check<const N: usize>(
             what: &str,
@@ -346,15 +354,15 @@ impl Checkpoint {
             n: usize,
         ) -> std::result::Result<(), String> {
             let good = |l: &Link<N>| (l.kind as usize) < types && l.tags.iter().all(|t| (*t as usize) < n);
-            links.iter().all(good).then_some(()).ok_or_else(|| format!("{what} of no particle or of no type"))
+            links.iter().all(good).then_some(()).ok_or_else(|| format!("{what} refers to an unknown particle or type"))
         }
         let (s, t) = (&plan.snapshot, &self.state.topology);
         let rows =
             self.state.section(ArrayId::PosType.name()).map_err(|e| e.to_string())?.chunks_exact(of.pos_type_size());
-        // the type stands behind the three coordinates
+        // the type follows the three coordinates
         let types = rows.clone().map(|r| u32::from_ne_bytes(std::array::from_fn(|k| r[3 * of.real_size() + k])));
-        if rows.len() != s.len() || types.into_iter().any(|k| k as usize >= s.types.len()) {
-            return Err("a particle of no type".into());
+        if rows.len() != s.len() || types.into_iter().any(|t| t as usize >= s.types.len()) {
+            return Err("a particle has an unknown type".into());
         }
         check("a bond", &t.bonds, s.bond_types.len(), s.len())?;
         check("an angle", &t.angles, s.angle_types.len(), s.len())?;
@@ -362,17 +370,17 @@ impl Checkpoint {
         let flat = s.dimensions == 2;
         let length =
             |k: usize| self.state.box_length[k].is_finite() && self.state.box_length[k] > 0.0 || flat && k == 2;
-        if (0..3).all(length) { Ok(()) } else { Err(format!("a box of {:?}", self.state.box_length)) }
+        if (0..3).all(length) { Ok(()) } else { Err(format!("the box {:?} is invalid", self.state.box_length)) }
     }
 
     fn parse(bytes: &[u8]) -> std::result::Result<(Header, Self), String> {
-        let Some(rest) = bytes.strip_prefix(MAGIC) else { return Err("is no checkpoint of this engine".into()) };
+        let Some(rest) = bytes.strip_prefix(MAGIC) else { return Err("is not a checkpoint of this engine".into()) };
         if rest.len() < 8 + DIGEST {
             return Err("is truncated".into());
         }
         let (body, digest) = bytes.split_at(bytes.len() - DIGEST);
         if Sha256::digest(body).as_slice() != digest {
-            return Err("is damaged or truncated: its checksum does not fit".into());
+            return Err("is damaged or truncated: wrong checksum".into());
         }
         let mut length = [0; 8];
         length.copy_from_slice(&rest[..8]);
@@ -399,7 +407,7 @@ impl Checkpoint {
                 }
             }
         }
-        let (place, last_due, sums) = (header.place, header.last_due.clone(), header.sums.clone());
-        Ok((header, Self { place, last_due, sums, state, components }))
+        let (position, last_due, sums) = (header.position, header.last_due.clone(), header.sums.clone());
+        Ok((header, Self { position, last_due, sums, state, components }))
     }
 }

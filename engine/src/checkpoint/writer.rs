@@ -1,6 +1,6 @@
-//! Checkpoints are hashed and written beside the run, which waits only while the state is copied.
+//! Writes checkpoints in a thread; the run waits only while the state is copied.
 
-use super::{Image, files};
+use super::{EncodedCheckpoint, files};
 use galamost_plugin_api::error::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -11,58 +11,58 @@ use tracing::info;
 pub struct Writer {
     path: PathBuf,
     keep: u64,
-    under_way: Option<JoinHandle<std::io::Result<Duration>>>,
-    /// The longest time that one took.
+    thread: Option<JoinHandle<std::io::Result<Duration>>>,
+    /// The longest time that writing one took.
     slowest: Option<Duration>,
 }
 
 impl Writer {
-    /// For checkpoints of this name, of which so many are kept.
+    /// Returns a writer for checkpoints of this name that keeps the newest `keep`.
     pub fn new(path: PathBuf, keep: u64) -> Self {
-        Self { path, keep, under_way: None, slowest: None }
+        Self { path, keep, thread: None, slowest: None }
     }
 
-    /// The name of the newest.
+    /// Returns the path of the newest checkpoint.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The longest time that writing one took, if one was written.
+    /// Returns the longest time that writing a checkpoint took, if one was written.
     pub fn slowest(&self) -> Option<Duration> {
         self.slowest
     }
 
-    /// Begins to write; waits for the one before if that is still under way.
+    /// Starts writing a checkpoint, after the previous one is complete.
     ///
     /// # Errors
-    /// The one before could not be written.
-    pub fn begin(&mut self, image: Image) -> Result<()> {
+    /// Returns an error if the previous checkpoint could not be written.
+    pub fn begin(&mut self, checkpoint: EncodedCheckpoint) -> Result<()> {
         self.end()?;
         let (path, keep) = (self.path.clone(), self.keep);
         let write = move || {
             let begun = Instant::now();
-            files::write(&path, &image, keep)?;
-            let (took, megabytes) = (begun.elapsed(), image.len() as f64 / 1e6);
+            files::write(&path, &checkpoint, keep)?;
+            let (took, megabytes) = (begun.elapsed(), checkpoint.len() as f64 / 1e6);
             info!(
                 "checkpoint of step {} written to {} ({megabytes:.1} MB in {:.2} s)",
-                image.step,
+                checkpoint.step,
                 path.display(),
                 took.as_secs_f64()
             );
             Ok(took)
         };
         let spawned = std::thread::Builder::new().name("checkpoint".into()).spawn(write);
-        self.under_way = Some(spawned.map_err(|e| Error::io(&self.path, e))?);
+        self.thread = Some(spawned.map_err(|e| Error::io(&self.path, e))?);
         Ok(())
     }
 
-    /// Waits for what is under way, and returns how long the slowest one took.
+    /// Waits until writing is complete, and returns the longest time that a checkpoint took.
     ///
     /// # Errors
-    /// It could not be written.
+    /// Returns an error if the checkpoint could not be written.
     pub fn end(&mut self) -> Result<Option<Duration>> {
-        let Some(thread) = self.under_way.take() else { return Ok(self.slowest) };
-        let took = thread.join().unwrap_or_else(|_| Err(std::io::Error::other("the thread that writes it panicked")));
+        let Some(thread) = self.thread.take() else { return Ok(self.slowest) };
+        let took = thread.join().unwrap_or_else(|_| Err(std::io::Error::other("the writing thread panicked")));
         let took = took.map_err(|e| Error::io(&self.path, format!("the checkpoint cannot be written: {e}")))?;
         self.slowest = self.slowest.max(Some(took));
         Ok(self.slowest)

@@ -357,8 +357,8 @@ impl Pipeline {
         let text = apply_overrides(text, body, overrides)?;
         let value = skip_attributes(&text);
         let mut errors = Errors::default();
-        let made = Self::fields(path, &text, value, &mut errors);
-        match made {
+        let parsed = Self::fields(path, &text, value, &mut errors);
+        match parsed {
             Some(p) if errors.0.is_empty() => Ok(p),
             _ => Err(errors.0),
         }

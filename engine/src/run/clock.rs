@@ -1,16 +1,16 @@
-//! What a run does by the clock: checkpoints every so many minutes, and an end before the queue ends it.
+//! Timing of a run: checkpoints at intervals of minutes, and the end before the wall-time limit.
 
 use std::time::{Duration, Instant};
 
-/// A limit for the whole program, as queues count it: `minutes`, `minutes:seconds`, `hours:minutes:seconds`,
+/// Parses the wall-time limit of the program in the formats of batch systems: `minutes`, `minutes:seconds`, `hours:minutes:seconds`,
 /// `days-hours`, `days-hours:minutes` or `days-hours:minutes:seconds`.
 ///
 /// # Errors
-/// It is none of these.
+/// Returns an error for any other format.
 pub fn parse_walltime(text: &str) -> Result<Duration, String> {
     let wrong = || {
         format!(
-            "`{text}` is no time: write minutes, minutes:seconds, hours:minutes:seconds or days-hours:minutes:seconds"
+            "`{text}` is not a time; use minutes, minutes:seconds, hours:minutes:seconds or days-hours:minutes:seconds"
         )
     };
     let (days, rest) = match text.split_once('-') {
@@ -35,18 +35,18 @@ pub fn parse_walltime(text: &str) -> Result<Duration, String> {
 /// The clock of a run.
 #[derive(Debug)]
 pub struct Clock {
-    /// When the program started, and the longest time it may take.
+    /// Start of the program, and its wall-time limit.
     walltime: Option<(Instant, Duration)>,
     minutes: Option<Duration>,
     last_checkpoint: Instant,
-    /// The longest time that copying the state took.
+    /// Longest time for copying the state.
     copying: Duration,
-    /// The longest time between two looks at the clock.
+    /// Longest time between two checks of the clock.
     between: Duration,
 }
 
 impl Clock {
-    /// A clock that starts now.
+    /// Returns a clock that starts now.
     pub fn new(started: Option<Instant>, walltime: Option<Duration>, minutes: Option<f64>) -> Self {
         Self {
             walltime: walltime.map(|w| (started.unwrap_or_else(Instant::now), w)),
@@ -57,18 +57,18 @@ impl Clock {
         }
     }
 
-    /// So much time went by since the clock was looked at.
+    /// Records the time since the last check of the clock.
     pub fn passed(&mut self, time: Duration) {
         self.between = self.between.max(time);
     }
 
-    /// A checkpoint was made, and the run waited so long for it.
+    /// Records a checkpoint, for which the run waited this long.
     pub fn saved(&mut self, copying: Duration) {
         self.copying = self.copying.max(copying);
         self.last_checkpoint = Instant::now();
     }
 
-    /// Whether it is time for a checkpoint. Where a limit is set, one is written early, to see how long it takes.
+    /// Returns whether a checkpoint is due. With a wall-time limit, one is written early to measure how long it takes.
     pub fn checkpoint_due(&self, written: bool) -> bool {
         let by_minutes = self.minutes.is_some_and(|m| self.last_checkpoint.elapsed() >= m);
         let trial = |(started, limit): (Instant, Duration)| {
@@ -77,8 +77,8 @@ impl Clock {
         by_minutes || self.walltime.is_some_and(trial)
     }
 
-    /// Whether what is left is needed for the last checkpoint: twice what the slowest one took, and two more looks at the
-    /// clock.
+    /// Returns whether the remaining time is needed for the last checkpoint: twice the time of the slowest one, plus two
+    /// intervals between checks.
     pub fn out_of_time(&self, slowest: Option<Duration>) -> bool {
         self.walltime.is_some_and(|(started, limit)| {
             let writing = slowest.map_or(limit / 20, |s| 2 * (s + self.copying));
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_as_queues_write_them() {
+    fn batch_system_formats_are_parsed() {
         for (text, seconds) in [
             ("90", 5400),
             ("2:30", 150),

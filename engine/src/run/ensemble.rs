@@ -1,9 +1,10 @@
-//! Pipelines of samplers: static Monte Carlo without particles and time steps.
+//! Runs pipelines of samplers: static Monte Carlo without particles and time steps.
 //!
-//! The loop is that of a run with batches for steps: samplers one after the other, batch by batch, with progress, the stop
-//! flag, checkpoints and `--resume`. A checkpoint's stage is the sampler, its stage step the batches that sampler has drawn.
+//! The loop is that of a run, with batches in place of steps: samplers run one after the other, batch by batch, with
+//! progress, the stop flag, checkpoints and `--resume`. In a checkpoint, the stage is the index of the sampler and the
+//! stage step is the number of batches it has drawn.
 
-use crate::checkpoint::{Checkpoint, Place, Writer, files};
+use crate::checkpoint::{Checkpoint, RunPosition, Writer, files};
 use crate::diagnostic::Failure;
 use crate::plan::Plan;
 use crate::plugins::Component;
@@ -15,10 +16,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Draws all batches of a plan, or as many as the options say.
+/// Draws all batches of a plan, or the number that the options give.
 ///
 /// # Errors
-/// What broke, with what was saved.
+/// Returns the cause of the failure, and what was saved.
 pub fn run(plan: &Plan, options: &RunOptions, resume: Option<Checkpoint>) -> std::result::Result<Summary, Failure> {
     let host = match plan.device.open()? {
         None => HostServices::cpu(),
@@ -29,7 +30,7 @@ pub fn run(plan: &Plan, options: &RunOptions, resume: Option<Checkpoint>) -> std
         plan,
         options,
         summary: Summary::default(),
-        place: Place::default(),
+        position: RunPosition::default(),
         total: 0,
         writer: Writer::new(plan.pipeline.checkpoint_path(), settings.keep),
         clock: Clock::new(options.started, options.walltime, settings.minutes),
@@ -40,11 +41,11 @@ pub fn run(plan: &Plan, options: &RunOptions, resume: Option<Checkpoint>) -> std
     }
 }
 
-/// A checkpoint in the first sampler of a plan, with what it saved.
+/// Returns a checkpoint in the first sampler of a plan, with its saved state.
 pub fn checkpoint_at(plan: &Plan, batches: u64, saved: Vec<u8>) -> Checkpoint {
-    let place = Place { stage: 0, stage_step: batches, stage_time: 0.0 };
+    let position = RunPosition { stage: 0, stage_step: batches, stage_time: 0.0 };
     let components = plan.components.first().map(|c| (c.id, saved)).into_iter().collect();
-    Checkpoint { place, last_due: BTreeMap::new(), sums: None, state: state(batches), components }
+    Checkpoint { position, last_due: BTreeMap::new(), sums: None, state: state(batches), components }
 }
 
 fn state(batches: u64) -> RawState {
@@ -55,8 +56,8 @@ struct Run<'a> {
     plan: &'a Plan,
     options: &'a RunOptions,
     summary: Summary,
-    place: Place,
-    /// Batches of all samplers, also of the runs before this one.
+    position: RunPosition,
+    /// Batches of all samplers, including earlier runs.
     total: u64,
     writer: Writer,
     clock: Clock,
@@ -73,17 +74,17 @@ impl Run<'_> {
                     sampler.load(state)?;
                 }
             }
-            (self.place, self.total) = (c.place, c.state.step);
+            (self.position, self.total) = (c.position, c.state.step);
         } else {
             files::set_aside(self.writer.path());
         }
         for sampler in &self.plan.components {
             sampler.start(host.wire())?;
         }
-        let first = self.place.stage;
+        let first = self.position.stage;
         for (k, sampler) in self.plan.components.iter().enumerate().skip(first as usize) {
             if k as u64 != first {
-                self.place = Place { stage: k as u64, ..Place::default() };
+                self.position = RunPosition { stage: k as u64, ..RunPosition::default() };
             }
             self.sampler(sampler)?;
             if self.summary.interrupted || self.left() == 0 {
@@ -102,7 +103,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Batches that `--steps` still allows.
+    /// Returns how many batches `--steps` still allows.
     fn left(&self) -> u64 {
         self.options.steps.map_or(u64::MAX, |n| n.saturating_sub(self.total))
     }
@@ -111,28 +112,28 @@ impl Run<'_> {
         let part = sampler.sampler().ok_or_else(|| Error::Run(format!("{} is no sampler", sampler.name)))?;
         let batches = sampler.needs.batches;
         let mut progress =
-            Progress::new(&sampler.name, self.place.stage_step, batches, self.options.display.as_deref());
+            Progress::new(&sampler.name, self.position.stage_step, batches, self.options.display.as_deref());
         let (clock, mut tick) = (Instant::now(), Instant::now());
-        while self.place.stage_step < batches && self.left() > 0 {
+        while self.position.stage_step < batches && self.left() > 0 {
             if self.options.stop.load(Ordering::Relaxed) || self.clock.out_of_time(self.writer.slowest()) {
                 self.summary.interrupted = true;
                 break;
             }
             let begun = Instant::now();
-            part.sample(self.place.stage_step)?;
+            part.sample(self.position.stage_step)?;
             self.clock.passed(begun.elapsed());
             crate::activity::beat();
-            self.place.stage_step += 1;
+            self.position.stage_step += 1;
             self.total += 1;
             self.summary.steps += 1;
             if tick.elapsed() > TICK {
-                progress.update(self.place.stage_step, None);
+                progress.update(self.position.stage_step, None);
                 tick = Instant::now();
             }
             let due = self.plan.pipeline.checkpoint.every.is_some_and(|every| self.total.is_multiple_of(every))
                 || self.options.save.swap(false, Ordering::Relaxed)
                 || self.clock.checkpoint_due(self.writer.slowest().is_some());
-            if due && self.place.stage_step < batches {
+            if due && self.position.stage_step < batches {
                 self.checkpoint()?;
             }
         }
@@ -147,14 +148,14 @@ impl Run<'_> {
         for c in &self.plan.components {
             components.insert(c.id, c.save()?);
         }
-        let (place, last_due) = (self.place, BTreeMap::new());
-        let whole = Checkpoint { place, last_due, sums: None, state: state(self.total), components };
-        self.writer.begin(whole.image(self.plan)?)?;
+        let (position, last_due) = (self.position, BTreeMap::new());
+        let checkpoint = Checkpoint { position, last_due, sums: None, state: state(self.total), components };
+        self.writer.begin(checkpoint.encode(self.plan)?)?;
         self.clock.saved(begun.elapsed());
         Ok(())
     }
 
-    /// Ends a run that broke. A batch under way may have left half of its sums, so nothing is saved.
+    /// Ends a failed run. Nothing is saved, because the sums of an interrupted batch may be incomplete.
     fn failed(&mut self, e: &Error) -> Failure {
         let mut notes = vec![];
         if let Err(e) = self.writer.end() {
@@ -162,7 +163,7 @@ impl Run<'_> {
         }
         if let Some(newest) = files::present(self.writer.path()).first() {
             notes.push(format!("an earlier checkpoint is in {}", newest.display()));
-            notes.push(format!("go on with: galamost --pipeline {} --resume", self.plan.pipeline.path.display()));
+            notes.push(format!("resume with: galamost --pipeline {} --resume", self.plan.pipeline.path.display()));
         }
         Failure::Run(format!("batch {}: {e}", self.total), notes)
     }

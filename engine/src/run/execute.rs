@@ -1,10 +1,10 @@
-//! The run loop, the same for every device.
+//! The run loop, common to all backends.
 
 use super::clock::Clock;
 use super::frame::{FrameFacts, analyze};
 use super::progress::{Progress, ProgressDisplay};
 use crate::backend::{Backend, SystemSums, degrees_of_freedom};
-use crate::checkpoint::{Checkpoint, Place, Writer, files};
+use crate::checkpoint::{Checkpoint, RunPosition, Writer, files};
 use crate::diagnostic::Failure;
 use crate::plan::{Plan, StagePlan};
 use crate::profile::{Timing, add_timings};
@@ -18,84 +18,85 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tracing::{debug, info};
 
-/// How a run is done.
+/// Options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// Steps in all, instead of the stages' own numbers: stages keep their order, the last one is cut or stretched.
+    /// Total number of steps, instead of those of the stages: stages keep their order, the last one is shortened or
+    /// extended.
     pub steps: Option<u64>,
-    /// Writes less to the log.
+    /// Logs less.
     pub quiet: bool,
     /// Shows progress; `None`: lines in the log.
     pub display: Option<Arc<dyn ProgressDisplay>>,
-    /// Set from outside (Ctrl-C, SIGTERM): the run ends after the step under way and writes a checkpoint.
+    /// Set by signals (Ctrl-C, SIGTERM): the run ends after the current step and writes a checkpoint.
     pub stop: Arc<AtomicBool>,
-    /// Set from outside (SIGUSR1): a checkpoint is written now, and the run goes on.
+    /// Set by signals (SIGUSR1): the run writes a checkpoint and continues.
     pub save: Arc<AtomicBool>,
-    /// The longest time that the program may take.
+    /// Wall-time limit of the program.
     pub walltime: Option<Duration>,
-    /// When the program started; by default the run's start.
+    /// Start of the program; by default the start of the run.
     pub started: Option<Instant>,
 }
 
-/// What a run did.
+/// Results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// Steps done.
     pub steps: u64,
     /// Seconds in the step loop.
     pub seconds: f64,
-    /// It was stopped from outside.
+    /// The run was stopped by a signal or the wall-time limit.
     pub interrupted: bool,
     /// The checkpoint written at the end, if any.
     pub checkpoint: Option<PathBuf>,
-    /// Values of the whole system when they were last asked for.
+    /// Thermodynamic values of the last sample.
     pub thermo: Option<Thermo>,
     /// Seconds from the start to the first step.
     pub start_up: f64,
-    /// Where the seconds of the step loop went.
-    pub shares: Shares,
-    /// The same by component.
-    pub spent: Spent,
+    /// Seconds of the step loop by activity.
+    pub loop_times: LoopTimes,
+    /// Seconds by component.
+    pub component_times: ComponentTimes,
 }
 
-/// Seconds of the step loop.
+/// Seconds of the step loop by activity.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Shares {
-    /// Steps themselves.
+pub struct LoopTimes {
+    /// Time steps.
     pub steps: f64,
-    /// Analyzers, with the copies that they wait for.
+    /// Analyzers, including the copies that they wait for.
     pub analyzers: f64,
     /// Updaters.
     pub updaters: f64,
-    /// What the run waited for its checkpoints.
+    /// Waiting for checkpoints.
     pub checkpoints: f64,
 }
 
-/// Where the time of some steps went, and that of components between them.
+/// Times of components: profiled steps, and analyzers and updaters.
 #[derive(Clone, Debug, Default)]
-pub struct Spent {
-    /// Steps that were looked at.
+pub struct ComponentTimes {
+    /// Number of profiled steps.
     pub steps: u64,
-    /// Their time, by part and kernel.
+    /// Their times by component and kernel.
     pub timings: Vec<Timing>,
-    /// Seconds of each analyzer and updater, over all of the run.
+    /// Seconds of each analyzer and updater in the whole run.
     pub others: BTreeMap<String, f64>,
 }
 
-/// Steps of a look at where their time goes.
-const LOOK: u64 = 16;
-/// Steps of a stage before the first look: lists and caches are then as they stay.
-const FIRST_LOOK: u64 = 100;
-/// Time from one look to the next.
-const LOOKS: Duration = Duration::from_secs(60);
+/// Steps of one profile.
+const PROFILE_STEPS: u64 = 16;
+/// Steps of a stage before the first profile, so lists and caches are in their steady state.
+const FIRST_PROFILE: u64 = 100;
+/// Time between profiles.
+const PROFILE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The longest time between two looks at the stop flag and the progress bar.
+/// The longest time between checks of the stop flag and updates of the progress.
 const TICK: Duration = Duration::from_millis(200);
 
 /// Runs a plan on a backend.
 ///
 /// # Errors
-/// What broke, with what was saved.
+/// Returns the cause of the failure, and what was saved.
 pub fn execute(
     plan: &Plan,
     backend: &mut dyn Backend,
@@ -114,16 +115,16 @@ struct Run<'a> {
     backend: &'a mut dyn Backend,
     options: &'a RunOptions,
     summary: Summary,
-    place: Place,
-    /// Step at which each component was last due: a component of two stages is not due twice at their border.
+    position: RunPosition,
+    /// Step at which each component was last due, so a component of two stages is not due twice at their boundary.
     last_due: BTreeMap<u32, u64>,
-    /// Sums of the step at which a resumed run goes on, if the run had them when it was stopped.
+    /// Sums of the step at which a resumed run starts, if the checkpoint has them.
     sums: Option<SystemSums>,
-    /// Whether the backend's energies and virials are those of the present step.
-    sums_are_good: bool,
-    /// Something is under way that leaves no state to go on from if it fails: a step, an update, the first forces.
+    /// Whether the backend's energies and virials are those of the current step.
+    sums_are_valid: bool,
+    /// A step, an update or the first force evaluation is in progress; if it fails, the state is invalid.
     mid_step: bool,
-    /// Components were told that the run ends.
+    /// Components have been finished.
     finished: bool,
     begun: Instant,
     writer: Writer,
@@ -140,10 +141,10 @@ impl<'a> Run<'a> {
             backend,
             options,
             summary: Summary::default(),
-            place: Place::default(),
+            position: RunPosition::default(),
             last_due: BTreeMap::new(),
             sums: None,
-            sums_are_good: false,
+            sums_are_valid: false,
             mid_step: false,
             finished: false,
             begun: Instant::now(),
@@ -159,7 +160,7 @@ impl<'a> Run<'a> {
                     component.load(state)?;
                 }
             }
-            self.place = c.place;
+            self.position = c.position;
             self.last_due = c.last_due;
             self.sums = c.sums;
         } else {
@@ -169,11 +170,11 @@ impl<'a> Run<'a> {
             component.start(self.backend.host())?;
         }
         let stages = self.stage_lengths();
-        let first = self.place.stage;
+        let first = self.position.stage;
         for (index, steps) in stages.into_iter().enumerate().skip(first as usize) {
             let stage = &self.plan.stages[index];
             if index as u64 != first {
-                self.place = Place { stage: index as u64, stage_step: 0, stage_time: self.time() };
+                self.position = RunPosition { stage: index as u64, stage_step: 0, stage_time: self.time() };
             }
             self.stage(stage, steps, resumed && index as u64 == first)?;
             if self.summary.interrupted {
@@ -181,7 +182,7 @@ impl<'a> Run<'a> {
             }
         }
         self.finish().into_iter().next().map_or(Ok(()), |(_, e)| Err(e))?;
-        // a run that is done can be made longer: `--steps` with `--resume`
+        // a completed run can be extended with `--steps` and `--resume`
         if self.summary.interrupted || (self.plan.pipeline.checkpoint.regular() && self.summary.steps > 0) {
             self.checkpoint()?;
         }
@@ -191,7 +192,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Tells every component once that the run ends, and returns what failed.
+    /// Finishes every component once, and returns the errors.
     fn finish(&mut self) -> Vec<(String, Error)> {
         if std::mem::replace(&mut self.finished, true) {
             return vec![];
@@ -199,7 +200,8 @@ impl<'a> Run<'a> {
         self.plan.components.iter().filter_map(|c| c.finish().err().map(|e| (c.name.clone(), e))).collect()
     }
 
-    /// Steps of each stage, with `--steps` applied: the stages that are reached, the last of them cut or stretched.
+    /// Returns the steps of each stage. With `--steps`: only the stages that are reached, the last one shortened or
+    /// extended.
     fn stage_lengths(&self) -> Vec<u64> {
         let mut lengths: Vec<u64> = self.plan.stages.iter().map(|s| s.stage.steps).collect();
         let Some(mut left) = self.options.steps else { return lengths };
@@ -215,10 +217,11 @@ impl<'a> Run<'a> {
         lengths
     }
 
-    /// Time since the start of the run; one product, so that it does not depend on how steps were taken together.
+    /// Returns the time since the start of the run. It is computed as one product, so it does not depend on how steps
+    /// were grouped.
     fn time(&self) -> f64 {
-        let dt = self.plan.stages.get(self.place.stage as usize).map_or(0.0, |s| s.stage.dt);
-        self.place.stage_time + self.place.stage_step as f64 * dt
+        let dt = self.plan.stages.get(self.position.stage as usize).map_or(0.0, |s| s.stage.dt);
+        self.position.stage_time + self.position.stage_step as f64 * dt
     }
 
     fn facts(&self, stage: &StagePlan) -> FrameFacts {
@@ -230,7 +233,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Analyzers due now, by their place in the stage.
+    /// Returns the indices of the analyzers that are due.
     fn due(&mut self, stage: &StagePlan, step: u64) -> Vec<usize> {
         let due = stage
             .analyzers
@@ -244,50 +247,58 @@ impl<'a> Run<'a> {
         due
     }
 
-    fn stage(&mut self, stage: &StagePlan, steps: u64, resumed: bool) -> Result<()> {
+    /// Begins a stage on the backend. A resumed stage takes forces and energies from the checkpoint.
+    fn begin_stage(&mut self, stage: &StagePlan, steps: u64, resumed: bool) -> Result<()> {
         if !self.options.quiet {
             info!("stage `{}`: {} steps of dt {}", stage.stage.name, steps, stage.stage.dt);
             let facts = serde_json::json!({"stage": stage.stage.name, "steps": steps, "dt": stage.stage.dt});
             crate::log::event("stage", facts);
         }
         let thermo = self.wanted_at(stage, self.backend.step()) == Wanted::ALL;
-        // an analyzer that was not there before, and is due at once, needs energies that the checkpoint does not have
+        // a new analyzer that is due at once needs energies that the checkpoint does not have
         let fresh = !resumed || (thermo && self.sums.is_none());
         self.mid_step = true;
         self.backend.begin_stage(stage, !fresh)?;
         self.mid_step = false;
-        self.sums_are_good = fresh || self.sums.is_some();
+        self.sums_are_valid = fresh || self.sums.is_some();
+        Ok(())
+    }
+
+    /// Runs a stage to its end, or until the run is stopped.
+    fn stage(&mut self, stage: &StagePlan, steps: u64, resumed: bool) -> Result<()> {
+        self.begin_stage(stage, steps, resumed)?;
         let mut progress =
-            Progress::new(&stage.stage.name, self.place.stage_step, steps, self.options.display.as_deref());
+            Progress::new(&stage.stage.name, self.position.stage_step, steps, self.options.display.as_deref());
         if self.summary.start_up == 0.0 {
             self.summary.start_up = self.begun.elapsed().as_secs_f64();
         }
         let clock = Instant::now();
         let mut chunk = 1;
-        let (mut look, mut left) = (None::<Instant>, 0);
+        let (mut last_profile, mut left) = (None::<Instant>, 0);
         loop {
             let step = self.backend.step();
             let due = self.due(stage, step);
             let tick = Instant::now();
             self.analyze(stage, &due)?;
-            self.summary.shares.analyzers += tick.elapsed().as_secs_f64();
-            if self.place.stage_step >= steps || self.is_stopped() {
+            self.summary.loop_times.analyzers += tick.elapsed().as_secs_f64();
+            if self.position.stage_step >= steps || self.is_stopped() {
                 break;
             }
             let tick = Instant::now();
             self.update(stage, step)?;
-            self.summary.shares.updaters += tick.elapsed().as_secs_f64();
+            self.summary.loop_times.updaters += tick.elapsed().as_secs_f64();
             if self.checkpoint_is_due(step) {
                 self.checkpoint()?;
             }
             let next = self.next_event(stage, step, steps);
             let wanted = self.wanted_at(stage, next);
             let mut n = (next - step).min(chunk);
-            if left == 0 && self.place.stage_step >= FIRST_LOOK && look.is_none_or(|l| l.elapsed() > LOOKS) {
-                (look, left) = (Some(Instant::now()), LOOK);
+            let profile_due = last_profile.is_none_or(|l| l.elapsed() > PROFILE_INTERVAL);
+            if left == 0 && self.position.stage_step >= FIRST_PROFILE && profile_due {
+                (last_profile, left) = (Some(Instant::now()), PROFILE_STEPS);
             }
-            let looks = left > 0;
-            if looks {
+            let profiling = left > 0;
+            if profiling {
                 n = n.min(left);
                 left -= n;
                 self.backend.begin_profile();
@@ -297,46 +308,46 @@ impl<'a> Run<'a> {
             let done =
                 self.backend.advance(n, if n == next - step { wanted } else { Wanted::FORCE }, &self.options.stop)?;
             self.mid_step = false;
-            if looks {
-                add_timings(&mut self.summary.spent.timings, self.backend.end_profile()?);
-                self.summary.spent.steps += done;
+            if profiling {
+                add_timings(&mut self.summary.component_times.timings, self.backend.end_profile()?);
+                self.summary.component_times.steps += done;
             }
             crate::activity::beat();
             self.sums = None;
-            self.sums_are_good = wanted == Wanted::ALL && n == next - step && done == n;
-            self.place.stage_step += done;
+            self.sums_are_valid = wanted == Wanted::ALL && n == next - step && done == n;
+            self.position.stage_step += done;
             self.summary.steps += done;
-            // as many steps at once as fit between two ticks
+            // advance by as many steps at once as fit between two ticks
             let took = tick.elapsed();
-            self.summary.shares.steps += took.as_secs_f64();
+            self.summary.loop_times.steps += took.as_secs_f64();
             self.clock.passed(took);
-            if n == chunk && took < TICK / 2 && !looks {
+            if n == chunk && took < TICK / 2 && !profiling {
                 chunk *= 2;
             } else if took > TICK {
                 chunk = (chunk / 2).max(1);
             }
-            progress.update(self.place.stage_step, self.summary.thermo.as_ref());
+            progress.update(self.position.stage_step, self.summary.thermo.as_ref());
         }
         progress.finish();
         self.summary.seconds += clock.elapsed().as_secs_f64();
-        self.summary.interrupted = self.place.stage_step < steps;
+        self.summary.interrupted = self.position.stage_step < steps;
         Ok(())
     }
 
-    /// Lets the analyzers that are due look at the state. One that fails is still due, and so are those after it: a
-    /// checkpoint written now lets them catch up.
+    /// Calls the analyzers that are due. If one fails, it and those after it remain due, so a run resumed from a
+    /// checkpoint written now calls them again.
     fn analyze(&mut self, stage: &StagePlan, due: &[usize]) -> Result<()> {
         if due.is_empty() {
             return Ok(());
         }
         let facts = self.facts(stage);
-        let others = &mut self.summary.spent.others;
+        let others = &mut self.summary.component_times.others;
         let (thermo, failed) = analyze(self.backend, stage, facts, due, self.sums.as_ref(), others)?;
         if thermo.is_some() {
             self.summary.thermo = thermo;
         }
-        let Some((place, e)) = failed else { return Ok(()) };
-        for i in &due[place..] {
+        let Some((index, e)) = failed else { return Ok(()) };
+        for i in &due[index..] {
             self.last_due.remove(&stage.analyzers[*i].id);
         }
         Err(e)
@@ -347,34 +358,35 @@ impl<'a> Run<'a> {
             if step.is_multiple_of(u.needs.period.max(1)) && self.last_due.insert(u.id, step) != Some(step) {
                 self.mid_step = true;
                 let begun = Instant::now();
-                // energies that nobody asked for are not kept up to date
-                self.backend.update(u, if self.sums_are_good { Wanted::ALL } else { Wanted::FORCE })?;
+                // energies are updated only if they are in use
+                self.backend.update(u, if self.sums_are_valid { Wanted::ALL } else { Wanted::FORCE })?;
                 self.mid_step = false;
-                *self.summary.spent.others.entry(u.name.clone()).or_default() += begun.elapsed().as_secs_f64();
+                *self.summary.component_times.others.entry(u.name.clone()).or_default() +=
+                    begun.elapsed().as_secs_f64();
             }
         }
         Ok(())
     }
 
-    /// The next step at which anything is due.
+    /// Returns the next step at which a component or a checkpoint is due.
     fn next_event(&self, stage: &StagePlan, step: u64, steps: u64) -> u64 {
-        let end = step + (steps - self.place.stage_step);
+        let end = step + (steps - self.position.stage_step);
         let parts = stage.analyzers.iter().chain(&stage.updaters).map(|c| c.needs.period);
         parts.chain(self.plan.pipeline.checkpoint.every).map(|p| (step / p.max(1) + 1) * p.max(1)).fold(end, u64::min)
     }
 
-    /// What forces at `step` must come with.
+    /// Returns what the force evaluation at `step` must compute.
     fn wanted_at(&self, stage: &StagePlan, step: u64) -> Wanted {
         let mut parts = stage.analyzers.iter().chain(&stage.updaters);
         let thermo = parts.any(|c| c.needs.wants.thermo && step.is_multiple_of(c.needs.period.max(1)));
         if thermo { Wanted::ALL } else { Wanted::FORCE }
     }
 
-    /// Whether the run has to end here: it was told to, or its time is over.
+    /// Returns whether the run must end now: a signal was received, or the wall time is used up.
     fn is_stopped(&self) -> bool {
         let over = self.clock.out_of_time(self.writer.slowest());
         if over {
-            info!("the time is over: the rest of it is for the checkpoint");
+            info!("wall time used up: the remaining time is for the checkpoint");
         }
         over || self.options.stop.load(Ordering::Relaxed)
     }
@@ -384,11 +396,11 @@ impl<'a> Run<'a> {
         let by_step = every.is_some_and(|e| step.is_multiple_of(e))
             && step > self.plan.snapshot.step
             && self.last_due.insert(u32::MAX, step) != Some(step);
-        let told = self.options.save.swap(false, Ordering::Relaxed);
-        by_step || told || self.clock.checkpoint_due(self.writer.slowest().is_some())
+        let requested = self.options.save.swap(false, Ordering::Relaxed);
+        by_step || requested || self.clock.checkpoint_due(self.writer.slowest().is_some())
     }
 
-    /// Copies the state; it is written while the run goes on.
+    /// Copies the state and starts writing it; the run continues meanwhile.
     fn checkpoint(&mut self) -> Result<()> {
         let begun = Instant::now();
         let state = self.backend.export()?;
@@ -398,28 +410,28 @@ impl<'a> Run<'a> {
         }
         let sums = match &self.sums {
             Some(s) => Some(s.clone()),
-            None if self.sums_are_good => Some(self.backend.sums()?),
+            None if self.sums_are_valid => Some(self.backend.sums()?),
             None => None,
         };
-        let (place, last_due) = (self.place, self.last_due.clone());
-        let image = Checkpoint { place, last_due, sums, state, components }.image(self.plan)?;
-        self.writer.begin(image)?;
+        let (position, last_due) = (self.position, self.last_due.clone());
+        let encoded = Checkpoint { position, last_due, sums, state, components }.encode(self.plan)?;
+        self.writer.begin(encoded)?;
         self.clock.saved(begun.elapsed());
-        self.summary.shares.checkpoints += begun.elapsed().as_secs_f64();
+        self.summary.loop_times.checkpoints += begun.elapsed().as_secs_f64();
         let (step, file) = (self.backend.step(), self.writer.path());
         crate::log::event("checkpoint", serde_json::json!({"step": step, "file": file}));
         debug!("the run waited {:.3} s for its checkpoint", begun.elapsed().as_secs_f64());
         Ok(())
     }
 
-    /// Ends a run that broke: everything that can be saved is saved.
+    /// Ends a failed run and saves what can be saved.
     fn failed(&mut self, e: Error) -> Failure {
         let mut notes = vec![];
         for (name, e) in self.finish() {
-            notes.push(format!("{name} could not end its files: {e}"));
+            notes.push(format!("{name} could not finish its files: {e}"));
         }
-        // after a NaN, or with half of the particles moved, there is no sound state to save
-        let sound = !self.mid_step && !matches!(e, Error::Unstable { .. } | Error::Device { .. });
+        // after a NaN, or in the middle of a step, the state is invalid
+        let valid = !self.mid_step && !matches!(e, Error::Unstable { .. } | Error::Device { .. });
         let path = self.writer.path().to_path_buf();
         if let Err(e) = self.writer.end() {
             notes.push(e.to_string());
@@ -428,7 +440,7 @@ impl<'a> Run<'a> {
             Some(p) => format!("; an earlier checkpoint is in {}", p.display()),
             None => String::new(),
         };
-        if sound && self.summary.steps > 0 {
+        if valid && self.summary.steps > 0 {
             match self.checkpoint().and_then(|()| self.writer.end()) {
                 Ok(_) => {
                     notes.push(format!("the state of step {} is saved in {}", self.backend.step(), path.display()))
@@ -439,7 +451,7 @@ impl<'a> Run<'a> {
             notes.push(earlier().trim_start_matches("; ").into());
         }
         if !files::present(&path).is_empty() {
-            notes.push(format!("go on with: galamost --pipeline {} --resume", self.plan.pipeline.path.display()));
+            notes.push(format!("resume with: galamost --pipeline {} --resume", self.plan.pipeline.path.display()));
         }
         let at = match &e {
             Error::Unstable { .. } => String::new(),

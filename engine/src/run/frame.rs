@@ -1,4 +1,4 @@
-//! What analyzers get to see.
+//! Frames: the data that analyzers get.
 
 use crate::backend::columns;
 use crate::backend::{Backend, Columns, SystemSums};
@@ -10,7 +10,7 @@ use galamost_plugin_api::snapshot::Values;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Values of the whole system, from sums over particles.
+/// Returns the thermodynamic values of the system from its sums.
 pub fn thermo(
     sums: &SystemSums,
     facts: &FrameFacts,
@@ -31,7 +31,7 @@ pub fn thermo(
             *t += w;
         }
     }
-    // a component without virial: there is no pressure to be told
+    // without a virial, the pressure is undefined
     tensor.iter_mut().for_each(|t| *t = if without_virial { f64::NAN } else { *t / volume });
     let per = |energy: f64, degrees: f64| if degrees > 0.0 { 2.0 * energy / degrees } else { 0.0 };
     Thermo {
@@ -52,7 +52,7 @@ pub fn thermo(
     }
 }
 
-/// The facts of a run that every frame repeats.
+/// Facts of the run that every frame contains.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameFacts {
     /// Number of particles.
@@ -65,7 +65,7 @@ pub struct FrameFacts {
     pub time: f64,
 }
 
-/// Names of what analyzers find as energies: each force's, and then the further numbers that forces report.
+/// Returns the names of the energies of a frame: one for each force, then the further quantities of forces.
 fn names_of_energies(stage: &StagePlan) -> Vec<String> {
     let further = |f: &std::sync::Arc<crate::plugins::Component>| -> Vec<String> {
         f.needs.quantities.iter().map(|q| format!("{}.{q}", f.name)).collect()
@@ -73,19 +73,19 @@ fn names_of_energies(stage: &StagePlan) -> Vec<String> {
     stage.forces.iter().map(|f| f.name.clone()).chain(stage.forces.iter().flat_map(further)).collect()
 }
 
-/// Lets analyzers that are due look at the state. Returns the thermo values if anybody wanted them, and the place in
-/// `due` of an analyzer that failed, with its error; those after it were not called. `known` are the step's sums, if
-/// they need not be asked for. Adds each analyzer's seconds to `spent`; those of what several look at are the first one's.
+/// Calls the analyzers that are due. Returns the thermodynamic values if an analyzer wants them, and the index in `due` of
+/// an analyzer that failed, with its error; those after it are not called. `known` are the sums of this step, if available.
+/// Adds the seconds of each analyzer to `seconds`; the time for common data counts for the first analyzer.
 ///
 /// # Errors
-/// The device's words.
+/// Returns the driver's error.
 pub fn analyze(
     backend: &mut dyn Backend,
     stage: &StagePlan,
     facts: FrameFacts,
     due: &[usize],
     known: Option<&SystemSums>,
-    spent: &mut BTreeMap<String, f64>,
+    seconds: &mut BTreeMap<String, f64>,
 ) -> Result<(Option<Thermo>, Option<(usize, Error)>)> {
     let mut begun = Instant::now();
     let wants = due.iter().fold(Wants::default(), |w, i| {
@@ -143,13 +143,13 @@ pub fn analyze(
         bond_view,
         reserved: Default::default(),
     };
-    for (place, i) in due.iter().enumerate() {
+    for (index, i) in due.iter().enumerate() {
         let done = stage.analyzers[*i].analyzer().map(|a| a.analyze(&call));
         let now = Instant::now();
-        *spent.entry(stage.analyzers[*i].name.clone()).or_default() += (now - begun).as_secs_f64();
+        *seconds.entry(stage.analyzers[*i].name.clone()).or_default() += (now - begun).as_secs_f64();
         begun = now;
         if let Some(Err(e)) = done {
-            return Ok((values, Some((place, e))));
+            return Ok((values, Some((index, e))));
         }
     }
     Ok((values, None))

@@ -1,4 +1,4 @@
-//! A run: stages, steps, outputs, checkpoints, and what happens when something breaks.
+//! The run: stages, steps, output, checkpoints, and the handling of failures.
 
 mod clock;
 pub mod ensemble;
@@ -9,6 +9,6 @@ mod progress;
 pub mod record;
 
 pub use clock::{Clock, parse_walltime};
-pub use execute::{RunOptions, Shares, Spent, Summary, execute};
+pub use execute::{ComponentTimes, LoopTimes, RunOptions, Summary, execute};
 pub use open::{open, open_shared};
 pub use progress::{Progress, ProgressDisplay, duration};

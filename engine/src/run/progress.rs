@@ -7,11 +7,11 @@ use tracing::info;
 
 /// Shows the progress of one stage at a time, for example as a bar on a terminal.
 pub trait ProgressDisplay: std::fmt::Debug + Send + Sync {
-    /// A stage of `total` steps begins.
+    /// Begins a stage of `total` steps.
     fn begin(&self, stage: &str, total: u64);
-    /// `done` steps of the stage are complete; `message` has the speed and the last sample.
+    /// Shows that `done` steps of the stage are complete; `message` has the speed and the last sample.
     fn update(&self, done: u64, message: String);
-    /// The stage has ended.
+    /// Ends the stage.
     fn end(&self);
 }
 
@@ -30,7 +30,7 @@ pub struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    /// A stage of `total` steps, of which an earlier run has done `before`. Without a display, progress goes to the log.
+    /// Begins a stage of `total` steps, of which an earlier run has done `before`. Without a display, progress is logged.
     pub fn new(name: &str, before: u64, total: u64, display: Option<&'a dyn ProgressDisplay>) -> Self {
         if let Some(d) = display {
             d.begin(name, total);
@@ -88,7 +88,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// The last sample for a line.
+/// Formats the last sample for a line.
 fn sample(thermo: Option<&Thermo>) -> String {
     thermo.map_or(String::new(), |t| {
         let pressure = if t.pressure.is_nan() { String::new() } else { format!(", P {:.4}", t.pressure) };

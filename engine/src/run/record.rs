@@ -1,8 +1,7 @@
-//! The record of a run: a small JSON file beside the pipeline with what only the run knows, for `galamost report` and for
-//! whoever asks later what was run.
+//! The record of a run: a small JSON file beside the pipeline, for `galamost report` and for later reference.
 //!
-//! `sim.ron` leaves `sim.run.json`: `format` ("galamost-run 1") and `runs`, one object for the run and one for every time it went
-//! on from a checkpoint:
+//! A run of `sim.ron` writes `sim.run.json`. It contains `format` ("galamost-run 1") and `runs`: one object for the run and
+//! one for each time it was resumed from a checkpoint:
 //!
 //! | field | |
 //! |---|---|
@@ -13,9 +12,9 @@
 //! | `particles`, `bonds`, `dimensions`, `box`, `types` | of the initial state |
 //! | `plugins` | `name`, `version`, `path`, `hash` (SHA-256) of each |
 //! | `stages` | `name`, `steps`, `dt` of each |
-//! | `from_step`, `steps`, `seconds`, `start_up`, `tps` | steps done by this part, seconds in the loop, before it, steps per second |
+//! | `from_step`, `steps`, `seconds`, `start_up`, `tps` | steps of this part, seconds in the loop, seconds before it, steps per second |
 //! | `shares` | seconds of the loop: `steps`, `analyzers`, `updaters`, `checkpoints` |
-//! | `parts` | `steps` that were looked at, `seconds` of each component and of the neighbor list in them; `others`: seconds of each analyzer and updater in all |
+//! | `parts` | number of profiled `steps`, `seconds` of each component and of the neighbor list in them; `others`: total seconds of each analyzer and updater |
 //! | `list` | the neighbor list: `radius`, `buffer`, `mean`, `longest`, `builds` |
 //! | `memory` | bytes of the device |
 //! | `last` | `kT`, `pressure`, `potential` per particle of the last sample |
@@ -32,34 +31,34 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tracing::warn;
 
-/// What the file begins with.
+/// Value of `format`.
 const FORMAT: &str = "galamost-run 1";
 
 /// The record of one run.
 #[derive(Debug)]
 pub struct Record {
     path: PathBuf,
-    /// Earlier parts, and this one at the end.
+    /// Earlier parts, and this one as the last.
     runs: Vec<Value>,
 }
 
-/// The file of a pipeline.
+/// Returns the path of the record of a pipeline.
 pub fn path_of(pipeline: &Path) -> PathBuf {
     pipeline.with_extension("run.json")
 }
 
-/// The parts of a run, if there is a record.
+/// Returns the parts of a run, if a record exists.
 pub fn read(pipeline: &Path) -> Option<Vec<Value>> {
     let text = std::fs::read_to_string(path_of(pipeline)).ok()?;
     let value: Value = serde_json::from_str(&text).ok()?;
     (value["format"] == FORMAT).then(|| value["runs"].as_array().cloned()).flatten()
 }
 
-/// The device in words.
+/// Describes the device.
 pub fn device(plan: &Plan) -> String {
     match &plan.device {
         Chosen::Cpu { .. } => format!("CPU, {} threads", rayon::current_num_threads()),
-        // without opening it: that takes time and memory
+        // do not open the device, which takes time and memory
         Chosen::Cuda { ordinal, .. } => {
             let name = crate::device::driver().ok().and_then(|d| d.1.get(*ordinal as usize).cloned());
             name.map_or_else(|| format!("CUDA {ordinal}"), |n| format!("CUDA {ordinal}: {n}"))
@@ -69,7 +68,7 @@ pub fn device(plan: &Plan) -> String {
 }
 
 impl Record {
-    /// Begins the record of a run; `resumed`: the step that it goes on from.
+    /// Begins the record of a run. `resumed` is the step at which a resumed run starts.
     pub fn begin(plan: &Plan, resumed: Option<u64>) -> Self {
         let path = path_of(&plan.pipeline.path);
         let mut runs = match resumed {
@@ -100,7 +99,7 @@ impl Record {
         record
     }
 
-    /// Adds how the run ended.
+    /// Adds the outcome of the run.
     pub fn end(mut self, outcome: Result<&Summary, &Failure>, backend: Option<&mut Box<dyn Backend>>) {
         if let Some(run) = self.runs.last_mut() {
             run["ended"] = json!(now());
@@ -123,12 +122,14 @@ impl Record {
                     run["start_up"] = json!(s.start_up);
                     run["tps"] = json!(s.steps as f64 / s.seconds.max(1e-9));
                     run["shares"] = json!({
-                        "steps": s.shares.steps, "analyzers": s.shares.analyzers, "updaters": s.shares.updaters,
-                        "checkpoints": s.shares.checkpoints,
+                        "steps": s.loop_times.steps, "analyzers": s.loop_times.analyzers, "updaters": s.loop_times.updaters,
+                        "checkpoints": s.loop_times.checkpoints,
                     });
-                    let seconds: serde_json::Map<String, Value> =
-                        seconds_by_part(&s.spent.timings).into_iter().map(|(name, t)| (name, json!(t))).collect();
-                    run["parts"] = json!({"steps": s.spent.steps, "seconds": seconds, "others": s.spent.others});
+                    let seconds: serde_json::Map<String, Value> = seconds_by_part(&s.component_times.timings)
+                        .into_iter()
+                        .map(|(name, t)| (name, json!(t)))
+                        .collect();
+                    run["parts"] = json!({"steps": s.component_times.steps, "seconds": seconds, "others": s.component_times.others});
                     run["checkpoint"] = json!(s.checkpoint);
                     if let Some(t) = &s.thermo {
                         run["last"] =
@@ -144,7 +145,8 @@ impl Record {
         self.write();
     }
 
-    /// Writes the file under another name and renames it. A run does not depend on its record: what fails is a warning.
+    /// Writes the file under a temporary name and renames it. Errors are only warnings, because the run does not depend
+    /// on its record.
     fn write(&self) {
         let mut part = self.path.as_os_str().to_owned();
         part.push(".part");

@@ -90,14 +90,14 @@ impl Grid {
             let row = self.index([0, self.wrap(1, c[1], *dy), self.wrap(2, c[2], *dz)]);
             if let Some(offset) = self.offset {
                 let (rows, s) = (self.n[1] as i32, c[1] as i32 + dy);
-                let whole = 2 * self.reach[1] as i32 + 1 >= rows;
+                let all_rows = 2 * self.reach[1] as i32 + 1 >= rows;
                 let image = i32::from(s >= rows) - i32::from(s < 0);
-                if whole || image != 0 {
+                if all_rows || image != 0 {
                     // position x in the displaced image is x − offset in the box itself
                     let shift = -f64::from(image) * offset;
                     let from = (f64::from(c[0] as i32 - w) + shift).floor() as i32;
                     let to = (f64::from(c[0] as i32 + w + 1) + shift).ceil() as i32;
-                    if whole || to - from >= n {
+                    if all_rows || to - from >= n {
                         f(row, row + n as u32);
                         continue;
                     }

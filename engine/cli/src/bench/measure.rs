@@ -140,11 +140,11 @@ fn measure_runs(registry: &Registry, options: &BenchOptions, chosen: &Chosen, ca
     for _ in 0..3 {
         let (summary, mut backend, start) = run(WARM + steps)?;
         windows.push(steps as f64 / (summary.seconds - short).max(1e-6));
-        profile.0 += summary.spent.steps;
-        add_timings(&mut profile.1, summary.spent.timings);
+        profile.0 += summary.component_times.steps;
+        add_timings(&mut profile.1, summary.component_times.timings);
         // updaters, scaled to the number of profiled steps
-        let profiled = summary.spent.steps as f64 / summary.steps.max(1) as f64;
-        for (part, seconds) in summary.spent.others {
+        let profiled = summary.component_times.steps as f64 / summary.steps.max(1) as f64;
+        for (part, seconds) in summary.component_times.others {
             add_timings(
                 &mut profile.1,
                 vec![Timing { part, kernel: "call".into(), calls: 1, seconds: seconds * profiled }],

@@ -1,7 +1,7 @@
 //! Short test runs that measure the cost of stages and analyzers and leave no files.
 
 use galamost_engine::backend::Backend;
-use galamost_engine::checkpoint::{Checkpoint, Place};
+use galamost_engine::checkpoint::{Checkpoint, RunPosition};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::{Entry, Pipeline};
 use galamost_engine::plan::{CheckOptions, Plan, StagePlan, check};
@@ -145,7 +145,7 @@ fn take_samples(
     let mut backend = galamost_engine::run::open(&probe).map_err(message)?;
     let options = RunOptions { steps: Some(samples - 1), quiet: true, ..RunOptions::default() };
     let done = execute(&probe, &mut *backend, &options, None).map_err(message)?;
-    Ok((done.shares.analyzers, folder.bytes()))
+    Ok((done.loop_times.analyzers, folder.bytes()))
 }
 
 /// Measures the cost of an analyzer.
@@ -168,13 +168,13 @@ pub(super) fn sample_cost(plan: &Plan, entry: &Entry, registry: &Registry) -> st
 pub(super) fn checkpoint_size(plan: &Plan, backend: &mut dyn Backend) -> Result<u64> {
     let state = backend.export()?;
     let image = Checkpoint {
-        place: Place::default(),
+        position: RunPosition::default(),
         last_due: BTreeMap::new(),
         sums: None,
         state,
         components: BTreeMap::new(),
     };
-    Ok(image.image(plan)?.len())
+    Ok(image.encode(plan)?.len())
 }
 
 /// Returns the resident memory of the program in bytes.

@@ -45,7 +45,7 @@ pub(crate) struct InfoArgs {
 pub(crate) fn run(args: &InfoArgs, context: &Context) -> Result<u8, Failure> {
     let path = &args.file;
     let size = series::size_on_disk(path).map_err(|e| input_error(path, format!("cannot be read: {e}")))?;
-    let mut facts = if args.from.is_none() && checkpoint::begins(path) {
+    let mut facts = if args.from.is_none() && checkpoint::is_checkpoint(path) {
         describe_checkpoint(path)?
     } else if args.from.is_none() && path.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv")) {
         describe_csv(path)?
@@ -101,7 +101,7 @@ fn short(value: &Value) -> String {
 }
 
 fn describe_checkpoint(path: &Path) -> Result<Map<String, Value>, Failure> {
-    let a = checkpoint::about(path).map_err(|e| input_error(path, e))?;
+    let a = checkpoint::summary(path).map_err(|e| input_error(path, e))?;
     let mut out = Map::new();
     out.insert("format".into(), "checkpoint".into());
     out.insert("step".into(), a.step.into());
