@@ -3,7 +3,7 @@
 //!
 //! `GALAMOST_LANGUAGE_SEED` gives other functions. The sources stay in `target/outside/language`.
 
-#[path = "language/generator.rs"]
+#[path = "language/generator/mod.rs"]
 mod generator;
 
 use galamost_engine::device::{Device, EmulatedDevice, SourceUnit, nvrtc};
