@@ -2,7 +2,7 @@
 //!
 //! What each of them makes the program say stands in `abi/README.md`; `GALAMOST_BLESS=1` writes that page anew.
 
-use galamost_plugin_api::record::{API_MAJOR, API_MINOR, KERNEL_API};
+use galamost_plugin_api::plugin_record::{API_MAJOR, API_MINOR, KERNEL_API};
 use galamost_tests::variants::{Edit, build, changed_api, outside, plugin_crate};
 use galamost_tests::{galamost, repository, words};
 use std::fmt::Write as _;
@@ -40,12 +40,12 @@ fn seen(title: &'static str, plugins: &[(&str, &[u8])], pipeline: &str) -> Seen 
     let canonical = f.path().canonicalize().expect("a path");
     let mut said = all.replace(&canonical.display().to_string(), "…");
     // the report of abi_stable has a name of its own in each run
-    if let Some((before, rest)) = said.clone().split_once("the whole report is in ") {
+    if let Some((before, rest)) = said.clone().split_once("full report: ") {
         let (report, rest) = rest.split_once(')').expect("a bracket");
         let text = std::fs::read_to_string(report).expect("the report is there");
         assert!(text.lines().count() > 5, "{text}");
         std::fs::remove_file(report).expect("removed");
-        said = format!("{before}the whole report is in FILE){rest}");
+        said = format!("{before}full report: FILE){rest}");
     }
     // the error says again what the warning said; behind it stands the line of the pipeline
     if let Some(at) = said.find("p.ron:") {
@@ -97,12 +97,19 @@ fn future_api() -> (Vec<Edit>, Vec<Edit>) {
     let (_, words) = state.split_once("pub reserved: [u64; ").expect("reserved words");
     let words: u32 = words.split(']').next().expect("a number").parse().expect("a number");
     let api = vec![
-        edit("record.rs", &format!("API_MINOR: u32 = {API_MINOR}"), &format!("API_MINOR: u32 = {}", API_MINOR + 41)),
+        edit(
+            "plugin_record.rs",
+            &format!("API_MINOR: u32 = {API_MINOR}"),
+            &format!("API_MINOR: u32 = {}", API_MINOR + 41),
+        ),
         // a reserved word in use
         edit(
             "views.rs",
-            &format!("    /// 0.\n    pub reserved: [u64; {words}],"),
-            &format!("    /// New.\n    pub halo: DevicePtr<u8>,\n    /// 0.\n    pub reserved: [u64; {}],", words - 1),
+            &format!("    /// Reserved; must be 0.\n    pub reserved: [u64; {words}],"),
+            &format!(
+                "    /// New.\n    pub halo: DevicePtr<u8>,\n    /// Reserved; must be 0.\n    pub reserved: [u64; {}],",
+                words - 1
+            ),
         ),
         edit(
             "views.rs",
@@ -121,12 +128,12 @@ fn future_api() -> (Vec<Edit>, Vec<Edit>) {
             "/// `component/2`.\n#[repr(C)]\n#[derive(StableAbi)]\npub struct Component2 {\n    /// New.\n    pub reset: extern \"C\" fn(*mut Opaque) -> Wire<()>,\n}\n\n/// `generator/1`.",
         ),
         edit(
-            "guard.rs",
+            "adapters/object.rs",
             "            other => A::table(other).into(),",
-            "            \"component/2\" => ROption::RSome(Table::new(Self::NEW)),\n            other => A::table(other).into(),",
+            "            \"component/2\" => ROption::RSome(TablePointer::new(Self::NEW)),\n            other => A::table(other).into(),",
         ),
         edit(
-            "guard.rs",
+            "adapters/object.rs",
             "    extern \"C\" fn interface(_: *mut Opaque, name",
             "    const NEW: &'static crate::abi::Component2 = &crate::abi::Component2 { reset: Self::finish };\n\n    extern \"C\" fn interface(_: *mut Opaque, name",
         ),
@@ -144,7 +151,7 @@ fn future_api() -> (Vec<Edit>, Vec<Edit>) {
         ),
         edit("kinds/component.rs", "            notes: vec![],", "            notes: vec![],\n            halo: 3.0,"),
         edit(
-            "kinds/component.rs",
+            "system.rs",
             "    pub api_minor: u32,",
             "    pub api_minor: u32,\n    /// New.\n    pub temperature: f64,",
         ),
@@ -210,7 +217,7 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
 
     // those that must not
     let record =
-        |name, n: u32, m| vec![edit("record.rs", &format!("{name}: u32 = {n}"), &format!("{name}: u32 = {m}"))];
+        |name, n: u32, m| vec![edit("plugin_record.rs", &format!("{name}: u32 = {n}"), &format!("{name}: u32 = {m}"))];
     let major = tiny("major", &record("API_MAJOR", API_MAJOR, API_MAJOR + 1), &[], RELEASE);
     all.push(refused("Another major version", &major));
     let kernels = tiny("kernels", &record("KERNEL_API", KERNEL_API, KERNEL_API + 1), &[], RELEASE);
@@ -235,9 +242,9 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
             "pub struct Force1 {\n    /// New.\n    pub prepare: extern \"C\" fn(*mut Opaque),\n",
         ),
         edit(
-            "guard.rs",
-            "    force_table: Force1 in crate::force::Force {\n",
-            "    force_table: Force1 in crate::force::Force {\n        prepare: fn() -> () = |_this| {};\n",
+            "adapters/tables.rs",
+            "    force_table: Force1 in Force {\n",
+            "    force_table: Force1 in Force {\n        prepare: fn() -> () = |_this| {};\n",
         ),
     ];
     all.push(refused("A changed published table", &tiny("table", &table, &[], RELEASE)));
@@ -250,7 +257,7 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
     all.push(refused("A C library", &c_library()));
     all.push(refused("Not a library", b"not a library at all"));
     for share in [1, 50, 99] {
-        let cut = refused("A truncated library", &sound[..sound.len() / 100 * share]);
+        let cut = refused("Truncated library", &sound[..sound.len() / 100 * share]);
         if share == 50 {
             all.push(cut);
         }

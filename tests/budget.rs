@@ -1,7 +1,7 @@
 //! What a step may cost, counted where there is no GPU: launches, and that nothing is allocated and nobody waits.
 
 use galamost_engine::backend::Backend;
-use galamost_engine::device::{Device, EmulatedDevice, Graph, Kernel, SourceUnit};
+use galamost_engine::device::{Device, EmulatedDevice, Graph, Kernel, Services, SourceUnit};
 use galamost_engine::gpu::GpuSystem;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::profile::{Profile, Timing};
@@ -30,7 +30,7 @@ fn one_more(n: &AtomicU64) {
     n.fetch_add(1, Ordering::Relaxed);
 }
 
-impl Device for Counted {
+impl Services for Counted {
     fn name(&self) -> String {
         self.inner.name()
     }
@@ -68,6 +68,9 @@ impl Device for Counted {
         one_more(&self.counts.launches);
         self.inner.launch(kernel, grid, block, shared, args)
     }
+}
+
+impl Device for Counted {
     fn synchronize(&self) -> Result<()> {
         one_more(&self.counts.copies);
         self.inner.synchronize()

@@ -68,7 +68,7 @@ fn a_mixture_has_its_numbers_distances_and_links() {
         ], bonds: {"B-B": (length: 1.0)}, angles: {"A-A-A": (), "B-B-B": (theta_deg: 120.0)}, dihedrals: ["A-A-A-A"],
         types: {"B": (mass: 2.0, charge: -1.0)})"#,
     );
-    let n = |t: &str| s.kind.iter().filter(|k| s.types[**k as usize] == t).count();
+    let n = |t: &str| s.type_id.iter().filter(|k| s.types[**k as usize] == t).count();
     // 792 beads: 32 diblocks, 16 rings, 158 solvent
     assert_eq!((s.types.clone(), n("W")), (vec!["A".to_string(), "B".into(), "W".into()], 158));
     assert_eq!((n("A"), n("B")), (32 * 5 + 16 * 10 + 40, 32 * 5 + 30));
@@ -99,17 +99,17 @@ fn a_mixture_has_its_numbers_distances_and_links() {
         .flat_map(|a| [(a.tags[0], a.tags[2]), (a.tags[2], a.tags[0])])
         .collect();
     let free = |i: usize, j: usize| !links.contains(&(i as u32, j as u32)) && !ends.contains(&(i as u32, j as u32));
-    let (all, mixed) = (shortest(&s, free), shortest(&s, |i, j| free(i, j) && s.kind[i] + s.kind[j] == 1));
+    let (all, mixed) = (shortest(&s, free), shortest(&s, |i, j| free(i, j) && s.type_id[i] + s.type_id[j] == 1));
     println!("nearest {all:.3}, A and B {mixed:.3}");
     assert!((0.8..0.9).contains(&all) && mixed >= 0.95);
-    assert!(s.position.iter().zip(&s.kind).take(480 + 70).skip(480).all(|(r, _)| r[2] <= 0.0));
+    assert!(s.position.iter().zip(&s.type_id).take(480 + 70).skip(480).all(|(r, _)| r[2] <= 0.0));
     let Values::Int(molecule) = &s.arrays["molecule"].values else { panic!("molecule") };
     assert_eq!(
         (molecule[0], molecule[9], molecule[10], *molecule.last().expect("one")),
         (0, 0, 1, 32 + 16 + 10 + 158 - 1)
     );
     let Values::Real(charge) = &s.arrays["charge"].values else { panic!("charge") };
-    assert!((0..s.len()).all(|i| (charge[i], s.mass[i]) == if s.kind[i] == 1 { (-1.0, 2.0) } else { (0.0, 1.0) }));
+    assert!((0..s.len()).all(|i| (charge[i], s.mass[i]) == if s.type_id[i] == 1 { (-1.0, 2.0) } else { (0.0, 1.0) }));
     s.check().expect("a valid state");
 }
 
@@ -136,7 +136,7 @@ fn grafted_chains_stand_on_their_surface() {
         r#"InitiatorSurface(box: [12.0, 12.0, 12.0], surface: Sphere(radius: 3.0), initiators: 0.5, density: 0.0),
         Polymers(distance: 0.7, molecules: [(molecule: "A6", count: 57, graft: OnParticles(of: "I"), region: Outside(radius: 3.7))])"#,
     );
-    let from: Vec<_> = s.bonds.iter().filter(|b| s.types[s.kind[b.tags[0] as usize] as usize] == "I").collect();
+    let from: Vec<_> = s.bonds.iter().filter(|b| s.types[s.type_id[b.tags[0] as usize] as usize] == "I").collect();
     assert_eq!((from.len(), s.bonds.len()), (57, 57 * 6));
     assert!(from.iter().all(|b| (distance(&s, b.tags[0] as usize, b.tags[1] as usize) - 1.0).abs() < 1e-9));
     let Values::Int(init) = &s.arrays["h_init"].values else { panic!("h_init") };

@@ -315,51 +315,51 @@ fn mistakes_are_told() {
         }
     };
     for (analyzer, rest, said) in [
-        ("Msd(every: 1, file: \"t.csv\", points: 3)", "", "points must be even, found 3"),
-        ("Msd(every: 1, file: \"t.csv\", lags: [1], levels: 3)", "", "there are either `lags` or levels in octaves"),
-        ("Msd(every: 1, file: \"t.csv\", lags: [])", "", "there is no lag but 0"),
-        ("Msd(every: 1, file: \"t.csv\", lags: [4, 2])", "", "lags must ascend: 2 comes after 4"),
-        ("Msd(every: 2, file: \"t.csv\", lags: [2, 5])", "", "the lag 5 is no multiple of `every`, 2"),
+        ("Msd(every: 1, file: \"t.csv\", points: 3)", "", "`points` must be even, found 3"),
+        ("Msd(every: 1, file: \"t.csv\", lags: [1], levels: 3)", "", "`lags` and `levels` exclude each other"),
+        ("Msd(every: 1, file: \"t.csv\", lags: [])", "", "`lags` must contain a nonzero lag"),
+        ("Msd(every: 1, file: \"t.csv\", lags: [4, 2])", "", "`lags` must ascend: 2 follows 4"),
+        ("Msd(every: 2, file: \"t.csv\", lags: [2, 5])", "", "the lag 5 is not a multiple of `every`, 2"),
         (
             "Vacf(every: 2, file: \"t.csv\", lags: [2, 4], origins: 3)",
             "",
-            "origins must be a multiple of `every`, 2, found 3",
+            "`origins` must be a multiple of `every`, 2, found 3",
         ),
-        ("Msd(every: 2, file: \"t.csv\", origins: 4)", "", "origins are those of `lags`, which are not given"),
-        (
-            "Msd(every: 1, file: \"t.csv\", types: [\"C\"])",
-            "",
-            "there is no particle type \"C\"; the particle types are A",
-        ),
-        ("Msd(every: 1, file: \"t.csv\", types: [\"A\", \"A\"])", "", "the type \"A\" is given twice"),
+        ("Msd(every: 2, file: \"t.csv\", origins: 4)", "", "`origins` applies only to explicit `lags`"),
+        ("Msd(every: 1, file: \"t.csv\", types: [\"C\"])", "", "unknown particle type \"C\"; the particle types are A"),
+        ("Msd(every: 1, file: \"t.csv\", types: [\"A\", \"A\"])", "", "the type \"A\" is listed twice"),
         ("Vacf(every: 1, file: \"t.csv\", of: Molecules)", "", "the molecules are not known"),
         (
             "Rdf(every: 1, file: \"t.csv\", r_max: 2.0, of: Molecules, exclude: [Bonds])",
             "",
-            "molecules have no types and no bonds",
+            "do not apply to molecules",
         ),
         ("Rdf(every: 1, file: \"t.csv\", r_max: 2.0, of: Molecules)", "", "the molecules are not known"),
         ("Msd(every: 1, file: \"t.csv\")", ", LeesEdwards(rate: 1.0)", "Msd"),
-        ("StructureFactor(every: 1, file: \"t.csv\", q_max: 0.5)", "", "there are 0 vectors up to q_max 0.5"),
-        ("StructureFactor(every: 1, file: \"t.csv\", q_max: 900.0)", "", "take a smaller one"),
+        ("StructureFactor(every: 1, file: \"t.csv\", q_max: 0.5)", "", "found 0 vectors below `q_max` 0.5"),
+        ("StructureFactor(every: 1, file: \"t.csv\", q_max: 900.0)", "", "reduce `q_max`"),
         (
             "DomainSize(every: 1, file: \"t.csv\", positive: [\"A\"], q_max: 0.5)",
             "",
-            "the shortest q of the box is 0.7854",
+            "the smallest q of the box is 0.7854",
         ),
-        ("DomainSize(every: 1, file: \"t.csv\", positive: [\"A\"], q_max: 900.0)", "", "take a smaller one"),
+        ("DomainSize(every: 1, file: \"t.csv\", positive: [\"A\"], q_max: 900.0)", "", "reduce `q_max`"),
         ("DomainSize(every: 1, file: \"t.csv\", positive: [], q_max: 3.0)", "", "the list is empty"),
-        ("DomainSize(every: 1, file: \"t.csv\", positive: [\"C\"], q_max: 3.0)", "", "there is no particle type \"C\""),
+        ("DomainSize(every: 1, file: \"t.csv\", positive: [\"C\"], q_max: 3.0)", "", "unknown particle type \"C\""),
         (
             "DomainSize(every: 1, file: \"t.csv\", positive: [\"A\"], negative: [\"A\"], q_max: 3.0)",
             "",
             "the type \"A\" is in both lists",
         ),
-        ("StructureFactor(every: 1, file: \"t.csv\", q_max: 30.0, bins: 1000, vectors: 1000)", "", "wanted 1 … 20000"),
+        (
+            "StructureFactor(every: 1, file: \"t.csv\", q_max: 30.0, bins: 1000, vectors: 1000)",
+            "",
+            "expected 1 … 20000",
+        ),
         (
             "IntermediateScattering(every: 1, file: \"t.csv\", q: [0.3], width: 0.1)",
             "",
-            "no vector of the box has a length of",
+            "no wave vector of the box has |q| in",
         ),
         (
             "IntermediateScattering(every: 1, file: \"t.csv\", q: [1.0, 2.0], width: 1.0, vectors: 60)",
@@ -370,7 +370,7 @@ fn mistakes_are_told() {
         (
             "IntermediateScattering(every: 5, file: \"t.csv\", q: [1.0], width: 0.5)",
             "], updaters: [BoxResize(every: 1, z: Ramp(from: 8.0, to: 8.5, steps: 20))",
-            "the box is no longer that of the first sample, 8 × 8 × 8",
+            "the box differs from that of the first sample, 8 × 8 × 8",
         ),
     ] {
         let found = check(analyzer, rest);
@@ -380,5 +380,5 @@ fn mistakes_are_told() {
         levels: 40)], integrators: [VelocityVerlet()], stages: [(steps: 1, dt: 0.01)])";
     let found =
         plan_in(&folder.path().join("p.ron"), text, DeviceChoice::Cpu).err().map(|e| e.render()).unwrap_or_default();
-    assert!(found.contains("it would keep 1313 samples") && found.contains("GB"), "{found}");
+    assert!(found.contains("it would store 1313 samples") && found.contains("GB"), "{found}");
 }

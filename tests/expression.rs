@@ -13,7 +13,7 @@ use std::time::Instant;
 fn one_type() -> Snapshot {
     let mut s = standard_system();
     s.types.truncate(1);
-    s.kind.fill(0);
+    s.type_id.fill(0);
     for list in [&mut s.bond_types, &mut s.angle_types, &mut s.dihedral_types] {
         list.truncate(1);
     }
@@ -119,7 +119,7 @@ fn bonds_angles_and_dihedrals_are_the_built_in_ones() {
 fn a_field_acts_on_its_group_alone() {
     let s = standard_system();
     let force = "ExternalExpression(energy: \"k*x^2 + a*sin(2*pi*y/Ly)\", parameters: (k: 0.5, a: 2.0), group: GROUP)";
-    let kinds = s.kind.clone();
+    let kinds = s.type_id.clone();
     let groups: [(&str, &dyn Fn(usize) -> bool); 3] = [
         ("All", &|_| true),
         ("Types([\"B\"])", &|tag| kinds[tag] == 1),

@@ -163,7 +163,7 @@ fn a_panic_in_a_plugin_ends_the_run_and_saves_it() {
     let out = galamost(f.path(), &run);
     let said = words(&out);
     assert_eq!(out.status.code(), Some(1), "{said}");
-    assert!(said.contains("step 30: PanicAt panicked in `analyze`: the fixture was told to panic"), "{said}");
+    assert!(said.contains("step 30: PanicAt panicked in `analyze`: panic requested by the test"), "{said}");
     assert!(said.contains("the state of step 30 is saved in p.checkpoint"), "{said}");
     assert!(!said.contains("stack backtrace"), "{said}");
     assert_eq!(std::fs::read_to_string(f.path().join("t.csv")).expect("rows").lines().count(), 32);

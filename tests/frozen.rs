@@ -3,7 +3,7 @@
 //! `cargo xtask freeze-api` writes the archives of published versions to `abi/frozen/`, each with its fixture plugin. The
 //! current sources are packed and tested in the same way.
 
-use galamost_plugin_api::record::API_MAJOR;
+use galamost_plugin_api::plugin_record::API_MAJOR;
 use galamost_tests::variants::{build, outside};
 use galamost_tests::{csv, fixture, galamost, has_compiler, repository, words};
 use std::collections::BTreeMap;

@@ -8,6 +8,12 @@ use std::path::{Path, PathBuf};
 const MAX_FILE: usize = 500;
 /// The longest function, in lines.
 const MAX_FUNCTION: usize = 80;
+/// Functions that may be longer, with the reason.
+const LONG_FUNCTIONS: [(&str, &str, &str); 1] = [(
+    "plugin-api/src/kinds/pair/cpu.rs",
+    "particles",
+    "the pair loop of the CPU: LLVM generates 2 % more instructions when it is split into inlined functions",
+)];
 /// The largest number of files directly in one folder below a `src`.
 const MAX_LOOSE_FILES: usize = 12;
 /// Folders with sources of this project.
@@ -88,7 +94,8 @@ fn files_and_functions_are_short() {
             long.push(format!("{name} has {n} lines, more than {MAX_FILE}"));
         }
         if name.ends_with(".rs") {
-            let too_long = functions(&text).into_iter().filter(|(_, n)| *n > MAX_FUNCTION);
+            let exempt = |f: &str| LONG_FUNCTIONS.iter().any(|(file, function, _)| *file == name && *function == f);
+            let too_long = functions(&text).into_iter().filter(|(f, n)| *n > MAX_FUNCTION && !exempt(f));
             long.extend(too_long.map(|(f, n)| format!("{name}: `{f}` has {n} lines, more than {MAX_FUNCTION}")));
         }
     }

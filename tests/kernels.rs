@@ -1,14 +1,14 @@
 //! Kernels without a GPU: every unit compiles to machine code for the H200's architecture.
 
 use galamost::selftest::standard_system;
-use galamost_engine::device::{SourceUnit, kernel_names, nvrtc};
+use galamost_engine::device::{Kernel, Services, SourceUnit, kernel_names, nvrtc};
 use galamost_engine::gpu::{
     StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, steps_unit,
 };
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
-use galamost_engine::plugins::host::{DeviceServices, HostServices};
-use galamost_engine::plugins::{BondedPart, Component};
+use galamost_engine::plugins::host::HostServices;
+use galamost_engine::plugins::{BondedHandle, Component};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::error::Result;
@@ -29,19 +29,24 @@ const PIPELINE: &str = r#"(
     stages: [ (steps: 1, dt: 0.01) ],
 )"#;
 
-fn bonded_unit(b: BondedPart<'_>, precision: Precision) -> SourceUnit {
+fn bonded_unit(b: BondedHandle<'_>, precision: Precision) -> SourceUnit {
     let code = b.device(precision).expect("code");
     bond_unit(&b.component.name, code.text.as_str(), b.component.needs.link_width, precision)
 }
 
-/// A device that only writes down what components ask it to compile.
+/// A device that only records the units that components compile.
 struct Recorder {
-    precision: Precision,
     units: Arc<Mutex<Vec<SourceUnit>>>,
 }
 
-impl DeviceServices for Recorder {
-    fn allocate(&self, _: u64) -> Result<u64> {
+impl Services for Recorder {
+    fn name(&self) -> String {
+        "recorder".into()
+    }
+    fn multiprocessors(&self) -> u32 {
+        1
+    }
+    fn allocate(&self, _: usize) -> Result<u64> {
         Ok(256)
     }
     fn free(&self, _: u64) -> Result<()> {
@@ -53,17 +58,21 @@ impl DeviceServices for Recorder {
     fn download(&self, _: u64, _: &mut [u8]) -> Result<()> {
         Ok(())
     }
-    fn compile(&self, name: &str, source: &str) -> Result<u64> {
+    fn clear(&self, _: u64, _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn define_macro(&self, _: &'static str) {}
+    fn compile(&self, unit: &SourceUnit) -> Result<u64> {
         let mut units = self.units.lock().expect("one thread");
-        units.push(SourceUnit::new(name, source, self.precision));
+        units.push(unit.clone());
         Ok(units.len() as u64 - 1)
     }
-    fn kernel(&self, module: u64, name: &str) -> Result<u64> {
+    fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
         let unit = self.units.lock().expect("one thread")[module as usize].text.clone();
         assert!(kernel_names(&unit).iter().any(|n| n == name), "there is no kernel {name}");
-        Ok(0)
+        Ok(Kernel(0))
     }
-    fn launch(&self, _: u64, _: Extent, _: Extent, _: u32, _: &[*mut Opaque]) -> Result<()> {
+    fn launch(&self, _: Kernel, _: Extent, _: Extent, _: u32, _: &[*mut Opaque]) -> Result<()> {
         Ok(())
     }
 }
@@ -99,7 +108,7 @@ fn own_units(precision: Precision) -> Vec<SourceUnit> {
     // a component is told that it runs on CUDA, also on the emulated device
     let plan = plan_of(OWN, standard_system(), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
     let units = Arc::new(Mutex::new(vec![]));
-    let host = HostServices::new(Box::new(Recorder { precision, units: units.clone() }));
+    let host = HostServices::new(Arc::new(Recorder { units: units.clone() }), precision);
     for c in &plan.components {
         c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
     }
@@ -123,7 +132,7 @@ fn sampler_units() -> Vec<SourceUnit> {
     ])"#;
     let plan = plan(SAMPLERS, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
     let units = Arc::new(Mutex::new(vec![]));
-    let host = HostServices::new(Box::new(Recorder { precision: Precision::Mixed, units: units.clone() }));
+    let host = HostServices::new(Arc::new(Recorder { units: units.clone() }), Precision::Mixed);
     for c in &plan.components {
         c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
     }

@@ -65,7 +65,7 @@ fn brute_force(s: &Snapshot) -> (Vec<f64>, Sums) {
         for j in 0..i {
             let d = apart(i, j);
             let r = norm(d);
-            let (a, cutoff) = row(s.kind[i], s.kind[j]);
+            let (a, cutoff) = row(s.type_id[i], s.type_id[j]);
             let (x, y) = ((1.0 - r / cutoff).max(0.0), (1.0 - r / R_D).max(0.0));
             out.energy += 0.5 * a * cutoff * x * x;
             let strength = (a * x + B * (rho[i] + rho[j]) * y) / r;

@@ -49,8 +49,14 @@ fn groups_hold_the_particles_they_name() {
     assert_eq!(members(half), upper);
     assert!(upper.len() > 450 && upper.len() < 550);
     assert_eq!(members(&format!("Not({half})")), all(&|t| s.position[t][2] < 0.0));
-    assert_eq!(members(&format!("And([{half}, Types([\"A\"])])")), all(&|t| s.position[t][2] >= 0.0 && s.kind[t] == a));
-    assert_eq!(members(&format!("Or([{half}, Types([\"A\"])])")), all(&|t| s.position[t][2] >= 0.0 || s.kind[t] == a));
+    assert_eq!(
+        members(&format!("And([{half}, Types([\"A\"])])")),
+        all(&|t| s.position[t][2] >= 0.0 && s.type_id[t] == a)
+    );
+    assert_eq!(
+        members(&format!("Or([{half}, Types([\"A\"])])")),
+        all(&|t| s.position[t][2] >= 0.0 || s.type_id[t] == a)
+    );
     // a difference is And with Not
     assert_eq!(
         members("And([Tags(first: 0, last: 29), Not(Molecules(first: 1, last: 1))])"),
@@ -71,7 +77,7 @@ fn frozen_particles_exert_forces_and_do_not_move() {
         let b_type = s.types.iter().position(|t| t == "B").expect("a type") as u32;
         let (mut frozen, mut moved) = (0, 0);
         for t in 0..s.len() {
-            if s.kind[t] == b_type {
+            if s.type_id[t] == b_type {
                 assert!(now.position[t] == s.position[t] && now.velocity[t] == s.velocity[t], "particle {t} moved");
                 frozen += 1;
             } else {
@@ -195,7 +201,7 @@ fn the_two_halves_of_a_poiseuille_flow_are_pushed_apart() {
             let now = columns(&mut *b);
             for tag in 0..s.len() {
                 let sign = if s.position[tag][g] >= 0.0 { 1.0 } else { -1.0 };
-                let kick = if s.types[s.kind[tag] as usize] == "A" { 0.5 * sign * 1e-3 } else { 0.0 };
+                let kick = if s.types[s.type_id[tag] as usize] == "A" { 0.5 * sign * 1e-3 } else { 0.0 };
                 // a particle that crosses the middle in this step gets half of each
                 if s.position[tag][g].abs() > 2e-3 {
                     assert!(

@@ -46,8 +46,8 @@ fn refused(file: &str, bytes: &[u8], expected: &[&str]) {
 #[test]
 fn a_truncated_library_is_told() {
     let (bytes, _) = dpd();
-    refused("libsprings.so", &bytes[..bytes.len() / 2], &["not a whole shared library"]);
-    refused("libsprings.so", b"not a library at all", &["not a whole shared library"]);
+    refused("libsprings.so", &bytes[..bytes.len() / 2], &["not a complete shared library"]);
+    refused("libsprings.so", b"not a library at all", &["not a complete shared library"]);
 }
 
 #[test]
@@ -71,7 +71,10 @@ fn two_plugins_with_one_component_are_told_with_both_paths() {
     // the user's folder comes first, so it is the shipped one that cannot be taken
     let (_f, out) = check("libdpe.so", &bytes, &PIPELINE.replace("Springs(r_cut: 1.0)", ""));
     let said = words(&out);
-    assert!(said.contains("libdpd.so: has a Pair `Dpd`, as has ") && said.contains("libdpe.so;\nremove one"), "{said}");
+    assert!(
+        said.contains("libdpd.so: has a Pair `Dpd`, which ") && said.contains("libdpe.so also has;\nremove one"),
+        "{said}"
+    );
 }
 
 #[test]

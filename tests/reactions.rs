@@ -223,7 +223,7 @@ fn many_text(precision: &str, rule: &str, every: u64, steps: u64) -> String {
 fn outcome(b: &mut dyn Backend) -> (galamost_engine::state::topology::Topology, Vec<Vec<i32>>) {
     let mut arrays = vec![whole(b, "h_init"), whole(b, "h_cris")];
     let c = columns(b);
-    arrays.push(c.kind.iter().map(|k| *k as i32).collect());
+    arrays.push(c.types.iter().map(|k| *k as i32).collect());
     if let Some(Values::Real(q)) = c.arrays.get("charge").map(|a| &a.values) {
         arrays.push(q.iter().map(|q| (1000.0 * q).round() as i32).collect());
     }
@@ -276,7 +276,7 @@ fn forces_are_those_of_a_fresh_start() {
         let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
         let c = columns(&mut *b);
         let mut s = many();
-        (s.position, s.image, s.velocity, s.kind) = (c.position, c.image, c.velocity, c.kind);
+        (s.position, s.image, s.velocity, s.type_id) = (c.position, c.image, c.velocity, c.types);
         (s.bonds, s.angles, s.dihedrals, s.arrays) = (c.bonds, c.angles, c.dihedrals, c.arrays);
         let (angles, dihedrals) = (s.angles.len(), s.dihedrals.len());
         println!("{device:?}: {} bonds, {angles} angles, {dihedrals} dihedrals", s.bonds.len());

@@ -299,7 +299,7 @@ fn mistakes_in_an_ensemble_are_told_with_their_place() {
     };
     let mut wrong = vec![];
     for (text, place, what) in [
-        ("(ensemble: [], stages: [])", ":1:24:", "`stages` has no place here"),
+        ("(ensemble: [], stages: [])", ":1:24:", "`stages` is not allowed here"),
         ("(ensemble: [])", ":1:1:", "is empty"),
         ("(ensemble: [Rosenblut()])", ":1:13:", "did you mean `Rosenbluth`"),
         ("(ensemble: [Wca()])", ":1:13:", "belongs in `forces`"),

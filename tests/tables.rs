@@ -17,7 +17,7 @@ use std::path::Path;
 fn one_type() -> Snapshot {
     let mut s = standard_system();
     s.types.truncate(1);
-    s.kind.fill(0);
+    s.type_id.fill(0);
     for list in [&mut s.bond_types, &mut s.angle_types, &mut s.dihedral_types] {
         list.truncate(1);
     }

@@ -53,7 +53,7 @@ fn error(out: &Output) -> String {
     }
 }
 
-const TOLD: &str = "the fixture was told to panic";
+const TOLD: &str = "panic requested by the test";
 
 #[test]
 fn a_panic_while_a_pipeline_is_checked() {
@@ -168,7 +168,7 @@ fn a_panic_while_a_run_is_resumed() {
 #[test]
 fn a_panic_without_an_object() {
     let cases = [
-        ("program", "TripIntegrator panicked in `create`: the fixture was told to panic by the environment"),
+        ("program", "TripIntegrator panicked in `create`: panic requested by the environment"),
         ("describe", "there is no component `TripIntegrator`; "),
     ];
     for (method, expected) in cases {
@@ -185,7 +185,7 @@ fn a_panic_without_an_object() {
         assert!(said.contains(expected), "{said}");
         assert_eq!(out.status.code(), Some(2), "{said}");
         if method == "describe" {
-            let warned = "libfixture.so: the plugin panicked in `describe`: the fixture was told to panic";
+            let warned = "libfixture.so: the plugin panicked in `describe`: panic requested by the test";
             assert!(said.contains("WARN") && said.contains(warned), "{said}");
         }
     }
@@ -210,7 +210,7 @@ fn a_panic_with_a_value_that_panics() {
         let f = tempfile::tempdir().expect("a folder");
         write(f.path(), component, &format!("value {method}"));
         let out = start(f.path(), "cpu", &[]);
-        let expected = format!("{component} panicked in `{method}`: a value that is no text");
+        let expected = format!("{component} panicked in `{method}`: a panic payload that is not text");
         assert!(error(&out).ends_with(&expected), "{}", words(&out));
         assert_eq!(out.status.code(), Some(code));
     }
@@ -218,7 +218,7 @@ fn a_panic_with_a_value_that_panics() {
 
 #[test]
 fn an_error_names_its_component() {
-    let told = "the fixture was told to fail";
+    let told = "error requested by the test";
     let cases = [
         ("TripGenerator", "generate", 2, ""),
         ("TripPair", "bind", 2, ""),

@@ -1,29 +1,29 @@
-//! What the user reads when something is wrong.
+//! Errors as the user reads them.
 
 use galamost_plugin_api::error::{Error, InputError, Position};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// One mistake in an input file.
+/// One error in an input file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The file.
     pub file: PathBuf,
-    /// Where.
+    /// Position in the file.
     pub at: Option<Position>,
-    /// The component that found it.
+    /// The component that reported it.
     pub component: Option<String>,
-    /// What is wrong, and what would be right.
+    /// What is wrong, and how to fix it.
     pub message: String,
 }
 
 impl Diagnostic {
-    /// A mistake in the pipeline.
+    /// Returns an error of the pipeline.
     pub fn new(file: &Path, at: Option<Position>, message: impl Into<String>) -> Self {
         Self { file: file.into(), at, component: None, message: message.into() }
     }
 
-    /// What a component found; `at` is where the component stands.
+    /// Returns an error that a component reported. `at` is the position of the component.
     pub fn of_component(file: &Path, at: Position, component: &str, e: InputError) -> Self {
         match e.file {
             Some(other) => Self { file: other, at: e.at, component: Some(component.into()), message: e.message },
@@ -50,17 +50,17 @@ impl std::fmt::Display for Diagnostic {
     }
 }
 
-/// Why a command did not succeed.
+/// The failure of a command.
 #[derive(Clone, Debug)]
 pub enum Failure {
     /// The input is wrong: exit status 2.
     Input(Vec<Diagnostic>),
-    /// The run failed: exit status 1. What was saved stands in the second text.
+    /// The run failed: exit status 1. Message, and notes on what was saved.
     Run(String, Vec<String>),
 }
 
 impl Failure {
-    /// The program's exit status.
+    /// Returns the program's exit status.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Input(_) => 2,
@@ -68,12 +68,12 @@ impl Failure {
         }
     }
 
-    /// A failed run with nothing saved.
+    /// Returns the failure of a run without notes.
     pub fn run(message: impl std::fmt::Display) -> Self {
         Self::Run(message.to_string(), vec![])
     }
 
-    /// The text for the terminal: each mistake with the line it stands in.
+    /// Returns the text for the terminal: each error with its line of the file.
     pub fn render(&self) -> String {
         let mut out = String::new();
         match self {
@@ -104,12 +104,12 @@ impl From<Error> for Failure {
     }
 }
 
-/// The line of the file and a mark under the column.
+/// Returns the line of the file and a mark under the column.
 fn excerpt(file: &Path, at: Position) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
     let line = text.lines().nth(at.line.checked_sub(1)? as usize)?;
     let before = at.column.saturating_sub(1) as usize;
-    // long lines are cut around the mark
+    // cut long lines around the mark
     let start = before.saturating_sub(60);
     let shown: String = line.chars().skip(start).take(110).collect();
     let number = at.line.to_string();

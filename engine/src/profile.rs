@@ -1,24 +1,24 @@
-//! Where the time of steps goes: seconds by part (a component, the neighbor list) and kernel, while they are asked for.
+//! Profile of time steps: seconds by component (or neighbor list) and kernel.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// What a part spent in one of its kernels, or, on the CPU, in one of its functions.
+/// Time of a component in one of its kernels or, on the CPU, in one of its functions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
-    /// A component, several whose kernels are one (`A + B`), or `neighbor list`.
+    /// A component, several components with a common kernel (`A + B`), or `neighbor list`.
     pub part: String,
     /// Kernel.
     pub kernel: String,
-    /// How often.
+    /// Number of calls.
     pub calls: u64,
-    /// Seconds in all.
+    /// Total seconds.
     pub seconds: f64,
 }
 
-/// A part and a kernel.
+/// Component and kernel.
 type Key = (Arc<str>, String);
 
 #[derive(Default)]
@@ -39,18 +39,18 @@ impl Profile {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether timings are asked for.
+    /// Returns whether the profile is recording.
     pub fn is_on(&self) -> bool {
         self.on.load(Ordering::Relaxed)
     }
 
-    /// Begins.
+    /// Starts recording.
     pub fn begin(&self) {
         *self.lock() = Inner::default();
         self.on.store(true, Ordering::Relaxed);
     }
 
-    /// Ends; what was found, the longest first.
+    /// Stops recording and returns the timings, longest first.
     pub fn end(&self) -> Vec<Timing> {
         self.on.store(false, Ordering::Relaxed);
         let sums = std::mem::take(&mut *self.lock()).sums;
@@ -65,14 +65,14 @@ impl Profile {
         all
     }
 
-    /// What follows is this part's.
+    /// Sets the component of the launches that follow.
     pub fn set_part(&self, part: &str) {
         if self.is_on() {
             self.lock().part = part.into();
         }
     }
 
-    /// Whose what follows is.
+    /// Returns the component of the current launches.
     pub fn part(&self) -> Arc<str> {
         self.lock().part.clone()
     }
@@ -85,7 +85,7 @@ impl Profile {
         *sum += seconds;
     }
 
-    /// Adds what `f` takes on the CPU.
+    /// Calls `f` and adds its time on the CPU.
     pub fn time<T>(&self, part: &str, kernel: &str, f: impl FnOnce() -> T) -> T {
         if !self.is_on() {
             return f();
@@ -97,8 +97,8 @@ impl Profile {
     }
 }
 
-/// Adds timings to those of before.
-pub fn add_up(sum: &mut Vec<Timing>, new: Vec<Timing>) {
+/// Adds timings to earlier ones.
+pub fn add_timings(sum: &mut Vec<Timing>, new: Vec<Timing>) {
     for t in new {
         match sum.iter_mut().find(|s| (&s.part, &s.kernel) == (&t.part, &t.kernel)) {
             Some(s) => {
@@ -111,8 +111,8 @@ pub fn add_up(sum: &mut Vec<Timing>, new: Vec<Timing>) {
     sum.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
 }
 
-/// Seconds of each part, the longest first.
-pub fn by_part(all: &[Timing]) -> Vec<(String, f64)> {
+/// Returns the seconds of each component, longest first.
+pub fn seconds_by_part(all: &[Timing]) -> Vec<(String, f64)> {
     let mut parts: Vec<(String, f64)> = vec![];
     for t in all {
         match parts.iter_mut().find(|p| p.0 == t.part) {

@@ -1,17 +1,19 @@
-//! Errors: one enum by cause. Context wraps outward; a user's mistake never panics.
+//! Errors, one variant per cause.
+//!
+//! A mistake of the user is always returned as an error; it never panics.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// The result type of everything a plugin does.
+/// The result type of all plugin functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A place in an input file: 1-based line and column (in characters).
+/// A position in an input file: line and column, both starting from 1; columns count characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
-    /// Line, from 1.
+    /// Line, starting from 1.
     pub line: u32,
-    /// Column in characters, from 1.
+    /// Column in characters, starting from 1.
     pub column: u32,
 }
 
@@ -24,24 +26,24 @@ impl fmt::Display for Position {
 /// One mistake in an input file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
-    /// The file, when it is not the pipeline itself.
+    /// The file; `None` for the pipeline itself.
     pub file: Option<PathBuf>,
-    /// Where, if it has a place.
+    /// Position of the mistake, if known.
     pub at: Option<Position>,
-    /// What is wrong and what would be right; no trailing full stop.
+    /// What is wrong and how to fix it, without a trailing full stop.
     pub message: String,
 }
 
 impl InputError {
-    /// A mistake at a place in the pipeline.
+    /// Creates a mistake at a position in the pipeline.
     pub fn at(at: Position, message: impl Into<String>) -> Self {
         Self { file: None, at: Some(at), message: message.into() }
     }
-    /// A mistake without a place of its own: it is reported where the component stands.
+    /// Creates a mistake without a position; it is reported at the position of the component.
     pub fn new(message: impl Into<String>) -> Self {
         Self { file: None, at: None, message: message.into() }
     }
-    /// A mistake in another file than the pipeline.
+    /// Creates a mistake in a file other than the pipeline.
     pub fn in_file(file: impl Into<PathBuf>, at: Option<Position>, message: impl Into<String>) -> Self {
         Self { file: Some(file.into()), at, message: message.into() }
     }
@@ -62,36 +64,36 @@ impl fmt::Display for InputError {
     }
 }
 
-/// What can go wrong, by cause.
+/// The causes of failure.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// The user's input is wrong (exit status 2): every mistake found, not only the first.
+    /// The user's input is wrong (exit status 2). Lists all mistakes found, not only the first.
     #[error("{}", join(.0))]
     Input(Vec<InputError>),
-    /// The simulation itself broke (exit status 1): a NaN, a bond beyond its limit, a lost particle.
+    /// The simulation became unstable (exit status 1): a NaN, a bond beyond its limit, a lost particle.
     #[error("step {step}: {what}{}", tag.map(|t| format!(" (particle with tag {t})")).unwrap_or_default())]
     Unstable {
         /// The time step.
         step: u64,
-        /// The particle's tag, where one can be named.
+        /// The tag of the particle, if there is one.
         tag: Option<u32>,
         /// What happened.
         what: String,
     },
-    /// A plugin could not be loaded or broke its contract.
+    /// A plugin could not be loaded or violated its contract.
     #[error("{}: {message}", path.display())]
     Plugin {
         /// The library.
         path: PathBuf,
-        /// What is wrong with it, with the way out.
+        /// What is wrong with it, and how to fix it.
         message: String,
     },
-    /// The device or its compiler refused something.
+    /// The device or its compiler returned an error.
     #[error("{what}: {message}")]
     Device {
         /// The call or kernel.
         what: String,
-        /// The driver's or compiler's words.
+        /// The message of the driver or compiler.
         message: String,
     },
     /// A file could not be read or written.
@@ -99,20 +101,20 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// The system's words.
+        /// The message of the operating system.
         message: String,
     },
-    /// A component panicked; the guard caught it inside the plugin.
+    /// A component panicked; the panic was caught inside the plugin.
     #[error("{component} panicked{}: {message}", if method.is_empty() { String::new() } else { format!(" in `{method}`") })]
     Panic {
         /// The component.
         component: String,
-        /// The method, as the engine knows it; it does not cross.
+        /// The method, filled in by the engine; it does not cross the boundary.
         method: &'static str,
-        /// The panic's text and place.
+        /// The text and source location of the panic.
         message: String,
     },
-    /// Anything else a component reports about itself while the run goes on.
+    /// Any other error that a component reports during a run.
     #[error("{0}")]
     Run(String),
 }
@@ -122,11 +124,11 @@ fn join(errors: &[InputError]) -> String {
 }
 
 impl Error {
-    /// One mistake without a place.
+    /// Creates an input error with one mistake and no position.
     pub fn input(message: impl Into<String>) -> Self {
         Self::Input(vec![InputError::new(message)])
     }
-    /// A failed file operation.
+    /// Creates an error of a file operation.
     pub fn io(path: impl Into<PathBuf>, error: impl fmt::Display) -> Self {
         Self::Io { path: path.into(), message: error.to_string() }
     }
@@ -138,33 +140,33 @@ impl From<InputError> for Error {
     }
 }
 
-/// Collects mistakes, so that one check reports them all.
+/// Collects mistakes, so that one check reports all of them.
 #[derive(Debug, Default)]
 pub struct Errors(pub Vec<InputError>);
 
 impl Errors {
-    /// Notes a mistake.
+    /// Records a mistake.
     pub fn push(&mut self, e: InputError) {
         self.0.push(e);
     }
-    /// Notes what `result` reports and hands on its value.
+    /// Records the mistake in `result`, if there is one, and returns the value otherwise.
     pub fn absorb<T>(&mut self, result: std::result::Result<T, InputError>) -> Option<T> {
         result.map_err(|e| self.0.push(e)).ok()
     }
-    /// `Ok(value)` if nothing was noted.
+    /// Returns `value` if no mistake was recorded.
     ///
     /// # Errors
-    /// [`Error::Input`] with everything noted.
+    /// Returns [`Error::Input`] with all recorded mistakes.
     pub fn into_result<T>(self, value: Option<T>) -> Result<T> {
         match value {
             Some(v) if self.0.is_empty() => Ok(v),
-            _ if self.0.is_empty() => Err(Error::input("the input could not be read")),
+            _ if self.0.is_empty() => Err(Error::input("the input could not be parsed")),
             _ => Err(Error::Input(self.0)),
         }
     }
 }
 
-/// Of `names`, the one that `wrong` was probably meant to be.
+/// Returns the entry of `names` that is closest to the misspelled word `wrong`, if one is close.
 pub fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     names
         .into_iter()

@@ -1,7 +1,16 @@
-//! What a GALAMOST plugin and the engine both know.
+//! The plugin API of GALAMOST: everything that a plugin needs to add components to the engine.
 //!
-//! A plugin is one cdylib that registers components; a component is named by what it does to the state
-//! ([`component::Kind`]). The smallest plugin is one function and one struct:
+//! A plugin is a `cdylib` crate that registers components. A component is named by what it does to the state
+//! ([`component::Kind`]): pair potential, bonded potential, force, integrator, updater, analyzer, generator or sampler.
+//!
+//! # A pair potential in five steps
+//!
+//! 1. Create a crate with `galamost new pair NAME`, or a `cdylib` crate that depends on `galamost-plugin-api`.
+//! 2. Export the plugin with [`plugin!`].
+//! 3. Write the parameters of one pair of types as a struct over `real` with `#[derive(PairParams)]`.
+//! 4. Write U(r) as a function under `#[pair_potential("Name")]`. It returns (F/r, U) with F = −dU/dr. Its arguments
+//!    select quantities of the pair by name; [`pair::PairInput`] lists them.
+//! 5. Run `cargo test`, which checks F against U, and `cargo build --release`. Then use `Name(…)` in a pipeline.
 //!
 //! ```
 //! # #![allow(non_camel_case_types)]
@@ -9,7 +18,7 @@
 //!
 //! galamost_plugin_api::plugin!();
 //!
-//! /// Screened Coulomb: U(r) = ε exp(−κ r)/r.
+//! /// Parameters of the screened Coulomb potential.
 //! #[derive(PairParams)]
 //! pub struct Yukawa<real> {
 //!     /// ε, energy × length
@@ -18,7 +27,7 @@
 //!     kappa: real,
 //! }
 //!
-//! /// Screened Coulomb: U(r) = ε exp(−κ r)/r.
+//! /// Screened Coulomb potential: U(r) = ε exp(−κ r)/r.
 //! #[pair_potential("Yukawa")]
 //! fn yukawa(r2: real, p: &Yukawa<real>) -> (real, real) {
 //!     let r = r2.sqrt();
@@ -28,40 +37,68 @@
 //! # fn main() {}
 //! ```
 //!
-//! * [`pair`], [`bonded`], [`mod@bond_potential`]: potentials; the engine owns the loop.
-//! * [`external`]: forces on each particle by itself, written as one function.
-//! * [`force`], [`updater`], [`analyzer`], [`generator`], [`integrator`], [`sampler`]: the other kinds.
-//! * [`params`]: parameters from RON, with all mistakes found at once.
-//! * [`language`]: the device language, in which potentials and functions of integrators are written.
-//! * [`real`], [`vector`], [`quaternion`], [`philox`], [`precision`]: the device language's values, and how state is stored.
-//! * [`lanes`]: vectors of the CPU loops.
-//! * [`views`], [`device`], [`services`]: what crosses to kernels and in every step.
-//! * [`abi`], [`guard`], [`layout`], [`record`], [`wire`]: the boundary itself; authors need not look at it.
-//! * [`testkit`]: the tests that the macros emit.
+//! The engine provides the CPU loop, the CUDA kernel, cutoffs, smoothing, neighbor lists, exclusions, energies and
+//! virials. The function is compiled for f32 and f64, and translated to CUDA C++; [`language`] describes what it may
+//! contain.
+//!
+//! # What to read
+//!
+//! | To write | read |
+//! |---|---|
+//! | any component | [`prelude`], [`params`] (parameters, units, ranges), [`component::Needs`] |
+//! | a pair potential | [`pair`]; [`language`] |
+//! | a bond, angle or dihedral potential | [`bonded`]; [`language`] |
+//! | a force on each particle separately | [`external`]; [`language`] |
+//! | any other force | [`force`], [`views`], [`services::Host`] |
+//! | an integrator, thermostat or barostat | [`integrator`]; [`rotation`] for orientations |
+//! | a change of topology, types or box | [`updater`] |
+//! | output | [`analyzer`], [`output::RowFile`] |
+//! | an initial state or a file reader | [`generator`], [`snapshot`] |
+//! | static Monte Carlo | [`sampler`] |
+//! | a potential whose function is known only at run time | [`pair::PairPotential`], [`bond_potential::BondPotential`] |
+//!
+//! Units are those of the user: the documentation gives dimensions such as energy, length and time. The engine does not
+//! convert units.
+//!
+//! # Folders
+//!
+//! Each folder uses only those above it in this table.
+//!
+//! | Folder | Contents | Public modules |
+//! |---|---|---|
+//! | `device/` | values of the device language on the CPU, stored formats, lanes of CPU loops, texts for CUDA | [`device`], [`real`], [`vector`], [`quaternion`], [`rotation`], [`philox`], [`precision`], [`math`], [`lanes`] |
+//! | `params/` | parameters from RON, groups, time-dependent parameters | [`params`], [`varying`] |
+//! | `abi/` | data and tables of functions that cross the boundary between engine and plugin | [`abi`], [`views`], [`services`], [`layout`], [`plugin_record`], [`wire`] |
+//! | `kinds/` | for each kind the trait that authors implement, and its CPU loop | [`pair`], [`bonded`], [`mod@bond_potential`], [`external`], [`force`], [`integrator`], [`updater`], [`analyzer`], [`generator`], [`sampler`], [`mod@component`] |
+//! | `adapters/` | adapters from these traits to the tables of `abi/` | none |
+//!
+//! The files beside the folders are [`error`], [`snapshot`], [`output`] and [`testkit`], the tests that the macros
+//! generate for every potential.
 
 #![deny(missing_docs)]
 
-// the macros name this crate by its name, also in here
+// code generated by the macros refers to this crate by its name, also inside the crate
 extern crate self as galamost_plugin_api;
 
 pub mod abi;
+#[doc(hidden)]
+pub mod adapters;
 pub mod device;
 pub mod error;
 mod kinds;
 #[doc = include_str!("language.md")]
 pub mod language {}
-mod loops;
 pub mod output;
 pub mod params;
 pub mod snapshot;
+mod system;
 pub mod testkit;
 
-pub use abi::{guard, layout, record, services, views, wire};
-pub use device::{math, philox, precision, quaternion, real, rotation, varying, vector};
-pub use kinds::{
-    analyzer, bond_potential, bonded, component, external, force, generator, integrator, pair, sampler, updater,
-};
-pub use loops::lanes;
+pub use abi::{layout, plugin_record, services, views, wire};
+pub use device::{lanes, math, philox, precision, quaternion, real, rotation, vector};
+pub use kinds::bonded::potential as bond_potential;
+pub use kinds::{analyzer, bonded, component, external, force, generator, integrator, pair, sampler, updater};
+pub use params::varying;
 
 #[doc(hidden)]
 pub use inventory;
@@ -72,7 +109,7 @@ pub use galamost_plugin_macros::{
 };
 pub use real::Real;
 
-/// What a plugin usually needs.
+/// The names that most plugins use.
 pub mod prelude {
     pub use crate::analyzer::{Analyzer, Frame};
     pub use crate::component::{ArrayNeed, GroupNeed, Needs, SystemInfo, Wants};

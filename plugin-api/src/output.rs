@@ -1,4 +1,4 @@
-//! Text files that grow row by row, for analyzers: after a restart they are cut to what the checkpoint knows.
+//! Text files that grow row by row, for analyzers. A resumed run truncates them to the state of the checkpoint.
 
 use crate::error::{Error, Result};
 use std::fs::{File, OpenOptions};
@@ -7,22 +7,25 @@ use std::path::{Path, PathBuf};
 
 /// A text file that an analyzer appends to.
 ///
-/// A run that was killed has written rows after its last checkpoint; when it goes on from there, those rows would come
-/// twice. So the analyzer saves the length with the checkpoint ([`RowFile::save`]), and the file is cut to it.
+/// A killed run may have written rows after its last checkpoint; the resumed run writes those rows again. The analyzer
+/// therefore stores the length of the file in the checkpoint ([`RowFile::save`]), and a resumed run truncates the file
+/// to that length.
 #[derive(Debug)]
 pub struct RowFile {
     path: PathBuf,
     file: File,
-    /// Bytes of whole rows.
+    /// Length of all complete rows in bytes.
     length: u64,
 }
 
 impl RowFile {
-    /// Opens the file: a new one, or, in a run that goes on (`kept` is what [`RowFile::save`] gave), the old one cut to
-    /// its length then. Without `kept` an old file is kept whole in a resumed run.
+    /// Opens the file.
+    ///
+    /// A new run creates or truncates it. A resumed run truncates it to the length in `kept`, which [`RowFile::save`]
+    /// returned; without `kept` the old content stays.
     ///
     /// # Errors
-    /// The system's words, or the file is shorter than it was.
+    /// Returns the operating system's error, or an error if the file is shorter than at the checkpoint.
     pub fn open(path: &Path, resumed: bool, kept: Option<&[u8]>) -> Result<Self> {
         let failed = |e: std::io::Error| Error::io(path, e);
         let mut options = OpenOptions::new();
@@ -31,9 +34,9 @@ impl RowFile {
         let there = file.metadata().map_err(failed)?;
         let mut length = if there.is_file() { there.len() } else { 0 };
         if resumed && let Some(kept) = kept.and_then(|k| Some(u64::from_le_bytes(k.try_into().ok()?))) {
-            // a file that the user moved away begins anew
+            // a file that the user moved away is started again
             if length > 0 && length < kept {
-                return Err(Error::io(path, "is shorter than it was at the checkpoint: move it away"));
+                return Err(Error::io(path, "is shorter than at the checkpoint: rename or delete it"));
             }
             if there.is_file() {
                 length = length.min(kept);
@@ -46,15 +49,15 @@ impl RowFile {
         Ok(Self { path: path.into(), file, length })
     }
 
-    /// Nothing was written yet: a header belongs here.
+    /// Returns whether the file has no content yet and needs a header.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Writes a text as a whole and hands it to the system.
+    /// Appends `text` and flushes it.
     ///
     /// # Errors
-    /// The system's words; the file then ends with the last whole text if the system still allows it.
+    /// Returns the operating system's error. The file is then truncated to the last complete text, if possible.
     pub fn append(&mut self, text: &[u8]) -> Result<()> {
         match self.file.write_all(text).and_then(|()| self.file.flush()) {
             Ok(()) => {
@@ -62,7 +65,7 @@ impl RowFile {
                 Ok(())
             }
             Err(e) => {
-                // half a row would be read as a whole one
+                // a partial row would be read as a complete one
                 let _ = self.file.set_len(self.length);
                 let _ = self.file.seek(SeekFrom::Start(self.length));
                 Err(Error::io(&self.path, e))
@@ -70,10 +73,10 @@ impl RowFile {
         }
     }
 
-    /// What a checkpoint has to know: the length, on the disk.
+    /// Flushes the file to disk and returns its length, the state for a checkpoint.
     ///
     /// # Errors
-    /// The system's words.
+    /// Returns the operating system's error.
     pub fn save(&mut self) -> Result<Vec<u8>> {
         if self.file.metadata().is_ok_and(|m| m.is_file()) {
             self.file.sync_data().map_err(|e| Error::io(&self.path, e))?;

@@ -1,4 +1,4 @@
-//! The state of a system on the host, in tag order and in f64: what generators make and writers read.
+//! The state of a system on the host, in tag order and in f64. Generators create it; writers read it.
 
 use crate::error::{Error, InputError, Result};
 use std::collections::BTreeMap;
@@ -6,24 +6,24 @@ use std::collections::BTreeMap;
 /// Values of one optional per-particle array.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// Numbers.
+    /// Floating-point numbers.
     Real(Vec<f64>),
-    /// Whole numbers.
+    /// Integers.
     Int(Vec<i32>),
 }
 
-/// An optional per-particle array: `width` values for each particle, particle by particle.
+/// An optional per-particle array with `width` values per particle. Values of one particle are adjacent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
     /// Values per particle.
     pub width: u32,
-    /// The values, `width` × number of particles.
+    /// The values; `width` × number of particles.
     pub values: Values,
 }
 
-/// Names of optional per-particle arrays that several components share: name, width, whole numbers, meaning.
+/// Optional per-particle arrays that several components share: name, width, whether it holds integers, meaning.
 ///
-/// A plugin's own arrays carry its name in front: `groot_warren.half_velocity`.
+/// Arrays that belong to one plugin start with its name: `groot_warren.half_velocity`.
 pub const KNOWN_ARRAYS: &[(&str, u32, bool, &str)] = &[
     ("charge", 1, false, "electric charge"),
     ("diameter", 1, false, "diameter"),
@@ -41,31 +41,31 @@ pub const KNOWN_ARRAYS: &[(&str, u32, bool, &str)] = &[
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, galamost_plugin_macros::Layout)]
 pub struct Link<const N: usize> {
-    /// Index into the names of types.
+    /// Bond, angle or dihedral type: an index into the list of type names.
     pub kind: u32,
-    /// Tags, in the order of the file.
+    /// Tags of the members, in order.
     pub tags: [u32; N],
 }
 
-/// State of a whole system.
+/// State of the whole system.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
     /// Time step.
     pub step: u64,
-    /// 3, or 2 (then the third box length and all z are 0).
+    /// Number of dimensions, 3 or 2. In two dimensions the third box length and all z are 0.
     pub dimensions: u32,
-    /// Box lengths; the box is centered at 0 and periodic.
+    /// Box lengths. The box is centered at the origin and periodic.
     pub box_length: [f64; 3],
     /// Names of particle types.
     pub types: Vec<String>,
     /// Position of each particle, −L/2 ≤ x < L/2.
     pub position: Vec<[f64; 3]>,
-    /// Times each particle has crossed the box: unwrapped position = position + L image.
+    /// Image of each particle: unwrapped position = position + L · image.
     pub image: Vec<[i32; 3]>,
     /// Velocity of each particle.
     pub velocity: Vec<[f64; 3]>,
-    /// Type of each particle.
-    pub kind: Vec<u32>,
+    /// Particle type of each particle: an index into [`Self::types`].
+    pub type_id: Vec<u32>,
     /// Mass of each particle.
     pub mass: Vec<f64>,
     /// Optional per-particle arrays by name, see [`KNOWN_ARRAYS`].
@@ -85,22 +85,22 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Number of particles.
+    /// Returns the number of particles.
     pub fn len(&self) -> usize {
         self.position.len()
     }
 
-    /// Whether there are no particles.
+    /// Returns whether there are no particles.
     pub fn is_empty(&self) -> bool {
         self.position.is_empty()
     }
 
-    /// Volume, or area in two dimensions.
+    /// Returns the volume, or the area in two dimensions.
     pub fn volume(&self) -> f64 {
         self.box_length.iter().take(self.dimensions as usize).product()
     }
 
-    /// The number of a particle type, made if it is new.
+    /// Returns the index of a particle type; adds the type if it is new.
     pub fn type_id(&mut self, name: &str) -> u32 {
         intern(&mut self.types, name)
     }
@@ -110,15 +110,15 @@ impl Snapshot {
         self.position.push(position);
         self.image.push([0; 3]);
         self.velocity.push([0.0; 3]);
-        self.kind.push(kind);
+        self.type_id.push(kind);
         self.mass.push(1.0);
         (self.position.len() - 1) as u32
     }
 
-    /// Checks everything a run relies on.
+    /// Checks the consistency of the state before a run.
     ///
     /// # Errors
-    /// All faults found, at most a few of each kind, each with the tag of the particle.
+    /// Returns all mistakes found, at most three of each sort, each with the tag of the particle.
     pub fn check(&self) -> Result<()> {
         let mut errors = vec![];
         let mut say = |m: String| errors.push(InputError::new(m));
@@ -132,7 +132,7 @@ impl Snapshot {
             say("there are no particles".into());
         }
         if n > u32::MAX as usize / 2 {
-            say(format!("{n} particles are more than the {} supported", u32::MAX / 2));
+            say(format!("{n} particles exceed the maximum of {} supported", u32::MAX / 2));
         }
         for (axis, length) in ["x", "y", "z"].iter().zip(self.box_length).take(d) {
             if !(length.is_finite() && length > 0.0) {
@@ -145,7 +145,7 @@ impl Snapshot {
         let lengths = [
             ("image", self.image.len()),
             ("velocity", self.velocity.len()),
-            ("type", self.kind.len()),
+            ("type", self.type_id.len()),
             ("mass", self.mass.len()),
         ];
         for (what, len) in lengths {
@@ -159,7 +159,7 @@ impl Snapshot {
                 Values::Int(v) => v.len(),
             };
             if len != n * a.width as usize {
-                say(format!("{len} values of {name} for {n} particles of width {}", a.width));
+                say(format!("{len} values of {name} for {n} particles with {} values each", a.width));
             }
         }
         if !errors.is_empty() {
@@ -182,7 +182,7 @@ impl Snapshot {
                 } else if k < self.dimensions as usize && (x < -0.5 * l || x > 0.5 * l) {
                     few.note(errors, 1, || {
                         format!(
-                            "particle {tag} is outside the box: {axis} = {x}, the box reaches from {} to {}",
+                            "particle {tag} is outside the box: {axis} = {x}; the box extends from {} to {}",
                             -0.5 * l,
                             0.5 * l
                         )
@@ -199,18 +199,18 @@ impl Snapshot {
             if !(m.is_finite() && m > 0.0) {
                 few.note(errors, 3, || format!("particle {tag}: mass is {m}: it must be above 0"));
             }
-            if self.kind[tag] as usize >= self.types.len() {
-                few.note(errors, 4, || format!("particle {tag}: there is no type number {}", self.kind[tag]));
+            if self.type_id[tag] as usize >= self.types.len() {
+                few.note(errors, 4, || format!("particle {tag}: unknown type number {}", self.type_id[tag]));
             }
         }
         few.finish(errors);
     }
 }
 
-/// Brings a position that a file gives to the box −L/2 ≤ x < L/2 and counts the crossing in its image.
+/// Wraps a position from a file into −L/2 ≤ x < L/2 and updates its image.
 ///
-/// Printed digits and single precision push particles over the edge: up to `slack` × L outside is taken as that.
-/// `false` if the particle is farther outside; then nothing is changed. An axis of length 0 is left alone.
+/// Rounded positions may lie up to `slack` · L outside the box. Returns `false`, without changing anything, if the
+/// particle is farther outside. An axis of length 0 is not wrapped.
 pub fn wrap(position: &mut [f64; 3], image: &mut [i32; 3], box_length: [f64; 3], slack: f64) -> bool {
     let outside = |k: usize| position[k].abs() > (0.5 + slack) * box_length[k];
     if (0..3).any(|k| box_length[k] > 0.0 && outside(k)) {
@@ -218,7 +218,7 @@ pub fn wrap(position: &mut [f64; 3], image: &mut [i32; 3], box_length: [f64; 3],
     }
     for k in 0..3 {
         let (x, i, l) = (&mut position[k], &mut image[k], box_length[k]);
-        // so near the edge these sums are exact, so no result can round onto the other edge
+        // this close to the boundary the sums are exact, so the result cannot round onto the opposite boundary
         if l > 0.0 && *x >= 0.5 * l {
             *x -= l;
             *i = i.saturating_add(1);
@@ -230,7 +230,7 @@ pub fn wrap(position: &mut [f64; 3], image: &mut [i32; 3], box_length: [f64; 3],
     true
 }
 
-/// The number of `name` in `names`, added if it is new.
+/// Returns the index of `name` in `names`; appends it if it is new.
 pub fn intern(names: &mut Vec<String>, name: &str) -> u32 {
     let i = names.iter().position(|n| n == name).unwrap_or_else(|| {
         names.push(name.into());
@@ -239,7 +239,7 @@ pub fn intern(names: &mut Vec<String>, name: &str) -> u32 {
     i as u32
 }
 
-/// Lets the first three messages of each sort through and counts the others.
+/// Reports the first three messages of each sort and counts the rest.
 #[derive(Default)]
 struct Few {
     counts: [usize; 8],
@@ -272,13 +272,13 @@ fn check_links<const N: usize>(
     for (i, link) in links.iter().enumerate() {
         if let Some(t) = link.tags.iter().find(|t| **t as usize >= n) {
             few.note(errors, 0, || {
-                format!("{what} {i}: there is no particle {t}; the last one is {}", n.saturating_sub(1))
+                format!("{what} {i} refers to unknown particle {t}; the last tag is {}", n.saturating_sub(1))
             });
         } else if (1..N).any(|k| link.tags[..k].contains(&link.tags[k])) {
-            few.note(errors, 1, || format!("{what} {i}: particle {} is in it twice", link.tags[0]));
+            few.note(errors, 1, || format!("{what} {i} contains particle {} twice", link.tags[0]));
         }
         if link.kind as usize >= types.len() {
-            few.note(errors, 2, || format!("{what} {i}: there is no {what} type number {}", link.kind));
+            few.note(errors, 2, || format!("{what} {i} refers to unknown {what} type number {}", link.kind));
         }
     }
     few.finish(errors);
@@ -323,9 +323,9 @@ mod tests {
         assert_eq!(
             text,
             [
-                "particle 1 is outside the box: x = 6, the box reaches from -5 to 5",
+                "particle 1 is outside the box: x = 6; the box extends from -5 to 5",
                 "particle 2: y is NaN",
-                "bond 0: there is no particle 7; the last one is 2"
+                "bond 0 refers to unknown particle 7; the last tag is 2"
             ]
         );
     }

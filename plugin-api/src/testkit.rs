@@ -1,14 +1,14 @@
-//! Tests that the macros emit into every plugin.
+//! Tests of potentials. The macros generate a call of each test for every potential of a plugin.
 
-use crate::bonded::{BondFn, BondInput};
-use crate::external::{ExternalFn, ExternalInput, ExternalParams};
-use crate::pair::{Interaction, OrientedFn, OrientedInput, PairFn, PairInput, Row, RowInput, inputs};
-use crate::philox::philox4x32;
-use crate::quaternion::Quaternion;
-use crate::vector::Vec3;
-use crate::views::Step;
+use crate::abi::views::Step;
+use crate::device::philox::philox4x32;
+use crate::device::quaternion::Quaternion;
+use crate::device::vector::Vec3;
+use crate::kinds::bonded::{BondFn, BondInput};
+use crate::kinds::external::{ExternalFn, ExternalInput, ExternalParams};
+use crate::kinds::pair::{OrientedFn, OrientedInput, PairFn, PairInput, PairOutput, Row, RowInput, inputs};
 
-/// Numbers in 0 … 1 for tests, the same in every run.
+/// Returns a generator of numbers in 0 … 1, the same in every run.
 fn random() -> impl FnMut() -> f64 {
     let mut n = 0;
     move || {
@@ -23,16 +23,16 @@ fn step() -> Step<f64> {
     Step { dt: 0.01, inv_sqrt_dt: 10.0, step: 7, varying: [1.0; 4] }
 }
 
-/// Rows to test with: those the input makes up, or the row's own.
+/// Returns a row for tests: from the parameters as the user writes them, if possible, else from the ranges of the row.
 fn rows<F: PairFn>(random: &mut dyn FnMut() -> f64) -> <F::Input as RowInput>::Row {
     <F::Input as RowInput>::sample(random).unwrap_or_else(|| Row::sample(random))
 }
 
-/// F = −dU/dr by central differences, over random rows and distances. Velocities and random numbers are 0: only the
-/// conservative part has an energy.
+/// Tests that F = −dU/dr, by central differences for random rows and distances. Velocities and random numbers are 0,
+/// because only the conservative part has an energy.
 ///
 /// # Panics
-/// The force is not the gradient.
+/// Panics if the force is not the gradient.
 pub fn pair_gradient<F: PairFn>() {
     let mut random = random();
     for _ in 0..PAIRS {
@@ -52,10 +52,10 @@ pub fn pair_gradient<F: PairFn>() {
     }
 }
 
-/// Where two oriented particles are: r, and their orientations.
+/// The configuration of two oriented particles: r and both orientations.
 type Turned = (Vec3<f64>, [Quaternion<f64>; 2]);
 
-fn oriented<F: OrientedFn>((r, q): Turned, row: &F::Row<f64>) -> Interaction<f64> {
+fn oriented<F: OrientedFn>((r, q): Turned, row: &F::Row<f64>) -> PairOutput<f64> {
     let pair = PairInput {
         r2: r.norm2(),
         r_cut: 4.0,
@@ -69,7 +69,7 @@ fn oriented<F: OrientedFn>((r, q): Turned, row: &F::Row<f64>) -> Interaction<f64
     let (axis_i, axis_j) = (q[0].axis(), q[1].axis());
     let input = OrientedInput { pair, r, axis_i, axis_j, quaternion_i: q[0], quaternion_j: q[1] };
     let (force, torque, energy) = F::eval(&input, row);
-    Interaction { force, torque, energy }
+    PairOutput { force, torque, energy }
 }
 
 fn oriented_pairs<F: OrientedFn>(mut test: impl FnMut(Turned, &F::Row<f64>)) {
@@ -84,15 +84,16 @@ fn oriented_pairs<F: OrientedFn>(mut test: impl FnMut(Turned, &F::Row<f64>)) {
     }
 }
 
-/// F = −∂U/∂r and τ = −∂U/∂(turn of i), by central differences, at 10⁴ random poses.
+/// Tests that F = −∂U/∂r, and that τ is minus the derivative of U by a rotation of i, by central differences at 10⁴
+/// random configurations.
 ///
 /// # Panics
-/// They are not.
+/// Panics if force or torque is not the derivative.
 pub fn oriented_gradient<F: OrientedFn>() {
     let (mut tested, mut kinks) = (0u32, 0u32);
     oriented_pairs::<F>(|(r, q), row| {
         let here = oriented::<F>((r, q), row);
-        // by a fourth-order difference; none where U has a kink between its points, as at the edge of a patch
+        // fourth-order difference; skipped if U has a kink between the points, for example at the edge of a patch
         let slope = |at: &dyn Fn(f64) -> Turned| {
             let u = |x: f64| oriented::<F>(at(x), row).energy;
             let by = |h: f64| (8.0 * (u(h) - u(-h)) - (u(2.0 * h) - u(-2.0 * h))) / (12.0 * h);
@@ -120,10 +121,10 @@ pub fn oriented_gradient<F: OrientedFn>() {
     assert!(tested > 9 * kinks, "the energy is smooth at {tested} poses and not at {kinks}");
 }
 
-/// What j feels is what i feels with the other sign, and r × F + τ_i + τ_j = 0.
+/// Tests Newton's third law: F_ij = −F_ji and r × F + τ_i + τ_j = 0.
 ///
 /// # Panics
-/// It is not.
+/// Panics if forces or torques do not balance.
 pub fn oriented_reaction<F: OrientedFn>() {
     oriented_pairs::<F>(|(r, q), row| {
         let (i, j) = (oriented::<F>((r, q), row), oriented::<F>((-r, [q[1], q[0]]), row));
@@ -138,11 +139,11 @@ pub fn oriented_reaction<F: OrientedFn>() {
     });
 }
 
-/// What a bonded function returns is the derivative of U, by central differences over random rows: F = −dU/dr by lengths
-/// for bonds, dU/dcos θ by angles, dU/dφ by dihedral angles.
+/// Tests the derivative of bonded potentials by central differences for random rows: F = −dU/dr for bonds, dU/dcos θ
+/// for angles, dU/dφ for dihedrals.
 ///
 /// # Panics
-/// It is not.
+/// Panics if the function does not return the derivative.
 pub fn bond_gradient<F: BondFn>() {
     let mut random = random();
     for _ in 0..PAIRS {
@@ -162,7 +163,7 @@ pub fn bond_gradient<F: BondFn>() {
     }
 }
 
-/// A particle at a random place of a box of 10.
+/// Returns a particle at a random position in a box of length 10.
 fn placed(random: &mut dyn FnMut() -> f64) -> ExternalInput<f64> {
     let place = std::array::from_fn(|_| 9.0 * (random() - 0.5));
     let velocity = std::array::from_fn(|_| random() - 0.5);
@@ -179,10 +180,10 @@ fn placed(random: &mut dyn FnMut() -> f64) -> ExternalInput<f64> {
     }
 }
 
-/// F = −∇U by central differences of fourth order, over random rows and places.
+/// Tests that F = −∇U, by fourth-order central differences for random rows and positions.
 ///
 /// # Panics
-/// The force is not the gradient.
+/// Panics if the force is not the gradient.
 pub fn external_gradient<F: ExternalFn>() {
     let mut random = random();
     let (mut tested, mut kinks) = (0u32, 0u32);
@@ -202,7 +203,7 @@ pub fn external_gradient<F: ExternalFn>() {
             };
             let by = |h: f64| (8.0 * (u(h) - u(-h)) - (u(2.0 * h) - u(-2.0 * h))) / (12.0 * h);
             let (coarse, fine) = (by(1e-4), by(5e-5));
-            // none where U has a kink between its points, as at the end of a potential that is cut
+            // skipped if U has a kink between the points, for example at the range of a truncated potential
             if (coarse - fine).abs() < 1e-9 * scale {
                 tested += 1;
                 let found = force.f64()[k];
@@ -220,11 +221,11 @@ pub fn external_gradient<F: ExternalFn>() {
     assert!(tested > 500 && tested > 9 * kinks, "the energy is smooth at {tested} places and not at {kinks}");
 }
 
-/// The function over f32 gives what it gives over f64, to 5·10⁻⁵ of the largest number met in the force or the energy, or of
-/// what a place rounded to f32 makes of them.
+/// Tests that f32 and f64 agree to 5·10⁻⁵ of the largest force or energy. The f64 function is evaluated at the input
+/// rounded to f32.
 ///
 /// # Panics
-/// It does not.
+/// Panics if the difference is larger.
 pub fn external_precision<F: ExternalFn>() {
     let mut random = random();
     let mut worst = 0.0f64;
@@ -253,7 +254,7 @@ pub fn external_precision<F: ExternalFn>() {
         };
         let ((f, u), (fs, us)) =
             (F::eval::<f64>(&double, &row.cast::<f64>()), F::eval::<f32>(&single, &row.cast::<f32>()));
-        // where a potential is steep, the last digit of a place is more than the last digit of the force
+        // for steep potentials, rounding of the position exceeds rounding of the force
         if !u.is_finite() || u.abs() + f.norm() > 1e3 {
             continue;
         }
@@ -271,17 +272,17 @@ fn gradient(r: f64, eval: impl Fn(f64) -> (f64, f64)) {
     let (f_over_r, energy) = eval(r);
     let force = f_over_r * r;
     if !(force.is_finite() && energy.is_finite() && slope.is_finite()) {
-        // outside the potential's range (FENE beyond R0): nothing to compare
+        // outside the range of the potential (FENE beyond R0): skipped
         return;
     }
     let scale = force.abs().max(energy.abs() / r.abs()).max(1.0);
     assert!((force + slope).abs() < 1e-8 * scale, "at r = {r}: force {force}, −dU/dr {}", -slope);
 }
 
-/// The function over f32 gives what it gives over f64, to 2·10⁻⁵ of the largest number met.
+/// Tests that f32 and f64 agree to 2·10⁻⁵ of the largest value.
 ///
 /// # Panics
-/// It does not.
+/// Panics if the difference is larger.
 pub fn pair_precision<F: PairFn>() {
     let mut random = random();
     let mut worst = 0.0f64;

@@ -37,7 +37,8 @@ fn run(name: &str) -> (tempfile::TempDir, PathBuf) {
 #[test]
 fn every_example_has_a_test() {
     let mut here = String::new();
-    for file in std::fs::read_dir(repository().join("tests/examples")).expect("tests/examples/").filter_map(Result::ok) {
+    for file in std::fs::read_dir(repository().join("tests/examples")).expect("tests/examples/").filter_map(Result::ok)
+    {
         here += &std::fs::read_to_string(file.path()).expect("a source");
     }
     let mut n = 0;

@@ -67,7 +67,7 @@ fn what_cannot_be_converted_is_told() {
         (&["convert", "t.gsd", "out.xyz", "--write", "digit: 3"], "digit"),
         (&["convert", "t.gsd", "out.xyz", "--to", "Thermo"], "`Thermo` does not write particle files"),
         (&["convert", "t.dcd", "out.xyz"], "a generator before must make the particles"),
-        (&["convert", "t.dump", "out.gsd", "--read", "types: [\"A\"]"], "there is a type 2, but `types` names 1"),
+        (&["convert", "t.dump", "out.gsd", "--read", "types: [\"A\"]"], "found type 2, but `types` lists only 1"),
         (&["info", "none.xml"], "none.xml: cannot be read"),
         (&["info", "in.xml", "--frame", "3"], "no frame 3: GalamostXml files have one frame"),
     ] {

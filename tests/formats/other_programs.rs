@@ -57,7 +57,7 @@ fn theirs(folder: &Path) {
     };
     let data = read(&folder.join("theirs.data"), None);
     near(&data, 1e-12, "theirs.data");
-    assert_eq!((&data.kind, &data.mass, &data.arrays), (&s.kind, &s.mass, &s.arrays));
+    assert_eq!((&data.type_id, &data.mass, &data.arrays), (&s.type_id, &s.mass, &s.arrays));
     let set = |s: &Snapshot| {
         // LAMMPS keeps a bond with one of its two atoms, in an order of its own
         let mut all: Vec<_> =
@@ -70,11 +70,11 @@ fn theirs(folder: &Path) {
     // six digits
     let dump = read(&folder.join("theirs.dump"), None);
     near(&dump, 1e-4, "theirs.dump");
-    assert_eq!((&dump.kind, &dump.mass, &dump.arrays), (&s.kind, &s.mass, &s.arrays));
+    assert_eq!((&dump.type_id, &dump.mass, &dump.arrays), (&s.type_id, &s.mass, &s.arrays));
     near(&read(&folder.join("scaled.dump"), None), 1e-4, "scaled.dump");
     if folder.join("theirs.xyz").exists() {
         let xyz = read(&folder.join("theirs.xyz"), None);
-        assert_eq!((xyz.types.join(" "), xyz.kind, xyz.box_length), ("A B".into(), s.kind.clone(), s.box_length));
+        assert_eq!((xyz.types.join(" "), xyz.type_id, xyz.box_length), ("A B".into(), s.type_id.clone(), s.box_length));
     }
 }
 
@@ -101,14 +101,17 @@ fn gsd_files_change_from_frame_to_frame() {
     }
     for k in 0..3 {
         let s = read(&f.path().join("theirs.gsd"), Some(k));
-        assert_eq!((s.step, s.len() as i64, s.bonds.len() as i64, s.kind.last()), (10 * k as u64, 4 + k, k, Some(&1)));
+        assert_eq!(
+            (s.step, s.len() as i64, s.bonds.len() as i64, s.type_id.last()),
+            (10 * k as u64, 4 + k, k, Some(&1))
+        );
     }
     // what they have in common is converted, number of particles and all
     go(f.path(), &["convert", "theirs.gsd", "theirs.mst"]);
     let s = read(&f.path().join("theirs.mst"), Some(1));
     assert_eq!((s.len(), s.bonds.len(), s.types.join(" ")), (5, 1, "A B".into()));
     let out = galamost(f.path(), &["convert", "theirs.gsd", "theirs.dcd"]);
-    assert!(words(&out).contains("has 4 particles in each frame, not 5"), "{}", words(&out));
+    assert!(words(&out).contains("has 4 particles per frame, expected 5"), "{}", words(&out));
 }
 
 /// Ovito's package brings Qt: half a gigabyte that continuous integration does without.

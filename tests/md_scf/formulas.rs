@@ -89,7 +89,7 @@ impl Reference {
         for i in 0..s.len() {
             for ([x, y, z], w, _) in shares(s, i, setting.grid) {
                 let v = (z * ny + y) * nx + x;
-                grids[v][s.kind[i] as usize] += w;
+                grids[v][s.type_id[i] as usize] += w;
                 grids[v][2] += w * charge(s)[i];
             }
         }
@@ -192,7 +192,7 @@ impl Reference {
         let g = self.setting.grid;
         let at = |v: [usize; 3], i: usize| {
             let f = fields[(v[2] * g[1] + v[1]) * g[0] + v[0]];
-            f[self.s.kind[i] as usize] + if self.setting.charges.is_some() { charge(&self.s)[i] * f[2] } else { 0.0 }
+            f[self.s.type_id[i] as usize] + if self.setting.charges.is_some() { charge(&self.s)[i] * f[2] } else { 0.0 }
         };
         let (mut out, mut potential) = (vec![], 0.0);
         for i in 0..self.s.len() {

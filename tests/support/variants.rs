@@ -16,6 +16,7 @@ pub fn changed_api(name: &str, edits: &[Edit]) -> PathBuf {
         .lines()
         .map(|l| match l.split_once(" = ") {
             Some(("members", _)) => "members = [\"plugin-api\"]\n".into(),
+            Some(("default-members", _)) => String::new(),
             Some(("galamost-plugin-macros", _)) => {
                 format!("galamost-plugin-macros = {{ path = {:?} }}\n", root.join("plugin-api/macros"))
             }

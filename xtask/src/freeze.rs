@@ -12,7 +12,7 @@ const FOLDERS: [&str; 3] = ["plugin-api", "tests/abi/fixture", "tests/abi/tiny"]
 /// # Errors
 /// Returns an error if a source cannot be read.
 pub fn pack(root: &Path) -> Result<(String, Vec<u8>), String> {
-    let record = read(&root.join("plugin-api/src/abi/record.rs"))?;
+    let record = read(&root.join("plugin-api/src/abi/plugin_record.rs"))?;
     let number = |name: &str| {
         let (_, rest) = record.split_once(&format!("pub const {name}: u32 = ")).ok_or(format!("no {name}"))?;
         Ok::<_, String>(rest.chars().take_while(char::is_ascii_digit).collect::<String>())
@@ -49,8 +49,9 @@ fn read(path: &Path) -> Result<String, String> {
 /// The workspace's manifest with only the members that are packed.
 fn workspace(manifest: &str) -> String {
     let members = "members = [\"plugin-api\", \"plugin-api/macros\"]";
+    let kept = manifest.lines().filter(|l| !l.starts_with("default-members = "));
     let line = |l: &str| if l.starts_with("members = ") { members.to_string() } else { l.to_string() };
-    manifest.lines().map(|l| line(l) + "\n").collect()
+    kept.map(|l| line(l) + "\n").collect()
 }
 
 /// Sources under a folder, in paths from the root.

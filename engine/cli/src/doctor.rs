@@ -2,7 +2,7 @@
 
 use crate::common::Context;
 use galamost_engine::cpu;
-use galamost_engine::device::{Chosen, CudaDevice, Device, SourceUnit, cache_folder, choose, driver, nvrtc};
+use galamost_engine::device::{Chosen, CudaDevice, Services, SourceUnit, cache_folder, choose, driver, nvrtc};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plugins::Registry;

@@ -1,6 +1,7 @@
-//! The state on the host in tag order, as analyzers and writers see it.
+//! The state on the host in tag order, for analyzers.
 
 use super::Backend;
+use crate::state::arrays::{ArrayId, optional_name};
 use crate::state::raw::{Facts, ints, positions, reals};
 use crate::state::rotation;
 use galamost_plugin_api::component::Wants;
@@ -19,7 +20,7 @@ pub struct Columns {
     /// Velocities.
     pub velocity: Vec<[f64; 3]>,
     /// Types.
-    pub kind: Vec<u32>,
+    pub types: Vec<u32>,
     /// Masses.
     pub mass: Vec<f64>,
     /// Optional arrays.
@@ -32,34 +33,34 @@ pub struct Columns {
     pub dihedrals: Vec<Link<4>>,
 }
 
-/// The state on the host as analyzers see it.
+/// Returns the parts of the state that analyzers want.
 ///
 /// # Errors
-/// The device's words.
+/// Returns the driver's error.
 pub fn columns(backend: &mut dyn Backend, facts: &Facts, wants: Wants) -> Result<Columns> {
     let mut c = Columns::default();
     if wants.particles {
         let length = backend.box_length();
-        let (pos, low) = (backend.read("pos_type")?, backend.read("pos_low")?);
-        (c.position, c.kind) = match facts.precision {
+        let (pos, low) = (backend.read(ArrayId::PosType.name())?, backend.read(ArrayId::PosLow.name())?);
+        (c.position, c.types) = match facts.precision {
             Precision::Double => positions::<Float64>(&pos, &low, length),
             _ => positions::<Fixed>(&pos, &low, length),
         };
-        c.image = ints(&backend.read("image")?).as_chunks::<3>().0.to_vec();
-        for [x, y, z, m] in reals(&backend.read("velocity_mass")?, facts.precision).as_chunks::<4>().0 {
+        c.image = ints(&backend.read(ArrayId::Image.name())?).as_chunks::<3>().0.to_vec();
+        for [x, y, z, m] in reals(&backend.read(ArrayId::VelocityMass.name())?, facts.precision).as_chunks::<4>().0 {
             c.velocity.push([*x, *y, *z]);
             c.mass.push(*m);
         }
         c.arrays = facts.idle_arrays.clone();
-        let turning = !facts.rotational.is_empty();
-        // a component's own arrays have a point in their names and are nobody else's business
+        let rotates = !facts.rotational.is_empty();
+        // arrays with a dot in their names are private to a component
         for need in facts.arrays.iter().filter(|a| !a.name.contains('.')) {
-            let bytes = backend.read(&format!("array.{}", need.name))?;
+            let bytes = backend.read(&optional_name(&need.name))?;
             let values =
                 if need.integer { Values::Int(ints(&bytes)) } else { Values::Real(reals(&bytes, facts.precision)) };
             c.arrays.insert(need.name.clone(), Array { width: need.width, values });
         }
-        if facts.axes || turning {
+        if facts.axes || rotates {
             rotation::describe(&mut c.arrays, facts.axes);
         }
     }

@@ -1,10 +1,16 @@
-//! What the run loop asks of a device.
+//! The interface between the run loop and the backends (CPU, GPU), and what they share.
 
 mod columns;
 mod setup;
+mod transfer;
+mod view;
 
 pub use columns::{Columns, columns};
-pub use setup::{Sheared, degrees_of_freedom, fault_error, initial_globals, list_radius, lists_members, state_fits};
+pub use setup::{
+    ShearState, check_state_length, degrees_of_freedom, fault_error, initial_globals, list_radius, lists_members,
+};
+pub use transfer::{Storage, Update, call_updater, export, import};
+pub use view::{Array, state_view};
 
 use crate::plan::StagePlan;
 use crate::plugins::Component;
@@ -29,112 +35,113 @@ pub struct SystemSums {
     pub rotational: f64,
     /// Energy and virial of each force component of the stage, in its order.
     pub components: Vec<Sums>,
-    /// What forces report besides, one component's numbers after the other's; see `Needs::quantities`.
+    /// Further quantities of the forces, component by component; see `Needs::quantities`.
     #[serde(default)]
     pub quantities: Vec<f64>,
-    /// The integrators' shares of the conserved quantity.
+    /// Sum of the integrators' contributions to the conserved quantity.
     pub reservoir: f64,
 }
 
 impl SystemSums {
-    /// Σ m v_k² per axis.
+    /// Returns Σ m v_k² per axis.
     pub fn kinetic_diagonal(&self) -> [f64; 3] {
         [0, 3, 5].map(|k| self.kinetic_tensor[k])
     }
 }
 
-/// What the neighbor list was like, for the log and `bench`.
+/// Statistics of the neighbor list, for the log and `bench`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ListReport {
-    /// Cutoff and buffer.
+    /// Cutoff plus buffer.
     pub r_list: f64,
     /// Buffer.
     pub buffer: f64,
-    /// Builds since the start.
+    /// Rebuilds since the start.
     pub builds: u64,
-    /// Neighbors per particle at the last build.
+    /// Mean number of neighbors at the last rebuild.
     pub mean: f64,
-    /// The largest number of neighbors at the last build.
+    /// Largest number of neighbors at the last rebuild.
     pub longest: u32,
 }
 
-/// A device that holds the state and moves it.
+/// A backend: it stores the state on a device and propagates it.
 pub trait Backend {
-    /// Takes the components of a stage, computes forces and lets integrators start.
+    /// Begins a stage: takes its components, computes forces unless they are valid, and starts the integrators.
     ///
     /// # Errors
-    /// Whatever breaks the run.
-    fn begin_stage(&mut self, stage: &StagePlan, forces_are_good: bool) -> Result<()>;
+    /// Returns an error of a component or of the device.
+    fn begin_stage(&mut self, stage: &StagePlan, forces_are_valid: bool) -> Result<()>;
 
-    /// The step.
+    /// Returns the current step.
     fn step(&self) -> u64;
 
-    /// Does up to `steps` steps, the last of them with what is `wanted`; stops early where `stop` is set.
+    /// Does up to `steps` time steps; forces of the last one come with `wanted`. Returns early, after a complete step, if
+    /// `stop` is set. Returns the number of steps done.
     ///
     /// # Errors
-    /// Whatever breaks the run. The state is then as after the last whole step, if it says so.
+    /// Returns an error of a component or of the device.
     fn advance(&mut self, steps: u64, wanted: Wanted, stop: &AtomicBool) -> Result<u64>;
 
-    /// Sums over the system.
+    /// Returns sums over the system.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     fn sums(&mut self) -> Result<SystemSums>;
 
-    /// A section of particles in tag order, see [`Facts::sections`].
+    /// Returns a particle array in tag order; see [`Facts::particle_arrays`].
     ///
     /// # Errors
-    /// There is none of this name, or the device's words.
+    /// Returns an error if the system has no such array, or the driver's error.
     fn read(&mut self, section: &str) -> Result<Vec<u8>>;
 
-    /// Facts that do not change.
+    /// Returns the constant facts of the system.
     fn facts(&self) -> &Facts;
 
-    /// Bonds, angles, dihedrals.
+    /// Returns bonds, angles and dihedrals.
     fn topology(&self) -> &Topology;
 
-    /// Lets an updater change the state, and brings forces up to date.
+    /// Calls an updater, and recomputes forces if needed.
     ///
     /// # Errors
-    /// Whatever breaks the run.
+    /// Returns an error of a component or of the device.
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()>;
 
-    /// The state bit for bit.
+    /// Returns the state bit for bit.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     fn export(&mut self) -> Result<RawState>;
 
-    /// Takes the state bit for bit.
+    /// Restores a state bit for bit.
     ///
     /// # Errors
-    /// It does not fit.
+    /// Returns an error if the state does not fit this system.
     fn import(&mut self, state: &RawState) -> Result<()>;
 
-    /// Box lengths.
+    /// Returns the box lengths.
     fn box_length(&self) -> [f64; 3];
 
-    /// Views for analyzers with kernels of their own.
+    /// Returns the views for components with their own kernels.
     fn views(&mut self) -> (StateView, ListView, LinkView);
 
-    /// The services of this device, for components.
+    /// Returns the services of this device for components.
     fn host(&self) -> &galamost_plugin_api::abi::WireHost;
 
-    /// How the list was.
+    /// Returns statistics of the neighbor list.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     fn list_report(&mut self) -> Result<ListReport>;
 
-    /// Bytes of device memory in use.
+    /// Returns the bytes of device memory in use.
     fn memory(&self) -> u64;
 
-    /// Times what the following steps do, one thing after the other; the state comes out the same.
+    /// Starts the profile: the following steps run their parts one after the other and time them. Results do not change.
     fn begin_profile(&mut self);
 
-    /// Where the time went since then.
+    /// Ends the profile and returns the timings.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     fn end_profile(&mut self) -> Result<Vec<Timing>>;
 }

@@ -1,4 +1,4 @@
-//! Numbers a run starts with, and the words for its faults.
+//! Initial numbers of a run, and the messages of its faults.
 
 use crate::pipeline::Only;
 use crate::plan::{Plan, StagePlan};
@@ -9,7 +9,7 @@ use galamost_plugin_api::component::GroupNeed;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::{Fault, FaultKind, Globals};
 
-/// Radius of the neighbor list and its buffer; (0, 0) if nobody needs a list.
+/// Returns the radius of the neighbor list and its buffer; (0, 0) if no component needs a list.
 pub fn list_radius(plan: &Plan) -> (f64, f64) {
     let cutoff = plan.components.iter().fold(0.0f64, |m, c| m.max(c.needs.cutoff));
     if cutoff == 0.0 {
@@ -19,8 +19,8 @@ pub fn list_radius(plan: &Plan) -> (f64, f64) {
     (cutoff + buffer, buffer)
 }
 
-/// Whether the list is made of the members of molecules, not of what is near: on a device, where it has only pairs inside of molecules and these are
-/// smaller than a neighborhood.
+/// Returns whether the list is built from the members of molecules instead of the cell grid: on a GPU, if the list has only
+/// pairs inside of molecules, and molecules are smaller than a neighborhood.
 pub fn lists_members(plan: &Plan) -> bool {
     let Some(rule) = plan.molecules.as_ref().filter(|r| r.only == Only::SameMolecule) else { return false };
     let s = &plan.snapshot;
@@ -29,17 +29,17 @@ pub fn lists_members(plan: &Plan) -> bool {
     !matches!(plan.device, crate::device::Chosen::Cpu { .. }) && rule.mean_size() < 4.0 * near
 }
 
-/// The buffer that costs least by a simple count, in units of one evaluated entry of the list, per particle and step:
-/// the list's entries, and, whenever the fastest particle has moved b/2, a build of it. A build costs a few units for
-/// each entry it finds, and a sort that does not depend on the radius; on a GPU also the latency of a dozen kernels,
-/// which few particles do not hide. Computed from the input alone, never from a clock, so that the same input gives
-/// the same trajectory.
+/// Returns the buffer of least cost by a simple model, in units of one evaluated list entry per particle and step. The
+/// cost has two parts: the entries of the list, and a rebuild whenever the fastest particle has moved b/2. A rebuild costs
+/// a few units per entry and a sort that does not depend on the radius; on a GPU also the latency of a dozen kernels,
+/// which matters for few particles. The model uses the input only, never a clock, so equal inputs give equal trajectories.
 fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
     /// Speed of the fastest particles in units of the thermal speed along one axis.
     const FASTEST: f64 = 4.0;
     let s = &plan.snapshot;
     let n = s.len() as f64;
-    // fitted to measurements: on a CPU with LJ and DPD of 8,000, on an H200 of 8,000 to 512,000 particles, list radii 1.2 to 4
+    // fitted to measurements of LJ and DPD with list radii 1.2 to 4: on a CPU with 8,000 particles, on an H200 with 8,000
+    // to 512,000
     let (per_entry, per_particle) = match &plan.device {
         crate::device::Chosen::Cpu { .. } => (2.5, 45.0),
         _ => (5.0, 60.0 + 1.2e7 / (n + 14_000.0)),
@@ -53,7 +53,7 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
             if s.dimensions == 2 { std::f64::consts::PI * r * r } else { 4.0 / 3.0 * std::f64::consts::PI * r.powi(3) };
         (n / s.volume() * sphere).min(n)
     };
-    // of the particles that a build looks at, a list of molecules keeps few, so a longer buffer costs little
+    // a list of pairs inside molecules keeps few of the particles that a rebuild examines, so a long buffer costs little
     let (partners, largest) = match &plan.molecules {
         Some(_) if lists_members(plan) => (n, 160),
         Some(rule) if rule.only == Only::SameMolecule => (rule.mean_size(), 80),
@@ -61,7 +61,7 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
     };
     let members = plan.molecules.as_ref().filter(|_| lists_members(plan)).map(MoleculeRule::mean_size);
     let cost = |b: f64| {
-        // whole steps: a buffer between those for 2 and for 3 steps is as good as that for 2
+        // complete steps: a buffer between those for 2 and 3 steps is no better than the one for 2
         let interval = (0.5 * b / (FASTEST * thermal * dt) + 0.15).floor().max(1.0);
         let seen = members.unwrap_or_else(|| within(cutoff + b));
         seen.min(partners) + (per_entry * seen + per_particle) / interval
@@ -72,7 +72,7 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
         .unwrap_or(0.3 * cutoff)
 }
 
-/// Degrees of freedom of the particles that move in a stage.
+/// Returns the degrees of freedom of the particles that move in a stage.
 pub fn degrees_of_freedom(plan: &Plan, stage: &StagePlan) -> f64 {
     let (d, n) = (f64::from(plan.snapshot.dimensions), plan.snapshot.len());
     let integrators: Vec<_> = stage.integrators.iter().filter(|i| i.needs.moves).collect();
@@ -84,7 +84,7 @@ pub fn degrees_of_freedom(plan: &Plan, stage: &StagePlan) -> f64 {
     d * moved as f64
 }
 
-/// The scalars of a run before its first step.
+/// Returns the globals of a run before its first step.
 pub fn initial_globals(plan: &Plan) -> Globals {
     let mut g = Globals::new();
     g.dimensions = plan.snapshot.dimensions;
@@ -104,26 +104,29 @@ pub fn initial_globals(plan: &Plan) -> Globals {
     g
 }
 
-/// Whether an integrator's state out of a checkpoint is as long as this build of it wants.
+/// Checks that an integrator's state from a checkpoint has the size that this build of it uses.
 ///
 /// # Errors
-/// It is not.
-pub fn state_fits(integrator: &Component, kept: usize, wanted: usize) -> Result<()> {
+/// Returns an error if the sizes differ.
+pub fn check_state_length(integrator: &Component, kept: usize, wanted: usize) -> Result<()> {
     if kept == wanted {
         return Ok(());
     }
-    Err(Error::Run(format!("{}: its state in the checkpoint has {kept} bytes, not {wanted}", integrator.name)))
+    Err(Error::Run(format!(
+        "{}: its state in the checkpoint has {kept} bytes; this build needs {wanted}",
+        integrator.name
+    )))
 }
 
-/// The displacement of images as checkpoints keep it.
-pub trait Sheared {
-    /// Notes it.
+/// The displacement of images (Lees-Edwards) in checkpoints.
+pub trait ShearState {
+    /// Writes it to a state.
     fn export_shear(&self, state: &mut RawState);
-    /// Takes it up, after the list of its time was built.
+    /// Reads it from a state, after the list of that state was rebuilt.
     fn import_shear(&mut self, state: &RawState);
 }
 
-impl Sheared for Globals {
+impl ShearState for Globals {
     fn export_shear(&self, state: &mut RawState) {
         if self.shear_offset != 0.0 || self.shear_speed != 0.0 {
             state.put("shear", [self.shear_offset, self.shear_speed, self.shear_slid]);
@@ -139,7 +142,7 @@ impl Sheared for Globals {
     }
 }
 
-/// A fault in words: the step, the particle and what probably happened.
+/// Returns the error of a fault: step, particle and probable cause.
 pub fn fault_error(step: u64, f: Fault, component: Option<&Component>) -> Error {
     let who = component.map(|c| format!("{}: ", c.name)).unwrap_or_default();
     let kind = [
@@ -162,7 +165,7 @@ pub fn fault_error(step: u64, f: Fault, component: Option<&Component>) -> Error 
         Some(FaultKind::ListOverflow) => format!("the neighbor list needs {} entries per particle", f.detail),
         Some(FaultKind::CellOverflow) => format!("{} particles in one cell: the system has collapsed", f.detail),
         Some(FaultKind::BondTooLong) => format!("the bond to particle {} is longer than its potential allows", f.detail),
-        Some(FaultKind::TopologyOverflow) => format!("a particle needs {} links", f.detail),
+        Some(FaultKind::TopologyOverflow) => format!("a particle needs {} bonds, angles or dihedrals", f.detail),
         Some(FaultKind::Component) => match component.and_then(|c| c.needs.faults.get(f.detail as usize)) {
             Some(text) => text.clone(),
             None => format!("the component reports fault number {}", f.detail),
@@ -170,10 +173,10 @@ pub fn fault_error(step: u64, f: Fault, component: Option<&Component>) -> Error 
         Some(FaultKind::GridOutgrown) => "the box is too small for the cells of the neighbor list".to_string(),
         Some(FaultKind::BoxTooSmall) => {
             let axis = ["x", "y", "z"].get(f.detail as usize).copied().unwrap_or("?");
-            format!("the box would be shorter than two cutoffs along {axis}, or NaN: the pressure is out of hand, or the time constant is too short")
+            format!("the box would be shorter than two cutoffs along {axis}, or NaN: the pressure is out of control, or the time constant is too short")
         }
         None => format!("unknown fault {}", f.code),
     };
-    // a fault of the box belongs to no particle
+    // a fault of the box has no particle
     Error::Unstable { step, tag: (f.tag != u32::MAX).then_some(f.tag), what: format!("{who}{what}") }
 }

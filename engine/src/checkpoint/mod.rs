@@ -14,6 +14,7 @@ use crate::diagnostic::{Diagnostic, Failure};
 use crate::plan::{Plan, PluginUse};
 use crate::plugins::Component;
 use crate::state::RawState;
+use crate::state::arrays::ArrayId;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Link;
@@ -348,7 +349,8 @@ impl Checkpoint {
             links.iter().all(good).then_some(()).ok_or_else(|| format!("{what} of no particle or of no type"))
         }
         let (s, t) = (&plan.snapshot, &self.state.topology);
-        let rows = self.state.section("pos_type").map_err(|e| e.to_string())?.chunks_exact(of.pos_type_size());
+        let rows =
+            self.state.section(ArrayId::PosType.name()).map_err(|e| e.to_string())?.chunks_exact(of.pos_type_size());
         // the type stands behind the three coordinates
         let types = rows.clone().map(|r| u32::from_ne_bytes(std::array::from_fn(|k| r[3 * of.real_size() + k])));
         if rows.len() != s.len() || types.into_iter().any(|k| k as usize >= s.types.len()) {

@@ -2,7 +2,7 @@
 
 use super::guards;
 use super::list::CHUNK;
-use super::system::{CpuSystem, pair_call};
+use super::system::CpuSystem;
 use crate::plugins::Component;
 use crate::state::store::Store;
 use galamost_plugin_api::bonded::BondedCall;
@@ -10,6 +10,8 @@ use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::force::ForceCall;
+use galamost_plugin_api::pair::PairCall;
+use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::real::Real;
 use galamost_plugin_api::views::{LinkView, ListView, StateView, Sums, Wanted};
 use rayon::prelude::*;
@@ -209,6 +211,29 @@ fn bonded_call(
         wanted,
         state,
         links: &links[(c.needs.link_width as usize).clamp(2, 4) - 2],
+        reserved: [0; 4],
+    }
+}
+
+/// Returns the call of a pair potential for a chunk.
+fn pair_call<S: Store>(
+    system: &CpuSystem<S>,
+    c: &Component,
+    state: &StateView,
+    list: &ListView,
+    wanted: Wanted,
+    range: Range<usize>,
+) -> PairCall {
+    PairCall {
+        size: size_of::<PairCall>() as u32,
+        begin: range.start as u32,
+        end: range.end as u32,
+        first_varying: c.first_varying,
+        isa: system.isa,
+        wanted,
+        key: RandomKey::new(system.facts.seed, c.id),
+        state,
+        list,
         reserved: [0; 4],
     }
 }

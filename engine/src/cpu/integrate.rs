@@ -1,7 +1,7 @@
 //! Integrators on the CPU: phases in order, each over chunks of particles.
 
 use super::list::CHUNK;
-use super::system::CpuSystem;
+use super::system::{CpuSystem, scale_positions};
 use crate::state::buffers::Bytes;
 use crate::state::store::Store;
 use galamost_plugin_api::error::{Error, Result};
@@ -46,22 +46,22 @@ impl<S: Store> CpuSystem<S> {
     fn phases(&mut self, when: When) -> Result<()> {
         let state = self.view();
         // velocities that an integrator carries through the step; integrators with `corrects` correct them as well
-        let carried = self.moving.iter().filter(|m| m.program.carries_velocity).find_map(|m| {
+        let carried = self.integrators.iter().filter(|m| m.program.carries_velocity).find_map(|m| {
             let width = m.program.extra.as_ref()?.width;
             Some((self.arrays[m.extra?].data.address(), width * size_of::<S::Real>() as u32))
         });
-        for m in 0..self.moving.len() {
-            let id = self.moving[m].component.id;
+        for m in 0..self.integrators.len() {
+            let id = self.integrators[m].component.id;
             let mut memory = self.integrator_states.remove(&id).unwrap_or_else(|| Bytes::zeroed(0, 1));
             let begun = self.profile.is_on().then(Instant::now);
             let done = self.integrator_phases(m, when, &state, carried, &mut memory);
             if let Some(begun) = begun {
-                let name = self.moving[m].component.name.as_str();
+                let name = self.integrators[m].component.name.as_str();
                 self.profile.add(name.into(), "phases", begun.elapsed().as_secs_f64());
             }
             self.integrator_states.insert(id, memory);
             done?;
-            self.check_guards(&self.moving[m].component.name)?;
+            self.check_guards(&self.integrators[m].component.name)?;
         }
         Ok(())
     }
@@ -75,7 +75,7 @@ impl<S: Store> CpuSystem<S> {
         carried: Option<(u64, u32)>,
         memory: &mut Bytes,
     ) -> Result<()> {
-        let moving = &self.moving[m];
+        let moving = &self.integrators[m];
         let id = moving.component.id;
         let extra = moving.extra.map_or(0, |a| self.arrays[a].data.address());
         let (carried, carried_stride) = carried.filter(|_| moving.program.corrects).unwrap_or_default();
@@ -104,7 +104,7 @@ impl<S: Store> CpuSystem<S> {
                 }
                 if sim_box.length != self.globals.box_length {
                     let ratio = self.globals.set_box(sim_box.length, id);
-                    S::stretch(&mut self.pos, ratio);
+                    scale_positions::<S>(&mut self.arrays, ratio);
                 }
                 continue;
             }

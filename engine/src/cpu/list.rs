@@ -5,7 +5,7 @@ use crate::state::molecules::MoleculeRule;
 use crate::state::store::Store;
 use crate::state::topology::LinkRows;
 use galamost_plugin_api::device::DevicePtr;
-use galamost_plugin_api::lanes::{BASE, Record, V3, V4};
+use galamost_plugin_api::lanes::{BASE, LaneElement, V3, V4};
 use galamost_plugin_api::precision::BoxScale;
 use galamost_plugin_api::real::Real;
 use galamost_plugin_api::views::{Globals, ListView};
@@ -301,7 +301,7 @@ impl<S: Store> ChunkTask<'_, S> {
                         near &= !(1 << (own - c));
                     }
                     let index = &*around.index.as_ptr().add(c).cast::<[i32; LANES]>();
-                    <i32 as Record>::pack::<LANES, ISA>(found.as_mut_ptr().add(m).cast(), index, near);
+                    <i32 as LaneElement>::pack::<LANES, ISA>(found.as_mut_ptr().add(m).cast(), index, near);
                     m += near.count_ones() as usize;
                 }
             }
@@ -327,7 +327,7 @@ impl<S: Store> ChunkTask<'_, S> {
             let j = found[k];
             found[kept] = j;
             let out = (!row.is_empty() && row.contains(&self.tag[j as usize]))
-                || self.molecules.is_some_and(|m| !m.takes(self.tag[i], self.tag[j as usize]));
+                || self.molecules.is_some_and(|m| !m.allows(self.tag[i], self.tag[j as usize]));
             kept += usize::from(!out);
         }
         kept

@@ -3,7 +3,10 @@
 mod forces;
 pub mod guards;
 mod integrate;
+mod links;
 mod list;
+mod storage;
+mod sums;
 mod system;
 
 pub use system::CpuSystem;

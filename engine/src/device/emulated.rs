@@ -4,7 +4,7 @@
 //! reports a kernel that writes just outside an array.
 
 use super::source::{SourceUnit, kernel_names};
-use super::{Device, Graph, Kernel, cache};
+use super::{Device, Graph, Kernel, Services, cache};
 use crate::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{Error, Result};
@@ -167,7 +167,7 @@ fn unit_with_headers(text: &str) -> String {
     all + text
 }
 
-impl Device for EmulatedDevice {
+impl Services for EmulatedDevice {
     fn name(&self) -> String {
         format!("CUDA kernels emulated on the CPU ({})", self.compiler)
     }
@@ -273,6 +273,9 @@ impl Device for EmulatedDevice {
             None => Ok(()),
         }
     }
+}
+
+impl Device for EmulatedDevice {
     fn synchronize(&self) -> Result<()> {
         Ok(())
     }

@@ -15,11 +15,9 @@ pub use emulated::EmulatedDevice;
 pub use source::{SourceUnit, api_header, kernel_names};
 
 use crate::pipeline::DeviceChoice;
-use crate::plugins::host::DeviceServices;
 use crate::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::Result;
-use galamost_plugin_api::precision::Precision;
 use std::sync::Arc;
 
 /// A compiled kernel of a device.
@@ -43,10 +41,10 @@ pub struct KernelReport {
     pub shared: u32,
 }
 
-/// A device that runs CUDA kernels: a GPU, or the emulation on the CPU.
+/// Memory, compilation and launches: what both the engine and plugins ([`crate::plugins::host`]) use of every device.
 ///
 /// All operations are queued in one stream and execute in the order of the calls.
-pub trait Device: Send + Sync {
+pub trait Services: Send + Sync {
     /// Returns the name for the log.
     fn name(&self) -> String;
     /// Returns the number of multiprocessors; it determines how many threads fill the device.
@@ -93,6 +91,10 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// Returns the device's error.
     fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, shared: u32, args: &[*mut Opaque]) -> Result<()>;
+}
+
+/// A device that runs CUDA kernels: a GPU, or the emulation on the CPU.
+pub trait Device: Services {
     /// Waits until all earlier launches have finished.
     ///
     /// # Errors
@@ -152,43 +154,6 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// Returns the device's error.
     fn end_profile(&self) -> Result<Vec<Timing>>;
-}
-
-/// The services of a device that plugins use.
-pub struct PluginServices {
-    device: Arc<dyn Device>,
-    precision: Precision,
-}
-
-impl PluginServices {
-    /// Returns the services of this device; plugins' kernels are compiled for this precision.
-    pub fn new(device: Arc<dyn Device>, precision: Precision) -> Self {
-        Self { device, precision }
-    }
-}
-
-impl DeviceServices for PluginServices {
-    fn allocate(&self, bytes: u64) -> Result<u64> {
-        self.device.allocate(bytes as usize)
-    }
-    fn free(&self, address: u64) -> Result<()> {
-        self.device.free(address)
-    }
-    fn upload(&self, address: u64, bytes: &[u8]) -> Result<()> {
-        self.device.upload(address, bytes)
-    }
-    fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
-        self.device.download(address, bytes)
-    }
-    fn compile(&self, name: &str, source: &str) -> Result<u64> {
-        self.device.compile(&SourceUnit::new(name, source, self.precision))
-    }
-    fn kernel(&self, module: u64, name: &str) -> Result<u64> {
-        self.device.kernel(module, name).map(|k| k.0)
-    }
-    fn launch(&self, kernel: u64, grid: Extent, block: Extent, shared: u32, arguments: &[*mut Opaque]) -> Result<()> {
-        self.device.launch(Kernel(kernel), grid, block, shared, arguments)
-    }
 }
 
 /// The device of a run, with the reason of the choice for the log.

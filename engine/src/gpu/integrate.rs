@@ -102,7 +102,7 @@ impl Integrators {
                 Entry::Vacant(slot) => {
                     slot.insert((Buffer::of_bytes(device, &first)?, first.len()));
                 }
-                Entry::Occupied(kept) => crate::backend::state_fits(c, kept.get().1, first.len())?,
+                Entry::Occupied(kept) => crate::backend::check_state_length(c, kept.get().1, first.len())?,
             }
             let code = part.device(facts.precision)?;
             let (text, phases) = integrator_functions(code.text.as_str(), program, advancing == Some(k));

@@ -24,6 +24,7 @@ mod links;
 mod rebuild;
 mod step;
 mod steps_kernel;
+mod storage;
 mod system;
 
 pub use codegen::{PhaseKernel, StepsSource, bond_unit, integrator_functions, integrator_unit, pair_unit, steps_unit};

@@ -1,92 +1,86 @@
-//! The state on a device.
+//! The GPU backend: state, rebuilds, stages, updates.
 
-use super::arrays::{Buffer, words};
+use super::arrays::Buffer;
 use super::forces::Forces;
 use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
 use super::rebuild::{Rebuild, SortedArray};
 use super::step::Graphs;
 use super::steps_kernel::StepsKernel;
-use crate::backend::{Backend, ListReport, Sheared as _, SystemSums, initial_globals, list_radius, lists_members};
-use crate::device::{Device, Kernel, PluginServices, SourceUnit};
-use crate::plan::initial;
-use crate::plan::{Plan, StagePlan};
+use super::storage::EDITS;
+use crate::backend::{
+    Array, Backend, ListReport, Storage as _, SystemSums, Update, call_updater, export, import, initial_globals,
+    list_radius, lists_members, state_view,
+};
+use crate::device::{Device, Kernel, SourceUnit};
+use crate::plan::{Plan, StagePlan, initial};
 use crate::plugins::Component;
 use crate::plugins::host::HostServices;
 use crate::profile::Timing;
+use crate::state::arrays::{ArrayId, ParticleArray, Sort};
 use crate::state::topology::{LinkTables, Topology, Touched};
 use crate::state::{Facts, RawState};
 use galamost_plugin_api::abi::{Extent, Opaque, WireHost};
-use galamost_plugin_api::device::{DevicePtr, bytes_of};
+use galamost_plugin_api::device::bytes_of;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::When;
-use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::precision::Precision;
-use galamost_plugin_api::updater::{Edit, EditQueue, UpdateCall, changed};
-use galamost_plugin_api::views::{Globals, LinkView, ListView, SimBox, StateView, Wanted};
-use rayon::prelude::*;
+use galamost_plugin_api::updater::{Edit, changed};
+use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Wanted};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tracing::info;
 
-/// Where the changes begin in the memory of [`GpuSystem::edits`].
-const EDITS: usize = 64;
-
-/// Changes that are copied together with their number.
-const FEW_EDITS: usize = 126;
-
-/// What a stage has compiled.
+/// The compiled parts of a stage.
 pub(super) struct Stage {
     pub forces: Forces,
     pub integrators: Integrators,
-    /// Forces are computed once more at the end of each step.
+    /// Forces are evaluated a second time at the end of each step.
     pub forces_again: bool,
-    /// Steps that are done by one kernel.
+    /// The persistent kernel, which does many steps in one launch.
     pub steps_kernel: Option<StepsKernel>,
     pub graphs: Graphs,
 }
 
 impl Stage {
-    /// A component, for faults.
+    /// Returns a component by its number.
     pub fn component(&self, id: u32) -> Option<&Component> {
         self.integrators.component(id).or_else(|| self.forces.component(id))
     }
 }
 
-/// The backend of a device.
+/// The backend of a device that runs CUDA kernels.
 pub struct GpuSystem {
-    /// Graphs and kernels of the stage go before the memory they use.
+    /// First field, so graphs and kernels are dropped before the memory that they use.
     pub(super) stage: Option<Stage>,
     pub(super) rebuild: Rebuild,
     pub(super) links: DeviceLinks,
-    facts: Facts,
+    pub(super) facts: Facts,
     pub(super) globals: Globals,
     device_globals: Buffer,
-    /// Sections of particles, in the device's order.
-    sections: BTreeMap<String, Buffer>,
-    tag: Buffer,
-    index_of_tag: Buffer,
-    topology: Topology,
-    tables: LinkTables,
-    /// Changes that updaters ask for: their number at the head, the changes from [`EDITS`] on.
-    edits: Buffer,
-    integrator_states: BTreeMap<u32, (Buffer, usize)>,
+    /// Particle arrays in the order of the device; `None` for one that the precision does not store.
+    pub(super) arrays: Vec<(ParticleArray, Option<Buffer>)>,
+    pub(super) topology: Topology,
+    pub(super) tables: LinkTables,
+    /// Changes of topology that updaters request: their number, and the changes from offset [`EDITS`] on.
+    pub(super) edits: Buffer,
+    pub(super) integrator_states: BTreeMap<u32, (Buffer, usize)>,
     motion: (Buffer, Buffer),
     motion_sums: Kernel,
     system: u64,
     buffer: f64,
     host: HostServices,
     scaling: PositionScaling,
-    exclude: crate::pipeline::Exclusions,
+    pub(super) exclude: crate::pipeline::Exclusions,
     pub(super) device: Arc<dyn Device>,
 }
 
 impl GpuSystem {
-    /// The initial state of a plan.
+    /// Returns a system with the initial state of a plan.
     ///
     /// # Errors
-    /// The device's words, or an array that a component requires is not there.
+    /// Returns the driver's error, or an error if the initial state lacks an array that a component requires.
     pub fn new(plan: &Plan, device: Arc<dyn Device>) -> Result<Self> {
         let (facts, raw) = initial(plan)?;
         let n = facts.n;
@@ -96,26 +90,24 @@ impl GpuSystem {
         }
         let system =
             device.compile(&SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
-        let mut sections = BTreeMap::new();
-        for name in facts.sections() {
-            if name == "pos_low" && facts.precision != Precision::Mixed {
+        let mut arrays = vec![];
+        let mut sorted_arrays: Vec<SortedArray> = vec![];
+        let host = HostServices::new(device.clone(), facts.precision);
+        for array in facts.particle_arrays() {
+            if !array.stored(facts.precision) {
+                arrays.push((array, None));
                 continue;
             }
-            let stride = facts.stride(&name).unwrap_or(0);
-            sections.insert(name, Buffer::new(&device, stride * n)?);
-        }
-        let (tag, index_of_tag) = (Buffer::new(&device, 4 * n)?, Buffer::new(&device, 4 * n)?);
-        let host = HostServices::new(Box::new(PluginServices::new(device.clone(), facts.precision)));
-        let mut sorted_arrays: Vec<SortedArray> = vec![(tag.address(), 1)];
-        for (name, b) in &sections {
-            // the positions of the build are those of the sort, and forces are computed anew after it
-            let follows = name != "pos_at_build" && name != "force" && (name != "group" || !facts.groups.is_empty());
-            if follows {
-                sorted_arrays.push((b.address(), facts.stride(name).unwrap_or(0) as u32 / 4));
+            let stride = array.element.stride(facts.precision);
+            let buffer = Buffer::new(&device, stride * n)?;
+            let unused = array.name == ArrayId::Group.name() && facts.groups.is_empty();
+            if array.sort == Sort::Follows && !unused {
+                sorted_arrays.push((buffer.address(), stride as u32 / 4));
             }
-            if let Some(array) = name.strip_prefix("array.") {
-                host.set_array(array, b.address());
+            if let Some(name) = array.component_name() {
+                host.set_array(name, buffer.address());
             }
+            arrays.push((array, Some(buffer)));
         }
         let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
         let (length, d) = (raw.box_length, facts.dimensions);
@@ -130,9 +122,7 @@ impl GpuSystem {
             links,
             globals: initial_globals(plan),
             device_globals: Buffer::new(&device, size_of::<Globals>())?,
-            sections,
-            tag,
-            index_of_tag,
+            arrays,
             topology: raw.topology.clone(),
             tables,
             edits: Buffer::new(&device, EDITS + 4096 * size_of::<Edit>())?,
@@ -151,39 +141,26 @@ impl GpuSystem {
         Ok(s)
     }
 
-    /// The state as plugins and kernels see it.
+    /// Returns the view of the state for plugins and kernels.
     pub(super) fn view(&self) -> StateView {
-        fn at<T>(s: &BTreeMap<String, Buffer>, name: &str) -> DevicePtr<T> {
-            DevicePtr::new(s.get(name).map_or(0, Buffer::address))
-        }
-        let s = &self.sections;
-        let turning = s.contains_key("array.angular_momentum");
-        StateView {
-            precision: self.facts.precision as u32,
-            n_local: self.facts.n as u32,
-            n_types: self.facts.n_types,
-            has_groups: u32::from(!self.facts.groups.is_empty()),
-            pos_type: at(s, "pos_type"),
-            pos_low: at(s, "pos_low"),
-            velocity_mass: at(s, "velocity_mass"),
-            force: at(s, "force"),
-            image: at(s, "image"),
-            tag: DevicePtr::new(self.tag.address()),
-            index_of_tag: DevicePtr::new(self.index_of_tag.address()),
-            group: at(s, "group"),
-            pos_at_build: at(s, "pos_at_build"),
-            charge: at(s, "array.charge"),
-            diameter: at(s, "array.diameter"),
-            globals: DevicePtr::new(self.device_globals.address()),
-            quaternion: at(s, "array.quaternion"),
-            torque: at(s, "array.torque"),
-            angular_momentum: at(s, "array.angular_momentum"),
-            inertia: if turning { at(s, "array.inert") } else { DevicePtr::null() },
-            ..StateView::empty()
-        }
+        state_view(&self.facts, self.device_globals.address(), |array| {
+            let buffer = match array {
+                Array::Fixed(id) => self.arrays[id as usize].1.as_ref(),
+                Array::Optional(name) => {
+                    self.arrays.iter().find(|(a, _)| a.component_name() == Some(name)).and_then(|(_, b)| b.as_ref())
+                }
+            };
+            buffer.map_or(0, Buffer::address)
+        })
     }
 
-    /// Brings the host's copy of the globals up to date, after everything launched before.
+    /// Returns an array that is always stored.
+    pub(super) fn array(&self, id: ArrayId) -> Result<&Buffer> {
+        let buffer = self.arrays[id as usize].1.as_ref();
+        buffer.ok_or_else(|| Error::Run(format!("the array `{}` is not stored", id.name())))
+    }
+
+    /// Copies the globals from the device, after all earlier launches have finished.
     pub(super) fn sync_globals(&mut self) -> Result<()> {
         let bytes = self.device_globals.download()?;
         // SAFETY: Globals is plain data of exactly this size; the read does not rely on alignment
@@ -191,12 +168,12 @@ impl GpuSystem {
         Ok(())
     }
 
-    /// Brings the device's copy of the globals up to date.
+    /// Copies the globals to the device.
     pub(super) fn upload_globals(&self) -> Result<()> {
         self.device_globals.upload(bytes_of(&[self.globals]))
     }
 
-    /// In double precision, takes positions along with the box.
+    /// Scales positions with the box, where they are stored as lengths.
     fn scale_positions(&self) -> Result<()> {
         if self.facts.precision != Precision::Double {
             return Ok(());
@@ -204,14 +181,14 @@ impl GpuSystem {
         self.scaling.run(&*self.device, &self.view())
     }
 
-    /// After forces outside of a step. The list was long enough before: kernels that stopped met a fault.
+    /// Checks for faults after a force evaluation outside of a step. The neighbor list is valid, so a halt means a fault.
     fn sync_after_forces(&mut self) -> Result<()> {
         self.sync_globals()?;
         if self.globals.halt != 0 { self.make_room() } else { Ok(()) }
     }
 
-    /// Rebuilds, with as much room as it takes.
-    fn rebuild_now(&mut self) -> Result<()> {
+    /// Rebuilds the neighbor list, with larger buffers if needed.
+    pub(super) fn rebuild_now(&mut self) -> Result<()> {
         loop {
             self.launch_rebuild()?;
             self.sync_globals()?;
@@ -221,89 +198,10 @@ impl GpuSystem {
             self.make_room()?;
         }
     }
-
-    fn tags(&self) -> Result<Vec<u32>> {
-        Ok(words(&self.tag.download()?))
-    }
-
-    /// Puts rows in tag order into the device's order and copies them.
-    fn upload_by_tag(&self, name: &str, bytes: &[u8], tags: &[u32]) -> Result<()> {
-        let Some(buffer) = self.sections.get(name) else { return Ok(()) };
-        let stride = self.facts.stride(name).unwrap_or(0);
-        if bytes.len() != stride * self.facts.n {
-            return Err(Error::Run(format!("section `{name}` of the checkpoint does not fit this system")));
-        }
-        if tags.iter().enumerate().all(|(k, t)| k == *t as usize) {
-            return buffer.upload(bytes);
-        }
-        let mut rows = vec![0; bytes.len()];
-        // arrays that nobody asked for have no bytes at all
-        rows.par_chunks_exact_mut(stride.max(1)).zip(tags).for_each(|(row, t)| {
-            row.copy_from_slice(&bytes[*t as usize * stride..][..stride]);
-        });
-        buffer.upload(&rows)
-    }
-
-    /// Runs an updater, with room for as many changes of topology as it asks for.
-    fn call_updater(&mut self, updater: &Component) -> Result<(Vec<Edit>, UpdateCall, SimBox)> {
-        let part = updater.updater().ok_or_else(|| Error::Run(format!("{} is no updater", updater.name)))?;
-        let mut before = SimBox::of(&self.globals);
-        if updater.needs.wants.thermo {
-            before.kinetic = self.sums()?.kinetic_diagonal();
-        }
-        loop {
-            let room = (self.edits.bytes() - EDITS) / size_of::<Edit>();
-            self.device.clear(self.edits.address(), EDITS)?;
-            let mut sim_box = before;
-            let mut call = UpdateCall {
-                size: size_of::<UpdateCall>() as u32,
-                component: updater.id,
-                first_varying: updater.first_varying,
-                changed: 0,
-                step: self.globals.step,
-                key: RandomKey::new(self.facts.seed, updater.id),
-                state: self.view(),
-                list: self.rebuild.view(),
-                bonds: self.links.view(0),
-                edits: EditQueue {
-                    edits: DevicePtr::new(self.edits.address() + EDITS as u64),
-                    count: DevicePtr::new(self.edits.address()),
-                    capacity: room as u32,
-                    reserved: 0,
-                },
-                group: updater.group,
-                reserved0: 0,
-                sim_box: DevicePtr::new(&raw mut sim_box as u64),
-                reserved: [0; 6],
-            };
-            // SAFETY: every view describes arrays of this device, and nothing else runs meanwhile
-            unsafe { part.update(&mut call)? };
-            let mut bytes = vec![0; EDITS + FEW_EDITS * size_of::<Edit>()];
-            self.edits.download_part(0, &mut bytes)?;
-            let asked = words(&bytes[..4])[0] as usize;
-            if asked <= room {
-                let few = bytes.len();
-                if asked > FEW_EDITS {
-                    bytes.resize(EDITS + asked * size_of::<Edit>(), 0);
-                    self.edits.download_part(few, &mut bytes[few..])?;
-                }
-                let list = words(&bytes[EDITS..]);
-                let all = list.as_chunks::<8>().0.iter().take(asked).map(|w| Edit {
-                    remove: w[0],
-                    width: w[1],
-                    kind: w[2],
-                    tags: [w[3], w[4], w[5], w[6]],
-                    reserved: 0,
-                });
-                return Ok((all.collect(), call, sim_box));
-            }
-            self.edits = Buffer::new(&self.device, EDITS + asked.next_power_of_two() * size_of::<Edit>())?;
-        }
-    }
 }
 
 impl Backend for GpuSystem {
-    fn begin_stage(&mut self, stage: &StagePlan, forces_are_good: bool) -> Result<()> {
+    fn begin_stage(&mut self, stage: &StagePlan, forces_are_valid: bool) -> Result<()> {
         self.destroy_graphs()?;
         self.stage = None;
         self.globals.dt = stage.stage.dt;
@@ -312,11 +210,10 @@ impl Backend for GpuSystem {
         let f = &self.facts;
         let (team, device) = (self.rebuild.team(), &self.device);
         let forces = Forces::new(device, self.system, &stage.forces, f.precision, f.n, f.n_types, team, f.seed)?;
-        let arrays = self
-            .sections
-            .iter()
-            .filter_map(|(name, b)| Some((name.strip_prefix("array.")?.to_string(), b.address())))
-            .collect();
+        let optional = |(a, b): &(ParticleArray, Option<Buffer>)| {
+            Some((a.component_name()?.to_string(), b.as_ref().map_or(0, Buffer::address)))
+        };
+        let arrays = self.arrays.iter().filter_map(optional).collect();
         let integrators =
             Integrators::new(device, self.system, stage, f, &self.globals, &arrays, &mut self.integrator_states)?;
         let prevented: Vec<String> =
@@ -331,7 +228,7 @@ impl Backend for GpuSystem {
             StepsKernel::new(device, &forces, &integrators, f.precision, f.n, f.n_types, team)?
         };
         self.stage = Some(Stage { forces, integrators, forces_again, steps_kernel, graphs: Graphs::new(prevented) });
-        if forces_are_good {
+        if forces_are_valid {
             return Ok(());
         }
         self.launch_forces(Wanted::ALL)?;
@@ -375,9 +272,10 @@ impl Backend for GpuSystem {
     }
 
     fn read(&mut self, section: &str) -> Result<Vec<u8>> {
-        let stride =
-            self.facts.stride(section).ok_or_else(|| Error::Run(format!("there is no section `{section}`")))?;
-        let Some(buffer) = self.sections.get(section) else { return Ok(vec![0; stride * self.facts.n]) };
+        let found = self.arrays.iter().find(|(a, _)| a.name == section);
+        let (array, buffer) = found.ok_or_else(|| Error::Run(format!("there is no section `{section}`")))?;
+        let stride = array.element.stride(self.facts.precision);
+        let Some(buffer) = buffer else { return Ok(vec![0; stride * self.facts.n]) };
         let bytes = buffer.download()?;
         let mut out = vec![0; stride * self.facts.n];
         for (row, tag) in bytes.chunks_exact(stride).zip(self.tags()?) {
@@ -395,11 +293,10 @@ impl Backend for GpuSystem {
     }
 
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
-        let (mut edits, call, sim_box) = self.call_updater(updater)?;
-        let changed_now = call.changed;
+        let Update { mut edits, changed: changed_now, sim_box } = call_updater(self, updater)?;
         self.sync_globals()?;
-        let stretched = changed_now & changed::BOX != 0;
-        if stretched && self.globals.halt == 0 {
+        let box_changed = changed_now & changed::BOX != 0;
+        if box_changed && self.globals.halt == 0 {
             self.globals.set_box(sim_box.length, updater.id);
             self.upload_globals()?;
             self.scale_positions()?;
@@ -416,15 +313,15 @@ impl Backend for GpuSystem {
             if self.links.fits(&self.tables) {
                 self.links.update_rows(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
             } else {
-                info!("step {}: the tables of links get more room", self.globals.step);
+                info!("step {}: the topology tables grow", self.globals.step);
                 self.destroy_graphs()?;
                 self.links.upload_all(&self.tables)?;
                 self.rebuild.index_links(&self.view(), &self.links.to_index())?;
                 self.links.update_rows(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
             }
         }
-        let positions = changed_now & changed::POSITIONS != 0 || stretched;
-        if positions || touched.lost {
+        let positions = changed_now & changed::POSITIONS != 0 || box_changed;
+        if positions || touched.exclusion_removed {
             self.rebuild_now()?;
         }
         if positions || topology_changed || changed_now & changed::FORCES != 0 {
@@ -433,77 +330,16 @@ impl Backend for GpuSystem {
         if changed_now & changed::VELOCITIES != 0 {
             self.launch_integrators(When::Start)?;
         }
-        // a fault of these forces stops the next step, which tells it; only a virial is needed before
+        // the next step reports a fault of these forces; only the virial is needed before
         if wanted.more_than_force() { self.sync_after_forces() } else { Ok(()) }
     }
 
     fn export(&mut self) -> Result<RawState> {
-        let mut out = RawState {
-            step: self.globals.step,
-            box_length: self.globals.box_length,
-            topology: self.topology.clone(),
-            ..RawState::default()
-        };
-        for name in self.facts.sections() {
-            let bytes = self.read(&name)?;
-            out.sections.insert(name, bytes);
-        }
-        for (id, (state, len)) in &self.integrator_states {
-            let mut bytes = state.download()?;
-            bytes.truncate(*len);
-            out.sections.insert(format!("integrator.{id}"), bytes);
-        }
-        out.sections.insert("rebuild".into(), self.globals.rebuild.to_le_bytes().to_vec());
-        out.sections.insert("rebuilds".into(), self.globals.rebuilds.to_le_bytes().to_vec());
-        out.put("built_length", self.globals.built_length);
-        out.put("grid_length", self.rebuild.grid_length());
-        out.put("virial", self.globals.virial);
-        self.globals.export_shear(&mut out);
-        Ok(out)
+        export(self)
     }
 
     fn import(&mut self, state: &RawState) -> Result<()> {
-        self.destroy_graphs()?;
-        self.globals.step = state.step;
-        // the list is built in the box and with the cells of its time
-        self.globals.box_length = state.numbers("built_length").unwrap_or(state.box_length);
-        self.globals.virial = state.numbers("virial").unwrap_or_default();
-        self.globals.shear_offset = state.numbers("built_shear").unwrap_or_default()[0];
-        self.globals.evaluate();
-        self.upload_globals()?;
-        let grid_length = state.numbers("grid_length").unwrap_or(self.globals.box_length);
-        if grid_length != self.rebuild.grid_length() {
-            self.rebuild.set_grid(grid_length)?;
-        }
-        self.topology = state.topology.clone();
-        self.tables = LinkTables::new(&self.topology, self.exclude, self.facts.n);
-        self.links.upload_all(&self.tables)?;
-        // in tag order, with the positions of the last list build: sorting these gives the order and the list of that
-        // build again, on which the sums of the next steps depend to the last bit
-        let identity: Vec<u32> = (0..self.facts.n as u32).collect();
-        self.tag.upload_words(&identity)?;
-        for name in self.facts.sections() {
-            let from = if name == "pos_type" { "pos_at_build" } else { &name };
-            self.upload_by_tag(&name, state.section(from)?, &identity)?;
-        }
-        for (name, bytes) in &state.sections {
-            if let Some(id) = name.strip_prefix("integrator.").and_then(|i| i.parse().ok()) {
-                self.integrator_states.insert(id, (Buffer::of_bytes(&self.device, bytes)?, bytes.len()));
-            }
-        }
-        self.rebuild_now()?;
-        let tags = self.tags()?;
-        // what does not follow the order by itself
-        self.upload_by_tag("pos_type", state.section("pos_type")?, &tags)?;
-        self.upload_by_tag("force", state.section("force")?, &tags)?;
-        if self.globals.box_length != state.box_length {
-            self.globals.set_box(state.box_length, u32::MAX);
-            self.globals.scale = [1.0; 3];
-        }
-        self.globals.import_shear(state);
-        self.globals.rebuild = 0;
-        self.globals.rebuilds = state.word("rebuilds").max(1);
-        self.upload_globals()
+        import(self, state)
     }
 
     fn box_length(&self) -> [f64; 3] {

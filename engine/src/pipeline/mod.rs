@@ -13,36 +13,36 @@ pub use overrides::apply as apply_overrides;
 /// The largest number of checkpoints that a run keeps.
 pub const MAX_CHECKPOINTS: u64 = 100;
 
-/// One component as it stands in the file.
+/// A component as the file gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its whole text, name included.
+    /// Text, including the name.
     pub text: String,
-    /// Where the text starts.
+    /// Position of the text.
     pub at: Position,
 }
 
-/// The device the user asks for.
+/// The device that the user requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// A GPU if one works, else the CPU; the log says which and why.
+    /// A GPU if one works, otherwise the CPU; the log states the choice and its reason.
     #[default]
     Auto,
     /// The CPU.
     Cpu,
     /// This GPU.
     Cuda(u32),
-    /// The CUDA kernels on the CPU, compiled by g++: for tests of kernels, slow.
+    /// The CUDA kernels on the CPU, compiled by g++; slow, for tests of kernels.
     Emulated,
 }
 
 impl DeviceChoice {
-    /// From the command line: `auto`, `cpu`, `cuda`, `cuda:1`, `emulated`.
+    /// Parses the command-line form: `auto`, `cpu`, `cuda`, `cuda:1`, `emulated`.
     ///
     /// # Errors
-    /// What would be right.
+    /// Returns an error that lists the valid forms.
     pub fn parse(text: &str) -> Result<Self, String> {
         let lower = text.to_lowercase();
         match lower.as_str() {
@@ -54,7 +54,7 @@ impl DeviceChoice {
                 .strip_prefix("cuda:")
                 .and_then(|n| n.parse().ok())
                 .map(Self::Cuda)
-                .ok_or_else(|| format!("`{text}` is no device: say auto, cpu, cuda:0 or emulated")),
+                .ok_or_else(|| format!("`{text}` is not a device; use auto, cpu, cuda:0 or emulated")),
         }
     }
 }
@@ -99,14 +99,14 @@ impl FromValue for PrecisionField {
     }
 }
 
-/// Pairs that have no pair forces because they are bonded.
+/// Exclusions: bonded pairs without pair forces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exclusions {
-    /// The two ends of a bond.
+    /// The two particles of a bond.
     pub bonds: bool,
-    /// The two ends of an angle.
+    /// The two end particles of an angle.
     pub angles: bool,
-    /// The two ends of a dihedral.
+    /// The two end particles of a dihedral.
     pub dihedrals: bool,
 }
 
@@ -128,7 +128,7 @@ impl FromValue for Exclusions {
     }
 }
 
-/// Pairs that the neighbor list takes in, by their molecules.
+/// Restriction of the neighbor list by molecules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Only {
     /// Two particles of one molecule.
@@ -156,13 +156,13 @@ impl FromValue for Only {
 /// `neighbors: (…)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Neighbors {
-    /// What is added to the cutoff; chosen by the engine if absent.
+    /// Buffer added to the cutoff; the engine chooses one if absent.
     pub buffer: Option<f64>,
     /// Excluded pairs.
     pub exclude: Exclusions,
-    /// Only pairs inside of molecules, or between them; all pairs if absent.
+    /// Restricts the list to pairs inside of molecules or between them; all pairs if absent.
     pub only: Option<Only>,
-    /// Where `only` stands.
+    /// Position of `only`.
     pub only_at: Option<Position>,
 }
 
@@ -184,13 +184,13 @@ impl FromValue for Neighbors {
 /// `checkpoint: (…)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckpointSettings {
-    /// Steps from one checkpoint to the next, and one at the end; none for only at the end of an interrupted run.
+    /// Steps between checkpoints; one is also written at the end. If absent, only an interrupted run writes one.
     pub every: Option<u64>,
-    /// Minutes from one checkpoint to the next, and one at the end.
+    /// Minutes between checkpoints; one is also written at the end.
     pub minutes: Option<f64>,
-    /// How many are kept.
+    /// Number of checkpoints kept.
     pub keep: u64,
-    /// File; by default the pipeline's with the ending `.checkpoint`.
+    /// File; by default the pipeline's path with the extension `.checkpoint`.
     pub file: Option<String>,
 }
 
@@ -211,10 +211,10 @@ impl FromValue for CheckpointSettings {
 }
 
 impl CheckpointSettings {
-    /// Two: one that has become unreadable does not cost the run.
+    /// Two, so a run survives one unreadable checkpoint.
     const KEEP: u64 = 2;
 
-    /// Whether checkpoints are written while the run goes on.
+    /// Returns whether checkpoints are written during the run.
     pub fn regular(&self) -> bool {
         self.every.is_some() || self.minutes.is_some()
     }
@@ -253,15 +253,15 @@ pub struct Stage {
     pub steps: u64,
     /// Time step.
     pub dt: f64,
-    /// Where it stands.
+    /// Position in the file.
     pub at: Position,
-    /// Components of its own, instead of the pipeline's.
+    /// Forces of this stage; replace the pipeline's.
     pub forces: Option<Vec<Entry>>,
-    /// As above.
+    /// Integrators of this stage; replace the pipeline's.
     pub integrators: Option<Vec<Entry>>,
-    /// As above.
+    /// Updaters of this stage; replace the pipeline's.
     pub updaters: Option<Vec<Entry>>,
-    /// As above.
+    /// Analyzers of this stage; replace the pipeline's.
     pub analyzers: Option<Vec<Entry>>,
 }
 
@@ -291,7 +291,7 @@ impl FromValue for Stage {
     }
 }
 
-/// A pipeline file, read but not yet checked against plugins.
+/// A parsed pipeline file, not yet checked against plugins.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     /// The file.
@@ -302,7 +302,7 @@ pub struct Pipeline {
     pub seed: u64,
     /// Device.
     pub device: DeviceChoice,
-    /// Where `device` stands.
+    /// Position of `device`.
     pub device_at: Option<Position>,
     /// Precision.
     pub precision: Precision,
@@ -322,7 +322,7 @@ pub struct Pipeline {
     pub analyzers: Vec<Entry>,
     /// Stages.
     pub stages: Vec<Stage>,
-    /// Samplers, which stand in place of all the lists above.
+    /// Samplers; they replace all lists above.
     pub ensemble: Vec<Entry>,
 }
 
@@ -330,7 +330,7 @@ impl Pipeline {
     /// Reads a file and applies `--set path=value`.
     ///
     /// # Errors
-    /// Everything wrong with its syntax and its own fields.
+    /// Returns all errors of its syntax and of its own fields.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self, Failure> {
         let fail = |d: Vec<Diagnostic>| Err(Failure::Input(d));
         let text = match std::fs::read_to_string(path) {
@@ -345,7 +345,7 @@ impl Pipeline {
         }
     }
 
-    /// Reads a text.
+    /// Parses a text.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -391,7 +391,7 @@ impl Pipeline {
         if let Some(s) = &stages
             && s.is_empty()
         {
-            errors.push(value.error("there are no stages: give at least one, `(steps: 1000, dt: 0.005)`"));
+            errors.push(value.error("there are no stages; add at least one: `(steps: 1000, dt: 0.005)`"));
         }
         Some(Self {
             path: path.into(),
@@ -412,7 +412,7 @@ impl Pipeline {
         })
     }
 
-    /// A pipeline of samplers: it has no particles, so what acts on particles has no place in it.
+    /// Parses the rest of a pipeline of samplers. It has no particles, so fields for particles are errors.
     fn of_ensemble(
         mut fields: Fields<'_, '_>,
         path: &Path,
@@ -430,12 +430,12 @@ impl Pipeline {
             if let Some(value) = fields.raw(name) {
                 let text =
                     "a pipeline has either an `ensemble`, which has no particles, or an initial state and stages";
-                fields.errors.push(value.error(format!("`{name}` has no place here: {text}")));
+                fields.errors.push(value.error(format!("`{name}` is not allowed here: {text}")));
             }
         }
         if ensemble.is_empty() {
             let value = fields.value();
-            fields.errors.push(value.error("`ensemble` is empty: give at least one sampler"));
+            fields.errors.push(value.error("`ensemble` is empty; add at least one sampler"));
         }
         fields.finish();
         Some(Self {
@@ -457,7 +457,7 @@ impl Pipeline {
         })
     }
 
-    /// Folder that relative paths start at.
+    /// Returns the folder that relative paths refer to.
     pub fn directory(&self) -> PathBuf {
         match self.path.parent() {
             Some(p) if !p.as_os_str().is_empty() => p.into(),
@@ -465,7 +465,7 @@ impl Pipeline {
         }
     }
 
-    /// The checkpoint file.
+    /// Returns the path of the checkpoint file.
     pub fn checkpoint_path(&self) -> PathBuf {
         match &self.checkpoint.file {
             Some(f) => self.directory().join(f),
@@ -474,7 +474,7 @@ impl Pipeline {
     }
 }
 
-/// The struct behind `#![enable(…)]`, which is allowed and changes nothing.
+/// Skips RON attributes such as `#![enable(…)]`, which are allowed and have no effect.
 fn skip_attributes(text: &str) -> Value<'_> {
     let mut rest = Source::file(text).value();
     while rest.text().starts_with("#![") {
@@ -484,7 +484,7 @@ fn skip_attributes(text: &str) -> Value<'_> {
     rest
 }
 
-/// "did you mean `x`?", or the names there are.
+/// Returns "did you mean `x`?", or the list of valid names.
 pub fn suggestion<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match nearest(wrong, names.clone()) {
         Some(n) => format!("did you mean `{n}`?"),

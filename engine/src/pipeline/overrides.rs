@@ -1,12 +1,12 @@
-//! `--set path=value`: a value of the file is replaced by another before the file is read.
+//! `--set path=value`: replaces values of the pipeline file before it is read.
 
 use galamost_plugin_api::error::InputError;
 use galamost_plugin_api::params::Value;
 
-/// The text with every override applied; paths look like `stages[0].dt` or `forces[0].pairs[1].a`.
+/// Returns the text with every override applied. Paths have the form `stages[0].dt` or `forces[0].pairs[1].a`.
 ///
 /// # Errors
-/// A path that leads nowhere.
+/// Returns an error for each path that does not exist.
 pub fn apply(text: &str, body: Value<'_>, overrides: &[String]) -> Result<String, Vec<InputError>> {
     let mut errors = vec![];
     let mut edits: Vec<(usize, usize, String)> = vec![];
@@ -16,9 +16,9 @@ pub fn apply(text: &str, body: Value<'_>, overrides: &[String]) -> Result<String
             continue;
         };
         match find(body, path.trim()) {
-            Ok(Place::Value(v)) => edits.push((v.offset(), v.offset() + v.text().len(), new.trim().into())),
-            Ok(Place::Missing(v, field)) => {
-                // a field that is not there yet goes in front of the others
+            Ok(Target::Value(v)) => edits.push((v.offset(), v.offset() + v.text().len(), new.trim().into())),
+            Ok(Target::Missing(v, field)) => {
+                // insert a missing field before the others
                 let open = v.offset() + v.text().find('(').map_or(v.text().len(), |n| n + 1);
                 edits.push((open, open, format!("{field}: {}, ", new.trim())));
             }
@@ -36,12 +36,12 @@ pub fn apply(text: &str, body: Value<'_>, overrides: &[String]) -> Result<String
     Ok(out)
 }
 
-enum Place<'a> {
+enum Target<'a> {
     Value(Value<'a>),
     Missing(Value<'a>, String),
 }
 
-fn find<'a>(body: Value<'a>, path: &str) -> Result<Place<'a>, String> {
+fn find<'a>(body: Value<'a>, path: &str) -> Result<Target<'a>, String> {
     let mut here = body;
     let parts: Vec<&str> = path.split('.').collect();
     for (depth, part) in parts.iter().enumerate() {
@@ -50,15 +50,15 @@ fn find<'a>(body: Value<'a>, path: &str) -> Result<Place<'a>, String> {
         let Some((_, value)) = fields.iter().find(|(k, _)| k.name == name) else {
             let last = depth + 1 == parts.len() && indices.is_empty();
             if last && here.text().contains('(') {
-                return Ok(Place::Missing(here, name.into()));
+                return Ok(Target::Missing(here, name.into()));
             }
             let names: Vec<_> = fields.iter().map(|(k, _)| k.name.to_string()).collect();
-            return Err(format!("there is no `{name}`; there are {}", names.join(", ")));
+            return Err(format!("there is no field `{name}`; the fields are {}", names.join(", ")));
         };
         here = *value;
         for index in indices.split('[').filter(|i| !i.is_empty()) {
             let index = index.trim_end_matches(']');
-            let n: usize = index.parse().map_err(|_| format!("`{index}` is no number"))?;
+            let n: usize = index.parse().map_err(|_| format!("`{index}` is not a number"))?;
             let elements = match here.elements() {
                 Ok(list) => list,
                 Err(_) => here.map().map_err(|e| e.message)?.into_iter().map(|(_, v)| v).collect(),
@@ -68,7 +68,7 @@ fn find<'a>(body: Value<'a>, path: &str) -> Result<Place<'a>, String> {
                 .ok_or_else(|| format!("`{name}` has {} element(s), counted from 0", elements.len()))?;
         }
     }
-    Ok(Place::Value(here))
+    Ok(Target::Value(here))
 }
 
 #[cfg(test)]
@@ -92,9 +92,9 @@ mod tests {
     }
 
     #[test]
-    fn wrong_paths_are_told() {
+    fn wrong_paths_are_errors() {
         for (o, message) in
-            [("stages[3].dt=1", "1 element"), ("foo.bar=1", "there is no `foo`"), ("seed", "path=value")]
+            [("stages[3].dt=1", "1 element"), ("foo.bar=1", "there is no field `foo`"), ("seed", "path=value")]
         {
             let e = set(&[o]).expect_err(o);
             assert!(e[0].message.contains(message), "{}", e[0].message);

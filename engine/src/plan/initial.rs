@@ -1,7 +1,9 @@
 //! The initial state of a plan as raw arrays.
 
 use super::Plan;
-use crate::state::raw::{Facts, RawState, bytes_of};
+use crate::state::arrays::{ArrayId, ParticleArray};
+use crate::state::buffers::bytes_of;
+use crate::state::raw::{Facts, RawState};
 use crate::state::store::Store;
 use crate::state::topology::Topology;
 use galamost_plugin_api::component::ArrayNeed;
@@ -12,10 +14,10 @@ use galamost_plugin_api::snapshot::{Array, Snapshot, Values};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// The initial state of a plan, and the facts about it.
+/// Returns the initial state of a plan, and the facts about the system.
 ///
 /// # Errors
-/// An array that a component requires is not there.
+/// Returns an error if the initial state lacks an array that a component requires.
 pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
     let s = &plan.snapshot;
     let precision = plan.pipeline.precision;
@@ -40,21 +42,21 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
         }
         facts.members.push(group.iter().filter(|g| *g >> bit & 1 == 1).count());
     }
-    raw.sections.insert("group".into(), bytes_of(&group));
+    raw.sections.insert(ArrayId::Group.name().into(), bytes_of(&group).to_vec());
     match precision {
         Precision::Double => particles::<Float64>(s, precision, &mut raw.sections),
         _ => particles::<Fixed>(s, precision, &mut raw.sections),
     }
     let needs = || plan.components.iter().flat_map(|c| &c.needs.arrays);
     if needs().any(|n| n.name == "quaternion") {
-        // it follows from the quaternions, which the check completed
+        // axes follow from the quaternions, which the check has completed
         facts.axes = facts.idle_arrays.remove("orientation").is_some();
     }
     if needs().any(|n| n.name == "angular_momentum") {
         facts.idle_arrays.remove("rotation");
         if let Some(Values::Real(inert)) = facts.idle_arrays.get("inert").map(|a| &a.values) {
-            let turns = |i: &[f64; 3]| i.iter().filter(|i| **i > 0.0).count() as f64;
-            let particles = || inert.as_chunks::<3>().0.iter().map(turns).zip(&group);
+            let degrees = |i: &[f64; 3]| i.iter().filter(|i| **i > 0.0).count() as f64;
+            let particles = || inert.as_chunks::<3>().0.iter().map(degrees).zip(&group);
             facts.rotational.push(particles().map(|(d, _)| d).sum());
             for bit in 0..plan.groups.len() {
                 facts.rotational.push(particles().filter(|(_, g)| *g >> bit & 1 == 1).map(|(d, _)| d).sum());
@@ -74,7 +76,7 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
                 )));
             }
             let bytes = array_bytes(need, given, s.len(), precision);
-            raw.sections.insert(format!("array.{}", need.name), bytes);
+            raw.sections.insert(ParticleArray::optional(need).name, bytes);
             facts.arrays.push(need.clone());
         }
     }
@@ -90,7 +92,7 @@ fn particles<S: Store>(s: &Snapshot, precision: Precision, sections: &mut BTreeM
     let mut velocity = vec![[S::Real::ZERO; 4]; n];
     let rows = pos.par_iter_mut().zip(&mut low).zip(&mut image).zip(&mut velocity).enumerate().with_min_len(4096);
     rows.for_each(|(i, (((pos, low), image), velocity))| {
-        let (p, l, crossed) = S::store(s.position[i], s.kind[i], s.box_length);
+        let (p, l, crossed) = S::store(s.position[i], s.type_id[i], s.box_length);
         *pos = p;
         if precision == Precision::Mixed {
             *low = l;
@@ -101,12 +103,13 @@ fn particles<S: Store>(s: &Snapshot, precision: Precision, sections: &mut BTreeM
         let [x, y, z] = s.velocity[i].map(S::Real::lit);
         *velocity = [x, y, z, S::Real::lit(s.mass[i])];
     });
-    sections.insert("pos_type".into(), bytes_of(&pos));
-    sections.insert("pos_at_build".into(), bytes_of(&pos));
-    sections.insert("pos_low".into(), bytes_of(&low));
-    sections.insert("image".into(), bytes_of(&image));
-    sections.insert("velocity_mass".into(), bytes_of(&velocity));
-    sections.insert("force".into(), vec![0; size_of::<[S::Real; 4]>() * n]);
+    let mut insert = |array: ArrayId, bytes: &[u8]| sections.insert(array.name().into(), bytes.to_vec());
+    insert(ArrayId::PosType, bytes_of(&pos));
+    insert(ArrayId::PosAtBuild, bytes_of(&pos));
+    insert(ArrayId::PosLow, bytes_of(&low));
+    insert(ArrayId::Image, bytes_of(&image));
+    insert(ArrayId::VelocityMass, bytes_of(&velocity));
+    insert(ArrayId::Force, &vec![0; size_of::<[S::Real; 4]>() * n]);
 }
 
 fn array_bytes(need: &ArrayNeed, given: Option<Array>, n: usize, precision: Precision) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! A component of a run, as the engine calls it over the boundary.
+//! Components of a run, and their functions behind the plugin boundary.
 
 use super::library::Library;
 use crate::pipeline::Entry;
@@ -13,7 +13,7 @@ use galamost_plugin_api::error::{Error, Position, Result};
 use galamost_plugin_api::force::ForceCall;
 use galamost_plugin_api::generator::GeneratorContext;
 use galamost_plugin_api::integrator::{GroupInfo, ParticleCall, ProgramInfo, ScalarCall};
-use galamost_plugin_api::pair::{Interaction, PairCall, Pose};
+use galamost_plugin_api::pair::{PairCall, PairConfiguration, PairOutput};
 use galamost_plugin_api::params::Source;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Snapshot;
@@ -22,7 +22,7 @@ use galamost_plugin_api::views::Sums;
 use galamost_plugin_api::wire::from_wire;
 use std::path::PathBuf;
 
-/// Groups that a run can tell apart: bits of a word.
+/// The largest number of groups in a run: the bits of a group word.
 pub const MAX_GROUPS: u32 = 32;
 
 /// A component of a run.
@@ -33,17 +33,17 @@ pub struct Component {
     pub former_names: Vec<String>,
     /// Kind.
     pub kind: Kind,
-    /// Its number in the run: part of the key of its random numbers, and how faults name it.
+    /// Number in the run: part of the key of its random numbers, and its identity in faults.
     pub id: u32,
-    /// Where it stands in the pipeline.
+    /// Position in the pipeline file.
     pub at: Position,
-    /// The library it comes from.
+    /// File of the plugin that contains it.
     pub library: PathBuf,
-    /// What it answered when it was bound.
+    /// Its needs, known after [`Self::bind`].
     pub needs: Needs,
-    /// Its first slot in [`galamost_plugin_api::views::Globals::values`].
+    /// First slot in [`galamost_plugin_api::views::Globals::values`].
     pub first_varying: u32,
-    /// Bit of its group in the state's words, 32 for all particles.
+    /// Bit of its group in the group words; [`MAX_GROUPS`] for all particles.
     pub group: u32,
     object: WireObject,
     base: &'static Component1,
@@ -62,10 +62,10 @@ enum Tables {
     Sampler(&'static Sampler1),
 }
 
-// SAFETY: the object behind the pointer is Send (the guard asks for it); tables whose methods are called from several
-// threads at once (pair, bonded, integrator) only make shared references to it, and their types are Sync
+// SAFETY: the object behind the pointer is Send (required by the plugin API's guard). Tables whose methods run on several
+// threads at once (pair, bonded, integrator) only create shared references to it, and their types are Sync.
 unsafe impl Send for Component {}
-// SAFETY: as above
+// SAFETY: as for Send
 unsafe impl Sync for Component {}
 
 impl Drop for Component {
@@ -88,8 +88,8 @@ fn get<T: 'static + galamost_plugin_api::abi::AbiTable>(object: &WireObject, lib
     }
 }
 
-/// What a call returned; a panic is told with the method, which the plugin's side does not know.
-pub(super) fn called<T>(method: &'static str, answer: Wire<T>) -> Result<T> {
+/// Converts the answer of a plugin. Adds the method's name to a panic, because the plugin's side does not know it.
+pub(super) fn receive<T>(method: &'static str, answer: Wire<T>) -> Result<T> {
     from_wire(answer).map_err(|e| match e {
         Error::Panic { component, message, .. } => Error::Panic { component, method, message },
         e => e,
@@ -97,14 +97,14 @@ pub(super) fn called<T>(method: &'static str, answer: Wire<T>) -> Result<T> {
 }
 
 impl Component {
-    /// What a call during a run returned: its error names the component. (While a pipeline is checked, the place in the
-    /// file does.)
-    fn told<T>(&self, method: &'static str, answer: impl FnOnce() -> Wire<T>) -> Result<T> {
+    /// Calls a method during a run. The component's name is added to errors. (During a check, the position in the file
+    /// identifies the component.)
+    fn call<T>(&self, method: &'static str, answer: impl FnOnce() -> Wire<T>) -> Result<T> {
         let answer = {
-            let _inside = crate::activity::enter(self.id);
+            let _activity = crate::activity::enter(self.id);
             answer()
         };
-        called(method, answer).map_err(|e| match e {
+        receive(method, answer).map_err(|e| match e {
             Error::Run(message) if !message.contains(&self.name) => Error::Run(format!("{}: {message}", self.name)),
             e => e,
         })
@@ -115,10 +115,10 @@ impl Component {
         self.name == name || self.former_names.iter().any(|n| n == name)
     }
 
-    /// Makes the component of a pipeline entry.
+    /// Creates the component of a pipeline entry.
     ///
     /// # Errors
-    /// The mistakes of its parameters.
+    /// Returns the errors of its parameters.
     pub fn create(library: &Library, info: &ComponentInfo, entry: &Entry, id: u32) -> Result<Self> {
         let source = Source { text: &entry.text, start: entry.at };
         let kind = info.kind;
@@ -150,72 +150,72 @@ impl Component {
         })
     }
 
-    /// Tells it the system.
+    /// Binds the component to a system.
     ///
     /// # Errors
-    /// The mistakes that show only now.
+    /// Returns the errors of its parameters that depend on the system.
     pub fn bind(&mut self, system: &SystemInfo) -> Result<()> {
         let text = ron::to_string(system).map_err(|e| Error::Run(e.to_string()))?;
-        let answer = called("bind", (self.base.bind)(self.object.this, text.as_str().into()))?;
+        let answer = receive("bind", (self.base.bind)(self.object.this, text.as_str().into()))?;
         self.needs = ron::from_str(answer.as_str()).map_err(|e| Error::Run(format!("{}: {e}", self.name)))?;
         Ok(())
     }
 
-    /// Gives it the engine's services.
+    /// Starts the component with the engine's services.
     ///
     /// # Errors
-    /// Whatever keeps it from starting.
+    /// Returns the component's error.
     pub fn start(&self, host: &WireHost) -> Result<()> {
-        self.told("start", || (self.base.start)(self.object.this, host))
+        self.call("start", || (self.base.start)(self.object.this, host))
     }
 
-    /// Its state for a checkpoint.
+    /// Returns the component's state for a checkpoint.
     ///
     /// # Errors
-    /// Whatever keeps it from saving.
+    /// Returns the component's error.
     pub fn save(&self) -> Result<Vec<u8>> {
-        self.told("save", || (self.base.save)(self.object.this)).map(|v| v.into_vec())
+        self.call("save", || (self.base.save)(self.object.this)).map(|v| v.into_vec())
     }
 
-    /// Its state from a checkpoint.
+    /// Restores the component's state from a checkpoint.
     ///
     /// # Errors
-    /// The state does not fit.
+    /// Returns an error if the state does not fit.
     pub fn load(&self, state: &[u8]) -> Result<()> {
-        self.told("load", || (self.base.load)(self.object.this, RSlice::from_slice(state)))
+        self.call("load", || (self.base.load)(self.object.this, RSlice::from_slice(state)))
     }
 
-    /// The run ended.
+    /// Ends the run for the component: it writes and closes its files.
     ///
     /// # Errors
-    /// Whatever keeps it from ending.
+    /// Returns the component's error.
     pub fn finish(&self) -> Result<()> {
-        self.told("finish", || (self.base.finish)(self.object.this))
+        self.call("finish", || (self.base.finish)(self.object.this))
     }
 }
 
-macro_rules! parts {
-    ($($(#[$doc:meta])* $part:ident of $method:ident: $kind:ident($table:ident);)+) => {
+macro_rules! handles {
+    ($($(#[$doc:meta])* $handle:ident of $method:ident: $kind:ident($table:ident);)+) => {
         $(
             $(#[$doc])*
             #[derive(Clone, Copy)]
-            pub struct $part<'a> {
+            pub struct $handle<'a> {
                 /// The component.
                 pub component: &'a Component,
                 this: *mut Opaque,
                 table: &'static $table,
             }
             // SAFETY: as for `Component`
-            unsafe impl Send for $part<'_> {}
+            unsafe impl Send for $handle<'_> {}
             // SAFETY: as for `Component`
-            unsafe impl Sync for $part<'_> {}
+            unsafe impl Sync for $handle<'_> {}
         )+
         impl Component {
             $(
                 $(#[$doc])*
-                pub fn $method(&self) -> Option<$part<'_>> {
+                pub fn $method(&self) -> Option<$handle<'_>> {
                     match self.table {
-                        Tables::$kind(table) => Some($part { component: self, this: self.object.this, table }),
+                        Tables::$kind(table) => Some($handle { component: self, this: self.object.this, table }),
                         _ => None,
                     }
                 }
@@ -223,220 +223,220 @@ macro_rules! parts {
         }
     };
 }
-parts! {
+handles! {
     /// A component as a generator.
-    GeneratorPart of generator: Generator(Generator1);
+    GeneratorHandle of generator: Generator(Generator1);
     /// A component as a pair potential.
-    PairPart of pair: Pair(Pair1);
+    PairHandle of pair: Pair(Pair1);
     /// A component as a bonded potential.
-    BondedPart of bonded: Bonded(Bonded1);
+    BondedHandle of bonded: Bonded(Bonded1);
     /// A component as a force with its own kernels.
-    ForcePart of force: Force(Force1);
+    ForceHandle of force: Force(Force1);
     /// A component as an integrator.
-    IntegratorPart of integrator: Integrator(Integrator1);
+    IntegratorHandle of integrator: Integrator(Integrator1);
     /// A component as an updater.
-    UpdaterPart of updater: Updater(Updater1);
+    UpdaterHandle of updater: Updater(Updater1);
     /// A component as an analyzer.
-    AnalyzerPart of analyzer: Analyzer(Analyzer1);
+    AnalyzerHandle of analyzer: Analyzer(Analyzer1);
     /// A component as a sampler.
-    SamplerPart of sampler: Sampler(Sampler1);
+    SamplerHandle of sampler: Sampler(Sampler1);
 }
 
-impl GeneratorPart<'_> {
-    /// Changes the snapshot.
+impl GeneratorHandle<'_> {
+    /// Modifies the snapshot.
     ///
     /// # Errors
-    /// What is wrong with the input.
+    /// Returns the errors of the input.
     pub fn generate(&self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
         let mut wire: WireSnapshot = std::mem::take(snapshot).into();
-        let result = called("generate", (self.table.generate)(self.this, text.as_str().into(), &mut wire));
+        let result = receive("generate", (self.table.generate)(self.this, text.as_str().into(), &mut wire));
         *snapshot = wire.into();
         result
     }
 
-    /// Number of whole frames of its file, if it reads trajectories.
+    /// Returns the number of complete frames of its file, if it reads trajectories.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// Returns the errors of the file.
     pub fn frames(&self, context: &GeneratorContext) -> Result<Option<u64>> {
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
-        called("frames", (self.table.count)(self.this, text.as_str().into())).map(Into::into)
+        receive("frames", (self.table.count)(self.this, text.as_str().into())).map(Into::into)
     }
-    /// As [`Self::generate`], but a certain frame, which [`Self::frames`] must have.
+    /// Reads the frame `number`, which must be less than [`Self::frames`].
     ///
     /// # Errors
-    /// What is wrong with the input.
+    /// Returns the errors of the input.
     pub fn frame(&self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()> {
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
         let mut wire: WireSnapshot = std::mem::take(snapshot).into();
-        let result = called("frame", (self.table.read)(self.this, text.as_str().into(), number, &mut wire));
+        let result = receive("frame", (self.table.read)(self.this, text.as_str().into(), number, &mut wire));
         *snapshot = wire.into();
         result
     }
 }
 
-impl PairPart<'_> {
-    /// What a particle of type `i` feels of one of type `j`.
+impl PairHandle<'_> {
+    /// Returns force, torque and energy that a particle of type `i` has from one of type `j`.
     ///
     /// # Errors
-    /// A panic of the plugin.
-    pub fn interaction(&self, i: u32, j: u32, pose: &Pose) -> Result<Interaction<f64>> {
+    /// Returns an error if the plugin panics.
+    pub fn interaction(&self, i: u32, j: u32, pose: &PairConfiguration) -> Result<PairOutput<f64>> {
         let p = self
             .component
-            .told("evaluate", || (self.table.evaluate)(self.this, i, j, std::ptr::from_ref(pose).cast()))?;
-        Ok(Interaction { force: p.force.into(), torque: p.torque.into(), energy: p.energy })
+            .call("evaluate", || (self.table.evaluate)(self.this, i, j, std::ptr::from_ref(pose).cast()))?;
+        Ok(PairOutput { force: p.force.into(), torque: p.torque.into(), energy: p.energy })
     }
-    /// (F/r, U) of two types at r², not turned.
+    /// Returns (F/r, U) of two types at r², for unrotated particles.
     ///
     /// # Errors
-    /// A panic of the plugin.
+    /// Returns an error if the plugin panics.
     pub fn evaluate(&self, i: u32, j: u32, r2: f64) -> Result<(f64, f64)> {
         let r = r2.sqrt();
-        let felt = self.interaction(i, j, &Pose { r: [r, 0.0, 0.0], ..Pose::default() })?;
-        Ok((felt.force.x / r, felt.energy))
+        let at_r = self.interaction(i, j, &PairConfiguration { r: [r, 0.0, 0.0], ..PairConfiguration::default() })?;
+        Ok((at_r.force.x / r, at_r.energy))
     }
-    /// The CPU loop.
+    /// Runs the loop on the CPU.
     ///
     /// # Errors
-    /// A panic of the plugin.
+    /// Returns an error if the plugin panics.
     ///
     /// # Safety
-    /// `call` must describe valid host arrays.
+    /// The views of `call` must describe host arrays that outlive the call.
     pub unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()> {
-        self.component.told("cpu", || {
+        self.component.call("cpu", || {
             (self.table.cpu)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast())
         })
     }
-    /// Source and rows for a device.
+    /// Returns source and parameter rows for a device.
     ///
     /// # Errors
-    /// The plugin's words.
+    /// Returns the plugin's error.
     pub fn device(&self, precision: Precision) -> Result<WireCode> {
-        self.component.told("device", || (self.table.device)(self.this, precision as u32))
+        self.component.call("device", || (self.table.device)(self.this, precision as u32))
     }
 }
 
-impl BondedPart<'_> {
-    /// The CPU loop.
+impl BondedHandle<'_> {
+    /// Runs the loop on the CPU.
     ///
     /// # Errors
-    /// A panic of the plugin.
+    /// Returns an error if the plugin panics.
     ///
     /// # Safety
-    /// `call` must describe valid host arrays.
+    /// The views of `call` must describe host arrays that outlive the call.
     pub unsafe fn cpu(&self, call: &BondedCall, sums: &mut Sums) -> Result<()> {
-        self.component.told("cpu", || {
+        self.component.call("cpu", || {
             (self.table.cpu)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast())
         })
     }
-    /// Source and rows for a device.
+    /// Returns source and parameter rows for a device.
     ///
     /// # Errors
-    /// The plugin's words.
+    /// Returns the plugin's error.
     pub fn device(&self, precision: Precision) -> Result<WireCode> {
-        self.component.told("device", || (self.table.device)(self.this, precision as u32))
+        self.component.call("device", || (self.table.device)(self.this, precision as u32))
     }
 }
 
-impl ForcePart<'_> {
-    /// Adds forces.
+impl ForceHandle<'_> {
+    /// Adds the forces to the force array.
     ///
     /// # Errors
-    /// Whatever breaks the run.
+    /// Returns the component's error.
     ///
     /// # Safety
-    /// `call` must describe valid arrays of the run's device.
+    /// The views of `call` must describe arrays of the run's device that outlive the call.
     pub unsafe fn compute(&self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
-        self.component.told("compute", || {
+        self.component.call("compute", || {
             (self.table.compute)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast())
         })
     }
 }
 
-impl IntegratorPart<'_> {
-    /// Its program.
+impl IntegratorHandle<'_> {
+    /// Returns the integrator's program.
     ///
     /// # Errors
-    /// The plugin sent something else.
+    /// Returns an error if the plugin's answer is not a program.
     pub fn program(&self) -> Result<ProgramInfo> {
-        let text = self.component.told("program", || (self.table.program)(self.this))?;
+        let text = self.component.call("program", || (self.table.program)(self.this))?;
         ron::from_str(text.as_str()).map_err(|e| Error::Run(format!("{}: {e}", self.component.name)))
     }
-    /// Its first state.
+    /// Returns the integrator's initial state.
     ///
     /// # Errors
-    /// The group makes no sense.
+    /// Returns an error if the integrator cannot act on the group.
     pub fn state(&self, group: &GroupInfo) -> Result<Vec<u8>> {
         let text = ron::to_string(group).map_err(|e| Error::Run(e.to_string()))?;
-        self.component.told("state", || (self.table.state)(self.this, text.as_str().into())).map(|v| v.into_vec())
+        self.component.call("state", || (self.table.state)(self.this, text.as_str().into())).map(|v| v.into_vec())
     }
-    /// A particle phase on the CPU.
+    /// Runs a particle phase on the CPU.
     ///
     /// # Errors
-    /// A panic of the plugin.
+    /// Returns an error if the plugin panics.
     ///
     /// # Safety
-    /// `call` must describe valid host arrays.
+    /// The views of `call` must describe host arrays that outlive the call.
     pub unsafe fn cpu_particles(&self, phase: u32, call: &ParticleCall) -> Result<()> {
         self.component
-            .told("cpu_particles", || (self.table.cpu_particles)(self.this, phase, std::ptr::from_ref(call).cast()))
+            .call("cpu_particles", || (self.table.cpu_particles)(self.this, phase, std::ptr::from_ref(call).cast()))
     }
-    /// A scalar phase on the CPU.
+    /// Runs a scalar phase on the CPU.
     ///
     /// # Errors
-    /// A panic of the plugin.
+    /// Returns an error if the plugin panics.
     ///
     /// # Safety
-    /// `call` must describe valid host memory.
+    /// The pointers of `call` must refer to host memory that outlives the call.
     pub unsafe fn cpu_scalar(&self, phase: u32, call: &ScalarCall) -> Result<()> {
-        self.component.told("cpu_scalar", || (self.table.cpu_scalar)(self.this, phase, std::ptr::from_ref(call).cast()))
+        self.component.call("cpu_scalar", || (self.table.cpu_scalar)(self.this, phase, std::ptr::from_ref(call).cast()))
     }
-    /// Source for a device.
+    /// Returns the source for a device.
     ///
     /// # Errors
-    /// The plugin's words.
+    /// Returns the plugin's error.
     pub fn device(&self, precision: Precision) -> Result<WireCode> {
-        self.component.told("device", || (self.table.device)(self.this, precision as u32))
+        self.component.call("device", || (self.table.device)(self.this, precision as u32))
     }
-    /// Its share of the conserved quantity.
+    /// Returns the integrator's contribution to the conserved quantity.
     ///
     /// # Errors
-    /// A panic of the plugin.
+    /// Returns an error if the plugin panics.
     pub fn conserved(&self, state: &[u8]) -> Result<f64> {
-        self.component.told("conserved", || (self.table.conserved)(self.this, RSlice::from_slice(state)))
+        self.component.call("conserved", || (self.table.conserved)(self.this, RSlice::from_slice(state)))
     }
 }
 
-impl UpdaterPart<'_> {
-    /// Changes the state.
+impl UpdaterHandle<'_> {
+    /// Lets the updater modify the state.
     ///
     /// # Errors
-    /// Whatever breaks the run.
+    /// Returns the component's error.
     ///
     /// # Safety
-    /// `call` must describe valid arrays of the run's device.
+    /// The views of `call` must describe arrays of the run's device that outlive the call.
     pub unsafe fn update(&self, call: &mut UpdateCall) -> Result<()> {
-        self.component.told("update", || (self.table.update)(self.this, std::ptr::from_mut(call).cast()))
+        self.component.call("update", || (self.table.update)(self.this, std::ptr::from_mut(call).cast()))
     }
 }
 
-impl SamplerPart<'_> {
-    /// Draws the batch of this number.
+impl SamplerHandle<'_> {
+    /// Draws the batch with this number.
     ///
     /// # Errors
-    /// Whatever breaks the run.
+    /// Returns the component's error.
     pub fn sample(&self, batch: u64) -> Result<()> {
-        self.component.told("sample", || (self.table.sample)(self.this, batch))
+        self.component.call("sample", || (self.table.sample)(self.this, batch))
     }
 }
 
-impl AnalyzerPart<'_> {
-    /// Looks at the state.
+impl AnalyzerHandle<'_> {
+    /// Evaluates a sample.
     ///
     /// # Errors
-    /// Whatever breaks the run.
+    /// Returns the component's error.
     pub fn analyze(&self, call: &FrameCall) -> Result<()> {
-        self.component.told("analyze", || (self.table.analyze)(self.this, std::ptr::from_ref(call).cast()))
+        self.component.call("analyze", || (self.table.analyze)(self.this, std::ptr::from_ref(call).cast()))
     }
 }

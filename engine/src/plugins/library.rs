@@ -1,28 +1,30 @@
-//! One plugin library: its record is read from the file before it is loaded.
+//! A plugin library. Its record is read from the file before the library is loaded.
 
-use super::component::called;
+use super::component::receive;
 use galamost_plugin_api::abi::{AbiTable, Layouts1, Library1, ROption, RootRef, WireObject, load_root};
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::layout;
 use galamost_plugin_api::params::{FieldDoc, Value};
-use galamost_plugin_api::record::{API_MAJOR, API_MINOR, KERNEL_API, PluginRecord, RECORD_SYMBOL, ROOT_SYMBOL, flags};
+use galamost_plugin_api::plugin_record::{
+    API_MAJOR, API_MINOR, KERNEL_API, PluginRecord, RECORD_SYMBOL, ROOT_SYMBOL, flags,
+};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// A loaded plugin. It stays loaded for ever.
+/// A loaded plugin. Plugins are never unloaded.
 #[derive(Clone)]
 pub struct Library {
     /// The file.
     pub path: PathBuf,
-    /// What it says of itself.
+    /// Its record: name, versions, flags.
     pub record: PluginRecord,
     hash: OnceLock<String>,
     /// Its components.
     pub components: Vec<ComponentInfo>,
-    /// Names of components of kinds that only a newer engine knows.
+    /// Names of components whose kind this engine does not know.
     pub unknown: Vec<String>,
     table: &'static Library1,
 }
@@ -34,7 +36,7 @@ impl std::fmt::Debug for Library {
 }
 
 impl Library {
-    /// Whether the file claims to be a plugin: other libraries in a folder are none of our business.
+    /// Returns whether the file contains the symbol of a plugin. Other libraries in a plugin folder are ignored.
     pub fn claims(bytes: &[u8]) -> bool {
         bytes.windows(RECORD_SYMBOL.len()).any(|w| w == RECORD_SYMBOL.as_bytes())
     }
@@ -42,7 +44,7 @@ impl Library {
     /// Loads a plugin.
     ///
     /// # Errors
-    /// In two lines what is wrong and what to do.
+    /// Returns two lines: the cause and the remedy.
     pub fn load(path: &Path, bytes: &[u8]) -> Result<Self> {
         let fail = |message: String| Error::Plugin { path: path.into(), message };
         let record = record(bytes).map_err(&fail)?;
@@ -50,14 +52,17 @@ impl Library {
         let root = load_root(path).map_err(|long| fail(shorten(path, &record, &long)))?;
         let theirs = (table::<Layouts1>(root, path, &record).map_err(&fail)?.structs)();
         let theirs: Vec<layout::StructLayout> = ron::from_str(theirs.as_str())
-            .map_err(|e| fail(format!("its description of its structs cannot be read ({e});\n{}", rebuild(&record))))?;
+            .map_err(|e| fail(format!("the description of its structs cannot be read ({e});\n{}", rebuild(&record))))?;
         if let Some(what) = layout::difference(&theirs, &layout::crossing()) {
-            return Err(fail(format!("its structs are not laid out as this engine's: {what};\n{}", rebuild(&record))));
+            return Err(fail(format!(
+                "the layout of its structs differs from this engine's: {what};\n{}",
+                rebuild(&record)
+            )));
         }
         let table = table::<Library1>(root, path, &record).map_err(&fail)?;
-        let described = called("describe", (table.describe)()).map_err(|e| fail(e.to_string()))?;
+        let described = receive("describe", (table.describe)()).map_err(|e| fail(e.to_string()))?;
         let described: Vec<Described> = ron::from_str(described.as_str())
-            .map_err(|e| fail(format!("its description of its components cannot be read: {e}")))?;
+            .map_err(|e| fail(format!("the description of its components cannot be read: {e}")))?;
         let (mut components, mut unknown) = (vec![], vec![]);
         for Described { name, kind, former_names, doc, fields } in described {
             match kind {
@@ -68,35 +73,35 @@ impl Library {
         Ok(Self { path: path.into(), record, hash: OnceLock::new(), components, unknown, table })
     }
 
-    /// SHA-256 of the file, computed when it is first asked for: most plugins that are found are not used.
+    /// Returns the SHA-256 of the file. It is computed on first use, because most plugins found are not used.
     pub fn hash(&self) -> &str {
         self.hash.get_or_init(|| match std::fs::read(&self.path) {
             Ok(bytes) => Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect(),
-            Err(e) => format!("unknown, the file cannot be read any more: {e}"),
+            Err(e) => format!("unknown: the file can no longer be read: {e}"),
         })
     }
 
-    /// What to do about a plugin that does not fit.
+    /// Returns the remedy for an incompatible plugin.
     pub fn rebuild(&self) -> String {
         rebuild(&self.record)
     }
 
-    /// Two lines for a report of `abi_stable`.
+    /// Shortens a report of `abi_stable` to two lines.
     pub fn shorten(&self, long: &str) -> String {
         shorten(&self.path, &self.record, long)
     }
 
-    /// Makes a component from its value in the pipeline.
+    /// Creates a component from its value in the pipeline.
     ///
     /// # Errors
-    /// The component's mistakes.
+    /// Returns the errors of its parameters.
     pub fn create(&self, kind: Kind, name: &str, value: Value<'_>) -> Result<WireObject> {
         let at = value.at();
-        called("create", (self.table.create)(kind as u32, name.into(), value.text().into(), at.line, at.column))
+        receive("create", (self.table.create)(kind as u32, name.into(), value.text().into(), at.line, at.column))
     }
 }
 
-/// [`ComponentInfo`] as a plugin sends it: a newer one may have kinds that are not known here.
+/// [`ComponentInfo`] as a plugin sends it. A newer plugin may have kinds that this engine does not know.
 #[derive(serde::Deserialize)]
 struct Described {
     name: String,
@@ -130,7 +135,7 @@ impl<'de> serde::Deserialize<'de> for SomeKind {
     }
 }
 
-/// A table of the library.
+/// Returns a function table of the library.
 fn table<T: AbiTable>(root: RootRef, path: &Path, record: &PluginRecord) -> std::result::Result<&'static T, String> {
     match (root.interface())(T::NAME.into()) {
         ROption::RSome(t) => t.get::<T>().map_err(|long| shorten(path, record, &long)),
@@ -142,11 +147,11 @@ fn rebuild(r: &PluginRecord) -> String {
     format!("rebuild {} {} with galamost-plugin-api {API_MAJOR}.{API_MINOR}", r.name(), r.version())
 }
 
-/// The record as it stands in the file, after a check that the file is whole.
+/// Reads the record from the file, after checking that the file is complete.
 fn record(bytes: &[u8]) -> std::result::Result<PluginRecord, String> {
-    let broken = |e: object::Error| format!("is not a whole shared library ({e});\nbuild or copy it again");
+    let broken = |e: object::Error| format!("is not a complete shared library ({e});\nbuild or copy it again");
     let file = object::File::parse(bytes).map_err(broken)?;
-    // a truncated library may parse, and would crash the process when its pages are touched
+    // a truncated library may parse, but accessing its missing pages would crash the process
     for section in file.sections() {
         if let Some((offset, size)) = section.file_range()
             && offset.checked_add(size).is_none_or(|end| end > bytes.len() as u64)
@@ -161,7 +166,7 @@ fn record(bytes: &[u8]) -> std::result::Result<PluginRecord, String> {
     let find = |name: &str| symbols.iter().find(|s| s.name() == Ok(name));
     let Some(symbol) = find(RECORD_SYMBOL) else {
         return Err(format!(
-            "exports no {RECORD_SYMBOL}, so it is no GALAMOST plugin;\nif it should be one, write `galamost_plugin_api::plugin!();` in it"
+            "exports no {RECORD_SYMBOL}, so it is not a GALAMOST plugin;\nto make it one, add `galamost_plugin_api::plugin!();`"
         ));
     };
     let section = symbol.section_index().and_then(|i| file.section_by_index(i).ok());
@@ -188,14 +193,14 @@ fn check_version(r: &PluginRecord) -> std::result::Result<(), String> {
     }
     if r.kernel_api > KERNEL_API {
         return Err(format!(
-            "its CUDA text is written for kernel headers {}, this engine has {KERNEL_API};\nuse a newer engine, or {}",
+            "its CUDA code is written for kernel headers {}, this engine has {KERNEL_API};\nuse a newer engine, or {}",
             r.kernel_api,
             rebuild(r)
         ));
     }
     if r.flags & flags::ABORTS != 0 {
         return Err(format!(
-            "built with panic = \"abort\": a panic in it would end the run with nothing saved;\nbuild {} {} with panic = \"unwind\"",
+            "built with panic = \"abort\": a panic in it would end the run without saving;\nbuild {} {} with panic = \"unwind\"",
             r.name(),
             r.version()
         ));
@@ -203,7 +208,7 @@ fn check_version(r: &PluginRecord) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// abi_stable's report can have a thousand lines: it goes to a file, and the message names the file.
+/// Writes a long report of abi_stable to a file and returns a message that names the file.
 fn shorten(path: &Path, record: &PluginRecord, long: &str) -> String {
     let advice = rebuild(record);
     if long.trim().lines().count() <= 1 {
@@ -211,11 +216,11 @@ fn shorten(path: &Path, record: &PluginRecord, long: &str) -> String {
     }
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let report = std::env::temp_dir().join(format!("galamost-{stem}-{}.txt", std::process::id()));
-    let told = match std::fs::write(&report, long) {
-        Ok(()) => format!("the whole report is in {}", report.display()),
-        Err(e) => format!("the report could not be written: {e}"),
+    let location = match std::fs::write(&report, long) {
+        Ok(()) => format!("full report: {}", report.display()),
+        Err(e) => format!("the report cannot be written: {e}"),
     };
-    format!("the layout of its interface is not this engine's ({told});\n{advice}")
+    format!("the layout of its interface differs from this engine's ({location});\n{advice}")
 }
 
 #[cfg(test)]
@@ -223,9 +228,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_library_and_other_versions_are_told_shortly() {
+    fn errors_are_two_lines() {
         let e = record(b"not a library").expect_err("no ELF");
-        assert!(e.contains("not a whole shared library"), "{e}");
+        assert!(e.contains("not a complete shared library"), "{e}");
         let mut r = PluginRecord::new("yukawa", "0.3.0", 0);
         check_version(&r).expect("the same version");
         r.api_major = 7;

@@ -1,4 +1,4 @@
-//! Plugins: where they are looked for, how they are loaded, what they hold.
+//! Plugins: search, loading, components, and the services of the engine.
 
 mod component;
 pub mod host;
@@ -6,7 +6,8 @@ mod library;
 mod registry;
 
 pub use component::{
-    AnalyzerPart, BondedPart, Component, ForcePart, GeneratorPart, IntegratorPart, MAX_GROUPS, PairPart, UpdaterPart,
+    AnalyzerHandle, BondedHandle, Component, ForceHandle, GeneratorHandle, IntegratorHandle, MAX_GROUPS, PairHandle,
+    UpdaterHandle,
 };
 pub use library::Library;
 pub use registry::{Registry, search_path};

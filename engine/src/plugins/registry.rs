@@ -1,15 +1,15 @@
-//! All plugins that were found.
+//! The plugins of a run.
 
 use super::library::Library;
 use crate::pipeline::suggestion;
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::error::Error;
-use galamost_plugin_api::record::{API_MAJOR, API_MINOR};
+use galamost_plugin_api::plugin_record::{API_MAJOR, API_MINOR};
 use std::path::{Path, PathBuf};
 use tracing::{debug, warn};
 
-/// Folders in which plugins are looked for, first ones first: `--plugin-dir`, `GALAMOST_PLUGIN_PATH`, beside the
-/// program (`plugins/`, and the folder itself as cargo fills it), and `../lib/galamost/plugins`.
+/// Returns the folders that are searched for plugins, in this order: `--plugin-dir`, `GALAMOST_PLUGIN_PATH`, `plugins/`
+/// beside the program, `../lib/galamost/plugins`, and the program's own folder, which cargo fills.
 pub fn search_path(given: &[PathBuf]) -> Vec<PathBuf> {
     let mut path = given.to_vec();
     if let Some(list) = std::env::var_os("GALAMOST_PLUGIN_PATH") {
@@ -29,20 +29,21 @@ pub fn search_path(given: &[PathBuf]) -> Vec<PathBuf> {
 #[derive(Debug, Default)]
 pub struct Registry {
     libraries: Vec<Library>,
-    /// Files that claim to be plugins and cannot be used, with the reason.
+    /// Plugin files that cannot be used, with the reason.
     broken: Vec<(PathBuf, String)>,
     searched: Vec<PathBuf>,
 }
 
 impl Registry {
-    /// Loads every plugin of the folders. A folder that is not there is passed over, unless the user named it.
+    /// Loads every plugin of the folders. A missing folder is ignored, except for a warning if it is one of the first
+    /// `named` folders, which the user gave.
     pub fn load(folders: &[PathBuf], named: usize) -> Self {
         let mut r = Self::default();
         r.load_more(folders, named);
         r
     }
 
-    /// Loads every plugin of further folders.
+    /// Loads every plugin of more folders.
     pub fn load_more(&mut self, folders: &[PathBuf], named: usize) {
         self.searched.extend(folders.iter().cloned());
         for (k, folder) in folders.iter().enumerate() {
@@ -62,7 +63,7 @@ impl Registry {
         }
     }
 
-    /// Loads one file, if it claims to be a plugin.
+    /// Loads a file if it is a plugin.
     pub fn add(&mut self, file: &Path) {
         let canonical = file.canonicalize().unwrap_or_else(|_| file.into());
         if self.libraries.iter().any(|l| l.path == canonical) {
@@ -72,7 +73,7 @@ impl Registry {
             Ok(b) => b,
             Err(e) => return self.note_broken(&canonical, e.to_string()),
         };
-        // a file cut off before its symbol table no longer shows its claim, but its name does in a plugin folder
+        // a truncated file may lack the plugin symbol; in a plugin folder it is reported all the same
         if !Library::claims(&bytes) && !is_in_plugin_folder(&canonical) {
             return;
         }
@@ -89,11 +90,12 @@ impl Registry {
     }
 
     fn insert(&mut self, mut library: Library) {
-        // the component that is found first counts: a user's folder comes before the program's own
+        // the first component of a name is used: the user's folders come before the program's own
         let (mut shadowed, mut message) = (vec![], String::new());
         for c in &library.components {
             let Some((first, _)) = self.find(c.kind, &c.name) else { continue };
-            let text = format!("has a {} `{}`, as has {};\nremove one of them", c.kind, c.name, first.path.display());
+            let text =
+                format!("has a {} `{}`, which {} also has;\nremove one of them", c.kind, c.name, first.path.display());
             if first.record.name() == library.record.name() {
                 debug!("{}: {text}", library.path.display());
                 return;
@@ -108,35 +110,35 @@ impl Registry {
                 return self.note_broken(&library.path, message);
             }
             library.components.retain(|c| !shadowed.contains(&(c.kind, c.name.clone())));
-            warn!("{}: {message} (its other components are there)", library.path.display());
+            warn!("{}: {message} (its other components are available)", library.path.display());
         }
         debug!("{library:?}");
         self.libraries.push(library);
     }
 
-    /// All libraries.
+    /// Returns all libraries.
     pub fn libraries(&self) -> &[Library] {
         &self.libraries
     }
 
-    /// Folders that were looked into, or are not there.
+    /// Returns the folders that were searched, including missing ones.
     pub fn searched(&self) -> &[PathBuf] {
         &self.searched
     }
 
-    /// Files that cannot be used.
+    /// Returns the files that cannot be used, with the reason.
     pub fn broken(&self) -> &[(PathBuf, String)] {
         &self.broken
     }
 
-    /// All components, by name.
+    /// Returns all components, sorted by name.
     pub fn components(&self) -> Vec<(&Library, &ComponentInfo)> {
         let mut all: Vec<_> = self.libraries.iter().flat_map(|l| l.components.iter().map(move |c| (l, c))).collect();
         all.sort_by(|a, b| (&a.1.name, a.1.kind).cmp(&(&b.1.name, b.1.kind)));
         all
     }
 
-    /// A component.
+    /// Returns a component by its current name.
     pub fn find(&self, kind: Kind, name: &str) -> Option<(&Library, &ComponentInfo)> {
         self.libraries.iter().find_map(|l| Some((l, l.components.iter().find(|c| c.kind == kind && c.name == name)?)))
     }
@@ -169,7 +171,7 @@ impl Registry {
         }
         if let Some(l) = self.libraries.iter().find(|l| l.unknown.iter().any(|n| n == name)) {
             return Err(format!(
-                "`{name}` of {} is of a kind that only a newer engine knows (it is built for plugin API {}.{}, this engine has {API_MAJOR}.{API_MINOR});\nuse a newer engine",
+                "`{name}` of {} has a kind that this engine does not know (the plugin is built for plugin API {}.{}, this engine has {API_MAJOR}.{API_MINOR});\nuse a newer engine",
                 l.path.display(),
                 l.record.api_major,
                 l.record.api_minor
@@ -197,13 +199,13 @@ fn is_library(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == std::env::consts::DLL_EXTENSION)
 }
 
-/// Whether everything in the file's folder is meant to be a plugin (cargo's output folder holds other things too).
+/// Returns whether the file is in a folder for plugins only (cargo's output folder also contains other libraries).
 fn is_in_plugin_folder(path: &Path) -> bool {
     let beside = std::env::current_exe().ok().and_then(|p| Some(p.canonicalize().ok()?.parent()?.to_path_buf()));
     path.parent().map(Path::to_path_buf) != beside
 }
 
-/// `LennardJones` → `lennard_jones`: by this rule a component's name leads to its library.
+/// Converts `LennardJones` to `lennard_jones`, from which the file name of a plugin of one component follows.
 fn snake_case(name: &str) -> String {
     let mut out = String::new();
     for (i, c) in name.chars().enumerate() {
@@ -218,7 +220,7 @@ fn snake_case(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn names_lead_to_files() {
+    fn names_are_converted_to_snake_case() {
         assert_eq!(super::snake_case("LennardJones"), "lennard_jones");
         assert_eq!(super::snake_case("Dpd"), "dpd");
     }

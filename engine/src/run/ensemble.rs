@@ -4,7 +4,6 @@
 //! flag, checkpoints and `--resume`. A checkpoint's stage is the sampler, its stage step the batches that sampler has drawn.
 
 use crate::checkpoint::{Checkpoint, Place, Writer, files};
-use crate::device::PluginServices;
 use crate::diagnostic::Failure;
 use crate::plan::Plan;
 use crate::plugins::Component;
@@ -23,7 +22,7 @@ use std::time::{Duration, Instant};
 pub fn run(plan: &Plan, options: &RunOptions, resume: Option<Checkpoint>) -> std::result::Result<Summary, Failure> {
     let host = match plan.device.open()? {
         None => HostServices::cpu(),
-        Some(device) => HostServices::new(Box::new(PluginServices::new(device, plan.pipeline.precision))),
+        Some(device) => HostServices::new(device, plan.pipeline.precision),
     };
     let settings = &plan.pipeline.checkpoint;
     let mut run = Run {

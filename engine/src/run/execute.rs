@@ -7,7 +7,7 @@ use crate::backend::{Backend, SystemSums, degrees_of_freedom};
 use crate::checkpoint::{Checkpoint, Place, Writer, files};
 use crate::diagnostic::Failure;
 use crate::plan::{Plan, StagePlan};
-use crate::profile::{Timing, add_up};
+use crate::profile::{Timing, add_timings};
 use galamost_plugin_api::analyzer::Thermo;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::Wanted;
@@ -298,7 +298,7 @@ impl<'a> Run<'a> {
                 self.backend.advance(n, if n == next - step { wanted } else { Wanted::FORCE }, &self.options.stop)?;
             self.mid_step = false;
             if looks {
-                add_up(&mut self.summary.spent.timings, self.backend.end_profile()?);
+                add_timings(&mut self.summary.spent.timings, self.backend.end_profile()?);
                 self.summary.spent.steps += done;
             }
             crate::activity::beat();

@@ -3,7 +3,7 @@
 use crate::backend::columns;
 use crate::backend::{Backend, Columns, SystemSums};
 use crate::plan::StagePlan;
-use galamost_plugin_api::analyzer::{ArrayColumn, Column, FrameCall, Thermo};
+use galamost_plugin_api::analyzer::{FrameArray, FrameCall, FrameColumn, Thermo};
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::Values;
@@ -110,13 +110,13 @@ pub fn analyze(
     let energies: Vec<f64> =
         sums.iter().flat_map(|s| s.components.iter().map(|c| c.energy).chain(s.quantities.iter().copied())).collect();
     let names = names_of_energies(stage);
-    let names: Vec<Column<u8>> = names.iter().map(|n| Column::new(n.as_bytes())).collect();
-    let arrays: Vec<ArrayColumn> = columns
+    let names: Vec<FrameColumn<u8>> = names.iter().map(|n| FrameColumn::new(n.as_bytes())).collect();
+    let arrays: Vec<FrameArray> = columns
         .arrays
         .iter()
         .map(|(name, a)| match &a.values {
-            Values::Real(v) => ArrayColumn::reals(name, a.width, v),
-            Values::Int(v) => ArrayColumn::ints(name, a.width, v),
+            Values::Real(v) => FrameArray::reals(name, a.width, v),
+            Values::Int(v) => FrameArray::ints(name, a.width, v),
         })
         .collect();
     let (state, list, bond_view) = backend.views();
@@ -127,17 +127,17 @@ pub fn analyze(
         time: facts.time,
         box_length,
         thermo: values.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
-        energies: Column::new(&energies),
-        energy_names: Column::new(&names),
-        position: Column::new(&columns.position),
-        image: Column::new(&columns.image),
-        velocity: Column::new(&columns.velocity),
-        kind: Column::new(&columns.kind),
-        mass: Column::new(&columns.mass),
-        arrays: Column::new(&arrays),
-        bonds: Column::new(&columns.bonds),
-        angles: Column::new(&columns.angles),
-        dihedrals: Column::new(&columns.dihedrals),
+        energies: FrameColumn::new(&energies),
+        energy_names: FrameColumn::new(&names),
+        position: FrameColumn::new(&columns.position),
+        image: FrameColumn::new(&columns.image),
+        velocity: FrameColumn::new(&columns.velocity),
+        type_id: FrameColumn::new(&columns.types),
+        mass: FrameColumn::new(&columns.mass),
+        arrays: FrameColumn::new(&arrays),
+        bonds: FrameColumn::new(&columns.bonds),
+        angles: FrameColumn::new(&columns.angles),
+        dihedrals: FrameColumn::new(&columns.dihedrals),
         state,
         list,
         bond_view,

@@ -26,7 +26,7 @@ use crate::device::Chosen;
 use crate::diagnostic::Failure;
 use crate::log::{describe, now, warnings};
 use crate::plan::Plan;
-use crate::profile::by_part;
+use crate::profile::seconds_by_part;
 use crate::run::Summary;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -127,7 +127,7 @@ impl Record {
                         "checkpoints": s.shares.checkpoints,
                     });
                     let seconds: serde_json::Map<String, Value> =
-                        by_part(&s.spent.timings).into_iter().map(|(name, t)| (name, json!(t))).collect();
+                        seconds_by_part(&s.spent.timings).into_iter().map(|(name, t)| (name, json!(t))).collect();
                     run["parts"] = json!({"steps": s.spent.steps, "seconds": seconds, "others": s.spent.others});
                     run["checkpoint"] = json!(s.checkpoint);
                     if let Some(t) = &s.thermo {

@@ -1,74 +1,179 @@
-//! Bytes aligned for every type of the state, whose element is known only at run time.
+//! Arrays of plain data whose element size is known only at run time.
 
-/// A growable array of elements of `stride` bytes each, aligned to 16.
-#[derive(Clone, Debug, Default, PartialEq)]
+use galamost_plugin_api::precision::{PosTypeF64, PosTypeFixed};
+use rayon::prelude::*;
+
+/// Plain data: no padding, and every bit pattern is a valid value.
+///
+/// # Safety
+/// The type must have both properties, and an alignment of at most [`ALIGNMENT`].
+pub unsafe trait Plain: Copy + Send + Sync {}
+// SAFETY: integers and floating-point numbers
+unsafe impl Plain for u8 {}
+// SAFETY: as above
+unsafe impl Plain for u32 {}
+// SAFETY: as above
+unsafe impl Plain for i32 {}
+// SAFETY: as above
+unsafe impl Plain for f32 {}
+// SAFETY: as above
+unsafe impl Plain for f64 {}
+// SAFETY: an array has no padding between its elements
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
+// SAFETY: four 32-bit words
+unsafe impl Plain for PosTypeFixed {}
+// SAFETY: three f64 and two 32-bit words fill the 32 bytes
+unsafe impl Plain for PosTypeF64 {}
+
+/// Alignment of [`Bytes`] in bytes.
+pub const ALIGNMENT: usize = 64;
+
+/// Bytes after the data that no component may write; see [`Bytes::arm`].
+const GUARD: usize = 64;
+const GUARD_BYTE: u8 = 0xa5;
+
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug)]
+struct Block([u64; 8]);
+
+fn blocks(bytes: usize) -> Vec<Block> {
+    vec![Block([0; 8]); (bytes + GUARD).div_ceil(size_of::<Block>())]
+}
+
+/// An array of elements of `stride` bytes each, aligned to [`ALIGNMENT`], with guard bytes after its data.
+#[derive(Clone, Debug, Default)]
 pub struct Bytes {
     stride: usize,
     len: usize,
-    words: Vec<u128>,
+    blocks: Vec<Block>,
+    /// Memory of the last [`Self::permute`], for the next one.
+    spare: Vec<Block>,
 }
 
 impl Bytes {
-    /// `len` elements of `stride` bytes, all 0.
+    /// Returns `len` elements of `stride` zero bytes.
     pub fn zeroed(stride: usize, len: usize) -> Self {
-        Self { stride, len, words: vec![0; (stride * len).div_ceil(16)] }
+        Self { stride, len, blocks: blocks(stride * len), spare: vec![] }
     }
 
-    /// One element with these bytes.
+    /// Returns one element with these bytes.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut b = Self::zeroed(bytes.len(), 1);
         b.bytes_mut().copy_from_slice(bytes);
         b
     }
 
-    /// Bytes of one element.
+    /// Returns the size of one element in bytes.
     pub fn stride(&self) -> usize {
         self.stride
     }
 
-    /// The bytes.
+    /// Returns the data.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: u128 has no padding, and stride · len bytes are inside the words
-        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.stride * self.len) }
+        // SAFETY: the blocks hold stride · len bytes and the guard
+        unsafe { std::slice::from_raw_parts(self.blocks.as_ptr().cast(), self.stride * self.len) }
     }
 
-    /// The bytes.
+    /// Returns the data.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above; every bit pattern is a u128
-        unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.stride * self.len) }
+        // SAFETY: as in `bytes`; a block is plain data
+        unsafe { std::slice::from_raw_parts_mut(self.blocks.as_mut_ptr().cast(), self.stride * self.len) }
     }
 
-    /// The words in which the bytes stand.
-    pub fn words(&self) -> &[u128] {
-        &self.words
+    /// Returns the elements as values.
+    ///
+    /// # Panics
+    /// Panics if an element does not have the size of a `T`.
+    pub fn values<T: Plain>(&self) -> &[T] {
+        assert_eq!(self.stride, size_of::<T>(), "size of an element");
+        // SAFETY: the data are `len` elements of plain data, aligned to ALIGNMENT
+        unsafe { std::slice::from_raw_parts(self.blocks.as_ptr().cast(), self.len) }
     }
 
-    /// The words in which the bytes stand; their number must stay.
-    pub fn words_mut(&mut self) -> &mut Vec<u128> {
-        &mut self.words
+    /// Returns the elements as values.
+    ///
+    /// # Panics
+    /// As [`Self::values`].
+    pub fn values_mut<T: Plain>(&mut self) -> &mut [T] {
+        assert_eq!(self.stride, size_of::<T>(), "size of an element");
+        // SAFETY: as in `values`
+        unsafe { std::slice::from_raw_parts_mut(self.blocks.as_mut_ptr().cast(), self.len) }
     }
 
-    /// The element `i`.
-    pub fn element(&self, i: usize) -> &[u8] {
-        &self.bytes()[i * self.stride..(i + 1) * self.stride]
-    }
-
-    /// Address of the first element.
+    /// Returns the address of the first element.
     pub fn address(&mut self) -> u64 {
-        self.words.as_mut_ptr() as u64
+        self.blocks.as_mut_ptr() as u64
     }
 
-    /// Elements in another order: element k of the result is element `order[k]` of this.
-    pub fn permute(&mut self, order: &[u32], scratch: &mut Self) {
-        scratch.stride = self.stride;
-        scratch.len = order.len();
-        scratch.words.resize((self.stride * order.len()).div_ceil(16), 0);
-        let stride = self.stride;
-        let from = self.bytes();
-        let to = scratch.bytes_mut();
-        for (k, i) in order.iter().enumerate() {
-            to[k * stride..(k + 1) * stride].copy_from_slice(&from[*i as usize * stride..][..stride]);
+    /// Reorders the elements: element k of the result was element `order[k]`.
+    pub fn permute(&mut self, order: &[u32]) {
+        if self.spare.len() != self.blocks.len() {
+            self.spare = blocks(self.stride * self.len);
         }
-        std::mem::swap(self, scratch);
+        // SAFETY: `spare` has as many blocks as `blocks`
+        let to =
+            unsafe { std::slice::from_raw_parts_mut(self.spare.as_mut_ptr().cast::<u8>(), self.stride * self.len) };
+        let from = self.bytes();
+        match self.stride {
+            4 => gather::<4>(from, to, order),
+            12 => gather::<12>(from, to, order),
+            16 => gather::<16>(from, to, order),
+            24 => gather::<24>(from, to, order),
+            32 => gather::<32>(from, to, order),
+            0 => {}
+            stride => to.par_chunks_exact_mut(stride).zip(order).with_min_len(1024).for_each(|(row, i)| {
+                row.copy_from_slice(&from[*i as usize * stride..][..stride]);
+            }),
+        }
+        std::mem::swap(&mut self.blocks, &mut self.spare);
+    }
+
+    /// Fills the guard bytes after the data.
+    pub fn write_guard(&mut self) {
+        let end = self.stride * self.len;
+        // SAFETY: the blocks hold the data and GUARD bytes after it
+        unsafe { self.blocks.as_mut_ptr().cast::<u8>().add(end).write_bytes(GUARD_BYTE, GUARD) };
+    }
+
+    /// Returns whether the guard bytes are as [`Self::write_guard`] filled them.
+    pub fn is_intact(&self) -> bool {
+        let end = self.stride * self.len;
+        // SAFETY: as in `write_guard`; the read does not rely on alignment
+        let guard = unsafe { self.blocks.as_ptr().cast::<u8>().add(end).cast::<[u8; GUARD]>().read_unaligned() };
+        guard == [GUARD_BYTE; GUARD]
+    }
+}
+
+fn gather<const N: usize>(from: &[u8], to: &mut [u8], order: &[u32]) {
+    let from = from.as_chunks::<N>().0;
+    let rows = to.as_chunks_mut::<N>().0.par_iter_mut().zip(order).with_min_len(1024);
+    rows.for_each(|(row, i)| *row = from[*i as usize]);
+}
+
+/// Returns the bytes of plain values.
+pub fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
+    // SAFETY: plain data has no padding
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_reordered_and_guarded() {
+        for stride in [4, 8, 12] {
+            let mut b = Bytes::zeroed(stride, 5);
+            b.bytes_mut().chunks_mut(stride).enumerate().for_each(|(k, row)| row.fill(k as u8));
+            b.permute(&[4, 2, 0, 1, 3]);
+            let first: Vec<u8> = b.bytes().chunks(stride).map(|row| row[stride - 1]).collect();
+            assert_eq!(first, [4, 2, 0, 1, 3]);
+            b.write_guard();
+            assert!(b.is_intact());
+            let end = b.stride * b.len;
+            // SAFETY: the guard is part of the blocks
+            unsafe { (b.address() as *mut u8).add(end).write(1) };
+            assert!(!b.is_intact());
+        }
     }
 }

@@ -1,28 +1,28 @@
-//! The grid of cells behind the neighbor list.
+//! The cell grid of the neighbor list.
 
-/// Cells of a box, and which of them can hold neighbors of a cell.
+/// The cells of a box, and the cells that can contain neighbors of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
     /// Cells along each axis.
     pub n: [u32; 3],
-    /// How many cells away neighbors can be, per axis.
+    /// Distance of neighbors in cells, per axis.
     pub reach: [u32; 3],
-    /// Offsets (y, z) of rows of cells along x that can hold neighbors; where an axis has too few cells for its
-    /// reach, the offsets run over all its cells, each once.
+    /// Offsets (y, z) of the rows of cells along x that can contain neighbors. On an axis with fewer cells than the reach
+    /// spans, the offsets are the cells of the axis, each once.
     pub rows: Vec<[i32; 2]>,
-    /// Lees-Edwards: by how much the box above along y is displaced along x, in cells.
+    /// Lees-Edwards: displacement along x of the image above along y, in cells.
     pub offset: Option<f64>,
 }
 
-/// No more cells than this along an axis: cell numbers must fit 32 bits, and empty cells cost time.
-const MOST: u32 = 1024;
+/// The largest number of cells along an axis: cell indices must fit 32 bits, and empty cells cost time.
+const MAX_CELLS: u32 = 1024;
 
 impl Grid {
-    /// The grid for a list of this radius, with cells of about `r_list / finer` (1 or 2).
+    /// Returns the grid for a list of this radius, with cells of about `r_list / finer` (`finer` is 1 or 2).
     pub fn new(length: [f64; 3], dimensions: u32, r_list: f64, finer: u32) -> Self {
         let mut n = [1; 3];
         for k in 0..dimensions as usize {
-            n[k] = ((length[k] / r_list * f64::from(finer)).floor() as u32).clamp(1, MOST);
+            n[k] = ((length[k] / r_list * f64::from(finer)).floor() as u32).clamp(1, MAX_CELLS);
         }
         let mut reach = [0; 3];
         for k in 0..3 {
@@ -36,7 +36,7 @@ impl Grid {
                 (-(reach[k] as i32)..=reach[k] as i32).collect()
             }
         };
-        // the smallest distance between two cells this far apart; 0 where offsets are absolute
+        // smallest distance between points of two cells at this offset; 0 where offsets are absolute
         let gap = |k: usize, d: i32| -> f64 {
             if 2 * reach[k] + 1 >= n[k] {
                 return 0.0;
@@ -54,18 +54,18 @@ impl Grid {
         Self { n, reach, rows, offset: None }
     }
 
-    /// Number of cells.
+    /// Returns the number of cells.
     pub fn cells(&self) -> usize {
         self.n.iter().map(|n| *n as usize).product()
     }
 
-    /// Number of a cell: x runs fastest.
+    /// Returns the index of a cell; x runs fastest.
     #[inline(always)]
     pub fn index(&self, c: [u32; 3]) -> u32 {
         (c[2] * self.n[1] + c[1]) * self.n[0] + c[0]
     }
 
-    /// The cell along an axis at this offset.
+    /// Returns the cell at this offset along an axis.
     #[inline(always)]
     pub fn wrap(&self, k: usize, c: u32, offset: i32) -> u32 {
         let n = self.n[k] as i32;
@@ -91,10 +91,10 @@ impl Grid {
             if let Some(offset) = self.offset {
                 let (rows, s) = (self.n[1] as i32, c[1] as i32 + dy);
                 let whole = 2 * self.reach[1] as i32 + 1 >= rows;
-                let box_of = i32::from(s >= rows) - i32::from(s < 0);
-                if whole || box_of != 0 {
-                    // cells that stand at x in the displaced box stand at x − offset in their own
-                    let shift = -f64::from(box_of) * offset;
+                let image = i32::from(s >= rows) - i32::from(s < 0);
+                if whole || image != 0 {
+                    // position x in the displaced image is x − offset in the box itself
+                    let shift = -f64::from(image) * offset;
                     let from = (f64::from(c[0] as i32 - w) + shift).floor() as i32;
                     let to = (f64::from(c[0] as i32 + w + 1) + shift).ceil() as i32;
                     if whole || to - from >= n {

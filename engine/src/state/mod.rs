@@ -1,5 +1,6 @@
-//! The state of a system: raw arrays, storage of positions, topology, molecules, cell grid.
+//! The state of a system: particle arrays, storage of positions, topology, molecules, cell grid.
 
+pub mod arrays;
 pub mod buffers;
 pub mod cells;
 pub mod molecules;

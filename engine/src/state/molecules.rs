@@ -1,33 +1,33 @@
-//! Molecules, and neighbor lists of pairs inside or between them.
+//! Molecules, and the restriction of neighbor lists to pairs inside or between them.
 
 use crate::pipeline::Only;
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 use std::collections::BTreeMap;
 
-/// What a neighbor list takes in, by the molecules of two particles.
+/// The pairs that a neighbor list contains, by the molecules of the two particles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MoleculeRule {
     /// Molecule of each tag.
     pub of: Vec<u32>,
-    /// Which pairs are taken in.
+    /// The pairs in the list.
     pub only: Only,
 }
 
 impl MoleculeRule {
-    /// The rule of a system; `None` if its molecules are not known.
+    /// Returns the rule of a system; `None` if its molecules are unknown.
     pub fn new(only: Only, s: &Snapshot) -> Option<Self> {
         Some(Self { of: molecules(s)?, only })
     }
 
-    /// The size of a particle's molecule, on average over particles.
+    /// Returns the molecule size averaged over particles.
     pub fn mean_size(&self) -> f64 {
         let mut sizes = BTreeMap::<u32, f64>::new();
         self.of.iter().for_each(|m| *sizes.entry(*m).or_default() += 1.0);
         sizes.values().map(|s| s * s).sum::<f64>() / self.of.len().max(1) as f64
     }
 
-    /// Members of molecules, one after the other and each in the order of tags; for each tag the place of its molecule's first member and the
-    /// one behind the last.
+    /// Returns the members of all molecules, molecule by molecule and in tag order, and for each tag the range of its
+    /// molecule in that list: first member, one past the last.
     pub fn members(&self) -> (Vec<u32>, Vec<[u32; 2]>) {
         let mut members: Vec<u32> = (0..self.of.len() as u32).collect();
         members.sort_by_key(|t| (self.of[*t as usize], *t));
@@ -41,23 +41,23 @@ impl MoleculeRule {
         (members, range)
     }
 
-    /// Whether two tags may be neighbors.
-    pub fn takes(&self, a: u32, b: u32) -> bool {
+    /// Returns whether two tags may be neighbors.
+    pub fn allows(&self, a: u32, b: u32) -> bool {
         (self.of[a as usize] == self.of[b as usize]) == (self.only == Only::SameMolecule)
     }
 }
 
-/// The molecule of each particle: the array `molecule`, where a negative number is a molecule of its own, else what
-/// bonds hold together. `None` if there is neither.
+/// Returns the molecule of each particle: the array `molecule`, in which a negative number makes the particle a molecule
+/// by itself, otherwise the connected components of the bonds. Returns `None` if the system has neither.
 pub fn molecules(s: &Snapshot) -> Option<Vec<u32>> {
     if let Some(Values::Int(given)) = s.arrays.get("molecule").map(|a| &a.values) {
-        // numbers from the file are not negative; those above are free for particles without a molecule
+        // molecule numbers are not negative, so numbers with the top bit are free for single particles
         return Some((0..).zip(given).map(|(tag, m)| if *m < 0 { 1 << 31 | tag } else { *m as u32 }).collect());
     }
     if s.bonds.is_empty() {
         return None;
     }
-    // the smallest tag that bonds lead to
+    // union-find: the root of a component is its smallest tag
     let mut of: Vec<u32> = (0..s.len() as u32).collect();
     fn root(of: &mut [u32], mut t: u32) -> u32 {
         while of[t as usize] != t {
@@ -99,8 +99,8 @@ mod tests {
         let of = vec![7, 7, -1, -1, 7];
         s.arrays.insert("molecule".into(), Array { width: 1, values: Values::Int(of) });
         let rule = MoleculeRule::new(Only::SameMolecule, &s).expect("given");
-        assert!(rule.takes(0, 1) && rule.takes(4, 0) && !rule.takes(2, 3) && !rule.takes(0, 2));
+        assert!(rule.allows(0, 1) && rule.allows(4, 0) && !rule.allows(2, 3) && !rule.allows(0, 2));
         let rule = MoleculeRule { only: Only::OtherMolecules, ..rule };
-        assert!(!rule.takes(0, 1) && rule.takes(2, 3) && rule.takes(0, 2));
+        assert!(!rule.allows(0, 1) && rule.allows(2, 3) && rule.allows(0, 2));
     }
 }

@@ -1,8 +1,10 @@
-//! The state in the form every device takes and gives: raw arrays in tag order, bit for bit.
+//! The state in the form that all backends exchange: raw arrays in tag order, bit for bit.
 //!
-//! The initial state, checkpoints and what analyzers see all go through this form, so a device only has to read and
-//! write raw sections; how they relate to the numbers of a snapshot is said here once.
+//! The initial state, checkpoints and the data of analyzers use this form. Backends only read and write raw sections;
+//! their conversion to the numbers of a snapshot is here.
 
+use crate::state::arrays::{self, ArrayId, Element, ParticleArray, Restored};
+use crate::state::buffers::bytes_of;
 use crate::state::store::Store;
 use crate::state::topology::Topology;
 use galamost_plugin_api::component::{ArrayNeed, GroupNeed};
@@ -26,50 +28,38 @@ pub struct Facts {
     pub n_types: u32,
     /// The run's seed.
     pub seed: u64,
-    /// Groups of particles that are not all of them; a component's bit is the group's place here.
+    /// Groups other than all particles. A group's index is its bit in the group words.
     pub groups: Vec<GroupNeed>,
-    /// Particles of each group.
+    /// Number of particles of each group.
     pub members: Vec<usize>,
-    /// Optional arrays that components need, once each.
+    /// Optional arrays that components need, each once.
     pub arrays: Vec<ArrayNeed>,
-    /// Arrays no component asked for: they stay on the host, in tag order, for writers.
+    /// Arrays that no component needs. They stay on the host, in tag order, for output.
     pub idle_arrays: BTreeMap<String, Array>,
-    /// Degrees of freedom of rotation: those of all particles, then of each group; empty if nothing turns.
+    /// Rotational degrees of freedom: of all particles, then of each group; empty if no particle rotates.
     pub rotational: Vec<f64>,
-    /// The system started with axes, which writers are given again.
+    /// The system started with axes (`orientation`), so output contains axes.
     pub axes: bool,
 }
 
 impl Facts {
-    /// Bytes of one particle in a section.
-    pub fn stride(&self, section: &str) -> Option<usize> {
-        let real = self.precision.real_size();
-        Some(match section {
-            "pos_type" | "pos_at_build" => self.precision.pos_type_size(),
-            "pos_low" => 12,
-            "velocity_mass" | "force" => 4 * real,
-            "image" => 12,
-            "group" => 4,
-            other => {
-                let need = self.arrays.iter().find(|a| Some(a.name.as_str()) == other.strip_prefix("array."))?;
-                need.width as usize * if need.integer { 4 } else { real }
-            }
-        })
+    /// Returns the particle arrays of the system, see [`arrays::table`].
+    pub fn particle_arrays(&self) -> Vec<ParticleArray> {
+        arrays::table(&self.arrays)
     }
 
-    /// Names of the sections of particles.
-    pub fn sections(&self) -> Vec<String> {
-        let fixed = ["pos_type", "pos_at_build", "pos_low", "velocity_mass", "force", "image", "group"];
-        let arrays = self.arrays.iter().map(|a| format!("array.{}", a.name));
-        fixed.into_iter().map(String::from).chain(arrays).collect()
+    /// Returns the size in bytes of one particle's element of an array; `None` if the system does not have the array.
+    pub fn stride(&self, name: &str) -> Option<usize> {
+        let array = self.particle_arrays().into_iter().find(|a| a.name == name)?;
+        Some(array.element.stride(self.precision))
     }
 
-    /// What an integrator is told about its group; `bit` is 32 for all particles. If the momentum of all particles is
-    /// conserved, it is no degree of freedom.
+    /// Returns the group information of an integrator; `bit` is 32 for all particles. If the total momentum is
+    /// conserved, the degrees of freedom exclude it.
     pub fn group_info(&self, bit: u32, g: &Globals, first_varying: u32, conserved: bool) -> GroupInfo {
         let n = self.members.get(bit as usize).copied().unwrap_or(self.n);
-        let fixed = if n == self.n && conserved { 1.0 } else { 0.0 };
-        let degrees_of_freedom = f64::from(self.dimensions) * (n as f64 - fixed);
+        let removed = if n == self.n && conserved { 1.0 } else { 0.0 };
+        let degrees_of_freedom = f64::from(self.dimensions) * (n as f64 - removed);
         let group = self.rotational.get(bit as usize + 1).or(self.rotational.first());
         let rotational_degrees_of_freedom = group.copied().unwrap_or(0.0);
         let value = |k: usize| g.values.get(first_varying as usize + k).copied().unwrap_or(0.0);
@@ -86,7 +76,7 @@ pub struct RawState {
     pub step: u64,
     /// Box lengths.
     pub box_length: [f64; 3],
-    /// Sections of particles ([`Facts::sections`]), of integrators (`integrator.ID`), and of
+    /// Sections of particles (the saved ones of [`Facts::particle_arrays`]), of integrators (`integrator.ID`), and of
     /// the engine: `rebuild`, `rebuilds`, `built_length`, `grid_length`, `virial`.
     pub sections: BTreeMap<String, Vec<u8>>,
     /// Bonds, angles, dihedrals.
@@ -94,27 +84,27 @@ pub struct RawState {
 }
 
 impl RawState {
-    /// A section.
+    /// Returns a section.
     ///
     /// # Errors
-    /// It is not there.
+    /// Returns an error if the state has no such section.
     pub fn section(&self, name: &str) -> Result<&[u8]> {
         let found = self.sections.get(name).map(Vec::as_slice);
         found.ok_or_else(|| Error::Run(format!("the checkpoint has no section `{name}`")))
     }
 
-    /// Notes three numbers.
+    /// Adds a section with three numbers.
     pub fn put(&mut self, name: &str, numbers: [f64; 3]) {
         self.sections.insert(name.into(), numbers.iter().flat_map(|x| x.to_le_bytes()).collect());
     }
 
-    /// Three numbers, if they were noted.
+    /// Returns the three numbers of a section, if it exists.
     pub fn numbers(&self, name: &str) -> Option<[f64; 3]> {
         let (numbers, _) = self.sections.get(name)?.as_chunks::<8>();
         numbers.iter().map(|b| f64::from_le_bytes(*b)).collect::<Vec<_>>().try_into().ok()
     }
 
-    /// Word 0 of a section, 0 if it is not there.
+    /// Returns the first 64-bit word of a section; 0 if it does not exist.
     pub fn word(&self, name: &str) -> u64 {
         let bytes = self.sections.get(name).map_or([].as_slice(), Vec::as_slice);
         bytes.iter().take(8).enumerate().map(|(k, b)| u64::from(*b) << (8 * k)).sum()
@@ -143,59 +133,50 @@ impl RawState {
             l if l >= bytes * n => Ok(()),
             l => Err(Error::Run(format!("section `{name}` of the checkpoint has {l} bytes"))),
         };
-        long_enough("pos_type", from.pos_type_size())?;
-        long_enough("pos_at_build", from.pos_type_size())?;
-        let low = if from == Precision::Mixed { self.section("pos_low")? } else { &[] };
-        let (now, kind) = coordinates(self.section("pos_type")?, low, length);
-        let (then, _) = coordinates(self.section("pos_at_build")?, &[], built);
-        let mut s = Snapshot { position: now, kind, ..Snapshot::default() };
+        long_enough(ArrayId::PosType.name(), from.pos_type_size())?;
+        long_enough(ArrayId::PosAtBuild.name(), from.pos_type_size())?;
+        let low = if from == Precision::Mixed { self.section(ArrayId::PosLow.name())? } else { &[] };
+        let (now, types) = coordinates(self.section(ArrayId::PosType.name())?, low, length);
+        let (then, _) = coordinates(self.section(ArrayId::PosAtBuild.name())?, &[], built);
+        let mut s = Snapshot { position: now, type_id: types, ..Snapshot::default() };
         let mut sections = BTreeMap::new();
-        let (stored, low) = stored_as(&s, to, length);
-        sections.insert("pos_type".into(), stored);
-        sections.insert("pos_low".into(), low);
+        let (stored, low) = encode(&s, to, length);
+        sections.insert(ArrayId::PosType.name().into(), stored);
+        sections.insert(ArrayId::PosLow.name().into(), low);
         s.position = then;
-        sections.insert("pos_at_build".into(), stored_as(&s, to, built).0);
+        sections.insert(ArrayId::PosAtBuild.name().into(), encode(&s, to, built).0);
         let as_real = |name: &str| -> Result<Vec<u8>> {
             let numbers = reals(self.section(name)?, from);
             Ok(match to {
-                Precision::Double => bytes_of(&numbers),
+                Precision::Double => bytes_of(&numbers).to_vec(),
                 _ => numbers.iter().flat_map(|x| (*x as f32).to_ne_bytes()).collect(),
             })
         };
-        for name in ["velocity_mass", "force"] {
-            sections.insert(name.into(), as_real(name)?);
-        }
-        for need in arrays.filter(|a| !a.integer) {
-            let name = format!("array.{}", need.name);
-            let numbers = as_real(&name)?;
-            sections.insert(name, numbers);
+        let real = |a: &ParticleArray| matches!(a.element, Element::Reals(_)) && a.restored != Restored::Never;
+        for array in arrays::table(arrays).into_iter().filter(real) {
+            let numbers = as_real(&array.name)?;
+            sections.insert(array.name, numbers);
         }
         self.sections.extend(sections);
         Ok(())
     }
 }
 
-/// Positions and types of a snapshot, and the lower bits, as a precision stores them.
-fn stored_as(s: &Snapshot, precision: Precision, length: [f64; 3]) -> (Vec<u8>, Vec<u8>) {
+/// Encodes positions and types of a snapshot for a precision. Returns entries and lower bits.
+fn encode(s: &Snapshot, precision: Precision, length: [f64; 3]) -> (Vec<u8>, Vec<u8>) {
     fn all<S: Store>(s: &Snapshot, precision: Precision, length: [f64; 3]) -> (Vec<u8>, Vec<u8>) {
         let (mut pos, mut low) = (vec![], vec![]);
-        for (x, kind) in s.position.iter().zip(&s.kind) {
-            let (p, l, _) = S::store(*x, *kind, length);
+        for (x, type_id) in s.position.iter().zip(&s.type_id) {
+            let (p, l, _) = S::store(*x, *type_id, length);
             pos.push(p);
             low.push(if precision == Precision::Mixed { l } else { [0; 3] });
         }
-        (bytes_of(&pos), bytes_of(&low))
+        (bytes_of(&pos).to_vec(), bytes_of(&low).to_vec())
     }
     match precision {
         Precision::Double => all::<Float64>(s, precision, length),
         _ => all::<Fixed>(s, precision, length),
     }
-}
-
-/// Bytes of plain numbers.
-pub(crate) fn bytes_of<T: Copy>(values: &[T]) -> Vec<u8> {
-    // SAFETY: the entries of the state's arrays are plain numbers
-    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }.to_vec()
 }
 
 pub(crate) fn reals(bytes: &[u8], precision: Precision) -> Vec<f64> {
@@ -210,11 +191,11 @@ pub(crate) fn ints(bytes: &[u8]) -> Vec<i32> {
     bytes.as_chunks::<4>().0.iter().map(|b| i32::from_ne_bytes(*b)).collect()
 }
 
-/// Positions and types from their raw sections.
+/// Decodes positions and types from their raw sections.
 pub(crate) fn positions<S: Store>(pos: &[u8], low: &[u8], length: [f64; 3]) -> (Vec<[f64; 3]>, Vec<u32>) {
     let low = ints(low);
     let entries = pos.chunks_exact(size_of::<S::PosType>()).enumerate().map(|(i, b)| {
-        // SAFETY: an entry is plain numbers; the read does not rely on alignment
+        // SAFETY: an entry is plain data of this size; the read does not rely on alignment
         let p = unsafe { std::ptr::read_unaligned(b.as_ptr().cast::<S::PosType>()) };
         let l = std::array::from_fn(|k| low.get(3 * i + k).map_or(0, |w| *w as u32));
         (S::load(&p, l, length), S::kind(&p))

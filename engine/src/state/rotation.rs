@@ -1,8 +1,8 @@
-//! Rotation: what files say of it, and what a run keeps.
+//! Rotation: conversion between the quantities of files and those of a run.
 //!
-//! A run keeps a unit quaternion and the angular momentum in the frame of space, which a free body does not change.
+//! A run stores a unit quaternion and the angular momentum in the space-fixed frame, which is constant for a free body.
 //! Files and generators may give an axis (`orientation`) in place of the quaternion, and the angular velocity
-//! (`rotation`); what they gave is written again.
+//! (`rotation`). Output contains the same quantities as the input.
 
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::quaternion::Quaternion;
@@ -24,7 +24,7 @@ fn rows<const N: usize>(values: &[f64]) -> impl Iterator<Item = [f64; N]> {
     values.as_chunks::<N>().0.iter().copied()
 }
 
-fn turned([x, y, z, w]: [f64; 4]) -> Quaternion<f64> {
+fn quaternion([x, y, z, w]: [f64; 4]) -> Quaternion<f64> {
     Quaternion::new(x, y, z, w)
 }
 
@@ -32,10 +32,10 @@ fn array(width: u32, values: impl Iterator<Item = Vec<f64>>) -> Array {
     Array { width, values: Values::Real(values.flatten().collect()) }
 }
 
-/// Gives the arrays that a run keeps, where they follow from others, and makes quaternions of length 1.
+/// Derives the missing arrays of a run from the given ones, and normalizes quaternions.
 ///
 /// # Errors
-/// An axis or a quaternion has no length, or an array has another width: which, and of how many particles.
+/// Returns an error if an axis or a quaternion has length 0, or if an array has the wrong width.
 pub fn complete(arrays: &mut Arrays) -> Result<()> {
     for (name, width) in [("orientation", 3), ("quaternion", 4), ("inert", 3), ("rotation", 3), ("angular_momentum", 3)]
     {
@@ -72,42 +72,42 @@ pub fn complete(arrays: &mut Arrays) -> Result<()> {
             let q = Quaternion::of_axis(Vec3::from(a));
             vec![q.x, q.y, q.z, q.w]
         };
-        let made = array(4, rows::<3>(axes).map(of_axis));
-        arrays.insert("quaternion".into(), made);
+        let values = array(4, rows::<3>(axes).map(of_axis));
+        arrays.insert("quaternion".into(), values);
     }
     let (q, inert, rate) = (reals(arrays, "quaternion"), reals(arrays, "inert"), reals(arrays, "rotation"));
     if let (Some(q), Some(inert), Some(rate), false) = (q, inert, rate, arrays.contains_key("angular_momentum")) {
         let momentum = rows::<4>(q).zip(rows::<3>(inert)).zip(rows::<3>(rate)).map(|((q, inert), rate)| {
-            let q = turned(q);
+            let q = quaternion(q);
             let w = q.rotate_back(Vec3::from(rate)).f64();
             q.rotate(Vec3::from(std::array::from_fn::<f64, 3, _>(|k| inert[k] * w[k]))).f64().to_vec()
         });
-        let made = array(3, momentum);
-        arrays.insert("angular_momentum".into(), made);
+        let values = array(3, momentum);
+        arrays.insert("angular_momentum".into(), values);
     }
     Ok(())
 }
 
-/// Gives what files know, from what a run keeps: `rotation`, and `orientation` where the system started with axes.
+/// Derives the quantities of files from those of a run: `rotation`, and `orientation` if the system started with axes.
 pub fn describe(arrays: &mut Arrays, axes: bool) {
     if axes && let Some(q) = reals(arrays, "quaternion") {
-        let made = array(3, rows::<4>(q).map(|q| turned(q).axis().f64().to_vec()));
-        arrays.insert("orientation".into(), made);
+        let values = array(3, rows::<4>(q).map(|q| quaternion(q).axis().f64().to_vec()));
+        arrays.insert("orientation".into(), values);
     }
     let (q, inert, l) = (reals(arrays, "quaternion"), reals(arrays, "inert"), reals(arrays, "angular_momentum"));
     if let (Some(q), Some(inert), Some(l)) = (q, inert, l) {
         let rate = rows::<4>(q).zip(rows::<3>(inert)).zip(rows::<3>(l)).map(|((q, inert), l)| {
-            let q = turned(q);
+            let q = quaternion(q);
             let l = q.rotate_back(Vec3::from(l)).f64();
             let w = std::array::from_fn::<f64, 3, _>(|k| if inert[k] > 0.0 { l[k] / inert[k] } else { 0.0 });
             q.rotate(Vec3::from(w)).f64().to_vec()
         });
-        let made = array(3, rate);
-        arrays.insert("rotation".into(), made);
+        let values = array(3, rate);
+        arrays.insert("rotation".into(), values);
     }
 }
 
-/// Kinetic energy of one particle's rotation: Σ L'²/(2 I) with L' in the body's frame.
+/// Returns the rotational kinetic energy of one particle: Σ L'²/(2 I) with L' in the body-fixed frame.
 pub fn energy(q: Quaternion<f64>, momentum: Vec3<f64>, inertia: Vec3<f64>) -> f64 {
     let l = q.rotate_back(momentum).f64();
     l.into_iter().zip(inertia.f64()).filter(|(_, i)| *i > 0.0).map(|(l, i)| 0.5 * l * l / i).sum()
@@ -137,7 +137,7 @@ mod tests {
             }
         }
         let l = reals(&arrays, "angular_momentum").expect("made");
-        let q = turned(rows::<4>(reals(&arrays, "quaternion").expect("made")).next().expect("one"));
+        let q = quaternion(rows::<4>(reals(&arrays, "quaternion").expect("made")).next().expect("one"));
         for (name, bad) in [("orientation", [0.0; 3].to_vec()), ("quaternion", [0.0; 4].to_vec())] {
             let mut arrays = Arrays::new();
             arrays.insert(name.into(), real(bad.len() as u32, &bad));

@@ -1,35 +1,37 @@
-//! How a scheme of positions is filled from f64 and read back.
+//! Conversion of positions between f64 and the storage scheme of a precision.
 
-use galamost_plugin_api::lanes::Record;
+use super::buffers::Plain;
+use galamost_plugin_api::lanes::LaneElement;
 use galamost_plugin_api::precision::{
     BoxScale, Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, from_fixed64, to_fixed64, wrap_f64,
 };
 
-/// A scheme with its conversions to f64.
-pub trait Store: Scheme {
-    /// A coordinate as it is stored.
+/// A storage scheme with its conversions to and from f64.
+pub trait Store: Scheme<PosType: Plain, Real: Plain> {
+    /// Type of a stored coordinate.
     type Coordinate: Copy + Default + Send + Sync;
 
-    /// A coordinate of an entry.
+    /// Returns a coordinate of an entry.
     fn coordinate(p: &Self::PosType, axis: usize) -> Self::Coordinate;
-    /// Which of 16 particles, whose coordinates stand side by side, are nearer to `i` than the root of `limit`: a bit for
-    /// each. Decided by the squares of [`Scheme::differences`], to the last bit.
+    /// Returns one bit for each of 16 particles, given by coordinate: 1 if the squared distance to `i` is less than
+    /// `limit`. The squares are bit-identical to those of [`Scheme::differences`].
     ///
     /// # Safety
-    /// The processor must have the extension `ISA` of [`galamost_plugin_api::lanes`].
+    /// The processor must support the extension `ISA` of [`galamost_plugin_api::lanes`].
     unsafe fn nearer<const ISA: u32>(
         i: &Self::PosType,
         at: [&[Self::Coordinate; 16]; 3],
         b: &BoxScale<Self::Real>,
         limit: Self::Real,
     ) -> u32;
-    /// Stores a coordinate triple: entry, lower bits, images crossed.
-    fn store(x: [f64; 3], kind: u32, length: [f64; 3]) -> (Self::PosType, [u32; 3], [i32; 3]);
-    /// The coordinate triple.
+    /// Encodes a position: entry, lower bits, images crossed.
+    fn store(x: [f64; 3], type_id: u32, length: [f64; 3]) -> (Self::PosType, [u32; 3], [i32; 3]);
+    /// Decodes a position.
     fn load(p: &Self::PosType, low: [u32; 3], length: [f64; 3]) -> [f64; 3];
-    /// Number of the cell along an axis of `n` cells.
+    /// Returns the cell along an axis of `n` cells.
     fn cell(p: &Self::PosType, axis: usize, n: u32, length: [f64; 3]) -> u32;
-    /// Particles follow a box whose lengths were multiplied by `ratio`; in fixed point they do so by themselves.
+    /// Scales positions with a box whose lengths were multiplied by `ratio`. Does nothing in fixed point, where
+    /// coordinates are relative to the box.
     fn stretch(pos: &mut [Self::PosType], ratio: [f64; 3]);
 }
 
@@ -59,11 +61,11 @@ impl Store for Fixed {
                 *r2 = x * x + y * y + z * z;
             }
         }
-        // SAFETY: the caller's word
+        // SAFETY: the processor supports `ISA` (contract of `nearer`)
         unsafe { f32::less::<16, ISA>(&r2, &[limit; 16]) }
     }
-    fn store(x: [f64; 3], kind: u32, length: [f64; 3]) -> (PosTypeFixed, [u32; 3], [i32; 3]) {
-        let mut out = (PosTypeFixed { position: [0; 3], kind }, [0; 3], [0; 3]);
+    fn store(x: [f64; 3], type_id: u32, length: [f64; 3]) -> (PosTypeFixed, [u32; 3], [i32; 3]) {
+        let mut out = (PosTypeFixed { position: [0; 3], kind: type_id }, [0; 3], [0; 3]);
         for k in 0..3 {
             let (q, image) = to_fixed64(x[k], length[k]);
             out.0.position[k] = (q >> 32) as i32;
@@ -98,11 +100,11 @@ impl Store for Float64 {
             let d = Self::difference(i, &p, b);
             *r2 = d.x * d.x + d.y * d.y + d.z * d.z;
         }
-        // SAFETY: the caller's word
+        // SAFETY: the processor supports `ISA` (contract of `nearer`)
         unsafe { f64::less::<16, ISA>(&r2, &[limit; 16]) }
     }
-    fn store(x: [f64; 3], kind: u32, length: [f64; 3]) -> (PosTypeF64, [u32; 3], [i32; 3]) {
-        let mut out = (PosTypeF64 { position: [0.0; 3], kind, reserved: 0 }, [0; 3], [0; 3]);
+    fn store(x: [f64; 3], type_id: u32, length: [f64; 3]) -> (PosTypeF64, [u32; 3], [i32; 3]) {
+        let mut out = (PosTypeF64 { position: [0.0; 3], kind: type_id, reserved: 0 }, [0; 3], [0; 3]);
         for k in 0..3 {
             (out.0.position[k], out.2[k]) = wrap_f64(x[k], length[k]);
         }

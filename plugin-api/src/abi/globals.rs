@@ -1,26 +1,26 @@
-//! Numbers of the whole run, and what broke in it.
+//! Global scalars of a run, the box, and faults.
 
-use crate::precision::BoxScale;
-use crate::varying::Varying;
-use crate::views::MAX_VARYINGS;
+use crate::abi::views::MAX_VARYINGS;
+use crate::device::precision::BoxScale;
+use crate::params::varying::Varying;
 use galamost_plugin_macros::DeviceStruct;
 
-/// What broke during a step; written by the first thread that notices.
+/// A fault during a step, written by the first thread that detects one.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct Fault {
-    /// 0 for none, else a [`FaultKind`].
+    /// 0 for no fault, otherwise a [`FaultKind`].
     pub code: u32,
-    /// Number of the component in the run, `u32::MAX` for the engine.
+    /// Number of the component in the run; `u32::MAX` for the engine.
     pub component: u32,
     /// Tag of the particle.
     pub tag: u32,
-    /// A further number, by kind.
+    /// An additional number; its meaning depends on the kind.
     pub detail: u32,
 }
 
 impl Default for Fault {
-    /// None; the tag is the largest number, so that of several faults the smallest tag can be kept by a minimum.
+    /// No fault. The tag is the largest number, so that an atomic minimum selects the fault with the smallest tag.
     fn default() -> Self {
         Self { code: 0, component: u32::MAX, tag: u32::MAX, detail: 0 }
     }
@@ -30,105 +30,105 @@ impl Default for Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum FaultKind {
-    /// A force or velocity is not finite, or a particle moved so far in one step that its position is meaningless.
+    /// A force or velocity is not finite, or the displacement in one step is too large for the position to be valid.
     NotFinite = 1,
-    /// The neighbor list needs `detail` entries per particle: the engine grows it and goes on.
+    /// The neighbor list needs `detail` entries per particle. The engine enlarges it and continues.
     ListOverflow = 2,
-    /// A cell holds more particles than the build can sort: `detail` particles.
+    /// A cell holds `detail` particles, more than the rebuild can sort.
     CellOverflow = 3,
-    /// A bond is longer than its potential allows; `detail` is the tag of its other end.
+    /// A bond exceeds the limit of its potential; `detail` is the tag of the other particle.
     BondTooLong = 4,
-    /// A topology row needs `detail` entries.
+    /// A row of the topology table needs `detail` entries.
     TopologyOverflow = 5,
-    /// A component's own fault; `detail` is its number.
+    /// A fault of the component; `detail` is its number.
     Component = 6,
-    /// The box does not fit the cells of the list's grid any more: the engine makes new cells and goes on.
+    /// The box no longer fits the cell grid of the neighbor list. The engine creates a new grid and continues.
     GridOutgrown = 7,
-    /// A box length fell below two cutoffs, or is not a number; `detail` is the axis.
+    /// A box length is less than two cutoffs, or is NaN; `detail` is the axis.
     BoxTooSmall = 8,
 }
 
-/// Scalars of the run that change by step; one instance in device memory.
+/// Global scalars of the run; one instance in device memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct Globals {
     /// Size of this struct in bytes.
     pub size: u32,
-    /// Not 0: every kernel returns at once and the host looks at `fault`.
+    /// If not 0, every kernel returns at once, and the host reads `fault`.
     pub halt: u32,
-    /// Not 0: the neighbor list must be rebuilt before forces are computed.
+    /// If not 0, the neighbor list must be rebuilt before forces are computed.
     pub rebuild: u32,
-    /// 2 or 3.
+    /// Number of dimensions, 2 or 3.
     pub dimensions: u32,
-    /// What broke.
+    /// The current fault.
     pub fault: Fault,
-    /// The step: before the forces of a step the number of steps done, from the forces on one more. So the forces of
-    /// the state at step n are drawn with n.
+    /// Time step. Before the forces of a step it is the number of completed steps; from the forces on it is one more.
+    /// Random forces of the state at step n are therefore drawn with n.
     pub step: u64,
     /// Time step.
     pub dt: f64,
     /// Box lengths.
     pub box_length: [f64; 3],
-    /// Half the list's buffer, squared: a particle that moved further asks for a rebuild.
+    /// Half the buffer of the neighbor list, squared. A particle that moves farther requests a rebuild.
     pub slack2: f64,
-    /// Rebuilds since the start of the run.
+    /// Number of rebuilds since the start of the run.
     pub rebuilds: u64,
-    /// The largest number of neighbors a particle had at the last build.
+    /// The largest number of neighbors of a particle at the last rebuild.
     pub longest_row: u32,
-    /// Number of entries of `values` in use.
+    /// Number of used entries of `values`.
     pub n_values: u32,
-    /// Current values of time-dependent numbers.
+    /// Current values of time-dependent parameters.
     pub values: [f64; MAX_VARYINGS],
-    /// Their definitions.
+    /// Definitions of the time-dependent parameters.
     pub varyings: [Varying; MAX_VARYINGS],
-    /// Box lengths when the neighbor list was built.
+    /// Box lengths at the last rebuild of the neighbor list.
     pub built_length: [f64; 3],
-    /// In double precision: what positions must still be multiplied with to follow the box.
+    /// In double precision: pending factor for positions after a change of the box.
     pub scale: [f64; 3],
-    /// Σ r_k F_k per axis of the last evaluation of forces that had virials.
+    /// Σ r_k F_k per axis, from the last evaluation of forces with virials.
     pub virial: [f64; 3],
-    /// Cutoff and buffer of the list together; 0 for no list.
+    /// Cutoff plus buffer of the neighbor list; 0 for no list.
     pub r_list: f64,
-    /// The longest cutoff.
+    /// The largest cutoff.
     pub r_cut: f64,
-    /// Lees-Edwards: displacement along x of the image above along y, −L/2 < offset < L/2.
+    /// Lees-Edwards: displacement along x of the image above in y, −L/2 < offset < L/2.
     pub shear_offset: f64,
-    /// Velocity along x of the image above.
+    /// Lees-Edwards: velocity along x of the image above in y.
     pub shear_speed: f64,
-    /// How far images have slid since the list was built.
+    /// Distance that the images have moved since the last rebuild.
     pub shear_slid: f64,
-    /// `shear_offset` when the list was built.
+    /// `shear_offset` at the last rebuild.
     pub built_offset: f64,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [f64; 1],
 }
 
-/// The box as barostats see it, and may change it.
+/// The simulation box as barostats read and change it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct SimBox {
     /// Size of this struct in bytes.
     pub size: u32,
-    /// 2 or 3.
+    /// Number of dimensions, 2 or 3.
     pub dimensions: u32,
-    /// Box lengths; positions follow a change in proportion.
+    /// Box lengths. Positions are rescaled when they change.
     pub length: [f64; 3],
-    /// Σ r_k F_k per axis, of the last forces.
+    /// Σ r_k F_k per axis, from the last forces.
     pub virial: [f64; 3],
-    /// Σ m v_k² per axis; for updaters that want `thermo`, else 0: an integrator sums them itself.
+    /// Σ m v_k² per axis, for updaters that want `thermo`; else 0. Integrators sum it themselves.
     pub kinetic: [f64; 3],
     /// Time step.
     pub dt: f64,
-    /// Lees-Edwards: displacement along x of the image above along y.
+    /// Lees-Edwards: displacement along x of the image above in y.
     pub offset: f64,
-    /// Its velocity along x.
+    /// Lees-Edwards: velocity along x of the image above in y.
     pub speed: f64,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [f64; 2],
 }
 
 impl SimBox {
-    /// The box of the run.
+    /// Returns the box of the run.
     pub fn of(g: &Globals) -> Self {
         Self {
             size: size_of::<Self>() as u32,
@@ -143,14 +143,14 @@ impl SimBox {
         }
     }
 
-    /// Volume, or area in two dimensions.
+    /// Returns the volume, or the area in two dimensions.
     pub fn volume(&self) -> f64 {
         self.length.iter().take(self.dimensions as usize).product()
     }
 }
 
 impl Globals {
-    /// All zero, with the size filled in.
+    /// Creates globals that are all zero, with the size filled in.
     pub fn new() -> Self {
         Self {
             size: size_of::<Self>() as u32,
@@ -180,7 +180,7 @@ impl Globals {
         }
     }
 
-    /// A list is built now, in this box.
+    /// Records the box of a rebuild of the neighbor list.
     pub fn begin_list(&mut self) {
         self.built_length = self.box_length;
         self.built_offset = self.shear_offset;
@@ -188,11 +188,12 @@ impl Globals {
         self.renew_slack();
     }
 
-    /// How far a particle may move until the list is built anew; the same lines stand in `kernels/galamost/state.cuh`.
+    /// Computes the distance that a particle may move until the next rebuild. `kernels/galamost/state.cuh` contains the
+    /// same code.
     ///
-    /// The list holds every pair that was nearer than r_list when it was built. Where the box has shrunk by s < 1 since,
-    /// and images have slid along each other, a pair that is not in it is farther apart than s r_list less what both have
-    /// moved and what the images have slid.
+    /// The list contains every pair that was closer than r_list at the rebuild. If the box has since shrunk by the
+    /// factor s < 1 and images have slid, a pair outside the list is farther apart than s · r_list, minus the
+    /// displacements of both particles and of the images.
     pub fn renew_slack(&mut self) {
         if self.r_list == 0.0 {
             self.slack2 = 0.0;
@@ -207,19 +208,19 @@ impl Globals {
         self.slack2 = slack.max(0.0).powi(2);
     }
 
-    /// Displaces the images along y; the same lines stand in `kernels/galamost/state.cuh`.
+    /// Sets the Lees-Edwards offset of the images along y. `kernels/galamost/state.cuh` contains the same code.
     pub fn set_shear(&mut self, offset: f64, speed: f64) {
         self.shear_slid += (offset - self.shear_offset).abs();
         self.shear_speed = speed;
         let length = self.box_length[0];
         let wrapped = offset - length * (offset / length).round_ties_even();
-        // half a box to either side is the same place, but a particle must not move by exactly half a box
+        // half a box to either side is the same position, but a particle must not move by exactly half a box
         self.shear_offset = wrapped.clamp(-0.499_999_999_999 * length, 0.499_999_999_999 * length);
         self.renew_slack();
     }
 
-    /// Gives the box new lengths; returns by what coordinates that are lengths must be multiplied to follow it. The
-    /// same lines stand in `kernels/galamost/state.cuh`.
+    /// Sets the box lengths and returns the factor per axis for coordinates stored as lengths.
+    /// `kernels/galamost/state.cuh` contains the same code.
     pub fn set_box(&mut self, length: [f64; 3], component: u32) -> [f64; 3] {
         let d = self.dimensions as usize;
         for (k, l) in length.iter().enumerate().take(d) {
@@ -241,15 +242,15 @@ impl Globals {
         ratio
     }
 
-    /// Sets the current values of time-dependent numbers for the step under way.
+    /// Evaluates the time-dependent parameters for the current step.
     pub fn evaluate(&mut self) {
         for k in 0..self.n_values as usize {
             self.values[k] = self.varyings[k].at(self.step);
         }
     }
 
-    /// The box as a storage scheme wants it.
-    pub fn scale<S: crate::precision::Scheme>(&self) -> BoxScale<S::Real> {
+    /// Returns the box in the form that a storage scheme uses.
+    pub fn scale<S: crate::device::precision::Scheme>(&self) -> BoxScale<S::Real> {
         S::scale(self.box_length).with_shear(self.shear_offset, self.shear_speed)
     }
 }

@@ -1,29 +1,27 @@
-//! Where the members of the structs lie that cross in every step, compared when a library is loaded.
+//! Memory layout of the structs that cross the boundary in every step, compared when a library is loaded.
 //!
-//! These structs are behind raw pointers, so `abi_stable` does not see them. A library hands out a description of its
-//! own ([`crate::abi::Layouts1`]), and the engine compares it with what it was built with. Words that are `reserved` on
-//! one side may be in use on the other: that is how the structs grow. Anything else that differs is refused.
+//! These structs are behind raw pointers, so `abi_stable` does not check them. A library provides a description of its
+//! layouts ([`crate::abi::Layouts1`]), and the engine compares it with its own. Words that are `reserved` on one side
+//! may be in use on the other, which is how the structs grow. Any other difference is rejected.
 
-use crate::analyzer::{ArrayColumn, Column, FrameCall, Thermo};
-use crate::bonded::BondedCall;
-use crate::force::ForceCall;
-use crate::integrator::{ParticleCall, ScalarCall};
-use crate::pair::{CutoffRow, PairCall, Pose};
-use crate::philox::RandomKey;
-use crate::precision::{PosTypeF64, PosTypeFixed};
+use super::calls::{
+    BondedCall, CutoffRow, Edit, EditQueue, ForceCall, FrameArray, FrameCall, FrameColumn, PairCall, PairConfiguration,
+    ParticleCall, ScalarCall, Thermo, UpdateCall,
+};
+use crate::abi::views::{Fault, Globals, LinkView, ListView, SimBox, StateView, Sums, Wanted};
+use crate::device::philox::RandomKey;
+use crate::device::precision::{PosTypeF64, PosTypeFixed};
+use crate::params::varying::Varying;
 use crate::snapshot::Link;
-use crate::updater::{Edit, EditQueue, UpdateCall};
-use crate::varying::Varying;
-use crate::views::{Fault, Globals, LinkView, ListView, SimBox, StateView, Sums, Wanted};
 use serde::{Deserialize, Serialize};
 
-/// A `#[repr(C)]` struct that crosses behind a pointer; derive it, and name the struct in [`crossing`].
+/// A `#[repr(C)]` struct that crosses behind a pointer. Derive it, and add the struct to [`crossing`].
 pub trait Layout {
-    /// Where its members lie.
+    /// Returns the layout of the struct.
     fn layout() -> StructLayout;
 }
 
-/// Where the members of a struct lie.
+/// The layout of a struct.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StructLayout {
     /// Name.
@@ -32,11 +30,11 @@ pub struct StructLayout {
     pub size: u32,
     /// Alignment.
     pub align: u32,
-    /// Members: name, first byte, size in bytes.
+    /// Members: name, offset, size in bytes.
     pub members: Vec<(String, u32, u32)>,
 }
 
-/// All structs that cross in every step.
+/// Returns the layouts of all structs that cross in every step.
 pub fn crossing() -> Vec<StructLayout> {
     vec![
         Fault::layout(),
@@ -52,7 +50,7 @@ pub fn crossing() -> Vec<StructLayout> {
         RandomKey::layout(),
         CutoffRow::<f64>::layout(),
         PairCall::layout(),
-        Pose::layout(),
+        PairConfiguration::layout(),
         BondedCall::layout(),
         ForceCall::layout(),
         ParticleCall::layout(),
@@ -60,8 +58,8 @@ pub fn crossing() -> Vec<StructLayout> {
         Edit::layout(),
         EditQueue::layout(),
         UpdateCall::layout(),
-        Column::<u8>::layout(),
-        ArrayColumn::layout(),
+        FrameColumn::<u8>::layout(),
+        FrameArray::layout(),
         Thermo::layout(),
         Link::<4>::layout(),
         FrameCall::layout(),
@@ -70,19 +68,19 @@ pub fn crossing() -> Vec<StructLayout> {
 }
 
 impl StructLayout {
-    /// Members that hold something.
+    /// Returns the members that are not reserved.
     fn used(&self) -> impl Iterator<Item = &(String, u32, u32)> {
         self.members.iter().filter(|(name, ..)| !name.starts_with("reserved"))
     }
 
-    /// Whether all of these bytes are reserved here.
+    /// Returns whether all of these bytes are reserved.
     fn is_reserved(&self, begin: u32, size: u32) -> bool {
         self.used().all(|(_, b, s)| begin + size <= *b || b + s <= begin) && begin + size <= self.size
     }
 }
 
-/// What of the other side's structs does not fit, if anything; `theirs` are a library's, `ours` this engine's. A
-/// struct that only one side knows belongs to a table that only one side knows.
+/// Returns the first incompatible difference, if there is one. `theirs` are the layouts of a library, `ours` those of
+/// this engine. Structs that only one side knows belong to tables that only one side knows, and are skipped.
 pub fn difference(theirs: &[StructLayout], ours: &[StructLayout]) -> Option<String> {
     let pairs = theirs.iter().filter_map(|t| Some((t, ours.iter().find(|o| o.name == t.name)?)));
     pairs.filter_map(|(t, o)| different(t, o)).next()
@@ -95,22 +93,22 @@ fn different(theirs: &StructLayout, ours: &StructLayout) -> Option<String> {
             Some((_, b, s)) if (b, s) == (begin, size) => {}
             Some((_, b, s)) => {
                 return Some(format!(
-                    "{name}.{member} is {size} bytes at {begin} there, but {s} bytes at {b} in this engine"
+                    "{name}.{member} has {size} bytes at offset {begin} in the plugin, but {s} bytes at offset {b} in this engine"
                 ));
             }
             None if ours.is_reserved(*begin, *size) => {}
-            None => return Some(format!("{name}.{member} stands where this engine has something else")),
+            None => return Some(format!("{name}.{member} overlaps other members in this engine")),
         }
     }
-    // what only this engine has must lie in words that the library left alone
+    // members that only this engine has must lie in words that the library reserves
     for (member, begin, size) in ours.used() {
         if !theirs.used().any(|(n, ..)| n == member) && !theirs.is_reserved(*begin, *size) {
-            return Some(format!("it has no {name}.{member}"));
+            return Some(format!("the plugin has no {name}.{member}"));
         }
     }
     ((theirs.size, theirs.align) != (ours.size, ours.align)).then(|| {
         format!(
-            "{name} has {} bytes (alignment {}) there, but {} ({}) in this engine",
+            "{name} has {} bytes (alignment {}) in the plugin, but {} ({}) in this engine",
             theirs.size, theirs.align, ours.size, ours.align
         )
     })
@@ -138,16 +136,22 @@ mod tests {
         assert_eq!(compare(&old, &new), "");
         assert_eq!(compare(&new, &old), "");
         let middle = [("size", 0, 4), ("reserved0", 4, 4), ("x", 8, 8), ("a", 16, 8), ("reserved", 24, 8)];
-        assert_eq!(compare(&middle, &old), "V.x stands where this engine has something else");
-        assert_eq!(compare(&old, &middle), "V.a is 8 bytes at 8 there, but 8 bytes at 16 in this engine");
+        assert_eq!(compare(&middle, &old), "V.x overlaps other members in this engine");
+        assert_eq!(
+            compare(&old, &middle),
+            "V.a has 8 bytes at offset 8 in the plugin, but 8 bytes at offset 16 in this engine"
+        );
         let wider = [("size", 0, 4), ("reserved0", 4, 4), ("a", 8, 16), ("reserved", 24, 8)];
-        assert_eq!(compare(&wider, &old), "V.a is 16 bytes at 8 there, but 8 bytes at 8 in this engine");
+        assert_eq!(
+            compare(&wider, &old),
+            "V.a has 16 bytes at offset 8 in the plugin, but 8 bytes at offset 8 in this engine"
+        );
         let longer = [("size", 0, 4), ("reserved0", 4, 4), ("a", 8, 8), ("reserved", 16, 24)];
-        assert_eq!(compare(&longer, &old), "V has 40 bytes (alignment 8) there, but 32 (8) in this engine");
+        assert_eq!(compare(&longer, &old), "V has 40 bytes (alignment 8) in the plugin, but 32 (8) in this engine");
         let gone = [("size", 0, 4), ("reserved0", 4, 4), ("c", 8, 8), ("reserved", 16, 16)];
-        assert_eq!(compare(&gone, &old), "V.c stands where this engine has something else");
+        assert_eq!(compare(&gone, &old), "V.c overlaps other members in this engine");
         let outside = [("size", 0, 4), ("reserved0", 4, 4), ("a", 8, 8), ("reserved", 16, 16), ("b", 32, 8)];
-        assert_eq!(compare(&outside, &old), "V.b stands where this engine has something else");
+        assert_eq!(compare(&outside, &old), "V.b overlaps other members in this engine");
     }
 
     #[test]
@@ -156,18 +160,18 @@ mod tests {
         let view = all.iter().find(|l| l.name == "StateView").expect("named");
         assert_eq!(view.size as usize, size_of::<StateView>());
         assert_eq!(view.members[0], ("size".into(), 0, 4));
-        // no bytes between members: what lies there would be compared by nobody
-        for l in all.iter().filter(|l| l.name != "ArrayColumn" && l.name != "ScalarCall") {
+        // padding between members would not be compared
+        for l in all.iter().filter(|l| l.name != "FrameArray" && l.name != "ScalarCall") {
             let mut end = 0;
             for (name, begin, size) in &l.members {
-                assert!(*begin < end + 8, "a hole before {}.{name}", l.name);
+                assert!(*begin < end + 8, "padding before {}.{name}", l.name);
                 end = begin + size;
             }
         }
         let mut names: Vec<_> = all.iter().map(|l| l.name.clone()).collect();
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), all.len(), "a name is there twice");
+        assert_eq!(names.len(), all.len(), "duplicate names");
         assert_eq!(difference(&all, &all), None);
     }
 
@@ -182,7 +186,7 @@ mod tests {
         }
     }
 
-    /// Who writes a struct that crosses and forgets to name it here would have it unchecked.
+    /// A struct that crosses but is missing in `crossing` would not be checked.
     #[test]
     fn every_struct_that_crosses_is_described() {
         let listed: Vec<_> = crossing().into_iter().map(|l| l.name).collect();
@@ -191,15 +195,15 @@ mod tests {
         let mut seen = 0;
         for path in files {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            // what `abi_stable` describes itself, and this file
-            if ["stable.rs", "tables.rs", "wire_types.rs", "record.rs", "layout.rs"].contains(&name.as_str()) {
+            // structs that `abi_stable` checks, and this file
+            if ["stable.rs", "tables.rs", "wire_types.rs", "plugin_record.rs", "layout.rs"].contains(&name.as_str()) {
                 continue;
             }
             let text = std::fs::read_to_string(&path).expect("a text");
             for piece in text.split("#[repr(C").skip(1) {
                 let Some((before, after)) = piece.split_once("pub struct ") else { continue };
                 let name: String = after.chars().take_while(|c| c.is_alphanumeric()).collect();
-                // a mention in a comment; values inside functions; an integrator's own state, which the engine only keeps
+                // skip comments, values inside functions, and integrator states, which the engine only stores
                 if before.contains("\n\n") || ["Vec3", "Quaternion", "Step", "NoState"].contains(&name.as_str()) {
                     continue;
                 }

@@ -1,12 +1,12 @@
-//! The engine's services, as a plugin calls them.
+//! Services of the engine for plugins: threads, log, device memory, kernels.
 //!
-//! A plugin never links CUDA: it asks the engine to compile, allocate, upload and launch on the engine's stream.
+//! A plugin never links CUDA. It asks the engine to compile, allocate, upload and launch on the engine's stream.
 
+use crate::abi::panic::{CaughtPanic, panic_message};
+use crate::abi::wire::from_wire;
 use crate::abi::{Callback, Host1, Opaque, RSlice, RSliceMut, RStr, WireHost};
 use crate::device::{DevicePtr, DeviceStruct, bytes_of};
 use crate::error::{Error, Result};
-use crate::guard::{CaughtPanic, panic_message};
-use crate::wire::from_wire;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -15,24 +15,24 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Level {
-    /// The run cannot go on.
+    /// An error that ends the run.
     Error = 0,
     /// Probably not what the user wants.
     Warn = 1,
-    /// Worth a line.
+    /// General information.
     Info = 2,
     /// For developers.
     Debug = 3,
 }
 
-/// The engine's services; valid as long as the component that got them.
+/// The engine's services. Valid as long as the component that received them.
 #[derive(Clone, Copy)]
 pub struct Host {
     this: *mut Opaque,
     table: &'static Host1,
 }
 
-// SAFETY: the engine's services may be called from any thread; they lock what must not be used by two at once
+// SAFETY: the engine's services may be called from any thread; the engine locks shared state
 unsafe impl Send for Host {}
 // SAFETY: as above
 unsafe impl Sync for Host {}
@@ -46,34 +46,34 @@ pub struct Kernel(u64);
 pub struct Module(u64);
 
 impl Host {
-    /// Wraps what came over the boundary.
+    /// Wraps the services that the engine passes.
     ///
     /// # Errors
-    /// The engine is too old to have `host/1`.
+    /// Returns an error if the engine is too old to provide `host/1`.
     ///
     /// # Safety
-    /// `wire` must point to the engine's services, which must outlive this.
+    /// `wire` must point to the engine's services, which must outlive this value.
     pub unsafe fn new(wire: *const WireHost) -> Result<Self> {
-        // SAFETY: the caller's word
+        // SAFETY: `wire` points to the engine's services, which outlive this value (contract of this function)
         let wire = unsafe { &*wire };
-        let table: Option<crate::abi::Table> = (wire.interface)(wire.this, RStr::from_str("host/1")).into();
+        let table: Option<crate::abi::TablePointer> = (wire.interface)(wire.this, RStr::from_str("host/1")).into();
         let table = table.ok_or_else(|| Error::Run("the engine has no `host/1`".into()))?;
         Ok(Self { this: wire.this, table: table.get().map_err(Error::Run)? })
     }
 
-    /// Calls `f` for all of 0 … n in chunks, on the engine's threads; the chunks do not depend on their number.
+    /// Calls `f` for chunks of 0 … n on the engine's threads. The chunks do not depend on the number of threads.
     ///
     /// # Panics
-    /// If `f` does, after all chunks are done.
+    /// Panics if `f` panics, after all chunks are done.
     pub fn parallel(&self, n: usize, chunk: usize, f: impl Fn(Range<usize>) + Sync) {
         struct Work<F> {
             f: F,
             panicked: Mutex<Option<String>>,
         }
         extern "C" fn call<F: Fn(Range<usize>) + Sync>(data: *mut Opaque, begin: u64, end: u64) {
-            // SAFETY: `data` is the work below, which lives until `parallel` returns
+            // SAFETY: `data` points to `work` below, which lives until `parallel` returns
             let work = unsafe { &*data.cast::<Work<F>>() };
-            // the engine is between this and the guard, and nothing may unwind through it
+            // the engine's frames are between this one and the guard, and must not be unwound
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| (work.f)(begin as usize..end as usize))) {
                 let text = panic_message(payload);
                 work.panicked.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
@@ -96,34 +96,34 @@ impl Host {
         (self.table.log)(self.this, level as u32, text.into());
     }
 
-    /// Device memory for `n` values, set to 0.
+    /// Allocates device memory for `n` values, initialized to 0.
     ///
     /// # Errors
-    /// Out of memory.
+    /// Returns an error if the device is out of memory.
     pub fn allocate<T: DeviceStruct>(&self, n: usize) -> Result<DevicePtr<T>> {
         from_wire((self.table.allocate)(self.this, (n * size_of::<T>()) as u64)).map(DevicePtr::new)
     }
 
-    /// Device memory of `bytes` bytes, set to 0, aligned to 256.
+    /// Allocates `bytes` bytes of device memory, initialized to 0, aligned to 256 bytes.
     ///
     /// # Errors
-    /// Out of memory.
+    /// Returns an error if the device is out of memory.
     pub fn allocate_bytes(&self, bytes: usize) -> Result<DevicePtr<u8>> {
         from_wire((self.table.allocate)(self.this, bytes as u64)).map(DevicePtr::new)
     }
 
-    /// Gives memory back.
+    /// Frees device memory.
     ///
     /// # Errors
-    /// It is not memory of this host.
+    /// Returns an error if `memory` was not allocated by this host.
     pub fn free<T>(&self, memory: DevicePtr<T>) -> Result<()> {
         from_wire((self.table.free)(self.this, memory.address))
     }
 
-    /// Copies to the device.
+    /// Copies values to the device.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     pub fn upload<T: DeviceStruct>(&self, to: DevicePtr<T>, values: &[T]) -> Result<()> {
         self.upload_bytes(to.cast(), bytes_of(values))
     }
@@ -131,53 +131,54 @@ impl Host {
     /// Copies bytes to the device.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     pub fn upload_bytes(&self, to: DevicePtr<u8>, bytes: &[u8]) -> Result<()> {
         from_wire((self.table.upload)(self.this, to.address, RSlice::from_slice(bytes)))
     }
 
-    /// Copies from the device, after everything launched before.
+    /// Copies bytes from the device, after all previous launches.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     pub fn download_bytes(&self, from: DevicePtr<u8>, bytes: &mut [u8]) -> Result<()> {
         from_wire((self.table.download)(self.this, from.address, RSliceMut::from_mut_slice(bytes)))
     }
 
-    /// Compiles CUDA C++; the headers of `galamost-kernels` can be included by name.
+    /// Compiles CUDA C++. The source can include the headers of `galamost-kernels` by name.
     ///
     /// # Errors
-    /// The compiler's words.
+    /// Returns the compiler's messages.
     pub fn compile(&self, name: &str, source: &str) -> Result<Module> {
         from_wire((self.table.compile)(self.this, name.into(), source.into())).map(Module)
     }
 
-    /// A kernel of a module.
+    /// Returns a kernel of a module.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// Returns an error if the module has no kernel of this name.
     pub fn kernel(&self, module: Module, name: &str) -> Result<Kernel> {
         from_wire((self.table.kernel)(self.this, module.0, name.into())).map(Kernel)
     }
 
-    /// Launches a kernel on the engine's stream; `arguments` are pointers to the arguments' values.
+    /// Launches a kernel on the engine's stream. `arguments` are pointers to the values of the arguments; see
+    /// [`crate::arguments`].
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     ///
     /// # Safety
-    /// The arguments must be those the kernel declares.
+    /// The arguments must match the kernel's declaration.
     pub unsafe fn launch(&self, kernel: Kernel, grid: u32, block: u32, arguments: &mut [*mut Opaque]) -> Result<()> {
         from_wire((self.table.launch)(self.this, kernel.0, grid.into(), block.into(), 0, RSlice::from_slice(arguments)))
     }
 
-    /// The current address of an optional per-particle array; null if no component asked for it.
+    /// Returns the current address of an optional per-particle array; null if no component needs it.
     pub fn array<T>(&self, name: &str) -> DevicePtr<T> {
         DevicePtr::new((self.table.array)(self.this, name.into()))
     }
 }
 
-/// Pointers to the arguments of a kernel, for [`Host::launch`].
+/// Creates the pointers to the arguments of a kernel, for [`Host::launch`](crate::services::Host::launch).
 #[macro_export]
 macro_rules! arguments {
     ($($arg:expr),* $(,)?) => {

@@ -1,9 +1,9 @@
-//! The published tables: what the engine and a plugin ask each other for by name.
+//! The published tables of functions, requested by name from the engine or a plugin.
 
 use super::stable::{Opaque, ROption, RSlice, RSliceMut, RStr, RString, RVec, StableAbi};
 use super::wire_types::{Callback, Extent, Wire, WireCode, WireHost, WireObject, WirePair, WireSnapshot};
 
-/// A published table and the name it is asked for by.
+/// A published table and its name.
 pub trait AbiTable: StableAbi {
     /// The name.
     const NAME: &'static str;
@@ -19,17 +19,17 @@ names! {
     Force1: "force/1", Integrator1: "integrator/1", Updater1: "updater/1", Analyzer1: "analyzer/1", Sampler1: "sampler/1", Host1: "host/1",
 }
 
-/// `library/1`: what a library holds.
+/// `library/1`: the components of a library.
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Library1 {
     /// RON list of [`crate::component::ComponentInfo`].
     pub describe: extern "C" fn() -> Wire<RString>,
-    /// Makes a component: kind, name, RON text of its value and where that starts in the file.
+    /// Creates a component: kind, name, RON text of its value, and line and column of the text in the file.
     pub create: extern "C" fn(u32, RStr<'_>, RStr<'_>, u32, u32) -> Wire<WireObject>,
 }
 
-/// `layouts/1`: the structs that cross in every step, as this library was built with them.
+/// `layouts/1`: layouts of the structs that cross in every step, as this library was built with them.
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Layouts1 {
@@ -37,20 +37,20 @@ pub struct Layouts1 {
     pub structs: extern "C" fn() -> RString,
 }
 
-/// `component/1`: what every component can do.
+/// `component/1`: methods of every component.
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Component1 {
-    /// Learns the system (RON of [`crate::component::SystemInfo`]), says what it needs (RON of
+    /// Receives the system (RON of [`crate::component::SystemInfo`]) and returns the needs (RON of
     /// [`crate::component::Needs`]).
     pub bind: extern "C" fn(*mut Opaque, RStr<'_>) -> Wire<RString>,
-    /// State for a checkpoint.
+    /// Returns the state for a checkpoint.
     pub save: extern "C" fn(*mut Opaque) -> Wire<RVec<u8>>,
-    /// State from a checkpoint.
+    /// Restores the state from a checkpoint.
     pub load: extern "C" fn(*mut Opaque, RSlice<'_, u8>) -> Wire<()>,
-    /// Gets the engine's services before the first step.
+    /// Receives the engine's services before the first step.
     pub start: extern "C" fn(*mut Opaque, *const WireHost) -> Wire<()>,
-    /// The run ended well.
+    /// Writes final results; called once after the last step.
     pub finish: extern "C" fn(*mut Opaque) -> Wire<()>,
 }
 
@@ -58,13 +58,12 @@ pub struct Component1 {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Generator1 {
-    /// Changes a snapshot; the first argument after the object is RON of
-    /// [`crate::generator::GeneratorContext`].
+    /// Changes a snapshot. The argument after the object is RON of [`crate::generator::GeneratorContext`].
     pub generate: extern "C" fn(*mut Opaque, RStr<'_>, &mut WireSnapshot) -> Wire<()>,
-    /// Number of complete frames in the file, if the generator reads trajectories; takes RON of
+    /// Returns the number of complete frames in the file, if the generator reads trajectories. Takes RON of
     /// [`crate::generator::GeneratorContext`]. The object may cache the positions of frames between calls.
     pub count: extern "C" fn(*mut Opaque, RStr<'_>) -> Wire<ROption<u64>>,
-    /// As `generate`, for the frame with this number, from 0.
+    /// As `generate`, for the frame with this number, starting from 0.
     pub read: extern "C" fn(*mut Opaque, RStr<'_>, u64, &mut WireSnapshot) -> Wire<()>,
 }
 
@@ -72,11 +71,12 @@ pub struct Generator1 {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Pair1 {
-    /// A pair of types in a [`crate::pair::Pose`], with cutoff and mode, without velocities and random numbers.
+    /// Evaluates a pair of types in a [`crate::pair::PairConfiguration`], with cutoff and mode, without velocities and
+    /// random numbers.
     pub evaluate: extern "C" fn(*mut Opaque, u32, u32, *const Opaque) -> Wire<WirePair>,
-    /// Adds forces of a range of particles: [`crate::pair::PairCall`], [`crate::views::Sums`].
+    /// Adds the forces on a range of particles: [`crate::pair::PairCall`], [`crate::views::Sums`].
     pub cpu: extern "C" fn(*mut Opaque, *const Opaque, *mut Opaque) -> Wire<()>,
-    /// Source and rows for a precision.
+    /// Returns source text and parameter rows for a precision.
     pub device: extern "C" fn(*mut Opaque, u32) -> Wire<WireCode>,
 }
 
@@ -84,9 +84,9 @@ pub struct Pair1 {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Bonded1 {
-    /// Adds forces of a range of particles: [`crate::bonded::BondedCall`], [`crate::views::Sums`].
+    /// Adds the forces on a range of particles: [`crate::bonded::BondedCall`], [`crate::views::Sums`].
     pub cpu: extern "C" fn(*mut Opaque, *const Opaque, *mut Opaque) -> Wire<()>,
-    /// Source and rows for a precision.
+    /// Returns source text and parameter rows for a precision.
     pub device: extern "C" fn(*mut Opaque, u32) -> Wire<WireCode>,
 }
 
@@ -94,17 +94,17 @@ pub struct Bonded1 {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Integrator1 {
-    /// RON of [`crate::integrator::ProgramInfo`].
+    /// Returns RON of [`crate::integrator::ProgramInfo`].
     pub program: extern "C" fn(*mut Opaque) -> Wire<RString>,
-    /// The state's first value; takes RON of [`crate::integrator::GroupInfo`].
+    /// Returns the initial state; takes RON of [`crate::integrator::GroupInfo`].
     pub state: extern "C" fn(*mut Opaque, RStr<'_>) -> Wire<RVec<u8>>,
     /// Applies a particle phase to a range: [`crate::integrator::ParticleCall`].
     pub cpu_particles: extern "C" fn(*mut Opaque, u32, *const Opaque) -> Wire<()>,
     /// Applies a scalar phase: [`crate::integrator::ScalarCall`].
     pub cpu_scalar: extern "C" fn(*mut Opaque, u32, *const Opaque) -> Wire<()>,
-    /// Source for a device.
+    /// Returns the source text for a precision.
     pub device: extern "C" fn(*mut Opaque, u32) -> Wire<WireCode>,
-    /// The state's share of the conserved quantity.
+    /// Returns the contribution of the state to the conserved quantity.
     pub conserved: extern "C" fn(*mut Opaque, RSlice<'_, u8>) -> Wire<f64>,
 }
 
@@ -128,7 +128,7 @@ pub struct Updater1 {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Analyzer1 {
-    /// Looks at the state: [`crate::analyzer::FrameCall`].
+    /// Reads one frame: [`crate::analyzer::FrameCall`].
     pub analyze: extern "C" fn(*mut Opaque, *const Opaque) -> Wire<()>,
 }
 
@@ -136,7 +136,7 @@ pub struct Analyzer1 {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Sampler1 {
-    /// Draws the batch of this number.
+    /// Draws the batch with this number.
     pub sample: extern "C" fn(*mut Opaque, u64) -> Wire<()>,
 }
 
@@ -144,25 +144,25 @@ pub struct Sampler1 {
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Host1 {
-    /// Calls a function for all chunks of 0 … n on the engine's threads: n, chunk, function, its data.
+    /// Calls a function for all chunks of 0 … n on the engine's threads: n, chunk size, function, its data.
     pub parallel: extern "C" fn(*mut Opaque, u64, u64, Callback, *mut Opaque),
     /// Writes to the log: level (0 error … 3 debug), text.
     pub log: extern "C" fn(*mut Opaque, u32, RStr<'_>),
-    /// Device memory, set to 0.
+    /// Allocates device memory, initialized to 0.
     pub allocate: extern "C" fn(*mut Opaque, u64) -> Wire<u64>,
-    /// Gives device memory back.
+    /// Frees device memory.
     pub free: extern "C" fn(*mut Opaque, u64) -> Wire<()>,
     /// Copies to the device.
     pub upload: extern "C" fn(*mut Opaque, u64, RSlice<'_, u8>) -> Wire<()>,
-    /// Copies from the device, after everything launched before.
+    /// Copies from the device, after all previous launches.
     pub download: extern "C" fn(*mut Opaque, u64, RSliceMut<'_, u8>) -> Wire<()>,
     /// Compiles a module: name, CUDA C++.
     pub compile: extern "C" fn(*mut Opaque, RStr<'_>, RStr<'_>) -> Wire<u64>,
     /// Finds a kernel: module, name.
     pub kernel: extern "C" fn(*mut Opaque, u64, RStr<'_>) -> Wire<u64>,
-    /// Launches a kernel on the engine's stream: kernel, grid, block, shared bytes, arguments as cuLaunchKernel takes
-    /// them.
+    /// Launches a kernel on the engine's stream: kernel, grid, block, bytes of shared memory, arguments as for
+    /// `cuLaunchKernel`.
     pub launch: extern "C" fn(*mut Opaque, u64, Extent, Extent, u32, RSlice<'_, *mut Opaque>) -> Wire<()>,
-    /// The current address of an optional per-particle array; 0 if there is none.
+    /// Returns the current address of an optional per-particle array; 0 if there is none.
     pub array: extern "C" fn(*mut Opaque, RStr<'_>) -> u64,
 }

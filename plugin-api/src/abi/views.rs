@@ -1,115 +1,116 @@
-//! What plugins see of the state in every step.
+//! Views of the state: what components read in every step.
 //!
-//! These structs cross the boundary and go to kernels by value, so they are plain `#[repr(C)]` with their size first
-//! and reserved words behind: a newer engine may fill more of them, an older plugin then does not look. The same
-//! struct describes host arrays (device CPU) and device arrays (CUDA).
+//! The structs cross the boundary and are passed to kernels by value. They are plain `#[repr(C)]` structs that start
+//! with their size and end with reserved words. A newer engine may use more of these words; an older plugin ignores
+//! them. The same struct describes host arrays (device CPU) and device arrays (CUDA).
 
 use crate::device::DevicePtr;
-use crate::real::Real;
+use crate::device::real::Real;
 use galamost_plugin_macros::DeviceStruct;
 
 pub use super::globals::{Fault, FaultKind, Globals, SimBox};
 
-/// Number of time-dependent numbers a run can hold.
+/// Maximum number of time-dependent parameters in a run.
 pub const MAX_VARYINGS: usize = 32;
-/// Number of time-dependent numbers one component can have.
+/// Maximum number of time-dependent parameters of one component.
 pub const COMPONENT_VARYINGS: usize = 4;
 
 /// The particles.
 ///
-/// Arrays are in the current order, index 0 … n_local + n_ghost − 1; ghosts follow the local particles (there are
-/// none yet). `real` is f32 in `Single` and `Mixed`, f64 in `Double`.
+/// Arrays are in the current order of particles, with index 0 … n_local + n_ghost − 1. Ghosts follow the local
+/// particles; at present there are none. `real` is f32 in `Single` and `Mixed`, and f64 in `Double`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct StateView {
     /// Size of this struct in bytes.
     pub size: u32,
-    /// [`crate::precision::Precision`] as a number.
+    /// Number of the [`crate::precision::Precision`].
     pub precision: u32,
-    /// Particles this process moves.
+    /// Number of particles that this process propagates.
     pub n_local: u32,
-    /// Copies of others' particles.
+    /// Number of ghosts: copies of particles of other processes.
     pub n_ghost: u32,
     /// Number of particle types.
     pub n_types: u32,
-    /// Not 0: `group` is there.
+    /// Not 0 if `group` is set.
     pub has_groups: u32,
     /// Positions and types: [`crate::precision::PosTypeFixed`] or [`crate::precision::PosTypeF64`].
     #[device(cxx = "PosType*")]
     pub pos_type: DevicePtr<u8>,
     /// Lower 32 bits of the coordinates, 3 per particle; only in `Mixed`.
     pub pos_low: DevicePtr<u32>,
-    /// Velocity and mass: x, y, z, m as `real`.
+    /// Velocity and mass as `real`: x, y, z, m.
     #[device(cxx = "Vec4*")]
     pub velocity_mass: DevicePtr<u8>,
-    /// Force and, when asked for, energy: x, y, z, U as `real`.
+    /// Force and, if wanted, energy as `real`: x, y, z, U.
     #[device(cxx = "Vec4*")]
     pub force: DevicePtr<u8>,
-    /// Times each particle has crossed the box, 3 per particle.
+    /// Image of each particle, 3 per particle: unwrapped position = position + L · image.
     pub image: DevicePtr<i32>,
     /// Tag of each index.
     pub tag: DevicePtr<u32>,
     /// Index of each tag.
     pub index_of_tag: DevicePtr<u32>,
-    /// Bit g of word i: particle i belongs to group g.
+    /// Group membership: bit g of word i is set if particle i belongs to group g.
     pub group: DevicePtr<u32>,
-    /// Positions at the last list build, in the form of `pos_type`.
+    /// Positions at the last rebuild of the neighbor list, stored as `pos_type`.
     #[device(cxx = "PosType*")]
     pub pos_at_build: DevicePtr<u8>,
-    /// Charges as `real`, if some component needs them.
+    /// Charges as `real`, if a component needs them.
     #[device(cxx = "real*")]
     pub charge: DevicePtr<u8>,
-    /// Diameters as `real`, if some component needs them.
+    /// Diameters as `real`, if a component needs them.
     #[device(cxx = "real*")]
     pub diameter: DevicePtr<u8>,
-    /// Scalars.
+    /// The global scalars of the run.
     pub globals: DevicePtr<Globals>,
-    /// Orientations as unit quaternions x, y, z, w of `real`, if some component needs them.
+    /// Orientations as unit quaternions x, y, z, w of `real`, if a component needs them.
     #[device(cxx = "Vec4*")]
     pub quaternion: DevicePtr<u8>,
-    /// Torques in the frame of space, 3 per particle as `real`; there if `quaternion` is.
+    /// Torques in the lab frame as `real`, 3 per particle; set if `quaternion` is.
     #[device(cxx = "real*")]
     pub torque: DevicePtr<u8>,
-    /// Angular momenta in the frame of space, 3 per particle as `real`; there if an integrator turns particles.
+    /// Angular momenta in the lab frame as `real`, 3 per particle; set if an integrator propagates orientations.
     #[device(cxx = "real*")]
     pub angular_momentum: DevicePtr<u8>,
-    /// Moments of inertia about the axes of the body's frame, 3 per particle as `real`; 0: never turns about this axis.
-    /// There if an integrator turns particles.
+    /// Moments of inertia about the body axes as `real`, 3 per particle; set if an integrator propagates orientations.
+    /// A particle does not rotate about an axis with moment 0.
     #[device(cxx = "real*")]
     pub inertia: DevicePtr<u8>,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [u64; 4],
 }
 
-/// Host access in f64, whatever the precision of the run: for forces, updaters and analyzers whose CPU path is not the
-/// place where time goes.
+/// Access in f64 on the host, for any precision. Intended for forces, updaters and analyzers whose CPU implementation
+/// is not performance-critical.
 impl StateView {
     fn double(&self) -> bool {
-        self.precision == crate::precision::Precision::Double as u32
+        self.precision == crate::device::precision::Precision::Double as u32
     }
 
-    /// Position of a particle, −L/2 ≤ x < L/2; in fixed point its upper 32 bits, as pair forces see it.
+    /// Returns the position of a particle, −L/2 ≤ x < L/2. In fixed point it has the upper 32 bits only, as in the pair
+    /// loop.
     ///
     /// # Safety
-    /// The view is of valid host arrays, and `i` < n_local.
+    /// The view must describe valid host arrays, and `i` < n_local.
     pub unsafe fn position(&self, i: usize) -> [f64; 3] {
-        // SAFETY: the caller's word
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
         unsafe {
             if self.double() {
-                return (*self.pos_type.cast::<crate::precision::PosTypeF64>().host().add(i)).position;
+                return (*self.pos_type.cast::<crate::device::precision::PosTypeF64>().host().add(i)).position;
             }
-            let p = (*self.pos_type.cast::<crate::precision::PosTypeFixed>().host().add(i)).position;
+            let p = (*self.pos_type.cast::<crate::device::precision::PosTypeFixed>().host().add(i)).position;
             let length = (*self.globals.host()).box_length;
             std::array::from_fn(|k| f64::from(p[k]) * (length[k] / 4_294_967_296.0))
         }
     }
 
-    /// r_i − r_j for the nearest image of j.
+    /// Returns r_i − r_j for the nearest image of j.
     ///
     /// # Safety
     /// As for [`Self::position`], for both particles.
     pub unsafe fn difference(&self, i: usize, j: usize) -> [f64; 3] {
-        // SAFETY: the caller's word
+        // SAFETY: the view describes valid host arrays, and both indices are < n_local (contract of this function)
         let (a, b, g) = unsafe { (self.position(i), self.position(j), &*self.globals.host()) };
         let boxes =
             |d: f64, k: usize| if g.box_length[k] > 0.0 { (d / g.box_length[k]).round_ties_even() } else { 0.0 };
@@ -120,27 +121,27 @@ impl StateView {
         })
     }
 
-    /// Type of a particle.
+    /// Returns the particle type.
     ///
     /// # Safety
     /// As for [`Self::position`].
-    pub unsafe fn kind(&self, i: usize) -> u32 {
-        // SAFETY: the caller's word
+    pub unsafe fn type_id(&self, i: usize) -> u32 {
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
         unsafe {
             if self.double() {
-                (*self.pos_type.cast::<crate::precision::PosTypeF64>().host().add(i)).kind
+                (*self.pos_type.cast::<crate::device::precision::PosTypeF64>().host().add(i)).kind
             } else {
-                (*self.pos_type.cast::<crate::precision::PosTypeFixed>().host().add(i)).kind
+                (*self.pos_type.cast::<crate::device::precision::PosTypeFixed>().host().add(i)).kind
             }
         }
     }
 
-    /// Velocity and mass of a particle: x, y, z, m.
+    /// Returns the velocity and mass of a particle: x, y, z, m.
     ///
     /// # Safety
     /// As for [`Self::position`].
     pub unsafe fn velocity_mass(&self, i: usize) -> [f64; 4] {
-        // SAFETY: the caller's word
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
         unsafe {
             if self.double() {
                 *self.velocity_mass.cast::<[f64; 4]>().host().add(i)
@@ -153,9 +154,9 @@ impl StateView {
     /// Sets the velocity of a particle.
     ///
     /// # Safety
-    /// As for [`Self::position`], and nobody else touches this particle meanwhile.
+    /// As for [`Self::position`], and no other thread accesses this particle during the call.
     pub unsafe fn set_velocity(&self, i: usize, v: [f64; 3]) {
-        // SAFETY: the caller's word
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
         unsafe {
             if self.double() {
                 let all = &mut *self.velocity_mass.cast::<[f64; 4]>().host().add(i);
@@ -170,10 +171,10 @@ impl StateView {
     /// Adds a force and an energy to a particle.
     ///
     /// # Safety
-    /// As for [`Self::position`], and nobody else touches this particle meanwhile.
+    /// As for [`Self::position`], and no other thread accesses this particle during the call.
     pub unsafe fn add_force(&self, i: usize, f: [f64; 3], energy: f64) {
         let all = [f[0], f[1], f[2], energy];
-        // SAFETY: the caller's word
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
         unsafe {
             if self.double() {
                 let out = &mut *self.force.cast::<[f64; 4]>().host().add(i);
@@ -186,78 +187,79 @@ impl StateView {
     }
 }
 
-/// The neighbor list: for each particle all particles within `r_list` at the last build (a full list: j is in the
-/// row of i and i in the row of j), excluded pairs left out.
+/// The neighbor list. For each particle it contains all particles within `r_list` at the last rebuild, without excluded
+/// pairs. It is a full list: j is a neighbor of i, and i is a neighbor of j.
 ///
-/// Entry k of particle i stands at `index[(w · capacity/team + k/team) · 32 + (i mod (32/team)) · team + k mod team]`
-/// with w = i / (32/team): a warp of `team` threads per particle reads 32 consecutive words. On the CPU `team` is 32,
-/// so that row i is the slice from i · capacity.
+/// Entry k of particle i is `index[(w · capacity/team + k/team) · 32 + (i mod (32/team)) · team + k mod team]` with w =
+/// i / (32/team), so a warp with `team` threads per particle reads 32 consecutive words. On the CPU `team` is 32, and
+/// row i is the slice starting at i · capacity.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct ListView {
     /// Size of this struct in bytes.
     pub size: u32,
-    /// Entries a row can hold, a multiple of 32.
+    /// Maximum number of entries of a row; a multiple of 32.
     pub capacity: u32,
-    /// Threads that share a row: 1, 2, 4, 8, 16 or 32.
+    /// Number of threads per row: 1, 2, 4, 8, 16 or 32.
     pub team: u32,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved0: u32,
     /// The entries.
     pub index: DevicePtr<u32>,
     /// Number of entries of each row.
     pub count: DevicePtr<u32>,
-    /// Cutoff and buffer together.
+    /// Cutoff plus buffer.
     pub r_list: f64,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [u64; 4],
 }
 
-/// Bonds (width 2), angles (3) or dihedrals (4), seen from each particle.
+/// Bonds (width 2), angles (3) or dihedrals (4) of each particle.
 ///
-/// Entry e of particle i is `width` words: the indices of the other members in their order, then
-/// `kind · 4 + position of i among the members`. Word w stands at `words[(e · width + w) · stride + i]`.
+/// Entry e of particle i consists of `width` words: the indices of the other members in order, then `type · 4 +
+/// position of i among the members`. Word w is `words[(e · width + w) · stride + i]`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct LinkView {
     /// Size of this struct in bytes.
     pub size: u32,
-    /// 2, 3 or 4.
+    /// Number of members: 2, 3 or 4.
     pub width: u32,
-    /// Entries a particle can have.
+    /// Maximum number of entries of a particle.
     pub capacity: u32,
-    /// Distance in words between the words of one entry.
+    /// Distance in words between consecutive words of an entry.
     pub stride: u32,
     /// The entries.
     pub words: DevicePtr<u32>,
     /// Number of entries of each particle.
     pub count: DevicePtr<u32>,
-    /// 0.
+    /// Reserved; must be 0.
     pub reserved: [u64; 4],
 }
 
-/// One bond, angle or dihedral, seen from one of its members.
+/// One bond, angle or dihedral of a particle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkEntry {
-    /// Indices of the other members, in their order; a bond has one, an angle two.
+    /// Indices of the other members in order. A bond has one, an angle two, a dihedral three.
     pub others: [u32; 3],
-    /// Type of the link.
+    /// Bond, angle or dihedral type.
     pub kind: u32,
-    /// Place of the particle among the members: 0 for the first.
+    /// Position of the particle among the members, starting from 0.
     pub place: u32,
 }
 
 impl LinkView {
-    /// Links of particle `i`, on the CPU. Every member has the link: to meet each once, take those with `place` 0.
+    /// Returns the links of particle `i`, on the CPU. Every member has an entry of the link; to visit each link once,
+    /// select entries with `place` 0.
     ///
     /// # Safety
-    /// The view is of valid host arrays, and `i` < n_local.
+    /// The view must describe valid host arrays, and `i` < n_local.
     pub unsafe fn row(&self, i: usize) -> impl Iterator<Item = LinkEntry> + '_ {
         let (width, stride) = (self.width as usize, self.stride as usize);
-        // SAFETY: the caller's word
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
         let count = if self.count.is_null() { 0 } else { unsafe { *self.count.host().add(i) } };
         (0..count as usize).map(move |e| {
-            // SAFETY: the caller's word: entry e of particle i exists
+            // SAFETY: as above; `e` is below the number of entries of particle i
             let word = |w: usize| unsafe { *self.words.host().add((e * width + w) * stride + i) };
             let mut others = [0; 3];
             for (w, other) in others.iter_mut().enumerate().take(width - 1) {
@@ -269,28 +271,28 @@ impl LinkView {
     }
 }
 
-/// What a force evaluation should produce besides forces.
+/// What a force evaluation computes besides forces.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct Wanted {
-    /// Not 0: energies per particle in `force.w`, and their sum.
+    /// If not 0: the energy of each particle in `force.w`, and the total energy.
     pub energy: u32,
-    /// Not 0: the virial tensor's sum.
+    /// If not 0: the total virial tensor.
     pub virial: u32,
 }
 
 impl Wanted {
     /// Forces only.
     pub const FORCE: Self = Self { energy: 0, virial: 0 };
-    /// Everything.
+    /// Forces, energies and virial.
     pub const ALL: Self = Self { energy: 1, virial: 1 };
-    /// Whether more than forces are wanted.
+    /// Returns whether more than forces is wanted.
     pub fn more_than_force(self) -> bool {
         self.energy != 0 || self.virial != 0
     }
 }
 
-/// Sums of one component over some particles: energy, and the virial Σ r_α F_β as xx, xy, xz, yy, yz, zz.
+/// Sums of one component over a range of particles: energy, and the virial Σ r_α F_β as xx, xy, xz, yy, yz, zz.
 #[repr(C)]
 #[derive(
     Clone,
@@ -311,7 +313,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Adds another component's or chunk's sums.
+    /// Adds the sums of another component or range.
     pub fn add(&mut self, other: &Self) {
         self.energy += other.energy;
         for (a, b) in self.virial.iter_mut().zip(other.virial) {
@@ -320,7 +322,7 @@ impl Sums {
     }
 }
 
-/// The step as a function of the device language sees it.
+/// The current step, as functions of the device language see it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Step<R> {
@@ -328,14 +330,14 @@ pub struct Step<R> {
     pub dt: R,
     /// dt^−½.
     pub inv_sqrt_dt: R,
-    /// Number of the step under way.
+    /// Number of the current step.
     pub step: u64,
-    /// Current values of the component's time-dependent numbers.
+    /// Current values of the component's time-dependent parameters.
     pub varying: [R; COMPONENT_VARYINGS],
 }
 
 impl<R: Real> Step<R> {
-    /// The step of a component whose time-dependent numbers start at `first` in [`Globals::values`].
+    /// Creates the step for a component whose time-dependent parameters start at `first` in [`Globals::values`].
     pub fn new(g: &Globals, first: u32) -> Self {
         Self {
             dt: R::lit(g.dt),
@@ -347,7 +349,7 @@ impl<R: Real> Step<R> {
 }
 
 impl StateView {
-    /// No particles.
+    /// Creates a view without particles.
     pub fn empty() -> Self {
         Self {
             size: size_of::<Self>() as u32,
@@ -376,18 +378,18 @@ impl StateView {
         }
     }
 
-    /// Whether particle `i` belongs to the group with this bit (32: all particles), on the CPU.
+    /// Returns whether particle `i` belongs to the group with this bit, on the CPU. Bit 32 stands for all particles.
     ///
     /// # Safety
-    /// The state must lie in host memory, and `i` must be a particle of it.
+    /// The view must describe valid host arrays, and `i` < n_local.
     pub unsafe fn in_group(&self, i: usize, bit: u32) -> bool {
-        // SAFETY: the caller's word
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
         bit >= 32 || unsafe { *self.group.host().add(i) >> bit & 1 == 1 }
     }
 }
 
 impl ListView {
-    /// No list.
+    /// Creates a view without a list.
     pub fn empty() -> Self {
         Self {
             size: size_of::<Self>() as u32,
@@ -403,12 +405,12 @@ impl ListView {
 }
 
 impl ListView {
-    /// Neighbors of particle `i` on the CPU.
+    /// Returns the neighbors of particle `i`, on the CPU.
     ///
     /// # Safety
-    /// The list must lie in host memory, and `i` must be a particle of it.
+    /// The list must be in host memory, and `i` < n_local.
     pub unsafe fn row<'a>(&self, i: usize) -> &'a [u32] {
-        // SAFETY: the caller's word; on the CPU a row is a slice
+        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function); on the CPU a row is a slice
         unsafe {
             let n = *self.count.host().add(i) as usize;
             self.index.offset(i * self.capacity as usize).slice(n)
@@ -417,7 +419,7 @@ impl ListView {
 }
 
 impl LinkView {
-    /// No links.
+    /// Creates a view without links.
     pub fn empty(width: u32) -> Self {
         Self {
             size: size_of::<Self>() as u32,

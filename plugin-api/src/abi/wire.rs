@@ -1,8 +1,9 @@
-//! Conversions between the types authors see and the types that cross.
+//! Conversions between the types that authors use and the types that cross the boundary.
 
 use crate::abi::{RResult, RString, RVec, Wire, WireArray, WireError, WireInput, WireSnapshot};
 use crate::error::{Error, InputError, Position, Result};
 use crate::snapshot::{Array, Link, Snapshot, Values};
+use serde::{Deserialize, Serialize};
 
 impl From<Error> for WireError {
     fn from(e: Error) -> Self {
@@ -64,7 +65,7 @@ impl From<WireError> for Error {
     }
 }
 
-/// A result on its way out.
+/// Converts a result for the other side.
 pub fn to_wire<T, U: From<T>>(r: Result<T>) -> Wire<U> {
     match r {
         Ok(v) => RResult::ROk(v.into()),
@@ -72,12 +73,23 @@ pub fn to_wire<T, U: From<T>>(r: Result<T>) -> Wire<U> {
     }
 }
 
-/// A result that came in.
+/// Converts a result from the other side.
 pub fn from_wire<T>(r: Wire<T>) -> Result<T> {
     match r {
         RResult::ROk(v) => Ok(v),
         RResult::RErr(e) => Err(e.into()),
     }
+}
+
+/// Serializes a value as RON.
+pub(crate) fn to_ron<T: Serialize>(value: &T) -> String {
+    ron::to_string(value).expect("plain data can be written as RON")
+}
+
+/// Parses a value from RON of the other side.
+pub(crate) fn from_ron<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T> {
+    ron::from_str(text)
+        .map_err(|e| Error::Run(format!("invalid data from the other side of the plugin boundary: `{text}`: {e}")))
 }
 
 fn names_out(names: Vec<String>) -> RVec<RString> {
@@ -130,7 +142,7 @@ impl From<Snapshot> for WireSnapshot {
             position: s.position.into(),
             image: s.image.into(),
             velocity: s.velocity.into(),
-            kind: s.kind.into(),
+            type_id: s.type_id.into(),
             mass: s.mass.into(),
             arrays,
             bond_types: names_out(s.bond_types),
@@ -165,7 +177,7 @@ impl From<WireSnapshot> for Snapshot {
             position: w.position.into_vec(),
             image: w.image.into_vec(),
             velocity: w.velocity.into_vec(),
-            kind: w.kind.into_vec(),
+            type_id: w.type_id.into_vec(),
             mass: w.mass.into_vec(),
             arrays,
             bond_types: names_in(w.bond_types),

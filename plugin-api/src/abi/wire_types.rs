@@ -1,16 +1,16 @@
-//! The types that cross the boundary while a run is set up.
+//! Types that cross the boundary while a run is set up.
 
-use super::stable::{Opaque, ROption, RResult, RStr, RString, RVec, StableAbi, Table};
+use super::stable::{Opaque, ROption, RResult, RStr, RString, RVec, StableAbi, TablePointer};
 
 /// One mistake in the user's input.
 #[repr(C)]
 #[derive(StableAbi, Clone)]
 pub struct WireInput {
-    /// Another file than the pipeline; empty for the pipeline.
+    /// The file; empty for the pipeline.
     pub file: RString,
-    /// 1-based; 0 for "no place".
+    /// Line, starting from 1; 0 for no position.
     pub line: u32,
-    /// 1-based.
+    /// Column, starting from 1.
     pub column: u32,
     /// The message.
     pub message: RString,
@@ -37,14 +37,14 @@ pub struct WireError {
 /// What a call returns.
 pub type Wire<T> = RResult<T, WireError>;
 
-/// An object made by a plugin.
+/// An object created by a plugin.
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct WireObject {
     /// The object.
     pub this: *mut Opaque,
-    /// Asks it for a table.
-    pub interface: extern "C" fn(*mut Opaque, RStr<'_>) -> ROption<Table>,
+    /// Returns a table of the object by name.
+    pub interface: extern "C" fn(*mut Opaque, RStr<'_>) -> ROption<TablePointer>,
     /// Destroys it.
     pub drop: extern "C" fn(*mut Opaque),
 }
@@ -61,15 +61,15 @@ pub struct WireCode {
     pub cutoff_rows: RVec<u8>,
 }
 
-/// What the first particle of a pair feels.
+/// Force, torque and energy of one pair.
 #[repr(C)]
 #[derive(StableAbi, Clone, Copy)]
 pub struct WirePair {
-    /// Force.
+    /// Force on the first particle.
     pub force: [f64; 3],
-    /// Torque, in the frame of space.
+    /// Torque on the first particle, in the lab frame.
     pub torque: [f64; 3],
-    /// U.
+    /// Energy of the pair.
     pub energy: f64,
 }
 
@@ -79,8 +79,8 @@ pub struct WirePair {
 pub struct WireHost {
     /// The engine's object.
     pub this: *mut Opaque,
-    /// Asks it for a table: `host/1`.
-    pub interface: extern "C" fn(*mut Opaque, RStr<'_>) -> ROption<Table>,
+    /// Returns a table by name: `host/1`.
+    pub interface: extern "C" fn(*mut Opaque, RStr<'_>) -> ROption<TablePointer>,
 }
 
 /// Size of a grid or block.
@@ -101,7 +101,7 @@ impl From<u32> for Extent {
     }
 }
 
-/// A function of the plugin that the engine calls with its data and a range.
+/// A function of the plugin that the engine calls with the plugin's data and a range.
 #[repr(transparent)]
 #[derive(StableAbi, Clone, Copy)]
 pub struct Callback {
@@ -115,11 +115,11 @@ pub struct Callback {
 pub struct WireArray {
     /// Name.
     pub name: RString,
-    /// Values per particle.
+    /// Number of values per particle.
     pub width: u32,
-    /// Numbers (empty if `ints` is used).
+    /// Floating-point numbers; empty if `ints` is used.
     pub reals: RVec<f64>,
-    /// Whole numbers.
+    /// Integers; empty if `reals` is used.
     pub ints: RVec<i32>,
 }
 
@@ -127,7 +127,7 @@ pub struct WireArray {
 #[repr(C)]
 #[derive(StableAbi, Clone, Default)]
 pub struct WireSnapshot {
-    /// See [`crate::snapshot::Snapshot`] for every field.
+    /// Fields as in [`crate::snapshot::Snapshot`].
     pub step: u64,
     /// Dimensions.
     pub dimensions: u32,
@@ -141,8 +141,8 @@ pub struct WireSnapshot {
     pub image: RVec<[i32; 3]>,
     /// Velocities.
     pub velocity: RVec<[f64; 3]>,
-    /// Types.
-    pub kind: RVec<u32>,
+    /// Particle types.
+    pub type_id: RVec<u32>,
     /// Masses.
     pub mass: RVec<f64>,
     /// Optional arrays.
@@ -160,3 +160,6 @@ pub struct WireSnapshot {
     /// Dihedrals.
     pub dihedrals: RVec<[u32; 5]>,
 }
+
+/// A component, ready to cross the boundary.
+pub struct Object(pub WireObject);

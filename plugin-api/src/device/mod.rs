@@ -1,5 +1,6 @@
-//! The device language on the CPU: its values and functions, and what crosses from Rust to CUDA C++.
+//! The device language at run time: its values and functions on the CPU, their text for CUDA C++, and stored formats.
 
+pub mod lanes;
 pub mod math;
 pub mod philox;
 mod pointer;
@@ -8,7 +9,6 @@ pub mod quaternion;
 pub mod real;
 pub mod rotation;
 mod text;
-pub mod varying;
 pub mod vector;
 
 pub use pointer::DevicePtr;

@@ -1,13 +1,13 @@
-//! Counter-based random numbers: the same on CPU and GPU, in any order, on any number of devices.
+//! Counter-based random numbers: identical on CPU and GPU, in any order, and for any number of devices.
 //!
-//! A draw is a pure function of its key: (seed, component, step, tag, tag). The generator is Philox 4×32 with seven
-//! rounds (Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC11), the smallest count of
-//! rounds that passes BigCrush there; `kernels/galamost/philox.cuh` computes the same bits.
+//! A random number is a pure function of its key: seed, component, step and two tags. The generator is Philox 4×32 with
+//! seven rounds (Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC11), the smallest number
+//! of rounds that passes BigCrush in that work. `kernels/galamost/philox.cuh` computes the same bits.
 
-use crate::real::Real;
-use crate::vector::Vec3;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
 
-/// Four 32-bit words from a 128-bit counter and a 64-bit key.
+/// Returns four 32-bit words for a 128-bit counter and a 64-bit key.
 #[inline(always)]
 pub fn philox4x32<const ROUNDS: usize>(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for round in 0..ROUNDS {
@@ -23,75 +23,75 @@ pub fn philox4x32<const ROUNDS: usize>(mut counter: [u32; 4], mut key: [u32; 2])
     counter
 }
 
-/// What a stream of draws is keyed by, apart from the particles.
+/// The key of a component's random numbers.
 ///
-/// `seed` and `component` fill the key of the cipher, the step and two tags its counter: two draws share their bits
-/// only if all of them agree.
+/// Seed and component define the key of the cipher; the step and two tags define its counter. Two draws are equal only
+/// if all of them are equal.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, galamost_plugin_macros::Layout)]
 pub struct RandomKey {
-    /// The run's seed mixed with the component's identity, see [`RandomKey::new`].
+    /// The run's seed mixed with the component's number; see [`RandomKey::new`].
     pub key: [u32; 2],
 }
 
 impl RandomKey {
-    /// The key of the component `component` (its number in the pipeline) in a run with this seed.
+    /// Creates the key of a component from its number in the pipeline and the run's seed.
     pub fn new(seed: u64, component: u32) -> Self {
-        // one pass of the cipher spreads near seeds and near component numbers over the whole key space
+        // one pass of the cipher spreads similar seeds and component numbers over the whole key space
         let m = philox4x32::<10>([component, 0, 0, 0], [seed as u32, (seed >> 32) as u32]);
         Self { key: [m[0], m[1]] }
     }
 
-    /// Four words for the pair of tags (a, b) at `step`; the order of the tags does not matter.
+    /// Returns four words for the pair of tags (a, b) at `step`. The order of the tags does not matter.
     #[inline(always)]
     pub fn pair(self, step: u64, a: u32, b: u32) -> [u32; 4] {
         let (low, high) = if a < b { (a, b) } else { (b, a) };
         philox4x32::<7>([low, high, step as u32, (step >> 32) as u32], self.key)
     }
 
-    /// Four words for one particle at `step`, which must be below 2⁴⁸; `draw` counts further draws, below 2¹⁶.
+    /// Returns four words for one particle at `step` (below 2⁴⁸). `draw` (below 2¹⁶) numbers the draws of the particle.
     ///
-    /// The two tags of a pair differ, so equal ones mark a draw of a single particle.
+    /// The tags of a pair differ, so equal tags mark a draw of a single particle.
     #[inline(always)]
     pub fn single(self, step: u64, tag: u32, draw: u32) -> [u32; 4] {
         philox4x32::<7>([tag, tag, step as u32, (step >> 32) as u32 | (draw << 16)], self.key)
     }
 }
 
-/// A word as a number in (−√3, √3): uniform, mean 0, variance 1, third moment 0, fourth moment 9/5.
+/// Converts a word to a uniform number in (−√3, √3) with mean 0, variance 1, third moment 0 and fourth moment 9/5.
 #[inline(always)]
 pub fn uniform_unit_variance<R: Real>(word: u32) -> R {
-    // 24 signed bits and a half are exact in f32; the half makes the 2²⁴ values symmetric around 0
+    // 24 signed bits plus one half are exact in f32; the half makes the 2²⁴ values symmetric around 0
     (R::from_i32((word as i32) >> 8) + R::lit(0.5)) * R::lit(1.732_050_807_568_877_2 / 8_388_608.0)
 }
 
-/// A word as a number in (0, 1): the middles of 2²³ equal parts, which are exact in f32.
+/// Converts a word to a uniform number in (0, 1): the centers of 2²³ equal intervals, exact in f32.
 #[inline(always)]
 pub fn unit_uniform<R: Real>(word: u32) -> R {
     (R::from_u32(word >> 9) + R::lit(0.5)) * R::lit(1.0 / 8_388_608.0)
 }
 
-/// Three independent normal numbers of mean 0 and variance 1 from four words, by the transformation of Box and Muller
-/// (Ann. Math. Stat. 29 (1958) 610). None is farther from 0 than 5.8, beyond which 8·10⁻⁹ of the law lie.
+/// Returns three independent normal numbers with mean 0 and variance 1 from four words, by the Box-Muller
+/// transformation (Ann. Math. Stat. 29 (1958) 610). Absolute values are below 5.8; a probability of 8·10⁻⁹ lies beyond.
 #[inline(always)]
 pub fn normal3<R: Real>(words: [u32; 4]) -> Vec3<R> {
     let radius = |word| (R::lit(-2.0) * unit_uniform::<R>(word).ln()).sqrt();
-    // −π … π: signed, so that no bit of a small angle is lost
+    // −π … π: signed, so that small angles keep all bits
     let angle =
         |word: u32| (R::from_i32((word as i32) >> 8) + R::lit(0.5)) * R::lit(std::f64::consts::PI / 8_388_608.0);
     let (a, b, p, q) = (radius(words[0]), radius(words[2]), angle(words[1]), angle(words[3]));
     Vec3::new(a * p.cos(), a * p.sin(), b * q.cos())
 }
 
-/// The tag of draws that belong to no particle: those of a function of an integrator's state.
+/// The tag of draws that belong to no particle, for functions of an integrator's state.
 pub const NO_TAG: u32 = u32::MAX;
 
-/// Draws a phase can make for one particle in one step; phase k of a program begins at draw k · 2⁸.
+/// Maximum number of draws of a phase for one particle in one step. Phase k of a program starts at draw k · 2⁸.
 pub const DRAWS_PER_PHASE: u32 = 256;
 
-/// Draws of one function for one particle in one step, one after the other; the argument `random` of a particle or
-/// scalar function. Each call of a method makes one draw; only one may stand in a statement, since C++ does not fix the
-/// order of two.
+/// Consecutive random draws of one function for one particle in one step: the argument `random` of a particle or scalar
+/// function. Each method call is one draw. A statement may contain only one, because C++ does not specify the order of
+/// two.
 #[derive(Clone, Copy, Debug)]
 pub struct Random {
     key: RandomKey,
@@ -101,25 +101,25 @@ pub struct Random {
 }
 
 impl Random {
-    /// The draws of the particle `tag` in `step`, from number `first_draw` on.
+    /// Creates the draws of the particle `tag` in `step`, starting with number `first_draw`.
     #[inline(always)]
     pub fn new(key: RandomKey, step: u64, tag: u32, first_draw: u32) -> Self {
         Self { key, step, tag, draw: first_draw }
     }
 
-    /// A uniform number in (0, 1), see [`unit_uniform`].
+    /// Returns a uniform number in (0, 1); see [`unit_uniform`].
     #[inline(always)]
     pub fn uniform<R: Real>(&mut self) -> R {
         unit_uniform(self.words()[0])
     }
 
-    /// Three independent normal numbers, see [`normal3`].
+    /// Returns three independent normal numbers; see [`normal3`].
     #[inline(always)]
     pub fn normal3<R: Real>(&mut self) -> Vec3<R> {
         normal3(self.words())
     }
 
-    /// The next four words.
+    /// Returns the next four words.
     #[inline(always)]
     pub fn words(&mut self) -> [u32; 4] {
         let words = self.key.single(self.step, self.tag, self.draw);
@@ -132,8 +132,8 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// Moments of normal and uniform draws, no correlation of the three numbers of a draw, of neighboring draws, of
-    /// neighboring steps and particles; and f32 draws what f64 draws.
+    /// Moments of normal and uniform draws; no correlation between the three numbers of a draw, or between consecutive
+    /// draws, steps and particles; f32 and f64 agree.
     #[test]
     fn normal_draws_are_independent_with_the_moments_of_the_normal_law() {
         let key = RandomKey::new(7, 1);
@@ -164,7 +164,7 @@ mod tests {
             }
         }
         let n = f64::from(n);
-        // moments of the normal law and the variances of x, x², … x⁶
+        // moments of the normal distribution and the variances of x, x², … x⁶
         let truth = [(0.0, 1.0), (1.0, 2.0), (0.0, 15.0), (3.0, 96.0), (0.0, 945.0), (15.0, 10_170.0)];
         for (m, (mean, variance)) in truth.into_iter().enumerate() {
             let found = moments[m] / n;
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(philox4x32::<7>(pi, pi_key), [0x4dfc_caba, 0x190a_87f0, 0xc473_62ba, 0xb6b5_242a]);
     }
 
-    /// Moments of ζ, and no correlation between steps, between pairs that share a particle, or between components.
+    /// Moments of ζ; no correlation between steps, between pairs that share a particle, or between components.
     #[test]
     fn pair_draws_are_independent_with_the_stated_moments() {
         let key = RandomKey::new(42, 3);
@@ -226,7 +226,7 @@ mod tests {
             correlations[3] += z * zeta(other, step, a, b);
         }
         let n = f64::from(n);
-        // variances of z, z², z³, z⁴ for the uniform law with unit variance: 1, 4/5, 27/7, 81·16/225
+        // variances of z, z², z³, z⁴ for the uniform distribution with unit variance: 1, 4/5, 27/7, 81·16/225
         for (m, (truth, variance)) in [(0.0, 1.0), (1.0, 0.8), (0.0, 27.0 / 7.0), (1.8, 5.76)].into_iter().enumerate() {
             let mean: f64 = moments[m] / n;
             assert!((mean - truth).abs() < 4.0 * f64::sqrt(variance / n), "moment {}: {mean}", m + 1);

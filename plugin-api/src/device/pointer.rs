@@ -6,12 +6,12 @@ use std::marker::PhantomData;
 /// An address in the memory of the run's device (host memory when the device is the CPU).
 #[repr(transparent)]
 pub struct DevicePtr<T> {
-    /// The address; 0 for "not there".
+    /// The address; 0 for null.
     pub address: u64,
     marker: PhantomData<*mut T>,
 }
 
-// SAFETY: an address is a number; who dereferences it must know that it is valid, as with `*mut T`
+// SAFETY: an address is a number; dereferencing it is unsafe, as for `*mut T`
 unsafe impl<T> Send for DevicePtr<T> {}
 // SAFETY: as above
 unsafe impl<T> Sync for DevicePtr<T> {}
@@ -34,39 +34,39 @@ impl<T> Default for DevicePtr<T> {
 }
 
 impl<T> DevicePtr<T> {
-    /// The pointer at this address.
+    /// Creates a pointer from an address.
     pub const fn new(address: u64) -> Self {
         Self { address, marker: PhantomData }
     }
-    /// No pointer.
+    /// Creates a null pointer.
     pub const fn null() -> Self {
         Self::new(0)
     }
-    /// Whether it points nowhere.
+    /// Returns whether the pointer is null.
     pub const fn is_null(self) -> bool {
         self.address == 0
     }
-    /// The same address as a pointer to another type.
+    /// Returns the same address as a pointer to another type.
     pub const fn cast<U>(self) -> DevicePtr<U> {
         DevicePtr::new(self.address)
     }
-    /// The pointer `n` elements further on.
+    /// Returns the pointer `n` elements after this one.
     pub const fn offset(self, n: usize) -> Self {
         Self::new(self.address + (n * size_of::<T>()) as u64)
     }
-    /// As a pointer of this process; only where the device is the CPU.
+    /// Returns a host pointer. Valid only if the device is the CPU.
     pub const fn host(self) -> *mut T {
         self.address as *mut T
     }
-    /// As a slice of this process.
+    /// Returns a slice of host memory.
     ///
     /// # Safety
-    /// The address must be that of `n` initialised elements in host memory that nobody writes meanwhile.
+    /// The address must be that of `n` initialized elements in host memory that are not written while the slice exists.
     pub unsafe fn slice<'a>(self, n: usize) -> &'a [T] {
         if n == 0 || self.is_null() {
             return &[];
         }
-        // SAFETY: the caller's word
+        // SAFETY: `n` initialized elements lie at this host address (contract of this function)
         unsafe { std::slice::from_raw_parts(self.host(), n) }
     }
 }

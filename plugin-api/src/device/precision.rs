@@ -1,4 +1,4 @@
-//! Precision of a run, and how positions are stored in each.
+//! Precision of a run, and storage of positions.
 //!
 //! | | pair mathematics | position | velocity, force | sums |
 //! |---|---|---|---|---|
@@ -6,44 +6,44 @@
 //! | `Mixed` | f32 | 64-bit fixed point | f32 | f64 |
 //! | `Double` | f64 | f64 | f64 | f64 |
 //!
-//! Fixed point: a coordinate is a whole number of 2⁻³² (2⁻⁶⁴) of the box length, so the difference of two
-//! coordinates, taken with wrap-around, *is* the nearest image; its resolution is the same everywhere in the box
-//! (2·10⁻⁸ at L = 100, against 4·10⁻⁶ for f32), and CPU and GPU hold exactly the same positions. The pair loop reads
-//! the upper 32 bits; in `Mixed` the lower 32 bits stand in an array of their own that only integrators touch.
+//! Fixed point: a coordinate is an integer multiple of 2⁻³² (2⁻⁶⁴) of the box length. The difference of two coordinates
+//! with wrap-around *is* the nearest image. The resolution is uniform in the box (2·10⁻⁸ at L = 100; f32 has 4·10⁻⁶),
+//! and CPU and GPU store identical positions. The pair loop reads the upper 32 bits. In `Mixed` the lower 32 bits are
+//! in a separate array that only integrators access.
 
-use crate::lanes::Record;
+use crate::device::lanes::LaneElement;
 #[cfg(target_arch = "x86_64")]
-use crate::lanes::{V3, V4, x86};
-use crate::real::Real;
-use crate::vector::Vec3;
+use crate::device::lanes::{V3, V4, x86};
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
 
 /// Precision of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Precision {
-    /// Everything in f32 except sums.
+    /// f32, except for sums.
     Single = 0,
     /// Pair mathematics in f32, positions in 64-bit fixed point.
     #[default]
     Mixed = 1,
-    /// Everything in f64.
+    /// f64.
     Double = 2,
 }
 
 impl Precision {
-    /// From the number that crosses the boundary.
+    /// Returns the precision with this number.
     pub fn from_u32(n: u32) -> Option<Self> {
         [Self::Single, Self::Mixed, Self::Double].into_iter().find(|p| *p as u32 == n)
     }
-    /// Size in bytes of the type of pair mathematics.
+    /// Returns the size in bytes of the numbers of pair mathematics.
     pub fn real_size(self) -> usize {
         if self == Self::Double { 8 } else { 4 }
     }
-    /// Size in bytes of one entry of the array of positions and types.
+    /// Returns the size in bytes of one entry of the array of positions and types.
     pub fn pos_type_size(self) -> usize {
         if self == Self::Double { size_of::<PosTypeF64>() } else { size_of::<PosTypeFixed>() }
     }
-    /// Name in the pipeline.
+    /// Returns the name in the pipeline.
     pub fn name(self) -> &'static str {
         match self {
             Self::Single => "Single",
@@ -53,29 +53,29 @@ impl Precision {
     }
 }
 
-/// Position in fixed point, and type: one 16-byte load.
+/// Position in fixed point and particle type: one 16-byte load.
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, galamost_plugin_macros::Layout)]
 pub struct PosTypeFixed {
-    /// Coordinates in units of 2⁻³² of the box length, box center at 0.
+    /// Coordinates in units of 2⁻³² of the box length; the box is centered at 0.
     pub position: [i32; 3],
-    /// Type.
+    /// Particle type.
     pub kind: u32,
 }
 
-/// Position in f64, box center at 0, and type: one 32-byte record.
+/// Position in f64 and particle type: one 32-byte record. The box is centered at 0.
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, galamost_plugin_macros::Layout)]
 pub struct PosTypeF64 {
     /// Coordinates, −L/2 ≤ x < L/2.
     pub position: [f64; 3],
-    /// Type.
+    /// Particle type.
     pub kind: u32,
     /// Unused.
     pub reserved: u32,
 }
 
-/// The box as the storage of positions needs it.
+/// Box lengths and shear, in the units of a storage scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct BoxScale<R> {
     /// Length of one unit of a stored difference, per axis: L 2⁻³² in fixed point, 1 otherwise.
@@ -84,18 +84,19 @@ pub struct BoxScale<R> {
     pub length: [R; 3],
     /// 1/length, 0 where the length is 0.
     pub inverse: [R; 3],
-    /// The images above and below along y are displaced and move along x (Lees-Edwards); see [`Self::with_shear`].
+    /// Whether the images above and below in y are displaced and move along x (Lees-Edwards); see [`Self::with_shear`].
     pub sheared: bool,
-    /// Displacement of the image above, as a length.
+    /// Displacement of the image above. Unit: length.
     pub offset: R,
-    /// The same in stored units, in fixed point.
+    /// Displacement of the image above in stored units (fixed point).
     pub offset_units: i32,
     /// Velocity of the image above along x.
     pub speed: R,
 }
 
 impl<R: Real> BoxScale<R> {
-    /// The image above along y stands at x + offset and moves with this speed along x; the one below the other way.
+    /// Displaces the image above by `offset` along x; it moves with `speed` along x. The image below has the opposite
+    /// signs.
     #[must_use]
     pub fn with_shear(self, offset: f64, speed: f64) -> Self {
         let length = self.length[0].f64();
@@ -110,17 +111,17 @@ impl<R: Real> BoxScale<R> {
     }
 }
 
-/// How positions are stored: decides what a pair loop reads. Implemented by [`Fixed`] and [`Float64`].
+/// A storage scheme of positions, which defines what the pair loop reads: [`Fixed`] or [`Float64`].
 pub trait Scheme: 'static + Copy + Send + Sync {
     /// Type of pair mathematics, velocities and forces.
     type Real: Real;
     /// One entry of the array of positions and types.
     type PosType: Copy + Send + Sync + Default;
 
-    /// Lanes of the CPU loops: sixteen, which LLVM makes vectors of; of eight it makes a tangle.
+    /// Number of lanes of the CPU loops: 16, which LLVM vectorizes well. With 8 the generated code is slow.
     const LANES: usize;
 
-    /// r_i − r_j and the type of j for a chunk of `L` particles j at `at(l)`.
+    /// Returns r_i − r_j and the type of j for a chunk of `L` particles j at `at(l)`.
     ///
     /// # Safety
     /// The entries must exist, and the processor must have the extension `ISA` of [`crate::lanes`].
@@ -130,36 +131,36 @@ pub trait Scheme: 'static + Copy + Send + Sync {
         b: &BoxScale<Self::Real>,
     ) -> ([[Self::Real; L]; 3], [u32; L]);
 
-    /// The type of a particle.
+    /// Returns the type of a particle.
     fn kind(p: &Self::PosType) -> u32;
-    /// r_i − r_j for the nearest image of j.
+    /// Returns r_i − r_j for the nearest image of j.
     fn difference(i: &Self::PosType, j: &Self::PosType, b: &BoxScale<Self::Real>) -> Vec3<Self::Real>;
-    /// By how many boxes along y the nearest image of j is above j: −1, 0 or 1.
+    /// Returns the image of j along y that is nearest to i: −1, 0 or 1.
     fn crossing(i: &Self::PosType, j: &Self::PosType, b: &BoxScale<Self::Real>) -> i32;
-    /// The box in the form [`Self::difference`] wants.
+    /// Returns the box in the form that [`Self::difference`] uses.
     fn scale(length: [f64; 3]) -> BoxScale<Self::Real>;
 }
 
-/// Storage of `Single` and `Mixed`.
+/// Storage scheme of `Single` and `Mixed`.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed;
 
-/// Storage of `Double`.
+/// Storage scheme of `Double`.
 #[derive(Clone, Copy, Debug)]
 pub struct Float64;
 
-/// By how many boxes the nearest image of `j` is above `j`, of two coordinates in fixed point.
+/// Returns the number of boxes by which the nearest image of `j` is above `j`, for coordinates in fixed point.
 #[inline(always)]
 fn crossing_units(i: i32, j: i32) -> i32 {
     let d = i.wrapping_sub(j);
-    // −1 where the difference left the range: then the box of the larger one is taken
+    // if the difference overflows: ±1 with the sign of i, else 0
     (((i ^ j) & (i ^ d)) >> 31) & (1 | (i >> 31))
 }
 
-/// 1.5 · 2⁵²: adding it leaves no fraction, so for |x/L| ≤ 1 that rounds to the nearest whole number, and it vectorises.
+/// 1.5 · 2⁵². Adding it rounds numbers with |x/L| ≤ 1 to the nearest integer, and vectorizes.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 
-/// x less the nearest multiple of the box length.
+/// Subtracts the nearest multiple of the box length from x.
 #[inline(always)]
 fn nearest_image(x: f64, length: f64, inverse: f64) -> f64 {
     let n = (x * inverse + MAGIC) - MAGIC;
@@ -180,13 +181,13 @@ impl Scheme for Fixed {
         at: impl Fn(usize) -> *const PosTypeFixed,
         b: &BoxScale<f32>,
     ) -> ([[f32; L]; 3], [u32; L]) {
-        // SAFETY: the caller's word; an entry is four words
-        let words = unsafe { <i32 as Record>::gather::<L, ISA>(|l| at(l).cast()) };
+        // SAFETY: the entries exist and the processor has `ISA` (contract of this function); an entry is four words
+        let words = unsafe { <i32 as LaneElement>::gather::<L, ISA>(|l| at(l).cast()) };
         let mut d = [[0.0; L]; 3];
         for (k, d) in d.iter_mut().enumerate() {
             #[cfg(target_arch = "x86_64")]
             if ISA >= V3 && L == 16 {
-                // SAFETY: the caller's word; arrays of 16 are read and written as such
+                // SAFETY: the entries exist and the processor has `ISA` (contract of this function); arrays of 16 are read and written as such
                 unsafe { x86::scaled16::<ISA>(i.position[k], words[k].as_ptr(), b.unit[k], d.as_mut_ptr()) };
                 continue;
             }
@@ -242,14 +243,14 @@ impl Scheme for Float64 {
         at: impl Fn(usize) -> *const PosTypeF64,
         b: &BoxScale<f64>,
     ) -> ([[f64; L]; 3], [u32; L]) {
-        // SAFETY: the caller's word; an entry is 32 bytes, of which the type is the fourth quarter's lower half
-        let members = unsafe { <f64 as Record>::gather::<L, ISA>(|l| at(l).cast()) };
+        // SAFETY: the entries exist and the processor has `ISA` (contract of this function); an entry is 32 bytes, of which the type is the fourth quarter's lower half
+        let members = unsafe { <f64 as LaneElement>::gather::<L, ISA>(|l| at(l).cast()) };
         let mut d = [[0.0; L]; 3];
         for (k, d) in d.iter_mut().enumerate() {
             #[cfg(target_arch = "x86_64")]
             if ISA >= V3 && L == 16 {
                 let (x, y, to) = (i.position[k], members[k].as_ptr(), d.as_mut_ptr());
-                // SAFETY: the caller's word; arrays of 16 are read and written as such
+                // SAFETY: the entries exist and the processor has `ISA` (contract of this function); arrays of 16 are read and written as such
                 unsafe {
                     if ISA >= V4 {
                         x86::nearest16::<std::arch::x86_64::__m512d>(x, y, b.length[k], b.inverse[k], MAGIC, to);
@@ -292,26 +293,26 @@ impl Scheme for Float64 {
     }
 }
 
-/// A coordinate as 64-bit fixed point: x/L in units of 2⁻⁶⁴, wrapped into the box; and how often L was taken off.
+/// Converts a coordinate to 64-bit fixed point: x/L in units of 2⁻⁶⁴, wrapped into the box. Also returns the image.
 pub fn to_fixed64(x: f64, length: f64) -> (i64, i32) {
     if length == 0.0 {
         return (0, 0);
     }
     let s = x / length;
     let image = (s + 0.5).floor();
-    // s − image is in [−½, ½): exact to the last bit of s, then scaled by a power of two
+    // s − image is in [−½, ½): exact, then scaled by a power of two
     let wrapped = s - image;
     let scaled = wrapped * TWO_32 * TWO_32;
-    // +½ after rounding would leave the range of i64: it is the image's neighbor
+    // +½ after rounding would overflow i64; use the equivalent position of the next image
     if scaled >= 9_223_372_036_854_775_808.0 { (i64::MIN, image as i32 + 1) } else { (scaled as i64, image as i32) }
 }
 
-/// The coordinate of a 64-bit fixed-point number.
+/// Converts a 64-bit fixed-point number to a coordinate.
 pub fn from_fixed64(q: i64, length: f64) -> f64 {
     q as f64 / (TWO_32 * TWO_32) * length
 }
 
-/// A coordinate wrapped into [−L/2, L/2), and how often L was taken off.
+/// Wraps a coordinate into [−L/2, L/2). Also returns the image.
 pub fn wrap_f64(x: f64, length: f64) -> (f64, i32) {
     if length == 0.0 {
         return (0.0, 0);
@@ -319,7 +320,7 @@ pub fn wrap_f64(x: f64, length: f64) -> (f64, i32) {
     let image = (x / length + 0.5).floor();
     let mut wrapped = x - image * length;
     let mut image = image as i32;
-    // rounding may leave the result on the wrong side of the edge
+    // rounding may put the result on the wrong side of the boundary
     if wrapped >= 0.5 * length {
         wrapped -= length;
         image += 1;
@@ -371,11 +372,11 @@ mod tests {
                 Fixed::difference(&fixed(a), &fixed(b), &bf).f64(),
                 Float64::difference(&float(a), &float(b), &bd).f64(),
             );
-            // SAFETY: the entries exist, and the baseline is everywhere
+            // SAFETY: the entries exist, and every processor has the baseline
             let (lf, ld) = unsafe {
                 let (jf, jd) = (fixed(b), float(b));
-                let f = Fixed::differences::<16, { crate::lanes::BASE }>(&fixed(a), |_| &jf, &bf).0;
-                (f, Float64::differences::<8, { crate::lanes::BASE }>(&float(a), |_| &jd, &bd).0)
+                let f = Fixed::differences::<16, { crate::device::lanes::BASE }>(&fixed(a), |_| &jf, &bf).0;
+                (f, Float64::differences::<8, { crate::device::lanes::BASE }>(&float(a), |_| &jd, &bd).0)
             };
             for k in 0..3 {
                 assert!(

@@ -1,49 +1,49 @@
-//! Unit quaternions of the device language: orientations of particles.
+//! Unit quaternions of the device language, for orientations of particles.
 
-use crate::real::Real;
-use crate::vector::Vec3;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
 use std::ops::Mul;
 
-/// The rotation that takes the frame of a particle's body to the frame of space: x i + y j + z k + w.
+/// A rotation from the body frame of a particle to the lab frame: x i + y j + z k + w.
 ///
-/// `Quaternion<real>` in CUDA C++ as well; arrays of the state hold x, y, z, w.
+/// The same type exists in CUDA C++. State arrays store x, y, z, w.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Quaternion<R> {
-    /// Factor of i.
+    /// Coefficient of i.
     pub x: R,
-    /// Factor of j.
+    /// Coefficient of j.
     pub y: R,
-    /// Factor of k.
+    /// Coefficient of k.
     pub z: R,
     /// Real part.
     pub w: R,
 }
 
 impl<R: Real> Quaternion<R> {
-    /// The quaternion x i + y j + z k + w.
+    /// Creates the quaternion x i + y j + z k + w.
     #[inline(always)]
     pub fn new(x: R, y: R, z: R, w: R) -> Self {
         Self { x, y, z, w }
     }
-    /// No rotation.
+    /// Returns the identity.
     pub fn none() -> Self {
         Self::new(R::ZERO, R::ZERO, R::ZERO, R::ONE)
     }
-    /// A vector of the body's frame, as space sees it.
+    /// Rotates a vector from the body frame to the lab frame.
     #[inline(always)]
     pub fn rotate(self, v: Vec3<R>) -> Vec3<R> {
-        // v + 2 u × (u × v + w v) with u the imaginary part
+        // v + 2 u × (u × v + w v), with u the imaginary part
         let u = Vec3::new(self.x, self.y, self.z);
         v + u.cross(u.cross(v) + v * self.w) * R::lit(2.0)
     }
-    /// A vector of space, as the body's frame sees it.
+    /// Rotates a vector from the lab frame to the body frame.
     #[inline(always)]
     pub fn rotate_back(self, v: Vec3<R>) -> Vec3<R> {
         let u = Vec3::new(self.x, self.y, self.z);
         v + u.cross(u.cross(v) - v * self.w) * R::lit(2.0)
     }
-    /// The body's z axis, as space sees it: the axis of a particle that has only one.
+    /// Returns the body's z axis in the lab frame: the symmetry axis of a uniaxial particle.
     #[inline(always)]
     pub fn axis(self) -> Vec3<R> {
         let two = R::lit(2.0);
@@ -53,20 +53,21 @@ impl<R: Real> Quaternion<R> {
             R::ONE - two * (self.x * self.x + self.y * self.y),
         )
     }
-    /// Of length 1 again.
+    /// Returns the quaternion scaled to unit length.
     #[inline(always)]
     pub fn normalized(self) -> Self {
         let s = (self.x * self.x + self.y * self.y + self.z * self.z + self.w * self.w).rsqrt();
         Self::new(self.x * s, self.y * s, self.z * s, self.w * s)
     }
-    /// The shortest rotation of z onto this direction; none for a vector without length.
+    /// Returns the shortest rotation of the z axis onto this direction; the identity for a zero vector.
     pub fn of_axis(axis: Vec3<R>) -> Self {
         let n = axis.norm();
         if n == R::ZERO {
             return Self::none();
         }
         let a = axis / n;
-        // z × a and 1 + z·a, halved in angle by the sum with no rotation; z onto −z turns about x
+        // the quaternion (z × a, 1 + z·a) of twice the angle, halved by adding the identity; z onto −z is a rotation
+        // about x
         if a.z < R::lit(-1.0 + 1e-7) {
             return Self::new(R::ONE, R::ZERO, R::ZERO, R::ZERO);
         }
@@ -76,7 +77,7 @@ impl<R: Real> Quaternion<R> {
 
 impl<R: Real> Mul for Quaternion<R> {
     type Output = Self;
-    /// First the rotation on the right, then the one on the left.
+    /// Composes rotations: the right one is applied first.
     #[inline(always)]
     fn mul(self, b: Self) -> Self {
         let a = self;

@@ -1,20 +1,20 @@
 //! The number type of the device language.
 //!
-//! A function of the device language is written over a type parameter called `real`; rustc compiles it for `f32`
-//! and `f64`, and the same text becomes CUDA C++. [`Real`] is what such a function may do with a number. The
-//! elementary functions are branch-free polynomials ([`crate::math`]) because a call into libm would stop LLVM from
-//! vectorising the loop around it.
+//! A function of the device language is written over a type parameter called `real`. rustc compiles it for `f32` and
+//! `f64`, and the same text becomes CUDA C++. [`Real`] lists the operations on such a number. The elementary functions
+//! are branch-free polynomials ([`crate::math`]), because a call of libm would prevent LLVM from vectorizing the
+//! surrounding loop.
 
-use crate::lanes::Lanes;
-use crate::math;
+use crate::device::lanes::Lanes;
+use crate::device::math;
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// A floating-point number of the device language: `f32` or `f64`.
 ///
-/// The stated errors hold on the CPU over the whole range of normal results and are checked by the tests of
-/// [`crate::math`]; 1 ulp is the spacing of neighboring numbers. [`crate::language`] has them beside those on CUDA.
+/// The stated errors hold on the CPU over the whole range of normal results; tests check them. 1 ulp is the spacing of
+/// adjacent numbers. [`crate::language`] also lists the errors on CUDA.
 pub trait Real:
     Cast
     + Lanes
@@ -43,19 +43,19 @@ pub trait Real:
     /// One.
     const ONE: Self;
 
-    /// The number nearest to `x`; this is what a literal of the device language becomes.
+    /// Returns the number nearest to `x`. Literals of the device language are converted by this function.
     fn lit(x: f64) -> Self;
-    /// The number nearest to `n`.
+    /// Returns the number nearest to `n`.
     fn from_i32(n: i32) -> Self;
-    /// The number nearest to `n`.
+    /// Returns the number nearest to `n`.
     fn from_u32(n: u32) -> Self;
-    /// The number nearest to `n`.
+    /// Returns the number nearest to `n`.
     fn from_u64(n: u64) -> Self;
-    /// `x` in this type.
+    /// Converts `x` to this type.
     fn from_f32(x: f32) -> Self;
-    /// This number as `f64`, exactly.
+    /// Converts this number to `f64`, exactly.
     fn f64(self) -> f64;
-    /// Appends the bytes of this number as the device reads them.
+    /// Appends the bytes of this number in the byte order of the device.
     fn push_bytes(self, bytes: &mut Vec<u8>);
     /// Square root, correctly rounded.
     fn sqrt(self) -> Self;
@@ -73,7 +73,7 @@ pub trait Real:
     fn cos(self) -> Self;
     /// Arc cosine in radians of a number in −1 … 1, absolute error within 2.5 ulp of 1.
     fn acos(self) -> Self;
-    /// The angle of the point (x, y) = (`other`, `self`), −π … π, absolute error within 2.5 ulp of 1.
+    /// Angle of the point (x, y) = (`other`, `self`) in −π … π, absolute error within 2.5 ulp of 1.
     fn atan2(self, other: Self) -> Self;
     /// xⁿ by repeated multiplication.
     fn powi(self, n: i32) -> Self;
@@ -81,17 +81,17 @@ pub trait Real:
     fn powf(self, y: Self) -> Self;
     /// |x|.
     fn abs(self) -> Self;
-    /// `self` where it is smaller, else `other`, also where one of them is NaN.
+    /// The smaller number: `self` if `self < other`, else `other`, also if one of them is NaN.
     fn min(self, other: Self) -> Self;
-    /// `self` where it is larger, else `other`, also where one of them is NaN.
+    /// The larger number: `self` if `self > other`, else `other`, also if one of them is NaN.
     fn max(self, other: Self) -> Self;
-    /// The largest whole number not above x, |x| < 2³¹.
+    /// The largest integer not above x, |x| < 2³¹.
     fn floor(self) -> Self;
-    /// The nearest whole number, ties to even.
+    /// The nearest integer, ties to even.
     fn round(self) -> Self;
 }
 
-/// Conversion by `as` in the device language: `n as real`, `x as i32`; the same values as Rust's `as`.
+/// Conversion with `as` in the device language: `n as real`, `x as i32`. The results are those of Rust's `as`.
 pub trait Cast: Copy {
     /// As a `real`.
     fn to_real<R: Real>(self) -> R;
@@ -168,16 +168,16 @@ macro_rules! cast_by {
 cast_by!(usize: u64);
 cast_by!(bool: u32);
 
-/// `min` and `max` of the device language, under names that no number of Rust has itself: `f64::min` treats NaN
-/// otherwise.
+/// `min` and `max` of the device language, under names that Rust's numbers do not have: `f64::min` treats NaN
+/// differently.
 #[doc(hidden)]
 pub trait Ordered: Copy + PartialOrd {
-    /// `self` where it is smaller, else `other`.
+    /// Returns `self` if it is smaller, else `other`.
     #[inline(always)]
     fn device_min(self, other: Self) -> Self {
         if self < other { self } else { other }
     }
-    /// `self` where it is larger, else `other`.
+    /// Returns `self` if it is larger, else `other`.
     #[inline(always)]
     fn device_max(self, other: Self) -> Self {
         if self > other { self } else { other }
@@ -189,15 +189,16 @@ impl Ordered for u32 {}
 impl Ordered for u64 {}
 impl Ordered for usize {}
 
-/// As [`Ordered`]: `f64::round` takes ties away from 0, and `f64::powi` multiplies in an order of its own.
+/// As [`Ordered`], for `round` and `powi`: `f64::round` rounds ties away from 0, and `f64::powi` multiplies in a
+/// different order.
 #[doc(hidden)]
 pub trait Rounded: Real {
-    /// [`Real::round`].
+    /// Returns [`Real::round`].
     #[inline(always)]
     fn device_round(self) -> Self {
         Real::round(self)
     }
-    /// [`Real::powi`].
+    /// Returns [`Real::powi`].
     #[inline(always)]
     fn device_powi(self, n: i32) -> Self {
         Real::powi(self, n)
@@ -205,13 +206,13 @@ pub trait Rounded: Real {
 }
 impl<R: Real> Rounded for R {}
 
-/// A constant of Rust that a function of the device language names: f64 becomes `real`, other types stay.
+/// A Rust constant in a function of the device language. f64 becomes `real`; other types are unchanged.
 pub trait Constant: Copy {
-    /// Its type in a function over `R`.
+    /// The type of the constant in a function over `R`.
     type As<R: Real>;
-    /// The value there.
+    /// Returns the value in a function over `R`.
     fn of<R: Real>(self) -> Self::As<R>;
-    /// The value in C++.
+    /// Returns the value in C++.
     fn cxx(self) -> String;
 }
 
@@ -234,7 +235,7 @@ impl Constant for i32 {
         self
     }
     fn cxx(self) -> String {
-        // 2147483648 is no int of C++
+        // 2147483648 is not an int in C++
         if self == i32::MIN { "(-2147483647 - 1)".into() } else { format!("({self})") }
     }
 }
@@ -255,7 +256,7 @@ impl Constant for f64 {
         R::lit(self)
     }
     fn cxx(self) -> String {
-        // beyond the range of f32 a conversion of a C++ constant is undefined; infinite and NaN have no literals
+        // conversion of a C++ constant beyond the range of f32 is undefined; infinity and NaN have no literals
         let (bits, range) = (self.to_bits(), f64::from(f32::MAX));
         if self.abs() <= range { format!("real({self:?})") } else { format!("device_bits<real>({bits}ull)") }
     }

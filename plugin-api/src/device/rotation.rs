@@ -1,29 +1,29 @@
-//! Rotation of rigid bodies, for integrators: device functions for free motion, torques and energy.
+//! Rotation of particles with an orientation, for integrators: device functions for free rotation, torques and energy.
 //!
-//! A body has a unit quaternion q (body to space), an angular momentum l in the frame of space, and moments of inertia about
-//! the axes of its body; a moment of 0 means that it never turns about this axis.
+//! A particle has a unit quaternion q (body to lab frame), an angular momentum l in the lab frame, and moments of
+//! inertia about its body axes. It does not rotate about an axis with moment 0.
 
 use crate::prelude::*;
 
-/// The rotation about a unit vector by an angle.
+/// Returns the rotation about a unit vector by an angle.
 #[device_fn]
 pub fn rotation(axis: Vec3<real>, angle: real) -> Quaternion<real> {
     let s = (0.5 * angle).sin();
     Quaternion::new(axis.x * s, axis.y * s, axis.z * s, (0.5 * angle).cos())
 }
 
-/// Turns about one axis of the body as if the others were held: the angular momentum in space stays.
+/// Rotates about one body axis only. The angular momentum in the lab frame does not change.
 #[device_fn]
 fn turned_about(q: Quaternion<real>, axis: Vec3<real>, l: Vec3<real>, inertia: real, dt: real) -> Quaternion<real> {
     let rate = if inertia > 0.0 { q.rotate_back(l).dot(axis) / inertia } else { 0.0 };
     q * rotation(axis, rate * dt)
 }
 
-/// Free motion for a time dt; the angular momentum l in space does not change.
+/// Free rotation for a time dt. The angular momentum l in the lab frame does not change.
 ///
-/// A symmetric top (I_x = I_y, rods and disks with I_z = 0 too) turns about l with |l|/I_x, and about its own axis with
-/// what is left: exact. Any other body is turned about z, y, x, y, z by halves, which is symplectic and of second order
-/// (Dullweber, Leimkuhler & McLachlan, J. Chem. Phys. 107 (1997) 5840).
+/// A symmetric top (I_x = I_y, including rods and disks with I_z = 0) rotates about l with rate |l|/I_x, and about its
+/// own axis with the remaining rate; this is exact. Any other body is rotated about z, y, x, y, z by half steps, which
+/// is symplectic and of second order (Dullweber, Leimkuhler & McLachlan, J. Chem. Phys. 107 (1997) 5840).
 #[device_fn]
 pub fn turned(q: Quaternion<real>, l: Vec3<real>, inertia: Vec3<real>, dt: real) -> Quaternion<real> {
     let x = Vec3::new(1.0, 0.0, 0.0);
@@ -45,7 +45,8 @@ pub fn turned(q: Quaternion<real>, l: Vec3<real>, inertia: Vec3<real>, dt: real)
     out
 }
 
-/// The angular momentum after a torque t for a time dt. A body without a moment about its z axis takes up no spin.
+/// Returns the angular momentum after a torque t for a time dt. A body without a moment about its z axis takes up no
+/// spin about it.
 #[device_fn]
 pub fn pushed(l: Vec3<real>, t: Vec3<real>, q: Quaternion<real>, inertia: Vec3<real>, dt: real) -> Vec3<real> {
     let n = q.axis();
@@ -54,13 +55,13 @@ pub fn pushed(l: Vec3<real>, t: Vec3<real>, q: Quaternion<real>, inertia: Vec3<r
     all - n * spin
 }
 
-/// One axis of [`twice_energy`].
+/// Contribution of one axis to [`twice_energy`].
 #[device_fn]
 fn about_axis(l: real, inertia: real) -> real {
     if inertia > 0.0 { l * l / inertia } else { 0.0 }
 }
 
-/// Twice the kinetic energy of rotation, Σ_k l_k²/I_k over the axes of the body.
+/// Returns twice the rotational kinetic energy, Σ_k l_k²/I_k over the body axes.
 #[device_fn]
 pub fn twice_energy(q: Quaternion<real>, l: Vec3<real>, inertia: Vec3<real>) -> real {
     let body = q.rotate_back(l);
@@ -83,7 +84,7 @@ mod tests {
         for _ in 0..STEPS {
             q = turned(q, l, inertia, dt).normalized();
         }
-        // about y by 1.5 a unit of time
+        // 1.5 per unit of time about y
         let angle: f64 = 1.5 * dt * f64::from(STEPS);
         let n = q.axis();
         let off = (n - Vec3::new(angle.sin(), 0.0, angle.cos())).norm();
@@ -95,7 +96,7 @@ mod tests {
         let (i, l) = (Vec3::new(1.0, 1.0, 2.5), Vec3::new(0.3, -0.4, 1.1));
         let mut q = Quaternion::new(0.2, 0.5, -0.1, 0.8).normalized();
         let (e, tilt) = (energy(q, l, i), q.axis().dot(l));
-        // one large step is as good as many small ones
+        // one large step is as accurate as many small ones
         let once = turned(q, l, i, 3.0);
         for _ in 0..300 {
             q = turned(q, l, i, 0.01);

@@ -1,44 +1,44 @@
-//! What crosses from Rust to CUDA C++: struct layouts and function texts.
+//! Texts for CUDA C++: structs and functions of the device language.
 
-/// A struct with a definition in CUDA C++.
+/// A struct that is also defined in CUDA C++.
 pub trait CxxStruct {
-    /// The definition, a template over `real` where the Rust struct is generic.
+    /// Returns the definition; a template over `real` if the Rust struct is generic.
     fn text() -> &'static DeviceText;
 }
 
-/// A struct that has the same layout in Rust and in CUDA C++; derive it.
+/// A struct with the same layout in Rust and in CUDA C++. Derive it.
 ///
 /// # Safety
-/// The C++ definition must lay the struct out exactly as `#[repr(C)]` does here.
+/// The C++ definition must have exactly the layout that `#[repr(C)]` gives the Rust struct.
 pub unsafe trait DeviceStruct: CxxStruct + Copy + 'static {}
 
-/// A function of the device language, as a type; made by `#[device_fn]`.
+/// A function of the device language as a type, created by `#[device_fn]`.
 pub trait DeviceFn {
-    /// Its text.
+    /// Returns its text.
     fn text() -> &'static DeviceText;
 }
 
-/// The bytes of a device struct, as they are uploaded.
+/// Returns the bytes of device structs, for uploads.
 pub fn bytes_of<T: DeviceStruct>(rows: &[T]) -> &[u8] {
-    // SAFETY: a DeviceStruct is plain data; reading its bytes (padding included) is only ever copied to a device
+    // SAFETY: a DeviceStruct is plain data; its bytes, including padding, are only copied to a device
     unsafe { std::slice::from_raw_parts(rows.as_ptr().cast(), size_of_val(rows)) }
 }
 
-/// The CUDA C++ text of one function or struct of the device language, with what it calls.
+/// The CUDA C++ text of one function or struct of the device language, and its dependencies.
 #[derive(Debug)]
 pub struct DeviceText {
     /// Name in C++.
     pub name: &'static str,
     /// Definition.
     pub text: fn() -> String,
-    /// What must stand before it.
+    /// Texts that must precede it.
     pub needs: &'static [fn() -> &'static DeviceText],
 }
 
-/// The text of `roots` and of everything they need, each definition once, in an order C++ accepts.
+/// Assembles `roots` and all their dependencies: each definition once, in an order that C++ accepts.
 ///
 /// # Errors
-/// Two different definitions of one name, or functions that call each other in a circle.
+/// Returns an error if two different definitions have the same name, or if functions call each other recursively.
 pub fn assemble(roots: &[&'static DeviceText]) -> Result<String, String> {
     fn visit(
         node: &'static DeviceText,
@@ -47,7 +47,11 @@ pub fn assemble(roots: &[&'static DeviceText]) -> Result<String, String> {
     ) -> Result<(), String> {
         let text = (node.text)();
         if above.contains(&node.name) && seen.iter().any(|(n, t)| *n == node.name && *t == text) {
-            return Err(format!("`{}` calls itself through {}: there is no recursion", node.name, above.join(", ")));
+            return Err(format!(
+                "`{}` calls itself through {}: recursion is not supported",
+                node.name,
+                above.join(", ")
+            ));
         }
         match seen.iter().find(|(n, _)| *n == node.name) {
             Some((_, t)) if *t == text => return Ok(()),
@@ -87,12 +91,12 @@ mod tests {
     static BACK: DeviceText = DeviceText { name: "m", text: || "M".into(), needs: &[|| &LOOP] };
 
     #[test]
-    fn circles_are_told() {
-        assert_eq!(assemble(&[&LOOP]), Err("`l` calls itself through l, m: there is no recursion".into()));
+    fn recursion_is_reported() {
+        assert_eq!(assemble(&[&LOOP]), Err("`l` calls itself through l, m: recursion is not supported".into()));
     }
 
     #[test]
-    fn definitions_stand_before_their_use_and_once() {
+    fn definitions_precede_their_use_once() {
         assert_eq!(assemble(&[&C, &B]).as_deref(), Ok("A\nB\nC"));
         assert!(assemble(&[&C, &A2]).is_err());
     }

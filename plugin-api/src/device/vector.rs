@@ -1,37 +1,37 @@
 //! Three-component vectors of the device language.
 
-use crate::real::Real;
+use crate::device::real::Real;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
-/// A vector of three numbers; `Vec3<real>` in CUDA C++ as well.
+/// A vector of three numbers. The same type exists in CUDA C++.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Vec3<R> {
-    /// First component.
+    /// The x component.
     pub x: R,
-    /// Second component.
+    /// The y component.
     pub y: R,
-    /// Third component.
+    /// The z component.
     pub z: R,
 }
 
 impl<R: Real> Vec3<R> {
-    /// The vector (x, y, z).
+    /// Creates the vector (x, y, z).
     #[inline(always)]
     pub fn new(x: R, y: R, z: R) -> Self {
         Self { x, y, z }
     }
-    /// The zero vector.
+    /// Creates the zero vector.
     #[inline(always)]
     pub fn zero() -> Self {
         Self::new(R::ZERO, R::ZERO, R::ZERO)
     }
-    /// Scalar product.
+    /// Returns the scalar product.
     #[inline(always)]
     pub fn dot(self, other: Self) -> R {
         self.x * other.x + self.y * other.y + self.z * other.z
     }
-    /// Vector product.
+    /// Returns the vector product.
     #[inline(always)]
     pub fn cross(self, other: Self) -> Self {
         Self::new(
@@ -40,17 +40,17 @@ impl<R: Real> Vec3<R> {
             self.x * other.y - self.y * other.x,
         )
     }
-    /// Square of the length.
+    /// Returns the squared length.
     #[inline(always)]
     pub fn norm2(self) -> R {
         self.dot(self)
     }
-    /// Length.
+    /// Returns the length.
     #[inline(always)]
     pub fn norm(self) -> R {
         self.norm2().sqrt()
     }
-    /// The components in `f64`.
+    /// Returns the components as `f64`.
     #[inline(always)]
     pub fn f64(self) -> [f64; 3] {
         [self.x.f64(), self.y.f64(), self.z.f64()]

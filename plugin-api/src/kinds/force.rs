@@ -1,106 +1,58 @@
-//! Forces with kernels of their own: fields, walls, external potentials.
+//! Forces with their own loops and kernels.
+//!
+//! For a force on each particle separately, `#[external_potential]` ([`crate::external`]) is simpler: it needs no loop
+//! and no kernel.
 
-use crate::abi::ForceAdapter;
-use crate::component::{Kind, Needs, Registration, SystemInfo};
-use crate::error::{Errors, Result};
-use crate::guard::Object;
-use crate::params::{FromValue, Params, Value};
-use crate::services::Host;
-use crate::views::{LinkView, ListView, StateView, Sums, Wanted};
+use crate::abi::services::Host;
+use crate::abi::views::Sums;
+use crate::error::Result;
+use crate::kinds::component::{Needs, SystemInfo};
 
-/// One evaluation.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
-pub struct ForceCall {
-    /// Size of this struct in bytes.
-    pub size: u32,
-    /// Number of the component in the run, for faults.
-    pub component: u32,
-    /// The component's first slot in [`crate::views::Globals::values`].
-    pub first_varying: u32,
-    /// Bit of the component's group, see [`StateView::in_group`].
-    pub group: u32,
-    /// What is wanted besides forces.
-    pub wanted: Wanted,
-    /// The state; on CUDA its addresses are the device's.
-    pub state: StateView,
-    /// The neighbor list.
-    pub list: ListView,
-    /// Bonds.
-    pub bonds: LinkView,
-    /// Where [`Sums`] go on CUDA: device memory that the engine adds to the total (all 0 at the call).
-    pub device_sums: crate::device::DevicePtr<Sums>,
-    /// Where the component's [`crate::component::Needs::quantities`] go, one f64 each, where energies are wanted: memory of
-    /// the run's device. Null if it has none.
-    pub quantities: crate::device::DevicePtr<f64>,
-    /// 0.
-    pub reserved: [u64; 7],
-}
+pub use crate::abi::calls::ForceCall;
 
-/// A force with its own kernels. Its parameters are the fields of the struct (`#[derive(Params)]`).
+/// A force with its own loop and kernel. Fields of the struct are its parameters (`#[derive(Params)]`).
 pub trait Force: Send + Sized + 'static {
-    /// Learns the system; `needs` starts as "CPU and CUDA, capturable, nothing more".
+    /// Receives the facts of the system and sets `needs`, which starts as [`Needs::default`].
     ///
     /// # Errors
-    /// Mistakes of the input that show only now.
+    /// Returns an error if the parameters do not fit the system.
     fn bind(&mut self, _system: &SystemInfo, _needs: &mut Needs) -> Result<()> {
         Ok(())
     }
-    /// Gets the engine's services: time to compile kernels and allocate memory.
+    /// Receives the engine's services. Compile kernels and allocate memory here.
     ///
     /// # Errors
-    /// Whatever keeps it from starting.
+    /// Returns an error if the component cannot start.
     fn start(&mut self, _host: Host) -> Result<()> {
         Ok(())
     }
-    /// Adds forces; on CUDA it only launches, since the launches are captured and replayed.
+    /// Adds forces. On CUDA it only launches kernels: the launches are captured in a graph and replayed.
     ///
     /// # Errors
-    /// Whatever breaks the run.
+    /// Returns an error that ends the run.
     ///
     /// # Safety
-    /// The engine's word: the views describe valid arrays of the run's device.
+    /// The views in `call` describe valid arrays of the run's device.
     unsafe fn compute(&mut self, call: &ForceCall, sums: &mut Sums) -> Result<()>;
-    /// The run ended well.
+    /// Writes final results; called once after the last step.
     ///
     /// # Errors
-    /// Whatever keeps it from ending.
+    /// Returns an error if the results cannot be written.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
-    /// State for a checkpoint, if there is any.
+    /// Returns the state to store in a checkpoint; empty if there is none.
     ///
     /// # Errors
-    /// Whatever keeps it from saving.
+    /// Returns an error if the state cannot be saved.
     fn save(&mut self) -> Result<Vec<u8>> {
         Ok(vec![])
     }
-    /// State from a checkpoint; called only with what [`Self::save`] gave, if that was not empty.
+    /// Restores the state that [`Self::save`] returned. Not called if that state was empty.
     ///
     /// # Errors
-    /// The state does not fit.
+    /// Returns an error if the state does not belong to this component.
     fn load(&mut self, _state: &[u8]) -> Result<()> {
         Ok(())
-    }
-}
-
-/// Reads a component's struct.
-pub(crate) fn parse<T: FromValue>(value: Value<'_>) -> Result<T> {
-    let mut errors = Errors::default();
-    let made = T::from_value(value, &mut errors);
-    errors.into_result(made)
-}
-
-impl Registration {
-    /// A force.
-    pub const fn force<T: Force + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
-        Self {
-            name,
-            former_names: &[],
-            kind: Kind::Force,
-            doc,
-            fields: T::docs,
-            create: |name, value| parse::<T>(value).map(|c| Object::new(name, ForceAdapter(c))),
-        }
     }
 }

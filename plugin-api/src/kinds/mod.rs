@@ -1,7 +1,6 @@
-//! The kinds of components.
+//! The kinds of components: for each kind the trait that authors implement, its types, and its CPU loop.
 
 pub mod analyzer;
-pub mod bond_potential;
 pub mod bonded;
 pub mod component;
 pub mod external;
@@ -10,4 +9,5 @@ pub mod generator;
 pub mod integrator;
 pub mod pair;
 pub mod sampler;
+mod storage;
 pub mod updater;

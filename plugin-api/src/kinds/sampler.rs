@@ -1,72 +1,56 @@
-//! Samplers draw independent configurations: static Monte Carlo, without particles and without time steps.
+//! Samplers draw independent configurations: static Monte Carlo, without particles and time steps.
 //!
-//! They stand in the list `ensemble` of a pipeline, in place of its initial state, forces and stages. The engine calls a
-//! sampler batch by batch, in the order of their numbers, and between two batches shows progress, looks at signals and
-//! writes checkpoints. How a batch is drawn, on the CPU or by kernels, is the sampler's own matter; its random numbers
-//! come from the run's seed and the component's number ([`SystemInfo::component`]) with numbers of its own as counters,
-//! so that a batch is the same whenever and wherever it is drawn.
+//! They are listed under `ensemble` of a pipeline, which then has no initial state, forces or stages. The engine
+//! requests batches in the order of their numbers. Between batches it updates the progress display, handles signals and
+//! writes checkpoints.
+//!
+//! A sampler draws a batch on the CPU or with its own kernels. Its random numbers are keyed by the run's seed and the
+//! component's number ([`SystemInfo::component`]), with counters that the sampler chooses. A batch must not depend on
+//! when or where it is drawn.
 
-use crate::abi::SamplerAdapter;
-use crate::component::{Kind, Needs, Registration, SystemInfo};
+use crate::abi::services::Host;
 use crate::error::Result;
-use crate::force::parse;
-use crate::guard::Object;
-use crate::params::{FromValue, Params};
-use crate::services::Host;
+use crate::kinds::component::{Needs, SystemInfo};
 
-/// Draws independent configurations. Its parameters are the fields of the struct (`#[derive(Params)]`).
+/// Draws independent configurations. Fields of the struct are its parameters (`#[derive(Params)]`).
 pub trait Sampler: Send + Sized + 'static {
-    /// Learns seed, device and folder (there are no particles), and says how many batches there are
-    /// ([`Needs::batches`]).
+    /// Receives seed, device and directory, and sets the number of batches ([`Needs::batches`]). There are no
+    /// particles.
     ///
     /// # Errors
-    /// Mistakes of the input that show only now.
+    /// Returns an error if the parameters do not fit the system.
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()>;
-    /// Gets the engine's services, after [`Self::load`] if the run goes on.
+    /// Receives the engine's services, after [`Self::load`] in a resumed run.
     ///
     /// # Errors
-    /// Whatever keeps it from starting.
+    /// Returns an error if the component cannot start.
     fn start(&mut self, _host: Host) -> Result<()> {
         Ok(())
     }
-    /// Draws the batch of this number, and has it done when it returns.
+    /// Draws the batch with this number; the batch is complete when the call returns.
     ///
     /// # Errors
-    /// Whatever breaks the run.
+    /// Returns an error that ends the run.
     fn sample(&mut self, batch: u64) -> Result<()>;
-    /// The run ended, after all batches or some: time to write results.
+    /// Writes results. Called once at the end of the run, also after an early stop.
     ///
     /// # Errors
-    /// Whatever keeps it from ending.
+    /// Returns an error if the results cannot be written.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
-    /// State for a checkpoint: all that the batches drawn have left.
+    /// Returns the state to store in a checkpoint: the results of all batches drawn so far.
     ///
     /// # Errors
-    /// Whatever keeps it from saving.
+    /// Returns an error if the state cannot be saved.
     fn save(&mut self) -> Result<Vec<u8>> {
         Ok(vec![])
     }
-    /// State from a checkpoint.
+    /// Restores the state that [`Self::save`] returned.
     ///
     /// # Errors
-    /// The state does not fit.
+    /// Returns an error if the state does not belong to this component.
     fn load(&mut self, _state: &[u8]) -> Result<()> {
         Ok(())
-    }
-}
-
-impl Registration {
-    /// A sampler.
-    pub const fn sampler<T: Sampler + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
-        Self {
-            name,
-            former_names: &[],
-            kind: Kind::Sampler,
-            doc,
-            fields: T::docs,
-            create: |name, value| parse::<T>(value).map(|c| Object::new(name, SamplerAdapter(c))),
-        }
     }
 }

@@ -1,19 +1,19 @@
-//! The named fields of a component's parameters.
+//! Named fields of a component's parameters.
 
 use super::types::FromValue;
 use super::value::{Key, Value};
-use crate::error::{Errors, InputError, nearest};
+use crate::error::{Errors, InputError, Result, nearest};
 
-/// The numbers a parameter may take.
+/// The allowed range of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    /// Every number must be above this.
+    /// Exclusive lower limit.
     pub above: f64,
-    /// Every number must be at least this.
+    /// Inclusive lower limit.
     pub at_least: f64,
-    /// Every number must be below this.
+    /// Exclusive upper limit.
     pub below: f64,
-    /// Every number must be at most this.
+    /// Inclusive upper limit.
     pub at_most: f64,
 }
 
@@ -22,7 +22,7 @@ impl Range {
     pub const ANY: Self =
         Self { above: f64::NEG_INFINITY, at_least: f64::NEG_INFINITY, below: f64::INFINITY, at_most: f64::INFINITY };
 
-    /// Whether `x` is allowed.
+    /// Returns whether `x` is in the range.
     pub fn contains(&self, x: f64) -> bool {
         x.is_finite() && x > self.above && x >= self.at_least && x < self.below && x <= self.at_most
     }
@@ -47,47 +47,47 @@ impl std::fmt::Display for Range {
     }
 }
 
-/// What `galamost plugins NAME` prints about one field.
+/// Documentation of one field, as `galamost plugins NAME` prints it.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct FieldDoc {
     /// Name in RON.
     pub name: String,
-    /// Type in words: `number`, `list of text`.
+    /// Type in words: `a number`, `a list of: text in quotes`.
     pub kind: String,
     /// Unit in words, empty if it has none.
     pub unit: String,
     /// The default as RON text; `None` for a required field.
     pub default: Option<String>,
-    /// Allowed numbers in words, empty if any.
+    /// Allowed range in words; empty if there is no limit.
     pub range: String,
-    /// What it means.
+    /// Meaning of the field.
     pub doc: String,
     /// Fields of a nested struct.
     pub fields: Vec<FieldDoc>,
-    /// Of a field that names a file: the endings of the names of files that the component reads or writes, without a point.
+    /// For fields that name a file: extensions of the files that the component reads or writes, without the dot.
     #[serde(default)]
     pub extensions: Vec<String>,
 }
 
-/// A struct of parameters; derive it.
+/// A struct of parameters. Derive it with [`crate::Params`].
 pub trait Params: Sized {
-    /// Reads its fields out of `fields` and leaves the others.
+    /// Reads its fields from `fields`; the others stay unread.
     fn take(fields: &mut Fields<'_, '_>) -> Option<Self>;
-    /// Documentation of its fields, in order.
+    /// Returns the documentation of its fields, in order.
     fn docs() -> Vec<FieldDoc>;
 }
 
-/// The fields of one struct in the file while they are being read.
+/// The fields of one struct while they are being read.
 pub struct Fields<'a, 'e> {
     value: Value<'a>,
     entries: Vec<(Key<'a>, Value<'a>, bool)>,
     asked: Vec<&'static str>,
-    /// Where mistakes are noted.
+    /// Collects the mistakes.
     pub errors: &'e mut Errors,
 }
 
 impl<'a, 'e> Fields<'a, 'e> {
-    /// The fields of `value`; a mistake and `None` if it is no struct.
+    /// Splits `value` into fields. Records a mistake and returns `None` if it is not a struct.
     pub fn new(value: Value<'a>, errors: &'e mut Errors) -> Option<Self> {
         let list = errors.absorb(value.entries())?;
         let mut entries: Vec<(Key<'a>, Value<'a>, bool)> = vec![];
@@ -101,12 +101,12 @@ impl<'a, 'e> Fields<'a, 'e> {
         Some(Self { value, entries, asked: vec![], errors })
     }
 
-    /// The struct these fields belong to.
+    /// Returns the value that contains the fields.
     pub fn value(&self) -> Value<'a> {
         self.value
     }
 
-    /// The text of a field, if it is there; it then counts as read.
+    /// Returns the text of a field, if given, and marks it as read.
     pub fn raw(&mut self, name: &'static str) -> Option<Value<'a>> {
         self.asked.push(name);
         let entry = self.entries.iter_mut().find(|(k, ..)| k.name == name)?;
@@ -131,7 +131,7 @@ impl<'a, 'e> Fields<'a, 'e> {
         }
     }
 
-    /// A field that must be there, unless its type says what its absence means (`Option`).
+    /// Reads a required field. If it is missing, [`FromValue::absent`] provides the value or a mistake is recorded.
     pub fn required<T: FromValue>(&mut self, name: &'static str, range: Range) -> Option<T> {
         match self.raw(name) {
             Some(value) => self.read(value, range),
@@ -142,7 +142,7 @@ impl<'a, 'e> Fields<'a, 'e> {
         }
     }
 
-    /// A field with a default.
+    /// Reads a field with a default.
     pub fn or<T: FromValue>(&mut self, name: &'static str, range: Range, default: impl FnOnce() -> T) -> Option<T> {
         match self.raw(name) {
             Some(value) => self.read(value, range),
@@ -150,7 +150,7 @@ impl<'a, 'e> Fields<'a, 'e> {
         }
     }
 
-    /// The fields nobody asked for yet, in their order; they then count as read.
+    /// Returns the unread fields in order and marks them as read.
     pub fn rest(&mut self) -> Vec<(Key<'a>, Value<'a>)> {
         let left = self.entries.iter_mut().filter(|(.., used)| !used);
         left.map(|entry| {
@@ -160,7 +160,7 @@ impl<'a, 'e> Fields<'a, 'e> {
         .collect()
     }
 
-    /// Reports the fields nobody asked for.
+    /// Reports all unread fields as unknown.
     pub fn finish(self) {
         for (key, _, used) in &self.entries {
             if !used {
@@ -173,8 +173,15 @@ impl<'a, 'e> Fields<'a, 'e> {
 fn unknown(key: &Key<'_>, known: &[&'static str]) -> InputError {
     let hint = match nearest(&key.name, known.iter().copied()) {
         Some(n) => format!("did you mean `{n}`?"),
-        None if known.is_empty() => "there are no fields here".into(),
+        None if known.is_empty() => "no fields are allowed here".into(),
         None => format!("the fields are {}", known.join(", ")),
     };
     key.error(format!("unknown field `{}`; {hint}", key.name))
+}
+
+/// Parses a component's struct.
+pub(crate) fn parse<T: FromValue>(value: Value<'_>) -> Result<T> {
+    let mut errors = Errors::default();
+    let made = T::from_value(value, &mut errors);
+    errors.into_result(made)
 }

@@ -1,17 +1,17 @@
-//! Parameters by type: one row for each pair of particle types, or for each bond type.
+//! Parameters by type: one row for each pair of particle types, or for each bond, angle or dihedral type.
 
 use super::types::FromValue;
 use super::value::Value;
 use crate::error::{Errors, InputError, Position, nearest};
 
-/// Rows keyed by a pair of particle types, `{ ("A", "B"): (…), … }`; the order of a pair does not matter.
+/// Rows keyed by a pair of particle types, `{ ("A", "B"): (…), … }`. The order of the two types does not matter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypePairs<T> {
     rows: Vec<Row<[String; 2], T>>,
     at: Position,
 }
 
-/// Rows keyed by a type's name, `{ "A-B": (…), … }`.
+/// Rows keyed by a type name, `{ "A-B": (…), … }`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeMap<T> {
     rows: Vec<Row<String, T>>,
@@ -48,6 +48,17 @@ fn read<K, T: FromValue>(
     complete.then_some(rows)
 }
 
+/// The required fields of a row, for messages: `(epsilon: …, sigma: …)`.
+fn row_example<T: FromValue>() -> String {
+    let fields = T::fields();
+    let required: Vec<_> = fields.iter().filter(|f| f.default.is_none()).map(|f| format!("{}: …", f.name)).collect();
+    match (fields.is_empty(), required.is_empty()) {
+        (true, _) => "…".into(),
+        (_, true) => "()".into(),
+        _ => format!("({})", required.join(", ")),
+    }
+}
+
 pub(super) fn unknown_type(at: Position, name: &str, what: &str, types: &[String]) -> InputError {
     let hint = match nearest(name, types.iter().map(String::as_str)) {
         Some(n) => format!("did you mean \"{n}\"?"),
@@ -72,16 +83,18 @@ impl<T: FromValue> FromValue for TypePairs<T> {
 }
 
 impl<T> TypePairs<T> {
-    /// No rows.
+    /// Creates a table without rows.
     pub fn empty(at: Position) -> Self {
         Self { rows: vec![], at }
     }
 
-    /// For each pair of types (i, j) at i·n + j its row in [`Self::get`]; every pair must be there.
+    /// Returns the index of the row of types i and j, at i·n + j; see [`Self::get`]. Every pair must have a row.
     ///
-    /// # Errors
-    /// Names that are no types, and pairs without a row, all of them.
-    pub fn bind(&self, types: &[String], errors: &mut Errors) -> Option<Vec<usize>> {
+    /// Records unknown types and missing pairs, all of them, and then returns `None`.
+    pub fn bind(&self, types: &[String], errors: &mut Errors) -> Option<Vec<usize>>
+    where
+        T: FromValue,
+    {
         let before = errors.0.len();
         let table = self.bind_some(types, errors);
         let n = types.len();
@@ -92,15 +105,21 @@ impl<T> TypePairs<T> {
             .collect();
         if !missing.is_empty() {
             let what = if missing.len() == 1 { "pair" } else { "pairs" };
-            errors.push(InputError::at(self.at, format!("no parameters for the {what} {}", missing.join(", "))));
+            let first = table.iter().position(Option::is_none).map_or([0, 0], |k| [k / n, k % n]);
+            let [a, b] = first.map(|i| types[i].as_str());
+            errors.push(InputError::at(
+                self.at,
+                format!(
+                    "missing parameters for the {what} {}; add (\"{a}\", \"{b}\"): {}",
+                    missing.join(", "),
+                    row_example::<T>()
+                ),
+            ));
         }
         if errors.0.len() > before { None } else { table.into_iter().collect() }
     }
 
-    /// As [`Self::bind`], but pairs may be left out.
-    ///
-    /// # Errors
-    /// Names that are no types, all of them.
+    /// As [`Self::bind`], but pairs may be omitted. Records unknown types, all of them.
     pub fn bind_some(&self, types: &[String], errors: &mut Errors) -> Vec<Option<usize>> {
         let n = types.len();
         let mut table = vec![None; n * n];
@@ -124,17 +143,17 @@ impl<T> TypePairs<T> {
         table
     }
 
-    /// The row with this index.
+    /// Returns the row with this index.
     pub fn get(&self, row: usize) -> &T {
         &self.rows[row].value
     }
 
-    /// Rows with the names of their types.
+    /// Returns the rows with the names of their types.
     pub fn iter(&self) -> impl Iterator<Item = (&[String; 2], Position, &T)> {
         self.rows.iter().map(|r| (&r.key, r.at, &r.value))
     }
 
-    /// Where the map stands.
+    /// Returns the position of the table in the file.
     pub fn at(&self) -> Position {
         self.at
     }
@@ -154,16 +173,18 @@ impl<T: FromValue> FromValue for TypeMap<T> {
 }
 
 impl<T> TypeMap<T> {
-    /// Rows with the names of their types.
+    /// Returns the rows with the names of their types.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.rows.iter().map(|r| (r.key.as_str(), &r.value))
     }
 
-    /// For each type its row; every type must be there. `what` is "bond", "angle", ….
+    /// Returns the row of each type. Every type must have a row. `what` is "bond", "angle", ….
     ///
-    /// # Errors
-    /// Names that are no types, and types without a row, all of them.
-    pub fn bind(&self, what: &str, types: &[String], errors: &mut Errors) -> Option<Vec<&T>> {
+    /// Records unknown types and types without a row, all of them, and then returns `None`.
+    pub fn bind(&self, what: &str, types: &[String], errors: &mut Errors) -> Option<Vec<&T>>
+    where
+        T: FromValue,
+    {
         let before = errors.0.len();
         let mut table = vec![None; types.len()];
         for row in &self.rows {
@@ -175,8 +196,15 @@ impl<T> TypeMap<T> {
         let missing: Vec<_> = types.iter().zip(&table).filter(|(_, r)| r.is_none()).map(|(t, _)| t.as_str()).collect();
         if !missing.is_empty() {
             let s = if missing.len() == 1 { "" } else { "s" };
-            errors
-                .push(InputError::at(self.at, format!("no parameters for the {what} type{s} {}", missing.join(", "))));
+            errors.push(InputError::at(
+                self.at,
+                format!(
+                    "missing parameters for the {what} type{s} {}; add \"{}\": {}",
+                    missing.join(", "),
+                    missing[0],
+                    row_example::<T>()
+                ),
+            ));
         }
         if errors.0.len() > before { None } else { table.into_iter().collect() }
     }

@@ -1,4 +1,4 @@
-//! A piece of RON text that knows where it stands.
+//! Pieces of RON text with their positions in the file.
 
 use crate::error::{InputError, Position};
 use ron::extensions::Extensions;
@@ -6,32 +6,32 @@ use ron::value::RawValue;
 use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-/// RON as the pipeline uses it: `implicit_some` holds everywhere, so that an optional number is just a number.
+/// RON options of pipelines. `implicit_some` is always enabled, so an optional number is written as a number.
 fn options() -> ron::Options {
     ron::Options::default().with_default_extension(Extensions::IMPLICIT_SOME)
 }
 
-/// A text and the place of its first character in the user's file.
+/// A text and the position of its first character in the user's file.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     /// The text.
     pub text: &'a str,
-    /// Where it starts.
+    /// Position of the first character.
     pub start: Position,
 }
 
 impl<'a> Source<'a> {
-    /// A whole file.
+    /// Creates the source of a whole file.
     pub fn file(text: &'a str) -> Self {
         Self { text, start: Position { line: 1, column: 1 } }
     }
 
-    /// The whole text as one value.
+    /// Returns the whole text as one value.
     pub fn value(self) -> Value<'a> {
         Value { text: trim(self.text), source: self }
     }
 
-    /// The place of the byte `offset`.
+    /// Returns the position of the byte `offset`.
     fn position(self, offset: usize) -> Position {
         let before = &self.text[..offset];
         let newlines = before.matches('\n').count() as u32;
@@ -44,7 +44,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A RON value as text, with its place.
+/// A RON value as text, with its position.
 #[derive(Clone, Copy, Debug)]
 pub struct Value<'a> {
     text: &'a str,
@@ -52,37 +52,37 @@ pub struct Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// The text, without surrounding blanks and comments.
+    /// Returns the text, without surrounding whitespace and comments.
     pub fn text(self) -> &'a str {
         self.text
     }
 
-    /// The text this value was cut from.
+    /// Returns the text that contains the value.
     pub fn source(self) -> Source<'a> {
         self.source
     }
 
-    /// This value's first byte in its source.
+    /// Returns the offset of the value in its source, in bytes.
     pub fn offset(self) -> usize {
         self.text.as_ptr() as usize - self.source.text.as_ptr() as usize
     }
 
-    /// What follows the first `n` bytes.
+    /// Returns the value without its first `n` bytes.
     pub fn skip(self, n: usize) -> Self {
         Self { text: trim(&self.text[n..]), source: self.source }
     }
 
-    /// Where this value stands.
+    /// Returns the position of the value.
     pub fn at(self) -> Position {
         self.source.position(self.offset())
     }
 
-    /// Where the byte `n` of the text stands.
+    /// Returns the position of byte `n` of the text.
     pub fn place(self, n: usize) -> Position {
         self.source.position(self.offset() + n)
     }
 
-    /// A mistake at this value.
+    /// Creates a mistake at the position of the value.
     pub fn error(self, message: impl Into<String>) -> InputError {
         InputError::at(self.at(), message)
     }
@@ -91,7 +91,7 @@ impl<'a> Value<'a> {
         Self { text: trim(raw.get_ron()), source: self.source }
     }
 
-    /// An error of `ron`, in the coordinates of the file.
+    /// Converts an error of `ron` to the coordinates of the file.
     fn translate(self, e: ron::error::SpannedError) -> InputError {
         let (line, column) = (e.span.start.line as u32, e.span.start.col as u32);
         let start = self.at();
@@ -102,10 +102,10 @@ impl<'a> Value<'a> {
         InputError::at(at, e.code.to_string())
     }
 
-    /// Reads a leaf by serde.
+    /// Parses a leaf with serde.
     ///
     /// # Errors
-    /// What `ron` says, at the place it says it.
+    /// Returns the error of `ron`, at its position in the file.
     pub fn parse<T: DeserializeOwned>(self) -> Result<T, InputError> {
         options().from_str(self.text).map_err(|e| self.translate(e))
     }
@@ -113,12 +113,12 @@ impl<'a> Value<'a> {
     /// Checks the syntax of the whole value.
     ///
     /// # Errors
-    /// The first syntax error.
+    /// Returns the first syntax error.
     pub fn check_syntax(self) -> Result<(), InputError> {
         options().from_str::<&RawValue>(self.text).map(|_| ()).map_err(|e| self.translate(e))
     }
 
-    /// The struct or variant name in front, if there is one: `Dpd` of `Dpd(r_cut: 1.0)`.
+    /// Returns the leading name of a struct or variant, if there is one: `Dpd` of `Dpd(r_cut: 1.0)`.
     pub fn name(self) -> Option<&'a str> {
         let end = self.text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(self.text.len());
         let name = &self.text[..end];
@@ -129,23 +129,23 @@ impl<'a> Value<'a> {
         is_name.then_some(name)
     }
 
-    /// What follows the name: `(r_cut: 1.0)` of `Dpd(r_cut: 1.0)`; nothing for a bare name.
+    /// Returns the text after the name: `(r_cut: 1.0)` of `Dpd(r_cut: 1.0)`; `None` for a bare name.
     pub fn after_name(self) -> Option<Self> {
         let name = self.name()?;
         let rest = trim(&self.text[name.len()..]);
         (!rest.is_empty()).then_some(Self { text: rest, source: self.source })
     }
 
-    /// The fields of a struct, in their order; a bare name and `Name()` have none.
+    /// Returns the fields of a struct in order. A bare name and `Name()` have none.
     ///
     /// # Errors
-    /// A syntax error, or that this is no struct with named fields.
+    /// Returns an error for invalid syntax, or if the value is not a struct with named fields.
     pub fn entries(self) -> Result<Vec<(Key<'a>, Self)>, InputError> {
         if self.text.is_empty() {
             return Ok(vec![]);
         }
         let Entries(list) = options().from_str(self.text).map_err(|e| self.translate(e))?;
-        // a key is the identifier that stands before the colon in front of its value
+        // a key is the identifier before the colon in front of its value
         Ok(list
             .into_iter()
             .map(|(name, raw)| {
@@ -157,42 +157,42 @@ impl<'a> Value<'a> {
             .collect())
     }
 
-    /// The elements of a list or tuple.
+    /// Returns the elements of a list or tuple.
     ///
     /// # Errors
-    /// A syntax error, or that this is no list.
+    /// Returns an error for invalid syntax, or if the value is not a list.
     pub fn elements(self) -> Result<Vec<Self>, InputError> {
         let Elements(list) = options().from_str(self.text).map_err(|e| self.translate(e))?;
         Ok(list.into_iter().map(|raw| self.piece(raw)).collect())
     }
 
-    /// The entries of a map `{ key: value, … }`.
+    /// Returns the entries of a map `{ key: value, … }`.
     ///
     /// # Errors
-    /// A syntax error, or that this is no map.
+    /// Returns an error for invalid syntax, or if the value is not a map.
     pub fn map(self) -> Result<Vec<(Self, Self)>, InputError> {
         let Pairs(list) = options().from_str(self.text).map_err(|e| self.translate(e))?;
         Ok(list.into_iter().map(|(k, v)| (self.piece(k), self.piece(v))).collect())
     }
 }
 
-/// The name of a field and where it stands.
+/// The name of a field with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key<'a> {
     /// The name.
     pub name: std::borrow::Cow<'a, str>,
-    /// Where it stands.
+    /// Position of the name.
     pub at: Position,
 }
 
 impl Key<'_> {
-    /// A mistake at this name.
+    /// Creates a mistake at the name.
     pub fn error(&self, message: impl Into<String>) -> InputError {
         InputError::at(self.at, message)
     }
 }
 
-/// Without blanks and comments at either end.
+/// Removes whitespace and comments from both ends.
 fn trim(text: &str) -> &str {
     let mut t = text.trim();
     loop {
@@ -208,7 +208,7 @@ fn trim(text: &str) -> &str {
     trim_end(t)
 }
 
-/// What follows a block comment; RON's may be nested.
+/// Returns the text after a block comment. RON's block comments can be nested.
 fn after_block_comment(t: &str) -> &str {
     let (mut depth, mut i) = (0, 0);
     while i < t.len() {
@@ -223,11 +223,11 @@ fn after_block_comment(t: &str) -> &str {
             i += t[i..].chars().next().map_or(1, char::len_utf8);
         }
     }
-    // a piece of the text, even if empty: its place is asked for
+    // a slice of `t`, even if empty: callers compute its position
     &t[t.len()..]
 }
 
-/// `ron` leaves comments behind a value in its text: find where the value itself ends.
+/// Removes comments after a value, which `ron` includes in its text.
 fn trim_end(t: &str) -> &str {
     let bytes = t.as_bytes();
     let (mut i, mut end) = (0, 0);
@@ -241,7 +241,7 @@ fn trim_end(t: &str) -> &str {
             i += string_length(rest);
             end = i;
         } else if let Some(body) = rest.strip_prefix('\'') {
-            // a character: 'x' or '\x'
+            // a character literal: 'x' or '\x'
             let escaped = usize::from(body.starts_with('\\'));
             let skip = escaped + body[escaped..].chars().next().map_or(0, char::len_utf8);
             i += 1 + skip + body[skip..].find('\'').map_or(0, |n| n + 1);
@@ -257,7 +257,7 @@ fn trim_end(t: &str) -> &str {
     &t[..end.min(t.len())]
 }
 
-/// The length in bytes of the string literal at the start of `t`.
+/// Returns the length in bytes of the string literal at the start of `t`.
 fn string_length(t: &str) -> usize {
     if let Some(body) = t.strip_prefix('"') {
         let mut escaped = false;
@@ -276,7 +276,7 @@ fn string_length(t: &str) -> usize {
     if t[1 + hashes..].starts_with('"') {
         t[2 + hashes..].find(&close).map_or(t.len(), |n| 2 + hashes + n + close.len())
     } else {
-        // an identifier that begins with r#
+        // an identifier that starts with r#
         2.min(t.len())
     }
 }

@@ -1,10 +1,10 @@
-//! Selection of particles and molecules, as analyzers write it in a pipeline.
+//! Parameters that select particles and molecules.
 
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::prelude::*;
 
-/// Particles, or centers of mass of molecules.
+/// What an analyzer measures: particles, or centers of mass of molecules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     Particles,
@@ -27,13 +27,13 @@ impl FromValue for Of {
     }
 }
 
-/// The index of a particle type.
+/// Returns the index of the particle type `name`.
 ///
 /// # Errors
-/// Returns an error at `at` if there is no type of this name.
+/// Returns an error at `at` if no type has this name.
 pub fn particle_type(name: &str, at: Position, system: &SystemInfo) -> std::result::Result<usize, InputError> {
     system.types.iter().position(|t| t == name).ok_or_else(|| {
         let all = system.types.join(", ");
-        InputError::at(at, format!("there is no particle type \"{name}\"; the particle types are {all}"))
+        InputError::at(at, format!("unknown particle type \"{name}\"; the particle types are {all}"))
     })
 }

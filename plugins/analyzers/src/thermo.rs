@@ -3,17 +3,26 @@
 use galamost_measure::{Cell, Table};
 use galamost_plugin_api::prelude::*;
 
-/// Writes values of the whole system every `every` steps, one row a sample, as CSV.
+/// Writes temperature, pressure, and energies of the whole system to a CSV table, one row for each sample.
 ///
-/// Columns: `step`, `time`, `kT` = 2K/g (g degrees of freedom: d N − d if the integrators keep the momentum),
-/// `pressure` and its tensor `pressure_xx` … `pressure_zz` = (Σ m v v + virial)/V, `potential` (sum of all
-/// components), `kinetic`, `total`, `conserved` (what the equations of motion keep: total plus the thermostat's
-/// share), `momentum_x` … `momentum_z`, `volume` (area in two dimensions) and box lengths `length_x` … `length_z`,
-/// `kT_rotational` and `kinetic_rotational` if an integrator turns particles (`kinetic` is that of translation, `total`
-/// has both), the potential energy of each force component under its name, and further numbers that forces report, as
-/// `Component.number`. Pressures are NaN where a force has no virial. Numbers have 17 digits, so that a value
-/// read back is the value written. A CSV file is flushed after every row.
-/// Where the name of a file ends in `.parquet`, the table is a folder of Parquet files.
+/// | column | meaning |
+/// |---|---|
+/// | `step`, `time` | step number, time |
+/// | `kT` | temperature 2K/g; g = degrees of freedom (d N − d if the integrators conserve momentum) |
+/// | `pressure`, `pressure_xx` … `pressure_zz` | pressure and its tensor (Σ m v v + virial)/V |
+/// | `potential` | potential energy, the sum over all components |
+/// | `kinetic` | translational kinetic energy |
+/// | `total` | potential + kinetic + rotational kinetic energy |
+/// | `conserved` | conserved quantity of the equations of motion: `total` plus the thermostat's energy |
+/// | `momentum_x` … `momentum_z` | total momentum |
+/// | `volume`, `length_x` … `length_z` | volume (area in two dimensions), box lengths |
+/// | `kT_rotational`, `kinetic_rotational` | only if an integrator propagates orientations |
+/// | `Component` | potential energy of each force component, under its name |
+/// | `Component.number` | additional numbers that a force reports |
+///
+/// Pressures are NaN if a force has no virial. Numbers have 17 digits, so that a value read back is the value written.
+/// A CSV file is flushed after every row. A file name that ends in `.parquet` selects a folder of Parquet files
+/// instead.
 ///
 /// ```ron
 /// Thermo(every: 100, file: "thermo.csv")
@@ -21,10 +30,10 @@ use galamost_plugin_api::prelude::*;
 #[component(Analyzer, "Thermo")]
 #[derive(Debug, Params)]
 pub struct Thermo {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// File to write.
+    /// Output file.
     file: String,
     #[param(skip)]
     rows: Table,

@@ -9,7 +9,7 @@ use crate::interpreter::{Interpreter, Slots};
 use crate::parameters::Values;
 use galamost_plugin_api::component::Registration;
 use galamost_plugin_api::error::{Errors, Position};
-use galamost_plugin_api::pair::{CutoffRow, Interaction, Mode, OrientedInput, PairCall, PairPotential};
+use galamost_plugin_api::pair::{CutoffRow, Mode, OrientedInput, PairCall, PairOutput, PairPotential};
 use galamost_plugin_api::precision::{Fixed, Float64, Precision};
 use galamost_plugin_api::prelude::*;
 
@@ -80,12 +80,12 @@ impl PairPotential for PairExpression {
         if row.is_empty() { vec![0.0] } else { row.clone() }
     }
 
-    fn evaluate(&self, input: &OrientedInput<f64>, row: &Vec<f64>) -> Interaction<f64> {
+    fn evaluate(&self, input: &OrientedInput<f64>, row: &Vec<f64>) -> PairOutput<f64> {
         let interpreter = Interpreter::<f64>::new(&self.0.full, 1, Slots::Fixed(row));
         let mut memory = interpreter.memory();
         memory[interpreter.input(0)] = input.pair.r2;
         interpreter.run(0, &mut memory, 1);
-        Interaction::central(input.r, memory[interpreter.output(0)], memory[interpreter.output(1)])
+        PairOutput::central(input.r, memory[interpreter.output(0)], memory[interpreter.output(1)])
     }
 
     fn tables(&self, n_types: usize, rows: &[Vec<f64>], cutoff: &[CutoffRow<f64>], mode: Mode) -> Tables {

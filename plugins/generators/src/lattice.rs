@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn type_fractions_are_exact() {
         let s = make("Lattice(lattice: Sc, cells: [10, 10, 10], density: 1.0, types: { \"A\": 0.7, \"B\": 0.3 })");
-        assert_eq!(s.kind.iter().filter(|k| **k == 1).count(), 300);
-        assert!(s.kind[..500].contains(&1) && s.kind[500..].contains(&0), "shuffled");
+        assert_eq!(s.type_id.iter().filter(|k| **k == 1).count(), 300);
+        assert!(s.type_id[..500].contains(&1) && s.type_id[500..].contains(&0), "shuffled");
     }
 }

@@ -75,7 +75,8 @@ fn replicated(s: &Snapshot, times: [u32; 3]) -> Snapshot {
         }
     }
     let copies = offsets.len();
-    (out.velocity, out.kind, out.mass) = (s.velocity.repeat(copies), s.kind.repeat(copies), s.mass.repeat(copies));
+    (out.velocity, out.type_id, out.mass) =
+        (s.velocity.repeat(copies), s.type_id.repeat(copies), s.mass.repeat(copies));
     for (name, array) in &mut out.arrays {
         *array = repeated(array, copies, matches!(name.as_str(), "molecule" | "body"));
     }

@@ -108,7 +108,8 @@ impl CpuFields {
         host.parallel(state.n_local as usize, CHUNK, |range| {
             for i in range {
                 // SAFETY: `i < n_local`, and the arrays are valid by the contract of this function
-                let (at, particle_type) = unsafe { (GridPosition::of(state, i, model.grid), state.kind(i) as usize) };
+                let (at, particle_type) =
+                    unsafe { (GridPosition::of(state, i, model.grid), state.type_id(i) as usize) };
                 let weights = at.weights(model.grid, unit_weight);
                 for (v, w) in weights {
                     sums[particle_type * vertices + v].fetch_add(w, Ordering::Relaxed);
@@ -223,7 +224,7 @@ impl CpuFields {
                 // SAFETY: `i < n_local`, the arrays are valid, and the particle ranges of tasks are disjoint
                 unsafe {
                     let at = GridPosition::of(state, i, model.grid);
-                    let particle_type = state.kind(i) as usize;
+                    let particle_type = state.type_id(i) as usize;
                     let grid = |k: usize| &self.field[k * vertices..(k + 1) * vertices];
                     let (mut slope, mut potential) = slope_and_value(model, grid(particle_type), &at, full);
                     if model.charges.is_some() {

@@ -43,7 +43,7 @@ impl DensityGrid {
         let length = frame.box_length();
         let one = vertices as f64 / length.iter().product::<f64>();
         let mut out = vec![0.0; vertices * self.system.types.len()];
-        for (p, kind) in frame.position().iter().zip(frame.kind()) {
+        for (p, kind) in frame.position().iter().zip(frame.type_id()) {
             let ends: [[(usize, f64); 2]; 3] = std::array::from_fn(|k| {
                 let s = (p[k] / length[k] + 0.5) * n[k] as f64;
                 let below = s.floor().clamp(0.0, (n[k] - 1) as f64);

@@ -67,7 +67,7 @@ impl DensityProfile {
         let (axis, types, bins) = (self.axis.value as usize, self.types.len(), self.bins as usize);
         let length = frame.box_length()[axis];
         let volume: f64 = frame.box_length().iter().take(frame.dimensions() as usize).product();
-        let particles = || frame.position().iter().map(|p| p[axis]).zip(frame.kind());
+        let particles = || frame.position().iter().map(|p| p[axis]).zip(frame.type_id());
         let mut zero = 0.0;
         if !self.center_types.is_empty() {
             let selected = particles().filter(|(_, particle_type)| self.center_types.contains(particle_type));

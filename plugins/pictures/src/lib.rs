@@ -1,4 +1,4 @@
-//! Pictures of the particles while a run goes on.
+//! Pictures of the particles during a run.
 
 use galamost_pictures::{ColorBy, Direction, Slice, View};
 use galamost_plugin_api::prelude::*;
@@ -6,13 +6,16 @@ use std::path::PathBuf;
 
 galamost_plugin_api::plugin!();
 
-/// Draws the particles as a PNG file every `every` steps: balls, caps and rods by their orientations, bonds, edges of the box.
+/// Renders the particles as a PNG picture: spheres, caps and rods by orientation, bonds, and box edges.
 ///
-/// `{step}` in the name stands for the step with 10 digits: `frame.{step}.png` gives `frame.0000010000.png`; without it the
-/// picture is drawn anew each time. A file of this name is always whole. Fields are the options of `galamost render`, in the
-/// same words. Colors of a property keep their meaning from picture to picture if `range` is given. Bonds across the border of
-/// the box are not drawn unless `whole` shows what they hold together in one piece. With `key` a strip on the right says what colors
-/// mean: a body of each type with its name, or a bar with the numbers of a property, pointed where some are beyond its ends. The picture is drawn by the run's threads, and is the same for any number of them.
+/// `{step}` in the file name stands for the step with 10 digits: `frame.{step}.png` gives `frame.0000010000.png`.
+/// Without it, the picture is replaced each time. A file is always complete. The fields are the options of `galamost
+/// render`.
+///
+/// Set `range` to keep the colors of a property consistent between pictures. Bonds across the box boundary are only
+/// drawn with `whole`, which shows bonded particles in one piece. `key` adds a legend on the right: a particle of each
+/// type with its name, or a color bar for a property, with pointed ends if values exceed the range. The picture does
+/// not depend on the number of threads.
 ///
 /// ```ron
 /// Render(every: 100, file: "frame.{step}.png", size: "320x240")
@@ -20,57 +23,58 @@ galamost_plugin_api::plugin!();
 #[component(Analyzer, "Render")]
 #[derive(Params)]
 pub struct Render {
-    /// Steps from one picture to the next.
+    /// Steps between pictures.
     #[param(at_least = 1.0)]
     every: u64,
-    /// File to write; `{step}` in it stands for the step.
+    /// Output file; `{step}` is replaced by the step.
     file: Spanned<String>,
-    /// Pixels of the picture, `WIDTHxHEIGHT`.
+    /// Size in pixels, `WIDTHxHEIGHT`.
     #[param(default = "1200x900".to_string())]
     size: String,
-    /// Where the viewer is: `x`, `y`, `z`, `-x`, `-y`, `-z`, or `azimuth,elevation` in degrees; by default to the right of the
-    /// front, above; right above in two dimensions.
+    /// Position of the viewer: `x`, `y`, `z`, `-x`, `-y`, `-z`, or `azimuth,elevation` in degrees; default: front
+    /// right, above; in two dimensions from above.
     view: Option<String>,
-    /// What is far is as large as what is near.
+    /// Whether to use an orthographic projection instead of a perspective one.
     #[param(default = false)]
     orthographic: bool,
-    /// `type`, `molecule`, or a number of each particle: `charge`, `diameter`, `mass`, `speed`, `x`, `y`, `z`, `tag`, any array.
+    /// Property that determines the color: `type`, `molecule`, `charge`, `diameter`, `mass`, `speed`, `x`, `y`, `z`,
+    /// `tag`, or any array.
     #[param(default = "type".to_string())]
     color: String,
-    /// Numbers at the ends of the colors of a property, `low,high`; by default of each picture by itself.
+    /// Limits of the color scale of a property, `low,high`; default: those of each picture.
     range: Option<String>,
-    /// Colors of types, as `A=red,B=#1f77b4`.
+    /// Colors of types, `A=red,B=#1f77b4`.
     colors: Option<String>,
-    /// Radius of all particles, or of types, as `A=0.5,B=0.3`; by default half of the array `diameter`, or ½, less in a dense
-    /// system.
+    /// Radius of all particles, or of types, `A=0.5,B=0.3`; default: half of the array `diameter`, or ½, smaller in dense
+    /// systems.
     radius: Option<String>,
-    /// `sphere`, `janus`, `triblock`, `rod`, `rod:RATIO`, `disk`, `disk:RATIO`, or of types, as `A=rod:3,B=sphere`; `auto`: caps on
-    /// particles that turn.
+    /// Shape of all particles, or of types, `A=rod:3,B=sphere`: `sphere`, `janus`, `triblock`, `rod`, `rod:RATIO`, `disk`,
+    /// `disk:RATIO`; `auto`: caps on particles with orientations.
     #[param(default = "auto".to_string())]
     shape: String,
-    /// Types that are not shown.
+    /// Types to hide.
     #[param(default = vec![])]
     hide: Vec<String>,
-    /// Only particles between two values of a coordinate, each `axis,min,max`.
+    /// Slices, `axis,min,max`: only particles between two values of a coordinate are shown.
     #[param(default = vec![])]
     slice: Vec<String>,
-    /// Whether the edges of the box are shown.
+    /// Whether to show the box edges.
     #[param(default = true)]
     edges: bool,
-    /// Whether bonds are shown.
+    /// Whether to show bonds.
     #[param(default = true)]
     bonds: bool,
-    /// Whether what bonds hold together is shown unbroken, with its middle in the box.
+    /// Whether to show bonded particles in one piece, with their center in the box.
     #[param(default = false)]
     whole: bool,
-    /// Whether a key says what colors mean.
+    /// Whether to add a legend for the colors.
     #[param(default = false)]
     key: bool,
-    /// The color behind everything.
+    /// Background color.
     #[param(default = "white".to_string())]
     background: String,
     #[param(skip)]
-    looking: View,
+    scene: View,
     #[param(skip)]
     system: SystemInfo,
     #[param(skip)]
@@ -78,7 +82,7 @@ pub struct Render {
 }
 
 impl Render {
-    fn looking(&self) -> std::result::Result<View, String> {
+    fn scene(&self) -> std::result::Result<View, String> {
         let mut v = View { color: ColorBy::parse(&self.color), hide: self.hide.clone(), ..View::default() };
         v.set_size(&self.size)?;
         v.direction = self.view.as_deref().map(Direction::parse).transpose()?;
@@ -107,13 +111,13 @@ impl Analyzer for Render {
         needs.wants.topology = true;
         self.system = system.clone();
         let mut errors: Vec<InputError> = vec![];
-        match self.looking() {
-            Ok(v) => self.looking = v,
+        match self.scene() {
+            Ok(v) => self.scene = v,
             Err(message) => errors.push(InputError::new(message)),
         }
         let path = self.path(0);
         if path.extension().is_none_or(|e| e != "png") {
-            errors.push(InputError::at(self.file.at, "pictures are PNG: the name must end in .png"));
+            errors.push(InputError::at(self.file.at, "pictures are PNG files; the name must end in .png"));
         }
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|f| !f.is_dir()) {
@@ -128,16 +132,16 @@ impl Analyzer for Render {
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
-        let Some(host) = self.host else { return Err(Error::Run("Render was not started".into())) };
+        let Some(host) = self.host else { return Err(Error::Run("Render: `start` was not called".into())) };
         let path = self.path(frame.step());
         let threads = |n: usize, f: &(dyn Fn(usize) + Sync)| host.parallel(n, 1, |range| range.for_each(f));
-        let drawn = self.looking.picture(&frame.snapshot(&self.system), &threads).and_then(|image| image.png());
+        let drawn = self.scene.picture(&frame.snapshot(&self.system), &threads).and_then(|image| image.png());
         let bytes = drawn.map_err(|e| Error::Run(format!("Render: {e}")))?;
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
         let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, &path));
         if written.is_err() {
-            // a full disk needs the room; the first error is the one to tell
+            // free the space on a full disk; the first error is reported
             let _ = std::fs::remove_file(&part);
         }
         written.map_err(|e| Error::io(&path, e))

@@ -1,10 +1,10 @@
-//! The updater.
+//! The `Reactions` updater.
 
-use crate::cpu::OnHost;
-use crate::device::{Lookup, OnDevice};
+use crate::cpu::HostSearch;
+use crate::device::{DeviceSearch, Lookup};
 use crate::energy::BondEnergy;
 use crate::law::{Kind, Partners};
-use crate::resolve::{Event, Moment, Outcome, resolve};
+use crate::resolve::{CallContext, Event, Outcome, resolve};
 use crate::table::Table;
 use galamost_measure::{Cell, Table as Rows};
 use galamost_plugin_api::precision::Precision;
@@ -14,87 +14,94 @@ use galamost_plugin_api::updater::changed;
 /// One reaction.
 #[derive(Clone, Debug, Params)]
 pub struct Reaction {
-    /// What happens, see the page.
+    /// Kind of reaction, see the table above.
     pub kind: Kind,
-    /// Particle types of the two roles; one type for `Die`.
+    /// Particle types of i and j; one type for `Die`.
     pub of: Spanned<Vec<Spanned<String>>>,
-    /// P_r, the probability of an attempt.
+    /// Probability P_r of an attempt.
     #[param(at_least = 0.0, at_most = 1.0)]
     pub p: f64,
-    /// P_r is multiplied with it for each reaction that the partners have behind them (`h_cris`; both of `Join` and
+    /// Factor on P_r for each reaction that the partners have already undergone (`h_cris`; both partners of `Join` and
     /// `Exchange`, the second of `Grow` and `Insert`).
     #[param(default = 1.0, at_least = 0.0, at_most = 1.0)]
     pub factor: f64,
-    /// P_r is multiplied with the share of free groups, 1 − h_cris/limit, of the same partners: all groups of a particle react
-    /// alike (Flory and Stockmayer), not all particles.
+    /// Whether P_r is multiplied by the fraction of free groups, 1 − h_cris/limit, of the same partners. Then all
+    /// groups of a particle are equally reactive (Flory–Stockmayer), instead of all particles.
     #[param(default = false)]
     pub by_groups: bool,
-    /// Type of the new bond; without it the type that is called after the particles' types, "A-B".
+    /// Type of the new bond; default: the type named after the particle types, "A-B".
     pub bond: Option<Spanned<String>>,
-    /// Type of new angles; without it the type that is called after the particles' types, "A-B-C", where there is one.
+    /// Type of new angles; default: the type named after the particle types, "A-B-C", if it exists.
     pub angle: Option<Spanned<String>>,
-    /// Type of new dihedrals; without it the type that is called after the particles' types, where there is one.
+    /// Type of new dihedrals; default: the type named after the particle types, if it exists.
     pub dihedral: Option<Spanned<String>>,
-    /// Type of the bond that breaks; of `Exchange`, `Insert`, `Break` and `Unzip`.
+    /// Type of the bond to break; for `Exchange`, `Insert`, `Break`, and `Unzip`.
     pub broken: Option<Spanned<String>>,
-    /// Types of the two particles afterwards.
+    /// New types of i and j.
     pub becomes: Option<[Spanned<String>; 2]>,
-    /// Charges of the two particles afterwards.
+    /// New charges of i and j.
     #[param(unit = "charge")]
     pub charges: Option<[f64; 2]>,
-    /// U(r) of a bond, new or broken: the reaction is accepted with the probability min(1, exp(−ΔU/kT)).
+    /// Bond energy U(r) of new and broken bonds; the reaction is accepted with probability min(1, exp(−ΔU/kT)).
     pub energy: Option<Spanned<BondEnergy>>,
-    /// kT of `energy`.
+    /// Thermal energy kT for `energy`.
     #[param(name = "kT", unit = "energy", above = 0.0)]
     pub kt: Option<f64>,
 }
 
-/// Reactions: every `every` steps bonds form and break at random between particles nearer than r_cut, with their angles,
-/// dihedrals and exclusions; also types and charges may change.
+/// Forms and breaks bonds at random between particles closer than r_cut, with their angles, dihedrals, and exclusions.
 ///
-/// Each particle has two whole numbers: `h_init`, 1 for an active end (a radical), and `h_cris`, how often it has reacted;
-/// it is free while that is less than its type's number in `limits` (1 if it is not there). Files and generators give them;
-/// without `h_cris` all start at 0, and reactions of active ends need `h_init`. Of the types `of: ("A", "B")` the first is
-/// that of particle i, the second that of j.
+/// Reactions can also change particle types and charges. Each particle has two integers. `h_init` is 1 for an active
+/// end (a radical). `h_cris` counts its reactions. A particle is free while `h_cris` is less than the limit of its type
+/// in `limits` (default 1). Files and generators provide these arrays; without `h_cris`, all counts start at 0, and
+/// reactions of active ends need `h_init`. In `of: ("A", "B")`, the first type is that of particle i, the second that
+/// of j.
 ///
-/// | kind | i | j | what happens |
+/// | kind | i | j | effect |
 /// |---|---|---|---|
-/// | `Grow` | active | free, not active | bond i–j; j becomes the active end, `h_cris` of j + 1 |
-/// | `Join` | free | free | bond i–j; `h_cris` of both + 1 (step growth, cross-links) |
-/// | `Combine` | active | active | bond i–j; both die (termination by combination) |
-/// | `Disproportionate` | active | active | both die, no bond |
-/// | `Die` | active | | dies |
+/// | `Grow` | active | free, not active | bond i–j forms; j becomes the active end, `h_cris` of j + 1 |
+/// | `Join` | free | free | bond i–j forms; `h_cris` of both + 1 (step growth, cross-links) |
+/// | `Combine` | active | active | bond i–j forms; both become inactive (termination by combination) |
+/// | `Disproportionate` | active | active | both become inactive, no bond |
+/// | `Die` | active | | i becomes inactive |
 /// | `Exchange` | free | bonded to k | bond j–k breaks, bond i–j forms; `h_cris` of i + 1, of k − 1 |
-/// | `Insert` | bonded to k | free, not active, also nearer than r_cut to k | bond i–k breaks, bonds i–j and j–k form, the second of the old type; `h_cris` of j + 1 |
+/// | `Insert` | bonded to k | free, not active, closer than r_cut to k | bond i–k breaks, bonds i–j and j–k form, the second with the old type; `h_cris` of j + 1 |
 /// | `Break` | bonded to j | | bond i–j breaks; `h_cris` of both − 1 |
-/// | `Unzip` | active, one bond | bonded to i | bond i–j breaks; i is a free monomer, `h_cris` − 1; j is the active end (depolymerization) |
+/// | `Unzip` | active, one bond | bonded to i | bond i–j breaks; i becomes a free monomer, `h_cris` − 1; j becomes the active end (depolymerization) |
 ///
-/// Which partners a particle i tries: `Each` tries every j in reach, each with P_r (k partners: p = 1 − (1 − P_r)^k); `One`
-/// tries one of them, chosen at random, and `Nearest` the nearest one. With M free monomers in the volume V, well mixed,
-/// and P* ends, one attempt of `Each` uses up P* (1 − exp(−P_r λ)) of them, λ = (4π/3) r_cut³ M/V; of `One` it is
-/// P* P_r (1 − exp(−λ)), so the rate of polymerization is r_p = ρ* P_r/τ, ρ* = P*/V, τ = `every` dt, where partners
-/// abound. Of a symmetric reaction of one type, `Each` tries a pair once.
+/// `partners` selects the partners that a particle i tries:
 ///
-/// What is possible is then done one by one in the order of random numbers keyed by the step, the reaction and the tags; a
-/// particle takes part in at most one reaction of a call. So a run gives the same network on any number of threads, on the
-/// CPU and on CUDA (given the same positions), and after a restart. No reaction makes a second bond between two particles.
-/// Excluded pairs (`neighbors: (exclude: …)`) are not in reach of each other.
+/// | partners | tries |
+/// |---|---|
+/// | `Each` | every j within r_cut, each with probability P_r (for k partners p = 1 − (1 − P_r)^k); a pair of a symmetric reaction of one type is tried once |
+/// | `One` | one j, chosen at random |
+/// | `Nearest` | the nearest j |
 ///
-/// With `energy` and `kT` an attempt counts only with the probability min(1, exp(−ΔU/kT)), ΔU = Σ U of the new bonds − Σ U of
-/// the broken one: `Join` and `Break` with the same P_r, reach and energy keep detailed balance where each attempt stands alone.
-/// `bound` in U is the energy that a bond sets free.
+/// Kinetics: for M well-mixed free monomers in the volume V and P* active ends, one attempt with `Each` consumes P* (1
+/// − exp(−P_r λ)) monomers, λ = (4π/3) r_cut³ M/V; with `One` it consumes P* P_r (1 − exp(−λ)). If partners abound, the
+/// rate of polymerization is r_p = ρ* P_r/τ, ρ* = P*/V, τ = `every` dt.
 ///
-/// A bond type must be there before the run: `LinkTypes` in `initial` declares it. New angles and dihedrals are all those
-/// along the new bond whose type is given or has the name of their particles' types after the reaction; those along a bond
-/// that breaks go with it. Types change forces, not groups: a group's members are those of the initial state.
+/// Candidates are executed one by one in the order of random numbers that are keyed by step, reaction, and tags. A
+/// particle takes part in at most one reaction of a call. The resulting network therefore does not depend on the number
+/// of threads, on CPU or CUDA (for equal positions), or on restarts. No reaction forms a second bond between two
+/// particles. Excluded pairs (`neighbors: (exclude: …)`) do not react.
 ///
-/// `file` is a CSV of what took place: `step`, `reaction` (number in the list, from 0), `kind`, `first`, `second`, `third`
-/// (tags; empty if there is none). Where its name ends in `.parquet`, the table is a folder of Parquet files.
+/// With `energy` and `kT`, an attempt is accepted with probability min(1, exp(−ΔU/kT)), ΔU = Σ U of the new bonds − Σ U
+/// of the broken bond. `Join` and `Break` with equal P_r, range, and energy then satisfy detailed balance, as long as
+/// attempts are independent. `bound` in U is the energy released by a bond.
 ///
-/// The device searches and changes tables; what to do is decided on the host from a few kilobytes.
+/// Bond types must exist before the run; declare them with `LinkTypes` in `initial`. New angles and dihedrals are all
+/// those along the new bond whose type is given or is named after the particle types after the reaction. Angles and
+/// dihedrals along a broken bond are removed. Type changes affect forces but not groups: group membership is evaluated
+/// once, at the start of the run.
 ///
-/// Reference: Y.-L. Zhu et al., J. Comput. Chem. 34 (2013) 2197, doi:10.1002/jcc.23365, eq 25 and Algorithm 4; H. Liu,
-/// H.-J. Qian, Y. Zhao, Z.-Y. Lu, J. Chem. Phys. 127 (2007) 144903, doi:10.1063/1.2790005.
+/// `file` is a CSV table of the reactions that took place: `step`, `reaction` (index in the list, from 0), `kind`,
+/// `first`, `second`, `third` (tags; empty if not applicable). A file name that ends in `.parquet` selects a folder of
+/// Parquet files. On a GPU, the device searches for candidates and updates the topology; the host decides from a few
+/// kilobytes.
+///
+/// References: Y.-L. Zhu et al., J. Comput. Chem. 34, 2197 (2013), doi:10.1002/jcc.23365, eq 25 and Algorithm 4; H.
+/// Liu, H.-J. Qian, Y. Zhao & Z.-Y. Lu, J. Chem. Phys. 127, 144903 (2007), doi:10.1063/1.2790005.
 ///
 /// ```ron
 /// Reactions(every: 20, r_cut: 1.3, limits: { "A": 2 }, reactions: [
@@ -105,20 +112,20 @@ pub struct Reaction {
 #[component(Updater, "Reactions")]
 #[derive(Params)]
 pub struct Reactions {
-    /// Steps from one attempt to the next.
+    /// Steps between attempts.
     #[param(at_least = 1)]
     pub every: u64,
-    /// Distance below which particles react.
+    /// Reaction distance: closer particles can react.
     #[param(unit = "length", above = 0.0)]
     pub r_cut: Spanned<f64>,
-    /// Which partners a particle tries.
+    /// Partners that a particle tries: `Each`, `One`, or `Nearest`.
     #[param(default = Partners::Each)]
     pub partners: Partners,
-    /// How often a particle of a type may react.
+    /// Maximum number of reactions of a particle, for each type; default: 1.
     pub limits: Option<TypeMap<Spanned<u32>>>,
-    /// The reactions.
+    /// List of reactions.
     pub reactions: Spanned<Vec<Spanned<Reaction>>>,
-    /// A file for what took place.
+    /// Output file for the reactions that took place.
     pub file: Option<String>,
     #[param(skip)]
     table: Table,
@@ -132,14 +139,14 @@ pub struct Reactions {
 
 struct Started {
     host: Host,
-    device: Option<OnDevice>,
+    device: Option<DeviceSearch>,
 }
 
 const NAMES: [&str; 6] = ["step", "reaction", "kind", "first", "second", "third"];
 
 impl Reactions {
-    /// Rows of the file.
-    fn note(table: &Table, rows: &mut Rows, step: u64, outcome: &Outcome) -> Result<()> {
+    /// Appends the reactions of a call to the file.
+    fn record_events(table: &Table, rows: &mut Rows, step: u64, outcome: &Outcome) -> Result<()> {
         let row = |e: &Event| {
             let [first, second, third] = [0, 1, 2].map(|k| Cell::from(e.members.get(k).copied()));
             vec![step.into(), e.reaction.into(), table.rows[e.reaction].kind().name().into(), first, second, third]
@@ -169,7 +176,7 @@ impl Updater for Reactions {
     }
 
     fn start(&mut self, host: Host) -> Result<()> {
-        let device = if self.cuda { Some(OnDevice::new(&host, &self.table)?) } else { None };
+        let device = if self.cuda { Some(DeviceSearch::new(&host, &self.table)?) } else { None };
         if let Some(rows) = &mut self.rows {
             let i = Cell::Int(None);
             rows.start()?;
@@ -181,15 +188,15 @@ impl Updater for Reactions {
 
     unsafe fn update(&mut self, call: &mut UpdateCall) -> Result<()> {
         let Some(Started { host, device }) = &mut self.started else {
-            return Err(Error::Run("Reactions was not started".into()));
+            return Err(Error::Run("Reactions: `start` was not called".into()));
         };
         let table = &self.table;
         let fixed = call.state.precision != Precision::Double as u32;
-        // SAFETY: the engine's word
+        // SAFETY: the engine passes valid views
         let length = unsafe { call.sim_box()?.length };
-        let now = Moment { key: call.key, step: call.step, length, fixed };
+        let now = CallContext { key: call.key, step: call.step, length, fixed };
         let outcome = if let Some(device) = device {
-            // SAFETY: the engine's word about the views
+            // SAFETY: the engine passes views of valid arrays of the device
             let (candidates, mut world) = unsafe { device.candidates(host, table, call, now)? };
             if candidates.is_empty() {
                 return Ok(());
@@ -200,9 +207,9 @@ impl Updater for Reactions {
             unsafe { device.apply(host, call, &outcome, &world)? };
             outcome
         } else {
-            // SAFETY: the engine's word about the views; the table of changes is only written behind the search
+            // SAFETY: the engine passes views of valid host arrays; the edit queue is only written after the search
             unsafe {
-                let mut state = OnHost::new(host, call, now);
+                let mut state = HostSearch::new(host, call, now);
                 let candidates = state.candidates(host, table);
                 let mut world = Default::default();
                 let outcome = resolve(table, &candidates, &mut world, &mut state, now)?;
@@ -216,13 +223,13 @@ impl Updater for Reactions {
             }
         };
         if outcome.edits.len() > call.edits.capacity as usize {
-            // the engine makes room and calls again
+            // the engine enlarges the edit queue and calls again
             return Ok(());
         }
         if outcome.forces {
             call.changed = changed::FORCES;
         }
-        self.rows.as_mut().map_or(Ok(()), |rows| Self::note(table, rows, call.step, &outcome))
+        self.rows.as_mut().map_or(Ok(()), |rows| Self::record_events(table, rows, call.step, &outcome))
     }
 
     fn finish(&mut self) -> Result<()> {

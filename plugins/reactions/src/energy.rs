@@ -1,9 +1,9 @@
-//! The energy of a bond as a condition of its making and breaking.
+//! Bond energy for the Metropolis criterion of reactions.
 
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{Fields, FromValue, Range, Value};
 
-/// U(r) of a bond, and the energy that its making sets free.
+/// Bond energy U(r), with the energy `bound` released by its formation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BondEnergy {
     /// k (r − r0)² − bound.
@@ -13,7 +13,7 @@ pub enum BondEnergy {
 }
 
 impl BondEnergy {
-    /// U(r); infinite where the bond would be too long.
+    /// Returns U(r); infinite if the bond would be too long.
     pub fn at(self, r: f64) -> f64 {
         match self {
             Self::Harmonic { k, r0, bound } => k * (r - r0) * (r - r0) - bound,

@@ -1,14 +1,14 @@
-//! Which particles may react, and the draws that decide.
+//! Conditions for reactions, and the random numbers that decide.
 //!
-//! Every draw is keyed by the step, the number of the reaction in its list, and the tags. The four words of a pair's draw
-//! are: its place in the order, whether it reacts when the smaller tag has the first role, the same for the larger tag, and
-//! the word for the energy.
+//! Every draw is keyed by the step, the index of the reaction, and the tags. The four words of a pair's draw are: its
+//! order, the decision if the smaller tag has the first role, the decision if the larger tag has it, and the acceptance
+//! of the energy change.
 
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::philox::RandomKey;
 
-/// What a reaction does.
+/// Kind of reaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
@@ -36,32 +36,32 @@ const KINDS: [(&str, Kind); 9] = [
 ];
 
 impl Kind {
-    /// Its name in the pipeline and in the log.
+    /// Returns the name in the pipeline and in the output file.
     pub fn name(self) -> &'static str {
         KINDS[self as usize].0
     }
 
-    /// Particles of two roles meet that are no partners of a bond yet.
-    pub fn meets(self) -> bool {
+    /// Returns whether the partners are unbonded particles within r_cut.
+    pub fn needs_unbonded_pair(self) -> bool {
         !matches!(self, Self::Die | Self::Break | Self::Unzip)
     }
 
-    /// A bond is broken.
+    /// Returns whether a bond breaks.
     pub fn breaks(self) -> bool {
         matches!(self, Self::Exchange | Self::Insert | Self::Break | Self::Unzip)
     }
 
-    /// A bond is made.
+    /// Returns whether a bond forms.
     pub fn bonds(self) -> bool {
         matches!(self, Self::Grow | Self::Join | Self::Combine | Self::Exchange | Self::Insert)
     }
 
-    /// Who has which role makes no difference.
+    /// Returns whether the two roles are equivalent.
     pub fn symmetric(self) -> bool {
         matches!(self, Self::Join | Self::Combine | Self::Disproportionate | Self::Break)
     }
 
-    /// The first role is that of an active end, which only the initial state can make.
+    /// Returns whether the first role is that of an active end, which only the initial state can provide.
     pub fn of_ends(self) -> bool {
         matches!(self, Self::Grow | Self::Combine | Self::Disproportionate | Self::Die | Self::Unzip)
     }
@@ -80,7 +80,7 @@ impl FromValue for Kind {
     }
 }
 
-/// Which of its possible partners a particle of the first role tries.
+/// Partners that a particle of the first role tries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Partners {
@@ -107,21 +107,21 @@ impl FromValue for Partners {
     }
 }
 
-/// A reaction as both devices see it; `Row` of the kernels.
+/// Parameters of a reaction for both devices; `Row` of the kernels.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Row {
     pub kind: u32,
-    /// Types of the two roles.
+    /// Particle types of the two roles.
     pub of: [u32; 2],
-    /// Type of the bond that breaks.
+    /// Type of the bond to break.
     pub broken: u32,
     pub p: f64,
-    /// What p is multiplied with for each reaction that the partners have behind them.
+    /// Factor on p for each previous reaction of the partners.
     pub factor: f64,
-    /// Not 0: p is also multiplied with the share of free groups of the partners.
+    /// If not 0, p is also multiplied by the fraction of free groups of the partners.
     pub by_groups: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
@@ -137,11 +137,11 @@ impl Row {
         KINDS[self.kind as usize].1
     }
 
-    /// The limit below which a word lets these two react: a part of 2³².
-    pub fn threshold(&self, a: Who, b: Who) -> u64 {
-        let of = |w: Who| w.cris.max(0) as u32;
-        // who of the two takes part as a partner that can be used up
-        let used: &[Who] = match self.kind() {
+    /// Returns the threshold, out of 2³², below which a random word lets these two react.
+    pub fn threshold(&self, a: Reactant, b: Reactant) -> u64 {
+        let of = |w: Reactant| w.cris.max(0) as u32;
+        // partners whose previous reactions count
+        let used: &[Reactant] = match self.kind() {
             Kind::Join | Kind::Exchange => &[a, b],
             Kind::Grow | Kind::Insert => &[b],
             _ => &[],
@@ -159,29 +159,29 @@ impl Row {
     }
 }
 
-/// What is known of a particle when partners are looked for.
+/// Properties of a particle that decide whether it can react.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Who {
-    pub kind: u32,
+pub struct Reactant {
+    pub particle_type: u32,
     pub init: i32,
     pub cris: i32,
-    /// Reactions its type allows.
+    /// Maximum number of reactions of its type.
     pub limit: u32,
 }
 
-impl Who {
+impl Reactant {
     fn active(self) -> bool {
         self.init == 1
     }
 
-    /// It can be a partner once more.
+    /// Returns whether it can react once more.
     fn free(self) -> bool {
         (self.cris.max(0) as u32) < self.limit
     }
 
-    /// It can have the first role.
+    /// Returns whether it can have the first role.
     pub fn first(self, row: &Row) -> bool {
-        self.kind == row.of[0]
+        self.particle_type == row.of[0]
             && match row.kind() {
                 Kind::Grow | Kind::Combine | Kind::Disproportionate | Kind::Die | Kind::Unzip => self.active(),
                 Kind::Join | Kind::Exchange => self.free(),
@@ -189,9 +189,9 @@ impl Who {
             }
     }
 
-    /// It can have the second role.
+    /// Returns whether it can have the second role.
     pub fn second(self, row: &Row) -> bool {
-        self.kind == row.of[1]
+        self.particle_type == row.of[1]
             && match row.kind() {
                 Kind::Grow | Kind::Insert => !self.active() && self.free(),
                 Kind::Combine | Kind::Disproportionate => self.active(),
@@ -201,22 +201,22 @@ impl Who {
     }
 }
 
-/// The draw of two particles for one reaction.
+/// Returns the draw of two particles for a reaction.
 pub fn pair_draw(key: RandomKey, step: u64, reaction: usize, a: u32, b: u32) -> [u32; 4] {
     key.pair(step | (reaction as u64) << 48, a, b)
 }
 
-/// The draw of one particle for one reaction.
+/// Returns the draw of one particle for a reaction.
 pub fn single_draw(key: RandomKey, step: u64, reaction: usize, tag: u32) -> [u32; 4] {
     key.single(step, tag, reaction as u32)
 }
 
-/// The word that decides when `first` has the first role.
+/// Returns the decisive word if `first` has the first role.
 pub fn decides(words: [u32; 4], first: u32, second: u32) -> u64 {
     u64::from(if first < second { words[1] } else { words[2] })
 }
 
-/// A possible reaction: its number and the tags of its two roles, the same for one of a single particle.
+/// A possible reaction: its index and the tags of its two roles, which are equal for one particle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     pub reaction: u32,
@@ -224,21 +224,21 @@ pub struct Candidate {
     pub second: u32,
 }
 
-/// What is known of a particle that may react, and of its neighbors along bonds.
+/// Data of a particle that may react, with its bonds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Local {
-    /// Coordinates as they are stored: whole numbers of L/2³², or lengths.
+    /// Coordinates as stored: fixed-point numbers in units of L/2³², or lengths.
     pub position: [f64; 3],
-    pub kind: u32,
+    pub particle_type: u32,
     pub init: i32,
     pub cris: i32,
-    /// Charge, where one was set.
+    /// New charge, if set.
     pub charge: Option<f64>,
     /// Tag of the partner and type of each bond.
     pub bonds: Vec<(u32, u32)>,
 }
 
-/// r_i − r_j of the nearest image, by the same operations everywhere.
+/// Returns the minimum image of r_i − r_j, with the same operations on every device.
 pub fn apart(a: [f64; 3], b: [f64; 3], length: [f64; 3], fixed: bool) -> [f64; 3] {
     std::array::from_fn(|k| {
         if fixed {
@@ -250,7 +250,7 @@ pub fn apart(a: [f64; 3], b: [f64; 3], length: [f64; 3], fixed: bool) -> [f64; 3
     })
 }
 
-/// Its square.
+/// Returns the squared norm.
 pub fn norm2(d: [f64; 3]) -> f64 {
     d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
 }

@@ -1,19 +1,29 @@
-//! How far the reaction has come, and how long the chains are.
+//! Conversion and chain lengths.
 
 use galamost_measure::molecules::joined;
 use galamost_measure::{Cell, Table};
 use galamost_plugin_api::prelude::*;
 use std::collections::BTreeMap;
 
-/// Molecules made of bonds: conversion, average lengths and their distribution, as CSV every `every` steps.
+/// Measures conversion, average chain lengths, and their distribution, one row for each sample.
 ///
-/// A molecule is all particles that bonds (of the types in `bonds`) join; its length n is the number of its particles of
-/// the types in `count`, and it counts if n ≥ `shortest`. Columns of `file`: `step`, `time`, `conversion` = Σ min(h_cris, g)/Σ g
-/// over the particles with g groups (`groups`; empty if that is not given), `ends` = particles with h_init = 1, `molecules`,
-/// `number_average` = Σ n/Σ 1, `weight_average` = Σ n²/Σ n, `dispersity` = their ratio, `largest` = the largest n, and
-/// `reduced` = the weight average without one molecule of the largest length, which has its maximum where a network gels.
-/// Averages of no molecules are 0. Columns of `distribution`: `step`, `length`, `molecules`. Where the name of a file ends in `.parquet`,
-/// the table is a folder of Parquet files.
+/// A molecule is a set of particles connected by bonds (of the types in `bonds`). Its length n is the number of its
+/// particles of the types in `count`. Molecules with n < `shortest` are ignored. `file` is a CSV table:
+///
+/// | column | meaning |
+/// |---|---|
+/// | `step`, `time` | step number, time |
+/// | `conversion` | Σ min(h_cris, g)/Σ g over particles with g groups (`groups`; empty without it) |
+/// | `ends` | number of particles with h_init = 1 |
+/// | `molecules` | number of molecules |
+/// | `number_average` | Σ n/Σ 1 |
+/// | `weight_average` | Σ n²/Σ n |
+/// | `dispersity` | weight average/number average |
+/// | `largest` | largest n |
+/// | `reduced` | weight average without one molecule of the largest length; its maximum marks the gel point |
+///
+/// Averages over no molecules are 0. `distribution` writes the length distribution: `step`, `length`, `molecules`. A
+/// file name that ends in `.parquet` selects a folder of Parquet files.
 ///
 /// ```ron
 /// ChainLengths(every: 100, file: "lengths.csv", groups: { "A": 1, "B": 2 }, distribution: "distribution.csv")
@@ -21,20 +31,20 @@ use std::collections::BTreeMap;
 #[component(Analyzer, "ChainLengths")]
 #[derive(Params)]
 pub struct ChainLengths {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1)]
     every: u64,
-    /// File for the averages.
+    /// Output file for the averages.
     file: String,
-    /// File for the distribution.
+    /// Output file for the distribution.
     distribution: Option<String>,
-    /// Reactive groups of a particle of each type; of types that are not there, 0.
+    /// Number of reactive groups of a particle of each type; default: 0.
     groups: Option<TypeMap<Spanned<u32>>>,
-    /// Types of bonds that join; without it all.
+    /// Bond types that connect molecules; default: all.
     bonds: Option<Vec<Spanned<String>>>,
-    /// Particle types that count; without it all.
+    /// Particle types to count; default: all.
     count: Option<Vec<Spanned<String>>>,
-    /// The shortest molecule that counts.
+    /// Smallest length of a molecule.
     #[param(default = 1, at_least = 1)]
     shortest: u32,
     #[param(skip)]
@@ -58,7 +68,7 @@ const AVERAGES: [&str; 10] = [
 
 const DISTRIBUTION: [&str; 3] = ["step", "length", "molecules"];
 
-/// The parameters by number of the type.
+/// Parameters by type index.
 #[derive(Clone, Debug, Default)]
 struct Chosen {
     groups: Vec<u32>,
@@ -66,22 +76,26 @@ struct Chosen {
     counts: Vec<bool>,
 }
 
-fn place(what: &str, types: &[String], name: &str, at: galamost_plugin_api::error::Position) -> Result<usize> {
+fn index_of(what: &str, types: &[String], name: &str, at: galamost_plugin_api::error::Position) -> Result<usize> {
     types.iter().position(|t| t == name).ok_or_else(|| {
-        let there = if types.is_empty() { "there are none".into() } else { format!("there are {}", types.join(", ")) };
-        InputError::at(at, format!("there is no {what} type \"{name}\": {there}")).into()
+        let known = if types.is_empty() {
+            "the system has none".into()
+        } else {
+            format!("known types are {}", types.join(", "))
+        };
+        InputError::at(at, format!("unknown {what} type \"{name}\"; {known}")).into()
     })
 }
 
 fn chosen(what: &str, types: &[String], names: Option<&[Spanned<String>]>) -> Result<Vec<bool>> {
     let mut all = vec![names.is_none(); types.len()];
     for name in names.into_iter().flatten() {
-        all[place(what, types, &name.value, name.at)?] = true;
+        all[index_of(what, types, &name.value, name.at)?] = true;
     }
     Ok(all)
 }
 
-/// The number of molecules of each length; `counts` says which particles do.
+/// Returns the number of molecules of each length; `counts` selects the particles to count.
 pub fn lengths(n: usize, bonds: impl Iterator<Item = [u32; 2]>, counts: impl Fn(usize) -> bool) -> BTreeMap<u32, u64> {
     let mut size = vec![0u32; n];
     for (_, first) in joined(n, bonds).into_iter().enumerate().filter(|(i, _)| counts(*i)) {
@@ -92,7 +106,7 @@ pub fn lengths(n: usize, bonds: impl Iterator<Item = [u32; 2]>, counts: impl Fn(
     found
 }
 
-/// Number average, weight average, largest length, weight average without the largest.
+/// Returns number average, weight average, largest length, and weight average without the largest molecule.
 fn averages(lengths: &BTreeMap<u32, u64>) -> [f64; 4] {
     let moment = |k: i32| lengths.iter().map(|(n, m)| f64::from(*n).powi(k) * *m as f64).sum::<f64>();
     let over = |a: f64, b: f64| if b > 0.0 { a / b } else { 0.0 };
@@ -107,7 +121,7 @@ impl Analyzer for ChainLengths {
         (needs.wants.particles, needs.wants.topology) = (true, true);
         let mut groups = vec![0; system.types.len()];
         for (name, number) in self.groups.iter().flat_map(|g| g.iter()) {
-            groups[place("particle", &system.types, name, number.at)?] = number.value;
+            groups[index_of("particle", &system.types, name, number.at)?] = number.value;
         }
         self.chosen = Chosen {
             groups,
@@ -134,7 +148,7 @@ impl Analyzer for ChainLengths {
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
-        let (t, kind) = (&self.chosen, frame.kind());
+        let (t, kind) = (&self.chosen, frame.type_id());
         let bonds = frame.bonds().iter().filter(|b| t.joins[b.kind as usize]).map(|b| b.tags);
         let mut found = lengths(kind.len(), bonds, |i| t.counts[kind[i] as usize]);
         found.retain(|n, _| *n >= self.shortest);
@@ -185,7 +199,7 @@ mod tests {
 
     #[test]
     fn molecules_and_their_averages() {
-        // a ring of three, a chain of two, a single one; particle 6 does not count
+        // a ring of three, a chain of two, a single particle; particle 6 is not counted
         let bonds = [[0, 1], [1, 2], [2, 0], [4, 3], [3, 6]];
         let found = lengths(7, bonds.into_iter(), |i| i != 6);
         assert_eq!(found, BTreeMap::from([(1, 1), (2, 1), (3, 1)]));

@@ -1,4 +1,4 @@
-//! Reactions: bonds that form and break while particles move, what they make, and surfaces from which chains grow.
+//! Reactions: bonds that form and break during a run, chain-length statistics, and surfaces for grafted chains.
 
 mod component;
 mod cpu;

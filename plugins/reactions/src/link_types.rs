@@ -1,12 +1,12 @@
-//! Names of types that no particle or link of the initial state has.
+//! Declares types that no particle or link of the initial state has.
 
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::snapshot::intern;
 
-/// Declares types by name, in this order behind those that are there: of particles, bonds, angles and dihedrals that come
-/// into being only during the run. A name that is there already stays where it is.
+/// Declares types of particles, bonds, angles, and dihedrals that only appear during the run.
 ///
-/// Forces must have parameters for declared types as for all others.
+/// New names are appended to the existing types in the given order; existing names keep their position. Forces need
+/// parameters for declared types as for all others.
 ///
 /// ```ron
 /// LinkTypes(particles: ["P"], bonds: ["A-P"], angles: ["A-P-A"], dihedrals: ["A-P-P-A"])
@@ -14,16 +14,16 @@ use galamost_plugin_api::snapshot::intern;
 #[component(Generator, "LinkTypes")]
 #[derive(Clone, Debug, Params)]
 pub struct LinkTypes {
-    /// Particle types.
+    /// Names of particle types.
     #[param(default = vec![])]
     particles: Vec<String>,
-    /// Bond types.
+    /// Names of bond types.
     #[param(default = vec![])]
     bonds: Vec<String>,
-    /// Angle types.
+    /// Names of angle types.
     #[param(default = vec![])]
     angles: Vec<String>,
-    /// Dihedral types.
+    /// Names of dihedral types.
     #[param(default = vec![])]
     dihedrals: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! From possible reactions to those that take place: one after the other, in the order of their draws, on the host for
-//! every device.
+//! Selects the reactions that take place from the candidates: one by one, in the order of their random numbers, on the
+//! host for every device.
 
 use crate::law::{Candidate, Kind, Local, apart, norm2, pair_draw, single_draw};
 use crate::table::Table;
@@ -8,58 +8,58 @@ use galamost_plugin_api::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Particles by tag.
-pub type World = BTreeMap<u32, Local>;
+pub type ParticleMap = BTreeMap<u32, Local>;
 
-/// Where particles are looked up that the search did not bring along.
-pub trait Source {
-    /// What is known of these particles.
+/// Looks up particles that the search did not return.
+pub trait ParticleSource {
+    /// Returns the data of these particles.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     fn fetch(&mut self, tags: &[u32]) -> Result<Vec<Local>>;
 }
 
-/// The moment of a call.
+/// Random key, step, and box of a call.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment {
+pub struct CallContext {
     pub key: RandomKey,
     pub step: u64,
     pub length: [f64; 3],
-    /// Coordinates are whole numbers.
+    /// Whether coordinates are fixed-point numbers.
     pub fixed: bool,
 }
 
-/// A reaction that took place: its number and the tags of its members.
+/// A reaction that took place: its index and the tags of its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub reaction: usize,
     pub members: Vec<u32>,
 }
 
-/// What a call changes.
+/// Changes made by a call.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub edits: Vec<Edit>,
     pub events: Vec<Event>,
-    /// Particles whose type, charge or counts are new.
+    /// Particles whose type, charge, or counters changed.
     pub changed: BTreeSet<u32>,
-    /// Types or charges are new: forces depend on them.
+    /// Whether types or charges changed, on which forces depend.
     pub forces: bool,
 }
 
-/// Lets reactions take place. A particle takes part in at most one of them; `world` is left as it is afterwards.
+/// Selects the reactions that take place. A particle takes part in at most one. `world` is updated to the final state.
 ///
 /// # Errors
-/// The words of the source.
+/// Returns an error of the source.
 pub fn resolve(
     table: &Table,
     candidates: &[Candidate],
-    world: &mut World,
-    source: &mut dyn Source,
-    now: Moment,
+    world: &mut ParticleMap,
+    source: &mut dyn ParticleSource,
+    now: CallContext,
 ) -> Result<Outcome> {
     let members: BTreeSet<u32> = candidates.iter().flat_map(|c| [c.first, c.second]).collect();
-    widen(members, world, source, table.depth())?;
+    fetch_neighborhood(members, world, source, table.depth())?;
     let mut order: Vec<(u32, Candidate)> = candidates
         .iter()
         .map(|c| {
@@ -79,8 +79,13 @@ pub fn resolve(
     Ok(run.out)
 }
 
-/// Looks up particles, and those that are up to `depth` bonds away from them.
-fn widen(mut tags: BTreeSet<u32>, world: &mut World, source: &mut dyn Source, depth: usize) -> Result<()> {
+/// Fetches particles, and those up to `depth` bonds away from them.
+fn fetch_neighborhood(
+    mut tags: BTreeSet<u32>,
+    world: &mut ParticleMap,
+    source: &mut dyn ParticleSource,
+    depth: usize,
+) -> Result<()> {
     for level in 0..=depth {
         let missing: Vec<u32> = tags.iter().copied().filter(|t| !world.contains_key(t)).collect();
         if !missing.is_empty() {
@@ -95,8 +100,8 @@ fn widen(mut tags: BTreeSet<u32>, world: &mut World, source: &mut dyn Source, de
 
 struct Run<'a> {
     table: &'a Table,
-    world: &'a mut World,
-    now: Moment,
+    world: &'a mut ParticleMap,
+    now: CallContext,
     used: BTreeSet<u32>,
     out: Outcome,
 }
@@ -111,19 +116,19 @@ impl Run<'_> {
         self.world[&a].bonds.iter().find(|(other, _)| *other == b).map(|(_, kind)| *kind)
     }
 
-    /// The partner of a bond that breaks: of several the one whose draw with `other` comes first.
+    /// Returns the partner of a bond to break; of several, the one whose draw with `other` comes first.
     fn broken_partner(&self, of: u32, other: u32, r: usize) -> Option<u32> {
         let broken = self.table.rows[r].broken;
         let bonds = self.world[&of].bonds.iter().filter(|(k, kind)| *kind == broken && *k != other);
         bonds.map(|(k, _)| *k).min_by_key(|k| (pair_draw(self.now.key, self.now.step, r, other, *k)[0], *k))
     }
 
-    /// Lets a candidate react if all its members still can.
+    /// Executes a candidate if all its members can still react.
     fn attempt(&mut self, c: Candidate) {
         let r = c.reaction as usize;
-        let (row, deed) = (self.table.rows[r], &self.table.deeds[r]);
+        let (row, effects) = (self.table.rows[r], &self.table.effects[r]);
         let (i, j) = (c.first, c.second);
-        // the bonds that form and break, as tags
+        // bonds to form and to break, as tags
         let (mut made, mut broken, mut third) = (vec![], None, None);
         match row.kind() {
             Kind::Grow | Kind::Join | Kind::Combine => made.push([i, j]),
@@ -152,12 +157,12 @@ impl Run<'_> {
         if members.iter().any(|t| self.used.contains(t)) {
             return;
         }
-        if let Some((energy, kt)) = deed.energy {
+        if let Some((energy, kt)) = effects.energy {
             let of = |pair: &[u32; 2]| energy.at(self.distance(pair[0], pair[1]));
             let change = made.iter().map(of).sum::<f64>() - broken.iter().map(of).sum::<f64>();
             let word = pair_draw(self.now.key, self.now.step, r, i, j)[3];
             let accepted = change <= 0.0 || (f64::from(word) + 0.5) / 4_294_967_296.0 < (-change / kt).exp();
-            // also where it is not a number: a bond that is too long cannot become another
+            // also rejects NaN: an overlong bond cannot be exchanged
             if !accepted {
                 return;
             }
@@ -165,11 +170,11 @@ impl Run<'_> {
         self.states(row.kind(), i, j, third);
         for (tag, role) in [(i, 0), (j, 1)].into_iter().take(members.len().min(2)) {
             let local = self.world.entry(tag).or_default();
-            if let Some(kinds) = deed.becomes {
-                self.out.forces |= local.kind != kinds[role];
-                local.kind = kinds[role];
+            if let Some(types) = effects.becomes {
+                self.out.forces |= local.particle_type != types[role];
+                local.particle_type = types[role];
             }
-            if let Some(charges) = deed.charges {
+            if let Some(charges) = effects.charges {
                 self.out.forces = true;
                 local.charge = Some(charges[role]);
             }
@@ -178,15 +183,15 @@ impl Run<'_> {
             self.cut(a, b);
         }
         for (n, [a, b]) in made.into_iter().enumerate() {
-            // an inserted particle's second bond is what the broken bond was
-            self.join(a, b, if n == 0 { deed.bond } else { row.broken }, r);
+            // the second bond of an inserted particle has the type of the broken bond
+            self.join(a, b, if n == 0 { effects.bond } else { row.broken }, r);
         }
         self.used.extend(&members);
         self.out.changed.extend(&members);
         self.out.events.push(Event { reaction: r, members });
     }
 
-    /// Who is an active end afterwards, and how often each has reacted.
+    /// Updates `h_init` and `h_cris` of the members.
     fn states(&mut self, kind: Kind, i: u32, j: u32, third: Option<u32>) {
         let mut change = |tag: u32, init: Option<i32>, more: i32| {
             let local = self.world.entry(tag).or_default();
@@ -237,17 +242,17 @@ impl Run<'_> {
         self.out.edits.push(Edit::cut(kind, [a, b]));
     }
 
-    /// The bonds of a particle, without that to `but`.
-    fn others(&self, of: u32, but: u32) -> Vec<u32> {
+    /// Returns the bonded partners of a particle except `but`.
+    fn bonded_except(&self, of: u32, but: u32) -> Vec<u32> {
         let known = self.world.get(&of).map_or([].as_slice(), |l| &l.bonds);
         known.iter().map(|(o, _)| *o).filter(|o| *o != but).collect()
     }
 
-    fn kinds<const W: usize>(&self, tags: [u32; W]) -> [u32; W] {
-        tags.map(|t| self.world.get(&t).map_or(0, |l| l.kind))
+    fn types<const W: usize>(&self, tags: [u32; W]) -> [u32; W] {
+        tags.map(|t| self.world.get(&t).map_or(0, |l| l.particle_type))
     }
 
-    /// Makes a bond, and angles and dihedrals along it.
+    /// Forms a bond, and angles and dihedrals along it.
     fn join(&mut self, a: u32, b: u32, kind: u32, r: usize) {
         for (of, other) in [(a, b), (b, a)] {
             if let Some(local) = self.world.get_mut(&of) {
@@ -255,36 +260,36 @@ impl Run<'_> {
             }
         }
         self.out.edits.push(Edit::add(kind, [a, b]));
-        let (table, deed) = (self.table, &self.table.deeds[r]);
+        let (table, effects) = (self.table, &self.table.effects[r]);
         let mut edits = vec![];
         let mut angle = |run: &Self, tags: [u32; 3]| {
-            let kind = deed.angle.or_else(|| table.angles.of(&table.types, run.kinds(tags)));
+            let kind = effects.angle.or_else(|| table.angles.of(&table.types, run.types(tags)));
             edits.extend(kind.map(|kind| Edit::add(kind, tags)));
         };
         if !table.angles.is_empty() {
             for (x, y) in [(a, b), (b, a)] {
-                for c in self.others(x, y) {
+                for c in self.bonded_except(x, y) {
                     angle(self, [c, x, y]);
                 }
             }
         }
         let mut dihedral = |run: &Self, tags: [u32; 4]| {
-            // a ring of three has none
+            // a ring of three particles has no dihedrals
             if (1..4).any(|k| tags[..k].contains(&tags[k])) {
                 return;
             }
-            let kind = deed.dihedral.or_else(|| table.dihedrals.of(&table.types, run.kinds(tags)));
+            let kind = effects.dihedral.or_else(|| table.dihedrals.of(&table.types, run.types(tags)));
             edits.extend(kind.map(|kind| Edit::add(kind, tags)));
         };
         if !table.dihedrals.is_empty() {
-            for c in self.others(a, b) {
-                for d in self.others(b, a) {
+            for c in self.bonded_except(a, b) {
+                for d in self.bonded_except(b, a) {
                     dihedral(self, [c, a, b, d]);
                 }
             }
             for (x, y) in [(a, b), (b, a)] {
-                for c in self.others(x, y) {
-                    for d in self.others(c, x) {
+                for c in self.bonded_except(x, y) {
+                    for d in self.bonded_except(c, x) {
                         dihedral(self, [d, c, x, y]);
                     }
                 }
@@ -298,12 +303,12 @@ impl Run<'_> {
 mod tests {
     use super::*;
     use crate::law::Row;
-    use crate::table::Deed;
+    use crate::table::Effects;
 
-    struct Nobody;
-    impl Source for Nobody {
+    struct NoSource;
+    impl ParticleSource for NoSource {
         fn fetch(&mut self, tags: &[u32]) -> Result<Vec<Local>> {
-            Err(Error::Run(format!("{tags:?} are not there")))
+            Err(Error::Run(format!("{tags:?} do not exist")))
         }
     }
 
@@ -314,7 +319,7 @@ mod tests {
     fn table(rows: &[Kind]) -> Table {
         let rows: Vec<Row> = rows.iter().map(|k| row(*k)).collect();
         Table {
-            deeds: vec![Deed::default(); rows.len()],
+            effects: vec![Effects::default(); rows.len()],
             rows,
             limits: vec![1],
             r_cut: 2.0,
@@ -323,12 +328,12 @@ mod tests {
         }
     }
 
-    fn now() -> Moment {
-        Moment { key: RandomKey::new(1, 2), step: 3, length: [100.0; 3], fixed: false }
+    fn now() -> CallContext {
+        CallContext { key: RandomKey::new(1, 2), step: 3, length: [100.0; 3], fixed: false }
     }
 
-    /// Particles in a row, at distances of 1, bonded to the next one where `bonded` says so.
-    fn world(n: u32, bonded: &[u32]) -> World {
+    /// A row of particles at distances of 1; particle k is bonded to k + 1 for each k in `bonded`.
+    fn world(n: u32, bonded: &[u32]) -> ParticleMap {
         let bonds = |t: u32| {
             let to = |k: &u32| {
                 if *k == t {
@@ -355,14 +360,14 @@ mod tests {
         let mut w = world(3, &[]);
         (w.get_mut(&0).expect("0").init, w.get_mut(&2).expect("2").init) = (1, 1);
         let both = [candidate(0, 0, 1), candidate(0, 2, 1)];
-        let out = resolve(&t, &both, &mut w, &mut Nobody, now()).expect("resolved");
+        let out = resolve(&t, &both, &mut w, &mut NoSource, now()).expect("resolved");
         assert!(out.edits.len() == 1 && out.events.len() == 1);
         let ends: Vec<u32> = w.iter().filter(|(_, l)| l.init == 1).map(|(t, _)| *t).collect();
         assert!(ends.len() == 2 && ends.contains(&1) && w[&1].cris == 1, "{ends:?}");
-        // and whichever way round the candidates come
+        // independent of the order of candidates
         let mut again = world(3, &[]);
         (again.get_mut(&0).expect("0").init, again.get_mut(&2).expect("2").init) = (1, 1);
-        let other = resolve(&t, &[both[1], both[0]], &mut again, &mut Nobody, now()).expect("resolved");
+        let other = resolve(&t, &[both[1], both[0]], &mut again, &mut NoSource, now()).expect("resolved");
         assert!(other.events == out.events && again == w);
     }
 
@@ -372,24 +377,25 @@ mod tests {
         // 0 takes 1 from 2
         let mut w = world(3, &[1]);
         w.get_mut(&2).expect("2").cris = 1;
-        let out = resolve(&t, &[candidate(0, 0, 1)], &mut w, &mut Nobody, now()).expect("resolved");
+        let out = resolve(&t, &[candidate(0, 0, 1)], &mut w, &mut NoSource, now()).expect("resolved");
         assert_eq!(out.edits, [Edit::cut(0, [1, 2]), Edit::add(0, [0, 1])]);
         assert!(out.events[0].members == [0, 1, 2] && w[&0].cris == 1 && w[&2].cris == 0);
-        // 1 goes between 0 and 2
+        // 1 is inserted between 0 and 2
         let mut w = world(3, &[]);
         for (a, b) in [(0, 2), (2, 0)] {
             w.get_mut(&a).expect("there").bonds.push((b, 0));
         }
-        let out = resolve(&t, &[candidate(1, 0, 1)], &mut w, &mut Nobody, now()).expect("resolved");
+        let out = resolve(&t, &[candidate(1, 0, 1)], &mut w, &mut NoSource, now()).expect("resolved");
         assert_eq!(out.edits, [Edit::cut(0, [0, 2]), Edit::add(0, [0, 1]), Edit::add(0, [1, 2])]);
-        // an end leaves; one with two bonds cannot
+        // an end detaches; a particle with two bonds cannot
         let mut w = world(3, &[0, 1]);
         let end = w.get_mut(&2).expect("2");
         (end.init, end.cris) = (1, 1);
-        let out = resolve(&t, &[candidate(2, 2, 1), candidate(2, 1, 0)], &mut w, &mut Nobody, now()).expect("resolved");
+        let out =
+            resolve(&t, &[candidate(2, 2, 1), candidate(2, 1, 0)], &mut w, &mut NoSource, now()).expect("resolved");
         assert_eq!(out.edits, [Edit::cut(0, [2, 1])]);
         assert!(w[&1].init == 1 && w[&2].init == 0 && w[&2].cris == 0);
-        let out = resolve(&t, &[candidate(3, 0, 1)], &mut w, &mut Nobody, now()).expect("resolved");
+        let out = resolve(&t, &[candidate(3, 0, 1)], &mut w, &mut NoSource, now()).expect("resolved");
         assert_eq!(out.edits, [Edit::cut(0, [0, 1])]);
     }
 
@@ -402,7 +408,7 @@ mod tests {
         t.angles = crate::table::names_of(&system.angle_types);
         t.dihedrals = crate::table::names_of(&system.dihedral_types);
         let mut w = world(6, &[0, 1, 3, 4]);
-        let out = resolve(&t, &[candidate(0, 2, 3)], &mut w, &mut Nobody, now()).expect("resolved");
+        let out = resolve(&t, &[candidate(0, 2, 3)], &mut w, &mut NoSource, now()).expect("resolved");
         let of = |width: u32| out.edits.iter().filter(|e| e.width == width).map(|e| e.tags).collect::<Vec<_>>();
         assert_eq!(of(2), [[2, 3, 0, 0]]);
         assert_eq!(of(3), [[1, 2, 3, 0], [4, 3, 2, 0]]);
@@ -414,15 +420,15 @@ mod tests {
         let mut t = table(&[Kind::Join]);
         let energy = |bound: f64| Some((crate::energy::BondEnergy::Harmonic { k: 0.0, r0: 1.0, bound }, 1.0));
         for (bound, expected) in [(-1000.0, 0), (0.0, 1), (5.0, 1)] {
-            t.deeds[0].energy = energy(bound);
-            let out = resolve(&t, &[candidate(0, 0, 1)], &mut world(2, &[]), &mut Nobody, now()).expect("resolved");
+            t.effects[0].energy = energy(bound);
+            let out = resolve(&t, &[candidate(0, 0, 1)], &mut world(2, &[]), &mut NoSource, now()).expect("resolved");
             assert_eq!(out.events.len(), expected, "{bound}");
         }
-        // half of them with ΔU = kT ln 2
-        t.deeds[0].energy = energy(-2f64.ln());
+        // half of them react at ΔU = kT ln 2
+        t.effects[0].energy = energy(-2f64.ln());
         let formed = |step| {
-            let now = Moment { step, ..now() };
-            resolve(&t, &[candidate(0, 0, 1)], &mut world(2, &[]), &mut Nobody, now).expect("resolved").events.len()
+            let now = CallContext { step, ..now() };
+            resolve(&t, &[candidate(0, 0, 1)], &mut world(2, &[]), &mut NoSource, now).expect("resolved").events.len()
         };
         let n: usize = (0..1000).map(formed).sum();
         assert!((n as f64 - 500.0).abs() < 4.0 * 250f64.sqrt(), "{n}");

@@ -6,12 +6,12 @@ use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::prelude::*;
 use std::f64::consts::PI;
 
-/// Where the surface lies.
+/// Geometry of the surface.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Surface {
-    /// A sphere around the middle of the box.
+    /// Sphere around the center of the box.
     Sphere { radius: f64 },
-    /// A plane through the middle of the box.
+    /// Plane through the center of the box.
     Plane { normal: Axis },
 }
 
@@ -37,15 +37,22 @@ impl FromValue for Surface {
     }
 }
 
-/// A surface of particles, some of which are initiators, in a liquid of monomers: the start of a brush.
+/// Builds a surface with initiators in a liquid of monomers, the initial state of a brush. Sets the box.
 ///
-/// Sets the box. The surface is a sphere around the middle of the box, hollow, or a plane through it. Its particles have the
-/// areal density `sites`: on a sphere a spiral of golden angles, on a plane a lattice of nearly square cells. Of them `initiators`
-/// per area, evenly spread, are initiators (type `initiator`, h_init = 1, h_cris = 1), the others wall (type `wall`, h_init = 0,
-/// h_cris = 1). No integrator should move either. Monomers (type `monomer`, both 0) fill the rest: `density` times the volume of
-/// the box less that of the sphere, on a simple cubic lattice from which the sites nearer than `gap` to the surface and a
-/// random surplus are left out. The particles stand in this order: wall and initiators, monomers. `LinkTypes` behind it
-/// declares the types of bonds.
+/// The surface is a hollow sphere around the center of the box, or a plane through it. Its particles have the areal
+/// density `sites`: on a sphere they form a golden-angle spiral, on a plane a lattice of nearly square cells. Of them,
+/// `initiators` per area, evenly distributed, are initiators; the others are wall particles. Monomers fill the rest of
+/// the box: their number is `density` times the volume of the box minus that of the sphere. They occupy a simple cubic
+/// lattice without the sites closer than `gap` to the surface, from which a random surplus is removed.
+///
+/// | particles | type | `h_init` | `h_cris` |
+/// |---|---|---|---|
+/// | wall | `wall` | 0 | 1 |
+/// | initiators | `initiator` | 1 | 1 |
+/// | monomers | `monomer` | 0 | 0 |
+///
+/// Wall and initiator particles come first, then monomers. No integrator should move wall and initiator particles. Add
+/// `LinkTypes` after this generator to declare bond types.
 ///
 /// ```ron
 /// InitiatorSurface(box: [12.0, 12.0, 12.0], surface: Sphere(radius: 3.0), initiators: 0.5, density: 0.6)
@@ -56,38 +63,38 @@ pub struct InitiatorSurface {
     /// Box lengths.
     #[param(name = "box", unit = "length", above = 0.0)]
     box_length: [f64; 3],
-    /// Where the surface lies.
+    /// Geometry: `Sphere(radius: 10.0)` or `Plane(normal: Z)`.
     surface: Spanned<Surface>,
-    /// Σ, initiators per area.
+    /// Areal density Σ of initiators.
     #[param(unit = "length⁻²", at_least = 0.0)]
     initiators: Spanned<f64>,
-    /// Particles of the surface per area, initiators among them.
+    /// Areal density of surface particles, including initiators.
     #[param(default = 1.0, unit = "length⁻²", above = 0.0)]
     sites: f64,
-    /// Monomers per volume.
+    /// Number density of monomers.
     #[param(unit = "length⁻³", at_least = 0.0)]
     density: Spanned<f64>,
-    /// The shortest distance of a monomer from the surface.
+    /// Smallest distance of a monomer from the surface.
     #[param(default = 1.0, unit = "length", at_least = 0.0)]
     gap: f64,
-    /// Type of the surface's other particles.
+    /// Type of the wall particles.
     #[param(default = "S".to_string())]
     wall: String,
-    /// Type of initiators.
+    /// Type of the initiators.
     #[param(default = "I".to_string())]
     initiator: String,
-    /// Type of monomers.
+    /// Type of the monomers.
     #[param(default = "M".to_string())]
     monomer: String,
 }
 
-/// π (√5 − 1), the golden angle's complement.
+/// Returns π (√5 − 1), the complement of the golden angle.
 fn golden() -> f64 {
     PI * (5f64.sqrt() - 1.0)
 }
 
 impl InitiatorSurface {
-    /// The surface's sites, and for each whether it is an initiator.
+    /// Returns the sites of the surface, and for each whether it is an initiator.
     fn sites(&self) -> (Vec<[f64; 3]>, Vec<bool>) {
         match self.surface.value {
             Surface::Sphere { radius } => {
@@ -115,7 +122,8 @@ impl InitiatorSurface {
                         let mut r = [0.0; 3];
                         r[a] = ((x as f64 + 0.5) / na as f64 - 0.5) * la;
                         r[b] = ((y as f64 + 0.5) / nb as f64 - 0.5) * lb;
-                        // a sequence of low discrepancy in two dimensions: the sites of the smallest ranks are evenly spread
+                        // a two-dimensional low-discrepancy sequence: sites with the smallest values are evenly
+                        // distributed
                         let even = (x as f64 * 0.754_877_666_246_692_8 + y as f64 * 0.569_840_290_998_053_3).fract();
                         rank.push((even, sites.len()));
                         sites.push(r);
@@ -129,7 +137,7 @@ impl InitiatorSurface {
         }
     }
 
-    /// Whether a monomer may stand here.
+    /// Returns whether a monomer may be at `r`.
     fn free(&self, r: [f64; 3]) -> bool {
         match self.surface.value {
             Surface::Sphere { radius } => r.iter().map(|x| x * x).sum::<f64>() >= (radius + self.gap).powi(2),
@@ -137,7 +145,7 @@ impl InitiatorSurface {
         }
     }
 
-    /// Sites of monomers: the coarsest lattice with enough of them, less a random surplus.
+    /// Returns the sites of monomers: the coarsest lattice with enough sites, minus a random surplus.
     fn monomers(&self, key: RandomKey) -> Result<Vec<[f64; 3]>> {
         let volume: f64 = self.box_length.iter().product();
         let taken =
@@ -150,7 +158,7 @@ impl InitiatorSurface {
             return Err(InputError::at(self.density.at, format!("{wanted} monomers are too many")).into());
         }
         let mut spacing = (volume / wanted as f64).cbrt();
-        // a lattice is refined until the sites that are left suffice
+        // refine the lattice until it has enough free sites
         for _ in 0..400 {
             let n = self.box_length.map(|l| (l / spacing).floor().max(1.0) as u32);
             let mut sites = vec![];
@@ -171,36 +179,36 @@ impl InitiatorSurface {
             }
             spacing *= 0.995;
         }
-        let text = format!("there is no room for {wanted} monomers at a distance of {} from the surface", self.gap);
+        let text = format!(
+            "the box cannot hold {wanted} monomers at a distance of {} from the surface; reduce `density` or `gap`",
+            self.gap
+        );
         Err(InputError::at(self.density.at, text).into())
     }
 }
 
-/// Leaves out a random surplus; the others keep their order.
+/// Removes a random surplus and keeps the order of the remaining sites.
 fn thin(sites: Vec<[f64; 3]>, wanted: usize, key: RandomKey) -> Vec<[f64; 3]> {
     let mut draws: Vec<(u32, u32)> = (0..sites.len() as u32).map(|k| (key.single(0, k, 0)[0], k)).collect();
     draws.sort_unstable();
-    let mut stays = vec![false; sites.len()];
-    draws.iter().take(wanted).for_each(|(_, k)| stays[*k as usize] = true);
-    sites.into_iter().zip(stays).filter_map(|(site, stays)| stays.then_some(site)).collect()
+    let mut keep = vec![false; sites.len()];
+    draws.iter().take(wanted).for_each(|(_, k)| keep[*k as usize] = true);
+    sites.into_iter().zip(keep).filter_map(|(site, keep)| keep.then_some(site)).collect()
 }
 
 impl Generator for InitiatorSurface {
     fn generate(&mut self, context: &GeneratorContext, s: &mut Snapshot) -> Result<()> {
         if !s.is_empty() {
-            return Err(Error::input("InitiatorSurface sets the box: it must be the first generator"));
+            return Err(Error::input("InitiatorSurface sets the box and must be the first generator"));
         }
         if self.initiators.value > self.sites {
-            let text = format!("there are only {} sites per area; give more with `sites`", self.sites);
+            let text = format!("the surface has only {} sites per area; increase `sites`", self.sites);
             return Err(InputError::at(self.initiators.at, text).into());
         }
         if let Surface::Sphere { radius } = self.surface.value
             && let Some(k) = (0..3).find(|k| 2.0 * (radius + self.gap) > self.box_length[*k])
         {
-            let text = format!(
-                "the sphere and a gap around it do not fit into the box, whose length is {}",
-                self.box_length[k]
-            );
+            let text = format!("the sphere and its gap do not fit into the box length {}", self.box_length[k]);
             return Err(InputError::at(self.surface.at, text).into());
         }
         (s.dimensions, s.box_length) = (3, self.box_length);
@@ -238,10 +246,11 @@ mod tests {
         s
     }
 
-    /// Number of each type, and the shortest distances of monomers among each other, of initiators among each other.
+    /// Returns the number of particles of each type, and the smallest distances between monomers and between
+    /// initiators.
     fn measure(s: &Snapshot) -> ([usize; 3], f64, f64) {
         let shortest = |kind: u32| {
-            let at: Vec<_> = (0..s.len()).filter(|i| s.kind[*i] == kind).map(|i| s.position[i]).collect();
+            let at: Vec<_> = (0..s.len()).filter(|i| s.type_id[*i] == kind).map(|i| s.position[i]).collect();
             let mut least = f64::INFINITY;
             for (i, a) in at.iter().enumerate() {
                 for b in &at[..i] {
@@ -256,7 +265,7 @@ mod tests {
             }
             least
         };
-        ([0, 1, 2].map(|t| s.kind.iter().filter(|k| **k == t).count()), shortest(2), shortest(1))
+        ([0, 1, 2].map(|t| s.type_id.iter().filter(|k| **k == t).count()), shortest(2), shortest(1))
     }
 
     #[test]
@@ -277,11 +286,11 @@ mod tests {
         );
         println!("{n:?}, nearest {monomers} {initiators}");
         assert!(monomers > 0.97 && initiators > 0.75, "{monomers} {initiators}");
-        for (r, kind) in s.position.iter().zip(&s.kind) {
+        for (r, kind) in s.position.iter().zip(&s.type_id) {
             let r = r.iter().map(|x| x * x).sum::<f64>().sqrt();
             assert!(if *kind == 2 { r >= 6.0 } else { (r - 5.0).abs() < 1e-12 });
         }
-        let mean: f64 = (0..s.len()).filter(|i| s.kind[*i] == 1).map(|i| s.position[i][2]).sum();
+        let mean: f64 = (0..s.len()).filter(|i| s.type_id[*i] == 1).map(|i| s.position[i][2]).sum();
         assert!(mean.abs() < 5.0, "initiators on one side: {mean}");
     }
 
@@ -297,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told() {
+    fn surfaces_that_do_not_fit_are_rejected() {
         let fails = |text: &str| {
             let mut errors = Errors::default();
             let mut g = InitiatorSurface::from_value(Source::file(text).value(), &mut errors).expect("read");

@@ -1,39 +1,30 @@
 //! The samplers.
 
-use crate::device::OnDevice;
 use crate::model::{Beads, Model, Sites};
 use crate::params::{ChainFile, Common};
-use crate::perm::{self, Control};
+use crate::perm::Control;
 use crate::results;
-use crate::sums::{self, Layout, Totals};
-use crate::walk::{Draws, Walk};
+use crate::run::{SamplerRun, default_batch};
 use galamost_measure::replace_text;
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{Fields, FromValue, Range, Value};
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::prelude::*;
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 
-/// Blocks for errors.
-const BLOCKS: usize = 32;
-/// The same where there are bins for contacts.
-const FEW_BLOCKS: usize = 8;
-/// Bins of averages, at most.
-const MOST_ROWS: usize = 400_000;
-
-/// Self-avoiding chains on a lattice by the method of Rosenbluth and Rosenbluth (J. Chem. Phys. 23 (1955) 356).
+/// Samples self-avoiding chains on a lattice by the Rosenbluth method.
 ///
-/// A chain grows by one monomer after the other, each on one of the free neighboring sites of the one before, chosen at
-/// random; its weight W is the product of the numbers of free sites. A chain without a free site is dead and counts as W = 0. So
-/// ⟨W⟩ over all chains begun is Z_N, without attraction the number of self-avoiding walks of N − 1 steps, exactly in the mean,
-/// and ⟨A⟩ = ΣAW/ΣW. With `attraction` ε/kT a site with c contacts has the factor e^{cε/kT} and is chosen in proportion to it.
-/// Weights are kept as m 2^e, so no length overflows.
+/// Each monomer is placed on a free neighboring site of the previous one, chosen at random. The weight W of a chain is
+/// the product of the numbers of free sites. A chain without a free site is dead and has W = 0. The average ⟨W⟩ over
+/// all chains started is Z_N, which without attraction is the number of self-avoiding walks of N − 1 steps; ⟨A⟩ =
+/// ΣAW/ΣW. With `attraction` ε/kT, a site with c contacts has the Boltzmann factor e^{cε/kT} and is chosen in
+/// proportion to it. Weights are stored as m 2^e, so no chain length overflows.
 ///
-/// The table has ln Z, ⟨R²⟩ from first to last monomer, ⟨R_g²⟩, contacts, and the effective number of chains (ΣW)²/ΣW², with
-/// errors from 32 blocks of chains, for all numbers of monomers on the way to N. `…-fit.csv` has μ, γ and ν from
-/// ln Z = a + n ln μ + (γ − 1) ln n + d/n and ln R² = a + 2ν ln n + d/n over n steps. Chains depend on the seed and their
-/// number alone: CPU and GPU give the same ones, and the same sums.
+/// `file` is a CSV table with a row for each number of monomers up to N: ln Z, ⟨R²⟩ (first to last monomer), ⟨R_g²⟩,
+/// contacts, and the effective number of chains (ΣW)²/ΣW². Errors are from 32 blocks of chains. `…-fit.csv` contains μ,
+/// γ, and ν from ln Z = a + n ln μ + (γ − 1) ln n + d/n and ln R² = a + 2ν ln n + d/n over n steps. Chains depend only
+/// on the seed and their number: CPU and GPU produce the same chains and the same sums.
+///
+/// Reference: M. N. Rosenbluth & A. W. Rosenbluth, J. Chem. Phys. 23, 356 (1955).
 ///
 /// ```ron
 /// Rosenbluth(lattice: Cubic, monomers: 24, chains: 4096, batch: 2048, file: "rosenbluth.csv")
@@ -41,30 +32,32 @@ const MOST_ROWS: usize = 400_000;
 #[component(Sampler, "Rosenbluth")]
 #[derive(Clone, Debug, Params)]
 pub struct Rosenbluth {
-    /// The lattice.
+    /// Lattice and attraction.
     #[param(flatten)]
     sites: Sites,
-    /// Chains.
+    /// Chains and outputs.
     #[param(flatten)]
     common: Common,
-    /// How many chains are begun.
+    /// Number of chains to start.
     #[param(at_least = 1)]
     chains: u64,
-    /// Chains of a batch, the unit of progress, checkpoints and `--steps`; a multiple of 32. By default about 10⁸ monomers.
+    /// Chains per batch, the unit of progress, checkpoints, and `--steps`; a multiple of 32; default: about 10⁸
+    /// monomers.
     #[param(at_least = 32)]
     batch: Option<u64>,
-    /// Chains that are written out as they are.
+    /// Conformations to write.
     write: Option<ChainFile>,
     #[param(skip)]
-    run: Option<Run>,
+    run: Option<SamplerRun>,
 }
 
-/// Self-avoiding chains of beads by the method of Rosenbluth, off lattice.
+/// Samples self-avoiding chains of beads by the Rosenbluth method, off lattice.
 ///
-/// Each bead is placed at the bond length from the one before, at one of `trials` places drawn uniformly on the sphere, those
-/// nearer than `diameter` to a bead that is not bonded left out. The weight is the product of the shares of places that were
-/// allowed, so Z_N is that of chains without overlap over that of chains of free joints: Z_3 = 1 − (σ/2b)². Otherwise as
-/// `Rosenbluth`; `attraction` is the depth of a square well that ends at `range` σ.
+/// Each bead is placed at the bond length from the previous one. `trials` positions are drawn uniformly on the sphere,
+/// and those closer than `diameter` to a nonbonded bead are rejected. The weight is the product of the fractions of
+/// accepted positions, so Z_N is the ratio of the partition functions of nonoverlapping and freely jointed chains: Z_3
+/// = 1 − (σ/2b)². `attraction` is the depth of a square well that ends at `range` σ. Everything else is as for
+/// `Rosenbluth`.
 ///
 /// ```ron
 /// OffLatticeRosenbluth(bond: 1.0, diameter: 0.9, trials: 12, monomers: 20, chains: 1024, batch: 512, file: "beads.csv")
@@ -72,25 +65,25 @@ pub struct Rosenbluth {
 #[component(Sampler, "OffLatticeRosenbluth")]
 #[derive(Clone, Debug, Params)]
 pub struct OffLatticeRosenbluth {
-    /// The beads.
+    /// Bead parameters.
     #[param(flatten)]
     beads: Beads,
-    /// Chains.
+    /// Chains and outputs.
     #[param(flatten)]
     common: Common,
-    /// How many chains are begun.
+    /// Number of chains to start.
     #[param(at_least = 1)]
     chains: u64,
-    /// As in `Rosenbluth`; by default about 2·10⁷ monomers.
+    /// Chains per batch, as for `Rosenbluth`; default: about 2·10⁷ monomers.
     #[param(at_least = 32)]
     batch: Option<u64>,
-    /// Chains that are written out as they are.
+    /// Conformations to write.
     write: Option<ChainFile>,
     #[param(skip)]
-    run: Option<Run>,
+    run: Option<SamplerRun>,
 }
 
-/// Where chains of `Perm` grow.
+/// Medium in which chains of `Perm` grow.
 #[derive(Clone, Debug, PartialEq)]
 enum Medium {
     Sites(Sites),
@@ -115,7 +108,7 @@ impl FromValue for Medium {
     }
 }
 
-/// How chains are cloned and pruned, as the user says it.
+/// Cloning and pruning strategy in the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mode {
     Thresholds { low: f64, high: f64 },
@@ -146,15 +139,21 @@ impl FromValue for Mode {
     }
 }
 
-/// Long chains by PERM: chains whose weight is above the mean go on as several copies with a share of it, those below it are
-/// killed or go on with more.
+/// Samples long chains by PERM (pruned-enriched Rosenbluth method): chains with a weight above the mean are cloned,
+/// chains below it are pruned.
 ///
-/// With `Thresholds` a chain of W > high ⟨W⟩ becomes two of W/2, and one of W < low ⟨W⟩ dies or doubles its weight, with equal
-/// chances (Grassberger, Phys. Rev. E 56 (1997) 3682). `Flat` makes as many copies as W/⟨W⟩, at most eight, and lets a chain below
-/// the mean live with the probability W/⟨W⟩, then with W = ⟨W⟩. `FlatContacts` does that for each number of contacts by itself,
-/// without attraction, so that one run has the number of chains with each number of contacts, and with `temperatures` averages
-/// at all of them (Prellberg and Krawczyk, Phys. Rev. Lett. 92 (2004) 120602). ⟨W⟩ is that of the batches before; all estimates
-/// are those of `Rosenbluth`, over tours begun, and unbiased. A tour, a chain with its copies, is what errors are computed from.
+/// | `control` | W above the mean ⟨W⟩ | W below the mean |
+/// |---|---|---|
+/// | `Thresholds(low, high)` | W > high ⟨W⟩: two copies of W/2 | W < low ⟨W⟩: dies, or doubles its weight, with equal probability |
+/// | `Flat` | W/⟨W⟩ copies, at most eight | survives with probability W/⟨W⟩, then with W = ⟨W⟩ |
+/// | `FlatContacts` | as `Flat`, separately for each number of contacts | as `Flat` |
+///
+/// `FlatContacts` runs without attraction. One run yields the number of chains with each number of contacts and, with
+/// `temperatures`, averages at all of them. ⟨W⟩ is the mean of earlier batches. All estimates are those of
+/// `Rosenbluth`, per tour started, and unbiased. Errors are computed from tours; a tour is a chain with all its copies.
+///
+/// References: P. Grassberger, Phys. Rev. E 56, 3682 (1997); T. Prellberg & J. Krawczyk, Phys. Rev. Lett. 92, 120602
+/// (2004).
 ///
 /// ```ron
 /// Perm(chain: OnLattice(lattice: Cubic, attraction: 0.1), monomers: 40, tours: 512, batch: 128, file: "perm.csv")
@@ -162,223 +161,38 @@ impl FromValue for Mode {
 #[component(Sampler, "Perm")]
 #[derive(Clone, Debug, Params)]
 pub struct Perm {
-    /// Where the chains grow: `OnLattice(lattice: Cubic, attraction: 0.1)` with the fields of `Rosenbluth`, or
-    /// `OffLattice(bond: 1.0, diameter: 1.0, …)` with those of `OffLatticeRosenbluth`.
+    /// Medium: `OnLattice(lattice: Cubic, attraction: 0.1)` with the fields of `Rosenbluth`, or `OffLattice(bond: 1.0,
+    /// diameter: 1.0, …)` with those of `OffLatticeRosenbluth`.
     chain: Medium,
-    /// Chains.
+    /// Chains and outputs.
     #[param(flatten)]
     common: Common,
-    /// How many tours are begun.
+    /// Number of tours to start.
     #[param(at_least = 1)]
     tours: u64,
-    /// Tours of a batch, a multiple of 32; means are those of the batches before.
+    /// Tours per batch, a multiple of 32; means are those of earlier batches.
     #[param(default = 1024, at_least = 32)]
     batch: u64,
-    /// How chains are cloned and pruned.
-    #[param(default = Chosen(Mode::Flat, None))]
-    control: Chosen,
-    /// For `FlatContacts`: temperatures kT/ε at which averages are wanted.
+    /// Cloning and pruning strategy: `Flat`, `FlatContacts`, or `Thresholds(low: 0.3, high: 3.0)`.
+    #[param(default = Strategy(Mode::Flat, None))]
+    control: Strategy,
+    /// Temperatures kT/ε for averages, with `FlatContacts`.
     temperatures: Option<Vec<f64>>,
-    /// File of these averages, CSV; `…-fit.csv` has the temperature where R²/(N − 1) is that of N/2.
+    /// Output file for these averages, CSV; `…-fit.csv` has the temperature at which R²/(N − 1) equals that of N/2.
     scan: Option<String>,
     #[param(skip)]
-    run: Option<Run>,
+    run: Option<SamplerRun>,
 }
 
-/// A way of control with its place.
+/// A strategy with its position in the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Chosen(Mode, Option<galamost_plugin_api::error::Position>);
-
-/// A sampler at work.
-#[derive(Clone)]
-struct Run {
-    model: Model,
-    layout: Layout,
-    control: Option<Control>,
-    total: u64,
-    batch: u64,
-    totals: Totals,
-    pilot: Vec<f64>,
-    file: PathBuf,
-    common: Common,
-    directory: PathBuf,
-    cuda: bool,
-    host: Option<Host>,
-    device: Option<std::sync::Arc<OnDevice>>,
-}
-
-impl std::fmt::Debug for Run {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} chains of {}", self.total, self.model.n)
-    }
-}
-
-impl Run {
-    fn new(
-        system: &SystemInfo,
-        needs: &mut Needs,
-        model: Model,
-        common: &Common,
-        control: Option<Control>,
-        contacts: bool,
-        [total, batch]: [u64; 2],
-    ) -> Result<Self> {
-        if !batch.is_multiple_of(sums::GROUP) {
-            return Err(Error::input(format!("`batch` must be a multiple of {}, and not {batch}", sums::GROUP)));
-        }
-        let n = model.n;
-        let width = if contacts { model.most_contacts(n) + 1 } else { 1 };
-        if n * width > MOST_ROWS {
-            let text = format!("{n} monomers with up to {} contacts are too many bins", width - 1);
-            return Err(InputError::at(common.monomers.at, text).into());
-        }
-        let (bins, per_unit) = match &common.distribution {
-            Some(d) => (d.bins as usize, model.unit / d.width),
-            None => (0, 0.0),
-        };
-        let blocks = if contacts { FEW_BLOCKS } else { BLOCKS };
-        let layout = Layout { n, width, blocks, bins, per_unit, area: model.unit * model.unit };
-        needs.batches = total.div_ceil(batch);
-        let totals = Totals::new(&layout);
-        Ok(Self {
-            totals,
-            layout,
-            control,
-            total,
-            batch,
-            pilot: vec![],
-            file: system.path(&common.file),
-            directory: system.directory.clone().into(),
-            common: common.clone(),
-            cuda: system.device == "cuda",
-            host: None,
-            device: None,
-            model,
-        })
-    }
-
-    fn start(&mut self, host: Host) -> Result<()> {
-        // enough to know the powers of two; the same on every device
-        self.pilot = sums::pilot(&self.model, (65_536 / self.model.n as u64).clamp(16, 512));
-        if self.cuda {
-            let room = self.batch.min(self.total);
-            let device = OnDevice::new(&host, &self.model, &self.layout, self.control, room)?;
-            self.device = Some(std::sync::Arc::new(device));
-        }
-        self.host = Some(host);
-        Ok(())
-    }
-
-    fn sample(&mut self, batch: u64) -> Result<()> {
-        /// Batches are seldom drawn again at all; a weight that grows without bound would do it for ever.
-        const AGAIN: u32 = 40;
-        let Some(host) = self.host else { return Err(Error::Run("the sampler was not started".into())) };
-        let first = batch * self.batch;
-        let n = self.batch.min(self.total - first);
-        let (model, l) = (&self.model, &self.layout);
-        let mut scales = sums::scales(l, &self.totals, &self.pilot);
-        let means = if self.control.is_some() { perm::means(l, &self.totals) } else { vec![] };
-        for _ in 0..AGAIN {
-            let sums = match (&self.device, self.control) {
-                (Some(d), control) => d.batch(&host, model, l, control, &scales, &means, first, n)?,
-                (None, Some(control)) => perm::batch(&host, model, control, l, &scales, &means, first, n),
-                (None, None) => crate::grow::batch(&host, model, l, &scales, first, n),
-            };
-            match sums::rescaled(l, &scales, &sums) {
-                Some(better) => scales = better,
-                None => {
-                    self.totals.absorb(l, &scales, &sums, first, n);
-                    return Ok(());
-                }
-            }
-        }
-        Err(Error::Run("the weights of chains are spread too far to be added up: use Perm, or shorter chains".into()))
-    }
-
-    fn lengths(&self) -> Vec<usize> {
-        match &self.common.lengths {
-            Some(list) => list.iter().map(|n| *n as usize).collect(),
-            None => results::lengths(self.model.n),
-        }
-    }
-
-    /// Writes the table, the fits and the histogram.
-    fn finish(&self, more: &[(&'static str, results::Estimate)]) -> Result<()> {
-        let (l, t) = (&self.layout, &self.totals);
-        if t.batches == 0 {
-            return Ok(());
-        }
-        let table = results::table(l, t, &self.lengths(), 0.0);
-        replace_text(&self.file, &table)?;
-        let n = l.n;
-        let range = match self.common.fit {
-            Some([a, b]) => [a as usize, b as usize],
-            None => [(n / 6).max(8), n],
-        };
-        let mut fits = if range[1] >= range[0] + 4 { results::fits(l, t, range, 0.0) } else { vec![] };
-        fits.extend_from_slice(more);
-        let mut text = String::from("name,value,error\n");
-        for (name, e) in &fits {
-            let _ = writeln!(text, "{name},{:.9},{:.3e}", e.value, e.error);
-            if let Some(host) = &self.host {
-                host.log(Level::Info, &format!("{name} = {:.6} ± {:.1e}", e.value, e.error));
-            }
-        }
-        replace_text(&beside(&self.file, "-fit"), &text)?;
-        if let Some(d) = &self.common.distribution {
-            replace_text(&self.directory.join(&d.file), &results::histogram(l, t, d.width))?;
-        }
-        let reached = results::average(l, t, n, 0.0, None).map_or(0.0, |a| a.chains);
-        if reached == 0.0
-            && let Some(host) = &self.host
-        {
-            host.log(Level::Warn, &format!("no chain reached {n} monomers: the table ends where the last one did"));
-        }
-        Ok(())
-    }
-
-    /// Writes the first completed chains; they are grown again on the host, since a chain depends on its number alone.
-    fn write_chains(&self, file: &ChainFile) -> Result<()> {
-        let mut out = String::from("chain,monomer,x,y,z,ln_W\n");
-        let mut walk = Walk::new(&self.model);
-        let (mut left, n) = (file.count, self.model.n);
-        for chain in 0..self.total {
-            let draws = Draws { key: self.model.key.key, chain };
-            let weight = crate::grow::chain(&mut walk, &draws, n, |_, _, _| ());
-            if walk.place.len() < n {
-                continue;
-            }
-            for (k, r) in walk.place.iter().enumerate() {
-                let [x, y, z]: [f64; 3] =
-                    std::array::from_fn(|i| self.model.start[i] + f64::from(r[i]) * self.model.unit);
-                let _ = writeln!(out, "{chain},{k},{x:.6},{y:.6},{z:.6},{:.9}", weight.ln());
-            }
-            left -= 1;
-            if left == 0 {
-                break;
-            }
-        }
-        replace_text(&self.directory.join(&file.file), &out)
-    }
-}
-
-/// `name.csv` with something behind the name.
-fn beside(path: &Path, what: &str) -> PathBuf {
-    let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-    let end = path.extension().map(|e| format!(".{}", e.to_string_lossy())).unwrap_or_default();
-    path.with_file_name(format!("{stem}{what}{end}"))
-}
-
-/// Chains of a batch of about so many monomers.
-fn default_batch(monomers: u64, n: u32) -> u64 {
-    (monomers / u64::from(n)).next_power_of_two().clamp(1024, 1 << 20)
-}
+struct Strategy(Mode, Option<galamost_plugin_api::error::Position>);
 
 fn key(system: &SystemInfo) -> RandomKey {
     RandomKey::new(system.seed, system.component)
 }
 
-impl FromValue for Chosen {
+impl FromValue for Strategy {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         Mode::from_value(value, errors).map(|m| Self(m, Some(value.at())))
     }
@@ -387,26 +201,26 @@ impl FromValue for Chosen {
     }
 }
 
-macro_rules! at_work {
+macro_rules! bound_run {
     ($run:expr) => {
         $run.as_mut().ok_or_else(|| Error::Run("the sampler was not bound".into()))
     };
 }
 
-/// What all three do alike.
-macro_rules! as_run {
+/// Methods shared by all samplers.
+macro_rules! delegate_to_run {
     () => {
         fn start(&mut self, host: Host) -> Result<()> {
-            at_work!(self.run)?.start(host)
+            bound_run!(self.run)?.start(host)
         }
         fn sample(&mut self, batch: u64) -> Result<()> {
-            at_work!(self.run)?.sample(batch)
+            bound_run!(self.run)?.sample(batch)
         }
         fn save(&mut self) -> Result<Vec<u8>> {
-            Ok(at_work!(self.run)?.totals.save())
+            Ok(bound_run!(self.run)?.totals.save())
         }
         fn load(&mut self, state: &[u8]) -> Result<()> {
-            at_work!(self.run)?.totals.load(state)
+            bound_run!(self.run)?.totals.load(state)
         }
     };
 }
@@ -415,12 +229,12 @@ impl Sampler for Rosenbluth {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         let model = Model::sites(&self.sites, &self.common, key(system))?;
         let batch = self.batch.unwrap_or(default_batch(1 << 27, self.common.monomers.value));
-        self.run = Some(Run::new(system, needs, model, &self.common, None, false, [self.chains, batch])?);
+        self.run = Some(SamplerRun::new(system, needs, model, &self.common, None, false, [self.chains, batch])?);
         Ok(())
     }
-    as_run!();
+    delegate_to_run!();
     fn finish(&mut self) -> Result<()> {
-        let run = at_work!(self.run)?;
+        let run = bound_run!(self.run)?;
         run.finish(&[])?;
         self.write.as_ref().map_or(Ok(()), |w| run.write_chains(w))
     }
@@ -430,19 +244,19 @@ impl Sampler for OffLatticeRosenbluth {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         let model = Model::beads(&self.beads, &self.common, key(system))?;
         let batch = self.batch.unwrap_or(default_batch(1 << 24, self.common.monomers.value));
-        self.run = Some(Run::new(system, needs, model, &self.common, None, false, [self.chains, batch])?);
+        self.run = Some(SamplerRun::new(system, needs, model, &self.common, None, false, [self.chains, batch])?);
         Ok(())
     }
-    as_run!();
+    delegate_to_run!();
     fn finish(&mut self) -> Result<()> {
-        let run = at_work!(self.run)?;
+        let run = bound_run!(self.run)?;
         run.finish(&[])?;
         self.write.as_ref().map_or(Ok(()), |w| run.write_chains(w))
     }
 }
 
 impl Perm {
-    /// Temperatures, if they are asked for.
+    /// Returns the sorted temperatures.
     fn temperatures(&self) -> Vec<f64> {
         let mut list = self.temperatures.clone().unwrap_or_default();
         list.sort_by(f64::total_cmp);
@@ -456,41 +270,41 @@ impl Sampler for Perm {
             Medium::Sites(s) => Model::sites(s, &self.common, key(system))?,
             Medium::Beads(b) => Model::beads(b, &self.common, key(system))?,
         };
-        let Chosen(mode, at) = self.control;
+        let Strategy(mode, at) = self.control;
         let contacts = mode == Mode::FlatContacts;
         let wrong = |text: &str| Err(at.map_or(InputError::new(text), |at| InputError::at(at, text)).into());
         let mut model = model;
         if contacts {
             let Medium::Sites(s) = &self.chain else {
-                return wrong("contacts are counted in bins on lattices only");
+                return wrong("`FlatContacts` needs a lattice");
             };
             if s.attraction != 0.0 {
-                return wrong("`FlatContacts` needs an attraction of 0: it finds all temperatures at once");
+                return wrong("`FlatContacts` needs `attraction: 0`; use `temperatures` instead");
             }
-            // counted, but without a weight of their own
+            // contacts are counted but have no weight
             model.weights = vec![1; crate::model::CONTACTS];
             model.factors = vec![1.0; crate::model::CONTACTS];
         } else if self.temperatures.is_some() || self.scan.is_some() {
             return wrong("`temperatures` and `scan` need `control: FlatContacts`");
         }
         if self.temperatures.is_some() != self.scan.is_some() {
-            return wrong("`temperatures` and `scan` belong together");
+            return wrong("`temperatures` and `scan` must be given together");
         }
         if self.temperatures.iter().flatten().any(|t| *t <= 0.0) {
-            return Err(Error::input("`temperatures` must be above 0"));
+            return Err(Error::input("`temperatures` must be positive"));
         }
         let control = match mode {
             Mode::Thresholds { low, high } => Control::Thresholds { low, high },
             Mode::Flat | Mode::FlatContacts => Control::Flat,
         };
         let sizes = [self.tours, self.batch];
-        self.run = Some(Run::new(system, needs, model, &self.common, Some(control), contacts, sizes)?);
+        self.run = Some(SamplerRun::new(system, needs, model, &self.common, Some(control), contacts, sizes)?);
         Ok(())
     }
-    as_run!();
+    delegate_to_run!();
     fn finish(&mut self) -> Result<()> {
         let list = self.temperatures();
-        let run = at_work!(self.run)?;
+        let run = bound_run!(self.run)?;
         let mut more = vec![];
         if let (Some(file), [low, .., high]) = (&self.scan, list.as_slice()) {
             let (l, t) = (&run.layout, &run.totals);

@@ -1,6 +1,6 @@
-//! Batches on CUDA: one launch each.
+//! Batches on CUDA, one launch each.
 
-use crate::model::{CONTACTS, Model, Space, WALLS};
+use crate::model::{CONTACTS, MAX_WALLS, Model, Space};
 use crate::perm::{Control, STEPS, WAITING};
 use crate::sums::{Layout, NOT_OVER, NUMBERS, Sums};
 use crate::walk::Weight;
@@ -13,15 +13,16 @@ use galamost_plugin_api::services::Kernel;
 use std::fmt::Write as _;
 
 const BLOCK: u32 = 128;
-/// Threads at once: what 132 multiprocessors hold of blocks with 64 registers a thread, so that tables are used again soon.
+/// Number of concurrent threads: the capacity of 132 multiprocessors with 64 registers per thread, so that tables are
+/// reused soon.
 const CHAINS_AT_ONCE: u64 = 135_168;
 const TOURS_AT_ONCE: u64 = 32_768;
-/// Bytes for sites, places and waiting copies, at most.
+/// Maximum memory for sites, positions, and waiting copies, in bytes.
 const ROOM: u64 = 4 << 30;
-/// Chains up to this length have keys of 32 bits.
+/// Chains up to this length have 32-bit keys.
 const SMALL: usize = 500;
 
-/// The text of the kernel with its settings in front.
+/// Returns the text of the kernel, preceded by its settings.
 pub fn source(model: &Model, l: &Layout, control: Option<Control>) -> String {
     let mut text = format!(
         "#define MONOMERS {}\n#define WIDTH {}\n#define BLOCKS {}\n#define BINS {}\n#define WALLS {}\n#define WALL_UNITS {}\n",
@@ -65,7 +66,7 @@ pub fn source(model: &Model, l: &Layout, control: Option<Control>) -> String {
     text + include_str!("kernels/chain.cuh") + kernel
 }
 
-/// Binary digits of the number of slots of a thread's table.
+/// Returns log₂ of the number of slots in a thread's hash table.
 fn bits(model: &Model) -> u32 {
     (2 * model.n).next_power_of_two().trailing_zeros().max(4)
 }
@@ -93,14 +94,14 @@ struct ChainArgs {
     per_unit: f64,
     low: f64,
     high: f64,
-    walls: [[i64; 8]; WALLS],
+    walls: [[i64; 8]; MAX_WALLS],
 }
 
 // as in chain.cuh
 const _: () = assert!(size_of::<ChainArgs>() == 416);
 
-/// The kernel and its memory.
-pub struct OnDevice {
+/// The kernel and its device memory.
+pub struct DeviceSampler {
     kernel: Kernel,
     threads: u32,
     rows: DevicePtr<u8>,
@@ -123,8 +124,8 @@ fn upload(host: &Host, bytes: &[u8]) -> Result<DevicePtr<u8>> {
     Ok(memory)
 }
 
-impl OnDevice {
-    /// Compiles, and makes room for batches of this size.
+impl DeviceSampler {
+    /// Compiles the kernel and allocates memory for batches of this size.
     pub fn new(host: &Host, model: &Model, l: &Layout, control: Option<Control>, batch: u64) -> Result<Self> {
         let module = host.compile("rosenbluth", &source(model, l, control))?;
         let name = if control.is_some() { "rosenbluth_tours" } else { "rosenbluth_chains" };
@@ -133,8 +134,8 @@ impl OnDevice {
         let plain = model.parents.is_none() && sites > 0 && control.is_none();
         let places = if plain { 0 } else { 16 * model.n as u64 };
         let stack = if control.is_some() { 24 * (model.n as u64 + 1) } else { 0 };
-        let most = if control.is_some() { TOURS_AT_ONCE } else { CHAINS_AT_ONCE };
-        let threads = most.min(ROOM / (sites + places + stack)).min(batch).next_multiple_of(u64::from(BLOCK));
+        let max_threads = if control.is_some() { TOURS_AT_ONCE } else { CHAINS_AT_ONCE };
+        let threads = max_threads.min(ROOM / (sites + places + stack)).min(batch).next_multiple_of(u64::from(BLOCK));
         let room = |bytes: u64| host.allocate_bytes((threads * bytes).max(16) as usize);
         let le32 = |list: &[u32]| list.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<u8>>();
         let factors: Vec<u8> = model.factors.iter().flat_map(|x| x.to_ne_bytes()).collect();
@@ -179,7 +180,7 @@ impl OnDevice {
         host.upload_bytes(self.scales, &le(scales))?;
         let mean = |w: &Weight| [w.m.to_ne_bytes(), i64::from(w.e as u32).to_ne_bytes(), [0; 8]].concat();
         host.upload_bytes(self.means, &means.iter().flat_map(mean).collect::<Vec<u8>>())?;
-        let mut walls = [[0; 8]; WALLS];
+        let mut walls = [[0; 8]; MAX_WALLS];
         walls.iter_mut().zip(&model.walls).for_each(|(to, w)| *to = w.words());
         let (low, high) = match control {
             Some(Control::Thresholds { low, high }) => (low, high),
@@ -210,7 +211,7 @@ impl OnDevice {
             walls,
         };
         let mut arguments: [*mut Opaque; 1] = arguments![args];
-        // SAFETY: the kernel takes one ChainArgs
+        // SAFETY: the kernel takes one `ChainArgs`
         unsafe { host.launch(self.kernel, self.threads / BLOCK, BLOCK, &mut arguments)? };
         let mut bytes = vec![0; row_bytes];
         host.download_bytes(self.rows, &mut bytes)?;

@@ -6,12 +6,12 @@ use crate::walk::{Draws, Walk, Weight};
 use galamost_plugin_api::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// Grows one chain as far as it goes; `each` sees it after every monomer from the second on.
+/// Grows one chain as far as possible; calls `each` after every monomer from the second on.
 pub fn chain(walk: &mut Walk<'_>, draws: &Draws, n: usize, mut each: impl FnMut(&Walk<'_>, Weight, u32)) -> Weight {
     walk.begin();
     let (mut weight, mut contacts) = (Weight::ONE, 0);
-    while walk.place.len() < n {
-        let Some(g) = walk.grow(draws, walk.place.len() as u32) else { break };
+    while walk.positions.len() < n {
+        let Some(g) = walk.grow(draws, walk.positions.len() as u32) else { break };
         weight = weight.times(g.factor);
         contacts += g.contacts;
         each(walk, weight, contacts);
@@ -30,7 +30,7 @@ pub fn batch(host: &Host, model: &Model, l: &Layout, scales: &[i32], first: u64,
     })
 }
 
-/// Sums of all groups of consecutive chains, `f` giving those of one.
+/// Sums over all groups of consecutive chains; `f` computes the sums of one group.
 pub fn in_groups(
     host: &Host,
     l: &Layout,

@@ -1,4 +1,4 @@
-//! Chains by Rosenbluth sampling and PERM, on lattices and off.
+//! Single chains by Rosenbluth sampling and PERM, on and off lattice.
 
 mod component;
 mod device;
@@ -7,6 +7,7 @@ mod model;
 mod params;
 mod perm;
 mod results;
+mod run;
 mod sums;
 mod walk;
 

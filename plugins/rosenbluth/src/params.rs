@@ -1,10 +1,10 @@
-//! What all samplers of chains are told: lattices, architectures, walls, outputs.
+//! Parameters shared by the samplers: lattices, architectures, walls, outputs.
 
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{Fields, FromValue, Range, Value};
 use galamost_plugin_api::prelude::*;
 
-/// The steps a bond may be.
+/// Lattice, which defines the possible bonds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lattice {
     Square,
@@ -14,7 +14,7 @@ pub enum Lattice {
 }
 
 impl Lattice {
-    /// Offsets of neighboring sites, in a fixed order.
+    /// Returns the offsets of neighboring sites, in a fixed order.
     pub fn offsets(self) -> Vec<[i32; 3]> {
         let around = |x: i32| (-1..=1).flat_map(move |z| (-1..=1).map(move |y| [x, y, z]));
         let length = |d: &[i32; 3]| d.iter().map(|x| x * x).sum::<i32>();
@@ -46,7 +46,7 @@ impl FromValue for Lattice {
     }
 }
 
-/// How monomers hang together.
+/// Chain architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     Linear,
@@ -55,17 +55,17 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// For each monomer but the first the one that it grows from, which comes before it; none for a linear chain.
+    /// Returns the parent of each monomer, from which it grows and which precedes it; `None` for linear chains.
     ///
     /// # Errors
-    /// The number of monomers is not that of the shape.
+    /// Returns a message if the number of monomers does not fit the architecture.
     pub fn parents(self, n: usize) -> std::result::Result<Option<Vec<u32>>, String> {
         match self {
             Self::Linear => Ok(None),
-            // one monomer of each arm after the other, so that all arms have the same length after each round
+            // one monomer per arm in each round, so that all arms have equal lengths after each round
             Self::Star { arms } => {
                 let wrong = !(n - 1).is_multiple_of(arms as usize);
-                let text = || format!("a star of {arms} arms has 1 + {arms} k monomers, not {n}");
+                let text = || format!("a star of {arms} arms has 1 + {arms} k monomers, found {n}");
                 let of = |i: u32| i.saturating_sub(arms);
                 if wrong { Err(text()) } else { Ok(Some((0..n as u32).map(of).collect())) }
             }
@@ -73,7 +73,7 @@ impl Shape {
                 let teeth = (backbone.saturating_sub(1)) / every;
                 let all = u64::from(backbone) + u64::from(teeth) * u64::from(side);
                 if all != n as u64 {
-                    return Err(format!("this comb has {backbone} + {teeth}·{side} = {all} monomers, not {n}"));
+                    return Err(format!("this comb has {backbone} + {teeth}·{side} = {all} monomers, found {n}"));
                 }
                 let mut parents: Vec<u32> = (0..backbone).map(|i| i.saturating_sub(1)).collect();
                 for tooth in 1..=teeth {
@@ -117,7 +117,7 @@ impl FromValue for Shape {
     }
 }
 
-/// Where chains may be.
+/// Region that chains may occupy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wall {
     Slab { axis: Axis, min: Option<f64>, max: Option<f64> },
@@ -135,7 +135,7 @@ impl FromValue for Wall {
                 fields.finish();
                 let (min, max) = (min?, max?);
                 if min.is_none() && max.is_none() {
-                    errors.push(value.error("give `min`, `max` or both"));
+                    errors.push(value.error("set `min`, `max`, or both"));
                     return None;
                 }
                 Some(Self::Slab { axis: axis?, min, max })
@@ -154,55 +154,56 @@ impl FromValue for Wall {
         }
     }
     fn describe() -> String {
-        "`Slab(axis: Z, min: 0.0, max: 8.0)` (either end may be left out), `Inside(center: [x, y, z], radius: 5.0)` or \
-         `Outside(center: [x, y, z], radius: 5.0)`, the center by default the origin"
+        "`Slab(axis: Z, min: 0.0, max: 8.0)` (either limit is optional), `Inside(center: [x, y, z], radius: 5.0)` or \
+         `Outside(center: [x, y, z], radius: 5.0)`, the default center is the origin"
             .into()
     }
 }
 
-/// A histogram of end-to-end distances.
+/// Histogram of end-to-end distances.
 #[derive(Clone, Debug, PartialEq, Params)]
 pub struct Distribution {
-    /// File, CSV: r, probability density, its error.
+    /// Output file, CSV: r, probability density, its error.
     pub file: String,
-    /// Width of a bin.
+    /// Bin width.
     #[param(unit = "length", above = 0.0)]
     pub width: f64,
-    /// Number of bins; what is farther away counts in the last one.
+    /// Number of bins; larger distances count in the last bin.
     #[param(default = 100, at_least = 1, at_most = 10000)]
     pub bins: u32,
 }
 
-/// Chains that are written out.
+/// Chain conformations to write.
 #[derive(Clone, Debug, PartialEq, Params)]
 pub struct ChainFile {
-    /// File, CSV: chain, monomer, x, y, z, ln of the chain's weight.
+    /// Output file, CSV: chain, monomer, x, y, z, ln of the chain's weight.
     pub file: String,
-    /// How many: the first completed ones.
+    /// Number of chains: the first completed ones.
     #[param(default = 100, at_least = 1)]
     pub count: u64,
 }
 
-/// What every sampler of chains takes.
+/// Parameters of all samplers.
 #[derive(Clone, Debug, Params)]
 pub struct Common {
-    /// N, monomers of a chain; a linear chain has N − 1 steps.
+    /// Number of monomers N; a linear chain has N − 1 steps.
     #[param(at_least = 2)]
     pub monomers: Spanned<u32>,
-    /// Architecture: `Linear`, `Star(arms: f)` with a core and arms that grow in turn, or `Comb(backbone, every, side)`.
+    /// Architecture: `Linear`, `Star(arms: f)` with a core and arms that grow in turn, or `Comb(backbone, every,
+    /// side)`.
     #[param(default = Shape::Linear)]
     pub shape: Shape,
-    /// Where the first monomer is.
+    /// Position of the first monomer.
     #[param(default = [0.0; 3], unit = "length")]
     pub start: [f64; 3],
-    /// Walls, at most four: where monomers may be, borders included.
+    /// Walls, at most four, that confine the monomers; boundaries are allowed positions.
     pub walls: Option<Spanned<Vec<Wall>>>,
-    /// File of averages, CSV, one row for each number of monomers.
+    /// Output file for averages, CSV, one row for each number of monomers.
     pub file: String,
-    /// Numbers of monomers that have a row; by default all up to 64, then about 16 for each doubling.
+    /// Numbers of monomers in the table; default: all up to 64, then about 16 per doubling.
     pub lengths: Option<Vec<u32>>,
-    /// Numbers of monomers that the fits of μ, γ and ν use; by default from N/6, at least 8, to N.
+    /// Range of numbers of monomers for the fits of μ, γ, and ν; default: from N/6, at least 8, to N.
     pub fit: Option<[u32; 2]>,
-    /// A histogram of end-to-end distances of whole chains.
+    /// Histogram of end-to-end distances of complete chains.
     pub distribution: Option<Distribution>,
 }

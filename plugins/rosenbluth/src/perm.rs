@@ -1,30 +1,30 @@
-//! PERM: pruned-enriched Rosenbluth sampling (Grassberger, Phys. Rev. E 56 (1997) 3682), also flat in the number of monomers
-//! or in that of contacts (Prellberg and Krawczyk, Phys. Rev. Lett. 92 (2004) 120602), on the CPU.
+//! PERM on the CPU: pruned-enriched Rosenbluth sampling (Grassberger, Phys. Rev. E 56, 3682 (1997)), also flat in the
+//! number of monomers or contacts (Prellberg & Krawczyk, Phys. Rev. Lett. 92, 120602 (2004)).
 //!
-//! A tour is a chain with all copies of it, grown depth first by one thread. It compares weights with the means of the batches
-//! before its own, so tours of a batch do not depend on each other, and every estimate is unbiased whatever these means are.
-//! For the same reason a tour may stop making copies: when many wait, or when it has become long.
+//! A tour is a chain with all its copies, grown depth first by one thread. It compares weights with the means of
+//! earlier batches, so the tours of a batch are independent, and every estimate is unbiased for any means. For the same
+//! reason, a tour may stop making copies when many are waiting or when it has become long.
 
 use crate::model::Model;
 use crate::sums::{Layout, NO_SCALE, Sums, Totals};
 use crate::walk::{Draws, Walk, Weight};
 use galamost_plugin_api::prelude::*;
 
-/// How chains are cloned and pruned.
+/// Cloning and pruning strategy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Control {
-    /// Two copies above `high` Z, every second one killed below `low` Z.
+    /// Two copies above `high` Z; below `low` Z, every second chain is killed.
     Thresholds { low: f64, high: f64 },
-    /// As many copies as W is times Z, up to eight; kept with the probability W/Z.
+    /// W/Z copies, up to eight; below Z, a chain survives with probability W/Z.
     Flat,
 }
 
-/// Copies that may wait in a tour.
+/// Maximum number of waiting copies in a tour.
 pub const WAITING: u32 = 64;
-/// Steps of a tour, in numbers of monomers, after which no copies are made.
+/// Steps of a tour, in multiples of the number of monomers, after which no copies are made.
 pub const STEPS: u32 = 64;
 
-/// The mean weight of each bin so far; m = 0 where it is not known.
+/// Returns the mean weight of each bin so far; m = 0 if unknown.
 pub fn means(l: &Layout, totals: &Totals) -> Vec<Weight> {
     let mean = |row: usize| match totals.log2(l, row) {
         Some(x) if totals.scale[row] != NO_SCALE => Weight { m: (x - x.floor()).exp2(), e: x.floor() as i32 },
@@ -33,7 +33,7 @@ pub fn means(l: &Layout, totals: &Totals) -> Vec<Weight> {
     (0..l.rows()).map(mean).collect()
 }
 
-/// How many chains go on, with which weight.
+/// Returns how many copies continue, and their weight.
 fn controlled(control: Control, weight: Weight, mean: Weight, may_clone: bool, word: u32) -> (u32, Weight) {
     if mean.m == 0.0 {
         return (1, weight);
@@ -52,13 +52,13 @@ fn controlled(control: Control, weight: Weight, mean: Weight, may_clone: bool, w
     }
 }
 
-struct Waiting {
+struct Branch {
     copies: u32,
     weight: Weight,
     contacts: u32,
 }
 
-/// One tour.
+/// Grows one tour.
 pub fn tour(
     walk: &mut Walk<'_>,
     draws: &Draws,
@@ -68,31 +68,31 @@ pub fn tour(
     mut each: impl FnMut(&Walk<'_>, Weight, u32),
 ) {
     walk.begin();
-    let mut stack = vec![Waiting { copies: 0, weight: Weight::ONE, contacts: 0 }];
+    let mut stack = vec![Branch { copies: 0, weight: Weight::ONE, contacts: 0 }];
     let (mut weight, mut contacts, mut steps, mut waiting) = (Weight::ONE, 0u32, 0u32, 0u32);
     let budget = STEPS * l.n as u32;
     loop {
-        let mut goes_on = false;
+        let mut continues = false;
         if let Some(g) = walk.grow(draws, steps) {
             weight = weight.times(g.factor);
             contacts += g.contacts;
             each(walk, weight, contacts);
-            let n = walk.place.len();
+            let n = walk.positions.len();
             let mut copies = 0;
             if n < l.n {
                 let may = waiting + 8 <= WAITING && steps < budget;
                 (copies, weight) = controlled(control, weight, means[l.row(n, contacts)], may, draws.pruning(steps));
             }
-            goes_on = copies > 0;
+            continues = copies > 0;
             let copies = copies.saturating_sub(1);
             waiting += copies;
-            stack.push(Waiting { copies, weight, contacts });
+            stack.push(Branch { copies, weight, contacts });
         }
         steps += 1;
-        if goes_on {
+        if continues {
             continue;
         }
-        // back to the last place where a copy waits
+        // back to the last branch with waiting copies
         while stack.last().is_some_and(|s| s.copies == 0) {
             stack.pop();
             if !stack.is_empty() {

@@ -1,4 +1,4 @@
-//! Averages, errors by leaving out one block after the other (jackknife), fits, and their files.
+//! Averages, jackknife errors, fits, and output tables.
 
 use crate::sums::{Layout, NO_SCALE, NUMBERS, Totals};
 use std::f64::consts::LN_2;
@@ -14,7 +14,8 @@ pub struct Average {
     pub means: [f64; 3],
 }
 
-/// The average at n monomers, all bins of contacts weighted with e^{contacts × beta}, without one block if it is given.
+/// Computes the averages at n monomers over all contact bins with weights e^{contacts × beta}, optionally without one
+/// block.
 pub fn average(l: &Layout, t: &Totals, n: usize, beta: f64, without: Option<usize>) -> Option<Average> {
     let rows = (n - 1) * l.width..n * l.width;
     let blocks = || (0..l.blocks).filter(|b| Some(*b) != without);
@@ -43,14 +44,14 @@ pub fn average(l: &Layout, t: &Totals, n: usize, beta: f64, without: Option<usiz
     })
 }
 
-/// A number with its standard error from those of all but one block.
+/// A value with its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     pub value: f64,
     pub error: f64,
 }
 
-/// The error of a number that is computed from everything, and from everything but one block.
+/// Computes the jackknife error of `f`, which gets the block to omit.
 pub fn jackknife(l: &Layout, f: impl Fn(Option<usize>) -> Option<f64>) -> Option<Estimate> {
     let value = f(None)?;
     let left: Vec<f64> = (0..l.blocks).filter_map(|b| f(Some(b))).collect();
@@ -61,7 +62,7 @@ pub fn jackknife(l: &Layout, f: impl Fn(Option<usize>) -> Option<f64>) -> Option
     Some(Estimate { value, error })
 }
 
-/// Numbers of monomers that have a row by default: all up to 64, then about 16 for each doubling.
+/// Returns the default numbers of monomers in tables: all up to 64, then about 16 per doubling.
 pub fn lengths(n: usize) -> Vec<usize> {
     let mut out = vec![];
     let mut k = 2;
@@ -73,7 +74,7 @@ pub fn lengths(n: usize) -> Vec<usize> {
     out
 }
 
-/// ln Z, R², R_g² and contacts with their errors at n monomers.
+/// Returns averages at n monomers, and ln Z, R², R_g², and contacts with their errors.
 fn row(l: &Layout, t: &Totals, n: usize, beta: f64) -> Option<(Average, [Estimate; 4])> {
     let all = average(l, t, n, beta, None)?;
     let left: Vec<Option<Average>> = (0..l.blocks).map(|b| average(l, t, n, beta, Some(b))).collect();
@@ -85,7 +86,7 @@ fn row(l: &Layout, t: &Totals, n: usize, beta: f64) -> Option<(Average, [Estimat
     Some((all, rows))
 }
 
-/// The table of averages as CSV.
+/// Formats the table of averages as CSV.
 pub fn table(l: &Layout, t: &Totals, lengths: &[usize], beta: f64) -> String {
     let mut out = String::from(
         "monomers,begun,chains,ln_Z,ln_Z_error,R2,R2_error,Rg2,Rg2_error,contacts,contacts_error,effective\n",
@@ -105,7 +106,7 @@ pub fn table(l: &Layout, t: &Totals, lengths: &[usize], beta: f64) -> String {
     out
 }
 
-/// Averages at several temperatures as CSV: kT in units of ε.
+/// Formats averages at several temperatures as CSV, with kT in units of ε.
 pub fn scan(l: &Layout, t: &Totals, lengths: &[usize], temperatures: &[f64]) -> String {
     let mut out = String::from("kT,monomers,ln_Z,ln_Z_error,R2,R2_error,Rg2,Rg2_error,contacts,contacts_error\n");
     for kt in temperatures {
@@ -151,10 +152,10 @@ fn least_squares<const P: usize>(points: &[([f64; P], f64, f64)]) -> Option<[f64
     Some(v)
 }
 
-/// Fits over numbers of monomers: name, estimate.
+/// Fits μ, γ, and ν over a range of numbers of monomers.
 pub fn fits(l: &Layout, t: &Totals, [from, to]: [usize; 2], beta: f64) -> Vec<(&'static str, Estimate)> {
     let errors: Vec<Option<[Estimate; 4]>> = (from..=to).map(|n| row(l, t, n, beta).map(|r| r.1)).collect();
-    // steps, not monomers, are what powers are of; the next term of the series is 1/steps
+    // power laws are in the number of steps; the next term of the series is 1/steps
     let series = |n: usize| ((n - 1) as f64).ln();
     let of_z = |without: Option<usize>| {
         let mut points = vec![];
@@ -189,7 +190,7 @@ pub fn fits(l: &Layout, t: &Totals, [from, to]: [usize; 2], beta: f64) -> Vec<(&
     all.into_iter().filter_map(|(name, e)| Some((name, e?))).collect()
 }
 
-/// Where R²/steps of chains of n and of n/2 monomers is the same: between these temperatures, by halving the interval.
+/// Finds, by bisection, the temperature at which R²/steps is equal for chains of n and n/2 monomers.
 pub fn theta(l: &Layout, t: &Totals, [low, high]: [f64; 2]) -> Option<Estimate> {
     let half = l.n / 2;
     jackknife(l, |without| {
@@ -209,7 +210,7 @@ pub fn theta(l: &Layout, t: &Totals, [low, high]: [f64; 2]) -> Option<Estimate> 
     })
 }
 
-/// The histogram of distances as CSV.
+/// Formats the histogram of distances as CSV.
 pub fn histogram(l: &Layout, t: &Totals, width: f64) -> String {
     let mut out = String::from("r,density,error\n");
     let sum = |bin: Option<usize>, without: Option<usize>| -> f64 {

@@ -1,30 +1,31 @@
-//! Sums over chains: whole numbers within a batch, so that no order of threads matters, and f64 over batches.
+//! Sums over chains: integers within a batch, so that the order of threads does not matter, and f64 over batches.
 //!
-//! Chains belong to blocks by their number, 32 after each other to one block; the spread of the blocks gives all errors.
-//! A weight W is added as W/R 2³⁰, R a power of two for each bin near the mean weight there. A weight too large for this is
-//! noted, and the batch is drawn again with a larger R: the same chains, since draws go by number.
+//! Chains belong to blocks by their number, 32 consecutive chains to a block; the spread of the blocks gives all
+//! errors. A weight W is added as W/R 2³⁰, where R is a power of two for each bin near the mean weight of the bin. If a
+//! weight is too large, the batch is redrawn with a larger R: draws depend on the chain number only, so the chains are
+//! the same.
 
 use crate::walk::{Draws, Walk, Weight, nearest};
 use galamost_plugin_api::prelude::*;
 
-/// Numbers of a bin: chains, ΣW, ΣW², ΣW R², ΣW R_g², ΣW contacts.
+/// Numbers per bin: chains, ΣW, ΣW², ΣW R², ΣW R_g², ΣW contacts.
 pub const NUMBERS: usize = 6;
-/// Binary digits behind the point of W/R.
+/// Binary digits of W/R after the point.
 pub const DIGITS: i32 = 30;
 /// Largest W/R 2³⁰ that is added.
 pub const LARGEST: f64 = 4_398_046_511_104.0; // 2⁴²
-/// Consecutive chains of one block.
+/// Consecutive chains of a block.
 pub const GROUP: u64 = 32;
 
-/// What is summed.
+/// Layout of the sums.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
-    /// Monomers.
+    /// Number of monomers.
     pub n: usize,
     /// Bins for each number of monomers: 1, or one for each number of contacts.
     pub width: usize,
     pub blocks: usize,
-    /// Bins of the histogram of distances, and 1 over their width, in units.
+    /// Number of histogram bins, and the inverse of their width in units.
     pub bins: usize,
     pub per_unit: f64,
     /// Unit² of the results.
@@ -32,20 +33,20 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Bins of averages.
+    /// Returns the number of bins of averages.
     pub fn rows(&self) -> usize {
         self.n * self.width
     }
-    /// The bin of n monomers with so many contacts.
+    /// Returns the bin of `n` monomers with this number of contacts.
     pub fn row(&self, n: usize, contacts: u32) -> usize {
         let c = if self.width == 1 { 0 } else { (contacts as usize).min(self.width - 1) };
         (n - 1) * self.width + c
     }
-    /// The block of a chain.
+    /// Returns the block of a chain.
     pub fn block(&self, chain: u64) -> usize {
         ((chain / GROUP) % self.blocks as u64) as usize
     }
-    /// How many of the chains first … first + n − 1 are in a block.
+    /// Returns how many of the chains first … first + n − 1 belong to a block.
     pub fn chains_of(&self, block: usize, first: u64, n: u64) -> u64 {
         let round = GROUP * self.blocks as u64;
         let below = |end: u64| {
@@ -56,18 +57,18 @@ impl Layout {
     }
 }
 
-/// The sums of one batch.
+/// Sums of one batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sums {
-    /// By block, bin and number.
+    /// Sums by block, bin, and number.
     pub rows: Vec<i64>,
-    /// Histogram, by block and bin.
+    /// Histogram by block and bin.
     pub bins: Vec<i64>,
-    /// For each bin the largest exponent of a weight that could not be added; `i32::MIN` for none.
+    /// Largest exponent of a weight that could not be added, for each bin; `i32::MIN` for none.
     pub over: Vec<i32>,
 }
 
-/// The largest exponent that has not been exceeded.
+/// Value of `over` without overflow.
 pub const NOT_OVER: i32 = i32::MIN;
 
 impl Sums {
@@ -79,7 +80,7 @@ impl Sums {
         }
     }
 
-    /// Adds the sums of chains of one block.
+    /// Adds the sums of one block.
     pub fn absorb(&mut self, l: &Layout, block: usize, of_block: &Self) {
         let add = |to: &mut [i64], from: &[i64]| to.iter_mut().zip(from).for_each(|(a, b)| *a += b);
         add(&mut self.rows[block * l.rows() * NUMBERS..], &of_block.rows);
@@ -87,9 +88,9 @@ impl Sums {
         self.over.iter_mut().zip(&of_block.over).for_each(|(a, b)| *a = (*a).max(*b));
     }
 
-    /// Adds one chain of n monomers, in sums of one block.
+    /// Adds a chain to the sums of one block.
     pub fn add(&mut self, l: &Layout, scales: &[i32], walk: &Walk<'_>, weight: Weight, contacts: u32) {
-        let n = walk.place.len();
+        let n = walk.positions.len();
         let row = l.row(n, contacts);
         let w = weight.scaled(DIGITS - scales[row]);
         if w > LARGEST {
@@ -111,24 +112,24 @@ impl Sums {
     }
 }
 
-/// (W/R 2³⁰)² to (W/R)² 2²⁰.
+/// Converts (W/R 2³⁰)² to (W/R)² 2²⁰.
 pub const SQUARE: f64 = 1.0 / 1_099_511_627_776.0; // 2⁻⁴⁰
 
-/// The sums of all batches so far.
+/// Sums over all batches so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Totals {
-    /// By block, bin and number, in powers of `scale`.
+    /// Sums by block, bin, and number, in powers of `scale`.
     pub rows: Vec<f64>,
     pub bins: Vec<f64>,
-    /// ln R of each bin over ln 2.
+    /// log₂ R of each bin.
     pub scale: Vec<i32>,
-    /// Chains begun, by block.
+    /// Chains started, by block.
     pub begun: Vec<u64>,
-    /// Batches drawn.
+    /// Number of batches.
     pub batches: u64,
 }
 
-/// The scale of a bin that has none yet.
+/// Scale of a bin without chains.
 pub const NO_SCALE: i32 = i32::MIN;
 
 impl Totals {
@@ -176,12 +177,12 @@ impl Totals {
         self.batches += 1;
     }
 
-    /// Sum of a number of a bin over all blocks.
+    /// Returns a sum over all blocks.
     pub fn sum(&self, l: &Layout, row: usize, number: usize) -> f64 {
         (0..l.blocks).map(|b| self.rows[(b * l.rows() + row) * NUMBERS + number]).sum()
     }
 
-    /// Mean weight of a bin over all chains begun, as log₂; none if no chain was there.
+    /// Returns log₂ of the mean weight of a bin over all chains started; `None` without chains.
     pub fn log2(&self, l: &Layout, row: usize) -> Option<f64> {
         let w = self.sum(l, row, 1);
         let begun: u64 = self.begun.iter().sum();
@@ -199,7 +200,7 @@ impl Totals {
     pub fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let room = 8 + 8 * self.begun.len() + 4 * self.scale.len() + 8 * (self.rows.len() + self.bins.len());
         if bytes.len() != room {
-            return Err(Error::Run("the checkpoint is of other numbers of monomers, contacts or bins".into()));
+            return Err(Error::Run("the checkpoint has different numbers of monomers, contacts, or bins".into()));
         }
         let mut at = 0;
         let mut eight = || {
@@ -221,15 +222,15 @@ impl Totals {
 }
 
 impl Layout {
-    /// What R², R_g² and contacts of a bin were divided by before they were added.
+    /// Returns the divisor of R², R_g², and contacts in the sums of a bin.
     fn area_of(&self, row: usize) -> f64 {
         (row / self.width + 1) as f64
     }
 }
 
-/// R of each bin for the next batch, as exponents of 2: from what is known, else by a straight line through it.
+/// Returns the exponent of R for each bin of the next batch: from known means, otherwise from the nearest known bin.
 ///
-/// `pilot` is ln Z over ln 2 by number of monomers, from chains grown on the host before the first batch.
+/// `pilot` is log₂ Z by number of monomers, from chains grown on the host before the first batch.
 pub fn scales(l: &Layout, totals: &Totals, pilot: &[f64]) -> Vec<i32> {
     let mut out = vec![0; l.rows()];
     for n in 1..=l.n {
@@ -246,10 +247,10 @@ pub fn scales(l: &Layout, totals: &Totals, pilot: &[f64]) -> Vec<i32> {
     out
 }
 
-/// Binary digits that the mean weight of a bin must have.
-const LEAST: u32 = 12;
+/// Minimum number of binary digits of the mean weight of a bin.
+const MIN_DIGITS: u32 = 12;
 
-/// Larger or smaller scales where a batch shows that they are needed; none if it can be taken as it is.
+/// Returns better scales if a batch overflowed or lost precision; `None` if the batch is valid.
 pub fn rescaled(l: &Layout, scales: &[i32], sums: &Sums) -> Option<Vec<i32>> {
     let mut out = scales.to_vec();
     let mut changed = false;
@@ -258,8 +259,8 @@ pub fn rescaled(l: &Layout, scales: &[i32], sums: &Sums) -> Option<Vec<i32>> {
         if sums.over[row] != NOT_OVER {
             *scale = sums.over[row] - 4;
             changed = true;
-        } else if number(1) < number(0) << LEAST {
-            // too few digits: what was rounded off would count
+        } else if number(1) < number(0) << MIN_DIGITS {
+            // too few digits: rounding errors would be significant
             *scale -= if number(1) == 0 { 40 } else { DIGITS - (number(1) / number(0).max(1)).max(1).ilog2() as i32 };
             changed = true;
         }
@@ -267,20 +268,21 @@ pub fn rescaled(l: &Layout, scales: &[i32], sums: &Sums) -> Option<Vec<i32>> {
     changed.then_some(out)
 }
 
-/// ln Z over ln 2 by number of monomers from a few chains on the host, with a straight line to lengths that none reached.
+/// Returns log₂ Z by number of monomers from a few chains on the host, extrapolated linearly to lengths that none
+/// reached.
 pub fn pilot(model: &crate::model::Model, chains: u64) -> Vec<f64> {
     let mut logs: Vec<Vec<f64>> = vec![vec![]; model.n];
     let mut walk = Walk::new(model);
     for chain in 0..chains {
-        // numbers that no chain of the run has
+        // chain numbers that the run does not use
         let draws = Draws { key: model.key.key, chain: (1 << 63) + chain };
         walk.begin();
         let mut weight = Weight::ONE;
         logs[0].push(0.0);
-        while walk.place.len() < model.n {
-            let Some(g) = walk.grow(&draws, walk.place.len() as u32) else { break };
+        while walk.positions.len() < model.n {
+            let Some(g) = walk.grow(&draws, walk.positions.len() as u32) else { break };
             weight = weight.times(g.factor);
-            logs[walk.place.len() - 1].push(weight.ln() / std::f64::consts::LN_2);
+            logs[walk.positions.len() - 1].push(weight.ln() / std::f64::consts::LN_2);
         }
     }
     let mut out = vec![0.0f64; model.n];

@@ -1,16 +1,17 @@
-//! Growing a chain by one monomer, on the CPU; `chain.cuh`, `plain.cuh` and `tours.cuh` do the same on the device.
+//! Grows chains monomer by monomer on the CPU; `chain.cuh`, `plain.cuh`, and `tours.cuh` are the counterparts on the
+//! device.
 
 use crate::model::{Model, Space, WallRow};
 use galamost_plugin_api::philox::philox4x32;
 
-/// Random words of a chain, by the number of the draw.
+/// Random words of a chain, by draw number.
 #[derive(Clone, Copy, Debug)]
 pub struct Draws {
     pub key: [u32; 2],
     pub chain: u64,
 }
 
-/// Streams of a chain: growth and pruning, trial places, choices among trials.
+/// Random streams of a chain: growth, trial positions, choice among trials.
 const GROWTH: u32 = 0;
 const TRIAL: u32 = 0x1_0000;
 const CHOICE: u32 = 0x2_0000;
@@ -19,22 +20,22 @@ impl Draws {
     fn words(&self, draw: u32, stream: u32) -> [u32; 4] {
         philox4x32::<7>([self.chain as u32, draw, stream, (self.chain >> 32) as u32], self.key)
     }
-    /// The word that decides about pruning.
+    /// Returns the word that decides about pruning.
     pub fn pruning(&self, draw: u32) -> u32 {
         self.words(draw, 0x3_0000)[0]
     }
 }
 
-/// What was won by one more monomer.
+/// Result of adding a monomer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grown {
-    /// Factor of the weight.
+    /// Factor on the weight.
     pub factor: f64,
     /// Contacts of the new monomer.
     pub contacts: u32,
 }
 
-/// Weight of a chain: m 2^e, so that no length overflows.
+/// Weight of a chain, m 2^e, which cannot overflow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weight {
     pub m: f64,
@@ -44,7 +45,7 @@ pub struct Weight {
 impl Weight {
     pub const ONE: Self = Self { m: 1.0, e: 0 };
     const BIG: f64 = 1.157_920_892_373_162e77; // 2²⁵⁶
-    /// Times a factor.
+    /// Multiplies by a factor.
     pub fn times(self, f: f64) -> Self {
         let m = self.m * f;
         if m > Self::BIG {
@@ -55,7 +56,7 @@ impl Weight {
             Self { m, e: self.e }
         }
     }
-    /// m 2^(e + shift); 0 or infinite where that has no f64.
+    /// Returns m 2^(e + shift), or 0 or infinity out of the range of f64.
     pub fn scaled(self, shift: i32) -> f64 {
         let e = self.e + shift;
         if e < -1000 {
@@ -66,7 +67,7 @@ impl Weight {
             self.m * f64::from_bits(((e + 1023) as u64) << 52)
         }
     }
-    /// Binary digits before the point.
+    /// Returns the binary exponent.
     pub fn exponent(self) -> i32 {
         self.e + ((self.m.to_bits() >> 52) & 0x7ff) as i32 - 1023
     }
@@ -75,22 +76,22 @@ impl Weight {
     }
 }
 
-/// A chain while it grows.
+/// A growing chain.
 pub struct Walk<'a> {
     model: &'a Model,
-    /// Places, relative to the first monomer.
-    pub place: Vec<[i32; 3]>,
-    /// Keys of occupied sites, 0 for none; open addressing.
+    /// Positions relative to the first monomer.
+    pub positions: Vec<[i32; 3]>,
+    /// Hash table of occupied sites as keys, 0 for empty; open addressing.
     table: Vec<u64>,
     bits: u32,
     steps: Vec<u64>,
     sum: [f64; 3],
     square: f64,
-    /// Words of the stream of growth, four to a call, and the number of the call.
+    /// Cached words of the growth stream, four per call, and the number of the call.
     growth: ([u32; 4], u32),
 }
 
-/// A site as a key that is not 0; differences of keys are keys of differences.
+/// Returns a nonzero key of a site; differences of keys are keys of differences.
 fn key(r: [i32; 3]) -> u64 {
     let part = |x: i32| (x + (1 << 20)) as u64;
     part(r[0]) | part(r[1]) << 21 | part(r[2]) << 42
@@ -106,17 +107,26 @@ impl<'a> Walk<'a> {
             }
             Space::Beads { .. } => (0, vec![]),
         };
-        let place = Vec::with_capacity(model.n);
-        Self { model, place, table: vec![0; size], bits, steps, sum: [0.0; 3], square: 0.0, growth: ([0; 4], u32::MAX) }
+        let positions = Vec::with_capacity(model.n);
+        Self {
+            model,
+            positions,
+            table: vec![0; size],
+            bits,
+            steps,
+            sum: [0.0; 3],
+            square: 0.0,
+            growth: ([0; 4], u32::MAX),
+        }
     }
 
-    /// Back to the first monomer alone.
+    /// Resets to the first monomer.
     pub fn begin(&mut self) {
-        if self.place.len() > 32 {
+        if self.positions.len() > 32 {
             self.table.fill(0);
-            self.place.clear();
+            self.positions.clear();
         }
-        while !self.place.is_empty() {
+        while !self.positions.is_empty() {
             self.pop();
         }
         (self.sum, self.square) = ([0.0; 3], 0.0);
@@ -143,15 +153,15 @@ impl<'a> Walk<'a> {
             let slot = self.slot(k);
             self.table[slot] = k;
         }
-        self.place.push(r);
+        self.positions.push(r);
         let r = r.map(f64::from);
         (0..3).for_each(|k| self.sum[k] += r[k]);
         self.square += r[0] * r[0] + r[1] * r[1] + r[2] * r[2];
     }
 
-    /// Takes the last monomer off. Since what came later is gone already, its slot can simply be cleared.
+    /// Removes the last monomer. Later ones are already removed, so its slot can simply be cleared.
     pub fn pop(&mut self) {
-        let Some(r) = self.place.pop() else { return };
+        let Some(r) = self.positions.pop() else { return };
         if !self.table.is_empty() {
             let slot = self.slot(key(r));
             self.table[slot] = 0;
@@ -161,24 +171,24 @@ impl<'a> Walk<'a> {
         self.square -= r[0] * r[0] + r[1] * r[1] + r[2] * r[2];
     }
 
-    /// Squares of the distance from first to last monomer and of the radius of gyration, in units.
+    /// Returns the squared end-to-end distance and the squared radius of gyration, in units.
     pub fn squares(&self) -> [f64; 2] {
-        let [x, y, z] = self.place[self.place.len() - 1].map(f64::from);
-        let n = self.place.len() as f64;
+        let [x, y, z] = self.positions[self.positions.len() - 1].map(f64::from);
+        let n = self.positions.len() as f64;
         let s = self.sum;
         let of_mean = s[0] * s[0] + s[1] * s[1] + s[2] * s[2];
         [x * x + y * y + z * z, (n * self.square - of_mean) / (n * n)]
     }
 
-    /// One more monomer; `None` if there is no place for it.
+    /// Adds a monomer; returns `None` if there is no free position.
     pub fn grow(&mut self, draws: &Draws, draw: u32) -> Option<Grown> {
-        let parent = self.model.parent(self.place.len());
+        let parent = self.model.parent(self.positions.len());
         let (r, grown) = match &self.model.space {
             Space::Lattice { offsets, .. } => {
                 if self.growth.1 != draw >> 2 {
                     self.growth = (draws.words(draw >> 2, GROWTH), draw >> 2);
                 }
-                self.site(offsets, self.place[parent], self.growth.0[(draw & 3) as usize])?
+                self.site(offsets, self.positions[parent], self.growth.0[(draw & 3) as usize])?
             }
             Space::Beads { trials, sigma2, reach2, reach } => {
                 self.bead(*trials, *sigma2, *reach2, *reach, parent, draws, draw)?
@@ -216,7 +226,7 @@ impl<'a> Walk<'a> {
         for (j, step) in self.steps.iter().enumerate().filter(|(j, _)| free >> j & 1 != 0) {
             let there = here.wrapping_add(*step);
             let near = self.steps.iter().filter(|s| self.occupied(there.wrapping_add(**s))).count();
-            // the parent is a neighbor, and bonded
+            // the parent is an occupied neighbor, but bonded
             contacts[j] = near - 1;
             total += m.weights[contacts[j]];
         }
@@ -244,16 +254,16 @@ impl<'a> Walk<'a> {
         draw: u32,
     ) -> Option<([i32; 3], Grown)> {
         let m = self.model;
-        let at = self.place[parent];
-        // beads within reach of any trial; along a linear chain, one that is far off is followed by others that are
+        let at = self.positions[parent];
+        // beads within reach of any trial; along a linear chain, one far away is followed by others out of reach
         let mut near: Vec<[i32; 3]> = vec![];
         let linear = m.parents.is_none();
-        let mut j = self.place.len() as i64 - 1;
+        let mut j = self.positions.len() as i64 - 1;
         while j >= 0 {
-            let d2 = distance2(self.place[j as usize], at);
+            let d2 = distance2(self.positions[j as usize], at);
             if d2 <= i64::from(reach) * i64::from(reach) {
                 if j as usize != parent {
-                    near.push(self.place[j as usize]);
+                    near.push(self.positions[j as usize]);
                 }
                 j -= 1;
             } else {
@@ -276,7 +286,7 @@ impl<'a> Walk<'a> {
             let contacts = if m.weights.is_empty() { 0 } else { contacts.min(crate::model::CONTACTS - 1) };
             let weight = if m.weights.is_empty() { 1 } else { m.weights[contacts] };
             total += weight;
-            // one of those so far, each with its share
+            // replace the earlier choice with probability weight/total
             let word = draws.words(draw, CHOICE | t >> 2)[(t & 3) as usize];
             if (u64::from(word) * u64::from(total)) >> 32 < u64::from(weight) {
                 chosen = Some((r, contacts));
@@ -287,7 +297,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The nearest whole number, of two the even one, without the call that `round_ties_even` is on old processors.
+/// Returns the nearest integer, ties to even, without the function call that `round_ties_even` needs on old processors.
 #[inline(always)]
 pub fn nearest(x: f64) -> i64 {
     const SHIFT: f64 = 6_755_399_441_055_744.0; // 3 · 2⁵¹
@@ -303,14 +313,14 @@ fn distance2(a: [i32; 3], b: [i32; 3]) -> i64 {
     d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
 }
 
-/// A bead farther off than `reach` by s bonds: the s before it are out of reach as well.
+/// Returns how many beads before one at the squared distance `d2` are also out of reach.
 fn beads_to_skip(d2: i64, reach: i32) -> i64 {
     let bonds = ((d2 as f32).sqrt() * 0.999_99 - reach as f32) * (0.999_99 / crate::model::BOND as f32);
     (bonds as i64).max(1)
 }
 
-/// A bond in a direction that is uniform on the sphere, by the way of Marsaglia (Ann. Math. Stat. 43 (1972) 645), in
-/// whole numbers but for one square root, which is exact on both devices.
+/// Returns a bond with a direction uniform on the sphere, by Marsaglia's method (Ann. Math. Stat. 43, 645 (1972)), in
+/// integer arithmetic except for one square root, which is exact on both devices.
 fn direction(draws: &Draws, draw: u32, trial: u32) -> [i32; 3] {
     const ONE: i64 = 1 << 60;
     const SCALE: f64 = crate::model::BOND / ONE as f64;
@@ -329,7 +339,7 @@ fn direction(draws: &Draws, draw: u32, trial: u32) -> [i32; 3] {
 }
 
 impl WallRow {
-    /// As bytes for the device.
+    /// Returns the wall as words for the device.
     pub fn words(&self) -> [i64; 8] {
         let [x, y, z] = self.center;
         [self.kind, self.side, self.low, self.high, x, y, z, self.radius2]
@@ -341,7 +351,7 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn numbers_are_rounded_as_the_device_rounds() {
+    fn rounding_agrees_with_the_device() {
         let mut x = 0.37f64;
         for k in 0..2000 {
             x = -x * 1.021;

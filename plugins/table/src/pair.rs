@@ -6,7 +6,7 @@ use galamost_plugin_api::component::Registration;
 use galamost_plugin_api::error::{Errors, Position};
 use galamost_plugin_api::pair::cpu::{Rows, run};
 use galamost_plugin_api::pair::{
-    CutoffRow, Interaction, Mode, OrientedInput, PairCall, PairEval, PairInput, PairPotential,
+    CutoffRow, Mode, OrientedInput, PairCall, PairEval, PairInput, PairOutput, PairPotential,
 };
 use galamost_plugin_api::prelude::*;
 use galamost_tables::Kind;
@@ -90,9 +90,9 @@ impl PairPotential for PairTable {
         self.tables.more_numbers(numbers);
     }
 
-    fn evaluate(&self, input: &OrientedInput<f64>, row: &SplineTable) -> Interaction<f64> {
+    fn evaluate(&self, input: &OrientedInput<f64>, row: &SplineTable) -> PairOutput<f64> {
         let [energy, slope] = row.grid.at(input.pair.r2);
-        Interaction::central(input.r, -2.0 * slope, energy)
+        PairOutput::central(input.r, -2.0 * slope, energy)
     }
 
     fn tables(&self, n_types: usize, rows: &[SplineTable], cutoff: &[CutoffRow<f64>], mode: Mode) -> LoopData {

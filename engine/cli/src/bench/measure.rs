@@ -9,7 +9,7 @@ use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::plugins::Registry;
-use galamost_engine::profile::{Timing, add_up};
+use galamost_engine::profile::{Timing, add_timings};
 use galamost_engine::run::{RunOptions, Summary, execute};
 use galamost_plugin_api::views::Wanted;
 use std::sync::atomic::AtomicBool;
@@ -141,11 +141,14 @@ fn measure_runs(registry: &Registry, options: &BenchOptions, chosen: &Chosen, ca
         let (summary, mut backend, start) = run(WARM + steps)?;
         windows.push(steps as f64 / (summary.seconds - short).max(1e-6));
         profile.0 += summary.spent.steps;
-        add_up(&mut profile.1, summary.spent.timings);
+        add_timings(&mut profile.1, summary.spent.timings);
         // updaters, scaled to the number of profiled steps
         let profiled = summary.spent.steps as f64 / summary.steps.max(1) as f64;
         for (part, seconds) in summary.spent.others {
-            add_up(&mut profile.1, vec![Timing { part, kernel: "call".into(), calls: 1, seconds: seconds * profiled }]);
+            add_timings(
+                &mut profile.1,
+                vec![Timing { part, kernel: "call".into(), calls: 1, seconds: seconds * profiled }],
+            );
         }
         found = Some((backend.list_report()?, backend.memory(), start));
     }

@@ -11,7 +11,7 @@ use galamost_engine::device::Chosen;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plugins::Registry;
-use galamost_engine::profile::{Timing, by_part};
+use galamost_engine::profile::{Timing, seconds_by_part};
 use std::path::PathBuf;
 
 /// Options of `galamost bench`.
@@ -100,7 +100,7 @@ impl Measured {
 
     /// Returns the fraction of each part in the time of a step, in descending order.
     pub fn shares(&self) -> Vec<(String, f64)> {
-        let parts = by_part(&self.profile.1);
+        let parts = seconds_by_part(&self.profile.1);
         let all: f64 = parts.iter().map(|p| p.1).sum();
         parts.into_iter().map(|(name, s)| (name, s / all.max(1e-300))).collect()
     }

@@ -93,7 +93,7 @@ impl TypeNames {
             links.iter_mut().for_each(|l| l.kind = numbers[l.kind as usize]);
         }
         let types = numbers(&mut self.particles, &s.types);
-        s.kind.iter_mut().for_each(|k| *k = types[*k as usize]);
+        s.type_id.iter_mut().for_each(|k| *k = types[*k as usize]);
         links(&mut s.bonds, &numbers(&mut self.bonds, &s.bond_types));
         links(&mut s.angles, &numbers(&mut self.angles, &s.angle_types));
         links(&mut s.dihedrals, &numbers(&mut self.dihedrals, &s.dihedral_types));
@@ -206,7 +206,12 @@ mod tests {
     fn types_of_all_frames_share_a_numbering() {
         let of = |types: [&str; 2], kind: Vec<u32>| {
             let n = kind.len();
-            Snapshot { types: types.map(String::from).into(), kind, position: vec![[0.0; 3]; n], ..Snapshot::default() }
+            Snapshot {
+                types: types.map(String::from).into(),
+                type_id: kind,
+                position: vec![[0.0; 3]; n],
+                ..Snapshot::default()
+            }
         };
         let (mut a, mut b) = (of(["A", "B"], vec![0, 1]), of(["C", "A"], vec![0, 1]));
         let mut names = TypeNames::default();
@@ -215,6 +220,6 @@ mod tests {
         names.renumber(&mut a);
         names.renumber(&mut b);
         assert_eq!((a.types.join(" "), b.types == a.types), ("A B C".into(), true));
-        assert_eq!((a.kind, b.kind), (vec![0, 1], vec![2, 0]));
+        assert_eq!((a.type_id, b.type_id), (vec![0, 1], vec![2, 0]));
     }
 }

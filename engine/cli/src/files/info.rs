@@ -213,7 +213,7 @@ fn describe_state(s: &Snapshot) -> Map<String, Value> {
     let mut out = Map::new();
     let (n, d) = (s.len() as f64, s.dimensions as usize);
     out.insert("particles".into(), s.len().into());
-    out.insert("particles by type".into(), by_type(&s.types, s.kind.iter().copied()));
+    out.insert("particles by type".into(), by_type(&s.types, s.type_id.iter().copied()));
     out.insert("dimensions".into(), s.dimensions.into());
     out.insert("box".into(), json!(s.box_length[..d]));
     out.insert("number density".into(), json!(n / s.volume()));

@@ -22,7 +22,7 @@ pub(super) fn losses(output: &Path, writes: &str, s: &Snapshot, registry: &Regis
             position,
             image,
             velocity,
-            kind: vec![0; n],
+            type_id: vec![0; n],
             types: vec!["A".into()],
             mass: vec![1.0; n],
             dimensions: s.dimensions,
@@ -55,7 +55,7 @@ fn differences(s: &Snapshot, back: &Snapshot, file: &str) -> Vec<String> {
     if s.step != back.step {
         lost(format!("the step ({})", s.step));
     }
-    let type_of = |s: &Snapshot, tag: usize| s.types.get(s.kind[tag] as usize).cloned();
+    let type_of = |s: &Snapshot, tag: usize| s.types.get(s.type_id[tag] as usize).cloned();
     if (0..s.len()).any(|tag| type_of(s, tag) != type_of(back, tag)) {
         lost("type names".into());
     }

@@ -137,7 +137,7 @@ impl Reader {
         Ok(Self { path: path.into(), format: info.name.clone(), component, context: GeneratorContext::default() })
     }
 
-    fn generator(&self) -> Result<galamost_engine::plugins::GeneratorPart<'_>, Failure> {
+    fn generator(&self) -> Result<galamost_engine::plugins::GeneratorHandle<'_>, Failure> {
         self.component.generator().ok_or_else(|| input_error(&self.path, format!("{} is not a generator", self.format)))
     }
 

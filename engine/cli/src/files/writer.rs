@@ -5,9 +5,9 @@ use crate::common::input_error;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::plugins::host::HostServices;
 use galamost_engine::plugins::{Component, Registry};
-use galamost_plugin_api::analyzer::{ArrayColumn, Column, FrameCall};
+use galamost_plugin_api::analyzer::{FrameArray, FrameCall, FrameColumn};
 use galamost_plugin_api::component::{Kind, SystemInfo};
-use galamost_plugin_api::record::API_MINOR;
+use galamost_plugin_api::plugin_record::API_MINOR;
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 use std::path::{Path, PathBuf};
 
@@ -82,12 +82,12 @@ impl Writer {
     /// # Errors
     /// Returns the component's error.
     pub fn write(&self, s: &Snapshot) -> Result<(), Failure> {
-        let arrays: Vec<ArrayColumn> = s
+        let arrays: Vec<FrameArray> = s
             .arrays
             .iter()
             .map(|(name, a)| match &a.values {
-                Values::Real(v) => ArrayColumn::reals(name, a.width, v),
-                Values::Int(v) => ArrayColumn::ints(name, a.width, v),
+                Values::Real(v) => FrameArray::reals(name, a.width, v),
+                Values::Int(v) => FrameArray::ints(name, a.width, v),
             })
             .collect();
         // SAFETY: the views are plain structs of integers and addresses; zero means no particles and no rows, so that
@@ -100,17 +100,17 @@ impl Writer {
             time: f64::NAN,
             box_length: s.box_length,
             thermo: std::ptr::null(),
-            energies: Column::EMPTY,
-            energy_names: Column::EMPTY,
-            position: Column::new(&s.position),
-            image: Column::new(&s.image),
-            velocity: Column::new(&s.velocity),
-            kind: Column::new(&s.kind),
-            mass: Column::new(&s.mass),
-            arrays: Column::new(&arrays),
-            bonds: Column::new(&s.bonds),
-            angles: Column::new(&s.angles),
-            dihedrals: Column::new(&s.dihedrals),
+            energies: FrameColumn::EMPTY,
+            energy_names: FrameColumn::EMPTY,
+            position: FrameColumn::new(&s.position),
+            image: FrameColumn::new(&s.image),
+            velocity: FrameColumn::new(&s.velocity),
+            type_id: FrameColumn::new(&s.type_id),
+            mass: FrameColumn::new(&s.mass),
+            arrays: FrameColumn::new(&arrays),
+            bonds: FrameColumn::new(&s.bonds),
+            angles: FrameColumn::new(&s.angles),
+            dihedrals: FrameColumn::new(&s.dihedrals),
             state,
             list,
             bond_view,

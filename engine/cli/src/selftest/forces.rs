@@ -4,7 +4,7 @@ use super::{Test, oriented, standard_system};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
-use galamost_engine::plugins::PairPart;
+use galamost_engine::plugins::PairHandle;
 use galamost_plugin_api::component::ComponentInfo;
 use galamost_plugin_api::precision::Precision;
 
@@ -69,7 +69,7 @@ impl Test<'_> {
     }
 
     /// Checks the pair function against differences of its energy.
-    fn pair_gradient(&mut self, c: &ComponentInfo, plan: &Plan, pair: &PairPart<'_>) -> Result<(), Failure> {
+    fn pair_gradient(&mut self, c: &ComponentInfo, plan: &Plan, pair: &PairHandle<'_>) -> Result<(), Failure> {
         let cutoff = plan.components[0].needs.cutoff;
         if oriented::is_oriented(plan) {
             let (worst, kinks) = oriented::gradient(pair, cutoff)?;

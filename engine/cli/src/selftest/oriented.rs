@@ -1,9 +1,9 @@
 //! Oriented pair potentials: force and torque against differences of the energy.
 
 use galamost_engine::plan::Plan;
-use galamost_engine::plugins::PairPart;
+use galamost_engine::plugins::PairHandle;
 use galamost_plugin_api::error::Result;
-use galamost_plugin_api::pair::Pose;
+use galamost_plugin_api::pair::PairConfiguration;
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::quaternion::Quaternion;
 use galamost_plugin_api::vector::Vec3;
@@ -15,7 +15,7 @@ pub fn is_oriented(plan: &Plan) -> bool {
 
 /// Compares force and torque with differences of the energy at random poses of all pairs of types. Returns the largest
 /// deviation, and the number of poses at a kink of the energy, where the difference is undefined.
-pub fn gradient(pair: &PairPart<'_>, cutoff: f64) -> Result<(f64, usize)> {
+pub fn gradient(pair: &PairHandle<'_>, cutoff: f64) -> Result<(f64, usize)> {
     let (mut worst, mut kinks) = (0.0f64, 0);
     let key = RandomKey::new(1998, 2013);
     let draw = |k: u32, n: u32| key.single(0, k, n).map(|w| (f64::from(w) + 0.5) / 2_147_483_648.0 - 1.0);
@@ -30,7 +30,12 @@ pub fn gradient(pair: &PairPart<'_>, cutoff: f64) -> Result<(f64, usize)> {
                 pair.interaction(
                     i,
                     j,
-                    &Pose { r: r.f64(), quaternion_i: row(q), quaternion_j: row(qj), ..Pose::default() },
+                    &PairConfiguration {
+                        r: r.f64(),
+                        quaternion_i: row(q),
+                        quaternion_j: row(qj),
+                        ..PairConfiguration::default()
+                    },
                 )
             };
             let here = at(r, qi)?;

@@ -64,7 +64,7 @@ impl Test<'_> {
         }
         let mut s = standard_system();
         let other = s.type_id("C");
-        s.kind[0] = other;
+        s.type_id[0] = other;
         let refused = self.plan(c, cpu, double, s, 0, &[]).is_err();
         self.note(c, "a type without parameters is refused", if refused { 0.0 } else { 1.0 }, 0.0, "");
         Ok(conservative)

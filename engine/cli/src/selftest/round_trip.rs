@@ -24,7 +24,7 @@ impl Test<'_> {
         let apart = |d: f64, k: usize| if l[k] > 0.0 { (d - l[k] * (d / l[k]).round()).abs() } else { d.abs() };
         let far = |a: &[f64; 3], b: &[f64; 3]| (0..3).fold(0.0f64, |m, k| m.max(apart(a[k] - b[k], k)));
         let worst = |a: &Snapshot, b: &Snapshot| {
-            let same = a.len() == b.len() && a.kind == b.kind;
+            let same = a.len() == b.len() && a.type_id == b.type_id;
             let far = a.position.iter().zip(&b.position).fold(0.0f64, |m, (a, b)| m.max(far(a, b)));
             if same { far } else { f64::NAN }
         };

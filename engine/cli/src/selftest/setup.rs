@@ -147,7 +147,7 @@ impl Test<'_> {
     pub(super) fn system_of(&self, c: &ComponentInfo) -> Snapshot {
         let mut s = standard_system();
         if c.kind == Kind::Analyzer && self.registry.find(Kind::Generator, &c.name).is_some() {
-            s.mass = s.kind.iter().map(|t| 1.0 + f64::from(*t)).collect();
+            s.mass = s.type_id.iter().map(|t| 1.0 + f64::from(*t)).collect();
         }
         s
     }

@@ -26,7 +26,7 @@ pub fn standard_system() -> Snapshot {
         s.velocity[i as usize] = std::array::from_fn(|k| 3.0 * uniform(push[k]));
         s.mass[i as usize] = 1.0 + f64::from(push[3] & 1);
         // number of B among a particle of a chain and its `back` predecessors
-        let number_of_b = |s: &Snapshot, back: u32| (i - back..=i).map(|k| s.kind[k as usize]).sum();
+        let number_of_b = |s: &Snapshot, back: u32| (i - back..=i).map(|k| s.type_id[k as usize]).sum();
         if i % SIDE >= 1 {
             s.bonds.push(Link { kind: number_of_b(&s, 1), tags: [i - 1, i] });
         }

@@ -9,7 +9,7 @@ mod profile;
 pub use context::CudaDevice;
 pub use driver::{driver, driver_version, probe};
 
-use super::{Device, Graph, Kernel, SourceUnit, nvrtc};
+use super::{Device, Graph, Kernel, Services, SourceUnit, nvrtc};
 use crate::profile::{Profile, Timing};
 use driver::{call, fail};
 use galamost_plugin_api::abi::{Extent, Opaque};
@@ -19,7 +19,7 @@ use graphs::Condition;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
-impl Device for CudaDevice {
+impl Services for CudaDevice {
     fn name(&self) -> String {
         format!("{} ({})", self.name, self.architecture)
     }
@@ -42,11 +42,6 @@ impl Device for CudaDevice {
         let _inner = self.activate()?;
         // SAFETY: `address` has `bytes` bytes (contract of `clear`)
         unsafe { call!(cuMemsetD8Async(address, 0, bytes, self.stream)) }
-    }
-    fn set_word(&self, address: u64, word: u32) -> Result<()> {
-        let _inner = self.activate()?;
-        // SAFETY: `address` is an aligned word (contract of `set_word`)
-        unsafe { call!(cuMemsetD32Async(address, word, 1, self.stream)) }
     }
     fn define_macro(&self, name: &'static str) {
         let mut inner = self.lock();
@@ -94,6 +89,9 @@ impl Device for CudaDevice {
         }
         if timed { self.stop_clock(&mut inner, kernel.0 as usize) } else { Ok(()) }
     }
+}
+
+impl Device for CudaDevice {
     fn synchronize(&self) -> Result<()> {
         self.activate()?.idle = true;
         // SAFETY: the device owns the stream
@@ -128,6 +126,11 @@ impl Device for CudaDevice {
         let word = |at: usize| u32::from_ne_bytes([words[at], words[at + 1], words[at + 2], words[at + 3]]);
         let rebuild = word(offset_of!(Globals, rebuild)) != 0 && word(offset_of!(Globals, halt)) == 0;
         if rebuild { body() } else { Ok(()) }
+    }
+    fn set_word(&self, address: u64, word: u32) -> Result<()> {
+        let _inner = self.activate()?;
+        // SAFETY: `address` is an aligned word (contract of `set_word`)
+        unsafe { call!(cuMemsetD32Async(address, word, 1, self.stream)) }
     }
     fn while_nonzero(&self, word: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         if self.activate()?.capture.is_some() {

@@ -1,4 +1,4 @@
-//! Bonds, angles and dihedrals, and the pairs they exclude.
+//! Topology: bonds, angles and dihedrals, and the pairs they exclude.
 
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::snapshot::{Link, Snapshot};
@@ -8,7 +8,7 @@ pub use rows::{LinkRows, LinkTables, Touched};
 
 mod rows;
 
-/// Links of one width, in the order of the file; new ones follow.
+/// Bonds, angles and dihedrals in the order of the initial state, followed by those added later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
     /// Bonds.
@@ -20,27 +20,26 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The links of a snapshot.
+    /// Returns the topology of a snapshot.
     pub fn of(s: &Snapshot) -> Self {
         Self { bonds: s.bonds.clone(), angles: s.angles.clone(), dihedrals: s.dihedrals.clone() }
     }
 
-    /// Applies changes, here and to the rows of `tables`; their order does not matter, since they are sorted first:
-    /// links are added before others are removed. Costs what the changes cost, and, if links are removed, one pass over all
-    /// links of their width.
+    /// Applies edits to the topology and to the rows of `tables`. The result does not depend on the order of the edits,
+    /// because they are sorted first; additions come before removals. An edit costs O(rows touched); removals also cost
+    /// one pass over all links of their width.
     ///
     /// # Errors
-    /// A change that makes no sense: a particle that is not there or is named twice, a link to be removed that does not
-    /// exist.
+    /// Returns an error if an edit names an unknown particle or one particle twice, or removes a link that does not exist.
     pub fn apply(&mut self, tables: &mut LinkTables, edits: &mut [Edit], step: u64) -> Result<Touched> {
         edits.sort_unstable();
         let n = tables.n();
-        let mut gone = Gone::default();
+        let mut removed = Removed::default();
         let mut touched = Touched::default();
         for e in edits.iter() {
             let tags = &e.tags[..e.width.min(4) as usize];
             if let Some(t) = tags.iter().find(|t| **t as usize >= n) {
-                let what = format!("a change of topology names particle {t}, which is not there");
+                let what = format!("a change of topology refers to particle {t}, which does not exist");
                 return Err(Error::Unstable { step, tag: None, what });
             }
             let twice = (1..tags.len()).any(|k| tags[..k].contains(&tags[k]));
@@ -50,36 +49,36 @@ impl Topology {
                     (3, 0) => add(&mut self.angles, &mut tables.angles, &mut touched.angles, e),
                     (4, 0) => add(&mut self.dihedrals, &mut tables.dihedrals, &mut touched.dihedrals, e),
                     (2, 1 | 2) => {
-                        let all = e.remove == 1 || gone.along(tables, &mut touched, [e.tags[0], e.tags[1]]);
-                        all && remove::<2>(&mut tables.bonds, &mut touched.bonds, &mut gone.bonds, e)
+                        let all = e.remove == 1 || removed.along(tables, &mut touched, [e.tags[0], e.tags[1]]);
+                        all && remove::<2>(&mut tables.bonds, &mut touched.bonds, &mut removed.bonds, e)
                     }
-                    (3, 1) => remove::<3>(&mut tables.angles, &mut touched.angles, &mut gone.angles, e),
-                    (4, 1) => remove::<4>(&mut tables.dihedrals, &mut touched.dihedrals, &mut gone.dihedrals, e),
+                    (3, 1) => remove::<3>(&mut tables.angles, &mut touched.angles, &mut removed.angles, e),
+                    (4, 1) => remove::<4>(&mut tables.dihedrals, &mut touched.dihedrals, &mut removed.dihedrals, e),
                     _ => false,
                 };
             if !done {
-                let what = format!("a change of topology cannot be made: {e:?}");
+                let what = format!("a change of topology is impossible: {e:?}");
                 return Err(Error::Unstable { step, tag: tags.first().copied(), what });
             }
         }
-        take_out(&mut self.bonds, gone.bonds);
-        take_out(&mut self.angles, gone.angles);
-        take_out(&mut self.dihedrals, gone.dihedrals);
-        tables.renew_exclusions(&mut touched);
+        retain_others(&mut self.bonds, removed.bonds);
+        retain_others(&mut self.angles, removed.angles);
+        retain_others(&mut self.dihedrals, removed.dihedrals);
+        tables.update_exclusions(&mut touched);
         Ok(touched)
     }
 }
 
-/// Links that are removed, each in the direction in which it is the smaller; sorted later.
+/// Removed links in canonical direction; not sorted.
 #[derive(Default)]
-struct Gone {
+struct Removed {
     bonds: Vec<Link<2>>,
     angles: Vec<Link<3>>,
     dihedrals: Vec<Link<4>>,
 }
 
-impl Gone {
-    /// Removes the angles and dihedrals that have this bond between two neighboring members.
+impl Removed {
+    /// Removes the angles and dihedrals that contain this bond.
     fn along(&mut self, tables: &mut LinkTables, touched: &mut Touched, bond: [u32; 2]) -> bool {
         for e in tables.angles.along(bond) {
             remove::<3>(&mut tables.angles, &mut touched.angles, &mut self.angles, &e);
@@ -91,7 +90,7 @@ impl Gone {
     }
 }
 
-/// A link equals its mirror image.
+/// Returns the link in its canonical direction; a link equals its mirror image.
 fn canonical<const W: usize>(mut link: Link<W>) -> Link<W> {
     let mut mirror = link.tags;
     mirror.reverse();
@@ -111,28 +110,28 @@ fn add<const W: usize>(links: &mut Vec<Link<W>>, rows: &mut LinkRows, touched: &
     true
 }
 
-/// Takes a link out of the rows and notes it; false if it is not there.
-fn remove<const W: usize>(rows: &mut LinkRows, touched: &mut Vec<u32>, gone: &mut Vec<Link<W>>, e: &Edit) -> bool {
+/// Removes a link from the rows and records it. Returns false if it does not exist.
+fn remove<const W: usize>(rows: &mut LinkRows, touched: &mut Vec<u32>, removed: &mut Vec<Link<W>>, e: &Edit) -> bool {
     let link = canonical(link::<W>(e));
-    let there = rows.remove(&link);
-    if there {
+    let found = rows.remove(&link);
+    if found {
         touched.extend(link.tags);
-        gone.push(link);
+        removed.push(link);
     }
-    there
+    found
 }
 
-/// Takes links out of the list, the first of equal ones; the others keep their order.
-fn take_out<const W: usize>(links: &mut Vec<Link<W>>, mut gone: Vec<Link<W>>) {
-    if gone.is_empty() {
+/// Removes links from the list, the first of equal ones; the others keep their order.
+fn retain_others<const W: usize>(links: &mut Vec<Link<W>>, mut removed: Vec<Link<W>>) {
+    if removed.is_empty() {
         return;
     }
-    gone.sort_unstable();
-    let mut left = vec![true; gone.len()];
+    removed.sort_unstable();
+    let mut left = vec![true; removed.len()];
     links.retain(|l| {
         let l = canonical(*l);
-        let mut at = gone.partition_point(|g| *g < l);
-        while at < gone.len() && gone[at] == l {
+        let mut at = removed.partition_point(|r| *r < l);
+        while at < removed.len() && removed[at] == l {
             if std::mem::replace(&mut left[at], false) {
                 return false;
             }
@@ -157,7 +156,7 @@ mod tests {
 
     const ALL: Exclusions = Exclusions { bonds: true, angles: true, dihedrals: true };
 
-    /// The rows are those of a fresh start.
+    /// Checks that the rows equal those of new tables.
     fn check(t: &Topology, tables: &LinkTables) {
         let fresh = LinkTables::new(t, ALL, tables.n());
         for tag in 0..tables.n() as u32 {
@@ -183,7 +182,7 @@ mod tests {
         let (b, ..) = apply(&mut [gone, add(1, 2), add(2, 3)]).expect("valid");
         assert_eq!(a, b);
         assert_eq!(a.bonds, [Link { kind: 1, tags: [1, 2] }, Link { kind: 1, tags: [2, 3] }]);
-        assert!(touched.lost && touched.exclusions == [0, 1, 2, 3], "{touched:?}");
+        assert!(touched.exclusion_removed && touched.exclusions == [0, 1, 2, 3], "{touched:?}");
         check(&a, &tables);
         assert!(apply(&mut [gone, gone]).is_err(), "removed twice");
         assert!(apply(&mut [add(2, 2)]).is_err(), "bonded to itself");
@@ -197,7 +196,7 @@ mod tests {
         let touched = t.apply(&mut tables, &mut [Edit::cut(0, [4, 3])], 0).expect("valid");
         assert_eq!((t.bonds.len(), t.angles.len(), t.dihedrals.len()), (5, 3, 1));
         assert!(t.dihedrals[0].tags == [0, 1, 2, 3]);
-        assert!(touched.lost && touched.angles == [2, 3, 4, 5] && touched.dihedrals == [1, 2, 3, 4, 5, 6]);
+        assert!(touched.exclusion_removed && touched.angles == [2, 3, 4, 5] && touched.dihedrals == [1, 2, 3, 4, 5, 6]);
         check(&t, &tables);
         // what is added in the same call goes as well
         let mut edits = [Edit::cut(0, [0, 1]), Edit::add(5, [0, 1, 6]), Edit::add(1, [3, 4])];
@@ -214,7 +213,7 @@ mod tests {
         let mut tables = LinkTables::new(&t, ALL, 10);
         for k in 1..10 {
             let touched = t.apply(&mut tables, &mut [Edit::add(0, [0, k])], 0).expect("valid");
-            assert!(!touched.lost);
+            assert!(!touched.exclusion_removed);
             check(&t, &tables);
         }
         assert!(tables.bonds.count(0) == 9 && tables.bonds.capacity >= 9);

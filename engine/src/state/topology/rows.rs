@@ -1,29 +1,29 @@
-//! Links as each particle sees them, in rows with room to grow.
+//! Bonds, angles and dihedrals by particle, in rows with spare capacity.
 
 use super::Topology;
 use crate::pipeline::Exclusions;
 use galamost_plugin_api::snapshot::Link;
 use galamost_plugin_api::updater::Edit;
 
-/// Rows of words by tag: row t has `count(t)` entries of `width` words, and room for `capacity`. An entry of a link is the
-/// tags of the other members in their order, then kind · 4 + place.
+/// Rows of words by tag: row t has `count(t)` entries of `width` words, and capacity for `capacity` entries. The entry of a
+/// link (bond, angle or dihedral) is the tags of the other members in their order, then type · 4 + position of this member.
 #[derive(Clone, Debug, Default)]
 pub struct LinkRows {
     /// Words of an entry: the members of a link, or 1 for the tags of [`LinkTables::exclusions`].
     pub width: usize,
-    /// Entries that a row has room for; all rows get more when one needs it.
+    /// Capacity of each row in entries; it grows for all rows together.
     pub capacity: usize,
     counts: Vec<u32>,
     words: Vec<u32>,
 }
 
 impl LinkRows {
-    /// Empty rows of `n` particles.
+    /// Returns empty rows of `n` particles.
     fn empty(width: usize, n: usize, capacity: usize) -> Self {
         Self { width, capacity, counts: vec![0; n], words: vec![0; n * width * capacity] }
     }
 
-    /// Rows of `n` particles that are just long enough.
+    /// Returns the rows of `n` particles with the smallest sufficient capacity.
     pub fn new<const W: usize>(links: &[Link<W>], n: usize) -> Self {
         let mut counts = vec![0u32; n];
         links.iter().flat_map(|l| l.tags).for_each(|t| counts[t as usize] += 1);
@@ -32,27 +32,27 @@ impl LinkRows {
         rows
     }
 
-    /// Entries of each tag.
+    /// Returns the number of entries of each tag.
     pub fn counts(&self) -> &[u32] {
         &self.counts
     }
 
-    /// Words of all rows, `capacity` entries each.
+    /// Returns the words of all rows, `capacity` entries each.
     pub fn words(&self) -> &[u32] {
         &self.words
     }
 
-    /// Number of entries of a tag.
+    /// Returns the number of entries of a tag.
     pub fn count(&self, tag: u32) -> usize {
         self.counts[tag as usize] as usize
     }
 
-    /// Entries of a tag, `width` words each.
+    /// Returns the entries of a tag, `width` words each.
     pub fn row(&self, tag: u32) -> &[u32] {
         &self.words[tag as usize * self.capacity * self.width..][..self.count(tag) * self.width]
     }
 
-    /// Makes room for rows of `entries`, and for as many again, so that it seldom happens.
+    /// Grows the capacity to at least `entries`, and at least to twice the old capacity.
     fn reserve(&mut self, entries: usize) {
         if entries <= self.capacity {
             return;
@@ -67,7 +67,6 @@ impl LinkRows {
 
     fn push(&mut self, tag: u32, entry: &[u32]) {
         if self.count(tag) == self.capacity {
-            // rows of a fresh start are filled without a look at their length
             self.reserve(self.capacity + 1);
         }
         let at = (tag as usize * self.capacity + self.count(tag)) * self.width;
@@ -75,26 +74,27 @@ impl LinkRows {
         self.counts[tag as usize] += 1;
     }
 
-    /// The entry of a link in the row of its member at `place`.
-    fn entry<const W: usize>(link: &Link<W>, place: usize) -> [u32; W] {
-        let mut entry = [link.kind * 4 + place as u32; W];
-        let others = link.tags.iter().enumerate().filter(|(k, _)| *k != place).map(|(_, t)| *t);
+    /// Returns the entry of a link in the row of its member at `position`.
+    fn entry<const W: usize>(link: &Link<W>, position: usize) -> [u32; W] {
+        let mut entry = [link.kind * 4 + position as u32; W];
+        let others = link.tags.iter().enumerate().filter(|(k, _)| *k != position).map(|(_, t)| *t);
         entry.iter_mut().zip(others).for_each(|(word, other)| *word = other);
         entry
     }
 
-    /// Puts a link at the end of its members' rows.
+    /// Appends a link to its members' rows.
     pub fn add<const W: usize>(&mut self, link: &Link<W>) {
-        for (place, tag) in link.tags.iter().enumerate() {
-            self.push(*tag, &Self::entry(link, place));
+        for (position, tag) in link.tags.iter().enumerate() {
+            self.push(*tag, &Self::entry(link, position));
         }
     }
 
-    /// Takes a link or its mirror image out of its members' rows, the first of equal ones; false if it is not there.
+    /// Removes a link or its mirror image from its members' rows, the first of equal ones. Returns false if it does not
+    /// exist.
     pub fn remove<const W: usize>(&mut self, link: &Link<W>) -> bool {
         let mut mirror = *link;
         mirror.tags.reverse();
-        // whichever of the two comes first in one row comes first in all
+        // the order of the two is the same in all rows
         let first = |l: &Link<W>| {
             let entry = Self::entry(l, l.tags.iter().position(|t| *t == link.tags[0]).unwrap_or(0));
             self.row(link.tags[0]).chunks_exact(W).position(|e| e == entry)
@@ -105,8 +105,8 @@ impl LinkRows {
             (Some(_), None) => link,
             _ => &mirror,
         };
-        for (place, tag) in found.tags.iter().enumerate() {
-            let entry = Self::entry(found, place);
+        for (position, tag) in found.tags.iter().enumerate() {
+            let entry = Self::entry(found, position);
             let Some(at) = self.row(*tag).chunks_exact(W).position(|e| e == entry) else { return false };
             let row = *tag as usize * self.capacity * W;
             let count = self.count(*tag);
@@ -116,7 +116,7 @@ impl LinkRows {
         true
     }
 
-    /// Each link once that has this bond between two neighboring members, as changes that remove it.
+    /// Returns the edits that remove the links that contain this bond, each link once.
     pub fn along(&self, [a, b]: [u32; 2]) -> Vec<Edit> {
         let mut found = vec![];
         for entry in self.row(a).chunks_exact(self.width) {
@@ -133,7 +133,7 @@ impl LinkRows {
         found
     }
 
-    /// Sets a row.
+    /// Replaces a row.
     fn set(&mut self, tag: u32, row: &[u32]) {
         self.reserve(row.len());
         self.words[tag as usize * self.capacity..][..row.len()].copy_from_slice(row);
@@ -141,7 +141,7 @@ impl LinkRows {
     }
 }
 
-/// All rows of a system.
+/// The rows of all links of a system, and its exclusions.
 #[derive(Clone, Debug, Default)]
 pub struct LinkTables {
     /// Bonds.
@@ -150,12 +150,12 @@ pub struct LinkTables {
     pub angles: LinkRows,
     /// Dihedrals.
     pub dihedrals: LinkRows,
-    /// For each tag the tags that it has no pair forces with, sorted; `None` if links exclude nothing.
+    /// For each tag the excluded tags, sorted; `None` if nothing is excluded.
     pub exclusions: Option<LinkRows>,
     what: Exclusions,
 }
 
-/// Tags whose rows have changed, each once and in order.
+/// Tags whose rows have changed, each once and sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
     /// Rows of bonds.
@@ -166,12 +166,12 @@ pub struct Touched {
     pub dihedrals: Vec<u32>,
     /// Rows of exclusions.
     pub exclusions: Vec<u32>,
-    /// A pair is no longer excluded: the neighbor list lacks it.
-    pub lost: bool,
+    /// An exclusion was removed, so the neighbor list lacks a pair.
+    pub exclusion_removed: bool,
 }
 
 impl LinkTables {
-    /// Rows of a topology.
+    /// Returns the tables of a topology.
     pub fn new(t: &Topology, what: Exclusions, n: usize) -> Self {
         let (bonds, angles) = (LinkRows::new(&t.bonds, n), LinkRows::new(&t.angles, n));
         let mut tables = Self { bonds, angles, dihedrals: LinkRows::new(&t.dihedrals, n), exclusions: None, what };
@@ -185,33 +185,33 @@ impl LinkTables {
         tables
     }
 
-    /// Number of particles.
+    /// Returns the number of particles.
     pub fn n(&self) -> usize {
         self.bonds.counts.len()
     }
 
-    /// Rows of links by their width − 2.
+    /// Returns the rows of links by their width − 2.
     pub fn links(&self, which: usize) -> &LinkRows {
         [&self.bonds, &self.angles, &self.dihedrals][which]
     }
 
-    /// The tags that a tag has no pair forces with, sorted: the other ends of its links.
+    /// Returns the excluded tags of a tag, sorted: the other ends of its links.
     fn excluded(&self, tag: u32) -> Vec<u32> {
         let ends = |rows: &LinkRows| -> Vec<u32> {
             let entries = rows.row(tag).chunks_exact(rows.width.max(1));
             let width = rows.width as u32;
             let end = |e: &[u32]| match e[e.len() - 1] & 3 {
                 0 => Some(e[e.len() - 2]),
-                place if place + 1 == width => Some(e[0]),
+                position if position + 1 == width => Some(e[0]),
                 _ => None,
             };
             entries.filter_map(end).collect()
         };
         let mut all = vec![];
-        for (taken, rows) in
+        for (excludes, rows) in
             [(self.what.bonds, &self.bonds), (self.what.angles, &self.angles), (self.what.dihedrals, &self.dihedrals)]
         {
-            if taken {
+            if excludes {
                 all.extend(ends(rows));
             }
         }
@@ -220,8 +220,8 @@ impl LinkTables {
         all
     }
 
-    /// Puts the lists of touched tags in order, and brings their exclusions up to date.
-    pub(super) fn renew_exclusions(&mut self, touched: &mut Touched) {
+    /// Sorts the lists of touched tags and updates their exclusions.
+    pub(super) fn update_exclusions(&mut self, touched: &mut Touched) {
         for list in [&mut touched.bonds, &mut touched.angles, &mut touched.dihedrals] {
             list.sort_unstable();
             list.dedup();
@@ -235,7 +235,7 @@ impl LinkTables {
             (self.what.dihedrals, &touched.dihedrals),
         ]
         .into_iter()
-        .filter(|(taken, _)| *taken)
+        .filter(|(excludes, _)| *excludes)
         .flat_map(|(_, tags)| tags.iter().copied())
         .collect();
         tags.sort_unstable();
@@ -245,7 +245,7 @@ impl LinkTables {
             let Some(exclusions) = &mut self.exclusions else { return };
             let before = exclusions.row(tag);
             if before != now {
-                touched.lost |= before.iter().any(|t| !now.contains(t));
+                touched.exclusion_removed |= before.iter().any(|t| !now.contains(t));
                 touched.exclusions.push(tag);
                 exclusions.set(tag, &now);
             }
@@ -280,7 +280,7 @@ mod tests {
         assert!(LinkTables::new(&t, Exclusions::default(), 4).exclusions.is_none());
     }
 
-    /// Of a link that is there twice, once in each direction, one stays.
+    /// Removing one of two equal links, one in each direction, keeps the other.
     #[test]
     fn equal_links_are_removed_one_by_one() {
         let angles = [Link { kind: 1, tags: [2, 1, 0] }, Link { kind: 1, tags: [0, 1, 2] }];

@@ -1,9 +1,9 @@
 //! Branch-free elementary functions for the CPU.
 //!
-//! Every function is straight-line code (selects instead of branches, no table, no call), so LLVM turns a loop over
-//! an array of arguments into vector instructions. The method is textbook: argument reduction by a constant split
-//! into a high and a low part (Cody & Waite), then a Taylor polynomial or series on the reduced interval, long enough
-//! that its remainder is below half a unit in the last place. On CUDA the same names mean the toolkit's functions.
+//! Every function is straight-line code: selects instead of branches, no tables, no calls. LLVM therefore vectorizes a
+//! loop over an array of arguments. The method is standard: argument reduction by a constant that is split into a high
+//! and a low part (Cody & Waite), then a Taylor polynomial or series on the reduced interval with a remainder below
+//! half a unit in the last place. On CUDA the same names are the functions of the toolkit.
 
 macro_rules! elementary {
     (
@@ -18,9 +18,9 @@ macro_rules! elementary {
         pub mod $name {
             use std::f64::consts;
 
-            /// 1.5 · 2^mantissa: adding it rounds to a whole number, which then stands in the low bits.
+            /// 1.5 · 2^mantissa: adding it rounds to an integer, which is then in the low bits.
             const MAGIC: $t = $magic;
-            /// Above this every number is whole.
+            /// All numbers above this are integers.
             const WHOLE: $t = MAGIC / 1.5;
 
             /// 1/n!, highest power first, for n = N … 0.
@@ -38,7 +38,8 @@ macro_rules! elementary {
                 c
             }
 
-            /// Tail of sine (first = 3) or cosine (first = 4): ±1/first!, ∓1/(first+2)!, …, highest power first.
+            /// Remainder of the series of sine (first = 3) or cosine (first = 4): ±1/first!, ∓1/(first+2)!, …, highest
+            /// power first.
             const fn alternating<const N: usize>(first: u32, sign: f64) -> [$t; N] {
                 let mut c = [0.0; N];
                 let mut term = sign;
@@ -84,23 +85,23 @@ macro_rules! elementary {
                 sum
             }
 
-            /// The nearest whole number, ties to even.
+            /// The nearest integer, ties to even.
             #[inline(always)]
             pub fn round(x: $t) -> $t {
                 let whole = $t::copysign(WHOLE, x);
                 let r = (x + whole) - whole;
-                // −0.3 gives −0, as C's rint does
+                // −0.3 gives −0, as C's rint
                 if x.abs() < WHOLE { $t::copysign(r, x) } else { x }
             }
 
-            /// The largest whole number not above x.
+            /// The largest integer not above x.
             #[inline(always)]
             pub fn floor(x: $t) -> $t {
                 let r = round(x);
                 if r > x { r - 1.0 } else { r }
             }
 
-            /// eˣ: x = n ln 2 + r, |r| ≤ ½ ln 2, and 2ⁿ put together from bits.
+            /// eˣ: x = n ln 2 + r, |r| ≤ ½ ln 2; 2ⁿ is assembled from bits.
             #[inline(always)]
             pub fn exp(x: $t) -> $t {
                 let inside = if x < $exp_min { $exp_min } else { x };
@@ -109,7 +110,8 @@ macro_rules! elementary {
                 let n = shifted - MAGIC;
                 let r = (inside - n * $ln2_hi) - n * $ln2_lo;
                 let p = horner(r, &EXP);
-                // 2ⁿ as a product of two, so that neither end of the range leaves the exponent field
+                // 2ⁿ as a product of two factors, so that the exponent field does not overflow at either end of the
+                // range
                 let n = shifted.to_bits().wrapping_sub(MAGIC.to_bits()) as $int;
                 let half = n >> 1;
                 let a = $t::from_bits(((half + $bias) << $mantissa) as $bits);
@@ -154,7 +156,7 @@ macro_rules! elementary {
                 let steep = ay > ax;
                 let (num, den) = if steep { (ax, ay) } else { (ay, ax) };
                 let t = num / (if den == 0.0 { 1.0 } else { den });
-                // atan t = π/4 + atan((t − 1)/(t + 1)): the series then sees at most tan π/8
+                // atan t = π/4 + atan((t − 1)/(t + 1)): the argument of the series is at most tan π/8
                 let far = t > (consts::SQRT_2 - 1.0) as $t;
                 let u = if far { (t - 1.0) / (t + 1.0) } else { t };
                 let u2 = u * u;

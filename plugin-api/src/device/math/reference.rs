@@ -1,8 +1,8 @@
-//! Elementary functions with about 100 bits, to measure the others against: sums of two f64 and Taylor series.
+//! Reference for the tests of the elementary functions, with about 100 bits: sums of two f64 and Taylor series.
 
 use std::ops::{Add, Mul, Neg, Sub};
 
-/// The sum of two f64, of which the second is at most half an ulp of the first.
+/// The unevaluated sum of two f64; the second is at most half an ulp of the first.
 #[derive(Clone, Copy, Debug)]
 pub struct Wide(pub f64, pub f64);
 
@@ -75,7 +75,7 @@ impl Wide {
     pub fn rsqrt(self) -> Self {
         ONE.over(self.sqrt())
     }
-    /// eˣ, as a number and a power of two: it may be too small for f64.
+    /// eˣ as a number and a power of two, because it may be too small for f64.
     fn exp_scaled(self) -> (Self, i32) {
         let n = (self.0 / LN2.0).round();
         let r = self - LN2 * n.into();
@@ -91,14 +91,14 @@ impl Wide {
         }
         (total, n as i32)
     }
-    /// eˣ for results far from the ends of the range.
+    /// eˣ for results far from the limits of the range.
     pub fn exp(self) -> Self {
         let (e, n) = self.exp_scaled();
-        // in two steps: 2¹⁰²⁴ is no f64
+        // in two steps, because 2¹⁰²⁴ is not an f64
         let (a, b) = (2f64.powi(n / 2), 2f64.powi(n - n / 2));
         Self(e.0 * a * b, e.1 * a * b)
     }
-    /// ln x: a step of Newton's from the f64 value.
+    /// ln x: one step of Newton's method from the f64 value.
     pub fn ln(self) -> Self {
         let y = self.0.ln();
         let (e, n) = Self::from(-y).exp_scaled();
@@ -108,7 +108,7 @@ impl Wide {
         // ln(1 + d), d about 10⁻¹⁶
         Self::from(y) + d - Self::from(0.5 * d.0 * d.0)
     }
-    /// (sin x, cos x), |x| at most some 10⁴.
+    /// (sin x, cos x) for |x| up to about 10⁴.
     pub fn sin_cos(self) -> (Self, Self) {
         let n = (self.0 / HALF_PI.0).round();
         let r = self - HALF_PI * n.into();
@@ -131,7 +131,7 @@ impl Wide {
             _ => (-c, s),
         }
     }
-    /// The angle of the point (x, y) = (`other`, `self`): the f64 value and what is left after turning by it.
+    /// The angle of the point (x, y) = (`other`, `self`): the f64 value plus the remaining angle.
     pub fn atan2(self, other: Self) -> Self {
         let a = self.0.atan2(other.0);
         let (s, c) = Self::from(a).sin_cos();
@@ -148,7 +148,7 @@ impl Wide {
     }
 }
 
-/// Values to 40 digits of another program (mpmath) at a few places.
+/// Values to 40 digits from another program (mpmath).
 #[test]
 fn the_reference_agrees_with_tabulated_values() {
     for (name, value, truth) in [

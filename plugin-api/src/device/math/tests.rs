@@ -1,27 +1,27 @@
-//! Errors as the page of the language states them (`language.md`), and ends of ranges.
+//! Tests of the errors stated in `language.md`, and of the limits of the ranges.
 
 use super::reference::Wide;
 use super::{double, single};
-use crate::real::Real;
+use crate::device::real::Real;
 
-/// Largest errors over the sweeps below, in the order of [`NAMES`]: f32 and f64. `language.md` has this table.
+/// Largest errors over the sweeps below, in the order of [`NAMES`]: f32 and f64. `language.md` contains this table.
 const STATED: [(f64, f64); 9] =
     [(1.5, 1.5), (1.25, 1.25), (2.0, 2.0), (1.0, 1.0), (1.0, 1.0), (2.5, 2.5), (2.5, 2.5), (3.0, 3.0), (0.5, 0.5)];
-/// The unit is the spacing of numbers at the result; at 1 for `sin`, `cos`, `acos` and `atan2`; for `powf` that at the
-/// result times 1 + |y ln x|.
+/// The unit is the spacing of numbers at the result. For `sin`, `cos`, `acos` and `atan2` it is the spacing at 1; for
+/// `powf` that at the result, times 1 + |y ln x|.
 const NAMES: [&str; 9] = ["rsqrt", "exp", "ln", "sin", "cos", "acos", "atan2", "powf", "sqrt"];
 
-/// |value − truth| in units of the spacing of numbers at `scale`.
+/// Returns |value − truth| in units of the spacing of numbers at `scale`.
 fn ulps(value: f64, truth: Wide, scale: f64, mantissa: i32) -> f64 {
-    // dividing by a power of two first keeps the smallest numbers from vanishing
+    // dividing by a power of two first prevents underflow
     let unit = 2f64.powi(scale.abs().log2().floor() as i32);
     ((value / unit - truth.0 / unit) - truth.1 / unit).abs() * 2f64.powi(mantissa)
 }
 
-/// Worst errors of all functions over `n` arguments each.
+/// Returns the largest errors of all functions over `n` arguments each.
 fn worst<R: Real>(n: u32, mantissa: i32, exp: (f64, f64)) -> [f64; 9] {
     let mut worst = [0.0f64; 9];
-    // two numbers in 0 … 1 that fill the square evenly
+    // two numbers in 0 … 1 that fill the square uniformly
     let golden = |k: u32, step: f64| (f64::from(k) * step).fract();
     for k in 0..n {
         let (a, b) = (golden(k, 0.754_877_666_246_692_8), golden(k, 0.569_840_290_998_053_2));
@@ -30,7 +30,7 @@ fn worst<R: Real>(n: u32, mantissa: i32, exp: (f64, f64)) -> [f64; 9] {
         let mut note = |at: usize, value: R, truth: Wide, scale: f64, factor: f64| {
             worst[at] = worst[at].max(ulps(value.f64(), truth, scale, mantissa) / factor);
         };
-        // all magnitudes, and numbers around 1, where a logarithm loses most
+        // all magnitudes, and numbers around 1, where a logarithm loses the most digits
         let positive = if k % 2 == 0 { R::lit((0.9 * (exp.0 + (exp.1 - exp.0) * a)).exp()) } else { between(0.5, 2.0) };
         let t = wide(positive).rsqrt();
         note(0, positive.rsqrt(), t, t.0, 1.0);
@@ -71,7 +71,7 @@ fn errors_are_as_stated() {
         println!("{name}: {:.3} in f32, {:.3} in f64", single[k], double[k]);
     }
     for (k, name) in NAMES.iter().enumerate() {
-        // the reference itself is uncertain by some 10⁻¹² ulp
+        // the reference itself has an error of about 10⁻¹² ulp
         let inside = |found: f64, stated: f64| found <= stated + 1e-9;
         assert!(
             inside(single[k], STATED[k].0) && inside(double[k], STATED[k].1),

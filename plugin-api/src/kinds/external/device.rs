@@ -1,24 +1,24 @@
-//! The kernel of an external potential, and its memory.
+//! CUDA kernel of an external potential.
 
 use crate::abi::Opaque;
+use crate::abi::services::{Host, Kernel};
+use crate::abi::views::{StateView, Sums};
 use crate::arguments;
-use crate::component::SystemInfo;
+use crate::device::precision::Precision;
+use crate::device::real::Real;
 use crate::device::{DevicePtr, DeviceText, assemble};
 use crate::error::{Error, Result};
-use crate::force::ForceCall;
-use crate::precision::Precision;
-use crate::real::Real;
-use crate::services::{Host, Kernel};
-use crate::views::{StateView, Sums};
+use crate::kinds::component::SystemInfo;
+use crate::kinds::force::ForceCall;
 
-/// Threads of a block.
+/// Threads per block.
 const BLOCK: u32 = 128;
 
-/// What the function of a potential can see, as its text names it.
+/// Input of the function, as its CUDA text names it.
 const INPUT: &str = "template <class real> struct ExternalInput {\n\
     Vec3<real> position, unwrapped, length, velocity;\nreal mass, charge;\nu32 kind, tag;\nStep<real> step;\n};\n";
 
-/// The kernel's argument; the same members stand in `loop.cuh`.
+/// Argument of the kernel; `loop.cuh` declares the same members.
 #[repr(C)]
 struct ExternalArgs {
     state: StateView,
@@ -34,7 +34,7 @@ struct ExternalArgs {
     virial: u32,
 }
 
-/// The kernel with its rows.
+/// The compiled kernel with its parameter rows.
 pub(super) struct OnDevice {
     kernel: Kernel,
     rows: DevicePtr<u8>,
@@ -43,7 +43,7 @@ pub(super) struct OnDevice {
 }
 
 impl OnDevice {
-    /// Compiles the function's text and uploads the rows.
+    /// Compiles the function and uploads the rows.
     pub fn new(
         host: &Host,
         text: &'static DeviceText,
@@ -78,7 +78,7 @@ impl OnDevice {
     /// Launches the kernel.
     ///
     /// # Safety
-    /// The call's views describe valid device arrays.
+    /// The views in `call` must describe valid device arrays.
     pub unsafe fn launch(&self, host: &Host, call: &ForceCall, by_type: bool, virial: bool) -> Result<()> {
         let args = ExternalArgs {
             state: call.state,
@@ -94,7 +94,7 @@ impl OnDevice {
             virial: u32::from(virial),
         };
         let mut arguments: [*mut Opaque; 1] = arguments![args];
-        // SAFETY: the kernel takes one ExternalArgs
+        // SAFETY: the kernel takes one `ExternalArgs`
         unsafe { host.launch(self.kernel, call.state.n_local.div_ceil(BLOCK), BLOCK, &mut arguments) }
     }
 }

@@ -1,4 +1,4 @@
-// The loop over particles of an external potential. Before it stand ExternalRow<real> and external_eval<real>.
+// Kernel over the particles of an external potential. ExternalRow<real> and external_eval<real> are defined before it.
 struct ExternalArgs {
     StateView state;
     const ExternalRow<real>* rows;
@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(128) external_force(ExternalArgs a)
         const Tuple2<Vec3<real>, real> found = external_eval<real>(input, a.rows[a.by_type ? pos.kind : 0u]);
         const Vec3<real> force = found.v0;
         const real energy = found.v1;
-        // infinite in either precision
+        // infinite in f32 or f64
         if (double(energy) > 3.4e38) raise_fault(g, 6u, a.component, input.tag, 0u);
         Vec4 f = s.force[i];
         f.x += force.x;

@@ -1,76 +1,78 @@
-//! External potentials: a function gives the force on one particle and its energy; the loop is done once for all.
+//! External potentials: a function returns the force on one particle and its energy.
 //!
-//! A plugin writes one function over `real` and a struct of parameters; from these follow the loop of the CPU
-//! (`loops/external.rs`), the CUDA kernel (`loop.cuh`), sums, faults and the component.
+//! A plugin writes one function over `real` (`#[external_potential]`) and a struct of parameters. The API provides the
+//! CPU loop (`cpu.rs`), the CUDA kernel (`loop.cuh`), sums, faults and the component.
 
+mod cpu;
 mod device;
 
-use crate::component::{ArrayNeed, Needs, Registration, SystemInfo};
+use crate::abi::services::Host;
+use crate::abi::views::{Step, Sums};
 use crate::device::DeviceText;
+use crate::device::precision::{Fixed, Float64, Precision};
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
 use crate::error::{Error, Errors, Result};
-use crate::force::{Force, ForceCall};
-use crate::loops::external::run;
-use crate::pair::Row;
+use crate::kinds::component::{ArrayNeed, Needs, SystemInfo};
+use crate::kinds::force::{Force, ForceCall};
+use crate::kinds::pair::Row;
 use crate::params::{FieldDoc, Fields, FromValue, Group, Params, Range, Value};
-use crate::precision::{Fixed, Float64, Precision};
-use crate::real::Real;
-use crate::services::Host;
-use crate::vector::Vec3;
-use crate::views::{Step, Sums};
+use cpu::run;
 
-/// What an external potential can see of a particle, by the name of its argument.
+/// Input of an external potential. Arguments of the function select members by name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExternalInput<R> {
-    /// Position, −L/2 ≤ x < L/2.
+    /// Position, −L/2 ≤ x < L/2. Unit: length.
     pub position: Vec3<R>,
-    /// Position + L · image, which does not jump where a particle crosses the box.
+    /// Unwrapped position: position + L · image. Unit: length.
     pub unwrapped: Vec3<R>,
-    /// Box lengths; 0 for the third axis in two dimensions.
+    /// Box lengths; 0 for the third axis in two dimensions. Unit: length.
     pub length: Vec3<R>,
-    /// Velocity.
+    /// Velocity. Unit: length/time.
     pub velocity: Vec3<R>,
     /// Mass.
     pub mass: R,
     /// Charge.
     pub charge: R,
-    /// Type.
+    /// Particle type.
     pub kind: u32,
     /// Tag.
     pub tag: u32,
-    /// The step.
+    /// The current step.
     pub step: Step<R>,
 }
 
-/// Flags: what a function uses that not every system has.
+/// Flags of members of [`ExternalInput`] that not every system provides.
 pub mod inputs {
     /// `charge`.
     pub const CHARGE: u32 = 1;
 }
 
-/// What the user writes for an external potential.
+/// Parameters of an external potential as the user writes them.
 pub trait ExternalParams: Params + FromValue + Send + 'static {
-    /// The row the function reads.
+    /// Parameters as the function reads them.
     type Row: Row;
 
-    /// Learns the system and returns the rows: one for each type of particle, or a single one for all. `needs` starts
-    /// as "conservative, momentum is not conserved"; the group, time-dependent numbers, notes, and the text of the
-    /// fault of an infinite energy (`needs.faults[0]`) belong there.
+    /// Receives the facts of the system and returns the rows: one for each particle type, or a single row for all.
+    ///
+    /// `needs` starts as conservative, without conservation of momentum. Set the group, time-dependent parameters and
+    /// notes there. `needs.faults[0]` is the message for an infinite energy.
     ///
     /// # Errors
-    /// Mistakes of the input that show only now.
+    /// Returns an error if the parameters do not fit the system.
     fn rows(&self, system: &SystemInfo, needs: &mut Needs) -> Result<Vec<Self::Row>>;
-    /// Whether Σ r_α F_β counts as virial; r has its origin in the middle of the box.
+    /// Returns whether Σ r_α F_β is added to the virial, with r from the center of the box.
     fn virial(&self) -> bool {
         false
     }
-    /// Rows for tests of force against energy; `random` gives numbers in 0 … 1. `None`: rows are drawn from the ranges
-    /// of their fields.
+    /// Returns a row for the tests of force against energy; `random` returns numbers in 0 … 1. By default (`None`)
+    /// numbers are drawn from the ranges of the fields.
     fn sample(_random: &mut dyn FnMut() -> f64) -> Option<Self::Row> {
         None
     }
 }
 
-/// Parameters of a potential that has nothing but the fields of its row, and a group.
+/// Parameters of a potential that has one row for all particles, plus a group.
 #[derive(Clone, Debug)]
 pub struct OneRow<T> {
     row: T,
@@ -99,7 +101,7 @@ impl<T: Params> Params for OneRow<T> {
     }
 }
 
-/// A struct that is read by its fields.
+/// Parses a struct by its fields.
 fn read<T: Params>(value: Value<'_>, errors: &mut Errors) -> Option<T> {
     let mut fields = Fields::new(value, errors)?;
     let made = T::take(&mut fields);
@@ -127,21 +129,22 @@ impl<T: Row + Params> ExternalParams for OneRow<T> {
     }
 }
 
-/// An external potential's function, as a type; made by `#[external_potential]`.
+/// The function of an external potential as a type, created by `#[external_potential]`.
 pub trait ExternalFn: Send + Sync + 'static {
-    /// Its row over a number type.
+    /// Its row of parameters over a number type.
     type Row<R: Real>: Copy + Send + Sync;
-    /// What the user writes.
+    /// Parameters as the user writes them.
     type Input: ExternalParams<Row: Row<As<f32> = Self::Row<f32>, As<f64> = Self::Row<f64>>>;
-    /// Members of [`ExternalInput`] it uses that not every system has, [`inputs`].
+    /// Members of [`ExternalInput`] that it uses and not every system provides, as flags of [`inputs`].
     const INPUTS: u32;
-    /// The force on the particle and its energy; +∞ where a particle must not be, which ends the run.
+    /// Returns the force on the particle and its energy. An energy of +∞ means that the position is forbidden; this
+    /// ends the run.
     fn eval<R: Real>(input: &ExternalInput<R>, row: &Self::Row<R>) -> (Vec3<R>, R);
-    /// CUDA text of `external_eval`.
+    /// Returns the CUDA text of `external_eval`.
     fn eval_text() -> &'static DeviceText;
 }
 
-/// An external potential in a run.
+/// An external potential as a force.
 pub struct External<F: ExternalFn> {
     input: F::Input,
     single: Vec<F::Row<f32>>,
@@ -183,12 +186,12 @@ impl<F: ExternalFn> Force for External<F> {
         }
         if F::INPUTS & inputs::CHARGE != 0 {
             if !system.has_array("charge") {
-                return Err(Error::input("particles have no `charge`: the initial state must give one to each"));
+                return Err(Error::input("particles have no `charge`: add it to the initial state"));
             }
             needs.arrays.push(ArrayNeed { name: "charge".into(), width: 1, integer: false, required: true });
         }
         if needs.faults.is_empty() {
-            needs.faults.push("the particle is where its energy is infinite".into());
+            needs.faults.push("the energy of the particle is infinite at its position".into());
         }
         self.single = rows.iter().map(Row::cast::<f32>).collect();
         self.double = rows.iter().map(Row::cast::<f64>).collect();
@@ -210,10 +213,10 @@ impl<F: ExternalFn> Force for External<F> {
 
     unsafe fn compute(&mut self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
         let Some((host, device)) = &self.started else {
-            return Err(Error::Run("an external potential was not started".into()));
+            return Err(Error::Run("the external potential was not started".into()));
         };
         let virial = self.input.virial();
-        // SAFETY: the engine's word about the views
+        // SAFETY: the views describe valid host arrays (contract of this function)
         unsafe {
             if let Some(d) = device {
                 return d.launch(host, call, self.single.len() > 1, virial);
@@ -225,12 +228,5 @@ impl<F: ExternalFn> Force for External<F> {
             }
         }
         Ok(())
-    }
-}
-
-impl Registration {
-    /// An external potential.
-    pub const fn external<F: ExternalFn>(name: &'static str, doc: &'static str) -> Self {
-        Self::force::<External<F>>(name, doc)
     }
 }

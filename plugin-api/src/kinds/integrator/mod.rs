@@ -1,79 +1,82 @@
-//! Integrators move particles: a program of small functions, before and after the forces of each step.
+//! Integrators propagate particles: a program of small functions before and after the forces of each step.
 //!
-//! An integrator is written as functions of one particle (`#[particle_fn]`) and of its own state (`#[scalar_fn]`,
-//! for thermostats and barostats), in the device language. The engine owns the loops: it loads and stores particles
-//! in whatever form the precision asks for, wraps positions, counts images, watches the list's buffer, sums what the
-//! functions return in f64, keeps the state in checkpoints, and is free to fuse neighboring phases.
+//! An integrator consists of functions of one particle (`#[particle_fn]`) and functions of its own state
+//! (`#[scalar_fn]`, for thermostats and barostats), both in the device language. The engine provides everything else:
+//!
+//! * loops that load and store particles in the precision of the run
+//! * wrapping of positions and counting of images
+//! * displacement checks for the neighbor list
+//! * sums of the returned values, in f64
+//! * the state in checkpoints
+//! * fusion of adjacent phases
 
-pub mod component;
+mod cpu;
 
-use crate::component::{ArrayNeed, Needs, SystemInfo};
+use crate::abi::views::{SimBox, Step};
+use crate::device::philox::Random;
+use crate::device::quaternion::Quaternion;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
 use crate::device::{CxxStruct, DeviceFn, DeviceStruct, DeviceText};
 use crate::error::Result;
-use crate::philox::{Random, RandomKey};
-use crate::quaternion::Quaternion;
-use crate::real::Real;
-use crate::vector::Vec3;
-use crate::views::{Globals, SimBox, StateView, Step};
+use crate::kinds::component::{ArrayNeed, Needs, SystemInfo};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
-pub use component::Integrating;
+pub use crate::abi::calls::{MAX_SUMS, ParticleCall, ScalarCall};
 
-/// Sums a phase can return.
-pub const MAX_SUMS: usize = 8;
-
-/// A particle while an integrator's function has it.
+/// A particle in a function of an integrator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Particle<R> {
-    /// Position, −L/2 ≤ x < L/2, rounded to `real`: for looking only.
+    /// Position, −L/2 ≤ x < L/2, rounded to `real`. Read-only. Unit: length.
     pub position: Vec3<R>,
-    /// Velocity; written back.
+    /// Velocity; changes are stored. Unit: length/time.
     pub velocity: Vec3<R>,
-    /// Force of the last evaluation.
+    /// Force of the last evaluation. Unit: energy/length.
     pub force: Vec3<R>,
     /// Mass.
     pub mass: R,
-    /// Starts as 0; the particle is moved by it afterwards, with more digits than `real` has.
+    /// Displacement in this phase, initially 0. The engine adds it to the position with more digits than `real` has.
+    /// Unit: length.
     pub displacement: Vec3<R>,
-    /// Orientation; written back, normalized.
+    /// Orientation; changes are normalized and stored.
     pub quaternion: Quaternion<R>,
-    /// Angular momentum in the frame of space; written back.
+    /// Angular momentum in the lab frame; changes are stored.
     pub angular_momentum: Vec3<R>,
-    /// Torque of the last evaluation of forces, in the frame of space.
+    /// Torque of the last force evaluation, in the lab frame. Unit: energy.
     pub torque: Vec3<R>,
-    /// Moments of inertia about the axes of the body's frame; about an axis with 0 the particle does not turn.
+    /// Moments of inertia about the body axes. The particle does not rotate about an axis with moment 0.
     pub inertia: Vec3<R>,
-    /// Type.
+    /// Particle type.
     pub kind: u32,
     /// Tag.
     pub tag: u32,
 }
 
-/// The particles an integrator moves, when its state is first made.
+/// The group of an integrator when its state is created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GroupInfo {
     /// Number of particles.
     pub n: u64,
-    /// Their degrees of freedom: dimensions × n, less the dimensions if all particles are in the group and the run
-    /// keeps the total momentum.
+    /// Translational degrees of freedom: dimensions × n, minus the number of dimensions if all particles are in the
+    /// group and the run conserves the total momentum.
     pub degrees_of_freedom: f64,
-    /// Degrees of freedom of their rotation: moments of inertia that are not 0.
+    /// Rotational degrees of freedom: the number of nonzero moments of inertia.
     pub rotational_degrees_of_freedom: f64,
-    /// 2 or 3.
+    /// Number of dimensions, 2 or 3.
     pub dimensions: u32,
     /// Time step of the stage.
     pub dt: f64,
-    /// Values of the integrator's time-dependent numbers at the start.
-    pub varying: [f64; crate::views::COMPONENT_VARYINGS],
+    /// Initial values of the integrator's time-dependent parameters.
+    pub varying: [f64; crate::abi::views::COMPONENT_VARYINGS],
 }
 
-/// Numbers an integrator keeps for each particle, as a `#[repr(C)]` struct over `real`; [`NoArrays`] if it has none.
+/// Per-particle numbers of an integrator: a `#[repr(C)]` struct over `real`, or [`NoArrays`].
 pub trait ParticleArrays<R: Real>: CxxStruct + Copy + Default + Send + Sync + 'static {}
 impl<R: Real, T: CxxStruct + Copy + Default + Send + Sync + 'static> ParticleArrays<R> for T {}
 
-/// No numbers for each particle.
+/// No per-particle numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoArrays<R>(PhantomData<R>);
 
@@ -89,48 +92,48 @@ impl<R> CxxStruct for NoArrays<R> {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, galamost_plugin_macros::DeviceStruct)]
 pub struct NoState {
-    /// C++ has no empty structs.
+    /// Unused; C++ has no empty structs.
     pub reserved: u32,
 }
 
-/// An integrator. Its parameters are the fields of the struct (`#[derive(Params)]`).
+/// An integrator. Fields of the struct are its parameters (`#[derive(Params)]`).
 pub trait Integrator: Send + Sync + Sized + 'static {
-    /// Its state and constants, in f64: one instance on the device, kept in checkpoints.
+    /// State and constants in f64. There is one instance on the device; the engine stores it in checkpoints.
     type State: DeviceStruct + Default + Send + Sync;
-    /// Numbers it keeps for each particle.
+    /// Per-particle numbers.
     type Extra<R: Real>: ParticleArrays<R>;
 
-    /// The functions, in their order.
+    /// Returns the functions in order.
     fn program() -> Program<Self>;
-    /// Learns the system; says its group and time-dependent numbers.
+    /// Receives the facts of the system; sets the group and the time-dependent parameters.
     ///
     /// # Errors
-    /// Mistakes of the input that show only now.
+    /// Returns an error if the parameters do not fit the system.
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()>;
-    /// The state at the start of a run.
+    /// Returns the state at the start of a run.
     ///
     /// # Errors
-    /// The group makes no sense.
+    /// Returns an error if the group is unsuitable, for example empty.
     fn state(&self, group: &GroupInfo) -> Result<Self::State>;
-    /// The state's share of the conserved quantity.
+    /// Returns the contribution of the state to the conserved quantity. Unit: energy.
     fn conserved(_state: &Self::State) -> f64 {
         0.0
     }
 }
 
-/// A `#[particle_fn]`, as a type.
+/// A `#[particle_fn]` as a type.
 pub trait ParticleFn<I: Integrator>: DeviceFn + 'static {
     /// Name.
     const NAME: &'static str;
-    /// Number of sums it returns.
+    /// Number of sums that the function returns.
     const SUMS: usize;
-    /// It sets `displacement`.
+    /// The function sets `displacement`.
     const MOVES: bool;
-    /// It looks at `position`.
+    /// The function reads `position`.
     const POSITION: bool;
-    /// It looks at orientations and what belongs to them, and may change them.
+    /// The function reads or changes orientations and related quantities.
     const TURNS: bool;
-    /// The function, with every argument.
+    /// Calls the function with all arguments.
     fn apply<R: Real>(
         p: &mut Particle<R>,
         x: &mut I::Extra<R>,
@@ -138,92 +141,92 @@ pub trait ParticleFn<I: Integrator>: DeviceFn + 'static {
         step: &Step<R>,
         random: &mut Random,
     ) -> [f64; MAX_SUMS];
-    /// C++ text of `NAME_call`, the same with every argument.
+    /// Returns the C++ text of `NAME_call`, which takes all arguments.
     fn call_text() -> &'static str;
 }
 
-/// A `#[scalar_fn]`, as a type.
+/// A `#[scalar_fn]` as a type.
 pub trait ScalarFn<I: Integrator>: DeviceFn + 'static {
     /// Name.
     const NAME: &'static str;
-    /// It looks at the box, and may change it.
+    /// The function reads or changes the box.
     const SIM_BOX: bool;
-    /// It may displace the images along y.
+    /// The function sets the Lees-Edwards offset.
     const SHEAR: bool;
-    /// The function; `sums` are those of the last particle phase that returned any.
+    /// Calls the function; `sums` are those of the last particle phase that returned any.
     fn apply(g: &mut I::State, sums: &[f64; MAX_SUMS], step: &Step<f64>, random: &mut Random, sim_box: &mut SimBox);
-    /// C++ text of `NAME_call`.
+    /// Returns the C++ text of `NAME_call`.
     fn call_text() -> &'static str;
 }
 
-/// When a phase is due.
+/// The time at which a phase runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum When {
-    /// Before the first step of a stage, and whenever an updater changed velocities.
+    /// Before the first step of a stage, and after an updater changed velocities.
     Start,
-    /// In every step, before the forces.
+    /// In every step before the forces.
     Before,
-    /// In every step, after the forces.
+    /// In every step after the forces.
     After,
 }
 
-/// One phase as the engine knows it.
+/// A phase, as the engine receives it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseInfo {
-    /// When it is due.
+    /// Time at which it runs.
     pub when: When,
-    /// A function of the state alone.
+    /// Whether it is a function of the state only.
     pub scalar: bool,
     /// Name of the function.
     pub name: String,
-    /// Sums it returns.
+    /// Number of sums that it returns.
     pub sums: u32,
-    /// It moves particles.
+    /// Whether it displaces particles.
     pub moves: bool,
-    /// It looks at positions.
+    /// Whether it reads positions.
     pub position: bool,
-    /// It turns particles.
+    /// Whether it rotates particles.
     pub turns: bool,
-    /// It looks at the box and the virial, and may change the box.
+    /// Whether it reads the box and the virial or changes the box.
     #[serde(default)]
     pub sim_box: bool,
-    /// It displaces the images along y.
+    /// Whether it sets the Lees-Edwards offset.
     #[serde(default)]
     pub shear: bool,
 }
 
-/// A program as the engine knows it.
+/// A program, as the engine receives it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProgramInfo {
     /// Phases in order.
     pub phases: Vec<PhaseInfo>,
     /// Size of the state in bytes.
     pub state_size: u32,
-    /// The integrator's own per-particle array.
+    /// The integrator's per-particle array.
     pub extra: Option<ArrayNeed>,
-    /// It only corrects what other integrators have moved, see [`Program::correct`].
+    /// The integrator only corrects particles that others move; see [`Program::correct`].
     #[serde(default)]
     pub corrects: bool,
-    /// Its own array begins with a velocity, see [`Program::carries_velocity`].
+    /// Its per-particle array starts with a velocity; see [`Program::carries_velocity`].
     #[serde(default)]
     pub carries_velocity: bool,
 }
 
-/// One phase with its code.
+/// A phase with its code.
 pub struct Phase<I: Integrator> {
-    /// What the engine knows.
+    /// Description for the engine.
     pub info: PhaseInfo,
-    particles: Option<unsafe fn(&ParticleCall, &I::State)>,
-    scalar: Option<fn(&mut I::State, &[f64; MAX_SUMS], &Step<f64>, &mut Random, &mut SimBox)>,
-    text: fn() -> &'static DeviceText,
-    call_text: &'static str,
+    pub(crate) particles: Option<unsafe fn(&ParticleCall, &I::State)>,
+    pub(crate) scalar: Option<fn(&mut I::State, &[f64; MAX_SUMS], &Step<f64>, &mut Random, &mut SimBox)>,
+    pub(crate) text: fn() -> &'static DeviceText,
+    pub(crate) call_text: &'static str,
 }
 
-/// The functions of an integrator in their order.
+/// The functions of an integrator in order.
 pub struct Program<I: Integrator> {
-    phases: Vec<Phase<I>>,
-    corrects: bool,
-    carries_velocity: bool,
+    pub(crate) phases: Vec<Phase<I>>,
+    pub(crate) corrects: bool,
+    pub(crate) carries_velocity: bool,
 }
 
 impl<I: Integrator> Default for Program<I> {
@@ -233,7 +236,7 @@ impl<I: Integrator> Default for Program<I> {
 }
 
 impl<I: Integrator> Program<I> {
-    /// Nothing yet.
+    /// Creates an empty program.
     pub fn new() -> Self {
         Self { phases: vec![], corrects: false, carries_velocity: false }
     }
@@ -251,7 +254,7 @@ impl<I: Integrator> Program<I> {
                 sim_box: false,
                 shear: false,
             },
-            particles: Some(crate::loops::integrator::particles::<I, F>),
+            particles: Some(cpu::particles::<I, F>),
             scalar: None,
             text: <F as DeviceFn>::text,
             call_text: F::call_text(),
@@ -280,117 +283,51 @@ impl<I: Integrator> Program<I> {
         self
     }
 
-    /// A function of each particle before the first step, see [`When::Start`].
+    /// Adds a function of each particle before the first step; see [`When::Start`].
     pub fn start<F: ParticleFn<I>>(self) -> Self {
         self.particles::<F>(When::Start)
     }
-    /// A function of the state before the first step, see [`When::Start`].
+    /// Adds a function of the state before the first step; see [`When::Start`].
     pub fn start_scalar<F: ScalarFn<I>>(self) -> Self {
         self.scalar::<F>(When::Start)
     }
-    /// A function of each particle before the forces.
+    /// Adds a function of each particle before the forces.
     pub fn before<F: ParticleFn<I>>(self) -> Self {
         self.particles::<F>(When::Before)
     }
-    /// A function that corrects a particle right after it has moved in a step, before the forces: a wall from which it
-    /// bounces. All of an integrator's functions are of this kind or none. Its particles are also in the group of another
-    /// integrator, which moves them; correcting integrators run after all others.
+    /// Adds a function that corrects a particle after its displacement and before the forces, for example at a
+    /// reflecting wall.
     ///
-    /// The function may change velocities by any linear map, which must follow from the particle's place alone: where
-    /// another integrator carries a velocity of its own through the step ([`Program::carries_velocity`]), the function is
-    /// called a second time with this one in the place of the particle's.
+    /// Either all or none of an integrator's functions are of this type. Its particles also belong to the group of
+    /// another integrator, which moves them. Correcting integrators run after all others.
+    ///
+    /// The function may change velocities only by a linear map that depends on the position alone. If another
+    /// integrator carries a velocity through the step ([`Program::carries_velocity`]), the function is called a second
+    /// time with that velocity.
     pub fn correct<F: ParticleFn<I>>(mut self) -> Self {
         self.corrects = true;
         self.particles::<F>(When::Before)
     }
-    /// Says that the integrator's own numbers of a particle begin with a velocity, a `Vec3<real>`, which it needs again
-    /// after the forces: what corrects velocities in between must correct this one too.
+    /// Declares that the integrator's per-particle numbers start with a velocity (`Vec3<real>`) that it uses again
+    /// after the forces. Corrections of velocities in between are applied to it, too.
     pub fn carries_velocity(mut self) -> Self {
         self.carries_velocity = true;
         self
     }
-    /// Whether [`Self::carries_velocity`] was said.
+    /// Returns whether [`Self::carries_velocity`] was called.
     pub(crate) fn carries(&self) -> bool {
         self.carries_velocity
     }
-    /// A function of each particle after the forces.
+    /// Adds a function of each particle after the forces.
     pub fn after<F: ParticleFn<I>>(self) -> Self {
         self.particles::<F>(When::After)
     }
-    /// A function of the state before the forces.
+    /// Adds a function of the state before the forces.
     pub fn before_scalar<F: ScalarFn<I>>(self) -> Self {
         self.scalar::<F>(When::Before)
     }
-    /// A function of the state after the forces.
+    /// Adds a function of the state after the forces.
     pub fn after_scalar<F: ScalarFn<I>>(self) -> Self {
         self.scalar::<F>(When::After)
     }
-}
-
-/// One call of a particle phase on the CPU.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
-pub struct ParticleCall {
-    /// Size of this struct in bytes.
-    pub size: u32,
-    /// First particle.
-    pub begin: u32,
-    /// One past the last particle.
-    pub end: u32,
-    /// The component's first slot in [`Globals::values`].
-    pub first_varying: u32,
-    /// Number of the component in the run, for faults.
-    pub component: u32,
-    /// Bit of the group, 32 for all particles.
-    pub group: u32,
-    /// Key of the component's random numbers.
-    pub key: RandomKey,
-    /// The particles.
-    pub state: *const StateView,
-    /// The integrator's state.
-    pub integrator: *const u8,
-    /// The integrator's own array.
-    pub extra: *mut u8,
-    /// Out: sums over the range.
-    pub sums: *mut [f64; MAX_SUMS],
-    /// Number of the phase's first draw of random numbers.
-    pub first_draw: u32,
-    /// Distance in bytes of two particles in `carried`.
-    pub carried_stride: u32,
-    /// For an integrator that corrects: velocities that another one carries through the step; null if there are none.
-    pub carried: *mut u8,
-    /// 0.
-    pub reserved: [u64; 3],
-}
-
-// SAFETY: the call only carries addresses; the loop it describes writes particles begin … end, which no other call
-// under way touches, and flags by atomic stores
-unsafe impl Send for ParticleCall {}
-// SAFETY: as above
-unsafe impl Sync for ParticleCall {}
-
-/// One call of a scalar phase on the CPU.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
-pub struct ScalarCall {
-    /// Size of this struct in bytes.
-    pub size: u32,
-    /// The component's first slot in [`Globals::values`].
-    pub first_varying: u32,
-    /// The integrator's state.
-    pub integrator: *mut u8,
-    /// Sums of the last particle phase that returned any.
-    pub sums: *const [f64; MAX_SUMS],
-    /// The run's scalars.
-    pub globals: *const Globals,
-    /// Key of the component's random numbers.
-    pub key: RandomKey,
-    /// Number of the phase's first draw of random numbers.
-    pub first_draw: u32,
-    /// 0.
-    pub reserved0: u32,
-    /// The box, for a phase that says so; null for others. What it changes there, the engine carries out.
-    pub sim_box: *mut SimBox,
-    /// 0.
-    pub reserved: [u64; 3],
 }

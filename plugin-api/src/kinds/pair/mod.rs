@@ -1,50 +1,54 @@
-//! Pair potentials: a function gives U and F of one pair; everything else is the loop's business.
+//! Pair potentials: a function returns U and F of one pair.
 //!
-//! A plugin writes one function over `real` and one struct of parameters. Cutoff, modes ([`Mode`]), neighbors,
-//! nearest images, exclusions, energies and virials are done once for all potentials: on the CPU in this module
-//! ([`cpu`]), on CUDA in `kernels/galamost/pair.cuh`.
+//! A plugin writes one function over `real` (`#[pair_potential]`) and one struct of parameters
+//! (`#[derive(PairParams)]`). Cutoffs, modes ([`Mode`]), neighbors, nearest images, exclusions, energies and virials
+//! are the same for all potentials: [`cpu`] on the CPU, `kernels/galamost/pair.cuh` on CUDA.
+//!
+//! What to read: [`PairInput`] lists the quantities that a function can use. [`RowInput`] is for parameters that need a
+//! conversion or checks. The rest of the module is for potentials whose function is only known when the pipeline is
+//! read ([`PairPotential`]).
 
-pub mod component;
+pub mod cpu;
+mod mode;
 pub mod oriented;
+mod oriented_cpu;
 pub mod potential;
 
-use crate::component::SystemInfo;
+use crate::abi::views::Step;
 use crate::device::DeviceText;
+use crate::device::real::Real;
+use crate::kinds::component::SystemInfo;
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range};
-use crate::philox::RandomKey;
-use crate::real::Real;
-use crate::views::{ListView, StateView, Step, Wanted};
-use galamost_plugin_macros::DeviceStruct;
 
-pub use crate::loops::pair as cpu;
-pub use component::{PairComponent, Pairing, Pose};
-pub use oriented::{Interaction, Oriented, OrientedFn, OrientedInput};
-pub use potential::{Central, Compiled, PairFunction, PairPotential};
+pub use crate::abi::calls::{CutoffRow, PairCall, PairConfiguration};
+pub use mode::{Mode, apply_mode, smoothing};
+pub use oriented::{OrientedFn, OrientedFunction, OrientedInput, PairOutput};
+pub use potential::{CentralFunction, CompiledPair, PairFunction, PairPotential};
 
-/// What a pair function can see, by the name of its argument.
+/// Input of a pair function. Arguments of the function select members by name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PairInput<R> {
-    /// r², square of the distance.
+    /// r², the squared distance. Unit: length².
     pub r2: R,
-    /// The cutoff of this pair of types.
+    /// r_cut of this pair of types. Unit: length.
     pub r_cut: R,
-    /// r·v with r = r_i − r_j and v = v_i − v_j.
+    /// r·v with r = r_i − r_j and v = v_i − v_j. Unit: length²/time.
     pub rv: R,
-    /// ζ_ij = ζ_ji, uniform with mean 0 and variance 1, fresh in every step.
+    /// ζ_ij = ζ_ji, a uniform random number with mean 0 and variance 1, new in every step.
     pub zeta: R,
-    /// Charge of i.
+    /// Charge of particle i.
     pub charge_i: R,
-    /// Charge of j.
+    /// Charge of particle j.
     pub charge_j: R,
-    /// Diameter of i.
+    /// Diameter of particle i. Unit: length.
     pub diameter_i: R,
-    /// Diameter of j.
+    /// Diameter of particle j. Unit: length.
     pub diameter_j: R,
-    /// The step.
+    /// The current step.
     pub step: Step<R>,
 }
 
-/// Flags: which members of [`PairInput`] a function uses.
+/// Flags of the members of [`PairInput`] that a function uses.
 pub mod inputs {
     /// `rv`.
     pub const VELOCITY: u32 = 1;
@@ -58,19 +62,19 @@ pub mod inputs {
     pub const ORIENTATION: u32 = 16;
 }
 
-/// A row of numbers for one pair of types, as the function sees it; derive [`crate::PairParams`].
+/// The parameters of one pair of types as the function reads them. Derive it with [`crate::PairParams`].
 pub trait Row: crate::device::CxxStruct + Copy + Send + Sync + 'static {
     /// The row over another number type.
     type As<R: Real>: Copy + Send + Sync + 'static;
-    /// The row over another number type.
+    /// Converts the row to another number type.
     fn cast<R: Real>(&self) -> Self::As<R>;
-    /// Its numbers in order, as CUDA reads them.
+    /// Returns the numbers of the row in order, as CUDA reads them.
     fn numbers(&self) -> Vec<f64>;
-    /// A row for tests; `random` gives numbers in 0 … 1.
+    /// Returns a row for tests; `random` returns numbers in 0 … 1.
     fn sample(random: &mut dyn FnMut() -> f64) -> Self;
 }
 
-/// A number for tests inside a range.
+/// Returns a number for tests within a range.
 pub fn sample_in(range: &Range, random: &mut dyn FnMut() -> f64) -> f64 {
     let low = range.above.max(range.at_least);
     let high = range.below.min(range.at_most);
@@ -83,61 +87,62 @@ pub fn sample_in(range: &Range, random: &mut dyn FnMut() -> f64) -> f64 {
     low + (high - low) * (0.05 + 0.9 * random())
 }
 
-/// What the user writes for one pair of types, when that is not the row itself.
+/// The parameters of one pair of types as the user writes them, if they differ from the row.
 pub trait RowInput: Params + FromValue + Send + Sync + 'static {
     /// Parameters of the whole component.
     type Settings: Params + Send + Sync + 'static;
-    /// The row it becomes.
+    /// The row that the parameters are converted to.
     type Row: Row;
     /// Checks the parameters of the whole component.
     ///
     /// # Errors
-    /// What is wrong with them; told once, at the component.
+    /// Returns a message, which is reported once, at the component.
     fn check(_settings: &Self::Settings) -> Result<(), String> {
         Ok(())
     }
-    /// Completes and checks them with what is known of the system: types of particles, files of the pipeline's folder.
+    /// Completes and checks the settings with the facts of the system, for example particle types or files in the
+    /// pipeline's directory.
     ///
     /// # Errors
-    /// What does not fit, each with its place.
+    /// Returns all mismatches, each with its position in the file.
     fn bind(_settings: &mut Self::Settings, _system: &SystemInfo) -> crate::error::Result<()> {
         Ok(())
     }
-    /// The row.
+    /// Builds the row.
     ///
     /// # Errors
-    /// What is wrong with this combination of numbers.
+    /// Returns a message if this combination of numbers is invalid.
     fn row(&self, settings: &Self::Settings) -> Result<Self::Row, String>;
-    /// The row of particles i and j of these types, for a function to which it makes a difference which of them is i; by
-    /// default [`Self::row`].
+    /// Builds the row of particles i and j of these types, for functions that are not symmetric in i and j. Returns
+    /// [`Self::row`] by default.
     ///
     /// # Errors
     /// As [`Self::row`].
     fn row_between(&self, settings: &Self::Settings, _types: [&str; 2]) -> Result<Self::Row, String> {
         self.row(settings)
     }
-    /// The potential ends by itself at [`Self::cutoff`]: the user gives neither `r_cut` nor `mode`.
+    /// The potential defines its own range, [`Self::cutoff`]. The user then gives neither `r_cut` nor `mode`.
     const OWN_CUTOFF: bool = false;
-    /// A cutoff that follows from the numbers, when the user gives none.
+    /// Returns a cutoff that follows from the parameters, if the user gives none. Unit: length.
     fn cutoff(&self, _settings: &Self::Settings, _system: &SystemInfo) -> Option<f64> {
         None
     }
-    /// What holds for pairs of types that the user leaves out; `None`: every pair must have its row.
+    /// Returns the parameters of pairs of types that the user omits. With `None` every pair must have parameters.
     fn default_parameters() -> Option<Self> {
         None
     }
-    /// Time-dependent numbers of the whole component, at most [`crate::views::COMPONENT_VARYINGS`]; the function
-    /// finds their current values in `step.varying`.
-    fn varyings(_settings: &Self::Settings) -> Vec<crate::varying::Varying> {
+    /// Returns the time-dependent parameters of the component, at most [`crate::views::COMPONENT_VARYINGS`]. The
+    /// function reads their current values from `step.varying`.
+    fn varyings(_settings: &Self::Settings) -> Vec<crate::params::varying::Varying> {
         vec![]
     }
-    /// Parameters for tests; `None` if they cannot be made up.
+    /// Returns a row for tests; `None` if rows cannot be generated.
     fn sample(_random: &mut dyn FnMut() -> f64) -> Option<Self::Row> {
         None
     }
 }
 
-/// A component has no parameters besides its rows.
+/// No parameters other than those of the pairs of types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NoSettings;
 
@@ -150,29 +155,29 @@ impl Params for NoSettings {
     }
 }
 
-/// A pair function, as a type; made by `#[pair_potential]`.
+/// A pair function as a type, created by `#[pair_potential]`.
 pub trait PairFn: Send + Sync + 'static {
-    /// Its row over a number type.
+    /// Its row of parameters over a number type.
     type Row<R: Real>: Copy + Send + Sync;
-    /// What the user writes for one pair of types.
+    /// Parameters of one pair of types as the user writes them.
     type Input: RowInput<Row: Row<As<f32> = Self::Row<f32>, As<f64> = Self::Row<f64>>>;
-    /// Members of [`PairInput`] it uses, [`inputs`].
+    /// Members of [`PairInput`] that it uses, as flags of [`inputs`].
     const INPUTS: u32;
-    /// (F/r, U) with F = −dU/dr, positive for repulsion.
+    /// Returns (F/r, U) with F = −dU/dr, positive for repulsion. Units: energy/length², energy.
     fn eval<R: Real>(input: &PairInput<R>, row: &Self::Row<R>) -> (R, R);
-    /// It asks whether members of its row have certain values: the CPU loop is there once more for rows that do.
+    /// The CPU loop has a second instance for rows with special values of their members, such as an exponent of 1.
     const HAS_SPECIALIZATION: bool = false;
-    /// Whether a row has all of these values.
+    /// Returns whether a row has these special values.
     #[inline(always)]
     fn specialized<R: Real>(_row: &Self::Row<R>) -> bool {
         true
     }
-    /// CUDA text of `pair_eval`.
+    /// Returns the CUDA text of `pair_eval`.
     fn eval_text() -> &'static DeviceText;
-    /// U and F at the cutoff differ between pairs of the same types: the loop computes `ShiftEnergy` and `ShiftForce`
-    /// for each pair.
+    /// U and F at the cutoff differ between pairs of the same types. The loop then computes the shifts of `ShiftEnergy`
+    /// and `ShiftForce` for each pair.
     const OWN_SHIFT: bool = Self::INPUTS & (inputs::CHARGE | inputs::DIAMETER) != 0;
-    /// The loop's row with the shifts of one pair; `at_cutoff` is that pair at the cutoff.
+    /// Returns the cutoff row with the shifts of one pair; `at_cutoff` is that pair at the cutoff.
     #[inline(always)]
     fn shifted<R: Real>(at_cutoff: &PairInput<R>, row: &Self::Row<R>, cutoff: &CutoffRow<R>) -> CutoffRow<R> {
         let (f, u) = Self::eval(at_cutoff, row);
@@ -180,16 +185,16 @@ pub trait PairFn: Send + Sync + 'static {
     }
 }
 
-/// What the CPU loop ([`cpu::run`]) calls: every [`PairFn`], or the function of a [`PairPotential`] that is known only
-/// when the pipeline is read and can be written over its row.
+/// The function that the CPU loop ([`cpu::run`]) calls: every [`PairFn`], or the function of a [`PairPotential`] that
+/// is only known when the pipeline is read and can be evaluated from its row.
 pub trait PairEval: Send + Sync + 'static {
-    /// Its row over a number type.
+    /// Its row of parameters over a number type.
     type Row<R: Real>: Copy + Send + Sync;
-    /// Members of [`PairInput`] it uses, [`inputs`].
+    /// Members of [`PairInput`] that it uses, as flags of [`inputs`].
     const INPUTS: u32;
     /// As [`PairFn::OWN_SHIFT`].
     const OWN_SHIFT: bool = false;
-    /// (F/r, U) with F = −dU/dr.
+    /// Returns (F/r, U) with F = −dU/dr.
     fn eval<R: Real>(input: &PairInput<R>, row: &Self::Row<R>) -> (R, R);
     /// As [`PairFn::HAS_SPECIALIZATION`].
     const HAS_SPECIALIZATION: bool = false;
@@ -198,7 +203,7 @@ pub trait PairEval: Send + Sync + 'static {
     fn specialized<R: Real>(_row: &Self::Row<R>) -> bool {
         true
     }
-    /// As [`PairFn::shifted`]; asked only if [`Self::OWN_SHIFT`].
+    /// As [`PairFn::shifted`]; called only if [`Self::OWN_SHIFT`] is set.
     #[inline(always)]
     fn shifted<R: Real>(_at_cutoff: &PairInput<R>, _row: &Self::Row<R>, cutoff: &CutoffRow<R>) -> CutoffRow<R> {
         *cutoff
@@ -223,125 +228,3 @@ impl<F: PairFn> PairEval for F {
         <F as PairFn>::shifted(at_cutoff, row, cutoff)
     }
 }
-
-/// What happens at the cutoff.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Mode {
-    /// Nothing: U and F jump to 0.
-    #[default]
-    Cut,
-    /// U − U(r_c).
-    ShiftEnergy,
-    /// F − F(r_c), and the U that belongs to it: both end at 0.
-    ShiftForce,
-    /// From r_on to r_cut multiplied by a polynomial in r² that takes U and F to 0 smoothly (HOOMD's "xplor").
-    Smooth(f64),
-}
-
-impl Mode {
-    /// Number in the loops.
-    pub fn number(self) -> u32 {
-        match self {
-            Self::Cut => 0,
-            Self::ShiftEnergy => 1,
-            Self::ShiftForce => 2,
-            Self::Smooth(_) => 3,
-        }
-    }
-}
-
-/// What the loop needs to know of one pair of types.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct, galamost_plugin_macros::Layout)]
-#[allow(non_camel_case_types)]
-pub struct CutoffRow<real> {
-    /// r_cut².
-    pub cutoff2: real,
-    /// r_cut.
-    pub cutoff: real,
-    /// U(r_cut), subtracted in `ShiftEnergy` and `ShiftForce`.
-    pub energy_shift: real,
-    /// F(r_cut), subtracted in `ShiftForce`.
-    pub force_shift: real,
-    /// r_on² in `Smooth`.
-    pub on2: real,
-    /// (r_cut² − r_on²)⁻³ in `Smooth`.
-    pub smooth_norm: real,
-}
-
-impl CutoffRow<f64> {
-    /// Over another number type.
-    pub fn cast<R: Real>(&self) -> CutoffRow<R> {
-        CutoffRow {
-            cutoff2: R::lit(self.cutoff2),
-            cutoff: R::lit(self.cutoff),
-            energy_shift: R::lit(self.energy_shift),
-            force_shift: R::lit(self.force_shift),
-            on2: R::lit(self.on2),
-            smooth_norm: R::lit(self.smooth_norm),
-        }
-    }
-    /// Its numbers in order.
-    pub fn numbers(&self) -> [f64; 6] {
-        [self.cutoff2, self.cutoff, self.energy_shift, self.force_shift, self.on2, self.smooth_norm]
-    }
-}
-
-/// Applies the mode to (F/r, U) of a pair inside the cutoff; the same lines stand in `pair.cuh`.
-#[inline(always)]
-pub fn apply_mode<R: Real>(mode: u32, r2: R, (f, u): (R, R), row: &CutoffRow<R>) -> (R, R) {
-    match mode {
-        1 => (f, u - row.energy_shift),
-        2 => {
-            let r = r2.sqrt();
-            (f - row.force_shift / r, u - row.energy_shift + (r - row.cutoff) * row.force_shift)
-        }
-        3 => {
-            let (s, ds_over_r) = smoothing(r2, row);
-            (s * f - u * ds_over_r, s * u)
-        }
-        _ => (f, u),
-    }
-}
-
-/// S and S'/r of mode `Smooth`: S = (rc² − r²)² (rc² + 2r² − 3 r_on²)/(rc² − r_on²)³ beyond r_on, 1 before it.
-#[inline(always)]
-pub fn smoothing<R: Real>(r2: R, row: &CutoffRow<R>) -> (R, R) {
-    let out = row.cutoff2 - r2;
-    let s = out * out * (row.cutoff2 + R::lit(2.0) * r2 - R::lit(3.0) * row.on2) * row.smooth_norm;
-    let ds_over_r = R::lit(12.0) * out * (row.on2 - r2) * row.smooth_norm;
-    let inside = r2 < row.on2;
-    if inside { (R::ONE, R::ZERO) } else { (s, ds_over_r) }
-}
-
-/// One call of the CPU loop.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, galamost_plugin_macros::Layout)]
-pub struct PairCall {
-    /// Size of this struct in bytes.
-    pub size: u32,
-    /// First particle.
-    pub begin: u32,
-    /// One past the last particle.
-    pub end: u32,
-    /// The component's first slot in [`crate::views::Globals::values`].
-    pub first_varying: u32,
-    /// Highest vector extension to use: 0 baseline, 3 x86-64-v3, 4 x86-64-v4.
-    pub isa: u32,
-    /// What is wanted besides forces.
-    pub wanted: Wanted,
-    /// Key of the component's random numbers.
-    pub key: RandomKey,
-    /// The state.
-    pub state: *const StateView,
-    /// The list.
-    pub list: *const ListView,
-    /// 0.
-    pub reserved: [u64; 4],
-}
-
-// SAFETY: the call only carries addresses; the loop it describes writes rows begin … end of the force array, which no
-// other call under way writes
-unsafe impl Send for PairCall {}
-// SAFETY: as above
-unsafe impl Sync for PairCall {}

@@ -1,54 +1,54 @@
-//! Pair potentials of particles with an orientation: a function gives force, torque and energy of one pair.
+//! Pair potentials of oriented particles: a function returns force, torque and energy of one pair.
 //!
-//! What differs from [`super::cpu`]: the force need not lie along r, and there is a torque. The virial is the symmetric
-//! part of Σ r F; its antisymmetric part is the density of torque.
+//! Unlike in [`super::cpu`], the force need not be parallel to r, and there is a torque. The virial is the symmetric
+//! part of Σ r F; the antisymmetric part is the torque density.
 
 use super::cpu::Rows;
+use super::oriented_cpu::particles;
 use super::{CutoffRow, PairCall, PairFunction, PairInput, Row, RowInput, smoothing};
+use crate::abi::views::Sums;
 use crate::device::DeviceText;
-use crate::loops::oriented::particles;
-use crate::precision::{Fixed, Float64, Precision};
-use crate::quaternion::Quaternion;
-use crate::real::Real;
-use crate::vector::Vec3;
-use crate::views::Sums;
+use crate::device::precision::{Fixed, Float64, Precision};
+use crate::device::quaternion::Quaternion;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
 use std::marker::PhantomData;
 
-/// What an oriented pair function can see, by the name of its argument; besides the members of [`PairInput`] without
-/// `rv` and `zeta`.
+/// Input of an oriented pair function. Arguments select members by name, including those of [`PairInput`] except `rv`
+/// and `zeta`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OrientedInput<R> {
-    /// What all pair functions see.
+    /// Input that all pair functions have.
     pub pair: PairInput<R>,
-    /// r_i − r_j.
+    /// r_i − r_j. Unit: length.
     pub r: Vec3<R>,
-    /// Axis of i, a unit vector: the z axis of its body.
+    /// Axis of particle i: the unit vector along the z axis of its body.
     pub axis_i: Vec3<R>,
-    /// Axis of j.
+    /// Axis of particle j.
     pub axis_j: Vec3<R>,
-    /// Orientation of i.
+    /// Orientation of particle i.
     pub quaternion_i: Quaternion<R>,
-    /// Orientation of j.
+    /// Orientation of particle j.
     pub quaternion_j: Quaternion<R>,
 }
 
-/// What particle i feels of particle j.
+/// The interaction of a pair: force and torque on particle i, and energy.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Interaction<R> {
-    /// Force on i.
+pub struct PairOutput<R> {
+    /// Force on particle i. Unit: energy/length.
     pub force: Vec3<R>,
-    /// Torque on i, in the frame of space.
+    /// Torque on particle i, in the lab frame. Unit: energy.
     pub torque: Vec3<R>,
     /// Energy of the pair.
     pub energy: R,
 }
 
-impl<R: Real> Interaction<R> {
-    /// Of a potential of the distance alone: r = r_i − r_j, F/r, U.
+impl<R: Real> PairOutput<R> {
+    /// Creates the output of a central potential from r = r_i − r_j, F/r and U.
     pub fn central(r: Vec3<R>, f_over_r: R, energy: R) -> Self {
         Self { force: r * f_over_r, torque: Vec3::zero(), energy }
     }
-    /// In mode `Smooth`; the same lines stand in `pair.cuh`.
+    /// Applies mode `Smooth`. `pair.cuh` contains the same code.
     #[inline(always)]
     pub fn smooth(self, r2: R, r: Vec3<R>, row: &CutoffRow<R>) -> Self {
         let (s, ds_over_r) = smoothing(r2, row);
@@ -56,34 +56,34 @@ impl<R: Real> Interaction<R> {
     }
 }
 
-/// An oriented pair function, as a type; made by `#[oriented_pair_potential]`.
+/// An oriented pair function as a type, created by `#[oriented_pair_potential]`.
 pub trait OrientedFn: Send + Sync + 'static {
-    /// Its row over a number type.
+    /// Its row of parameters over a number type.
     type Row<R: Real>: Copy + Send + Sync;
-    /// What the user writes for one pair of types.
+    /// Parameters of one pair of types as the user writes them.
     type Input: RowInput<Row: Row<As<f32> = Self::Row<f32>, As<f64> = Self::Row<f64>>>;
-    /// Members of [`PairInput`] it uses, [`super::inputs`].
+    /// Members of [`PairInput`] that it uses, as flags of [`super::inputs`].
     const INPUTS: u32;
-    /// Force and torque on i, and U.
+    /// Returns the force and torque on particle i, and U.
     fn eval<R: Real>(input: &OrientedInput<R>, row: &Self::Row<R>) -> (Vec3<R>, Vec3<R>, R);
-    /// CUDA text of `pair_eval`.
+    /// Returns the CUDA text of `pair_eval`.
     fn eval_text() -> &'static DeviceText;
 }
 
-/// A function of orientations, in the loop of this module.
-pub struct Oriented<F>(PhantomData<F>);
+/// A function of distance and orientations, with the CPU loop of oriented particles.
+pub struct OrientedFunction<F>(PhantomData<F>);
 
-impl<F: OrientedFn> PairFunction for Oriented<F> {
+impl<F: OrientedFn> PairFunction for OrientedFunction<F> {
     type Row<R: Real> = F::Row<R>;
     type Input = F::Input;
     const INPUTS: u32 = F::INPUTS;
     const ORIENTED: bool = true;
-    fn evaluate(input: &OrientedInput<f64>, row: &F::Row<f64>) -> Interaction<f64> {
+    fn evaluate(input: &OrientedInput<f64>, row: &F::Row<f64>) -> PairOutput<f64> {
         let (force, torque, energy) = F::eval(input, row);
-        Interaction { force, torque, energy }
+        PairOutput { force, torque, energy }
     }
     unsafe fn cpu(call: &PairCall, single: &Rows<F::Row<f32>, f32>, double: &Rows<F::Row<f64>, f64>, sums: &mut Sums) {
-        // SAFETY: the caller's word
+        // SAFETY: `call` describes valid host memory (contract of this function)
         unsafe {
             if (*call.state).precision == Precision::Double as u32 {
                 particles::<F, Float64>(call, double, sums);

@@ -1,115 +1,116 @@
-//! What a pair component asks its potential.
+//! Pair potentials as components use them.
 //!
-//! Most potentials are functions that were compiled with the plugin ([`Compiled`]). A plugin whose function is known
-//! only when the pipeline is read implements [`PairPotential`] itself and gets the same cutoffs, modes, tables of types
-//! and messages.
+//! Most potentials are functions compiled with the plugin ([`CompiledPair`]). A plugin whose function is only known
+//! when the pipeline is read implements [`PairPotential`] itself; cutoffs, modes, tables of types and messages are the
+//! same.
 
 use super::cpu::{self, Rows};
-use super::{CutoffRow, Interaction, Mode, OrientedInput, PairCall, PairFn, Row, RowInput};
-use crate::component::SystemInfo;
+use super::{CutoffRow, Mode, OrientedInput, PairCall, PairFn, PairOutput, Row, RowInput};
+use crate::abi::views::Sums;
+use crate::device::real::Real;
 use crate::device::{DeviceText, assemble};
 use crate::error::{Error, Errors, Position, Result};
+use crate::kinds::component::SystemInfo;
 use crate::params::Params;
-use crate::real::Real;
-use crate::varying::Varying;
-use crate::views::Sums;
+use crate::params::varying::Varying;
 use std::marker::PhantomData;
 
-/// A pair potential as a component sees it.
+/// A pair potential.
 pub trait PairPotential: Sized + Send + Sync + 'static {
     /// Parameters of the whole component, besides `r_cut`, `mode` and `pairs`.
     type Settings: Params;
-    /// What the user writes for one pair of types, besides `r_cut` and `r_on`.
+    /// Parameters of one pair of types as the user writes them, besides `r_cut` and `r_on`.
     type Input: Params + Send + Sync + 'static;
-    /// The numbers of one pair of types.
+    /// Parameters of one pair of types as the function reads them.
     type Row: Send + Sync + 'static;
-    /// What its CPU loop reads.
+    /// Parameter tables of the CPU loop.
     type Tables: Send + Sync + 'static;
 
-    /// The potential; `written` are the rows in the user's file, each with its place.
+    /// Creates the potential. `written` are the user's parameters, each with its position in the file.
     fn new(settings: Self::Settings, written: &[(Position, &Self::Input)], errors: &mut Errors) -> Option<Self>;
-    /// The potential ends by itself at [`Self::cutoff`]: the user gives neither `r_cut` nor `mode`.
+    /// The potential defines its own range, [`Self::cutoff`]. The user then gives neither `r_cut` nor `mode`.
     const OWN_CUTOFF: bool = false;
-    /// It depends on orientations, and gives torques.
+    /// The potential depends on orientations and has torques.
     const ORIENTED: bool = false;
-    /// What holds for pairs of types that the user leaves out; `None`: every pair must have its row.
+    /// Returns the parameters of pairs of types that the user omits. With `None` every pair must have parameters.
     fn default_parameters() -> Option<Self::Input> {
         None
     }
-    /// Members of [`super::PairInput`] it uses, [`super::inputs`].
+    /// Returns the members of [`super::PairInput`] that it uses, as flags of [`super::inputs`].
     fn inputs(&self) -> u32 {
         0
     }
-    /// Its time-dependent numbers.
+    /// Returns the time-dependent parameters.
     fn varyings(&self) -> Vec<Varying> {
         vec![]
     }
-    /// A cutoff that follows from the numbers, when the user gives none.
+    /// Returns a cutoff that follows from the parameters, if the user gives none.
     fn cutoff(&self, _input: &Self::Input, _system: &SystemInfo) -> Option<f64> {
         None
     }
     /// Checks the parameters of the whole component.
     ///
     /// # Errors
-    /// What is wrong with them; told once, at the component.
+    /// Returns a message, which is reported once, at the component.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
-    /// Completes and checks them with what is known of the system.
+    /// Completes and checks the settings with the facts of the system.
     ///
     /// # Errors
-    /// What does not fit, each with its place.
+    /// Returns all mismatches, each with its position in the file.
     fn bind(&mut self, _system: &SystemInfo) -> Result<()> {
         Ok(())
     }
-    /// The row of a pair of types with this cutoff.
+    /// Builds the row of a pair of types with this cutoff.
     ///
     /// # Errors
-    /// What is wrong with this combination of numbers.
+    /// Returns a message if this combination of numbers is invalid.
     fn row(&self, input: &Self::Input, cutoff: f64) -> Result<Self::Row, String>;
-    /// The row of particles i and j of these types, for a function to which it makes a difference which of them is i; by
-    /// default [`Self::row`].
+    /// Builds the row of particles i and j of these types, for functions that are not symmetric in i and j. Returns
+    /// [`Self::row`] by default.
     ///
     /// # Errors
     /// As [`Self::row`].
     fn row_between(&self, input: &Self::Input, cutoff: f64, _types: [&str; 2]) -> Result<Self::Row, String> {
         self.row(input, cutoff)
     }
-    /// Its numbers in order, as CUDA reads them.
+    /// Returns the numbers of a row in order, as CUDA reads them.
     fn numbers(row: &Self::Row) -> Vec<f64>;
-    /// What the function reads besides its row: more numbers behind those of all rows, which it finds in device memory at
-    /// `input.numbers`. `numbers` are those of the rows, and may still be changed.
+    /// Appends further numbers after those of all rows; the function finds them in device memory at `input.numbers`.
+    /// The numbers of the rows may also be changed.
     fn more_numbers(&self, _numbers: &mut Vec<f64>) {}
-    /// Force, torque and U of one pair, without cutoff and mode.
-    fn evaluate(&self, input: &OrientedInput<f64>, row: &Self::Row) -> Interaction<f64>;
-    /// What the CPU loop reads; rows are those of all pairs of types, i · n + j.
+    /// Returns force, torque and U of one pair, without cutoff and mode.
+    fn evaluate(&self, input: &OrientedInput<f64>, row: &Self::Row) -> PairOutput<f64>;
+    /// Builds the tables of the CPU loop. The row of types i and j is at i · n + j.
     fn tables(&self, n_types: usize, rows: &[Self::Row], cutoff: &[CutoffRow<f64>], mode: Mode) -> Self::Tables;
-    /// Adds the forces on particles begin … end, and returns energy and virial if they are wanted.
+    /// Adds the forces on particles begin … end, and energy and virial if wanted.
     ///
     /// # Safety
     /// As [`cpu::run`].
     unsafe fn cpu(&self, call: &PairCall, tables: &Self::Tables, sums: &mut Sums);
-    /// CUDA text: `PairRow` and `pair_eval`, which returns F/r and U, or if it is oriented force, torque and U.
+    /// Returns the CUDA text: `PairRow` and `pair_eval`. The function returns F/r and U, or force, torque and U for an
+    /// oriented potential.
     ///
     /// # Errors
-    /// Two device functions of one name.
+    /// Returns an error if two device functions have the same name.
     fn text(&self) -> Result<String>;
 }
 
-/// A function of pairs that was compiled with the plugin, with the loop that runs it: [`Central`] or
-/// [`super::Oriented`].
+/// A pair function compiled with the plugin, together with its loop: [`CentralFunction`] or
+/// [`super::OrientedFunction`].
 pub trait PairFunction: Send + Sync + 'static {
-    /// Its row over a number type.
+    /// Its row of parameters over a number type.
     type Row<R: Real>: Copy + Send + Sync;
-    /// What the user writes for one pair of types.
+    /// Parameters of one pair of types as the user writes them.
     type Input: RowInput<Row: Row<As<f32> = Self::Row<f32>, As<f64> = Self::Row<f64>>>;
-    /// Members of [`super::PairInput`] it uses, [`super::inputs`].
+    /// Members of [`super::PairInput`] that it uses, as flags of [`super::inputs`].
     const INPUTS: u32;
-    /// It depends on orientations, and gives torques.
+    /// The function depends on orientations and has torques.
     const ORIENTED: bool;
-    /// Force, torque and U of one pair, without cutoff and mode.
-    fn evaluate(input: &OrientedInput<f64>, row: &Self::Row<f64>) -> Interaction<f64>;
-    /// Adds the forces on particles begin … end, and returns energy and virial if they are wanted.
+    /// Returns force, torque and U of one pair, without cutoff and mode.
+    fn evaluate(input: &OrientedInput<f64>, row: &Self::Row<f64>) -> PairOutput<f64>;
+    /// Adds the forces on particles begin … end, and energy and virial if wanted.
     ///
     /// # Safety
     /// As [`cpu::run`].
@@ -119,24 +120,24 @@ pub trait PairFunction: Send + Sync + 'static {
         double: &Rows<Self::Row<f64>, f64>,
         sums: &mut Sums,
     );
-    /// CUDA text of `pair_eval`.
+    /// Returns the CUDA text of `pair_eval`.
     fn eval_text() -> &'static DeviceText;
 }
 
-/// A function of the distance, in the vectorised loop of [`cpu`].
-pub struct Central<F>(PhantomData<F>);
+/// A function of the distance, with the vectorized loop of [`cpu`].
+pub struct CentralFunction<F>(PhantomData<F>);
 
-impl<F: PairFn> PairFunction for Central<F> {
+impl<F: PairFn> PairFunction for CentralFunction<F> {
     type Row<R: Real> = F::Row<R>;
     type Input = F::Input;
     const INPUTS: u32 = F::INPUTS;
     const ORIENTED: bool = false;
-    fn evaluate(input: &OrientedInput<f64>, row: &F::Row<f64>) -> Interaction<f64> {
+    fn evaluate(input: &OrientedInput<f64>, row: &F::Row<f64>) -> PairOutput<f64> {
         let (f_over_r, energy) = F::eval(&input.pair, row);
-        Interaction::central(input.r, f_over_r, energy)
+        PairOutput::central(input.r, f_over_r, energy)
     }
     unsafe fn cpu(call: &PairCall, single: &Rows<F::Row<f32>, f32>, double: &Rows<F::Row<f64>, f64>, sums: &mut Sums) {
-        // SAFETY: the caller's word
+        // SAFETY: `call` describes valid host memory (contract of this function)
         unsafe { cpu::run::<F>(call, single, double, sums) }
     }
     fn eval_text() -> &'static DeviceText {
@@ -144,13 +145,13 @@ impl<F: PairFn> PairFunction for Central<F> {
     }
 }
 
-/// A potential whose function was compiled with the plugin.
-pub struct Compiled<F: PairFunction> {
+/// A pair potential whose function is compiled with the plugin.
+pub struct CompiledPair<F: PairFunction> {
     settings: <F::Input as RowInput>::Settings,
     function: PhantomData<F>,
 }
 
-impl<F: PairFunction> PairPotential for Compiled<F> {
+impl<F: PairFunction> PairPotential for CompiledPair<F> {
     type Settings = <F::Input as RowInput>::Settings;
     type Input = F::Input;
     type Row = <F::Input as RowInput>::Row;
@@ -189,7 +190,7 @@ impl<F: PairFunction> PairPotential for Compiled<F> {
     fn numbers(row: &Self::Row) -> Vec<f64> {
         row.numbers()
     }
-    fn evaluate(&self, input: &OrientedInput<f64>, row: &Self::Row) -> Interaction<f64> {
+    fn evaluate(&self, input: &OrientedInput<f64>, row: &Self::Row) -> PairOutput<f64> {
         F::evaluate(input, &row.cast::<f64>())
     }
     fn tables(&self, n_types: usize, rows: &[Self::Row], cutoff: &[CutoffRow<f64>], mode: Mode) -> Self::Tables {
@@ -201,7 +202,7 @@ impl<F: PairFunction> PairPotential for Compiled<F> {
         (single, double)
     }
     unsafe fn cpu(&self, call: &PairCall, tables: &Self::Tables, sums: &mut Sums) {
-        // SAFETY: the caller's word
+        // SAFETY: `call` describes valid host memory (contract of this function)
         unsafe { F::cpu(call, &tables.0, &tables.1, sums) }
     }
     fn text(&self) -> Result<String> {

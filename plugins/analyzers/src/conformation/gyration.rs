@@ -1,22 +1,34 @@
-//! Radii of gyration, distances of ends, shapes.
+//! Radius of gyration, end-to-end distance, and shape of molecules.
 
 use galamost_measure::{Part, Table, Whole, eigen};
 use galamost_plugin_api::prelude::*;
 
-/// Sizes and shapes of molecules every `every` steps, one row a sample, as CSV.
+/// Writes the mean size and shape of molecules to a CSV table, one row for each sample.
 ///
-/// A molecule is what the array `molecule` of the initial state says (a negative number is a molecule of its own), or what bonds
-/// hold together; it is made whole along its bonds. With the tensor S = Σ m (r − r_cm)(r − r_cm)/Σ m and its eigenvalues λ₁ ≥ λ₂ ≥ λ₃
-/// the columns are means over all molecules of `shortest` to `longest` particles: `step`, `time`, `molecules`, `Rg2` = ⟨λ₁ + λ₂ + λ₃⟩ and
-/// `Rg2_error`, `asphericity` = ⟨λ₁ − ½ (λ₂ + λ₃)⟩, `acylindricity` = ⟨λ₂ − λ₃⟩,
-/// `anisotropy` κ² = 1 − 3 ⟨λ₁λ₂ + λ₂λ₃ + λ₃λ₁⟩/⟨(λ₁ + λ₂ + λ₃)²⟩ (0 for spheres, 1 for rods), and over the linear ones among them `chains`
-/// (their number), `Re2` = ⟨(r_last − r_first)²⟩ and `Re2_error`. Errors are standard errors of the mean over the molecules of one sample;
-/// how far samples depend on each other they do not know. Means of no molecules are NaN.
+/// The gyration tensor is S = Σ m (r − r_cm)(r − r_cm)/Σ m with the eigenvalues λ₁ ≥ λ₂ ≥ λ₃. A molecule is a set of
+/// particles with the same value in the array `molecule` of the initial state (a particle with a negative value is a
+/// molecule by itself). Without that array, molecules are the sets of bonded particles. Molecules are unwrapped along
+/// their bonds. Means are over all molecules of `shortest` to `longest` particles.
 ///
-/// `each` gets a row for every molecule: `step`, `molecule` (from 0, in the order of their first particles), `n`, `Rg2`, `Re2` (empty if it
-/// is not linear). Where the name of a file ends in `.parquet`, the table is a folder of Parquet files.
+/// | column | meaning |
+/// |---|---|
+/// | `step`, `time` | step number, time |
+/// | `molecules` | number of molecules |
+/// | `Rg2`, `Rg2_error` | squared radius of gyration ⟨λ₁ + λ₂ + λ₃⟩ (length²) |
+/// | `asphericity` | ⟨λ₁ − ½ (λ₂ + λ₃)⟩ (length²) |
+/// | `acylindricity` | ⟨λ₂ − λ₃⟩ (length²) |
+/// | `anisotropy` | κ² = 1 − 3 ⟨λ₁λ₂ + λ₂λ₃ + λ₃λ₁⟩/⟨(λ₁ + λ₂ + λ₃)²⟩; 0 for spheres, 1 for rods |
+/// | `chains` | number of linear molecules |
+/// | `Re2`, `Re2_error` | squared end-to-end distance ⟨(r_last − r_first)²⟩ of linear molecules (length²) |
 ///
-/// Reference: Theodorou & Suter, Macromolecules 18, 1206 (1985), for the shape.
+/// Errors are standard errors of the mean over the molecules of one sample; they do not account for correlations
+/// between samples. Means over no molecules are NaN.
+///
+/// `each` writes a second table with a row for every molecule: `step`, `molecule` (from 0, in the order of first
+/// particles), `n`, `Rg2`, `Re2` (empty if the molecule is not linear). A file name that ends in `.parquet` selects a
+/// folder of Parquet files.
+///
+/// Reference: Theodorou & Suter, Macromolecules 18, 1206 (1985), for the shape descriptors.
 ///
 /// ```ron
 /// Gyration(every: 1000, file: "gyration.csv")
@@ -24,17 +36,17 @@ use galamost_plugin_api::prelude::*;
 #[component(Analyzer, "Gyration")]
 #[derive(Debug, Params)]
 pub struct Gyration {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// File to write.
+    /// Output file.
     file: String,
-    /// File with a row for every molecule.
+    /// Output file with a row for every molecule.
     each: Option<String>,
-    /// Particles in the shortest molecule that counts.
+    /// Smallest number of particles in a molecule.
     #[param(default = 2, at_least = 1)]
     shortest: u32,
-    /// Particles in the longest molecule that counts; without it all.
+    /// Largest number of particles in a molecule; default: unlimited.
     longest: Option<Spanned<u32>>,
     #[param(skip)]
     rows: Table,
@@ -56,11 +68,11 @@ const NAMES: [&str; 11] = [
     "Re2_error",
 ];
 
-/// Eigenvalues of the tensor of gyration, and the square of the distance of the ends of a linear molecule.
+/// Returns the eigenvalues of the gyration tensor and the squared end-to-end distance of a linear molecule.
 fn shape(molecules: &Whole, part: &Part, mass: &[f64]) -> ([f64; 3], Option<f64>) {
     let places = || molecules.members(part).iter().map(|t| (mass[*t as usize], molecules.place[*t as usize]));
     let total: f64 = places().map(|(m, _)| m).sum();
-    // from the first particle, so that nothing is lost far from the origin
+    // coordinates relative to the first particle keep full precision far from the origin
     let start = molecules.place[molecules.members(part)[0] as usize];
     let from = |p: [f64; 3]| -> [f64; 3] { std::array::from_fn(|k| p[k] - start[k]) };
     let mut middle = [0.0; 3];
@@ -83,7 +95,7 @@ fn shape(molecules: &Whole, part: &Part, mass: &[f64]) -> ([f64; 3], Option<f64>
     (eigen(s).map(|(value, _)| value.max(0.0)), ends)
 }
 
-/// Mean and standard error of the mean.
+/// Returns the mean and the standard error of the mean.
 fn mean(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let n = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / n;
@@ -94,7 +106,7 @@ fn mean(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
 impl Analyzer for Gyration {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         if let Some(longest) = self.longest.as_ref().filter(|l| l.value < self.shortest) {
-            return Err(InputError::at(longest.at, "`longest` is below `shortest`").into());
+            return Err(InputError::at(longest.at, "`longest` is less than `shortest`").into());
         }
         Whole::bind(system, needs)?;
         needs.period = self.every;
@@ -174,7 +186,7 @@ mod tests {
     #[test]
     fn known_shapes() {
         let bond = |k| Link { kind: 0, tags: [k, k + 1] };
-        // a rod of three, its heavy middle changes nothing of the shape; a square
+        // a rod of three particles, whose heavy central particle does not change the shape; a square
         let rod: Vec<[f64; 3]> = (0..3).map(|k| [f64::from(k), f64::from(k), 0.0]).collect();
         let m = Whole::new(&rod, &[[0; 3]; 3], [20.0; 3], None, &[bond(0), bond(1)], 2);
         let (l, ends) = shape(&m, &m.parts[0], &[1.0, 2.0, 1.0]);

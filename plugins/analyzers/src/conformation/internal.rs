@@ -1,15 +1,19 @@
-//! Distances along chains.
+//! Mean-square internal distances of chains.
 
 use galamost_measure::{Whole, bytes, header, number, numbers, replace};
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Mean square internal distances ⟨R²(n)⟩ of particles n bonds apart on linear molecules, averaged over samples every `every` steps.
+/// Measures the mean-square internal distances ⟨R²(n)⟩ between particles n bonds apart in linear molecules.
 ///
-/// `file` is a CSV table that is replaced after each sample: `n`, `R2` = ⟨(r_(i+n) − r_i)²⟩ (length²), `R2/n`, and `pairs`, how many were
-/// averaged. ⟨R²(n)⟩/n of an equilibrated melt rises to its limit; an overshoot at small n is what a push-off leaves (Auhl, Everaers,
-/// Grest, Kremer & Plimpton, J. Chem. Phys. 119, 12718 (2003)). Molecules with branches or rings are passed over.
+/// `file` is a CSV table that is replaced after each sample: `n`, `R2` = ⟨(r_(i+n) − r_i)²⟩ (length²), `R2/n`, and
+/// `pairs` (number of pairs averaged). Averages include all samples so far.
+///
+/// In an equilibrated melt, ⟨R²(n)⟩/n rises monotonically to a plateau. A maximum at small n indicates a chain deformed
+/// by the push-off. Molecules with branches or rings are ignored.
+///
+/// Reference: Auhl, Everaers, Grest, Kremer & Plimpton, J. Chem. Phys. 119, 12718 (2003).
 ///
 /// ```ron
 /// InternalDistances(every: 1000, file: "internal.csv")
@@ -17,27 +21,27 @@ use std::sync::{Mutex, PoisonError};
 #[component(Analyzer, "InternalDistances")]
 #[derive(Params)]
 pub struct InternalDistances {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// Samples of earlier steps are passed over.
+    /// First step to sample.
     #[param(default = 0)]
     start: u64,
-    /// File to write.
+    /// Output file.
     file: String,
-    /// The largest n; without it that of the longest chain.
+    /// Largest n; default: that of the longest chain.
     #[param(at_least = 1, at_most = 1_000_000)]
     n_max: Option<u32>,
     #[param(skip)]
     path: PathBuf,
     #[param(skip)]
     host: Option<Host>,
-    /// Σ R² and the number of pairs, n by n from 1.
+    /// Σ R² and the number of pairs for n = 1, 2, ….
     #[param(skip)]
     sums: Vec<[f64; 2]>,
 }
 
-/// Chains of one chunk, whose sums are added in the order of chunks.
+/// Chains in a chunk; sums of chunks are added in order.
 const CHUNK: usize = 64;
 
 impl Analyzer for InternalDistances {
@@ -99,7 +103,7 @@ impl Analyzer for InternalDistances {
     fn load(&mut self, state: &[u8]) -> Result<()> {
         let (sums, rest) = numbers(state, state.len() / 16 * 2)?;
         if !rest.is_empty() {
-            return Err(Error::Run("the checkpoint is of another analyzer".into()));
+            return Err(Error::Run("the checkpoint belongs to another analyzer".into()));
         }
         self.sums = sums.as_chunks::<2>().0.to_vec();
         Ok(())

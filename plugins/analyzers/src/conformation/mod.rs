@@ -1,4 +1,4 @@
-//! Sizes and shapes of molecules: `gyration.rs` has a row for each sample, `internal.rs` distances along chains.
+//! Sizes and shapes of molecules: `gyration.rs` (gyration tensor), `internal.rs` (internal distances of chains).
 
 mod gyration;
 mod internal;

@@ -1,4 +1,4 @@
-//! How the counts of all bins fluctuate together.
+//! Covariances of the counts of all bins.
 
 use crate::distributions::links::{Bins, Sort};
 use crate::distributions::pairs::{count, shell};
@@ -12,23 +12,31 @@ use std::path::PathBuf;
 /// Bins of one interaction.
 #[derive(Clone, Debug, PartialEq, Params)]
 pub struct BinRange {
-    /// The lower end of the first bin: a length, or an angle in degrees.
+    /// Lower limit of the first bin (length, or angle in degrees).
     min: f64,
-    /// The upper end of the last bin.
+    /// Upper limit of the last bin.
     max: Spanned<f64>,
     /// Number of bins.
     #[param(at_least = 1, at_most = 2000)]
     bins: u32,
 }
 
-/// Means ⟨S_a⟩ and covariances ⟨S_a S_b⟩ − ⟨S_a⟩⟨S_b⟩ of the numbers of pairs, bonds, angles and dihedrals in bins, over samples every
-/// `every` steps: what inverse Monte Carlo needs, since ∂⟨S_a⟩/∂U_b is −1/kT times the covariance.
+/// Measures means ⟨S_a⟩ and covariances ⟨S_a S_b⟩ − ⟨S_a⟩⟨S_b⟩ of the numbers of pairs, bonds, angles, and dihedrals in
+/// bins.
 ///
-/// `file` is a CSV table, one row for each bin: `interaction` (`pair A-B`, `bond A-A`, …), `x` (middle of the bin; length or
-/// degrees), `mean` = ⟨S_a⟩, `ideal` (the mean number at g = 1, or at a density of 1 per unit of x for links, so mean/ideal is the
-/// distribution), then the covariances with all bins, `c1`, `c2`, …. It is replaced after the samples 1, 2, 4, 8, … and at the end
-/// of the run. The order is pairs, bonds, angles, dihedrals, each as written. A. P. Lyubartsev, A. Laaksonen, Phys. Rev. E 52
-/// (1995) 3730.
+/// Inverse Monte Carlo needs these covariances: ∂⟨S_a⟩/∂U_b is −1/kT times the covariance. `file` is a CSV table with
+/// one row for each bin, in the order pairs, bonds, angles, dihedrals, each as listed in the pipeline. It is replaced
+/// after samples 1, 2, 4, 8, … and at the end of the run.
+///
+/// | column | meaning |
+/// |---|---|
+/// | `interaction` | `pair A-B`, `bond A-A`, … |
+/// | `x` | center of the bin (length or degrees) |
+/// | `mean` | ⟨S_a⟩ |
+/// | `ideal` | mean number at g = 1, or for links at a density of 1 per unit of x; mean/ideal is the distribution |
+/// | `c1`, `c2`, … | covariances with all bins |
+///
+/// Reference: A. P. Lyubartsev & A. Laaksonen, Phys. Rev. E 52, 3730 (1995).
 ///
 /// ```ron
 /// BinCovariance(every: 100, file: "covariance.csv", pairs: { ("A", "A"): (min: 0.0, max: 2.0, bins: 40) })
@@ -36,21 +44,21 @@ pub struct BinRange {
 #[component(Analyzer, "BinCovariance")]
 #[derive(Params)]
 pub struct BinCovariance {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// Samples of earlier steps are passed over.
+    /// First step to sample.
     #[param(default = 0)]
     start: u64,
-    /// File to write.
+    /// Output file.
     file: Spanned<String>,
-    /// Bins of distances of pairs of types.
+    /// Distance bins for pairs of types.
     pairs: Option<TypePairs<BinRange>>,
-    /// Bins of bond lengths by type.
+    /// Bond-length bins for each bond type.
     bonds: Option<Spanned<TypeMap<BinRange>>>,
-    /// Bins of angles by type.
+    /// Angle bins for each angle type.
     angles: Option<Spanned<TypeMap<BinRange>>>,
-    /// Bins of dihedral angles by type.
+    /// Dihedral-angle bins for each dihedral type.
     dihedrals: Option<Spanned<TypeMap<BinRange>>>,
     #[param(flatten)]
     which: Which,
@@ -64,7 +72,7 @@ pub struct BinCovariance {
     parts: Vec<Part>,
     #[param(skip)]
     host: Option<Host>,
-    /// Samples, then Σ S_a, Σ of ideal numbers, Σ S_a S_b for b ≥ a.
+    /// Number of samples; then Σ S_a, Σ of ideal numbers, Σ S_a S_b for b ≥ a.
     #[param(skip)]
     samples: f64,
     #[param(skip)]
@@ -85,7 +93,7 @@ struct Part {
     name: String,
     of: Of,
     bins: Bins,
-    /// Number of its first bin among all.
+    /// Index of its first bin among all bins.
     first: usize,
 }
 
@@ -100,7 +108,7 @@ impl BinCovariance {
         let mut add = |name: String, of: Of, range: &BinRange, limits: [f64; 2]| -> Result<()> {
             if range.max.value <= range.min || range.min < limits[0] || range.max.value > limits[1] {
                 let message = format!(
-                    "{name}: wanted {} ≤ min < max ≤ {}, found min {}, max {}",
+                    "{name}: expected {} ≤ min < max ≤ {}, found min {}, max {}",
                     limits[0], limits[1], range.min, range.max.value
                 );
                 return Err(InputError::at(range.max.at, message).into());
@@ -122,18 +130,18 @@ impl BinCovariance {
         ] {
             let Some(map) = map else { continue };
             for (name, range) in map.value.iter() {
-                let kind = type_of(name, map.at, sort.name(), sort.types(system))?;
-                add(format!("{} {name}", sort.name()), Of::Link(sort, kind), range, limits)?;
+                let link_type = type_of(name, map.at, sort.name(), sort.types(system))?;
+                add(format!("{} {name}", sort.name()), Of::Link(sort, link_type), range, limits)?;
             }
         }
         if first == 0 || first > 4000 {
-            let message = format!("there are {first} bins: wanted 1 … 4000 in pairs, bonds, angles and dihedrals");
+            let message = format!("found {first} bins in pairs, bonds, angles, and dihedrals, expected 1 … 4000");
             return Err(InputError::at(self.file.at, message).into());
         }
         Ok(parts)
     }
 
-    /// S_a of a frame, added to their sums with their products.
+    /// Adds the counts S_a of a frame and their products to the sums.
     fn add(&mut self, counts: &[f64]) {
         let m = counts.len();
         self.samples += 1.0;
@@ -153,7 +161,7 @@ impl BinCovariance {
         let head = ["interaction", "x", "mean", "ideal"].map(String::from).into_iter();
         let mut rows = vec![head.chain((1..=m).map(|k| format!("c{k}"))).collect::<Vec<_>>()];
         let n = self.samples.max(1.0);
-        // Σ S_a S_b are whole numbers below 2⁵³ and exact, so differences of means lose no digits that matter
+        // Σ S_a S_b are integers below 2⁵³ and exact, so the difference of means loses no significant digits
         let product = |a: usize, b: usize| {
             let (a, b) = (a.min(b), a.max(b));
             // rows a' < a have m − a' entries each
@@ -218,14 +226,14 @@ impl Analyzer for BinCovariance {
         }
         if r_max > 0.0 {
             if length.iter().take(frame.dimensions() as usize).any(|l| r_max > 0.5 * l * (1.0 + 1e-12)) {
-                return Err(Error::Run(format!("{r_max} is more than half of a box length")));
+                return Err(Error::Run(format!("the largest distance, {r_max}, exceeds half of a box length")));
             }
-            let choice = self.which.of(&host, frame)?;
-            let (kind, types) = (frame.kind(), self.types);
+            let selection = self.which.selection(&host, frame)?;
+            let (particle_type, types) = (frame.type_id(), self.types);
             found = count(&host, &Lengths(length), frame.position(), length, r_max, found.len(), |i, j, r| {
-                let part = of_pair[kind[i] as usize * types + kind[j] as usize]?;
-                let k = part.bins.place(r)?;
-                choice.has(i, j).then_some(part.first + k)
+                let part = of_pair[particle_type[i] as usize * types + particle_type[j] as usize]?;
+                let k = part.bins.index(r)?;
+                selection.has(i, j).then_some(part.first + k)
             });
         }
         for sort in [Sort::Bond, Sort::Angle, Sort::Dihedral] {
@@ -234,8 +242,8 @@ impl Analyzer for BinCovariance {
                 continue;
             }
             sort.each(frame, |link, x| {
-                for part in parts.iter().filter(|p| matches!(p.of, Of::Link(_, kind) if kind == link)) {
-                    if let Some(k) = part.bins.place(x) {
+                for part in parts.iter().filter(|p| matches!(p.of, Of::Link(_, link_type) if link_type == link)) {
+                    if let Some(k) = part.bins.index(x) {
                         found[part.first + k] += 1;
                     }
                     ideal[part.first..part.first + part.bins.n].iter_mut().for_each(|n| *n += part.bins.width);
@@ -261,7 +269,7 @@ impl Analyzer for BinCovariance {
         let (ideal, rest) = numbers(rest, self.ideal.len())?;
         let (products, rest) = numbers(rest, self.products.len())?;
         if !rest.is_empty() {
-            return Err(Error::Run("the checkpoint is of another analyzer".into()));
+            return Err(Error::Run("the checkpoint belongs to another analyzer".into()));
         }
         (self.samples, self.sum, self.ideal, self.products) = (samples[0], sum, ideal, products);
         Ok(())

@@ -1,18 +1,18 @@
-//! Distributions of bond lengths, angles and dihedrals.
+//! Distributions of bond lengths, angles, and dihedral angles.
 
 use crate::distributions::links::{Bins, Sort};
 use galamost_measure::replace;
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 
-/// What the three components share.
+/// State shared by the three components.
 #[derive(Default)]
 struct Counter {
     path: PathBuf,
     names: Vec<String>,
     bins: Bins,
     counts: Vec<u64>,
-    /// Links of each type that were looked at.
+    /// Number of links of each type counted so far.
     links: Vec<u64>,
 }
 
@@ -31,19 +31,19 @@ impl Counter {
 
     fn analyze(&mut self, sort: Sort, frame: &Frame<'_>) -> Result<()> {
         let Self { bins, counts, links, .. } = self;
-        sort.each(frame, |kind, x| {
-            links[kind] += 1;
-            if let Some(k) = bins.place(x) {
-                counts[kind * bins.n + k] += 1;
+        sort.each(frame, |link_type, x| {
+            links[link_type] += 1;
+            if let Some(k) = bins.index(x) {
+                counts[link_type * bins.n + k] += 1;
             }
         });
         let head = std::iter::once(sort.variable().to_string()).chain(self.names.iter().cloned());
         let mut rows = vec![head.collect::<Vec<_>>()];
         for k in 0..self.bins.n {
             let mut row = vec![format!("{:?}", self.bins.middle(k))];
-            for (kind, links) in self.links.iter().enumerate() {
+            for (link_type, links) in self.links.iter().enumerate() {
                 let expected = *links as f64 * self.bins.width;
-                let p = if expected > 0.0 { self.counts[kind * self.bins.n + k] as f64 / expected } else { 0.0 };
+                let p = if expected > 0.0 { self.counts[link_type * self.bins.n + k] as f64 / expected } else { 0.0 };
                 row.push(format!("{p:?}"));
             }
             rows.push(row);
@@ -58,7 +58,7 @@ impl Counter {
     fn load(&mut self, state: &[u8]) -> Result<()> {
         let all: Vec<u64> = state.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
         if all.len() != self.links.len() + self.counts.len() {
-            return Err(Error::Run("the checkpoint is of another analyzer".into()));
+            return Err(Error::Run("the checkpoint belongs to another analyzer".into()));
         }
         let (links, counts) = all.split_at(self.links.len());
         self.links.copy_from_slice(links);
@@ -90,11 +90,11 @@ macro_rules! analyzer {
     };
 }
 
-/// Distributions P(r) of bond lengths, one for each type of bonds, averaged over samples every `every` steps.
+/// Measures the distribution P(r) of bond lengths for each bond type.
 ///
-/// P is the share of the bonds in a bin over its width, so ∫ P dr is 1 if every bond lies in [min, max], and less by the share of
-/// those outside. `file` is a CSV table that is replaced after each sample: `r` (middle of the bin, length), then a column for
-/// each type (1/length).
+/// P(r) is the fraction of bonds in a bin divided by the bin width, so ∫ P dr = 1 if all bonds are in [min, max]; bonds
+/// outside reduce the integral. `file` is a CSV table that is replaced after each sample: `r` (center of the bin,
+/// length), then a column for each type (1/length). Averages include all samples so far.
 ///
 /// ```ron
 /// BondDistribution(every: 100, file: "bonds.csv", min: 0.5, max: 1.5, bins: 100)
@@ -102,18 +102,18 @@ macro_rules! analyzer {
 #[component(Analyzer, "BondDistribution")]
 #[derive(Params)]
 pub struct BondDistribution {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// Samples of earlier steps are passed over.
+    /// First step to sample.
     #[param(default = 0)]
     start: u64,
-    /// File to write.
+    /// Output file.
     file: String,
-    /// The lower end of the first bin.
+    /// Lower limit of the first bin.
     #[param(default = 0.0, unit = "length", at_least = 0.0)]
     min: f64,
-    /// The upper end of the last bin.
+    /// Upper limit of the last bin.
     #[param(unit = "length", above = 0.0)]
     max: Spanned<f64>,
     /// Number of bins.
@@ -126,7 +126,7 @@ pub struct BondDistribution {
 impl BondDistribution {
     fn bins(&self) -> Result<Bins> {
         if self.max.value <= self.min {
-            let message = format!("max {} is not above min {}", self.max.value, self.min);
+            let message = format!("`max` {} must exceed `min` {}", self.max.value, self.min);
             return Err(InputError::at(self.max.at, message).into());
         }
         Ok(Bins::new(self.min, self.max.value, self.bins))
@@ -135,11 +135,11 @@ impl BondDistribution {
 
 analyzer!(BondDistribution, Sort::Bond);
 
-/// Distributions P(θ) of angles, one for each type of angles, averaged over samples every `every` steps.
+/// Measures the distribution P(θ) of bond angles for each angle type.
 ///
-/// P is the share of the angles in a bin over its width, ∫ P dθ = 1; it has the factor sin θ of the angles themselves. Bins cover
-/// 0 … 180°. `file` is a CSV table that is replaced after each sample: `theta_deg` (middle of the bin, degrees), then a column for
-/// each type (1/degree).
+/// P(θ) is the fraction of angles in a bin divided by the bin width, ∫ P dθ = 1. It includes the factor sin θ of the
+/// solid angle. Bins cover 0 … 180°. `file` is a CSV table that is replaced after each sample: `theta_deg` (center of
+/// the bin, degrees), then a column for each type (1/degree). Averages include all samples so far.
 ///
 /// ```ron
 /// AngleDistribution(every: 100, file: "angles.csv", bins: 90)
@@ -147,13 +147,13 @@ analyzer!(BondDistribution, Sort::Bond);
 #[component(Analyzer, "AngleDistribution")]
 #[derive(Params)]
 pub struct AngleDistribution {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// Samples of earlier steps are passed over.
+    /// First step to sample.
     #[param(default = 0)]
     start: u64,
-    /// File to write.
+    /// Output file.
     file: String,
     /// Number of bins.
     #[param(default = 90, at_least = 1, at_most = 100_000)]
@@ -170,10 +170,11 @@ impl AngleDistribution {
 
 analyzer!(AngleDistribution, Sort::Angle);
 
-/// Distributions P(φ) of dihedral angles, one for each type of dihedrals, averaged over samples every `every` steps.
+/// Measures the distribution P(φ) of dihedral angles for each dihedral type.
 ///
-/// P is the share of the dihedrals in a bin over its width, ∫ P dφ = 1. Bins cover −180° … 180°, 0 for cis. `file` is a CSV table
-/// that is replaced after each sample: `phi_deg` (middle of the bin, degrees), then a column for each type (1/degree).
+/// P(φ) is the fraction of dihedrals in a bin divided by the bin width, ∫ P dφ = 1. Bins cover −180° … 180°; cis is 0.
+/// `file` is a CSV table that is replaced after each sample: `phi_deg` (center of the bin, degrees), then a column for
+/// each type (1/degree). Averages include all samples so far.
 ///
 /// ```ron
 /// DihedralDistribution(every: 100, file: "dihedrals.csv", bins: 120)
@@ -181,13 +182,13 @@ analyzer!(AngleDistribution, Sort::Angle);
 #[component(Analyzer, "DihedralDistribution")]
 #[derive(Params)]
 pub struct DihedralDistribution {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// Samples of earlier steps are passed over.
+    /// First step to sample.
     #[param(default = 0)]
     start: u64,
-    /// File to write.
+    /// Output file.
     file: String,
     /// Number of bins.
     #[param(default = 180, at_least = 1, at_most = 100_000)]

@@ -1,8 +1,8 @@
-//! Lengths of bonds, angles and dihedrals of a frame.
+//! Bond lengths, angles, and dihedral angles of a frame.
 
 use galamost_plugin_api::prelude::*;
 
-/// Bonds, angles or dihedrals.
+/// Kind of link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     Bond,
@@ -11,7 +11,7 @@ pub enum Sort {
 }
 
 impl Sort {
-    /// In messages.
+    /// Returns the name for messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bond => "bond",
@@ -20,7 +20,7 @@ impl Sort {
         }
     }
 
-    /// The variable in the head of a table.
+    /// Returns the column name of the variable.
     pub fn variable(self) -> &'static str {
         match self {
             Self::Bond => "r",
@@ -29,7 +29,7 @@ impl Sort {
         }
     }
 
-    /// Names of the types.
+    /// Returns the names of the types.
     pub fn types(self, system: &SystemInfo) -> &[String] {
         match self {
             Self::Bond => &system.bond_types,
@@ -38,7 +38,8 @@ impl Sort {
         }
     }
 
-    /// Calls `f` with the type and the length, or the angle in degrees, of every link: θ in 0 … 180, φ in −180 … 180, 0 for cis.
+    /// Calls `f` with the type and the length (bonds) or the angle in degrees of every link: θ in 0 … 180, φ in −180 …
+    /// 180, cis = 0.
     pub fn each(self, frame: &Frame<'_>, mut f: impl FnMut(usize, f64)) {
         let (position, length) = (frame.position(), frame.box_length());
         let towards = |from: u32, to: u32| {
@@ -53,7 +54,7 @@ impl Sort {
             Self::Angle => {
                 for l in frame.angles() {
                     let (a, b) = (towards(l.tags[1], l.tags[0]), towards(l.tags[1], l.tags[2]));
-                    // of sine and cosine, since the cosine alone loses digits near 180°
+                    // atan2 of sine and cosine: the cosine alone loses digits near 180°
                     f(l.kind as usize, a.cross(b).norm().atan2(a.dot(b)).to_degrees());
                 }
             }
@@ -70,7 +71,7 @@ impl Sort {
     }
 }
 
-/// Even bins.
+/// Bins of equal width.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bins {
     pub first: f64,
@@ -79,19 +80,19 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// `n` bins of [first, last].
+    /// Divides [first, last] into `n` bins.
     pub fn new(first: f64, last: f64, n: u32) -> Self {
         Self { first, width: (last - first) / f64::from(n), n: n as usize }
     }
-    /// The bin of a value; the last bin holds its upper end too.
-    pub fn place(&self, x: f64) -> Option<usize> {
+    /// Returns the bin of a value; the last bin includes its upper limit.
+    pub fn index(&self, x: f64) -> Option<usize> {
         let k = (x - self.first) / self.width;
         if k == self.n as f64 {
             return Some(self.n - 1);
         }
         (k >= 0.0 && k < self.n as f64).then_some(k as usize)
     }
-    /// The middle of a bin.
+    /// Returns the center of a bin.
     pub fn middle(&self, k: usize) -> f64 {
         self.first + (k as f64 + 0.5) * self.width
     }

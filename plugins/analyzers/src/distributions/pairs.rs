@@ -1,35 +1,35 @@
-//! Counting pairs of particles by their distance, in a periodic box.
+//! Counts pairs of particles by distance in a periodic box.
 
 use crate::distributions::space::Space;
 use galamost_plugin_api::prelude::*;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// Cells of half the range, or of the range.
+/// Cell grid of a periodic box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cells {
     /// Cells along each axis.
     pub n: [usize; 3],
-    /// Neighboring cells to look at on each side.
+    /// Number of neighboring cells on each side that can contain partners.
     pub reach: [usize; 3],
 }
 
 impl Cells {
-    /// The most cells along an axis for so many points: there are no more cells than points in a cube.
-    pub fn most(points: usize) -> usize {
+    /// Returns the maximum number of cells along an axis: a cube has no more cells than points.
+    pub fn max_along(points: usize) -> usize {
         (points as f64).cbrt().ceil().max(1.0) as usize
     }
 
-    /// For pairs nearer than `r_max`, with so many cells along it.
+    /// Builds the grid for pairs closer than `r_max`, with `along` cells per `r_max`.
     pub fn new(points: usize, length: [f64; 3], r_max: f64, along: f64) -> Self {
-        let most = Self::most(points) as f64;
+        let most = Self::max_along(points) as f64;
         let mut reach = [0; 3];
         let n = std::array::from_fn(|k| {
             let n = (length[k] / r_max * along).min(most).floor();
             if n >= 1.0 {
                 reach[k] = (r_max * n / length[k]).ceil() as usize;
             }
-            // every cell in reach must be another one
+            // all cells within reach must be distinct
             if n >= (2 * reach[k] + 1) as f64 {
                 n as usize
             } else {
@@ -41,13 +41,13 @@ impl Cells {
     }
 }
 
-/// Points by cell.
+/// Points sorted by cell.
 struct Grid<P> {
     /// Cells along each axis.
     n: [usize; 3],
-    /// Neighboring cells to look at on each side.
+    /// Number of neighboring cells on each side that can contain partners.
     reach: [usize; 3],
-    /// First place of each cell in `position` and `index`, and the number of points.
+    /// Index of the first point of each cell in `position` and `index`, then the number of points.
     first: Vec<usize>,
     position: Vec<P>,
     index: Vec<u32>,
@@ -59,7 +59,7 @@ impl<P: Copy + Send + Sync> Grid<P> {
         let cell = |p: &P| {
             let at: [usize; 3] = std::array::from_fn(|k| match n[k] {
                 1 => 0,
-                n_k => ((space.share(p, k) * n_k as f64).max(0.0) as usize).min(n_k - 1),
+                n_k => ((space.fraction(p, k) * n_k as f64).max(0.0) as usize).min(n_k - 1),
             });
             (at[2] * n[1] + at[1]) * n[0] + at[0]
         };
@@ -83,7 +83,7 @@ impl<P: Copy + Send + Sync> Grid<P> {
         self.first[cell]..self.first[cell + 1]
     }
 
-    /// Half of the cells around one, each pair of cells once.
+    /// Returns the offsets to half of the surrounding cells, so that each pair of cells occurs once.
     fn half(&self) -> Vec<[usize; 3]> {
         let mut all = vec![];
         let side = self.reach.map(|r| r as i64);
@@ -101,8 +101,8 @@ impl<P: Copy + Send + Sync> Grid<P> {
     }
 }
 
-/// For each pair nearer than `r_max`, which is at most half the shortest box length, asks `slot(i, j, r)` for its place and
-/// counts it there. `length` is 0 along an axis that the system does not have.
+/// Counts pairs closer than `r_max` (at most half of the shortest box length) into slots. `slot(i, j, r)` returns the
+/// slot of a pair, or `None`. `length` is 0 along an axis that the system lacks.
 pub fn count<S: Space>(
     host: &Host,
     space: &S,
@@ -149,7 +149,7 @@ pub fn count<S: Space>(
     total.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The volume of the shell between two radii, or the area of the ring in two dimensions.
+/// Returns the volume of the shell between two radii (area of the ring in two dimensions).
 pub fn shell(inner: f64, outer: f64, dimensions: u32) -> f64 {
     use std::f64::consts::PI;
     match dimensions {
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::distributions::space::Lengths;
 
-    /// The places of all pairs that the cells lead to.
+    /// Returns all pairs of points that the grid visits.
     fn visited(grid: &Grid<[f64; 3]>) -> Vec<(u32, u32)> {
         let half = grid.half();
         let mut found = vec![];
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_lead_to_every_near_pair_once() {
+    fn grid_visits_every_close_pair_once() {
         let mut x = 1u64;
         let mut random = || {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,29 +1,29 @@
-// Pairs by distance: points are put into cells, side by side along x, and each looks at those behind it and at half of the
-// cells around it. HISTOGRAM is the number of counters that a block keeps for itself, 0 for none; TYPES that of
-// types.
+// Counts pairs by distance. Points are sorted into cells, contiguous along x; each point is paired with the later ones
+// of its cell and with half of the surrounding cells. HISTOGRAM is the number of counters in a block's own histogram
+// (0: none), TYPES the number of types.
 
 struct RdfArgs {
     StateView state;
     // particles in the order of the state, or centers of molecules
     const PosType* points;
     PosType* sorted;
-    // the same in units of length and single precision, for rdf_count_quick
+    // `sorted` as lengths in single precision, for rdf_count_quick
     float4* quick;
-    // tags of particles in the order of `sorted`; null where nothing is left out
+    // tags of particles in the order of `sorted`; null if all pairs are counted
     u32* sorted_tag;
     u32* cell_of;
     u32* arrival;
-    // first point of each cell, cells + 1 entries
+    // index of the first point of each cell, cells + 1 entries
     u32* start;
     u32* block_sums;
-    // column of two types, -1 for none
+    // column of each pair of types, -1 for none
     const int* column_of;
     u64* counts;
     // pairs / V of each column, summed over the samples
     double* density;
-    // particles of each type in this sample
+    // number of particles of each type in this sample
     u32* numbers;
-    // pairs that are left out
+    // excluded pairs
     const u32* first;
     const u32* partner;
     const u32* molecule;
@@ -31,8 +31,8 @@ struct RdfArgs {
     double length[3];
     u32 n[3], reach[3];
     u32 points_n, cells, types, columns, bins, same;
-    // for rdf_count_quick, which must not convert them again and again: a unit of position and the box, bins in a unit of length, how
-    // far a distance may be off, in bins, and where there are no bins any more
+    // for rdf_count_quick, precomputed in f32: size of a fixed-point unit, box lengths, bins per unit of length, error
+    // bound of a distance (in bins), and upper limit of the last bin plus that bound
     float unit[3], box[3], bins_per_length, margin, end;
     u32 reserved;
 };
@@ -43,12 +43,12 @@ struct CenterArgs {
     const u32* first;
     const u32* members;
     const u32* parent;
-    // of each member, from the first of its molecule
+    // of each member, relative to the first of its molecule
     long long* offset;
     u32 molecules, reserved;
 };
 
-// Particles of one molecule stand near each other along its bonds: positions from the first member on.
+// Centers of mass of molecules; members are unwrapped along bonds, starting from the first member.
 extern "C" __global__ void molecule_centers(CenterArgs a) {
     const StateView& s = a.state;
     const u32 m = blockIdx.x * blockDim.x + threadIdx.x;
@@ -117,7 +117,7 @@ __device__ __forceinline__ u32 cell_along(const RdfArgs& a, u32 axis, const PosT
     return c < n ? c : n - 1u;
 }
 
-// The cell of each point, and how many there are in each and of each type.
+// Computes the cell of each point, and the number of points in each cell and of each type.
 extern "C" __global__ void rdf_cells(RdfArgs a) {
     __shared__ u32 mine[64];
     if (threadIdx.x < 64u) mine[threadIdx.x] = 0u;
@@ -138,7 +138,7 @@ extern "C" __global__ void rdf_cells(RdfArgs a) {
 
 static constexpr u32 CELLS_PER_THREAD = 8u;
 
-// Points of each block of 2048 cells.
+// Sums the points of each block of 2048 cells.
 extern "C" __global__ void rdf_sum_cells(RdfArgs a) {
     __shared__ u32 total;
     const u32 from = (blockIdx.x * blockDim.x + threadIdx.x) * CELLS_PER_THREAD;
@@ -148,7 +148,7 @@ extern "C" __global__ void rdf_sum_cells(RdfArgs a) {
     if (threadIdx.x == 0u) a.block_sums[blockIdx.x] = total;
 }
 
-// Numbers of points become first places.
+// Converts numbers of points into indices of first points (exclusive scan).
 extern "C" __global__ void rdf_start_cells(RdfArgs a) {
     __shared__ u32 total, before;
     u32 part = 0u;
@@ -162,28 +162,28 @@ extern "C" __global__ void rdf_start_cells(RdfArgs a) {
         items[k] = from + k < a.cells ? a.start[from + k] : 0u;
         sum += items[k];
     }
-    u32 place = before + block_scan(sum, &total);
+    u32 index = before + block_scan(sum, &total);
     for (u32 k = 0; k < CELLS_PER_THREAD; ++k) {
-        if (from + k < a.cells) a.start[from + k] = place;
-        place += items[k];
+        if (from + k < a.cells) a.start[from + k] = index;
+        index += items[k];
     }
     if (blockIdx.x == 0u && threadIdx.x == 0u) a.start[a.cells] = a.points_n;
 }
 
-// Points of each cell side by side. Their order there is that of arrival: counts do not depend on it.
+// Sorts points by cell. The order within a cell is that of arrival; counts do not depend on it.
 extern "C" __global__ void rdf_fill(RdfArgs a) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.points_n) return;
-    const u32 place = a.start[a.cell_of[i]] + a.arrival[i];
+    const u32 index = a.start[a.cell_of[i]] + a.arrival[i];
     const PosType p = a.points[i];
-    a.sorted[place] = p;
+    a.sorted[index] = p;
 #ifndef GALAMOST_DOUBLE
-    if (a.quick) a.quick[place] = {float(p.x) * a.unit[0], float(p.y) * a.unit[1], float(p.z) * a.unit[2], 0.0f};
+    if (a.quick) a.quick[index] = {float(p.x) * a.unit[0], float(p.y) * a.unit[1], float(p.z) * a.unit[2], 0.0f};
 #endif
-    if (a.sorted_tag) a.sorted_tag[place] = a.state.tag[i];
+    if (a.sorted_tag) a.sorted_tag[index] = a.state.tag[i];
 }
 
-// Square of the distance, in the arithmetic of space.rs.
+// Squared distance, with the arithmetic of space.rs.
 __device__ __forceinline__ double exact_r2(const RdfArgs& a, const PosType& p, const PosType& q) {
 #ifdef GALAMOST_DOUBLE
     double d[3] = {minus(p.x, q.x), minus(p.y, q.y), minus(p.z, q.z)};
@@ -206,7 +206,7 @@ __device__ __forceinline__ u32 exact_bin(const RdfArgs& a, const PosType& p, con
     return k < a.bins ? k : a.bins - 1u;
 }
 
-// Off by at most one unit in the last place.
+// Square root with an error of at most one unit in the last place.
 __device__ __forceinline__ float quick_root(float x) {
 #ifdef GALAMOST_HOST
     return sqrtf(x);
@@ -227,7 +227,7 @@ __device__ __forceinline__ bool counts_pair(const RdfArgs& a, u32 i, u32 j) {
     return true;
 }
 
-// Counts a pair that is in this bin.
+// Counts a pair whose bin is known.
 __device__ __forceinline__ void count_pair(const RdfArgs& a, u32 i, u32 j, u32 bin, u32* histogram) {
     const int column = TYPES == 1u ? 0 : a.column_of[a.sorted[i].kind * a.types + a.sorted[j].kind];
     if (column < 0 || (a.sorted_tag && !counts_pair(a, i, j))) return;
@@ -236,14 +236,15 @@ __device__ __forceinline__ void count_pair(const RdfArgs& a, u32 i, u32 j, u32 b
     else atomicAdd(&a.counts[slot], 1ull);
 }
 
-// Points that a pair's first point looks at: those of a row of cells, and by how many boxes they are displaced.
-struct Look {
+// Candidate partners of a point: a range of points in a row of cells, and the image shift in box lengths.
+struct PartnerRange {
     u32 from, to;
     float box[3];
 };
 
-// Does `count(i, p, look)` for every point and all that it looks at. Every pair of points is looked at once.
-template <class Point, class F> __device__ __forceinline__ void for_all_looks(const RdfArgs& a, const Point* points, const F& count) {
+// Calls `count(i, p, range)` for every point and each range of candidate partners. Every pair of points occurs once.
+template <class Point, class F>
+__device__ __forceinline__ void for_all_partner_ranges(const RdfArgs& a, const Point* points, const F& count) {
     const int nx = int(a.n[0]), ny = int(a.n[1]), nz = int(a.n[2]);
     const int rx = int(a.reach[0]), ry = int(a.reach[1]), rz = int(a.reach[2]);
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < a.points_n; i += gridDim.x * blockDim.x) {
@@ -253,27 +254,27 @@ template <class Point, class F> __device__ __forceinline__ void for_all_looks(co
         for (int dz = 0; dz <= rz; ++dz) {
             for (int dy = dz == 0 ? 0 : -ry; dy <= ry; ++dy) {
                 const int y = cy + dy, z = cz + dz;
-                Look look;
-                look.box[0] = 0.0f;
-                look.box[1] = y < 0 ? -1.0f : y >= ny ? 1.0f : 0.0f;
-                look.box[2] = z >= nz ? 1.0f : 0.0f;
+                PartnerRange range;
+                range.box[0] = 0.0f;
+                range.box[1] = y < 0 ? -1.0f : y >= ny ? 1.0f : 0.0f;
+                range.box[2] = z >= nz ? 1.0f : 0.0f;
                 const u32 row = u32((z >= nz ? z - nz : z) * ny + (y < 0 ? y + ny : y >= ny ? y - ny : y)) * u32(nx);
                 const bool own = dz == 0 && dy == 0;
-                // cells lo ... hi of the row, and what goes over its ends
+                // cells lo ... hi of the row; parts 1 and 2 are the periodic images beyond its ends
                 const int lo = nx == 1 ? 0 : own ? cx : cx - rx, hi = nx == 1 ? 0 : cx + rx;
-                look.from = own ? i + 1u : a.start[row + u32(lo < 0 ? 0 : lo)];
-                look.to = a.start[row + u32(hi >= nx ? nx - 1 : hi) + 1u];
-                // one place for the loop: three of them would not fit the instruction cache
+                range.from = own ? i + 1u : a.start[row + u32(lo < 0 ? 0 : lo)];
+                range.to = a.start[row + u32(hi >= nx ? nx - 1 : hi) + 1u];
+                // one call site for the loop: three inlined copies would not fit the instruction cache
                 for (int part = 0; part < 3; ++part) {
                     if (part == 1) {
                         if (lo >= 0) continue;
-                        look = {a.start[row + u32(lo + nx)], a.start[row + u32(nx)], {-1.0f, look.box[1], look.box[2]}};
+                        range = {a.start[row + u32(lo + nx)], a.start[row + u32(nx)], {-1.0f, range.box[1], range.box[2]}};
                     }
                     if (part == 2) {
                         if (hi < nx) continue;
-                        look = {a.start[row], a.start[row + u32(hi - nx) + 1u], {1.0f, look.box[1], look.box[2]}};
+                        range = {a.start[row], a.start[row + u32(hi - nx) + 1u], {1.0f, range.box[1], range.box[2]}};
                     }
-                    count(i, point, look);
+                    count(i, point, range);
                 }
             }
         }
@@ -299,8 +300,8 @@ __device__ __forceinline__ void add_histogram(const RdfArgs& a, const u32* histo
 extern "C" __global__ void rdf_count(RdfArgs a) {
     __shared__ u32 histogram[HISTOGRAM > 0u ? HISTOGRAM : 1u];
     clear_histogram(histogram);
-    for_all_looks(a, a.sorted, [&](u32 i, const PosType& p, const Look& look) {
-        for (u32 j = look.from; j < look.to; ++j) {
+    for_all_partner_ranges(a, a.sorted, [&](u32 i, const PosType& p, const PartnerRange& range) {
+        for (u32 j = range.from; j < range.to; ++j) {
             const u32 bin = exact_bin(a, p, load(&a.sorted[j]));
             if (bin != NONE) count_pair(a, i, j, bin, histogram);
         }
@@ -308,21 +309,21 @@ extern "C" __global__ void rdf_count(RdfArgs a) {
     add_histogram(a, histogram);
 }
 
-// The same where there are cells along every axis: single precision decides unless the pair is so near the edge of a bin that it might
-// err. What bounds it are conversions between whole numbers and others, of which a multiprocessor does few: there are none in the loop.
+// Same as rdf_count if there are cells along every axis. Single precision decides the bin unless the distance is within
+// the error bound of a bin limit. Conversions between integers and floats limit the throughput, so the loop has none.
 extern "C" __global__ void __launch_bounds__(128, 8) rdf_count_quick(RdfArgs a) {
 #ifndef GALAMOST_DOUBLE
     __shared__ u32 histogram[HISTOGRAM > 0u ? HISTOGRAM : 1u];
     clear_histogram(histogram);
-    for_all_looks(a, a.quick, [&](u32 i, const float4& point, const Look& look) {
-        const float px = point.x - look.box[0] * a.box[0], py = point.y - look.box[1] * a.box[1],
-                    pz = point.z - look.box[2] * a.box[2];
-        for (u32 j = look.from; j < look.to; ++j) {
+    for_all_partner_ranges(a, a.quick, [&](u32 i, const float4& point, const PartnerRange& range) {
+        const float px = point.x - range.box[0] * a.box[0], py = point.y - range.box[1] * a.box[1],
+                    pz = point.z - range.box[2] * a.box[2];
+        for (u32 j = range.from; j < range.to; ++j) {
             const float4 q = __ldg(&a.quick[j]);
             const float x = px - q.x, y = py - q.y, z = pz - q.z;
             const float at = quick_root(x * x + y * y + z * z) * a.bins_per_length;
             if (!(at < a.end)) continue;
-            // rounded to a whole number by adding 1.5·2²³, in whose last bits it then is
+            // rounded to an integer by adding 1.5·2²³, whose last bits then hold it
             const float shifted = at + 12582912.0f, rounded = shifted - 12582912.0f;
             u32 bin = u32(__float_as_int(shifted)) - 0x4b400000u - (rounded > at ? 1u : 0u);
             if (fabsf(at - rounded) < a.margin) {
@@ -336,7 +337,7 @@ extern "C" __global__ void __launch_bounds__(128, 8) rdf_count_quick(RdfArgs a) 
 #endif
 }
 
-// The sample is done: pairs of random places for each column; `pair` has the types of its columns.
+// Adds the expected number of pairs of each column for this sample; `pair` holds the types of the columns.
 extern "C" __global__ void rdf_close(RdfArgs a, const u32* pair) {
     const u32 c = blockIdx.x * blockDim.x + threadIdx.x;
     if (c >= a.columns) return;

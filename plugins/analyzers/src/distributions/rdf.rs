@@ -3,7 +3,7 @@
 use crate::distributions::pairs::{count, shell};
 use crate::distributions::rdf_device::{Counting, RdfDevice};
 use crate::distributions::space::{Lengths, Units};
-use crate::distributions::which::{Choice, Which, pairs_of, type_of};
+use crate::distributions::which::{PairSelection, Which, pairs_of, type_of};
 use crate::selection::Of;
 use galamost_measure::Pace;
 use galamost_measure::molecules::{self, Molecules};
@@ -12,22 +12,25 @@ use galamost_measure::{bytes, numbers, replace};
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 
-/// Radial distribution functions g(r) of pairs of types, averaged over samples every `every` steps.
+/// Measures radial distribution functions g(r) of pairs of types.
 ///
-/// In each bin of width r_max/bins, g is the number of pairs over that of particles placed at random: N_i N_j v/V for two types
-/// and ½ N_i (N_i − 1) v/V for one, v the volume of the shell (the area of the ring in two dimensions), so it is right for few
-/// particles too. Pairs that `exclude` or `only` leave out are not counted, and the reference stays that of all pairs. `file` is
-/// a CSV table: `r` (middle of the bin, length), then a column for each pair, as `A-B`. It is replaced after the first sample, then at
-/// most once a second, and at the end of the run.
+/// In each bin of width r_max/bins, g is the number of pairs divided by the expected number at random positions, N_i
+/// N_j v/V for two types and ½ N_i (N_i − 1) v/V for one type. v is the volume of the shell (area of the ring in two
+/// dimensions). The normalization is exact also for few particles. Pairs removed by `exclude` or `only` are not
+/// counted, but the normalization remains that of all pairs.
 ///
-/// With `of: Molecules` the points are centers of mass of molecules of at least two particles, and the column is `molecules`. A
-/// molecule is what the array `molecule` or bonds say at the first sample; it is put together along its bonds by nearest images, so
-/// neither images nor its size matter.
+/// `file` is a CSV table: `r` (center of the bin, length), then a column `A-B` for each pair of types. It is replaced
+/// after the first sample, then at most once a second, and at the end of the run. Averages include all samples so far.
 ///
-/// On a GPU pairs are counted there, in cells of r_max/2, whatever the neighbor list holds; the run does not wait for it. With
-/// `exclude` or `only` the host looks at the links at each sample and tells the device when they have changed. Distances are those
-/// that pair forces see (32 bits of the box length in `Single` and `Mixed`), in f64, and counts are whole numbers: both devices count
-/// the same for the same positions. Not for sheared boxes (`LeesEdwards`).
+/// `of: Molecules` uses centers of mass of molecules of at least two particles, in the column `molecules`. Molecules
+/// are defined by the array `molecule` or by bonds at the first sample. They are unwrapped along their bonds by minimum
+/// images, so neither images nor their size matter.
+///
+/// On a GPU, pairs are counted on the device in a separate cell grid, independent of the neighbor list, and the run
+/// does not wait. With `exclude` or `only`, the host checks the topology at each sample and uploads it after changes.
+/// Distances are computed in f64 from the positions that pair forces use (32 bits of the box length in `Single` and
+/// `Mixed`). Counts are integers, so CPU and GPU agree exactly for equal positions. Sheared boxes (`LeesEdwards`) are
+/// not supported.
 ///
 /// ```ron
 /// Rdf(every: 100, file: "rdf.csv", r_max: 2.5, bins: 100)
@@ -35,23 +38,23 @@ use std::path::PathBuf;
 #[component(Analyzer, "Rdf")]
 #[derive(Params)]
 pub struct Rdf {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// Samples of earlier steps are passed over.
+    /// First step to sample.
     #[param(default = 0)]
     start: u64,
-    /// File to write.
+    /// Output file.
     file: String,
-    /// The longest distance; at most half the shortest box length.
+    /// Largest distance; at most half of the shortest box length.
     #[param(unit = "length", above = 0.0)]
     r_max: Spanned<f64>,
     /// Number of bins.
     #[param(default = 100, at_least = 1, at_most = 100_000)]
     bins: u32,
-    /// `Particles`, or centers of `Molecules`; without it particles.
+    /// Measured objects: `Particles` (default) or centers of mass of `Molecules`.
     of: Option<Spanned<Of>>,
-    /// Pairs of types; without it all pairs.
+    /// Pairs of types; default: all.
     pairs: Option<Spanned<Vec<[String; 2]>>>,
     #[param(flatten)]
     which: Which,
@@ -84,7 +87,7 @@ pub struct Rdf {
     dimensions: u32,
     #[param(skip)]
     pace: Pace,
-    /// Numbers out of a checkpoint.
+    /// Whether the counts come from a checkpoint.
     #[param(skip)]
     resumed: bool,
 }
@@ -92,15 +95,15 @@ pub struct Rdf {
 impl Analyzer for Rdf {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         if self.r_max.value > system.half_box() {
-            let message = format!("r_max {} is more than half the shortest box length", self.r_max.value);
+            let message = format!("`r_max` {} exceeds half of the shortest box length", self.r_max.value);
             return Err(InputError::at(self.r_max.at, message).into());
         }
         needs.period = self.every;
         needs.plain_images = true;
         self.bind_columns(system)?;
         if let Some(of) = self.of.as_ref().filter(|o| o.value == Of::Molecules) {
-            if self.pairs.is_some() || self.which.leaves_out() {
-                let message = "molecules have no types and no bonds: `pairs`, `exclude` and `only` are for particles";
+            if self.pairs.is_some() || self.which.restricts() {
+                let message = "`pairs`, `exclude`, and `only` do not apply to molecules; remove them";
                 return Err(InputError::at(of.at, message).into());
             }
             molecules::need(system, needs, of.at)?;
@@ -131,7 +134,7 @@ impl Analyzer for Rdf {
         let r_max = self.r_max.value;
         let length = frame.box_length();
         if length.iter().take(frame.dimensions() as usize).any(|l| r_max > 0.5 * l) {
-            return Err(Error::Run(format!("r_max {r_max} is more than half of a box length")));
+            return Err(Error::Run(format!("`r_max` {r_max} exceeds half of a box length")));
         }
         if self.of_molecules() && self.molecules.is_none() {
             let found = Molecules::now(&host, frame.call())?;
@@ -141,19 +144,20 @@ impl Analyzer for Rdf {
             }
             self.molecules = Some(found);
         }
-        let choice = if self.which.leaves_out() { self.which.of(&host, frame)? } else { Choice::default() };
+        let selection =
+            if self.which.restricts() { self.which.selection(&host, frame)? } else { PairSelection::default() };
         let volume: f64 = length.iter().take(frame.dimensions() as usize).product();
         let state = &frame.call().state;
         match self.device.take() {
             Some(mut device) => {
-                device.leave_out(choice)?;
-                // SAFETY: the engine's word about the view
+                device.select_pairs(selection)?;
+                // SAFETY: the engine passes a view of valid arrays of the run's device
                 unsafe { device.sample(&self.counting(), state, length, volume)? };
                 self.device = Some(device);
             }
             None => {
-                // SAFETY: the engine's word about the view; on the CPU it is of host arrays
-                unsafe { self.count_here(&host, frame, &choice, volume)? };
+                // SAFETY: the engine passes a view of valid arrays; on the CPU these are host arrays
+                unsafe { self.count_here(&host, frame, &selection, volume)? };
             }
         }
         self.pace.sampled();
@@ -173,7 +177,7 @@ impl Analyzer for Rdf {
     fn load(&mut self, state: &[u8]) -> Result<()> {
         let (density, rest) = numbers(state, self.density.len())?;
         if rest.len() != 8 * self.counts.len() {
-            return Err(Error::Run("the checkpoint is of another analyzer".into()));
+            return Err(Error::Run("the checkpoint belongs to another analyzer".into()));
         }
         self.density = density;
         self.counts = rest.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
@@ -199,8 +203,8 @@ impl Rdf {
         let n = system.types.len();
         self.columns = match &self.pairs {
             Some(list) => {
-                let number = |name: &String| type_of(name, list.at, "particle", &system.types);
-                list.value.iter().map(|[a, b]| Ok([number(a)?, number(b)?])).collect::<Result<Vec<_>>>()?
+                let index = |name: &String| type_of(name, list.at, "particle", &system.types);
+                list.value.iter().map(|[a, b]| Ok([index(a)?, index(b)?])).collect::<Result<Vec<_>>>()?
             }
             None => (0..n).flat_map(|a| (a..n).map(move |b| [a, b])).collect(),
         };
@@ -209,7 +213,7 @@ impl Rdf {
         for (k, [a, b]) in self.columns.iter().copied().enumerate() {
             if self.column_of[a * n + b].is_some() {
                 let at = self.pairs.as_ref().map_or(self.r_max.at, |p| p.at);
-                return Err(InputError::at(at, format!("the pair {} is given twice", self.names[k])).into());
+                return Err(InputError::at(at, format!("the pair {} is listed twice", self.names[k])).into());
             }
             self.column_of[a * n + b] = Some(k);
             self.column_of[b * n + a] = Some(k);
@@ -228,29 +232,35 @@ impl Rdf {
         }
     }
 
-    /// Counts on the engine's threads.
+    /// Counts pairs on the CPU.
     ///
     /// # Safety
-    /// The frame's view is of valid host arrays.
-    unsafe fn count_here(&mut self, host: &Host, frame: &Frame<'_>, choice: &Choice, volume: f64) -> Result<()> {
+    /// The frame's view describes valid host arrays.
+    unsafe fn count_here(
+        &mut self,
+        host: &Host,
+        frame: &Frame<'_>,
+        selection: &PairSelection,
+        volume: f64,
+    ) -> Result<()> {
         let (s, length) = (&frame.call().state, frame.box_length());
-        // SAFETY: the caller's word
+        // SAFETY: the view describes valid host arrays (contract of this function)
         let mut points = unsafe { positions::inside(s) };
-        // SAFETY: the caller's word
-        let mut kind: Vec<u32> = (0..s.n_local as usize).map(|i| unsafe { s.kind(i) }).collect();
-        // SAFETY: the caller's word
+        // SAFETY: as above, and `i < n_local`
+        let mut types_of: Vec<u32> = (0..s.n_local as usize).map(|i| unsafe { s.type_id(i) }).collect();
+        // SAFETY: as above
         let tag = unsafe { s.tag.slice(s.n_local as usize) };
         if let Some(m) = &self.molecules {
-            // SAFETY: the caller's word
+            // SAFETY: as above
             points = unsafe { m.centers(s, &points, length) };
-            kind = vec![0; m.len()];
+            types_of = vec![0; m.len()];
         }
         let (r_max, bins, types) = (self.r_max.value, self.bins as usize, self.types);
         let per_unit = bins as f64 / r_max;
-        let plain = !self.which.leaves_out();
+        let plain = !self.which.restricts();
         let slot = |i: usize, j: usize, r: f64| {
-            let column = self.column_of[kind[i] as usize * types + kind[j] as usize]?;
-            let counts = plain || choice.has(tag[i] as usize, tag[j] as usize);
+            let column = self.column_of[types_of[i] as usize * types + types_of[j] as usize]?;
+            let counts = plain || selection.has(tag[i] as usize, tag[j] as usize);
             counts.then(|| column * bins + ((r * per_unit) as usize).min(bins - 1))
         };
         let slots = self.counts.len();
@@ -260,14 +270,14 @@ impl Rdf {
         };
         self.counts.iter_mut().zip(found).for_each(|(c, n)| *c += n);
         let mut numbers = vec![0.0; types];
-        kind.iter().for_each(|k| numbers[*k as usize] += 1.0);
+        types_of.iter().for_each(|k| numbers[*k as usize] += 1.0);
         for (density, pair) in self.density.iter_mut().zip(&self.columns) {
             *density += pairs_of(&numbers, *pair) / volume;
         }
         Ok(())
     }
 
-    /// Brings what the device has counted to the host.
+    /// Downloads the counts from the device.
     fn fetch(&mut self) -> Result<()> {
         match &self.device {
             Some(device) => device.download(&mut self.counts, &mut self.density),

@@ -1,7 +1,7 @@
-//! g(r) counted by kernels; `rdf.cuh` has them.
+//! g(r) on a device, with the kernels of `rdf.cuh`.
 
 use crate::distributions::pairs::Cells;
-use crate::distributions::which::Choice;
+use crate::distributions::which::PairSelection;
 use galamost_measure::HEADER;
 use galamost_measure::molecules::Molecules;
 use galamost_plugin_api::abi::Opaque;
@@ -13,12 +13,12 @@ use galamost_plugin_api::services::Kernel;
 use galamost_plugin_api::views::StateView;
 
 const BLOCK: u32 = 256;
-/// Threads of a block that counts, and the most blocks: each adds its counters to those of all.
+/// Threads per counting block, and maximum number of blocks: each block adds its histogram to the global counts.
 const COUNTERS: u32 = 128;
-const MOST_BLOCKS: u32 = 4096;
-/// The most counters that a block keeps for itself, 24 kB.
+const MAX_BLOCKS: u32 = 4096;
+/// Maximum number of counters in a block's own histogram (24 kB of shared memory).
 const HISTOGRAM: usize = 6144;
-/// `CELLS_PER_THREAD` of a block's threads.
+/// Cells per thread block: `CELLS_PER_THREAD` times its threads.
 const CELLS_PER_BLOCK: usize = 2048;
 
 #[repr(C)]
@@ -83,7 +83,7 @@ struct Kernels {
     close: Kernel,
 }
 
-/// Room for the points of a system.
+/// Device memory for the points of a system.
 struct Room {
     sorted: DevicePtr<u8>,
     quick: DevicePtr<u8>,
@@ -94,7 +94,7 @@ struct Room {
     block_sums: DevicePtr<u8>,
 }
 
-/// Molecules on the device, and room for their centers.
+/// Molecules on the device, and memory for their centers.
 struct OnDevice {
     centers: DevicePtr<u8>,
     first: DevicePtr<u8>,
@@ -104,9 +104,9 @@ struct OnDevice {
     n: usize,
 }
 
-/// What is counted: columns of pairs of types.
+/// What to count: columns of pairs of types.
 pub struct Counting<'a> {
-    /// The longest distance.
+    /// Largest distance.
     pub r_max: f64,
     /// Number of bins.
     pub bins: usize,
@@ -114,11 +114,11 @@ pub struct Counting<'a> {
     pub types: usize,
     /// Types of each column.
     pub columns: &'a [[usize; 2]],
-    /// Column of two types.
+    /// Column of each pair of types.
     pub column_of: &'a [Option<usize>],
 }
 
-/// The kernels and their memory.
+/// Kernels and their device memory.
 pub struct RdfDevice {
     host: Host,
     kernels: Kernels,
@@ -129,16 +129,16 @@ pub struct RdfDevice {
     pair: DevicePtr<u8>,
     room: Option<Room>,
     molecules: Option<OnDevice>,
-    /// What is left out, as it is on the device: first, partner, molecule.
+    /// Pair selection on the device: first, partner, molecule.
     excluded: [DevicePtr<u8>; 3],
-    choice: Choice,
+    selection: PairSelection,
 }
 
 fn words(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|x| x.to_ne_bytes()).collect()
 }
 
-/// Memory with these words.
+/// Allocates memory and uploads these words.
 fn uploaded(host: &Host, values: &[u32]) -> Result<DevicePtr<u8>> {
     let memory = host.allocate_bytes((4 * values.len()).max(4))?;
     host.upload_bytes(memory, &words(values))?;
@@ -146,7 +146,7 @@ fn uploaded(host: &Host, values: &[u32]) -> Result<DevicePtr<u8>> {
 }
 
 impl RdfDevice {
-    /// Compiles, and makes room for the counters.
+    /// Compiles the kernels and allocates the counters.
     pub fn new(host: Host, c: &Counting<'_>) -> Result<Self> {
         let slots = c.columns.len() * c.bins;
         let histogram = if slots <= HISTOGRAM { slots } else { 0 };
@@ -179,12 +179,12 @@ impl RdfDevice {
             room: None,
             molecules: None,
             excluded: [DevicePtr::null(); 3],
-            choice: Choice::default(),
+            selection: PairSelection::default(),
             host,
         })
     }
 
-    /// Centers of these molecules are counted instead of particles.
+    /// Counts centers of these molecules instead of particles.
     pub fn set_molecules(&mut self, m: &Molecules) -> Result<()> {
         let host = &self.host;
         self.molecules = Some(OnDevice {
@@ -198,81 +198,115 @@ impl RdfDevice {
         Ok(())
     }
 
-    /// Which pairs are left out from now on.
-    pub fn leave_out(&mut self, choice: Choice) -> Result<()> {
-        if choice == self.choice {
+    /// Sets the pair selection for subsequent samples.
+    pub fn select_pairs(&mut self, selection: PairSelection) -> Result<()> {
+        if selection == self.selection {
             return Ok(());
         }
         for old in self.excluded.iter_mut().filter(|p| !p.is_null()) {
             self.host.free(std::mem::take(old))?;
         }
-        if !choice.first.is_empty() {
-            self.excluded[0] = uploaded(&self.host, &choice.first)?;
-            self.excluded[1] = uploaded(&self.host, &choice.partner)?;
+        if !selection.first.is_empty() {
+            self.excluded[0] = uploaded(&self.host, &selection.first)?;
+            self.excluded[1] = uploaded(&self.host, &selection.partner)?;
         }
-        if !choice.molecule.is_empty() {
-            self.excluded[2] = uploaded(&self.host, &choice.molecule)?;
+        if !selection.molecule.is_empty() {
+            self.excluded[2] = uploaded(&self.host, &selection.molecule)?;
         }
-        self.choice = choice;
+        self.selection = selection;
         Ok(())
     }
 
     /// Counts the pairs of a state.
     ///
     /// # Safety
-    /// The view describes arrays of the device.
+    /// The view describes valid arrays of the device.
     pub unsafe fn sample(&mut self, c: &Counting<'_>, s: &StateView, length: [f64; 3], volume: f64) -> Result<()> {
         let host = self.host;
         let launch = |kernel: Kernel, threads: usize, block: u32, args: &RdfArgs| {
             let mut arguments: [*mut Opaque; 1] = arguments![*args];
-            // SAFETY: the kernels take one RdfArgs
+            // SAFETY: the kernels take one `RdfArgs`
             unsafe { host.launch(kernel, threads.div_ceil(block as usize).max(1) as u32, block, &mut arguments) }
         };
-        let record = galamost_measure::positions::record(s);
-        let mut points = (s.pos_type, s.n_local as usize);
-        if let Some(m) = &self.molecules {
-            let args = CenterArgs {
-                state: *s,
-                centers: m.centers,
-                first: m.first,
-                members: m.members,
-                parent: m.parent,
-                offset: m.offset,
-                molecules: m.n as u32,
-                reserved: 0,
-            };
-            let mut arguments: [*mut Opaque; 1] = arguments![args];
-            // SAFETY: the kernel takes one CenterArgs
-            unsafe { host.launch(self.kernels.centers, m.n.div_ceil(64).max(1) as u32, 64, &mut arguments)? };
-            points = (m.centers, m.n);
-        }
-        let n = points.1;
+        // SAFETY: the view describes arrays of the device (contract of this function)
+        let (points, n) = unsafe { self.points(s)? };
+        self.allocate_room(n, galamost_measure::positions::record(s))?;
+        let Some(room) = &self.room else { return Ok(()) };
+        let (cells, quick) = grid(c, s, n, length);
+        let args = self.rdf_args(c, s, room, (points, n), &cells, quick, length, volume);
+        let all: usize = cells.n.iter().product();
+        let k = &self.kernels;
+        let scanned = all.div_ceil(CELLS_PER_BLOCK) * BLOCK as usize;
+        launch(k.clear, (all + 1).max(c.types), BLOCK, &args)?;
+        launch(k.cells, n, BLOCK, &args)?;
+        launch(k.sum_cells, scanned, BLOCK, &args)?;
+        launch(k.start_cells, scanned, BLOCK, &args)?;
+        launch(k.fill, n, BLOCK, &args)?;
+        launch(if quick { k.count_quick } else { k.count }, n.min((MAX_BLOCKS * COUNTERS) as usize), COUNTERS, &args)?;
+        let mut arguments: [*mut Opaque; 2] = arguments![args, self.pair];
+        let blocks = c.columns.len().div_ceil(64) as u32;
+        // SAFETY: the kernel takes an `RdfArgs` and a pointer
+        unsafe { host.launch(k.close, blocks, 64, &mut arguments) }
+    }
+
+    /// Returns the points to count: particles, or centers of mass of molecules, which it computes.
+    ///
+    /// # Safety
+    /// The view describes valid arrays of the device.
+    unsafe fn points(&self, s: &StateView) -> Result<(DevicePtr<u8>, usize)> {
+        let Some(m) = &self.molecules else { return Ok((s.pos_type, s.n_local as usize)) };
+        let args = CenterArgs {
+            state: *s,
+            centers: m.centers,
+            first: m.first,
+            members: m.members,
+            parent: m.parent,
+            offset: m.offset,
+            molecules: m.n as u32,
+            reserved: 0,
+        };
+        let mut arguments: [*mut Opaque; 1] = arguments![args];
+        // SAFETY: the kernel takes one `CenterArgs`
+        unsafe { self.host.launch(self.kernels.centers, m.n.div_ceil(64).max(1) as u32, 64, &mut arguments)? };
+        Ok((m.centers, m.n))
+    }
+
+    /// Allocates memory for `n` points of `record` bytes, once.
+    fn allocate_room(&mut self, n: usize, record: usize) -> Result<()> {
         if self.room.is_none() {
-            let most = Cells::most(n).pow(3);
+            let host = &self.host;
+            let max_cells = Cells::max_along(n).pow(3);
             self.room = Some(Room {
                 sorted: host.allocate_bytes(record * n)?,
                 quick: host.allocate_bytes(16 * n)?,
                 sorted_tag: host.allocate_bytes(4 * n)?,
                 cell_of: host.allocate_bytes(4 * n)?,
                 arrival: host.allocate_bytes(4 * n)?,
-                start: host.allocate_bytes(4 * (most + 1))?,
-                block_sums: host.allocate_bytes(4 * most.div_ceil(CELLS_PER_BLOCK))?,
+                start: host.allocate_bytes(4 * (max_cells + 1))?,
+                block_sums: host.allocate_bytes(4 * max_cells.div_ceil(CELLS_PER_BLOCK))?,
             });
         }
-        let Some(room) = &self.room else { return Ok(()) };
-        // a few large cells take a device less time than many small ones; in a small box only these may be enough
-        let in_cells = |c: &Cells| (0..3).all(|k| c.n[k] > 1 || length[k] == 0.0);
-        let large = Cells::new(n, length, c.r_max, 1.0);
-        let cells = if in_cells(&large) { large } else { Cells::new(n, length, c.r_max, 2.0) };
-        let all: usize = cells.n.iter().product();
+        Ok(())
+    }
+
+    /// Builds the kernel arguments. `quick`: use single precision away from bin limits.
+    fn rdf_args(
+        &self,
+        c: &Counting<'_>,
+        s: &StateView,
+        room: &Room,
+        points: (DevicePtr<u8>, usize),
+        cells: &Cells,
+        quick: bool,
+        length: [f64; 3],
+        volume: f64,
+    ) -> RdfArgs {
         let [first, partner, molecule] = self.excluded;
         let tags = if first.is_null() && molecule.is_null() { DevicePtr::null() } else { room.sorted_tag };
-        // without cells along an axis, or with so many bins that f32 cannot tell them apart, pairs are looked at one by one in f64
-        let quick = s.precision != Precision::Double as u32 && in_cells(&cells) && c.bins <= 100_000;
-        // places and displaced places are rounded by at most 2⁻²⁵ L and 2⁻²⁴ L, the root and the product by 3e-7 of them
+        // positions and shifted positions have rounding errors of at most 2⁻²⁵ L and 2⁻²⁴ L, the root and the product 3e-7
         let (per_unit, longest) = (c.bins as f64 / c.r_max, length.iter().copied().fold(0.0, f64::max));
         let margin = (5e-7 * c.bins as f64 + 6e-7 * longest * per_unit) as f32;
-        let args = RdfArgs {
+        RdfArgs {
             state: *s,
             points: points.0,
             sorted: room.sorted,
@@ -295,34 +329,22 @@ impl RdfDevice {
             length,
             n: cells.n.map(|n| n as u32),
             reach: cells.reach.map(|r| r as u32),
-            points_n: n as u32,
-            cells: all as u32,
+            points_n: points.1 as u32,
+            cells: cells.n.iter().product::<usize>() as u32,
             types: c.types as u32,
             columns: c.columns.len() as u32,
             bins: c.bins as u32,
-            same: u32::from(self.choice.same),
+            same: u32::from(self.selection.same),
             unit: length.map(|l| (l / 4_294_967_296.0) as f32),
             box_length: length.map(|l| l as f32),
             bins_per_length: per_unit as f32,
             margin,
             end: c.bins as f32 + margin,
             reserved: 0,
-        };
-        let k = &self.kernels;
-        let scanned = all.div_ceil(CELLS_PER_BLOCK) * BLOCK as usize;
-        launch(k.clear, (all + 1).max(c.types), BLOCK, &args)?;
-        launch(k.cells, n, BLOCK, &args)?;
-        launch(k.sum_cells, scanned, BLOCK, &args)?;
-        launch(k.start_cells, scanned, BLOCK, &args)?;
-        launch(k.fill, n, BLOCK, &args)?;
-        launch(if quick { k.count_quick } else { k.count }, n.min((MOST_BLOCKS * COUNTERS) as usize), COUNTERS, &args)?;
-        let mut arguments: [*mut Opaque; 2] = arguments![args, self.pair];
-        let blocks = c.columns.len().div_ceil(64) as u32;
-        // SAFETY: the kernel takes an RdfArgs and a pointer
-        unsafe { host.launch(k.close, blocks, 64, &mut arguments) }
+        }
     }
 
-    /// Counts and densities so far: waits for the device.
+    /// Downloads the counts and densities so far. Waits for the device.
     pub fn download(&self, counts: &mut [u64], density: &mut [f64]) -> Result<()> {
         let mut bytes = vec![0; 8 * counts.len()];
         self.host.download_bytes(self.counts, &mut bytes)?;
@@ -333,9 +355,20 @@ impl RdfDevice {
         Ok(())
     }
 
-    /// Goes on from these.
+    /// Uploads the counts and densities of a checkpoint.
     pub fn upload(&self, counts: &[u64], density: &[f64]) -> Result<()> {
         self.host.upload_bytes(self.counts, &counts.iter().flat_map(|c| c.to_ne_bytes()).collect::<Vec<_>>())?;
         self.host.upload_bytes(self.density, &density.iter().flat_map(|d| d.to_ne_bytes()).collect::<Vec<_>>())
     }
+}
+
+/// Chooses the cell grid for `n` points, and whether single precision can decide most bins.
+fn grid(c: &Counting<'_>, s: &StateView, n: usize, length: [f64; 3]) -> (Cells, bool) {
+    // on a device, few large cells are faster than many small ones; a small box may only allow small cells
+    let has_cells = |c: &Cells| (0..3).all(|k| c.n[k] > 1 || length[k] == 0.0);
+    let large = Cells::new(n, length, c.r_max, 1.0);
+    let cells = if has_cells(&large) { large } else { Cells::new(n, length, c.r_max, 2.0) };
+    // without cells along an axis, or with too many bins for f32, all distances are computed in f64
+    let quick = s.precision != Precision::Double as u32 && has_cells(&cells) && c.bins <= 100_000;
+    (cells, quick)
 }

@@ -1,12 +1,12 @@
-//! Distances in a periodic box, in the same arithmetic on every device: a pair at the edge of a bin falls on the same side.
+//! Distances in a periodic box, with the same arithmetic on every device, so that bins agree.
 
 /// Points in a periodic box.
 pub trait Space: Sync {
     /// Coordinates of a point.
     type Point: Copy + Send + Sync;
-    /// Where a point is along an axis, 0 … 1.
-    fn share(&self, p: &Self::Point, axis: usize) -> f64;
-    /// Square of the distance of the nearest images.
+    /// Returns the fractional coordinate of a point along an axis, 0 … 1.
+    fn fraction(&self, p: &Self::Point, axis: usize) -> f64;
+    /// Returns the squared minimum-image distance.
     fn r2(&self, a: &Self::Point, b: &Self::Point) -> f64;
 }
 
@@ -14,19 +14,19 @@ fn square(d: [f64; 3]) -> f64 {
     d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
 }
 
-/// Coordinates as lengths, the box centered at 0; the length is 0 along an axis that the system does not have.
+/// Cartesian coordinates with the box centered at 0; the length is 0 along an axis that the system lacks.
 pub struct Lengths(pub [f64; 3]);
 
 impl Space for Lengths {
     type Point = [f64; 3];
-    fn share(&self, p: &[f64; 3], axis: usize) -> f64 {
+    fn fraction(&self, p: &[f64; 3], axis: usize) -> f64 {
         p[axis] / self.0[axis] + 0.5
     }
     #[inline]
     fn r2(&self, a: &[f64; 3], b: &[f64; 3]) -> f64 {
         square(std::array::from_fn(|k| {
             let (d, length) = (a[k] - b[k], self.0[k]);
-            // as many boxes as a difference of two places in one can be: −1, 0 or 1
+            // positions are inside the box, so the image shift is −1, 0, or 1
             let near = if d > 0.5 * length {
                 d - length
             } else if d < -0.5 * length {
@@ -39,11 +39,11 @@ impl Space for Lengths {
     }
 }
 
-/// Whole numbers of 2⁻³² of the box lengths, with the length of one.
+/// Fixed-point coordinates in units of 2⁻³² of the box lengths; the field is the size of one unit.
 pub struct Units(pub [f64; 3]);
 
 impl Units {
-    /// For these box lengths.
+    /// Builds the space for these box lengths.
     pub fn of(length: [f64; 3]) -> Self {
         Self(length.map(|l| l / 4_294_967_296.0))
     }
@@ -51,7 +51,7 @@ impl Units {
 
 impl Space for Units {
     type Point = [i32; 3];
-    fn share(&self, p: &[i32; 3], axis: usize) -> f64 {
+    fn fraction(&self, p: &[i32; 3], axis: usize) -> f64 {
         f64::from(p[axis] as u32 ^ 0x8000_0000) / 4_294_967_296.0
     }
     #[inline]

@@ -1,11 +1,11 @@
-//! Which pairs are counted: by type, without those that are bonded, of one molecule or of different ones.
+//! Selection of pairs by exclusions and molecules.
 
 use galamost_measure::molecules;
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::prelude::*;
 
-/// Whose two ends are not counted.
+/// Links whose end particles are excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linked {
     Bonds,
@@ -30,7 +30,7 @@ impl FromValue for Linked {
     }
 }
 
-/// Pairs by their molecules.
+/// Selection of pairs by molecule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Only {
     SameMolecule,
@@ -53,22 +53,22 @@ impl FromValue for Only {
     }
 }
 
-/// Pairs that are not counted.
+/// Parameters that select pairs.
 #[derive(Clone, Debug, PartialEq, Params)]
 pub struct Which {
-    /// Pairs at the two ends of a bond, an angle or a dihedral are not counted: `[Bonds, Angles, Dihedrals]`.
+    /// Pairs to exclude: the two end particles of bonds, angles, or dihedrals: `[Bonds, Angles, Dihedrals]`.
     #[param(default = vec![])]
     exclude: Vec<Linked>,
-    /// Only pairs of one molecule, `SameMolecule`, or of different ones, `OtherMolecules`; without it both. Molecules are those
-    /// of the array `molecule`, or what bonds hold together.
+    /// Restriction to pairs in one molecule (`SameMolecule`) or in different ones (`OtherMolecules`); default: both.
+    /// Molecules are defined by the array `molecule`, or by bonds.
     only: Option<Spanned<Only>>,
 }
 
 impl Which {
-    /// What a frame must come with.
+    /// Requests the data that the selection needs.
     ///
     /// # Errors
-    /// Nothing says what a molecule is.
+    /// Returns an error if molecules are not defined.
     pub fn bind(&self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         if let Some(only) = &self.only {
             molecules::need(system, needs, only.at)?;
@@ -77,21 +77,21 @@ impl Which {
         Ok(())
     }
 
-    /// Whether some pairs are left out.
-    pub fn leaves_out(&self) -> bool {
+    /// Returns whether the selection restricts the pairs.
+    pub fn restricts(&self) -> bool {
         !self.exclude.is_empty() || self.only.is_some()
     }
 
-    /// For the pairs of one frame.
+    /// Returns the selection for one frame.
     ///
     /// # Errors
-    /// The device's words.
-    pub fn of(&self, host: &Host, frame: &Frame<'_>) -> Result<Choice> {
+    /// Returns the driver's error.
+    pub fn selection(&self, host: &Host, frame: &Frame<'_>) -> Result<PairSelection> {
         let n = frame.call().state.n_local as usize;
         let mut partners = vec![];
         let mut add = |a: u32, b: u32| partners.extend([(a, b), (b, a)]);
-        for kind in &self.exclude {
-            match kind {
+        for linked in &self.exclude {
+            match linked {
                 Linked::Bonds => frame.bonds().iter().for_each(|l| add(l.tags[0], l.tags[1])),
                 Linked::Angles => frame.angles().iter().for_each(|l| add(l.tags[0], l.tags[2])),
                 Linked::Dihedrals => frame.dihedrals().iter().for_each(|l| add(l.tags[0], l.tags[3])),
@@ -112,25 +112,25 @@ impl Which {
             molecule = molecules::numbers(host, &frame.call().state, &bonds)?;
         }
         let same = self.only.as_ref().is_some_and(|o| o.value == Only::SameMolecule);
-        Ok(Choice { first, partner: partners.into_iter().map(|(_, b)| b).collect(), molecule, same })
+        Ok(PairSelection { first, partner: partners.into_iter().map(|(_, b)| b).collect(), molecule, same })
     }
 }
 
-/// Which pairs of one frame are counted.
+/// Selected pairs of one frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Choice {
-    /// First partner of each particle by tag; empty without exclusions.
+pub struct PairSelection {
+    /// Index of the first partner of each particle by tag; empty without exclusions.
     pub first: Vec<u32>,
-    /// Tags.
+    /// Tags of excluded partners.
     pub partner: Vec<u32>,
-    /// Of each particle by tag; empty if it does not matter.
+    /// Molecule of each particle by tag; empty without `only`.
     pub molecule: Vec<u32>,
-    /// Only pairs of one molecule, else of different ones.
+    /// Whether pairs must be in one molecule; otherwise in different ones.
     pub same: bool,
 }
 
-impl Choice {
-    /// Whether the pair of these tags is.
+impl PairSelection {
+    /// Returns whether the pair of these tags is selected.
     #[inline]
     pub fn has(&self, i: usize, j: usize) -> bool {
         if !self.molecule.is_empty() && (self.molecule[i] == self.molecule[j]) != self.same {
@@ -140,28 +140,28 @@ impl Choice {
     }
 }
 
-/// The number of a type.
+/// Returns the index of a type.
 ///
 /// # Errors
-/// There is none of this name.
+/// Returns an error if the name is unknown.
 pub fn type_of(name: &str, at: Position, what: &str, types: &[String]) -> Result<usize> {
     types.iter().position(|t| t == name).ok_or_else(|| {
         let message = match types {
-            [] => format!("there is no {what} type \"{name}\"; the system has no {what} types"),
-            _ => format!("there is no {what} type \"{name}\"; the {what} types are {}", types.join(", ")),
+            [] => format!("unknown {what} type \"{name}\"; the system has no {what} types"),
+            _ => format!("unknown {what} type \"{name}\"; the {what} types are {}", types.join(", ")),
         };
         InputError::at(at, message).into()
     })
 }
 
-/// Particles of each type.
+/// Returns the number of particles of each type.
 pub fn numbers_of(frame: &Frame<'_>, types: usize) -> Vec<f64> {
     let mut n = vec![0.0; types];
-    frame.kind().iter().for_each(|k| n[*k as usize] += 1.0);
+    frame.type_id().iter().for_each(|k| n[*k as usize] += 1.0);
     n
 }
 
-/// Pairs of particles of two types, each once.
+/// Returns the number of pairs of particles of two types, counting each pair once.
 pub fn pairs_of(numbers: &[f64], [a, b]: [usize; 2]) -> f64 {
     if a == b { 0.5 * numbers[a] * (numbers[a] - 1.0) } else { numbers[a] * numbers[b] }
 }

@@ -1,22 +1,23 @@
-// Samples of positions or velocities, and sums over pairs of them. VALUES numbers are summed for each pair of samples;
-// MEASURE says which.
+// Samples of positions or velocities, and sums over pairs of samples. `measure` adds VALUES numbers for each pair of
+// samples.
 
 static constexpr u32 ITEMS_PER_THREAD = 4u, MAX_PAIRS = 160u;
-// Pairs that one block looks at: the sample of now is read once for all of them.
+// Pairs per thread block: the current sample is read once for all of them.
 static constexpr u32 PAIRS_PER_BLOCK = 8u;
 
 struct TakeArgs {
     StateView state;
     const u32* items;
-    // of molecules: their members, else null
+    // members of molecules; null for particles
     const u32* first;
     const u32* members;
     double* frame;
-    // taken off, if not null
+    // subtracted, if not null
     const double* drift;
-    // added to positions, by tag, if not null
+    // unwrapping corrections by tag, added to positions if not null
     double* carry;
-    // images at the last sample, if `take_frame` follows them itself, and by how much the box is smaller than it was then
+    // images at the last sample, if `take_frame` also does the unwrapping; `change` is the decrease of the box since
+    // then
     int* image;
     double* partial;
     u32* counter;
@@ -30,7 +31,7 @@ __device__ __forceinline__ double quantity(const TakeArgs& a, u32 tag, u32 i, u3
     return a.carry ? plus(x, a.carry[3u * tag + axis]) : x;
 }
 
-// On to a sample in a box that is smaller by `change` than at the last one: who has crossed it stays where it is.
+// Accumulates the unwrapping correction of a particle for a box smaller by `change` than at the last sample.
 __device__ __forceinline__ void follow_particle(const TakeArgs& a, u32 tag, u32 i) {
     for (u32 axis = 0; axis < 3u; ++axis) {
         const u32 k = 3u * tag + axis;
@@ -44,7 +45,7 @@ extern "C" __global__ void follow(TakeArgs a) {
     if (tag < a.state.n_local) follow_particle(a, tag, a.state.index_of_tag[tag]);
 }
 
-// The center of mass of all particles, or its velocity, by tag.
+// Computes the center of mass of all particles, or its velocity, in tag order.
 extern "C" __global__ void take_drift(TakeArgs a, double* drift) {
     __shared__ double memory[4 * 8];
     __shared__ u32 flag;
@@ -70,7 +71,7 @@ extern "C" __global__ void take_drift(TakeArgs a, double* drift) {
     }
 }
 
-// A sample: coordinate by coordinate, in the order of the items.
+// Stores a sample, coordinate by coordinate, in the order of the items.
 extern "C" __global__ void take_frame(TakeArgs a) {
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= a.n_items) return;
@@ -101,7 +102,7 @@ extern "C" __global__ void take_frame(TakeArgs a) {
 struct CompareArgs {
     const double* frames;
     const u32* items;
-    // first block of each species, and the number of blocks
+    // first block of each species, then the number of blocks
     const u32* first;
     double* partial;
     double* sums;
@@ -140,7 +141,7 @@ extern "C" __global__ void compare_frames(CompareArgs a) {
     }
 }
 
-// A block for each pair of samples and species.
+// Adds the partial sums; one thread block for each pair of samples and species.
 extern "C" __global__ void add_sums(CompareArgs a) {
     __shared__ double memory[VALUES * 8];
     const u32 pair = blockIdx.x / a.species, species = blockIdx.x % a.species;

@@ -1,4 +1,4 @@
-//! Samples of all particles or molecules, kept as long as the lags want them, and what is summed over pairs of samples.
+//! Stored samples of all particles or molecules, and sums over pairs of samples.
 
 use crate::dynamics::follow::Follow;
 use crate::dynamics::frames_device::FramesDevice;
@@ -11,37 +11,37 @@ use galamost_plugin_api::error::Position;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::views::StateView;
 
-/// What is summed over particles for a pair of samples; the same in CUDA C++.
+/// Quantity summed over particles for a pair of samples, in Rust and in CUDA C++.
 pub trait Measure: Clone + Default + Send + Sync + 'static {
-    /// Samples are of velocities, else of positions.
+    /// Whether samples are velocities; otherwise positions.
     const VELOCITIES: bool;
-    /// Positions are followed through a box that changes; else it must stay as it is.
+    /// Whether positions are unwrapped in a changing box; otherwise the box must be constant.
     const FOLLOWS: bool;
-    /// The settings, laid out as `Settings`.
+    /// Settings, with the layout of `Settings` in CUDA C++.
     type Settings: Copy + Send + Sync;
 
-    /// CUDA C++: `struct Settings`, and `measure(settings, now, then, values)`.
+    /// Returns CUDA C++ that defines `struct Settings` and `measure(settings, now, then, values)`.
     fn text() -> String;
-    /// How many numbers.
+    /// Returns how many values are summed.
     fn values(&self) -> usize;
-    /// For the kernels.
+    /// Returns the settings for a box of the given lengths.
     fn settings(&self, length: [f64; 3]) -> Self::Settings;
-    /// Adds those of one particle.
+    /// Adds the values of one particle to `sums`.
     fn add(settings: &Self::Settings, now: [f64; 3], then: [f64; 3], sums: &mut [f64]);
 }
 
-/// The most memory that samples may take.
-const MOST: u64 = 128 << 30;
+/// Maximum memory for samples, in bytes.
+const MAX_MEMORY: u64 = 128 << 30;
 
-/// Samples, and sums for each lag.
+/// Stored samples, and sums for each lag.
 #[derive(Default)]
 pub struct Frames<M: Measure> {
-    /// What is summed.
+    /// Measured quantity.
     pub measure: M,
     schedule: Schedule,
     which: Option<Which>,
     types: Vec<u32>,
-    /// Names of what has sums of its own.
+    /// Names of the species, which have separate sums.
     pub species: Vec<String>,
     drift: bool,
     n: u64,
@@ -50,14 +50,14 @@ pub struct Frames<M: Measure> {
     items: Option<Items>,
     /// Box lengths at the first sample.
     length: [f64; 3],
-    /// On a device only its lengths: the rest is there.
+    /// On a device only the lengths are used: the rest is in device memory.
     follow: Follow,
-    /// For each lag and species.
+    /// Sums for each lag and species.
     sums: Vec<f64>,
-    /// For each lag: pairs of samples, and the sum of their times.
+    /// For each lag: number of pairs of samples, and the sum of their time differences.
     pairs: Vec<u64>,
     times: Vec<f64>,
-    /// Samples on the CPU.
+    /// Samples on the CPU, by slot.
     here: Vec<Vec<f64>>,
     device: Option<FramesDevice>,
     kept: Vec<u8>,
@@ -65,23 +65,23 @@ pub struct Frames<M: Measure> {
 
 /// Averages of one lag.
 pub struct Row {
-    /// Place of the lag among all.
-    pub place: usize,
-    /// In samples.
+    /// Index of the lag.
+    pub index: usize,
+    /// Lag in samples.
     pub lag: u64,
     /// Mean time.
     pub time: f64,
-    /// Pairs of samples.
+    /// Number of pairs of samples.
     pub origins: u64,
-    /// For each species the means over particles and origins.
+    /// For each species, means over particles and origins.
     pub means: Vec<Vec<f64>>,
 }
 
 impl<M: Measure> Frames<M> {
-    /// Learns the system. `at` is where the component's memory is told.
+    /// Binds to the system. `at` is the position in the pipeline for errors about memory.
     ///
     /// # Errors
-    /// A mistake of the input, or more memory than there can be.
+    /// Returns an error if the input is invalid or the samples need too much memory.
     pub fn bind(
         &mut self,
         which: &Which,
@@ -95,18 +95,19 @@ impl<M: Measure> Frames<M> {
         needs.plain_images = true;
         let entries = if which.molecules() { system.n / 2 } else { system.n } + (self.species.len() * ITEMS) as u64;
         let bytes = schedule.slots() as u64 * 24 * entries + if M::FOLLOWS { 36 * system.n } else { 0 };
-        let most = if system.device == "cpu" { machine_memory().unwrap_or(MOST).min(MOST) } else { MOST };
-        let told = |b: u64| format!("{:.1} GB", b as f64 / 1e9);
-        let kept = format!("{} samples of {entries} particles or molecules, {}", schedule.slots(), told(bytes));
+        let most =
+            if system.device == "cpu" { machine_memory().unwrap_or(MAX_MEMORY).min(MAX_MEMORY) } else { MAX_MEMORY };
+        let gigabytes = |b: u64| format!("{:.1} GB", b as f64 / 1e9);
+        let kept = format!("{} samples of {entries} particles or molecules, {}", schedule.slots(), gigabytes(bytes));
         if bytes > most {
             let message = format!(
-                "it would keep {kept}; there are at most {}: fewer `levels` or `points`, or `origins` further apart",
-                told(most)
+                "it would store {kept}, more than the limit of {}; use fewer `levels` or `points`, or larger `origins`",
+                gigabytes(most)
             );
             return Err(InputError::at(at, message).into());
         }
         if bytes > 1_000_000_000 {
-            needs.notes.push(format!("it keeps {kept}, in checkpoints too"));
+            needs.notes.push(format!("it stores {kept}, also in checkpoints"));
         }
         (self.schedule, self.drift, self.n) = (schedule, drift, system.n);
         self.which = Some(which.clone());
@@ -117,10 +118,10 @@ impl<M: Measure> Frames<M> {
         Ok(())
     }
 
-    /// Compiles, and takes up what a checkpoint has.
+    /// Compiles the kernels and restores a checkpoint.
     ///
     /// # Errors
-    /// The device's words, or the checkpoint is of another analyzer.
+    /// Returns the driver's error, or an error if the checkpoint belongs to another analyzer.
     pub fn start(&mut self, host: Host) -> Result<()> {
         self.host = Some(host);
         if self.on_device {
@@ -171,16 +172,16 @@ impl<M: Measure> Frames<M> {
         }
     }
 
-    /// Takes a sample, and compares it with earlier ones; where it is kept, and what it was compared with.
+    /// Takes a sample and compares it with earlier ones. Returns its slot and the pairs compared.
     ///
     /// # Errors
-    /// The box has changed, or the device's words.
+    /// Returns an error if the box has changed, or the driver's error.
     ///
     /// # Safety
-    /// The frame's view describes arrays of the run's device.
+    /// The frame's view describes valid arrays of the run's device.
     pub unsafe fn sample(&mut self, frame: &Frame<'_>) -> Result<(u32, Vec<Pair>)> {
         let (Some(host), Some(which)) = (self.host, &self.which) else {
-            return Err(Error::Run("it was not started".into()));
+            return Err(Error::Run("`start` was not called".into()));
         };
         let call = frame.call();
         if self.items.is_none() {
@@ -193,25 +194,25 @@ impl<M: Measure> Frames<M> {
         if !M::VELOCITIES && !M::FOLLOWS && length != self.length {
             let [x, y, z] = self.length;
             return Err(Error::Run(format!(
-                "the box is no longer that of the first sample, {x} × {y} × {z}: displacements in a box that changes are not those \
-                 of motion; sample in a stage of constant volume"
+                "the box differs from that of the first sample, {x} × {y} × {z}; displacements need a constant box: \
+     sample in a stage of constant volume"
             )));
         }
-        let Some(items) = &self.items else { return Err(Error::Run("it has no particles".into())) };
+        let Some(items) = &self.items else { return Err(Error::Run("no particles are selected".into())) };
         let (slot, pairs) = self.schedule.next(frame.time());
         let settings = self.measure.settings(self.length);
         let change = M::FOLLOWS.then(|| self.follow.change(length));
         match &self.device {
-            // SAFETY: the caller's word
+            // SAFETY: the view describes arrays of the device (contract of this function)
             Some(d) => unsafe {
                 d.sample(&call.state, items, slot, &pairs, M::VELOCITIES, self.drift, change, &settings)?;
             },
             None => {
                 if M::FOLLOWS {
-                    // SAFETY: the caller's word; on the CPU the view is of host arrays
+                    // SAFETY: on the CPU, the view describes host arrays (contract of this function)
                     unsafe { self.follow.advance(&call.state, length) };
                 }
-                // SAFETY: the caller's word; on the CPU the view is of host arrays
+                // SAFETY: on the CPU, the view describes host arrays (contract of this function)
                 self.here[slot as usize] =
                     unsafe { take::<M>(&host, &call.state, items, length, &self.follow, self.drift) };
                 self.compare_here(&host, slot, &pairs, &settings);
@@ -225,17 +226,17 @@ impl<M: Measure> Frames<M> {
         Ok((slot, pairs))
     }
 
-    /// What is followed, once there was a sample.
+    /// Returns the selected particles or molecules, after the first sample.
     pub fn items(&self) -> Option<&Items> {
         self.items.as_ref()
     }
 
-    /// Box lengths at the first sample.
+    /// Returns the box lengths at the first sample.
     pub fn length(&self) -> [f64; 3] {
         self.length
     }
 
-    /// Samples that are kept.
+    /// Returns the schedule of samples.
     pub fn schedule(&self) -> &Schedule {
         &self.schedule
     }
@@ -265,10 +266,10 @@ impl<M: Measure> Frames<M> {
         }
     }
 
-    /// Brings the sums to the host: waits for the device.
+    /// Copies the sums to the host. Waits for the device.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     pub fn fetch(&mut self) -> Result<()> {
         match &self.device {
             Some(d) if self.items.is_some() => d.download_sums(&mut self.sums),
@@ -276,7 +277,7 @@ impl<M: Measure> Frames<M> {
         }
     }
 
-    /// Averages of the lags that have any, in their order; sums must have been fetched.
+    /// Returns the averages of all lags that have samples, in order. Call [`Self::fetch`] first.
     pub fn rows(&self) -> Vec<Row> {
         let Some(items) = &self.items else { return vec![] };
         let (species, values) = (self.species.len(), self.measure.values());
@@ -288,15 +289,15 @@ impl<M: Measure> Frames<M> {
                 sums.iter().map(|x| if norm > 0.0 { x / norm } else { 0.0 }).collect()
             };
             let time = self.times[lag] / origins as f64;
-            Row { place: lag, lag: self.schedule.lag(lag), time, origins, means: (0..species).map(mean).collect() }
+            Row { index: lag, lag: self.schedule.lag(lag), time, origins, means: (0..species).map(mean).collect() }
         };
         (0..self.pairs.len()).filter(|l| self.pairs[*l] > 0).map(row).collect()
     }
 
-    /// For a checkpoint.
+    /// Serializes the state for a checkpoint.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     pub fn save(&mut self) -> Result<Vec<u8>> {
         if !self.kept.is_empty() {
             return Ok(self.kept.clone());
@@ -325,16 +326,16 @@ impl<M: Measure> Frames<M> {
         Ok(out)
     }
 
-    /// From a checkpoint; taken up by [`Self::start`].
+    /// Stores a checkpoint, which [`Self::start`] restores.
     pub fn load(&mut self, state: &[u8]) {
         self.kept = state.to_vec();
     }
 }
 
-/// A sample on the CPU, in the order of the kernels.
+/// Takes a sample on the CPU, with the summation order of the kernels.
 ///
 /// # Safety
-/// The view is of valid host arrays.
+/// The view describes valid host arrays.
 unsafe fn take<M: Measure>(
     host: &Host,
     s: &StateView,
@@ -344,11 +345,11 @@ unsafe fn take<M: Measure>(
     drift: bool,
 ) -> Vec<f64> {
     let n = s.n_local as usize;
-    // SAFETY: the caller's word
+    // SAFETY: the view describes valid host arrays (contract of this function)
     let index = unsafe { s.index_of_tag.slice(n) };
     let of = |tag: u32| -> ([f64; 3], f64) {
         let i = index[tag as usize] as usize;
-        // SAFETY: the caller's word; the tag is one of the system's
+        // SAFETY: the view describes valid host arrays, and `tag < n`
         unsafe {
             let [x, y, z, m] = s.velocity_mass(i);
             if M::VELOCITIES {
@@ -400,7 +401,7 @@ unsafe fn take<M: Measure>(
     (0..3).flat_map(|k| parts.iter().flatten().map(move |x| x[k])).collect()
 }
 
-/// Bytes of memory of this machine, if the system tells.
+/// Returns the memory of this machine in bytes, if known.
 fn machine_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|l| l.starts_with("MemTotal:"))?;

@@ -1,4 +1,4 @@
-//! Samples in the memory of a device; `correlate.cuh` has the kernels.
+//! Samples in device memory; `correlate.cuh` has the kernels.
 
 use crate::dynamics::follow::Follow;
 use crate::dynamics::items::Items;
@@ -12,9 +12,9 @@ use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
 use galamost_plugin_api::views::StateView;
 
-/// Pairs of samples of one launch; `MAX_PAIRS`.
+/// Maximum number of pairs of samples per launch; `MAX_PAIRS` in `correlate.cuh`.
 const MAX_PAIRS: usize = 160;
-/// Pairs of a block, see `correlate.cuh`.
+/// Pairs per thread block; as in `correlate.cuh`.
 const PAIRS_PER_BLOCK: usize = 8;
 
 #[repr(C)]
@@ -62,7 +62,7 @@ struct Room {
     partial: DevicePtr<u8>,
     counter: DevicePtr<u8>,
     drift: DevicePtr<u8>,
-    /// What positions are followed with, if they are.
+    /// Corrections that unwrap positions in a changing box, or null.
     carry: DevicePtr<u8>,
     image: DevicePtr<u8>,
     sums: DevicePtr<u8>,
@@ -70,7 +70,7 @@ struct Room {
     n: usize,
 }
 
-/// Kernels and memory.
+/// Kernels and device memory.
 pub struct FramesDevice {
     host: Host,
     drift: Kernel,
@@ -89,7 +89,7 @@ fn uploaded(host: &Host, values: &[u32]) -> Result<DevicePtr<u8>> {
 }
 
 impl FramesDevice {
-    /// Compiles.
+    /// Compiles the kernels.
     pub fn new(host: Host, measure: &str, values: usize) -> Result<Self> {
         let text = format!("{HEADER}\n#define VALUES {values}u\n{measure}\n{}", include_str!("correlate.cuh"));
         let module = host.compile("correlate", &text)?;
@@ -105,7 +105,8 @@ impl FramesDevice {
         })
     }
 
-    /// Memory for so many samples of these items, and for `sums` sums; `follow`: for following positions through a box that changes.
+    /// Allocates `slots` samples of these items and `sums` sums. `follow`: also the arrays that unwrap positions in a
+    /// changing box.
     pub fn make_room(&mut self, items: &Items, slots: usize, n: usize, sums: usize, follow: bool) -> Result<()> {
         let host = &self.host;
         let blocks = items.entries.len() / ITEMS;
@@ -130,14 +131,14 @@ impl FramesDevice {
         Ok(())
     }
 
-    /// What positions are followed with, from a checkpoint.
+    /// Uploads the unwrapping corrections of a checkpoint.
     pub fn upload_follow(&self, follow: &Follow) -> Result<()> {
         self.upload(self.room.carry, &follow.carry)?;
         let bytes: Vec<u8> = follow.image.iter().flat_map(|x| x.to_ne_bytes()).collect();
         self.host.upload_bytes(self.room.image, &bytes)
     }
 
-    /// The same for a checkpoint, of `n` particles.
+    /// Downloads the unwrapping corrections of `n` particles for a checkpoint.
     pub fn download_follow(&self, length: [f64; 3], n: usize) -> Result<Follow> {
         let carry = self.download(self.room.carry, 3 * n)?;
         let mut bytes = vec![0; 12 * n];
@@ -150,10 +151,11 @@ impl FramesDevice {
         self.room.frames.offset(24 * entries * slot as usize)
     }
 
-    /// Takes a sample and compares it. `change`: where positions are followed, by how much the box is smaller than at the last sample.
+    /// Takes a sample and compares it with `pairs`. `change`: decrease of the box lengths since the last sample, if
+    /// positions are unwrapped in a changing box.
     ///
     /// # Safety
-    /// The view describes arrays of the device, and `S` is laid out as `Settings`.
+    /// The view describes valid arrays of the device, and `S` has the layout of `Settings`.
     pub unsafe fn sample<S: Copy>(
         &self,
         s: &StateView,
@@ -166,7 +168,7 @@ impl FramesDevice {
         settings: &S,
     ) -> Result<()> {
         let (host, room, n) = (&self.host, &self.room, items.entries.len());
-        // a kernel less, where every particle is an item and nothing is asked of it before
+        // if every particle is an item and nothing needs its position before, `take_frame` also does the unwrapping
         let apart = drift || !items.molecules.is_empty() || items.count.iter().sum::<u64>() != room.n as u64;
         let mut take = TakeArgs {
             state: *s,
@@ -186,17 +188,17 @@ impl FramesDevice {
         let block = BLOCK as u32;
         if change.is_some() && apart {
             let mut arguments: [*mut Opaque; 1] = arguments![take];
-            // SAFETY: the kernel takes one TakeArgs
+            // SAFETY: the kernel takes one `TakeArgs`
             unsafe { host.launch(self.follow, room.n.div_ceil(BLOCK) as u32, block, &mut arguments)? };
             take.image = DevicePtr::null();
         }
         if drift {
             let mut arguments: [*mut Opaque; 2] = arguments![take, room.drift];
-            // SAFETY: the kernel takes a TakeArgs and a pointer
+            // SAFETY: the kernel takes a `TakeArgs` and a pointer
             unsafe { host.launch(self.drift, room.n.div_ceil(ITEMS) as u32, block, &mut arguments)? };
         }
         let mut arguments: [*mut Opaque; 1] = arguments![take];
-        // SAFETY: the kernel takes one TakeArgs
+        // SAFETY: the kernel takes one `TakeArgs`
         unsafe { host.launch(self.take, n.div_ceil(BLOCK) as u32, block, &mut arguments)? };
         for some in pairs.chunks(MAX_PAIRS) {
             let of = |f: fn(&Pair) -> u32| std::array::from_fn(|k| some.get(k).map_or(0, f));
@@ -217,7 +219,7 @@ impl FramesDevice {
                 settings: *settings,
             };
             let mut arguments: [*mut Opaque; 1] = arguments![args];
-            // SAFETY: the kernels take one CompareArgs
+            // SAFETY: both kernels take one `CompareArgs`
             unsafe {
                 host.launch(
                     self.compare,
@@ -231,7 +233,7 @@ impl FramesDevice {
         Ok(())
     }
 
-    /// Sums to the host.
+    /// Downloads the sums.
     pub fn download_sums(&self, sums: &mut [f64]) -> Result<()> {
         let bytes = self.download(self.room.sums, sums.len())?;
         sums.copy_from_slice(&bytes);
@@ -244,7 +246,7 @@ impl FramesDevice {
         Ok(bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect())
     }
 
-    /// Sums from a checkpoint.
+    /// Uploads the sums of a checkpoint.
     pub fn upload_sums(&self, sums: &[f64]) -> Result<()> {
         self.upload(self.room.sums, sums)
     }
@@ -253,12 +255,12 @@ impl FramesDevice {
         self.host.upload_bytes(to, &numbers.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<_>>())
     }
 
-    /// A sample of `numbers` numbers to the host.
+    /// Downloads a sample of `numbers` numbers.
     pub fn download_frame(&self, slot: u32, numbers: usize) -> Result<Vec<f64>> {
         self.download(self.frame(slot, numbers / 3), numbers)
     }
 
-    /// A sample from a checkpoint.
+    /// Uploads a sample of a checkpoint.
     pub fn upload_frame(&self, slot: u32, frame: &[f64]) -> Result<()> {
         self.upload(self.frame(slot, frame.len() / 3), frame)
     }

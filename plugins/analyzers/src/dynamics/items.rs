@@ -1,4 +1,4 @@
-//! What is followed: particles by type, or molecules.
+//! Selected particles or molecules.
 
 use crate::selection::{Of, particle_type};
 use galamost_measure::molecules::{self, Molecules};
@@ -8,33 +8,34 @@ use galamost_measure::tree::ITEMS;
 use galamost_plugin_api::analyzer::FrameCall;
 use galamost_plugin_api::prelude::*;
 
-/// No particle or molecule: places that fill up a block.
+/// Padding entry of a block.
 pub const NONE: u32 = u32::MAX;
 
-/// Which of them.
+/// Selection of particles by type, or of molecules.
 #[derive(Clone, Debug, PartialEq, Params)]
 pub struct Which {
-    /// `Particles`, or the centers of mass of `Molecules` of at least two particles; without it particles.
+    /// Measured objects: `Particles` (default), or `Molecules`: centers of mass of molecules of at least two particles.
     of: Option<Spanned<Of>>,
-    /// Types of particles, each with columns of its own; without it all. Of molecules: those that have a particle of these types.
+    /// Particle types, each with separate columns; default: all. With `Molecules`: only molecules that contain a
+    /// particle of these types.
     types: Option<Spanned<Vec<String>>>,
 }
 
 impl Which {
-    /// Particles of these types.
+    /// Selects particles of these types.
     pub fn types(types: Option<Spanned<Vec<String>>>) -> Self {
         Self { of: None, types }
     }
 
-    /// Whether molecules are followed.
+    /// Returns whether molecules are selected.
     pub fn molecules(&self) -> bool {
         self.of.as_ref().is_some_and(|o| o.value == Of::Molecules)
     }
 
-    /// Names of what has columns of its own, and their types.
+    /// Returns the names of the species and their types.
     ///
     /// # Errors
-    /// There is no such type, or it is not known what a molecule is.
+    /// Returns an error if a type is unknown, or if molecules are not defined.
     pub fn bind(&self, system: &SystemInfo, needs: &mut Needs) -> Result<(Vec<String>, Vec<u32>)> {
         if let Some(of) = self.of.as_ref().filter(|_| self.molecules()) {
             molecules::need(system, needs, of.at)?;
@@ -44,7 +45,7 @@ impl Which {
             let at = self.types.as_ref().map(|t| t.at).unwrap_or_default();
             let k = particle_type(name, at, system)?;
             if types.contains(&(k as u32)) {
-                return Err(InputError::at(at, format!("the type \"{name}\" is given twice")).into());
+                return Err(InputError::at(at, format!("the type \"{name}\" is listed twice")).into());
             }
             types.push(k as u32);
         }
@@ -59,37 +60,37 @@ impl Which {
     }
 }
 
-/// The list of what is followed, species by species, each filled up to whole blocks of [`ITEMS`].
+/// Selected items, species by species, each padded to whole blocks of [`ITEMS`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Items {
-    /// Tags, or numbers of molecules; [`NONE`] to fill up.
+    /// Tags, or indices of molecules; [`NONE`] for padding.
     pub entries: Vec<u32>,
-    /// First block of each species, and the number of blocks.
+    /// First block of each species, then the total number of blocks.
     pub first: Vec<u32>,
-    /// Particles or molecules of each species.
+    /// Number of particles or molecules of each species.
     pub count: Vec<u64>,
     /// Members of the molecules; empty for particles.
     pub molecules: Molecules,
 }
 
 impl Items {
-    /// Of the state as it is now.
+    /// Selects items in the current state.
     ///
     /// # Errors
-    /// There is nothing to follow, or the device's words.
+    /// Returns an error if nothing is selected, or the driver's error.
     pub fn now(which: &Which, types: &[u32], host: &Host, call: &FrameCall) -> Result<Self> {
-        let kinds = positions::kinds(host, &call.state)?;
+        let particle_types = positions::kinds(host, &call.state)?;
         let mut lists: Vec<Vec<u32>> = vec![];
         let mut found = Molecules::default();
         if which.molecules() {
             found = Molecules::now(host, call)?;
             molecules::some(&found)?;
-            let has = |m: usize| found.places(m).any(|at| types.contains(&kinds[found.members[at] as usize]));
+            let has = |m: usize| found.places(m).any(|at| types.contains(&particle_types[found.members[at] as usize]));
             lists.push((0..found.len()).filter(|m| has(*m)).map(|m| m as u32).collect());
         } else {
             lists.extend(types.iter().map(|_| vec![]));
-            for (tag, kind) in kinds.iter().enumerate() {
-                if let Some(species) = types.iter().position(|t| t == kind) {
+            for (tag, particle_type) in particle_types.iter().enumerate() {
+                if let Some(species) = types.iter().position(|t| t == particle_type) {
                     lists[species].push(tag as u32);
                 }
             }
@@ -102,17 +103,17 @@ impl Items {
             out.first.push((out.entries.len() / ITEMS) as u32);
         }
         if out.entries.is_empty() {
-            return Err(Error::Run("there are no particles of these types".into()));
+            return Err(Error::Run("no particles of these types exist".into()));
         }
         Ok(out)
     }
 
-    /// Blocks of a species.
+    /// Returns the blocks of a species.
     pub fn blocks(&self, species: usize) -> std::ops::Range<usize> {
         self.first[species] as usize..self.first[species + 1] as usize
     }
 
-    /// For a checkpoint.
+    /// Serializes the selection for a checkpoint.
     pub fn save(&self, to: &mut Vec<u8>) {
         put(to, &self.entries);
         put(to, &self.first);
@@ -122,10 +123,10 @@ impl Items {
         put(to, &self.molecules.parent);
     }
 
-    /// From a checkpoint of a system of `n` particles, with this number of species.
+    /// Restores the selection from a checkpoint of a system of `n` particles and the given number of species.
     ///
     /// # Errors
-    /// It is of another analyzer.
+    /// Returns an error if the checkpoint belongs to another analyzer.
     pub fn load(from: &mut Unpack<'_>, n: u64, species: usize) -> Result<Self> {
         let out = Self {
             entries: from.row()?,
@@ -144,6 +145,6 @@ impl Items {
             && m.first.last().is_none_or(|l| *l as usize == m.members.len())
             && m.members.len() == m.parent.len()
             && m.members.iter().all(|t| u64::from(*t) < n);
-        if sound { Ok(out) } else { Err(Error::Run("the checkpoint is of another analyzer".into())) }
+        if sound { Ok(out) } else { Err(Error::Run("the checkpoint belongs to another analyzer".into())) }
     }
 }

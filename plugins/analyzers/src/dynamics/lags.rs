@@ -1,53 +1,54 @@
-//! Lags in octaves: which earlier samples are kept, and what a new one is compared with.
+//! Lags in octaves: which earlier samples are stored, and which of them a new one is compared with.
 
 use galamost_measure::pack::{Unpack, put};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::prelude::*;
 
-/// Lags.
+/// Parameters that select the lags.
 #[derive(Clone, Debug, PartialEq, Params)]
 pub struct Lags {
-    /// Lags from 1 to `points` samples, every sample an origin; an even number, without it 8.
+    /// Number of lags of the first level, 1 to `points` samples, for which every sample is an origin; must be even;
+    /// default: 8.
     #[param(at_least = 2, at_most = 64)]
     points: Option<Spanned<u32>>,
-    /// Each further level doubles the longest lag, the distance of lags and that of origins: the longest lag is
-    /// points × 2^(levels − 1) samples. Without it 8.
+    /// Number of levels; default: 8. Each further level doubles the longest lag, the lag spacing, and the origin
+    /// spacing. The longest lag is points × 2^(levels − 1) samples.
     #[param(at_least = 1, at_most = 40)]
     levels: Option<Spanned<u32>>,
-    /// These lags and no others, in steps: ascending multiples of `every`. Lag 0 is always among them.
+    /// Explicit lags in steps, instead of octaves: ascending multiples of `every`. Lag 0 is always included.
     lags: Option<Spanned<Vec<u64>>>,
-    /// With `lags`: steps from one origin to the next, a multiple of `every`. A system keeps the longest lag / `origins` samples. Without it
-    /// `every`, or as much more as it takes to keep 64.
+    /// Steps between origins for `lags`, a multiple of `every`. The longest lag / `origins` samples are stored.
+    /// Default: `every`, or the smallest spacing that stores at most 64 samples.
     origins: Option<Spanned<u64>>,
 }
 
-/// An earlier sample that is kept.
+/// A stored sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Origin {
-    /// Its number, from 0.
+    /// Sample number, from 0.
     pub sample: u64,
-    /// Its time.
+    /// Time of the sample.
     pub time: f64,
-    /// Where it is kept.
+    /// Storage slot.
     pub slot: u32,
 }
 
 /// Two samples to compare.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
-    /// Place of the earlier sample.
+    /// Slot of the earlier sample.
     pub slot: u32,
-    /// Place of the lag among all.
+    /// Index of the lag.
     pub lag: u32,
-    /// Time between them.
+    /// Time difference.
     pub time: f64,
 }
 
-/// Which samples are kept.
+/// Schedule of stored samples.
 ///
-/// A sample s that is a multiple of 2^l, l < levels, is an origin for lags up to points × 2^l; beyond points × 2^(l−1)
-/// only for those that are multiples of 2^l. So each level has points/2 lags of its own, all
-/// origins of a lag are equally far from each other, and a system keeps points + 1 + (levels − 1) points/2 samples.
+/// A sample s that is a multiple of 2^l, l < levels, is an origin for lags up to points × 2^l; beyond points × 2^(l−1),
+/// only for lags that are multiples of 2^l. Each level above the first thus adds points/2 lags, and origins of a lag
+/// are equidistant. The schedule stores points + 1 + (levels − 1) points/2 samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schedule {
     points: u64,
@@ -57,7 +58,7 @@ pub struct Schedule {
     kept: Vec<Origin>,
 }
 
-/// Lags that were asked for one by one, ascending and in samples, and how far origins are apart.
+/// Explicit lags in samples, ascending, and the spacing of origins.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Listed {
     lags: Vec<u64>,
@@ -70,30 +71,31 @@ impl Listed {
     }
 }
 
-/// Samples that are kept for lags that were asked for, unless `origins` says otherwise.
+/// Number of samples stored for explicit lags, unless `origins` sets it.
 const KEPT: u64 = 64;
 
 impl Lags {
-    /// Checks them, for samples every so many steps.
+    /// Builds the schedule for samples every `every` steps.
     ///
     /// # Errors
-    /// `points` is odd, or lags do not ascend, are no multiples of `every`, or come with octaves.
+    /// Returns an error if `points` is odd, if lags do not ascend or are not multiples of `every`, or if both octaves
+    /// and explicit lags are given.
     pub fn schedule(&self, every: u64) -> Result<Schedule> {
         let fail = |at: Position, message: String| Err(InputError::at(at, message).into());
         if let Some(lags) = &self.lags {
             let octaves =
                 self.points.as_ref().map(|p| ("points", p.at)).or(self.levels.as_ref().map(|l| ("levels", l.at)));
             if let Some((name, at)) = octaves {
-                return fail(at, format!("there are either `lags` or {name} in octaves"));
+                return fail(at, format!("`lags` and `{name}` exclude each other; remove one"));
             }
             return self.listed(lags, every);
         }
         if let Some(o) = &self.origins {
-            return fail(o.at, "origins are those of `lags`, which are not given".into());
+            return fail(o.at, "`origins` applies only to explicit `lags`; add `lags` or remove it".into());
         }
         let points = self.points.as_ref().map_or(8, |p| p.value);
         if let Some(p) = self.points.as_ref().filter(|_| !points.is_multiple_of(2)) {
-            return fail(p.at, format!("points must be even, found {points}"));
+            return fail(p.at, format!("`points` must be even, found {points}"));
         }
         Ok(Schedule::new(points, self.levels.as_ref().map_or(8, |l| l.value)))
     }
@@ -101,16 +103,16 @@ impl Lags {
     fn listed(&self, lags: &Spanned<Vec<u64>>, every: u64) -> Result<Schedule> {
         let fail = |at: Position, message: String| Err(InputError::at(at, message).into());
         if lags.value.iter().all(|l| *l == 0) {
-            return fail(lags.at, "there is no lag but 0".into());
+            return fail(lags.at, "`lags` must contain a nonzero lag".into());
         }
         if let Some(w) = lags.value.windows(2).find(|w| w[0] >= w[1]) {
-            return fail(lags.at, format!("lags must ascend: {} comes after {}", w[1], w[0]));
+            return fail(lags.at, format!("`lags` must ascend: {} follows {}", w[1], w[0]));
         }
         if let Some(l) = lags.value.iter().find(|l| !l.is_multiple_of(every)) {
-            return fail(lags.at, format!("the lag {l} is no multiple of `every`, {every}"));
+            return fail(lags.at, format!("the lag {l} is not a multiple of `every`, {every}"));
         }
         if let Some(o) = self.origins.as_ref().filter(|o| o.value == 0 || !o.value.is_multiple_of(every)) {
-            return fail(o.at, format!("origins must be a multiple of `every`, {every}, found {}", o.value));
+            return fail(o.at, format!("`origins` must be a multiple of `every`, {every}, found {}", o.value));
         }
         let mut all: Vec<u64> = lags.value.iter().map(|l| l / every).collect();
         if all[0] != 0 {
@@ -123,44 +125,44 @@ impl Lags {
 }
 
 impl Schedule {
-    /// For an even number of points.
+    /// Builds a schedule in octaves; `points` is even.
     pub fn new(points: u32, levels: u32) -> Self {
         Self { points: u64::from(points), levels, ..Self::default() }
     }
 
-    /// The most samples that are kept at once, the newest included.
+    /// Returns the maximum number of samples stored at once, including the newest.
     pub fn slots(&self) -> usize {
         if let Some(l) = &self.listed {
-            // the newest sample need not be an origin
+            // the newest sample is not always an origin
             return (l.longest() / l.origins + if l.origins > 1 { 2 } else { 1 }) as usize;
         }
         (self.points + 1 + (u64::from(self.levels) - 1) * self.points / 2) as usize
     }
 
-    /// Number of lags, with 0.
+    /// Returns the number of lags, including 0.
     pub fn lags(&self) -> usize {
         self.listed.as_ref().map_or_else(|| self.slots(), |l| l.lags.len())
     }
 
-    /// A lag in samples.
-    pub fn lag(&self, place: usize) -> u64 {
+    /// Returns a lag in samples.
+    pub fn lag(&self, index: usize) -> u64 {
         if let Some(l) = &self.listed {
-            return l.lags[place];
+            return l.lags[index];
         }
-        let (place, half) = (place as u64, self.points / 2);
-        if place <= self.points {
-            return place;
+        let (index, half) = (index as u64, self.points / 2);
+        if index <= self.points {
+            return index;
         }
-        let beyond = place - self.points - 1;
+        let beyond = index - self.points - 1;
         (half + 1 + beyond % half) << (1 + beyond / half)
     }
 
-    /// The place of the lag between a kept sample and a later one, if it is one of theirs.
-    fn place(&self, origin: u64, now: u64) -> Option<u32> {
+    /// Returns the index of the lag between a stored sample and a later one, if it is scheduled.
+    fn index(&self, origin: u64, now: u64) -> Option<u32> {
         let age = now - origin;
         if let Some(l) = &self.listed {
-            let place = l.lags.binary_search(&age).ok()?;
-            return (age == 0 || origin.is_multiple_of(l.origins)).then_some(place as u32);
+            let index = l.lags.binary_search(&age).ok()?;
+            return (age == 0 || origin.is_multiple_of(l.origins)).then_some(index as u32);
         }
         if age <= self.points {
             return Some(age as u32);
@@ -174,7 +176,7 @@ impl Schedule {
         Some((self.points + u64::from(level - 1) * half + (age / step - half)) as u32)
     }
 
-    /// How long a sample is kept.
+    /// Returns how many samples long a sample is stored.
     fn life(&self, sample: u64) -> u64 {
         if let Some(l) = &self.listed {
             return if sample.is_multiple_of(l.origins) { l.longest() } else { 0 };
@@ -182,7 +184,7 @@ impl Schedule {
         self.points << sample.trailing_zeros().min(self.levels - 1)
     }
 
-    /// A new sample: where it is to be kept, and what it is compared with, itself first.
+    /// Registers a new sample. Returns its slot and the pairs to compare, starting with the sample itself.
     pub fn next(&mut self, time: f64) -> (u32, Vec<Pair>) {
         let now = self.samples;
         self.samples += 1;
@@ -190,18 +192,18 @@ impl Schedule {
         kept.retain(|o| now - o.sample <= self.life(o.sample));
         let free = (0..).find(|s| kept.iter().all(|o| o.slot != *s)).unwrap_or(0);
         kept.push(Origin { sample: now, time, slot: free });
-        let pair = |o: &Origin| self.place(o.sample, now).map(|lag| Pair { slot: o.slot, lag, time: time - o.time });
+        let pair = |o: &Origin| self.index(o.sample, now).map(|lag| Pair { slot: o.slot, lag, time: time - o.time });
         let pairs = kept.iter().rev().filter_map(pair).collect();
         self.kept = kept;
         (free, pairs)
     }
 
-    /// The samples that are kept.
+    /// Returns the stored samples.
     pub fn kept(&self) -> &[Origin] {
         &self.kept
     }
 
-    /// For a checkpoint.
+    /// Serializes the state for a checkpoint.
     pub fn save(&self, to: &mut Vec<u8>) {
         put(to, &[self.samples]);
         put(to, &self.kept.iter().map(|o| o.sample).collect::<Vec<_>>());
@@ -209,10 +211,10 @@ impl Schedule {
         put(to, &self.kept.iter().map(|o| o.slot).collect::<Vec<_>>());
     }
 
-    /// From a checkpoint.
+    /// Restores the state from a checkpoint.
     ///
     /// # Errors
-    /// It is of another analyzer.
+    /// Returns an error if the checkpoint belongs to another analyzer.
     pub fn load(&mut self, from: &mut Unpack<'_>) -> Result<()> {
         self.samples = from.row_of::<u64>(1)?[0];
         let samples = from.row::<u64>()?;
@@ -227,7 +229,7 @@ impl Schedule {
         if self.kept.iter().all(sound) {
             Ok(())
         } else {
-            Err(Error::Run("the checkpoint is of another analyzer".into()))
+            Err(Error::Run("the checkpoint belongs to another analyzer".into()))
         }
     }
 }
@@ -237,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_lag_has_its_origins_and_there_is_room() {
+    fn every_lag_has_its_origins_and_fits_the_slots() {
         for (points, levels) in [(2, 1), (2, 5), (8, 4), (6, 3)] {
             let mut s = Schedule::new(points, levels);
             let mut origins = vec![0u64; s.lags()];
@@ -269,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn lags_that_were_asked_for_have_their_origins_and_there_is_room() {
+    fn explicit_lags_have_their_origins_and_fit_the_slots() {
         for (lags, origins) in [(vec![0, 1, 10, 23], 1), (vec![0, 7], 3), (vec![0, 2, 6, 40], 4), (vec![0, 5], 9)] {
             let mut s = Schedule { listed: Some(Listed { lags: lags.clone(), origins }), ..Schedule::default() };
             let (n, mut counts) = (200u64, vec![0u64; lags.len()]);
@@ -291,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_brings_it_back() {
+    fn a_checkpoint_restores_the_schedule() {
         let mut s = Schedule::new(4, 4);
         let mut other = s.clone();
         (0..37).for_each(|k| drop(s.next(f64::from(k))));

@@ -1,13 +1,13 @@
-//! Which particles are looked at, and where they point.
+//! Selection of oriented particles, and their orientations.
 
 use crate::selection::particle_type;
 use galamost_plugin_api::prelude::*;
 
-/// Types by name; all types where the user names none.
+/// Returns for each type whether it is selected; without `names` all are.
 ///
 /// # Errors
-/// A name that is no type.
-pub fn kinds(names: Option<&Spanned<Vec<String>>>, system: &SystemInfo) -> Result<Vec<bool>> {
+/// Returns an error if a name is unknown.
+pub fn selected_types(names: Option<&Spanned<Vec<String>>>, system: &SystemInfo) -> Result<Vec<bool>> {
     let Some(names) = names else { return Ok(vec![true; system.types.len()]) };
     for name in &names.value {
         particle_type(name, names.at, system)?;
@@ -15,24 +15,24 @@ pub fn kinds(names: Option<&Spanned<Vec<String>>>, system: &SystemInfo) -> Resul
     Ok(system.types.iter().map(|t| names.value.contains(t)).collect())
 }
 
-/// Particles must have orientations, in three dimensions.
+/// Checks that the system is three-dimensional and has orientations.
 ///
 /// # Errors
-/// They have none.
+/// Returns an error otherwise.
 pub fn need_orientations(system: &SystemInfo) -> Result<()> {
     if system.dimensions != 3 {
-        return Err(Error::input("needs three dimensions"));
+        return Err(Error::input("requires three dimensions"));
     }
     if !system.has_array("quaternion") {
-        return Err(Error::input("particles have no `quaternion`: the initial state must give one to each"));
+        return Err(Error::input("particles have no orientations; add the array `quaternion` to the initial state"));
     }
     Ok(())
 }
 
-/// Orientations of all particles, by tag.
+/// Returns the orientations of all particles, by tag.
 ///
 /// # Errors
-/// The engine gave none.
+/// Returns an error if the frame has none.
 pub fn quaternions(frame: &Frame<'_>) -> Result<Vec<Quaternion<f64>>> {
     match frame.array("quaternion") {
         Some((4, q)) => Ok(q.as_chunks::<4>().0.iter().map(|[x, y, z, w]| Quaternion::new(*x, *y, *z, *w)).collect()),
@@ -40,7 +40,7 @@ pub fn quaternions(frame: &Frame<'_>) -> Result<Vec<Quaternion<f64>>> {
     }
 }
 
-/// Tags of the particles of these types.
-pub fn tags(frame: &Frame<'_>, kinds: &[bool]) -> Vec<usize> {
-    frame.kind().iter().enumerate().filter(|(_, k)| kinds[**k as usize]).map(|(tag, _)| tag).collect()
+/// Returns the tags of the particles of the selected types.
+pub fn tags(frame: &Frame<'_>, selected: &[bool]) -> Vec<usize> {
+    frame.type_id().iter().enumerate().filter(|(_, t)| selected[**t as usize]).map(|(tag, _)| tag).collect()
 }

@@ -1,29 +1,34 @@
 //! Clusters of particles that are bonded by distance and patches.
 
-use crate::orientation::chosen::{kinds, need_orientations, quaternions, tags};
+use crate::orientation::chosen::{need_orientations, quaternions, selected_types, tags};
 use crate::orientation::pairs::near;
-use crate::selection::particle_type;
+use crate::selection;
 use galamost_measure::molecules::joined;
 use galamost_measure::{Cell, Table};
 use galamost_plugin_api::prelude::*;
 
 /// One patch.
 #[derive(Clone, Debug, PartialEq, Params)]
-pub struct Look {
-    /// β, half the angle that the patch takes up, in degrees.
+pub struct Patch {
+    /// Half opening angle β of the patch.
     #[param(unit = "degree", above = 0.0, at_most = 180.0)]
     beta_deg: f64,
-    /// Direction from the center, in the frame of the body.
+    /// Direction of the patch from the center, in the body frame.
     #[param(default = [0.0, 0.0, 1.0])]
     direction: [f64; 3],
 }
 
-/// Clusters every `every` steps: two particles are bonded if they are nearer than `r_bond` and, where `patches` are given,
-/// the line of centers leaves both through a patch; a cluster is what bonds hold together.
+/// Measures the sizes of clusters of particles.
 ///
-/// Columns of `file`: `step`, `time`, `particles`, `bonds`, `clusters` (single particles too), `singles`, `mean` = N/clusters,
-/// `weight_mean` = Σ s² n_s / Σ s n_s, `largest`. `sizes` gets the distribution: `step`, `size`, `clusters`, one row for each
-/// size that occurs. Where the name of a file ends in `.parquet`, the table is a folder of Parquet files. With `patches` only particles of the types named there are looked at, else those of `types`, or all.
+/// Two particles are bonded if they are closer than `r_bond` and, with `patches`, if the line of centers crosses a
+/// patch of both. A cluster is a connected set of bonded particles.
+///
+/// `file` is a CSV table with one row for each sample: `step`, `time`, `particles`, `bonds`, `clusters` (including
+/// single particles), `singles`, `mean` = N/clusters, `weight_mean` = Σ s² n_s / Σ s n_s, `largest`. `sizes` writes the
+/// size distribution: `step`, `size`, `clusters`, one row for each size that occurs. A file name that ends in
+/// `.parquet` selects a folder of Parquet files.
+///
+/// With `patches`, only particles of the types listed there are considered; otherwise those of `types`, or all.
 ///
 /// ```ron
 /// Clusters(every: 5000, file: "clusters.csv", r_bond: 0.9, sizes: "sizes.csv", patches: { "A": [(beta_deg: 90.0)] })
@@ -31,30 +36,30 @@ pub struct Look {
 #[component(Analyzer, "Clusters")]
 #[derive(Debug, Params)]
 pub struct Clusters {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// File to write.
+    /// Output file.
     file: String,
-    /// Distance below which particles are bonded.
+    /// Bond distance: closer particles are bonded.
     #[param(unit = "length", above = 0.0)]
     r_bond: Spanned<f64>,
-    /// File for the distribution of sizes.
+    /// Output file for the size distribution.
     sizes: Option<String>,
-    /// Patches of each type of particles that has them.
-    patches: Option<Spanned<TypeMap<Vec<Look>>>>,
-    /// Types of particles to look at; without it all. Not beside `patches`.
+    /// Patches for each particle type that has them.
+    patches: Option<Spanned<TypeMap<Vec<Patch>>>>,
+    /// Particle types to consider; default: all. Excludes `patches`.
     types: Option<Spanned<Vec<String>>>,
     #[param(skip)]
-    kinds: Vec<bool>,
-    /// For each type its patches: direction and cos β; `None` if distance alone counts.
+    selected: Vec<bool>,
+    /// For each type its patches as direction and cos β; `None` if only the distance matters.
     #[param(skip)]
-    looks: Option<Vec<Vec<(Vec3<f64>, f64)>>>,
+    directions: Option<Vec<Vec<(Vec3<f64>, f64)>>>,
     #[param(skip)]
     rows: Vec<Table>,
 }
 
-/// Sizes of the clusters of n particles with these bonds.
+/// Returns the sizes of the clusters of n particles with these bonds.
 fn sizes(n: usize, bonds: &[(usize, usize)]) -> Vec<usize> {
     let mut size = vec![0; n];
     for first in joined(n, bonds.iter().map(|(i, j)| [*i as u32, *j as u32])) {
@@ -67,35 +72,35 @@ fn sizes(n: usize, bonds: &[(usize, usize)]) -> Vec<usize> {
 impl Analyzer for Clusters {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         if system.dimensions != 3 {
-            return Err(Error::input("needs three dimensions"));
+            return Err(Error::input("requires three dimensions"));
         }
         if self.r_bond.value > system.half_box() {
-            let message = format!("r_bond {} is more than half the shortest box length", self.r_bond.value);
+            let message = format!("`r_bond` {} exceeds half of the shortest box length", self.r_bond.value);
             return Err(InputError::at(self.r_bond.at, message).into());
         }
-        self.kinds = kinds(self.types.as_ref(), system)?;
+        self.selected = selected_types(self.types.as_ref(), system)?;
         if let Some(patches) = &self.patches {
             need_orientations(system)?;
             if let Some(types) = &self.types {
-                return Err(InputError::at(types.at, "`patches` says already which types are looked at").into());
+                return Err(InputError::at(types.at, "`types` and `patches` exclude each other; remove one").into());
             }
-            let mut looks = vec![vec![]; system.types.len()];
+            let mut directions = vec![vec![]; system.types.len()];
             for (name, all) in patches.value.iter() {
-                let kind = particle_type(name, patches.at, system)?;
-                for look in all {
-                    let n = Vec3::<f64>::from(look.direction);
+                let particle_type = selection::particle_type(name, patches.at, system)?;
+                for patch in all {
+                    let n = Vec3::<f64>::from(patch.direction);
                     if n.norm() == 0.0 {
                         return Err(InputError::at(
                             patches.at,
-                            format!("a direction of type \"{name}\" has no length"),
+                            format!("the `direction` of a patch of type \"{name}\" is zero"),
                         )
                         .into());
                     }
-                    looks[kind].push((n / n.norm(), look.beta_deg.to_radians().cos()));
+                    directions[particle_type].push((n / n.norm(), patch.beta_deg.to_radians().cos()));
                 }
             }
-            self.kinds = looks.iter().map(|l| !l.is_empty()).collect();
-            self.looks = Some(looks);
+            self.selected = directions.iter().map(|l| !l.is_empty()).collect();
+            self.directions = Some(directions);
         }
         needs.period = self.every;
         needs.wants.particles = true;
@@ -114,17 +119,17 @@ impl Analyzer for Clusters {
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let length = frame.box_length();
         if length.iter().any(|l| self.r_bond.value > 0.5 * l) {
-            return Err(Error::Run(format!("r_bond {} is more than half of a box length", self.r_bond.value)));
+            return Err(Error::Run(format!("`r_bond` {} exceeds half of a box length", self.r_bond.value)));
         }
-        let tags = tags(frame, &self.kinds);
+        let tags = tags(frame, &self.selected);
         let position: Vec<[f64; 3]> = tags.iter().map(|t| frame.position()[*t]).collect();
         let mut bonds = vec![];
-        if let Some(looks) = &self.looks {
+        if let Some(directions) = &self.directions {
             let q = quaternions(frame)?;
-            let kind = frame.kind();
+            let particle_type = frame.type_id();
             let through = |tag: usize, towards: Vec3<f64>| {
                 let seen = q[tag].rotate_back(towards);
-                looks[kind[tag] as usize].iter().any(|(n, cos)| n.dot(seen) >= *cos)
+                directions[particle_type[tag] as usize].iter().any(|(n, cos)| n.dot(seen) >= *cos)
             };
             near(&position, length, self.r_bond.value, |i, j, d, r2| {
                 let e = Vec3::<f64>::from(d) / r2.sqrt();

@@ -1,16 +1,18 @@
-//! How long particles remember where they pointed.
+//! Time correlation of orientations.
 
-use crate::orientation::chosen::{kinds, need_orientations, quaternions, tags};
+use crate::orientation::chosen::{need_orientations, quaternions, selected_types, tags};
 use galamost_measure::{bytes, header, numbers, replace};
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 
-/// Time correlation of axes, C1(t) = ⟨n_i(0)·n_i(t)⟩ and C2(t) = ⟨(3 (n_i(0)·n_i(t))² − 1)/2⟩, from samples every `every` steps.
+/// Measures the time correlation of particle axes, C1(t) = ⟨n_i(0)·n_i(t)⟩ and C2(t) = ⟨(3 (n_i(0)·n_i(t))² − 1)/2⟩.
 ///
-/// Every sample is an origin for the following `lags` samples. `file` is a table that is replaced after each sample: `lag`
-/// (steps), `time` (mean time between the two samples), `C1`, `C2`, `origins` (number of origins in the average; they
-/// overlap, so they are not independent). A free rotor that diffuses has C1 = exp(−2 D_r t) and C2 = exp(−6 D_r t). Memory:
-/// 12 bytes × particles × lags, in checkpoints too.
+/// Every sample is an origin for the following `lags` samples. `file` is a CSV table that is replaced after each
+/// sample: `lag` (steps), `time` (mean time between the two samples), `C1`, `C2`, `origins` (number of origins
+/// averaged; they overlap, so they are not independent).
+///
+/// A free rotor with rotational diffusion has C1 = exp(−2 D_r t) and C2 = exp(−6 D_r t). Memory: 12 bytes × particles ×
+/// lags, also in checkpoints.
 ///
 /// ```ron
 /// OrientationCorrelation(every: 100, file: "orientation-correlation.csv", lags: 50)
@@ -18,24 +20,24 @@ use std::path::PathBuf;
 #[component(Analyzer, "OrientationCorrelation")]
 #[derive(Debug, Params)]
 pub struct OrientationCorrelation {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// File to write.
+    /// Output file.
     file: String,
-    /// The longest lag, in samples.
+    /// Longest lag, in samples.
     #[param(at_least = 1, at_most = 100_000)]
     lags: u32,
-    /// Types of particles to look at; without it all.
+    /// Particle types to consider; default: all.
     types: Option<Spanned<Vec<String>>>,
     #[param(skip)]
-    kinds: Vec<bool>,
+    selected: Vec<bool>,
     #[param(skip)]
     path: PathBuf,
-    /// The last samples, the newest last: time and axes.
+    /// Last samples, newest last: time and axes.
     #[param(skip)]
     samples: std::collections::VecDeque<(f64, Vec<[f32; 3]>)>,
-    /// For each lag: Σ C1, Σ C2, Σ time, number.
+    /// For each lag: Σ C1, Σ C2, Σ time, number of samples.
     #[param(skip)]
     sums: Vec<[f64; 4]>,
 }
@@ -43,7 +45,7 @@ pub struct OrientationCorrelation {
 impl Analyzer for OrientationCorrelation {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         need_orientations(system)?;
-        self.kinds = kinds(self.types.as_ref(), system)?;
+        self.selected = selected_types(self.types.as_ref(), system)?;
         needs.period = self.every;
         needs.wants.particles = true;
         self.path = system.path(&self.file);
@@ -54,7 +56,7 @@ impl Analyzer for OrientationCorrelation {
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let q = quaternions(frame)?;
         let now: Vec<[f32; 3]> =
-            tags(frame, &self.kinds).iter().map(|t| q[*t].axis().f64().map(|x| x as f32)).collect();
+            tags(frame, &self.selected).iter().map(|t| q[*t].axis().f64().map(|x| x as f32)).collect();
         if self.samples.back().is_some_and(|(_, before)| before.len() != now.len()) {
             return Err(Error::Run("the number of particles of these types has changed".into()));
         }
@@ -100,7 +102,7 @@ impl Analyzer for OrientationCorrelation {
         self.sums = sums.as_chunks::<4>().0.to_vec();
         let (count, n) = (head[0] as usize, head[1] as usize);
         if rest.len() != count * (8 + 12 * n) {
-            return Err(Error::Run("the checkpoint is of another analyzer".into()));
+            return Err(Error::Run("the checkpoint belongs to another analyzer".into()));
         }
         self.samples.clear();
         for _ in 0..count {

@@ -1,4 +1,4 @@
-//! What particles that turn do together: order, clusters by patches, correlations in time and space.
+//! Analyzers of oriented particles: order parameters, clusters by patches, correlations in time and space.
 
 mod chosen;
 mod clusters;

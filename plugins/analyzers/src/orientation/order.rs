@@ -1,16 +1,23 @@
 //! Polar and nematic order.
 
-use crate::orientation::chosen::{kinds, need_orientations, quaternions};
+use crate::orientation::chosen::{need_orientations, quaternions, selected_types};
 use galamost_measure::{Cell, Table, eigen};
 use galamost_plugin_api::prelude::*;
 
-/// Polar and nematic order of the axes of particles every `every` steps, as CSV.
+/// Measures the polar and nematic order of particle axes, one row for each sample.
 ///
-/// Columns: `step`, `time`, `n` (particles), `P1` = |Σ n_i|/N, `P2` the largest eigenvalue of Q = (1/N) Σ (3/2 n_i n_i − ½),
-/// `director_x` … `director_z` its eigenvector (with the sign that makes the largest component positive), `biaxiality` the
-/// difference of the other two eigenvalues. The axis n of a particle is the z axis of its body. P2 is 1 where all are
-/// parallel, and about N^(−½) for random directions; P1 tells heads from tails. Where the name of the file ends in `.parquet`, the
-/// table is a folder of Parquet files.
+/// The axis n of a particle is the z axis of its body frame. `file` is a CSV table:
+///
+/// | column | meaning |
+/// |---|---|
+/// | `step`, `time` | step number, time |
+/// | `n` | number of particles N |
+/// | `P1` | polar order ‖Σ n_i‖/N; distinguishes head from tail |
+/// | `P2` | nematic order: largest eigenvalue of Q = (1/N) Σ (3/2 n_i n_i − ½); 1 if all axes are parallel, about N^(−½) for random directions |
+/// | `director_x` … `director_z` | its eigenvector, with the sign that makes the largest component positive |
+/// | `biaxiality` | difference of the other two eigenvalues |
+///
+/// A file name that ends in `.parquet` selects a folder of Parquet files.
 ///
 /// ```ron
 /// OrientationalOrder(every: 1000, file: "order.csv")
@@ -18,20 +25,20 @@ use galamost_plugin_api::prelude::*;
 #[component(Analyzer, "OrientationalOrder")]
 #[derive(Debug, Params)]
 pub struct OrientationalOrder {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// File to write.
+    /// Output file.
     file: String,
-    /// Types of particles to look at; without it all.
+    /// Particle types to consider; default: all.
     types: Option<Spanned<Vec<String>>>,
     #[param(skip)]
-    kinds: Vec<bool>,
+    selected: Vec<bool>,
     #[param(skip)]
     rows: Table,
 }
 
-/// P1, P2, director and biaxiality of these axes.
+/// Returns the number of axes, and P1, P2, director, and biaxiality.
 fn order(axes: impl Iterator<Item = Vec3<f64>>) -> (usize, [f64; 6]) {
     let (mut n, mut sum, mut q) = (0, [0.0; 3], [[0.0; 3]; 3]);
     for axis in axes {
@@ -63,7 +70,7 @@ fn order(axes: impl Iterator<Item = Vec3<f64>>) -> (usize, [f64; 6]) {
 impl Analyzer for OrientationalOrder {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         need_orientations(system)?;
-        self.kinds = kinds(self.types.as_ref(), system)?;
+        self.selected = selected_types(self.types.as_ref(), system)?;
         needs.period = self.every;
         needs.wants.particles = true;
         self.rows.bind(system, &self.file);
@@ -76,7 +83,7 @@ impl Analyzer for OrientationalOrder {
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let q = quaternions(frame)?;
-        let axes = frame.kind().iter().zip(&q).filter(|(k, _)| self.kinds[**k as usize]).map(|(_, q)| q.axis());
+        let axes = frame.type_id().iter().zip(&q).filter(|(k, _)| self.selected[**k as usize]).map(|(_, q)| q.axis());
         let (n, values) = order(axes);
         let mut row = vec![frame.step().into(), frame.time().into(), n.into()];
         row.extend(values.map(Cell::from));
@@ -109,7 +116,7 @@ mod tests {
         assert_eq!((n, p1), (2, 0.0));
         assert!((p2 - 1.0).abs() < 1e-14 && (x - 0.6).abs() < 1e-14 && y.abs() < 1e-14 && (w - 0.8).abs() < 1e-14);
         assert!(b.abs() < 1e-14);
-        // in a plane, all directions alike: P2 = 1/4 twice, and the axis across has −1/2
+        // isotropic in a plane: two eigenvalues are 1/4, that of the normal is −1/2
         let ring = (0..12).map(|k| (f64::from(k) * std::f64::consts::TAU / 12.0).sin_cos());
         let (_, [p1, p2, _, _, _, b]) = order(ring.map(|(s, c)| Vec3::new(c, s, 0.0)));
         assert!(p1 < 1e-14 && (p2 - 0.25).abs() < 1e-14 && (b - 0.75).abs() < 1e-14);

@@ -1,4 +1,4 @@
-//! How the axes of near particles lie to each other.
+//! Pair distribution of particle axes.
 
 use crate::orientation::chosen::{need_orientations, quaternions, tags};
 use crate::orientation::pairs::near;
@@ -8,7 +8,7 @@ use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 
-/// Which angle.
+/// Angle that is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Angle {
     /// Between both axes: cos θ = n_i·n_j.
@@ -34,13 +34,15 @@ impl FromValue for Angle {
     }
 }
 
-/// The distribution g(r, cos θ) of pairs of oriented particles, averaged over samples every `every` steps.
+/// Measures the pair distribution g(r, cos θ) of oriented particles.
 ///
-/// θ is the angle between both axes (`angle: Axes`), or that of the axis of a particle of the first type with the direction to
-/// the one of the second (`Position`). g is the number of pairs in a bin over that of particles placed and turned at
-/// random, so it goes to 1 at large distances in a fluid; its mean over cos θ is the radial distribution function. `file` is a
-/// table that is replaced after each sample: `r`, `cos` (middles of the bins), `g`, `pairs`. Bins are of one width in r and in
-/// cos θ.
+/// θ is the angle between both axes (`angle: Axes`), or between the axis of a particle of the first type and the
+/// direction to a particle of the second type (`Position`). g is the number of pairs in a bin divided by the expected
+/// number for random positions and orientations, so g → 1 at large distances in a fluid. The mean of g over cos θ is
+/// the radial distribution function.
+///
+/// `file` is a CSV table that is replaced after each sample: `r`, `cos` (centers of the bins), `g`, `pairs` (number of
+/// pairs). Bins have equal widths in r and in cos θ. Averages include all samples so far.
 ///
 /// ```ron
 /// PairOrientation(every: 1000, file: "pair-orientation.csv", r_max: 2.0, bins: (40, 20))
@@ -48,23 +50,23 @@ impl FromValue for Angle {
 #[component(Analyzer, "PairOrientation")]
 #[derive(Debug, Params)]
 pub struct PairOrientation {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// File to write.
+    /// Output file.
     file: String,
-    /// The longest distance.
+    /// Largest distance.
     #[param(unit = "length", above = 0.0)]
     r_max: Spanned<f64>,
-    /// Numbers of bins of r and cos θ.
+    /// Numbers of bins in r and cos θ.
     #[param(default = [100, 20], at_least = 1, at_most = 10_000)]
     bins: [u32; 2],
-    /// Both types; without it all pairs.
+    /// The two particle types; default: all pairs.
     types: Option<Spanned<[String; 2]>>,
-    /// `Axes` or `Position`.
+    /// Measured angle: `Axes` or `Position`.
     #[param(default = Angle::Axes)]
     angle: Angle,
-    /// Of each type: is it the first, is it the second.
+    /// For each type, whether it can be the first and the second particle.
     #[param(skip)]
     sides: [Vec<bool>; 2],
     #[param(skip)]
@@ -80,7 +82,7 @@ impl Analyzer for PairOrientation {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         need_orientations(system)?;
         if self.r_max.value > system.half_box() {
-            let message = format!("r_max {} is more than half the shortest box length", self.r_max.value);
+            let message = format!("`r_max` {} exceeds half of the shortest box length", self.r_max.value);
             return Err(InputError::at(self.r_max.at, message).into());
         }
         self.sides = [0, 1].map(|_| vec![true; system.types.len()]);
@@ -100,14 +102,14 @@ impl Analyzer for PairOrientation {
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let (length, r_max) = (frame.box_length(), self.r_max.value);
         if length.iter().any(|l| r_max > 0.5 * l) {
-            return Err(Error::Run(format!("r_max {r_max} is more than half of a box length")));
+            return Err(Error::Run(format!("`r_max` {r_max} exceeds half of a box length")));
         }
         let q = quaternions(frame)?;
         let either: Vec<bool> = self.sides[0].iter().zip(&self.sides[1]).map(|(a, b)| *a || *b).collect();
         let tags = tags(frame, &either);
         let position: Vec<[f64; 3]> = tags.iter().map(|t| frame.position()[*t]).collect();
         let axes: Vec<Vec3<f64>> = tags.iter().map(|t| q[*t].axis()).collect();
-        let is = |side: usize, i: usize| self.sides[side][frame.kind()[tags[i]] as usize];
+        let is = |side: usize, i: usize| self.sides[side][frame.type_id()[tags[i]] as usize];
         let [bins_r, bins_c] = self.bins.map(|b| b as usize);
         let counts = &mut self.counts;
         near(&position, length, r_max, |i, j, d, r2| {
@@ -117,7 +119,7 @@ impl Analyzer for PairOrientation {
                 let b = (((cos + 1.0) * 0.5 * bins_c as f64).max(0.0) as usize).min(bins_c - 1);
                 counts[a * bins_c + b] += 1.0;
             };
-            // each pair from both sides
+            // count each pair from both sides
             for (i, j, sign) in [(i, j, 1.0), (j, i, -1.0)] {
                 if is(0, i) && is(1, j) {
                     put(match self.angle {

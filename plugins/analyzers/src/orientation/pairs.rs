@@ -1,6 +1,6 @@
-//! Pairs of near particles in a periodic box.
+//! Close pairs of particles in a periodic box.
 
-/// The nearest image of a difference.
+/// Returns the minimum image of a difference.
 fn nearest(mut d: [f64; 3], length: [f64; 3]) -> [f64; 3] {
     for k in 0..3 {
         d[k] -= length[k] * (d[k] / length[k]).round();
@@ -8,50 +8,50 @@ fn nearest(mut d: [f64; 3], length: [f64; 3]) -> [f64; 3] {
     d
 }
 
-/// Calls `f` with i < j or j < i, each pair once, with r_j − r_i and its square, for all pairs nearer than `r_max`, which
-/// is at most half the shortest box length.
+/// Calls `f(i, j, r_j − r_i, r²)` once for each pair closer than `r_max`, in either order of i and j. `r_max` is at
+/// most half of the shortest box length.
 pub fn near(position: &[[f64; 3]], length: [f64; 3], r_max: f64, mut f: impl FnMut(usize, usize, [f64; 3], f64)) {
-    let mut look = |i: usize, j: usize| {
+    let mut visit = |i: usize, j: usize| {
         let d = nearest(std::array::from_fn(|k| position[j][k] - position[i][k]), length);
         let r2 = d.iter().map(|x| x * x).sum::<f64>();
         if r2 < r_max * r_max {
             f(i, j, d, r2);
         }
     };
-    // no more cells than particles
-    let most = ((position.len() as f64).cbrt().ceil() as usize).max(1);
-    let cells = length.map(|l| ((l / r_max) as usize).clamp(1, most));
+    // at most as many cells as particles
+    let max_along = ((position.len() as f64).cbrt().ceil() as usize).max(1);
+    let cells = length.map(|l| ((l / r_max) as usize).clamp(1, max_along));
     if cells.iter().any(|n| *n < 3) {
         for i in 0..position.len() {
-            (i + 1..position.len()).for_each(|j| look(i, j));
+            (i + 1..position.len()).for_each(|j| visit(i, j));
         }
         return;
     }
-    let place = |p: &[f64; 3]| -> [usize; 3] {
+    let cell = |p: &[f64; 3]| -> [usize; 3] {
         std::array::from_fn(|k| {
             let x = ((p[k] / length[k] + 0.5) * cells[k] as f64) as usize;
             x.min(cells[k] - 1)
         })
     };
-    let number = |c: [usize; 3]| (c[2] * cells[1] + c[1]) * cells[0] + c[0];
+    let index = |c: [usize; 3]| (c[2] * cells[1] + c[1]) * cells[0] + c[0];
     let mut members = vec![vec![]; cells.iter().product()];
     for (i, p) in position.iter().enumerate() {
-        members[number(place(p))].push(i);
+        members[index(cell(p))].push(i);
     }
-    // this cell, and half of those around it
+    // this cell, and half of the surrounding ones
     let half: Vec<[usize; 3]> =
         (0..27).map(|k| [k % 3, k / 3 % 3, k / 9]).filter(|d| (d[2], d[1], d[0]) > (1, 1, 1)).collect();
     for z in 0..cells[2] {
         for y in 0..cells[1] {
             for x in 0..cells[0] {
-                let here = &members[number([x, y, z])];
+                let here = &members[index([x, y, z])];
                 for (a, i) in here.iter().enumerate() {
-                    here[a + 1..].iter().for_each(|j| look(*i, *j));
+                    here[a + 1..].iter().for_each(|j| visit(*i, *j));
                 }
                 for d in &half {
                     let other = [0, 1, 2].map(|k| ([x, y, z][k] + cells[k] + d[k] - 1) % cells[k]);
                     for i in here {
-                        members[number(other)].iter().for_each(|j| look(*i, *j));
+                        members[index(other)].iter().for_each(|j| visit(*i, *j));
                     }
                 }
             }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_find_what_all_pairs_find() {
+    fn grid_finds_the_same_pairs_as_the_double_loop() {
         let mut x = 1u64;
         let mut random = || {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,4 +1,4 @@
-//! The analyzer.
+//! The `Profile` analyzer.
 
 use crate::profiles::geometry::Geometry;
 use crate::selection::particle_type;
@@ -8,17 +8,26 @@ use std::f64::consts::TAU;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Densities, velocities and temperatures along an axis or a radius, averaged over samples every `every` steps.
+/// Measures density, velocity, and temperature profiles along an axis or a radius.
 ///
-/// The box is cut into slabs, or into shells around the origin (`Sphere`) or around an axis through it (`Cylinder`). `file` is a CSV table
-/// that is replaced after each sample: `position` (middle of the bin: −L/2 … L/2, or the radius), `density` (number density, 1/volume)
-/// and, for each type, `density_A`; `mass_density`; `velocity_x` … `velocity_z` = Σ m v/Σ m; `kT` = Σ m (v − ⟨v⟩)²/(d (n − 1)) with the
-/// mean velocity ⟨v⟩ of the bin taken off (each axis by itself adds its part: `kT_x` … `kT_z`); `samples`, the particles counted. Bins that
-/// no particle was in have density 0, and NaN for what needs one. In a box that changes, bins are shares of it, and positions are
-/// those of its last size.
+/// `geometry` divides the box into slabs, into shells around the origin (`Sphere`), or into shells around an axis
+/// through the origin (`Cylinder`). `file` is a CSV table that is replaced after each sample. Averages include all
+/// samples so far.
 ///
-/// `center` moves the origin, in each sample, to the middle of the particles of these types, found on the circle that a periodic
-/// axis is (the angle of Σ exp(2πi x/L)): so the profile of a droplet or a layer stays where it is while that drifts.
+/// | column | meaning |
+/// |---|---|
+/// | `position` | center of the bin: −L/2 … L/2 for slabs, or the radius |
+/// | `density`, `density_A` | number density (1/volume) of all particles and of each type |
+/// | `mass_density` | mass density |
+/// | `velocity_x` … `velocity_z` | Σ m v/Σ m |
+/// | `kT`, `kT_x` … `kT_z` | Σ m (v − ⟨v⟩)²/(d (n − 1)), ⟨v⟩ = mean velocity of the bin; also for each axis |
+/// | `samples` | number of particles counted |
+///
+/// Bins without particles have density 0 and NaN for all averages over particles. If the box changes, bins scale with
+/// it, and positions refer to its last size.
+///
+/// `center` moves the origin in each sample to the center of the particles of these types. For a periodic axis, this
+/// center is the angle of Σ exp(2πi x/L). The profile of a droplet or a layer then stays centered while it drifts.
 ///
 /// ```ron
 /// Profile(every: 100, file: "profile.csv", geometry: Slabs(axis: Z), bins: 40)
@@ -26,23 +35,24 @@ use std::sync::{Mutex, PoisonError};
 #[component(Analyzer, "Profile")]
 #[derive(Params)]
 pub struct Profile {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// Samples of earlier steps are passed over.
+    /// First step to sample.
     #[param(default = 0)]
     start: u64,
-    /// File to write.
+    /// Output file.
     file: String,
-    /// `Slabs(axis: Z)`, `Sphere(r_max: r)` or `Cylinder(axis: Z, r_max: r)`; without `r_max` half the shortest length across.
+    /// Bins: `Slabs(axis: Z)`, `Sphere(r_max: r)`, or `Cylinder(axis: Z, r_max: r)`; default `r_max`: half of the
+    /// shortest box length involved.
     geometry: Spanned<Geometry>,
     /// Number of bins.
     #[param(default = 100, at_least = 1, at_most = 100_000)]
     bins: u32,
-    /// The origin of shells and slabs.
+    /// Origin of slabs and shells.
     #[param(unit = "length", default = [0.0, 0.0, 0.0])]
     origin: [f64; 3],
-    /// Types whose middle is the origin of each sample, with `origin` added.
+    /// Types whose center is the origin of each sample; `origin` is added to it.
     center: Option<Vec<Spanned<String>>>,
     #[param(skip)]
     types: Vec<String>,
@@ -54,19 +64,19 @@ pub struct Profile {
     path: PathBuf,
     #[param(skip)]
     host: Option<Host>,
-    /// Box lengths of the last sample.
+    /// Box lengths at the last sample.
     #[param(skip)]
     length: [f64; 3],
-    /// For each bin Σ n/volume, Σ m/volume over samples, n, Σ m, Σ m v (3), Σ m v² (3), Σ n/volume of each type; the number of samples.
+    /// For each bin: Σ n/volume and Σ m/volume over samples, n, Σ m, Σ m v (3), Σ m v² (3), Σ n/volume for each type.
     #[param(skip)]
     sums: Vec<f64>,
     #[param(skip)]
     samples: f64,
 }
 
-/// Sums of a bin before those of the types.
+/// Sums of a bin that precede those for the types.
 const COMMON: usize = 10;
-/// Chunks of particles, at most; sums are added in the order of chunks.
+/// Maximum number of chunks of particles; sums of chunks are added in order.
 const CHUNKS: usize = 64;
 
 impl Profile {
@@ -74,7 +84,7 @@ impl Profile {
         COMMON + self.types.len()
     }
 
-    /// The origin of a frame.
+    /// Returns the origin for a frame.
     fn zero(&self, frame: &Frame<'_>) -> [f64; 3] {
         if !self.middle.contains(&true) {
             return self.origin;
@@ -84,7 +94,7 @@ impl Profile {
             if length[k] <= 0.0 {
                 return self.origin[k];
             }
-            let chosen = frame.position().iter().zip(frame.kind()).filter(|(_, t)| self.middle[**t as usize]);
+            let chosen = frame.position().iter().zip(frame.type_id()).filter(|(_, t)| self.middle[**t as usize]);
             let (s, c) = chosen
                 .map(|(p, _)| (TAU * p[k] / length[k]).sin_cos())
                 .fold((0.0, 0.0), |(s, c), (y, x)| (s + y, c + x));
@@ -98,7 +108,7 @@ impl Profile {
         let zero = self.zero(frame);
         let volume: Vec<f64> = (0..self.bins as usize).map(|b| bins.volume(b)).collect();
         let chunks = Mutex::new(vec![]);
-        let (position, velocity, mass, kind) = (frame.position(), frame.velocity(), frame.mass(), frame.kind());
+        let (position, velocity, mass, kind) = (frame.position(), frame.velocity(), frame.mass(), frame.type_id());
         host.parallel(position.len(), position.len().div_ceil(CHUNKS).max(4096), |range| {
             let mut sums = vec![0.0; width * volume.len()];
             for i in range.clone() {
@@ -163,7 +173,7 @@ impl Analyzer for Profile {
             }
         }
         if self.center.as_ref().is_some_and(Vec::is_empty) {
-            errors.push(InputError::at(self.geometry.at, "`center` is empty: name types, or leave it out"));
+            errors.push(InputError::at(self.geometry.at, "`center` is empty; list at least one type or remove it"));
         }
         errors.into_result(Some(()))?;
         needs.period = self.every;
@@ -194,7 +204,7 @@ impl Analyzer for Profile {
         let (head, rest) = numbers(state, 4)?;
         let (sums, rest) = numbers(rest, self.sums.len())?;
         if !rest.is_empty() {
-            return Err(Error::Run("the checkpoint is of another analyzer".into()));
+            return Err(Error::Run("the checkpoint belongs to another analyzer".into()));
         }
         self.samples = head[0];
         self.length = [head[1], head[2], head[3]];

@@ -4,10 +4,10 @@ use galamost_plugin_api::params::{Fields, FromValue, Range, Value};
 use galamost_plugin_api::prelude::*;
 use std::f64::consts::PI;
 
-/// How the box is cut.
+/// How the box is divided into bins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Geometry {
-    /// Slabs across an axis of the box.
+    /// Slabs perpendicular to an axis.
     Slabs { axis: Axis },
     /// Shells around a point.
     Sphere { r_max: Option<f64> },
@@ -40,7 +40,7 @@ impl FromValue for Geometry {
 }
 
 impl Geometry {
-    /// The axes along which the coordinate lies, and the largest radius that was asked for.
+    /// Returns the axes that define the coordinate, and `r_max`.
     fn parts(&self) -> ([bool; 3], Option<f64>) {
         match *self {
             Self::Slabs { axis } => (std::array::from_fn(|k| k == axis as usize), None),
@@ -49,34 +49,34 @@ impl Geometry {
         }
     }
 
-    /// Whether the system has it.
+    /// Checks the geometry against the system.
     ///
     /// # Errors
-    /// What it has not.
+    /// Returns a message if the system lacks the axis or `r_max` is too large.
     pub fn check(&self, system: &SystemInfo) -> std::result::Result<(), String> {
         let d = system.dimensions as usize;
         if let Self::Slabs { axis } | Self::Cylinder { axis, .. } = self
             && *axis as usize >= d
             && !(matches!(self, Self::Cylinder { .. }) && d == 2)
         {
-            return Err("the system has no such axis".into());
+            return Err("the axis does not exist in a two-dimensional system".into());
         }
         let (axes, r_max) = self.parts();
         let half = (0..d).filter(|k| axes[*k]).map(|k| 0.5 * system.box_length[k]).fold(f64::INFINITY, f64::min);
         match r_max {
-            Some(r) if r > half => Err(format!("r_max {r} is more than half of a box length, {half}")),
+            Some(r) if r > half => Err(format!("`r_max` {r} exceeds half of a box length, {half}")),
             _ => Ok(()),
         }
     }
 
-    /// The bins in a box of these lengths.
+    /// Returns the bins for a box of the given lengths.
     pub fn bins(&self, length: [f64; 3], dimensions: u32, bins: usize) -> Bins {
         let d = dimensions as usize;
         let (axes, r_max) = self.parts();
         let half = (0..d).filter(|k| axes[*k]).map(|k| 0.5 * length[k]).fold(f64::INFINITY, f64::min);
         let slab = matches!(self, Self::Slabs { .. });
         let along = (0..3).find(|k| axes[*k]).unwrap_or(0);
-        // what the axes that the coordinate does not know add to a volume
+        // extent of a bin along the axes that do not define the coordinate
         let rest = (0..d).filter(|k| !axes[*k]).map(|k| length[k]).product();
         let round = (0..d).filter(|k| axes[*k]).count();
         let (low, high) = if slab { (-0.5 * length[along], 0.5 * length[along]) } else { (0.0, r_max.unwrap_or(half)) };
@@ -84,7 +84,7 @@ impl Geometry {
     }
 }
 
-/// Bins in one box.
+/// Bins for one box.
 #[derive(Clone, Debug)]
 pub struct Bins {
     axes: [bool; 3],
@@ -94,17 +94,17 @@ pub struct Bins {
     width: f64,
     bins: usize,
     rest: f64,
-    /// Axes of the radius: 2 for a circle, 3 for a sphere.
+    /// Number of axes that define the radius: 2 for a circle, 3 for a sphere.
     round: usize,
     length: [f64; 3],
 }
 
 impl Bins {
-    /// The bin of a place, given from the origin of the profile by nearest images.
-    pub fn of(&self, place: [f64; 3]) -> Option<usize> {
+    /// Returns the bin of a position relative to the profile's origin (minimum image).
+    pub fn of(&self, position: [f64; 3]) -> Option<usize> {
         let near: [f64; 3] = std::array::from_fn(|k| match self.length[k] {
-            l if l > 0.0 => place[k] - l * (place[k] / l).round(),
-            _ => place[k],
+            l if l > 0.0 => position[k] - l * (position[k] / l).round(),
+            _ => position[k],
         });
         let coordinate = if self.slab {
             near[self.along]
@@ -112,7 +112,7 @@ impl Bins {
             (0..3).filter(|k| self.axes[*k]).map(|k| near[k] * near[k]).sum::<f64>().sqrt()
         };
         let bin = (coordinate - self.low) / self.width;
-        // a slab's upper face is the lower one of the next image
+        // the upper face of the box is the lower face of the next image
         if self.slab {
             Some((bin.max(0.0) as usize) % self.bins)
         } else {
@@ -120,12 +120,12 @@ impl Bins {
         }
     }
 
-    /// Middle of a bin.
+    /// Returns the center of a bin.
     pub fn middle(&self, bin: usize) -> f64 {
         self.low + (bin as f64 + 0.5) * self.width
     }
 
-    /// Volume of a bin; an area in two dimensions.
+    /// Returns the volume of a bin (area in two dimensions).
     pub fn volume(&self, bin: usize) -> f64 {
         let (inner, outer) = (bin as f64 * self.width, (bin + 1) as f64 * self.width);
         self.rest
@@ -160,7 +160,7 @@ mod tests {
         let cylinder = Geometry::Cylinder { axis: Axis::X, r_max: Some(3.0) }.bins(length, 3, 3);
         assert_eq!(cylinder.of([3.0, 0.0, 13.5]), Some(1));
         assert!((cylinder.volume(0) - 8.0 * PI).abs() < 1e-12);
-        // in two dimensions a sphere is a circle, and so is a cylinder along z
+        // in two dimensions, a sphere and a cylinder along z are circles
         let flat = [8.0, 10.0, 0.0];
         for g in [Geometry::Sphere { r_max: None }, Geometry::Cylinder { axis: Axis::Z, r_max: None }] {
             let b = g.bins(flat, 2, 4);

@@ -1,4 +1,4 @@
-//! Profiles along an axis or a radius: `geometry.rs` says into which bin a place falls, `component.rs` sums up.
+//! Profiles along an axis or a radius: `geometry.rs` assigns positions to bins, `component.rs` averages.
 
 mod component;
 mod geometry;

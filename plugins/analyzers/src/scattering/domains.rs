@@ -1,33 +1,44 @@
-//! The size of domains, from the structure factor of the composition.
+//! Domain size from the structure factor of the composition.
 
 use crate::dynamics::items::{Items, Which};
 use crate::scattering::waves::{
-    MOST_VECTORS, MOST_WAVES, Vector, WaveKernels, WavesDevice, by_bins, number_up_to, sum_here,
+    MAX_VECTORS, MAX_WAVES, Vector, WaveKernels, WavesDevice, by_bins, number_up_to, sum_here,
 };
 use galamost_measure::pack::{Unpack, put};
 use galamost_measure::{Cell, Table};
 use galamost_plugin_api::prelude::*;
 use std::f64::consts::TAU;
 
-/// The size of the domains of a mixture that separates, or of a microphase, every `every` steps: one row a sample, as CSV.
+/// Measures the domain size of a phase-separating mixture or a microphase, one row for each sample.
 ///
-/// The composition ψ(r) = Σ δ(r − r_i) over the particles of the types `positive`, less the same of the types `negative`, has the
-/// structure factor S(q) = |Σ ±e^(i q·r)|²/N, N the number of these particles; without `negative` it is that of their density. q are
-/// vectors of the reciprocal lattice, 2π (n_x/L_x, n_y/L_y, n_z/L_z), with 0 < |q| ≤ `q_max`, gathered in `bins` shells of equal width; of
-/// a shell with more than `vectors` of them (±q is one) so many are chosen at random, the same in every run. With q_k the mean of |q| and S_k
-/// the mean of S over the vectors of shell k, and sums over the shells, the moments are ⟨qᵐ⟩ = Σ q_kᵐ S_k/Σ S_k.
+/// The composition is ψ(r) = Σ δ(r − r_i) over particles of the types `positive`, minus the same sum over `negative`.
+/// Its structure factor is S(q) = |Σ ±e^(i q·r)|²/N, where N is the number of these particles. Without `negative`, S(q)
+/// is the structure factor of their density. q are reciprocal-lattice vectors 2π (n_x/L_x, n_y/L_y, n_z/L_z) with 0 <
+/// |q| ≤ `q_max`, in `bins` shells of equal width. At most `vectors` vectors of a shell (±q count once) are used,
+/// chosen at random but the same in every run. With q_k the mean |q| and S_k the mean S of shell k, the moments are
+/// ⟨qᵐ⟩ = Σ q_kᵐ S_k/Σ S_k.
 ///
-/// Columns: `step`, `time`, `L (length)` = 2π/⟨q⟩, the size of the domains (of a stripe of each kind together); `L2 (length)` = 2π/⟨q²⟩^(1/2), in which
-/// sharp interfaces weigh more; `q_mean (1/length)` = ⟨q⟩; `q_peak (1/length)`, q_k of the shell with the largest S_k, the first of equals; `S_peak`, that S_k;
-/// and `L_peak (length)` = 2π/`q_peak`. Where the name of the file ends in `.parquet`, the table is a folder of Parquet files.
+/// | column | meaning |
+/// |---|---|
+/// | `step`, `time` | step number, time |
+/// | `L (length)` | domain size 2π/⟨q⟩ (the period: one stripe of each phase) |
+/// | `L2 (length)` | 2π/⟨q²⟩^(1/2); gives sharp interfaces more weight |
+/// | `q_mean (1/length)` | ⟨q⟩ |
+/// | `q_peak (1/length)` | q_k of the shell with the largest S_k (the first if equal) |
+/// | `S_peak` | that S_k |
+/// | `L_peak (length)` | 2π/`q_peak` |
 ///
-/// S falls as q⁻⁴ behind the peak, so ⟨q⟩ depends little on `q_max` where that is a few times the peak; where S has become that of a
-/// liquid, further shells add nothing but noise. Take some 2π over the thickness of an interface, and the same for all runs to be compared. Domains
-/// as large as half the box are not seen as what they are. Where all S_k are 0, sizes are NaN.
+/// A file name that ends in `.parquet` selects a folder of Parquet files. If all S_k are 0, sizes are NaN.
 ///
-/// Phases are computed in double precision from the positions as stored. A sample costs N × (number of vectors) cosines and sines, and on a
-/// GPU the run waits for them. Vectors and types are those of the first sample; where the box changes, q follows it. C. Roland, M. Grant,
-/// Phys. Rev. B 39, 11971 (1989); A. J. Bray, Adv. Phys. 43, 357 (1994).
+/// How to choose `q_max`: beyond the peak, S decays as q⁻⁴, so ⟨q⟩ depends little on `q_max` if it is a few times the
+/// peak. At larger q, S is that of a liquid and only adds noise. Use about 2π divided by the interface thickness, and
+/// the same value for all runs to be compared. Domains larger than half of the box cannot be resolved.
+///
+/// Phases are computed in double precision from the stored positions. A sample costs N × (number of vectors) cosines
+/// and sines, and on a GPU the run waits for it. Vectors and types are those of the first sample. If the box changes, q
+/// scales with it.
+///
+/// References: C. Roland & M. Grant, Phys. Rev. B 39, 11971 (1989); A. J. Bray, Adv. Phys. 43, 357 (1994).
 ///
 /// ```ron
 /// DomainSize(every: 100, file: "domains.csv", positive: ["A"], q_max: 3.0)
@@ -35,32 +46,32 @@ use std::f64::consts::TAU;
 #[component(Analyzer, "DomainSize")]
 #[derive(Params)]
 pub struct DomainSize {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// Samples of earlier steps are passed over.
+    /// First step to sample.
     #[param(default = 0)]
     start: u64,
-    /// File to write.
+    /// Output file.
     file: String,
-    /// Types of particles that count as +1.
+    /// Particle types with weight +1.
     positive: Spanned<Vec<String>>,
-    /// Types of particles that count as −1; without it none.
+    /// Particle types with weight −1; default: none.
     negative: Option<Spanned<Vec<String>>>,
-    /// The longest q.
+    /// Largest wave number |q|.
     #[param(unit = "1/length", above = 0.0)]
     q_max: Spanned<f64>,
-    /// Number of shells; without it they are as wide as the shortest q, 2π over the longest box length, or a little less.
+    /// Number of shells; default: shells about as wide as the smallest q, 2π/(longest box length).
     #[param(at_least = 2, at_most = 10_000)]
     bins: Option<u32>,
-    /// The most vectors of a shell.
+    /// Maximum number of vectors per shell.
     #[param(default = 100, at_least = 1, at_most = 100_000)]
     vectors: u32,
     #[param(skip)]
     rows: Table,
-    /// Types: the positive ones, then the others.
+    /// Types: the positive ones, then the negative ones.
     #[param(skip)]
-    kinds: Vec<u32>,
+    types: Vec<u32>,
     #[param(skip)]
     n_positive: usize,
     #[param(skip)]
@@ -77,12 +88,12 @@ pub struct DomainSize {
     kept: Vec<u8>,
 }
 
-/// What is known from the first sample on.
+/// State known from the first sample on.
 struct Sampled {
     items: Items,
-    /// The box then.
+    /// Box lengths at the first sample.
     length: [f64; 3],
-    /// Vectors shell by shell, without those that have none.
+    /// Vectors of each nonempty shell.
     shells: Vec<Vec<Vector>>,
     vectors: Vec<[i32; 3]>,
     device: Option<WavesDevice>,
@@ -99,7 +110,7 @@ const NAMES: [&str; 8] = [
     "L_peak (length)",
 ];
 
-/// 2π/⟨q⟩, 2π/√⟨q²⟩, ⟨q⟩, q at the peak, S there, 2π over that q.
+/// Returns 2π/⟨q⟩, 2π/√⟨q²⟩, ⟨q⟩, q of the peak, S of the peak, and 2π/q of the peak.
 fn sizes(shells: &[[f64; 2]]) -> [f64; 6] {
     let sum = |power: i32| shells.iter().map(|[q, s]| q.powi(power) * s).sum::<f64>();
     let (mean, square) = (sum(1) / sum(0), sum(2) / sum(0));
@@ -107,7 +118,7 @@ fn sizes(shells: &[[f64; 2]]) -> [f64; 6] {
     [TAU / mean, TAU / square.sqrt(), mean, peak[0], peak[1], TAU / peak[0]]
 }
 
-/// |q| of a vector of the reciprocal lattice.
+/// Returns |q| of a reciprocal-lattice vector.
 fn norm(n: [i32; 3], length: [f64; 3]) -> f64 {
     (0..3)
         .map(|k| if length[k] > 0.0 { (f64::from(n[k]) * (TAU / length[k])).powi(2) } else { 0.0 })
@@ -121,19 +132,19 @@ impl Analyzer for DomainSize {
         needs.plain_images = true;
         let mut list = |types: &Spanned<Vec<String>>| {
             if types.value.is_empty() {
-                return Err(InputError::at(types.at, "the list is empty: name types of particles").into());
+                return Err(InputError::at(types.at, "the list is empty; add particle types").into());
             }
-            Which::types(Some(types.clone())).bind(system, needs).map(|(_, kinds)| kinds)
+            Which::types(Some(types.clone())).bind(system, needs).map(|(_, types)| types)
         };
-        self.kinds = list(&self.positive)?;
-        self.n_positive = self.kinds.len();
+        self.types = list(&self.positive)?;
+        self.n_positive = self.types.len();
         if let Some(negative) = &self.negative {
             let others = list(negative)?;
-            if let Some(both) = others.iter().find(|k| self.kinds.contains(k)) {
+            if let Some(both) = others.iter().find(|k| self.types.contains(k)) {
                 let name = &system.types[*both as usize];
                 return Err(InputError::at(negative.at, format!("the type \"{name}\" is in both lists")).into());
             }
-            self.kinds.extend(others);
+            self.types.extend(others);
         }
         self.n = system.n;
         self.on_device = system.device == "cuda";
@@ -152,7 +163,7 @@ impl Analyzer for DomainSize {
             return Ok(());
         }
         let mut from = Unpack(&kept);
-        let items = Items::load(&mut from, self.n, self.kinds.len())?;
+        let items = Items::load(&mut from, self.n, self.types.len())?;
         let length = from.row_of::<f64>(3)?;
         self.sampled = Some(self.begin(host, items, [length[0], length[1], length[2]])?);
         from.end()
@@ -164,17 +175,17 @@ impl Analyzer for DomainSize {
         let s = match self.sampled.take() {
             Some(s) => s,
             None => {
-                let items = Items::now(&Which::types(None), &self.kinds, &host, call)?;
+                let items = Items::now(&Which::types(None), &self.types, &host, call)?;
                 self.begin(host, items, length)?
             }
         };
         let waves = match &s.device {
-            // SAFETY: the engine's word about the view
+            // SAFETY: the engine passes a view of valid arrays of the run's device
             Some(waves) => unsafe {
                 waves.sum(&call.state)?;
                 waves.fetch()?
             },
-            // SAFETY: the engine's word about the view; on the CPU it is of host arrays
+            // SAFETY: the engine passes a view of valid arrays; on the CPU these are host arrays
             None => unsafe { sum_here(&host, &call.state, length, &s.items, &s.vectors) },
         };
         let row = self.row(&s, &waves, length);
@@ -207,9 +218,9 @@ impl DomainSize {
     fn choose(&self, length: [f64; 3]) -> Result<Vec<Vec<Vector>>> {
         let (q_max, at) = (self.q_max.value, self.q_max.at);
         let about = number_up_to(q_max, length, if length[2] > 0.0 { 3 } else { 2 });
-        if about > MOST_VECTORS {
+        if about > MAX_VECTORS {
             let message = format!(
-                "the box has some {about:.1e} vectors up to q_max {q_max}, more than {MOST_VECTORS:.0e}: take a smaller one"
+                "about {about:.1e} wave vectors are below `q_max` {q_max}, more than the limit of {MAX_VECTORS:.0e}; reduce `q_max`"
             );
             return Err(InputError::at(at, message).into());
         }
@@ -218,10 +229,10 @@ impl DomainSize {
         let mut shells = by_bins(q_max, bins.max(1), self.vectors as usize, length);
         shells.retain(|s| !s.is_empty());
         let n: usize = shells.iter().map(Vec::len).sum();
-        if shells.len() < 2 || n > MOST_WAVES {
+        if shells.len() < 2 || n > MAX_WAVES {
             let message = format!(
-                "there are {n} vectors in {} shells up to q_max {q_max}: wanted at least two shells and at most {MOST_WAVES} \
-                 vectors; the shortest q of the box is {:.4}; see `bins` and `vectors`",
+                "found {n} vectors in {} shells below `q_max` {q_max}, expected at least two shells and at most {MAX_WAVES} \
+     vectors; the smallest q of the box is {:.4}; see `bins` and `vectors`",
                 shells.len(),
                 TAU / longest
             );
@@ -240,12 +251,12 @@ impl DomainSize {
         Ok(Sampled { items, length, shells, vectors, device })
     }
 
-    /// The sizes of a sample, of the waves of each type.
+    /// Computes the sizes from the density waves of each type.
     fn row(&self, s: &Sampled, waves: &[[f64; 2]], length: [f64; 3]) -> [f64; 6] {
         let (n, number) = (s.vectors.len(), s.items.count.iter().sum::<u64>() as f64);
         let power = |w: usize| {
-            let psi = (0..self.kinds.len()).fold([0.0, 0.0], |[re, im], kind| {
-                let (sign, wave) = (if kind < self.n_positive { 1.0 } else { -1.0 }, waves[kind * n + w]);
+            let psi = (0..self.types.len()).fold([0.0, 0.0], |[re, im], t| {
+                let (sign, wave) = (if t < self.n_positive { 1.0 } else { -1.0 }, waves[t * n + w]);
                 [re + sign * wave[0], im + sign * wave[1]]
             });
             (psi[0] * psi[0] + psi[1] * psi[1]) / number

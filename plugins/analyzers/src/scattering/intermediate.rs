@@ -4,7 +4,7 @@ use crate::dynamics::frames::{Frames, Measure};
 use crate::dynamics::items::Which;
 use crate::dynamics::lags::{Lags, Pair};
 use crate::scattering::turns;
-use crate::scattering::waves::{MOST_VECTORS, Vector, WaveKernels, WavesDevice, choose, number_up_to, sum_here};
+use crate::scattering::waves::{MAX_VECTORS, Vector, WaveKernels, WavesDevice, choose, number_up_to, sum_here};
 use galamost_measure::Pace;
 use galamost_measure::pack::{Unpack, put};
 use galamost_measure::replace;
@@ -12,9 +12,9 @@ use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 
-/// The most vectors of all q together, and the most q.
-const MOST: usize = 64;
-const MOST_Q: usize = 8;
+/// Maximum number of vectors of all q together, and maximum number of q.
+const MAX_SELF_VECTORS: usize = 64;
+const MAX_Q: usize = 8;
 
 /// cos q·(r(t) − r(0)), summed over the vectors of each q.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +29,8 @@ struct Phases {
 #[derive(Clone, Copy)]
 struct Settings {
     length: [f64; 3],
-    vector: [i32; 3 * MOST],
-    first: [u32; MOST_Q + 1],
+    vector: [i32; 3 * MAX_SELF_VECTORS],
+    first: [u32; MAX_Q + 1],
     reserved: u32,
 }
 
@@ -61,7 +61,7 @@ __device__ __forceinline__ void measure(const Settings& s, const double* now, co
         self.n
     }
     fn settings(&self, length: [f64; 3]) -> Settings {
-        let mut s = Settings { length, vector: [0; 3 * MOST], first: [0; MOST_Q + 1], reserved: 0 };
+        let mut s = Settings { length, vector: [0; 3 * MAX_SELF_VECTORS], first: [0; MAX_Q + 1], reserved: 0 };
         s.vector.iter_mut().zip(self.vectors.iter().flatten().flatten()).for_each(|(to, n)| *to = *n);
         let mut first = 0;
         for (to, of) in s.first[1..].iter_mut().zip(&self.vectors) {
@@ -82,18 +82,23 @@ __device__ __forceinline__ void measure(const Settings& s, const double* now, co
     }
 }
 
-/// Intermediate scattering functions, self and coherent, at some q over many origins, from samples every `every` steps:
-/// F_s(q, t) = ⟨Σ_i cos q·(r_i(t₀ + t) − r_i(t₀))⟩/N for each type, and F(q, t) = ⟨ρ(q, t₀ + t) ρ*(q, t₀)⟩/N, ρ(q) = Σ_i e^(i q·r_i), of all
-/// particles that are looked at together.
+/// Measures self and coherent intermediate scattering functions at selected q, averaged over many origins t₀.
 ///
-/// For each number q the vectors are `vectors` of the reciprocal lattice with q − width/2 < |q| ≤ q + width/2, chosen at random, the
-/// same in every run. Lags lie in octaves, or are listed, as those of `Msd`. `file` is a CSV table: `lag` (steps, from 0), `time`, `origins`,
-/// and for each q the mean |q| of its vectors, `q_7.1`, then `F_7.1`, and for each type `Fs_7.1_A`. F(q, 0) is S(q); divide by it where F is
-/// to begin at 1. The table is replaced after the first sample, then at most once a second, and at the end of the run.
+///     F_s(q, t) = ⟨Σ_i cos q·(r_i(t₀ + t) − r_i(t₀))⟩/N    for each type
+///     F(q, t) = ⟨ρ(q, t₀ + t) ρ*(q, t₀)⟩/N,  ρ(q) = Σ_i e^(i q·r_i)    for all selected particles
 ///
-/// F_s costs N × vectors × lags cosines a sample; at most 8 q and 64 vectors in all. Positions are unwrapped by images, and the box must stay as it
-/// is. Types are those of the first sample. Memory as `Msd`: 24 bytes × particles × (points + 1 + (levels − 1) points/2), in checkpoints too.
-/// J.-P. Hansen, I. R. McDonald, Theory of Simple Liquids, section 7.4.
+/// For each q, the average is over `vectors` reciprocal-lattice vectors with q − width/2 < |q| ≤ q + width/2, chosen at
+/// random but the same in every run. Lags are in octaves or explicit, as for `Msd`.
+///
+/// `file` is a CSV table: `lag` (steps, from 0), `time`, `origins`, and for each q (here 7.1) the mean |q| of its
+/// vectors `q_7.1`, then `F_7.1`, and for each type `Fs_7.1_A`. F(q, 0) is S(q); divide by it to normalize F to 1 at t
+/// = 0. The table is replaced after the first sample, then at most once a second, and at the end of the run.
+///
+/// F_s costs N × vectors × lags cosines for each sample. At most 8 q and 64 vectors in total are allowed. Positions are
+/// unwrapped by images, and the box must be constant. Types are those of the first sample. Memory: as for `Msd`, 24
+/// bytes × particles × (points + 1 + (levels − 1) points/2), also in checkpoints.
+///
+/// Reference: J.-P. Hansen & I. R. McDonald, Theory of Simple Liquids, section 7.4.
 ///
 /// ```ron
 /// IntermediateScattering(every: 20, file: "scattering.csv", q: [2.0, 7.0], width: 0.8, vectors: 6)
@@ -101,26 +106,26 @@ __device__ __forceinline__ void measure(const Settings& s, const double* now, co
 #[component(Analyzer, "IntermediateScattering")]
 #[derive(Params)]
 pub struct IntermediateScattering {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// Samples of earlier steps are passed over.
+    /// First step to sample.
     #[param(default = 0)]
     start: u64,
-    /// File to write.
+    /// Output file.
     file: Spanned<String>,
-    /// Lengths of wave vectors, at most 8.
+    /// Wave numbers |q|, at most 8.
     #[param(unit = "1/length", above = 0.0)]
     q: Spanned<Vec<f64>>,
-    /// How far the lengths of vectors may lie apart.
+    /// Width of the range of |q| of the vectors.
     #[param(unit = "1/length", above = 0.0)]
     width: f64,
-    /// The most vectors of a q.
+    /// Maximum number of vectors for each q.
     #[param(default = 8, at_least = 1, at_most = 64)]
     vectors: u32,
     #[param(flatten)]
     lags: Lags,
-    /// Types of particles to look at, each with columns of its own; without it all.
+    /// Particle types, each with separate columns; default: all.
     types: Option<Spanned<Vec<String>>>,
     #[param(skip)]
     path: PathBuf,
@@ -135,7 +140,7 @@ pub struct IntermediateScattering {
     /// Mean |q| of the vectors of each q.
     #[param(skip)]
     lengths: Vec<f64>,
-    /// Waves of the samples that are kept, by slot.
+    /// Density waves of the stored samples, by slot.
     #[param(skip)]
     waves: Vec<Vec<[f64; 2]>>,
     /// Σ ρ ρ* for each lag and vector.
@@ -165,9 +170,9 @@ impl Analyzer for IntermediateScattering {
         self.path = system.path(&self.file.value);
         self.on_device = system.device == "cuda";
         let n = self.q.value.len();
-        if n == 0 || n > MOST_Q || n * self.vectors as usize > MOST {
+        if n == 0 || n > MAX_Q || n * self.vectors as usize > MAX_SELF_VECTORS {
             let message = format!(
-                "wanted 1 … {MOST_Q} q and at most {MOST} vectors of all together, found {n} q with {} each",
+                "expected 1 … {MAX_Q} q and at most {MAX_SELF_VECTORS} vectors in total, found {n} q with {} vectors each",
                 self.vectors
             );
             return Err(InputError::at(self.q.at, message).into());
@@ -212,7 +217,7 @@ impl Analyzer for IntermediateScattering {
         if self.frames.items().is_none() {
             self.choose(frame.box_length())?;
         }
-        // SAFETY: the engine's word about the view
+        // SAFETY: the engine passes a view of valid arrays of the run's device
         let (slot, pairs) = unsafe { self.frames.sample(frame)? };
         if self.sums.is_empty() {
             self.begin(frame.box_length())?;
@@ -258,23 +263,23 @@ impl Analyzer for IntermediateScattering {
 }
 
 impl IntermediateScattering {
-    /// Chooses the vectors of a box.
+    /// Chooses the vectors for a box.
     fn choose(&mut self, length: [f64; 3]) -> Result<()> {
         (self.frames.measure.vectors, self.lengths) = (vec![], vec![]);
         let d = if length[2] > 0.0 { 3 } else { 2 };
         for q in &self.q.value {
             let (low, high) = (q - 0.5 * self.width, q + 0.5 * self.width);
             let about = number_up_to(high, length, d);
-            if about > MOST_VECTORS {
+            if about > MAX_VECTORS {
                 let message = format!(
-                    "the box has some {about:.1e} vectors up to q {high}, more than {MOST_VECTORS:.0e}: take a smaller one"
+                    "about {about:.1e} wave vectors are below q {high}, more than the limit of {MAX_VECTORS:.0e}; reduce `q`"
                 );
                 return Err(InputError::at(self.q.at, message).into());
             }
             let found: Vec<Vector> = choose(low.max(0.0), high, self.vectors as usize, length);
             if found.is_empty() {
                 let message =
-                    format!("no vector of the box has a length of {low} … {high}: take a larger `width`, or another q");
+                    format!("no wave vector of the box has |q| in {low} … {high}; increase `width` or change `q`");
                 return Err(InputError::at(self.q.at, message).into());
             }
             self.lengths.push(found.iter().map(|v| v.1).sum::<f64>() / found.len() as f64);
@@ -283,12 +288,12 @@ impl IntermediateScattering {
         Ok(())
     }
 
-    /// Number of vectors.
+    /// Returns the number of vectors.
     fn count(&self) -> usize {
         self.frames.measure.vectors.iter().map(Vec::len).sum()
     }
 
-    /// Makes room once the particles are known, in a box of these lengths.
+    /// Allocates memory once the particles are known, for a box of these lengths.
     fn begin(&mut self, length: [f64; 3]) -> Result<()> {
         self.choose(length)?;
         let vectors: Vec<[i32; 3]> = self.frames.measure.vectors.iter().flatten().copied().collect();
@@ -305,15 +310,15 @@ impl IntermediateScattering {
         Ok(())
     }
 
-    /// Waves of a sample, and their correlation with earlier ones.
+    /// Computes the density waves of a sample and correlates them with earlier ones.
     ///
     /// # Safety
-    /// The frame's view describes arrays of the run's device.
+    /// The frame's view describes valid arrays of the run's device.
     unsafe fn coherent(&mut self, host: &Host, frame: &Frame<'_>, slot: u32, pairs: &[Pair]) -> Result<()> {
         let (n, state) = (self.count(), &frame.call().state);
         if let Some(d) = &self.device {
             let at = |slot: u32| d.kept.offset(16 * n * slot as usize);
-            // SAFETY: the caller's word
+            // SAFETY: the view describes arrays of the device (contract of this function)
             unsafe { d.waves.sum(state)? };
             d.waves.keep(state, at(slot))?;
             return pairs
@@ -322,7 +327,7 @@ impl IntermediateScattering {
         }
         let Some(items) = self.frames.items() else { return Ok(()) };
         let vectors: Vec<[i32; 3]> = self.frames.measure.vectors.iter().flatten().copied().collect();
-        // SAFETY: the caller's word; on the CPU the view is of host arrays
+        // SAFETY: on the CPU, the view describes host arrays (contract of this function)
         let waves = unsafe { sum_here(host, state, frame.box_length(), items, &vectors) };
         let species = items.count.len();
         let all = |w: usize| {
@@ -368,7 +373,7 @@ impl IntermediateScattering {
             let mut first = 0;
             for (k, vectors) in self.frames.measure.vectors.iter().enumerate() {
                 let own = vectors.len();
-                let coherent: f64 = self.sums[row.place * n + first..][..own].iter().sum();
+                let coherent: f64 = self.sums[row.index * n + first..][..own].iter().sum();
                 let mut all = vec![self.lengths[k], coherent / (own as u64 * particles * row.origins) as f64];
                 all.extend(row.means.iter().map(|m| m[k] / own as f64));
                 text.extend(all.iter().map(|x| format!("{x:?}")));

@@ -1,7 +1,7 @@
 //! Scattering: static structure factor, intermediate scattering functions, domain sizes.
 //!
-//! `waves.rs` sums density waves, on a device with the kernel of `waves.cuh`; `turns.rs` is their cosine. `structure.rs`,
-//! `domains.rs` and `intermediate.rs` are the components.
+//! `waves.rs` sums density waves, on a device with the kernels of `waves.cuh`; `turns.rs` computes their cosine.
+//! `structure.rs`, `domains.rs`, and `intermediate.rs` are the components.
 
 mod domains;
 mod intermediate;

@@ -1,8 +1,8 @@
-//! The static structure factor.
+//! Static structure factor.
 
 use crate::dynamics::items::{Items, Which};
 use crate::scattering::waves::{
-    MOST_VECTORS, MOST_WAVES, Vector, WaveKernels, WavesDevice, by_bins, number_up_to, sum_here,
+    MAX_VECTORS, MAX_WAVES, Vector, WaveKernels, WavesDevice, by_bins, number_up_to, sum_here,
 };
 use galamost_measure::Pace;
 use galamost_measure::pack::{Unpack, put};
@@ -11,17 +11,22 @@ use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 
-/// Static structure factor S(q) = ⟨|Σ e^(i q·r)|²⟩/N of all particles, and S_ab(q) = ⟨ρ_a(q) ρ_b*(q)⟩/√(N_a N_b) of pairs of types, from
-/// samples every `every` steps.
+/// Measures the static structure factor S(q) = ⟨|Σ e^(i q·r)|²⟩/N and the partial structure factors S_ab(q) = ⟨ρ_a(q)
+/// ρ_b*(q)⟩/√(N_a N_b).
 ///
-/// q are vectors of the reciprocal lattice, 2π (n_x/L_x, n_y/L_y, n_z/L_z), up to `q_max`, gathered in bins of width q_max/bins; of
-/// a bin with more than `vectors` of them (±q is one) so many are chosen at random, the same in every run. `file` is a CSV table: `q`
-/// (mean |q| of the vectors in the bin, 1/length), `vectors` (their number), `S` (of all particles that are looked
-/// at), then a column for each pair of types, as `A-B`. Bins without a vector have no row. The table is replaced after the first sample, then at
-/// most once a second, and at the end of the run. S tends to 1 for large q, the S_ab of different types to 0; in an ideal gas they are so for all q.
+/// q are reciprocal-lattice vectors 2π (n_x/L_x, n_y/L_y, n_z/L_z) up to `q_max`, in bins of width q_max/bins. At most
+/// `vectors` vectors of a bin (±q count once) are used, chosen at random but the same in every run.
 ///
-/// Phases are computed in double precision from the positions as stored. A sample costs N × (number of vectors) cosines and sines, so
-/// take `every` accordingly; on a GPU the run does not wait for them. The box must stay as it is. Types are those of the first sample. J.-P. Hansen, I. R. McDonald, Theory of Simple Liquids, section 4.1.
+/// `file` is a CSV table: `q` (mean |q| of the vectors in the bin, 1/length), `vectors` (their number), `S` (all
+/// selected particles), then a column `A-B` for each pair of types. Bins without vectors have no row. The table is
+/// replaced after the first sample, then at most once a second, and at the end of the run. For large q, S → 1, and S_ab
+/// of different types → 0; for an ideal gas this holds at all q.
+///
+/// Phases are computed in double precision from the stored positions. A sample costs N × (number of vectors) cosines
+/// and sines, so choose `every` accordingly; on a GPU the run does not wait for it. The box must be constant. Types are
+/// those of the first sample.
+///
+/// Reference: J.-P. Hansen & I. R. McDonald, Theory of Simple Liquids, section 4.1.
 ///
 /// ```ron
 /// StructureFactor(every: 100, file: "structure.csv", q_max: 10.0, bins: 50)
@@ -29,24 +34,24 @@ use std::path::PathBuf;
 #[component(Analyzer, "StructureFactor")]
 #[derive(Params)]
 pub struct StructureFactor {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// Samples of earlier steps are passed over.
+    /// First step to sample.
     #[param(default = 0)]
     start: u64,
-    /// File to write.
+    /// Output file.
     file: String,
-    /// The longest q.
+    /// Largest wave number |q|.
     #[param(unit = "1/length", above = 0.0)]
     q_max: Spanned<f64>,
     /// Number of bins.
     #[param(default = 100, at_least = 1, at_most = 10_000)]
     bins: u32,
-    /// The most vectors of a bin.
+    /// Maximum number of vectors per bin.
     #[param(default = 20, at_least = 1, at_most = 100_000)]
     vectors: u32,
-    /// Types of particles to look at; without it all.
+    /// Particle types to include; default: all.
     types: Option<Spanned<Vec<String>>>,
     #[param(skip)]
     path: PathBuf,
@@ -57,7 +62,7 @@ pub struct StructureFactor {
     #[param(skip)]
     names: Vec<String>,
     #[param(skip)]
-    kinds: Vec<u32>,
+    species_types: Vec<u32>,
     /// Pairs of species.
     #[param(skip)]
     columns: Vec<[usize; 2]>,
@@ -77,14 +82,14 @@ pub struct StructureFactor {
     pace: Pace,
 }
 
-/// What is known from the first sample on.
+/// State known from the first sample on.
 struct Sampled {
     items: Items,
     length: [f64; 3],
-    /// Vectors of each bin, and of all.
+    /// Vectors of each bin, and all vectors.
     bins: Vec<Vec<Vector>>,
     vectors: Vec<[i32; 3]>,
-    /// For each column and vector.
+    /// Sums for each column and vector.
     sums: Vec<f64>,
     device: Option<(WavesDevice, DevicePtr<u8>, DevicePtr<u8>)>,
 }
@@ -94,7 +99,7 @@ impl Analyzer for StructureFactor {
         needs.period = self.every;
         needs.plain_images = true;
         let which = Which::types(self.types.clone());
-        (self.names, self.kinds) = which.bind(system, needs)?;
+        (self.names, self.species_types) = which.bind(system, needs)?;
         self.which = Some(which);
         let species = self.names.len();
         self.columns = (0..species).flat_map(|a| (a..species).map(move |b| [a, b])).collect();
@@ -132,22 +137,22 @@ impl Analyzer for StructureFactor {
         if self.sampled.is_none()
             && let Some(which) = &self.which
         {
-            let items = Items::now(which, &self.kinds, &host, call)?;
+            let items = Items::now(which, &self.species_types, &host, call)?;
             self.sampled = Some(self.begin(host, items, frame.box_length())?);
         }
         let Some(s) = &mut self.sampled else { return Ok(()) };
         if frame.box_length() != s.length {
-            let message = "the box is no longer that of the first sample, so its vectors q are others; sample in a stage of constant volume";
+            let message = "the box differs from that of the first sample; the structure factor needs a constant box: sample in a stage of constant volume";
             return Err(Error::Run(message.into()));
         }
         match &s.device {
-            // SAFETY: the engine's word about the view
+            // SAFETY: the engine passes a view of valid arrays of the run's device
             Some((waves, columns, sums)) => unsafe {
                 waves.sum(&call.state)?;
                 waves.add_products(&call.state, *columns, self.columns.len(), *sums)?;
             },
             None => {
-                // SAFETY: the engine's word about the view; on the CPU it is of host arrays
+                // SAFETY: the engine passes a view of valid arrays; on the CPU these are host arrays
                 let waves = unsafe { sum_here(&host, &call.state, s.length, &s.items, &s.vectors) };
                 let n = s.vectors.len();
                 for (c, [a, b]) in self.columns.iter().enumerate() {
@@ -192,17 +197,17 @@ impl StructureFactor {
     fn choose(&self, length: [f64; 3], dimensions: usize) -> Result<Vec<Vec<Vector>>> {
         let (q_max, at) = (self.q_max.value, self.q_max.at);
         let about = number_up_to(q_max, length, dimensions);
-        if about > MOST_VECTORS {
+        if about > MAX_VECTORS {
             let message = format!(
-                "the box has some {about:.1e} vectors up to q_max {q_max}, more than {MOST_VECTORS:.0e}: take a smaller one"
+                "about {about:.1e} wave vectors are below `q_max` {q_max}, more than the limit of {MAX_VECTORS:.0e}; reduce `q_max`"
             );
             return Err(InputError::at(at, message).into());
         }
         let bins = by_bins(q_max, self.bins as usize, self.vectors as usize, length);
         let n: usize = bins.iter().map(Vec::len).sum();
-        if n == 0 || n > MOST_WAVES {
+        if n == 0 || n > MAX_WAVES {
             let message =
-                format!("there are {n} vectors up to q_max {q_max}: wanted 1 … {MOST_WAVES}; see `bins` and `vectors`");
+                format!("found {n} vectors below `q_max` {q_max}, expected 1 … {MAX_WAVES}; see `bins` and `vectors`");
             return Err(InputError::at(at, message).into());
         }
         Ok(bins)
@@ -216,9 +221,9 @@ impl StructureFactor {
             None => None,
             Some(kernels) => {
                 let columns: Vec<u8> = self.columns.iter().flatten().flat_map(|s| (*s as u32).to_ne_bytes()).collect();
-                let place = host.allocate_bytes(columns.len())?;
-                host.upload_bytes(place, &columns)?;
-                Some((WavesDevice::new(host, kernels, &items, &vectors)?, place, host.allocate_bytes(8 * n)?))
+                let device_columns = host.allocate_bytes(columns.len())?;
+                host.upload_bytes(device_columns, &columns)?;
+                Some((WavesDevice::new(host, kernels, &items, &vectors)?, device_columns, host.allocate_bytes(8 * n)?))
             }
         };
         Ok(Sampled { items, length, bins, vectors, sums: vec![0.0; n], device })

@@ -1,6 +1,6 @@
-//! cos 2πx, the same to the last bit on every device: products and sums that are rounded one by one, as in `cosine.cuh`.
+//! cos 2πx, bit-identical on every device: products and sums are rounded separately, as in `cosine.cuh`.
 
-/// (−1)^k (2π)^(2k)/(2k)! for k = 0 … 12: cos 2πy for y ≤ ¼ to 10⁻¹⁶.
+/// Coefficients (−1)^k (2π)^(2k)/(2k)! for k = 0 … 12: cos 2πy for y ≤ ¼ to 10⁻¹⁶.
 pub const SERIES: [f64; 13] = series();
 
 const fn series() -> [f64; 13] {
@@ -14,7 +14,7 @@ const fn series() -> [f64; 13] {
     all
 }
 
-/// cos 2πx.
+/// Returns cos 2πx.
 #[inline]
 pub fn cosine(x: f64) -> f64 {
     let y = (x - x.round_ties_even()).abs();
@@ -28,7 +28,7 @@ pub fn cosine(x: f64) -> f64 {
     if far { -sum } else { sum }
 }
 
-/// The same in CUDA C++.
+/// Returns the same function in CUDA C++.
 pub fn text() -> String {
     let constants: String = SERIES.iter().enumerate().map(|(k, c)| format!("#define COSINE_{k} {c:?}\n")).collect();
     constants + include_str!("cosine.cuh")
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_cosine() {
+    fn series_matches_the_cosine() {
         for k in -3000..3000 {
             let x = f64::from(k) * 0.001_234_5;
             let exact = (std::f64::consts::TAU * (x - x.round())).cos();

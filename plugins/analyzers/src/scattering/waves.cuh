@@ -1,21 +1,21 @@
-// Density waves: sum over particles of e^(2 pi i n.s), s the place as a share of the box, n whole numbers.
+// Density waves: sums over particles of e^(2 pi i n.s) for fractional coordinates s and integer vectors n.
 
 static constexpr u32 WAVES = 128u, ITEMS = 1024u;
 
 struct WaveArgs {
     StateView state;
     const u32* items;
-    // first block of each species, and the number of blocks
+    // first block of each species, then the number of blocks
     const u32* first;
-    // three whole numbers for each wave
+    // three integers for each wave
     const int* vectors;
     double* partial;
-    // of each species and wave: real and imaginary part
+    // real and imaginary part for each species and wave
     double* waves;
     u32 blocks, species, n, reserved;
 };
 
-__device__ __forceinline__ double share(const StateView& s, u32 i, u32 axis) {
+__device__ __forceinline__ double fraction(const StateView& s, u32 i, u32 axis) {
     const PosType p = s.pos_type[i];
 #ifdef GALAMOST_DOUBLE
     const double length = s.globals->box_length[axis];
@@ -32,10 +32,10 @@ __device__ __forceinline__ double share(const StateView& s, u32 i, u32 axis) {
 #endif
 }
 
-// A thread adds one wave over the particles of a block of items, in their order.
+// Each thread sums one wave over the particles of a block of items, in order.
 extern "C" __global__ void sum_waves(WaveArgs a) {
     __shared__ double tile[3][WAVES];
-    __shared__ u32 there[WAVES];
+    __shared__ u32 used[WAVES];
     const u32 groups = (a.n + WAVES - 1u) / WAVES;
     const u32 block = blockIdx.x / groups, w = blockIdx.x % groups * WAVES + threadIdx.x;
     double n[3] = {0, 0, 0};
@@ -46,14 +46,14 @@ extern "C" __global__ void sum_waves(WaveArgs a) {
     for (u32 base = 0; base < ITEMS; base += WAVES) {
         const u32 item = a.items[block * ITEMS + base + threadIdx.x];
         __syncthreads();
-        there[threadIdx.x] = item != NONE ? 1u : 0u;
+        used[threadIdx.x] = item != NONE ? 1u : 0u;
         if (item != NONE) {
             const u32 i = a.state.index_of_tag[item];
-            for (u32 k = 0; k < 3u; ++k) tile[k][threadIdx.x] = share(a.state, i, k);
+            for (u32 k = 0; k < 3u; ++k) tile[k][threadIdx.x] = fraction(a.state, i, k);
         }
         __syncthreads();
-        // items that fill up the block stand at its end
-        for (u32 j = 0; j < WAVES && there[j]; ++j) {
+        // padding items are at the end of a block
+        for (u32 j = 0; j < WAVES && used[j]; ++j) {
             const double turns = plus(plus(times(n[0], tile[0][j]), times(n[1], tile[1][j])), times(n[2], tile[2][j]));
             re = plus(re, cosine(turns));
             im = plus(im, cosine(minus(turns, 0.25)));
@@ -66,7 +66,7 @@ extern "C" __global__ void sum_waves(WaveArgs a) {
     }
 }
 
-// A thread for each species and wave adds the blocks in turn.
+// Each thread adds the blocks of one species and wave in order.
 extern "C" __global__ void add_blocks(WaveArgs a) {
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= a.species * a.n) return;
@@ -80,7 +80,7 @@ extern "C" __global__ void add_blocks(WaveArgs a) {
     a.waves[2u * k + 1u] = im;
 }
 
-// Products of the waves of two species, for each column.
+// Adds products of the waves of two species, for each column.
 extern "C" __global__ void add_products(WaveArgs a, const u32* columns, u32 n_columns, double* sums) {
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= n_columns * a.n) return;
@@ -90,7 +90,7 @@ extern "C" __global__ void add_products(WaveArgs a, const u32* columns, u32 n_co
     sums[k] = plus(sums[k], plus(times(x[0], y[0]), times(x[1], y[1])));
 }
 
-// The waves of all species together, in their slot.
+// Stores the waves summed over all species.
 extern "C" __global__ void keep_waves(WaveArgs a, double* kept) {
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= 2u * a.n) return;
@@ -99,7 +99,7 @@ extern "C" __global__ void keep_waves(WaveArgs a, double* kept) {
     kept[k] = sum;
 }
 
-// Correlation of the waves of two samples.
+// Adds the correlation of the waves of two samples.
 extern "C" __global__ void correlate_waves(const double* now, const double* then, double* sums, u32 n) {
     const u32 w = blockIdx.x * blockDim.x + threadIdx.x;
     if (w >= n) return;

@@ -1,4 +1,4 @@
-//! Density waves ρ(q) = Σ e^(i q·r) of the reciprocal lattice, by species.
+//! Density waves ρ(q) = Σ e^(i q·r) of reciprocal-lattice vectors, by species.
 
 use crate::dynamics::items::{Items, NONE};
 use crate::scattering::turns;
@@ -14,22 +14,22 @@ use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
 use galamost_plugin_api::views::StateView;
 
-/// The most vectors that are looked at to choose from.
-pub const MOST_VECTORS: f64 = 2e7;
-/// The most that are summed.
-pub const MOST_WAVES: usize = 20_000;
+/// Maximum number of vectors to choose from.
+pub const MAX_VECTORS: f64 = 2e7;
+/// Maximum number of vectors that are summed.
+pub const MAX_WAVES: usize = 20_000;
 
-/// A vector of the reciprocal lattice: whole numbers, and its length.
+/// A reciprocal-lattice vector: integers, and its length.
 pub type Vector = ([i32; 3], f64);
 
-/// About how many vectors of the reciprocal lattice are no longer than `q`, of ±q one.
+/// Estimates the number of reciprocal-lattice vectors up to length `q`, counting ±q once.
 pub fn number_up_to(q: f64, length: [f64; 3], dimensions: usize) -> f64 {
     use std::f64::consts::{PI, TAU};
     let n = length.iter().take(dimensions).map(|l| q * l / TAU).product::<f64>();
     0.5 * n * if dimensions == 2 { PI } else { 4.0 / 3.0 * PI }
 }
 
-/// All vectors q = 2π n/L with low < |q| ≤ high, of ±q one: the last component that is not 0 is positive.
+/// Returns all vectors q = 2π n/L with low < |q| ≤ high, one of each ±q: the last nonzero component is positive.
 fn vectors(low: f64, high: f64, length: [f64; 3]) -> Vec<Vector> {
     let unit = length.map(|l| if l > 0.0 { std::f64::consts::TAU / l } else { 0.0 });
     let most: [i32; 3] = std::array::from_fn(|k| if unit[k] > 0.0 { (high / unit[k]).floor() as i32 } else { 0 });
@@ -48,12 +48,12 @@ fn vectors(low: f64, high: f64, length: [f64; 3]) -> Vec<Vector> {
     found
 }
 
-/// At most `most` of the vectors with low < |q| ≤ high, chosen at random, the same ones in every run.
+/// Returns at most `most` of the vectors with low < |q| ≤ high, chosen at random but the same in every run.
 pub fn choose(low: f64, high: f64, most: usize, length: [f64; 3]) -> Vec<Vector> {
     thin(vectors(low, high, length), most)
 }
 
-/// Vectors by bins of |q|: at most `most` of each of the `bins` bins up to `q_max`.
+/// Returns vectors in bins of |q|: at most `most` in each of the `bins` bins up to `q_max`.
 pub fn by_bins(q_max: f64, bins: usize, most: usize, length: [f64; 3]) -> Vec<Vec<Vector>> {
     let mut all = vec![vec![]; bins];
     for v in vectors(0.0, q_max, length) {
@@ -86,10 +86,10 @@ struct WaveArgs {
     reserved: u32,
 }
 
-/// Threads of a block: `WAVES`.
+/// Threads per block; `WAVES` in `waves.cuh`.
 const BLOCK: usize = 128;
 
-/// Kernels.
+/// Compiled kernels.
 #[derive(Clone, Copy)]
 pub struct WaveKernels {
     sum: Kernel,
@@ -100,7 +100,7 @@ pub struct WaveKernels {
 }
 
 impl WaveKernels {
-    /// Compiles.
+    /// Compiles the kernels.
     pub fn new(host: &Host) -> Result<Self> {
         let text = format!("{HEADER}\n{}{}", turns::text(), include_str!("waves.cuh"));
         let module = host.compile("waves", &text)?;
@@ -114,7 +114,7 @@ impl WaveKernels {
     }
 }
 
-/// Waves on a device.
+/// Density waves on a device.
 pub struct WavesDevice {
     host: Host,
     kernels: WaveKernels,
@@ -136,7 +136,7 @@ fn uploaded(host: &Host, words: impl Iterator<Item = u32>) -> Result<DevicePtr<u
 }
 
 impl WavesDevice {
-    /// Room for these waves of these items.
+    /// Allocates memory for the waves of these items.
     pub fn new(host: Host, kernels: WaveKernels, items: &Items, vectors: &[[i32; 3]]) -> Result<Self> {
         let (blocks, species, n) = (items.entries.len() / ITEMS, items.count.len(), vectors.len());
         Ok(Self {
@@ -168,15 +168,15 @@ impl WavesDevice {
         }
     }
 
-    /// Sums the waves of a state.
+    /// Computes the waves of a state.
     ///
     /// # Safety
-    /// The view describes arrays of the device.
+    /// The view describes valid arrays of the device.
     pub unsafe fn sum(&self, s: &StateView) -> Result<()> {
         let args = self.args(s);
         let mut arguments: [*mut Opaque; 1] = arguments![args];
         let groups = self.n.div_ceil(BLOCK);
-        // SAFETY: the kernels take one WaveArgs
+        // SAFETY: both kernels take one `WaveArgs`
         unsafe {
             self.host.launch(self.kernels.sum, (self.blocks * groups) as u32, BLOCK as u32, &mut arguments)?;
             let blocks = (self.species * self.n).div_ceil(BLOCK) as u32;
@@ -184,10 +184,10 @@ impl WavesDevice {
         }
     }
 
-    /// The waves of each species and vector, once they are summed.
+    /// Downloads the waves of each species and vector.
     ///
     /// # Errors
-    /// The device's words.
+    /// Returns the driver's error.
     pub fn fetch(&self) -> Result<Vec<[f64; 2]>> {
         let mut bytes = vec![0; 16 * self.species * self.n];
         self.host.download_bytes(self.waves, &mut bytes)?;
@@ -195,40 +195,40 @@ impl WavesDevice {
         Ok(numbers.as_chunks::<2>().0.to_vec())
     }
 
-    /// Adds products of species to `sums`: one for each column and wave.
+    /// Adds products of the waves of two species to `sums`, for each column and wave.
     pub fn add_products(&self, s: &StateView, columns: DevicePtr<u8>, n: usize, sums: DevicePtr<u8>) -> Result<()> {
         let (args, n_columns) = (self.args(s), n as u32);
         let mut arguments: [*mut Opaque; 4] = arguments![args, columns, n_columns, sums];
         let blocks = (n * self.n).div_ceil(BLOCK) as u32;
-        // SAFETY: the kernel takes these arguments
+        // SAFETY: the kernel takes these four arguments
         unsafe { self.host.launch(self.kernels.products, blocks, BLOCK as u32, &mut arguments) }
     }
 
-    /// Keeps the waves of all species together.
+    /// Stores the waves summed over all species.
     pub fn keep(&self, s: &StateView, kept: DevicePtr<u8>) -> Result<()> {
         let args = self.args(s);
         let mut arguments: [*mut Opaque; 2] = arguments![args, kept];
-        // SAFETY: the kernel takes these arguments
+        // SAFETY: the kernel takes these two arguments
         unsafe {
             self.host.launch(self.kernels.keep, (2 * self.n).div_ceil(BLOCK) as u32, BLOCK as u32, &mut arguments)
         }
     }
 
-    /// Adds the correlation of two samples that were kept.
+    /// Adds the correlation of two stored samples.
     pub fn correlate(&self, now: DevicePtr<u8>, then: DevicePtr<u8>, sums: DevicePtr<u8>) -> Result<()> {
         let n = self.n as u32;
         let mut arguments: [*mut Opaque; 4] = arguments![now, then, sums, n];
-        // SAFETY: the kernel takes these arguments
+        // SAFETY: the kernel takes these four arguments
         unsafe { self.host.launch(self.kernels.correlate, self.n.div_ceil(BLOCK) as u32, BLOCK as u32, &mut arguments) }
     }
 }
 
-/// A place as a share of the box, as `share` of the kernels has it.
+/// Returns the fractional coordinates of a particle, as `fraction` of the kernels.
 ///
 /// # Safety
-/// The view is of valid host arrays, and `i` < n_local.
-unsafe fn share(s: &StateView, length: [f64; 3], i: usize) -> [f64; 3] {
-    // SAFETY: the caller's word; the lower words are there in `Mixed`
+/// The view describes valid host arrays, and `i < n_local`.
+unsafe fn fraction(s: &StateView, length: [f64; 3], i: usize) -> [f64; 3] {
+    // SAFETY: valid host arrays and `i < n_local` (contract of this function); `pos_low` exists in `Mixed`
     unsafe {
         if is_double(s) {
             let p = (*s.pos_type.cast::<PosTypeF64>().host().add(i)).position;
@@ -244,10 +244,10 @@ unsafe fn share(s: &StateView, length: [f64; 3], i: usize) -> [f64; 3] {
     }
 }
 
-/// Waves on the CPU, of each species and vector, in the order of the kernels.
+/// Computes the waves of each species and vector on the CPU, with the summation order of the kernels.
 ///
 /// # Safety
-/// The view is of valid host arrays.
+/// The view describes valid host arrays.
 pub unsafe fn sum_here(
     host: &Host,
     s: &StateView,
@@ -255,15 +255,16 @@ pub unsafe fn sum_here(
     items: &Items,
     vectors: &[[i32; 3]],
 ) -> Vec<[f64; 2]> {
-    // SAFETY: the caller's word
+    // SAFETY: valid host arrays (contract of this function)
     let index = unsafe { s.index_of_tag.slice(s.n_local as usize) };
     let partial = tasks::map(host, items.entries.len() / ITEMS, |b| {
         let entries = items.entries[b * ITEMS..][..ITEMS].iter().take_while(|e| **e != NONE);
-        // SAFETY: the caller's word; the tags are the system's
-        let places: Vec<[f64; 3]> = entries.map(|e| unsafe { share(s, length, index[*e as usize] as usize) }).collect();
+        // SAFETY: as above; items are tags of the system
+        let fractions: Vec<[f64; 3]> =
+            entries.map(|e| unsafe { fraction(s, length, index[*e as usize] as usize) }).collect();
         let wave = |n: &[i32; 3]| {
             let [x, y, z] = n.map(f64::from);
-            places.iter().fold([0.0, 0.0], |[re, im], s| {
+            fractions.iter().fold([0.0, 0.0], |[re, im], s| {
                 let turns = x * s[0] + y * s[1] + z * s[2];
                 [re + turns::cosine(turns), im + turns::cosine(turns - 0.25)]
             })
@@ -282,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_each_vector_and_its_opposite_one_is_there() {
+    fn contains_one_of_each_vector_and_its_opposite() {
         let all = vectors(0.0, 2.0, [10.0, 12.0, 9.0]);
         for (n, q) in &all {
             assert!(*q <= 2.0 && !all.iter().any(|(m, _)| *m == n.map(|x| -x)));

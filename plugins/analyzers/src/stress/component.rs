@@ -1,24 +1,30 @@
-//! The analyzer.
+//! The `StressCorrelation` analyzer.
 
 use crate::stress::multi_tau::MultiTau;
 use galamost_measure::{bytes, header, number, numbers, replace};
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 
-/// The shear relaxation modulus G(t) and the viscosity η(t) = ∫₀ᵗ G(t') dt' by Green and Kubo, from the pressure tensor every `every` steps.
+/// Measures the shear relaxation modulus G(t) and the Green–Kubo viscosity η(t) = ∫₀ᵗ G(t') dt' from the pressure
+/// tensor.
 ///
-/// In an isotropic system all shears tell the same, and all are averaged: with N_ab = P_aa − P_bb,
-/// G(t) = V/(5 kT) Σ_(ab = xy, xz, yz) ⟨P_ab(0) P_ab(t)⟩ + V/(30 kT) Σ_(ab = xy, xz, yz) ⟨N_ab(0) N_ab(t)⟩; in two dimensions
-/// V/(2 kT) ⟨P_xy(0) P_xy(t)⟩ + V/(8 kT) ⟨N_xy(0) N_xy(t)⟩. V and kT are means over the samples. Lags are dense up to `points` samples; beyond, their
-/// spacing and the time that P is averaged over double with every `points`/2 lags (multiple-tau correlator).
+/// For isotropic systems, G is averaged over all shear components. With N_ab = P_aa − P_bb,
 ///
-/// `file` is a CSV table that is replaced every `report` samples and at the end: `lag` (steps), `time`, `G` (pressure), `eta` (pressure × time, by the
-/// trapezoidal rule over the lags so far), `origins` (products in the average; they overlap). η(t) has its value where it is flat: later it
-/// only gathers noise, whose error grows as the square root of t. The system must be in equilibrium, without flow.
+///     3D: G(t) = V/(5 kT) Σ_(ab = xy, xz, yz) ⟨P_ab(0) P_ab(t)⟩ + V/(30 kT) Σ_(ab = xy, xz, yz) ⟨N_ab(0) N_ab(t)⟩
+///     2D: G(t) = V/(2 kT) ⟨P_xy(0) P_xy(t)⟩ + V/(8 kT) ⟨N_xy(0) N_xy(t)⟩
 ///
-/// Samples have to resolve the fastest bonds: a few steps apart. Each takes the virial, about as much as a second force evaluation, and
-/// a wait for the device. Momentum that friction and random forces of pairs carry (DPD) is white noise, whose share of the viscosity no
-/// correlation at finite lags has: for DPD measure the viscosity by shear, with `LeesEdwards` or `PeriodicPoiseuille`.
+/// V and kT are means over the samples. Every lag up to `points` samples is computed. Beyond, the lag spacing and the
+/// averaging time of P double every `points`/2 lags (multiple-tau correlator).
+///
+/// `file` is a CSV table that is replaced every `report` samples and at the end of the run: `lag` (steps), `time`, `G`
+/// (pressure), `eta` (pressure × time, trapezoidal rule up to this lag), `origins` (number of products; they overlap).
+/// Read the viscosity from the plateau of η(t): later values only accumulate noise, whose error grows as the square
+/// root of t. The system must be in equilibrium, without flow.
+///
+/// Samples must resolve the fastest bond vibrations, so use an `every` of a few steps. Each sample computes the virial,
+/// which costs about as much as a second force evaluation, and waits for the device. Momentum transport by pairwise
+/// friction and random forces (DPD) is white noise that does not contribute to correlations at finite lags. For DPD,
+/// measure the viscosity by shear with `LeesEdwards` or `PeriodicPoiseuille`.
 ///
 /// Reference: J. Ramírez, S. K. Sukumaran, B. Vorselaars & A. E. Likhtman, J. Chem. Phys. 133, 154103 (2010).
 ///
@@ -28,21 +34,21 @@ use std::path::PathBuf;
 #[component(Analyzer, "StressCorrelation")]
 #[derive(Debug, Params)]
 pub struct StressCorrelation {
-    /// Steps from one sample to the next.
+    /// Steps between samples.
     #[param(at_least = 1.0)]
     every: u64,
-    /// Samples of earlier steps are passed over.
+    /// First step to sample.
     #[param(default = 0)]
     start: u64,
-    /// File to write.
+    /// Output file.
     file: String,
-    /// The longest lag, in samples, that must be reached.
+    /// Longest lag to reach, in samples.
     #[param(at_least = 1, at_most = 1_000_000_000)]
     longest: u64,
-    /// Lags of a level, an even number.
+    /// Lags per level of the correlator; must be even.
     #[param(default = 16, at_least = 4, at_most = 1024)]
     points: u32,
-    /// Samples from one table to the next.
+    /// Samples between table updates.
     #[param(default = 1000, at_least = 1)]
     report: u64,
     #[param(skip)]
@@ -51,19 +57,19 @@ pub struct StressCorrelation {
     dimensions: u32,
     #[param(skip)]
     correlator: Option<MultiTau<7>>,
-    /// Samples, Σ V, Σ kT.
+    /// Number of samples, Σ V, Σ kT.
     #[param(skip)]
     sums: [f64; 3],
 }
 
-/// What is averaged over products in three dimensions, times kT/V: time and xx, xy, xz, yy, yz, zz.
+/// Product averaged in three dimensions, in units of kT/V; entries are time, xx, xy, xz, yy, yz, zz.
 fn solid(a: &[f64; 7], b: &[f64; 7]) -> f64 {
     let shear = a[2] * b[2] + a[3] * b[3] + a[5] * b[5];
     let normal: f64 = [(1, 4), (1, 6), (4, 6)].iter().map(|(i, j)| (a[*i] - a[*j]) * (b[*i] - b[*j])).sum();
     shear / 5.0 + normal / 30.0
 }
 
-/// The same in two dimensions.
+/// Product averaged in two dimensions, in units of kT/V.
 fn flat(a: &[f64; 7], b: &[f64; 7]) -> f64 {
     a[2] * b[2] / 2.0 + (a[1] - a[4]) * (b[1] - b[4]) / 8.0
 }
@@ -110,7 +116,7 @@ impl Analyzer for StressCorrelation {
         let Some(correlator) = self.correlator.as_mut().filter(|_| frame.step() >= self.start) else { return Ok(()) };
         let t = frame.thermo()?;
         if t.pressure_tensor.iter().any(|p| p.is_nan()) {
-            return Err(Error::Run("the pressure is not a number: a force of this stage has no virial".into()));
+            return Err(Error::Run("the pressure is NaN: a force of this stage provides no virial".into()));
         }
         let mut sample = [frame.time(); 7];
         sample[1..].copy_from_slice(&t.pressure_tensor);

@@ -1,4 +1,4 @@
-//! Correlation of stresses: `multi_tau.rs` correlates, `component.rs` reads the pressure tensor and writes.
+//! Stress correlation: `multi_tau.rs` correlates, `component.rs` samples the pressure tensor and writes the table.
 
 mod component;
 mod multi_tau;

@@ -1,21 +1,22 @@
-//! Time correlation over many decades with little memory.
+//! Multiple-tau correlator: time correlation over many decades with little memory.
 //!
-//! Level 0 keeps the last p samples; level l the last p means of 2^l samples each, and knows lags from p/2 to p − 1 of its own
-//! spacing, since shorter ones are those of the level below. Averages over 2^l samples smooth what changes faster than 2^l, at lags
-//! of at least p/2 of them (J. Ramírez, S. K. Sukumaran, B. Vorselaars & A. E. Likhtman, J. Chem. Phys. 133, 154103 (2010)).
+//! Level 0 stores the last p samples. Level l stores the last p block averages of 2^l samples and computes lags from
+//! p/2 to p − 1 in units of its spacing; lower levels provide shorter lags. Block averages smooth changes faster than
+//! 2^l samples, at lags of at least p/2 blocks (J. Ramírez, S. K. Sukumaran, B. Vorselaars & A. E. Likhtman, J. Chem.
+//! Phys. 133, 154103 (2010)).
 
 use galamost_measure::{bytes, numbers};
 use galamost_plugin_api::prelude::*;
 
-/// What is correlated: the time and W values.
+/// One sample: the time, then W − 1 values.
 type Entry<const W: usize> = [f64; W];
 
 /// Sums for one lag of one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sum {
-    /// Σ of the products.
+    /// Sum of the products.
     pub product: f64,
-    /// Σ of the differences of time.
+    /// Sum of the time differences.
     pub time: f64,
     /// Number of products.
     pub count: f64,
@@ -23,14 +24,14 @@ pub struct Sum {
 
 #[derive(Clone, Debug, PartialEq)]
 struct Level<const W: usize> {
-    /// The last p entries, the newest first.
+    /// Last p entries, newest first.
     entries: Vec<Entry<W>>,
-    /// An entry that waits for a second one, to be averaged with it for the next level.
+    /// Entry to be averaged with the following one for the next level.
     waiting: Option<Entry<W>>,
     sums: Vec<Sum>,
 }
 
-/// Correlator of W numbers, the first of which is the time; `product` says what is averaged.
+/// Correlator of W numbers, the first of which is the time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MultiTau<const W: usize> {
     points: usize,
@@ -38,7 +39,7 @@ pub struct MultiTau<const W: usize> {
 }
 
 impl<const W: usize> MultiTau<W> {
-    /// With `points` lags of a level, an even number, up to a lag of at least `longest` samples.
+    /// Builds a correlator with `points` (even) lags per level that reaches a lag of at least `longest` samples.
     pub fn new(points: usize, longest: u64) -> Self {
         let level = Level { entries: vec![], waiting: None, sums: vec![Sum::default(); points] };
         let mut levels = vec![level.clone()];
@@ -48,7 +49,7 @@ impl<const W: usize> MultiTau<W> {
         Self { points, levels }
     }
 
-    /// Takes a sample.
+    /// Adds a sample; `product` computes the correlated quantity.
     pub fn add(&mut self, sample: Entry<W>, product: impl Fn(&Entry<W>, &Entry<W>) -> f64) {
         let mut next = Some(sample);
         for (l, level) in self.levels.iter_mut().enumerate() {
@@ -71,14 +72,14 @@ impl<const W: usize> MultiTau<W> {
         }
     }
 
-    /// Lags in samples with their sums, where there are any.
+    /// Iterates over the lags (in samples) that have products.
     pub fn lags(&self) -> impl Iterator<Item = (u64, Sum)> {
         self.levels.iter().enumerate().flat_map(|(l, level)| {
             level.sums.iter().enumerate().filter(|(_, s)| s.count > 0.0).map(move |(k, s)| ((k as u64) << l, *s))
         })
     }
 
-    /// For a checkpoint.
+    /// Serializes the state for a checkpoint.
     pub fn save(&self) -> Vec<u8> {
         let mut out = vec![];
         for level in &self.levels {
@@ -90,10 +91,10 @@ impl<const W: usize> MultiTau<W> {
         bytes(&out)
     }
 
-    /// From a checkpoint.
+    /// Restores the state from a checkpoint.
     ///
     /// # Errors
-    /// It is of another correlator.
+    /// Returns an error if the checkpoint belongs to another correlator.
     pub fn load(&mut self, state: &[u8]) -> Result<()> {
         let mut rest = state;
         let mut take = |n: usize| -> Result<Vec<f64>> {
@@ -106,7 +107,7 @@ impl<const W: usize> MultiTau<W> {
             let head = take(2)?;
             let count = head[0] as usize;
             if count > self.points {
-                return Err(Error::Run("the checkpoint is of another analyzer".into()));
+                return Err(Error::Run("the checkpoint belongs to another analyzer".into()));
             }
             level.entries = take(count * W)?.chunks_exact(W).map(entry).collect();
             level.waiting = if head[1] > 0.0 { Some(entry(&take(W)?)) } else { None };
@@ -117,7 +118,7 @@ impl<const W: usize> MultiTau<W> {
                 .map(|s| Sum { product: s[0], time: s[1], count: s[2] })
                 .collect();
         }
-        if rest.is_empty() { Ok(()) } else { Err(Error::Run("the checkpoint is of another analyzer".into())) }
+        if rest.is_empty() { Ok(()) } else { Err(Error::Run("the checkpoint belongs to another analyzer".into())) }
     }
 }
 
@@ -125,7 +126,7 @@ impl<const W: usize> MultiTau<W> {
 mod tests {
     use super::*;
 
-    /// Level 0 is the plain correlation; further levels that of means of neighbors.
+    /// Level 0 is the plain correlation; higher levels correlate block averages.
     #[test]
     fn correlations_of_a_series() {
         let mut x = 3u64;

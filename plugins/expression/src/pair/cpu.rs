@@ -7,7 +7,7 @@
 use crate::compiled::CompiledFormula;
 use crate::interpreter::{BLOCK, Interpreter, Slots};
 use galamost_plugin_api::Real;
-use galamost_plugin_api::lanes::{BASE, Record, V3, V4};
+use galamost_plugin_api::lanes::{BASE, LaneElement, V3, V4};
 use galamost_plugin_api::pair::{CutoffRow, Mode, PairCall, apply_mode};
 use galamost_plugin_api::precision::Scheme;
 use galamost_plugin_api::views::{Globals, ListView, StateView, Sums};

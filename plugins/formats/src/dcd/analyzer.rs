@@ -1,4 +1,4 @@
-//! The analyzer.
+//! The `Dcd` analyzer.
 
 use crate::dcd::layer::{Head, Layer, frame, head, note_frames};
 use galamost_plugin_api::prelude::*;
@@ -6,15 +6,16 @@ use std::fs::{File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
 
-/// Writes a DCD trajectory (CHARMM's, with the box in each frame), one frame every `every` steps, as VMD, MDAnalysis and MDTraj read it.
+/// Writes a DCD trajectory (CHARMM format with unit cell), readable by VMD, MDAnalysis, and MDTraj.
 ///
-/// A frame has the box, with right angles, and places in single precision: of a coordinate of 100 the last digit is 10⁻⁵. Types, bonds
-/// and velocities have no place in it; write a data or XML file beside it. The format has no images: with `unwrapped` places are those
-/// without periodic boundaries. The head says the step of the first frame, `every` and dt, as numbers below 2³¹.
+/// A frame contains the orthogonal box and positions in single precision: a coordinate of 100 has a resolution of 10⁻⁵.
+/// The format has no types, bonds, velocities, or images. Write a data or XML file for types and bonds, and use
+/// `unwrapped` for unwrapped positions. The header contains the step of the first frame, `every`, and dt, as numbers
+/// below 2³¹.
 ///
-/// A frame is handed to the system as a whole, then counted in the head, so a run that is killed leaves a file of whole frames, but for
-/// the one that was being written, which is not counted. A resumed run cuts the file to its checkpoint. A run that is not resumed
-/// overwrites a file of the same name.
+/// Each frame is written in one piece and then counted in the header. A killed run therefore leaves complete frames,
+/// except possibly the last, which the header does not count. A resumed run truncates the file to its checkpoint. A new
+/// run overwrites an existing file.
 ///
 /// ```ron
 /// Dcd(every: 100, file: "trajectory.dcd", unwrapped: true)
@@ -22,20 +23,20 @@ use std::path::PathBuf;
 #[component(Analyzer, "Dcd")]
 #[derive(Debug, Params)]
 pub struct WriteDcd {
-    /// Steps from one frame to the next.
+    /// Steps between frames.
     #[param(at_least = 1.0)]
     every: u64,
-    /// File to write.
+    /// Output file.
     #[param(extensions = "dcd")]
     file: String,
-    /// Positions without periodic boundaries.
+    /// Whether to write unwrapped positions.
     #[param(default = false)]
     unwrapped: bool,
     #[param(skip)]
     system: SystemInfo,
     #[param(skip)]
     path: PathBuf,
-    /// Frames there were at the checkpoint that the run goes on from.
+    /// Number of frames at the checkpoint that the run resumes from.
     #[param(skip)]
     kept: Option<u64>,
     #[param(skip)]
@@ -54,7 +55,7 @@ impl Out {
         let begin = head.begin_of(self.frames);
         let written = self.file.seek(SeekFrom::Start(begin)).and_then(|_| self.file.write_all(bytes));
         if let Err(e) = written {
-            // half a frame would be in the way of whoever counts frames by the length
+            // readers derive the number of frames from the file length: remove the incomplete frame
             let _ = self.file.set_len(begin);
             return Err(e);
         }
@@ -76,7 +77,7 @@ impl WriteDcd {
             let layer = Layer::open(&self.path).map_err(|e| Error::io(&self.path, e))?;
             if layer.head.n != self.system.n || layer.frames() < frames {
                 let message = format!(
-                    "has {} frames of {} particles; at the checkpoint there were {frames} of {}: move it away",
+                    "has {} frames of {} particles, but the checkpoint expects {frames} of {}; move the file away",
                     layer.frames(),
                     layer.head.n,
                     self.system.n
@@ -88,7 +89,7 @@ impl WriteDcd {
             return Ok(Out { file, head: Some(layer.head), frames });
         }
         if self.system.resumed && self.kept.is_none() && self.path.exists() {
-            let message = "is there, but the checkpoint knows nothing of it: move it away or choose another name";
+            let message = "exists but is not part of the checkpoint; move it away or choose another name";
             return Err(Error::io(&self.path, message));
         }
         Ok(Out { file: File::create(&self.path).map_err(failed)?, head: None, frames: 0 })
@@ -102,7 +103,7 @@ impl Analyzer for WriteDcd {
         self.system = system.clone();
         self.path = system.path(&self.file);
         if system.n > i32::MAX as u64 / 4 {
-            return Err(Error::input(format!("{} particles are too many for this format", system.n)));
+            return Err(Error::input(format!("{} particles exceed the limit of this format", system.n)));
         }
         match self.path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir()) {
             Some(folder) => Err(Error::input(format!("there is no folder {} for `file`", folder.display()))),
@@ -116,7 +117,7 @@ impl Analyzer for WriteDcd {
     }
 
     fn analyze(&mut self, f: &Frame<'_>) -> Result<()> {
-        let Some(out) = &mut self.out else { return Err(Error::Run("Dcd was not started".into())) };
+        let Some(out) = &mut self.out else { return Err(Error::Run("Dcd: `start` was not called".into())) };
         let failed = |e: std::io::Error| Error::io(&self.path, e);
         let n = f.position().len() as u64;
         let (begin, known) = match &out.head {
@@ -124,7 +125,7 @@ impl Analyzer for WriteDcd {
             None => head(f.step(), self.every, self.system.dt, n),
         };
         if known.n != n {
-            return Err(Error::io(&self.path, format!("has {} particles in each frame, not {n}", known.n)));
+            return Err(Error::io(&self.path, format!("has {} particles per frame, expected {n}", known.n)));
         }
         if !begin.is_empty() {
             out.file.write_all(&begin).map_err(failed)?;
@@ -132,15 +133,15 @@ impl Analyzer for WriteDcd {
         }
         let length = f.box_length();
         let shift = if self.unwrapped { length } else { [0.0; 3] };
-        let place = |(x, i): (&[f64; 3], &[i32; 3])| std::array::from_fn(|k| x[k] + shift[k] * f64::from(i[k]));
-        // in two dimensions a box with some height
+        let unwrapped = |(x, i): (&[f64; 3], &[i32; 3])| std::array::from_fn(|k| x[k] + shift[k] * f64::from(i[k]));
+        // two-dimensional boxes get a finite height
         let length = length.map(|l| if l > 0.0 { l } else { 1.0 });
-        out.append(&known, &frame(length, f.position().iter().zip(f.image()).map(place))).map_err(failed)
+        out.append(&known, &frame(length, f.position().iter().zip(f.image()).map(unwrapped))).map_err(failed)
     }
 
     fn save(&mut self) -> Result<Vec<u8>> {
         let Some(out) = &mut self.out else { return Ok(vec![]) };
-        // a checkpoint never knows of more frames than there are
+        // the checkpoint must not refer to frames that are not on disk
         out.file.sync_data().map_err(|e| Error::io(&self.path, e))?;
         Ok(out.frames.to_le_bytes().to_vec())
     }

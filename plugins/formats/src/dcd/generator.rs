@@ -1,17 +1,19 @@
-//! The generator.
+//! The `Dcd` generator.
 
 use crate::dcd::layer::Layer;
 use galamost_plugin_api::prelude::*;
 use galamost_text::fold;
 
-/// Reads places, box and step of a frame of a DCD file (CHARMM, NAMD, LAMMPS, OpenMM, this engine). Such a file has neither types nor
-/// bonds: a generator before this one must have made the particles, in the same number and order, and they are put to the places
-/// of the frame; their velocities become 0, since those belong to another time.
+/// Reads positions, box, and step of a frame of a DCD file (CHARMM, NAMD, LAMMPS, OpenMM, this program).
 ///
-/// The box must have right angles; a file without a box leaves the one that is there. Places are single precision. Particles outside
-/// of the box, as in unwrapped trajectories, are brought back, and the box lengths that this takes are their images. Files of either
-/// order of bytes are read, with 32-bit records, without fixed atoms. A file that ends in the midst of a frame, as a killed run leaves
-/// it, is read up to the frame before.
+/// A DCD file has neither types nor bonds. An earlier generator must create the particles, in the same number and
+/// order; this generator moves them to the positions of the frame. Their velocities become 0, since they do not belong
+/// to this frame.
+///
+/// The box must be orthogonal; if the file has no box, the existing one is kept. Positions are single precision.
+/// Particles outside the box, as in unwrapped trajectories, are wrapped, and their images count the shifts. Files of
+/// either byte order are read, with 32-bit records and without fixed atoms. An incomplete last frame, as left by a
+/// killed run, is ignored.
 ///
 /// ```ron
 /// Dcd(file: "trajectory.dcd", frame: -1)
@@ -19,10 +21,10 @@ use galamost_text::fold;
 #[component(Generator, "Dcd")]
 #[derive(Debug, Params)]
 pub struct ReadDcd {
-    /// File to read.
+    /// Input file.
     #[param(extensions = "dcd")]
     file: String,
-    /// Frame, from 0; a negative number counts from the end, −1 is the last one.
+    /// Frame number from 0; negative numbers count from the end, −1 is the last frame.
     #[param(default = -1)]
     frame: i64,
     #[param(skip)]
@@ -42,16 +44,16 @@ impl ReadDcd {
         let path = context.path(&self.file);
         let wrong = |message: String| Error::from(InputError::in_file(&path, None, message));
         if s.is_empty() {
-            return Err(wrong("a DCD file has only places: a generator before must make the particles".into()));
+            return Err(wrong("a DCD file has only positions; create the particles with an earlier generator".into()));
         }
         let layer = self.open(context)?;
         if layer.head.n != s.len() as u64 {
-            return Err(wrong(format!("has {} particles; those that are there are {}", layer.head.n, s.len())));
+            return Err(wrong(format!("has {} particles, but the state has {}", layer.head.n, s.len())));
         }
         let frames = layer.frames();
-        let place = if number < 0 { frames.checked_add_signed(number) } else { Some(number as u64) };
-        let Some(k) = place.filter(|k| *k < frames) else {
-            return Err(wrong(format!("there is no frame {number}: the file has {frames}")));
+        let index = if number < 0 { frames.checked_add_signed(number) } else { Some(number as u64) };
+        let Some(k) = index.filter(|k| *k < frames) else {
+            return Err(wrong(format!("frame {number} does not exist; the file has {frames} frames")));
         };
         let frame = layer.frame(k).map_err(wrong)?;
         let head = &layer.head;
@@ -65,22 +67,16 @@ impl ReadDcd {
                 let x = if flat { 0.0 } else { f64::from(*x) };
                 let folded = fold(x, if flat { 0.0 } else { s.box_length[axis] });
                 (s.position[tag][axis], s.image[tag][axis]) =
-                    folded.ok_or_else(|| wrong(format!("particle {tag} is too far outside of the box")))?;
+                    folded.ok_or_else(|| wrong(format!("particle {tag} is too far outside the box")))?;
             }
             s.velocity[tag] = [0.0; 3];
         }
         Ok(())
     }
+
+    fn count(&mut self, context: &GeneratorContext) -> Result<u64> {
+        Ok(self.open(context)?.frames())
+    }
 }
 
-impl Generator for ReadDcd {
-    fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
-        self.state(context, self.frame, snapshot)
-    }
-    fn frames(&mut self, context: &GeneratorContext) -> Result<Option<u64>> {
-        Ok(Some(self.open(context)?.frames()))
-    }
-    fn frame(&mut self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()> {
-        self.state(context, number as i64, snapshot)
-    }
-}
+crate::frames::frame_generator!(ReadDcd);

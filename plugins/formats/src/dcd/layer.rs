@@ -1,62 +1,62 @@
-//! The format. Everything stands in records, each with its length in bytes before and behind it. The first holds `CORD` and 20
-//! numbers (frames, first step, steps from frame to frame, …), the second titles, the third the number of particles. A frame is a
-//! record of six f64 (lengths and angles of the box, if there is one) and one record of f32 for each axis.
+//! The DCD format. A file consists of records, each enclosed by its length in bytes. The first record holds `CORD` and
+//! 20 numbers (frames, first step, steps between frames, …), the second titles, the third the number of particles. A
+//! frame is a record of six f64 (lengths and angles of the box, if present) and one record of f32 for each axis.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-/// Where the number of frames stands.
+/// Byte offset of the number of frames.
 const FRAMES_AT: u64 = 8;
-/// Where the number of steps stands.
+/// Byte offset of the number of steps.
 const STEPS_AT: u64 = 20;
-/// Most bytes of titles.
+/// Maximum size of the titles, in bytes.
 const TITLES: u32 = 1 << 16;
 
-/// What the head of a file says.
+/// Header of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Head {
     /// Step of the first frame.
     pub first: u64,
-    /// Steps from one frame to the next.
+    /// Steps between frames.
     pub every: u64,
     /// Number of particles.
     pub n: u64,
-    /// Frames have a box.
-    cell: bool,
-    /// Numbers stand in the other order of bytes.
+    /// Whether frames have a box.
+    has_box: bool,
+    /// Whether the byte order is swapped.
     swapped: bool,
-    /// Bytes of the head.
+    /// Size of the header, in bytes.
     length: u64,
 }
 
 /// A frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
-    /// Box lengths.
+    /// Box lengths, if present.
     pub length: Option<[f64; 3]>,
-    /// Places.
+    /// Positions.
     pub position: Vec<[f32; 3]>,
 }
 
 impl Head {
-    /// Bytes of a frame.
+    /// Returns the size of a frame, in bytes.
     pub fn frame_size(&self) -> u64 {
-        3 * (4 * self.n + 8) + if self.cell { 56 } else { 0 }
+        3 * (4 * self.n + 8) + if self.has_box { 56 } else { 0 }
     }
 
-    /// The byte at which a frame begins.
+    /// Returns the byte offset of a frame.
     pub fn begin_of(&self, frame: u64) -> u64 {
         self.length + frame * self.frame_size()
     }
 
-    /// Whole frames of a file of this length.
+    /// Returns the number of complete frames in a file of this length.
     pub fn frames(&self, length: u64) -> u64 {
         length.saturating_sub(self.length) / self.frame_size()
     }
 }
 
-/// The head of a new file.
+/// Builds the header of a new file.
 pub fn head(first: u64, every: u64, dt: f64, n: u64) -> (Vec<u8>, Head) {
     let mut out = vec![];
     let int = |out: &mut Vec<u8>, x: u32| out.extend(x.to_le_bytes());
@@ -66,7 +66,7 @@ pub fn head(first: u64, every: u64, dt: f64, n: u64) -> (Vec<u8>, Head) {
     let mut control = [0u32; 20];
     (control[1], control[2]) = (short(first), short(every));
     control[9] = (dt as f32).to_bits();
-    // a box, as CHARMM 24 has it
+    // a unit cell in the format of CHARMM 24
     (control[10], control[19]) = (1, 24);
     control.iter().for_each(|x| int(&mut out, *x));
     int(&mut out, 84);
@@ -77,11 +77,11 @@ pub fn head(first: u64, every: u64, dt: f64, n: u64) -> (Vec<u8>, Head) {
     int(&mut out, 4);
     int(&mut out, short(n));
     int(&mut out, 4);
-    let head = Head { first, every, n, cell: true, swapped: false, length: out.len() as u64 };
+    let head = Head { first, every, n, has_box: true, swapped: false, length: out.len() as u64 };
     (out, head)
 }
 
-/// The bytes of a frame.
+/// Builds the bytes of a frame.
 pub fn frame(length: [f64; 3], position: impl ExactSizeIterator<Item = [f64; 3]> + Clone) -> Vec<u8> {
     let mut out = vec![];
     out.extend(48u32.to_le_bytes());
@@ -98,7 +98,7 @@ pub fn frame(length: [f64; 3], position: impl ExactSizeIterator<Item = [f64; 3]>
     out
 }
 
-/// Notes in the head how many frames there are.
+/// Writes the number of frames into the header.
 pub fn note_frames(file: &mut File, head: &Head, frames: u64) -> std::io::Result<()> {
     let short = |x: u64| (x.min(i32::MAX as u64) as u32).to_le_bytes();
     for (at, value) in [(FRAMES_AT, frames), (STEPS_AT, frames.saturating_mul(head.every))] {
@@ -108,56 +108,56 @@ pub fn note_frames(file: &mut File, head: &Head, frames: u64) -> std::io::Result
     Ok(())
 }
 
-/// A file that is read.
+/// A file open for reading.
 #[derive(Debug)]
 pub struct Layer {
     file: File,
     length: u64,
-    /// Its head.
+    /// Parsed header.
     pub head: Head,
 }
 
 impl Layer {
-    /// Opens a file and reads its head.
+    /// Opens a file and reads its header.
     ///
     /// # Errors
-    /// What is wrong with it, in words, with the byte.
+    /// Returns a message with the byte offset if the file is damaged or unsupported.
     pub fn open(path: &Path) -> Result<Self, String> {
         let file = File::open(path).map_err(|e| format!("cannot be read: {e}"))?;
         let length = file.metadata().map_err(|e| format!("cannot be read: {e}"))?.len();
-        let none = Head { first: 0, every: 0, n: 0, cell: false, swapped: false, length: 0 };
+        let none = Head { first: 0, every: 0, n: 0, has_box: false, swapped: false, length: 0 };
         let mut layer = Self { file, length, head: none };
         let mark: [u8; 4] = layer.bytes(0, 4, "the first record")?.try_into().unwrap_or_default();
         match (u32::from_le_bytes(mark), u32::from_be_bytes(mark)) {
             (84, _) => {}
             (_, 84) => layer.head.swapped = true,
-            _ => return Err("byte 0: this is no DCD file of 32-bit records".into()),
+            _ => return Err("byte 0: not a DCD file with 32-bit records".into()),
         }
         let (control, at) = layer.record(0, 84)?;
         if !control.starts_with(b"CORD") {
-            return Err("byte 4: this is no DCD file of positions: expected `CORD`".into());
+            return Err("byte 4: not a DCD file of positions (expected `CORD`)".into());
         }
         let number = |layer: &Self, k: usize| layer.int(&control[4 + 4 * k..]);
         if number(&layer, 8) != 0 {
-            return Err("byte 40: files with fixed atoms cannot be read".into());
+            return Err("byte 40: files with fixed atoms are not supported".into());
         }
         if number(&layer, 11) != 0 {
-            return Err("byte 52: files with a fourth dimension cannot be read".into());
+            return Err("byte 52: files with a fourth dimension are not supported".into());
         }
         let steps = [number(&layer, 1), number(&layer, 2)].map(|x| u64::from(x.min(i32::MAX as u32)));
-        // without the mark of CHARMM the word is a number of its own
-        let cell = number(&layer, 19) != 0 && number(&layer, 10) != 0;
+        // without the CHARMM version, word 10 has another meaning
+        let has_box = number(&layer, 19) != 0 && number(&layer, 10) != 0;
         let (_, at) = layer.record(at, TITLES)?;
         let (count, at) = layer.record(at, 4)?;
         let n = count.get(..4).map_or(0, |b| layer.int(b));
         if n == 0 || n > i32::MAX as u32 / 4 {
-            return Err(format!("byte {}: {n} particles", at - 8));
+            return Err(format!("byte {}: unsupported number of particles, {n}", at - 8));
         }
-        layer.head = Head { first: steps[0], every: steps[1], n: n.into(), cell, length: at, ..layer.head };
+        layer.head = Head { first: steps[0], every: steps[1], n: n.into(), has_box, length: at, ..layer.head };
         Ok(layer)
     }
 
-    /// Number of whole frames.
+    /// Returns the number of complete frames.
     pub fn frames(&self) -> u64 {
         self.head.frames(self.length)
     }
@@ -169,47 +169,47 @@ impl Layer {
 
     fn bytes(&mut self, at: u64, size: u64, what: &str) -> Result<Vec<u8>, String> {
         if at.checked_add(size).is_none_or(|end| end > self.length) {
-            return Err(format!("byte {}: the file ends inside of {what}: is it cut off?", self.length));
+            return Err(format!("byte {}: the file ends inside {what}; it may be truncated", self.length));
         }
         let mut bytes = vec![0; size as usize];
         let read = self.file.seek(SeekFrom::Start(at)).and_then(|_| self.file.read_exact(&mut bytes));
         read.map(|()| bytes).map_err(|e| format!("cannot be read: {e}"))
     }
 
-    /// The record that begins at a byte, of at most so many bytes, and the byte behind it.
+    /// Returns the record at a byte offset, of at most `most` bytes, and the offset after it.
     fn record(&mut self, at: u64, most: u32) -> Result<(Vec<u8>, u64), String> {
         let head = self.bytes(at, 4, "a record")?;
         let size = self.int(&head);
         if size > most {
-            return Err(format!("byte {at}: a record of {size} bytes, expected {most} at most"));
+            return Err(format!("byte {at}: a record has {size} bytes, expected at most {most}"));
         }
         let bytes = self.bytes(at + 4, u64::from(size) + 4, "a record")?;
         let (bytes, end) = bytes.split_at(size as usize);
         if self.int(end) != size {
-            return Err(format!("byte {at}: the lengths before and behind a record differ"));
+            return Err(format!("byte {at}: the lengths before and after a record differ"));
         }
         Ok((bytes.to_vec(), at + 8 + u64::from(size)))
     }
 
-    /// A record of exactly so many bytes.
+    /// Returns a record of exactly `size` bytes, and the offset after it.
     fn exact(&mut self, at: u64, size: u64) -> Result<(Vec<u8>, u64), String> {
         let found = self.record(at, size as u32)?;
         if found.0.len() as u64 == size {
             Ok(found)
         } else {
-            Err(format!("byte {at}: a record of {} bytes, expected {size}", found.0.len()))
+            Err(format!("byte {at}: a record has {} bytes, expected {size}", found.0.len()))
         }
     }
 
     /// Reads a frame.
     ///
     /// # Errors
-    /// It is damaged.
+    /// Returns a message with the byte offset if the frame is damaged.
     pub fn frame(&mut self, number: u64) -> Result<Frame, String> {
         let swapped = self.head.swapped;
         let mut at = self.head.begin_of(number);
         let mut length = None;
-        if self.head.cell {
+        if self.head.has_box {
             let (bytes, next) = self.exact(at, 48)?;
             let values: Vec<f64> = bytes
                 .as_chunks::<8>()
@@ -218,12 +218,12 @@ impl Layer {
                 .map(|b| if swapped { f64::from_be_bytes(*b) } else { f64::from_le_bytes(*b) })
                 .collect();
             let [a, gamma, b, beta, alpha, c] = std::array::from_fn(|k| values[k]);
-            // degrees, or their cosines
+            // some programs write angles in degrees, others their cosines
             if [alpha, beta, gamma].iter().any(|x| (x - 90.0).abs() > 1e-6 && x.abs() > 1e-9) {
-                return Err(format!("byte {at}: the box has no right angles: only those that have can be read"));
+                return Err(format!("byte {at}: only orthogonal boxes are supported"));
             }
             if [a, b, c].iter().any(|l| !l.is_finite() || *l < 0.0) {
-                return Err(format!("byte {at}: a box of {a} × {b} × {c}"));
+                return Err(format!("byte {at}: invalid box lengths {a} × {b} × {c}"));
             }
             length = Some([a, b, c]);
             at = next;

@@ -1,4 +1,4 @@
-//! DCD trajectories, in the form of CHARMM with a unit cell: `layer.rs` has the format.
+//! DCD trajectories, in the CHARMM format with unit cell: `layer.rs` implements the format.
 
 mod analyzer;
 mod generator;

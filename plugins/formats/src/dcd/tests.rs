@@ -1,9 +1,9 @@
-//! Files read, written and refused.
+//! Tests: files read, written, and rejected.
 
 use crate::dcd::layer::{Frame, Layer, frame, head, note_frames};
 use std::path::Path;
 
-/// A file of three frames of two particles.
+/// Writes a file of three frames of two particles.
 fn file(path: &Path) -> Vec<u8> {
     let (mut bytes, h) = head(100, 50, 0.005, 2);
     for k in 0..3 {
@@ -29,7 +29,7 @@ fn what_is_written_is_read() {
         let expected = Frame { length: Some([10.0, 8.0, 6.5]), position: vec![[x, 1.0, -3.25], [0.5, -x, 2.0]] };
         assert_eq!(l.frame(k.into()), Ok(expected));
     }
-    // the other order of bytes, number by number
+    // swap the byte order of each number
     let mut other = bytes.clone();
     let frames = l.head.begin_of(0) as usize;
     let flip = |b: &mut [u8], words: std::ops::Range<usize>, width: usize| {
@@ -51,40 +51,37 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn damaged_files_are_told_with_the_byte() {
+fn errors_have_their_byte_offset() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("t.dcd");
     let bytes = file(&path);
-    let said = |bytes: &[u8]| {
+    let parse = |bytes: &[u8]| {
         std::fs::write(&path, bytes).expect("written");
         Layer::open(&path).and_then(|mut l| l.frame(0).map(|_| l.frames()))
     };
-    assert_eq!(said(&bytes), Ok(3));
+    assert_eq!(parse(&bytes), Ok(3));
     let with = |at: usize, new: &[u8]| {
         let mut b = bytes.clone();
         b[at..at + new.len()].copy_from_slice(new);
-        said(&b).expect_err("damaged")
+        parse(&b).expect_err("damaged")
     };
-    assert_eq!(with(0, &[85]), "byte 0: this is no DCD file of 32-bit records");
-    assert_eq!(with(4, b"VELD"), "byte 4: this is no DCD file of positions: expected `CORD`");
-    assert_eq!(with(40, &[1]), "byte 40: files with fixed atoms cannot be read");
-    assert_eq!(with(88, &[83]), "byte 0: the lengths before and behind a record differ");
-    assert_eq!(with(92, &[0xff; 4]), "byte 92: a record of 4294967295 bytes, expected 65536 at most");
-    assert_eq!(with(188, &[0xff; 4]), "byte 188: 4294967295 particles");
+    assert_eq!(with(0, &[85]), "byte 0: not a DCD file with 32-bit records");
+    assert_eq!(with(4, b"VELD"), "byte 4: not a DCD file of positions (expected `CORD`)");
+    assert_eq!(with(40, &[1]), "byte 40: files with fixed atoms are not supported");
+    assert_eq!(with(88, &[83]), "byte 0: the lengths before and after a record differ");
+    assert_eq!(with(92, &[0xff; 4]), "byte 92: a record has 4294967295 bytes, expected at most 65536");
+    assert_eq!(with(188, &[0xff; 4]), "byte 188: unsupported number of particles, 4294967295");
     let begin = 196;
-    assert_eq!(with(begin, &[8]), format!("byte {begin}: the lengths before and behind a record differ"));
-    assert_eq!(
-        with(begin + 12, &60f64.to_le_bytes()),
-        format!("byte {begin}: the box has no right angles: only those that have can be read")
-    );
+    assert_eq!(with(begin, &[8]), format!("byte {begin}: the lengths before and after a record differ"));
+    assert_eq!(with(begin + 12, &60f64.to_le_bytes()), format!("byte {begin}: only orthogonal boxes are supported"));
     assert_eq!(
         with(begin + 60, &f32::NAN.to_le_bytes()),
         format!("byte {}: a coordinate of particle 0 is NaN", begin + 60)
     );
-    // wherever it is cut: an error with the byte, or the whole frames
+    // a truncated file gives an error with the byte offset, or its complete frames
     let size = 56 + 3 * 16;
     for cut in 0..bytes.len() {
-        match said(&bytes[..cut]) {
+        match parse(&bytes[..cut]) {
             Ok(n) => assert_eq!(n as usize, (cut - begin) / size),
             Err(e) => assert!(cut < begin + size && e.starts_with("byte "), "cut at {cut}: {e}"),
         }

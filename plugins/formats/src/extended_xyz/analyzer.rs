@@ -1,20 +1,21 @@
-//! The analyzer.
+//! The `ExtendedXyz` analyzer.
 
-use crate::extended_xyz::write::{Form, frame};
+use crate::extended_xyz::write::{WriteOptions, frame};
 use galamost_plugin_api::prelude::*;
 use galamost_text::FrameFile;
 
-/// Writes an extended XYZ trajectory, one frame every `every` steps, as OVITO, ASE and MDAnalysis read it.
+/// Writes an extended XYZ trajectory, readable by OVITO, ASE, and MDAnalysis.
 ///
-/// The second line of a frame has the box (`Lattice`, with `Origin`, since it is centered at 0), the columns (`Properties`), `pbc` and
-/// `Timestep`. Columns: `species` (the type's name), `pos`, `velo` with `velocity`, `mass` if one is not 1, and `charge`, `radius`
-/// (half the diameter), `molecule`, `body`, `orientation` (the quaternion x y z w), `axis`, `rotation`, `inert`, `h_init`, `h_cris` if the
-/// system has them. The format has no images: with `unwrapped` positions are those without periodic boundaries, of which a reader
-/// can make them again. It has no bonds. Numbers have as many digits as it takes to read the same number back, unless `digits` asks
-/// for fewer.
+/// The second line of a frame contains the box (`Lattice`, and `Origin`, since the box is centered at 0), the columns
+/// (`Properties`), `pbc`, and `Timestep`. Columns are `species` (type name), `pos`, `velo` (with `velocity`), `mass`
+/// (if any differs from 1), and, if the system has them, `charge`, `radius` (half of the diameter), `molecule`, `body`,
+/// `orientation` (quaternion x y z w), `axis`, `rotation`, `inert`, `h_init`, and `h_cris`.
 ///
-/// Each frame is handed to the system as a whole, so a run that is killed leaves a file of whole frames, but for the one that was
-/// being written. A resumed run cuts the file to its checkpoint. A run that is not resumed overwrites a file of the same name.
+/// The format has no images; use `unwrapped` to write positions from which a reader can reconstruct them. It has no
+/// bonds. By default, numbers have as many digits as needed to read back the same number.
+///
+/// Each frame is written in one piece. A killed run therefore leaves complete frames, except possibly the last. A
+/// resumed run truncates the file to its checkpoint. A new run overwrites an existing file.
 ///
 /// ```ron
 /// ExtendedXyz(every: 100, file: "trajectory.xyz", unwrapped: true)
@@ -22,19 +23,19 @@ use galamost_text::FrameFile;
 #[component(Analyzer, "ExtendedXyz")]
 #[derive(Debug, Params)]
 pub struct WriteXyz {
-    /// Steps from one frame to the next.
+    /// Steps between frames.
     #[param(at_least = 1.0)]
     every: u64,
-    /// File to write.
+    /// Output file.
     #[param(extensions = "xyz extxyz exyz")]
     file: String,
-    /// Whether velocities are written.
+    /// Whether to write velocities.
     #[param(default = false)]
     velocity: bool,
-    /// Positions without periodic boundaries.
+    /// Whether to write unwrapped positions.
     #[param(default = false)]
     unwrapped: bool,
-    /// Digits behind the point, of numbers that are not whole.
+    /// Decimal places of real numbers; default: as many as needed.
     #[param(at_most = 17.0)]
     digits: Option<u32>,
     #[param(skip)]
@@ -54,8 +55,8 @@ impl Analyzer for WriteXyz {
         self.out.start()
     }
     fn analyze(&mut self, f: &Frame<'_>) -> Result<()> {
-        let form = Form { velocity: self.velocity, unwrapped: self.unwrapped, digits: self.digits };
-        self.out.append(&frame(&f.snapshot(&self.system), form))
+        let options = WriteOptions { velocity: self.velocity, unwrapped: self.unwrapped, digits: self.digits };
+        self.out.append(&frame(&f.snapshot(&self.system), options))
     }
     fn save(&mut self) -> Result<Vec<u8>> {
         self.out.save()

@@ -1,11 +1,11 @@
-//! The second line of a frame: keys and values.
+//! Keys and values in the second line of a frame.
 
 use galamost_text::{Lines, Result};
 
-/// Keys and values in their order; a key without a value has the value `T`.
+/// Returns keys and values in order; a key without a value has the value `T`.
 ///
 /// # Errors
-/// A quotation that does not end.
+/// Returns an error if a quotation is not closed.
 pub fn keys(l: &Lines) -> Result<Vec<(&str, &str)>> {
     let mut rest = l.text();
     let mut all = vec![];
@@ -29,7 +29,7 @@ pub fn keys(l: &Lines) -> Result<Vec<(&str, &str)>> {
     }
 }
 
-/// A word, or what stands in quotation marks or brackets, and the text behind it.
+/// Returns a word, or the text in quotation marks or brackets, and the remaining text.
 fn word<'a>(l: &Lines, text: &'a str, key: bool) -> Result<(&'a str, &'a str)> {
     let close = match text.chars().next() {
         Some('"') => Some('"'),
@@ -40,9 +40,7 @@ fn word<'a>(l: &Lines, text: &'a str, key: bool) -> Result<(&'a str, &'a str)> {
     };
     if let Some(close) = close {
         let inner = &text[1..];
-        return inner
-            .split_once(close)
-            .ok_or_else(|| l.wrong_at(text, format!("there is no `{close}` that ends this")));
+        return inner.split_once(close).ok_or_else(|| l.wrong_at(text, format!("missing closing `{close}`")));
     }
     let end = text.find(|c: char| c.is_ascii_whitespace() || key && c == '=').unwrap_or(text.len());
     if end == 0 && key {

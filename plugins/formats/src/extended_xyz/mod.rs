@@ -1,4 +1,5 @@
-//! Extended XYZ files: `read.rs` takes a frame out of a file, `write.rs` makes the text of one, `comment.rs` reads the line between.
+//! Extended XYZ files: `read.rs` reads a frame, `write.rs` formats a frame, `comment.rs` parses the second line of a
+//! frame.
 
 mod analyzer;
 mod comment;

@@ -1,22 +1,22 @@
-//! A frame out of a file.
+//! Reads a frame.
 
 use crate::extended_xyz::comment::keys;
 use galamost_plugin_api::prelude::{Array, Snapshot, Values};
 use galamost_plugin_api::snapshot::{KNOWN_ARRAYS, intern};
 use galamost_text::{Lines, Result, fold};
 
-/// What the user says of a file.
+/// Options of the generator.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Names of types, in their order.
+    /// Type names, in order.
     pub types: Vec<String>,
-    /// Box lengths, for a file without any.
+    /// Box lengths, for a file without a box.
     pub length: Option<[f64; 3]>,
-    /// Two dimensions.
+    /// Whether the system is two-dimensional.
     pub flat: bool,
 }
 
-/// Passes over a frame.
+/// Skips a frame.
 pub fn skip(l: &mut Lines) -> Result<bool> {
     while l.next()? {
         if !l.text().is_empty() {
@@ -28,57 +28,57 @@ pub fn skip(l: &mut Lines) -> Result<bool> {
     Ok(false)
 }
 
-/// What a column, or some of them, is.
+/// Meaning of one or several columns.
 #[derive(Clone, Debug, PartialEq)]
-enum What {
-    Kind,
-    Place,
+enum Meaning {
+    Type,
+    Position,
     Velocity,
     Mass,
     Id,
-    /// An array: its number in [`KNOWN_ARRAYS`], and what its numbers are to be multiplied with.
+    /// An array: its index in [`KNOWN_ARRAYS`], and a factor for its values.
     Array(usize, f64),
-    Passed,
+    Ignored,
 }
 
 #[derive(Clone, Debug)]
 struct Columns {
-    what: What,
+    meaning: Meaning,
     first: usize,
     width: usize,
 }
 
-fn known(name: &str) -> What {
-    KNOWN_ARRAYS.iter().position(|a| a.0 == name).map_or(What::Passed, |k| What::Array(k, 1.0))
+fn known(name: &str) -> Meaning {
+    KNOWN_ARRAYS.iter().position(|a| a.0 == name).map_or(Meaning::Ignored, |k| Meaning::Array(k, 1.0))
 }
 
-/// The meaning of a property.
-fn meaning(name: &str, width: usize) -> What {
+/// Returns the meaning of a property.
+fn meaning_of(name: &str, width: usize) -> Meaning {
     match (name.to_lowercase().as_str(), width) {
-        ("species" | "type" | "element" | "symbols", 1) => What::Kind,
-        ("pos" | "position" | "positions", 3) => What::Place,
-        ("velo" | "vel" | "velocity" | "velocities", 3) => What::Velocity,
-        ("mass" | "masses", 1) => What::Mass,
-        ("id", 1) => What::Id,
+        ("species" | "type" | "element" | "symbols", 1) => Meaning::Type,
+        ("pos" | "position" | "positions", 3) => Meaning::Position,
+        ("velo" | "vel" | "velocity" | "velocities", 3) => Meaning::Velocity,
+        ("mass" | "masses", 1) => Meaning::Mass,
+        ("id", 1) => Meaning::Id,
         ("charge" | "charges" | "initial_charges", 1) => known("charge"),
         ("radius", 1) => match known("diameter") {
-            What::Array(k, _) => What::Array(k, 2.0),
+            Meaning::Array(k, _) => Meaning::Array(k, 2.0),
             other => other,
         },
         ("orientation", 4) => known("quaternion"),
         ("axis", 3) => known("orientation"),
         (other, width) if KNOWN_ARRAYS.iter().any(|a| a.0 == other && a.1 as usize == width) => known(other),
-        _ => What::Passed,
+        _ => Meaning::Ignored,
     }
 }
 
-/// What the second line says.
+/// Parsed second line of a frame.
 struct Comment {
     step: u64,
     middle: [f64; 3],
     length: [f64; 3],
     columns: Vec<Columns>,
-    /// Values in a row.
+    /// Number of values in a row.
     width: usize,
 }
 
@@ -92,23 +92,23 @@ fn comment(l: &Lines, choice: &Choice) -> Result<Comment> {
         (Some(text), _) => {
             let m = numbers(text)?;
             let &[lx, xy, xz, yx, ly, yz, zx, zy, lz] = m.as_slice() else {
-                return Err(l.wrong_at(text, format!("`Lattice` has {} numbers, not 9", m.len())));
+                return Err(l.wrong_at(text, format!("`Lattice` has {} numbers, expected 9", m.len())));
             };
             if [xy, xz, yx, yz, zx, zy].iter().any(|t| *t != 0.0) {
-                return Err(l.wrong_at(text, "the box has no right angles: only those that have can be read"));
+                return Err(l.wrong_at(text, "only orthogonal boxes are supported"));
             }
             if [lx, ly, lz].iter().any(|x| *x <= 0.0) {
-                return Err(l.wrong_at(text, "box lengths must be above 0"));
+                return Err(l.wrong_at(text, "box lengths must be positive"));
             }
             [lx, ly, lz]
         }
         (None, Some(length)) => length,
-        (None, None) => return Err(l.wrong("there is no box (`Lattice=…`): give `box_length`")),
+        (None, None) => return Err(l.wrong("the frame has no box (`Lattice=…`); set `box_length`")),
     };
     if let Some(text) = find(&["pbc"]) {
         let open = text.split_ascii_whitespace().take(if choice.flat { 2 } else { 3 });
         if open.into_iter().any(|w| w.starts_with(['F', 'f', '0'])) {
-            return Err(l.wrong_at(text, format!("pbc=\"{text}\": only periodic boxes can be read")));
+            return Err(l.wrong_at(text, format!("pbc=\"{text}\": only periodic boxes are supported")));
         }
     }
     let origin = match find(&["origin"]) {
@@ -137,25 +137,25 @@ fn properties(l: &Lines, text: &str) -> Result<(Vec<Columns>, usize)> {
         };
         let width: u16 = l.whole(width)?;
         let width = usize::from(width);
-        let mut what = meaning(name, width);
-        // text in a place for numbers is something else
-        if !matches!(what, What::Kind) && !["R", "I", "L"].contains(&kind)
-            || columns.iter().any(|c: &Columns| c.what == what)
+        let mut meaning = meaning_of(name, width);
+        // text cannot be a numeric column; of duplicate columns the first counts
+        if !matches!(meaning, Meaning::Type) && !["R", "I", "L"].contains(&kind)
+            || columns.iter().any(|c: &Columns| c.meaning == meaning)
         {
-            what = What::Passed;
+            meaning = Meaning::Ignored;
         }
-        columns.push(Columns { what, first, width });
+        columns.push(Columns { meaning, first, width });
         first += width;
     }
-    for (what, name) in [(What::Kind, "species:S:1"), (What::Place, "pos:R:3")] {
-        if !columns.iter().any(|c| c.what == what) {
-            return Err(l.wrong_at(text, format!("`Properties` has no {name}")));
+    for (meaning, name) in [(Meaning::Type, "species:S:1"), (Meaning::Position, "pos:R:3")] {
+        if !columns.iter().any(|c| c.meaning == meaning) {
+            return Err(l.wrong_at(text, format!("`Properties` lacks {name}")));
         }
     }
     Ok((columns, first))
 }
 
-/// Reads a frame that begins with the next line.
+/// Reads a frame that begins in the next line.
 pub fn read(l: &mut Lines, choice: &Choice) -> Result<Snapshot> {
     while l.must("the number of particles")?.is_empty() {}
     let n: u64 = l.whole(l.text())?;
@@ -168,7 +168,7 @@ pub fn read(l: &mut Lines, choice: &Choice) -> Result<Snapshot> {
     let mut ids: Vec<u64> = vec![];
     let mut arrays: Vec<(usize, Values)> = vec![];
     for column in &c.columns {
-        if let What::Array(k, _) = column.what {
+        if let Meaning::Array(k, _) = column.meaning {
             arrays.push((k, if KNOWN_ARRAYS[k].2 { Values::Int(vec![]) } else { Values::Real(vec![]) }));
         }
     }
@@ -196,27 +196,27 @@ fn row(
 ) -> Result<()> {
     let words: Vec<&str> = l.words().collect();
     if words.len() < c.width {
-        return Err(l.wrong(format!("{} values, expected {}", words.len(), c.width)));
+        return Err(l.wrong(format!("found {} values, expected {}", words.len(), c.width)));
     }
     let tag = s.push(0, [0.0; 3]) as usize;
     for column in &c.columns {
         let values = &words[column.first..column.first + column.width];
-        match column.what {
-            What::Kind => s.kind[tag] = intern(&mut s.types, values[0]),
-            What::Place | What::Velocity => {
+        match column.meaning {
+            Meaning::Type => s.type_id[tag] = intern(&mut s.types, values[0]),
+            Meaning::Position | Meaning::Velocity => {
                 for (k, word) in values.iter().enumerate().take(if choice.flat { 2 } else { 3 }) {
                     let x = l.real(word)?;
-                    if column.what == What::Velocity {
+                    if column.meaning == Meaning::Velocity {
                         s.velocity[tag][k] = x;
                     } else {
-                        let far = || l.wrong_at(word, format!("`{word}` is too far outside of the box"));
+                        let far = || l.wrong_at(word, format!("`{word}` is too far outside the box"));
                         (s.position[tag][k], s.image[tag][k]) = fold(x - c.middle[k], c.length[k]).ok_or_else(far)?;
                     }
                 }
             }
-            What::Mass => s.mass[tag] = l.real(values[0])?,
-            What::Id => ids.push(l.whole(values[0])?),
-            What::Array(k, times) => {
+            Meaning::Mass => s.mass[tag] = l.real(values[0])?,
+            Meaning::Id => ids.push(l.whole(values[0])?),
+            Meaning::Array(k, times) => {
                 let Some((_, array)) = arrays.iter_mut().find(|(n, _)| *n == k) else { continue };
                 for word in values {
                     match array {
@@ -225,18 +225,18 @@ fn row(
                     }
                 }
             }
-            What::Passed => {}
+            Meaning::Ignored => {}
         }
     }
     Ok(())
 }
 
-/// The particles in the order of their ids.
+/// Sorts the particles by id.
 fn sorted(l: &Lines, s: &Snapshot, ids: &[u64]) -> Result<Snapshot> {
     let mut order: Vec<usize> = (0..ids.len()).collect();
     order.sort_by_key(|k| ids[*k]);
     if let Some(pair) = order.windows(2).find(|p| ids[p[0]] == ids[p[1]]) {
-        return Err(l.wrong(format!("the id {} is there twice", ids[pair[0]])));
+        return Err(l.wrong(format!("duplicate id {}", ids[pair[0]])));
     }
     fn take<T: Copy>(values: &[T], order: &[usize], width: usize) -> Vec<T> {
         order.iter().flat_map(|k| values[k * width..(k + 1) * width].iter().copied()).collect()
@@ -245,7 +245,7 @@ fn sorted(l: &Lines, s: &Snapshot, ids: &[u64]) -> Result<Snapshot> {
     out.position = take(&s.position, &order, 1);
     out.image = take(&s.image, &order, 1);
     out.velocity = take(&s.velocity, &order, 1);
-    out.kind = take(&s.kind, &order, 1);
+    out.type_id = take(&s.type_id, &order, 1);
     out.mass = take(&s.mass, &order, 1);
     for a in out.arrays.values_mut() {
         a.values = match &a.values {

@@ -1,7 +1,7 @@
-//! Files read, written and refused.
+//! Tests: files read, written, and rejected.
 
 use crate::extended_xyz::read::{Choice, read, skip};
-use crate::extended_xyz::write::{Form, frame};
+use crate::extended_xyz::write::{WriteOptions, frame};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::prelude::{Array, Snapshot, Values};
 use galamost_text::Trajectory;
@@ -22,9 +22,9 @@ fn frames_are_read() {
     let s = of(FILE.as_bytes(), 0, &Choice::default()).expect("a state");
     s.check().expect("sound");
     assert_eq!((s.step, s.box_length, s.types.join(" ")), (40, [10.0, 8.0, 6.0], "Cl Na".into()));
-    // in the order of the ids
-    assert_eq!((s.kind[0], s.position[0], s.image[0]), (1, [-4.0, 3.0, 0.0], [1, -1, 0]));
-    assert_eq!((s.kind[1], s.position[1], s.image[1]), (0, [0.0; 3], [0; 3]));
+    // in the order of ids
+    assert_eq!((s.type_id[0], s.position[0], s.image[0]), (1, [-4.0, 3.0, 0.0], [1, -1, 0]));
+    assert_eq!((s.type_id[1], s.position[1], s.image[1]), (0, [0.0; 3], [0; 3]));
     assert_eq!(s.arrays["charge"].values, Values::Real(vec![1.0, -1.0]));
     assert_eq!(s.arrays["diameter"].values, Values::Real(vec![3.0, 1.0]));
     assert_eq!(s.arrays.len(), 2);
@@ -52,42 +52,43 @@ fn what_is_written_is_read() {
     s.arrays.insert("orientation".into(), real(3, [0.0, 0.6, 0.8].repeat(3)));
     s.arrays.insert("molecule".into(), int(vec![0, -1, 1]));
     s.arrays.insert("h_init".into(), int(vec![0, 1, 1]));
-    let form = Form { velocity: true, unwrapped: false, digits: None };
-    let text = [frame(&plain, form), frame(&s, form)].concat();
+    let options = WriteOptions { velocity: true, unwrapped: false, digits: None };
+    let text = [frame(&plain, options), frame(&s, options)].concat();
     assert_eq!(of(&text, 0, &Choice::default()).expect("read"), plain);
     assert_eq!(of(&text, -1, &Choice::default()).expect("read"), s);
     s.image[1] = [0, -7, 2];
-    let b = of(&frame(&s, Form { unwrapped: true, ..form }), 0, &Choice::default()).expect("read");
+    let b = of(&frame(&s, WriteOptions { unwrapped: true, ..options }), 0, &Choice::default()).expect("read");
     assert_eq!(b.image, s.image);
     assert!(b.position.as_flattened().iter().zip(s.position.as_flattened()).all(|(a, b)| (a - b).abs() < 1e-13));
-    let b = of(&frame(&s, Form { velocity: false, digits: Some(2), ..form }), 0, &Choice::default()).expect("read");
+    let b = of(&frame(&s, WriteOptions { velocity: false, digits: Some(2), ..options }), 0, &Choice::default())
+        .expect("read");
     assert_eq!((b.position[1][0], b.velocity[0]), (-0.67, [0.0; 3]));
     let mut flat =
         Snapshot { dimensions: 2, box_length: [4.0, 4.0, 0.0], types: vec!["A".into()], ..Snapshot::default() };
     flat.push(0, [1.0, -1.0, 0.0]);
     let choice = Choice { flat: true, ..Choice::default() };
-    assert_eq!(of(&frame(&flat, form), 0, &choice).expect("read"), flat);
+    assert_eq!(of(&frame(&flat, options), 0, &choice).expect("read"), flat);
 }
 
 #[test]
-fn wrong_files_are_told_with_their_place() {
+fn errors_have_their_position() {
     let cases = [
         ("2\nLat", "x\nLat", "expected a whole number, found `x`", Some((1, 1))),
-        ("2\nLat", "3\nLat", "1 values, expected 11", Some((5, 1))),
+        ("2\nLat", "3\nLat", "found 1 values, expected 11", Some((5, 1))),
         ("2\nLat", "99999999999\nLat", "there is no whole frame 0: the file ends", None),
-        ("Lattice=\"10", "Lattice=\"0", "box lengths must be above 0", Some((2, 10))),
-        ("Lattice=\"10 0", "Lattice=\"10 1", "no right angles", Some((2, 10))),
-        ("Lattice=\"10 0 ", "Lattice=\"10 ", "`Lattice` has 8 numbers, not 9", Some((2, 10))),
+        ("Lattice=\"10", "Lattice=\"0", "box lengths must be positive", Some((2, 10))),
+        ("Lattice=\"10 0", "Lattice=\"10 1", "orthogonal", Some((2, 10))),
+        ("Lattice=\"10 0 ", "Lattice=\"10 ", "`Lattice` has 8 numbers, expected 9", Some((2, 10))),
         ("Lattice=\"10 ", "Lattice=\"10 x ", "expected a number, found `x`", Some((2, 13))),
-        ("Lattice", "lat", "there is no box", Some((2, 1))),
-        ("stress={1 2 3}", "stress={1 2 3", "there is no `}` that ends this", Some((2, 140))),
+        ("Lattice", "lat", "the frame has no box", Some((2, 1))),
+        ("stress={1 2 3}", "stress={1 2 3", "missing closing `}`", Some((2, 140))),
         ("Step=40", "Step=-4", "expected a whole number, found `-4`", Some((2, 130))),
-        ("pos:R:3", "pos:R:2", "`Properties` has no pos:R:3", Some((2, 45))),
+        ("pos:R:3", "pos:R:2", "`Properties` lacks pos:R:3", Some((2, 45))),
         ("pos:R:3", "pos:R:x", "expected a whole number, found `x`", None),
         ("tags:I:1", "tags:I", "`tags`: expected name:type:number", None),
-        ("2 Cl 5", "1 Cl 5", "the id 1 is there twice", None),
+        ("2 Cl 5", "1 Cl 5", "duplicate id 1", None),
         ("2 Cl 5", "2 Cl nan", "`nan` is no finite number", Some((3, 6))),
-        ("2 Cl 5 4", "2 Cl 5", "10 values, expected 11", Some((3, 1))),
+        ("2 Cl 5 4", "2 Cl 5", "found 10 values, expected 11", Some((3, 1))),
         ("good", "pbc=\"T F T\"", "only periodic boxes", None),
     ];
     for (from, to, message, place) in cases {

@@ -1,19 +1,19 @@
-//! The text of a frame.
+//! Formats a frame.
 
 use galamost_plugin_api::prelude::{Snapshot, Values};
 use galamost_plugin_api::snapshot::KNOWN_ARRAYS;
 use galamost_text::{reals, whole};
 use std::io::Write as _;
 
-/// How a state is written.
+/// Options of the analyzer.
 #[derive(Clone, Copy, Debug)]
-pub struct Form {
+pub struct WriteOptions {
     pub velocity: bool,
     pub unwrapped: bool,
     pub digits: Option<u32>,
 }
 
-/// The property under which programs know an array, and what its numbers are multiplied with.
+/// Returns the property name that other programs use for an array, and a factor for its values.
 fn property(name: &str) -> (&str, f64) {
     match name {
         "diameter" => ("radius", 0.5),
@@ -23,8 +23,8 @@ fn property(name: &str) -> (&str, f64) {
     }
 }
 
-/// The text of a frame.
-pub fn frame(s: &Snapshot, form: Form) -> Vec<u8> {
+/// Formats a frame.
+pub fn frame(s: &Snapshot, options: WriteOptions) -> Vec<u8> {
     let mut out = vec![];
     let flat = s.dimensions == 2;
     let length: [f64; 3] = std::array::from_fn(|k| if s.box_length[k] > 0.0 { s.box_length[k] } else { 1.0 });
@@ -38,7 +38,7 @@ pub fn frame(s: &Snapshot, form: Form) -> Vec<u8> {
         "{}\nLattice=\"{lx:?} 0.0 0.0 0.0 {ly:?} 0.0 0.0 0.0 {lz:?}\" Origin=\"{ox:?} {oy:?} {oz:?}\" Properties=species:S:1:pos:R:3",
         s.len()
     );
-    if form.velocity {
+    if options.velocity {
         out.extend_from_slice(b":velo:R:3");
     }
     if masses {
@@ -50,19 +50,19 @@ pub fn frame(s: &Snapshot, form: Form) -> Vec<u8> {
     }
     let _ = writeln!(out, " pbc=\"T T {}\" Timestep={}", if flat { 'F' } else { 'T' }, s.step);
     for tag in 0..s.len() {
-        out.extend_from_slice(s.types.get(s.kind[tag] as usize).map_or(b"", |t| t.as_bytes()));
-        let mut place = s.position[tag];
-        if form.unwrapped {
-            for (k, x) in place.iter_mut().enumerate() {
+        out.extend_from_slice(s.types.get(s.type_id[tag] as usize).map_or(b"", |t| t.as_bytes()));
+        let mut position = s.position[tag];
+        if options.unwrapped {
+            for (k, x) in position.iter_mut().enumerate() {
                 *x += s.box_length[k] * f64::from(s.image[tag][k]);
             }
         }
-        reals(&mut out, &place, form.digits);
-        if form.velocity {
-            reals(&mut out, &s.velocity[tag], form.digits);
+        reals(&mut out, &position, options.digits);
+        if options.velocity {
+            reals(&mut out, &s.velocity[tag], options.digits);
         }
         if masses {
-            reals(&mut out, &[s.mass[tag]], form.digits);
+            reals(&mut out, &[s.mass[tag]], options.digits);
         }
         for (name, width, array) in &arrays {
             let range = tag * *width as usize..(tag + 1) * *width as usize;
@@ -70,7 +70,7 @@ pub fn frame(s: &Snapshot, form: Form) -> Vec<u8> {
                 Values::Int(v) => whole(&mut out, &v[range]),
                 Values::Real(v) => {
                     let times = property(name).1;
-                    v[range].iter().for_each(|x| reals(&mut out, &[x * times], form.digits));
+                    v[range].iter().for_each(|x| reals(&mut out, &[x * times], options.digits));
                 }
             }
         }

@@ -1,19 +1,19 @@
-//! The analyzer.
+//! The `GalamostXml` analyzer.
 
 use crate::galamost_xml::write::{Style, write};
 use galamost_plugin_api::prelude::*;
 use galamost_text::replace;
 use std::path::PathBuf;
 
-/// Writes the whole state as a `galamost_xml` file (version 1.3) every `every` steps.
+/// Writes the state as a `galamost_xml` file (version 1.3).
 ///
-/// `{step}` in the name stands for the step with 10 digits: `out.{step}.xml` gives `out.0000010000.xml`. Without it
-/// the file is written anew each time. A file of this name is always whole: it is written under another name, brought
-/// to the disk, and renamed.
+/// `{step}` in the file name stands for the step with 10 digits: `out.{step}.xml` gives `out.0000010000.xml`. Without
+/// it, the file is replaced each time. A file is always complete: it is written under a temporary name, synced to disk,
+/// and renamed.
 ///
-/// Nodes: `position`, `image`, `velocity`, `mass`, `type`, then `charge`, `diameter`, `body`, `molecule`,
-/// `orientation`, `quaternion`, `rotation`, `inert`, `h_init`, `h_cris` if the system has them, then `bond`, `angle`,
-/// `dihedral`. Particles keep the order they had in the initial state.
+/// Nodes: `position`, `image`, `velocity`, `mass`, `type`, then, if the system has them, `charge`, `diameter`, `body`,
+/// `molecule`, `orientation`, `quaternion`, `rotation`, `inert`, `h_init`, `h_cris`, then `bond`, `angle`, `dihedral`.
+/// Particles keep the order of the initial state.
 ///
 /// ```ron
 /// GalamostXml(every: 100, file: "state.{step}.xml")
@@ -21,16 +21,16 @@ use std::path::PathBuf;
 #[component(Analyzer, "GalamostXml")]
 #[derive(Debug, Params)]
 pub struct WriteGalamostXml {
-    /// Steps from one file to the next.
+    /// Steps between files.
     #[param(at_least = 1.0)]
     every: u64,
-    /// File to write; `{step}` in it stands for the step.
+    /// Output file; `{step}` is replaced by the step.
     #[param(extensions = "xml galamost_xml")]
     file: String,
-    /// Whether velocities are written.
+    /// Whether to write velocities.
     #[param(default = true)]
     velocity: bool,
-    /// Digits after the point.
+    /// Decimal places of real numbers.
     #[param(default = 10, at_least = 1.0, at_most = 17.0)]
     digits: u32,
     #[param(skip)]
@@ -38,7 +38,7 @@ pub struct WriteGalamostXml {
 }
 
 impl WriteGalamostXml {
-    /// The file for a step.
+    /// Returns the file name for a step.
     fn path(&self, step: u64) -> PathBuf {
         self.system.path(&self.file.replace("{step}", &format!("{step:010}")))
     }
@@ -53,7 +53,7 @@ impl Analyzer for WriteGalamostXml {
         let mut errors: Vec<InputError> = vec![];
         let names = [&system.types, &system.bond_types, &system.angle_types, &system.dihedral_types];
         for name in names.into_iter().flatten() {
-            // a row is split at blanks, and the other characters are markup
+            // rows are split at blanks, and the other characters are markup
             if name.is_empty() || name.contains(|c: char| c.is_whitespace() || "<>&".contains(c)) {
                 errors.push(InputError::new(format!("the type name \"{name}\" cannot be written in this format")));
             }

@@ -1,4 +1,4 @@
-//! The XML of a file: which nodes there are, and where their text is.
+//! XML structure of a file: its nodes and their text.
 
 use crate::galamost_xml::report::Report;
 use galamost_plugin_api::error::nearest;
@@ -6,7 +6,7 @@ use quick_xml::Reader;
 use quick_xml::errors::{Error, IllFormedError};
 use quick_xml::events::{BytesStart, Event};
 
-/// All nodes there are; the last three belong to anisotropic potentials and are passed over.
+/// All node names; the last three belong to anisotropic potentials and are ignored.
 const NODES: [&str; 22] = [
     "box",
     "position",
@@ -32,41 +32,41 @@ const NODES: [&str; 22] = [
     "Aspheres",
 ];
 
-/// An element with its attributes and its text.
+/// An element with its attributes and text.
 #[derive(Debug, Default)]
 pub struct Node<'a> {
     /// Name.
     pub name: String,
-    /// Byte of its `<`.
+    /// Byte offset of its `<`.
     pub at: usize,
     attributes: Vec<(String, String)>,
-    /// Pieces of text; comments cut it.
+    /// Pieces of text, separated by comments.
     pub text: Vec<&'a str>,
 }
 
 impl Node<'_> {
-    /// The value of an attribute.
+    /// Returns the value of an attribute.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(n, _)| n == name).map(|(_, v)| v.trim())
     }
 }
 
-/// What is inside `<galamost_xml>`.
+/// Contents of `<galamost_xml>`.
 #[derive(Debug, Default)]
 pub struct Document<'a> {
-    /// `<configuration>`; it has no text.
+    /// The element `<configuration>`, without text.
     pub configuration: Node<'a>,
-    /// The nodes in it, in the order of the file; no name occurs twice.
+    /// Its nodes, in the order of the file; names are unique.
     pub nodes: Vec<Node<'a>>,
 }
 
 impl<'a> Document<'a> {
-    /// The node of this name.
+    /// Returns the node of this name.
     pub fn node(&self, name: &str) -> Option<&Node<'a>> {
         self.nodes.iter().find(|n| n.name == name)
     }
 
-    /// Reads the XML; `None` if it is no XML or cut off, so that nothing can be said of what is missing.
+    /// Parses the XML. Returns `None` if it is malformed or truncated, so that missing nodes cannot be reported.
     pub fn parse(report: &mut Report<'a>) -> Option<Self> {
         Parser { document: Self::default(), open: vec![], seen: Seen::default() }.run(report)
     }
@@ -76,13 +76,13 @@ impl<'a> Document<'a> {
 struct Seen {
     root: bool,
     configuration: bool,
-    /// The file is of another kind: what is in it is not worth a message.
+    /// Whether the file has another format, so that its contents are not checked.
     foreign: bool,
 }
 
 struct Parser<'a> {
     document: Document<'a>,
-    /// Elements that are open, with their places; those inside an unknown or misplaced one are passed over.
+    /// Open elements with their offsets; contents of unknown or misplaced elements are ignored.
     open: Vec<(String, usize, Role)>,
     seen: Seen,
 }
@@ -110,7 +110,7 @@ impl<'a> Parser<'a> {
                     self.open.pop();
                 }
                 Ok(Event::Text(t)) => {
-                    // a reader over a slice never copies text
+                    // a reader over a slice always borrows text
                     if let std::borrow::Cow::Borrowed(piece) = t.into_inner() {
                         self.text(piece, report);
                     }
@@ -131,7 +131,7 @@ impl<'a> Parser<'a> {
             let line = report.place(*at).line;
             report.begin_node();
             report.say(report.text().len(), || {
-                format!("the file ends inside <{name}>, which begins in line {line}: it is cut off")
+                format!("the file ends inside <{name}>, which begins in line {line}; it is truncated")
             });
             return None;
         }
@@ -141,13 +141,13 @@ impl<'a> Parser<'a> {
         if !self.seen.configuration {
             let what = if self.seen.root { "<configuration> in <galamost_xml>" } else { "<galamost_xml>" };
             report.begin_node();
-            report.say(0, || format!("there is no {what}"));
+            report.say(0, || format!("missing {what}"));
             return None;
         }
         Some(self.document)
     }
 
-    /// The words of the XML library, and what it cannot know.
+    /// Returns the XML library's message, with the enclosing element.
     fn explain(&self, e: &Error) -> String {
         let words = match e {
             Error::IllFormed(e) => e.to_string(),
@@ -155,7 +155,7 @@ impl<'a> Parser<'a> {
             other => other.to_string(),
         };
         match (e, self.open.last()) {
-            // this one names the element itself
+            // this message already names the element
             (Error::IllFormed(IllFormedError::MismatchedEndTag { .. }), _) | (_, None) => words,
             (_, Some((name, ..))) => format!("{words} (inside <{name}>)"),
         }
@@ -175,7 +175,7 @@ impl<'a> Parser<'a> {
         self.open.push((name, at, role));
     }
 
-    /// What an element is by the place where it stands.
+    /// Returns the role of an element according to its position.
     fn role(&mut self, node: Node<'a>, report: &mut Report<'a>) -> Role {
         let (at, name) = (node.at, node.name.clone());
         match self.open.last().map(|(_, _, role)| *role) {
@@ -183,14 +183,14 @@ impl<'a> Parser<'a> {
                 self.seen.root = true;
                 match node.attribute("version") {
                     Some(v) if !v.starts_with("1.") => report.say(at, || {
-                        format!("version {v} of galamost_xml is not known; this program reads versions 1.0 to 1.3")
+                        format!("unsupported galamost_xml version {v}; this program reads versions 1.0 to 1.3")
                     }),
                     _ => {}
                 }
                 Role::Root
             }
             None if self.seen.root => {
-                report.say(at, || format!("<{name}> stands behind the end of <galamost_xml>"));
+                report.say(at, || format!("<{name}> follows the end of <galamost_xml>"));
                 Role::Ignored
             }
             None if self.seen.foreign => Role::Ignored,
@@ -206,15 +206,15 @@ impl<'a> Parser<'a> {
             }
             Some(Role::Root) => {
                 report.say(at, || match name.as_str() {
-                    "configuration" => "there is a second <configuration>: one file holds one state".into(),
-                    _ => format!("<{name}> stands outside of <configuration>"),
+                    "configuration" => "duplicate <configuration>; a file holds one state".into(),
+                    _ => format!("<{name}> is outside <configuration>"),
                 });
                 Role::Ignored
             }
             Some(Role::Configuration) => self.member(node, report),
             Some(Role::Node) => {
                 let parent = self.open.last().map_or("", |(n, ..)| n).to_string();
-                report.say(at, || format!("<{name}> stands inside of <{parent}>, which holds only text"));
+                report.say(at, || format!("<{name}> is inside <{parent}>, which may contain only text"));
                 Role::Ignored
             }
             Some(Role::Ignored) => Role::Ignored,
@@ -232,7 +232,7 @@ impl<'a> Parser<'a> {
         }
         if let Some(first) = self.document.node(name) {
             let line = report.place(first.at).line;
-            report.say(node.at, || format!("<{name}> is given twice, first in line {line}"));
+            report.say(node.at, || format!("duplicate <{name}>, first in line {line}"));
             return Role::Ignored;
         }
         self.document.nodes.push(node);
@@ -246,7 +246,7 @@ impl<'a> Parser<'a> {
             _ => {
                 let begin = piece.trim_start();
                 if !begin.is_empty() {
-                    report.say(report.offset(begin), || "text outside of a node".into());
+                    report.say(report.offset(begin), || "text outside a node".into());
                 }
             }
         }

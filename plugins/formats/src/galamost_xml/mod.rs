@@ -1,4 +1,5 @@
-//! Systems in `galamost_xml` files: read at the start of a run, written while it goes on.
+//! `galamost_xml` files: `document.rs` parses the XML, `rows.rs` the text of nodes, `read.rs` builds a state,
+//! `write.rs` formats one.
 
 mod analyzer;
 mod document;

@@ -1,4 +1,4 @@
-//! From the text of a file to a state.
+//! Builds a state from the text of a file.
 
 use crate::galamost_xml::document::{Document, Node};
 use crate::galamost_xml::report::Report;
@@ -7,21 +7,21 @@ use galamost_plugin_api::error::Result;
 use galamost_plugin_api::snapshot::{Array, KNOWN_ARRAYS, Snapshot, Values, wrap};
 use std::path::Path;
 
-/// How far outside of the box, in box lengths, a particle may be because of the digits that are printed.
-const SLACK: f64 = 1e-6;
+/// Largest distance outside the box, in box lengths, that rounding of printed digits can explain.
+const TOLERANCE: f64 = 1e-6;
 
 /// Reads a file.
 ///
 /// # Errors
-/// Everything that is wrong with it, each with its line.
+/// Returns all errors of the file, each with its line.
 pub fn read(path: &Path) -> Result<Snapshot> {
     parse(path, &galamost_text::read_text(path)?)
 }
 
-/// Reads the text of a file; `path` is only for messages.
+/// Parses the text of a file; `path` is only used in messages.
 ///
 /// # Errors
-/// As [`read`].
+/// Returns all errors of the file, each with its line.
 pub fn parse(path: &Path, text: &str) -> Result<Snapshot> {
     let mut report = Report::new(path, text.strip_prefix('\u{feff}').unwrap_or(text));
     let state = Document::parse(&mut report).map(|document| State::read(&document, &mut report));
@@ -34,7 +34,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Snapshot> {
 struct State<'d, 'a> {
     document: &'d Document<'a>,
     snapshot: Snapshot,
-    /// Number of particles that every node is measured by.
+    /// Number of particles that every node must have.
     n: usize,
 }
 
@@ -43,7 +43,7 @@ impl<'d, 'a> State<'d, 'a> {
         let mut state = Self { document, snapshot: Snapshot { dimensions: 3, ..Snapshot::default() }, n: 0 };
         state.configuration(report);
         state.box_length(report);
-        // without positions there is nothing to measure the other nodes by
+        // without positions, the number of particles is unknown
         if document.node("position").is_some() {
             state.positions(report);
             state.particles(report);
@@ -69,7 +69,7 @@ impl<'d, 'a> State<'d, 'a> {
         }
         for name in ["box", "position", "type"] {
             if self.document.node(name).is_none() {
-                report.say(node.at, || format!("there is no <{name}> in <configuration>"));
+                report.say(node.at, || format!("missing <{name}> in <configuration>"));
             }
         }
     }
@@ -87,26 +87,25 @@ impl<'d, 'a> State<'d, 'a> {
                 None if zero => {}
                 None => report.say(node.at, || format!("box: {name} is missing")),
                 Some((text, _)) => report.say(node.at, || match (zero, k) {
-                    (true, _) => format!("box: {name}=\"{text}\": it must be 0 in two dimensions"),
+                    (true, _) => format!("box: {name}=\"{text}\": must be 0 in two dimensions"),
                     (_, 2) => {
-                        format!("box: {name}=\"{text}\": it must be a number above 0 (or 0 with dimensions=\"2\")")
+                        format!("box: {name}=\"{text}\": must be a positive number (or 0 with dimensions=\"2\")")
                     }
-                    _ => format!("box: {name}=\"{text}\": it must be a number above 0"),
+                    _ => format!("box: {name}=\"{text}\": must be a positive number"),
                 }),
             }
         }
         for name in ["xy", "xz", "yz"] {
             match node.attribute(name) {
                 Some(text) if text.parse() != Ok(0.0) => {
-                    report
-                        .say(node.at, || format!("box: {name}=\"{text}\": only boxes with right angles are supported"));
+                    report.say(node.at, || format!("box: {name}=\"{text}\": only orthogonal boxes are supported"));
                 }
                 _ => {}
             }
         }
     }
 
-    /// Positions come first: they say how many particles there are.
+    /// Reads positions, which define the number of particles, and images.
     fn positions(&mut self, report: &mut Report<'a>) {
         let configuration = &self.document.configuration;
         let declared = configuration.attribute("natoms").map(|t| (t, t.parse::<u64>()));
@@ -123,9 +122,8 @@ impl<'d, 'a> State<'d, 'a> {
         self.n = match declared {
             Some((_, Ok(n))) => {
                 if n != found as u64 {
-                    report.say(configuration.at, || {
-                        format!("natoms is {n}, but <position> holds {}", rows::count(found))
-                    });
+                    report
+                        .say(configuration.at, || format!("natoms is {n}, but <position> has {}", rows::count(found)));
                 }
                 usize::try_from(n).unwrap_or(found)
             }
@@ -133,7 +131,7 @@ impl<'d, 'a> State<'d, 'a> {
         };
         check_num(node, found, report);
         if found == 0 {
-            report.say(node.at, || "there are no particles".into());
+            report.say(node.at, || "the file has no particles".into());
         }
         s.image = match self.document.node("image") {
             Some(image) => Self::per_particle(image, self.n, report),
@@ -147,23 +145,23 @@ impl<'d, 'a> State<'d, 'a> {
             let x = s.position[tag];
             if s.dimensions == 2 && x[2] != 0.0 {
                 rows::say(node, tag, report, || format!("particle {tag} has z = {} in two dimensions", x[2]));
-            } else if !wrap(&mut s.position[tag], &mut s.image[tag], s.box_length, SLACK) {
+            } else if !wrap(&mut s.position[tag], &mut s.image[tag], s.box_length, TOLERANCE) {
                 let [a, b, c] = s.box_length.map(|l| 0.5 * l);
                 rows::say(node, tag, report, || {
-                    format!("particle {tag} is outside of the box, which reaches to ±{a}, ±{b}, ±{c}")
+                    format!("particle {tag} is outside the box, which extends to ±{a}, ±{b}, ±{c}")
                 });
             }
         }
     }
 
-    /// The other values that every particle has.
+    /// Reads types, velocities, and masses.
     fn particles(&mut self, report: &mut Report<'a>) {
         let (document, n, found) = (self.document, self.n, self.snapshot.position.len());
         let s = &mut self.snapshot;
         if let Some(node) = document.node("type") {
             report.begin_node();
-            (s.types, s.kind) = rows::names(node, report);
-            check_rows(node, s.kind.len(), n, report);
+            (s.types, s.type_id) = rows::names(node, report);
+            check_rows(node, s.type_id.len(), n, report);
         }
         s.velocity = match document.node("velocity") {
             Some(node) => {
@@ -180,7 +178,9 @@ impl<'d, 'a> State<'d, 'a> {
             Some(node) => {
                 let mass = Self::per_particle::<_, 1>(node, n, report).into_flattened();
                 for tag in (0..mass.len()).filter(|tag| mass[*tag] <= 0.0) {
-                    rows::say(node, tag, report, || format!("particle {tag} has {}: it must be above 0", mass[tag]));
+                    rows::say(node, tag, report, || {
+                        format!("particle {tag} has {}; masses must be positive", mass[tag])
+                    });
                 }
                 mass
             }
@@ -188,7 +188,7 @@ impl<'d, 'a> State<'d, 'a> {
         };
     }
 
-    /// Values that only some systems have.
+    /// Reads the optional arrays.
     fn arrays(&mut self, report: &mut Report<'a>) {
         for (name, width, integer, _) in KNOWN_ARRAYS {
             let Some(node) = self.document.node(name) else { continue };
@@ -234,18 +234,18 @@ impl<'d, 'a> State<'d, 'a> {
     }
 }
 
-/// `num` of a node against the rows it has; whether they agree.
+/// Compares `num` with the number of rows; returns whether they agree.
 fn check_num(node: &Node<'_>, found: usize, report: &mut Report<'_>) -> bool {
     let Some(text) = node.attribute("num") else { return true };
     match text.parse::<u64>() {
         Ok(n) if n == found as u64 => return true,
-        Ok(n) => report.say(node.at, || format!("{}: num is {n}, but it holds {}", node.name, rows::count(found))),
+        Ok(n) => report.say(node.at, || format!("{}: num is {n}, but the node has {}", node.name, rows::count(found))),
         Err(_) => report.say(node.at, || format!("{}: num=\"{text}\": expected a whole number from 0", node.name)),
     }
     false
 }
 
-/// A row for each particle.
+/// Checks that a node has one row for each particle.
 fn check_rows(node: &Node<'_>, found: usize, n: usize, report: &mut Report<'_>) {
     if check_num(node, found, report) && found != n {
         report.say(node.at, || format!("{}: {} for {n} particles", node.name, rows::count(found)));

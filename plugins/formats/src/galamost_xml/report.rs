@@ -1,41 +1,41 @@
-//! Mistakes of a file, each with its line.
+//! Collects the errors of a file, with their lines.
 
 use galamost_plugin_api::error::{Error, InputError, Position};
 use std::path::Path;
 
-/// A text, where it came from, and what is wrong with it.
+/// A text, its path, and its errors.
 pub struct Report<'a> {
     path: &'a Path,
     text: &'a str,
     errors: Vec<InputError>,
-    /// Mistakes of the node being read.
+    /// Number of errors in the current node.
     here: usize,
-    /// Mistakes that were only counted.
+    /// Number of errors that were only counted.
     more: usize,
 }
 
 impl<'a> Report<'a> {
-    /// Most mistakes of one node that are told: a node may have a million of the same.
+    /// Maximum number of reported errors per node: a node may have a million similar ones.
     const PER_NODE: usize = 5;
-    /// Most mistakes that are told.
-    const MOST: usize = 20;
+    /// Maximum number of reported errors.
+    const MAX_ERRORS: usize = 20;
 
-    /// Nothing is wrong yet.
+    /// Creates a report without errors.
     pub fn new(path: &'a Path, text: &'a str) -> Self {
         Self { path, text, errors: vec![], here: 0, more: 0 }
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// A piece of the text begins here (in bytes).
+    /// Returns the byte offset of a piece of the text.
     pub fn offset(&self, piece: &str) -> usize {
         (piece.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize)
     }
 
-    /// Line and column of a byte; lines are counted only when something is wrong.
+    /// Returns line and column of a byte offset. Lines are only counted for errors.
     pub fn place(&self, offset: usize) -> Position {
         let before = &self.text.as_bytes()[..offset.min(self.text.len())];
         let line = before.iter().filter(|b| **b == b'\n').count() + 1;
@@ -44,20 +44,20 @@ impl<'a> Report<'a> {
         Position { line: line as u32, column: column as u32 }
     }
 
-    /// Another node begins.
+    /// Starts a new node.
     pub fn begin_node(&mut self) {
         self.here = 0;
     }
 
-    /// Notes a mistake at a byte of the text.
+    /// Records an error at a byte offset.
     pub fn say(&mut self, offset: usize, message: impl FnOnce() -> String) {
         self.say_at(|_| offset, message);
     }
 
-    /// Notes a mistake at a byte that takes some time to find, so it is looked for only if the mistake will be told.
+    /// Records an error whose byte offset is expensive to find; `offset` is only called if the error is reported.
     pub fn say_at(&mut self, offset: impl FnOnce(&Self) -> usize, message: impl FnOnce() -> String) {
         self.here += 1;
-        if self.here > Self::PER_NODE || self.errors.len() >= Self::MOST {
+        if self.here > Self::PER_NODE || self.errors.len() >= Self::MAX_ERRORS {
             self.more += 1;
         } else {
             let place = self.place(offset(self));
@@ -65,12 +65,12 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Whether nothing is wrong.
+    /// Returns whether there are no errors.
     pub fn is_clean(&self) -> bool {
         self.errors.is_empty()
     }
 
-    /// Everything noted.
+    /// Returns all recorded errors.
     pub fn into_error(mut self) -> Error {
         if self.more > 0 {
             let s = if self.more == 1 { "" } else { "s" };

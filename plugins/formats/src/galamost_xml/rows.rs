@@ -1,15 +1,15 @@
-//! The text of a node as rows of numbers or names, one row a line.
+//! Text of a node as rows of numbers or names, one row per line.
 
 use crate::galamost_xml::document::Node;
 use crate::galamost_xml::report::Report;
 use galamost_plugin_api::snapshot::Link;
 use std::collections::HashMap;
 
-/// A number of a row.
+/// A type of number in a row.
 pub trait Number: Copy + Default {
-    /// In words.
+    /// Description for messages.
     const WORDS: &'static str;
-    /// The number a text says.
+    /// Parses a number.
     fn parse(text: &str) -> Option<Self>;
 }
 impl Number for f64 {
@@ -19,30 +19,30 @@ impl Number for f64 {
     }
 }
 impl Number for i32 {
-    const WORDS: &'static str = "a whole number";
+    const WORDS: &'static str = "an integer";
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
 }
 impl Number for u32 {
-    const WORDS: &'static str = "a particle's number, from 0";
+    const WORDS: &'static str = "a particle number, from 0";
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
 }
 
-/// Lines that are not blank.
+/// Iterates over the lines that are not blank.
 pub fn rows<'a>(node: &Node<'a>) -> impl Iterator<Item = &'a str> {
     node.text.clone().into_iter().flat_map(str::lines).map(str::trim_ascii).filter(|l| !l.is_empty())
 }
 
-/// Notes a mistake in row `k`.
+/// Records an error in row `k`.
 pub fn say(node: &Node<'_>, k: usize, report: &mut Report<'_>, message: impl FnOnce() -> String) {
     report
         .say_at(|r| rows(node).nth(k).map_or(node.at, |row| r.offset(row)), || format!("{}: {}", node.name, message()));
 }
 
-/// A number of rows in words.
+/// Formats a number of rows.
 pub fn count(rows: usize) -> String {
     if rows == 1 { "1 row".into() } else { format!("{rows} rows") }
 }
@@ -51,7 +51,8 @@ fn words(count: usize) -> String {
     if count == 1 { "1 value".into() } else { format!("{count} values") }
 }
 
-/// Rows of `W` numbers. A row with a mistake is noted and counts as zeros, so that the other rows keep their places.
+/// Parses rows of `W` numbers. A row with an error is recorded and counts as zeros, so that other rows keep their
+/// numbers.
 pub fn numbers<T: Number, const W: usize>(node: &Node<'_>, report: &mut Report<'_>) -> Vec<[T; W]> {
     let mut out = vec![];
     for row in rows(node) {
@@ -60,7 +61,7 @@ pub fn numbers<T: Number, const W: usize>(node: &Node<'_>, report: &mut Report<'
     out
 }
 
-/// The numbers of a row behind `before` other values.
+/// Parses the numbers of a row after `before` other values.
 fn numbers_of_row<'a, T: Number, const W: usize>(
     node: &Node<'_>,
     row: &'a str,
@@ -93,12 +94,12 @@ fn numbers_of_row<'a, T: Number, const W: usize>(
     Some(numbers)
 }
 
-/// A value cut to the length of a message.
+/// Shortens a value for a message.
 fn short(value: &str) -> &str {
     value.char_indices().nth(30).map_or(value, |(n, _)| &value[..n])
 }
 
-/// Names of types and their numbers, in the order they occur.
+/// Type names and their indices, in order of appearance.
 #[derive(Default)]
 struct Names<'a> {
     names: Vec<String>,
@@ -108,7 +109,7 @@ struct Names<'a> {
 
 impl<'a> Names<'a> {
     fn number(&mut self, name: &'a str) -> u32 {
-        // neighboring rows are mostly of one type
+        // adjacent rows often have the same type
         if let Some((last, number)) = self.last
             && last == name
         {
@@ -123,22 +124,22 @@ impl<'a> Names<'a> {
     }
 }
 
-/// One name a row: the names, and their number in each row.
+/// Parses one name per row; returns the distinct names and the index of each row's name.
 pub fn names<'a>(node: &Node<'a>, report: &mut Report<'_>) -> (Vec<String>, Vec<u32>) {
     let mut names = Names::default();
-    let mut kinds = vec![];
+    let mut indices = vec![];
     for row in rows(node) {
         let name = row.split_ascii_whitespace().next().unwrap_or(row);
         if name.len() != row.len() {
             let found = row.split_ascii_whitespace().count();
             report.say(report.offset(row), || format!("{}: expected 1 name in a row, found {found}", node.name));
         }
-        kinds.push(names.number(name));
+        indices.push(names.number(name));
     }
-    (names.names, kinds)
+    (names.names, indices)
 }
 
-/// Rows of a type and `N` particles, of which there are `n`.
+/// Parses rows of a type and `N` particles out of `n`.
 pub fn links<const N: usize>(node: &Node<'_>, n: usize, report: &mut Report<'_>) -> (Vec<String>, Vec<Link<N>>) {
     let mut names = Names::default();
     let mut links = vec![];
@@ -149,7 +150,7 @@ pub fn links<const N: usize>(node: &Node<'_>, n: usize, report: &mut Report<'_>)
         if let Some(tags) = tags {
             check_members(node, row, &tags, n, report);
         }
-        // a row with a mistake still counts
+        // a row with an error still counts
         links.push(Link { kind, tags: tags.unwrap_or([0; N]) });
     }
     (names.names, links)
@@ -158,9 +159,9 @@ pub fn links<const N: usize>(node: &Node<'_>, n: usize, report: &mut Report<'_>)
 fn check_members<const N: usize>(node: &Node<'_>, row: &str, tags: &[u32; N], n: usize, report: &mut Report<'_>) {
     if let Some(tag) = tags.iter().find(|t| **t as usize >= n) {
         report.say(report.offset(row), || {
-            format!("{}: there is no particle {tag}; the last one is {}", node.name, n.saturating_sub(1))
+            format!("{}: unknown particle {tag}; the last particle is {}", node.name, n.saturating_sub(1))
         });
     } else if let Some(twice) = (1..N).find(|k| tags[..*k].contains(&tags[*k])) {
-        report.say(report.offset(row), || format!("{}: particle {} is in it twice", node.name, tags[twice]));
+        report.say(report.offset(row), || format!("{}: particle {} occurs twice", node.name, tags[twice]));
     }
 }

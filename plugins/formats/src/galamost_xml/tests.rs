@@ -1,4 +1,4 @@
-//! Files read, written and refused.
+//! Tests: files read, written, and rejected.
 
 use crate::galamost_xml::read::parse;
 use crate::galamost_xml::write::{Style, write};
@@ -7,7 +7,7 @@ use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
 use galamost_text::replace;
 use std::path::Path;
 
-/// A file with every node there is.
+/// A file with every supported node.
 const ALL: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <galamost_xml version="1.3">
 <configuration time_step="1500" dimensions="3" natoms="4" >
@@ -135,7 +135,7 @@ fn text(s: &Snapshot) -> String {
     String::from_utf8(out).expect("text")
 }
 
-/// What is wrong with a text, as `line:column message`.
+/// Returns the errors of a text, as `line:column message`.
 fn errors(text: &str) -> Vec<String> {
     match read(text) {
         Err(Error::Input(errors)) => errors
@@ -146,11 +146,11 @@ fn errors(text: &str) -> Vec<String> {
             })
             .collect(),
         Err(e) => panic!("{e}"),
-        Ok(_) => panic!("nothing is said to be wrong with:\n{text}"),
+        Ok(_) => panic!("no error was reported for:\n{text}"),
     }
 }
 
-/// `SMALL` with `from` replaced must give exactly these errors.
+/// Checks the errors of `SMALL` with `from` replaced by `to`.
 fn changed(from: &str, to: &str, expected: &[&str]) {
     assert!(SMALL.contains(from), "{from}");
     assert_eq!(errors(&SMALL.replacen(from, to, 1)), expected, "{from} -> {to}");
@@ -165,7 +165,7 @@ fn every_node_is_read() {
     assert_eq!(s.image[1], [-1, 2, 13]);
     assert_eq!(s.velocity[2], [12345.0, -54321.0, 0.0]);
     assert_eq!(s.mass, [1.0, 72.0, 0.5, 1.0]);
-    assert_eq!((s.types.join(" ").as_str(), s.kind.as_slice()), ("A B C1", [0, 1, 0, 2].as_slice()));
+    assert_eq!((s.types.join(" ").as_str(), s.type_id.as_slice()), ("A B C1", [0, 1, 0, 2].as_slice()));
     let int = |name: &str| match &s.arrays[name] {
         Array { width: 1, values: Values::Int(v) } => v.clone(),
         other => panic!("{name}: {other:?}"),
@@ -189,7 +189,7 @@ fn every_node_is_read() {
 
 #[test]
 fn what_is_written_is_what_was_read() {
-    // this holds for the row with numbers that fill their columns too: they do not run together
+    // also if numbers fill their columns: they do not merge
     let s = read(ALL).expect("a sound file");
     assert_eq!(text(&s), ALL);
     assert_eq!(read(&text(&s)).expect("a sound file"), s);
@@ -201,7 +201,7 @@ fn defaults_and_plain_files() {
     s.check().expect("a sound state");
     assert_eq!((s.velocity, s.mass, s.image), (vec![[0.0; 3]; 2], vec![1.0; 2], vec![[0; 3]; 2]));
     assert!(s.arrays.is_empty() && s.bonds.is_empty() && s.bond_types.is_empty());
-    // without counts, with comments, Windows line ends, a byte order mark, a node of nothing, blocks of potentials
+    // without counts; with comments, Windows line ends, a byte order mark, an empty node, blocks of potentials
     let other = format!("\u{feff}{}", SMALL.replace(" num=\"2\"", "").replace(" natoms=\"2\"", ""))
         .replace("</type>", "<!-- > -->\n</type>\n<bond num=\"0\"/><angle num=\"0\"></angle>")
         .replace("</configuration>", BLOCKS)
@@ -223,7 +223,7 @@ fn two_dimensions() {
     let bad = flat.replace("lz=\"0\"", "lz=\"1\"").replace("1 2 0", "1 2 0.5");
     assert_eq!(
         errors(&bad),
-        ["4:1 box: lz=\"1\": it must be 0 in two dimensions", "6:1 position: particle 0 has z = 0.5 in two dimensions"]
+        ["4:1 box: lz=\"1\": must be 0 in two dimensions", "6:1 position: particle 0 has z = 0.5 in two dimensions"]
     );
     let moving = flat.replace("<type", "<velocity>\n1 0 0\n0 0 1\n</velocity>\n<type");
     assert_eq!(errors(&moving), ["11:1 velocity: particle 1 moves along z in two dimensions"]);
@@ -235,7 +235,7 @@ fn edges_of_the_box() {
     s.check().expect("a sound state");
     assert_eq!((s.position[0][0], s.image[0]), (-5.0, [1, -1, 0]));
     assert!((s.position[0][1] - 4.9999999).abs() < 1e-12);
-    changed("-1 -2 -3", "-1 -5.1 -3", &["7:1 position: particle 1 is outside of the box, which reaches to ±5, ±5, ±5"]);
+    changed("-1 -2 -3", "-1 -5.1 -3", &["7:1 position: particle 1 is outside the box, which extends to ±5, ±5, ±5"]);
 }
 
 #[test]
@@ -250,23 +250,23 @@ fn errors_of_rows() {
     changed(
         "1 2 3\n",
         "",
-        &["3:1 natoms is 2, but <position> holds 1 row", "5:1 position: num is 2, but it holds 1 row"],
+        &["3:1 natoms is 2, but <position> has 1 row", "5:1 position: num is 2, but the node has 1 row"],
     );
-    changed("A\n", "", &["9:1 type: num is 2, but it holds 1 row"]);
+    changed("A\n", "", &["9:1 type: num is 2, but the node has 1 row"]);
     changed("<type num=\"2\">\nA\n", "<type num=\"1\">\n", &["9:1 type: 1 row for 2 particles"]);
     changed("<type num=\"2\"", "<type num=\"two\"", &["9:1 type: num=\"two\": expected a whole number from 0"]);
     let with = |node: &str| format!("{node}\n</configuration>");
     let extra = |node: &str, expected: &[&str]| changed("</configuration>", &with(node), expected);
-    extra("<mass num=\"2\">\n1\n0\n</mass>", &["15:1 mass: particle 1 has 0: it must be above 0"]);
-    extra("<body>\n1.5\n1\n</body>", &["14:1 body: expected a whole number, found `1.5`"]);
-    extra("<body>\n1\n3000000000\n</body>", &["15:1 body: expected a whole number, found `3000000000`"]);
+    extra("<mass num=\"2\">\n1\n0\n</mass>", &["15:1 mass: particle 1 has 0; masses must be positive"]);
+    extra("<body>\n1.5\n1\n</body>", &["14:1 body: expected an integer, found `1.5`"]);
+    extra("<body>\n1\n3000000000\n</body>", &["15:1 body: expected an integer, found `3000000000`"]);
     extra("<quaternion>\n0 0 0 1\n0 0 1\n</quaternion>", &["15:1 quaternion: expected 4 values in a row, found 3"]);
-    extra("<bond num=\"1\">\nA-B 0 2\n</bond>", &["14:1 bond: there is no particle 2; the last one is 1"]);
-    extra("<bond num=\"1\">\nA-B 0 -1\n</bond>", &["14:7 bond: expected a particle's number, from 0, found `-1`"]);
+    extra("<bond num=\"1\">\nA-B 0 2\n</bond>", &["14:1 bond: unknown particle 2; the last particle is 1"]);
+    extra("<bond num=\"1\">\nA-B 0 -1\n</bond>", &["14:7 bond: expected a particle number, from 0, found `-1`"]);
     extra("<bond num=\"1\">\nA-B 0\n</bond>", &["14:1 bond: expected 3 values in a row, found 2"]);
-    extra("<bond num=\"1\">\nA-B 1 1\n</bond>", &["14:1 bond: particle 1 is in it twice"]);
-    extra("<bond num=\"2\">\nA-B 0 1\n</bond>", &["13:1 bond: num is 2, but it holds 1 row"]);
-    extra("<dihedral>\nA 0 1 0 5\n</dihedral>", &["14:1 dihedral: there is no particle 5; the last one is 1"]);
+    extra("<bond num=\"1\">\nA-B 1 1\n</bond>", &["14:1 bond: particle 1 occurs twice"]);
+    extra("<bond num=\"2\">\nA-B 0 1\n</bond>", &["13:1 bond: num is 2, but the node has 1 row"]);
+    extra("<dihedral>\nA 0 1 0 5\n</dihedral>", &["14:1 dihedral: unknown particle 5; the last particle is 1"]);
 }
 
 #[test]
@@ -274,49 +274,41 @@ fn errors_of_nodes() {
     changed(
         "natoms=\"2\"",
         "natoms=\"3\"",
-        &["3:1 natoms is 3, but <position> holds 2 rows", "9:1 type: 2 rows for 3 particles"],
+        &["3:1 natoms is 3, but <position> has 2 rows", "9:1 type: 2 rows for 3 particles"],
     );
     changed("natoms=\"2\"", "natoms=\"-2\"", &["3:1 natoms=\"-2\": expected a whole number from 0"]);
     changed("time_step=\"0\"", "time_step=\"1.5\"", &["3:1 time_step=\"1.5\": expected a whole number from 0"]);
     changed("dimensions=\"3\"", "dimensions=\"4\"", &["3:1 dimensions=\"4\": expected 2 or 3"]);
-    changed("lx=\"10\"", "lx=\"-10\"", &["4:1 box: lx=\"-10\": it must be a number above 0"]);
+    changed("lx=\"10\"", "lx=\"-10\"", &["4:1 box: lx=\"-10\": must be a positive number"]);
     changed("ly=\"10\"", "", &["4:1 box: ly is missing"]);
-    changed("lz=\"10\"", "lz=\"0\"", &["4:1 box: lz=\"0\": it must be a number above 0 (or 0 with dimensions=\"2\")"]);
-    changed("lx=\"10\"", "lx=\"10\" xy=\"0.5\"", &["4:1 box: xy=\"0.5\": only boxes with right angles are supported"]);
-    changed("<box lx=\"10\" ly=\"10\" lz=\"10\"/>\n", "", &["3:1 there is no <box> in <configuration>"]);
-    changed("<type num=\"2\">\nA\nB\n</type>\n", "", &["3:1 there is no <type> in <configuration>"]);
-    changed(
-        "<position num=\"2\">\n1 2 3\n-1 -2 -3\n</position>\n",
-        "",
-        &["3:1 there is no <position> in <configuration>"],
-    );
+    changed("lz=\"10\"", "lz=\"0\"", &["4:1 box: lz=\"0\": must be a positive number (or 0 with dimensions=\"2\")"]);
+    changed("lx=\"10\"", "lx=\"10\" xy=\"0.5\"", &["4:1 box: xy=\"0.5\": only orthogonal boxes are supported"]);
+    changed("<box lx=\"10\" ly=\"10\" lz=\"10\"/>\n", "", &["3:1 missing <box> in <configuration>"]);
+    changed("<type num=\"2\">\nA\nB\n</type>\n", "", &["3:1 missing <type> in <configuration>"]);
+    changed("<position num=\"2\">\n1 2 3\n-1 -2 -3\n</position>\n", "", &["3:1 missing <position> in <configuration>"]);
     changed(
         "</configuration>",
         "<velocty/>\n</configuration>",
         &["13:1 unknown node <velocty>; did you mean <velocity>?"],
     );
-    changed(
-        "</configuration>",
-        "<type>\nA\nA\n</type>\n</configuration>",
-        &["13:1 <type> is given twice, first in line 9"],
-    );
+    changed("</configuration>", "<type>\nA\nA\n</type>\n</configuration>", &["13:1 duplicate <type>, first in line 9"]);
     changed(
         "</configuration>",
         "</configuration><configuration/>",
-        &["13:17 there is a second <configuration>: one file holds one state"],
+        &["13:17 duplicate <configuration>; a file holds one state"],
     );
-    changed("</configuration>", "7</configuration>", &["13:1 text outside of a node"]);
-    changed("A\nB\n", "A\n<b/>B\n", &["11:1 <b> stands inside of <type>, which holds only text"]);
+    changed("</configuration>", "7</configuration>", &["13:1 text outside a node"]);
+    changed("A\nB\n", "A\n<b/>B\n", &["11:1 <b> is inside <type>, which may contain only text"]);
     changed(
         "version=\"1.3\"",
         "version=\"2.0\"",
-        &["2:1 version 2.0 of galamost_xml is not known; this program reads versions 1.0 to 1.3"],
+        &["2:1 unsupported galamost_xml version 2.0; this program reads versions 1.0 to 1.3"],
     );
     assert_eq!(errors("<hoomd_xml>\n<x/></hoomd_xml>"), ["1:1 expected <galamost_xml>, found <hoomd_xml>"]);
-    assert_eq!(errors(""), ["1:1 there is no <galamost_xml>"]);
-    assert_eq!(errors("<galamost_xml/>"), ["1:1 there is no <configuration> in <galamost_xml>"]);
+    assert_eq!(errors(""), ["1:1 missing <galamost_xml>"]);
+    assert_eq!(errors("<galamost_xml/>"), ["1:1 missing <configuration> in <galamost_xml>"]);
     assert_eq!(errors(&SMALL.replace("1 2 3\n-1 -2 -3\n", "").replace("A\nB\n", "").replace('2', "0"))[0], {
-        "5:1 there are no particles"
+        "5:1 the file has no particles"
     });
 }
 
@@ -331,7 +323,7 @@ fn errors_of_xml() {
     changed(
         "</configuration>\n</galamost_xml>\n",
         "",
-        &["13:1 the file ends inside <configuration>, which begins in line 3: it is cut off"],
+        &["13:1 the file ends inside <configuration>, which begins in line 3; it is truncated"],
     );
     changed(
         "-1 -2 -3\n</position>",
@@ -346,13 +338,13 @@ fn many_errors_are_counted() {
     let all = errors(&SMALL.replace("1 2 3\n", &rows));
     assert_eq!(all.len(), 5 + 3, "{all:?}");
     assert_eq!(all[7], "and 999995 more errors");
-    // a count is compared, never believed
-    changed("num=\"2\"", "num=\"99999999999\"", &["5:1 position: num is 99999999999, but it holds 2 rows"]);
+    // the declared count is only compared, never used for allocation
+    changed("num=\"2\"", "num=\"99999999999\"", &["5:1 position: num is 99999999999, but the node has 2 rows"]);
     changed(
         "natoms=\"2\"",
         "natoms=\"18446744073709551615\"",
         &[
-            "3:1 natoms is 18446744073709551615, but <position> holds 2 rows",
+            "3:1 natoms is 18446744073709551615, but <position> has 2 rows",
             "9:1 type: 2 rows for 18446744073709551615 particles",
         ],
     );
@@ -365,7 +357,7 @@ fn a_cut_file_is_refused_wherever_it_is_cut() {
         assert!(!errors(&ALL[..cut]).is_empty());
     }
     read(&ALL[..end]).expect("whole");
-    // and no damage makes it panic
+    // and no damaged byte makes it panic
     for at in 0..ALL.len() {
         for damage in [b'<', b'>', b'"', b'&', b'/', b'\n', b' ', 0, b'9'] {
             let mut bytes = ALL.as_bytes().to_vec();

@@ -1,21 +1,21 @@
-//! From a state to the text of a file.
+//! Formats a state.
 
 use galamost_plugin_api::snapshot::{KNOWN_ARRAYS, Link, Snapshot, Values};
 use std::io::{Result, Write};
 
-/// What is written, and how.
+/// Options of the analyzer.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
-    /// Digits after the point.
+    /// Decimal places of real numbers.
     pub digits: usize,
-    /// With velocities.
+    /// Whether to write velocities.
     pub velocity: bool,
 }
 
 /// Writes a state.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the errors of `out`.
 pub fn write(out: &mut impl Write, s: &Snapshot, style: Style) -> Result<()> {
     let n = s.len();
     let [lx, ly, lz] = s.box_length;
@@ -31,7 +31,7 @@ pub fn write(out: &mut impl Write, s: &Snapshot, style: Style) -> Result<()> {
     }
     nodes.node("mass", s.mass.iter(), |out, m| writeln!(out, "{m:.*}", style.digits))?;
     let name = |names: &[String], kind: u32| names.get(kind as usize).map_or_else(String::new, String::clone);
-    nodes.node("type", s.kind.iter(), |out, k| writeln!(out, "{}", name(&s.types, *k)))?;
+    nodes.node("type", s.type_id.iter(), |out, k| writeln!(out, "{}", name(&s.types, *k)))?;
     for (name, width, ..) in KNOWN_ARRAYS {
         let Some(array) = s.arrays.get(*name).filter(|a| a.width == *width) else { continue };
         match &array.values {
@@ -88,7 +88,7 @@ impl<W: Write> Nodes<'_, W> {
     }
 }
 
-/// Numbers in columns, as in C's `%17.10f`.
+/// Formats numbers in columns, as C's `%17.10f`.
 #[derive(Default)]
 struct Columns {
     digits: usize,
@@ -104,7 +104,7 @@ impl Columns {
             let begin = self.line.len();
             // writing to a String does not fail
             let _ = write!(self.line, "{x:width$.digits$}", digits = self.digits);
-            // a number that fills its column must not run into the one before
+            // a number that fills its column must not merge with the previous one
             if begin > 0 && !self.line[begin..].starts_with(' ') {
                 self.line.insert(begin, ' ');
             }

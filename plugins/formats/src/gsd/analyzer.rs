@@ -1,22 +1,22 @@
-//! The analyzer.
+//! The `Gsd` analyzer.
 
 use crate::gsd::write::{NAME_SIZE, Trajectory};
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 
-/// Writes a GSD trajectory (schema hoomd 1.4), one frame every `every` steps, as OVITO, freud and gsd read it.
+/// Writes a GSD trajectory (schema hoomd 1.4), readable by OVITO, freud, and gsd.
 ///
-/// A frame has the step, the box, positions, images, types and masses; `charge`, `diameter`, `body` and `inert` if the
-/// system has them; the quaternion w x y z of `quaternion`, or the rotation of z onto `orientation`; bonds, angles and
-/// dihedrals. Numbers are single precision, as in this schema. What is as in the first frame is not written again, so
-/// bonds that form cost room only in the frames that differ. `log/potential_energy`, `log/kinetic_energy`,
-/// `log/pressure` and `log/kT` are double precision.
+/// A frame contains the step, the box, positions, images, types, masses, bonds, angles, and dihedrals, and, if the
+/// system has them, `charge`, `diameter`, `body`, `inert`, and orientations: the quaternion w x y z of `quaternion`, or
+/// the rotation of z onto `orientation`. Numbers are single precision, as the schema prescribes. Data that equal those
+/// of the first frame are not written again, so bonds that form only enlarge the frames that differ.
+/// `log/potential_energy`, `log/kinetic_energy`, `log/pressure`, and `log/kT` are double precision.
 ///
-/// A frame is on the disk at once if it is the first or larger than 1 MiB, else with the first frame that comes two
-/// seconds after the last time or when 1 MiB has gathered; all frames are when a checkpoint is written and when the run
-/// ends. So a run that is killed leaves a file of whole frames. When a frame cannot be written (a full disk), the run
-/// ends, and the file ends with the last frame that was on the disk. A resumed run first takes off the frames that are
-/// newer than its checkpoint. A run that is not resumed overwrites a file of the same name.
+/// The first frame and frames larger than 1 MiB are synced to disk at once. Other frames are synced with the first
+/// frame that is written two seconds after the last sync, or when 1 MiB has accumulated. All frames are synced at
+/// checkpoints and at the end of the run. A killed run therefore leaves complete frames. If a frame cannot be written
+/// (disk full), the run ends, and the file ends with the last synced frame. A resumed run removes frames that are newer
+/// than its checkpoint. A new run overwrites an existing file.
 ///
 /// ```ron
 /// Gsd(every: 50, file: "trajectory.gsd", velocity: true)
@@ -24,30 +24,30 @@ use std::path::PathBuf;
 #[component(Analyzer, "Gsd")]
 #[derive(Debug, Params)]
 pub struct WriteGsd {
-    /// Steps from one frame to the next.
+    /// Steps between frames.
     #[param(at_least = 1.0)]
     every: u64,
-    /// File to write.
+    /// Output file.
     #[param(extensions = "gsd")]
     file: String,
-    /// Whether velocities are written, and angular momenta (angmom) of particles that turn.
+    /// Whether to write velocities, and angular momenta (angmom) of particles with orientations.
     #[param(default = false)]
     velocity: bool,
-    /// Whether energies, pressure and kT are written.
+    /// Whether to write energies, pressure, and kT.
     #[param(default = true)]
     log: bool,
     #[param(skip)]
     system: SystemInfo,
     #[param(skip)]
     path: PathBuf,
-    /// Frames there were at the checkpoint that the run goes on from.
+    /// Number of frames at the checkpoint that the run resumes from.
     #[param(skip)]
     kept: Option<u64>,
     #[param(skip)]
     trajectory: Option<Trajectory>,
 }
 
-/// First bytes of the state in checkpoints.
+/// First bytes of the analyzer's state in checkpoints.
 const STATE: &[u8; 8] = b"gsd\0\0\0\0\x01";
 
 impl Analyzer for WriteGsd {
@@ -62,7 +62,7 @@ impl Analyzer for WriteGsd {
         let names = [&system.types, &system.bond_types, &system.angle_types, &system.dihedral_types];
         for name in names.into_iter().flatten().filter(|n| n.len() >= NAME_SIZE || n.contains('\0')) {
             errors.push(InputError::new(format!(
-                "the type name \"{name}\" cannot be written: at most {} bytes are possible",
+                "the type name \"{name}\" exceeds the limit of {} bytes, or contains a NUL character",
                 NAME_SIZE - 1
             )));
         }
@@ -74,16 +74,16 @@ impl Analyzer for WriteGsd {
     }
 
     fn start(&mut self, host: Host) -> Result<()> {
-        let there = self.system.resumed && self.path.exists();
+        let exists = self.system.resumed && self.path.exists();
         self.trajectory = Some(match self.kept {
-            Some(frames) if there && frames > 0 => Trajectory::resume(&self.path, frames, self.system.n)?,
-            None if there => {
-                let message = "is there, but the checkpoint knows nothing of it: move it away or choose another name";
+            Some(frames) if exists && frames > 0 => Trajectory::resume(&self.path, frames, self.system.n)?,
+            None if exists => {
+                let message = "exists but is not part of the checkpoint; move it away or choose another name";
                 return Err(Error::io(&self.path, message));
             }
             kept => {
                 if kept.is_some_and(|frames| frames > 0) {
-                    host.log(Level::Warn, &format!("{} is gone: a new one is begun", self.path.display()));
+                    host.log(Level::Warn, &format!("{} no longer exists; starting a new file", self.path.display()));
                 }
                 Trajectory::create(&self.path)?
             }
@@ -92,7 +92,9 @@ impl Analyzer for WriteGsd {
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
-        let Some(trajectory) = &mut self.trajectory else { return Err(Error::Run("Gsd was not started".into())) };
+        let Some(trajectory) = &mut self.trajectory else {
+            return Err(Error::Run("Gsd: `start` was not called".into()));
+        };
         let log = if self.log {
             let t = frame.thermo()?;
             vec![
@@ -113,7 +115,7 @@ impl Analyzer for WriteGsd {
 
     fn save(&mut self) -> Result<Vec<u8>> {
         let Some(trajectory) = &mut self.trajectory else { return Ok(vec![]) };
-        // a checkpoint never knows of more frames than there are
+        // the checkpoint must not refer to frames that are not on disk
         trajectory.sync()?;
         Ok([STATE.as_slice(), &trajectory.synced().to_le_bytes()].concat())
     }

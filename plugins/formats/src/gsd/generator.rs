@@ -1,15 +1,15 @@
-//! The generator.
+//! The `Gsd` generator.
 
 use crate::gsd::layer::Layer;
 use crate::gsd::read::{open, read};
 use galamost_plugin_api::prelude::*;
 
-/// Reads a state from a frame of a GSD file (schema hoomd 1 or 2), as HOOMD-blue, gsd and this engine write them.
+/// Reads a state from a frame of a GSD file (schema hoomd 1 or 2), as written by HOOMD-blue, gsd, and this program.
 ///
-/// Taken are the step, the box (only with right angles), positions, images, velocities, types, masses, bonds, angles
-/// and dihedrals, and, if the file has them, `charge`, `diameter`, `body`, `inert` (moment_inertia) and `quaternion`
-/// (orientation, turned from w x y z to x y z w) with `angular_momentum` (angmom, turned into the vector in the frame of
-/// space). Numbers of most such files are single precision. Impropers, constraints and special pairs are passed over.
+/// It reads the step, the box (orthogonal only), positions, images, velocities, types, masses, bonds, angles, and
+/// dihedrals. If present, it also reads `charge`, `diameter`, `body`, `inert` (moment_inertia), `quaternion`
+/// (orientation, reordered from w x y z to x y z w), and `angular_momentum` (angmom, converted to a vector in the space
+/// frame). Most files hold single-precision numbers. Impropers, constraints, and special pairs are ignored.
 ///
 /// ```ron
 /// Gsd(file: "trajectory.gsd", frame: -1)
@@ -17,10 +17,10 @@ use galamost_plugin_api::prelude::*;
 #[component(Generator, "Gsd")]
 #[derive(Debug, Params)]
 pub struct ReadGsd {
-    /// File to read.
+    /// Input file.
     #[param(extensions = "gsd")]
     file: String,
-    /// Frame, from 0; a negative number counts from the end, −1 is the last one.
+    /// Frame number from 0; negative numbers count from the end, −1 is the last frame.
     #[param(default = -1)]
     frame: i64,
     #[param(skip)]
@@ -28,7 +28,7 @@ pub struct ReadGsd {
 }
 
 impl ReadGsd {
-    /// The file, opened once.
+    /// Returns the file, which is opened on first use.
     fn layer(&mut self, path: &std::path::Path) -> Result<&Layer> {
         if self.layer.is_none() {
             self.layer = Some(open(path).map_err(|message| InputError::in_file(path, None, message))?);
@@ -36,23 +36,17 @@ impl ReadGsd {
         self.layer.as_ref().ok_or_else(|| Error::Run("the file is not open".into()))
     }
     fn state(&mut self, context: &GeneratorContext, number: i64, snapshot: &mut Snapshot) -> Result<()> {
-        crate::must_be_first("Gsd", snapshot)?;
+        crate::require_empty("Gsd", snapshot)?;
         let path = context.path(&self.file);
         let state = read(self.layer(&path)?, number);
         *snapshot = state.map_err(|message| InputError::in_file(&path, None, message))?;
         Ok(())
     }
+
+    fn count(&mut self, context: &GeneratorContext) -> Result<u64> {
+        let path = context.path(&self.file);
+        Ok(self.layer(&path)?.frames())
+    }
 }
 
-impl Generator for ReadGsd {
-    fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
-        self.state(context, self.frame, snapshot)
-    }
-    fn frames(&mut self, context: &GeneratorContext) -> Result<Option<u64>> {
-        let path = context.path(&self.file);
-        Ok(Some(self.layer(&path)?.frames()))
-    }
-    fn frame(&mut self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()> {
-        self.state(context, number as i64, snapshot)
-    }
-}
+crate::frames::frame_generator!(ReadGsd);

@@ -1,8 +1,8 @@
-//! The file layer of GSD, version 2, where the library that writes has no way: a file is checked before the library
-//! opens it (it panics at a damaged one), columns of any width are read, and frames are taken off the end.
+//! File layer of GSD, version 2, for what the writing library cannot do: check a file before the library opens it (the
+//! library panics on damaged files), read columns of any width, and remove frames at the end.
 //!
-//! A file begins with a header of 256 bytes. It tells where the names of chunks are (one after the other, each ended
-//! by 0) and where the index is: 32 bytes for each chunk, by frame; entries with location 0 are free.
+//! A file begins with a header of 256 bytes. The header gives the position of the chunk names (consecutive, each
+//! terminated by 0) and of the index: 32 bytes for each chunk, ordered by frame; entries with location 0 are free.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -13,17 +13,17 @@ const HEADER: u64 = 256;
 const ENTRY: u64 = 32;
 const NAME: u64 = 64;
 
-/// Where a chunk is.
+/// Index entry of a chunk.
 #[derive(Clone, Debug)]
 pub struct Entry {
     frame: u64,
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
     location: u64,
-    /// Values in a row.
+    /// Number of values in a row.
     pub columns: u32,
     id: u16,
-    kind: u8,
+    value_type: u8,
     flags: u8,
 }
 
@@ -35,20 +35,20 @@ impl Entry {
             location: u64_at(b, 16),
             columns: u32_at(b, 24),
             id: u16::from_ne_bytes([b[28], b[29]]),
-            kind: b[30],
+            value_type: b[30],
             flags: b[31],
         }
     }
 
-    /// Bytes of one value.
+    /// Returns the size of a value in bytes.
     fn value_size(&self) -> Option<u64> {
         [None, Some(1), Some(2), Some(4), Some(8), Some(1), Some(2), Some(4), Some(8), Some(4), Some(8), Some(1)]
-            .get(self.kind as usize)
+            .get(self.value_type as usize)
             .copied()
             .flatten()
     }
 
-    /// The byte behind the chunk.
+    /// Returns the byte offset after the chunk.
     fn end(&self) -> Option<u64> {
         let size = self.rows.checked_mul(u64::from(self.columns))?.checked_mul(self.value_size()?)?;
         self.location.checked_add(size)
@@ -68,31 +68,31 @@ fn read_at(mut file: &File, bytes: &mut [u8], at: u64) -> std::io::Result<()> {
     file.read_exact(bytes)
 }
 
-/// Text up to the first 0.
+/// Returns the text up to the first 0.
 fn text(b: &[u8]) -> String {
     String::from_utf8_lossy(b.split(|c| *c == 0).next().unwrap_or_default()).into_owned()
 }
 
-/// A sound file.
+/// A file whose index has been checked.
 #[derive(Debug)]
 pub struct Layer {
     file: File,
     names: Vec<String>,
     entries: Vec<Entry>,
-    /// Name of the schema.
+    /// Schema name.
     pub schema: String,
-    /// Version of the schema.
+    /// Schema version.
     pub version: (u32, u32),
     index: u64,
-    /// The byte behind index and names.
+    /// Byte offset after the index and the names.
     end: u64,
 }
 
 impl Layer {
-    /// Opens a file and checks all of its index.
+    /// Opens a file and checks its index.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// Returns a message that completes "the file …".
     pub fn open(path: &Path, writable: bool) -> Result<Self, String> {
         let file =
             File::options().read(true).write(writable).open(path).map_err(|e| format!("cannot be opened: {e}"))?;
@@ -103,13 +103,13 @@ impl Layer {
         }
         let [version, schema_version] = [u32_at(&header, 44), u32_at(&header, 40)].map(|v| (v >> 16, v & 0xffff));
         if version.0 != 2 {
-            return Err(format!("is a GSD file of version {}.{}; version 2 is needed", version.0, version.1));
+            return Err(format!("is a GSD file of version {}.{}; only version 2 is supported", version.0, version.1));
         }
         let block = |at: usize, unit: u64| {
             let (begin, size) = (u64_at(&header, at), u64_at(&header, at + 8).checked_mul(unit)?);
             begin.checked_add(size).filter(|end| size > 0 && *end <= length).map(|end| (begin, end))
         };
-        let cut_off = || format!("is cut off: it has {length} bytes, and its index is not among them");
+        let cut_off = || format!("is truncated: it has {length} bytes, and its index lies beyond");
         let (index, index_end) = block(8, ENTRY).ok_or_else(cut_off)?;
         let (names, names_end) = block(24, NAME).ok_or_else(cut_off)?;
         let read = |begin: u64, end: u64| {
@@ -141,46 +141,46 @@ impl Layer {
         for (k, e) in self.entries.iter().enumerate() {
             let known = (e.id as usize) < self.names.len() && e.flags == 0 && e.frame < allocated;
             if !known || e.value_size().is_none() || (k > 0 && (e.frame, e.id) <= last) {
-                return Err(format!("is damaged: entry {k} of its index makes no sense"));
+                return Err(format!("is damaged: entry {k} of its index is invalid"));
             }
             if e.end().is_none_or(|end| end > length) {
                 let name = &self.names[e.id as usize];
-                return Err(format!("is cut off: {name} of frame {} is not all there", e.frame));
+                return Err(format!("is truncated: {name} of frame {} is incomplete", e.frame));
             }
             last = (e.frame, e.id);
         }
         Ok(())
     }
 
-    /// Number of frames.
+    /// Returns the number of frames.
     pub fn frames(&self) -> u64 {
         self.entries.last().map_or(0, |e| e.frame + 1)
     }
 
-    /// Whether the first name is this one, and the first chunk has it.
+    /// Returns whether the first name is `name` and the first chunk has it.
     pub fn begins_with(&self, name: &str) -> bool {
         self.names.first().is_some_and(|n| n == name) && self.entries.first().is_some_and(|e| (e.frame, e.id) == (0, 0))
     }
 
-    /// A chunk, if the frame has it.
+    /// Returns a chunk of a frame, if present.
     pub fn find(&self, frame: u64, name: &str) -> Option<&Entry> {
         let id = self.names.iter().position(|n| n == name)?;
         let begin = self.entries.partition_point(|e| e.frame < frame);
         self.entries[begin..].iter().take_while(|e| e.frame == frame).find(|e| e.id as usize == id)
     }
 
-    /// The bytes of a chunk.
+    /// Returns the bytes of a chunk.
     fn bytes(&self, e: &Entry) -> Result<Vec<u8>, String> {
-        // the size was checked against that of the file
+        // the size was checked against the file size
         let mut bytes = vec![0; (e.end().unwrap_or(e.location) - e.location) as usize];
         read_at(&self.file, &mut bytes, e.location).map_err(|e| format!("cannot be read: {e}"))?;
         Ok(bytes)
     }
 
-    /// The values of a chunk as numbers.
+    /// Returns the values of a chunk as numbers.
     ///
     /// # Errors
-    /// The file cannot be read, or the chunk is text.
+    /// Returns an error if the file cannot be read or the chunk is text.
     pub fn numbers(&self, e: &Entry) -> Result<Vec<f64>, String> {
         macro_rules! all {
             ($bytes:expr, $t:ty) => {
@@ -191,7 +191,7 @@ impl Layer {
             };
         }
         let bytes = self.bytes(e)?;
-        Ok(match e.kind {
+        Ok(match e.value_type {
             1 => all!(bytes, u8),
             2 => all!(bytes, u16),
             3 => all!(bytes, u32),
@@ -206,21 +206,21 @@ impl Layer {
         })
     }
 
-    /// Each row of a chunk of single bytes as text.
+    /// Returns each row of a chunk of single bytes as text.
     ///
     /// # Errors
-    /// The file cannot be read, or the chunk has no single bytes.
+    /// Returns an error if the file cannot be read or the chunk does not consist of single bytes.
     pub fn texts(&self, e: &Entry) -> Result<Vec<String>, String> {
         if e.value_size() != Some(1) || e.columns == 0 {
-            return Err(format!("is damaged: {} is no text", self.names[e.id as usize]));
+            return Err(format!("is damaged: {} is not text", self.names[e.id as usize]));
         }
         Ok(self.bytes(e)?.chunks_exact(e.columns as usize).map(text).collect())
     }
 
-    /// Takes all frames off from number `frames` on; needs a writable file.
+    /// Removes all frames from number `frames` on. The file must be writable.
     ///
     /// # Errors
-    /// The system's words.
+    /// Returns the operating system's error.
     pub fn cut(self, frames: u64) -> Result<(), String> {
         let keep = self.entries.partition_point(|e| e.frame < frames);
         let free = vec![0; (self.entries.len() - keep) * ENTRY as usize];
@@ -230,10 +230,10 @@ impl Layer {
             file.seek(SeekFrom::Start(self.index + keep as u64 * ENTRY))?;
             file.write_all(&free)?;
             self.file.sync_all()?;
-            // the room counts when the disk is full
+            // truncate, since a full disk may need the space
             self.file.set_len(data.max(self.end))?;
             self.file.sync_all()
         };
-        write().map_err(|e: std::io::Error| format!("cannot be cut to {frames} frames: {e}"))
+        write().map_err(|e: std::io::Error| format!("cannot be truncated to {frames} frames: {e}"))
     }
 }

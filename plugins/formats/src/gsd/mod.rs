@@ -1,4 +1,5 @@
-//! GSD trajectories (schema hoomd): written while a run goes on, and read as initial states.
+//! GSD trajectories (schema hoomd): `layer.rs` implements the file layer, `read.rs` reads frames, `write.rs` appends
+//! them.
 
 mod analyzer;
 mod generator;

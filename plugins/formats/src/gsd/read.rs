@@ -1,35 +1,35 @@
-//! From a frame of a file to a state.
+//! Reads a state from a frame.
 
 use crate::gsd::layer::{Entry, Layer};
 use crate::gsd::orientation::angular_momentum;
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values, wrap};
 use std::path::Path;
 
-/// How far outside of the box, in box lengths, a particle may be because of single precision.
-const SLACK: f64 = 1e-6;
+/// Largest distance outside the box, in box lengths, that single precision can explain.
+const TOLERANCE: f64 = 1e-6;
 
 /// Opens a trajectory.
 ///
 /// # Errors
-/// What is wrong with the file, in words.
+/// Returns a message that completes "the file …".
 pub fn open(path: &Path) -> Result<Layer, String> {
     let layer = Layer::open(path, false)?;
     if layer.schema != "hoomd" || !(1..=2).contains(&layer.version.0) {
         let (major, minor) = layer.version;
-        return Err(format!("has the schema {} {major}.{minor}; hoomd 1 or 2 is needed", layer.schema));
+        return Err(format!("has the schema {} {major}.{minor}; expected hoomd 1 or 2", layer.schema));
     }
     Ok(layer)
 }
 
-/// Reads a frame; a negative number counts from the end.
+/// Reads a frame; negative numbers count from the end.
 ///
 /// # Errors
-/// What is wrong with the file, in words.
+/// Returns a message that completes "the file …".
 pub fn read(layer: &Layer, frame: i64) -> Result<Snapshot, String> {
     let frames = layer.frames();
     let number = if frame < 0 { frames.checked_add_signed(frame) } else { u64::try_from(frame).ok() };
     let Some(frame) = number.filter(|f| *f < frames) else {
-        return Err(format!("has {frames} frames; there is no frame {frame}"));
+        return Err(format!("has {frames} frames; frame {frame} does not exist"));
     };
     Reader { layer, frame }.state()
 }
@@ -40,12 +40,12 @@ struct Reader<'l> {
 }
 
 impl Reader<'_> {
-    /// A chunk of this frame, or else of frame 0.
+    /// Returns a chunk of this frame, or of frame 0.
     fn entry(&self, name: &str) -> Option<&Entry> {
         self.layer.find(self.frame, name).or_else(|| self.layer.find(0, name))
     }
 
-    /// The single number of a chunk.
+    /// Returns the single number of a chunk.
     fn number(&self, name: &str) -> Result<Option<f64>, String> {
         let Some(e) = self.entry(name) else { return Ok(None) };
         Ok(self.layer.numbers(e)?.first().copied())
@@ -55,7 +55,7 @@ impl Reader<'_> {
         self.entry(name).map(|e| self.layer.texts(e)).transpose()
     }
 
-    /// `n` rows of `W` numbers of a group. Frame 0 counts only if the group has the same size there.
+    /// Returns `n` rows of `W` numbers of a group. Frame 0 only counts if its group has the same size.
     fn rows<const W: usize>(&self, group: &str, name: &str, n: usize) -> Result<Option<Vec<[f64; W]>>, String> {
         let name = format!("{group}/{name}");
         let here = self.layer.find(self.frame, &name);
@@ -64,7 +64,7 @@ impl Reader<'_> {
         };
         if e.rows != n as u64 || e.columns as usize != W {
             let (rows, columns) = (e.rows, e.columns);
-            return Err(format!("is damaged: {name} has {rows} × {columns} values, not {n} × {W}"));
+            return Err(format!("is damaged: {name} has {rows} × {columns} values, expected {n} × {W}"));
         }
         Ok(Some(self.layer.numbers(e)?.as_chunks().0.to_vec()))
     }
@@ -87,8 +87,8 @@ impl Reader<'_> {
         s.velocity = self.rows("particles", "velocity", n)?.unwrap_or_else(|| vec![[0.0; 3]; n]);
         s.mass = self.rows::<1>("particles", "mass", n)?.map_or_else(|| vec![1.0; n], Vec::into_flattened);
         s.types = self.texts("particles/types")?.unwrap_or_else(|| vec!["A".into()]);
-        let kinds = self.rows::<1>("particles", "typeid", n)?;
-        s.kind = kinds.map_or_else(|| vec![0; n], |k| k.iter().map(|k| k[0] as u32).collect());
+        let types = self.rows::<1>("particles", "typeid", n)?;
+        s.type_id = types.map_or_else(|| vec![0; n], |k| k.iter().map(|k| k[0] as u32).collect());
         self.arrays(&mut s, n)?;
         (s.bond_types, s.bonds) = self.links("bonds")?;
         (s.angle_types, s.angles) = self.links("angles")?;
@@ -103,11 +103,11 @@ impl Reader<'_> {
             return Err(format!("is damaged: configuration/box has {} values", values.len()));
         };
         if tilts.iter().any(|t| *t != 0.0) {
-            return Err(format!("has a box with tilts {tilts:?}; only boxes with right angles are supported"));
+            return Err(format!("has a box with tilts {tilts:?}; only orthogonal boxes are supported"));
         }
         s.box_length = [*lx, *ly, *lz];
         if s.dimensions == 2 {
-            // files of older programs have a length that means nothing
+            // files of older programs have a meaningless lz
             s.box_length[2] = 0.0;
         }
         Ok(())
@@ -116,10 +116,10 @@ impl Reader<'_> {
     fn wrap(&self, s: &mut Snapshot) -> Result<(), String> {
         for tag in 0..s.position.len() {
             let x = s.position[tag];
-            let inside = wrap(&mut s.position[tag], &mut s.image[tag], s.box_length, SLACK);
+            let inside = wrap(&mut s.position[tag], &mut s.image[tag], s.box_length, TOLERANCE);
             if !inside || x.iter().any(|x| !x.is_finite()) {
                 let frame = self.frame;
-                return Err(format!("has particle {tag} of frame {frame} outside of the box, at {x:?}"));
+                return Err(format!("has particle {tag} of frame {frame} outside the box, at {x:?}"));
             }
         }
         Ok(())
@@ -162,8 +162,8 @@ impl Reader<'_> {
         let Some(tags) = self.rows::<N>(group, "group", n)? else {
             return Err(format!("has no {group}/group in frame {}", self.frame));
         };
-        let kinds = self.rows::<1>(group, "typeid", n)?.unwrap_or_else(|| vec![[0.0]; n]);
+        let types_of_links = self.rows::<1>(group, "typeid", n)?.unwrap_or_else(|| vec![[0.0]; n]);
         let link = |(tags, kind): ([f64; N], [f64; 1])| Link { kind: kind[0] as u32, tags: tags.map(|t| t as u32) };
-        Ok((types, tags.into_iter().zip(kinds).map(link).collect()))
+        Ok((types, tags.into_iter().zip(types_of_links).map(link).collect()))
     }
 }

@@ -1,4 +1,4 @@
-//! Trajectories written, read by two readers, cut, damaged and refused.
+//! Tests: trajectories written, read by two readers, truncated, damaged, and rejected.
 
 use crate::gsd::layer::Layer;
 use crate::gsd::write::Trajectory;
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A frame of a file.
+/// Reads a frame of a file.
 fn read(path: &Path, frame: i64) -> Result<Snapshot, String> {
     crate::gsd::read::read(&crate::gsd::read::open(path)?, frame)
 }
 
-/// Four particles with everything that the schema has a place for, in numbers that single precision holds.
+/// Four particles with all properties of the schema, with values that single precision represents exactly.
 fn system() -> Snapshot {
     let mut s = Snapshot { step: 5, dimensions: 3, box_length: [10.0, 12.0, 14.5], ..Snapshot::default() };
     s.types = vec!["A".into(), "Büchse".into()];
@@ -40,7 +40,7 @@ fn system() -> Snapshot {
     s
 }
 
-/// The same system a few steps later: bonds form, then all break, then one comes back; the others stay.
+/// Later states of the same system: bonds form, all break, one forms again; the rest is unchanged.
 fn frames() -> Vec<Snapshot> {
     let first = system();
     let later = |step: u64, x: f64, bonds: &[Link<2>]| {
@@ -56,7 +56,7 @@ fn frames() -> Vec<Snapshot> {
         later(20, 3.0, &[a]),
         later(25, 4.0, &[Link { tags: [1, 2], ..a }]),
     ];
-    all[4].kind[0] = 1;
+    all[4].type_id[0] = 1;
     all[4].box_length[0] = 11.0;
     all
 }
@@ -67,7 +67,7 @@ fn folder() -> TempDir {
 
 fn written(path: &Path, frames: &[Snapshot]) -> Trajectory {
     let mut t = Trajectory::create(path).expect("created");
-    t.patience = Duration::MAX;
+    t.sync_interval = Duration::MAX;
     for s in frames {
         t.append(s, true, &[("kT", 1.25)]).expect("appended");
     }
@@ -98,7 +98,7 @@ fn every_frame_is_read_as_it_was_written() {
         assert_eq!(read(&path, k as i64 - 5).as_ref(), Ok(s), "frame {k}");
     }
     for k in [5, -6, i64::MAX, i64::MIN] {
-        assert_eq!(read(&path, k), Err(format!("has 5 frames; there is no frame {k}")));
+        assert_eq!(read(&path, k), Err(format!("has 5 frames; frame {k} does not exist")));
     }
 }
 
@@ -110,7 +110,7 @@ fn the_other_library_reads_it_too() {
     assert_eq!((file.schema(), file.schema_version(), file.n_frames()), ("hoomd", (1, 4), 5));
     let scalars = |frame, name| file.iter_scalars::<u32>(frame, name).map(|v| v.collect::<Vec<_>>()).ok();
     let bonds = |frame| file.iter_arrays::<u32, 2>(frame, "bonds/group").map(|v| v.collect::<Vec<_>>()).ok();
-    // missing means as in frame 0, never as in the frame before
+    // a missing chunk means "as in frame 0", never "as in the previous frame"
     assert_eq!((scalars(0, "bonds/N"), bonds(0)), (Some(vec![1]), Some(vec![[0, 1]])));
     assert_eq!((scalars(1, "bonds/N"), bonds(1)), (Some(vec![2]), Some(vec![[0, 1], [2, 3]])));
     assert_eq!((scalars(2, "bonds/N"), bonds(2)), (Some(vec![0]), None));
@@ -153,11 +153,11 @@ fn a_killed_run_leaves_whole_frames() {
     let folder = folder();
     let path = folder.path().join("a.gsd");
     let mut t = written(&path, &frames()[..3]);
-    // the first frame is there at once, the others after the next sync
+    // the first frame is on disk at once, the others after the next sync
     assert_eq!(Layer::open(&path, false).map(|l| l.frames()), Ok(1));
     t.sync().expect("synced");
     assert_eq!((Layer::open(&path, false).map(|l| l.frames()), t.synced()), (Ok(3), 3));
-    // a large frame does not wait
+    // a large frame is synced at once
     let mut large = frames().remove(0);
     for _ in 0..50_000 {
         large.push(0, [0.0; 3]);
@@ -165,7 +165,7 @@ fn a_killed_run_leaves_whole_frames() {
     large.arrays.clear();
     t.append(&large, true, &[]).expect("appended");
     assert_eq!((read(&path, -1).map(|s| s.len()), t.synced()), (Ok(50_004), 4));
-    // a kill is a copy of the file at any time
+    // copying the file at any time simulates a kill
     t.append(&frames()[3], true, &[]).expect("appended");
     let copy = folder.path().join("killed.gsd");
     std::fs::copy(&path, &copy).expect("copied");
@@ -191,13 +191,13 @@ fn a_resumed_run_goes_on_from_its_checkpoint() {
     for (k, s) in [0, 1, 3, 4].into_iter().enumerate() {
         assert_eq!(read(&path, k as i64).as_ref(), Ok(&all[s]), "frame {k}");
     }
-    assert_eq!(message(Trajectory::resume(&path, 5, 4)), "has 4 frames; at the checkpoint there were 5");
+    assert_eq!(message(Trajectory::resume(&path, 5, 4)), "has 4 frames, but the checkpoint expects 5");
     assert_eq!(message(Trajectory::resume(&path, 4, 9)), "is not a trajectory of these 9 particles");
     std::fs::write(&path, "step,kT\n").expect("written");
     assert_eq!(message(Trajectory::resume(&path, 4, 4)), "is not a GSD file");
 }
 
-/// A run that is killed while the library brings a frame to the disk leaves data that no index knows of.
+/// A run killed while the library syncs a frame leaves data that the index does not list.
 #[test]
 fn what_a_killed_run_left_behind_the_frames_is_taken_off() {
     let folder = folder();
@@ -222,7 +222,7 @@ fn a_frame_that_fails_is_taken_off() {
     let mut t = written(&path, &all[..1]);
     let whole = std::fs::read(&path).expect("read");
     t.append(&all[1], true, &[]).expect("appended");
-    // what a full disk leaves behind
+    // data left by a full disk
     std::io::Write::write_all(&mut std::fs::File::options().append(true).open(&path).expect("open"), &[7; 1000])
         .expect("written");
     let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
@@ -268,7 +268,7 @@ fn damaged_files_are_refused() {
         let e = read(&bad, -1).expect_err("cut off");
         assert!(e.starts_with("is "), "{e}");
     }
-    // no damaged byte of header, index or names makes it panic; most of them are free and alike
+    // no damaged byte of header, index, or names causes a panic; most bytes are unused and equal
     for at in (0..256 + 128 * 32 + 1024).filter(|at| bytes[*at] != 0 || at % 16 == 0) {
         for flip in [0x01, 0xff] {
             let mut bytes = bytes.clone();
@@ -299,18 +299,15 @@ fn foreign_files_are_refused() {
     s.check().expect("sound");
     assert_eq!((s.position[0][0], s.image[0], s.types), (-5.0, [1, 0, 0], vec!["A".to_string()]));
     let refused = |r: Result<Snapshot, String>, words: &str| assert_eq!(r, Err(words.into()));
-    refused(make("amber", 0.0, 0.0, 1), "has the schema amber 1.4; hoomd 1 or 2 is needed");
+    refused(make("amber", 0.0, 0.0, 1), "has the schema amber 1.4; expected hoomd 1 or 2");
     refused(make("hoomd", 0.5, 0.0, 1), {
-        "has a box with tilts [0.5, 0.0, 0.0]; only boxes with right angles are supported"
+        "has a box with tilts [0.5, 0.0, 0.0]; only orthogonal boxes are supported"
     });
-    refused(
-        make("hoomd", 0.0, 5.1, 1),
-        "has particle 0 of frame 0 outside of the box, at [5.099999904632568, 0.0, 0.0]",
-    );
-    refused(make("hoomd", 0.0, f32::NAN, 1), "has particle 0 of frame 0 outside of the box, at [NaN, 0.0, 0.0]");
+    refused(make("hoomd", 0.0, 5.1, 1), "has particle 0 of frame 0 outside the box, at [5.099999904632568, 0.0, 0.0]");
+    refused(make("hoomd", 0.0, f32::NAN, 1), "has particle 0 of frame 0 outside the box, at [NaN, 0.0, 0.0]");
     refused(make("hoomd", 0.0, 0.0, u32::MAX), {
-        "is damaged: particles/position has 1 × 3 values, not 4294967295 × 3"
+        "is damaged: particles/position has 1 × 3 values, expected 4294967295 × 3"
     });
     drop(GsdFile::create(&path, "test", "hoomd", (1, 4)).expect("created"));
-    refused(read(&path, -1), "has 0 frames; there is no frame -1");
+    refused(read(&path, -1), "has 0 frames; frame -1 does not exist");
 }

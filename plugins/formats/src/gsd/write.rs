@@ -1,4 +1,4 @@
-//! From states to frames of a file.
+//! Appends states to a file as frames.
 
 use crate::gsd::layer::Layer;
 use crate::gsd::orientation;
@@ -8,27 +8,27 @@ use hoomd_gsd::file_layer::{GsdFile, Mode, Type, WriteError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Bytes of a type's name, with the 0 behind it.
+/// Size of a type name in bytes, including the terminating 0.
 pub const NAME_SIZE: usize = 64;
 
-/// The chunk that every file begins with: the library cannot search an index that begins with another one than it
-/// named first.
+/// First chunk of every file. The library cannot search an index that begins with another chunk than the first one it
+/// named.
 const FIRST: &str = "configuration/step";
 
 type Failure = Box<dyn std::error::Error>;
 
-/// A file that frames are appended to.
+/// A file open for appending frames.
 pub struct Trajectory {
     path: PathBuf,
-    /// `None` after an error: then nothing more may be written.
+    /// `None` after an error, when nothing more may be written.
     file: Option<GsdFile>,
-    /// Frames on the disk.
+    /// Number of frames on disk.
     synced: u64,
-    /// Length of the file then.
+    /// Length of the file at that time.
     length: u64,
     last_sync: Instant,
-    /// The longest time that frames are kept in memory.
-    pub patience: Duration,
+    /// Longest time that frames stay in memory.
+    pub sync_interval: Duration,
 }
 
 impl std::fmt::Debug for Trajectory {
@@ -37,27 +37,27 @@ impl std::fmt::Debug for Trajectory {
     }
 }
 
-/// An error and its causes: the library keeps the system's words for the last.
-fn words(e: &dyn std::error::Error) -> String {
+/// Returns an error with its causes; the library's last cause is the operating system's error.
+fn error_chain(e: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(e), |e| e.source()).map(ToString::to_string);
     causes.collect::<Vec<_>>().join(": ")
 }
 
 impl Trajectory {
-    /// Begins a file; one of this name is overwritten.
+    /// Creates a file; an existing file is overwritten.
     ///
     /// # Errors
-    /// The system's words.
+    /// Returns the operating system's error.
     pub fn create(path: &Path) -> Result<Self> {
         let application = concat!("galamost ", env!("CARGO_PKG_VERSION"));
         let file = GsdFile::create(path, application, "hoomd", (1, 4));
-        Ok(Self::new(path, file.map_err(|e| Error::io(path, words(&e)))?))
+        Ok(Self::new(path, file.map_err(|e| Error::io(path, error_chain(&e)))?))
     }
 
-    /// Goes on with the first `frames` frames of a file of `n` particles; later ones are taken off.
+    /// Resumes with the first `frames` frames of a file of `n` particles and removes later frames.
     ///
     /// # Errors
-    /// The file is no trajectory of this system, or the system's words.
+    /// Returns an error if the file is not a trajectory of this system, or the operating system's error.
     pub fn resume(path: &Path, frames: u64, n: u64) -> Result<Self> {
         let wrong = |message: String| Error::io(path, message);
         let layer = Layer::open(path, true).map_err(wrong)?;
@@ -66,12 +66,12 @@ impl Trajectory {
             return Err(wrong(format!("is not a trajectory of these {n} particles")));
         }
         if layer.frames() < frames {
-            return Err(wrong(format!("has {} frames; at the checkpoint there were {frames}", layer.frames())));
+            return Err(wrong(format!("has {} frames, but the checkpoint expects {frames}", layer.frames())));
         }
-        // also where there are no more of them: a run that was killed may have left data that no index knows of
+        // always truncate: a killed run may have left data that the index does not list
         layer.cut(frames).map_err(wrong)?;
         let file = GsdFile::open(path, Mode::Write);
-        Ok(Self::new(path, file.map_err(|e| wrong(words(&e)))?))
+        Ok(Self::new(path, file.map_err(|e| wrong(error_chain(&e)))?))
     }
 
     fn new(path: &Path, file: GsdFile) -> Self {
@@ -81,7 +81,7 @@ impl Trajectory {
             file: Some(file),
             length: 0,
             last_sync: Instant::now(),
-            patience: Duration::from_secs(2),
+            sync_interval: Duration::from_secs(2),
         };
         t.length = t.length_now();
         t
@@ -91,16 +91,16 @@ impl Trajectory {
         std::fs::metadata(&self.path).map_or(0, |m| m.len())
     }
 
-    /// Frames on the disk.
+    /// Returns the number of frames on disk.
     pub fn synced(&self) -> u64 {
         self.synced
     }
 
-    /// Appends a frame. The first one is brought to the disk at once, the others when the patience is over, or when
-    /// the library has written some of their data because there was too much for its memory: large frames go at once.
+    /// Appends a frame. The first frame is synced at once; others when the sync interval has passed, or when the
+    /// library has written data because its buffer was full (large frames).
     ///
     /// # Errors
-    /// The system's words; the file then ends with the last frame that was brought to the disk.
+    /// Returns the operating system's error; the file then ends with the last synced frame.
     pub fn append(&mut self, s: &Snapshot, velocity: bool, log: &[(&str, f64)]) -> Result<()> {
         let Some(file) = &mut self.file else {
             return Err(Error::io(&self.path, "an earlier frame could not be written"));
@@ -109,16 +109,16 @@ impl Trajectory {
         if let Err(e) = written.and_then(|()| Ok(file.end_frame()?)) {
             return Err(self.fail(&*e));
         }
-        if self.synced == 0 || self.last_sync.elapsed() >= self.patience || self.length_now() > self.length {
+        if self.synced == 0 || self.last_sync.elapsed() >= self.sync_interval || self.length_now() > self.length {
             self.sync()?;
         }
         Ok(())
     }
 
-    /// Brings all frames to the disk.
+    /// Syncs all frames to disk.
     ///
     /// # Errors
-    /// As [`Self::append`].
+    /// Returns the operating system's error; the file then ends with the last synced frame.
     pub fn sync(&mut self) -> Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
         match file.sync_all() {
@@ -132,10 +132,10 @@ impl Trajectory {
         }
     }
 
-    /// Gives the file up and takes off what is not whole.
+    /// Closes the file after an error and removes incomplete frames.
     pub fn fail(&mut self, e: &dyn std::error::Error) -> Error {
-        let mut message = words(e);
-        // dropping it would write once more, behind bytes that its index knows nothing of
+        let mut message = error_chain(e);
+        // dropping it would write again, after bytes that its index does not list
         std::mem::forget(self.file.take());
         if let Err(e) = Layer::open(&self.path, true).and_then(|layer| layer.cut(self.synced)) {
             message.push_str(&format!("; and the file {e}"));
@@ -144,7 +144,7 @@ impl Trajectory {
     }
 }
 
-/// The chunks of a frame. A chunk that is missing means "as in frame 0", so whatever is as it was there is left out.
+/// Writes the chunks of a frame. A missing chunk means "as in frame 0", so unchanged data are omitted.
 fn frame(file: &mut GsdFile, s: &Snapshot, velocity: bool, log: &[(&str, f64)]) -> Result<(), WriteError> {
     let f32x3 = |x: &[f64; 3]| x.map(|x| x as f32);
     file.write_scalars(FIRST, [s.step])?;
@@ -154,7 +154,7 @@ fn frame(file: &mut GsdFile, s: &Snapshot, velocity: bool, log: &[(&str, f64)]) 
 
     changed(file, "particles/N", [[s.len() as u32]].into_iter())?;
     changed(file, "particles/types", s.types.iter().map(|t| padded(t)))?;
-    changed(file, "particles/typeid", s.kind.iter().map(|k| [*k]))?;
+    changed(file, "particles/typeid", s.type_id.iter().map(|k| [*k]))?;
     changed(file, "particles/mass", s.mass.iter().map(|m| [*m as f32]))?;
     changed(file, "particles/image", s.image.iter().copied())?;
     arrays(file, s, velocity)?;
@@ -192,7 +192,7 @@ fn arrays(file: &mut GsdFile, s: &Snapshot, velocity: bool) -> Result<(), WriteE
         let rows = inert.as_chunks::<3>().0.iter().map(|i| i.map(|x| x as f32));
         changed(file, "particles/moment_inertia", rows)?;
     }
-    // a quaternion says more than an axis
+    // a quaternion contains more information than an axis
     if let Some(quaternion) = reals("quaternion", 4) {
         let rows = quaternion.as_chunks::<4>().0.iter().map(|[x, y, z, w]| [*w, *x, *y, *z].map(|a| a as f32));
         changed(file, "particles/orientation", rows)?;
@@ -222,8 +222,8 @@ fn links<const N: usize>(
     changed(file, &format!("{what}/group"), links.iter().map(|l| l.tags))
 }
 
-/// Writes a chunk unless it is the same in frame 0. Readers take what is missing from there, if the number of rows is
-/// the same, and no chunk is needed for no rows.
+/// Writes a chunk unless it equals that of frame 0. Readers use frame 0 for missing chunks with the same number of
+/// rows; empty chunks are not needed.
 fn changed<T: Type + PartialEq, const M: usize>(
     file: &mut GsdFile,
     name: &str,
@@ -234,7 +234,7 @@ fn changed<T: Type + PartialEq, const M: usize>(
     if same || values.len() == 0 { Ok(()) } else { file.write_arrays(name, values) }
 }
 
-/// A name, filled up with 0; one that is too long is cut.
+/// Returns a name padded with 0, truncated if too long.
 fn padded(name: &str) -> [i8; NAME_SIZE] {
     let bytes = name.as_bytes();
     std::array::from_fn(|k| if k < NAME_SIZE - 1 { bytes.get(k).map_or(0, |b| *b as i8) } else { 0 })

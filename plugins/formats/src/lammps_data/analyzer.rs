@@ -1,21 +1,28 @@
-//! The analyzer.
+//! The `LammpsData` analyzer.
 
 use crate::lammps_data::style::Style;
-use crate::lammps_data::write::{Form, write};
+use crate::lammps_data::write::{WriteOptions, write};
 use galamost_plugin_api::prelude::*;
 use galamost_text::StateFile;
 
-/// Writes the whole state as a data file of LAMMPS every `every` steps, to be read there with `read_data`.
+/// Writes the state as a LAMMPS data file, readable by `read_data`.
 ///
-/// `{step}` in the name stands for the step with 10 digits: `out.{step}.data` gives `out.0000010000.data`. Without it the file is
-/// written anew each time. A file of this name is always whole: it is written under another name, brought to the disk, and renamed.
+/// `{step}` in the file name stands for the step with 10 digits: `out.{step}.data` gives `out.0000010000.data`. Without
+/// it, the file is replaced each time. A file is always complete: it is written under a temporary name, synced to disk,
+/// and renamed.
 ///
-/// Without `atom_style` it is what the system asks for: `Full` with charges and bonds, angles, dihedrals or molecules, `Molecular`
-/// without charges, `Charge` with charges alone, else `Atomic`; a style that is given leaves out what it has no place for. All but
-/// `Sphere` have one mass for a type: if particles of one type differ, the run ends with an error. Box (centered at 0), images and
-/// velocities are there always (angular velocities are not). Numbers have as many digits as it takes to read the same number back,
-/// unless `digits` asks for fewer. Names of types stand behind the masses as comments; with `labels` all names, also those of
-/// bonds, are there as `Type Labels`, which programs before 2022 do not know.
+/// | `atom_style` | chosen by default if the system has |
+/// |---|---|
+/// | `Full` | charges, and bonds, angles, dihedrals, or molecules |
+/// | `Molecular` | bonds, angles, dihedrals, or molecules |
+/// | `Charge` | charges |
+/// | `Atomic` | none of these |
+///
+/// An explicit style omits what it cannot represent. All styles but `Sphere` have one mass for each type; if particles
+/// of a type have different masses, the run ends with an error. The box (centered at 0) and images are always written;
+/// angular velocities are not. By default, numbers have as many digits as needed to read back the same number. Type
+/// names are comments in the section `Masses`. `labels` writes all names, also those of bonds, as `Type Labels`, which
+/// programs before 2022 cannot read.
 ///
 /// ```ron
 /// LammpsData(every: 100, file: "state.{step}.data")
@@ -23,29 +30,29 @@ use galamost_text::StateFile;
 #[component(Analyzer, "LammpsData")]
 #[derive(Debug, Params)]
 pub struct WriteData {
-    /// Steps from one file to the next.
+    /// Steps between files.
     #[param(at_least = 1.0)]
     every: u64,
-    /// File to write; `{step}` in it stands for the step.
+    /// Output file; `{step}` is replaced by the step.
     #[param(extensions = "data lmp lammps")]
     file: String,
-    /// What stands in a row of `Atoms`.
+    /// Atom style of the section `Atoms`; default: see above.
     atom_style: Option<Style>,
-    /// Whether velocities are written.
+    /// Whether to write velocities.
     #[param(default = true)]
     velocity: bool,
-    /// Whether names of types are written as labels.
+    /// Whether to write type names as labels.
     #[param(default = false)]
     labels: bool,
-    /// Digits behind the point, of places, velocities and charges.
+    /// Decimal places of positions, velocities, and charges; default: as many as needed.
     #[param(at_most = 17.0)]
     digits: Option<u32>,
     #[param(skip)]
     out: StateFile,
 }
 
-/// A word that does not look like the begin of a comment.
-fn good(name: &str) -> bool {
+/// Returns whether a name is a single word without comment characters.
+fn valid_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == '#')
 }
 
@@ -59,11 +66,11 @@ impl Analyzer for WriteData {
             let bad = names.into_iter().flatten().find(|n| n.starts_with(|c: char| c.is_ascii_digit() || c == '*'));
             if let Some(name) = bad {
                 return Err(Error::input(format!(
-                    "`{name}` is no label: LAMMPS takes none that begins with a digit or *"
+                    "`{name}` is not a valid label: LAMMPS labels must not begin with a digit or *"
                 )));
             }
         }
-        self.out.bind(system, &self.file, good)
+        self.out.bind(system, &self.file, valid_name)
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
@@ -76,8 +83,8 @@ impl Analyzer for WriteData {
             (false, true) => Style::Charge,
             (false, false) => Style::Atomic,
         });
-        let form = Form { style, velocity: self.velocity, labels: self.labels, digits: self.digits };
-        let text = write(&s, form).map_err(Error::Run)?;
+        let options = WriteOptions { style, velocity: self.velocity, labels: self.labels, digits: self.digits };
+        let text = write(&s, options).map_err(Error::Run)?;
         self.out.write(frame.step(), &text)
     }
 }

@@ -1,22 +1,22 @@
-//! The header of a data file: how much there is of everything, and the box.
+//! Header of a data file: counts, and the box.
 
 use galamost_text::{Lines, Result};
 
-/// Most types of a kind.
-const MOST_TYPES: usize = 100_000;
+/// Maximum number of types.
+const MAX_TYPES: usize = 100_000;
 
-/// What the header says.
+/// Parsed header.
 #[derive(Clone, Debug, Default)]
 pub struct Header {
-    /// Atoms, bonds, angles, dihedrals, impropers.
+    /// Numbers of atoms, bonds, angles, dihedrals, impropers.
     pub count: [u64; 5],
-    /// Types of the same.
+    /// Numbers of their types.
     pub types: [usize; 5],
-    /// Bounds.
+    /// Lower and upper bounds of the box.
     pub bounds: [Option<[f64; 2]>; 3],
 }
 
-/// A line without its comment.
+/// Returns a line without its comment.
 pub fn content(line: &str) -> &str {
     line.split('#').next().unwrap_or_default().trim_ascii()
 }
@@ -26,15 +26,15 @@ const TYPES: [&str; 5] = ["atom types", "bond types", "angle types", "dihedral t
 const BOUNDS: [&str; 3] = ["xlo xhi", "ylo yhi", "zlo zhi"];
 
 impl Header {
-    /// Takes in the current line; `false` if it does not belong to the header.
+    /// Parses the current line; returns `false` if it does not belong to the header.
     ///
     /// # Errors
-    /// Numbers that make no sense.
+    /// Returns an error if the line has invalid numbers.
     pub fn take(&mut self, l: &Lines) -> Result<bool> {
         let words: Vec<&str> = content(l.text()).split_ascii_whitespace().collect();
         let numbers = words.iter().take_while(|w| w.parse::<f64>().is_ok()).count();
         let key = words[numbers..].join(" ");
-        let place = |of: &[&str]| of.iter().position(|k| *k == key);
+        let index = |of: &[&str]| of.iter().position(|k| *k == key);
         let need = |n: usize| {
             if numbers == n {
                 Ok(())
@@ -42,35 +42,35 @@ impl Header {
                 Err(l.wrong(format!("expected {n} number(s) before `{key}`, found {numbers}")))
             }
         };
-        if let Some(k) = place(&COUNTS) {
+        if let Some(k) = index(&COUNTS) {
             need(1)?;
             self.count[k] = l.whole(words[0])?;
-        } else if let Some(k) = place(&TYPES) {
+        } else if let Some(k) = index(&TYPES) {
             need(1)?;
             self.types[k] = l.whole(words[0])?;
-            if self.types[k] > MOST_TYPES {
-                return Err(l.wrong_at(words[0], format!("{} are more than {MOST_TYPES} types", self.types[k])));
+            if self.types[k] > MAX_TYPES {
+                return Err(l.wrong_at(words[0], format!("{} types exceed the limit of {MAX_TYPES}", self.types[k])));
             }
-        } else if let Some(k) = place(&BOUNDS) {
+        } else if let Some(k) = index(&BOUNDS) {
             need(2)?;
             let (low, high) = (l.real(words[0])?, l.real(words[1])?);
             if low >= high || !(high - low).is_finite() {
-                return Err(l.wrong(format!("the bounds {low} … {high} hold nothing")));
+                return Err(l.wrong(format!("invalid bounds {low} … {high}")));
             }
             self.bounds[k] = Some([low, high]);
         } else if key == "xy xz yz" {
             need(3)?;
             if words[..3].iter().any(|w| w.parse() != Ok(0.0)) {
-                return Err(l.wrong("the box is triclinic: only boxes with right angles can be read"));
+                return Err(l.wrong("the box is triclinic; only orthogonal boxes are supported"));
             }
         } else if ["avec", "bvec", "cvec", "abc origin"].contains(&key.as_str()) {
-            return Err(l.wrong("the box is a general triclinic one: only boxes with right angles can be read"));
+            return Err(l.wrong("the box is triclinic; only orthogonal boxes are supported"));
         } else if numbers == 0 {
             return Ok(false);
         } else if !(key.starts_with("extra ")
             || ["crossterms", "ellipsoids", "lines", "triangles", "bodies"].contains(&key.as_str()))
         {
-            return Err(l.wrong(format!("unknown line of the header: `{key}`")));
+            return Err(l.wrong(format!("unknown header line: `{key}`")));
         }
         Ok(true)
     }

@@ -1,4 +1,4 @@
-//! Data files of LAMMPS: `read.rs` makes a state of one, `write.rs` the text of one.
+//! LAMMPS data files: `read.rs` reads a state, `write.rs` formats one.
 
 mod analyzer;
 mod generator;

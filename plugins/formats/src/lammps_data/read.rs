@@ -1,4 +1,4 @@
-//! From a data file to a state.
+//! Reads a state from a data file.
 
 use crate::lammps_data::header::{Header, content};
 use crate::lammps_data::style::Style;
@@ -8,21 +8,21 @@ use galamost_text::{Lines, Result, fold};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// What the user says of a file.
+/// Options of the generator.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     pub style: Option<Style>,
-    /// Names of types of atoms, bonds, angles, dihedrals.
+    /// Names of the types of atoms, bonds, angles, dihedrals.
     pub names: [Option<Vec<String>>; 4],
-    /// Two dimensions.
+    /// Whether the system is two-dimensional.
     pub flat: bool,
 }
 
-/// Atoms, bonds, angles, dihedrals, impropers, in the order of the header's numbers.
+/// Names for messages, in the order of the counts in the header.
 const WHAT: [&str; 5] = ["atom", "bond", "angle", "dihedral", "improper"];
 
-/// Sections that are passed over, and whose number of types (or of things) is their number of rows.
-const PASSED: [(&str, Rows); 17] = [
+/// Ignored sections, and what determines their number of rows.
+const IGNORED: [(&str, Rows); 17] = [
     ("Pair Coeffs", Rows::Types(0)),
     ("PairIJ Coeffs", Rows::Pairs),
     ("Bond Coeffs", Rows::Types(1)),
@@ -52,11 +52,11 @@ enum Rows {
 /// Reads a file.
 ///
 /// # Errors
-/// The first mistake, with its place.
+/// Returns the first error, with its position.
 pub fn read(path: &Path, choice: &Choice) -> Result<Snapshot> {
     let mut l = Lines::open(path)?;
     let mut file = File { choice: choice.clone(), ..File::default() };
-    // the first line is a comment, whatever it says
+    // the first line always is a comment
     l.must("the header")?;
     if let Some((_, step)) = l.text().split_once("timestep = ") {
         file.step = step.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).unwrap_or(0);
@@ -73,7 +73,7 @@ pub fn read(path: &Path, choice: &Choice) -> Result<Snapshot> {
     file.finish(&l)
 }
 
-/// The next line that says something.
+/// Advances to the next line that is not empty.
 fn next_content(l: &mut Lines) -> Result<bool> {
     while l.next()? {
         if !content(l.text()).is_empty() {
@@ -83,7 +83,7 @@ fn next_content(l: &mut Lines) -> Result<bool> {
     Ok(false)
 }
 
-/// An atom as it stands in the file.
+/// An atom in the file.
 struct Atom {
     id: u64,
     kind: u32,
@@ -103,13 +103,13 @@ struct File {
     middle: [f64; 3],
     length: [f64; 3],
     style: Option<Style>,
-    /// Labels of types of atoms, bonds, angles, dihedrals, and the numbers they stand for.
+    /// Labels of the types of atoms, bonds, angles, dihedrals, and their type numbers.
     labels: [HashMap<String, u32>; 4],
     masses: Vec<Option<f64>>,
-    /// Comments behind masses.
+    /// Comments in the section `Masses`.
     comments: Vec<Option<String>>,
     state: Snapshot,
-    /// Tags of the ids.
+    /// Tags by id.
     tags: HashMap<u64, u32>,
     /// Values that only some styles have.
     molecule: Vec<i32>,
@@ -120,10 +120,10 @@ struct File {
 impl File {
     fn space(&mut self, l: &Lines) -> Result<()> {
         for (k, axis) in ["x", "y", "z"].iter().enumerate() {
-            // what LAMMPS takes if nothing is said
+            // LAMMPS's default bounds
             let [low, high] = self.header.bounds[k].unwrap_or([-0.5, 0.5]);
             if self.header.bounds[k].is_none() && k < 2 {
-                return Err(l.wrong_file(format!("the header has no bounds of the box: `{axis}lo {axis}hi`")));
+                return Err(l.wrong_file(format!("the header has no box bounds `{axis}lo {axis}hi`")));
             }
             (self.middle[k], self.length[k]) = (0.5 * low + 0.5 * high, high - low);
         }
@@ -159,9 +159,9 @@ impl File {
         if let Some(k) = (0..4).find(|k| labels(*k) == name) {
             return self.labels(l, k);
         }
-        let Some((_, rows)) = PASSED.iter().find(|(n, _)| *n == name) else {
+        let Some((_, rows)) = IGNORED.iter().find(|(n, _)| *n == name) else {
             let known =
-                PASSED.iter().map(|p| p.0).chain(["Masses", "Atoms", "Velocities", "Bonds", "Angles", "Dihedrals"]);
+                IGNORED.iter().map(|p| p.0).chain(["Masses", "Atoms", "Velocities", "Bonds", "Angles", "Dihedrals"]);
             return Err(l.wrong(match nearest(&name, known) {
                 Some(n) => format!("unknown section `{name}`; did you mean `{n}`?"),
                 None => format!("unknown section `{name}`"),
@@ -192,7 +192,7 @@ impl File {
             let k = self.kind(l, 0, kind)? as usize;
             let m = l.real(mass)?;
             if m <= 0.0 {
-                return Err(l.wrong_at(mass, "a mass must be above 0"));
+                return Err(l.wrong_at(mass, "masses must be positive"));
             }
             self.masses[k] = Some(m);
             let comment = l.text().split_once('#').map(|(_, c)| c.trim_ascii());
@@ -210,16 +210,16 @@ impl File {
             };
             let n: u32 = l.whole(number)?;
             if n == 0 || n as usize > self.header.types[k] {
-                return Err(l.wrong_at(number, format!("there is no {} type {n}", WHAT[k])));
+                return Err(l.wrong_at(number, format!("unknown {} type {n}", WHAT[k])));
             }
             if self.labels[k].insert((*label).into(), n - 1).is_some() {
-                return Err(l.wrong_at(label, format!("the label {label} is there twice")));
+                return Err(l.wrong_at(label, format!("duplicate label {label}")));
             }
         }
         Ok(())
     }
 
-    /// The number, from 0, of a type that is told by its number or label.
+    /// Returns the index of a type given by its number or label.
     fn kind(&self, l: &Lines, k: usize, word: &str) -> Result<u32> {
         if let Some(n) = self.labels[k].get(word) {
             return Ok(*n);
@@ -227,23 +227,23 @@ impl File {
         let n: u32 = l.whole(word)?;
         if n == 0 || n as usize > self.header.types[k] {
             let (what, types) = (WHAT[k], self.header.types[k]);
-            return Err(l.wrong_at(word, format!("there is no {what} type {n}: the header says {types}")));
+            return Err(l.wrong_at(word, format!("unknown {what} type {n}; the header declares {types}")));
         }
         Ok(n - 1)
     }
 
     fn atoms(&mut self, l: &mut Lines, comment: Option<&str>) -> Result<()> {
         if !self.state.is_empty() {
-            return Err(l.wrong("a second section `Atoms`"));
+            return Err(l.wrong("duplicate section `Atoms`"));
         }
         let hint = comment.filter(|c| !c.is_empty());
         let style = match (self.choice.style, hint) {
             (Some(style), _) => style,
             (None, Some(word)) => Style::of(word).ok_or_else(|| {
-                l.wrong(format!("the atom style `{word}` cannot be read; those that can are {}", Style::words()))
+                l.wrong(format!("unsupported atom style `{word}`; supported styles are {}", Style::words()))
             })?,
             (None, None) => {
-                return Err(l.wrong("the file does not say what stands in a row (`Atoms # full`): give `atom_style`"));
+                return Err(l.wrong("the file does not specify the atom style (`Atoms # full`); set `atom_style`"));
             }
         };
         self.style = Some(style);
@@ -254,7 +254,7 @@ impl File {
         }
         all.sort_by_key(|a| a.id);
         if let Some(pair) = all.windows(2).find(|p| p[0].id == p[1].id) {
-            return Err(l.wrong(format!("the atom {} is there twice", pair[0].id)));
+            return Err(l.wrong(format!("duplicate atom id {}", pair[0].id)));
         }
         for a in &all {
             let tag = self.state.push(a.kind, a.position);
@@ -275,15 +275,20 @@ impl File {
         let words: Vec<&str> = content(l.text()).split_ascii_whitespace().collect();
         let at = style.columns();
         if words.len() != at + 3 && words.len() != at + 6 {
-            let message =
-                format!("{} values; the style {} has {}, or {} with images", words.len(), style.word(), at + 3, at + 6);
+            let message = format!(
+                "found {} values; the style {} has {}, or {} with images",
+                words.len(),
+                style.word(),
+                at + 3,
+                at + 6
+            );
             return Err(l.wrong(message));
         }
         let after_molecule = 1 + usize::from(style.molecule());
         let (mut position, mut image) = ([0.0; 3], [0; 3]);
         for k in 0..3 {
             let word = words[at + k];
-            let far = || l.wrong_at(word, format!("`{word}` is too far outside of the box"));
+            let far = || l.wrong_at(word, format!("`{word}` is too far outside the box"));
             let (inside, turns) = fold(l.real(word)? - self.middle[k], self.length[k]).ok_or_else(far)?;
             let given: i32 = words.get(at + 3 + k).map_or(Ok(0), |w| l.whole(w))?;
             (position[k], image[k]) = (inside, given.checked_add(turns).ok_or_else(far)?);
@@ -297,7 +302,7 @@ impl File {
             kind: self.kind(l, 0, words[after_molecule])?,
             position,
             image,
-            // 0 is an atom without a molecule
+            // 0 means no molecule
             molecule: if style.molecule() { l.whole::<i32>(words[1])?.saturating_sub(1) } else { -1 },
             charge: if style.charge() { l.real(words[after_molecule + 1])? } else { 0.0 },
             diameter: if sphere { l.real(words[2])? } else { 0.0 },
@@ -305,18 +310,18 @@ impl File {
         })
     }
 
-    /// The tag of an atom's id.
+    /// Returns the tag of an atom id.
     fn tag(&self, l: &Lines, word: &str) -> Result<u32> {
         let id: u64 = l.whole(word)?;
         let tag = self.tags.get(&id).copied();
-        tag.ok_or_else(|| l.wrong_at(word, format!("there is no atom {id} (the section `Atoms` must stand before)")))
+        tag.ok_or_else(|| l.wrong_at(word, format!("unknown atom {id} (the section `Atoms` must come first)")))
     }
 
     fn velocities(&mut self, l: &mut Lines) -> Result<()> {
         for _ in 0..self.header.count[0] {
             row(l, "Velocities")?;
             let words: Vec<&str> = content(l.text()).split_ascii_whitespace().collect();
-            // spheres have angular velocities behind
+            // spheres also have angular velocities
             if words.len() != 4 && words.len() != 7 {
                 return Err(l.wrong(format!("expected an atom and its velocity, found {} values", words.len())));
             }
@@ -345,14 +350,14 @@ impl File {
         Ok(all)
     }
 
-    /// Names of the types of a kind.
+    /// Returns the type names of atoms (k = 0), bonds, angles, or dihedrals.
     fn names(&self, l: &Lines, k: usize) -> Result<Vec<String>> {
         let n = self.header.types[k];
         let numbers = || (1..=n).map(|n| n.to_string()).collect::<Vec<_>>();
         if let Some(given) = &self.choice.names[k] {
             if given.len() < n {
                 let what = WHAT[k];
-                return Err(l.wrong_file(format!("there are {n} {what} types, but {} are named", given.len())));
+                return Err(l.wrong_file(format!("the file has {n} {what} types, but {} names are given", given.len())));
             }
             return Ok(given.clone());
         }
@@ -370,13 +375,15 @@ impl File {
 
     fn finish(mut self, l: &Lines) -> Result<Snapshot> {
         if self.state.is_empty() && self.header.count[0] > 0 {
-            return Err(l.wrong_file("there is no section `Atoms`"));
+            return Err(l.wrong_file("missing section `Atoms`"));
         }
         let lengths = [self.state.bonds.len(), self.state.angles.len(), self.state.dihedrals.len()];
         for (k, found) in (1..).zip(lengths) {
             if found as u64 != self.header.count[k] {
                 let (n, what) = (self.header.count[k], WHAT[k]);
-                return Err(l.wrong_file(format!("the header says {n} {what}s, the file has {found}: is it cut off?")));
+                return Err(l.wrong_file(format!(
+                    "the header declares {n} {what}s, but the file has {found}; it may be truncated"
+                )));
             }
         }
         let names = [self.names(l, 0)?, self.names(l, 1)?, self.names(l, 2)?, self.names(l, 3)?];
@@ -390,10 +397,10 @@ impl File {
         }
         let style = self.style.unwrap_or(Style::Atomic);
         if style != Style::Sphere {
-            for (mass, kind) in s.mass.iter_mut().zip(&s.kind) {
+            for (mass, kind) in s.mass.iter_mut().zip(&s.type_id) {
                 *mass = match self.masses.get(*kind as usize) {
                     Some(Some(m)) => *m,
-                    Some(None) => return Err(l.wrong_file(format!("`Masses` has none for the type {}", kind + 1))),
+                    Some(None) => return Err(l.wrong_file(format!("`Masses` lacks the type {}", kind + 1))),
                     None => 1.0,
                 };
             }
@@ -412,10 +419,10 @@ impl File {
     }
 }
 
-/// Goes to the next row of a section.
+/// Advances to the next row of a section.
 fn row(l: &mut Lines, section: &str) -> Result<()> {
     if next_content(l)? {
         return Ok(());
     }
-    Err(l.wrong(format!("the file ends before the last row of {section}: is it cut off?")))
+    Err(l.wrong(format!("the file ends before the last row of {section}; it may be truncated")))
 }

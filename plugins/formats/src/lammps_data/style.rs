@@ -1,4 +1,4 @@
-//! Atom styles: what stands in a row of the section `Atoms`.
+//! Atom styles: columns of the section `Atoms`.
 
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{FromValue, Value};
@@ -26,27 +26,27 @@ const STYLES: [(&str, &str, Style); 7] = [
 ];
 
 impl Style {
-    /// As LAMMPS writes it.
+    /// Returns LAMMPS's name.
     pub fn word(self) -> &'static str {
         STYLES.iter().find(|s| s.2 == self).map_or("", |s| s.1)
     }
-    /// The style of a word of LAMMPS.
+    /// Returns the style of a LAMMPS name.
     pub fn of(word: &str) -> Option<Self> {
         STYLES.iter().find(|s| s.1 == word).map(|s| s.2)
     }
-    /// All words.
+    /// Lists all LAMMPS names.
     pub fn words() -> String {
         STYLES.map(|s| s.1).join(", ")
     }
-    /// A row has the number of the molecule.
+    /// Returns whether a row has a molecule number.
     pub fn molecule(self) -> bool {
         matches!(self, Self::Bond | Self::Angle | Self::Molecular | Self::Full)
     }
-    /// A row has a charge.
+    /// Returns whether a row has a charge.
     pub fn charge(self) -> bool {
         matches!(self, Self::Full | Self::Charge)
     }
-    /// Members of the largest links that the style has: 1 for none.
+    /// Returns the number of particles in the largest links of the style, or 1 without links.
     pub fn links(self) -> usize {
         match self {
             Self::Bond => 2,
@@ -55,7 +55,7 @@ impl Style {
             Self::Atomic | Self::Charge | Self::Sphere => 1,
         }
     }
-    /// Values before the place.
+    /// Returns the number of values before the position.
     pub fn columns(self) -> usize {
         2 + usize::from(self.molecule()) + usize::from(self.charge()) + if self == Self::Sphere { 2 } else { 0 }
     }

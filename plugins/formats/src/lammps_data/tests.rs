@@ -1,8 +1,8 @@
-//! Files read, written and refused.
+//! Tests: files read, written, and rejected.
 
 use crate::lammps_data::read::{Choice, read};
 use crate::lammps_data::style::Style;
-use crate::lammps_data::write::{Form, write};
+use crate::lammps_data::write::{WriteOptions, write};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::prelude::{Array, Link, Snapshot, Values};
 
@@ -24,7 +24,7 @@ fn a_file_is_read() {
     s.check().expect("sound");
     assert_eq!((s.step, s.box_length, s.types.join(" ")), (12, [10.0, 8.0, 6.0], "A B".into()));
     assert_eq!((s.position[0], s.image[0], s.velocity[0]), ([-4.5, 0.0, 2.5], [1, 0, -1], [1.0, 2.0, 3.0]));
-    assert_eq!((s.position[2], s.image[2], s.mass[2], s.kind[2]), ([0.0; 3], [0, 0, 1], 2.5, 1));
+    assert_eq!((s.position[2], s.image[2], s.mass[2], s.type_id[2]), ([0.0; 3], [0, 0, 1], 2.5, 1));
     assert_eq!(s.arrays["molecule"].values, Values::Int(vec![0, -1, 0, 1]));
     assert_eq!(s.arrays["charge"].values, Values::Real(vec![-0.5, 0.0, 0.5, 0.0]));
     assert_eq!(s.bonds, [Link { kind: 0, tags: [0, 1] }, Link { kind: 0, tags: [1, 3] }]);
@@ -34,12 +34,12 @@ fn a_file_is_read() {
     let s = of(FULL, &choice).expect("a state");
     assert_eq!((s.types.join(" "), s.bond_types.join(" "), s.box_length[2]), ("W P".into(), "x".into(), 0.0));
     s.check().expect("sound in two dimensions");
-    // labels, in whatever order, also where types are told
+    // labels, in any order, also in place of type numbers
     let labels = FULL
         .replace("Masses\n\n1 1.0 # A\n2", "Atom Type Labels\n\n2 P\n1 W\n\nMasses\n\nW 1.0\n2")
         .replace("30 1 2 0.5", "30 1 P 0.5");
     let s = of(&labels, &Choice::default()).expect("a state");
-    assert_eq!((s.types.join(" "), s.kind[2], s.mass[0]), ("W P".into(), 1, 1.0));
+    assert_eq!((s.types.join(" "), s.type_id[2], s.mass[0]), ("W P".into(), 1, 1.0));
 }
 
 #[test]
@@ -88,51 +88,51 @@ fn what_is_written_is_read() {
     s.bonds = vec![Link { kind: 1, tags: [0, 1] }, Link { kind: 0, tags: [2, 1] }];
     s.angles = vec![Link { kind: 0, tags: [0, 1, 2] }];
     s.dihedrals = vec![Link { kind: 0, tags: [3, 2, 1, 0] }];
-    let form = Form { style: Style::Full, velocity: true, labels: true, digits: None };
-    let text = |s: &Snapshot, form| String::from_utf8(write(s, form).expect("text")).expect("text");
-    assert_eq!(of(&text(&s, form), &Choice::default()).expect("read"), s);
-    // without labels the names of bonds are gone; those of particles stand behind the masses
-    let plain = of(&text(&s, Form { labels: false, ..form }), &Choice::default()).expect("read");
+    let options = WriteOptions { style: Style::Full, velocity: true, labels: true, digits: None };
+    let text = |s: &Snapshot, options| String::from_utf8(write(s, options).expect("text")).expect("text");
+    assert_eq!(of(&text(&s, options), &Choice::default()).expect("read"), s);
+    // without labels the names of bond types are lost; those of particle types are comments
+    let plain = of(&text(&s, WriteOptions { labels: false, ..options }), &Choice::default()).expect("read");
     assert_eq!((plain.types.join(" "), plain.bond_types.join(" ")), ("A B".into(), "1 2".into()));
-    let atomic = of(&text(&s, Form { style: Style::Atomic, ..form }), &Choice::default()).expect("read");
+    let atomic = of(&text(&s, WriteOptions { style: Style::Atomic, ..options }), &Choice::default()).expect("read");
     assert!(atomic.bonds.is_empty() && atomic.arrays.is_empty() && atomic.mass == s.mass);
     // masses that differ within a type
     s.mass[4] = 7.0;
-    assert!(write(&s, form).is_err_and(|e| e.contains("particles of type A have different masses")));
+    assert!(write(&s, options).is_err_and(|e| e.contains("particles of type A have different masses")));
     s.arrays.insert("diameter".into(), Array { width: 1, values: Values::Real(vec![1.0, 2.0, 0.0, 0.5, 1.5]) });
-    let sphere = of(&text(&s, Form { style: Style::Sphere, ..form }), &Choice::default()).expect("read");
+    let sphere = of(&text(&s, WriteOptions { style: Style::Sphere, ..options }), &Choice::default()).expect("read");
     assert_eq!(sphere.arrays["diameter"], s.arrays["diameter"]);
     assert!(sphere.mass.iter().zip(&s.mass).all(|(a, b)| (a / b - 1.0).abs() < 1e-15), "{:?}", sphere.mass);
     // two dimensions
     let mut flat =
         Snapshot { dimensions: 2, box_length: [4.0, 4.0, 0.0], types: vec!["A".into()], ..Snapshot::default() };
     flat.push(0, [1.0, -1.0, 0.0]);
-    let text = text(&flat, Form { style: Style::Atomic, ..form });
+    let text = text(&flat, WriteOptions { style: Style::Atomic, ..options });
     assert_eq!(of(&text, &Choice { flat: true, ..Choice::default() }).expect("read"), flat);
 }
 
 #[test]
-fn wrong_files_are_told_with_their_place() {
+fn errors_have_their_position() {
     let cases = [
-        ("4 atoms # all", "5 atoms", "1 values; the style full has 7, or 10", Some((32, 1))),
-        ("4 atoms # all", "99999999999999 atoms", "1 values; the style full has 7, or 10", Some((32, 1))),
-        ("4 atoms # all", "x atoms", "no bounds of the box", None),
+        ("4 atoms # all", "5 atoms", "found 1 values; the style full has 7, or 10", Some((32, 1))),
+        ("4 atoms # all", "99999999999999 atoms", "found 1 values; the style full has 7, or 10", Some((32, 1))),
+        ("4 atoms # all", "x atoms", "no box bounds", None),
         ("4 atoms", "4 5 atoms", "expected 1 number(s) before `atoms`, found 2", Some((3, 1))),
-        ("2 atom types", "200000000 atom types", "are more than 100000 types", Some((4, 2))),
-        ("-1 9 xlo", "-1 -1 xlo", "hold nothing", Some((10, 1))),
+        ("2 atom types", "200000000 atom types", "types exceed the limit of 100000", Some((4, 2))),
+        ("-1 9 xlo", "-1 -1 xlo", "invalid bounds", Some((10, 1))),
         ("0 0 0 xy", "0 1 0 xy", "triclinic", Some((13, 1))),
-        ("0.0 8.0 ylo yhi\n", "", "no bounds of the box: `ylo yhi`", None),
-        ("2 2.5 # B", "2 0 # B", "a mass must be above 0", Some((18, 3))),
+        ("0.0 8.0 ylo yhi\n", "", "no box bounds `ylo yhi`", None),
+        ("2 2.5 # B", "2 0 # B", "masses must be positive", Some((18, 3))),
         ("Pair Coeffs", "Pair Coefs", "did you mean `Pair Coeffs`?", Some((20, 1))),
-        ("Atoms  # full", "Atoms", "give `atom_style`", Some((25, 1))),
-        ("Atoms  # full", "Atoms # dipole", "the atom style `dipole` cannot be read", Some((25, 1))),
-        ("10 1 1 -0.5 9.5", "10 1 1 9.5", "9 values; the style full has 7, or 10 with images", Some((28, 1))),
-        ("10 1 1 -0.5 9.5", "10 1 3 -0.5 9.5", "there is no atom type 3", Some((28, 6))),
+        ("Atoms  # full", "Atoms", "set `atom_style`", Some((25, 1))),
+        ("Atoms  # full", "Atoms # dipole", "unsupported atom style `dipole`", Some((25, 1))),
+        ("10 1 1 -0.5 9.5", "10 1 1 9.5", "found 9 values; the style full has 7, or 10 with images", Some((28, 1))),
+        ("10 1 1 -0.5 9.5", "10 1 3 -0.5 9.5", "unknown atom type 3", Some((28, 6))),
         ("10 1 1 -0.5 9.5", "10 1 1 -0.5 inf", "`inf` is no finite number", Some((28, 13))),
         ("10 1 1 -0.5 9.5", "10 1 1 -0.5 9e99", "`9e99` is too far outside", Some((28, 13))),
-        ("10 1 1 -0.5 9.5", "20 1 1 -0.5 9.5", "the atom 20 is there twice", Some((30, 1))),
-        ("2 1 20 40", "2 1 20 41", "there is no atom 41", Some((42, 8))),
-        ("2 1 20 40", "2 2 20 40", "there is no bond type 2", Some((42, 3))),
+        ("10 1 1 -0.5 9.5", "20 1 1 -0.5 9.5", "duplicate atom id 20", Some((30, 1))),
+        ("2 1 20 40", "2 1 20 41", "unknown atom 41", Some((42, 8))),
+        ("2 1 20 40", "2 2 20 40", "unknown bond type 2", Some((42, 3))),
         ("1 1 10 20 40\n", "1 1 10 20\n", "expected a number, a type and 3 atoms, found 4 values", Some((46, 1))),
     ];
     for (from, to, message, place) in cases {
@@ -143,7 +143,7 @@ fn wrong_files_are_told_with_their_place() {
         assert!(e.message.contains(message), "{message}: {e:?}");
         assert!(at.is_none() || e.at == at, "{message}: {e:?}");
     }
-    // cut anywhere it is no file, or one with less at its end
+    // a file cut anywhere is rejected, except after its last number
     for cut in 0..FULL.len() {
         if let Ok(s) = of(&FULL[..cut], &Choice::default()) {
             assert!(cut == FULL.len() - 1 && s.len() == 4, "cut at {cut}");

@@ -1,13 +1,13 @@
-//! From a state to the text of a data file.
+//! Formats a state as a data file.
 
 use crate::lammps_data::style::Style;
 use galamost_plugin_api::prelude::{Link, Snapshot, Values};
 use galamost_text::{real, reals, whole};
 use std::io::Write as _;
 
-/// How a state is written.
+/// Options of the analyzer.
 #[derive(Clone, Copy, Debug)]
-pub struct Form {
+pub struct WriteOptions {
     pub style: Style,
     pub velocity: bool,
     pub labels: bool,
@@ -28,111 +28,118 @@ fn numbers<'s>(s: &'s Snapshot, name: &str) -> &'s [f64] {
     }
 }
 
-/// The mass of each type, which all its particles must have; 1 for a type without particles.
+/// Returns the mass of each type, which all its particles must share; 1 for a type without particles.
 fn masses(s: &Snapshot) -> Result<Vec<f64>, String> {
     let mut masses: Vec<Option<f64>> = vec![None; s.types.len()];
-    for (kind, m) in s.kind.iter().zip(&s.mass) {
-        let of = &mut masses[*kind as usize];
-        if of.is_some_and(|of| of != *m) {
-            let name = &s.types[*kind as usize];
-            return Err(format!(
-                "particles of type {name} have different masses: only the atom style Sphere can hold them"
-            ));
+    for (particle_type, m) in s.type_id.iter().zip(&s.mass) {
+        let mass = &mut masses[*particle_type as usize];
+        if mass.is_some_and(|mass| mass != *m) {
+            let name = &s.types[*particle_type as usize];
+            return Err(format!("particles of type {name} have different masses; use the atom style Sphere"));
         }
-        *of = Some(*m);
+        *mass = Some(*m);
     }
     Ok(masses.into_iter().map(|m| m.unwrap_or(1.0)).collect())
 }
 
-/// The text of a file.
+/// Formats a file.
 ///
 /// # Errors
-/// The style has no place for the masses.
-pub fn write(s: &Snapshot, form: Form) -> Result<Vec<u8>, String> {
+/// Returns a message if the style cannot represent the masses.
+pub fn write(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
     let mut out = vec![];
-    let Form { style, digits, .. } = form;
-    // writing to memory does not fail
-    macro_rules! line {
-        ($($text:tt)*) => { drop(writeln!(out, $($text)*)) };
-    }
-    line!("LAMMPS data file, timestep = {}\n", s.step);
-    line!("{} atoms\n{} atom types", s.len(), s.types.len());
-    let links = [
-        ("bond", "Bond", s.bonds.len(), &s.bond_types, 2),
-        ("angle", "Angle", s.angles.len(), &s.angle_types, 3),
-        ("dihedral", "Dihedral", s.dihedrals.len(), &s.dihedral_types, 4),
-    ];
-    let links = links.map(|(word, title, n, types, width)| (word, title, n, types, style.links() >= width));
-    for (word, _, n, types, has) in &links {
-        if *has && (*n > 0 || !types.is_empty()) {
-            line!("{n} {word}s\n{} {word} types", types.len());
+    let style = options.style;
+    header(&mut out, s, options);
+    if style != Style::Sphere {
+        let _ = writeln!(out, "\nMasses\n");
+        for (k, (m, name)) in masses(s)?.iter().zip(&s.types).enumerate() {
+            // all digits: LAMMPS integrates with these masses
+            let _ = writeln!(out, "{} {m:?} # {name}", k + 1);
         }
     }
-    line!();
-    for (k, axis) in ["x", "y", "z"].iter().enumerate() {
-        // in two dimensions LAMMPS wants a box with some height
-        let l = if s.box_length[k] > 0.0 { s.box_length[k] } else { 1.0 };
-        line!("{:?} {:?} {axis}lo {axis}hi", -0.5 * l, 0.5 * l);
+    atoms(&mut out, s, options);
+    if options.velocity {
+        velocities(&mut out, s, options);
     }
-    if form.labels {
-        labels(&mut out, "Atom", &s.types);
+    if style.links() >= 2 {
+        rows(&mut out, "Bonds", &s.bonds);
+    }
+    if style.links() >= 3 {
+        rows(&mut out, "Angles", &s.angles);
+    }
+    if style.links() >= 4 {
+        rows(&mut out, "Dihedrals", &s.dihedrals);
+    }
+    Ok(out)
+}
+
+/// Writes counts, the box, and labels. Writing to memory does not fail.
+fn header(out: &mut Vec<u8>, s: &Snapshot, options: WriteOptions) {
+    let style = options.style;
+    let _ = writeln!(out, "LAMMPS data file, timestep = {}\n", s.step);
+    let _ = writeln!(out, "{} atoms\n{} atom types", s.len(), s.types.len());
+    let links = [
+        ("bond", "Bond", s.bonds.len(), &s.bond_types, style.links() >= 2),
+        ("angle", "Angle", s.angles.len(), &s.angle_types, style.links() >= 3),
+        ("dihedral", "Dihedral", s.dihedrals.len(), &s.dihedral_types, style.links() >= 4),
+    ];
+    for (word, _, n, types, has) in &links {
+        if *has && (*n > 0 || !types.is_empty()) {
+            let _ = writeln!(out, "{n} {word}s\n{} {word} types", types.len());
+        }
+    }
+    let _ = writeln!(out);
+    for (k, axis) in ["x", "y", "z"].iter().enumerate() {
+        // LAMMPS needs a finite height in two dimensions
+        let l = if s.box_length[k] > 0.0 { s.box_length[k] } else { 1.0 };
+        let _ = writeln!(out, "{:?} {:?} {axis}lo {axis}hi", -0.5 * l, 0.5 * l);
+    }
+    if options.labels {
+        labels(out, "Atom", &s.types);
         for (_, title, _, types, has) in &links {
             if *has && !types.is_empty() {
-                labels(&mut out, title, types);
+                labels(out, title, types);
             }
         }
     }
-    if style != Style::Sphere {
-        line!("\nMasses\n");
-        for (k, (m, name)) in masses(s)?.iter().zip(&s.types).enumerate() {
-            // as many digits as it takes: an integrator of LAMMPS would go on with these
-            line!("{} {m:?} # {name}", k + 1);
-        }
-    }
-    line!("\nAtoms # {}\n", style.word());
+}
+
+fn atoms(out: &mut Vec<u8>, s: &Snapshot, WriteOptions { style, digits, .. }: WriteOptions) {
+    let _ = writeln!(out, "\nAtoms # {}\n", style.word());
     let (molecule, charge, diameter) = (ints(s, "molecule"), numbers(s, "charge"), numbers(s, "diameter"));
     for tag in 0..s.len() {
         let _ = write!(out, "{}", tag + 1);
         if style.molecule() {
-            whole(&mut out, &[molecule.get(tag).map_or(0, |m| i64::from(*m) + 1)]);
+            whole(out, &[molecule.get(tag).map_or(0, |m| i64::from(*m) + 1)]);
         }
-        whole(&mut out, &[s.kind[tag] + 1]);
+        whole(out, &[s.type_id[tag] + 1]);
         if style.charge() {
-            reals(&mut out, &[charge.get(tag).copied().unwrap_or(0.0)], digits);
+            reals(out, &[charge.get(tag).copied().unwrap_or(0.0)], digits);
         }
         if style == Style::Sphere {
             let d = diameter.get(tag).copied().unwrap_or(0.0);
             let volume = std::f64::consts::PI / 6.0 * d.powi(3);
-            reals(&mut out, &[d, if d > 0.0 { s.mass[tag] / volume } else { s.mass[tag] }], None);
+            reals(out, &[d, if d > 0.0 { s.mass[tag] / volume } else { s.mass[tag] }], None);
         }
-        reals(&mut out, &s.position[tag], digits);
-        whole(&mut out, &s.image[tag]);
+        reals(out, &s.position[tag], digits);
+        whole(out, &s.image[tag]);
         out.push(b'\n');
     }
-    if form.velocity {
-        line!("\nVelocities\n");
-        for (tag, v) in s.velocity.iter().enumerate() {
-            let _ = write!(out, "{}", tag + 1);
-            for x in v {
-                out.push(b' ');
-                real(&mut out, *x, digits);
-            }
-            if style == Style::Sphere {
-                out.extend_from_slice(b" 0 0 0");
-            }
-            out.push(b'\n');
+}
+
+fn velocities(out: &mut Vec<u8>, s: &Snapshot, WriteOptions { style, digits, .. }: WriteOptions) {
+    let _ = writeln!(out, "\nVelocities\n");
+    for (tag, v) in s.velocity.iter().enumerate() {
+        let _ = write!(out, "{}", tag + 1);
+        for x in v {
+            out.push(b' ');
+            real(out, *x, digits);
         }
+        if style == Style::Sphere {
+            out.extend_from_slice(b" 0 0 0");
+        }
+        out.push(b'\n');
     }
-    if links[0].4 {
-        rows(&mut out, "Bonds", &s.bonds);
-    }
-    if links[1].4 {
-        rows(&mut out, "Angles", &s.angles);
-    }
-    if links[2].4 {
-        rows(&mut out, "Dihedrals", &s.dihedrals);
-    }
-    Ok(out)
 }
 
 fn labels(out: &mut Vec<u8>, title: &str, names: &[String]) {

@@ -1,18 +1,27 @@
-//! The analyzer.
+//! The `LammpsDump` analyzer.
 
 use crate::lammps_dump::write::{Column, array_of, column, frame};
 use galamost_plugin_api::prelude::*;
 use galamost_text::FrameFile;
 
-/// Writes a text dump as LAMMPS does (`dump custom`), one frame every `every` steps.
+/// Writes a LAMMPS text dump (`dump custom`).
 ///
-/// The columns are `id` (from 1), `mol` if the system has molecules (from 1, 0 for none), `type` (from 1), `element` (the type's name),
-/// `x y z` (the box is centered at 0), `ix iy iz`, `q` and `diameter` if the system has them; or those that `columns` names, out of these
-/// and `xu yu zu` (unwrapped), `xs ys zs` and `xsu ysu zsu` (in shares of the box, from 0), `vx vy vz`, `mass` and `radius`. Numbers
-/// have as many digits as it takes to read the same number back, unless `digits` asks for fewer. Bonds have no place in a dump.
+/// | column | meaning |
+/// |---|---|
+/// | `id`, `type` | particle and type, from 1 |
+/// | `mol` | molecule from 1; 0 for none |
+/// | `element` | type name |
+/// | `x y z`, `ix iy iz` | position (box centered at 0) and image |
+/// | `xu yu zu` | unwrapped position |
+/// | `xs ys zs`, `xsu ysu zsu` | fractional position from 0, wrapped and unwrapped |
+/// | `vx vy vz`, `mass`, `q`, `diameter`, `radius` | velocity, mass, charge, diameter, radius |
 ///
-/// Each frame is handed to the system as a whole, so a run that is killed leaves a file of whole frames, but for the one that was
-/// being written. A resumed run cuts the file to its checkpoint. A run that is not resumed overwrites a file of the same name.
+/// The default columns are `id`, `mol`, `type`, `element`, `x y z`, `ix iy iz`, `q`, and `diameter`, as far as the
+/// system has them. By default, numbers have as many digits as needed to read back the same number. Dumps have no
+/// bonds.
+///
+/// Each frame is written in one piece. A killed run therefore leaves complete frames, except possibly the last. A
+/// resumed run truncates the file to its checkpoint. A new run overwrites an existing file.
 ///
 /// ```ron
 /// LammpsDump(every: 100, file: "trajectory.dump", columns: ["id", "type", "xu", "yu", "zu"])
@@ -20,15 +29,15 @@ use galamost_text::FrameFile;
 #[component(Analyzer, "LammpsDump")]
 #[derive(Debug, Params)]
 pub struct WriteDump {
-    /// Steps from one frame to the next.
+    /// Steps between frames.
     #[param(at_least = 1.0)]
     every: u64,
-    /// File to write.
+    /// Output file.
     #[param(extensions = "dump lammpstrj lammpsdump")]
     file: String,
-    /// Columns, in their order.
+    /// Columns, in order.
     columns: Option<Spanned<Vec<String>>>,
-    /// Digits behind the point, of numbers that are not whole.
+    /// Decimal places of real numbers; default: as many as needed.
     #[param(at_most = 17.0)]
     digits: Option<u32>,
     #[param(skip)]
@@ -57,7 +66,7 @@ impl Analyzer for WriteDump {
                     self.chosen.push(c);
                 }
                 if names.value.is_empty() {
-                    errors.push(InputError::at(names.at, "no columns"));
+                    errors.push(InputError::at(names.at, "`columns` is empty; list at least one column or remove it"));
                 }
             }
             None => {

@@ -1,4 +1,4 @@
-//! Text dumps of LAMMPS: `read.rs` takes a frame out of a file, `write.rs` makes the text of one.
+//! LAMMPS text dumps: `read.rs` reads a frame, `write.rs` formats one.
 
 mod analyzer;
 mod generator;

@@ -1,26 +1,26 @@
-//! A frame out of a dump.
+//! Reads a frame of a dump.
 
 use galamost_plugin_api::prelude::{Array, InputError, Snapshot, Values};
 use galamost_plugin_api::snapshot::intern;
 use galamost_text::{Lines, Result, fold};
 use std::collections::HashMap;
 
-/// What the numbers of a dump mean.
+/// Options of the generator.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     pub types: Option<Vec<String>>,
     pub masses: Option<Vec<f64>>,
-    /// Two dimensions.
+    /// Whether the system is two-dimensional.
     pub flat: bool,
 }
 
-/// The word behind `ITEM: ` in the current line.
+/// Returns the text after `ITEM: ` in the current line.
 fn item(l: &Lines) -> Result<String> {
     let item = l.text().strip_prefix("ITEM: ").map(str::to_string);
-    item.ok_or_else(|| l.wrong("this is no text dump of LAMMPS: expected a line `ITEM: …`"))
+    item.ok_or_else(|| l.wrong("not a LAMMPS text dump: expected a line `ITEM: …`"))
 }
 
-/// Passes over a frame.
+/// Skips a frame.
 pub fn skip(l: &mut Lines) -> Result<bool> {
     while l.next()? {
         if l.text().is_empty() {
@@ -31,7 +31,7 @@ pub fn skip(l: &mut Lines) -> Result<bool> {
             l.ended()?;
             let item = item(l)?;
             if item.starts_with("ATOMS") {
-                let n = n.ok_or_else(|| l.wrong("the number of atoms must stand before the atoms"))?;
+                let n = n.ok_or_else(|| l.wrong("the number of atoms must precede the atoms"))?;
                 return l.skip(n, "the atoms").map(|()| true);
             } else if item == "NUMBER OF ATOMS" {
                 l.must("the number of atoms")?;
@@ -46,16 +46,16 @@ pub fn skip(l: &mut Lines) -> Result<bool> {
     Ok(false)
 }
 
-/// Where the middle of the box is, and its lengths.
+/// Center and lengths of the box.
 #[derive(Clone, Copy)]
-struct Space {
-    middle: [f64; 3],
+struct SimBox {
+    center: [f64; 3],
     length: [f64; 3],
 }
 
-/// Reads a frame that begins with the next line.
+/// Reads a frame that begins in the next line.
 pub fn read(l: &mut Lines, choice: &Choice) -> Result<Snapshot> {
-    let (mut step, mut n, mut space) = (0u64, 0usize, None);
+    let (mut step, mut n, mut sim_box) = (0u64, 0usize, None);
     loop {
         if l.must("the atoms")?.is_empty() {
             continue;
@@ -68,53 +68,53 @@ pub fn read(l: &mut Lines, choice: &Choice) -> Result<Snapshot> {
             l.must("the number of atoms")?;
             n = l.whole(l.text())?;
         } else if let Some(rest) = item.strip_prefix("BOX BOUNDS") {
-            space = Some(read_box(l, rest)?);
+            sim_box = Some(read_box(l, rest)?);
         } else if let Some(columns) = item.strip_prefix("ATOMS") {
-            let space = space.ok_or_else(|| l.wrong("the box must stand before the atoms"))?;
-            let mut s = atoms(l, columns, n, space, choice)?;
+            let sim_box = sim_box.ok_or_else(|| l.wrong("the box must precede the atoms"))?;
+            let mut s = atoms(l, columns, n, sim_box, choice)?;
             s.step = step;
             return Ok(s);
         } else {
-            // UNITS, TIME: one line
+            // UNITS and TIME have one line
             l.must(&item)?;
         }
     }
 }
 
-/// Lower and upper bounds of a periodic box with right angles.
-fn read_box(l: &mut Lines, kinds: &str) -> Result<Space> {
-    let words: Vec<&str> = kinds.split_whitespace().collect();
+/// Reads the bounds of a periodic, orthogonal box.
+fn read_box(l: &mut Lines, boundaries: &str) -> Result<SimBox> {
+    let words: Vec<&str> = boundaries.split_whitespace().collect();
     if words.iter().any(|w| ["xy", "xz", "yz", "abc", "origin"].contains(w)) {
-        return Err(l.wrong("the box is triclinic: only boxes with right angles can be read"));
+        return Err(l.wrong("the box is triclinic; only orthogonal boxes are supported"));
     }
     if let Some(w) = words.iter().find(|w| **w != "pp") {
-        return Err(l.wrong(format!("the box has a boundary `{w}`: only periodic boxes (pp) can be read")));
+        return Err(l.wrong(format!("unsupported boundary `{w}`; only periodic boxes (pp) are supported")));
     }
-    let mut space = Space { middle: [0.0; 3], length: [0.0; 3] };
+    let mut sim_box = SimBox { center: [0.0; 3], length: [0.0; 3] };
     for k in 0..3 {
         l.must("the box")?;
         let [low, high] = l.reals()?;
         if low >= high || !(high - low).is_finite() {
-            return Err(l.wrong(format!("the bounds {low} … {high} hold nothing")));
+            return Err(l.wrong(format!("invalid bounds {low} … {high}")));
         }
-        (space.middle[k], space.length[k]) = (0.5 * low + 0.5 * high, high - low);
+        (sim_box.center[k], sim_box.length[k]) = (0.5 * low + 0.5 * high, high - low);
     }
-    Ok(space)
+    Ok(sim_box)
 }
 
-/// Which column has what.
+/// Columns of the dump, by their meaning.
 struct Columns {
     count: usize,
     id: usize,
     kind: usize,
     element: Option<usize>,
-    place: [usize; 3],
+    position: [usize; 3],
     scaled: bool,
     image: Option<[usize; 3]>,
     velocity: Option<[usize; 3]>,
     mass: Option<usize>,
     charge: Option<usize>,
-    /// The column, and what it is to be multiplied with.
+    /// The column, and a factor for its values.
     diameter: Option<(usize, f64)>,
     molecule: Option<usize>,
 }
@@ -122,9 +122,9 @@ struct Columns {
 impl Columns {
     fn of(text: &str, l: &Lines) -> Result<Self> {
         let names: Vec<&str> = text.split_whitespace().collect();
-        let place = |name: &str| names.iter().position(|c| *c == name);
-        let three = |of: [&str; 3]| Some([place(of[0])?, place(of[1])?, place(of[2])?]);
-        let missing = |what: &str| l.wrong(format!("there {what}"));
+        let index = |name: &str| names.iter().position(|c| *c == name);
+        let three = |of: [&str; 3]| Some([index(of[0])?, index(of[1])?, index(of[2])?]);
+        let missing = |what: &str| l.wrong(format!("the dump {what}"));
         let forms = [
             (["x", "y", "z"], false),
             (["xu", "yu", "zu"], false),
@@ -133,29 +133,29 @@ impl Columns {
         ];
         let form = forms.iter().find_map(|(f, scaled)| Some((three(*f)?, *scaled)));
         let (at, scaled) =
-            form.ok_or_else(|| missing("are no places: columns x y z, xu yu zu, xs ys zs or xsu ysu zsu"))?;
-        let element = place("element");
+            form.ok_or_else(|| missing("has no positions: expected columns x y z, xu yu zu, xs ys zs or xsu ysu zsu"))?;
+        let element = index("element");
         Ok(Self {
             count: names.len(),
-            id: place("id").ok_or_else(|| missing("is no column `id`"))?,
-            kind: place("type").or(element).ok_or_else(|| missing("is no column `type`, and none called `element`"))?,
+            id: index("id").ok_or_else(|| missing("has no column `id`"))?,
+            kind: index("type").or(element).ok_or_else(|| missing("has no column `type` or `element`"))?,
             element,
-            place: at,
+            position: at,
             scaled,
             image: three(["ix", "iy", "iz"]),
             velocity: three(["vx", "vy", "vz"]),
-            mass: place("mass"),
-            charge: place("q"),
-            diameter: place("diameter").map(|k| (k, 1.0)).or(place("radius").map(|k| (k, 2.0))),
-            molecule: place("mol"),
+            mass: index("mass"),
+            charge: index("q"),
+            diameter: index("diameter").map(|k| (k, 1.0)).or(index("radius").map(|k| (k, 2.0))),
+            molecule: index("mol"),
         })
     }
 }
 
-/// One atom as it stands in the file.
+/// An atom in the file.
 struct Atom {
     id: u64,
-    /// Into the words of types.
+    /// Index of the type word.
     kind: u32,
     position: [f64; 3],
     image: [i32; 3],
@@ -166,48 +166,48 @@ struct Atom {
     molecule: i32,
 }
 
-fn atom(l: &Lines, c: &Columns, space: Space, kinds: &mut Kinds) -> Result<Atom> {
+fn atom(l: &Lines, c: &Columns, sim_box: SimBox, types: &mut TypeWords) -> Result<Atom> {
     let words: Vec<&str> = l.words().collect();
     if words.len() < c.count {
-        return Err(l.wrong(format!("{} values for {} columns", words.len(), c.count)));
+        return Err(l.wrong(format!("found {} values for {} columns", words.len(), c.count)));
     }
     let real = |k: usize| l.real(words[k]);
     let (mut position, mut image) = ([0.0; 3], [0; 3]);
     for k in 0..3 {
-        let x = real(c.place[k])?;
-        let x = if c.scaled { (x - 0.5) * space.length[k] } else { x - space.middle[k] };
-        let far = || l.wrong_at(words[c.place[k]], format!("`{}` is too far outside of the box", words[c.place[k]]));
-        let (inside, turns) = fold(x, space.length[k]).ok_or_else(far)?;
+        let x = real(c.position[k])?;
+        let x = if c.scaled { (x - 0.5) * sim_box.length[k] } else { x - sim_box.center[k] };
+        let far = || l.wrong_at(words[c.position[k]], format!("`{}` is too far outside the box", words[c.position[k]]));
+        let (inside, turns) = fold(x, sim_box.length[k]).ok_or_else(far)?;
         let given: i32 = c.image.map_or(Ok(0), |columns| l.whole(words[columns[k]]))?;
         (position[k], image[k]) = (inside, given.checked_add(turns).ok_or_else(far)?);
     }
     let velocity = c.velocity.map_or(Ok([0.0; 3]), |v| Ok::<_, InputError>([real(v[0])?, real(v[1])?, real(v[2])?]))?;
     Ok(Atom {
         id: l.whole(words[c.id])?,
-        kind: kinds.number(words[c.kind], c.element.map(|e| words[e])),
+        kind: types.index(words[c.kind], c.element.map(|e| words[e])),
         position,
         image,
         velocity,
         mass: c.mass.map(real).transpose()?,
         charge: c.charge.map_or(Ok(0.0), real)?,
         diameter: c.diameter.map_or(Ok(0.0), |(k, times)| real(k).map(|x| x * times))?,
-        // 0 is an atom without a molecule
+        // 0 means no molecule
         molecule: c.molecule.map_or(Ok(0), |k| l.whole::<i32>(words[k]))?.saturating_sub(1),
     })
 }
 
-/// The words that stand for types, and the elements beside them.
+/// Words that identify types, and their elements.
 #[derive(Default)]
-struct Kinds {
+struct TypeWords {
     words: Vec<String>,
     elements: Vec<String>,
     numbers: HashMap<String, u32>,
-    /// Some type has several elements, so these are no names.
+    /// Whether a type has several elements, which then cannot be its name.
     mixed: bool,
 }
 
-impl Kinds {
-    fn number(&mut self, word: &str, element: Option<&str>) -> u32 {
+impl TypeWords {
+    fn index(&mut self, word: &str, element: Option<&str>) -> u32 {
         let n = match self.numbers.get(word) {
             Some(n) => *n,
             None => {
@@ -222,32 +222,32 @@ impl Kinds {
         n
     }
 
-    /// The number of a type, from 0, if it is one.
+    /// Returns the index of a type given by its number.
     fn by_number(&self, kind: u32) -> Option<usize> {
         self.words[kind as usize].parse::<usize>().ok()?.checked_sub(1)
     }
 }
 
-/// Most types that are made because of a large number.
-const MOST: usize = 10_000;
+/// Maximum number of types created for a large type number.
+const MAX_TYPES: usize = 10_000;
 
-/// Names of types, and the type of each word: in the order of their numbers, which does not depend on that of the atoms.
-fn types(kinds: &Kinds, choice: &Choice, l: &Lines) -> Result<(Vec<String>, Vec<u32>)> {
-    let numbers: Option<Vec<usize>> = (0..kinds.words.len() as u32).map(|k| kinds.by_number(k)).collect();
+/// Returns the type names, and the type of each word, in the order of type numbers, independent of the order of atoms.
+fn type_names(words: &TypeWords, choice: &Choice, l: &Lines) -> Result<(Vec<String>, Vec<u32>)> {
+    let numbers: Option<Vec<usize>> = (0..words.words.len() as u32).map(|k| words.by_number(k)).collect();
     let mut names = choice.types.clone().unwrap_or_default();
     if let (Some(given), Some(numbers)) = (&choice.types, &numbers) {
         if let Some(n) = numbers.iter().find(|n| **n >= given.len()) {
-            return Err(l.wrong_file(format!("there is a type {}, but `types` names {}", n + 1, given.len())));
+            return Err(l.wrong_file(format!("found type {}, but `types` lists only {}", n + 1, given.len())));
         }
         return Ok((names, numbers.iter().map(|n| *n as u32).collect()));
     }
-    let distinct: std::collections::HashSet<&String> = kinds.elements.iter().collect();
-    let elements = !kinds.mixed && distinct.len() == kinds.elements.len() && kinds.elements != kinds.words;
-    let mut order: Vec<usize> = (0..kinds.words.len()).collect();
-    order.sort_by_key(|k| (kinds.words[*k].parse::<u64>().unwrap_or(u64::MAX), kinds.words[*k].clone()));
+    let distinct: std::collections::HashSet<&String> = words.elements.iter().collect();
+    let elements = !words.mixed && distinct.len() == words.elements.len() && words.elements != words.words;
+    let mut order: Vec<usize> = (0..words.words.len()).collect();
+    order.sort_by_key(|k| (words.words[*k].parse::<u64>().unwrap_or(u64::MAX), words.words[*k].clone()));
     match numbers {
-        // types that have no atom in this frame keep their places
-        Some(numbers) if !elements && numbers.iter().all(|n| *n < MOST) => {
+        // types without atoms in this frame keep their numbers
+        Some(numbers) if !elements && numbers.iter().all(|n| *n < MAX_TYPES) => {
             let most = numbers.iter().max().map_or(0, |n| n + 1);
             names = (1..=most).map(|n| n.to_string()).collect();
         }
@@ -255,27 +255,27 @@ fn types(kinds: &Kinds, choice: &Choice, l: &Lines) -> Result<(Vec<String>, Vec<
     }
     let mut of_word = vec![0; order.len()];
     for k in order {
-        of_word[k] = intern(&mut names, if elements { &kinds.elements[k] } else { &kinds.words[k] });
+        of_word[k] = intern(&mut names, if elements { &words.elements[k] } else { &words.words[k] });
     }
     Ok((names, of_word))
 }
 
-fn atoms(l: &mut Lines, columns: &str, n: usize, space: Space, choice: &Choice) -> Result<Snapshot> {
+fn atoms(l: &mut Lines, columns: &str, n: usize, sim_box: SimBox, choice: &Choice) -> Result<Snapshot> {
     let columns = Columns::of(columns, l)?;
-    let mut kinds = Kinds::default();
+    let mut words = TypeWords::default();
     let mut all: Vec<Atom> = vec![];
     for _ in 0..n {
         l.must("the last atom")?;
-        all.push(atom(l, &columns, space, &mut kinds)?);
+        all.push(atom(l, &columns, sim_box, &mut words)?);
     }
     all.sort_by_key(|a| a.id);
     if let Some(pair) = all.windows(2).find(|p| p[0].id == p[1].id) {
-        return Err(l.wrong(format!("the atom {} is there twice", pair[0].id)));
+        return Err(l.wrong(format!("duplicate atom id {}", pair[0].id)));
     }
-    let (names, of_word) = types(&kinds, choice, l)?;
+    let (names, of_word) = type_names(&words, choice, l)?;
     let mut s = Snapshot {
         dimensions: if choice.flat { 2 } else { 3 },
-        box_length: space.length,
+        box_length: sim_box.length,
         types: names,
         ..Snapshot::default()
     };
@@ -290,9 +290,10 @@ fn atoms(l: &mut Lines, columns: &str, n: usize, space: Space, choice: &Choice) 
         }
         s.mass[tag] = match (a.mass, &choice.masses) {
             (Some(m), _) => m,
-            (None, Some(masses)) => *kinds.by_number(a.kind).and_then(|k| masses.get(k)).ok_or_else(|| {
-                l.wrong_file(format!("`masses` has none for the type {}", kinds.words[a.kind as usize]))
-            })?,
+            (None, Some(masses)) => *words
+                .by_number(a.kind)
+                .and_then(|k| masses.get(k))
+                .ok_or_else(|| l.wrong_file(format!("`masses` lacks the type {}", words.words[a.kind as usize])))?,
             (None, None) => 1.0,
         };
     }
@@ -332,9 +333,9 @@ mod tests {
         let s = of(DUMP, 0, &Choice::default()).expect("a frame");
         assert_eq!((s.step, s.box_length, &s.types[..]), (100, [10.0, 8.0, 4.0], &["1".to_string(), "2".into()][..]));
         assert_eq!((s.position[0], s.image[0]), ([0.0, 0.0, 0.0], [1, 0, -1]));
-        // outside of the box by a little: brought back, and counted
+        // slightly outside the box: wrapped, and counted in the image
         assert_eq!((s.position[1], s.image[1]), ([-4.5, 3.5, -2.0], [1, -1, 1]));
-        assert_eq!((s.kind[2], s.position[2]), (1, [4.5, 0.0, -2.0]));
+        assert_eq!((s.type_id[2], s.position[2]), (1, [4.5, 0.0, -2.0]));
         assert_eq!(s.arrays["molecule"].values, Values::Int(vec![0, 0, 1]));
         assert_eq!(s.arrays["charge"].values, Values::Real(vec![0.5, 0.5, -1.0]));
         s.check().expect("a state");
@@ -358,20 +359,20 @@ mod tests {
         };
         let names = |rows: &str| {
             let s = of(&text(rows), 0, &Choice::default()).expect("a frame");
-            (s.types, s.kind)
+            (s.types, s.type_id)
         };
         let words = |w: &[&str]| w.iter().map(|w| (*w).to_string()).collect::<Vec<_>>();
         assert_eq!(names("1 3 B 1 1 1\n2 1 A 1 1 1\n3 3 B 1 1 1\n"), (words(&["A", "B"]), vec![1, 0, 1]));
-        // two types of one element, one type of two: numbers, with those that have no atom here
+        // two types with one element, or one type with two elements: numbers, including types without atoms
         assert_eq!(names("1 3 C 1 1 1\n2 1 C 1 1 1\n3 3 C 1 1 1\n"), (words(&["1", "2", "3"]), vec![2, 0, 2]));
         assert_eq!(names("1 1 C 1 1 1\n2 1 N 1 1 1\n3 1 N 1 1 1\n"), (words(&["1"]), vec![0, 0, 0]));
     }
 
     #[test]
-    fn wrong_dumps_are_told_with_their_place() {
+    fn errors_have_their_position() {
         let end = DUMP.len();
         let cases = [
-            ("hello\n", 0, "no text dump of LAMMPS", Some((1, 1))),
+            ("hello\n", 0, "not a LAMMPS text dump", Some((1, 1))),
             (DUMP, 2, "there is no frame 2: the file has 2", None),
             (DUMP, -3, "there is no frame -3", None),
             (&DUMP.replace("pp pp pp\n0.0", "xy xz yz pp pp pp\n0.0"), 0, "triclinic", Some((5, 1))),
@@ -379,9 +380,9 @@ mod tests {
             (&DUMP.replace("9.5 2.0", "9.5 nan"), 0, "no finite number", Some((10, 9))),
             (&DUMP.replace("9.5 2.0", "9.5 what"), 0, "expected a number, found `what`", Some((10, 9))),
             (&DUMP.replace("9.5 2.0", "9.5 1e99"), 0, "`1e99` is too far outside", Some((10, 9))),
-            (&DUMP.replace("\n2 1 10.5", "\n1 1 10.5"), 0, "the atom 1 is there twice", Some((12, 1))),
+            (&DUMP.replace("\n2 1 10.5", "\n1 1 10.5"), 0, "duplicate atom id 1", Some((12, 1))),
             (&DUMP.replace("id type x", "id what x"), 0, "no column `type`", Some((9, 1))),
-            (&DUMP.replace("ATOMS\n3", "ATOMS\n4"), 0, "2 values for 10 columns", Some((13, 1))),
+            (&DUMP.replace("ATOMS\n3", "ATOMS\n4"), 0, "found 2 values for 10 columns", Some((13, 1))),
             (
                 &DUMP.replace("ATOMS\n3", "ATOMS\n99999999999"),
                 0,

@@ -1,18 +1,18 @@
-//! The text of a frame.
+//! Formats a frame of a dump.
 
 use galamost_plugin_api::error::nearest;
 use galamost_plugin_api::prelude::{Snapshot, Values};
 use galamost_text::real;
 use std::io::Write as _;
 
-/// What stands in a column; three of a kind are numbered by their axis.
+/// A column; vector components are numbered by axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Column {
     Id,
     Molecule,
     Type,
     Element,
-    Place(usize),
+    Position(usize),
     Unwrapped(usize),
     Scaled(usize),
     ScaledUnwrapped(usize),
@@ -31,9 +31,9 @@ const COLUMNS: [(&str, Column); 26] = [
     ("mol", Molecule),
     ("type", Type),
     ("element", Element),
-    ("x", Place(0)),
-    ("y", Place(1)),
-    ("z", Place(2)),
+    ("x", Position(0)),
+    ("y", Position(1)),
+    ("z", Position(2)),
     ("xu", Unwrapped(0)),
     ("yu", Unwrapped(1)),
     ("zu", Unwrapped(2)),
@@ -55,19 +55,19 @@ const COLUMNS: [(&str, Column); 26] = [
     ("radius", Radius),
 ];
 
-/// The column of a name.
+/// Returns the column of a name.
 pub fn column(name: &str) -> Result<Column, String> {
     let found = COLUMNS.iter().find(|(n, _)| *n == name);
     found.map(|(_, c)| *c).ok_or_else(|| {
         let names = COLUMNS.map(|(n, _)| n);
         match nearest(name, names) {
-            Some(n) => format!("there is no column `{name}`; did you mean `{n}`?"),
-            None => format!("there is no column `{name}`; the columns are {}", names.join(", ")),
+            Some(n) => format!("unknown column `{name}`; did you mean `{n}`?"),
+            None => format!("unknown column `{name}`; the columns are {}", names.join(", ")),
         }
     })
 }
 
-/// The array that a column needs.
+/// Returns the array that a column needs.
 pub fn array_of(column: Column) -> Option<&'static str> {
     match column {
         Molecule => Some("molecule"),
@@ -81,7 +81,7 @@ fn name_of(column: Column) -> &'static str {
     COLUMNS.iter().find(|(_, c)| *c == column).map_or("", |(n, _)| n)
 }
 
-/// The text of a frame.
+/// Formats a frame.
 pub fn frame(s: &Snapshot, columns: &[Column], digits: Option<u32>) -> Vec<u8> {
     let mut out = vec![];
     let line = |out: &mut Vec<u8>, text: &str| {
@@ -90,7 +90,7 @@ pub fn frame(s: &Snapshot, columns: &[Column], digits: Option<u32>) -> Vec<u8> {
     };
     line(&mut out, &format!("ITEM: TIMESTEP\n{}\nITEM: NUMBER OF ATOMS\n{}", s.step, s.len()));
     line(&mut out, "ITEM: BOX BOUNDS pp pp pp");
-    // in two dimensions LAMMPS wants a box with some height
+    // LAMMPS needs a finite height in two dimensions
     let length: [f64; 3] = std::array::from_fn(|k| if s.box_length[k] > 0.0 { s.box_length[k] } else { 1.0 });
     for l in length {
         line(&mut out, &format!("{:?} {:?}", -0.5 * l, 0.5 * l));
@@ -117,7 +117,7 @@ pub fn frame(s: &Snapshot, columns: &[Column], digits: Option<u32>) -> Vec<u8> {
             let scaled = |x: f64, k: usize| x / length[k] + 0.5;
             let mut number = |value: f64| real(&mut out, value, digits);
             match *column {
-                Place(k) => number(x(k)),
+                Position(k) => number(x(k)),
                 Unwrapped(k) => number(unwrapped(k)),
                 Scaled(k) => number(scaled(x(k), k)),
                 ScaledUnwrapped(k) => number(scaled(unwrapped(k), k)),
@@ -126,10 +126,10 @@ pub fn frame(s: &Snapshot, columns: &[Column], digits: Option<u32>) -> Vec<u8> {
                 Charge => number(or_0(charge, tag)),
                 Diameter => number(or_0(diameter, tag)),
                 Radius => number(0.5 * or_0(diameter, tag)),
-                Element => out.extend_from_slice(s.types.get(s.kind[tag] as usize).map_or(b"", |t| t.as_bytes())),
+                Element => out.extend_from_slice(s.types.get(s.type_id[tag] as usize).map_or(b"", |t| t.as_bytes())),
                 // writing to memory does not fail
                 Id => drop(write!(out, "{}", tag + 1)),
-                Type => drop(write!(out, "{}", s.kind[tag] + 1)),
+                Type => drop(write!(out, "{}", s.type_id[tag] + 1)),
                 Molecule => drop(write!(out, "{}", molecule.get(tag).map_or(0, |m| i64::from(*m) + 1))),
                 Image(k) => drop(write!(out, "{}", s.image[tag][k])),
             }
@@ -180,6 +180,6 @@ mod tests {
             assert!(!b.position.iter().zip(&s.position).any(|(a, b)| far(a, b)), "{columns}: {:?}", b.position);
         }
         assert_eq!(back("id type x y z", Some(3)).position[0][0], -1.0);
-        assert!(column("velocity").is_err_and(|e| e.contains("there is no column `velocity`")));
+        assert!(column("velocity").is_err_and(|e| e.contains("unknown column `velocity`")));
     }
 }

@@ -1,20 +1,21 @@
-//! The analyzer.
+//! The `Mst` analyzer.
 
-use crate::mst::write::{Form, Once, state};
+use crate::mst::write::{Invariant, WriteOptions, state};
 use galamost_plugin_api::prelude::*;
 use galamost_text::{FrameFile, StateFile};
 
-/// Writes an MST file (`mst_version 1.0`, the format of PyGAMD) every `every` steps: a trajectory, or, with `{step}` in the name, a
-/// file for each state.
+/// Writes an MST file (`mst_version 1.0`, the format of PyGAMD): a trajectory, or, with `{step}` in the name, a file
+/// for each state.
 ///
-/// A trajectory has behind `invariant_data` what does not change: number of particles, box, types, masses, `charge`, `diameter`,
-/// `body`, `molecule`, `inert`, `init`, `cris`, bonds, angles and dihedrals. Frames have the step, positions, images, velocities with
-/// `velocity`, what turns, and everything of the above that is not as it was in the first frame, so bonds that form are there.
-/// In a file for each state (`out.{step}.mst` gives `out.0000010000.mst`) all stands together; it is always whole. Numbers have as many
-/// digits as it takes to read the same number back, unless `digits` asks for fewer.
+/// The section `invariant_data` of a trajectory holds what does not change: number of particles, box, types, masses,
+/// `charge`, `diameter`, `body`, `molecule`, `inert`, `init`, `cris`, bonds, angles, and dihedrals. Each frame holds
+/// the step, positions, images, velocities (with `velocity`), orientations, and everything above that differs from the
+/// first frame, for example bonds that have formed. A file for each state (`out.{step}.mst` gives `out.0000010000.mst`)
+/// holds everything and is always complete. By default, numbers have as many digits as needed to read back the same
+/// number.
 ///
-/// Each frame is handed to the system as a whole, so a run that is killed leaves a file of whole frames, but for the one that was
-/// being written. A resumed run cuts the file to its checkpoint. A run that is not resumed overwrites a file of the same name.
+/// Each frame is written in one piece. A killed run therefore leaves complete frames, except possibly the last. A
+/// resumed run truncates the file to its checkpoint. A new run overwrites an existing file.
 ///
 /// ```ron
 /// Mst(every: 100, file: "trajectory.mst")
@@ -22,28 +23,28 @@ use galamost_text::{FrameFile, StateFile};
 #[component(Analyzer, "Mst")]
 #[derive(Debug, Params)]
 pub struct WriteMst {
-    /// Steps from one frame to the next.
+    /// Steps between frames.
     #[param(at_least = 1.0)]
     every: u64,
-    /// File to write; `{step}` in it stands for the step.
+    /// Output file; `{step}` is replaced by the step.
     #[param(extensions = "mst")]
     file: String,
-    /// Whether velocities are written.
+    /// Whether to write velocities.
     #[param(default = true)]
     velocity: bool,
-    /// Digits behind the point, of numbers that are not whole.
+    /// Decimal places of real numbers; default: as many as needed.
     #[param(at_most = 17.0)]
     digits: Option<u32>,
     #[param(skip)]
-    once: Once,
+    invariant: Invariant,
     #[param(skip)]
     states: StateFile,
     #[param(skip)]
     frames: FrameFile,
 }
 
-/// A word that neither splits nor looks like a comment.
-fn good(name: &str) -> bool {
+/// Returns whether a name is a single word without comment characters.
+fn valid_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == '#')
 }
 
@@ -58,8 +59,8 @@ impl Analyzer for WriteMst {
         needs.period = self.every;
         needs.wants.particles = true;
         needs.wants.topology = true;
-        self.states.bind(system, &self.file, good)?;
-        if self.trajectory() { self.frames.bind(system, &self.file, good) } else { Ok(()) }
+        self.states.bind(system, &self.file, valid_name)?;
+        if self.trajectory() { self.frames.bind(system, &self.file, valid_name) } else { Ok(()) }
     }
     fn start(&mut self, _: Host) -> Result<()> {
         if !self.trajectory() {
@@ -67,37 +68,37 @@ impl Analyzer for WriteMst {
         }
         self.frames.start()?;
         if self.frames.is_empty() {
-            // the user moved the old file away: the new one begins with everything
-            self.once = Once::default();
+            // the user removed the old file: the new one needs the invariant data
+            self.invariant = Invariant::default();
         }
         Ok(())
     }
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
-        let form = Form { velocity: self.velocity, digits: self.digits };
+        let options = WriteOptions { velocity: self.velocity, digits: self.digits };
         let s = frame.snapshot(self.states.system());
         if !self.trajectory() {
-            return self.states.write(s.step, &state(&s, form));
+            return self.states.write(s.step, &state(&s, options));
         }
-        let (text, once) = self.once.frame(&s, form);
+        let (text, invariant) = self.invariant.frame(&s, options);
         self.frames.append(&text)?;
-        self.once = once;
+        self.invariant = invariant;
         Ok(())
     }
     fn save(&mut self) -> Result<Vec<u8>> {
         if !self.trajectory() {
             return Ok(vec![]);
         }
-        // the length of the file, 8 bytes, and what its begin says
-        Ok([self.frames.save()?, self.once.bytes()].concat())
+        // 8 bytes for the length of the file, then the checksums of its invariant data
+        Ok([self.frames.save()?, self.invariant.bytes()].concat())
     }
     fn load(&mut self, saved: &[u8]) -> Result<()> {
         if saved.is_empty() && !self.trajectory() {
             return Ok(());
         }
         let wrong = || Error::Run("the checkpoint belongs to another pipeline".into());
-        let (length, once) = saved.split_at_checked(8).ok_or_else(wrong)?;
+        let (length, invariant) = saved.split_at_checked(8).ok_or_else(wrong)?;
         self.frames.load(length);
-        self.once = Once::of(once).ok_or_else(wrong)?;
+        self.invariant = Invariant::of(invariant).ok_or_else(wrong)?;
         Ok(())
     }
 }

@@ -1,18 +1,25 @@
-//! The generator.
+//! The `Mst` generator.
 
+use crate::frames::TextFrames;
 use crate::mst::read::{Part, head, read, skip};
 use galamost_plugin_api::prelude::*;
 use galamost_text::Trajectory;
 
-/// Reads a state from an MST file (`mst_version 1.0`), the format of PyGAMD: a file of one state, or a frame of a trajectory.
+/// Reads a state from an MST file (`mst_version 1.0`, the format of PyGAMD): a single state, or a frame of a
+/// trajectory.
 ///
-/// Sections: `num_particles`, `timestep`, `dimension`, `box`, `position`, `image`, `velocity`, `type`, `mass`, then `charge`, `diameter`,
-/// `body`, `molecule`, `orientation`, `quaternion` (x y z w), `rotation`, `inert`, `init` and `cris` (the arrays `h_init`, `h_cris`), then
-/// `bond`, `angle`, `dihedral` as a type and particles counted from 0. A trajectory has what does not change behind
-/// `invariant_data`, once; what a frame has as well counts for that frame. Velocities are 0, masses 1 and images 0 unless the file
-/// has them. `rotangle`, `force`, `virial`, `potential`, `vsite`, `patch`, `patch_param` and `asphere` are passed over. Particles outside
-/// of the box are brought back, and counted in their images. A file that ends in the midst of a frame, as a killed run leaves it,
-/// is read up to the frame before. It may be compressed (.xz, .gz).
+/// | section | becomes |
+/// |---|---|
+/// | `num_particles`, `timestep`, `dimension`, `box`, `position`, `type` | the state |
+/// | `velocity`, `mass`, `image` | the state; defaults: 0, 1, 0 |
+/// | `charge`, `diameter`, `body`, `molecule`, `orientation`, `quaternion` (x y z w), `rotation`, `inert` | array of the same name |
+/// | `init`, `cris` | `h_init`, `h_cris` |
+/// | `bond`, `angle`, `dihedral` | topology; rows are a type and particles counted from 0 |
+///
+/// The section `invariant_data` of a trajectory applies to all frames; sections of a frame override it. `rotangle`,
+/// `force`, `virial`, `potential`, `vsite`, `patch`, `patch_param`, `asphere`, and `constraint` are ignored. Particles
+/// outside the box are wrapped, and their images count the shifts. An incomplete last frame, as left by a killed run,
+/// is ignored. The file may be compressed (.xz, .gz).
 ///
 /// ```ron
 /// Mst(file: "melt.mst")
@@ -20,42 +27,31 @@ use galamost_text::Trajectory;
 #[component(Generator, "Mst")]
 #[derive(Debug, Params)]
 pub struct ReadMst {
-    /// File to read.
+    /// Input file.
     #[param(extensions = "mst")]
     file: String,
-    /// Frame, from 0; a negative number counts from the end, −1 is the last one.
+    /// Frame number from 0; negative numbers count from the end, −1 is the last frame.
     #[param(default = -1)]
     frame: i64,
     #[param(skip)]
-    open: Option<(Trajectory, Part)>,
+    open: TextFrames<Part>,
 }
 
 impl ReadMst {
     fn state(&mut self, context: &GeneratorContext, number: i64, snapshot: &mut Snapshot) -> Result<()> {
-        crate::must_be_first("Mst", snapshot)?;
+        crate::require_empty("Mst", snapshot)?;
         let (trajectory, part) = self.open(context)?;
         *snapshot = read(trajectory, part, number)?;
         Ok(())
     }
 
     fn open(&mut self, context: &GeneratorContext) -> Result<&mut (Trajectory, Part)> {
-        if self.open.is_none() {
-            let mut trajectory = Trajectory::open(&context.path(&self.file), skip)?;
-            let part = head(&mut trajectory)?;
-            self.open = Some((trajectory, part));
-        }
-        self.open.as_mut().ok_or_else(|| Error::Run("the file is not open".into()))
+        self.open.open(&context.path(&self.file), skip, head)
+    }
+
+    fn count(&mut self, context: &GeneratorContext) -> Result<u64> {
+        Ok(self.open(context)?.0.count()?)
     }
 }
 
-impl Generator for ReadMst {
-    fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
-        self.state(context, self.frame, snapshot)
-    }
-    fn frames(&mut self, context: &GeneratorContext) -> Result<Option<u64>> {
-        Ok(Some(self.open(context)?.0.count()?))
-    }
-    fn frame(&mut self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()> {
-        self.state(context, number as i64, snapshot)
-    }
-}
+crate::frames::frame_generator!(ReadMst);

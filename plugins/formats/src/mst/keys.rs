@@ -1,8 +1,8 @@
-//! The words that begin a section.
+//! Keywords of sections.
 
 use galamost_plugin_api::snapshot::KNOWN_ARRAYS;
 
-/// The word for an array; it is the array's name but for two.
+/// Returns the keyword of an array: its name, with two exceptions.
 pub fn key_of(array: &str) -> &str {
     match array {
         "h_init" => "init",
@@ -11,31 +11,31 @@ pub fn key_of(array: &str) -> &str {
     }
 }
 
-/// The array of a word, as its place in [`KNOWN_ARRAYS`].
+/// Returns the index in [`KNOWN_ARRAYS`] of the array with this keyword.
 pub fn array_of(key: &str) -> Option<usize> {
     KNOWN_ARRAYS.iter().position(|a| key_of(a.0) == key)
 }
 
-/// Sections with one row for each particle that are passed over.
-pub const PASSED_ROWS: [&str; 4] = ["rotangle", "force", "virial", "potential"];
+/// Ignored sections with one row for each particle.
+pub const IGNORED_ROWS: [&str; 4] = ["rotangle", "force", "virial", "potential"];
 
-/// Sections with any number of rows that are passed over.
-pub const PASSED: [&str; 5] = ["vsite", "patch", "patch_param", "asphere", "constraint"];
+/// Ignored sections with any number of rows.
+pub const IGNORED: [&str; 5] = ["vsite", "patch", "patch_param", "asphere", "constraint"];
 
 /// Sections that describe the system.
 pub const SYSTEM: [&str; 4] = ["num_particles", "timestep", "dimension", "box"];
 
-/// Sections with one row for each particle that are no arrays.
+/// Sections with one row for each particle that are not arrays.
 pub const PARTICLES: [&str; 5] = ["position", "image", "velocity", "type", "mass"];
 
 /// Sections of links.
 pub const LINKS: [&str; 3] = ["bond", "angle", "dihedral"];
 
-/// Words that divide a file.
+/// Keywords that divide a file.
 pub const MARKS: [&str; 5] = ["mst_end", "invariant_data", "variant_data", "frame", "frame_end"];
 
-/// All words.
+/// Iterates over all keywords.
 pub fn all() -> impl Iterator<Item = &'static str> {
     let arrays = KNOWN_ARRAYS.iter().map(|a| key_of(a.0));
-    SYSTEM.into_iter().chain(PARTICLES).chain(LINKS).chain(arrays).chain(PASSED_ROWS).chain(PASSED).chain(MARKS)
+    SYSTEM.into_iter().chain(PARTICLES).chain(LINKS).chain(arrays).chain(IGNORED_ROWS).chain(IGNORED).chain(MARKS)
 }

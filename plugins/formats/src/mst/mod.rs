@@ -1,4 +1,4 @@
-//! MST files, the format of PyGAMD: `read.rs` makes a state of one, `write.rs` the text of one.
+//! MST files, the format of PyGAMD: `read.rs` reads a state, `write.rs` formats one.
 
 mod analyzer;
 mod generator;

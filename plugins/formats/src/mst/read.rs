@@ -1,4 +1,4 @@
-//! From a file to a state.
+//! Reads a state from a file.
 
 use crate::mst::keys::{self, array_of};
 use galamost_plugin_api::error::nearest;
@@ -6,7 +6,7 @@ use galamost_plugin_api::prelude::{Array, Link, Snapshot, Values};
 use galamost_plugin_api::snapshot::{KNOWN_ARRAYS, intern};
 use galamost_text::{Lines, Result, Trajectory, fold};
 
-/// Passes over what stands before the first frame and the frame, or over a file of one state.
+/// Skips the text before the first frame and the frame, or a file with a single state.
 pub fn skip(l: &mut Lines) -> Result<bool> {
     let mut any = false;
     while l.next()? {
@@ -16,13 +16,13 @@ pub fn skip(l: &mut Lines) -> Result<bool> {
             _ => any = true,
         }
     }
-    if any { Err(l.wrong("the file ends before `frame_end` or `mst_end`: is it cut off?")) } else { Ok(false) }
+    if any { Err(l.wrong("the file ends before `frame_end` or `mst_end`; it may be truncated")) } else { Ok(false) }
 }
 
-/// Names of types and links of them.
+/// Type names and links.
 type Links<const N: usize> = (Vec<String>, Vec<Link<N>>);
 
-/// What the sections of a part of a file say.
+/// Contents of the sections of a part of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
     n: Option<usize>,
@@ -38,11 +38,11 @@ pub struct Part {
     bonds: Option<Links<2>>,
     angles: Option<Links<3>>,
     dihedrals: Option<Links<4>>,
-    /// Frames follow.
+    /// Whether frames follow.
     trajectory: bool,
 }
 
-/// Reads what stands before the first frame, or the whole of a file of one state.
+/// Reads the part before the first frame, or the whole file if it has a single state.
 pub fn head(t: &mut Trajectory) -> Result<Part> {
     let l = t.begin()?;
     loop {
@@ -51,12 +51,12 @@ pub fn head(t: &mut Trajectory) -> Result<Part> {
         if let Some(version) = text.strip_prefix("mst_version") {
             let version = version.trim_ascii();
             if !version.starts_with("1.") && version != "1" {
-                return Err(l.wrong(format!("version {version} of the format is not known; 1.0 is")));
+                return Err(l.wrong(format!("unsupported format version {version}; expected 1.0")));
             }
             break;
         }
         if !text.is_empty() && !text.starts_with('#') {
-            return Err(l.wrong("this is no MST file: expected `mst_version 1.0`"));
+            return Err(l.wrong("not an MST file: expected `mst_version 1.0`"));
         }
     }
     let mut part = Part::default();
@@ -69,7 +69,7 @@ pub fn read(t: &mut Trajectory, head: &Part, number: i64) -> Result<Snapshot> {
     let l = t.frame(number)?;
     let mut part = head.clone();
     if head.trajectory {
-        // before the first frame is what the head was made of
+        // `head` has already read the part before the first frame
         while !is_frame(l.must("the frame")?) {}
         part.sections(l)?;
     }
@@ -80,12 +80,12 @@ fn is_frame(text: &str) -> bool {
     text.split_ascii_whitespace().next() == Some("frame")
 }
 
-/// A line without its comment.
+/// Returns the line without its comment.
 fn content(l: &Lines) -> &str {
     l.text().split('#').next().unwrap_or_default().trim_ascii()
 }
 
-/// The next line that says something.
+/// Advances to the next line that is not empty.
 fn next(l: &mut Lines) -> Result<bool> {
     while l.next()? {
         if !content(l).is_empty() {
@@ -96,7 +96,7 @@ fn next(l: &mut Lines) -> Result<bool> {
 }
 
 fn must(l: &mut Lines, section: &str) -> Result<()> {
-    if next(l)? { Ok(()) } else { Err(l.wrong(format!("the file ends inside of `{section}`: is it cut off?"))) }
+    if next(l)? { Ok(()) } else { Err(l.wrong(format!("the file ends inside `{section}`; it may be truncated"))) }
 }
 
 fn reals<const N: usize>(l: &Lines) -> Result<[f64; N]> {
@@ -124,7 +124,7 @@ fn wholes<const N: usize>(l: &Lines) -> Result<[i32; N]> {
 }
 
 impl Part {
-    /// Reads sections up to the end of a part.
+    /// Reads sections to the end of a part.
     fn sections(&mut self, l: &mut Lines) -> Result<()> {
         let mut again = false;
         loop {
@@ -145,12 +145,12 @@ impl Part {
         }
     }
 
-    /// Number of particles, which everything is measured by.
+    /// Returns the number of particles.
     fn n(&self, l: &Lines) -> Result<usize> {
-        self.n.ok_or_else(|| l.wrong("`num_particles` must stand before this"))
+        self.n.ok_or_else(|| l.wrong("`num_particles` must precede this"))
     }
 
-    /// Reads a section; `true` if the line behind it was read too.
+    /// Reads a section; returns `true` if the first line of the next section was read too.
     fn section(&mut self, l: &mut Lines, key: &str) -> Result<bool> {
         match key {
             "num_particles" => {
@@ -165,7 +165,7 @@ impl Part {
                 must(l, key)?;
                 let d = l.whole(content(l))?;
                 if d != 2 && d != 3 {
-                    return Err(l.wrong(format!("{d} dimensions: expected 2 or 3")));
+                    return Err(l.wrong(format!("`dimension` is {d}, expected 2 or 3")));
                 }
                 self.dimensions = Some(d);
             }
@@ -179,12 +179,12 @@ impl Part {
             "mass" => self.mass = Some(self.rows(l, key, reals::<1>)?.into_flattened()),
             "type" => {
                 let mut names = vec![];
-                let kinds = self.rows(l, key, |l| {
+                let types = self.rows(l, key, |l| {
                     let name = content(l);
                     let one = !name.contains(char::is_whitespace);
-                    if one { Ok(intern(&mut names, name)) } else { Err(l.wrong("expected one name of a type")) }
+                    if one { Ok(intern(&mut names, name)) } else { Err(l.wrong("expected one type name")) }
                 })?;
-                self.types = Some((names, kinds));
+                self.types = Some((names, types));
             }
             "bond" => return self.links(l, key).map(|(links, again)| (self.bonds = Some(links), again).1),
             "angle" => return self.links(l, key).map(|(links, again)| (self.angles = Some(links), again).1),
@@ -195,10 +195,10 @@ impl Part {
                 self.arrays.retain(|(n, _)| *n != k);
                 self.arrays.push((k, values));
             }
-            _ if keys::PASSED_ROWS.contains(&key) => {
+            _ if keys::IGNORED_ROWS.contains(&key) => {
                 self.rows(l, key, |_| Ok(()))?;
             }
-            _ if keys::PASSED.contains(&key) => loop {
+            _ if keys::IGNORED.contains(&key) => loop {
                 must(l, key)?;
                 let text = content(l);
                 if keys::all().any(|k| k == text) {
@@ -215,7 +215,7 @@ impl Part {
         Ok(false)
     }
 
-    /// One row for each particle.
+    /// Reads one row for each particle.
     fn rows<T>(&self, l: &mut Lines, key: &str, mut row: impl FnMut(&Lines) -> Result<T>) -> Result<Vec<T>> {
         let mut all = vec![];
         for _ in 0..self.n(l)? {
@@ -235,7 +235,7 @@ impl Part {
         })
     }
 
-    /// Rows of a type and particles, up to the next section, whose first line is then read.
+    /// Reads rows of a type and particles, and the first line of the next section.
     fn links<const N: usize>(&self, l: &mut Lines, key: &str) -> Result<(Links<N>, bool)> {
         let n = self.n(l)?;
         let (mut names, mut links) = (vec![], vec![]);
@@ -253,7 +253,7 @@ impl Part {
                 *tag = l.whole(word)?;
                 if *tag as usize >= n {
                     let last = n.saturating_sub(1);
-                    return Err(l.wrong_at(word, format!("there is no particle {tag}; the last one is {last}")));
+                    return Err(l.wrong_at(word, format!("unknown particle {tag}; the last particle is {last}")));
                 }
             }
             links.push(link);
@@ -261,7 +261,7 @@ impl Part {
     }
 
     fn state(self, l: &Lines) -> Result<Snapshot> {
-        let missing = |what: &str| l.wrong_file(format!("there is no `{what}`"));
+        let missing = |what: &str| l.wrong_file(format!("missing section `{what}`"));
         let n = self.n.ok_or_else(|| missing("num_particles"))?;
         let mut s = Snapshot {
             step: self.step.unwrap_or(0),
@@ -274,19 +274,21 @@ impl Part {
             ..Snapshot::default()
         };
         if s.box_length.iter().take(s.dimensions as usize).any(|x| *x <= 0.0) {
-            return Err(l.wrong_file(format!("box lengths must be above 0, not {:?}", s.box_length)));
+            return Err(l.wrong_file(format!("box lengths must be positive, found {:?}", s.box_length)));
         }
         if s.dimensions == 2 {
             s.box_length[2] = 0.0;
         }
-        (s.types, s.kind) = self.types.ok_or_else(|| missing("type"))?;
-        let rows = [s.position.len(), s.velocity.len(), s.mass.len(), s.image.len(), s.kind.len()];
+        (s.types, s.type_id) = self.types.ok_or_else(|| missing("type"))?;
+        let rows = [s.position.len(), s.velocity.len(), s.mass.len(), s.image.len(), s.type_id.len()];
         if rows.iter().any(|rows| *rows != n) {
-            return Err(l.wrong_file(format!("{n} particles, but some sections have other numbers of rows: {rows:?}")));
+            return Err(
+                l.wrong_file(format!("{n} particles, but some sections have a different number of rows: {rows:?}"))
+            );
         }
         for tag in 0..n {
             for k in 0..3 {
-                let far = || l.wrong_file(format!("particle {tag} is too far outside of the box"));
+                let far = || l.wrong_file(format!("particle {tag} is too far outside the box"));
                 let (x, turns) = fold(s.position[tag][k], s.box_length[k]).ok_or_else(far)?;
                 s.position[tag][k] = x;
                 s.image[tag][k] = s.image[tag][k].checked_add(turns).ok_or_else(far)?;

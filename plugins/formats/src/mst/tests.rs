@@ -1,7 +1,7 @@
-//! Files read, written and refused.
+//! Tests: files read, written, and rejected.
 
 use crate::mst::read::{head, read, skip};
-use crate::mst::write::{Form, Once, state};
+use crate::mst::write::{Invariant, WriteOptions, state};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::prelude::{Array, Link, Snapshot, Values};
 use galamost_text::Trajectory;
@@ -15,7 +15,7 @@ fn of(text: &[u8], number: i64) -> galamost_text::Result<Snapshot> {
     read(&mut t, &part, number)
 }
 
-/// As the format's manual has them: a state, and a trajectory.
+/// Examples of the format's manual: a state, and a trajectory.
 const STATE: &str = "mst_version 1.0\n\tnum_particles\n\t\t4\n\ttimestep\n\t\t12\n\tdimension\n\t\t3\n\tbox\n\t\t10.0\t10.0\t10.0\n\tposition\n\
     \t\t-1  2 -1\n\t\t-2  3  0\n\t\t-1  4  1\n\t\t-1  5  2\n\ttype\n\t\tA\n\t\tB\n\t\tB\n\t\tA\n\tmass\n\t\t1.0\n\t\t2.1\n\t\t1.0\n\t\t1.0\n\
     # a comment\n\tbond\n\t\tpolymer 0 1\n\t\tpolymer 1 2\n\tangle\n\t\ttheta 0 1 2 # another\n\trotangle\n\t\t1 2 3\n\t\t1 2 3\n\t\t1 2 3\n\t\t1 2 3\n\
@@ -30,7 +30,7 @@ fn files_of_the_manual_are_read() {
     let s = of(STATE.as_bytes(), -1).expect("a state");
     s.check().expect("sound");
     assert_eq!(
-        (s.step, s.box_length, s.types.join(" "), &s.kind[..]),
+        (s.step, s.box_length, s.types.join(" "), &s.type_id[..]),
         (12, [10.0; 3], "A B".into(), &[0, 1, 1, 0][..])
     );
     assert_eq!((s.position[3], s.image[3], s.mass[1]), ([-1.0, -5.0, 2.0], [0, 1, 0], 2.1));
@@ -68,23 +68,23 @@ fn system() -> Snapshot {
 
 #[test]
 fn what_is_written_is_read() {
-    let form = Form { velocity: true, digits: None };
+    let options = WriteOptions { velocity: true, digits: None };
     let mut all = vec![system()];
     all.push(Snapshot { step: 9, position: vec![[0.25; 3]; 3], ..system() });
-    // a bond more, another box, another type
+    // one more bond, another box, another type
     let mut other = all[1].clone();
     other.bonds.push(Link { kind: 0, tags: [0, 2] });
     other.box_length = [9.0; 3];
-    other.kind = vec![0, 1, 1];
+    other.type_id = vec![0, 1, 1];
     all.push(other);
     all.push(Snapshot { step: 11, ..system() });
-    let (mut once, mut text, mut lengths) = (Once::default(), vec![], vec![]);
+    let (mut invariant, mut text, mut lengths) = (Invariant::default(), vec![], vec![]);
     for s in &all {
-        assert_eq!(of(&state(s, form), 0).as_ref(), Ok(s));
-        let (frame, next) = once.frame(s, form);
+        assert_eq!(of(&state(s, options), 0).as_ref(), Ok(s));
+        let (frame, next) = invariant.frame(s, options);
         // as after a checkpoint
-        once = Once::of(&next.bytes()).expect("bytes");
-        assert_eq!(once, next);
+        invariant = Invariant::of(&next.bytes()).expect("bytes");
+        assert_eq!(invariant, next);
         lengths.push(frame.len());
         text.extend(frame);
     }
@@ -92,8 +92,8 @@ fn what_is_written_is_read() {
     for (k, s) in all.iter().enumerate() {
         assert_eq!(of(&text, k as i64).as_ref(), Ok(s), "frame {k}");
     }
-    assert!(Once::of(b"short").is_none() && Once::of(&[[0; 16].as_slice(), b"\x09x"].concat()).is_none());
-    // wherever it is cut, the whole frames are there
+    assert!(Invariant::of(b"short").is_none() && Invariant::of(&[[0; 16].as_slice(), b"\x09x"].concat()).is_none());
+    // a truncated file keeps its complete frames
     let mut end = 0;
     for (k, s) in all.iter().enumerate() {
         end += lengths[k];
@@ -102,24 +102,24 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn wrong_files_are_told_with_their_place() {
+fn errors_have_their_position() {
     let cases = [
-        ("mst_version 1.0", "mst", "this is no MST file", Some((1, 1))),
-        ("mst_version 1.0", "mst_version 2.0", "version 2.0 of the format is not known", Some((1, 1))),
+        ("mst_version 1.0", "mst", "not an MST file", Some((1, 1))),
+        ("mst_version 1.0", "mst_version 2.0", "unsupported format version 2.0", Some((1, 1))),
         ("\t\t4\n\ttime", "\t\tx\n\ttime", "expected a whole number, found `x`", Some((3, 3))),
         ("\t\t4\n\ttime", "\t\t5\n\ttime", "expected 3 number(s), found 1", Some((15, 1))),
         ("\t\t4\n\ttime", "\t\t99999999999\n\ttime", "expected 3 number(s), found 1", Some((15, 1))),
-        ("\tnum_particles\n\t\t4\n", "", "`num_particles` must stand before this", None),
-        ("dimension\n\t\t3", "dimension\n\t\t4", "4 dimensions", Some((7, 1))),
+        ("\tnum_particles\n\t\t4\n", "", "`num_particles` must precede this", None),
+        ("dimension\n\t\t3", "dimension\n\t\t4", "`dimension` is 4", Some((7, 1))),
         ("10.0\t10.0\t10.0", "10.0\t10.0", "expected 3 number(s), found 2", Some((9, 1))),
-        ("10.0\t10.0\t10.0", "10.0\t-10.0\t10.0", "box lengths must be above 0", None),
+        ("10.0\t10.0\t10.0", "10.0\t-10.0\t10.0", "box lengths must be positive", None),
         ("\t\t-2  3  0", "\t\t-2  nan  0", "`nan` is no finite number", Some((12, 7))),
         ("\t\t-2  3  0", "\t\t-2  3e99  0", "particle 1 is too far outside", None),
-        ("polymer 1 2", "polymer 1 4", "there is no particle 4; the last one is 3", Some((28, 13))),
+        ("polymer 1 2", "polymer 1 4", "unknown particle 4; the last particle is 3", Some((28, 13))),
         ("polymer 1 2", "polymer 1 -2", "expected a whole number, found `-2`", Some((28, 13))),
         ("theta 0 1 2", "theta 0 1", "expected a type and 3 particles, found 3 values", Some((30, 1))),
         ("\tmass\n", "\tmas\n", "unknown section `mas`; did you mean `mass`?", Some((20, 1))),
-        ("\ttype\n\t\tA\n\t\tB\n\t\tB\n\t\tA\n", "", "there is no `type`", None),
+        ("\ttype\n\t\tA\n\t\tB\n\t\tB\n\t\tA\n", "", "missing section `type`", None),
         ("mst_end\n", "", "the file ends", None),
     ];
     for (from, to, message, place) in cases {
@@ -131,6 +131,6 @@ fn wrong_files_are_told_with_their_place() {
         assert!(at.is_none() || e.at == at, "{message}: {e:?}");
     }
     let e = of(FRAMES.replace("\ttype\n\t\tA\n\t\tC", "\tnum_particles\n\t\t3").as_bytes(), 1).expect_err("rows");
-    assert!(e.message.contains("3 particles, but some sections have other numbers of rows"), "{e:?}");
+    assert!(e.message.contains("3 particles, but some sections have a different number of rows"), "{e:?}");
     assert!(of(FRAMES.as_bytes(), 2).is_err_and(|e| e.message == "there is no frame 2: the file has 2"));
 }

@@ -1,4 +1,4 @@
-//! The text of a state or a frame.
+//! Formats a state or a frame.
 
 use crate::mst::keys::key_of;
 use galamost_plugin_api::prelude::{Link, Snapshot, Values};
@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::Write as _;
 
-/// How a state is written.
+/// Options of the analyzer.
 #[derive(Clone, Copy, Debug)]
-pub struct Form {
+pub struct WriteOptions {
     pub velocity: bool,
     pub digits: Option<u32>,
 }
 
-/// A section: its word, whether it may stand once for all frames, its text.
+/// A section: keyword, whether it may be invariant, text.
 type Section = (&'static str, bool, Vec<u8>);
 
-/// A row of values with tabs, behind two more.
+/// Writes a row of values, indented by two tabs and separated by tabs.
 fn row<T>(out: &mut Vec<u8>, values: &[T], mut put: impl FnMut(&mut Vec<u8>, &T)) {
     for (k, x) in values.iter().enumerate() {
         out.extend_from_slice(if k == 0 { b"\t\t" } else { b"\t" });
@@ -32,30 +32,30 @@ fn put<T: Display>(out: &mut Vec<u8>, x: &T) {
     let _ = write!(out, "{x}");
 }
 
-fn sections(s: &Snapshot, form: Form) -> Vec<Section> {
+fn sections(s: &Snapshot, options: WriteOptions) -> Vec<Section> {
     let mut all: Vec<Section> = vec![];
     let mut add = |key: &'static str, once: bool, rows: &mut dyn FnMut(&mut Vec<u8>)| {
         let mut text = format!("\t{key}\n").into_bytes();
         rows(&mut text);
         all.push((key, once, text));
     };
-    let number = |out: &mut Vec<u8>, x: &f64| real(out, *x, form.digits);
+    let number = |out: &mut Vec<u8>, x: &f64| real(out, *x, options.digits);
     add("num_particles", true, &mut |out| row(out, &[s.len()], put));
     add("timestep", false, &mut |out| row(out, &[s.step], put));
     add("dimension", true, &mut |out| row(out, &[s.dimensions], put));
-    // the box with all digits: positions are measured by it
+    // the box has all digits, since positions depend on it
     add("box", true, &mut |out| row(out, &s.box_length, |out, x| real(out, *x, None)));
     add("position", false, &mut |out| s.position.iter().for_each(|x| row(out, x, number)));
     add("image", false, &mut |out| s.image.iter().for_each(|i| row(out, i, put)));
-    if form.velocity {
+    if options.velocity {
         add("velocity", false, &mut |out| s.velocity.iter().for_each(|v| row(out, v, number)));
     }
     let name = |types: &[String], k: u32| types.get(k as usize).cloned().unwrap_or_default();
-    add("type", true, &mut |out| s.kind.iter().for_each(|k| row(out, &[name(&s.types, *k)], put)));
+    add("type", true, &mut |out| s.type_id.iter().for_each(|k| row(out, &[name(&s.types, *k)], put)));
     add("mass", true, &mut |out| s.mass.iter().for_each(|m| row(out, &[*m], number)));
     for (array, width, ..) in KNOWN_ARRAYS {
         let Some(a) = s.arrays.get(*array) else { continue };
-        // what turns changes in every frame
+        // orientations change in every frame
         let once = !matches!(*array, "orientation" | "quaternion" | "rotation");
         add(key_of(array), once, &mut |out| match &a.values {
             Values::Real(v) => v.chunks_exact(*width as usize).for_each(|v| row(out, v, number)),
@@ -83,34 +83,34 @@ fn sections(s: &Snapshot, form: Form) -> Vec<Section> {
     all
 }
 
-/// The text of a file of one state.
-pub fn state(s: &Snapshot, form: Form) -> Vec<u8> {
+/// Formats a file with a single state.
+pub fn state(s: &Snapshot, options: WriteOptions) -> Vec<u8> {
     let mut out = b"mst_version 1.0\n".to_vec();
-    for (_, _, text) in sections(s, form) {
+    for (_, _, text) in sections(s, options) {
         out.extend(text);
     }
     out.extend_from_slice(b"mst_end\n");
     out
 }
 
-/// What the begin of a trajectory says once for all frames, as checksums; a frame has what is not the same.
+/// Checksums of the invariant sections of a trajectory. A frame contains the sections that differ.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Once {
-    /// Frames there are.
+pub struct Invariant {
+    /// Number of frames written.
     pub frames: u64,
     sums: BTreeMap<String, u64>,
 }
 
-/// FNV-1a: two texts of one section that have the same sum are the same text, as far as that matters here.
+/// FNV-1a hash of a section, to detect changes.
 fn sum(text: &[u8]) -> u64 {
     text.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-impl Once {
-    /// The text of the next frame, before the first one also of what does not change.
-    pub fn frame(&self, s: &Snapshot, form: Form) -> (Vec<u8>, Self) {
+impl Invariant {
+    /// Formats the next frame; the first frame also contains the invariant sections.
+    pub fn frame(&self, s: &Snapshot, options: WriteOptions) -> (Vec<u8>, Self) {
         let mut next = self.clone();
-        let all = sections(s, form);
+        let all = sections(s, options);
         let mut out = vec![];
         if self.frames == 0 {
             out.extend_from_slice(b"mst_version 1.0\ninvariant_data\n");
@@ -131,7 +131,7 @@ impl Once {
         (out, next)
     }
 
-    /// For a checkpoint.
+    /// Serializes the checksums for a checkpoint.
     pub fn bytes(&self) -> Vec<u8> {
         let mut out = self.frames.to_le_bytes().to_vec();
         for (key, sum) in &self.sums {
@@ -142,7 +142,7 @@ impl Once {
         out
     }
 
-    /// From a checkpoint.
+    /// Restores the checksums from a checkpoint.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         fn number(bytes: &mut &[u8]) -> Option<u64> {
             let (head, rest) = bytes.split_first_chunk()?;
@@ -150,14 +150,14 @@ impl Once {
             Some(u64::from_le_bytes(*head))
         }
         let mut rest = bytes;
-        let mut once = Self { frames: number(&mut rest)?, ..Self::default() };
+        let mut invariant = Self { frames: number(&mut rest)?, ..Self::default() };
         while !rest.is_empty() {
             let sum = number(&mut rest)?;
             let (length, more) = rest.split_first()?;
             let key = more.get(..usize::from(*length))?;
             rest = &more[usize::from(*length)..];
-            once.sums.insert(String::from_utf8(key.to_vec()).ok()?, sum);
+            invariant.sums.insert(String::from_utf8(key.to_vec()).ok()?, sum);
         }
-        Some(once)
+        Some(invariant)
     }
 }

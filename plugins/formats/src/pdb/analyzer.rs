@@ -1,27 +1,29 @@
-//! The analyzer.
+//! The `Pdb` analyzer.
 
 use crate::pdb::columns::Extra;
-use crate::pdb::write::{DECIMAL, END, Form, MOST, model, state};
+use crate::pdb::write::{DECIMAL, END, MAX_ATOMS, WriteOptions, model, state};
 use galamost_plugin_api::prelude::*;
 use galamost_text::{FrameFile, StateFile};
 
-/// Writes a PDB file (wwPDB format 3.3) every `every` steps, as MDAnalysis and OVITO read it: a trajectory of models, or, with `{step}`
-/// in the name, a file for each state.
+/// Writes a PDB file (wwPDB format 3.3), readable by MDAnalysis and OVITO: a trajectory of models, or, with `{step}` in
+/// the name, a file for each state.
 ///
-/// Lengths are written in Å, of which a unit of length has `scale`, with the three decimals of the format: places are rounded by 0.0005 Å
-/// at most, so units of a nanometre want `scale: 10.0`. The box reaches from 0 to L. What does not fit its columns (x below −999.999 or
-/// above 9999.999 Å) ends the run with an error that names the particle; a box that is too long is one of the check. With `unwrapped`
-/// places are those without periodic boundaries. Names of atoms are those of types, of four characters at most. Occupancy is 1 and the
-/// temperature factor 0 unless `occupancy` or `b_factor` is one of `Mass`, `Charge`, `Diameter`, `Body`, with two decimals.
+/// Lengths are written in Å; `scale` is the number of Å in a unit of length. The format has three decimals, so the
+/// rounding error is at most 0.0005 Å. For units of a nanometer, use `scale: 10.0`. The box extends from 0 to L.
+/// Coordinates that do not fit their columns (x below −999.999 or above 9999.999 Å) end the run with an error that
+/// names the particle. Box lengths that do not fit are reported before the run. `unwrapped` writes unwrapped positions.
+/// Atom names are type names of at most four characters. Occupancy is 1 and the temperature factor 0 unless `occupancy`
+/// or `b_factor` is one of `Mass`, `Charge`, `Diameter`, `Body`, written with two decimals.
 ///
-/// A residue is a molecule: its number n = molecule + 1 is written as chain letter n / 10,000 (A–Z, a–z, 0–9) and residue n mod 10,000, and
-/// 0 stands for none; there is room for 619,999, and `molecules: false` leaves them out. Atoms are numbered from 1, above 99,999 in
-/// hybrid-36 (A0000, A0001, …). Bonds are `CONECT` records, in a trajectory inside of each model, since they may change. OVITO takes them
-/// if it is told to load bonds from the file, and has the names of types as `Atom Name`. Programs that know hybrid-36 may not know it
-/// in `CONECT` (MDAnalysis 2.10 opens no such file), so above 99,999 particles bonds are written only with `bonds: true`.
+/// Each molecule is a residue. Its number n = molecule + 1 is written as chain letter n / 10,000 (A–Z, a–z, 0–9) and
+/// residue n mod 10,000; 0 means no molecule. At most 619,999 molecules are possible; `molecules: false` omits them.
+/// Atoms are numbered from 1, above 99,999 in hybrid-36 (A0000, A0001, …). Bonds are `CONECT` records, in a trajectory
+/// inside each model, since bonds can change. To load bonds in OVITO, enable loading bonds from the file; the type
+/// names appear as `Atom Name`. Some programs that read hybrid-36 do not support it in `CONECT` (MDAnalysis 2.10 cannot
+/// open such a file), so above 99,999 particles bonds are only written with `bonds: true`.
 ///
-/// Each frame is handed to the system as a whole, so a run that is killed leaves a file of whole models, but for the one that was
-/// being written. A resumed run cuts the file to its checkpoint. A run that is not resumed overwrites a file of the same name.
+/// Each frame is written in one piece. A killed run therefore leaves complete models, except possibly the last. A
+/// resumed run truncates the file to its checkpoint. A new run overwrites an existing file.
 ///
 /// ```ron
 /// Pdb(every: 100, file: "trajectory.pdb", scale: 10.0, b_factor: Charge)
@@ -29,31 +31,31 @@ use galamost_text::{FrameFile, StateFile};
 #[component(Analyzer, "Pdb")]
 #[derive(Debug, Params)]
 pub struct WritePdb {
-    /// Steps from one frame to the next.
+    /// Steps between frames.
     #[param(at_least = 1.0)]
     every: u64,
-    /// File to write; `{step}` in it stands for the step.
+    /// Output file; `{step}` is replaced by the step.
     #[param(extensions = "pdb ent")]
     file: String,
-    /// Å in a unit of length.
+    /// Å per unit of length.
     #[param(default = 1.0, above = 0.0)]
     scale: f64,
-    /// Positions without periodic boundaries.
+    /// Whether to write unwrapped positions.
     #[param(default = false)]
     unwrapped: bool,
-    /// Whether molecules are written as residues.
+    /// Whether to write molecules as residues.
     #[param(default = true)]
     molecules: bool,
-    /// Whether bonds are written; by default up to 99,999 particles.
+    /// Whether to write bonds; default: up to 99,999 particles.
     bonds: Option<bool>,
-    /// What is written as occupancy.
+    /// Property written as occupancy.
     occupancy: Option<Spanned<Extra>>,
-    /// What is written as temperature factor.
+    /// Property written as temperature factor.
     b_factor: Option<Spanned<Extra>>,
-    /// Models there are.
+    /// Number of models written.
     #[param(skip)]
     models: u64,
-    /// The length of the file before its END.
+    /// Saved length of the file without its END record.
     #[param(skip)]
     ended: Option<Vec<u8>>,
     #[param(skip)]
@@ -62,8 +64,8 @@ pub struct WritePdb {
     frames: FrameFile,
 }
 
-/// A name that fits its columns.
-fn good(name: &str) -> bool {
+/// Returns whether a name fits its columns.
+fn valid_name(name: &str) -> bool {
     (1..=4).contains(&name.len()) && name.bytes().all(|c| c.is_ascii_graphic())
 }
 
@@ -72,8 +74,8 @@ impl WritePdb {
         !self.file.contains("{step}")
     }
 
-    fn form(&self) -> Form {
-        Form {
+    fn options(&self) -> WriteOptions {
+        WriteOptions {
             scale: self.scale,
             unwrapped: self.unwrapped,
             molecules: self.molecules,
@@ -90,16 +92,16 @@ impl Analyzer for WritePdb {
         needs.wants.particles = true;
         needs.wants.topology = true;
         let mut errors = Errors::default();
-        if system.n > MOST {
+        if system.n > MAX_ATOMS {
             errors.push(InputError::new(format!(
-                "a PDB file has at most {MOST} atoms; there are {} particles",
+                "a PDB file holds at most {MAX_ATOMS} atoms; the system has {} particles",
                 system.n
             )));
         }
         for (axis, l) in ["x", "y", "z"].iter().zip(system.box_length) {
             if l * self.scale >= 9999.9995 {
                 errors.push(InputError::new(format!(
-                    "the box length in {axis}, {l} × {} Å, is more than the columns of a PDB file hold (9999.999); choose a smaller `scale`",
+                    "the box length in {axis}, {l} × {} Å, exceeds the columns of a PDB file (9999.999); use a smaller `scale`",
                     self.scale
                 )));
             }
@@ -109,13 +111,13 @@ impl Analyzer for WritePdb {
                 errors.push(InputError::at(extra.at, format!("particles have no {array}")));
             }
         }
-        // of the names only those of particles are written
+        // only names of particle types are written
         let mut named = system.clone();
         named.bond_types.clear();
         named.angle_types.clear();
         named.dihedral_types.clear();
         let mut file = || {
-            self.frames.bind(&named, &self.file.replace("{step}", "step"), good)?;
+            self.frames.bind(&named, &self.file.replace("{step}", "step"), valid_name)?;
             self.states.bind(system, &self.file, |_| true)
         };
         if let Err(Error::Input(more)) = file() {
@@ -127,7 +129,7 @@ impl Analyzer for WritePdb {
         if self.trajectory() {
             self.frames.start()?;
             if self.frames.is_empty() {
-                // the user moved the old file away: the new one begins with everything
+                // the user removed the old file: start numbering models again
                 self.models = 0;
             }
         }
@@ -136,9 +138,9 @@ impl Analyzer for WritePdb {
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let s = frame.snapshot(self.states.system());
         if !self.trajectory() {
-            return self.states.write(s.step, &state(&s, self.form()).map_err(Error::Run)?);
+            return self.states.write(s.step, &state(&s, self.options()).map_err(Error::Run)?);
         }
-        self.frames.append(&model(&s, self.form(), self.models).map_err(Error::Run)?)?;
+        self.frames.append(&model(&s, self.options(), self.models).map_err(Error::Run)?)?;
         self.models += 1;
         Ok(())
     }
@@ -153,7 +155,7 @@ impl Analyzer for WritePdb {
         if !self.trajectory() {
             return Ok(vec![]);
         }
-        // the length of the file, 8 bytes, and the number of its models; a run that goes on takes the END away
+        // 8 bytes for the length of the file, then the number of models; a resumed run removes END
         let length = match &self.ended {
             Some(length) => length.clone(),
             None => self.frames.save()?,

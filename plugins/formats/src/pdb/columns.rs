@@ -1,10 +1,10 @@
-//! Fields of a line: fixed columns, and the numbers that stand in them.
+//! Fixed columns of a line, and their numbers.
 
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{FromValue, Value};
 use galamost_text::{Lines, Result};
 
-/// Names of records, of the format 3.3 and of earlier ones.
+/// Record names of format 3.3 and of earlier versions.
 const RECORDS: [&str; 55] = [
     "HEADER", "OBSLTE", "TITLE", "SPLIT", "CAVEAT", "COMPND", "SOURCE", "KEYWDS", "EXPDTA", "NUMMDL", "MDLTYP",
     "AUTHOR", "REVDAT", "SPRSDE", "JRNL", "REMARK", "DBREF", "DBREF1", "DBREF2", "SEQADV", "SEQRES", "MODRES", "HET",
@@ -13,62 +13,62 @@ const RECORDS: [&str; 55] = [
     "MODEL", "ATOM", "HETATM", "ANISOU", "SIGATM", "SIGUIJ", "TER", "USER", "FTNOTE",
 ];
 
-/// Records that this plugin ends something with, or reads links from.
+/// Record names that end a frame or define bonds.
 const ENDS: [&str; 4] = ["ENDMDL", "CONECT", "MASTER", "END"];
 
-/// The name of the record in a line.
+/// Returns the record name of a line.
 pub fn record(line: &str) -> &str {
     let end = line.char_indices().nth(6).map_or(line.len(), |(at, _)| at);
     line[..end].trim_ascii_end()
 }
 
-/// A record that the format does not have is a mistake: of a file of another kind, or of an atom that would be missing.
+/// Returns an error if the record name is unknown: another file format, or an atom that would be lost.
 pub fn known(l: &Lines) -> Result<()> {
     let name = record(l.line());
     if name.is_empty() && l.text().is_empty() || RECORDS.contains(&name) || ENDS.contains(&name) {
         return Ok(());
     }
-    Err(l.wrong(format!("`{name}` is no record of a PDB file")))
+    Err(l.wrong(format!("unknown PDB record `{name}`")))
 }
 
-/// The text between two columns, counted from 1, both included, without blanks at its ends.
+/// Returns the trimmed text between two columns, counted from 1, both included.
 pub fn columns(line: &str, first: usize, last: usize) -> &str {
     line.get(first - 1..last.min(line.len())).unwrap_or_default().trim_ascii()
 }
 
-/// As [`columns`], for what must be there.
+/// Like [`columns`], for a mandatory field.
 pub fn field<'a>(l: &'a Lines, first: usize, last: usize, what: &str) -> Result<&'a str> {
     let line = l.line();
     let text = columns(line, first, last);
     if text.is_empty() {
-        let place = &line[(first - 1).min(line.len())..];
-        return Err(l.wrong_at(place, format!("{what} (columns {first} to {last}) is missing")));
+        let rest = &line[(first - 1).min(line.len())..];
+        return Err(l.wrong_at(rest, format!("{what} (columns {first} to {last}) is missing")));
     }
     Ok(text)
 }
 
-/// A number between two columns.
+/// Returns the number between two columns.
 pub fn real(l: &Lines, first: usize, last: usize, what: &str) -> Result<f64> {
     l.real(field(l, first, last, what)?)
 }
 
-/// Columns are counted in characters of one byte.
+/// Returns an error if the line has non-ASCII characters, since columns are counted in bytes.
 pub fn ascii(l: &Lines) -> Result<()> {
     match l.line().char_indices().find(|(_, c)| !c.is_ascii()) {
         Some((at, c)) => {
-            Err(l.wrong_at(&l.line()[at..], format!("`{c}` cannot stand here: columns are counted in ASCII")))
+            Err(l.wrong_at(&l.line()[at..], format!("unsupported character `{c}`: PDB columns must be ASCII")))
         }
         None => Ok(()),
     }
 }
 
-/// The least number of `width` digits of base 36 that begins with a letter.
+/// Returns the smallest number of `width` base-36 digits that begins with a letter.
 fn letters(width: u32) -> u64 {
     10 * 36u64.pow(width - 1)
 }
 
-/// A number in `width` columns: decimal as far as it fits, then hybrid-36 (A0000 follows on 99999, a0000 on ZZZZZ). `None` if it
-/// fits neither way.
+/// Formats a number in `width` columns: decimal if it fits, otherwise hybrid-36 (A0000 follows 99999, a0000 follows
+/// ZZZZZ). Returns `None` if neither fits.
 pub fn hybrid36(n: u64, width: u32) -> Option<String> {
     let decimal = 10u64.pow(width);
     if n < decimal {
@@ -89,7 +89,7 @@ pub fn hybrid36(n: u64, width: u32) -> Option<String> {
     String::from_utf8(digits).ok()
 }
 
-/// The number that stands in `width` columns, decimal or hybrid-36.
+/// Parses a number in `width` columns, decimal or hybrid-36.
 pub fn number(text: &str, width: u32) -> Option<i64> {
     let text = text.trim_ascii();
     let upper = text.starts_with(|c: char| c.is_ascii_uppercase());
@@ -106,19 +106,19 @@ pub fn number(text: &str, width: u32) -> Option<i64> {
     i64::try_from(n).ok()
 }
 
-/// Letters of chains, in the order in which they are used.
+/// Chain letters, in the order of use.
 const CHAINS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-/// Residues of one chain letter, the number 0 among them.
+/// Residues for each chain letter, including number 0.
 const RESIDUES: u64 = 10_000;
 
-/// Chain letter and residue number of a molecule: the 10,000 of each letter count molecules from 1 on. `None` if there are no more.
+/// Returns chain letter and residue number of a molecule; `None` if the molecule number is too large.
 pub fn residue(molecule: i32) -> Option<(char, u64)> {
     let n = u64::try_from(i64::from(molecule) + 1).unwrap_or(0);
     let chain = *CHAINS.get((n / RESIDUES) as usize)?;
     Some((char::from(chain), n % RESIDUES))
 }
 
-/// The molecule that [`residue`] says.
+/// Returns the molecule of a chain letter and a residue number; the inverse of [`residue`].
 pub fn molecule(chain: u8, residue: i64) -> Option<i32> {
     let letter = CHAINS.iter().position(|c| *c == chain)?;
     i32::try_from(letter as i64 * RESIDUES as i64 + residue - 1)
@@ -126,7 +126,7 @@ pub fn molecule(chain: u8, residue: i64) -> Option<i32> {
         .filter(|_| (0..RESIDUES as i64).contains(&residue))
 }
 
-/// What is carried in one of the two columns behind the place.
+/// Property in one of the two columns after the position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extra {
     Mass,
@@ -139,7 +139,7 @@ const EXTRAS: [(&str, Extra); 4] =
     [("Mass", Extra::Mass), ("Charge", Extra::Charge), ("Diameter", Extra::Diameter), ("Body", Extra::Body)];
 
 impl Extra {
-    /// The array, if it is one.
+    /// Returns the name of the array, if the property is one.
     pub fn array(self) -> Option<&'static str> {
         match self {
             Self::Mass => None,
@@ -168,8 +168,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hybrid_36_goes_on_behind_decimal_numbers() {
-        // the ends of its ranges, as its authors (Grosse-Kunstleve, Adams) tell them
+    fn hybrid_36_continues_decimal_numbers() {
+        // limits of the ranges, as published by its authors (Grosse-Kunstleve, Adams)
         for (n, width, text) in [
             (0, 4, "   0"),
             (9_999, 4, "9999"),

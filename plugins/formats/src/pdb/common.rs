@@ -1,40 +1,40 @@
-//! What stands once for all frames of a file: the box, bonds, who wrote it.
+//! Records that apply to all frames of a file: box, bonds, remark of this program.
 
 use crate::pdb::columns::{ascii, columns, field, known, number, real, record};
 use galamost_plugin_api::error::InputError;
 use galamost_text::{Lines, Result};
 
-/// Two serial numbers that a CONECT record joins, and the mistake to tell if there is no such atom.
+/// Two serial numbers that a CONECT record joins, and the error to report if an atom is missing.
 #[derive(Clone, Debug)]
 pub struct Join {
     pub serials: [i64; 2],
-    pub place: InputError,
+    pub error: InputError,
 }
 
-/// What a remark of this engine says.
+/// Contents of a remark of this program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Remark {
     pub step: u64,
     pub scale: f64,
 }
 
-/// What every frame has unless it says otherwise.
+/// Defaults for every frame.
 #[derive(Clone, Debug, Default)]
 pub struct Common {
     /// Box lengths.
     pub crystal: Option<[f64; 3]>,
     pub joins: Vec<Join>,
     pub remark: Option<Remark>,
-    /// The file has MODEL records: what joins atoms outside of them counts for all.
+    /// Whether the file has MODEL records: bonds outside of them apply to all models.
     pub models: bool,
 }
 
 impl Common {
-    /// Looks through a file.
+    /// Scans a file.
     pub fn of(l: &mut Lines) -> Result<Self> {
         let (mut common, mut inside) = (Self::default(), false);
         while l.next()? {
-            // the last line of a killed run may be half a word
+            // the last line of a killed run may be incomplete
             known(l).or_else(|e| if l.ended().is_ok() { Err(e) } else { Ok(()) })?;
             match record(l.line()) {
                 "MODEL" => (common.models, inside) = (true, true),
@@ -46,25 +46,25 @@ impl Common {
             }
         }
         if !common.models {
-            // they belong to the frame in which they stand
+            // bonds belong to the frame that contains them
             common.joins.clear();
         }
         Ok(common)
     }
 }
 
-/// A remark of this engine: `REMARK   6 GALAMOST STEP 500 SCALE 1.0`.
+/// Parses a remark of this program: `REMARK   6 GALAMOST STEP 500 SCALE 1.0`.
 pub fn remark(l: &Lines) -> Result<Option<Remark>> {
     let words: Vec<&str> = l.words().collect();
     let ["REMARK", "6", "GALAMOST", "STEP", step, "SCALE", scale] = words[..] else { return Ok(None) };
     let remark = Remark { step: l.whole(step)?, scale: l.real(scale)? };
     if remark.scale <= 0.0 {
-        return Err(l.wrong_at(scale, "the scale must be above 0"));
+        return Err(l.wrong_at(scale, "the scale must be positive"));
     }
     Ok(Some(remark))
 }
 
-/// The box of a CRYST1 record; none if it is the one of 1 Å that stands for no crystal at all.
+/// Parses the box of a CRYST1 record; returns `None` for the placeholder of 1 Å, which means no crystal.
 pub fn cryst1(l: &Lines) -> Result<Option<[f64; 3]>> {
     ascii(l)?;
     let angles = [("α", 34, 40), ("β", 41, 47), ("γ", 48, 54)];
@@ -72,7 +72,7 @@ pub fn cryst1(l: &Lines) -> Result<Option<[f64; 3]>> {
         let angle = real(l, first, last, name)?;
         if angle != 90.0 {
             let text = field(l, first, last, name)?;
-            let message = format!("{name} = {angle}°: only boxes with right angles can be read");
+            let message = format!("{name} = {angle}°; only orthogonal boxes are supported");
             return Err(l.wrong_at(text, message));
         }
     }
@@ -80,16 +80,16 @@ pub fn cryst1(l: &Lines) -> Result<Option<[f64; 3]>> {
     for (x, (name, first, last)) in length.iter_mut().zip([("a", 7, 15), ("b", 16, 24), ("c", 25, 33)]) {
         *x = real(l, first, last, name)?;
         if *x <= 0.0 {
-            return Err(l.wrong_at(field(l, first, last, name)?, format!("{name} = {x}: box lengths must be above 0")));
+            return Err(l.wrong_at(field(l, first, last, name)?, format!("{name} = {x}; box lengths must be positive")));
         }
     }
     Ok(Some(length).filter(|l| *l != [1.0; 3]))
 }
 
-/// What a CONECT record joins.
+/// Parses a CONECT record.
 pub fn conect(l: &Lines) -> Result<Vec<Join>> {
     ascii(l)?;
-    // a number that was cut off would be another one
+    // a truncated number would be a different one
     l.ended()?;
     let serial = |text: &str| {
         number(text, 5)
@@ -101,8 +101,8 @@ pub fn conect(l: &Lines) -> Result<Vec<Join>> {
         let text = columns(l.line(), 12 + 5 * k, 16 + 5 * k);
         if !text.is_empty() {
             let other = serial(text)?;
-            let place = l.wrong_at(text, format!("{first} and {other} cannot be joined"));
-            joins.push(Join { serials: [first, other], place });
+            let error = l.wrong_at(text, format!("cannot join {first} and {other}"));
+            joins.push(Join { serials: [first, other], error });
         }
     }
     Ok(joins)

@@ -1,26 +1,31 @@
-//! The generator.
+//! The `Pdb` generator.
 
+use crate::frames::TextFrames;
 use crate::pdb::columns::Extra;
 use crate::pdb::common::Common;
 use crate::pdb::read::{Choice, Molecules, read, skip};
 use galamost_plugin_api::prelude::*;
 use galamost_text::Trajectory;
 
-/// Reads a state from a PDB file (wwPDB format 3.3): a file of one state, or a model of a trajectory.
+/// Reads a state from a PDB file (wwPDB format 3.3): a single state, or a model of a trajectory.
 ///
-/// Taken are the fixed columns of `ATOM` and `HETATM`: the name of the atom (13–16) as type, x, y, z (31–54); the box from `CRYST1`, which
-/// must have right angles and reaches from 0 to a, b, c, so that its middle becomes 0; and bonds from `CONECT`, each once, named by the
-/// types of their ends ("A-B"). Particles are numbered in the order of the file. A unit of length is `scale` Å: without `scale`
-/// what the file says if this engine wrote it, else 1. A frame ends with `ENDMDL`, or with `END` where there is no `MODEL`; a file that
-/// ends without either is cut off: of a trajectory the frames before are read. `CONECT` records outside of models count for all.
-/// Alternate locations other than A or 1 are passed over, as are all other records. Particles outside of the box are brought back,
-/// and counted in their images. Masses are 1 unless `masses` or a column says otherwise; velocities are 0. The file may be compressed
-/// (.xz, .gz).
+/// | record | becomes |
+/// |---|---|
+/// | `ATOM`, `HETATM` | particles in the order of the file: type = atom name (13–16), position = x, y, z (31–54) |
+/// | `CRYST1` | box (orthogonal only) from 0 to a, b, c; its center becomes 0 |
+/// | `CONECT` | bonds, each once, named by the types of their ends ("A-B"); records outside of models apply to all |
 ///
-/// Numbers of atoms and residues may be in hybrid-36 (A0000 follows on 99999). Molecules are those that `molecules` says: `Residues` (chain,
-/// number and insertion code), `Chains` (letter, up to a `TER`), or `Bonds`: what bonds hold together; without it `Residues` in a file
-/// of this engine, where their numbers are those of the molecules, else `Bonds`. Occupancy and temperature factor are read if a field says
-/// what they are: `Mass`, `Charge`, `Diameter` or `Body`.
+/// `scale` is the number of Å in a unit of length; default: the value in a file of this program, otherwise 1. A frame
+/// ends with `ENDMDL`, or with `END` in a file without `MODEL`. An incomplete last frame of a trajectory is ignored.
+/// Other records, and alternate locations other than A or 1, are ignored. Particles outside the box are wrapped, and
+/// their images count the shifts. Masses are 1 unless `masses` or a column defines them; velocities are 0. The file may
+/// be compressed (.xz, .gz).
+///
+/// Atom and residue numbers may be hybrid-36 (A0000 follows 99999). `molecules` selects what a molecule is: `Residues`
+/// (chain, number, and insertion code), `Chains` (letter, up to a `TER`), or `Bonds` (bonded particles). The default is
+/// `Residues` for files of this program, whose residue numbers are those of the molecules, and `Bonds` otherwise.
+/// Occupancy and temperature factor are only read if `occupancy` or `b_factor` defines them as `Mass`, `Charge`,
+/// `Diameter`, or `Body`.
 ///
 /// ```ron
 /// Pdb(file: "melt.pdb", scale: 10.0, b_factor: Charge)
@@ -28,39 +33,39 @@ use galamost_text::Trajectory;
 #[component(Generator, "Pdb")]
 #[derive(Debug, Params)]
 pub struct ReadPdb {
-    /// File to read.
+    /// Input file.
     #[param(extensions = "pdb ent")]
     file: String,
-    /// Frame, from 0; a negative number counts from the end, −1 is the last one.
+    /// Frame number from 0; negative numbers count from the end, −1 is the last frame.
     #[param(default = -1)]
     frame: i64,
-    /// Å in a unit of length.
+    /// Å per unit of length.
     #[param(above = 0.0)]
     scale: Option<f64>,
-    /// Names of types in the order that they are to have; others come behind them.
+    /// Type names in the desired order; other types follow.
     #[param(default = vec![])]
     types: Vec<String>,
-    /// Masses of the types, in their order.
+    /// Masses of the types, in the order of the types.
     masses: Option<Vec<f64>>,
-    /// Box lengths, where the file has none or others.
+    /// Box lengths; default: those of the file.
     #[param(unit = "length", above = 0.0)]
     box_length: Option<[f64; 3]>,
-    /// What a molecule is.
+    /// Definition of molecules: `Residues`, `Chains`, or `Bonds`.
     molecules: Option<Molecules>,
-    /// What stands as occupancy (columns 55–60).
+    /// Property in the occupancy (columns 55–60).
     occupancy: Option<Extra>,
-    /// What stands as temperature factor (columns 61–66).
+    /// Property in the temperature factor (columns 61–66).
     b_factor: Option<Extra>,
-    /// 3, or 2: then z is passed over.
+    /// Number of dimensions, 3 or 2; 2 ignores z.
     #[param(default = 3, at_least = 2, at_most = 3)]
     dimensions: u32,
     #[param(skip)]
-    open: Option<(Trajectory, Common)>,
+    open: TextFrames<Common>,
 }
 
 impl ReadPdb {
     fn state(&mut self, context: &GeneratorContext, number: i64, snapshot: &mut Snapshot) -> Result<()> {
-        crate::must_be_first("Pdb", snapshot)?;
+        crate::require_empty("Pdb", snapshot)?;
         let choice = Choice {
             scale: self.scale,
             types: self.types.clone(),
@@ -77,23 +82,12 @@ impl ReadPdb {
     }
 
     fn open(&mut self, context: &GeneratorContext) -> Result<&mut (Trajectory, Common)> {
-        if self.open.is_none() {
-            let mut trajectory = Trajectory::open(&context.path(&self.file), skip)?;
-            let common = Common::of(trajectory.begin()?)?;
-            self.open = Some((trajectory, common));
-        }
-        self.open.as_mut().ok_or_else(|| Error::Run("the file is not open".into()))
+        self.open.open(&context.path(&self.file), skip, |t| Common::of(t.begin()?))
+    }
+
+    fn count(&mut self, context: &GeneratorContext) -> Result<u64> {
+        Ok(self.open(context)?.0.count()?)
     }
 }
 
-impl Generator for ReadPdb {
-    fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
-        self.state(context, self.frame, snapshot)
-    }
-    fn frames(&mut self, context: &GeneratorContext) -> Result<Option<u64>> {
-        Ok(Some(self.open(context)?.0.count()?))
-    }
-    fn frame(&mut self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()> {
-        self.state(context, number as i64, snapshot)
-    }
-}
+crate::frames::frame_generator!(ReadPdb);

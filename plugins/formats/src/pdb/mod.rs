@@ -1,5 +1,5 @@
-//! PDB files (wwPDB format 3.3): `columns.rs` knows the fields of their lines, `common.rs` what stands once for all frames, `read.rs`
-//! takes a frame out of a file, `write.rs` makes the text of one.
+//! PDB files (wwPDB format 3.3): `columns.rs` parses fields, `common.rs` the records that apply to all frames,
+//! `read.rs` reads a frame, `write.rs` formats one.
 
 mod analyzer;
 mod columns;

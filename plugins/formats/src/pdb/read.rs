@@ -1,4 +1,4 @@
-//! A frame out of a file.
+//! Reads a frame.
 
 use crate::pdb::columns::{Extra, ascii, columns, field, known, molecule, number, real, record};
 use crate::pdb::common::{Common, Join, conect, cryst1, remark};
@@ -9,7 +9,7 @@ use galamost_plugin_api::snapshot::intern;
 use galamost_text::{Lines, Result, fold};
 use std::collections::HashMap;
 
-/// What a molecule is.
+/// Definition of molecules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Molecules {
     Residues,
@@ -34,25 +34,25 @@ impl FromValue for Molecules {
     }
 }
 
-/// What the user says of a file.
+/// Options of the generator.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Å in a unit of length.
+    /// Å per unit of length.
     pub scale: Option<f64>,
-    /// Names of types, in their order.
+    /// Type names, in order.
     pub types: Vec<String>,
-    /// Their masses.
+    /// Masses of the types.
     pub masses: Option<Vec<f64>>,
-    /// Box lengths, for a file without any.
+    /// Box lengths, for a file without a box.
     pub length: Option<[f64; 3]>,
-    /// Two dimensions.
+    /// Whether the system is two-dimensional.
     pub flat: bool,
     pub molecules: Option<Molecules>,
     pub occupancy: Option<Extra>,
     pub b_factor: Option<Extra>,
 }
 
-/// Passes over a frame: up to ENDMDL, or END where there are no models.
+/// Skips a frame: up to ENDMDL, or END in a file without models.
 pub fn skip(l: &mut Lines) -> Result<bool> {
     let mut begun = false;
     while l.next()? {
@@ -62,17 +62,18 @@ pub fn skip(l: &mut Lines) -> Result<bool> {
             _ => {}
         }
     }
-    let cut = "the file ends without ENDMDL or END behind its atoms: is it cut off? If it is whole, add a line END";
+    let cut =
+        "the file ends without ENDMDL or END after its atoms; it may be truncated. If it is complete, add a line END";
     if begun { Err(l.wrong(cut)) } else { Ok(false) }
 }
 
-/// The particles of a frame while it is read.
+/// Particles of a frame while it is read.
 #[derive(Default)]
 struct Atoms {
     state: Snapshot,
-    /// What belongs to a serial number.
+    /// Atoms by serial number.
     serials: HashMap<i64, Serial>,
-    /// Chain, residue and insertion code of each particle, and how many chains ended before it.
+    /// Chain, residue, insertion code, and number of preceding chain ends for each particle.
     residues: Vec<([u8; 2], i64, u32)>,
     extras: [Vec<f64>; 2],
     ended: u32,
@@ -82,36 +83,36 @@ struct Atoms {
 enum Serial {
     Tag(u32),
     /// An alternate location, or the end of a chain.
-    Passed,
-    Twice,
+    Ignored,
+    Duplicate,
 }
 
-/// Reads a frame that begins with the next line.
+/// Reads a frame that begins in the next line.
 pub fn read(l: &mut Lines, choice: &Choice, common: &Common) -> Result<Snapshot> {
-    let mut said = common.remark;
+    let mut remark_found = common.remark;
     let (mut crystal, mut joins, mut inside) = (common.crystal, common.joins.clone(), false);
     let mut atoms = Atoms::default();
     choice.types.iter().for_each(|name| _ = intern(&mut atoms.state.types, name));
-    let mut space = None;
+    let mut sim_box = None;
     loop {
         l.must("ENDMDL or END")?;
         known(l)?;
         match record(l.line()) {
-            "REMARK" => said = remark(l)?.or(said),
+            "REMARK" => remark_found = remark(l)?.or(remark_found),
             "CRYST1" => crystal = cryst1(l)?.or(crystal),
-            "MODEL" if inside => return Err(l.wrong("a MODEL begins before the ENDMDL of the one before")),
+            "MODEL" if inside => return Err(l.wrong("a MODEL begins before the ENDMDL of the previous one")),
             "MODEL" => inside = true,
             "ATOM" | "HETATM" => {
-                let space = match space {
-                    Some(space) => space,
-                    None => *space.insert(Space::of(l, choice, crystal, said.map(|r| r.scale))?),
+                let sim_box = match sim_box {
+                    Some(sim_box) => sim_box,
+                    None => *sim_box.insert(SimBox::new(l, choice, crystal, remark_found.map(|r| r.scale))?),
                 };
-                atoms.add(l, choice, space)?;
+                atoms.add(l, choice, sim_box)?;
             }
             "TER" => {
                 atoms.ended += 1;
                 if let Some(serial) = number(columns(l.line(), 7, 11), 5) {
-                    atoms.serials.entry(serial).or_insert(Serial::Passed);
+                    atoms.serials.entry(serial).or_insert(Serial::Ignored);
                 }
             }
             "CONECT" if inside || !common.models => joins.extend(conect(l)?),
@@ -119,16 +120,16 @@ pub fn read(l: &mut Lines, choice: &Choice, common: &Common) -> Result<Snapshot>
             _ => {}
         }
     }
-    let Some(space) = space else { return Err(l.wrong("there is no atom (ATOM or HETATM) before this")) };
+    let Some(sim_box) = sim_box else { return Err(l.wrong("missing atoms (ATOM or HETATM) before this line")) };
     let mut s = atoms.state;
-    (s.step, s.dimensions, s.box_length) = (said.map_or(0, |r| r.step), 3, space.length);
+    (s.step, s.dimensions, s.box_length) = (remark_found.map_or(0, |r| r.step), 3, sim_box.length);
     if choice.flat {
         (s.dimensions, s.box_length[2]) = (2, 0.0);
     }
     if let Some(masses) = &choice.masses {
-        for (tag, kind) in s.kind.iter().enumerate() {
+        for (tag, kind) in s.type_id.iter().enumerate() {
             let name = &s.types[*kind as usize];
-            let missing = || l.wrong_file(format!("`masses` has none for the type {name}"));
+            let missing = || l.wrong_file(format!("`masses` lacks the type {name}"));
             s.mass[tag] = *masses.get(*kind as usize).ok_or_else(missing)?;
         }
     }
@@ -154,17 +155,17 @@ pub fn read(l: &mut Lines, choice: &Choice, common: &Common) -> Result<Snapshot>
     Ok(s)
 }
 
-/// Box lengths, and Å in one of them.
+/// Box lengths, and Å per unit of length.
 #[derive(Clone, Copy)]
-struct Space {
+struct SimBox {
     length: [f64; 3],
     scale: f64,
 }
 
-impl Space {
-    fn of(l: &Lines, choice: &Choice, crystal: Option<[f64; 3]>, said: Option<f64>) -> Result<Self> {
-        let scale = choice.scale.or(said).unwrap_or(1.0);
-        let none = || l.wrong("there is no box (CRYST1) before the first atom: give `box_length`");
+impl SimBox {
+    fn new(l: &Lines, choice: &Choice, crystal: Option<[f64; 3]>, remark_found: Option<f64>) -> Result<Self> {
+        let scale = choice.scale.or(remark_found).unwrap_or(1.0);
+        let none = || l.wrong("missing box (CRYST1) before the first atom; set `box_length`");
         let length = match choice.length {
             Some(length) => length,
             None => crystal.ok_or_else(none)?.map(|x| x / scale),
@@ -174,14 +175,14 @@ impl Space {
 }
 
 impl Atoms {
-    /// Takes the atom of the current line.
-    fn add(&mut self, l: &Lines, choice: &Choice, space: Space) -> Result<()> {
+    /// Adds the atom of the current line.
+    fn add(&mut self, l: &Lines, choice: &Choice, sim_box: SimBox) -> Result<()> {
         ascii(l)?;
         let serial = number(columns(l.line(), 7, 11), 5);
         let other = !matches!(columns(l.line(), 17, 17), "" | "A" | "1");
         if let Some(serial) = serial {
-            let here = if other { Serial::Passed } else { Serial::Tag(self.state.len() as u32) };
-            self.serials.entry(serial).and_modify(|s| *s = Serial::Twice).or_insert(here);
+            let here = if other { Serial::Ignored } else { Serial::Tag(self.state.len() as u32) };
+            self.serials.entry(serial).and_modify(|s| *s = Serial::Duplicate).or_insert(here);
         }
         if other {
             return Ok(());
@@ -193,17 +194,18 @@ impl Atoms {
             if k == 2 && choice.flat {
                 continue;
             }
-            let far = || l.wrong_at(&l.line()[first - 1..], format!("{name} = {x:?} is too far outside of the box"));
-            let length = space.length[k];
-            (position[k], image[k]) = fold(x / space.scale - 0.5 * length, length).ok_or_else(far)?;
+            let far = || l.wrong_at(&l.line()[first - 1..], format!("{name} = {x:?} is too far outside the box"));
+            let length = sim_box.length[k];
+            (position[k], image[k]) = fold(x / sim_box.scale - 0.5 * length, length).ok_or_else(far)?;
         }
         let tag = self.state.push(kind, position) as usize;
         self.state.image[tag] = image;
         let byte = |column: usize| l.line().as_bytes().get(column - 1).copied().unwrap_or(b' ');
         let residue = match columns(l.line(), 23, 26) {
             "" => 0,
-            text => number(text, 4)
-                .ok_or_else(|| l.wrong_at(text, format!("expected the number of a residue, found `{text}`")))?,
+            text => {
+                number(text, 4).ok_or_else(|| l.wrong_at(text, format!("expected a residue number, found `{text}`")))?
+            }
         };
         self.residues.push(([byte(22), byte(27)], residue, self.ended));
         for (values, (extra, first, name)) in self
@@ -215,7 +217,7 @@ impl Atoms {
                 let x = real(l, first, first + 5, name)?;
                 if extra == Extra::Body && x.fract() != 0.0 {
                     let text = field(l, first, first + 5, name)?;
-                    return Err(l.wrong_at(text, format!("expected the whole number of a body, found `{text}`")));
+                    return Err(l.wrong_at(text, format!("expected an integer body number, found `{text}`")));
                 }
                 values.push(x);
             }
@@ -224,8 +226,8 @@ impl Atoms {
     }
 }
 
-/// The molecule of each particle, if the file tells any. In a file of this engine a residue's number is the molecule's, else molecules
-/// are numbered as they come.
+/// Returns the molecule of each particle, if the file defines molecules. In files of this program, residue numbers are
+/// molecule numbers; otherwise molecules are numbered in order of appearance.
 fn molecules(residues: &[([u8; 2], i64, u32)], what: Molecules, own: bool) -> Option<Vec<i32>> {
     let mut seen = HashMap::new();
     let mut next = |key: ([u8; 2], i64)| {
@@ -235,8 +237,8 @@ fn molecules(residues: &[([u8; 2], i64, u32)], what: Molecules, own: bool) -> Op
     let all: Vec<i32> = match what {
         Molecules::Bonds => return None,
         Molecules::Residues => {
-            let told: Option<Vec<i32>> = residues.iter().map(|(c, n, _)| molecule(c[0], *n)).collect();
-            match told.filter(|_| own) {
+            let numbers: Option<Vec<i32>> = residues.iter().map(|(c, n, _)| molecule(c[0], *n)).collect();
+            match numbers.filter(|_| own) {
                 Some(all) => all,
                 None => residues.iter().map(|(c, n, _)| next((*c, *n))).collect(),
             }
@@ -246,34 +248,34 @@ fn molecules(residues: &[([u8; 2], i64, u32)], what: Molecules, own: bool) -> Op
     all.iter().any(|m| *m >= 0).then_some(all)
 }
 
-/// Bonds between the atoms that CONECT records join, each once, named by the types of their ends.
+/// Adds bonds between the atoms of CONECT records, each once, named by the types of their ends.
 fn bonds(s: &mut Snapshot, joins: &[Join], serials: &HashMap<i64, Serial>) -> Result<()> {
     let mut seen = std::collections::HashSet::new();
     for join in joins {
         let wrong =
-            |why: String| InputError { message: format!("{}: {why}", join.place.message), ..join.place.clone() };
+            |why: String| InputError { message: format!("{}: {why}", join.error.message), ..join.error.clone() };
         let mut tags = [0; 2];
-        let mut passed = false;
+        let mut ignored = false;
         for (tag, serial) in tags.iter_mut().zip(join.serials) {
             match serials.get(&serial) {
                 Some(Serial::Tag(t)) => *tag = *t,
-                Some(Serial::Passed) => passed = true,
-                Some(Serial::Twice) => return Err(wrong(format!("two atoms have the serial number {serial}"))),
-                None => return Err(wrong(format!("there is no atom {serial}"))),
+                Some(Serial::Ignored) => ignored = true,
+                Some(Serial::Duplicate) => return Err(wrong(format!("duplicate serial number {serial}"))),
+                None => return Err(wrong(format!("unknown atom {serial}"))),
             }
         }
-        if passed {
+        if ignored {
             continue;
         }
         if tags[0] == tags[1] {
-            return Err(wrong("they are one atom".into()));
+            return Err(wrong("they are the same atom".into()));
         }
         tags.sort_unstable();
-        // a record of each end, and one more for each further order of the bond
+        // a bond has a record at each end, and further records for higher bond orders
         if seen.insert(tags) {
-            let mut kinds = tags.map(|t| s.kind[t as usize]);
-            kinds.sort_unstable();
-            let [a, b] = kinds.map(|k| s.types[k as usize].as_str());
+            let mut types = tags.map(|t| s.type_id[t as usize]);
+            types.sort_unstable();
+            let [a, b] = types.map(|k| s.types[k as usize].as_str());
             let kind = intern(&mut s.bond_types, &format!("{a}-{b}"));
             s.bonds.push(Link { kind, tags });
         }

@@ -1,9 +1,9 @@
-//! Files read, written and refused.
+//! Tests: files read, written, and rejected.
 
 use crate::pdb::columns::Extra;
 use crate::pdb::common::Common;
 use crate::pdb::read::{Choice, Molecules, read, skip};
-use crate::pdb::write::{END, Form, model, state};
+use crate::pdb::write::{END, WriteOptions, model, state};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::prelude::{Array, Link, Snapshot, Values};
 use galamost_text::Trajectory;
@@ -31,7 +31,7 @@ fn count(text: &[u8]) -> galamost_text::Result<u64> {
     open(text, |mut t, _| t.count().map(|found| n = found)).map(|()| n)
 }
 
-/// As other programs write it: an alternate location, residues of two chains, a double bond, no remark.
+/// A file of another program: an alternate location, residues of two chains, a double bond, no remark.
 const FILE: &str = "\
 HEADER    SOMETHING                                                             \n\
 CRYST1   10.000    8.000    6.000  90.00  90.00  90.00 P 1           1\n\
@@ -53,7 +53,7 @@ fn files_of_others_are_read() {
     assert_eq!((s.len(), s.box_length, s.types.join(" "), s.step), (3, [10.0, 8.0, 6.0], "CA N CL".into(), 0));
     assert_eq!((s.position[0], s.image[0]), ([0.0; 3], [0; 3]));
     assert_eq!((s.position[1], s.image[1]), ([-4.0, 3.0, 0.0], [1, -1, 0]));
-    // the record of the other location is passed over
+    // the bond record of the other location is ignored
     assert_eq!((s.bond_types.join(" "), &s.bonds[..]), ("CA-N".into(), &[Link { kind: 0, tags: [0, 1] }][..]));
     assert!(s.arrays.is_empty());
     let choice = Choice {
@@ -65,9 +65,7 @@ fn files_of_others_are_read() {
         occupancy: Some(Extra::Body),
         ..Choice::default()
     };
-    assert!(
-        of(FILE.as_bytes(), 0, &choice).is_err_and(|e| e.message.contains("the whole number of a body, found `0.50`"))
-    );
+    assert!(of(FILE.as_bytes(), 0, &choice).is_err_and(|e| e.message.contains("an integer body number, found `0.50`")));
     let choice = Choice { occupancy: None, ..choice };
     let s = of(FILE.as_bytes(), 0, &choice).expect("a state");
     assert_eq!((s.box_length, s.position[1], s.mass), ([20.0, 16.0, 12.0], [-8.0, 6.0, 0.0], vec![12.0, 14.0, 35.5]));
@@ -88,24 +86,24 @@ fn files_of_others_are_read() {
 }
 
 #[test]
-fn wrong_files_are_told_with_their_place() {
+fn errors_have_their_position() {
     let cases = [
-        ("CRYST1", "REMARK", "there is no box (CRYST1) before the first atom: give `box_length`", Some((3, 1))),
-        ("10.000    8.000    6.000", " 1.000    1.000    1.000", "there is no box (CRYST1)", Some((3, 1))),
-        ("  10.000", "   0.000", "a = 0: box lengths must be above 0", Some((2, 11))),
-        ("  90.00  90.00 P", " 101.25  90.00 P", "β = 101.25°: only boxes with right angles", Some((2, 42))),
+        ("CRYST1", "REMARK", "missing box (CRYST1) before the first atom; set `box_length`", Some((3, 1))),
+        ("10.000    8.000    6.000", " 1.000    1.000    1.000", "missing box (CRYST1)", Some((3, 1))),
+        ("  10.000", "   0.000", "a = 0; box lengths must be positive", Some((2, 11))),
+        ("  90.00  90.00 P", " 101.25  90.00 P", "β = 101.25°; only orthogonal boxes", Some((2, 42))),
         ("  90.00 P 1           1", "", "γ (columns 48 to 54) is missing", Some((2, 48))),
         ("11.000  -1.000", "11.000      .x", "expected a number, found `.x`", Some((5, 45))),
         ("11.000  -1.000", "nan     -1.000", "`nan` is no finite number", None),
         ("11.000  -1.000", "  1e99  -1.000", "x = 1e99 is too far outside", None),
         ("5.000   4.000   3.000  0.50 12.25           C  ", "5.000", "y (columns 39 to 46) is missing", Some((3, 39))),
         ("  N   GLY", "      GLY", "the name of the atom (columns 13 to 16) is missing", Some((5, 13))),
-        ("GLY A   2  ", "GLY A  2x  ", "expected the number of a residue, found `2x`", Some((5, 25))),
-        ("  N   GLY", "  N   GLÜ", "`Ü` cannot stand here", Some((5, 20))),
-        ("ATOM      3", "ATPM      3", "`ATPM` is no record of a PDB file", Some((5, 1))),
-        ("ATOM      3", "ATOM      1", "1 and 3 cannot be joined: two atoms have the serial number 1", Some((8, 16))),
-        ("ATOM      3", "ATOM      7", "1 and 3 cannot be joined: there is no atom 3", Some((8, 16))),
-        ("CONECT    2    3", "CONECT    3    3", "3 and 3 cannot be joined: they are one atom", Some((9, 16))),
+        ("GLY A   2  ", "GLY A  2x  ", "expected a residue number, found `2x`", Some((5, 25))),
+        ("  N   GLY", "  N   GLÜ", "unsupported character `Ü`", Some((5, 20))),
+        ("ATOM      3", "ATPM      3", "unknown PDB record `ATPM`", Some((5, 1))),
+        ("ATOM      3", "ATOM      1", "cannot join 1 and 3: duplicate serial number 1", Some((8, 16))),
+        ("ATOM      3", "ATOM      7", "cannot join 1 and 3: unknown atom 3", Some((8, 16))),
+        ("CONECT    2    3", "CONECT    3    3", "cannot join 3 and 3: they are the same atom", Some((9, 16))),
         ("CONECT    2    3", "CONECT    2    x", "expected the serial number of an atom, found `x`", Some((9, 16))),
         ("CONECT    2    3", "CONECT", "the serial number of an atom (columns 7 to 11) is missing", Some((9, 7))),
         ("END\n", "", "there is no whole frame 0: the file ends without ENDMDL or END", Some((11, 1))),
@@ -124,12 +122,12 @@ fn wrong_files_are_told_with_their_place() {
         assert!(of(text.as_bytes(), 0, &Choice::default()).is_err_and(|e| e.message.contains("there is no frame 0")));
     }
     let empty = "CRYST1   10.000    8.000    6.000  90.00  90.00  90.00\nMODEL        1\nENDMDL\n";
-    assert!(of(empty.as_bytes(), 0, &Choice::default()).is_err_and(|e| e.message.starts_with("there is no atom")));
+    assert!(of(empty.as_bytes(), 0, &Choice::default()).is_err_and(|e| e.message.starts_with("missing atoms")));
     let masses = Choice { masses: Some(vec![1.0]), ..Choice::default() };
-    assert!(of(FILE.as_bytes(), 0, &masses).is_err_and(|e| e.message == "`masses` has none for the type N"));
+    assert!(of(FILE.as_bytes(), 0, &masses).is_err_and(|e| e.message == "`masses` lacks the type N"));
 }
 
-/// Three particles with everything the format has a place for, at numbers that three decimals hold.
+/// Three particles with all supported properties, with values that three decimals represent exactly.
 fn sample() -> Snapshot {
     let mut s = Snapshot { step: 7, dimensions: 3, box_length: [10.0, 8.125, 6.0], ..Snapshot::default() };
     s.types = vec!["A".into(), "Long".into()];
@@ -145,7 +143,7 @@ fn sample() -> Snapshot {
     s
 }
 
-const FORM: Form = Form {
+const OPTIONS: WriteOptions = WriteOptions {
     scale: 8.0,
     unwrapped: false,
     molecules: true,
@@ -161,7 +159,7 @@ fn choice() -> Choice {
 #[test]
 fn what_is_written_is_read() {
     let mut s = sample();
-    let text = state(&s, FORM).expect("written");
+    let text = state(&s, OPTIONS).expect("written");
     let lines: Vec<&str> = std::str::from_utf8(&text).expect("text").lines().collect();
     // y is 65 Å/2 − 32.5 Å
     assert_eq!(lines[1], "CRYST1   80.000   65.000   48.000  90.00  90.00  90.00 P 1           1");
@@ -173,15 +171,15 @@ fn what_is_written_is_read() {
     );
     assert_eq!(of(&text, 0, &choice()).expect("read"), s);
     s.image = vec![[0, 1, 0], [-1, 0, 0], [0, 0, 3]];
-    let far = Form { unwrapped: true, ..FORM };
+    let far = WriteOptions { unwrapped: true, ..OPTIONS };
     let models =
-        [model(&sample(), FORM, 0).expect("written"), model(&s, far, 1).expect("written"), END.to_vec()].concat();
+        [model(&sample(), OPTIONS, 0).expect("written"), model(&s, far, 1).expect("written"), END.to_vec()].concat();
     assert_eq!((count(&models), of(&models, 0, &choice()), of(&models, -1, &choice())), (Ok(2), Ok(sample()), Ok(s)));
-    // cut anywhere: whole models are there
+    // a truncated file keeps its complete models
     let whole = models.windows(7).enumerate().filter(|(_, w)| w == b"ENDMDL\n").map(|(at, _)| at);
     let ends: Vec<usize> = whole.collect();
     for cut in 0..models.len() {
-        // the END of ENDMDL is an end as well
+        // END also matches the beginning of ENDMDL
         let n = ends.iter().filter(|end| **end + 6 <= cut || **end + 3 == cut).count() as u64;
         match count(&models[..cut]) {
             Ok(found) => assert_eq!(found, n, "cut at {cut}"),
@@ -191,7 +189,7 @@ fn what_is_written_is_read() {
     let mut flat =
         Snapshot { dimensions: 2, box_length: [4.0, 4.0, 0.0], types: vec!["A".into()], ..Snapshot::default() };
     flat.push(0, [1.0, -1.0, 0.0]);
-    let plain = Form { occupancy: None, b_factor: None, ..FORM };
+    let plain = WriteOptions { occupancy: None, b_factor: None, ..OPTIONS };
     let text = state(&flat, plain).expect("written");
     assert_eq!(of(&text, 0, &Choice { flat: true, ..Choice::default() }).expect("read"), flat);
 }
@@ -206,7 +204,7 @@ fn atoms_have_as_many_bonds_as_they_like() {
             s.bonds.push(Link { kind: 0, tags: [0, k as u32] });
         }
     }
-    let text = state(&s, Form { occupancy: None, b_factor: None, ..FORM }).expect("written");
+    let text = state(&s, WriteOptions { occupancy: None, b_factor: None, ..OPTIONS }).expect("written");
     assert_eq!(String::from_utf8_lossy(&text).matches("CONECT    1").count(), 3);
     assert_eq!(of(&text, 0, &Choice::default()).expect("read"), s);
 }
@@ -222,7 +220,7 @@ fn numbers_above_99999_are_hybrid_36() {
     s.bonds = vec![Link { kind: 0, tags: [0, n - 1] }, Link { kind: 0, tags: [n - 2, n - 1] }];
     let all = (0..n as i32).collect();
     s.arrays.insert("molecule".into(), Array { width: 1, values: Values::Int(all) });
-    let text = state(&s, Form { scale: 1.0, occupancy: None, b_factor: None, ..FORM }).expect("written");
+    let text = state(&s, WriteOptions { scale: 1.0, occupancy: None, b_factor: None, ..OPTIONS }).expect("written");
     let words = String::from_utf8_lossy(&text);
     assert!(
         words.contains("\nATOM  99999  A   UNK J9999 ") && words.contains("\nATOM  A0000  A   UNK K   0 "),
@@ -233,25 +231,31 @@ fn numbers_above_99999_are_hybrid_36() {
 }
 
 #[test]
-fn what_does_not_fit_is_told_with_the_tag() {
+fn values_that_do_not_fit_are_reported_with_the_tag() {
     let s = sample();
-    let e = |s: &Snapshot, form| state(s, form).expect_err("too wide");
+    let e = |s: &Snapshot, options| state(s, options).expect_err("too wide");
     assert_eq!(
-        e(&s, Form { scale: 1960.0, ..FORM }),
-        "x = 10045 of the particle with tag 1 does not fit the columns of a PDB file; a smaller `scale` makes it fit"
+        e(&s, WriteOptions { scale: 1960.0, ..OPTIONS }),
+        "x = 10045 of the particle with tag 1 does not fit the columns of a PDB file; use a smaller `scale`"
     );
-    assert!(e(&s, Form { scale: 1e6, ..FORM }).starts_with("the box length 10000000 (times `scale`) does not fit"));
-    assert!(e(&s, Form { scale: 1e-6, ..FORM }).starts_with("the box length"));
+    assert!(
+        e(&s, WriteOptions { scale: 1e6, ..OPTIONS })
+            .starts_with("the box length 10000000 (times `scale`) does not fit")
+    );
+    assert!(e(&s, WriteOptions { scale: 1e-6, ..OPTIONS }).starts_with("the box length"));
     let mut far = s.clone();
     far.image[2] = [-13, 0, 0];
-    assert!(state(&far, Form { unwrapped: true, ..FORM }).is_ok(), "-964.000 fits");
+    assert!(state(&far, WriteOptions { unwrapped: true, ..OPTIONS }).is_ok(), "-964.000 fits");
     far.image[2] = [-14, 0, 0];
-    assert!(e(&far, Form { unwrapped: true, ..FORM }).starts_with("x = -1044 of the particle with tag 2 does not fit"));
+    assert!(
+        e(&far, WriteOptions { unwrapped: true, ..OPTIONS })
+            .starts_with("x = -1044 of the particle with tag 2 does not fit")
+    );
     let mut s = sample();
     s.mass[2] = 1000.0;
-    assert!(e(&s, FORM).starts_with("mass = 1000 of the particle with tag 2 does not fit"));
+    assert!(e(&s, OPTIONS).starts_with("mass = 1000 of the particle with tag 2 does not fit"));
     let mut s = sample();
     s.arrays.insert("molecule".into(), Array { width: 1, values: Values::Int(vec![0, 619_999, 0]) });
-    assert!(e(&s, FORM).starts_with("the molecule 619999 of the particle with tag 1 does not fit"));
-    assert!(state(&s, Form { molecules: false, ..FORM }).is_ok());
+    assert!(e(&s, OPTIONS).starts_with("the molecule 619999 of the particle with tag 1 does not fit"));
+    assert!(state(&s, WriteOptions { molecules: false, ..OPTIONS }).is_ok());
 }

@@ -1,13 +1,13 @@
-//! The text of a frame.
+//! Formats a frame.
 
 use crate::pdb::columns::{Extra, hybrid36, residue};
 use galamost_plugin_api::prelude::{Snapshot, Values};
 use std::io::Write as _;
 
-/// How a state is written.
+/// Options of the analyzer.
 #[derive(Clone, Copy, Debug)]
-pub struct Form {
-    /// Å in a unit of length.
+pub struct WriteOptions {
+    /// Å per unit of length.
     pub scale: f64,
     pub unwrapped: bool,
     pub molecules: bool,
@@ -16,30 +16,30 @@ pub struct Form {
     pub b_factor: Option<Extra>,
 }
 
-/// Most particles, by the five columns of their numbers.
-pub const MOST: u64 = 87_440_031;
-/// Most particles whose numbers are decimal.
+/// Maximum number of particles, limited by the five columns of serial numbers.
+pub const MAX_ATOMS: u64 = 87_440_031;
+/// Maximum number of particles with decimal serial numbers.
 pub const DECIMAL: u64 = 99_999;
 
-/// Residues that are nothing known.
+/// Residue name: unknown.
 const RESIDUE: &str = "UNK";
 
-/// The number in `width` columns with so many digits behind the point.
+/// Formats a number in `width` columns with `digits` decimals; returns `None` if it does not fit.
 fn fit(x: f64, width: usize, digits: usize) -> Option<String> {
     let text = format!("{x:width$.digits$}");
     (text.len() == width && x.is_finite()).then_some(text)
 }
 
-/// Box lengths of a file; in two dimensions it has some height.
+/// Returns the box lengths; in two dimensions the box gets a finite height.
 fn lengths(s: &Snapshot) -> [f64; 3] {
     s.box_length.map(|l| if l > 0.0 { l } else { 1.0 })
 }
 
-/// The records before the atoms of a frame: a remark with step and scale, the box.
-pub fn head(s: &Snapshot, form: Form) -> Result<Vec<u8>, String> {
-    let mut out = format!("REMARK   6 GALAMOST STEP {} SCALE {:?}\nCRYST1", s.step, form.scale);
+/// Formats the records before the atoms of a frame: a remark with step and scale, the box.
+pub fn head(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
+    let mut out = format!("REMARK   6 GALAMOST STEP {} SCALE {:?}\nCRYST1", s.step, options.scale);
     for l in lengths(s) {
-        let x = l * form.scale;
+        let x = l * options.scale;
         let text = fit(x, 9, 3).filter(|_| x >= 0.001);
         out += &text
             .ok_or_else(|| format!("the box length {x} (times `scale`) does not fit the columns of a PDB file"))?;
@@ -48,39 +48,39 @@ pub fn head(s: &Snapshot, form: Form) -> Result<Vec<u8>, String> {
     Ok(out.into_bytes())
 }
 
-/// The atoms.
-pub fn atoms(s: &Snapshot, form: Form) -> Result<Vec<u8>, String> {
+/// Formats the atoms.
+pub fn atoms(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
     let mut out = Vec::with_capacity(81 * s.len());
     let none = "  0.00";
     let molecule = match s.arrays.get("molecule").map(|a| &a.values) {
-        Some(Values::Int(v)) if form.molecules => v.as_slice(),
+        Some(Values::Int(v)) if options.molecules => v.as_slice(),
         _ => &[],
     };
     let length = lengths(s);
-    let serial = |n: usize| hybrid36(n as u64, 5).ok_or_else(|| format!("a PDB file has at most {MOST} atoms"));
+    let serial = |n: usize| hybrid36(n as u64, 5).ok_or_else(|| format!("a PDB file holds at most {MAX_ATOMS} atoms"));
     let mut last = ('A', 0);
     for tag in 0..s.len() {
         let wide = |what: &str, x: f64| {
-            let hint = if what.len() == 1 { "; a smaller `scale` makes it fit" } else { "" };
+            let hint = if what.len() == 1 { "; use a smaller `scale`" } else { "" };
             format!("{what} = {x} of the particle with tag {tag} does not fit the columns of a PDB file{hint}")
         };
         let m = molecule.get(tag).copied().unwrap_or(-1);
         last = residue(m).ok_or_else(|| {
             format!(
-                "the molecule {m} of the particle with tag {tag} does not fit the columns of a PDB file, which has room for 619,999; \
-                 `molecules: false` leaves them out"
+    "the molecule {m} of the particle with tag {tag} does not fit the columns of a PDB file, which holds 619,999; \
+     set `molecules: false` to omit molecules"
             )
         })?;
-        let name = s.types.get(s.kind[tag] as usize).map_or("", String::as_str);
-        // names of less than four letters begin in the second column
+        let name = s.types.get(s.type_id[tag] as usize).map_or("", String::as_str);
+        // names of fewer than four letters begin in the second column
         let name = if name.len() < 4 { format!(" {name:<3}") } else { name.into() };
         let _ = write!(out, "ATOM  {} {name} {RESIDUE} {}{:4}    ", serial(tag + 1)?, last.0, last.1);
         for (k, axis) in ["x", "y", "z"].iter().enumerate() {
-            let turns = if form.unwrapped { f64::from(s.image[tag][k]) } else { 0.0 };
-            let x = form.scale * (s.position[tag][k] + length[k] * (0.5 + turns));
+            let turns = if options.unwrapped { f64::from(s.image[tag][k]) } else { 0.0 };
+            let x = options.scale * (s.position[tag][k] + length[k] * (0.5 + turns));
             out.extend_from_slice(fit(x, 8, 3).ok_or_else(|| wide(axis, x))?.as_bytes());
         }
-        for (extra, empty) in [(form.occupancy, "  1.00"), (form.b_factor, none)] {
+        for (extra, empty) in [(options.occupancy, "  1.00"), (options.b_factor, none)] {
             let Some(extra) = extra else {
                 out.extend_from_slice(empty.as_bytes());
                 continue;
@@ -100,7 +100,7 @@ pub fn atoms(s: &Snapshot, form: Form) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// The records of bonds, each bond at both of its ends.
+/// Formats the CONECT records; each bond appears at both of its ends.
 pub fn conect(s: &Snapshot) -> Vec<u8> {
     let mut joined: Vec<(u32, u32)> = vec![];
     for bond in &s.bonds {
@@ -122,26 +122,26 @@ pub fn conect(s: &Snapshot) -> Vec<u8> {
     out
 }
 
-/// A file of one state.
-pub fn state(s: &Snapshot, form: Form) -> Result<Vec<u8>, String> {
-    let mut out = [head(s, form)?, atoms(s, form)?].concat();
-    if form.bonds {
+/// Formats a file with a single state.
+pub fn state(s: &Snapshot, options: WriteOptions) -> Result<Vec<u8>, String> {
+    let mut out = [head(s, options)?, atoms(s, options)?].concat();
+    if options.bonds {
         out.extend(conect(s));
     }
     out.extend_from_slice(END);
     Ok(out)
 }
 
-/// The end of a file.
+/// Last record of a file.
 pub const END: &[u8] = b"END\n";
 
-/// The text of the model of this number, from 0, with its bonds inside: there programs look for them frame by frame.
-pub fn model(s: &Snapshot, form: Form, number: u64) -> Result<Vec<u8>, String> {
-    let mut out = head(s, form)?;
-    // four columns are for the number, and the four blanks before them
+/// Formats model `number` (from 0), with its bonds inside, where programs expect them for each frame.
+pub fn model(s: &Snapshot, options: WriteOptions, number: u64) -> Result<Vec<u8>, String> {
+    let mut out = head(s, options)?;
+    // the number may use its four columns and the four blanks before them
     let _ = writeln!(out, "MODEL {:8}", (number + 1) % 100_000_000);
-    out.extend(atoms(s, form)?);
-    if form.bonds {
+    out.extend(atoms(s, options)?);
+    if options.bonds {
         out.extend(conect(s));
     }
     out.extend_from_slice(b"ENDMDL\n");

@@ -130,7 +130,7 @@ impl Polymers {
             let least = |i: usize| min_distance2[k.types[i] as usize * (n + 1)];
             (1..k.types.len()).all(|i| k.lengths[i].powi(2) >= least(i) && k.near[i].len() < 3)
         };
-        let present: f64 = s.kind.iter().map(|t| ball(*t as usize)).sum();
+        let present: f64 = s.type_id.iter().map(|t| ball(*t as usize)).sum();
         let required: f64 =
             species.iter().filter(cannot_overlap).map(|(k, count)| volume_of(k, *count)).sum::<f64>() + present;
         let packing = CLOSE_PACKED[s.dimensions as usize - 2];

@@ -200,7 +200,7 @@ impl Polymers {
         };
         let rows: Vec<Option<&TypeProperties>> = (0..s.types.len()).map(properties).collect();
         for i in before..s.len() {
-            if let Some(p) = rows[s.kind[i] as usize] {
+            if let Some(p) = rows[s.type_id[i] as usize] {
                 s.mass[i] = p.mass;
             }
         }

@@ -101,7 +101,7 @@ impl Builder<'_> {
             d2 >= min2
         };
         let free = self.grid.all_near(at, |i| {
-            let min2 = self.min_distance2[row + self.state.kind[i] as usize];
+            let min2 = self.min_distance2[row + self.state.type_id[i] as usize];
             min2 == 0.0 || (i >= base && near.contains(&(i - base))) || is_far(self.state.position[i], min2)
         });
         let Some(r) = &self.reserved else { return free };
@@ -217,7 +217,7 @@ impl Builder<'_> {
             self.grid.pop(r);
             s.image.pop();
             s.velocity.pop();
-            s.kind.pop();
+            s.type_id.pop();
             s.mass.pop();
         }
     }

@@ -76,7 +76,7 @@ impl Polymers {
             ids.extend(std::iter::repeat_n(id, species.types.len()));
             topology.add(&species.molecule, base as u32);
             if let Some(anchor) = anchor {
-                let anchor_type = b.state.types[b.state.kind[anchor] as usize].clone();
+                let anchor_type = b.state.types[b.state.type_id[anchor] as usize].clone();
                 topology.bond([&anchor_type, &species.molecule.beads[0]], [anchor as u32, base as u32]);
             }
         }
@@ -126,7 +126,7 @@ fn place_on_lattice(
 /// Returns the particles that first beads are bonded to; none unless molecules are grafted on particles.
 fn anchors(s: &Snapshot, count: usize, e: &Spanned<MoleculeEntry>) -> Result<Vec<usize>> {
     let Some(Graft::Particles { of }) = &e.value.graft else { return Ok(vec![]) };
-    let candidates: Vec<usize> = (0..s.len()).filter(|i| s.types[s.kind[*i] as usize] == *of).collect();
+    let candidates: Vec<usize> = (0..s.len()).filter(|i| s.types[s.type_id[*i] as usize] == *of).collect();
     if candidates.len() < count {
         let text = format!("there are {} particles of type \"{of}\" for {count} molecules", candidates.len());
         return Err(InputError::at(e.at, text).into());
@@ -157,7 +157,7 @@ pub fn extend_arrays(
             s.arrays.insert(name.into(), Array { width: 1, values: Values::Real(vec![default; before]) });
         }
     }
-    let types = &s.kind;
+    let types = &s.type_id;
     for (name, a) in &mut s.arrays {
         let width = a.width as usize;
         match &mut a.values {

@@ -1,12 +1,12 @@
-// Chains grown monomer by monomer; walk.rs, grow.rs and perm.rs do the same on the CPU, to the bit.
+// Grows chains monomer by monomer; walk.rs, grow.rs, and perm.rs are bit-identical counterparts on the CPU.
 //
-// One thread grows one chain. Sites are in a hash table of the thread's own, beads in a list; sums are whole numbers, so the
-// order of threads does not matter. Macros in front of this text say what the chains are.
+// One thread grows one chain. Each thread stores occupied sites in its own hash table, and beads in a list. Sums are
+// integers, so the order of threads does not matter. Macros before this text define the chains.
 #include "galamost/philox.cuh"
 
 typedef long long i64;
 
-// products and sums that no compiler may fuse
+// products and sums that the compiler must not fuse
 #ifdef GALAMOST_HOST
 __device__ __forceinline__ double mul(double a, double b) { return a * b; }
 __device__ __forceinline__ double add(double a, double b) { return a + b; }
@@ -17,7 +17,7 @@ __device__ __forceinline__ double add(double a, double b) { return __dadd_rn(a, 
 
 struct WallRow { i64 kind, side, low, high, x, y, z, radius2; };
 
-struct Waiting { double m; int e; u32 contacts, copies, reserved; };
+struct Branch { double m; int e; u32 contacts, copies, reserved; };
 
 struct ChainArgs {
     u64 first, count;
@@ -25,18 +25,18 @@ struct ChainArgs {
     u32 threads, reserved;
     u64 *rows, *bins;
     int *over, *scales;
-    Waiting* means;
+    Branch* means;
     u32* parents;
     u32* weights;
     double* factors;
     void* table;
     int4* places;
-    Waiting* stacks;
+    Branch* stacks;
     u64* queue;
     double area, per_unit, low, high;
     WallRow walls[4];
 };
-static_assert(sizeof(ChainArgs) == 416 && sizeof(Waiting) == 24, "these structs differ between Rust and C++");
+static_assert(sizeof(ChainArgs) == 416 && sizeof(Branch) == 24, "these structs differ between Rust and C++");
 
 #ifdef SMALL
 typedef u32 Key;
@@ -62,7 +62,7 @@ __device__ __forceinline__ Weight times(Weight w, double f) {
     if (m < power(-256)) return {mul(m, power(256)), w.e - 256};
     return {m, w.e};
 }
-// m 2^(e + shift), 0 or a very large number where that has no double.
+// Returns m 2^(e + shift), or 0 or a very large number out of the range of double.
 __device__ __forceinline__ double scaled(Weight w, int shift) {
     const int e = w.e + shift;
     if (e < -1000) return 0.0;
@@ -100,7 +100,7 @@ __device__ __forceinline__ bool allowed(const ChainArgs& a, int x, int y, int z)
     return true;
 }
 
-// A chain while it grows: n monomers, the last one at x, y, z.
+// A growing chain: n monomers, the last one at x, y, z.
 struct Walk {
     u32 n;
     int x, y, z;
@@ -149,7 +149,7 @@ struct Walk {
         sum(1.0);
     }
 #ifdef PERM
-    // Takes the last monomer off; n is above 1.
+    // Removes the last monomer; n > 1.
     __device__ __forceinline__ void pop() {
 #ifndef BEADS
         table[slot(key_of(x, y, z))] = 0;
@@ -267,7 +267,7 @@ __device__ __forceinline__ i64 distance2(int ax, int ay, int az, int bx, int by,
     return i64(dx) * dx + i64(dy) * dy + i64(dz) * dz;
 }
 
-// A bond in a direction that is uniform on the sphere.
+// Returns a bond with a direction uniform on the sphere.
 __device__ __forceinline__ int4 direction(const Draws& draws, u32 draw, u32 trial) {
     const i64 one = 1ll << 60;
     const double scale = 262144.0 / 1152921504606846976.0;
@@ -285,8 +285,8 @@ __device__ __forceinline__ int4 direction(const Draws& draws, u32 draw, u32 tria
     }
 }
 
-// Trials that are looked at together.
-#define TOGETHER (TRIALS < 8 ? TRIALS : 8)
+// Trials that are processed together.
+#define TRIAL_GROUP (TRIALS < 8 ? TRIALS : 8)
 
 __device__ __forceinline__ bool grow(const Walk& w, const ChainArgs& a, const Draws& draws, u32 draw, Grown& g) {
 #ifdef LINEAR
@@ -299,12 +299,12 @@ __device__ __forceinline__ bool grow(const Walk& w, const ChainArgs& a, const Dr
 #endif
     u32 total = 0;
     bool found = false;
-    for (u32 begin = 0; begin < TRIALS; begin += TOGETHER) {
-        int tx[TOGETHER], ty[TOGETHER], tz[TOGETHER];
-        u32 contacts[TOGETHER];
+    for (u32 begin = 0; begin < TRIALS; begin += TRIAL_GROUP) {
+        int tx[TRIAL_GROUP], ty[TRIAL_GROUP], tz[TRIAL_GROUP];
+        u32 contacts[TRIAL_GROUP];
         u32 free = 0;
 #pragma unroll
-        for (int t = 0; t < TOGETHER; ++t) {
+        for (int t = 0; t < TRIAL_GROUP; ++t) {
             if (begin + t < TRIALS) {
                 const int4 d = direction(draws, draw, begin + t);
                 tx[t] = x + d.x;
@@ -321,7 +321,7 @@ __device__ __forceinline__ bool grow(const Walk& w, const ChainArgs& a, const Dr
             if (d2 <= i64(REACH) * REACH) {
                 if (j != parent) {
 #pragma unroll
-                    for (int t = 0; t < TOGETHER; ++t) {
+                    for (int t = 0; t < TRIAL_GROUP; ++t) {
                         const i64 e2 = distance2(b.x, b.y, b.z, tx[t], ty[t], tz[t]);
                         if (e2 < SIGMA2) free &= ~(1u << t);
 #ifdef WEIGHTED
@@ -331,7 +331,7 @@ __device__ __forceinline__ bool grow(const Walk& w, const ChainArgs& a, const Dr
                 }
             } else {
 #ifdef LINEAR
-                // a bead this far off is followed by others that are out of reach
+                // a bead this far away is followed by others out of reach
                 const int bonds = int((sqrtf(float(d2)) * 0.99999f - float(REACH)) * (0.99999f / 262144.0f));
                 skip = bonds > 1 ? bonds : 1;
 #endif
@@ -339,7 +339,7 @@ __device__ __forceinline__ bool grow(const Walk& w, const ChainArgs& a, const Dr
             j -= skip;
         }
 #pragma unroll
-        for (int t = 0; t < TOGETHER; ++t) {
+        for (int t = 0; t < TRIAL_GROUP; ++t) {
             if (free >> t & 1u) {
 #ifdef WEIGHTED
                 const u32 c = contacts[t] < CONTACTS - 1 ? contacts[t] : CONTACTS - 1;
@@ -371,7 +371,7 @@ __device__ __forceinline__ u32 row_of(u32 n, u32 contacts) {
 }
 __device__ __forceinline__ u32 block_of(u64 chain) { return u32((chain / 32) % BLOCKS); }
 
-// What a chain adds to its bin; false if its weight is too large.
+// Computes the numbers that a chain adds to its bin; returns false if its weight is too large.
 __device__ __forceinline__ bool numbers(const ChainArgs& a, const Walk& w, Weight weight, u32 contacts, u32 row, i64 v[6]) {
     const double t = scaled(weight, 30 - a.scales[row]);
     if (t > 4398046511104.0) {

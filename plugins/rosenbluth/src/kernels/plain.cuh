@@ -1,6 +1,6 @@
 __device__ __forceinline__ i64 shuffled(i64 x, u32 d) { return __shfl_xor_sync(0xffffffffu, x, d); }
 
-// Plain Rosenbluth sampling. The lanes of a warp grow 32 chains of one block, at the same number of monomers.
+// Plain Rosenbluth sampling. The lanes of a warp grow 32 chains of one block in lockstep.
 extern "C" __global__ void __launch_bounds__(128) rosenbluth_chains(ChainArgs a) {
     const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31u;
     Walk w = walk_of(a, thread);
@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(128) rosenbluth_chains(ChainArgs a)
             i64 v[8] = {0, 0, 0, 0, 0, 0, 0, 0};
             const u32 row = row_of(n, contacts);
             if (live && numbers(a, w, weight, contacts, row, v)) histogram(a, w, draws.chain, v[1]);
-            // eight sums over the warp with nine exchanges: each halves the sums that a lane keeps
+            // eight sums over the warp with nine exchanges: each halves the number of sums per lane
 #pragma unroll
             for (int half = 4, bit = 1; half > 0; half /= 2, bit *= 2) {
                 const bool high = (lane & bit) != 0;

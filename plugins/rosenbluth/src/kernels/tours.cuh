@@ -1,5 +1,5 @@
-// How many chains go on, with which weight.
-__device__ __forceinline__ u32 controlled(const ChainArgs& a, Weight& weight, const Waiting& mean, bool may_clone, u32 word) {
+// Returns how many copies continue, and updates their weight.
+__device__ __forceinline__ u32 controlled(const ChainArgs& a, Weight& weight, const Branch& mean, bool may_clone, u32 word) {
     if (mean.m == 0.0) return 1;
     const double ratio = scaled(weight, -mean.e) / mean.m;
     const double chance = mul(double(word), 1.0 / 4294967296.0);
@@ -26,11 +26,11 @@ __device__ __forceinline__ u32 controlled(const ChainArgs& a, Weight& weight, co
     return 1;
 }
 
-// PERM. A thread takes one tour after the other.
+// PERM. Threads take tours from a queue.
 extern "C" __global__ void __launch_bounds__(128) rosenbluth_tours(ChainArgs a) {
     const u32 thread = blockIdx.x * blockDim.x + threadIdx.x;
     Walk w = walk_of(a, thread);
-    Waiting* stack = a.stacks + u64(thread) * (MONOMERS + 1);
+    Branch* stack = a.stacks + u64(thread) * (MONOMERS + 1);
     for (;;) {
         const u64 k = atomicAdd(a.queue, u64(1));
         if (k >= a.count) return;
@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(128) rosenbluth_tours(ChainArgs a) 
         Weight weight = {1.0, 0};
         u32 contacts = 0, steps = 0, waiting = 0, top = 1;
         for (;;) {
-            bool goes_on = false;
+            bool continues = false;
             Grown g;
             if (grow(w, a, draws, steps, g)) {
                 w.push(g.x, g.y, g.z);
@@ -59,21 +59,21 @@ extern "C" __global__ void __launch_bounds__(128) rosenbluth_tours(ChainArgs a) 
                     const bool may = waiting + 8 <= WAITING && steps < BUDGET;
                     copies = controlled(a, weight, a.means[row], may, draws.words(steps, 0x30000u).v[0]);
                 }
-                goes_on = copies > 0;
+                continues = copies > 0;
                 if (copies > 0) --copies;
                 waiting += copies;
                 ++top;
                 stack[top] = {weight.m, weight.e, contacts, copies, 0u};
             }
             ++steps;
-            if (goes_on) continue;
-            // back to the last place where a copy waits
+            if (continues) continue;
+            // back to the last branch with waiting copies
             while (top > 0 && stack[top].copies == 0) {
                 --top;
                 if (top > 0) w.pop();
             }
             if (top == 0) break;
-            Waiting& s = stack[top];
+            Branch& s = stack[top];
             --s.copies;
             --waiting;
             weight = {s.m, s.e};

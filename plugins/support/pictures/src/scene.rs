@@ -141,7 +141,7 @@ impl<'a> Scene<'a> {
     pub fn new(view: &'a View, state: &'a Snapshot) -> Result<Self, String> {
         let n = state.len();
         let hidden: Vec<bool> = state.types.iter().map(|t| view.hide.contains(t)).collect();
-        let kind = |tag: u32| state.kind[tag as usize] as usize;
+        let kind = |tag: u32| state.type_id[tag as usize] as usize;
         let shown: Vec<u32> = (0..n as u32)
             .filter(|t| !hidden[kind(*t)])
             .filter(|t| view.slices.iter().all(|s| (s.min..=s.max).contains(&state.position[*t as usize][s.axis])))
@@ -156,7 +156,7 @@ impl<'a> Scene<'a> {
         let of_type: Vec<Option<f64>> = state.types.iter().map(|t| option_of(&view.radius, t)).collect();
         let radii: Vec<f32> = (0..n)
             .map(|k| {
-                of_type[state.kind[k] as usize].unwrap_or_else(|| diameters.as_ref().map_or(usual, |d| 0.5 * d[k]))
+                of_type[state.type_id[k] as usize].unwrap_or_else(|| diameters.as_ref().map_or(usual, |d| 0.5 * d[k]))
                     as f32
             })
             .collect();
@@ -170,7 +170,7 @@ impl<'a> Scene<'a> {
         if let Some(inert) = &inert {
             inert
                 .chunks(3)
-                .zip(&state.kind)
+                .zip(&state.type_id)
                 .filter(|(i, _)| i.iter().any(|x| *x > 0.0))
                 .for_each(|(_, k)| turns[*k as usize] = true);
         }
@@ -191,7 +191,7 @@ impl<'a> Scene<'a> {
                     view.colors.iter().rev().find(|c| c.0 == *t).map_or_else(|| Rgb::of_palette(k), |c| c.1).0
                 };
                 let by_type: Vec<[u8; 3]> = state.types.iter().enumerate().map(of).collect();
-                state.kind.iter().map(|k| by_type[*k as usize]).collect()
+                state.type_id.iter().map(|k| by_type[*k as usize]).collect()
             }
             ColorBy::Molecule => molecules(state).iter().map(|m| Rgb::of_many(m.unsigned_abs()).0).collect(),
             ColorBy::Property(name) => {
@@ -224,7 +224,7 @@ impl<'a> Scene<'a> {
         let axis = [0.68, -0.62, -0.39];
         let mut types = vec![];
         for (kind, name) in self.state.types.iter().enumerate() {
-            let of = |t: &&u32| self.state.kind[**t as usize] as usize == kind && self.radii[**t as usize] > 0.0;
+            let of = |t: &&u32| self.state.type_id[**t as usize] as usize == kind && self.radii[**t as usize] > 0.0;
             if let Some(tag) = self.shown.iter().find(of) {
                 let axis = self.glyphs[kind].map(|_| axis);
                 let (body, reach) = self.body(kind, self.colors[*tag as usize], 1.0, axis);
@@ -282,7 +282,7 @@ impl<'a> Scene<'a> {
         let axes = axes(self.state);
         let mut out = pieces(parallel, &self.shown, |t| {
             let tag = *t as usize;
-            let kind = self.state.kind[tag] as usize;
+            let kind = self.state.type_id[tag] as usize;
             let (radius, color) = (self.radii[tag], self.colors[tag]);
             let center = place(self.state.position[tag]);
             let axis = axes.as_ref().map(|a| camera.turn(a[tag]));

@@ -1,4 +1,4 @@
-//! The smallest plugin: a force that is the same for all particles.
+//! The smallest plugin: a constant force on all particles.
 
 use galamost_plugin_api::prelude::*;
 
@@ -21,7 +21,7 @@ impl Force for Tiny {
     }
     unsafe fn compute(&mut self, call: &ForceCall, _: &mut Sums) -> Result<()> {
         for i in 0..call.state.n_local as usize {
-            // SAFETY: the engine's word about the views
+            // SAFETY: the engine passes views of valid host arrays
             unsafe { call.state.add_force(i, [self.f, 0.0, 0.0], 0.0) };
         }
         Ok(())

@@ -1,0 +1,73 @@
+//! Topology on the CPU: bonds, angles and dihedrals by particle index.
+
+use super::system::{CpuSystem, tags, values};
+use crate::state::arrays::ArrayId;
+use crate::state::store::Store;
+use crate::state::topology::{LinkRows, Touched};
+use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::views::LinkView;
+
+/// Bonds, angles or dihedrals by particle index.
+#[derive(Default)]
+pub(super) struct Links {
+    words: Vec<u32>,
+    count: Vec<u32>,
+}
+
+impl<S: Store> CpuSystem<S> {
+    /// Returns the view of the links with `which + 2` members.
+    pub(super) fn link_view(&mut self, which: usize) -> LinkView {
+        let l = &mut self.links[which];
+        LinkView {
+            capacity: self.tables.links(which).capacity as u32,
+            stride: self.facts.n as u32,
+            words: DevicePtr::new(l.words.as_mut_ptr() as u64),
+            count: DevicePtr::new(l.count.as_mut_ptr() as u64),
+            ..LinkView::empty(which as u32 + 2)
+        }
+    }
+
+    /// Converts the links of all particles from tags to indices.
+    pub(super) fn index_links(&mut self) {
+        let n = self.facts.n;
+        for (which, l) in self.links.iter_mut().enumerate() {
+            let rows = self.tables.links(which);
+            l.words.resize(rows.capacity * rows.width * n, 0);
+            l.count.clear();
+            l.count.resize(n, 0);
+            if rows.capacity > 0 {
+                index_rows(l, rows, values(&self.arrays, ArrayId::IndexOfTag), tags(&self.arrays).iter().copied());
+            }
+        }
+    }
+
+    /// Updates links and neighbor list after changes of topology.
+    pub(super) fn update_links(&mut self, touched: &Touched) {
+        for (which, touched_tags) in [&touched.bonds, &touched.angles, &touched.dihedrals].into_iter().enumerate() {
+            let (l, rows) = (&mut self.links[which], self.tables.links(which));
+            l.words.resize(rows.capacity * rows.width * self.facts.n, 0);
+            index_rows(l, rows, values(&self.arrays, ArrayId::IndexOfTag), touched_tags.iter().copied());
+        }
+        if let Some(exclusions) = &self.tables.exclusions
+            && self.list.r_list > 0.0
+        {
+            let index_of_tag = values(&self.arrays, ArrayId::IndexOfTag);
+            self.list.remove_excluded(&touched.exclusions, exclusions, tags(&self.arrays), index_of_tag);
+        }
+    }
+}
+
+/// Converts the rows of these tags to indices.
+fn index_rows(l: &mut Links, rows: &LinkRows, index_of_tag: &[u32], tags: impl Iterator<Item = u32>) {
+    let (n, width) = (index_of_tag.len(), rows.width);
+    for tag in tags {
+        let i = index_of_tag[tag as usize] as usize;
+        l.count[i] = rows.count(tag) as u32;
+        for (e, entry) in rows.row(tag).chunks_exact(width).enumerate() {
+            for (w, word) in entry.iter().enumerate() {
+                let value = if w + 1 < width { index_of_tag[*word as usize] } else { *word };
+                l.words[(e * width + w) * n + i] = value;
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Access to the state for saving, resuming and updaters.
+
+use super::arrays::{Buffer, words};
+use super::system::GpuSystem;
+use crate::backend::Storage;
+use crate::state::arrays::{ArrayId, ParticleArray};
+use crate::state::topology::{LinkTables, Topology};
+use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::error::Result;
+use galamost_plugin_api::updater::{Edit, EditQueue};
+use galamost_plugin_api::views::Globals;
+
+/// Offset of the first change in [`GpuSystem::edits`].
+pub(super) const EDITS: usize = 64;
+
+/// Number of changes that are copied together with their count.
+const FEW_EDITS: usize = 126;
+
+impl GpuSystem {
+    /// Returns how many changes of topology fit into [`Self::edits`].
+    fn edit_capacity(&self) -> usize {
+        (self.edits.bytes() - EDITS) / size_of::<Edit>()
+    }
+}
+
+impl Storage for GpuSystem {
+    fn globals(&mut self) -> &mut Globals {
+        &mut self.globals
+    }
+
+    fn integrator_states(&self) -> Result<Vec<(u32, Vec<u8>)>> {
+        let read = |(id, (state, len)): (&u32, &(Buffer, usize))| {
+            let mut bytes = state.download()?;
+            bytes.truncate(*len);
+            Ok((*id, bytes))
+        };
+        self.integrator_states.iter().map(read).collect()
+    }
+
+    fn set_integrator_state(&mut self, id: u32, bytes: &[u8]) -> Result<()> {
+        self.integrator_states.insert(id, (Buffer::of_bytes(&self.device, bytes)?, bytes.len()));
+        Ok(())
+    }
+
+    fn grid_length(&self) -> Option<[f64; 3]> {
+        Some(self.rebuild.grid_length())
+    }
+
+    fn begin_import(&mut self, topology: &Topology, grid_length: [f64; 3]) -> Result<()> {
+        self.destroy_graphs()?;
+        self.upload_globals()?;
+        if grid_length != self.rebuild.grid_length() {
+            self.rebuild.set_grid(grid_length)?;
+        }
+        self.topology = topology.clone();
+        self.tables = LinkTables::new(&self.topology, self.exclude, self.facts.n);
+        self.links.upload_all(&self.tables)
+    }
+
+    fn reset_tags(&mut self) -> Result<()> {
+        let identity: Vec<u32> = (0..self.facts.n as u32).collect();
+        self.array(ArrayId::Tag)?.upload_words(&identity)
+    }
+
+    fn tags(&self) -> Result<Vec<u32>> {
+        Ok(words(&self.array(ArrayId::Tag)?.download()?))
+    }
+
+    fn write_array(&mut self, array: &ParticleArray, bytes: &[u8]) -> Result<()> {
+        let buffer = self.arrays.iter().find(|(a, _)| a.name == array.name).and_then(|(_, b)| b.as_ref());
+        buffer.map_or(Ok(()), |b| b.upload(bytes))
+    }
+
+    fn rebuild_list(&mut self) -> Result<()> {
+        self.rebuild_now()
+    }
+
+    fn publish_globals(&mut self) -> Result<()> {
+        self.upload_globals()
+    }
+
+    fn edit_queue(&mut self) -> Result<EditQueue> {
+        self.device.clear(self.edits.address(), EDITS)?;
+        Ok(EditQueue {
+            edits: DevicePtr::new(self.edits.address() + EDITS as u64),
+            count: DevicePtr::new(self.edits.address()),
+            capacity: self.edit_capacity() as u32,
+            reserved: 0,
+        })
+    }
+
+    fn take_edits(&mut self) -> Result<Option<Vec<Edit>>> {
+        let mut bytes = vec![0; EDITS + FEW_EDITS * size_of::<Edit>()];
+        self.edits.download_part(0, &mut bytes)?;
+        let requested = words(&bytes[..4])[0] as usize;
+        if requested > self.edit_capacity() {
+            self.edits = Buffer::new(&self.device, EDITS + requested.next_power_of_two() * size_of::<Edit>())?;
+            return Ok(None);
+        }
+        let few = bytes.len();
+        if requested > FEW_EDITS {
+            bytes.resize(EDITS + requested * size_of::<Edit>(), 0);
+            self.edits.download_part(few, &mut bytes[few..])?;
+        }
+        let list = words(&bytes[EDITS..]);
+        let edits = list.as_chunks::<8>().0.iter().take(requested).map(|w| Edit {
+            remove: w[0],
+            width: w[1],
+            kind: w[2],
+            tags: [w[3], w[4], w[5], w[6]],
+            reserved: 0,
+        });
+        Ok(Some(edits.collect()))
+    }
+
+    fn check_memory(&self, _: &str) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,182 @@
+//! Creation and binding of the components of all stages.
+
+use super::{Check, StagePlan};
+use crate::device::Chosen;
+use crate::pipeline::{Entry, Stage};
+use crate::plugins::{Component, MAX_GROUPS};
+use galamost_plugin_api::component::{GroupNeed, SystemInfo};
+use galamost_plugin_api::snapshot::Snapshot;
+use galamost_plugin_api::views::{COMPONENT_VARYINGS, MAX_VARYINGS};
+use std::sync::Arc;
+use tracing::info;
+
+/// A list of the pipeline; `None` for a component that could not be created or bound.
+type List = Vec<Option<Component>>;
+
+impl Check<'_> {
+    /// Creates the components of a list. Numbers follow the order of creation.
+    pub(super) fn create(&mut self, list: &str, entries: &[Entry]) -> List {
+        entries.iter().map(|entry| self.create_one(list, entry)).collect()
+    }
+
+    fn create_one(&mut self, list: &str, entry: &Entry) -> Option<Component> {
+        let id = self.next_id;
+        self.next_id += 1;
+        match self.registry.find_for_list(list, &entry.name) {
+            Ok((library, found)) => {
+                if found.name != entry.name {
+                    info!("{} is now called {}", entry.name, found.name);
+                }
+                self.absorb(&found.name, entry.at, Component::create(library, found, entry, id))
+            }
+            Err(message) => {
+                self.error(Some(entry.at), message);
+                None
+            }
+        }
+    }
+}
+
+/// The lists of the pipeline and those of each stage, which replace them.
+pub(super) struct Lists {
+    /// Forces, integrators, updaters, analyzers.
+    common: [List; 4],
+    own: Vec<[Option<List>; 4]>,
+}
+
+impl Lists {
+    /// Creates all components.
+    pub fn create(c: &mut Check<'_>) -> Self {
+        let p = c.pipeline;
+        let common = [
+            c.create("forces", &p.forces),
+            c.create("integrators", &p.integrators),
+            c.create("updaters", &p.updaters),
+            c.create("analyzers", &p.analyzers),
+        ];
+        let own = p.stages.iter().map(|s| {
+            [
+                ("forces", &s.forces),
+                ("integrators", &s.integrators),
+                ("updaters", &s.updaters),
+                ("analyzers", &s.analyzers),
+            ]
+            .map(|(list, entries)| entries.as_ref().map(|e| c.create(list, e)))
+        });
+        let own = own.collect();
+        Self { common, own }
+    }
+
+    /// Binds every component to the system and returns the groups in use.
+    pub fn bind(
+        &mut self,
+        c: &mut Check<'_>,
+        system: &SystemInfo,
+        snapshot: &Snapshot,
+        device: Option<&Chosen>,
+    ) -> Vec<GroupNeed> {
+        let mut binding = Binding { system, snapshot, device, slots: 0, groups: vec![] };
+        for list in &mut self.common {
+            binding.bind(c, list, system.dt);
+        }
+        let stages = &c.pipeline.stages;
+        for (stage, lists) in stages.iter().zip(&mut self.own) {
+            lists.iter_mut().flatten().for_each(|list| binding.bind(c, list, stage.dt));
+        }
+        binding.groups
+    }
+
+    /// Returns the plans of the stages, and all components in the order of their numbers.
+    pub fn into_stages(self, stages: &[Stage]) -> (Vec<StagePlan>, Vec<Arc<Component>>) {
+        let mut components = vec![];
+        let mut share = |list: List| -> Vec<Arc<Component>> {
+            let shared: Vec<_> = list.into_iter().flatten().map(Arc::new).collect();
+            components.extend(shared.iter().cloned());
+            shared
+        };
+        let [forces, integrators, updaters, analyzers] = self.common.map(&mut share);
+        let plans = stages.iter().zip(self.own).map(|(stage, [f, i, u, a])| StagePlan {
+            stage: stage.clone(),
+            forces: f.map_or_else(|| forces.clone(), &mut share),
+            integrators: in_order(i.map_or_else(|| integrators.clone(), &mut share)),
+            updaters: u.map_or_else(|| updaters.clone(), &mut share),
+            analyzers: a.map_or_else(|| analyzers.clone(), &mut share),
+        });
+        let plans = plans.collect();
+        (plans, components)
+    }
+}
+
+/// Sorts integrators into the order in which they run: those that only change the box, those that move particles, and
+/// those that correct what others moved.
+fn in_order(mut integrators: Vec<Arc<Component>>) -> Vec<Arc<Component>> {
+    integrators.sort_by_key(|c| (c.needs.corrects, c.needs.moves));
+    integrators
+}
+
+struct Binding<'a> {
+    system: &'a SystemInfo,
+    snapshot: &'a Snapshot,
+    device: Option<&'a Chosen>,
+    /// Slots of time-dependent numbers in use.
+    slots: u32,
+    groups: Vec<GroupNeed>,
+}
+
+impl Binding<'_> {
+    /// Binds the components of a list; one that fails becomes `None`.
+    fn bind(&mut self, c: &mut Check<'_>, list: &mut List, dt: f64) {
+        let system = SystemInfo { dt, ..self.system.clone() };
+        for slot in list.iter_mut() {
+            let Some(mut component) = slot.take() else { continue };
+            let (name, at) = (component.name.clone(), component.at);
+            if c.absorb(&name, at, component.bind(&system)).is_none() {
+                continue;
+            }
+            self.assign_slots(c, &mut component);
+            self.assign_group(c, &mut component);
+            c.require_code(&component, self.device);
+            *slot = Some(component);
+        }
+    }
+
+    fn assign_slots(&mut self, c: &mut Check<'_>, component: &mut Component) {
+        component.first_varying = self.slots;
+        let n = component.needs.varyings.len();
+        self.slots += n as u32;
+        if n > COMPONENT_VARYINGS || self.slots as usize > MAX_VARYINGS {
+            let limits = format!("at most {COMPONENT_VARYINGS} per component and {MAX_VARYINGS} per run");
+            let message = format!("{}: too many time-dependent numbers ({limits})", component.name);
+            c.error(Some(component.at), message);
+        }
+    }
+
+    fn assign_group(&mut self, c: &mut Check<'_>, component: &mut Component) {
+        let (name, at) = (&component.name, Some(component.at));
+        component.group = group_bit(&mut self.groups, &component.needs.group);
+        if self.groups.len() > MAX_GROUPS as usize {
+            self.groups.truncate(MAX_GROUPS as usize);
+            c.error(at, format!("{name}: a run has at most {MAX_GROUPS} different groups"));
+        }
+        if is_empty(&component.needs.group, self.snapshot) {
+            c.error(at, format!("{name}: there are no particles in its group"));
+        }
+    }
+}
+
+/// Returns the group's bit and adds the group if it is new; [`MAX_GROUPS`] stands for all particles.
+fn group_bit(groups: &mut Vec<GroupNeed>, group: &GroupNeed) -> u32 {
+    if *group == GroupNeed::All {
+        return MAX_GROUPS;
+    }
+    let bit = groups.iter().position(|g| g == group).unwrap_or_else(|| {
+        groups.push(group.clone());
+        groups.len() - 1
+    });
+    bit as u32
+}
+
+/// Returns whether a group contains no particles.
+fn is_empty(group: &GroupNeed, s: &Snapshot) -> bool {
+    !(0..s.len() as u32).any(|tag| group.contains(tag, s))
+}

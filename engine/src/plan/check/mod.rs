@@ -1,0 +1,211 @@
+//! The check of a pipeline: everything that can be verified before step 0, with all errors at once.
+
+mod components;
+mod ensemble;
+mod generate;
+mod stage;
+
+use super::{Plan, PluginUse, StagePlan};
+use crate::device::{self, Chosen};
+use crate::diagnostic::{Diagnostic, Failure};
+use crate::pipeline::Pipeline;
+use crate::plugins::{Component, Registry};
+use crate::state::molecules::MoleculeRule;
+use crate::state::rotation;
+use components::Lists;
+use galamost_plugin_api::component::SystemInfo;
+use galamost_plugin_api::error::{Error, Position};
+use galamost_plugin_api::plugin_record::{API_MINOR, flags};
+use galamost_plugin_api::snapshot::Snapshot;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tracing::{info, warn};
+
+/// Options of a check.
+#[derive(Clone, Debug, Default)]
+pub struct CheckOptions {
+    /// The run resumes from a checkpoint.
+    pub resumed: bool,
+    /// An existing state; generators, if there are any, modify it.
+    pub snapshot: Option<Snapshot>,
+}
+
+/// Checks a pipeline.
+///
+/// # Errors
+/// Returns every error found.
+pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> Result<Plan, Failure> {
+    let mut c = Check { pipeline: &pipeline, registry, errors: vec![], next_id: 0 };
+    if !pipeline.ensemble.is_empty() {
+        let (device, system, components) = ensemble::check(&mut c, options.resumed)?;
+        let plugins = plugins_in_use(registry, components.iter().map(|c| &c.library));
+        let (stages, groups) = (vec![], vec![]);
+        let snapshot = Snapshot::default();
+        log_notes(&components);
+        return Ok(Plan { pipeline, device, snapshot, system, stages, components, groups, molecules: None, plugins });
+    }
+
+    let generators = c.create("initial", &pipeline.initial);
+    let mut lists = Lists::create(&mut c);
+    let device = c.choose_device();
+    let mut snapshot = generate::generate(&mut c, &generators, options.snapshot);
+    let system = SystemInfo {
+        dt: pipeline.stages.first().map_or(0.0, |s| s.dt),
+        ..c.system_info(snapshot.as_ref(), device.as_ref(), options.resumed)
+    };
+    let groups = match &snapshot {
+        Some(s) => lists.bind(&mut c, &system, s, device.as_ref()),
+        None => vec![],
+    };
+    let (stages, components) = lists.into_stages(&pipeline.stages);
+
+    let last_generator = generators.last().and_then(Option::as_ref).map(|g| g.at);
+    complete_rotation(&mut c, snapshot.as_mut(), &components, last_generator);
+    if c.errors.is_empty() {
+        for stage in &stages {
+            stage::check(&mut c, stage, snapshot.as_ref());
+        }
+    }
+    let molecules = molecule_rule(&mut c, snapshot.as_ref());
+    let (Some(snapshot), Some(device), true) = (snapshot, device, c.errors.is_empty()) else {
+        return Err(Failure::Input(c.errors));
+    };
+
+    let used = components.iter().map(|c| &c.library).chain(generators.iter().flatten().map(|g| &g.library));
+    let plugins = plugins_in_use(registry, used);
+    log_notes(&components);
+    Ok(Plan { pipeline, device, snapshot, system, stages, components, groups, molecules, plugins })
+}
+
+/// A check under way, with the errors found so far.
+struct Check<'a> {
+    pipeline: &'a Pipeline,
+    registry: &'a Registry,
+    errors: Vec<Diagnostic>,
+    next_id: u32,
+}
+
+impl Check<'_> {
+    /// Adds an error.
+    fn error(&mut self, at: Option<Position>, message: impl Into<String>) {
+        self.errors.push(Diagnostic::new(&self.pipeline.path, at, message));
+    }
+
+    /// Returns the value of a component's result, or adds its errors.
+    fn absorb<T>(&mut self, name: &str, at: Position, result: Result<T, Error>) -> Option<T> {
+        match result {
+            Ok(v) => Some(v),
+            Err(Error::Input(list)) => {
+                let path = &self.pipeline.path;
+                self.errors.extend(list.into_iter().map(|e| Diagnostic::of_component(path, at, name, e)));
+                None
+            }
+            Err(e) => {
+                let mut d = Diagnostic::new(&self.pipeline.path, Some(at), e.to_string());
+                // the message of a panic already names the component
+                d.component = (!matches!(e, Error::Panic { .. })).then(|| name.into());
+                self.errors.push(d);
+                None
+            }
+        }
+    }
+
+    /// Returns the device that the pipeline requests.
+    fn choose_device(&mut self) -> Option<Chosen> {
+        match device::choose(self.pipeline.device) {
+            Ok(d) => Some(d),
+            Err(message) => {
+                self.error(self.pipeline.device_at, message);
+                None
+            }
+        }
+    }
+
+    /// Adds an error if a component cannot run on the device.
+    fn require_code(&mut self, component: &Component, device: Option<&Chosen>) {
+        let (has_code, what) = match device {
+            None => return,
+            Some(Chosen::Cpu { .. }) => (component.needs.cpu, "the CPU"),
+            Some(_) => (component.needs.cuda, "CUDA"),
+        };
+        if !has_code {
+            let message = format!("{} has no code for {what}; choose another `device`", component.name);
+            self.error(Some(component.at), message);
+        }
+    }
+
+    /// Returns the system that components are bound to; without a snapshot, only the facts of the run.
+    fn system_info(&self, snapshot: Option<&Snapshot>, device: Option<&Chosen>, resumed: bool) -> SystemInfo {
+        SystemInfo {
+            seed: self.pipeline.seed,
+            precision: self.pipeline.precision as u32,
+            device: device.map_or("cpu", Chosen::kind).into(),
+            directory: self.pipeline.directory().to_string_lossy().into_owned(),
+            resumed,
+            api_minor: API_MINOR,
+            ..snapshot.map(SystemInfo::of).unwrap_or_default()
+        }
+    }
+}
+
+/// Completes quaternions, if a component needs them. Errors point to the last generator.
+fn complete_rotation(
+    c: &mut Check<'_>,
+    snapshot: Option<&mut Snapshot>,
+    components: &[Arc<Component>],
+    last_generator: Option<Position>,
+) {
+    let needed = components.iter().any(|k| k.needs.arrays.iter().any(|a| a.name == "quaternion"));
+    if let Some(s) = snapshot.filter(|_| needed)
+        && let Err(e) = rotation::complete(&mut s.arrays)
+    {
+        c.error(last_generator, e.to_string());
+    }
+}
+
+/// Returns the rule of `neighbors: (only: …)`.
+fn molecule_rule(c: &mut Check<'_>, snapshot: Option<&Snapshot>) -> Option<MoleculeRule> {
+    let neighbors = c.pipeline.neighbors;
+    let (only, snapshot) = (neighbors.only?, snapshot?);
+    let rule = MoleculeRule::new(only, snapshot);
+    if rule.is_none() {
+        let message = "the molecules are not known: the initial state has neither an array `molecule` nor bonds";
+        c.error(neighbors.only_at, message);
+    }
+    rule
+}
+
+/// Returns the libraries of these files, sorted by name.
+fn plugins_in_use<'a>(registry: &Registry, files: impl Iterator<Item = &'a PathBuf>) -> Vec<PluginUse> {
+    let mut plugins: Vec<PluginUse> = vec![];
+    for path in files {
+        let library = registry.libraries().iter().find(|l| l.path == *path);
+        if let Some(l) = library
+            && !plugins.iter().any(|p| p.path == *path)
+        {
+            if l.record.flags & flags::DEBUG != 0 {
+                warn!("{} is a debug build, which is slow on the CPU; build it with --release", path.display());
+            }
+            plugins.push(PluginUse {
+                name: l.record.name(),
+                version: l.record.version(),
+                path: path.clone(),
+                hash: l.hash().to_string(),
+            });
+        }
+    }
+    plugins.sort_by(|a, b| a.name.cmp(&b.name));
+    plugins
+}
+
+/// Logs the warnings and notes of components.
+fn log_notes(components: &[Arc<Component>]) {
+    for component in components {
+        for warning in &component.needs.warnings {
+            warn!("{}: {warning}", component.name);
+        }
+        for note in &component.needs.notes {
+            info!("{}: {note}", component.name);
+        }
+    }
+}

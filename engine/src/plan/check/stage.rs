@@ -1,0 +1,117 @@
+//! Checks of the components of a stage together.
+
+use super::{Check, StagePlan};
+use crate::plugins::Component;
+use galamost_plugin_api::component::Kind;
+use galamost_plugin_api::snapshot::Snapshot;
+use std::sync::Arc;
+use tracing::{info, warn};
+
+/// Checks a stage.
+pub fn check(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>) {
+    if plan.stage.steps > 0 && movers(plan).next().is_none() {
+        let message = format!("stage `{}` has no integrator: nothing would move", plan.stage.name);
+        c.error(Some(plan.stage.at), message);
+    }
+    let Some(s) = snapshot else { return };
+    check_corrections(c, plan, s);
+    check_walls(plan);
+    check_shear(c, plan);
+    check_virial(c, plan);
+    check_movers(c, plan, s);
+    note_missing_topology(plan, s);
+}
+
+/// Integrators that move particles, without those that only correct what others moved.
+fn movers(plan: &StagePlan) -> impl Iterator<Item = &Arc<Component>> {
+    plan.integrators.iter().filter(|m| m.needs.moves && !m.needs.corrects)
+}
+
+/// Returns whether a phase of an integrator meets a condition.
+fn has_phase(c: &Component, condition: impl Fn(&galamost_plugin_api::integrator::PhaseInfo) -> bool) -> bool {
+    c.integrator().is_some_and(|i| i.program().is_ok_and(|p| p.phases.iter().any(condition)))
+}
+
+/// Checks that integrators that correct have something to correct.
+fn check_corrections(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
+    let correcting: Vec<_> = plan.integrators.iter().filter(|m| m.needs.corrects).collect();
+    for a in &correcting {
+        let moved = |tag: u32| movers(plan).any(|m| m.needs.group.contains(tag, s));
+        if let Some(tag) = (0..s.len() as u32).find(|tag| a.needs.group.contains(*tag, s) && !moved(*tag)) {
+            let message = format!("no integrator moves particle {tag}, which {} corrects; give it a `group`", a.name);
+            c.error(Some(a.at), message);
+        }
+    }
+    let carrying =
+        || movers(plan).filter(|m| m.integrator().is_some_and(|i| i.program().is_ok_and(|p| p.carries_velocity)));
+    if let (Some(a), Some(first)) = (correcting.first(), carrying().next())
+        && let Some(other) = carrying().find(|m| m.name != first.name)
+    {
+        let message = format!("{} cannot correct both {} and {}; use one of them", a.name, first.name, other.name);
+        c.error(Some(a.at), message);
+    }
+}
+
+/// Warns about walls so close to the box face that particles interact through the periodic boundary.
+fn check_walls(plan: &StagePlan) {
+    let reach = plan.forces.iter().filter(|f| f.kind == Kind::Pair).fold(0.0f64, |m, f| m.max(f.needs.cutoff));
+    for w in plan.forces.iter().chain(&plan.integrators) {
+        if let Some(clearance) = w.needs.clearance.filter(|b| *b < 0.5 * reach) {
+            warn!(
+                "{}: the distance {clearance} between the wall and the box face is less than half the cutoff {reach}; \
+                 particles may interact through the periodic boundary",
+                w.name
+            );
+        }
+    }
+}
+
+/// Checks that no component ignores the displaced images of a sheared box.
+fn check_shear(c: &mut Check<'_>, plan: &StagePlan) {
+    let Some(shear) = plan.integrators.iter().find(|i| has_phase(i, |p| p.shear)) else { return };
+    let all = plan.forces.iter().chain(&plan.integrators).chain(&plan.updaters).chain(&plan.analyzers);
+    for other in all.filter(|c| c.needs.plain_images) {
+        let message = format!("{} does not know the displaced images of {}", other.name, shear.name);
+        c.error(Some(other.at), message);
+    }
+}
+
+/// Checks that no component needs the pressure of a force without virial.
+fn check_virial(c: &mut Check<'_>, plan: &StagePlan) {
+    let Some(f) = plan.forces.iter().find(|f| f.needs.without_virial) else { return };
+    let barostats = plan.integrators.iter().filter(|i| has_phase(i, |p| p.sim_box && !p.shear));
+    for other in barostats.chain(plan.updaters.iter().filter(|u| u.needs.wants.thermo)) {
+        let message = format!("{} has no virial, so there is no pressure that {} could use", f.name, other.name);
+        c.error(Some(other.at), message);
+    }
+}
+
+/// Checks that at most one integrator moves each particle.
+fn check_movers(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
+    let movers: Vec<_> = movers(plan).collect();
+    for (k, a) in movers.iter().enumerate() {
+        for b in &movers[..k] {
+            let both =
+                (0..s.len() as u32).find(|tag| a.needs.group.contains(*tag, s) && b.needs.group.contains(*tag, s));
+            if let Some(tag) = both {
+                let message = format!("{} and {} both move particle {tag}; give them different groups", b.name, a.name);
+                c.error(Some(a.at), message);
+            }
+        }
+    }
+}
+
+/// Notes bonded forces without bonds, angles or dihedrals to act on.
+fn note_missing_topology(plan: &StagePlan, s: &Snapshot) {
+    for f in &plan.forces {
+        let (n, what) = match f.needs.link_width {
+            2 => (s.bonds.len(), "bonds"),
+            3 => (s.angles.len(), "angles"),
+            4 => (s.dihedrals.len(), "dihedrals"),
+            _ => continue,
+        };
+        if f.kind == Kind::Bonded && n == 0 && plan.updaters.is_empty() {
+            info!("{}: the initial state has no {what}", f.name);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Calls of forces: one evaluation of a pair, bonded or other force.
+
+use crate::abi::views::{LinkView, ListView, StateView, Sums, Wanted};
+use crate::device::DevicePtr;
+use crate::device::philox::RandomKey;
+use crate::device::real::Real;
+use galamost_plugin_macros::{DeviceStruct, Layout};
+
+/// Cutoff, shifts and smoothing of one pair of types, as the pair loop reads them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct, Layout)]
+#[allow(non_camel_case_types)]
+pub struct CutoffRow<real> {
+    /// r_cut².
+    pub cutoff2: real,
+    /// r_cut.
+    pub cutoff: real,
+    /// U(r_cut), subtracted in `ShiftEnergy` and `ShiftForce`.
+    pub energy_shift: real,
+    /// F(r_cut), subtracted in `ShiftForce`.
+    pub force_shift: real,
+    /// r_on² in `Smooth`.
+    pub on2: real,
+    /// (r_cut² − r_on²)⁻³ in `Smooth`.
+    pub smooth_norm: real,
+}
+
+impl CutoffRow<f64> {
+    /// Converts the row to another number type.
+    pub fn cast<R: Real>(&self) -> CutoffRow<R> {
+        CutoffRow {
+            cutoff2: R::lit(self.cutoff2),
+            cutoff: R::lit(self.cutoff),
+            energy_shift: R::lit(self.energy_shift),
+            force_shift: R::lit(self.force_shift),
+            on2: R::lit(self.on2),
+            smooth_norm: R::lit(self.smooth_norm),
+        }
+    }
+    /// Returns the numbers of the row in order.
+    pub fn numbers(&self) -> [f64; 6] {
+        [self.cutoff2, self.cutoff, self.energy_shift, self.force_shift, self.on2, self.smooth_norm]
+    }
+}
+
+/// Relative position and orientations of two particles.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Layout)]
+pub struct PairConfiguration {
+    /// r_i − r_j.
+    pub r: [f64; 3],
+    /// Orientation of i as a unit quaternion x, y, z, w.
+    pub quaternion_i: [f64; 4],
+    /// Orientation of j as a unit quaternion x, y, z, w.
+    pub quaternion_j: [f64; 4],
+    /// Reserved; must be 0.
+    pub reserved: [f64; 8],
+}
+
+impl Default for PairConfiguration {
+    /// Zero distance, and no rotation.
+    fn default() -> Self {
+        let not_turned = [0.0, 0.0, 0.0, 1.0];
+        Self { r: [0.0; 3], quaternion_i: not_turned, quaternion_j: not_turned, reserved: [0.0; 8] }
+    }
+}
+
+/// One call of the CPU loop over pairs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Layout)]
+pub struct PairCall {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// Index of the first particle.
+    pub begin: u32,
+    /// Index after the last particle.
+    pub end: u32,
+    /// The component's first slot in [`crate::views::Globals::values`].
+    pub first_varying: u32,
+    /// Highest vector extension to use: 0 for the baseline, 3 for x86-64-v3, 4 for x86-64-v4.
+    pub isa: u32,
+    /// What to compute besides forces.
+    pub wanted: Wanted,
+    /// Key of the component's random numbers.
+    pub key: RandomKey,
+    /// The particles.
+    pub state: *const StateView,
+    /// The neighbor list.
+    pub list: *const ListView,
+    /// Reserved; must be 0.
+    pub reserved: [u64; 4],
+}
+
+// SAFETY: the call only carries addresses; the loop writes rows begin … end of the force array, and no other concurrent
+// call writes those rows
+unsafe impl Send for PairCall {}
+// SAFETY: as above
+unsafe impl Sync for PairCall {}
+
+/// One call of the CPU loop over bonds, angles or dihedrals.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Layout)]
+pub struct BondedCall {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// Index of the first particle.
+    pub begin: u32,
+    /// Index after the last particle.
+    pub end: u32,
+    /// The component's first slot in [`crate::views::Globals::values`].
+    pub first_varying: u32,
+    /// Number of the component in the run, reported with faults.
+    pub component: u32,
+    /// Reserved; must be 0.
+    pub reserved0: u32,
+    /// What to compute besides forces.
+    pub wanted: Wanted,
+    /// The particles.
+    pub state: *const StateView,
+    /// The bonds, angles or dihedrals.
+    pub links: *const LinkView,
+    /// Reserved; must be 0.
+    pub reserved: [u64; 4],
+}
+
+// SAFETY: the call only carries addresses; the loop writes rows begin … end of the force array, and no other concurrent
+// call writes those rows
+unsafe impl Send for BondedCall {}
+// SAFETY: as above
+unsafe impl Sync for BondedCall {}
+
+/// One evaluation of a force.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Layout)]
+pub struct ForceCall {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// Number of the component in the run, reported with faults.
+    pub component: u32,
+    /// The component's first slot in [`crate::views::Globals::values`].
+    pub first_varying: u32,
+    /// Bit of the component's group, see [`StateView::in_group`].
+    pub group: u32,
+    /// What to compute besides forces.
+    pub wanted: Wanted,
+    /// The particles; on CUDA the addresses are in device memory.
+    pub state: StateView,
+    /// The neighbor list.
+    pub list: ListView,
+    /// The bonds.
+    pub bonds: LinkView,
+    /// On CUDA: device memory for the [`Sums`], which the engine adds to the total. All 0 at the call.
+    pub device_sums: DevicePtr<Sums>,
+    /// Output for [`crate::component::Needs::quantities`] when energies are wanted: one f64 each, in memory of the
+    /// run's device. Null if there are none.
+    pub quantities: DevicePtr<f64>,
+    /// Reserved; must be 0.
+    pub reserved: [u64; 7],
+}

@@ -1,0 +1,133 @@
+//! Calls of an updater, and the queue of its changes of topology.
+
+use crate::abi::views::{LinkView, ListView, SimBox, StateView};
+use crate::device::DevicePtr;
+use crate::device::philox::RandomKey;
+use crate::error::{Error, Result};
+use galamost_plugin_macros::{DeviceStruct, Layout};
+
+/// A requested change of the topology. The engine applies all requests at once, sorted by content, so the result does
+/// not depend on the order of the threads.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, DeviceStruct, Layout)]
+pub struct Edit {
+    /// 0: add the link. 1: remove it. 2: remove a bond, and all angles and dihedrals in which its two particles are
+    /// adjacent members, including those added by the same call.
+    pub remove: u32,
+    /// Number of members: 2 for a bond, 3 for an angle, 4 for a dihedral.
+    pub width: u32,
+    /// Bond, angle or dihedral type.
+    pub kind: u32,
+    /// Tags of the members; unused entries are 0.
+    pub tags: [u32; 4],
+    /// Reserved; must be 0.
+    pub reserved: u32,
+}
+
+/// Queue of requested edits. On the device, `request` in `topology.cuh` appends to it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct, Layout)]
+pub struct EditQueue {
+    /// Memory for `capacity` edits.
+    pub edits: DevicePtr<Edit>,
+    /// Number of requested edits. If it exceeds `capacity`, the engine enlarges the queue and repeats the call.
+    pub count: DevicePtr<u32>,
+    /// Maximum number of edits.
+    pub capacity: u32,
+    /// Reserved; must be 0.
+    pub reserved: u32,
+}
+
+impl Edit {
+    /// Creates a request to add a link with W members.
+    pub fn add<const W: usize>(kind: u32, tags: [u32; W]) -> Self {
+        let tags = std::array::from_fn(|k| tags.get(k).copied().unwrap_or(0));
+        Self { remove: 0, width: W as u32, kind, tags, reserved: 0 }
+    }
+
+    /// Creates a request to remove a bond with all angles and dihedrals along it.
+    pub fn cut(kind: u32, [a, b]: [u32; 2]) -> Self {
+        Self { remove: 2, width: 2, kind, tags: [a, b, 0, 0], reserved: 0 }
+    }
+}
+
+impl EditQueue {
+    /// Requests an edit, on the CPU.
+    ///
+    /// # Safety
+    /// The queue must be in host memory, and no other thread may call this at the same time.
+    pub unsafe fn request(&self, edit: Edit) {
+        // SAFETY: the queue is in host memory and not shared (contract of this function); the index is below the
+        // capacity
+        unsafe {
+            let n = *self.count.host();
+            if n < self.capacity {
+                *self.edits.host().add(n as usize) = edit;
+            }
+            *self.count.host() = n + 1;
+        }
+    }
+}
+
+/// Flags for what an updater changed besides the topology.
+pub mod changed {
+    /// Positions. The engine rebuilds the neighbor list and recomputes forces.
+    pub const POSITIONS: u32 = 1;
+    /// Velocities.
+    pub const VELOCITIES: u32 = 2;
+    /// Types or other properties that forces depend on. The engine recomputes forces.
+    pub const FORCES: u32 = 4;
+    /// The box, in [`super::UpdateCall::sim_box`]. The engine rescales positions, rebuilds the neighbor list and
+    /// recomputes forces.
+    pub const BOX: u32 = 8;
+}
+
+/// One call of an updater.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Layout)]
+pub struct UpdateCall {
+    /// Size of this struct in bytes.
+    pub size: u32,
+    /// Number of the component in the run, reported with faults.
+    pub component: u32,
+    /// The component's first slot in [`crate::views::Globals::values`].
+    pub first_varying: u32,
+    /// Output: what was changed, as flags of [`changed`].
+    pub changed: u32,
+    /// Time step.
+    pub step: u64,
+    /// Key of the component's random numbers.
+    pub key: RandomKey,
+    /// The particles; on CUDA the addresses are in device memory.
+    pub state: StateView,
+    /// The neighbor list; complete up to `r_list` minus the buffer.
+    pub list: ListView,
+    /// The bonds.
+    pub bonds: LinkView,
+    /// Queue for changes of the topology.
+    pub edits: EditQueue,
+    /// Bit of the component's group, see [`StateView::in_group`].
+    pub group: u32,
+    /// Reserved; must be 0.
+    pub reserved0: u32,
+    /// The box, in host memory on every device; use [`Self::sim_box`].
+    pub sim_box: DevicePtr<SimBox>,
+    /// Reserved; must be 0.
+    pub reserved: [u64; 6],
+}
+
+impl UpdateCall {
+    /// Returns the box. An updater that changes it must also set [`changed::BOX`]. Virial and kinetic sums are those of
+    /// this step if the updater wants `thermo`.
+    ///
+    /// # Errors
+    /// Returns an error if the call carries no box.
+    ///
+    /// # Safety
+    /// The address must be valid during the call.
+    pub unsafe fn sim_box(&mut self) -> Result<&mut SimBox> {
+        // SAFETY: the address is null or valid during the call (contract of this function)
+        unsafe { self.sim_box.host().as_mut() }
+            .ok_or_else(|| Error::Run("the engine passed no box to the updater".into()))
+    }
+}

@@ -1,0 +1,150 @@
+//! A bonded potential as a component of the pipeline.
+
+use super::object::ComponentInterface;
+use super::tables::bonded_table;
+use crate::abi::views::Sums;
+use crate::abi::{Object, RVec, TablePointer, WireCode};
+use crate::device::precision::Precision;
+use crate::device::real::Real;
+use crate::error::{Errors, InputError, Result};
+use crate::kinds::bonded::potential::{BondPotential, CompiledBond};
+use crate::kinds::bonded::{BondFn, BondedCall};
+use crate::kinds::component::{Kind, Needs, Registration, SystemInfo};
+use crate::params::{FieldDoc, Fields, FromValue, Params, Range, Spanned, TypeMap, Value};
+
+/// Returns the parameter name of links with this width, their name in messages, and their types in [`SystemInfo`].
+fn links_of(width: u32) -> (&'static str, &'static str, fn(&SystemInfo) -> &[String]) {
+    match width {
+        2 => ("bonds", "bond", |s| &s.bond_types),
+        3 => ("angles", "angle", |s| &s.angle_types),
+        _ => ("dihedrals", "dihedral", |s| &s.dihedral_types),
+    }
+}
+
+/// A bonded potential with its parameters.
+pub struct BondComponent<P: BondPotential> {
+    potential: P,
+    bonds: TypeMap<Spanned<P::Input>>,
+    rows: Vec<P::Row>,
+    tables: Option<P::Tables>,
+}
+
+impl<P: BondPotential> BondComponent<P> {
+    fn parse(value: Value<'_>) -> Result<Self> {
+        let mut errors = Errors::default();
+        let made = Self::read(value, &mut errors);
+        errors.into_result(made)
+    }
+
+    fn read(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let mut fields = Fields::new(value, errors)?;
+        let settings = Params::take(&mut fields);
+        let bonds: Option<TypeMap<Spanned<P::Input>>> = fields.required(links_of(P::WIDTH).0, Range::ANY);
+        fields.finish();
+        let (settings, bonds) = (settings?, bonds?);
+        let written: Vec<_> = bonds.iter().map(|(_, entry)| (entry.at, &entry.value)).collect();
+        let potential = P::new(settings, &written, errors)?;
+        Some(Self { potential, bonds, rows: vec![], tables: None })
+    }
+
+    fn docs() -> Vec<FieldDoc> {
+        let mut docs = P::Settings::docs();
+        docs.push(FieldDoc {
+            extensions: vec![],
+            name: links_of(P::WIDTH).0.into(),
+            kind: TypeMap::<Spanned<P::Input>>::describe(),
+            unit: String::new(),
+            default: None,
+            range: String::new(),
+            doc: format!("Parameters of each {} type.", links_of(P::WIDTH).1),
+            fields: P::Input::docs(),
+        });
+        docs
+    }
+}
+
+/// Methods of `bonded/1`.
+pub trait BondedInterface: ComponentInterface {
+    /// Runs the CPU loop.
+    ///
+    /// # Errors
+    /// Returns an error only for a panic, which the boundary catches.
+    ///
+    /// # Safety
+    /// `call` must describe valid host arrays, and no other thread may access force rows begin … end during the call.
+    unsafe fn cpu(&self, call: &BondedCall, sums: &mut Sums) -> Result<()>;
+    /// Returns source text and parameter rows.
+    ///
+    /// # Errors
+    /// Returns an error if two device functions have the same name.
+    fn device(&self, precision: Precision) -> Result<WireCode>;
+}
+
+impl<P: BondPotential> ComponentInterface for BondComponent<P> {
+    fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
+        self.potential.bind(system)?;
+        let mut errors = Errors::default();
+        let mut rows = vec![];
+        let (_, what, types) = links_of(P::WIDTH);
+        if let Some(table) = self.bonds.bind(what, types(system), &mut errors) {
+            for entry in table {
+                match self.potential.row(&entry.value) {
+                    Ok(row) => rows.push(row),
+                    Err(message) => errors.push(InputError::at(entry.at, message)),
+                }
+            }
+        }
+        if !errors.0.is_empty() {
+            return errors.into_result(None);
+        }
+        self.tables = Some(self.potential.tables(&rows));
+        self.rows = rows;
+        Ok(Needs { link_width: P::WIDTH, varyings: self.potential.varyings(), ..Needs::default() })
+    }
+
+    fn table(name: &str) -> Option<TablePointer> {
+        (name == "bonded/1").then(bonded_table::<Self>)
+    }
+}
+
+impl<P: BondPotential> BondedInterface for BondComponent<P> {
+    unsafe fn cpu(&self, call: &BondedCall, sums: &mut Sums) -> Result<()> {
+        if let Some(tables) = &self.tables {
+            // SAFETY: `call` describes valid host memory (contract of this function)
+            unsafe { self.potential.cpu(call, tables, sums) };
+        }
+        Ok(())
+    }
+
+    fn device(&self, precision: Precision) -> Result<WireCode> {
+        let mut numbers: Vec<f64> = self.rows.iter().flat_map(P::numbers).collect();
+        self.potential.more_numbers(&mut numbers);
+        let mut rows = vec![];
+        for x in numbers {
+            match precision {
+                Precision::Double => x.push_bytes(&mut rows),
+                _ => (x as f32).push_bytes(&mut rows),
+            }
+        }
+        Ok(WireCode { text: self.potential.text()?.into(), rows: rows.into(), cutoff_rows: RVec::new() })
+    }
+}
+
+impl Registration {
+    /// Registers a compiled bond, angle or dihedral potential.
+    pub const fn bond<F: BondFn>(name: &'static str, doc: &'static str) -> Self {
+        Self::bond_potential::<CompiledBond<F>>(name, doc)
+    }
+
+    /// Registers a bond, angle or dihedral potential.
+    pub const fn bond_potential<P: BondPotential>(name: &'static str, doc: &'static str) -> Self {
+        Self {
+            name,
+            former_names: &[],
+            kind: Kind::Bonded,
+            doc,
+            fields: BondComponent::<P>::docs,
+            create: |name, value| BondComponent::<P>::parse(value).map(|c| Object::new(name, c)),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Adapters from the traits that authors implement to the tables that cross the boundary.
+//!
+//! [`crate::component::Registration`] has one constructor for each kind; the macros call it. Authors do not use this
+//! module directly.
+
+mod bonded;
+mod integrator;
+mod library;
+mod object;
+mod pair;
+mod simple;
+mod tables;
+
+pub use library::root;

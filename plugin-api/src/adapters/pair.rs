@@ -1,0 +1,387 @@
+//! A pair potential as a component of the pipeline.
+
+use super::object::ComponentInterface;
+use super::tables::pair_table;
+use crate::abi::views::{Step, Sums};
+use crate::abi::{Object, TablePointer, WireCode};
+use crate::device::precision::Precision;
+use crate::device::quaternion::Quaternion;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
+use crate::error::{Errors, InputError, Result};
+use crate::kinds::component::{ArrayNeed, Kind, Needs, Registration, SystemInfo};
+use crate::kinds::pair::{
+    CentralFunction, CompiledPair, CutoffRow, Mode, OrientedFn, OrientedFunction, OrientedInput, PairCall,
+    PairConfiguration, PairFn, PairInput, PairOutput, PairPotential, apply_mode, inputs,
+};
+use crate::params::{FieldDoc, Fields, FromValue, Params, Range, TypePairs, Value};
+
+/// Parameters of one pair of types: those of the potential, and an optional cutoff.
+struct Entry<P: PairPotential> {
+    input: P::Input,
+    r_cut: Option<f64>,
+    r_on: Option<f64>,
+    at: crate::error::Position,
+}
+
+const ABOVE_0: Range = Range { above: 0.0, ..Range::ANY };
+
+impl<P: PairPotential> FromValue for Entry<P> {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let mut fields = Fields::new(value, errors)?;
+        let (mut r_cut, mut r_on) = (Some(None), Some(None));
+        if !P::OWN_CUTOFF {
+            r_cut = fields.required("r_cut", ABOVE_0);
+            r_on = fields.required("r_on", ABOVE_0);
+        }
+        let input = P::Input::take(&mut fields);
+        fields.finish();
+        Some(Self { input: input?, r_cut: r_cut?, r_on: r_on?, at: value.at() })
+    }
+    fn describe() -> String {
+        let mut names: Vec<_> = P::Input::docs().into_iter().map(|d| d.name).collect();
+        if names.is_empty() {
+            names.push("r_cut".into());
+        }
+        format!("({}: …)", names.join(": …, "))
+    }
+    fn fields() -> Vec<FieldDoc> {
+        if P::OWN_CUTOFF {
+            return P::Input::docs();
+        }
+        let doc = |name: &str, doc: &str| FieldDoc {
+            extensions: vec![],
+            name: name.into(),
+            kind: f64::describe(),
+            unit: "length".into(),
+            default: Some("`r_cut` or `mode` of the component".into()),
+            range: ABOVE_0.to_string(),
+            doc: doc.into(),
+            fields: vec![],
+        };
+        let mut docs = P::Input::docs();
+        docs.push(doc("r_cut", "Cutoff of this pair of types."));
+        docs.push(doc("r_on", "Start of the smoothing of this pair of types, for `Smooth`."));
+        docs
+    }
+}
+
+/// A pair potential with its parameters.
+pub struct PairComponent<P: PairPotential> {
+    at: crate::error::Position,
+    r_cut: Option<f64>,
+    mode: Mode,
+    potential: P,
+    pairs: TypePairs<Entry<P>>,
+    n_types: usize,
+    rows: Vec<P::Row>,
+    cutoff_rows: Vec<CutoffRow<f64>>,
+    tables: Option<P::Tables>,
+}
+
+impl<P: PairPotential> PairComponent<P> {
+    fn parse(value: Value<'_>) -> Result<Self> {
+        let mut errors = Errors::default();
+        let made = Self::read(value, &mut errors);
+        errors.into_result(made)
+    }
+
+    fn read(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let mut fields = Fields::new(value, errors)?;
+        let (mut r_cut, mut mode) = (Some(None), Some(Mode::Cut));
+        if !P::OWN_CUTOFF {
+            r_cut = fields.required("r_cut", ABOVE_0);
+            mode = fields.or("mode", ABOVE_0, Mode::default);
+        }
+        let settings = Params::take(&mut fields);
+        let pairs: Option<TypePairs<Entry<P>>> = match P::default_parameters() {
+            Some(_) => fields.or("pairs", Range::ANY, || TypePairs::empty(value.at())),
+            None => fields.required("pairs", Range::ANY),
+        };
+        fields.finish();
+        let (r_cut, mode, settings, pairs) = (r_cut?, mode?, settings?, pairs?);
+        let written: Vec<_> = pairs.iter().map(|(_, _, e)| (e.at, &e.input)).collect();
+        let potential = P::new(settings, &written, errors)?;
+        let (rows, cutoff_rows) = (vec![], vec![]);
+        Some(Self { at: value.at(), r_cut, mode, potential, pairs, n_types: 0, rows, cutoff_rows, tables: None })
+    }
+
+    fn docs() -> Vec<FieldDoc> {
+        let number = |name: &str, kind: String, default: &str, doc: &str| FieldDoc {
+            extensions: vec![],
+            name: name.into(),
+            kind,
+            unit: String::new(),
+            default: Some(default.into()),
+            range: String::new(),
+            doc: doc.into(),
+            fields: vec![],
+        };
+        let shared = [
+            FieldDoc {
+                unit: "length".into(),
+                range: ABOVE_0.to_string(),
+                ..number(
+                    "r_cut",
+                    f64::describe(),
+                    "from each pair",
+                    "Cutoff of all pairs of types without their own `r_cut`.",
+                )
+            },
+            number(
+                "mode",
+                Mode::describe(),
+                "Cut",
+                "Treatment of the cutoff r_c. `Cut`: U and F jump to 0. `ShiftEnergy`: U(r) − U(r_c). `ShiftForce`:\n\
+                 U(r) − U(r_c) + (r − r_c) F(r_c), so that U and F vanish at r_c. `Smooth(r_on)`: S(r) U(r), S = 1 for\n\
+                 r < r_on, S = (r_c² − r²)² (r_c² + 2r² − 3r_on²)/(r_c² − r_on²)³ for r_on ≤ r < r_c.",
+            ),
+        ];
+        let mut docs: Vec<_> = shared.into_iter().filter(|_| !P::OWN_CUTOFF).collect();
+        docs.extend(P::Settings::docs());
+        docs.push(FieldDoc {
+            default: P::default_parameters().map(|_| "defaults for all pairs of types".into()),
+            fields: Entry::<P>::fields(),
+            ..number("pairs", TypePairs::<Entry<P>>::describe(), "", "Parameters of each pair of types.")
+        });
+        docs
+    }
+
+    /// Builds the rows of one pair of types.
+    fn rows_of(
+        &self,
+        entry: &Entry<P>,
+        system: &SystemInfo,
+        types: [&str; 2],
+    ) -> Result<(P::Row, CutoffRow<f64>), String> {
+        let half_box = system.half_box();
+        let cutoff = entry
+            .r_cut
+            .or(self.r_cut)
+            .or_else(|| self.potential.cutoff(&entry.input, system))
+            .ok_or("missing cutoff: add `r_cut` here or to the component")?;
+        if cutoff > half_box {
+            return Err(format!(
+                "r_cut = {cutoff} is more than half the shortest box length ({half_box}): a particle would interact with its own image"
+            ));
+        }
+        let row = self.potential.row_between(&entry.input, cutoff, types)?;
+        let mut cutoff_row = CutoffRow { cutoff2: cutoff * cutoff, cutoff, ..CutoffRow::default() };
+        if matches!(self.mode, Mode::ShiftEnergy | Mode::ShiftForce) {
+            let pose = PairConfiguration { r: [cutoff, 0.0, 0.0], ..PairConfiguration::default() };
+            let at_cutoff = self.potential.evaluate(&unit_pair(&pose, cutoff), &row);
+            cutoff_row = CutoffRow { energy_shift: at_cutoff.energy, force_shift: at_cutoff.force.x, ..cutoff_row };
+        }
+        if entry.r_on.is_some() && !matches!(self.mode, Mode::Smooth(_)) {
+            return Err("`r_on` requires `mode: Smooth(r_on)`".into());
+        }
+        if let Mode::Smooth(on) = self.mode {
+            let on = entry.r_on.unwrap_or(on);
+            if on >= cutoff {
+                return Err(format!("r_on = {on} must be below r_cut = {cutoff}"));
+            }
+            cutoff_row.on2 = on * on;
+            cutoff_row.smooth_norm = (cutoff_row.cutoff2 - cutoff_row.on2).powi(-3);
+        }
+        let finite =
+            P::numbers(&row).iter().chain(&cutoff_row.numbers()).all(|x| x.is_finite() && (*x as f32).is_finite());
+        if !finite {
+            return Err("these parameters give an infinite or undefined value at the cutoff".into());
+        }
+        Ok((row, cutoff_row))
+    }
+}
+
+/// Creates the input for a pair with charges and diameters of 1.
+fn unit_pair(pose: &PairConfiguration, r_cut: f64) -> OrientedInput<f64> {
+    let turned = |[x, y, z, w]: [f64; 4]| Quaternion::new(x, y, z, w);
+    let (r, qi, qj) = (Vec3::from(pose.r), turned(pose.quaternion_i), turned(pose.quaternion_j));
+    let pair = PairInput {
+        r2: r.norm2(),
+        r_cut,
+        charge_i: 1.0,
+        charge_j: 1.0,
+        diameter_i: 1.0,
+        diameter_j: 1.0,
+        step: Step { dt: 1.0, inv_sqrt_dt: 1.0, ..Step::default() },
+        ..PairInput::default()
+    };
+    OrientedInput { pair, r, axis_i: qi.axis(), axis_j: qj.axis(), quaternion_i: qi, quaternion_j: qj }
+}
+
+/// Methods of `pair/1`.
+pub trait PairInterface: ComponentInterface {
+    /// Returns force, torque and energy of particle i, with cutoff and mode, for charges and diameters of 1.
+    fn evaluate(&self, i: u32, j: u32, pose: &PairConfiguration) -> PairOutput<f64>;
+    /// Runs the CPU loop.
+    ///
+    /// # Errors
+    /// Returns an error only for a panic, which the boundary catches.
+    ///
+    /// # Safety
+    /// As [`crate::pair::cpu::run`].
+    unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()>;
+    /// Returns source text and parameter rows.
+    ///
+    /// # Errors
+    /// Returns an error if two device functions have the same name.
+    fn device(&self, precision: Precision) -> Result<WireCode>;
+}
+
+impl<P: PairPotential> ComponentInterface for PairComponent<P> {
+    fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
+        let mut errors = Errors::default();
+        if let Err(message) = self.potential.check() {
+            errors.push(InputError::at(self.at, message));
+            return errors.into_result(None);
+        }
+        self.potential.bind(system)?;
+        let n = system.types.len();
+        let others = P::default_parameters().map(|input| Entry::<P> { input, r_cut: None, r_on: None, at: self.at });
+        let table = match others {
+            Some(_) => self.pairs.bind_some(&system.types, &mut errors),
+            None => self.pairs.bind(&system.types, &mut errors).unwrap_or_default().into_iter().map(Some).collect(),
+        };
+        if !errors.0.is_empty() {
+            return errors.into_result(None);
+        }
+        let (mut rows, mut cutoff_rows) = (vec![], vec![]);
+        let mut reported = vec![];
+        for (k, index) in table.iter().enumerate() {
+            let Some(entry) = index.map(|i| self.pairs.get(i)).or(others.as_ref()) else { continue };
+            match self.rows_of(entry, system, [&system.types[k / n], &system.types[k % n]]) {
+                Ok((row, cutoff)) => {
+                    rows.push(row);
+                    cutoff_rows.push(cutoff);
+                }
+                // the rows of (i, j) and (j, i) are the same: report a mistake once
+                Err(_) if reported.contains(index) => {}
+                Err(message) => {
+                    reported.push(*index);
+                    errors.push(InputError::at(entry.at, message));
+                }
+            }
+        }
+        let used = self.potential.inputs();
+        let conditions = used & (inputs::VELOCITY | inputs::RANDOM) != 0;
+        if conditions && self.mode != Mode::Cut {
+            errors.push(InputError::at(self.at, "a velocity-dependent pair force has no potential: use `mode: Cut`"));
+        }
+        if P::ORIENTED && matches!(self.mode, Mode::ShiftEnergy | Mode::ShiftForce) {
+            errors.push(InputError::at(
+                self.at,
+                "U at the cutoff depends on orientations and cannot be shifted: use `Cut` or `Smooth(r_on)`",
+            ));
+        }
+        let array = |name: &str| ArrayNeed { name: name.into(), width: 1, integer: false, required: true };
+        let mut arrays = vec![];
+        if P::ORIENTED {
+            arrays.push(ArrayNeed { width: 4, ..array("quaternion") });
+            arrays.push(ArrayNeed { width: 3, required: false, ..array("torque") });
+        }
+        if used & inputs::CHARGE != 0 {
+            arrays.push(array("charge"));
+        }
+        if used & inputs::DIAMETER != 0 {
+            arrays.push(array("diameter"));
+        }
+        for need in arrays.iter().filter(|n| n.required && !system.has_array(&n.name)) {
+            let message = format!("particles have no `{}`: add it to the initial state", need.name);
+            errors.push(InputError::at(self.at, message));
+        }
+        if !errors.0.is_empty() {
+            return errors.into_result(None);
+        }
+        self.n_types = n;
+        self.tables = Some(self.potential.tables(n, &rows, &cutoff_rows, self.mode));
+        (self.rows, self.cutoff_rows) = (rows, cutoff_rows);
+        Ok(Needs {
+            arrays,
+            varyings: self.potential.varyings(),
+            cutoff: self.cutoff_rows.iter().fold(0.0, |m, r| m.max(r.cutoff)),
+            ..Needs::default()
+        })
+    }
+
+    fn table(name: &str) -> Option<TablePointer> {
+        (name == "pair/1").then(pair_table::<Self>)
+    }
+}
+
+impl<P: PairPotential> PairInterface for PairComponent<P> {
+    fn evaluate(&self, i: u32, j: u32, pose: &PairConfiguration) -> PairOutput<f64> {
+        let index = i as usize * self.n_types + j as usize;
+        let (Some(row), Some(cutoff)) = (self.rows.get(index), self.cutoff_rows.get(index)) else {
+            return PairOutput { energy: f64::NAN, ..PairOutput::default() };
+        };
+        let input = unit_pair(pose, cutoff.cutoff);
+        let r2 = input.pair.r2;
+        if r2 >= cutoff.cutoff2 {
+            return PairOutput::default();
+        }
+        let bare = self.potential.evaluate(&input, row);
+        if P::ORIENTED {
+            return if let Mode::Smooth(_) = self.mode { bare.smooth(r2, input.r, cutoff) } else { bare };
+        }
+        // the shifts in the rows are those for charges and diameters of 1
+        let f_over_r = bare.force.dot(input.r) / r2;
+        let (f_over_r, energy) = apply_mode(self.mode.number(), r2, (f_over_r, bare.energy), cutoff);
+        PairOutput::central(input.r, f_over_r, energy)
+    }
+
+    unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()> {
+        if let Some(tables) = &self.tables {
+            // SAFETY: `call` describes valid host memory (contract of this function)
+            unsafe { self.potential.cpu(call, tables, sums) };
+        }
+        Ok(())
+    }
+
+    fn device(&self, precision: Precision) -> Result<WireCode> {
+        fn bytes<R: Real>(numbers: impl Iterator<Item = f64>) -> Vec<u8> {
+            let mut out = vec![];
+            numbers.for_each(|x| R::lit(x).push_bytes(&mut out));
+            out
+        }
+        let mut rows: Vec<f64> = self.rows.iter().flat_map(P::numbers).collect();
+        self.potential.more_numbers(&mut rows);
+        let rows = rows.into_iter();
+        let cutoff = self.cutoff_rows.iter().flat_map(CutoffRow::numbers);
+        let (rows, cutoff_rows) = match precision {
+            Precision::Double => (bytes::<f64>(rows), bytes::<f64>(cutoff)),
+            _ => (bytes::<f32>(rows), bytes::<f32>(cutoff)),
+        };
+        // constants that the fused loop reads
+        let (text, used, mode) = (self.potential.text()?, self.potential.inputs(), self.mode.number());
+        let text = format!(
+            "{text}\nstatic constexpr unsigned int inputs = {used}u;\nstatic constexpr unsigned int mode = {mode}u;\n\
+             static constexpr bool oriented = {};\n",
+            P::ORIENTED
+        );
+        Ok(WireCode { text: text.into(), rows: rows.into(), cutoff_rows: cutoff_rows.into() })
+    }
+}
+
+impl Registration {
+    /// Registers a compiled pair potential.
+    pub const fn pair<F: PairFn>(name: &'static str, doc: &'static str) -> Self {
+        Self::pair_potential::<CompiledPair<CentralFunction<F>>>(name, doc)
+    }
+
+    /// Registers a compiled pair potential of oriented particles.
+    pub const fn oriented_pair<F: OrientedFn>(name: &'static str, doc: &'static str) -> Self {
+        Self::pair_potential::<CompiledPair<OrientedFunction<F>>>(name, doc)
+    }
+
+    /// Registers a pair potential.
+    pub const fn pair_potential<P: PairPotential>(name: &'static str, doc: &'static str) -> Self {
+        Self {
+            name,
+            former_names: &[],
+            kind: Kind::Pair,
+            doc,
+            fields: PairComponent::<P>::docs,
+            create: |name, value| PairComponent::<P>::parse(value).map(|c| Object::new(name, c)),
+        }
+    }
+}

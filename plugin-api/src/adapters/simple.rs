@@ -1,0 +1,137 @@
+//! Adapters of forces, updaters, analyzers, samplers and generators.
+
+use super::object::ComponentInterface;
+use super::tables::{analyzer_table, force_table, generator_table, sampler_table, updater_table};
+use crate::abi::services::Host;
+use crate::abi::{Object, TablePointer};
+use crate::error::{Error, Result};
+use crate::kinds::analyzer::Analyzer;
+use crate::kinds::component::{Kind, Needs, Registration, SystemInfo};
+use crate::kinds::external::{External, ExternalFn};
+use crate::kinds::force::Force;
+use crate::kinds::generator::Generator;
+use crate::kinds::sampler::Sampler;
+use crate::kinds::updater::Updater;
+use crate::params::{FromValue, Params, parse};
+
+macro_rules! adapters {
+    ($($(#[$doc:meta])* $adapter:ident of $kind:ident: $name:literal, $table:ident $(, $field:ident or $message:literal)?;)+) => {$(
+        $(#[$doc])*
+        pub struct $adapter<T>(pub(crate) T);
+
+        impl<T: $kind> ComponentInterface for $adapter<T> {
+            fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
+                let mut needs = Needs::default();
+                self.0.bind(system, &mut needs)?;
+                $(if needs.$field == 0 {
+                    return Err(Error::Run($message.into()));
+                })?
+                Ok(needs)
+            }
+            fn start(&mut self, host: Host) -> Result<()> {
+                self.0.start(host)
+            }
+            fn save(&mut self) -> Result<Vec<u8>> {
+                self.0.save()
+            }
+            fn load(&mut self, state: &[u8]) -> Result<()> {
+                self.0.load(state)
+            }
+            fn finish(&mut self) -> Result<()> {
+                self.0.finish()
+            }
+            fn table(name: &str) -> Option<TablePointer> {
+                (name == $name).then($table::<T>)
+            }
+        }
+    )+};
+}
+adapters! {
+    /// A [`Force`] as a component.
+    ForceAdapter of Force: "force/1", force_table;
+    /// An [`Updater`] as a component.
+    UpdaterAdapter of Updater: "updater/1", updater_table, period or "an updater must set `needs.period`";
+    /// An [`Analyzer`] as a component.
+    AnalyzerAdapter of Analyzer: "analyzer/1", analyzer_table, period or "an analyzer must set `needs.period`";
+    /// A [`Sampler`] as a component.
+    SamplerAdapter of Sampler: "sampler/1", sampler_table, batches or "a sampler must set `needs.batches`";
+}
+
+/// A [`Generator`] as a component. It has no needs.
+pub struct GeneratorAdapter<T>(pub(crate) T);
+
+impl<T: Generator> ComponentInterface for GeneratorAdapter<T> {
+    fn bind(&mut self, _: &SystemInfo) -> Result<Needs> {
+        Ok(Needs::default())
+    }
+    fn table(name: &str) -> Option<TablePointer> {
+        (name == "generator/1").then(generator_table::<T>)
+    }
+}
+
+impl Registration {
+    /// Registers a sampler.
+    pub const fn sampler<T: Sampler + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
+        Self {
+            name,
+            former_names: &[],
+            kind: Kind::Sampler,
+            doc,
+            fields: T::docs,
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, SamplerAdapter(c))),
+        }
+    }
+
+    /// Registers a force.
+    pub const fn force<T: Force + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
+        Self {
+            name,
+            former_names: &[],
+            kind: Kind::Force,
+            doc,
+            fields: T::docs,
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, ForceAdapter(c))),
+        }
+    }
+
+    /// Registers an updater.
+    pub const fn updater<T: Updater + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
+        Self {
+            name,
+            former_names: &[],
+            kind: Kind::Updater,
+            doc,
+            fields: T::docs,
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, UpdaterAdapter(c))),
+        }
+    }
+
+    /// Registers an analyzer.
+    pub const fn analyzer<T: Analyzer + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
+        Self {
+            name,
+            former_names: &[],
+            kind: Kind::Analyzer,
+            doc,
+            fields: T::docs,
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, AnalyzerAdapter(c))),
+        }
+    }
+
+    /// Registers a generator.
+    pub const fn generator<T: Generator + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
+        Self {
+            name,
+            former_names: &[],
+            kind: Kind::Generator,
+            doc,
+            fields: T::docs,
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, GeneratorAdapter(c))),
+        }
+    }
+
+    /// Registers an external potential.
+    pub const fn external<F: ExternalFn>(name: &'static str, doc: &'static str) -> Self {
+        Self::force::<External<F>>(name, doc)
+    }
+}

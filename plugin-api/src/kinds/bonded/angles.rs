@@ -1,0 +1,155 @@
+//! CPU loops over angles and dihedrals. Each particle gathers the forces of its links.
+//!
+//! Every member computes the whole link from the same differences, so the forces of a link sum to zero up to rounding.
+//! The energy and virial of a link are added by one member only.
+
+use crate::abi::views::{Globals, Step, Sums};
+use crate::device::precision::Scheme;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
+use crate::kinds::bonded::{BondInput, BondedCall};
+
+/// One evaluated link: forces on the members, pairs of distance and force for the virial, energy.
+struct Link<R, const W: usize> {
+    forces: [Vec3<R>; W],
+    arms: [(Vec3<R>, Vec3<R>); 3],
+    energy: R,
+}
+
+/// An angle i–j–k with a = r_i − r_j, b = r_k − r_j.
+#[inline(always)]
+fn angle<R: Real>(a: Vec3<R>, b: Vec3<R>, step: Step<R>, eval: impl FnOnce(&BondInput<R>) -> (R, R)) -> Link<R, 3> {
+    let tiny = R::lit(1e-30);
+    let (inv_a, inv_b) = (R::ONE / a.norm2().max(tiny).sqrt(), R::ONE / b.norm2().max(tiny).sqrt());
+    let (ea, eb) = (a * inv_a, b * inv_b);
+    // the sine from the cross product: near 180° the cosine alone loses half of its digits
+    let (cos, sin) = (ea.dot(eb), ea.cross(eb).norm());
+    let input = BondInput { angle: sin.atan2(cos), cos, sin, step, ..BondInput::default() };
+    let (slope, energy) = eval(&input);
+    let fi = (eb - ea * cos) * (-slope * inv_a);
+    let fk = (ea - eb * cos) * (-slope * inv_b);
+    Link { forces: [fi, -(fi + fk), fk], arms: [(a, fi), (b, fk), (Vec3::zero(), Vec3::zero())], energy }
+}
+
+/// A dihedral i–j–k–l with f = r_i − r_j, g = r_j − r_k, h = r_l − r_k (Blondel and Karplus, J. Comput. Chem. 17 (1996)
+/// 1132).
+#[inline(always)]
+fn dihedral<R: Real>(
+    f: Vec3<R>,
+    g: Vec3<R>,
+    h: Vec3<R>,
+    step: Step<R>,
+    eval: impl FnOnce(&BondInput<R>) -> (R, R),
+) -> Link<R, 4> {
+    let tiny = R::lit(1e-30);
+    let (a, b) = (f.cross(g), h.cross(g));
+    let (inv_a2, inv_b2) = (R::ONE / a.norm2().max(tiny), R::ONE / b.norm2().max(tiny));
+    let g_length = g.norm2().max(tiny).sqrt();
+    let inv = (inv_a2 * inv_b2).sqrt();
+    let (cos, sin) = (a.dot(b) * inv, b.cross(a).dot(g) * inv / g_length);
+    let input = BondInput { angle: sin.atan2(cos), cos, sin, step, ..BondInput::default() };
+    let (slope, energy) = eval(&input);
+    let fi = a * (slope * g_length * inv_a2);
+    let fl = b * (-slope * g_length * inv_b2);
+    let along = a * (slope * f.dot(g) * inv_a2 / g_length) - b * (slope * h.dot(g) * inv_b2 / g_length);
+    let (fj, fk) = (-fi - along, along - fl);
+    // from j: i at f, k at −g, l at h − g
+    Link { forces: [fi, fj, fk, fl], arms: [(f, fi), (-g, fk), (h - g, fl)], energy }
+}
+
+/// Adds the contribution of a link to one of its members.
+#[inline(always)]
+fn take<R: Real, const W: usize>(link: &Link<R, W>, place: usize, full: bool, out: &mut [R; 4], sums: &mut Sums) {
+    let f = link.forces[place];
+    out[0] += f.x;
+    out[1] += f.y;
+    out[2] += f.z;
+    if full {
+        out[3] += link.energy / R::lit(W as f64);
+        if place == 1 {
+            sums.energy += link.energy.f64();
+            for (d, f) in &link.arms {
+                let ([x, y, z], [fx, fy, fz]) = (d.f64(), f.f64());
+                for (w, term) in sums.virial.iter_mut().zip([x * fx, x * fy, x * fz, y * fy, y * fz, z * fz]) {
+                    *w += term;
+                }
+            }
+        }
+    }
+}
+
+/// Calls `each` for every link of particles begin … end: particle, indices of the members, type of the link, position
+/// of the particle among the members.
+#[inline(always)]
+unsafe fn each_link<const W: usize>(call: &BondedCall, mut each: impl FnMut(usize, [usize; W], usize, usize)) {
+    // SAFETY: `call` describes valid host arrays, and all indices are below n (contract of this function)
+    unsafe {
+        let links = &*call.links;
+        let words = links.words.host().cast_const();
+        let stride = links.stride as usize;
+        for i in call.begin as usize..call.end as usize {
+            for e in 0..*links.count.host().add(i) as usize {
+                let word = |k: usize| *words.add((W * e + k) * stride + i) as usize;
+                let (kind, place) = (word(W - 1) / 4, word(W - 1) % 4);
+                let members = std::array::from_fn(|k| match k.cmp(&place) {
+                    std::cmp::Ordering::Less => word(k),
+                    std::cmp::Ordering::Equal => i,
+                    std::cmp::Ordering::Greater => word(k - 1),
+                });
+                each(i, members, kind, place);
+            }
+        }
+    }
+}
+
+/// Adds the forces of angles on particles begin … end.
+///
+/// # Safety
+/// As [`crate::bond_potential::each_link`].
+#[inline(always)]
+pub(crate) unsafe fn each_angle<S: Scheme>(
+    call: &BondedCall,
+    sums: &mut Sums,
+    mut eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
+) {
+    // SAFETY: `call` describes valid host memory (contract of this function)
+    unsafe {
+        let state = &*call.state;
+        let globals: &Globals = &*state.globals.host();
+        let (scale, step) = (globals.scale::<S>(), Step::new(globals, call.first_varying));
+        let pos = state.pos_type.cast::<S::PosType>().host().cast_const();
+        let force = state.force.cast::<[S::Real; 4]>().host();
+        let full = call.wanted.more_than_force();
+        each_link::<3>(call, |i, m, kind, place| {
+            let difference = |k: usize, l: usize| S::difference(&*pos.add(m[k]), &*pos.add(m[l]), &scale);
+            let link = angle(difference(0, 1), difference(2, 1), step, |input| eval(input, kind));
+            take(&link, place, full, &mut *force.add(i), sums);
+        });
+    }
+}
+
+/// Adds the forces of dihedrals on particles begin … end.
+///
+/// # Safety
+/// As [`crate::bond_potential::each_link`].
+#[inline(always)]
+pub(crate) unsafe fn each_dihedral<S: Scheme>(
+    call: &BondedCall,
+    sums: &mut Sums,
+    mut eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
+) {
+    // SAFETY: `call` describes valid host memory (contract of this function)
+    unsafe {
+        let state = &*call.state;
+        let globals: &Globals = &*state.globals.host();
+        let (scale, step) = (globals.scale::<S>(), Step::new(globals, call.first_varying));
+        let pos = state.pos_type.cast::<S::PosType>().host().cast_const();
+        let force = state.force.cast::<[S::Real; 4]>().host();
+        let full = call.wanted.more_than_force();
+        each_link::<4>(call, |i, m, kind, place| {
+            let d = |k: usize, l: usize| S::difference(&*pos.add(m[k]), &*pos.add(m[l]), &scale);
+            let link = dihedral(d(0, 1), d(1, 2), d(3, 2), step, |input| eval(input, kind));
+            take(&link, place, full, &mut *force.add(i), sums);
+        });
+    }
+}

@@ -1,0 +1,111 @@
+//! Bonded potentials as components use them.
+//!
+//! Most potentials are functions compiled with the plugin ([`CompiledBond`]). A plugin whose function is only known
+//! when the pipeline is read implements [`BondPotential`] itself; parsing, tables of types and messages are the same.
+
+use crate::abi::views::Sums;
+use crate::device::assemble;
+use crate::device::precision::{Fixed, Float64, Precision};
+use crate::error::{Error, Errors, Position, Result};
+use crate::kinds::bonded::{BondFn, BondedCall};
+use crate::kinds::component::SystemInfo;
+use crate::kinds::pair::{Row, RowInput};
+use crate::params::varying::Varying;
+use crate::params::{FromValue, Params};
+use std::marker::PhantomData;
+
+pub use super::bonds::each_link;
+
+/// A potential of bonds, angles or dihedrals.
+pub trait BondPotential: Sized + Send + Sync + 'static {
+    /// Number of members of a link: 2, 3 or 4.
+    const WIDTH: u32;
+    /// Parameters of the whole component, besides the rows.
+    type Settings: Params;
+    /// Parameters of one type as the user writes them.
+    type Input: Params + FromValue + Send + Sync + 'static;
+    /// Parameters of one type as the function reads them.
+    type Row: Send + Sync + 'static;
+    /// Parameter tables of the CPU loop.
+    type Tables: Send + Sync + 'static;
+
+    /// Creates the potential. `written` are the user's parameters, each with its position in the file.
+    fn new(settings: Self::Settings, written: &[(Position, &Self::Input)], errors: &mut Errors) -> Option<Self>;
+    /// Returns the time-dependent parameters.
+    fn varyings(&self) -> Vec<Varying> {
+        vec![]
+    }
+    /// Completes and checks the parameters, for example from files in the pipeline's directory.
+    ///
+    /// # Errors
+    /// Returns all mismatches, each with its position in the file.
+    fn bind(&mut self, _system: &SystemInfo) -> Result<()> {
+        Ok(())
+    }
+    /// Builds the row of a type.
+    ///
+    /// # Errors
+    /// Returns a message if this combination of numbers is invalid.
+    fn row(&self, input: &Self::Input) -> Result<Self::Row, String>;
+    /// Returns the numbers of a row in order, as CUDA reads them.
+    fn numbers(row: &Self::Row) -> Vec<f64>;
+    /// Appends further numbers after those of all rows; the function finds them in device memory at `input.numbers`.
+    /// The numbers of the rows may also be changed.
+    fn more_numbers(&self, _numbers: &mut Vec<f64>) {}
+    /// Builds the tables of the CPU loop.
+    fn tables(&self, rows: &[Self::Row]) -> Self::Tables;
+    /// Adds the forces on particles begin … end, and energy and virial if wanted. Use [`each_link`] for the loop over
+    /// the links.
+    ///
+    /// # Safety
+    /// `call` must describe valid host arrays, and no other thread may access force rows begin … end during the call.
+    unsafe fn cpu(&self, call: &BondedCall, tables: &Self::Tables, sums: &mut Sums);
+    /// Returns the CUDA text: `BondRow` and `bond_eval`.
+    ///
+    /// # Errors
+    /// Returns an error if two device functions have the same name.
+    fn text(&self) -> Result<String>;
+}
+
+/// A bonded potential whose function is compiled with the plugin.
+pub struct CompiledBond<F: BondFn> {
+    settings: <F::Input as RowInput>::Settings,
+    function: PhantomData<F>,
+}
+
+impl<F: BondFn> BondPotential for CompiledBond<F> {
+    const WIDTH: u32 = F::WIDTH;
+    type Settings = <F::Input as RowInput>::Settings;
+    type Input = F::Input;
+    type Row = <F::Input as RowInput>::Row;
+    type Tables = (Vec<F::Row<f32>>, Vec<F::Row<f64>>);
+
+    fn new(settings: Self::Settings, _: &[(Position, &F::Input)], _: &mut Errors) -> Option<Self> {
+        Some(Self { settings, function: PhantomData })
+    }
+    fn varyings(&self) -> Vec<Varying> {
+        F::Input::varyings(&self.settings)
+    }
+    fn row(&self, input: &F::Input) -> Result<Self::Row, String> {
+        input.row(&self.settings)
+    }
+    fn numbers(row: &Self::Row) -> Vec<f64> {
+        row.numbers()
+    }
+    fn tables(&self, rows: &[Self::Row]) -> Self::Tables {
+        (rows.iter().map(|r| r.cast::<f32>()).collect(), rows.iter().map(|r| r.cast::<f64>()).collect())
+    }
+    unsafe fn cpu(&self, call: &BondedCall, (single, double): &Self::Tables, sums: &mut Sums) {
+        // SAFETY: `call` describes valid host memory (contract of this function)
+        unsafe {
+            if (*call.state).precision == Precision::Double as u32 {
+                each_link::<Float64>(F::WIDTH, call, sums, |input, kind| F::eval(input, &double[kind]));
+            } else {
+                each_link::<Fixed>(F::WIDTH, call, sums, |input, kind| F::eval(input, &single[kind]));
+            }
+        }
+    }
+    fn text(&self) -> Result<String> {
+        assemble(&[F::eval_text()]).map_err(Error::Run)
+    }
+}

@@ -1,0 +1,174 @@
+//! CPU loop of integrator phases.
+
+use crate::abi::views::{Fault, FaultKind, Globals, StateView, Step};
+use crate::device::philox::Random;
+use crate::device::precision::{BoxScale, Fixed, Float64, Precision};
+use crate::device::quaternion::Quaternion;
+use crate::device::real::Real;
+use crate::device::vector::Vec3;
+use crate::kinds::integrator::{Integrator, MAX_SUMS, Particle, ParticleCall, ParticleFn};
+use crate::kinds::storage::{PositionStorage, note_fault};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Applies a phase to particles begin … end.
+///
+/// # Safety
+/// `call` must describe valid host arrays. No other thread may access these particles during the call.
+pub unsafe fn particles<I: Integrator, F: ParticleFn<I>>(call: &ParticleCall, g: &I::State) {
+    // SAFETY: `call` describes valid host memory (contract of this function)
+    unsafe {
+        if (*call.state).precision == Precision::Double as u32 {
+            range::<I, F, Float64>(call, g);
+        } else {
+            range::<I, F, Fixed>(call, g);
+        }
+    }
+}
+
+/// Loads particle `i` as the function `F` sees it.
+#[inline(always)]
+unsafe fn load<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(
+    state: &StateView,
+    globals: &Globals,
+    i: usize,
+) -> Particle<S::Real> {
+    // SAFETY: particle `i` exists, and integrators that rotate particles provide the arrays (contract of `particles`)
+    unsafe {
+        let pos = &*state.pos_type.cast::<S::PosType>().host().add(i);
+        let v = *state.velocity_mass.cast::<[S::Real; 4]>().host().add(i);
+        let f = *state.force.cast::<[S::Real; 4]>().host().add(i);
+        let mut p = Particle {
+            velocity: Vec3::new(v[0], v[1], v[2]),
+            force: Vec3::new(f[0], f[1], f[2]),
+            mass: v[3],
+            kind: S::kind(pos),
+            tag: *state.tag.host().add(i),
+            ..Particle::default()
+        };
+        if F::POSITION {
+            p.position = S::position(pos, globals.box_length);
+        }
+        if F::TURNS {
+            p.quaternion = *state.quaternion.cast::<Quaternion<S::Real>>().host().add(i);
+            p.angular_momentum = *state.angular_momentum.cast::<Vec3<S::Real>>().host().add(i);
+            p.torque = *state.torque.cast::<Vec3<S::Real>>().host().add(i);
+            p.inertia = *state.inertia.cast::<Vec3<S::Real>>().host().add(i);
+        }
+        p
+    }
+}
+
+/// Returns the velocity that another integrator carries through the step, corrected like the particle's own.
+#[inline(always)]
+fn corrected_velocity<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(
+    mut p: Particle<S::Real>,
+    mut x: I::Extra<S::Real>,
+    g: &I::State,
+    step: &Step<S::Real>,
+    mut random: Random,
+) -> Vec3<S::Real> {
+    F::apply::<S::Real>(&mut p, &mut x, g, step, &mut random);
+    p.velocity
+}
+
+/// Applies a particle function to the particles begin … end.
+unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &ParticleCall, g: &I::State) {
+    // SAFETY: `call` is valid (contract of this function): every address is that of an array of n_local + n_ghost
+    // elements
+    unsafe {
+        let state = &*call.state;
+        let globals: *mut Globals = state.globals.host();
+        let globals_now: &Globals = &*globals;
+        let scale: BoxScale<S::Real> = globals_now.scale::<S>();
+        let step = Step::<S::Real>::new(globals_now, call.first_varying);
+        let pos = state.pos_type.cast::<S::PosType>().host();
+        let built = state.pos_at_build.cast::<S::PosType>().host().cast_const();
+        let vel = state.velocity_mass.cast::<[S::Real; 4]>().host();
+        let extra = call.extra.cast::<I::Extra<S::Real>>();
+        let quaternion = state.quaternion.cast::<Quaternion<S::Real>>().host();
+        let momentum = state.angular_momentum.cast::<Vec3<S::Real>>().host();
+        let has_extra = size_of::<I::Extra<S::Real>>() > 0 && !extra.is_null();
+        let slack2 = S::Real::lit(globals_now.slack2);
+        let (now, then) = (globals_now.box_length, globals_now.built_length);
+        let stretch = std::array::from_fn(|k| if now[k] == then[k] { 1.0 } else { now[k] / then[k] });
+        let own_velocity = scale.sheared && has_extra && I::program().carries();
+        let mut sums = [0.0; MAX_SUMS];
+        let mut moved_far = false;
+        for i in call.begin as usize..call.end as usize {
+            if !state.in_group(i, call.group) {
+                continue;
+            }
+            let mut p = load::<I, F, S>(state, globals_now, i);
+            let tag = p.tag;
+            let mut x = if has_extra { *extra.add(i) } else { I::Extra::<S::Real>::default() };
+            let mut random = Random::new(call.key, globals_now.step, tag, call.first_draw);
+            if !call.carried.is_null() {
+                let carried = &mut *call.carried.add(i * call.carried_stride as usize).cast::<Vec3<S::Real>>();
+                *carried = corrected_velocity::<I, F, S>(Particle { velocity: *carried, ..p }, x, g, &step, random);
+            }
+            let s = F::apply::<S::Real>(&mut p, &mut x, g, &step, &mut random);
+            for k in 0..F::SUMS {
+                sums[k] += s[k];
+            }
+            if globals_now.dimensions == 2 {
+                p.velocity.z = S::Real::ZERO;
+            }
+            *vel.add(i) = [p.velocity.x, p.velocity.y, p.velocity.z, p.mass];
+            if has_extra {
+                *extra.add(i) = x;
+            }
+            if F::TURNS {
+                *quaternion.add(i) = p.quaternion.normalized();
+                *momentum.add(i) = p.angular_momentum;
+            }
+            if F::MOVES {
+                let rows_before = *state.image.host().add(3 * i + 1);
+                if !S::displace(state, globals_now, i, p.displacement.f64()) {
+                    let code = FaultKind::NotFinite as u32;
+                    note_fault(globals, Fault { code, component: call.component, tag, detail: 0 });
+                    continue;
+                }
+                if scale.sheared {
+                    let slower = cross::<S>(state, globals_now, i, rows_before);
+                    // correct the velocity that an integrator carries through the step, too
+                    if own_velocity {
+                        *extra.add(i).cast::<S::Real>() -= slower;
+                    }
+                    if !call.carried.is_null() {
+                        *call.carried.add(i * call.carried_stride as usize).cast::<S::Real>() -= slower;
+                    }
+                }
+                let then = S::stretched(&*built.add(i), stretch);
+                let d = S::difference(&*pos.add(i), &then, &scale);
+                moved_far |= d.norm2() > slack2;
+            }
+        }
+        if moved_far {
+            AtomicU32::from_ptr(&raw mut (*globals).rebuild).store(1, Ordering::Relaxed);
+        }
+        for (total, s) in (*call.sums).iter_mut().zip(sums) {
+            *total += s;
+        }
+    }
+}
+
+/// Applies the Lees-Edwards displacement and velocity change to a particle that crossed the box in y. Returns the
+/// change that was subtracted from its velocity along x.
+///
+/// # Safety
+/// As for [`PositionStorage::displace`].
+unsafe fn cross<S: PositionStorage>(state: &StateView, g: &Globals, i: usize, rows_before: i32) -> S::Real {
+    // SAFETY: `state` describes valid host arrays (contract of this function)
+    unsafe {
+        let crossed = *state.image.host().add(3 * i + 1) - rows_before;
+        if crossed == 0 {
+            return S::Real::ZERO;
+        }
+        // less than half a box, so the displacement is always accepted
+        S::displace(state, g, i, [-f64::from(crossed) * g.shear_offset, 0.0, 0.0]);
+        let v = &mut *state.velocity_mass.cast::<[S::Real; 4]>().host().add(i);
+        let slower = S::Real::lit(f64::from(crossed) * g.shear_speed);
+        v[0] -= slower;
+        slower
+    }
+}

@@ -1,0 +1,290 @@
+//! CPU pair loop: for each particle, its neighbors in chunks of lanes.
+//!
+//! A chunk is gathered into arrays, evaluated for all lanes without branches, and summed lane by lane. Lanes outside
+//! the cutoff are evaluated at the cutoff, and their results are dropped. LLVM compiles the arrays to vector registers.
+//! The loop is compiled for the baseline, x86-64-v3 and x86-64-v4. All three sum the same lanes in the same order, so
+//! the result does not depend on the vector width of the machine.
+
+use super::{CutoffRow, PairCall, PairEval, PairInput, apply_mode, inputs};
+use crate::abi::views::{Globals, ListView, StateView, Step, Sums};
+use crate::device::lanes::{BASE, LaneElement, Lanes, V3, V4};
+use crate::device::philox::uniform_unit_variance;
+use crate::device::precision::{Fixed, Float64, Precision, Scheme};
+use crate::device::real::Real;
+
+/// Parameter rows of all pairs of types, and the cutoff mode.
+#[derive(Clone, Debug, Default)]
+pub struct Rows<P, R> {
+    /// Number of particle types.
+    pub n_types: usize,
+    /// Rows of the potential for types i and j, at i · n + j.
+    pub rows: Vec<P>,
+    /// Cutoff rows for types i and j, at i · n + j.
+    pub cutoff_rows: Vec<CutoffRow<R>>,
+    /// [`crate::pair::Mode::number`].
+    pub mode: u32,
+}
+
+/// Adds the forces on particles begin … end, and energy and virial if wanted.
+///
+/// # Safety
+/// `call` must describe valid host arrays of the given precision, and no other thread may access force rows begin … end during the call.
+pub unsafe fn run<F: PairEval>(
+    call: &PairCall,
+    single: &Rows<F::Row<f32>, f32>,
+    double: &Rows<F::Row<f64>, f64>,
+    sums: &mut Sums,
+) {
+    // SAFETY: `call` describes valid host memory (contract of this function)
+    unsafe {
+        if (*call.state).precision == Precision::Double as u32 {
+            dispatch::<F, Float64, { Float64::LANES }>(call, double, sums);
+        } else {
+            dispatch::<F, Fixed, { Fixed::LANES }>(call, single, sums);
+        }
+    }
+}
+
+#[allow(unused_variables)]
+unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
+    call: &PairCall,
+    rows: &Rows<F::Row<S::Real>, S::Real>,
+    sums: &mut Sums,
+) {
+    // the force in mode `Smooth` depends on the energy
+    let full = call.wanted.more_than_force() || rows.mode == 3;
+    let one = rows.n_types == 1;
+    // evaluated only if a specialization exists, so that the loop is not compiled twice otherwise
+    let specialized = F::HAS_SPECIALIZATION && rows.rows.iter().all(F::specialized);
+    macro_rules! versions {
+        ($f:ident) => {
+            match (full, one) {
+                (false, true) if F::HAS_SPECIALIZATION && specialized => {
+                    $f::<F, S, L, false, true, true>(call, rows, sums)
+                }
+                (false, false) if F::HAS_SPECIALIZATION && specialized => {
+                    $f::<F, S, L, false, false, true>(call, rows, sums)
+                }
+                (false, true) => $f::<F, S, L, false, true, false>(call, rows, sums),
+                (false, false) => $f::<F, S, L, false, false, false>(call, rows, sums),
+                (true, true) => $f::<F, S, L, true, true, false>(call, rows, sums),
+                (true, false) => $f::<F, S, L, true, false, false>(call, rows, sums),
+            }
+        };
+    }
+    // SAFETY: `call` is valid (contract of this function); the engine requests an extension only if the processor has
+    // it
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        match call.isa {
+            4 => return versions!(v4),
+            3 => return versions!(v3),
+            _ => {}
+        }
+        versions!(base);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt")]
+unsafe fn v4<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const SPECIALIZED: bool>(
+    call: &PairCall,
+    rows: &Rows<F::Row<S::Real>, S::Real>,
+    sums: &mut Sums,
+) {
+    // SAFETY: `call` describes valid host memory (contract of this function)
+    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, V4>(call, rows, sums) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt")]
+unsafe fn v3<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const SPECIALIZED: bool>(
+    call: &PairCall,
+    rows: &Rows<F::Row<S::Real>, S::Real>,
+    sums: &mut Sums,
+) {
+    // SAFETY: `call` describes valid host memory (contract of this function)
+    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, V3>(call, rows, sums) }
+}
+
+unsafe fn base<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE: bool, const SPECIALIZED: bool>(
+    call: &PairCall,
+    rows: &Rows<F::Row<S::Real>, S::Real>,
+    sums: &mut Sums,
+) {
+    // SAFETY: `call` describes valid host memory (contract of this function)
+    unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, BASE>(call, rows, sums) }
+}
+
+/// Adds the forces on particles begin … end.
+///
+/// The function is one block on purpose. Split into inlined functions, LLVM generates 2 % more instructions for it.
+#[inline(always)]
+unsafe fn particles<
+    F: PairEval,
+    S: Scheme,
+    const L: usize,
+    const FULL: bool,
+    const ONE: bool,
+    const SPECIALIZED: bool,
+    const ISA: u32,
+>(
+    call: &PairCall,
+    rows: &Rows<F::Row<S::Real>, S::Real>,
+    sums: &mut Sums,
+) {
+    // SAFETY: `call` is valid (contract of this function): every address below is that of an array of n_local + n_ghost
+    // elements, every entry of the list is below that, and types are below n_types
+    unsafe {
+        let state: &StateView = &*call.state;
+        let list: &ListView = &*call.list;
+        let globals: &Globals = &*state.globals.host();
+        let scale = globals.scale::<S>();
+        let pos = state.pos_type.cast::<S::PosType>().host().cast_const();
+        let vel = state.velocity_mass.cast::<[S::Real; 4]>().host().cast_const();
+        let force = state.force.cast::<[S::Real; 4]>().host();
+        let tag = state.tag.host().cast_const();
+        let charge = state.charge.cast::<S::Real>().host().cast_const();
+        let diameter = state.diameter.cast::<S::Real>().host().cast_const();
+        let zero = S::Real::ZERO;
+        let mode = rows.mode;
+        let base = PairInput { step: Step::new(globals, call.first_varying), ..PairInput::default() };
+
+        // makes LLVM assume that these addresses are known elsewhere, so that it stores them as whole vectors
+        let (mut f, mut u) = ([zero; L], [zero; L]);
+        std::hint::black_box((&raw mut f, &raw mut u));
+        for i in call.begin as usize..call.end as usize {
+            let n = *list.count.host().add(i) as usize;
+            let row = list.index.host().cast_const().add(i * list.capacity as usize);
+            let pi = *pos.add(i);
+            let vi = *vel.add(i);
+            let first_row = if ONE { 0 } else { S::kind(&pi) as usize * rows.n_types };
+            let mut f_sum = [[zero; L]; 3];
+            let mut u_sum = [zero; L];
+            let mut w_sum = [[zero; L]; 6];
+
+            let mut k = 0;
+            while k < n {
+                // the list is padded to whole chunks, so the entries exist
+                let neighbor = |l: usize| *row.add(k + l) as usize;
+                let (d, kind) = S::differences::<L, ISA>(&pi, |l| pos.add(neighbor(l)), &scale);
+                let r2 = S::Real::dot::<L, ISA>(&d, &d);
+                let mut rv = [zero; L];
+                let mut zeta = [zero; L];
+                let mut q = [zero; L];
+                let mut size = [zero; L];
+                if F::INPUTS & inputs::VELOCITY != 0 {
+                    let v = <S::Real as LaneElement>::gather::<L, ISA>(|l| vel.add(neighbor(l)));
+                    let relative = std::array::from_fn(|a| S::Real::minus::<L, ISA>(vi[a], &v[a]));
+                    rv = S::Real::dot::<L, ISA>(&d, &relative);
+                    if scale.sheared {
+                        // add the Lees-Edwards velocity of an image above
+                        for l in 0..L {
+                            let n = S::crossing(&pi, &*pos.add(neighbor(l)), &scale);
+                            rv[l] -= d[0][l] * S::Real::lit(f64::from(n)) * scale.speed;
+                        }
+                    }
+                }
+                for l in 0..L {
+                    if F::INPUTS & inputs::CHARGE != 0 {
+                        q[l] = *charge.add(neighbor(l));
+                    }
+                    if F::INPUTS & inputs::DIAMETER != 0 {
+                        size[l] = *diameter.add(neighbor(l));
+                    }
+                }
+                if F::INPUTS & inputs::RANDOM != 0 {
+                    let mut tags = [0u32; L];
+                    for (l, t) in tags.iter_mut().enumerate() {
+                        *t = *tag.add(neighbor(l));
+                    }
+                    let ti = *tag.add(i);
+                    for l in 0..L {
+                        zeta[l] = uniform_unit_variance(call.key.pair(globals.step, ti, tags[l])[0]);
+                    }
+                }
+                // evaluate lanes outside the cutoff at the cutoff and drop their results: LLVM would not vectorize a
+                // branch
+                let mut cutoff2 = [rows.cutoff_rows.get_unchecked(0).cutoff2; L];
+                if !ONE {
+                    for l in 0..L {
+                        cutoff2[l] = rows.cutoff_rows.get_unchecked(first_row + kind[l] as usize).cutoff2;
+                    }
+                }
+                let left = if n - k < L { (1 << (n - k)) - 1 } else { u32::MAX };
+                let inside = S::Real::less::<L, ISA>(&r2, &cutoff2) & left;
+                let safe_r2 = S::Real::choose::<L, ISA>(inside, &r2, &cutoff2);
+                for l in 0..L {
+                    let index = if ONE { 0 } else { first_row + kind[l] as usize };
+                    let params = rows.rows.get_unchecked(index);
+                    let cutoff = rows.cutoff_rows.get_unchecked(index);
+                    let mut input = PairInput { r2: safe_r2[l], r_cut: cutoff.cutoff, ..base };
+                    if F::INPUTS & inputs::VELOCITY != 0 {
+                        input.rv = rv[l];
+                    }
+                    if F::INPUTS & inputs::RANDOM != 0 {
+                        input.zeta = zeta[l];
+                    }
+                    if F::INPUTS & inputs::CHARGE != 0 {
+                        (input.charge_i, input.charge_j) = (*charge.add(i), q[l]);
+                    }
+                    if F::INPUTS & inputs::DIAMETER != 0 {
+                        (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
+                    }
+                    if SPECIALIZED {
+                        // `dispatch` checked all rows; LLVM removes the code for other rows
+                        std::hint::assert_unchecked(F::specialized(params));
+                    }
+                    (f[l], u[l]) = F::eval(&input, params);
+                }
+                if mode != 0 {
+                    for l in 0..L {
+                        let index = if ONE { 0 } else { first_row + kind[l] as usize };
+                        let mut cutoff = *rows.cutoff_rows.get_unchecked(index);
+                        if F::OWN_SHIFT && mode < 3 {
+                            let mut input = PairInput { r2: cutoff.cutoff2, r_cut: cutoff.cutoff, ..base };
+                            if F::INPUTS & inputs::CHARGE != 0 {
+                                (input.charge_i, input.charge_j) = (*charge.add(i), q[l]);
+                            }
+                            if F::INPUTS & inputs::DIAMETER != 0 {
+                                (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
+                            }
+                            cutoff = F::shifted(&input, rows.rows.get_unchecked(index), &cutoff);
+                        }
+                        (f[l], u[l]) = apply_mode(mode, safe_r2[l], (f[l], u[l]), &cutoff);
+                    }
+                }
+                let f = S::Real::choose::<L, ISA>(inside, &f, &[zero; L]);
+                for a in 0..3 {
+                    S::Real::add_products::<L, ISA>(&mut f_sum[a], &f, &d[a]);
+                }
+                if FULL {
+                    let u = S::Real::choose::<L, ISA>(inside, &u, &[zero; L]);
+                    for l in 0..L {
+                        u_sum[l] += u[l];
+                        let (x, y, z) = (d[0][l], d[1][l], d[2][l]);
+                        let (fx, fy, fz) = (f[l] * x, f[l] * y, f[l] * z);
+                        for (w, term) in w_sum.iter_mut().zip([x * fx, x * fy, x * fz, y * fy, y * fz, z * fz]) {
+                            w[l] += term;
+                        }
+                    }
+                }
+                k += L;
+            }
+
+            let out = &mut *force.add(i);
+            for a in 0..3 {
+                out[a] += S::Real::lit(S::Real::total::<L, ISA>(&f_sum[a]));
+            }
+            if FULL {
+                // each pair is visited twice, once from each particle
+                let u = S::Real::total::<L, ISA>(&u_sum) * 0.5;
+                out[3] += S::Real::lit(u);
+                sums.energy += u;
+                for (sum, w) in sums.virial.iter_mut().zip(&w_sum) {
+                    *sum += S::Real::total::<L, ISA>(w) * 0.5;
+                }
+            }
+        }
+    }
+}

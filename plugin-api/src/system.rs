@@ -1,0 +1,136 @@
+//! Facts about the system that a component receives before the first step, and groups of particles.
+
+use crate::device::precision::Precision;
+use crate::snapshot::{Snapshot, Values};
+use serde::{Deserialize, Serialize};
+
+/// The system that a component is bound to, before step 0.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SystemInfo {
+    /// Names of particle types.
+    pub types: Vec<String>,
+    /// Names of bond types.
+    pub bond_types: Vec<String>,
+    /// Names of angle types.
+    pub angle_types: Vec<String>,
+    /// Names of dihedral types.
+    pub dihedral_types: Vec<String>,
+    /// Number of particles.
+    pub n: u64,
+    /// Number of dimensions, 2 or 3.
+    pub dimensions: u32,
+    /// Box lengths at the start.
+    pub box_length: [f64; 3],
+    /// Names of the optional per-particle arrays of the system; see [`Self::has_array`].
+    pub arrays: Vec<String>,
+    /// The largest particle diameter; 0 if the system has no diameters.
+    pub largest_diameter: f64,
+    /// Time step of the first stage.
+    pub dt: f64,
+    /// The run's seed.
+    pub seed: u64,
+    /// Time step at the start.
+    pub step: u64,
+    /// Number of the [`Precision`].
+    pub precision: u32,
+    /// Device of the run: `cpu` or `cuda`.
+    pub device: String,
+    /// Directory that relative paths start from.
+    pub directory: String,
+    /// Whether the run resumes from a checkpoint. Output files are then continued.
+    pub resumed: bool,
+    /// Minor version of the engine's plugin API. A plugin must check it before it uses words that older engines
+    /// reserve.
+    pub api_minor: u32,
+    /// Number of the component in the pipeline, for the key of its random numbers. Set for samplers only.
+    pub component: u32,
+}
+
+impl SystemInfo {
+    /// Returns whether particles have this array. An `orientation` also provides `quaternion`.
+    pub fn has_array(&self, name: &str) -> bool {
+        let there = |name: &str| self.arrays.iter().any(|a| a == name);
+        there(name) || (name == "quaternion" && there("orientation"))
+    }
+
+    /// Returns the facts that a snapshot contains; the others keep their defaults.
+    pub fn of(s: &Snapshot) -> Self {
+        Self {
+            types: s.types.clone(),
+            bond_types: s.bond_types.clone(),
+            angle_types: s.angle_types.clone(),
+            dihedral_types: s.dihedral_types.clone(),
+            n: s.len() as u64,
+            dimensions: s.dimensions,
+            box_length: s.box_length,
+            arrays: s.arrays.keys().cloned().collect(),
+            largest_diameter: match s.arrays.get("diameter").map(|a| &a.values) {
+                Some(Values::Real(d)) => d.iter().copied().fold(0.0, f64::max),
+                _ => 0.0,
+            },
+            step: s.step,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the precision of the run.
+    pub fn precision(&self) -> Precision {
+        Precision::from_u32(self.precision).unwrap_or_default()
+    }
+
+    /// Resolves a path of the pipeline relative to its directory.
+    pub fn path(&self, path: &str) -> std::path::PathBuf {
+        std::path::Path::new(&self.directory).join(path)
+    }
+
+    /// Returns half the shortest box length, the upper limit of any cutoff.
+    pub fn half_box(&self) -> f64 {
+        self.box_length.iter().take(self.dimensions as usize).fold(f64::INFINITY, |m, l| m.min(0.5 * l))
+    }
+}
+
+/// The group of particles that a component acts on, resolved from [`crate::params::Group`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum GroupNeed {
+    /// Every particle.
+    #[default]
+    All,
+    /// Particles of these types.
+    Types(Vec<u32>),
+    /// Particles with tags from first to last, both included.
+    Tags(u32, u32),
+    /// Particles of the molecules from first to last, both included, by the array `molecule` of the initial state.
+    Molecules(i32, i32),
+    /// Particles with initial position min ≤ r < max.
+    Box([f64; 3], [f64; 3]),
+    /// Particles outside the group.
+    Not(Box<GroupNeed>),
+    /// Particles in all of the groups.
+    And(Vec<GroupNeed>),
+    /// Particles in at least one of the groups.
+    Or(Vec<GroupNeed>),
+}
+
+impl GroupNeed {
+    /// Returns whether the particle `tag` of the initial state belongs to the group.
+    pub fn contains(&self, tag: u32, s: &Snapshot) -> bool {
+        let i = tag as usize;
+        match self {
+            Self::All => true,
+            Self::Types(types) => types.contains(&s.type_id[i]),
+            Self::Tags(first, last) => (*first..=*last).contains(&tag),
+            Self::Molecules(first, last) => match s.arrays.get("molecule").map(|a| &a.values) {
+                Some(Values::Int(molecule)) => (*first..=*last).contains(&molecule[i]),
+                _ => false,
+            },
+            Self::Box(min, max) => {
+                let inside = |k: usize| (min[k]..max[k]).contains(&s.position[i][k]);
+                (0..s.dimensions as usize).all(inside)
+            }
+            Self::Not(group) => !group.contains(tag, s),
+            Self::And(groups) => groups.iter().all(|g| g.contains(tag, s)),
+            Self::Or(groups) => groups.iter().any(|g| g.contains(tag, s)),
+        }
+    }
+}
