@@ -105,7 +105,7 @@ fn boxes_change_on_the_device_as_on_the_cpu() {
 
 /// In a box that shrinks and grows far, no neighbor is missed: forces are those of a state that is begun anew.
 #[test]
-fn the_list_holds_in_a_changing_box() {
+fn the_neighbor_list_is_complete_in_a_changing_box() {
     for device in devices() {
         for precision in ["Double", "Mixed"] {
             let mut s = standard_system();
@@ -146,7 +146,7 @@ fn the_list_holds_in_a_changing_box() {
 }
 
 #[test]
-fn boxes_follow_what_is_asked() {
+fn boxes_follow_their_prescribed_pressure_and_length() {
     for device in devices() {
         let steps = if device == DeviceChoice::Cpu { 3000 } else { 60 };
         let text = format!(

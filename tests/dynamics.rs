@@ -35,7 +35,7 @@ fn chains(dimensions: u32) -> String {
 
 /// The same frames, read by the field's own tools.
 #[test]
-fn observables_are_those_of_freud_and_mdanalysis() {
+fn observables_agree_with_freud_and_mdanalysis() {
     let Some(python) = python() else { return };
     let has = Command::new(&python).args(["-c", "import MDAnalysis"]).output();
     if !has.is_ok_and(|o| o.status.success()) {
@@ -89,7 +89,7 @@ const RESIZE: &str = "BoxResize(every: 1, x: Sine(mean: 4.0, amplitude: 0.2, per
 /// Displacements in a box that changes: the same on both devices and after a restart, and those of free particles, whose motion the box
 /// does not change but for what it takes them along.
 #[test]
-fn displacements_do_not_see_that_the_box_changes() {
+fn displacements_are_independent_of_box_changes() {
     let text = |steps: u32| {
         format!(
             "(seed: 5, checkpoint: (every: 40), initial: [RandomPositions(n: 2000, box: [4.0, 5.0, 3.0]), Velocities(kT: 1.5)], \
@@ -237,7 +237,7 @@ fn a_restart_changes_no_table() {
 
 /// Lags that are listed give what the same lags in octaves give; origins further apart, fewer samples.
 #[test]
-fn listed_lags_are_those_of_octaves() {
+fn listed_lags_agree_with_octaves() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = "(seed: 5, initial: [RandomPositions(n: 500, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.5)], \
         integrators: [Langevin(kT: 1.5, gamma: 2.0)], analyzers: [Msd(every: 5, file: \"octaves.csv\", points: 4, levels: 1), \

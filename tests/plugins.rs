@@ -60,14 +60,14 @@ fn another_api_version_is_reported_in_two_lines() {
 }
 
 #[test]
-fn device_code_of_a_newer_engine_is_told() {
+fn device_code_for_a_newer_engine_is_reported() {
     let (mut bytes, at) = dpd();
     bytes[at + 28..at + 32].copy_from_slice(&99u32.to_ne_bytes());
     refused("libsprings.so", &bytes, &["99", "rebuild dpd"]);
 }
 
 #[test]
-fn two_plugins_with_one_component_are_told_with_both_paths() {
+fn duplicate_components_are_reported_with_both_paths() {
     let (mut bytes, at) = dpd();
     bytes[at + 32..at + 35].copy_from_slice(b"dpe");
     // the user's folder comes first, so it is the shipped one that cannot be taken
@@ -80,7 +80,7 @@ fn two_plugins_with_one_component_are_told_with_both_paths() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_told() {
+fn a_missing_plugin_folder_is_reported() {
     let f = tempfile::tempdir().expect("a folder");
     let out = galamost(f.path(), &["plugins", "--plugin-dir", "nowhere"]);
     assert!(words(&out).contains("plugin folder nowhere cannot be read"), "{}", words(&out));

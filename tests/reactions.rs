@@ -74,7 +74,7 @@ fn chains(b: &mut dyn Backend, ends: usize) -> Vec<usize> {
 
 /// dM/dt of a well-mixed system, and the law of Poisson, for both rules.
 #[test]
-fn growth_follows_the_rate_equation_and_lengths_the_law_of_poisson() {
+fn growth_follows_the_rate_equation_and_poisson_lengths() {
     let (n, ends, l, r_cut, steps, p) = (12_000, 600, 13.0f64, 0.6f64, 300, 0.02);
     for rule in ["Each", "One"] {
         let plan = planned(&gas_text(GROW, r_cut, rule, steps, ""), gas(n, ends, l), DeviceChoice::Cpu);
@@ -257,7 +257,7 @@ fn all_devices_make_the_same_network() {
 
 /// The same bits with one thread and with four, and in a second run on the device.
 #[test]
-fn a_run_repeats_to_the_bit() {
+fn a_run_is_reproducible_to_the_bit() {
     for device in devices() {
         let plan = planned(&many_text("Mixed", "Each", 5, 60), many(), device);
         let state = |threads: usize| {
@@ -270,7 +270,7 @@ fn a_run_repeats_to_the_bit() {
 
 /// Links that were made and broken on the way act like those of a state that is read: forces, lists, exclusions.
 #[test]
-fn forces_are_those_of_a_fresh_start() {
+fn forces_equal_those_of_a_fresh_start() {
     for device in devices() {
         let plan = planned(&many_text("Double", "Each", 4, 60), many(), device);
         let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));

@@ -6,7 +6,7 @@ use galamost_tests::{galamost, registry, repository, words};
 
 /// Real files as they lie in the shared folder, compressed.
 #[test]
-fn compressed_files_are_read_as_they_are() {
+fn compressed_files_are_read() {
     let f = tempfile::tempdir().expect("a folder");
     let packed = repository().join("tests/data/a5b5-dpd-24000.xml.xz");
     let said = go(f.path(), &["info", &packed.to_string_lossy()]);
@@ -46,7 +46,7 @@ fn trajectories_are_converted_in_part_and_as_a_whole() {
 }
 
 #[test]
-fn what_cannot_be_converted_is_told() {
+fn conversions_that_fail_are_reported() {
     let f = done("Mixed");
     go(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--quiet"]);
     for (args, said) in [
@@ -78,7 +78,7 @@ fn what_cannot_be_converted_is_told() {
 }
 
 #[test]
-fn info_tells_what_is_in_a_file() {
+fn info_reports_the_contents_of_a_file() {
     let f = done("Mixed");
     go(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--quiet"]);
     let said = go(f.path(), &["info", "t.gsd", "--json"]);

@@ -67,7 +67,7 @@ fn go(folder: &Path, args: &[&str]) -> String {
 
 /// Into each format and back: what the format has a place for comes back to the bit, and what it has none for is told.
 #[test]
-fn every_format_comes_back_or_says_what_it_lost() {
+fn every_format_round_trips_or_reports_its_losses() {
     let f = tempfile::tempdir().expect("a folder");
     let s = chains();
     write(&s, &f.path().join("in.xml"));

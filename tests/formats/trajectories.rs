@@ -11,7 +11,7 @@ const TRAJECTORIES: [&str; 6] = ["t.gsd", "t.dump", "t.xyz", "t.mst", "t.dcd", "
 
 /// Files of a run that was stopped and went on are those of a run that was not.
 #[test]
-fn trajectories_go_on_where_they_stopped() {
+fn trajectories_continue_after_a_restart() {
     let (whole, parts) = (done("Mixed"), done("Mixed"));
     go(whole.path(), &["--pipeline", "p.ron", "--device", "cpu", "--quiet"]);
     go(parts.path(), &["--pipeline", "p.ron", "--device", "cpu", "--quiet", "--steps", "25"]);
@@ -41,7 +41,7 @@ fn trajectories_go_on_where_they_stopped() {
 
 /// A run is killed while it writes a frame at every step: every whole frame can be read, and says where the particles were.
 #[test]
-fn a_killed_run_leaves_files_of_whole_frames() {
+fn a_killed_run_leaves_files_of_complete_frames() {
     let f = tempfile::tempdir().expect("a folder");
     // free flight: a particle's place is known at every step
     let text = r#"(

@@ -35,7 +35,7 @@ fn bluish(c: [u8; 3]) -> bool {
 }
 
 #[test]
-fn a_ball_is_a_disc_of_its_color_in_front_of_the_background() {
+fn a_sphere_is_drawn_as_a_disc_of_its_color() {
     let mut s = empty();
     let a = s.type_id("A");
     s.push(a, [2.0, 1.0, 0.0]);
@@ -58,7 +58,7 @@ fn a_ball_is_a_disc_of_its_color_in_front_of_the_background() {
 }
 
 #[test]
-fn what_is_in_front_hides_what_is_behind() {
+fn near_particles_hide_far_ones() {
     let mut s = empty();
     let (a, b) = (s.type_id("A"), s.type_id("B"));
     s.push(a, [0.0, 0.0, 2.0]);
@@ -80,7 +80,7 @@ fn what_is_in_front_hides_what_is_behind() {
 }
 
 #[test]
-fn bonds_are_drawn_inside_of_the_box_only() {
+fn bonds_across_the_boundary_are_not_drawn() {
     let mut s = empty();
     let a = s.type_id("A");
     for x in [-4.5, 4.5, -1.0, 1.0] {
@@ -109,7 +109,7 @@ fn bonds_are_drawn_inside_of_the_box_only() {
 }
 
 #[test]
-fn molecules_across_the_boundary_are_whole_if_wanted() {
+fn molecules_across_the_boundary_are_drawn_whole_on_request() {
     let mut s = empty();
     let a = s.type_id("A");
     // from 3.5 over the boundary to −4.5, and a particle by itself
@@ -141,7 +141,7 @@ fn molecules_across_the_boundary_are_whole_if_wanted() {
 }
 
 #[test]
-fn a_key_says_what_colors_mean() {
+fn a_key_explains_the_colors() {
     let mut s = empty();
     let (a, b) = (s.type_id("A"), s.type_id("B"));
     s.type_id("none of this type");
@@ -218,7 +218,7 @@ fn caps_and_rods_follow_their_axes() {
 }
 
 #[test]
-fn numbers_become_colors_and_what_is_not_there_is_told() {
+fn properties_become_colors_and_unknown_names_are_reported() {
     let mut s = empty();
     let a = s.type_id("A");
     for k in 0..4 {
@@ -241,7 +241,7 @@ fn numbers_become_colors_and_what_is_not_there_is_told() {
 }
 
 #[test]
-fn the_program_draws_files_and_pipelines_the_same_with_any_number_of_threads() {
+fn pictures_do_not_depend_on_the_number_of_threads() {
     let folder = tempfile::tempdir().expect("a folder");
     let xml = repository().join("examples/06-kremer-grest-melt.xml");
     let xml = xml.to_str().expect("a path");
@@ -276,7 +276,7 @@ fn the_program_draws_files_and_pipelines_the_same_with_any_number_of_threads() {
 }
 
 #[test]
-fn the_pictures_of_the_book_are_there() {
+fn the_pictures_of_the_book_exist() {
     let page = repository().join("docs/src/analysis-and-pictures.md");
     let text = std::fs::read_to_string(&page).expect("the page");
     let mut count = 0;

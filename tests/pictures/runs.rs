@@ -25,7 +25,7 @@ fn run_folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn a_report_has_everything_and_needs_nothing_from_outside() {
+fn a_report_is_complete_and_self_contained() {
     let folder = run_folder();
     let run = |args: &[&str]| {
         let done = galamost(folder.path(), args);
@@ -90,7 +90,7 @@ fn a_report_has_everything_and_needs_nothing_from_outside() {
 }
 
 #[test]
-fn the_device_s_pictures_are_those_of_the_cpu() {
+fn pictures_are_the_same_on_the_device_and_on_the_cpu() {
     if !has_compiler() {
         return;
     }
@@ -106,7 +106,7 @@ fn the_device_s_pictures_are_those_of_the_cpu() {
 }
 
 #[test]
-fn a_run_can_leave_no_record_and_a_failed_one_says_why() {
+fn records_are_optional_and_contain_the_error_of_a_failed_run() {
     let folder = run_folder();
     let args = ["--pipeline", "run.ron", "--device", "cpu", "--quiet", "--no-record", "--steps", "10"];
     assert!(galamost(folder.path(), &args).status.success());
@@ -122,7 +122,7 @@ fn a_run_can_leave_no_record_and_a_failed_one_says_why() {
 }
 
 #[test]
-fn every_line_of_the_log_is_json_if_wanted() {
+fn every_line_of_the_log_is_json_on_request() {
     let folder = run_folder();
     let lines = |args: &[&str], status: i32| -> Vec<serde_json::Value> {
         let done = galamost(folder.path(), args);
@@ -154,7 +154,7 @@ fn every_line_of_the_log_is_json_if_wanted() {
 }
 
 #[test]
-fn an_estimate_says_what_a_run_costs_and_leaves_nothing() {
+fn an_estimate_agrees_with_the_run_and_leaves_no_files() {
     let folder = run_folder();
     let done = galamost(folder.path(), &["check", "run.ron", "--estimate", "--device", "cpu"]);
     assert!(done.status.success(), "{}", words(&done));

@@ -123,7 +123,7 @@ json.dump(out, open('reference.json', 'w'))
 ";
 
 #[test]
-fn statistics_are_those_of_numpy() {
+fn statistics_agree_with_numpy() {
     let Some(python) = python() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let done = Command::new(python).args(["-c", REFERENCE]).current_dir(folder.path()).output().expect("Python runs");
