@@ -234,7 +234,7 @@ fn accepted(sound: &[u8]) -> Vec<Seen> {
 /// Runs plugins that were built against an incompatible API and must be rejected.
 fn incompatible() -> Vec<Seen> {
     let record =
-        |name, n: u32, m| vec![edit("record.rs", &format!("{name}: u32 = {n}"), &format!("{name}: u32 = {m}"))];
+        |name, n: u32, m| vec![edit("plugin_record.rs", &format!("{name}: u32 = {n}"), &format!("{name}: u32 = {m}"))];
     let mut all = vec![];
     let major = tiny("major", &record("API_MAJOR", API_MAJOR, API_MAJOR + 1), &[], RELEASE);
     all.push(rejected("Another major version", &major));

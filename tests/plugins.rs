@@ -1,6 +1,6 @@
 //! Plugins that are damaged, built for another version, or installed twice.
 
-use galamost_plugin_api::record::API_MINOR;
+use galamost_plugin_api::plugin_record::API_MINOR;
 use galamost_tests::{galamost, output, registry, words};
 use std::path::{Path, PathBuf};
 use std::process::Output;
