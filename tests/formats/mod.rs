@@ -1,4 +1,4 @@
-//! Files of the field, in and out: converted, read by other programs, cut off by a kill, continued after a restart.
+//! Particle files: round trips, conversions, other programs, killed and resumed runs.
 
 mod commands;
 mod other_programs;
@@ -6,10 +6,8 @@ mod trajectories;
 
 use galamost::files;
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
-use galamost_tests::{galamost, program, python, python_with, registry, repository, skip, skip_heavy, words};
+use galamost_tests::{galamost, registry, words};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// Ten chains of eight particles with everything that files may hold, on a loose lattice.
 fn chains() -> Snapshot {

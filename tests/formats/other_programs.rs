@@ -1,6 +1,7 @@
 //! Files that other programs read and write.
 
-use super::{chains, done, go, read, write};
+use super::{done, go, read};
+use galamost_plugin_api::snapshot::Snapshot;
 use galamost_tests::{galamost, python, python_with, repository, skip, skip_heavy, words};
 use std::path::Path;
 use std::process::Command;
