@@ -2,7 +2,7 @@
 """kT of the DPD liquid over the time step, and its pressure over the density, as Groot and Warren showed them (J. Chem. Phys.
 107 (1997) 4423), with DPD-VV beside.
 
-    cargo build --release --workspace
+    cargo build --release
     python3 benches/dpd_curves.py [--device cpu] [--threads 1] [--jobs 2]
 
 Needs matplotlib. Writes dpd-curves.csv and dpd-curves.png beside this file: some minutes on two cores.

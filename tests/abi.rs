@@ -1,6 +1,6 @@
-//! Plugins that do not fit, and those that must fit although they are not of this day: really built ones.
+//! Builds plugins against older, newer, and incompatible plugin APIs and loads them.
 //!
-//! What each of them makes the program say stands in `abi/README.md`; `GALAMOST_BLESS=1` writes that page anew.
+//! `abi/README.md` lists the program's messages for each of them; `GALAMOST_BLESS=1` rewrites that page.
 
 use galamost_plugin_api::plugin_record::{API_MAJOR, API_MINOR, KERNEL_API};
 use galamost_tests::variants::{Edit, build, changed_api, outside, plugin_crate};
@@ -18,7 +18,7 @@ const PIPELINE: &str = r#"(
     stages: [ (steps: 10, dt: 0.01) ],
 )"#;
 
-/// What became of a run with a plugin.
+/// The outcome of a run with a plugin.
 struct Seen {
     title: &'static str,
     exit: i32,
@@ -26,7 +26,7 @@ struct Seen {
     rows: Option<String>,
 }
 
-/// Runs a pipeline with these plugins, and keeps what was said, with places that move replaced.
+/// Runs a pipeline with these plugins. Paths in the messages are replaced by `…`.
 fn seen(title: &'static str, plugins: &[(&str, &[u8])], pipeline: &str) -> Seen {
     let f = tempfile::tempdir().expect("a folder");
     let folder = f.path().join("plugins");
@@ -39,7 +39,7 @@ fn seen(title: &'static str, plugins: &[(&str, &[u8])], pipeline: &str) -> Seen 
     let all = words(&out);
     let canonical = f.path().canonicalize().expect("a path");
     let mut said = all.replace(&canonical.display().to_string(), "…");
-    // the report of abi_stable has a name of its own in each run
+    // the report of abi_stable has another name in each run
     if let Some((before, rest)) = said.clone().split_once("full report: ") {
         let (report, rest) = rest.split_once(')').expect("a bracket");
         let text = std::fs::read_to_string(report).expect("the report is there");
@@ -47,7 +47,7 @@ fn seen(title: &'static str, plugins: &[(&str, &[u8])], pipeline: &str) -> Seen 
         std::fs::remove_file(report).expect("removed");
         said = format!("{before}full report: FILE){rest}");
     }
-    // the error says again what the warning said; behind it stands the line of the pipeline
+    // the error repeats the warning; the line of the pipeline follows it
     if let Some(at) = said.find("p.ron:") {
         said = said[at..].split("\n  |").next().unwrap_or_default().into();
     }
@@ -55,14 +55,14 @@ fn seen(title: &'static str, plugins: &[(&str, &[u8])], pipeline: &str) -> Seen 
     Seen { title, exit: out.status.code().expect("no signal"), said: said.trim().into(), rows }
 }
 
-/// A plugin that cannot be used: refused in two lines by a pipeline that names it, a warning for all others.
-fn refused(title: &'static str, bytes: &[u8]) -> Seen {
+/// Checks that a plugin is rejected in two lines if the pipeline names it, and with a warning otherwise.
+fn rejected(title: &'static str, bytes: &[u8]) -> Seen {
     let one = seen(title, &[("libtiny.so", bytes)], PIPELINE);
     assert_eq!(one.exit, 2, "{title}: {}", one.said);
     assert_eq!(one.said.lines().count(), 2, "{title}: {}", one.said);
     assert!(one.said.starts_with("p.ron:4:15: ") && one.said.contains("…/plugins/libtiny.so"), "{}", one.said);
     assert!(one.rows.is_none(), "{title}: it was run");
-    // a table is looked at only when a component is made
+    // tables are checked only when a component is created
     if !one.said.contains("layout of its interface") {
         let other = seen(title, &[("libtiny.so", bytes)], &PIPELINE.replace("Tiny(f: 1.0)", ""));
         assert_eq!(other.exit, 0, "{title}: {}", other.said);
@@ -75,7 +75,7 @@ fn edit(file: &'static str, from: &str, to: &str) -> Edit {
     (file, from.into(), to.into())
 }
 
-/// The smallest plugin, built in some way; its bytes.
+/// Builds the smallest plugin with these changes and options. Returns its bytes.
 fn tiny(variant: &str, api: &[Edit], source: &[Edit], how: &[&str]) -> Vec<u8> {
     let api = if api.is_empty() {
         repository().canonicalize().expect("a path").join("plugin-api")
@@ -90,7 +90,7 @@ fn tiny(variant: &str, api: &[Edit], source: &[Edit], how: &[&str]) -> Vec<u8> {
 
 const RELEASE: &[&str] = &["build", "--release"];
 
-/// The API as it may look in some years: more of everything that may grow.
+/// Changes to the API that a later minor version may make.
 fn future_api() -> (Vec<Edit>, Vec<Edit>) {
     let views = std::fs::read_to_string(repository().join("plugin-api/src/abi/views.rs")).expect("a text");
     let state = &views[views.find("pub struct StateView").expect("StateView")..];
@@ -170,7 +170,7 @@ fn future_api() -> (Vec<Edit>, Vec<Edit>) {
     (api, source)
 }
 
-/// A library of C, which has nothing to do with plugins.
+/// A C library that is no plugin.
 fn c_library() -> Vec<u8> {
     let f = tempfile::tempdir().expect("a folder");
     std::fs::write(f.path().join("a.c"), "double twice(double x) { return 2.0 * x; }\n").expect("written");
@@ -179,17 +179,31 @@ fn c_library() -> Vec<u8> {
     std::fs::read(f.path().join("a.so")).expect("a library")
 }
 
-#[test]
-fn every_plugin_is_taken_or_refused_as_the_page_says() {
-    let sound = tiny("sound", &[], &[], RELEASE);
-    let mut all = vec![seen("The unchanged plugin", &[("libtiny.so", &sound)], PIPELINE)];
+/// A build with debug assertions and overflow checks, in the shared output folder: the `dev` profile would compile the
+/// macros and their dependencies a second time.
+const DEBUG: &[&str] = &[
+    "build",
+    "--release",
+    "--config",
+    "profile.release.opt-level=0",
+    "--config",
+    "profile.release.debug-assertions=true",
+    "--config",
+    "profile.release.overflow-checks=true",
+    "--config",
+    "profile.release.build-override.debug-assertions=false",
+    "--config",
+    "profile.release.build-override.overflow-checks=false",
+];
+
+/// Runs plugins that must be accepted. Returns the results, and the output of the unchanged plugin.
+fn accepted(sound: &[u8]) -> Vec<Seen> {
+    let mut all = vec![seen("The unchanged plugin", &[("libtiny.so", sound)], PIPELINE)];
     let rows = all[0].rows.clone().expect("it runs");
     let kinetic = rows.lines().last().expect("a row").split(',').nth(1).expect("a number").to_string();
     assert!(all[0].exit == 0 && all[0].said.is_empty(), "{}", all[0].said);
     assert!(kinetic.parse::<f64>().is_ok(), "{rows}");
-
-    // those that must run
-    let debug = tiny("debug", &[], &[], &["build", "--config", "profile.dev.debug=0"]);
+    let debug = tiny("debug", &[], &[], DEBUG);
     all.push(seen("A debug build", &[("libtiny.so", &debug)], PIPELINE));
     let (api, source) = future_api();
     let future = tiny("future", &api, &source, RELEASE);
@@ -201,7 +215,7 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
     let twin = tiny("twin", &[], &[], RELEASE);
     all.push(seen(
         "Two plugins provide a component of the same name: the first one found is used",
-        &[("libtiny.so", &sound), ("libtwin.so", &twin)],
+        &[("libtiny.so", sound), ("libtwin.so", &twin)],
         PIPELINE,
     ));
     for s in &all {
@@ -214,14 +228,18 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
         &PIPELINE.replace("Tiny(f: 1.0)", "Shake()"),
     ));
     assert_eq!(all.last().map(|s| s.exit), Some(2));
+    all
+}
 
-    // those that must not
+/// Runs plugins that were built against an incompatible API and must be rejected.
+fn incompatible() -> Vec<Seen> {
     let record =
         |name, n: u32, m| vec![edit("plugin_record.rs", &format!("{name}: u32 = {n}"), &format!("{name}: u32 = {m}"))];
+    let mut all = vec![];
     let major = tiny("major", &record("API_MAJOR", API_MAJOR, API_MAJOR + 1), &[], RELEASE);
-    all.push(refused("Another major version", &major));
+    all.push(rejected("Another major version", &major));
     let kernels = tiny("kernels", &record("KERNEL_API", KERNEL_API, KERNEL_API + 1), &[], RELEASE);
-    all.push(refused("Device code for newer kernel headers", &kernels));
+    all.push(rejected("Device code for newer kernel headers", &kernels));
     let layout = [
         edit(
             "views.rs",
@@ -234,7 +252,7 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
             "            middle: DevicePtr::null(),\n            pos_low: DevicePtr::null(),",
         ),
     ];
-    all.push(refused("A struct with an additional member in the middle", &tiny("layout", &layout, &[], RELEASE)));
+    all.push(rejected("A struct with an additional member in the middle", &tiny("layout", &layout, &[], RELEASE)));
     let table = [
         edit(
             "abi/tables.rs",
@@ -247,17 +265,25 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
             "    force_table: Force1 in Force {\n        prepare: fn() -> () = |_this| {};\n",
         ),
     ];
-    all.push(refused("A changed published table", &tiny("table", &table, &[], RELEASE)));
+    all.push(rejected("A changed published table", &tiny("table", &table, &[], RELEASE)));
+    all
+}
+
+#[test]
+fn every_plugin_is_accepted_or_rejected_as_documented() {
+    let sound = tiny("sound", &[], &[], RELEASE);
+    let mut all = accepted(&sound);
+    all.extend(incompatible());
     let abort = tiny("abort", &[], &[], &["rustc", "--release", "--", "-C", "panic=abort"]);
-    all.push(refused("Built with panic = \"abort\"", &abort));
+    all.push(rejected("Built with panic = \"abort\"", &abort));
     let mut damaged = sound.clone();
     let at = damaged.windows(16).position(|w| w == b"GALAMOST-PLUGIN\0").expect("a record");
     damaged[at] = b'X';
-    all.push(refused("A damaged record", &damaged));
-    all.push(refused("A C library", &c_library()));
-    all.push(refused("Not a library", b"not a library at all"));
+    all.push(rejected("A damaged record", &damaged));
+    all.push(rejected("A C library", &c_library()));
+    all.push(rejected("Not a library", b"not a library at all"));
     for share in [1, 50, 99] {
-        let cut = refused("Truncated library", &sound[..sound.len() / 100 * share]);
+        let cut = rejected("Truncated library", &sound[..sound.len() / 100 * share]);
         if share == 50 {
             all.push(cut);
         }
@@ -271,14 +297,14 @@ fn every_plugin_is_taken_or_refused_as_the_page_says() {
     compare(&repository().join("tests/abi/README.md"), &page);
 }
 
-/// Compares with the page, or writes it.
+/// Compares with the page, or writes it if `GALAMOST_BLESS` is set.
 fn compare(path: &Path, page: &str) {
     if std::env::var_os("GALAMOST_BLESS").is_some() {
         std::fs::write(path, page).expect("written");
     }
     let written = std::fs::read_to_string(path).unwrap_or_default();
     for (seen, written) in page.lines().zip(written.lines()) {
-        assert_eq!(seen, written, "{} says otherwise; GALAMOST_BLESS=1 writes it anew", path.display());
+        assert_eq!(seen, written, "{} has another text; GALAMOST_BLESS=1 rewrites it", path.display());
     }
     assert_eq!(page.lines().count(), written.lines().count(), "{} has other cases", path.display());
 }

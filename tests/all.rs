@@ -1,13 +1,13 @@
-//! All tests of the workspace as a whole, in one program. If you add something:
+//! All integration tests of the workspace, in one program. What to extend if you add:
 //!
-//! * a new example: `examples.rs` runs it as it is; give its expectation there.
-//! * a page of the book: `book.rs` checks its links, pipelines, and commands; blocks marked `sh,run` are run.
-//! * a mistake a user can make: a file in `bad/`, with the message behind `//^` under its place.
-//! * numbers a component must give: a file in `reference/`.
-//! * a construct of the device language: `language/generator.rs` writes random functions with it.
+//! * an example: a test in `examples/` runs it and checks its results.
+//! * a page of the book: `book.rs` checks its links, pipelines, and commands, and runs blocks marked `sh,run`.
+//! * an error message for a mistake in a pipeline: a case in `bad/`, with the message after `//^` below its position.
+//! * reference values of a component: a file in `reference/`.
+//! * a construct of the device language: `language/generator/` writes random functions that use it.
 //! * a kernel: `kernels.rs` compiles it, `emulated.rs` runs it on the emulated device.
-//! * a kind of plugin that must be taken or refused: `abi.rs`; a method that may break: `tripping.rs`.
-//! * physics that takes minutes: `physics.rs`, behind `--ignored`.
+//! * a plugin that must be accepted or rejected: `abi.rs`. A plugin method that may panic: `tripping.rs`.
+//! * physics that takes minutes: `physics.rs`, which runs with `cargo test -- --ignored`.
 
 mod abi;
 mod arrows;

@@ -69,7 +69,7 @@ const PLUGINS: [(&str, &[&str]); 18] = [
 ];
 
 #[test]
-fn no_plugin_knows_the_engine_or_another_plugin() {
+fn plugins_depend_on_neither_the_engine_nor_each_other() {
     let map = workspace_dependencies();
     let there = |p: &&str| repository().join("plugins").join(p).join("Cargo.toml").exists();
     let plugins: Vec<&str> = map.keys().map(String::as_str).filter(there).collect();
@@ -134,7 +134,7 @@ fn naming(word: &str) -> Vec<String> {
 }
 
 #[test]
-fn abi_stable_and_cudarc_are_named_in_one_place_each() {
+fn abi_stable_and_cudarc_are_each_used_in_one_place() {
     assert_eq!(naming("abi_stable"), ["plugin-api/src/abi/stable.rs"]);
     let cudarc = naming("cudarc");
     assert!(!cudarc.is_empty() && cudarc.iter().all(|f| f.starts_with("engine/src/device/")), "{cudarc:?}");

@@ -43,7 +43,7 @@ fn place(d: &Diagnostic, pipeline: &std::path::Path) -> String {
 }
 
 #[test]
-fn every_mistake_is_told_with_its_place() {
+fn every_mistake_is_reported_at_its_position() {
     let folder = repository().join("tests/bad");
     let mut cases = 0;
     let mut wrong = vec![];
@@ -76,9 +76,9 @@ fn every_mistake_is_told_with_its_place() {
     println!("{cases} cases");
 }
 
-/// A GPU that is not there is an error, never a silent fall to the CPU.
+/// A missing GPU is an error; the run never falls back to the CPU silently.
 #[test]
-fn a_missing_gpu_is_told() {
+fn a_missing_gpu_is_reported() {
     let text =
         "(device: Cuda(9), initial: [RandomPositions(n: 10, box: [5.0, 5.0, 5.0])], stages: [(steps: 0, dt: 0.1)])";
     let Err(Failure::Input(list)) = plan_in("x.ron".as_ref(), text, DeviceChoice::Cuda(9)) else {

@@ -1,5 +1,5 @@
-//! Boxes that change: barostats, boxes that are told, the list and its cells in a changing box, on the CPU and on the
-//! emulated device.
+//! Changing boxes: barostats, prescribed box lengths, the neighbor list in a changing box, on the CPU and on the emulated
+//! device.
 
 use galamost::selftest::standard_system;
 use galamost_engine::backend::Backend;
@@ -76,9 +76,16 @@ fn boxes_change_on_the_device_as_on_the_cpu() {
     ];
     let y = standard_system().box_length[1];
     for (precision, limit) in [("Double", 1e-10), ("Mixed", 2e-4), ("Single", 2e-4)] {
-        // in single precision the same kernels without the further digits: two of them
-        let all = BAROSTATS.map(|b| (b, "")).into_iter().chain(updaters);
-        for (integrator, updater) in all.take(if precision == "Single" { 2 } else { usize::MAX }) {
+        let all = BAROSTATS.map(|b| (b, "")).into_iter().chain(updaters.clone());
+        // Couplings and axes are numbers in the state of a barostat, which is f64 in every precision: only double
+        // precision, with the smallest limit, runs them all. Single precision has the kernels of mixed precision
+        // without the low digits of positions.
+        let selected: &[usize] = match precision {
+            "Double" => &[0, 1, 2, 3, 4, 5, 6, 7],
+            "Mixed" => &[0, 4, 5, 7],
+            _ => &[0, 7],
+        };
+        for (_, (integrator, updater)) in all.enumerate().filter(|(k, _)| selected.contains(k)) {
             let updater = updater.replace("LY", &y.to_string());
             let text = format!(
                 "(precision: {precision}, seed: 5, neighbors: (buffer: 0.2), forces: [{LJ}], integrators: [{integrator}], \
@@ -98,7 +105,7 @@ fn boxes_change_on_the_device_as_on_the_cpu() {
 
 /// In a box that shrinks and grows far, no neighbor is missed: forces are those of a state that is begun anew.
 #[test]
-fn the_list_holds_in_a_changing_box() {
+fn the_neighbor_list_is_complete_in_a_changing_box() {
     for device in devices() {
         for precision in ["Double", "Mixed"] {
             let mut s = standard_system();
@@ -139,7 +146,7 @@ fn the_list_holds_in_a_changing_box() {
 }
 
 #[test]
-fn boxes_follow_what_is_asked() {
+fn boxes_follow_their_prescribed_pressure_and_length() {
     for device in devices() {
         let steps = if device == DeviceChoice::Cpu { 3000 } else { 60 };
         let text = format!(
@@ -180,7 +187,7 @@ fn boxes_follow_what_is_asked() {
 }
 
 #[test]
-fn boxes_that_collapse_are_told() {
+fn collapsing_boxes_are_reported() {
     for device in devices() {
         let text = format!(
             "(forces: [{LJ}], integrators: [VelocityVerlet()], updaters: [BoxResize(every: 1, x: Ramp(from: {}, to: 3.0, steps: 20))], \
@@ -188,7 +195,7 @@ fn boxes_that_collapse_are_told() {
             standard_system().box_length[0]
         );
         let plan = plan_of(&text, standard_system(), device).unwrap_or_else(|e| panic!("{}", e.render()));
-        let Err(e) = run_plan(&plan) else { panic!("the box collapsed and nobody said it") };
+        let Err(e) = run_plan(&plan) else { panic!("the box collapsed without an error") };
         let told = e.render();
         assert!(told.contains("BoxResize: the box would be shorter than two cutoffs along x"), "{told}");
         assert!(!told.contains("4294967295"), "{told}");
@@ -197,13 +204,13 @@ fn boxes_that_collapse_are_told() {
             "(forces: [{LJ}], integrators: [MtkNpt(kT: 1.2, tau: 0.5, pressure: 1e4, tau_p: 0.1)], stages: [(steps: 100, dt: 0.005)])"
         );
         let plan = plan_of(&text, standard_system(), device).unwrap_or_else(|e| panic!("{}", e.render()));
-        let Err(e) = run_plan(&plan) else { panic!("the box collapsed and nobody said it") };
+        let Err(e) = run_plan(&plan) else { panic!("the box collapsed without an error") };
         assert!(e.render().contains("MtkNpt: "), "{}", e.render());
     }
 }
 
 #[test]
-fn mistakes_of_barostats_are_told() {
+fn mistakes_of_barostats_are_reported() {
     let told = |text: &str| match plan_of(text, standard_system(), DeviceChoice::Cpu) {
         Ok(_) => panic!("{text} was taken"),
         Err(e) => e.render(),

@@ -3,7 +3,7 @@
 use galamost_tests::{galamost, repository, words};
 
 #[test]
-fn a_case_has_its_row_its_parts_and_its_plot() {
+fn a_benchmark_case_has_a_row_its_parts_and_a_plot() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = galamost(
         folder.path(),
@@ -51,7 +51,7 @@ fn pipelines_of_cases_are_sound() {
 }
 
 #[test]
-fn cases_without_their_files_are_told() {
+fn benchmark_cases_without_their_files_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = galamost(folder.path(), &["bench", "polymerization", "--all", "--device", "cpu", "--cases", "nowhere"]);
     let table = String::from_utf8_lossy(&out.stdout).into_owned();

@@ -120,7 +120,7 @@ const STEPS: u64 = 48;
 const REBUILD: u64 = 10;
 
 #[test]
-fn steps_cost_as_many_launches_as_they_should_and_nothing_else() {
+fn steps_cost_the_expected_launches_and_no_transfers() {
     if !has_compiler() {
         return;
     }

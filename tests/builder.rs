@@ -58,7 +58,7 @@ fn angle(s: &Snapshot, [i, j, k]: [u32; 3]) -> f64 {
 }
 
 #[test]
-fn a_mixture_has_its_numbers_distances_and_links() {
+fn a_built_mixture_has_the_requested_composition() {
     let s = build(
         r#"Polymers(box: [10.0, 11.0, 12.0], density: 0.6, distance: 0.8, distances: {("A", "B"): 0.95}, bond_length: 0.9, molecules: [
             (molecule: "A5B5", fraction: 0.4),
@@ -114,7 +114,7 @@ fn a_mixture_has_its_numbers_distances_and_links() {
 }
 
 #[test]
-fn grafted_chains_stand_on_their_surface() {
+fn grafted_chains_start_at_their_surface() {
     let s = build(
         r#"Polymers(box: [20.0, 20.0, 20.0], distance: 0.8, molecules: [
             (molecule: "AB9", count: 60, graft: OnSphere(radius: 4.0)),
@@ -144,7 +144,7 @@ fn grafted_chains_stand_on_their_surface() {
 }
 
 #[test]
-fn chains_have_the_ratio_that_is_asked_for() {
+fn chains_have_the_requested_ratio() {
     let s = build(
         r#"Polymers(box: [30.0, 30.0, 30.0], c_inf: 1.88, bond_length: 0.97, molecules: [(molecule: "A200", count: 300)])"#,
     );
@@ -174,7 +174,7 @@ fn two_dimensions_are_built_too() {
 }
 
 #[test]
-fn what_cannot_be_built_is_told_after_bounded_work() {
+fn impossible_systems_are_reported_after_bounded_work() {
     let mut wrong = vec![];
     for (generators, place, what) in [
         (
@@ -229,7 +229,7 @@ fn what_cannot_be_built_is_told_after_bounded_work() {
 }
 
 #[test]
-fn a_built_system_depends_on_the_seed_alone() {
+fn a_built_system_depends_only_on_the_seed() {
     let text = r#"Polymers(box: [9.0, 9.0, 9.0], distance: 0.8, molecules: [(molecule: "A10", count: 30), (molecule: "W", count: 100)])"#;
     assert_eq!(build(text), build(text));
 }

@@ -45,7 +45,7 @@ fn damage(path: &Path) {
 }
 
 #[test]
-fn the_last_ones_are_kept_and_the_newest_good_one_is_taken() {
+fn the_newest_valid_checkpoint_is_resumed() {
     let (whole, f) = (folder(), folder());
     go(whole.path(), &[], 0);
     go(f.path(), &["--set", "checkpoint=(every: 20, keep: 3)", "--steps", "90"], 0);
@@ -74,7 +74,7 @@ fn the_last_ones_are_kept_and_the_newest_good_one_is_taken() {
 }
 
 #[test]
-fn a_run_begins_anew_or_goes_on_as_it_is_told() {
+fn a_run_starts_or_resumes_as_requested() {
     let (whole, f) = (folder(), folder());
     go(whole.path(), &[], 0);
     // `auto` begins, and goes on
@@ -96,7 +96,7 @@ fn a_run_begins_anew_or_goes_on_as_it_is_told() {
 
 /// Another seed or precision is refused, or taken if the user says so.
 #[test]
-fn what_has_changed_is_taken_if_told() {
+fn changes_to_a_resumed_run_are_accepted_on_request() {
     let f = folder();
     go(f.path(), &["--steps", "60"], 0);
     let keep = f.path().join("keep");
@@ -162,7 +162,7 @@ fn ended(child: Child) -> String {
 }
 
 #[test]
-fn a_signal_writes_one_and_the_run_goes_on() {
+fn a_signal_writes_a_checkpoint_and_the_run_continues() {
     let f = folder();
     let rows = || std::fs::read_to_string(f.path().join("t.csv")).map_or(0, |t| t.lines().count());
     let child = start(f.path(), &["--set", "checkpoint=(every: 1000000000)"]);
@@ -179,7 +179,7 @@ fn a_signal_writes_one_and_the_run_goes_on() {
 }
 
 #[test]
-fn checkpoints_come_by_the_clock() {
+fn checkpoints_are_written_by_wall_time() {
     let f = folder();
     let child = start(f.path(), &["--set", "checkpoint=(minutes: 0.003, keep: 1)", "--walltime", "0:10"]);
     let begun = Instant::now();
@@ -199,7 +199,7 @@ fn checkpoints_come_by_the_clock() {
 /// Files of a limited size, as on a full disk.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_disk_that_is_full_ends_the_run_with_an_earlier_checkpoint() {
+fn a_full_disk_ends_the_run_and_keeps_the_earlier_checkpoint() {
     let f = folder();
     go(f.path(), &["--steps", "50"], 0);
     let before = std::fs::read(f.path().join("p.checkpoint")).expect("a checkpoint");
@@ -256,7 +256,7 @@ fn slow_disk(folder: &Path, milliseconds: u32) -> std::path::PathBuf {
 /// limit comes early enough for the disk.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_slow_disk_is_waited_for_only_at_the_end() {
+fn a_slow_disk_delays_only_the_end_of_a_run() {
     if !has_compiler() {
         return;
     }
@@ -311,7 +311,7 @@ fn a_slow_disk_is_waited_for_only_at_the_end() {
 
 /// A GPU that is lost, or has no more memory, in the middle of a run.
 #[test]
-fn a_device_that_fails_is_told() {
+fn a_failing_device_is_reported() {
     if !has_compiler() {
         return;
     }

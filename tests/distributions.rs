@@ -37,7 +37,7 @@ fn file(folder: &Path, name: &str) -> String {
 
 /// The analyzers read by the field's own tools: g(r) as freud has it, links as NumPy computes them.
 #[test]
-fn distributions_are_those_of_freud_and_numpy() {
+fn distributions_agree_with_freud_and_numpy() {
     let Some(python) = python() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let f = |name: &str| file(folder.path(), name);
@@ -78,7 +78,7 @@ const LIQUID: &str = "(seed: 3, initial: [Lattice(lattice: Sc, cells: [6, 6, 6],
 
 /// Covariances of counts are those of the counts that `Rdf` gives sample by sample.
 #[test]
-fn covariances_are_those_of_the_counts() {
+fn covariances_agree_with_the_counts() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = |analyzers: &str, steps: u64| {
         let text = LIQUID.replace("ANALYZERS", analyzers).replace("STEPS", &steps.to_string());
@@ -114,7 +114,7 @@ fn covariances_are_those_of_the_counts() {
 
 /// A run in two halves writes what the run in one piece writes, whatever the number of threads.
 #[test]
-fn a_restart_changes_nothing_and_neither_do_threads() {
+fn restarts_and_threads_do_not_change_distributions() {
     let analyzers = "Rdf(every: 5, file: \"g.csv\", r_max: 2.5, bins: 50), \
         BinCovariance(every: 5, file: \"c.csv\", pairs: { (\"A\", \"B\"): (min: 0.0, max: 2.0, bins: 20) })";
     let run = |threads: &str, pieces: &[&[&str]]| {

@@ -35,7 +35,7 @@ fn chains(dimensions: u32) -> String {
 
 /// The same frames, read by the field's own tools.
 #[test]
-fn observables_are_those_of_freud_and_mdanalysis() {
+fn observables_agree_with_freud_and_mdanalysis() {
     let Some(python) = python() else { return };
     let has = Command::new(&python).args(["-c", "import MDAnalysis"]).output();
     if !has.is_ok_and(|o| o.status.success()) {
@@ -89,7 +89,7 @@ const RESIZE: &str = "BoxResize(every: 1, x: Sine(mean: 4.0, amplitude: 0.2, per
 /// Displacements in a box that changes: the same on both devices and after a restart, and those of free particles, whose motion the box
 /// does not change but for what it takes them along.
 #[test]
-fn displacements_do_not_see_that_the_box_changes() {
+fn displacements_are_independent_of_box_changes() {
     let text = |steps: u32| {
         format!(
             "(seed: 5, checkpoint: (every: 40), initial: [RandomPositions(n: 2000, box: [4.0, 5.0, 3.0]), Velocities(kT: 1.5)], \
@@ -237,7 +237,7 @@ fn a_restart_changes_no_table() {
 
 /// Lags that are listed give what the same lags in octaves give; origins further apart, fewer samples.
 #[test]
-fn listed_lags_are_those_of_octaves() {
+fn listed_lags_agree_with_octaves() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = "(seed: 5, initial: [RandomPositions(n: 500, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.5)], \
         integrators: [Langevin(kT: 1.5, gamma: 2.0)], analyzers: [Msd(every: 5, file: \"octaves.csv\", points: 4, levels: 1), \
@@ -300,8 +300,57 @@ fn free_particles_diffuse_as_langevin_says() {
 }
 
 /// What cannot be is told before the first step, or when it happens.
+/// Analyzers that are rejected: the component, further text of the pipeline, a part of the message.
+const MISTAKES: &[(&str, &str, &str)] = &[
+    ("Msd(every: 1, file: \"t.csv\", points: 3)", "", "`points` must be even, found 3"),
+    ("Msd(every: 1, file: \"t.csv\", lags: [1], levels: 3)", "", "`lags` and `levels` exclude each other"),
+    ("Msd(every: 1, file: \"t.csv\", lags: [])", "", "`lags` must contain a nonzero lag"),
+    ("Msd(every: 1, file: \"t.csv\", lags: [4, 2])", "", "`lags` must ascend: 2 follows 4"),
+    ("Msd(every: 2, file: \"t.csv\", lags: [2, 5])", "", "the lag 5 is not a multiple of `every`, 2"),
+    (
+        "Vacf(every: 2, file: \"t.csv\", lags: [2, 4], origins: 3)",
+        "",
+        "`origins` must be a multiple of `every`, 2, found 3",
+    ),
+    ("Msd(every: 2, file: \"t.csv\", origins: 4)", "", "`origins` applies only to explicit `lags`"),
+    ("Msd(every: 1, file: \"t.csv\", types: [\"C\"])", "", "unknown particle type \"C\"; the particle types are A"),
+    ("Msd(every: 1, file: \"t.csv\", types: [\"A\", \"A\"])", "", "the type \"A\" is listed twice"),
+    ("Vacf(every: 1, file: \"t.csv\", of: Molecules)", "", "molecules are not defined"),
+    ("Rdf(every: 1, file: \"t.csv\", r_max: 2.0, of: Molecules, exclude: [Bonds])", "", "do not apply to molecules"),
+    ("Rdf(every: 1, file: \"t.csv\", r_max: 2.0, of: Molecules)", "", "molecules are not defined"),
+    ("Msd(every: 1, file: \"t.csv\")", ", LeesEdwards(rate: 1.0)", "Msd"),
+    ("StructureFactor(every: 1, file: \"t.csv\", q_max: 0.5)", "", "found 0 vectors below `q_max` 0.5"),
+    ("StructureFactor(every: 1, file: \"t.csv\", q_max: 900.0)", "", "reduce `q_max`"),
+    ("DomainSize(every: 1, file: \"t.csv\", positive: [\"A\"], q_max: 0.5)", "", "the smallest q of the box is 0.7854"),
+    ("DomainSize(every: 1, file: \"t.csv\", positive: [\"A\"], q_max: 900.0)", "", "reduce `q_max`"),
+    ("DomainSize(every: 1, file: \"t.csv\", positive: [], q_max: 3.0)", "", "the list is empty"),
+    ("DomainSize(every: 1, file: \"t.csv\", positive: [\"C\"], q_max: 3.0)", "", "unknown particle type \"C\""),
+    (
+        "DomainSize(every: 1, file: \"t.csv\", positive: [\"A\"], negative: [\"A\"], q_max: 3.0)",
+        "",
+        "the type \"A\" is in both lists",
+    ),
+    ("StructureFactor(every: 1, file: \"t.csv\", q_max: 30.0, bins: 1000, vectors: 1000)", "", "expected 1 … 20000"),
+    (
+        "IntermediateScattering(every: 1, file: \"t.csv\", q: [0.3], width: 0.1)",
+        "",
+        "no wave vector of the box has |q| in",
+    ),
+    (
+        "IntermediateScattering(every: 1, file: \"t.csv\", q: [1.0, 2.0], width: 1.0, vectors: 60)",
+        "",
+        "at most 64 vectors",
+    ),
+    ("Rdf(every: 1, file: \"t.csv\", r_max: 2.0)", ", LeesEdwards(rate: 1.0)", "Rdf"),
+    (
+        "IntermediateScattering(every: 5, file: \"t.csv\", q: [1.0], width: 0.5)",
+        "], updaters: [BoxResize(every: 1, z: Ramp(from: 8.0, to: 8.5, steps: 20))",
+        "the box differs from that of the first sample, 8 × 8 × 8",
+    ),
+];
+
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let check = |analyzer: &str, rest: &str| {
         let text = format!(
@@ -314,65 +363,7 @@ fn mistakes_are_told() {
             Ok(plan) => run_plan(&plan).err().map(|e| e.render()).unwrap_or_default(),
         }
     };
-    for (analyzer, rest, said) in [
-        ("Msd(every: 1, file: \"t.csv\", points: 3)", "", "`points` must be even, found 3"),
-        ("Msd(every: 1, file: \"t.csv\", lags: [1], levels: 3)", "", "`lags` and `levels` exclude each other"),
-        ("Msd(every: 1, file: \"t.csv\", lags: [])", "", "`lags` must contain a nonzero lag"),
-        ("Msd(every: 1, file: \"t.csv\", lags: [4, 2])", "", "`lags` must ascend: 2 follows 4"),
-        ("Msd(every: 2, file: \"t.csv\", lags: [2, 5])", "", "the lag 5 is not a multiple of `every`, 2"),
-        (
-            "Vacf(every: 2, file: \"t.csv\", lags: [2, 4], origins: 3)",
-            "",
-            "`origins` must be a multiple of `every`, 2, found 3",
-        ),
-        ("Msd(every: 2, file: \"t.csv\", origins: 4)", "", "`origins` applies only to explicit `lags`"),
-        ("Msd(every: 1, file: \"t.csv\", types: [\"C\"])", "", "unknown particle type \"C\"; the particle types are A"),
-        ("Msd(every: 1, file: \"t.csv\", types: [\"A\", \"A\"])", "", "the type \"A\" is listed twice"),
-        ("Vacf(every: 1, file: \"t.csv\", of: Molecules)", "", "molecules are not defined"),
-        (
-            "Rdf(every: 1, file: \"t.csv\", r_max: 2.0, of: Molecules, exclude: [Bonds])",
-            "",
-            "do not apply to molecules",
-        ),
-        ("Rdf(every: 1, file: \"t.csv\", r_max: 2.0, of: Molecules)", "", "molecules are not defined"),
-        ("Msd(every: 1, file: \"t.csv\")", ", LeesEdwards(rate: 1.0)", "Msd"),
-        ("StructureFactor(every: 1, file: \"t.csv\", q_max: 0.5)", "", "found 0 vectors below `q_max` 0.5"),
-        ("StructureFactor(every: 1, file: \"t.csv\", q_max: 900.0)", "", "reduce `q_max`"),
-        (
-            "DomainSize(every: 1, file: \"t.csv\", positive: [\"A\"], q_max: 0.5)",
-            "",
-            "the smallest q of the box is 0.7854",
-        ),
-        ("DomainSize(every: 1, file: \"t.csv\", positive: [\"A\"], q_max: 900.0)", "", "reduce `q_max`"),
-        ("DomainSize(every: 1, file: \"t.csv\", positive: [], q_max: 3.0)", "", "the list is empty"),
-        ("DomainSize(every: 1, file: \"t.csv\", positive: [\"C\"], q_max: 3.0)", "", "unknown particle type \"C\""),
-        (
-            "DomainSize(every: 1, file: \"t.csv\", positive: [\"A\"], negative: [\"A\"], q_max: 3.0)",
-            "",
-            "the type \"A\" is in both lists",
-        ),
-        (
-            "StructureFactor(every: 1, file: \"t.csv\", q_max: 30.0, bins: 1000, vectors: 1000)",
-            "",
-            "expected 1 … 20000",
-        ),
-        (
-            "IntermediateScattering(every: 1, file: \"t.csv\", q: [0.3], width: 0.1)",
-            "",
-            "no wave vector of the box has |q| in",
-        ),
-        (
-            "IntermediateScattering(every: 1, file: \"t.csv\", q: [1.0, 2.0], width: 1.0, vectors: 60)",
-            "",
-            "at most 64 vectors",
-        ),
-        ("Rdf(every: 1, file: \"t.csv\", r_max: 2.0)", ", LeesEdwards(rate: 1.0)", "Rdf"),
-        (
-            "IntermediateScattering(every: 5, file: \"t.csv\", q: [1.0], width: 0.5)",
-            "], updaters: [BoxResize(every: 1, z: Ramp(from: 8.0, to: 8.5, steps: 20))",
-            "the box differs from that of the first sample, 8 × 8 × 8",
-        ),
-    ] {
+    for (analyzer, rest, said) in MISTAKES {
         let found = check(analyzer, rest);
         assert!(found.contains(said), "{analyzer}: {found}");
     }

@@ -168,7 +168,7 @@ fn momentum_stays() {
 
 /// A kernel that writes behind an array is named: on a GPU it would spoil another array in silence.
 #[test]
-fn the_emulated_device_sees_writes_outside_an_array() {
+fn the_emulated_device_detects_writes_outside_an_array() {
     use galamost_engine::device::{EmulatedDevice, Services, SourceUnit};
     use galamost_plugin_api::abi::Extent;
     use galamost_plugin_api::precision::Precision;
@@ -191,7 +191,7 @@ fn the_emulated_device_sees_writes_outside_an_array() {
 
 /// Shared memory of a template has the size that its own unit gives it, whatever was loaded before.
 #[test]
-fn units_on_the_emulated_device_share_nothing() {
+fn units_on_the_emulated_device_share_no_globals() {
     use galamost_engine::device::{EmulatedDevice, Services, SourceUnit};
     use galamost_plugin_api::abi::Extent;
     use galamost_plugin_api::precision::Precision;

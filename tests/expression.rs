@@ -68,7 +68,7 @@ fn pairs_are_lennard_jones_in_all_modes() {
 }
 
 #[test]
-fn bonds_angles_and_dihedrals_are_the_built_in_ones() {
+fn bonds_angles_and_dihedrals_agree_with_the_built_in_ones() {
     let cases = [
         (
             "BondExpression(energy: \"k*(r - r0)^2\", bonds: { \"A-A\": (k: 2.0, r0: 0.0), \"A-B\": (k: 2.0, r0: 1.0), \"B-B\": (k: 30.0, r0: 0.9) })",
@@ -116,7 +116,7 @@ fn bonds_angles_and_dihedrals_are_the_built_in_ones() {
 
 /// An external field against its formula, by particle.
 #[test]
-fn a_field_acts_on_its_group_alone() {
+fn a_field_acts_only_on_its_group() {
     let s = standard_system();
     let force = "ExternalExpression(energy: \"k*x^2 + a*sin(2*pi*y/Ly)\", parameters: (k: 0.5, a: 2.0), group: GROUP)";
     let kinds = s.type_id.clone();
@@ -181,7 +181,7 @@ fn formulas_move_particles_on_the_device_as_on_the_cpu() {
 
 /// A bond longer than its potential allows ends the run; it does not go on with some number.
 #[test]
-fn what_is_undefined_stops_the_run() {
+fn an_undefined_value_stops_the_run() {
     let text = r#"(precision: PRECISION, forces: [BondExpression(energy: "-k/2*R^2*ln(1 - (r/R)^2)", bonds: { "A-A": (k: 30.0, R: 1.1) })],
         integrators: [VelocityVerlet()], stages: [(steps: 5, dt: 0.001)])"#;
     let mut devices = vec![DeviceChoice::Cpu];

@@ -24,7 +24,7 @@ fn overlap() -> Snapshot {
 }
 
 #[test]
-fn an_overlap_names_step_and_particle() {
+fn an_overlap_is_reported_with_step_and_particle() {
     let mut devices = vec![DeviceChoice::Cpu];
     if has_compiler() {
         devices.push(DeviceChoice::Emulated);
@@ -69,7 +69,7 @@ fn stretching(speeds: [f64; 3]) -> Snapshot {
 const FENE: &str = r#"Fene(bonds: { "X": (k: 30.0, R0: 1.5, epsilon: 1.0, sigma: 1.0) })"#;
 
 #[test]
-fn a_broken_bond_is_named() {
+fn a_broken_bond_is_reported() {
     let mut devices = vec![DeviceChoice::Cpu];
     if has_compiler() {
         devices.push(DeviceChoice::Emulated);
@@ -106,7 +106,7 @@ fn a_broken_bond_is_named() {
 
 /// A strained bond that holds is no fault: it springs back.
 #[test]
-fn a_bond_just_below_its_limit_holds() {
+fn a_bond_just_below_its_limit_does_not_break() {
     let mut s = stretching([0.0; 3]);
     s.position[9][0] += 0.45;
     let text = format!(
@@ -119,7 +119,7 @@ fn a_bond_just_below_its_limit_holds() {
 
 /// All particles in one eighth of the box: eight times the mean density that the first list is laid out for.
 #[test]
-fn a_list_that_overflows_grows() {
+fn an_overflowing_neighbor_list_grows() {
     let mut s = Snapshot { dimensions: 3, box_length: [24.0; 3], ..Snapshot::default() };
     let a = s.type_id("A");
     for i in 0..1000 {
@@ -186,7 +186,7 @@ fn a_full_disk_ends_the_run_and_saves_it() {
 }
 
 #[test]
-fn signals_end_the_run_after_a_whole_step() {
+fn signals_end_the_run_after_a_complete_step() {
     for signal in ["-INT", "-TERM"] {
         let f = tempfile::tempdir().expect("a folder");
         write(f.path(), "Thermo(every: 10, file: \"t.csv\")", 100_000_000);
@@ -214,7 +214,7 @@ fn signals_end_the_run_after_a_whole_step() {
 
 /// A force that writes where it may not, on the CPU: told by `--check-memory`.
 #[test]
-fn a_force_that_trespasses_is_named() {
+fn a_force_that_writes_outside_its_array_is_reported() {
     let plugins = fixture();
     let plugins = plugins.to_string_lossy();
     for (into, expected) in [
@@ -240,7 +240,7 @@ fn a_force_that_trespasses_is_named() {
 
 /// A component that does not come back is named; at the end of the time the program gives up.
 #[test]
-fn a_component_that_does_not_come_back_is_named() {
+fn a_component_that_hangs_is_reported() {
     let plugins = fixture();
     let plugins = plugins.to_string_lossy();
     let f = tempfile::tempdir().expect("a folder");
@@ -271,7 +271,7 @@ fn a_component_that_does_not_come_back_is_named() {
 }
 
 #[test]
-fn the_doctor_finds_what_is_wrong() {
+fn doctor_finds_problems() {
     let f = tempfile::tempdir().expect("a folder");
     let doctor = |folder: &Path, cache: &Path| {
         let out = Command::new(program())

@@ -21,7 +21,7 @@ fn same_text(a: &Path, b: &Path) {
 
 /// Files that another program wrote come back to the printed digit.
 #[test]
-fn galamost_xml_files_of_others_come_back_unchanged() {
+fn galamost_xml_files_of_other_programs_round_trip() {
     for name in ["a5b5-dpd-24000", "dppc-water-21216"] {
         let f = tempfile::tempdir().expect("a folder");
         unpack(&format!("{name}.xml.xz"), &f.path().join("in.xml"));
@@ -36,7 +36,7 @@ fn galamost_xml_files_of_others_come_back_unchanged() {
 
 /// A trajectory of a system with everything in it, through the readers that people use.
 #[test]
-fn gsd_opens_in_gsd_and_freud() {
+fn gsd_and_freud_read_our_gsd_files() {
     let Some(python) = python() else { return };
     let f = tempfile::tempdir().expect("a folder");
     unpack("a5b5-dpd-24000.xml.xz", &f.path().join("in.xml"));

@@ -65,7 +65,7 @@ fn an_updater_makes_and_breaks_bonds_on_the_device() {
 }
 
 #[test]
-fn a_component_without_code_for_the_device_is_refused() {
+fn a_component_without_code_for_the_device_is_rejected() {
     for (name, device, kind) in [("CpuOnly", DeviceChoice::Emulated, "CUDA"), ("CudaOnly", DeviceChoice::Cpu, "CPU")] {
         if device == DeviceChoice::Emulated && !has_compiler() {
             continue;

@@ -1,13 +1,12 @@
 //! The code of the plugin guide and of the tutorial on plugins (docs/src) builds, passes its tests and the harness.
 
-use galamost_tests::{build_plugin, galamost, repository, words};
-use std::process::Command;
+use galamost_tests::{build_plugin, galamost, repository, test_outside, words};
 
 /// The files of the guide: the name in a `<!-- file: NAME -->` comment and the code block after it.
 fn files(guide: &str) -> Vec<(String, String)> {
     let pieces = guide.split("<!-- file: ").skip(1);
     let file = |piece: &str| {
-        let (name, rest) = piece.split_once(" -->\n```rust\n").expect("code behind the mark");
+        let (name, rest) = piece.split_once(" -->\n```rust\n").expect("code after the comment");
         // fences inside doc comments start with ///, so they do not end the block
         let (code, _) = rest.split_once("\n```\n").expect("the code ends");
         (name.to_string(), format!("{code}\n"))
@@ -16,7 +15,7 @@ fn files(guide: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_guide_s_plugins_build_and_pass_the_harness() {
+fn plugins_of_the_guide_build_and_pass_the_harness() {
     let page = |name: &str| std::fs::read_to_string(repository().join("docs/src").join(name)).expect(name);
     let api = repository().join("plugin-api").canonicalize().expect("the plugin API");
     let files = [files(&page("plugins/guide.md")), files(&page("tutorials/first-plugin.md"))].concat();
@@ -35,13 +34,7 @@ fn the_guide_s_plugins_build_and_pass_the_harness() {
         let folder = f.path().join(&crate_name);
         std::fs::write(folder.join("src/lib.rs"), code).expect("written");
         let library = build_plugin(&folder, &crate_name.replace('-', "_"));
-        let out = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
-            .args(["test", "--release", "--offline", "--quiet"])
-            .current_dir(&folder)
-            .env("CARGO_TARGET_DIR", repository().join("target/outside"))
-            .output()
-            .expect("cargo runs");
-        assert!(out.status.success(), "{name}: {}{}", String::from_utf8_lossy(&out.stdout), words(&out));
+        test_outside(&folder);
         // alone in a folder: the shared output folder holds other tests' plugins
         std::fs::create_dir(folder.join("built")).expect("a folder");
         let dropped = folder.join("built").join(library.file_name().expect("a name"));

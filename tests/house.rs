@@ -241,7 +241,7 @@ fn circle(edges: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
 }
 
 #[test]
-fn a_circle_is_found() {
+fn a_dependency_circle_is_found() {
     let edges = |list: &[(&str, &str)]| {
         let mut map: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         list.iter().for_each(|(a, b)| {

@@ -48,7 +48,7 @@ fn norms(folder: &Path) -> Vec<f64> {
 
 /// Iterations come nearer, are kept, and come out the same after a stop at any place.
 #[test]
-fn iterations_come_nearer_and_survive_a_stop() {
+fn iterations_converge_and_resume() {
     let folder = tempfile::tempdir().expect("a folder");
     let here = folder.path();
     prepare(here, "0.7", "rdf.csv", "p.ron");
@@ -98,7 +98,7 @@ fn iterations_come_nearer_and_survive_a_stop() {
 
 /// A signal ends the run under way with a checkpoint, from which the next call goes on to the same numbers.
 #[test]
-fn an_iteration_goes_on_from_its_checkpoint() {
+fn an_iteration_resumes_from_its_checkpoint() {
     let (a, b) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let spec = SPEC.replace("iterations: 3", "iterations: 1");
     for folder in [a.path(), b.path()] {
@@ -221,7 +221,7 @@ fn the_example_runs() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn mistakes_are_reported_at_their_position() {
     let folder = tempfile::tempdir().expect("a folder");
     let here = folder.path();
     write(here, "p.ron", &FLUID.replace("DENSITY", "0.7").replace("POTENTIAL", TABLE).replace("ANALYZERS", ""));

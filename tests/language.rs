@@ -3,7 +3,7 @@
 //!
 //! `GALAMOST_LANGUAGE_SEED` gives other functions. The sources stay in `target/outside/language`.
 
-#[path = "language/generator.rs"]
+#[path = "language/generator/mod.rs"]
 mod generator;
 
 use galamost_engine::device::{Device, EmulatedDevice, SourceUnit, nvrtc};
@@ -190,7 +190,7 @@ fn compare(native: &[u64], other: &[u64], epsilon: f64) -> f64 {
 /// Bit for bit without elementary functions. With them the errors of up to some ten calls, each of some 2 ulp on one
 /// of the sides, add up and are enlarged.
 #[test]
-fn cxx_computes_what_rust_computes() {
+fn cxx_agrees_with_rust() {
     if !has_compiler() {
         return;
     }

@@ -82,7 +82,7 @@ fn brute_force(s: &Snapshot) -> (Vec<f64>, Sums) {
 }
 
 #[test]
-fn every_device_and_precision_gives_the_formula() {
+fn every_device_and_precision_agrees_with_the_formula() {
     let s = standard_system();
     let (f, all) = brute_force(&s);
     let largest = f.iter().fold(0.0f64, |m, f| m.max(f.abs()));

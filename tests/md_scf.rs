@@ -56,7 +56,7 @@ fn settings() -> Vec<Setting> {
 }
 
 #[test]
-fn every_device_and_precision_gives_the_formula() {
+fn every_device_and_precision_agrees_with_the_formula() {
     let s = system();
     for setting in settings() {
         let r = Reference::new(&s, setting);
@@ -161,7 +161,7 @@ fn uniform_densities_give_no_force() {
 
 /// A system that is shifted by whole cells, through the boundary, feels the same; and images do not matter.
 #[test]
-fn the_place_of_the_box_does_not_matter() {
+fn results_do_not_depend_on_the_origin_of_the_box() {
     let s = system();
     for setting in settings() {
         for device in devices() {
@@ -237,7 +237,7 @@ fn stopping_and_going_on_changes_nothing() {
 
 /// Between two fields forces are those of the last one, on both devices: forces that depend on the place alone.
 #[test]
-fn fields_stay_between_their_periods() {
+fn fields_are_constant_between_updates() {
     for device in devices() {
         let after = |every: &str, steps: u64| {
             let f = text("Double", "Paper", every, "Frozen").replace("Frozen", "VelocityVerlet()");
@@ -314,7 +314,7 @@ fn energy_and_momentum_behave_as_stated() {
 
 /// The log names scheme and periods, and warns of a grid that is too fine.
 #[test]
-fn the_log_says_how() {
+fn the_log_reports_the_field_settings() {
     let f = tempfile::tempdir().expect("a folder");
     std::fs::write(f.path().join("p.ron"), text("Mixed", "Paper", "field_every: 300,", "VelocityVerlet()"))
         .expect("written");
@@ -398,7 +398,7 @@ fn kernels_compile() {
 
 /// Charges beyond what sums can hold end the run.
 #[test]
-fn a_charge_out_of_range_is_told() {
+fn a_charge_out_of_range_is_reported() {
     let mut s = system();
     if let Some(Values::Real(q)) = s.arrays.get_mut("charge").map(|a| &mut a.values) {
         q[7] = 300.0;
@@ -429,7 +429,7 @@ fn dppc_and_water_have_their_energies() {
 
 /// Two charges far apart feel each other as points do in a periodic box: C/r² − (4π/3V) C r, and what is of higher order.
 #[test]
-fn distant_charges_are_points() {
+fn distant_charges_act_as_point_charges() {
     let (l, r, c) = (24.0, 4.0, 3.0);
     for shift in [[0.1, 0.2, 0.3], [3.21, -7.77, 11.9], [0.37, 5.55, -4.4]] {
         let mut s = Snapshot { dimensions: 3, box_length: [l; 3], ..Snapshot::default() };

@@ -45,7 +45,7 @@ fn found(s: &Snapshot, device: DeviceChoice, precision: &str, neighbors: &str) -
 }
 
 #[test]
-fn lists_hold_the_pairs_they_should() {
+fn neighbor_lists_of_molecules_contain_the_right_pairs() {
     let (chains, given) = (standard_system(), given());
     // chains of ten by bonds, of twenty by the array
     let by_bonds = |i: usize, j: usize| i / 10 == j / 10;
@@ -82,7 +82,7 @@ fn lists_hold_the_pairs_they_should() {
 
 /// The list is built again as particles move, and the molecules go with their tags.
 #[test]
-fn molecules_stay_while_particles_are_sorted() {
+fn molecules_survive_the_sort_of_particles() {
     if !has_compiler() {
         return;
     }

@@ -37,7 +37,7 @@ fn members(group: &str) -> Vec<u32> {
 }
 
 #[test]
-fn groups_hold_the_particles_they_name() {
+fn groups_contain_the_particles_they_name() {
     let s = chains();
     let all = |f: &dyn Fn(usize) -> bool| (0..1000u32).filter(|t| f(*t as usize)).collect::<Vec<_>>();
     let a = s.types.iter().position(|t| t == "A").expect("a type") as u32;
@@ -216,7 +216,7 @@ fn the_two_halves_of_a_poiseuille_flow_are_pushed_apart() {
 }
 
 #[test]
-fn zero_momentum_takes_the_drift_off_its_group() {
+fn zero_momentum_removes_the_drift_of_its_group() {
     let s = standard_system();
     let mut found: Vec<Vec<f64>> = vec![];
     for device in devices() {
@@ -279,7 +279,7 @@ fn potential(b: &mut dyn Backend) -> f64 {
 }
 
 #[test]
-fn capped_steps_are_no_longer_than_their_limit() {
+fn displacements_are_at_most_the_limit_of_capped_verlet() {
     let stop = AtomicBool::new(false);
     for precision in ["Single", "Mixed", "Double"] {
         let (_plan, mut b) = overlapping("CappedVerlet(max_displacement: 0.02)", precision, 0.005, DeviceChoice::Cpu);

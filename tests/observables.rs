@@ -55,7 +55,7 @@ fn go(folder: &Path, args: &[&str]) {
 
 /// All of them as NumPy computes them from the frames and the pressures of the same run.
 #[test]
-fn observables_are_those_of_numpy() {
+fn observables_agree_with_numpy() {
     let Some(python) = python() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     go(folder.path(), &[]);
@@ -67,7 +67,7 @@ fn observables_are_those_of_numpy() {
 
 /// A run in three pieces, with other numbers of threads, writes the same files to the byte.
 #[test]
-fn restarts_and_threads_change_nothing() {
+fn restarts_and_threads_do_not_change_results() {
     let (whole, parts) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     go(whole.path(), &["--threads", "1"]);
     go(parts.path(), &["--threads", "2", "--steps", "83"]);
@@ -81,7 +81,7 @@ fn restarts_and_threads_change_nothing() {
 
 /// A centered profile follows the particles that are its middle.
 #[test]
-fn a_profile_follows_its_middle() {
+fn a_profile_follows_its_center() {
     let folder = tempfile::tempdir().expect("a folder");
     // a layer of B around z = 4.5, across the face of the box, in A
     let text = r#"(

@@ -33,7 +33,7 @@ fn nanoseconds(mut f: impl FnMut()) -> f64 {
 
 #[test]
 #[ignore = "a measurement"]
-fn a_call_across_the_boundary() {
+fn the_cost_of_a_plugin_call() {
     let call = ForceCall {
         size: size_of::<ForceCall>() as u32,
         component: 0,

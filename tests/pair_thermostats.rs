@@ -98,7 +98,7 @@ fn in_turn(plan: &Plan, thermostat: Thermostat, member: impl Fn(usize) -> bool) 
 
 /// From few collisions to all pairs, with groups; a single pair chosen otherwise would show as a difference of order 1.
 #[test]
-fn pairs_meet_as_if_in_turn_on_every_device() {
+fn collisions_equal_sequential_ones_on_every_device() {
     let s = standard_system();
     for device in devices() {
         for (precision, limit) in [("Double", 1e-11), ("Mixed", 2e-4), ("Single", 2e-4)] {
@@ -126,7 +126,7 @@ fn pairs_meet_as_if_in_turn_on_every_device() {
 
 /// A free cluster far from the border of the box: momentum and angular momentum stay, and kT comes.
 #[test]
-fn momentum_and_angular_momentum_stay() {
+fn momentum_and_angular_momentum_are_conserved() {
     let own = ["LoweAndersen(kT: 1.0, nu: 50.0, r_cut: 1.6)", "Shardlow(kT: 1.0, gamma: 4.5, r_cut: 1.6)"];
     for (device, own) in devices().into_iter().flat_map(|d| own.map(|o| (d, o))) {
         let mut s = standard_system();
@@ -162,7 +162,7 @@ fn momentum_and_angular_momentum_stay() {
 
 /// kT at a time step at which DPD would be 4 % off, the fourth moment of velocities, and no momentum.
 #[test]
-fn the_liquid_has_its_temperature_at_a_long_time_step() {
+fn the_temperature_is_correct_at_a_long_time_step() {
     let f = tempfile::tempdir().expect("a folder");
     let text = "(seed: 6, initial: [RandomPositions(n: 1536, box: [8.0, 8.0, 8.0]), Velocities(kT: 1.0)], \
                 forces: [HarmonicRepulsion(r_cut: 1.0, pairs: {(\"A\", \"A\"): (alpha: 12.5)})], \

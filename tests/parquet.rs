@@ -97,7 +97,7 @@ fn python(script: &str, args: &[&Path]) {
 
 /// The same run with tables of both formats: pandas finds the same columns, of the same types, with the same numbers to the last digit.
 #[test]
-fn parquet_has_what_csv_has() {
+fn parquet_tables_equal_csv_tables() {
     let (csv, parquet) = (folder("csv"), folder("parquet"));
     go(csv.path(), &[]);
     go(parquet.path(), &[]);
@@ -170,7 +170,7 @@ fn restarts_leave_the_same_parts() {
 /// After a kill -9, wherever it comes, the table is whole and has the first rows of the run; the run goes on and leaves the files of
 /// one that was never killed.
 #[test]
-fn a_killed_run_leaves_a_whole_table() {
+fn a_killed_run_leaves_a_readable_table() {
     let steps = |columns: &[Column]| match &columns[0].cells {
         Cells::Int(v) => v.clone(),
         other => panic!("{other:?}"),

@@ -228,7 +228,7 @@ fn the_dpd_liquid_has_its_structure_and_diffusion() {
 /// Σp over 10⁴ steps.
 #[test]
 #[ignore = "minutes"]
-fn momentum_stays_over_ten_thousand_steps() {
+fn momentum_is_conserved_for_ten_thousand_steps() {
     let f = tempfile::tempdir().expect("a folder");
     let plan = prepared(
         f.path(),

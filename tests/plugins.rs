@@ -1,5 +1,6 @@
-//! Plugins that are broken, of another version, or there twice.
+//! Plugins that are damaged, built for another version, or installed twice.
 
+use galamost_plugin_api::plugin_record::API_MINOR;
 use galamost_tests::{galamost, output, registry, words};
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -11,7 +12,7 @@ const PIPELINE: &str = r#"(
     stages: [ (steps: 0, dt: 0.01) ],
 )"#;
 
-/// A plugin of the workspace as bytes, and where its record lies.
+/// The bytes of a plugin of the workspace, and the position of its record.
 fn dpd() -> (Vec<u8>, usize) {
     let bytes = std::fs::read(output().join("libdpd.so")).expect("libdpd.so");
     let at = bytes.windows(16).position(|w| w == b"GALAMOST-PLUGIN\0").expect("a record");
@@ -44,28 +45,29 @@ fn refused(file: &str, bytes: &[u8], expected: &[&str]) {
 }
 
 #[test]
-fn a_truncated_library_is_told() {
+fn a_truncated_library_is_reported() {
     let (bytes, _) = dpd();
     refused("libsprings.so", &bytes[..bytes.len() / 2], &["not a complete shared library"]);
     refused("libsprings.so", b"not a library at all", &["not a complete shared library"]);
 }
 
 #[test]
-fn another_api_version_is_told_in_two_lines() {
+fn another_api_version_is_reported_in_two_lines() {
     let (mut bytes, at) = dpd();
     bytes[at + 20..at + 24].copy_from_slice(&7u32.to_ne_bytes());
-    refused("libsprings.so", &bytes, &["built for plugin API 7.2", "rebuild dpd"]);
+    let expected = format!("built for plugin API 7.{API_MINOR}");
+    refused("libsprings.so", &bytes, &[&expected, "rebuild dpd"]);
 }
 
 #[test]
-fn device_code_of_a_newer_engine_is_told() {
+fn device_code_for_a_newer_engine_is_reported() {
     let (mut bytes, at) = dpd();
     bytes[at + 28..at + 32].copy_from_slice(&99u32.to_ne_bytes());
     refused("libsprings.so", &bytes, &["99", "rebuild dpd"]);
 }
 
 #[test]
-fn two_plugins_with_one_component_are_told_with_both_paths() {
+fn duplicate_components_are_reported_with_both_paths() {
     let (mut bytes, at) = dpd();
     bytes[at + 32..at + 35].copy_from_slice(b"dpe");
     // the user's folder comes first, so it is the shipped one that cannot be taken
@@ -78,7 +80,7 @@ fn two_plugins_with_one_component_are_told_with_both_paths() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_told() {
+fn a_missing_plugin_folder_is_reported() {
     let f = tempfile::tempdir().expect("a folder");
     let out = galamost(f.path(), &["plugins", "--plugin-dir", "nowhere"]);
     assert!(words(&out).contains("plugin folder nowhere cannot be read"), "{}", words(&out));

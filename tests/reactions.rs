@@ -74,7 +74,7 @@ fn chains(b: &mut dyn Backend, ends: usize) -> Vec<usize> {
 
 /// dM/dt of a well-mixed system, and the law of Poisson, for both rules.
 #[test]
-fn growth_follows_the_rate_equation_and_lengths_the_law_of_poisson() {
+fn growth_follows_the_rate_equation_and_poisson_lengths() {
     let (n, ends, l, r_cut, steps, p) = (12_000, 600, 13.0f64, 0.6f64, 300, 0.02);
     for rule in ["Each", "One"] {
         let plan = planned(&gas_text(GROW, r_cut, rule, steps, ""), gas(n, ends, l), DeviceChoice::Cpu);
@@ -223,7 +223,7 @@ fn many_text(precision: &str, rule: &str, every: u64, steps: u64) -> String {
 fn outcome(b: &mut dyn Backend) -> (galamost_engine::state::topology::Topology, Vec<Vec<i32>>) {
     let mut arrays = vec![whole(b, "h_init"), whole(b, "h_cris")];
     let c = columns(b);
-    arrays.push(c.types.iter().map(|k| *k as i32).collect());
+    arrays.push(c.type_id.iter().map(|k| *k as i32).collect());
     if let Some(Values::Real(q)) = c.arrays.get("charge").map(|a| &a.values) {
         arrays.push(q.iter().map(|q| (1000.0 * q).round() as i32).collect());
     }
@@ -257,7 +257,7 @@ fn all_devices_make_the_same_network() {
 
 /// The same bits with one thread and with four, and in a second run on the device.
 #[test]
-fn a_run_repeats_to_the_bit() {
+fn a_run_is_reproducible_to_the_bit() {
     for device in devices() {
         let plan = planned(&many_text("Mixed", "Each", 5, 60), many(), device);
         let state = |threads: usize| {
@@ -270,13 +270,13 @@ fn a_run_repeats_to_the_bit() {
 
 /// Links that were made and broken on the way act like those of a state that is read: forces, lists, exclusions.
 #[test]
-fn forces_are_those_of_a_fresh_start() {
+fn forces_equal_those_of_a_fresh_start() {
     for device in devices() {
         let plan = planned(&many_text("Double", "Each", 4, 60), many(), device);
         let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
         let c = columns(&mut *b);
         let mut s = many();
-        (s.position, s.image, s.velocity, s.type_id) = (c.position, c.image, c.velocity, c.types);
+        (s.position, s.image, s.velocity, s.type_id) = (c.position, c.image, c.velocity, c.type_id);
         (s.bonds, s.angles, s.dihedrals, s.arrays) = (c.bonds, c.angles, c.dihedrals, c.arrays);
         let (angles, dihedrals) = (s.angles.len(), s.dihedrals.len());
         println!("{device:?}: {} bonds, {angles} angles, {dihedrals} dihedrals", s.bonds.len());

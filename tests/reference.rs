@@ -46,7 +46,7 @@ fn pair_at(case: &Case, r: f64) -> Snapshot {
 }
 
 #[test]
-fn pairs_give_their_formulas() {
+fn pairs_agree_with_their_formulas() {
     let mut n = 0;
     for case in &cases("pairs.ron") {
         for &(r, u, f) in &case.rows {
@@ -77,7 +77,7 @@ fn pairs_give_their_formulas() {
 
 /// A bond across the border of the box.
 #[test]
-fn bonds_give_their_formulas() {
+fn bonds_agree_with_their_formulas() {
     let mut n = 0;
     for case in &cases("bonds.ron") {
         for &(r, u, f) in &case.rows {
@@ -97,7 +97,7 @@ fn bonds_give_their_formulas() {
 
 /// Without repulsion DPD is its thermostat, and a pair's own kT is as good as the component's.
 #[test]
-fn the_thermostat_of_dpd_is_dpd_without_repulsion() {
+fn dpd_thermostat_equals_dpd_without_repulsion() {
     let forces = |component: &str| {
         let text = format!(
             "(precision: Double, forces: [{component}], integrators: [GrootWarren()], stages: [(steps: 5, dt: 0.002)])"
@@ -178,7 +178,7 @@ fn holds(force: &str, theta: f64, phi: f64, expected: f64) {
 }
 
 #[test]
-fn angles_and_dihedrals_give_their_formulas() {
+fn angles_and_dihedrals_agree_with_their_formulas() {
     let rad = f64::to_radians;
     for theta in [60.0, 109.5, 150.0, 179.0] {
         // both angles of the chain

@@ -118,7 +118,7 @@ fn a_liquid_is_sheared_in_the_same_way_on_every_device() {
 
 /// A row and a restart: see `restart.rs`. Here what the check says.
 #[test]
-fn numbers_that_do_not_go_together_are_told() {
+fn inconsistent_parameters_are_reported() {
     let said = |more: &str| {
         let text = format!(
             "(initial: [RandomPositions(n: 10, box: [5.0, 5.0, 5.0])], integrators: [VelocityVerlet()], \

@@ -204,7 +204,7 @@ fn beads_off_lattice_have_the_exact_trimer() {
 }
 
 #[test]
-fn perm_agrees_with_plain_sampling() {
+fn perm_agrees_with_simple_sampling() {
     let n = 96;
     let (plain, fits) = sampled(&format!("Rosenbluth(lattice: Cubic, monomers: {n}, chains: 60_000, FILE)"));
     println!("{fits:?}");
@@ -266,7 +266,7 @@ fn both_devices_grow_the_same_chains() {
 }
 
 #[test]
-fn a_stopped_ensemble_goes_on_to_the_same_tables() {
+fn a_resumed_ensemble_writes_the_same_tables() {
     const TEXT: &str = r#"(seed: 3, device: Cpu, ensemble: [
         Rosenbluth(lattice: Cubic, monomers: 16, chains: 640, batch: 64, file: "a.csv"),
         Perm(chain: OnLattice(lattice: Cubic), monomers: 30, tours: 320, batch: 32, file: "b.csv"),
@@ -292,7 +292,7 @@ fn a_stopped_ensemble_goes_on_to_the_same_tables() {
 }
 
 #[test]
-fn mistakes_in_an_ensemble_are_told_with_their_place() {
+fn mistakes_in_an_ensemble_are_reported_at_their_position() {
     let said = |text: &str| match plan(text, DeviceChoice::Cpu) {
         Ok(_) => panic!("{text} was taken"),
         Err(e) => e.render(),

@@ -43,7 +43,7 @@ fn pipeline(forces: &str, inertia: &str, integrator: &str, dt: f64) -> String {
 }
 
 #[test]
-fn the_energy_of_turning_particles_oscillates_as_dt_squared() {
+fn the_energy_error_of_rotation_is_second_order() {
     for inertia in ["(0.1, 0.1, 0.0)", "(0.05, 0.1, 0.2)"] {
         let width = |dt: f64| {
             let mut b = started(&pipeline(RODS, inertia, "RotationalVerlet()", dt));
@@ -94,7 +94,7 @@ fn conserved(b: &mut dyn Backend) -> f64 {
 /// The error of the conserved quantity falls with dt², of thermostats with other times for each kind of motion, and of a
 /// box that changes its lengths by themselves.
 #[test]
-fn thermostats_of_turning_particles_conserve_their_quantity() {
+fn rotational_thermostats_conserve_their_quantity() {
     for integrator in [
         "RotationalNoseHoover(kT: 2.0, tau: 0.3, tau_r: 0.15)",
         "RotationalMtkNpt(kT: 2.0, tau: 0.3, tau_r: 0.15, pressure: 40.0, tau_p: 0.5)",
@@ -122,7 +122,7 @@ fn thermostats_of_turning_particles_conserve_their_quantity() {
 
 /// Free particles: both temperatures go to the target as (kT − kT_0)(1 − dt/τ)ⁿ, each with its own τ.
 #[test]
-fn berendsen_couples_each_kind_of_motion_with_its_time() {
+fn berendsen_couples_translation_and_rotation_separately() {
     let text = "(seed: 4, precision: Double, initial: [Lattice(lattice: Sc, cells: [8, 8, 8], density: 3.0), \
                 Velocities(kT: 1.0), Orientations(inertia: (0.2, 0.2, 0.3), kT: 4.0)], \
                 integrators: [RotationalBerendsen(kT: 2.0, tau: 0.5, tau_r: 0.1)], stages: [(steps: 0, dt: 0.01)])";
@@ -172,7 +172,7 @@ fn equipartition_and_distribution_of_rotational_energy() {
 }
 
 #[test]
-fn particles_turn_on_the_device_as_on_the_cpu() {
+fn particles_rotate_on_the_device_as_on_the_cpu() {
     if !has_compiler() {
         return;
     }
@@ -217,7 +217,7 @@ fn particles_turn_on_the_device_as_on_the_cpu() {
 }
 
 #[test]
-fn axes_and_angular_velocities_of_a_file_come_back() {
+fn orientations_and_angular_velocities_of_a_file_round_trip() {
     let mut s = standard_system();
     let q = real(&s, "quaternion");
     s.arrays.retain(|name, _| name != "quaternion" && name != "angular_momentum");
@@ -261,7 +261,7 @@ fn axes_and_angular_velocities_of_a_file_come_back() {
 }
 
 #[test]
-fn missing_orientations_are_told() {
+fn missing_orientations_are_reported() {
     let mut s = standard_system();
     s.arrays.clear();
     let told = |forces: &str, integrator: &str| {

@@ -26,7 +26,7 @@ fn same_files(a: &Path, b: &Path, names: &[&str]) {
 
 /// Runs at once leave what each leaves alone; so do runs that are stopped and go on together.
 #[test]
-fn runs_at_once_are_the_runs_alone() {
+fn concurrent_runs_equal_single_runs() {
     let devices =
         if has_compiler() { vec![DeviceChoice::Cpu, DeviceChoice::Emulated] } else { vec![DeviceChoice::Cpu] };
     for device in devices {
@@ -58,7 +58,7 @@ fn runs_at_once_are_the_runs_alone() {
 
 /// Mistakes of all pipelines are told before anything runs; a run that fails leaves the others alone.
 #[test]
-fn what_is_wrong_with_one_of_several_is_told() {
+fn errors_of_one_of_several_runs_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), "good", 1, 1.0, "");
     write(folder.path(), "bad", 1, 1.0, ", gama: 2.0");

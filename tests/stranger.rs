@@ -62,7 +62,7 @@ fn build() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn a_new_plugin_is_written_built_dropped_in_and_run() {
+fn an_external_plugin_builds_loads_and_runs() {
     let (folder, _dropped) = build();
     let folder = folder.path();
     std::fs::write(folder.join("p.ron"), PIPELINE).expect("written");
@@ -97,7 +97,7 @@ fn a_new_plugin_is_written_built_dropped_in_and_run() {
 }
 
 #[test]
-fn the_stranger_s_text_compiles_for_the_gpu() {
+fn device_code_of_an_external_plugin_compiles_for_the_gpu() {
     use galamost_engine::plugins::Registry;
     use galamost_plugin_api::precision::Precision;
     if !has_nvrtc() {

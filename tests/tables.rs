@@ -47,7 +47,7 @@ fn table(folder: &Path, args: &[&str]) -> String {
 
 /// A component made into a table and read again gives the same forces, energy and virial.
 #[test]
-fn tables_of_components_are_those_components() {
+fn tables_of_components_agree_with_the_components() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str| folder.path().join(name).display().to_string();
     let cases = [
@@ -155,7 +155,7 @@ fn tables_move_particles_on_the_device_as_on_the_cpu() {
 }
 
 #[test]
-fn the_command_converts_plots_and_tells_mistakes() {
+fn the_command_table_converts_plots_and_reports_mistakes() {
     let folder = tempfile::tempdir().expect("a folder");
     let here = folder.path();
     let morse = "Morse(r_cut: 3.0, pairs: { (\"A\", \"A\"): (d0: 1.0, alpha: 2.0, r0: 1.0), (\"A\", \"B\"): (d0: 2.0, alpha: 2.0, r0: 1.2) })";

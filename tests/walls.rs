@@ -181,7 +181,7 @@ fn particles_stay_inside_and_outside_of_round_walls() {
 /// Forces that depend on places alone: λ of Groot and Warren does not matter, with walls neither. It carries a velocity of
 /// its own from before the walls to after the forces, which must bounce too.
 #[test]
-fn what_an_integrator_carries_bounces_too() {
+fn velocities_in_an_integrator_s_state_bounce_too() {
     let s = gas(200, [6.0, 7.0, 10.0], [3.0, 3.5, 4.0]);
     for device in devices() {
         for rule in ["Forward", "Back"] {
@@ -247,11 +247,12 @@ fn stays(integrator: &str, precision: &str, n: u32, steps: u64, device: DeviceCh
     assert!(farthest > 3.9 && (kt - 1.0).abs() < 0.1, "{device:?} {integrator} {precision}: {farthest} {kt}");
 }
 
-/// The kernels keep it there for as long.
+/// The kernels keep the particles between the walls. 2,500 steps are 50 units of time, some 100 correlation times of the
+/// kinetic energy of 150 particles: kT has a standard error of about 0.01.
 #[test]
 fn a_liquid_stays_between_its_walls_on_the_device() {
     if has_compiler() {
-        stays("GrootWarren()", "Mixed", 150, 10_000, DeviceChoice::Emulated);
+        stays("GrootWarren()", "Mixed", 150, 2_500, DeviceChoice::Emulated);
         stays("GrootWarren()", "Single", 150, 1_000, DeviceChoice::Emulated);
         stays("Langevin(kT: 1.0, gamma: 1.0)", "Double", 150, 1_000, DeviceChoice::Emulated);
     }
@@ -279,7 +280,7 @@ fn a_confined_liquid_moves_on_the_device_as_on_the_cpu() {
 
 /// Every wall with a potential, by its name, and a particle behind it.
 #[test]
-fn a_particle_behind_a_wall_is_named() {
+fn a_particle_behind_a_wall_is_reported_with_its_tag() {
     let entry = [
         ("LjWall", "(epsilon: 1.0, sigma: 1.0, r_cut: 2.5)"),
         ("Lj93Wall", "(epsilon: 1.0, sigma: 1.0, r_cut: 2.5)"),
@@ -335,7 +336,7 @@ fn average(a: f64, b: f64, weight: impl Fn(f64) -> f64, f: impl Fn(f64) -> f64) 
 /// An ideal gas under gravity above a wall with an attractive well, and one in a soft sphere: the distribution is that of
 /// Boltzmann, by mean values against quadrature.
 #[test]
-fn a_gas_before_walls_has_the_distribution_of_boltzmann() {
+fn a_gas_at_walls_has_the_boltzmann_distribution() {
     const N: u32 = 3000;
     let sampled = |forces: &str, of: &dyn Fn(&[f64; 3]) -> f64, reach: f64, up: f64| {
         let text = format!(
@@ -384,7 +385,7 @@ fn a_gas_before_walls_has_the_distribution_of_boltzmann() {
 
 /// Ions run as q E says, with an energy that closes the balance; a wave pushes as its cosine.
 #[test]
-fn fields_push_as_they_should() {
+fn fields_accelerate_particles_exactly() {
     let mut s = standard_system();
     let charge: Vec<f64> = (0..s.len()).map(|i| 0.5 * (i % 5) as f64 - 1.0).collect();
     s.arrays.insert("charge".into(), Array { width: 1, values: Values::Real(charge.clone()) });
@@ -435,7 +436,7 @@ fn fields_push_as_they_should() {
 
 /// What the check says of walls and of those that bounce.
 #[test]
-fn the_check_knows_walls() {
+fn the_check_orders_and_rejects_walls() {
     let said = |integrators: &str| {
         let text = format!(
             "(initial: [RandomPositions(n: 10, box: [5.0, 5.0, 10.0])], integrators: [{integrators}], stages: [(steps: 1, dt: 0.01)])"

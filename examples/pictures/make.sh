@@ -2,7 +2,7 @@
 # Makes the pictures of the book: runs a few examples on the CPU and draws them. Takes a minute or two. Chromium, if
 # installed, takes the picture of the report.
 #
-#     cargo build --release --workspace && examples/pictures/make.sh
+#     cargo build --release && examples/pictures/make.sh
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 galamost="${GALAMOST:-$here/../../target/release/galamost}"

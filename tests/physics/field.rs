@@ -83,7 +83,7 @@ fn run_chains(s: Snapshot, scheme: &str, chi: f64, steps: [u64; 3], look: &mut d
 /// |Σ ±exp(ikr)|² per particle for the wave with these numbers of periods, + for A and − for B.
 fn structure(c: &Columns, length: [f64; 3], m: [i32; 3]) -> f64 {
     let (mut re, mut im) = (0.0, 0.0);
-    for (p, kind) in c.position.iter().zip(&c.types) {
+    for (p, kind) in c.position.iter().zip(&c.type_id) {
         let phase: f64 = (0..3).map(|k| TAU * f64::from(m[k]) * p[k] / length[k]).sum();
         let sign = if *kind == 0 { 1.0 } else { -1.0 };
         re += sign * phase.cos();
@@ -194,12 +194,12 @@ fn halves(chi_n: f64, steps: [u64; 3]) -> [f64; 2] {
     run_chains(s, "Variational", chi_n / N as f64, steps, &mut |c| {
         // the phases may have drifted: from the middle of A on the circle
         let (sin, cos) =
-            c.position.iter().zip(&c.types).filter(|(_, k)| **k == 0).fold((0.0, 0.0), |(s, c), (p, _)| {
+            c.position.iter().zip(&c.type_id).filter(|(_, k)| **k == 0).fold((0.0, 0.0), |(s, c), (p, _)| {
                 let (y, x) = (TAU * p[2] / length[2]).sin_cos();
                 (s + y, c + x)
             });
         let middle = f64::atan2(sin, cos) / TAU;
-        for (p, kind) in c.position.iter().zip(&c.types) {
+        for (p, kind) in c.position.iter().zip(&c.type_id) {
             let z = p[2] / length[2] - middle;
             let z = (z - z.round()).abs();
             if z < 0.05 {

@@ -1,4 +1,4 @@
-//! What the tests share: where things are, how a pipeline is run, and how a missing tool is told.
+//! Helpers of the tests: paths, builds of plugins, runs of pipelines, and reports of missing tools.
 
 use galamost_engine::backend::{Backend, Columns};
 use galamost_engine::diagnostic::Failure;
@@ -9,7 +9,7 @@ use galamost_engine::run::{RunOptions, Summary, execute};
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::Wanted;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -19,13 +19,13 @@ use std::sync::atomic::AtomicBool;
 pub mod fuzz;
 pub mod variants;
 
-/// The folder of this repository; `GALAMOST_REPOSITORY` where the tests run elsewhere than where they were built.
+/// The folder of this repository, or `GALAMOST_REPOSITORY` if the tests run on another machine than the one that built them.
 pub fn repository() -> PathBuf {
     std::env::var_os("GALAMOST_REPOSITORY")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), PathBuf::from)
 }
 
-/// Cargo's output folder: the program and the plugins lie in it.
+/// Cargo's output folder, which contains the program and the plugins.
 pub fn output() -> PathBuf {
     let exe = std::env::current_exe().expect("the test program has a path");
     // …/target/release/deps/all-0123456789
@@ -37,24 +37,24 @@ pub fn program() -> PathBuf {
     output().join("galamost")
 }
 
-/// Builds a plugin outside of the workspace and returns its library. The output folder is kept and shared, so that only
-/// the first of them takes long; the versions are this workspace's, so that nothing has to be fetched.
+/// Builds a plugin outside of the workspace and returns its library. All such builds share one output folder, so their
+/// dependencies are compiled once; the versions are those of this workspace, so nothing is downloaded.
 pub fn build_plugin(folder: &Path, name: &str) -> PathBuf {
     let library = repository().join("target/outside/built").join(format!("lib{name}.so"));
     build_crate(folder, &["build", "--release"], &library);
     library
 }
 
-/// Builds a plugin with these arguments of cargo, and puts its library at `to`.
+/// Builds a plugin with these arguments of cargo and copies its library to `to`.
 pub fn build_crate(folder: &Path, how: &[&str], to: &Path) {
-    let told = cargo_outside(folder, how);
-    // the last file that cargo tells is the library's
-    let library = told.rsplit('"').find(|f| f.ends_with(".so") && f.contains("/lib")).expect("a library");
+    let messages = cargo_outside(folder, how);
+    // the last file in cargo's messages is the library
+    let library = messages.rsplit('"').find(|f| f.ends_with(".so") && f.contains("/lib")).expect("a library");
     replace_library(Path::new(library), to);
 }
 
-/// Puts a library in its place as a new file: one that is written over breaks every process that has it loaded, such as
-/// another run of the tests.
+/// Replaces a library by a new file: overwriting it would break every process that has it loaded, such as another run of
+/// the tests.
 fn replace_library(from: &Path, to: &Path) {
     let folder = to.parent().expect("a folder");
     std::fs::create_dir_all(folder).expect("a folder");
@@ -63,13 +63,18 @@ fn replace_library(from: &Path, to: &Path) {
     new.persist(to).expect("renamed");
 }
 
-/// Builds a crate outside of the workspace, as [`build_plugin`], and returns the folder of what was built.
+/// Builds a crate outside of the workspace, as [`build_plugin`], and returns the folder with the output.
 pub fn build_outside(folder: &Path) -> PathBuf {
     cargo_outside(folder, &["build", "--release"]);
     repository().join("target/outside/release")
 }
 
-/// Runs cargo in a crate outside of the workspace, with the shared output folder; what it tells, as JSON.
+/// Runs the unit tests of a crate outside of the workspace, with the output folder of [`build_plugin`].
+pub fn test_outside(folder: &Path) {
+    cargo_outside(folder, &["test", "--release"]);
+}
+
+/// Runs cargo in a crate outside of the workspace with the shared output folder. Returns cargo's messages as JSON.
 fn cargo_outside(folder: &Path, how: &[&str]) -> String {
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _held = ONE_AT_A_TIME.lock();
@@ -80,18 +85,20 @@ fn cargo_outside(folder: &Path, how: &[&str]) -> String {
         .args(rest)
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", repository().join("target/outside"))
+        // these crates run for seconds, so fast compilation matters more than fast code
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
         .output()
         .expect("cargo runs");
-    assert!(out.status.success(), "{}", words(&out));
+    assert!(out.status.success(), "{}{}", String::from_utf8_lossy(&out.stdout), words(&out));
     String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
-/// A folder with the plugin of `abi/fixture`: kinds that no shipped plugin has, and components that misbehave.
+/// A folder with the plugin of `abi/fixture`: component kinds that no shipped plugin has, and components that misbehave.
 pub fn fixture() -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER
         .get_or_init(|| {
-            // where the tests were carried to, it lies beside them
+            // tests that were copied to another machine bring it along
             let carried = output().join("fixture");
             if carried.exists() {
                 return carried;
@@ -104,21 +111,37 @@ pub fn fixture() -> PathBuf {
         .clone()
 }
 
-/// All plugins of the workspace, built by `cargo build --workspace` before the tests, and the fixture.
+/// All plugins of the workspace, which `cargo build --release` builds before the tests, and the fixture.
 pub fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(|| {
         let r = Registry::load(&[output(), fixture()], 2);
+        let found: BTreeSet<String> = r.libraries().iter().map(|l| l.record.name().to_string()).collect();
+        let missing: Vec<String> = plugin_names().difference(&found).cloned().collect();
+        let unknown: Vec<&String> = found.iter().filter(|n| *n != "fixture" && !plugin_names().contains(*n)).collect();
         assert!(
-            r.libraries().len() >= 19,
-            "plugins are missing in {}: run `cargo build --release --workspace` first",
+            missing.is_empty(),
+            "plugins are missing in {}: {}; run `cargo build --release` first",
+            output().display(),
+            missing.join(", ")
+        );
+        assert!(
+            found.contains("fixture") && unknown.is_empty(),
+            "{} has plugins that are not in plugins/: {unknown:?}; delete their libraries",
             output().display()
         );
         r
     })
 }
 
-/// Devices that tests have: the CPU, and the emulated device where there is a compiler for it.
+/// Names of the folders of `plugins/` that hold a plugin.
+fn plugin_names() -> BTreeSet<String> {
+    let entries = std::fs::read_dir(repository().join("plugins")).expect("plugins/").filter_map(Result::ok);
+    let plugins = entries.filter(|e| e.path().join("Cargo.toml").exists());
+    plugins.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Devices to test on: the CPU, and the emulated device if g++ is available.
 pub fn devices() -> Vec<DeviceChoice> {
     let mut devices = vec![DeviceChoice::Cpu];
     if has_compiler() {
@@ -127,7 +150,7 @@ pub fn devices() -> Vec<DeviceChoice> {
     devices
 }
 
-/// A pipeline with a given initial state at the beginning of its first stage, with forces.
+/// Returns a backend at the start of the first stage of a pipeline with this initial state. Its forces are computed.
 pub fn started(text: &str, state: Snapshot, device: DeviceChoice) -> Box<dyn Backend> {
     let plan = plan_of(text, state, device).unwrap_or_else(|e| panic!("{}", e.render()));
     let mut b = backend(&plan);
@@ -135,7 +158,7 @@ pub fn started(text: &str, state: Snapshot, device: DeviceChoice) -> Box<dyn Bac
     b
 }
 
-/// Steps, the last one with energies and virials.
+/// Advances by some steps. Energies and virials are computed in the last one.
 pub fn advance(b: &mut dyn Backend, steps: u64) {
     let mut left = steps;
     while left > 0 {
@@ -143,18 +166,18 @@ pub fn advance(b: &mut dyn Backend, steps: u64) {
     }
 }
 
-/// A pipeline text as a checked plan.
+/// Parses and checks a pipeline.
 ///
 /// # Errors
-/// What the check finds.
+/// Returns the errors that the check finds.
 pub fn plan(text: &str, device: DeviceChoice) -> Result<Plan, Failure> {
     plan_in(Path::new("test.ron"), text, device)
 }
 
-/// A pipeline text as a checked plan; relative paths start at the folder of `path`.
+/// Parses and checks a pipeline; relative paths start at the folder of `path`.
 ///
 /// # Errors
-/// What the check finds.
+/// Returns the errors that the check finds.
 pub fn plan_in(path: &Path, text: &str, device: DeviceChoice) -> Result<Plan, Failure> {
     let parsed = Pipeline::parse(path, text, &[]);
     let mut pipeline = parsed.map_err(|e| {
@@ -165,10 +188,10 @@ pub fn plan_in(path: &Path, text: &str, device: DeviceChoice) -> Result<Plan, Fa
     check(pipeline, registry(), CheckOptions::default())
 }
 
-/// A pipeline text with a given initial state instead of generators.
+/// Parses and checks a pipeline with a given initial state instead of generators.
 ///
 /// # Errors
-/// What the check finds.
+/// Returns the errors that the check finds.
 pub fn plan_of(text: &str, snapshot: Snapshot, device: DeviceChoice) -> Result<Plan, Failure> {
     let path = Path::new("test.ron");
     let text = text.replacen('(', "(initial: [], ", 1);
@@ -184,7 +207,7 @@ pub fn columns(backend: &mut dyn Backend) -> Columns {
     galamost_engine::backend::columns(backend, &facts, wants).expect("columns")
 }
 
-/// Positions without periodic boundaries, and velocities, as plain rows of numbers.
+/// Unwrapped positions and velocities, three numbers per particle.
 pub fn unwrapped(backend: &mut dyn Backend) -> (Vec<f64>, Vec<f64>) {
     let length = backend.box_length();
     let c = columns(backend);
@@ -194,7 +217,7 @@ pub fn unwrapped(backend: &mut dyn Backend) -> (Vec<f64>, Vec<f64>) {
     (position, c.velocity.into_iter().flatten().collect())
 }
 
-/// The largest difference of two rows of numbers.
+/// The largest absolute difference of two lists of numbers.
 pub fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).fold(0.0, |m, (a, b)| if (a - b).is_nan() { f64::NAN } else { f64::max(m, (a - b).abs()) })
@@ -208,7 +231,7 @@ pub fn csv(path: &Path) -> BTreeMap<String, Vec<f64>> {
     let mut columns = BTreeMap::new();
     for line in lines {
         for (name, value) in names.iter().zip(line.split(',')) {
-            // an empty field is a value that there is not
+            // an empty field is a missing value
             let value = if value.is_empty() { f64::NAN } else { value.parse().expect("a number") };
             columns.entry(name.to_string()).or_insert_with(Vec::new).push(value);
         }
@@ -221,32 +244,32 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Runs the program in a folder and waits for its end.
+/// Runs the program in a folder and waits until it ends.
 pub fn galamost(folder: &Path, args: &[&str]) -> Output {
     Command::new(program()).args(args).current_dir(folder).output().expect("the program runs")
 }
 
-/// The words that the program wrote for its user.
+/// The text that a program wrote to standard error.
 pub fn words(out: &Output) -> String {
     String::from_utf8_lossy(&out.stderr).into_owned()
 }
 
-/// A file of `data/`, unpacked.
+/// Unpacks a file of `data/`.
 pub fn unpack(name: &str, to: &Path) {
     let packed = std::fs::read(repository().join("tests/data").join(name)).expect("the packed file");
     let mut out = std::fs::File::create(to).expect("a file");
     lzma_rs::xz_decompress(&mut packed.as_slice(), &mut out).expect("unpacked");
 }
 
-/// A backend for a plan.
+/// Opens a backend for a plan.
 pub fn backend(plan: &Plan) -> Box<dyn Backend> {
     galamost_engine::run::open(plan).unwrap_or_else(|e| panic!("{}", e.render()))
 }
 
-/// Runs a text from start to end.
+/// Runs a pipeline from start to end.
 ///
 /// # Errors
-/// What broke.
+/// Returns the error of the check or of the run.
 pub fn run(text: &str, device: DeviceChoice) -> Result<(Summary, Box<dyn Backend>), Failure> {
     run_plan(&plan(text, device)?)
 }
@@ -254,15 +277,15 @@ pub fn run(text: &str, device: DeviceChoice) -> Result<(Summary, Box<dyn Backend
 /// Runs a plan from start to end.
 ///
 /// # Errors
-/// What broke.
+/// Returns the error of the run.
 pub fn run_plan(plan: &Plan) -> Result<(Summary, Box<dyn Backend>), Failure> {
     let mut b = backend(plan);
     let summary = execute(plan, &mut *b, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
     Ok((summary, b))
 }
 
-/// Tells that a test could not be done because a tool is missing. In continuous integration (`CI` is set) that is a
-/// failure, unless what is missing is a GPU.
+/// Reports that a test is skipped because a tool is missing. In continuous integration (`CI` is set) this is a failure,
+/// unless the missing tool is a GPU.
 pub fn skip(tool: &str, why: &str) {
     let gpu = tool == "GPU";
     assert!(
@@ -270,11 +293,11 @@ pub fn skip(tool: &str, why: &str) {
         "{tool} is missing, which continuous integration must have: {why}"
     );
     assert!(!(gpu && std::env::var_os("GALAMOST_NEED_GPU").is_some()), "a GPU is missing: {why}");
-    // past the test harness, which keeps the output of tests that pass to itself
+    // directly to standard error: the test harness hides the output of tests that pass
     let _ = writeln!(std::io::stderr(), "SKIPPED: needs {tool}: {why}");
 }
 
-/// Whether the emulated device can be used; says aloud if not.
+/// Returns whether the emulated device can be used; reports a skip if not.
 pub fn has_compiler() -> bool {
     match galamost_engine::device::choose(DeviceChoice::Emulated) {
         Ok(_) => true,
@@ -285,7 +308,7 @@ pub fn has_compiler() -> bool {
     }
 }
 
-/// A Python with the packages `gsd` and `freud`: `GALAMOST_PYTHON`, or `python3`; says aloud if there is none.
+/// A Python with the packages `gsd` and `freud`: `GALAMOST_PYTHON`, or `python3`. Reports a skip if there is none.
 pub fn python() -> Option<PathBuf> {
     let found = python_with("gsd.hoomd, freud, numpy");
     found.map_err(|why| skip("Python with gsd and freud-analysis", &why)).ok()
@@ -294,7 +317,7 @@ pub fn python() -> Option<PathBuf> {
 /// A Python with these modules: `GALAMOST_PYTHON`, or `python3`.
 ///
 /// # Errors
-/// What Python says.
+/// Returns the last line of Python's error.
 pub fn python_with(modules: &str) -> Result<PathBuf, String> {
     let python: PathBuf = std::env::var_os("GALAMOST_PYTHON").map_or_else(|| "python3".into(), PathBuf::from);
     match Command::new(&python).args(["-c", &format!("import {modules}")]).env("QT_QPA_PLATFORM", "offscreen").output()
@@ -305,7 +328,7 @@ pub fn python_with(modules: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// As [`skip`], for packages of hundreds of megabytes that continuous integration does without.
+/// Like [`skip`], for packages of hundreds of megabytes, which continuous integration does not install.
 pub fn skip_heavy(package: &str, why: &str) {
     let _ = writeln!(
         std::io::stderr(),
@@ -313,7 +336,7 @@ pub fn skip_heavy(package: &str, why: &str) {
     );
 }
 
-/// Whether NVRTC can be used; says aloud if not.
+/// Returns whether NVRTC can be used; reports a skip if not.
 pub fn has_nvrtc() -> bool {
     match galamost_engine::device::nvrtc::load() {
         Ok(()) => true,

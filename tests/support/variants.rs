@@ -1,9 +1,9 @@
-//! Plugins that are built against another plugin API than this engine's, or in another way.
+//! Plugins that are built against a changed plugin API or with other compiler options.
 
 use crate::{build_crate, repository};
 use std::path::{Path, PathBuf};
 
-/// A change of one text: file, what is looked for, what is put in its place.
+/// A change of one source file: file name, text to find, replacement.
 pub type Edit = (&'static str, String, String);
 
 /// A copy of the plugin API's sources, with changes. The macros are this workspace's own, so that they are compiled
@@ -62,12 +62,12 @@ pub fn build(folder: &Path, how: &[&str], to: &Path) {
     build_crate(folder, how, to);
 }
 
-/// Where crates are made and built that do not belong to the workspace.
+/// The folder for crates that do not belong to the workspace, and for their builds.
 pub fn outside() -> PathBuf {
     repository().join("target/outside")
 }
 
-/// Copies Rust texts and manifests, and leaves alone what is there already, so that cargo does not build it anew.
+/// Copies Rust sources and manifests. Files that have not changed are not written, so cargo does not rebuild them.
 pub fn copy_sources(from: &Path, to: &Path, change: &mut dyn FnMut(&Path, &mut String)) {
     for entry in std::fs::read_dir(from).unwrap_or_else(|e| panic!("{}: {e}", from.display())) {
         let path = entry.expect("an entry").path();

@@ -39,7 +39,7 @@ pub fn has_mdbook() -> bool {
 /// Returns an error if the program is missing or fails.
 pub fn generate(program: &Path, to: &Path) -> Result<(), String> {
     if !program.exists() {
-        return Err(format!("{}: no such program; run `cargo build --release --workspace` first", program.display()));
+        return Err(format!("{}: no such program; run `cargo build --release` first", program.display()));
     }
     recreate(to)?;
     run(Command::new(program).args(["plugins", "--markdown"]).arg(to))

@@ -20,7 +20,7 @@ pub struct Columns {
     /// Velocities.
     pub velocity: Vec<[f64; 3]>,
     /// Types.
-    pub types: Vec<u32>,
+    pub type_id: Vec<u32>,
     /// Masses.
     pub mass: Vec<f64>,
     /// Optional arrays.
@@ -42,7 +42,7 @@ pub fn columns(backend: &mut dyn Backend, facts: &Facts, wants: Wants) -> Result
     if wants.particles {
         let length = backend.box_length();
         let (pos, low) = (backend.read(ArrayId::PosType.name())?, backend.read(ArrayId::PosLow.name())?);
-        (c.position, c.types) = match facts.precision {
+        (c.position, c.type_id) = match facts.precision {
             Precision::Double => positions::<Float64>(&pos, &low, length),
             _ => positions::<Fixed>(&pos, &low, length),
         };

@@ -132,7 +132,7 @@ pub fn analyze(
         position: FrameColumn::new(&columns.position),
         image: FrameColumn::new(&columns.image),
         velocity: FrameColumn::new(&columns.velocity),
-        type_id: FrameColumn::new(&columns.types),
+        type_id: FrameColumn::new(&columns.type_id),
         mass: FrameColumn::new(&columns.mass),
         arrays: FrameColumn::new(&arrays),
         bonds: FrameColumn::new(&columns.bonds),

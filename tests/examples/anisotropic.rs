@@ -1,0 +1,72 @@
+//! Oriented particles.
+
+use super::run;
+use galamost_tests::{csv, mean};
+
+#[test]
+fn example_14_patches() {
+    let (_keep, folder) = run("14-patches");
+    let (t, c) = (csv(&folder.join("14-thermo.csv")), csv(&folder.join("14-patches.csv")));
+    for name in ["kT", "kT_rotational"] {
+        assert!((mean(&t[name][20..]) - 1.0).abs() < 0.03, "{name} {}", mean(&t[name][20..]));
+    }
+    let kept = &t["conserved"];
+    assert!((kept[50] / kept[10] - 1.0).abs() < 1e-3, "conserved {} and {}", kept[10], kept[50]);
+    // what is single at first joins
+    let (first, last) = (c["mean"][0], c["mean"][5]);
+    assert!(last > 1.5 * first && c["largest"][5] >= 4.0, "mean {first}, then {last}");
+    let sizes = csv(&folder.join("14-sizes.csv"));
+    let of = |step: f64| (0..sizes["step"].len()).filter(move |k| sizes["step"][*k] == step).collect::<Vec<_>>();
+    let sizes = csv(&folder.join("14-sizes.csv"));
+    let particles: f64 = of(5000.0).iter().map(|k| sizes["size"][*k] * sizes["clusters"][*k]).sum();
+    assert_eq!(particles, c["particles"][5]);
+}
+
+#[test]
+fn example_16_rods() {
+    let (_keep, folder) = run("16-rods");
+    let t = csv(&folder.join("16-thermo.csv"));
+    let late = |name: &str| mean(&t[name][20..]);
+    assert!((late("kT") - 1.0).abs() < 0.03 && (late("kT_rotational") - 1.0).abs() < 0.03);
+    assert!((late("pressure") - 60.0).abs() < 1.5, "P {}", late("pressure"));
+    let kept = &t["conserved"];
+    assert!((kept[40] / kept[10] - 1.0).abs() < 1e-4, "conserved {} and {}", kept[10], kept[40]);
+    let order = csv(&folder.join("16-order.csv"));
+    assert!(order["P2"].iter().all(|p| (0.0..1.0).contains(p)) && order["n"][0] == 729.0);
+}
+
+#[test]
+fn example_19_triblock() {
+    let (_keep, folder) = run("19-triblock");
+    let t = csv(&folder.join("19-thermo.csv"));
+    for name in ["kT", "kT_rotational"] {
+        assert!((mean(&t[name][20..]) - 1.0).abs() < 0.03, "{name} {}", mean(&t[name][20..]));
+    }
+    let c = csv(&folder.join("19-correlation.csv"));
+    assert_eq!((c["lag"].len(), c["lag"][1], c["origins"][0], c["origins"][40]), (41, 50.0, 101.0, 61.0));
+    assert!((c["C1"][0] - 1.0).abs() < 1e-6 && c["C1"][40] < 0.9 && c["C2"][40] < c["C1"][40]);
+    assert!((c["time"][40] - 4.0).abs() < 1e-9);
+    let p = csv(&folder.join("19-pairs.csv"));
+    let at = |r: f64, cos: f64| {
+        let near = |k: &usize| (p["r"][*k] - r).abs() < 0.026 && (p["cos"][*k] - cos).abs() < 0.051;
+        p["g"][(0..p["r"].len()).find(near).expect("a bin")]
+    };
+    // within a patch are many, at its edge few, and heads and tails are alike
+    assert!(at(0.625, 0.85) > 3.0 * at(0.625, 0.45), "{} and {}", at(0.625, 0.85), at(0.625, 0.45));
+    assert!((at(0.725, 0.95) / at(0.725, -0.95) - 1.0).abs() < 0.2);
+    // within 2 of a particle are as many as the density says, but for the hole at the middle and the structure around it
+    let within: f64 = p["pairs"].iter().sum();
+    let expected = 11.0 * 729.0 * 728.0 / 243.0 * 4.0 / 3.0 * std::f64::consts::PI * 8.0;
+    assert!((within / expected - 1.0).abs() < 0.05, "{within} pairs, {expected} at random places");
+}
+
+#[test]
+fn example_13_janus() {
+    let (_keep, folder) = run("13-janus");
+    let t = csv(&folder.join("13-janus.csv"));
+    let late = |name: &str| mean(&t[name][60..]);
+    // 1,000 particles, 50 of which turn: standard errors of some 0.005 and 0.03
+    assert!((late("kT") - 1.0).abs() < 0.03, "kT {}", late("kT"));
+    assert!((late("kT_rotational") - 1.0).abs() < 0.2, "kT_rotational {}", late("kT_rotational"));
+    assert!(folder.join("13-janus.gsd").metadata().expect("a trajectory").len() > 4 * 1000 * 28);
+}

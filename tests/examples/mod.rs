@@ -1,0 +1,53 @@
+//! Every example runs to its end unchanged and gives the results that its first lines promise.
+
+mod analysis;
+mod anisotropic;
+mod files;
+mod flow;
+mod liquids;
+mod polymers;
+mod soft_matter;
+
+use galamost_tests::{program, repository};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Copies the examples to a folder of their own and runs one there.
+fn run(name: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for e in std::fs::read_dir(repository().join("examples")).expect("examples/").filter_map(Result::ok) {
+        let path = e.path();
+        let number = |p: &Path| p.file_name().unwrap_or_default().to_string_lossy()[..2].to_string();
+        if path.extension().is_some_and(|x| x == "ron" || x == "xml" || x == "dump" || x == "gz" || x == "pdb")
+            && number(&path) == name[..2]
+        {
+            std::fs::copy(&path, folder.path().join(e.file_name())).expect("copied");
+        }
+    }
+    let out = Command::new(program())
+        .args(["--pipeline", &format!("{name}.ron"), "--device", "cpu", "--quiet"])
+        .current_dir(folder.path())
+        .output()
+        .expect("the program runs");
+    assert!(out.status.success(), "{name}: {}", String::from_utf8_lossy(&out.stderr));
+    let path = folder.path().to_path_buf();
+    (folder, path)
+}
+
+#[test]
+fn every_example_has_a_test() {
+    let mut here = String::new();
+    for file in std::fs::read_dir(repository().join("tests/examples")).expect("tests/examples/").filter_map(Result::ok)
+    {
+        here += &std::fs::read_to_string(file.path()).expect("a source");
+    }
+    let mut n = 0;
+    for e in std::fs::read_dir(repository().join("examples")).expect("examples/").filter_map(Result::ok) {
+        let name = e.file_name().to_string_lossy().into_owned();
+        if let Some(stem) = name.strip_suffix(".ron") {
+            n += 1;
+            assert!(here.contains(&format!("run(\"{stem}\")")), "{name} is not run");
+        }
+    }
+    assert!(n >= 50, "only {n} examples");
+}

@@ -1,0 +1,173 @@
+//! Chains: melts, single chains, built systems, chain sampling.
+
+use super::run;
+use galamost_tests::{csv, mean};
+
+#[test]
+fn example_06_kremer_grest_melt() {
+    let (_keep, folder) = run("06-kremer-grest-melt");
+    let t = csv(&folder.join("06-kremer-grest-melt.csv"));
+    let late = |name: &str| mean(&t[name][45..]);
+    assert!((late("kT") - 1.0).abs() < 0.03, "kT {}", late("kT"));
+    // a run ten times as long, with another seed: 4.98 ± 0.01
+    assert!((late("pressure") - 4.98).abs() < 0.4, "P {}", late("pressure"));
+    let last = std::fs::read_to_string(folder.join("06-kremer-grest-melt.0000004000.xml")).expect("the last state");
+    let rows = |node: &str| -> Vec<Vec<f64>> {
+        let (_, rest) = last.split_once(&format!("<{node} num=\"1000\">\n")).expect("a node");
+        let text = rest.split_once(&format!("</{node}>")).expect("its end").0;
+        text.lines().map(|l| l.split_whitespace().map(|x| x.parse().expect("a number")).collect()).collect()
+    };
+    let (position, length) = (rows("position"), 10.5567);
+    let mut lengths = vec![];
+    for chain in 0..40 {
+        for k in 25 * chain..25 * chain + 24 {
+            let d = |a: usize| {
+                let x: f64 = position[k + 1][a] - position[k][a];
+                x - length * (x / length).round()
+            };
+            lengths.push((d(0).powi(2) + d(1).powi(2) + d(2).powi(2)).sqrt());
+        }
+    }
+    let longest = lengths.iter().copied().fold(0.0, f64::max);
+    assert!((mean(&lengths) - 0.967).abs() < 0.01 && longest < 1.25, "{} {longest}", mean(&lengths));
+}
+
+#[test]
+fn example_26_single_chains() {
+    let (_keep, folder) = run("26-single-chains");
+    let t = csv(&folder.join("26-single-chains.csv"));
+    let pairs = mean(&t["LennardJones"][150..]) / 400.0;
+    assert!((-3.0..-1.2).contains(&pairs), "U/N {pairs}");
+    assert!((mean(&t["kT"][100..]) - 0.5).abs() < 0.03, "kT {}", mean(&t["kT"][100..]));
+    // beads of different chains do not see each other: many are where one chain would not let them be
+    let last = std::fs::read_to_string(folder.join("26-single-chains.0000020000.xml")).expect("the last state");
+    let body = last.split_once("<position num=\"400\">").expect("positions").1.split_once("</").expect("its end").0;
+    let x: Vec<Vec<f64>> = body
+        .split_terminator('\n')
+        .filter(|l| !l.is_empty())
+        .map(|l| l.split_whitespace().map(|x| x.parse().expect("a number")).collect())
+        .collect();
+    assert_eq!(x.len(), 400);
+    let near = |i: usize, j: usize| {
+        let d = |k: usize| {
+            let d = x[i][k] - x[j][k];
+            d - 8.0 * (d / 8.0).round()
+        };
+        d(0).powi(2) + d(1).powi(2) + d(2).powi(2) < 0.49
+    };
+    let pairs = (0..400).flat_map(|i| (0..i).map(move |j| (i, j)));
+    let (mut inside, mut between) = (0, 0);
+    for (i, j) in pairs.filter(|(i, j)| near(*i, *j)) {
+        *(if i / 20 == j / 20 { &mut inside } else { &mut between }) += 1;
+    }
+    assert!(inside < 3 && between > 20, "{inside} close pairs inside of chains, {between} between them");
+}
+
+#[test]
+fn example_40_distributions() {
+    let (_keep, folder) = run("40-distributions");
+    for (file, width, name) in
+        [("40-bonds.csv", 0.01, "A-A"), ("40-angles.csv", 3.0, "A-A-A"), ("40-dihedrals.csv", 10.0, "A-A-A-A")]
+    {
+        let t = csv(&folder.join(file));
+        assert!((t[name].iter().sum::<f64>() * width - 1.0).abs() < 1e-9, "{file}");
+    }
+    // both wells of the bonds: 0.92 and 1.08, the first one deeper
+    let bonds = csv(&folder.join("40-bonds.csv"));
+    let near = |r: f64| bonds["r"].iter().zip(&bonds["A-A"]).find(|(x, _)| (**x - r).abs() < 0.006).expect("a bin").1;
+    assert!(*near(0.925) > 2.0 * near(1.005) && *near(0.925) > 1.5 * near(1.075) && *near(1.075) > 1.2 * near(1.005));
+    let g = csv(&folder.join("40-rdf.csv"));
+    let far = mean(&g["A-A"][60..]);
+    assert!(g["A-A"][15] < 0.01 && (0.93..1.01).contains(&far), "g {} … {far}", g["A-A"][15]);
+}
+
+#[test]
+fn example_44_rosenbluth() {
+    let (_keep, folder) = run("44-rosenbluth");
+    let t = csv(&folder.join("44-rosenbluth.csv"));
+    assert_eq!((t["monomers"][1], t["begun"][1]), (3.0, 50_000.0));
+    assert!((t["ln_Z"][1] - 30f64.ln()).abs() < 1e-8 && (t["ln_Z"][3] - 726f64.ln()).abs() < 4.0 * t["ln_Z_error"][3]);
+    let fit = std::fs::read_to_string(folder.join("44-rosenbluth-fit.csv")).expect("fits");
+    let mu: f64 = fit.lines().nth(1).and_then(|l| l.split(',').nth(1)?.parse().ok()).expect("μ");
+    assert!((mu - 4.684).abs() < 0.05, "μ {mu}");
+    let beads = csv(&folder.join("44-beads.csv"));
+    assert!((beads["ln_Z"][1] - 0.75f64.ln()).abs() < 4.0 * beads["ln_Z_error"][1]);
+    let h = csv(&folder.join("44-distances.csv"));
+    assert!((h["density"].iter().sum::<f64>() - 1.0).abs() < 1e-6);
+    assert_eq!(csv(&folder.join("44-chains.csv"))["x"].len(), 480);
+}
+
+#[test]
+fn example_45_perm() {
+    let (_keep, folder) = run("45-perm");
+    let theta = std::fs::read_to_string(folder.join("45-contacts-fit.csv")).expect("fits");
+    let line = theta.lines().find(|l| l.starts_with("kT_theta")).expect("a temperature");
+    let kt: f64 = line.split(',').nth(1).and_then(|x| x.parse().ok()).expect("a number");
+    // chains of 64 and 32 are short: their crossing lies below 3.717
+    assert!((2.8..3.5).contains(&kt), "kT_theta {kt}");
+    let slit = csv(&folder.join("45-slit.csv"));
+    let last = slit["R2"].last().copied().unwrap_or(f64::NAN);
+    // longer than in free space, where R² of 127 steps is 1.22 · 127^1.176
+    assert!(last > 1.22 * 127f64.powf(1.176), "R² {last}");
+    assert!(csv(&folder.join("45-star.csv"))["chains"].last().is_some_and(|n| *n > 100.0));
+}
+
+#[test]
+fn example_46_build_melt() {
+    let (_keep, folder) = run("46-build-melt");
+    let t = csv(&folder.join("46-build-melt.csv"));
+    let kt = mean(&t["kT"][10..]);
+    assert!((kt - 1.0).abs() < 0.05, "kT {kt}");
+    assert!(folder.join("46-build-melt.gsd").metadata().expect("a trajectory").len() > 1536 * 12 * 3);
+}
+
+#[test]
+fn example_47_build_brush() {
+    let (_keep, folder) = run("47-build-brush");
+    let t = csv(&folder.join("47-build-brush.csv"));
+    assert!(t["potential"].iter().all(|u| u.is_finite()) && mean(&t["kT"][5..]) < 1.1);
+}
+
+#[test]
+fn example_65_chain_sizes() {
+    let (_keep, folder) = run("65-chain-sizes");
+    let each = csv(&folder.join("65-each.csv"));
+    // from the middle of the run on; rings are the molecules without ends
+    let late = |rings: bool| -> Vec<f64> {
+        let rows = (0..each["step"].len()).filter(|i| each["step"][*i] >= 2500.0 && each["Re2"][*i].is_nan() == rings);
+        rows.map(|i| each["Rg2"][i]).collect()
+    };
+    let (chains, rings) = (mean(&late(false)), mean(&late(true)));
+    // ½ for random walks; short chains are stiffened by the repulsion between their beads, which swells rings
+    assert!((0.5..0.7).contains(&(rings / chains)), "Rg2 of rings {rings}, of chains {chains}");
+    let t = csv(&folder.join("65-chains.csv"));
+    let ends = mean(&t["Re2"][50..]);
+    assert!((ends / chains / (6.0 * 20.0 / 21.0) - 1.0).abs() < 0.15, "Re2 {ends}, Rg2 {chains}");
+    let internal = csv(&folder.join("65-internal.csv"));
+    assert_eq!(internal["n"].len(), 19);
+    assert!((internal["R2/n"][9] / internal["R2/n"][4] - 1.0).abs() < 0.1, "{:?}", internal["R2/n"]);
+}
+
+#[test]
+fn example_57_molecules() {
+    let (_keep, folder) = run("57-molecules");
+    let (msd, beads, g) =
+        (csv(&folder.join("57-msd.csv")), csv(&folder.join("57-beads.csv")), csv(&folder.join("57-rdf.csv")));
+    // 20 chains, 800 time units: msd at t = 40 has some 20 × 20 independent displacements of three components
+    let k = msd["time"].iter().position(|t| *t >= 40.0).expect("a lag");
+    let d = msd["msd_molecules"][k] / (6.0 * msd["time"][k]);
+    println!("D = {d}, exact 0.05; beads: {} at the same time; g = {:?}", beads["msd_A"][k], &g["molecules"][4..]);
+    assert!((d / 0.05 - 1.0).abs() < 0.25, "D = {d}");
+    assert!(beads["msd_A"][k] > 1.3 * msd["msd_molecules"][k]);
+    assert!((mean(&g["molecules"][4..]) - 1.0).abs() < 0.15);
+}
+
+#[test]
+fn example_71_replicate() {
+    let (_keep, folder) = run("71-replicate");
+    let t = csv(&folder.join("71-replicate.csv"));
+    assert!((mean(&t["kT"][5..]) - 1.0).abs() < 0.03, "kT {}", mean(&t["kT"][5..]));
+    // 3,040 bonds, no longer than those of the small system: of a bond between the wrong copies the energy would be some thousand
+    let bonds = mean(&t["HarmonicBond"][5..]) / 3040.0;
+    assert!((0.4..0.6).contains(&bonds), "U per bond {bonds}");
+}

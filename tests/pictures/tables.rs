@@ -1,0 +1,150 @@
+//! Plots and statistics of tables.
+
+use super::decoded;
+use galamost_pictures::Rgb;
+use galamost_tests::{galamost, python, words};
+use std::process::Command;
+
+/// All elements of an SVG file are closed in the right order.
+fn well_formed(svg: &str) {
+    let mut reader = quick_xml::Reader::from_str(svg);
+    loop {
+        match reader.read_event().expect("SVG") {
+            quick_xml::events::Event::Eof => return,
+            quick_xml::events::Event::Start(e) | quick_xml::events::Event::Empty(e) => {
+                e.attributes().for_each(|a| drop(a.expect("an attribute")));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn tables_are_plotted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+    write("a.csv", "r (sigma),A-A,A-B,A-A_error\n0.5,0.0,0.1,0.01\n1.0,2.5,1.5,0.1\n1.5,1.0,1.0,0.05\n");
+    write("b.csv", "r (sigma),A-A,A-B\n0.5,0.1,0.1\n1.0,2.0,1.5\n1.5,1.1,1.0\n");
+    let run = |args: &[&str]| galamost(folder.path(), args);
+    let done = run(&["plot", "a.csv"]);
+    assert!(done.status.success(), "{}", words(&done));
+    let svg = std::fs::read_to_string(folder.path().join("a.svg")).expect("a plot");
+    well_formed(&svg);
+    assert!(
+        svg.contains(">r (sigma)<") && svg.contains(">A-A<") && svg.contains(">A-B<") && !svg.contains("A-A_error")
+    );
+    let args = [
+        "plot", "a.csv", "b.csv", "--y", "A-A", "--y", "A-B", "--title", "x < y", "--points", "--log-y", "--out",
+        "c.svg",
+    ];
+    assert!(run(&args).status.success());
+    let svg = std::fs::read_to_string(folder.path().join("c.svg")).expect("a plot");
+    well_formed(&svg);
+    assert!(svg.contains("x &lt; y") && svg.contains(">a.csv<") && svg.contains(">b.csv<"));
+    assert!(run(&["plot", "a.csv", "--y", "A-A", "--errors", "--out", "e.png"]).status.success());
+    let (w, h, pixels) = decoded(&folder.path().join("e.png"));
+    assert!(w == 1440 && h > 700);
+    let blue = Rgb::of_palette(0).0;
+    assert!(pixels.chunks(3).filter(|p| **p == blue).count() > 1000, "the curve");
+    assert!(pixels.chunks(3).filter(|p| **p == [0x22; 3]).count() > 2000, "axes and letters");
+    // tables of potentials, in both formats
+    let make = [
+        "table",
+        "make",
+        "Wca(pairs: {(\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0)})",
+        "--pair",
+        "A",
+        "A",
+        "--out",
+        "wca.csv",
+    ];
+    let done = run(&make);
+    assert!(done.status.success(), "{}", words(&done));
+    for out in ["wca.png", "wca.svg"] {
+        let done = run(&["table", "plot", "wca.csv", "--out", out]);
+        assert!(done.status.success(), "{}", words(&done));
+    }
+    assert!(decoded(&folder.path().join("wca.png")).0 == 1440);
+    write("bad.csv", "step,kT\n0,1.0\n10,one\n20,2.0\n");
+    write("short.csv", "step,kT\n0,1.0\n10\n20,2.0\n");
+    for (args, part) in [
+        (vec!["plot", "bad.csv"], "bad.csv:3:4: `one` is not a number"),
+        (vec!["stats", "bad.csv"], "bad.csv:3:4:"),
+        (vec!["plot", "short.csv"], "short.csv:3:3: 1 cells in a table of 2 columns"),
+        (vec!["plot", "a.csv", "--y", "A-C"], "unknown column `A-C`; did you mean"),
+        (vec!["plot", "a.csv", "--out", "a.gif"], "a.gif: unknown image format"),
+        (vec!["plot", "a.csv", "--y", "A-B", "--errors"], "no standard errors of `A-B`"),
+        (vec!["plot", "none.csv"], "none.csv: cannot be read"),
+        (vec!["table", "plot", "wca.csv", "--out", "x.gif"], "x.gif: unknown image format"),
+    ] {
+        let done = run(&args);
+        assert_eq!(done.status.code(), Some(2), "{args:?}: {}", words(&done));
+        assert!(words(&done).contains(part), "{}", words(&done));
+    }
+}
+
+/// The formulas of `stats` in NumPy, on series of a known correlation time.
+const REFERENCE: &str = r"
+import numpy as np, json, sys
+rng = np.random.default_rng(7)
+n, phi = 6000, 0.9
+x = np.zeros(n)
+for k in range(1, n):
+    x[k] = phi*x[k-1] + rng.normal()*np.sqrt(1 - phi*phi)
+y = 5 + x + np.linspace(0, 0.5, n)
+w = rng.normal(size=n)
+np.savetxt('s.csv', np.c_[np.arange(n)*10, x, y, w], delimiter=',', header='step,x,y,w', comments='', fmt=['%d','%.17g','%.17g','%.17g'])
+def inefficiency(a):
+    d = a - a.mean(); c0 = (d*d).mean(); g = 1.0; N = len(a)
+    for t in range(1, N - 1):
+        c = (d[:N-t]*d[t:]).sum()/((N - t)*c0)
+        if c <= 0 and t > 3: break
+        g += 2*c*(1 - t/N)
+    return max(g, 1.0)
+def block(a):
+    n, s0, size = len(a), None, 1
+    while len(a) >= 2:
+        s = np.sqrt(a.var()/(len(a) - 1)); s0 = s if s0 is None else s0
+        if size**3 > 2*n*(s/s0)**4: return s
+        m = len(a)//2; a = 0.5*(a[:2*m:2] + a[1:2*m:2]); size *= 2
+def drift(a):
+    t = np.arange(len(a)); p = np.polyfit(t, a, 1); r = a - np.polyval(p, t)
+    return p[0]*(len(a) - 1), np.sqrt(12*inefficiency(r)*(r*r).sum()/(len(a) - 2)/len(a))
+out = {}
+for name, a in (('x', x), ('y', y), ('w', w)):
+    out[name] = [a.mean(), block(a), a.std(ddof=1), inefficiency(a), *drift(a)]
+try:
+    from pymbar import timeseries
+    for name, a in (('x', x), ('w', w)):
+        assert abs(timeseries.statistical_inefficiency(a) - out[name][3]) < 1e-9*out[name][3]
+except ImportError:
+    pass
+json.dump(out, open('reference.json', 'w'))
+";
+
+#[test]
+fn statistics_agree_with_numpy() {
+    let Some(python) = python() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let done = Command::new(python).args(["-c", REFERENCE]).current_dir(folder.path()).output().expect("Python runs");
+    assert!(done.status.success(), "{}", words(&done));
+    let text = std::fs::read_to_string(folder.path().join("reference.json")).expect("numbers");
+    let reference: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let done = galamost(folder.path(), &["stats", "s.csv", "--json"]);
+    assert!(done.status.success(), "{}", words(&done));
+    let list: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert_eq!(list.as_array().map(Vec::len), Some(3));
+    for s in list.as_array().expect("a list") {
+        let name = s["column"].as_str().expect("a name");
+        let keys = ["mean", "error", "deviation", "inefficiency", "drift", "drift_error"];
+        for (k, key) in keys.iter().enumerate() {
+            let (ours, theirs) = (s[key].as_f64().expect(key), reference[name][k].as_f64().expect(key));
+            assert!((ours - theirs).abs() < 1e-8 * (1.0 + theirs.abs()), "{name} {key}: {ours}, NumPy {theirs}");
+        }
+    }
+    let table = galamost(folder.path(), &["stats", "s.csv", "--columns", "x,y", "--skip", "auto"]);
+    let text = String::from_utf8_lossy(&table.stdout).into_owned();
+    assert_eq!(text.lines().count(), 3, "{text}");
+    let few = galamost(folder.path(), &["stats", "s.csv", "--skip", "5999"]);
+    assert_eq!(few.status.code(), Some(2));
+}
