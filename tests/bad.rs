@@ -1,4 +1,4 @@
-//! Mistakes of users: each file of `bad/` holds cases, separated by lines of `+++`.
+//! Error messages for mistakes in pipelines: each file of `bad/` contains cases, separated by lines of `+++`.
 //!
 //! Under a faulty line stands `//^ message`, with the `^` at the column of the fault; the message is a part of what is
 //! reported there. `//@ file:line: message` expects a fault in another file. Every fault must be expected, and every

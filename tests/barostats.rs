@@ -97,13 +97,13 @@ fn boxes_change_on_the_device_as_on_the_cpu() {
                 (unwrapped(&mut *b).0, b.box_length())
             });
             let (x, l) = (largest_difference(&xa, &xb), (0..3).map(|k| (la[k] - lb[k]).abs()).fold(0.0, f64::max));
-            assert!(la != standard_system().box_length, "{integrator}, {updater}: the box stayed as it was");
+            assert!(la != standard_system().box_length, "{integrator}, {updater}: the box did not change");
             assert!(x < limit && l < limit, "{integrator}, {updater}, {precision}: positions {x:e}, box {l:e}");
         }
     }
 }
 
-/// In a box that shrinks and grows far, no neighbor is missed: forces are those of a state that is begun anew.
+/// No neighbor is missed in a box that shrinks and grows a lot: forces equal those of a fresh start.
 #[test]
 fn the_neighbor_list_is_complete_in_a_changing_box() {
     for device in devices() {
@@ -169,7 +169,7 @@ fn boxes_follow_their_prescribed_pressure_and_length() {
             assert!((mean - 3.0).abs() < 0.35, "pressure {mean}");
         }
 
-        // positions follow a box that is told its length, and where it ends it stays
+        // positions scale with a prescribed box length, which stays constant after the ramp
         let mut still = standard_system();
         still.velocity.iter_mut().for_each(|v| *v = [0.0; 3]);
         let (x, z) = (old[0], old[2]);

@@ -1,4 +1,4 @@
-//! `galamost bench` where there is no GPU: its cases can be run, its table says what it should.
+//! `galamost bench` without a GPU: its cases run and its table is complete.
 
 use galamost_tests::{galamost, repository, words};
 

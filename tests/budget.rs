@@ -1,4 +1,4 @@
-//! What a step may cost, counted where there is no GPU: launches, and that nothing is allocated and nobody waits.
+//! The cost of a step, counted without a GPU: the number of launches; no allocation and no synchronization.
 
 use galamost_engine::backend::Backend;
 use galamost_engine::device::{Device, EmulatedDevice, Graph, Kernel, Services, SourceUnit};

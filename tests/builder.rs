@@ -86,7 +86,7 @@ fn a_built_mixture_has_the_requested_composition() {
             assert!((at(i) - at(j)).abs() < 1.01);
         }
     }
-    // the angle between bonds is built where the chain goes on from two beads before, also at branches
+    // the angle between bonds is built where the chain continues from two beads before, also at branches
     let given = s.angles.iter().filter(|a| s.angle_types[a.kind as usize] == "B-B-B");
     assert!(
         given.clone().count() == 32 * 3 + 10 && given.into_iter().all(|a| (angle(&s, a.tags) - 120.0).abs() < 1e-4)

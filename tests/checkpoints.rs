@@ -1,4 +1,4 @@
-//! Checkpoints: when they are written, how many are kept, which one a run goes on from, and what may have changed.
+//! Checkpoints: when they are written, how many are kept, which one a run resumes from, and what may change between runs.
 
 use galamost_tests::{csv, galamost, has_compiler, program, words};
 use std::path::Path;
@@ -77,7 +77,7 @@ fn the_newest_valid_checkpoint_is_resumed() {
 fn a_run_starts_or_resumes_as_requested() {
     let (whole, f) = (folder(), folder());
     go(whole.path(), &[], 0);
-    // `auto` begins, and goes on
+    // `auto` starts, and then resumes
     assert!(!go(f.path(), &["--resume=auto", "--steps", "50"], 0).contains("going on"));
     std::fs::copy(f.path().join("p.checkpoint"), f.path().join("half")).expect("copied");
     assert!(go(f.path(), &["--resume=auto"], 0).contains("resuming from step 50 of p.checkpoint\n"));
@@ -87,7 +87,7 @@ fn a_run_starts_or_resumes_as_requested() {
     assert!(said.contains("resuming from step 50 of "), "{said}");
     same(whole.path(), f.path());
     assert_eq!(csv(&f.path().join("t.csv"))["step"].len(), 11);
-    // anew: what an earlier run left is not taken for a checkpoint of this one
+    // start from scratch: checkpoints of an earlier run are not used
     let said = go(f.path(), &["--steps", "10", "--set", "checkpoint=(every: 1000)"], 0);
     assert!(said.contains("the checkpoint of an earlier run was renamed to p.checkpoint.old"), "{said}");
     let out = galamost(f.path(), &["--pipeline", "p.ron", "--resume-changed"]);

@@ -1,4 +1,4 @@
-//! What is measured while a run goes on, against freud, MDAnalysis and NumPy, exact formulas, and itself on the other device.
+//! Analyzers of dynamics and structure against freud, MDAnalysis, NumPy, exact formulas, and the other device.
 
 use galamost::selftest::standard_system;
 use galamost_engine::pipeline::DeviceChoice;
@@ -82,7 +82,7 @@ fn observables_agree_with_freud_and_mdanalysis() {
     assert!(out.status.success(), "{}", words(&out));
 }
 
-/// A box of 4 × 5 × 3 that breathes, in a rhythm of its own along each axis.
+/// A box of 4 × 5 × 3 that oscillates with another period along each axis.
 const RESIZE: &str = "BoxResize(every: 1, x: Sine(mean: 4.0, amplitude: 0.2, period: 37), y: Sine(mean: 5.0, amplitude: 0.25, period: 53), \
     z: Sine(mean: 3.0, amplitude: 0.15, period: 71))";
 
@@ -299,7 +299,6 @@ fn free_particles_diffuse_as_langevin_says() {
     }
 }
 
-/// What cannot be is told before the first step, or when it happens.
 /// Analyzers that are rejected: the component, further text of the pipeline, a part of the message.
 const MISTAKES: &[(&str, &str, &str)] = &[
     ("Msd(every: 1, file: \"t.csv\", points: 3)", "", "`points` must be even, found 3"),

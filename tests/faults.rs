@@ -1,4 +1,4 @@
-//! What goes wrong while a run goes on: the message names step, particle and component, and what can be saved is.
+//! Failures during a run: the message names step, particle, and component, and the state is saved if possible.
 
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
@@ -167,7 +167,7 @@ fn a_panic_in_a_plugin_ends_the_run_and_saves_it() {
     assert!(said.contains("the state of step 30 is saved in p.checkpoint"), "{said}");
     assert!(!said.contains("stack backtrace"), "{said}");
     assert_eq!(std::fs::read_to_string(f.path().join("t.csv")).expect("rows").lines().count(), 32);
-    // and the saved state is a whole one: without the faulty component's step the run goes on
+    // the saved state is complete: without the faulty component the run resumes
     let out = galamost(f.path(), &[run.as_slice(), &["--resume", "--set", "analyzers[1].step=1000"]].concat());
     assert!(out.status.success(), "{}", words(&out));
     assert_eq!(std::fs::read_to_string(f.path().join("t.csv")).expect("rows").lines().count(), 102);
@@ -212,7 +212,7 @@ fn signals_end_the_run_after_a_complete_step() {
     }
 }
 
-/// A force that writes where it may not, on the CPU: told by `--check-memory`.
+/// `--check-memory` reports a force that writes outside of its arrays on the CPU.
 #[test]
 fn a_force_that_writes_outside_its_array_is_reported() {
     let plugins = fixture();
@@ -230,7 +230,7 @@ fn a_force_that_writes_outside_its_array_is_reported() {
         let said = words(&out);
         assert_eq!(out.status.code(), Some(1), "{said}");
         assert!(said.contains(&format!("step 0: {expected}")), "{said}");
-        // nobody is accused who did nothing
+        // no other component is blamed
         let out = galamost(f.path(), &run);
         assert!(out.status.success(), "{}", words(&out));
         let out = galamost(f.path(), &["--pipeline", "p.ron", "--device", "emulated", "--check-memory"]);

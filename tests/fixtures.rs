@@ -54,10 +54,10 @@ fn an_updater_makes_and_breaks_bonds_on_the_device() {
     }
     let bonds = &found[0].0;
     assert!(bonds.len() > 150, "{} bonds: too few were made", bonds.len());
-    assert!(bonds.iter().flatten().all(|t| t % 6 != 0), "a bond that must be broken is there");
+    assert!(bonds.iter().flatten().all(|t| t % 6 != 0), "a bond that must be broken exists");
     let mut once = bonds.clone();
     once.dedup();
-    assert_eq!(once.len(), bonds.len(), "a bond is there twice");
+    assert_eq!(once.len(), bonds.len(), "a bond exists twice");
     for other in &found[1..] {
         assert_eq!(&other.0, bonds, "other bonds on the device");
         assert!(largest_difference(&found[0].1, &other.1) < 1e-10);
@@ -71,7 +71,7 @@ fn a_component_without_code_for_the_device_is_rejected() {
             continue;
         }
         let text = format!("(forces: [{name}()], integrators: [VelocityVerlet()], stages: [(steps: 1, dt: 0.01)])");
-        let Err(e) = plan_of(&text, standard_system(), device) else { panic!("{name} was taken") };
+        let Err(e) = plan_of(&text, standard_system(), device) else { panic!("{name} was accepted") };
         assert!(e.render().contains(&format!("{name} has no code for")) && e.render().contains(kind), "{}", e.render());
         assert_eq!(e.exit_code(), 2);
     }

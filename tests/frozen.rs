@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use xtask::freeze;
 
-/// Components of all kinds, with and without kernels of their own.
+/// Components of all kinds, with and without custom kernels.
 const PIPELINE: &str = r#"(
     seed: 3,
     precision: Double,
@@ -55,7 +55,7 @@ fn unpack(name: &str, packed: &[u8]) -> PathBuf {
         let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(packed));
         for entry in archive.entries().expect("an archive") {
             let mut entry = entry.expect("an entry");
-            // the archive has a top folder of its own name
+            // the archive has a top folder with its name
             let path: PathBuf = entry.path().expect("a path").components().skip(1).collect();
             let path = to.join(path);
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");

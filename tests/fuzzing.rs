@@ -68,7 +68,7 @@ fn mutated(seed: &[u8], others: &[Vec<u8>], draws: &mut Draws) -> Vec<u8> {
 
 #[test]
 fn mutated_files_are_rejected_or_accepted() {
-    // panics that are caught inside of plugins would fill the screen; the one that is found is told below
+    // panics inside of plugins are caught; the first one that is not is reported below
     let seconds = std::env::var("GALAMOST_FUZZ_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(1.0);
     for (name, target) in TARGETS {
         let seeds = seeds(name);

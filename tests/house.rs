@@ -1,4 +1,4 @@
-//! The rules of the house: short files, short functions, few loose files in a folder, no circles between folders.
+//! Rules for sources: short files, short functions, few loose files in a folder, no circular dependencies between folders.
 
 use galamost_tests::repository;
 use std::collections::{BTreeMap, BTreeSet};

@@ -77,11 +77,11 @@ fn iterations_converge_and_resume() {
     // a program that ended in the third iteration: before its end, and before it had written anything
     std::fs::remove_file(results.join("iter-003/main/done.ron")).expect("removed");
     run(&[]);
-    assert_eq!(dist(3), third, "an iteration begun again is the same");
+    assert_eq!(dist(3), third, "a repeated iteration differs");
     std::fs::remove_dir_all(results.join("iter-003")).expect("removed");
     run(&[]);
     assert_eq!((dist(3), [1, 2].map(changed)), (third.clone(), then), "finished iterations are kept");
-    // another method goes on from what is there: first as before, since no covariances were counted, then by itself
+    // another method continues: first with the old one, since no covariances were counted, then by itself
     write(here, "spec.ron", &SPEC.replace("iterations: 3", "iterations: 5, method: Imc(lambda: 1.0)"));
     run(&[]);
     assert_eq!((dist(3), [1, 2].map(changed)), (third.clone(), then), "finished iterations are kept");
@@ -96,7 +96,7 @@ fn iterations_converge_and_resume() {
     assert!(out.status.code() == Some(2) && words(&out).contains("iterations with other states"), "{}", words(&out));
 }
 
-/// A signal ends the run under way with a checkpoint, from which the next call goes on to the same numbers.
+/// A signal ends the current run with a checkpoint; the next call resumes it and gives the same numbers.
 #[test]
 fn an_iteration_resumes_from_its_checkpoint() {
     let (a, b) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));

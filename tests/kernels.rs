@@ -107,7 +107,7 @@ fn own_units(precision: Precision) -> Vec<SourceUnit> {
         ],
         stages: [ (steps: 0, dt: 0.01) ],
     )"#;
-    // a component is told that it runs on CUDA, also on the emulated device
+    // components see the emulated device as CUDA
     let plan = plan_of(OWN, standard_system(), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
     let units = Arc::new(Mutex::new(vec![]));
     let host = HostServices::new(Arc::new(Recorder { units: units.clone() }), precision);
@@ -172,7 +172,7 @@ fn steps_kernel_unit(plan: &Plan, pairs: &[String], precision: Precision) -> Sou
     steps_unit(&parts, precision)
 }
 
-/// Every unit that the shipped plugins lead to.
+/// All units of the engine and of the shipped plugins.
 fn units(precision: Precision) -> Vec<SourceUnit> {
     let mut units = engine_units(precision);
     if has_compiler() {
@@ -233,7 +233,7 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
     units
 }
 
-/// Every shipped potential alone, as on its page.
+/// Every shipped potential, with the example on its page.
 fn potentials(precision: Precision, units: &mut Vec<SourceUnit>) {
     let before = units.len();
     let shipped = registry().components().into_iter().filter(|(l, _)| l.record.name() != "fixture");
@@ -319,7 +319,7 @@ fn every_kernel_compiles_for_sm_90_without_spills() {
             }
         }
     }
-    assert!(!table.is_empty(), "the assembler said nothing about registers");
+    assert!(!table.is_empty(), "the assembler did not report registers");
     println!("{}", table.join("\n"));
 }
 

@@ -1,5 +1,4 @@
-//! The device language as a whole: random functions of it, compiled by rustc, by g++ under the emulated device's header
-//! and by NVRTC.
+//! The device language: random functions, compiled by rustc, by g++ with the header of the emulated device, and by NVRTC.
 //!
 //! `GALAMOST_LANGUAGE_SEED` gives other functions. The sources stay in `target/outside/language`.
 

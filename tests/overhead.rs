@@ -49,7 +49,7 @@ fn the_cost_of_a_plugin_call() {
     };
     let mut sums = Sums::default();
     let mut empty = Empty;
-    // SAFETY: an empty component looks at nothing
+    // SAFETY: an empty component does not access its arguments
     let direct = nanoseconds(|| unsafe { black_box(&mut empty).compute(black_box(&call), &mut sums).expect("done") });
 
     let text = "(forces: [CpuOnly()], integrators: [VelocityVerlet()], stages: [(steps: 1, dt: 0.01)])";

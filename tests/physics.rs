@@ -55,7 +55,7 @@ fn estimate(values: &[f64]) -> (f64, f64) {
     (mean(values), (variance / BLOCKS as f64).sqrt())
 }
 
-/// Compares a row of values with a reference and tells.
+/// Compares values with a reference and reports differences.
 fn holds(what: &str, values: &[f64], reference: f64, tolerance: f64) {
     let (m, error) = estimate(values);
     println!("{} {:?} | {what}: {m:.4} ± {error:.4}, reference {reference} ± {tolerance}", precision(), device());

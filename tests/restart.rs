@@ -1,4 +1,4 @@
-//! Restart and determinism: 2n steps are n steps, a restart, and n steps more, to the bit.
+//! Restart and determinism: 2n steps give the same bits as n steps, a restart, and n more steps.
 
 use galamost_tests::{galamost, has_compiler, program, words};
 use std::path::Path;
@@ -36,7 +36,7 @@ fn same(a: &Path, b: &Path) {
         assert!(!x.is_empty() && x == y, "{file} differs: {} and {} bytes", x.len(), y.len());
     }
     assert_eq!(std::fs::read_dir(b.join("t.parquet")).expect("a folder").count(), 1);
-    // of an updater with a file of its own
+    // written by updaters with an output file
     assert_eq!(std::fs::read(a.join("m.csv")).ok(), std::fs::read(b.join("m.csv")).ok());
 }
 
@@ -102,7 +102,7 @@ fn a_resumed_run_on_the_emulated_device_equals_an_uninterrupted_one() {
     }
 }
 
-/// Forces with state of their own time, between two flows.
+/// Forces that depend on time, with two opposite flows.
 #[test]
 fn body_forces_resume_at_their_step() {
     let set = "forces=[Dpd(r_cut: 1.0, kT: 1.0, pairs: {(\"A\", \"A\"): (a: 25.0, sigma: 3.0), (\"A\", \"B\"): (a: 25.0, sigma: 3.0), \
@@ -141,7 +141,7 @@ fn a_killed_and_resumed_run_equals_an_uninterrupted_one() {
     same(whole.path(), killed.path());
 }
 
-/// An analyzer that is added at a restart, and due at once, gets the energies of that step.
+/// An analyzer that is added at a restart and due immediately gets the energies of that step.
 #[test]
 fn an_analyzer_added_at_a_restart_sees_the_right_energies() {
     let f = folder("GrootWarren()", 20);

@@ -56,7 +56,7 @@ fn concurrent_runs_equal_single_runs() {
     }
 }
 
-/// Mistakes of all pipelines are told before anything runs; a run that fails leaves the others alone.
+/// Mistakes in all pipelines are reported before the first run starts; a failing run does not stop the others.
 #[test]
 fn errors_of_one_of_several_runs_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");

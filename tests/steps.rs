@@ -1,10 +1,10 @@
-//! Many steps in one kernel: the same bits as one launch after the other, whatever stops a batch of steps half-way.
+//! The persistent kernel: many steps in one launch give the same bits as separate launches, also if a batch is interrupted.
 
 use galamost_tests::{has_compiler, program, words};
 use std::path::Path;
 use std::process::Command;
 
-/// Chains of two types, a list that is built every few steps, output at steps of no common period.
+/// Two types, a neighbor list that is rebuilt every few steps, and outputs without a common period.
 const PIPELINE: &str = r#"(
     seed: 4, precision: PRECISION, neighbors: (buffer: 0.15),
     initial: [ RandomPositions(n: 300, box: [5.0, 5.5, 6.0], types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0) ],
@@ -81,8 +81,8 @@ fn the_persistent_kernel_equals_separate_launches() {
     }
 }
 
-/// Bonds, angles and dihedrals are summed by the thread that moves the particle; beside an integrator that moves particles right after the
-/// forces, all have to wait for each other between the two.
+/// The thread that moves a particle sums its bonded forces. A grid barrier separates the two if the integrator moves
+/// particles right after the forces.
 #[test]
 fn the_persistent_kernel_computes_bonded_forces() {
     if !has_compiler() {
@@ -108,13 +108,13 @@ fn the_persistent_kernel_computes_bonded_forces() {
     }
 }
 
-/// A list that turns out too short in the middle of a batch gets room, and the batch goes on.
+/// A neighbor list that overflows inside a batch grows, and the batch continues.
 #[test]
 fn the_persistent_kernel_recovers_from_a_list_overflow() {
     if !has_compiler() {
         return;
     }
-    // a gas that falls into a drop: rows get far longer than the density of the start lets expect
+    // a gas that collapses into a droplet: rows grow far beyond the estimate from the initial density
     let text = r#"(
         seed: 4, neighbors: (buffer: 0.3),
         initial: [ RandomPositions(n: 400, box: [14.0, 14.0, 14.0]), Velocities(kT: 0.1) ],

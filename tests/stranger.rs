@@ -1,9 +1,9 @@
-//! A stranger's plugin: made in a folder of its own outside the workspace, built there, dropped into a directory, run.
+//! A plugin written from scratch outside the workspace: built, copied to a plugin directory, and run.
 
 use galamost_tests::{build_plugin, galamost, has_compiler, has_nvrtc, repository, words};
 use std::path::PathBuf;
 
-/// All the Rust there is.
+/// The whole source of the plugin.
 const SOURCE: &str = r#"//! The Born-Mayer repulsion.
 use galamost_plugin_api::prelude::*;
 
@@ -41,10 +41,10 @@ const PIPELINE: &str = r#"(
     stages: [ (steps: 200, dt: 0.004) ],
 )"#;
 
-/// Builds the crate, once; its output folder stays, so that the next time takes seconds.
+/// Builds the crate. The output folder is kept, so a second build takes seconds.
 fn build() -> (tempfile::TempDir, PathBuf) {
     let lines = SOURCE.lines().filter(|l| !l.trim().is_empty() && !l.trim_start().starts_with("//"));
-    assert!(lines.count() <= 20, "a plugin shall not need more");
+    assert!(lines.count() <= 20, "a pair potential must need at most 20 lines");
     let crate_folder = tempfile::tempdir().expect("a folder");
     let api = repository().join("plugin-api").canonicalize().expect("plugin-api");
     let manifest = format!(
@@ -73,7 +73,7 @@ fn an_external_plugin_builds_loads_and_runs() {
         galamost_tests::csv(&folder.join("t.csv"))
     };
     let cpu = run("cpu");
-    // NVE: the energy stays, the potential part moves
+    // NVE: the total energy is constant, the potential energy changes
     let (first, last) = (cpu["total"][0], cpu["total"][4]);
     assert!((last - first).abs() < 2e-4 * first.abs(), "total energy {first} → {last}");
     assert!(

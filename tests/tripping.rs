@@ -1,10 +1,10 @@
-//! Components that break in every method there is: the message names component and method, the program ends in order.
+//! Components that panic in each of their methods: the message names component and method, and the program exits cleanly.
 
 use galamost_tests::{fixture, galamost, has_compiler, plan, program, words};
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// A run with one breaking component of each kind, all of them told to keep their word.
+/// A pipeline with one component of each kind that can be set to panic. None is.
 const PIPELINE: &str = r#"(
     seed: 1,
     initial: [ TripGenerator(n: 64, breaks: "") ],
@@ -20,7 +20,7 @@ const PIPELINE: &str = r#"(
     stages: [ (steps: 20, dt: 0.001) ],
 )"#;
 
-/// Writes the pipeline with one component told to break.
+/// Writes the pipeline and sets one component to panic in these methods.
 fn write(folder: &Path, component: &str, breaks: &str) {
     let at = PIPELINE.find(component).expect("a component");
     let (before, after) = PIPELINE.split_at(at);
@@ -82,20 +82,20 @@ fn a_panic_while_a_pipeline_is_checked() {
 fn a_panic_in_a_run() {
     let saved = "the state of step 5 is saved in p.checkpoint";
     let lost = "an earlier checkpoint is in p.checkpoint";
-    // component, what breaks, device, message, what is told of the state
+    // component, panicking method, device, error message, message about the checkpoint
     let mut cases = vec![
         ("TripForce", "start", "cpu", "step 0: TripForce panicked in `start`", ""),
         ("TripUpdater", "start", "cpu", "step 0: TripUpdater panicked in `start`", ""),
         ("TripAnalyzer", "start", "cpu", "step 0: TripAnalyzer panicked in `start`", ""),
         ("TripIntegrator", "state", "cpu", "step 0: TripIntegrator panicked in `state`", ""),
-        // inside a step there is no whole state: the checkpoint of step 10 stays
+        // inside a step the state is incomplete: the checkpoint of step 10 remains
         ("TripPair", "cpu", "cpu", "step 15: TripPair panicked in `cpu`", lost),
         ("TripBond", "cpu", "cpu", "step 15: TripBond panicked in `cpu`", lost),
         ("TripForce", "compute", "cpu", "step 15: TripForce panicked in `compute`", lost),
         ("TripForce", "parallel", "cpu", "step 15: TripForce panicked in `compute`", lost),
         ("TripIntegrator", "cpu_particles", "cpu", "step 14: TripIntegrator panicked in `cpu_particles`", lost),
         ("TripIntegrator", "cpu_scalar", "cpu", "step 15: TripIntegrator panicked in `cpu_scalar`", lost),
-        // between steps the state is whole
+        // between steps the state is complete
         ("TripUpdater", "update", "cpu", "step 5: TripUpdater panicked in `update`", ""),
         ("TripAnalyzer", "analyze", "cpu", "step 5: TripAnalyzer panicked in `analyze`", saved),
         ("TripIntegrator", "conserved", "cpu", "step 0: TripIntegrator panicked in `conserved`", ""),
@@ -191,7 +191,7 @@ fn a_panic_without_an_object() {
     }
 }
 
-/// A destructor has nobody to tell; what counts is that the program goes on.
+/// A panic in a destructor is dropped and the run continues.
 #[test]
 fn a_panic_in_a_destructor() {
     for component in ["TripGenerator", "TripPair", "TripForce", "TripIntegrator", "TripAnalyzer"] {

@@ -12,7 +12,7 @@ use galamost_tests::{
 };
 use std::sync::atomic::AtomicBool;
 
-/// A backend whose first stage has begun.
+/// Returns a plan and its backend at the start of the first stage.
 fn begun(text: &str, state: Snapshot, device: DeviceChoice) -> (galamost_engine::plan::Plan, Box<dyn Backend>) {
     let plan = plan_of(text, state, device).unwrap_or_else(|e| panic!("{}", e.render()));
     let mut b = backend(&plan);
@@ -130,7 +130,7 @@ fn rough_walls_reverse_velocities() {
     }
 }
 
-/// In round walls the speed stays, and for `Forward` the angular momentum about the middle; nobody gets out.
+/// Curved walls conserve the speed, and with `Forward` the angular momentum about the center; no particle escapes.
 #[test]
 fn particles_stay_inside_and_outside_of_round_walls() {
     let walls = [
@@ -219,7 +219,7 @@ fn confined(integrator: &str, precision: &str, n: u32) -> (String, Snapshot) {
     (text, s)
 }
 
-/// 10⁴ steps with every kind of integrator: nobody is ever found behind a wall, and the liquid is warm.
+/// 10⁴ steps with every kind of integrator: no particle is ever behind a wall, and the temperature is right.
 #[test]
 fn a_liquid_stays_between_its_walls() {
     for integrator in ["GrootWarren()", "VelocityVerlet()", "Langevin(kT: 1.0, gamma: 1.0)"] {
@@ -258,7 +258,7 @@ fn a_liquid_stays_between_its_walls_on_the_device() {
     }
 }
 
-/// The first steps of a confined liquid are those of the CPU.
+/// The first steps of a confined liquid agree with the CPU.
 #[test]
 fn a_confined_liquid_moves_on_the_device_as_on_the_cpu() {
     if !has_compiler() {
@@ -302,7 +302,7 @@ fn a_particle_behind_a_wall_is_reported_with_its_tag() {
                      types: {{\"A\": {entry}}})], integrators: [VelocityVerlet()], stages: [(steps: 50, dt: 1.2e-5)])"
                 );
                 let plan = plan_of(&text, s.clone(), device).unwrap_or_else(|e| panic!("{}", e.render()));
-                let Err(Failure::Run(said, _)) = run_plan(&plan) else { panic!("{name}: nobody noticed") };
+                let Err(Failure::Run(said, _)) = run_plan(&plan) else { panic!("{name}: no error was reported") };
                 let expected = format!("step 5: {name}: the particle is behind the wall, or too close to it");
                 assert!(
                     said.contains(&expected) && said.contains("(particle with tag 7)"),
@@ -383,7 +383,7 @@ fn a_gas_at_walls_has_the_boltzmann_distribution() {
     assert!((w + 1.0).abs() < 0.04, "{w}");
 }
 
-/// Ions run as q E says, with an energy that closes the balance; a wave pushes as its cosine.
+/// Ions accelerate with q E and conserve the total energy; the periodic force follows its cosine.
 #[test]
 fn fields_accelerate_particles_exactly() {
     let mut s = standard_system();
@@ -434,7 +434,7 @@ fn fields_accelerate_particles_exactly() {
     }
 }
 
-/// What the check says of walls and of those that bounce.
+/// The check orders integrators before constraints and reports particles without an integrator.
 #[test]
 fn the_check_orders_and_rejects_walls() {
     let said = |integrators: &str| {

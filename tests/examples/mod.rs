@@ -12,7 +12,7 @@ use galamost_tests::{program, repository};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Copies the examples to a folder of their own and runs one there.
+/// Copies an example with its files to a temporary folder and runs it there.
 fn run(name: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     for e in std::fs::read_dir(repository().join("examples")).expect("examples/").filter_map(Result::ok) {

@@ -60,7 +60,7 @@ fn theirs(folder: &Path) {
     near(&data, 1e-12, "theirs.data");
     assert_eq!((&data.type_id, &data.mass, &data.arrays), (&s.type_id, &s.mass, &s.arrays));
     let set = |s: &Snapshot| {
-        // LAMMPS keeps a bond with one of its two atoms, in an order of its own
+        // LAMMPS stores a bond with one of its two atoms, in another order
         let mut all: Vec<_> =
             s.bonds.iter().map(|l| (l.kind, l.tags[0].min(l.tags[1]), l.tags[0].max(l.tags[1]))).collect();
         all.sort_unstable();

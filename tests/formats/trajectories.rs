@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const TRAJECTORIES: [&str; 6] = ["t.gsd", "t.dump", "t.xyz", "t.mst", "t.dcd", "t.pdb"];
 
-/// Files of a run that was stopped and went on are those of a run that was not.
+/// A stopped and resumed run writes the same files as an uninterrupted one.
 #[test]
 fn trajectories_continue_after_a_restart() {
     let (whole, parts) = (done("Mixed"), done("Mixed"));

@@ -3,7 +3,7 @@
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 use std::f64::consts::{PI, TAU};
 
-/// What stands in the pipeline.
+/// Parameters of the pipeline.
 #[derive(Clone, Copy)]
 pub struct Setting {
     pub paper: bool,

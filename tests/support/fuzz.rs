@@ -275,7 +275,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
     all
 }
 
-/// A file that a short run writes; what stands in it depends on the builds of plugins, so it is made when it is wanted.
+/// A file written by a short run. Its content depends on the build of the plugins, so it is created on demand.
 fn made(name: &str, set: &str, file: &str) -> Vec<u8> {
     let folder = folder().join(name);
     std::fs::create_dir_all(&folder).expect("a folder");

@@ -157,7 +157,7 @@ impl Generator {
         }
     }
 
-    /// A value whose type rustc sees without what stands beside it.
+    /// A value whose type does not depend on the context.
     fn leaf_with_type(&mut self, ty: &Ty) -> String {
         format!("({} as {})", self.leaf(ty), ty.rust())
     }

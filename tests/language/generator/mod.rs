@@ -78,13 +78,13 @@ struct Variable {
     mutable: bool,
 }
 
-/// The state of one function's making.
+/// The state of the generation of one function.
 pub struct Generator {
     seed: u64,
     draws: u32,
     scopes: Vec<Vec<Variable>>,
     smooth: bool,
-    /// Loops around what is being made; their product of turns stays small.
+    /// Depth of the loops around the current statement; limits the number of iterations.
     loops: u32,
     indent: usize,
 }
