@@ -198,23 +198,23 @@ const DEBUG: &[&str] = &[
 
 /// Runs plugins that must be accepted. Returns the results, and the output of the unchanged plugin.
 fn accepted(sound: &[u8]) -> Vec<Seen> {
-    let mut all = vec![seen("The unchanged plugin", &[("libtiny.so", sound)], PIPELINE)];
+    let mut all = vec![seen("Current plugin API", &[("libtiny.so", sound)], PIPELINE)];
     let rows = all[0].rows.clone().expect("it runs");
     let kinetic = rows.lines().last().expect("a row").split(',').nth(1).expect("a number").to_string();
     assert!(all[0].exit == 0 && all[0].said.is_empty(), "{}", all[0].said);
     assert!(kinetic.parse::<f64>().is_ok(), "{rows}");
     let debug = tiny("debug", &[], &[], DEBUG);
-    all.push(seen("A debug build", &[("libtiny.so", &debug)], PIPELINE));
+    all.push(seen("Built with debug assertions", &[("libtiny.so", &debug)], PIPELINE));
     let (api, source) = future_api();
     let future = tiny("future", &api, &source, RELEASE);
     all.push(seen(
-        "A later minor version: a reserved field in use, a new table, a new kind, new text fields",
+        "Later minor version: a reserved word in use, a new table, a new kind, new fields in RON texts",
         &[("libtiny.so", &future)],
         PIPELINE,
     ));
     let twin = tiny("twin", &[], &[], RELEASE);
     all.push(seen(
-        "Two plugins provide a component of the same name: the first one found is used",
+        "Two plugins with a component of the same name: the first is used",
         &[("libtiny.so", sound), ("libtwin.so", &twin)],
         PIPELINE,
     ));
@@ -223,7 +223,7 @@ fn accepted(sound: &[u8]) -> Vec<Seen> {
         assert_eq!(s.rows.as_ref(), Some(&rows), "{}: another result", s.title);
     }
     all.push(seen(
-        "A later minor version, and the pipeline names a component of the new kind",
+        "Later minor version, and the pipeline uses a component of the new kind",
         &[("libtiny.so", &future)],
         &PIPELINE.replace("Tiny(f: 1.0)", "Shake()"),
     ));
@@ -237,7 +237,7 @@ fn incompatible() -> Vec<Seen> {
         |name, n: u32, m| vec![edit("plugin_record.rs", &format!("{name}: u32 = {n}"), &format!("{name}: u32 = {m}"))];
     let mut all = vec![];
     let major = tiny("major", &record("API_MAJOR", API_MAJOR, API_MAJOR + 1), &[], RELEASE);
-    all.push(rejected("Another major version", &major));
+    all.push(rejected("Different major version", &major));
     let kernels = tiny("kernels", &record("KERNEL_API", KERNEL_API, KERNEL_API + 1), &[], RELEASE);
     all.push(rejected("Device code for newer kernel headers", &kernels));
     let layout = [
@@ -252,7 +252,7 @@ fn incompatible() -> Vec<Seen> {
             "            middle: DevicePtr::null(),\n            pos_low: DevicePtr::null(),",
         ),
     ];
-    all.push(rejected("A struct with an additional member in the middle", &tiny("layout", &layout, &[], RELEASE)));
+    all.push(rejected("New member in the middle of a struct", &tiny("layout", &layout, &[], RELEASE)));
     let table = [
         edit(
             "abi/tables.rs",
@@ -265,7 +265,7 @@ fn incompatible() -> Vec<Seen> {
             "    force_table: Force1 in Force {\n        prepare: fn() -> () = |_this| {};\n",
         ),
     ];
-    all.push(rejected("A changed published table", &tiny("table", &table, &[], RELEASE)));
+    all.push(rejected("Changed published table", &tiny("table", &table, &[], RELEASE)));
     all
 }
 
@@ -279,9 +279,9 @@ fn every_plugin_is_accepted_or_rejected_as_documented() {
     let mut damaged = sound.clone();
     let at = damaged.windows(16).position(|w| w == b"GALAMOST-PLUGIN\0").expect("a record");
     damaged[at] = b'X';
-    all.push(rejected("A damaged record", &damaged));
-    all.push(rejected("A C library", &c_library()));
-    all.push(rejected("Not a library", b"not a library at all"));
+    all.push(rejected("Damaged plugin record", &damaged));
+    all.push(rejected("C library that is not a plugin", &c_library()));
+    all.push(rejected("File that is not a library", b"not a library at all"));
     for share in [1, 50, 99] {
         let cut = rejected("Truncated library", &sound[..sound.len() / 100 * share]);
         if share == 50 {

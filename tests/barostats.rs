@@ -76,7 +76,7 @@ fn boxes_change_on_the_device_as_on_the_cpu() {
     ];
     let y = standard_system().box_length[1];
     for (precision, limit) in [("Double", 1e-10), ("Mixed", 2e-4), ("Single", 2e-4)] {
-        let all = BAROSTATS.map(|b| (b, "")).into_iter().chain(updaters.clone());
+        let all = BAROSTATS.map(|b| (b, "")).into_iter().chain(updaters);
         // Couplings and axes are numbers in the state of a barostat, which is f64 in every precision: only double
         // precision, with the smallest limit, runs them all. Single precision has the kernels of mixed precision
         // without the low digits of positions.

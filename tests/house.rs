@@ -59,7 +59,7 @@ fn functions(text: &str) -> Vec<(String, usize)> {
         let Some(at) = words.iter().position(|w| *w == "fn") else { continue };
         let qualifier =
             |w: &&str| w.starts_with("pub") || matches!(*w, "const" | "unsafe" | "extern" | "\"C\"" | "async");
-        if !words[..at].iter().all(|w| qualifier(w)) || code.starts_with("//") {
+        if !words[..at].iter().all(qualifier) || code.starts_with("//") {
             continue;
         }
         let end = format!("{}}}", &line[..line.len() - code.len()]);
