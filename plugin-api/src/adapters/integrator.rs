@@ -74,10 +74,8 @@ impl<I: Integrator> ComponentInterface for IntegratorComponent<I> {
         }
         needs.arrays.extend(program.extra);
         needs.moves = program.phases.iter().any(|p| !p.scalar);
-        if program.phases.iter().any(|p| p.sim_box) {
-            if needs.group != GroupNeed::All {
-                return Err(Error::input("changes the box and must act on all particles: remove `group`"));
-            }
+        if program.phases.iter().any(|p| p.sim_box) && needs.group != GroupNeed::All {
+            return Err(Error::input("changes the box and must act on all particles: remove `group`"));
         }
         needs.corrects = program.corrects;
         Ok(needs)

@@ -377,7 +377,7 @@ mod tests {
             (DUMP, -3, "there is no frame -3", None),
             (&DUMP.replace("pp pp pp\n0.0", "xy xz yz pp pp pp\n0.0"), 0, "triclinic", Some((5, 1))),
             (&DUMP.replace("pp pp pp\n0.0", "ff pp pp\n0.0"), 0, "boundary `ff`", Some((5, 1))),
-            (&DUMP.replace("9.5 2.0", "9.5 nan"), 0, "no finite number", Some((10, 9))),
+            (&DUMP.replace("9.5 2.0", "9.5 nan"), 0, "not a finite number", Some((10, 9))),
             (&DUMP.replace("9.5 2.0", "9.5 what"), 0, "expected a number, found `what`", Some((10, 9))),
             (&DUMP.replace("9.5 2.0", "9.5 1e99"), 0, "`1e99` is too far outside", Some((10, 9))),
             (&DUMP.replace("\n2 1 10.5", "\n1 1 10.5"), 0, "duplicate atom id 1", Some((12, 1))),
