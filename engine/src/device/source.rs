@@ -16,7 +16,7 @@ pub struct SourceUnit {
     pub text: String,
     /// Precision; it selects the type `real`.
     pub precision: Precision,
-    /// Macros besides those of the precision; see [`super::Device::define_macro`].
+    /// Macros besides those of the precision; see [`super::Services::define_macro`].
     pub macros: Vec<&'static str>,
 }
 

@@ -97,7 +97,7 @@ impl ArrayId {
 /// One line of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParticleArray {
-    /// Name of its section in checkpoints: `pos_type`, …, or `array.NAME` for an optional array.
+    /// Name: `pos_type`, …, or `array.NAME` for an optional array. Its section in a checkpoint file is `state.` and this name.
     pub name: String,
     /// Element.
     pub element: Element,

@@ -49,19 +49,19 @@ impl<P: PairPotential> FromValue for Entry<P> {
         if P::OWN_CUTOFF {
             return P::Input::docs();
         }
-        let doc = |name: &str, doc: &str| FieldDoc {
+        let doc = |name: &str, default: &str, doc: &str| FieldDoc {
             extensions: vec![],
             name: name.into(),
             kind: f64::describe(),
             unit: "length".into(),
-            default: Some("`r_cut` or `mode` of the component".into()),
+            default: Some(format!("`{default}` of the component")),
             range: ABOVE_0.to_string(),
             doc: doc.into(),
             fields: vec![],
         };
         let mut docs = P::Input::docs();
-        docs.push(doc("r_cut", "Cutoff of this pair of types."));
-        docs.push(doc("r_on", "Start of the smoothing of this pair of types, for `Smooth`."));
+        docs.push(doc("r_cut", "r_cut", "Cutoff of this pair of types."));
+        docs.push(doc("r_on", "mode", "Start of the smoothing of this pair of types, for `Smooth`."));
         docs
     }
 }

@@ -155,7 +155,8 @@ fn first_sentence(doc: &str) -> String {
 
 /// Returns a default as code, or as text if it is a description in words.
 fn default_cell(default: &str) -> String {
-    let is_text = default.contains(' ') && default.chars().all(|c| c.is_alphabetic() || c == ' ');
+    let is_text =
+        default.contains('`') || default.contains(' ') && default.chars().all(|c| c.is_alphabetic() || c == ' ');
     if is_text { default.into() } else { format!("`{}`", default.replace('|', "\\|")) }
 }
 
