@@ -104,7 +104,7 @@ fn changes_to_a_resumed_run_are_accepted_on_request() {
     let resume = format!("--resume={}", keep.display());
     let set = ["--set", "precision=Double", "--set", "seed=5", "--set", "analyzers[0].every=1"];
     let said = go(f.path(), &[&set[..], &[&resume]].concat(), 2);
-    assert!(said.contains("precision was Mixed, is Double; seed was 4, is 5; --resume-changed takes it"), "{said}");
+    assert!(said.contains("precision was Mixed, is Double; seed was 4, is 5; --resume-changed accepts it"), "{said}");
     let mut energies = vec![];
     for precision in ["Mixed", "Double", "Single"] {
         let set = [&format!("precision={precision}") as &str, "seed=5", "analyzers[0].every=1"];
@@ -132,7 +132,7 @@ fn changes_to_a_resumed_run_are_accepted_on_request() {
     go(f.path(), &["--resume", "--resume-changed", "--steps", "80"], 0);
     // what is no matter of taste is refused all the same
     let said = go(f.path(), &[&resume, "--resume-changed", "--set", "integrators=[VelocityVerlet()]"], 2);
-    assert!(said.contains("component number") && !said.contains("--resume-changed takes"), "{said}");
+    assert!(said.contains("component number") && !said.contains("--resume-changed accepts"), "{said}");
 }
 
 /// A run without end, with its words.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the pictures of the book: runs a few examples on the CPU and draws them. Takes a minute or two. Chromium, if
-# installed, takes the picture of the report.
+# Generates the pictures of the book: runs a few examples on the CPU and renders them. Takes one or two minutes.
+# The screenshot of the report requires Chromium; without it, that picture is skipped.
 #
 #     cargo build --release && examples/pictures/make.sh
 set -euo pipefail
@@ -24,7 +24,7 @@ draw 13-janus.gsd janus --hide S
 
 draw 16-rods.ron rods --shape rod:2 --radius 0.35 --color z --key
 
-# plots of the first chapters and the tutorials
+# Plots of the first chapters and the tutorials
 images="$here/../../docs/src/images"
 plot() { "$galamost" plot "$1" --out "$images/$2.svg" "${@:3}"; }
 run 01-lj-fluid
@@ -38,7 +38,7 @@ plot 44-rosenbluth.csv walks --x monomers --y R2,Rg2 --log-x --log-y --errors
 cp -r "$here/../41-ibi" .
 "$galamost" ibi 41-ibi/spec.ron --device cpu --iterations 8 --quiet
 plot 41-ibi/spec/convergence.csv ibi-convergence --x iteration --y norm --log-y --points
-# Buckingham without attraction is the potential of Born and Mayer
+# Buckingham without attraction (c = 0) is the Born-Mayer potential
 "$galamost" table make 'Buckingham(r_cut: 3.0, pairs: { ("A", "A"): (a: 20.0, rho: 0.5, c: 0.0) })' \
     --pair A A --from 0.1 --out born-mayer.csv
 "$galamost" table plot born-mayer.csv --kind pair --range 0,20 --out "$images/born-mayer.svg"

@@ -66,7 +66,7 @@ fn conversions_that_fail_are_reported() {
         (&["convert", "t.gsd", "out.xyz", "--frames", "a:b"], "`a` is not a frame number"),
         (&["convert", "t.gsd", "out.xyz", "--write", "digit: 3"], "digit"),
         (&["convert", "t.gsd", "out.xyz", "--to", "Thermo"], "`Thermo` does not write particle files"),
-        (&["convert", "t.dcd", "out.xyz"], "a generator before must make the particles"),
+        (&["convert", "t.dcd", "out.xyz"], "create the particles with an earlier generator"),
         (&["convert", "t.dump", "out.gsd", "--read", "types: [\"A\"]"], "found type 2, but `types` lists only 1"),
         (&["info", "none.xml"], "none.xml: cannot be read"),
         (&["info", "in.xml", "--frame", "3"], "no frame 3: GalamostXml files have one frame"),
