@@ -318,18 +318,22 @@ fn mistakes_in_an_ensemble_are_reported_at_their_position() {
         (
             "(ensemble: [Rosenbluth(lattice: Cubic, monomers: 8, start: [0.5, 0.0, 0.0], chains: 9, file: \"\")])",
             ":1:13:",
-            "site of the lattice",
+            "must be a lattice site",
         ),
         (
             "(ensemble: [Rosenbluth(lattice: Cubic, monomers: 8, chains: 9, batch: 33, file: \"\")])",
             ":1:13:",
             "multiple of 32",
         ),
-        ("(ensemble: [OffLatticeRosenbluth(diameter: 2.0, monomers: 8, chains: 9, file: \"\")])", ":1:13:", "no room"),
+        (
+            "(ensemble: [OffLatticeRosenbluth(diameter: 2.0, monomers: 8, chains: 9, file: \"\")])",
+            ":1:13:",
+            "must be at most 1.99 bond lengths",
+        ),
         (
             "(ensemble: [Perm(chain: OffLattice(), control: FlatContacts, monomers: 8, tours: 9, file: \"\")])",
             ":1:48:",
-            "on lattices only",
+            "needs a lattice",
         ),
         (
             "(ensemble: [Perm(chain: OnLattice(lattice: Cubic), temperatures: [1.0], monomers: 8, tours: 9, file: \"\")])",

@@ -275,7 +275,7 @@ fn missing_orientations_are_reported() {
     let no = told(rods, "VelocityVerlet()");
     assert!(no.contains("SoftRod: particles have no `quaternion`"), "{no}");
     let no = told("", "RotationalVerlet()");
-    assert!(no.contains("test.ron:2:16: RotationalVerlet: turns particles, but they have no"), "{no}");
+    assert!(no.contains("test.ron:2:16: RotationalVerlet: propagates orientations, but particles have no"), "{no}");
     let text = format!("(forces: [{rods}], integrators: [RotationalVerlet()], stages: [(steps: 1, dt: 0.01)])");
     let mut flat = standard_system();
     if let Some(Values::Real(q)) = flat.arrays.get_mut("quaternion").map(|a| &mut a.values) {

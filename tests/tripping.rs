@@ -185,7 +185,7 @@ fn a_panic_without_an_object() {
         assert!(said.contains(expected), "{said}");
         assert_eq!(out.status.code(), Some(2), "{said}");
         if method == "describe" {
-            let warned = "libfixture.so: the plugin panicked in `describe`: panic requested by the test";
+            let warned = "libfixture.so: the plugin panicked in `describe`: panic requested by the environment";
             assert!(said.contains("WARN") && said.contains(warned), "{said}");
         }
     }
