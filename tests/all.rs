@@ -19,6 +19,7 @@ mod budget;
 mod builder;
 mod checkpoints;
 mod distributions;
+mod drift;
 mod dynamics;
 mod emulated;
 mod examples;

@@ -1,6 +1,5 @@
-//! Physics that takes minutes: numbers from the literature and from theory.
-//!
-//!     cargo test --release -p galamost-tests -- --ignored --nocapture --test-threads 1 physics::
+//! Physics: numbers from the literature and from theory. `quick` is part of every test run; the rest takes minutes and runs
+//! with `cargo xtask validate`.
 //!
 //! `GALAMOST_TEST_DEVICE` (`cpu`, `cuda:0`) and `GALAMOST_TEST_PRECISION` (`Mixed`) say where and how. Each test prints
 //! what it found beside what it should be; a statistical value may differ by four standard errors and the tolerance.
@@ -22,6 +21,7 @@ mod dpd;
 mod field;
 mod flow;
 mod motion;
+mod quick;
 
 fn device() -> DeviceChoice {
     let name = std::env::var("GALAMOST_TEST_DEVICE").unwrap_or_else(|_| "cpu".into());
