@@ -1,7 +1,7 @@
 //! Plugins that are damaged, built for another version, or installed twice.
 
 use galamost_plugin_api::plugin_record::API_MINOR;
-use galamost_tests::{galamost, output, registry, words};
+use galamost_tests::{galamost, output, registry, repository, words};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -88,12 +88,12 @@ fn a_missing_plugin_folder_is_reported() {
 
 #[test]
 fn every_component_has_its_page_and_an_example_that_its_check_knows() {
-    let mut n = 0;
+    let mut found = vec![];
     for (library, c) in registry().components() {
         if library.record.name() == "fixture" {
             continue;
         }
-        n += 1;
+        found.push(format!("{} {} {}", library.record.name(), c.kind, c.name));
         let out = galamost(Path::new("."), &["plugins", &c.name]);
         let page = String::from_utf8_lossy(&out.stdout).into_owned();
         assert!(out.status.success() && page.contains(&c.name), "{page}");
@@ -102,7 +102,10 @@ fn every_component_has_its_page_and_an_example_that_its_check_knows() {
             assert!(page.contains(&f.name), "{}: the field {} is not on its page", c.name, f.name);
         }
     }
-    assert!(n >= 12, "{n} components");
+    found.sort();
+    // a list of its own, so that a component cannot vanish unnoticed
+    let list = std::fs::read_to_string(repository().join("tests/components.txt")).expect("the list");
+    assert_eq!(found, list.lines().collect::<Vec<_>>());
 }
 
 /// Rows of the tables of fields on a Markdown page, as cells.
@@ -151,7 +154,7 @@ fn every_component_has_a_markdown_page_with_all_fields() {
 
 #[test]
 fn the_readme_lists_every_component() {
-    let readme = std::fs::read_to_string(galamost_tests::repository().join("README.md")).expect("README.md");
+    let readme = std::fs::read_to_string(repository().join("README.md")).expect("README.md");
     for (library, c) in registry().components() {
         let row = |l: &str| l.starts_with('|') && l.contains(&format!("`{}`", c.name));
         assert!(library.record.name() == "fixture" || readme.lines().any(row), "README has no row for {}", c.name);

@@ -1,7 +1,7 @@
 //! The component that each thread is executing, and a watchdog that reports runs that make no progress.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tracing::warn;
@@ -31,6 +31,22 @@ pub fn enter(component: u32) -> Activity {
 impl Drop for Activity {
     fn drop(&mut self) {
         CURRENT[self.slot].store(self.before, Ordering::Relaxed);
+    }
+}
+
+/// Called with the names of a component and of one of its methods.
+type Observer = Box<dyn Fn(&str, &'static str) + Send + Sync>;
+static OBSERVER: OnceLock<Observer> = OnceLock::new();
+
+/// Sets a function that this process calls before each call of a component's method. Later calls have no effect.
+pub fn observe(observer: impl Fn(&str, &'static str) + Send + Sync + 'static) {
+    let _ = OBSERVER.set(Box::new(observer));
+}
+
+/// Tells the observer that a method of a component is about to be called.
+pub fn announce(component: &str, method: &'static str) {
+    if let Some(observer) = OBSERVER.get() {
+        observer(component, method);
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Entry {
 }
 
 /// The device that the user requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum DeviceChoice {
     /// A GPU if one works, otherwise the CPU; the log states the choice and its reason.
     #[default]

@@ -1,6 +1,7 @@
 //! Components of a run, and their functions behind the plugin boundary.
 
 use super::library::Library;
+use crate::activity::announce;
 use crate::pipeline::Entry;
 use galamost_plugin_api::abi::{
     Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption, RSlice, Sampler1,
@@ -70,6 +71,7 @@ unsafe impl Sync for Component {}
 
 impl Drop for Component {
     fn drop(&mut self) {
+        announce(&self.name, "drop");
         (self.object.drop)(self.object.this);
     }
 }
@@ -100,6 +102,7 @@ impl Component {
     /// Calls a method during a run. The component's name is added to errors. (During a check, the position in the file
     /// identifies the component.)
     fn call<T>(&self, method: &'static str, answer: impl FnOnce() -> Wire<T>) -> Result<T> {
+        announce(&self.name, method);
         let answer = {
             let _activity = crate::activity::enter(self.id);
             answer()
@@ -156,6 +159,7 @@ impl Component {
     /// Returns the errors of its parameters that depend on the system.
     pub fn bind(&mut self, system: &SystemInfo) -> Result<()> {
         let text = ron::to_string(system).map_err(|e| Error::Run(e.to_string()))?;
+        announce(&self.name, "bind");
         let answer = receive("bind", (self.base.bind)(self.object.this, text.as_str().into()))?;
         self.needs = ron::from_str(answer.as_str()).map_err(|e| Error::Run(format!("{}: {e}", self.name)))?;
         Ok(())
@@ -250,6 +254,7 @@ impl GeneratorHandle<'_> {
     pub fn generate(&self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
         let mut wire: WireSnapshot = std::mem::take(snapshot).into();
+        announce(&self.component.name, "generate");
         let result = receive("generate", (self.table.generate)(self.this, text.as_str().into(), &mut wire));
         *snapshot = wire.into();
         result
@@ -261,6 +266,7 @@ impl GeneratorHandle<'_> {
     /// Returns the errors of the file.
     pub fn frames(&self, context: &GeneratorContext) -> Result<Option<u64>> {
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
+        announce(&self.component.name, "frames");
         receive("frames", (self.table.count)(self.this, text.as_str().into())).map(Into::into)
     }
     /// Reads the frame `number`, which must be less than [`Self::frames`].
@@ -270,6 +276,7 @@ impl GeneratorHandle<'_> {
     pub fn frame(&self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()> {
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
         let mut wire: WireSnapshot = std::mem::take(snapshot).into();
+        announce(&self.component.name, "frame");
         let result = receive("frame", (self.table.read)(self.this, text.as_str().into(), number, &mut wire));
         *snapshot = wire.into();
         result

@@ -97,6 +97,7 @@ impl Library {
     /// Returns the errors of its parameters.
     pub fn create(&self, kind: Kind, name: &str, value: Value<'_>) -> Result<WireObject> {
         let at = value.at();
+        crate::activity::announce(name, "create");
         receive("create", (self.table.create)(kind as u32, name.into(), value.text().into(), at.line, at.column))
     }
 }
