@@ -101,7 +101,7 @@ impl Component {
     /// identifies the component.)
     fn call<T>(&self, method: &'static str, answer: impl FnOnce() -> Wire<T>) -> Result<T> {
         let answer = {
-            let _activity = crate::activity::enter(self.id);
+            let _activity = crate::activity::enter(self.id, &self.name, method);
             answer()
         };
         receive(method, answer).map_err(|e| match e {
@@ -122,7 +122,9 @@ impl Component {
     pub fn create(library: &Library, info: &ComponentInfo, entry: &Entry, id: u32) -> Result<Self> {
         let source = Source { text: &entry.text, start: entry.at };
         let kind = info.kind;
+        let activity = crate::activity::enter(id, &info.name, "create");
         let object = library.create(kind, &info.name, source.value())?;
+        drop(activity);
         let base = get(&object, library)?;
         let table = match kind {
             Kind::Generator => Tables::Generator(get(&object, library)?),
@@ -156,7 +158,9 @@ impl Component {
     /// Returns the errors of its parameters that depend on the system.
     pub fn bind(&mut self, system: &SystemInfo) -> Result<()> {
         let text = ron::to_string(system).map_err(|e| Error::Run(e.to_string()))?;
+        let activity = crate::activity::enter(self.id, &self.name, "bind");
         let answer = receive("bind", (self.base.bind)(self.object.this, text.as_str().into()))?;
+        drop(activity);
         self.needs = ron::from_str(answer.as_str()).map_err(|e| Error::Run(format!("{}: {e}", self.name)))?;
         Ok(())
     }
@@ -250,7 +254,9 @@ impl GeneratorHandle<'_> {
     pub fn generate(&self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
         let mut wire: WireSnapshot = std::mem::take(snapshot).into();
+        let activity = crate::activity::enter(self.component.id, &self.component.name, "generate");
         let result = receive("generate", (self.table.generate)(self.this, text.as_str().into(), &mut wire));
+        drop(activity);
         *snapshot = wire.into();
         result
     }
