@@ -36,6 +36,7 @@ mod house;
 mod ibi;
 mod kernels;
 mod language;
+mod limits;
 mod many_body;
 mod md_scf;
 mod molecules;

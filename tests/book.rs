@@ -1,4 +1,5 @@
-//! The book and the README: links resolve, pipelines pass the check, commands exist, and commands marked `run` succeed.
+//! The book and the README: links resolve, pipelines pass the check, commands exist, and commands and pipelines marked `run`
+//! succeed.
 
 use galamost_tests::{galamost, output, program, repository, words};
 use rayon::prelude::*;
@@ -142,6 +143,28 @@ fn pipelines_of_the_book_pass_the_check() {
             std::fs::write(folder.path().join(&name), text).expect("written");
             let out = galamost(folder.path(), &["check", &name, "--device", "cpu"]);
             (!out.status.success()).then(|| format!("{place}:\n{}", words(&out)))
+        })
+        .collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// Pipelines marked `ron,run`, in the book and on the pages of components, run to their end.
+#[test]
+fn pipelines_marked_run_succeed() {
+    let generated = tempfile::tempdir().expect("a folder");
+    xtask::docs::generate(&program(), generated.path()).unwrap_or_else(|e| panic!("{e}"));
+    let of_components = std::fs::read_dir(generated.path()).expect("pages").filter_map(|e| Some(e.ok()?.path()));
+    let marked = |page: &PathBuf| blocks(page).into_iter().filter(|b| b.is("ron") && b.has("run")).collect::<Vec<_>>();
+    let pipelines: Vec<Block> = pages().into_iter().chain(of_components).flat_map(|page| marked(&page)).collect();
+    assert!(!pipelines.is_empty(), "no page has a pipeline that is run");
+    let failed: Vec<String> = pipelines
+        .par_iter()
+        .filter_map(|b| {
+            let folder = examples();
+            std::fs::write(folder.path().join("book.ron"), &b.text).expect("written");
+            let out = galamost(folder.path(), &["--pipeline", "book.ron", "--device", "cpu", "--quiet"]);
+            let said = words(&out);
+            (!out.status.success() || !said.is_empty()).then(|| format!("{}:\n{said}", b.place))
         })
         .collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));

@@ -238,6 +238,43 @@ fn a_force_that_writes_outside_its_array_is_reported() {
     }
 }
 
+/// An invalid memory access or an abort of a plugin ends the program with the names of component, method and array.
+#[test]
+fn a_crash_names_component_and_array() {
+    let plugins = fixture();
+    let plugins = plugins.to_string_lossy();
+    for (force, expected) in [
+        (
+            "Forgetful(array: \"charge\")",
+            "step 0: Forgetful ended the program in `compute` by an invalid memory access (SIGSEGV): it reads an array \
+             that is null; arrays that no component declares in `needs.arrays`: `angular_momentum`, `charge`, ",
+        ),
+        (
+            "Forgetful(array: \"molecule\")",
+            "step 0: Forgetful ended the program in `compute` by an invalid memory access (SIGSEGV): it reads an array \
+             that is null; arrays that no component declares in `needs.arrays`: `molecule`\n",
+        ),
+        (
+            "Greedy()",
+            "step 0: Greedy ended the program in `compute` by an abort, for example for lack of memory (SIGABRT)",
+        ),
+    ] {
+        let f = tempfile::tempdir().expect("a folder");
+        write(f.path(), "Thermo(every: 1, file: \"t.csv\")", 20);
+        let set = format!("forces=[{LJ}, {force}]");
+        let run = ["--pipeline", "p.ron", "--device", "cpu", "--plugin-dir", &plugins, "--set", &set];
+        let out = galamost(f.path(), &run);
+        let said = words(&out);
+        assert_eq!(out.status.code(), Some(1), "{said}");
+        assert!(said.contains(&format!("error: {expected}")), "{said}");
+        let out = galamost(f.path(), &[run.as_slice(), &["--log", "json"]].concat());
+        let last = words(&out).lines().last().expect("a line").to_string();
+        let last: serde_json::Value = serde_json::from_str(&last).unwrap_or_else(|e| panic!("{last}: {e}"));
+        let message = last["message"].as_str().expect("a message");
+        assert!(last["event"] == "error" && message.starts_with(expected.trim_end()), "{message}");
+    }
+}
+
 /// A component that does not come back is named; at the end of the time the program gives up.
 #[test]
 fn a_component_that_hangs_is_reported() {

@@ -7,6 +7,7 @@ pub use check::{CheckOptions, check};
 pub use initial::initial;
 
 use crate::device::Chosen;
+use crate::diagnostic::Diagnostic;
 use crate::pipeline::{Pipeline, Stage};
 use crate::plugins::Component;
 use crate::state::molecules::MoleculeRule;
@@ -64,6 +65,8 @@ pub struct Plan {
     pub molecules: Option<MoleculeRule>,
     /// Plugins in use: name, version, file, hash.
     pub plugins: Vec<PluginUse>,
+    /// What runs but is probably not intended.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// A plugin in use.

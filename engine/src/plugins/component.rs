@@ -102,9 +102,8 @@ impl Component {
     /// Calls a method during a run. The component's name is added to errors. (During a check, the position in the file
     /// identifies the component.)
     fn call<T>(&self, method: &'static str, answer: impl FnOnce() -> Wire<T>) -> Result<T> {
-        announce(&self.name, method);
         let answer = {
-            let _activity = crate::activity::enter(self.id);
+            let _activity = crate::activity::enter(self.id, &self.name, method);
             answer()
         };
         receive(method, answer).map_err(|e| match e {
@@ -125,7 +124,9 @@ impl Component {
     pub fn create(library: &Library, info: &ComponentInfo, entry: &Entry, id: u32) -> Result<Self> {
         let source = Source { text: &entry.text, start: entry.at };
         let kind = info.kind;
+        let activity = crate::activity::enter(id, &info.name, "create");
         let object = library.create(kind, &info.name, source.value())?;
+        drop(activity);
         let base = get(&object, library)?;
         let table = match kind {
             Kind::Generator => Tables::Generator(get(&object, library)?),
@@ -159,8 +160,9 @@ impl Component {
     /// Returns the errors of its parameters that depend on the system.
     pub fn bind(&mut self, system: &SystemInfo) -> Result<()> {
         let text = ron::to_string(system).map_err(|e| Error::Run(e.to_string()))?;
-        announce(&self.name, "bind");
+        let activity = crate::activity::enter(self.id, &self.name, "bind");
         let answer = receive("bind", (self.base.bind)(self.object.this, text.as_str().into()))?;
+        drop(activity);
         self.needs = ron::from_str(answer.as_str()).map_err(|e| Error::Run(format!("{}: {e}", self.name)))?;
         Ok(())
     }
@@ -254,8 +256,9 @@ impl GeneratorHandle<'_> {
     pub fn generate(&self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
         let mut wire: WireSnapshot = std::mem::take(snapshot).into();
-        announce(&self.component.name, "generate");
+        let activity = crate::activity::enter(self.component.id, &self.component.name, "generate");
         let result = receive("generate", (self.table.generate)(self.this, text.as_str().into(), &mut wire));
+        drop(activity);
         *snapshot = wire.into();
         result
     }

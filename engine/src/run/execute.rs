@@ -258,6 +258,7 @@ impl<'a> Run<'a> {
         // a new analyzer that is due at once needs energies that the checkpoint does not have
         let fresh = !resumed || (thermo && self.sums.is_none());
         self.mid_step = true;
+        crate::activity::reached(self.backend.step());
         self.backend.begin_stage(stage, !fresh)?;
         self.mid_step = false;
         self.sums_are_valid = fresh || self.sums.is_some();
@@ -277,6 +278,7 @@ impl<'a> Run<'a> {
         let (mut last_profile, mut left) = (None::<Instant>, 0);
         loop {
             let step = self.backend.step();
+            crate::activity::reached(step);
             let due = self.due(stage, step);
             let tick = Instant::now();
             self.analyze(stage, &due)?;

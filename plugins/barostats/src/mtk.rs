@@ -422,6 +422,7 @@ impl Integrator for MtkNpt {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         axis_variables(self.couple, self.axes, system.dimensions)?;
         needs.varyings = vec![self.kt, self.pressure];
+        needs.rescales = true;
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<MtkState> {

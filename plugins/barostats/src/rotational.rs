@@ -107,6 +107,7 @@ impl Integrator for RotationalMtkNpt {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         axis_variables(self.npt.couple, self.npt.axes, system.dimensions)?;
         needs.varyings = vec![self.npt.kt, self.npt.pressure];
+        needs.rescales = true;
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<MtkState> {

@@ -205,6 +205,8 @@ fn linspace(first: f64, last: f64, n: usize) -> Result<Vec<f64>, Failure> {
     if n < galamost_tables::FEWEST {
         return Err(usage_error(format!("--n {n}: a table has at least {} rows", galamost_tables::FEWEST)));
     }
+    // x, U, F and the text of each row
+    galamost_plugin_api::memory::require(format_args!("--n {n}"), 100.0 * n as f64).map_err(usage_error)?;
     Ok((0..n).map(|k| first + (last - first) * k as f64 / (n - 1) as f64).collect())
 }
 

@@ -1,5 +1,6 @@
-//! The terminal: log, progress bar, signals.
+//! The terminal: log, progress bar, signals, crashes.
 
+pub mod crash;
 pub mod log;
 mod progress;
 mod signals;
