@@ -77,9 +77,15 @@ pub struct PluginUse {
     /// Version.
     pub version: String,
     /// File.
+    #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// SHA-256 of the file.
     pub hash: String,
+}
+
+/// Serializes a path that need not be UTF-8; the text is for the reader only.
+fn as_text<S: serde::Serializer>(path: &std::path::Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
 }
 
 impl Plan {

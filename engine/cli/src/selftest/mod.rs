@@ -21,9 +21,10 @@ pub use system::standard_system;
 pub(crate) use test_plugin::{TestPluginArgs, run_test_plugin};
 
 use crate::common::{Context, input_error, parse_device};
+use crate::terminal::print;
 use clap::Args;
 use galamost_engine::device::Chosen;
-use galamost_engine::diagnostic::Failure;
+use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plugins::Registry;
 use galamost_plugin_api::component::{ComponentInfo, Kind};
@@ -69,9 +70,9 @@ pub(crate) fn run(args: &SelftestArgs, context: &Context) -> Result<u8, Failure>
     let device = parse_device(&args.device)?;
     let rows = test_components(&registry, device, &args.names, false, &args.isolation)?;
     if args.json {
-        println!("{:#}", table::json(&rows));
+        print(format!("{:#}\n", table::json(&rows)))?;
     } else {
-        print!("device: {}\n{}", device_name(device), table::text(&rows));
+        print(format!("device: {}\n{}", device_name(device), table::text(&rows)))?;
     }
     Ok(u8::from(rows.iter().any(TestRow::failed)))
 }
@@ -136,7 +137,7 @@ struct Test<'a> {
 fn device_name(device: DeviceChoice) -> String {
     match galamost_engine::device::choose(device).map(|c| c.open()) {
         Ok(Ok(Some(d))) => d.name(),
-        _ => format!("CPU, {} threads", rayon::current_num_threads()),
+        _ => format!("CPU, {}", counted(rayon::current_num_threads() as u64, "thread")),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::{IsolationArgs, Test, TestRow, device_name, isolated, standard_system, table, test_components};
 use crate::common::{Context, input_error, parse_device};
+use crate::terminal::print;
 use clap::Args;
 use galamost_engine::backend::Backend;
 use galamost_engine::diagnostic::Failure;
@@ -55,9 +56,11 @@ pub(crate) fn run_test_plugin(args: &TestPluginArgs, context: &Context) -> Resul
     let tables = test_library(&registry, args, device)?;
     if args.json {
         let one = |(title, rows): &(String, Vec<_>)| serde_json::json!({"tested": title, "rows": table::json(rows)});
-        println!("{:#}", serde_json::Value::Array(tables.iter().map(one).collect()));
+        print(format!("{:#}\n", serde_json::Value::Array(tables.iter().map(one).collect())))?;
     } else {
-        tables.iter().for_each(|(title, rows)| println!("{title}:\n{}", table::text(rows)));
+        for (title, rows) in &tables {
+            print(format!("{title}:\n{}\n", table::text(rows)))?;
+        }
     }
     Ok(u8::from(tables.iter().flat_map(|(_, rows)| rows).any(TestRow::failed)))
 }

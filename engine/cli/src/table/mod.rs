@@ -3,6 +3,7 @@
 mod make;
 
 use crate::common::{Context, write_file};
+use crate::terminal::print;
 use clap::{Args, Subcommand, ValueEnum};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_pictures::{Axis, Plot};
@@ -213,10 +214,9 @@ fn linspace(first: f64, last: f64, n: usize) -> Result<Vec<f64>, Failure> {
 /// Writes a text to a file or to standard output.
 fn save(text: &str, out: Option<&Path>) -> Result<(), Failure> {
     match out {
-        None => print!("{text}"),
-        Some(path) => write_file(path, text)?,
+        None => print(text),
+        Some(path) => write_file(path, text),
     }
-    Ok(())
 }
 
 /// Writes a table in the format that the options select.
