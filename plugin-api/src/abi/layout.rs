@@ -173,7 +173,7 @@ mod tests {
             }
             assert_eq!(end, l.size, "padding after the members of {}", l.name);
         }
-        assert_eq!(padding, ["4 bytes before FrameArray.reals"]);
+        assert_eq!(padding, ["4 bytes before PairCall.state", "4 bytes before FrameArray.reals"]);
         let mut names: Vec<_> = all.iter().map(|l| l.name.clone()).collect();
         names.sort();
         names.dedup();
