@@ -1,6 +1,7 @@
 //! Errors as the user reads them.
 
 use galamost_plugin_api::error::{Error, InputError, Position};
+use galamost_plugin_api::input;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -106,7 +107,7 @@ impl From<Error> for Failure {
 
 /// Returns the line of the file and a mark under the column.
 fn excerpt(file: &Path, at: Position) -> Option<String> {
-    let text = std::fs::read_to_string(file).ok()?;
+    let text = input::text(file).ok()?;
     let line = text.lines().nth(at.line.checked_sub(1)? as usize)?;
     let before = at.column.saturating_sub(1) as usize;
     // cut long lines around the mark

@@ -4,6 +4,7 @@ mod overrides;
 
 use crate::diagnostic::{Diagnostic, Failure};
 use galamost_plugin_api::error::{Errors, InputError, Position, nearest};
+use galamost_plugin_api::input;
 use galamost_plugin_api::params::{Fields, FromValue, Range, Source, Value};
 use galamost_plugin_api::precision::Precision;
 use std::path::{Path, PathBuf};
@@ -333,9 +334,9 @@ impl Pipeline {
     /// Returns all errors of its syntax and of its own fields.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self, Failure> {
         let fail = |d: Vec<Diagnostic>| Err(Failure::Input(d));
-        let text = match std::fs::read_to_string(path) {
+        let text = match input::text_or_pipe(path) {
             Ok(t) => t,
-            Err(e) => return fail(vec![Diagnostic::new(path, None, format!("cannot be read: {e}"))]),
+            Err(e) => return fail(vec![Diagnostic::new(path, e.at, e.message)]),
         };
         match Self::parse(path, &text, overrides) {
             Ok(p) => Ok(p),
