@@ -186,6 +186,11 @@ fn the_emulated_device_detects_writes_outside_an_array() {
     let module = device.compile(&SourceUnit::new("fill", text, Precision::Double)).expect("compiles");
     let fill = device.kernel(module, "fill").expect("the kernel");
     let mut address = device.allocate(40).expect("memory");
+    let copies = [device.upload(address, &[0; 44]), device.download(address + 40, &mut [0]), device.clear(8, 4)];
+    for copy in copies {
+        let message = copy.expect_err("outside").to_string();
+        assert!(message.contains("not inside an allocation"), "{message}");
+    }
     let mut run = |mut n: i32| {
         let args = [(&raw mut address).cast(), (&raw mut n).cast()];
         device.launch(fill, Extent { x: 1, y: 1, z: 1 }, Extent { x: 32, y: 1, z: 1 }, 0, &args)

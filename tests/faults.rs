@@ -309,6 +309,38 @@ fn a_crash_names_component_and_array() {
     }
 }
 
+/// Components that disagree on the format of an array would read it out of bounds.
+#[test]
+fn arrays_have_one_format() {
+    let plugins = fixture();
+    let plugins = plugins.to_string_lossy();
+    let own = "Misfit(array: \"own\", width: 2, integer: false)";
+    for (updaters, expected) in [
+        (
+            "Misfit(array: \"charge\", width: 1, integer: true)",
+            "Misfit asks for 1 integer per particle in the array `charge`, but it has 1 number per particle",
+        ),
+        (
+            "Misfit(array: \"torque\", width: 1, integer: false)",
+            "Misfit asks for 1 number per particle in the array `torque`, but it has 3 numbers per particle",
+        ),
+        (
+            &format!("{own}, Misfit(array: \"own\", width: 3, integer: false)"),
+            "Misfit asks for 3 numbers per particle in the array `own`, but Misfit stores 2 numbers per particle",
+        ),
+        (&format!("{own}, {own}"), ""),
+    ] {
+        let f = tempfile::tempdir().expect("a folder");
+        write(f.path(), "Thermo(every: 1, file: \"t.csv\")", 2);
+        let set = format!("updaters=[{updaters}]");
+        let run = ["--pipeline", "p.ron", "--device", "cpu", "--quiet", "--plugin-dir", &plugins, "--set", &set];
+        let out = galamost(f.path(), &run);
+        let said = words(&out);
+        assert_eq!(out.status.code(), Some(if expected.is_empty() { 0 } else { 2 }), "{said}");
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
 /// A component that does not come back is named; at the end of the time the program gives up.
 #[test]
 fn a_component_that_hangs_is_reported() {

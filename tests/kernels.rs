@@ -16,6 +16,7 @@ use galamost_plugin_api::precision::Precision;
 use galamost_tests::{has_compiler, has_nvrtc, plan, plan_of, registry, words};
 use std::collections::HashSet;
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 const PIPELINE: &str = r#"(
@@ -39,6 +40,14 @@ fn bonded_unit(b: BondedHandle<'_>, precision: Precision) -> SourceUnit {
 /// A device that only records the units that components compile.
 struct Recorder {
     units: Arc<Mutex<Vec<SourceUnit>>>,
+    /// End of the allocated addresses.
+    end: AtomicU64,
+}
+
+impl Recorder {
+    fn new(units: &Arc<Mutex<Vec<SourceUnit>>>) -> Arc<Self> {
+        Arc::new(Self { units: units.clone(), end: AtomicU64::new(256) })
+    }
 }
 
 impl Services for Recorder {
@@ -48,8 +57,8 @@ impl Services for Recorder {
     fn multiprocessors(&self) -> u32 {
         1
     }
-    fn allocate(&self, _: usize) -> Result<u64> {
-        Ok(256)
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        Ok(self.end.fetch_add(bytes.next_multiple_of(256) as u64, Ordering::Relaxed))
     }
     fn free(&self, _: u64) -> Result<()> {
         Ok(())
@@ -110,7 +119,7 @@ fn own_units(precision: Precision) -> Vec<SourceUnit> {
     // components see the emulated device as CUDA
     let plan = plan_of(OWN, standard_system(), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
     let units = Arc::new(Mutex::new(vec![]));
-    let host = HostServices::new(Arc::new(Recorder { units: units.clone() }), precision);
+    let host = HostServices::new(Recorder::new(&units), precision);
     for c in &plan.components {
         c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
     }
@@ -134,7 +143,7 @@ fn sampler_units() -> Vec<SourceUnit> {
     ])"#;
     let plan = plan(SAMPLERS, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
     let units = Arc::new(Mutex::new(vec![]));
-    let host = HostServices::new(Arc::new(Recorder { units: units.clone() }), Precision::Mixed);
+    let host = HostServices::new(Recorder::new(&units), Precision::Mixed);
     for c in &plan.components {
         c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
     }

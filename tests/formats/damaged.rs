@@ -159,7 +159,7 @@ fn text_that_is_none_is_named_with_its_line() {
         ("p.ron", b"(\n\0)", "p.ron:2:1: this is not text: it contains a zero byte"),
         ("p.ron", b"", "p.ron:1:1: "),
         ("t.xyz", b"1\n\xff\n", "t.xyz:2:1: ExtendedXyz: this is not text (UTF-8)"),
-        ("t.csv", b"a,b\n1,\xff\n", "t.csv:2:1: this is not text (UTF-8)"),
+        ("t.csv", b"a,b\n1,\xff\n", "t.csv:2:3: this is not text (UTF-8)"),
         ("t.csv", b"", "t.csv: empty file"),
         ("t.xml", b"", "t.xml:1:1: GalamostXml: "),
         ("t.xyz", b"", "t.xyz"),

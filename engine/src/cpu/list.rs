@@ -167,6 +167,11 @@ impl NeighborList {
         }
     }
 
+    /// Returns the arrays of [`Self::view`].
+    pub fn arrays(&self) -> [&[u32]; 2] {
+        [&self.index, &self.count]
+    }
+
     /// Returns the mean and the largest number of neighbors.
     pub fn statistics(&self) -> (f64, u32) {
         let sum: u64 = self.count.iter().map(|c| u64::from(*c)).sum();
@@ -250,7 +255,7 @@ impl<S: Store> ChunkTask<'_, S> {
     /// The processor must support the extension.
     unsafe fn dispatch(&self, rows: &mut [u32], counts: &mut [u32], isa: u32) -> usize {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the caller guarantees the extension
+        // SAFETY: the processor supports the extension `isa` (contract of this function)
         unsafe {
             match isa {
                 4 => return self.v4(rows, counts),

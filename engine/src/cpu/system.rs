@@ -159,7 +159,7 @@ impl<S: Store> CpuSystem<S> {
                 self.host.set_array(name, a.data.address());
             }
         }
-        self.globals.rebuild = 0;
+        self.globals.rebuild.set(0);
         self.globals.rebuilds += 1;
         Ok(())
     }
@@ -176,10 +176,10 @@ impl<S: Store> CpuSystem<S> {
 
     /// Like [`Self::check_fault`], after a call of an updater.
     fn check_fault_of(&mut self, updater: Option<&Component>) -> Result<()> {
-        if self.globals.halt == 0 {
+        if !self.globals.is_halted() {
             return Ok(());
         }
-        let f = self.globals.fault;
+        let f = self.globals.fault.get();
         let mut components =
             self.integrators.iter().map(|m| &m.component).chain(&self.forces).map(|c| &**c).chain(updater);
         let component = components.find(|c| c.id == f.component);
@@ -236,7 +236,7 @@ impl<S: Store> Backend for CpuSystem<S> {
         if forces_are_valid {
             return Ok(());
         }
-        if self.globals.rebuild != 0 {
+        if self.globals.needs_rebuild() {
             self.rebuild()?;
         }
         self.compute_forces(Wanted::ALL)?;
@@ -327,7 +327,16 @@ impl<S: Store> Backend for CpuSystem<S> {
     }
 
     fn views(&mut self) -> (StateView, ListView, LinkView) {
-        (self.view(), self.list.view(), self.link_view(0))
+        let (state, list, bonds) = (self.view(), self.list.view(), self.link_view(0));
+        let arrays = self.arrays.iter_mut().map(|a| (a.data.address(), a.data.bytes().len() as u64));
+        let words = self.list.arrays().into_iter().chain(self.links[0].arrays());
+        let lent = arrays.chain(words.map(|w| (w.as_ptr() as u64, size_of_val(w) as u64)));
+        self.host.lend(lent.filter(|(_, bytes)| *bytes > 0).collect());
+        (state, list, bonds)
+    }
+
+    fn end_views(&mut self) {
+        self.host.lend(vec![]);
     }
 
     fn host(&self) -> &WireHost {

@@ -4,12 +4,13 @@
 //! real grid barriers between the blocks of a cooperative launch. It reports a kernel that writes just outside an array.
 
 use super::source::{SourceUnit, kernel_names};
-use super::{Device, Graph, Kernel, Services, cache};
+use super::{Device, Graph, Kernel, Services, cache, check_range};
 use crate::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::Globals;
 use std::collections::BTreeMap;
+use std::mem::offset_of;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
@@ -47,7 +48,7 @@ impl Array {
         [start.wrapping_sub(GUARD).cast(), start.wrapping_add(self.bytes).cast()]
     }
     fn guards_intact(&self) -> bool {
-        // SAFETY: `allocate` reserved and filled both guards
+        // SAFETY: both guards are inside of `memory` (`allocate`); no kernel runs while the device is paused
         self.guards().into_iter().all(|g| unsafe { g.read() } == [GUARD_BYTE; GUARD])
     }
 }
@@ -86,6 +87,7 @@ struct KernelEntry {
     name: String,
 }
 
+/// Modules, memory and kernels of the device.
 #[derive(Default)]
 struct Inner {
     launches: u64,
@@ -93,6 +95,12 @@ struct Inner {
     modules: Vec<libloading::Library>,
     kernels: Vec<KernelEntry>,
     macros: Vec<&'static str>,
+}
+
+impl Inner {
+    fn check_range(&self, address: u64, bytes: usize) -> Result<()> {
+        check_range(address, bytes, self.memory.range(..=address).next_back().map(|(at, a)| (*at, a.bytes as u64)))
+    }
 }
 
 /// The emulated device.
@@ -138,7 +146,7 @@ impl EmulatedDevice {
             let kernel = inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
             (entry(kernel), kernel.name.clone())
         };
-        let _one = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _one = self.pause();
         let mut args = args.to_vec();
         // SAFETY: the arguments are those that the kernel declares (contract of `launch` and `launch_cooperative`)
         self.profile.time(&self.profile.part(), &name, || unsafe {
@@ -148,6 +156,18 @@ impl EmulatedDevice {
             Some(a) => Err(fail(&name, format!("the kernel wrote outside an array of {} bytes", a.bytes))),
             None => Ok(()),
         }
+    }
+
+    /// Waits until no kernel runs, and keeps others from starting.
+    fn pause(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Returns a 32-bit word of memory.
+    fn word(&self, address: u64) -> Result<u32> {
+        let mut bytes = [0; 4];
+        self.download(address, &mut bytes)?;
+        Ok(u32::from_ne_bytes(bytes))
     }
 
     /// Compiles a unit to a shared library, with `folder` for temporary files.
@@ -222,19 +242,22 @@ impl Services for EmulatedDevice {
         4
     }
     fn allocate(&self, bytes: usize) -> Result<u64> {
-        if self.memory() + bytes as u64 > self.faults.bytes {
+        if self.memory().saturating_add(bytes as u64) > self.faults.bytes {
             return Err(fail(
                 "allocate",
                 format!("out of memory: cannot allocate {bytes} bytes; {} are in use", self.memory()),
             ));
         }
         // room for a start at a multiple of 256 with a guard on both sides
-        let mut memory = vec![0u128; (bytes + 2 * GUARD).div_ceil(16) + 15];
+        let words = bytes.saturating_add(2 * GUARD).div_ceil(16) + 15;
+        let mut memory: Vec<u128> = vec![];
+        memory.try_reserve_exact(words).map_err(|e| fail("allocate", format!("cannot allocate {bytes} bytes: {e}")))?;
+        memory.resize(words, 0);
         let base = memory.as_mut_ptr() as usize;
         let start = (base + GUARD).next_multiple_of(256) - base;
         let array = Array { memory, start, bytes };
         for guard in array.guards() {
-            // SAFETY: both guards lie in the memory allocated above
+            // SAFETY: both guards are inside of `memory`, and nothing else has their addresses yet
             unsafe { std::ptr::write_bytes(guard.cast_mut(), GUARD_BYTE, 1) };
         }
         let address = (base + start) as u64;
@@ -242,21 +265,29 @@ impl Services for EmulatedDevice {
         Ok(address)
     }
     fn free(&self, address: u64) -> Result<()> {
+        let _one = self.pause();
         let gone = self.lock().memory.remove(&address);
         gone.map(drop).ok_or_else(|| fail("free", format!("{address:#x} is not allocated")))
     }
     fn upload(&self, address: u64, bytes: &[u8]) -> Result<()> {
-        // SAFETY: the address is an allocation of this device with room for the bytes (contract of `upload`)
+        let (_one, inner) = (self.pause(), self.lock());
+        inner.check_range(address, bytes.len())?;
+        // SAFETY: the range was checked; neither a kernel nor another call accesses it or frees it while both locks are
+        // held, and a borrowed slice is not memory of the device
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len()) };
         Ok(())
     }
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
-        // SAFETY: as above
+        let (_one, inner) = (self.pause(), self.lock());
+        inner.check_range(address, bytes.len())?;
+        // SAFETY: as in `upload`
         unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
     }
     fn clear(&self, address: u64, bytes: usize) -> Result<()> {
-        // SAFETY: as above
+        let (_one, inner) = (self.pause(), self.lock());
+        inner.check_range(address, bytes)?;
+        // SAFETY: as in `upload`
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, bytes) };
         Ok(())
     }
@@ -322,11 +353,8 @@ impl Device for EmulatedDevice {
         Ok(())
     }
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        // SAFETY: the address is that of the run's globals, in host memory
-        let (halt, rebuild) = unsafe {
-            let g = globals as *const Globals;
-            ((*g).halt, (*g).rebuild)
-        };
+        let halt = self.word(globals + offset_of!(Globals, halt) as u64)?;
+        let rebuild = self.word(globals + offset_of!(Globals, rebuild) as u64)?;
         if halt == 0 && rebuild != 0 { body() } else { Ok(()) }
     }
     fn supports_grid_barrier(&self) -> bool {
@@ -346,9 +374,7 @@ impl Device for EmulatedDevice {
     fn while_nonzero(&self, word: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         loop {
             body()?;
-            // SAFETY: the addresses are those of a word and of the run's globals, in host memory
-            let (value, halt) = unsafe { (*(word as *const u32), (*(globals as *const Globals)).halt) };
-            if value == 0 || halt != 0 {
+            if self.word(word)? == 0 || self.word(globals + offset_of!(Globals, halt) as u64)? != 0 {
                 return Ok(());
             }
         }

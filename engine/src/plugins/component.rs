@@ -63,10 +63,10 @@ enum Tables {
     Sampler(&'static Sampler1),
 }
 
-// SAFETY: the object behind the pointer is Send (required by the plugin API's guard). Tables whose methods run on several
-// threads at once (pair, bonded, integrator) only create shared references to it, and their types are Sync.
+// SAFETY: the object is Send (`ComponentInterface` of the plugin API), and this is its only owner
 unsafe impl Send for Component {}
-// SAFETY: as for Send
+// SAFETY: the object is Sync, and all functions of its tables except `bind` and `drop` use it by shared reference (`adapters`
+// of the plugin API); those two are called with `&mut self`, when no handle exists
 unsafe impl Sync for Component {}
 
 impl Drop for Component {
@@ -211,9 +211,9 @@ macro_rules! handles {
                 this: *mut Opaque,
                 table: &'static $table,
             }
-            // SAFETY: as for `Component`
+            // SAFETY: a handle is a shared reference to the component, which is Sync
             unsafe impl Send for $handle<'_> {}
-            // SAFETY: as for `Component`
+            // SAFETY: as above
             unsafe impl Sync for $handle<'_> {}
         )+
         impl Component {
@@ -323,7 +323,8 @@ impl PairHandle<'_> {
     /// Returns an error if the plugin panics.
     ///
     /// # Safety
-    /// The views of `call` must describe host arrays that outlive the call.
+    /// The views of `call` describe host arrays of this run that outlive the call; no other thread accesses forces begin …
+    /// end meanwhile, types are below the number that `bind` received, and the processor has the extension `isa`.
     pub unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()> {
         self.component.call("cpu", || {
             (self.table.cpu)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast())
@@ -457,7 +458,7 @@ impl AnalyzerHandle<'_> {
     ///
     /// # Errors
     /// Returns the component's error.
-    pub fn analyze(&self, call: &FrameCall) -> Result<()> {
+    pub fn analyze(&self, call: &FrameCall<'_>) -> Result<()> {
         self.component.call("analyze", || (self.table.analyze)(self.this, std::ptr::from_ref(call).cast()))
     }
 }

@@ -8,7 +8,7 @@ use super::calls::{
     BondedCall, CutoffRow, Edit, EditQueue, ForceCall, FrameArray, FrameCall, FrameColumn, PairCall, PairConfiguration,
     ParticleCall, ScalarCall, Thermo, UpdateCall,
 };
-use crate::abi::views::{Fault, Globals, LinkView, ListView, SimBox, StateView, Sums, Wanted};
+use crate::abi::views::{Fault, FaultRecord, Globals, LinkView, ListView, SimBox, StateView, Sums, Wanted};
 use crate::device::philox::RandomKey;
 use crate::device::precision::{PosTypeF64, PosTypeFixed};
 use crate::params::varying::Varying;
@@ -38,6 +38,7 @@ pub struct StructLayout {
 pub fn crossing() -> Vec<StructLayout> {
     vec![
         Fault::layout(),
+        FaultRecord::layout(),
         Globals::layout(),
         Varying::layout(),
         StateView::layout(),
@@ -58,7 +59,7 @@ pub fn crossing() -> Vec<StructLayout> {
         Edit::layout(),
         EditQueue::layout(),
         UpdateCall::layout(),
-        FrameColumn::<u8>::layout(),
+        FrameColumn::<'_, u8>::layout(),
         FrameArray::layout(),
         Thermo::layout(),
         Link::<4>::layout(),

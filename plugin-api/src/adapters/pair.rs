@@ -333,7 +333,7 @@ impl<P: PairPotential> PairInterface for PairComponent<P> {
 
     unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()> {
         if let Some(tables) = &self.tables {
-            // SAFETY: `call` describes valid host memory (contract of this function)
+            // SAFETY: the contract of this function is passed on
             unsafe { self.potential.cpu(call, tables, sums) };
         }
         Ok(())

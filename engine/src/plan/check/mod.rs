@@ -1,5 +1,6 @@
 //! The check of a pipeline: everything that can be verified before step 0, with all errors at once.
 
+mod arrays;
 mod bonds;
 mod components;
 mod ensemble;
@@ -74,6 +75,7 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
 
     let last_generator = generators.last().and_then(Option::as_ref).map(|g| g.at);
     complete_rotation(&mut c, snapshot.as_mut(), &components, last_generator);
+    arrays::check(&mut c, &components);
     if c.errors.is_empty() {
         for (k, stage) in stages.iter().enumerate() {
             stage::check(&mut c, stage, snapshot.as_ref());
