@@ -152,7 +152,7 @@ fn boxes_follow_their_prescribed_pressure_and_length() {
              stages: [(steps: {steps}, dt: 0.005)])"
         );
         let plan = plan_of(&text, standard_system(), device).unwrap_or_else(|e| panic!("{}", e.render()));
-        let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+        let (_, b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
         let (l, old) = (b.box_length(), standard_system().box_length);
         // one factor for all axes
         assert!((l[0] / old[0] - l[2] / old[2]).abs() < 1e-12 && l != old);
