@@ -87,7 +87,7 @@ fn boxes_change_on_the_device_as_on_the_cpu() {
             );
             let [(xa, la), (xb, lb)] = [DeviceChoice::Cpu, DeviceChoice::Emulated].map(|device| {
                 let plan = plan_of(&text, standard_system(), device).unwrap_or_else(|e| panic!("{}", e.render()));
-                let (_, mut b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
+                let (_, b) = run_plan(&plan).unwrap_or_else(|e| panic!("{}", e.render()));
                 (unwrapped(&mut *b).0, b.box_length())
             });
             let (x, l) = (largest_difference(&xa, &xb), (0..3).map(|k| (la[k] - lb[k]).abs()).fold(0.0, f64::max));

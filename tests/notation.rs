@@ -42,9 +42,9 @@ fn encodings_are_accepted_or_named() {
     let mut bytes = PIPELINE.as_bytes().to_vec();
     let at = PIPELINE.find("Fcc").expect("a word") + 1;
     bytes[at] = 0xff;
-    refused(&bytes, &[], "p.ron:2:34: invalid UTF-8 (byte 0xff)");
+    refused(&bytes, &[], "p.ron:2:34: this is not text (UTF-8)");
     let utf16: Vec<u8> = bom.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    refused(&utf16, &[], "the text is UTF-16; save it as UTF-8");
+    refused(&utf16, &[], "this is UTF-16 text; save the file as UTF-8");
     for empty in ["", " \n", "\u{feff}", "// nothing\n/* at all */"] {
         refused(empty.as_bytes(), &[], "the file is empty; a pipeline has at least");
     }
@@ -55,7 +55,7 @@ fn endless_files_are_refused() {
     let f = tempfile::tempdir().expect("a folder");
     let out = galamost(f.path(), &["check", "/dev/zero"]);
     assert_eq!(out.status.code(), Some(2), "{}", words(&out));
-    assert!(words(&out).contains("/dev/zero: is larger than 256 MiB"), "{}", words(&out));
+    assert!(words(&out).contains("/dev/zero:1:1: this is not text: it contains a zero byte"), "{}", words(&out));
 }
 
 #[test]

@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 pub const USAGE: &str =
     "cargo xtask dist [FOLDER]   build the release folder: bin/, lib/galamost/plugins/, examples/, docs/
 cargo xtask docs            write the component reference, check links, build the book with mdbook
+cargo xtask hostile …       feed mutated files to the program for some minutes (arguments: --help)
+cargo xtask kills …         kill and resume runs of all examples, and compare their outputs
+cargo xtask soak …          watch the memory and the speed of a long run
 cargo xtask freeze-api      pack the plugin API into tests/abi/frozen/plugin-api-MAJOR.MINOR.tar.gz
 cargo xtask validate        run all tests that take minutes, on the CPU and on a GPU if there is one, and the readers of other
                             programs; write a dated report to benches/validation/reports

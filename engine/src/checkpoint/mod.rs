@@ -18,6 +18,7 @@ use crate::state::RawState;
 use crate::state::arrays::ArrayId;
 use changes::changes;
 use galamost_plugin_api::error::{Error, InputError, Result};
+use galamost_plugin_api::input;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Link;
 use serde::{Deserialize, Serialize};
@@ -105,10 +106,12 @@ pub struct FileSummary {
     pub sections: Vec<(String, u64)>,
 }
 
+const NO_CHECKPOINT: &str = "is not a checkpoint of this engine";
+
 /// Returns whether a file begins like a checkpoint.
 pub fn is_checkpoint(path: &Path) -> bool {
     let mut begin = vec![0; MAGIC.len()];
-    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut begin)).is_ok() && begin == MAGIC
+    input::open(path).is_ok_and(|mut f| f.read_exact(&mut begin).is_ok()) && begin == MAGIC
 }
 
 /// Reads the header of a file without verifying its checksum.
@@ -146,6 +149,16 @@ pub fn summary(path: &Path) -> std::result::Result<FileSummary, String> {
         components: h.names.into_values().collect(),
         sections: h.sections,
     })
+}
+
+/// Reads a file.
+fn read_file(path: &Path) -> std::result::Result<Vec<u8>, String> {
+    let mut bytes = vec![];
+    let mut file = input::open(path).map_err(|e| e.message)?;
+    if !is_checkpoint(path) {
+        return Err(NO_CHECKPOINT.into());
+    }
+    file.read_to_end(&mut bytes).map(|_| bytes).map_err(|e| format!("cannot be read: {e}"))
 }
 
 fn names(plan: &Plan) -> BTreeMap<u32, String> {
@@ -243,7 +256,7 @@ impl Checkpoint {
         let mut damaged = vec![];
         let mut good: Vec<(&Path, Header, Self)> = vec![];
         for path in files {
-            match std::fs::read(path).map_err(|e| format!("cannot be read: {e}")).and_then(|b| Self::parse(&b)) {
+            match read_file(path).and_then(|b| Self::parse(&b)) {
                 Ok((header, checkpoint)) => good.push((path, header, checkpoint)),
                 Err(e) => damaged.push(Diagnostic::new(path, None, e)),
             }
@@ -420,7 +433,7 @@ impl Checkpoint {
     }
 
     fn parse(bytes: &[u8]) -> std::result::Result<(Header, Self), String> {
-        let Some(rest) = bytes.strip_prefix(MAGIC) else { return Err("is not a checkpoint of this engine".into()) };
+        let Some(rest) = bytes.strip_prefix(MAGIC) else { return Err(NO_CHECKPOINT.into()) };
         if rest.len() < 8 + DIGEST {
             return Err("is truncated".into());
         }

@@ -3,8 +3,9 @@
 mod overrides;
 mod settings;
 
-use crate::diagnostic::{Diagnostic, Failure, read_text};
+use crate::diagnostic::{Diagnostic, Failure};
 use galamost_plugin_api::error::{Errors, InputError, Position, nearest};
+use galamost_plugin_api::input;
 use galamost_plugin_api::params::{Fields, FromValue, Range, Source, Value};
 use galamost_plugin_api::precision::Precision;
 use std::path::{Path, PathBuf};
@@ -221,9 +222,9 @@ impl Pipeline {
     /// Returns all errors of its syntax and of its own fields.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self, Failure> {
         let fail = |d: Vec<Diagnostic>| Err(Failure::Input(d));
-        let text = match read_text(path) {
+        let text = match input::text_or_pipe(path) {
             Ok(t) => t,
-            Err(d) => return fail(vec![d]),
+            Err(e) => return fail(vec![Diagnostic::new(path, e.at, e.message)]),
         };
         if folder_of(path).to_str().is_none() {
             let message = "the name of the folder is not UTF-8, and components receive it as text; \

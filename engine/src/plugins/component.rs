@@ -263,6 +263,17 @@ impl GeneratorHandle<'_> {
         result
     }
 
+    /// Returns warnings about what was read so far.
+    ///
+    /// # Errors
+    /// Returns an error if the plugin panics.
+    pub fn warnings(&self) -> Result<Vec<String>> {
+        let text = ron::to_string(&SystemInfo::default()).map_err(|e| Error::Run(e.to_string()))?;
+        let answer = receive("bind", (self.component.base.bind)(self.this, text.as_str().into()))?;
+        let needs: Needs = ron::from_str(answer.as_str()).map_err(|e| Error::Run(e.to_string()))?;
+        Ok(needs.warnings)
+    }
+
     /// Returns the number of complete frames of its file, if it reads trajectories.
     ///
     /// # Errors

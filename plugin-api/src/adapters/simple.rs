@@ -57,12 +57,12 @@ adapters! {
     SamplerAdapter of Sampler: "sampler/1", sampler_table, batches or "a sampler must set `needs.batches`";
 }
 
-/// A [`Generator`] as a component. It has no needs.
+/// A [`Generator`] as a component. Its needs are its warnings; the engine asks for them after it was used.
 pub struct GeneratorAdapter<T>(pub(crate) T);
 
 impl<T: Generator> ComponentInterface for GeneratorAdapter<T> {
     fn bind(&mut self, _: &SystemInfo) -> Result<Needs> {
-        Ok(Needs::default())
+        Ok(Needs { warnings: self.0.warnings(), ..Needs::default() })
     }
     fn table(name: &str) -> Option<TablePointer> {
         (name == "generator/1").then(generator_table::<T>)

@@ -13,6 +13,7 @@ use galamost_engine::run::open as open_backend;
 use galamost_engine::run::{RunOptions, execute};
 use galamost_inversion::{Interaction, normalise, read_target};
 use galamost_plugin_api::error::Position;
+use galamost_plugin_api::input;
 use galamost_tables::{Curve, Format, Kind, Mistake, Rows, Unit, write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -71,7 +72,7 @@ pub(super) fn write_atomically(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Reads a text file.
 pub(super) fn read_text(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|e| file_failure(path, e))
+    input::text(path).map_err(|e| parse_errors(path, vec![e]))
 }
 
 /// Returns a potential as a CSV table.

@@ -2,12 +2,13 @@
 
 mod make;
 
-use crate::common::{Context, write_file};
+use crate::common::{Context, parse_errors, write_file};
 use crate::terminal::print;
 use clap::{Args, Subcommand, ValueEnum};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_pictures::{Axis, Plot};
 use galamost_plugin_api::error::Position;
+use galamost_plugin_api::input;
 use galamost_tables::read::{Choice, read};
 use galamost_tables::{Curve, Format, Kind, Mistake, Rows, Unit, write};
 use std::path::{Path, PathBuf};
@@ -169,8 +170,7 @@ struct TableFunction {
 
 /// Reads a table file.
 fn read_table(file: &Path, how: &ReadingArgs) -> Result<TableFunction, Failure> {
-    let text =
-        std::fs::read_to_string(file).map_err(|e| table_error(file, Mistake::new(format!("cannot be read: {e}"))))?;
+    let text = input::text(file).map_err(|e| parse_errors(file, vec![e]))?;
     let choice = Choice { entry: how.entry.as_deref(), columns: how.columns.as_deref() };
     let rows = read(&text, choice).map_err(|e| table_error(file, e))?;
     let given = how.kind.map(|k| match k {
