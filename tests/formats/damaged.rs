@@ -157,7 +157,7 @@ fn text_that_is_none_is_named_with_its_line() {
         ("p.ron", &b"(seed: 1,\n\xff\n)"[..], "p.ron:2:1: this is not text (UTF-8)"),
         ("p.ron", b"\xff\xfe(\0", "p.ron:1:1: this is UTF-16 text; save the file as UTF-8"),
         ("p.ron", b"(\n\0)", "p.ron:2:1: this is not text: it contains a zero byte"),
-        ("p.ron", b"", "p.ron:1:1: "),
+        ("p.ron", b"", "the file is empty"),
         ("t.xyz", b"1\n\xff\n", "t.xyz:2:1: ExtendedXyz: this is not text (UTF-8)"),
         ("t.csv", b"a,b\n1,\xff\n", "t.csv:2:3: this is not text (UTF-8)"),
         ("t.csv", b"", "t.csv: empty file"),

@@ -186,7 +186,7 @@ mod tests {
         std::fs::write(&path, b"\xfd7zXZ\0nonsense").expect("written");
         assert!(read_text(&path).expect_err("nonsense").message.starts_with("cannot be read: "));
         std::fs::write(&path, b"a\nb\xff\n").expect("written");
-        assert_eq!(read_text(&path).expect_err("no text").at, Some(Position { line: 2, column: 1 }));
+        assert_eq!(read_text(&path).expect_err("no text").at, Some(Position { line: 2, column: 2 }));
     }
 
     /// A bomb is refused after few of its bytes: of one with text by its ratio, of any other by its first wrong byte.
