@@ -2,6 +2,8 @@
 
 use galamost_plugin_api::error::{Error, InputError, Position};
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// One error in an input file.
@@ -84,8 +86,7 @@ impl Failure {
                         out.push_str(&excerpt(&d.file, at).unwrap_or_default());
                     }
                 }
-                let s = if list.len() == 1 { "" } else { "s" };
-                let _ = writeln!(out, "{} error{s}; nothing was run", list.len());
+                let _ = writeln!(out, "{}; nothing was run", counted(list.len() as u64, "error"));
             }
             Self::Run(message, notes) => {
                 let _ = writeln!(out, "error: {message}");
@@ -104,9 +105,50 @@ impl From<Error> for Failure {
     }
 }
 
+/// Returns a number with its noun, as in `1 type` and `2 types`.
+pub fn counted(n: u64, noun: &str) -> String {
+    let ending = match (n, noun.ends_with("ch")) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{n} {noun}{ending}")
+}
+
+/// The largest size in bytes of a file in RON notation. It bounds the memory for a file that is something else.
+const LARGEST_TEXT: u64 = 1 << 28;
+
+/// Reads a text file of the user. A byte-order mark at the beginning is dropped.
+///
+/// # Errors
+/// Returns an error if the file cannot be read, is too large for a text, or is not UTF-8; names the line.
+pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
+    let mut bytes = vec![];
+    let read = File::open(path).and_then(|f| f.take(LARGEST_TEXT + 1).read_to_end(&mut bytes));
+    read.map_err(|e| Diagnostic::new(path, None, format!("cannot be read: {e}")))?;
+    if bytes.len() as u64 > LARGEST_TEXT {
+        return Err(Diagnostic::new(path, None, "is larger than 256 MiB; a file in RON notation is expected"));
+    }
+    let body = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+    match std::str::from_utf8(body) {
+        Ok(text) => Ok(text.into()),
+        Err(e) => {
+            let before = &body[..e.valid_up_to()];
+            let line = before.iter().filter(|b| **b == b'\n').count() as u32 + 1;
+            let last_line = before.rsplit(|b| *b == b'\n').next().unwrap_or_default();
+            let column = String::from_utf8_lossy(last_line).chars().count() as u32 + 1;
+            let message = match &bytes[..] {
+                [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "the text is UTF-16; save it as UTF-8".into(),
+                _ => format!("invalid UTF-8 (byte {:#04x}); save the text as UTF-8", body[e.valid_up_to()]),
+            };
+            Err(Diagnostic::new(path, Some(Position { line, column }), message))
+        }
+    }
+}
+
 /// Returns the line of the file and a mark under the column.
 fn excerpt(file: &Path, at: Position) -> Option<String> {
-    let text = std::fs::read_to_string(file).ok()?;
+    let text = read_text(file).ok()?;
     let line = text.lines().nth(at.line.checked_sub(1)? as usize)?;
     let before = at.column.saturating_sub(1) as usize;
     // cut long lines around the mark

@@ -72,7 +72,7 @@
 //! | `kinds/` | for each kind the trait that authors implement, and its CPU loop | [`pair`], [`bonded`], [`mod@bond_potential`], [`external`], [`force`], [`integrator`], [`updater`], [`analyzer`], [`generator`], [`sampler`], [`mod@component`] |
 //! | `adapters/` | adapters from these traits to the tables of `abi/` | none |
 //!
-//! The files beside the folders are [`error`], [`snapshot`], [`output`] and [`testkit`], the tests that the macros
+//! The files beside the folders are [`error`], [`memory`], [`snapshot`], [`output`] and [`testkit`], the tests that the macros
 //! generate for every potential.
 
 #![deny(missing_docs)]
@@ -88,6 +88,7 @@ pub mod error;
 mod kinds;
 #[doc = include_str!("language.md")]
 pub mod language {}
+pub mod memory;
 pub mod output;
 pub mod params;
 pub mod snapshot;

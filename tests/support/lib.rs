@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
 pub mod fuzz;
+pub mod tolerances;
 pub mod variants;
 
 /// The folder of this repository, or `GALAMOST_REPOSITORY` if the tests run on another machine than the one that built them.

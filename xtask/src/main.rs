@@ -1,11 +1,12 @@
 //! `cargo xtask dist`: builds the release folder, which needs only a driver and NVRTC to run.
 //! `cargo xtask docs`: builds the book.
+//! `cargo xtask validate`: runs the tests that take minutes.
 //! `cargo xtask freeze-api`: archives the current plugin API, for the test that plugins built with it still load.
 
 use std::env::consts::{DLL_EXTENSION, DLL_PREFIX};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use xtask::{USAGE, docs, freeze, repository, target};
+use xtask::{USAGE, docs, freeze, repository, target, validate};
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -13,6 +14,7 @@ fn main() -> ExitCode {
         Some("dist") => dist(args.next().map(PathBuf::from)),
         Some("docs") => book().map(|book| println!("{}", book.join("index.html").display())),
         Some("freeze-api") => freeze_api(&repository()).map(|archive| println!("{}", archive.display())),
+        Some("validate") => validated(&args.collect::<Vec<_>>()),
         _ => Err(USAGE.into()),
     };
     match result {
@@ -22,6 +24,14 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs the tests that take minutes.
+fn validated(args: &[String]) -> Result<(), String> {
+    let root = repository();
+    let (report, passed) = validate::validate(&root, &validate::Options::parse(&root, args)?)?;
+    println!("{}", report.display());
+    if passed { Ok(()) } else { Err("not everything passed".into()) }
 }
 
 /// Builds the book, using the release build of the program.

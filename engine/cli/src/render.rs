@@ -1,6 +1,7 @@
 //! `galamost render`: renders particles as PNG.
 
 use crate::common::{Context, input_error, write_file};
+use crate::terminal::print;
 use clap::{Args, ValueEnum};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::Pipeline;
@@ -159,6 +160,6 @@ pub(crate) fn run(args: &RenderArgs, context: &Context) -> Result<u8, Failure> {
     }
     let image = view.picture(&state, &all_threads).map_err(|m| input_error(&args.snapshot, m))?;
     write_file(&out, image.png().map_err(Failure::run)?)?;
-    println!("{}", out.display());
+    print(format!("{}\n", out.display()))?;
     Ok(0)
 }

@@ -24,7 +24,7 @@ impl<S: Store> CpuSystem<S> {
         self.globals.evaluate();
         if self.globals.needs_rebuild() {
             let begun = self.profile.is_on().then(Instant::now);
-            self.rebuild();
+            self.rebuild()?;
             if let Some(begun) = begun {
                 self.profile.add("neighbor list".into(), "build", begun.elapsed().as_secs_f64());
             }

@@ -129,7 +129,10 @@ impl<S: Store> CpuSystem<S> {
     }
 
     /// Sorts the particles along the cells and builds the neighbor list.
-    pub(super) fn rebuild(&mut self) {
+    ///
+    /// # Errors
+    /// Returns an error if there is no memory for the list.
+    pub(super) fn rebuild(&mut self) -> Result<()> {
         let order = self.list.order::<S>(values(&self.arrays, ArrayId::PosType), tags(&self.arrays), &self.globals);
         if order.iter().enumerate().any(|(k, i)| k as u32 != *i) {
             for a in self.arrays.iter_mut().filter(|a| a.info.sort == Sort::Follows && !a.data.bytes().is_empty()) {
@@ -147,7 +150,7 @@ impl<S: Store> CpuSystem<S> {
         if self.list.r_list > 0.0 {
             let scale = self.globals.scale::<S>();
             let pos = values(&self.arrays, ArrayId::PosType);
-            self.list.build::<S>(pos, tags(&self.arrays), &scale, self.tables.exclusions.as_ref(), self.isa);
+            self.list.build::<S>(pos, tags(&self.arrays), &scale, self.tables.exclusions.as_ref(), self.isa)?;
         }
         self.index_links();
         self.write_guards();
@@ -158,6 +161,7 @@ impl<S: Store> CpuSystem<S> {
         }
         self.globals.rebuild.set(0);
         self.globals.rebuilds += 1;
+        Ok(())
     }
 
     /// Returns whether an integrator of the stage changes the box and therefore needs the virial of every step.
@@ -233,7 +237,7 @@ impl<S: Store> Backend for CpuSystem<S> {
             return Ok(());
         }
         if self.globals.needs_rebuild() {
-            self.rebuild();
+            self.rebuild()?;
         }
         self.compute_forces(Wanted::ALL)?;
         self.start_integrators()
@@ -297,7 +301,7 @@ impl<S: Store> Backend for CpuSystem<S> {
         }
         let positions = changed_now & changed::POSITIONS != 0 || box_changed;
         if positions || touched.exclusion_removed {
-            self.rebuild();
+            self.rebuild()?;
         } else if topology_changed {
             self.update_links(&touched);
         }

@@ -1,7 +1,7 @@
 //! CUDA kernels on the CPU, for tests: g++ compiles them with `kernels/host/galamost_host.h`.
 //!
-//! Host memory serves as device memory. The emulation runs the real kernels, slowly, one block after the other. It
-//! reports a kernel that writes just outside an array.
+//! Host memory serves as device memory. The emulation runs the real kernels, slowly, one block after the other, or with
+//! real grid barriers between the blocks of a cooperative launch. It reports a kernel that writes just outside an array.
 
 use super::source::{SourceUnit, kernel_names};
 use super::{Device, Graph, Kernel, Services, cache, check_range};
@@ -54,7 +54,8 @@ impl Array {
 }
 
 /// Simulated failures, set by the environment variable `GALAMOST_EMULATED_FAULT`: `lost:N` loses the device at launch
-/// number N, `memory:N` limits its memory to N bytes.
+/// number N, `memory:N` limits its memory to N bytes, `barrier:N` removes the grid barrier number N from cooperative
+/// launches (`galamost_host.h` reads it).
 #[derive(Clone, Copy)]
 struct SimulatedFaults {
     launches: u64,
@@ -68,10 +69,22 @@ impl SimulatedFaults {
         match text.split_once(':').and_then(|(what, n)| Some((what, n.parse().ok()?))) {
             Some(("lost", n)) => faults.launches = n,
             Some(("memory", n)) => faults.bytes = n,
-            _ => return Err(fail("GALAMOST_EMULATED_FAULT", format!("`{text}` is neither lost:N nor memory:N"))),
+            Some(("barrier", _)) => {}
+            _ => {
+                let message = format!("`{text}` is none of lost:N, memory:N and barrier:N");
+                return Err(fail("GALAMOST_EMULATED_FAULT", message));
+            }
         }
         Ok(faults)
     }
+}
+
+/// A compiled kernel.
+#[derive(Clone)]
+struct KernelEntry {
+    launch: Entry,
+    launch_cooperative: Entry,
+    name: String,
 }
 
 /// Modules, memory and kernels of the device.
@@ -80,7 +93,7 @@ struct Inner {
     launches: u64,
     memory: BTreeMap<u64, Array>,
     modules: Vec<libloading::Library>,
-    kernels: Vec<(Entry, String)>,
+    kernels: Vec<KernelEntry>,
     macros: Vec<&'static str>,
 }
 
@@ -127,6 +140,36 @@ impl EmulatedDevice {
         Ok(u32::from_ne_bytes(bytes))
     }
 
+    /// Runs an entry of a kernel.
+    fn run(
+        &self,
+        kernel: Kernel,
+        grid: Extent,
+        block: Extent,
+        args: &[*mut Opaque],
+        entry: impl Fn(&KernelEntry) -> Entry,
+    ) -> Result<()> {
+        let (entry, name) = {
+            let mut inner = self.lock();
+            inner.launches += 1;
+            if inner.launches >= self.faults.launches {
+                return Err(fail("launch", "the device is lost"));
+            }
+            let kernel = inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
+            (entry(kernel), kernel.name.clone())
+        };
+        let _one = self.pause();
+        let mut args = args.to_vec();
+        // SAFETY: the arguments are those that the kernel declares (contract of `launch` and `launch_cooperative`)
+        self.profile.time(&self.profile.part(), &name, || unsafe {
+            entry(args.as_mut_ptr(), [grid.x, grid.y, grid.z].as_ptr(), [block.x, block.y, block.z].as_ptr());
+        });
+        match self.lock().memory.values().find(|a| !a.guards_intact()) {
+            Some(a) => Err(fail(&name, format!("the kernel wrote outside an array of {} bytes", a.bytes))),
+            None => Ok(()),
+        }
+    }
+
     /// Compiles a unit to a shared library, with `folder` for temporary files.
     fn build(&self, unit: &SourceUnit, folder: &Path, library: &Path) -> Result<()> {
         let io = |e: std::io::Error| fail(&format!("building {}", unit.name), e);
@@ -137,7 +180,9 @@ impl EmulatedDevice {
             }
             std::fs::write(path, text).map_err(io)?;
         }
-        std::fs::write(folder.join("galamost_host.h"), galamost_kernels::HOST_HEADER).map_err(io)?;
+        for (name, text) in galamost_kernels::HOST_HEADERS {
+            std::fs::write(folder.join(name), text).map_err(io)?;
+        }
         let mut text = unit.text.clone();
         text.push_str("\n#line 1 \"entries\"\n");
         for name in kernel_names(&unit_with_headers(&unit.text)) {
@@ -151,6 +196,7 @@ impl EmulatedDevice {
                 "-O1",
                 "-fPIC",
                 "-shared",
+                "-pthread",
                 "-fvisibility=hidden",
                 "-fno-gnu-unique",
                 "-w",
@@ -255,7 +301,8 @@ impl Services for EmulatedDevice {
         let unit = &unit.with_macros(&self.lock().macros);
         let headers: String = SourceUnit::headers()?.into_iter().map(|(_, t)| t).collect();
         let defines = unit.defines().join(" ");
-        let key = cache::key(&[&unit.text, &headers, galamost_kernels::HOST_HEADER, &defines, &self.compiler]);
+        let host = galamost_kernels::HOST_HEADERS.map(|(_, text)| text).concat();
+        let key = cache::key(&[&unit.text, &headers, &host, &defines, &self.compiler]);
         let folder = std::env::temp_dir().join(format!("galamost-{key}-{}", cache::unique()));
         std::fs::create_dir_all(&folder).map_err(|e| fail("emulated device", e))?;
         let library = folder.join("unit.so");
@@ -279,30 +326,16 @@ impl Services for EmulatedDevice {
     fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
         let mut inner = self.lock();
         let library = inner.modules.get(module as usize).ok_or_else(|| fail(name, "unknown module"))?;
-        // SAFETY: GALAMOST_HOST_ENTRY declares entries with this type
-        let entry: Entry = *unsafe { library.get(format!("{name}__host").as_bytes()) }.map_err(|e| fail(name, e))?;
-        inner.kernels.push((entry, name.into()));
+        let entry = |suffix: &str| -> Result<Entry> {
+            // SAFETY: GALAMOST_HOST_ENTRY declares entries with this type
+            Ok(*unsafe { library.get(format!("{name}{suffix}").as_bytes()) }.map_err(|e| fail(name, e))?)
+        };
+        let (launch, launch_cooperative) = (entry("__host")?, entry("__host_cooperative")?);
+        inner.kernels.push(KernelEntry { launch, launch_cooperative, name: name.into() });
         Ok(Kernel(inner.kernels.len() as u64 - 1))
     }
     fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, _: u32, args: &[*mut Opaque]) -> Result<()> {
-        let (entry, name) = {
-            let mut inner = self.lock();
-            inner.launches += 1;
-            if inner.launches >= self.faults.launches {
-                return Err(fail("launch", "the device is lost"));
-            }
-            inner.kernels.get(kernel.0 as usize).cloned().ok_or_else(|| fail("launch", "unknown kernel"))?
-        };
-        let _one = self.pause();
-        let mut args = args.to_vec();
-        // SAFETY: the arguments are those that the kernel declares (contract of `launch`)
-        self.profile.time(&self.profile.part(), &name, || unsafe {
-            entry(args.as_mut_ptr(), [grid.x, grid.y, grid.z].as_ptr(), [block.x, block.y, block.z].as_ptr());
-        });
-        match self.lock().memory.values().find(|a| !a.guards_intact()) {
-            Some(a) => Err(fail(&name, format!("the kernel wrote outside an array of {} bytes", a.bytes))),
-            None => Ok(()),
-        }
+        self.run(kernel, grid, block, args, |k| k.launch)
     }
 }
 
@@ -329,14 +362,11 @@ impl Device for EmulatedDevice {
         std::env::var_os("GALAMOST_EMULATED_STEPS").is_some()
     }
     fn max_resident_blocks(&self, _: Kernel, _: u32) -> Result<u32> {
-        // blocks run one after the other, so a grid barrier works for a single block only
-        Ok(1)
+        // not a power of two, so that blocks have different numbers of particles
+        Ok(3)
     }
     fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
-        if blocks > 1 {
-            return Err(fail("launch", "the emulated device supports cooperative launches of one block only"));
-        }
-        self.launch(kernel, Extent::from(blocks), Extent::from(threads), 0, args)
+        self.run(kernel, Extent::from(blocks), Extent::from(threads), args, |k| k.launch_cooperative)
     }
     fn set_word(&self, address: u64, word: u32) -> Result<()> {
         self.upload(address, &word.to_ne_bytes())

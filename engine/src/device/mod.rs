@@ -2,7 +2,7 @@
 //!
 //! Only this folder uses `cudarc`.
 
-mod cache;
+pub mod cache;
 mod cuda;
 mod emulated;
 pub mod nvrtc;

@@ -1,6 +1,7 @@
 //! Components of a run, and their functions behind the plugin boundary.
 
 use super::library::Library;
+use crate::activity::announce;
 use crate::pipeline::Entry;
 use galamost_plugin_api::abi::{
     Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption, RSlice, Sampler1,
@@ -70,6 +71,7 @@ unsafe impl Sync for Component {}
 
 impl Drop for Component {
     fn drop(&mut self) {
+        announce(&self.name, "drop");
         (self.object.drop)(self.object.this);
     }
 }
@@ -101,7 +103,7 @@ impl Component {
     /// identifies the component.)
     fn call<T>(&self, method: &'static str, answer: impl FnOnce() -> Wire<T>) -> Result<T> {
         let answer = {
-            let _activity = crate::activity::enter(self.id);
+            let _activity = crate::activity::enter(self.id, &self.name, method);
             answer()
         };
         receive(method, answer).map_err(|e| match e {
@@ -122,7 +124,9 @@ impl Component {
     pub fn create(library: &Library, info: &ComponentInfo, entry: &Entry, id: u32) -> Result<Self> {
         let source = Source { text: &entry.text, start: entry.at };
         let kind = info.kind;
+        let activity = crate::activity::enter(id, &info.name, "create");
         let object = library.create(kind, &info.name, source.value())?;
+        drop(activity);
         let base = get(&object, library)?;
         let table = match kind {
             Kind::Generator => Tables::Generator(get(&object, library)?),
@@ -156,7 +160,9 @@ impl Component {
     /// Returns the errors of its parameters that depend on the system.
     pub fn bind(&mut self, system: &SystemInfo) -> Result<()> {
         let text = ron::to_string(system).map_err(|e| Error::Run(e.to_string()))?;
+        let activity = crate::activity::enter(self.id, &self.name, "bind");
         let answer = receive("bind", (self.base.bind)(self.object.this, text.as_str().into()))?;
+        drop(activity);
         self.needs = ron::from_str(answer.as_str()).map_err(|e| Error::Run(format!("{}: {e}", self.name)))?;
         Ok(())
     }
@@ -250,7 +256,9 @@ impl GeneratorHandle<'_> {
     pub fn generate(&self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
         let mut wire: WireSnapshot = std::mem::take(snapshot).into();
+        let activity = crate::activity::enter(self.component.id, &self.component.name, "generate");
         let result = receive("generate", (self.table.generate)(self.this, text.as_str().into(), &mut wire));
+        drop(activity);
         *snapshot = wire.into();
         result
     }
@@ -261,6 +269,7 @@ impl GeneratorHandle<'_> {
     /// Returns the errors of the file.
     pub fn frames(&self, context: &GeneratorContext) -> Result<Option<u64>> {
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
+        announce(&self.component.name, "frames");
         receive("frames", (self.table.count)(self.this, text.as_str().into())).map(Into::into)
     }
     /// Reads the frame `number`, which must be less than [`Self::frames`].
@@ -270,6 +279,7 @@ impl GeneratorHandle<'_> {
     pub fn frame(&self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()> {
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
         let mut wire: WireSnapshot = std::mem::take(snapshot).into();
+        announce(&self.component.name, "frame");
         let result = receive("frame", (self.table.read)(self.this, text.as_str().into(), number, &mut wire));
         *snapshot = wire.into();
         result

@@ -219,9 +219,11 @@ unsafe impl Sync for Data {}
 extern "C" fn parallel(_: *mut Opaque, n: u64, chunk: u64, f: Callback, data: *mut Opaque) {
     let data = Data(data);
     let chunk = chunk.max(1);
+    let work = crate::activity::Shared::of_this_thread();
     (0..n.div_ceil(chunk)).into_par_iter().for_each(|k| {
         // capture the whole wrapper, because the pointer inside is not Send
         let Data(pointer) = { data };
+        let _activity = work.enter();
         (f.call)(pointer, k * chunk, (k * chunk).saturating_add(chunk).min(n));
     });
 }
@@ -284,7 +286,11 @@ extern "C" fn launch(
 }
 extern "C" fn array(this: *mut Opaque, name: RStr<'_>) -> u64 {
     let arrays = services(this).arrays.lock().unwrap_or_else(PoisonError::into_inner);
-    arrays.get(name.as_str()).copied().unwrap_or(0)
+    let address = arrays.get(name.as_str()).copied().unwrap_or(0);
+    if address == 0 {
+        crate::activity::asked_for_null(name.as_str());
+    }
+    address
 }
 
 #[cfg(test)]

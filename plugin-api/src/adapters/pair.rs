@@ -299,6 +299,8 @@ impl<P: PairPotential> ComponentInterface for PairComponent<P> {
             arrays,
             varyings: self.potential.varyings(),
             cutoff: self.cutoff_rows.iter().fold(0.0, |m, r| m.max(r.cutoff)),
+            // friction and noise have no energy
+            conservative: !conditions,
             ..Needs::default()
         })
     }

@@ -95,10 +95,11 @@ impl Generator for Lattice {
         }
         let (basis, edges) = (self.lattice.basis(), self.lattice.edges());
         let dimensions = if edges[2] == 0.0 { 2 } else { 3 };
-        let n: u64 = basis.len() as u64 * self.cells.iter().take(dimensions).map(|c| u64::from(*c)).product::<u64>();
+        let n = self.cells.iter().take(dimensions).fold(basis.len() as u64, |n, c| n.saturating_mul(u64::from(*c)));
         if n > u64::from(u32::MAX / 2) {
             return Err(Error::input(format!("{n} particles exceed the limit of {}", u32::MAX / 2)));
         }
+        s.require(n as f64).map_err(Error::input)?;
         let cell_volume: f64 = edges.iter().take(dimensions).product();
         let a = (basis.len() as f64 / (self.density * cell_volume)).powf(1.0 / dimensions as f64);
         s.dimensions = dimensions as u32;

@@ -3,6 +3,7 @@
 use super::Reader;
 use crate::common::{Context, input_error};
 use crate::output::series;
+use crate::terminal::print;
 use clap::Args;
 use galamost_engine::checkpoint;
 use galamost_engine::diagnostic::Failure;
@@ -57,10 +58,9 @@ pub(crate) fn run(args: &InfoArgs, context: &Context) -> Result<u8, Failure> {
     facts.insert("bytes".into(), size.into());
     let value = Value::Object(facts);
     if args.json {
-        println!("{value:#}");
+        print(format!("{value:#}\n"))?;
     } else {
-        println!("{}", path.display());
-        print!("{}", lines(&value, 2));
+        print(format!("{}\n{}", path.display(), lines(&value, 2)))?;
     }
     Ok(0)
 }

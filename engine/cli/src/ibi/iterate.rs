@@ -3,8 +3,9 @@
 use super::analyzers::{THERMO, column_of, file_of, of_iteration};
 use super::spec::{InteractionSpec, Spec, StateSpec};
 use crate::common::{file_failure, parse_errors};
+use crate::terminal::print;
 use galamost_engine::checkpoint::Checkpoint;
-use galamost_engine::diagnostic::{Diagnostic, Failure};
+use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::plugins::Registry;
@@ -288,7 +289,9 @@ impl Inversion<'_> {
             }
         }
         if self.options.check {
-            println!("{}: {} states, {} interactions", spec.path.display(), self.targets.len(), self.numerics.len());
+            let (states, interactions) = (self.targets.len() as u64, self.numerics.len() as u64);
+            let facts = format!("{}, {}", counted(states, "state"), counted(interactions, "interaction"));
+            print(format!("{}: {facts}\n", spec.path.display()))?;
             return Ok(());
         }
         let mut converged = false;

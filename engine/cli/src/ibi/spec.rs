@@ -1,8 +1,8 @@
 //! The specification file of an inversion.
 
 use super::mapping::MoleculeBlock;
-use crate::common::{input_error, parse_errors};
-use galamost_engine::diagnostic::{Diagnostic, Failure};
+use crate::common::parse_errors;
+use galamost_engine::diagnostic::{Diagnostic, Failure, read_text};
 use galamost_engine::pipeline::{Exclusions, Only};
 use galamost_inversion::{Bins, Interaction};
 use galamost_plugin_api::Params;
@@ -301,7 +301,7 @@ impl Spec {
     /// # Errors
     /// Returns all errors of the file.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        let text = std::fs::read_to_string(path).map_err(|e| input_error(path, format!("cannot be read: {e}")))?;
+        let text = read_text(path).map_err(|d| Failure::Input(vec![d]))?;
         let mut errors = Errors::default();
         let value = Source::file(&text).value();
         let fields = match value.check_syntax() {
