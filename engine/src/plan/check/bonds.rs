@@ -154,7 +154,7 @@ impl<'a> Bond<'a> {
             // SAFETY: the views describe the arrays above, which outlive the call
             unsafe { bonded.cpu(&call, &mut Sums::default())? };
         }
-        Ok((globals.halt.get() == 0).then_some(out[0][0]))
+        Ok((!globals.is_halted()).then_some(out[0][0]))
     }
 
     /// Returns whether the bond breaks at a finite length and attracts at every shorter one. `r` is a length that exists.
