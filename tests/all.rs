@@ -40,6 +40,7 @@ mod molecules;
 mod movers;
 mod new;
 mod observables;
+mod outputs;
 mod overhead;
 mod pair_thermostats;
 mod parquet;

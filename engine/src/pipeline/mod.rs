@@ -1,6 +1,7 @@
 //! The pipeline file: `galamost --pipeline sim.ron`.
 
 mod overrides;
+mod settings;
 
 use crate::diagnostic::{Diagnostic, Failure};
 use galamost_plugin_api::error::{Errors, InputError, Position, nearest};
@@ -9,6 +10,7 @@ use galamost_plugin_api::precision::Precision;
 use std::path::{Path, PathBuf};
 
 pub use overrides::apply as apply_overrides;
+pub use settings::{CheckpointSettings, Exclusions, Neighbors, Only};
 
 /// The largest number of checkpoints that a run keeps.
 pub const MAX_CHECKPOINTS: u64 = 100;
@@ -99,133 +101,6 @@ impl FromValue for PrecisionField {
     }
 }
 
-/// Exclusions: bonded pairs without pair forces.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Exclusions {
-    /// The two particles of a bond.
-    pub bonds: bool,
-    /// The two end particles of an angle.
-    pub angles: bool,
-    /// The two end particles of a dihedral.
-    pub dihedrals: bool,
-}
-
-impl FromValue for Exclusions {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        let mut e = Self::default();
-        for v in errors.absorb(value.elements())? {
-            match v.text() {
-                "Bonds" => e.bonds = true,
-                "Angles" => e.angles = true,
-                "Dihedrals" => e.dihedrals = true,
-                other => errors.push(v.error(format!("expected Bonds, Angles or Dihedrals, found `{other}`"))),
-            }
-        }
-        Some(e)
-    }
-    fn describe() -> String {
-        "a list of Bonds, Angles, Dihedrals".into()
-    }
-}
-
-/// Restriction of the neighbor list by molecules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Only {
-    /// Two particles of one molecule.
-    SameMolecule,
-    /// Particles of different molecules.
-    OtherMolecules,
-}
-
-impl FromValue for Only {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        match value.text() {
-            "SameMolecule" => Some(Self::SameMolecule),
-            "OtherMolecules" => Some(Self::OtherMolecules),
-            other => {
-                errors.push(value.error(format!("expected {}, found `{other}`", Self::describe())));
-                None
-            }
-        }
-    }
-    fn describe() -> String {
-        "`SameMolecule` or `OtherMolecules`".into()
-    }
-}
-
-/// `neighbors: (…)`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Neighbors {
-    /// Buffer added to the cutoff; the engine chooses one if absent.
-    pub buffer: Option<f64>,
-    /// Excluded pairs.
-    pub exclude: Exclusions,
-    /// Restricts the list to pairs inside of molecules or between them; all pairs if absent.
-    pub only: Option<Only>,
-    /// Position of `only`.
-    pub only_at: Option<Position>,
-}
-
-impl FromValue for Neighbors {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        let mut fields = Fields::new(value, errors)?;
-        let buffer = fields.required("buffer", Range { above: 0.0, ..Range::ANY });
-        let exclude = fields.or("exclude", Range::ANY, Exclusions::default);
-        let only_at = fields.raw("only").map(Value::at);
-        let only = fields.required::<Option<Only>>("only", Range::ANY);
-        fields.finish();
-        Some(Self { buffer: buffer?, exclude: exclude?, only: only?, only_at })
-    }
-    fn describe() -> String {
-        "(buffer: 0.3, exclude: [Bonds])".into()
-    }
-}
-
-/// `checkpoint: (…)`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CheckpointSettings {
-    /// Steps between checkpoints; one is also written at the end. If absent, only an interrupted run writes one.
-    pub every: Option<u64>,
-    /// Minutes between checkpoints; one is also written at the end.
-    pub minutes: Option<f64>,
-    /// Number of checkpoints kept.
-    pub keep: u64,
-    /// File; by default the pipeline's path with the extension `.checkpoint`.
-    pub file: Option<String>,
-}
-
-impl FromValue for CheckpointSettings {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        let mut fields = Fields::new(value, errors)?;
-        let every = fields.required("every", Range { at_least: 1.0, ..Range::ANY });
-        let minutes = fields.required("minutes", Range { above: 0.0, ..Range::ANY });
-        let keep =
-            fields.or("keep", Range { at_least: 1.0, at_most: MAX_CHECKPOINTS as f64, ..Range::ANY }, || Self::KEEP);
-        let file = fields.required("file", Range::ANY);
-        fields.finish();
-        Some(Self { every: every?, minutes: minutes?, keep: keep?, file: file? })
-    }
-    fn describe() -> String {
-        "(every: 10_000, minutes: 30.0, keep: 2, file: \"run.checkpoint\")".into()
-    }
-}
-
-impl CheckpointSettings {
-    /// Two, so a run survives one unreadable checkpoint.
-    const KEEP: u64 = 2;
-
-    /// Returns whether checkpoints are written during the run.
-    pub fn regular(&self) -> bool {
-        self.every.is_some() || self.minutes.is_some()
-    }
-}
-
-impl Default for CheckpointSettings {
-    fn default() -> Self {
-        Self { every: None, minutes: None, keep: Self::KEEP, file: None }
-    }
-}
-
 struct Entries(Vec<Entry>);
 
 impl FromValue for Entries {
@@ -265,6 +140,11 @@ pub struct Stage {
     pub analyzers: Option<Vec<Entry>>,
 }
 
+impl Stage {
+    /// Time step of a stage whose `dt` is wrong.
+    const PLACEHOLDER_DT: f64 = 1e-3;
+}
+
 impl FromValue for Stage {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let mut fields = Fields::new(value, errors)?;
@@ -275,15 +155,16 @@ impl FromValue for Stage {
         let (forces, integrators) = (list("forces"), list("integrators"));
         let (updaters, analyzers) = (list("updaters"), list("analyzers"));
         fields.finish();
+        // a mistake is recorded; the stage remains, so that its components are checked too
         Some(Self {
-            name: name?,
-            steps: steps?,
-            dt: dt?,
+            name: name.unwrap_or_default(),
+            steps: steps.unwrap_or(0),
+            dt: dt.unwrap_or(Self::PLACEHOLDER_DT),
             at: value.at(),
-            forces: forces?,
-            integrators: integrators?,
-            updaters: updaters?,
-            analyzers: analyzers?,
+            forces: forces.flatten(),
+            integrators: integrators.flatten(),
+            updaters: updaters.flatten(),
+            analyzers: analyzers.flatten(),
         })
     }
     fn describe() -> String {
@@ -332,16 +213,24 @@ impl Pipeline {
     /// # Errors
     /// Returns all errors of its syntax and of its own fields.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self, Failure> {
-        let fail = |d: Vec<Diagnostic>| Err(Failure::Input(d));
-        let text = match std::fs::read_to_string(path) {
-            Ok(t) => t,
-            Err(e) => return fail(vec![Diagnostic::new(path, None, format!("cannot be read: {e}"))]),
+        let (pipeline, errors) = Self::read_partially(path, overrides)?;
+        if errors.is_empty() { Ok(pipeline) } else { Err(Failure::Input(errors)) }
+    }
+
+    /// Reads a file as [`Self::read`] does, but returns errors of fields beside the pipeline, so that components can be
+    /// checked too. Fields with errors have placeholders.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read or is not RON.
+    pub fn read_partially(path: &Path, overrides: &[String]) -> Result<(Self, Vec<Diagnostic>), Failure> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| Failure::Input(vec![Diagnostic::new(path, None, format!("cannot be read: {e}"))]))?;
+        let diagnostics = |errors: Vec<InputError>| -> Vec<Diagnostic> {
+            errors.into_iter().map(|e| Diagnostic::new(path, e.at, e.message)).collect()
         };
-        match Self::parse(path, &text, overrides) {
-            Ok(p) => Ok(p),
-            Err(errors) => {
-                fail(errors.into_iter().map(|e: InputError| Diagnostic::new(path, e.at, e.message)).collect())
-            }
+        match Self::parse_partially(path, &text, overrides) {
+            Ok((pipeline, errors)) => Ok((pipeline, diagnostics(errors))),
+            Err(errors) => Err(Failure::Input(diagnostics(errors))),
         }
     }
 
@@ -350,6 +239,19 @@ impl Pipeline {
     /// # Errors
     /// As [`Self::read`].
     pub fn parse(path: &Path, text: &str, overrides: &[String]) -> Result<Self, Vec<InputError>> {
+        let (pipeline, errors) = Self::parse_partially(path, text, overrides)?;
+        if errors.is_empty() { Ok(pipeline) } else { Err(errors) }
+    }
+
+    /// Parses a text as [`Self::read_partially`] does.
+    ///
+    /// # Errors
+    /// Returns an error if the text is not RON.
+    pub fn parse_partially(
+        path: &Path,
+        text: &str,
+        overrides: &[String],
+    ) -> Result<(Self, Vec<InputError>), Vec<InputError>> {
         let body = skip_attributes(text);
         if let Err(e) = body.check_syntax() {
             return Err(vec![e]);
@@ -357,33 +259,28 @@ impl Pipeline {
         let text = apply_overrides(text, body, overrides)?;
         let value = skip_attributes(&text);
         let mut errors = Errors::default();
-        let parsed = Self::fields(path, &text, value, &mut errors);
-        match parsed {
-            Some(p) if errors.0.is_empty() => Ok(p),
-            _ => Err(errors.0),
+        match Self::fields(path, &text, value, &mut errors) {
+            Some(p) => Ok((p, errors.0)),
+            None => Err(errors.0),
         }
     }
 
     fn fields(path: &Path, text: &str, value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let mut fields = Fields::new(value, errors)?;
-        let seed = fields.or("seed", Range::ANY, || 0u64);
+        let seed = fields.or("seed", Range::ANY, || 0u64).unwrap_or(0);
         let device_at = fields.raw("device").map(Value::at);
-        let device = fields.or("device", Range::ANY, DeviceChoice::default);
+        // with a wrong device, components are checked for the CPU
+        let device = fields.or("device", Range::ANY, DeviceChoice::default).unwrap_or(DeviceChoice::Cpu);
         let precision = fields.or("precision", Range::ANY, || PrecisionField(Precision::Mixed));
-        let neighbors = fields.or("neighbors", Range::ANY, Neighbors::default);
-        let checkpoint = fields.or("checkpoint", Range::ANY, CheckpointSettings::default);
+        let precision = precision.map_or(Precision::Mixed, |p| p.0);
+        let neighbors = fields.or("neighbors", Range::ANY, Neighbors::default).unwrap_or_default();
+        let checkpoint = fields.or("checkpoint", Range::ANY, CheckpointSettings::default).unwrap_or_default();
         let ensemble = fields.required::<Option<Entries>>("ensemble", Range::ANY).map(|e| e.map(|e| e.0));
         if let Some(Some(ensemble)) = ensemble {
-            return Self::of_ensemble(
-                fields,
-                path,
-                text,
-                ensemble,
-                (seed?, device?, device_at, precision?.0, checkpoint?),
-            );
+            return Self::of_ensemble(fields, path, text, ensemble, (seed, device, device_at, precision, checkpoint));
         }
-        let initial = fields.required::<Entries>("initial", Range::ANY);
-        let mut list = |name| fields.or(name, Range::ANY, || Entries(vec![])).map(|e| e.0);
+        let initial = fields.required::<Entries>("initial", Range::ANY).map_or(vec![], |e| e.0);
+        let mut list = |name| fields.or(name, Range::ANY, || Entries(vec![])).map_or(vec![], |e| e.0);
         let (forces, integrators) = (list("forces"), list("integrators"));
         let (updaters, analyzers) = (list("updaters"), list("analyzers"));
         let stages = fields.required::<Vec<Stage>>("stages", Range::ANY);
@@ -396,18 +293,18 @@ impl Pipeline {
         Some(Self {
             path: path.into(),
             text: text.into(),
-            seed: seed?,
-            device: device?,
+            seed,
+            device,
             device_at,
-            precision: precision?.0,
-            neighbors: neighbors?,
-            checkpoint: checkpoint?,
-            initial: initial?.0,
-            forces: forces?,
-            integrators: integrators?,
-            updaters: updaters?,
-            analyzers: analyzers?,
-            stages: stages?,
+            precision,
+            neighbors,
+            checkpoint,
+            initial,
+            forces,
+            integrators,
+            updaters,
+            analyzers,
+            stages: stages.unwrap_or_default(),
             ensemble: vec![],
         })
     }

@@ -180,7 +180,7 @@ impl Analyzer for Profile {
         needs.wants.particles = true;
         self.types = system.types.clone();
         self.dimensions = system.dimensions;
-        self.path = system.path(&self.file);
+        self.path = needs.output(system, &self.file, OutputKind::Result);
         self.sums = vec![0.0; self.width() * self.bins as usize];
         Ok(())
     }
