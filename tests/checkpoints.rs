@@ -89,7 +89,7 @@ fn a_run_starts_or_resumes_as_requested() {
     assert_eq!(csv(&f.path().join("t.csv"))["step"].len(), 11);
     // start from scratch: checkpoints of an earlier run are not used
     let said = go(f.path(), &["--steps", "10", "--set", "checkpoint=(every: 1000)"], 0);
-    assert!(said.contains("the checkpoint of an earlier run was renamed to p.checkpoint.old"), "{said}");
+    assert!(said.contains("p.run.json of an earlier run renamed: `.old` is appended"), "{said}");
     let out = galamost(f.path(), &["--pipeline", "p.ron", "--resume-changed"]);
     assert_eq!(out.status.code(), Some(2), "{}", words(&out));
 }
