@@ -100,7 +100,11 @@ impl<'a> Value<'a> {
         let skipped = self.text[rest..].char_indices().nth(column - 1).map_or(self.text.len() - rest, |(n, _)| n);
         let message = match e.code {
             ron::Error::ExceededRecursionLimit => "more than 128 nested levels".into(),
-            code => decimal_comma(self.text, rest + skipped).unwrap_or_else(|| code.to_string()),
+            // the error is behind the comma, or at the comma behind a whole value
+            code => [0, 1]
+                .into_iter()
+                .find_map(|n| decimal_comma(self.text, rest + skipped + n))
+                .unwrap_or_else(|| code.to_string()),
         };
         InputError::at(self.place(rest + skipped), message)
     }
