@@ -283,7 +283,7 @@ fn damaged_files_are_refused() {
 fn foreign_files_are_refused() {
     let folder = folder();
     let path = folder.path().join("a.gsd");
-    assert!(read(&path, -1).is_err_and(|e| e.starts_with("cannot be opened: ")));
+    assert!(read(&path, -1).is_err_and(|e| e.starts_with("cannot be ")));
     std::fs::write(&path, [b'<'; 1000]).expect("written");
     assert_eq!(read(&path, -1), Err("is not a GSD file".into()));
     let make = |schema: &str, tilt: f32, x: f32, n: u32| {

@@ -371,6 +371,7 @@ mod tests {
     #[test]
     fn errors_have_their_position() {
         let end = DUMP.len();
+        let cut = &DUMP[..DUMP[..end - 1].rfind('\n').expect("lines") + 4];
         let cases = [
             ("hello\n", 0, "not a LAMMPS text dump", Some((1, 1))),
             (DUMP, 2, "there is no frame 2: the file has 2", None),
@@ -389,14 +390,15 @@ mod tests {
                 "there is no complete frame 0: the file ends",
                 Some((26, 1)),
             ),
-            (&DUMP[..end - 1], 1, "there is no complete frame 1: the file ends", Some((26, 1))),
+            (cut, 1, "there is no complete frame 1: the file ends", Some((26, 1))),
         ];
         for (text, frame, message, place) in cases {
             let e = of(text, frame, &Choice::default()).expect_err(message);
             let at = place.map(|(line, column)| Position { line, column });
             assert!(e.message.contains(message) && e.at == at, "{message}: {e:?}");
         }
-        let cut = of(&DUMP[..end - 1], -1, &Choice::default()).expect("the frame before");
-        assert_eq!(cut.step, 100);
+        let step = |text: &str| of(text, -1, &Choice::default()).expect("a frame").step;
+        // the last frame counts without a line break behind it, but not without its last values
+        assert_eq!([step(&DUMP[..end - 1]), step(cut)], [200, 100]);
     }
 }
