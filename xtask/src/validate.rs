@@ -169,7 +169,7 @@ fn install_readers(root: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// Runs one test in a process of its own. A skipped test has not passed.
+/// Runs one test in a separate process. A skipped test has not passed.
 fn run(program: &Path, name: &str, device: &str, python: Option<&Path>) -> Result<Outcome, String> {
     eprint!("{device} {name} … ");
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! Each component is tested in a process of its own: a crash or a hang is reported with the last call, and the other
+//! Each component is tested in a separate process: a crash or a hang is reported with the last call, and the other
 //! components are still tested.
 
 use super::{Test, TestRow};

@@ -169,7 +169,7 @@ fn engine_files(pipeline: &Pipeline, errors: &mut Vec<Diagnostic>) -> Vec<RunFil
         target,
     };
     let mut files = vec![];
-    // a pipeline that is not a file, as in tests, has no files of its own
+    // the pipeline of a test may not be a file
     if let Ok(target) = Target::resolve(&pipeline.path) {
         files.push(file("the pipeline", &pipeline.path, FileUse::Input, target));
     }
