@@ -212,23 +212,23 @@ fn halves(chi_n: f64, steps: [u64; 3]) -> [f64; 2] {
     count.map(|[a, b]| a / (a + b))
 }
 
-/// Shares of A in the two phases of a symmetric blend, by Flory and Huggins.
-fn flory_huggins(chi_n: f64) -> f64 {
+/// Compares the shares of A in the two phases of a symmetric blend with those of Flory and Huggins.
+fn phases_agree(chi_n: f64, steps: [u64; 3]) {
     let mut phi = 0.99f64;
     for _ in 0..10_000 {
         phi = 1.0 / (1.0 + (-chi_n * (2.0 * phi - 1.0)).exp());
     }
-    phi
+    let [rich, poor] = halves(chi_n, steps);
+    println!("χN {chi_n}: φ {rich:.3} and {poor:.3}, Flory-Huggins {phi:.3} and {:.3}", 1.0 - phi);
+    near("composition of a phase, relative to Flory and Huggins", rich - phi);
+    near("composition of a phase, relative to Flory and Huggins", poor - 1.0 + phi);
 }
 
-/// The quick tier: the two phases well above the critical point. Fluctuations of the shares in slabs of 10 % of the box, of
-/// 960 chains, are below 0.01; mean-field theory leaves out fluctuations of the field, which adds about as much.
+/// The quick tier, far above the critical point. The phases are nearly pure there, so this tells a blend that mixes from
+/// one that does not; the composition itself is tested at χN = 3, which takes minutes.
 #[test]
-fn a_blend_parts_as_flory_and_huggins_say() {
-    let phi = flory_huggins(4.0);
-    let [rich, poor] = halves(4.0, [2_000, 4_500, 40]);
-    println!("χN 4: φ {rich:.3} and {poor:.3}, Flory-Huggins {phi:.3} and {:.3}", 1.0 - phi);
-    assert!((rich - phi).abs() < 0.04 && (poor - 1.0 + phi).abs() < 0.04);
+fn a_blend_stays_apart_as_flory_and_huggins_say() {
+    phases_agree(4.0, [2_000, 4_500, 40]);
 }
 
 /// Phases of a symmetric blend: ln[φ/(1 − φ)] = χN (2φ − 1); and below χN = 2 one phase.
@@ -237,11 +237,7 @@ fn a_blend_parts_as_flory_and_huggins_say() {
 fn blends_part_as_flory_and_huggins_say() {
     // nearer to the critical point, χN = 2, interfaces are wider than this box has room for
     for (chi_n, steps) in [(3.0, [8_000, 18_000, 40]), (4.0, [5_000, 10_000, 40])] {
-        let phi = flory_huggins(chi_n);
-        let [rich, poor] = halves(chi_n, steps);
-        println!("χN {chi_n}: φ {rich:.3} and {poor:.3}, Flory-Huggins {phi:.3} and {:.3}", 1.0 - phi);
-        near("composition of a phase, relative to Flory and Huggins", rich - phi);
-        near("composition of a phase, relative to Flory and Huggins", poor - 1.0 + phi);
+        phases_agree(chi_n, steps);
     }
     let [rich, poor] = halves(1.0, [20_000, 24_000, 40]);
     println!("χN 1.0: φ {rich:.3} and {poor:.3}, one phase");

@@ -87,10 +87,10 @@ pub struct MtkState {
     /// Scale factor of angular momenta at the start of the next step.
     pub(crate) begin_spin: f64,
     /// Factor of the velocity in the half kick at the end of a step.
-    keep: [f64; 3],
+    pub(crate) keep: [f64; 3],
     /// The same at the start of a step, times the scale factor of the thermostats. Two factors near 1, rounded one by one to single precision,
     /// would cool or heat steadily: products are made here, and each velocity is multiplied by one rounded number.
-    begin_keep: [f64; 3],
+    pub(crate) begin_keep: [f64; 3],
     /// Factor of F dt/2m in a half kick.
     kick: [f64; 3],
     /// Time of the free flight, in the new box.
@@ -322,38 +322,29 @@ fn dilate(g: &mut MtkState, step: &Step<f64>, sim_box: &mut SimBox) {
     resize(g, step, sim_box);
 }
 
-/// Returns the velocity after the half kick at the start of a step.
+/// Returns the velocity after half a kick; `keep` are the factors of the old velocity along the axes.
 #[device_fn]
-pub(crate) fn kicked_first(p: &Particle<real>, g: &MtkState, half: real) -> Vec3<real> {
+pub(crate) fn kicked(p: &Particle<real>, g: &MtkState, half: real, keep: Vec3<real>) -> Vec3<real> {
     let f = p.force * (half / p.mass);
     Vec3::new(
-        p.velocity.x * (g.begin_keep[0] as real) + f.x * (g.kick[0] as real),
-        p.velocity.y * (g.begin_keep[1] as real) + f.y * (g.kick[1] as real),
-        p.velocity.z * (g.begin_keep[2] as real) + f.z * (g.kick[2] as real),
-    )
-}
-
-/// Returns the velocity after the half kick at the end of a step.
-#[device_fn]
-pub(crate) fn kicked_last(p: &Particle<real>, g: &MtkState, half: real) -> Vec3<real> {
-    let f = p.force * (half / p.mass);
-    Vec3::new(
-        p.velocity.x * (g.keep[0] as real) + f.x * (g.kick[0] as real),
-        p.velocity.y * (g.keep[1] as real) + f.y * (g.kick[1] as real),
-        p.velocity.z * (g.keep[2] as real) + f.z * (g.kick[2] as real),
+        p.velocity.x * keep.x + f.x * (g.kick[0] as real),
+        p.velocity.y * keep.y + f.y * (g.kick[1] as real),
+        p.velocity.z * keep.z + f.z * (g.kick[2] as real),
     )
 }
 
 #[particle_fn(MtkNpt)]
 fn first_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) {
-    let v = kicked_first(p, g, 0.5 * step.dt);
+    let keep = Vec3::new(g.begin_keep[0] as real, g.begin_keep[1] as real, g.begin_keep[2] as real);
+    let v = kicked(p, g, 0.5 * step.dt, keep);
     p.velocity = v;
     p.displacement = Vec3::new(v.x * (g.flight[0] as real), v.y * (g.flight[1] as real), v.z * (g.flight[2] as real));
 }
 
 #[particle_fn(MtkNpt)]
 fn second_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) -> (real, real, real) {
-    let v = kicked_last(p, g, 0.5 * step.dt);
+    let keep = Vec3::new(g.keep[0] as real, g.keep[1] as real, g.keep[2] as real);
+    let v = kicked(p, g, 0.5 * step.dt, keep);
     p.velocity = v;
     (p.mass * v.x * v.x, p.mass * v.y * v.y, p.mass * v.z * v.z)
 }

@@ -1,7 +1,7 @@
 //! The Martyna–Tobias–Klein barostat for translation and rotation.
 
 use crate::coupling::axis_variables;
-use crate::mtk::{MtkNpt, MtkState, begin_step, end_step, kicked_first, kicked_last, resize, store_kinetic};
+use crate::mtk::{MtkNpt, MtkState, begin_step, end_step, kicked, resize, store_kinetic};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::rotation::{pushed, turned, twice_energy};
 
@@ -57,7 +57,8 @@ fn dilate(g: &mut MtkState, step: &Step<f64>, sim_box: &mut SimBox) {
 
 #[particle_fn(RotationalMtkNpt)]
 fn first_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) {
-    let v = kicked_first(p, g, 0.5 * step.dt);
+    let keep = Vec3::new(g.begin_keep[0] as real, g.begin_keep[1] as real, g.begin_keep[2] as real);
+    let v = kicked(p, g, 0.5 * step.dt, keep);
     p.velocity = v;
     p.displacement = Vec3::new(v.x * (g.flight[0] as real), v.y * (g.flight[1] as real), v.z * (g.flight[2] as real));
     let l = p.angular_momentum * (g.begin_spin as real);
@@ -67,7 +68,8 @@ fn first_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) {
 
 #[particle_fn(RotationalMtkNpt)]
 fn second_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) -> (real, real, real, real) {
-    let v = kicked_last(p, g, 0.5 * step.dt);
+    let keep = Vec3::new(g.keep[0] as real, g.keep[1] as real, g.keep[2] as real);
+    let v = kicked(p, g, 0.5 * step.dt, keep);
     p.velocity = v;
     p.angular_momentum = pushed(p.angular_momentum, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
     (
