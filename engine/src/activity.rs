@@ -110,8 +110,8 @@ pub fn reached(step: u64) {
 /// Optional arrays whose address is null, with the component that asked for it; [`ANY`] for those of the views, which every
 /// component gets.
 static NULL_ARRAYS: Mutex<Vec<(u32, &'static str)>> = Mutex::new(vec![]);
-/// Stands for every component.
-const ANY: u32 = u32::MAX;
+/// Stands for every component, and for work that belongs to none of a run.
+pub const ANY: u32 = u32::MAX;
 
 /// Remembers that the component of this thread asked for an array that does not exist.
 pub fn asked_for_null(name: &str) {

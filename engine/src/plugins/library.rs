@@ -1,6 +1,7 @@
 //! A plugin library. Its record is read from the file before the library is loaded.
 
 use super::component::receive;
+use crate::activity;
 use galamost_plugin_api::abi::{AbiTable, Layouts1, Library1, ROption, RootRef, WireObject, load_root};
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::error::{Error, Result};
@@ -58,6 +59,9 @@ impl Library {
     /// Returns two lines: the cause and the remedy.
     pub fn load(path: &Path, record: PluginRecord) -> Result<Self> {
         let fail = |message: String| Error::Plugin { path: path.into(), message };
+        let name = path.to_string_lossy();
+        // whether a damaged library survives may depend on the addresses that it gets, so a trial cannot always tell
+        let _activity = activity::enter(activity::ANY, &name, "load");
         let root = load_root(path).map_err(|long| fail(shorten(path, &record, &long)))?;
         let theirs = (table::<Layouts1>(root, path, &record).map_err(&fail)?.structs)();
         let theirs: Vec<layout::StructLayout> = ron::from_str(theirs.as_str())
@@ -106,7 +110,7 @@ impl Library {
     /// Returns the errors of its parameters.
     pub fn create(&self, kind: Kind, name: &str, value: Value<'_>) -> Result<WireObject> {
         let at = value.at();
-        crate::activity::announce(name, "create");
+        let _activity = activity::enter(activity::ANY, name, "create");
         receive("create", (self.table.create)(kind as u32, name.into(), value.text().into(), at.line, at.column))
     }
 }

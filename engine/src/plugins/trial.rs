@@ -51,28 +51,34 @@ pub fn failures(files: &[Candidate<'_>]) -> Vec<Option<String>> {
     let mut failures = vec![None; files.len()];
     let Some(program) = PROGRAM.get() else { return failures };
     let known = |k: &usize| cache::get(&files[*k].key, "plugin").is_some_and(|b| b == LOADED);
-    let mut left: Vec<usize> = (0..files.len()).filter(|k| !known(k)).collect();
-    while !left.is_empty() {
-        let paths: Vec<&Path> = left.iter().map(|k| files[*k].path).collect();
-        let (loaded, ended) = match run(program, &paths) {
-            Ok(result) => result,
+    let unknown: Vec<usize> = (0..files.len()).filter(|k| !known(k)).collect();
+    // one child for all is fast; if it fails, a child for each finds out which library is to blame
+    let together = unknown.iter().map(|k| files[*k].path).collect::<Vec<_>>();
+    let verdicts = match run(program, &together) {
+        Ok(None) => unknown.iter().map(|_| Ok(None)).collect(),
+        Ok(Some(failure)) if unknown.len() == 1 => vec![Ok(Some(failure))],
+        Ok(Some(_)) => unknown.iter().map(|k| run(program, &[files[*k].path])).collect(),
+        Err(e) => vec![Err(e)],
+    };
+    for (k, verdict) in unknown.into_iter().zip(verdicts) {
+        match verdict {
+            Ok(None) => cache::put(&files[k].key, "plugin", LOADED),
+            Ok(failure) => failures[k] = failure,
             Err(e) => {
                 warn!("plugin libraries are loaded without a trial: {} does not start: {e}", program.display());
-                return failures;
+                break;
             }
-        };
-        left.iter().take(loaded).for_each(|k| cache::put(&files[*k].key, "plugin", LOADED));
-        // the library after the last one that loaded ended the child; the others get a new child
-        if let Some(k) = left.get(loaded) {
-            failures[*k] = Some(ended);
         }
-        left.drain(..left.len().min(loaded + 1));
     }
     failures
 }
 
-/// Runs a child. Returns how many of the libraries it survived, and how it ended.
-fn run(program: &Path, files: &[&Path]) -> std::io::Result<(usize, String)> {
+/// Loads libraries in a child. Returns how the child failed, unless it loaded all of them and ended normally: a damaged
+/// library may also crash at the end of the process, where its destructors run.
+fn run(program: &Path, files: &[&Path]) -> std::io::Result<Option<String>> {
+    if files.is_empty() {
+        return Ok(None);
+    }
     // paths are absolute, and a core file must not appear in the folder of the run
     let mut child = Command::new(program)
         .arg(COMMAND)
@@ -83,19 +89,21 @@ fn run(program: &Path, files: &[&Path]) -> std::io::Result<(usize, String)> {
         .stderr(Stdio::null())
         .spawn()?;
     let lines = lines(&mut child);
+    // a line for each library, then the end of the output when the process has ended
     let mut loaded = 0;
-    while loaded < files.len() {
+    while loaded <= files.len() {
         match lines.recv_timeout(PATIENCE) {
             Ok(()) => loaded += 1,
             Err(RecvTimeoutError::Timeout) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Ok((loaded, format!("does not finish loading within {} s", PATIENCE.as_secs())));
+                return Ok(Some(format!("does not finish loading within {} s", PATIENCE.as_secs())));
             }
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    Ok((loaded, describe(child.wait()?)))
+    let status = child.wait()?;
+    Ok((loaded < files.len() || !status.success()).then(|| describe(status)))
 }
 
 /// Returns a channel that receives a message for each library that loaded. What libraries print themselves is ignored.
