@@ -3,6 +3,7 @@
 //! This module knows no formats. Components declare the file extensions of their field `file`, and are created from
 //! pipeline text as in a run.
 
+pub mod contents;
 mod convert;
 mod info;
 mod losses;
@@ -116,6 +117,8 @@ pub struct Reader {
     context: GeneratorContext,
     /// Warnings that were logged.
     warned: Mutex<BTreeSet<String>>,
+    /// Whether warnings are not logged.
+    quiet: bool,
 }
 
 impl Reader {
@@ -145,6 +148,7 @@ impl Reader {
             component,
             context: GeneratorContext::default(),
             warned: Mutex::default(),
+            quiet: false,
         })
     }
 
@@ -165,7 +169,7 @@ impl Reader {
         let warnings = generator.warnings().map_err(|e| component_error(&self.path, &self.format, e))?;
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         for warning in warnings {
-            if warned.insert(warning.clone()) {
+            if warned.insert(warning.clone()) && !self.quiet {
                 warn!("{}: {warning}", self.format);
             }
         }

@@ -13,7 +13,8 @@ use std::path::PathBuf;
 ///
 /// Nodes: `position`, `image`, `velocity`, `mass`, `type`, then, if the system has them, `charge`, `diameter`, `body`,
 /// `molecule`, `orientation`, `quaternion`, `rotation`, `inert`, `h_init`, `h_cris`, then `bond`, `angle`, `dihedral`.
-/// Particles keep the order of the initial state.
+/// Particles keep the order of the initial state. If the rows do not use all types in the order of their numbers, the
+/// attribute `types` lists them (`types="A B C"`), so that reading the file gives the same type numbers.
 ///
 /// ```ron
 /// GalamostXml(every: 100, file: "state.{step}.xml")

@@ -1,5 +1,6 @@
 //! Formats a state.
 
+use crate::names;
 use galamost_plugin_api::snapshot::{KNOWN_ARRAYS, Link, Snapshot, Values};
 use std::io::{Result, Write};
 
@@ -31,7 +32,8 @@ pub fn write(out: &mut impl Write, s: &Snapshot, style: Style) -> Result<()> {
     }
     nodes.node("mass", s.mass.iter(), |out, m| writeln!(out, "{m:.*}", style.digits))?;
     let name = |names: &[String], kind: u32| names.get(kind as usize).map_or_else(String::new, String::clone);
-    nodes.node("type", s.type_id.iter(), |out, k| writeln!(out, "{}", name(&s.types, *k)))?;
+    let listed = names::list(&s.types, s.type_id.iter().copied());
+    nodes.listed("type", listed, s.type_id.iter(), |out, k| writeln!(out, "{}", name(&s.types, *k)))?;
     for (name, width, ..) in KNOWN_ARRAYS {
         let Some(array) = s.arrays.get(*name).filter(|a| a.width == *width) else { continue };
         match &array.values {
@@ -58,9 +60,24 @@ impl<W: Write> Nodes<'_, W> {
         &mut self,
         name: &str,
         rows: impl ExactSizeIterator<Item = T>,
+        row: impl FnMut(&mut W, T) -> Result<()>,
+    ) -> Result<()> {
+        self.listed(name, None, rows, row)
+    }
+
+    /// Writes a node with the attribute `types`: the type names in the order of their numbers.
+    fn listed<T>(
+        &mut self,
+        name: &str,
+        types: Option<&[String]>,
+        rows: impl ExactSizeIterator<Item = T>,
         mut row: impl FnMut(&mut W, T) -> Result<()>,
     ) -> Result<()> {
-        writeln!(self.out, "<{name} num=\"{}\">", rows.len())?;
+        write!(self.out, "<{name} num=\"{}\"", rows.len())?;
+        if let Some(types) = types {
+            write!(self.out, " types=\"{}\"", types.join(" ").replace('"', "&quot;"))?;
+        }
+        writeln!(self.out, ">")?;
         for r in rows {
             row(self.out, r)?;
         }
@@ -75,10 +92,10 @@ impl<W: Write> Nodes<'_, W> {
     }
 
     fn links<const N: usize>(&mut self, name: &str, links: &[Link<N>], types: &[String]) -> Result<()> {
-        if links.is_empty() {
+        if links.is_empty() && types.is_empty() {
             return Ok(());
         }
-        self.node(name, links.iter(), |out, link| {
+        self.listed(name, names::of_links(types, links), links.iter(), |out, link| {
             write!(out, "{}", types.get(link.kind as usize).map_or("", String::as_str))?;
             for tag in link.tags {
                 write!(out, " {tag}")?;

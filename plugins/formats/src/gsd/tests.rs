@@ -61,6 +61,25 @@ fn frames() -> Vec<Snapshot> {
     all
 }
 
+#[test]
+fn topology_that_is_not_read_is_named() {
+    let folder = folder();
+    let path = folder.path().join("a.gsd");
+    let mut file = GsdFile::create(&path, "test", "hoomd", (1, 4)).expect("created");
+    file.write_scalars("configuration/step", [0u64]).expect("written");
+    for (group, n) in [("impropers", 3u32), ("constraints", 0), ("pairs", 7)] {
+        file.write_scalars(&format!("{group}/N"), [n]).expect("written");
+    }
+    file.end_frame().expect("a frame");
+    file.sync_all().expect("synced");
+    drop(file);
+    let layer = crate::gsd::read::open(&path).expect("opened");
+    let message = crate::gsd::read::ignored(&layer, -1);
+    assert_eq!(message, Ok(Some("3 impropers and 7 special pairs are not read".into())));
+    let path = closed(&folder, &frames());
+    assert_eq!(crate::gsd::read::ignored(&crate::gsd::read::open(&path).expect("opened"), 0), Ok(None));
+}
+
 fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }

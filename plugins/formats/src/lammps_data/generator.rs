@@ -9,13 +9,14 @@ use galamost_plugin_api::prelude::*;
 /// | section | becomes |
 /// |---|---|
 /// | header | box (orthogonal only; its center becomes 0); `timestep = N` in the first line is the initial step |
-/// | `Masses` | masses; default: 1 |
+/// | `Masses` | masses; default: 1, with a warning |
 /// | `Atoms` | positions, images, types; charges (`charge`), molecules (`molecule`, LAMMPS's 1 is 0, and 0, no molecule, is −1) |
 /// | `Atoms` of style `sphere` | also `diameter` d and the mass ρ π d³/6 (ρ if d = 0) |
 /// | `Velocities` | velocities |
 /// | `Bonds`, `Angles`, `Dihedrals` | topology |
 ///
-/// Coefficients of potentials and impropers are ignored: the pipeline defines potentials. The atom style is given after
+/// Coefficients of potentials are ignored: the pipeline defines potentials. Impropers and angular velocities are not
+/// read; a warning gives their number. The atom style is given after
 /// `Atoms #`; otherwise set `atom_style`. Particles are numbered in the order of their ids.
 ///
 /// Particle types are named by `types`, by `Atom Type Labels`, by the comments in `Masses` if each is a unique single
@@ -44,6 +45,8 @@ pub struct ReadData {
     /// Number of dimensions, 3 or 2; 2 ignores z.
     #[param(default = 3, at_least = 2, at_most = 3)]
     dimensions: u32,
+    #[param(skip)]
+    warnings: Vec<String>,
 }
 
 impl Generator for ReadData {
@@ -54,7 +57,10 @@ impl Generator for ReadData {
             names: [&self.types, &self.bond_types, &self.angle_types, &self.dihedral_types].map(Clone::clone),
             flat: self.dimensions == 2,
         };
-        *snapshot = read(&context.path(&self.file), &choice)?;
+        (*snapshot, self.warnings) = read(&context.path(&self.file), &choice)?;
         Ok(())
+    }
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
     }
 }

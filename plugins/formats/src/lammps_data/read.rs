@@ -49,11 +49,11 @@ enum Rows {
     Pairs,
 }
 
-/// Reads a file.
+/// Reads a file; also returns warnings about what is not read.
 ///
 /// # Errors
 /// Returns the first error, with its position.
-pub fn read(path: &Path, choice: &Choice) -> Result<Snapshot> {
+pub fn read(path: &Path, choice: &Choice) -> Result<(Snapshot, Vec<String>)> {
     let mut l = Lines::open(path)?;
     let mut file = File { choice: choice.clone(), ..File::default() };
     // the first line always is a comment
@@ -70,7 +70,8 @@ pub fn read(path: &Path, choice: &Choice) -> Result<Snapshot> {
         file.section(&mut l)?;
         more = next_content(&mut l)?;
     }
-    file.finish(&l)
+    let state = file.finish(&l)?;
+    Ok((state, l.warnings()))
 }
 
 /// Advances to the next line that is not empty.
@@ -175,6 +176,9 @@ impl File {
         };
         for _ in 0..rows {
             row(l, &name)?;
+        }
+        if name == "Impropers" && rows > 0 {
+            l.warn(format!("{rows} impropers are not read: the topology has no list of impropers"));
         }
         Ok(())
     }
@@ -318,6 +322,7 @@ impl File {
     }
 
     fn velocities(&mut self, l: &mut Lines) -> Result<()> {
+        let mut turning = 0u64;
         for _ in 0..self.header.count[0] {
             row(l, "Velocities")?;
             let words: Vec<&str> = content(l.text()).split_ascii_whitespace().collect();
@@ -329,6 +334,10 @@ impl File {
             for k in 0..if self.choice.flat { 2 } else { 3 } {
                 self.state.velocity[tag][k] = l.real(words[k + 1])?;
             }
+            turning += u64::from(words[4..].iter().any(|w| w.parse() != Ok(0.0)));
+        }
+        if turning > 0 {
+            l.warn(format!("the angular velocities of {turning} particles are not read"));
         }
         Ok(())
     }
@@ -397,6 +406,9 @@ impl File {
         }
         let style = self.style.unwrap_or(Style::Atomic);
         if style != Style::Sphere {
+            if self.masses.is_empty() && !s.is_empty() {
+                l.warn("there is no section `Masses`: all masses are 1");
+            }
             for (mass, kind) in s.mass.iter_mut().zip(&s.type_id) {
                 *mass = match self.masses.get(*kind as usize) {
                     Some(Some(m)) => *m,

@@ -10,7 +10,7 @@ fn of(text: &str, choice: &Choice) -> galamost_text::Result<Snapshot> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("f.data");
     std::fs::write(&path, text).expect("written");
-    read(&path, choice)
+    read(&path, choice).map(|(state, _)| state)
 }
 
 const FULL: &str = "# a comment, timestep = 12 of it\n\n4 atoms # all\n 2 atom types\n2 bonds\n1 bond types\n1 angles\n1 angle types\n\n\

@@ -18,7 +18,7 @@ use galamost_text::Trajectory;
 /// | `diameter`, or twice the `radius` | `diameter` |
 /// | `mol` | `molecule` |
 ///
-/// Other columns are ignored. Types are named by `element` if each type has a different one, otherwise by their
+/// Other columns are not read; a warning lists them. Types are named by `element` if each type has a different one, otherwise by their
 /// numbers. The box must be periodic and orthogonal; its center becomes 0. Dumps have no bonds. An incomplete last
 /// frame, as left by a killed run, is ignored with a warning. The file may be compressed (.xz, .gz).
 ///

@@ -1,5 +1,6 @@
 //! Reads a frame of a dump.
 
+use crate::names::joined;
 use galamost_plugin_api::prelude::{Array, InputError, Snapshot, Values};
 use galamost_plugin_api::snapshot::intern;
 use galamost_text::{Lines, Result, fold};
@@ -132,6 +133,13 @@ impl Columns {
             (["xsu", "ysu", "zsu"], true),
         ];
         let form = forms.iter().find_map(|(f, scaled)| Some((three(*f)?, *scaled)));
+        let used =
+            ["id", "type", "element", "mass", "q", "diameter", "radius", "mol", "ix", "iy", "iz", "vx", "vy", "vz"];
+        let known = |name: &&str| used.contains(name) || forms.iter().any(|(form, _)| form.contains(name));
+        let ignored: Vec<&str> = names.iter().copied().filter(|name| !known(name)).collect();
+        if !ignored.is_empty() {
+            l.warn(format!("columns that are not read: {}", joined(&ignored)));
+        }
         let (at, scaled) =
             form.ok_or_else(|| missing("has no positions: expected columns x y z, xu yu zu, xs ys zs or xsu ysu zsu"))?;
         let element = index("element");

@@ -17,8 +17,9 @@ use galamost_text::Trajectory;
 /// | `bond`, `angle`, `dihedral` | topology; rows are a type and particles counted from 0 |
 ///
 /// The section `invariant_data` of a trajectory applies to all frames; sections of a frame override it. `rotangle`,
-/// `force`, `virial`, `potential`, `vsite`, `patch`, `patch_param`, `asphere`, and `constraint` are ignored. Particles
-/// outside the box are wrapped, and their images count the shifts. An incomplete last frame, as left by a killed run,
+/// `force`, `virial`, `potential`, `patch`, `patch_param`, and `asphere` are ignored; `vsite` and `constraint` are ignored
+/// with a warning. Types are numbered as listed after the keyword (`type # types: A B C`, `bond # types: …`), and
+/// otherwise in order of their first use. Particles outside the box are wrapped, and their images count the shifts. An incomplete last frame, as left by a killed run,
 /// is ignored with a warning. The file may be compressed (.xz, .gz).
 ///
 /// ```ron

@@ -77,6 +77,8 @@ struct Atoms {
     residues: Vec<([u8; 2], i64, u32)>,
     extras: [Vec<f64>; 2],
     ended: u32,
+    /// Atoms at alternate locations, which are not read.
+    others: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -119,6 +121,9 @@ pub fn read(l: &mut Lines, choice: &Choice, common: &Common) -> Result<Snapshot>
             "ENDMDL" | "END" => break,
             _ => {}
         }
+    }
+    if atoms.others > 0 {
+        l.warn(format!("{} atoms at alternate locations are not read", atoms.others));
     }
     let Some(sim_box) = sim_box else { return Err(l.wrong("missing atoms (ATOM or HETATM) before this line")) };
     let mut s = atoms.state;
@@ -185,6 +190,7 @@ impl Atoms {
             self.serials.entry(serial).and_modify(|s| *s = Serial::Duplicate).or_insert(here);
         }
         if other {
+            self.others += 1;
             return Ok(());
         }
         let kind = intern(&mut self.state.types, field(l, 13, 16, "the name of the atom")?);
