@@ -5,6 +5,7 @@ mod damaged;
 mod losses;
 mod other_programs;
 mod trajectories;
+mod unusual;
 
 use galamost::files;
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};

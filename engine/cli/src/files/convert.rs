@@ -17,7 +17,7 @@ use tracing::warn;
 /// Options of `galamost convert`.
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArgs {
-    /// Input file; text formats may be compressed (.xz, .gz).
+    /// Input file; text formats may be compressed (.xz, .gz, .bz2, .zst).
     input: PathBuf,
     /// Output file; for single-frame formats, {step} in its name is replaced by the step.
     output: PathBuf,

@@ -92,7 +92,7 @@ fn figure(png: &[u8], caption: &str) -> String {
 
 /// Renders a frame of a file. Returns its step and the PNG.
 fn render(path: &Path, frame: Option<i64>, registry: &Registry) -> Result<(u64, Vec<u8>), String> {
-    let s = read_state(path, frame, registry).map_err(|e| e.render())?;
+    let s = read_state(path, frame, None, registry).map_err(|e| e.render())?;
     let view = View { size: [900, 720], ..View::default() };
     Ok((s.step, view.picture(&s, &all_threads)?.png()?))
 }

@@ -4,7 +4,7 @@ use crate::extended_xyz::comment::keys;
 use crate::names::joined;
 use galamost_plugin_api::prelude::{Array, Snapshot, Values};
 use galamost_plugin_api::snapshot::{KNOWN_ARRAYS, intern};
-use galamost_text::{Lines, Result, fold};
+use galamost_text::{Lines, Result, fold, tilted};
 
 /// Options of the generator.
 #[derive(Clone, Debug, Default)]
@@ -111,7 +111,7 @@ fn comment(l: &Lines, choice: &Choice) -> Result<Comment> {
             let &[lx, xy, xz, yx, ly, yz, zx, zy, lz] = m.as_slice() else {
                 return Err(l.wrong_at(text, format!("`Lattice` has {} numbers, expected 9", m.len())));
             };
-            if [xy, xz, yx, yz, zx, zy].iter().any(|t| *t != 0.0) {
+            if tilted(&[xy, xz, yx, yz, zx, zy], &[lx, ly, lz]) {
                 return Err(l.wrong_at(text, "only orthogonal boxes are supported"));
             }
             if [lx, ly, lz].iter().any(|x| *x <= 0.0) {
@@ -125,7 +125,7 @@ fn comment(l: &Lines, choice: &Choice) -> Result<Comment> {
     if let Some(text) = find(&["pbc"]) {
         let open = text.split_ascii_whitespace().take(if choice.flat { 2 } else { 3 });
         if open.into_iter().any(|w| w.starts_with(['F', 'f', '0'])) {
-            return Err(l.wrong_at(text, format!("pbc=\"{text}\": only periodic boxes are supported")));
+            l.warn(format!("pbc=\"{text}\": the box is periodic in this program; walls confine particles"));
         }
     }
     let origin = match find(&["origin"]) {

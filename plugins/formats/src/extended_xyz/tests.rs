@@ -89,7 +89,6 @@ fn errors_have_their_position() {
         ("2 Cl 5", "1 Cl 5", "duplicate id 1", None),
         ("2 Cl 5", "2 Cl nan", "`nan` is not a finite number", Some((3, 6))),
         ("2 Cl 5 4", "2 Cl 5", "found 10 values, expected 11", Some((3, 1))),
-        ("good", "pbc=\"T F T\"", "only periodic boxes", None),
     ];
     for (from, to, message, place) in cases {
         let text = FILE.replacen(from, to, 1);

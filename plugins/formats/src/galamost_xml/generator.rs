@@ -18,7 +18,7 @@ use galamost_plugin_api::prelude::*;
 ///
 /// With `dimensions="2"`, `lz` and all z must be 0. Particles up to 10⁻⁶ L outside the box, due to rounding of printed
 /// digits, are wrapped. `Patches`, `PatchParams`, and `Aspheres` are ignored: they are parameters of potentials, which
-/// the pipeline defines. The file may be compressed (.xz, .gz).
+/// the pipeline defines. The file may be compressed (.xz, .gz, .bz2, .zst).
 ///
 /// ```ron
 /// GalamostXml(file: "initial.xml")
@@ -29,12 +29,15 @@ pub struct ReadGalamostXml {
     /// Input file.
     #[param(extensions = "xml galamost_xml")]
     file: String,
+    /// Step at which the run starts; default: that of the file.
+    step: Option<u64>,
 }
 
 impl Generator for ReadGalamostXml {
     fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
         crate::require_empty("GalamostXml", snapshot)?;
         *snapshot = read(&context.path(&self.file))?;
+        snapshot.step = self.step.unwrap_or(snapshot.step);
         Ok(())
     }
 }

@@ -22,6 +22,8 @@ pub struct ReadGsd {
     /// Input file.
     #[param(extensions = "gsd")]
     file: String,
+    /// Step at which the run starts; default: that of the file.
+    step: Option<u64>,
     /// Frame number from 0; negative numbers count from the end, −1 is the last frame.
     #[param(default = -1)]
     frame: i64,
@@ -48,6 +50,7 @@ impl ReadGsd {
         *snapshot = read(layer, number).map_err(wrong)?;
         let ignored = ignored(layer, number).map_err(wrong)?;
         self.ignored.extend(ignored.map(|what| wrong(what).to_string()));
+        snapshot.step = self.step.unwrap_or(snapshot.step);
         Ok(())
     }
 

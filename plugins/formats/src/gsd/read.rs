@@ -4,6 +4,7 @@ use crate::gsd::layer::{Entry, Layer};
 use crate::gsd::orientation::angular_momentum;
 use crate::names::joined;
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values, wrap};
+use galamost_text::tilted;
 use std::path::Path;
 
 /// Largest distance outside the box, in box lengths, that single precision can explain.
@@ -154,7 +155,8 @@ impl Reader<'_> {
         let [lx, ly, lz, tilts @ ..] = values.as_slice() else {
             return Err(format!("is damaged: configuration/box has {} values", values.len()));
         };
-        if tilts.iter().any(|t| *t != 0.0) {
+        // tilts of this format are ratios
+        if tilted(tilts, &[1.0]) {
             return Err(format!("has a box with tilts {tilts:?}; only orthogonal boxes are supported"));
         }
         s.box_length = [*lx, *ly, *lz];

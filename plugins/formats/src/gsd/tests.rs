@@ -298,6 +298,38 @@ fn damaged_files_are_refused() {
     }
 }
 
+/// The file of version 2 as one of version 1: names of 64 bytes each, and the entries of each frame in another order.
+#[test]
+fn files_of_version_1_are_read() {
+    let folder = folder();
+    let path = closed(&folder, &frames());
+    let whole: Vec<_> = (0..5).map(|k| read(&path, k)).collect();
+    let mut bytes = std::fs::read(&path).expect("read");
+    let number = |bytes: &[u8], at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("8 bytes")) as usize;
+    let names: Vec<Vec<u8>> = {
+        let (at, size) = (number(&bytes, 24), 64 * number(&bytes, 32));
+        bytes[at..at + size].split(|c| *c == 0).take_while(|n| !n.is_empty()).map(<[u8]>::to_vec).collect()
+    };
+    let at = bytes.len();
+    for name in &names {
+        bytes.extend(name);
+        bytes.resize(bytes.len() + 64 - name.len(), 0);
+    }
+    bytes[24..32].copy_from_slice(&at.to_ne_bytes());
+    bytes[32..40].copy_from_slice(&names.len().to_ne_bytes());
+    bytes[44..48].copy_from_slice(&(1u32 << 16).to_ne_bytes());
+    let (index, size) = (number(&bytes, 8), 32 * number(&bytes, 16));
+    let mut entries: Vec<[u8; 32]> = bytes[index..index + size].as_chunks().0.to_vec();
+    entries.retain(|e| number(e, 16) != 0);
+    entries.sort_by_key(|e| (number(e, 0), std::cmp::Reverse(e[28])));
+    bytes[index..index + 32 * entries.len()].copy_from_slice(entries.as_flattened());
+    std::fs::write(&path, &bytes).expect("written");
+    let old: Vec<_> = (0..5).map(|k| read(&path, k)).collect();
+    assert!(whole.iter().all(Result::is_ok) && old == whole);
+    let message = Layer::open(&path, true).map(|_| ()).expect_err("read only");
+    assert_eq!(message, "is a GSD file of version 1.0; only version 2 can be continued");
+}
+
 #[test]
 fn foreign_files_are_refused() {
     let folder = folder();
@@ -317,6 +349,7 @@ fn foreign_files_are_refused() {
     let s = make("hoomd", 0.0, 5.0, 1).expect("sound");
     s.check().expect("sound");
     assert_eq!((s.position[0][0], s.image[0], s.types), (-5.0, [1, 0, 0], vec!["A".to_string()]));
+    assert!(make("hoomd", 1e-8, 0.0, 1).is_ok(), "rounding");
     let refused = |r: Result<Snapshot, String>, words: &str| assert_eq!(r, Err(words.into()));
     refused(make("amber", 0.0, 0.0, 1), "has the schema amber 1.4; expected hoomd 1 or 2");
     refused(make("hoomd", 0.5, 0.0, 1), {
