@@ -2,6 +2,7 @@
 
 mod commands;
 mod damaged;
+mod forces;
 mod losses;
 mod other_programs;
 mod trajectories;

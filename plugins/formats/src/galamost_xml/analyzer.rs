@@ -22,16 +22,15 @@ use std::path::PathBuf;
 #[component(Analyzer, "GalamostXml")]
 #[derive(Debug, Params)]
 pub struct WriteGalamostXml {
-    /// Steps between files.
-    #[param(at_least = 1.0)]
-    every: u64,
+    #[param(flatten)]
+    schedule: Schedule,
     /// Output file; `{step}` is replaced by the step.
     #[param(extensions = "xml galamost_xml")]
     file: String,
     /// Whether to write velocities.
     #[param(default = true)]
     velocity: bool,
-    /// Decimal places of real numbers.
+    /// Decimal places of real numbers. Velocities that would keep fewer than half of these digits have an exponent.
     #[param(default = 10, at_least = 1.0, at_most = 17.0)]
     digits: u32,
     #[param(skip)]
@@ -47,7 +46,7 @@ impl WriteGalamostXml {
 
 impl Analyzer for WriteGalamostXml {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.period = self.every;
+        self.schedule.bind(needs)?;
         needs.wants.particles = true;
         needs.wants.topology = true;
         self.system = system.clone();

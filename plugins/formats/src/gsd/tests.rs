@@ -88,7 +88,7 @@ fn written(path: &Path, frames: &[Snapshot]) -> Trajectory {
     let mut t = Trajectory::create(path).expect("created");
     t.sync_interval = Duration::MAX;
     for s in frames {
-        t.append(s, true, &[("kT", 1.25)]).expect("appended");
+        t.append(s, true, false, &[("kT", 1.25)]).expect("appended");
     }
     t
 }
@@ -182,10 +182,10 @@ fn a_killed_run_leaves_whole_frames() {
         large.push(0, [0.0; 3]);
     }
     large.arrays.clear();
-    t.append(&large, true, &[]).expect("appended");
+    t.append(&large, true, false, &[]).expect("appended");
     assert_eq!((read(&path, -1).map(|s| s.len()), t.synced()), (Ok(50_004), 4));
     // copying the file at any time simulates a kill
-    t.append(&frames()[3], true, &[]).expect("appended");
+    t.append(&frames()[3], true, false, &[]).expect("appended");
     let copy = folder.path().join("killed.gsd");
     std::fs::copy(&path, &copy).expect("copied");
     assert_eq!(read(&copy, -1).as_ref(), Ok(&large));
@@ -201,7 +201,7 @@ fn a_resumed_run_goes_on_from_its_checkpoint() {
     assert!(std::fs::metadata(&path).expect("there").len() < whole);
     assert_eq!(t.synced(), 2);
     for s in &all[3..] {
-        t.append(s, true, &[]).expect("appended");
+        t.append(s, true, false, &[]).expect("appended");
     }
     drop(t);
     let steps = |k| read(&path, k).map(|s| s.step);
@@ -228,7 +228,7 @@ fn what_a_killed_run_left_behind_the_frames_is_taken_off() {
     for p in [&path, &killed] {
         let mut t = Trajectory::resume(p, 3, 4).expect("resumed");
         assert_eq!(std::fs::read(p).expect("read"), whole);
-        t.append(&all[3], true, &[]).expect("appended");
+        t.append(&all[3], true, false, &[]).expect("appended");
     }
     assert_eq!(std::fs::read(&path).expect("read"), std::fs::read(&killed).expect("read"));
 }
@@ -240,14 +240,14 @@ fn a_frame_that_fails_is_taken_off() {
     let all = frames();
     let mut t = written(&path, &all[..1]);
     let whole = std::fs::read(&path).expect("read");
-    t.append(&all[1], true, &[]).expect("appended");
+    t.append(&all[1], true, false, &[]).expect("appended");
     // data left by a full disk
     std::io::Write::write_all(&mut std::fs::File::options().append(true).open(&path).expect("open"), &[7; 1000])
         .expect("written");
     let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
     assert!(matches!(t.fail(&full), Error::Io { path: p, .. } if p == path));
     assert_eq!(std::fs::read(&path).expect("read"), whole);
-    assert_eq!(message(t.append(&all[1], true, &[])), "an earlier frame could not be written");
+    assert_eq!(message(t.append(&all[1], true, false, &[])), "an earlier frame could not be written");
     t.sync().expect("nothing to do");
     assert_eq!(t.synced(), 1);
     drop(t);
@@ -263,7 +263,7 @@ fn many_frames_make_the_index_grow() {
     for step in 0..1000 {
         s.step = step;
         s.position[0][0] = step as f64 / 256.0;
-        t.append(&s, false, &[("kT", 1.0), ("pressure", 2.0)]).expect("appended");
+        t.append(&s, false, false, &[("kT", 1.0), ("pressure", 2.0)]).expect("appended");
         if step % 100 == 0 {
             t.sync().expect("synced");
         }

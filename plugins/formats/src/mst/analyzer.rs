@@ -24,9 +24,8 @@ use galamost_text::{FrameFile, StateFile};
 #[component(Analyzer, "Mst")]
 #[derive(Debug, Params)]
 pub struct WriteMst {
-    /// Steps between frames.
-    #[param(at_least = 1.0)]
-    every: u64,
+    #[param(flatten)]
+    schedule: Schedule,
     /// Output file; `{step}` is replaced by the step.
     #[param(extensions = "mst")]
     file: String,
@@ -62,7 +61,7 @@ impl WriteMst {
 
 impl Analyzer for WriteMst {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.period = self.every;
+        self.schedule.bind(needs)?;
         needs.wants.particles = true;
         needs.wants.topology = true;
         self.system = system.clone();
