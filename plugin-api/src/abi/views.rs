@@ -8,7 +8,9 @@ use crate::device::DevicePtr;
 use crate::device::real::Real;
 use galamost_plugin_macros::DeviceStruct;
 
-pub use super::globals::{Fault, FaultKind, Globals, SimBox};
+pub use super::globals::{
+    Fault, FaultKind, Globals, SimBox, is_valid_length, start_list, update_box, update_shear, update_slack,
+};
 
 /// Maximum number of time-dependent parameters in a run.
 pub const MAX_VARYINGS: usize = 32;
@@ -21,6 +23,7 @@ pub const COMPONENT_VARYINGS: usize = 4;
 /// particles; at present there are none. `real` is f32 in `Single` and `Mixed`, and f64 in `Double`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
+#[device(header)]
 pub struct StateView {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -195,6 +198,7 @@ impl StateView {
 /// row i is the slice starting at i · capacity.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
+#[device(header)]
 pub struct ListView {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -220,6 +224,7 @@ pub struct ListView {
 /// position of i among the members`. Word w is `words[(e · width + w) · stride + i]`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
+#[device(header)]
 pub struct LinkView {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -274,6 +279,7 @@ impl LinkView {
 /// What a force evaluation computes besides forces.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, DeviceStruct, galamost_plugin_macros::Layout)]
+#[device(header)]
 pub struct Wanted {
     /// If not 0: the energy of each particle in `force.w`, and the total energy.
     pub energy: u32,
@@ -305,6 +311,7 @@ impl Wanted {
     serde::Deserialize,
     galamost_plugin_macros::Layout,
 )]
+#[device(header)]
 pub struct Sums {
     /// Potential energy.
     pub energy: f64,
@@ -324,16 +331,18 @@ impl Sums {
 
 /// The current step, as functions of the device language see it.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Step<R> {
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+#[allow(non_camel_case_types)]
+#[device(header)]
+pub struct Step<real> {
     /// Time step.
-    pub dt: R,
+    pub dt: real,
     /// dt^−½.
-    pub inv_sqrt_dt: R,
+    pub inv_sqrt_dt: real,
     /// Number of the current step.
     pub step: u64,
     /// Current values of the component's time-dependent parameters.
-    pub varying: [R; COMPONENT_VARYINGS],
+    pub varying: [real; COMPONENT_VARYINGS],
 }
 
 impl<R: Real> Step<R> {

@@ -12,4 +12,8 @@ mod text;
 pub mod vector;
 
 pub use pointer::DevicePtr;
-pub use text::{CxxStruct, DeviceFn, DeviceStruct, DeviceText, assemble, bytes_of};
+#[doc(hidden)]
+pub use text::layout_checks;
+pub use text::{
+    CxxStruct, DeviceFn, DeviceStruct, DeviceText, assemble, assemble_header, bytes_of, constants, kernel_source,
+};

@@ -149,7 +149,7 @@ pub fn native(f: &ItemFn, number: Number) -> TokenStream {
     });
     quote! {
         #[inline(always)]
-        #[allow(non_camel_case_types, clippy::needless_return)]
+        #[allow(non_camel_case_types, clippy::needless_return, clippy::too_many_arguments)]
         #f
     }
 }
