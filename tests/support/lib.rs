@@ -17,16 +17,31 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
 pub mod fuzz;
+pub mod tolerances;
 pub mod variants;
 
 /// The folder of this repository, or `GALAMOST_REPOSITORY` if the tests run on another machine than the one that built them.
 pub fn repository() -> PathBuf {
+    if let Some((_, repository)) = FOLDERS.get() {
+        return repository.clone();
+    }
     std::env::var_os("GALAMOST_REPOSITORY")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), PathBuf::from)
 }
 
+static FOLDERS: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
+
+/// Uses the program and the plugins of `output` instead of cargo's output folder, and this repository. Call it before all
+/// other functions.
+pub fn use_folders(output: PathBuf, repository: PathBuf) {
+    FOLDERS.get_or_init(|| (output, repository));
+}
+
 /// Cargo's output folder, which contains the program and the plugins.
 pub fn output() -> PathBuf {
+    if let Some((output, _)) = FOLDERS.get() {
+        return output.clone();
+    }
     let exe = std::env::current_exe().expect("the test program has a path");
     // …/target/release/deps/all-0123456789
     exe.parent().and_then(Path::parent).expect("cargo's folder").to_path_buf()

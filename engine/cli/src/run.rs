@@ -8,7 +8,7 @@ use galamost_engine::backend::Backend;
 use galamost_engine::checkpoint::{Checkpoint, files};
 use galamost_engine::cpu;
 use galamost_engine::device::Chosen;
-use galamost_engine::diagnostic::{Diagnostic, Failure};
+use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
 use galamost_engine::log::{event, set_run_name};
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::plugins::Registry;
@@ -39,7 +39,7 @@ pub(crate) struct RunArgs {
     /// resumes from this checkpoint.
     #[arg(long, value_name = "auto|FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     resume: Option<String>,
-    /// With --resume: accept a checkpoint with another seed, precision, engine version or plugin build.
+    /// With --resume: accept a checkpoint with other settings, another engine version or another plugin build.
     #[arg(long, requires = "resume")]
     resume_changed: bool,
     /// Stop before this time has passed and write a checkpoint; hours:minutes:seconds or a batch system's format.
@@ -93,6 +93,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
 /// Runs several pipelines, each in its own thread. Returns the exit status of the worst failure.
 fn run_concurrently(prepared: Vec<PreparedRun>, args: &RunArgs, context: &Context) -> Result<u8, Failure> {
     let n = prepared.len() as u32;
+    let names: Vec<String> = prepared.iter().map(|r| r.plan.pipeline.path.display().to_string()).collect();
     let _watches: Vec<Watch> = prepared.iter().map(|r| watch(r, context.started, false)).collect();
     let particles: f64 = prepared.iter().map(|r| r.plan.snapshot.len() as f64).sum();
     let begun = Instant::now();
@@ -108,8 +109,11 @@ fn run_concurrently(prepared: Vec<PreparedRun>, args: &RunArgs, context: &Contex
             })
         };
         let threads: Vec<_> = prepared.into_iter().map(run).collect();
-        let panicked = |_| Err(Failure::run("a run panicked"));
-        threads.into_iter().map(|t| t.join().unwrap_or_else(panicked)).collect()
+        let ended = |(t, name): (std::thread::ScopedJoinHandle<'_, _>, &String)| {
+            let panicked = |_| Err(Failure::run(format!("{name}: the run panicked"))).inspect_err(log::failure);
+            t.join().unwrap_or_else(panicked)
+        };
+        threads.into_iter().zip(&names).map(ended).collect()
     });
     let failed = done.iter().filter_map(|d| d.as_ref().err()).map(Failure::exit_code).max();
     let particle_steps: f64 = done.iter().filter_map(|d| d.as_ref().ok().copied()).sum();
@@ -138,7 +142,9 @@ fn prepare_all(files: &[PathBuf], args: &RunArgs, registry: &Registry) -> Result
         match prepare(file, args, registry) {
             Ok(r) => prepared.push(r),
             Err(Failure::Input(list)) => errors.extend(list),
-            Err(e) => return Err(e),
+            Err(Failure::Run(message, notes)) => {
+                return Err(Failure::Run(format!("{}: {message}", file.display()), notes));
+            }
         }
     }
     if errors.is_empty() { Ok(prepared) } else { Err(Failure::Input(errors)) }
@@ -176,6 +182,9 @@ fn prepare(file: &Path, args: &RunArgs, registry: &Registry) -> Result<PreparedR
         cpu::guards::enable();
     }
     let resume = if from.is_empty() { None } else { Some(Checkpoint::find(&plan, &from, args.resume_changed)?) };
+    if let Some(checkpoint) = &resume {
+        checkpoint.check_steps(&plan, args.steps).map_err(|m| input_error(file, m))?;
+    }
     Ok(PreparedRun { plan, resume, walltime })
 }
 
@@ -194,7 +203,10 @@ fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, n: u32) -> 
             r.end(done.as_ref(), None);
         }
         let done = done?;
-        info!("{} batches in {:.4} s", done.steps, done.seconds);
+        info!("{} in {:.4} s", counted(done.steps, "batch"), done.seconds);
+        if done.total_steps > done.steps {
+            info!("{} in total, with those before the checkpoint", counted(done.total_steps, "batch"));
+        }
         if done.interrupted {
             info!("stopped; resume with: galamost --pipeline {} --resume", plan.pipeline.path.display());
         }
@@ -224,6 +236,9 @@ fn watch(prepared: &PreparedRun, started: Instant, alone: bool) -> Watch {
     let patience = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(60));
     let (path, pipeline) = (plan.pipeline.checkpoint_path(), plan.pipeline.path.display().to_string());
     Watch::start(names, patience, deadline, move |message| {
+        if !alone {
+            set_run_name(&pipeline);
+        }
         let mut notes = vec![];
         if let Some(newest) = files::present(&path).first() {
             notes.push(format!("the last checkpoint is {}", newest.display()));
@@ -240,8 +255,8 @@ fn log_plan(plan: &Plan) {
     info!("galamost {}, {}", env!("CARGO_PKG_VERSION"), plan.pipeline.path.display());
     match &plan.device {
         Chosen::Cpu { reason } => info!(
-            "device: CPU, {} threads, {} ({reason})",
-            rayon::current_num_threads(),
+            "device: CPU, {}, {} ({reason})",
+            counted(rayon::current_num_threads() as u64, "thread"),
             ["baseline vectors", "", "", "x86-64-v3", "x86-64-v4"][cpu::vector_extension() as usize]
         ),
         Chosen::Cuda { ordinal, reason } => info!("device: CUDA {ordinal} ({reason})"),
@@ -251,7 +266,7 @@ fn log_plan(plan: &Plan) {
     event(
         "run",
         serde_json::json!({
-            "engine": env!("CARGO_PKG_VERSION"), "pipeline": plan.pipeline.path, "device": record::device(plan),
+            "engine": env!("CARGO_PKG_VERSION"), "pipeline": plan.pipeline.path.to_string_lossy(), "device": record::device(plan),
             "precision": plan.pipeline.precision.name(), "seed": plan.pipeline.seed, "particles": s.len(), "bonds": s.bonds.len(),
             "box": s.box_length, "plugins": plan.plugins,
         }),
@@ -260,12 +275,12 @@ fn log_plan(plan: &Plan) {
         info!("plugin {} {} from {} (sha256 {})", p.name, p.version, p.path.display(), &p.hash[..16]);
     }
     if s.is_empty() {
-        return info!("{} samplers, seed {}", plan.components.len(), plan.pipeline.seed);
+        return info!("{}, seed {}", counted(plan.components.len() as u64, "sampler"), plan.pipeline.seed);
     }
     info!(
-        "{} particles, {} bonds, box {:?}, precision {}, seed {}",
-        s.len(),
-        s.bonds.len(),
+        "{}, {}, box {:?}, precision {}, seed {}",
+        counted(s.len() as u64, "particle"),
+        counted(s.bonds.len() as u64, "bond"),
         s.box_length,
         plan.pipeline.precision.name(),
         plan.pipeline.seed
@@ -276,21 +291,29 @@ fn log_plan(plan: &Plan) {
 fn log_summary(plan: &Plan, backend: &mut dyn Backend, s: &Summary) {
     let tps = s.steps as f64 / s.seconds.max(1e-9);
     let mps = tps * plan.snapshot.len() as f64 / 1e6;
-    info!("{} steps in {:.2} s: {tps:.1} TPS, {mps:.2} million particle-steps/s", s.steps, s.seconds);
+    let steps = counted(s.steps, "step");
+    info!("{steps} in {:.2} s: {tps:.1} TPS, {mps:.2} million particle-steps/s", s.seconds);
+    if s.total_steps > s.steps {
+        info!("{} in total, with those before the checkpoint", counted(s.total_steps, "step"));
+    }
     let list = backend.list_report().ok().filter(|l| l.r_list > 0.0);
     event(
         "summary",
         serde_json::json!({
-            "steps": s.steps, "seconds": s.seconds, "tps": tps, "interrupted": s.interrupted, "kT": s.thermo.map(|t| t.kt),
+            "steps": s.steps, "total_steps": s.total_steps, "seconds": s.seconds, "tps": tps, "interrupted": s.interrupted, "kT": s.thermo.map(|t| t.kt),
             "pressure": s.thermo.map(|t| t.pressure), "potential": s.thermo.map(|t| t.potential / t.n as f64),
             "list": list.map(|l| serde_json::json!({"radius": l.r_list, "mean": l.mean, "builds": l.builds})),
         }),
     );
     if let Some(l) = list {
-        let interval = s.steps as f64 / l.builds.max(1) as f64;
+        // builds are counted since the start, as are the steps
+        let interval = s.total_steps as f64 / l.builds.max(1) as f64;
         info!(
-            "neighbor list: radius {:.3}, buffer {:.3}, {:.1} neighbors, {} builds (every {interval:.1} steps)",
-            l.r_list, l.buffer, l.mean, l.builds
+            "neighbor list: radius {:.3}, buffer {:.3}, {:.1} neighbors, {} (every {interval:.1} steps)",
+            l.r_list,
+            l.buffer,
+            l.mean,
+            counted(l.builds, "build")
         );
     }
     if let Some(t) = s.thermo {

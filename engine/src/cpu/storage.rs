@@ -58,8 +58,7 @@ impl<S: Store> Storage for CpuSystem<S> {
     }
 
     fn rebuild_list(&mut self) -> Result<()> {
-        self.rebuild();
-        Ok(())
+        self.rebuild()
     }
 
     fn publish_globals(&mut self) -> Result<()> {

@@ -13,7 +13,7 @@
 //! | `GALAMOST_MANY` | largest number of particles for the persistent kernel; 0 disables it |
 //! | `GALAMOST_NO_GRAPHS` | launches steps one by one instead of as a graph |
 //! | `GALAMOST_EMULATED_STEPS` | enables the persistent kernel on the emulated device |
-//! | `GALAMOST_EMULATED_FAULT` | makes the emulated device fail: `lost:N` or `memory:N` |
+//! | `GALAMOST_EMULATED_FAULT` | makes the emulated device fail: `lost:N`, `memory:N` or `barrier:N` |
 
 mod arrays;
 mod codegen;

@@ -180,7 +180,7 @@ impl Rebuild {
     /// Makes a cell grid that is valid for boxes with at least these lengths.
     pub fn set_grid(&mut self, length: [f64; 3]) -> Result<()> {
         // particles are sorted even without a list, so that neighbors in space are neighbors in memory
-        let grid = Grid::new(length, self.dimensions, self.radius, 2);
+        let grid = Grid::new(length, self.dimensions, self.radius, 2, self.n);
         let cells = grid.cells();
         let rows: Vec<u32> = grid.rows.iter().flatten().map(|o| *o as u32).collect();
         let device = &self.device;

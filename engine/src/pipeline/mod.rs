@@ -1,17 +1,28 @@
 //! The pipeline file: `galamost --pipeline sim.ron`.
 
 mod overrides;
+mod settings;
 
 use crate::diagnostic::{Diagnostic, Failure};
 use galamost_plugin_api::error::{Errors, InputError, Position, nearest};
+use galamost_plugin_api::input;
 use galamost_plugin_api::params::{Fields, FromValue, Range, Source, Value};
 use galamost_plugin_api::precision::Precision;
 use std::path::{Path, PathBuf};
 
 pub use overrides::apply as apply_overrides;
+pub use settings::{CheckpointSettings, Exclusions, Neighbors, Only};
 
 /// The largest number of checkpoints that a run keeps.
 pub const MAX_CHECKPOINTS: u64 = 100;
+
+/// The largest number of components in a list, and of stages. Each output needs an open file, and some checks compare all
+/// components with each other.
+const MAX_ELEMENTS: usize = 10_000;
+
+fn too_many(n: usize, what: &str) -> String {
+    format!("{n} {what} are too many; at most {MAX_ELEMENTS} are allowed")
+}
 
 /// A component as the file gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +36,7 @@ pub struct Entry {
 }
 
 /// The device that the user requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum DeviceChoice {
     /// A GPU if one works, otherwise the CPU; the log states the choice and its reason.
     #[default]
@@ -99,139 +110,17 @@ impl FromValue for PrecisionField {
     }
 }
 
-/// Exclusions: bonded pairs without pair forces.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Exclusions {
-    /// The two particles of a bond.
-    pub bonds: bool,
-    /// The two end particles of an angle.
-    pub angles: bool,
-    /// The two end particles of a dihedral.
-    pub dihedrals: bool,
-}
-
-impl FromValue for Exclusions {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        let mut e = Self::default();
-        for v in errors.absorb(value.elements())? {
-            match v.text() {
-                "Bonds" => e.bonds = true,
-                "Angles" => e.angles = true,
-                "Dihedrals" => e.dihedrals = true,
-                other => errors.push(v.error(format!("expected Bonds, Angles or Dihedrals, found `{other}`"))),
-            }
-        }
-        Some(e)
-    }
-    fn describe() -> String {
-        "a list of Bonds, Angles, Dihedrals".into()
-    }
-}
-
-/// Restriction of the neighbor list by molecules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Only {
-    /// Two particles of one molecule.
-    SameMolecule,
-    /// Particles of different molecules.
-    OtherMolecules,
-}
-
-impl FromValue for Only {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        match value.text() {
-            "SameMolecule" => Some(Self::SameMolecule),
-            "OtherMolecules" => Some(Self::OtherMolecules),
-            other => {
-                errors.push(value.error(format!("expected {}, found `{other}`", Self::describe())));
-                None
-            }
-        }
-    }
-    fn describe() -> String {
-        "`SameMolecule` or `OtherMolecules`".into()
-    }
-}
-
-/// `neighbors: (…)`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Neighbors {
-    /// Buffer added to the cutoff; the engine chooses one if absent.
-    pub buffer: Option<f64>,
-    /// Excluded pairs.
-    pub exclude: Exclusions,
-    /// Restricts the list to pairs inside of molecules or between them; all pairs if absent.
-    pub only: Option<Only>,
-    /// Position of `only`.
-    pub only_at: Option<Position>,
-}
-
-impl FromValue for Neighbors {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        let mut fields = Fields::new(value, errors)?;
-        let buffer = fields.required("buffer", Range { above: 0.0, ..Range::ANY });
-        let exclude = fields.or("exclude", Range::ANY, Exclusions::default);
-        let only_at = fields.raw("only").map(Value::at);
-        let only = fields.required::<Option<Only>>("only", Range::ANY);
-        fields.finish();
-        Some(Self { buffer: buffer?, exclude: exclude?, only: only?, only_at })
-    }
-    fn describe() -> String {
-        "(buffer: 0.3, exclude: [Bonds])".into()
-    }
-}
-
-/// `checkpoint: (…)`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CheckpointSettings {
-    /// Steps between checkpoints; one is also written at the end. If absent, only an interrupted run writes one.
-    pub every: Option<u64>,
-    /// Minutes between checkpoints; one is also written at the end.
-    pub minutes: Option<f64>,
-    /// Number of checkpoints kept.
-    pub keep: u64,
-    /// File; by default the pipeline's path with the extension `.checkpoint`.
-    pub file: Option<String>,
-}
-
-impl FromValue for CheckpointSettings {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        let mut fields = Fields::new(value, errors)?;
-        let every = fields.required("every", Range { at_least: 1.0, ..Range::ANY });
-        let minutes = fields.required("minutes", Range { above: 0.0, ..Range::ANY });
-        let keep =
-            fields.or("keep", Range { at_least: 1.0, at_most: MAX_CHECKPOINTS as f64, ..Range::ANY }, || Self::KEEP);
-        let file = fields.required("file", Range::ANY);
-        fields.finish();
-        Some(Self { every: every?, minutes: minutes?, keep: keep?, file: file? })
-    }
-    fn describe() -> String {
-        "(every: 10_000, minutes: 30.0, keep: 2, file: \"run.checkpoint\")".into()
-    }
-}
-
-impl CheckpointSettings {
-    /// Two, so a run survives one unreadable checkpoint.
-    const KEEP: u64 = 2;
-
-    /// Returns whether checkpoints are written during the run.
-    pub fn regular(&self) -> bool {
-        self.every.is_some() || self.minutes.is_some()
-    }
-}
-
-impl Default for CheckpointSettings {
-    fn default() -> Self {
-        Self { every: None, minutes: None, keep: Self::KEEP, file: None }
-    }
-}
-
 struct Entries(Vec<Entry>);
 
 impl FromValue for Entries {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let mut list = vec![];
-        for v in errors.absorb(value.elements())? {
+        let elements = errors.absorb(value.elements())?;
+        if elements.len() > MAX_ELEMENTS {
+            errors.push(value.error(too_many(elements.len(), "components")));
+            return None;
+        }
+        for v in elements {
             match v.name() {
                 Some(name) => list.push(Entry { name: name.into(), text: v.text().into(), at: v.at() }),
                 None => errors.push(v.error("a component is written as `Name(…)`")),
@@ -333,10 +222,15 @@ impl Pipeline {
     /// Returns all errors of its syntax and of its own fields.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self, Failure> {
         let fail = |d: Vec<Diagnostic>| Err(Failure::Input(d));
-        let text = match std::fs::read_to_string(path) {
+        let text = match input::text_or_pipe(path) {
             Ok(t) => t,
-            Err(e) => return fail(vec![Diagnostic::new(path, None, format!("cannot be read: {e}"))]),
+            Err(e) => return fail(vec![Diagnostic::new(path, e.at, e.message)]),
         };
+        if folder_of(path).to_str().is_none() {
+            let message = "the name of the folder is not UTF-8, and components receive it as text; \
+                           rename the folder, or start the program inside of it";
+            return fail(vec![Diagnostic::new(path, None, message)]);
+        }
         match Self::parse(path, &text, overrides) {
             Ok(p) => Ok(p),
             Err(errors) => {
@@ -350,12 +244,16 @@ impl Pipeline {
     /// # Errors
     /// As [`Self::read`].
     pub fn parse(path: &Path, text: &str, overrides: &[String]) -> Result<Self, Vec<InputError>> {
-        let body = skip_attributes(text);
-        if let Err(e) = body.check_syntax() {
+        let whole = body(text);
+        if whole.text().is_empty() {
+            let needed = "a pipeline has at least `(initial: [ … ], stages: [ … ])`";
+            return Err(vec![InputError::new(format!("the file is empty; {needed}"))]);
+        }
+        if let Err(e) = whole.check_syntax() {
             return Err(vec![e]);
         }
-        let text = apply_overrides(text, body, overrides)?;
-        let value = skip_attributes(&text);
+        let text = apply_overrides(text, whole, overrides)?;
+        let value = body(&text);
         let mut errors = Errors::default();
         let parsed = Self::fields(path, &text, value, &mut errors);
         match parsed {
@@ -388,6 +286,11 @@ impl Pipeline {
         let (updaters, analyzers) = (list("updaters"), list("analyzers"));
         let stages = fields.required::<Vec<Stage>>("stages", Range::ANY);
         fields.finish();
+        if let Some(s) = &stages
+            && s.len() > MAX_ELEMENTS
+        {
+            errors.push(value.error(too_many(s.len(), "stages")));
+        }
         if let Some(s) = &stages
             && s.is_empty()
         {
@@ -459,10 +362,7 @@ impl Pipeline {
 
     /// Returns the folder that relative paths refer to.
     pub fn directory(&self) -> PathBuf {
-        match self.path.parent() {
-            Some(p) if !p.as_os_str().is_empty() => p.into(),
-            _ => ".".into(),
-        }
+        folder_of(&self.path).into()
     }
 
     /// Returns the path of the checkpoint file.
@@ -474,8 +374,13 @@ impl Pipeline {
     }
 }
 
-/// Skips RON attributes such as `#![enable(…)]`, which are allowed and have no effect.
-fn skip_attributes(text: &str) -> Value<'_> {
+/// Returns the folder of a file.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Returns the value of a pipeline's text. RON attributes such as `#![enable(…)]` are allowed and have no effect.
+pub(crate) fn body(text: &str) -> Value<'_> {
     let mut rest = Source::file(text).value();
     while rest.text().starts_with("#![") {
         let Some(end) = rest.text().find(']') else { break };

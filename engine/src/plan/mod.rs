@@ -7,6 +7,7 @@ pub use check::{CheckOptions, check};
 pub use initial::initial;
 
 use crate::device::Chosen;
+use crate::diagnostic::Diagnostic;
 use crate::pipeline::{Pipeline, Stage};
 use crate::plugins::Component;
 use crate::state::molecules::MoleculeRule;
@@ -64,6 +65,8 @@ pub struct Plan {
     pub molecules: Option<MoleculeRule>,
     /// Plugins in use: name, version, file, hash.
     pub plugins: Vec<PluginUse>,
+    /// What runs but is probably not intended.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// A plugin in use.
@@ -74,9 +77,15 @@ pub struct PluginUse {
     /// Version.
     pub version: String,
     /// File.
+    #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// SHA-256 of the file.
     pub hash: String,
+}
+
+/// Serializes a path that need not be UTF-8; the text is for the reader only.
+fn as_text<S: serde::Serializer>(path: &std::path::Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
 }
 
 impl Plan {

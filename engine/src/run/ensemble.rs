@@ -97,6 +97,7 @@ impl Run<'_> {
         if self.summary.interrupted || (self.plan.pipeline.checkpoint.regular() && self.summary.steps > 0) {
             self.checkpoint()?;
         }
+        self.summary.total_steps = self.total;
         if self.writer.end()?.is_some() {
             self.summary.checkpoint = Some(self.writer.path().into());
         }

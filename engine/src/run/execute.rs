@@ -5,7 +5,7 @@ use super::frame::{FrameFacts, analyze};
 use super::progress::{Progress, ProgressDisplay};
 use crate::backend::{Backend, SystemSums, degrees_of_freedom};
 use crate::checkpoint::{Checkpoint, RunPosition, Writer, files};
-use crate::diagnostic::Failure;
+use crate::diagnostic::{Failure, counted};
 use crate::plan::{Plan, StagePlan};
 use crate::profile::{Timing, add_timings};
 use galamost_plugin_api::analyzer::Thermo;
@@ -28,7 +28,7 @@ pub struct RunOptions {
     pub quiet: bool,
     /// Shows progress; `None`: lines in the log.
     pub display: Option<Arc<dyn ProgressDisplay>>,
-    /// Set by signals (Ctrl-C, SIGTERM): the run ends after the current step and writes a checkpoint.
+    /// Set by signals (Ctrl-C, SIGTERM and others): the run ends after the current step and writes a checkpoint.
     pub stop: Arc<AtomicBool>,
     /// Set by signals (SIGUSR1): the run writes a checkpoint and continues.
     pub save: Arc<AtomicBool>,
@@ -43,6 +43,8 @@ pub struct RunOptions {
 pub struct Summary {
     /// Steps done.
     pub steps: u64,
+    /// Steps since the start of the run, with those before the checkpoint from which it resumed.
+    pub total_steps: u64,
     /// Seconds in the step loop.
     pub seconds: f64,
     /// The run was stopped by a signal or the wall-time limit.
@@ -186,6 +188,7 @@ impl<'a> Run<'a> {
         if self.summary.interrupted || (self.plan.pipeline.checkpoint.regular() && self.summary.steps > 0) {
             self.checkpoint()?;
         }
+        self.summary.total_steps = self.backend.step().saturating_sub(self.plan.snapshot.step);
         if self.writer.end()?.is_some() {
             self.summary.checkpoint = Some(self.writer.path().into());
         }
@@ -250,7 +253,7 @@ impl<'a> Run<'a> {
     /// Begins a stage on the backend. A resumed stage takes forces and energies from the checkpoint.
     fn begin_stage(&mut self, stage: &StagePlan, steps: u64, resumed: bool) -> Result<()> {
         if !self.options.quiet {
-            info!("stage `{}`: {} steps of dt {}", stage.stage.name, steps, stage.stage.dt);
+            info!("stage `{}`: {} of dt {}", stage.stage.name, counted(steps, "step"), stage.stage.dt);
             let facts = serde_json::json!({"stage": stage.stage.name, "steps": steps, "dt": stage.stage.dt});
             crate::log::event("stage", facts);
         }
@@ -258,6 +261,7 @@ impl<'a> Run<'a> {
         // a new analyzer that is due at once needs energies that the checkpoint does not have
         let fresh = !resumed || (thermo && self.sums.is_none());
         self.mid_step = true;
+        crate::activity::reached(self.backend.step());
         self.backend.begin_stage(stage, !fresh)?;
         self.mid_step = false;
         self.sums_are_valid = fresh || self.sums.is_some();
@@ -277,6 +281,7 @@ impl<'a> Run<'a> {
         let (mut last_profile, mut left) = (None::<Instant>, 0);
         loop {
             let step = self.backend.step();
+            crate::activity::reached(step);
             let due = self.due(stage, step);
             let tick = Instant::now();
             self.analyze(stage, &due)?;
@@ -419,7 +424,7 @@ impl<'a> Run<'a> {
         self.clock.saved(begun.elapsed());
         self.summary.loop_times.checkpoints += begun.elapsed().as_secs_f64();
         let (step, file) = (self.backend.step(), self.writer.path());
-        crate::log::event("checkpoint", serde_json::json!({"step": step, "file": file}));
+        crate::log::event("checkpoint", serde_json::json!({"step": step, "file": file.to_string_lossy()}));
         debug!("the run waited {:.3} s for its checkpoint", begun.elapsed().as_secs_f64());
         Ok(())
     }

@@ -110,8 +110,8 @@ pub fn analyze(
     let energies: Vec<f64> =
         sums.iter().flat_map(|s| s.components.iter().map(|c| c.energy).chain(s.quantities.iter().copied())).collect();
     let names = names_of_energies(stage);
-    let names: Vec<FrameColumn<u8>> = names.iter().map(|n| FrameColumn::new(n.as_bytes())).collect();
-    let arrays: Vec<FrameArray> = columns
+    let names: Vec<FrameColumn<'_, u8>> = names.iter().map(|n| FrameColumn::new(n.as_bytes())).collect();
+    let arrays: Vec<FrameArray<'_>> = columns
         .arrays
         .iter()
         .map(|(name, a)| match &a.values {
@@ -126,7 +126,7 @@ pub fn analyze(
         step: backend.step(),
         time: facts.time,
         box_length,
-        thermo: values.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
+        thermo: values.as_ref(),
         energies: FrameColumn::new(&energies),
         energy_names: FrameColumn::new(&names),
         position: FrameColumn::new(&columns.position),
@@ -143,14 +143,17 @@ pub fn analyze(
         bond_view,
         reserved: Default::default(),
     };
+    let mut failed = None;
     for (index, i) in due.iter().enumerate() {
         let done = stage.analyzers[*i].analyzer().map(|a| a.analyze(&call));
         let now = Instant::now();
         *seconds.entry(stage.analyzers[*i].name.clone()).or_default() += (now - begun).as_secs_f64();
         begun = now;
         if let Some(Err(e)) = done {
-            return Ok((values, Some((index, e))));
+            failed = Some((index, e));
+            break;
         }
     }
-    Ok((values, None))
+    backend.end_views();
+    Ok((values, failed))
 }

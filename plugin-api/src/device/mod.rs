@@ -3,6 +3,7 @@
 pub mod lanes;
 pub mod math;
 pub mod philox;
+mod plain;
 mod pointer;
 pub mod precision;
 pub mod quaternion;
@@ -11,9 +12,8 @@ pub mod rotation;
 mod text;
 pub mod vector;
 
+pub use plain::{Plain, bytes_of, from_bytes};
 pub use pointer::DevicePtr;
 #[doc(hidden)]
 pub use text::layout_checks;
-pub use text::{
-    CxxStruct, DeviceFn, DeviceStruct, DeviceText, assemble, assemble_header, bytes_of, constants, kernel_source,
-};
+pub use text::{CxxStruct, DeviceFn, DeviceStruct, DeviceText, assemble, assemble_header, constants, kernel_source};

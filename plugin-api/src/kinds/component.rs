@@ -172,6 +172,8 @@ pub struct Needs {
     pub without_virial: bool,
     /// Total number of batches that a sampler draws.
     pub batches: u64,
+    /// The integrator controls the temperature by scaling velocities, so it cannot heat particles at rest.
+    pub rescales: bool,
 }
 
 impl Default for Needs {
@@ -200,6 +202,7 @@ impl Default for Needs {
             quantities: vec![],
             without_virial: false,
             batches: 0,
+            rescales: false,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The Martyna–Tobias–Klein barostat for translation and rotation.
 
 use crate::coupling::axis_variables;
-use crate::mtk::{MtkNpt, MtkState, begin_step, end_step, kicked, resize, store_kinetic};
+use crate::mtk::{MtkNpt, MtkState, begin_step, end_step, kicked_first, kicked_last, resize, store_kinetic};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::rotation::{pushed, turned, twice_energy};
 
@@ -69,7 +69,7 @@ fn first_half(
     g: &MtkState,
     step: &Step<real>,
 ) {
-    let v = kicked(*velocity, force, mass, g, 0.5 * step.dt, g.begin_scale as real);
+    let v = kicked_first(*velocity, force, mass, g, 0.5 * step.dt);
     *velocity = v;
     *displacement = Vec3::new(v.x * (g.flight[0] as real), v.y * (g.flight[1] as real), v.z * (g.flight[2] as real));
     let l = *angular_momentum * (g.begin_spin as real);
@@ -89,7 +89,7 @@ fn second_half(
     g: &MtkState,
     step: &Step<real>,
 ) -> (real, real, real, real) {
-    let v = kicked(*velocity, force, mass, g, 0.5 * step.dt, 1.0);
+    let v = kicked_last(*velocity, force, mass, g, 0.5 * step.dt);
     *velocity = v;
     *angular_momentum = pushed(*angular_momentum, torque, quaternion, inertia, 0.5 * step.dt);
     (mass * v.x * v.x, mass * v.y * v.y, mass * v.z * v.z, twice_energy(quaternion, *angular_momentum, inertia))
@@ -124,6 +124,7 @@ impl Integrator for RotationalMtkNpt {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         axis_variables(self.npt.couple, self.npt.axes, system.dimensions)?;
         needs.varyings = vec![self.npt.kt, self.npt.pressure];
+        needs.rescales = true;
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<MtkState> {

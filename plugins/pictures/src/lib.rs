@@ -112,7 +112,10 @@ impl Analyzer for Render {
         self.system = system.clone();
         let mut errors: Vec<InputError> = vec![];
         match self.scene() {
-            Ok(v) => self.scene = v,
+            Ok(v) => {
+                needs.warnings.extend(v.warning(&system.arrays, !system.bond_types.is_empty(), true));
+                self.scene = v;
+            }
             Err(message) => errors.push(InputError::new(message)),
         }
         let path = self.path(0);

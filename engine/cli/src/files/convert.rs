@@ -4,8 +4,9 @@ use super::Reader;
 use super::losses::losses;
 use super::writer::Writer;
 use crate::common::{Context, input_error};
+use crate::terminal::print;
 use clap::Args;
-use galamost_engine::diagnostic::Failure;
+use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::plugins::Registry;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::snapshot::{Link, Snapshot, intern};
@@ -140,13 +141,14 @@ pub(crate) fn run(args: &ConvertArgs, context: &Context) -> Result<u8, Failure> 
     }
     let writes = writer.format.clone();
     writer.finish()?;
-    println!(
-        "{} ({}) → {} ({writes}): {count} frame{} of {particles} particles",
+    print(format!(
+        "{} ({}) → {} ({writes}): {} of {}\n",
         input.display(),
         reader.format,
         output.display(),
-        if count == 1 { "" } else { "s" }
-    );
+        counted(count as u64, "frame"),
+        counted(particles as u64, "particle")
+    ))?;
     for loss in losses(output, &writes, &last, registry) {
         warn!("{loss}");
     }

@@ -4,6 +4,7 @@ use super::Check;
 use crate::plugins::Component;
 use galamost_plugin_api::generator::GeneratorContext;
 use galamost_plugin_api::snapshot::Snapshot;
+use tracing::warn;
 
 /// Runs the generators. Returns `None` if one of them failed or could not be created.
 pub fn generate(c: &mut Check<'_>, generators: &[Option<Component>], existing: Option<Snapshot>) -> Option<Snapshot> {
@@ -24,6 +25,9 @@ pub fn generate(c: &mut Check<'_>, generators: &[Option<Component>], existing: O
         };
         let part = g.generator()?;
         c.absorb(&g.name, g.at, part.generate(&context, &mut snapshot))?;
+        for warning in c.absorb(&g.name, g.at, part.warnings())? {
+            warn!("{}: {warning}", g.name);
+        }
     }
     let last = generators.last()?.as_ref()?;
     let result = snapshot.check();

@@ -1,9 +1,12 @@
 //! The check of a pipeline: everything that can be verified before step 0, with all errors at once.
 
+mod arrays;
+mod bonds;
 mod components;
 mod ensemble;
 mod generate;
 mod stage;
+mod state;
 
 use super::{Plan, PluginUse, StagePlan};
 use crate::device::{self, Chosen};
@@ -14,7 +17,7 @@ use crate::state::molecules::MoleculeRule;
 use crate::state::rotation;
 use components::Lists;
 use galamost_plugin_api::component::SystemInfo;
-use galamost_plugin_api::error::{Error, Position};
+use galamost_plugin_api::error::{Error, InputError, Position};
 use galamost_plugin_api::plugin_record::{API_MINOR, flags};
 use galamost_plugin_api::snapshot::Snapshot;
 use std::path::PathBuf;
@@ -35,14 +38,25 @@ pub struct CheckOptions {
 /// # Errors
 /// Returns every error found.
 pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> Result<Plan, Failure> {
-    let mut c = Check { pipeline: &pipeline, registry, errors: vec![], next_id: 0 };
+    let mut c = Check { pipeline: &pipeline, registry, errors: vec![], warnings: vec![], next_id: 0 };
     if !pipeline.ensemble.is_empty() {
         let (device, system, components) = ensemble::check(&mut c, options.resumed)?;
         let plugins = plugins_in_use(registry, components.iter().map(|c| &c.library));
         let (stages, groups) = (vec![], vec![]);
-        let snapshot = Snapshot::default();
-        log_notes(&components);
-        return Ok(Plan { pipeline, device, snapshot, system, stages, components, groups, molecules: None, plugins });
+        let (snapshot, warnings) = (Snapshot::default(), c.warnings(&components));
+        let molecules = None;
+        return Ok(Plan {
+            pipeline,
+            device,
+            snapshot,
+            system,
+            stages,
+            components,
+            groups,
+            molecules,
+            plugins,
+            warnings,
+        });
     }
 
     let generators = c.create("initial", &pipeline.initial);
@@ -61,9 +75,20 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
 
     let last_generator = generators.last().and_then(Option::as_ref).map(|g| g.at);
     complete_rotation(&mut c, snapshot.as_mut(), &components, last_generator);
+    arrays::check(&mut c, &components);
     if c.errors.is_empty() {
-        for stage in &stages {
+        for (k, stage) in stages.iter().enumerate() {
             stage::check(&mut c, stage, snapshot.as_ref());
+            if let Some(s) = &snapshot {
+                let begins = !options.resumed && stages[..k].iter().all(|p| p.stage.steps == 0);
+                bonds::check(&mut c, stage, &stages[..k], s, begins);
+            }
+        }
+        if let Some(s) = &snapshot {
+            state::check_rows(&mut c, s, last_generator);
+        }
+        if let Some(s) = snapshot.as_ref().filter(|_| !options.resumed) {
+            state::check(&mut c, &stages, s, last_generator);
         }
     }
     let molecules = molecule_rule(&mut c, snapshot.as_ref());
@@ -73,15 +98,16 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
 
     let used = components.iter().map(|c| &c.library).chain(generators.iter().flatten().map(|g| &g.library));
     let plugins = plugins_in_use(registry, used);
-    log_notes(&components);
-    Ok(Plan { pipeline, device, snapshot, system, stages, components, groups, molecules, plugins })
+    let warnings = c.warnings(&components);
+    Ok(Plan { pipeline, device, snapshot, system, stages, components, groups, molecules, plugins, warnings })
 }
 
-/// A check under way, with the errors found so far.
+/// A check under way, with the errors and warnings found so far.
 struct Check<'a> {
     pipeline: &'a Pipeline,
     registry: &'a Registry,
     errors: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
     next_id: u32,
 }
 
@@ -89,6 +115,26 @@ impl Check<'_> {
     /// Adds an error.
     fn error(&mut self, at: Option<Position>, message: impl Into<String>) {
         self.errors.push(Diagnostic::new(&self.pipeline.path, at, message));
+    }
+
+    /// Adds a warning.
+    fn warn(&mut self, at: Option<Position>, message: impl Into<String>) {
+        self.warnings.push(Diagnostic::new(&self.pipeline.path, at, message));
+    }
+
+    /// Logs all warnings and notes, and returns the warnings.
+    fn warnings(&mut self, components: &[Arc<Component>]) -> Vec<Diagnostic> {
+        for component in components {
+            for text in &component.needs.warnings {
+                let (path, text) = (&self.pipeline.path, InputError::new(text.as_str()));
+                self.warnings.push(Diagnostic::of_component(path, component.at, &component.name, text));
+            }
+            for note in &component.needs.notes {
+                info!("{}: {note}", component.name);
+            }
+        }
+        self.warnings.iter().for_each(|w| warn!("{w}"));
+        std::mem::take(&mut self.warnings)
     }
 
     /// Returns the value of a component's result, or adds its errors.
@@ -196,16 +242,4 @@ fn plugins_in_use<'a>(registry: &Registry, files: impl Iterator<Item = &'a PathB
     }
     plugins.sort_by(|a, b| a.name.cmp(&b.name));
     plugins
-}
-
-/// Logs the warnings and notes of components.
-fn log_notes(components: &[Arc<Component>]) {
-    for component in components {
-        for warning in &component.needs.warnings {
-            warn!("{}: {warning}", component.name);
-        }
-        for note in &component.needs.notes {
-            info!("{}: {note}", component.name);
-        }
-    }
 }

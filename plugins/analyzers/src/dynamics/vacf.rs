@@ -1,6 +1,6 @@
 //! Velocity autocorrelation function.
 
-use crate::dynamics::frames::Measure;
+use crate::dynamics::frames::{Measure, NoSettings};
 use crate::dynamics::items::Which;
 use crate::dynamics::lags::Lags;
 use crate::dynamics::series::{Series, series_analyzer, shown_axes};
