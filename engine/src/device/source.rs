@@ -158,7 +158,7 @@ mod tests {
             "Varying varyings[32];",
             "PosType* pos_type;",
             "struct CutoffRow {",
-            "static_assert(__builtin_offsetof(Globals, slack2) == ",
+            "static_assert(GALAMOST_OFFSET(Globals, slack2) == ",
             "namespace FaultKind {",
             "static constexpr u32 NO_TAG = 4294967295u;",
             " apply_mode(",

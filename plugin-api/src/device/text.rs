@@ -215,7 +215,7 @@ pub fn layout_checks(name: &str, size: usize, align: usize, members: &[(&str, us
     let message = format!("\"{name} differs between Rust and C++\"");
     let mut text = format!("static_assert(sizeof({name}) == {size} && alignof({name}) == {align}, {message});\n");
     for (member, offset) in members {
-        text += &format!("static_assert(__builtin_offsetof({name}, {member}) == {offset}, {message});\n");
+        text += &format!("static_assert(GALAMOST_OFFSET({name}, {member}) == {offset}, {message});\n");
     }
     text
 }

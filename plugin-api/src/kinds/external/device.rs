@@ -73,7 +73,7 @@ impl OnDevice {
         let rows = host.allocate_bytes(bytes.len().max(8))?;
         host.upload_bytes(rows, &bytes)?;
         let kernel = format!(
-            "static constexpr bool EXTERNAL_CHARGE = {charge};\n#line 1 \"loop.cuh\"\n{}",
+            "#include \"galamost/reduce.cuh\"\nstatic constexpr bool EXTERNAL_CHARGE = {charge};\n#line 1 \"loop.cuh\"\n{}",
             include_str!("loop.cuh")
         );
         let source = kernel_source(&[&INPUT, text, ExternalArgs::text()], &kernel)?;
