@@ -44,6 +44,7 @@ mod movers;
 mod new;
 mod notation;
 mod observables;
+mod outputs;
 mod overhead;
 mod pair_thermostats;
 mod parquet;

@@ -52,7 +52,7 @@
 //! | any other force | [`force`], [`views`], [`services::Host`] |
 //! | an integrator, thermostat or barostat | [`integrator`]; [`rotation`] for orientations |
 //! | a change of topology, types or box | [`updater`] |
-//! | output | [`analyzer`], [`output::RowFile`] |
+//! | output | [`analyzer`], [`component::Needs::output`], [`output::RowFile`] |
 //! | an initial state or a file reader | [`generator`], [`snapshot`], [`mod@input`] |
 //! | static Monte Carlo | [`sampler`] |
 //! | a potential whose function is known only at run time | [`pair::PairPotential`], [`bond_potential::BondPotential`] |
@@ -92,6 +92,7 @@ pub mod language {}
 pub mod memory;
 pub mod output;
 pub mod params;
+pub mod resume;
 pub mod snapshot;
 mod system;
 pub mod testkit;
@@ -121,7 +122,7 @@ pub mod prelude {
     pub use crate::force::{Force, ForceCall};
     pub use crate::generator::{Generator, GeneratorContext};
     pub use crate::integrator::{GroupInfo, Integrator, NoArrays, NoState, Program};
-    pub use crate::output::RowFile;
+    pub use crate::output::{OutputKind, RowFile, SharedOutput};
     pub use crate::pair::{NoSettings, RowInput};
     pub use crate::params::{Axis, Convention, Group, Spanned, TypeMap};
     pub use crate::philox::Random;

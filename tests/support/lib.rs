@@ -1,12 +1,13 @@
 //! Helpers of the tests: paths, builds of plugins, runs of pipelines, and reports of missing tools.
 
 use galamost_engine::backend::{Backend, Columns};
-use galamost_engine::diagnostic::Failure;
+use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::plugins::Registry;
 use galamost_engine::run::{RunOptions, Summary, execute};
 use galamost_plugin_api::component::Wants;
+use galamost_plugin_api::error::InputError;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::Wanted;
 use std::collections::{BTreeMap, BTreeSet};
@@ -194,13 +195,13 @@ pub fn plan(text: &str, device: DeviceChoice) -> Result<Plan, Failure> {
 /// # Errors
 /// Returns the errors that the check finds.
 pub fn plan_in(path: &Path, text: &str, device: DeviceChoice) -> Result<Plan, Failure> {
-    let parsed = Pipeline::parse(path, text, &[]);
-    let mut pipeline = parsed.map_err(|e| {
-        let list = e.into_iter().map(|e| galamost_engine::diagnostic::Diagnostic::new(path, e.at, e.message));
-        Failure::Input(list.collect())
-    })?;
+    let diagnostics = |errors: Vec<InputError>| -> Vec<Diagnostic> {
+        errors.into_iter().map(|e| Diagnostic::new(path, e.at, e.message)).collect()
+    };
+    let parsed = Pipeline::parse_partially(path, text, &[]);
+    let (mut pipeline, errors) = parsed.map_err(|e| Failure::Input(diagnostics(e)))?;
     pipeline.device = device;
-    check(pipeline, registry(), CheckOptions::default())
+    check(pipeline, registry(), CheckOptions { errors: diagnostics(errors), ..CheckOptions::default() })
 }
 
 /// Parses and checks a pipeline with a given initial state instead of generators.

@@ -10,10 +10,11 @@ use galamost_engine::cpu;
 use galamost_engine::device::Chosen;
 use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
 use galamost_engine::log::{event, set_run_name};
+use galamost_engine::plan::files::collisions_between;
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::plugins::Registry;
 use galamost_engine::run::record::{self, Record};
-use galamost_engine::run::{self, RunOptions, Summary, execute, parse_walltime};
+use galamost_engine::run::{self, Lock, RunOptions, Summary, execute, outputs, parse_walltime};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tracing::info;
@@ -42,6 +43,9 @@ pub(crate) struct RunArgs {
     /// With --resume: accept a checkpoint with other settings, another engine version or another plugin build.
     #[arg(long, requires = "resume")]
     resume_changed: bool,
+    /// Replace the files of an earlier run instead of renaming them to `NAME.old`.
+    #[arg(long)]
+    overwrite: bool,
     /// Stop before this time has passed and write a checkpoint; hours:minutes:seconds or a batch system's format.
     #[arg(long, value_name = "TIME")]
     walltime: Option<String>,
@@ -61,15 +65,38 @@ impl RunArgs {
             || self.steps.is_some()
             || !self.set.is_empty()
             || self.resume.is_some()
+            || self.overwrite
             || self.walltime.is_some()
     }
 }
 
 /// A pipeline that passed its check.
+struct CheckedRun {
+    plan: Plan,
+    /// Checkpoints to resume from; none for a new run.
+    from: Vec<PathBuf>,
+    walltime: Option<Duration>,
+}
+
+/// A run that is locked and has found its checkpoint.
 struct PreparedRun {
     plan: Plan,
     resume: Option<Checkpoint>,
     walltime: Option<Duration>,
+    /// Held until the run ends.
+    lock: Option<Lock>,
+}
+
+impl PreparedRun {
+    fn new(checked: CheckedRun, args: &RunArgs) -> Result<Self, Failure> {
+        let CheckedRun { plan, from, walltime } = checked;
+        let lock = Lock::take(&plan)?;
+        let resume = if from.is_empty() { None } else { Some(Checkpoint::find(&plan, &from, args.resume_changed)?) };
+        if let Some(checkpoint) = &resume {
+            checkpoint.check_steps(&plan, args.steps).map_err(|m| input_error(&plan.pipeline.path, m))?;
+        }
+        Ok(Self { plan, resume, walltime, lock })
+    }
 }
 
 /// Runs the pipelines.
@@ -82,7 +109,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
     match &args.pipeline[..] {
         [] => Err(usage_error("give --pipeline FILE, or see --help")),
         [file] => {
-            let prepared = prepare(file, args, &registry)?;
+            let prepared = PreparedRun::new(check_one(file, args, &registry)?, args)?;
             let _watch = watch(&prepared, context.started, true);
             run_one(prepared, args, context, 1).map(|_| 0)
         }
@@ -132,29 +159,43 @@ fn prepare_all(files: &[PathBuf], args: &RunArgs, registry: &Registry) -> Result
             "--resume=FILE works with one pipeline only; without FILE, each pipeline resumes from its newest checkpoint",
         ));
     }
-    let (mut prepared, mut errors) = (vec![], vec![]);
+    let (mut checked, mut prepared, mut errors) = (vec![], vec![], vec![]);
     for (k, file) in files.iter().enumerate() {
         let same = |other: &PathBuf| std::fs::canonicalize(other).ok() == std::fs::canonicalize(file).ok();
         if files[..k].iter().any(same) {
             errors.push(Diagnostic::new(file, None, "is given twice: both runs would write the same files"));
             continue;
         }
-        match prepare(file, args, registry) {
-            Ok(r) => prepared.push(r),
+        match check_one(file, args, registry) {
+            Ok(r) => checked.push(r),
             Err(Failure::Input(list)) => errors.extend(list),
             Err(Failure::Run(message, notes)) => {
                 return Err(Failure::Run(format!("{}: {message}", file.display()), notes));
             }
         }
     }
+    errors.extend(collisions_between(checked.iter().map(|c| &c.plan.files[..])));
+    if !errors.is_empty() {
+        return Err(Failure::Input(errors));
+    }
+    for run in checked {
+        let path = run.plan.pipeline.path.clone();
+        match PreparedRun::new(run, args) {
+            Ok(r) => prepared.push(r),
+            Err(Failure::Input(list)) => errors.extend(list),
+            Err(Failure::Run(message, notes)) => {
+                return Err(Failure::Run(format!("{}: {message}", path.display()), notes));
+            }
+        }
+    }
     if errors.is_empty() { Ok(prepared) } else { Err(Failure::Input(errors)) }
 }
 
-/// Checks one pipeline and finds the checkpoint it resumes from.
-fn prepare(file: &Path, args: &RunArgs, registry: &Registry) -> Result<PreparedRun, Failure> {
+/// Checks one pipeline and lists the checkpoints it may resume from.
+fn check_one(file: &Path, args: &RunArgs, registry: &Registry) -> Result<CheckedRun, Failure> {
     let walltime = args.walltime.as_deref().map(parse_walltime).transpose();
     let walltime = walltime.map_err(|m| input_error("--walltime", m))?;
-    let pipeline = read_pipeline(file, &args.set, args.device.as_deref())?;
+    let (pipeline, errors) = read_pipeline(file, &args.set, args.device.as_deref())?;
     let path = pipeline.checkpoint_path();
     let from = match args.resume.as_deref() {
         None => vec![],
@@ -164,15 +205,15 @@ fn prepare(file: &Path, args: &RunArgs, registry: &Registry) -> Result<PreparedR
             }
             files => files,
         },
-        Some(file) => vec![file.into()],
+        Some(file) => vec![named_checkpoint(file.as_ref(), &path)?],
     };
-    if (pipeline.checkpoint.regular() || walltime.is_some())
+    let options = CheckOptions { resumed: !from.is_empty(), errors, ..CheckOptions::default() };
+    let plan = check(pipeline, registry, options)?;
+    if walltime.is_some()
         && let Err(e) = files::probe(&path)
     {
         return Err(input_error(&path, format!("cannot write a checkpoint here: {e}")));
     }
-    let options = CheckOptions { resumed: !from.is_empty(), ..CheckOptions::default() };
-    let plan = check(pipeline, registry, options)?;
     if args.check_memory {
         if plan.device.kind() != "cpu" {
             return Err(usage_error(
@@ -181,17 +222,32 @@ fn prepare(file: &Path, args: &RunArgs, registry: &Registry) -> Result<PreparedR
         }
         cpu::guards::enable();
     }
-    let resume = if from.is_empty() { None } else { Some(Checkpoint::find(&plan, &from, args.resume_changed)?) };
-    if let Some(checkpoint) = &resume {
-        checkpoint.check_steps(&plan, args.steps).map_err(|m| input_error(file, m))?;
+    Ok(CheckedRun { plan, from, walltime })
+}
+
+/// Returns the checkpoint of `--resume=FILE`.
+///
+/// # Errors
+/// Returns an error if its run was set aside: the outputs beside it are those of another run.
+fn named_checkpoint(file: &Path, newest: &Path) -> Result<PathBuf, Failure> {
+    let name = |p: &Path| p.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_old = name(file).strip_prefix(&name(newest)).is_some_and(|rest| rest.contains(".old"));
+    if is_old {
+        let message = "belongs to an earlier run whose outputs were renamed with it; rename all of them back, then use \
+                       --resume without FILE";
+        return Err(input_error(file, message));
     }
-    Ok(PreparedRun { plan, resume, walltime })
+    Ok(file.into())
 }
 
 /// Runs one of `n` concurrent pipelines. Returns the number of particle-steps.
 fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, n: u32) -> Result<f64, Failure> {
-    let PreparedRun { plan, resume, walltime } = prepared;
+    let PreparedRun { plan, resume, walltime, lock: _lock } = prepared;
     log_plan(&plan);
+    if resume.is_none() {
+        let cleared = outputs::clear(&plan, args.overwrite, true);
+        cleared.map_err(|e| input_error(&plan.pipeline.path, e.to_string()))?;
+    }
     let (stop, save) = terminal::signals()?;
     let (steps, quiet) = (args.steps, context.common.quiet);
     let started = Some(context.started);

@@ -57,7 +57,7 @@ fn end_to_end2(bonds: u32, bond: f64, random: &mut Random) -> f64 {
 impl Sampler for MyComponent {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.batches = self.chains.div_ceil(BATCH);
-        self.path = system.path(&self.file);
+        self.path = needs.output(system, &self.file, OutputKind::Result);
         self.key = Some(RandomKey::new(system.seed, system.component));
         Ok(())
     }

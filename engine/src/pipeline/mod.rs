@@ -154,6 +154,11 @@ pub struct Stage {
     pub analyzers: Option<Vec<Entry>>,
 }
 
+impl Stage {
+    /// Time step of a stage whose `dt` is wrong.
+    const PLACEHOLDER_DT: f64 = 1e-3;
+}
+
 impl FromValue for Stage {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let mut fields = Fields::new(value, errors)?;
@@ -164,15 +169,16 @@ impl FromValue for Stage {
         let (forces, integrators) = (list("forces"), list("integrators"));
         let (updaters, analyzers) = (list("updaters"), list("analyzers"));
         fields.finish();
+        // a mistake is recorded; the stage remains, so that its components are checked too
         Some(Self {
-            name: name?,
-            steps: steps?,
-            dt: dt?,
+            name: name.unwrap_or_default(),
+            steps: steps.unwrap_or(0),
+            dt: dt.unwrap_or(Self::PLACEHOLDER_DT),
             at: value.at(),
-            forces: forces?,
-            integrators: integrators?,
-            updaters: updaters?,
-            analyzers: analyzers?,
+            forces: forces.flatten(),
+            integrators: integrators.flatten(),
+            updaters: updaters.flatten(),
+            analyzers: analyzers.flatten(),
         })
     }
     fn describe() -> String {
@@ -221,21 +227,29 @@ impl Pipeline {
     /// # Errors
     /// Returns all errors of its syntax and of its own fields.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self, Failure> {
-        let fail = |d: Vec<Diagnostic>| Err(Failure::Input(d));
-        let text = match input::text_or_pipe(path) {
-            Ok(t) => t,
-            Err(e) => return fail(vec![Diagnostic::new(path, e.at, e.message)]),
-        };
+        let (pipeline, errors) = Self::read_partially(path, overrides)?;
+        if errors.is_empty() { Ok(pipeline) } else { Err(Failure::Input(errors)) }
+    }
+
+    /// Reads a file as [`Self::read`] does, but returns errors of fields beside the pipeline, so that components can be
+    /// checked too. Fields with errors have placeholders.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read or is not RON.
+    pub fn read_partially(path: &Path, overrides: &[String]) -> Result<(Self, Vec<Diagnostic>), Failure> {
+        let text =
+            input::text_or_pipe(path).map_err(|e| Failure::Input(vec![Diagnostic::new(path, e.at, e.message)]))?;
         if folder_of(path).to_str().is_none() {
             let message = "the name of the folder is not UTF-8, and components receive it as text; \
                            rename the folder, or start the program inside of it";
-            return fail(vec![Diagnostic::new(path, None, message)]);
+            return Err(Failure::Input(vec![Diagnostic::new(path, None, message)]));
         }
-        match Self::parse(path, &text, overrides) {
-            Ok(p) => Ok(p),
-            Err(errors) => {
-                fail(errors.into_iter().map(|e: InputError| Diagnostic::new(path, e.at, e.message)).collect())
-            }
+        let diagnostics = |errors: Vec<InputError>| -> Vec<Diagnostic> {
+            errors.into_iter().map(|e| Diagnostic::new(path, e.at, e.message)).collect()
+        };
+        match Self::parse_partially(path, &text, overrides) {
+            Ok((pipeline, errors)) => Ok((pipeline, diagnostics(errors))),
+            Err(errors) => Err(Failure::Input(diagnostics(errors))),
         }
     }
 
@@ -244,6 +258,19 @@ impl Pipeline {
     /// # Errors
     /// As [`Self::read`].
     pub fn parse(path: &Path, text: &str, overrides: &[String]) -> Result<Self, Vec<InputError>> {
+        let (pipeline, errors) = Self::parse_partially(path, text, overrides)?;
+        if errors.is_empty() { Ok(pipeline) } else { Err(errors) }
+    }
+
+    /// Parses a text as [`Self::read_partially`] does.
+    ///
+    /// # Errors
+    /// Returns an error if the text is not RON.
+    pub fn parse_partially(
+        path: &Path,
+        text: &str,
+        overrides: &[String],
+    ) -> Result<(Self, Vec<InputError>), Vec<InputError>> {
         let whole = body(text);
         if whole.text().is_empty() {
             let needed = "a pipeline has at least `(initial: [ … ], stages: [ … ])`";
@@ -255,33 +282,28 @@ impl Pipeline {
         let text = apply_overrides(text, whole, overrides)?;
         let value = body(&text);
         let mut errors = Errors::default();
-        let parsed = Self::fields(path, &text, value, &mut errors);
-        match parsed {
-            Some(p) if errors.0.is_empty() => Ok(p),
-            _ => Err(errors.0),
+        match Self::fields(path, &text, value, &mut errors) {
+            Some(p) => Ok((p, errors.0)),
+            None => Err(errors.0),
         }
     }
 
     fn fields(path: &Path, text: &str, value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let mut fields = Fields::new(value, errors)?;
-        let seed = fields.or("seed", Range::ANY, || 0u64);
+        let seed = fields.or("seed", Range::ANY, || 0u64).unwrap_or(0);
         let device_at = fields.raw("device").map(Value::at);
-        let device = fields.or("device", Range::ANY, DeviceChoice::default);
+        // with a wrong device, components are checked for the CPU
+        let device = fields.or("device", Range::ANY, DeviceChoice::default).unwrap_or(DeviceChoice::Cpu);
         let precision = fields.or("precision", Range::ANY, || PrecisionField(Precision::Mixed));
-        let neighbors = fields.or("neighbors", Range::ANY, Neighbors::default);
-        let checkpoint = fields.or("checkpoint", Range::ANY, CheckpointSettings::default);
+        let precision = precision.map_or(Precision::Mixed, |p| p.0);
+        let neighbors = fields.or("neighbors", Range::ANY, Neighbors::default).unwrap_or_default();
+        let checkpoint = fields.or("checkpoint", Range::ANY, CheckpointSettings::default).unwrap_or_default();
         let ensemble = fields.required::<Option<Entries>>("ensemble", Range::ANY).map(|e| e.map(|e| e.0));
         if let Some(Some(ensemble)) = ensemble {
-            return Self::of_ensemble(
-                fields,
-                path,
-                text,
-                ensemble,
-                (seed?, device?, device_at, precision?.0, checkpoint?),
-            );
+            return Self::of_ensemble(fields, path, text, ensemble, (seed, device, device_at, precision, checkpoint));
         }
-        let initial = fields.required::<Entries>("initial", Range::ANY);
-        let mut list = |name| fields.or(name, Range::ANY, || Entries(vec![])).map(|e| e.0);
+        let initial = fields.required::<Entries>("initial", Range::ANY).map_or(vec![], |e| e.0);
+        let mut list = |name| fields.or(name, Range::ANY, || Entries(vec![])).map_or(vec![], |e| e.0);
         let (forces, integrators) = (list("forces"), list("integrators"));
         let (updaters, analyzers) = (list("updaters"), list("analyzers"));
         let stages = fields.required::<Vec<Stage>>("stages", Range::ANY);
@@ -299,18 +321,18 @@ impl Pipeline {
         Some(Self {
             path: path.into(),
             text: text.into(),
-            seed: seed?,
-            device: device?,
+            seed,
+            device,
             device_at,
-            precision: precision?.0,
-            neighbors: neighbors?,
-            checkpoint: checkpoint?,
-            initial: initial?.0,
-            forces: forces?,
-            integrators: integrators?,
-            updaters: updaters?,
-            analyzers: analyzers?,
-            stages: stages?,
+            precision,
+            neighbors,
+            checkpoint,
+            initial,
+            forces,
+            integrators,
+            updaters,
+            analyzers,
+            stages: stages.unwrap_or_default(),
             ensemble: vec![],
         })
     }

@@ -1,6 +1,7 @@
 //! The plan of a run: what [`check`] finds out before step 0.
 
 mod check;
+pub mod files;
 mod initial;
 
 pub use check::{CheckOptions, check};
@@ -14,6 +15,7 @@ use crate::state::molecules::MoleculeRule;
 use galamost_plugin_api::component::{GroupNeed, SystemInfo};
 use galamost_plugin_api::error::Error;
 use galamost_plugin_api::snapshot::Snapshot;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -33,6 +35,20 @@ pub struct StagePlan {
 }
 
 impl StagePlan {
+    /// Returns the energies of a frame: one for each force, then the further quantities of forces.
+    pub fn energies(&self) -> Vec<EnergyColumn> {
+        let further = |f: &Arc<Component>| -> Vec<String> {
+            f.needs.quantities.iter().map(|q| format!("{}.{q}", f.name)).collect()
+        };
+        let names = self.forces.iter().map(|f| f.name.clone()).chain(self.forces.iter().flat_map(further));
+        let mut columns: Vec<EnergyColumn> = vec![];
+        for name in names {
+            let twins = columns.iter().filter(|(n, _)| *n == name).count();
+            columns.push((name, twins));
+        }
+        columns
+    }
+
     /// Returns whether every component conserves the momentum of the system.
     pub fn conserves_momentum(&self) -> bool {
         self.integrators.iter().chain(&self.forces).all(|c| c.needs.conserves_momentum)
@@ -67,7 +83,14 @@ pub struct Plan {
     pub plugins: Vec<PluginUse>,
     /// What runs but is probably not intended.
     pub warnings: Vec<Diagnostic>,
+    /// Files that the run reads and writes.
+    pub files: Vec<files::RunFile>,
+    /// Components that continue each other's files in different stages; for each of them all of them, by number.
+    pub partners: BTreeMap<u32, Vec<u32>>,
 }
+
+/// A column of energies: the name of a force or its further quantity, and its number among columns of the same name.
+pub type EnergyColumn = (String, usize);
 
 /// A plugin in use.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -102,6 +125,26 @@ impl Plan {
             }
         }
         Ok(false)
+    }
+
+    /// Returns the components that continue the files of a component, including itself.
+    pub fn group<'a>(&'a self, component: &'a u32) -> &'a [u32] {
+        self.partners.get(component).map_or(std::slice::from_ref(component), Vec::as_slice)
+    }
+
+    /// Returns the energies that an analyzer lists: those of all stages in which it, or a component that continues the
+    /// same file, is active. A table then has the same columns in all of them.
+    pub fn energies_of(&self, analyzer: u32) -> Vec<EnergyColumn> {
+        let group = self.group(&analyzer);
+        let mut columns: Vec<EnergyColumn> = vec![];
+        for stage in self.stages.iter().filter(|s| s.analyzers.iter().any(|a| group.contains(&a.id))) {
+            for column in stage.energies() {
+                if !columns.contains(&column) {
+                    columns.push(column);
+                }
+            }
+        }
+        columns
     }
 
     /// Returns the component with this number.

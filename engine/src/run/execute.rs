@@ -2,11 +2,12 @@
 
 use super::clock::Clock;
 use super::frame::{FrameFacts, analyze};
+use super::outputs;
 use super::progress::{Progress, ProgressDisplay};
 use crate::backend::{Backend, SystemSums, degrees_of_freedom};
 use crate::checkpoint::{Checkpoint, RunPosition, Writer, files};
 use crate::diagnostic::{Failure, counted};
-use crate::plan::{Plan, StagePlan};
+use crate::plan::{EnergyColumn, Plan, StagePlan};
 use crate::profile::{Timing, add_timings};
 use galamost_plugin_api::analyzer::Thermo;
 use galamost_plugin_api::error::{Error, Result};
@@ -120,6 +121,8 @@ struct Run<'a> {
     position: RunPosition,
     /// Step at which each component was last due, so a component of two stages is not due twice at their boundary.
     last_due: BTreeMap<u32, u64>,
+    /// Energies that each analyzer lists.
+    energies: BTreeMap<u32, Vec<EnergyColumn>>,
     /// Sums of the step at which a resumed run starts, if the checkpoint has them.
     sums: Option<SystemSums>,
     /// Whether the backend's energies and virials are those of the current step.
@@ -145,6 +148,7 @@ impl<'a> Run<'a> {
             summary: Summary::default(),
             position: RunPosition::default(),
             last_due: BTreeMap::new(),
+            energies: plan.components.iter().map(|c| (c.id, plan.energies_of(c.id))).collect(),
             sums: None,
             sums_are_valid: false,
             mid_step: false,
@@ -166,7 +170,7 @@ impl<'a> Run<'a> {
             self.last_due = c.last_due;
             self.sums = c.sums;
         } else {
-            files::set_aside(self.writer.path());
+            outputs::clear(self.plan, false, false)?;
         }
         for component in &self.plan.components {
             component.start(self.backend.host())?;
@@ -227,8 +231,9 @@ impl<'a> Run<'a> {
         self.position.stage_time + self.position.stage_step as f64 * dt
     }
 
-    fn facts(&self, stage: &StagePlan) -> FrameFacts {
+    fn facts(&self, stage: &StagePlan) -> FrameFacts<'_> {
         FrameFacts {
+            energies: &self.energies,
             n: self.plan.snapshot.len() as u64,
             degrees_of_freedom: degrees_of_freedom(self.plan, stage),
             dimensions: self.plan.snapshot.dimensions,
@@ -244,8 +249,8 @@ impl<'a> Run<'a> {
             .enumerate()
             .filter(|(_, a)| step.is_multiple_of(a.needs.period.max(1)) && self.last_due.get(&a.id) != Some(&step));
         let due: Vec<usize> = due.map(|(i, _)| i).collect();
-        for i in &due {
-            self.last_due.insert(stage.analyzers[*i].id, step);
+        for id in due.iter().flat_map(|i| self.plan.group(&stage.analyzers[*i].id)) {
+            self.last_due.insert(*id, step);
         }
         due
     }
@@ -345,15 +350,15 @@ impl<'a> Run<'a> {
         if due.is_empty() {
             return Ok(());
         }
-        let facts = self.facts(stage);
+        let facts = FrameFacts { energies: &self.energies, ..self.facts(stage) };
         let others = &mut self.summary.component_times.others;
         let (thermo, failed) = analyze(self.backend, stage, facts, due, self.sums.as_ref(), others)?;
         if thermo.is_some() {
             self.summary.thermo = thermo;
         }
         let Some((index, e)) = failed else { return Ok(()) };
-        for i in &due[index..] {
-            self.last_due.remove(&stage.analyzers[*i].id);
+        for id in due[index..].iter().flat_map(|i| self.plan.group(&stage.analyzers[*i].id)) {
+            self.last_due.remove(id);
         }
         Err(e)
     }

@@ -42,10 +42,7 @@ pub struct Record {
     runs: Vec<Value>,
 }
 
-/// Returns the path of the record of a pipeline.
-pub fn path_of(pipeline: &Path) -> PathBuf {
-    pipeline.with_extension("run.json")
-}
+pub use crate::plan::files::record_path as path_of;
 
 /// Returns the parts of a run, if a record exists.
 pub fn read(pipeline: &Path) -> Option<Vec<Value>> {

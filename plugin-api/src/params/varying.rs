@@ -102,16 +102,13 @@ const SINE: u32 = 2;
 /// Returns the value of a time-dependent parameter at a step.
 #[device_fn]
 pub fn varying_at(v: &Varying, step: u64) -> real {
-    let from = v.from as real;
-    let to = v.to as real;
-    let period = v.steps.max(1u64);
-    let within = step % period;
-    let mut x = from;
+    let mut x = v.from as real;
     if v.kind == CYCLE {
+        let within = (step % v.steps.max(1u64)) as u32;
         x = v.value[0] as real;
         for k in 1..v.n_points {
-            let a = v.at[k - 1] as u64;
-            let b = v.at[k] as u64;
+            let a = v.at[k - 1];
+            let b = v.at[k];
             if within >= a && within < b {
                 let part = ((within - a) as real) / ((b - a) as real);
                 let begin = v.value[k - 1] as real;
@@ -119,12 +116,13 @@ pub fn varying_at(v: &Varying, step: u64) -> real {
             }
         }
     } else if v.kind == SINE {
-        let angle = consts::TAU * ((within as real) / (period as real)) + (v.value[0] as real);
-        x = from + to * angle.sin();
+        let period = v.steps.max(1u64);
+        let angle = consts::TAU * (((step % period) as real) / (period as real)) + (v.value[0] as real);
+        x += (v.to as real) * angle.sin();
     } else if step >= v.start && step - v.start >= v.steps {
-        x = to;
+        x = v.to as real;
     } else if step > v.start {
-        x = from + (to - from) * (((step - v.start) as real) / (v.steps as real));
+        x += ((v.to as real) - x) * (((step - v.start) as real) / (v.steps as real));
     }
     x
 }

@@ -130,6 +130,7 @@ impl Analyzer for DensityGrid {
         errors.into_result(Some(()))?;
         needs.period = self.every;
         needs.wants.particles = true;
+        needs.output(system, file, OutputKind::State);
         if !file.contains("{step}") {
             needs.notes.push("each sample overwrites the last one; add {step} to the file name to keep all".into());
         }

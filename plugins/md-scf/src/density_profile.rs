@@ -120,7 +120,7 @@ impl Analyzer for DensityProfile {
         needs.period = self.every;
         needs.wants.particles = true;
         self.types = system.types.clone();
-        self.rows.bind(system, &self.file);
+        self.rows.bind(system, needs, &self.file);
         Ok(())
     }
 

@@ -32,8 +32,8 @@ pub(crate) struct CheckArgs {
 /// Returns all errors of the pipeline.
 pub(crate) fn run(args: &CheckArgs, context: &Context) -> Result<u8, Failure> {
     let registry = context.registry();
-    let pipeline = read_pipeline(&args.file, &args.set, args.device.as_deref())?;
-    let plan = check(pipeline, &registry, CheckOptions::default())?;
+    let (pipeline, errors) = read_pipeline(&args.file, &args.set, args.device.as_deref())?;
+    let plan = check(pipeline, &registry, CheckOptions { errors, ..CheckOptions::default() })?;
     print(format!("{}: {}\n", args.file.display(), summary(&plan)))?;
     if args.estimate {
         print(estimate::estimate(&plan, &registry)?)?;

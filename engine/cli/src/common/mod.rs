@@ -107,15 +107,20 @@ pub(crate) fn parse_device(text: &str) -> Result<DeviceChoice, Failure> {
     DeviceChoice::parse(text).map_err(|m| input_error("--device", m))
 }
 
-/// Reads a pipeline and applies `--set` and `--device`.
+/// Reads a pipeline and applies `--set` and `--device`. Returns errors of its fields, which the check reports with those of
+/// components.
 ///
 /// # Errors
 /// Returns an error if the file, an override or the device is invalid.
-pub(crate) fn read_pipeline(file: &Path, set: &[String], device: Option<&str>) -> Result<Pipeline, Failure> {
-    let mut pipeline = Pipeline::read(file, set)?;
+pub(crate) fn read_pipeline(
+    file: &Path,
+    set: &[String],
+    device: Option<&str>,
+) -> Result<(Pipeline, Vec<Diagnostic>), Failure> {
+    let (mut pipeline, errors) = Pipeline::read_partially(file, set)?;
     if let Some(d) = device {
         pipeline.device = parse_device(d)?;
         pipeline.device_at = None;
     }
-    Ok(pipeline)
+    Ok((pipeline, errors))
 }

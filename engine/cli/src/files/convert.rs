@@ -7,6 +7,7 @@ use crate::common::{Context, input_error};
 use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::{Failure, counted};
+use galamost_engine::plan::files::Target;
 use galamost_engine::plugins::Registry;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::snapshot::{Link, Snapshot, intern};
@@ -111,9 +112,8 @@ pub(crate) fn run(args: &ConvertArgs, context: &Context) -> Result<u8, Failure> 
     let registry = &context.registry();
     let (input, output) = (&args.input, &args.output);
     let reader = Reader::open_with(input, args.from.as_deref(), &args.read, registry)?;
-    if let (Ok(a), Ok(b)) = (input.canonicalize(), output.canonicalize())
-        && a == b
-    {
+    let target = Target::resolve(output).map_err(|e| input_error(output, e))?;
+    if Target::resolve(input).is_ok_and(|i| i.overlaps(&target)) {
         return Err(input_error(output, "input and output are the same file"));
     }
     let base = match &args.topology {

@@ -12,7 +12,10 @@ pub fn generate(c: &mut Check<'_>, generators: &[Option<Component>], existing: O
         return existing;
     }
     if c.pipeline.initial.is_empty() {
-        c.error(None, "`initial` is empty; add a generator that creates or reads particles");
+        // errors of the pipeline's own fields may be the reason
+        if c.errors.is_empty() {
+            c.error(None, "`initial` is empty; add a generator that creates or reads particles");
+        }
         return None;
     }
     let mut snapshot = existing.unwrap_or_default();

@@ -8,6 +8,7 @@ mod generate;
 mod stage;
 mod state;
 
+use super::files;
 use super::{Plan, PluginUse, StagePlan};
 use crate::device::{self, Chosen};
 use crate::diagnostic::{Diagnostic, Failure};
@@ -20,8 +21,10 @@ use galamost_plugin_api::component::SystemInfo;
 use galamost_plugin_api::error::{Error, InputError, Position};
 use galamost_plugin_api::plugin_record::{API_MINOR, flags};
 use galamost_plugin_api::snapshot::Snapshot;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tracing::{info, warn};
 
 /// Options of a check.
@@ -31,20 +34,26 @@ pub struct CheckOptions {
     pub resumed: bool,
     /// An existing state; generators, if there are any, modify it.
     pub snapshot: Option<Snapshot>,
+    /// Errors in the pipeline's own fields, which are reported with those of components.
+    pub errors: Vec<Diagnostic>,
 }
+
+/// Number of the next run in this process.
+static NEXT_RUN: AtomicU64 = AtomicU64::new(1);
 
 /// Checks a pipeline.
 ///
 /// # Errors
 /// Returns every error found.
 pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> Result<Plan, Failure> {
-    let mut c = Check { pipeline: &pipeline, registry, errors: vec![], warnings: vec![], next_id: 0 };
+    let errors = options.errors.into_iter().map(|d| (d.at, d)).collect();
+    let mut c = Check { pipeline: &pipeline, registry, errors, warnings: vec![], next_id: 0, resumed: options.resumed };
     if !pipeline.ensemble.is_empty() {
-        let (device, system, components) = ensemble::check(&mut c, options.resumed)?;
+        let (device, system, components, files) = ensemble::check(&mut c)?;
         let plugins = plugins_in_use(registry, components.iter().map(|c| &c.library));
         let (stages, groups) = (vec![], vec![]);
         let (snapshot, warnings) = (Snapshot::default(), c.warnings(&components));
-        let molecules = None;
+        let (partners, molecules) = (BTreeMap::new(), None);
         return Ok(Plan {
             pipeline,
             device,
@@ -56,6 +65,8 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
             molecules,
             plugins,
             warnings,
+            files,
+            partners,
         });
     }
 
@@ -65,7 +76,7 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
     let mut snapshot = generate::generate(&mut c, &generators, options.snapshot);
     let system = SystemInfo {
         dt: pipeline.stages.first().map_or(0.0, |s| s.dt),
-        ..c.system_info(snapshot.as_ref(), device.as_ref(), options.resumed)
+        ..c.system_info(snapshot.as_ref(), device.as_ref())
     };
     let groups = match &snapshot {
         Some(s) => lists.bind(&mut c, &system, s, device.as_ref()),
@@ -92,29 +103,68 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
         }
     }
     let molecules = molecule_rule(&mut c, snapshot.as_ref());
+    let files = c.files(&components, &stages);
+    let partners = files::partners(&files, &stages);
     let (Some(snapshot), Some(device), true) = (snapshot, device, c.errors.is_empty()) else {
-        return Err(Failure::Input(c.errors));
+        return Err(c.failure());
     };
 
     let used = components.iter().map(|c| &c.library).chain(generators.iter().flatten().map(|g| &g.library));
     let plugins = plugins_in_use(registry, used);
     let warnings = c.warnings(&components);
-    Ok(Plan { pipeline, device, snapshot, system, stages, components, groups, molecules, plugins, warnings })
+    Ok(Plan {
+        pipeline,
+        device,
+        snapshot,
+        system,
+        stages,
+        components,
+        groups,
+        molecules,
+        plugins,
+        warnings,
+        files,
+        partners,
+    })
 }
 
 /// A check under way, with the errors and warnings found so far.
 struct Check<'a> {
     pipeline: &'a Pipeline,
     registry: &'a Registry,
-    errors: Vec<Diagnostic>,
+    /// Errors, with the position in the pipeline that they belong to.
+    errors: Vec<(Option<Position>, Diagnostic)>,
     warnings: Vec<Diagnostic>,
     next_id: u32,
+    resumed: bool,
 }
 
 impl Check<'_> {
     /// Adds an error.
     fn error(&mut self, at: Option<Position>, message: impl Into<String>) {
-        self.errors.push(Diagnostic::new(&self.pipeline.path, at, message));
+        self.errors.push((at, Diagnostic::new(&self.pipeline.path, at, message)));
+    }
+
+    /// Returns all errors in the order of the file, each once.
+    fn failure(&mut self) -> Failure {
+        let mut errors = std::mem::take(&mut self.errors);
+        errors.sort_by_key(|(at, _)| *at);
+        let mut list: Vec<Diagnostic> = vec![];
+        for (_, d) in errors {
+            if !list.contains(&d) {
+                list.push(d);
+            }
+        }
+        Failure::Input(list)
+    }
+
+    /// Returns the files of the run. Adds errors of outputs that cannot be written or that other files exclude.
+    fn files(&mut self, components: &[Arc<Component>], stages: &[StagePlan]) -> Vec<files::RunFile> {
+        let mut errors = vec![];
+        let found = files::find(self.pipeline, components, self.resumed, &mut errors);
+        errors.extend(files::collisions(&found, stages));
+        self.errors.extend(errors.into_iter().map(|d| (d.at, d)));
+        found
     }
 
     /// Adds a warning.
@@ -143,14 +193,17 @@ impl Check<'_> {
             Ok(v) => Some(v),
             Err(Error::Input(list)) => {
                 let path = &self.pipeline.path;
-                self.errors.extend(list.into_iter().map(|e| Diagnostic::of_component(path, at, name, e)));
+                for e in list {
+                    let position = if e.file.is_some() { at } else { e.at.unwrap_or(at) };
+                    self.errors.push((Some(position), Diagnostic::of_component(path, at, name, e)));
+                }
                 None
             }
             Err(e) => {
                 let mut d = Diagnostic::new(&self.pipeline.path, Some(at), e.to_string());
                 // the message of a panic already names the component
                 d.component = (!matches!(e, Error::Panic { .. })).then(|| name.into());
-                self.errors.push(d);
+                self.errors.push((Some(at), d));
                 None
             }
         }
@@ -181,13 +234,14 @@ impl Check<'_> {
     }
 
     /// Returns the system that components are bound to; without a snapshot, only the facts of the run.
-    fn system_info(&self, snapshot: Option<&Snapshot>, device: Option<&Chosen>, resumed: bool) -> SystemInfo {
+    fn system_info(&self, snapshot: Option<&Snapshot>, device: Option<&Chosen>) -> SystemInfo {
         SystemInfo {
             seed: self.pipeline.seed,
             precision: self.pipeline.precision as u32,
             device: device.map_or("cpu", Chosen::kind).into(),
             directory: self.pipeline.directory().to_string_lossy().into_owned(),
-            resumed,
+            resumed: self.resumed,
+            run: NEXT_RUN.fetch_add(1, Ordering::Relaxed),
             api_minor: API_MINOR,
             ..snapshot.map(SystemInfo::of).unwrap_or_default()
         }

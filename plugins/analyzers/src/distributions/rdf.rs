@@ -110,7 +110,7 @@ impl Analyzer for Rdf {
             molecules::need(system, needs, of.at)?;
         }
         self.which.bind(system, needs)?;
-        self.path = system.path(&self.file);
+        self.path = needs.output(system, &self.file, OutputKind::Result);
         self.dimensions = system.dimensions;
         self.on_device = system.device == "cuda";
         let (pairs, bins) = (self.columns.len(), self.bins);

@@ -187,7 +187,7 @@ impl Analyzer for Profile {
         needs.period = self.every;
         needs.wants.particles = true;
         self.dimensions = system.dimensions;
-        self.path = system.path(&self.file);
+        self.path = needs.output(system, &self.file, OutputKind::Result);
         self.sums = vec![0.0; self.width() * self.bins as usize];
         Ok(())
     }

@@ -169,7 +169,7 @@ fn bytes(numbers: &[f64]) -> Vec<u8> {
 impl Analyzer for IntermediateScattering {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.period = self.every;
-        self.path = system.path(&self.file.value);
+        self.path = needs.output(system, &self.file.value, OutputKind::Result);
         self.on_device = system.device == "cuda";
         let n = self.q.value.len();
         if n == 0 || n > MAX_Q || n * self.vectors as usize > MAX_SELF_VECTORS {

@@ -104,7 +104,7 @@ impl Analyzer for StructureFactor {
         self.which = Some(which);
         let species = self.names.len();
         self.columns = (0..species).flat_map(|a| (a..species).map(move |b| [a, b])).collect();
-        self.path = system.path(&self.file);
+        self.path = needs.output(system, &self.file, OutputKind::Result);
         self.n = system.n;
         self.on_device = system.device == "cuda";
         self.choose(system.box_length, system.dimensions as usize).map(drop)

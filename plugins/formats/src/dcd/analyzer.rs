@@ -2,6 +2,7 @@
 
 use crate::dcd::layer::{Head, Layer, frame, head, note_frames};
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::resume::{check_exists, has_content};
 use std::fs::{File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
@@ -14,8 +15,7 @@ use std::path::PathBuf;
 /// below 2³¹.
 ///
 /// Each frame is written in one piece and then counted in the header. A killed run therefore leaves complete frames,
-/// except possibly the last, which the header does not count. A resumed run truncates the file to its checkpoint. A new
-/// run overwrites an existing file.
+/// except possibly the last, which the header does not count. A resumed run truncates the file to its checkpoint.
 ///
 /// ```ron
 /// Dcd(every: 100, file: "trajectory.dcd", unwrapped: true)
@@ -40,7 +40,7 @@ pub struct WriteDcd {
     #[param(skip)]
     kept: Option<u64>,
     #[param(skip)]
-    out: Option<Out>,
+    out: Option<SharedOutput<Out>>,
 }
 
 #[derive(Debug)]
@@ -65,25 +65,31 @@ impl Out {
 }
 
 impl WriteDcd {
+    /// Opens the file and checks that it has the frames of a checkpoint.
+    fn checked(&self, frames: u64) -> Result<Layer> {
+        let layer = Layer::open(&self.path).map_err(|e| Error::io(&self.path, e))?;
+        if layer.head.n != self.system.n || layer.frames() < frames {
+            let message = format!(
+                "has {} frames of {} particles, but the checkpoint expects {frames} of {}; move the file away",
+                layer.frames(),
+                layer.head.n,
+                self.system.n
+            );
+            return Err(Error::io(&self.path, message));
+        }
+        Ok(layer)
+    }
+
     fn begin(&self) -> Result<Out> {
         let failed = |e: std::io::Error| Error::io(&self.path, e);
-        if let (true, Some(frames), true) = (self.system.resumed, self.kept, self.path.exists()) {
+        if let (true, Some(frames), true) = (self.system.resumed, self.kept, has_content(&self.path)) {
             let mut options = OpenOptions::new();
             let mut file = options.read(true).write(true).open(&self.path).map_err(failed)?;
             if frames == 0 {
                 file.set_len(0).map_err(failed)?;
                 return Ok(Out { file, head: None, frames });
             }
-            let layer = Layer::open(&self.path).map_err(|e| Error::io(&self.path, e))?;
-            if layer.head.n != self.system.n || layer.frames() < frames {
-                let message = format!(
-                    "has {} frames of {} particles, but the checkpoint expects {frames} of {}; move the file away",
-                    layer.frames(),
-                    layer.head.n,
-                    self.system.n
-                );
-                return Err(Error::io(&self.path, message));
-            }
+            let layer = self.checked(frames)?;
             file.set_len(layer.head.begin_of(frames)).map_err(failed)?;
             note_frames(&mut file, &layer.head, frames).map_err(failed)?;
             return Ok(Out { file, head: Some(layer.head), frames });
@@ -101,23 +107,22 @@ impl Analyzer for WriteDcd {
         needs.period = self.every;
         needs.wants.particles = true;
         self.system = system.clone();
-        self.path = system.path(&self.file);
+        self.path = needs.output(system, &self.file, OutputKind::Growing);
         if system.n > i32::MAX as u64 / 4 {
             return Err(Error::input(format!("{} particles exceed the limit of this format", system.n)));
         }
-        match self.path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir()) {
-            Some(folder) => Err(Error::input(format!("there is no folder {} for `file`", folder.display()))),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn start(&mut self, _: Host) -> Result<()> {
-        self.out = Some(self.begin()?);
+        self.out = None;
+        self.out = Some(SharedOutput::open(&self.system, &self.path, || self.begin())?);
         Ok(())
     }
 
     fn analyze(&mut self, f: &Frame<'_>) -> Result<()> {
-        let Some(out) = &mut self.out else { return Err(Error::Run("Dcd: `start` was not called".into())) };
+        let Some(out) = &self.out else { return Err(Error::Run("Dcd: `start` was not called".into())) };
+        let mut out = out.lock();
         let failed = |e: std::io::Error| Error::io(&self.path, e);
         let n = f.position().len() as u64;
         let (begin, known) = match &out.head {
@@ -140,7 +145,8 @@ impl Analyzer for WriteDcd {
     }
 
     fn save(&mut self) -> Result<Vec<u8>> {
-        let Some(out) = &mut self.out else { return Ok(vec![]) };
+        let Some(out) = &self.out else { return Ok(vec![]) };
+        let out = out.lock();
         // the checkpoint must not refer to frames that are not on disk
         out.file.sync_data().map_err(|e| Error::io(&self.path, e))?;
         Ok(out.frames.to_le_bytes().to_vec())
@@ -148,6 +154,14 @@ impl Analyzer for WriteDcd {
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
         self.kept = state.try_into().ok().map(u64::from_le_bytes);
-        self.kept.map(|_| ()).ok_or_else(|| Error::Run("the checkpoint belongs to another pipeline".into()))
+        let wrong = || Error::Run("the checkpoint belongs to another pipeline".into());
+        let frames = self.kept.ok_or_else(wrong)?;
+        if frames > 0 {
+            check_exists(&self.path, &format!("{frames} frames"))?;
+            if has_content(&self.path) {
+                self.checked(frames)?;
+            }
+        }
+        Ok(())
     }
 }
