@@ -101,6 +101,7 @@ const SINE: u32 = 2;
 
 /// Returns the value of a time-dependent parameter at a step.
 #[device_fn]
+#[allow(clippy::approx_constant, reason = "device functions contain the values of constants")]
 pub fn varying_at(v: &Varying, step: u64) -> real {
     let mut x = v.from as real;
     if v.kind == CYCLE {
