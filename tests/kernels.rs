@@ -1,7 +1,7 @@
 //! Kernels without a GPU: every unit compiles to machine code for the H200's architecture.
 
 use galamost::selftest::standard_system;
-use galamost_engine::device::{Kernel, Services, SourceUnit, kernel_names, nvrtc};
+use galamost_engine::device::{EmulatedDevice, Kernel, Services, SourceUnit, kernel_names, nvrtc};
 use galamost_engine::gpu::{
     StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, steps_unit,
 };
@@ -9,12 +9,15 @@ use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
 use galamost_engine::plugins::host::HostServices;
 use galamost_engine::plugins::{BondedHandle, Component};
+use galamost_plugin_api::DeviceStruct;
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::component::Kind;
+use galamost_plugin_api::device::{CxxStruct as _, kernel_source};
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::precision::Precision;
-use galamost_tests::{has_compiler, has_nvrtc, plan, plan_of, registry, words};
+use galamost_tests::{has_compiler, has_nvrtc, plan, plan_of, registry, repository, words};
 use std::collections::HashSet;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -348,4 +351,91 @@ fn kernels_of_samplers_compile_without_spills() {
             assert!(k.spills <= 8, "{} spills {} bytes", k.name, k.spills);
         }
     }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
+struct Probe {
+    count: u32,
+    first: u32,
+    weight: f64,
+}
+
+#[test]
+fn a_struct_that_differs_between_rust_and_cuda_does_not_compile() {
+    let kernel = "extern \"C\" __global__ void probe(Probe p) {}";
+    let source = kernel_source(&[Probe::text()], kernel).expect("one struct");
+    // the size stays, and two members change places
+    let swapped =
+        source.replace("unsigned int count;\n    unsigned int first;", "unsigned int first;\n    unsigned int count;");
+    let narrow = source.replace("double weight;", "float weight;");
+    for (text, fits) in [(&source, true), (&swapped, false), (&narrow, false)] {
+        assert!(fits || *text != source);
+        let unit = SourceUnit::new("probe", text, Precision::Double);
+        let judge = |result: Result<()>| match result {
+            Ok(()) => assert!(fits, "{text}"),
+            Err(e) => assert!(!fits && e.to_string().contains("Probe differs between Rust and C++"), "{e}"),
+        };
+        if has_compiler() {
+            judge(EmulatedDevice::new().expect("g++").compile(&unit).map(drop));
+        }
+        if has_nvrtc() {
+            judge(nvrtc::compile(&unit, "sm_90").map(drop));
+        }
+    }
+}
+
+/// Types of the parameters of all kernels in a text.
+fn parameter_types(text: &str) -> Vec<String> {
+    let mut types = vec![];
+    for part in text.split("__global__ void").skip(1) {
+        let part = part.trim_start();
+        let part = part.strip_prefix("__launch_bounds__(").and_then(|p| Some(p.split_once(')')?.1)).unwrap_or(part);
+        let Some((list, _)) = part.split_once('(').and_then(|p| p.1.split_once(')')) else { continue };
+        types.extend(list.split(',').filter(|p| !p.contains('*')).map(|p| {
+            let p = p.trim().trim_start_matches("const ");
+            p.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
+        }));
+    }
+    types.retain(|t| t.starts_with(char::is_uppercase));
+    types
+}
+
+/// A struct that a kernel takes has one definition, in Rust.
+#[test]
+fn every_struct_that_a_kernel_takes_is_defined_in_rust() {
+    let mut texts = vec![];
+    for folder in ["engine", "kernels", "plugin-api", "plugins", "tests"] {
+        texts.extend(sources(&repository().join(folder)));
+    }
+    let derived = |name: &str| {
+        let line = format!("struct {name} {{");
+        texts.iter().any(|t| {
+            t.match_indices(&line).any(|(at, _)| {
+                let before: Vec<&str> = t[..at].lines().rev().take(6).collect();
+                before.iter().any(|l| l.contains("DeviceStruct"))
+            })
+        })
+    };
+    let mut types: Vec<String> = texts.iter().flat_map(|t| parameter_types(t)).collect();
+    types.sort();
+    types.dedup();
+    assert!(types.len() > 25, "{types:?}");
+    // `correlate.cuh` takes the settings of its measure under this name
+    for name in types.iter().filter(|t| *t != "Settings" && *t != "Args") {
+        assert!(derived(name), "a kernel takes `{name}`, which is no DeviceStruct");
+    }
+}
+
+/// The texts of all Rust and CUDA files of a folder.
+fn sources(folder: &Path) -> Vec<String> {
+    let mut texts = vec![];
+    for entry in std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path()) {
+        if entry.is_dir() {
+            texts.extend(sources(&entry));
+        } else if entry.extension().is_some_and(|e| e == "rs" || e == "cuh") {
+            texts.push(std::fs::read_to_string(&entry).expect("a text"));
+        }
+    }
+    texts
 }

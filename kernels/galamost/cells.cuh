@@ -1,20 +1,7 @@
 // The cell grid of the neighbor list; the same arithmetic as engine/src/state/cells.rs.
 #pragma once
 #include "galamost/state.cuh"
-
-struct CellGrid {
-    u32 n[3], cells;
-    // range of neighboring cells along x; whole_x, whole_y, whole_z: all cells are neighbors
-    int reach_x;
-    u32 whole_x, whole_y, whole_z;
-    // offsets (y, z) of rows of cells
-    u32 n_rows, reserved;
-    const int2* rows;
-    // first particle of each cell, cells + 1 entries
-    u32* start;
-    // cell of each particle, in the new order after the sort
-    u32* cell_of;
-};
+#include "galamost/args.cuh"
 
 __device__ __forceinline__ u32 cell_coordinate(double x, double length, u32 n) {
     if (length == 0.0) return 0u;

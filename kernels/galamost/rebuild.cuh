@@ -5,27 +5,8 @@
 #include "galamost/list.cuh"
 #include "galamost/reduce.cuh"
 
-struct SortArgs {
-    StateView state;
-    CellGrid grid;
-    // number of particles in each cell
-    u32* count;
-    // rank of each particle among those of its cell, in order of arrival
-    u32* arrival;
-    // unordered: particles of each cell in order of arrival; order: order[new] = old
-    u32* unordered;
-    u32* order;
-    // sums of blocks of cells
-    u32* block_sums;
-    u32 n_blocks, dimensions;
-    // the grid is valid for boxes with at least these lengths
-    double grid_length[3];
-};
-
 // The grid stays valid in a larger box up to this ratio; its cells then hold more particles.
 static constexpr double GRID_GROWS = 1.15;
-
-static constexpr u32 SCAN_BLOCK = 256u, SCAN_ITEMS = 8u;
 
 // Counts the particles of each cell.
 extern "C" __global__ void count_cells(SortArgs a) {
@@ -37,7 +18,7 @@ extern "C" __global__ void count_cells(SortArgs a) {
         for (u32 k = 0; k < a.dimensions; ++k) {
             fits &= g->box_length[k] >= a.grid_length[k] && g->box_length[k] <= GRID_GROWS * a.grid_length[k];
         }
-        if (!fits) raise_fault(g, 7u, 0xffffffffu, 0xffffffffu, 0u);
+        if (!fits) raise_fault(g, FaultKind::GridOutgrown, 0xffffffffu, 0xffffffffu, 0u);
     }
     if (i >= a.state.n_local) return;
     const u32 c = cell_index(a.grid, a.state.pos_type[i], g);
@@ -113,23 +94,6 @@ extern "C" __global__ void order_cells(SortArgs a) {
     a.order[from + rank] = i;
 }
 
-// An array that is sorted with the particles: `words` 32-bit words per particle.
-struct SortedArrayArgs {
-    u32* data;
-    u32* scratch;
-    u32 words, reserved;
-};
-
-static constexpr u32 MAX_SORTED_ARRAYS = 16u;
-
-struct MoveArgs {
-    StateView state;
-    CellGrid grid;
-    const u32* order;
-    u32 n_arrays, reserved;
-    SortedArrayArgs arrays[MAX_SORTED_ARRAYS];
-};
-
 __device__ __forceinline__ void copy_words(u32* to, const u32* from, u32 words) {
     if ((words & 3u) == 0u) {
         for (u32 w = 0; w < words; w += 4u) *reinterpret_cast<uint4*>(to + w) = *reinterpret_cast<const uint4*>(from + w);
@@ -165,14 +129,6 @@ extern "C" __global__ void copy_back_arrays(MoveArgs a) {
     a.grid.cell_of[i] = cell_index(a.grid, p, a.state.globals);
 }
 
-// Converts links by tag, as the host stores them, to links by index.
-struct LinkArgs {
-    StateView state;
-    LinkView links;
-    const u32* tag_count;
-    const u32* tag_words;
-};
-
 extern "C" __global__ void index_links(LinkArgs a) {
     if (a.state.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -188,29 +144,12 @@ extern "C" __global__ void index_links(LinkArgs a) {
     }
 }
 
-// Pairs that are no neighbors. `excluded` holds rows of excluded tags with `excluded_capacity` entries;
-// `excluded_count` is null without exclusions. `molecule` is the molecule of each tag, or null. With `molecule`, only
-// pairs within a molecule are neighbors or, if `other` is set, only pairs of different molecules.
-struct Excluded {
-    const u32* excluded_count;
-    const u32* excluded;
-    const u32* molecule;
-    u32 other, excluded_capacity;
-};
-
-struct ListArgs {
-    StateView state;
-    CellGrid grid;
-    ListView list;
-    Excluded excluded;
-};
-
 // A warp builds the rows of TILE consecutive particles, with LANES lanes for each. Consecutive particles are close in
 // space, so they share most candidates: these are read once, contiguously, and tested by all. A row is ordered like its
 // candidates, by cell and tag, so it is the same in every run. Rows are collected in shared memory and written to the
 // list in whole cache lines. The code is not split into functions that are called twice: the compiler would inline both
 // calls, and the kernel would no longer fit the instruction cache.
-static constexpr u32 TILE = 4u, LANES = 32u / TILE, TILE_WARPS = 4u;
+static constexpr u32 LANES = 32u / TILE;
 // Number of candidates staged at once, and capacity of a row in shared memory.
 static constexpr u32 STAGED = 64u, ROW_CAPACITY = 160u;
 
@@ -398,7 +337,7 @@ template <bool EXCLUDES> __device__ __forceinline__ void build_tile(const ListAr
     }
     if (!mine || sublane != 0u) return;
     if (n > list.capacity) {
-        raise_fault(g, 2u, 0xffffffffu, a.state.tag[i], n);
+        raise_fault(g, FaultKind::ListOverflow, 0xffffffffu, a.state.tag[i], n);
     } else {
         list.count[i] = n;
         if (n > g->longest_row) atomicMax(&g->longest_row, n);
@@ -415,14 +354,6 @@ extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS) build_list_excludi
     __shared__ TileMemory memories[TILE_WARPS];
     build_tile<true>(a, memories);
 }
-
-struct MemberListArgs {
-    ListArgs list;
-    // by tag: begin and end of its molecule in `members`, which holds the tags of one molecule after the other
-    const u32* first;
-    const u32* end;
-    const u32* members;
-};
 
 // Builds a list of pairs within molecules that are smaller than a neighborhood. A thread tests the members of its
 // particle's molecule instead of the particles of the cells around it. A row is ordered by tag.
@@ -450,7 +381,7 @@ extern "C" __global__ void build_list_of_members(MemberListArgs m) {
         ++n;
     }
     if (n > a.list.capacity) {
-        raise_fault(g, 2u, 0xffffffffu, tag, n);
+        raise_fault(g, FaultKind::ListOverflow, 0xffffffffu, tag, n);
     } else {
         a.list.count[i] = n;
         if (n > g->longest_row) atomicMax(&g->longest_row, n);

@@ -12,6 +12,13 @@ typedef float real;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
+// The offset of a member, as a constant expression. NVRTC has no offsetof.
+#ifdef __CUDACC_RTC__
+#define GALAMOST_OFFSET(type, member) ((u64)__INTADDR__(&((type*)0)->member))
+#else
+#define GALAMOST_OFFSET(type, member) __builtin_offsetof(type, member)
+#endif
+
 template <class T> struct Plain { typedef T type; };
 template <class T> struct Plain<const T> { typedef T type; };
 template <class T> using PlainType = typename Plain<T>::type;

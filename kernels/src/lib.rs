@@ -1,7 +1,8 @@
 //! The CUDA C++ headers and kernels of GALAMOST as text.
 //!
 //! Kernels include these headers by name (`#include "galamost/pair.cuh"`); the engine passes them to the compiler from
-//! memory. `galamost/api.cuh` is not listed here: the engine generates it from the Rust definitions of its structs.
+//! memory. `galamost/api.cuh` and `galamost/args.cuh` are not listed here: the engine generates them from the Rust
+//! definitions of structs and functions.
 
 /// Headers by their include name.
 pub const HEADERS: &[(&str, &str)] = &[

@@ -116,11 +116,12 @@ pub use real::Real;
 pub mod prelude {
     pub use crate::analyzer::{Analyzer, Frame};
     pub use crate::component::{ArrayNeed, GroupNeed, Needs, SystemInfo, Wants};
+    pub use crate::device::{CxxStruct, kernel_source};
     pub use crate::error::{Error, Errors, InputError, Result};
     pub use crate::external::ExternalParams;
     pub use crate::force::{Force, ForceCall};
     pub use crate::generator::{Generator, GeneratorContext};
-    pub use crate::integrator::{GroupInfo, Integrator, NoArrays, NoState, Particle, Program};
+    pub use crate::integrator::{GroupInfo, Integrator, NoArrays, NoState, Program};
     pub use crate::output::{OutputKind, RowFile, SharedOutput};
     pub use crate::pair::{NoSettings, RowInput};
     pub use crate::params::{Axis, Convention, Group, Spanned, TypeMap};

@@ -2,6 +2,7 @@
 //!
 //! Only this folder uses `cudarc`.
 
+pub mod args;
 pub mod cache;
 mod cuda;
 mod emulated;

@@ -1,8 +1,8 @@
 //! Forces of a stage on the device.
 
-use super::args::{BondArgs, MAX_PAIR_TERMS, PairArgs, PairTerm};
 use super::arrays::{Buffer, launch};
 use super::codegen::{bond_unit, pair_unit};
+use crate::device::args::{BondArgs, MAX_PAIR_TERMS, PairArgs, PairTerm};
 use crate::device::{Device, Kernel};
 use crate::plugins::Component;
 use galamost_plugin_api::abi::{Extent, Opaque};

@@ -15,7 +15,6 @@
 //! | `GALAMOST_EMULATED_STEPS` | enables the persistent kernel on the emulated device |
 //! | `GALAMOST_EMULATED_FAULT` | makes the emulated device fail: `lost:N`, `memory:N` or `barrier:N` |
 
-mod args;
 mod arrays;
 mod codegen;
 mod forces;

@@ -1,9 +1,10 @@
 //! The rebuild on the device: sorts particles by cell and tag, moves all arrays, builds the neighbor list.
 
-use super::args::{
-    CellGrid, Excluded, LinkArgs, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, MoveArgs, SortArgs, SortedArrayArgs,
-};
 use super::arrays::{Buffer, launch};
+use crate::device::args::{
+    CellGrid, Excluded, LinkArgs, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, MoveArgs, SCAN_BLOCK, SCAN_ITEMS,
+    SortArgs, SortedArrayArgs, TILE, TILE_WARPS,
+};
 use crate::device::{Device, Kernel, SourceUnit};
 use crate::state::cells::Grid;
 use crate::state::molecules::MoleculeRule;
@@ -15,11 +16,8 @@ use galamost_plugin_api::views::{LinkView, ListView, StateView};
 use std::sync::Arc;
 
 const BLOCK: u32 = 256;
-/// `SCAN_BLOCK * SCAN_ITEMS` of `rebuild.cuh`.
-const SCAN: usize = 2048;
-/// `TILE` and `TILE_WARPS` of `rebuild.cuh`: particles whose rows one warp builds, and warps per block.
-const TILE: usize = 4;
-const TILE_WARPS: u32 = 4;
+/// Cells that a block scans.
+const SCAN: usize = (SCAN_BLOCK * SCAN_ITEMS) as usize;
 
 /// Kernels of `rebuild.cuh`.
 struct Kernels {
@@ -41,8 +39,8 @@ struct Kernels {
 impl Kernels {
     /// Compiles the kernels.
     fn load(device: &Arc<dyn Device>, precision: Precision) -> Result<Self> {
-        let text = format!("#include \"galamost/rebuild.cuh\"\n{}", super::args::size_checks("rebuild.cuh"));
-        let module = device.compile(&SourceUnit::new("rebuild", &text, precision))?;
+        let text = "#include \"galamost/rebuild.cuh\"\n";
+        let module = device.compile(&SourceUnit::new("rebuild", text, precision))?;
         let k = |name: &str| device.kernel(module, name);
         Ok(Self {
             count_cells: k("count_cells")?,
@@ -198,7 +196,9 @@ impl Rebuild {
             n: grid.n,
             cells: cells as u32,
             reach_x: grid.reach[0] as i32,
-            whole: [whole(0), whole(1), whole(2)],
+            whole_x: whole(0),
+            whole_y: whole(1),
+            whole_z: whole(2),
             n_rows: grid.rows.len() as u32,
             reserved: 0,
             rows: rows.address(),
@@ -292,7 +292,7 @@ impl Rebuild {
                 launch(d, k.build_list_of_members, n, BLOCK, &MemberListArgs { list: args, first, end, members })?;
             } else {
                 let kernel = if whole { k.build_list } else { k.build_list_excluding };
-                launch(d, kernel, n.div_ceil(TILE) * 32, 32 * TILE_WARPS, &args)?;
+                launch(d, kernel, n.div_ceil(TILE as usize) * 32, 32 * TILE_WARPS, &args)?;
             }
         }
         let globals = state.globals.address;

@@ -8,14 +8,13 @@ mod steps;
 pub use integrator::{PhaseKernel, integrator_functions, integrator_unit};
 pub use steps::{STEPS_BLOCK, StepsSource, steps_unit};
 
-use super::args::size_checks;
 use crate::device::SourceUnit;
 use galamost_plugin_api::precision::Precision;
 use std::fmt::Write as _;
 
 /// Returns the struct `PairTerms` of these pair components; it needs `pair.cuh`.
 fn pair_terms(texts: &[String], n_types: u32) -> String {
-    let mut t = size_checks("pair.cuh");
+    let mut t = String::new();
     for (k, text) in texts.iter().enumerate() {
         let _ = write!(
             t,
@@ -92,8 +91,7 @@ fn evaluate(terms: usize, n_types: u32) -> String {
 /// Returns the fused pair loop of these components: the kernels `pair_force` and `pair_force_full`.
 pub fn pair_unit(texts: &[String], n_types: u32, team: u32, precision: Precision) -> SourceUnit {
     let terms = texts.len();
-    let mut t =
-        format!("#define GALAMOST_PAIR_TERMS {terms}\n#include \"galamost/pair.cuh\"\n{}", pair_terms(texts, n_types));
+    let mut t = format!("#include \"galamost/pair.cuh\"\n{}", pair_terms(texts, n_types));
     for (name, full) in [("pair_force", false), ("pair_force_full", true)] {
         let _ = writeln!(
             t,
@@ -133,8 +131,7 @@ pub fn bond_unit(name: &str, text: &str, width: u32, precision: Precision) -> So
         )
     };
     let t = format!(
-        "#include \"galamost/angles.cuh\"\n{}{potential}{}{}",
-        size_checks("angles.cuh"),
+        "#include \"galamost/angles.cuh\"\n{potential}{}{}",
         kernel("bond_force", false),
         kernel("bond_force_full", true)
     );

@@ -4,6 +4,7 @@
 //! operators, so that results are those of Rust: integers wrap around, shifts take the distance modulo the width, `&` of
 //! two bools is a bool, and casts saturate.
 
+use super::real;
 use super::translator::Translator;
 use crate::language::literals::{is_pure, is_shift};
 use crate::language::types::{Result, constant, constant_path, cxx_type, is_constant_name, is_primitive, refuse};
@@ -115,6 +116,7 @@ impl Translator {
             return refuse(b, "an assignment has no value");
         }
         let (l, r) = (self.expr(&b.left)?, self.expr(&b.right)?);
+        self.check_operands(&b.left, &b.op, &b.right)?;
         if is_shift(&b.op) && is_pure(&b.left) {
             return refuse(&b.left, "write the type of this number, `1u32`: it decides which bits a shift drops");
         }
@@ -181,6 +183,9 @@ impl Translator {
         let mut args = vec![self.expr(&m.receiver)?];
         for a in &m.args {
             args.push(self.expr(a)?);
+            if ["min", "max", "powf", "atan2"].contains(&name.as_str()) && self.is_real(&m.receiver) {
+                real::check_number(a)?;
+            }
         }
         Ok(format!("device_{}({})", name.trim_start_matches("wrapping_"), args.join(", ")))
     }
