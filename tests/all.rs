@@ -54,6 +54,7 @@ mod rosenbluth;
 mod rotation;
 mod several;
 mod shear;
+mod staged;
 mod steps;
 mod stranger;
 mod tables;

@@ -87,6 +87,9 @@ impl Device for Counted {
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         self.inner.if_rebuild(globals, body)
     }
+    fn supports_staged_list(&self) -> bool {
+        self.inner.supports_staged_list()
+    }
     fn supports_grid_barrier(&self) -> bool {
         // step by step, so that launches can be counted
         false

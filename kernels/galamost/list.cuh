@@ -14,3 +14,13 @@ __device__ __forceinline__ u64 list_offset(const ListView& list, u32 i, u32 k) {
 __device__ __forceinline__ u32 neighbor(const ListView& list, u32 i, u32 k) {
     return list.index[list_offset(list, i, k)];
 }
+
+// Pairs that are no neighbors. `excluded` holds rows of excluded tags with `excluded_capacity` entries;
+// `excluded_count` is null without exclusions. `molecule` is the molecule of each tag, or null. With `molecule`, only
+// pairs within a molecule are neighbors or, if `other` is set, only pairs of different molecules.
+struct Excluded {
+    const u32* excluded_count;
+    const u32* excluded;
+    const u32* molecule;
+    u32 other, excluded_capacity;
+};

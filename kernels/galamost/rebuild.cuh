@@ -30,9 +30,10 @@ static constexpr u32 SCAN_BLOCK = 256u, SCAN_ITEMS = 8u;
 // Counts the particles of each cell.
 extern "C" __global__ void count_cells(SortArgs a) {
     Globals* g = a.state.globals;
-    if (g->halt) return;
+    if (!sorts(a.grid, g)) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i == 0u) {
+    // the staged list does not depend on cells
+    if (i == 0u && a.grid.curve == 0u) {
         bool fits = true;
         for (u32 k = 0; k < a.dimensions; ++k) {
             fits &= g->box_length[k] >= a.grid_length[k] && g->box_length[k] <= GRID_GROWS * a.grid_length[k];
@@ -47,7 +48,7 @@ extern "C" __global__ void count_cells(SortArgs a) {
 
 // Adds the counts of each block of SCAN_BLOCK * SCAN_ITEMS cells.
 extern "C" __global__ void sum_cells(SortArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     __shared__ u32 total;
     const u32 first = (blockIdx.x * SCAN_BLOCK + threadIdx.x) * SCAN_ITEMS;
     u32 sum = 0u;
@@ -60,7 +61,7 @@ extern "C" __global__ void sum_cells(SortArgs a) {
 
 // Turns the sums of blocks into the start of each block. Runs as one block.
 extern "C" __global__ void scan_blocks(SortArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     __shared__ u32 total;
     u32 before = 0u;
     for (u32 base = 0; base < a.n_blocks; base += blockDim.x) {
@@ -76,7 +77,7 @@ extern "C" __global__ void scan_blocks(SortArgs a) {
 
 // Computes the first particle of each cell.
 extern "C" __global__ void start_cells(SortArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     __shared__ u32 total;
     const u32 first = (blockIdx.x * SCAN_BLOCK + threadIdx.x) * SCAN_ITEMS;
     u32 items[SCAN_ITEMS], sum = 0u;
@@ -94,7 +95,7 @@ extern "C" __global__ void start_cells(SortArgs a) {
 
 // Stores the particles of each cell contiguously, in order of arrival.
 extern "C" __global__ void fill_cells(SortArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
     a.unordered[a.grid.start[a.grid.cell_of[i]] + a.arrival[i]] = i;
@@ -102,7 +103,7 @@ extern "C" __global__ void fill_cells(SortArgs a) {
 
 // Sorts the particles of each cell by tag.
 extern "C" __global__ void order_cells(SortArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     const u32 slot = blockIdx.x * blockDim.x + threadIdx.x;
     if (slot >= a.state.n_local) return;
     const u32 i = a.unordered[slot];
@@ -140,7 +141,7 @@ __device__ __forceinline__ void copy_words(u32* to, const u32* from, u32 words) 
 
 // Copies every array to its scratch memory in the new order.
 extern "C" __global__ void gather_arrays(MoveArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
     const u32 old = a.order[i];
@@ -152,7 +153,7 @@ extern "C" __global__ void gather_arrays(MoveArgs a) {
 
 // Copies the arrays back, and updates everything that follows directly from the new order.
 extern "C" __global__ void copy_back_arrays(MoveArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
     for (u32 k = 0; k < a.n_arrays; ++k) {
@@ -162,7 +163,7 @@ extern "C" __global__ void copy_back_arrays(MoveArgs a) {
     const PosType p = a.state.pos_type[i];
     a.state.pos_at_build[i] = p;
     a.state.index_of_tag[a.state.tag[i]] = i;
-    a.grid.cell_of[i] = cell_index(a.grid, p, a.state.globals);
+    if (a.grid.curve == 0u) a.grid.cell_of[i] = cell_index(a.grid, p, a.state.globals);
 }
 
 // Converts links by tag, as the host stores them, to links by index.
@@ -187,16 +188,6 @@ extern "C" __global__ void index_links(LinkArgs a) {
         }
     }
 }
-
-// Pairs that are no neighbors. `excluded` holds rows of excluded tags with `excluded_capacity` entries;
-// `excluded_count` is null without exclusions. `molecule` is the molecule of each tag, or null. With `molecule`, only
-// pairs within a molecule are neighbors or, if `other` is set, only pairs of different molecules.
-struct Excluded {
-    const u32* excluded_count;
-    const u32* excluded;
-    const u32* molecule;
-    u32 other, excluded_capacity;
-};
 
 struct ListArgs {
     StateView state;

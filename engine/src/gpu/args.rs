@@ -12,10 +12,12 @@ pub struct CellGrid {
     pub reach_x: i32,
     pub whole: [u32; 3],
     pub n_rows: u32,
-    pub reserved: u32,
+    pub curve: u32,
     pub rows: u64,
     pub start: u64,
     pub cell_of: u64,
+    pub sort_every: u32,
+    pub reserved: u32,
 }
 
 /// `SortArgs`.
@@ -125,6 +127,50 @@ pub struct Excluded {
     pub excluded_capacity: u32,
 }
 
+/// `Bounds`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bounds {
+    pub center: u64,
+    pub half: u64,
+    pub count: u32,
+    pub reserved: u32,
+}
+
+/// `StagedView`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StagedView {
+    pub blocks: u64,
+    pub halo: u64,
+    pub rows: u64,
+    pub first_chunk: u64,
+    pub chunks: u64,
+    pub statistics: u64,
+    pub n_blocks: u32,
+    pub slots: u32,
+    pub chunk_capacity: u32,
+    pub tile_capacity: u32,
+    pub quantum: f64,
+    pub per_length: f64,
+    pub tiles: Bounds,
+    pub groups: Bounds,
+    pub tops: Bounds,
+    pub masks: u64,
+}
+
+/// `StagedListArgs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct StagedListArgs {
+    pub state: StateView,
+    pub list: StagedView,
+    pub excluded: Excluded,
+    pub r_list: f64,
+    pub first_block: u32,
+    pub reserved: u32,
+}
+
 /// `PairTerm`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -149,6 +195,16 @@ pub struct PairArgs {
     pub counter: u64,
     pub sums: u64,
     pub terms: [PairTerm; MAX_PAIR_TERMS],
+}
+
+/// `StagedPairArgs`; see [`PairArgs`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct StagedPairArgs {
+    pub list: StagedView,
+    pub cutoff2: f32,
+    pub reserved: u32,
+    pub pair: PairArgs,
 }
 
 /// `BondArgs`.
@@ -196,6 +252,8 @@ pub fn size_checks(header: &str) -> String {
         ("rebuild.cuh", "MemberListArgs", size_of::<MemberListArgs>()),
         ("patch.cuh", "PatchArgs", size_of::<PatchArgs>()),
         ("patch.cuh", "PatchExclusionsArgs", size_of::<PatchExclusionsArgs>()),
+        ("staged_list.cuh", "StagedView", size_of::<StagedView>()),
+        ("staged_list.cuh", "StagedListArgs", size_of::<StagedListArgs>()),
         ("pair.cuh", "PairTerm", size_of::<PairTerm>()),
         ("bonded.cuh", "BondArgs", size_of::<BondArgs>()),
         ("integrate.cuh", "PhaseArgs", size_of::<PhaseArgs>()),
