@@ -23,7 +23,7 @@ const FLUID: &str =
 const SMALL: &str =
     r#"RandomPositions(n: 700, box: [5.0, 5.5, 6.0], types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0)"#;
 const LIQUID: &str =
-    r#"Lattice(lattice: Fcc, cells: [10, 11, 12], density: 0.5, types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0)"#;
+    r#"Lattice(lattice: Fcc, cells: [10, 11, 12], density: 0.85, types: {"A": 0.5, "B": 0.5}), Velocities(kT: 1.0)"#;
 
 fn pipeline(initial: &str, neighbors: &str, forces: &str, integrators: &str, precision: &str, steps: u64) -> String {
     format!(

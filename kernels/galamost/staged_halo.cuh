@@ -69,6 +69,8 @@ struct SearchMemory {
     float4 center[BLOCK_WARPS];
     float4 half[BLOCK_WARPS];
     int origin[4];
+    // for each 256 slots: one bit for each warp whose box is close to a tile among them
+    u32 near[16];
     unsigned char counts[2][8];
 };
 
@@ -97,7 +99,11 @@ __device__ __forceinline__ Search begin_search(const StagedListArgs& a, SearchMe
         m.origin[1] = p.y;
         m.origin[2] = p.z;
     }
-    if (threadIdx.x < 16u) m.counts[threadIdx.x >> 3][threadIdx.x & 7u] = 0;
+    if (threadIdx.x < 16u) {
+        m.counts[threadIdx.x >> 3][threadIdx.x & 7u] = 0;
+        // the first slots are those of the block
+        m.near[threadIdx.x] = threadIdx.x == 0u ? 255u : 0u;
+    }
     __syncthreads();
     const int origin[3] = {m.origin[0], m.origin[1], m.origin[2]};
     const int r[3] = {difference_of(p.x, origin[0]), difference_of(p.y, origin[1]), difference_of(p.z, origin[2])};
@@ -267,24 +273,24 @@ __device__ __forceinline__ u32 find_halo(const StagedListArgs& a, const Search& 
     fetch(0u);
     for (u32 first = 0; first < n_tiles; first += 2u * BLOCK_WARPS) {
         HalfPosition h[2];
-        bool close[2];
+        u32 close[2];
         u32 votes[2], j[2];
 #pragma unroll
         for (u32 u = 0; u < 2u; ++u) {
             const u32 boxes = entry[u] >> 24;
             j[u] = (entry[u] & 0xffffffu) * TILE_PARTICLES + lane;
-            close[u] = false;
+            close[u] = 0u;
             if (boxes) {
                 const Vec3<float> r = relative(s, next[u]), point = {0.0f, 0.0f, 0.0f};
-                close[u] = (s.wide ? close_warps<true, true>(s, m, boxes, r, point)
-                                   : close_warps<false, true>(s, m, boxes, r, point)) != 0u;
-                close[u] &= j[u] <= last;
+                close[u] = s.wide ? close_warps<true, true>(s, m, boxes, r, point)
+                                  : close_warps<false, true>(s, m, boxes, r, point);
+                if (j[u] > last) close[u] = 0u;
                 h[u] = half_position(s, r);
             }
         }
         fetch(first + 2u * BLOCK_WARPS);
-        votes[0] = __ballot_sync(ALL, close[0]);
-        votes[1] = __ballot_sync(ALL, close[1]);
+        votes[0] = __ballot_sync(ALL, close[0] != 0u);
+        votes[1] = __ballot_sync(ALL, close[1] != 0u);
         const u32 count = __popc(votes[0]);
         u32 total;
         const u32 at = n + count_warps(m, round, count + __popc(votes[1]), total);
@@ -294,6 +300,8 @@ __device__ __forceinline__ u32 find_halo(const StagedListArgs& a, const Search& 
             if (close[u] && slot[u] < a.list.slots) {
                 store_slot(slots, slot[u], h[u].x, h[u].y, h[u].z);
                 halo[slot[u] - BLOCK] = j[u];
+                const u32 quarter = slot[u] >> 8;
+                if (close[u] & ~m.near[quarter]) atomicOr(&m.near[quarter], close[u]);
             }
         }
         n += total;

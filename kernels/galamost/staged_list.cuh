@@ -29,8 +29,8 @@ __device__ __forceinline__ u32 select_bits(u32 p, u32 q, u32 t) {
 
 // Tests all slots against the block's particles on tensor cores: r^2 - R^2 = |a|^2 - R^2 - 2 a b + |b|^2, whose sign is
 // the result. a is the half-precision position of this thread's particle.
-__device__ __forceinline__ void masks_by_products(const Search& s, const unsigned char* slots, u32 n_words,
-                                                  const HalfPosition& a, bool valid, uint4* masks) {
+__device__ __forceinline__ void masks_by_products(const Search& s, const SearchMemory& memory, const unsigned char* slots,
+                                                  u32 n_words, const HalfPosition& a, bool valid, uint4* masks) {
     constexpr u32 ALL = 0xffffffffu, ONES = 0x3c003c00u;
     const u32 lane = threadIdx.x & 31u, warp = threadIdx.x >> 5, g = lane >> 2, t = lane & 3u;
     const float x = from_half(a.x), y = from_half(a.y), z = from_half(a.z);
@@ -51,6 +51,10 @@ __device__ __forceinline__ void masks_by_products(const Search& s, const unsigne
     const u32 own_word = ((row >> 8) << 3) | (row & 7u), own_bit = (row >> 3) & 31u;
     const unsigned char* from = slots + (g * 3u + (t == 3u ? 2u : t == 1u ? 1u : 0u)) * 16u;
     for (u32 first = 0; first < n_words; first += 4u) {
+        if (!(memory.near[first >> 3] >> warp & 1u)) {
+            masks[(first >> 2) * BLOCK + row] = {0u, 0u, 0u, 0u};
+            continue;
+        }
         u32 kept[4];
 #pragma unroll
         for (u32 k = 0; k < 4u; ++k) {
@@ -148,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) find_neighbors(StagedListAr
         slot[8] = NOBODY;
     }
     __syncthreads();
-    masks_by_products(s, slots, n_words, own, valid, masks);
+    masks_by_products(s, memory, slots, n_words, own, valid, masks);
 }
 
 // Clears the bits of excluded pairs in the mask of particle i, a column of `masks`.

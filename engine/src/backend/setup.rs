@@ -31,8 +31,7 @@ pub fn lists_members(plan: &Plan) -> bool {
 }
 
 /// Returns whether the neighbor list is staged in blocks: on a GPU, for large systems of even density whose components
-/// need no other list than that of the pair loop. Decided by the whole system and all stages. Warns if the pipeline asks
-/// for a staged list that is not possible.
+/// need no other list than that of the pair loop. Decided by the whole system and all stages.
 ///
 /// # Errors
 /// Returns the plugin's error.
@@ -45,17 +44,16 @@ pub fn stages_list(plan: &Plan) -> Result<bool> {
     let prevented = staging_prevented(plan)?;
     Ok(match (choice, prevented) {
         (ListChoice::Plain, _) | (ListChoice::Auto, Some(_)) => false,
-        (ListChoice::Staged, Some(reason)) => {
-            tracing::warn!("the neighbor list is not staged: {reason}");
-            false
-        }
-        (ListChoice::Staged, None) => true,
+        (ListChoice::Staged, prevented) => prevented.is_none(),
         (ListChoice::Auto, None) => plan.snapshot.len() >= STAGED_FROM && is_even(plan),
     })
 }
 
 /// Returns why the list cannot be staged.
-fn staging_prevented(plan: &Plan) -> Result<Option<String>> {
+///
+/// # Errors
+/// Returns the plugin's error.
+pub fn staging_prevented(plan: &Plan) -> Result<Option<String>> {
     let reader = plan.components.iter().find(|c| c.kind != Kind::Pair && c.needs.cutoff > 0.0);
     let types = plan.snapshot.types.len();
     Ok(if plan.pipeline.precision == Precision::Double {
@@ -113,6 +111,7 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
     // to 512,000
     let (per_entry, per_particle) = match &plan.device {
         crate::device::Chosen::Cpu { .. } => (2.5, 45.0),
+        _ if stages_list(plan).unwrap_or(false) => (3.4, 310.0),
         _ => (5.0, 60.0 + 1.2e7 / (n + 14_000.0)),
     };
     let v2: f64 = s.velocity.iter().flatten().map(|v| v * v).sum();

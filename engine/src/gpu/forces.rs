@@ -43,8 +43,8 @@ pub enum PairLayout {
     },
     /// A staged list.
     Staged {
-        /// Pairs within the cutoff are collected before they are evaluated.
-        queued: bool,
+        /// Few entries of the list are within the cutoff.
+        few: bool,
         /// The largest cutoff, squared and rounded up.
         cutoff2: f32,
     },
@@ -54,11 +54,17 @@ pub enum PairLayout {
 const QUEUE_BYTES: u32 = 32 * 2 * BLOCK as u32;
 
 impl PairLayout {
-    /// Returns the layout for a staged list. Collecting pairs pays if most entries of the list are beyond the cutoff.
+    /// Returns the layout for a staged list.
     pub fn staged(r_cut: f64, r_list: f64) -> Self {
-        let few = (r_cut / r_list).powi(3) < 0.5;
-        let queued = std::env::var("GALAMOST_QUEUE").map_or(few, |q| q == "1");
-        Self::Staged { queued, cutoff2: (r_cut * r_cut * 1.000_001) as f32 }
+        Self::Staged { few: (r_cut / r_list).powi(3) < 0.5, cutoff2: (r_cut * r_cut * 1.000_001) as f32 }
+    }
+
+    /// Returns whether a pair loop over a staged list first collects the pairs within the cutoff: if these are few, or if
+    /// the functions read more of a particle than its position.
+    fn queued(self, texts: &[String]) -> bool {
+        let Self::Staged { few, .. } = self else { return false };
+        let positions_only = texts.iter().all(|t| t.contains("unsigned int inputs = 0u;"));
+        std::env::var("GALAMOST_QUEUE").map_or(few || !positions_only, |q| q == "1")
     }
 }
 
@@ -70,6 +76,7 @@ struct PairLoop {
     texts: Vec<String>,
     terms: Vec<PairTerm>,
     layout: PairLayout,
+    queued: bool,
     n_types: u32,
     /// Parameter rows on the device, kept alive.
     _rows: Vec<Buffer>,
@@ -242,10 +249,10 @@ impl Forces {
     fn run_pairs(&self, p: &PairLoop, state: &StateView, lists: &Lists, kernel: Kernel) -> Result<()> {
         let pair = self.pair_args(p, state, &lists.plain);
         match (p.layout, lists.staged) {
-            (PairLayout::Staged { queued, cutoff2 }, Some(list)) => {
+            (PairLayout::Staged { cutoff2, .. }, Some(list)) => {
                 let args = StagedPairArgs { list, cutoff2, reserved: 0, pair };
                 let types = if p.n_types > 1 { list.slots } else { 0 };
-                let shared = 16 * list.slots + types + if queued { QUEUE_BYTES } else { 0 };
+                let shared = 16 * list.slots + types + if p.queued { QUEUE_BYTES } else { 0 };
                 let pointer = [std::ptr::from_ref(&args).cast_mut().cast::<Opaque>()];
                 let (grid, block) = (Extent::from(list.n_blocks), Extent::from(BLOCK as u32));
                 self.device.launch(kernel, grid, block, shared, &pointer)
@@ -360,9 +367,10 @@ impl PairLoop {
             rows.extend([row, cutoff]);
             texts.push(code.text.into_string());
         }
+        let queued = layout.queued(&texts);
         let unit = match layout {
             PairLayout::Plain { team } => pair_unit(&texts, n_types, team, precision),
-            PairLayout::Staged { queued, .. } => staged_pair_unit(&texts, n_types, queued, precision),
+            PairLayout::Staged { .. } => staged_pair_unit(&texts, n_types, queued, precision),
         };
         let module = device.compile(&unit)?;
         Ok(Self {
@@ -372,6 +380,7 @@ impl PairLoop {
             texts,
             terms,
             layout,
+            queued,
             n_types,
             _rows: rows,
         })

@@ -11,9 +11,10 @@ use super::steps_kernel::StepsKernel;
 use super::storage::EDITS;
 use crate::backend::{
     Array, Backend, ListReport, Storage as _, SystemSums, Update, call_updater, export, import, initial_globals,
-    list_radius, lists_members, stages_list, state_view,
+    list_radius, lists_members, stages_list, staging_prevented, state_view,
 };
 use crate::device::{Device, Kernel, SourceUnit};
+use crate::pipeline::ListChoice;
 use crate::plan::{Plan, StagePlan, initial};
 use crate::plugins::Component;
 use crate::plugins::host::HostServices;
@@ -31,7 +32,7 @@ use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Wanted}
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use tracing::info;
+use tracing::{info, warn};
 
 /// The compiled parts of a stage.
 pub(super) struct Stage {
@@ -117,6 +118,9 @@ impl GpuSystem {
         let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
         let (length, d) = (raw.box_length, facts.dimensions);
         let staged = (stages_list(plan)? && device.supports_staged_list()).then_some(buffer);
+        if let (ListChoice::Staged, Some(reason)) = (plan.pipeline.neighbors.list, staging_prevented(plan)?) {
+            warn!("the neighbor list is not staged: {reason}");
+        }
         if staged.is_some() {
             info!("the neighbor list is staged in blocks of {} particles", super::staged::BLOCK);
         }
