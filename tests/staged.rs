@@ -5,7 +5,7 @@ use galamost_engine::backend::Backend;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::state::arrays::ArrayId;
 use galamost_plugin_api::views::Wanted;
-use galamost_tests::{galamost, has_compiler, largest_difference, plan, run_plan, unwrapped, words};
+use galamost_tests::{advance, galamost, has_compiler, largest_difference, plan, run_plan, unwrapped, words};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -103,7 +103,7 @@ fn forces_energies_and_virials_are_those_of_the_plain_list() {
     // most entries of the list are beyond the cutoff, so pairs are collected first
     compare("long buffer", LIQUID, "buffer: 1.0", &LJ.replace("MODE", "Cut"), nve, "Mixed");
     let janus = "Lattice(lattice: Sc, cells: [14, 14, 14], density: 3.0), Velocities(kT: 1.0), Orientations(inertia: (0.1, 0.1, 0.0), kT: 1.0)";
-    let pair = r#"TriblockJanus(pairs: {("A", "A"): (alpha_r: 396.0, alpha_a: 132.0, beta_deg: 65.0, nu: 0.5)})"#;
+    let pair = r#"TriblockJanus(pairs: {("A", "A"): (alpha_r: 396.0, alpha_a: 132.0, beta_deg: 65.0, nu: 2.0)})"#;
     compare("Janus", janus, "buffer: 0.3", pair, "RotationalBerendsen(kT: 1.0, tau: 0.3, tau_r: 0.1)", "Mixed");
 }
 
@@ -140,6 +140,28 @@ fn buffers_grow() {
     let droplet = "Lattice(lattice: Sc, cells: [10, 10, 10], density: 3.0), Velocities(kT: 1.0)";
     let one = r#"HarmonicRepulsion(r_cut: 1.1, pairs: { ("A", "A"): (alpha: 12.5) })"#;
     compare_in(Some([24.0; 3]), "a droplet", droplet, "buffer: 0.3", one, "VelocityVerlet()", "Mixed");
+}
+
+/// Blocks with more neighbors than a row can address: the run continues with a plain list, also after a restart.
+#[test]
+fn a_collapsed_system_continues_with_a_plain_list() {
+    if !has_compiler() {
+        return;
+    }
+    let dense = "Lattice(lattice: Sc, cells: [20, 20, 20], density: 100.0), Velocities(kT: 1.0)";
+    let one = r#"HarmonicRepulsion(r_cut: 1.1, pairs: { ("A", "A"): (alpha: 0.01) })"#;
+    let [mut plain, mut left, mut resumed] = ["Plain", "Staged", "Staged"].map(|list| {
+        let neighbors = format!("list: {list}, buffer: 0.3");
+        started(&pipeline(dense, &neighbors, one, "VelocityVerlet()", "Mixed", 20), Some([24.0; 3]))
+    });
+    assert!(forces(&mut *plain) == forces(&mut *left));
+    advance(&mut *left, 4);
+    resumed.import(&left.export().expect("a state")).expect("imported");
+    advance(&mut *left, 4);
+    advance(&mut *resumed, 4);
+    assert!(left.export().expect("a state") == resumed.export().expect("a state"));
+    advance(&mut *plain, 8);
+    assert!(forces(&mut *plain) == forces(&mut *left));
 }
 
 #[test]
