@@ -1,4 +1,5 @@
-//! The book and the README: links resolve, pipelines pass the check, commands exist, and commands marked `run` succeed.
+//! The book and the README: links resolve, pipelines pass the check, commands exist, and commands and pipelines marked `run`
+//! succeed.
 
 use galamost_tests::{galamost, output, program, repository, words};
 use rayon::prelude::*;
@@ -68,6 +69,15 @@ fn blocks(page: &Path) -> Vec<Block> {
     found
 }
 
+/// Counts the lines of all pages that begin a block and satisfy `is`, to find out whether [`blocks`] misses any.
+fn fences(is: impl Fn(&str) -> bool) -> usize {
+    let count = |page: &PathBuf| {
+        let text = std::fs::read_to_string(page).expect("a page");
+        text.lines().filter_map(|l| l.trim_start().strip_prefix("```")).filter(|l| is(l)).count()
+    };
+    pages().iter().map(count).sum()
+}
+
 /// Replaces `{{#include PATH}}` by the file, as mdBook does.
 fn included(text: &str, page: &Path) -> String {
     let mut out = text.to_string();
@@ -113,8 +123,10 @@ fn links_of_the_book_resolve() {
 fn pipelines_of_the_book_pass_the_check() {
     let folder = examples();
     let mut pipelines = vec![];
+    let mut found = 0;
     for page in pages() {
         for block in blocks(&page).into_iter().filter(|b| b.info == ["ron"]) {
+            found += 1;
             let text = included(&block.text, &page);
             // pages of components show single components
             if text.contains("stages:") || text.contains("ensemble:") {
@@ -122,7 +134,7 @@ fn pipelines_of_the_book_pass_the_check() {
             }
         }
     }
-    assert!(pipelines.len() >= 12, "{} pipelines", pipelines.len());
+    assert!(found == fences(|l| l.trim() == "ron") && !pipelines.is_empty(), "{found} blocks");
     let failed: Vec<String> = pipelines
         .par_iter()
         .enumerate()
@@ -136,30 +148,55 @@ fn pipelines_of_the_book_pass_the_check() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
+/// Pipelines marked `ron,run`, in the book and on the pages of components, run to their end.
+#[test]
+fn pipelines_marked_run_succeed() {
+    let generated = tempfile::tempdir().expect("a folder");
+    xtask::docs::generate(&program(), generated.path()).unwrap_or_else(|e| panic!("{e}"));
+    let of_components = std::fs::read_dir(generated.path()).expect("pages").filter_map(|e| Some(e.ok()?.path()));
+    let marked = |page: &PathBuf| blocks(page).into_iter().filter(|b| b.is("ron") && b.has("run")).collect::<Vec<_>>();
+    let pipelines: Vec<Block> = pages().into_iter().chain(of_components).flat_map(|page| marked(&page)).collect();
+    assert!(!pipelines.is_empty(), "no page has a pipeline that is run");
+    let failed: Vec<String> = pipelines
+        .par_iter()
+        .filter_map(|b| {
+            let folder = examples();
+            std::fs::write(folder.path().join("book.ron"), &b.text).expect("written");
+            let out = galamost(folder.path(), &["--pipeline", "book.ron", "--device", "cpu", "--quiet"]);
+            let said = words(&out);
+            (!out.status.success() || !said.is_empty()).then(|| format!("{}:\n{said}", b.place))
+        })
+        .collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
 #[test]
 fn commands_of_the_book_exist() {
     let helps = Helps::default();
-    let mut count = 0;
+    let (mut count, mut found) = (0usize, 0);
     let mut failed = vec![];
     for page in pages() {
         for block in blocks(&page).into_iter().filter(|b| b.is("sh")) {
+            found += 1;
             for command in commands(&block.text) {
                 match helps.examine(&command) {
-                    Ok(known) => count += u32::from(known),
+                    Ok(known) => count += usize::from(known),
                     Err(why) => failed.push(format!("{}: {}: {why}", block.place, command.join(" "))),
                 }
             }
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
-    assert!(count >= 40, "{count} commands");
+    let is_shell = |l: &str| l.trim() == "sh" || l.starts_with("sh,");
+    assert!(found == fences(is_shell) && count >= found, "{count} commands in {found} blocks");
 }
 
 #[test]
 fn commands_marked_run_succeed() {
     let with_runs = |page: &PathBuf| blocks(page).iter().any(|b| b.is("sh") && b.has("run"));
     let pages: Vec<PathBuf> = pages().into_iter().filter(with_runs).collect();
-    assert!(pages.len() >= 5, "{} pages have commands that are run", pages.len());
+    let marked: usize = pages.iter().map(|p| blocks(p).iter().filter(|b| b.is("sh") && b.has("run")).count()).sum();
+    assert!(marked > 0 && marked == fences(|l| l.starts_with("sh,") && l.contains("run")), "{marked} blocks are run");
     let path = format!("{}:{}", output().display(), std::env::var("PATH").unwrap_or_default());
     let failed: Vec<String> = pages
         .par_iter()

@@ -1,9 +1,9 @@
 //! Plugins that are damaged, built for another version, or installed twice.
 
 use galamost_plugin_api::plugin_record::API_MINOR;
-use galamost_tests::{galamost, output, registry, words};
+use galamost_tests::{galamost, output, program, registry, repository, words};
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 const PIPELINE: &str = r#"(
     device: Cpu,
@@ -51,6 +51,85 @@ fn a_truncated_library_is_reported() {
     refused("libsprings.so", b"not a library at all", &["not a complete shared library"]);
 }
 
+/// Code and data of a library overwritten, so that loading it crashes.
+fn damaged() -> Vec<u8> {
+    let (mut bytes, at) = dpd();
+    let n = bytes.len();
+    for k in (n / 8..n * 7 / 8).filter(|k| k.abs_diff(at) > 4096) {
+        bytes[k] ^= 0x5a;
+    }
+    bytes
+}
+
+#[test]
+fn a_library_that_crashes_is_reported() {
+    let cache = tempfile::tempdir().expect("a folder");
+    let f = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(f.path().join("plugins")).expect("a folder");
+    std::fs::write(f.path().join("plugins/libsprings.so"), damaged()).expect("written");
+    std::fs::write(f.path().join("p.ron"), PIPELINE).expect("written");
+    let run = |args: &[&str]| {
+        let out = Command::new(program())
+            .args(args)
+            .args(["--plugin-dir", "plugins"])
+            .env("GALAMOST_CACHE", cache.path())
+            .current_dir(f.path())
+            .output()
+            .expect("the program starts");
+        (out.status.code(), String::from_utf8_lossy(&out.stdout).into_owned() + &words(&out))
+    };
+    let expected = "libsprings.so";
+    for (args, code) in [
+        (vec!["check", "p.ron"], Some(2)),
+        (vec!["check", "p.ron", "--set", "forces=[]"], Some(0)),
+        (vec!["plugins"], Some(0)),
+        (vec!["doctor"], Some(1)),
+        (vec!["test-plugin", "plugins/libsprings.so"], Some(2)),
+    ] {
+        let (status, said) = run(&args);
+        assert_eq!(status, code, "{args:?}: {said}");
+        assert!(said.contains(expected) && said.contains("crashes when it is loaded (SIG"), "{args:?}: {said}");
+        assert!(said.contains("build or copy it again"), "{args:?}: {said}");
+    }
+    // the others are known now: only the damaged one is tried again
+    let known = std::fs::read_dir(cache.path()).expect("the cache").count();
+    assert!(known >= 18, "{known} libraries in the cache");
+    // a cache whose entries are damaged is ignored
+    for entry in std::fs::read_dir(cache.path()).expect("the cache").filter_map(Result::ok) {
+        std::fs::write(entry.path(), b"no verdict").expect("written");
+    }
+    let (status, said) = run(&["check", "p.ron"]);
+    assert!(status == Some(2) && said.contains("crashes when it is loaded"), "{said}");
+}
+
+/// Single flipped bits all over a library: it loads or is refused, and the program survives.
+#[test]
+fn flipped_bits_do_not_crash_the_program() {
+    let cache = tempfile::tempdir().expect("a folder");
+    let (bytes, _) = dpd();
+    let mut refused = 0;
+    for k in 0..48u64 {
+        let f = tempfile::tempdir().expect("a folder");
+        let mut flipped = bytes.clone();
+        // a bit of every 64th byte in one of 48 parts of the file
+        let part = bytes.len() / 48;
+        for at in (k as usize * part..(k as usize + 1) * part).step_by(64) {
+            flipped[at] ^= 1 << (at / 64 % 8);
+        }
+        std::fs::write(f.path().join("libspings.so"), &flipped).expect("written");
+        let out = Command::new(program())
+            .args(["plugins", "--plugin-dir", "."])
+            .env("GALAMOST_CACHE", cache.path())
+            .current_dir(f.path())
+            .output()
+            .expect("the program starts");
+        let said = words(&out);
+        assert_eq!(out.status.code(), Some(0), "part {k}: {said}");
+        refused += u32::from(said.contains("libspings.so"));
+    }
+    assert!(refused > 5, "{refused} of 48 damaged libraries were refused");
+}
+
 #[test]
 fn another_api_version_is_reported_in_two_lines() {
     let (mut bytes, at) = dpd();
@@ -88,12 +167,12 @@ fn a_missing_plugin_folder_is_reported() {
 
 #[test]
 fn every_component_has_its_page_and_an_example_that_its_check_knows() {
-    let mut n = 0;
+    let mut found = vec![];
     for (library, c) in registry().components() {
         if library.record.name() == "fixture" {
             continue;
         }
-        n += 1;
+        found.push(format!("{} {} {}", library.record.name(), c.kind, c.name));
         let out = galamost(Path::new("."), &["plugins", &c.name]);
         let page = String::from_utf8_lossy(&out.stdout).into_owned();
         assert!(out.status.success() && page.contains(&c.name), "{page}");
@@ -102,7 +181,10 @@ fn every_component_has_its_page_and_an_example_that_its_check_knows() {
             assert!(page.contains(&f.name), "{}: the field {} is not on its page", c.name, f.name);
         }
     }
-    assert!(n >= 12, "{n} components");
+    found.sort();
+    // a list of its own, so that a component cannot vanish unnoticed
+    let list = std::fs::read_to_string(repository().join("tests/components.txt")).expect("the list");
+    assert_eq!(found, list.lines().collect::<Vec<_>>());
 }
 
 /// Rows of the tables of fields on a Markdown page, as cells.
@@ -151,7 +233,7 @@ fn every_component_has_a_markdown_page_with_all_fields() {
 
 #[test]
 fn the_readme_lists_every_component() {
-    let readme = std::fs::read_to_string(galamost_tests::repository().join("README.md")).expect("README.md");
+    let readme = std::fs::read_to_string(repository().join("README.md")).expect("README.md");
     for (library, c) in registry().components() {
         let row = |l: &str| l.starts_with('|') && l.contains(&format!("`{}`", c.name));
         assert!(library.record.name() == "fixture" || readme.lines().any(row), "README has no row for {}", c.name);

@@ -71,10 +71,15 @@ fn errors_of_one_of_several_runs_are_reported() {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert!(!folder.path().join("good.csv").exists());
+    // a failing run is named
+    let out = galamost(folder.path(), &["--pipeline", "good.ron", "nothere.ron", "--device", "cpu"]);
+    assert!(words(&out).contains("nothere.ron: cannot be read"), "{}", words(&out));
     // particles on top of each other: this run breaks, the other one ends
     let text = std::fs::read_to_string(folder.path().join("good.ron")).expect("read");
     let breaks = text.replace("dt: 0.005", "dt: 5.0").replace("good.", "breaks.");
     std::fs::write(folder.path().join("breaks.ron"), breaks).expect("written");
+    let out = galamost(folder.path(), &["--pipeline", "breaks.ron", "good.ron", "--device", "cpu", "-q"]);
+    assert!(words(&out).starts_with("breaks.ron: error: step "), "{}", words(&out));
     let out = galamost(folder.path(), &["--pipeline", "breaks.ron", "good.ron", "--device", "cpu", "--log", "json"]);
     let told = words(&out);
     assert_eq!(out.status.code(), Some(1), "{told}");

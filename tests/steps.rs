@@ -1,4 +1,7 @@
 //! The persistent kernel: many steps in one launch give the same bits as separate launches, also if a batch is interrupted.
+//!
+//! The emulated device runs three blocks of it, which wait for each other at the grid barriers only: each gets ahead of
+//! the others as far as the barriers permit.
 
 use galamost_tests::{has_compiler, program, words};
 use std::path::Path;
@@ -78,6 +81,43 @@ fn the_persistent_kernel_equals_separate_launches() {
             go(parts.path(), true, &["--resume"]);
             same(integrators, one.path(), parts.path());
         }
+    }
+}
+
+/// Every grid barrier of a step is needed: without one of them, a block reads what another has not written yet, or has
+/// already overwritten.
+#[test]
+fn the_result_depends_on_every_grid_barrier() {
+    if !has_compiler() {
+        return;
+    }
+    // barriers of two steps in the middle of a launch; the first barrier of a launch only makes the blocks agree on a
+    // halt, and the end of a launch replaces the last one
+    for (integrator, barriers) in [("NoseHoover(kT: 1.0, tau: 0.5)", 6..=11), ("VelocityVerlet()", 10..=13)] {
+        let state = |fault: Option<u32>| {
+            let f = folder("Mixed", SOFT, integrator);
+            let text = std::fs::read_to_string(f.path().join("p.ron")).expect("a pipeline");
+            // no output and no neighbor list within these steps
+            let text = ["every: 7", "every: 23", "every: 40"].iter().fold(text, |t, e| t.replace(e, "every: 8"));
+            std::fs::write(f.path().join("p.ron"), text.replace("buffer: 0.15", "buffer: 0.8")).expect("written");
+            let mut c = Command::new(program());
+            c.current_dir(f.path()).env("GALAMOST_EMULATED_STEPS", "1");
+            c.args(["--pipeline", "p.ron", "--quiet", "--device", "emulated", "--steps", "8"]);
+            if let Some(barrier) = fault {
+                c.env("GALAMOST_EMULATED_FAULT", format!("barrier:{barrier}"));
+            }
+            let out = c.output().expect("started");
+            assert!(fault.is_some() || out.status.success(), "{}", words(&out));
+            // a run that fails has no state
+            let read = |name: &str| std::fs::read(f.path().join(name)).ok();
+            out.status.success().then(|| ["t.csv", "t.gsd", "p.checkpoint"].map(read))
+        };
+        let reference = state(None);
+        assert!(reference == state(None) && reference.as_ref().is_some_and(|s| s.iter().all(Option::is_some)));
+        // the engine makes batches shorter if steps are slow: on a busy machine a launch may end at one of these barriers
+        let noticed = |barrier: u32| (0..5).any(|_| state(Some(barrier)) != reference);
+        let unnoticed: Vec<u32> = barriers.filter(|barrier| !noticed(*barrier)).collect();
+        assert!(unnoticed.is_empty(), "{integrator}: the result is the same without the barriers {unnoticed:?}");
     }
 }
 

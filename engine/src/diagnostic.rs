@@ -1,6 +1,7 @@
 //! Errors as the user reads them.
 
 use galamost_plugin_api::error::{Error, InputError, Position};
+use galamost_plugin_api::input;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -84,8 +85,7 @@ impl Failure {
                         out.push_str(&excerpt(&d.file, at).unwrap_or_default());
                     }
                 }
-                let s = if list.len() == 1 { "" } else { "s" };
-                let _ = writeln!(out, "{} error{s}; nothing was run", list.len());
+                let _ = writeln!(out, "{}; nothing was run", counted(list.len() as u64, "error"));
             }
             Self::Run(message, notes) => {
                 let _ = writeln!(out, "error: {message}");
@@ -104,9 +104,19 @@ impl From<Error> for Failure {
     }
 }
 
+/// Returns a number with its noun, as in `1 type` and `2 types`.
+pub fn counted(n: u64, noun: &str) -> String {
+    let ending = match (n, noun.ends_with("ch")) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{n} {noun}{ending}")
+}
+
 /// Returns the line of the file and a mark under the column.
 fn excerpt(file: &Path, at: Position) -> Option<String> {
-    let text = std::fs::read_to_string(file).ok()?;
+    let text = input::text(file).ok()?;
     let line = text.lines().nth(at.line.checked_sub(1)? as usize)?;
     let before = at.column.saturating_sub(1) as usize;
     // cut long lines around the mark

@@ -3,7 +3,7 @@
 //! The program chooses the format with [`set_json`]. In JSON mode every line on standard error is one object with `time` (UTC)
 //! and `event`; if several pipelines run at once, also `pipeline`. The book's chapter on commands lists the fields.
 
-use crate::diagnostic::{Diagnostic, Failure};
+use crate::diagnostic::{Diagnostic, Failure, counted};
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
 use std::io::Write as _;
@@ -67,13 +67,12 @@ pub fn describe(failure: &Failure) -> Value {
         Failure::Input(list) => {
             let one = |d: &Diagnostic| {
                 json!({
-                    "file": d.file, "line": d.at.map(|p| p.line), "column": d.at.map(|p| p.column),
+                    "file": d.file.to_string_lossy(), "line": d.at.map(|p| p.line), "column": d.at.map(|p| p.column),
                     "component": d.component, "message": d.message,
                 })
             };
             let errors: Vec<Value> = list.iter().map(one).collect();
-            let s = if list.len() == 1 { "" } else { "s" };
-            let message = format!("{} error{s}; nothing was run", list.len());
+            let message = format!("{}; nothing was run", counted(list.len() as u64, "error"));
             json!({"status": failure.exit_code(), "message": message, "errors": errors})
         }
     }

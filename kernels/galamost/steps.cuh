@@ -30,6 +30,7 @@ struct StepsControl {
 // Loads a word that other blocks change, with acquire semantics.
 __device__ __forceinline__ u64 acquire(const u64* word) {
 #ifdef GALAMOST_HOST
+    galamost_host::await_blocks();
     return *word;
 #else
     u64 x;
@@ -86,7 +87,8 @@ struct GridBarrier {
         if (threadIdx.x == 0u) {
             increment(&control->arrived);
             BarrierWord t;
-            do t.both = acquire(&control->arrived);
+            if (is_removed()) t.both = control->arrived;
+            else do t.both = acquire(&control->arrived);
             while (int(t.fields.arrivals - arrivals) < 0);
             shared[1] = answer(t);
         }
@@ -118,7 +120,8 @@ struct GridBarrier {
                 shared[1] = answer(t);
             }
         } else if (threadIdx.x == 0u) {
-            do t.both = acquire(&control->released);
+            if (is_removed()) t.both = control->arrived;
+            else do t.both = acquire(&control->released);
             while (t.fields.arrivals != arrivals);
             shared[1] = answer(t);
         }
@@ -130,6 +133,15 @@ struct GridBarrier {
     __device__ __forceinline__ void finish() { control->previous = acquire(&control->arrived); }
 
   private:
+    // Returns whether a test has removed this barrier: blocks arrive at it, but do not wait.
+    __device__ __forceinline__ bool is_removed() const {
+#ifdef GALAMOST_HOST
+        return galamost_host::removed_barrier() == arrivals / gridDim.x;
+#else
+        return false;
+#endif
+    }
+
     // Adds the stop flags of the block to the barrier word.
     __device__ __forceinline__ void arrive(u32& requested, u32 (&shared)[2]) {
         arrivals += gridDim.x;

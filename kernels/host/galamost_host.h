@@ -5,23 +5,17 @@
 // reported instead of hanging. Blocks run one after the other. A kernel is called with the same array of argument
 // pointers as cuLaunchKernel.
 //
+// The blocks of a cooperative launch may wait for each other at a grid barrier. Each has a system thread, so shared
+// memory of its own, but only one runs at a time: a block passes the turn on when it cannot continue without the others.
+// So each block gets ahead of the others as far as the barriers permit, and a missing barrier shows in the result.
+//
 // Compile with -fvisibility=hidden -fno-gnu-unique. Shared memory is static here; without these options, statics of
 // inline functions and templates would be shared by all libraries of a process, with the size from the first library.
 #pragma once
 
+#include "galamost_blocks.h"
+
 #include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <tuple>
-#include <type_traits>
-#include <utility>
-#include <vector>
-#if !defined(__x86_64__)
-#include <ucontext.h>
-#endif
 
 #define GALAMOST_HOST 1
 #define __device__
@@ -39,239 +33,8 @@ struct alignas(16) int4 { int x, y, z, w; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 struct alignas(16) float4 { float x, y, z, w; };
 struct alignas(16) double2 { double x, y; };
-struct dim3 { unsigned x, y, z; };
 
 namespace galamost_host {
-
-static const unsigned WARP = 32;
-static const size_t STACK = 256 * 1024;
-// marks the lower end of each stack; if it is overwritten, the fiber needed a larger stack
-static const uint64_t STACK_END = 0x57ac4e4d57ac4e4dull;
-
-enum class Wait { None, Block, Warp, Done };
-
-struct Fiber;
-
-#if defined(__x86_64__)
-// Saves the callee-saved registers, switches stacks, and restores the registers.
-extern "C" void galamost_switch(void** from, void* to);
-asm(R"(
-    .text
-    .weak galamost_switch
-    .hidden galamost_switch
-    .type galamost_switch, @function
-galamost_switch:
-    pushq %rbp
-    pushq %rbx
-    pushq %r12
-    pushq %r13
-    pushq %r14
-    pushq %r15
-    subq $8, %rsp
-    stmxcsr (%rsp)
-    movq %rsp, (%rdi)
-    movq %rsi, %rsp
-    ldmxcsr (%rsp)
-    addq $8, %rsp
-    popq %r15
-    popq %r14
-    popq %r13
-    popq %r12
-    popq %rbx
-    popq %rbp
-    ret
-    .size galamost_switch, .-galamost_switch
-)");
-#endif
-
-struct WarpState {
-    // the values of the lanes for the current and the previous warp function
-    uint64_t slots[2][WARP];
-    unsigned arrived = 0, generation = 0;
-};
-
-struct Fiber {
-    dim3 thread;
-    unsigned index = 0;
-    Wait wait = Wait::None;
-    unsigned mask = 0;
-    char* stack = nullptr;
-#if defined(__x86_64__)
-    void* context = nullptr;
-#else
-    ucontext_t context;
-#endif
-};
-
-struct Block {
-    dim3 grid, block, id;
-    std::vector<Fiber> fibers;
-    std::vector<WarpState> warps;
-    Fiber* current = nullptr;
-    std::vector<char*> free_stacks;
-    void (*body)(void*) = nullptr;
-    void* data = nullptr;
-#if defined(__x86_64__)
-    void* scheduler = nullptr;
-#else
-    ucontext_t scheduler;
-#endif
-    ~Block() {
-        for (char* stack : free_stacks) free(stack);
-    }
-};
-
-inline Block& block() {
-    static thread_local Block b;
-    return b;
-}
-
-inline void to_scheduler() {
-    Block& b = block();
-#if defined(__x86_64__)
-    galamost_switch(&b.current->context, b.scheduler);
-#else
-    swapcontext(&b.current->context, &b.scheduler);
-#endif
-}
-
-inline void fiber_main() {
-    Block& b = block();
-    b.body(b.data);
-    b.current->wait = Wait::Done;
-    to_scheduler();
-    abort();
-}
-
-inline void resume(Fiber& f) {
-    Block& b = block();
-    b.current = &f;
-    if (!f.stack) {
-        if (b.free_stacks.empty()) {
-            f.stack = static_cast<char*>(aligned_alloc(64, STACK));
-            memcpy(f.stack, &STACK_END, sizeof(STACK_END));
-        } else {
-            f.stack = b.free_stacks.back();
-            b.free_stacks.pop_back();
-        }
-#if defined(__x86_64__)
-        // as if the entry of fiber_main had called galamost_switch
-        uint64_t* top = reinterpret_cast<uint64_t*>(f.stack + STACK - 64);
-        *--top = 0;
-        *--top = reinterpret_cast<uint64_t>(&fiber_main);
-        for (int k = 0; k < 6; ++k) *--top = 0;
-        --top;
-        unsigned mxcsr;
-        asm volatile("stmxcsr %0" : "=m"(mxcsr));
-        *top = mxcsr;
-        f.context = top;
-#else
-        getcontext(&f.context);
-        f.context.uc_stack.ss_sp = f.stack;
-        f.context.uc_stack.ss_size = STACK;
-        f.context.uc_link = nullptr;
-        makecontext(&f.context, fiber_main, 0);
-#endif
-    }
-#if defined(__x86_64__)
-    galamost_switch(&b.scheduler, f.context);
-#else
-    swapcontext(&b.scheduler, &f.context);
-#endif
-    if (memcmp(f.stack, &STACK_END, sizeof(STACK_END)) != 0) {
-        fprintf(stderr, "emulated kernel: a thread needs more than %zu bytes of stack\n", STACK);
-        abort();
-    }
-    if (f.wait == Wait::Done) {
-        b.free_stacks.push_back(f.stack);
-        f.stack = nullptr;
-    }
-}
-
-// Resumes warp functions that all their lanes have reached; a finished lane counts as arrived.
-inline bool release_warps(Block& b) {
-    bool any = false;
-    for (size_t w = 0; w < b.warps.size(); ++w) {
-        unsigned waiting = 0, mask = 0, live = 0;
-        for (unsigned l = 0; l < WARP && w * WARP + l < b.fibers.size(); ++l) {
-            const Fiber& f = b.fibers[w * WARP + l];
-            if (f.wait != Wait::Done) live |= 1u << l;
-            if (f.wait == Wait::Warp) {
-                waiting |= 1u << l;
-                mask |= f.mask;
-            }
-        }
-        if (waiting == 0 || (mask & live & ~waiting) != 0) continue;
-        b.warps[w].arrived = waiting;
-        b.warps[w].generation ^= 1;
-        for (unsigned l = 0; l < WARP; ++l) {
-            if (waiting >> l & 1) b.fibers[w * WARP + l].wait = Wait::None;
-        }
-        any = true;
-    }
-    return any;
-}
-
-inline void run_block() {
-    Block& b = block();
-    const unsigned n = b.block.x * b.block.y * b.block.z;
-    b.fibers.assign(n, Fiber());
-    b.warps.assign((n + WARP - 1) / WARP, WarpState());
-    for (unsigned t = 0; t < n; ++t) {
-        b.fibers[t].index = t;
-        b.fibers[t].thread = {t % b.block.x, t / b.block.x % b.block.y, t / b.block.x / b.block.y};
-    }
-    for (;;) {
-        bool ran = false;
-        unsigned done = 0, at_barrier = 0;
-        for (unsigned t = 0; t < n; ++t) {
-            Fiber& f = b.fibers[t];
-            if (f.wait == Wait::None) {
-                resume(f);
-                ran = true;
-            }
-            done += f.wait == Wait::Done;
-            at_barrier += f.wait == Wait::Block;
-        }
-        if (done == n) return;
-        const bool released = release_warps(b);
-        if (at_barrier > 0 && at_barrier + done == n) {
-            for (Fiber& f : b.fibers) {
-                if (f.wait == Wait::Block) f.wait = Wait::None;
-            }
-        } else if (!ran && !released) {
-            fprintf(stderr, "emulated kernel: deadlock: %u threads at a barrier, %u ended, of %u\n",
-                    at_barrier, done, n);
-            abort();
-        }
-    }
-}
-
-template <class... A> struct Call {
-    void (*kernel)(A...);
-    void** args;
-    template <size_t... I> void with(std::index_sequence<I...>) {
-        kernel(*static_cast<std::remove_cv_t<std::remove_reference_t<A>>*>(args[I])...);
-    }
-    static void body(void* self) { static_cast<Call*>(self)->with(std::index_sequence_for<A...>()); }
-};
-
-template <class... A> void launch(void (*kernel)(A...), void** args, const unsigned* grid, const unsigned* block_size) {
-    Call<A...> call{kernel, args};
-    Block& b = block();
-    b.body = &Call<A...>::body;
-    b.data = &call;
-    b.grid = {grid[0], grid[1], grid[2]};
-    b.block = {block_size[0], block_size[1], block_size[2]};
-    for (unsigned z = 0; z < grid[2]; ++z) {
-        for (unsigned y = 0; y < grid[1]; ++y) {
-            for (unsigned x = 0; x < grid[0]; ++x) {
-                b.id = {x, y, z};
-                run_block();
-            }
-        }
-    }
-}
 
 // Passes a value to the warp and waits for the other lanes of the mask. Returns the values of all lanes.
 inline const uint64_t* exchange(unsigned mask, uint64_t value) {
@@ -456,10 +219,14 @@ template <class T> T atomicCAS(T* p, T expected, T x) { T old = *p; if (old == e
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 inline double rsqrt(double x) { return 1.0 / sqrt(x); }
 
-// Defines the host entry of a kernel; its arguments are those of cuLaunchKernel, with grid and block as three numbers
-// each.
+// Defines the host entries of a kernel, for a launch and a cooperative launch; their arguments are those of
+// cuLaunchKernel, with grid and block as three numbers each.
 #define GALAMOST_HOST_ENTRY(kernel)                                                                    \
     extern "C" __attribute__((visibility("default"))) void kernel##__host(                             \
         void** args, const unsigned* grid, const unsigned* block) {                                    \
         galamost_host::launch(&kernel, args, grid, block);                                             \
+    }                                                                                                  \
+    extern "C" __attribute__((visibility("default"))) void kernel##__host_cooperative(                 \
+        void** args, const unsigned* grid, const unsigned* block) {                                    \
+        galamost_host::launch_cooperative(&kernel, args, grid, block);                                 \
     }

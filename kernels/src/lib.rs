@@ -27,5 +27,8 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("galamost/topology.cuh", include_str!("../galamost/topology.cuh")),
 ];
 
-/// The header that lets a C++ compiler build kernels for the CPU.
-pub const HOST_HEADER: &str = include_str!("../host/galamost_host.h");
+/// The headers that let a C++ compiler build kernels for the CPU; units include the first.
+pub const HOST_HEADERS: [(&str, &str); 2] = [
+    ("galamost_host.h", include_str!("../host/galamost_host.h")),
+    ("galamost_blocks.h", include_str!("../host/galamost_blocks.h")),
+];

@@ -52,8 +52,8 @@
 //! | any other force | [`force`], [`views`], [`services::Host`] |
 //! | an integrator, thermostat or barostat | [`integrator`]; [`rotation`] for orientations |
 //! | a change of topology, types or box | [`updater`] |
-//! | output | [`analyzer`], [`output::RowFile`] |
-//! | an initial state or a file reader | [`generator`], [`snapshot`] |
+//! | output | [`analyzer`], [`component::Needs::output`], [`output::RowFile`] |
+//! | an initial state or a file reader | [`generator`], [`snapshot`], [`mod@input`] |
 //! | static Monte Carlo | [`sampler`] |
 //! | a potential whose function is known only at run time | [`pair::PairPotential`], [`bond_potential::BondPotential`] |
 //!
@@ -72,7 +72,7 @@
 //! | `kinds/` | for each kind the trait that authors implement, and its CPU loop | [`pair`], [`bonded`], [`mod@bond_potential`], [`external`], [`force`], [`integrator`], [`updater`], [`analyzer`], [`generator`], [`sampler`], [`mod@component`] |
 //! | `adapters/` | adapters from these traits to the tables of `abi/` | none |
 //!
-//! The files beside the folders are [`error`], [`snapshot`], [`output`] and [`testkit`], the tests that the macros
+//! The files beside the folders are [`error`], [`memory`], [`snapshot`], [`mod@input`], [`output`] and [`testkit`], the tests that the macros
 //! generate for every potential.
 
 #![deny(missing_docs)]
@@ -85,9 +85,11 @@ pub mod abi;
 pub mod adapters;
 pub mod device;
 pub mod error;
+pub mod input;
 mod kinds;
 #[doc = include_str!("language.md")]
 pub mod language {}
+pub mod memory;
 pub mod output;
 pub mod params;
 pub mod snapshot;
@@ -118,7 +120,7 @@ pub mod prelude {
     pub use crate::force::{Force, ForceCall};
     pub use crate::generator::{Generator, GeneratorContext};
     pub use crate::integrator::{GroupInfo, Integrator, NoArrays, NoState, Particle, Program};
-    pub use crate::output::RowFile;
+    pub use crate::output::{OutputKind, RowFile, SharedOutput};
     pub use crate::pair::{NoSettings, RowInput};
     pub use crate::params::{Axis, Convention, Group, Spanned, TypeMap};
     pub use crate::philox::Random;

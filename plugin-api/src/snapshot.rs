@@ -90,6 +90,16 @@ impl Snapshot {
         self.position.len()
     }
 
+    /// Checks that there is memory for `n` more particles, in this state and in the arrays of a run.
+    ///
+    /// # Errors
+    /// Returns a message with the number of particles and of bytes.
+    pub fn require(&self, n: f64) -> std::result::Result<(), String> {
+        /// This state, and twice the arrays that every run has: as the initial state, and on the device.
+        const BYTES: f64 = 72.0 + 2.0 * 92.0;
+        crate::memory::require(format_args!("{:.0} particles", n + self.len() as f64), BYTES * n)
+    }
+
     /// Returns whether there are no particles.
     pub fn is_empty(&self) -> bool {
         self.position.is_empty()

@@ -40,6 +40,8 @@ pub struct SystemInfo {
     pub directory: String,
     /// Whether the run resumes from a checkpoint. Output files are then continued.
     pub resumed: bool,
+    /// Number of the run in this process; see [`crate::output::SharedOutput`].
+    pub run: u64,
     /// Minor version of the engine's plugin API. A plugin must check it before it uses words that older engines
     /// reserve.
     pub api_minor: u32,

@@ -1,15 +1,15 @@
 //! Oriented particles.
 
 use super::run;
-use galamost_tests::{csv, mean};
+use galamost_tests::csv;
+use galamost_tests::tolerances::agrees;
 
 #[test]
 fn example_14_patches() {
     let (_keep, folder) = run("14-patches");
     let (t, c) = (csv(&folder.join("14-thermo.csv")), csv(&folder.join("14-patches.csv")));
-    for name in ["kT", "kT_rotational"] {
-        assert!((mean(&t[name][20..]) - 1.0).abs() < 0.03, "{name} {}", mean(&t[name][20..]));
-    }
+    agrees("example 14: kT", &t["kT"][20..]);
+    agrees("example 14: kT_rotational", &t["kT_rotational"][20..]);
     let kept = &t["conserved"];
     assert!((kept[50] / kept[10] - 1.0).abs() < 1e-3, "conserved {} and {}", kept[10], kept[50]);
     // what is single at first joins
@@ -26,9 +26,9 @@ fn example_14_patches() {
 fn example_16_rods() {
     let (_keep, folder) = run("16-rods");
     let t = csv(&folder.join("16-thermo.csv"));
-    let late = |name: &str| mean(&t[name][20..]);
-    assert!((late("kT") - 1.0).abs() < 0.03 && (late("kT_rotational") - 1.0).abs() < 0.03);
-    assert!((late("pressure") - 60.0).abs() < 1.5, "P {}", late("pressure"));
+    agrees("example 16: kT", &t["kT"][20..]);
+    agrees("example 16: kT_rotational", &t["kT_rotational"][20..]);
+    agrees("example 16: P", &t["pressure"][20..]);
     let kept = &t["conserved"];
     assert!((kept[40] / kept[10] - 1.0).abs() < 1e-4, "conserved {} and {}", kept[10], kept[40]);
     let order = csv(&folder.join("16-order.csv"));
@@ -39,9 +39,8 @@ fn example_16_rods() {
 fn example_19_triblock() {
     let (_keep, folder) = run("19-triblock");
     let t = csv(&folder.join("19-thermo.csv"));
-    for name in ["kT", "kT_rotational"] {
-        assert!((mean(&t[name][20..]) - 1.0).abs() < 0.03, "{name} {}", mean(&t[name][20..]));
-    }
+    agrees("example 19: kT", &t["kT"][20..]);
+    agrees("example 19: kT_rotational", &t["kT_rotational"][20..]);
     let c = csv(&folder.join("19-correlation.csv"));
     assert_eq!((c["lag"].len(), c["lag"][1], c["origins"][0], c["origins"][40]), (41, 50.0, 101.0, 61.0));
     assert!((c["C1"][0] - 1.0).abs() < 1e-6 && c["C1"][40] < 0.9 && c["C2"][40] < c["C1"][40]);
@@ -64,9 +63,7 @@ fn example_19_triblock() {
 fn example_13_janus() {
     let (_keep, folder) = run("13-janus");
     let t = csv(&folder.join("13-janus.csv"));
-    let late = |name: &str| mean(&t[name][60..]);
-    // 1,000 particles, 50 of which turn: standard errors of some 0.005 and 0.03
-    assert!((late("kT") - 1.0).abs() < 0.03, "kT {}", late("kT"));
-    assert!((late("kT_rotational") - 1.0).abs() < 0.2, "kT_rotational {}", late("kT_rotational"));
+    agrees("example 13: kT", &t["kT"][60..]);
+    agrees("example 13: kT_rotational", &t["kT_rotational"][60..]);
     assert!(folder.join("13-janus.gsd").metadata().expect("a trajectory").len() > 4 * 1000 * 28);
 }

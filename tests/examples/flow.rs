@@ -1,6 +1,7 @@
 //! Walls, flow, and external fields.
 
-use super::run;
+use super::{run, run_with};
+use galamost_tests::tolerances::{agrees, bound, near};
 use galamost_tests::{csv, mean};
 use std::path::Path;
 
@@ -8,10 +9,9 @@ use std::path::Path;
 fn example_18_shear() {
     let (_keep, folder) = run("18-shear");
     let t = csv(&folder.join("18-shear.csv"));
-    let late = |name: &str| mean(&t[name][300..]);
-    let eta = -late("pressure_xy") / 0.2;
-    assert!((eta - 0.83).abs() < 0.12, "viscosity {eta}");
-    assert!((late("kT") - 1.11).abs() < 0.03, "kT {}", late("kT"));
+    let eta: Vec<f64> = t["pressure_xy"][300..].iter().map(|p| -p / 0.2).collect();
+    agrees("example 18: viscosity", &eta);
+    agrees("example 18: kT with the flow", &t["kT"][300..]);
 }
 
 /// The numbers of a node of a `galamost_xml` file, three a particle.
@@ -35,9 +35,7 @@ fn example_11_poiseuille() {
         let towards = |(r, v): (&[f64; 3], &[f64; 3])| if r[2] >= 0.0 { v[0] - drift } else { drift - v[0] };
         flows.push(mean(&r.iter().zip(&v).map(towards).collect::<Vec<_>>()));
     }
-    let eta = 3.0 * 0.05 * 25.0 / (12.0 * mean(&flows));
-    println!("⟨v⟩ {} η {eta}", mean(&flows));
-    assert!((eta - 0.87).abs() < 0.1, "η {eta}");
+    agrees("example 11: mean velocity", &flows);
 }
 
 #[test]
@@ -85,16 +83,16 @@ fn example_20_couette() {
     let frames = || (4..7).map(|k| format!("20-couette.{:010}.xml", 500 * k));
     let (v, vz) = (over(&folder, frames(), |_, v| v[0]), over(&folder, frames(), |r, v| v[0] * r[2]));
     let slope = vz / over(&folder, frames(), |r, _| r[2] * r[2]);
-    assert!((v - 0.5).abs() < 0.08 && (slope - 1.0 / 6.0).abs() < 0.025, "{v} {slope}");
-    let kt = mean(&csv(&folder.join("20-couette.csv"))["kT"][30..]);
-    assert!((kt - 1.0 - 1.0 / 9.0).abs() < 0.06, "kT {kt}");
+    near("example 20: mean velocity", v);
+    near("example 20: slope of the velocity", slope);
+    agrees("example 20: kT with the flow", &csv(&folder.join("20-couette.csv"))["kT"][30..]);
 }
 
 #[test]
 fn example_21_slit() {
     let (_keep, folder) = run("21-slit");
     let t = csv(&folder.join("21-slit.csv"));
-    assert!((mean(&t["kT"][40..]) - 1.0).abs() < 0.05, "kT {}", mean(&t["kT"][40..]));
+    agrees("example 21: kT", &t["kT"][40..]);
     let (first, last) = (t["ElectricField"][0], mean(&t["ElectricField"][60..]));
     assert!(last < first - 50.0, "the field gave {first} and gives {last}");
     let frame = |step: u32| over(&folder, std::iter::once(format!("21-slit.{step:010}.xml")), |r, _| r[2].abs());
@@ -106,7 +104,7 @@ fn example_21_slit() {
 fn example_22_droplet_pore() {
     let (_keep, folder) = run("22-droplet-pore");
     let t = csv(&folder.join("22-droplet-pore.csv"));
-    assert!((mean(&t["kT"][20..]) - 1.0).abs() < 0.05, "kT {}", mean(&t["kT"][20..]));
+    agrees("example 22: kT", &t["kT"][20..]);
     assert!(mean(&t["Lj93Wall"][20..]) < -20.0, "the ball is not wet: {}", mean(&t["Lj93Wall"][20..]));
     for r in node_of(&folder.join("22-droplet-pore.0000002000.xml"), "position") {
         let rho2 = r[0] * r[0] + r[1] * r[1];
@@ -118,10 +116,10 @@ fn example_22_droplet_pore() {
 fn example_23_kolmogorov() {
     let (_keep, folder) = run("23-kolmogorov");
     let k = std::f64::consts::TAU / 10.0;
-    let frames = (10..31).map(|n| format!("23-kolmogorov.{:010}.xml", 100 * n));
-    let amplitude = 2.0 * over(&folder, frames, |r, v| v[0] * (k * r[2]).cos());
-    let eta = 3.0 * 0.1 / (k * k * amplitude);
-    assert!((eta / 0.9 - 1.0).abs() < 0.25, "η {eta}");
+    let frame = |n: usize| std::iter::once(format!("23-kolmogorov.{:010}.xml", 100 * n));
+    let amplitudes: Vec<f64> =
+        (10..31).map(|n| 2.0 * over(&folder, frame(n), |r, v| v[0] * (k * r[2]).cos())).collect();
+    agrees("example 23: amplitude of the flow", &amplitudes);
 }
 
 #[test]
@@ -133,7 +131,7 @@ fn example_27_reverse_perturbation() {
     // both lines between the slabs 0 and 5, which are left out
     let gradient = 0.5 * ((at(1) - at(4)) + (at(9) - at(6))) / (3.0 * 2.0);
     let eta = mean(&t["flux"][1..]) / gradient;
-    assert!((eta / 0.9 - 1.0).abs() < 0.25, "η {eta}");
+    near("example 27: viscosity", eta);
 }
 
 #[test]
@@ -143,18 +141,21 @@ fn example_66_profile() {
     let v = &t["velocity_x"];
     // a parabola with its tops in the middle of each half; bins beside the borders have a tenth of the top
     let (low, high) = (mean(&v[4..6]), mean(&v[14..16]));
-    // ρ g D²/(8 η) with η = 0.85; three times what some seven independent profiles leave as noise
-    assert!((high - 0.55).abs() < 0.09 && (low + 0.55).abs() < 0.09, "{low} {high}");
-    assert!([v[0], v[9], v[10], v[19]].iter().all(|v| (v.abs() - 0.1).abs() < 0.12), "{v:?}");
-    assert!(t["density"].iter().all(|d| (d - 3.0).abs() < 0.1), "{:?}", t["density"]);
-    assert!(t["kT"].iter().all(|x| (x - 1.0).abs() < 0.06), "{:?}", t["kT"]);
+    near("example 66: largest velocity", 0.5 * (high - low));
+    near("example 66: asymmetry of the flow", high + low);
+    // with their signs: −, −, + and + of one tenth of the top
+    near("example 66: velocity beside the borders", 0.25 * (v[10] + v[19] - v[0] - v[9]));
+    let worst = |name: &str, value: f64| t[name].iter().fold(0.0f64, |m, x| m.max((x - value).abs()));
+    assert!(worst("density", 3.0) < bound("example 66: density of a bin"), "{:?}", t["density"]);
+    assert!(worst("kT", 1.0) < bound("example 66: kT of a bin"), "{:?}", t["kT"]);
 }
 
 #[test]
 fn example_67_viscosity() {
-    let (_keep, folder) = run("67-viscosity");
+    // five times the steps, which bring the error of the viscosity from 7 % to 3 %
+    let (_keep, folder) = run_with("67-viscosity", &["stages[1].steps=100_000"]);
     let t = csv(&folder.join("67-stress.csv"));
-    assert!((t["G"][0] - 25.0).abs() < 4.0, "G(0) = {}", t["G"][0]);
+    near("example 67: G(0)", t["G"][0]);
     let k = t["time"].iter().position(|x| *x > 0.9).expect("a lag");
-    assert!((t["eta"][k] - 3.0).abs() < 1.0, "η({}) = {}", t["time"][k], t["eta"][k]);
+    near("example 67: viscosity", t["eta"][k]);
 }

@@ -1,6 +1,7 @@
 //! Particle files: round trips, conversions, other programs, killed and resumed runs.
 
 mod commands;
+mod damaged;
 mod other_programs;
 mod trajectories;
 

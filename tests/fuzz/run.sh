@@ -24,7 +24,7 @@ unset CARGO_TARGET_DIR
 mkdir -p "$root/target/release/deps"
 cp "$out/build/x86_64-unknown-linux-gnu/release/any" "$root/target/release/deps/fuzz-any"
 
-targets=${*:-pipeline galamost_xml packed gsd lammps_data lammps_dump extended_xyz mst pdb dcd pair_table angle_table patches checkpoint csv parquet}
+targets=${*:-pipeline generators galamost_xml packed gsd lammps_data lammps_dump extended_xyz mst pdb dcd pair_table angle_table patches checkpoint csv parquet}
 for target in $targets; do
     mkdir -p "$out/corpus/$target"
     GALAMOST_FUZZ_SEEDS=$out/corpus/$target GALAMOST_FUZZ=$target GALAMOST_REPOSITORY=$root RUST_BACKTRACE=0 \

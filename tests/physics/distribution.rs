@@ -4,6 +4,8 @@ use super::*;
 
 /// Bins of a histogram.
 const BINS: usize = 16;
+/// Values among which one is independent, at least: frames follow each other closely.
+const CORRELATED: f64 = 20.0;
 
 /// A function of one coordinate.
 pub type Function<'a> = &'a dyn Fn(f64) -> f64;
@@ -18,12 +20,12 @@ pub struct Distribution<'a> {
 }
 
 impl Distribution<'_> {
-    /// The means, and the shares of the bins, by Simpson's rule.
-    fn quadrature(&self) -> (Vec<f64>, [f64; BINS]) {
+    /// The means with their standard deviations, and the shares of the bins, by Simpson's rule.
+    fn quadrature(&self) -> (Vec<(f64, f64)>, [f64; BINS]) {
         const N: usize = 2000;
         let (low, high) = self.range;
         let h = (high - low) / (BINS * N) as f64;
-        let (mut norm, mut sums, mut shares) = (0.0, vec![0.0; self.means.len()], [0.0; BINS]);
+        let (mut norm, mut sums, mut shares) = (0.0, vec![[0.0; 2]; self.means.len()], [0.0; BINS]);
         for (bin, share) in shares.iter_mut().enumerate() {
             for k in 0..=N {
                 let x = low + (bin * N + k) as f64 * h;
@@ -32,11 +34,13 @@ impl Distribution<'_> {
                 norm += w;
                 *share += w;
                 for (sum, (_, f, _)) in sums.iter_mut().zip(self.means) {
-                    *sum += w * f(x);
+                    sum[0] += w * f(x);
+                    sum[1] += w * f(x).powi(2);
                 }
             }
         }
-        (sums.iter().map(|s| s / norm).collect(), shares.map(|s| s / norm))
+        let moments = |s: &[f64; 2]| (s[0] / norm, (s[1] / norm - (s[0] / norm).powi(2)).max(0.0).sqrt());
+        (sums.iter().map(moments).collect(), shares.map(|s| s / norm))
     }
 
     /// Runs a plan, with a frame every `every` steps after as many as ten frames, and holds what `read` gives of each
@@ -62,12 +66,17 @@ impl Distribution<'_> {
             }
         }
         let (means, exact) = self.quadrature();
-        for ((row, (what, _, tolerance)), mean) in rows.iter().zip(self.means).zip(means) {
-            holds(&format!("{}: {what}", self.name), row, mean, *tolerance);
+        // one of CORRELATED values is independent at least
+        let independent = (molecules * frames) as f64 / CORRELATED;
+        for ((row, (what, _, tolerance)), (mean, deviation)) in rows.iter().zip(self.means).zip(means) {
+            let largest = deviation / independent.sqrt() + tolerance;
+            holds_with(&format!("{}: {what}", self.name), row, mean, *tolerance, largest);
         }
         let mut chi2 = 0.0;
         for (bin, (share, p)) in shares.iter().zip(exact).enumerate() {
             let (m, error) = estimate(share);
+            let largest = (p * (1.0 - p) / independent).sqrt();
+            assert!(error <= largest, "{}, bin {bin}: ± {error} is too noisy; ± {largest} is needed", self.name);
             // what as many independent values would have
             let error = error.max((p * (1.0 - p) / (molecules * frames) as f64).sqrt());
             chi2 += ((m - p) / error).powi(2);

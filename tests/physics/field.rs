@@ -170,7 +170,7 @@ fn blends_have_the_structure_of_the_random_phase_approximation() {
         for (m2, s) in structure_of_blend(scheme, chi).iter().enumerate() {
             let ratio = s.found / s.theory;
             println!("{scheme} χN {chi_n}, m² {}: S {:.3}, RPA {:.3}, ratio {ratio:.3}", m2 + 1, s.found, s.theory);
-            assert!((ratio - 1.0).abs() < 0.12, "{scheme} χN {chi_n} m² {}", m2 + 1);
+            near("S of a blend, relative to the random phase approximation", ratio);
             if scheme == "Paper" {
                 continue;
             }
@@ -182,7 +182,7 @@ fn blends_have_the_structure_of_the_random_phase_approximation() {
     }
     let spinodal = 2.0 * below / above;
     println!("spinodal, k → 0: χN = {spinodal:.3} (2)");
-    assert!((spinodal - 2.0).abs() < 0.2, "{spinodal}");
+    near("spinodal of a blend", spinodal);
 }
 
 /// Share of A in the middles of both halves along z, of a box that starts with A in the upper half and B in the lower.
@@ -212,19 +212,36 @@ fn halves(chi_n: f64, steps: [u64; 3]) -> [f64; 2] {
     count.map(|[a, b]| a / (a + b))
 }
 
+/// Shares of A in the two phases of a symmetric blend, by Flory and Huggins.
+fn flory_huggins(chi_n: f64) -> f64 {
+    let mut phi = 0.99f64;
+    for _ in 0..10_000 {
+        phi = 1.0 / (1.0 + (-chi_n * (2.0 * phi - 1.0)).exp());
+    }
+    phi
+}
+
+/// The quick tier: the two phases well above the critical point. Fluctuations of the shares in slabs of 10 % of the box, of
+/// 960 chains, are below 0.01; mean-field theory leaves out fluctuations of the field, which adds about as much.
+#[test]
+fn a_blend_parts_as_flory_and_huggins_say() {
+    let phi = flory_huggins(4.0);
+    let [rich, poor] = halves(4.0, [2_000, 4_500, 40]);
+    println!("χN 4: φ {rich:.3} and {poor:.3}, Flory-Huggins {phi:.3} and {:.3}", 1.0 - phi);
+    assert!((rich - phi).abs() < 0.04 && (poor - 1.0 + phi).abs() < 0.04);
+}
+
 /// Phases of a symmetric blend: ln[φ/(1 − φ)] = χN (2φ − 1); and below χN = 2 one phase.
 #[test]
 #[ignore = "minutes"]
 fn blends_part_as_flory_and_huggins_say() {
     // nearer to the critical point, χN = 2, interfaces are wider than this box has room for
     for (chi_n, steps) in [(3.0, [8_000, 18_000, 40]), (4.0, [5_000, 10_000, 40])] {
-        let mut phi = 0.99f64;
-        for _ in 0..10_000 {
-            phi = 1.0 / (1.0 + (-chi_n * (2.0 * phi - 1.0)).exp());
-        }
+        let phi = flory_huggins(chi_n);
         let [rich, poor] = halves(chi_n, steps);
         println!("χN {chi_n}: φ {rich:.3} and {poor:.3}, Flory-Huggins {phi:.3} and {:.3}", 1.0 - phi);
-        assert!((rich - phi).abs() < 0.04 && (poor - 1.0 + phi).abs() < 0.04);
+        near("composition of a phase, relative to Flory and Huggins", rich - phi);
+        near("composition of a phase, relative to Flory and Huggins", poor - 1.0 + phi);
     }
     let [rich, poor] = halves(1.0, [20_000, 24_000, 40]);
     println!("χN 1.0: φ {rich:.3} and {poor:.3}, one phase");

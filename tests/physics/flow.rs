@@ -158,5 +158,5 @@ fn a_starting_flow_follows_the_series() {
     }
     println!("worst {worst:.4} of {top:.3} in the middle, noise {noise:.4}");
     assert!(worst < 4.0 * noise + 0.02 * top, "off by {worst}, noise {noise}, {top} in the middle");
-    assert!((nu * 3.0 / 0.96 - 1.0).abs() < 0.2, "η = {}", 3.0 * nu);
+    near("viscosity of the DPD liquid, σ 3", 3.0 * nu);
 }

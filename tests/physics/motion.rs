@@ -197,24 +197,24 @@ pub(super) fn poiseuille_viscosity(sigma: f64, g: f64, steps: usize) -> ([f64; 2
     ([viscosity, viscosity * error / v], top / v)
 }
 
-/// Of two liquids η does not depend on the force, the profile is a parabola, and η is near Groot and Warren's estimate (J.
-/// Chem. Phys. 107 (1997) 4423) ρ [45 kT/(4πγρ) + 2πγρ/1575], which leaves out the repulsion.
+/// Of two liquids η does not depend on the force, the profile is a parabola, and η is the known one. Groot and Warren's
+/// estimate (J. Chem. Phys. 107 (1997) 4423) ρ [45 kT/(4πγρ) + 2πγρ/1575], which leaves out the repulsion, is printed only.
 #[test]
 #[ignore = "minutes"]
 fn the_dpd_liquid_has_its_viscosity() {
-    // the friction that particles feel makes the gap to the estimate: small for γ 4.5, large for γ 18
-    for (sigma, apart) in [(3.0, 0.2), (6.0, 0.6)] {
+    for (sigma, name) in [(3.0, "viscosity of the DPD liquid, σ 3"), (6.0, "viscosity of the DPD liquid, σ 6")] {
         let gamma = 0.5 * sigma * sigma;
         let pi = std::f64::consts::PI;
         let estimate = 3.0 * (45.0 / (4.0 * pi * gamma * 3.0) + 2.0 * pi * gamma * 3.0 / 1575.0);
         let (weak, strong) = (poiseuille_viscosity(sigma, 0.03, 16_000), poiseuille_viscosity(sigma, 0.06, 16_000));
         let difference = (weak.0[0] - strong.0[0]).abs();
         let error = weak.0[1].hypot(strong.0[1]);
+        assert!(error < 0.04, "± {error} is too noisy");
         assert!(difference < 4.0 * error + 0.01, "η {} and {} ± {error}", weak.0[0], strong.0[0]);
         for (eta, shape) in [weak, strong] {
             println!("η {:.3}, estimate {estimate:.3}", eta[0]);
-            assert!((eta[0] / estimate - 1.0).abs() < apart, "η = {}, estimate {estimate}", eta[0]);
-            assert!((shape - 1.5).abs() < 0.06, "top/mean {shape}");
+            near(name, eta[0]);
+            near("largest and mean velocity of a Poiseuille flow", shape);
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Helpers of the tests: paths, builds of plugins, runs of pipelines, and reports of missing tools.
 
 use galamost_engine::backend::{Backend, Columns};
-use galamost_engine::diagnostic::Failure;
+use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::plugins::Registry;
 use galamost_engine::run::{RunOptions, Summary, execute};
 use galamost_plugin_api::component::Wants;
+use galamost_plugin_api::error::InputError;
 use galamost_plugin_api::snapshot::Snapshot;
 use galamost_plugin_api::views::Wanted;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,16 +18,31 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
 pub mod fuzz;
+pub mod tolerances;
 pub mod variants;
 
 /// The folder of this repository, or `GALAMOST_REPOSITORY` if the tests run on another machine than the one that built them.
 pub fn repository() -> PathBuf {
+    if let Some((_, repository)) = FOLDERS.get() {
+        return repository.clone();
+    }
     std::env::var_os("GALAMOST_REPOSITORY")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), PathBuf::from)
 }
 
+static FOLDERS: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
+
+/// Uses the program and the plugins of `output` instead of cargo's output folder, and this repository. Call it before all
+/// other functions.
+pub fn use_folders(output: PathBuf, repository: PathBuf) {
+    FOLDERS.get_or_init(|| (output, repository));
+}
+
 /// Cargo's output folder, which contains the program and the plugins.
 pub fn output() -> PathBuf {
+    if let Some((output, _)) = FOLDERS.get() {
+        return output.clone();
+    }
     let exe = std::env::current_exe().expect("the test program has a path");
     // …/target/release/deps/all-0123456789
     exe.parent().and_then(Path::parent).expect("cargo's folder").to_path_buf()
@@ -179,13 +195,13 @@ pub fn plan(text: &str, device: DeviceChoice) -> Result<Plan, Failure> {
 /// # Errors
 /// Returns the errors that the check finds.
 pub fn plan_in(path: &Path, text: &str, device: DeviceChoice) -> Result<Plan, Failure> {
-    let parsed = Pipeline::parse(path, text, &[]);
-    let mut pipeline = parsed.map_err(|e| {
-        let list = e.into_iter().map(|e| galamost_engine::diagnostic::Diagnostic::new(path, e.at, e.message));
-        Failure::Input(list.collect())
-    })?;
+    let diagnostics = |errors: Vec<InputError>| -> Vec<Diagnostic> {
+        errors.into_iter().map(|e| Diagnostic::new(path, e.at, e.message)).collect()
+    };
+    let parsed = Pipeline::parse_partially(path, text, &[]);
+    let (mut pipeline, errors) = parsed.map_err(|e| Failure::Input(diagnostics(e)))?;
     pipeline.device = device;
-    check(pipeline, registry(), CheckOptions::default())
+    check(pipeline, registry(), CheckOptions { errors: diagnostics(errors), ..CheckOptions::default() })
 }
 
 /// Parses and checks a pipeline with a given initial state instead of generators.

@@ -1,9 +1,10 @@
-//! Maintenance tasks that tests also use: checking the links of the book, building the book, and packing the archive of the
-//! plugin API.
+//! Maintenance tasks that tests also use: checking the links of the book, building the book, packing the archive of the
+//! plugin API, and running the tests that take minutes.
 
 pub mod docs;
 pub mod freeze;
 pub mod links;
+pub mod validate;
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,17 @@ use std::path::{Path, PathBuf};
 pub const USAGE: &str =
     "cargo xtask dist [FOLDER]   build the release folder: bin/, lib/galamost/plugins/, examples/, docs/
 cargo xtask docs            write the component reference, check links, build the book with mdbook
+cargo xtask hostile …       feed mutated files to the program for some minutes (arguments: --help)
+cargo xtask kills …         kill and resume runs of all examples, and compare their outputs
+cargo xtask soak …          watch the memory and the speed of a long run
 cargo xtask freeze-api      pack the plugin API into tests/abi/frozen/plugin-api-MAJOR.MINOR.tar.gz
+cargo xtask validate        run all tests that take minutes, on the CPU and on a GPU if there is one, and the readers of other
+                            programs; write a dated report to benches/validation/reports
+    --device DEVICE         run the physics tests on this device (repeatable)
+    --only TEXT             run tests whose name contains TEXT
+    --program FILE          use this compiled test program (on a machine without Rust)
+    --folder FOLDER         write the report to this folder
+    --no-readers            leave out the readers of OVITO, LAMMPS and PyGAMD
 ";
 
 /// Returns the root of the repository.

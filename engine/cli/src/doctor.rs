@@ -1,9 +1,10 @@
 //! `galamost doctor`: checks processor, GPUs, kernel compiler, plugins and disk, and says how to fix problems.
 
 use crate::common::Context;
+use crate::terminal::print;
 use galamost_engine::cpu;
 use galamost_engine::device::{Chosen, CudaDevice, Services, SourceUnit, cache_folder, choose, driver, nvrtc};
-use galamost_engine::diagnostic::Failure;
+use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plugins::Registry;
 use galamost_plugin_api::abi::{Extent, Opaque};
@@ -50,7 +51,7 @@ impl Findings {
 /// Runs the command. The exit status is 1 if there are problems.
 ///
 /// # Errors
-/// Never; the result has the common type of all commands.
+/// Returns an error if the findings cannot be printed.
 pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
     let mut r = Findings::default();
     processor(&mut r);
@@ -60,10 +61,9 @@ pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
     disk(&mut r);
     let _ = match r.problems {
         0 => writeln!(r.text, "no problems found"),
-        1 => writeln!(r.text, "1 problem found"),
-        n => writeln!(r.text, "{n} problems found"),
+        n => writeln!(r.text, "{} found", counted(n as u64, "problem")),
     };
-    print!("{}", r.text);
+    print(&r.text)?;
     Ok(u8::from(r.problems > 0))
 }
 
@@ -73,7 +73,7 @@ fn processor(r: &mut Findings) {
     r.good(format_args!("galamost {}, {program}", env!("CARGO_PKG_VERSION")));
     let vectors = ["baseline vectors only", "", "", "x86-64-v3 (AVX2)", "x86-64-v4 (AVX-512)"];
     let level = cpu::vector_extension() as usize;
-    let text = format!("{} threads, {}", rayon::current_num_threads(), vectors[level]);
+    let text = format!("{}, {}", counted(rayon::current_num_threads() as u64, "thread"), vectors[level]);
     match level {
         0 => r.note(text, "runs on the CPU are several times slower than with AVX2"),
         _ => r.good(text),
@@ -177,7 +177,8 @@ fn plugins(r: &mut Findings, registry: &Registry) {
         let components = here.len();
         here.sort_unstable();
         here.dedup();
-        r.good(format_args!("{}: {} plugins, {components} components", path.display(), here.len()));
+        let (plugins, components) = (counted(here.len() as u64, "plugin"), counted(components as u64, "component"));
+        r.good(format_args!("{}: {plugins}, {components}", path.display()));
         if is_world_writable(&path) {
             r.bad(
                 format_args!("{}: writable by all users", path.display()),
@@ -211,9 +212,9 @@ fn kernel_cache(r: &mut Findings, gpu: bool) {
             let sizes =
                 || std::fs::read_dir(&cache).into_iter().flatten().filter_map(|e| Some(e.ok()?.metadata().ok()?.len()));
             let text = format!(
-                "kernel cache {}: {} files, {:.1} MB",
+                "kernel cache {}: {}, {:.1} MB",
                 cache.display(),
-                sizes().count(),
+                counted(sizes().count() as u64, "file"),
                 sizes().sum::<u64>() as f64 / 1e6
             );
             match std::fs::write(&trial, "x").and_then(|()| std::fs::remove_file(&trial)) {

@@ -18,12 +18,14 @@ pub mod stats;
 mod table;
 pub mod terminal;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use common::{CommonArgs, Context, usage_error};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::log::event;
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::Instant;
 use terminal::log::{self, Format};
 
@@ -111,7 +113,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
     let parsed = parser().try_get_matches_from(args).and_then(|m| Cli::from_arg_matches(&m));
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(e) => return Ok(parser_exit(&e)),
+        Err(e) => return parser_exit(e),
     };
     if cli.command.is_some() && cli.run.is_given() {
         return Err(usage_error(
@@ -142,19 +144,31 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<u8, Failure> {
 }
 
 /// Prints help, version or a usage error and returns the exit status.
-fn parser_exit(e: &clap::Error) -> u8 {
+///
+/// # Errors
+/// Returns an error if standard output cannot be written.
+fn parser_exit(mut e: clap::Error) -> Result<u8, Failure> {
     // help and version go to standard output and are not errors
     if !e.use_stderr() {
-        let _ = e.print();
-        return 0;
+        return terminal::written(e.print()).map(|()| 0);
     }
+    suggest_pipeline(&mut e);
     if asks_for_json() {
         log::start(Format::Json, "warn");
         event("error", serde_json::json!({"status": 2, "message": e.to_string().trim_end()}));
     } else {
         let _ = e.print();
     }
-    2
+    Ok(2)
+}
+
+/// Adds how to run a pipeline to the error of `galamost sim.ron`.
+fn suggest_pipeline(e: &mut clap::Error) {
+    let Some(ContextValue::String(word)) = e.get(ContextKind::InvalidSubcommand) else { return };
+    if word.ends_with(".ron") || Path::new(word).is_file() {
+        let hint = format!("to run a pipeline, use `galamost --pipeline {word}`");
+        e.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
+    }
 }
 
 /// Returns whether an invalid command line asks for JSON messages.

@@ -1,6 +1,7 @@
 //! `galamost new KIND NAME`: creates a plugin crate that builds, passes its tests and contains an example.
 
 use crate::common::{file_failure, input_error};
+use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::Failure;
 use std::path::{Path, PathBuf};
@@ -169,7 +170,7 @@ pub(crate) fn run(args: &NewArgs) -> Result<u8, Failure> {
         let written = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
         written.map_err(|e| file_failure(&path, e))?;
     }
-    print!(
+    print(format!(
         "created {description}, {}, in {}\n\n    cd {}\n    cargo test                     # unit tests\n    cargo build --release\n    \
          galamost test-plugin target/release/lib{}.so\n    galamost --pipeline {name}.ron --plugin-dir target/release\n\n\
          galamost-plugin-api = {api}; choose another with `--api PATH|VERSION`\n",
@@ -177,7 +178,7 @@ pub(crate) fn run(args: &NewArgs) -> Result<u8, Failure> {
         folder.display(),
         folder.display(),
         name.replace('-', "_")
-    );
+    ))?;
     Ok(0)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::common::{input_error, write_file};
 use crate::output::series::{Series, SeriesColumn};
+use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::Failure;
 use galamost_pictures::{Axis, Curve, Drawing, Panel, Plot, Style, Theme};
@@ -241,7 +242,7 @@ pub(crate) fn run(args: &PlotArgs) -> Result<u8, Failure> {
     };
     let out = args.out.clone().unwrap_or_else(|| args.files[0].with_extension("svg"));
     save(&plot.drawing(), &out)?;
-    println!("{}", out.display());
+    print(format!("{}\n", out.display()))?;
     Ok(0)
 }
 

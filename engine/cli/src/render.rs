@@ -1,6 +1,7 @@
 //! `galamost render`: renders particles as PNG.
 
 use crate::common::{Context, input_error, write_file};
+use crate::terminal::print;
 use clap::{Args, ValueEnum};
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::Pipeline;
@@ -9,6 +10,7 @@ use galamost_engine::plugins::Registry;
 use galamost_pictures::{ColorBy, Direction, Slice, View};
 use galamost_plugin_api::snapshot::Snapshot;
 use std::path::{Path, PathBuf};
+use tracing::warn;
 
 /// Options of `galamost render`.
 #[derive(Args, Debug)]
@@ -157,8 +159,13 @@ pub(crate) fn run(args: &RenderArgs, context: &Context) -> Result<u8, Failure> {
     if args.view.bonds == Bonds::On && state.bonds.is_empty() {
         return Err(input_error("--bonds", "the state has no bonds"));
     }
+    let arrays: Vec<String> = state.arrays.keys().cloned().collect();
+    let moving = state.velocity.iter().flatten().any(|v| *v != 0.0);
+    if let Some(warning) = view.warning(&arrays, !state.bonds.is_empty(), moving) {
+        warn!("{}: {warning}", args.snapshot.display());
+    }
     let image = view.picture(&state, &all_threads).map_err(|m| input_error(&args.snapshot, m))?;
     write_file(&out, image.png().map_err(Failure::run)?)?;
-    println!("{}", out.display());
+    print(format!("{}\n", out.display()))?;
     Ok(0)
 }

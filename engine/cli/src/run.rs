@@ -8,12 +8,13 @@ use galamost_engine::backend::Backend;
 use galamost_engine::checkpoint::{Checkpoint, files};
 use galamost_engine::cpu;
 use galamost_engine::device::Chosen;
-use galamost_engine::diagnostic::{Diagnostic, Failure};
+use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
 use galamost_engine::log::{event, set_run_name};
+use galamost_engine::plan::files::collisions_between;
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::plugins::Registry;
 use galamost_engine::run::record::{self, Record};
-use galamost_engine::run::{self, RunOptions, Summary, execute, parse_walltime};
+use galamost_engine::run::{self, Lock, RunOptions, Summary, execute, outputs, parse_walltime};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tracing::info;
@@ -39,9 +40,12 @@ pub(crate) struct RunArgs {
     /// resumes from this checkpoint.
     #[arg(long, value_name = "auto|FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     resume: Option<String>,
-    /// With --resume: accept a checkpoint with another seed, precision, engine version or plugin build.
+    /// With --resume: accept a checkpoint with other settings, another engine version or another plugin build.
     #[arg(long, requires = "resume")]
     resume_changed: bool,
+    /// Replace the files of an earlier run instead of renaming them to `NAME.old`.
+    #[arg(long)]
+    overwrite: bool,
     /// Stop before this time has passed and write a checkpoint; hours:minutes:seconds or a batch system's format.
     #[arg(long, value_name = "TIME")]
     walltime: Option<String>,
@@ -61,15 +65,38 @@ impl RunArgs {
             || self.steps.is_some()
             || !self.set.is_empty()
             || self.resume.is_some()
+            || self.overwrite
             || self.walltime.is_some()
     }
 }
 
 /// A pipeline that passed its check.
+struct CheckedRun {
+    plan: Plan,
+    /// Checkpoints to resume from; none for a new run.
+    from: Vec<PathBuf>,
+    walltime: Option<Duration>,
+}
+
+/// A run that is locked and has found its checkpoint.
 struct PreparedRun {
     plan: Plan,
     resume: Option<Checkpoint>,
     walltime: Option<Duration>,
+    /// Held until the run ends.
+    lock: Option<Lock>,
+}
+
+impl PreparedRun {
+    fn new(checked: CheckedRun, args: &RunArgs) -> Result<Self, Failure> {
+        let CheckedRun { plan, from, walltime } = checked;
+        let lock = Lock::take(&plan)?;
+        let resume = if from.is_empty() { None } else { Some(Checkpoint::find(&plan, &from, args.resume_changed)?) };
+        if let Some(checkpoint) = &resume {
+            checkpoint.check_steps(&plan, args.steps).map_err(|m| input_error(&plan.pipeline.path, m))?;
+        }
+        Ok(Self { plan, resume, walltime, lock })
+    }
 }
 
 /// Runs the pipelines.
@@ -82,7 +109,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
     match &args.pipeline[..] {
         [] => Err(usage_error("give --pipeline FILE, or see --help")),
         [file] => {
-            let prepared = prepare(file, args, &registry)?;
+            let prepared = PreparedRun::new(check_one(file, args, &registry)?, args)?;
             let _watch = watch(&prepared, context.started, true);
             run_one(prepared, args, context, 1).map(|_| 0)
         }
@@ -93,6 +120,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
 /// Runs several pipelines, each in its own thread. Returns the exit status of the worst failure.
 fn run_concurrently(prepared: Vec<PreparedRun>, args: &RunArgs, context: &Context) -> Result<u8, Failure> {
     let n = prepared.len() as u32;
+    let names: Vec<String> = prepared.iter().map(|r| r.plan.pipeline.path.display().to_string()).collect();
     let _watches: Vec<Watch> = prepared.iter().map(|r| watch(r, context.started, false)).collect();
     let particles: f64 = prepared.iter().map(|r| r.plan.snapshot.len() as f64).sum();
     let begun = Instant::now();
@@ -108,8 +136,11 @@ fn run_concurrently(prepared: Vec<PreparedRun>, args: &RunArgs, context: &Contex
             })
         };
         let threads: Vec<_> = prepared.into_iter().map(run).collect();
-        let panicked = |_| Err(Failure::run("a run panicked"));
-        threads.into_iter().map(|t| t.join().unwrap_or_else(panicked)).collect()
+        let ended = |(t, name): (std::thread::ScopedJoinHandle<'_, _>, &String)| {
+            let panicked = |_| Err(Failure::run(format!("{name}: the run panicked"))).inspect_err(log::failure);
+            t.join().unwrap_or_else(panicked)
+        };
+        threads.into_iter().zip(&names).map(ended).collect()
     });
     let failed = done.iter().filter_map(|d| d.as_ref().err()).map(Failure::exit_code).max();
     let particle_steps: f64 = done.iter().filter_map(|d| d.as_ref().ok().copied()).sum();
@@ -128,27 +159,43 @@ fn prepare_all(files: &[PathBuf], args: &RunArgs, registry: &Registry) -> Result
             "--resume=FILE works with one pipeline only; without FILE, each pipeline resumes from its newest checkpoint",
         ));
     }
-    let (mut prepared, mut errors) = (vec![], vec![]);
+    let (mut checked, mut prepared, mut errors) = (vec![], vec![], vec![]);
     for (k, file) in files.iter().enumerate() {
         let same = |other: &PathBuf| std::fs::canonicalize(other).ok() == std::fs::canonicalize(file).ok();
         if files[..k].iter().any(same) {
             errors.push(Diagnostic::new(file, None, "is given twice: both runs would write the same files"));
             continue;
         }
-        match prepare(file, args, registry) {
+        match check_one(file, args, registry) {
+            Ok(r) => checked.push(r),
+            Err(Failure::Input(list)) => errors.extend(list),
+            Err(Failure::Run(message, notes)) => {
+                return Err(Failure::Run(format!("{}: {message}", file.display()), notes));
+            }
+        }
+    }
+    errors.extend(collisions_between(checked.iter().map(|c| &c.plan.files[..])));
+    if !errors.is_empty() {
+        return Err(Failure::Input(errors));
+    }
+    for run in checked {
+        let path = run.plan.pipeline.path.clone();
+        match PreparedRun::new(run, args) {
             Ok(r) => prepared.push(r),
             Err(Failure::Input(list)) => errors.extend(list),
-            Err(e) => return Err(e),
+            Err(Failure::Run(message, notes)) => {
+                return Err(Failure::Run(format!("{}: {message}", path.display()), notes));
+            }
         }
     }
     if errors.is_empty() { Ok(prepared) } else { Err(Failure::Input(errors)) }
 }
 
-/// Checks one pipeline and finds the checkpoint it resumes from.
-fn prepare(file: &Path, args: &RunArgs, registry: &Registry) -> Result<PreparedRun, Failure> {
+/// Checks one pipeline and lists the checkpoints it may resume from.
+fn check_one(file: &Path, args: &RunArgs, registry: &Registry) -> Result<CheckedRun, Failure> {
     let walltime = args.walltime.as_deref().map(parse_walltime).transpose();
     let walltime = walltime.map_err(|m| input_error("--walltime", m))?;
-    let pipeline = read_pipeline(file, &args.set, args.device.as_deref())?;
+    let (pipeline, errors) = read_pipeline(file, &args.set, args.device.as_deref())?;
     let path = pipeline.checkpoint_path();
     let from = match args.resume.as_deref() {
         None => vec![],
@@ -158,15 +205,15 @@ fn prepare(file: &Path, args: &RunArgs, registry: &Registry) -> Result<PreparedR
             }
             files => files,
         },
-        Some(file) => vec![file.into()],
+        Some(file) => vec![named_checkpoint(file.as_ref(), &path)?],
     };
-    if (pipeline.checkpoint.regular() || walltime.is_some())
+    let options = CheckOptions { resumed: !from.is_empty(), errors, ..CheckOptions::default() };
+    let plan = check(pipeline, registry, options)?;
+    if walltime.is_some()
         && let Err(e) = files::probe(&path)
     {
         return Err(input_error(&path, format!("cannot write a checkpoint here: {e}")));
     }
-    let options = CheckOptions { resumed: !from.is_empty(), ..CheckOptions::default() };
-    let plan = check(pipeline, registry, options)?;
     if args.check_memory {
         if plan.device.kind() != "cpu" {
             return Err(usage_error(
@@ -175,14 +222,32 @@ fn prepare(file: &Path, args: &RunArgs, registry: &Registry) -> Result<PreparedR
         }
         cpu::guards::enable();
     }
-    let resume = if from.is_empty() { None } else { Some(Checkpoint::find(&plan, &from, args.resume_changed)?) };
-    Ok(PreparedRun { plan, resume, walltime })
+    Ok(CheckedRun { plan, from, walltime })
+}
+
+/// Returns the checkpoint of `--resume=FILE`.
+///
+/// # Errors
+/// Returns an error if its run was set aside: the outputs beside it are those of another run.
+fn named_checkpoint(file: &Path, newest: &Path) -> Result<PathBuf, Failure> {
+    let name = |p: &Path| p.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_old = name(file).strip_prefix(&name(newest)).is_some_and(|rest| rest.contains(".old"));
+    if is_old {
+        let message = "belongs to an earlier run whose outputs were renamed with it; rename all of them back, then use \
+                       --resume without FILE";
+        return Err(input_error(file, message));
+    }
+    Ok(file.into())
 }
 
 /// Runs one of `n` concurrent pipelines. Returns the number of particle-steps.
 fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, n: u32) -> Result<f64, Failure> {
-    let PreparedRun { plan, resume, walltime } = prepared;
+    let PreparedRun { plan, resume, walltime, lock: _lock } = prepared;
     log_plan(&plan);
+    if resume.is_none() {
+        let cleared = outputs::clear(&plan, args.overwrite, true);
+        cleared.map_err(|e| input_error(&plan.pipeline.path, e.to_string()))?;
+    }
     let (stop, save) = terminal::signals()?;
     let (steps, quiet) = (args.steps, context.common.quiet);
     let started = Some(context.started);
@@ -194,7 +259,10 @@ fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, n: u32) -> 
             r.end(done.as_ref(), None);
         }
         let done = done?;
-        info!("{} batches in {:.4} s", done.steps, done.seconds);
+        info!("{} in {:.4} s", counted(done.steps, "batch"), done.seconds);
+        if done.total_steps > done.steps {
+            info!("{} in total, with those before the checkpoint", counted(done.total_steps, "batch"));
+        }
         if done.interrupted {
             info!("stopped; resume with: galamost --pipeline {} --resume", plan.pipeline.path.display());
         }
@@ -224,6 +292,9 @@ fn watch(prepared: &PreparedRun, started: Instant, alone: bool) -> Watch {
     let patience = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(60));
     let (path, pipeline) = (plan.pipeline.checkpoint_path(), plan.pipeline.path.display().to_string());
     Watch::start(names, patience, deadline, move |message| {
+        if !alone {
+            set_run_name(&pipeline);
+        }
         let mut notes = vec![];
         if let Some(newest) = files::present(&path).first() {
             notes.push(format!("the last checkpoint is {}", newest.display()));
@@ -240,8 +311,8 @@ fn log_plan(plan: &Plan) {
     info!("galamost {}, {}", env!("CARGO_PKG_VERSION"), plan.pipeline.path.display());
     match &plan.device {
         Chosen::Cpu { reason } => info!(
-            "device: CPU, {} threads, {} ({reason})",
-            rayon::current_num_threads(),
+            "device: CPU, {}, {} ({reason})",
+            counted(rayon::current_num_threads() as u64, "thread"),
             ["baseline vectors", "", "", "x86-64-v3", "x86-64-v4"][cpu::vector_extension() as usize]
         ),
         Chosen::Cuda { ordinal, reason } => info!("device: CUDA {ordinal} ({reason})"),
@@ -251,7 +322,7 @@ fn log_plan(plan: &Plan) {
     event(
         "run",
         serde_json::json!({
-            "engine": env!("CARGO_PKG_VERSION"), "pipeline": plan.pipeline.path, "device": record::device(plan),
+            "engine": env!("CARGO_PKG_VERSION"), "pipeline": plan.pipeline.path.to_string_lossy(), "device": record::device(plan),
             "precision": plan.pipeline.precision.name(), "seed": plan.pipeline.seed, "particles": s.len(), "bonds": s.bonds.len(),
             "box": s.box_length, "plugins": plan.plugins,
         }),
@@ -260,12 +331,12 @@ fn log_plan(plan: &Plan) {
         info!("plugin {} {} from {} (sha256 {})", p.name, p.version, p.path.display(), &p.hash[..16]);
     }
     if s.is_empty() {
-        return info!("{} samplers, seed {}", plan.components.len(), plan.pipeline.seed);
+        return info!("{}, seed {}", counted(plan.components.len() as u64, "sampler"), plan.pipeline.seed);
     }
     info!(
-        "{} particles, {} bonds, box {:?}, precision {}, seed {}",
-        s.len(),
-        s.bonds.len(),
+        "{}, {}, box {:?}, precision {}, seed {}",
+        counted(s.len() as u64, "particle"),
+        counted(s.bonds.len() as u64, "bond"),
         s.box_length,
         plan.pipeline.precision.name(),
         plan.pipeline.seed
@@ -276,21 +347,29 @@ fn log_plan(plan: &Plan) {
 fn log_summary(plan: &Plan, backend: &mut dyn Backend, s: &Summary) {
     let tps = s.steps as f64 / s.seconds.max(1e-9);
     let mps = tps * plan.snapshot.len() as f64 / 1e6;
-    info!("{} steps in {:.2} s: {tps:.1} TPS, {mps:.2} million particle-steps/s", s.steps, s.seconds);
+    let steps = counted(s.steps, "step");
+    info!("{steps} in {:.2} s: {tps:.1} TPS, {mps:.2} million particle-steps/s", s.seconds);
+    if s.total_steps > s.steps {
+        info!("{} in total, with those before the checkpoint", counted(s.total_steps, "step"));
+    }
     let list = backend.list_report().ok().filter(|l| l.r_list > 0.0);
     event(
         "summary",
         serde_json::json!({
-            "steps": s.steps, "seconds": s.seconds, "tps": tps, "interrupted": s.interrupted, "kT": s.thermo.map(|t| t.kt),
+            "steps": s.steps, "total_steps": s.total_steps, "seconds": s.seconds, "tps": tps, "interrupted": s.interrupted, "kT": s.thermo.map(|t| t.kt),
             "pressure": s.thermo.map(|t| t.pressure), "potential": s.thermo.map(|t| t.potential / t.n as f64),
             "list": list.map(|l| serde_json::json!({"radius": l.r_list, "mean": l.mean, "builds": l.builds})),
         }),
     );
     if let Some(l) = list {
-        let interval = s.steps as f64 / l.builds.max(1) as f64;
+        // builds are counted since the start, as are the steps
+        let interval = s.total_steps as f64 / l.builds.max(1) as f64;
         info!(
-            "neighbor list: radius {:.3}, buffer {:.3}, {:.1} neighbors, {} builds (every {interval:.1} steps)",
-            l.r_list, l.buffer, l.mean, l.builds
+            "neighbor list: radius {:.3}, buffer {:.3}, {:.1} neighbors, {} (every {interval:.1} steps)",
+            l.r_list,
+            l.buffer,
+            l.mean,
+            counted(l.builds, "build")
         );
     }
     if let Some(t) = s.thermo {

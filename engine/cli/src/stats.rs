@@ -15,6 +15,7 @@
 
 use crate::common::input_error;
 use crate::output::series::{Series, SeriesCells, SeriesColumn};
+use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::Failure;
 use serde_json::json;
@@ -294,10 +295,10 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
                 "equilibrated": s.equilibrated, "remarks": s.remarks(),
             })
         };
-        println!("{:#}", serde_json::Value::Array(list.iter().map(one).collect()));
+        print(format!("{:#}\n", serde_json::Value::Array(list.iter().map(one).collect())))?;
         return Ok(0);
     }
-    print!("{}", table(&list));
+    print(table(&list))?;
     Ok(0)
 }
 

@@ -20,7 +20,7 @@ pub struct MyComponent {
     #[param(skip)]
     path: PathBuf,
     #[param(skip)]
-    resumed: bool,
+    system: SystemInfo,
     #[param(skip)]
     kept: Option<Vec<u8>>,
     #[param(skip)]
@@ -36,21 +36,19 @@ impl Analyzer for MyComponent {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.period = self.every;
         needs.wants.particles = true;
-        self.path = system.path(&self.file);
-        self.resumed = system.resumed;
+        self.path = needs.output(system, &self.file, OutputKind::Growing);
+        self.system = system.clone();
         Ok(())
     }
 
     fn start(&mut self, _: Host) -> Result<()> {
-        self.rows = Some(RowFile::open(&self.path, self.resumed, self.kept.as_deref())?);
+        self.rows = Some(RowFile::open(&self.system, &self.path, self.kept.as_deref())?);
         Ok(())
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let Some(rows) = &mut self.rows else { return Err(Error::Run("not started".into())) };
-        if rows.is_empty() {
-            rows.append(b"step,largest_speed\n")?;
-        }
+        rows.begin(b"step,largest_speed\n")?;
         rows.append(format!("{},{:?}\n", frame.step(), longest(frame.velocity())).as_bytes())
     }
 

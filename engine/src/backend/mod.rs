@@ -122,8 +122,12 @@ pub trait Backend {
     /// Returns the box lengths.
     fn box_length(&self) -> [f64; 3];
 
-    /// Returns the views for components with their own kernels.
+    /// Returns the views for components with their own kernels. Components may read the arrays until
+    /// [`Self::end_views`].
     fn views(&mut self) -> (StateView, ListView, LinkView);
+
+    /// Ends the use of the views by components.
+    fn end_views(&mut self);
 
     /// Returns the services of this device for components.
     fn host(&self) -> &galamost_plugin_api::abi::WireHost;

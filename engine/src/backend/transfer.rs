@@ -3,6 +3,7 @@
 use super::{Backend, ShearState as _};
 use crate::plugins::Component;
 use crate::state::arrays::{ArrayId, ParticleArray, Restored};
+use crate::state::raw::check_types;
 use crate::state::topology::Topology;
 use crate::state::{Facts, RawState};
 use galamost_plugin_api::device::DevicePtr;
@@ -112,7 +113,7 @@ pub trait Storage: Backend {
 /// # Errors
 /// Returns the driver's error.
 pub fn export<B: Storage>(backend: &mut B) -> Result<RawState> {
-    let g = *backend.globals();
+    let g = backend.globals().clone();
     let topology = backend.topology().clone();
     let mut out = RawState { step: g.step, box_length: g.box_length, topology, ..RawState::default() };
     for array in backend.facts().particle_arrays().into_iter().filter(ParticleArray::saved) {
@@ -122,7 +123,7 @@ pub fn export<B: Storage>(backend: &mut B) -> Result<RawState> {
     for (id, bytes) in backend.integrator_states()? {
         out.sections.insert(format!("integrator.{id}"), bytes);
     }
-    out.sections.insert("rebuild".into(), g.rebuild.to_le_bytes().to_vec());
+    out.sections.insert("rebuild".into(), g.rebuild.get().to_le_bytes().to_vec());
     out.sections.insert("rebuilds".into(), g.rebuilds.to_le_bytes().to_vec());
     out.put("built_length", g.built_length);
     if backend.keeps_order() {
@@ -157,6 +158,10 @@ pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
     if state.sections.contains_key(PLAIN_LIST) {
         backend.use_plain_list()?;
     }
+    for position in [ArrayId::PosType, ArrayId::PosAtBuild] {
+        let facts = backend.facts();
+        check_types(section(state, facts, position.name())?, facts.precision, facts.n_types)?;
+    }
     backend.begin_import(&state.topology, grid_length)?;
 
     // without a saved order, sorting the positions of the last list build gives the order of that build again
@@ -190,7 +195,7 @@ pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
         g.scale = [1.0; 3];
     }
     g.import_shear(state);
-    g.rebuild = 0;
+    g.rebuild.set(0);
     g.rebuilds = state.word("rebuilds").max(1);
     backend.publish_globals()
 }
@@ -273,7 +278,9 @@ pub fn call_updater<B: Storage>(backend: &mut B, updater: &Component) -> Result<
             reserved: [0; 6],
         };
         // SAFETY: every view describes arrays of this backend, which outlive the call; nothing else uses them meanwhile
-        unsafe { part.update(&mut call)? };
+        let done = unsafe { part.update(&mut call) };
+        backend.end_views();
+        done?;
         backend.check_memory(&updater.name)?;
         if let Some(edits) = backend.take_edits()? {
             return Ok(Update { edits, changed: call.changed, sim_box });

@@ -17,9 +17,16 @@ pub enum Array<'a> {
 
 /// Returns the view of a system. `address` returns the address of an array, 0 if the system does not have it.
 pub fn state_view(facts: &Facts, globals: u64, mut address: impl FnMut(Array<'_>) -> u64) -> StateView {
+    let mut found = |array: Array<'_>| {
+        let address = address(array);
+        if let (0, Array::Optional(name)) = (address, array) {
+            crate::activity::null_in_views(name);
+        }
+        address
+    };
     macro_rules! at {
         ($array:expr) => {
-            DevicePtr::new(address($array))
+            DevicePtr::new(found($array))
         };
     }
     let angular_momentum = at!(Array::Optional("angular_momentum"));

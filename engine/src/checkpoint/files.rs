@@ -9,7 +9,6 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, Result, Write as _};
 use std::path::{Path, PathBuf};
-use tracing::{info, warn};
 
 fn with(path: &Path, ending: &str) -> PathBuf {
     let mut name: OsString = path.as_os_str().into();
@@ -70,23 +69,5 @@ fn folder(path: &Path) -> &Path {
 /// # Errors
 /// Returns the error of the file system.
 pub fn probe(path: &Path) -> Result<()> {
-    let temporary = with(path, ".part");
-    File::create(&temporary)?;
-    std::fs::remove_file(&temporary)
-}
-
-/// Removes the checkpoints of an earlier run when a run starts from scratch. The newest is kept as `NAME.old`.
-pub fn set_aside(path: &Path) {
-    let files = present(path);
-    let Some((newest, others)) = files.split_first() else { return };
-    let old = with(path, ".old");
-    match std::fs::rename(newest, &old) {
-        Ok(()) => info!("the checkpoint of an earlier run was renamed to {}", old.display()),
-        Err(e) => warn!("{} belongs to an earlier run and cannot be renamed: {e}", newest.display()),
-    }
-    for file in others {
-        if let Err(e) = std::fs::remove_file(file) {
-            warn!("{} belongs to an earlier run and cannot be removed: {e}", file.display());
-        }
-    }
+    crate::plan::files::probe_folder(folder(path))
 }

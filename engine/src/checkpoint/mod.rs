@@ -4,18 +4,21 @@
 //! SHA-256 of everything before it. The file is written under a temporary name, synced and renamed, so a valid one always
 //! exists ([`files`]). A thread hashes and writes it during the run ([`Writer`]).
 
+mod changes;
 pub mod files;
 mod writer;
 
 pub use writer::Writer;
 
 use crate::backend::SystemSums;
-use crate::diagnostic::{Diagnostic, Failure};
-use crate::plan::{Plan, PluginUse};
+use crate::diagnostic::{Diagnostic, Failure, counted};
+use crate::plan::{Plan, PluginUse, StagePlan};
 use crate::plugins::Component;
 use crate::state::RawState;
 use crate::state::arrays::ArrayId;
-use galamost_plugin_api::error::{Error, Result};
+use changes::changes;
+use galamost_plugin_api::error::{Error, InputError, Result};
+use galamost_plugin_api::input;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::Link;
 use serde::{Deserialize, Serialize};
@@ -72,7 +75,7 @@ pub struct Checkpoint {
     pub sums: Option<SystemSums>,
     /// The state.
     pub state: RawState,
-    /// Saved states of the components, by component number.
+    /// Saved states of components that have not been loaded yet, by component number.
     pub components: BTreeMap<u32, Vec<u8>>,
 }
 
@@ -103,10 +106,12 @@ pub struct FileSummary {
     pub sections: Vec<(String, u64)>,
 }
 
+const NO_CHECKPOINT: &str = "is not a checkpoint of this engine";
+
 /// Returns whether a file begins like a checkpoint.
 pub fn is_checkpoint(path: &Path) -> bool {
     let mut begin = vec![0; MAGIC.len()];
-    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut begin)).is_ok() && begin == MAGIC
+    input::open(path).is_ok_and(|mut f| f.read_exact(&mut begin).is_ok()) && begin == MAGIC
 }
 
 /// Reads the header of a file without verifying its checksum.
@@ -144,6 +149,16 @@ pub fn summary(path: &Path) -> std::result::Result<FileSummary, String> {
         components: h.names.into_values().collect(),
         sections: h.sections,
     })
+}
+
+/// Reads a file.
+fn read_file(path: &Path) -> std::result::Result<Vec<u8>, String> {
+    let mut bytes = vec![];
+    let mut file = input::open(path).map_err(|e| e.message)?;
+    if !is_checkpoint(path) {
+        return Err(NO_CHECKPOINT.into());
+    }
+    file.read_to_end(&mut bytes).map(|_| bytes).map_err(|e| format!("cannot be read: {e}"))
 }
 
 fn names(plan: &Plan) -> BTreeMap<u32, String> {
@@ -241,7 +256,7 @@ impl Checkpoint {
         let mut damaged = vec![];
         let mut good: Vec<(&Path, Header, Self)> = vec![];
         for path in files {
-            match std::fs::read(path).map_err(|e| format!("cannot be read: {e}")).and_then(|b| Self::parse(&b)) {
+            match read_file(path).and_then(|b| Self::parse(&b)) {
                 Ok((header, checkpoint)) => good.push((path, header, checkpoint)),
                 Err(e) => damaged.push(Diagnostic::new(path, None, e)),
             }
@@ -272,9 +287,12 @@ impl Checkpoint {
         let wrong = |m: String| Failure::Input(vec![Diagnostic::new(path, None, m)]);
         let (soft, mut hard) = self.differences(then, plan);
         if !hard.is_empty() || !soft.is_empty() && !changed {
-            let hint = if hard.is_empty() { "; --resume-changed accepts it" } else { "" };
+            let (what, hint) = match hard.is_empty() {
+                true => ("was written with other settings", "; --resume-changed accepts it"),
+                false => ("belongs to another run", ""),
+            };
             hard.extend(soft);
-            return Err(wrong(format!("belongs to another run: {}{hint}", hard.join("; "))));
+            return Err(wrong(format!("{what}: {}{hint}", hard.join("; "))));
         }
         for what in soft {
             warn!("{}: {what}: the results will differ from those of an uninterrupted run", path.display());
@@ -291,11 +309,9 @@ impl Checkpoint {
                 self.sums = None;
             }
         }
-        if then.pipeline != plan.pipeline.text {
-            warn!(
-                "the pipeline has changed since {} was written; the run continues with the new pipeline",
-                path.display()
-            );
+        self.load(plan)?;
+        for change in changes(&then.pipeline, &plan.pipeline.text, then.position.stage).iter().filter(|c| c.allowed) {
+            info!("changed since {} was written: {}", path.display(), change.what);
         }
         if then.device != plan.device.kind() {
             warn!(
@@ -305,6 +321,40 @@ impl Checkpoint {
             );
         }
         Ok(())
+    }
+
+    /// Gives the components their saved states. They are taken out of the checkpoint.
+    fn load(&mut self, plan: &Plan) -> std::result::Result<(), Failure> {
+        let mut errors = vec![];
+        for component in &plan.components {
+            let saved = self.components.remove(&component.id).filter(|s| !s.is_empty());
+            if let Some(Err(e)) = saved.map(|s| component.load(&s)) {
+                let e = InputError::new(e.to_string());
+                errors.push(Diagnostic::of_component(&plan.pipeline.path, component.at, &component.name, e));
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(Failure::Input(errors)) }
+    }
+
+    /// Checks that a run has at least as many steps as the checkpoint. `steps` is the total number of steps, if it is not
+    /// that of the pipeline.
+    ///
+    /// # Errors
+    /// Returns a message with both numbers.
+    pub fn check_steps(&self, plan: &Plan, steps: Option<u64>) -> std::result::Result<(), String> {
+        let done = self.state.step.saturating_sub(plan.snapshot.step);
+        let (noun, of_pipeline) = match plan.pipeline.ensemble.is_empty() {
+            true => ("step", plan.stages.iter().fold(0, |n: u64, s| n.saturating_add(s.stage.steps))),
+            false => ("batch", plan.components.iter().map(|c| c.needs.batches).sum()),
+        };
+        if done <= steps.unwrap_or(of_pipeline) {
+            return Ok(());
+        }
+        let end = match steps {
+            Some(n) => format!("--steps {n}"),
+            None => format!("the {} of the pipeline; give --steps", counted(of_pipeline, noun)),
+        };
+        Err(format!("the checkpoint is at {noun} {done}, which is beyond {end}"))
     }
 
     /// Returns the differences between this checkpoint and a run: those that `--resume-changed` accepts, and the others.
@@ -336,11 +386,20 @@ impl Checkpoint {
                 hard.push(format!("component number {id} was {then}, is {now}"));
             }
         }
+        let changed = changes(&then.pipeline, &plan.pipeline.text, self.position.stage);
+        soft.extend(changed.into_iter().filter(|c| !c.allowed).map(|c| c.what));
         // the stages of an ensemble are its samplers
         let ensemble = !plan.pipeline.ensemble.is_empty();
         let stages = if ensemble { plan.components.len() } else { plan.stages.len() };
         if self.position.stage as usize >= stages {
             hard.push(format!("it was in stage {}, but the pipeline has {stages}", self.position.stage + 1));
+        }
+        if let Some(StagePlan { stage, .. }) = plan.stages.get(self.position.stage as usize)
+            && self.position.stage + 1 < stages as u64
+            && self.position.stage_step > stage.steps
+        {
+            let (done, steps) = (self.position.stage_step, counted(stage.steps, "step"));
+            hard.push(format!("it was at step {done} of stage `{}`, which now has {steps}", stage.name));
         }
         (soft, hard)
     }
@@ -374,7 +433,7 @@ impl Checkpoint {
     }
 
     fn parse(bytes: &[u8]) -> std::result::Result<(Header, Self), String> {
-        let Some(rest) = bytes.strip_prefix(MAGIC) else { return Err("is not a checkpoint of this engine".into()) };
+        let Some(rest) = bytes.strip_prefix(MAGIC) else { return Err(NO_CHECKPOINT.into()) };
         if rest.len() < 8 + DIGEST {
             return Err("is truncated".into());
         }

@@ -133,11 +133,14 @@ impl<S: Store> CpuSystem<S> {
     ) -> Result<()> {
         if let Some(pair) = c.pair() {
             let call = pair_call(self, c, &views.state, &views.list, wanted, range);
-            // SAFETY: the caller guarantees it
+            // SAFETY: `views` are those of this system, which outlive the call; rows of the list are padded and its entries are
+            // particles (`NeighborList::build`); types are below `n_types` (`Snapshot`, `check_types`); no other task accesses
+            // forces of `range`; `isa` is an extension of this processor (`vector_extension`)
             unsafe { pair.cpu(&call, sum) }
         } else if let Some(bonded) = c.bonded() {
             let call = bonded_call(c, &views.state, &views.links, wanted, range);
-            // SAFETY: the caller guarantees it
+            // SAFETY: `views` are those of this system, which outlive the call; members of links are particles
+            // (`index_rows`); no other task accesses forces of `range`
             unsafe { bonded.cpu(&call, sum) }
         } else {
             Ok(())
@@ -178,7 +181,7 @@ impl<S: Store> CpuSystem<S> {
 /// # Safety
 /// No other task writes the forces of these particles, and the arrays of `state` outlive the call.
 unsafe fn clear_forces<S: Store>(state: &StateView, range: Range<usize>) {
-    // SAFETY: the range lies inside the arrays, and the caller guarantees exclusive access to it
+    // SAFETY: the range is inside of both arrays, and no other task accesses it (contract of this function)
     unsafe {
         let force = state.force.cast::<[S::Real; 4]>().host();
         std::slice::from_raw_parts_mut(force.add(range.start), range.len()).fill([S::Real::ZERO; 4]);

@@ -2,8 +2,10 @@
 
 use super::list::CHUNK;
 use super::system::{CpuSystem, scale_positions};
+use crate::state::arrays::ArrayId;
 use crate::state::buffers::Bytes;
 use crate::state::store::Store;
+use galamost_plugin_api::device::DevicePtr;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::{MAX_SUMS, ParticleCall, ScalarCall, When};
 use galamost_plugin_api::philox::{DRAWS_PER_PHASE, RandomKey};
@@ -20,9 +22,9 @@ impl<S: Store> CpuSystem<S> {
         // positions have moved: everything after this line belongs to the next step
         self.globals.step += 1;
         self.globals.evaluate();
-        if self.globals.rebuild != 0 {
+        if self.globals.needs_rebuild() {
             let begun = self.profile.is_on().then(Instant::now);
-            self.rebuild();
+            self.rebuild()?;
             if let Some(begun) = begun {
                 self.profile.add("neighbor list".into(), "build", begun.elapsed().as_secs_f64());
             }
@@ -44,7 +46,7 @@ impl<S: Store> CpuSystem<S> {
 
     /// Runs the phases of all integrators at this point of a step.
     fn phases(&mut self, when: When) -> Result<()> {
-        let state = self.view();
+        let mut state = self.view();
         // velocities that an integrator carries through the step; integrators with `corrects` correct them as well
         let carried = self.integrators.iter().filter(|m| m.program.carries_velocity).find_map(|m| {
             let width = m.program.extra.as_ref()?.width;
@@ -54,7 +56,7 @@ impl<S: Store> CpuSystem<S> {
             let id = self.integrators[m].component.id;
             let mut memory = self.integrator_states.remove(&id).unwrap_or_else(|| Bytes::zeroed(0, 1));
             let begun = self.profile.is_on().then(Instant::now);
-            let done = self.integrator_phases(m, when, &state, carried, &mut memory);
+            let done = self.integrator_phases(m, when, &mut state, carried, &mut memory);
             if let Some(begun) = begun {
                 let name = self.integrators[m].component.name.as_str();
                 self.profile.add(name.into(), "phases", begun.elapsed().as_secs_f64());
@@ -71,13 +73,13 @@ impl<S: Store> CpuSystem<S> {
         &mut self,
         m: usize,
         when: When,
-        state: &StateView,
+        state: &mut StateView,
         carried: Option<(u64, u32)>,
         memory: &mut Bytes,
     ) -> Result<()> {
+        let extra = self.integrators[m].extra.map_or(0, |a| self.arrays[a].data.address());
         let moving = &self.integrators[m];
         let id = moving.component.id;
-        let extra = moving.extra.map_or(0, |a| self.arrays[a].data.address());
         let (carried, carried_stride) = carried.filter(|_| moving.program.corrects).unwrap_or_default();
         let mut sums = [0.0; MAX_SUMS];
         let part = moving.component.integrator().ok_or_else(|| Error::Run("not an integrator".into()))?;
@@ -97,7 +99,8 @@ impl<S: Store> CpuSystem<S> {
                     sim_box: if phase.sim_box { &raw mut sim_box } else { std::ptr::null_mut() },
                     reserved: [0; 3],
                 };
-                // SAFETY: the integrator's state has the size that its program declares
+                // SAFETY: `memory` holds the bytes that the integrator's `state` returned (`check_state_length`), and nothing
+                // else uses it and the box meanwhile
                 unsafe { part.cpu_scalar(p as u32, &call)? };
                 if (sim_box.offset, sim_box.speed) != (self.globals.shear_offset, self.globals.shear_speed) {
                     self.globals.set_shear(sim_box.offset, sim_box.speed);
@@ -106,9 +109,12 @@ impl<S: Store> CpuSystem<S> {
                     let ratio = self.globals.set_box(sim_box.length, id);
                     scale_positions::<S>(&mut self.arrays, ratio);
                 }
+                // the exclusive borrows above invalidate the addresses taken before them
+                state.globals = DevicePtr::new(std::ptr::from_mut(&mut *self.globals) as u64);
+                state.pos_type = DevicePtr::new(self.arrays[ArrayId::PosType as usize].data.address());
                 continue;
             }
-            let address = memory.address();
+            let (address, state) = (memory.address(), &*state);
             let new = run_phase(self.facts.n, |range, chunk_sums| {
                 let call = ParticleCall {
                     size: size_of::<ParticleCall>() as u32,
@@ -127,7 +133,8 @@ impl<S: Store> CpuSystem<S> {
                     carried: carried as *mut u8,
                     reserved: [0; 3],
                 };
-                // SAFETY: the views describe arrays of this system, and the chunks of the tasks are disjoint
+                // SAFETY: the views describe arrays of this system, and the chunks of the tasks are disjoint; no exclusive
+                // borrow of the arrays or the globals exists before `run_phase` returns
                 unsafe { part.cpu_particles(p as u32, &call) }
             })?;
             if phase.sums > 0 {

@@ -14,6 +14,13 @@ pub(super) struct Links {
     count: Vec<u32>,
 }
 
+impl Links {
+    /// Returns the arrays of [`CpuSystem::link_view`].
+    pub fn arrays(&self) -> [&[u32]; 2] {
+        [&self.words, &self.count]
+    }
+}
+
 impl<S: Store> CpuSystem<S> {
     /// Returns the view of the links with `which + 2` members.
     pub(super) fn link_view(&mut self, which: usize) -> LinkView {

@@ -5,7 +5,9 @@ use crate::state::molecules::MoleculeRule;
 use crate::state::store::Store;
 use crate::state::topology::LinkRows;
 use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::lanes::{BASE, LaneElement, V3, V4};
+use galamost_plugin_api::memory;
 use galamost_plugin_api::precision::BoxScale;
 use galamost_plugin_api::real::Real;
 use galamost_plugin_api::views::{Globals, ListView};
@@ -41,7 +43,7 @@ impl NeighborList {
     pub fn order<S: Store>(&mut self, pos: &[S::PosType], tag: &[u32], g: &Globals) -> Vec<u32> {
         let length = g.box_length;
         let r = if self.r_list > 0.0 { self.r_list } else { length[0].max(1.0) / 8.0 };
-        let mut grid = Grid::new(length, g.dimensions, r, 1);
+        let mut grid = Grid::new(length, g.dimensions, r, 1, pos.len());
         if g.shear_offset != 0.0 || g.shear_speed != 0.0 {
             grid.offset = Some(g.shear_offset / length[0] * f64::from(grid.n[0]));
         }
@@ -69,6 +71,9 @@ impl NeighborList {
     }
 
     /// Fills the rows of particles that are sorted in the order of [`Self::order`].
+    ///
+    /// # Errors
+    /// Returns an error if there is no memory for the rows.
     pub fn build<S: Store>(
         &mut self,
         pos: &[S::PosType],
@@ -76,7 +81,7 @@ impl NeighborList {
         scale: &BoxScale<S::Real>,
         exclusions: Option<&LinkRows>,
         isa: u32,
-    ) {
+    ) -> Result<()> {
         let n = pos.len();
         if self.capacity == 0 {
             self.capacity = 64;
@@ -89,6 +94,13 @@ impl NeighborList {
             all
         });
         loop {
+            if self.index.len() < n * self.capacity {
+                let what = format!(
+                    "the neighbor list of {n} particles with up to {} neighbors each within {}",
+                    self.capacity, self.r_list
+                );
+                memory::require(what, 4.0 * n as f64 * self.capacity as f64).map_err(Error::Run)?;
+            }
             self.index.resize(n * self.capacity, 0);
             self.count.resize(n, 0);
             let grid = self.grid.as_ref().expect("order() made the grid");
@@ -117,7 +129,7 @@ impl NeighborList {
                 .max()
                 .unwrap_or(0);
             if needed <= capacity {
-                return;
+                return Ok(());
             }
             // extra room, so that the list does not grow at every build
             self.capacity = (needed + needed / 8).next_multiple_of(32);
@@ -153,6 +165,11 @@ impl NeighborList {
             r_list: self.r_list,
             ..ListView::empty()
         }
+    }
+
+    /// Returns the arrays of [`Self::view`].
+    pub fn arrays(&self) -> [&[u32]; 2] {
+        [&self.index, &self.count]
     }
 
     /// Returns the mean and the largest number of neighbors.
@@ -238,7 +255,7 @@ impl<S: Store> ChunkTask<'_, S> {
     /// The processor must support the extension.
     unsafe fn dispatch(&self, rows: &mut [u32], counts: &mut [u32], isa: u32) -> usize {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the caller guarantees the extension
+        // SAFETY: the processor supports the extension `isa` (contract of this function)
         unsafe {
             match isa {
                 4 => return self.v4(rows, counts),

@@ -30,9 +30,12 @@ pub fn vector_extension() -> u32 {
     let mut best = 0;
     #[cfg(target_arch = "x86_64")]
     {
+        // all features that the loops enable with `target_feature`
         if std::is_x86_feature_detected!("avx2")
             && std::is_x86_feature_detected!("fma")
+            && std::is_x86_feature_detected!("bmi1")
             && std::is_x86_feature_detected!("bmi2")
+            && std::is_x86_feature_detected!("lzcnt")
             && std::is_x86_feature_detected!("popcnt")
         {
             best = 3;

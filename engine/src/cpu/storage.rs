@@ -57,8 +57,7 @@ impl<S: Store> Storage for CpuSystem<S> {
     }
 
     fn rebuild_list(&mut self, _: bool) -> Result<()> {
-        self.rebuild();
-        Ok(())
+        self.rebuild()
     }
 
     fn publish_globals(&mut self) -> Result<()> {

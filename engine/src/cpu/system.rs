@@ -129,7 +129,10 @@ impl<S: Store> CpuSystem<S> {
     }
 
     /// Sorts the particles along the cells and builds the neighbor list.
-    pub(super) fn rebuild(&mut self) {
+    ///
+    /// # Errors
+    /// Returns an error if there is no memory for the list.
+    pub(super) fn rebuild(&mut self) -> Result<()> {
         let order = self.list.order::<S>(values(&self.arrays, ArrayId::PosType), tags(&self.arrays), &self.globals);
         if order.iter().enumerate().any(|(k, i)| k as u32 != *i) {
             for a in self.arrays.iter_mut().filter(|a| a.info.sort == Sort::Follows && !a.data.bytes().is_empty()) {
@@ -147,7 +150,7 @@ impl<S: Store> CpuSystem<S> {
         if self.list.r_list > 0.0 {
             let scale = self.globals.scale::<S>();
             let pos = values(&self.arrays, ArrayId::PosType);
-            self.list.build::<S>(pos, tags(&self.arrays), &scale, self.tables.exclusions.as_ref(), self.isa);
+            self.list.build::<S>(pos, tags(&self.arrays), &scale, self.tables.exclusions.as_ref(), self.isa)?;
         }
         self.index_links();
         self.write_guards();
@@ -156,8 +159,9 @@ impl<S: Store> CpuSystem<S> {
                 self.host.set_array(name, a.data.address());
             }
         }
-        self.globals.rebuild = 0;
+        self.globals.rebuild.set(0);
         self.globals.rebuilds += 1;
+        Ok(())
     }
 
     /// Returns whether an integrator of the stage changes the box and therefore needs the virial of every step.
@@ -172,10 +176,10 @@ impl<S: Store> CpuSystem<S> {
 
     /// Like [`Self::check_fault`], after a call of an updater.
     fn check_fault_of(&mut self, updater: Option<&Component>) -> Result<()> {
-        if self.globals.halt == 0 {
+        if !self.globals.is_halted() {
             return Ok(());
         }
-        let f = self.globals.fault;
+        let f = self.globals.fault.get();
         let mut components =
             self.integrators.iter().map(|m| &m.component).chain(&self.forces).map(|c| &**c).chain(updater);
         let component = components.find(|c| c.id == f.component);
@@ -232,8 +236,8 @@ impl<S: Store> Backend for CpuSystem<S> {
         if forces_are_valid {
             return Ok(());
         }
-        if self.globals.rebuild != 0 {
-            self.rebuild();
+        if self.globals.needs_rebuild() {
+            self.rebuild()?;
         }
         self.compute_forces(Wanted::ALL)?;
         self.start_integrators()
@@ -297,7 +301,7 @@ impl<S: Store> Backend for CpuSystem<S> {
         }
         let positions = changed_now & changed::POSITIONS != 0 || box_changed;
         if positions || touched.exclusion_removed {
-            self.rebuild();
+            self.rebuild()?;
         } else if topology_changed {
             self.update_links(&touched);
         }
@@ -323,7 +327,16 @@ impl<S: Store> Backend for CpuSystem<S> {
     }
 
     fn views(&mut self) -> (StateView, ListView, LinkView) {
-        (self.view(), self.list.view(), self.link_view(0))
+        let (state, list, bonds) = (self.view(), self.list.view(), self.link_view(0));
+        let arrays = self.arrays.iter_mut().map(|a| (a.data.address(), a.data.bytes().len() as u64));
+        let words = self.list.arrays().into_iter().chain(self.links[0].arrays());
+        let lent = arrays.chain(words.map(|w| (w.as_ptr() as u64, size_of_val(w) as u64)));
+        self.host.lend(lent.filter(|(_, bytes)| *bytes > 0).collect());
+        (state, list, bonds)
+    }
+
+    fn end_views(&mut self) {
+        self.host.lend(vec![]);
     }
 
     fn host(&self) -> &WireHost {

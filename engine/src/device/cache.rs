@@ -1,4 +1,5 @@
-//! Cache of compiled kernels on disk, keyed by a hash of all inputs of the compilation.
+//! Cache on disk: compiled kernels, keyed by a hash of all inputs of the compilation, and plugin libraries that are known to
+//! load.
 
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ pub fn folder() -> Option<PathBuf> {
     Some(base)
 }
 
-/// Returns the key of a compilation with these inputs.
+/// Returns the key of a result with these inputs.
 pub fn key(parts: &[&str]) -> String {
     let mut h = Sha256::new();
     for p in parts {
@@ -44,7 +45,7 @@ pub fn put(key: &str, ending: &str, bytes: &[u8]) {
     let stored = std::fs::write(&temporary, all)
         .and_then(|()| std::fs::rename(&temporary, folder.join(format!("{key}.{ending}"))));
     if let Err(e) = stored {
-        debug!("the kernel cache cannot be written: {e}");
+        debug!("the cache cannot be written: {e}");
     }
 }
 

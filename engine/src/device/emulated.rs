@@ -1,15 +1,16 @@
 //! CUDA kernels on the CPU, for tests: g++ compiles them with `kernels/host/galamost_host.h`.
 //!
-//! Host memory serves as device memory. The emulation runs the real kernels, slowly, one block after the other. It
-//! reports a kernel that writes just outside an array.
+//! Host memory serves as device memory. The emulation runs the real kernels, slowly, one block after the other, or with
+//! real grid barriers between the blocks of a cooperative launch. It reports a kernel that writes just outside an array.
 
 use super::source::{SourceUnit, kernel_names};
-use super::{Device, Graph, Kernel, Services, cache};
+use super::{Device, Graph, Kernel, Services, cache, check_range};
 use crate::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::views::Globals;
 use std::collections::BTreeMap;
+use std::mem::offset_of;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
@@ -47,13 +48,14 @@ impl Array {
         [start.wrapping_sub(GUARD).cast(), start.wrapping_add(self.bytes).cast()]
     }
     fn guards_intact(&self) -> bool {
-        // SAFETY: `allocate` reserved and filled both guards
+        // SAFETY: both guards are inside of `memory` (`allocate`); no kernel runs while the device is paused
         self.guards().into_iter().all(|g| unsafe { g.read() } == [GUARD_BYTE; GUARD])
     }
 }
 
 /// Simulated failures, set by the environment variable `GALAMOST_EMULATED_FAULT`: `lost:N` loses the device at launch
-/// number N, `memory:N` limits its memory to N bytes.
+/// number N, `memory:N` limits its memory to N bytes, `barrier:N` removes the grid barrier number N from cooperative
+/// launches (`galamost_host.h` reads it).
 #[derive(Clone, Copy)]
 struct SimulatedFaults {
     launches: u64,
@@ -67,19 +69,38 @@ impl SimulatedFaults {
         match text.split_once(':').and_then(|(what, n)| Some((what, n.parse().ok()?))) {
             Some(("lost", n)) => faults.launches = n,
             Some(("memory", n)) => faults.bytes = n,
-            _ => return Err(fail("GALAMOST_EMULATED_FAULT", format!("`{text}` is neither lost:N nor memory:N"))),
+            Some(("barrier", _)) => {}
+            _ => {
+                let message = format!("`{text}` is none of lost:N, memory:N and barrier:N");
+                return Err(fail("GALAMOST_EMULATED_FAULT", message));
+            }
         }
         Ok(faults)
     }
 }
 
+/// A compiled kernel.
+#[derive(Clone)]
+struct KernelEntry {
+    launch: Entry,
+    launch_cooperative: Entry,
+    name: String,
+}
+
+/// Modules, memory and kernels of the device.
 #[derive(Default)]
 struct Inner {
     launches: u64,
     memory: BTreeMap<u64, Array>,
     modules: Vec<libloading::Library>,
-    kernels: Vec<(Entry, String)>,
+    kernels: Vec<KernelEntry>,
     macros: Vec<&'static str>,
+}
+
+impl Inner {
+    fn check_range(&self, address: u64, bytes: usize) -> Result<()> {
+        check_range(address, bytes, self.memory.range(..=address).next_back().map(|(at, a)| (*at, a.bytes as u64)))
+    }
 }
 
 /// The emulated device.
@@ -107,6 +128,48 @@ impl EmulatedDevice {
         self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// Runs an entry of a kernel.
+    fn run(
+        &self,
+        kernel: Kernel,
+        grid: Extent,
+        block: Extent,
+        args: &[*mut Opaque],
+        entry: impl Fn(&KernelEntry) -> Entry,
+    ) -> Result<()> {
+        let (entry, name) = {
+            let mut inner = self.lock();
+            inner.launches += 1;
+            if inner.launches >= self.faults.launches {
+                return Err(fail("launch", "the device is lost"));
+            }
+            let kernel = inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
+            (entry(kernel), kernel.name.clone())
+        };
+        let _one = self.pause();
+        let mut args = args.to_vec();
+        // SAFETY: the arguments are those that the kernel declares (contract of `launch` and `launch_cooperative`)
+        self.profile.time(&self.profile.part(), &name, || unsafe {
+            entry(args.as_mut_ptr(), [grid.x, grid.y, grid.z].as_ptr(), [block.x, block.y, block.z].as_ptr());
+        });
+        match self.lock().memory.values().find(|a| !a.guards_intact()) {
+            Some(a) => Err(fail(&name, format!("the kernel wrote outside an array of {} bytes", a.bytes))),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until no kernel runs, and keeps others from starting.
+    fn pause(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Returns a 32-bit word of memory.
+    fn word(&self, address: u64) -> Result<u32> {
+        let mut bytes = [0; 4];
+        self.download(address, &mut bytes)?;
+        Ok(u32::from_ne_bytes(bytes))
+    }
+
     /// Compiles a unit to a shared library, with `folder` for temporary files.
     fn build(&self, unit: &SourceUnit, folder: &Path, library: &Path) -> Result<()> {
         let io = |e: std::io::Error| fail(&format!("building {}", unit.name), e);
@@ -117,7 +180,9 @@ impl EmulatedDevice {
             }
             std::fs::write(path, text).map_err(io)?;
         }
-        std::fs::write(folder.join("galamost_host.h"), galamost_kernels::HOST_HEADER).map_err(io)?;
+        for (name, text) in galamost_kernels::HOST_HEADERS {
+            std::fs::write(folder.join(name), text).map_err(io)?;
+        }
         let mut text = unit.text.clone();
         text.push_str("\n#line 1 \"entries\"\n");
         for name in kernel_names(&unit_with_headers(&unit.text)) {
@@ -131,6 +196,7 @@ impl EmulatedDevice {
                 "-O1",
                 "-fPIC",
                 "-shared",
+                "-pthread",
                 "-fvisibility=hidden",
                 "-fno-gnu-unique",
                 "-w",
@@ -176,19 +242,22 @@ impl Services for EmulatedDevice {
         4
     }
     fn allocate(&self, bytes: usize) -> Result<u64> {
-        if self.memory() + bytes as u64 > self.faults.bytes {
+        if self.memory().saturating_add(bytes as u64) > self.faults.bytes {
             return Err(fail(
                 "allocate",
                 format!("out of memory: cannot allocate {bytes} bytes; {} are in use", self.memory()),
             ));
         }
         // room for a start at a multiple of 256 with a guard on both sides
-        let mut memory = vec![0u128; (bytes + 2 * GUARD).div_ceil(16) + 15];
+        let words = bytes.saturating_add(2 * GUARD).div_ceil(16) + 15;
+        let mut memory: Vec<u128> = vec![];
+        memory.try_reserve_exact(words).map_err(|e| fail("allocate", format!("cannot allocate {bytes} bytes: {e}")))?;
+        memory.resize(words, 0);
         let base = memory.as_mut_ptr() as usize;
         let start = (base + GUARD).next_multiple_of(256) - base;
         let array = Array { memory, start, bytes };
         for guard in array.guards() {
-            // SAFETY: both guards lie in the memory allocated above
+            // SAFETY: both guards are inside of `memory`, and nothing else has their addresses yet
             unsafe { std::ptr::write_bytes(guard.cast_mut(), GUARD_BYTE, 1) };
         }
         let address = (base + start) as u64;
@@ -196,21 +265,29 @@ impl Services for EmulatedDevice {
         Ok(address)
     }
     fn free(&self, address: u64) -> Result<()> {
+        let _one = self.pause();
         let gone = self.lock().memory.remove(&address);
         gone.map(drop).ok_or_else(|| fail("free", format!("{address:#x} is not allocated")))
     }
     fn upload(&self, address: u64, bytes: &[u8]) -> Result<()> {
-        // SAFETY: the address is an allocation of this device with room for the bytes (contract of `upload`)
+        let (_one, inner) = (self.pause(), self.lock());
+        inner.check_range(address, bytes.len())?;
+        // SAFETY: the range was checked; neither a kernel nor another call accesses it or frees it while both locks are
+        // held, and a borrowed slice is not memory of the device
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len()) };
         Ok(())
     }
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
-        // SAFETY: as above
+        let (_one, inner) = (self.pause(), self.lock());
+        inner.check_range(address, bytes.len())?;
+        // SAFETY: as in `upload`
         unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
     }
     fn clear(&self, address: u64, bytes: usize) -> Result<()> {
-        // SAFETY: as above
+        let (_one, inner) = (self.pause(), self.lock());
+        inner.check_range(address, bytes)?;
+        // SAFETY: as in `upload`
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, bytes) };
         Ok(())
     }
@@ -224,7 +301,8 @@ impl Services for EmulatedDevice {
         let unit = &unit.with_macros(&self.lock().macros);
         let headers: String = SourceUnit::headers()?.into_iter().map(|(_, t)| t).collect();
         let defines = unit.defines().join(" ");
-        let key = cache::key(&[&unit.text, &headers, galamost_kernels::HOST_HEADER, &defines, &self.compiler]);
+        let host = galamost_kernels::HOST_HEADERS.map(|(_, text)| text).concat();
+        let key = cache::key(&[&unit.text, &headers, &host, &defines, &self.compiler]);
         let folder = std::env::temp_dir().join(format!("galamost-{key}-{}", cache::unique()));
         std::fs::create_dir_all(&folder).map_err(|e| fail("emulated device", e))?;
         let library = folder.join("unit.so");
@@ -248,30 +326,16 @@ impl Services for EmulatedDevice {
     fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
         let mut inner = self.lock();
         let library = inner.modules.get(module as usize).ok_or_else(|| fail(name, "unknown module"))?;
-        // SAFETY: GALAMOST_HOST_ENTRY declares entries with this type
-        let entry: Entry = *unsafe { library.get(format!("{name}__host").as_bytes()) }.map_err(|e| fail(name, e))?;
-        inner.kernels.push((entry, name.into()));
+        let entry = |suffix: &str| -> Result<Entry> {
+            // SAFETY: GALAMOST_HOST_ENTRY declares entries with this type
+            Ok(*unsafe { library.get(format!("{name}{suffix}").as_bytes()) }.map_err(|e| fail(name, e))?)
+        };
+        let (launch, launch_cooperative) = (entry("__host")?, entry("__host_cooperative")?);
+        inner.kernels.push(KernelEntry { launch, launch_cooperative, name: name.into() });
         Ok(Kernel(inner.kernels.len() as u64 - 1))
     }
     fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, _: u32, args: &[*mut Opaque]) -> Result<()> {
-        let (entry, name) = {
-            let mut inner = self.lock();
-            inner.launches += 1;
-            if inner.launches >= self.faults.launches {
-                return Err(fail("launch", "the device is lost"));
-            }
-            inner.kernels.get(kernel.0 as usize).cloned().ok_or_else(|| fail("launch", "unknown kernel"))?
-        };
-        let _one = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut args = args.to_vec();
-        // SAFETY: the arguments are those that the kernel declares (contract of `launch`)
-        self.profile.time(&self.profile.part(), &name, || unsafe {
-            entry(args.as_mut_ptr(), [grid.x, grid.y, grid.z].as_ptr(), [block.x, block.y, block.z].as_ptr());
-        });
-        match self.lock().memory.values().find(|a| !a.guards_intact()) {
-            Some(a) => Err(fail(&name, format!("the kernel wrote outside an array of {} bytes", a.bytes))),
-            None => Ok(()),
-        }
+        self.run(kernel, grid, block, args, |k| k.launch)
     }
 }
 
@@ -289,11 +353,8 @@ impl Device for EmulatedDevice {
         Ok(())
     }
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        // SAFETY: the address is that of the run's globals, in host memory
-        let (halt, rebuild) = unsafe {
-            let g = globals as *const Globals;
-            ((*g).halt, (*g).rebuild)
-        };
+        let halt = self.word(globals + offset_of!(Globals, halt) as u64)?;
+        let rebuild = self.word(globals + offset_of!(Globals, rebuild) as u64)?;
         if halt == 0 && rebuild != 0 { body() } else { Ok(()) }
     }
     fn supports_staged_list(&self) -> bool {
@@ -304,14 +365,11 @@ impl Device for EmulatedDevice {
         std::env::var_os("GALAMOST_EMULATED_STEPS").is_some()
     }
     fn max_resident_blocks(&self, _: Kernel, _: u32) -> Result<u32> {
-        // blocks run one after the other, so a grid barrier works for a single block only
-        Ok(1)
+        // not a power of two, so that blocks have different numbers of particles
+        Ok(3)
     }
     fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
-        if blocks > 1 {
-            return Err(fail("launch", "the emulated device supports cooperative launches of one block only"));
-        }
-        self.launch(kernel, Extent::from(blocks), Extent::from(threads), 0, args)
+        self.run(kernel, Extent::from(blocks), Extent::from(threads), args, |k| k.launch_cooperative)
     }
     fn set_word(&self, address: u64, word: u32) -> Result<()> {
         self.upload(address, &word.to_ne_bytes())
@@ -319,9 +377,7 @@ impl Device for EmulatedDevice {
     fn while_nonzero(&self, word: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         loop {
             body()?;
-            // SAFETY: the addresses are those of a word and of the run's globals, in host memory
-            let (value, halt) = unsafe { (*(word as *const u32), (*(globals as *const Globals)).halt) };
-            if value == 0 || halt != 0 {
+            if self.word(word)? == 0 || self.word(globals + offset_of!(Globals, halt) as u64)? != 0 {
                 return Ok(());
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! Only this folder uses `cudarc`.
 
-mod cache;
+pub mod cache;
 mod cuda;
 mod emulated;
 pub mod nvrtc;
@@ -17,7 +17,7 @@ pub use source::{SourceUnit, api_header, kernel_names};
 use crate::pipeline::DeviceChoice;
 use crate::profile::{Profile, Timing};
 use galamost_plugin_api::abi::{Extent, Opaque};
-use galamost_plugin_api::error::Result;
+use galamost_plugin_api::error::{Error, Result};
 use std::sync::Arc;
 
 /// A compiled kernel of a device.
@@ -62,18 +62,21 @@ pub trait Services: Send + Sync {
     /// Copies bytes to the device.
     ///
     /// # Errors
-    /// Returns the device's error.
+    /// Returns an error if the range is not inside one allocation, or the device's error.
     fn upload(&self, address: u64, bytes: &[u8]) -> Result<()>;
     /// Copies bytes from the device after all earlier launches have finished.
     ///
     /// # Errors
-    /// Returns the device's error.
+    /// As [`Self::upload`].
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()>;
     /// Sets memory to 0. Can be captured in a graph.
     ///
     /// # Errors
-    /// Returns the device's error.
+    /// As [`Self::upload`].
     fn clear(&self, address: u64, bytes: usize) -> Result<()>;
+    /// Lets components read arrays of the run (address and size) until the next call, on the CPU. The engine does not
+    /// change or free them meanwhile. Other devices know all arrays as their own allocations.
+    fn lend(&self, _arrays: Vec<(u64, u64)>) {}
     /// Defines a macro for all units compiled from now on.
     fn define_macro(&self, name: &'static str);
     /// Compiles a source unit and returns its module; [`Self::kernel`] returns the module's kernels.
@@ -140,7 +143,7 @@ pub trait Device: Services {
     /// Sets a 32-bit word of memory, in stream order.
     ///
     /// # Errors
-    /// Returns the device's error.
+    /// As [`Services::upload`].
     fn set_word(&self, address: u64, word: u32) -> Result<()>;
     /// Runs the launches of `body`, and repeats them while the word at `word` is not 0 and the globals at this address
     /// are not halted. Inside a capture, the device evaluates the condition.
@@ -157,6 +160,20 @@ pub trait Device: Services {
     /// # Errors
     /// Returns the device's error.
     fn end_profile(&self) -> Result<Vec<Timing>>;
+}
+
+/// Returns an error unless `n` bytes from `address` on are inside `found`: the address and size of the last allocation
+/// that begins at or before `address`.
+pub(crate) fn check_range(address: u64, n: usize, found: Option<(u64, u64)>) -> Result<()> {
+    let inside = found.is_some_and(|(start, size)| {
+        let offset = address - start;
+        offset <= size && n as u64 <= size - offset
+    });
+    if inside || n == 0 {
+        return Ok(());
+    }
+    let message = format!("{n} bytes from {address:#x} on are not inside an allocation");
+    Err(Error::Device { what: "memory".into(), message })
 }
 
 /// The device of a run, with the reason of the choice for the log.

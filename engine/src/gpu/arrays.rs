@@ -2,6 +2,7 @@
 
 use crate::device::{Device, Kernel};
 use galamost_plugin_api::abi::{Extent, Opaque};
+use galamost_plugin_api::device::bytes_of;
 use galamost_plugin_api::error::{Error, Result};
 use std::sync::Arc;
 
@@ -65,8 +66,7 @@ impl Buffer {
 
     /// Copies words to the start of the memory.
     pub fn upload_words(&self, words: &[u32]) -> Result<()> {
-        // SAFETY: u32 has no padding, and u8 has no alignment
-        self.upload(unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) })
+        self.upload(bytes_of(words))
     }
 
     /// Copies bytes from offset `from` on until `to` is full.

@@ -17,7 +17,7 @@
 //! | `GALAMOST_KERNELS` | a folder with the headers of `kernels/`, instead of those in the program |
 //! | `GALAMOST_NO_GRAPHS` | launches steps one by one instead of as a graph |
 //! | `GALAMOST_EMULATED_STEPS` | enables the persistent kernel on the emulated device |
-//! | `GALAMOST_EMULATED_FAULT` | makes the emulated device fail: `lost:N` or `memory:N` |
+//! | `GALAMOST_EMULATED_FAULT` | makes the emulated device fail: `lost:N`, `memory:N` or `barrier:N` |
 
 mod args;
 mod arrays;

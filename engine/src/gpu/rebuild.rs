@@ -218,7 +218,7 @@ impl Rebuild {
     /// Makes a cell grid that is valid for boxes with at least these lengths.
     pub fn set_grid(&mut self, length: [f64; 3]) -> Result<()> {
         // particles are sorted even without a list, so that neighbors in space are neighbors in memory
-        let mut grid = Grid::new(length, self.dimensions, self.radius, 2);
+        let mut grid = Grid::new(length, self.dimensions, self.radius, 2, self.n);
         let mut curve = 0;
         if self.staged.is_some() {
             (grid.n, curve) = curve_grid(length, self.n);

@@ -5,7 +5,7 @@ use super::system::{GpuSystem, Stage};
 use crate::device::Graph;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::When;
-use galamost_plugin_api::views::{Fault, FaultKind, Wanted};
+use galamost_plugin_api::views::{FaultKind, FaultRecord, Wanted};
 use tracing::{debug, info};
 
 /// Steps of the graph that does most of the work; the gap between two graph launches occurs once per batch.
@@ -150,7 +150,7 @@ impl GpuSystem {
                 }
             }
             self.sync_globals()?;
-            if self.globals.halt != 0 {
+            if self.globals.is_halted() {
                 let full = self.globals.step == target && wanted.more_than_force();
                 self.recover(if full { wanted } else { Wanted::FORCE })?;
             }
@@ -197,7 +197,7 @@ impl GpuSystem {
         self.launch_after_rebuild(wanted)?;
         self.sync_globals()?;
         // the longer list may overflow again
-        if self.globals.halt != 0 { self.recover(wanted) } else { Ok(()) }
+        if self.globals.is_halted() { self.recover(wanted) } else { Ok(()) }
     }
 
     /// Makes room in the neighbor list, or a new cell grid for a changed box, if that is why kernels halted.
@@ -205,7 +205,7 @@ impl GpuSystem {
     /// # Errors
     /// Returns an error for any other fault.
     pub(super) fn make_room(&mut self) -> Result<()> {
-        let f = self.globals.fault;
+        let f = self.globals.fault.get();
         let step = self.globals.step;
         if f.code == FaultKind::ListOverflow as u32 && self.rebuild.staged.is_some() {
             self.destroy_graphs()?;
@@ -230,8 +230,8 @@ impl GpuSystem {
             let of = |s| Stage::component(s, f.component);
             return Err(crate::backend::fault_error(step, f, self.stage.as_ref().and_then(of)));
         }
-        self.globals.halt = 0;
-        self.globals.fault = Fault::default();
+        self.globals.halt.set(0);
+        self.globals.fault = FaultRecord::default();
         self.globals.longest_row = 0;
         self.upload_globals()?;
         if let Some(stage) = &self.stage {

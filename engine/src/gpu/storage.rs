@@ -98,6 +98,7 @@ impl Storage for GpuSystem {
 
     fn edit_queue(&mut self) -> Result<EditQueue> {
         self.device.clear(self.edits.address(), EDITS)?;
+        self.host.set_queue(self.edits.address(), self.edits.bytes());
         Ok(EditQueue {
             edits: DevicePtr::new(self.edits.address() + EDITS as u64),
             count: DevicePtr::new(self.edits.address()),

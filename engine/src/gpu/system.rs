@@ -23,7 +23,6 @@ use crate::state::arrays::{ArrayId, ParticleArray, Sort};
 use crate::state::topology::{LinkTables, Topology, Touched};
 use crate::state::{Facts, RawState};
 use galamost_plugin_api::abi::{Extent, Opaque, WireHost};
-use galamost_plugin_api::device::bytes_of;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::When;
 use galamost_plugin_api::precision::Precision;
@@ -76,7 +75,7 @@ pub struct GpuSystem {
     motion_sums: Kernel,
     system: u64,
     buffer: f64,
-    host: HostServices,
+    pub(super) host: HostServices,
     scaling: PositionScaling,
     pub(super) exclude: crate::pipeline::Exclusions,
     pub(super) device: Arc<dyn Device>,
@@ -177,14 +176,14 @@ impl GpuSystem {
     /// Copies the globals from the device, after all earlier launches have finished.
     pub(super) fn sync_globals(&mut self) -> Result<()> {
         let bytes = self.device_globals.download()?;
-        // SAFETY: Globals is plain data of exactly this size; the read does not rely on alignment
-        self.globals = unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) };
+        let globals = Globals::from_bytes(&bytes);
+        self.globals = globals.ok_or_else(|| Error::Run(format!("{} bytes are no globals", bytes.len())))?;
         Ok(())
     }
 
     /// Copies the globals to the device.
-    pub(super) fn upload_globals(&self) -> Result<()> {
-        self.device_globals.upload(bytes_of(&[self.globals]))
+    pub(super) fn upload_globals(&mut self) -> Result<()> {
+        self.device_globals.upload(self.globals.bytes())
     }
 
     /// Scales positions with the box, where they are stored as lengths.
@@ -221,7 +220,7 @@ impl GpuSystem {
     /// Checks for faults after a force evaluation outside of a step. The neighbor list is valid, so a halt means a fault.
     fn sync_after_forces(&mut self) -> Result<()> {
         self.sync_globals()?;
-        if self.globals.halt != 0 { self.make_room() } else { Ok(()) }
+        if self.globals.is_halted() { self.make_room() } else { Ok(()) }
     }
 
     /// Rebuilds the neighbor list, with larger buffers if needed.
@@ -229,7 +228,7 @@ impl GpuSystem {
         loop {
             self.launch_rebuild(when)?;
             self.sync_globals()?;
-            if self.globals.halt == 0 {
+            if !self.globals.is_halted() {
                 return Ok(());
             }
             self.make_room()?;
@@ -335,13 +334,13 @@ impl Backend for GpuSystem {
         let Update { mut edits, changed: changed_now, sim_box } = call_updater(self, updater)?;
         self.sync_globals()?;
         let box_changed = changed_now & changed::BOX != 0;
-        if box_changed && self.globals.halt == 0 {
+        if box_changed && !self.globals.is_halted() {
             self.globals.set_box(sim_box.length, updater.id);
             self.upload_globals()?;
             self.scale_positions()?;
         }
-        if self.globals.halt != 0 {
-            let f = self.globals.fault;
+        if self.globals.is_halted() {
+            let f = self.globals.fault.get();
             let component = (f.component == updater.id).then_some(&**updater);
             return Err(crate::backend::fault_error(self.globals.step, f, component));
         }
@@ -390,6 +389,8 @@ impl Backend for GpuSystem {
     fn views(&mut self) -> (StateView, ListView, LinkView) {
         (self.view(), self.rebuild.view(), self.links.view(0))
     }
+
+    fn end_views(&mut self) {}
 
     fn host(&self) -> &WireHost {
         self.host.wire()

@@ -1,19 +1,28 @@
 //! The pipeline file: `galamost --pipeline sim.ron`.
 
-mod neighbors;
 mod overrides;
+mod settings;
 
 use crate::diagnostic::{Diagnostic, Failure};
 use galamost_plugin_api::error::{Errors, InputError, Position, nearest};
+use galamost_plugin_api::input;
 use galamost_plugin_api::params::{Fields, FromValue, Range, Source, Value};
 use galamost_plugin_api::precision::Precision;
 use std::path::{Path, PathBuf};
 
-pub use neighbors::{Exclusions, ListChoice, Neighbors, Only};
 pub use overrides::apply as apply_overrides;
+pub use settings::{CheckpointSettings, Exclusions, ListChoice, Neighbors, Only};
 
 /// The largest number of checkpoints that a run keeps.
 pub const MAX_CHECKPOINTS: u64 = 100;
+
+/// The largest number of components in a list, and of stages. Each output needs an open file, and some checks compare all
+/// components with each other.
+const MAX_ELEMENTS: usize = 10_000;
+
+fn too_many(n: usize, what: &str) -> String {
+    format!("{n} {what} are too many; at most {MAX_ELEMENTS} are allowed")
+}
 
 /// A component as the file gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +36,7 @@ pub struct Entry {
 }
 
 /// The device that the user requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum DeviceChoice {
     /// A GPU if one works, otherwise the CPU; the log states the choice and its reason.
     #[default]
@@ -101,57 +110,17 @@ impl FromValue for PrecisionField {
     }
 }
 
-/// `checkpoint: (…)`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CheckpointSettings {
-    /// Steps between checkpoints; one is also written at the end. If absent, only an interrupted run writes one.
-    pub every: Option<u64>,
-    /// Minutes between checkpoints; one is also written at the end.
-    pub minutes: Option<f64>,
-    /// Number of checkpoints kept.
-    pub keep: u64,
-    /// File; by default the pipeline's path with the extension `.checkpoint`.
-    pub file: Option<String>,
-}
-
-impl FromValue for CheckpointSettings {
-    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
-        let mut fields = Fields::new(value, errors)?;
-        let every = fields.required("every", Range { at_least: 1.0, ..Range::ANY });
-        let minutes = fields.required("minutes", Range { above: 0.0, ..Range::ANY });
-        let keep =
-            fields.or("keep", Range { at_least: 1.0, at_most: MAX_CHECKPOINTS as f64, ..Range::ANY }, || Self::KEEP);
-        let file = fields.required("file", Range::ANY);
-        fields.finish();
-        Some(Self { every: every?, minutes: minutes?, keep: keep?, file: file? })
-    }
-    fn describe() -> String {
-        "(every: 10_000, minutes: 30.0, keep: 2, file: \"run.checkpoint\")".into()
-    }
-}
-
-impl CheckpointSettings {
-    /// Two, so a run survives one unreadable checkpoint.
-    const KEEP: u64 = 2;
-
-    /// Returns whether checkpoints are written during the run.
-    pub fn regular(&self) -> bool {
-        self.every.is_some() || self.minutes.is_some()
-    }
-}
-
-impl Default for CheckpointSettings {
-    fn default() -> Self {
-        Self { every: None, minutes: None, keep: Self::KEEP, file: None }
-    }
-}
-
 struct Entries(Vec<Entry>);
 
 impl FromValue for Entries {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let mut list = vec![];
-        for v in errors.absorb(value.elements())? {
+        let elements = errors.absorb(value.elements())?;
+        if elements.len() > MAX_ELEMENTS {
+            errors.push(value.error(too_many(elements.len(), "components")));
+            return None;
+        }
+        for v in elements {
             match v.name() {
                 Some(name) => list.push(Entry { name: name.into(), text: v.text().into(), at: v.at() }),
                 None => errors.push(v.error("a component is written as `Name(…)`")),
@@ -185,6 +154,11 @@ pub struct Stage {
     pub analyzers: Option<Vec<Entry>>,
 }
 
+impl Stage {
+    /// Time step of a stage whose `dt` is wrong.
+    const PLACEHOLDER_DT: f64 = 1e-3;
+}
+
 impl FromValue for Stage {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let mut fields = Fields::new(value, errors)?;
@@ -195,15 +169,16 @@ impl FromValue for Stage {
         let (forces, integrators) = (list("forces"), list("integrators"));
         let (updaters, analyzers) = (list("updaters"), list("analyzers"));
         fields.finish();
+        // a mistake is recorded; the stage remains, so that its components are checked too
         Some(Self {
-            name: name?,
-            steps: steps?,
-            dt: dt?,
+            name: name.unwrap_or_default(),
+            steps: steps.unwrap_or(0),
+            dt: dt.unwrap_or(Self::PLACEHOLDER_DT),
             at: value.at(),
-            forces: forces?,
-            integrators: integrators?,
-            updaters: updaters?,
-            analyzers: analyzers?,
+            forces: forces.flatten(),
+            integrators: integrators.flatten(),
+            updaters: updaters.flatten(),
+            analyzers: analyzers.flatten(),
         })
     }
     fn describe() -> String {
@@ -252,16 +227,29 @@ impl Pipeline {
     /// # Errors
     /// Returns all errors of its syntax and of its own fields.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self, Failure> {
-        let fail = |d: Vec<Diagnostic>| Err(Failure::Input(d));
-        let text = match std::fs::read_to_string(path) {
-            Ok(t) => t,
-            Err(e) => return fail(vec![Diagnostic::new(path, None, format!("cannot be read: {e}"))]),
+        let (pipeline, errors) = Self::read_partially(path, overrides)?;
+        if errors.is_empty() { Ok(pipeline) } else { Err(Failure::Input(errors)) }
+    }
+
+    /// Reads a file as [`Self::read`] does, but returns errors of fields beside the pipeline, so that components can be
+    /// checked too. Fields with errors have placeholders.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read or is not RON.
+    pub fn read_partially(path: &Path, overrides: &[String]) -> Result<(Self, Vec<Diagnostic>), Failure> {
+        let text =
+            input::text_or_pipe(path).map_err(|e| Failure::Input(vec![Diagnostic::new(path, e.at, e.message)]))?;
+        if folder_of(path).to_str().is_none() {
+            let message = "the name of the folder is not UTF-8, and components receive it as text; \
+                           rename the folder, or start the program inside of it";
+            return Err(Failure::Input(vec![Diagnostic::new(path, None, message)]));
+        }
+        let diagnostics = |errors: Vec<InputError>| -> Vec<Diagnostic> {
+            errors.into_iter().map(|e| Diagnostic::new(path, e.at, e.message)).collect()
         };
-        match Self::parse(path, &text, overrides) {
-            Ok(p) => Ok(p),
-            Err(errors) => {
-                fail(errors.into_iter().map(|e: InputError| Diagnostic::new(path, e.at, e.message)).collect())
-            }
+        match Self::parse_partially(path, &text, overrides) {
+            Ok((pipeline, errors)) => Ok((pipeline, diagnostics(errors))),
+            Err(errors) => Err(Failure::Input(diagnostics(errors))),
         }
     }
 
@@ -270,44 +258,61 @@ impl Pipeline {
     /// # Errors
     /// As [`Self::read`].
     pub fn parse(path: &Path, text: &str, overrides: &[String]) -> Result<Self, Vec<InputError>> {
-        let body = skip_attributes(text);
-        if let Err(e) = body.check_syntax() {
+        let (pipeline, errors) = Self::parse_partially(path, text, overrides)?;
+        if errors.is_empty() { Ok(pipeline) } else { Err(errors) }
+    }
+
+    /// Parses a text as [`Self::read_partially`] does.
+    ///
+    /// # Errors
+    /// Returns an error if the text is not RON.
+    pub fn parse_partially(
+        path: &Path,
+        text: &str,
+        overrides: &[String],
+    ) -> Result<(Self, Vec<InputError>), Vec<InputError>> {
+        let whole = body(text);
+        if whole.text().is_empty() {
+            let needed = "a pipeline has at least `(initial: [ … ], stages: [ … ])`";
+            return Err(vec![InputError::new(format!("the file is empty; {needed}"))]);
+        }
+        if let Err(e) = whole.check_syntax() {
             return Err(vec![e]);
         }
-        let text = apply_overrides(text, body, overrides)?;
-        let value = skip_attributes(&text);
+        let text = apply_overrides(text, whole, overrides)?;
+        let value = body(&text);
         let mut errors = Errors::default();
-        let parsed = Self::fields(path, &text, value, &mut errors);
-        match parsed {
-            Some(p) if errors.0.is_empty() => Ok(p),
-            _ => Err(errors.0),
+        match Self::fields(path, &text, value, &mut errors) {
+            Some(p) => Ok((p, errors.0)),
+            None => Err(errors.0),
         }
     }
 
     fn fields(path: &Path, text: &str, value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let mut fields = Fields::new(value, errors)?;
-        let seed = fields.or("seed", Range::ANY, || 0u64);
+        let seed = fields.or("seed", Range::ANY, || 0u64).unwrap_or(0);
         let device_at = fields.raw("device").map(Value::at);
-        let device = fields.or("device", Range::ANY, DeviceChoice::default);
+        // with a wrong device, components are checked for the CPU
+        let device = fields.or("device", Range::ANY, DeviceChoice::default).unwrap_or(DeviceChoice::Cpu);
         let precision = fields.or("precision", Range::ANY, || PrecisionField(Precision::Mixed));
-        let neighbors = fields.or("neighbors", Range::ANY, Neighbors::default);
-        let checkpoint = fields.or("checkpoint", Range::ANY, CheckpointSettings::default);
+        let precision = precision.map_or(Precision::Mixed, |p| p.0);
+        let neighbors = fields.or("neighbors", Range::ANY, Neighbors::default).unwrap_or_default();
+        let checkpoint = fields.or("checkpoint", Range::ANY, CheckpointSettings::default).unwrap_or_default();
         let ensemble = fields.required::<Option<Entries>>("ensemble", Range::ANY).map(|e| e.map(|e| e.0));
         if let Some(Some(ensemble)) = ensemble {
-            return Self::of_ensemble(
-                fields,
-                path,
-                text,
-                ensemble,
-                (seed?, device?, device_at, precision?.0, checkpoint?),
-            );
+            return Self::of_ensemble(fields, path, text, ensemble, (seed, device, device_at, precision, checkpoint));
         }
-        let initial = fields.required::<Entries>("initial", Range::ANY);
-        let mut list = |name| fields.or(name, Range::ANY, || Entries(vec![])).map(|e| e.0);
+        let initial = fields.required::<Entries>("initial", Range::ANY).map_or(vec![], |e| e.0);
+        let mut list = |name| fields.or(name, Range::ANY, || Entries(vec![])).map_or(vec![], |e| e.0);
         let (forces, integrators) = (list("forces"), list("integrators"));
         let (updaters, analyzers) = (list("updaters"), list("analyzers"));
         let stages = fields.required::<Vec<Stage>>("stages", Range::ANY);
         fields.finish();
+        if let Some(s) = &stages
+            && s.len() > MAX_ELEMENTS
+        {
+            errors.push(value.error(too_many(s.len(), "stages")));
+        }
         if let Some(s) = &stages
             && s.is_empty()
         {
@@ -316,18 +321,18 @@ impl Pipeline {
         Some(Self {
             path: path.into(),
             text: text.into(),
-            seed: seed?,
-            device: device?,
+            seed,
+            device,
             device_at,
-            precision: precision?.0,
-            neighbors: neighbors?,
-            checkpoint: checkpoint?,
-            initial: initial?.0,
-            forces: forces?,
-            integrators: integrators?,
-            updaters: updaters?,
-            analyzers: analyzers?,
-            stages: stages?,
+            precision,
+            neighbors,
+            checkpoint,
+            initial,
+            forces,
+            integrators,
+            updaters,
+            analyzers,
+            stages: stages.unwrap_or_default(),
             ensemble: vec![],
         })
     }
@@ -379,10 +384,7 @@ impl Pipeline {
 
     /// Returns the folder that relative paths refer to.
     pub fn directory(&self) -> PathBuf {
-        match self.path.parent() {
-            Some(p) if !p.as_os_str().is_empty() => p.into(),
-            _ => ".".into(),
-        }
+        folder_of(&self.path).into()
     }
 
     /// Returns the path of the checkpoint file.
@@ -394,8 +396,13 @@ impl Pipeline {
     }
 }
 
-/// Skips RON attributes such as `#![enable(…)]`, which are allowed and have no effect.
-fn skip_attributes(text: &str) -> Value<'_> {
+/// Returns the folder of a file.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Returns the value of a pipeline's text. RON attributes such as `#![enable(…)]` are allowed and have no effect.
+pub(crate) fn body(text: &str) -> Value<'_> {
     let mut rest = Source::file(text).value();
     while rest.text().starts_with("#![") {
         let Some(end) = rest.text().find(']') else { break };

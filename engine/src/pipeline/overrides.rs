@@ -1,7 +1,8 @@
 //! `--set path=value`: replaces values of the pipeline file before it is read.
 
+use crate::diagnostic::counted;
 use galamost_plugin_api::error::InputError;
-use galamost_plugin_api::params::Value;
+use galamost_plugin_api::params::{Source, Value};
 
 /// Returns the text with every override applied. Paths have the form `stages[0].dt` or `forces[0].pairs[1].a`.
 ///
@@ -15,6 +16,11 @@ pub fn apply(text: &str, body: Value<'_>, overrides: &[String]) -> Result<String
             errors.push(InputError::new(format!("--set {o}: write it as path=value")));
             continue;
         };
+        // an incomplete value would be reported at another place
+        if let Err(e) = Source::file(new.trim()).value().check_syntax() {
+            errors.push(InputError::new(format!("--set {}: {}", path.trim(), e.message)));
+            continue;
+        }
         match find(body, path.trim()) {
             Ok(Target::Value(v)) => edits.push((v.offset(), v.offset() + v.text().len(), new.trim().into())),
             Ok(Target::Missing(v, field)) => {
@@ -65,7 +71,7 @@ fn find<'a>(body: Value<'a>, path: &str) -> Result<Target<'a>, String> {
             };
             here = *elements
                 .get(n)
-                .ok_or_else(|| format!("`{name}` has {} element(s), counted from 0", elements.len()))?;
+                .ok_or_else(|| format!("`{name}` has {}, counted from 0", counted(elements.len() as u64, "element")))?;
         }
     }
     Ok(Target::Value(here))

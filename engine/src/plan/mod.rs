@@ -1,18 +1,21 @@
 //! The plan of a run: what [`check`] finds out before step 0.
 
 mod check;
+pub mod files;
 mod initial;
 
 pub use check::{CheckOptions, check};
 pub use initial::initial;
 
 use crate::device::Chosen;
+use crate::diagnostic::Diagnostic;
 use crate::pipeline::{Pipeline, Stage};
 use crate::plugins::Component;
 use crate::state::molecules::MoleculeRule;
 use galamost_plugin_api::component::{GroupNeed, SystemInfo};
 use galamost_plugin_api::error::Error;
 use galamost_plugin_api::snapshot::Snapshot;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -32,6 +35,20 @@ pub struct StagePlan {
 }
 
 impl StagePlan {
+    /// Returns the energies of a frame: one for each force, then the further quantities of forces.
+    pub fn energies(&self) -> Vec<EnergyColumn> {
+        let further = |f: &Arc<Component>| -> Vec<String> {
+            f.needs.quantities.iter().map(|q| format!("{}.{q}", f.name)).collect()
+        };
+        let names = self.forces.iter().map(|f| f.name.clone()).chain(self.forces.iter().flat_map(further));
+        let mut columns: Vec<EnergyColumn> = vec![];
+        for name in names {
+            let twins = columns.iter().filter(|(n, _)| *n == name).count();
+            columns.push((name, twins));
+        }
+        columns
+    }
+
     /// Returns whether every component conserves the momentum of the system.
     pub fn conserves_momentum(&self) -> bool {
         self.integrators.iter().chain(&self.forces).all(|c| c.needs.conserves_momentum)
@@ -64,7 +81,16 @@ pub struct Plan {
     pub molecules: Option<MoleculeRule>,
     /// Plugins in use: name, version, file, hash.
     pub plugins: Vec<PluginUse>,
+    /// What runs but is probably not intended.
+    pub warnings: Vec<Diagnostic>,
+    /// Files that the run reads and writes.
+    pub files: Vec<files::RunFile>,
+    /// Components that continue each other's files in different stages; for each of them all of them, by number.
+    pub partners: BTreeMap<u32, Vec<u32>>,
 }
+
+/// A column of energies: the name of a force or its further quantity, and its number among columns of the same name.
+pub type EnergyColumn = (String, usize);
 
 /// A plugin in use.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -74,9 +100,15 @@ pub struct PluginUse {
     /// Version.
     pub version: String,
     /// File.
+    #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// SHA-256 of the file.
     pub hash: String,
+}
+
+/// Serializes a path that need not be UTF-8; the text is for the reader only.
+fn as_text<S: serde::Serializer>(path: &std::path::Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
 }
 
 impl Plan {
@@ -93,6 +125,26 @@ impl Plan {
             }
         }
         Ok(false)
+    }
+
+    /// Returns the components that continue the files of a component, including itself.
+    pub fn group<'a>(&'a self, component: &'a u32) -> &'a [u32] {
+        self.partners.get(component).map_or(std::slice::from_ref(component), Vec::as_slice)
+    }
+
+    /// Returns the energies that an analyzer lists: those of all stages in which it, or a component that continues the
+    /// same file, is active. A table then has the same columns in all of them.
+    pub fn energies_of(&self, analyzer: u32) -> Vec<EnergyColumn> {
+        let group = self.group(&analyzer);
+        let mut columns: Vec<EnergyColumn> = vec![];
+        for stage in self.stages.iter().filter(|s| s.analyzers.iter().any(|a| group.contains(&a.id))) {
+            for column in stage.energies() {
+                if !columns.contains(&column) {
+                    columns.push(column);
+                }
+            }
+        }
+        columns
     }
 
     /// Returns the component with this number.

@@ -1,6 +1,7 @@
 //! Components of a run, and their functions behind the plugin boundary.
 
 use super::library::Library;
+use crate::activity::announce;
 use crate::pipeline::Entry;
 use galamost_plugin_api::abi::{
     Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption, RSlice, Sampler1,
@@ -62,14 +63,15 @@ enum Tables {
     Sampler(&'static Sampler1),
 }
 
-// SAFETY: the object behind the pointer is Send (required by the plugin API's guard). Tables whose methods run on several
-// threads at once (pair, bonded, integrator) only create shared references to it, and their types are Sync.
+// SAFETY: the object is Send (`ComponentInterface` of the plugin API), and this is its only owner
 unsafe impl Send for Component {}
-// SAFETY: as for Send
+// SAFETY: the object is Sync, and all functions of its tables except `bind` and `drop` use it by shared reference (`adapters`
+// of the plugin API); those two are called with `&mut self`, when no handle exists
 unsafe impl Sync for Component {}
 
 impl Drop for Component {
     fn drop(&mut self) {
+        announce(&self.name, "drop");
         (self.object.drop)(self.object.this);
     }
 }
@@ -101,7 +103,7 @@ impl Component {
     /// identifies the component.)
     fn call<T>(&self, method: &'static str, answer: impl FnOnce() -> Wire<T>) -> Result<T> {
         let answer = {
-            let _activity = crate::activity::enter(self.id);
+            let _activity = crate::activity::enter(self.id, &self.name, method);
             answer()
         };
         receive(method, answer).map_err(|e| match e {
@@ -122,7 +124,9 @@ impl Component {
     pub fn create(library: &Library, info: &ComponentInfo, entry: &Entry, id: u32) -> Result<Self> {
         let source = Source { text: &entry.text, start: entry.at };
         let kind = info.kind;
+        let activity = crate::activity::enter(id, &info.name, "create");
         let object = library.create(kind, &info.name, source.value())?;
+        drop(activity);
         let base = get(&object, library)?;
         let table = match kind {
             Kind::Generator => Tables::Generator(get(&object, library)?),
@@ -156,7 +160,9 @@ impl Component {
     /// Returns the errors of its parameters that depend on the system.
     pub fn bind(&mut self, system: &SystemInfo) -> Result<()> {
         let text = ron::to_string(system).map_err(|e| Error::Run(e.to_string()))?;
+        let activity = crate::activity::enter(self.id, &self.name, "bind");
         let answer = receive("bind", (self.base.bind)(self.object.this, text.as_str().into()))?;
+        drop(activity);
         self.needs = ron::from_str(answer.as_str()).map_err(|e| Error::Run(format!("{}: {e}", self.name)))?;
         Ok(())
     }
@@ -205,9 +211,9 @@ macro_rules! handles {
                 this: *mut Opaque,
                 table: &'static $table,
             }
-            // SAFETY: as for `Component`
+            // SAFETY: a handle is a shared reference to the component, which is Sync
             unsafe impl Send for $handle<'_> {}
-            // SAFETY: as for `Component`
+            // SAFETY: as above
             unsafe impl Sync for $handle<'_> {}
         )+
         impl Component {
@@ -250,9 +256,22 @@ impl GeneratorHandle<'_> {
     pub fn generate(&self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
         let mut wire: WireSnapshot = std::mem::take(snapshot).into();
+        let activity = crate::activity::enter(self.component.id, &self.component.name, "generate");
         let result = receive("generate", (self.table.generate)(self.this, text.as_str().into(), &mut wire));
+        drop(activity);
         *snapshot = wire.into();
         result
+    }
+
+    /// Returns warnings about what was read so far.
+    ///
+    /// # Errors
+    /// Returns an error if the plugin panics.
+    pub fn warnings(&self) -> Result<Vec<String>> {
+        let text = ron::to_string(&SystemInfo::default()).map_err(|e| Error::Run(e.to_string()))?;
+        let answer = receive("bind", (self.component.base.bind)(self.this, text.as_str().into()))?;
+        let needs: Needs = ron::from_str(answer.as_str()).map_err(|e| Error::Run(e.to_string()))?;
+        Ok(needs.warnings)
     }
 
     /// Returns the number of complete frames of its file, if it reads trajectories.
@@ -261,6 +280,7 @@ impl GeneratorHandle<'_> {
     /// Returns the errors of the file.
     pub fn frames(&self, context: &GeneratorContext) -> Result<Option<u64>> {
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
+        announce(&self.component.name, "frames");
         receive("frames", (self.table.count)(self.this, text.as_str().into())).map(Into::into)
     }
     /// Reads the frame `number`, which must be less than [`Self::frames`].
@@ -270,6 +290,7 @@ impl GeneratorHandle<'_> {
     pub fn frame(&self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()> {
         let text = ron::to_string(context).map_err(|e| Error::Run(e.to_string()))?;
         let mut wire: WireSnapshot = std::mem::take(snapshot).into();
+        announce(&self.component.name, "frame");
         let result = receive("frame", (self.table.read)(self.this, text.as_str().into(), number, &mut wire));
         *snapshot = wire.into();
         result
@@ -302,7 +323,8 @@ impl PairHandle<'_> {
     /// Returns an error if the plugin panics.
     ///
     /// # Safety
-    /// The views of `call` must describe host arrays that outlive the call.
+    /// The views of `call` describe host arrays of this run that outlive the call; no other thread accesses forces begin …
+    /// end meanwhile, types are below the number that `bind` received, and the processor has the extension `isa`.
     pub unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()> {
         self.component.call("cpu", || {
             (self.table.cpu)(self.this, std::ptr::from_ref(call).cast(), std::ptr::from_mut(sums).cast())
@@ -436,7 +458,7 @@ impl AnalyzerHandle<'_> {
     ///
     /// # Errors
     /// Returns the component's error.
-    pub fn analyze(&self, call: &FrameCall) -> Result<()> {
+    pub fn analyze(&self, call: &FrameCall<'_>) -> Result<()> {
         self.component.call("analyze", || (self.table.analyze)(self.this, std::ptr::from_ref(call).cast()))
     }
 }

@@ -1,6 +1,6 @@
 //! The engine's services for plugins (`host/1`).
 
-use crate::device::{Kernel, Services, SourceUnit};
+use crate::device::{Kernel, Services, SourceUnit, check_range};
 use galamost_plugin_api::abi::{
     Callback, Extent, Host1, Opaque, ROption, RResult, RSlice, RSliceMut, RStr, TablePointer, Wire, WireError, WireHost,
 };
@@ -8,16 +8,37 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tracing::{debug, error, info, warn};
 
 /// The CPU as plugins see it: host memory and no compiler.
 #[derive(Default)]
 struct CpuServices {
-    memory: Mutex<BTreeMap<u64, Vec<u128>>>,
+    memory: Mutex<CpuMemory>,
+}
+
+#[derive(Default)]
+struct CpuMemory {
+    /// Allocations by address, with their sizes in bytes.
+    own: BTreeMap<u64, (Vec<u128>, usize)>,
+    /// Arrays of the run that components may read now: address and size.
+    lent: Vec<(u64, u64)>,
+}
+
+impl CpuMemory {
+    fn check(&self, address: u64, bytes: usize) -> Result<()> {
+        let found = self.own.range(..=address).next_back().map(|(at, (_, size))| (*at, *size as u64));
+        check_range(address, bytes, found)
+    }
 }
 
 const NO_COMPILER: &str = "the CPU has no CUDA compiler";
+
+impl CpuServices {
+    fn lock(&self) -> MutexGuard<'_, CpuMemory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Services for CpuServices {
     fn name(&self) -> String {
@@ -28,29 +49,47 @@ impl Services for CpuServices {
     }
     fn allocate(&self, bytes: usize) -> Result<u64> {
         // 15 extra words leave room to align to 256 bytes
-        let mut words = vec![0u128; bytes.div_ceil(16) + 15];
+        let n = bytes.div_ceil(16) + 15;
+        let mut words: Vec<u128> = vec![];
+        words.try_reserve_exact(n).map_err(|e| Error::Run(format!("cannot allocate {bytes} bytes: {e}")))?;
+        words.resize(n, 0);
         let address = (words.as_mut_ptr() as u64).next_multiple_of(256);
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner).insert(address, words);
+        self.lock().own.insert(address, (words, bytes));
         Ok(address)
     }
     fn free(&self, address: u64) -> Result<()> {
-        let freed = self.memory.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
+        let freed = self.lock().own.remove(&address);
         freed.map(drop).ok_or_else(|| Error::Run(format!("{address:#x} is not memory of this host")))
     }
     fn upload(&self, address: u64, bytes: &[u8]) -> Result<()> {
-        // SAFETY: plugins pass only addresses inside memory from `allocate`, with at least `bytes.len()` bytes
+        let memory = self.lock();
+        memory.check(address, bytes.len())?;
+        // SAFETY: the range is inside an allocation, which no other call accesses or frees while the lock is held; a
+        // borrowed slice is not part of it
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len()) };
         Ok(())
     }
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
-        // SAFETY: as in `upload`
+        let memory = self.lock();
+        let lent = memory.lent.iter().find(|(at, size)| (*at..*at + *size).contains(&address));
+        match lent {
+            Some(lent) => check_range(address, bytes.len(), Some(*lent))?,
+            None => memory.check(address, bytes.len())?,
+        }
+        // SAFETY: the range is inside an allocation as in `upload`, or inside an array that the engine neither changes nor
+        // frees before it ends the loan, for which it needs the lock
         unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
     }
     fn clear(&self, address: u64, bytes: usize) -> Result<()> {
+        let memory = self.lock();
+        memory.check(address, bytes)?;
         // SAFETY: as in `upload`
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, bytes) };
         Ok(())
+    }
+    fn lend(&self, arrays: Vec<(u64, u64)>) {
+        self.lock().lent = arrays;
     }
     fn define_macro(&self, _: &'static str) {}
     fn compile(&self, _: &SourceUnit) -> Result<u64> {
@@ -64,21 +103,38 @@ impl Services for CpuServices {
     }
 }
 
-/// What the pointer of a [`WireHost`] refers to.
+/// What the pointer of a [`WireHost`] refers to. It is never freed, because a plugin may keep its [`WireHost`] in a thread
+/// or a static; only the device is released at the end of the run.
 struct HostState {
-    device: Arc<dyn Services>,
+    /// `None` after the run.
+    device: Mutex<Option<Arc<dyn Services>>>,
     /// Plugins' kernels are compiled for this precision.
     precision: Precision,
     /// Addresses of the optional per-particle arrays.
     arrays: Mutex<BTreeMap<String, u64>>,
+    /// Memory that plugins may write: what they allocated, and the queue of edits. Address and size.
+    writable: Mutex<BTreeMap<u64, u64>>,
 }
 
-/// The services of a run. They outlive the components that use them.
+impl HostState {
+    fn device(&self) -> Result<Arc<dyn Services>> {
+        let device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
+        device.clone().ok_or_else(|| Error::Run("the services of the engine ended with the run".into()))
+    }
+    fn writable(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
+        self.writable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The services of a run.
 pub struct HostServices {
     wire: WireHost,
+    state: &'static HostState,
+    /// Address of the queue of edits, if there is one.
+    queue: Option<u64>,
 }
 
-// SAFETY: `HostState` is Send and Sync
+// SAFETY: the pointer in `wire` is that of `state`, which is Sync
 unsafe impl Send for HostServices {}
 // SAFETY: as above
 unsafe impl Sync for HostServices {}
@@ -86,8 +142,11 @@ unsafe impl Sync for HostServices {}
 impl HostServices {
     /// Returns the services of a device, which compiles plugins' kernels for this precision.
     pub fn new(device: Arc<dyn Services>, precision: Precision) -> Self {
-        let this = Box::into_raw(Box::new(HostState { device, precision, arrays: Mutex::default() }));
-        Self { wire: WireHost { this: this.cast(), interface } }
+        let device = Mutex::new(Some(device));
+        let state: &'static HostState =
+            Box::leak(Box::new(HostState { device, precision, arrays: Mutex::default(), writable: Mutex::default() }));
+        let this = std::ptr::from_ref(state).cast_mut().cast();
+        Self { wire: WireHost { this, interface }, state, queue: None }
     }
 
     /// Returns the services of the CPU.
@@ -102,19 +161,35 @@ impl HostServices {
 
     /// Publishes the address of an optional per-particle array to plugins.
     pub fn set_array(&self, name: &str, address: u64) {
-        services(self.wire.this).arrays.lock().unwrap_or_else(PoisonError::into_inner).insert(name.into(), address);
+        self.state.arrays.lock().unwrap_or_else(PoisonError::into_inner).insert(name.into(), address);
+    }
+
+    /// Lets plugins write the queue of edits, instead of the one before.
+    pub fn set_queue(&mut self, address: u64, bytes: usize) {
+        let mut writable = self.state.writable();
+        if let Some(before) = self.queue.replace(address) {
+            writable.remove(&before);
+        }
+        writable.insert(address, bytes as u64);
+    }
+
+    /// Lets plugins read arrays of the run (address and size) until the next call; see [`Services::lend`].
+    pub fn lend(&self, arrays: Vec<(u64, u64)>) {
+        if let Ok(device) = self.state.device() {
+            device.lend(arrays);
+        }
     }
 }
 
 impl Drop for HostServices {
     fn drop(&mut self) {
-        // SAFETY: `this` comes from `Box::into_raw` in `new` and is dropped only here
-        drop(unsafe { Box::from_raw(self.wire.this.cast::<HostState>()) });
+        self.state.device.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.state.writable().clear();
     }
 }
 
-fn services<'a>(this: *mut Opaque) -> &'a HostState {
-    // SAFETY: `this` comes from `HostServices::new`, and `HostServices` outlives the components that use it
+fn services(this: *mut Opaque) -> &'static HostState {
+    // SAFETY: `this` is the address of a `HostState` that `HostServices::new` leaked
     unsafe { &*this.cast::<HostState>() }
 }
 
@@ -136,7 +211,7 @@ extern "C" fn interface(_: *mut Opaque, name: RStr<'_>) -> ROption<TablePointer>
 /// A plugin's data pointer, passed to several threads.
 #[derive(Clone, Copy)]
 struct Data(*mut Opaque);
-// SAFETY: the plugin side of `parallel` accepts only `Sync` closures
+// SAFETY: the data of a `host/1` callback are a closure that is `Sync` (bound of `Host::parallel`)
 unsafe impl Send for Data {}
 // SAFETY: as above
 unsafe impl Sync for Data {}
@@ -144,10 +219,12 @@ unsafe impl Sync for Data {}
 extern "C" fn parallel(_: *mut Opaque, n: u64, chunk: u64, f: Callback, data: *mut Opaque) {
     let data = Data(data);
     let chunk = chunk.max(1);
+    let work = crate::activity::Shared::of_this_thread();
     (0..n.div_ceil(chunk)).into_par_iter().for_each(|k| {
         // capture the whole wrapper, because the pointer inside is not Send
         let Data(pointer) = { data };
-        (f.call)(pointer, k * chunk, ((k + 1) * chunk).min(n));
+        let _activity = work.enter();
+        (f.call)(pointer, k * chunk, (k * chunk).saturating_add(chunk).min(n));
     });
 }
 extern "C" fn log(_: *mut Opaque, level: u32, text: RStr<'_>) {
@@ -159,23 +236,42 @@ extern "C" fn log(_: *mut Opaque, level: u32, text: RStr<'_>) {
     }
 }
 extern "C" fn allocate(this: *mut Opaque, bytes: u64) -> Wire<u64> {
-    wire(services(this).device.allocate(bytes as usize))
+    let s = services(this);
+    wire(s.device().and_then(|d| {
+        let mut writable = s.writable();
+        let address = d.allocate(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        writable.insert(address, bytes);
+        Ok(address)
+    }))
 }
 extern "C" fn free(this: *mut Opaque, address: u64) -> Wire<()> {
-    wire(services(this).device.free(address))
+    let s = services(this);
+    wire(s.device().and_then(|d| {
+        let mut writable = s.writable();
+        if writable.remove(&address).is_none() {
+            return Err(Error::Run(format!("{address:#x} is not memory that a component allocated")));
+        }
+        d.free(address)
+    }))
 }
 extern "C" fn upload(this: *mut Opaque, address: u64, bytes: RSlice<'_, u8>) -> Wire<()> {
-    wire(services(this).device.upload(address, bytes.as_slice()))
+    let s = services(this);
+    wire(s.device().and_then(|d| {
+        let writable = s.writable();
+        let found = writable.range(..=address).next_back().map(|(at, size)| (*at, *size));
+        check_range(address, bytes.len(), found)?;
+        d.upload(address, bytes.as_slice())
+    }))
 }
 extern "C" fn download(this: *mut Opaque, address: u64, mut bytes: RSliceMut<'_, u8>) -> Wire<()> {
-    wire(services(this).device.download(address, bytes.as_mut_slice()))
+    wire(services(this).device().and_then(|d| d.download(address, bytes.as_mut_slice())))
 }
 extern "C" fn compile(this: *mut Opaque, name: RStr<'_>, source: RStr<'_>) -> Wire<u64> {
     let s = services(this);
-    wire(s.device.compile(&SourceUnit::new(name.as_str(), source.as_str(), s.precision)))
+    wire(s.device().and_then(|d| d.compile(&SourceUnit::new(name.as_str(), source.as_str(), s.precision))))
 }
 extern "C" fn kernel(this: *mut Opaque, module: u64, name: RStr<'_>) -> Wire<u64> {
-    wire(services(this).device.kernel(module, name.as_str()).map(|k| k.0))
+    wire(services(this).device().and_then(|d| d.kernel(module, name.as_str())).map(|k| k.0))
 }
 extern "C" fn launch(
     this: *mut Opaque,
@@ -185,9 +281,110 @@ extern "C" fn launch(
     shared: u32,
     arguments: RSlice<'_, *mut Opaque>,
 ) -> Wire<()> {
-    wire(services(this).device.launch(Kernel(kernel), grid, block, shared, arguments.as_slice()))
+    let arguments = arguments.as_slice();
+    wire(services(this).device().and_then(|d| d.launch(Kernel(kernel), grid, block, shared, arguments)))
 }
 extern "C" fn array(this: *mut Opaque, name: RStr<'_>) -> u64 {
     let arrays = services(this).arrays.lock().unwrap_or_else(PoisonError::into_inner);
-    arrays.get(name.as_str()).copied().unwrap_or(0)
+    let address = arrays.get(name.as_str()).copied().unwrap_or(0);
+    if address == 0 {
+        crate::activity::asked_for_null(name.as_str());
+    }
+    address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use galamost_plugin_api::device::DevicePtr;
+    use galamost_plugin_api::services::Host;
+
+    fn host(services: &HostServices) -> Host {
+        // SAFETY: the services are those of `HostServices`, whose object is never freed
+        unsafe { Host::new(services.wire()) }.expect("this engine has `host/1`")
+    }
+
+    #[test]
+    fn copies_stay_inside_of_allocations() {
+        let services = HostServices::cpu();
+        let host = host(&services);
+        let numbers: DevicePtr<f64> = host.allocate(3).expect("memory");
+        host.upload(numbers, &[1.0, 2.0, 3.0]).expect("inside");
+        let mut bytes = [0; 8];
+        host.download_bytes(numbers.offset(2).cast(), &mut bytes).expect("inside");
+        assert_eq!(f64::from_ne_bytes(bytes), 3.0);
+        let outside = "are not inside an allocation";
+        let other = [0u8; 64];
+        let refused = [
+            host.upload(numbers, &[0.0; 4]),
+            host.upload(numbers.offset(3), &[0.0]),
+            host.upload_bytes(DevicePtr::new(numbers.address - 1), &[0]),
+            host.upload_bytes(DevicePtr::new(u64::MAX), &[0]),
+            host.upload_bytes(DevicePtr::new(other.as_ptr() as u64), &[1; 8]),
+            host.upload_bytes(DevicePtr::null(), &[1]),
+            host.download_bytes(numbers.offset(3).cast(), &mut bytes),
+            host.download_bytes(DevicePtr::new(other.as_ptr() as u64), &mut bytes),
+        ];
+        for result in refused {
+            let message = result.expect_err("outside").to_string();
+            assert!(message.contains(outside), "{message}");
+        }
+        assert_eq!(other, [0; 64]);
+        assert!(host.allocate::<f64>(usize::MAX / 4).is_err() && host.allocate_bytes(usize::MAX).is_err());
+        assert!(host.free(numbers.offset(1)).is_err(), "not an allocation");
+        host.free(numbers).expect("allocated");
+        assert!(host.free(numbers).is_err() && host.upload(numbers, &[1.0]).is_err(), "freed");
+    }
+
+    #[test]
+    fn arrays_of_the_run_are_readable_while_they_are_lent() {
+        let mut services = HostServices::cpu();
+        let host = host(&services);
+        let mut tags = vec![4u32, 5, 6];
+        let address = DevicePtr::<u8>::new(tags.as_mut_ptr() as u64);
+        let mut bytes = [0; 12];
+        assert!(host.download_bytes(address, &mut bytes).is_err(), "not lent yet");
+        services.lend(vec![(address.address, 12)]);
+        host.download_bytes(address, &mut bytes).expect("lent");
+        assert_eq!(bytes[4], 5);
+        assert!(host.download_bytes(address.offset(1), &mut bytes).is_err(), "past the end");
+        assert!(host.upload_bytes(address, &[0; 4]).is_err(), "only to read");
+        services.lend(vec![]);
+        assert!(host.download_bytes(address, &mut bytes).is_err(), "not lent any more");
+        // the queue of edits moves when it grows
+        for queue in [100, 200] {
+            services.set_queue(queue, 4);
+            assert_eq!(services.state.writable().clone(), BTreeMap::from([(queue, 4)]));
+        }
+    }
+
+    #[test]
+    fn services_end_with_the_run() {
+        let services = HostServices::cpu();
+        let host = host(&services);
+        let memory = host.allocate_bytes(16).expect("memory");
+        drop(services);
+        let error = host.upload_bytes(memory, &[0; 16]).expect_err("no memory").to_string();
+        assert_eq!(error, "the services of the engine ended with the run");
+        assert!(host.allocate_bytes(16).is_err() && host.free(memory).is_err());
+    }
+
+    #[test]
+    fn threads_share_the_services() {
+        let services = HostServices::cpu();
+        let host = host(&services);
+        let memory = host.allocate_bytes(8).expect("memory");
+        std::thread::scope(|s| {
+            for k in 0..4u8 {
+                s.spawn(move || {
+                    let mut bytes = [0; 8];
+                    host.upload_bytes(memory, &[k; 8]).expect("inside");
+                    host.download_bytes(memory, &mut bytes).expect("inside");
+                    assert!(bytes.iter().all(|b| *b == bytes[0]), "copies are not mixed");
+                    let own = host.allocate_bytes(8).expect("memory");
+                    host.free(own).expect("allocated");
+                });
+            }
+        });
+    }
 }

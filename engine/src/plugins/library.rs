@@ -41,14 +41,23 @@ impl Library {
         bytes.windows(RECORD_SYMBOL.len()).any(|w| w == RECORD_SYMBOL.as_bytes())
     }
 
-    /// Loads a plugin.
+    /// Reads and checks the record of a plugin without loading it.
     ///
     /// # Errors
     /// Returns two lines: the cause and the remedy.
-    pub fn load(path: &Path, bytes: &[u8]) -> Result<Self> {
+    pub fn inspect(path: &Path, bytes: &[u8]) -> Result<PluginRecord> {
         let fail = |message: String| Error::Plugin { path: path.into(), message };
-        let record = record(bytes).map_err(&fail)?;
-        check_version(&record).map_err(&fail)?;
+        let record = record(bytes).map_err(fail)?;
+        check_version(&record).map_err(fail)?;
+        Ok(record)
+    }
+
+    /// Loads a plugin whose record was checked by [`Self::inspect`].
+    ///
+    /// # Errors
+    /// Returns two lines: the cause and the remedy.
+    pub fn load(path: &Path, record: PluginRecord) -> Result<Self> {
+        let fail = |message: String| Error::Plugin { path: path.into(), message };
         let root = load_root(path).map_err(|long| fail(shorten(path, &record, &long)))?;
         let theirs = (table::<Layouts1>(root, path, &record).map_err(&fail)?.structs)();
         let theirs: Vec<layout::StructLayout> = ron::from_str(theirs.as_str())
@@ -97,6 +106,7 @@ impl Library {
     /// Returns the errors of its parameters.
     pub fn create(&self, kind: Kind, name: &str, value: Value<'_>) -> Result<WireObject> {
         let at = value.at();
+        crate::activity::announce(name, "create");
         receive("create", (self.table.create)(kind as u32, name.into(), value.text().into(), at.line, at.column))
     }
 }

@@ -4,6 +4,7 @@ mod component;
 pub mod host;
 mod library;
 mod registry;
+pub mod trial;
 
 pub use component::{
     AnalyzerHandle, BondedHandle, Component, ForceHandle, GeneratorHandle, IntegratorHandle, MAX_GROUPS, PairHandle,

@@ -1,10 +1,11 @@
 //! The plugins of a run.
 
 use super::library::Library;
+use super::trial;
 use crate::pipeline::suggestion;
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::error::Error;
-use galamost_plugin_api::plugin_record::{API_MAJOR, API_MINOR};
+use galamost_plugin_api::plugin_record::{API_MAJOR, API_MINOR, PluginRecord};
 use std::path::{Path, PathBuf};
 use tracing::{debug, warn};
 
@@ -57,30 +58,59 @@ impl Registry {
                 }
             };
             files.sort();
-            for file in files {
-                self.add(&file);
-            }
+            self.add_all(&files);
         }
     }
 
     /// Loads a file if it is a plugin.
     pub fn add(&mut self, file: &Path) {
-        let canonical = file.canonicalize().unwrap_or_else(|_| file.into());
-        if self.libraries.iter().any(|l| l.path == canonical) {
-            return;
+        self.add_all(&[file.into()]);
+    }
+
+    /// Loads those of the files that are plugins. Unknown libraries are tried in a child process first.
+    fn add_all(&mut self, files: &[PathBuf]) {
+        let mut found: Vec<(PathBuf, String, PluginRecord)> = vec![];
+        for file in files {
+            let canonical = file.canonicalize().unwrap_or_else(|_| file.clone());
+            let again = self.libraries.iter().any(|l| l.path == canonical)
+                || self.broken.iter().any(|(p, _)| *p == canonical)
+                || found.iter().any(|(p, ..)| *p == canonical);
+            if again {
+                continue;
+            }
+            let bytes = match std::fs::read(&canonical) {
+                Ok(b) => b,
+                Err(e) => {
+                    self.note_broken(&canonical, e.to_string());
+                    continue;
+                }
+            };
+            // a truncated file may lack the plugin symbol; in a plugin folder it is reported all the same
+            if !Library::claims(&bytes) && !is_in_plugin_folder(&canonical) {
+                continue;
+            }
+            match Library::inspect(&canonical, &bytes) {
+                Ok(record) => found.push((canonical, trial::key(&bytes), record)),
+                Err(e) => self.note_unusable(&canonical, e),
+            }
         }
-        let bytes = match std::fs::read(&canonical) {
-            Ok(b) => b,
-            Err(e) => return self.note_broken(&canonical, e.to_string()),
-        };
-        // a truncated file may lack the plugin symbol; in a plugin folder it is reported all the same
-        if !Library::claims(&bytes) && !is_in_plugin_folder(&canonical) {
-            return;
+        let tried: Vec<_> = found.iter().map(|(path, key, _)| trial::Candidate { path, key: key.clone() }).collect();
+        let failures = trial::failures(&tried);
+        for ((path, _, record), failure) in found.into_iter().zip(failures) {
+            match failure {
+                Some(what) => self.note_broken(&path, format!("{what};\nbuild or copy it again")),
+                None => match Library::load(&path, record) {
+                    Ok(library) => self.insert(library),
+                    Err(e) => self.note_unusable(&path, e),
+                },
+            }
         }
-        match Library::load(&canonical, &bytes) {
-            Ok(library) => self.insert(library),
-            Err(Error::Plugin { message, .. }) => self.note_broken(&canonical, message),
-            Err(e) => self.note_broken(&canonical, e.to_string()),
+    }
+
+    fn note_unusable(&mut self, path: &Path, e: Error) {
+        match e {
+            Error::Plugin { message, .. } => self.note_broken(path, message),
+            e => self.note_broken(path, e.to_string()),
         }
     }
 
@@ -166,7 +196,7 @@ impl Registry {
         }
         let stem = format!("lib{}", snake_case(name));
         let culprit = self.broken.iter().find(|(p, _)| p.file_stem().is_some_and(|s| s.to_string_lossy() == stem));
-        if let Some((path, message)) = culprit {
+        if let Some((path, message)) = culprit.or_else(|| self.broken.iter().find(|(p, _)| mentions(p, name))) {
             return Err(format!("`{name}` should be in {}, which cannot be used: {message}", path.display()));
         }
         if let Some(l) = self.libraries.iter().find(|l| l.unknown.iter().any(|n| n == name)) {
@@ -193,6 +223,11 @@ impl Registry {
         }
         Err(format!("there is no component `{name}`; {}", suggestion(name, names.iter().copied())))
     }
+}
+
+/// Returns whether a file contains the name of a component. Read only to explain why a component is missing.
+fn mentions(path: &Path, name: &str) -> bool {
+    std::fs::read(path).is_ok_and(|bytes| bytes.windows(name.len()).any(|w| w == name.as_bytes()))
 }
 
 fn is_library(path: &Path) -> bool {

@@ -9,6 +9,7 @@ use crate::diagnostic::Failure;
 use crate::plan::Plan;
 use crate::plugins::Component;
 use crate::plugins::host::HostServices;
+use crate::run::outputs;
 use crate::run::{Clock, Progress, RunOptions, Summary};
 use crate::state::RawState;
 use galamost_plugin_api::error::{Error, Result};
@@ -76,7 +77,7 @@ impl Run<'_> {
             }
             (self.position, self.total) = (c.position, c.state.step);
         } else {
-            files::set_aside(self.writer.path());
+            outputs::clear(self.plan, false, false)?;
         }
         for sampler in &self.plan.components {
             sampler.start(host.wire())?;
@@ -97,6 +98,7 @@ impl Run<'_> {
         if self.summary.interrupted || (self.plan.pipeline.checkpoint.regular() && self.summary.steps > 0) {
             self.checkpoint()?;
         }
+        self.summary.total_steps = self.total;
         if self.writer.end()?.is_some() {
             self.summary.checkpoint = Some(self.writer.path().into());
         }

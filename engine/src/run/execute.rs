@@ -2,11 +2,12 @@
 
 use super::clock::Clock;
 use super::frame::{FrameFacts, analyze};
+use super::outputs;
 use super::progress::{Progress, ProgressDisplay};
 use crate::backend::{Backend, SystemSums, degrees_of_freedom};
 use crate::checkpoint::{Checkpoint, RunPosition, Writer, files};
-use crate::diagnostic::Failure;
-use crate::plan::{Plan, StagePlan};
+use crate::diagnostic::{Failure, counted};
+use crate::plan::{EnergyColumn, Plan, StagePlan};
 use crate::profile::{Timing, add_timings};
 use galamost_plugin_api::analyzer::Thermo;
 use galamost_plugin_api::error::{Error, Result};
@@ -28,7 +29,7 @@ pub struct RunOptions {
     pub quiet: bool,
     /// Shows progress; `None`: lines in the log.
     pub display: Option<Arc<dyn ProgressDisplay>>,
-    /// Set by signals (Ctrl-C, SIGTERM): the run ends after the current step and writes a checkpoint.
+    /// Set by signals (Ctrl-C, SIGTERM and others): the run ends after the current step and writes a checkpoint.
     pub stop: Arc<AtomicBool>,
     /// Set by signals (SIGUSR1): the run writes a checkpoint and continues.
     pub save: Arc<AtomicBool>,
@@ -43,6 +44,8 @@ pub struct RunOptions {
 pub struct Summary {
     /// Steps done.
     pub steps: u64,
+    /// Steps since the start of the run, with those before the checkpoint from which it resumed.
+    pub total_steps: u64,
     /// Seconds in the step loop.
     pub seconds: f64,
     /// The run was stopped by a signal or the wall-time limit.
@@ -118,6 +121,8 @@ struct Run<'a> {
     position: RunPosition,
     /// Step at which each component was last due, so a component of two stages is not due twice at their boundary.
     last_due: BTreeMap<u32, u64>,
+    /// Energies that each analyzer lists.
+    energies: BTreeMap<u32, Vec<EnergyColumn>>,
     /// Sums of the step at which a resumed run starts, if the checkpoint has them.
     sums: Option<SystemSums>,
     /// Whether the backend's energies and virials are those of the current step.
@@ -143,6 +148,7 @@ impl<'a> Run<'a> {
             summary: Summary::default(),
             position: RunPosition::default(),
             last_due: BTreeMap::new(),
+            energies: plan.components.iter().map(|c| (c.id, plan.energies_of(c.id))).collect(),
             sums: None,
             sums_are_valid: false,
             mid_step: false,
@@ -164,7 +170,7 @@ impl<'a> Run<'a> {
             self.last_due = c.last_due;
             self.sums = c.sums;
         } else {
-            files::set_aside(self.writer.path());
+            outputs::clear(self.plan, false, false)?;
         }
         for component in &self.plan.components {
             component.start(self.backend.host())?;
@@ -186,6 +192,7 @@ impl<'a> Run<'a> {
         if self.summary.interrupted || (self.plan.pipeline.checkpoint.regular() && self.summary.steps > 0) {
             self.checkpoint()?;
         }
+        self.summary.total_steps = self.backend.step().saturating_sub(self.plan.snapshot.step);
         if self.writer.end()?.is_some() {
             self.summary.checkpoint = Some(self.writer.path().into());
         }
@@ -224,8 +231,9 @@ impl<'a> Run<'a> {
         self.position.stage_time + self.position.stage_step as f64 * dt
     }
 
-    fn facts(&self, stage: &StagePlan) -> FrameFacts {
+    fn facts(&self, stage: &StagePlan) -> FrameFacts<'_> {
         FrameFacts {
+            energies: &self.energies,
             n: self.plan.snapshot.len() as u64,
             degrees_of_freedom: degrees_of_freedom(self.plan, stage),
             dimensions: self.plan.snapshot.dimensions,
@@ -241,8 +249,8 @@ impl<'a> Run<'a> {
             .enumerate()
             .filter(|(_, a)| step.is_multiple_of(a.needs.period.max(1)) && self.last_due.get(&a.id) != Some(&step));
         let due: Vec<usize> = due.map(|(i, _)| i).collect();
-        for i in &due {
-            self.last_due.insert(stage.analyzers[*i].id, step);
+        for id in due.iter().flat_map(|i| self.plan.group(&stage.analyzers[*i].id)) {
+            self.last_due.insert(*id, step);
         }
         due
     }
@@ -250,7 +258,7 @@ impl<'a> Run<'a> {
     /// Begins a stage on the backend. A resumed stage takes forces and energies from the checkpoint.
     fn begin_stage(&mut self, stage: &StagePlan, steps: u64, resumed: bool) -> Result<()> {
         if !self.options.quiet {
-            info!("stage `{}`: {} steps of dt {}", stage.stage.name, steps, stage.stage.dt);
+            info!("stage `{}`: {} of dt {}", stage.stage.name, counted(steps, "step"), stage.stage.dt);
             let facts = serde_json::json!({"stage": stage.stage.name, "steps": steps, "dt": stage.stage.dt});
             crate::log::event("stage", facts);
         }
@@ -258,6 +266,7 @@ impl<'a> Run<'a> {
         // a new analyzer that is due at once needs energies that the checkpoint does not have
         let fresh = !resumed || (thermo && self.sums.is_none());
         self.mid_step = true;
+        crate::activity::reached(self.backend.step());
         self.backend.begin_stage(stage, !fresh)?;
         self.mid_step = false;
         self.sums_are_valid = fresh || self.sums.is_some();
@@ -277,6 +286,7 @@ impl<'a> Run<'a> {
         let (mut last_profile, mut left) = (None::<Instant>, 0);
         loop {
             let step = self.backend.step();
+            crate::activity::reached(step);
             let due = self.due(stage, step);
             let tick = Instant::now();
             self.analyze(stage, &due)?;
@@ -340,15 +350,15 @@ impl<'a> Run<'a> {
         if due.is_empty() {
             return Ok(());
         }
-        let facts = self.facts(stage);
+        let facts = FrameFacts { energies: &self.energies, ..self.facts(stage) };
         let others = &mut self.summary.component_times.others;
         let (thermo, failed) = analyze(self.backend, stage, facts, due, self.sums.as_ref(), others)?;
         if thermo.is_some() {
             self.summary.thermo = thermo;
         }
         let Some((index, e)) = failed else { return Ok(()) };
-        for i in &due[index..] {
-            self.last_due.remove(&stage.analyzers[*i].id);
+        for id in due[index..].iter().flat_map(|i| self.plan.group(&stage.analyzers[*i].id)) {
+            self.last_due.remove(id);
         }
         Err(e)
     }
@@ -419,7 +429,7 @@ impl<'a> Run<'a> {
         self.clock.saved(begun.elapsed());
         self.summary.loop_times.checkpoints += begun.elapsed().as_secs_f64();
         let (step, file) = (self.backend.step(), self.writer.path());
-        crate::log::event("checkpoint", serde_json::json!({"step": step, "file": file}));
+        crate::log::event("checkpoint", serde_json::json!({"step": step, "file": file.to_string_lossy()}));
         debug!("the run waited {:.3} s for its checkpoint", begun.elapsed().as_secs_f64());
         Ok(())
     }

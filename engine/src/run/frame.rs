@@ -2,7 +2,7 @@
 
 use crate::backend::columns;
 use crate::backend::{Backend, Columns, SystemSums};
-use crate::plan::StagePlan;
+use crate::plan::{EnergyColumn, StagePlan};
 use galamost_plugin_api::analyzer::{FrameArray, FrameCall, FrameColumn, Thermo};
 use galamost_plugin_api::component::Wants;
 use galamost_plugin_api::error::{Error, Result};
@@ -13,7 +13,7 @@ use std::time::Instant;
 /// Returns the thermodynamic values of the system from its sums.
 pub fn thermo(
     sums: &SystemSums,
-    facts: &FrameFacts,
+    facts: &FrameFacts<'_>,
     rotational: f64,
     box_length: [f64; 3],
     without_virial: bool,
@@ -54,7 +54,9 @@ pub fn thermo(
 
 /// Facts of the run that every frame contains.
 #[derive(Clone, Copy, Debug)]
-pub struct FrameFacts {
+pub struct FrameFacts<'a> {
+    /// Energies that each analyzer lists.
+    pub energies: &'a BTreeMap<u32, Vec<EnergyColumn>>,
     /// Number of particles.
     pub n: u64,
     /// Degrees of freedom.
@@ -65,12 +67,18 @@ pub struct FrameFacts {
     pub time: f64,
 }
 
-/// Returns the names of the energies of a frame: one for each force, then the further quantities of forces.
-fn names_of_energies(stage: &StagePlan) -> Vec<String> {
-    let further = |f: &std::sync::Arc<crate::plugins::Component>| -> Vec<String> {
-        f.needs.quantities.iter().map(|q| format!("{}.{q}", f.name)).collect()
-    };
-    stage.forces.iter().map(|f| f.name.clone()).chain(stage.forces.iter().flat_map(further)).collect()
+/// Returns the energies of a stage in the order of an analyzer's columns; NaN for a force of other stages.
+fn arranged<'a>(columns: &'a [EnergyColumn], stage: &[EnergyColumn], energies: &[f64]) -> (Vec<&'a str>, Vec<f64>) {
+    let of = |c: &EnergyColumn| stage.iter().position(|s| s == c).and_then(|k| energies.get(k)).copied();
+    columns.iter().map(|c| (c.0.as_str(), of(c).unwrap_or(f64::NAN))).unzip()
+}
+
+/// Returns the data that the analyzers that are due read.
+fn wants_of(stage: &StagePlan, due: &[usize]) -> Wants {
+    due.iter().fold(Wants::default(), |w, i| {
+        let a = stage.analyzers[*i].needs.wants;
+        Wants { thermo: w.thermo | a.thermo, particles: w.particles | a.particles, topology: w.topology | a.topology }
+    })
 }
 
 /// Calls the analyzers that are due. Returns the thermodynamic values if an analyzer wants them, and the index in `due` of
@@ -82,16 +90,13 @@ fn names_of_energies(stage: &StagePlan) -> Vec<String> {
 pub fn analyze(
     backend: &mut dyn Backend,
     stage: &StagePlan,
-    facts: FrameFacts,
+    facts: FrameFacts<'_>,
     due: &[usize],
     known: Option<&SystemSums>,
     seconds: &mut BTreeMap<String, f64>,
 ) -> Result<(Option<Thermo>, Option<(usize, Error)>)> {
     let mut begun = Instant::now();
-    let wants = due.iter().fold(Wants::default(), |w, i| {
-        let a = stage.analyzers[*i].needs.wants;
-        Wants { thermo: w.thermo | a.thermo, particles: w.particles | a.particles, topology: w.topology | a.topology }
-    });
+    let wants = wants_of(stage, due);
     let box_length = backend.box_length();
     let rotational = backend.facts().rotational.first().copied().unwrap_or(0.0);
     let sums = match known {
@@ -109,9 +114,7 @@ pub fn analyze(
     };
     let energies: Vec<f64> =
         sums.iter().flat_map(|s| s.components.iter().map(|c| c.energy).chain(s.quantities.iter().copied())).collect();
-    let names = names_of_energies(stage);
-    let names: Vec<FrameColumn<u8>> = names.iter().map(|n| FrameColumn::new(n.as_bytes())).collect();
-    let arrays: Vec<FrameArray> = columns
+    let arrays: Vec<FrameArray<'_>> = columns
         .arrays
         .iter()
         .map(|(name, a)| match &a.values {
@@ -120,15 +123,15 @@ pub fn analyze(
         })
         .collect();
     let (state, list, bond_view) = backend.views();
-    let call = FrameCall {
+    let common = FrameCall {
         size: size_of::<FrameCall>() as u32,
         dimensions: facts.dimensions,
         step: backend.step(),
         time: facts.time,
         box_length,
-        thermo: values.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
-        energies: FrameColumn::new(&energies),
-        energy_names: FrameColumn::new(&names),
+        thermo: values.as_ref(),
+        energies: FrameColumn::new(&[]),
+        energy_names: FrameColumn::new(&[]),
         position: FrameColumn::new(&columns.position),
         image: FrameColumn::new(&columns.image),
         velocity: FrameColumn::new(&columns.velocity),
@@ -143,14 +146,23 @@ pub fn analyze(
         bond_view,
         reserved: Default::default(),
     };
+    let mut failed = None;
+    let of_stage = if wants.thermo { stage.energies() } else { vec![] };
     for (index, i) in due.iter().enumerate() {
+        let columns = facts.energies.get(&stage.analyzers[*i].id).map_or(&of_stage[..], Vec::as_slice);
+        let (names, listed) = arranged(if wants.thermo { columns } else { &[] }, &of_stage, &energies);
+        let names: Vec<FrameColumn<'_, u8>> = names.into_iter().map(|n| FrameColumn::new(n.as_bytes())).collect();
+        let (energies, energy_names) = (FrameColumn::new(&listed), FrameColumn::new(&names));
+        let call = FrameCall { energies, energy_names, ..common.clone() };
         let done = stage.analyzers[*i].analyzer().map(|a| a.analyze(&call));
         let now = Instant::now();
         *seconds.entry(stage.analyzers[*i].name.clone()).or_default() += (now - begun).as_secs_f64();
         begun = now;
         if let Some(Err(e)) = done {
-            return Ok((values, Some((index, e))));
+            failed = Some((index, e));
+            break;
         }
     }
-    Ok((values, None))
+    backend.end_views();
+    Ok((values, failed))
 }

@@ -4,11 +4,14 @@ mod clock;
 pub mod ensemble;
 mod execute;
 mod frame;
+mod lock;
 mod open;
+pub mod outputs;
 mod progress;
 pub mod record;
 
 pub use clock::{Clock, parse_walltime};
 pub use execute::{ComponentTimes, LoopTimes, RunOptions, Summary, execute};
+pub use lock::Lock;
 pub use open::{open, open_shared};
 pub use progress::{Progress, ProgressDisplay, duration};

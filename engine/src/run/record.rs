@@ -12,7 +12,7 @@
 //! | `particles`, `bonds`, `dimensions`, `box`, `types` | of the initial state |
 //! | `plugins` | `name`, `version`, `path`, `hash` (SHA-256) of each |
 //! | `stages` | `name`, `steps`, `dt` of each |
-//! | `from_step`, `steps`, `seconds`, `start_up`, `tps` | steps of this part, seconds in the loop, seconds before it, steps per second |
+//! | `from_step`, `steps`, `total_steps`, `seconds`, `start_up`, `tps` | steps of this part and of all parts, seconds in the loop, seconds before it, steps per second |
 //! | `shares` | seconds of the loop: `steps`, `analyzers`, `updaters`, `checkpoints` |
 //! | `parts` | number of profiled `steps`, `seconds` of each component and of the neighbor list in them; `others`: total seconds of each analyzer and updater |
 //! | `list` | the neighbor list: `radius`, `buffer`, `mean`, `longest`, `builds` |
@@ -22,7 +22,7 @@
 
 use crate::backend::Backend;
 use crate::device::Chosen;
-use crate::diagnostic::Failure;
+use crate::diagnostic::{Failure, counted};
 use crate::log::{describe, now, warnings};
 use crate::plan::Plan;
 use crate::profile::seconds_by_part;
@@ -42,10 +42,7 @@ pub struct Record {
     runs: Vec<Value>,
 }
 
-/// Returns the path of the record of a pipeline.
-pub fn path_of(pipeline: &Path) -> PathBuf {
-    pipeline.with_extension("run.json")
-}
+pub use crate::plan::files::record_path as path_of;
 
 /// Returns the parts of a run, if a record exists.
 pub fn read(pipeline: &Path) -> Option<Vec<Value>> {
@@ -57,7 +54,7 @@ pub fn read(pipeline: &Path) -> Option<Vec<Value>> {
 /// Describes the device.
 pub fn device(plan: &Plan) -> String {
     match &plan.device {
-        Chosen::Cpu { .. } => format!("CPU, {} threads", rayon::current_num_threads()),
+        Chosen::Cpu { .. } => format!("CPU, {}", counted(rayon::current_num_threads() as u64, "thread")),
         // do not open the device, which takes time and memory
         Chosen::Cuda { ordinal, .. } => {
             let name = crate::device::driver().ok().and_then(|d| d.1.get(*ordinal as usize).cloned());
@@ -79,7 +76,7 @@ impl Record {
         let plugins: Vec<Value> = plan
             .plugins
             .iter()
-            .map(|p| json!({"name": p.name, "version": p.version, "path": p.path, "hash": p.hash}))
+            .map(|p| json!({"name": p.name, "version": p.version, "path": p.path.to_string_lossy(), "hash": p.hash}))
             .collect();
         let stages: Vec<Value> = plan
             .stages
@@ -88,7 +85,7 @@ impl Record {
             .collect();
         runs.push(json!({
             "status": "running", "begun": now(), "engine": env!("CARGO_PKG_VERSION"),
-            "arguments": std::env::args().skip(1).collect::<Vec<_>>(), "pipeline": plan.pipeline.text,
+            "arguments": std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect::<Vec<_>>(), "pipeline": plan.pipeline.text,
             "device": device(plan), "threads": rayon::current_num_threads(), "precision": plan.pipeline.precision.name(),
             "seed": plan.pipeline.seed, "particles": s.len(), "bonds": s.bonds.len(), "dimensions": s.dimensions,
             "box": s.box_length, "types": s.types, "plugins": plugins, "stages": stages,
@@ -118,6 +115,7 @@ impl Record {
                 Ok(s) => {
                     run["status"] = json!(if s.interrupted { "interrupted" } else { "done" });
                     run["steps"] = json!(s.steps);
+                    run["total_steps"] = json!(s.total_steps);
                     run["seconds"] = json!(s.seconds);
                     run["start_up"] = json!(s.start_up);
                     run["tps"] = json!(s.steps as f64 / s.seconds.max(1e-9));
@@ -130,7 +128,7 @@ impl Record {
                         .map(|(name, t)| (name, json!(t)))
                         .collect();
                     run["parts"] = json!({"steps": s.component_times.steps, "seconds": seconds, "others": s.component_times.others});
-                    run["checkpoint"] = json!(s.checkpoint);
+                    run["checkpoint"] = json!(s.checkpoint.as_ref().map(|c| c.to_string_lossy()));
                     if let Some(t) = &s.thermo {
                         run["last"] =
                             json!({"kT": t.kt, "pressure": t.pressure, "potential": t.potential / t.n as f64});

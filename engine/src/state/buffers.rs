@@ -1,29 +1,7 @@
 //! Arrays of plain data whose element size is known only at run time.
 
-use galamost_plugin_api::precision::{PosTypeF64, PosTypeFixed};
+pub use galamost_plugin_api::device::{Plain, bytes_of};
 use rayon::prelude::*;
-
-/// Plain data: no padding, and every bit pattern is a valid value.
-///
-/// # Safety
-/// The type must have both properties, and an alignment of at most [`ALIGNMENT`].
-pub unsafe trait Plain: Copy + Send + Sync {}
-// SAFETY: integers and floating-point numbers
-unsafe impl Plain for u8 {}
-// SAFETY: as above
-unsafe impl Plain for u32 {}
-// SAFETY: as above
-unsafe impl Plain for i32 {}
-// SAFETY: as above
-unsafe impl Plain for f32 {}
-// SAFETY: as above
-unsafe impl Plain for f64 {}
-// SAFETY: an array has no padding between its elements
-unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
-// SAFETY: four 32-bit words
-unsafe impl Plain for PosTypeFixed {}
-// SAFETY: three f64 and two 32-bit words fill the 32 bytes
-unsafe impl Plain for PosTypeF64 {}
 
 /// Alignment of [`Bytes`] in bytes.
 pub const ALIGNMENT: usize = 64;
@@ -41,13 +19,19 @@ fn blocks(bytes: usize) -> Vec<Block> {
 }
 
 /// An array of elements of `stride` bytes each, aligned to [`ALIGNMENT`], with guard bytes after its data.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Bytes {
     stride: usize,
     len: usize,
     blocks: Vec<Block>,
     /// Memory of the last [`Self::permute`], for the next one.
     spare: Vec<Block>,
+}
+
+impl Default for Bytes {
+    fn default() -> Self {
+        Self::zeroed(0, 0)
+    }
 }
 
 impl Bytes {
@@ -70,13 +54,13 @@ impl Bytes {
 
     /// Returns the data.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the blocks hold stride · len bytes and the guard
+        // SAFETY: the blocks hold stride · len bytes and the guard (`blocks`), and a block is plain data
         unsafe { std::slice::from_raw_parts(self.blocks.as_ptr().cast(), self.stride * self.len) }
     }
 
     /// Returns the data.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `bytes`; a block is plain data
+        // SAFETY: as in `bytes`
         unsafe { std::slice::from_raw_parts_mut(self.blocks.as_mut_ptr().cast(), self.stride * self.len) }
     }
 
@@ -85,8 +69,9 @@ impl Bytes {
     /// # Panics
     /// Panics if an element does not have the size of a `T`.
     pub fn values<T: Plain>(&self) -> &[T] {
+        const { assert!(align_of::<T>() <= ALIGNMENT) };
         assert_eq!(self.stride, size_of::<T>(), "size of an element");
-        // SAFETY: the data are `len` elements of plain data, aligned to ALIGNMENT
+        // SAFETY: the data are `len` elements of this size, aligned to ALIGNMENT; every bit pattern is a valid `T`
         unsafe { std::slice::from_raw_parts(self.blocks.as_ptr().cast(), self.len) }
     }
 
@@ -95,8 +80,9 @@ impl Bytes {
     /// # Panics
     /// As [`Self::values`].
     pub fn values_mut<T: Plain>(&mut self) -> &mut [T] {
+        const { assert!(align_of::<T>() <= ALIGNMENT) };
         assert_eq!(self.stride, size_of::<T>(), "size of an element");
-        // SAFETY: as in `values`
+        // SAFETY: as in `values`; a `T` has no padding, so the bytes stay initialized
         unsafe { std::slice::from_raw_parts_mut(self.blocks.as_mut_ptr().cast(), self.len) }
     }
 
@@ -150,12 +136,6 @@ fn gather<const N: usize>(from: &[u8], to: &mut [u8], order: &[u32]) {
     rows.for_each(|(row, i)| *row = from[*i as usize]);
 }
 
-/// Returns the bytes of plain values.
-pub fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
-    // SAFETY: plain data has no padding
-    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,6 +146,9 @@ mod tests {
             let mut b = Bytes::zeroed(stride, 5);
             b.bytes_mut().chunks_mut(stride).enumerate().for_each(|(k, row)| row.fill(k as u8));
             b.permute(&[4, 2, 0, 1, 3]);
+            let mut none = Bytes::default();
+            none.write_guard();
+            assert!(none.is_intact() && none.bytes().is_empty());
             let first: Vec<u8> = b.bytes().chunks(stride).map(|row| row[stride - 1]).collect();
             assert_eq!(first, [4, 2, 0, 1, 3]);
             b.write_guard();

@@ -16,13 +16,31 @@ pub struct Grid {
 
 /// The largest number of cells along an axis: cell indices must fit 32 bits, and empty cells cost time.
 const MAX_CELLS: u32 = 1024;
+/// The largest number of cells per particle: cells of a dilute system grow instead of becoming more.
+const CELLS_PER_PARTICLE: usize = 32;
+/// A number of cells that every system may have.
+const FEW_CELLS: usize = 1 << 18;
+
+/// Returns the number of cells along each axis for cells of about `edge / finer`.
+fn cells_along(length: [f64; 3], dimensions: u32, edge: f64, finer: u32) -> [u32; 3] {
+    let mut n = [1; 3];
+    for k in 0..dimensions as usize {
+        n[k] = ((length[k] / edge * f64::from(finer)).floor() as u32).clamp(1, MAX_CELLS);
+    }
+    n
+}
 
 impl Grid {
-    /// Returns the grid for a list of this radius, with cells of about `r_list / finer` (`finer` is 1 or 2).
-    pub fn new(length: [f64; 3], dimensions: u32, r_list: f64, finer: u32) -> Self {
-        let mut n = [1; 3];
-        for k in 0..dimensions as usize {
-            n[k] = ((length[k] / r_list * f64::from(finer)).floor() as u32).clamp(1, MAX_CELLS);
+    /// Returns the grid for a list of this radius, with cells of about `r_list / finer` (`finer` is 1 or 2). Cells are
+    /// larger if there would be many more cells than particles.
+    pub fn new(length: [f64; 3], dimensions: u32, r_list: f64, finer: u32, particles: usize) -> Self {
+        let most = particles.saturating_mul(CELLS_PER_PARTICLE).max(FEW_CELLS);
+        // the first try is the grid of a dense system, bit for bit
+        let mut edge = r_list;
+        let mut n = cells_along(length, dimensions, edge, finer);
+        while n.iter().map(|n| *n as usize).product::<usize>() > most {
+            edge *= 1.1;
+            n = cells_along(length, dimensions, edge, finer);
         }
         let mut reach = [0; 3];
         for k in 0..3 {
@@ -143,7 +161,7 @@ mod tests {
             ([40.0, 4.0, 4.0], 2.0, 1),
         ] {
             let d = if length[2] == 0.0 { 2 } else { 3 };
-            let g = Grid::new(length, d, r, finer);
+            let g = Grid::new(length, d, r, finer, 1000);
             let edge: Vec<f64> = (0..3).map(|k| length[k] / f64::from(g.n[k])).collect();
             for c in [[0, 0, 0], [g.n[0] - 1, 0, g.n[2] / 2], [g.n[0] / 2, g.n[1] / 2, g.n[2] - 1]] {
                 let mut seen = vec![0; g.cells()];
@@ -167,5 +185,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The grid of a dilute system has few cells, and that of a dense one has cells of the range of the list.
+    #[test]
+    fn cells_are_bounded_by_particles() {
+        for (length, d, r, n) in [
+            ([2e4; 3], 3, 2.9, 125),
+            ([10.0; 3], 3, 1e-9, 1000),
+            ([1e5, 1e5, 0.0], 2, 1e-300, 10),
+            ([2e4, 5.0, 5.0], 3, 0.01, 1),
+        ] {
+            let g = Grid::new(length, d, r, 2, n);
+            assert!(g.cells() <= FEW_CELLS && g.cells() > FEW_CELLS / 4, "{length:?}: {:?}", g.n);
+            assert!(g.reach.iter().all(|w| *w <= 2) && g.rows.len() <= 25, "{g:?}");
+        }
+        assert_eq!(Grid::new([100.0; 3], 3, 2.9, 2, 800_000).n, [68; 3]);
+        assert_eq!(Grid::new([400.0; 3], 3, 1.0, 2, 16_000_000).n, [800; 3]);
     }
 }

@@ -8,6 +8,7 @@ use crate::state::buffers::bytes_of;
 use crate::state::store::Store;
 use crate::state::topology::Topology;
 use galamost_plugin_api::component::{ArrayNeed, GroupNeed};
+use galamost_plugin_api::device::from_bytes;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::integrator::GroupInfo;
 use galamost_plugin_api::precision::{Fixed, Float64, Precision};
@@ -194,11 +195,31 @@ pub(crate) fn ints(bytes: &[u8]) -> Vec<i32> {
 /// Decodes positions and types from their raw sections.
 pub(crate) fn positions<S: Store>(pos: &[u8], low: &[u8], length: [f64; 3]) -> (Vec<[f64; 3]>, Vec<u32>) {
     let low = ints(low);
-    let entries = pos.chunks_exact(size_of::<S::PosType>()).enumerate().map(|(i, b)| {
-        // SAFETY: an entry is plain data of this size; the read does not rely on alignment
-        let p = unsafe { std::ptr::read_unaligned(b.as_ptr().cast::<S::PosType>()) };
+    let entries = entries::<S>(pos).enumerate().map(|(i, p)| {
         let l = std::array::from_fn(|k| low.get(3 * i + k).map_or(0, |w| *w as u32));
         (S::load(&p, l, length), S::kind(&p))
     });
     entries.unzip()
+}
+
+/// Returns the entries of a raw section of positions and types.
+fn entries<S: Store>(pos: &[u8]) -> impl Iterator<Item = S::PosType> + '_ {
+    pos.chunks_exact(size_of::<S::PosType>()).filter_map(from_bytes)
+}
+
+/// Checks the types in a raw section of positions: the force loops use them as indices.
+///
+/// # Errors
+/// Returns an error if a type is not below `n_types`.
+pub fn check_types(pos: &[u8], precision: Precision, n_types: u32) -> Result<()> {
+    let largest = match precision {
+        Precision::Double => entries::<Float64>(pos).map(|p| p.kind).max(),
+        _ => entries::<Fixed>(pos).map(|p| p.kind).max(),
+    };
+    match largest {
+        Some(kind) if kind >= n_types => {
+            Err(Error::Run(format!("the checkpoint has particle type number {kind}, but the run has {n_types} types")))
+        }
+        _ => Ok(()),
+    }
 }

@@ -135,6 +135,14 @@ pub fn device_struct(item: TokenStream) -> TokenStream {
     finish(structs::device_struct(&input))
 }
 
+/// The C++ definition of a `#[repr(C)]` struct without padding that is not plain data, because several threads write some
+/// of its words.
+#[proc_macro_derive(CxxStruct, attributes(device))]
+pub fn cxx_struct(item: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(item as DeriveInput);
+    finish(structs::shared_struct(&input))
+}
+
 /// Describes the members of a `#[repr(C)]` struct; the engine compares them when it loads a library.
 #[proc_macro_derive(Layout)]
 pub fn layout_derive(item: TokenStream) -> TokenStream {

@@ -116,7 +116,9 @@ pub fn cxx_struct(input: &DeriveInput) -> Result<TokenStream> {
     let template = if generic { "template <class real>\n" } else { "" };
     let text = format!("{template}struct {name} {{\n{members}}};\n");
     let (keys, values): (Vec<_>, Vec<_>) = constants.into_iter().unzip();
-    let needs = fields.named.iter().filter_map(|f| match &f.ty {
+    // the C++ type that an attribute names is not the Rust type
+    let renamed = |f: &&syn::Field| f.attrs.iter().any(|a| a.path().is_ident("device"));
+    let needs = fields.named.iter().filter(|f| !renamed(f)).filter_map(|f| match &f.ty {
         // a struct by value inside a struct must be defined before it
         Type::Path(p) => {
             let last = p.path.segments.last()?.ident.to_string();
@@ -168,24 +170,67 @@ pub fn cxx_struct(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
+/// Returns an error if the struct is not `#[repr(C)]`.
+fn check_repr(input: &DeriveInput, derive: &str) -> Result<()> {
+    let is_c = |a: &syn::Attribute| a.path().is_ident("repr") && a.parse_args::<syn::Ident>().is_ok_and(|i| i == "C");
+    if input.attrs.iter().any(is_c) {
+        return Ok(());
+    }
+    Err(syn::Error::new(input.ident.span(), format!("#[derive({derive})] needs #[repr(C)] on the struct")))
+}
+
+/// `#[derive(CxxStruct)]`.
+pub fn shared_struct(input: &DeriveInput) -> Result<TokenStream> {
+    check_repr(input, "CxxStruct")?;
+    let (cxx, unpadded) = (cxx_struct(input)?, unpadded(input)?);
+    Ok(quote!(#cxx const _: () = { #unpadded };))
+}
+
 /// `#[derive(DeviceStruct)]`.
 pub fn device_struct(input: &DeriveInput) -> Result<TokenStream> {
-    let repr_c =
-        input.attrs.iter().any(|a| a.path().is_ident("repr") && a.parse_args::<syn::Ident>().is_ok_and(|i| i == "C"));
-    if !repr_c {
-        return Err(syn::Error::new(input.ident.span(), "#[derive(DeviceStruct)] needs #[repr(C)] on the struct"));
-    }
+    check_repr(input, "DeviceStruct")?;
     let name = &input.ident;
-    let cxx = cxx_struct(input)?;
-    let (head, ty) = if is_generic(input)? {
-        (quote!(unsafe impl<real: ::galamost_plugin_api::Real>), quote!(#name<real>))
+    let (cxx, unpadded) = (cxx_struct(input)?, unpadded(input)?);
+    let members = named_fields(input)?.named.iter().map(|f| &f.ty);
+    let (generics, ty) = if is_generic(input)? {
+        (quote!(<real: ::galamost_plugin_api::Real>), quote!(#name<real>))
     } else {
-        (quote!(unsafe impl), quote!(#name))
+        (quote!(), quote!(#name))
     };
     Ok(quote! {
         #cxx
+        // SAFETY: the members are plain data, and there is no padding between them (both are checked below)
+        #[allow(non_camel_case_types)]
+        unsafe impl #generics ::galamost_plugin_api::device::Plain for #ty {}
         // SAFETY: `#[repr(C)]` was checked, and the C++ text declares the same members in the same order
         #[allow(non_camel_case_types)]
-        #head ::galamost_plugin_api::device::DeviceStruct for #ty {}
+        unsafe impl #generics ::galamost_plugin_api::device::DeviceStruct for #ty {}
+        #[allow(non_camel_case_types, dead_code)]
+        const _: () = {
+            const fn member<T: ::galamost_plugin_api::device::Plain>() {}
+            const fn members #generics () {
+                #(member::<#members>();)*
+            }
+            #unpadded
+        };
+    })
+}
+
+/// Checks that the sizes of the members add up to the size of the struct, for both types of numbers if it is generic.
+fn unpadded(input: &DeriveInput) -> Result<TokenStream> {
+    let name = &input.ident;
+    let members = named_fields(input)?.named.iter().map(|f| &f.ty);
+    let sum = quote!(0 #(+ ::std::mem::size_of::<#members>())*);
+    let message = format!("`{name}` has padding: order its members by size, or fill the gap with a `reserved` member");
+    let instance = |real: TokenStream| {
+        quote! {{
+            type real = #real;
+            assert!(::std::mem::size_of::<#name<real>>() == #sum, #message);
+        }}
+    };
+    Ok(if is_generic(input)? {
+        [quote!(f32), quote!(f64)].into_iter().map(instance).collect()
+    } else {
+        quote!(assert!(::std::mem::size_of::<#name>() == #sum, #message);)
     })
 }

@@ -1,9 +1,10 @@
 //! Global scalars of a run, the box, and faults.
 
+use crate::abi::shared::{FaultRecord, SharedWord};
 use crate::abi::views::MAX_VARYINGS;
 use crate::device::precision::BoxScale;
 use crate::params::varying::Varying;
-use galamost_plugin_macros::DeviceStruct;
+use galamost_plugin_macros::{CxxStruct, DeviceStruct};
 
 /// A fault during a step, written by the first thread that detects one.
 #[repr(C)]
@@ -49,19 +50,25 @@ pub enum FaultKind {
 }
 
 /// Global scalars of the run; one instance in device memory.
+///
+/// On the CPU all threads read it during a phase. Those that raise a fault or request a rebuild write only the
+/// [`SharedWord`]s; the engine writes the other members between the phases.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
+#[derive(Clone, Debug, CxxStruct, galamost_plugin_macros::Layout)]
 pub struct Globals {
     /// Size of this struct in bytes.
     pub size: u32,
     /// If not 0, every kernel returns at once, and the host reads `fault`.
-    pub halt: u32,
+    #[device(cxx = "u32")]
+    pub halt: SharedWord,
     /// If not 0, the neighbor list must be rebuilt before forces are computed.
-    pub rebuild: u32,
+    #[device(cxx = "u32")]
+    pub rebuild: SharedWord,
     /// Number of dimensions, 2 or 3.
     pub dimensions: u32,
     /// The current fault.
-    pub fault: Fault,
+    #[device(cxx = "Fault")]
+    pub fault: FaultRecord,
     /// Time step. Before the forces of a step it is the number of completed steps; from the forces on it is one more.
     /// Random forces of the state at step n are therefore drawn with n.
     pub step: u64,
@@ -154,10 +161,10 @@ impl Globals {
     pub fn new() -> Self {
         Self {
             size: size_of::<Self>() as u32,
-            halt: 0,
-            rebuild: 0,
+            halt: SharedWord::new(0),
+            rebuild: SharedWord::new(0),
             dimensions: 3,
-            fault: Fault::default(),
+            fault: FaultRecord::default(),
             step: 0,
             dt: 0.0,
             box_length: [0.0; 3],
@@ -178,6 +185,40 @@ impl Globals {
             built_offset: 0.0,
             reserved: [0.0; 1],
         }
+    }
+
+    /// Returns whether a fault was raised: kernels return at once, and the host reads `fault`.
+    pub fn is_halted(&self) -> bool {
+        self.halt.get() != 0
+    }
+
+    /// Returns whether the neighbor list must be rebuilt before forces are computed.
+    pub fn needs_rebuild(&self) -> bool {
+        self.rebuild.get() != 0
+    }
+
+    /// Raises a fault. Threads may call it at the same time; see [`FaultRecord::record`].
+    pub fn raise(&self, fault: Fault) {
+        self.fault.record(fault);
+        self.halt.set(1);
+    }
+
+    /// Returns the bytes, for the device. They cannot change while they are borrowed.
+    pub fn bytes(&mut self) -> &[u8] {
+        // SAFETY: the members fill the struct (checked by `CxxStruct`) and are plain data or shared words, which no other thread
+        // can access during an exclusive borrow
+        unsafe { std::slice::from_raw_parts(std::ptr::from_mut(self).cast_const().cast(), size_of::<Self>()) }
+    }
+
+    /// Returns the globals with these bytes, or `None` if their number differs.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut g = Self::new();
+        if bytes.len() != size_of::<Self>() {
+            return None;
+        }
+        // SAFETY: `g` has as many bytes, and every bit pattern is a valid value of its members
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), std::ptr::from_mut(&mut g).cast(), bytes.len()) };
+        Some(g)
     }
 
     /// Records the box of a rebuild of the neighbor list.
@@ -203,7 +244,7 @@ impl Globals {
         let shrunk = (0..d).map(|k| self.box_length[k] / self.built_length[k]).fold(f64::INFINITY, f64::min);
         let slack = 0.5 * (shrunk * self.r_list - self.r_cut - self.shear_slid);
         if slack <= 0.0 {
-            self.rebuild = 1;
+            self.rebuild.set(1);
         }
         self.slack2 = slack.max(0.0).powi(2);
     }
@@ -226,8 +267,9 @@ impl Globals {
         for (k, l) in length.iter().enumerate().take(d) {
             // also false for NaN
             if !(*l >= 2.0 * self.r_cut && *l > 0.0 && l.is_finite()) {
-                self.fault = Fault { code: FaultKind::BoxTooSmall as u32, component, tag: u32::MAX, detail: k as u32 };
-                self.halt = 1;
+                let code = FaultKind::BoxTooSmall as u32;
+                self.fault = FaultRecord::new(Fault { code, component, tag: u32::MAX, detail: k as u32 });
+                self.halt.set(1);
                 return [1.0; 3];
             }
         }
@@ -258,5 +300,35 @@ impl Globals {
 impl Default for Globals {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globals_become_bytes_and_back() {
+        let mut g = Globals { step: 7, dt: 0.5, ..Globals::new() };
+        g.values[3] = 2.5;
+        g.raise(Fault { code: 6, component: 1, tag: 2, detail: 3 });
+        let bytes = g.bytes().to_vec();
+        assert_eq!(bytes.len(), size_of::<Globals>());
+        let mut back = Globals::from_bytes(&bytes).expect("as many bytes");
+        assert_eq!((back.step, back.values[3], back.fault.get()), (7, 2.5, g.fault.get()));
+        assert!(back.is_halted() && !back.needs_rebuild());
+        assert_eq!(back.bytes(), bytes);
+        assert!(Globals::from_bytes(&bytes[1..]).is_none());
+    }
+
+    #[test]
+    fn a_box_that_is_too_small_halts() {
+        let mut g = Globals { box_length: [10.0; 3], r_cut: 2.5, ..Globals::new() };
+        assert_eq!(g.set_box([8.0, 10.0, 10.0], 4), [0.8, 1.0, 1.0]);
+        assert!(!g.is_halted());
+        assert_eq!(g.set_box([8.0, 4.0, 10.0], 4), [1.0; 3]);
+        let expected = Fault { code: FaultKind::BoxTooSmall as u32, component: 4, tag: u32::MAX, detail: 1 };
+        assert!(g.is_halted());
+        assert_eq!(g.fault.get(), expected);
     }
 }

@@ -16,6 +16,7 @@ pub mod layout;
 pub(crate) mod panic;
 pub mod plugin_record;
 pub mod services;
+mod shared;
 mod stable;
 mod tables;
 pub mod views;

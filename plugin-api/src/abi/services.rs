@@ -5,7 +5,7 @@
 use crate::abi::panic::{CaughtPanic, panic_message};
 use crate::abi::wire::from_wire;
 use crate::abi::{Callback, Host1, Opaque, RSlice, RSliceMut, RStr, WireHost};
-use crate::device::{DevicePtr, DeviceStruct, bytes_of};
+use crate::device::{DevicePtr, Plain, bytes_of};
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -25,14 +25,32 @@ pub enum Level {
     Debug = 3,
 }
 
-/// The engine's services. Valid as long as the component that received them.
+/// The engine's services.
+///
+/// Device memory belongs to the run. A plugin copies to memory that it allocated here, and from any memory of the run; an
+/// address outside is an error:
+///
+/// ```
+/// # use galamost_plugin_api::prelude::*;
+/// use galamost_plugin_api::device::DevicePtr;
+///
+/// fn write(host: &Host) -> Result<()> {
+///     let numbers: DevicePtr<f64> = host.allocate(2)?;
+///     host.upload(numbers, &[1.0, 2.0])?;
+///     assert!(host.upload(numbers, &[1.0, 2.0, 3.0]).is_err());
+///     assert!(host.upload_bytes(DevicePtr::new(1 << 20), &[0; 8]).is_err());
+///     host.free(numbers)
+/// }
+/// ```
+///
+/// After the run, every service but the log returns an error.
 #[derive(Clone, Copy)]
 pub struct Host {
     this: *mut Opaque,
     table: &'static Host1,
 }
 
-// SAFETY: the engine's services may be called from any thread; the engine locks shared state
+// SAFETY: `this` is only passed to the functions of `table`, which may be called from any thread at any time
 unsafe impl Send for Host {}
 // SAFETY: as above
 unsafe impl Sync for Host {}
@@ -52,9 +70,10 @@ impl Host {
     /// Returns an error if the engine is too old to provide `host/1`.
     ///
     /// # Safety
-    /// `wire` must point to the engine's services, which must outlive this value.
+    /// `wire` is the address of the engine's services, whose object `this` is never freed and accepts calls from any
+    /// thread.
     pub unsafe fn new(wire: *const WireHost) -> Result<Self> {
-        // SAFETY: `wire` points to the engine's services, which outlive this value (contract of this function)
+        // SAFETY: `wire` is the address of the engine's services (contract of this function)
         let wire = unsafe { &*wire };
         let table: Option<crate::abi::TablePointer> = (wire.interface)(wire.this, RStr::from_str("host/1")).into();
         let table = table.ok_or_else(|| Error::Run("the engine has no `host/1`".into()))?;
@@ -71,7 +90,7 @@ impl Host {
             panicked: Mutex<Option<String>>,
         }
         extern "C" fn call<F: Fn(Range<usize>) + Sync>(data: *mut Opaque, begin: u64, end: u64) {
-            // SAFETY: `data` points to `work` below, which lives until `parallel` returns
+            // SAFETY: `data` is the address of `work` below, a `Work<F>` that lives until `parallel` returns; it is `Sync`
             let work = unsafe { &*data.cast::<Work<F>>() };
             // the engine's frames are between this one and the guard, and must not be unwound
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| (work.f)(begin as usize..end as usize))) {
@@ -96,12 +115,13 @@ impl Host {
         (self.table.log)(self.this, level as u32, text.into());
     }
 
-    /// Allocates device memory for `n` values, initialized to 0.
+    /// Allocates device memory for `n` values, initialized to 0 and aligned to 256 bytes.
     ///
     /// # Errors
     /// Returns an error if the device is out of memory.
-    pub fn allocate<T: DeviceStruct>(&self, n: usize) -> Result<DevicePtr<T>> {
-        from_wire((self.table.allocate)(self.this, (n * size_of::<T>()) as u64)).map(DevicePtr::new)
+    pub fn allocate<T: Plain>(&self, n: usize) -> Result<DevicePtr<T>> {
+        // more than the device has, if the product overflows
+        self.allocate_bytes(n.saturating_mul(size_of::<T>())).map(DevicePtr::cast)
     }
 
     /// Allocates `bytes` bytes of device memory, initialized to 0, aligned to 256 bytes.
@@ -120,26 +140,27 @@ impl Host {
         from_wire((self.table.free)(self.this, memory.address))
     }
 
-    /// Copies values to the device.
+    /// Copies values to memory that this host allocated.
     ///
     /// # Errors
-    /// Returns the driver's error.
-    pub fn upload<T: DeviceStruct>(&self, to: DevicePtr<T>, values: &[T]) -> Result<()> {
+    /// Returns an error if `to` has no room for the values, or the driver's error.
+    pub fn upload<T: Plain>(&self, to: DevicePtr<T>, values: &[T]) -> Result<()> {
         self.upload_bytes(to.cast(), bytes_of(values))
     }
 
-    /// Copies bytes to the device.
+    /// Copies bytes to memory that this host allocated.
     ///
     /// # Errors
-    /// Returns the driver's error.
+    /// Returns an error if `to` has no room for the bytes, or the driver's error.
     pub fn upload_bytes(&self, to: DevicePtr<u8>, bytes: &[u8]) -> Result<()> {
         from_wire((self.table.upload)(self.this, to.address, RSlice::from_slice(bytes)))
     }
 
-    /// Copies bytes from the device, after all previous launches.
+    /// Copies bytes from memory that this host allocated, or from an array of a view during the call that received the
+    /// view; after all previous launches.
     ///
     /// # Errors
-    /// Returns the driver's error.
+    /// Returns an error if `from` has fewer bytes, or the driver's error.
     pub fn download_bytes(&self, from: DevicePtr<u8>, bytes: &mut [u8]) -> Result<()> {
         from_wire((self.table.download)(self.this, from.address, RSliceMut::from_mut_slice(bytes)))
     }
@@ -167,7 +188,8 @@ impl Host {
     /// Returns the driver's error.
     ///
     /// # Safety
-    /// The arguments must match the kernel's declaration.
+    /// The arguments have the number and types of the kernel's parameters, and the kernel accesses only memory that
+    /// exists until it ends.
     pub unsafe fn launch(&self, kernel: Kernel, grid: u32, block: u32, arguments: &mut [*mut Opaque]) -> Result<()> {
         from_wire((self.table.launch)(self.this, kernel.0, grid.into(), block.into(), 0, RSlice::from_slice(arguments)))
     }

@@ -9,6 +9,7 @@ use crate::device::real::Real;
 use galamost_plugin_macros::DeviceStruct;
 
 pub use super::globals::{Fault, FaultKind, Globals, SimBox};
+pub use super::shared::{FaultRecord, SharedWord};
 
 /// Maximum number of time-dependent parameters in a run.
 pub const MAX_VARYINGS: usize = 32;
@@ -19,6 +20,17 @@ pub const COMPONENT_VARYINGS: usize = 4;
 ///
 /// Arrays are in the current order of particles, with index 0 … n_local + n_ghost − 1. Ghosts follow the local
 /// particles; at present there are none. `real` is f32 in `Single` and `Mixed`, and f64 in `Double`.
+///
+/// # Valid host arrays
+/// Unsafe functions require that a view describes valid host arrays:
+///
+/// * Every address is null, or that of an initialized array in host memory with an entry of the member's type and of the
+///   run's precision for each particle, which exists as long as the view is used.
+/// * `pos_type`, `velocity_mass`, `force`, `image`, `tag`, `index_of_tag` and `globals` are set; `group` is if `has_groups`
+///   is, and `pos_low` in `Mixed`. An optional array is set if the component asked for it in `bind`.
+/// * Types are below `n_types`, and tags and indices below the number of particles.
+/// * No exclusive reference to an array exists, and no other thread writes an entry that is read, or accesses one that is
+///   written.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct StateView {
@@ -92,9 +104,9 @@ impl StateView {
     /// loop.
     ///
     /// # Safety
-    /// The view must describe valid host arrays, and `i` < n_local.
+    /// The view describes [valid host arrays](StateView#valid-host-arrays), and `i` < n_local.
     pub unsafe fn position(&self, i: usize) -> [f64; 3] {
-        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
+        // SAFETY: `i` < n_local, and the view describes valid host arrays
         unsafe {
             if self.double() {
                 return (*self.pos_type.cast::<crate::device::precision::PosTypeF64>().host().add(i)).position;
@@ -110,7 +122,7 @@ impl StateView {
     /// # Safety
     /// As for [`Self::position`], for both particles.
     pub unsafe fn difference(&self, i: usize, j: usize) -> [f64; 3] {
-        // SAFETY: the view describes valid host arrays, and both indices are < n_local (contract of this function)
+        // SAFETY: both indices are < n_local, and the view describes valid host arrays
         let (a, b, g) = unsafe { (self.position(i), self.position(j), &*self.globals.host()) };
         let boxes =
             |d: f64, k: usize| if g.box_length[k] > 0.0 { (d / g.box_length[k]).round_ties_even() } else { 0.0 };
@@ -126,7 +138,7 @@ impl StateView {
     /// # Safety
     /// As for [`Self::position`].
     pub unsafe fn type_id(&self, i: usize) -> u32 {
-        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
+        // SAFETY: `i` < n_local, and the view describes valid host arrays
         unsafe {
             if self.double() {
                 (*self.pos_type.cast::<crate::device::precision::PosTypeF64>().host().add(i)).kind
@@ -141,7 +153,7 @@ impl StateView {
     /// # Safety
     /// As for [`Self::position`].
     pub unsafe fn velocity_mass(&self, i: usize) -> [f64; 4] {
-        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
+        // SAFETY: `i` < n_local, and the view describes valid host arrays
         unsafe {
             if self.double() {
                 *self.velocity_mass.cast::<[f64; 4]>().host().add(i)
@@ -156,7 +168,7 @@ impl StateView {
     /// # Safety
     /// As for [`Self::position`], and no other thread accesses this particle during the call.
     pub unsafe fn set_velocity(&self, i: usize, v: [f64; 3]) {
-        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
+        // SAFETY: `i` < n_local, and the view describes valid host arrays
         unsafe {
             if self.double() {
                 let all = &mut *self.velocity_mass.cast::<[f64; 4]>().host().add(i);
@@ -174,7 +186,7 @@ impl StateView {
     /// As for [`Self::position`], and no other thread accesses this particle during the call.
     pub unsafe fn add_force(&self, i: usize, f: [f64; 3], energy: f64) {
         let all = [f[0], f[1], f[2], energy];
-        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
+        // SAFETY: `i` < n_local, and the view describes valid host arrays
         unsafe {
             if self.double() {
                 let out = &mut *self.force.cast::<[f64; 4]>().host().add(i);
@@ -193,6 +205,10 @@ impl StateView {
 /// Entry k of particle i is `index[(w · capacity/team + k/team) · 32 + (i mod (32/team)) · team + k mod team]` with w =
 /// i / (32/team), so a warp with `team` threads per particle reads 32 consecutive words. On the CPU `team` is 32, and
 /// row i is the slice starting at i · capacity.
+///
+/// On the CPU the view describes valid host arrays if `count` has n_local entries up to `capacity`, `index` has n_local ·
+/// `capacity` entries below n_local + n_ghost, also between the count of a row and the next multiple of 32, and both exist
+/// and are not written as long as the view is used.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct ListView {
@@ -218,6 +234,10 @@ pub struct ListView {
 ///
 /// Entry e of particle i consists of `width` words: the indices of the other members in order, then `type · 4 +
 /// position of i among the members`. Word w is `words[(e · width + w) · stride + i]`.
+///
+/// On the CPU the view describes valid host arrays if `count` is null or has n_local entries up to `capacity`, `words` has
+/// `capacity` · `width` · `stride` words, indices in them are below n_local + n_ghost, and both exist and are not written as
+/// long as the view is used.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
 pub struct LinkView {
@@ -253,10 +273,10 @@ impl LinkView {
     /// select entries with `place` 0.
     ///
     /// # Safety
-    /// The view must describe valid host arrays, and `i` < n_local.
+    /// The view describes [valid host arrays](StateView#valid-host-arrays), and `i` < n_local.
     pub unsafe fn row(&self, i: usize) -> impl Iterator<Item = LinkEntry> + '_ {
         let (width, stride) = (self.width as usize, self.stride as usize);
-        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
+        // SAFETY: `i` < n_local, and the view describes valid host arrays
         let count = if self.count.is_null() { 0 } else { unsafe { *self.count.host().add(i) } };
         (0..count as usize).map(move |e| {
             // SAFETY: as above; `e` is below the number of entries of particle i
@@ -381,9 +401,9 @@ impl StateView {
     /// Returns whether particle `i` belongs to the group with this bit, on the CPU. Bit 32 stands for all particles.
     ///
     /// # Safety
-    /// The view must describe valid host arrays, and `i` < n_local.
+    /// The view describes [valid host arrays](StateView#valid-host-arrays), and `i` < n_local.
     pub unsafe fn in_group(&self, i: usize, bit: u32) -> bool {
-        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function)
+        // SAFETY: `i` < n_local, and the view describes valid host arrays
         bit >= 32 || unsafe { *self.group.host().add(i) >> bit & 1 == 1 }
     }
 }
@@ -408,9 +428,9 @@ impl ListView {
     /// Returns the neighbors of particle `i`, on the CPU.
     ///
     /// # Safety
-    /// The list must be in host memory, and `i` < n_local.
+    /// The view describes valid host arrays, and `i` < n_local.
     pub unsafe fn row<'a>(&self, i: usize) -> &'a [u32] {
-        // SAFETY: the view describes valid host arrays and `i` < n_local (contract of this function); on the CPU a row is a slice
+        // SAFETY: `i` < n_local, and the view describes valid host arrays, in which a row is a slice
         unsafe {
             let n = *self.count.host().add(i) as usize;
             self.index.offset(i * self.capacity as usize).slice(n)

@@ -110,7 +110,7 @@ impl<P: BondPotential> ComponentInterface for BondComponent<P> {
 impl<P: BondPotential> BondedInterface for BondComponent<P> {
     unsafe fn cpu(&self, call: &BondedCall, sums: &mut Sums) -> Result<()> {
         if let Some(tables) = &self.tables {
-            // SAFETY: `call` describes valid host memory (contract of this function)
+            // SAFETY: the contract of this function is passed on
             unsafe { self.potential.cpu(call, tables, sums) };
         }
         Ok(())

@@ -116,15 +116,16 @@ impl<I: Integrator> IntegratorInterface for IntegratorComponent<I> {
 
     unsafe fn cpu_particles(&self, phase: u32, call: &ParticleCall) -> Result<()> {
         let f = self.phase(phase)?.particles.ok_or_else(|| Error::Run(format!("phase {phase} is a scalar phase")))?;
-        // SAFETY: `call` describes valid host arrays (contract of this function); the engine allocated the state with
-        // the size that `program` reports
+        // SAFETY: `call` describes valid host arrays (contract of this function); `integrator` is the address of as many
+        // bytes as `state` returned, aligned to 64 bytes, and a state is plain data
         unsafe { f(call, &*call.integrator.cast()) };
         Ok(())
     }
 
     unsafe fn cpu_scalar(&self, phase: u32, call: &ScalarCall) -> Result<()> {
         let f = self.phase(phase)?.scalar.ok_or_else(|| Error::Run(format!("phase {phase} is a particle phase")))?;
-        // SAFETY: `call` describes valid host memory (contract of this function)
+        // SAFETY: the addresses in `call` are null or valid, and nothing else uses their targets (contract of this
+        // function); the state is as in `cpu_particles`
         unsafe {
             let step = Step::new(&*call.globals, call.first_varying);
             let mut random = Random::new(call.key, step.step, NO_TAG, call.first_draw);
@@ -149,12 +150,7 @@ impl<I: Integrator> IntegratorInterface for IntegratorComponent<I> {
     }
 
     fn conserved(&self, state: &[u8]) -> f64 {
-        if state.len() != size_of::<I::State>() {
-            return f64::NAN;
-        }
-        // SAFETY: a DeviceStruct is plain data of this size; the read does not rely on alignment
-        let state = unsafe { std::ptr::read_unaligned(state.as_ptr().cast::<I::State>()) };
-        I::conserved(&state)
+        crate::device::from_bytes(state).map_or(f64::NAN, |state| I::conserved(&state))
     }
 }
 
@@ -164,6 +160,10 @@ impl Registration {
     /// Registers an integrator.
     pub const fn integrator<I: Integrator + Params + FromValue>(name: &'static str, doc: &'static str) -> Self {
         assert_device_struct::<I::State>();
+        assert!(
+            size_of::<I::Extra<f64>>() == 2 * size_of::<I::Extra<f32>>(),
+            "members of `Extra` are `real`: the engine stores them in the precision of the run"
+        );
         Self {
             name,
             former_names: &[],

@@ -10,5 +10,7 @@ mod object;
 mod pair;
 mod simple;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 pub use library::root;

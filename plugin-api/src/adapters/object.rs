@@ -2,6 +2,9 @@
 //!
 //! A panic never crosses the boundary. It is caught here, inside the plugin, and becomes [`crate::error::Error::Panic`]
 //! with its text and source location.
+//!
+//! Several threads may call an object at the same time. All functions but `bind` and `drop` therefore create only shared
+//! references to it, and the object is `Sync`. Authors' methods that take `&mut self` are behind [`Exclusive`].
 
 use crate::abi::panic::guard;
 use crate::abi::services::Host;
@@ -12,9 +15,10 @@ use crate::abi::{
 use crate::error::{Error, Result};
 use crate::kinds::component::{Needs, SystemInfo};
 use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError, TryLockError};
 
 /// Methods of `component/1`, which every component has.
-pub trait ComponentInterface: Send + Sized + 'static {
+pub trait ComponentInterface: Send + Sync + Sized + 'static {
     /// Receives the facts of the system and returns what the component needs.
     ///
     /// # Errors
@@ -24,21 +28,21 @@ pub trait ComponentInterface: Send + Sized + 'static {
     ///
     /// # Errors
     /// Returns an error if the component cannot start.
-    fn start(&mut self, _host: Host) -> Result<()> {
+    fn start(&self, _host: Host) -> Result<()> {
         Ok(())
     }
     /// Returns the state for a checkpoint, in addition to what the engine stores.
     ///
     /// # Errors
     /// Returns an error if the state cannot be saved.
-    fn save(&mut self) -> Result<Vec<u8>> {
+    fn save(&self) -> Result<Vec<u8>> {
         Ok(vec![])
     }
     /// Restores the state that [`Self::save`] returned.
     ///
     /// # Errors
     /// Returns an error if the state does not belong to this component.
-    fn load(&mut self, state: &[u8]) -> Result<()> {
+    fn load(&self, state: &[u8]) -> Result<()> {
         if state.is_empty() {
             Ok(())
         } else {
@@ -49,11 +53,40 @@ pub trait ComponentInterface: Send + Sized + 'static {
     ///
     /// # Errors
     /// Returns an error if the results cannot be written.
-    fn finish(&mut self) -> Result<()> {
+    fn finish(&self) -> Result<()> {
         Ok(())
     }
     /// Returns the table of the component's kind, if `name` is its name.
     fn table(name: &str) -> Option<TablePointer>;
+}
+
+/// A component whose methods change it: one call at a time.
+pub struct Exclusive<T>(Mutex<T>);
+
+impl<T> Exclusive<T> {
+    pub fn new(component: T) -> Self {
+        Self(Mutex::new(component))
+    }
+
+    /// Calls a method.
+    ///
+    /// # Errors
+    /// Returns the method's error, or an error if another call has not returned yet.
+    pub fn call<R>(&self, f: impl FnOnce(&mut T) -> Result<R>) -> Result<R> {
+        match self.0.try_lock() {
+            Ok(mut component) => f(&mut component),
+            // after a panic, `finish` may still write results
+            Err(TryLockError::Poisoned(e)) => f(&mut e.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                Err(Error::Run("a method was called before the previous call returned".into()))
+            }
+        }
+    }
+
+    /// Returns the component, which nothing else uses.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The target of an object's pointer: the component and its name.
@@ -62,17 +95,10 @@ struct Named<A> {
     inner: A,
 }
 
-/// Calls a method of the object and catches panics.
-pub(crate) fn call<A, T>(this: *mut Opaque, f: impl FnOnce(&mut A) -> Result<T>) -> Result<T> {
-    // SAFETY: the pointer comes from `Object::new`; the engine uses an object from one thread at a time, except for
-    // methods that the table declares as shared (those use `shared` below)
-    let named = unsafe { &mut *this.cast::<Named<A>>() };
-    guard(named.name, || f(&mut named.inner))
-}
-
-/// Calls a method that several threads may run at the same time, and catches panics.
-pub(crate) fn shared<A, T>(this: *mut Opaque, f: impl FnOnce(&A) -> Result<T>) -> Result<T> {
-    // SAFETY: as in `call`; only shared references exist while several threads use the object
+/// Calls a method of the object and catches panics. Several threads may do so at the same time.
+pub(crate) fn call<A: ComponentInterface, T>(this: *mut Opaque, f: impl FnOnce(&A) -> Result<T>) -> Result<T> {
+    // SAFETY: `this` is a `Named<A>` of `Object::new`, because the tables of an object name its own functions; only `bind`
+    // and `drop` create other than shared references to it, and both are called when nothing else uses the object
     let named = unsafe { &*this.cast::<Named<A>>() };
     guard(named.name, || f(&named.inner))
 }
@@ -101,7 +127,7 @@ impl<A: ComponentInterface> Tables<A> {
         }
     }
     extern "C" fn drop(this: *mut Opaque) {
-        // SAFETY: the engine drops an object once
+        // SAFETY: `this` is the box of `Object::new`; `drop` is the last call of an object
         let named = unsafe { Box::from_raw(this.cast::<Named<A>>()) };
         let name = named.name;
         // a panic in a destructor is caught and dropped
@@ -111,7 +137,9 @@ impl<A: ComponentInterface> Tables<A> {
         });
     }
     extern "C" fn bind(this: *mut Opaque, system: RStr<'_>) -> Wire<RString> {
-        to_wire(call::<A, _>(this, |a| Ok(to_ron(&a.bind(&from_ron(system.as_str())?)?))))
+        // SAFETY: `this` is a `Named<A>` of `Object::new`; the engine binds a component before it shares it with others
+        let named = unsafe { &mut *this.cast::<Named<A>>() };
+        to_wire(guard(named.name, || Ok(to_ron(&named.inner.bind(&from_ron(system.as_str())?)?))))
     }
     extern "C" fn save(this: *mut Opaque) -> Wire<RVec<u8>> {
         to_wire(call::<A, _>(this, A::save))
@@ -121,7 +149,7 @@ impl<A: ComponentInterface> Tables<A> {
     }
     extern "C" fn start(this: *mut Opaque, host: *const WireHost) -> Wire<()> {
         to_wire(call::<A, _>(this, |a| {
-            // SAFETY: the engine's services outlive the object
+            // SAFETY: `component/1` passes the engine's services, which are never freed
             let host = unsafe { Host::new(host) }?;
             a.start(host)
         }))

@@ -299,6 +299,8 @@ impl<P: PairPotential> ComponentInterface for PairComponent<P> {
             arrays,
             varyings: self.potential.varyings(),
             cutoff: self.cutoff_rows.iter().fold(0.0, |m, r| m.max(r.cutoff)),
+            // friction and noise have no energy
+            conservative: !conditions,
             ..Needs::default()
         })
     }
@@ -331,7 +333,7 @@ impl<P: PairPotential> PairInterface for PairComponent<P> {
 
     unsafe fn cpu(&self, call: &PairCall, sums: &mut Sums) -> Result<()> {
         if let Some(tables) = &self.tables {
-            // SAFETY: `call` describes valid host memory (contract of this function)
+            // SAFETY: the contract of this function is passed on
             unsafe { self.potential.cpu(call, tables, sums) };
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Adapters of forces, updaters, analyzers, samplers and generators.
 
-use super::object::ComponentInterface;
+use super::object::{ComponentInterface, Exclusive};
 use super::tables::{analyzer_table, force_table, generator_table, sampler_table, updater_table};
 use crate::abi::services::Host;
 use crate::abi::{Object, TablePointer};
@@ -17,28 +17,28 @@ use crate::params::{FromValue, Params, parse};
 macro_rules! adapters {
     ($($(#[$doc:meta])* $adapter:ident of $kind:ident: $name:literal, $table:ident $(, $field:ident or $message:literal)?;)+) => {$(
         $(#[$doc])*
-        pub struct $adapter<T>(pub(crate) T);
+        pub struct $adapter<T>(pub(crate) Exclusive<T>);
 
         impl<T: $kind> ComponentInterface for $adapter<T> {
             fn bind(&mut self, system: &SystemInfo) -> Result<Needs> {
                 let mut needs = Needs::default();
-                self.0.bind(system, &mut needs)?;
+                self.0.get_mut().bind(system, &mut needs)?;
                 $(if needs.$field == 0 {
                     return Err(Error::Run($message.into()));
                 })?
                 Ok(needs)
             }
-            fn start(&mut self, host: Host) -> Result<()> {
-                self.0.start(host)
+            fn start(&self, host: Host) -> Result<()> {
+                self.0.call(|c| c.start(host))
             }
-            fn save(&mut self) -> Result<Vec<u8>> {
-                self.0.save()
+            fn save(&self) -> Result<Vec<u8>> {
+                self.0.call(T::save)
             }
-            fn load(&mut self, state: &[u8]) -> Result<()> {
-                self.0.load(state)
+            fn load(&self, state: &[u8]) -> Result<()> {
+                self.0.call(|c| c.load(state))
             }
-            fn finish(&mut self) -> Result<()> {
-                self.0.finish()
+            fn finish(&self) -> Result<()> {
+                self.0.call(T::finish)
             }
             fn table(name: &str) -> Option<TablePointer> {
                 (name == $name).then($table::<T>)
@@ -57,12 +57,12 @@ adapters! {
     SamplerAdapter of Sampler: "sampler/1", sampler_table, batches or "a sampler must set `needs.batches`";
 }
 
-/// A [`Generator`] as a component. It has no needs.
-pub struct GeneratorAdapter<T>(pub(crate) T);
+/// A [`Generator`] as a component. Its needs are its warnings; the engine asks for them after it was used.
+pub struct GeneratorAdapter<T>(pub(crate) Exclusive<T>);
 
 impl<T: Generator> ComponentInterface for GeneratorAdapter<T> {
     fn bind(&mut self, _: &SystemInfo) -> Result<Needs> {
-        Ok(Needs::default())
+        Ok(Needs { warnings: self.0.get_mut().warnings(), ..Needs::default() })
     }
     fn table(name: &str) -> Option<TablePointer> {
         (name == "generator/1").then(generator_table::<T>)
@@ -78,7 +78,7 @@ impl Registration {
             kind: Kind::Sampler,
             doc,
             fields: T::docs,
-            create: |name, value| parse::<T>(value).map(|c| Object::new(name, SamplerAdapter(c))),
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, SamplerAdapter(Exclusive::new(c)))),
         }
     }
 
@@ -90,7 +90,7 @@ impl Registration {
             kind: Kind::Force,
             doc,
             fields: T::docs,
-            create: |name, value| parse::<T>(value).map(|c| Object::new(name, ForceAdapter(c))),
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, ForceAdapter(Exclusive::new(c)))),
         }
     }
 
@@ -102,7 +102,7 @@ impl Registration {
             kind: Kind::Updater,
             doc,
             fields: T::docs,
-            create: |name, value| parse::<T>(value).map(|c| Object::new(name, UpdaterAdapter(c))),
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, UpdaterAdapter(Exclusive::new(c)))),
         }
     }
 
@@ -114,7 +114,7 @@ impl Registration {
             kind: Kind::Analyzer,
             doc,
             fields: T::docs,
-            create: |name, value| parse::<T>(value).map(|c| Object::new(name, AnalyzerAdapter(c))),
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, AnalyzerAdapter(Exclusive::new(c)))),
         }
     }
 
@@ -126,7 +126,7 @@ impl Registration {
             kind: Kind::Generator,
             doc,
             fields: T::docs,
-            create: |name, value| parse::<T>(value).map(|c| Object::new(name, GeneratorAdapter(c))),
+            create: |name, value| parse::<T>(value).map(|c| Object::new(name, GeneratorAdapter(Exclusive::new(c)))),
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod lanes;
 pub mod math;
 pub mod philox;
+mod plain;
 mod pointer;
 pub mod precision;
 pub mod quaternion;
@@ -11,5 +12,6 @@ pub mod rotation;
 mod text;
 pub mod vector;
 
+pub use plain::{Plain, bytes_of, from_bytes};
 pub use pointer::DevicePtr;
-pub use text::{CxxStruct, DeviceFn, DeviceStruct, DeviceText, assemble, bytes_of};
+pub use text::{CxxStruct, DeviceFn, DeviceStruct, DeviceText, assemble};

@@ -14,6 +14,7 @@
 use crate::device::lanes::LaneElement;
 #[cfg(target_arch = "x86_64")]
 use crate::device::lanes::{V3, V4, x86};
+use crate::device::plain::Plain;
 use crate::device::real::Real;
 use crate::device::vector::Vec3;
 
@@ -75,6 +76,11 @@ pub struct PosTypeF64 {
     pub reserved: u32,
 }
 
+// SAFETY: four 32-bit words fill the 16 bytes
+unsafe impl Plain for PosTypeFixed {}
+// SAFETY: three f64 and two 32-bit words fill the 32 bytes
+unsafe impl Plain for PosTypeF64 {}
+
 /// Box lengths and shear, in the units of a storage scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct BoxScale<R> {
@@ -116,7 +122,7 @@ pub trait Scheme: 'static + Copy + Send + Sync {
     /// Type of pair mathematics, velocities and forces.
     type Real: Real;
     /// One entry of the array of positions and types.
-    type PosType: Copy + Send + Sync + Default;
+    type PosType: Plain + Default;
 
     /// Number of lanes of the CPU loops: 16, which LLVM vectorizes well. With 8 the generated code is slow.
     const LANES: usize;

@@ -7,6 +7,7 @@
 
 use crate::device::lanes::Lanes;
 use crate::device::math;
+use crate::device::plain::Plain;
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -17,6 +18,7 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssi
 /// adjacent numbers. [`crate::language`] also lists the errors on CUDA.
 pub trait Real:
     Cast
+    + Plain
     + Lanes
     + Send
     + Sync

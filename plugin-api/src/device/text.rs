@@ -1,5 +1,7 @@
 //! Texts for CUDA C++: structs and functions of the device language.
 
+use super::plain::Plain;
+
 /// A struct that is also defined in CUDA C++.
 pub trait CxxStruct {
     /// Returns the definition; a template over `real` if the Rust struct is generic.
@@ -8,20 +10,39 @@ pub trait CxxStruct {
 
 /// A struct with the same layout in Rust and in CUDA C++. Derive it.
 ///
+/// A struct with padding is refused when it is compiled, because its bytes go to devices and checkpoints:
+///
+/// ```compile_fail
+/// use galamost_plugin_api::prelude::*;
+///
+/// #[repr(C)]
+/// #[derive(Clone, Copy, DeviceStruct)]
+/// struct State {
+///     kt: f64,
+///     beads: u32, // four bytes of padding follow; add `reserved: u32`
+/// }
+/// ```
+///
+/// So is a member whose bytes are not a number:
+///
+/// ```compile_fail
+/// use galamost_plugin_api::prelude::*;
+///
+/// #[repr(C)]
+/// #[derive(Clone, Copy, DeviceStruct)]
+/// struct State {
+///     on: bool, // use u32
+/// }
+/// ```
+///
 /// # Safety
 /// The C++ definition must have exactly the layout that `#[repr(C)]` gives the Rust struct.
-pub unsafe trait DeviceStruct: CxxStruct + Copy + 'static {}
+pub unsafe trait DeviceStruct: CxxStruct + Plain {}
 
 /// A function of the device language as a type, created by `#[device_fn]`.
 pub trait DeviceFn {
     /// Returns its text.
     fn text() -> &'static DeviceText;
-}
-
-/// Returns the bytes of device structs, for uploads.
-pub fn bytes_of<T: DeviceStruct>(rows: &[T]) -> &[u8] {
-    // SAFETY: a DeviceStruct is plain data; its bytes, including padding, are only copied to a device
-    unsafe { std::slice::from_raw_parts(rows.as_ptr().cast(), size_of_val(rows)) }
 }
 
 /// The CUDA C++ text of one function or struct of the device language, and its dependencies.

@@ -8,24 +8,43 @@ use crate::snapshot::{Array, Link, Snapshot, Values};
 pub use crate::abi::calls::{FrameArray, FrameCall, FrameColumn, Thermo};
 
 /// The state at one step. Particles are in tag order.
+///
+/// The columns are borrowed for the call of [`Analyzer::analyze`]. Copy what later calls need:
+///
+/// ```
+/// # use galamost_plugin_api::prelude::*;
+/// struct Last(Vec<[f64; 3]>);
+///
+/// fn keep(last: &mut Last, frame: &Frame<'_>) {
+///     last.0 = frame.position().to_vec();
+/// }
+/// ```
+///
+/// ```compile_fail
+/// # use galamost_plugin_api::prelude::*;
+/// struct Last<'a>(&'a [[f64; 3]]);
+///
+/// fn keep<'a>(last: &mut Last<'a>, frame: &Frame<'_>) {
+///     last.0 = frame.position();
+/// }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    call: &'a FrameCall,
+    call: &'a FrameCall<'a>,
 }
 
 macro_rules! columns {
     ($($(#[$doc:meta])* $name:ident: $ty:ty;)+) => {$(
         $(#[$doc])*
         pub fn $name(&self) -> &'a [$ty] {
-            // SAFETY: the engine keeps the columns alive until the call returns
-            unsafe { self.call.$name.slice() }
+            self.call.$name.slice()
         }
     )+};
 }
 
 impl<'a> Frame<'a> {
     /// Wraps a call.
-    pub fn new(call: &'a FrameCall) -> Self {
+    pub fn new(call: &'a FrameCall<'a>) -> Self {
         Self { call }
     }
     /// Returns the time step.
@@ -49,8 +68,7 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// Returns an error if the component did not set `wants.thermo`.
     pub fn thermo(&self) -> Result<&'a Thermo> {
-        // SAFETY: the engine keeps the target alive until the call returns
-        unsafe { self.call.thermo.as_ref() }.ok_or_else(|| Error::Run("`wants.thermo` was not set".into()))
+        self.call.thermo.ok_or_else(|| Error::Run("`wants.thermo` was not set".into()))
     }
     columns! {
         /// Positions, −L/2 ≤ x < L/2.
@@ -72,37 +90,25 @@ impl<'a> Frame<'a> {
     }
     /// Returns the potential energy of each force component, with its name.
     pub fn energies(&self) -> impl Iterator<Item = (&'a str, f64)> {
-        // SAFETY: the engine keeps the columns alive until the call returns; names are UTF-8
-        let (names, values) = unsafe { (self.call.energy_names.slice(), self.call.energies.slice()) };
-        names.iter().zip(values).map(|(n, e)| {
-            // SAFETY: as above
-            (std::str::from_utf8(unsafe { n.slice() }).unwrap_or("?"), *e)
-        })
+        let (names, values) = (self.call.energy_names.slice(), self.call.energies.slice());
+        names.iter().zip(values).map(|(n, e)| (std::str::from_utf8(n.slice()).unwrap_or("?"), *e))
     }
     /// Returns an optional array of floating-point numbers: values per particle, values.
     pub fn array(&self, name: &str) -> Option<(usize, &'a [f64])> {
-        self.find(name).map(|a| {
-            // SAFETY: as above
-            (a.width as usize, unsafe { a.reals.slice() })
-        })
+        self.find(name).map(|a| (a.width as usize, a.reals.slice()))
     }
     /// Returns an optional array of integers: values per particle, values.
     pub fn int_array(&self, name: &str) -> Option<(usize, &'a [i32])> {
-        self.find(name).map(|a| {
-            // SAFETY: as above
-            (a.width as usize, unsafe { a.ints.slice() })
-        })
+        self.find(name).map(|a| (a.width as usize, a.ints.slice()))
     }
-    fn find(&self, name: &str) -> Option<&'a FrameArray> {
-        // SAFETY: as above
-        unsafe { self.call.arrays.slice().iter().find(|a| a.name.slice() == name.as_bytes()) }
+    fn find(&self, name: &str) -> Option<&'a FrameArray<'a>> {
+        self.call.arrays.slice().iter().find(|a| a.name.slice() == name.as_bytes())
     }
     /// Returns a copy of the state; `system` provides the type names.
     ///
     /// Requires `wants.particles` and `wants.topology`; otherwise parts of the copy are empty.
     pub fn snapshot(&self, system: &SystemInfo) -> Snapshot {
-        // SAFETY: the engine keeps the columns alive until the call returns; names are UTF-8
-        let arrays = unsafe { self.call.arrays.slice() }.iter().map(|a| unsafe {
+        let arrays = self.call.arrays.slice().iter().map(|a| {
             let values = match a.ints.slice() {
                 [] => Values::Real(a.reals.slice().into()),
                 ints => Values::Int(ints.into()),
@@ -129,7 +135,7 @@ impl<'a> Frame<'a> {
         }
     }
     /// Returns the call itself, for analyzers that read device memory.
-    pub fn call(&self) -> &'a FrameCall {
+    pub fn call(&self) -> &'a FrameCall<'a> {
         self.call
     }
 }

@@ -2,9 +2,11 @@
 
 use crate::abi::Object;
 use crate::error::Result;
+use crate::output::{OutputFile, OutputKind};
 use crate::params::varying::Varying;
 use crate::params::{FieldDoc, Value};
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 pub use crate::system::{GroupNeed, SystemInfo};
 
@@ -171,6 +173,21 @@ pub struct Needs {
     pub without_virial: bool,
     /// Total number of batches that a sampler draws.
     pub batches: u64,
+    /// The integrator controls the temperature by scaling velocities, so it cannot heat particles at rest.
+    pub rescales: bool,
+    /// Files that the component writes; see [`Self::output`].
+    pub outputs: Vec<OutputFile>,
+}
+
+impl Needs {
+    /// Declares a file that the component writes, and returns its path. `file` may contain `{step}`.
+    ///
+    /// Before the first step, the engine checks that the file can be written and that nothing else in the run uses it. A
+    /// new run renames files of earlier runs.
+    pub fn output(&mut self, system: &SystemInfo, file: &str, kind: OutputKind) -> PathBuf {
+        self.outputs.push(OutputFile { path: file.into(), kind });
+        system.path(file)
+    }
 }
 
 impl Default for Needs {
@@ -199,6 +216,8 @@ impl Default for Needs {
             quantities: vec![],
             without_virial: false,
             batches: 0,
+            rescales: false,
+            outputs: vec![],
         }
     }
 }

@@ -45,4 +45,8 @@ pub trait Generator: Send + Sized + 'static {
     fn frame(&mut self, _context: &GeneratorContext, _number: u64, _snapshot: &mut Snapshot) -> Result<()> {
         Err(Error::Run("this generator has no frames".into()))
     }
+    /// Returns warnings about what was read so far, for the log: an incomplete last frame, a header that does not fit.
+    fn warnings(&self) -> Vec<String> {
+        vec![]
+    }
 }

@@ -10,4 +10,6 @@ pub mod integrator;
 pub mod pair;
 pub mod sampler;
 mod storage;
+#[cfg(test)]
+mod threads;
 pub mod updater;

@@ -1,10 +1,9 @@
-//! Stored positions on the CPU: displacement and conversion. Also recording of faults.
+//! Stored positions on the CPU: displacement and conversion.
 
-use crate::abi::views::{Fault, Globals, StateView};
+use crate::abi::views::{SimBox, StateView};
 use crate::device::precision::{Fixed, Float64, PosTypeF64, PosTypeFixed, Scheme, TWO_32, from_fixed64, wrap_f64};
 use crate::device::real::Real;
 use crate::device::vector::Vec3;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A storage scheme of positions, with the operations that integrators need.
 pub(crate) trait PositionStorage: Scheme {
@@ -12,9 +11,9 @@ pub(crate) trait PositionStorage: Scheme {
     /// box length.
     ///
     /// # Safety
-    /// `state` must describe valid host arrays of this scheme, and no other thread may access particle `i` during the
-    /// call.
-    unsafe fn displace(state: &StateView, g: &Globals, i: usize, d: [f64; 3]) -> bool;
+    /// `state` describes valid host arrays of this scheme, `i` < n_local, and no other thread accesses particle `i`
+    /// during the call.
+    unsafe fn displace(state: &StateView, b: &SimBox, i: usize, d: [f64; 3]) -> bool;
     /// Returns the position rounded to `real`.
     fn position(p: &Self::PosType, length: [f64; 3]) -> Vec3<Self::Real>;
     /// Rescales a stored position to a box stretched by `ratio`.
@@ -22,16 +21,16 @@ pub(crate) trait PositionStorage: Scheme {
 }
 
 impl PositionStorage for Fixed {
-    unsafe fn displace(state: &StateView, g: &Globals, i: usize, d: [f64; 3]) -> bool {
-        // SAFETY: `state` describes valid host arrays (contract of this function)
+    unsafe fn displace(state: &StateView, b: &SimBox, i: usize, d: [f64; 3]) -> bool {
+        // SAFETY: `i` < n_local, the arrays have an entry of this scheme for it, and no other thread accesses it
         let (p, image) = unsafe {
             (
                 &mut *state.pos_type.cast::<PosTypeFixed>().host().add(i),
                 &mut *state.image.cast::<[i32; 3]>().host().add(i),
             )
         };
-        for k in 0..g.dimensions as usize {
-            let length = g.box_length[k];
+        for k in 0..b.dimensions as usize {
+            let length = b.length[k];
             if d[k].is_nan() || d[k].abs() >= 0.5 * length {
                 return false;
             }
@@ -41,7 +40,7 @@ impl PositionStorage for Fixed {
                 p.position[k] = sum as i32;
                 image[k] += ((sum - i64::from(p.position[k])) >> 32) as i32;
             } else {
-                // SAFETY: as above
+                // SAFETY: `i` < n_local, and `pos_low` has three words for each particle; no other thread accesses them
                 let low = unsafe { &mut *state.pos_low.host().add(3 * i + k) };
                 let old = (i64::from(p.position[k]) << 32) | i64::from(*low);
                 // beyond 2⁵³ the product is an integer already
@@ -66,16 +65,16 @@ impl PositionStorage for Fixed {
 }
 
 impl PositionStorage for Float64 {
-    unsafe fn displace(state: &StateView, g: &Globals, i: usize, d: [f64; 3]) -> bool {
-        // SAFETY: `state` describes valid host arrays (contract of this function)
+    unsafe fn displace(state: &StateView, b: &SimBox, i: usize, d: [f64; 3]) -> bool {
+        // SAFETY: `i` < n_local, the arrays have an entry of this scheme for it, and no other thread accesses it
         let (p, image) = unsafe {
             (
                 &mut *state.pos_type.cast::<PosTypeF64>().host().add(i),
                 &mut *state.image.cast::<[i32; 3]>().host().add(i),
             )
         };
-        for k in 0..g.dimensions as usize {
-            let length = g.box_length[k];
+        for k in 0..b.dimensions as usize {
+            let length = b.length[k];
             if d[k].is_nan() || d[k].abs() >= 0.5 * length {
                 return false;
             }
@@ -92,18 +91,5 @@ impl PositionStorage for Float64 {
     #[inline(always)]
     fn stretched(p: &PosTypeF64, ratio: [f64; 3]) -> PosTypeF64 {
         PosTypeF64 { position: std::array::from_fn(|k| p.position[k] * ratio[k]), ..*p }
-    }
-}
-
-/// Records a fault. Of several faults in a step, the one with the smallest tag is kept.
-pub(crate) unsafe fn note_fault(globals: *mut Globals, fault: Fault) {
-    // SAFETY: the globals outlive the call; during a phase these words are only accessed by atomics
-    unsafe {
-        let tag = AtomicU32::from_ptr(&raw mut (*globals).fault.tag);
-        let code = AtomicU32::from_ptr(&raw mut (*globals).fault.code);
-        tag.fetch_min(fault.tag, Ordering::AcqRel);
-        code.store(fault.code, Ordering::Release);
-        AtomicU32::from_ptr(&raw mut (*globals).fault.component).store(fault.component, Ordering::Relaxed);
-        AtomicU32::from_ptr(&raw mut (*globals).halt).store(1, Ordering::Release);
     }
 }

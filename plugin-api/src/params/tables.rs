@@ -80,6 +80,9 @@ impl<T: FromValue> FromValue for TypePairs<T> {
     fn describe() -> String {
         format!("for each pair of types {{ (\"A\", \"B\"): … }}: {}", T::describe())
     }
+    fn each_number(&self, f: &mut dyn FnMut(f64)) {
+        self.rows.iter().for_each(|r| r.value.each_number(f));
+    }
 }
 
 impl<T> TypePairs<T> {
@@ -169,6 +172,9 @@ impl<T: FromValue> FromValue for TypeMap<T> {
     }
     fn describe() -> String {
         format!("for each type {{ \"A\": … }}: {}", T::describe())
+    }
+    fn each_number(&self, f: &mut dyn FnMut(f64)) {
+        self.rows.iter().for_each(|r| r.value.each_number(f));
     }
 }
 

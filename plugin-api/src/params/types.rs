@@ -112,7 +112,10 @@ impl<T: FromValue, const N: usize> FromValue for [T; N] {
     fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
         let elements = errors.absorb(value.elements())?;
         if elements.len() != N {
-            errors.push(value.error(format!("expected {N} values, found {}", elements.len())));
+            // 2 N numbers may be N numbers with decimal commas
+            let comma = if elements.len() == 2 * N { value.decimal_comma() } else { None };
+            let hint = comma.map_or(String::new(), |c| format!("; {c}"));
+            errors.push(value.error(format!("expected {N} values, found {}{hint}", elements.len())));
             return None;
         }
         let all: Vec<_> = elements.iter().filter_map(|v| T::from_value(*v, errors)).collect();

@@ -28,19 +28,19 @@ impl<'a> Source<'a> {
 
     /// Returns the whole text as one value.
     pub fn value(self) -> Value<'a> {
-        Value { text: trim(self.text), source: self }
+        let whole = Value { text: self.text, source: self, at: self.start };
+        whole.part(trim(self.text))
     }
+}
 
-    /// Returns the position of the byte `offset`.
-    fn position(self, offset: usize) -> Position {
-        let before = &self.text[..offset];
-        let newlines = before.matches('\n').count() as u32;
-        let last_line = before.rfind('\n').map_or(before, |n| &before[n + 1..]);
-        let column = last_line.chars().count() as u32;
-        match newlines {
-            0 => Position { line: self.start.line, column: self.start.column + column },
-            n => Position { line: self.start.line + n, column: column + 1 },
-        }
+/// Returns the position after a text that begins at `start`.
+fn advance(start: Position, text: &str) -> Position {
+    let newlines = text.matches('\n').count() as u32;
+    let last_line = text.rfind('\n').map_or(text, |n| &text[n + 1..]);
+    let column = last_line.chars().count() as u32;
+    match newlines {
+        0 => Position { line: start.line, column: start.column + column },
+        n => Position { line: start.line + n, column: column + 1 },
     }
 }
 
@@ -49,6 +49,7 @@ impl<'a> Source<'a> {
 pub struct Value<'a> {
     text: &'a str,
     source: Source<'a>,
+    at: Position,
 }
 
 impl<'a> Value<'a> {
@@ -69,17 +70,22 @@ impl<'a> Value<'a> {
 
     /// Returns the value without its first `n` bytes.
     pub fn skip(self, n: usize) -> Self {
-        Self { text: trim(&self.text[n..]), source: self.source }
+        self.part(trim(&self.text[n..]))
     }
 
     /// Returns the position of the value.
     pub fn at(self) -> Position {
-        self.source.position(self.offset())
+        self.at
     }
 
     /// Returns the position of byte `n` of the text.
     pub fn place(self, n: usize) -> Position {
-        self.source.position(self.offset() + n)
+        advance(self.at, &self.text[..n])
+    }
+
+    /// Returns a part of the text as a value.
+    fn part(self, text: &'a str) -> Self {
+        Walk::through(self).value(text)
     }
 
     /// Creates a mistake at the position of the value.
@@ -87,19 +93,21 @@ impl<'a> Value<'a> {
         InputError::at(self.at(), message)
     }
 
-    fn piece(self, raw: &'a RawValue) -> Self {
-        Self { text: trim(raw.get_ron()), source: self.source }
-    }
-
     /// Converts an error of `ron` to the coordinates of the file.
     fn translate(self, e: ron::error::SpannedError) -> InputError {
-        let (line, column) = (e.span.start.line as u32, e.span.start.col as u32);
-        let start = self.at();
-        let at = match line {
-            0 | 1 => Position { line: start.line, column: start.column + column.saturating_sub(1) },
-            n => Position { line: start.line + n - 1, column },
+        let (line, column) = (e.span.start.line.max(1), e.span.start.col.max(1));
+        let rest = self.text.split_inclusive('\n').take(line - 1).map(str::len).sum::<usize>();
+        let skipped = self.text[rest..].char_indices().nth(column - 1).map_or(self.text.len() - rest, |(n, _)| n);
+        let message = match e.code {
+            ron::Error::ExceededRecursionLimit => "more than 128 nested levels".into(),
+            code => decimal_comma(self.text, rest + skipped).unwrap_or_else(|| code.to_string()),
         };
-        InputError::at(at, e.code.to_string())
+        InputError::at(self.place(rest + skipped), message)
+    }
+
+    /// Returns a hint if the text has a number with a decimal comma, as in `[0,5, 1,0]`.
+    pub(super) fn decimal_comma(self) -> Option<String> {
+        self.text.match_indices(',').find_map(|(n, _)| decimal_comma(self.text, n + 1))
     }
 
     /// Parses a leaf with serde.
@@ -133,7 +141,7 @@ impl<'a> Value<'a> {
     pub fn after_name(self) -> Option<Self> {
         let name = self.name()?;
         let rest = trim(&self.text[name.len()..]);
-        (!rest.is_empty()).then_some(Self { text: rest, source: self.source })
+        (!rest.is_empty()).then(|| self.part(rest))
     }
 
     /// Returns the fields of a struct in order. A bare name and `Name()` have none.
@@ -145,16 +153,15 @@ impl<'a> Value<'a> {
             return Ok(vec![]);
         }
         let Entries(list) = options().from_str(self.text).map_err(|e| self.translate(e))?;
-        // a key is the identifier before the colon in front of its value
-        Ok(list
-            .into_iter()
-            .map(|(name, raw)| {
-                let value = self.piece(raw);
-                let before = &self.source.text[..value.offset()];
-                let offset = before.rfind(&*name).unwrap_or(value.offset());
-                (Key { at: self.source.position(offset), name }, value)
-            })
-            .collect())
+        let mut walk = Walk::through(self);
+        let mut entry = |(name, raw): (std::borrow::Cow<'a, str>, &'a RawValue)| {
+            let text = trim(raw.get_ron());
+            // a key is the identifier before the colon in front of its value
+            let before = walk.until(text);
+            let at = before.rfind(&*name).map_or(walk.at, |n| advance(walk.at, &before[..n]));
+            (Key { at, name }, walk.value(text))
+        };
+        Ok(list.into_iter().map(&mut entry).collect())
     }
 
     /// Returns the elements of a list or tuple.
@@ -163,7 +170,8 @@ impl<'a> Value<'a> {
     /// Returns an error for invalid syntax, or if the value is not a list.
     pub fn elements(self) -> Result<Vec<Self>, InputError> {
         let Elements(list) = options().from_str(self.text).map_err(|e| self.translate(e))?;
-        Ok(list.into_iter().map(|raw| self.piece(raw)).collect())
+        let mut walk = Walk::through(self);
+        Ok(list.into_iter().map(|raw| walk.value(trim(raw.get_ron()))).collect())
     }
 
     /// Returns the entries of a map `{ key: value, … }`.
@@ -172,8 +180,50 @@ impl<'a> Value<'a> {
     /// Returns an error for invalid syntax, or if the value is not a map.
     pub fn map(self) -> Result<Vec<(Self, Self)>, InputError> {
         let Pairs(list) = options().from_str(self.text).map_err(|e| self.translate(e))?;
-        Ok(list.into_iter().map(|(k, v)| (self.piece(k), self.piece(v))).collect())
+        let mut walk = Walk::through(self);
+        let mut value = |raw: &'a RawValue| walk.value(trim(raw.get_ron()));
+        Ok(list.into_iter().map(|(k, v)| (value(k), value(v))).collect())
     }
+}
+
+/// Finds the positions of the parts of a value in one pass. They must come in the order of the text.
+struct Walk<'a> {
+    source: Source<'a>,
+    /// Offset in the source up to which the position is known.
+    offset: usize,
+    /// Position of this offset.
+    at: Position,
+}
+
+impl<'a> Walk<'a> {
+    fn through(value: Value<'a>) -> Self {
+        Self { source: value.source, offset: value.offset(), at: value.at }
+    }
+
+    /// Returns the text between the previous part and this one.
+    fn until(&self, text: &str) -> &'a str {
+        &self.source.text[self.offset..text.as_ptr() as usize - self.source.text.as_ptr() as usize]
+    }
+
+    /// Returns the next part as a value.
+    fn value(&mut self, text: &'a str) -> Value<'a> {
+        let passed = self.until(text);
+        self.at = advance(self.at, passed);
+        self.offset += passed.len();
+        Value { text, source: self.source, at: self.at }
+    }
+}
+
+/// Returns a message if the digits at byte `n` of the text follow a decimal comma, as in `0,5`.
+fn decimal_comma(text: &str, n: usize) -> Option<String> {
+    let digit = |c: char| c.is_ascii_digit();
+    let before = text.get(..n)?.trim_end_matches(digit);
+    let after = &text[before.len()..];
+    let fraction = &after[..after.find(|c| !digit(c)).unwrap_or(after.len())];
+    let head = before.strip_suffix(',')?;
+    let whole = &head[head.trim_end_matches(digit).len()..];
+    let decimal = !whole.is_empty() && !fraction.is_empty() && !head.trim_end_matches(digit).ends_with('.');
+    decimal.then(|| format!("`{whole},{fraction}` has a decimal comma; write `{whole}.{fraction}`"))
 }
 
 /// The name of a field with its position.
@@ -391,7 +441,25 @@ mod tests {
 
     #[test]
     fn syntax_errors_are_translated() {
-        let e = Source::file("(\n  a: 1,\n  b: [1, 2,\n)").value().check_syntax().expect_err("a missing bracket");
+        let error = |text: &str| Source::file(text).value().check_syntax().expect_err(text);
+        let e = error("(\n  a: 1,\n  b: [1, 2,\n)");
         assert_eq!(e.at.map(|p| p.line), Some(4), "{e}");
+        for text in ["(\n  a: 0,5)", "(\n  a: 0,5, b: 2)", "(a: {\n 1: 0,5})"] {
+            let e = error(text);
+            assert_eq!((e.at.map(|p| p.line), &*e.message), (Some(2), "`0,5` has a decimal comma; write `0.5`"));
+        }
+        for deep in ["(", "[", "{", "A(", "Some("] {
+            let e = error(&format!("(a:\n{}", deep.repeat(100_000)));
+            assert_eq!((e.at.map(|p| p.line), &*e.message), (Some(2), "more than 128 nested levels"));
+        }
+    }
+
+    /// The time grows linearly with the length: each position follows from the one before.
+    #[test]
+    fn long_lists_have_positions() {
+        let n = 300_000;
+        let text = format!("(list: [\n{}])", "  A(x: 1),\n".repeat(n));
+        let list = Source::file(&text).value().entries().expect("a struct")[0].1.elements().expect("a list");
+        assert_eq!((list.len(), list[n - 1].at()), (n, Position { line: n as u32 + 1, column: 3 }));
     }
 }

@@ -63,7 +63,7 @@ impl Analyzer for Thermo {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.period = self.every;
         needs.wants.thermo = true;
-        self.rows.bind(system, &self.file);
+        self.rows.bind(system, needs, &self.file);
         Ok(())
     }
 
@@ -82,8 +82,10 @@ impl Analyzer for Thermo {
         if t.rotational_degrees_of_freedom > 0.0 {
             values.extend([t.rotational_kt, t.rotational_kinetic]);
         }
-        values.extend(frame.energies().map(|(_, e)| e));
-        let row = std::iter::once(frame.step().into()).chain(values.into_iter().map(Cell::from)).collect();
+        // an energy is NaN if its force is not part of this stage
+        let energies = frame.energies().map(|(_, e)| Cell::from(Some(e).filter(|e| !e.is_nan())));
+        let row =
+            std::iter::once(frame.step().into()).chain(values.into_iter().map(Cell::from)).chain(energies).collect();
         self.rows.append(&Self::header(frame), &[row])
     }
 

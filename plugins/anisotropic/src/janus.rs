@@ -124,6 +124,9 @@ fn patchy(r: real, f: real, p: &JanusRow<real>) -> (real, real, real) {
 /// ν = ½ is the common choice. For ν < 1 the force diverges at the edge of a patch, and f below 10⁻⁴ counts as 0, a step in U
 /// of less than 10⁻² of the well. Energy conservation is therefore worse than for ν ≥ 1.
 ///
+/// At the cutoff r = 1 the attraction jumps from f^ν α_A/2 to 0 for every ν. The error of the energy is therefore of first
+/// order in dt.
+///
 /// Reference: Zhu, Liu, Li, Qian, Milano & Lu, J. Comput. Chem. 34 (2013) 2197, doi:10.1002/jcc.23365, eqs 18–21; Li, Lu,
 /// Sun & An, Soft Matter 8 (2012) 6693, doi:10.1039/c2sm25437a.
 ///

@@ -1,15 +1,18 @@
 //! Reader of the GALAMOST blocks `Patches` and `PatchParams`.
 
 use crate::patches::{Attraction, Layout, Patch};
+use galamost_plugin_api::error::{InputError, Position};
+use galamost_plugin_api::input;
 use std::path::Path;
 
 /// Reads a file.
 ///
 /// # Errors
-/// Returns an error with the line number if the file cannot be read or parsed.
-pub fn read(path: &Path) -> Result<Layout, String> {
-    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    parse(&text).map_err(|(line, message)| format!("{}:{line}: {message}", path.display()))
+/// Returns an error with the line if the file cannot be read or parsed.
+pub fn read(path: &Path) -> Result<Layout, InputError> {
+    let text = input::text(path)?;
+    parse(&text)
+        .map_err(|(line, message)| InputError::in_file(path, Some(Position { line: line as u32, column: 1 }), message))
 }
 
 /// Parses exactly `N` numbers; `names` describes the expected line.

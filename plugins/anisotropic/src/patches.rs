@@ -222,9 +222,7 @@ impl RowInput for PatchesInput {
     fn bind(settings: &mut PatchSettings, system: &SystemInfo) -> Result<()> {
         let s = settings;
         s.layout = match (&s.file, &s.patches, &s.attraction) {
-            (Some(file), None, None) => {
-                patch_file::read(&system.path(&file.value)).map_err(|m| InputError::at(file.at, m))?
-            }
+            (Some(file), None, None) => patch_file::read(&system.path(&file.value))?,
             (None, Some(patches), Some(attraction)) => Layout {
                 patches: patches.iter().map(|(name, p)| (name.into(), p.clone())).collect(),
                 attraction: attraction.iter().map(|(pair, _, n)| (pair.clone(), *n)).collect(),

@@ -60,8 +60,10 @@ pub struct AndersenNptState {
     rate: f64,
     /// Ratio of the box length in the middle of the step to that at its start.
     opening: f64,
-    /// Ratio of the box length at the end of the step to that in the middle.
-    closing: f64,
+    /// Factor of velocities that the change of the box makes in a step.
+    keep: f64,
+    /// Time of the free flight, in the new box.
+    flight: f64,
     /// M V̇²/2 + P V.
     reservoir: f64,
 }
@@ -114,17 +116,18 @@ fn move_box(g: &mut AndersenNptState, sums: &[f64; 8], step: &Step<f64>, sim_box
     g.opening = (middle / old).powf(1.0 / d);
     g.rate += step.dt * sums[0] / (g.opening * g.opening * d * middle * g.mass);
     let new = middle + 0.5 * step.dt * g.rate;
-    g.closing = (new / middle).powf(1.0 / d);
+    let closing = (new / middle).powf(1.0 / d);
+    g.keep = 1.0 / (g.opening * closing);
+    g.flight = step.dt * closing / g.opening;
     for k in 0..3 {
-        sim_box.length[k] *= g.opening * g.closing;
+        sim_box.length[k] *= g.opening * closing;
     }
 }
 
 #[particle_fn(AndersenNpt)]
-fn flight(p: &mut Particle<real>, g: &AndersenNptState, step: &Step<real>) {
-    let v = p.velocity / (g.opening as real);
-    p.displacement = v * (step.dt * (g.closing as real));
-    p.velocity = v / (g.closing as real);
+fn flight(p: &mut Particle<real>, g: &AndersenNptState) {
+    p.displacement = p.velocity * (g.flight as real);
+    p.velocity *= g.keep as real;
 }
 
 #[particle_fn(AndersenNpt)]
@@ -168,7 +171,7 @@ impl Integrator for AndersenNpt {
             nu: self.nu,
             inertia: (freedom + d) * self.tau_p * self.tau_p / (d * d),
             opening: 1.0,
-            closing: 1.0,
+            keep: 1.0,
             ..AndersenNptState::default()
         })
     }

@@ -82,14 +82,15 @@ pub struct MtkState {
     rate_mid: [f64; 3],
     /// Velocity scale factor at the end of the step.
     pub(crate) end_scale: f64,
-    /// Velocity scale factor at the start of the next step.
-    pub(crate) begin_scale: f64,
     /// Scale factor of angular momenta at the end of the step.
     pub(crate) end_spin: f64,
     /// Scale factor of angular momenta at the start of the next step.
     pub(crate) begin_spin: f64,
-    /// Factor of the velocity in a half kick.
+    /// Factor of the velocity in the half kick at the end of a step.
     keep: [f64; 3],
+    /// The same at the start of a step, times the scale factor of the thermostats. Two factors near 1, rounded one by one to single precision,
+    /// would cool or heat steadily: products are made here, and each velocity is multiplied by one rounded number.
+    begin_keep: [f64; 3],
     /// Factor of F dt/2m in a half kick.
     kick: [f64; 3],
     /// Time of the free flight, in the new box.
@@ -125,7 +126,6 @@ impl MtkState {
             variable,
             freedom: [group.degrees_of_freedom, variable_count(variable), rotation[0]],
             tau: [npt.tau, npt.tau_p, rotation[1]],
-            begin_scale: 1.0,
             end_scale: 1.0,
             begin_spin: 1.0,
             end_spin: 1.0,
@@ -291,13 +291,13 @@ pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
     g.begin_spin = spin;
     half_box_chain(g, kt, step.dt);
     let scale = half_particle_chain(g, kt, step.dt);
-    g.begin_scale = scale;
     half_kick(g, step, sim_box);
     let drag = (g.rate_mid[0] + g.rate_mid[1] + g.rate_mid[2]) / g.freedom[0];
     for k in 0..3 {
         let a = 0.25 * step.dt * (g.rate_mid[k] + drag);
         let x = 0.5 * step.dt * g.rate_mid[k];
         g.keep[k] = (-2.0 * a).exp();
+        g.begin_keep[k] = scale * g.keep[k];
         g.kick[k] = (-a).exp() * sinhc(a);
         g.flight[k] = step.dt * x.exp() * sinhc(x);
     }
@@ -322,27 +322,38 @@ fn dilate(g: &mut MtkState, step: &Step<f64>, sim_box: &mut SimBox) {
     resize(g, step, sim_box);
 }
 
-/// Returns the velocity after half a kick; `scale` is the scale factor of the thermostat.
+/// Returns the velocity after the half kick at the start of a step.
 #[device_fn]
-pub(crate) fn kicked(p: &Particle<real>, g: &MtkState, half: real, scale: real) -> Vec3<real> {
+pub(crate) fn kicked_first(p: &Particle<real>, g: &MtkState, half: real) -> Vec3<real> {
     let f = p.force * (half / p.mass);
     Vec3::new(
-        p.velocity.x * (scale * (g.keep[0] as real)) + f.x * (g.kick[0] as real),
-        p.velocity.y * (scale * (g.keep[1] as real)) + f.y * (g.kick[1] as real),
-        p.velocity.z * (scale * (g.keep[2] as real)) + f.z * (g.kick[2] as real),
+        p.velocity.x * (g.begin_keep[0] as real) + f.x * (g.kick[0] as real),
+        p.velocity.y * (g.begin_keep[1] as real) + f.y * (g.kick[1] as real),
+        p.velocity.z * (g.begin_keep[2] as real) + f.z * (g.kick[2] as real),
+    )
+}
+
+/// Returns the velocity after the half kick at the end of a step.
+#[device_fn]
+pub(crate) fn kicked_last(p: &Particle<real>, g: &MtkState, half: real) -> Vec3<real> {
+    let f = p.force * (half / p.mass);
+    Vec3::new(
+        p.velocity.x * (g.keep[0] as real) + f.x * (g.kick[0] as real),
+        p.velocity.y * (g.keep[1] as real) + f.y * (g.kick[1] as real),
+        p.velocity.z * (g.keep[2] as real) + f.z * (g.kick[2] as real),
     )
 }
 
 #[particle_fn(MtkNpt)]
 fn first_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) {
-    let v = kicked(p, g, 0.5 * step.dt, g.begin_scale as real);
+    let v = kicked_first(p, g, 0.5 * step.dt);
     p.velocity = v;
     p.displacement = Vec3::new(v.x * (g.flight[0] as real), v.y * (g.flight[1] as real), v.z * (g.flight[2] as real));
 }
 
 #[particle_fn(MtkNpt)]
 fn second_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) -> (real, real, real) {
-    let v = kicked(p, g, 0.5 * step.dt, 1.0);
+    let v = kicked_last(p, g, 0.5 * step.dt);
     p.velocity = v;
     (p.mass * v.x * v.x, p.mass * v.y * v.y, p.mass * v.z * v.z)
 }
@@ -411,6 +422,7 @@ impl Integrator for MtkNpt {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         axis_variables(self.couple, self.axes, system.dimensions)?;
         needs.varyings = vec![self.kt, self.pressure];
+        needs.rescales = true;
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<MtkState> {

@@ -1,7 +1,7 @@
 //! The Martyna–Tobias–Klein barostat for translation and rotation.
 
 use crate::coupling::axis_variables;
-use crate::mtk::{MtkNpt, MtkState, begin_step, end_step, kicked, resize, store_kinetic};
+use crate::mtk::{MtkNpt, MtkState, begin_step, end_step, kicked_first, kicked_last, resize, store_kinetic};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::rotation::{pushed, turned, twice_energy};
 
@@ -57,7 +57,7 @@ fn dilate(g: &mut MtkState, step: &Step<f64>, sim_box: &mut SimBox) {
 
 #[particle_fn(RotationalMtkNpt)]
 fn first_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) {
-    let v = kicked(p, g, 0.5 * step.dt, g.begin_scale as real);
+    let v = kicked_first(p, g, 0.5 * step.dt);
     p.velocity = v;
     p.displacement = Vec3::new(v.x * (g.flight[0] as real), v.y * (g.flight[1] as real), v.z * (g.flight[2] as real));
     let l = p.angular_momentum * (g.begin_spin as real);
@@ -67,7 +67,7 @@ fn first_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) {
 
 #[particle_fn(RotationalMtkNpt)]
 fn second_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) -> (real, real, real, real) {
-    let v = kicked(p, g, 0.5 * step.dt, 1.0);
+    let v = kicked_last(p, g, 0.5 * step.dt);
     p.velocity = v;
     p.angular_momentum = pushed(p.angular_momentum, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
     (
@@ -107,6 +107,7 @@ impl Integrator for RotationalMtkNpt {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         axis_variables(self.npt.couple, self.npt.axes, system.dimensions)?;
         needs.varyings = vec![self.npt.kt, self.npt.pressure];
+        needs.rescales = true;
         Ok(())
     }
     fn state(&self, group: &GroupInfo) -> Result<MtkState> {

@@ -174,7 +174,8 @@ impl<R: Real> LoopData<R> {
                     memory[interpreter.slot(s) + l] = self.numbers[s * self.n_types + link_type];
                 }
             }
-            interpreter.run(isa, &mut memory, block.len());
+            // SAFETY: `extension` returns an extension of this processor
+            unsafe { interpreter.run(isa, &mut memory, block.len()) };
             let slopes = &memory[interpreter.output(0)..];
             results.extend((0..block.len()).map(|l| {
                 let energy = if full { memory[interpreter.output(1) + l] } else { R::ZERO };

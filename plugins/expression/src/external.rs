@@ -169,7 +169,8 @@ impl Bound {
                         members.push(i);
                     }
                 }
-                interpreter.run(isa, &mut memory, members.len());
+                // SAFETY: `extension` returns an extension of this processor
+                unsafe { interpreter.run(isa, &mut memory, members.len()) };
                 for (l, i) in members.iter().enumerate() {
                     // SAFETY: `i` < `n_local`; the ranges are disjoint
                     let out = unsafe { &mut *force.host().add(*i) };

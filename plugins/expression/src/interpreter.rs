@@ -158,10 +158,13 @@ impl<R: Real> Interpreter<R> {
     ///
     /// # Panics
     /// Panics if `memory` has another size than [`Self::memory`] returns, or `n` exceeds a block.
-    pub fn run(&self, isa: u32, memory: &mut [R], n: usize) {
+    ///
+    /// # Safety
+    /// The processor supports the extension `isa` of [`galamost_plugin_api::lanes`].
+    pub unsafe fn run(&self, isa: u32, memory: &mut [R], n: usize) {
         assert!(memory.len() == self.registers * BLOCK && n <= BLOCK);
         let n = n.next_multiple_of(16);
-        // SAFETY: every register is below `registers`; callers pass only extensions that the processor supports
+        // SAFETY: every register is below `registers`; the processor supports the extension (contract of this function)
         unsafe {
             #[cfg(target_arch = "x86_64")]
             match isa {
@@ -199,14 +202,14 @@ pub fn extension() -> u32 {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn v4<R: Real>(code: &[Instruction], memory: *mut R, n: usize) {
-    // SAFETY: guaranteed by the caller (see `# Safety`)
+    // SAFETY: the contract of this function is passed on
     unsafe { execute(code, memory, n) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn v3<R: Real>(code: &[Instruction], memory: *mut R, n: usize) {
-    // SAFETY: guaranteed by the caller (see `# Safety`)
+    // SAFETY: the contract of this function is passed on
     unsafe { execute(code, memory, n) }
 }
 
@@ -251,7 +254,7 @@ fn power<R: Real>(a: R, b: R) -> R {
 /// `memory` holds all registers of the code, `n` ≤ [`BLOCK`] is a multiple of 16.
 #[inline(always)]
 unsafe fn execute<R: Real>(code: &[Instruction], memory: *mut R, n: usize) {
-    // SAFETY: guaranteed by the caller (see `# Safety`)
+    // SAFETY: the contract of this function is passed on
     unsafe {
         for i in code {
             match i.code {

@@ -84,7 +84,8 @@ impl PairPotential for PairExpression {
         let interpreter = Interpreter::<f64>::new(&self.0.full, 1, Slots::Fixed(row));
         let mut memory = interpreter.memory();
         memory[interpreter.input(0)] = input.pair.r2;
-        interpreter.run(0, &mut memory, 1);
+        // SAFETY: every processor has the baseline
+        unsafe { interpreter.run(0, &mut memory, 1) };
         PairOutput::central(input.r, memory[interpreter.output(0)], memory[interpreter.output(1)])
     }
 

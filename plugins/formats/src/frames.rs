@@ -32,9 +32,15 @@ impl<H> TextFrames<H> {
         }
         self.0.as_mut().ok_or_else(|| Error::Run("the file is not open".into()))
     }
+
+    /// Returns the warnings of [`Trajectory::warnings`].
+    pub fn warnings(&self) -> Vec<String> {
+        self.0.as_ref().map(|(t, _)| t.warnings()).unwrap_or_default()
+    }
 }
 
-/// Implements `Generator` for a type with the field `frame` and the methods `state` (reads a frame) and `count`.
+/// Implements `Generator` for a type with the field `frame` and the methods `state` (reads a frame), `count` and `notices`
+/// (warnings about the file).
 macro_rules! frame_generator {
     ($name:ty) => {
         impl Generator for $name {
@@ -46,6 +52,9 @@ macro_rules! frame_generator {
             }
             fn frame(&mut self, context: &GeneratorContext, number: u64, snapshot: &mut Snapshot) -> Result<()> {
                 self.state(context, number as i64, snapshot)
+            }
+            fn warnings(&self) -> Vec<String> {
+                self.notices()
             }
         }
     };

@@ -95,10 +95,11 @@ impl Generator for Lattice {
         }
         let (basis, edges) = (self.lattice.basis(), self.lattice.edges());
         let dimensions = if edges[2] == 0.0 { 2 } else { 3 };
-        let n: u64 = basis.len() as u64 * self.cells.iter().take(dimensions).map(|c| u64::from(*c)).product::<u64>();
+        let n = self.cells.iter().take(dimensions).fold(basis.len() as u64, |n, c| n.saturating_mul(u64::from(*c)));
         if n > u64::from(u32::MAX / 2) {
             return Err(Error::input(format!("{n} particles exceed the limit of {}", u32::MAX / 2)));
         }
+        s.require(n as f64).map_err(Error::input)?;
         let cell_volume: f64 = edges.iter().take(dimensions).product();
         let a = (basis.len() as f64 / (self.density * cell_volume)).powf(1.0 / dimensions as f64);
         s.dimensions = dimensions as u32;
@@ -109,7 +110,7 @@ impl Generator for Lattice {
         if dimensions == 2 {
             cells[2] = 1;
         }
-        let types = mixed_types(&self.types, n as usize, RandomKey::new(context.seed, context.component), s);
+        let types = mixed_types(&self.types, n as usize, RandomKey::new(context.seed, context.component), s)?;
         for x in 0..cells[0] {
             for y in 0..cells[1] {
                 for z in 0..cells[2] {
@@ -131,11 +132,17 @@ impl Generator for Lattice {
 }
 
 /// Returns a type for each of `n` particles: exact fractions (largest-remainder method), shuffled by keyed random numbers.
-pub fn mixed_types(fractions: &Option<TypeMap<f64>>, n: usize, key: RandomKey, s: &mut Snapshot) -> Vec<u32> {
-    let Some(fractions) = fractions else { return vec![s.type_id("A"); n] };
+///
+/// # Errors
+/// Returns an error if no fraction is above 0.
+pub fn mixed_types(fractions: &Option<TypeMap<f64>>, n: usize, key: RandomKey, s: &mut Snapshot) -> Result<Vec<u32>> {
+    let Some(fractions) = fractions else { return Ok(vec![s.type_id("A"); n]) };
     let fractions: Vec<(u32, f64)> = fractions.iter().map(|(name, x)| (s.type_id(name), *x)).collect();
     let total: f64 = fractions.iter().map(|(_, x)| x).sum();
-    let exact: Vec<f64> = fractions.iter().map(|(_, x)| if total > 0.0 { x / total * n as f64 } else { 0.0 }).collect();
+    if total <= 0.0 || !total.is_finite() {
+        return Err(Error::input("the fractions in `types` must have a positive, finite sum"));
+    }
+    let exact: Vec<f64> = fractions.iter().map(|(_, x)| x / total * n as f64).collect();
     let mut counts: Vec<usize> = exact.iter().map(|x| x.floor() as usize).collect();
     let mut order: Vec<usize> = (0..fractions.len()).collect();
     order.sort_by(|a, b| (exact[*b].fract()).total_cmp(&exact[*a].fract()));
@@ -150,7 +157,7 @@ pub fn mixed_types(fractions: &Option<TypeMap<f64>>, n: usize, key: RandomKey, s
         let word = key.single(0, i as u32, 0)[0];
         types.swap(i, ((u64::from(word) * (i as u64 + 1)) >> 32) as usize);
     }
-    types
+    Ok(types)
 }
 
 #[cfg(test)]

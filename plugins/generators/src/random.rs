@@ -35,10 +35,11 @@ impl Generator for RandomPositions {
         if self.box_length[0] == 0.0 || self.box_length[1] == 0.0 {
             return Err(Error::input("box lengths must be above 0; only the third may be 0"));
         }
+        s.require(self.n as f64).map_err(Error::input)?;
         s.box_length = self.box_length;
         s.dimensions = if self.box_length[2] == 0.0 { 2 } else { 3 };
         let key = RandomKey::new(context.seed, context.component);
-        let types = mixed_types(&self.types, self.n as usize, key, s);
+        let types = mixed_types(&self.types, self.n as usize, key, s)?;
         for (tag, type_id) in types.into_iter().enumerate() {
             let words = key.single(1, tag as u32, 0);
             s.push(

@@ -40,9 +40,12 @@ impl Generator for Replicate {
         if s.dimensions == 2 && times[2] != 1 {
             return fail("the system is two-dimensional; the third number of `times` must be 1".into());
         }
-        let copies: u64 = times.iter().map(|t| u64::from(*t)).product();
+        let copies = times.iter().fold(1, |n: u64, t| n.saturating_mul(u64::from(*t)));
         if copies.saturating_mul(s.len() as u64) > u64::from(u32::MAX / 2) {
             return fail(format!("{copies} copies of {} particles exceed the limit of {}", s.len(), u32::MAX / 2));
+        }
+        if let Err(message) = s.require((copies - 1) as f64 * s.len() as f64) {
+            return fail(message);
         }
         *s = replicated(s, times);
         Ok(())

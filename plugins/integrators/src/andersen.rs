@@ -8,6 +8,8 @@ use galamost_plugin_api::prelude::*;
 /// distribution: each component is normal with variance kT/m. ν is the collision rate per particle. Collisions and new
 /// velocities are keyed by (seed, component, step, tag).
 ///
+/// GALAMOST's decks use the probability ν dt. For the same dynamics give −ln(1 − ν dt)/dt here; for ν dt ≪ 1 both are ν.
+///
 /// The ensemble is canonical. Momentum is not conserved, and diffusion slows down as ν increases. The heat of collisions
 /// is not counted: `conserved` of `Thermo` is the total energy.
 ///

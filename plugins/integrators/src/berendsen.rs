@@ -81,6 +81,7 @@ impl Integrator for Berendsen {
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.group = self.group.need(system)?;
+        needs.rescales = true;
         needs.varyings = vec![self.kt];
         if self.tau.value < system.dt {
             let message = format!("tau {} is shorter than the time step {}; use tau ≥ dt", self.tau.value, system.dt);

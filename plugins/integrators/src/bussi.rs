@@ -131,6 +131,7 @@ impl Integrator for Bussi {
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.group = self.group.need(system)?;
+        needs.rescales = true;
         needs.varyings = vec![self.kt];
         Ok(())
     }

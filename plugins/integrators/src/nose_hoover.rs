@@ -135,6 +135,7 @@ impl Integrator for NoseHoover {
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.group = self.group.need(system)?;
+        needs.rescales = true;
         needs.varyings = vec![self.kt];
         Ok(())
     }

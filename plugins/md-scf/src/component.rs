@@ -5,6 +5,7 @@ use crate::device::DeviceFields;
 use crate::model::{Charges, LARGEST_CHARGE, Model, Scheme};
 use galamost_plugin_api::component::ArrayNeed;
 use galamost_plugin_api::error::Errors;
+use galamost_plugin_api::memory;
 use galamost_plugin_api::params::TypePairs;
 use galamost_plugin_api::prelude::*;
 
@@ -28,7 +29,9 @@ pub struct Electrostatics {
 /// multiplied by it. 1/κ is an energy and is not multiplied. The field energy is
 /// W = ρ0 ∫ [½ Σ χ_KK' φ_K φ_K' + (1/2κ)(Σφ − 1)²] dr.
 ///
-/// `scheme: Variational`: F = −Σ_v V(v) ∂P_v/∂r is the gradient of W; energy is conserved.
+/// `scheme: Variational`: F = −Σ_v V(v) ∂P_v/∂r is the gradient of W. The weights are linear, so the force
+/// jumps where a particle crosses a face of its grid cell. Every crossing makes a small error of the energy, which a smaller
+/// time step lowers more slowly than dt².
 ///
 /// `scheme: Paper`: F = −[(½ − d) G₁ + (½ + d) G₂] along each axis. G₁ = (V(n) − V(n−1))/l and G₂ = (V(n+1) − V(n))/l are
 /// the differences around the nearest vertex n, and d is the offset from it in cells. This force is not the gradient of an
@@ -112,6 +115,15 @@ enum Fields {
 }
 
 impl MdScf {
+    /// Checks that there is memory for densities, their sums and fields, and for the transforms of the axes.
+    fn require_memory(&self, system: &SystemInfo) -> std::result::Result<(), String> {
+        let [x, y, z] = self.grid.value.map(f64::from);
+        let fields = system.types.len() + usize::from(self.electrostatics.is_some());
+        let matrices = if self.filter.is_some() || self.electrostatics.is_some() { x * x + y * y + z * z } else { 0.0 };
+        let what = format!("the grid of {x} × {y} × {z} cells for {fields} fields");
+        memory::require(what, 24.0 * x * y * z * fields as f64 + 8.0 * matrices)
+    }
+
     /// Adds notes and warnings for the log.
     fn add_notes(&self, system: &SystemInfo, needs: &mut Needs) {
         let model = &self.model;
@@ -190,6 +202,8 @@ impl Force for MdScf {
                 system.types.len()
             );
             errors.push(InputError::at(self.grid.at, text));
+        } else if let Err(message) = self.require_memory(system) {
+            errors.push(InputError::at(self.grid.at, message));
         }
         let Some(table) = self.chi.bind(&system.types, &mut errors) else { return errors.into_result(None) };
         errors.into_result(Some(()))?;

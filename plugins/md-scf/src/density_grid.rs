@@ -1,6 +1,7 @@
 //! Output of densities on a grid, for VTK and NumPy.
 
 use galamost_plugin_api::error::Errors;
+use galamost_plugin_api::memory;
 use galamost_plugin_api::prelude::*;
 
 /// Writes the number density of each type on a grid every `every` steps, one file per sample.
@@ -30,7 +31,7 @@ pub struct DensityGrid {
     file: Spanned<String>,
     /// Number of cells along each axis.
     #[param(at_least = 1, at_most = 4096)]
-    grid: [u32; 3],
+    grid: Spanned<[u32; 3]>,
     #[param(skip)]
     system: SystemInfo,
 }
@@ -38,7 +39,7 @@ pub struct DensityGrid {
 impl DensityGrid {
     /// Returns the number densities at the vertices, x fastest, one type after another.
     fn densities(&self, frame: &Frame<'_>) -> Vec<f64> {
-        let n = self.grid.map(|n| n as usize);
+        let n = self.grid.value.map(|n| n as usize);
         let vertices: usize = n.iter().product();
         let length = frame.box_length();
         let one = vertices as f64 / length.iter().product::<f64>();
@@ -64,7 +65,7 @@ impl DensityGrid {
 
     /// Returns the contents of a `.npy` file.
     fn npy(&self, densities: &[f64]) -> Vec<u8> {
-        let [x, y, z] = self.grid.map(|n| n as usize);
+        let [x, y, z] = self.grid.value.map(|n| n as usize);
         let types = self.system.types.len();
         let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({types}, {x}, {y}, {z}), }}");
         // magic, version and length take 10 bytes; the data start at a multiple of 64, after a newline
@@ -87,10 +88,10 @@ impl DensityGrid {
 
     /// Returns the contents of a `.vtk` file.
     fn vtk(&self, frame: &Frame<'_>, densities: &[f64]) -> Vec<u8> {
-        let [x, y, z] = self.grid;
+        let [x, y, z] = self.grid.value;
         let l = frame.box_length();
-        let cell: [f64; 3] = std::array::from_fn(|k| l[k] / f64::from(self.grid[k]));
-        let vertices = self.grid.iter().map(|n| *n as usize).product::<usize>();
+        let cell: [f64; 3] = std::array::from_fn(|k| l[k] / f64::from(self.grid.value[k]));
+        let vertices = self.grid.value.iter().map(|n| *n as usize).product::<usize>();
         let mut out = format!(
             "# vtk DataFile Version 3.0\nnumber densities at step {}\nBINARY\nDATASET STRUCTURED_POINTS\nDIMENSIONS {x} {y} {z}\n\
              ORIGIN {:?} {:?} {:?}\nSPACING {:?} {:?} {:?}\nPOINT_DATA {vertices}\n",
@@ -120,9 +121,16 @@ impl Analyzer for DensityGrid {
                 "DensityGrid requires a three-dimensional system; this one is two-dimensional",
             ));
         }
+        let [x, y, z] = self.grid.value.map(f64::from);
+        let what = format!("the grid of {x} × {y} × {z} cells for {} types", system.types.len());
+        // the densities, and the file with half as many bytes
+        if let Err(message) = memory::require(what, 12.0 * x * y * z * system.types.len() as f64) {
+            errors.push(InputError::at(self.grid.at, message));
+        }
         errors.into_result(Some(()))?;
         needs.period = self.every;
         needs.wants.particles = true;
+        needs.output(system, file, OutputKind::State);
         if !file.contains("{step}") {
             needs.notes.push("each sample overwrites the last one; add {step} to the file name to keep all".into());
         }

@@ -2,6 +2,7 @@
 
 use galamost_measure::{Cell, Table};
 use galamost_plugin_api::error::Errors;
+use galamost_plugin_api::memory;
 use galamost_plugin_api::params::Axis;
 use galamost_plugin_api::prelude::*;
 use std::f64::consts::TAU;
@@ -109,11 +110,17 @@ impl Analyzer for DensityProfile {
         if self.center.as_ref().is_some_and(Vec::is_empty) {
             errors.push(InputError::at(self.axis.at, "`center` is empty; name at least one type or omit `center`"));
         }
+        let types = system.types.len();
+        // the sums, and the rows of the table
+        let bytes = f64::from(self.bins) * (8 * types + (types + 2) * size_of::<Cell>()) as f64;
+        if let Err(message) = memory::require(format_args!("{} bins for {types} types", self.bins), bytes) {
+            errors.push(InputError::at(self.axis.at, message));
+        }
         errors.into_result(Some(()))?;
         needs.period = self.every;
         needs.wants.particles = true;
         self.types = system.types.clone();
-        self.rows.bind(system, &self.file);
+        self.rows.bind(system, needs, &self.file);
         Ok(())
     }
 

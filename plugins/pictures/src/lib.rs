@@ -112,16 +112,15 @@ impl Analyzer for Render {
         self.system = system.clone();
         let mut errors: Vec<InputError> = vec![];
         match self.scene() {
-            Ok(v) => self.scene = v,
+            Ok(v) => {
+                needs.warnings.extend(v.warning(&system.arrays, !system.bond_types.is_empty(), true));
+                self.scene = v;
+            }
             Err(message) => errors.push(InputError::new(message)),
         }
-        let path = self.path(0);
+        let path = needs.output(system, &self.file.value, OutputKind::State);
         if path.extension().is_none_or(|e| e != "png") {
             errors.push(InputError::at(self.file.at, "pictures are PNG files; the name must end in .png"));
-        }
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-        if let Some(folder) = folder.filter(|f| !f.is_dir()) {
-            errors.push(InputError::at(self.file.at, format!("there is no folder {} for `file`", folder.display())));
         }
         if errors.is_empty() { Ok(()) } else { Err(Error::Input(errors)) }
     }

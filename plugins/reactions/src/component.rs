@@ -168,7 +168,7 @@ impl Updater for Reactions {
         }
         self.rows = self.file.as_ref().map(|file| {
             let mut rows = Rows::default();
-            rows.bind(system, file);
+            rows.bind(system, needs, file);
             rows
         });
         self.cuda = system.device == "cuda";

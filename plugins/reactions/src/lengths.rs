@@ -130,7 +130,7 @@ impl Analyzer for ChainLengths {
         };
         for file in std::iter::once(&self.file).chain(&self.distribution) {
             let mut rows = Table::default();
-            rows.bind(system, file);
+            rows.bind(system, needs, file);
             self.rows.push(rows);
         }
         Ok(())

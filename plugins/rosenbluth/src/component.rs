@@ -230,6 +230,9 @@ impl Sampler for Rosenbluth {
         let model = Model::sites(&self.sites, &self.common, key(system))?;
         let batch = self.batch.unwrap_or(default_batch(1 << 27, self.common.monomers.value));
         self.run = Some(SamplerRun::new(system, needs, model, &self.common, None, false, [self.chains, batch])?);
+        if let Some(write) = &self.write {
+            needs.output(system, &write.file, OutputKind::Result);
+        }
         Ok(())
     }
     delegate_to_run!();
@@ -245,6 +248,9 @@ impl Sampler for OffLatticeRosenbluth {
         let model = Model::beads(&self.beads, &self.common, key(system))?;
         let batch = self.batch.unwrap_or(default_batch(1 << 24, self.common.monomers.value));
         self.run = Some(SamplerRun::new(system, needs, model, &self.common, None, false, [self.chains, batch])?);
+        if let Some(write) = &self.write {
+            needs.output(system, &write.file, OutputKind::Result);
+        }
         Ok(())
     }
     delegate_to_run!();
@@ -299,6 +305,9 @@ impl Sampler for Perm {
         };
         let sizes = [self.tours, self.batch];
         self.run = Some(SamplerRun::new(system, needs, model, &self.common, Some(control), contacts, sizes)?);
+        if let Some(file) = &self.scan {
+            needs.output(system, file, OutputKind::Result);
+        }
         Ok(())
     }
     delegate_to_run!();

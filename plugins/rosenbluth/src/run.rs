@@ -73,6 +73,12 @@ impl SamplerRun {
         let blocks = if contacts { FEW_BLOCKS } else { BLOCKS };
         let layout = Layout { n, width, blocks, bins, per_unit, area: model.unit * model.unit };
         needs.batches = total.div_ceil(batch);
+        let histogram = common.distribution.as_ref().map(|d| d.file.clone());
+        for file in
+            [with_suffix(common.file.as_ref(), "-fit").to_string_lossy().into_owned()].into_iter().chain(histogram)
+        {
+            needs.output(system, &file, OutputKind::Result);
+        }
         let totals = Totals::new(&layout);
         Ok(Self {
             totals,
@@ -81,7 +87,7 @@ impl SamplerRun {
             total,
             batch,
             pilot: vec![],
-            file: system.path(&common.file),
+            file: needs.output(system, &common.file, OutputKind::Result),
             directory: system.directory.clone().into(),
             common: common.clone(),
             cuda: system.device == "cuda",

@@ -95,6 +95,7 @@ impl Integrator for RotationalBerendsen {
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.group = self.group.need(system)?;
+        needs.rescales = true;
         needs.varyings = vec![self.kt];
         for (name, tau) in [("tau", &self.tau), ("tau_r", &self.tau_r)] {
             if tau.value < system.dt {

@@ -155,6 +155,7 @@ impl Integrator for RotationalNoseHoover {
     }
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.group = self.group.need(system)?;
+        needs.rescales = true;
         needs.varyings = vec![self.kt];
         Ok(())
     }

@@ -173,7 +173,7 @@ impl<V: Variable> BondedTable<V> {
     /// The call describes valid host arrays of the scheme `S`.
     #[inline(always)]
     unsafe fn run<S: Scheme>(call: &BondedCall, tables: &CpuSplines<S::Real>, sums: &mut Sums) {
-        // SAFETY: the call describes valid arrays of its precision (the caller's contract)
+        // SAFETY: the call describes valid arrays of its precision (contract of this function)
         unsafe {
             each_link::<S>(V::WIDTH, call, sums, |input, link_type| {
                 let x = V::value(input);
@@ -225,7 +225,7 @@ impl<V: Variable> BondPotential for BondedTable<V> {
     }
 
     unsafe fn cpu(&self, call: &BondedCall, (single, double): &Self::Tables, sums: &mut Sums) {
-        // SAFETY: the call describes valid arrays of its precision (the caller's contract)
+        // SAFETY: the call describes valid arrays of its precision (contract of this function)
         unsafe {
             if (*call.state).precision == Precision::Double as u32 {
                 Self::run::<Float64>(call, double, sums);

@@ -107,7 +107,7 @@ impl PairPotential for PairTable {
     }
 
     unsafe fn cpu(&self, call: &PairCall, tables: &LoopData, sums: &mut Sums) {
-        // SAFETY: the call describes valid arrays of its precision (the caller's contract)
+        // SAFETY: the call describes valid arrays of its precision (contract of this function)
         unsafe { run::<Lookup>(call, &tables.single, &tables.double, sums) }
     }
 

@@ -1,6 +1,7 @@
 //! Sources of table rows: files and lists.
 
 use galamost_plugin_api::error::Position;
+use galamost_plugin_api::input;
 use galamost_plugin_api::prelude::*;
 use galamost_tables::read::{Choice, read};
 use galamost_tables::{Curve, Kind, Rows, Unit};
@@ -29,8 +30,11 @@ impl FileSource {
         match (&self.file, x, &self.u) {
             (Some(file), None, None) => {
                 let path = system.path(&file.value);
-                let text = std::fs::read_to_string(&path)
-                    .map_err(|e| InputError::at(file.at, format!("{} cannot be read: {e}", path.display())))?;
+                let text = input::text(&path).map_err(|e| match e.at {
+                    Some(_) => e,
+                    // the name in the pipeline is wrong
+                    None => InputError::at(file.at, format!("{} {}", path.display(), e.message)),
+                })?;
                 let choice = Choice { entry: self.entry.as_deref(), columns: self.columns.as_deref() };
                 let origin = Origin { file: Some(path), at };
                 let rows = read(&text, choice).map_err(|e| origin.error(e))?;

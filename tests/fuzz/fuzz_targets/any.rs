@@ -23,6 +23,6 @@ fuzz_target!(
     },
     |data: &[u8]| {
         let target = SELECTED.get().expect("libFuzzer runs `init` first");
-        target(data);
+        let _ = target(data);
     }
 );

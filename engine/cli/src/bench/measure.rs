@@ -10,7 +10,7 @@ use galamost_engine::pipeline::{DeviceChoice, Pipeline};
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::plugins::Registry;
 use galamost_engine::profile::{Timing, add_timings};
-use galamost_engine::run::{RunOptions, Summary, execute};
+use galamost_engine::run::{RunOptions, Summary, execute, outputs};
 use galamost_plugin_api::views::Wanted;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -122,9 +122,12 @@ fn settle(backend: &mut dyn Backend, chosen: &Chosen, window: f64, stop: &Atomic
 fn measure_runs(registry: &Registry, options: &BenchOptions, chosen: &Chosen, case: Case) -> Result<Measured, Failure> {
     const WARM: u64 = 1000;
     let quiet = |steps: u64| RunOptions { quiet: true, steps: Some(steps), ..RunOptions::default() };
+    let repeated = std::cell::Cell::new(false);
     let run = |steps: u64| -> Result<(Summary, Box<dyn Backend>, f64), Failure> {
         let begun = Instant::now();
         let plan = plan(registry, options, chosen, &case)?;
+        // the files of the first run are replaced, those of an earlier command are kept
+        outputs::clear(&plan, repeated.replace(true), false)?;
         let mut backend = galamost_engine::run::open(&plan)?;
         let summary = execute(&plan, &mut *backend, &quiet(steps), None)?;
         let start = begun.elapsed().as_secs_f64() - summary.seconds;

@@ -5,14 +5,16 @@ mod measure;
 mod output;
 
 use crate::common::{Context, input_error, parse_device, write_file};
+use crate::terminal::print;
 use cases::Case;
 use clap::Args;
 use galamost_engine::device::Chosen;
-use galamost_engine::diagnostic::Failure;
+use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plugins::Registry;
 use galamost_engine::profile::{Timing, seconds_by_part};
 use std::path::PathBuf;
+use tracing::info;
 
 /// Options of `galamost bench`.
 #[derive(Args, Debug)]
@@ -148,7 +150,7 @@ pub(crate) fn run(args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
         cases: args.cases.clone().unwrap_or_else(cases::default_folder),
     };
     let report = measure_all(&context.registry(), &options)?;
-    print!("{}", if args.json { output::json(&report) } else { output::table(&report) });
+    print(if args.json { output::json(&report) } else { output::table(&report) })?;
     if let Some(out) = &args.out {
         write_file(out, output::json(&report))?;
     }
@@ -167,8 +169,8 @@ fn measure_all(registry: &Registry, options: &BenchOptions) -> Result<BenchRepor
     let device = match (&chosen, chosen.open()?) {
         (_, Some(d)) => d.name(),
         _ => format!(
-            "CPU, {} threads, vectors {}",
-            rayon::current_num_threads(),
+            "CPU, {}, vectors {}",
+            counted(rayon::current_num_threads() as u64, "thread"),
             galamost_engine::cpu::vector_extension()
         ),
     };
@@ -185,7 +187,7 @@ fn measure_all(registry: &Registry, options: &BenchOptions) -> Result<BenchRepor
         missing: vec![],
     };
     for case in cases::all().into_iter().filter(|c| c.is_selected(options)) {
-        eprintln!("{} …", case.label());
+        info!("{} …", case.label());
         // with --all, a case with missing files or too many particles for the device does not stop the others
         match measure::measure(registry, options, &chosen, case.clone()) {
             Ok(m) => report.cases.push(m),
@@ -199,7 +201,7 @@ fn measure_all(registry: &Registry, options: &BenchOptions) -> Result<BenchRepor
             continue;
         }
         for precision in precisions.iter().filter(|p| **p != options.precision) {
-            eprintln!("{}, {precision} …", case.label());
+            info!("{}, {precision} …", case.label());
             let options = BenchOptions { precision: (*precision).into(), ..options.clone() };
             match measure::measure(registry, &options, &chosen, case.clone()) {
                 Ok(m) => report.others.push(m),

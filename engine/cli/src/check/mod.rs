@@ -4,8 +4,9 @@ mod estimate;
 mod probe;
 
 use crate::common::{Context, read_pipeline};
+use crate::terminal::print;
 use clap::Args;
-use galamost_engine::diagnostic::Failure;
+use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use std::path::PathBuf;
 
@@ -31,11 +32,11 @@ pub(crate) struct CheckArgs {
 /// Returns all errors of the pipeline.
 pub(crate) fn run(args: &CheckArgs, context: &Context) -> Result<u8, Failure> {
     let registry = context.registry();
-    let pipeline = read_pipeline(&args.file, &args.set, args.device.as_deref())?;
-    let plan = check(pipeline, &registry, CheckOptions::default())?;
-    println!("{}: {}", args.file.display(), summary(&plan));
+    let (pipeline, errors) = read_pipeline(&args.file, &args.set, args.device.as_deref())?;
+    let plan = check(pipeline, &registry, CheckOptions { errors, ..CheckOptions::default() })?;
+    print(format!("{}: {}\n", args.file.display(), summary(&plan)))?;
     if args.estimate {
-        print!("{}", estimate::estimate(&plan, &registry)?);
+        print(estimate::estimate(&plan, &registry)?)?;
     }
     Ok(0)
 }
@@ -43,19 +44,21 @@ pub(crate) fn run(args: &CheckArgs, context: &Context) -> Result<u8, Failure> {
 /// Summarizes a valid plan in one line.
 fn summary(plan: &Plan) -> String {
     let s = &plan.snapshot;
+    let number = |n: usize, noun: &str| counted(n as u64, noun);
     if !plan.pipeline.ensemble.is_empty() {
         let batches: u64 = plan.components.iter().map(|c| c.needs.batches).sum();
-        let (samplers, plugins) = (plan.components.len(), plan.plugins.len());
-        return format!("ok: {samplers} samplers of {plugins} plugins, {batches} batches");
+        let (samplers, plugins) = (number(plan.components.len(), "sampler"), number(plan.plugins.len(), "plugin"));
+        return format!("ok: {samplers} of {plugins}, {}", counted(batches, "batch"));
     }
     let steps: u64 = plan.stages.iter().map(|p| p.stage.steps).sum();
     format!(
-        "ok: {} particles, {} types, {} bonds, {} components of {} plugins, {steps} steps in {} stage(s)",
-        s.len(),
-        s.types.len(),
-        s.bonds.len(),
-        plan.components.len(),
-        plan.plugins.len(),
-        plan.stages.len()
+        "ok: {}, {}, {}, {} of {}, {} in {}",
+        number(s.len(), "particle"),
+        number(s.types.len(), "type"),
+        number(s.bonds.len(), "bond"),
+        number(plan.components.len(), "component"),
+        number(plan.plugins.len(), "plugin"),
+        counted(steps, "step"),
+        number(plan.stages.len(), "stage")
     )
 }

@@ -1,8 +1,9 @@
 //! What all commands share: common options, input and usage errors, file output.
 
+use crate::terminal::catch_file_size;
 use crate::terminal::log::{self, Format};
 use clap::Args;
-use galamost_engine::diagnostic::{Diagnostic, Failure};
+use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
 use galamost_engine::plugins::{Registry, search_path};
 use galamost_plugin_api::error::InputError;
@@ -16,9 +17,9 @@ pub(crate) struct CommonArgs {
     /// Search this folder for plugins before all others; may be given several times.
     #[arg(long, global = true, value_name = "DIR")]
     pub plugin_dir: Vec<PathBuf>,
-    /// Number of CPU threads [default: all cores].
-    #[arg(long, global = true, value_name = "N")]
-    threads: Option<usize>,
+    /// Number of CPU threads, at most 1024 [default: all cores].
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    threads: Option<u64>,
     /// Print more log messages; `-vv` prints all of them.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
@@ -46,7 +47,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Starts the log and the CPU threads.
+    /// Starts the log and the CPU threads, and makes files beyond a size limit a write error.
     ///
     /// # Errors
     /// Returns an error if the threads cannot be created.
@@ -58,9 +59,10 @@ impl Context {
             _ => "trace",
         };
         log::start(self.common.log, level);
+        catch_file_size()?;
         let Some(n) = self.common.threads else { return Ok(()) };
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build_global();
-        pool.map_err(|e| Failure::run(format!("cannot start {n} threads: {e}")))
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n as usize).build_global();
+        pool.map_err(|e| input_error("--threads", format!("cannot start {}: {e}", counted(n, "thread"))))
     }
 
     /// Loads the plugins of the search path.
@@ -105,15 +107,20 @@ pub(crate) fn parse_device(text: &str) -> Result<DeviceChoice, Failure> {
     DeviceChoice::parse(text).map_err(|m| input_error("--device", m))
 }
 
-/// Reads a pipeline and applies `--set` and `--device`.
+/// Reads a pipeline and applies `--set` and `--device`. Returns errors of its fields, which the check reports with those of
+/// components.
 ///
 /// # Errors
 /// Returns an error if the file, an override or the device is invalid.
-pub(crate) fn read_pipeline(file: &Path, set: &[String], device: Option<&str>) -> Result<Pipeline, Failure> {
-    let mut pipeline = Pipeline::read(file, set)?;
+pub(crate) fn read_pipeline(
+    file: &Path,
+    set: &[String],
+    device: Option<&str>,
+) -> Result<(Pipeline, Vec<Diagnostic>), Failure> {
+    let (mut pipeline, errors) = Pipeline::read_partially(file, set)?;
     if let Some(d) = device {
         pipeline.device = parse_device(d)?;
         pipeline.device_at = None;
     }
-    Ok(pipeline)
+    Ok((pipeline, errors))
 }

@@ -4,8 +4,10 @@ use super::Reader;
 use super::losses::losses;
 use super::writer::Writer;
 use crate::common::{Context, input_error};
+use crate::terminal::print;
 use clap::Args;
-use galamost_engine::diagnostic::Failure;
+use galamost_engine::diagnostic::{Failure, counted};
+use galamost_engine::plan::files::Target;
 use galamost_engine::plugins::Registry;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::snapshot::{Link, Snapshot, intern};
@@ -110,9 +112,8 @@ pub(crate) fn run(args: &ConvertArgs, context: &Context) -> Result<u8, Failure> 
     let registry = &context.registry();
     let (input, output) = (&args.input, &args.output);
     let reader = Reader::open_with(input, args.from.as_deref(), &args.read, registry)?;
-    if let (Ok(a), Ok(b)) = (input.canonicalize(), output.canonicalize())
-        && a == b
-    {
+    let target = Target::resolve(output).map_err(|e| input_error(output, e))?;
+    if Target::resolve(input).is_ok_and(|i| i.overlaps(&target)) {
         return Err(input_error(output, "input and output are the same file"));
     }
     let base = match &args.topology {
@@ -140,13 +141,14 @@ pub(crate) fn run(args: &ConvertArgs, context: &Context) -> Result<u8, Failure> 
     }
     let writes = writer.format.clone();
     writer.finish()?;
-    println!(
-        "{} ({}) → {} ({writes}): {count} frame{} of {particles} particles",
+    print(format!(
+        "{} ({}) → {} ({writes}): {} of {}\n",
         input.display(),
         reader.format,
         output.display(),
-        if count == 1 { "" } else { "s" }
-    );
+        counted(count as u64, "frame"),
+        counted(particles as u64, "particle")
+    ))?;
     for loss in losses(output, &writes, &last, registry) {
         warn!("{loss}");
     }

@@ -1,8 +1,9 @@
 //! `galamost info`: describes a file.
 
 use super::Reader;
-use crate::common::{Context, input_error};
+use crate::common::{Context, input_error, parse_errors};
 use crate::output::series;
+use crate::terminal::print;
 use clap::Args;
 use galamost_engine::checkpoint;
 use galamost_engine::diagnostic::Failure;
@@ -10,6 +11,7 @@ use galamost_engine::plugins::Registry;
 use galamost_engine::state::molecules::molecules;
 use galamost_measure::Cell;
 use galamost_measure::columns;
+use galamost_plugin_api::input;
 use galamost_plugin_api::snapshot::{Link, Snapshot, Values};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -57,10 +59,9 @@ pub(crate) fn run(args: &InfoArgs, context: &Context) -> Result<u8, Failure> {
     facts.insert("bytes".into(), size.into());
     let value = Value::Object(facts);
     if args.json {
-        println!("{value:#}");
+        print(format!("{value:#}\n"))?;
     } else {
-        println!("{}", path.display());
-        print!("{}", lines(&value, 2));
+        print(format!("{}\n{}", path.display(), lines(&value, 2)))?;
     }
     Ok(0)
 }
@@ -124,8 +125,12 @@ fn describe_csv(path: &Path) -> Result<Map<String, Value>, Failure> {
         let at = e.position().map(|p| galamost_plugin_api::error::Position { line: p.line() as u32, column: 1 });
         Failure::Input(vec![galamost_engine::diagnostic::Diagnostic::new(path, at, e.to_string())])
     };
-    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_path(path).map_err(wrong)?;
+    let text = input::text(path).map_err(|e| parse_errors(path, vec![e]))?;
+    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
     let header = reader.headers().map_err(wrong)?.clone();
+    if header.is_empty() {
+        return Err(input_error(path, "empty file: expected a header line and rows of numbers"));
+    }
     let (mut rows, mut last) = (0u64, csv::StringRecord::new());
     let mut record = csv::StringRecord::new();
     while reader.read_record(&mut record).map_err(wrong)? {

@@ -17,13 +17,16 @@ pub use writer::Writer;
 use crate::common::input_error;
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::pipeline::Entry;
-use galamost_engine::plugins::{Component, Library, Registry};
+use galamost_engine::plugins::{Component, GeneratorHandle, Library, Registry};
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::error::{Error, Position};
 use galamost_plugin_api::generator::GeneratorContext;
 use galamost_plugin_api::params::FieldDoc;
 use galamost_plugin_api::snapshot::Snapshot;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use tracing::warn;
 
 /// Extensions of compressed files, which readers decompress.
 const COMPRESSED: [&str; 2] = [".xz", ".gz"];
@@ -111,6 +114,8 @@ pub struct Reader {
     pub format: String,
     component: Component,
     context: GeneratorContext,
+    /// Warnings that were logged.
+    warned: Mutex<BTreeSet<String>>,
 }
 
 impl Reader {
@@ -134,10 +139,16 @@ impl Reader {
             None => component_for(path, Kind::Generator, registry)?,
         };
         let component = create(library, info, path, fields)?;
-        Ok(Self { path: path.into(), format: info.name.clone(), component, context: GeneratorContext::default() })
+        Ok(Self {
+            path: path.into(),
+            format: info.name.clone(),
+            component,
+            context: GeneratorContext::default(),
+            warned: Mutex::default(),
+        })
     }
 
-    fn generator(&self) -> Result<galamost_engine::plugins::GeneratorHandle<'_>, Failure> {
+    fn generator(&self) -> Result<GeneratorHandle<'_>, Failure> {
         self.component.generator().ok_or_else(|| input_error(&self.path, format!("{} is not a generator", self.format)))
     }
 
@@ -147,6 +158,18 @@ impl Reader {
     /// Returns an error if the file is invalid.
     pub fn frames(&self) -> Result<Option<u64>, Failure> {
         self.generator()?.frames(&self.context).map_err(|e| component_error(&self.path, &self.format, e))
+    }
+
+    /// Logs each warning of the component once.
+    fn warn(&self, generator: &GeneratorHandle<'_>) -> Result<(), Failure> {
+        let warnings = generator.warnings().map_err(|e| component_error(&self.path, &self.format, e))?;
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        for warning in warnings {
+            if warned.insert(warning.clone()) {
+                warn!("{}: {warning}", self.format);
+            }
+        }
+        Ok(())
     }
 
     /// Reads a frame, counted from 0. Negative numbers count from the end; `None` is the last frame.
@@ -180,6 +203,7 @@ impl Reader {
             _ => generator.generate(&self.context, &mut snapshot),
         };
         result.map_err(|e| component_error(&self.path, &self.format, e))?;
+        self.warn(&generator)?;
         snapshot.check().map_err(|e| component_error(&self.path, &self.format, e))?;
         Ok(snapshot)
     }

@@ -9,6 +9,7 @@ use galamost_plugin_api::analyzer::{FrameArray, FrameCall, FrameColumn};
 use galamost_plugin_api::component::{Kind, SystemInfo};
 use galamost_plugin_api::plugin_record::API_MINOR;
 use galamost_plugin_api::snapshot::{Snapshot, Values};
+use galamost_plugin_api::views::{LinkView, ListView, StateView};
 use std::path::{Path, PathBuf};
 
 /// Writes states to a particle file.
@@ -82,7 +83,7 @@ impl Writer {
     /// # Errors
     /// Returns the component's error.
     pub fn write(&self, s: &Snapshot) -> Result<(), Failure> {
-        let arrays: Vec<FrameArray> = s
+        let arrays: Vec<FrameArray<'_>> = s
             .arrays
             .iter()
             .map(|(name, a)| match &a.values {
@@ -90,16 +91,13 @@ impl Writer {
                 Values::Int(v) => FrameArray::ints(name, a.width, v),
             })
             .collect();
-        // SAFETY: the views are plain structs of integers and addresses; zero means no particles and no rows, so that
-        // no address is dereferenced
-        let (state, list, bond_view) = unsafe { (std::mem::zeroed(), std::mem::zeroed(), std::mem::zeroed()) };
         let call = FrameCall {
             size: size_of::<FrameCall>() as u32,
             dimensions: s.dimensions,
             step: s.step,
             time: f64::NAN,
             box_length: s.box_length,
-            thermo: std::ptr::null(),
+            thermo: None,
             energies: FrameColumn::EMPTY,
             energy_names: FrameColumn::EMPTY,
             position: FrameColumn::new(&s.position),
@@ -111,9 +109,9 @@ impl Writer {
             bonds: FrameColumn::new(&s.bonds),
             angles: FrameColumn::new(&s.angles),
             dihedrals: FrameColumn::new(&s.dihedrals),
-            state,
-            list,
-            bond_view,
+            state: StateView::empty(),
+            list: ListView::empty(),
+            bond_view: LinkView::empty(2),
             reserved: Default::default(),
         };
         let analyzer = self.component.analyzer();

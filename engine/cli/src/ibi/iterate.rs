@@ -3,8 +3,9 @@
 use super::analyzers::{THERMO, column_of, file_of, of_iteration};
 use super::spec::{InteractionSpec, Spec, StateSpec};
 use crate::common::{file_failure, parse_errors};
+use crate::terminal::print;
 use galamost_engine::checkpoint::Checkpoint;
-use galamost_engine::diagnostic::{Diagnostic, Failure};
+use galamost_engine::diagnostic::{Diagnostic, Failure, counted};
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::plugins::Registry;
@@ -12,6 +13,7 @@ use galamost_engine::run::open as open_backend;
 use galamost_engine::run::{RunOptions, execute};
 use galamost_inversion::{Interaction, normalise, read_target};
 use galamost_plugin_api::error::Position;
+use galamost_plugin_api::input;
 use galamost_tables::{Curve, Format, Kind, Mistake, Rows, Unit, write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -70,7 +72,7 @@ pub(super) fn write_atomically(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Reads a text file.
 pub(super) fn read_text(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|e| file_failure(path, e))
+    input::text(path).map_err(|e| parse_errors(path, vec![e]))
 }
 
 /// Returns a potential as a CSV table.
@@ -288,7 +290,9 @@ impl Inversion<'_> {
             }
         }
         if self.options.check {
-            println!("{}: {} states, {} interactions", spec.path.display(), self.targets.len(), self.numerics.len());
+            let (states, interactions) = (self.targets.len() as u64, self.numerics.len() as u64);
+            let facts = format!("{}, {}", counted(states, "state"), counted(interactions, "interaction"));
+            print(format!("{}: {facts}\n", spec.path.display()))?;
             return Ok(());
         }
         let mut converged = false;

@@ -1,12 +1,13 @@
 //! The specification file of an inversion.
 
 use super::mapping::MoleculeBlock;
-use crate::common::{input_error, parse_errors};
+use crate::common::parse_errors;
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::pipeline::{Exclusions, Only};
 use galamost_inversion::{Bins, Interaction};
 use galamost_plugin_api::Params;
 use galamost_plugin_api::error::{Errors, InputError, Position};
+use galamost_plugin_api::input;
 use galamost_plugin_api::params::{Fields, FromValue, Params as _, Range, Source, Spanned, Value};
 use galamost_tables::{Kind, Unit};
 use std::path::{Path, PathBuf};
@@ -301,7 +302,7 @@ impl Spec {
     /// # Errors
     /// Returns all errors of the file.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        let text = std::fs::read_to_string(path).map_err(|e| input_error(path, format!("cannot be read: {e}")))?;
+        let text = input::text(path).map_err(|e| parse_errors(path, vec![e]))?;
         let mut errors = Errors::default();
         let value = Source::file(&text).value();
         let fields = match value.check_syntax() {
@@ -332,6 +333,17 @@ impl Spec {
             Some(f) => self.directory().join(f),
             None => self.path.with_extension(""),
         }
+    }
+
+    /// Reads a text file that is named at a position of this file.
+    ///
+    /// # Errors
+    /// Returns an error at its line, or at the position of its name.
+    pub fn text(&self, path: &Path, named: Position) -> Result<String, Failure> {
+        input::text(path).map_err(|e| match e.at {
+            Some(_) => parse_errors(path, vec![e]),
+            None => self.error(named, format!("{} {}", path.display(), e.message)),
+        })
     }
 
     /// Returns an error in the file.

@@ -52,10 +52,8 @@ fn of_interaction(spec: &Spec, state: &StateSpec, i: &InteractionSpec, folder: &
         }
         None => (folder.join(file_of(i)), Some(column_of(i)), None),
     };
-    let text = std::fs::read_to_string(&path).map_err(|e| {
-        let at = i.common.target.as_ref().map_or(i.at, |t| t.at);
-        spec.error(at, format!("{} cannot be read: {e}", path.display()))
-    })?;
+    let at = i.common.target.as_ref().map_or(i.at, |t| t.at);
+    let text = spec.text(&path, at)?;
     read_target(&text, i.kind, &bins, column, unit).map_err(|e| {
         let at = e.line.map(|line| Position { line, column: 1 });
         Failure::Input(vec![Diagnostic::new(&path, at, format!("{}: {}", i.name(), e.message))])

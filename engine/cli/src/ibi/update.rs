@@ -33,8 +33,7 @@ impl Inversion<'_> {
                 continue;
             };
             let path = self.spec.directory().join(&file.value);
-            let text = std::fs::read_to_string(&path)
-                .map_err(|e| self.spec.error(file.at, format!("{} cannot be read: {e}", path.display())))?;
+            let text = self.spec.text(&path, file.at)?;
             let rows = read(&text, Choice::default()).map_err(|e| table_error(&path, e))?;
             let unit = s.common.unit.map(|u| u.0).filter(|_| rows.unit.is_none());
             let curve = Curve::new(i.kind, &rows, unit).map_err(|e| table_error(&path, e))?;

@@ -4,6 +4,7 @@ use crate::common::input_error;
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_measure::columns;
 use galamost_plugin_api::error::{Error, Position};
+use galamost_plugin_api::input;
 use std::path::{Path, PathBuf};
 
 /// The cells of a column.
@@ -183,13 +184,7 @@ impl Series {
         if is_parquet(path) {
             return Self::of_parquet(path);
         }
-        let bytes = std::fs::read(path).map_err(|e| fail(None, format!("cannot be read: {e}")))?;
-        let text = String::from_utf8(bytes).map_err(|e| {
-            let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
-            let line = good.iter().filter(|b| **b == b'\n').count() as u32 + 1;
-            let column = String::from_utf8_lossy(good).lines().last().map_or(0, |l| l.chars().count()) as u32 + 1;
-            fail(Some(Position { line, column }), "not a text file: invalid UTF-8".into())
-        })?;
+        let text = input::text(path).map_err(|e| fail(e.at, e.message))?;
         Self::parse(path, &text).map_err(|(at, m)| fail(at, m))
     }
 

@@ -3,8 +3,9 @@
 mod markdown;
 
 use crate::common::{Context, input_error};
+use crate::terminal::print;
 use clap::Args;
-use galamost_engine::diagnostic::Failure;
+use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::pipeline::suggestion;
 use galamost_engine::plugins::{Library, Registry};
 use galamost_plugin_api::component::ComponentInfo;
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &PluginsArgs, context: &Context) -> Result<u8, Failure> 
     let registry = context.registry();
     if let Some(folder) = &args.markdown {
         let pages = markdown::write(&registry.components(), folder)?;
-        println!("{}: {pages} pages", folder.display());
+        print(format!("{}: {}\n", folder.display(), counted(pages as u64, "page")))?;
         return Ok(0);
     }
     let found = match &args.name {
@@ -43,16 +44,16 @@ pub(crate) fn run(args: &PluginsArgs, context: &Context) -> Result<u8, Failure> 
         None => registry.components(),
     };
     if args.json {
-        print!("{}", to_json(&found));
+        print(to_json(&found))?;
         return Ok(0);
     }
     if args.name.is_none() {
-        print!("{}", overview(&registry));
+        print(overview(&registry))?;
         return Ok(0);
     }
     for (library, c) in found {
-        print!("{}", page(c));
-        println!("  from {} {} ({})\n", library.record.name(), library.record.version(), library.path.display());
+        let (name, version) = (library.record.name(), library.record.version());
+        print(format!("{}  from {name} {version} ({})\n\n", page(c), library.path.display()))?;
     }
     Ok(0)
 }
@@ -74,7 +75,7 @@ fn find<'r>(registry: &'r Registry, name: &str) -> Result<Vec<(&'r Library, &'r 
 fn overview(registry: &Registry) -> String {
     let mut out = String::new();
     for (library, c) in registry.components() {
-        let summary = c.doc.lines().next().unwrap_or_default();
+        let summary = markdown::first_sentence(&c.doc);
         let _ = writeln!(out, "{:16} {:11} {summary}  [{}]", c.name, c.kind.to_string(), library.record.name());
     }
     for (path, message) in registry.broken() {

@@ -5,6 +5,7 @@ mod record;
 
 use crate::common::{Context, input_error, write_file};
 use crate::output::page::document;
+use crate::terminal::print;
 use clap::Args;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::Pipeline;
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &ReportArgs, context: &Context) -> Result<u8, Failure> {
     let pipeline = Pipeline::read(&path, &[])?;
     let out = args.out.clone().unwrap_or_else(|| path.with_extension("report.html"));
     write_file(&out, page(&pipeline, &context.registry(), !args.no_pictures))?;
-    println!("{}", out.display());
+    print(format!("{}\n", out.display()))?;
     Ok(0)
 }
 

@@ -138,7 +138,7 @@ pub fn speed(runs: Option<&[Value]>) -> String {
     row("steps and output", duration_of(seconds));
     if let Some(l) = run.get("list") {
         let f = |k: &str| l[k].as_f64().unwrap_or(f64::NAN);
-        let steps = run["steps"].as_f64().unwrap_or(0.0);
+        let steps = run["total_steps"].as_f64().or(run["steps"].as_f64()).unwrap_or(0.0);
         row(
             "neighbor list",
             format!(

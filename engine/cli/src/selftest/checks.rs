@@ -1,6 +1,6 @@
 //! Tests of integrators, generators, analyzers, updaters and samplers.
 
-use super::setup::example;
+use super::setup::{Outcome, example};
 use super::{Test, standard_system};
 use crate::common::parse_errors;
 use galamost_engine::diagnostic::Failure;
@@ -16,6 +16,7 @@ impl Test<'_> {
     pub(super) fn integrator(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
         const STEPS: u64 = 20;
         let reference = self.outcome(c, DeviceChoice::Cpu, Precision::Double, STEPS)?;
+        self.motion(c, &reference)?;
         let speed = reference.velocity.iter().fold(1.0f64, |m, v| m.max(v.abs()));
         for (device, precision, name) in self.targets() {
             let o = self.outcome(c, device, precision, STEPS)?;
@@ -38,6 +39,25 @@ impl Test<'_> {
         Ok(())
     }
 
+    /// Checks that an integrator with functions of particles moves them, unless it only corrects what others move.
+    fn motion(&mut self, c: &ComponentInfo, after: &Outcome) -> Result<(), Failure> {
+        let plan = self.plan(c, DeviceChoice::Cpu, Precision::Double, standard_system(), 0, &[])?;
+        let Some(integrator) = plan.components.iter().find(|p| p.kind == Kind::Integrator && p.has_name(&c.name))
+        else {
+            return Err(Failure::run(format!("the example of {} does not contain it", c.name)));
+        };
+        if !integrator.needs.moves || integrator.needs.corrects {
+            return Ok(());
+        }
+        let before = standard_system();
+        let group: Vec<usize> =
+            (0..before.len()).filter(|tag| integrator.needs.group.contains(*tag as u32, &before)).collect();
+        let after = after.position.as_chunks::<3>().0;
+        let still = group.iter().filter(|tag| before.position[**tag] == after[**tag]).count();
+        self.note(c, "particles that do not move", still as f64, 0.0, format!("{} particles", group.len()));
+        Ok(())
+    }
+
     /// Checks the state that a generator creates.
     pub(super) fn generator(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
         // some generators need particles, others must come first
@@ -48,7 +68,7 @@ impl Test<'_> {
                 Ok(p) => p,
                 Err(e) => {
                     let reason = e.render().lines().next().unwrap_or_default().to_string();
-                    if example(c).contains("file:") {
+                    if c.fields.iter().any(|f| f.name == "file" && f.default.is_none()) {
                         return self.reader(c, reason);
                     }
                     return Err(e);

@@ -7,6 +7,7 @@
 
 mod checks;
 mod forces;
+mod isolated;
 mod oriented;
 mod physics;
 mod reproducible;
@@ -20,13 +21,16 @@ pub use system::standard_system;
 pub(crate) use test_plugin::{TestPluginArgs, run_test_plugin};
 
 use crate::common::{Context, input_error, parse_device};
+use crate::terminal::print;
 use clap::Args;
 use galamost_engine::device::Chosen;
-use galamost_engine::diagnostic::Failure;
+use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plugins::Registry;
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::precision::Precision;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// Options of `galamost selftest`.
 #[derive(Args, Debug)]
@@ -39,6 +43,19 @@ pub(crate) struct SelftestArgs {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    isolation: IsolationArgs,
+}
+
+/// Options of the processes in which components are tested.
+#[derive(Args, Debug)]
+pub(crate) struct IsolationArgs {
+    /// Stop the test of a component that makes no call for this many seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "300")]
+    timeout: u64,
+    /// What this process tests; other processes of this program set it.
+    #[arg(long, hide = true)]
+    job: Option<String>,
 }
 
 /// Runs `galamost selftest`. The exit status is 1 if a test fails.
@@ -46,18 +63,22 @@ pub(crate) struct SelftestArgs {
 /// # Errors
 /// Returns an error if the device cannot be used or a component is unknown.
 pub(crate) fn run(args: &SelftestArgs, context: &Context) -> Result<u8, Failure> {
+    let registry = context.registry();
+    if let Some(job) = &args.isolation.job {
+        return isolated::run_job(job, &registry).map(|()| 0);
+    }
     let device = parse_device(&args.device)?;
-    let rows = test_components(&context.registry(), device, &args.names, false)?;
+    let rows = test_components(&registry, device, &args.names, false, &args.isolation)?;
     if args.json {
-        println!("{:#}", table::json(&rows));
+        print(format!("{:#}\n", table::json(&rows)))?;
     } else {
-        print!("device: {}\n{}", device_name(device), table::text(&rows));
+        print(format!("device: {}\n{}", device_name(device), table::text(&rows)))?;
     }
     Ok(u8::from(rows.iter().any(TestRow::failed)))
 }
 
 /// The result of one check.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TestRow {
     /// Name of the component.
     pub component: String,
@@ -78,13 +99,27 @@ pub(crate) struct TestRow {
 }
 
 impl TestRow {
+    /// Returns the result of a check of a component.
+    fn new(c: &ComponentInfo, check: &str, value: f64, limit: f64, note: impl Into<String>) -> Self {
+        Self {
+            component: c.name.clone(),
+            kind: c.kind,
+            check: check.into(),
+            value,
+            limit,
+            note: note.into(),
+            detail: String::new(),
+            skipped: false,
+        }
+    }
+
     /// Returns whether the check failed.
     pub fn failed(&self) -> bool {
         !self.skipped && (self.value.is_nan() || self.value > self.limit)
     }
 }
 
-/// The tests of components on one device.
+/// The tests of a component on one device.
 struct Test<'a> {
     registry: &'a Registry,
     device: DeviceChoice,
@@ -93,14 +128,16 @@ struct Test<'a> {
     folder: std::path::PathBuf,
     /// Whether to run the checks of `test-plugin`.
     thorough: bool,
-    rows: Vec<TestRow>,
+    /// The file of results, and the first error in writing it.
+    rows: std::fs::File,
+    lost: Option<std::io::Error>,
 }
 
 /// Returns the name of a device.
 fn device_name(device: DeviceChoice) -> String {
     match galamost_engine::device::choose(device).map(|c| c.open()) {
         Ok(Ok(Some(d))) => d.name(),
-        _ => format!("CPU, {} threads", rayon::current_num_threads()),
+        _ => format!("CPU, {}", counted(rayon::current_num_threads() as u64, "thread")),
     }
 }
 
@@ -113,6 +150,7 @@ fn test_components(
     device: DeviceChoice,
     names: &[String],
     thorough: bool,
+    isolation: &IsolationArgs,
 ) -> Result<Vec<TestRow>, Failure> {
     let chosen = galamost_engine::device::choose(device).map_err(|e| input_error("--device", e))?;
     let device = match &chosen {
@@ -120,51 +158,28 @@ fn test_components(
         Chosen::Cuda { ordinal, .. } => DeviceChoice::Cuda(*ordinal),
         Chosen::Emulated => DeviceChoice::Emulated,
     };
+    if let Some(name) = names.iter().find(|name| !registry.components().iter().any(|(_, c)| c.name == **name)) {
+        return Err(input_error("selftest", format!("unknown component `{name}`")));
+    }
     let folder = std::env::temp_dir().join(format!("galamost-selftest-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).map_err(|e| crate::common::file_failure(&folder, e))?;
-    let has_device = device != DeviceChoice::Cpu;
-    let mut test = Test { registry, device, has_device, folder: folder.clone(), thorough, rows: vec![] };
-    for (_, c) in registry.components() {
-        if names.is_empty() || names.contains(&c.name) {
-            test.component(c);
-        }
+    let mut rows = vec![];
+    for (_, c) in registry.components().into_iter().filter(|(_, c)| names.is_empty() || names.contains(&c.name)) {
+        let tested = isolated::test(c, device, thorough, &folder, Duration::from_secs(isolation.timeout));
+        let _ = std::fs::remove_dir_all(&folder);
+        rows.extend(tested?);
     }
-    let _ = std::fs::remove_dir_all(&folder);
-    match names.iter().find(|name| !test.rows.iter().any(|r| r.component == **name)) {
-        Some(name) => Err(input_error("selftest", format!("unknown component `{name}`"))),
-        None => Ok(test.rows),
-    }
+    Ok(rows)
 }
 
 impl Test<'_> {
     /// Adds a result.
     fn note(&mut self, c: &ComponentInfo, check: &str, value: f64, limit: f64, note: impl Into<String>) {
-        let row = TestRow {
-            component: c.name.clone(),
-            kind: c.kind,
-            check: check.into(),
-            value,
-            limit,
-            note: note.into(),
-            detail: String::new(),
-            skipped: false,
-        };
-        self.rows.push(row);
+        self.record(&TestRow::new(c, check, value, limit, note));
     }
 
     /// Adds a skipped check.
-    fn skip(&mut self, c: &ComponentInfo, reason: String) {
-        let row = TestRow {
-            component: c.name.clone(),
-            kind: c.kind,
-            check: "-".into(),
-            value: 0.0,
-            limit: 0.0,
-            note: reason,
-            detail: String::new(),
-            skipped: true,
-        };
-        self.rows.push(row);
+    fn skip(&mut self, c: &ComponentInfo, check: &str, reason: impl Into<String>) {
+        self.record(&TestRow { skipped: true, ..TestRow::new(c, check, 0.0, 0.0, reason) });
     }
 
     /// Runs all tests of a component.
@@ -183,10 +198,8 @@ impl Test<'_> {
             let pipeline = self.folder.join("selftest.ron").display().to_string();
             let detail = e.render().replace(&pipeline, "the example of its page");
             let message = detail.lines().find(|l| l.contains("error")).or(detail.lines().next());
-            self.note(c, "runs", f64::NAN, 0.0, message.unwrap_or_default().trim().to_string());
-            if let Some(row) = self.rows.last_mut() {
-                row.detail = detail;
-            }
+            let row = TestRow::new(c, "runs", f64::NAN, 0.0, message.unwrap_or_default().trim());
+            self.record(&TestRow { detail, ..row });
         }
     }
 

@@ -29,7 +29,11 @@ impl Test<'_> {
         if !resumed {
             return Ok(plan);
         }
-        check(plan.pipeline, self.registry, CheckOptions { resumed, snapshot: Some(self.system_of(c)) })
+        check(
+            plan.pipeline,
+            self.registry,
+            CheckOptions { resumed, snapshot: Some(self.system_of(c)), ..CheckOptions::default() },
+        )
     }
 
     /// Checks that one and four threads give identical bits.

@@ -12,7 +12,7 @@ impl Test<'_> {
     /// Checks that a reader reproduces what the writer of the same name writes. Skips readers without a writer.
     pub(super) fn reader(&mut self, c: &ComponentInfo, reason: String) -> Result<(), Failure> {
         let Some((_, writer)) = self.registry.find(Kind::Analyzer, &c.name) else {
-            self.skip(c, format!("its example needs a file: {reason}"));
+            self.skip(c, "positions written and read", format!("its example needs a file: {reason}"));
             return Ok(());
         };
         let original = self.system_of(writer);

@@ -6,6 +6,7 @@ use galamost_engine::backend::Backend;
 use galamost_engine::backend::columns;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::{DeviceChoice, Pipeline};
+use galamost_engine::plan::files::{FileUse, Target};
 use galamost_engine::plan::{CheckOptions, Plan, check};
 use galamost_engine::run::{RunOptions, execute};
 use galamost_engine::state::topology::Topology;
@@ -13,8 +14,10 @@ use galamost_plugin_api::component::{ComponentInfo, Kind, Wants};
 use galamost_plugin_api::params::FieldDoc;
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::snapshot::{Snapshot, Values};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// Returns the example of a component, or one generated from its fields.
 pub(super) fn example(c: &ComponentInfo) -> String {
@@ -163,7 +166,9 @@ impl Test<'_> {
     ) -> Result<Outcome, Failure> {
         let plan = self.plan(c, device, precision, snapshot, steps, &[])?;
         let mut backend = galamost_engine::run::open(&plan)?;
+        let before = names(&self.folder);
         execute(&plan, &mut *backend, &RunOptions { quiet: true, ..RunOptions::default() }, None)?;
+        check_declared(&self.folder, &before, &plan)?;
         let facts = backend.facts().clone();
         let wants = Wants { particles: true, ..Wants::default() };
         let state = columns(&mut *backend, &facts, wants)?;
@@ -189,6 +194,26 @@ impl Test<'_> {
             velocity: state.velocity.into_iter().flatten().collect(),
         })
     }
+}
+
+/// Returns the names of the files in a folder.
+fn names(folder: &Path) -> BTreeSet<OsString> {
+    std::fs::read_dir(folder).into_iter().flatten().filter_map(|e| Some(e.ok()?.file_name())).collect()
+}
+
+/// Checks that each file that a run has created was declared. Files of earlier runs that it renamed do not count.
+///
+/// # Errors
+/// Returns an error that names the first other file.
+fn check_declared(folder: &Path, before: &BTreeSet<OsString>, plan: &Plan) -> Result<(), Failure> {
+    for name in names(folder).difference(before).filter(|n| !n.to_string_lossy().contains(".old")) {
+        let target = Target::resolve(&folder.join(name)).map_err(Failure::run)?;
+        if !plan.files.iter().any(|f| f.usage != FileUse::Input && f.target.overlaps(&target)) {
+            let file = name.display();
+            return Err(Failure::run(format!("writes {file} without declaring it; call `needs.output` in `bind`")));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the forces in tag order, three components per particle.

@@ -9,7 +9,7 @@ pub(super) fn text(rows: &[TestRow]) -> String {
     for r in rows {
         let kind = r.kind.to_string();
         if r.skipped {
-            let _ = writeln!(out, "{:18} {:11} skipped: {}", r.component, kind, r.note);
+            let _ = writeln!(out, "{:18} {:11} {:36} skipped: {}", r.component, kind, r.check, r.note);
             continue;
         }
         let verdict = if r.failed() { "FAILED" } else { "ok" };

@@ -1,8 +1,9 @@
 //! `galamost test-plugin`: all tests of `selftest` on every available device, and further checks for authors of
 //! plugins.
 
-use super::{Test, TestRow, device_name, standard_system, table, test_components};
+use super::{IsolationArgs, Test, TestRow, device_name, isolated, standard_system, table, test_components};
 use crate::common::{Context, input_error, parse_device};
+use crate::terminal::print;
 use clap::Args;
 use galamost_engine::backend::Backend;
 use galamost_engine::diagnostic::Failure;
@@ -31,6 +32,8 @@ pub(crate) struct TestPluginArgs {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    isolation: IsolationArgs,
 }
 
 /// Runs `galamost test-plugin`. The exit status is 1 if a test fails.
@@ -46,13 +49,18 @@ pub(crate) fn run_test_plugin(args: &TestPluginArgs, context: &Context) -> Resul
     // this file takes precedence over others of the same name
     registry.add(&args.library);
     registry.load_more(&search_path(&path), named);
+    if let Some(job) = &args.isolation.job {
+        return isolated::run_job(job, &registry).map(|()| 0);
+    }
     let device = args.device.as_deref().map(parse_device).transpose()?;
-    let tables = test_library(&registry, &args.library, device)?;
+    let tables = test_library(&registry, args, device)?;
     if args.json {
         let one = |(title, rows): &(String, Vec<_>)| serde_json::json!({"tested": title, "rows": table::json(rows)});
-        println!("{:#}", serde_json::Value::Array(tables.iter().map(one).collect()));
+        print(format!("{:#}\n", serde_json::Value::Array(tables.iter().map(one).collect())))?;
     } else {
-        tables.iter().for_each(|(title, rows)| println!("{title}:\n{}", table::text(rows)));
+        for (title, rows) in &tables {
+            print(format!("{title}:\n{}\n", table::text(rows)))?;
+        }
     }
     Ok(u8::from(tables.iter().flat_map(|(_, rows)| rows).any(TestRow::failed)))
 }
@@ -63,9 +71,10 @@ pub(crate) fn run_test_plugin(args: &TestPluginArgs, context: &Context) -> Resul
 /// Returns an error if the library or the device cannot be used.
 fn test_library(
     registry: &Registry,
-    library: &Path,
+    args: &TestPluginArgs,
     device: Option<DeviceChoice>,
 ) -> Result<Vec<(String, Vec<TestRow>)>, Failure> {
+    let library = &args.library;
     let canonical = library.canonicalize().map_err(|e| input_error(library, e.to_string()))?;
     let Some(found) = registry.libraries().iter().find(|l| l.path == canonical) else {
         let broken = registry.broken().iter().find(|(p, _)| *p == canonical);
@@ -81,9 +90,10 @@ fn test_library(
     };
     let mut tables = vec![];
     for d in devices {
-        tables.push((format!("{} against the CPU", device_name(d)), test_components(registry, d, &names, false)?));
+        let rows = test_components(registry, d, &names, false, &args.isolation)?;
+        tables.push((format!("{} against the CPU", device_name(d)), rows));
     }
-    tables.push(("the CPU".into(), test_components(registry, DeviceChoice::Cpu, &names, true)?));
+    tables.push(("the CPU".into(), test_components(registry, DeviceChoice::Cpu, &names, true, &args.isolation)?));
     Ok(tables)
 }
 
@@ -109,12 +119,12 @@ fn seconds_per_step(backend: &mut dyn Backend) -> Result<f64, Failure> {
 impl Test<'_> {
     /// Runs the additional checks of a component.
     pub(super) fn thorough_checks(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
-        let conservative = self.pair_limits(c)?;
+        if c.kind == Kind::Pair {
+            self.pair_limits(c)?;
+        }
         if matches!(c.kind, Kind::Pair | Kind::Bonded | Kind::Force) {
-            if conservative {
-                self.virial(c)?;
-                self.energy_drift(c)?;
-            }
+            self.virial(c)?;
+            self.energy_drift(c)?;
             self.speed(c)?;
         }
         match c.kind {

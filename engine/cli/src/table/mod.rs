@@ -2,11 +2,13 @@
 
 mod make;
 
-use crate::common::{Context, write_file};
+use crate::common::{Context, parse_errors, write_file};
+use crate::terminal::print;
 use clap::{Args, Subcommand, ValueEnum};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_pictures::{Axis, Plot};
 use galamost_plugin_api::error::Position;
+use galamost_plugin_api::input;
 use galamost_tables::read::{Choice, read};
 use galamost_tables::{Curve, Format, Kind, Mistake, Rows, Unit, write};
 use std::path::{Path, PathBuf};
@@ -168,8 +170,7 @@ struct TableFunction {
 
 /// Reads a table file.
 fn read_table(file: &Path, how: &ReadingArgs) -> Result<TableFunction, Failure> {
-    let text =
-        std::fs::read_to_string(file).map_err(|e| table_error(file, Mistake::new(format!("cannot be read: {e}"))))?;
+    let text = input::text(file).map_err(|e| parse_errors(file, vec![e]))?;
     let choice = Choice { entry: how.entry.as_deref(), columns: how.columns.as_deref() };
     let rows = read(&text, choice).map_err(|e| table_error(file, e))?;
     let given = how.kind.map(|k| match k {
@@ -205,16 +206,17 @@ fn linspace(first: f64, last: f64, n: usize) -> Result<Vec<f64>, Failure> {
     if n < galamost_tables::FEWEST {
         return Err(usage_error(format!("--n {n}: a table has at least {} rows", galamost_tables::FEWEST)));
     }
+    // x, U, F and the text of each row
+    galamost_plugin_api::memory::require(format_args!("--n {n}"), 100.0 * n as f64).map_err(usage_error)?;
     Ok((0..n).map(|k| first + (last - first) * k as f64 / (n - 1) as f64).collect())
 }
 
 /// Writes a text to a file or to standard output.
 fn save(text: &str, out: Option<&Path>) -> Result<(), Failure> {
     match out {
-        None => print!("{text}"),
-        Some(path) => write_file(path, text)?,
+        None => print(text),
+        Some(path) => write_file(path, text),
     }
-    Ok(())
 }
 
 /// Writes a table in the format that the options select.

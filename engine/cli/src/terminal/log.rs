@@ -2,10 +2,10 @@
 
 use clap::ValueEnum;
 use galamost_engine::diagnostic::Failure;
-use galamost_engine::log::{describe, event, is_json, keep_warning, set_json};
+use galamost_engine::log::{describe, event, is_json, keep_warning, run_name, set_json};
 use serde_json::json;
 use std::fmt::Write as _;
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
@@ -44,7 +44,9 @@ pub fn failure(failure: &Failure) {
     if is_json() {
         event("error", describe(failure));
     } else {
-        eprint!("{}", failure.render());
+        let run = run_name().map_or_else(String::new, |name| format!("{name}: "));
+        // one write, and no panic if standard error is closed or full
+        let _ = std::io::stderr().lock().write_all(format!("{run}{}", failure.render()).as_bytes());
     }
 }
 

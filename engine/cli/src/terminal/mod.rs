@@ -1,8 +1,11 @@
-//! The terminal: log, progress bar, signals.
+//! The terminal: standard output, log, progress bar, signals, crashes.
 
+pub mod crash;
 pub mod log;
+mod output;
 mod progress;
 mod signals;
 
+pub use output::{print, written};
 pub use progress::bar;
-pub use signals::signals;
+pub use signals::{catch_file_size, signals};

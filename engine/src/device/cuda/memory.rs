@@ -1,12 +1,20 @@
 //! Memory of a GPU: allocation and copies.
 
-use super::context::CudaDevice;
+use super::context::{CudaDevice, Inner};
 use super::driver::{call, fail};
+use crate::device::check_range;
 use galamost_plugin_api::error::Result;
 use std::sync::atomic::Ordering;
 
 /// Smallest allocation in bytes.
 const MIN_BYTES: usize = 256;
+
+impl Inner {
+    /// Returns an error unless the range is inside an allocation.
+    pub(super) fn check_range(&self, address: u64, bytes: usize) -> Result<()> {
+        check_range(address, bytes, self.sizes.range(..=address).next_back().map(|(at, size)| (*at, *size)))
+    }
+}
 
 impl CudaDevice {
     pub(super) fn allocate_bytes(&self, bytes: usize) -> Result<u64> {
@@ -43,8 +51,9 @@ impl CudaDevice {
         if bytes.is_empty() {
             return Ok(());
         }
+        inner.check_range(address, bytes.len())?;
         inner.idle = true;
-        // SAFETY: `address` has room for `bytes` (contract of `upload`); the copy ends before the call returns
+        // SAFETY: the range was checked, and `inner` is locked, so nothing frees it; the copy ends before the call returns
         unsafe {
             call!(cuMemcpyHtoDAsync_v2(address, bytes.as_ptr().cast(), bytes.len(), self.stream))?;
             call!(cuStreamSynchronize(self.stream))
@@ -56,7 +65,8 @@ impl CudaDevice {
         if bytes.is_empty() {
             return Ok(());
         }
-        // SAFETY: `address` holds at least `bytes.len()` bytes (contract of `download`); the copy ends before the return
+        inner.check_range(address, bytes.len())?;
+        // SAFETY: as in `copy_to_device`
         unsafe {
             call!(cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), address, bytes.len(), self.stream))?;
             call!(cuStreamSynchronize(self.stream))?;

@@ -43,8 +43,9 @@ impl Services for CudaDevice {
         self.copy_from_device(address, bytes)
     }
     fn clear(&self, address: u64, bytes: usize) -> Result<()> {
-        let _inner = self.activate()?;
-        // SAFETY: `address` has `bytes` bytes (contract of `clear`)
+        let inner = self.activate()?;
+        inner.check_range(address, bytes)?;
+        // SAFETY: the range was checked, and frees wait for the stream
         unsafe { call!(cuMemsetD8Async(address, 0, bytes, self.stream)) }
     }
     fn define_macro(&self, name: &'static str) {
@@ -137,8 +138,9 @@ impl Device for CudaDevice {
         if rebuild { body() } else { Ok(()) }
     }
     fn set_word(&self, address: u64, word: u32) -> Result<()> {
-        let _inner = self.activate()?;
-        // SAFETY: `address` is an aligned word (contract of `set_word`)
+        let inner = self.activate()?;
+        inner.check_range(address, 4)?;
+        // SAFETY: the range was checked, and frees wait for the stream; the driver refuses an unaligned address
         unsafe { call!(cuMemsetD32Async(address, word, 1, self.stream)) }
     }
     fn while_nonzero(&self, word: u64, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {

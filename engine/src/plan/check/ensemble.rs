@@ -3,21 +3,22 @@
 use super::Check;
 use crate::device::Chosen;
 use crate::diagnostic::Failure;
+use crate::plan::files::RunFile;
 use crate::plugins::Component;
 use galamost_plugin_api::component::SystemInfo;
 use std::sync::Arc;
 
-/// Device, system and samplers of a pipeline that passed its check.
-pub type Checked = (Chosen, SystemInfo, Vec<Arc<Component>>);
+/// Device, system, samplers and files of a pipeline that passed its check.
+pub type Checked = (Chosen, SystemInfo, Vec<Arc<Component>>, Vec<RunFile>);
 
 /// Creates and binds the samplers of a pipeline.
 ///
 /// # Errors
 /// Returns every error found.
-pub fn check(c: &mut Check<'_>, resumed: bool) -> Result<Checked, Failure> {
+pub fn check(c: &mut Check<'_>) -> Result<Checked, Failure> {
     let created = c.create("ensemble", &c.pipeline.ensemble);
     let device = c.choose_device();
-    let system = c.system_info(None, device.as_ref(), resumed);
+    let system = c.system_info(None, device.as_ref());
     let mut samplers = vec![];
     for mut sampler in created.into_iter().flatten() {
         let (name, at) = (sampler.name.clone(), sampler.at);
@@ -28,8 +29,9 @@ pub fn check(c: &mut Check<'_>, resumed: bool) -> Result<Checked, Failure> {
         c.require_code(&sampler, device.as_ref());
         samplers.push(Arc::new(sampler));
     }
+    let files = c.files(&samplers, &[]);
     match device {
-        Some(device) if c.errors.is_empty() => Ok((device, system, samplers)),
-        _ => Err(Failure::Input(std::mem::take(&mut c.errors))),
+        Some(device) if c.errors.is_empty() => Ok((device, system, samplers, files)),
+        _ => Err(c.failure()),
     }
 }

@@ -4,6 +4,7 @@ use super::Check;
 use crate::plugins::Component;
 use galamost_plugin_api::generator::GeneratorContext;
 use galamost_plugin_api::snapshot::Snapshot;
+use tracing::warn;
 
 /// Runs the generators. Returns `None` if one of them failed or could not be created.
 pub fn generate(c: &mut Check<'_>, generators: &[Option<Component>], existing: Option<Snapshot>) -> Option<Snapshot> {
@@ -11,7 +12,10 @@ pub fn generate(c: &mut Check<'_>, generators: &[Option<Component>], existing: O
         return existing;
     }
     if c.pipeline.initial.is_empty() {
-        c.error(None, "`initial` is empty; add a generator that creates or reads particles");
+        // errors of the pipeline's own fields may be the reason
+        if c.errors.is_empty() {
+            c.error(None, "`initial` is empty; add a generator that creates or reads particles");
+        }
         return None;
     }
     let mut snapshot = existing.unwrap_or_default();
@@ -24,6 +28,9 @@ pub fn generate(c: &mut Check<'_>, generators: &[Option<Component>], existing: O
         };
         let part = g.generator()?;
         c.absorb(&g.name, g.at, part.generate(&context, &mut snapshot))?;
+        for warning in c.absorb(&g.name, g.at, part.warnings())? {
+            warn!("{}: {warning}", g.name);
+        }
     }
     let last = generators.last()?.as_ref()?;
     let result = snapshot.check();

@@ -1,10 +1,14 @@
 //! The check of a pipeline: everything that can be verified before step 0, with all errors at once.
 
+mod arrays;
+mod bonds;
 mod components;
 mod ensemble;
 mod generate;
 mod stage;
+mod state;
 
+use super::files;
 use super::{Plan, PluginUse, StagePlan};
 use crate::device::{self, Chosen};
 use crate::diagnostic::{Diagnostic, Failure};
@@ -14,11 +18,13 @@ use crate::state::molecules::MoleculeRule;
 use crate::state::rotation;
 use components::Lists;
 use galamost_plugin_api::component::SystemInfo;
-use galamost_plugin_api::error::{Error, Position};
+use galamost_plugin_api::error::{Error, InputError, Position};
 use galamost_plugin_api::plugin_record::{API_MINOR, flags};
 use galamost_plugin_api::snapshot::Snapshot;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tracing::{info, warn};
 
 /// Options of a check.
@@ -28,21 +34,40 @@ pub struct CheckOptions {
     pub resumed: bool,
     /// An existing state; generators, if there are any, modify it.
     pub snapshot: Option<Snapshot>,
+    /// Errors in the pipeline's own fields, which are reported with those of components.
+    pub errors: Vec<Diagnostic>,
 }
+
+/// Number of the next run in this process.
+static NEXT_RUN: AtomicU64 = AtomicU64::new(1);
 
 /// Checks a pipeline.
 ///
 /// # Errors
 /// Returns every error found.
 pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> Result<Plan, Failure> {
-    let mut c = Check { pipeline: &pipeline, registry, errors: vec![], next_id: 0 };
+    let errors = options.errors.into_iter().map(|d| (d.at, d)).collect();
+    let mut c = Check { pipeline: &pipeline, registry, errors, warnings: vec![], next_id: 0, resumed: options.resumed };
     if !pipeline.ensemble.is_empty() {
-        let (device, system, components) = ensemble::check(&mut c, options.resumed)?;
+        let (device, system, components, files) = ensemble::check(&mut c)?;
         let plugins = plugins_in_use(registry, components.iter().map(|c| &c.library));
         let (stages, groups) = (vec![], vec![]);
-        let snapshot = Snapshot::default();
-        log_notes(&components);
-        return Ok(Plan { pipeline, device, snapshot, system, stages, components, groups, molecules: None, plugins });
+        let (snapshot, warnings) = (Snapshot::default(), c.warnings(&components));
+        let (partners, molecules) = (BTreeMap::new(), None);
+        return Ok(Plan {
+            pipeline,
+            device,
+            snapshot,
+            system,
+            stages,
+            components,
+            groups,
+            molecules,
+            plugins,
+            warnings,
+            files,
+            partners,
+        });
     }
 
     let generators = c.create("initial", &pipeline.initial);
@@ -51,7 +76,7 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
     let mut snapshot = generate::generate(&mut c, &generators, options.snapshot);
     let system = SystemInfo {
         dt: pipeline.stages.first().map_or(0.0, |s| s.dt),
-        ..c.system_info(snapshot.as_ref(), device.as_ref(), options.resumed)
+        ..c.system_info(snapshot.as_ref(), device.as_ref())
     };
     let groups = match &snapshot {
         Some(s) => lists.bind(&mut c, &system, s, device.as_ref()),
@@ -61,34 +86,105 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
 
     let last_generator = generators.last().and_then(Option::as_ref).map(|g| g.at);
     complete_rotation(&mut c, snapshot.as_mut(), &components, last_generator);
+    arrays::check(&mut c, &components);
     if c.errors.is_empty() {
-        for stage in &stages {
+        for (k, stage) in stages.iter().enumerate() {
             stage::check(&mut c, stage, snapshot.as_ref());
+            if let Some(s) = &snapshot {
+                let begins = !options.resumed && stages[..k].iter().all(|p| p.stage.steps == 0);
+                bonds::check(&mut c, stage, &stages[..k], s, begins);
+            }
+        }
+        if let Some(s) = &snapshot {
+            state::check_rows(&mut c, s, last_generator);
+        }
+        if let Some(s) = snapshot.as_ref().filter(|_| !options.resumed) {
+            state::check(&mut c, &stages, s, last_generator);
         }
     }
     let molecules = molecule_rule(&mut c, snapshot.as_ref());
+    let files = c.files(&components, &stages);
+    let partners = files::partners(&files, &stages);
     let (Some(snapshot), Some(device), true) = (snapshot, device, c.errors.is_empty()) else {
-        return Err(Failure::Input(c.errors));
+        return Err(c.failure());
     };
 
     let used = components.iter().map(|c| &c.library).chain(generators.iter().flatten().map(|g| &g.library));
     let plugins = plugins_in_use(registry, used);
-    log_notes(&components);
-    Ok(Plan { pipeline, device, snapshot, system, stages, components, groups, molecules, plugins })
+    let warnings = c.warnings(&components);
+    Ok(Plan {
+        pipeline,
+        device,
+        snapshot,
+        system,
+        stages,
+        components,
+        groups,
+        molecules,
+        plugins,
+        warnings,
+        files,
+        partners,
+    })
 }
 
-/// A check under way, with the errors found so far.
+/// A check under way, with the errors and warnings found so far.
 struct Check<'a> {
     pipeline: &'a Pipeline,
     registry: &'a Registry,
-    errors: Vec<Diagnostic>,
+    /// Errors, with the position in the pipeline that they belong to.
+    errors: Vec<(Option<Position>, Diagnostic)>,
+    warnings: Vec<Diagnostic>,
     next_id: u32,
+    resumed: bool,
 }
 
 impl Check<'_> {
     /// Adds an error.
     fn error(&mut self, at: Option<Position>, message: impl Into<String>) {
-        self.errors.push(Diagnostic::new(&self.pipeline.path, at, message));
+        self.errors.push((at, Diagnostic::new(&self.pipeline.path, at, message)));
+    }
+
+    /// Returns all errors in the order of the file, each once.
+    fn failure(&mut self) -> Failure {
+        let mut errors = std::mem::take(&mut self.errors);
+        errors.sort_by_key(|(at, _)| *at);
+        let mut list: Vec<Diagnostic> = vec![];
+        for (_, d) in errors {
+            if !list.contains(&d) {
+                list.push(d);
+            }
+        }
+        Failure::Input(list)
+    }
+
+    /// Returns the files of the run. Adds errors of outputs that cannot be written or that other files exclude.
+    fn files(&mut self, components: &[Arc<Component>], stages: &[StagePlan]) -> Vec<files::RunFile> {
+        let mut errors = vec![];
+        let found = files::find(self.pipeline, components, self.resumed, &mut errors);
+        errors.extend(files::collisions(&found, stages));
+        self.errors.extend(errors.into_iter().map(|d| (d.at, d)));
+        found
+    }
+
+    /// Adds a warning.
+    fn warn(&mut self, at: Option<Position>, message: impl Into<String>) {
+        self.warnings.push(Diagnostic::new(&self.pipeline.path, at, message));
+    }
+
+    /// Logs all warnings and notes, and returns the warnings.
+    fn warnings(&mut self, components: &[Arc<Component>]) -> Vec<Diagnostic> {
+        for component in components {
+            for text in &component.needs.warnings {
+                let (path, text) = (&self.pipeline.path, InputError::new(text.as_str()));
+                self.warnings.push(Diagnostic::of_component(path, component.at, &component.name, text));
+            }
+            for note in &component.needs.notes {
+                info!("{}: {note}", component.name);
+            }
+        }
+        self.warnings.iter().for_each(|w| warn!("{w}"));
+        std::mem::take(&mut self.warnings)
     }
 
     /// Returns the value of a component's result, or adds its errors.
@@ -97,14 +193,17 @@ impl Check<'_> {
             Ok(v) => Some(v),
             Err(Error::Input(list)) => {
                 let path = &self.pipeline.path;
-                self.errors.extend(list.into_iter().map(|e| Diagnostic::of_component(path, at, name, e)));
+                for e in list {
+                    let position = if e.file.is_some() { at } else { e.at.unwrap_or(at) };
+                    self.errors.push((Some(position), Diagnostic::of_component(path, at, name, e)));
+                }
                 None
             }
             Err(e) => {
                 let mut d = Diagnostic::new(&self.pipeline.path, Some(at), e.to_string());
                 // the message of a panic already names the component
                 d.component = (!matches!(e, Error::Panic { .. })).then(|| name.into());
-                self.errors.push(d);
+                self.errors.push((Some(at), d));
                 None
             }
         }
@@ -135,13 +234,14 @@ impl Check<'_> {
     }
 
     /// Returns the system that components are bound to; without a snapshot, only the facts of the run.
-    fn system_info(&self, snapshot: Option<&Snapshot>, device: Option<&Chosen>, resumed: bool) -> SystemInfo {
+    fn system_info(&self, snapshot: Option<&Snapshot>, device: Option<&Chosen>) -> SystemInfo {
         SystemInfo {
             seed: self.pipeline.seed,
             precision: self.pipeline.precision as u32,
             device: device.map_or("cpu", Chosen::kind).into(),
             directory: self.pipeline.directory().to_string_lossy().into_owned(),
-            resumed,
+            resumed: self.resumed,
+            run: NEXT_RUN.fetch_add(1, Ordering::Relaxed),
             api_minor: API_MINOR,
             ..snapshot.map(SystemInfo::of).unwrap_or_default()
         }
@@ -196,16 +296,4 @@ fn plugins_in_use<'a>(registry: &Registry, files: impl Iterator<Item = &'a PathB
     }
     plugins.sort_by(|a, b| a.name.cmp(&b.name));
     plugins
-}
-
-/// Logs the warnings and notes of components.
-fn log_notes(components: &[Arc<Component>]) {
-    for component in components {
-        for warning in &component.needs.warnings {
-            warn!("{}: {warning}", component.name);
-        }
-        for note in &component.needs.notes {
-            info!("{}: {note}", component.name);
-        }
-    }
 }

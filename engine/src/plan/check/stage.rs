@@ -5,7 +5,7 @@ use crate::plugins::Component;
 use galamost_plugin_api::component::Kind;
 use galamost_plugin_api::snapshot::Snapshot;
 use std::sync::Arc;
-use tracing::{info, warn};
+use tracing::info;
 
 /// Checks a stage.
 pub fn check(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>) {
@@ -15,7 +15,7 @@ pub fn check(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>) {
     }
     let Some(s) = snapshot else { return };
     check_corrections(c, plan, s);
-    check_walls(plan);
+    check_walls(c, plan);
     check_shear(c, plan);
     check_virial(c, plan);
     check_movers(c, plan, s);
@@ -23,7 +23,7 @@ pub fn check(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>) {
 }
 
 /// Integrators that move particles, without those that only correct what others moved.
-fn movers(plan: &StagePlan) -> impl Iterator<Item = &Arc<Component>> {
+pub fn movers(plan: &StagePlan) -> impl Iterator<Item = &Arc<Component>> {
     plan.integrators.iter().filter(|m| m.needs.moves && !m.needs.corrects)
 }
 
@@ -53,15 +53,16 @@ fn check_corrections(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
 }
 
 /// Warns about walls so close to the box face that particles interact through the periodic boundary.
-fn check_walls(plan: &StagePlan) {
+fn check_walls(c: &mut Check<'_>, plan: &StagePlan) {
     let reach = plan.forces.iter().filter(|f| f.kind == Kind::Pair).fold(0.0f64, |m, f| m.max(f.needs.cutoff));
     for w in plan.forces.iter().chain(&plan.integrators) {
         if let Some(clearance) = w.needs.clearance.filter(|b| *b < 0.5 * reach) {
-            warn!(
+            let message = format!(
                 "{}: the distance {clearance} between the wall and the box face is less than half the cutoff {reach}; \
                  particles may interact through the periodic boundary",
                 w.name
             );
+            c.warn(Some(w.at), message);
         }
     }
 }

@@ -39,7 +39,9 @@ fn specialized(f: &ItemFn, row: &Path) -> Result<TokenStream> {
     }
     let asked = visitor.found.iter().map(|(member, value)| quote!(row.#member == R::lit(#value)));
     Ok(quote! {
-        const HAS_SPECIALIZATION: bool = true;
+        // SAFETY: the function below compares members of the row, which are numbers, with literals
+        const SPECIALIZATION: ::std::option::Option<::galamost_plugin_api::pair::SpecializationIsPure> =
+            ::std::option::Option::Some(unsafe { ::galamost_plugin_api::pair::SpecializationIsPure::promise() });
         #[inline(always)]
         fn specialized<R: ::galamost_plugin_api::Real>(row: &#row<R>) -> bool {
             #(#asked)&&*

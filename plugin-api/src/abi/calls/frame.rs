@@ -4,40 +4,68 @@ use crate::abi::views::{LinkView, ListView, StateView};
 use crate::device::DevicePtr;
 use crate::snapshot::Link;
 use galamost_plugin_macros::Layout;
+use std::marker::PhantomData;
 
-/// A borrowed column of values in tag order, one entry per particle or link.
+/// A borrowed column of values in tag order, one entry per particle or link: a slice that crosses the boundary.
+///
+/// ```
+/// # use galamost_plugin_api::analyzer::FrameColumn;
+/// let mass = vec![1.0, 2.0];
+/// let column = FrameColumn::new(&mass);
+/// assert_eq!(column.slice(), [1.0, 2.0]);
+/// ```
+///
+/// It cannot outlive the values:
+///
+/// ```compile_fail,E0505
+/// # use galamost_plugin_api::analyzer::FrameColumn;
+/// let mass = vec![1.0, 2.0];
+/// let column = FrameColumn::new(&mass);
+/// drop(mass);
+/// assert_eq!(column.slice(), [1.0, 2.0]);
+/// ```
 #[repr(C)]
-#[derive(Debug, Layout)]
-pub struct FrameColumn<T> {
+#[derive(Layout)]
+pub struct FrameColumn<'a, T> {
+    // invariant: null, or the address of `len` values that are borrowed for 'a
     data: *const T,
     len: usize,
+    borrowed: PhantomData<&'a [T]>,
 }
 
-impl<T> Clone for FrameColumn<T> {
+impl<T> Clone for FrameColumn<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<T> Copy for FrameColumn<T> {}
+impl<T> Copy for FrameColumn<'_, T> {}
 
-impl<T> FrameColumn<T> {
+impl<T: std::fmt::Debug> std::fmt::Debug for FrameColumn<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.slice().fmt(f)
+    }
+}
+
+// SAFETY: the column is a shared slice
+unsafe impl<T: Sync> Send for FrameColumn<'_, T> {}
+// SAFETY: as above
+unsafe impl<T: Sync> Sync for FrameColumn<'_, T> {}
+
+impl<'a, T> FrameColumn<'a, T> {
     /// A column without entries.
-    pub const EMPTY: Self = Self { data: std::ptr::null(), len: 0 };
+    pub const EMPTY: Self = Self { data: std::ptr::null(), len: 0, borrowed: PhantomData };
 
-    /// Creates a column from a slice. The slice must outlive the column.
-    pub fn new(slice: &[T]) -> Self {
-        Self { data: slice.as_ptr(), len: slice.len() }
+    /// Creates a column from a slice.
+    pub fn new(slice: &'a [T]) -> Self {
+        Self { data: slice.as_ptr(), len: slice.len(), borrowed: PhantomData }
     }
 
     /// Returns the values.
-    ///
-    /// # Safety
-    /// The slice that the column was created from must still exist.
-    pub(crate) unsafe fn slice<'a>(self) -> &'a [T] {
-        if self.data.is_null() || self.len == 0 {
+    pub fn slice(self) -> &'a [T] {
+        if self.data.is_null() {
             return &[];
         }
-        // SAFETY: the slice outlives this call (contract of this function)
+        // SAFETY: `data` is the address of `len` values that are borrowed for 'a (invariant of the struct)
         unsafe { std::slice::from_raw_parts(self.data, self.len) }
     }
 }
@@ -79,16 +107,16 @@ pub struct Thermo {
 /// An optional per-particle array of a frame.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Layout)]
-pub struct FrameArray {
-    pub(crate) name: FrameColumn<u8>,
+pub struct FrameArray<'a> {
+    pub(crate) name: FrameColumn<'a, u8>,
     pub(crate) width: u32,
-    pub(crate) reals: FrameColumn<f64>,
-    pub(crate) ints: FrameColumn<i32>,
+    pub(crate) reals: FrameColumn<'a, f64>,
+    pub(crate) ints: FrameColumn<'a, i32>,
 }
 
-impl FrameArray {
+impl<'a> FrameArray<'a> {
     /// Creates an array of floating-point numbers.
-    pub fn reals(name: &str, width: u32, values: &[f64]) -> Self {
+    pub fn reals(name: &'a str, width: u32, values: &'a [f64]) -> Self {
         Self {
             name: FrameColumn::new(name.as_bytes()),
             width,
@@ -97,7 +125,7 @@ impl FrameArray {
         }
     }
     /// Creates an array of integers.
-    pub fn ints(name: &str, width: u32, values: &[i32]) -> Self {
+    pub fn ints(name: &'a str, width: u32, values: &'a [i32]) -> Self {
         Self {
             name: FrameColumn::new(name.as_bytes()),
             width,
@@ -110,7 +138,7 @@ impl FrameArray {
 /// One call of an analyzer. Authors read it through [`crate::analyzer::Frame`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Layout)]
-pub struct FrameCall {
+pub struct FrameCall<'a> {
     /// Size of this struct in bytes.
     pub size: u32,
     /// Number of dimensions, 2 or 3.
@@ -121,30 +149,30 @@ pub struct FrameCall {
     pub time: f64,
     /// Box lengths.
     pub box_length: [f64; 3],
-    /// Thermodynamic quantities, if `wants.thermo` is set; else null.
-    pub thermo: *const Thermo,
+    /// Thermodynamic quantities, if `wants.thermo` is set.
+    pub thermo: Option<&'a Thermo>,
     /// Potential energy of each force component in pipeline order, if `wants.thermo` is set.
-    pub energies: FrameColumn<f64>,
+    pub energies: FrameColumn<'a, f64>,
     /// Names of the force components.
-    pub energy_names: FrameColumn<FrameColumn<u8>>,
+    pub energy_names: FrameColumn<'a, FrameColumn<'a, u8>>,
     /// Positions, if `wants.particles` is set.
-    pub position: FrameColumn<[f64; 3]>,
+    pub position: FrameColumn<'a, [f64; 3]>,
     /// Images.
-    pub image: FrameColumn<[i32; 3]>,
+    pub image: FrameColumn<'a, [i32; 3]>,
     /// Velocities.
-    pub velocity: FrameColumn<[f64; 3]>,
+    pub velocity: FrameColumn<'a, [f64; 3]>,
     /// Particle types.
-    pub type_id: FrameColumn<u32>,
+    pub type_id: FrameColumn<'a, u32>,
     /// Masses.
-    pub mass: FrameColumn<f64>,
+    pub mass: FrameColumn<'a, f64>,
     /// Optional arrays.
-    pub arrays: FrameColumn<FrameArray>,
+    pub arrays: FrameColumn<'a, FrameArray<'a>>,
     /// Bonds, if `wants.topology` is set.
-    pub bonds: FrameColumn<Link<2>>,
+    pub bonds: FrameColumn<'a, Link<2>>,
     /// Angles.
-    pub angles: FrameColumn<Link<3>>,
+    pub angles: FrameColumn<'a, Link<3>>,
     /// Dihedrals.
-    pub dihedrals: FrameColumn<Link<4>>,
+    pub dihedrals: FrameColumn<'a, Link<4>>,
     /// The particles in memory of the run's device, for analyzers with their own kernels.
     pub state: StateView,
     /// The neighbor list in memory of the run's device.

@@ -55,10 +55,10 @@ impl EditQueue {
     /// Requests an edit, on the CPU.
     ///
     /// # Safety
-    /// The queue must be in host memory, and no other thread may call this at the same time.
+    /// The queue is that of a call on the CPU that has not returned, and no other thread uses it at the same time.
     pub unsafe fn request(&self, edit: Edit) {
-        // SAFETY: the queue is in host memory and not shared (contract of this function); the index is below the
-        // capacity
+        // SAFETY: both addresses are in host memory, and only this thread uses the queue (contract of this function); `n` is
+        // below the capacity of `edits`
         unsafe {
             let n = *self.count.host();
             if n < self.capacity {

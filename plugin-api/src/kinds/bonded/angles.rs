@@ -82,7 +82,8 @@ fn take<R: Real, const W: usize>(link: &Link<R, W>, place: usize, full: bool, ou
 /// of the particle among the members.
 #[inline(always)]
 unsafe fn each_link<const W: usize>(call: &BondedCall, mut each: impl FnMut(usize, [usize; W], usize, usize)) {
-    // SAFETY: `call` describes valid host arrays, and all indices are below n (contract of this function)
+    // SAFETY: `begin` … `end` are particles, the views describe valid host arrays of the scheme `S`, and no other thread
+    // accesses forces of this range (contract of `each_link`)
     unsafe {
         let links = &*call.links;
         let words = links.words.host().cast_const();
@@ -112,7 +113,7 @@ pub(crate) unsafe fn each_angle<S: Scheme>(
     sums: &mut Sums,
     mut eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
 ) {
-    // SAFETY: `call` describes valid host memory (contract of this function)
+    // SAFETY: the contract of this function is passed on
     unsafe {
         let state = &*call.state;
         let globals: &Globals = &*state.globals.host();
@@ -138,7 +139,7 @@ pub(crate) unsafe fn each_dihedral<S: Scheme>(
     sums: &mut Sums,
     mut eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
 ) {
-    // SAFETY: `call` describes valid host memory (contract of this function)
+    // SAFETY: the contract of this function is passed on
     unsafe {
         let state = &*call.state;
         let globals: &Globals = &*state.globals.host();

@@ -5,8 +5,6 @@ use crate::abi::views::{Fault, FaultKind, Globals, Step, Sums};
 use crate::device::precision::Scheme;
 use crate::device::real::Real;
 use crate::kinds::bonded::{BondInput, BondedCall};
-use std::mem::offset_of;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Calls `eval` for every link of particles begin … end with its input and type, and adds the resulting forces, energy
 /// and virial. `eval` returns what [`crate::bonded::BondFn::eval`] returns.
@@ -21,7 +19,7 @@ pub unsafe fn each_link<S: Scheme>(
     sums: &mut Sums,
     eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
 ) {
-    // SAFETY: `call` describes valid host memory (contract of this function)
+    // SAFETY: the contract of this function is passed on
     unsafe {
         match width {
             2 => each_bond::<S>(call, sums, eval),
@@ -34,31 +32,9 @@ pub unsafe fn each_link<S: Scheme>(
 /// F/r below this limit counts as −∞ in f32.
 const BROKEN: f64 = -3.4e38;
 
-// the two tags of a fault are updated together, as one 64-bit word
-const _: () = assert!(
-    offset_of!(Fault, detail) == offset_of!(Fault, tag) + 4
-        && (offset_of!(Globals, fault) + offset_of!(Fault, tag)).is_multiple_of(8)
-        && cfg!(target_endian = "little")
-);
-
-/// Records that a bond is longer than its potential allows. Of several faults the one with the smallest tags is kept,
-/// independent of the order of the threads.
-unsafe fn bond_fault(globals: *mut Globals, component: u32, tags: [u32; 2]) {
-    let (low, high) = (u64::from(tags[0].min(tags[1])), u64::from(tags[0].max(tags[1])));
-    // SAFETY: the globals outlive the call; while forces are computed these words are only accessed by atomics
-    unsafe {
-        let fault = &raw mut (*globals).fault;
-        let place = AtomicU64::from_ptr((&raw mut (*fault).tag).cast());
-        // the smaller tag comes first in memory
-        let first = place.fetch_update(Ordering::AcqRel, Ordering::Acquire, |seen| {
-            (low << 32 | high < seen.rotate_left(32)).then_some(high << 32 | low)
-        });
-        if first.is_ok() {
-            AtomicU32::from_ptr(&raw mut (*fault).component).store(component, Ordering::Relaxed);
-        }
-        AtomicU32::from_ptr(&raw mut (*fault).code).store(FaultKind::BondTooLong as u32, Ordering::Release);
-        AtomicU32::from_ptr(&raw mut (*globals).halt).store(1, Ordering::Release);
-    }
+/// Raises the fault of a bond that is longer than its potential allows.
+fn bond_fault(globals: &Globals, component: u32, [a, b]: [u32; 2]) {
+    globals.raise(Fault { code: FaultKind::BondTooLong as u32, component, tag: a.min(b), detail: a.max(b) });
 }
 
 /// Adds the forces of bonds on particles begin … end.
@@ -71,7 +47,8 @@ unsafe fn each_bond<S: Scheme>(
     sums: &mut Sums,
     mut eval: impl FnMut(&BondInput<S::Real>, usize) -> (S::Real, S::Real),
 ) {
-    // SAFETY: `call` describes valid host arrays, and all indices are below n (contract of this function)
+    // SAFETY: `begin` … `end` are particles, the views describe valid host arrays of the scheme `S`, and no other thread
+    // accesses forces of this range (contract of `each_link`)
     unsafe {
         let (state, links) = (&*call.state, &*call.links);
         let globals: &Globals = &*state.globals.host();
@@ -92,7 +69,7 @@ unsafe fn each_bond<S: Scheme>(
                 let (f, u) = eval(&input, kind);
                 if f < S::Real::lit(BROKEN) {
                     let tag = state.tag.host().cast_const();
-                    bond_fault(state.globals.host(), call.component, [*tag.add(i), *tag.add(j)]);
+                    bond_fault(globals, call.component, [*tag.add(i), *tag.add(j)]);
                 }
                 let fd = d * f;
                 out[0] += fd.x;

@@ -96,7 +96,7 @@ impl<F: BondFn> BondPotential for CompiledBond<F> {
         (rows.iter().map(|r| r.cast::<f32>()).collect(), rows.iter().map(|r| r.cast::<f64>()).collect())
     }
     unsafe fn cpu(&self, call: &BondedCall, (single, double): &Self::Tables, sums: &mut Sums) {
-        // SAFETY: `call` describes valid host memory (contract of this function)
+        // SAFETY: the contract of this function is passed on
         unsafe {
             if (*call.state).precision == Precision::Double as u32 {
                 each_link::<Float64>(F::WIDTH, call, sums, |input, kind| F::eval(input, &double[kind]));

@@ -7,7 +7,7 @@ use crate::device::real::Real;
 use crate::device::vector::Vec3;
 use crate::kinds::external::{ExternalFn, ExternalInput};
 use crate::kinds::force::ForceCall;
-use crate::kinds::storage::{PositionStorage, note_fault};
+use crate::kinds::storage::PositionStorage;
 use std::sync::Mutex;
 
 /// Number of particles per chunk; independent of the number of threads.
@@ -28,7 +28,7 @@ pub(crate) unsafe fn run<F: ExternalFn, S: PositionStorage>(
 ) {
     let s = call.state;
     let n = s.n_local as usize;
-    // SAFETY: the views describe valid host arrays (contract of this function)
+    // SAFETY: the views describe valid host arrays, in which `globals` is set
     let globals: &Globals = unsafe { &*s.globals.host() };
     let (step, length) = (Step::<S::Real>::new(globals, call.first_varying), globals.box_length);
     let full = call.wanted.more_than_force();
@@ -37,7 +37,8 @@ pub(crate) unsafe fn run<F: ExternalFn, S: PositionStorage>(
         let first = range.start;
         let mut sum = Sums::default();
         for i in range {
-            // SAFETY: the views describe valid host arrays (contract of this function); ranges are disjoint
+            // SAFETY: `i` < n_local, the views describe valid host arrays of the scheme `S`, and the ranges of the threads
+            // are disjoint
             unsafe {
                 if !s.in_group(i, call.group) {
                     continue;
@@ -63,7 +64,7 @@ pub(crate) unsafe fn run<F: ExternalFn, S: PositionStorage>(
                 let (force, energy) = F::eval::<S::Real>(&input, row);
                 if energy.f64() > INFINITE {
                     let code = FaultKind::Component as u32;
-                    note_fault(s.globals.host(), Fault { code, component: call.component, tag, detail: 0 });
+                    globals.raise(Fault { code, component: call.component, tag, detail: 0 });
                 }
                 let out = &mut *s.force.cast::<[S::Real; 4]>().host().add(i);
                 out[0] += force.x;

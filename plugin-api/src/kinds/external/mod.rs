@@ -216,7 +216,8 @@ impl<F: ExternalFn> Force for External<F> {
             return Err(Error::Run("the external potential was not started".into()));
         };
         let virial = self.input.virial();
-        // SAFETY: the views describe valid host arrays (contract of this function)
+        // SAFETY: the views describe valid arrays of the run's device (contract of `compute`), and the rows are those of the
+        // precision
         unsafe {
             if let Some(d) = device {
                 return d.launch(host, call, self.single.len() > 1, virial);

@@ -1,21 +1,22 @@
 //! CPU loop of integrator phases.
 
-use crate::abi::views::{Fault, FaultKind, Globals, StateView, Step};
+use crate::abi::views::{Fault, FaultKind, Globals, SimBox, StateView, Step};
 use crate::device::philox::Random;
 use crate::device::precision::{BoxScale, Fixed, Float64, Precision};
 use crate::device::quaternion::Quaternion;
 use crate::device::real::Real;
 use crate::device::vector::Vec3;
 use crate::kinds::integrator::{Integrator, MAX_SUMS, Particle, ParticleCall, ParticleFn};
-use crate::kinds::storage::{PositionStorage, note_fault};
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::kinds::storage::PositionStorage;
 
 /// Applies a phase to particles begin … end.
 ///
 /// # Safety
-/// `call` must describe valid host arrays. No other thread may access these particles during the call.
+/// The view in `call` describes valid host arrays, and no other thread accesses particles begin … end during the call.
+/// `extra` is null or has an `I::Extra` for each particle, `carried` is null or has a velocity at each multiple of
+/// `carried_stride`, and `sums` is valid.
 pub unsafe fn particles<I: Integrator, F: ParticleFn<I>>(call: &ParticleCall, g: &I::State) {
-    // SAFETY: `call` describes valid host memory (contract of this function)
+    // SAFETY: the contract of this function is passed on
     unsafe {
         if (*call.state).precision == Precision::Double as u32 {
             range::<I, F, Float64>(call, g);
@@ -29,7 +30,7 @@ pub unsafe fn particles<I: Integrator, F: ParticleFn<I>>(call: &ParticleCall, g:
 #[inline(always)]
 unsafe fn load<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(
     state: &StateView,
-    globals: &Globals,
+    length: [f64; 3],
     i: usize,
 ) -> Particle<S::Real> {
     // SAFETY: particle `i` exists, and integrators that rotate particles provide the arrays (contract of `particles`)
@@ -46,7 +47,7 @@ unsafe fn load<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(
             ..Particle::default()
         };
         if F::POSITION {
-            p.position = S::position(pos, globals.box_length);
+            p.position = S::position(pos, length);
         }
         if F::TURNS {
             p.quaternion = *state.quaternion.cast::<Quaternion<S::Real>>().host().add(i);
@@ -73,14 +74,15 @@ fn corrected_velocity<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(
 
 /// Applies a particle function to the particles begin … end.
 unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &ParticleCall, g: &I::State) {
-    // SAFETY: `call` is valid (contract of this function): every address is that of an array of n_local + n_ghost
-    // elements
+    // SAFETY: `begin` … `end` are particles that no other thread accesses, the view describes valid host arrays of the scheme
+    // `S`, and `extra`, `carried` and `sums` have the sizes that the integrator's program declares (contract of `particles`)
     unsafe {
         let state = &*call.state;
-        let globals: *mut Globals = state.globals.host();
-        let globals_now: &Globals = &*globals;
-        let scale: BoxScale<S::Real> = globals_now.scale::<S>();
-        let step = Step::<S::Real>::new(globals_now, call.first_varying);
+        let globals: &Globals = &*state.globals.host();
+        let scale: BoxScale<S::Real> = globals.scale::<S>();
+        let step = Step::<S::Real>::new(globals, call.first_varying);
+        // copied, because the compiler must assume that other threads write the globals in every iteration
+        let (sim_box, number) = (SimBox::of(globals), globals.step);
         let pos = state.pos_type.cast::<S::PosType>().host();
         let built = state.pos_at_build.cast::<S::PosType>().host().cast_const();
         let vel = state.velocity_mass.cast::<[S::Real; 4]>().host();
@@ -88,8 +90,8 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
         let quaternion = state.quaternion.cast::<Quaternion<S::Real>>().host();
         let momentum = state.angular_momentum.cast::<Vec3<S::Real>>().host();
         let has_extra = size_of::<I::Extra<S::Real>>() > 0 && !extra.is_null();
-        let slack2 = S::Real::lit(globals_now.slack2);
-        let (now, then) = (globals_now.box_length, globals_now.built_length);
+        let slack2 = S::Real::lit(globals.slack2);
+        let (now, then) = (globals.box_length, globals.built_length);
         let stretch = std::array::from_fn(|k| if now[k] == then[k] { 1.0 } else { now[k] / then[k] });
         let own_velocity = scale.sheared && has_extra && I::program().carries();
         let mut sums = [0.0; MAX_SUMS];
@@ -98,10 +100,10 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
             if !state.in_group(i, call.group) {
                 continue;
             }
-            let mut p = load::<I, F, S>(state, globals_now, i);
+            let mut p = load::<I, F, S>(state, sim_box.length, i);
             let tag = p.tag;
             let mut x = if has_extra { *extra.add(i) } else { I::Extra::<S::Real>::default() };
-            let mut random = Random::new(call.key, globals_now.step, tag, call.first_draw);
+            let mut random = Random::new(call.key, number, tag, call.first_draw);
             if !call.carried.is_null() {
                 let carried = &mut *call.carried.add(i * call.carried_stride as usize).cast::<Vec3<S::Real>>();
                 *carried = corrected_velocity::<I, F, S>(Particle { velocity: *carried, ..p }, x, g, &step, random);
@@ -110,7 +112,7 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
             for k in 0..F::SUMS {
                 sums[k] += s[k];
             }
-            if globals_now.dimensions == 2 {
+            if sim_box.dimensions == 2 {
                 p.velocity.z = S::Real::ZERO;
             }
             *vel.add(i) = [p.velocity.x, p.velocity.y, p.velocity.z, p.mass];
@@ -123,13 +125,13 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
             }
             if F::MOVES {
                 let rows_before = *state.image.host().add(3 * i + 1);
-                if !S::displace(state, globals_now, i, p.displacement.f64()) {
+                if !S::displace(state, &sim_box, i, p.displacement.f64()) {
                     let code = FaultKind::NotFinite as u32;
-                    note_fault(globals, Fault { code, component: call.component, tag, detail: 0 });
+                    globals.raise(Fault { code, component: call.component, tag, detail: 0 });
                     continue;
                 }
                 if scale.sheared {
-                    let slower = cross::<S>(state, globals_now, i, rows_before);
+                    let slower = cross::<S>(state, &sim_box, i, rows_before);
                     // correct the velocity that an integrator carries through the step, too
                     if own_velocity {
                         *extra.add(i).cast::<S::Real>() -= slower;
@@ -144,7 +146,7 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
             }
         }
         if moved_far {
-            AtomicU32::from_ptr(&raw mut (*globals).rebuild).store(1, Ordering::Relaxed);
+            globals.rebuild.set(1);
         }
         for (total, s) in (*call.sums).iter_mut().zip(sums) {
             *total += s;
@@ -157,17 +159,17 @@ unsafe fn range<I: Integrator, F: ParticleFn<I>, S: PositionStorage>(call: &Part
 ///
 /// # Safety
 /// As for [`PositionStorage::displace`].
-unsafe fn cross<S: PositionStorage>(state: &StateView, g: &Globals, i: usize, rows_before: i32) -> S::Real {
-    // SAFETY: `state` describes valid host arrays (contract of this function)
+unsafe fn cross<S: PositionStorage>(state: &StateView, b: &SimBox, i: usize, rows_before: i32) -> S::Real {
+    // SAFETY: `i` < n_local, the view describes valid host arrays of the scheme `S`, and no other thread accesses particle i
     unsafe {
         let crossed = *state.image.host().add(3 * i + 1) - rows_before;
         if crossed == 0 {
             return S::Real::ZERO;
         }
         // less than half a box, so the displacement is always accepted
-        S::displace(state, g, i, [-f64::from(crossed) * g.shear_offset, 0.0, 0.0]);
+        S::displace(state, b, i, [-f64::from(crossed) * b.offset, 0.0, 0.0]);
         let v = &mut *state.velocity_mass.cast::<[S::Real; 4]>().host().add(i);
-        let slower = S::Real::lit(f64::from(crossed) * g.shear_speed);
+        let slower = S::Real::lit(f64::from(crossed) * b.speed);
         v[0] -= slower;
         slower
     }

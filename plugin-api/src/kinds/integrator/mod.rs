@@ -17,13 +17,14 @@ use crate::device::philox::Random;
 use crate::device::quaternion::Quaternion;
 use crate::device::real::Real;
 use crate::device::vector::Vec3;
-use crate::device::{CxxStruct, DeviceFn, DeviceStruct, DeviceText};
+use crate::device::{CxxStruct, DeviceFn, DeviceStruct, DeviceText, Plain};
 use crate::error::Result;
 use crate::kinds::component::{ArrayNeed, Needs, SystemInfo};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
 pub use crate::abi::calls::{MAX_SUMS, ParticleCall, ScalarCall};
+pub(crate) use cpu::particles;
 
 /// A particle in a function of an integrator.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,13 +73,18 @@ pub struct GroupInfo {
     pub varying: [f64; crate::abi::views::COMPONENT_VARYINGS],
 }
 
-/// Per-particle numbers of an integrator: a `#[repr(C)]` struct over `real`, or [`NoArrays`].
-pub trait ParticleArrays<R: Real>: CxxStruct + Copy + Default + Send + Sync + 'static {}
-impl<R: Real, T: CxxStruct + Copy + Default + Send + Sync + 'static> ParticleArrays<R> for T {}
+/// Per-particle numbers of an integrator: a `DeviceStruct` over `real`, or [`NoArrays`].
+pub trait ParticleArrays<R: Real>: DeviceStruct + Default {}
+impl<R: Real, T: DeviceStruct + Default> ParticleArrays<R> for T {}
 
 /// No per-particle numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoArrays<R>(PhantomData<R>);
+
+// SAFETY: the type has no bytes
+unsafe impl<R: Real> Plain for NoArrays<R> {}
+// SAFETY: both definitions have no members, and the loops access neither
+unsafe impl<R: Real> DeviceStruct for NoArrays<R> {}
 
 impl<R> CxxStruct for NoArrays<R> {
     fn text() -> &'static DeviceText {
@@ -99,7 +105,7 @@ pub struct NoState {
 /// An integrator. Fields of the struct are its parameters (`#[derive(Params)]`).
 pub trait Integrator: Send + Sync + Sized + 'static {
     /// State and constants in f64. There is one instance on the device; the engine stores it in checkpoints.
-    type State: DeviceStruct + Default + Send + Sync;
+    type State: DeviceStruct + Default;
     /// Per-particle numbers.
     type Extra<R: Real>: ParticleArrays<R>;
 
@@ -254,7 +260,7 @@ impl<I: Integrator> Program<I> {
                 sim_box: false,
                 shear: false,
             },
-            particles: Some(cpu::particles::<I, F>),
+            particles: Some(particles::<I, F>),
             scalar: None,
             text: <F as DeviceFn>::text,
             call_text: F::call_text(),

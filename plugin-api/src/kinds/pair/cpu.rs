@@ -28,14 +28,18 @@ pub struct Rows<P, R> {
 /// Adds the forces on particles begin … end, and energy and virial if wanted.
 ///
 /// # Safety
-/// `call` must describe valid host arrays of the given precision, and no other thread may access force rows begin … end during the call.
+/// * The views of `call` describe valid host arrays of the run's precision, with charges and diameters if `F` uses them.
+/// * No other thread accesses forces begin … end during the call, and none writes an array that the loop reads.
+/// * Entries of the list are below n_local + n_ghost, and each row is padded with valid entries to a multiple of 16.
+/// * Types are below `n_types`, and the rows have n_types² entries.
+/// * The processor has the extension `call.isa`.
 pub unsafe fn run<F: PairEval>(
     call: &PairCall,
     single: &Rows<F::Row<f32>, f32>,
     double: &Rows<F::Row<f64>, f64>,
     sums: &mut Sums,
 ) {
-    // SAFETY: `call` describes valid host memory (contract of this function)
+    // SAFETY: `state` is valid, and the scheme is that of the precision (contract of this function)
     unsafe {
         if (*call.state).precision == Precision::Double as u32 {
             dispatch::<F, Float64, { Float64::LANES }>(call, double, sums);
@@ -55,14 +59,14 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
     let full = call.wanted.more_than_force() || rows.mode == 3;
     let one = rows.n_types == 1;
     // evaluated only if a specialization exists, so that the loop is not compiled twice otherwise
-    let specialized = F::HAS_SPECIALIZATION && rows.rows.iter().all(F::specialized);
+    let specialized = F::SPECIALIZATION.is_some() && rows.rows.iter().all(F::specialized);
     macro_rules! versions {
         ($f:ident) => {
             match (full, one) {
-                (false, true) if F::HAS_SPECIALIZATION && specialized => {
+                (false, true) if F::SPECIALIZATION.is_some() && specialized => {
                     $f::<F, S, L, false, true, true>(call, rows, sums)
                 }
-                (false, false) if F::HAS_SPECIALIZATION && specialized => {
+                (false, false) if F::SPECIALIZATION.is_some() && specialized => {
                     $f::<F, S, L, false, false, true>(call, rows, sums)
                 }
                 (false, true) => $f::<F, S, L, false, true, false>(call, rows, sums),
@@ -72,8 +76,7 @@ unsafe fn dispatch<F: PairEval, S: Scheme, const L: usize>(
             }
         };
     }
-    // SAFETY: `call` is valid (contract of this function); the engine requests an extension only if the processor has
-    // it
+    // SAFETY: the processor has the extension `call.isa`, and the rest is passed on (contract of `run`)
     unsafe {
         #[cfg(target_arch = "x86_64")]
         match call.isa {
@@ -92,7 +95,7 @@ unsafe fn v4<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // SAFETY: `call` describes valid host memory (contract of this function)
+    // SAFETY: the contract of `run` is passed on
     unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, V4>(call, rows, sums) }
 }
 
@@ -103,7 +106,7 @@ unsafe fn v3<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const ONE
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // SAFETY: `call` describes valid host memory (contract of this function)
+    // SAFETY: the contract of `run` is passed on
     unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, V3>(call, rows, sums) }
 }
 
@@ -112,7 +115,7 @@ unsafe fn base<F: PairEval, S: Scheme, const L: usize, const FULL: bool, const O
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // SAFETY: `call` describes valid host memory (contract of this function)
+    // SAFETY: the contract of `run` is passed on
     unsafe { particles::<F, S, L, FULL, ONE, SPECIALIZED, BASE>(call, rows, sums) }
 }
 
@@ -133,8 +136,8 @@ unsafe fn particles<
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // SAFETY: `call` is valid (contract of this function): every address below is that of an array of n_local + n_ghost
-    // elements, every entry of the list is below that, and types are below n_types
+    // SAFETY: every address below is that of an array of n_local + n_ghost elements; entries of the list are below that,
+    // types below `n_types`, and rows of the list are padded to whole chunks of L lanes (contract of `run`)
     unsafe {
         let state: &StateView = &*call.state;
         let list: &ListView = &*call.list;
@@ -148,6 +151,8 @@ unsafe fn particles<
         let diameter = state.diameter.cast::<S::Real>().host().cast_const();
         let zero = S::Real::ZERO;
         let mode = rows.mode;
+        // copied, because the compiler must assume that other threads write the globals in every iteration
+        let number = globals.step;
         let base = PairInput { step: Step::new(globals, call.first_varying), ..PairInput::default() };
 
         // makes LLVM assume that these addresses are known elsewhere, so that it stores them as whole vectors
@@ -200,7 +205,7 @@ unsafe fn particles<
                     }
                     let ti = *tag.add(i);
                     for l in 0..L {
-                        zeta[l] = uniform_unit_variance(call.key.pair(globals.step, ti, tags[l])[0]);
+                        zeta[l] = uniform_unit_variance(call.key.pair(number, ti, tags[l])[0]);
                     }
                 }
                 // evaluate lanes outside the cutoff at the cutoff and drop their results: LLVM would not vectorize a
@@ -232,7 +237,8 @@ unsafe fn particles<
                         (input.diameter_i, input.diameter_j) = (*diameter.add(i), size[l]);
                     }
                     if SPECIALIZED {
-                        // `dispatch` checked all rows; LLVM removes the code for other rows
+                        // LLVM removes the code for other rows. `dispatch` called the function for all rows, and it is
+                        // pure (`F::SPECIALIZATION`)
                         std::hint::assert_unchecked(F::specialized(params));
                     }
                     (f[l], u[l]) = F::eval(&input, params);

@@ -155,6 +155,20 @@ impl Params for NoSettings {
     }
 }
 
+/// The promise that `specialized` of a pair function is pure. The compiler removes code of the CPU loop that relies on it.
+#[derive(Clone, Copy, Debug)]
+pub struct SpecializationIsPure(());
+
+impl SpecializationIsPure {
+    /// Makes the promise.
+    ///
+    /// # Safety
+    /// `specialized` of the function returns the same value whenever it is called with the same row.
+    pub const unsafe fn promise() -> Self {
+        Self(())
+    }
+}
+
 /// A pair function as a type, created by `#[pair_potential]`.
 pub trait PairFn: Send + Sync + 'static {
     /// Its row of parameters over a number type.
@@ -165,8 +179,9 @@ pub trait PairFn: Send + Sync + 'static {
     const INPUTS: u32;
     /// Returns (F/r, U) with F = −dU/dr, positive for repulsion. Units: energy/length², energy.
     fn eval<R: Real>(input: &PairInput<R>, row: &Self::Row<R>) -> (R, R);
-    /// The CPU loop has a second instance for rows with special values of their members, such as an exponent of 1.
-    const HAS_SPECIALIZATION: bool = false;
+    /// The CPU loop has a second instance for rows with special values of their members, such as an exponent of 1. The
+    /// macro sets it for functions with a specialization.
+    const SPECIALIZATION: Option<SpecializationIsPure> = None;
     /// Returns whether a row has these special values.
     #[inline(always)]
     fn specialized<R: Real>(_row: &Self::Row<R>) -> bool {
@@ -196,8 +211,8 @@ pub trait PairEval: Send + Sync + 'static {
     const OWN_SHIFT: bool = false;
     /// Returns (F/r, U) with F = −dU/dr.
     fn eval<R: Real>(input: &PairInput<R>, row: &Self::Row<R>) -> (R, R);
-    /// As [`PairFn::HAS_SPECIALIZATION`].
-    const HAS_SPECIALIZATION: bool = false;
+    /// As [`PairFn::SPECIALIZATION`].
+    const SPECIALIZATION: Option<SpecializationIsPure> = None;
     /// As [`PairFn::specialized`].
     #[inline(always)]
     fn specialized<R: Real>(_row: &Self::Row<R>) -> bool {
@@ -214,7 +229,7 @@ impl<F: PairFn> PairEval for F {
     type Row<R: Real> = <F as PairFn>::Row<R>;
     const INPUTS: u32 = <F as PairFn>::INPUTS;
     const OWN_SHIFT: bool = <F as PairFn>::OWN_SHIFT;
-    const HAS_SPECIALIZATION: bool = <F as PairFn>::HAS_SPECIALIZATION;
+    const SPECIALIZATION: Option<SpecializationIsPure> = <F as PairFn>::SPECIALIZATION;
     #[inline(always)]
     fn specialized<R: Real>(row: &<F as PairFn>::Row<R>) -> bool {
         <F as PairFn>::specialized(row)

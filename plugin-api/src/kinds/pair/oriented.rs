@@ -83,7 +83,7 @@ impl<F: OrientedFn> PairFunction for OrientedFunction<F> {
         PairOutput { force, torque, energy }
     }
     unsafe fn cpu(call: &PairCall, single: &Rows<F::Row<f32>, f32>, double: &Rows<F::Row<f64>, f64>, sums: &mut Sums) {
-        // SAFETY: `call` describes valid host memory (contract of this function)
+        // SAFETY: the contract of this function is passed on
         unsafe {
             if (*call.state).precision == Precision::Double as u32 {
                 particles::<F, Float64>(call, double, sums);

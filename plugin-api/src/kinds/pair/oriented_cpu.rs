@@ -13,7 +13,7 @@ pub(crate) unsafe fn particles<F: OrientedFn, S: Scheme>(
     rows: &Rows<F::Row<S::Real>, S::Real>,
     sums: &mut Sums,
 ) {
-    // SAFETY: `call` is valid (contract of this function): every address below is that of an array of n_local + n_ghost
+    // SAFETY: the contract of `cpu::run` holds: every address below is that of an array of n_local + n_ghost
     // elements, every entry of the list is below that, and types are below n_types
     unsafe {
         let state: &StateView = &*call.state;

@@ -137,7 +137,7 @@ impl<F: PairFn> PairFunction for CentralFunction<F> {
         PairOutput::central(input.r, f_over_r, energy)
     }
     unsafe fn cpu(call: &PairCall, single: &Rows<F::Row<f32>, f32>, double: &Rows<F::Row<f64>, f64>, sums: &mut Sums) {
-        // SAFETY: `call` describes valid host memory (contract of this function)
+        // SAFETY: the contract of this function is passed on
         unsafe { cpu::run::<F>(call, single, double, sums) }
     }
     fn eval_text() -> &'static DeviceText {
@@ -202,7 +202,7 @@ impl<F: PairFunction> PairPotential for CompiledPair<F> {
         (single, double)
     }
     unsafe fn cpu(&self, call: &PairCall, tables: &Self::Tables, sums: &mut Sums) {
-        // SAFETY: `call` describes valid host memory (contract of this function)
+        // SAFETY: the contract of this function is passed on
         unsafe { F::cpu(call, &tables.0, &tables.1, sums) }
     }
     fn text(&self) -> Result<String> {

@@ -110,9 +110,9 @@ impl Analyzer for Gyration {
         }
         Whole::bind(system, needs)?;
         needs.period = self.every;
-        self.rows.bind(system, &self.file);
+        self.rows.bind(system, needs, &self.file);
         if let Some(each) = &self.each {
-            self.each_rows.bind(system, each);
+            self.each_rows.bind(system, needs, each);
         }
         Ok(())
     }

@@ -48,7 +48,7 @@ impl Analyzer for InternalDistances {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         Whole::bind(system, needs)?;
         needs.period = self.every;
-        self.path = system.path(&self.file);
+        self.path = needs.output(system, &self.file, OutputKind::Result);
         Ok(())
     }
 

@@ -188,7 +188,7 @@ impl Analyzer for BinCovariance {
         needs.wants.particles = true;
         needs.wants.topology = self.parts.iter().any(|p| matches!(p.of, Of::Link(..)));
         self.which.bind(system, needs)?;
-        self.path = system.path(&self.file.value);
+        self.path = needs.output(system, &self.file.value, OutputKind::Result);
         self.types = system.types.len();
         self.dimensions = system.dimensions;
         self.samples = 0.0;

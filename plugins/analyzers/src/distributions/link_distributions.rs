@@ -26,7 +26,8 @@ impl Counter {
         needs.wants.particles = true;
         needs.wants.topology = true;
         let (counts, links) = (vec![0; names.len() * bins.n], vec![0; names.len()]);
-        Ok(Self { path: system.path(file), names, bins, counts, links })
+        let path = needs.output(system, file, OutputKind::Result);
+        Ok(Self { path, names, bins, counts, links })
     }
 
     fn analyze(&mut self, sort: Sort, frame: &Frame<'_>) -> Result<()> {

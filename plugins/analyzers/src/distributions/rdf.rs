@@ -9,6 +9,7 @@ use galamost_measure::Pace;
 use galamost_measure::molecules::{self, Molecules};
 use galamost_measure::positions::{self, Inside};
 use galamost_measure::{bytes, numbers, replace};
+use galamost_plugin_api::memory;
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 
@@ -109,9 +110,13 @@ impl Analyzer for Rdf {
             molecules::need(system, needs, of.at)?;
         }
         self.which.bind(system, needs)?;
-        self.path = system.path(&self.file);
+        self.path = needs.output(system, &self.file, OutputKind::Result);
         self.dimensions = system.dimensions;
         self.on_device = system.device == "cuda";
+        let (pairs, bins) = (self.columns.len(), self.bins);
+        // the counts, and those of one sample
+        memory::require(format_args!("{bins} bins for {pairs} pairs of types"), 16.0 * pairs as f64 * f64::from(bins))
+            .map_err(|m| InputError::at(self.r_max.at, m))?;
         self.counts = vec![0; self.columns.len() * self.bins as usize];
         self.density = vec![0.0; self.columns.len()];
         Ok(())

@@ -8,6 +8,7 @@ use galamost_measure::pack::{Unpack, put};
 use galamost_measure::tree::{ITEMS, block, sum_rows};
 use galamost_measure::{positions, tasks};
 use galamost_plugin_api::error::Position;
+use galamost_plugin_api::memory;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::views::StateView;
 
@@ -94,9 +95,10 @@ impl<M: Measure> Frames<M> {
         (self.species, self.types) = which.bind(system, needs)?;
         needs.plain_images = true;
         let entries = if which.molecules() { system.n / 2 } else { system.n } + (self.species.len() * ITEMS) as u64;
-        let bytes = schedule.slots() as u64 * 24 * entries + if M::FOLLOWS { 36 * system.n } else { 0 };
-        let most =
-            if system.device == "cpu" { machine_memory().unwrap_or(MAX_MEMORY).min(MAX_MEMORY) } else { MAX_MEMORY };
+        let slots = (schedule.slots() as u64).saturating_mul(24).saturating_mul(entries);
+        let bytes = slots.saturating_add(if M::FOLLOWS { 36 * system.n } else { 0 });
+        let on_cpu = system.device == "cpu";
+        let most = if on_cpu { memory::of_machine().unwrap_or(MAX_MEMORY).min(MAX_MEMORY) } else { MAX_MEMORY };
         let gigabytes = |b: u64| format!("{:.1} GB", b as f64 / 1e9);
         let kept = format!("{} samples of {entries} particles or molecules, {}", schedule.slots(), gigabytes(bytes));
         if bytes > most {
@@ -113,7 +115,11 @@ impl<M: Measure> Frames<M> {
         self.which = Some(which.clone());
         self.on_device = system.device == "cuda";
         let lags = self.schedule.lags();
-        self.sums = vec![0.0; lags * self.species.len() * self.measure.values()];
+        let values = self.species.len() * self.measure.values();
+        // sums, and those of the tasks of one sample
+        let needed = if on_cpu { bytes as f64 } else { 0.0 } + 16.0 * lags as f64 * values as f64;
+        memory::require(&kept, needed).map_err(|m| InputError::at(at, m))?;
+        self.sums = vec![0.0; lags * values];
         (self.pairs, self.times) = (vec![0; lags], vec![0.0; lags]);
         Ok(())
     }
@@ -399,11 +405,4 @@ unsafe fn take<M: Measure>(
         items.entries[b * ITEMS..][..ITEMS].iter().map(|e| entry(*e)).collect::<Vec<_>>()
     });
     (0..3).flat_map(|k| parts.iter().flatten().map(move |x| x[k])).collect()
-}
-
-/// Returns the memory of this machine in bytes, if known.
-fn machine_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|l| l.starts_with("MemTotal:"))?;
-    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib << 10)
 }

@@ -78,7 +78,7 @@ impl Items {
     ///
     /// # Errors
     /// Returns an error if nothing is selected, or the driver's error.
-    pub fn now(which: &Which, types: &[u32], host: &Host, call: &FrameCall) -> Result<Self> {
+    pub fn now(which: &Which, types: &[u32], host: &Host, call: &FrameCall<'_>) -> Result<Self> {
         let particle_types = positions::kinds(host, &call.state)?;
         let mut lists: Vec<Vec<u32>> = vec![];
         let mut found = Molecules::default();

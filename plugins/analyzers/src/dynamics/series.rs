@@ -77,7 +77,7 @@ macro_rules! series_analyzer {
         impl Analyzer for $name {
             fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
                 needs.period = self.every;
-                self.series.path = system.path(&self.file.value);
+                self.series.path = needs.output(system, &self.file.value, OutputKind::Result);
                 self.series.dimensions = system.dimensions as usize;
                 let lags = self.lags.schedule(self.every)?;
                 self.series.frames.bind(&self.which, lags, self.remove_drift, system, needs, self.file.at)

@@ -106,7 +106,7 @@ impl Analyzer for Clusters {
         needs.wants.particles = true;
         for file in std::iter::once(&self.file).chain(&self.sizes) {
             let mut rows = Table::default();
-            rows.bind(system, file);
+            rows.bind(system, needs, file);
             self.rows.push(rows);
         }
         Ok(())

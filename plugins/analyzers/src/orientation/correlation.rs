@@ -48,7 +48,7 @@ impl Analyzer for OrientationCorrelation {
         self.selected = selected_types(self.types.as_ref(), system)?;
         needs.period = self.every;
         needs.wants.particles = true;
-        self.path = system.path(&self.file);
+        self.path = needs.output(system, &self.file, OutputKind::Result);
         self.sums = vec![[0.0; 4]; self.lags as usize + 1];
         Ok(())
     }

@@ -73,7 +73,7 @@ impl Analyzer for OrientationalOrder {
         self.selected = selected_types(self.types.as_ref(), system)?;
         needs.period = self.every;
         needs.wants.particles = true;
-        self.rows.bind(system, &self.file);
+        self.rows.bind(system, needs, &self.file);
         Ok(())
     }
 

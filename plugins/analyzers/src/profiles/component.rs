@@ -3,6 +3,7 @@
 use crate::profiles::geometry::Geometry;
 use crate::selection::particle_type;
 use galamost_measure::{bytes, header, number, numbers, replace};
+use galamost_plugin_api::memory;
 use galamost_plugin_api::prelude::*;
 use std::f64::consts::TAU;
 use std::path::PathBuf;
@@ -175,12 +176,18 @@ impl Analyzer for Profile {
         if self.center.as_ref().is_some_and(Vec::is_empty) {
             errors.push(InputError::at(self.geometry.at, "`center` is empty; list at least one type or remove it"));
         }
+        self.types = system.types.clone();
+        // the sums, and those of the chunks of one sample
+        let (bins, columns) = (f64::from(self.bins), self.width());
+        let bytes = 8.0 * bins * columns as f64 * (CHUNKS + 1) as f64;
+        if let Err(message) = memory::require(format_args!("{bins} bins of {columns} sums"), bytes) {
+            errors.push(InputError::at(self.geometry.at, message));
+        }
         errors.into_result(Some(()))?;
         needs.period = self.every;
         needs.wants.particles = true;
-        self.types = system.types.clone();
         self.dimensions = system.dimensions;
-        self.path = system.path(&self.file);
+        self.path = needs.output(system, &self.file, OutputKind::Result);
         self.sums = vec![0.0; self.width() * self.bins as usize];
         Ok(())
     }

@@ -148,7 +148,7 @@ impl Analyzer for DomainSize {
         }
         self.n = system.n;
         self.on_device = system.device == "cuda";
-        self.rows.bind(system, &self.file);
+        self.rows.bind(system, needs, &self.file);
         self.choose(system.box_length).map(drop)
     }
 

@@ -4,11 +4,14 @@ use crate::dynamics::frames::{Frames, Measure};
 use crate::dynamics::items::Which;
 use crate::dynamics::lags::{Lags, Pair};
 use crate::scattering::turns;
-use crate::scattering::waves::{MAX_VECTORS, Vector, WaveKernels, WavesDevice, choose, number_up_to, sum_here};
+use crate::scattering::waves::{
+    MAX_VECTORS, VECTOR_BYTES, Vector, WaveKernels, WavesDevice, choose, number_up_to, sum_here,
+};
 use galamost_measure::Pace;
 use galamost_measure::pack::{Unpack, put};
 use galamost_measure::replace;
 use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::memory;
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 
@@ -167,7 +170,7 @@ fn bytes(numbers: &[f64]) -> Vec<u8> {
 impl Analyzer for IntermediateScattering {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.period = self.every;
-        self.path = system.path(&self.file.value);
+        self.path = needs.output(system, &self.file.value, OutputKind::Result);
         self.on_device = system.device == "cuda";
         let n = self.q.value.len();
         if n == 0 || n > MAX_Q || n * self.vectors as usize > MAX_SELF_VECTORS {
@@ -276,6 +279,8 @@ impl IntermediateScattering {
                 );
                 return Err(InputError::at(self.q.at, message).into());
             }
+            memory::require(format_args!("about {about:.1e} wave vectors below q {high}"), VECTOR_BYTES * about)
+                .map_err(|m| InputError::at(self.q.at, m))?;
             let found: Vec<Vector> = choose(low.max(0.0), high, self.vectors as usize, length);
             if found.is_empty() {
                 let message =

@@ -2,12 +2,13 @@
 
 use crate::dynamics::items::{Items, Which};
 use crate::scattering::waves::{
-    MAX_VECTORS, MAX_WAVES, Vector, WaveKernels, WavesDevice, by_bins, number_up_to, sum_here,
+    MAX_VECTORS, MAX_WAVES, VECTOR_BYTES, Vector, WaveKernels, WavesDevice, by_bins, number_up_to, sum_here,
 };
 use galamost_measure::Pace;
 use galamost_measure::pack::{Unpack, put};
 use galamost_measure::replace;
 use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::memory;
 use galamost_plugin_api::prelude::*;
 use std::path::PathBuf;
 
@@ -103,7 +104,7 @@ impl Analyzer for StructureFactor {
         self.which = Some(which);
         let species = self.names.len();
         self.columns = (0..species).flat_map(|a| (a..species).map(move |b| [a, b])).collect();
-        self.path = system.path(&self.file);
+        self.path = needs.output(system, &self.file, OutputKind::Result);
         self.n = system.n;
         self.on_device = system.device == "cuda";
         self.choose(system.box_length, system.dimensions as usize).map(drop)
@@ -203,6 +204,8 @@ impl StructureFactor {
             );
             return Err(InputError::at(at, message).into());
         }
+        memory::require(format_args!("about {about:.1e} wave vectors below `q_max` {q_max}"), VECTOR_BYTES * about)
+            .map_err(|m| InputError::at(at, m))?;
         let bins = by_bins(q_max, self.bins as usize, self.vectors as usize, length);
         let n: usize = bins.iter().map(Vec::len).sum();
         if n == 0 || n > MAX_WAVES {

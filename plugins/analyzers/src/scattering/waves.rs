@@ -21,6 +21,8 @@ pub const MAX_WAVES: usize = 20_000;
 
 /// A reciprocal-lattice vector: integers, and its length.
 pub type Vector = ([i32; 3], f64);
+/// Memory for each vector to choose from: it is listed, and then put into a bin; vectors grow by factors of 2.
+pub const VECTOR_BYTES: f64 = 4.0 * size_of::<Vector>() as f64;
 
 /// Estimates the number of reciprocal-lattice vectors up to length `q`, counting ±q once.
 pub fn number_up_to(q: f64, length: [f64; 3], dimensions: usize) -> f64 {

@@ -107,7 +107,7 @@ impl Analyzer for StressCorrelation {
         needs.period = self.every;
         needs.wants.thermo = true;
         self.dimensions = system.dimensions;
-        self.path = system.path(&self.file);
+        self.path = needs.output(system, &self.file, OutputKind::Result);
         self.correlator = Some(MultiTau::new(self.points as usize, self.longest));
         Ok(())
     }

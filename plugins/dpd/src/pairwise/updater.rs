@@ -69,7 +69,7 @@ impl PairwiseUpdater {
             return Err(Error::Run("the thermostat was not started".into()));
         };
         call.changed = changed::VELOCITIES;
-        // SAFETY: the views are valid (the caller's contract)
+        // SAFETY: the views are valid (contract of this function)
         unsafe {
             if let Some(d) = device {
                 return d.run(host, collision, call);

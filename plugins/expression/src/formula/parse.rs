@@ -18,6 +18,8 @@ use super::tokens::{FormulaError, Token, tokens};
 
 /// Maximum nesting depth of parentheses, signs and powers.
 const DEPTH: usize = 100;
+/// Maximum number of tokens: the time for simplification and derivatives grows faster than the length.
+const LENGTH: usize = 4000;
 
 /// Name and first position of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +44,12 @@ pub struct Parsed {
 /// # Errors
 /// Returns the first syntax error with its position.
 pub fn parse(text: &str, graph: Graph, variables: &[(&'static str, Id)]) -> Result<Parsed, FormulaError> {
-    let mut p = Parser { tokens: tokens(text)?, next: 0, depth: 0, graph, variables, parameters: vec![], used: vec![] };
+    let tokens = tokens(text)?;
+    if let Some((_, at)) = tokens.get(LENGTH) {
+        let message = format!("the formula is too long: more than {LENGTH} numbers, names and signs");
+        return Err(FormulaError::new(*at, message));
+    }
+    let mut p = Parser { tokens, next: 0, depth: 0, graph, variables, parameters: vec![], used: vec![] };
     let root = p.sum()?;
     match p.peek() {
         (Token::End, _) => Ok(Parsed { graph: p.graph, root, parameters: p.parameters, variables: p.used }),

@@ -66,7 +66,7 @@ impl<R: Real> LoopData<R> {
 /// # Safety
 /// `call` describes valid host arrays of the scheme `S`, and no other thread accesses the forces begin … end.
 pub unsafe fn run<S: Scheme, const L: usize>(call: &PairCall, data: &LoopData<S::Real>, sums: &mut Sums) {
-    // SAFETY: guaranteed by the caller; the engine requests only extensions that the processor supports
+    // SAFETY: the contract of this function is passed on; the processor has the extension `isa` of the call
     unsafe {
         #[cfg(target_arch = "x86_64")]
         match call.isa {
@@ -81,14 +81,14 @@ pub unsafe fn run<S: Scheme, const L: usize>(call: &PairCall, data: &LoopData<S:
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn v4<S: Scheme, const L: usize>(call: &PairCall, data: &LoopData<S::Real>, sums: &mut Sums) {
-    // SAFETY: guaranteed by the caller (see `# Safety`)
+    // SAFETY: the contract of this function is passed on
     unsafe { particles::<S, L, V4>(call, data, sums) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn v3<S: Scheme, const L: usize>(call: &PairCall, data: &LoopData<S::Real>, sums: &mut Sums) {
-    // SAFETY: guaranteed by the caller (see `# Safety`)
+    // SAFETY: the contract of this function is passed on
     unsafe { particles::<S, L, V3>(call, data, sums) }
 }
 
@@ -120,7 +120,7 @@ unsafe fn particles<S: Scheme, const L: usize, const ISA: u32>(
     sums: &mut Sums,
 ) {
     // SAFETY: the arrays have n_local + n_ghost elements, every list entry is below that, and types are below n_types
-    // (the caller's contract)
+    //
     unsafe {
         let state: &StateView = &*call.state;
         let list: &ListView = &*call.list;
@@ -226,9 +226,10 @@ impl<R: Real> Block<'_, R> {
                 }
             }
         }
-        self.interpreter.run(isa, &mut self.memory, self.used);
+        // SAFETY: the processor supports `isa`
+        unsafe { self.interpreter.run(isa, &mut self.memory, self.used) };
         for p in &self.segments {
-            // SAFETY: the particle is within begin … end, and the processor supports the extension (the caller's contract)
+            // SAFETY: the particle is within begin … end, and the processor supports the extension
             unsafe {
                 let out = &mut *force.add(p.particle);
                 if self.full {
@@ -293,7 +294,7 @@ impl<R: Real> Block<'_, R> {
             }
             at += L;
         }
-        // SAFETY: the processor supports the extension (the caller's contract)
+        // SAFETY: the processor supports the extension
         let total = |lanes: &[R; L]| unsafe { R::total::<L, ISA>(lanes) };
         for (out, f) in out.iter_mut().zip(&f_sum) {
             *out += R::lit(total(f));

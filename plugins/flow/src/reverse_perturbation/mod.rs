@@ -170,7 +170,7 @@ impl Updater for ReversePerturbation {
         }
         needs.period = self.every;
         needs.group = self.group.need(system)?;
-        self.rows.bind(system, &self.file);
+        self.rows.bind(system, needs, &self.file);
         self.system = system.clone();
         self.totals.profile = vec![[0.0; 2]; self.slabs as usize];
         Ok(())

@@ -14,8 +14,7 @@ use std::path::PathBuf;
 /// below 2³¹.
 ///
 /// Each frame is written in one piece and then counted in the header. A killed run therefore leaves complete frames,
-/// except possibly the last, which the header does not count. A resumed run truncates the file to its checkpoint. A new
-/// run overwrites an existing file.
+/// except possibly the last, which the header does not count. A resumed run truncates the file to its checkpoint.
 ///
 /// ```ron
 /// Dcd(every: 100, file: "trajectory.dcd", unwrapped: true)
@@ -40,7 +39,7 @@ pub struct WriteDcd {
     #[param(skip)]
     kept: Option<u64>,
     #[param(skip)]
-    out: Option<Out>,
+    out: Option<SharedOutput<Out>>,
 }
 
 #[derive(Debug)]
@@ -101,23 +100,22 @@ impl Analyzer for WriteDcd {
         needs.period = self.every;
         needs.wants.particles = true;
         self.system = system.clone();
-        self.path = system.path(&self.file);
+        self.path = needs.output(system, &self.file, OutputKind::Growing);
         if system.n > i32::MAX as u64 / 4 {
             return Err(Error::input(format!("{} particles exceed the limit of this format", system.n)));
         }
-        match self.path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir()) {
-            Some(folder) => Err(Error::input(format!("there is no folder {} for `file`", folder.display()))),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn start(&mut self, _: Host) -> Result<()> {
-        self.out = Some(self.begin()?);
+        self.out = None;
+        self.out = Some(SharedOutput::open(&self.system, &self.path, || self.begin())?);
         Ok(())
     }
 
     fn analyze(&mut self, f: &Frame<'_>) -> Result<()> {
-        let Some(out) = &mut self.out else { return Err(Error::Run("Dcd: `start` was not called".into())) };
+        let Some(out) = &self.out else { return Err(Error::Run("Dcd: `start` was not called".into())) };
+        let mut out = out.lock();
         let failed = |e: std::io::Error| Error::io(&self.path, e);
         let n = f.position().len() as u64;
         let (begin, known) = match &out.head {
@@ -140,7 +138,8 @@ impl Analyzer for WriteDcd {
     }
 
     fn save(&mut self) -> Result<Vec<u8>> {
-        let Some(out) = &mut self.out else { return Ok(vec![]) };
+        let Some(out) = &self.out else { return Ok(vec![]) };
+        let out = out.lock();
         // the checkpoint must not refer to frames that are not on disk
         out.file.sync_data().map_err(|e| Error::io(&self.path, e))?;
         Ok(out.frames.to_le_bytes().to_vec())

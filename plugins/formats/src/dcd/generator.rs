@@ -13,7 +13,7 @@ use galamost_text::fold;
 /// The box must be orthogonal; if the file has no box, the existing one is kept. Positions are single precision.
 /// Particles outside the box, as in unwrapped trajectories, are wrapped, and their images count the shifts. Files of
 /// either byte order are read, with 32-bit records and without fixed atoms. An incomplete last frame, as left by a
-/// killed run, is ignored.
+/// killed run, is ignored with a warning, and so is a number of frames in the header that does not fit.
 ///
 /// ```ron
 /// Dcd(file: "trajectory.dcd", frame: -1)
@@ -76,6 +76,11 @@ impl ReadDcd {
 
     fn count(&mut self, context: &GeneratorContext) -> Result<u64> {
         Ok(self.open(context)?.frames())
+    }
+
+    fn notices(&self) -> Vec<String> {
+        let notice = self.layer.as_ref().and_then(Layer::mismatch);
+        notice.map(|what| format!("{}: {what}", self.file)).into_iter().collect()
     }
 }
 

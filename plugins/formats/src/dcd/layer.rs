@@ -2,6 +2,7 @@
 //! 20 numbers (frames, first step, steps between frames, …), the second titles, the third the number of particles. A
 //! frame is a record of six f64 (lengths and angles of the box, if present) and one record of f32 for each axis.
 
+use galamost_plugin_api::input;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
@@ -115,6 +116,8 @@ pub struct Layer {
     length: u64,
     /// Parsed header.
     pub head: Head,
+    /// Number of frames that the header declares.
+    declared: u64,
 }
 
 impl Layer {
@@ -123,10 +126,10 @@ impl Layer {
     /// # Errors
     /// Returns a message with the byte offset if the file is damaged or unsupported.
     pub fn open(path: &Path) -> Result<Self, String> {
-        let file = File::open(path).map_err(|e| format!("cannot be read: {e}"))?;
+        let file = input::open(path).map_err(|e| e.message)?;
         let length = file.metadata().map_err(|e| format!("cannot be read: {e}"))?.len();
         let none = Head { first: 0, every: 0, n: 0, has_box: false, swapped: false, length: 0 };
-        let mut layer = Self { file, length, head: none };
+        let mut layer = Self { file, length, head: none, declared: 0 };
         let mark: [u8; 4] = layer.bytes(0, 4, "the first record")?.try_into().unwrap_or_default();
         match (u32::from_le_bytes(mark), u32::from_be_bytes(mark)) {
             (84, _) => {}
@@ -147,6 +150,7 @@ impl Layer {
         let steps = [number(&layer, 1), number(&layer, 2)].map(|x| u64::from(x.min(i32::MAX as u32)));
         // without the CHARMM version, word 10 has another meaning
         let has_box = number(&layer, 19) != 0 && number(&layer, 10) != 0;
+        layer.declared = number(&layer, 0).into();
         let (_, at) = layer.record(at, TITLES)?;
         let (count, at) = layer.record(at, 4)?;
         let n = count.get(..4).map_or(0, |b| layer.int(b));
@@ -160,6 +164,22 @@ impl Layer {
     /// Returns the number of complete frames.
     pub fn frames(&self) -> u64 {
         self.head.frames(self.length)
+    }
+
+    /// Returns how the number of frames in the header differs from the frames of the file, if it does. Programs that
+    /// cannot go back in a file leave 0 in the header.
+    pub fn mismatch(&self) -> Option<String> {
+        let (declared, frames) = (self.declared, self.frames());
+        let rest = self.length - self.head.begin_of(frames).min(self.length);
+        if rest > 0 {
+            let offset = self.length - rest;
+            return Some(format!(
+                "frame {frames} is incomplete and was ignored: it has {rest} of {} bytes, from byte {offset}",
+                self.head.frame_size()
+            ));
+        }
+        (declared != 0 && declared != frames)
+            .then(|| format!("the header declares {declared} frames, but the file has {frames}; {frames} are used"))
     }
 
     fn int(&self, b: &[u8]) -> u32 {

@@ -15,7 +15,7 @@ use galamost_text::FrameFile;
 /// bonds. By default, numbers have as many digits as needed to read back the same number.
 ///
 /// Each frame is written in one piece. A killed run therefore leaves complete frames, except possibly the last. A
-/// resumed run truncates the file to its checkpoint. A new run overwrites an existing file.
+/// resumed run truncates the file to its checkpoint.
 ///
 /// ```ron
 /// ExtendedXyz(every: 100, file: "trajectory.xyz", unwrapped: true)
@@ -49,7 +49,7 @@ impl Analyzer for WriteXyz {
         needs.period = self.every;
         needs.wants.particles = true;
         self.system = system.clone();
-        self.out.bind(system, &self.file, |name| !name.is_empty() && !name.contains(char::is_whitespace))
+        self.out.bind(system, needs, &self.file, |name| !name.is_empty() && !name.contains(char::is_whitespace))
     }
     fn start(&mut self, _: Host) -> Result<()> {
         self.out.start()

@@ -24,7 +24,8 @@ use galamost_text::Trajectory;
 /// | `molecule`, `body`, `rotation`, `inert`, `h_init`, `h_cris` | array of the same name |
 /// | `id` | order of the particles (default: order in the file) |
 ///
-/// Other columns are ignored. The format has no bonds. An incomplete last frame, as left by a killed run, is ignored.
+/// Other columns are ignored. The format has no bonds. An incomplete last frame, as left by a killed run, is
+/// ignored with a warning.
 /// The file may be compressed (.xz, .gz).
 ///
 /// ```ron
@@ -66,6 +67,10 @@ impl ReadXyz {
 
     fn count(&mut self, context: &GeneratorContext) -> Result<u64> {
         Ok(self.open(context)?.0.count()?)
+    }
+
+    fn notices(&self) -> Vec<String> {
+        self.open.warnings()
     }
 }
 

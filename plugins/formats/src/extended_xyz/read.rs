@@ -22,11 +22,24 @@ pub fn skip(l: &mut Lines) -> Result<bool> {
         if !l.text().is_empty() {
             l.ended()?;
             let n: u64 = l.whole(l.text())?;
-            return l.skip(n.saturating_add(1), "the frame").map(|()| true);
+            l.must("the comment")?;
+            l.ended()?;
+            // a comment with an error is reported when the frame is read
+            return l.skip(n, width(l).unwrap_or(usize::MAX), "the frame").map(|()| true);
         }
     }
     Ok(false)
 }
+
+/// Returns the number of values in a row of the frame whose comment is the current line.
+fn width(l: &Lines) -> Result<usize> {
+    let keys = keys(l)?;
+    let named = keys.iter().find(|(k, _)| k.eq_ignore_ascii_case("properties"));
+    properties(l, named.map_or(PLAIN, |(_, v)| v)).map(|(_, width)| width)
+}
+
+/// Columns of a plain XYZ file.
+const PLAIN: &str = "species:S:1:pos:R:3";
 
 /// Meaning of one or several columns.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,7 +136,7 @@ fn comment(l: &Lines, choice: &Choice) -> Result<Comment> {
         Some(text) => l.whole(text)?,
         None => 0,
     };
-    let (columns, width) = properties(l, find(&["properties"]).unwrap_or("species:S:1:pos:R:3"))?;
+    let (columns, width) = properties(l, find(&["properties"]).unwrap_or(PLAIN))?;
     let middle = std::array::from_fn(|k| origin[k] + 0.5 * length[k]);
     Ok(Comment { step, middle, length, columns, width })
 }

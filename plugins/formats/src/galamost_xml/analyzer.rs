@@ -58,11 +58,7 @@ impl Analyzer for WriteGalamostXml {
                 errors.push(InputError::new(format!("the type name \"{name}\" cannot be written in this format")));
             }
         }
-        let path = self.path(0);
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-        if let Some(folder) = folder.filter(|f| !f.is_dir()) {
-            errors.push(InputError::new(format!("there is no folder {} for `file`", folder.display())));
-        }
+        needs.output(system, &self.file, OutputKind::State);
         if errors.is_empty() { Ok(()) } else { Err(Error::Input(errors)) }
     }
 

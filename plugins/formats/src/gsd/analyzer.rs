@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// frame that is written two seconds after the last sync, or when 1 MiB has accumulated. All frames are synced at
 /// checkpoints and at the end of the run. A killed run therefore leaves complete frames. If a frame cannot be written
 /// (disk full), the run ends, and the file ends with the last synced frame. A resumed run removes frames that are newer
-/// than its checkpoint. A new run overwrites an existing file.
+/// than its checkpoint.
 ///
 /// ```ron
 /// Gsd(every: 50, file: "trajectory.gsd", velocity: true)
@@ -44,11 +44,31 @@ pub struct WriteGsd {
     #[param(skip)]
     kept: Option<u64>,
     #[param(skip)]
-    trajectory: Option<Trajectory>,
+    trajectory: Option<SharedOutput<Trajectory>>,
 }
 
 /// First bytes of the analyzer's state in checkpoints.
 const STATE: &[u8; 8] = b"gsd\0\0\0\0\x01";
+
+impl WriteGsd {
+    /// Opens the file: a new one, or that of the checkpoint.
+    fn open(&self, host: Host) -> Result<Trajectory> {
+        let exists = self.system.resumed && self.path.exists();
+        match self.kept {
+            Some(frames) if exists && frames > 0 => Trajectory::resume(&self.path, frames, self.system.n),
+            None if exists => {
+                let message = "exists but is not part of the checkpoint; move it away or choose another name";
+                Err(Error::io(&self.path, message))
+            }
+            kept => {
+                if kept.is_some_and(|frames| frames > 0) {
+                    host.log(Level::Warn, &format!("{} no longer exists; starting a new file", self.path.display()));
+                }
+                Trajectory::create(&self.path)
+            }
+        }
+    }
+}
 
 impl Analyzer for WriteGsd {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
@@ -57,7 +77,7 @@ impl Analyzer for WriteGsd {
         needs.wants.topology = true;
         needs.wants.thermo = self.log;
         self.system = system.clone();
-        self.path = system.path(&self.file);
+        self.path = needs.output(system, &self.file, OutputKind::Growing);
         let mut errors: Vec<InputError> = vec![];
         let names = [&system.types, &system.bond_types, &system.angle_types, &system.dihedral_types];
         for name in names.into_iter().flatten().filter(|n| n.len() >= NAME_SIZE || n.contains('\0')) {
@@ -66,33 +86,17 @@ impl Analyzer for WriteGsd {
                 NAME_SIZE - 1
             )));
         }
-        let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty());
-        if let Some(folder) = folder.filter(|f| !f.is_dir()) {
-            errors.push(InputError::new(format!("there is no folder {} for `file`", folder.display())));
-        }
         if errors.is_empty() { Ok(()) } else { Err(Error::Input(errors)) }
     }
 
     fn start(&mut self, host: Host) -> Result<()> {
-        let exists = self.system.resumed && self.path.exists();
-        self.trajectory = Some(match self.kept {
-            Some(frames) if exists && frames > 0 => Trajectory::resume(&self.path, frames, self.system.n)?,
-            None if exists => {
-                let message = "exists but is not part of the checkpoint; move it away or choose another name";
-                return Err(Error::io(&self.path, message));
-            }
-            kept => {
-                if kept.is_some_and(|frames| frames > 0) {
-                    host.log(Level::Warn, &format!("{} no longer exists; starting a new file", self.path.display()));
-                }
-                Trajectory::create(&self.path)?
-            }
-        });
+        self.trajectory = None;
+        self.trajectory = Some(SharedOutput::open(&self.system, &self.path, || self.open(host))?);
         Ok(())
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
-        let Some(trajectory) = &mut self.trajectory else {
+        let Some(trajectory) = &self.trajectory else {
             return Err(Error::Run("Gsd: `start` was not called".into()));
         };
         let log = if self.log {
@@ -106,15 +110,16 @@ impl Analyzer for WriteGsd {
         } else {
             vec![]
         };
-        trajectory.append(&frame.snapshot(&self.system), self.velocity, &log)
+        trajectory.lock().append(&frame.snapshot(&self.system), self.velocity, &log)
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.trajectory.as_mut().map_or(Ok(()), Trajectory::sync)
+        self.trajectory.as_ref().map_or(Ok(()), |t| t.lock().sync())
     }
 
     fn save(&mut self) -> Result<Vec<u8>> {
-        let Some(trajectory) = &mut self.trajectory else { return Ok(vec![]) };
+        let Some(trajectory) = &self.trajectory else { return Ok(vec![]) };
+        let mut trajectory = trajectory.lock();
         // the checkpoint must not refer to frames that are not on disk
         trajectory.sync()?;
         Ok([STATE.as_slice(), &trajectory.synced().to_le_bytes()].concat())

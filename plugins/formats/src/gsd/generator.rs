@@ -47,6 +47,10 @@ impl ReadGsd {
         let path = context.path(&self.file);
         Ok(self.layer(&path)?.frames())
     }
+
+    fn notices(&self) -> Vec<String> {
+        vec![]
+    }
 }
 
 crate::frames::frame_generator!(ReadGsd);

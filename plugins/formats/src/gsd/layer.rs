@@ -4,6 +4,7 @@
 //! A file begins with a header of 256 bytes. The header gives the position of the chunk names (consecutive, each
 //! terminated by 0) and of the index: 32 bytes for each chunk, ordered by frame; entries with location 0 are free.
 
+use galamost_plugin_api::input;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
@@ -94,6 +95,7 @@ impl Layer {
     /// # Errors
     /// Returns a message that completes "the file …".
     pub fn open(path: &Path, writable: bool) -> Result<Self, String> {
+        input::open(path).map_err(|e| e.message)?;
         let file =
             File::options().read(true).write(writable).open(path).map_err(|e| format!("cannot be opened: {e}"))?;
         let length = file.metadata().map_err(|e| e.to_string())?.len();

@@ -34,6 +34,30 @@ pub fn read(layer: &Layer, frame: i64) -> Result<Snapshot, String> {
     Reader { layer, frame }.state()
 }
 
+/// Converts a number of a file to an integer.
+///
+/// # Errors
+/// Returns a message that completes "the file …" if it is not an integer of this type.
+fn whole<T: TryFrom<i64>>(name: &str, x: f64) -> Result<T, String> {
+    let fits = (x.fract() == 0.0).then_some(x as i64).and_then(|x| T::try_from(x).ok());
+    fits.ok_or_else(|| format!("is damaged: {name} contains {x}"))
+}
+
+/// Converts rows of numbers to rows of integers.
+fn wholes<T: TryFrom<i64> + Copy + Default, const W: usize>(
+    name: &str,
+    rows: Vec<[f64; W]>,
+) -> Result<Vec<[T; W]>, String> {
+    let one = |row: [f64; W]| {
+        let mut out = [T::default(); W];
+        for (to, x) in out.iter_mut().zip(row) {
+            *to = whole(name, x)?;
+        }
+        Ok(out)
+    };
+    rows.into_iter().map(one).collect()
+}
+
 struct Reader<'l> {
     layer: &'l Layer,
     frame: u64,
@@ -45,10 +69,13 @@ impl Reader<'_> {
         self.layer.find(self.frame, name).or_else(|| self.layer.find(0, name))
     }
 
-    /// Returns the single number of a chunk.
-    fn number(&self, name: &str) -> Result<Option<f64>, String> {
+    /// Returns the single integer of a chunk.
+    fn number<T: TryFrom<i64>>(&self, name: &str) -> Result<Option<T>, String> {
         let Some(e) = self.entry(name) else { return Ok(None) };
-        Ok(self.layer.numbers(e)?.first().copied())
+        if (e.rows, e.columns) != (1, 1) {
+            return Err(format!("is damaged: {name} has {} × {} values, expected one", e.rows, e.columns));
+        }
+        self.layer.numbers(e)?.first().map(|x| whole(name, *x)).transpose()
     }
 
     fn texts(&self, name: &str) -> Result<Option<Vec<String>>, String> {
@@ -71,24 +98,29 @@ impl Reader<'_> {
 
     fn state(&self) -> Result<Snapshot, String> {
         let mut s = Snapshot {
-            step: self.number("configuration/step")?.unwrap_or(0.0) as u64,
-            dimensions: self.number("configuration/dimensions")?.unwrap_or(3.0) as u32,
+            step: self.number("configuration/step")?.unwrap_or(0),
+            dimensions: self.number("configuration/dimensions")?.unwrap_or(3),
             ..Snapshot::default()
         };
         self.box_length(&mut s)?;
-        let n = self.number("particles/N")?.unwrap_or(0.0) as usize;
+        let n: u32 = self.number("particles/N")?.unwrap_or(0);
+        let n = n as usize;
         let Some(position) = self.rows("particles", "position", n)? else {
             return Err(format!("has no positions in frame {}", self.frame));
         };
         s.position = position;
-        let ints = |rows: Vec<[f64; 3]>| rows.into_iter().map(|r| r.map(|x| x as i32)).collect();
-        s.image = self.rows("particles", "image", n)?.map_or_else(|| vec![[0; 3]; n], ints);
+        s.image = match self.rows("particles", "image", n)? {
+            Some(rows) => wholes("particles/image", rows)?,
+            None => vec![[0; 3]; n],
+        };
         self.wrap(&mut s)?;
         s.velocity = self.rows("particles", "velocity", n)?.unwrap_or_else(|| vec![[0.0; 3]; n]);
         s.mass = self.rows::<1>("particles", "mass", n)?.map_or_else(|| vec![1.0; n], Vec::into_flattened);
         s.types = self.texts("particles/types")?.unwrap_or_else(|| vec!["A".into()]);
-        let types = self.rows::<1>("particles", "typeid", n)?;
-        s.type_id = types.map_or_else(|| vec![0; n], |k| k.iter().map(|k| k[0] as u32).collect());
+        s.type_id = match self.rows::<1>("particles", "typeid", n)? {
+            Some(rows) => wholes("particles/typeid", rows)?.into_flattened(),
+            None => vec![0; n],
+        };
         self.arrays(&mut s, n)?;
         (s.bond_types, s.bonds) = self.links("bonds")?;
         (s.angle_types, s.angles) = self.links("angles")?;
@@ -147,7 +179,7 @@ impl Reader<'_> {
             real("quaternion", 4, quaternion.into_flattened());
         }
         if let Some(body) = self.rows::<1>("particles", "body", n)? {
-            let body = body.into_iter().map(|b| b[0] as i32).collect();
+            let body = wholes("particles/body", body)?.into_flattened();
             s.arrays.insert("body".into(), Array { width: 1, values: Values::Int(body) });
         }
         Ok(())
@@ -155,15 +187,34 @@ impl Reader<'_> {
 
     fn links<const N: usize>(&self, group: &str) -> Result<(Vec<String>, Vec<Link<N>>), String> {
         let types = self.texts(&format!("{group}/types"))?.unwrap_or_default();
-        let n = self.number(&format!("{group}/N"))?.unwrap_or(0.0) as usize;
+        let n: u32 = self.number(&format!("{group}/N"))?.unwrap_or(0);
+        let n = n as usize;
         if n == 0 {
             return Ok((types, vec![]));
         }
         let Some(tags) = self.rows::<N>(group, "group", n)? else {
             return Err(format!("has no {group}/group in frame {}", self.frame));
         };
-        let types_of_links = self.rows::<1>(group, "typeid", n)?.unwrap_or_else(|| vec![[0.0]; n]);
-        let link = |(tags, kind): ([f64; N], [f64; 1])| Link { kind: kind[0] as u32, tags: tags.map(|t| t as u32) };
-        Ok((types, tags.into_iter().zip(types_of_links).map(link).collect()))
+        let tags = wholes(&format!("{group}/group"), tags)?;
+        let kinds = match self.rows::<1>(group, "typeid", n)? {
+            Some(rows) => wholes(&format!("{group}/typeid"), rows)?.into_flattened(),
+            None => vec![0; n],
+        };
+        Ok((types, kinds.into_iter().zip(tags).map(|(kind, tags)| Link { kind, tags }).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{whole, wholes};
+
+    #[test]
+    fn numbers_that_are_no_indices_are_refused() {
+        assert_eq!((whole::<u32>("n", 7.0), whole::<i32>("n", -1.0)), (Ok(7), Ok(-1)));
+        let damaged =
+            |x: f64| whole::<u32>("bonds/typeid", x).is_err_and(|e| e.starts_with("is damaged: bonds/typeid"));
+        assert!([-1.0, 0.5, f64::NAN, f64::INFINITY, 4294967296.0, 1e300].into_iter().all(damaged));
+        assert_eq!(wholes::<u32, 2>("group", vec![[0.0, 1.0], [2.0, 3.0]]), Ok(vec![[0, 1], [2, 3]]));
+        assert!(wholes::<u32, 2>("group", vec![[0.0, 1.0], [2.0, -3.0]]).is_err());
     }
 }

@@ -70,7 +70,7 @@ impl Analyzer for WriteData {
                 )));
             }
         }
-        self.out.bind(system, &self.file, valid_name)
+        self.out.bind(system, needs, &self.file, valid_name)
     }
 
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {

@@ -21,7 +21,7 @@ use galamost_text::FrameFile;
 /// bonds.
 ///
 /// Each frame is written in one piece. A killed run therefore leaves complete frames, except possibly the last. A
-/// resumed run truncates the file to its checkpoint. A new run overwrites an existing file.
+/// resumed run truncates the file to its checkpoint.
 ///
 /// ```ron
 /// LammpsDump(every: 100, file: "trajectory.dump", columns: ["id", "type", "xu", "yu", "zu"])
@@ -75,7 +75,7 @@ impl Analyzer for WriteDump {
             }
         }
         if let Err(Error::Input(more)) =
-            self.out.bind(system, &self.file, |name| !name.is_empty() && !name.contains(char::is_whitespace))
+            self.out.bind(system, needs, &self.file, |name| !name.is_empty() && !name.contains(char::is_whitespace))
         {
             more.into_iter().for_each(|e| errors.push(e));
         }

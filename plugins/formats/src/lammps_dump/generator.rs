@@ -20,7 +20,7 @@ use galamost_text::Trajectory;
 ///
 /// Other columns are ignored. Types are named by `element` if each type has a different one, otherwise by their
 /// numbers. The box must be periodic and orthogonal; its center becomes 0. Dumps have no bonds. An incomplete last
-/// frame, as left by a killed run, is ignored. The file may be compressed (.xz, .gz).
+/// frame, as left by a killed run, is ignored with a warning. The file may be compressed (.xz, .gz).
 ///
 /// ```ron
 /// LammpsDump(file: "melt.dump", frame: -1, types: ["A", "B"])
@@ -59,6 +59,10 @@ impl ReadDump {
 
     fn count(&mut self, context: &GeneratorContext) -> Result<u64> {
         Ok(self.open(context)?.0.count()?)
+    }
+
+    fn notices(&self) -> Vec<String> {
+        self.open.warnings()
     }
 }
 

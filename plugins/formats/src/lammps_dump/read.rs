@@ -30,15 +30,15 @@ pub fn skip(l: &mut Lines) -> Result<bool> {
         loop {
             l.ended()?;
             let item = item(l)?;
-            if item.starts_with("ATOMS") {
+            if let Some(columns) = item.strip_prefix("ATOMS") {
                 let n = n.ok_or_else(|| l.wrong("the number of atoms must precede the atoms"))?;
-                return l.skip(n, "the atoms").map(|()| true);
+                return l.skip(n, columns.split_whitespace().count(), "the atoms").map(|()| true);
             } else if item == "NUMBER OF ATOMS" {
                 l.must("the number of atoms")?;
                 l.ended()?;
                 n = Some(l.whole(l.text())?);
             } else {
-                l.skip(if item.starts_with("BOX BOUNDS") { 3 } else { 1 }, &item)?;
+                l.skip(if item.starts_with("BOX BOUNDS") { 3 } else { 1 }, usize::MAX, &item)?;
             }
             l.must("the atoms")?;
         }

@@ -15,7 +15,7 @@ use galamost_text::{FrameFile, StateFile};
 /// number.
 ///
 /// Each frame is written in one piece. A killed run therefore leaves complete frames, except possibly the last. A
-/// resumed run truncates the file to its checkpoint. A new run overwrites an existing file.
+/// resumed run truncates the file to its checkpoint.
 ///
 /// ```ron
 /// Mst(every: 100, file: "trajectory.mst")
@@ -36,7 +36,12 @@ pub struct WriteMst {
     #[param(at_most = 17.0)]
     digits: Option<u32>,
     #[param(skip)]
+    system: SystemInfo,
+    /// The invariant data at the checkpoint that the run resumes from.
+    #[param(skip)]
     invariant: Invariant,
+    #[param(skip)]
+    written: Option<SharedOutput<Invariant>>,
     #[param(skip)]
     states: StateFile,
     #[param(skip)]
@@ -59,29 +64,36 @@ impl Analyzer for WriteMst {
         needs.period = self.every;
         needs.wants.particles = true;
         needs.wants.topology = true;
-        self.states.bind(system, &self.file, valid_name)?;
-        if self.trajectory() { self.frames.bind(system, &self.file, valid_name) } else { Ok(()) }
+        self.system = system.clone();
+        if self.trajectory() {
+            self.frames.bind(system, needs, &self.file, valid_name)
+        } else {
+            self.states.bind(system, needs, &self.file, valid_name)
+        }
     }
     fn start(&mut self, _: Host) -> Result<()> {
         if !self.trajectory() {
             return Ok(());
         }
+        self.written = None;
         self.frames.start()?;
-        if self.frames.is_empty() {
-            // the user removed the old file: the new one needs the invariant data
-            self.invariant = Invariant::default();
-        }
+        // if the user removed the old file, the new one needs the invariant data
+        let kept = if self.frames.is_empty() { Invariant::default() } else { self.invariant.clone() };
+        let path = self.system.path(&self.file);
+        self.written = Some(SharedOutput::open(&self.system, &path, || Ok(kept))?);
         Ok(())
     }
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
         let options = WriteOptions { velocity: self.velocity, digits: self.digits };
-        let s = frame.snapshot(self.states.system());
+        let s = frame.snapshot(&self.system);
         if !self.trajectory() {
             return self.states.write(s.step, &state(&s, options));
         }
-        let (text, invariant) = self.invariant.frame(&s, options);
+        let Some(written) = &self.written else { return Err(Error::Run("Mst: `start` was not called".into())) };
+        let mut written = written.lock();
+        let (text, invariant) = written.frame(&s, options);
         self.frames.append(&text)?;
-        self.invariant = invariant;
+        *written = invariant;
         Ok(())
     }
     fn save(&mut self) -> Result<Vec<u8>> {
@@ -89,7 +101,8 @@ impl Analyzer for WriteMst {
             return Ok(vec![]);
         }
         // 8 bytes for the length of the file, then the checksums of its invariant data
-        Ok([self.frames.save()?, self.invariant.bytes()].concat())
+        let invariant = self.written.as_ref().map_or_else(|| self.invariant.bytes(), |w| w.lock().bytes());
+        Ok([self.frames.save()?, invariant].concat())
     }
     fn load(&mut self, saved: &[u8]) -> Result<()> {
         if saved.is_empty() && !self.trajectory() {

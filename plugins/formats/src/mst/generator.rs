@@ -19,7 +19,7 @@ use galamost_text::Trajectory;
 /// The section `invariant_data` of a trajectory applies to all frames; sections of a frame override it. `rotangle`,
 /// `force`, `virial`, `potential`, `vsite`, `patch`, `patch_param`, `asphere`, and `constraint` are ignored. Particles
 /// outside the box are wrapped, and their images count the shifts. An incomplete last frame, as left by a killed run,
-/// is ignored. The file may be compressed (.xz, .gz).
+/// is ignored with a warning. The file may be compressed (.xz, .gz).
 ///
 /// ```ron
 /// Mst(file: "melt.mst")
@@ -51,6 +51,10 @@ impl ReadMst {
 
     fn count(&mut self, context: &GeneratorContext) -> Result<u64> {
         Ok(self.open(context)?.0.count()?)
+    }
+
+    fn notices(&self) -> Vec<String> {
+        self.open.warnings()
     }
 }
 

@@ -263,6 +263,11 @@ impl Part {
     fn state(self, l: &Lines) -> Result<Snapshot> {
         let missing = |what: &str| l.wrong_file(format!("missing section `{what}`"));
         let n = self.n.ok_or_else(|| missing("num_particles"))?;
+        // a second `num_particles` may be anything, and memory is reserved for it below
+        let found = self.position.as_ref().ok_or_else(|| missing("position"))?.len();
+        if found != n {
+            return Err(l.wrong_file(format!("{n} particles, but `position` has {found} rows")));
+        }
         let mut s = Snapshot {
             step: self.step.unwrap_or(0),
             dimensions: self.dimensions.unwrap_or(3),

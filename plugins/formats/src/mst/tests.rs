@@ -131,6 +131,6 @@ fn errors_have_their_position() {
         assert!(at.is_none() || e.at == at, "{message}: {e:?}");
     }
     let e = of(FRAMES.replace("\ttype\n\t\tA\n\t\tC", "\tnum_particles\n\t\t3").as_bytes(), 1).expect_err("rows");
-    assert!(e.message.contains("3 particles, but some sections have a different number of rows"), "{e:?}");
+    assert!(e.message.contains("3 particles, but `position` has"), "{e:?}");
     assert!(of(FRAMES.as_bytes(), 2).is_err_and(|e| e.message == "there is no frame 2: the file has 2"));
 }

@@ -23,7 +23,7 @@ use galamost_text::{FrameFile, StateFile};
 /// open such a file), so above 99,999 particles bonds are only written with `bonds: true`.
 ///
 /// Each frame is written in one piece. A killed run therefore leaves complete models, except possibly the last. A
-/// resumed run truncates the file to its checkpoint. A new run overwrites an existing file.
+/// resumed run truncates the file to its checkpoint.
 ///
 /// ```ron
 /// Pdb(every: 100, file: "trajectory.pdb", scale: 10.0, b_factor: Charge)
@@ -52,16 +52,26 @@ pub struct WritePdb {
     occupancy: Option<Spanned<Extra>>,
     /// Property written as temperature factor.
     b_factor: Option<Spanned<Extra>>,
-    /// Number of models written.
     #[param(skip)]
-    models: u64,
-    /// Saved length of the file without its END record.
+    system: SystemInfo,
+    /// Number of models at the checkpoint that the run resumes from.
     #[param(skip)]
-    ended: Option<Vec<u8>>,
+    kept: u64,
+    #[param(skip)]
+    written: Option<SharedOutput<Written>>,
     #[param(skip)]
     states: StateFile,
     #[param(skip)]
     frames: FrameFile,
+}
+
+/// What a trajectory contains.
+#[derive(Debug, Default)]
+struct Written {
+    /// Number of models.
+    models: u64,
+    /// Saved length of the file without its END record.
+    ended: Option<Vec<u8>>,
 }
 
 /// Returns whether a name fits its columns.
@@ -79,7 +89,7 @@ impl WritePdb {
             scale: self.scale,
             unwrapped: self.unwrapped,
             molecules: self.molecules,
-            bonds: self.bonds.unwrap_or(self.states.system().n <= DECIMAL),
+            bonds: self.bonds.unwrap_or(self.system.n <= DECIMAL),
             occupancy: self.occupancy.as_ref().map(|e| e.value),
             b_factor: self.b_factor.as_ref().map(|e| e.value),
         }
@@ -116,37 +126,44 @@ impl Analyzer for WritePdb {
         named.bond_types.clear();
         named.angle_types.clear();
         named.dihedral_types.clear();
-        let mut file = || {
-            self.frames.bind(&named, &self.file.replace("{step}", "step"), valid_name)?;
-            self.states.bind(system, &self.file, |_| true)
+        self.system = system.clone();
+        let bound = if self.trajectory() {
+            self.frames.bind(&named, needs, &self.file, valid_name)
+        } else {
+            self.states.bind(&named, needs, &self.file, valid_name)
         };
-        if let Err(Error::Input(more)) = file() {
+        if let Err(Error::Input(more)) = bound {
             more.into_iter().for_each(|e| errors.push(e));
         }
         errors.into_result(Some(()))
     }
     fn start(&mut self, _: Host) -> Result<()> {
         if self.trajectory() {
+            self.written = None;
             self.frames.start()?;
-            if self.frames.is_empty() {
-                // the user removed the old file: start numbering models again
-                self.models = 0;
-            }
+            // if the user removed the old file, the numbers of models start again
+            let models = if self.frames.is_empty() { 0 } else { self.kept };
+            let (system, path) = (&self.system, self.system.path(&self.file));
+            self.written = Some(SharedOutput::open(system, &path, || Ok(Written { models, ended: None }))?);
         }
         Ok(())
     }
     fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
-        let s = frame.snapshot(self.states.system());
+        let s = frame.snapshot(&self.system);
         if !self.trajectory() {
             return self.states.write(s.step, &state(&s, self.options()).map_err(Error::Run)?);
         }
-        self.frames.append(&model(&s, self.options(), self.models).map_err(Error::Run)?)?;
-        self.models += 1;
+        let Some(written) = &self.written else { return Err(Error::Run("Pdb: `start` was not called".into())) };
+        let mut written = written.lock();
+        self.frames.append(&model(&s, self.options(), written.models).map_err(Error::Run)?)?;
+        written.models += 1;
         Ok(())
     }
     fn finish(&mut self) -> Result<()> {
-        if self.trajectory() && self.models > 0 {
-            self.ended = Some(self.frames.save()?);
+        let Some(written) = &self.written else { return Ok(()) };
+        let mut written = written.lock();
+        if written.models > 0 && written.ended.is_none() {
+            written.ended = Some(self.frames.save()?);
             self.frames.append(END)?;
         }
         Ok(())
@@ -156,11 +173,13 @@ impl Analyzer for WritePdb {
             return Ok(vec![]);
         }
         // 8 bytes for the length of the file, then the number of models; a resumed run removes END
-        let length = match &self.ended {
+        let Some(written) = &self.written else { return Ok(vec![]) };
+        let written = written.lock();
+        let length = match &written.ended {
             Some(length) => length.clone(),
             None => self.frames.save()?,
         };
-        Ok([length, self.models.to_le_bytes().to_vec()].concat())
+        Ok([length, written.models.to_le_bytes().to_vec()].concat())
     }
     fn load(&mut self, saved: &[u8]) -> Result<()> {
         if saved.is_empty() && !self.trajectory() {
@@ -168,7 +187,7 @@ impl Analyzer for WritePdb {
         }
         let wrong = || Error::Run("the checkpoint belongs to another pipeline".into());
         let (length, models) = saved.split_at_checked(8).ok_or_else(wrong)?;
-        self.models = u64::from_le_bytes(models.try_into().map_err(|_| wrong())?);
+        self.kept = u64::from_le_bytes(models.try_into().map_err(|_| wrong())?);
         self.frames.load(length);
         Ok(())
     }

@@ -16,7 +16,8 @@ use galamost_text::Trajectory;
 /// | `CONECT` | bonds, each once, named by the types of their ends ("A-B"); records outside of models apply to all |
 ///
 /// `scale` is the number of Å in a unit of length; default: the value in a file of this program, otherwise 1. A frame
-/// ends with `ENDMDL`, or with `END` in a file without `MODEL`. An incomplete last frame of a trajectory is ignored.
+/// ends with `ENDMDL`, or with `END` in a file without `MODEL`. An incomplete last frame of a trajectory is ignored with a
+/// warning.
 /// Other records, and alternate locations other than A or 1, are ignored. Particles outside the box are wrapped, and
 /// their images count the shifts. Masses are 1 unless `masses` or a column defines them; velocities are 0. The file may
 /// be compressed (.xz, .gz).
@@ -87,6 +88,10 @@ impl ReadPdb {
 
     fn count(&mut self, context: &GeneratorContext) -> Result<u64> {
         Ok(self.open(context)?.0.count()?)
+    }
+
+    fn notices(&self) -> Vec<String> {
+        self.open.warnings()
     }
 }
 

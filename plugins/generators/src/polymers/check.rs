@@ -47,10 +47,13 @@ impl Polymers {
             };
             counts.push(n);
         }
-        let beads: usize = counts.iter().zip(molecules).map(|(n, m)| n.saturating_mul(m.beads.len())).sum();
+        let beads =
+            counts.iter().zip(molecules).fold(0usize, |n, (k, m)| n.saturating_add(k.saturating_mul(m.beads.len())));
         let limit = u32::MAX as usize / 4;
-        if beads + s.len() > limit {
+        if beads.saturating_add(s.len()) > limit {
             errors.push(InputError::new(format!("{beads} beads exceed the limit of {limit} particles")));
+        } else if let Err(message) = s.require(beads as f64) {
+            errors.push(InputError::new(message));
         }
         errors.into_result(Some(counts))
     }

@@ -104,14 +104,43 @@ pub struct TypeProperties {
 /// `dihedrals`. The array `molecule` is set; `charge` and `diameter` are set if `types` contains any. Velocities are 0; use
 /// `Velocities` to set them.
 ///
-/// Build dense systems with a small `distance`, or 0, and push the beads apart in a first stage with `CappedVerlet` or
-/// `Fire`, or with a soft repulsion. Random numbers are keyed by the seed.
+/// Random numbers are keyed by the seed.
 ///
 /// ```ron
 /// Polymers(box: [12.0, 12.0, 12.0], molecules: [
 ///     (molecule: "A5B5", count: 60),
 ///     (molecule: "A", count: 300),
 /// ], distance: 0.7)
+/// ```
+///
+/// Build dense systems with a small `distance` and push the beads apart in a first stage:
+///
+/// | bonds | `distance` | first stage |
+/// |---|---|---|
+/// | `Fene` | 0.7 σ | `CappedVerlet(max_displacement: 0.02)`; with overlaps the repulsion would stretch bonds beyond R₀ |
+/// | of any length, such as `HarmonicBond` | 0 | `CappedVerlet` or `Fire` |
+/// | any, with a soft pair force (DPD) | 0 | none, or `CappedVerlet` |
+///
+/// A melt of Kremer-Grest chains:
+///
+/// ```ron,run
+/// (
+///     seed: 1,
+///     initial: [
+///         Polymers(box: [10.0, 10.0, 10.0], density: 0.85, molecules: [ (molecule: "A10", fraction: 1.0) ],
+///             bond_length: 0.97, distance: 0.7),
+///         Velocities(kT: 1.0),
+///     ],
+///     forces: [
+///         Wca(pairs: { ("A", "A"): (epsilon: 1.0, sigma: 1.0) }),
+///         Fene(bonds: { "A-A": (k: 30.0, R0: 1.5) }),
+///     ],
+///     integrators: [ Langevin(kT: 1.0, gamma: 1.0) ],
+///     stages: [
+///         (name: "push-off", steps: 500, dt: 0.005, integrators: [ CappedVerlet(max_displacement: 0.02) ]),
+///         (name: "run", steps: 1000, dt: 0.005),
+///     ],
+/// )
 /// ```
 #[component(Generator, "Polymers")]
 #[derive(Clone, Debug, Params)]

@@ -68,7 +68,7 @@ pub fn types(host: &Host, s: &StateView) -> Result<Vec<u32>> {
 /// # Safety
 /// The view describes valid host arrays, and `i < n_local`.
 pub unsafe fn unwrapped(s: &StateView, length: [f64; 3], i: usize) -> [f64; 3] {
-    // SAFETY: the view is valid and `i < n_local` (caller); `pos_low` exists in mixed precision
+    // SAFETY: the view is valid and `i < n_local` (contract of this function); `pos_low` exists in mixed precision
     unsafe {
         let image = std::slice::from_raw_parts(s.image.host().add(3 * i), 3);
         let wrapped: [f64; 3] = if is_double(s) {
@@ -102,7 +102,7 @@ pub enum BoxPositions {
 /// The view describes valid host arrays.
 pub unsafe fn box_positions(s: &StateView) -> BoxPositions {
     let n = s.n_local as usize;
-    // SAFETY: `pos_type` has `n` elements of the precision's record type (caller)
+    // SAFETY: `pos_type` has `n` elements of the precision's record type (contract of this function)
     unsafe {
         if is_double(s) {
             BoxPositions::Real(s.pos_type.cast::<PosTypeF64>().slice(n).iter().map(|p| p.position).collect())

@@ -3,9 +3,16 @@
 use crate::Result;
 use crate::open::{Source, open};
 use galamost_plugin_api::error::{InputError, Position};
-use std::io::{BufRead as _, Seek as _, SeekFrom};
+use galamost_plugin_api::input::BYTE_ORDER_MARK;
+use std::io::{BufRead as _, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::str::{FromStr, SplitAsciiWhitespace};
+
+/// Longest line, in bytes: a file without line breaks must not fill the memory.
+const MAX_LINE: u64 = 1 << 22;
+
+/// Bytes of the smallest block of a disk: a process that was killed while writing, or a full disk, leaves a multiple of it.
+const BLOCK: u64 = 512;
 
 /// The position of a line in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,14 +52,32 @@ impl Lines {
     pub fn next(&mut self) -> Result<bool> {
         let mut bytes = std::mem::take(&mut self.text).into_bytes();
         bytes.clear();
-        let read = self.source.read_until(b'\n', &mut bytes);
+        let read = self.source.by_ref().take(MAX_LINE).read_until(b'\n', &mut bytes);
         let n = read.map_err(|e| self.io_error(&e))?;
+        let first = self.next.at == 0;
         self.advance(n, bytes.last() == Some(&b'\n'));
+        self.check_length(n)?;
+        if first && bytes.starts_with(BYTE_ORDER_MARK) {
+            bytes.drain(..BYTE_ORDER_MARK.len());
+        }
+        if bytes.contains(&0) {
+            return Err(self.wrong("this is not text: it contains a zero byte"));
+        }
         while let Some(b'\n' | b'\r') = bytes.last() {
             bytes.pop();
         }
         self.text = String::from_utf8(bytes).map_err(|_| self.wrong("this is not text (UTF-8)"))?;
         Ok(n > 0)
+    }
+
+    /// Checks that a line of `n` bytes was read to its end.
+    fn check_length(&self, n: usize) -> Result<()> {
+        if n as u64 == MAX_LINE && !self.complete {
+            return Err(
+                self.wrong(format!("the line has more than {MAX_LINE} bytes: this is not a text file of particles"))
+            );
+        }
+        Ok(())
     }
 
     /// Moves the position by a line of `n` bytes.
@@ -80,27 +105,40 @@ impl Lines {
         }
     }
 
-    /// Skips lines, which must exist and end with a line break.
+    /// Skips lines, which must exist. The last line of the file may lack its line break if it is the last of the skipped
+    /// lines, has at least `words` words, and does not end at a block of the disk as a write that was cut off; it then is
+    /// the current line, and [`Self::ended`] returns an error.
     ///
     /// # Errors
     /// Returns an error if the file ends before; `what` names the skipped lines.
-    pub fn skip(&mut self, lines: u64, what: &str) -> Result<()> {
-        for _ in 0..lines {
-            let n = self.source.skip_until(b'\n');
+    pub fn skip(&mut self, lines: u64, words: usize, what: &str) -> Result<()> {
+        for k in 0..lines {
+            let begin = self.next;
+            let n = self.source.by_ref().take(MAX_LINE).skip_until(b'\n');
             let n = n.map_err(|e| self.io_error(&e))?;
             // only the last line of a file can lack a line break
             let complete = n > 0 && (!self.at_end()? || self.ends_with_break()?);
             self.advance(n, complete);
-            if !complete {
+            if n as u64 == MAX_LINE {
+                self.seek(begin)?;
+                self.next()?;
+            } else if !complete {
                 self.text.clear();
-                return Err(self.wrong(format!("the file ends before the end of {what}; it may be truncated")));
+                if n > 0 && k + 1 == lines {
+                    self.seek(begin)?;
+                    self.next()?;
+                }
+                // a write that was cut off ends at a block of the disk, and its last number may lack digits
+                let cut = self.next.at.is_multiple_of(BLOCK) || self.words().count() < words.max(1);
+                if cut {
+                    return Err(self.wrong(format!("the file ends before the end of {what}; it may be truncated")));
+                }
             }
         }
         Ok(())
     }
 
     fn ends_with_break(&mut self) -> Result<bool> {
-        use std::io::Read as _;
         let mut last = [0];
         let read = self.source.seek(SeekFrom::End(-1)).and_then(|_| self.source.read_exact(&mut last));
         read.map_err(|e| self.io_error(&e))?;
@@ -224,15 +262,46 @@ mod tests {
         let mut l = Lines::open(&path).expect("opened");
         assert!(l.next() == Ok(true) && l.text() == "first 1" && l.mark() == Mark { at: 9, line: 1 });
         let mark = l.mark();
-        l.skip(2, "it").expect("two lines");
+        l.skip(2, 1, "it").expect("two lines");
         assert!(l.next() == Ok(true) && l.text() == "last" && l.ended().is_err());
         assert!(l.next() == Ok(false) && l.must("more").is_err());
         l.seek(mark).expect("sought");
-        assert!(l.skip(3, "it").is_err_and(|e| e.message.contains("before the end of it")));
+        // the last line has no line break: it counts if it has enough words
+        assert!(l.skip(3, 2, "it").is_err_and(|e| e.message.contains("before the end of it")));
+        l.seek(mark).expect("sought");
+        assert!(l.skip(4, 1, "it").is_err_and(|e| e.message.contains("before the end of it")));
+        l.seek(mark).expect("sought");
+        assert!(l.skip(3, 1, "it") == Ok(()) && l.text() == "last" && l.ended().is_err());
+        // except where a killed process stops writing
+        for (length, good) in [(511, true), (512, false), (513, true)] {
+            std::fs::write(&path, format!("a\n{}", "1".repeat(length - 2))).expect("written");
+            let mut l = Lines::open(&path).expect("opened");
+            assert_eq!(l.skip(2, 1, "it").is_ok(), good, "{length}");
+        }
+        std::fs::write(&path, "first 1\r\n\nö 2 x\nlast").expect("written");
+        let mut l = Lines::open(&path).expect("opened");
         l.seek(mark).expect("sought");
         assert!(l.next() == Ok(true) && l.text().is_empty() && l.next() == Ok(true));
         let word = l.words().nth(2).expect("a word");
         let e = l.real(word).expect_err("no number");
         assert_eq!((e.at, e.message.as_str()), (Some(Position { line: 3, column: 5 }), "expected a number, found `x`"));
+    }
+
+    #[test]
+    fn files_without_lines_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("f");
+        let of = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).expect("written");
+            Lines::open(&path).expect("opened")
+        };
+        let endless = vec![b' '; MAX_LINE as usize + 1];
+        let message = "/f:1:1: the line has more than";
+        assert!(of(&endless).next().is_err_and(|e| e.to_string().contains(message)));
+        assert!(of(&endless).skip(2, 1, "it").is_err_and(|e| e.to_string().contains(message)));
+        assert!(of(b"a\nb\0\n").skip(1, 1, "it").is_ok());
+        let mut l = of(b"\xef\xbb\xbfa\nb\0\n");
+        assert!(l.next() == Ok(true) && l.text() == "a");
+        assert!(l.next().is_err_and(|e| e.to_string().contains("/f:2:1: this is not text")));
     }
 }

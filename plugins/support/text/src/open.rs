@@ -1,15 +1,20 @@
 //! Opening plain and compressed files.
 
 use crate::Result;
-use galamost_plugin_api::error::{InputError, Position};
+use galamost_plugin_api::error::InputError;
+use galamost_plugin_api::input;
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::rc::Rc;
 
 /// Largest ratio of unpacked to compressed size, beyond [`EXTRA_BYTES`].
 const MAX_RATIO: u64 = 200;
 /// Unpacked size that is allowed in any case, in bytes.
 const EXTRA_BYTES: u64 = 16 << 20;
+/// Largest unpacked size, in bytes, because unpacked text is held in memory.
+const MAX_UNPACKED: u64 = 1 << 30;
 /// Largest memory for the dictionary of an .xz file, in KiB; files made by `xz -9` need 65 MiB.
 const MAX_DICTIONARY: u32 = 256 << 10;
 
@@ -55,59 +60,100 @@ impl Seek for Source {
     }
 }
 
-/// Opens a file. Compressed files (.xz, .gz) are detected by their first bytes and unpacked in memory.
-///
-/// The unpacked size is limited to 16 MiB plus 200 times the size of the file, so that a small file cannot fill the memory.
-///
-/// # Errors
-/// Returns an error if the file cannot be read, is damaged, or exceeds the limit.
-pub fn open(path: &Path) -> Result<Source> {
-    let cannot = |e: std::io::Error| InputError::in_file(path, None, format!("cannot be read: {e}"));
-    let file = File::open(path).map_err(cannot)?;
-    let size = file.metadata().map_err(cannot)?.len();
-    let mut reader = BufReader::with_capacity(1 << 16, file);
-    let first_bytes = reader.fill_buf().map_err(cannot)?;
-    let unpacked = if first_bytes.starts_with(b"\xfd7zXZ\0") {
-        unpack(lzma_rust2::XzReader::new_mem_limit(reader, true, MAX_DICTIONARY), size)
-    } else if first_bytes.starts_with(&[0x1f, 0x8b]) {
-        unpack(flate2::bufread::MultiGzDecoder::new(reader), size)
-    } else {
-        return Ok(Source::File(reader));
-    };
-    unpacked.map(|bytes| Source::Memory(Cursor::new(bytes))).map_err(|e| InputError::in_file(path, None, e))
+/// A compressed file, whose consumed bytes are counted.
+struct Packed {
+    file: BufReader<File>,
+    consumed: Rc<Cell<u64>>,
 }
 
-fn unpack(from: impl Read, size: u64) -> std::result::Result<Vec<u8>, String> {
-    let limit = size.saturating_mul(MAX_RATIO).saturating_add(EXTRA_BYTES);
-    let mut out = vec![];
-    from.take(limit + 1).read_to_end(&mut out).map_err(|e| format!("cannot be unpacked: {e}"))?;
-    if out.len() as u64 > limit {
-        return Err(format!(
-            "cannot be unpacked: its {size} bytes expand to more than {limit}; if this is intended, unpack the file first"
-        ));
+impl Read for Packed {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.file.read(out)?;
+        self.consumed.set(self.consumed.get() + n as u64);
+        Ok(n)
     }
-    Ok(out)
 }
 
-/// Reads the text of a file.
+impl BufRead for Packed {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        self.file.fill_buf()
+    }
+    fn consume(&mut self, n: usize) {
+        self.file.consume(n);
+        self.consumed.set(self.consumed.get() + n as u64);
+    }
+}
+
+/// The unpacked bytes of a file. Reading fails as soon as they are too many for the compressed bytes consumed so far.
+struct Unpacked<R> {
+    from: R,
+    consumed: Rc<Cell<u64>>,
+    size: u64,
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.from.read(out)?;
+        self.size += n as u64;
+        let (size, consumed) = (self.size, self.consumed.get());
+        if size > EXTRA_BYTES.saturating_add(consumed.saturating_mul(MAX_RATIO)) {
+            let text = format!(
+                "its first {consumed} bytes expand to more than {size}; if this is intended, unpack the file first"
+            );
+            return Err(std::io::Error::other(text));
+        }
+        if size > MAX_UNPACKED {
+            return Err(std::io::Error::other(format!(
+                "it expands to more than {MAX_UNPACKED}; unpack the file first"
+            )));
+        }
+        Ok(n)
+    }
+}
+
+/// Opens a text file. Compressed files (.xz, .gz) are detected by their first bytes and unpacked in memory.
+///
+/// The unpacked size is limited to 16 MiB plus 200 times the size of the file, and to 1 GiB. Unpacking stops at the first
+/// byte that exceeds this or that is not text, so that a small file cannot fill the memory.
 ///
 /// # Errors
-/// Returns the errors of [`open`], or an error if the file is not UTF-8.
+/// Returns an error if the path is not a regular file, or if the file cannot be read, is damaged, or exceeds the limit.
+pub fn open(path: &Path) -> Result<Source> {
+    let file = input::open(path)?;
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let first_bytes = reader.fill_buf();
+    let first_bytes = first_bytes.map_err(|e| InputError::in_file(path, None, format!("cannot be read: {e}")))?;
+    let (xz, gz) = (first_bytes.starts_with(b"\xfd7zXZ\0"), first_bytes.starts_with(&[0x1f, 0x8b]));
+    if !xz && !gz {
+        return Ok(Source::File(reader));
+    }
+    let consumed = Rc::new(Cell::new(0));
+    let packed = Packed { file: reader, consumed: Rc::clone(&consumed) };
+    let from: Box<dyn Read> = if xz {
+        Box::new(lzma_rust2::XzReader::new_mem_limit(packed, true, MAX_DICTIONARY))
+    } else {
+        Box::new(flate2::bufread::MultiGzDecoder::new(packed))
+    };
+    let text = input::text_from(path, Unpacked { from, consumed, size: 0 }, u64::MAX)?;
+    Ok(Source::Memory(Cursor::new(text.into_bytes())))
+}
+
+/// Reads the text of a file, compressed or not.
+///
+/// # Errors
+/// Returns the errors of [`open`], or an error with the line if the file is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String> {
-    let mut bytes = vec![];
-    let read = open(path)?.read_to_end(&mut bytes);
-    read.map_err(|e| InputError::in_file(path, None, format!("cannot be read: {e}")))?;
-    String::from_utf8(bytes).map_err(|e| {
-        let valid = &e.as_bytes()[..e.utf8_error().valid_up_to()];
-        let line = valid.iter().filter(|b| **b == b'\n').count() + 1;
-        let at = Position { line: line as u32, column: 1 };
-        InputError::in_file(path, Some(at), "this is not text (UTF-8)")
-    })
+    match open(path)? {
+        Source::File(file) => input::text_from(path, file, u64::MAX),
+        // it was checked while it was unpacked
+        Source::Memory(text) => input::text_from(path, text, u64::MAX),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use galamost_plugin_api::error::Position;
     use std::io::Write as _;
 
     fn gz(bytes: &[u8]) -> Vec<u8> {
@@ -128,16 +174,36 @@ mod tests {
         for cut in [2, packed.len() / 2, packed.len() - 1] {
             std::fs::write(&path, &packed[..cut]).expect("written");
             let message = read_text(&path).expect_err("cut").message;
-            assert!(message.starts_with("cannot be unpacked"), "{cut}: {message}");
+            assert!(message.starts_with("is truncated: its compressed data end after"), "{cut}: {message}");
         }
-        let bomb = gz(&vec![b' '; 64 << 20]);
-        assert!(bomb.len() < 100_000);
-        std::fs::write(&path, &bomb).expect("written");
-        let message = read_text(&path).expect_err("a bomb").message;
-        assert!(message.contains("bytes expand to more than"), "{message}");
+        let mut xz = vec![];
+        lzma_rs::xz_compress(&mut "a line\nand another\n".repeat(50_000).as_bytes(), &mut xz).expect("packed");
+        for cut in [20, xz.len() / 2, xz.len() - 1] {
+            std::fs::write(&path, &xz[..cut]).expect("written");
+            let message = read_text(&path).expect_err("cut").message;
+            assert!(message.starts_with("is truncated: its compressed data end after"), "{cut}: {message}");
+        }
         std::fs::write(&path, b"\xfd7zXZ\0nonsense").expect("written");
-        assert!(read_text(&path).expect_err("nonsense").message.starts_with("cannot be unpacked"));
+        assert!(read_text(&path).expect_err("nonsense").message.starts_with("cannot be read: "));
         std::fs::write(&path, b"a\nb\xff\n").expect("written");
-        assert_eq!(read_text(&path).expect_err("no text").at, Some(Position { line: 2, column: 1 }));
+        assert_eq!(read_text(&path).expect_err("no text").at, Some(Position { line: 2, column: 2 }));
+    }
+
+    /// A bomb is refused after few of its bytes: of one with text by its ratio, of any other by its first wrong byte.
+    #[test]
+    fn bombs_are_refused_early() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("f");
+        let read = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).expect("written");
+            read_text(&path).expect_err("a bomb").message
+        };
+        let text = gz(&vec![b' '; 64 << 20]);
+        assert!(text.len() < 100_000);
+        let message = read(&text);
+        let numbers: Vec<u64> = message.split(|c: char| !c.is_ascii_digit()).filter_map(|w| w.parse().ok()).collect();
+        assert!(message.contains("bytes expand to more than"), "{message}");
+        assert!(numbers.iter().all(|n| *n < 32 << 20), "{message}");
+        assert!(read(&gz(&vec![0; 64 << 20])).contains("zero byte"));
     }
 }

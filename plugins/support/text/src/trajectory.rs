@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// A text file of frames. The positions of frames are found on demand and stored.
 ///
-/// An incomplete frame at the end of the file, left by a run that was killed while writing, is ignored.
+/// An incomplete frame at the end of the file, left by a run that was killed while writing, is ignored with a warning.
 pub struct Trajectory {
     lines: Lines,
     /// Skips one frame; returns `false` at the end of the file.
@@ -17,6 +17,8 @@ pub struct Trajectory {
     next: Option<Mark>,
     /// Error in the incomplete frame at the end of the file.
     incomplete: Option<InputError>,
+    /// Error of a complete last frame whose last line has no line break.
+    unended: Option<InputError>,
 }
 
 impl std::fmt::Debug for Trajectory {
@@ -32,7 +34,7 @@ impl Trajectory {
     /// Returns the errors of [`crate::open()`].
     pub fn open(path: &Path, skip: fn(&mut Lines) -> Result<bool>) -> Result<Self> {
         let lines = Lines::open(path)?;
-        Ok(Self { lines, skip, starts: vec![], next: Some(Mark::default()), incomplete: None })
+        Ok(Self { lines, skip, starts: vec![], next: Some(Mark::default()), incomplete: None, unended: None })
     }
 
     /// Finds frames until `wanted` are known or the file ends.
@@ -42,6 +44,9 @@ impl Trajectory {
             match (self.skip)(&mut self.lines) {
                 Ok(true) => {
                     self.starts.push(next);
+                    if self.lines.at_end()? {
+                        self.unended = self.lines.ended().err();
+                    }
                     self.next = Some(self.lines.mark());
                 }
                 Ok(false) => self.next = None,
@@ -86,13 +91,28 @@ impl Trajectory {
         };
         let Some(start) = index.and_then(|k| self.starts.get(k)).copied() else {
             let n = self.starts.len();
-            return Err(match self.incomplete.take() {
+            return Err(match self.incomplete.clone() {
                 Some(e) => InputError { message: format!("there is no complete frame {number}: {}", e.message), ..e },
                 None => self.lines.wrong_file(format!("there is no frame {number}: the file has {n}")),
             });
         };
         self.lines.seek(start)?;
         Ok(&mut self.lines)
+    }
+
+    /// Returns warnings about the end of the file, if it was reached: an ignored incomplete frame, or a last line that
+    /// may be incomplete.
+    pub fn warnings(&self) -> Vec<String> {
+        let frames = self.starts.len();
+        let ignored = self.incomplete.iter().map(|e| InputError {
+            message: format!("frame {frames} is incomplete and was ignored: {}", e.message),
+            ..e.clone()
+        });
+        let unended = self.unended.iter().map(|e| InputError {
+            message: "the last line has no line break; its last value may be truncated".into(),
+            ..e.clone()
+        });
+        ignored.chain(unended).map(|e| e.to_string()).collect()
     }
 
     /// Moves to the first line of the file.
@@ -116,7 +136,7 @@ mod tests {
         }
         l.ended()?;
         let n = l.whole(l.text())?;
-        l.skip(n, "a frame").map(|()| true)
+        l.skip(n, 1, "a frame").map(|()| true)
     }
 
     #[test]
@@ -139,9 +159,14 @@ mod tests {
         // truncated anywhere: the complete frames are found
         for cut in 0..text.len() {
             let mut t = of(&text[..cut]);
-            let n = [4, 6, 12].iter().filter(|end| **end <= cut).count() as u64;
+            // the last line of a frame of one word counts without its line break
+            let n = [3, 6, 11].iter().filter(|end| **end <= cut).count() as u64;
             match t.count() {
-                Ok(found) => assert_eq!(found, n, "cut at {cut}"),
+                Ok(found) => {
+                    assert_eq!(found, n, "cut at {cut}");
+                    let warned = t.warnings().len();
+                    assert_eq!(warned, usize::from(![0, 4, 6].contains(&cut)), "cut at {cut}: {:?}", t.warnings());
+                }
                 Err(e) => assert!(n == 0 && cut > 0, "cut at {cut}: {e}"),
             }
         }

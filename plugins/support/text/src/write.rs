@@ -1,29 +1,18 @@
 //! Output files of analyzers.
 
-use galamost_plugin_api::component::SystemInfo;
+use galamost_plugin_api::component::{Needs, SystemInfo};
 use galamost_plugin_api::error::{Error, InputError, Result};
-use galamost_plugin_api::output::RowFile;
+use galamost_plugin_api::output::{OutputKind, RowFile};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Checks that the folder of a file exists.
-fn check_folder(path: &Path) -> Option<InputError> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty())?;
-    (!folder.is_dir()).then(|| InputError::new(format!("there is no folder {} for `file`", folder.display())))
-}
-
 /// Returns an error for each type name that a format cannot hold.
-fn check_names(system: &SystemInfo, good: fn(&str) -> bool) -> impl Iterator<Item = InputError> {
+fn check_names(system: &SystemInfo, good: fn(&str) -> bool) -> Result<()> {
     let names = [&system.types, &system.bond_types, &system.angle_types, &system.dihedral_types];
-    names
-        .into_iter()
-        .flatten()
-        .filter(move |n| !good(n))
-        .map(|n| InputError::new(format!("the type name \"{n}\" cannot be written in this format; rename the type")))
-}
-
-fn reject_any(errors: Vec<InputError>) -> Result<()> {
+    let bad = names.into_iter().flatten().filter(|n| !good(n));
+    let error = |n| InputError::new(format!("the type name \"{n}\" cannot be written in this format; rename the type"));
+    let errors: Vec<InputError> = bad.map(error).collect();
     if errors.is_empty() { Ok(()) } else { Err(Error::Input(errors)) }
 }
 
@@ -32,7 +21,7 @@ fn reject_any(errors: Vec<InputError>) -> Result<()> {
 #[derive(Debug, Default)]
 pub struct FrameFile {
     path: PathBuf,
-    resumed: bool,
+    system: SystemInfo,
     kept: Option<Vec<u8>>,
     rows: Option<RowFile>,
 }
@@ -41,11 +30,11 @@ impl FrameFile {
     /// Sets the system and the file; `good` returns whether the format can hold a type name.
     ///
     /// # Errors
-    /// Returns an error if the folder does not exist or a type name cannot be written.
-    pub fn bind(&mut self, system: &SystemInfo, file: &str, good: fn(&str) -> bool) -> Result<()> {
-        self.path = system.path(file);
-        self.resumed = system.resumed;
-        reject_any(check_names(system, good).chain(check_folder(&self.path)).collect())
+    /// Returns an error if a type name cannot be written.
+    pub fn bind(&mut self, system: &SystemInfo, needs: &mut Needs, file: &str, good: fn(&str) -> bool) -> Result<()> {
+        self.path = needs.output(system, file, OutputKind::Growing);
+        self.system = system.clone();
+        check_names(system, good)
     }
 
     /// Opens the file.
@@ -53,7 +42,8 @@ impl FrameFile {
     /// # Errors
     /// Returns an error if the file cannot be opened.
     pub fn start(&mut self) -> Result<()> {
-        self.rows = Some(RowFile::open(&self.path, self.resumed, self.kept.as_deref())?);
+        self.rows = None;
+        self.rows = Some(RowFile::open(&self.system, &self.path, self.kept.as_deref())?);
         Ok(())
     }
 
@@ -99,10 +89,11 @@ impl StateFile {
     /// Sets the system and the file; `good` returns whether the format can hold a type name.
     ///
     /// # Errors
-    /// Returns an error if the folder does not exist or a type name cannot be written.
-    pub fn bind(&mut self, system: &SystemInfo, file: &str, good: fn(&str) -> bool) -> Result<()> {
+    /// Returns an error if a type name cannot be written.
+    pub fn bind(&mut self, system: &SystemInfo, needs: &mut Needs, file: &str, good: fn(&str) -> bool) -> Result<()> {
+        needs.output(system, file, OutputKind::State);
         (self.system, self.file) = (system.clone(), file.into());
-        reject_any(check_names(system, good).chain(check_folder(&self.path(0))).collect())
+        check_names(system, good)
     }
 
     /// Returns the system.
@@ -165,7 +156,7 @@ mod tests {
         let mut system = SystemInfo { directory: folder.path().to_string_lossy().into(), ..SystemInfo::default() };
         let begin = |system: &SystemInfo, kept: Option<&[u8]>| {
             let mut f = FrameFile::default();
-            f.bind(system, "t", |_| true).expect("bound");
+            f.bind(system, &mut Needs::default(), "t", |_| true).expect("bound");
             kept.into_iter().for_each(|k| f.load(k));
             f.start().expect("started");
             f
@@ -175,16 +166,18 @@ mod tests {
         f.append(b"frame 1\n").expect("written");
         let kept = f.save().expect("saved");
         f.append(b"frame 2\nfra").expect("written");
-        system.resumed = true;
+        (system.resumed, system.run) = (true, 1);
         let mut f = begin(&system, Some(&kept));
         assert!(!f.is_empty());
         f.append(b"frame 2\n").expect("written");
         assert_eq!(std::fs::read(folder.path().join("t")).expect("read"), b"frame 1\nframe 2\n");
         system.types = vec!["A".into(), "a b".into()];
-        let e = f.bind(&system, "no/t", |n| !n.contains(' ')).map_err(|e| e.to_string());
-        assert!(e.is_err_and(|e| e.contains("\"a b\"") && e.contains("there is no folder")));
+        let mut needs = Needs::default();
+        let e = f.bind(&system, &mut needs, "t", |n| !n.contains(' ')).map_err(|e| e.to_string());
+        assert!(e.is_err_and(|e| e.contains("\"a b\"")));
         let mut s = StateFile::default();
-        s.bind(&system, "s.{step}", |_| true).expect("bound");
+        s.bind(&system, &mut needs, "s.{step}", |_| true).expect("bound");
+        assert_eq!(needs.outputs.iter().map(|o| o.kind).collect::<Vec<_>>(), [OutputKind::Growing, OutputKind::State]);
         s.write(7, b"text").expect("written");
         assert_eq!(std::fs::read(folder.path().join("s.0000000007")).expect("read"), b"text");
     }

@@ -32,7 +32,7 @@ pub fn need(system: &SystemInfo, needs: &mut Needs, at: Position) -> Result<()> 
 ///
 /// # Errors
 /// Returns the driver's error.
-pub fn bonds(host: &Host, call: &FrameCall) -> Result<Vec<[u32; 2]>> {
+pub fn bonds(host: &Host, call: &FrameCall<'_>) -> Result<Vec<[u32; 2]>> {
     let (s, view) = (&call.state, &call.bond_view);
     if view.capacity == 0 || view.count.is_null() || view.words.is_null() {
         return Ok(vec![]);
@@ -110,7 +110,7 @@ impl Molecules {
     ///
     /// # Errors
     /// Returns the driver's error.
-    pub fn now(host: &Host, call: &FrameCall) -> Result<Self> {
+    pub fn now(host: &Host, call: &FrameCall<'_>) -> Result<Self> {
         let bonds = bonds(host, call)?;
         Ok(Self::new(&numbers(host, &call.state, &bonds)?, &bonds))
     }
@@ -175,7 +175,7 @@ impl Molecules {
     /// # Safety
     /// The view describes valid host arrays.
     pub unsafe fn centers(&self, s: &StateView, positions: &BoxPositions, length: [f64; 3]) -> BoxPositions {
-        // SAFETY: `index_of_tag` has `n_local` elements (caller)
+        // SAFETY: `index_of_tag` has `n_local` elements (contract of this function)
         let index = unsafe { s.index_of_tag.slice(s.n_local as usize) };
         // SAFETY: `i` comes from `index_of_tag`, so `i < n_local`
         let mass = |i: usize| unsafe { s.velocity_mass(i)[3] };

@@ -1,6 +1,7 @@
 //! Columns of a table, and Parquet files of them.
 
 use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::input;
 use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -255,7 +256,7 @@ fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, String>) -> Result<T
 }
 
 fn open(path: &Path) -> Result<SerializedFileReader<File>, String> {
-    let file = File::open(path).map_err(|e| e.to_string())?;
+    let file = input::open(path).map_err(|e| e.message)?;
     SerializedFileReader::new(file).map_err(|e| format!("not a complete Parquet file: {e}"))
 }
 

@@ -98,7 +98,7 @@ pub fn numbers(bytes: &[u8], expected: usize) -> Result<(Vec<f64>, &[u8])> {
 #[derive(Debug, Default)]
 pub struct GrowingTable {
     path: PathBuf,
-    resumed: bool,
+    system: SystemInfo,
     kept: Option<u64>,
     file: Option<TableFile>,
 }
@@ -106,7 +106,7 @@ pub struct GrowingTable {
 #[derive(Debug)]
 enum TableFile {
     Csv(RowFile),
-    Parquet(Dataset),
+    Parquet(SharedOutput<Dataset>),
 }
 
 /// Flag of a saved length that counts rows (Parquet); without it, the length counts bytes (CSV).
@@ -117,9 +117,9 @@ impl GrowingTable {
     pub const SAVED: usize = 8;
 
     /// Sets the file; call this in `bind`.
-    pub fn bind(&mut self, system: &SystemInfo, file: &str) {
-        self.path = system.path(file);
-        self.resumed = system.resumed;
+    pub fn bind(&mut self, system: &SystemInfo, needs: &mut Needs, file: &str) {
+        self.path = needs.output(system, file, OutputKind::Growing);
+        self.system = system.clone();
     }
 
     /// Opens the file, truncated to the length in the checkpoint; call this in `start`.
@@ -127,14 +127,16 @@ impl GrowingTable {
     /// # Errors
     /// Returns an error if the file cannot be opened, or is shorter than at the checkpoint.
     pub fn start(&mut self) -> Result<()> {
-        let parquet = is_parquet(&self.path);
+        self.file = None;
+        let (parquet, path, system) = (is_parquet(&self.path), &self.path, &self.system);
         // a run resumed with the other format starts a new table
         let kept = self.kept.filter(|k| (k & ROWS > 0) == parquet).map(|k| k & !ROWS);
         self.file = Some(if parquet {
-            TableFile::Parquet(Dataset::open(&self.path, self.resumed, kept)?)
+            let open = || Dataset::open(path, system.resumed, kept);
+            TableFile::Parquet(SharedOutput::open(system, path, open)?)
         } else {
             let kept = kept.map(u64::to_le_bytes);
-            TableFile::Csv(RowFile::open(&self.path, self.resumed, kept.as_ref().map(|k| &k[..]))?)
+            TableFile::Csv(RowFile::open(system, path, kept.as_ref().map(|k| &k[..]))?)
         });
         Ok(())
     }
@@ -146,27 +148,25 @@ impl GrowingTable {
     /// Writes the header of a new table. `blank` is a row of missing values that gives the data types.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be written.
+    /// Returns an error if the file cannot be written, or if its columns differ.
     pub fn begin<N: AsRef<str>>(&mut self, names: &[N], blank: &[TableValue]) -> Result<()> {
         match self.file()? {
-            TableFile::Parquet(d) => d.begin(names, blank),
-            TableFile::Csv(f) if f.is_empty() => f.append(&line(names)?),
-            TableFile::Csv(_) => Ok(()),
+            TableFile::Parquet(d) => d.lock().begin(names, blank),
+            TableFile::Csv(f) => f.begin(&line(names)?),
         }
     }
 
     /// Appends rows; a new table gets the header `names` first.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be written or `start` was not called.
+    /// Returns an error if the file cannot be written, if its columns differ, or if `start` was not called.
     pub fn append<N: AsRef<str>>(&mut self, names: &[N], rows: &[Vec<TableValue>]) -> Result<()> {
         match self.file()? {
-            TableFile::Parquet(d) => d.append(names, rows),
+            TableFile::Parquet(d) => d.lock().append(names, rows),
             TableFile::Csv(f) => {
-                let mut all = if f.is_empty() { line(names)? } else { vec![] };
+                f.begin(&line(names)?)?;
                 let rows: Vec<Vec<String>> = rows.iter().map(|r| r.iter().map(TableValue::text).collect()).collect();
-                all.extend(csv_text(&rows)?);
-                if all.is_empty() { Ok(()) } else { f.append(&all) }
+                if rows.is_empty() { Ok(()) } else { f.append(&csv_text(&rows)?) }
             }
         }
     }
@@ -177,7 +177,7 @@ impl GrowingTable {
     /// Returns an error if the file cannot be written.
     pub fn finish(&mut self) -> Result<()> {
         match &mut self.file {
-            Some(TableFile::Parquet(d)) => d.flush(),
+            Some(TableFile::Parquet(d)) => d.lock().flush(),
             Some(TableFile::Csv(_)) | None => Ok(()),
         }
     }
@@ -189,7 +189,7 @@ impl GrowingTable {
     pub fn save(&mut self) -> Result<Vec<u8>> {
         match self.file()? {
             TableFile::Csv(f) => f.save(),
-            TableFile::Parquet(d) => Ok((d.save()? | ROWS).to_le_bytes().into()),
+            TableFile::Parquet(d) => Ok((d.lock().save()? | ROWS).to_le_bytes().into()),
         }
     }
 
@@ -220,7 +220,8 @@ mod tests {
     use crate::table::columns::{Cell, Cells, read};
 
     fn system(folder: &Path, resumed: bool) -> SystemInfo {
-        SystemInfo { directory: folder.to_string_lossy().into_owned(), resumed, ..SystemInfo::default() }
+        let directory = folder.to_string_lossy().into_owned();
+        SystemInfo { directory, resumed, run: u64::from(resumed), ..SystemInfo::default() }
     }
 
     #[test]
@@ -231,7 +232,7 @@ mod tests {
         for file in ["t.csv", "t.parquet"] {
             let mut t = GrowingTable::default();
             assert!(t.append(&names, &[row(1)]).is_err(), "not started");
-            t.bind(&system(folder.path(), false), file);
+            t.bind(&system(folder.path(), false), &mut Needs::default(), file);
             t.start().expect("started");
             t.append(&names, &[row(1), row(2)]).expect("written");
             let saved = t.save().expect("saved");
@@ -239,7 +240,7 @@ mod tests {
             t.append(&names, &[row(3)]).expect("written");
             t.finish().expect("written");
             let mut t = GrowingTable::default();
-            t.bind(&system(folder.path(), true), file);
+            t.bind(&system(folder.path(), true), &mut Needs::default(), file);
             assert_eq!(t.load(&[&saved[..], b"rest"].concat()).expect("loaded"), b"rest");
             t.start().expect("started");
             t.begin(&names, &row(0)).expect("the table has rows already");

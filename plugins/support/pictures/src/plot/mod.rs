@@ -82,6 +82,9 @@ const RIGHT: f64 = 20.0;
 /// Largest number of names in a legend.
 const MAX_NAMES: usize = 12;
 
+/// Values beyond this are missing, like infinities: the length of an axis must not overflow.
+const LARGEST: f64 = 1e300;
+
 impl Axis {
     /// Makes a linear axis with a label.
     pub fn new(label: impl Into<String>) -> Self {
@@ -90,7 +93,7 @@ impl Axis {
 
     /// Returns whether a value can be shown.
     fn shows(&self, v: f64) -> bool {
-        v.is_finite() && !(self.log && v <= 0.0)
+        v.abs() <= LARGEST && !(self.log && v <= 0.0)
     }
 
     /// Returns the ends of the axis for some values, with a relative margin.
@@ -217,7 +220,7 @@ impl Plot {
             .iter()
             .map(|p| {
                 let ends = p.curves.iter().flat_map(|c| {
-                    let e = |k: usize| c.errors.get(k).copied().filter(|e| e.is_finite()).unwrap_or(0.0);
+                    let e = |k: usize| c.errors.get(k).copied().filter(|e| e.abs() <= LARGEST).unwrap_or(0.0);
                     c.points.iter().enumerate().flat_map(move |(k, q)| [q[1] - e(k), q[1] + e(k), q[1]])
                 });
                 p.y.ends(ends, 0.05)
@@ -415,6 +418,7 @@ mod tests {
             (true, vec![[1.0, -1.0], [2.0, 0.0]]),
             (false, vec![[1.0, 1.0]]),
             (true, vec![[f64::NAN, 2.0], [1e300, 1e300]]),
+            (false, vec![[1e308, -1e308], [-1e308, 1e308], [1.0, 2.0]]),
         ] {
             let y = Axis { log, ..Axis::new("y") };
             let curve = Curve { points: values, errors: vec![1.0, f64::NAN], ..Curve::default() };

@@ -175,6 +175,20 @@ impl View {
         Ok(())
     }
 
+    /// Returns a warning if the colors show data that the particles do not have, so that all values are equal. `linked`:
+    /// there are bonds; `moving`: there are velocities.
+    pub fn warning(&self, arrays: &[String], linked: bool, moving: bool) -> Option<String> {
+        match &self.color {
+            ColorBy::Molecule if !linked && !arrays.iter().any(|a| a == "molecule") => {
+                Some("the particles have neither bonds nor the array `molecule`: each counts as a molecule".into())
+            }
+            ColorBy::Property(name) if name == "speed" && !moving => {
+                Some("the particles have no velocities: all of them have the same color".into())
+            }
+            _ => None,
+        }
+    }
+
     /// Renders the particles. The picture does not depend on the number of threads.
     ///
     /// # Errors

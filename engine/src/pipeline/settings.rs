@@ -1,5 +1,6 @@
-//! `neighbors: (…)`.
+//! Settings of a pipeline: neighbor list and checkpoints.
 
+use super::MAX_CHECKPOINTS;
 use galamost_plugin_api::error::{Errors, Position};
 use galamost_plugin_api::params::{Fields, FromValue, Range, Value};
 
@@ -114,5 +115,50 @@ impl FromValue for Neighbors {
     }
     fn describe() -> String {
         "(buffer: 0.3, exclude: [Bonds])".into()
+    }
+}
+
+/// `checkpoint: (…)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckpointSettings {
+    /// Steps between checkpoints; one is also written at the end. If absent, only an interrupted run writes one.
+    pub every: Option<u64>,
+    /// Minutes between checkpoints; one is also written at the end.
+    pub minutes: Option<f64>,
+    /// Number of checkpoints kept.
+    pub keep: u64,
+    /// File; by default the pipeline's path with the extension `.checkpoint`.
+    pub file: Option<String>,
+}
+
+impl FromValue for CheckpointSettings {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let mut fields = Fields::new(value, errors)?;
+        let every = fields.required("every", Range { at_least: 1.0, ..Range::ANY });
+        let minutes = fields.required("minutes", Range { above: 0.0, ..Range::ANY });
+        let keep =
+            fields.or("keep", Range { at_least: 1.0, at_most: MAX_CHECKPOINTS as f64, ..Range::ANY }, || Self::KEEP);
+        let file = fields.required("file", Range::ANY);
+        fields.finish();
+        Some(Self { every: every?, minutes: minutes?, keep: keep?, file: file? })
+    }
+    fn describe() -> String {
+        "(every: 10_000, minutes: 30.0, keep: 2, file: \"run.checkpoint\")".into()
+    }
+}
+
+impl CheckpointSettings {
+    /// Two, so a run survives one unreadable checkpoint.
+    const KEEP: u64 = 2;
+
+    /// Returns whether checkpoints are written during the run.
+    pub fn regular(&self) -> bool {
+        self.every.is_some() || self.minutes.is_some()
+    }
+}
+
+impl Default for CheckpointSettings {
+    fn default() -> Self {
+        Self { every: None, minutes: None, keep: Self::KEEP, file: None }
     }
 }

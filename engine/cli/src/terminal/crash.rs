@@ -1,0 +1,132 @@
+//! Fatal signals: an invalid memory access or an abort of a plugin ends the program with a message that names the component.
+
+use galamost_engine::activity::{AtCrash, at_crash};
+use galamost_engine::log::is_json;
+use std::fmt::Write as _;
+use std::sync::OnceLock;
+
+const FATAL: [(i32, &str); 5] = [
+    (libc::SIGSEGV, "an invalid memory access (SIGSEGV)"),
+    (libc::SIGBUS, "an invalid memory access (SIGBUS)"),
+    (libc::SIGILL, "an illegal instruction (SIGILL)"),
+    (libc::SIGFPE, "an arithmetic error (SIGFPE)"),
+    (libc::SIGABRT, "an abort, for example for lack of memory (SIGABRT)"),
+];
+/// Addresses below belong to an element of a null array.
+const NEAR_NULL: usize = 1 << 32;
+
+/// The handlers that were installed before, by position in [`FATAL`]: those of Rust report a stack overflow.
+static BEFORE: OnceLock<[libc::sigaction; FATAL.len()]> = OnceLock::new();
+
+/// Reports fatal signals from now on.
+pub fn catch() {
+    // SAFETY: a zeroed `sigaction` is valid: no handler, no flags, no mask
+    let mut before: [libc::sigaction; FATAL.len()] = unsafe { std::mem::zeroed() };
+    for ((signal, _), old) in FATAL.iter().zip(&mut before) {
+        // SAFETY: only reads the current handler into `old`
+        unsafe { libc::sigaction(*signal, std::ptr::null(), old) };
+    }
+    if BEFORE.set(before).is_err() {
+        return;
+    }
+    for (signal, _) in FATAL {
+        // SAFETY: as above
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = on_signal;
+        action.sa_sigaction = handler as usize;
+        // a stack overflow leaves no room on the stack; Rust gives each thread an alternate one
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        // SAFETY: `on_signal` has the signature that `SA_SIGINFO` requires and only calls functions that are safe in a
+        // signal handler
+        unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
+    }
+}
+
+/// Text in memory of fixed size; what does not fit is cut.
+struct Text {
+    bytes: [u8; 1024],
+    length: usize,
+}
+
+impl std::fmt::Write for Text {
+    fn write_str(&mut self, s: &str) -> std::fmt::Result {
+        let n = s.len().min(self.bytes.len() - self.length);
+        self.bytes[self.length..][..n].copy_from_slice(&s.as_bytes()[..n]);
+        self.length += n;
+        Ok(())
+    }
+}
+
+extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let place = FATAL.iter().position(|(s, _)| *s == signal).unwrap_or(0);
+    report_stack_overflow(place, signal, info, context);
+    let (_, what) = FATAL[place];
+    // SAFETY: the system passes a valid `siginfo_t`; its address is set for these signals
+    let address = (signal == libc::SIGSEGV && !info.is_null()).then(|| unsafe { (*info).si_addr() } as usize);
+    let mut text = Text { bytes: [0; 1024], length: 0 };
+    at_crash(|c| {
+        let _ = if is_json() {
+            text.write_str("{\"event\":\"error\",\"status\":1,\"message\":\"")
+        } else {
+            text.write_str("error: ")
+        };
+        let _ = describe(&mut text, what, address, c);
+        let _ = text.write_str(if is_json() { "\"}\n" } else { "\n" });
+    });
+    // SAFETY: `write` and `_exit` may be called in a signal handler; the text is initialized up to its length
+    unsafe {
+        libc::write(2, text.bytes.as_ptr().cast(), text.length);
+        libc::_exit(1);
+    }
+}
+
+/// Calls the handler that Rust installed. It reports a stack overflow and aborts; otherwise it returns.
+fn report_stack_overflow(place: usize, signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let Some(old) = BEFORE.get().map(|b| b[place]) else { return };
+    if old.sa_sigaction != libc::SIG_DFL && old.sa_sigaction != libc::SIG_IGN && old.sa_flags & libc::SA_SIGINFO != 0 {
+        // SAFETY: a handler with `SA_SIGINFO` has this signature, and is called with the arguments of the system
+        unsafe {
+            let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) =
+                std::mem::transmute(old.sa_sigaction);
+            handler(signal, info, context);
+        }
+    }
+}
+
+fn describe(text: &mut Text, what: &str, address: Option<usize>, c: AtCrash<'_>) -> std::fmt::Result {
+    if let Some(step) = c.step {
+        write!(text, "step {step}: ")?;
+    }
+    match c.component {
+        Some((name, method)) => write!(text, "{name} ended the program in `{method}` by {what}")?,
+        None => write!(text, "the program ended by {what}")?,
+    }
+    if c.component.is_none() || address.is_none_or(|a| a >= NEAR_NULL) {
+        return Ok(());
+    }
+    let mut separator = ": it reads an array that is null; arrays that no component declares in `needs.arrays`: ";
+    for name in c.null_arrays {
+        write!(text, "{separator}`{name}`")?;
+        separator = ", ";
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut() {
+        let mut text = Text { bytes: [0; 1024], length: 0 };
+        let mut names = std::iter::repeat_n("charge", 500);
+        let c = AtCrash { component: Some(("Foo", "compute")), step: Some(7), null_arrays: &mut names };
+        describe(&mut text, "an abort", Some(8), c).expect("written");
+        assert_eq!(text.length, 1024);
+        let said = String::from_utf8_lossy(&text.bytes).into_owned();
+        assert!(
+            said.starts_with("step 7: Foo ended the program in `compute` by an abort: it reads an array"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,38 @@
+//! The format of optional per-particle arrays, on which all components that use an array must agree.
+
+use super::Check;
+use crate::plugins::Component;
+use galamost_plugin_api::component::ArrayNeed;
+use galamost_plugin_api::snapshot::KNOWN_ARRAYS;
+use std::sync::Arc;
+
+/// Arrays that loops of the engine read, besides those of initial states: name, values per particle.
+const OF_THE_ENGINE: [(&str, u32); 2] = [("torque", 3), ("angular_momentum", 3)];
+
+/// Returns the format of an array in words.
+fn format(width: u32, integer: bool) -> String {
+    let what = if integer { "integer" } else { "number" };
+    format!("{width} {what}{} per particle", if width == 1 { "" } else { "s" })
+}
+
+/// Adds an error for each component that uses an array in another format than the engine or a component before it.
+pub(super) fn check(c: &mut Check<'_>, components: &[Arc<Component>]) {
+    let known = KNOWN_ARRAYS.iter().map(|(name, width, integer, _)| (*name, *width, *integer));
+    let engine = OF_THE_ENGINE.map(|(name, width)| (name, width, false));
+    let mut formats: Vec<(&str, u32, bool, &str)> =
+        known.chain(engine).map(|(name, width, integer)| (name, width, integer, "")).collect();
+    for component in components {
+        for ArrayNeed { name, width, integer, .. } in &component.needs.arrays {
+            match formats.iter().find(|f| f.0 == name) {
+                Some((_, w, i, _)) if (w, i) == (width, integer) => {}
+                Some((_, w, i, user)) => {
+                    let (asked, has) = (format(*width, *integer), format(*w, *i));
+                    let has = if user.is_empty() { format!("it has {has}") } else { format!("{user} stores {has}") };
+                    let message = format!("asks for {asked} in the array `{name}`, but {has}");
+                    c.error(Some(component.at), format!("{} {message}", component.name));
+                }
+                None => formats.push((name, *width, *integer, &component.name)),
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Checks of bonded forces against the links of the initial state.
+
+use super::{Check, StagePlan, stage};
+use crate::plugins::Component;
+use galamost_plugin_api::bonded::BondedCall;
+use galamost_plugin_api::component::Kind;
+use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::error::Result;
+use galamost_plugin_api::precision::{PosTypeF64, Precision};
+use galamost_plugin_api::snapshot::Snapshot;
+use galamost_plugin_api::views::{Globals, LinkView, StateView, Sums, Wanted};
+
+/// Checks a stage. What an earlier stage with the same forces would report as well is left out. `begins` is set if the run
+/// begins from the initial state with this stage.
+pub fn check(c: &mut Check<'_>, plan: &StagePlan, earlier: &[StagePlan], s: &Snapshot, begins: bool) {
+    if plan.stage.steps == 0 || stage::movers(plan).next().is_none() {
+        return;
+    }
+    let same = |p: &&StagePlan| p.stage.steps > 0 && p.forces.iter().map(|f| f.id).eq(plan.forces.iter().map(|f| f.id));
+    if earlier.iter().any(|p| same(&p)) {
+        return;
+    }
+    warn_without_force(c, plan, s);
+    let bonds = plan.forces.iter().filter(|f| f.kind == Kind::Bonded && f.needs.link_width == 2);
+    for force in bonds {
+        let result = check_lengths(c, force, s, begins).and_then(|()| warn_without_repulsion(c, force, plan, s));
+        c.absorb(&force.name, force.at, result);
+    }
+}
+
+/// Warns about bonds, angles and dihedrals that no force acts on.
+fn warn_without_force(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
+    for (width, n, what) in
+        [(2, s.bonds.len(), "bonds"), (3, s.angles.len(), "angles"), (4, s.dihedrals.len(), "dihedrals")]
+    {
+        if n > 0 && !plan.forces.iter().any(|f| f.needs.link_width == width) {
+            let message = format!(
+                "stage `{}`: the initial state has {n} {what}, but no component of `forces` acts on {what}",
+                plan.stage.name
+            );
+            c.warn(Some(plan.stage.at), message);
+        }
+    }
+}
+
+/// Returns the longest initial bond of a type: its length and its tags.
+fn longest(s: &Snapshot, kind: u32) -> Option<(f64, [u32; 2])> {
+    let length = |tags: [u32; 2]| {
+        let [a, b] = tags.map(|t| s.position[t as usize]);
+        let nearest = |k: usize| match s.box_length[k] {
+            l if l > 0.0 => (a[k] - b[k]) - l * ((a[k] - b[k]) / l).round_ties_even(),
+            _ => 0.0,
+        };
+        (0..3).map(|k| nearest(k).powi(2)).sum::<f64>().sqrt()
+    };
+    let all = s.bonds.iter().filter(|b| b.kind == kind).map(|b| (length(b.tags), b.tags));
+    all.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))
+}
+
+/// Reports initial bonds that are longer than their potential allows, if the run begins with this force.
+fn check_lengths(c: &mut Check<'_>, force: &Component, s: &Snapshot, begins: bool) -> Result<()> {
+    for kind in (0..s.bond_types.len() as u32).filter(|_| begins) {
+        let Some((r, [a, b])) = longest(s, kind) else { continue };
+        if Bond::new(force, kind, s.step).force(r)?.is_none() {
+            let name = &s.bond_types[kind as usize];
+            let message = format!(
+                "{}: the bond of the particles {a} and {b} (type \"{name}\") has the initial length {r:.4}, which is \
+                 longer than its potential allows; start from shorter bonds",
+                force.name
+            );
+            c.error(Some(force.at), message);
+        }
+    }
+    Ok(())
+}
+
+/// Warns about bonds of finite extensibility that attract at every length, if excluded bonds have no pair repulsion.
+fn warn_without_repulsion(c: &mut Check<'_>, force: &Component, plan: &StagePlan, s: &Snapshot) -> Result<()> {
+    let pairs: Vec<&str> = plan.forces.iter().filter(|f| f.kind == Kind::Pair).map(|f| f.name.as_str()).collect();
+    if !c.pipeline.neighbors.exclude.bonds || pairs.is_empty() {
+        return Ok(());
+    }
+    for kind in 0..s.bond_types.len() as u32 {
+        let Some((r, tags)) = longest(s, kind).filter(|(r, _)| *r > 0.0) else { continue };
+        if Bond::new(force, kind, s.step).collapses(r)? {
+            let types = tags.map(|t| s.types[s.type_id[t as usize] as usize].as_str()).join(", ");
+            let message = format!(
+                "{}: bonds of the type \"{}\" attract at every length, and `exclude: [Bonds]` removes the repulsion of \
+                 {} between bonded particles ({types}); give the bond a repulsion or remove `Bonds` from `exclude`",
+                force.name,
+                s.bond_types[kind as usize],
+                pairs.join(", "),
+            );
+            c.warn(Some(force.at), message);
+        }
+    }
+    Ok(())
+}
+
+/// A bond of one type between two particles that are evaluated alone.
+struct Bond<'a> {
+    force: &'a Component,
+    kind: u32,
+    step: u64,
+}
+
+impl<'a> Bond<'a> {
+    fn new(force: &'a Component, kind: u32, step: u64) -> Self {
+        Self { force, kind, step }
+    }
+
+    /// Returns the force along a bond of length `r`, above 0 for repulsion; `None` if the bond is broken.
+    fn force(&self, r: f64) -> Result<Option<f64>> {
+        let mut globals = Globals { box_length: [4.0 * r + 1.0; 3], step: self.step, dt: 1.0, ..Globals::new() };
+        for (k, v) in self.force.needs.varyings.iter().enumerate() {
+            let slot = self.force.first_varying as usize + k;
+            globals.varyings[slot] = *v;
+            globals.n_values = globals.n_values.max(slot as u32 + 1);
+        }
+        globals.evaluate();
+        let at = |x: f64| PosTypeF64 { position: [x, 0.0, 0.0], ..PosTypeF64::default() };
+        let (mut pos, mut out) = ([at(0.5 * r), at(-0.5 * r)], [[0.0f64; 4]; 2]);
+        let (mut tag, mut count) = ([0u32, 1], [1u32, 1]);
+        let mut words = [1, 0, 4 * self.kind, 4 * self.kind + 1];
+        let state = StateView {
+            precision: Precision::Double as u32,
+            n_local: 2,
+            pos_type: DevicePtr::new(pos.as_mut_ptr() as u64),
+            force: DevicePtr::new(out.as_mut_ptr() as u64),
+            tag: DevicePtr::new(tag.as_mut_ptr() as u64),
+            globals: DevicePtr::new(&raw mut globals as u64),
+            ..StateView::empty()
+        };
+        let links = LinkView {
+            capacity: 1,
+            stride: 2,
+            words: DevicePtr::new(words.as_mut_ptr() as u64),
+            count: DevicePtr::new(count.as_mut_ptr() as u64),
+            ..LinkView::empty(2)
+        };
+        let call = BondedCall {
+            size: size_of::<BondedCall>() as u32,
+            begin: 0,
+            end: 2,
+            first_varying: self.force.first_varying,
+            component: self.force.id,
+            reserved0: 0,
+            wanted: Wanted::FORCE,
+            state: &state,
+            links: &links,
+            reserved: [0; 4],
+        };
+        if let Some(bonded) = self.force.bonded() {
+            // SAFETY: the views describe the arrays above, which outlive the call
+            unsafe { bonded.cpu(&call, &mut Sums::default())? };
+        }
+        Ok((!globals.is_halted()).then_some(out[0][0]))
+    }
+
+    /// Returns whether the bond breaks at a finite length and attracts at every shorter one. `r` is a length that exists.
+    fn collapses(&self, r: f64) -> Result<bool> {
+        /// Lengths are tried up to this multiple.
+        const FAR: f64 = 20.0;
+        if self.force(FAR * r)?.is_some() {
+            return Ok(false);
+        }
+        for k in 1..=100 {
+            match self.force(0.01 * f64::from(k) * r)? {
+                Some(f) if f > 0.0 => return Ok(false),
+                _ => {}
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,77 @@
+//! Warnings about initial states that run, but not as intended.
+
+use super::{Check, StagePlan, stage};
+use galamost_plugin_api::error::Position;
+use galamost_plugin_api::memory;
+use galamost_plugin_api::snapshot::{Link, Snapshot};
+use std::collections::HashSet;
+
+/// Adds the warnings. Those about the state itself point to the last generator.
+pub fn check(c: &mut Check<'_>, stages: &[StagePlan], s: &Snapshot, last_generator: Option<Position>) {
+    warn_duplicates(c, &s.bonds, ["bond", "bonds"], last_generator);
+    warn_duplicates(c, &s.angles, ["angle", "angles"], last_generator);
+    warn_duplicates(c, &s.dihedrals, ["dihedral", "dihedrals"], last_generator);
+    if let Some(first) = stages.iter().find(|p| p.stage.steps > 0) {
+        warn_at_rest(c, first, s);
+    }
+}
+
+/// Checks that there is memory for the links of each particle. All rows have room for the longest one, so one particle with
+/// very many bonds is costly in a large system.
+pub fn check_rows(c: &mut Check<'_>, s: &Snapshot, last_generator: Option<Position>) {
+    check_row(c, &s.bonds, "bonds", s.len(), last_generator);
+    check_row(c, &s.angles, "angles", s.len(), last_generator);
+    check_row(c, &s.dihedrals, "dihedrals", s.len(), last_generator);
+}
+
+fn check_row<const N: usize>(c: &mut Check<'_>, links: &[Link<N>], what: &str, n: usize, at: Option<Position>) {
+    let mut counts = vec![0u32; n];
+    links.iter().flat_map(|l| l.tags).for_each(|t| counts[t as usize] += 1);
+    let Some((tag, most)) = counts.iter().enumerate().max_by_key(|(tag, count)| (**count, std::cmp::Reverse(*tag)))
+    else {
+        return;
+    };
+    // by tag and by index, and once more for exclusions
+    let bytes = 12.0 * N as f64 * f64::from(*most) * n as f64;
+    if let Err(message) =
+        memory::require(format_args!("room for the {most} {what} of particle {tag} in each row"), bytes)
+    {
+        c.error(at, message);
+    }
+}
+
+/// Warns about links of the same type between the same particles, which count twice.
+fn warn_duplicates<const N: usize>(c: &mut Check<'_>, links: &[Link<N>], name: [&str; 2], at: Option<Position>) {
+    let mut seen = HashSet::with_capacity(links.len());
+    let either_way = |link: &Link<N>| {
+        let mut reverse = link.tags;
+        reverse.reverse();
+        link.tags.min(reverse)
+    };
+    let repeated: Vec<_> = links.iter().filter(|l| !seen.insert((l.kind, either_way(l)))).collect();
+    let Some(first) = repeated.first() else { return };
+    let [one, many] = name;
+    let tags = either_way(first).map(|t| t.to_string()).join(", ");
+    let message = match repeated.len() {
+        1 => format!("the initial state has the {one} of the particles {tags} twice; its force counts twice"),
+        n => format!(
+            "the initial state has {n} {many} twice, the first of the particles {tags}; their forces count twice"
+        ),
+    };
+    c.warn(at, message);
+}
+
+/// Warns about thermostats that cannot heat particles at rest.
+fn warn_at_rest(c: &mut Check<'_>, first: &StagePlan, s: &Snapshot) {
+    for m in stage::movers(first).filter(|m| m.needs.rescales) {
+        let mut moving = (0..s.len()).filter(|i| s.velocity[*i] != [0.0; 3]);
+        if !moving.any(|i| m.needs.group.contains(i as u32, s)) {
+            let message = format!(
+                "{}: all its velocities are 0, and it controls the temperature by scaling velocities, so it cannot heat \
+                 particles at rest; add `Velocities(kT: …)` to `initial`",
+                m.name
+            );
+            c.warn(Some(m.at), message);
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! The files of a run, and the check that they exclude each other.
+//!
+//! A component declares the files that it writes ([`galamost_plugin_api::component::Needs::output`]). Any text in quotes
+//! in a component's parameters that is the path of an existing file counts as an input.
+
+mod strings;
+mod target;
+
+pub use target::Target;
+
+use crate::diagnostic::Diagnostic;
+use crate::pipeline::{Entry, Pipeline};
+use crate::plan::StagePlan;
+use crate::plugins::Component;
+use galamost_plugin_api::error::Position;
+use galamost_plugin_api::output::OutputKind;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The owner of the newest checkpoint.
+const CHECKPOINT: &str = "the checkpoint";
+
+/// What a run does with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileUse {
+    /// A component reads it, or it is the pipeline.
+    Input,
+    /// A component writes it.
+    Output(OutputKind),
+    /// The engine writes it.
+    Engine,
+}
+
+/// A file of a run.
+#[derive(Clone, Debug)]
+pub struct RunFile {
+    /// The pipeline.
+    pub pipeline: PathBuf,
+    /// Position of its name in the pipeline, if it has one.
+    pub at: Option<Position>,
+    /// The component that uses it, or in words what it is.
+    pub owner: String,
+    /// Number of the component.
+    pub component: Option<u32>,
+    /// The path as the pipeline gives it.
+    pub shown: String,
+    /// What the run does with it.
+    pub usage: FileUse,
+    /// The file.
+    pub target: Target,
+}
+
+impl RunFile {
+    /// Returns the owner with its position.
+    fn described(&self) -> String {
+        let path = self.pipeline.display();
+        match self.at {
+            Some(at) => format!("{} ({path}:{at})", self.owner),
+            None => format!("{} ({path})", self.owner),
+        }
+    }
+
+    fn error(&self, message: String) -> Diagnostic {
+        let mut d = Diagnostic::new(&self.pipeline, self.at, message);
+        d.component = self.component.map(|_| self.owner.clone());
+        d
+    }
+}
+
+/// Returns the path of the record of a pipeline.
+pub fn record_path(pipeline: &Path) -> PathBuf {
+    pipeline.with_extension("run.json")
+}
+
+/// Returns the path of the lock of a run.
+pub fn lock_path(checkpoint: &Path) -> PathBuf {
+    let mut name = checkpoint.as_os_str().to_owned();
+    name.push(".lock");
+    name.into()
+}
+
+/// Checks that a file can be created in a folder.
+///
+/// # Errors
+/// Returns the error of the file system.
+pub fn probe_folder(folder: &Path) -> std::io::Result<()> {
+    // a file without a name, where the file system supports it
+    tempfile::tempfile_in(folder).map(drop)
+}
+
+/// The files of one pipeline, with errors of outputs that cannot be written.
+pub fn find(
+    pipeline: &Pipeline,
+    components: &[Arc<Component>],
+    resumed: bool,
+    errors: &mut Vec<Diagnostic>,
+) -> Vec<RunFile> {
+    let mut files = engine_files(pipeline, errors);
+    let mut probed: BTreeMap<PathBuf, Option<String>> = BTreeMap::new();
+    for c in components {
+        for output in &c.needs.outputs {
+            let at = strings::position(&pipeline.text, c.at, &output.path).unwrap_or(c.at);
+            let checked = Target::resolve(&pipeline.directory().join(&output.path)).and_then(|target| {
+                writable(&target, output.kind, resumed, &mut probed)?;
+                Ok(target)
+            });
+            match checked {
+                Ok(target) => files.push(RunFile {
+                    pipeline: pipeline.path.clone(),
+                    at: Some(at),
+                    owner: c.name.clone(),
+                    component: Some(c.id),
+                    shown: output.path.clone(),
+                    usage: FileUse::Output(output.kind),
+                    target,
+                }),
+                Err(why) => {
+                    let mut d = Diagnostic::new(
+                        &pipeline.path,
+                        Some(at),
+                        format!("the output file `{}` cannot be written: {why}", output.path),
+                    );
+                    d.component = Some(c.name.clone());
+                    errors.push(d);
+                }
+            }
+        }
+    }
+    files.extend(inputs(pipeline, components));
+    files
+}
+
+/// Checks that an output can be written.
+fn writable(
+    target: &Target,
+    kind: OutputKind,
+    resumed: bool,
+    probed: &mut BTreeMap<PathBuf, Option<String>>,
+) -> Result<(), String> {
+    // a growing Parquet table is a folder
+    let table = kind == OutputKind::Growing && target.name.to_ascii_lowercase().ends_with(".parquet");
+    if target.is_folder && !table {
+        return Err("this is a folder".into());
+    }
+    if resumed && kind == OutputKind::Growing && target.inode.is_some() && !target.is_folder {
+        let opened = std::fs::OpenOptions::new().append(true).open(target.path());
+        opened.map_err(|e| e.to_string())?;
+    }
+    let probe = || probe_folder(&target.folder).err().map(|e| format!("no file can be created in its folder: {e}"));
+    match probed.entry(target.folder.clone()).or_insert_with(probe) {
+        Some(why) => Err(why.clone()),
+        None => Ok(()),
+    }
+}
+
+/// The pipeline, the checkpoints, the record and the report.
+fn engine_files(pipeline: &Pipeline, errors: &mut Vec<Diagnostic>) -> Vec<RunFile> {
+    let checkpoint = pipeline.checkpoint_path();
+    let given = pipeline.checkpoint.file.as_ref();
+    let at = given.and_then(|f| strings::position(&pipeline.text, Position { line: 1, column: 1 }, f));
+    let file = |owner: &str, shown: &Path, usage, target| RunFile {
+        pipeline: pipeline.path.clone(),
+        at: if usage == FileUse::Engine && owner.contains("checkpoint") { at } else { None },
+        owner: owner.into(),
+        component: None,
+        shown: shown.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        usage,
+        target,
+    };
+    let mut files = vec![];
+    // a pipeline that is not a file, as in tests, has no files of its own
+    if let Ok(target) = Target::resolve(&pipeline.path) {
+        files.push(file("the pipeline", &pipeline.path, FileUse::Input, target));
+    }
+    match Target::resolve(&checkpoint) {
+        Ok(target) => {
+            let probed = if given.is_some() || pipeline.checkpoint.regular() {
+                probe_folder(&target.folder).map_err(|e| e.to_string())
+            } else {
+                Ok(())
+            };
+            let folder = || Err("this is a folder".to_string());
+            if let Err(e) = if target.is_folder { folder() } else { probed } {
+                let message = format!("cannot write a checkpoint here: {}: {e}", checkpoint.display());
+                errors.push(Diagnostic::new(&pipeline.path, at, message));
+            }
+            for (suffix, owner) in [
+                (".{step}", "an older checkpoint"),
+                (".part", "a checkpoint while it is written"),
+                (".lock", "the lock beside the checkpoint"),
+            ] {
+                files.push(file(owner, &checkpoint, FileUse::Engine, target.with_suffix(suffix)));
+            }
+            files.push(file(CHECKPOINT, &checkpoint, FileUse::Engine, target));
+        }
+        Err(e) if given.is_some() || pipeline.checkpoint.regular() => {
+            let message = format!("cannot write a checkpoint here: {}: {e}", checkpoint.display());
+            errors.push(Diagnostic::new(&pipeline.path, at, message));
+        }
+        Err(_) => {}
+    }
+    let record = record_path(&pipeline.path);
+    for (owner, path) in [
+        ("the record of the run", record),
+        ("the page of `galamost report`", pipeline.path.with_extension("report.html")),
+    ] {
+        if let Ok(target) = Target::resolve(&path) {
+            files.push(file(owner, &path, FileUse::Engine, target));
+        }
+    }
+    files
+}
+
+/// The existing files that the parameters of components name, except their outputs.
+fn inputs(pipeline: &Pipeline, components: &[Arc<Component>]) -> Vec<RunFile> {
+    let folder = pipeline.directory();
+    let mut outputs: HashMap<Position, BTreeSet<&str>> = HashMap::new();
+    for c in components {
+        outputs.entry(c.at).or_default().extend(c.needs.outputs.iter().map(|o| o.path.as_str()));
+    }
+    let input = |entry: &Entry, (at, shown): (Position, String)| {
+        let path = folder.join(&shown);
+        if shown.is_empty() || outputs.get(&entry.at).is_some_and(|o| o.contains(shown.as_str())) || !path.is_file() {
+            return None;
+        }
+        let target = Target::resolve(&path).ok()?;
+        Some(RunFile {
+            pipeline: pipeline.path.clone(),
+            at: Some(at),
+            owner: entry.name.clone(),
+            component: Some(u32::MAX),
+            shown,
+            usage: FileUse::Input,
+            target,
+        })
+    };
+    let own = pipeline.stages.iter().flat_map(|s| [&s.forces, &s.integrators, &s.updaters, &s.analyzers]);
+    let common = [&pipeline.initial, &pipeline.forces, &pipeline.integrators, &pipeline.updaters, &pipeline.analyzers];
+    let entries = common.into_iter().chain(own.flatten()).chain([&pipeline.ensemble]).flatten();
+    entries.flat_map(|e| strings::of_entry(e).into_iter().filter_map(|s| input(e, s)).collect::<Vec<_>>()).collect()
+}
+
+/// The components that continue each other's files in different stages: for each of them all of them, by number.
+pub fn partners(files: &[RunFile], stages: &[StagePlan]) -> BTreeMap<u32, Vec<u32>> {
+    let active = active_stages(stages);
+    let mut groups: HashMap<PathBuf, Vec<&RunFile>> = HashMap::new();
+    for f in files.iter().filter(|f| f.usage == FileUse::Output(OutputKind::Growing)) {
+        groups.entry(f.target.path()).or_default().push(f);
+    }
+    let mut all: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for group in groups.into_values().filter(|g| g.len() > 1) {
+        let fit = |f: &&RunFile| group.iter().all(|g| std::ptr::eq(*g, *f) || may_share(g, f, &active));
+        let ids: Vec<u32> = group.iter().filter(|f| fit(f)).filter_map(|f| f.component).collect();
+        for id in &ids {
+            all.entry(*id).or_default().extend(&ids);
+        }
+    }
+    for ids in all.values_mut() {
+        ids.sort_unstable();
+        ids.dedup();
+    }
+    all
+}
+
+/// The stages in which each component is active.
+fn active_stages(stages: &[StagePlan]) -> HashMap<u32, BTreeSet<usize>> {
+    let mut active: HashMap<u32, BTreeSet<usize>> = HashMap::new();
+    for (k, s) in stages.iter().enumerate() {
+        for c in s.forces.iter().chain(&s.integrators).chain(&s.updaters).chain(&s.analyzers) {
+            active.entry(c.id).or_default().insert(k);
+        }
+    }
+    active
+}
+
+/// Returns whether two components may write the same file: those of one name in different stages.
+fn may_share(a: &RunFile, b: &RunFile, active: &HashMap<u32, BTreeSet<usize>>) -> bool {
+    let (Some(i), Some(j)) = (a.component, b.component) else { return false };
+    let kinds = matches!(
+        (a.usage, b.usage),
+        (FileUse::Output(OutputKind::Growing), FileUse::Output(OutputKind::Growing))
+            | (FileUse::Output(OutputKind::State), FileUse::Output(OutputKind::State))
+    );
+    let apart = match (active.get(&i), active.get(&j)) {
+        (Some(i), Some(j)) => i.is_disjoint(j),
+        _ => false,
+    };
+    a.owner == b.owner && a.target.path() == b.target.path() && kinds && apart
+}
+
+/// Returns an error for each file of a pipeline that excludes another.
+pub fn collisions(files: &[RunFile], stages: &[StagePlan]) -> Vec<Diagnostic> {
+    let active = active_stages(stages);
+    pairs(files, |a, b| !may_share(a, b, &active))
+}
+
+/// Returns an error for each file of one pipeline that excludes a file of another.
+pub fn collisions_between<'a>(plans: impl IntoIterator<Item = &'a [RunFile]>) -> Vec<Diagnostic> {
+    let all: Vec<RunFile> = plans.into_iter().flatten().cloned().collect();
+    // two checkpoints of one name would also share older checkpoints and the lock
+    let follows = |a: &RunFile, b: &RunFile| a.owner == b.owner && a.usage == FileUse::Engine && a.owner != CHECKPOINT;
+    pairs(&all, |a, b| a.pipeline != b.pipeline && !follows(a, b))
+}
+
+/// Returns an error for the second file of each pair that collides, if `counts` accepts the pair; the first such pair of
+/// each file.
+fn pairs(files: &[RunFile], counts: impl Fn(&RunFile, &RunFile) -> bool) -> Vec<Diagnostic> {
+    let mut order: Vec<&RunFile> = files.iter().collect();
+    // the position of an error is that of the later component; files without a position come first
+    order.sort_by_key(|f| f.at);
+    let mut index = Index::default();
+    let mut errors = vec![];
+    for (k, f) in order.iter().enumerate() {
+        let writes = |f: &RunFile| f.usage != FileUse::Input;
+        let found = index
+            .candidates(f)
+            .into_iter()
+            .map(|i| order[i])
+            .find(|other| (writes(f) || writes(other)) && f.target.overlaps(&other.target) && counts(f, other));
+        if let Some(other) = found {
+            // the error belongs to a component, if there is one
+            let (at, other) =
+                if f.component.is_none() && other.component.is_some() { (other, *f) } else { (*f, other) };
+            errors.push(at.error(message(at, other)));
+        }
+        index.insert(k, f);
+    }
+    errors
+}
+
+fn message(file: &RunFile, other: &RunFile) -> String {
+    let (shown, owner) = (&file.shown, other.described());
+    let verb = if file.usage == FileUse::Input { "read" } else { "written" };
+    let what = match (other.component, other.usage) {
+        (None, _) => format!("`{shown}` is {owner}, so it cannot be {verb} here"),
+        (_, FileUse::Input) => format!("`{shown}` is also read by {owner}, and this would overwrite it"),
+        _ if file.usage == FileUse::Input => format!("`{shown}` is also written by {owner}"),
+        _ if file.owner == other.owner && file.pipeline == other.pipeline => {
+            format!(
+                "`{shown}` is also written by {owner}; only stages that follow each other can continue a table or a trajectory"
+            )
+        }
+        _ => format!("`{shown}` is also written by {owner}"),
+    };
+    format!("{what}; choose another file")
+}
+
+/// Finds the files that may collide with a file without comparing all pairs.
+#[derive(Default)]
+struct Index {
+    names: HashMap<PathBuf, Vec<usize>>,
+    inodes: HashMap<(u64, u64), Vec<usize>>,
+    folders: HashMap<PathBuf, Vec<usize>>,
+    patterns: HashMap<PathBuf, Vec<usize>>,
+}
+
+impl Index {
+    fn insert(&mut self, k: usize, f: &RunFile) {
+        self.names.entry(f.target.path()).or_default().push(k);
+        if let Some(inode) = f.target.inode {
+            self.inodes.entry(inode).or_default().push(k);
+        }
+        self.folders.entry(f.target.folder.clone()).or_default().push(k);
+        if f.target.is_pattern() {
+            self.patterns.entry(f.target.folder.clone()).or_default().push(k);
+        }
+    }
+
+    fn candidates(&self, f: &RunFile) -> Vec<usize> {
+        let folder = if f.target.is_pattern() { &self.folders } else { &self.patterns };
+        let inode = f.target.inode.and_then(|i| self.inodes.get(&i));
+        let lists = [self.names.get(&f.target.path()), inode, folder.get(&f.target.folder)];
+        let mut found: Vec<usize> = lists.into_iter().flatten().flatten().copied().collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}

@@ -1,0 +1,177 @@
+//! The lock of a run: a second process cannot write the same files.
+
+use crate::diagnostic::{Diagnostic, Failure};
+use crate::log::now;
+use crate::plan::Plan;
+use crate::plan::files::lock_path;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use tracing::{debug, warn};
+
+/// A locked file beside the checkpoint, `NAME.checkpoint.lock`. The kernel releases the lock when the process ends, however
+/// it ends. The file is removed at the end of the run; one that a killed run has left is taken over.
+///
+/// Some network file systems release or hide locks of other hosts. There, a file of another host is not taken over.
+#[derive(Debug)]
+pub struct Lock {
+    path: PathBuf,
+    file: File,
+}
+
+/// The content of the file.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Holder {
+    host: String,
+    pid: u32,
+    started: String,
+}
+
+impl Holder {
+    fn this() -> Self {
+        Self { host: host(), pid: std::process::id(), started: now() }
+    }
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "process {} on {}, started {}", self.pid, self.host, self.started)
+    }
+}
+
+fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if name.trim().is_empty() { "an unknown host".into() } else { name.trim().into() }
+}
+
+impl Lock {
+    /// Locks the run of a plan. Returns `None` with a warning if the file cannot be created or locked.
+    ///
+    /// # Errors
+    /// Returns an error if another process has locked it.
+    pub fn take(plan: &Plan) -> Result<Option<Self>, Failure> {
+        Self::at(&lock_path(&plan.pipeline.checkpoint_path()), &Holder::this())
+    }
+
+    fn at(path: &Path, holder: &Holder) -> Result<Option<Self>, Failure> {
+        let unlocked = |e: std::io::Error| {
+            warn!("{}: the run cannot be locked: {e}; do not start it a second time", path.display());
+            Ok(None)
+        };
+        loop {
+            let mut file = match File::options().read(true).write(true).create(true).truncate(false).open(path) {
+                Ok(file) => file,
+                Err(e) => return unlocked(e),
+            };
+            let other = read(&mut file);
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Err(refusal(path, other.as_ref(), false)),
+                Err(TryLockError::Error(e)) => return unlocked(e),
+            }
+            // the file may have been removed after it was opened
+            if !is_at(&file, path) {
+                continue;
+            }
+            if let Some(other) = read(&mut file) {
+                if other.host != holder.host && !is_local(path) {
+                    return Err(refusal(path, Some(&other), true));
+                }
+                debug!("{}: {other} has ended without removing it", path.display());
+            }
+            let text = serde_json::to_string(holder).unwrap_or_default();
+            let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(text.as_bytes()));
+            return match written {
+                Ok(()) => Ok(Some(Self { path: path.into(), file })),
+                Err(e) => unlocked(e),
+            };
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // remove the name before the lock is released, but never the file of another process
+        if is_at(&self.file, &self.path) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn read(file: &mut File) -> Option<Holder> {
+    let mut text = String::new();
+    file.rewind().ok()?;
+    file.take(4096).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Returns whether a path still refers to an open file.
+fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), std::fs::metadata(path)) {
+        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
+        _ => false,
+    }
+}
+
+fn refusal(path: &Path, holder: Option<&Holder>, elsewhere: bool) -> Failure {
+    let who = holder.map_or("another process".into(), ToString::to_string);
+    let hint = if elsewhere {
+        format!("; if it has ended, delete {}", path.display())
+    } else {
+        "; wait until it ends, or stop it".into()
+    };
+    Failure::Input(vec![Diagnostic::new(path, None, format!("this run is in use by {who}{hint}"))])
+}
+
+/// Returns whether a file is on a file system of this host, whose locks all its processes respect.
+fn is_local(path: &Path) -> bool {
+    const LOCAL: [&str; 9] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "overlay", "zfs", "f2fs"];
+    let Ok(device) = std::fs::metadata(path).map(|m| m.dev()) else { return false };
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    mounts.lines().any(|line| {
+        // fields: ID, parent, major:minor, …, `-`, type, …
+        let number = line.split(' ').nth(2).and_then(|n| n.split_once(':'));
+        let number = number.and_then(|(a, b)| Some((a.parse::<u64>().ok()?, b.parse::<u64>().ok()?)));
+        let kind = line.split(" - ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+        number.is_some_and(|(major, minor)| device_number(major, minor) == device) && LOCAL.contains(&kind)
+    })
+}
+
+/// Combines the numbers of a device as Linux does in `st_dev`.
+fn device_number(major: u64, minor: u64) -> u64 {
+    (minor & 0xff) | (major & 0xfff) << 8 | (minor & !0xff) << 12 | (major & !0xfff) << 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_lock_is_refused_and_a_stale_one_is_taken_over() {
+        let f = tempfile::tempdir().expect("a folder");
+        let path = f.path().join("p.checkpoint.lock");
+        let me = Holder { host: "here".into(), pid: 7, started: "now".into() };
+        let first = Lock::at(&path, &me).expect("locked").expect("a file");
+        let refused = Lock::at(&path, &me).expect_err("it is locked").render();
+        assert!(refused.contains("process 7 on here, started now"), "{refused}");
+        drop(first);
+        assert!(!path.exists());
+        // left by a killed process
+        std::fs::write(&path, serde_json::to_string(&me).expect("text")).expect("written");
+        drop(Lock::at(&path, &me).expect("taken over").expect("a file"));
+        std::fs::write(&path, "damaged").expect("written");
+        drop(Lock::at(&path, &me).expect("taken over").expect("a file"));
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_lock_of_another_host_counts_on_network_file_systems() {
+        let refused = refusal(Path::new("p.lock"), Some(&Holder::default()), true).render();
+        assert!(refused.contains("if it has ended, delete p.lock"), "{refused}");
+        assert!(!is_local(Path::new("/proc/self/status")));
+        assert_eq!(device_number(8, 1), 0x801);
+        assert_eq!(device_number(259, 300), 0x0010_0000 | 259 << 8 | 44);
+    }
+}

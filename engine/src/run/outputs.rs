@@ -1,0 +1,151 @@
+//! Files of earlier runs: a new run renames them, all together, or replaces them.
+
+use crate::checkpoint::files;
+use crate::plan::Plan;
+use crate::plan::files::{FileUse, record_path};
+use galamost_plugin_api::error::{Error, Result};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use tracing::info;
+
+/// Makes room for the files of a new run: outputs, checkpoints and, with `record`, the run record.
+///
+/// Existing files are renamed to `NAME.old`, or, if one of them exists already, to `NAME.old.2` and so on. All have the
+/// same suffix, so the earlier run can be resumed after they are renamed back. With `overwrite`, they are removed.
+///
+/// # Errors
+/// Returns an error if a file cannot be renamed or removed. If one cannot be renamed, none is.
+pub fn clear(plan: &Plan, overwrite: bool, record: bool) -> Result<()> {
+    let found = existing(plan, record)?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    if overwrite {
+        found.iter().try_for_each(|path| remove(path))?;
+        info!("--overwrite: {} of an earlier run removed", listed(&found));
+        return Ok(());
+    }
+    let suffix = free_suffix(&found);
+    rename_all(&found, &suffix)?;
+    info!("{} of an earlier run renamed: `{suffix}` is appended to each name", listed(&found));
+    Ok(())
+}
+
+/// Returns the existing files of an earlier run.
+fn existing(plan: &Plan, record: bool) -> Result<Vec<PathBuf>> {
+    let mut found = vec![];
+    for file in plan.files.iter().filter(|f| matches!(f.usage, FileUse::Output(_))) {
+        found.extend(file.target.existing().map_err(|e| Error::io(&file.target.folder, e))?);
+    }
+    found.extend(files::present(&plan.pipeline.checkpoint_path()));
+    let record = Some(record_path(&plan.pipeline.path)).filter(|r| record && r.is_file());
+    found.extend(record);
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+/// Names a few files and the number of the others.
+fn listed(found: &[PathBuf]) -> String {
+    const SHOWN: usize = 4;
+    let name = |p: &PathBuf| p.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let few = found.iter().take(SHOWN).map(name).collect::<Vec<_>>().join(", ");
+    match found.len().saturating_sub(SHOWN) {
+        0 => few,
+        n => format!("{few} and {n} more files"),
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+/// Returns the first of `.old`, `.old.2`, … that none of the files has yet.
+fn free_suffix(found: &[PathBuf]) -> String {
+    let taken = |suffix: &str| found.iter().any(|p| std::fs::symlink_metadata(with_suffix(p, suffix)).is_ok());
+    let mut suffix = ".old".to_string();
+    let mut n = 2u64;
+    while taken(&suffix) {
+        suffix = format!(".old.{n}");
+        n += 1;
+    }
+    suffix
+}
+
+/// Renames all files, or none.
+fn rename_all(found: &[PathBuf], suffix: &str) -> Result<()> {
+    for (k, path) in found.iter().enumerate() {
+        let Err(e) = std::fs::rename(path, with_suffix(path, suffix)) else { continue };
+        let mut message = format!("belongs to an earlier run and cannot be renamed: {e}");
+        for done in found[..k].iter().rev() {
+            if let Err(e) = std::fs::rename(with_suffix(done, suffix), done) {
+                message.push_str(&format!("; {}{suffix} cannot be renamed back: {e}", done.display()));
+            }
+        }
+        return Err(Error::io(path, message));
+    }
+    Ok(())
+}
+
+/// Removes a file, or a folder that is a growing table.
+fn remove(path: &Path) -> Result<()> {
+    let failed = |e: std::io::Error| Error::io(path, format!("belongs to an earlier run and cannot be removed: {e}"));
+    if !path.is_dir() {
+        return std::fs::remove_file(path).map_err(failed);
+    }
+    let is_part = |name: OsString| name.to_str().is_some_and(|n| n.starts_with("part-") && n.ends_with(".parquet"));
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        if !is_part(name.clone()) {
+            let what = format!("has other files than a table, such as {}; move it away", name.display());
+            return Err(Error::io(path, what));
+        }
+    }
+    std::fs::remove_dir_all(path).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_files_are_renamed_or_none() {
+        let f = tempfile::tempdir().expect("a folder");
+        let file = |name: &str| f.path().join(name);
+        let write = |name: &str| std::fs::write(file(name), name).expect("written");
+        let names = || {
+            let entries = std::fs::read_dir(f.path()).expect("a folder");
+            let mut all: Vec<String> =
+                entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into()).collect();
+            all.sort();
+            all
+        };
+        write("a");
+        write("b");
+        let found = [file("a"), file("b")];
+        assert_eq!(free_suffix(&found), ".old");
+        rename_all(&found, ".old").expect("renamed");
+        assert_eq!(names(), ["a.old", "b.old"]);
+        write("b");
+        assert_eq!(free_suffix(&found), ".old.2");
+        // `a` does not exist: `b`, which comes first here, keeps its name
+        let e = rename_all(&[file("b"), file("a")], ".old.2").expect_err("`a` is missing");
+        assert!(e.to_string().contains("cannot be renamed"), "{e}");
+        assert_eq!(names(), ["a.old", "b", "b.old"]);
+    }
+
+    #[test]
+    fn folders_with_other_files_are_not_removed() {
+        let f = tempfile::tempdir().expect("a folder");
+        let table = f.path().join("t.parquet");
+        std::fs::create_dir(&table).expect("a folder");
+        std::fs::write(table.join("part-000000.parquet"), "").expect("written");
+        std::fs::write(table.join("notes.txt"), "").expect("written");
+        assert!(remove(&table).is_err_and(|e| e.to_string().contains("notes.txt")));
+        std::fs::remove_file(table.join("notes.txt")).expect("removed");
+        remove(&table).expect("removed");
+        assert!(!table.exists());
+    }
+}

@@ -1,0 +1,119 @@
+//! The harness (`galamost selftest`, `galamost test-plugin`): what it reports for components that crash, hang, move
+//! nothing, or declare facts about themselves. `new.rs` and `stranger.rs` test it with correct components.
+
+use galamost_tests::{fixture, program, words};
+use std::process::{Command, Output};
+
+fn harness(args: &[&str]) -> Output {
+    let mut c = Command::new(program());
+    c.args(args).args(["--device", "cpu", "--json", "--quiet", "--plugin-dir"]).arg(fixture());
+    c.output().expect("started")
+}
+
+/// The results of a component: check, whether it failed, whether it was skipped, note.
+struct Row {
+    component: String,
+    check: String,
+    failed: bool,
+    skipped: bool,
+    note: String,
+}
+
+fn rows(values: &serde_json::Value) -> Vec<Row> {
+    let text = |v: &serde_json::Value, name: &str| v[name].as_str().expect(name).to_string();
+    let row = |v: &serde_json::Value| Row {
+        component: text(v, "component"),
+        check: text(v, "check"),
+        failed: v["failed"].as_bool().expect("failed"),
+        skipped: v["skipped"].as_bool().expect("skipped"),
+        note: text(v, "note"),
+    };
+    values.as_array().expect("rows").iter().map(row).collect()
+}
+
+/// Runs `selftest` for some components, which must fail, and returns the results.
+fn selftest(args: &[&str]) -> Vec<Row> {
+    let out = harness(&[&["selftest"], args].concat());
+    assert_eq!(out.status.code(), Some(1), "{}", words(&out));
+    rows(&serde_json::from_slice(&out.stdout).expect("JSON only"))
+}
+
+/// The note of the row `runs` of a component.
+fn end<'a>(rows: &'a [Row], component: &str) -> &'a str {
+    let row = rows.iter().find(|r| r.component == component && r.check == "runs").expect("a crash is reported");
+    assert!(row.failed);
+    &row.note
+}
+
+#[test]
+fn a_crash_names_component_and_call_and_the_others_are_still_tested() {
+    let rows = selftest(&["Segfault", "Abort", "HarmonicTrap", "VelocityVerlet"]);
+    let note = end(&rows, "Segfault");
+    assert!(note.contains("SIGSEGV") && note.ends_with("last call: `compute` of Segfault"), "{note}");
+    let note = end(&rows, "Abort");
+    assert!(note.contains("SIGABRT") && note.ends_with("last call: `analyze` of Abort"), "{note}");
+    for name in ["HarmonicTrap", "VelocityVerlet"] {
+        let mut found = rows.iter().filter(|r| r.component == name).peekable();
+        assert!(found.peek().is_some() && found.all(|r| !r.failed), "{name}");
+    }
+}
+
+#[test]
+fn a_hang_is_ended_and_named() {
+    let rows = selftest(&["Stuck", "HarmonicTrap", "--timeout", "15"]);
+    assert_eq!(end(&rows, "Stuck"), "no call for 15 s; last call: `update` of Stuck");
+    assert!(rows.iter().any(|r| r.component == "HarmonicTrap" && !r.failed));
+}
+
+#[test]
+fn an_integrator_that_moves_nothing_fails() {
+    let rows = selftest(&["Still"]);
+    assert!(rows.iter().any(|r| r.check == "particles that do not move" && r.failed));
+    // its wrong trajectory is the same on every device, so nothing else shows it
+    assert_eq!(rows.iter().filter(|r| r.failed).count(), 1);
+    let out = harness(&["selftest", "VelocityVerlet", "LeesEdwards", "Bounce"]);
+    assert_eq!(out.status.code(), Some(0), "{}", words(&out));
+    let rows = self::rows(&serde_json::from_slice(&out.stdout).expect("JSON only"));
+    let checked: Vec<&str> =
+        rows.iter().filter(|r| r.check == "particles that do not move").map(|r| r.component.as_str()).collect();
+    // `LeesEdwards` changes the box only, and `Bounce` corrects what others move
+    assert_eq!(checked, ["VelocityVerlet"]);
+}
+
+/// `test-plugin` of a whole library: declared facts decide which checks a component gets.
+#[test]
+fn declared_facts_select_the_checks() {
+    let library = fixture().join("libfixture.so").to_string_lossy().into_owned();
+    let out = harness(&["test-plugin", &library, "--timeout", "15"]);
+    assert_eq!(out.status.code(), Some(1), "{}", words(&out));
+    let tables: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON only");
+    let thorough = tables.as_array().expect("tables").last().expect("the CPU");
+    let rows = rows(&thorough["rows"]);
+    let of = |component: &str, check: &str| {
+        let found = rows.iter().find(|r| r.component == component && r.check.starts_with(check));
+        found.unwrap_or_else(|| panic!("{component} has no check `{check}`"))
+    };
+    // a force without potential has no energy that could be conserved
+    for check in ["NVE, 1000 steps", "virial of each axis"] {
+        let row = of("Vortex", check);
+        assert!(row.skipped && row.note.contains("not conservative"), "{check}: {}", row.note);
+    }
+    assert!(rows.iter().all(|r| r.component != "Vortex" || !r.failed));
+    // a virial without components xy, xz and yz
+    assert!(!of("SkewVirial", "virial of each axis").failed && of("SkewVirial", "virial xy xz yz").failed);
+    assert!(!of("SkewVirial", "NVE, 1000 steps").failed);
+    // a trap along z that leaves out Σ x F_z and Σ y F_z
+    assert!(!of("HarmonicTrap", "virial of each axis").failed && of("HarmonicTrap", "virial xx xy xz yy yz zz").failed);
+    assert!(end(&rows, "Segfault").contains("SIGSEGV"));
+}
+
+/// Fields without a virial, walls whose forces are not parallel to r, potentials with defaults for all types, cutoffs that
+/// differ between types: what shipped components declare, the harness knows.
+#[test]
+fn shipped_forces_pass() {
+    for plugin in ["external", "expression", "pairs"] {
+        let library = galamost_tests::output().join(format!("lib{plugin}.so")).to_string_lossy().into_owned();
+        let out = harness(&["test-plugin", &library]);
+        assert_eq!(out.status.code(), Some(0), "{plugin}: {}", String::from_utf8_lossy(&out.stdout));
+    }
+}

@@ -1,0 +1,207 @@
+//! A soak: one run with many analyzers, reactions and checkpoints. Its memory must stay constant, and its speed.
+
+use crate::{Folders, minutes};
+use clap::Args;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Options of `soak`.
+#[derive(Args, Debug)]
+pub struct SoakArgs {
+    #[command(flatten)]
+    folders: Folders,
+    /// Minutes to run.
+    #[arg(long, value_name = "N", value_parser = minutes, default_value = "10")]
+    minutes: Duration,
+    /// Device of the run: cpu, emulated, cuda:0.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    device: String,
+    /// Threads of the run.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    threads: usize,
+    /// Pipeline to run instead of the built-in one; its first output must be `thermo.csv` with the step.
+    #[arg(long, value_name = "FILE")]
+    pipeline: Option<PathBuf>,
+    /// Seconds between samples.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    interval: f64,
+    /// Folder of the run.
+    #[arg(long, value_name = "FOLDER", default_value = "target/soak")]
+    out: PathBuf,
+}
+
+/// Largest change of memory between a tenth of the run and its end.
+const MEMORY: f64 = 0.01;
+
+/// One look at the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Sample {
+    /// Seconds since the start.
+    time: f64,
+    /// Resident memory in MiB.
+    memory: f64,
+    /// Memory on the GPU in MiB.
+    gpu: Option<f64>,
+    /// Step of the newest row of `thermo.csv`.
+    step: f64,
+}
+
+/// Runs the command. Returns whether the memory is constant.
+///
+/// # Errors
+/// Returns an error if the run does not start, or ends too early.
+pub fn run(args: &SoakArgs) -> Result<bool, String> {
+    let fail = |e: std::io::Error| format!("{}: {e}", args.out.display());
+    let _ = std::fs::remove_dir_all(&args.out);
+    std::fs::create_dir_all(&args.out).map_err(fail)?;
+    let folder = args.out.canonicalize().map_err(fail)?;
+    let text = match &args.pipeline {
+        Some(path) => std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?,
+        None => include_str!("soak.ron").into(),
+    };
+    std::fs::write(folder.join("soak.ron"), text).map_err(fail)?;
+    let seconds = args.minutes.as_secs() + 5;
+    let walltime = format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let log = File::create(folder.join("log")).map_err(fail)?;
+    let mut command = Command::new(args.folders.galamost()?);
+    command.args(["--pipeline", "soak.ron", "--device", &args.device, "--threads", &args.threads.to_string()]);
+    command.args(["--walltime", &walltime]).current_dir(&folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    let begun = Instant::now();
+    let mut child = command.spawn().map_err(|e| format!("{command:?}: {e}"))?;
+    let samples = watch(args, &folder, &mut child, begun)?;
+    // the run stops by itself and writes a checkpoint
+    let status = child.wait().map_err(|e| e.to_string())?;
+    if !status.success() {
+        let said = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
+        return Err(format!("the run ended with {status}: {said}"));
+    }
+    judge(&samples)
+}
+
+/// Samples until the time is over.
+fn watch(args: &SoakArgs, folder: &Path, child: &mut Child, begun: Instant) -> Result<Vec<Sample>, String> {
+    let on_gpu = args.device.starts_with("cuda") || args.device == "auto";
+    let mut samples: Vec<Sample> = vec![];
+    println!("{:>9} {:>12} {:>12} {:>14} {:>10}", "seconds", "memory/MiB", "gpu/MiB", "step", "steps/s");
+    while begun.elapsed() < args.minutes {
+        std::thread::sleep(Duration::from_secs_f64(args.interval).min(args.minutes));
+        if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
+            let said = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
+            return Err(format!("the run ended early with {status}: {said}"));
+        }
+        let Some(memory) = resident(child.id()) else { continue };
+        let time = begun.elapsed().as_secs_f64();
+        let gpu = if on_gpu { gpu_memory(child.id()) } else { None };
+        let sample = Sample { time, memory, gpu, step: last_step(&folder.join("thermo.csv")).unwrap_or(0.0) };
+        let speed = samples.last().map_or(0.0, |s| (sample.step - s.step) / (sample.time - s.time));
+        let gpu = sample.gpu.map_or("-".into(), |g| format!("{g:.0}"));
+        println!("{time:>9.0} {memory:>12.2} {gpu:>12} {:>14} {speed:>10.1}", sample.step);
+        samples.push(sample);
+    }
+    Ok(samples)
+}
+
+/// Resident memory of a process in MiB.
+fn resident(process: u32) -> Option<f64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;
+    line.trim().trim_end_matches("kB").trim().parse::<f64>().ok().map(|k| k / 1024.0)
+}
+
+/// Memory of a process on the GPU in MiB, as the driver's tool reports it; that of the whole GPU if it names no process.
+fn gpu_memory(process: u32) -> Option<f64> {
+    let ask = |query: &str| {
+        let out = Command::new("nvidia-smi").args([query, "--format=csv,noheader,nounits"]).output().ok()?;
+        Some(String::from_utf8_lossy(&out.stdout).into_owned())
+    };
+    let list = ask("--query-compute-apps=pid,used_memory")?;
+    let own = list.lines().find_map(|l| {
+        let (id, memory) = l.split_once(',')?;
+        (id.trim().parse() == Ok(process)).then(|| memory.trim().parse().ok())?
+    });
+    own.or_else(|| ask("--query-gpu=memory.used")?.lines().next()?.trim().parse().ok())
+}
+
+/// The first number of the last complete line of a table.
+fn last_step(path: &Path) -> Option<f64> {
+    let mut file = File::open(path).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(8192))).ok()?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    let complete = text.rsplit_once('\n')?.0;
+    complete.rsplit('\n').next()?.split(',').next()?.parse().ok()
+}
+
+/// The slope of a straight line through points, times the length of the interval, relative to the mean.
+fn drift(points: &[(f64, f64)]) -> f64 {
+    let n = points.len() as f64;
+    let mean = |f: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(f).sum::<f64>() / n;
+    let (x, y) = (mean(&|p| p.0), mean(&|p| p.1));
+    let covariance = mean(&|p| (p.0 - x) * (p.1 - y));
+    let variance = mean(&|p| (p.0 - x) * (p.0 - x));
+    let length = points.last().map_or(0.0, |p| p.0) - points.first().map_or(0.0, |p| p.0);
+    if variance > 0.0 && y != 0.0 { covariance / variance * length / y } else { 0.0 }
+}
+
+/// Compares the samples after a tenth of the run with those at its end. Memory is a mean of several samples, since the
+/// threads that write checkpoints and pictures come and go.
+fn judge(samples: &[Sample]) -> Result<bool, String> {
+    if samples.len() < 20 {
+        return Err(format!("{} samples are too few to judge; run longer or sample more often", samples.len()));
+    }
+    let after = &samples[samples.len() / 10..];
+    let few = (after.len() / 10).max(3);
+    let mean = |list: &[Sample], f: &dyn Fn(&Sample) -> f64| list.iter().map(f).sum::<f64>() / list.len() as f64;
+    let change = |f: &dyn Fn(&Sample) -> f64| {
+        let (begin, end) = (mean(&after[..few], f), mean(&after[after.len() - few..], f));
+        (begin, end, end / begin - 1.0)
+    };
+    let speeds: Vec<(f64, f64)> =
+        after.windows(2).map(|w| (w[1].time, (w[1].step - w[0].step) / (w[1].time - w[0].time))).collect();
+    let speed = speeds.iter().map(|s| s.1).sum::<f64>() / speeds.len() as f64;
+    let (begin, end, memory) = change(&|s| s.memory);
+    println!("memory: {begin:.2} → {end:.2} MiB from 10 % of the run to its end, {:+.2} %", 100.0 * memory);
+    let mut good = memory.abs() <= MEMORY;
+    if after.iter().all(|s| s.gpu.is_some()) {
+        let (begin, end, gpu) = change(&|s| s.gpu.unwrap_or(0.0));
+        println!("memory of the GPU: {begin:.0} → {end:.0} MiB, {:+.2} %", 100.0 * gpu);
+        good &= gpu.abs() <= MEMORY;
+    }
+    println!("speed: {speed:.1} steps/s, drift {:+.2} % over the run", 100.0 * drift(&speeds));
+    println!("{}", if good { "memory is constant within 1 %" } else { "memory is NOT constant within 1 %" });
+    Ok(good)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_is_found() {
+        let of = |growth: f64| -> Vec<Sample> {
+            let one = |k: usize| Sample {
+                time: 10.0 * k as f64,
+                memory: 100.0 * (1.0 + growth * k as f64 / 100.0),
+                gpu: None,
+                step: 50.0 * k as f64,
+            };
+            (0..100).map(one).collect()
+        };
+        assert_eq!(judge(&of(0.0)), Ok(true));
+        assert_eq!(judge(&of(0.03)), Ok(false));
+        assert!(judge(&of(0.0)[..10]).is_err());
+        let line: Vec<(f64, f64)> = (0..11).map(|k| (f64::from(k), 10.0 + 0.1 * f64::from(k))).collect();
+        assert!((drift(&line) - 1.0 / 10.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_last_complete_row_counts() {
+        let f = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(f.path(), "step,a\n10,1\n20,2\n30").expect("written");
+        assert_eq!(last_step(f.path()), Some(20.0));
+    }
+}

@@ -1,0 +1,106 @@
+//! Tolerances that no theory gives: `tests/tolerances.ron` lists them with their reasons.
+
+use crate::{mean, repository};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// What a test may find.
+#[derive(Clone, Debug, Deserialize)]
+pub enum Tolerance {
+    /// The mean of a time series, which differs from `reference` by at most `tolerance` and four standard errors. A
+    /// standard error larger than `error` fails: the run cannot tell right from wrong.
+    Series {
+        /// Expected mean.
+        reference: f64,
+        /// Uncertainty of the reference, and systematic deviations such as those of a finite time step.
+        tolerance: f64,
+        /// Largest standard error.
+        error: f64,
+        /// Source of the reference, and reason of the tolerance.
+        because: String,
+    },
+    /// A number that differs from `reference` by at most `tolerance`.
+    Value {
+        /// Expected value.
+        reference: f64,
+        /// Largest deviation.
+        tolerance: f64,
+        /// Source of the reference, and reason of the tolerance.
+        because: String,
+    },
+    /// A bound of a deviation whose reference is in the test.
+    Bound {
+        /// The bound.
+        bound: f64,
+        /// Reason.
+        because: String,
+    },
+}
+
+/// The entries of the file, by name.
+pub fn all() -> &'static BTreeMap<String, Tolerance> {
+    static ALL: OnceLock<BTreeMap<String, Tolerance>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let path = repository().join("tests/tolerances.ron");
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let list: Vec<(String, Tolerance)> = ron::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let n = list.len();
+        let all: BTreeMap<_, _> = list.into_iter().collect();
+        assert_eq!(all.len(), n, "{}: duplicate names", path.display());
+        all
+    })
+}
+
+fn entry(name: &str) -> &'static Tolerance {
+    all().get(name).unwrap_or_else(|| panic!("tests/tolerances.ron has no `{name}`"))
+}
+
+/// Mean and its standard error, from ten blocks.
+pub fn estimate(values: &[f64]) -> (f64, f64) {
+    const BLOCKS: usize = 10;
+    assert!(values.len() >= BLOCKS, "{} values are too few for an error estimate", values.len());
+    let length = values.len() / BLOCKS;
+    let blocks: Vec<f64> = values.chunks_exact(length).take(BLOCKS).map(mean).collect();
+    let m = mean(&blocks);
+    let variance = blocks.iter().map(|b| (b - m).powi(2)).sum::<f64>() / (BLOCKS - 1) as f64;
+    (mean(values), (variance / BLOCKS as f64).sqrt())
+}
+
+/// Returns why a mean disagrees with a reference: the deviation exceeds the tolerance and four standard errors, or the
+/// standard error is too large to tell.
+pub fn disagreement(mean: f64, error: f64, reference: f64, tolerance: f64, largest_error: f64) -> Option<String> {
+    // written so that NaN disagrees
+    let precise = error <= largest_error;
+    let near = (mean - reference).abs() <= 4.0 * error + tolerance;
+    match (precise, near) {
+        (true, true) => None,
+        (false, _) => Some(format!("{mean} ± {error}: the run is too noisy, ± {largest_error} is needed")),
+        (true, false) => Some(format!("{mean} ± {error}, but the reference is {reference} ± {tolerance}")),
+    }
+}
+
+/// Compares the mean of a time series with the entry of this name.
+pub fn agrees(name: &str, samples: &[f64]) {
+    let Tolerance::Series { reference, tolerance, error: largest, .. } = entry(name) else {
+        panic!("{name} is not a series");
+    };
+    let (mean, error) = estimate(samples);
+    println!("{name}: {mean} ± {error}, reference {reference} ± {tolerance}");
+    if let Some(why) = disagreement(mean, error, *reference, *tolerance, *largest) {
+        panic!("{name}: {why}");
+    }
+}
+
+/// Compares a number with the entry of this name.
+pub fn near(name: &str, value: f64) {
+    let Tolerance::Value { reference, tolerance, .. } = entry(name) else { panic!("{name} is not a value") };
+    println!("{name}: {value}, reference {reference} ± {tolerance}");
+    assert!((value - reference).abs() <= *tolerance, "{name}: {value}, but the reference is {reference} ± {tolerance}");
+}
+
+/// Returns the bound of this name.
+pub fn bound(name: &str) -> f64 {
+    let Tolerance::Bound { bound, .. } = entry(name) else { panic!("{name} is not a bound") };
+    *bound
+}

@@ -1,0 +1,177 @@
+//! The command line as a shell uses it: standard output and error that are closed or full, paths that are not UTF-8, and
+//! messages for wrong calls.
+
+use galamost_tests::{galamost, program, words};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const PIPELINE: &str = r#"(
+    seed: 4,
+    initial: [ Lattice(lattice: Fcc, cells: [3, 3, 3], density: 0.7), Velocities(kT: 1.0) ],
+    forces: [ LennardJones(r_cut: 2.0, pairs: { ("A", "A"): (epsilon: 1.0, sigma: 1.0) }) ],
+    integrators: [ VelocityVerlet() ],
+    analyzers: [ Thermo(every: 1, file: "t.csv"), Gsd(every: 20, file: "t.gsd") ],
+    checkpoint: (every: 20),
+    stages: [ (steps: 40, dt: 0.002) ],
+)"#;
+
+/// A folder with a pipeline and its finished run.
+fn folder() -> tempfile::TempDir {
+    let f = tempfile::tempdir().expect("a folder");
+    std::fs::write(f.path().join("p.ron"), PIPELINE).expect("written");
+    let out = galamost(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "-q"]);
+    assert!(out.status.success(), "{}", words(&out));
+    f
+}
+
+/// Runs a command of the shell, in which `$G` is the program.
+fn shell(folder: &Path, command: &str) -> Output {
+    let out = Command::new("bash").args(["-c", command]).env("G", program()).current_dir(folder).output();
+    out.expect("bash runs")
+}
+
+/// Commands that print.
+const PRINTING: [&str; 14] = [
+    "plugins",
+    "plugins --json",
+    "plugins Thermo",
+    "plugins --markdown pages",
+    "check p.ron",
+    "info t.gsd",
+    "info p.checkpoint",
+    "convert t.gsd new.xml",
+    "stats t.csv",
+    "plot t.csv",
+    "report p.ron",
+    "table make --pair A A 'LennardJones(r_cut: 2.5, pairs: {(\"A\", \"A\"): (epsilon: 1.0, sigma: 1.0)})'",
+    "--help",
+    "--version",
+];
+
+#[test]
+fn a_closed_or_full_standard_output_is_no_crash() {
+    let f = folder();
+    for command in PRINTING {
+        // a reader that ends at once
+        let out = shell(f.path(), &format!("set -o pipefail; \"$G\" {command} | true"));
+        assert!(out.status.success() && !words(&out).contains("error"), "{command}: {}", words(&out));
+        let out = shell(f.path(), &format!("\"$G\" {command} >&-"));
+        assert!(out.status.success(), "{command}: {}", words(&out));
+        let out = shell(f.path(), &format!("\"$G\" {command} > /dev/full"));
+        assert_eq!(out.status.code(), Some(1), "{command}: {}", words(&out));
+        assert!(words(&out).contains("error: standard output: No space left on device"), "{command}: {}", words(&out));
+        assert!(!words(&out).contains("panicked"), "{command}: {}", words(&out));
+    }
+}
+
+#[test]
+fn a_closed_or_full_standard_error_does_not_change_the_outcome() {
+    let f = folder();
+    let rows = std::fs::read(f.path().join("t.csv")).expect("rows");
+    for to in ["2>/dev/full", "2>&-", "2> >(true)"] {
+        for (command, status) in [
+            ("--pipeline p.ron --device cpu", 0),
+            ("--pipeline p.ron --device cpu --log json", 0),
+            ("--pipeline p.ron --device cpu --set integrators[0].x=1", 2),
+            ("check missing.ron", 2),
+            ("no-command", 2),
+        ] {
+            let out = shell(f.path(), &format!("\"$G\" {command} {to}"));
+            assert_eq!(out.status.code(), Some(status), "{command} {to}: {}", words(&out));
+        }
+        assert!(std::fs::read(f.path().join("t.csv")).expect("rows") == rows, "{to}");
+    }
+}
+
+#[test]
+fn paths_that_are_not_utf8_work_or_are_refused() {
+    let f = tempfile::tempdir().expect("a folder");
+    let name = |bytes: &[u8]| f.path().join(OsStr::from_bytes(bytes));
+    let run = |folder: &Path, args: &[&OsStr]| {
+        Command::new(program()).args(args).args(["--device", "cpu"]).current_dir(folder).output().expect("it runs")
+    };
+    let flag = OsStr::new("--pipeline");
+    // the name of the pipeline, and the working directory
+    let odd = name(b"folder\xff");
+    std::fs::create_dir(&odd).expect("a folder");
+    for file in [&b"p.ron"[..], b"\xffp.ron"] {
+        std::fs::write(odd.join(OsStr::from_bytes(file)), PIPELINE).expect("written");
+        for log in ["text", "json"] {
+            let out = run(&odd, &[flag, OsStr::from_bytes(file), OsStr::new("--log"), OsStr::new(log)]);
+            assert!(out.status.success(), "{}", words(&out));
+            let out = run(&odd, &[flag, OsStr::from_bytes(file), OsStr::new("--resume"), OsStr::new("--log=json")]);
+            assert!(out.status.success(), "{}", words(&out));
+        }
+        let report = Command::new(program()).arg("report").arg(OsStr::from_bytes(file)).current_dir(&odd).output();
+        assert!(report.as_ref().is_ok_and(|r| r.status.success()), "{report:?}");
+    }
+    assert!(odd.join(OsStr::from_bytes(b"\xffp.checkpoint")).is_file() && odd.join("t.csv").is_file());
+    // components get the folder of the pipeline as text
+    let out = run(f.path(), &[flag, odd.join("p.ron").as_os_str()]);
+    assert_eq!(out.status.code(), Some(2), "{}", words(&out));
+    assert!(words(&out).contains("the name of the folder is not UTF-8"), "{}", words(&out));
+    // libraries in such a folder
+    let libraries = name(b"plugins\xff");
+    std::fs::create_dir(&libraries).expect("a folder");
+    for plugin in ["analyzers", "formats", "generators", "integrators", "pairs"] {
+        let file = format!("lib{plugin}.so");
+        std::fs::copy(program().with_file_name(&file), libraries.join(&file)).expect("copied");
+    }
+    std::fs::write(f.path().join("p.ron"), PIPELINE).expect("written");
+    let out = run(f.path(), &[OsStr::new("--plugin-dir"), libraries.as_os_str(), flag, OsStr::new("p.ron")]);
+    assert!(out.status.success() && f.path().join("p.checkpoint").exists(), "{}", words(&out));
+    // texts must be UTF-8
+    let out = run(f.path(), &[flag, OsStr::new("p.ron"), OsStr::new("--set"), OsStr::from_bytes(b"seed=\xff")]);
+    assert!(out.status.code() == Some(2) && words(&out).contains("UTF-8"), "{}", words(&out));
+    // other commands name the file
+    for command in [&["info"][..], &["stats"], &["check"], &["render"], &["report"], &["plot"]] {
+        let args: Vec<&OsStr> = command.iter().map(OsStr::new).chain([OsStr::from_bytes(b"no\xff.csv")]).collect();
+        let out = Command::new(program()).args(&args).current_dir(f.path()).output().expect("it runs");
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {}", words(&out));
+        assert!(words(&out).contains("no\u{fffd}.csv: "), "{args:?}: {}", words(&out));
+    }
+}
+
+#[test]
+fn wrong_calls_say_what_to_do() {
+    let f = folder();
+    for (args, said) in [
+        (&["p.ron"][..], "to run a pipeline, use `galamost --pipeline p.ron`"),
+        (&["other.ron"], "to run a pipeline, use `galamost --pipeline other.ron`"),
+        (&["--pipeline", "p.ron", "--threads", "100000"], "100000 is not in 1..=1024"),
+        (&["--pipeline", "p.ron", "--threads", "0"], "0 is not in 1..=1024"),
+    ] {
+        let out = galamost(f.path(), args);
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {}", words(&out));
+        assert!(words(&out).contains(said), "{args:?}: {}", words(&out));
+    }
+    assert!(!words(&galamost(f.path(), &["plugin"])).contains("to run a pipeline"));
+}
+
+#[test]
+fn numbers_have_their_nouns() {
+    let f = folder();
+    let out = galamost(f.path(), &["check", "p.ron"]);
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert_eq!(said, "p.ron: ok: 108 particles, 1 type, 0 bonds, 4 components of 5 plugins, 40 steps in 1 stage\n");
+    let out = galamost(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--threads", "1", "--steps", "1"]);
+    let said = words(&out);
+    for part in ["device: CPU, 1 thread,", "108 particles, 0 bonds,", ": 1 step of dt", "INFO 1 step in "] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+/// The list of components has whole sentences.
+#[test]
+fn summaries_of_components_are_sentences() {
+    let f = tempfile::tempdir().expect("a folder");
+    let out = galamost(f.path(), &["plugins"]);
+    let list = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(list.lines().count() > 100, "{list}");
+    for line in list.lines() {
+        let (summary, _) = line.rsplit_once("  [").unwrap_or_else(|| panic!("{line}"));
+        assert!(summary.ends_with(['.', ':', ')']), "{line}");
+    }
+}
