@@ -76,7 +76,7 @@ pub fn staging_prevented(plan: &Plan) -> Result<Option<String>> {
 }
 
 /// Number of particles from which a staged list is faster.
-const STAGED_FROM: usize = 200_000;
+const STAGED_FROM: usize = 100_000;
 
 /// Returns whether cells with 256 particles on average have neither many more nor many less, and whether the box is
 /// several such cells wide.
@@ -111,7 +111,6 @@ fn choose_buffer(plan: &Plan, cutoff: f64) -> f64 {
     // to 512,000
     let (per_entry, per_particle) = match &plan.device {
         crate::device::Chosen::Cpu { .. } => (2.5, 45.0),
-        _ if stages_list(plan).unwrap_or(false) => (3.4, 310.0),
         _ => (5.0, 60.0 + 1.2e7 / (n + 14_000.0)),
     };
     let v2: f64 = s.velocity.iter().flatten().map(|v| v * v).sum();

@@ -20,8 +20,8 @@ use graphs::Condition;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
-/// Bytes of shared memory that a launch may reserve without asking.
-const DEFAULT_SHARED: u32 = 48 * 1024;
+/// Bytes of shared memory that a launch may reserve without asking: 48 KiB with the static memory of the kernel.
+const DEFAULT_SHARED: u32 = 16 * 1024;
 
 impl Services for CudaDevice {
     fn name(&self) -> String {
