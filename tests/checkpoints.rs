@@ -118,7 +118,8 @@ fn changes_to_a_resumed_run_are_accepted_on_request() {
         let t = csv(&f.path().join("t.csv"));
         let rows = t["step"].iter().zip(&t["potential"]).filter(|(s, _)| **s > 60.0);
         energies.push(rows.map(|(s, u)| (*s, *u)).unzip::<_, _, Vec<f64>, Vec<f64>>());
-        std::fs::remove_file(f.path().join("t.csv")).expect("removed");
+        // an empty file is begun again
+        std::fs::write(f.path().join("t.csv"), "").expect("emptied");
     }
     let (steps, mixed) = &energies[0];
     assert!(steps.len() == 10, "{steps:?}");
@@ -178,6 +179,44 @@ fn changed_settings_are_named_before_anything_runs() {
     let said = go(f.path(), &[&free[..], &["--resume"]].concat(), 0);
     assert!(said.contains("changed since p.checkpoint was written: every of Thermo 10 → 5"), "{said}");
     assert!(said.contains("steps of stage 1 100 → 80"), "{said}");
+}
+
+/// Outputs that are missing or shorter than at the checkpoint are named, and nothing is touched.
+#[test]
+fn outputs_that_cannot_be_continued_are_refused() {
+    let f = folder();
+    let names = ["t.csv", "t.gsd", "t.dcd", "t.xyz", "t.dump", "t.pdb", "t.mst", "t.parquet"];
+    let writers = ["Thermo", "Gsd", "Dcd", "ExtendedXyz", "LammpsDump", "Pdb", "Mst", "Thermo"];
+    let list = writers.iter().zip(names).map(|(w, n)| format!("{w}(every: 10, file: \"{n}\"), ")).collect::<String>();
+    let set = format!("analyzers=[{list}]");
+    let run = |more: &[&str], status: i32| go(f.path(), &[&["--set", &set], more].concat(), status);
+    run(&["--steps", "50"], 0);
+    for (k, name) in names.iter().enumerate() {
+        let path = f.path().join(name);
+        let aside = path.with_extension("aside");
+        let before = files(f.path());
+        std::fs::rename(&path, &aside).expect("renamed");
+        let said = run(&["--resume"], 2);
+        assert!(said.contains(&format!("{name}: is missing; it had ")), "{name}: {said}");
+        assert!(said.contains("p.ron:") && said.contains("nothing was run"), "{name}: {said}");
+        assert!(!path.exists(), "{name} was made");
+        std::fs::rename(&aside, &path).expect("renamed");
+        assert!(before == files(f.path()), "{name}: files changed");
+        if path.is_dir() {
+            continue;
+        }
+        let bytes = std::fs::read(&path).expect("bytes");
+        std::fs::write(&path, &bytes[..bytes.len() / 2]).expect("written");
+        let before = files(f.path());
+        let said = run(&["--resume"], 2);
+        assert!(said.contains(name) && said.contains("nothing was run"), "{name}: {said}");
+        assert!(before == files(f.path()), "{name}: files changed");
+        // empty files are begun again
+        std::fs::write(&path, "").expect("emptied");
+        run(&["--resume", "--steps", &format!("{}", 60 + 10 * k)], 0);
+        assert!(std::fs::metadata(&path).expect("a file").len() > 0, "{name}");
+    }
+    run(&["--resume", "--steps", "150"], 0);
 }
 
 /// A checkpoint beyond the end of the run is an error; the summary counts the steps before the checkpoint.

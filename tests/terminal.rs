@@ -1,7 +1,7 @@
 //! The command line as a shell uses it: standard output and error that are closed or full, paths that are not UTF-8, and
 //! messages for wrong calls.
 
-use galamost_tests::{galamost, program, words};
+use galamost_tests::{galamost, program, repository, words};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -64,6 +64,26 @@ fn a_closed_or_full_standard_output_is_no_crash() {
         assert!(words(&out).contains("error: standard output: No space left on device"), "{command}: {}", words(&out));
         assert!(!words(&out).contains("panicked"), "{command}: {}", words(&out));
     }
+}
+
+/// Other ways of printing panic if standard output or error is closed.
+#[test]
+fn commands_print_through_one_function() {
+    let mut folders = vec![repository().join("engine")];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(&folder).expect("a folder").filter_map(|e| Some(e.ok()?.path())) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                files += 1;
+                let text = std::fs::read_to_string(&path).expect("a text");
+                let found = text.lines().find(|l| ["println!(", "print!("].iter().any(|p| l.contains(p)));
+                assert!(found.is_none(), "{}: {found:?}", path.display());
+            }
+        }
+    }
+    assert!(files > 100, "{files} files");
 }
 
 #[test]

@@ -92,6 +92,7 @@ pub mod language {}
 pub mod memory;
 pub mod output;
 pub mod params;
+pub mod resume;
 pub mod snapshot;
 mod system;
 pub mod testkit;

@@ -1,5 +1,6 @@
 //! An analyzer that writes the largest speed as CSV.
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::resume::check_length;
 use std::path::PathBuf;
 
 galamost_plugin_api::plugin!();
@@ -59,7 +60,8 @@ impl Analyzer for MyComponent {
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
         self.kept = Some(state.to_vec());
-        Ok(())
+        // before the run: the file must have the rows of the checkpoint
+        check_length(&self.path, state.try_into().map_or(0, u64::from_le_bytes))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::dcd::layer::{Head, Layer, frame, head, note_frames};
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::resume::{check_exists, has_content};
 use std::fs::{File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
@@ -64,25 +65,31 @@ impl Out {
 }
 
 impl WriteDcd {
+    /// Opens the file and checks that it has the frames of a checkpoint.
+    fn checked(&self, frames: u64) -> Result<Layer> {
+        let layer = Layer::open(&self.path).map_err(|e| Error::io(&self.path, e))?;
+        if layer.head.n != self.system.n || layer.frames() < frames {
+            let message = format!(
+                "has {} frames of {} particles, but the checkpoint expects {frames} of {}; move the file away",
+                layer.frames(),
+                layer.head.n,
+                self.system.n
+            );
+            return Err(Error::io(&self.path, message));
+        }
+        Ok(layer)
+    }
+
     fn begin(&self) -> Result<Out> {
         let failed = |e: std::io::Error| Error::io(&self.path, e);
-        if let (true, Some(frames), true) = (self.system.resumed, self.kept, self.path.exists()) {
+        if let (true, Some(frames), true) = (self.system.resumed, self.kept, has_content(&self.path)) {
             let mut options = OpenOptions::new();
             let mut file = options.read(true).write(true).open(&self.path).map_err(failed)?;
             if frames == 0 {
                 file.set_len(0).map_err(failed)?;
                 return Ok(Out { file, head: None, frames });
             }
-            let layer = Layer::open(&self.path).map_err(|e| Error::io(&self.path, e))?;
-            if layer.head.n != self.system.n || layer.frames() < frames {
-                let message = format!(
-                    "has {} frames of {} particles, but the checkpoint expects {frames} of {}; move the file away",
-                    layer.frames(),
-                    layer.head.n,
-                    self.system.n
-                );
-                return Err(Error::io(&self.path, message));
-            }
+            let layer = self.checked(frames)?;
             file.set_len(layer.head.begin_of(frames)).map_err(failed)?;
             note_frames(&mut file, &layer.head, frames).map_err(failed)?;
             return Ok(Out { file, head: Some(layer.head), frames });
@@ -147,6 +154,14 @@ impl Analyzer for WriteDcd {
 
     fn load(&mut self, state: &[u8]) -> Result<()> {
         self.kept = state.try_into().ok().map(u64::from_le_bytes);
-        self.kept.map(|_| ()).ok_or_else(|| Error::Run("the checkpoint belongs to another pipeline".into()))
+        let wrong = || Error::Run("the checkpoint belongs to another pipeline".into());
+        let frames = self.kept.ok_or_else(wrong)?;
+        if frames > 0 {
+            check_exists(&self.path, &format!("{frames} frames"))?;
+            if has_content(&self.path) {
+                self.checked(frames)?;
+            }
+        }
+        Ok(())
     }
 }

@@ -62,7 +62,6 @@ impl Analyzer for WriteXyz {
         self.out.save()
     }
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        self.out.load(state);
-        Ok(())
+        self.out.load(state)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::gsd::write::{NAME_SIZE, Trajectory};
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::resume::{check_exists, has_content};
 use std::path::PathBuf;
 
 /// Writes a GSD trajectory (schema hoomd 1.4), readable by OVITO, freud, and gsd.
@@ -53,7 +54,7 @@ const STATE: &[u8; 8] = b"gsd\0\0\0\0\x01";
 impl WriteGsd {
     /// Opens the file: a new one, or that of the checkpoint.
     fn open(&self, host: Host) -> Result<Trajectory> {
-        let exists = self.system.resumed && self.path.exists();
+        let exists = self.system.resumed && has_content(&self.path);
         match self.kept {
             Some(frames) if exists && frames > 0 => Trajectory::resume(&self.path, frames, self.system.n),
             None if exists => {
@@ -62,7 +63,7 @@ impl WriteGsd {
             }
             kept => {
                 if kept.is_some_and(|frames| frames > 0) {
-                    host.log(Level::Warn, &format!("{} no longer exists; starting a new file", self.path.display()));
+                    host.log(Level::Warn, &format!("{} is empty; starting a new file", self.path.display()));
                 }
                 Trajectory::create(&self.path)
             }
@@ -128,6 +129,13 @@ impl Analyzer for WriteGsd {
     fn load(&mut self, state: &[u8]) -> Result<()> {
         let frames = state.strip_prefix(STATE.as_slice()).and_then(|s| Some(u64::from_le_bytes(s.try_into().ok()?)));
         self.kept = frames;
-        frames.map(|_| ()).ok_or_else(|| Error::Run("the checkpoint belongs to another pipeline".into()))
+        let frames = frames.ok_or_else(|| Error::Run("the checkpoint belongs to another pipeline".into()))?;
+        if frames > 0 {
+            check_exists(&self.path, &format!("{frames} frames"))?;
+            if has_content(&self.path) {
+                Trajectory::check(&self.path, frames, self.system.n)?;
+            }
+        }
+        Ok(())
     }
 }

@@ -60,7 +60,24 @@ impl Trajectory {
     /// Returns an error if the file is not a trajectory of this system, or the operating system's error.
     pub fn resume(path: &Path, frames: u64, n: u64) -> Result<Self> {
         let wrong = |message: String| Error::io(path, message);
-        let layer = Layer::open(path, true).map_err(wrong)?;
+        let layer = Self::checked(path, frames, n, true)?;
+        // always truncate: a killed run may have left data that the index does not list
+        layer.cut(frames).map_err(wrong)?;
+        let file = GsdFile::open(path, Mode::Write);
+        Ok(Self::new(path, file.map_err(|e| wrong(error_chain(&e)))?))
+    }
+
+    /// Checks that a file has at least `frames` frames of `n` particles.
+    ///
+    /// # Errors
+    /// As [`Self::resume`].
+    pub fn check(path: &Path, frames: u64, n: u64) -> Result<()> {
+        Self::checked(path, frames, n, false).map(drop)
+    }
+
+    fn checked(path: &Path, frames: u64, n: u64, writable: bool) -> Result<Layer> {
+        let wrong = |message: String| Error::io(path, message);
+        let layer = Layer::open(path, writable).map_err(wrong)?;
         let found = layer.find(0, "particles/N").map(|e| layer.numbers(e)).transpose().map_err(wrong)?;
         if layer.schema != "hoomd" || !layer.begins_with(FIRST) || found.as_deref() != Some(&[n as f64]) {
             return Err(wrong(format!("is not a trajectory of these {n} particles")));
@@ -68,10 +85,7 @@ impl Trajectory {
         if layer.frames() < frames {
             return Err(wrong(format!("has {} frames, but the checkpoint expects {frames}", layer.frames())));
         }
-        // always truncate: a killed run may have left data that the index does not list
-        layer.cut(frames).map_err(wrong)?;
-        let file = GsdFile::open(path, Mode::Write);
-        Ok(Self::new(path, file.map_err(|e| wrong(error_chain(&e)))?))
+        Ok(layer)
     }
 
     fn new(path: &Path, file: GsdFile) -> Self {

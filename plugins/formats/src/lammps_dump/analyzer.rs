@@ -91,7 +91,6 @@ impl Analyzer for WriteDump {
         self.out.save()
     }
     fn load(&mut self, state: &[u8]) -> Result<()> {
-        self.out.load(state);
-        Ok(())
+        self.out.load(state)
     }
 }

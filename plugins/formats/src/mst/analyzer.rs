@@ -110,7 +110,7 @@ impl Analyzer for WriteMst {
         }
         let wrong = || Error::Run("the checkpoint belongs to another pipeline".into());
         let (length, invariant) = saved.split_at_checked(8).ok_or_else(wrong)?;
-        self.frames.load(length);
+        self.frames.load(length)?;
         self.invariant = Invariant::of(invariant).ok_or_else(wrong)?;
         Ok(())
     }

@@ -188,7 +188,7 @@ impl Analyzer for WritePdb {
         let wrong = || Error::Run("the checkpoint belongs to another pipeline".into());
         let (length, models) = saved.split_at_checked(8).ok_or_else(wrong)?;
         self.kept = u64::from_le_bytes(models.try_into().map_err(|_| wrong())?);
-        self.frames.load(length);
+        self.frames.load(length)?;
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use galamost_plugin_api::component::{Needs, SystemInfo};
 use galamost_plugin_api::error::{Error, InputError, Result};
 use galamost_plugin_api::output::{OutputKind, RowFile};
+use galamost_plugin_api::resume::check_length;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -72,8 +73,13 @@ impl FrameFile {
     }
 
     /// Restores the state from a checkpoint.
-    pub fn load(&mut self, state: &[u8]) {
+    ///
+    /// # Errors
+    /// Returns an error if the file is missing or shorter than at the checkpoint.
+    pub fn load(&mut self, state: &[u8]) -> Result<()> {
         self.kept = Some(state.to_vec());
+        let length = state.try_into().map_or(0, u64::from_le_bytes);
+        check_length(&self.path, length)
     }
 }
 
@@ -157,7 +163,7 @@ mod tests {
         let begin = |system: &SystemInfo, kept: Option<&[u8]>| {
             let mut f = FrameFile::default();
             f.bind(system, &mut Needs::default(), "t", |_| true).expect("bound");
-            kept.into_iter().for_each(|k| f.load(k));
+            kept.into_iter().for_each(|k| f.load(k).expect("loaded"));
             f.start().expect("started");
             f
         };

@@ -2,6 +2,7 @@
 
 use crate::table::columns::{TableColumn, TableValue, read, rows, write};
 use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::resume::check_exists;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -96,6 +97,27 @@ impl Dataset {
             parts.iter().rev().try_for_each(|p| out.remove(*p))?;
         }
         Ok(out)
+    }
+
+    /// Checks before a run resumes that the folder has at least `kept` rows, or no parts.
+    ///
+    /// # Errors
+    /// Returns an error if the folder is missing, cannot be read or has fewer rows.
+    pub fn check(folder: &Path, kept: u64) -> Result<()> {
+        if kept == 0 {
+            return Ok(());
+        }
+        check_exists(folder, &format!("{kept} rows"))?;
+        let parts = if folder.is_dir() { list_parts(folder)? } else { vec![] };
+        let lengths = parts.iter().map(|p| rows(&folder.join(name(*p)))).collect::<Result<Vec<_>>>()?;
+        let total: u64 = lengths.iter().sum();
+        if parts.is_empty() || total >= kept {
+            return Ok(());
+        }
+        Err(Error::io(
+            folder,
+            format!("has {total} rows, but had {kept} at the checkpoint; restore the folder or empty it"),
+        ))
     }
 
     /// Truncates a table of `parts` parts to `kept` rows and continues after them.

@@ -8,6 +8,7 @@ use crate::pack::foreign;
 use crate::table::columns::{TableColumn, TableValue, is_parquet, write};
 use crate::table::dataset::Dataset;
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::resume::check_length;
 use std::path::{Path, PathBuf};
 
 /// Returns rows as CSV.
@@ -204,7 +205,14 @@ impl GrowingTable {
         }
         let (mine, rest) =
             state.split_first_chunk().ok_or_else(|| Error::Run("the checkpoint does not match this table".into()))?;
-        self.kept = Some(u64::from_le_bytes(*mine));
+        let kept = u64::from_le_bytes(*mine);
+        self.kept = Some(kept);
+        // a run resumed with the other format starts a new table
+        match (kept & ROWS > 0, is_parquet(&self.path)) {
+            (true, true) => Dataset::check(&self.path, kept & !ROWS)?,
+            (false, false) => check_length(&self.path, kept)?,
+            _ => {}
+        }
         Ok(rest)
     }
 }
