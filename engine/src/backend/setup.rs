@@ -45,7 +45,7 @@ pub fn stages_list(plan: &Plan) -> Result<bool> {
     Ok(match (choice, prevented) {
         (ListChoice::Plain, _) | (ListChoice::Auto, Some(_)) => false,
         (ListChoice::Staged, prevented) => prevented.is_none(),
-        (ListChoice::Auto, None) => plan.snapshot.len() >= STAGED_FROM && is_even(plan),
+        (ListChoice::Auto, None) => plan.snapshot.len() >= STAGED_FROM && !has_oriented_pairs(plan) && is_even(plan),
     })
 }
 
@@ -73,6 +73,12 @@ pub fn staging_prevented(plan: &Plan) -> Result<Option<String>> {
     } else {
         None
     })
+}
+
+/// Returns whether a pair potential depends on orientations. The gain of a staged list is not measured for these.
+fn has_oriented_pairs(plan: &Plan) -> bool {
+    let oriented = |c: &Component| c.kind == Kind::Pair && c.needs.arrays.iter().any(|a| a.name == "quaternion");
+    plan.components.iter().any(|c| oriented(c))
 }
 
 /// Number of particles from which a staged list is faster.
