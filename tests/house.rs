@@ -65,6 +65,9 @@ fn functions(text: &str) -> Vec<(String, usize)> {
         let end = format!("{}}}", &line[..line.len() - code.len()]);
         let rest = &lines[k..];
         // a declaration without a body ends before any brace
+        if line.trim_end().ends_with("{}") {
+            continue;
+        }
         let body = rest.iter().position(|l| l.trim_end().ends_with('{') || l.trim_end().ends_with('}'));
         let declaration = rest.iter().position(|l| l.trim_end().ends_with(';'));
         if body.is_none() || declaration < body && declaration.is_some() {
@@ -80,8 +83,7 @@ fn functions(text: &str) -> Vec<(String, usize)> {
 
 #[test]
 fn functions_are_measured() {
-    let text =
-        "trait T {\n    fn a(&self);\n}\nimpl T for U {\n    fn a(&self) {\n        b();\n    }\n}\npub fn c() {}\n";
+    let text = "trait T {\n    fn a(&self);\n}\nimpl T for U {\n    fn a(&self) {\n        b();\n    }\n}\npub fn c() {}\ntrait V {\n    fn d(&self) {}\n    fn e(&self);\n}\n";
     assert_eq!(functions(text), [("a".to_string(), 3)]);
 }
 

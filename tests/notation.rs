@@ -92,7 +92,7 @@ fn numbers_must_be_finite_and_have_a_decimal_point() {
         ("dt: 0.002", "dt: NaN", "p.ron:6:31: NaN is not allowed here"),
         ("epsilon: 1.0", "epsilon: -inf", "p.ron:3:71: LennardJones: -inf is not allowed here"),
         ("density: 0.7", "density: inf", "p.ron:2:65: Lattice: inf is not allowed here"),
-        ("density: 0.7", "density: 0.7, types: {\"A\": inf}", "inf is not allowed here: it must be finite"),
+        ("density: 0.7", "density: 0.7, types: {\"A\": inf}", "p.ron:2:77: Lattice: inf is not allowed here"),
         ("steps: 40", "steps: 1e30", "p.ron:6:23: expected a non-negative integer"),
     ] {
         assert!(PIPELINE.contains(from), "{from}");

@@ -74,6 +74,10 @@ fn go(folder: &Path, args: &[&str]) {
 fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut all = vec![];
     for e in std::fs::read_dir(folder).expect("a folder").filter_map(Result::ok) {
+        // what a kill before the first checkpoint left was set aside
+        if e.file_name().to_string_lossy().contains(".old") {
+            continue;
+        }
         if e.path().is_dir() {
             all.extend(files(&e.path()).into_iter().map(|(name, bytes)| (Path::new(&e.file_name()).join(name), bytes)));
         } else if e.path().extension().is_some_and(|x| x == "parquet" || x == "part") {

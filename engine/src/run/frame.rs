@@ -153,7 +153,7 @@ pub fn analyze(
         let (names, listed) = arranged(if wants.thermo { columns } else { &[] }, &of_stage, &energies);
         let names: Vec<FrameColumn<'_, u8>> = names.into_iter().map(|n| FrameColumn::new(n.as_bytes())).collect();
         let (energies, energy_names) = (FrameColumn::new(&listed), FrameColumn::new(&names));
-        let call = FrameCall { energies, energy_names, ..common.clone() };
+        let call = FrameCall { energies, energy_names, ..common };
         let done = stage.analyzers[*i].analyzer().map(|a| a.analyze(&call));
         let now = Instant::now();
         *seconds.entry(stage.analyzers[*i].name.clone()).or_default() += (now - begun).as_secs_f64();

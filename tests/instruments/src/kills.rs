@@ -285,8 +285,9 @@ fn outputs(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, String> {
                 continue;
             }
             let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
-            let ignored = [".ron", ".part", ".stderr", ".run.json", ".old", ".lock", ".checkpoint.1"];
-            if !ignored.iter().any(|e| name.ends_with(e)) {
+            let ignored = [".ron", ".part", ".stderr", ".run.json", ".lock", ".checkpoint.1"];
+            // a run that was killed before its first checkpoint starts again and sets its files aside
+            if !name.contains(".old") && !ignored.iter().any(|e| name.ends_with(e)) {
                 all.insert(name, std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?);
             }
         }

@@ -3,6 +3,7 @@
 
 use super::{Test, TestRow};
 use crate::common::file_failure;
+use crate::terminal::crash;
 use galamost_engine::activity::observe;
 use galamost_engine::diagnostic::Failure;
 use galamost_engine::pipeline::DeviceChoice;
@@ -49,6 +50,7 @@ impl Job {
 /// # Errors
 /// Returns an error if the job is invalid or its files cannot be written.
 pub(super) fn run_job(text: &str, registry: &Registry) -> Result<(), Failure> {
+    crash::release();
     let job: Job = ron::from_str(text).map_err(|e| Failure::run(format!("--job: {e}")))?;
     let Some((_, c)) = registry.find(job.kind, &job.component) else {
         return Err(Failure::run(format!("--job: unknown component `{}`", job.component)));

@@ -42,6 +42,14 @@ pub fn catch() {
     }
 }
 
+/// Leaves fatal signals to the system again, for a child process whose parent reports how it ended.
+pub fn release() {
+    for (signal, _) in FATAL {
+        // SAFETY: the default action is valid for each of these signals
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
 /// Text in memory of fixed size; what does not fit is cut.
 struct Text {
     bytes: [u8; 1024],

@@ -12,7 +12,7 @@ pub fn print(text: impl AsRef<str>) -> Result<(), Failure> {
     written(out.write_all(text.as_ref().as_bytes()).and_then(|()| out.flush()))
 }
 
-/// Judges the result of writing to standard output, as [`print`] does.
+/// Judges the result of writing to standard output, as [`print()`] does.
 ///
 /// # Errors
 /// Returns the error of the system, unless the reader has closed the pipe.

@@ -88,19 +88,7 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
     complete_rotation(&mut c, snapshot.as_mut(), &components, last_generator);
     arrays::check(&mut c, &components);
     if c.errors.is_empty() {
-        for (k, stage) in stages.iter().enumerate() {
-            stage::check(&mut c, stage, snapshot.as_ref());
-            if let Some(s) = &snapshot {
-                let begins = !options.resumed && stages[..k].iter().all(|p| p.stage.steps == 0);
-                bonds::check(&mut c, stage, &stages[..k], s, begins);
-            }
-        }
-        if let Some(s) = &snapshot {
-            state::check_rows(&mut c, s, last_generator);
-        }
-        if let Some(s) = snapshot.as_ref().filter(|_| !options.resumed) {
-            state::check(&mut c, &stages, s, last_generator);
-        }
+        check_stages(&mut c, &stages, snapshot.as_ref(), last_generator);
     }
     let molecules = molecule_rule(&mut c, snapshot.as_ref());
     let files = c.files(&components, &stages);
@@ -126,6 +114,28 @@ pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> 
         files,
         partners,
     })
+}
+
+/// Checks what stages do with the initial state.
+fn check_stages(
+    c: &mut Check<'_>,
+    stages: &[StagePlan],
+    snapshot: Option<&Snapshot>,
+    last_generator: Option<Position>,
+) {
+    for (k, stage) in stages.iter().enumerate() {
+        stage::check(c, stage, snapshot);
+        if let Some(s) = snapshot {
+            let begins = !c.resumed && stages[..k].iter().all(|p| p.stage.steps == 0);
+            bonds::check(c, stage, &stages[..k], s, begins);
+        }
+    }
+    if let Some(s) = snapshot {
+        state::check_rows(c, s, last_generator);
+        if !c.resumed {
+            state::check(c, stages, s, last_generator);
+        }
+    }
 }
 
 /// A check under way, with the errors and warnings found so far.

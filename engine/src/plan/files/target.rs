@@ -1,5 +1,6 @@
 //! The place in the file system that a path of a pipeline refers to.
 
+use std::ffi::OsString;
 use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -15,7 +16,9 @@ const MAX_LINKS: usize = 40;
 pub struct Target {
     /// The folder, without symbolic links.
     pub folder: PathBuf,
-    /// The file name, which may contain `{step}`.
+    /// The file name.
+    pub file: OsString,
+    /// The file name as text, which may contain `{step}`.
     pub name: String,
     /// Device and number of an existing file.
     pub inode: Option<(u64, u64)>,
@@ -31,8 +34,8 @@ impl Target {
     pub fn resolve(path: &Path) -> Result<Self, String> {
         let mut path = path.to_path_buf();
         for _ in 0..MAX_LINKS {
-            let name = path.file_name().ok_or("this is not the name of a file")?;
-            let name = name.to_str().ok_or("the name is not UTF-8")?.to_string();
+            let file = path.file_name().ok_or("this is not the name of a file")?.to_os_string();
+            let name = file.to_string_lossy().into_owned();
             let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
             let folder = std::fs::canonicalize(parent).map_err(|e| match e.kind() {
                 ErrorKind::NotFound => format!("there is no folder {}", parent.display()),
@@ -41,19 +44,19 @@ impl Target {
             if is_special(&folder) {
                 return Err("devices and kernel files are not allowed; give a file in a folder of a disk".into());
             }
-            let found = if name.contains(STEP) { None } else { std::fs::symlink_metadata(folder.join(&name)).ok() };
+            let found = if name.contains(STEP) { None } else { std::fs::symlink_metadata(folder.join(&file)).ok() };
             match found {
                 Some(m) if m.is_symlink() => {
-                    let to = std::fs::read_link(folder.join(&name)).map_err(|e| e.to_string())?;
+                    let to = std::fs::read_link(folder.join(&file)).map_err(|e| e.to_string())?;
                     path = folder.join(to);
                 }
-                other => return Self::of(folder, name, other),
+                other => return Self::of(folder, file, name, other),
             }
         }
         Err("there are too many symbolic links".into())
     }
 
-    fn of(folder: PathBuf, name: String, found: Option<Metadata>) -> Result<Self, String> {
+    fn of(folder: PathBuf, file: OsString, name: String, found: Option<Metadata>) -> Result<Self, String> {
         let special = |m: &Metadata| {
             let t = m.file_type();
             t.is_fifo() || t.is_socket() || t.is_char_device() || t.is_block_device()
@@ -62,7 +65,7 @@ impl Target {
             return Err("this is a pipe, a socket or a device, not a file".into());
         }
         let is_folder = found.as_ref().is_some_and(Metadata::is_dir);
-        Ok(Self { folder, name, inode: found.map(|m| (m.dev(), m.ino())), is_folder })
+        Ok(Self { folder, file, name, inode: found.map(|m| (m.dev(), m.ino())), is_folder })
     }
 
     /// Returns whether the name contains `{step}`.
@@ -72,12 +75,15 @@ impl Target {
 
     /// Returns the path.
     pub fn path(&self) -> PathBuf {
-        self.folder.join(&self.name)
+        self.folder.join(&self.file)
     }
 
     /// Returns the target with another name in the same folder.
     pub fn with_suffix(&self, suffix: &str) -> Self {
-        Self { folder: self.folder.clone(), name: format!("{}{suffix}", self.name), inode: None, is_folder: false }
+        let mut file = self.file.clone();
+        file.push(suffix);
+        let name = file.to_string_lossy().into_owned();
+        Self { folder: self.folder.clone(), file, name, inode: None, is_folder: false }
     }
 
     /// Returns whether a file may belong to both targets.
