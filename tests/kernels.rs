@@ -3,7 +3,8 @@
 use galamost::selftest::standard_system;
 use galamost_engine::device::{EmulatedDevice, Kernel, Services, SourceUnit, kernel_names, nvrtc};
 use galamost_engine::gpu::{
-    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, steps_unit,
+    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, staged_pair_unit,
+    steps_unit,
 };
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
@@ -205,6 +206,13 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
         for (types, team) in [(1, 1), (2, 8)] {
             units.push(pair_unit(&texts, types, team, precision));
         }
+        if precision != Precision::Double {
+            for (types, queued) in [(1, false), (2, true)] {
+                units.push(staged_pair_unit(&texts, types, queued, precision));
+                units.push(staged_pair_unit(&texts[..1], types, queued, precision));
+                units.push(staged_pair_unit(&texts[1..], types, queued, precision));
+            }
+        }
         if mode == "Cut" {
             units.push(steps_kernel_unit(&plan, &texts, precision));
         }
@@ -256,9 +264,15 @@ fn potentials(precision: Precision, units: &mut Vec<SourceUnit>) {
         let text = format!("(forces: [ {example} ], stages: [ (steps: 0, dt: 0.01) ])");
         let plan = plan_of(&text, standard_system(), DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
         for p in plan.components.iter().filter_map(|c| c.pair()) {
-            let mut unit = pair_unit(&[p.device(precision).expect("code").text.into_string()], 2, 8, precision);
+            let texts = [p.device(precision).expect("code").text.into_string()];
+            let mut unit = pair_unit(&texts, 2, 8, precision);
             unit.name = c.name.clone();
             units.push(unit);
+            if precision != Precision::Double {
+                let mut unit = staged_pair_unit(&texts, 2, true, precision);
+                unit.name = format!("staged {}", c.name);
+                units.push(unit);
+            }
         }
         units.extend(plan.components.iter().filter_map(|c| c.bonded()).map(|b| bonded_unit(b, precision)));
         assert!(units.len() > before, "{} has no kernel", c.name);

@@ -22,6 +22,24 @@ template <class real> struct OrientedInput : PairInput<real> {
 // Neighbors per iteration of the pair loop.
 static constexpr u32 BATCH = 2u;
 
+// What pair functions read of a neighbor beside its position and type.
+struct Partner {
+    Vec4 velocity, quaternion;
+    real charge, diameter;
+    u32 tag;
+};
+
+// Loads what functions with these inputs read of particle j.
+template <u32 INPUTS> __device__ __forceinline__ Partner load_partner(const StateView& s, u32 j) {
+    Partner p;
+    if (INPUTS & INPUT_VELOCITY) p.velocity = load(&s.velocity_mass[j]);
+    if (INPUTS & INPUT_RANDOM) p.tag = __ldg(&s.tag[j]);
+    if (INPUTS & INPUT_CHARGE) p.charge = __ldg(&s.charge[j]);
+    if (INPUTS & INPUT_DIAMETER) p.diameter = __ldg(&s.diameter[j]);
+    if (INPUTS & INPUT_ORIENTATION) p.quaternion = load(&s.quaternion[j]);
+    return p;
+}
+
 // One neighbor, as input of the components.
 struct Neighbor {
     Vec3<real> d;
@@ -33,6 +51,8 @@ struct Neighbor {
     u32 i, j, type, tag_i;
     Vec4 vi;
     Quaternion<real> quaternion_i;
+    // loaded in advance, or null
+    const Partner* partner = nullptr;
 };
 
 // The sums of a thread: TERMS energies, one virial.
@@ -45,40 +65,42 @@ template <int TERMS, bool FULL> struct Accumulator {
 template <bool ORIENTED> struct InputOf { typedef PairInput<real> type; };
 template <> struct InputOf<true> { typedef OrientedInput<real> type; };
 
-// Evaluates one component for one neighbor. With a single particle type, rows are in registers.
-template <class Potential, int INDEX, int TERMS, bool FULL>
+// Evaluates one component for one neighbor. With a single particle type, rows are in registers. With SELECT, there is no
+// branch at the cutoff.
+template <class Potential, int INDEX, int TERMS, bool FULL, bool SELECT>
 __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm& term,
                                               const typename Potential::Row* rows,
                                               const CutoffRow<real>* cutoff, const Step<real>& step, u32 row,
                                               const Neighbor& n, Accumulator<TERMS, FULL>& sum) {
     CutoffRow<real> cutoff_row = cutoff[row];
-    if (!(n.r2 < cutoff_row.cutoff2)) return;
+    const bool within = n.r2 < cutoff_row.cutoff2;
+    if (!SELECT && !within) return;
     typename InputOf<Potential::oriented>::type input;
     input.r2 = n.r2;
     input.r_cut = cutoff_row.cutoff;
     input.step = step;
     input.numbers = term.rows;
+    const Partner partner = n.partner ? *n.partner : load_partner<Potential::inputs>(s, n.j);
     if (Potential::inputs & INPUT_VELOCITY) {
-        Vec4 vj = load(&s.velocity_mass[n.j]);
+        Vec4 vj = partner.velocity;
 #ifdef GALAMOST_SHEAR
         vj.x += n.slide;
 #endif
         input.rv = n.d.x * (n.vi.x - vj.x) + n.d.y * (n.vi.y - vj.y) + n.d.z * (n.vi.z - vj.z);
     }
     if (Potential::inputs & INPUT_RANDOM) {
-        const u32 tag_j = __ldg(&s.tag[n.j]);
-        input.zeta = uniform_unit_variance<real>(random_pair(term.key, step.step, n.tag_i, tag_j).v[0]);
+        input.zeta = uniform_unit_variance<real>(random_pair(term.key, step.step, n.tag_i, partner.tag).v[0]);
     }
     if (Potential::inputs & INPUT_CHARGE) {
         input.charge_i = __ldg(&s.charge[n.i]);
-        input.charge_j = __ldg(&s.charge[n.j]);
+        input.charge_j = partner.charge;
     }
     if (Potential::inputs & INPUT_DIAMETER) {
         input.diameter_i = __ldg(&s.diameter[n.i]);
-        input.diameter_j = __ldg(&s.diameter[n.j]);
+        input.diameter_j = partner.diameter;
     }
     if constexpr (Potential::oriented) {
-        const Vec4 q = load(&s.quaternion[n.j]);
+        const Vec4 q = partner.quaternion;
         input.r = n.d;
         input.quaternion_i = n.quaternion_i;
         input.quaternion_j = {q.x, q.y, q.z, q.w};
@@ -112,7 +134,7 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
             cutoff_row.force_shift = at_cutoff.v0 * cutoff_row.cutoff;
         }
         const Tuple2<real, real> fu = apply_mode<real>(Potential::mode, n.r2, bare, cutoff_row);
-        const Vec3<real> f = n.d * fu.v0;
+        const Vec3<real> f = n.d * (!SELECT || within ? fu.v0 : real(0));
         sum.f += f;
         if (FULL) {
             sum.u[INDEX] += fu.v1;
@@ -196,7 +218,7 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
 #endif
                 n.r2 = device_norm2(n.d);
                 n.type = pj[b].kind;
-                terms.evaluate(s, a, pi.kind, n, sum);
+                terms.template evaluate<false>(s, a, pi.kind, n, sum);
             }
         }
     }
@@ -218,31 +240,36 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
     return first;
 }
 
+// Adds energies and virials of all particles: those of a block, and in the last block those of all. `first` is set in
+// threads that hold the sums of a particle.
+template <int TERMS>
+__device__ __forceinline__ void store_pair_sums(const PairArgs& a, const Accumulator<TERMS, true>& sum, bool first) {
+    __shared__ double memory[(TERMS + 6) * 32];
+    __shared__ u32 flag;
+    double values[TERMS + 6];
+    for (int k = 0; k < TERMS; ++k) values[k] = first ? 0.5 * double(sum.u[k]) : 0.0;
+    for (int k = 0; k < 6; ++k) values[TERMS + k] = first ? 0.5 * double(sum.w[k]) : 0.0;
+    block_sum(values, memory);
+    if (threadIdx.x == 0) {
+        for (int k = 0; k < TERMS + 6; ++k) a.partial[u64(blockIdx.x) * (TERMS + 6) + k] = values[k];
+    }
+    if (last_block(a.counter, &flag)) {
+        double total[TERMS + 6];
+        sum_partials(a.partial, gridDim.x, total, memory);
+        if (threadIdx.x == 0) {
+            for (int k = 0; k < TERMS; ++k) {
+                a.sums[k].energy = total[k];
+                for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = k == 0 ? total[TERMS + w] : 0.0;
+            }
+        }
+    }
+}
+
 template <class PairTerms, int TERMS, u32 TEAM, bool FULL>
 __device__ __forceinline__ void pair_loop(const PairArgs& a) {
     if (a.state.globals->halt) return;
     PairTerms terms(a);
     Accumulator<TERMS, FULL> sum;
     const bool first = pair_rows<PairTerms, TERMS, TEAM, FULL>(a, terms, blockIdx.x * blockDim.x + threadIdx.x, sum);
-    if (FULL) {
-        __shared__ double memory[(TERMS + 6) * 32];
-        __shared__ u32 flag;
-        double values[TERMS + 6];
-        for (int k = 0; k < TERMS; ++k) values[k] = first ? 0.5 * double(sum.u[k]) : 0.0;
-        for (int k = 0; k < 6; ++k) values[TERMS + k] = first ? 0.5 * double(sum.w[k]) : 0.0;
-        block_sum(values, memory);
-        if (threadIdx.x == 0) {
-            for (int k = 0; k < TERMS + 6; ++k) a.partial[u64(blockIdx.x) * (TERMS + 6) + k] = values[k];
-        }
-        if (last_block(a.counter, &flag)) {
-            double total[TERMS + 6];
-            sum_partials(a.partial, gridDim.x, total, memory);
-            if (threadIdx.x == 0) {
-                for (int k = 0; k < TERMS; ++k) {
-                    a.sums[k].energy = total[k];
-                    for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = k == 0 ? total[TERMS + w] : 0.0;
-                }
-            }
-        }
-    }
+    if constexpr (FULL) store_pair_sums<TERMS>(a, sum, first);
 }

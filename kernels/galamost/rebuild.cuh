@@ -11,9 +11,10 @@ static constexpr double GRID_GROWS = 1.15;
 // Counts the particles of each cell.
 extern "C" __global__ void count_cells(SortArgs a) {
     Globals* g = a.state.globals;
-    if (g->halt) return;
+    if (!sorts(a.grid, g)) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i == 0u) {
+    // the staged list does not depend on cells
+    if (i == 0u && a.grid.curve == 0u) {
         bool fits = true;
         for (u32 k = 0; k < a.dimensions; ++k) {
             fits &= g->box_length[k] >= a.grid_length[k] && g->box_length[k] <= GRID_GROWS * a.grid_length[k];
@@ -28,7 +29,7 @@ extern "C" __global__ void count_cells(SortArgs a) {
 
 // Adds the counts of each block of SCAN_BLOCK * SCAN_ITEMS cells.
 extern "C" __global__ void sum_cells(SortArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     __shared__ u32 total;
     const u32 first = (blockIdx.x * SCAN_BLOCK + threadIdx.x) * SCAN_ITEMS;
     u32 sum = 0u;
@@ -41,7 +42,7 @@ extern "C" __global__ void sum_cells(SortArgs a) {
 
 // Turns the sums of blocks into the start of each block. Runs as one block.
 extern "C" __global__ void scan_blocks(SortArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     __shared__ u32 total;
     u32 before = 0u;
     for (u32 base = 0; base < a.n_blocks; base += blockDim.x) {
@@ -57,7 +58,7 @@ extern "C" __global__ void scan_blocks(SortArgs a) {
 
 // Computes the first particle of each cell.
 extern "C" __global__ void start_cells(SortArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     __shared__ u32 total;
     const u32 first = (blockIdx.x * SCAN_BLOCK + threadIdx.x) * SCAN_ITEMS;
     u32 items[SCAN_ITEMS], sum = 0u;
@@ -75,7 +76,7 @@ extern "C" __global__ void start_cells(SortArgs a) {
 
 // Stores the particles of each cell contiguously, in order of arrival.
 extern "C" __global__ void fill_cells(SortArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
     a.unordered[a.grid.start[a.grid.cell_of[i]] + a.arrival[i]] = i;
@@ -83,7 +84,7 @@ extern "C" __global__ void fill_cells(SortArgs a) {
 
 // Sorts the particles of each cell by tag.
 extern "C" __global__ void order_cells(SortArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     const u32 slot = blockIdx.x * blockDim.x + threadIdx.x;
     if (slot >= a.state.n_local) return;
     const u32 i = a.unordered[slot];
@@ -104,7 +105,7 @@ __device__ __forceinline__ void copy_words(u32* to, const u32* from, u32 words) 
 
 // Copies every array to its scratch memory in the new order.
 extern "C" __global__ void gather_arrays(MoveArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
     const u32 old = a.order[i];
@@ -116,7 +117,7 @@ extern "C" __global__ void gather_arrays(MoveArgs a) {
 
 // Copies the arrays back, and updates everything that follows directly from the new order.
 extern "C" __global__ void copy_back_arrays(MoveArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
     for (u32 k = 0; k < a.n_arrays; ++k) {
@@ -126,7 +127,7 @@ extern "C" __global__ void copy_back_arrays(MoveArgs a) {
     const PosType p = a.state.pos_type[i];
     a.state.pos_at_build[i] = p;
     a.state.index_of_tag[a.state.tag[i]] = i;
-    a.grid.cell_of[i] = cell_index(a.grid, p, a.state.globals);
+    if (a.grid.curve == 0u) a.grid.cell_of[i] = cell_index(a.grid, p, a.state.globals);
 }
 
 extern "C" __global__ void index_links(LinkArgs a) {

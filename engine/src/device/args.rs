@@ -19,7 +19,8 @@ pub struct CellGrid {
     pub whole_z: u32,
     /// Offsets (y, z) of rows of cells.
     pub n_rows: u32,
-    pub reserved: u32,
+    /// 0: cells are numbered with x fastest; else along Hilbert curves through cubes of 2^curve cells per axis.
+    pub curve: u32,
     #[device(cxx = "const int2*")]
     pub rows: u64,
     /// First particle of each cell, cells + 1 entries.
@@ -28,6 +29,9 @@ pub struct CellGrid {
     /// Cell of each particle, in the new order after the sort.
     #[device(cxx = "u32*")]
     pub cell_of: u64,
+    /// Particles are sorted at every rebuild whose number is a multiple; 0: at none.
+    pub sort_every: u32,
+    pub reserved: u32,
 }
 
 /// `SortArgs`.
@@ -159,7 +163,9 @@ pub struct MemberListArgs {
     pub members: u64,
 }
 
-/// `Excluded`: pairs that are no neighbors.
+/// `Excluded`: pairs that are no neighbors. Excluded tags are in rows of `excluded_capacity` entries; `excluded_count` is
+/// null without exclusions. `molecule` is the molecule of each tag, or null. With `molecule`, only pairs within a molecule
+/// are neighbors or, if `other` is set, only pairs of different molecules.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, DeviceStruct)]
 #[device(header)]
@@ -172,6 +178,73 @@ pub struct Excluded {
     pub molecule: u64,
     pub other: u32,
     pub excluded_capacity: u32,
+}
+
+/// Bounding boxes of consecutive particles: centers in units of the box, and half lengths.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+#[device(header)]
+pub struct Bounds {
+    #[device(cxx = "int4*")]
+    pub center: u64,
+    #[device(cxx = "float4*")]
+    pub half: u64,
+    pub count: u32,
+    pub reserved: u32,
+}
+
+/// The staged list; see `kernels/galamost/staged.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+#[device(header)]
+pub struct StagedView {
+    /// x, y, z: center of each block. w: number of slots in use (own particles included), and `WIDE`.
+    #[device(cxx = "int4*")]
+    pub blocks: u64,
+    /// Particle of each slot from `BLOCK` on, in ascending order: `slots` - `BLOCK` entries for each block.
+    #[device(cxx = "u32*")]
+    pub halo: u64,
+    /// Particle of the block and length << 16 for each row, in descending order of length.
+    #[device(cxx = "u32*")]
+    pub rows: u64,
+    /// First chunk of each warp of rows.
+    #[device(cxx = "u32*")]
+    pub first_chunk: u64,
+    /// 8 entries of 32 rows: entry = 16 * slot.
+    #[device(cxx = "uint4*")]
+    pub chunks: u64,
+    /// 0: chunks in use, 1: tiles of a block, 2: slots of a block, 3: longest row (maxima of the last rebuild), 4 and 5:
+    /// number of entries.
+    #[device(cxx = "u32*")]
+    pub statistics: u64,
+    pub n_blocks: u32,
+    /// Slots of a block, a multiple of 256.
+    pub slots: u32,
+    pub chunk_capacity: u32,
+    pub tile_capacity: u32,
+    /// Unit of staged coordinates, and its inverse.
+    pub quantum: f64,
+    pub per_length: f64,
+    pub tiles: Bounds,
+    pub groups: Bounds,
+    pub tops: Bounds,
+    /// Bit 8 * (slot / 8 % 32) of word (slot / 256 * 8 + slot % 8): the slot is a neighbor of the row. Four words of a row
+    /// are adjacent; the rows of a block follow each other.
+    #[device(cxx = "uint4*")]
+    pub masks: u64,
+}
+
+/// `StagedListArgs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct StagedListArgs {
+    pub state: StateView,
+    pub list: StagedView,
+    pub excluded: Excluded,
+    pub r_list: f64,
+    pub first_block: u32,
+    pub reserved: u32,
 }
 
 /// `PairTerm`.
@@ -206,6 +279,18 @@ pub struct PairArgs {
     #[device(cxx = "Sums*")]
     pub sums: u64,
     pub terms: [PairTerm; MAX_PAIR_TERMS],
+}
+
+/// `StagedPairArgs`; see [`PairArgs`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, DeviceStruct)]
+#[device(header)]
+pub struct StagedPairArgs {
+    pub list: StagedView,
+    /// The largest cutoff, squared.
+    pub cutoff2: f32,
+    pub reserved: u32,
+    pub pair: PairArgs,
 }
 
 /// `BondArgs`.
@@ -279,6 +364,15 @@ pub const SCAN_ITEMS: u32 = 8;
 /// Particles whose rows of the neighbor list one warp builds, and warps per block.
 pub const TILE: u32 = 4;
 pub const TILE_WARPS: u32 = 4;
+/// Particles of a block of the staged list; one thread handles one row.
+pub const BLOCK: u32 = 256;
+/// Particles of a tile, and tiles in a group or groups in a group of groups.
+pub const LEVEL: u32 = 32;
+/// Bytes of the half-precision coordinates of 32 slots, with padding against bank conflicts.
+pub const SLOT_BYTES: u32 = 400;
+/// Groups of groups and groups around a block that the search can hold.
+pub const TOPS: u32 = 128;
+pub const GROUPS: u32 = 256;
 /// Sums of an integrator's phase are taken over groups of this many particles, independent of the block size. It is the
 /// block size of the kernels of single steps.
 pub const SUM_THREADS: u32 = 256;
@@ -296,8 +390,12 @@ pub fn args_header() -> String {
         MemberListArgs::text(),
         PatchArgs::text(),
         PatchExclusionsArgs::text(),
+        Bounds::text(),
+        StagedView::text(),
+        StagedListArgs::text(),
         PairTerm::text(),
         PairArgs::text(),
+        StagedPairArgs::text(),
         BondArgs::text(),
         PhaseArgs::text(),
         StepsControl::text(),
@@ -309,6 +407,11 @@ pub fn args_header() -> String {
         ("TILE", TILE),
         ("TILE_WARPS", TILE_WARPS),
         ("SUM_THREADS", SUM_THREADS),
+        ("BLOCK", BLOCK),
+        ("LEVEL", LEVEL),
+        ("SLOT_BYTES", SLOT_BYTES),
+        ("TOPS", TOPS),
+        ("GROUPS", GROUPS),
     ]);
     format!(
         "// Generated from the Rust definitions.\n#pragma once\n#include \"galamost/api.cuh\"\n\n{constants}{structs}"

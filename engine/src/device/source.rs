@@ -56,7 +56,15 @@ impl SourceUnit {
     /// Returns an error if a struct is defined twice.
     pub fn headers() -> Result<Vec<(&'static str, String)>> {
         let mut list = vec![("galamost/api.cuh", api_header()?), ("galamost/args.cuh", args_header())];
-        list.extend(galamost_kernels::HEADERS.iter().map(|(n, t)| (*n, (*t).to_string())));
+        let folder = std::env::var_os("GALAMOST_KERNELS").map(std::path::PathBuf::from);
+        for (name, text) in galamost_kernels::HEADERS {
+            // for development: headers of a folder instead of those of the program
+            let text = match &folder {
+                Some(f) => std::fs::read_to_string(f.join(name)).map_err(|e| Error::Run(format!("{name}: {e}")))?,
+                None => (*text).to_string(),
+            };
+            list.push((*name, text));
+        }
         Ok(list)
     }
 }
