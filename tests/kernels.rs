@@ -124,14 +124,45 @@ fn own_units(precision: Precision) -> Vec<SourceUnit> {
     let folder = tempfile::tempdir().expect("a folder");
     let text = OWN.replace("r.csv", &folder.path().join("r.csv").to_string_lossy());
     let plan = plan_of(&text, standard_system(), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+    let found = recorded(&plan, precision);
+    assert_eq!(found.len(), 21);
+    found
+}
+
+/// Units that the components of a plan compile for themselves.
+fn recorded(plan: &Plan, precision: Precision) -> Vec<SourceUnit> {
     let units = Arc::new(Mutex::new(vec![]));
     let host = HostServices::new(Recorder::new(&units), precision);
     for c in &plan.components {
         c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
     }
-    let found = units.lock().expect("one thread").clone();
-    assert_eq!(found.len(), 21);
-    found
+    units.lock().expect("one thread").clone()
+}
+
+/// Kernels of MD-SCF: both schemes, many types, charges in Fourier space.
+fn field_units(precision: Precision) -> Vec<SourceUnit> {
+    let settings = [
+        (5, "scheme: Paper, grid: [6, 6, 6], kappa: 0.1, kT: 1.0"),
+        (5, "scheme: Variational, grid: [6, 6, 6], kappa: 0.1, kT: 1.0"),
+        (
+            2,
+            "scheme: Variational, grid: [6, 6, 6], kappa: 0.1, kT: 1.0, filter: 0.5, electrostatics: (coulomb: 2.0, alpha: 1.0)",
+        ),
+    ];
+    let mut units = vec![];
+    for (types, setting) in settings {
+        let mut system = standard_system();
+        system.types = ["A", "B", "C", "D", "E"][..types].iter().map(|t| (*t).to_string()).collect();
+        system.type_id.iter_mut().enumerate().for_each(|(i, t)| *t = (i % types) as u32);
+        let pairs = (0..types).flat_map(|i| (i..types).map(move |j| (i, j)));
+        let chi: String =
+            pairs.map(|(i, j)| format!("({:?}, {:?}): 0.0, ", system.types[i], system.types[j])).collect();
+        let text = format!("(forces: [ MdScf({setting}, chi: {{ {chi} }}) ], stages: [ (steps: 0, dt: 0.01) ])");
+        let plan = plan_of(&text, system, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+        units.extend(recorded(&plan, precision));
+    }
+    assert_eq!(units.len(), 3);
+    units
 }
 
 /// Kernels of samplers, with their settings.
@@ -148,12 +179,7 @@ fn sampler_units() -> Vec<SourceUnit> {
         Perm(chain: OffLattice(trials: 8), monomers: 512, control: Thresholds(low: 0.3, high: 3.0), tours: 64, file: "t15"),
     ])"#;
     let plan = plan(SAMPLERS, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
-    let units = Arc::new(Mutex::new(vec![]));
-    let host = HostServices::new(Recorder::new(&units), Precision::Mixed);
-    for c in &plan.components {
-        c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
-    }
-    units.lock().expect("one thread").clone()
+    recorded(&plan, Precision::Mixed)
 }
 
 /// The persistent kernel of a plan.
@@ -192,6 +218,7 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
     let mut units = engine_units(precision);
     if has_compiler() {
         units.extend(own_units(precision));
+        units.extend(field_units(precision));
     }
     for mode in ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"] {
         let text = PIPELINE.replace("MODE", mode).replace("INTEGRATOR", "VelocityVerlet()");
@@ -331,6 +358,8 @@ fn every_kernel_compiles_for_sm_90_without_spills() {
                     _ if unit.name.ends_with("Npt") => 1024,
                     // so does the chain, in the last block of the phase before it
                     _ if unit.name == "NoseHooverChain" => 128,
+                    // sums of energies and virials, when output is due
+                    _ if k.name == "md_scf_sums" => 1024,
                     (true, _) => 128,
                     (_, Precision::Double) => 32,
                     // one register, around the slow path of an elementary function

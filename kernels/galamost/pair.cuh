@@ -86,7 +86,7 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
 #ifdef GALAMOST_SHEAR
         vj.x += n.slide;
 #endif
-        input.rv = n.d.x * (n.vi.x - vj.x) + n.d.y * (n.vi.y - vj.y) + n.d.z * (n.vi.z - vj.z);
+        input.rv = device_dot(n.d, Vec3<real>{n.vi.x - vj.x, n.vi.y - vj.y, n.vi.z - vj.z});
     }
     if (Potential::inputs & INPUT_RANDOM) {
         input.zeta = uniform_unit_variance<real>(random_pair(term.key, step.step, n.tag_i, partner.tag).v[0]);
@@ -116,12 +116,12 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
         if (FULL) {
             // the force need not be parallel to r, so the virial uses the symmetric part
             sum.u[INDEX] += felt.v2;
-            sum.w[0] += n.d.x * f.x;
+            device_set_mul_add(sum.w[0], n.d.x, f.x);
             sum.w[1] += real(0.5) * (n.d.x * f.y + n.d.y * f.x);
             sum.w[2] += real(0.5) * (n.d.x * f.z + n.d.z * f.x);
-            sum.w[3] += n.d.y * f.y;
+            device_set_mul_add(sum.w[3], n.d.y, f.y);
             sum.w[4] += real(0.5) * (n.d.y * f.z + n.d.z * f.y);
-            sum.w[5] += n.d.z * f.z;
+            device_set_mul_add(sum.w[5], n.d.z, f.z);
         }
     } else {
         const Tuple2<real, real> bare = Potential::eval(input, rows[row]);
@@ -134,16 +134,17 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
             cutoff_row.force_shift = at_cutoff.v0 * cutoff_row.cutoff;
         }
         const Tuple2<real, real> fu = apply_mode<real>(Potential::mode, n.r2, bare, cutoff_row);
-        const Vec3<real> f = n.d * (!SELECT || within ? fu.v0 : real(0));
-        sum.f += f;
+        const real factor = !SELECT || within ? fu.v0 : real(0);
+        device_set_mul_add(sum.f, n.d, factor);
         if (FULL) {
+            const Vec3<real> f = n.d * factor;
             sum.u[INDEX] += fu.v1;
-            sum.w[0] += n.d.x * f.x;
-            sum.w[1] += n.d.x * f.y;
-            sum.w[2] += n.d.x * f.z;
-            sum.w[3] += n.d.y * f.y;
-            sum.w[4] += n.d.y * f.z;
-            sum.w[5] += n.d.z * f.z;
+            device_set_mul_add(sum.w[0], n.d.x, f.x);
+            device_set_mul_add(sum.w[1], n.d.x, f.y);
+            device_set_mul_add(sum.w[2], n.d.x, f.z);
+            device_set_mul_add(sum.w[3], n.d.y, f.y);
+            device_set_mul_add(sum.w[4], n.d.y, f.z);
+            device_set_mul_add(sum.w[5], n.d.z, f.z);
         }
     }
 }

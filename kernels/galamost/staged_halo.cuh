@@ -175,7 +175,7 @@ __device__ __forceinline__ u32 close_warps(const Search& s, const SearchMemory& 
         const float dx = axis_gap<PERIODIC>(r.x, c.x, half.x, h.x, s.box.unit[0]);
         const float dy = axis_gap<PERIODIC>(r.y, c.y, half.y, h.y, s.box.unit[1]);
         const float dz = axis_gap<PERIODIC>(r.z, c.z, half.z, h.z, s.box.unit[2]);
-        if (dx * dx + dy * dy + dz * dz <= s.reach2) close |= 1u << w;
+        if (device_norm2(Vec3<float>{dx, dy, dz}) <= s.reach2) close |= 1u << w;
     }
     return close;
 }

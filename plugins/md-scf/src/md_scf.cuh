@@ -114,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_field(MdScfArgs a) {
     for (int i = 0; i < TYPES; ++i) {
         real sum = real(0);
 #pragma unroll
-        for (int j = 0; j < TYPES; ++j) sum += __ldg(&a.matrix[i * TYPES + j]) * n[j];
+        for (int j = 0; j < TYPES; ++j) sum = device_mul_add(__ldg(&a.matrix[i * TYPES + j]), n[j], sum);
         a.field[u64(i) * a.vertices + v] = sum * scale - less;
     }
 #endif

@@ -263,7 +263,7 @@ mod tests {
         assert!(t.contains("p_0.default_ = real(1.0);"), "{t}");
     }
 
-    /// Operators of C++ where numbers are known to be floating-point, helpers elsewhere.
+    /// A product and a sum are one operation; otherwise operators of C++ where numbers are known to be floating-point, helpers elsewhere.
     #[test]
     fn arithmetic() {
         let t = text(
@@ -271,7 +271,7 @@ mod tests {
         )
         .expect("valid");
         for line in [
-            "const auto a_3 = (device_mul(p_2.k, p_2.l) + x_0);",
+            "const auto a_3 = device_mul_add(p_2.k, p_2.l, x_0);",
             "const auto m_4 = device_shl(device_rem(device_neg(n_1), 3), 1);",
             "const auto b_5 = device_and(((n_1 > 1)), ((m_4 > 2)));",
             "return (a_3 * a_3);",

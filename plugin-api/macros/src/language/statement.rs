@@ -1,5 +1,6 @@
 //! Statements of the device language.
 
+use super::expression::product;
 use super::translator::{Translator, Value};
 use super::types::{Result, cxx_type, refuse, struct_paths};
 use super::{RANDOM_METHODS, assigning, is_float_type, without_parentheses};
@@ -56,6 +57,14 @@ impl Translator {
             Stmt::Expr(Expr::Assign(a), _) => self.assign(&a.left, &a.right),
             Stmt::Expr(Expr::Binary(b), _) if assigning(&b.op).is_some() => {
                 let (operator, helper) = assigning(&b.op).unwrap_or_default();
+                if let (Some(p), "add" | "sub") = (product(&b.right), helper) {
+                    let (l, (x, y)) = (self.target(&b.left)?, self.factors(p)?);
+                    self.check_operands(&b.left, &b.op, &b.right)?;
+                    order::check_assignment(&b.left, &b.right, &self.by_reference)?;
+                    let name = if helper == "add" { "mul_add" } else { "sub_mul" };
+                    let _ = writeln!(self.out, "device_set_{name}({l}, {x}, {y});");
+                    return Ok(());
+                }
                 let (l, r) = (self.target(&b.left)?, self.expr(&b.right)?);
                 self.check_operands(&b.left, &b.op, &b.right)?;
                 order::check_assignment(&b.left, &b.right, &self.by_reference)?;

@@ -275,7 +275,7 @@ extern "C" __global__ void __launch_bounds__(128, 8) rdf_count_quick(RdfArgs a) 
         for (u32 j = range.from; j < range.to; ++j) {
             const float4 q = __ldg(&a.quick[j]);
             const float x = px - q.x, y = py - q.y, z = pz - q.z;
-            const float at = quick_root(x * x + y * y + z * z) * a.bins_per_length;
+            const float at = quick_root(device_norm2(Vec3<float>{x, y, z})) * a.bins_per_length;
             if (!(at < a.end)) continue;
             // rounded to an integer by adding 1.5·2²³, whose last bits then hold it
             const float shifted = at + 12582912.0f, rounded = shifted - 12582912.0f;
