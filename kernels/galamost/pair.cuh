@@ -149,6 +149,22 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
     }
 }
 
+// Stores the force, torque and energy of a particle.
+template <int TERMS, bool FULL>
+__device__ __forceinline__ void store_pair_force(const StateView& s, u32 i, const Accumulator<TERMS, FULL>& sum) {
+    real u = real(0);
+    if (FULL) {
+        for (int k = 0; k < TERMS; ++k) u += sum.u[k];
+    }
+    // every pair is visited twice, once from each side
+    s.force[i] = {sum.f.x, sum.f.y, sum.f.z, real(0.5) * u};
+    if (s.torque) {
+        s.torque[3u * i] = sum.t.x;
+        s.torque[3u * i + 1u] = sum.t.y;
+        s.torque[3u * i + 2u] = sum.t.z;
+    }
+}
+
 // Adds the sums of a team in a fixed tree order.
 template <class PairTerms, int TERMS, u32 TEAM, bool FULL>
 __device__ __forceinline__ void sum_team(Accumulator<TERMS, FULL>& sum) {
@@ -225,19 +241,7 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
     }
     sum_team<PairTerms, TERMS, TEAM, FULL>(sum);
     const bool first = lane == 0u && i < s.n_local;
-    if (first) {
-        real u = real(0);
-        if (FULL) {
-            for (int k = 0; k < TERMS; ++k) u += sum.u[k];
-        }
-        // every pair is visited twice, once from each side
-        s.force[i] = {sum.f.x, sum.f.y, sum.f.z, real(0.5) * u};
-        if (s.torque) {
-            s.torque[3u * i] = sum.t.x;
-            s.torque[3u * i + 1u] = sum.t.y;
-            s.torque[3u * i + 2u] = sum.t.z;
-        }
-    }
+    if (first) store_pair_force(s, i, sum);
     return first;
 }
 

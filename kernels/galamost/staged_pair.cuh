@@ -249,17 +249,6 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
         sum.f = sum.f * row.quantum;
         for (int k = 0; k < (FULL ? 6 : 0); ++k) sum.w[k] *= row.quantum2;
     }
-    if (valid) {
-        real u = real(0);
-        if (FULL) {
-            for (int k = 0; k < TERMS; ++k) u += sum.u[k];
-        }
-        s.force[i] = {sum.f.x, sum.f.y, sum.f.z, real(0.5) * u};
-        if (s.torque) {
-            s.torque[3u * i] = sum.t.x;
-            s.torque[3u * i + 1u] = sum.t.y;
-            s.torque[3u * i + 2u] = sum.t.z;
-        }
-    }
+    if (valid) store_pair_force(s, i, sum);
     if constexpr (FULL) store_pair_sums<TERMS>(a.pair, sum, valid);
 }

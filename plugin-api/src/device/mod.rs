@@ -9,6 +9,7 @@ pub mod precision;
 pub mod quaternion;
 pub mod real;
 pub mod rotation;
+pub mod scaling;
 mod text;
 pub mod vector;
 

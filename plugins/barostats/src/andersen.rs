@@ -1,6 +1,7 @@
 //! The Andersen barostat and thermostat.
 
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::scaling::scaled;
 
 /// Andersen barostat and thermostat (NPT): the volume V is a dynamic variable with the mass M, and particles collide with
 /// a heat bath.
@@ -127,7 +128,7 @@ fn move_box(g: &mut AndersenNptState, sums: &[f64; 8], step: &Step<f64>, box_len
 #[particle_fn(AndersenNpt)]
 fn flight(velocity: &mut Vec3<real>, displacement: &mut Vec3<real>, g: &AndersenNptState) {
     *displacement = *velocity * (g.flight as real);
-    *velocity *= g.keep as real;
+    *velocity = scaled(*velocity, g.keep);
 }
 
 #[particle_fn(AndersenNpt)]

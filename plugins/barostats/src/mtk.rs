@@ -2,6 +2,7 @@
 
 use crate::coupling::{Couple, axis_variables, variable_count};
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::scaling::{scaled, scaled_number};
 
 /// Maximum number of thermostats in a chain.
 const LONGEST: usize = 8;
@@ -88,8 +89,7 @@ pub struct MtkState {
     pub(crate) begin_spin: f64,
     /// Factor of the velocity in the half kick at the end of a step.
     pub(crate) keep: [f64; 3],
-    /// The same at the start of a step, times the scale factor of the thermostats. Two factors near 1, rounded one by one to single precision,
-    /// would cool or heat steadily: products are made here, and each velocity is multiplied by one rounded number.
+    /// The same at the start of a step, times the scale factor of the thermostats.
     pub(crate) begin_keep: [f64; 3],
     /// Factor of F dt/2m in a half kick.
     kick: [f64; 3],
@@ -330,13 +330,13 @@ pub(crate) fn kicked(
     mass: real,
     g: &MtkState,
     half: real,
-    keep: Vec3<real>,
+    keep: &[f64; 3],
 ) -> Vec3<real> {
     let f = force * (half / mass);
     Vec3::new(
-        v.x * keep.x + f.x * (g.kick[0] as real),
-        v.y * keep.y + f.y * (g.kick[1] as real),
-        v.z * keep.z + f.z * (g.kick[2] as real),
+        scaled_number(v.x, keep[0]) + f.x * (g.kick[0] as real),
+        scaled_number(v.y, keep[1]) + f.y * (g.kick[1] as real),
+        scaled_number(v.z, keep[2]) + f.z * (g.kick[2] as real),
     )
 }
 
@@ -349,8 +349,7 @@ fn first_half(
     g: &MtkState,
     step: &Step<real>,
 ) {
-    let keep = Vec3::new(g.begin_keep[0] as real, g.begin_keep[1] as real, g.begin_keep[2] as real);
-    let v = kicked(*velocity, force, mass, g, 0.5 * step.dt, keep);
+    let v = kicked(*velocity, force, mass, g, 0.5 * step.dt, &g.begin_keep);
     *velocity = v;
     *displacement = Vec3::new(v.x * (g.flight[0] as real), v.y * (g.flight[1] as real), v.z * (g.flight[2] as real));
 }
@@ -363,8 +362,7 @@ fn second_half(
     g: &MtkState,
     step: &Step<real>,
 ) -> (real, real, real) {
-    let keep = Vec3::new(g.keep[0] as real, g.keep[1] as real, g.keep[2] as real);
-    let v = kicked(*velocity, force, mass, g, 0.5 * step.dt, keep);
+    let v = kicked(*velocity, force, mass, g, 0.5 * step.dt, &g.keep);
     *velocity = v;
     (mass * v.x * v.x, mass * v.y * v.y, mass * v.z * v.z)
 }
@@ -413,7 +411,7 @@ fn barostat(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, box_length: &[f
 
 #[particle_fn(MtkNpt)]
 fn rescale(velocity: &mut Vec3<real>, g: &MtkState) {
-    *velocity *= g.end_scale as real;
+    *velocity = scaled(*velocity, g.end_scale);
 }
 
 impl Integrator for MtkNpt {

@@ -4,6 +4,7 @@ use crate::coupling::axis_variables;
 use crate::mtk::{MtkNpt, MtkState, begin_step, end_step, kicked, resize, store_kinetic};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::rotation::{pushed, turned, twice_energy};
+use galamost_plugin_api::scaling::scaled;
 
 /// Martyna–Tobias–Klein barostat (NPT) for translation and rotation: `MtkNpt` with rotation as in `RotationalVerlet` and a
 /// third Nosé–Hoover chain for rotation.
@@ -69,11 +70,10 @@ fn first_half(
     g: &MtkState,
     step: &Step<real>,
 ) {
-    let keep = Vec3::new(g.begin_keep[0] as real, g.begin_keep[1] as real, g.begin_keep[2] as real);
-    let v = kicked(*velocity, force, mass, g, 0.5 * step.dt, keep);
+    let v = kicked(*velocity, force, mass, g, 0.5 * step.dt, &g.begin_keep);
     *velocity = v;
     *displacement = Vec3::new(v.x * (g.flight[0] as real), v.y * (g.flight[1] as real), v.z * (g.flight[2] as real));
-    let l = *angular_momentum * (g.begin_spin as real);
+    let l = scaled(*angular_momentum, g.begin_spin);
     *angular_momentum = pushed(l, torque, *quaternion, inertia, 0.5 * step.dt);
     *quaternion = turned(*quaternion, *angular_momentum, inertia, step.dt);
 }
@@ -90,8 +90,7 @@ fn second_half(
     g: &MtkState,
     step: &Step<real>,
 ) -> (real, real, real, real) {
-    let keep = Vec3::new(g.keep[0] as real, g.keep[1] as real, g.keep[2] as real);
-    let v = kicked(*velocity, force, mass, g, 0.5 * step.dt, keep);
+    let v = kicked(*velocity, force, mass, g, 0.5 * step.dt, &g.keep);
     *velocity = v;
     *angular_momentum = pushed(*angular_momentum, torque, quaternion, inertia, 0.5 * step.dt);
     (mass * v.x * v.x, mass * v.y * v.y, mass * v.z * v.z, twice_energy(quaternion, *angular_momentum, inertia))
@@ -105,8 +104,8 @@ fn barostat(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, box_length: &[f
 
 #[particle_fn(RotationalMtkNpt)]
 fn rescale(velocity: &mut Vec3<real>, angular_momentum: &mut Vec3<real>, g: &MtkState) {
-    *velocity *= g.end_scale as real;
-    *angular_momentum *= g.end_spin as real;
+    *velocity = scaled(*velocity, g.end_scale);
+    *angular_momentum = scaled(*angular_momentum, g.end_spin);
 }
 
 impl Integrator for RotationalMtkNpt {

@@ -1,6 +1,7 @@
 //! The Berendsen thermostat.
 
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::scaling::scaled;
 
 /// Thermostat with weak coupling (Berendsen): velocity Verlet with all velocities rescaled after each step.
 ///
@@ -75,7 +76,7 @@ fn thermostat(g: &mut BerendsenState, sums: &[f64; 8], step: &Step<f64>) {
 
 #[particle_fn(Berendsen)]
 fn rescale(velocity: &mut Vec3<real>, g: &BerendsenState) {
-    *velocity *= g.scale as real;
+    *velocity = scaled(*velocity, g.scale);
 }
 
 impl Integrator for Berendsen {

@@ -1,6 +1,7 @@
 //! Stochastic velocity rescaling.
 
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::scaling::scaled;
 
 /// Stochastic velocity rescaling (Bussi, Donadio and Parrinello; NVT): velocity Verlet with all velocities multiplied by
 /// a random factor α after each step.
@@ -125,7 +126,7 @@ fn thermostat(g: &mut BussiState, sums: &[f64; 8], step: &Step<f64>, random: &mu
 
 #[particle_fn(Bussi)]
 fn rescale(velocity: &mut Vec3<real>, g: &BussiState) {
-    *velocity *= g.scale as real;
+    *velocity = scaled(*velocity, g.scale);
 }
 
 impl Integrator for Bussi {

@@ -1,6 +1,7 @@
 //! The Nosé–Hoover thermostat.
 
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::scaling::scaled;
 
 /// Nosé–Hoover thermostat (NVT): dr/dt = v, dv/dt = F/m − ξ v, dξ/dt = (2K − g kT)/Q, Q = g kT τ².
 ///
@@ -102,7 +103,7 @@ fn first_half(
     g: &NoseHooverState,
     step: &Step<real>,
 ) {
-    *velocity = *velocity * (g.begin_scale as real) + force * (0.5 * step.dt / mass);
+    *velocity = scaled(*velocity, g.begin_scale) + force * (0.5 * step.dt / mass);
     *displacement = *velocity * step.dt;
 }
 
@@ -124,7 +125,7 @@ fn thermostat(g: &mut NoseHooverState, sums: &[f64; 8], step: &Step<f64>) {
 
 #[particle_fn(NoseHoover)]
 fn rescale(velocity: &mut Vec3<real>, g: &NoseHooverState) {
-    *velocity *= g.end_scale as real;
+    *velocity = scaled(*velocity, g.end_scale);
 }
 
 impl Integrator for NoseHoover {

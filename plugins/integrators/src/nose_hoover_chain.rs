@@ -1,6 +1,7 @@
 //! The Nosé–Hoover chain thermostat.
 
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::scaling::scaled;
 
 /// Maximum number of thermostats in a chain.
 const LONGEST: usize = 8;
@@ -164,7 +165,7 @@ fn first_half(
     g: &ChainState,
     step: &Step<real>,
 ) {
-    *velocity = *velocity * (g.begin_scale as real) + force * (0.5 * step.dt / mass);
+    *velocity = scaled(*velocity, g.begin_scale) + force * (0.5 * step.dt / mass);
     *displacement = *velocity * step.dt;
 }
 
@@ -188,7 +189,7 @@ fn thermostat(g: &mut ChainState, sums: &[f64; 8], step: &Step<f64>) {
 
 #[particle_fn(NoseHooverChain)]
 fn rescale(velocity: &mut Vec3<real>, g: &ChainState) {
-    *velocity *= g.end_scale as real;
+    *velocity = scaled(*velocity, g.end_scale);
 }
 
 impl Integrator for NoseHooverChain {

@@ -2,6 +2,7 @@
 
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::rotation::{pushed, turned, twice_energy};
+use galamost_plugin_api::scaling::scaled;
 
 /// Thermostat with weak coupling (Berendsen) of translation and rotation, each with its own relaxation time.
 ///
@@ -101,8 +102,8 @@ fn thermostat(g: &mut BerendsenState, sums: &[f64; 8], step: &Step<f64>) {
 
 #[particle_fn(RotationalBerendsen)]
 fn rescale(velocity: &mut Vec3<real>, angular_momentum: &mut Vec3<real>, g: &BerendsenState) {
-    *velocity *= g.scale[0] as real;
-    *angular_momentum *= g.scale[1] as real;
+    *velocity = scaled(*velocity, g.scale[0]);
+    *angular_momentum = scaled(*angular_momentum, g.scale[1]);
 }
 
 impl Integrator for RotationalBerendsen {

@@ -2,6 +2,7 @@
 
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::rotation::{pushed, turned, twice_energy};
+use galamost_plugin_api::scaling::scaled;
 
 /// Nosé–Hoover thermostats (NVT) of translation and rotation, one for each.
 ///
@@ -124,9 +125,9 @@ fn first_half(
     g: &NoseHooverState,
     step: &Step<real>,
 ) {
-    *velocity = *velocity * (g.begin_scale[0] as real) + force * (0.5 * step.dt / mass);
+    *velocity = scaled(*velocity, g.begin_scale[0]) + force * (0.5 * step.dt / mass);
     *displacement = *velocity * step.dt;
-    let l = *angular_momentum * (g.begin_scale[1] as real);
+    let l = scaled(*angular_momentum, g.begin_scale[1]);
     *angular_momentum = pushed(l, torque, *quaternion, inertia, 0.5 * step.dt);
     *quaternion = turned(*quaternion, *angular_momentum, inertia, step.dt);
 }
@@ -162,8 +163,8 @@ fn thermostat(g: &mut NoseHooverState, sums: &[f64; 8], step: &Step<f64>) {
 
 #[particle_fn(RotationalNoseHoover)]
 fn rescale(velocity: &mut Vec3<real>, angular_momentum: &mut Vec3<real>, g: &NoseHooverState) {
-    *velocity *= g.end_scale[0] as real;
-    *angular_momentum *= g.end_scale[1] as real;
+    *velocity = scaled(*velocity, g.end_scale[0]);
+    *angular_momentum = scaled(*angular_momentum, g.end_scale[1]);
 }
 
 impl Integrator for RotationalNoseHoover {
