@@ -60,6 +60,7 @@ mod rotation;
 mod rows;
 mod several;
 mod shear;
+mod staged;
 mod steps;
 mod stranger;
 mod tables;
