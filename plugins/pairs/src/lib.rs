@@ -1,6 +1,6 @@
 //! Isotropic pair potentials, one file each.
 //!
-//! `soft` contains soft repulsions, `coarse` potentials of coarse-grained particles and colloids, `coulomb` short-range forms of the Coulomb interaction.
+//! `soft` contains soft repulsions, `coarse` potentials of coarse-grained particles, `coulomb` short-range forms of the Coulomb interaction.
 #![allow(non_camel_case_types)]
 
 mod born;

@@ -1,6 +1,5 @@
-//! Potentials of coarse-grained particles and colloids.
+//! Potentials of coarse-grained particles.
 
 mod ashbaugh_hatch;
-mod dlvo;
 mod lj_gauss;
 mod wang_frenkel;
