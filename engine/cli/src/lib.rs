@@ -18,6 +18,8 @@ pub mod stats;
 mod table;
 pub mod terminal;
 
+pub use render::all_threads;
+
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use common::{CommonArgs, Context, usage_error};

@@ -16,7 +16,8 @@ pub(crate) struct NewArgs {
     /// Folder to create [default: the name of the crate].
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
-    /// Path or version of galamost-plugin-api [default: the path this program was built from, or its version].
+    /// Path or version of galamost-plugin-api [default: the sources installed with this program, the
+    /// path it was built from, or its version].
     #[arg(long, value_name = "PATH|VERSION")]
     api: Option<String>,
 }
@@ -130,10 +131,12 @@ fn chain_xml() -> String {
     x + "</configuration>\n</galamost_xml>\n"
 }
 
-/// Returns the dependency on the plugin API for `Cargo.toml`: the given path or version, else the path this program was
-/// built from, else the version of this program.
+/// Returns the dependency on the plugin API for `Cargo.toml`: the given path or version, else the sources installed with
+/// this program, else the path it was built from, else its version.
 fn api_dependency(given: Option<&str>) -> Result<String, Failure> {
-    let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin-api");
+    let program = std::env::current_exe().and_then(|p| p.canonicalize()).unwrap_or_default();
+    let installed = program.parent().map(|bin| bin.join("../share/galamost/plugin-api")).filter(|p| p.exists());
+    let built_from = installed.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin-api"));
     let path = match given {
         Some(v) if v.starts_with(|c: char| c.is_ascii_digit()) => return Ok(format!("{v:?}")),
         Some(p) => PathBuf::from(p),

@@ -85,7 +85,7 @@ fn overview(registry: &Registry) -> String {
 }
 
 /// Returns components with their pages and fields as JSON.
-fn to_json(list: &[(&Library, &ComponentInfo)]) -> String {
+pub fn to_json(list: &[(&Library, &ComponentInfo)]) -> String {
     let one = |(library, c): &(&Library, &ComponentInfo)| {
         json!({
             "name": c.name, "kind": c.kind.to_string(), "list": c.kind.list(), "plugin": library.record.name(),
