@@ -343,6 +343,31 @@ def test_save_writes_a_checkpoint(liquid):
         assert sim.step == 40
 
 
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_kernels_of_a_gpu_are_driven_alike(folder):
+    """On the emulated device: the bits of the command line, and a new state."""
+    text = LIQUID.replace("cells: [5, 5, 5]", "cells: [4, 4, 4]").replace("steps: 130", "steps: 12")
+    text = text.replace("steps: 170", "steps: 18")
+    for name in ("command", "python"):
+        (folder / name).mkdir()
+        (folder / name / "sim.ron").write_text(text)
+    command("--pipeline", folder / "command/sim.ron", "--quiet", "--device", "emulated")
+    with gm.Simulation(folder / "python/sim.ron", device="emulated") as sim:
+        for steps in (5, 7, 11, 7):
+            sim.run(steps)
+            assert sim.thermo.kT > 0 and sim.state.position.shape == (256, 3)
+    assert (folder / "python/thermo.csv").read_bytes() == (folder / "command/thermo.csv").read_bytes()
+    with gm.Simulation(text, device="emulated") as sim, gm.Simulation(text.replace("thermo", "cpu"), name="cpu") as cpu:
+        sim.run(10)
+        state = sim.state.copy()
+        for s in (sim, cpu):
+            s.state.position, s.state.velocity, s.state.image = state.position, -state.velocity, state.image
+        np.testing.assert_allclose(sim.state.force, cpu.state.force, atol=2e-3)
+        assert sim.thermo.potential == pytest.approx(cpu.thermo.potential, rel=1e-5)
+        assert sim.thermo.kinetic == pytest.approx(cpu.thermo.kinetic, rel=1e-6)
+        sim.run(5)
+
+
 def test_samplers_are_refused():
     shutil.copy(next((SHARE / "examples").glob("*rosenbluth*.ron")), "chains.ron")
     with pytest.raises(gm.RunError, match="samplers"):
