@@ -9,7 +9,7 @@ use std::process::Command;
 /// The folder of the package.
 const PACKAGE: &str = "engine/python";
 /// The folder in the package with the files beside the module, which maturin packs as the wheel's data.
-const STAGE: &str = "wheel.data";
+const STAGE: &str = ".wheel";
 
 struct Options {
     profile: String,
