@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Options of `galamost new`.
 #[derive(Args, Debug)]
 pub(crate) struct NewArgs {
-    /// pair, oriented-pair, bond, angle, dihedral, force, integrator, updater, analyzer or generator.
+    /// pair, oriented-pair, bond, angle, dihedral, force, integrator, updater, analyzer, generator or sampler.
     kind: String,
     /// Name of the crate: lowercase letters, digits and `-`.
     name: String,
@@ -40,6 +40,7 @@ const KINDS: &[(&str, &str, &str, &str)] = &[
     ("updater", "an updater", include_str!("../templates/updater.rs"), UPDATER),
     ("analyzer", "an analyzer", include_str!("../templates/analyzer.rs"), ANALYZER),
     ("generator", "a generator", include_str!("../templates/generator.rs"), GENERATOR),
+    ("sampler", "a sampler", include_str!("../templates/sampler.rs"), SAMPLER),
 ];
 
 const PAIR: &str = "    initial: [
@@ -90,6 +91,9 @@ const GENERATOR: &str = "    initial: [ @, Velocities(kT: 1.0) ],
     integrators: [ VelocityVerlet() ],
     analyzers: [ Thermo(every: 100, file: \"my-component.csv\") ],
     stages: [ (steps: 1_000, dt: 0.002) ],
+";
+
+const SAMPLER: &str = "    ensemble: [ @ ],
 ";
 
 fn error(message: String) -> Failure {
