@@ -5,7 +5,7 @@ use crate::output::page::base64;
 use crate::output::series::{self, Series, is_parquet};
 use crate::plot::{PlotSelection, plot};
 use crate::render::{all_threads, read_state};
-use crate::stats::{Skip, Statistics, of_series, with_error};
+use crate::stats::{Skip, Statistics, of_series, significant};
 use galamost_engine::pipeline::{Entry, Pipeline};
 use galamost_engine::plugins::Registry;
 use galamost_pictures::{Theme, View, escape};
@@ -147,24 +147,31 @@ pub fn pictures(pipeline: &Pipeline, outputs: &[Output], registry: &Registry) ->
 
 /// Returns a table of time averages.
 fn averages(list: &[Statistics]) -> String {
-    let mut out = "<div class=\"scroll\"><table><tr><th>average</th><th>mean ± standard error</th><th>deviation</th><th>rows used</th>\
-                   <th>rows skipped</th><th>statistical inefficiency</th><th class=\"wrap\"></th></tr>\n"
+    let mut out = "<div class=\"scroll\"><table><tr><th>average</th><th>mean ± standard error</th><th>95 %</th><th>deviation</th>\
+                   <th>independent values</th><th class=\"wrap\"></th></tr>\n"
         .to_string();
-    for s in list.iter().filter(|s| s.deviation > 0.0) {
+    for s in list.iter().filter(|s| !s.constant) {
         let _ = writeln!(
             out,
-            "<tr><td>{}</td><td>{}</td><td>{:.3e}</td><td>{}</td><td>{}</td><td>{:.1}</td><td class=\"wrap soft\">{}</td></tr>",
-            escape(&s.unit.as_ref().map_or(s.name.clone(), |u| format!("{} ({u})", s.name))),
-            with_error(s.mean, s.error).replace('-', "−"),
-            s.deviation,
-            s.rows,
-            s.skipped,
-            s.inefficiency,
+            "<tr><td>{}</td><td>{}</td><td>± {}</td><td>{}</td><td>{:.0}</td><td class=\"wrap soft\">{}</td></tr>",
+            escape(&s.label()),
+            s.rounded().replace('-', "−"),
+            significant(s.error.interval(), 2),
+            significant(s.deviation, 3),
+            s.rows as f64 / s.inefficiency,
             s.remarks().join("; ")
         );
     }
-    out + "</table></div>\n<p class=\"soft small\">Standard errors from block averages (Flyvbjerg and Petersen). The equilibration of each \
-           column is skipped such that most independent values remain (Chodera).</p>\n"
+    out += "</table></div>\n";
+    if let Some(s) = list.first() {
+        let _ = writeln!(
+            out,
+            "<p class=\"soft small\">Averages of {} rows. The first {} rows are skipped as equilibration. Standard errors \
+             include correlations in time.</p>",
+            s.rows, s.skipped
+        );
+    }
+    out
 }
 
 /// Returns a plot of every table, with time averages for thermodynamic tables.
