@@ -142,3 +142,62 @@ fn statistics_agree_with_numpy() {
     let few = galamost(folder.path(), &["stats", "s.csv", "--skip", "5999"]);
     assert_eq!(few.status.code(), Some(2));
 }
+
+/// A small liquid with room for a density.
+const LIQUID: &str = r#"(
+    seed: 1,
+    initial: [ Lattice(lattice: Sc, cells: [6, 6, 6], density: DENSITY), Velocities(kT: 1.5) ],
+    forces: [ LennardJones(r_cut: 2.5, pairs: { ("A", "A"): (epsilon: 1.0, sigma: 1.0) }) ],
+    integrators: [ Bussi(kT: 1.5, tau: 0.2) ],
+    analyzers: [ Thermo(every: 10, file: "thermo.csv") ],
+    stages: [ (name: "run", steps: 1_000, dt: 0.004) ],
+)"#;
+
+#[test]
+fn an_equation_of_state_needs_no_script() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |args: &[&str]| {
+        let done = galamost(folder.path(), args);
+        assert!(done.status.success(), "{args:?}: {}", words(&done));
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    for density in ["0.2", "0.3", "0.4"] {
+        let one = folder.path().join(format!("rho-{density}"));
+        std::fs::create_dir(&one).expect("a folder");
+        std::fs::write(one.join("run.ron"), LIQUID.replace("DENSITY", density)).expect("written");
+        run(&["--pipeline", &format!("rho-{density}/run.ron"), "--device", "cpu", "--quiet"]);
+    }
+    run(&["stats", "rho-*/thermo.csv", "--columns", "kT,pressure", "--out", "eos.csv"]);
+    let text = std::fs::read_to_string(folder.path().join("eos.csv")).expect("a table");
+    let rows: Vec<Vec<&str>> = text.lines().map(|l| l.split(',').collect()).collect();
+    let head =
+        ["run", "density", "rows", "skipped", "kT", "kT_error", "pressure", "pressure_error", "not_equilibrated"];
+    assert_eq!((rows.len(), &rows[0][..]), (4, &head[..]));
+    for (row, density) in rows[1..].iter().zip(["0.2", "0.3", "0.4"]) {
+        assert_eq!(row[..2], [&format!("rho-{density}/thermo.csv"), density]);
+        let one: serde_json::Value =
+            serde_json::from_str(&run(&["stats", row[0], "--columns", "kT,pressure", "--json"])).expect("JSON");
+        for (cell, key) in [(row[6], "mean"), (row[7], "error")] {
+            let (cell, alone) = (cell.parse::<f64>().expect("a number"), one[1][key].as_f64().expect(key));
+            assert!((cell - alone).abs() < 1e-14 * cell.abs(), "{key}: {cell}, {alone}");
+        }
+    }
+    run(&["plot", "eos.csv", "--x", "density", "--y", "pressure", "--errors", "--out", "eos.svg"]);
+    well_formed(&std::fs::read_to_string(folder.path().join("eos.svg")).expect("a plot"));
+    let fitted = run(&["stats", "eos.csv", "--fit", "a + b*x", "--x", "density", "--y", "pressure"]);
+    assert!(fitted.starts_with("a = ") && fitted.contains("\nb = ") && fitted.contains("3 points"), "{fitted}");
+    run(&["stats", "rho-0.2/thermo.csv", "--columns", "kT,pressure", "--blocks", "blocks.svg"]);
+    let svg = std::fs::read_to_string(folder.path().join("blocks.svg")).expect("a plot");
+    well_formed(&svg);
+    assert!(svg.contains("rows in a block") && svg.contains("error of pressure"));
+    for (args, message) in [
+        (&["stats", "phi-*/thermo.csv"][..], "phi-*/thermo.csv: no file matches this pattern"),
+        (&["stats", "rho-*/thermo.csv", "--json"], "work with one table"),
+        (&["stats", "eos.csv", "--fit", "a + b*x"], "--fit needs --y COLUMN"),
+        (&["stats", "eos.csv", "--fit", "a + +", "--x", "density", "--y", "kT"], "eos.csv: --fit: "),
+    ] {
+        let done = galamost(folder.path(), args);
+        assert_eq!(done.status.code(), Some(2), "{args:?}");
+        assert!(words(&done).contains(message), "{}", words(&done));
+    }
+}

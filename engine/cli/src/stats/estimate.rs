@@ -83,6 +83,16 @@ pub fn mean_error(x: &[f64]) -> MeanError {
     MeanError { error: (s * (1.0 + s / m) * variance(&b) / m).sqrt(), freedom: (m / lags).max(1.0) }
 }
 
+/// Returns by which factor correlations of the residuals of a fit with `parameters` parameters enlarge its variances; at
+/// least 1.
+pub fn residual_correlation(residuals: &[f64], parameters: usize) -> f64 {
+    if residuals.len() < 4 || residuals.iter().all(|r| *r == 0.0) {
+        return 1.0;
+    }
+    let (sum, window) = correlation_sum(residuals);
+    (sum * (1.0 + parameters as f64 * (2 * window + 1) as f64 / residuals.len() as f64)).max(1.0)
+}
+
 /// A straight line fitted to a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {

@@ -1,14 +1,18 @@
-//! `galamost stats`: mean, standard error, 95 % interval, drift and equilibration of time series.
+//! `galamost stats`: mean, standard error, 95 % interval, drift and equilibration of time series; several tables as one;
+//! block averages; fits.
 
+mod blocks;
 mod equilibration;
 mod estimate;
-mod numbers;
+mod fit;
+mod runs;
 
 pub use equilibration::{Equilibration, equilibration};
 pub use estimate::{Drift, MeanError, drift, is_constant, mean_error};
-pub use numbers::{significant, with_error};
+pub use runs::{Run, Runs};
 
-use crate::common::input_error;
+use crate::common::{input_error, usage_error, write_file};
+use crate::output::numbers::{significant, with_error};
 use crate::output::series::{Series, SeriesCells, SeriesColumn};
 use crate::terminal::print;
 use clap::Args;
@@ -16,7 +20,7 @@ use estimate::{mean_of, variance};
 use galamost_engine::diagnostic::Failure;
 use serde_json::json;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Least number of independent values for which the 95 % interval was verified.
 const INDEPENDENT: f64 = 15.0;
@@ -133,13 +137,18 @@ impl Statistics {
         if self.drift.change == 0.0 { 0.0 } else { self.drift.change / self.drift.error }
     }
 
+    /// Returns whether the rows used are stationary.
+    pub fn is_equilibrated(&self) -> bool {
+        self.equilibration.reached && !self.drift.significant
+    }
+
     /// Returns remarks about the mean.
     pub fn remarks(&self) -> Vec<String> {
         if self.constant {
             return vec!["constant".into()];
         }
         let mut list = vec![];
-        if !self.equilibration.reached || self.drift.significant {
+        if !self.is_equilibrated() {
             list.push("not equilibrated".into());
         }
         if self.equilibration.reached && self.equilibration.start > self.skipped + self.rows / 20 {
@@ -147,7 +156,7 @@ impl Statistics {
         }
         let independent = self.rows as f64 / self.inefficiency;
         if list.is_empty() && independent < INDEPENDENT {
-            list.push(format!("only {independent:.0} independent values"));
+            list.push(format!("fewer than {INDEPENDENT} independent values"));
         }
         list
     }
@@ -156,8 +165,9 @@ impl Statistics {
 /// Options of `galamost stats`.
 #[derive(Args, Debug)]
 pub struct StatsArgs {
-    /// A CSV file with a header line, or a Parquet table.
-    file: PathBuf,
+    /// CSV or Parquet tables, or patterns such as 'kT-*/thermo.csv'. Several tables give one CSV table with a row for each.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
     /// Analyze only these columns, separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
@@ -167,6 +177,24 @@ pub struct StatsArgs {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Write the CSV table of several tables to this file instead of standard output.
+    #[arg(long, value_name = "FILE.csv")]
+    out: Option<PathBuf>,
+    /// Plot the standard error from block averages against the length of the blocks.
+    #[arg(long, value_name = "FILE.svg|png")]
+    blocks: Option<PathBuf>,
+    /// Fit a formula such as "a + b*x" to two columns and print its parameters with standard errors.
+    #[arg(long, value_name = "FORMULA", allow_hyphen_values = true)]
+    fit: Option<String>,
+    /// Column of x for --fit [default: `time`, `step` or the first column].
+    #[arg(long, value_name = "COLUMN", requires = "fit")]
+    x: Option<String>,
+    /// Column of y for --fit.
+    #[arg(long, value_name = "COLUMN", requires = "fit")]
+    y: Option<String>,
+    /// Fit only points with LOW ≤ x ≤ HIGH.
+    #[arg(long, value_name = "LOW,HIGH", value_delimiter = ',', allow_hyphen_values = true, requires = "fit")]
+    range: Option<Vec<f64>>,
 }
 
 /// Computes the statistics of the named columns, or of all numeric columns except time columns.
@@ -203,20 +231,73 @@ pub fn of_series(s: &Series, names: &[String], skip: Skip) -> Result<Vec<Statist
 /// Runs the command.
 ///
 /// # Errors
-/// Returns an error if the table cannot be read or has too few rows.
+/// Returns an error if a table cannot be read or has too few rows, or if options do not fit together.
 pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
-    let series = Series::read(&args.file)?;
-    let list = of_series(&series, &args.columns, args.skip)?;
-    if list.is_empty() {
-        let m = format!("{} rows: too few for statistics; at least four numbers are needed", series.rows());
-        return Err(input_error(&args.file, m));
-    }
-    if args.json {
-        print(format!("{:#}\n", serde_json::Value::Array(list.iter().map(as_json).collect())))?;
+    let tables = runs::tables(&args.files)?;
+    let [table_file] = &tables[..] else {
+        if args.json || args.blocks.is_some() || args.fit.is_some() {
+            return Err(usage_error("stats: --json, --blocks and --fit work with one table"));
+        }
+        let text = Runs::of(&tables, &args.columns, args.skip)?.csv()?;
+        match &args.out {
+            Some(out) => write_file(out, text)?,
+            None => print(text)?,
+        }
+        return Ok(0);
+    };
+    let series = Series::read(table_file)?;
+    if let Some(formula) = &args.fit {
+        let found = fit::fit(formula, &points_of(&series, args)?).map_err(|m| fit::failed(table_file, m))?;
+        print(found.text())?;
         return Ok(0);
     }
-    print(table(&list))?;
+    let list = of_series(&series, &args.columns, args.skip)?;
+    if list.is_empty() {
+        return Err(too_short(table_file, &series));
+    }
+    if let Some(out) = &args.blocks {
+        crate::plot::save(&blocks::block_plot(&series, &list)?.drawing(), out)?;
+    }
+    match (&args.out, args.json) {
+        (Some(out), _) => write_file(out, Runs::of(&tables, &args.columns, args.skip)?.csv()?)?,
+        (None, true) => print(format!("{:#}\n", serde_json::Value::Array(list.iter().map(as_json).collect())))?,
+        (None, false) => print(table(&list))?,
+    }
     Ok(0)
+}
+
+/// Returns an error about a table without enough rows.
+fn too_short(table: &Path, series: &Series) -> Failure {
+    let m = format!("{} rows: too few for statistics; at least four numbers are needed", series.rows());
+    input_error(table, m)
+}
+
+/// Returns the points that `--fit`, `--x`, `--y` and `--range` select.
+fn points_of(series: &Series, args: &StatsArgs) -> Result<fit::Points, Failure> {
+    let x = match &args.x {
+        Some(name) => series.numeric_column(name)?,
+        None => {
+            crate::plot::default_x(series).ok_or_else(|| input_error(&series.path, "has no column with numbers"))?
+        }
+    };
+    let Some(name) = &args.y else { return Err(usage_error("stats: --fit needs --y COLUMN")) };
+    let y = series.numeric_column(name)?.numbers().unwrap_or_default();
+    let errors = crate::plot::errors_of(series, name).filter(|e| e.iter().any(|s| *s > 0.0));
+    let [low, high] = match args.range.as_deref() {
+        None => [f64::NEG_INFINITY, f64::INFINITY],
+        Some([low, high]) if low < high => [*low, *high],
+        Some(_) => return Err(usage_error("stats: --range needs two numbers, LOW,HIGH with LOW < HIGH")),
+    };
+    let mut points = fit::Points { sigma: errors.map(|_| vec![]), ..fit::Points::default() };
+    for (k, (x, y)) in x.numbers().unwrap_or_default().iter().zip(y).enumerate() {
+        let sigma = errors.map_or(1.0, |e| e[k]);
+        if x.is_finite() && y.is_finite() && (low..=high).contains(x) && sigma > 0.0 {
+            points.x.push(*x);
+            points.y.push(*y);
+            points.sigma.as_mut().into_iter().for_each(|s| s.push(sigma));
+        }
+    }
+    Ok(points)
 }
 
 /// Returns the statistics of a column as JSON.
@@ -228,7 +309,7 @@ fn as_json(s: &Statistics) -> serde_json::Value {
         "error": number(s.error.error), "low": number(s.mean - half), "high": number(s.mean + half),
         "deviation": number(s.deviation), "inefficiency": number(s.inefficiency), "constant": s.constant,
         "drift": number(s.drift.change), "drift_error": number(s.drift.error),
-        "start": s.equilibration.start, "equilibrated": s.equilibration.reached && !s.drift.significant,
+        "start": s.equilibration.start, "equilibrated": s.is_equilibrated(),
         "remarks": s.remarks(),
     })
 }
