@@ -59,6 +59,7 @@ mod rosenbluth;
 mod rotation;
 mod several;
 mod shear;
+mod staged;
 mod steps;
 mod stranger;
 mod tables;

@@ -87,6 +87,9 @@ impl Device for Counted {
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         self.inner.if_rebuild(globals, body)
     }
+    fn supports_staged_list(&self) -> bool {
+        self.inner.supports_staged_list()
+    }
     fn supports_grid_barrier(&self) -> bool {
         // step by step, so that launches can be counted
         false
@@ -116,8 +119,9 @@ impl Device for Counted {
 
 const STEPS: u64 = 48;
 
-/// Kernels of a rebuild without links: sort (6), move (2), list, end.
+/// Kernels of a rebuild without links: sort (6), move (2), list, end; with a staged list, whose kernels are four.
 const REBUILD: u64 = 10;
+const STAGED_REBUILD: u64 = 13;
 
 #[test]
 fn steps_cost_the_expected_launches_and_no_transfers() {
@@ -127,11 +131,15 @@ fn steps_cost_the_expected_launches_and_no_transfers() {
     let lj = r#"LennardJones(r_cut: 2.5, pairs: { ("A", "A"): (epsilon: 1.0, sigma: 1.0) })"#;
     let dpd = r#"Dpd(r_cut: 1.0, kT: 1.0, pairs: { ("A", "A"): (a: 25.0, sigma: 3.0) })"#;
     // kernels of a step: the phase before the forces, pairs, the phase after them; a thermostat that measures first scales in one of its own
-    for (forces, integrator, kernels) in
-        [(lj, "VelocityVerlet()", 3), (lj, "NoseHoover(kT: 1.0, tau: 0.5)", 4), (dpd, "GrootWarren()", 3)]
-    {
+    for (forces, integrator, kernels, list, rebuild) in [
+        (lj, "VelocityVerlet()", 3, "Plain", REBUILD),
+        (lj, "NoseHoover(kT: 1.0, tau: 0.5)", 4, "Plain", REBUILD),
+        (dpd, "GrootWarren()", 3, "Plain", REBUILD),
+        (lj, "NoseHoover(kT: 1.0, tau: 0.5)", 4, "Staged", STAGED_REBUILD),
+        (dpd, "GrootWarren()", 3, "Staged", STAGED_REBUILD),
+    ] {
         let text = format!(
-            "(initial: [Lattice(lattice: Sc, cells: [9, 9, 9], density: 0.8), Velocities(kT: 1.0)], forces: [{forces}], \
+            "(neighbors: (list: {list}), initial: [Lattice(lattice: Sc, cells: [9, 9, 9], density: 0.8), Velocities(kT: 1.0)], forces: [{forces}], \
              integrators: [{integrator}], stages: [(steps: 1, dt: 0.005)])"
         );
         let plan = plan(&text, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
@@ -149,7 +157,7 @@ fn steps_cost_the_expected_launches_and_no_transfers() {
         let [allocations, launches, copies] = std::array::from_fn(|k| after[k] - before[k]);
         let builds = system.list_report().expect("a list").builds - builds;
         println!("{integrator}: {launches} launches, {builds} builds, {allocations} allocations, {copies} copies");
-        assert_eq!(launches, kernels * STEPS + REBUILD * builds, "{integrator}: launches");
+        assert_eq!(launches, kernels * STEPS + rebuild * builds, "{integrator}: launches");
         assert_eq!(allocations, 0, "{integrator}: allocations");
         // the globals, once for all steps
         assert_eq!(copies, 1, "{integrator}: the host waited");

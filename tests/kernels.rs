@@ -1,20 +1,24 @@
 //! Kernels without a GPU: every unit compiles to machine code for the H200's architecture.
 
 use galamost::selftest::standard_system;
-use galamost_engine::device::{Kernel, Services, SourceUnit, kernel_names, nvrtc};
+use galamost_engine::device::{EmulatedDevice, Kernel, Services, SourceUnit, kernel_names, nvrtc};
 use galamost_engine::gpu::{
-    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, steps_unit,
+    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, staged_pair_unit,
+    steps_unit,
 };
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
 use galamost_engine::plugins::host::HostServices;
 use galamost_engine::plugins::{BondedHandle, Component};
+use galamost_plugin_api::DeviceStruct;
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::component::Kind;
+use galamost_plugin_api::device::{CxxStruct as _, kernel_source};
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::precision::Precision;
-use galamost_tests::{has_compiler, has_nvrtc, plan, plan_of, registry, words};
+use galamost_tests::{has_compiler, has_nvrtc, plan, plan_of, registry, repository, words};
 use std::collections::HashSet;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -120,14 +124,45 @@ fn own_units(precision: Precision) -> Vec<SourceUnit> {
     let folder = tempfile::tempdir().expect("a folder");
     let text = OWN.replace("r.csv", &folder.path().join("r.csv").to_string_lossy());
     let plan = plan_of(&text, standard_system(), DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+    let found = recorded(&plan, precision);
+    assert_eq!(found.len(), 21);
+    found
+}
+
+/// Units that the components of a plan compile for themselves.
+fn recorded(plan: &Plan, precision: Precision) -> Vec<SourceUnit> {
     let units = Arc::new(Mutex::new(vec![]));
     let host = HostServices::new(Recorder::new(&units), precision);
     for c in &plan.components {
         c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
     }
-    let found = units.lock().expect("one thread").clone();
-    assert_eq!(found.len(), 21);
-    found
+    units.lock().expect("one thread").clone()
+}
+
+/// Kernels of MD-SCF: both schemes, many types, charges in Fourier space.
+fn field_units(precision: Precision) -> Vec<SourceUnit> {
+    let settings = [
+        (5, "scheme: Paper, grid: [6, 6, 6], kappa: 0.1, kT: 1.0"),
+        (5, "scheme: Variational, grid: [6, 6, 6], kappa: 0.1, kT: 1.0"),
+        (
+            2,
+            "scheme: Variational, grid: [6, 6, 6], kappa: 0.1, kT: 1.0, filter: 0.5, electrostatics: (coulomb: 2.0, alpha: 1.0)",
+        ),
+    ];
+    let mut units = vec![];
+    for (types, setting) in settings {
+        let mut system = standard_system();
+        system.types = ["A", "B", "C", "D", "E"][..types].iter().map(|t| (*t).to_string()).collect();
+        system.type_id.iter_mut().enumerate().for_each(|(i, t)| *t = (i % types) as u32);
+        let pairs = (0..types).flat_map(|i| (i..types).map(move |j| (i, j)));
+        let chi: String =
+            pairs.map(|(i, j)| format!("({:?}, {:?}): 0.0, ", system.types[i], system.types[j])).collect();
+        let text = format!("(forces: [ MdScf({setting}, chi: {{ {chi} }}) ], stages: [ (steps: 0, dt: 0.01) ])");
+        let plan = plan_of(&text, system, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+        units.extend(recorded(&plan, precision));
+    }
+    assert_eq!(units.len(), 3);
+    units
 }
 
 /// Kernels of samplers, with their settings.
@@ -144,12 +179,7 @@ fn sampler_units() -> Vec<SourceUnit> {
         Perm(chain: OffLattice(trials: 8), monomers: 512, control: Thresholds(low: 0.3, high: 3.0), tours: 64, file: "t15"),
     ])"#;
     let plan = plan(SAMPLERS, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
-    let units = Arc::new(Mutex::new(vec![]));
-    let host = HostServices::new(Recorder::new(&units), Precision::Mixed);
-    for c in &plan.components {
-        c.start(host.wire()).unwrap_or_else(|e| panic!("{}: {e}", c.name));
-    }
-    units.lock().expect("one thread").clone()
+    recorded(&plan, Precision::Mixed)
 }
 
 /// The persistent kernel of a plan.
@@ -188,6 +218,7 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
     let mut units = engine_units(precision);
     if has_compiler() {
         units.extend(own_units(precision));
+        units.extend(field_units(precision));
     }
     for mode in ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"] {
         let text = PIPELINE.replace("MODE", mode).replace("INTEGRATOR", "VelocityVerlet()");
@@ -201,6 +232,13 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
         assert_eq!(texts.len(), 2);
         for (types, team) in [(1, 1), (2, 8)] {
             units.push(pair_unit(&texts, types, team, precision));
+        }
+        if precision != Precision::Double {
+            for (types, queued) in [(1, false), (2, true)] {
+                units.push(staged_pair_unit(&texts, types, queued, precision));
+                units.push(staged_pair_unit(&texts[..1], types, queued, precision));
+                units.push(staged_pair_unit(&texts[1..], types, queued, precision));
+            }
         }
         if mode == "Cut" {
             units.push(steps_kernel_unit(&plan, &texts, precision));
@@ -253,9 +291,15 @@ fn potentials(precision: Precision, units: &mut Vec<SourceUnit>) {
         let text = format!("(forces: [ {example} ], stages: [ (steps: 0, dt: 0.01) ])");
         let plan = plan_of(&text, standard_system(), DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
         for p in plan.components.iter().filter_map(|c| c.pair()) {
-            let mut unit = pair_unit(&[p.device(precision).expect("code").text.into_string()], 2, 8, precision);
+            let texts = [p.device(precision).expect("code").text.into_string()];
+            let mut unit = pair_unit(&texts, 2, 8, precision);
             unit.name = c.name.clone();
             units.push(unit);
+            if precision != Precision::Double {
+                let mut unit = staged_pair_unit(&texts, 2, true, precision);
+                unit.name = format!("staged {}", c.name);
+                units.push(unit);
+            }
         }
         units.extend(plan.components.iter().filter_map(|c| c.bonded()).map(|b| bonded_unit(b, precision)));
         assert!(units.len() > before, "{} has no kernel", c.name);
@@ -314,6 +358,8 @@ fn every_kernel_compiles_for_sm_90_without_spills() {
                     _ if unit.name.ends_with("Npt") => 1024,
                     // so does the chain, in the last block of the phase before it
                     _ if unit.name == "NoseHooverChain" => 128,
+                    // sums of energies and virials, when output is due
+                    _ if k.name == "md_scf_sums" => 1024,
                     (true, _) => 128,
                     (_, Precision::Double) => 32,
                     // one register, around the slow path of an elementary function
@@ -348,4 +394,91 @@ fn kernels_of_samplers_compile_without_spills() {
             assert!(k.spills <= 8, "{} spills {} bytes", k.name, k.spills);
         }
     }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
+struct Probe {
+    count: u32,
+    first: u32,
+    weight: f64,
+}
+
+#[test]
+fn a_struct_that_differs_between_rust_and_cuda_does_not_compile() {
+    let kernel = "extern \"C\" __global__ void probe(Probe p) {}";
+    let source = kernel_source(&[Probe::text()], kernel).expect("one struct");
+    // the size stays, and two members change places
+    let swapped =
+        source.replace("unsigned int count;\n    unsigned int first;", "unsigned int first;\n    unsigned int count;");
+    let narrow = source.replace("double weight;", "float weight;");
+    for (text, fits) in [(&source, true), (&swapped, false), (&narrow, false)] {
+        assert!(fits || *text != source);
+        let unit = SourceUnit::new("probe", text, Precision::Double);
+        let judge = |result: Result<()>| match result {
+            Ok(()) => assert!(fits, "{text}"),
+            Err(e) => assert!(!fits && e.to_string().contains("Probe differs between Rust and C++"), "{e}"),
+        };
+        if has_compiler() {
+            judge(EmulatedDevice::new().expect("g++").compile(&unit).map(drop));
+        }
+        if has_nvrtc() {
+            judge(nvrtc::compile(&unit, "sm_90").map(drop));
+        }
+    }
+}
+
+/// Types of the parameters of all kernels in a text.
+fn parameter_types(text: &str) -> Vec<String> {
+    let mut types = vec![];
+    for part in text.split("__global__ void").skip(1) {
+        let part = part.trim_start();
+        let part = part.strip_prefix("__launch_bounds__(").and_then(|p| Some(p.split_once(')')?.1)).unwrap_or(part);
+        let Some((list, _)) = part.split_once('(').and_then(|p| p.1.split_once(')')) else { continue };
+        types.extend(list.split(',').filter(|p| !p.contains('*')).map(|p| {
+            let p = p.trim().trim_start_matches("const ");
+            p.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
+        }));
+    }
+    types.retain(|t| t.starts_with(char::is_uppercase));
+    types
+}
+
+/// A struct that a kernel takes has one definition, in Rust.
+#[test]
+fn every_struct_that_a_kernel_takes_is_defined_in_rust() {
+    let mut texts = vec![];
+    for folder in ["engine", "kernels", "plugin-api", "plugins", "tests"] {
+        texts.extend(sources(&repository().join(folder)));
+    }
+    let derived = |name: &str| {
+        let line = format!("struct {name} {{");
+        texts.iter().any(|t| {
+            t.match_indices(&line).any(|(at, _)| {
+                let before: Vec<&str> = t[..at].lines().rev().take(6).collect();
+                before.iter().any(|l| l.contains("DeviceStruct"))
+            })
+        })
+    };
+    let mut types: Vec<String> = texts.iter().flat_map(|t| parameter_types(t)).collect();
+    types.sort();
+    types.dedup();
+    assert!(types.len() > 25, "{types:?}");
+    // `correlate.cuh` takes the settings of its measure under this name
+    for name in types.iter().filter(|t| *t != "Settings" && *t != "Args") {
+        assert!(derived(name), "a kernel takes `{name}`, which is no DeviceStruct");
+    }
+}
+
+/// The texts of all Rust and CUDA files of a folder.
+fn sources(folder: &Path) -> Vec<String> {
+    let mut texts = vec![];
+    for entry in std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path()) {
+        if entry.is_dir() {
+            texts.extend(sources(&entry));
+        } else if entry.extension().is_some_and(|e| e == "rs" || e == "cuh") {
+            texts.push(std::fs::read_to_string(&entry).expect("a text"));
+        }
+    }
+    texts
 }

@@ -2,7 +2,6 @@
 
 use galamost::selftest::standard_system;
 use galamost_engine::backend::Backend;
-use galamost_engine::device::nvrtc;
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_plugin_api::snapshot::{Snapshot, Values};
 use galamost_tests::{backend, csv, devices, galamost, has_compiler, largest_difference, plan_of, run_plan, words};
@@ -360,40 +359,6 @@ fn profiles_and_grids_hold_all_particles() {
     // text before the numbers is ASCII, so places are bytes
     let first = &vtk[a + 21..a + 25];
     assert_eq!(f32::from_be_bytes(first.try_into().expect("four bytes")), numbers[0]);
-}
-
-/// Each variant of the kernels compiles for the GPU.
-#[test]
-fn kernels_compile() {
-    if !galamost_tests::has_nvrtc() {
-        return;
-    }
-    use galamost_engine::device::SourceUnit;
-    use galamost_plugin_api::precision::Precision;
-    for (types, fields, flags) in [(5, 5, vec!["PAPER"]), (5, 5, vec![]), (3, 4, vec!["CHARGES", "SPECTRAL"])] {
-        for precision in [Precision::Single, Precision::Mixed, Precision::Double] {
-            let flags: String = flags.iter().map(|f| format!("#define {f}\n")).collect();
-            let mut text = format!("#define TYPES {types}\n#define FIELDS {fields}\n{flags}");
-            text += include_str!("../plugins/md-scf/src/md_scf.cuh");
-            if flags.contains("SPECTRAL") {
-                text += include_str!("../plugins/md-scf/src/spectral.cuh");
-            }
-            text += include_str!("../plugins/md-scf/src/sums.cuh");
-            let (cubin, report) =
-                nvrtc::compile(&SourceUnit::new("md_scf", &text, precision), "sm_90").unwrap_or_else(|e| panic!("{e}"));
-            assert!(cubin.starts_with(b"\x7fELF"));
-            for k in report {
-                println!(
-                    "{:7} {types} types {:16} {:3} registers, {} bytes spilled",
-                    precision.name(),
-                    k.name,
-                    k.registers,
-                    k.spills
-                );
-                assert!(k.spills == 0 || k.name == "md_scf_sums", "{} spills {}", k.name, k.spills);
-            }
-        }
-    }
 }
 
 /// Charges beyond what sums can hold end the run.

@@ -4,8 +4,19 @@
 use galamost_tests::{build_plugin, galamost, has_compiler, repository, test_outside, words};
 use std::path::Path;
 
-const KINDS: [&str; 10] =
-    ["pair", "oriented-pair", "bond", "angle", "dihedral", "force", "integrator", "updater", "analyzer", "generator"];
+const KINDS: [&str; 11] = [
+    "pair",
+    "oriented-pair",
+    "bond",
+    "angle",
+    "dihedral",
+    "force",
+    "integrator",
+    "updater",
+    "analyzer",
+    "generator",
+    "sampler",
+];
 
 /// Pipelines of `new pipeline`, with the table of `Thermo` and its temperature.
 const PIPELINES: [(&str, Option<(&str, f64)>); 9] = [
@@ -131,6 +142,7 @@ fn every_new_crate_builds_is_tested_and_runs() {
             "updater" if has_compiler() => ["device double: links", "2n = n + restart + n"].map(named).to_vec(),
             "analyzer" => ["files: 1 thread", "files: 2n = n + restart + n"].map(named).to_vec(),
             "integrator" => ["positions, 20 steps", "2n = n + restart + n"].map(named).to_vec(),
+            "sampler" => ["CPU, one thread: bytes that differ", "restart: bytes that differ"].map(named).to_vec(),
             _ => vec![],
         };
         // the folder already exists

@@ -161,6 +161,23 @@ fn duplicate_components_are_reported_with_both_paths() {
 }
 
 #[test]
+fn a_plugin_that_hides_a_built_in_one_is_reported() {
+    let (mut bytes, _) = dpd();
+    let hides = |bytes: &[u8]| {
+        let (_f, out) = check("libdpd.so", bytes, &PIPELINE.replace("Springs(r_cut: 1.0)", ""));
+        assert_eq!(out.status.code(), Some(0), "{}", words(&out));
+        words(&out)
+    };
+    let said = hides(&bytes);
+    assert!(!said.contains("WARN"), "a copy hides nothing: {said}");
+    // another build of a crate with the same name
+    bytes.push(0);
+    let said = hides(&bytes);
+    assert!(said.contains("WARN") && said.contains("plugins/libdpd.so hides "), "{said}");
+    assert!(said.contains("both are the plugin `dpd`"), "{said}");
+}
+
+#[test]
 fn a_missing_plugin_folder_is_reported() {
     let f = tempfile::tempdir().expect("a folder");
     let out = galamost(f.path(), &["plugins", "--plugin-dir", "nowhere"]);

@@ -56,6 +56,36 @@ fn concurrent_runs_equal_single_runs() {
     }
 }
 
+/// A list of devices is used in turn, and one pipeline takes one device.
+#[test]
+fn pipelines_are_spread_over_devices() {
+    if !has_compiler() {
+        return;
+    }
+    let [together, alone] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let names = ["a", "b", "c"];
+    for folder in [&together, &alone] {
+        for (k, n) in names.iter().enumerate() {
+            write(folder.path(), n, 7 + k as u32, 1.0, "");
+        }
+    }
+    let run = |folder: &Path, args: &[&str]| {
+        let out = galamost(folder, args);
+        assert!(out.status.success(), "{args:?}: {}", words(&out));
+    };
+    run(together.path(), &["--pipeline", "a.ron", "b.ron", "c.ron", "--device", "cpu,emulated"]);
+    for (name, device) in names.iter().zip(["cpu", "emulated", "cpu"]) {
+        run(alone.path(), &["--pipeline", &format!("{name}.ron"), "--device", device]);
+        let record = std::fs::read_to_string(together.path().join(format!("{name}.run.json"))).expect("a record");
+        let record: serde_json::Value = serde_json::from_str(&record).expect("JSON");
+        assert!(record["device"].to_string().to_lowercase().contains(device), "{}", record["device"]);
+    }
+    same_files(together.path(), alone.path(), &names);
+    let out = galamost(alone.path(), &["--pipeline", "a.ron", "--device", "cpu,emulated"]);
+    assert_eq!(out.status.code(), Some(2), "{}", words(&out));
+    assert!(words(&out).contains("one pipeline runs on one device"), "{}", words(&out));
+}
+
 /// Mistakes in all pipelines are reported before the first run starts; a failing run does not stop the others.
 #[test]
 fn errors_of_one_of_several_runs_are_reported() {

@@ -1,6 +1,7 @@
 // The loop over bonds: each particle gathers the forces of its own bonds.
 #pragma once
 #include "galamost/state.cuh"
+#include "galamost/args.cuh"
 #include "galamost/reduce.cuh"
 
 template <class real> struct BondInput {
@@ -8,16 +9,6 @@ template <class real> struct BondInput {
     Step<real> step;
     // the component's data in device memory: its rows, followed by additional data
     const void* numbers;
-};
-
-struct BondArgs {
-    StateView state;
-    LinkView links;
-    const void* rows;
-    u32 first_varying, component;
-    double* partial;
-    u32* counter;
-    Sums* sums;
 };
 
 // Raises a fault for a bond that is longer than its potential allows. Of several faults, the one with the smallest tags
@@ -36,7 +27,7 @@ __device__ __forceinline__ void raise_bond_fault(Globals* g, u32 component, u32 
         }
         seen = old;
     }
-    atomicExch(&g->fault.code, 4u);
+    atomicExch(&g->fault.code, FaultKind::BondTooLong);
     __threadfence();
     atomicExch(&g->halt, 1u);
 }

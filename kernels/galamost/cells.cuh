@@ -1,20 +1,42 @@
 // The cell grid of the neighbor list; the same arithmetic as engine/src/state/cells.rs.
 #pragma once
 #include "galamost/state.cuh"
+#include "galamost/args.cuh"
 
-struct CellGrid {
-    u32 n[3], cells;
-    // range of neighboring cells along x; whole_x, whole_y, whole_z: all cells are neighbors
-    int reach_x;
-    u32 whole_x, whole_y, whole_z;
-    // offsets (y, z) of rows of cells
-    u32 n_rows, reserved;
-    const int2* rows;
-    // first particle of each cell, cells + 1 entries
-    u32* start;
-    // cell of each particle, in the new order after the sort
-    u32* cell_of;
-};
+// Returns true if this rebuild sorts the particles.
+__device__ __forceinline__ bool sorts(const CellGrid& c, const Globals* g) {
+    return !g->halt && c.sort_every != 0u && g->rebuilds % c.sort_every == 0ull;
+}
+
+// Returns the number of a point on the Hilbert curve through a cube of 2^bits points per axis (Skilling, 2004). The
+// curve begins at the origin and ends at the other end of the x axis.
+__device__ __forceinline__ u32 hilbert_index(u32 x, u32 y, u32 z, u32 bits) {
+    u32 v[3] = {x, y, z};
+    for (u32 q = 1u << (bits - 1u); q > 1u; q >>= 1) {
+        const u32 p = q - 1u;
+#pragma unroll
+        for (int k = 0; k < 3; ++k) {
+            if (v[k] & q) {
+                v[0] ^= p;
+            } else {
+                const u32 t = (v[0] ^ v[k]) & p;
+                v[0] ^= t;
+                v[k] ^= t;
+            }
+        }
+    }
+    v[1] ^= v[0];
+    v[2] ^= v[1];
+    u32 t = 0u;
+    for (u32 q = 1u << (bits - 1u); q > 1u; q >>= 1) {
+        if (v[2] & q) t ^= q - 1u;
+    }
+    u32 index = 0u;
+    for (int k = int(bits) - 1; k >= 0; --k) {
+        index = index << 3 | ((v[0] ^ t) >> k & 1u) << 2 | ((v[1] ^ t) >> k & 1u) << 1 | ((v[2] ^ t) >> k & 1u);
+    }
+    return index;
+}
 
 __device__ __forceinline__ u32 cell_coordinate(double x, double length, u32 n) {
     if (length == 0.0) return 0u;
@@ -29,7 +51,10 @@ __device__ __forceinline__ u32 cell_index(const CellGrid& c, const PosType& p, c
     const u32 x = cell_coordinate(p.x, g->box_length[0], c.n[0]);
     const u32 y = cell_coordinate(p.y, g->box_length[1], c.n[1]);
     const u32 z = cell_coordinate(p.z, g->box_length[2], c.n[2]);
-    return (z * c.n[1] + y) * c.n[0] + x;
+    if (c.curve == 0u) return (z * c.n[1] + y) * c.n[0] + x;
+    const u32 b = c.curve, within = (1u << b) - 1u;
+    const u32 cube = ((z >> b) * (c.n[1] >> b) + (y >> b)) * (c.n[0] >> b) + (x >> b);
+    return cube << (3u * b) | hilbert_index(x & within, y & within, z & within, b);
 }
 
 __device__ __forceinline__ u32 wrap_cell(u32 c, int offset, u32 n, u32 whole) {

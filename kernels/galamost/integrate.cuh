@@ -2,34 +2,13 @@
 // namespace and generates one kernel for each particle phase from particle_loop.
 #pragma once
 #include "galamost/state.cuh"
+#include "galamost/args.cuh"
 #include "galamost/reduce.cuh"
-
-static constexpr int MAX_SUMS = 8;
-
-struct PhaseArgs {
-    StateView state;
-    void* integrator;
-    void* extra;
-    RandomKey key;
-    u32 component, group, first_varying, reserved;
-    double* partial;
-    u32* counter;
-    // sums of the last particle phase that returned any, for scalar functions
-    double* sums;
-    // for integrators with `corrects`: the velocities that another integrator carries through the step, in the first
-    // three numbers of each carried_width; null if there are none
-    real* carried;
-    u32 carried_width, reserved1;
-};
 
 // Returns vector i of an array with three numbers each.
 __device__ __forceinline__ Vec3<real> load_vec3(const real* of, u32 i) {
     return {of[3u * i], of[3u * i + 1u], of[3u * i + 2u]};
 }
-
-// Sums are taken over groups of this many particles, independent of the block size. It is the block size of the kernels
-// of single steps.
-static constexpr u32 SUM_THREADS = 256u;
 
 // Applies the correction of an integrator with `corrects` to the carried velocity of particle i as well.
 template <class Phase>
@@ -56,7 +35,7 @@ __device__ __forceinline__ u32 check_displacement(Globals* g, u32 component, u32
                                                   PosType& built, double slack2, const BoxScale& scale) {
     u32 requested = 0u;
     if (!valid) {
-        raise_fault(g, 1u, component, tag, 0u);
+        raise_fault(g, FaultKind::NotFinite, component, tag, 0u);
         requested = STOP_HALT;
     } else {
 #ifdef GALAMOST_DOUBLE

@@ -14,3 +14,4 @@ __device__ __forceinline__ u64 list_offset(const ListView& list, u32 i, u32 k) {
 __device__ __forceinline__ u32 neighbor(const ListView& list, u32 i, u32 k) {
     return list.index[list_offset(list, i, k)];
 }
+

@@ -2,6 +2,7 @@
 // header, one namespace each, and generates the kernels from pair_loop.
 #pragma once
 #include "galamost/state.cuh"
+#include "galamost/args.cuh"
 #include "galamost/list.cuh"
 #include "galamost/reduce.cuh"
 
@@ -18,41 +19,25 @@ template <class real> struct OrientedInput : PairInput<real> {
     Quaternion<real> quaternion_i, quaternion_j;
 };
 
-static constexpr u32 INPUT_VELOCITY = 1u, INPUT_RANDOM = 2u, INPUT_CHARGE = 4u, INPUT_DIAMETER = 8u,
-                     INPUT_ORIENTATION = 16u;
-
 // Neighbors per iteration of the pair loop.
 static constexpr u32 BATCH = 2u;
 
-// Parameters of one component of the fused loop.
-struct PairTerm {
-    const void* rows;
-    const CutoffRow<real>* cutoff_rows;
-    RandomKey key;
-    u32 first_varying, reserved;
+// What pair functions read of a neighbor beside its position and type.
+struct Partner {
+    Vec4 velocity, quaternion;
+    real charge, diameter;
+    u32 tag;
 };
 
-// S and S'/r of the mode Smooth, for r > r_on.
-__device__ __forceinline__ Tuple2<real, real> smoothing(real r2, const CutoffRow<real>& row) {
-    const real out = row.cutoff2 - r2;
-    return {out * out * (row.cutoff2 + real(2) * r2 - real(3) * row.on2) * row.smooth_norm,
-            real(12) * out * (row.on2 - r2) * row.smooth_norm};
-}
-
-// Applies the modes Cut, ShiftEnergy, ShiftForce and Smooth. Keep in sync with plugin-api/src/kinds/pair/mod.rs.
-template <u32 MODE>
-__device__ __forceinline__ Tuple2<real, real> apply_mode(real r2, Tuple2<real, real> fu, const CutoffRow<real>& row) {
-    if (MODE == 1u) return {fu.v0, fu.v1 - row.energy_shift};
-    if (MODE == 2u) {
-        const real r = device_sqrt(r2);
-        return {fu.v0 - row.force_shift / r, fu.v1 - row.energy_shift + (r - row.cutoff) * row.force_shift};
-    }
-    if (MODE == 3u) {
-        if (r2 < row.on2) return fu;
-        const Tuple2<real, real> s = smoothing(r2, row);
-        return {s.v0 * fu.v0 - fu.v1 * s.v1, s.v0 * fu.v1};
-    }
-    return fu;
+// Loads what functions with these inputs read of particle j.
+template <u32 INPUTS> __device__ __forceinline__ Partner load_partner(const StateView& s, u32 j) {
+    Partner p;
+    if (INPUTS & INPUT_VELOCITY) p.velocity = load(&s.velocity_mass[j]);
+    if (INPUTS & INPUT_RANDOM) p.tag = __ldg(&s.tag[j]);
+    if (INPUTS & INPUT_CHARGE) p.charge = __ldg(&s.charge[j]);
+    if (INPUTS & INPUT_DIAMETER) p.diameter = __ldg(&s.diameter[j]);
+    if (INPUTS & INPUT_ORIENTATION) p.quaternion = load(&s.quaternion[j]);
+    return p;
 }
 
 // One neighbor, as input of the components.
@@ -66,6 +51,8 @@ struct Neighbor {
     u32 i, j, type, tag_i;
     Vec4 vi;
     Quaternion<real> quaternion_i;
+    // loaded in advance, or null
+    const Partner* partner = nullptr;
 };
 
 // The sums of a thread: TERMS energies, one virial.
@@ -78,49 +65,50 @@ template <int TERMS, bool FULL> struct Accumulator {
 template <bool ORIENTED> struct InputOf { typedef PairInput<real> type; };
 template <> struct InputOf<true> { typedef OrientedInput<real> type; };
 
-// Evaluates one component for one neighbor. With a single particle type, rows are in registers.
-template <class Potential, int INDEX, int TERMS, bool FULL>
+// Evaluates one component for one neighbor. With a single particle type, rows are in registers. With SELECT, there is no
+// branch at the cutoff.
+template <class Potential, int INDEX, int TERMS, bool FULL, bool SELECT>
 __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm& term,
                                               const typename Potential::Row* rows,
                                               const CutoffRow<real>* cutoff, const Step<real>& step, u32 row,
                                               const Neighbor& n, Accumulator<TERMS, FULL>& sum) {
     CutoffRow<real> cutoff_row = cutoff[row];
-    if (!(n.r2 < cutoff_row.cutoff2)) return;
+    const bool within = n.r2 < cutoff_row.cutoff2;
+    if (!SELECT && !within) return;
     typename InputOf<Potential::oriented>::type input;
     input.r2 = n.r2;
     input.r_cut = cutoff_row.cutoff;
     input.step = step;
     input.numbers = term.rows;
+    const Partner partner = n.partner ? *n.partner : load_partner<Potential::inputs>(s, n.j);
     if (Potential::inputs & INPUT_VELOCITY) {
-        Vec4 vj = load(&s.velocity_mass[n.j]);
+        Vec4 vj = partner.velocity;
 #ifdef GALAMOST_SHEAR
         vj.x += n.slide;
 #endif
-        input.rv = n.d.x * (n.vi.x - vj.x) + n.d.y * (n.vi.y - vj.y) + n.d.z * (n.vi.z - vj.z);
+        input.rv = device_dot(n.d, Vec3<real>{n.vi.x - vj.x, n.vi.y - vj.y, n.vi.z - vj.z});
     }
     if (Potential::inputs & INPUT_RANDOM) {
-        const u32 tag_j = __ldg(&s.tag[n.j]);
-        input.zeta = uniform_unit_variance<real>(random_pair(term.key, step.step, n.tag_i, tag_j).v[0]);
+        input.zeta = uniform_unit_variance<real>(random_pair(term.key, step.step, n.tag_i, partner.tag).v[0]);
     }
     if (Potential::inputs & INPUT_CHARGE) {
         input.charge_i = __ldg(&s.charge[n.i]);
-        input.charge_j = __ldg(&s.charge[n.j]);
+        input.charge_j = partner.charge;
     }
     if (Potential::inputs & INPUT_DIAMETER) {
         input.diameter_i = __ldg(&s.diameter[n.i]);
-        input.diameter_j = __ldg(&s.diameter[n.j]);
+        input.diameter_j = partner.diameter;
     }
     if constexpr (Potential::oriented) {
-        const Vec4 q = load(&s.quaternion[n.j]);
+        const Vec4 q = partner.quaternion;
         input.r = n.d;
         input.quaternion_i = n.quaternion_i;
         input.quaternion_j = {q.x, q.y, q.z, q.w};
         input.axis_i = device_axis(input.quaternion_i);
         input.axis_j = device_axis(input.quaternion_j);
         Tuple3<Vec3<real>, Vec3<real>, real> felt = Potential::eval(input, rows[row]);
-        if (Potential::mode == 3u && !(n.r2 < cutoff_row.on2)) {
-            const Tuple2<real, real> smooth = smoothing(n.r2, cutoff_row);
-            felt = {felt.v0 * smooth.v0 - n.d * (felt.v2 * smooth.v1), felt.v1 * smooth.v0, felt.v2 * smooth.v0};
+        if (Potential::mode == ModeNumber::Smooth && !(n.r2 < cutoff_row.on2)) {
+            felt = smooth_oriented<real>(felt.v0, felt.v1, felt.v2, n.d, n.r2, cutoff_row);
         }
         const Vec3<real> f = felt.v0;
         sum.f += f;
@@ -128,47 +116,54 @@ __device__ __forceinline__ void evaluate_term(const StateView& s, const PairTerm
         if (FULL) {
             // the force need not be parallel to r, so the virial uses the symmetric part
             sum.u[INDEX] += felt.v2;
-            sum.w[0] += n.d.x * f.x;
+            device_set_mul_add(sum.w[0], n.d.x, f.x);
             sum.w[1] += real(0.5) * (n.d.x * f.y + n.d.y * f.x);
             sum.w[2] += real(0.5) * (n.d.x * f.z + n.d.z * f.x);
-            sum.w[3] += n.d.y * f.y;
+            device_set_mul_add(sum.w[3], n.d.y, f.y);
             sum.w[4] += real(0.5) * (n.d.y * f.z + n.d.z * f.y);
-            sum.w[5] += n.d.z * f.z;
+            device_set_mul_add(sum.w[5], n.d.z, f.z);
         }
     } else {
         const Tuple2<real, real> bare = Potential::eval(input, rows[row]);
-        if ((Potential::mode == 1u || Potential::mode == 2u) && (Potential::inputs & (INPUT_CHARGE | INPUT_DIAMETER))) {
+        if ((Potential::mode == ModeNumber::ShiftEnergy || Potential::mode == ModeNumber::ShiftForce) &&
+            (Potential::inputs & (INPUT_CHARGE | INPUT_DIAMETER))) {
             // with charges or diameters, the shift differs between pairs of the same types
             input.r2 = cutoff_row.cutoff2;
             const Tuple2<real, real> at_cutoff = Potential::eval(input, rows[row]);
             cutoff_row.energy_shift = at_cutoff.v1;
             cutoff_row.force_shift = at_cutoff.v0 * cutoff_row.cutoff;
         }
-        const Tuple2<real, real> fu = apply_mode<Potential::mode>(n.r2, bare, cutoff_row);
-        const Vec3<real> f = n.d * fu.v0;
-        sum.f += f;
+        const Tuple2<real, real> fu = apply_mode<real>(Potential::mode, n.r2, bare, cutoff_row);
+        const real factor = !SELECT || within ? fu.v0 : real(0);
+        device_set_mul_add(sum.f, n.d, factor);
         if (FULL) {
+            const Vec3<real> f = n.d * factor;
             sum.u[INDEX] += fu.v1;
-            sum.w[0] += n.d.x * f.x;
-            sum.w[1] += n.d.x * f.y;
-            sum.w[2] += n.d.x * f.z;
-            sum.w[3] += n.d.y * f.y;
-            sum.w[4] += n.d.y * f.z;
-            sum.w[5] += n.d.z * f.z;
+            device_set_mul_add(sum.w[0], n.d.x, f.x);
+            device_set_mul_add(sum.w[1], n.d.x, f.y);
+            device_set_mul_add(sum.w[2], n.d.x, f.z);
+            device_set_mul_add(sum.w[3], n.d.y, f.y);
+            device_set_mul_add(sum.w[4], n.d.y, f.z);
+            device_set_mul_add(sum.w[5], n.d.z, f.z);
         }
     }
 }
 
-// PairTerms, generated by the engine, has a member evaluate(...) that evaluates all components.
-struct PairArgs {
-    StateView state;
-    ListView list;
-    double* partial;
-    u32* counter;
-    // energy of each component; the first entry holds the virial of all components
-    Sums* sums;
-    PairTerm terms[GALAMOST_PAIR_TERMS];
-};
+// Stores the force, torque and energy of a particle.
+template <int TERMS, bool FULL>
+__device__ __forceinline__ void store_pair_force(const StateView& s, u32 i, const Accumulator<TERMS, FULL>& sum) {
+    real u = real(0);
+    if (FULL) {
+        for (int k = 0; k < TERMS; ++k) u += sum.u[k];
+    }
+    // every pair is visited twice, once from each side
+    s.force[i] = {sum.f.x, sum.f.y, sum.f.z, real(0.5) * u};
+    if (s.torque) {
+        s.torque[3u * i] = sum.t.x;
+        s.torque[3u * i + 1u] = sum.t.y;
+        s.torque[3u * i + 2u] = sum.t.z;
+    }
+}
 
 // Adds the sums of a team in a fixed tree order.
 template <class PairTerms, int TERMS, u32 TEAM, bool FULL>
@@ -240,26 +235,39 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
 #endif
                 n.r2 = device_norm2(n.d);
                 n.type = pj[b].kind;
-                terms.evaluate(s, a, pi.kind, n, sum);
+                terms.template evaluate<false>(s, a, pi.kind, n, sum);
             }
         }
     }
     sum_team<PairTerms, TERMS, TEAM, FULL>(sum);
     const bool first = lane == 0u && i < s.n_local;
-    if (first) {
-        real u = real(0);
-        if (FULL) {
-            for (int k = 0; k < TERMS; ++k) u += sum.u[k];
-        }
-        // every pair is visited twice, once from each side
-        s.force[i] = {sum.f.x, sum.f.y, sum.f.z, real(0.5) * u};
-        if (s.torque) {
-            s.torque[3u * i] = sum.t.x;
-            s.torque[3u * i + 1u] = sum.t.y;
-            s.torque[3u * i + 2u] = sum.t.z;
+    if (first) store_pair_force(s, i, sum);
+    return first;
+}
+
+// Adds energies and virials of all particles: those of a block, and in the last block those of all. `first` is set in
+// threads that hold the sums of a particle.
+template <int TERMS>
+__device__ __forceinline__ void store_pair_sums(const PairArgs& a, const Accumulator<TERMS, true>& sum, bool first) {
+    __shared__ double memory[(TERMS + 6) * 32];
+    __shared__ u32 flag;
+    double values[TERMS + 6];
+    for (int k = 0; k < TERMS; ++k) values[k] = first ? 0.5 * double(sum.u[k]) : 0.0;
+    for (int k = 0; k < 6; ++k) values[TERMS + k] = first ? 0.5 * double(sum.w[k]) : 0.0;
+    block_sum(values, memory);
+    if (threadIdx.x == 0) {
+        for (int k = 0; k < TERMS + 6; ++k) a.partial[u64(blockIdx.x) * (TERMS + 6) + k] = values[k];
+    }
+    if (last_block(a.counter, &flag)) {
+        double total[TERMS + 6];
+        sum_partials(a.partial, gridDim.x, total, memory);
+        if (threadIdx.x == 0) {
+            for (int k = 0; k < TERMS; ++k) {
+                a.sums[k].energy = total[k];
+                for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = k == 0 ? total[TERMS + w] : 0.0;
+            }
         }
     }
-    return first;
 }
 
 template <class PairTerms, int TERMS, u32 TEAM, bool FULL>
@@ -268,25 +276,5 @@ __device__ __forceinline__ void pair_loop(const PairArgs& a) {
     PairTerms terms(a);
     Accumulator<TERMS, FULL> sum;
     const bool first = pair_rows<PairTerms, TERMS, TEAM, FULL>(a, terms, blockIdx.x * blockDim.x + threadIdx.x, sum);
-    if (FULL) {
-        __shared__ double memory[(TERMS + 6) * 32];
-        __shared__ u32 flag;
-        double values[TERMS + 6];
-        for (int k = 0; k < TERMS; ++k) values[k] = first ? 0.5 * double(sum.u[k]) : 0.0;
-        for (int k = 0; k < 6; ++k) values[TERMS + k] = first ? 0.5 * double(sum.w[k]) : 0.0;
-        block_sum(values, memory);
-        if (threadIdx.x == 0) {
-            for (int k = 0; k < TERMS + 6; ++k) a.partial[u64(blockIdx.x) * (TERMS + 6) + k] = values[k];
-        }
-        if (last_block(a.counter, &flag)) {
-            double total[TERMS + 6];
-            sum_partials(a.partial, gridDim.x, total, memory);
-            if (threadIdx.x == 0) {
-                for (int k = 0; k < TERMS; ++k) {
-                    a.sums[k].energy = total[k];
-                    for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = k == 0 ? total[TERMS + w] : 0.0;
-                }
-            }
-        }
-    }
+    if constexpr (FULL) store_pair_sums<TERMS>(a, sum, first);
 }

@@ -1,16 +1,7 @@
 // Updates changed rows of links and exclusions in place.
 #pragma once
 #include "galamost/list.cuh"
-
-// `patch` holds the tags of `rows` rows, their counts, and the rows themselves, each with the table's capacity.
-struct PatchArgs {
-    StateView state;
-    LinkView links;
-    u32* count;
-    u32* words;
-    const u32* patch;
-    u64 rows;
-};
+#include "galamost/args.cuh"
 
 // Updates the rows by tag and by index. No other thread writes the row of a tag.
 extern "C" __global__ void patch_links(PatchArgs a) {
@@ -27,15 +18,6 @@ extern "C" __global__ void patch_links(PatchArgs a) {
         a.links.words[u64(k) * a.links.stride + i] = last ? row[k] : a.state.index_of_tag[row[k]];
     }
 }
-
-struct PatchExclusionsArgs {
-    StateView state;
-    ListView list;
-    u32* count;
-    u32* words;
-    const u32* patch;
-    u32 rows, capacity;
-};
 
 // Updates rows of exclusions and removes newly excluded pairs from the neighbor list; the other entries keep their
 // order.

@@ -1,9 +1,7 @@
 // Counter-based random numbers: Philox 4x32 with seven rounds (Salmon, Moraes, Dror & Shaw, SC11). The bits are those
 // of plugin-api/src/device/philox.rs.
 #pragma once
-#include "galamost/types.cuh"
-
-struct RandomKey { u32 key[2]; };
+#include "galamost/api.cuh"
 
 struct Words { u32 v[4]; };
 
@@ -50,9 +48,6 @@ template <class T> __device__ __forceinline__ Vec3<T> normal3(Words w) {
     const T q = (T(int(w.v[3]) >> 8) + T(0.5)) * T(3.14159265358979323846 / 8388608.0);
     return {a * device_cos(p), a * device_sin(p), b * device_cos(q)};
 }
-
-// The tag for random numbers that belong to no particle.
-static constexpr u32 NO_TAG = 0xffffffffu;
 
 // The sequence of random draws of one particle in one step.
 struct Random {

@@ -5,39 +5,21 @@
 #include "galamost/list.cuh"
 #include "galamost/reduce.cuh"
 
-struct SortArgs {
-    StateView state;
-    CellGrid grid;
-    // number of particles in each cell
-    u32* count;
-    // rank of each particle among those of its cell, in order of arrival
-    u32* arrival;
-    // unordered: particles of each cell in order of arrival; order: order[new] = old
-    u32* unordered;
-    u32* order;
-    // sums of blocks of cells
-    u32* block_sums;
-    u32 n_blocks, dimensions;
-    // the grid is valid for boxes with at least these lengths
-    double grid_length[3];
-};
-
 // The grid stays valid in a larger box up to this ratio; its cells then hold more particles.
 static constexpr double GRID_GROWS = 1.15;
-
-static constexpr u32 SCAN_BLOCK = 256u, SCAN_ITEMS = 8u;
 
 // Counts the particles of each cell.
 extern "C" __global__ void count_cells(SortArgs a) {
     Globals* g = a.state.globals;
-    if (g->halt) return;
+    if (!sorts(a.grid, g)) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i == 0u) {
+    // the staged list does not depend on cells
+    if (i == 0u && a.grid.curve == 0u) {
         bool fits = true;
         for (u32 k = 0; k < a.dimensions; ++k) {
             fits &= g->box_length[k] >= a.grid_length[k] && g->box_length[k] <= GRID_GROWS * a.grid_length[k];
         }
-        if (!fits) raise_fault(g, 7u, 0xffffffffu, 0xffffffffu, 0u);
+        if (!fits) raise_fault(g, FaultKind::GridOutgrown, 0xffffffffu, 0xffffffffu, 0u);
     }
     if (i >= a.state.n_local) return;
     const u32 c = cell_index(a.grid, a.state.pos_type[i], g);
@@ -47,7 +29,7 @@ extern "C" __global__ void count_cells(SortArgs a) {
 
 // Adds the counts of each block of SCAN_BLOCK * SCAN_ITEMS cells.
 extern "C" __global__ void sum_cells(SortArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     __shared__ u32 total;
     const u32 first = (blockIdx.x * SCAN_BLOCK + threadIdx.x) * SCAN_ITEMS;
     u32 sum = 0u;
@@ -60,7 +42,7 @@ extern "C" __global__ void sum_cells(SortArgs a) {
 
 // Turns the sums of blocks into the start of each block. Runs as one block.
 extern "C" __global__ void scan_blocks(SortArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     __shared__ u32 total;
     u32 before = 0u;
     for (u32 base = 0; base < a.n_blocks; base += blockDim.x) {
@@ -76,7 +58,7 @@ extern "C" __global__ void scan_blocks(SortArgs a) {
 
 // Computes the first particle of each cell.
 extern "C" __global__ void start_cells(SortArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     __shared__ u32 total;
     const u32 first = (blockIdx.x * SCAN_BLOCK + threadIdx.x) * SCAN_ITEMS;
     u32 items[SCAN_ITEMS], sum = 0u;
@@ -94,7 +76,7 @@ extern "C" __global__ void start_cells(SortArgs a) {
 
 // Stores the particles of each cell contiguously, in order of arrival.
 extern "C" __global__ void fill_cells(SortArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
     a.unordered[a.grid.start[a.grid.cell_of[i]] + a.arrival[i]] = i;
@@ -102,7 +84,7 @@ extern "C" __global__ void fill_cells(SortArgs a) {
 
 // Sorts the particles of each cell by tag.
 extern "C" __global__ void order_cells(SortArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     const u32 slot = blockIdx.x * blockDim.x + threadIdx.x;
     if (slot >= a.state.n_local) return;
     const u32 i = a.unordered[slot];
@@ -112,23 +94,6 @@ extern "C" __global__ void order_cells(SortArgs a) {
     for (u32 k = from; k < to; ++k) rank += a.state.tag[a.unordered[k]] < tag ? 1u : 0u;
     a.order[from + rank] = i;
 }
-
-// An array that is sorted with the particles: `words` 32-bit words per particle.
-struct SortedArrayArgs {
-    u32* data;
-    u32* scratch;
-    u32 words, reserved;
-};
-
-static constexpr u32 MAX_SORTED_ARRAYS = 16u;
-
-struct MoveArgs {
-    StateView state;
-    CellGrid grid;
-    const u32* order;
-    u32 n_arrays, reserved;
-    SortedArrayArgs arrays[MAX_SORTED_ARRAYS];
-};
 
 __device__ __forceinline__ void copy_words(u32* to, const u32* from, u32 words) {
     if ((words & 3u) == 0u) {
@@ -140,7 +105,7 @@ __device__ __forceinline__ void copy_words(u32* to, const u32* from, u32 words) 
 
 // Copies every array to its scratch memory in the new order.
 extern "C" __global__ void gather_arrays(MoveArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
     const u32 old = a.order[i];
@@ -152,7 +117,7 @@ extern "C" __global__ void gather_arrays(MoveArgs a) {
 
 // Copies the arrays back, and updates everything that follows directly from the new order.
 extern "C" __global__ void copy_back_arrays(MoveArgs a) {
-    if (a.state.globals->halt) return;
+    if (!sorts(a.grid, a.state.globals)) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
     for (u32 k = 0; k < a.n_arrays; ++k) {
@@ -162,16 +127,8 @@ extern "C" __global__ void copy_back_arrays(MoveArgs a) {
     const PosType p = a.state.pos_type[i];
     a.state.pos_at_build[i] = p;
     a.state.index_of_tag[a.state.tag[i]] = i;
-    a.grid.cell_of[i] = cell_index(a.grid, p, a.state.globals);
+    if (a.grid.curve == 0u) a.grid.cell_of[i] = cell_index(a.grid, p, a.state.globals);
 }
-
-// Converts links by tag, as the host stores them, to links by index.
-struct LinkArgs {
-    StateView state;
-    LinkView links;
-    const u32* tag_count;
-    const u32* tag_words;
-};
 
 extern "C" __global__ void index_links(LinkArgs a) {
     if (a.state.globals->halt) return;
@@ -188,29 +145,12 @@ extern "C" __global__ void index_links(LinkArgs a) {
     }
 }
 
-// Pairs that are no neighbors. `excluded` holds rows of excluded tags with `excluded_capacity` entries;
-// `excluded_count` is null without exclusions. `molecule` is the molecule of each tag, or null. With `molecule`, only
-// pairs within a molecule are neighbors or, if `other` is set, only pairs of different molecules.
-struct Excluded {
-    const u32* excluded_count;
-    const u32* excluded;
-    const u32* molecule;
-    u32 other, excluded_capacity;
-};
-
-struct ListArgs {
-    StateView state;
-    CellGrid grid;
-    ListView list;
-    Excluded excluded;
-};
-
 // A warp builds the rows of TILE consecutive particles, with LANES lanes for each. Consecutive particles are close in
 // space, so they share most candidates: these are read once, contiguously, and tested by all. A row is ordered like its
 // candidates, by cell and tag, so it is the same in every run. Rows are collected in shared memory and written to the
 // list in whole cache lines. The code is not split into functions that are called twice: the compiler would inline both
 // calls, and the kernel would no longer fit the instruction cache.
-static constexpr u32 TILE = 4u, LANES = 32u / TILE, TILE_WARPS = 4u;
+static constexpr u32 LANES = 32u / TILE;
 // Number of candidates staged at once, and capacity of a row in shared memory.
 static constexpr u32 STAGED = 64u, ROW_CAPACITY = 160u;
 
@@ -398,7 +338,7 @@ template <bool EXCLUDES> __device__ __forceinline__ void build_tile(const ListAr
     }
     if (!mine || sublane != 0u) return;
     if (n > list.capacity) {
-        raise_fault(g, 2u, 0xffffffffu, a.state.tag[i], n);
+        raise_fault(g, FaultKind::ListOverflow, 0xffffffffu, a.state.tag[i], n);
     } else {
         list.count[i] = n;
         if (n > g->longest_row) atomicMax(&g->longest_row, n);
@@ -415,14 +355,6 @@ extern "C" __global__ void __launch_bounds__(32 * TILE_WARPS) build_list_excludi
     __shared__ TileMemory memories[TILE_WARPS];
     build_tile<true>(a, memories);
 }
-
-struct MemberListArgs {
-    ListArgs list;
-    // by tag: begin and end of its molecule in `members`, which holds the tags of one molecule after the other
-    const u32* first;
-    const u32* end;
-    const u32* members;
-};
 
 // Builds a list of pairs within molecules that are smaller than a neighborhood. A thread tests the members of its
 // particle's molecule instead of the particles of the cells around it. A row is ordered by tag.
@@ -450,7 +382,7 @@ extern "C" __global__ void build_list_of_members(MemberListArgs m) {
         ++n;
     }
     if (n > a.list.capacity) {
-        raise_fault(g, 2u, 0xffffffffu, tag, n);
+        raise_fault(g, FaultKind::ListOverflow, 0xffffffffu, tag, n);
     } else {
         a.list.count[i] = n;
         if (n > g->longest_row) atomicMax(&g->longest_row, n);

@@ -1,22 +1,16 @@
-// The state as kernels see it. Globals, StateView, ListView, LinkView, Wanted, Sums and Fault are defined in
-// galamost/api.cuh, which is generated from their Rust definitions.
+// The state as kernels see it. galamost/api.cuh is generated from Rust definitions: Globals, StateView, ListView, LinkView,
+// Step, Sums and other structs, the kinds of faults, and functions of the box and of time-dependent values.
 #pragma once
 #include "galamost/types.cuh"
 #include "galamost/philox.cuh"
 #include "galamost/api.cuh"
-
-template <class real> struct Step {
-    real dt, inv_sqrt_dt;
-    u64 step;
-    real varying[4];
-};
 
 template <class real> __device__ __forceinline__ Step<real> make_step(const Globals* g, u32 first) {
     Step<real> s;
     s.dt = real(g->dt);
     s.inv_sqrt_dt = real(1.0 / sqrt(g->dt));
     s.step = g->step;
-    for (u32 k = 0; k < 4u; ++k) s.varying[k] = first + k < 32u ? real(g->values[first + k]) : real(0);
+    for (u32 k = 0; k < COMPONENT_VARYINGS; ++k) s.varying[k] = first + k < MAX_VARYINGS ? real(g->values[first + k]) : real(0);
     return s;
 }
 
@@ -180,59 +174,30 @@ __device__ __forceinline__ SimBox make_sim_box(const Globals* g) {
     return c;
 }
 
-// Computes how far a particle may move before the list must be rebuilt. Keep this function and the next ones in sync
-// with plugin-api/src/abi/globals.rs, which gives the reasons.
-__device__ __forceinline__ void renew_slack(Globals* g) {
-    if (g->r_list == 0.0) {
-        g->slack2 = 0.0;
-        return;
-    }
-    double shrunk = 1e300;
-    for (u32 k = 0; k < g->dimensions; ++k) {
-        const double s = g->box_length[k] / g->built_length[k];
-        shrunk = s < shrunk ? s : shrunk;
-    }
-    const double slack = 0.5 * (shrunk * g->r_list - g->r_cut - g->shear_slid);
-    if (slack <= 0.0) g->rebuild = 1u;
-    g->slack2 = slack > 0.0 ? slack * slack : 0.0;
+// Requests a rebuild of the neighbor list if it is due.
+__device__ __forceinline__ void request_rebuild(Globals* g, bool due) {
+    if (due) g->rebuild = 1u;
 }
 
 // Notes that a neighbor list is built in the current box.
-__device__ __forceinline__ void begin_list(Globals* g) {
-    for (int k = 0; k < 3; ++k) g->built_length[k] = g->box_length[k];
-    g->built_offset = g->shear_offset;
-    g->shear_slid = 0.0;
-    renew_slack(g);
-}
+__device__ __forceinline__ void begin_list(Globals* g) { request_rebuild(g, start_list<double>(*g)); }
 
 // Sets the shear offset of the images along y.
 __device__ __forceinline__ void set_shear(Globals* g, double offset, double speed) {
-    g->shear_slid += fabs(offset - g->shear_offset);
-    g->shear_speed = speed;
-    const double length = g->box_length[0], most = 0.499999999999 * length;
-    const double wrapped = offset - length * rint(offset / length);
-    g->shear_offset = wrapped > most ? most : wrapped < -most ? -most : wrapped;
-    renew_slack(g);
+    request_rebuild(g, update_shear<double>(*g, offset, speed));
 }
 
 // Sets new box lengths. One thread calls it.
 __device__ __forceinline__ void set_box(Globals* g, const double* length, u32 component) {
-    const u32 d = g->dimensions;
     bool same = true;
-    for (u32 k = 0; k < d; ++k) {
-        if (!(length[k] >= 2.0 * g->r_cut && length[k] > 0.0 && length[k] < 1e300)) {
-            raise_fault(g, 8u, component, 0xffffffffu, k);
+    for (u32 k = 0; k < g->dimensions; ++k) {
+        if (!is_valid_length<double>(length[k], g->r_cut)) {
+            raise_fault(g, FaultKind::BoxTooSmall, component, NO_TAG, k);
             return;
         }
         same &= length[k] == g->box_length[k];
     }
-    if (same) return;
-    g->shear_offset *= length[0] / g->box_length[0];
-    for (u32 k = 0; k < d; ++k) {
-        g->scale[k] *= length[k] / g->box_length[k];
-        g->box_length[k] = length[k];
-    }
-    renew_slack(g);
+    if (!same) request_rebuild(g, update_box<double>(*g, length));
 }
 
 // Applies the box that a scalar phase returned.
@@ -241,32 +206,9 @@ __device__ __forceinline__ void set_sim_box(Globals* g, const SimBox& sim_box, u
     set_box(g, sim_box.length, component);
 }
 
-// Returns a time-dependent value at step s. Keep in sync with plugin-api/src/device/varying.rs.
-__device__ __forceinline__ double varying_at(const Varying& v, u64 s) {
-    if (v.kind == 1u) {
-        const u32 within = u32(s % v.steps);
-        double x = v.value[0];
-        for (u32 k = 1; k < v.n_points; ++k) {
-            const u32 a = v.at[k - 1u], b = v.at[k];
-            if (within >= a && within < b) {
-                const double part = double(within - a) / double(b - a);
-                x = v.value[k - 1u] + (v.value[k] - v.value[k - 1u]) * part;
-            }
-        }
-        return x;
-    }
-    if (v.kind == 2u) {
-        const double angle = 6.283185307179586477 * (double(s % v.steps) / double(v.steps)) + v.value[0];
-        return v.from + v.to * sin(angle);
-    }
-    if (s >= v.start + v.steps) return v.to;
-    if (s <= v.start) return v.from;
-    return v.from + (v.to - v.from) * (double(s - v.start) / double(v.steps));
-}
-
 // Evaluates all time-dependent values at the current step.
 __device__ __forceinline__ void evaluate_varyings(Globals* g) {
-    for (u32 k = 0; k < g->n_values; ++k) g->values[k] = varying_at(g->varyings[k], g->step);
+    for (u32 k = 0; k < g->n_values; ++k) g->values[k] = varying_at<double>(g->varyings[k], g->step);
 }
 
 // Begins the next step. Positions have moved: everything after this call belongs to the next step.

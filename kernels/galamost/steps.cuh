@@ -17,16 +17,6 @@ union BarrierWord {
     u64 both;
 };
 
-// State of the persistent kernel, kept between launches.
-struct StepsControl {
-    // time steps still to do
-    u32 remaining;
-    // nonzero if the current step has already moved its particles
-    u32 moved;
-    // BarrierWords: arrivals so far; value released after the last barrier action; value at the end of the last launch
-    u64 arrived, released, previous;
-};
-
 // Loads a word that other blocks change, with acquire semantics.
 __device__ __forceinline__ u64 acquire(const u64* word) {
 #ifdef GALAMOST_HOST

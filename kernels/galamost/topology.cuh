@@ -22,12 +22,12 @@ __device__ __forceinline__ void request(const EditQueue& q, u32 remove, u32 widt
     }
 }
 __device__ __forceinline__ void request_bond(const EditQueue& q, u32 type, u32 a, u32 b) {
-    request(q, 0u, 2u, type, a, b);
+    request(q, EditKind::Add, 2u, type, a, b);
 }
 __device__ __forceinline__ void request_no_bond(const EditQueue& q, u32 type, u32 a, u32 b) {
-    request(q, 1u, 2u, type, a, b);
+    request(q, EditKind::Remove, 2u, type, a, b);
 }
 // Removes a bond together with the angles and dihedrals along it.
 __device__ __forceinline__ void request_cut(const EditQueue& q, u32 type, u32 a, u32 b) {
-    request(q, 2u, 2u, type, a, b);
+    request(q, EditKind::Cut, 2u, type, a, b);
 }

@@ -12,6 +12,13 @@ typedef float real;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
+// The offset of a member, as a constant expression. NVRTC has no offsetof.
+#ifdef __CUDACC_RTC__
+#define GALAMOST_OFFSET(type, member) ((u64)__INTADDR__(&((type*)0)->member))
+#else
+#define GALAMOST_OFFSET(type, member) __builtin_offsetof(type, member)
+#endif
+
 template <class T> struct Plain { typedef T type; };
 template <class T> struct Plain<const T> { typedef T type; };
 template <class T> using PlainType = typename Plain<T>::type;
@@ -63,9 +70,26 @@ __device__ __forceinline__ bool operator==(Tuple4<A, B, C, D> a, Tuple4<A, B, C,
 }
 template <class A, class B, class C, class D>
 __device__ __forceinline__ bool operator!=(Tuple4<A, B, C, D> a, Tuple4<A, B, C, D> b) { return !(a == b); }
-template <class T> __device__ __forceinline__ T device_dot(Vec3<T> a, Vec3<T> b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+
+// x * y + z, rounded once on a GPU. The compiler is told not to contract products and sums: it would choose differently in
+// each kernel, and the same function would give other bits in a kernel that also computes energies, or does many steps.
+#ifdef GALAMOST_HOST
+__device__ __forceinline__ float device_mul_add(float x, float y, float z) { return x * y + z; }
+__device__ __forceinline__ double device_mul_add(double x, double y, double z) { return x * y + z; }
+#else
+__device__ __forceinline__ float device_mul_add(float x, float y, float z) { return fmaf(x, y, z); }
+__device__ __forceinline__ double device_mul_add(double x, double y, double z) { return fma(x, y, z); }
+#endif
+template <class T> __device__ __forceinline__ Vec3<T> device_mul_add(Vec3<T> x, T y, Vec3<T> z) {
+    return {device_mul_add(x.x, y, z.x), device_mul_add(x.y, y, z.y), device_mul_add(x.z, y, z.z)};
+}
+
+template <class T> __device__ __forceinline__ T device_dot(Vec3<T> a, Vec3<T> b) {
+    return device_mul_add(a.z, b.z, device_mul_add(a.y, b.y, a.x * b.x));
+}
 template <class T> __device__ __forceinline__ Vec3<T> device_cross(Vec3<T> a, Vec3<T> b) {
-    return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+    return {device_mul_add(a.y, b.z, -(a.z * b.y)), device_mul_add(a.z, b.x, -(a.x * b.z)),
+            device_mul_add(a.x, b.y, -(a.y * b.x))};
 }
 
 // A rotation x i + y j + z k + w. Keep in sync with plugin-api/src/device/quaternion.rs.
@@ -73,14 +97,15 @@ template <class T> struct Quaternion { T x, y, z, w; };
 template <class T> __device__ __forceinline__ Quaternion<T> device_quaternion(T x, T y, T z, T w) { return {x, y, z, w}; }
 template <class T> __device__ __forceinline__ Vec3<T> device_rotate(Quaternion<T> q, Vec3<T> v) {
     const Vec3<T> u = {q.x, q.y, q.z};
-    return v + device_cross(u, device_cross(u, v) + v * q.w) * T(2);
+    return device_mul_add(device_cross(u, device_mul_add(v, q.w, device_cross(u, v))), T(2), v);
 }
 template <class T> __device__ __forceinline__ Vec3<T> device_rotate_back(Quaternion<T> q, Vec3<T> v) {
     const Vec3<T> u = {q.x, q.y, q.z};
-    return v + device_cross(u, device_cross(u, v) - v * q.w) * T(2);
+    return device_mul_add(device_cross(u, device_mul_add(v, -q.w, device_cross(u, v))), T(2), v);
 }
 template <class T> __device__ __forceinline__ Vec3<T> device_axis(Quaternion<T> q) {
-    return {T(2) * (q.x * q.z + q.w * q.y), T(2) * (q.y * q.z - q.w * q.x), T(1) - T(2) * (q.x * q.x + q.y * q.y)};
+    return {T(2) * device_mul_add(q.x, q.z, q.w * q.y), T(2) * device_mul_add(q.y, q.z, -(q.w * q.x)),
+            device_mul_add(T(-2), device_mul_add(q.x, q.x, q.y * q.y), T(1))};
 }
 template <class T> __device__ __forceinline__ Quaternion<T> operator*(Quaternion<T> a, Quaternion<T> b) {
     return {a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y, a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x,
@@ -152,6 +177,18 @@ template <class A, class B> __device__ __forceinline__ auto device_mul(A a, B b)
     if constexpr (Whole<decltype(a * b)>::is_signed) return int(u32(a) * u32(b));
     else return a * b;
 }
+// Other numbers and literals; see the overloads for floating-point numbers.
+template <class A, class B, class C> __device__ __forceinline__ auto device_mul_add(A x, B y, C z) {
+    return device_add(device_mul(x, y), z);
+}
+template <class A, class B, class C> __device__ __forceinline__ auto device_mul_sub(A x, B y, C z) {
+    if constexpr (Whole<decltype(x * y - z)>::is) return device_sub(device_mul(x, y), z);
+    else return device_mul_add(x, y, -z);
+}
+template <class A, class B, class C> __device__ __forceinline__ auto device_sub_mul(C z, A x, B y) {
+    if constexpr (Whole<decltype(z - x * y)>::is) return device_sub(z, device_mul(x, y));
+    else return device_mul_add(-x, y, z);
+}
 template <class T> __device__ __forceinline__ T device_neg(T a) {
     if constexpr (Whole<T>::is_signed) return int(0u - u32(a));
     else return -a;
@@ -213,6 +250,8 @@ template <class A, class B> __device__ __forceinline__ auto device_max(A a, B b)
 __device__ __forceinline__ int device_abs(int x) { return x < 0 ? device_neg(x) : x; }
 
 template <class A, class B> __device__ __forceinline__ void device_set_add(A& a, B b) { a = device_add(a, b); }
+template <class A, class B, class C> __device__ __forceinline__ void device_set_mul_add(A& a, B x, C y) { a = device_mul_add(x, y, a); }
+template <class A, class B, class C> __device__ __forceinline__ void device_set_sub_mul(A& a, B x, C y) { a = device_sub_mul(a, x, y); }
 template <class A, class B> __device__ __forceinline__ void device_set_sub(A& a, B b) { a = device_sub(a, b); }
 template <class A, class B> __device__ __forceinline__ void device_set_mul(A& a, B b) { a = device_mul(a, b); }
 template <class A, class B> __device__ __forceinline__ void device_set_div(A& a, B b) { a = device_div(a, b); }

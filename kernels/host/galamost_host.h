@@ -61,6 +61,54 @@ template <class T> T unpack(uint64_t w) {
 }
 inline unsigned lane() { return block().current->index % WARP; }
 
+// Bits of the nearest half-precision number (ties to even), and its value.
+inline unsigned to_half(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const uint32_t sign = bits >> 16 & 0x8000u;
+    const float magnitude = fabsf(x);
+    if (!(magnitude < 65520.0f)) return sign | (x != x ? 0x7fffu : 0x7c00u);
+    // multiples of 2^-24 below 2^-14, else eleven digits
+    if (magnitude == 0.0f) return sign;
+    int exponent;
+    frexpf(magnitude, &exponent);
+    const int shift = exponent - 11 > -24 ? exponent - 11 : -24;
+    const uint32_t digits = uint32_t(rintf(ldexpf(magnitude, -shift)));
+    // a carry out of the digits increases the exponent
+    return sign | (digits + (uint32_t(shift + 24) << 10));
+}
+inline float from_half(unsigned bits) {
+    const unsigned exponent = bits >> 10 & 31u, digits = bits & 0x3ffu;
+    const float magnitude =
+        exponent == 0u ? ldexpf(float(digits), -24) : ldexpf(float(digits | 0x400u), int(exponent) - 25);
+    return bits & 0x8000u ? -magnitude : magnitude;
+}
+
+// The instruction mma.m16n8k8 in half precision: D = A B. Every lane passes its elements of A and B.
+inline void multiply_m16n8k8(unsigned& d0, unsigned& d1, unsigned a0, unsigned a1, unsigned b) {
+    uint64_t a[WARP], columns[WARP];
+    memcpy(a, exchange(0xffffffffu, uint64_t(a0) | uint64_t(a1) << 32), sizeof a);
+    memcpy(columns, exchange(0xffffffffu, b), sizeof columns);
+    const unsigned group = lane() >> 2, t = lane() & 3u;
+    auto element = [&](unsigned row_half, unsigned column) {
+        float sum = 0.0f;
+        for (unsigned k = 0; k < 8; ++k) {
+            const unsigned row = unsigned(a[group * 4 + k / 2] >> (32 * row_half)) >> (16 * (k & 1)) & 0xffffu;
+            const unsigned col = unsigned(columns[column * 4 + k / 2]) >> (16 * (k & 1)) & 0xffffu;
+            sum += from_half(row) * from_half(col);
+        }
+        return to_half(sum);
+    };
+    d0 = element(0, 2 * t) | element(0, 2 * t + 1) << 16;
+    d1 = element(1, 2 * t) | element(1, 2 * t + 1) << 16;
+}
+
+// The instruction prmt with the selector 0xFDB9: bytes of the signs of both halves of a and b.
+inline unsigned byte_signs(unsigned a, unsigned b) {
+    return (a & 0x8000u ? 0xffu : 0u) | (a & 0x80000000u ? 0xff00u : 0u) | (b & 0x8000u ? 0xff0000u : 0u) |
+           (b & 0x80000000u ? 0xff000000u : 0u);
+}
+
 }  // namespace galamost_host
 
 #define threadIdx (galamost_host::block().current->thread)
@@ -116,6 +164,34 @@ inline unsigned __ballot_sync(unsigned mask, bool predicate) {
 }
 inline bool __any_sync(unsigned mask, bool p) { return __ballot_sync(mask, p) != 0; }
 inline bool __all_sync(unsigned mask, bool p) { return __ballot_sync(mask, p) == mask; }
+template <class T, class F> T reduce_warp(unsigned mask, T x, const F& f) {
+    const uint64_t* slots = galamost_host::exchange(mask, galamost_host::pack(x));
+    for (unsigned l = 0; l < 32; ++l) {
+        if (mask >> l & 1u) x = f(x, galamost_host::unpack<T>(slots[l]));
+    }
+    return x;
+}
+inline unsigned __match_any_sync(unsigned mask, unsigned x) {
+    const uint64_t* slots = galamost_host::exchange(mask, x);
+    unsigned same = 0;
+    for (unsigned l = 0; l < 32; ++l) same |= (mask >> l & 1u) && unsigned(slots[l]) == x ? 1u << l : 0u;
+    return same;
+}
+inline unsigned __reduce_max_sync(unsigned mask, unsigned x) {
+    return reduce_warp(mask, x, [](unsigned a, unsigned b) { return a > b ? a : b; });
+}
+inline int __reduce_min_sync(unsigned mask, int x) { return reduce_warp(mask, x, [](int a, int b) { return a < b ? a : b; }); }
+inline int __reduce_max_sync(unsigned mask, int x) { return reduce_warp(mask, x, [](int a, int b) { return a > b ? a : b; }); }
+inline unsigned __reduce_add_sync(unsigned mask, unsigned x) {
+    const uint64_t* slots = galamost_host::exchange(mask, x);
+    unsigned sum = 0;
+    for (unsigned l = 0; l < 32; ++l) sum += mask >> l & 1u ? unsigned(slots[l]) : 0u;
+    return sum;
+}
+inline unsigned __dp4a(unsigned a, unsigned b, unsigned sum) {
+    for (unsigned k = 0; k < 32; k += 8) sum += (a >> k & 255u) * (b >> k & 255u);
+    return sum;
+}
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __clz(int x) { return x ? __builtin_clz(unsigned(x)) : 32; }
@@ -127,6 +203,8 @@ inline int __float_as_int(float x) {
     return bits;
 }
 template <class T> T __ldcg(const T* p) { return *p; }
+template <class T> T __ldcs(const T* p) { return *p; }
+template <class T> void __stcs(T* p, T x) { *p = x; }
 inline double __longlong_as_double(long long x) { return galamost_host::unpack<double>(uint64_t(x)); }
 inline long long __double_as_longlong(double x) { return (long long)galamost_host::pack(x); }
 inline int __double2loint(double x) { return int(uint32_t(galamost_host::pack(x))); }

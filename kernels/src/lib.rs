@@ -1,7 +1,8 @@
 //! The CUDA C++ headers and kernels of GALAMOST as text.
 //!
 //! Kernels include these headers by name (`#include "galamost/pair.cuh"`); the engine passes them to the compiler from
-//! memory. `galamost/api.cuh` is not listed here: the engine generates it from the Rust definitions of its structs.
+//! memory. `galamost/api.cuh` and `galamost/args.cuh` are not listed here: the engine generates them from the Rust
+//! definitions of structs and functions.
 
 /// Headers by their include name.
 pub const HEADERS: &[(&str, &str)] = &[
@@ -17,6 +18,11 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("galamost/steps.cuh", include_str!("../galamost/steps.cuh")),
     ("galamost/cells.cuh", include_str!("../galamost/cells.cuh")),
     ("galamost/rebuild.cuh", include_str!("../galamost/rebuild.cuh")),
+    ("galamost/staged.cuh", include_str!("../galamost/staged.cuh")),
+    ("galamost/staged_bounds.cuh", include_str!("../galamost/staged_bounds.cuh")),
+    ("galamost/staged_halo.cuh", include_str!("../galamost/staged_halo.cuh")),
+    ("galamost/staged_list.cuh", include_str!("../galamost/staged_list.cuh")),
+    ("galamost/staged_pair.cuh", include_str!("../galamost/staged_pair.cuh")),
     ("galamost/patch.cuh", include_str!("../galamost/patch.cuh")),
     ("galamost/system.cuh", include_str!("../galamost/system.cuh")),
     ("galamost/topology.cuh", include_str!("../galamost/topology.cuh")),

@@ -50,7 +50,7 @@
 //! | a bond, angle or dihedral potential | [`bonded`]; [`language`] |
 //! | a force on each particle separately | [`external`]; [`language`] |
 //! | any other force | [`force`], [`views`], [`services::Host`] |
-//! | an integrator, thermostat or barostat | [`integrator`]; [`rotation`] for orientations |
+//! | an integrator, thermostat or barostat | [`integrator`]; [`scaling`] for factors near 1, [`rotation`] for orientations |
 //! | a change of topology, types or box | [`updater`] |
 //! | output | [`analyzer`], [`component::Needs::output`], [`output::RowFile`] |
 //! | an initial state or a file reader | [`generator`], [`snapshot`], [`mod@input`] |
@@ -66,7 +66,7 @@
 //!
 //! | Folder | Contents | Public modules |
 //! |---|---|---|
-//! | `device/` | values of the device language on the CPU, stored formats, lanes of CPU loops, texts for CUDA | [`device`], [`real`], [`vector`], [`quaternion`], [`rotation`], [`philox`], [`precision`], [`math`], [`lanes`] |
+//! | `device/` | values of the device language on the CPU, stored formats, lanes of CPU loops, texts for CUDA | [`device`], [`real`], [`vector`], [`quaternion`], [`rotation`], [`scaling`], [`philox`], [`precision`], [`math`], [`lanes`] |
 //! | `params/` | parameters from RON, groups, time-dependent parameters | [`params`], [`varying`] |
 //! | `abi/` | data and tables of functions that cross the boundary between engine and plugin | [`abi`], [`views`], [`services`], [`layout`], [`plugin_record`], [`wire`] |
 //! | `kinds/` | for each kind the trait that authors implement, and its CPU loop | [`pair`], [`bonded`], [`mod@bond_potential`], [`external`], [`force`], [`integrator`], [`updater`], [`analyzer`], [`generator`], [`sampler`], [`mod@component`] |
@@ -98,7 +98,7 @@ mod system;
 pub mod testkit;
 
 pub use abi::{layout, plugin_record, services, views, wire};
-pub use device::{lanes, math, philox, precision, quaternion, real, rotation, vector};
+pub use device::{lanes, math, philox, precision, quaternion, real, rotation, scaling, vector};
 pub use kinds::bonded::potential as bond_potential;
 pub use kinds::{analyzer, bonded, component, external, force, generator, integrator, pair, sampler, updater};
 pub use params::varying;
@@ -116,11 +116,12 @@ pub use real::Real;
 pub mod prelude {
     pub use crate::analyzer::{Analyzer, Frame};
     pub use crate::component::{ArrayNeed, GroupNeed, Needs, SystemInfo, Wants};
+    pub use crate::device::{CxxStruct, kernel_source};
     pub use crate::error::{Error, Errors, InputError, Result};
     pub use crate::external::ExternalParams;
     pub use crate::force::{Force, ForceCall};
     pub use crate::generator::{Generator, GeneratorContext};
-    pub use crate::integrator::{GroupInfo, Integrator, NoArrays, NoState, Particle, Program};
+    pub use crate::integrator::{GroupInfo, Integrator, NoArrays, NoState, Program};
     pub use crate::output::{OutputKind, RowFile, SharedOutput};
     pub use crate::pair::{NoSettings, RowInput};
     pub use crate::params::{Axis, Convention, Group, Spanned, TypeMap};

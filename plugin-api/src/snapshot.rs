@@ -23,6 +23,19 @@ pub struct Array {
 
 /// Optional per-particle arrays that several components share: name, width, whether it holds integers, meaning.
 ///
+/// | name | width | values | meaning |
+/// |---|---|---|---|
+/// | `charge` | 1 | real | electric charge |
+/// | `diameter` | 1 | real | diameter |
+/// | `body` | 1 | integer | rigid body, −1 for none |
+/// | `molecule` | 1 | integer | molecule, −1 for none |
+/// | `orientation` | 3 | real | unit vector along the particle's axis |
+/// | `quaternion` | 4 | real | orientation as x y z w |
+/// | `rotation` | 3 | real | angular velocity |
+/// | `inert` | 3 | real | moments of inertia |
+/// | `h_init` | 1 | integer | 1: active end of a growing chain |
+/// | `h_cris` | 1 | integer | how often the particle has reacted; 0: free monomer |
+///
 /// Arrays that belong to one plugin start with its name: `groot_warren.half_velocity`.
 pub const KNOWN_ARRAYS: &[(&str, u32, bool, &str)] = &[
     ("charge", 1, false, "electric charge"),
@@ -297,6 +310,17 @@ fn check_links<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_documentation_lists_the_known_arrays() {
+        let source = include_str!("snapshot.rs");
+        let rows: Vec<&str> = source.lines().filter(|l| l.starts_with("/// | `")).collect();
+        let row = |(name, width, integer, meaning): &(&str, u32, bool, &str)| {
+            let values = if *integer { "integer" } else { "real" };
+            format!("/// | `{name}` | {width} | {values} | {meaning} |")
+        };
+        assert_eq!(rows, KNOWN_ARRAYS.iter().map(row).collect::<Vec<_>>());
+    }
 
     #[test]
     fn edges_are_wrapped() {

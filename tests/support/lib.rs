@@ -105,8 +105,10 @@ fn cargo_outside(folder: &Path, how: &[&str]) -> String {
         .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
         .output()
         .expect("cargo runs");
-    assert!(out.status.success(), "{}{}", String::from_utf8_lossy(&out.stdout), words(&out));
-    String::from_utf8_lossy(&out.stdout).into_owned()
+    let messages = String::from_utf8_lossy(&out.stdout).into_owned();
+    let printed: Vec<&str> = messages.lines().filter(|l| !l.starts_with('{')).collect();
+    assert!(out.status.success(), "{}\n{}", printed.join("\n"), words(&out));
+    messages
 }
 
 /// A folder with the plugin of `abi/fixture`: component kinds that no shipped plugin has, and components that misbehave.

@@ -27,9 +27,10 @@ pub(crate) struct RunArgs {
     /// Run this pipeline. Several pipelines run concurrently on the device; their output files must differ.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pipeline: Vec<PathBuf>,
-    /// Device, overriding `device` of the pipeline: auto, cpu, cuda:0 or emulated.
-    #[arg(long, value_name = "DEVICE")]
-    device: Option<String>,
+    /// Device, overriding `device` of the pipeline: auto, cpu, cuda:0 or emulated. Several pipelines can be spread over
+    /// several devices, in turn: `cuda:0,cuda:1`.
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
+    device: Vec<String>,
     /// Total number of steps: the stages run in order, and the last one is shortened or extended. For an ensemble, the
     /// total number of batches.
     #[arg(long, value_name = "N")]
@@ -62,7 +63,7 @@ impl RunArgs {
     /// Returns whether an option was given that only a run accepts.
     pub fn is_given(&self) -> bool {
         !self.pipeline.is_empty()
-            || self.device.is_some()
+            || !self.device.is_empty()
             || self.steps.is_some()
             || !self.set.is_empty()
             || self.resume.is_some()
@@ -110,7 +111,10 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
     match &args.pipeline[..] {
         [] => Err(usage_error("give --pipeline FILE, or see --help")),
         [file] => {
-            let prepared = PreparedRun::new(check_one(file, args, &registry)?, args)?;
+            if args.device.len() > 1 {
+                return Err(usage_error("one pipeline runs on one device; a list of devices is for several pipelines"));
+            }
+            let prepared = PreparedRun::new(check_one(file, 0, args, &registry)?, args)?;
             let _watch = watch(&prepared, context.started, true);
             run_one(prepared, args, context, 1).map(|_| 0)
         }
@@ -120,18 +124,21 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
 
 /// Runs several pipelines, each in its own thread. Returns the exit status of the worst failure.
 fn run_concurrently(prepared: Vec<PreparedRun>, args: &RunArgs, context: &Context) -> Result<u8, Failure> {
-    let n = prepared.len() as u32;
+    let n = prepared.len();
+    let devices: Vec<_> = prepared.iter().map(|r| record::device(&r.plan)).collect();
+    let sharing = |r: &PreparedRun| devices.iter().filter(|d| **d == record::device(&r.plan)).count() as u32;
     let names: Vec<String> = prepared.iter().map(|r| r.plan.pipeline.path.display().to_string()).collect();
     let _watches: Vec<Watch> = prepared.iter().map(|r| watch(r, context.started, false)).collect();
     let particles: f64 = prepared.iter().map(|r| r.plan.snapshot.len() as f64).sum();
     let begun = Instant::now();
     let done: Vec<Result<f64, Failure>> = std::thread::scope(|scope| {
         let run = |r: PreparedRun| {
+            let sharing = sharing(&r);
             scope.spawn(move || {
                 let name = r.plan.pipeline.path.display().to_string();
                 set_run_name(&name);
                 let _span = tracing::info_span!("run", "{name}").entered();
-                let done = run_one(r, args, context, n);
+                let done = run_one(r, args, context, sharing);
                 // report here: a later failure must not hide this one
                 done.inspect_err(log::failure)
             })
@@ -167,7 +174,7 @@ fn prepare_all(files: &[PathBuf], args: &RunArgs, registry: &Registry) -> Result
             errors.push(Diagnostic::new(file, None, "is given twice: both runs would write the same files"));
             continue;
         }
-        match check_one(file, args, registry) {
+        match check_one(file, k, args, registry) {
             Ok(r) => checked.push(r),
             Err(Failure::Input(list)) => errors.extend(list),
             Err(Failure::Run(message, notes)) => {
@@ -192,11 +199,12 @@ fn prepare_all(files: &[PathBuf], args: &RunArgs, registry: &Registry) -> Result
     if errors.is_empty() { Ok(prepared) } else { Err(Failure::Input(errors)) }
 }
 
-/// Checks one pipeline and lists the checkpoints it may resume from.
-fn check_one(file: &Path, args: &RunArgs, registry: &Registry) -> Result<CheckedRun, Failure> {
+/// Checks pipeline number `k` and lists the checkpoints it may resume from.
+fn check_one(file: &Path, k: usize, args: &RunArgs, registry: &Registry) -> Result<CheckedRun, Failure> {
     let walltime = args.walltime.as_deref().map(parse_walltime).transpose();
     let walltime = walltime.map_err(|m| input_error("--walltime", m))?;
-    let (pipeline, errors) = read_pipeline(file, &args.set, args.device.as_deref())?;
+    let device = args.device.get(k % args.device.len().max(1));
+    let (pipeline, errors) = read_pipeline(file, &args.set, device.map(String::as_str))?;
     let path = pipeline.checkpoint_path();
     let from = match args.resume.as_deref() {
         None => vec![],
@@ -241,7 +249,7 @@ fn named_checkpoint(file: &Path, newest: &Path) -> Result<PathBuf, Failure> {
     Ok(file.into())
 }
 
-/// Runs one of `n` concurrent pipelines. Returns the number of particle-steps.
+/// Runs one of `n` pipelines that share a device. Returns the number of particle-steps.
 fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, n: u32) -> Result<f64, Failure> {
     let PreparedRun { plan, resume, walltime, lock: _lock } = prepared;
     log_plan(&plan);

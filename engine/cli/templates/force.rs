@@ -37,13 +37,6 @@ const SOURCE: &str = r#"
 #include "galamost/state.cuh"
 #include "galamost/reduce.cuh"
 
-struct Args {
-    StateView state;
-    double k, center[3];
-    u32 full, group;
-    Sums* sums;
-};
-
 extern "C" __global__ void my_component(Args a) {
     if (a.state.globals->halt) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -72,6 +65,7 @@ extern "C" __global__ void my_component(Args a) {
 "#;
 
 #[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct Args {
     state: StateView,
     k: f64,
@@ -100,7 +94,7 @@ impl Force for MyComponent {
 
     fn start(&mut self, host: Host) -> Result<()> {
         let kernel =
-            if self.cuda { Some(host.kernel(host.compile("my_component", SOURCE)?, "my_component")?) } else { None };
+            if self.cuda { Some(host.kernel(host.compile("my_component", &kernel_source(&[Args::text()], SOURCE)?)?, "my_component")?) } else { None };
         self.host = Some((host, kernel));
         Ok(())
     }

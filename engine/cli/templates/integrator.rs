@@ -28,16 +28,23 @@ pub struct MyComponentState {
 }
 
 #[particle_fn(MyComponent)]
-fn first_half(p: &mut Particle<real>, g: &MyComponentState, step: &Step<real>) {
+fn first_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    displacement: &mut Vec3<real>,
+    g: &MyComponentState,
+    step: &Step<real>,
+) {
     let damping = (-0.5 * (g.gamma as real) * step.dt).exp();
-    p.velocity = p.velocity * damping + p.force * (0.5 * step.dt / p.mass);
-    p.displacement = p.velocity * step.dt;
+    *velocity = *velocity * damping + force * (0.5 * step.dt / mass);
+    *displacement = *velocity * step.dt;
 }
 
 #[particle_fn(MyComponent)]
-fn second_half(p: &mut Particle<real>, g: &MyComponentState, step: &Step<real>) {
+fn second_half(velocity: &mut Vec3<real>, force: Vec3<real>, mass: real, g: &MyComponentState, step: &Step<real>) {
     let damping = (-0.5 * (g.gamma as real) * step.dt).exp();
-    p.velocity = (p.velocity + p.force * (0.5 * step.dt / p.mass)) * damping;
+    *velocity = (*velocity + force * (0.5 * step.dt / mass)) * damping;
 }
 
 impl Integrator for MyComponent {

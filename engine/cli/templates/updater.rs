@@ -31,11 +31,6 @@ pub struct MyComponent {
 const SOURCE: &str = r#"
 #include "galamost/state.cuh"
 
-struct Args {
-    StateView state;
-    double factor;
-};
-
 extern "C" __global__ void my_component(Args a) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.state.n_local) return;
@@ -48,6 +43,7 @@ extern "C" __global__ void my_component(Args a) {
 "#;
 
 #[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct Args {
     state: StateView,
     factor: f64,
@@ -62,7 +58,8 @@ impl Updater for MyComponent {
 
     fn start(&mut self, host: Host) -> Result<()> {
         if self.cuda {
-            self.kernel = Some((host, host.kernel(host.compile("my_component", SOURCE)?, "my_component")?));
+            let module = host.compile("my_component", &kernel_source(&[Args::text()], SOURCE)?)?;
+            self.kernel = Some((host, host.kernel(module, "my_component")?));
         }
         Ok(())
     }

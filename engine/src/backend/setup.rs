@@ -1,12 +1,13 @@
 //! Initial numbers of a run, and the messages of its faults.
 
-use crate::pipeline::Only;
+use crate::pipeline::{ListChoice, Only};
 use crate::plan::{Plan, StagePlan};
 use crate::plugins::Component;
 use crate::state::RawState;
 use crate::state::molecules::MoleculeRule;
-use galamost_plugin_api::component::GroupNeed;
+use galamost_plugin_api::component::{GroupNeed, Kind};
 use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::{Fault, FaultKind, Globals};
 
 /// Returns the radius of the neighbor list and its buffer; (0, 0) if no component needs a list.
@@ -27,6 +28,80 @@ pub fn lists_members(plan: &Plan) -> bool {
     let cutoff = plan.components.iter().fold(0.0f64, |m, c| m.max(c.needs.cutoff));
     let near = s.len() as f64 / s.volume() * cutoff.powi(s.dimensions as i32);
     !matches!(plan.device, crate::device::Chosen::Cpu { .. }) && rule.mean_size() < 4.0 * near
+}
+
+/// Returns whether the neighbor list is staged in blocks: on a GPU, for large systems of even density whose components
+/// need no other list than that of the pair loop. Decided by the whole system and all stages.
+///
+/// # Errors
+/// Returns the plugin's error.
+pub fn stages_list(plan: &Plan) -> Result<bool> {
+    let choice = match (plan.pipeline.neighbors.list, std::env::var("GALAMOST_LIST").as_deref()) {
+        (ListChoice::Auto, Ok("Plain")) => ListChoice::Plain,
+        (ListChoice::Auto, Ok("Staged")) => ListChoice::Staged,
+        (choice, _) => choice,
+    };
+    let prevented = staging_prevented(plan)?;
+    Ok(match (choice, prevented) {
+        (ListChoice::Plain, _) | (ListChoice::Auto, Some(_)) => false,
+        (ListChoice::Staged, prevented) => prevented.is_none(),
+        (ListChoice::Auto, None) => plan.snapshot.len() >= STAGED_FROM && !has_oriented_pairs(plan) && is_even(plan),
+    })
+}
+
+/// Returns why the list cannot be staged.
+///
+/// # Errors
+/// Returns the plugin's error.
+pub fn staging_prevented(plan: &Plan) -> Result<Option<String>> {
+    let reader = plan.components.iter().find(|c| c.kind != Kind::Pair && c.needs.cutoff > 0.0);
+    let types = plan.snapshot.types.len();
+    Ok(if plan.pipeline.precision == Precision::Double {
+        Some("it needs the precision Mixed or Single".into())
+    } else if plan.snapshot.dimensions != 3 {
+        Some("it needs three dimensions".into())
+    } else if !plan.components.iter().any(|c| c.kind == Kind::Pair) {
+        Some("there are no pair potentials".into())
+    } else if let Some(reader) = reader {
+        Some(format!("{} reads neighbors itself", reader.name))
+    } else if plan.molecules.is_some() {
+        Some("`only` needs a plain list".into())
+    } else if types > 256 {
+        Some(format!("{types} particle types; at most 256 are supported"))
+    } else if plan.shears()? {
+        Some("images of the box move (Lees-Edwards)".into())
+    } else {
+        None
+    })
+}
+
+/// Returns whether a pair potential depends on orientations. The gain of a staged list is not measured for these.
+fn has_oriented_pairs(plan: &Plan) -> bool {
+    let oriented = |c: &Component| c.kind == Kind::Pair && c.needs.arrays.iter().any(|a| a.name == "quaternion");
+    plan.components.iter().any(|c| oriented(c))
+}
+
+/// Number of particles from which a staged list is faster.
+const STAGED_FROM: usize = 100_000;
+
+/// Returns whether cells with 256 particles on average have neither many more nor many less, and whether the box is
+/// several such cells wide.
+fn is_even(plan: &Plan) -> bool {
+    let s = &plan.snapshot;
+    let edge = (256.0 * s.volume() / s.len() as f64).cbrt();
+    let cutoff = plan.components.iter().fold(0.0f64, |m, c| m.max(c.needs.cutoff));
+    if s.box_length.iter().any(|l| *l < 3.0 * edge + 3.0 * cutoff) {
+        return false;
+    }
+    let n = s.box_length.map(|l| (l / edge).floor().max(1.0));
+    let mut count = vec![0u32; n.iter().product::<f64>() as usize];
+    for p in &s.position {
+        let c: [usize; 3] =
+            std::array::from_fn(|k| ((p[k] / s.box_length[k] + 0.5).rem_euclid(1.0) * n[k]).min(n[k] - 1.0) as usize);
+        count[(c[2] * n[1] as usize + c[1]) * n[0] as usize + c[0]] += 1;
+    }
+    let mean = s.len() as f64 / count.len() as f64;
+    count.iter().all(|c| (0.25 * mean..2.5 * mean).contains(&f64::from(*c)))
 }
 
 /// Returns the buffer of least cost by a simple model, in units of one evaluated list entry per particle and step. The

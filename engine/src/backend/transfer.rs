@@ -40,11 +40,30 @@ pub trait Storage: Backend {
     /// Returns an error if the topology or the grid cannot be set up.
     fn begin_import(&mut self, topology: &Topology, grid_length: [f64; 3]) -> Result<()>;
 
-    /// Makes every tag equal to its index.
+    /// Returns whether the order of particles does not follow from their positions at the last list build, so that
+    /// checkpoints must contain it.
+    fn keeps_order(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the run began with a staged list and continues with a plain one.
+    fn left_staged_list(&self) -> bool {
+        false
+    }
+
+    /// Continues with a plain list if the list is staged.
     ///
     /// # Errors
     /// Returns the driver's error.
-    fn reset_tags(&mut self) -> Result<()>;
+    fn use_plain_list(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Sets the tag of each index.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    fn write_tags(&mut self, tags: &[u32]) -> Result<()>;
 
     /// Returns the tags in the current order.
     ///
@@ -58,11 +77,11 @@ pub trait Storage: Backend {
     /// Returns the driver's error.
     fn write_array(&mut self, array: &ParticleArray, bytes: &[u8]) -> Result<()>;
 
-    /// Sorts the particles and builds the neighbor list.
+    /// Sorts the particles, unless they are `sorted`, and builds the neighbor list.
     ///
     /// # Errors
     /// Returns the driver's error.
-    fn rebuild_list(&mut self) -> Result<()>;
+    fn rebuild_list(&mut self, sorted: bool) -> Result<()>;
 
     /// Copies the host's globals to the device.
     ///
@@ -107,6 +126,12 @@ pub fn export<B: Storage>(backend: &mut B) -> Result<RawState> {
     out.sections.insert("rebuild".into(), g.rebuild.get().to_le_bytes().to_vec());
     out.sections.insert("rebuilds".into(), g.rebuilds.to_le_bytes().to_vec());
     out.put("built_length", g.built_length);
+    if backend.keeps_order() {
+        out.sections.insert(ORDER.into(), backend.tags()?.iter().flat_map(|t| t.to_le_bytes()).collect());
+    }
+    if backend.left_staged_list() {
+        out.sections.insert(PLAIN_LIST.into(), vec![]);
+    }
     if let Some(length) = backend.grid_length() {
         out.put("grid_length", length);
     }
@@ -130,33 +155,38 @@ pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
     g.shear_offset = state.numbers("built_shear").unwrap_or_default()[0];
     g.evaluate();
     let grid_length = state.numbers("grid_length").unwrap_or(g.box_length);
+    if state.sections.contains_key(PLAIN_LIST) {
+        backend.use_plain_list()?;
+    }
     for position in [ArrayId::PosType, ArrayId::PosAtBuild] {
         let facts = backend.facts();
         check_types(section(state, facts, position.name())?, facts.precision, facts.n_types)?;
     }
     backend.begin_import(&state.topology, grid_length)?;
 
-    // sorting the positions of the last list build in tag order gives the order of that build again
-    backend.reset_tags()?;
-    backend.write_array(
-        &arrays[ArrayId::PosType as usize],
-        section(state, backend.facts(), ArrayId::PosAtBuild.name())?,
-    )?;
+    // without a saved order, sorting the positions of the last list build gives the order of that build again
+    let order = if backend.keeps_order() { saved_order(state, backend.facts().n)? } else { None };
+    let n = backend.facts().n as u32;
+    backend.write_tags(&order.clone().unwrap_or_else(|| (0..n).collect()))?;
+    let in_order = |bytes: &[u8]| order.as_ref().map(|order| permuted(bytes, order));
+    let mut write = |array: &ParticleArray, name: &str| -> Result<()> {
+        let bytes = section(state, backend.facts(), name)?;
+        backend.write_array(array, in_order(bytes).as_deref().unwrap_or(bytes))
+    };
+    write(&arrays[ArrayId::PosType as usize], ArrayId::PosAtBuild.name())?;
     for array in arrays.iter().filter(|a| a.restored == Restored::BeforeSort) {
-        backend.write_array(array, section(state, backend.facts(), &array.name)?)?;
+        write(array, &array.name)?;
     }
     for (name, bytes) in &state.sections {
         if let Some(id) = name.strip_prefix("integrator.").and_then(|i| i.parse().ok()) {
             backend.set_integrator_state(id, bytes)?;
         }
     }
-    backend.rebuild_list()?;
+    backend.rebuild_list(order.is_some())?;
     let tags = backend.tags()?;
     for array in arrays.iter().filter(|a| a.restored == Restored::AfterSort) {
         let bytes = section(state, backend.facts(), &array.name)?;
-        let stride = array.element.stride(backend.facts().precision);
-        let sorted: Vec<u8> = tags.iter().flat_map(|t| &bytes[*t as usize * stride..][..stride]).copied().collect();
-        backend.write_array(array, &sorted)?;
+        backend.write_array(array, &permuted(bytes, &tags))?;
     }
 
     let g = backend.globals();
@@ -168,6 +198,34 @@ pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
     g.rebuild.set(0);
     g.rebuilds = state.word("rebuilds").max(1);
     backend.publish_globals()
+}
+
+/// An empty section: the run began with a staged list and continues with a plain one.
+const PLAIN_LIST: &str = "plain_list";
+
+/// The section with the tags in the order of the particles.
+const ORDER: &str = "order";
+
+/// Returns the saved order of the particles, as tags.
+fn saved_order(state: &RawState, n: usize) -> Result<Option<Vec<u32>>> {
+    let Some(bytes) = state.sections.get(ORDER) else { return Ok(None) };
+    let order: Vec<u32> = bytes.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
+    let mut seen = vec![false; n];
+    for tag in &order {
+        if let Some(seen) = seen.get_mut(*tag as usize) {
+            *seen = true;
+        }
+    }
+    if order.len() == n && seen.iter().all(|s| *s) {
+        return Ok(Some(order));
+    }
+    Err(Error::Run(format!("section `{ORDER}` of the checkpoint does not fit this system")))
+}
+
+/// Returns the elements of an array in tag order, in the order of `tags`.
+fn permuted(bytes: &[u8], tags: &[u32]) -> Vec<u8> {
+    let stride = bytes.len() / tags.len().max(1);
+    tags.iter().flat_map(|t| &bytes[*t as usize * stride..][..stride]).copied().collect()
 }
 
 /// Returns the section of an array, if it has the size that this system needs.

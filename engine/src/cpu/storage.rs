@@ -39,9 +39,8 @@ impl<S: Store> Storage for CpuSystem<S> {
         Ok(())
     }
 
-    fn reset_tags(&mut self) -> Result<()> {
-        let tags = self.arrays[ArrayId::Tag as usize].data.values_mut::<u32>();
-        tags.iter_mut().zip(0..).for_each(|(tag, index)| *tag = index);
+    fn write_tags(&mut self, tags: &[u32]) -> Result<()> {
+        self.arrays[ArrayId::Tag as usize].data.values_mut::<u32>().copy_from_slice(tags);
         Ok(())
     }
 
@@ -57,7 +56,7 @@ impl<S: Store> Storage for CpuSystem<S> {
         Ok(())
     }
 
-    fn rebuild_list(&mut self) -> Result<()> {
+    fn rebuild_list(&mut self, _: bool) -> Result<()> {
         self.rebuild()
     }
 

@@ -357,6 +357,9 @@ impl Device for EmulatedDevice {
         let rebuild = self.word(globals + offset_of!(Globals, rebuild) as u64)?;
         if halt == 0 && rebuild != 0 { body() } else { Ok(()) }
     }
+    fn supports_staged_list(&self) -> bool {
+        true
+    }
     fn supports_grid_barrier(&self) -> bool {
         // disabled by default because compiling the persistent kernel takes long; tests enable it
         std::env::var_os("GALAMOST_EMULATED_STEPS").is_some()

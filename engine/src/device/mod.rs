@@ -2,6 +2,7 @@
 //!
 //! Only this folder uses `cudarc`.
 
+pub mod args;
 pub mod cache;
 mod cuda;
 mod emulated;
@@ -124,6 +125,9 @@ pub trait Device: Services {
     /// # Errors
     /// Returns the device's error.
     fn if_rebuild(&self, globals: u64, body: &mut dyn FnMut() -> Result<()>) -> Result<()>;
+    /// Returns true if kernels may multiply matrices of half-precision numbers and reduce over a warp, as the staged
+    /// neighbor list does.
+    fn supports_staged_list(&self) -> bool;
     /// Returns true if blocks may wait for each other; see [`Self::launch_cooperative`].
     fn supports_grid_barrier(&self) -> bool;
     /// Returns how many blocks of `threads` threads can be resident at once.

@@ -115,6 +115,8 @@ fn options(unit: &SourceUnit, architecture: &str) -> Vec<String> {
         "--std=c++17".into(),
         "--ptxas-options=-v".into(),
         "--extra-device-vectorization".into(),
+        // a function must give the same bits in every kernel; products that are fused with sums are written as such
+        "--fmad=false".into(),
     ];
     if unit.precision != Precision::Double {
         // divisions and square roots in f32 with an error of 2 ulp instead of ½ ulp, far below the error of a sum over

@@ -1,11 +1,19 @@
 //! Source units of CUDA C++ and the generated header `galamost/api.cuh`.
 
-use galamost_plugin_api::device::{CxxStruct, assemble};
+use super::args::args_header;
+use galamost_plugin_api::device::{CxxStruct, DeviceFn as _, assemble_header, constants, layout_checks};
 use galamost_plugin_api::error::{Error, Result};
-use galamost_plugin_api::pair::CutoffRow;
-use galamost_plugin_api::precision::Precision;
-use galamost_plugin_api::updater::{Edit, EditQueue};
-use galamost_plugin_api::views::{Fault, Globals, LinkView, ListView, SimBox, StateView, Sums, Wanted};
+use galamost_plugin_api::integrator::MAX_SUMS;
+use galamost_plugin_api::layout::Layout;
+use galamost_plugin_api::pair::{CutoffRow, ModeNumber, apply_mode, inputs, smooth_oriented};
+use galamost_plugin_api::philox::{NO_TAG, RandomKey};
+use galamost_plugin_api::precision::{PosTypeF64, PosTypeFixed, Precision};
+use galamost_plugin_api::updater::{Edit, EditKind, EditQueue};
+use galamost_plugin_api::varying::varying_at;
+use galamost_plugin_api::views::{
+    COMPONENT_VARYINGS, Fault, FaultKind, Globals, LinkView, ListView, MAX_VARYINGS, SimBox, StateView, Step, Sums,
+    Wanted, is_valid_length, start_list, update_box, update_shear,
+};
 
 /// A translation unit of CUDA C++.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,24 +50,34 @@ impl SourceUnit {
         precision.into_iter().chain(self.macros.iter().copied()).collect()
     }
 
-    /// Returns all headers by name, the generated one included.
+    /// Returns all headers by name, the generated ones included.
     ///
     /// # Errors
     /// Returns an error if a struct is defined twice.
     pub fn headers() -> Result<Vec<(&'static str, String)>> {
-        let mut list = vec![("galamost/api.cuh", api_header()?)];
-        list.extend(galamost_kernels::HEADERS.iter().map(|(n, t)| (*n, (*t).to_string())));
+        let mut list = vec![("galamost/api.cuh", api_header()?), ("galamost/args.cuh", args_header())];
+        let folder = std::env::var_os("GALAMOST_KERNELS").map(std::path::PathBuf::from);
+        for (name, text) in galamost_kernels::HEADERS {
+            // for development: headers of a folder instead of those of the program
+            let text = match &folder {
+                Some(f) => std::fs::read_to_string(f.join(name)).map_err(|e| Error::Run(format!("{name}: {e}")))?,
+                None => (*text).to_string(),
+            };
+            list.push((*name, text));
+        }
         Ok(list)
     }
 }
 
-/// Generates `galamost/api.cuh`: the structs shared by Rust and CUDA, from their Rust definitions.
+/// Generates `galamost/api.cuh`: the structs, enums, constants and functions shared by Rust and CUDA, from their Rust
+/// definitions. Where it is compiled, it asserts the layouts that the Rust compiler chose.
 ///
 /// # Errors
 /// Returns an error if a struct is defined twice.
 pub fn api_header() -> Result<String> {
-    let structs = assemble(&[
+    let definitions = assemble_header(&[
         Fault::text(),
+        FaultKind::text(),
         Globals::text(),
         StateView::text(),
         ListView::text(),
@@ -68,24 +86,49 @@ pub fn api_header() -> Result<String> {
         Sums::text(),
         CutoffRow::<f32>::text(),
         Edit::text(),
+        EditKind::text(),
         EditQueue::text(),
         SimBox::text(),
+        RandomKey::text(),
+        Step::<f32>::text(),
+        ModeNumber::text(),
+        apply_mode::text(),
+        smooth_oriented::text(),
+        is_valid_length::text(),
+        update_box::text(),
+        update_shear::text(),
+        start_list::text(),
+        varying_at::text(),
     ])
     .map_err(Error::Run)?;
-    let checks = [
-        ("Globals", size_of::<Globals>()),
-        ("StateView", size_of::<StateView>()),
-        ("ListView", size_of::<ListView>()),
-        ("LinkView", size_of::<LinkView>()),
-        ("Sums", size_of::<Sums>()),
-        ("EditQueue", size_of::<EditQueue>()),
-        ("SimBox", size_of::<SimBox>()),
-    ]
-    .map(|(name, size)| format!("static_assert(sizeof({name}) == {size}, \"{name} differs between Rust and C++\");\n"));
+    let constants = constants(&[
+        ("MAX_VARYINGS", MAX_VARYINGS as u32),
+        ("COMPONENT_VARYINGS", COMPONENT_VARYINGS as u32),
+        ("MAX_SUMS", MAX_SUMS as u32),
+        ("NO_TAG", NO_TAG),
+        ("INPUT_VELOCITY", inputs::VELOCITY),
+        ("INPUT_RANDOM", inputs::RANDOM),
+        ("INPUT_CHARGE", inputs::CHARGE),
+        ("INPUT_DIAMETER", inputs::DIAMETER),
+        ("INPUT_ORIENTATION", inputs::ORIENTATION),
+    ]);
+    let positions = [("#ifndef", layout_of::<PosTypeFixed>()), ("#ifdef", layout_of::<PosTypeF64>())]
+        .map(|(condition, checks)| format!("{condition} GALAMOST_DOUBLE\n{checks}#endif\n"));
     Ok(format!(
-        "// Generated from the Rust definitions of these structs.\n#pragma once\n#include \"galamost/types.cuh\"\n\n{structs}\n{}",
-        checks.concat()
+        "// Generated from the Rust definitions.\n#pragma once\n#include \"galamost/types.cuh\"\n\n{constants}{definitions}\n{}",
+        positions.concat()
     ))
+}
+
+/// Returns assertions that `PosType` of `types.cuh` has the layout of a Rust struct, which has an array `position`.
+fn layout_of<T: Layout>() -> String {
+    let layout = T::layout();
+    let members: Vec<_> = layout
+        .members
+        .iter()
+        .map(|(name, offset, _)| (if name == "position" { "x" } else { name }, *offset as usize))
+        .collect();
+    layout_checks("PosType", layout.size as usize, layout.align as usize, &members)
 }
 
 /// Returns the names of the kernels in a text: functions declared `extern "C" __global__ void`.
@@ -123,6 +166,10 @@ mod tests {
             "Varying varyings[32];",
             "PosType* pos_type;",
             "struct CutoffRow {",
+            "static_assert(GALAMOST_OFFSET(Globals, slack2) == ",
+            "namespace FaultKind {",
+            "static constexpr u32 NO_TAG = 4294967295u;",
+            " apply_mode(",
         ] {
             assert!(h.contains(line), "{line} is missing in\n{h}");
         }

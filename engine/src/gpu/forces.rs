@@ -1,8 +1,10 @@
 //! Forces of a stage on the device.
 
-use super::args::{BondArgs, MAX_PAIR_TERMS, PairArgs, PairTerm};
 use super::arrays::{Buffer, launch};
-use super::codegen::{bond_unit, pair_unit};
+use super::codegen::{bond_unit, pair_unit, staged_pair_unit};
+use super::rebuild::Lists;
+use super::staged::BLOCK;
+use crate::device::args::{BondArgs, MAX_PAIR_TERMS, PairArgs, PairTerm, StagedPairArgs};
 use crate::device::{Device, Kernel};
 use crate::plugins::Component;
 use galamost_plugin_api::abi::{Extent, Opaque};
@@ -31,6 +33,41 @@ pub struct ReportedSums {
     pub quantities: Vec<f64>,
 }
 
+/// How the pair loop goes through the neighbors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PairLayout {
+    /// A plain list; `team` threads share a row.
+    Plain {
+        /// Threads.
+        team: u32,
+    },
+    /// A staged list.
+    Staged {
+        /// Few entries of the list are within the cutoff.
+        few: bool,
+        /// The largest cutoff, squared and rounded up.
+        cutoff2: f32,
+    },
+}
+
+/// Bytes of the queue of a block: `QUEUE` entries for each thread.
+const QUEUE_BYTES: u32 = 32 * 2 * BLOCK as u32;
+
+impl PairLayout {
+    /// Returns the layout for a staged list.
+    pub fn staged(r_cut: f64, r_list: f64) -> Self {
+        Self::Staged { few: (r_cut / r_list).powi(3) < 0.5, cutoff2: (r_cut * r_cut * 1.000_001) as f32 }
+    }
+
+    /// Returns whether a pair loop over a staged list first collects the pairs within the cutoff: if these are few, or if
+    /// the functions read more of a particle than its position.
+    fn queued(self, texts: &[String]) -> bool {
+        let Self::Staged { few, .. } = self else { return false };
+        let positions_only = texts.iter().all(|t| t.contains("unsigned int inputs = 0u;"));
+        std::env::var("GALAMOST_QUEUE").map_or(few || !positions_only, |q| q == "1")
+    }
+}
+
 struct PairLoop {
     /// Names of the components.
     names: String,
@@ -38,7 +75,9 @@ struct PairLoop {
     full: Kernel,
     texts: Vec<String>,
     terms: Vec<PairTerm>,
-    team: u32,
+    layout: PairLayout,
+    queued: bool,
+    n_types: u32,
     /// Parameter rows on the device, kept alive.
     _rows: Vec<Buffer>,
 }
@@ -81,7 +120,7 @@ impl Forces {
         precision: Precision,
         n: usize,
         n_types: u32,
-        team: u32,
+        layout: PairLayout,
         seed: u64,
     ) -> Result<Self> {
         // pair components come first, so that their sums are contiguous for the fused loop
@@ -95,8 +134,11 @@ impl Forces {
                 pairs.len()
             )));
         }
-        let pair =
-            if pairs.is_empty() { None } else { Some(PairLoop::new(device, &pairs, precision, n_types, team, seed)?) };
+        let pair = if pairs.is_empty() {
+            None
+        } else {
+            Some(PairLoop::new(device, &pairs, precision, n_types, layout, seed)?)
+        };
         let mut bonded = vec![];
         for c in of(Kind::Bonded) {
             let part = c.bonded().ok_or_else(|| Error::Run(format!("{} is not a bonded potential", c.name)))?;
@@ -112,6 +154,7 @@ impl Forces {
                 slot: slot_of(c),
             });
         }
+        let team = if let PairLayout::Plain { team } = layout { team } else { 1 };
         let blocks = (n * team as usize).div_ceil(PAIR_BLOCK as usize).max(n.div_ceil(BOND_BLOCK as usize));
         let n_quantities: usize = of(Kind::Force).map(|c| c.needs.quantities.len()).sum();
         Ok(Self {
@@ -146,7 +189,7 @@ impl Forces {
     }
 
     /// Launches a force evaluation.
-    pub fn run(&self, state: &StateView, list: &ListView, links: [LinkView; 3], wanted: Wanted) -> Result<()> {
+    pub fn run(&self, state: &StateView, lists: &Lists, links: [LinkView; 3], wanted: Wanted) -> Result<()> {
         let d = &*self.device;
         let full = wanted.more_than_force();
         if full && !self.slots.is_empty() {
@@ -155,8 +198,7 @@ impl Forces {
         match &self.pair {
             Some(p) => {
                 d.profile().set_part(&p.names);
-                let args = self.pair_args(p, state, list);
-                launch(d, if full { p.full } else { p.force }, self.n * p.team as usize, PAIR_BLOCK, &args)?;
+                self.run_pairs(p, state, lists, if full { p.full } else { p.force })?;
             }
             None => {
                 d.profile().set_part("clear forces");
@@ -178,7 +220,7 @@ impl Forces {
                 group: c.group,
                 wanted,
                 state: *state,
-                list: *list,
+                list: lists.plain,
                 bonds: links[0],
                 device_sums: DevicePtr::new(self.sum_address(*slot)),
                 quantities: DevicePtr::new(if c.needs.quantities.is_empty() { 0 } else { quantity }),
@@ -201,6 +243,23 @@ impl Forces {
             d.launch(self.total_virial, Extent::from(1), Extent::from(1), 0, &args)?;
         }
         Ok(())
+    }
+
+    /// Launches the pair loop.
+    fn run_pairs(&self, p: &PairLoop, state: &StateView, lists: &Lists, kernel: Kernel) -> Result<()> {
+        let pair = self.pair_args(p, state, &lists.plain);
+        match (p.layout, lists.staged) {
+            (PairLayout::Staged { cutoff2, .. }, Some(list)) => {
+                let args = StagedPairArgs { list, cutoff2, reserved: 0, pair };
+                let types = if p.n_types > 1 { list.slots } else { 0 };
+                let shared = 16 * list.slots + types + if p.queued { QUEUE_BYTES } else { 0 };
+                let pointer = [std::ptr::from_ref(&args).cast_mut().cast::<Opaque>()];
+                let (grid, block) = (Extent::from(list.n_blocks), Extent::from(BLOCK as u32));
+                self.device.launch(kernel, grid, block, shared, &pointer)
+            }
+            (PairLayout::Plain { team }, _) => launch(&*self.device, kernel, self.n * team as usize, PAIR_BLOCK, &pair),
+            _ => Err(Error::Run("the pair loop needs a staged list".into())),
+        }
     }
 
     fn pair_args(&self, p: &PairLoop, state: &StateView, list: &ListView) -> PairArgs {
@@ -287,7 +346,7 @@ impl PairLoop {
         pairs: &[&Arc<Component>],
         precision: Precision,
         n_types: u32,
-        team: u32,
+        layout: PairLayout,
         seed: u64,
     ) -> Result<Self> {
         let (mut texts, mut terms, mut rows) = (vec![], vec![], vec![]);
@@ -308,14 +367,21 @@ impl PairLoop {
             rows.extend([row, cutoff]);
             texts.push(code.text.into_string());
         }
-        let module = device.compile(&pair_unit(&texts, n_types, team, precision))?;
+        let queued = layout.queued(&texts);
+        let unit = match layout {
+            PairLayout::Plain { team } => pair_unit(&texts, n_types, team, precision),
+            PairLayout::Staged { .. } => staged_pair_unit(&texts, n_types, queued, precision),
+        };
+        let module = device.compile(&unit)?;
         Ok(Self {
             names: pairs.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(" + "),
             force: device.kernel(module, "pair_force")?,
             full: device.kernel(module, "pair_force_full")?,
             texts,
             terms,
-            team,
+            layout,
+            queued,
+            n_types,
             _rows: rows,
         })
     }

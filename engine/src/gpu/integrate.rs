@@ -1,8 +1,8 @@
 //! Integrators of a stage on the device.
 
-use super::args::PhaseArgs;
 use super::arrays::{Buffer, launch};
 use super::codegen::{PhaseKernel, integrator_functions, integrator_unit};
+use crate::device::args::{PhaseArgs, SUM_THREADS};
 use crate::device::{Device, Kernel};
 use crate::plan::StagePlan;
 use crate::plugins::Component;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-const BLOCK: u32 = 256;
+const BLOCK: u32 = SUM_THREADS;
 
 /// A compiled integrator.
 struct IntegratorKernels {

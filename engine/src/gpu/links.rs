@@ -1,7 +1,7 @@
 //! Bonds, angles, dihedrals and exclusions on the device.
 
-use super::args::{Excluded, PatchArgs, PatchExclusionsArgs};
 use super::arrays::{Buffer, launch};
+use crate::device::args::{Excluded, PatchArgs, PatchExclusionsArgs};
 use crate::device::{Device, Kernel, SourceUnit};
 use crate::pipeline::Only;
 use crate::state::molecules::MoleculeRule;
@@ -57,8 +57,8 @@ pub struct DeviceLinks {
 
 /// Returns the source unit of the kernels that update changed rows.
 pub fn unit(precision: Precision) -> SourceUnit {
-    let text = format!("#include \"galamost/patch.cuh\"\n{}", super::args::size_checks("patch.cuh"));
-    SourceUnit::new("patch", &text, precision)
+    let text = "#include \"galamost/patch.cuh\"\n";
+    SourceUnit::new("patch", text, precision)
 }
 
 /// Threads of a block.

@@ -11,23 +11,29 @@
 //! |---|---|
 //! | `GALAMOST_TEAM` | threads per particle in the pair loop: a power of two up to 32 |
 //! | `GALAMOST_MANY` | largest number of particles for the persistent kernel; 0 disables it |
+//! | `GALAMOST_SORT_EVERY` | rebuilds of a staged list from one sort to the next |
+//! | `GALAMOST_QUEUE` | 1 or 0: whether the pair loop over a staged list collects pairs within the cutoff first |
+//! | `GALAMOST_LIST` | `Plain` or `Staged`: the neighbor list where the pipeline leaves the choice |
+//! | `GALAMOST_KERNELS` | a folder with the headers of `kernels/`, instead of those in the program |
 //! | `GALAMOST_NO_GRAPHS` | launches steps one by one instead of as a graph |
 //! | `GALAMOST_EMULATED_STEPS` | enables the persistent kernel on the emulated device |
 //! | `GALAMOST_EMULATED_FAULT` | makes the emulated device fail: `lost:N`, `memory:N` or `barrier:N` |
 
-mod args;
 mod arrays;
 mod codegen;
 mod forces;
 mod integrate;
 mod links;
 mod rebuild;
+mod staged;
 mod step;
 mod steps_kernel;
 mod storage;
 mod system;
 
-pub use codegen::{PhaseKernel, StepsSource, bond_unit, integrator_functions, integrator_unit, pair_unit, steps_unit};
+pub use codegen::{
+    PhaseKernel, StepsSource, bond_unit, integrator_functions, integrator_unit, pair_unit, staged_pair_unit, steps_unit,
+};
 pub use system::GpuSystem;
 
 use crate::device::{Device, SourceUnit};
@@ -35,11 +41,15 @@ use galamost_plugin_api::precision::Precision;
 
 /// Returns the source units that every run compiles, independent of its plugins.
 pub fn engine_units(precision: Precision) -> Vec<SourceUnit> {
-    vec![
+    let mut units = vec![
         SourceUnit::new("rebuild", "#include \"galamost/rebuild.cuh\"\n", precision),
         links::unit(precision),
         SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", precision),
-    ]
+    ];
+    if precision != Precision::Double {
+        units.push(staged::unit(precision));
+    }
+    units
 }
 
 /// Returns the team size: the number of threads that share a row of the neighbor list. Small systems get large teams,

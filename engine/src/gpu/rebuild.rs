@@ -1,9 +1,11 @@
 //! The rebuild on the device: sorts particles by cell and tag, moves all arrays, builds the neighbor list.
 
-use super::args::{
-    CellGrid, Excluded, LinkArgs, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, MoveArgs, SortArgs, SortedArrayArgs,
-};
 use super::arrays::{Buffer, launch};
+use super::staged::{Staged, curve_grid};
+use crate::device::args::{
+    CellGrid, Excluded, LinkArgs, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, MoveArgs, SCAN_BLOCK, SCAN_ITEMS,
+    SortArgs, SortedArrayArgs, StagedView, TILE, TILE_WARPS,
+};
 use crate::device::{Device, Kernel, SourceUnit};
 use crate::state::cells::Grid;
 use crate::state::molecules::MoleculeRule;
@@ -15,11 +17,8 @@ use galamost_plugin_api::views::{LinkView, ListView, StateView};
 use std::sync::Arc;
 
 const BLOCK: u32 = 256;
-/// `SCAN_BLOCK * SCAN_ITEMS` of `rebuild.cuh`.
-const SCAN: usize = 2048;
-/// `TILE` and `TILE_WARPS` of `rebuild.cuh`: particles whose rows one warp builds, and warps per block.
-const TILE: usize = 4;
-const TILE_WARPS: u32 = 4;
+/// Cells that a block scans.
+const SCAN: usize = (SCAN_BLOCK * SCAN_ITEMS) as usize;
 
 /// Kernels of `rebuild.cuh`.
 struct Kernels {
@@ -41,8 +40,8 @@ struct Kernels {
 impl Kernels {
     /// Compiles the kernels.
     fn load(device: &Arc<dyn Device>, precision: Precision) -> Result<Self> {
-        let text = format!("#include \"galamost/rebuild.cuh\"\n{}", super::args::size_checks("rebuild.cuh"));
-        let module = device.compile(&SourceUnit::new("rebuild", &text, precision))?;
+        let text = "#include \"galamost/rebuild.cuh\"\n";
+        let module = device.compile(&SourceUnit::new("rebuild", text, precision))?;
         let k = |name: &str| device.kernel(module, name);
         Ok(Self {
             count_cells: k("count_cells")?,
@@ -78,7 +77,10 @@ pub struct Rebuild {
     n_blocks: u32,
     /// Kept alive for `grid`.
     grid_memory: [Buffer; 3],
-    moved: Vec<(u64, u32, Buffer)>,
+    /// Arrays that are sorted, with their offsets in the scratch memory.
+    moved: Vec<(SortedArray, usize)>,
+    /// Scratch memory for the sort of a plain list; a staged list lends memory that only its build uses.
+    scratch: Buffer,
     n: usize,
     /// Cutoff plus buffer; 0 without a neighbor list.
     pub r_list: f64,
@@ -90,6 +92,27 @@ pub struct Rebuild {
     capacity: u32,
     index: Option<Buffer>,
     row_count: Buffer,
+    /// The list, if it is not a plain one.
+    pub staged: Option<Staged>,
+}
+
+/// The lists of a run: the plain one is empty if there is a staged one.
+pub struct Lists {
+    /// For kernels of plugins, and for the pair loop.
+    pub plain: ListView,
+    /// For the pair loop.
+    pub staged: Option<StagedView>,
+}
+
+/// When a rebuild sorts the particles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SortWhen {
+    /// At every rebuild of a plain list; at some rebuilds of a staged list, by their number.
+    Due,
+    /// At this rebuild.
+    Now,
+    /// Not at this rebuild: the particles are in order.
+    Never,
 }
 
 /// An array that is sorted with the particles: address and number of 32-bit words per particle.
@@ -106,6 +129,7 @@ fn mean_neighbors(density: f64, dimensions: u32, r_list: f64) -> f64 {
 
 impl Rebuild {
     /// Creates grid and list for `n` particles. `molecules` is set if the list only holds pairs within small molecules.
+    /// `staged` is the buffer of a staged list.
     pub fn new(
         device: &Arc<dyn Device>,
         precision: Precision,
@@ -114,6 +138,7 @@ impl Rebuild {
         dimensions: u32,
         r_list: f64,
         molecules: Option<&MoleculeRule>,
+        staged: Option<f64>,
         sorted_arrays: &[SortedArray],
     ) -> Result<Self> {
         let kernels = Kernels::load(device, precision)?;
@@ -123,10 +148,16 @@ impl Rebuild {
                 sorted_arrays.len()
             )));
         }
-        let moved = sorted_arrays
-            .iter()
-            .map(|(address, words)| Ok((*address, *words, Buffer::new(device, 4 * *words as usize * n)?)))
-            .collect::<Result<Vec<_>>>()?;
+        let mut scratch = 0;
+        let mut moved = vec![];
+        for array in sorted_arrays {
+            moved.push((*array, scratch));
+            scratch += (4 * array.1 as usize * n).next_multiple_of(256);
+        }
+        let staged = match staged {
+            Some(buffer) => Some(Staged::new(device, precision, n, length, r_list, buffer, scratch)?),
+            None => None,
+        };
         let volume: f64 = length.iter().take(dimensions as usize).product();
         let neighbors = mean_neighbors(n as f64 / volume, dimensions, r_list);
         // A liquid fluctuates less than a gas, so three standard deviations of a gas suffice. An overflow only costs a
@@ -157,6 +188,7 @@ impl Rebuild {
             n_blocks: 0,
             grid_memory: [Buffer::new(device, 4)?, Buffer::new(device, 4)?, words()?],
             moved,
+            scratch: Buffer::new(device, if staged.is_some() { 4 } else { scratch })?,
             n,
             r_list,
             radius,
@@ -164,11 +196,12 @@ impl Rebuild {
             team: super::team(&**device, n),
             capacity: 0,
             index: None,
-            row_count: Buffer::new(device, 4 * n)?,
+            row_count: Buffer::new(device, if staged.is_some() { 4 } else { 4 * n })?,
+            staged,
             device: device.clone(),
         };
         r.set_grid(length)?;
-        if r_list > 0.0 {
+        if r_list > 0.0 && r.staged.is_none() {
             r.make_room(room as u32)?;
         }
         Ok(r)
@@ -182,7 +215,11 @@ impl Rebuild {
     /// Makes a cell grid that is valid for boxes with at least these lengths.
     pub fn set_grid(&mut self, length: [f64; 3]) -> Result<()> {
         // particles are sorted even without a list, so that neighbors in space are neighbors in memory
-        let grid = Grid::new(length, self.dimensions, self.radius, 2, self.n);
+        let mut grid = Grid::new(length, self.dimensions, self.radius, 2, self.n);
+        let mut curve = 0;
+        if self.staged.is_some() {
+            (grid.n, curve) = curve_grid(length, self.n);
+        }
         let cells = grid.cells();
         let rows: Vec<u32> = grid.rows.iter().flatten().map(|o| *o as u32).collect();
         let device = &self.device;
@@ -198,15 +235,30 @@ impl Rebuild {
             n: grid.n,
             cells: cells as u32,
             reach_x: grid.reach[0] as i32,
-            whole: [whole(0), whole(1), whole(2)],
+            whole_x: whole(0),
+            whole_y: whole(1),
+            whole_z: whole(2),
             n_rows: grid.rows.len() as u32,
-            reserved: 0,
+            curve,
             rows: rows.address(),
             start: start.address(),
             cell_of: cell_of.address(),
+            sort_every: 1,
+            reserved: 0,
         };
         self.grid_length = length;
         Ok(())
+    }
+
+    /// Replaces the staged list by a plain one, in a box of these lengths. The list overflows at its first rebuild and
+    /// gets the room that it needs.
+    pub fn make_plain(&mut self, length: [f64; 3]) -> Result<()> {
+        self.staged = None;
+        let scratch = self.moved.last().map_or(0, |((_, words), offset)| offset + 4 * *words as usize * self.n);
+        self.scratch = Buffer::new(&self.device, scratch)?;
+        self.row_count = Buffer::new(&self.device, 4 * self.n)?;
+        self.set_grid(length)?;
+        self.make_room(8)
     }
 
     /// Allocates rows with room for `entries` neighbors.
@@ -237,19 +289,65 @@ impl Rebuild {
         }
     }
 
-    /// Returns the number of neighbors of each particle.
-    pub fn counts(&self) -> Result<Vec<u32>> {
-        Ok(super::arrays::words(&self.row_count.download()?))
+    /// Returns the lists for the pair loop.
+    pub fn lists(&self) -> Lists {
+        Lists { plain: self.view(), staged: self.staged.as_ref().map(Staged::view) }
+    }
+
+    /// Returns the mean and the largest number of neighbors.
+    pub fn neighbors(&self) -> Result<(f64, u32)> {
+        if let Some(staged) = &self.staged {
+            return staged.neighbors();
+        }
+        let counts = super::arrays::words(&self.row_count.download()?);
+        let sum: u64 = counts.iter().map(|c| u64::from(*c)).sum();
+        Ok((sum as f64 / counts.len().max(1) as f64, counts.iter().copied().max().unwrap_or(0)))
     }
 
     /// Launches all kernels of a rebuild. `links` holds the link tables with the addresses of their counts and words by
     /// tag; `excluded` describes pairs that are no neighbors.
-    pub fn run(&self, state: &StateView, links: &[(LinkView, u64, u64)], excluded: Excluded) -> Result<()> {
+    pub fn run(
+        &self,
+        state: &StateView,
+        links: &[(LinkView, u64, u64)],
+        excluded: Excluded,
+        when: SortWhen,
+    ) -> Result<()> {
         let (d, k, n) = (&*self.device, &self.kernels, self.n);
         d.profile().set_part("neighbor list");
+        if when != SortWhen::Never || self.staged.is_none() {
+            self.sort(state, when)?;
+        }
+        for (view, tag_count, tag_words) in links {
+            let args = LinkArgs { state: *state, links: *view, tag_count: *tag_count, tag_words: *tag_words };
+            launch(d, k.index_links, n, BLOCK, &args)?;
+        }
+        if let Some(staged) = &self.staged {
+            staged.build(state, excluded, self.r_list)?;
+        } else if self.r_list > 0.0 {
+            let args = ListArgs { state: *state, grid: self.grid, list: self.view(), excluded };
+            let whole = excluded.excluded_count == 0 && excluded.molecule == 0;
+            if let Some([first, end, members]) = &self.members {
+                let (first, end, members) = (first.address(), end.address(), members.address());
+                launch(d, k.build_list_of_members, n, BLOCK, &MemberListArgs { list: args, first, end, members })?;
+            } else {
+                let kernel = if whole { k.build_list } else { k.build_list_excluding };
+                launch(d, kernel, n.div_ceil(TILE as usize) * 32, 32 * TILE_WARPS, &args)?;
+            }
+        }
+        let globals = state.globals.address;
+        let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];
+        d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer)
+    }
+
+    /// Launches the kernels that sort the particles and move all arrays.
+    fn sort(&self, state: &StateView, when: SortWhen) -> Result<()> {
+        let (d, k, n) = (&*self.device, &self.kernels, self.n);
+        let sort_every = self.staged.as_ref().filter(|_| when == SortWhen::Due).map_or(1, |s| s.sort_every);
+        let grid = CellGrid { sort_every, ..self.grid };
         let sort = SortArgs {
             state: *state,
-            grid: self.grid,
+            grid,
             count: self.count.address(),
             arrival: self.arrival.address(),
             unordered: self.unordered.address(),
@@ -267,37 +365,20 @@ impl Rebuild {
         launch(d, k.fill_cells, n, BLOCK, &sort)?;
         launch(d, k.order_cells, n, BLOCK, &sort)?;
         let mut arrays = [SortedArrayArgs::default(); MAX_SORTED_ARRAYS];
-        for (a, (data, words, scratch)) in arrays.iter_mut().zip(&self.moved) {
-            *a = SortedArrayArgs { data: *data, scratch: scratch.address(), words: *words, reserved: 0 };
+        let scratch = self.staged.as_ref().map_or(self.scratch.address(), Staged::scratch);
+        for (a, ((data, words), offset)) in arrays.iter_mut().zip(&self.moved) {
+            *a = SortedArrayArgs { data: *data, scratch: scratch + *offset as u64, words: *words, reserved: 0 };
         }
         let moves = MoveArgs {
             state: *state,
-            grid: self.grid,
+            grid,
             order: self.order.address(),
             n_arrays: self.moved.len() as u32,
             reserved: 0,
             arrays,
         };
         launch(d, k.gather_arrays, n, BLOCK, &moves)?;
-        launch(d, k.copy_back_arrays, n, BLOCK, &moves)?;
-        for (view, tag_count, tag_words) in links {
-            let args = LinkArgs { state: *state, links: *view, tag_count: *tag_count, tag_words: *tag_words };
-            launch(d, k.index_links, n, BLOCK, &args)?;
-        }
-        if self.r_list > 0.0 {
-            let args = ListArgs { state: *state, grid: self.grid, list: self.view(), excluded };
-            let whole = excluded.excluded_count == 0 && excluded.molecule == 0;
-            if let Some([first, end, members]) = &self.members {
-                let (first, end, members) = (first.address(), end.address(), members.address());
-                launch(d, k.build_list_of_members, n, BLOCK, &MemberListArgs { list: args, first, end, members })?;
-            } else {
-                let kernel = if whole { k.build_list } else { k.build_list_excluding };
-                launch(d, kernel, n.div_ceil(TILE) * 32, 32 * TILE_WARPS, &args)?;
-            }
-        }
-        let globals = state.globals.address;
-        let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];
-        d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer)
+        launch(d, k.copy_back_arrays, n, BLOCK, &moves)
     }
 
     /// Launches only the kernels that index links, after a change of topology.

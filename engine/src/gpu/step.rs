@@ -1,5 +1,6 @@
 //! The sequence of launches of a time step, and its graphs.
 
+use super::rebuild::SortWhen;
 use super::system::{GpuSystem, Stage};
 use crate::device::Graph;
 use galamost_plugin_api::error::{Error, Result};
@@ -54,7 +55,7 @@ impl GpuSystem {
         let stage = self.stage()?;
         let view = self.view();
         stage.integrators.run(&view, When::Before)?;
-        self.device.if_rebuild(view.globals.address, &mut || self.launch_rebuild())?;
+        self.device.if_rebuild(view.globals.address, &mut || self.launch_rebuild(SortWhen::Due))?;
         self.launch_after_rebuild(wanted)
     }
 
@@ -75,19 +76,20 @@ impl GpuSystem {
         let Some(steps_kernel) = &stage.steps_kernel else { return Ok(()) };
         let links = [self.links.view(0), self.links.view(1), self.links.view(2)];
         let (state, list) = (self.view(), self.rebuild.view());
-        steps_kernel.run(&stage.forces, &stage.integrators, &state, &list, links, &mut || self.launch_rebuild())
+        steps_kernel
+            .run(&stage.forces, &stage.integrators, &state, &list, links, &mut || self.launch_rebuild(SortWhen::Due))
     }
 
     /// Launches a rebuild.
-    pub(super) fn launch_rebuild(&self) -> Result<()> {
-        self.rebuild.run(&self.view(), &self.links.to_index(), self.links.excluded())
+    pub(super) fn launch_rebuild(&self, when: SortWhen) -> Result<()> {
+        self.rebuild.run(&self.view(), &self.links.to_index(), self.links.excluded(), when)
     }
 
     /// Launches a force evaluation.
     pub(super) fn launch_forces(&self, wanted: Wanted) -> Result<()> {
         let links = [self.links.view(0), self.links.view(1), self.links.view(2)];
         let wanted = if self.stage()?.integrators.changes_box() { Wanted::ALL } else { wanted };
-        self.stage()?.forces.run(&self.view(), &self.rebuild.view(), links, wanted)
+        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, wanted)
     }
 
     /// Launches the integrators' phases that run at this point of a step.
@@ -191,7 +193,7 @@ impl GpuSystem {
     /// Returns an error for any other fault.
     fn recover(&mut self, wanted: Wanted) -> Result<()> {
         self.make_room()?;
-        self.launch_rebuild()?;
+        self.launch_rebuild(SortWhen::Due)?;
         self.launch_after_rebuild(wanted)?;
         self.sync_globals()?;
         // the longer list may overflow again
@@ -205,7 +207,14 @@ impl GpuSystem {
     pub(super) fn make_room(&mut self) -> Result<()> {
         let f = self.globals.fault.get();
         let step = self.globals.step;
-        if f.code == FaultKind::ListOverflow as u32 {
+        if f.code == FaultKind::ListOverflow as u32 && self.rebuild.staged.is_some() {
+            self.destroy_graphs()?;
+            let grown = self.rebuild.staged.as_mut().map_or(Ok(None), |staged| staged.make_room())?;
+            match grown {
+                Some(grown) => info!("step {step}: the neighbor list grows to {grown}"),
+                None => self.use_plain_list()?,
+            }
+        } else if f.code == FaultKind::ListOverflow as u32 {
             // one more entry is enough: the longest row grows slowly, rows take most of the memory, and their length is
             // rounded up to a multiple of 8
             let entries = f.detail + 1;

@@ -4,6 +4,7 @@ use super::arrays::Buffer;
 use super::codegen::{STEPS_BLOCK, StepsSource, steps_unit};
 use super::forces::Forces;
 use super::integrate::Integrators;
+use crate::device::args::StepsControl;
 use crate::device::{Device, Kernel};
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::error::{Error, Result};
@@ -17,9 +18,6 @@ const MAX_PARTICLES: usize = 600_000;
 
 /// Bytes of kernel arguments that every device accepts.
 const MAX_ARGUMENTS: usize = 4000;
-
-/// Bytes of `StepsControl`.
-const CONTROL_BYTES: usize = 32;
 
 /// The persistent kernel of a stage.
 pub struct StepsKernel {
@@ -60,7 +58,12 @@ impl StepsKernel {
         if blocks == 0 {
             return Ok(None);
         }
-        Ok(Some(Self { device: device.clone(), kernel, blocks, control: Buffer::new(device, CONTROL_BYTES)? }))
+        Ok(Some(Self {
+            device: device.clone(),
+            kernel,
+            blocks,
+            control: Buffer::new(device, size_of::<StepsControl>())?,
+        }))
     }
 
     /// Launches the kernel, with rebuilds in between, until the steps set by [`Self::request`] are done.

@@ -1,6 +1,7 @@
 //! Access to the state for saving, resuming and updaters.
 
 use super::arrays::{Buffer, words};
+use super::rebuild::SortWhen;
 use super::system::GpuSystem;
 use crate::backend::Storage;
 use crate::state::arrays::{ArrayId, ParticleArray};
@@ -57,9 +58,25 @@ impl Storage for GpuSystem {
         self.links.upload_all(&self.tables)
     }
 
-    fn reset_tags(&mut self) -> Result<()> {
-        let identity: Vec<u32> = (0..self.facts.n as u32).collect();
-        self.array(ArrayId::Tag)?.upload_words(&identity)
+    fn keeps_order(&self) -> bool {
+        self.rebuild.staged.is_some()
+    }
+
+    fn left_staged_list(&self) -> bool {
+        self.left_staged_list
+    }
+
+    fn use_plain_list(&mut self) -> Result<()> {
+        if self.rebuild.staged.is_some() { self.use_plain_list() } else { Ok(()) }
+    }
+
+    fn write_tags(&mut self, tags: &[u32]) -> Result<()> {
+        let mut index_of_tag = vec![0; tags.len()];
+        for (i, tag) in tags.iter().enumerate() {
+            index_of_tag[*tag as usize] = i as u32;
+        }
+        self.array(ArrayId::IndexOfTag)?.upload_words(&index_of_tag)?;
+        self.array(ArrayId::Tag)?.upload_words(tags)
     }
 
     fn tags(&self) -> Result<Vec<u32>> {
@@ -71,8 +88,8 @@ impl Storage for GpuSystem {
         buffer.map_or(Ok(()), |b| b.upload(bytes))
     }
 
-    fn rebuild_list(&mut self) -> Result<()> {
-        self.rebuild_now()
+    fn rebuild_list(&mut self, sorted: bool) -> Result<()> {
+        self.rebuild_now(if sorted { SortWhen::Never } else { SortWhen::Now })
     }
 
     fn publish_globals(&mut self) -> Result<()> {

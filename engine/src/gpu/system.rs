@@ -2,17 +2,19 @@
 
 use super::arrays::Buffer;
 use super::forces::Forces;
+use super::forces::PairLayout;
 use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
-use super::rebuild::{Rebuild, SortedArray};
+use super::rebuild::{Rebuild, SortWhen, SortedArray};
 use super::step::Graphs;
 use super::steps_kernel::StepsKernel;
 use super::storage::EDITS;
 use crate::backend::{
     Array, Backend, ListReport, Storage as _, SystemSums, Update, call_updater, export, import, initial_globals,
-    list_radius, lists_members, state_view,
+    list_radius, lists_members, stages_list, staging_prevented, state_view,
 };
 use crate::device::{Device, Kernel, SourceUnit};
+use crate::pipeline::ListChoice;
 use crate::plan::{Plan, StagePlan, initial};
 use crate::plugins::Component;
 use crate::plugins::host::HostServices;
@@ -29,10 +31,12 @@ use galamost_plugin_api::views::{Globals, LinkView, ListView, StateView, Wanted}
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use tracing::info;
+use tracing::{info, warn};
 
 /// The compiled parts of a stage.
 pub(super) struct Stage {
+    /// The components of `forces`.
+    pub components: Vec<Arc<Component>>,
     pub forces: Forces,
     pub integrators: Integrators,
     /// Forces are evaluated a second time at the end of each step.
@@ -54,6 +58,8 @@ pub struct GpuSystem {
     /// First field, so graphs and kernels are dropped before the memory that they use.
     pub(super) stage: Option<Stage>,
     pub(super) rebuild: Rebuild,
+    /// The run began with a staged list and continues with a plain one.
+    pub(super) left_staged_list: bool,
     pub(super) links: DeviceLinks,
     pub(super) facts: Facts,
     pub(super) globals: Globals,
@@ -110,7 +116,14 @@ impl GpuSystem {
         }
         let small = plan.molecules.as_ref().filter(|_| lists_members(plan));
         let (length, d) = (raw.box_length, facts.dimensions);
-        let rebuild = Rebuild::new(&device, facts.precision, n, length, d, r_list, small, &sorted_arrays)?;
+        let staged = (stages_list(plan)? && device.supports_staged_list()).then_some(buffer);
+        if let (ListChoice::Staged, Some(reason)) = (plan.pipeline.neighbors.list, staging_prevented(plan)?) {
+            warn!("the neighbor list is not staged: {reason}");
+        }
+        if staged.is_some() {
+            info!("the neighbor list is staged in blocks of {} particles", super::staged::BLOCK);
+        }
+        let rebuild = Rebuild::new(&device, facts.precision, n, length, d, r_list, small, staged, &sorted_arrays)?;
         let tables = LinkTables::new(&raw.topology, plan.pipeline.neighbors.exclude, n);
         let links = DeviceLinks::new(&device, facts.precision, &tables, plan.molecules.as_ref())?;
         let blocks = 4 * device.multiprocessors() as usize;
@@ -118,6 +131,7 @@ impl GpuSystem {
         let mut s = Self {
             stage: None,
             rebuild,
+            left_staged_list: false,
             links,
             globals: initial_globals(plan),
             device_globals: Buffer::new(&device, size_of::<Globals>())?,
@@ -180,6 +194,29 @@ impl GpuSystem {
         self.scaling.run(&*self.device, &self.view())
     }
 
+    /// Compiles forces for the present list.
+    fn compile_forces(&self, components: &[Arc<Component>]) -> Result<Forces> {
+        let f = &self.facts;
+        let layout = match &self.rebuild.staged {
+            Some(_) => PairLayout::staged(self.globals.r_cut, self.globals.r_list),
+            None => PairLayout::Plain { team: self.rebuild.team() },
+        };
+        Forces::new(&self.device, self.system, components, f.precision, f.n, f.n_types, layout, f.seed)
+    }
+
+    /// Continues with a plain list: the particles have become too uneven for a staged one.
+    pub(super) fn use_plain_list(&mut self) -> Result<()> {
+        info!("step {}: the density is uneven; the run continues with a plain neighbor list", self.globals.step);
+        self.destroy_graphs()?;
+        self.rebuild.make_plain(self.globals.box_length)?;
+        self.left_staged_list = true;
+        if let Some(stage) = self.stage.take() {
+            let forces = self.compile_forces(&stage.components)?;
+            self.stage = Some(Stage { forces, ..stage });
+        }
+        Ok(())
+    }
+
     /// Checks for faults after a force evaluation outside of a step. The neighbor list is valid, so a halt means a fault.
     fn sync_after_forces(&mut self) -> Result<()> {
         self.sync_globals()?;
@@ -187,9 +224,9 @@ impl GpuSystem {
     }
 
     /// Rebuilds the neighbor list, with larger buffers if needed.
-    pub(super) fn rebuild_now(&mut self) -> Result<()> {
+    pub(super) fn rebuild_now(&mut self, when: SortWhen) -> Result<()> {
         loop {
-            self.launch_rebuild()?;
+            self.launch_rebuild(when)?;
             self.sync_globals()?;
             if !self.globals.is_halted() {
                 return Ok(());
@@ -206,9 +243,9 @@ impl Backend for GpuSystem {
         self.globals.dt = stage.stage.dt;
         self.globals.evaluate();
         self.upload_globals()?;
+        let forces = self.compile_forces(&stage.forces)?;
         let f = &self.facts;
         let (team, device) = (self.rebuild.team(), &self.device);
-        let forces = Forces::new(device, self.system, &stage.forces, f.precision, f.n, f.n_types, team, f.seed)?;
         let optional = |(a, b): &(ParticleArray, Option<Buffer>)| {
             Some((a.component_name()?.to_string(), b.as_ref().map_or(0, Buffer::address)))
         };
@@ -221,12 +258,14 @@ impl Backend for GpuSystem {
             info!("steps are launched one by one, not as a graph, because of {}", prevented.join(", "));
         }
         let forces_again = stage.forces_again();
-        let steps_kernel = if forces_again || !prevented.is_empty() {
+        let steps_kernel = if forces_again || !prevented.is_empty() || self.rebuild.staged.is_some() {
             None
         } else {
             StepsKernel::new(device, &forces, &integrators, f.precision, f.n, f.n_types, team)?
         };
-        self.stage = Some(Stage { forces, integrators, forces_again, steps_kernel, graphs: Graphs::new(prevented) });
+        let components = stage.forces.clone();
+        self.stage =
+            Some(Stage { components, forces, integrators, forces_again, steps_kernel, graphs: Graphs::new(prevented) });
         if forces_are_valid {
             return Ok(());
         }
@@ -320,8 +359,10 @@ impl Backend for GpuSystem {
             }
         }
         let positions = changed_now & changed::POSITIONS != 0 || box_changed;
-        if positions || touched.exclusion_removed {
-            self.rebuild_now()?;
+        // rows of a staged list are not patched
+        let excluded = self.rebuild.staged.is_some() && !touched.exclusions.is_empty();
+        if positions || touched.exclusion_removed || excluded {
+            self.rebuild_now(SortWhen::Due)?;
         }
         if positions || topology_changed || changed_now & changed::FORCES != 0 {
             self.launch_forces(wanted)?;
@@ -357,14 +398,13 @@ impl Backend for GpuSystem {
 
     fn list_report(&mut self) -> Result<ListReport> {
         self.sync_globals()?;
-        let counts = self.rebuild.counts()?;
-        let sum: u64 = counts.iter().map(|c| u64::from(*c)).sum();
+        let (mean, longest) = self.rebuild.neighbors()?;
         Ok(ListReport {
             r_list: self.rebuild.r_list,
             buffer: self.buffer,
             builds: self.globals.rebuilds,
-            mean: sum as f64 / counts.len().max(1) as f64,
-            longest: counts.iter().copied().max().unwrap_or(0),
+            mean,
+            longest,
         })
     }
 

@@ -11,7 +11,7 @@ use galamost_plugin_api::precision::Precision;
 use std::path::{Path, PathBuf};
 
 pub use overrides::apply as apply_overrides;
-pub use settings::{CheckpointSettings, Exclusions, Neighbors, Only};
+pub use settings::{CheckpointSettings, Exclusions, ListChoice, Neighbors, Only};
 
 /// The largest number of checkpoints that a run keeps.
 pub const MAX_CHECKPOINTS: u64 = 100;

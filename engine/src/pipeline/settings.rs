@@ -58,6 +58,35 @@ impl FromValue for Only {
     }
 }
 
+/// The kind of neighbor list on a GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ListChoice {
+    /// Staged for large systems, where possible.
+    #[default]
+    Auto,
+    /// A row of indices for each particle.
+    Plain,
+    /// Rows of positions in blocks, where possible.
+    Staged,
+}
+
+impl FromValue for ListChoice {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        match value.text() {
+            "Auto" => Some(Self::Auto),
+            "Plain" => Some(Self::Plain),
+            "Staged" => Some(Self::Staged),
+            other => {
+                errors.push(value.error(format!("expected {}, found `{other}`", Self::describe())));
+                None
+            }
+        }
+    }
+    fn describe() -> String {
+        "`Auto`, `Plain` or `Staged`".into()
+    }
+}
+
 /// `neighbors: (…)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Neighbors {
@@ -69,6 +98,8 @@ pub struct Neighbors {
     pub only: Option<Only>,
     /// Position of `only`.
     pub only_at: Option<Position>,
+    /// The kind of list on a GPU.
+    pub list: ListChoice,
 }
 
 impl FromValue for Neighbors {
@@ -78,8 +109,9 @@ impl FromValue for Neighbors {
         let exclude = fields.or("exclude", Range::ANY, Exclusions::default);
         let only_at = fields.raw("only").map(Value::at);
         let only = fields.required::<Option<Only>>("only", Range::ANY);
+        let list = fields.or("list", Range::ANY, ListChoice::default);
         fields.finish();
-        Some(Self { buffer: buffer?, exclude: exclude?, only: only?, only_at })
+        Some(Self { buffer: buffer?, exclude: exclude?, only: only?, only_at, list: list? })
     }
     fn describe() -> String {
         "(buffer: 0.3, exclude: [Bonds])".into()

@@ -127,7 +127,17 @@ impl Registry {
             let text =
                 format!("has a {} `{}`, which {} also has;\nremove one of them", c.kind, c.name, first.path.display());
             if first.record.name() == library.record.name() {
-                debug!("{}: {text}", library.path.display());
+                // copies of one file are usual, for example in an installation and in cargo's folder
+                if std::fs::read(&first.path).ok() == std::fs::read(&library.path).ok() {
+                    debug!("{}: {text}", library.path.display());
+                } else {
+                    warn!(
+                        "{} hides {}: both are the plugin `{}`, with different contents;\nrename the crate, or remove one of them",
+                        first.path.display(),
+                        library.path.display(),
+                        first.record.name()
+                    );
+                }
                 return;
             }
             if shadowed.is_empty() {

@@ -95,9 +95,20 @@ pub fn external_potential(args: TokenStream, item: TokenStream) -> TokenStream {
 
 /// A function that an integrator applies to each particle: `#[particle_fn(Integrator)]`.
 ///
-/// Available arguments: `p: &mut Particle<real>`, `x: &mut Arrays<real>` (the integrator's arrays of the particle),
-/// `g: &State`, `step: &Step<real>`, `random: &mut Random`. The returned number or tuple is summed over the group in f64
-/// for the scalar functions that follow.
+/// The arguments declare what the function reads and changes; it takes any of them, in any order:
+///
+/// | argument | meaning |
+/// |---|---|
+/// | `velocity: &mut Vec3<real>` | velocity; as `Vec3<real>` read-only |
+/// | `force: Vec3<real>`, `mass: real`, `kind: u32`, `tag: u32` | force, mass, type and tag |
+/// | `position: Vec3<real>` | position, −L/2 ≤ x < L/2 |
+/// | `displacement: &mut Vec3<real>` | initially 0; the engine adds it to the position |
+/// | `quaternion: &mut Quaternion<real>`, `angular_momentum: &mut Vec3<real>` | orientation and angular momentum in the lab frame; without `&mut` read-only |
+/// | `torque: Vec3<real>`, `inertia: Vec3<real>` | torque in the lab frame, moments of inertia about the body axes |
+/// | `x: &mut Arrays<real>` | the integrator's numbers of the particle |
+/// | `g: &State`, `step: &Step<real>`, `random: &mut Random` | the integrator's state, the step, random numbers |
+///
+/// The returned number or tuple is summed over the group in f64 for the scalar functions that follow.
 #[proc_macro_attribute]
 pub fn particle_fn(args: TokenStream, item: TokenStream) -> TokenStream {
     let integrator = parse_macro_input!(args as syn::Path);
@@ -108,8 +119,11 @@ pub fn particle_fn(args: TokenStream, item: TokenStream) -> TokenStream {
 /// A function that an integrator applies once to its global state, in f64: `#[scalar_fn(Integrator)]`.
 ///
 /// Available arguments: `g: &mut State`, `sums: &[f64; 8]` (from the last particle function that returned sums),
-/// `step: &Step<f64>`, `random: &mut Random`, and for barostats `sim_box: &mut SimBox`, whose lengths it may change. An
-/// integrator with such a function moves all particles and requests virials in every step.
+/// `step: &Step<f64>`, `random: &mut Random`.
+///
+/// An integrator with one of the following arguments acts on all particles. Barostats take `box_length: &mut [f64; 3]`
+/// (positions are rescaled when it changes; `&[f64; 3]` to read it) and `virial: &[f64; 3]` (Σ r_k F_k for each axis),
+/// and have virials in every step. Lees-Edwards boundaries take `shear_offset: &mut f64` and `shear_speed: &mut f64`.
 #[proc_macro_attribute]
 pub fn scalar_fn(args: TokenStream, item: TokenStream) -> TokenStream {
     let integrator = parse_macro_input!(args as syn::Path);
@@ -129,6 +143,10 @@ pub fn component(args: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// A `#[repr(C)]` struct with the same layout in CUDA C++.
+///
+/// The C++ definition comes from the Rust one, and asserts the size and all offsets where it is compiled. A member is a
+/// number, `Vec3<real>`, another such struct, an array of these, or a `DevicePtr`. `#[device(cxx = "real*")]` gives the
+/// C++ type of a member whose type depends on the precision; for an array, the type of its elements.
 #[proc_macro_derive(DeviceStruct, attributes(device))]
 pub fn device_struct(item: TokenStream) -> TokenStream {
     let input = parse_macro_input!(item as DeriveInput);

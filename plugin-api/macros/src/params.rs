@@ -90,7 +90,12 @@ fn reader(input: &DeriveInput, as_f64: bool) -> Result<Reader> {
     for f in &named_fields(input)?.named {
         let s = spec(f)?;
         let name = f.ident.clone().expect("named");
-        let key = s.name.clone().unwrap_or_else(|| name.to_string().trim_start_matches("r#").to_string());
+        if let Some(word) = name.to_string().strip_prefix("r#") {
+            let message =
+                format!("`{word}` is a keyword of Rust: call the field `{word}_` and add #[param(name = \"{word}\")]");
+            return Err(syn::Error::new(name.span(), message));
+        }
+        let key = s.name.clone().unwrap_or_else(|| name.to_string());
         let f64_type: Type = syn::parse_quote!(f64);
         let ty = if as_f64 { &f64_type } else { &f.ty };
         let range = range(&s);
@@ -195,7 +200,7 @@ pub fn pair_params(input: &DeriveInput) -> Result<TokenStream> {
     }
     let r = reader(input, true)?;
     let params = params_impl(&quote!(#name<f64>), &r);
-    let cxx = cxx_struct(input)?;
+    let cxx = cxx_struct(input, &TokenStream::new())?;
     let Reader { names, ranges, .. } = &r;
     let pair = quote!(::galamost_plugin_api::pair);
     Ok(quote! {

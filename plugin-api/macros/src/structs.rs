@@ -30,34 +30,61 @@ pub fn is_generic(input: &DeriveInput) -> Result<bool> {
     }
 }
 
+/// The length of an array in brackets; empty for other types. The value of a Rust constant is filled in when the text is
+/// generated.
+fn array_length(ty: &Type) -> String {
+    let Type::Array(a) = ty else { return String::new() };
+    let len = &a.len;
+    match len {
+        Expr::Lit(ExprLit { lit: Lit::Int(n), .. }) => format!("[{}]", n.base10_digits()),
+        _ => format!("[@{}@]", quote!(#len)),
+    }
+}
+
+/// Returns the target of a `DevicePtr<T>`.
+fn pointee(ty: &Type) -> Result<Option<&Type>> {
+    let Type::Path(p) = ty else { return Ok(None) };
+    let Some(last) = p.path.segments.last().filter(|s| s.ident == "DevicePtr") else { return Ok(None) };
+    if let syn::PathArguments::AngleBracketed(args) = &last.arguments
+        && let Some(syn::GenericArgument::Type(t)) = args.args.first()
+    {
+        return Ok(Some(t));
+    }
+    Err(syn::Error::new_spanned(ty, "DevicePtr<T>"))
+}
+
+/// The C++ type of a member, or of the elements of an array.
+fn member_type(ty: &Type) -> Result<String> {
+    if let Some(t) = pointee(ty)? {
+        let bytes = matches!(t, Type::Path(p) if p.path.is_ident("u8"));
+        return Ok(format!("{}*", if bytes { "unsigned char".into() } else { cxx_type(t)? }));
+    }
+    if matches!(ty, Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "usize")) {
+        return refuse(ty, "use u32 or u64: the size of usize depends on the platform");
+    }
+    cxx_type(ty)
+}
+
+/// The struct that must be defined before a member of this type.
+fn needed(ty: &Type) -> Option<&Type> {
+    const BUILT_IN: &[&str] = &["real", "f32", "f64", "i32", "u32", "u64", "u8", "bool", "Vec3", "Quaternion"];
+    match ty {
+        Type::Array(a) => needed(&a.elem),
+        Type::Path(p) => match pointee(ty) {
+            Ok(Some(target)) => needed(target),
+            _ => {
+                let last = p.path.segments.last()?.ident.to_string();
+                (!BUILT_IN.contains(&last.as_str())).then_some(ty)
+            }
+        },
+        _ => None,
+    }
+}
+
 fn declaration(ty: &Type, name: &str) -> Result<String> {
     match ty {
-        Type::Array(a) => {
-            let len = &a.len;
-            // a length may be a Rust constant: its value is filled in when the text is generated
-            let len = match len {
-                Expr::Lit(ExprLit { lit: Lit::Int(n), .. }) => n.base10_digits().to_string(),
-                _ => format!("@{}@", quote!(#len)),
-            };
-            Ok(format!("{} {name}[{len}];", cxx_type(&a.elem)?))
-        }
-        Type::Path(p) => {
-            let last = p.path.segments.last().expect("a path has a segment");
-            if last.ident == "DevicePtr" {
-                let syn::PathArguments::AngleBracketed(args) = &last.arguments else {
-                    return Err(syn::Error::new_spanned(ty, "DevicePtr<T>"));
-                };
-                let Some(syn::GenericArgument::Type(t)) = args.args.first() else {
-                    return Err(syn::Error::new_spanned(ty, "DevicePtr<T>"));
-                };
-                let bytes = matches!(t, Type::Path(p) if p.path.is_ident("u8"));
-                return Ok(format!("{}* {name};", if bytes { "unsigned char".into() } else { cxx_type(t)? }));
-            }
-            if last.ident == "usize" {
-                return refuse(ty, "use u32 or u64: the size of usize depends on the platform");
-            }
-            Ok(format!("{} {name};", cxx_type(ty)?))
-        }
+        Type::Array(a) => Ok(format!("{} {name}{};", member_type(&a.elem)?, array_length(ty))),
+        Type::Path(_) => Ok(format!("{} {name};", member_type(ty)?)),
         _ => {
             refuse(ty, "a member is a number, bool, Vec3<real>, another such struct, an array of these or a DevicePtr")
         }
@@ -88,7 +115,8 @@ fn members(fields: &FieldsNamed) -> Result<(String, Vec<(String, TokenStream)>)>
     for f in &fields.named {
         let name = cxx_field(&f.ident.as_ref().expect("named").to_string());
         let line = match cxx_attribute(f)? {
-            Some(ty) => format!("{ty} {name};"),
+            // the C++ type of the member, or of the elements of an array
+            Some(ty) => format!("{ty} {name}{};", array_length(&f.ty)),
             None => declaration(&f.ty, &name)?,
         };
         if let Type::Array(a) = &f.ty
@@ -104,10 +132,45 @@ fn members(fields: &FieldsNamed) -> Result<(String, Vec<(String, TokenStream)>)>
     Ok((text, constants))
 }
 
-/// `impl CxxStruct`: the C++ definition.
-pub fn cxx_struct(input: &DeriveInput) -> Result<TokenStream> {
+/// Returns whether the struct has the attribute `#[device(header)]`: the engine's header defines it.
+fn is_in_header(input: &DeriveInput) -> Result<bool> {
+    let mut found = false;
+    for attr in input.attrs.iter().filter(|a| a.path().is_ident("device")) {
+        attr.parse_nested_meta(|m| {
+            found |= m.path.is_ident("header");
+            if m.path.is_ident("header") { Ok(()) } else { Err(m.error("the only key is `header`")) }
+        })?;
+    }
+    Ok(found)
+}
+
+/// Statements that add assertions about the layout of the struct to its C++ `text`.
+fn layout_checks(input: &DeriveInput) -> Result<TokenStream> {
+    let (name, fields) = (&input.ident, named_fields(input)?);
+    let members: Vec<_> = fields.named.iter().filter_map(|f| f.ident.as_ref()).collect();
+    let cxx: Vec<_> = members.iter().map(|m| cxx_field(&m.to_string())).collect();
+    let check = |cxx_name: String, ty: TokenStream| {
+        quote! {
+            text.push_str(&::galamost_plugin_api::device::layout_checks(
+                #cxx_name,
+                ::std::mem::size_of::<#ty>(),
+                ::std::mem::align_of::<#ty>(),
+                &[#((#cxx, ::std::mem::offset_of!(#ty, #members))),*],
+            ));
+        }
+    };
+    Ok(if is_generic(input)? {
+        let instance = |cxx: &str, real: TokenStream| check(format!("{name}<{cxx}>"), quote!(#name<#real>));
+        [instance("float", quote!(f32)), instance("double", quote!(f64))].into_iter().collect()
+    } else {
+        check(name.to_string(), quote!(#name))
+    })
+}
+
+/// `impl CxxStruct`: the C++ definition. `checks` are statements that add assertions to its `text`.
+pub fn cxx_struct(input: &DeriveInput, checks: &TokenStream) -> Result<TokenStream> {
     let name = &input.ident;
-    if !is_free(&name.to_string()) {
+    if !is_free(&name.to_string()) && !is_in_header(input)? {
         return refuse(name, format!("`{name}` is reserved in C++ or in the engine's headers; rename this struct"));
     }
     let fields = named_fields(input)?;
@@ -118,24 +181,8 @@ pub fn cxx_struct(input: &DeriveInput) -> Result<TokenStream> {
     let (keys, values): (Vec<_>, Vec<_>) = constants.into_iter().unzip();
     // the C++ type that an attribute names is not the Rust type
     let renamed = |f: &&syn::Field| f.attrs.iter().any(|a| a.path().is_ident("device"));
-    let needs = fields.named.iter().filter(|f| !renamed(f)).filter_map(|f| match &f.ty {
-        // a struct by value inside a struct must be defined before it
-        Type::Path(p) => {
-            let last = p.path.segments.last()?.ident.to_string();
-            let builtin = matches!(
-                last.as_str(),
-                "real" | "f32" | "f64" | "i32" | "u32" | "u64" | "bool" | "DevicePtr" | "Vec3" | "Quaternion"
-            );
-            (!builtin).then_some(&f.ty)
-        }
-        Type::Array(a) => match &*a.elem {
-            Type::Path(p) if !["real", "f32", "f64", "i32", "u32", "u64"].iter().any(|t| p.path.is_ident(t)) => {
-                Some(&*a.elem)
-            }
-            _ => None,
-        },
-        _ => None,
-    });
+    let needs = fields.named.iter().filter(|f| !renamed(f)).filter_map(|f| needed(&f.ty));
+    let header = is_in_header(input)?;
     let name_text = name.to_string();
     let (head, ty) = if generic {
         (quote!(impl<real: ::galamost_plugin_api::Real>), quote!(#name<real>))
@@ -160,8 +207,10 @@ pub fn cxx_struct(input: &DeriveInput) -> Result<TokenStream> {
                         #[allow(unused_mut)]
                         let mut text = ::std::string::String::from(#text);
                         #(text = text.replace(#keys, &(#values).to_string());)*
+                        #checks
                         text
                     },
+                    header: #header,
                     needs: &[#(|| <#needs as ::galamost_plugin_api::device::CxxStruct>::text()),*],
                 };
                 &TEXT
@@ -182,7 +231,7 @@ fn check_repr(input: &DeriveInput, derive: &str) -> Result<()> {
 /// `#[derive(CxxStruct)]`.
 pub fn shared_struct(input: &DeriveInput) -> Result<TokenStream> {
     check_repr(input, "CxxStruct")?;
-    let (cxx, unpadded) = (cxx_struct(input)?, unpadded(input)?);
+    let (cxx, unpadded) = (cxx_struct(input, &layout_checks(input)?)?, unpadded(input)?);
     Ok(quote!(#cxx const _: () = { #unpadded };))
 }
 
@@ -190,7 +239,7 @@ pub fn shared_struct(input: &DeriveInput) -> Result<TokenStream> {
 pub fn device_struct(input: &DeriveInput) -> Result<TokenStream> {
     check_repr(input, "DeviceStruct")?;
     let name = &input.ident;
-    let (cxx, unpadded) = (cxx_struct(input)?, unpadded(input)?);
+    let (cxx, unpadded) = (cxx_struct(input, &layout_checks(input)?)?, unpadded(input)?);
     let members = named_fields(input)?.named.iter().map(|f| &f.ty);
     let (generics, ty) = if is_generic(input)? {
         (quote!(<real: ::galamost_plugin_api::Real>), quote!(#name<real>))

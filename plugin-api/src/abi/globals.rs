@@ -4,11 +4,12 @@ use crate::abi::shared::{FaultRecord, SharedWord};
 use crate::abi::views::MAX_VARYINGS;
 use crate::device::precision::BoxScale;
 use crate::params::varying::Varying;
-use galamost_plugin_macros::{CxxStruct, DeviceStruct};
+use galamost_plugin_macros::{CxxStruct, DeviceStruct, device_fn};
 
 /// A fault during a step, written by the first thread that detects one.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, DeviceStruct, galamost_plugin_macros::Layout)]
+#[device(header)]
 pub struct Fault {
     /// 0 for no fault, otherwise a [`FaultKind`].
     pub code: u32,
@@ -27,26 +28,28 @@ impl Default for Fault {
     }
 }
 
-/// Kinds of [`Fault`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum FaultKind {
-    /// A force or velocity is not finite, or the displacement in one step is too large for the position to be valid.
-    NotFinite = 1,
-    /// The neighbor list needs `detail` entries per particle. The engine enlarges it and continues.
-    ListOverflow = 2,
-    /// A cell holds `detail` particles, more than the rebuild can sort.
-    CellOverflow = 3,
-    /// A bond exceeds the limit of its potential; `detail` is the tag of the other particle.
-    BondTooLong = 4,
-    /// A row of the topology table needs `detail` entries.
-    TopologyOverflow = 5,
-    /// A fault of the component; `detail` is its number.
-    Component = 6,
-    /// The box no longer fits the cell grid of the neighbor list. The engine creates a new grid and continues.
-    GridOutgrown = 7,
-    /// A box length is less than two cutoffs, or is NaN; `detail` is the axis.
-    BoxTooSmall = 8,
+crate::device_enum! {
+    @header true;
+    /// Kinds of [`Fault`].
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum FaultKind {
+        /// A force or velocity is not finite, or the displacement in one step is too large for the position to be valid.
+        NotFinite = 1,
+        /// The neighbor list needs `detail` entries per particle. The engine enlarges it and continues.
+        ListOverflow = 2,
+        /// A cell holds `detail` particles, more than the rebuild can sort.
+        CellOverflow = 3,
+        /// A bond exceeds the limit of its potential; `detail` is the tag of the other particle.
+        BondTooLong = 4,
+        /// A row of the topology table needs `detail` entries.
+        TopologyOverflow = 5,
+        /// A fault of the component; `detail` is its number.
+        Component = 6,
+        /// The box no longer fits the cell grid of the neighbor list. The engine creates a new grid and continues.
+        GridOutgrown = 7,
+        /// A box length is less than two cutoffs, or is NaN; `detail` is the axis.
+        BoxTooSmall = 8,
+    }
 }
 
 /// Global scalars of the run; one instance in device memory.
@@ -55,6 +58,7 @@ pub enum FaultKind {
 /// [`SharedWord`]s; the engine writes the other members between the phases.
 #[repr(C)]
 #[derive(Clone, Debug, CxxStruct, galamost_plugin_macros::Layout)]
+#[device(header)]
 pub struct Globals {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -110,9 +114,68 @@ pub struct Globals {
     pub reserved: [f64; 1],
 }
 
+/// Computes the distance that a particle may move until the next rebuild. Returns whether the rebuild is due now.
+///
+/// The list contains every pair that was closer than r_list at the rebuild. If the box has since shrunk by the factor
+/// s < 1 and images have slid, a pair outside the list is farther apart than s · r_list, minus the displacements of both
+/// particles and of the images.
+#[device_fn(f64)]
+pub fn update_slack(g: &mut Globals) -> bool {
+    let mut shrunk = 1e300;
+    for k in 0..g.dimensions {
+        shrunk = (g.box_length[k] / g.built_length[k]).min(shrunk);
+    }
+    let slack = 0.5 * (shrunk * g.r_list - g.r_cut - g.shear_slid);
+    let left = if slack > 0.0 { slack } else { 0.0 };
+    g.slack2 = if g.r_list == 0.0 { 0.0 } else { left * left };
+    g.r_list != 0.0 && slack <= 0.0
+}
+
+/// Records the box of a rebuild of the neighbor list. Returns whether the next rebuild is due now.
+#[device_fn(f64)]
+pub fn start_list(g: &mut Globals) -> bool {
+    for k in 0..3 {
+        g.built_length[k] = g.box_length[k];
+    }
+    g.built_offset = g.shear_offset;
+    g.shear_slid = 0.0;
+    update_slack(g)
+}
+
+/// Sets the Lees-Edwards offset of the images along y. Returns whether a rebuild of the neighbor list is due.
+#[device_fn(f64)]
+pub fn update_shear(g: &mut Globals, offset: f64, speed: f64) -> bool {
+    g.shear_slid += (offset - g.shear_offset).abs();
+    g.shear_speed = speed;
+    let length = g.box_length[0];
+    // half a box to either side is the same position, but a particle must not move by exactly half a box
+    let most = 0.499_999_999_999 * length;
+    let wrapped = offset - length * (offset / length).round();
+    g.shear_offset = if wrapped > most { most } else { wrapped.max(-most) };
+    update_slack(g)
+}
+
+/// Returns whether a box may have this length: finite, and at least two cutoffs. It may not be NaN.
+#[device_fn(f64)]
+pub fn is_valid_length(length: f64, r_cut: f64) -> bool {
+    length >= 2.0 * r_cut && length > 0.0 && length < 1e300
+}
+
+/// Sets valid box lengths. Returns whether a rebuild of the neighbor list is due.
+#[device_fn(f64)]
+pub fn update_box(g: &mut Globals, length: &[f64; 3]) -> bool {
+    g.shear_offset *= length[0] / g.box_length[0];
+    for k in 0..g.dimensions {
+        g.scale[k] *= length[k] / g.box_length[k];
+        g.box_length[k] = length[k];
+    }
+    update_slack(g)
+}
+
 /// The simulation box as barostats read and change it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
+#[device(header)]
 pub struct SimBox {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -223,64 +286,41 @@ impl Globals {
 
     /// Records the box of a rebuild of the neighbor list.
     pub fn begin_list(&mut self) {
-        self.built_length = self.box_length;
-        self.built_offset = self.shear_offset;
-        self.shear_slid = 0.0;
-        self.renew_slack();
+        let due = start_list(self);
+        self.request_rebuild(due);
     }
 
-    /// Computes the distance that a particle may move until the next rebuild. `kernels/galamost/state.cuh` contains the
-    /// same code.
-    ///
-    /// The list contains every pair that was closer than r_list at the rebuild. If the box has since shrunk by the
-    /// factor s < 1 and images have slid, a pair outside the list is farther apart than s · r_list, minus the
-    /// displacements of both particles and of the images.
+    /// Computes the distance that a particle may move until the next rebuild; see [`update_slack`].
     pub fn renew_slack(&mut self) {
-        if self.r_list == 0.0 {
-            self.slack2 = 0.0;
-            return;
-        }
-        let d = self.dimensions as usize;
-        let shrunk = (0..d).map(|k| self.box_length[k] / self.built_length[k]).fold(f64::INFINITY, f64::min);
-        let slack = 0.5 * (shrunk * self.r_list - self.r_cut - self.shear_slid);
-        if slack <= 0.0 {
+        let due = update_slack(self);
+        self.request_rebuild(due);
+    }
+
+    /// Sets the Lees-Edwards offset of the images along y.
+    pub fn set_shear(&mut self, offset: f64, speed: f64) {
+        let due = update_shear(self, offset, speed);
+        self.request_rebuild(due);
+    }
+
+    fn request_rebuild(&mut self, due: bool) {
+        if due {
             self.rebuild.set(1);
         }
-        self.slack2 = slack.max(0.0).powi(2);
     }
 
-    /// Sets the Lees-Edwards offset of the images along y. `kernels/galamost/state.cuh` contains the same code.
-    pub fn set_shear(&mut self, offset: f64, speed: f64) {
-        self.shear_slid += (offset - self.shear_offset).abs();
-        self.shear_speed = speed;
-        let length = self.box_length[0];
-        let wrapped = offset - length * (offset / length).round_ties_even();
-        // half a box to either side is the same position, but a particle must not move by exactly half a box
-        self.shear_offset = wrapped.clamp(-0.499_999_999_999 * length, 0.499_999_999_999 * length);
-        self.renew_slack();
-    }
-
-    /// Sets the box lengths and returns the factor per axis for coordinates stored as lengths.
-    /// `kernels/galamost/state.cuh` contains the same code.
+    /// Sets the box lengths and returns the factor per axis for coordinates stored as lengths. A box that is too small
+    /// raises a fault.
     pub fn set_box(&mut self, length: [f64; 3], component: u32) -> [f64; 3] {
         let d = self.dimensions as usize;
-        for (k, l) in length.iter().enumerate().take(d) {
-            // also false for NaN
-            if !(*l >= 2.0 * self.r_cut && *l > 0.0 && l.is_finite()) {
-                let code = FaultKind::BoxTooSmall as u32;
-                self.fault = FaultRecord::new(Fault { code, component, tag: u32::MAX, detail: k as u32 });
-                self.halt.set(1);
-                return [1.0; 3];
-            }
+        if let Some(k) = (0..d).find(|k| !is_valid_length(length[*k], self.r_cut)) {
+            let code = FaultKind::BoxTooSmall as u32;
+            self.fault = FaultRecord::new(Fault { code, component, tag: u32::MAX, detail: k as u32 });
+            self.halt.set(1);
+            return [1.0; 3];
         }
-        let mut ratio = [1.0; 3];
-        for k in 0..d {
-            ratio[k] = length[k] / self.box_length[k];
-            self.box_length[k] = length[k];
-            self.scale[k] *= ratio[k];
-        }
-        self.shear_offset *= ratio[0];
-        self.renew_slack();
+        let ratio = std::array::from_fn(|k| if k < d { length[k] / self.box_length[k] } else { 1.0 });
+        let due = update_box(self, &length);
+        self.request_rebuild(due);
         ratio
     }
 

@@ -8,7 +8,9 @@ use crate::device::DevicePtr;
 use crate::device::real::Real;
 use galamost_plugin_macros::DeviceStruct;
 
-pub use super::globals::{Fault, FaultKind, Globals, SimBox};
+pub use super::globals::{
+    Fault, FaultKind, Globals, SimBox, is_valid_length, start_list, update_box, update_shear, update_slack,
+};
 pub use super::shared::{FaultRecord, SharedWord};
 
 /// Maximum number of time-dependent parameters in a run.
@@ -33,6 +35,7 @@ pub const COMPONENT_VARYINGS: usize = 4;
 ///   written.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
+#[device(header)]
 pub struct StateView {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -211,6 +214,7 @@ impl StateView {
 /// and are not written as long as the view is used.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
+#[device(header)]
 pub struct ListView {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -240,6 +244,7 @@ pub struct ListView {
 /// long as the view is used.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, galamost_plugin_macros::Layout)]
+#[device(header)]
 pub struct LinkView {
     /// Size of this struct in bytes.
     pub size: u32,
@@ -294,6 +299,7 @@ impl LinkView {
 /// What a force evaluation computes besides forces.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, DeviceStruct, galamost_plugin_macros::Layout)]
+#[device(header)]
 pub struct Wanted {
     /// If not 0: the energy of each particle in `force.w`, and the total energy.
     pub energy: u32,
@@ -325,6 +331,7 @@ impl Wanted {
     serde::Deserialize,
     galamost_plugin_macros::Layout,
 )]
+#[device(header)]
 pub struct Sums {
     /// Potential energy.
     pub energy: f64,
@@ -344,16 +351,18 @@ impl Sums {
 
 /// The current step, as functions of the device language see it.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Step<R> {
+#[derive(Clone, Copy, Debug, Default, DeviceStruct)]
+#[allow(non_camel_case_types)]
+#[device(header)]
+pub struct Step<real> {
     /// Time step.
-    pub dt: R,
+    pub dt: real,
     /// dt^−½.
-    pub inv_sqrt_dt: R,
+    pub inv_sqrt_dt: real,
     /// Number of the current step.
     pub step: u64,
     /// Current values of the component's time-dependent parameters.
-    pub varying: [R; COMPONENT_VARYINGS],
+    pub varying: [real; COMPONENT_VARYINGS],
 }
 
 impl<R: Real> Step<R> {

@@ -9,9 +9,12 @@ pub mod precision;
 pub mod quaternion;
 pub mod real;
 pub mod rotation;
+pub mod scaling;
 mod text;
 pub mod vector;
 
 pub use plain::{Plain, bytes_of, from_bytes};
 pub use pointer::DevicePtr;
-pub use text::{CxxStruct, DeviceFn, DeviceStruct, DeviceText, assemble};
+#[doc(hidden)]
+pub use text::layout_checks;
+pub use text::{CxxStruct, DeviceFn, DeviceStruct, DeviceText, assemble, assemble_header, constants, kernel_source};

@@ -28,7 +28,8 @@ pub fn philox4x32<const ROUNDS: usize>(mut counter: [u32; 4], mut key: [u32; 2])
 /// Seed and component define the key of the cipher; the step and two tags define its counter. Two draws are equal only
 /// if all of them are equal.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, galamost_plugin_macros::Layout)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, galamost_plugin_macros::DeviceStruct, galamost_plugin_macros::Layout)]
+#[device(header)]
 pub struct RandomKey {
     /// The run's seed mixed with the component's number; see [`RandomKey::new`].
     pub key: [u32; 2],

@@ -23,7 +23,7 @@ macro_rules! numbers {
         unsafe impl Plain for $t {}
     )+};
 }
-numbers!(u8, u32, i32, u64, f32, f64);
+numbers!(u8, u32, i32, u64, i64, f32, f64);
 
 // SAFETY: an array has no padding between its elements
 unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}

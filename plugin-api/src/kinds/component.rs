@@ -97,7 +97,8 @@ impl ComponentInfo {
 /// An optional per-particle array that a component needs on the device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrayNeed {
-    /// Name, see [`crate::snapshot::KNOWN_ARRAYS`].
+    /// Name: one of [`crate::snapshot::KNOWN_ARRAYS`], such as `charge` or `quaternion`, or an array of the plugin,
+    /// whose name starts with that of the plugin.
     pub name: String,
     /// Values per particle.
     pub width: u32,

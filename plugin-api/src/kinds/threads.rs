@@ -257,7 +257,7 @@ impl Integrator for Drift {
 
 impl DeviceFn for DriftStep {
     fn text() -> &'static DeviceText {
-        static TEXT: DeviceText = DeviceText { name: "drift", text: String::new, needs: &[] };
+        static TEXT: DeviceText = DeviceText { name: "drift", text: String::new, needs: &[], header: false };
         &TEXT
     }
 }

@@ -4,7 +4,7 @@ use crate::abi::services::Host;
 use crate::error::Result;
 use crate::kinds::component::{Needs, SystemInfo};
 
-pub use crate::abi::calls::{Edit, EditQueue, UpdateCall, changed};
+pub use crate::abi::calls::{Edit, EditKind, EditQueue, UpdateCall, changed};
 
 /// Changes the state between steps. Fields of the struct are its parameters (`#[derive(Params)]`).
 pub trait Updater: Send + Sized + 'static {

@@ -1,9 +1,8 @@
 //! Time-dependent parameters: kT(t), a field, a driving force.
 
-use crate::device::math::double;
 use crate::error::{Errors, InputError};
 use crate::params::{Fields, FromValue, Range, Spanned, Value};
-use galamost_plugin_macros::DeviceStruct;
+use galamost_plugin_macros::{DeviceStruct, device_fn};
 
 /// Maximum number of points of a `Cycle`.
 pub const CYCLE_POINTS: usize = 8;
@@ -23,6 +22,7 @@ pub const CYCLE_POINTS: usize = 8;
     Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, DeviceStruct, galamost_plugin_macros::Layout,
 )]
 #[serde(default)]
+#[device(header)]
 pub struct Varying {
     /// Shape: 0 for a ramp, 1 for a cycle, 2 for a sine.
     pub kind: u32,
@@ -66,7 +66,7 @@ impl Varying {
         if !(2..=CYCLE_POINTS).contains(&points.len()) || points[0].0 != 0 || !rising {
             return None;
         }
-        let mut v = Self { kind: 1, n_points: points.len() as u32, ..Self::constant(points[0].1) };
+        let mut v = Self { kind: CYCLE, n_points: points.len() as u32, ..Self::constant(points[0].1) };
         for (k, (step, value)) in points.iter().enumerate() {
             v.steps = u64::from(*step);
             (v.at[k], v.value[k]) = (*step, *value);
@@ -76,45 +76,56 @@ impl Varying {
 
     /// Creates mean + amplitude · sin(2π · step/period + phase).
     pub fn sine(mean: f64, amplitude: f64, period: u64, phase: f64) -> Self {
-        let mut v = Self { kind: 2, ..Self::ramp(mean, amplitude, 0, period.max(1)) };
+        let mut v = Self { kind: SINE, ..Self::ramp(mean, amplitude, 0, period.max(1)) };
         v.value[0] = phase;
         v
     }
 
-    /// Returns the value at `step`. `evaluate_varyings` in `state.cuh` contains the same computation.
+    /// Returns the value at `step`.
     pub fn at(&self, step: u64) -> f64 {
-        match self.kind {
-            1 => {
-                let within = step % self.steps.max(1);
-                let mut x = self.value[0];
-                for k in 1..self.n_points as usize {
-                    let (a, b) = (u64::from(self.at[k - 1]), u64::from(self.at[k]));
-                    if within >= a && within < b {
-                        let part = (within - a) as f64 / (b - a) as f64;
-                        x = self.value[k - 1] + (self.value[k] - self.value[k - 1]) * part;
-                    }
-                }
-                x
-            }
-            2 => {
-                let period = self.steps.max(1);
-                let angle = std::f64::consts::TAU * ((step % period) as f64 / period as f64) + self.value[0];
-                self.from + self.to * double::sin_cos(angle).0
-            }
-            _ if step >= self.start.saturating_add(self.steps) => self.to,
-            _ if step <= self.start => self.from,
-            _ => self.from + (self.to - self.from) * ((step - self.start) as f64 / self.steps as f64),
-        }
+        varying_at(self, step)
     }
 
     /// Returns whether the value never changes.
     pub fn is_constant(&self) -> bool {
         match self.kind {
-            1 => self.value[..self.n_points as usize].iter().all(|x| *x == self.value[0]),
-            2 => self.to == 0.0,
+            CYCLE => self.value[..self.n_points as usize].iter().all(|x| *x == self.value[0]),
+            SINE => self.to == 0.0,
             _ => self.from == self.to,
         }
     }
+}
+
+const CYCLE: u32 = 1;
+const SINE: u32 = 2;
+
+/// Returns the value of a time-dependent parameter at a step.
+#[device_fn]
+#[allow(clippy::approx_constant, reason = "device functions contain the values of constants")]
+pub fn varying_at(v: &Varying, step: u64) -> real {
+    let mut x = v.from as real;
+    if v.kind == CYCLE {
+        let within = (step % v.steps.max(1u64)) as u32;
+        x = v.value[0] as real;
+        for k in 1..v.n_points {
+            let a = v.at[k - 1];
+            let b = v.at[k];
+            if within >= a && within < b {
+                let part = ((within - a) as real) / ((b - a) as real);
+                let begin = v.value[k - 1] as real;
+                x = begin + ((v.value[k] as real) - begin) * part;
+            }
+        }
+    } else if v.kind == SINE {
+        let period = v.steps.max(1u64);
+        let angle = consts::TAU * (((step % period) as real) / (period as real)) + (v.value[0] as real);
+        x += (v.to as real) * angle.sin();
+    } else if step >= v.start && step - v.start >= v.steps {
+        x = v.to as real;
+    } else if step > v.start {
+        x += ((v.to as real) - x) * (((step - v.start) as real) / (v.steps as real));
+    }
+    x
 }
 
 /// A point of a cycle as the user writes it: `(step, value)`.
@@ -181,8 +192,8 @@ impl FromValue for Varying {
     }
     fn each_number(&self, f: &mut dyn FnMut(f64)) {
         match self.kind {
-            1 => self.value[..self.n_points as usize].iter().for_each(|x| f(*x)),
-            2 => {
+            CYCLE => self.value[..self.n_points as usize].iter().for_each(|x| f(*x)),
+            SINE => {
                 f(self.from - self.to.abs());
                 f(self.from + self.to.abs());
             }

@@ -1,6 +1,7 @@
 //! The Andersen barostat and thermostat.
 
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::scaling::scaled;
 
 /// Andersen barostat and thermostat (NPT): the volume V is a dynamic variable with the mass M, and particles collide with
 /// a heat bath.
@@ -69,49 +70,49 @@ pub struct AndersenNptState {
 }
 
 #[device_fn(f64)]
-fn volume_of(g: &AndersenNptState, sim_box: &SimBox) -> f64 {
-    let area = sim_box.length[0] * sim_box.length[1];
-    if g.dimensions == 2 { area } else { area * sim_box.length[2] }
+fn volume_of(g: &AndersenNptState, box_length: &[f64; 3]) -> f64 {
+    let area = box_length[0] * box_length[1];
+    if g.dimensions == 2 { area } else { area * box_length[2] }
 }
 
 /// Applies the virial and the external pressure to the box for half a step.
 #[device_fn(f64)]
-fn half_kick(g: &mut AndersenNptState, step: &Step<f64>, sim_box: &SimBox) {
-    let v = volume_of(g, sim_box);
-    let virial = sim_box.virial[0] + sim_box.virial[1] + if g.dimensions == 2 { 0.0 } else { sim_box.virial[2] };
-    g.rate += 0.5 * step.dt * (virial / ((g.dimensions as f64) * v) - step.varying[1]) / g.mass;
+fn half_kick(g: &mut AndersenNptState, step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
+    let v = volume_of(g, box_length);
+    let sum = virial[0] + virial[1] + if g.dimensions == 2 { 0.0 } else { virial[2] };
+    g.rate += 0.5 * step.dt * (sum / ((g.dimensions as f64) * v) - step.varying[1]) / g.mass;
 }
 
 /// Stores the energy of the barostat.
 #[device_fn(f64)]
-fn store_energy(g: &mut AndersenNptState, step: &Step<f64>, sim_box: &SimBox) {
-    let volume = volume_of(g, sim_box);
+fn store_energy(g: &mut AndersenNptState, step: &Step<f64>, box_length: &[f64; 3]) {
+    let volume = volume_of(g, box_length);
     g.reservoir = 0.5 * g.mass * g.rate * g.rate + step.varying[1] * volume;
 }
 
 /// Updates the collision probability for the time step of the stage; sets the mass of the box once.
 #[scalar_fn(AndersenNpt)]
-fn begin(g: &mut AndersenNptState, step: &Step<f64>, sim_box: &mut SimBox) {
+fn begin(g: &mut AndersenNptState, step: &Step<f64>, box_length: &[f64; 3]) {
     g.probability = 1.0 - (-g.nu * step.dt).exp();
     if g.mass == 0.0 {
-        let v = volume_of(g, sim_box);
+        let v = volume_of(g, box_length);
         g.mass = g.inertia * step.varying[0] / (v * v);
     }
-    store_energy(g, step, sim_box);
+    store_energy(g, step, box_length);
 }
 
 #[particle_fn(AndersenNpt)]
-fn first_kick(p: &mut Particle<real>, step: &Step<real>) -> real {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-    p.mass * p.velocity.norm2()
+fn first_kick(velocity: &mut Vec3<real>, force: Vec3<real>, mass: real, step: &Step<real>) -> real {
+    *velocity += force * (0.5 * step.dt / mass);
+    mass * velocity.norm2()
 }
 
 /// Propagates the box by one step, with the kinetic pressure applied in its middle.
 #[scalar_fn(AndersenNpt)]
-fn move_box(g: &mut AndersenNptState, sums: &[f64; 8], step: &Step<f64>, sim_box: &mut SimBox) {
+fn move_box(g: &mut AndersenNptState, sums: &[f64; 8], step: &Step<f64>, box_length: &mut [f64; 3], virial: &[f64; 3]) {
     let d = g.dimensions as f64;
-    half_kick(g, step, sim_box);
-    let old = volume_of(g, sim_box);
+    half_kick(g, step, box_length, virial);
+    let old = volume_of(g, box_length);
     let middle = old + 0.5 * step.dt * g.rate;
     g.opening = (middle / old).powf(1.0 / d);
     g.rate += step.dt * sums[0] / (g.opening * g.opening * d * middle * g.mass);
@@ -120,29 +121,36 @@ fn move_box(g: &mut AndersenNptState, sums: &[f64; 8], step: &Step<f64>, sim_box
     g.keep = 1.0 / (g.opening * closing);
     g.flight = step.dt * closing / g.opening;
     for k in 0..3 {
-        sim_box.length[k] *= g.opening * closing;
+        box_length[k] *= g.opening * closing;
     }
 }
 
 #[particle_fn(AndersenNpt)]
-fn flight(p: &mut Particle<real>, g: &AndersenNptState) {
-    p.displacement = p.velocity * (g.flight as real);
-    p.velocity *= g.keep as real;
+fn flight(velocity: &mut Vec3<real>, displacement: &mut Vec3<real>, g: &AndersenNptState) {
+    *displacement = *velocity * (g.flight as real);
+    *velocity = scaled(*velocity, g.keep);
 }
 
 #[particle_fn(AndersenNpt)]
-fn second_kick(p: &mut Particle<real>, g: &AndersenNptState, step: &Step<real>, random: &mut Random) {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
+fn second_kick(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    g: &AndersenNptState,
+    step: &Step<real>,
+    random: &mut Random,
+) {
+    *velocity += force * (0.5 * step.dt / mass);
     let chance = random.uniform();
     if chance < (g.probability as real) {
-        p.velocity = random.normal3() * (step.varying[0] / p.mass).sqrt();
+        *velocity = random.normal3() * (step.varying[0] / mass).sqrt();
     }
 }
 
 #[scalar_fn(AndersenNpt)]
-fn end_step(g: &mut AndersenNptState, step: &Step<f64>, sim_box: &mut SimBox) {
-    half_kick(g, step, sim_box);
-    store_energy(g, step, sim_box);
+fn end_step(g: &mut AndersenNptState, step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
+    half_kick(g, step, box_length, virial);
+    store_energy(g, step, box_length);
 }
 
 impl Integrator for AndersenNpt {

@@ -2,6 +2,7 @@
 
 use crate::coupling::{Couple, axis_variables, variable_count};
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::scaling::{scaled, scaled_number};
 
 /// Maximum number of thermostats in a chain.
 const LONGEST: usize = 8;
@@ -88,8 +89,7 @@ pub struct MtkState {
     pub(crate) begin_spin: f64,
     /// Factor of the velocity in the half kick at the end of a step.
     pub(crate) keep: [f64; 3],
-    /// The same at the start of a step, times the scale factor of the thermostats. Two factors near 1, rounded one by one to single precision,
-    /// would cool or heat steadily: products are made here, and each velocity is multiplied by one rounded number.
+    /// The same at the start of a step, times the scale factor of the thermostats.
     pub(crate) begin_keep: [f64; 3],
     /// Factor of F dt/2m in a half kick.
     kick: [f64; 3],
@@ -228,12 +228,12 @@ fn half_particle_chain(g: &mut MtkState, kt: f64, dt: f64) -> f64 {
 
 /// Applies internal and external pressure to the box for half a step.
 #[device_fn(f64)]
-fn half_kick(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
+fn half_kick(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
     let w = box_mass(g, step.varying[0]);
     let mut volume = 1.0;
     for k in 0..3 {
         if (k as u32) < g.dimensions {
-            volume *= sim_box.length[k];
+            volume *= box_length[k];
         }
     }
     let common = (g.kinetic[0] + g.kinetic[1] + g.kinetic[2]) / g.freedom[0] - step.varying[1] * volume;
@@ -242,7 +242,7 @@ fn half_kick(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
         let mut axes = 0.0;
         for j in 0..3 {
             if g.variable[j] == g.variable[k] {
-                push += g.kinetic[j] + sim_box.virial[j] + common;
+                push += g.kinetic[j] + virial[j] + common;
                 axes += 1.0;
             }
         }
@@ -264,7 +264,7 @@ fn half_spin_chain(g: &mut MtkState, kt: f64, dt: f64) -> f64 {
 
 /// Performs the half step at the start of a step, from the state at the end of the last step.
 #[device_fn(f64)]
-pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
+pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
     let kt = step.varying[0];
     let w = box_mass(g, kt);
     let mut volume = 1.0;
@@ -273,7 +273,7 @@ pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
         g.rate_mid[k] = g.rate[k];
         g.reservoir += 0.5 * w * g.rate[k] * g.rate[k];
         if (k as u32) < g.dimensions {
-            volume *= sim_box.length[k];
+            volume *= box_length[k];
         }
     }
     g.reservoir += step.varying[1] * volume;
@@ -291,7 +291,7 @@ pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
     g.begin_spin = spin;
     half_box_chain(g, kt, step.dt);
     let scale = half_particle_chain(g, kt, step.dt);
-    half_kick(g, step, sim_box);
+    half_kick(g, step, box_length, virial);
     let drag = (g.rate_mid[0] + g.rate_mid[1] + g.rate_mid[2]) / g.freedom[0];
     for k in 0..3 {
         let a = 0.25 * step.dt * (g.rate_mid[k] + drag);
@@ -305,54 +305,72 @@ pub(crate) fn begin_step(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
 
 /// Returns m vₖ² of a particle.
 #[particle_fn(MtkNpt)]
-fn measure(p: &mut Particle<real>) -> (real, real, real) {
-    let v = p.velocity;
-    (p.mass * v.x * v.x, p.mass * v.y * v.y, p.mass * v.z * v.z)
+fn measure(velocity: Vec3<real>, mass: real) -> (real, real, real) {
+    let v = velocity;
+    (mass * v.x * v.x, mass * v.y * v.y, mass * v.z * v.z)
 }
 
 /// Initializes the chains before the first step and after other components have changed velocities.
 #[scalar_fn(MtkNpt)]
-fn begin(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, sim_box: &mut SimBox) {
+fn begin(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
     store_kinetic(g, sums);
-    begin_step(g, step, sim_box);
+    begin_step(g, step, box_length, virial);
 }
 
 #[scalar_fn(MtkNpt)]
-fn dilate(g: &mut MtkState, step: &Step<f64>, sim_box: &mut SimBox) {
-    resize(g, step, sim_box);
+fn dilate(g: &mut MtkState, step: &Step<f64>, box_length: &mut [f64; 3]) {
+    resize(g, step, box_length);
 }
 
 /// Returns the velocity after half a kick; `keep` are the factors of the old velocity along the axes.
 #[device_fn]
-pub(crate) fn kicked(p: &Particle<real>, g: &MtkState, half: real, keep: Vec3<real>) -> Vec3<real> {
-    let f = p.force * (half / p.mass);
+pub(crate) fn kicked(
+    v: Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    g: &MtkState,
+    half: real,
+    keep: &[f64; 3],
+) -> Vec3<real> {
+    let f = force * (half / mass);
     Vec3::new(
-        p.velocity.x * keep.x + f.x * (g.kick[0] as real),
-        p.velocity.y * keep.y + f.y * (g.kick[1] as real),
-        p.velocity.z * keep.z + f.z * (g.kick[2] as real),
+        scaled_number(v.x, keep[0]) + f.x * (g.kick[0] as real),
+        scaled_number(v.y, keep[1]) + f.y * (g.kick[1] as real),
+        scaled_number(v.z, keep[2]) + f.z * (g.kick[2] as real),
     )
 }
 
 #[particle_fn(MtkNpt)]
-fn first_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) {
-    let keep = Vec3::new(g.begin_keep[0] as real, g.begin_keep[1] as real, g.begin_keep[2] as real);
-    let v = kicked(p, g, 0.5 * step.dt, keep);
-    p.velocity = v;
-    p.displacement = Vec3::new(v.x * (g.flight[0] as real), v.y * (g.flight[1] as real), v.z * (g.flight[2] as real));
+fn first_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    displacement: &mut Vec3<real>,
+    g: &MtkState,
+    step: &Step<real>,
+) {
+    let v = kicked(*velocity, force, mass, g, 0.5 * step.dt, &g.begin_keep);
+    *velocity = v;
+    *displacement = Vec3::new(v.x * (g.flight[0] as real), v.y * (g.flight[1] as real), v.z * (g.flight[2] as real));
 }
 
 #[particle_fn(MtkNpt)]
-fn second_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) -> (real, real, real) {
-    let keep = Vec3::new(g.keep[0] as real, g.keep[1] as real, g.keep[2] as real);
-    let v = kicked(p, g, 0.5 * step.dt, keep);
-    p.velocity = v;
-    (p.mass * v.x * v.x, p.mass * v.y * v.y, p.mass * v.z * v.z)
+fn second_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    g: &MtkState,
+    step: &Step<real>,
+) -> (real, real, real) {
+    let v = kicked(*velocity, force, mass, g, 0.5 * step.dt, &g.keep);
+    *velocity = v;
+    (mass * v.x * v.x, mass * v.y * v.y, mass * v.z * v.z)
 }
 
 /// Performs the half step that ends this step and the one that starts the next. Call `store_kinetic` first.
 #[device_fn(f64)]
-pub(crate) fn end_step(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
-    half_kick(g, step, sim_box);
+pub(crate) fn end_step(g: &mut MtkState, step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
+    half_kick(g, step, box_length, virial);
     let scale = half_particle_chain(g, step.varying[0], step.dt);
     g.end_scale = scale;
     let spin = half_spin_chain(g, step.varying[0], step.dt);
@@ -365,7 +383,7 @@ pub(crate) fn end_step(g: &mut MtkState, step: &Step<f64>, sim_box: &SimBox) {
         g.xi[k] = g.xi_mid[k];
         g.eta[k] = g.eta_mid[k];
     }
-    begin_step(g, step, sim_box);
+    begin_step(g, step, box_length, virial);
 }
 
 /// Stores the sums over particles: Σ m vₖ² and 2K of rotation.
@@ -379,21 +397,21 @@ pub(crate) fn store_kinetic(g: &mut MtkState, sums: &[f64; 8]) {
 
 /// Sets the new box lengths.
 #[device_fn(f64)]
-pub(crate) fn resize(g: &MtkState, step: &Step<f64>, sim_box: &mut SimBox) {
+pub(crate) fn resize(g: &MtkState, step: &Step<f64>, box_length: &mut [f64; 3]) {
     for k in 0..3 {
-        sim_box.length[k] *= (g.rate_mid[k] * step.dt).exp();
+        box_length[k] *= (g.rate_mid[k] * step.dt).exp();
     }
 }
 
 #[scalar_fn(MtkNpt)]
-fn barostat(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, sim_box: &mut SimBox) {
+fn barostat(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
     store_kinetic(g, sums);
-    end_step(g, step, sim_box);
+    end_step(g, step, box_length, virial);
 }
 
 #[particle_fn(MtkNpt)]
-fn rescale(p: &mut Particle<real>, g: &MtkState) {
-    p.velocity *= g.end_scale as real;
+fn rescale(velocity: &mut Vec3<real>, g: &MtkState) {
+    *velocity = scaled(*velocity, g.end_scale);
 }
 
 impl Integrator for MtkNpt {

@@ -4,6 +4,7 @@ use crate::coupling::axis_variables;
 use crate::mtk::{MtkNpt, MtkState, begin_step, end_step, kicked, resize, store_kinetic};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::rotation::{pushed, turned, twice_energy};
+use galamost_plugin_api::scaling::scaled;
 
 /// Martyna–Tobias–Klein barostat (NPT) for translation and rotation: `MtkNpt` with rotation as in `RotationalVerlet` and a
 /// third Nosé–Hoover chain for rotation.
@@ -33,63 +34,78 @@ pub struct RotationalMtkNpt {
 
 /// Returns m vₖ² and 2K_r of a particle.
 #[particle_fn(RotationalMtkNpt)]
-fn measure(p: &mut Particle<real>) -> (real, real, real, real) {
-    let v = p.velocity;
-    (
-        p.mass * v.x * v.x,
-        p.mass * v.y * v.y,
-        p.mass * v.z * v.z,
-        twice_energy(p.quaternion, p.angular_momentum, p.inertia),
-    )
+fn measure(
+    velocity: Vec3<real>,
+    mass: real,
+    quaternion: Quaternion<real>,
+    angular_momentum: Vec3<real>,
+    inertia: Vec3<real>,
+) -> (real, real, real, real) {
+    let v = velocity;
+    (mass * v.x * v.x, mass * v.y * v.y, mass * v.z * v.z, twice_energy(quaternion, angular_momentum, inertia))
 }
 
 /// Initializes the chains before the first step and after other components have changed velocities.
 #[scalar_fn(RotationalMtkNpt)]
-fn begin(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, sim_box: &mut SimBox) {
+fn begin(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
     store_kinetic(g, sums);
-    begin_step(g, step, sim_box);
+    begin_step(g, step, box_length, virial);
 }
 
 #[scalar_fn(RotationalMtkNpt)]
-fn dilate(g: &mut MtkState, step: &Step<f64>, sim_box: &mut SimBox) {
-    resize(g, step, sim_box);
+fn dilate(g: &mut MtkState, step: &Step<f64>, box_length: &mut [f64; 3]) {
+    resize(g, step, box_length);
 }
 
 #[particle_fn(RotationalMtkNpt)]
-fn first_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) {
-    let keep = Vec3::new(g.begin_keep[0] as real, g.begin_keep[1] as real, g.begin_keep[2] as real);
-    let v = kicked(p, g, 0.5 * step.dt, keep);
-    p.velocity = v;
-    p.displacement = Vec3::new(v.x * (g.flight[0] as real), v.y * (g.flight[1] as real), v.z * (g.flight[2] as real));
-    let l = p.angular_momentum * (g.begin_spin as real);
-    p.angular_momentum = pushed(l, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
-    p.quaternion = turned(p.quaternion, p.angular_momentum, p.inertia, step.dt);
+fn first_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    displacement: &mut Vec3<real>,
+    quaternion: &mut Quaternion<real>,
+    angular_momentum: &mut Vec3<real>,
+    torque: Vec3<real>,
+    inertia: Vec3<real>,
+    g: &MtkState,
+    step: &Step<real>,
+) {
+    let v = kicked(*velocity, force, mass, g, 0.5 * step.dt, &g.begin_keep);
+    *velocity = v;
+    *displacement = Vec3::new(v.x * (g.flight[0] as real), v.y * (g.flight[1] as real), v.z * (g.flight[2] as real));
+    let l = scaled(*angular_momentum, g.begin_spin);
+    *angular_momentum = pushed(l, torque, *quaternion, inertia, 0.5 * step.dt);
+    *quaternion = turned(*quaternion, *angular_momentum, inertia, step.dt);
 }
 
 #[particle_fn(RotationalMtkNpt)]
-fn second_half(p: &mut Particle<real>, g: &MtkState, step: &Step<real>) -> (real, real, real, real) {
-    let keep = Vec3::new(g.keep[0] as real, g.keep[1] as real, g.keep[2] as real);
-    let v = kicked(p, g, 0.5 * step.dt, keep);
-    p.velocity = v;
-    p.angular_momentum = pushed(p.angular_momentum, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
-    (
-        p.mass * v.x * v.x,
-        p.mass * v.y * v.y,
-        p.mass * v.z * v.z,
-        twice_energy(p.quaternion, p.angular_momentum, p.inertia),
-    )
+fn second_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    quaternion: Quaternion<real>,
+    angular_momentum: &mut Vec3<real>,
+    torque: Vec3<real>,
+    inertia: Vec3<real>,
+    g: &MtkState,
+    step: &Step<real>,
+) -> (real, real, real, real) {
+    let v = kicked(*velocity, force, mass, g, 0.5 * step.dt, &g.keep);
+    *velocity = v;
+    *angular_momentum = pushed(*angular_momentum, torque, quaternion, inertia, 0.5 * step.dt);
+    (mass * v.x * v.x, mass * v.y * v.y, mass * v.z * v.z, twice_energy(quaternion, *angular_momentum, inertia))
 }
 
 #[scalar_fn(RotationalMtkNpt)]
-fn barostat(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, sim_box: &mut SimBox) {
+fn barostat(g: &mut MtkState, sums: &[f64; 8], step: &Step<f64>, box_length: &[f64; 3], virial: &[f64; 3]) {
     store_kinetic(g, sums);
-    end_step(g, step, sim_box);
+    end_step(g, step, box_length, virial);
 }
 
 #[particle_fn(RotationalMtkNpt)]
-fn rescale(p: &mut Particle<real>, g: &MtkState) {
-    p.velocity *= g.end_scale as real;
-    p.angular_momentum *= g.end_spin as real;
+fn rescale(velocity: &mut Vec3<real>, angular_momentum: &mut Vec3<real>, g: &MtkState) {
+    *velocity = scaled(*velocity, g.end_scale);
+    *angular_momentum = scaled(*angular_momentum, g.end_spin);
 }
 
 impl Integrator for RotationalMtkNpt {

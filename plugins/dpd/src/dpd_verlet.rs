@@ -27,14 +27,20 @@ pub struct DpdVerlet {
 }
 
 #[particle_fn(DpdVerlet)]
-fn kick_and_drift(p: &mut Particle<real>, step: &Step<real>) {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-    p.displacement = p.velocity * step.dt;
+fn kick_and_drift(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    displacement: &mut Vec3<real>,
+    step: &Step<real>,
+) {
+    *velocity += force * (0.5 * step.dt / mass);
+    *displacement = *velocity * step.dt;
 }
 
 #[particle_fn(DpdVerlet)]
-fn kick(p: &mut Particle<real>, step: &Step<real>) {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
+fn kick(velocity: &mut Vec3<real>, force: Vec3<real>, mass: real, step: &Step<real>) {
+    *velocity += force * (0.5 * step.dt / mass);
 }
 
 impl Integrator for DpdVerlet {

@@ -39,16 +39,30 @@ pub struct GrootWarrenArrays<real> {
 }
 
 #[particle_fn(GrootWarren)]
-fn first_half(p: &mut Particle<real>, x: &mut GrootWarrenArrays<real>, g: &GrootWarrenState, step: &Step<real>) {
-    let kick = p.force * (step.dt / p.mass);
-    x.half_velocity = p.velocity + kick * 0.5;
-    p.displacement = x.half_velocity * step.dt;
-    p.velocity += kick * (g.lambda as real);
+fn first_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    displacement: &mut Vec3<real>,
+    x: &mut GrootWarrenArrays<real>,
+    g: &GrootWarrenState,
+    step: &Step<real>,
+) {
+    let kick = force * (step.dt / mass);
+    x.half_velocity = *velocity + kick * 0.5;
+    *displacement = x.half_velocity * step.dt;
+    *velocity += kick * (g.lambda as real);
 }
 
 #[particle_fn(GrootWarren)]
-fn second_half(p: &mut Particle<real>, x: &mut GrootWarrenArrays<real>, step: &Step<real>) {
-    p.velocity = x.half_velocity + p.force * (0.5 * step.dt / p.mass);
+fn second_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    x: &mut GrootWarrenArrays<real>,
+    step: &Step<real>,
+) {
+    *velocity = x.half_velocity + force * (0.5 * step.dt / mass);
 }
 
 impl Integrator for GrootWarren {

@@ -58,15 +58,6 @@ const SOURCE: &str = r#"
 #include "galamost/state.cuh"
 #include "galamost/reduce.cuh"
 
-struct BodyForceArgs {
-    StateView state;
-    double force[3];
-    double* partial;
-    u32* counter;
-    Sums* sums;
-    u32 group, full, per_mass, factor;
-};
-
 extern "C" __global__ void body_force(BodyForceArgs a) {
     const StateView& s = a.state;
     const Globals* g = s.globals;
@@ -111,10 +102,13 @@ extern "C" __global__ void body_force(BodyForceArgs a) {
 "#;
 
 #[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct BodyForceArgs {
     state: StateView,
     force: [f64; 3],
+    #[device(cxx = "double*")]
     partial: DevicePtr<u8>,
+    #[device(cxx = "u32*")]
     counter: DevicePtr<u8>,
     sums: DevicePtr<Sums>,
     group: u32,
@@ -136,7 +130,10 @@ impl Force for BodyForce {
     fn start(&mut self, host: Host) -> Result<()> {
         let device = if self.cuda {
             Some(DeviceKernel {
-                kernel: host.kernel(host.compile("body_force", SOURCE)?, "body_force")?,
+                kernel: host.kernel(
+                    host.compile("body_force", &kernel_source(&[BodyForceArgs::text()], SOURCE)?)?,
+                    "body_force",
+                )?,
                 partial: host.allocate_bytes(8 * self.n.div_ceil(BLOCK as usize))?,
                 counter: host.allocate_bytes(4)?,
             })

@@ -56,11 +56,6 @@ const CHUNK: usize = 2048;
 const SOURCE: &str = r#"
 #include "galamost/state.cuh"
 
-struct PoiseuilleArgs {
-    StateView state;
-    u32 group, per_mass, force, flow, gradient, reserved;
-};
-
 extern "C" __global__ void periodic_poiseuille(PoiseuilleArgs a) {
     const StateView& s = a.state;
     if (s.globals->halt) return;
@@ -79,6 +74,7 @@ extern "C" __global__ void periodic_poiseuille(PoiseuilleArgs a) {
 "#;
 
 #[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct PoiseuilleArgs {
     state: StateView,
     group: u32,
@@ -107,7 +103,10 @@ impl Force for PeriodicPoiseuille {
 
     fn start(&mut self, host: Host) -> Result<()> {
         let kernel = if self.cuda {
-            Some(host.kernel(host.compile("periodic_poiseuille", SOURCE)?, "periodic_poiseuille")?)
+            Some(host.kernel(
+                host.compile("periodic_poiseuille", &kernel_source(&[PoiseuilleArgs::text()], SOURCE)?)?,
+                "periodic_poiseuille",
+            )?)
         } else {
             None
         };

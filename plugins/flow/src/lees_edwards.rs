@@ -34,9 +34,9 @@ pub struct LeesEdwards {
 /// Advances the offset of the images. Runs before particles move, so that particles cross the boundary with the new
 /// offset.
 #[scalar_fn(LeesEdwards)]
-fn slide(step: &Step<f64>, sim_box: &mut SimBox) {
-    sim_box.speed = step.varying[0] * sim_box.length[1];
-    sim_box.offset += sim_box.speed * step.dt;
+fn slide(step: &Step<f64>, box_length: &[f64; 3], shear_offset: &mut f64, shear_speed: &mut f64) {
+    *shear_speed = step.varying[0] * box_length[1];
+    *shear_offset += *shear_speed * step.dt;
 }
 
 impl Integrator for LeesEdwards {

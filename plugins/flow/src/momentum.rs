@@ -58,14 +58,6 @@ const SOURCE: &str = r#"
 #include "galamost/state.cuh"
 #include "galamost/reduce.cuh"
 
-struct MomentumArgs {
-    StateView state;
-    double* partial;
-    u32* counter;
-    double* result;
-    u32 group, reserved;
-};
-
 // Sums m v and m over the group.
 extern "C" __global__ void sum_momentum(MomentumArgs a) {
     __shared__ double memory[4 * 32];
@@ -109,10 +101,14 @@ extern "C" __global__ void subtract_momentum(MomentumArgs a) {
 "#;
 
 #[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct MomentumArgs {
     state: StateView,
+    #[device(cxx = "double*")]
     partial: DevicePtr<u8>,
+    #[device(cxx = "u32*")]
     counter: DevicePtr<u8>,
+    #[device(cxx = "double*")]
     result: DevicePtr<u8>,
     group: u32,
     reserved: u32,
@@ -128,7 +124,7 @@ impl Updater for ZeroMomentum {
 
     fn start(&mut self, host: Host) -> Result<()> {
         let device = if self.cuda {
-            let module = host.compile("zero_momentum", SOURCE)?;
+            let module = host.compile("zero_momentum", &kernel_source(&[MomentumArgs::text()], SOURCE)?)?;
             Some(OnDevice {
                 sum: host.kernel(module, "sum_momentum")?,
                 subtract: host.kernel(module, "subtract_momentum")?,

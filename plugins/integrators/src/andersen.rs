@@ -47,17 +47,30 @@ fn begin(g: &mut AndersenState, step: &Step<f64>) {
 }
 
 #[particle_fn(Andersen)]
-fn first_half(p: &mut Particle<real>, step: &Step<real>) {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-    p.displacement = p.velocity * step.dt;
+fn first_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    displacement: &mut Vec3<real>,
+    step: &Step<real>,
+) {
+    *velocity += force * (0.5 * step.dt / mass);
+    *displacement = *velocity * step.dt;
 }
 
 #[particle_fn(Andersen)]
-fn second_half(p: &mut Particle<real>, g: &AndersenState, step: &Step<real>, random: &mut Random) {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
+fn second_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    g: &AndersenState,
+    step: &Step<real>,
+    random: &mut Random,
+) {
+    *velocity += force * (0.5 * step.dt / mass);
     let chance = random.uniform();
     if chance < (g.probability as real) {
-        p.velocity = random.normal3() * (step.varying[0] / p.mass).sqrt();
+        *velocity = random.normal3() * (step.varying[0] / mass).sqrt();
     }
 }
 

@@ -1,6 +1,7 @@
 //! The Berendsen thermostat.
 
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::scaling::scaled;
 
 /// Thermostat with weak coupling (Berendsen): velocity Verlet with all velocities rescaled after each step.
 ///
@@ -47,15 +48,21 @@ pub struct BerendsenState {
 }
 
 #[particle_fn(Berendsen)]
-fn first_half(p: &mut Particle<real>, step: &Step<real>) {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-    p.displacement = p.velocity * step.dt;
+fn first_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    displacement: &mut Vec3<real>,
+    step: &Step<real>,
+) {
+    *velocity += force * (0.5 * step.dt / mass);
+    *displacement = *velocity * step.dt;
 }
 
 #[particle_fn(Berendsen)]
-fn second_half(p: &mut Particle<real>, step: &Step<real>) -> real {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-    p.mass * p.velocity.norm2()
+fn second_half(velocity: &mut Vec3<real>, force: Vec3<real>, mass: real, step: &Step<real>) -> real {
+    *velocity += force * (0.5 * step.dt / mass);
+    mass * velocity.norm2()
 }
 
 #[scalar_fn(Berendsen)]
@@ -68,8 +75,8 @@ fn thermostat(g: &mut BerendsenState, sums: &[f64; 8], step: &Step<f64>) {
 }
 
 #[particle_fn(Berendsen)]
-fn rescale(p: &mut Particle<real>, g: &BerendsenState) {
-    p.velocity *= g.scale as real;
+fn rescale(velocity: &mut Vec3<real>, g: &BerendsenState) {
+    *velocity = scaled(*velocity, g.scale);
 }
 
 impl Integrator for Berendsen {

@@ -39,9 +39,15 @@ pub struct BrownianState {
 }
 
 #[particle_fn(Brownian)]
-fn drift_and_diffuse(p: &mut Particle<real>, g: &BrownianState, step: &Step<real>, random: &mut Random) {
+fn drift_and_diffuse(
+    force: Vec3<real>,
+    displacement: &mut Vec3<real>,
+    g: &BrownianState,
+    step: &Step<real>,
+    random: &mut Random,
+) {
     let mobility = step.dt / (g.gamma as real);
-    p.displacement = p.force * mobility + random.normal3() * (2.0 * step.varying[0] * mobility).sqrt();
+    *displacement = force * mobility + random.normal3() * (2.0 * step.varying[0] * mobility).sqrt();
 }
 
 impl Integrator for Brownian {

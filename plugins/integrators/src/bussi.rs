@@ -1,6 +1,7 @@
 //! Stochastic velocity rescaling.
 
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::scaling::scaled;
 
 /// Stochastic velocity rescaling (Bussi, Donadio and Parrinello; NVT): velocity Verlet with all velocities multiplied by
 /// a random factor α after each step.
@@ -48,15 +49,21 @@ pub struct BussiState {
 }
 
 #[particle_fn(Bussi)]
-fn first_half(p: &mut Particle<real>, step: &Step<real>) {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-    p.displacement = p.velocity * step.dt;
+fn first_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    displacement: &mut Vec3<real>,
+    step: &Step<real>,
+) {
+    *velocity += force * (0.5 * step.dt / mass);
+    *displacement = *velocity * step.dt;
 }
 
 #[particle_fn(Bussi)]
-fn second_half(p: &mut Particle<real>, step: &Step<real>) -> real {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-    p.mass * p.velocity.norm2()
+fn second_half(velocity: &mut Vec3<real>, force: Vec3<real>, mass: real, step: &Step<real>) -> real {
+    *velocity += force * (0.5 * step.dt / mass);
+    mass * velocity.norm2()
 }
 
 /// Draws a gamma variate of shape a ≥ 1 and scale 1: d (1 + c x)³ with x normal. A proposal is accepted with a
@@ -118,8 +125,8 @@ fn thermostat(g: &mut BussiState, sums: &[f64; 8], step: &Step<f64>, random: &mu
 }
 
 #[particle_fn(Bussi)]
-fn rescale(p: &mut Particle<real>, g: &BussiState) {
-    p.velocity *= g.scale as real;
+fn rescale(velocity: &mut Vec3<real>, g: &BussiState) {
+    *velocity = scaled(*velocity, g.scale);
 }
 
 impl Integrator for Bussi {

@@ -45,16 +45,23 @@ pub struct CappedState {
 }
 
 #[particle_fn(CappedVerlet)]
-fn first_half(p: &mut Particle<real>, g: &CappedState, step: &Step<real>) {
+fn first_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    displacement: &mut Vec3<real>,
+    g: &CappedState,
+    step: &Step<real>,
+) {
     let max_speed = (g.max_displacement as real) / step.dt;
-    p.velocity = shortened(p.velocity + p.force * (0.5 * step.dt / p.mass), max_speed);
-    p.displacement = p.velocity * step.dt;
+    *velocity = shortened(*velocity + force * (0.5 * step.dt / mass), max_speed);
+    *displacement = *velocity * step.dt;
 }
 
 #[particle_fn(CappedVerlet)]
-fn second_half(p: &mut Particle<real>, g: &CappedState, step: &Step<real>) {
+fn second_half(velocity: &mut Vec3<real>, force: Vec3<real>, mass: real, g: &CappedState, step: &Step<real>) {
     let max_speed = (g.max_displacement as real) / step.dt;
-    p.velocity = shortened(p.velocity + p.force * (0.5 * step.dt / p.mass), max_speed);
+    *velocity = shortened(*velocity + force * (0.5 * step.dt / mass), max_speed);
 }
 
 impl Integrator for CappedVerlet {

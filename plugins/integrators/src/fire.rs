@@ -79,9 +79,9 @@ pub struct FireState {
 
 /// Sets the velocity to 0. Returns 1 for a particle whose force is not below the threshold.
 #[particle_fn(Fire)]
-fn stop(p: &mut Particle<real>, g: &FireState) -> real {
-    p.velocity = Vec3::zero();
-    if p.force.norm() < (g.f_max as real) { 0.0 } else { 1.0 }
+fn stop(velocity: &mut Vec3<real>, force: Vec3<real>, g: &FireState) -> real {
+    *velocity = Vec3::zero();
+    if force.norm() < (g.f_max as real) { 0.0 } else { 1.0 }
 }
 
 /// Initializes the minimizer before the first step and after other components have changed velocities.
@@ -93,24 +93,24 @@ fn begin(g: &mut FireState, sums: &[f64; 8], step: &Step<f64>) {
 }
 
 #[particle_fn(Fire)]
-fn first_half(p: &mut Particle<real>, g: &FireState) {
+fn first_half(velocity: &mut Vec3<real>, force: Vec3<real>, mass: real, displacement: &mut Vec3<real>, g: &FireState) {
     let dt = g.dt as real;
-    p.velocity += p.force * (0.5 * dt / p.mass);
-    p.displacement = shortened(p.velocity * dt, g.max_displacement as real);
+    *velocity += force * (0.5 * dt / mass);
+    *displacement = shortened(*velocity * dt, g.max_displacement as real);
 }
 
 /// Returns F·v, F², v², and 1 for a particle whose force is not below the threshold. The products are f64, because
 /// squared forces between overlapping particles overflow f32.
 #[particle_fn(Fire)]
-fn second_half(p: &mut Particle<real>, g: &FireState) -> (f64, f64, f64, real) {
-    p.velocity += p.force * (0.5 * (g.dt as real) / p.mass);
-    let fx = p.force.x as f64;
-    let fy = p.force.y as f64;
-    let fz = p.force.z as f64;
-    let vx = p.velocity.x as f64;
-    let vy = p.velocity.y as f64;
-    let vz = p.velocity.z as f64;
-    let above = if p.force.norm() < (g.f_max as real) { 0.0 } else { 1.0 };
+fn second_half(velocity: &mut Vec3<real>, force: Vec3<real>, mass: real, g: &FireState) -> (f64, f64, f64, real) {
+    *velocity += force * (0.5 * (g.dt as real) / mass);
+    let fx = force.x as f64;
+    let fy = force.y as f64;
+    let fz = force.z as f64;
+    let vx = velocity.x as f64;
+    let vy = velocity.y as f64;
+    let vz = velocity.z as f64;
+    let above = if force.norm() < (g.f_max as real) { 0.0 } else { 1.0 };
     (fx * vx + fy * vy + fz * vz, fx * fx + fy * fy + fz * fz, vx * vx + vy * vy + vz * vz, above)
 }
 
@@ -145,8 +145,8 @@ fn adapt(g: &mut FireState, sums: &[f64; 8], step: &Step<f64>) {
 }
 
 #[particle_fn(Fire)]
-fn mix(p: &mut Particle<real>, g: &FireState) {
-    p.velocity = p.velocity * (g.keep as real) + p.force * (g.steer as real);
+fn mix(velocity: &mut Vec3<real>, force: Vec3<real>, g: &FireState) {
+    *velocity = *velocity * (g.keep as real) + force * (g.steer as real);
 }
 
 impl Integrator for Fire {

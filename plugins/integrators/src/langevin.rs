@@ -45,20 +45,28 @@ pub struct LangevinState {
 }
 
 #[particle_fn(Langevin)]
-fn first_half(p: &mut Particle<real>, g: &LangevinState, step: &Step<real>, random: &mut Random) {
-    let x = (g.gamma as real) * step.dt / p.mass;
+fn first_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    displacement: &mut Vec3<real>,
+    g: &LangevinState,
+    step: &Step<real>,
+    random: &mut Random,
+) {
+    let x = (g.gamma as real) * step.dt / mass;
     let c = (-x).exp();
     // 1 − c² = 1 − exp(−2x), without cancellation for small x
     let lost = if x < 0.01 { 2.0 * x * (1.0 - x * (1.0 - x * (2.0 / 3.0))) } else { 1.0 - c * c };
-    let noise = random.normal3() * (lost * step.varying[0] / p.mass).sqrt();
-    let v = p.velocity + p.force * (0.5 * step.dt / p.mass);
-    p.velocity = v * c + noise;
-    p.displacement = (v + p.velocity) * (0.5 * step.dt);
+    let noise = random.normal3() * (lost * step.varying[0] / mass).sqrt();
+    let v = *velocity + force * (0.5 * step.dt / mass);
+    *velocity = v * c + noise;
+    *displacement = (v + *velocity) * (0.5 * step.dt);
 }
 
 #[particle_fn(Langevin)]
-fn second_half(p: &mut Particle<real>, step: &Step<real>) {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
+fn second_half(velocity: &mut Vec3<real>, force: Vec3<real>, mass: real, step: &Step<real>) {
+    *velocity += force * (0.5 * step.dt / mass);
 }
 
 impl Integrator for Langevin {

@@ -1,6 +1,7 @@
 //! The Nosé–Hoover thermostat.
 
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::scaling::scaled;
 
 /// Nosé–Hoover thermostat (NVT): dr/dt = v, dv/dt = F/m − ξ v, dξ/dt = (2K − g kT)/Q, Q = g kT τ².
 ///
@@ -59,8 +60,8 @@ pub struct NoseHooverState {
 
 /// Returns 2K of a particle.
 #[particle_fn(NoseHoover)]
-fn measure(p: &mut Particle<real>) -> real {
-    p.mass * p.velocity.norm2()
+fn measure(velocity: Vec3<real>, mass: real) -> real {
+    mass * velocity.norm2()
 }
 
 /// Propagates the thermostat by half a step (ξ, velocities, ξ) and returns the velocity scale factor.
@@ -94,15 +95,22 @@ fn begin(g: &mut NoseHooverState, sums: &[f64; 8], step: &Step<f64>) {
 }
 
 #[particle_fn(NoseHoover)]
-fn first_half(p: &mut Particle<real>, g: &NoseHooverState, step: &Step<real>) {
-    p.velocity = p.velocity * (g.begin_scale as real) + p.force * (0.5 * step.dt / p.mass);
-    p.displacement = p.velocity * step.dt;
+fn first_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    displacement: &mut Vec3<real>,
+    g: &NoseHooverState,
+    step: &Step<real>,
+) {
+    *velocity = scaled(*velocity, g.begin_scale) + force * (0.5 * step.dt / mass);
+    *displacement = *velocity * step.dt;
 }
 
 #[particle_fn(NoseHoover)]
-fn second_half(p: &mut Particle<real>, step: &Step<real>) -> real {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-    p.mass * p.velocity.norm2()
+fn second_half(velocity: &mut Vec3<real>, force: Vec3<real>, mass: real, step: &Step<real>) -> real {
+    *velocity += force * (0.5 * step.dt / mass);
+    mass * velocity.norm2()
 }
 
 /// Performs the half step that ends this step and the one that starts the next.
@@ -116,8 +124,8 @@ fn thermostat(g: &mut NoseHooverState, sums: &[f64; 8], step: &Step<f64>) {
 }
 
 #[particle_fn(NoseHoover)]
-fn rescale(p: &mut Particle<real>, g: &NoseHooverState) {
-    p.velocity *= g.end_scale as real;
+fn rescale(velocity: &mut Vec3<real>, g: &NoseHooverState) {
+    *velocity = scaled(*velocity, g.end_scale);
 }
 
 impl Integrator for NoseHoover {

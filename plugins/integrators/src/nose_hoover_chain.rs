@@ -1,6 +1,7 @@
 //! The Nosé–Hoover chain thermostat.
 
 use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::scaling::scaled;
 
 /// Maximum number of thermostats in a chain.
 const LONGEST: usize = 8;
@@ -73,8 +74,8 @@ pub struct ChainState {
 
 /// Returns 2K of a particle.
 #[particle_fn(NoseHooverChain)]
-fn measure(p: &mut Particle<real>) -> real {
-    p.mass * p.velocity.norm2()
+fn measure(velocity: Vec3<real>, mass: real) -> real {
+    mass * velocity.norm2()
 }
 
 /// Returns the number of thermostats, at most the capacity of the state (a checkpoint may contain any number).
@@ -156,15 +157,22 @@ fn begin(g: &mut ChainState, sums: &[f64; 8], step: &Step<f64>) {
 }
 
 #[particle_fn(NoseHooverChain)]
-fn first_half(p: &mut Particle<real>, g: &ChainState, step: &Step<real>) {
-    p.velocity = p.velocity * (g.begin_scale as real) + p.force * (0.5 * step.dt / p.mass);
-    p.displacement = p.velocity * step.dt;
+fn first_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    displacement: &mut Vec3<real>,
+    g: &ChainState,
+    step: &Step<real>,
+) {
+    *velocity = scaled(*velocity, g.begin_scale) + force * (0.5 * step.dt / mass);
+    *displacement = *velocity * step.dt;
 }
 
 #[particle_fn(NoseHooverChain)]
-fn second_half(p: &mut Particle<real>, step: &Step<real>) -> real {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-    p.mass * p.velocity.norm2()
+fn second_half(velocity: &mut Vec3<real>, force: Vec3<real>, mass: real, step: &Step<real>) -> real {
+    *velocity += force * (0.5 * step.dt / mass);
+    mass * velocity.norm2()
 }
 
 /// Performs the half step that ends this step and the one that starts the next.
@@ -180,8 +188,8 @@ fn thermostat(g: &mut ChainState, sums: &[f64; 8], step: &Step<f64>) {
 }
 
 #[particle_fn(NoseHooverChain)]
-fn rescale(p: &mut Particle<real>, g: &ChainState) {
-    p.velocity *= g.end_scale as real;
+fn rescale(velocity: &mut Vec3<real>, g: &ChainState) {
+    *velocity = scaled(*velocity, g.end_scale);
 }
 
 impl Integrator for NoseHooverChain {

@@ -16,7 +16,7 @@ const SUM_BLOCK: u32 = 256;
 const SUM_BLOCKS: u32 = 264;
 
 /// Returns the kernel source with its settings; the Fourier transform is included only if it is needed.
-fn source(model: &Model) -> String {
+fn source(model: &Model) -> Result<String> {
     let mut text = format!("#define TYPES {}\n#define FIELDS {}\n", model.types, model.field_count());
     let settings = [
         ("PAPER", model.scheme == Scheme::Paper),
@@ -30,7 +30,7 @@ fn source(model: &Model) -> String {
     if model.uses_fourier() {
         text += include_str!("spectral.cuh");
     }
-    text + include_str!("sums.cuh")
+    kernel_source(&[MdScfArgs::text()], &(text + include_str!("sums.cuh")))
 }
 
 /// Kernels of the Fourier transform, its two grids and its matrices.
@@ -82,17 +82,33 @@ pub struct DeviceFields {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct MdScfArgs {
     state: StateView,
+    /// Sums of integer weights, 0 between density updates; one grid per field.
+    #[device(cxx = "u64*")]
     sum: DevicePtr<u8>,
+    /// Number of particles (or charge) at each vertex.
+    #[device(cxx = "real*")]
     density: DevicePtr<u8>,
+    /// V, and the potential of charges.
+    #[device(cxx = "real*")]
     field: DevicePtr<u8>,
+    /// Grids in Fourier space.
+    #[device(cxx = "real*")]
     work: [DevicePtr<u8>; 2],
+    /// Chi + 1/kappa of each pair of types.
+    #[device(cxx = "const real*")]
     matrix: DevicePtr<u8>,
+    /// Transform matrix of each axis, see spectrum.rs.
+    #[device(cxx = "const real*")]
     cas: [DevicePtr<u8>; 3],
+    #[device(cxx = "double*")]
     partial: DevicePtr<u8>,
+    #[device(cxx = "u32*")]
     counter: DevicePtr<u8>,
+    /// Nonzero: densities and fields exist.
+    #[device(cxx = "u32*")]
     valid: DevicePtr<u8>,
     sums: DevicePtr<Sums>,
     quantities: DevicePtr<f64>,
@@ -143,7 +159,7 @@ impl DeviceFields {
     /// # Errors
     /// Returns an error if compilation or allocation fails.
     pub fn new(host: &Host, model: &Model) -> Result<Self> {
-        let module = host.compile("md_scf", &source(model))?;
+        let module = host.compile("md_scf", &source(model)?)?;
         let kernel = |name: &str| host.kernel(module, name);
         let size = model.vertices() * model.field_count();
         let grid = || upload(host, &vec![0; model.precision.real_size() * size]);

@@ -3,24 +3,6 @@
 #include "galamost/state.cuh"
 #include "galamost/reduce.cuh"
 
-struct MdScfArgs {
-    StateView state;
-    u64* sum;           // sums of integer weights, 0 between density updates; one grid per field
-    real* density;      // number of particles (or charge) at each vertex
-    real* field;        // V, and the potential of charges
-    real* work[2];      // grids in Fourier space
-    const real* matrix; // chi + 1/kappa of each pair of types
-    const real* cas[3]; // transform matrix of each axis, see spectrum.rs
-    double* partial;
-    u32* counter;
-    u32* valid;         // nonzero: densities and fields exist
-    Sums* sums;
-    double* quantities;
-    u64 density_every, field_every;
-    double unit_weight, of_type, of_charge, rho0, inv_kappa, sigma, coulomb, alpha;
-    u32 grid[3], vertices, full, component, virial, reserved;
-};
-
 __device__ __forceinline__ bool is_due(const MdScfArgs& a, u64 every) {
     return every == 1ull || a.state.globals->step % every == 0ull || *a.valid == 0u;
 }
@@ -77,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_collect(MdScfArgs a) {
     u64* charges = a.sum + u64(TYPES) * a.vertices;
     const double q = double(s.charge[i]) / 256.0;
     if (!(fabs(q) <= 1.0)) {
-        raise_fault(s.globals, 6u, a.component, s.tag[i], 0u);
+        raise_fault(s.globals, FaultKind::Component, a.component, s.tag[i], 0u);
         return;
     }
 #endif
@@ -132,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(128) md_scf_field(MdScfArgs a) {
     for (int i = 0; i < TYPES; ++i) {
         real sum = real(0);
 #pragma unroll
-        for (int j = 0; j < TYPES; ++j) sum += __ldg(&a.matrix[i * TYPES + j]) * n[j];
+        for (int j = 0; j < TYPES; ++j) sum = device_mul_add(__ldg(&a.matrix[i * TYPES + j]), n[j], sum);
         a.field[u64(i) * a.vertices + v] = sum * scale - less;
     }
 #endif

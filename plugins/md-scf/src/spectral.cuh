@@ -11,7 +11,7 @@ extern "C" __global__ void __launch_bounds__(256) md_scf_axis(MdScfArgs a, const
     // the matrix is symmetric: threads along the axis read consecutive elements of a row
     const real* c = a.cas[axis] + k;
     real sum = real(0);
-    for (u32 j = 0; j < n; ++j) sum += __ldg(&c[j * n]) * line[j * stride];
+    for (u32 j = 0; j < n; ++j) sum = device_mul_add(__ldg(&c[j * n]), line[j * stride], sum);
     to[thread] = sum;
 }
 

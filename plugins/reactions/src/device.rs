@@ -1,12 +1,12 @@
 //! Search for candidates on CUDA. The device sends candidates with their particles to the host, which selects reactions
 //! (`resolve.rs`) and sends back the changes: a few kilobytes, independent of system size.
 
-use crate::law::{Candidate, Local, Row};
+use crate::law::{Candidate, Kind, Local, Row};
 use crate::resolve::{CallContext, Outcome, ParticleMap, ParticleSource};
 use crate::table::Table;
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
-use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::device::{DevicePtr, bytes_of};
 use galamost_plugin_api::philox::RandomKey;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
@@ -25,20 +25,31 @@ const LOCAL: usize = 10;
 const SOURCE: &str = include_str!("reactions.cuh");
 
 #[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct ReactArgs {
     state: StateView,
     list: ListView,
     bonds: LinkView,
     key: RandomKey,
     step: u64,
+    #[device(cxx = "const Row*")]
     rows: DevicePtr<u8>,
+    #[device(cxx = "const u32*")]
     limits: DevicePtr<u8>,
+    #[device(cxx = "int*")]
     init: DevicePtr<u8>,
+    #[device(cxx = "int*")]
     cris: DevicePtr<u8>,
+    /// Number of candidates; from word 16 for each: reaction, two tags, 0, and its two particles.
+    #[device(cxx = "u32*")]
     out: DevicePtr<u8>,
+    /// For react_lookup: tags, and output for their particles.
+    #[device(cxx = "const u32*")]
     tags: DevicePtr<u8>,
+    #[device(cxx = "u32*")]
     found: DevicePtr<u8>,
     r_cut: f64,
+    /// `room`: maximum number of candidates; `stride`: words of a particle.
     n_rows: u32,
     partners: u32,
     room: u32,
@@ -48,15 +59,38 @@ struct ReactArgs {
 }
 
 #[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct ApplyArgs {
     state: StateView,
     edits: EditQueue,
+    #[device(cxx = "int*")]
     init: DevicePtr<u8>,
+    #[device(cxx = "int*")]
     cris: DevicePtr<u8>,
+    #[device(cxx = "const Change*")]
     changes: DevicePtr<u8>,
+    #[device(cxx = "const Edit*")]
     wanted: DevicePtr<u8>,
     n_changes: u32,
     n_edits: u32,
+}
+
+/// A change of a particle.
+#[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
+struct Change {
+    tag: u32,
+    kind: u32,
+    init: i32,
+    cris: i32,
+    charge: f64,
+    charged: u32,
+    reserved: u32,
+}
+
+/// Returns the source of the kernels.
+fn source() -> Result<String> {
+    kernel_source(&[Kind::text(), Row::text(), Change::text(), ReactArgs::text(), ApplyArgs::text()], SOURCE)
 }
 
 /// Device memory that grows on demand.
@@ -96,15 +130,6 @@ pub struct DeviceSearch {
     room: usize,
 }
 
-fn bytes_of_rows(rows: &[Row]) -> Vec<u8> {
-    let row = |r: &Row| {
-        let words = [r.kind, r.of[0], r.of[1], r.broken].map(u32::to_ne_bytes).concat();
-        let last = [r.by_groups, r.reserved].map(u32::to_ne_bytes).concat();
-        [words, [r.p, r.factor].map(f64::to_ne_bytes).concat(), last].concat()
-    };
-    rows.iter().flat_map(row).collect()
-}
-
 fn bytes_of_words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|w| w.to_ne_bytes()).collect()
 }
@@ -130,7 +155,7 @@ fn local(w: &[u32]) -> Local {
 impl DeviceSearch {
     /// Compiles the kernels and uploads the table.
     pub fn new(host: &Host, table: &Table) -> Result<Self> {
-        let module = host.compile("reactions", SOURCE)?;
+        let module = host.compile("reactions", &source()?)?;
         let filled = |bytes: &[u8]| {
             let at = host.allocate_bytes(bytes.len())?;
             host.upload_bytes(at, bytes)?;
@@ -141,7 +166,7 @@ impl DeviceSearch {
             describe: host.kernel(module, "react_describe")?,
             lookup: host.kernel(module, "react_lookup")?,
             apply: host.kernel(module, "react_apply")?,
-            rows: filled(&bytes_of_rows(&table.rows))?,
+            rows: filled(bytes_of(&table.rows))?,
             limits: filled(&bytes_of_words(&table.limits))?,
             out: GrowingBuffer::default(),
             tags: GrowingBuffer::default(),
@@ -237,19 +262,21 @@ impl DeviceSearch {
         if outcome.edits.len() > call.edits.capacity as usize {
             return host.upload_bytes(call.edits.count.cast(), &(outcome.edits.len() as u32).to_ne_bytes());
         }
-        let mut bytes = vec![];
-        for tag in &outcome.changed {
+        let change = |tag: &u32| {
             let local = &world[tag];
-            bytes.extend(bytes_of_words(&[*tag, local.particle_type, local.init as u32, local.cris as u32]));
-            bytes.extend(local.charge.unwrap_or(0.0).to_ne_bytes());
-            bytes.extend(bytes_of_words(&[u32::from(local.charge.is_some()), 0]));
-        }
+            Change {
+                tag: *tag,
+                kind: local.particle_type,
+                init: local.init,
+                cris: local.cris,
+                charge: local.charge.unwrap_or(0.0),
+                charged: u32::from(local.charge.is_some()),
+                reserved: 0,
+            }
+        };
+        let mut bytes = bytes_of(&outcome.changed.iter().map(change).collect::<Vec<_>>()).to_vec();
         let wanted = bytes.len();
-        for e in &outcome.edits {
-            bytes.extend(bytes_of_words(&[e.remove, e.width, e.kind]));
-            bytes.extend(bytes_of_words(&e.tags));
-            bytes.extend([0; 4]);
-        }
+        bytes.extend(bytes_of(&outcome.edits));
         let changes = self.changes.fit(host, bytes.len())?;
         host.upload_bytes(changes, &bytes)?;
         let args = ApplyArgs {

@@ -4,23 +4,25 @@
 //! order, the decision if the smaller tag has the first role, the decision if the larger tag has it, and the acceptance
 //! of the energy change.
 
+use galamost_plugin_api::DeviceStruct;
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::philox::RandomKey;
 
-/// Kind of reaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Kind {
-    Grow = 0,
-    Join = 1,
-    Combine = 2,
-    Disproportionate = 3,
-    Die = 4,
-    Exchange = 5,
-    Insert = 6,
-    Break = 7,
-    Unzip = 8,
+galamost_plugin_api::device_enum! {
+    /// Kind of reaction.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Kind {
+        Grow = 0,
+        Join = 1,
+        Combine = 2,
+        Disproportionate = 3,
+        Die = 4,
+        Exchange = 5,
+        Insert = 6,
+        Break = 7,
+        Unzip = 8,
+    }
 }
 
 const KINDS: [(&str, Kind); 9] = [
@@ -107,9 +109,9 @@ impl FromValue for Partners {
     }
 }
 
-/// Parameters of a reaction for both devices; `Row` of the kernels.
+/// Parameters of a reaction for both devices.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct)]
 pub struct Row {
     pub kind: u32,
     /// Particle types of the two roles.

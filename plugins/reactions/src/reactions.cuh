@@ -1,52 +1,6 @@
 #include "galamost/list.cuh"
 #include "galamost/topology.cuh"
 
-static constexpr u32 GROW = 0u, JOIN = 1u, COMBINE = 2u, DISPROPORTIONATE = 3u, DIE = 4u, EXCHANGE = 5u, INSERT = 6u,
-                     BREAK = 7u, UNZIP = 8u;
-
-struct Row {
-    u32 kind, of[2], broken;
-    double p, factor;
-    u32 by_groups, reserved;
-};
-
-struct ReactArgs {
-    StateView state;
-    ListView list;
-    LinkView bonds;
-    RandomKey key;
-    u64 step;
-    const Row* rows;
-    const u32* limits;
-    int* init;
-    int* cris;
-    // number of candidates; from word 16 for each: reaction, two tags, 0, and its two particles
-    u32* out;
-    // for react_lookup: tags, and output for their particles
-    const u32* tags;
-    u32* found;
-    double r_cut;
-    // `room`: maximum number of candidates; `stride`: words of a particle
-    u32 n_rows, partners, room, stride, n_tags, reserved;
-};
-
-struct Change {
-    u32 tag, kind;
-    int init, cris;
-    double charge;
-    u32 charged, reserved;
-};
-
-struct ApplyArgs {
-    StateView state;
-    EditQueue edits;
-    int* init;
-    int* cris;
-    const Change* changes;
-    const Edit* wanted;
-    u32 n_changes, n_edits;
-};
-
 // Products and sums with separate rounding, as on the CPU, so that both find the same pairs.
 #ifdef __CUDACC__
 __device__ __forceinline__ double times(double a, double b) { return __dmul_rn(a, b); }
@@ -89,21 +43,21 @@ __device__ __forceinline__ Reactant reactant(const ReactArgs& a, u32 i) {
 
 __device__ __forceinline__ bool first_role(const Reactant& w, const Row& r) {
     if (w.kind != r.of[0]) return false;
-    if (r.kind == JOIN || r.kind == EXCHANGE) return w.free;
-    if (r.kind == INSERT || r.kind == BREAK) return true;
+    if (r.kind == Kind::Join || r.kind == Kind::Exchange) return w.free;
+    if (r.kind == Kind::Insert || r.kind == Kind::Break) return true;
     return w.init == 1;
 }
 
 __device__ __forceinline__ bool second_role(const Reactant& w, const Row& r) {
     if (w.kind != r.of[1]) return false;
-    if (r.kind == GROW || r.kind == INSERT) return w.init != 1 && w.free;
-    if (r.kind == COMBINE || r.kind == DISPROPORTIONATE) return w.init == 1;
-    if (r.kind == JOIN) return w.free;
+    if (r.kind == Kind::Grow || r.kind == Kind::Insert) return w.init != 1 && w.free;
+    if (r.kind == Kind::Combine || r.kind == Kind::Disproportionate) return w.init == 1;
+    if (r.kind == Kind::Join) return w.free;
     return true;
 }
 
 __device__ __forceinline__ bool symmetric(u32 kind) {
-    return kind == JOIN || kind == COMBINE || kind == DISPROPORTIONATE || kind == BREAK;
+    return kind == Kind::Join || kind == Kind::Combine || kind == Kind::Disproportionate || kind == Kind::Break;
 }
 
 // Reduces p by the previous reactions of a partner.
@@ -118,8 +72,8 @@ __device__ __forceinline__ double lowered(double p, const Row& r, const Reactant
 
 __device__ __forceinline__ u64 threshold(const Row& r, const Reactant& a, const Reactant& b) {
     double p = r.p;
-    if (r.kind == JOIN || r.kind == EXCHANGE) p = lowered(p, r, a);
-    if (r.kind == JOIN || r.kind == EXCHANGE || r.kind == GROW || r.kind == INSERT) p = lowered(p, r, b);
+    if (r.kind == Kind::Join || r.kind == Kind::Exchange) p = lowered(p, r, a);
+    if (r.kind == Kind::Join || r.kind == Kind::Exchange || r.kind == Kind::Grow || r.kind == Kind::Insert) p = lowered(p, r, b);
     return u64(times(p, 4294967296.0));
 }
 
@@ -160,7 +114,7 @@ __device__ __forceinline__ void emit(const ReactArgs& a, u32 r, u32 first, u32 s
 // Emits candidates with partners of particle i within r_cut.
 __device__ __forceinline__ void partners(const ReactArgs& a, u32 r, const Row& row, u32 i, u32 tag, const Reactant& me) {
     const StateView& s = a.state;
-    if (row.kind == INSERT && !breakable(a.bonds, i, row.broken)) return;
+    if (row.kind == Kind::Insert && !breakable(a.bonds, i, row.broken)) return;
     const bool once = a.partners == 0u && symmetric(row.kind) && row.of[0] == row.of[1];
     const PosType at = s.pos_type[i];
     const double limit = times(a.r_cut, a.r_cut);
@@ -172,7 +126,7 @@ __device__ __forceinline__ void partners(const ReactArgs& a, u32 r, const Row& r
         const Reactant you = reactant(a, j);
         if (!second_role(you, row) || (once && other < tag)) continue;
         const double r2 = apart2(at, s.pos_type[j], s.globals);
-        if (!(r2 < limit) || (row.kind == EXCHANGE && !breakable(a.bonds, j, row.broken)) || bonded(a.bonds, i, j)) continue;
+        if (!(r2 < limit) || (row.kind == Kind::Exchange && !breakable(a.bonds, j, row.broken)) || bonded(a.bonds, i, j)) continue;
         const Words w = draw(a, r, tag, other);
         const bool reacts = decides(w, tag, other) < threshold(row, me, you);
         if (a.partners == 0u) {
@@ -199,10 +153,10 @@ extern "C" __global__ void react_find(ReactArgs a) {
         const Row row = a.rows[r];
         if (!first_role(me, row)) continue;
         const u32 tag = a.state.tag[i];
-        if (row.kind == DIE) {
+        if (row.kind == Kind::Die) {
             if (u64(random_single(a.key, a.step, tag, r).v[1]) < threshold(row, me, me)) emit(a, r, tag, tag);
-        } else if (row.kind == BREAK || row.kind == UNZIP) {
-            const bool twice = row.kind == BREAK && row.of[0] == row.of[1];
+        } else if (row.kind == Kind::Break || row.kind == Kind::Unzip) {
+            const bool twice = row.kind == Kind::Break && row.of[0] == row.of[1];
             for (u32 e = 0; e < a.bonds.count[i]; ++e) {
                 const u32 j = partner(a.bonds, i, e), other = a.state.tag[j];
                 if (bond_kind(a.bonds, i, e) != row.broken || !second_role(reactant(a, j), row) || (twice && other < tag)) continue;

@@ -1,6 +1,6 @@
 //! Batches on CUDA, one launch each.
 
-use crate::model::{CONTACTS, MAX_WALLS, Model, Space};
+use crate::model::{CONTACTS, MAX_WALLS, Model, Space, WallRow};
 use crate::perm::{Control, STEPS, WAITING};
 use crate::sums::{Layout, NOT_OVER, NUMBERS, Sums};
 use crate::walk::Weight;
@@ -23,7 +23,7 @@ const ROOM: u64 = 4 << 30;
 const SMALL: usize = 500;
 
 /// Returns the text of the kernel, preceded by its settings.
-pub fn source(model: &Model, l: &Layout, control: Option<Control>) -> String {
+pub fn source(model: &Model, l: &Layout, control: Option<Control>) -> Result<String> {
     let mut text = format!(
         "#define MONOMERS {}\n#define WIDTH {}\n#define BLOCKS {}\n#define BINS {}\n#define WALLS {}\n#define WALL_UNITS {}\n",
         model.n,
@@ -63,7 +63,7 @@ pub fn source(model: &Model, l: &Layout, control: Option<Control>) -> String {
     }
     let _ = writeln!(text, "#define WAITING {WAITING}u\n#define BUDGET {}u", STEPS * model.n as u32);
     let kernel = if control.is_some() { include_str!("kernels/tours.cuh") } else { include_str!("kernels/plain.cuh") };
-    text + include_str!("kernels/chain.cuh") + kernel
+    kernel_source(&[Branch::text(), ChainArgs::text()], &(text + include_str!("kernels/chain.cuh") + kernel))
 }
 
 /// Returns log₂ of the number of slots in a thread's hash table.
@@ -71,34 +71,55 @@ fn bits(model: &Model) -> u32 {
     (2 * model.n).next_power_of_two().trailing_zeros().max(4)
 }
 
+/// A branch of a tour: its weight m 2^e, contacts and remaining copies; also the mean weight of a length.
 #[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
+struct Branch {
+    m: f64,
+    e: i32,
+    contacts: u32,
+    copies: u32,
+    reserved: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct ChainArgs {
     first: u64,
     count: u64,
     key: RandomKey,
     threads: u32,
     reserved: u32,
+    #[device(cxx = "u64*")]
     rows: DevicePtr<u8>,
+    #[device(cxx = "u64*")]
     bins: DevicePtr<u8>,
+    #[device(cxx = "int*")]
     over: DevicePtr<u8>,
+    #[device(cxx = "int*")]
     scales: DevicePtr<u8>,
+    #[device(cxx = "Branch*")]
     means: DevicePtr<u8>,
+    #[device(cxx = "u32*")]
     parents: DevicePtr<u8>,
+    #[device(cxx = "u32*")]
     weights: DevicePtr<u8>,
+    #[device(cxx = "double*")]
     factors: DevicePtr<u8>,
+    #[device(cxx = "void*")]
     table: DevicePtr<u8>,
+    #[device(cxx = "int4*")]
     places: DevicePtr<u8>,
+    #[device(cxx = "Branch*")]
     stacks: DevicePtr<u8>,
+    #[device(cxx = "u64*")]
     queue: DevicePtr<u8>,
     area: f64,
     per_unit: f64,
     low: f64,
     high: f64,
-    walls: [[i64; 8]; MAX_WALLS],
+    walls: [WallRow; MAX_WALLS],
 }
-
-// as in chain.cuh
-const _: () = assert!(size_of::<ChainArgs>() == 416);
 
 /// The kernel and its device memory.
 pub struct DeviceSampler {
@@ -127,13 +148,13 @@ fn upload(host: &Host, bytes: &[u8]) -> Result<DevicePtr<u8>> {
 impl DeviceSampler {
     /// Compiles the kernel and allocates memory for batches of this size.
     pub fn new(host: &Host, model: &Model, l: &Layout, control: Option<Control>, batch: u64) -> Result<Self> {
-        let module = host.compile("rosenbluth", &source(model, l, control))?;
+        let module = host.compile("rosenbluth", &source(model, l, control)?)?;
         let name = if control.is_some() { "rosenbluth_tours" } else { "rosenbluth_chains" };
         let key = if model.n <= SMALL { 4 } else { 8 };
         let sites = if matches!(model.space, Space::Lattice { .. }) { key << bits(model) } else { 0 };
         let plain = model.parents.is_none() && sites > 0 && control.is_none();
         let places = if plain { 0 } else { 16 * model.n as u64 };
-        let stack = if control.is_some() { 24 * (model.n as u64 + 1) } else { 0 };
+        let stack = if control.is_some() { size_of::<Branch>() as u64 * (model.n as u64 + 1) } else { 0 };
         let max_threads = if control.is_some() { TOURS_AT_ONCE } else { CHAINS_AT_ONCE };
         let threads = max_threads.min(ROOM / (sites + places + stack)).min(batch).next_multiple_of(u64::from(BLOCK));
         let room = |bytes: u64| host.allocate_bytes((threads * bytes).max(16) as usize);
@@ -146,7 +167,7 @@ impl DeviceSampler {
             bins: host.allocate_bytes((8 * l.blocks * l.bins).max(8))?,
             over: host.allocate_bytes(4 * l.rows())?,
             scales: host.allocate_bytes(4 * l.rows())?,
-            means: host.allocate_bytes(24 * l.rows())?,
+            means: host.allocate_bytes(size_of::<Branch>() * l.rows())?,
             parents: upload(host, &le32(model.parents.as_deref().unwrap_or_default()))?,
             weights: upload(host, &le32(&model.weights))?,
             factors: upload(host, &factors)?,
@@ -180,8 +201,8 @@ impl DeviceSampler {
         host.upload_bytes(self.scales, &le(scales))?;
         let mean = |w: &Weight| [w.m.to_ne_bytes(), i64::from(w.e as u32).to_ne_bytes(), [0; 8]].concat();
         host.upload_bytes(self.means, &means.iter().flat_map(mean).collect::<Vec<u8>>())?;
-        let mut walls = [[0; 8]; MAX_WALLS];
-        walls.iter_mut().zip(&model.walls).for_each(|(to, w)| *to = w.words());
+        let mut walls = [WallRow::default(); MAX_WALLS];
+        walls.iter_mut().zip(&model.walls).for_each(|(to, w)| *to = *w);
         let (low, high) = match control {
             Some(Control::Thresholds { low, high }) => (low, high),
             _ => (0.0, 0.0),

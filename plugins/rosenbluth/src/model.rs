@@ -19,15 +19,21 @@ pub const MAX_WALLS: usize = 4;
 
 /// A wall in wall units (2⁻⁸ of a lattice step, 2⁻¹⁸ of a bond), relative to the first monomer.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct)]
 pub struct WallRow {
     /// 0: slab along the axis `side`; 1: inside a sphere; 2: outside a sphere.
+    #[device(cxx = "long long")]
     pub kind: i64,
+    #[device(cxx = "long long")]
     pub side: i64,
     /// Lowest and highest coordinate of a slab.
+    #[device(cxx = "long long")]
     pub low: i64,
+    #[device(cxx = "long long")]
     pub high: i64,
+    #[device(cxx = "long long")]
     pub center: [i64; 3],
+    #[device(cxx = "long long")]
     pub radius2: i64,
 }
 

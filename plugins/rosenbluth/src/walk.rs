@@ -1,7 +1,7 @@
 //! Grows chains monomer by monomer on the CPU; `chain.cuh`, `plain.cuh`, and `tours.cuh` are the counterparts on the
 //! device.
 
-use crate::model::{Model, Space, WallRow};
+use crate::model::{Model, Space};
 use galamost_plugin_api::philox::philox4x32;
 
 /// Random words of a chain, by draw number.
@@ -336,14 +336,6 @@ fn direction(draws: &Draws, draw: u32, trial: u32) -> [i32; 3] {
         }
     }
     unreachable!("a fifth of the attempts fail")
-}
-
-impl WallRow {
-    /// Returns the wall as words for the device.
-    pub fn words(&self) -> [i64; 8] {
-        let [x, y, z] = self.center;
-        [self.kind, self.side, self.low, self.high, x, y, z, self.radius2]
-    }
 }
 
 #[cfg(test)]

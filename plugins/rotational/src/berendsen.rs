@@ -2,6 +2,7 @@
 
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::rotation::{pushed, turned, twice_energy};
+use galamost_plugin_api::scaling::scaled;
 
 /// Thermostat with weak coupling (Berendsen) of translation and rotation, each with its own relaxation time.
 ///
@@ -55,18 +56,37 @@ pub struct BerendsenState {
 }
 
 #[particle_fn(RotationalBerendsen)]
-fn first_half(p: &mut Particle<real>, step: &Step<real>) {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-    p.displacement = p.velocity * step.dt;
-    p.angular_momentum = pushed(p.angular_momentum, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
-    p.quaternion = turned(p.quaternion, p.angular_momentum, p.inertia, step.dt);
+fn first_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    displacement: &mut Vec3<real>,
+    quaternion: &mut Quaternion<real>,
+    angular_momentum: &mut Vec3<real>,
+    torque: Vec3<real>,
+    inertia: Vec3<real>,
+    step: &Step<real>,
+) {
+    *velocity += force * (0.5 * step.dt / mass);
+    *displacement = *velocity * step.dt;
+    *angular_momentum = pushed(*angular_momentum, torque, *quaternion, inertia, 0.5 * step.dt);
+    *quaternion = turned(*quaternion, *angular_momentum, inertia, step.dt);
 }
 
 #[particle_fn(RotationalBerendsen)]
-fn second_half(p: &mut Particle<real>, step: &Step<real>) -> (real, real) {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-    p.angular_momentum = pushed(p.angular_momentum, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
-    (p.mass * p.velocity.norm2(), twice_energy(p.quaternion, p.angular_momentum, p.inertia))
+fn second_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    quaternion: Quaternion<real>,
+    angular_momentum: &mut Vec3<real>,
+    torque: Vec3<real>,
+    inertia: Vec3<real>,
+    step: &Step<real>,
+) -> (real, real) {
+    *velocity += force * (0.5 * step.dt / mass);
+    *angular_momentum = pushed(*angular_momentum, torque, quaternion, inertia, 0.5 * step.dt);
+    (mass * velocity.norm2(), twice_energy(quaternion, *angular_momentum, inertia))
 }
 
 #[scalar_fn(RotationalBerendsen)]
@@ -81,9 +101,9 @@ fn thermostat(g: &mut BerendsenState, sums: &[f64; 8], step: &Step<f64>) {
 }
 
 #[particle_fn(RotationalBerendsen)]
-fn rescale(p: &mut Particle<real>, g: &BerendsenState) {
-    p.velocity *= g.scale[0] as real;
-    p.angular_momentum *= g.scale[1] as real;
+fn rescale(velocity: &mut Vec3<real>, angular_momentum: &mut Vec3<real>, g: &BerendsenState) {
+    *velocity = scaled(*velocity, g.scale[0]);
+    *angular_momentum = scaled(*angular_momentum, g.scale[1]);
 }
 
 impl Integrator for RotationalBerendsen {

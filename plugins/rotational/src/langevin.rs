@@ -66,35 +66,56 @@ fn damped_axis(l: real, inertia: real, friction: real, kt: real, noise: real) ->
 }
 
 #[particle_fn(RotationalLangevin)]
-fn first_half(p: &mut Particle<real>, g: &LangevinState, step: &Step<real>, random: &mut Random) {
+fn first_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    displacement: &mut Vec3<real>,
+    quaternion: &mut Quaternion<real>,
+    angular_momentum: &mut Vec3<real>,
+    torque: Vec3<real>,
+    inertia: Vec3<real>,
+    g: &LangevinState,
+    step: &Step<real>,
+    random: &mut Random,
+) {
     let kt = step.varying[0];
-    let x = (g.gamma as real) * step.dt / p.mass;
+    let x = (g.gamma as real) * step.dt / mass;
     let push = random.normal3();
-    let v = p.velocity + p.force * (0.5 * step.dt / p.mass);
-    p.velocity = Vec3::new(
-        damped(v.x, x, kt / p.mass, push.x),
-        damped(v.y, x, kt / p.mass, push.y),
-        damped(v.z, x, kt / p.mass, push.z),
+    let v = *velocity + force * (0.5 * step.dt / mass);
+    *velocity = Vec3::new(
+        damped(v.x, x, kt / mass, push.x),
+        damped(v.y, x, kt / mass, push.y),
+        damped(v.z, x, kt / mass, push.z),
     );
-    p.displacement = (v + p.velocity) * (0.5 * step.dt);
+    *displacement = (v + *velocity) * (0.5 * step.dt);
     let friction = (g.gamma_r as real) * step.dt;
     let twist = random.normal3();
-    let l = pushed(p.angular_momentum, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
-    let halfway = turned(p.quaternion, l, p.inertia, 0.5 * step.dt);
+    let l = pushed(*angular_momentum, torque, *quaternion, inertia, 0.5 * step.dt);
+    let halfway = turned(*quaternion, l, inertia, 0.5 * step.dt);
     let body = halfway.rotate_back(l);
     let after = Vec3::new(
-        damped_axis(body.x, p.inertia.x, friction, kt, twist.x),
-        damped_axis(body.y, p.inertia.y, friction, kt, twist.y),
-        damped_axis(body.z, p.inertia.z, friction, kt, twist.z),
+        damped_axis(body.x, inertia.x, friction, kt, twist.x),
+        damped_axis(body.y, inertia.y, friction, kt, twist.y),
+        damped_axis(body.z, inertia.z, friction, kt, twist.z),
     );
-    p.angular_momentum = halfway.rotate(after);
-    p.quaternion = turned(halfway, p.angular_momentum, p.inertia, 0.5 * step.dt);
+    *angular_momentum = halfway.rotate(after);
+    *quaternion = turned(halfway, *angular_momentum, inertia, 0.5 * step.dt);
 }
 
 #[particle_fn(RotationalLangevin)]
-fn second_half(p: &mut Particle<real>, step: &Step<real>) {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-    p.angular_momentum = pushed(p.angular_momentum, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
+fn second_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    quaternion: Quaternion<real>,
+    angular_momentum: &mut Vec3<real>,
+    torque: Vec3<real>,
+    inertia: Vec3<real>,
+    step: &Step<real>,
+) {
+    *velocity += force * (0.5 * step.dt / mass);
+    *angular_momentum = pushed(*angular_momentum, torque, quaternion, inertia, 0.5 * step.dt);
 }
 
 impl Integrator for RotationalLangevin {

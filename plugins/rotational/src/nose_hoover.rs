@@ -2,6 +2,7 @@
 
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::rotation::{pushed, turned, twice_energy};
+use galamost_plugin_api::scaling::scaled;
 
 /// Nosé–Hoover thermostats (NVT) of translation and rotation, one for each.
 ///
@@ -65,8 +66,14 @@ pub struct NoseHooverState {
 
 /// Returns 2K and 2K_r of a particle.
 #[particle_fn(RotationalNoseHoover)]
-fn measure(p: &mut Particle<real>) -> (real, real) {
-    (p.mass * p.velocity.norm2(), twice_energy(p.quaternion, p.angular_momentum, p.inertia))
+fn measure(
+    velocity: Vec3<real>,
+    mass: real,
+    quaternion: Quaternion<real>,
+    angular_momentum: Vec3<real>,
+    inertia: Vec3<real>,
+) -> (real, real) {
+    (mass * velocity.norm2(), twice_energy(quaternion, angular_momentum, inertia))
 }
 
 /// Propagates thermostat c by half a step (ξ, velocities, ξ) and returns the scale factor of its velocities.
@@ -106,19 +113,39 @@ fn begin(g: &mut NoseHooverState, sums: &[f64; 8], step: &Step<f64>) {
 }
 
 #[particle_fn(RotationalNoseHoover)]
-fn first_half(p: &mut Particle<real>, g: &NoseHooverState, step: &Step<real>) {
-    p.velocity = p.velocity * (g.begin_scale[0] as real) + p.force * (0.5 * step.dt / p.mass);
-    p.displacement = p.velocity * step.dt;
-    let l = p.angular_momentum * (g.begin_scale[1] as real);
-    p.angular_momentum = pushed(l, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
-    p.quaternion = turned(p.quaternion, p.angular_momentum, p.inertia, step.dt);
+fn first_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    displacement: &mut Vec3<real>,
+    quaternion: &mut Quaternion<real>,
+    angular_momentum: &mut Vec3<real>,
+    torque: Vec3<real>,
+    inertia: Vec3<real>,
+    g: &NoseHooverState,
+    step: &Step<real>,
+) {
+    *velocity = scaled(*velocity, g.begin_scale[0]) + force * (0.5 * step.dt / mass);
+    *displacement = *velocity * step.dt;
+    let l = scaled(*angular_momentum, g.begin_scale[1]);
+    *angular_momentum = pushed(l, torque, *quaternion, inertia, 0.5 * step.dt);
+    *quaternion = turned(*quaternion, *angular_momentum, inertia, step.dt);
 }
 
 #[particle_fn(RotationalNoseHoover)]
-fn second_half(p: &mut Particle<real>, step: &Step<real>) -> (real, real) {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-    p.angular_momentum = pushed(p.angular_momentum, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
-    (p.mass * p.velocity.norm2(), twice_energy(p.quaternion, p.angular_momentum, p.inertia))
+fn second_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    quaternion: Quaternion<real>,
+    angular_momentum: &mut Vec3<real>,
+    torque: Vec3<real>,
+    inertia: Vec3<real>,
+    step: &Step<real>,
+) -> (real, real) {
+    *velocity += force * (0.5 * step.dt / mass);
+    *angular_momentum = pushed(*angular_momentum, torque, quaternion, inertia, 0.5 * step.dt);
+    (mass * velocity.norm2(), twice_energy(quaternion, *angular_momentum, inertia))
 }
 
 /// Performs the half steps that end this step and those that start the next.
@@ -135,9 +162,9 @@ fn thermostat(g: &mut NoseHooverState, sums: &[f64; 8], step: &Step<f64>) {
 }
 
 #[particle_fn(RotationalNoseHoover)]
-fn rescale(p: &mut Particle<real>, g: &NoseHooverState) {
-    p.velocity *= g.end_scale[0] as real;
-    p.angular_momentum *= g.end_scale[1] as real;
+fn rescale(velocity: &mut Vec3<real>, angular_momentum: &mut Vec3<real>, g: &NoseHooverState) {
+    *velocity = scaled(*velocity, g.end_scale[0]);
+    *angular_momentum = scaled(*angular_momentum, g.end_scale[1]);
 }
 
 impl Integrator for RotationalNoseHoover {

@@ -30,17 +30,36 @@ pub struct RotationalVerlet {
 }
 
 #[particle_fn(RotationalVerlet)]
-fn first_half(p: &mut Particle<real>, step: &Step<real>) {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-    p.displacement = p.velocity * step.dt;
-    p.angular_momentum = pushed(p.angular_momentum, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
-    p.quaternion = turned(p.quaternion, p.angular_momentum, p.inertia, step.dt);
+fn first_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    displacement: &mut Vec3<real>,
+    quaternion: &mut Quaternion<real>,
+    angular_momentum: &mut Vec3<real>,
+    torque: Vec3<real>,
+    inertia: Vec3<real>,
+    step: &Step<real>,
+) {
+    *velocity += force * (0.5 * step.dt / mass);
+    *displacement = *velocity * step.dt;
+    *angular_momentum = pushed(*angular_momentum, torque, *quaternion, inertia, 0.5 * step.dt);
+    *quaternion = turned(*quaternion, *angular_momentum, inertia, step.dt);
 }
 
 #[particle_fn(RotationalVerlet)]
-fn second_half(p: &mut Particle<real>, step: &Step<real>) {
-    p.velocity += p.force * (0.5 * step.dt / p.mass);
-    p.angular_momentum = pushed(p.angular_momentum, p.torque, p.quaternion, p.inertia, 0.5 * step.dt);
+fn second_half(
+    velocity: &mut Vec3<real>,
+    force: Vec3<real>,
+    mass: real,
+    quaternion: Quaternion<real>,
+    angular_momentum: &mut Vec3<real>,
+    torque: Vec3<real>,
+    inertia: Vec3<real>,
+    step: &Step<real>,
+) {
+    *velocity += force * (0.5 * step.dt / mass);
+    *angular_momentum = pushed(*angular_momentum, torque, quaternion, inertia, 0.5 * step.dt);
 }
 
 impl Integrator for RotationalVerlet {

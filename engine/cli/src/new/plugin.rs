@@ -24,6 +24,7 @@ const KINDS: &[(&str, &str, &str, &str)] = &[
     ("updater", "an updater", include_str!("../../templates/updater.rs"), UPDATER),
     ("analyzer", "an analyzer", include_str!("../../templates/analyzer.rs"), ANALYZER),
     ("generator", "a generator", include_str!("../../templates/generator.rs"), GENERATOR),
+    ("sampler", "a sampler", include_str!("../../templates/sampler.rs"), SAMPLER),
 ];
 
 const PAIR: &str = "    initial: [
@@ -74,6 +75,9 @@ const GENERATOR: &str = "    initial: [ @, Velocities(kT: 1.0) ],
     integrators: [ VelocityVerlet() ],
     analyzers: [ Thermo(every: 100, file: \"my-component.csv\") ],
     stages: [ (steps: 1_000, dt: 0.002) ],
+";
+
+const SAMPLER: &str = "    ensemble: [ @ ],
 ";
 
 /// Converts `my-potential` to `MyPotential`.

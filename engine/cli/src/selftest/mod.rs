@@ -30,6 +30,8 @@ use galamost_engine::plugins::Registry;
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::precision::Precision;
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Options of `galamost selftest`.
@@ -53,6 +55,9 @@ pub(crate) struct IsolationArgs {
     /// Stop the test of a component that makes no call for this many seconds.
     #[arg(long, value_name = "SECONDS", default_value = "300")]
     timeout: u64,
+    /// Test this many components at once [default: half of the cores, at most 8].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: Option<u16>,
     /// What this process tests; other processes of this program set it.
     #[arg(long, hide = true)]
     job: Option<String>,
@@ -162,13 +167,27 @@ fn test_components(
         return Err(input_error("selftest", format!("unknown component `{name}`")));
     }
     let folder = std::env::temp_dir().join(format!("galamost-selftest-{}", std::process::id()));
-    let mut rows = vec![];
-    for (_, c) in registry.components().into_iter().filter(|(_, c)| names.is_empty() || names.contains(&c.name)) {
-        let tested = isolated::test(c, device, thorough, &folder, Duration::from_secs(isolation.timeout));
-        let _ = std::fs::remove_dir_all(&folder);
-        rows.extend(tested?);
-    }
-    Ok(rows)
+    let components: Vec<_> =
+        registry.components().into_iter().filter(|(_, c)| names.is_empty() || names.contains(&c.name)).collect();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = isolation.jobs.map_or((cores / 2).clamp(1, 8), usize::from);
+    let (next, results) = (AtomicUsize::new(0), Mutex::new(vec![]));
+    let work = || {
+        while let Some((k, (_, c))) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|k| Some((k, components.get(k)?)))
+        {
+            let own = folder.join(k.to_string());
+            let tested = isolated::test(c, device, thorough, &own, Duration::from_secs(isolation.timeout));
+            let _ = std::fs::remove_dir_all(&own);
+            results.lock().unwrap_or_else(PoisonError::into_inner).push((k, tested));
+        }
+    };
+    std::thread::scope(|s| (0..jobs).for_each(|_| drop(s.spawn(work))));
+    let _ = std::fs::remove_dir_all(&folder);
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_by_key(|r| r.0);
+    let rows = results.into_iter().map(|r| r.1).collect::<Result<Vec<_>, _>>()?;
+    Ok(rows.into_iter().flatten().collect())
 }
 
 impl Test<'_> {
@@ -185,8 +204,8 @@ impl Test<'_> {
     /// Runs all tests of a component.
     fn component(&mut self, c: &ComponentInfo) {
         let tested = match c.kind {
-            Kind::Pair | Kind::Bonded | Kind::Force => self.force(c),
-            Kind::Integrator => self.integrator(c),
+            Kind::Pair | Kind::Bonded | Kind::Force => self.force(c).and_then(|()| self.launches(c)),
+            Kind::Integrator => self.integrator(c).and_then(|()| self.launches(c)),
             Kind::Generator => self.generator(c),
             Kind::Analyzer | Kind::Updater => self.steps(c),
             Kind::Sampler => self.sampler(c),

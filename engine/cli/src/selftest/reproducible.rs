@@ -1,4 +1,4 @@
-//! Reproducibility checks of `test-plugin`: identical results with any number of threads and after a restart.
+//! Reproducibility checks: identical results however steps are launched, with any number of threads, and after a restart.
 
 use super::Test;
 use galamost_engine::checkpoint::Checkpoint;
@@ -9,10 +9,21 @@ use galamost_engine::run::{RunOptions, execute};
 use galamost_engine::state::RawState;
 use galamost_plugin_api::component::ComponentInfo;
 use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::views::Wanted;
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 
 /// Steps of the runs that are compared bit by bit.
 const STEPS: u64 = 40;
+
+/// Names the parts of two states that differ. Energies are part of the forces' array, and only some steps compute them.
+fn differences(a: &RawState, b: &RawState) -> String {
+    let moved = |name: &&String| {
+        let names = ["pos_type", "pos_low", "velocity_mass", "image", "array.quaternion", "array.angular_momentum"];
+        names.contains(&name.as_str())
+    };
+    a.sections.keys().filter(moved).filter(|k| a.sections[*k] != b.sections[*k]).cloned().collect::<Vec<_>>().join(", ")
+}
 
 impl Test<'_> {
     /// Runs a plan and returns its final state.
@@ -34,6 +45,38 @@ impl Test<'_> {
             self.registry,
             CheckOptions { resumed, snapshot: Some(self.system_of(c)), ..CheckOptions::default() },
         )
+    }
+
+    /// Checks that a device gives identical bits whether steps are launched together, one by one as a profile does, or with
+    /// energies: the kernels of all three contain the functions of the component.
+    pub(super) fn launches(&mut self, c: &ComponentInfo) -> Result<(), Failure> {
+        if !self.has_device {
+            return Ok(());
+        }
+        let plan = self.plan(c, self.device, Precision::Mixed, self.system_of(c), STEPS, &[])?;
+        let run = |profiled: bool, wanted: Wanted, at_once: u64| -> Result<RawState, Failure> {
+            let mut b = super::test_plugin::open(&plan)?;
+            if profiled {
+                b.begin_profile();
+            }
+            for _ in 0..STEPS / at_once {
+                b.advance(at_once, wanted, &AtomicBool::new(false))?;
+            }
+            let state = b.export()?;
+            if profiled {
+                b.end_profile()?;
+            }
+            Ok(state)
+        };
+        let together = run(false, Wanted::FORCE, STEPS)?;
+        let differs = |other: RawState| if differences(&together, &other).is_empty() { 0.0 } else { 1.0 };
+        let alone = run(true, Wanted::FORCE, STEPS)?;
+        let note = differences(&together, &alone);
+        self.note(c, "steps together = one by one, bits", differs(alone), 0.0, note);
+        let with_energies = run(false, Wanted::ALL, 1)?;
+        let note = differences(&together, &with_energies);
+        self.note(c, "steps = steps with energies, bits", differs(with_energies), 0.0, note);
+        Ok(())
     }
 
     /// Checks that one and four threads give identical bits.

@@ -39,6 +39,8 @@ pub struct CudaDevice {
     pub(super) stream: sys::CUstream,
     pub(super) name: String,
     pub(super) architecture: String,
+    /// Compute capability.
+    pub(super) capability: (i32, i32),
     pub(super) multiprocessors: u32,
     /// The device supports cooperative launches: blocks of a kernel may wait for each other.
     pub(super) cooperative: bool,
@@ -88,6 +90,7 @@ impl CudaDevice {
                 stream,
                 name,
                 architecture: format!("sm_{major}{minor}"),
+                capability: (major, minor),
                 multiprocessors: (multiprocessors / runs.max(1)).max(1),
                 cooperative,
                 shared: runs > 1,

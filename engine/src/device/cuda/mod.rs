@@ -11,6 +11,7 @@ pub use driver::{driver, driver_version, probe};
 
 use super::{Device, Graph, Kernel, Services, SourceUnit, nvrtc};
 use crate::profile::{Profile, Timing};
+use cudarc::driver::sys;
 use driver::{call, fail};
 use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::Result;
@@ -18,6 +19,9 @@ use galamost_plugin_api::views::Globals;
 use graphs::Condition;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
+
+/// Bytes of shared memory that a launch may reserve without asking: 48 KiB with the static memory of the kernel.
+const DEFAULT_SHARED: u32 = 16 * 1024;
 
 impl Services for CudaDevice {
     fn name(&self) -> String {
@@ -67,6 +71,11 @@ impl Services for CudaDevice {
     fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, shared: u32, args: &[*mut Opaque]) -> Result<()> {
         let mut inner = self.activate()?;
         let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
+        if shared > DEFAULT_SHARED {
+            use sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as MAX_SHARED;
+            // SAFETY: the function is valid
+            unsafe { call!(cuFuncSetAttribute(f, MAX_SHARED, shared as i32))? };
+        }
         let timed = self.profile.is_on() && inner.capture.is_none();
         if timed {
             self.start_clock(&mut inner)?;
@@ -148,6 +157,9 @@ impl Device for CudaDevice {
                 return Ok(());
             }
         }
+    }
+    fn supports_staged_list(&self) -> bool {
+        self.capability >= (8, 0)
     }
     fn supports_grid_barrier(&self) -> bool {
         self.cooperative

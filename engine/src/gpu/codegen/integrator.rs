@@ -1,7 +1,6 @@
 //! Kernels of an integrator: one for each particle phase, one for each run of scalar phases without sums.
 
 use crate::device::SourceUnit;
-use crate::gpu::args::size_checks;
 use galamost_plugin_api::integrator::{PhaseInfo, ProgramInfo, When};
 use galamost_plugin_api::philox::DRAWS_PER_PHASE;
 use galamost_plugin_api::precision::Precision;
@@ -42,7 +41,7 @@ impl PhaseKernel {
 
 /// Returns the kernels of an integrator, from the output of [`integrator_functions`].
 pub fn integrator_unit(name: &str, functions: &str, kernels: &[PhaseKernel], precision: Precision) -> SourceUnit {
-    let mut t = format!("#include \"galamost/integrate.cuh\"\n{}{functions}", size_checks("integrate.cuh"));
+    let mut t = format!("#include \"galamost/integrate.cuh\"\n{functions}");
     for s in kernels {
         let (kernel, k) = (&s.kernel, s.number());
         let _ = if s.particles {

@@ -8,14 +8,14 @@ mod steps;
 pub use integrator::{PhaseKernel, integrator_functions, integrator_unit};
 pub use steps::{STEPS_BLOCK, StepsSource, steps_unit};
 
-use super::args::size_checks;
+use super::staged::BLOCK;
 use crate::device::SourceUnit;
 use galamost_plugin_api::precision::Precision;
 use std::fmt::Write as _;
 
 /// Returns the struct `PairTerms` of these pair components; it needs `pair.cuh`.
 fn pair_terms(texts: &[String], n_types: u32) -> String {
-    let mut t = size_checks("pair.cuh");
+    let mut t = String::new();
     for (k, text) in texts.iter().enumerate() {
         let _ = write!(
             t,
@@ -76,14 +76,14 @@ fn constructor(terms: usize, n_types: u32) -> String {
 fn evaluate(terms: usize, n_types: u32) -> String {
     let row = if n_types <= 1 { "0u".into() } else { format!("type_i * {n_types}u + n.type") };
     let mut t = format!(
-        "template <bool FULL>\n\
+        "template <bool SELECT, bool FULL>\n\
          __device__ __forceinline__ void evaluate(const StateView& s, const PairArgs& a, u32 type_i, const Neighbor& n, \
          Accumulator<{terms}, FULL>& sum) {{\nconst u32 row = {row};\n"
     );
     for k in 0..terms {
         let _ = writeln!(
             t,
-            "evaluate_term<Potential{k}, {k}, {terms}, FULL>(s, a.terms[{k}], rows{k}, cutoff{k}, step{k}, row, n, sum);"
+            "evaluate_term<Potential{k}, {k}, {terms}, FULL, SELECT>(s, a.terms[{k}], rows{k}, cutoff{k}, step{k}, row, n, sum);"
         );
     }
     t + "}\n"
@@ -92,8 +92,7 @@ fn evaluate(terms: usize, n_types: u32) -> String {
 /// Returns the fused pair loop of these components: the kernels `pair_force` and `pair_force_full`.
 pub fn pair_unit(texts: &[String], n_types: u32, team: u32, precision: Precision) -> SourceUnit {
     let terms = texts.len();
-    let mut t =
-        format!("#define GALAMOST_PAIR_TERMS {terms}\n#include \"galamost/pair.cuh\"\n{}", pair_terms(texts, n_types));
+    let mut t = format!("#include \"galamost/pair.cuh\"\n{}", pair_terms(texts, n_types));
     for (name, full) in [("pair_force", false), ("pair_force_full", true)] {
         let _ = writeln!(
             t,
@@ -102,6 +101,26 @@ pub fn pair_unit(texts: &[String], n_types: u32, team: u32, precision: Precision
         );
     }
     SourceUnit::new("pair", &t, precision)
+}
+
+/// Returns the pair loop of these components over a staged list: the kernels `pair_force` and `pair_force_full`. With
+/// `queued`, pairs within the cutoff are collected before they are evaluated.
+pub fn staged_pair_unit(texts: &[String], n_types: u32, queued: bool, precision: Precision) -> SourceUnit {
+    let terms = texts.len();
+    let mut t = format!(
+        "#define GALAMOST_PAIR_TERMS {terms}\n#include \"galamost/staged_pair.cuh\"\n{}",
+        pair_terms(texts, n_types)
+    );
+    let types = n_types > 1;
+    let resident = format!("Resident<PairTerms, {terms}>::blocks");
+    for (name, full, blocks) in [("pair_force", false, resident.as_str()), ("pair_force_full", true, "1")] {
+        let _ = writeln!(
+            t,
+            "extern \"C\" __global__ void __launch_bounds__({BLOCK}, {blocks}) {name}(StagedPairArgs a) {{\n\
+             staged_pair_loop<PairTerms, {terms}, {types}, {queued}, {full}>(a);\n}}"
+        );
+    }
+    SourceUnit::new("staged pair", &t, precision)
 }
 
 /// Returns the name of a link with `width` members, used in names of device functions.
@@ -133,8 +152,7 @@ pub fn bond_unit(name: &str, text: &str, width: u32, precision: Precision) -> So
         )
     };
     let t = format!(
-        "#include \"galamost/angles.cuh\"\n{}{potential}{}{}",
-        size_checks("angles.cuh"),
+        "#include \"galamost/angles.cuh\"\n{potential}{}{}",
         kernel("bond_force", false),
         kernel("bond_force_full", true)
     );

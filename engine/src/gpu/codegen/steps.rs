@@ -35,7 +35,7 @@ const BARRIER: &str = "stop = barrier.wait(requested);\nif (stop & STOP_HALT) br
 pub fn steps_unit(source: &StepsSource<'_>, precision: Precision) -> SourceUnit {
     let n = source.pairs.len();
     let mut t = format!(
-        "#define GALAMOST_STEPS\n#define GALAMOST_PAIR_TERMS {n}\n#include \"galamost/steps.cuh\"\n{}",
+        "#define GALAMOST_STEPS\n#include \"galamost/steps.cuh\"\n{}",
         pair_terms(source.pairs, source.n_types)
     );
     let mut arguments = String::from("PairArgs pair");

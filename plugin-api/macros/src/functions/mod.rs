@@ -16,8 +16,13 @@ use syn::{FnArg, Ident, ItemFn, LitStr, Pat, Result, Token, Type};
 
 /// Returns the function for rustc, and a type of the same name that has its CUDA text.
 pub fn device_fn(f: &ItemFn, number: Number) -> Result<TokenStream> {
+    with_rows(f, number, &[])
+}
+
+/// As [`device_fn`]; all members of the arguments `rows` have the type `real`.
+fn with_rows(f: &ItemFn, number: Number, rows: &[String]) -> Result<TokenStream> {
     let f = &settle(f);
-    let translated = translate(f)?;
+    let translated = translate(f, rows)?;
     let native = native(f, number);
     let (name, vis) = (&f.sig.ident, &f.vis);
     let name_text = name.to_string();
@@ -56,6 +61,7 @@ pub fn device_fn(f: &ItemFn, number: Number) -> Result<TokenStream> {
                         #(|| <#structs as ::galamost_plugin_api::device::CxxStruct>::text(),)*
                         #(|| <#functions as ::galamost_plugin_api::device::DeviceFn>::text(),)*
                     ],
+                    header: false,
                 };
                 &TEXT
             }

@@ -1,6 +1,6 @@
 //! What all potentials have in common: matching of arguments, the trait, the registration, the tests.
 
-use super::{Arguments, arguments, device_fn};
+use super::{Arguments, arguments, with_rows};
 use crate::language::native::Number;
 use crate::params::doc_text;
 use proc_macro2::TokenStream;
@@ -148,7 +148,9 @@ pub struct Interface<'a> {
 
 /// Returns the function, its trait, its registration and its tests.
 pub fn implement(args: &Arguments, f: &ItemFn, p: &Potential, interface: &Interface<'_>) -> Result<TokenStream> {
-    let function = device_fn(f, Number::Generic)?;
+    let is_row = |(name, ty): &(String, &Type)| name != "step" && row_type(ty).is_some();
+    let rows: Vec<String> = arguments(f)?.into_iter().filter(is_row).map(|(name, _)| name).collect();
+    let function = with_rows(f, Number::Generic, &rows)?;
     let (name, row, native, component) = (&f.sig.ident, &p.row, &p.native, &args.name);
     let default_input: Type = match interface.group {
         true => syn::parse_quote!(::galamost_plugin_api::external::OneRow<#row<f64>>),
@@ -192,6 +194,7 @@ pub fn implement(args: &Arguments, f: &ItemFn, p: &Potential, interface: &Interf
                     name: #eval,
                     text: || #text.into(),
                     needs: &[|| <#name as ::galamost_plugin_api::device::DeviceFn>::text()],
+                    header: false,
                 };
                 &TEXT
             }

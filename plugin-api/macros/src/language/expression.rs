@@ -4,6 +4,7 @@
 //! operators, so that results are those of Rust: integers wrap around, shifts take the distance modulo the width, `&` of
 //! two bools is a bool, and casts saturate.
 
+use super::real;
 use super::translator::Translator;
 use crate::language::literals::{is_pure, is_shift};
 use crate::language::types::{Result, constant, constant_path, cxx_type, is_constant_name, is_primitive, refuse};
@@ -114,7 +115,11 @@ impl Translator {
         if assigning(&b.op).is_some() {
             return refuse(b, "an assignment has no value");
         }
+        if let Some(fused) = self.fused(b)? {
+            return Ok(fused);
+        }
         let (l, r) = (self.expr(&b.left)?, self.expr(&b.right)?);
+        self.check_operands(&b.left, &b.op, &b.right)?;
         if is_shift(&b.op) && is_pure(&b.left) {
             return refuse(&b.left, "write the type of this number, `1u32`: it decides which bits a shift drops");
         }
@@ -130,6 +135,34 @@ impl Translator {
         } else {
             format!("device_{helper}({l}, {r})")
         })
+    }
+
+    /// Writes a sum or difference with a product as one operation, which a GPU rounds once. Of two products the first is
+    /// fused.
+    fn fused(&mut self, b: &ExprBinary) -> Result<Option<String>> {
+        let minus = match b.op {
+            BinOp::Add(_) => false,
+            BinOp::Sub(_) => true,
+            _ => return Ok(None),
+        };
+        let fused = if let Some(product) = product(&b.left) {
+            let ((x, y), z) = (self.factors(product)?, self.expr(&b.right)?);
+            format!("device_mul_{}({x}, {y}, {z})", if minus { "sub" } else { "add" })
+        } else if let Some(product) = product(&b.right) {
+            let (z, (x, y)) = (self.expr(&b.left)?, self.factors(product)?);
+            if minus { format!("device_sub_mul({z}, {x}, {y})") } else { format!("device_mul_add({x}, {y}, {z})") }
+        } else {
+            return Ok(None);
+        };
+        self.check_operands(&b.left, &b.op, &b.right)?;
+        Ok(Some(fused))
+    }
+
+    /// Returns the factors of a product.
+    pub fn factors(&mut self, product: &ExprBinary) -> Result<(String, String)> {
+        let factors = (self.expr(&product.left)?, self.expr(&product.right)?);
+        self.check_operands(&product.left, &product.op, &product.right)?;
+        Ok(factors)
     }
 
     fn path(&mut self, p: &syn::ExprPath) -> Result<String> {
@@ -181,6 +214,9 @@ impl Translator {
         let mut args = vec![self.expr(&m.receiver)?];
         for a in &m.args {
             args.push(self.expr(a)?);
+            if ["min", "max", "powf", "atan2"].contains(&name.as_str()) && self.is_real(&m.receiver) {
+                real::check_number(a)?;
+            }
         }
         Ok(format!("device_{}({})", name.trim_start_matches("wrapping_"), args.join(", ")))
     }
@@ -257,6 +293,14 @@ impl Translator {
             }
             _ => false,
         }
+    }
+}
+
+/// Returns the product that an expression is.
+pub fn product(e: &Expr) -> Option<&ExprBinary> {
+    match without_parentheses(e) {
+        Expr::Binary(b) if matches!(b.op, BinOp::Mul(_)) => Some(b),
+        _ => None,
     }
 }
 

@@ -4,12 +4,14 @@
 //! so a function either means the same on both devices or does not compile.
 //!
 //! `statement.rs` and `expression.rs` translate, `translator.rs` keeps scopes and names, `literals.rs` gives types to
-//! integer literals, `native.rs` makes the Rust side, `order.rs` refuses what depends on the order of evaluation.
+//! integer literals, `native.rs` makes the Rust side, `order.rs` refuses what depends on the order of evaluation, `real.rs` literals of
+//! another type than `real`.
 
 pub mod expression;
 pub mod literals;
 pub mod native;
 mod order;
+mod real;
 mod statement;
 mod translator;
 pub mod types;
@@ -47,8 +49,9 @@ pub struct Translated {
 /// Methods of `random`; they return the function's number type.
 pub const RANDOM_METHODS: &[&str] = &["uniform", "normal3"];
 
-/// Translates a function whose integer literals have types (`literals::settle`).
-pub fn translate(f: &ItemFn) -> Result<Translated> {
+/// Translates a function whose integer literals have types (`literals::settle`). All members of the arguments `rows`
+/// have the type `real`.
+pub fn translate(f: &ItemFn, rows: &[String]) -> Result<Translated> {
     signature(f)?;
     let mut t = Translator {
         scopes: vec![HashMap::new()],
@@ -70,11 +73,16 @@ pub fn translate(f: &ItemFn) -> Result<Translated> {
         };
         struct_paths(&arg.ty, &mut t.needs.structs);
         let ty = cxx_type(&arg.ty)?;
-        if matches!(&*arg.ty, Type::Reference(r) if r.mutability.is_some()) {
+        let changes = matches!(&*arg.ty, Type::Reference(r) if r.mutability.is_some());
+        let cxx_name = t.declare(name, is_float_type(&arg.ty))?;
+        if changes {
             t.by_reference.insert(name.ident.to_string());
         }
-        let name = t.declare(name, is_float_type(&arg.ty))?;
-        args.push(format!("{ty} {name}"));
+        if let Some(variable) = t.declared(&name.ident.to_string()) {
+            variable.read_only = !changes && name.mutability.is_none();
+            variable.real = real::is_real_type(&arg.ty) || rows.contains(&name.ident.to_string());
+        }
+        args.push(format!("{ty} {cxx_name}"));
     }
     let ret = match &f.sig.output {
         ReturnType::Default => "void".into(),
@@ -200,7 +208,7 @@ mod tests {
     use super::*;
 
     fn text(source: &str) -> Result<String> {
-        translate(&literals::settle(&syn::parse_str(source).expect("Rust syntax"))).map(|t| t.text)
+        translate(&literals::settle(&syn::parse_str(source).expect("Rust syntax")), &[]).map(|t| t.text)
     }
 
     #[test]
@@ -255,7 +263,7 @@ mod tests {
         assert!(t.contains("p_0.default_ = real(1.0);"), "{t}");
     }
 
-    /// Operators of C++ where numbers are known to be floating-point, helpers elsewhere.
+    /// A product and a sum are one operation; otherwise operators of C++ where numbers are known to be floating-point, helpers elsewhere.
     #[test]
     fn arithmetic() {
         let t = text(
@@ -263,7 +271,7 @@ mod tests {
         )
         .expect("valid");
         for line in [
-            "const auto a_3 = (device_mul(p_2.k, p_2.l) + x_0);",
+            "const auto a_3 = device_mul_add(p_2.k, p_2.l, x_0);",
             "const auto m_4 = device_shl(device_rem(device_neg(n_1), 3), 1);",
             "const auto b_5 = device_and(((n_1 > 1)), ((m_4 > 2)));",
             "return (a_3 * a_3);",

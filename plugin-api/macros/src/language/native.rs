@@ -38,7 +38,12 @@ impl Native {
     /// The conversion that stands for `value as type`; `None` for other types, which rustc judges.
     fn cast(&self, c: &ExprCast) -> Option<Expr> {
         let Type::Path(p) = &*c.ty else { return None };
-        let (value, ty) = (&c.expr, p.path.get_ident()?.to_string());
+        let mut value = &*c.expr;
+        // an argument needs no parentheses, and rustc would warn of them
+        while let Expr::Paren(inner) = value {
+            value = &inner.expr;
+        }
+        let ty = p.path.get_ident()?.to_string();
         if ty == "real" && self.number == Number::Generic {
             return Some(parse_quote!(::galamost_plugin_api::real::Cast::to_real::<real>(#value)));
         }
@@ -149,7 +154,7 @@ pub fn native(f: &ItemFn, number: Number) -> TokenStream {
     });
     quote! {
         #[inline(always)]
-        #[allow(non_camel_case_types, clippy::needless_return)]
+        #[allow(non_camel_case_types, clippy::needless_return, clippy::too_many_arguments)]
         #f
     }
 }

@@ -1,9 +1,10 @@
 //! Statements of the device language.
 
-use super::order;
+use super::expression::product;
 use super::translator::{Translator, Value};
 use super::types::{Result, cxx_type, refuse, struct_paths};
 use super::{RANDOM_METHODS, assigning, is_float_type, without_parentheses};
+use super::{order, real};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use syn::spanned::Spanned;
@@ -56,7 +57,16 @@ impl Translator {
             Stmt::Expr(Expr::Assign(a), _) => self.assign(&a.left, &a.right),
             Stmt::Expr(Expr::Binary(b), _) if assigning(&b.op).is_some() => {
                 let (operator, helper) = assigning(&b.op).unwrap_or_default();
-                let (l, r) = (self.expr(&b.left)?, self.expr(&b.right)?);
+                if let (Some(p), "add" | "sub") = (product(&b.right), helper) {
+                    let (l, (x, y)) = (self.target(&b.left)?, self.factors(p)?);
+                    self.check_operands(&b.left, &b.op, &b.right)?;
+                    order::check_assignment(&b.left, &b.right, &self.by_reference)?;
+                    let name = if helper == "add" { "mul_add" } else { "sub_mul" };
+                    let _ = writeln!(self.out, "device_set_{name}({l}, {x}, {y});");
+                    return Ok(());
+                }
+                let (l, r) = (self.target(&b.left)?, self.expr(&b.right)?);
+                self.check_operands(&b.left, &b.op, &b.right)?;
                 order::check_assignment(&b.left, &b.right, &self.by_reference)?;
                 let float = self.is_float(&b.left) || self.is_float(&b.right);
                 let _ = if float && !operator.is_empty() {
@@ -158,8 +168,14 @@ impl Translator {
 
     /// Translates the left side of an assignment.
     fn target(&mut self, e: &Expr) -> Result<String> {
-        if order::root(e).is_none() {
+        let Some(root) = order::root(e) else {
             return refuse(e, "assign to a variable, to a member of one, or to a tuple of these");
+        };
+        if self.lookup(&root).is_some_and(|v| v.read_only) {
+            let message = format!(
+                "`{root}` is a read-only argument: take it as `{root}: &mut …`, or assign to a variable, `let mut {root} = {root};`"
+            );
+            return refuse(e, message);
         }
         self.expr(e)
     }
@@ -179,7 +195,13 @@ impl Translator {
                 format!("`{name}` is a reference, and variables hold values: use `{name}` itself"),
             );
         }
+        if let Pat::Type(t) = &local.pat
+            && is_float_type(&t.ty)
+        {
+            real::check_number(&init.expr)?;
+        }
         let value = self.full_expression(&init.expr)?;
+        let is_real = self.is_real(&init.expr);
         let (pat, ty, float) = match &local.pat {
             Pat::Type(t) => {
                 struct_paths(&t.ty, &mut self.needs.structs);
@@ -191,6 +213,9 @@ impl Translator {
             Pat::Ident(p) => {
                 let constant = if p.mutability.is_some() { "" } else { "const " };
                 let name = self.declare(p, float)?;
+                if let Some(variable) = self.declared(&p.ident.to_string()) {
+                    variable.real = is_real;
+                }
                 let _ = writeln!(self.out, "{constant}{ty} {name} = {value};");
                 Ok(())
             }

@@ -14,6 +14,10 @@ pub struct Variable {
     pub name: String,
     /// Whether it is known to consist of floating-point numbers.
     pub float: bool,
+    /// Whether it is an argument that is not `&mut`.
+    pub read_only: bool,
+    /// Whether it, or every member of it, is known to be a `real`; for messages.
+    pub real: bool,
 }
 
 /// What the last expression of a block is the value of.
@@ -51,13 +55,21 @@ impl Translator {
         }
         let name = pat.ident.to_string();
         let fresh = self.fresh(&ascii(&name));
-        self.scopes.last_mut().expect("a function has a scope").insert(name, Variable { name: fresh.clone(), float });
+        self.scopes
+            .last_mut()
+            .expect("a function has a scope")
+            .insert(name, Variable { name: fresh.clone(), float, read_only: false, real: false });
         Ok(fresh)
     }
 
     /// Returns the variable that a Rust name refers to in the current scope.
     pub fn lookup(&self, name: &str) -> Option<&Variable> {
         self.scopes.iter().rev().find_map(|s| s.get(name))
+    }
+
+    /// Returns the variable declared last under this name.
+    pub(super) fn declared(&mut self, name: &str) -> Option<&mut Variable> {
+        self.scopes.last_mut().and_then(|s| s.get_mut(name))
     }
 
     /// Returns an unused C++ name.

@@ -10,6 +10,7 @@ use galamost_plugin_macros::{DeviceStruct, Layout};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, DeviceStruct, Layout)]
 #[allow(non_camel_case_types)]
+#[device(header)]
 pub struct CutoffRow<real> {
     /// r_cut².
     pub cutoff2: real,

@@ -6,13 +6,28 @@ use crate::device::philox::RandomKey;
 use crate::error::{Error, Result};
 use galamost_plugin_macros::{DeviceStruct, Layout};
 
+crate::device_enum! {
+    @header true;
+    /// What an [`Edit`] does.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum EditKind {
+        /// Adds the link.
+        Add = 0,
+        /// Removes it.
+        Remove = 1,
+        /// Removes a bond, and all angles and dihedrals in which its two particles are adjacent members, including those
+        /// added by the same call.
+        Cut = 2,
+    }
+}
+
 /// A requested change of the topology. The engine applies all requests at once, sorted by content, so the result does
 /// not depend on the order of the threads.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, DeviceStruct, Layout)]
+#[device(header)]
 pub struct Edit {
-    /// 0: add the link. 1: remove it. 2: remove a bond, and all angles and dihedrals in which its two particles are
-    /// adjacent members, including those added by the same call.
+    /// Number of the [`EditKind`].
     pub remove: u32,
     /// Number of members: 2 for a bond, 3 for an angle, 4 for a dihedral.
     pub width: u32,
@@ -27,6 +42,7 @@ pub struct Edit {
 /// Queue of requested edits. On the device, `request` in `topology.cuh` appends to it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, DeviceStruct, Layout)]
+#[device(header)]
 pub struct EditQueue {
     /// Memory for `capacity` edits.
     pub edits: DevicePtr<Edit>,
@@ -42,12 +58,12 @@ impl Edit {
     /// Creates a request to add a link with W members.
     pub fn add<const W: usize>(kind: u32, tags: [u32; W]) -> Self {
         let tags = std::array::from_fn(|k| tags.get(k).copied().unwrap_or(0));
-        Self { remove: 0, width: W as u32, kind, tags, reserved: 0 }
+        Self { remove: EditKind::Add as u32, width: W as u32, kind, tags, reserved: 0 }
     }
 
     /// Creates a request to remove a bond with all angles and dihedrals along it.
     pub fn cut(kind: u32, [a, b]: [u32; 2]) -> Self {
-        Self { remove: 2, width: 2, kind, tags: [a, b, 0, 0], reserved: 0 }
+        Self { remove: EditKind::Cut as u32, width: 2, kind, tags: [a, b, 0, 0], reserved: 0 }
     }
 }
 

@@ -6,8 +6,8 @@ use crate::abi::views::{StateView, Sums};
 use crate::arguments;
 use crate::device::precision::Precision;
 use crate::device::real::Real;
-use crate::device::{DevicePtr, DeviceText, assemble};
-use crate::error::{Error, Result};
+use crate::device::{CxxStruct as _, DevicePtr, DeviceText, kernel_source};
+use crate::error::Result;
 use crate::kinds::component::SystemInfo;
 use crate::kinds::force::ForceCall;
 
@@ -15,15 +15,27 @@ use crate::kinds::force::ForceCall;
 const BLOCK: u32 = 128;
 
 /// Input of the function, as its CUDA text names it.
-const INPUT: &str = "template <class real> struct ExternalInput {\n\
-    Vec3<real> position, unwrapped, length, velocity;\nreal mass, charge;\nu32 kind, tag;\nStep<real> step;\n};\n";
+static INPUT: DeviceText = DeviceText {
+    name: "ExternalInput",
+    text: || {
+        "template <class real> struct ExternalInput {\nVec3<real> position, unwrapped, length, velocity;\n\
+         real mass, charge;\nu32 kind, tag;\nStep<real> step;\n};\n"
+            .into()
+    },
+    needs: &[],
+    header: false,
+};
 
-/// Argument of the kernel; `loop.cuh` declares the same members.
+/// Argument of the kernel.
 #[repr(C)]
+#[derive(Clone, Copy, galamost_plugin_macros::DeviceStruct)]
 struct ExternalArgs {
     state: StateView,
+    #[device(cxx = "const ExternalRow<real>*")]
     rows: DevicePtr<u8>,
+    #[device(cxx = "double*")]
     partial: DevicePtr<u8>,
+    #[device(cxx = "u32*")]
     counter: DevicePtr<u8>,
     sums: DevicePtr<Sums>,
     component: u32,
@@ -60,12 +72,11 @@ impl OnDevice {
         }
         let rows = host.allocate_bytes(bytes.len().max(8))?;
         host.upload_bytes(rows, &bytes)?;
-        let function = assemble(&[text]).map_err(Error::Run)?;
-        let source = format!(
-            "#include \"galamost/state.cuh\"\n#include \"galamost/reduce.cuh\"\n{INPUT}{function}\n\
-             #line 1 \"external_unit\"\nstatic constexpr bool EXTERNAL_CHARGE = {charge};\n{}",
+        let kernel = format!(
+            "#include \"galamost/reduce.cuh\"\nstatic constexpr bool EXTERNAL_CHARGE = {charge};\n#line 1 \"loop.cuh\"\n{}",
             include_str!("loop.cuh")
         );
+        let source = kernel_source(&[&INPUT, text, ExternalArgs::text()], &kernel)?;
         let blocks = (system.n.div_ceil(BLOCK.into()) as usize).max(1);
         Ok(Self {
             kernel: host.kernel(host.compile("external_force", &source)?, "external_force")?,

@@ -1,13 +1,3 @@
-// Kernel over the particles of an external potential. ExternalRow<real> and external_eval<real> are defined before it.
-struct ExternalArgs {
-    StateView state;
-    const ExternalRow<real>* rows;
-    double* partial;
-    u32* counter;
-    Sums* sums;
-    u32 component, group, first_varying, by_type, full, virial;
-};
-
 extern "C" __global__ void __launch_bounds__(128) external_force(ExternalArgs a) {
     const StateView& s = a.state;
     Globals* g = s.globals;
@@ -39,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(128) external_force(ExternalArgs a)
         const Vec3<real> force = found.v0;
         const real energy = found.v1;
         // infinite in f32 or f64
-        if (double(energy) > 3.4e38) raise_fault(g, 6u, a.component, input.tag, 0u);
+        if (double(energy) > 3.4e38) raise_fault(g, FaultKind::Component, a.component, input.tag, 0u);
         Vec4 f = s.force[i];
         f.x += force.x;
         f.y += force.y;

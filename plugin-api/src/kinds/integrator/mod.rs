@@ -26,7 +26,14 @@ use std::marker::PhantomData;
 pub use crate::abi::calls::{MAX_SUMS, ParticleCall, ScalarCall};
 pub(crate) use cpu::particles;
 
-/// A particle in a function of an integrator.
+/// A particle as the loops hold it. A `#[particle_fn]` takes the members that it needs as arguments of the same names:
+/// by value to read them, and as `&mut` to change them.
+///
+/// | argument | `&mut`: changes are stored |
+/// |---|---|
+/// | `velocity: Vec3<real>`, `angular_momentum: Vec3<real>`, `quaternion: Quaternion<real>` | yes |
+/// | `displacement: &mut Vec3<real>` | always |
+/// | `force`, `position`, `torque`, `inertia` (`Vec3<real>`), `mass: real`, `kind: u32`, `tag: u32` | never |
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Particle<R> {
     /// Position, −L/2 ≤ x < L/2, rounded to `real`. Read-only. Unit: length.
@@ -88,8 +95,12 @@ unsafe impl<R: Real> DeviceStruct for NoArrays<R> {}
 
 impl<R> CxxStruct for NoArrays<R> {
     fn text() -> &'static DeviceText {
-        static TEXT: DeviceText =
-            DeviceText { name: "NoArrays", text: || "template <class real> struct NoArrays {};\n".into(), needs: &[] };
+        static TEXT: DeviceText = DeviceText {
+            name: "NoArrays",
+            text: || "template <class real> struct NoArrays {};\n".into(),
+            needs: &[],
+            header: false,
+        };
         &TEXT
     }
 }
@@ -133,13 +144,13 @@ pub trait ParticleFn<I: Integrator>: DeviceFn + 'static {
     const NAME: &'static str;
     /// Number of sums that the function returns.
     const SUMS: usize;
-    /// The function sets `displacement`.
+    /// The function has an argument `displacement`.
     const MOVES: bool;
-    /// The function reads `position`.
+    /// The function has an argument `position`.
     const POSITION: bool;
-    /// The function reads or changes orientations and related quantities.
+    /// The function has an argument `quaternion`, `angular_momentum`, `torque` or `inertia`.
     const TURNS: bool;
-    /// Calls the function with all arguments.
+    /// Calls the function with the members of `p` that it takes.
     fn apply<R: Real>(
         p: &mut Particle<R>,
         x: &mut I::Extra<R>,
@@ -155,9 +166,9 @@ pub trait ParticleFn<I: Integrator>: DeviceFn + 'static {
 pub trait ScalarFn<I: Integrator>: DeviceFn + 'static {
     /// Name.
     const NAME: &'static str;
-    /// The function reads or changes the box.
+    /// The function has an argument `box_length`, `virial`, `shear_offset` or `shear_speed`.
     const SIM_BOX: bool;
-    /// The function sets the Lees-Edwards offset.
+    /// The function has an argument `shear_offset` or `shear_speed`.
     const SHEAR: bool;
     /// Calls the function; `sums` are those of the last particle phase that returned any.
     fn apply(g: &mut I::State, sums: &[f64; MAX_SUMS], step: &Step<f64>, random: &mut Random, sim_box: &mut SimBox);

@@ -21,7 +21,7 @@ use crate::kinds::component::SystemInfo;
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range};
 
 pub use crate::abi::calls::{CutoffRow, PairCall, PairConfiguration};
-pub use mode::{Mode, apply_mode, smoothing};
+pub use mode::{Mode, ModeNumber, apply_mode, smooth_oriented, smoothing};
 pub use oriented::{OrientedFn, OrientedFunction, OrientedInput, PairOutput};
 pub use potential::{CentralFunction, CompiledPair, PairFunction, PairPotential};
 

@@ -1,9 +1,10 @@
 //! Cutoff modes: truncation, shifts and smoothing of U and F.
 
 use super::CutoffRow;
-use crate::device::real::Real;
+use crate::device::vector::Vec3;
 use crate::error::Errors;
 use crate::params::{FromValue, Value};
+use galamost_plugin_macros::device_fn;
 
 /// The treatment of U and F at the cutoff r_c.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -23,12 +24,13 @@ pub enum Mode {
 impl Mode {
     /// Returns the number of the mode in the loops.
     pub fn number(self) -> u32 {
-        match self {
-            Self::Cut => 0,
-            Self::ShiftEnergy => 1,
-            Self::ShiftForce => 2,
-            Self::Smooth(_) => 3,
-        }
+        let number = match self {
+            Self::Cut => ModeNumber::Cut,
+            Self::ShiftEnergy => ModeNumber::ShiftEnergy,
+            Self::ShiftForce => ModeNumber::ShiftForce,
+            Self::Smooth(_) => ModeNumber::Smooth,
+        };
+        number as u32
     }
 }
 
@@ -61,30 +63,62 @@ impl FromValue for Mode {
     }
 }
 
-/// Applies the mode to (F/r, U) of a pair inside the cutoff. `pair.cuh` contains the same code.
-#[inline(always)]
-pub fn apply_mode<R: Real>(mode: u32, r2: R, (f, u): (R, R), row: &CutoffRow<R>) -> (R, R) {
-    match mode {
-        1 => (f, u - row.energy_shift),
-        2 => {
-            let r = r2.sqrt();
-            (f - row.force_shift / r, u - row.energy_shift + (r - row.cutoff) * row.force_shift)
-        }
-        3 => {
-            let (s, ds_over_r) = smoothing(r2, row);
-            (s * f - u * ds_over_r, s * u)
-        }
-        _ => (f, u),
+crate::device_enum! {
+    @header true;
+    /// Numbers of the modes in the loops.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ModeNumber {
+        /// [`Mode::Cut`].
+        Cut = 0,
+        /// [`Mode::ShiftEnergy`].
+        ShiftEnergy = 1,
+        /// [`Mode::ShiftForce`].
+        ShiftForce = 2,
+        /// [`Mode::Smooth`].
+        Smooth = 3,
+    }
+}
+
+const SHIFT_ENERGY: u32 = ModeNumber::ShiftEnergy as u32;
+const SHIFT_FORCE: u32 = ModeNumber::ShiftForce as u32;
+const SMOOTH: u32 = ModeNumber::Smooth as u32;
+
+/// Applies the mode to (F/r, U) of a pair inside the cutoff.
+#[device_fn]
+pub fn apply_mode(mode: u32, r2: real, fu: (real, real), row: &CutoffRow<real>) -> (real, real) {
+    if mode == SHIFT_ENERGY {
+        (fu.0, fu.1 - row.energy_shift)
+    } else if mode == SHIFT_FORCE {
+        let r = r2.sqrt();
+        (fu.0 - row.force_shift / r, fu.1 - row.energy_shift + (r - row.cutoff) * row.force_shift)
+    } else if mode == SMOOTH {
+        let (s, ds_over_r) = smoothing(r2, row);
+        (s * fu.0 - fu.1 * ds_over_r, s * fu.1)
+    } else {
+        fu
     }
 }
 
 /// Returns S and S'/r of mode `Smooth`: S = (r_c² − r²)² (r_c² + 2r² − 3 r_on²)/(r_c² − r_on²)³ for r ≥ r_on, and S = 1
 /// below.
-#[inline(always)]
-pub fn smoothing<R: Real>(r2: R, row: &CutoffRow<R>) -> (R, R) {
+#[device_fn]
+pub fn smoothing(r2: real, row: &CutoffRow<real>) -> (real, real) {
     let out = row.cutoff2 - r2;
-    let s = out * out * (row.cutoff2 + R::lit(2.0) * r2 - R::lit(3.0) * row.on2) * row.smooth_norm;
-    let ds_over_r = R::lit(12.0) * out * (row.on2 - r2) * row.smooth_norm;
-    let inside = r2 < row.on2;
-    if inside { (R::ONE, R::ZERO) } else { (s, ds_over_r) }
+    let s = out * out * (row.cutoff2 + 2.0 * r2 - 3.0 * row.on2) * row.smooth_norm;
+    let ds_over_r = 12.0 * out * (row.on2 - r2) * row.smooth_norm;
+    if r2 < row.on2 { (1.0, 0.0) } else { (s, ds_over_r) }
+}
+
+/// Applies mode `Smooth` to the force, the torque and U of an oriented pair with r = r_i − r_j.
+#[device_fn]
+pub fn smooth_oriented(
+    force: Vec3<real>,
+    torque: Vec3<real>,
+    u: real,
+    r: Vec3<real>,
+    r2: real,
+    row: &CutoffRow<real>,
+) -> (Vec3<real>, Vec3<real>, real) {
+    let (s, ds_over_r) = smoothing(r2, row);
+    (force * s - r * (u * ds_over_r), torque * s, u * s)
 }

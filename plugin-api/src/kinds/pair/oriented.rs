@@ -5,7 +5,7 @@
 
 use super::cpu::Rows;
 use super::oriented_cpu::particles;
-use super::{CutoffRow, PairCall, PairFunction, PairInput, Row, RowInput, smoothing};
+use super::{CutoffRow, PairCall, PairFunction, PairInput, Row, RowInput, smooth_oriented};
 use crate::abi::views::Sums;
 use crate::device::DeviceText;
 use crate::device::precision::{Fixed, Float64, Precision};
@@ -48,11 +48,11 @@ impl<R: Real> PairOutput<R> {
     pub fn central(r: Vec3<R>, f_over_r: R, energy: R) -> Self {
         Self { force: r * f_over_r, torque: Vec3::zero(), energy }
     }
-    /// Applies mode `Smooth`. `pair.cuh` contains the same code.
+    /// Applies mode `Smooth`.
     #[inline(always)]
     pub fn smooth(self, r2: R, r: Vec3<R>, row: &CutoffRow<R>) -> Self {
-        let (s, ds_over_r) = smoothing(r2, row);
-        Self { force: self.force * s - r * (self.energy * ds_over_r), torque: self.torque * s, energy: self.energy * s }
+        let (force, torque, energy) = smooth_oriented(self.force, self.torque, self.energy, r, r2, row);
+        Self { force, torque, energy }
     }
 }
 

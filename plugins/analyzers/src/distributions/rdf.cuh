@@ -2,52 +2,6 @@
 // of its cell and with half of the surrounding cells. HISTOGRAM is the number of counters in a block's own histogram
 // (0: none), TYPES the number of types.
 
-struct RdfArgs {
-    StateView state;
-    // particles in the order of the state, or centers of molecules
-    const PosType* points;
-    PosType* sorted;
-    // `sorted` as lengths in single precision, for rdf_count_quick
-    float4* quick;
-    // tags of particles in the order of `sorted`; null if all pairs are counted
-    u32* sorted_tag;
-    u32* cell_of;
-    u32* arrival;
-    // index of the first point of each cell, cells + 1 entries
-    u32* start;
-    u32* block_sums;
-    // column of each pair of types, -1 for none
-    const int* column_of;
-    u64* counts;
-    // pairs / V of each column, summed over the samples
-    double* density;
-    // number of particles of each type in this sample
-    u32* numbers;
-    // excluded pairs
-    const u32* first;
-    const u32* partner;
-    const u32* molecule;
-    double r_max, per_unit, volume;
-    double length[3];
-    u32 n[3], reach[3];
-    u32 points_n, cells, types, columns, bins, same;
-    // for rdf_count_quick, precomputed in f32: size of a fixed-point unit, box lengths, bins per unit of length, error
-    // bound of a distance (in bins), and upper limit of the last bin plus that bound
-    float unit[3], box[3], bins_per_length, margin, end;
-    u32 reserved;
-};
-
-struct CenterArgs {
-    StateView state;
-    PosType* centers;
-    const u32* first;
-    const u32* members;
-    const u32* parent;
-    // of each member, relative to the first of its molecule
-    long long* offset;
-    u32 molecules, reserved;
-};
-
 // Centers of mass of molecules; members are unwrapped along bonds, starting from the first member.
 extern "C" __global__ void molecule_centers(CenterArgs a) {
     const StateView& s = a.state;
@@ -316,12 +270,12 @@ extern "C" __global__ void __launch_bounds__(128, 8) rdf_count_quick(RdfArgs a) 
     __shared__ u32 histogram[HISTOGRAM > 0u ? HISTOGRAM : 1u];
     clear_histogram(histogram);
     for_all_partner_ranges(a, a.quick, [&](u32 i, const float4& point, const PartnerRange& range) {
-        const float px = point.x - range.box[0] * a.box[0], py = point.y - range.box[1] * a.box[1],
-                    pz = point.z - range.box[2] * a.box[2];
+        const float px = point.x - range.box[0] * a.box_length[0], py = point.y - range.box[1] * a.box_length[1],
+                    pz = point.z - range.box[2] * a.box_length[2];
         for (u32 j = range.from; j < range.to; ++j) {
             const float4 q = __ldg(&a.quick[j]);
             const float x = px - q.x, y = py - q.y, z = pz - q.z;
-            const float at = quick_root(x * x + y * y + z * z) * a.bins_per_length;
+            const float at = quick_root(device_norm2(Vec3<float>{x, y, z})) * a.bins_per_length;
             if (!(at < a.end)) continue;
             // rounded to an integer by adding 1.5·2²³, whose last bits then hold it
             const float shifted = at + 12582912.0f, rounded = shifted - 12582912.0f;

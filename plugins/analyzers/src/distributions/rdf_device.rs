@@ -22,22 +22,46 @@ const HISTOGRAM: usize = 6144;
 const CELLS_PER_BLOCK: usize = 2048;
 
 #[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct RdfArgs {
     state: StateView,
+    /// Particles in the order of the state, or centers of molecules.
+    #[device(cxx = "const PosType*")]
     points: DevicePtr<u8>,
+    #[device(cxx = "PosType*")]
     sorted: DevicePtr<u8>,
+    /// `sorted` as lengths in single precision, for rdf_count_quick.
+    #[device(cxx = "float4*")]
     quick: DevicePtr<u8>,
+    /// Tags of particles in the order of `sorted`; null if all pairs are counted.
+    #[device(cxx = "u32*")]
     sorted_tag: DevicePtr<u8>,
+    #[device(cxx = "u32*")]
     cell_of: DevicePtr<u8>,
+    #[device(cxx = "u32*")]
     arrival: DevicePtr<u8>,
+    /// Index of the first point of each cell, cells + 1 entries.
+    #[device(cxx = "u32*")]
     start: DevicePtr<u8>,
+    #[device(cxx = "u32*")]
     block_sums: DevicePtr<u8>,
+    /// Column of each pair of types, -1 for none.
+    #[device(cxx = "const int*")]
     column_of: DevicePtr<u8>,
+    #[device(cxx = "u64*")]
     counts: DevicePtr<u8>,
+    /// Pairs / V of each column, summed over the samples.
+    #[device(cxx = "double*")]
     density: DevicePtr<u8>,
+    /// Number of particles of each type in this sample.
+    #[device(cxx = "u32*")]
     numbers: DevicePtr<u8>,
+    /// Excluded pairs.
+    #[device(cxx = "const u32*")]
     first: DevicePtr<u8>,
+    #[device(cxx = "const u32*")]
     partner: DevicePtr<u8>,
+    #[device(cxx = "const u32*")]
     molecule: DevicePtr<u8>,
     r_max: f64,
     per_unit: f64,
@@ -51,6 +75,7 @@ struct RdfArgs {
     columns: u32,
     bins: u32,
     same: u32,
+    /// For rdf_count_quick, precomputed in f32: size of a fixed-point unit, box lengths, bins per unit of length, error bound of a distance (in bins), and upper limit of the last bin plus that bound.
     unit: [f32; 3],
     box_length: [f32; 3],
     bins_per_length: f32,
@@ -60,12 +85,19 @@ struct RdfArgs {
 }
 
 #[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct CenterArgs {
     state: StateView,
+    #[device(cxx = "PosType*")]
     centers: DevicePtr<u8>,
+    #[device(cxx = "const u32*")]
     first: DevicePtr<u8>,
+    #[device(cxx = "const u32*")]
     members: DevicePtr<u8>,
+    #[device(cxx = "const u32*")]
     parent: DevicePtr<u8>,
+    /// Of each member, relative to the first of its molecule.
+    #[device(cxx = "long long*")]
     offset: DevicePtr<u8>,
     molecules: u32,
     reserved: u32,
@@ -155,7 +187,7 @@ impl RdfDevice {
             c.types,
             include_str!("rdf.cuh")
         );
-        let module = host.compile("rdf", &text)?;
+        let module = host.compile("rdf", &kernel_source(&[RdfArgs::text(), CenterArgs::text()], &text)?)?;
         let kernel = |name: &str| host.kernel(module, name);
         let column = |c: &Option<usize>| c.map_or(u32::MAX, |c| c as u32);
         let pair: Vec<u32> = c.columns.iter().flatten().map(|t| *t as u32).collect();

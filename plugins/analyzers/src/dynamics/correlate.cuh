@@ -1,29 +1,7 @@
 // Samples of positions or velocities, and sums over pairs of samples. `measure` adds VALUES numbers for each pair of
 // samples.
 
-static constexpr u32 ITEMS_PER_THREAD = 4u, MAX_PAIRS = 160u;
-// Pairs per thread block: the current sample is read once for all of them.
-static constexpr u32 PAIRS_PER_BLOCK = 8u;
-
-struct TakeArgs {
-    StateView state;
-    const u32* items;
-    // members of molecules; null for particles
-    const u32* first;
-    const u32* members;
-    double* frame;
-    // subtracted, if not null
-    const double* drift;
-    // unwrapping corrections by tag, added to positions if not null
-    double* carry;
-    // images at the last sample, if `take_frame` also does the unwrapping; `change` is the decrease of the box since
-    // then
-    int* image;
-    double* partial;
-    u32* counter;
-    double change[3];
-    u32 n_items, velocities;
-};
+static constexpr u32 ITEMS_PER_THREAD = 4u;
 
 __device__ __forceinline__ double quantity(const TakeArgs& a, u32 tag, u32 i, u32 axis) {
     if (a.velocities) return velocity(a.state, i, axis);
@@ -99,19 +77,7 @@ extern "C" __global__ void take_frame(TakeArgs a) {
     for (u32 axis = 0; axis < 3u; ++axis) a.frame[u64(axis) * a.n_items + k] = x[axis];
 }
 
-struct CompareArgs {
-    const double* frames;
-    const u32* items;
-    // first block of each species, then the number of blocks
-    const u32* first;
-    double* partial;
-    double* sums;
-    u32 n_items, blocks, species, now, n_pairs, reserved;
-    u32 slot[MAX_PAIRS], lag[MAX_PAIRS];
-    Settings settings;
-};
-
-extern "C" __global__ void compare_frames(CompareArgs a) {
+extern "C" __global__ void compare_frames(CompareArgs a, Settings settings) {
     __shared__ double memory[VALUES * 8];
     const u32 first = blockIdx.x / a.blocks * PAIRS_PER_BLOCK, block = blockIdx.x % a.blocks;
     const u32 end = first + PAIRS_PER_BLOCK < a.n_pairs ? first + PAIRS_PER_BLOCK : a.n_pairs;
@@ -132,7 +98,7 @@ extern "C" __global__ void compare_frames(CompareArgs a) {
         }
         for (u32 v = 0; v < VALUES; ++v) values[v] = 0.0;
         for (u32 r = 0; r < ITEMS_PER_THREAD; ++r) {
-            if (some[r]) measure(a.settings, x[r], y[r], values);
+            if (some[r]) measure(settings, x[r], y[r], values);
         }
         block_sum(values, memory);
         if (threadIdx.x == 0u) {

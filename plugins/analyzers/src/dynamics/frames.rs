@@ -12,16 +12,24 @@ use galamost_plugin_api::memory;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::views::StateView;
 
+/// Settings of a measure that has none.
+#[repr(C)]
+#[derive(Clone, Copy, Default, DeviceStruct)]
+pub struct NoSettings {
+    /// Unused; C++ has no empty structs.
+    reserved: [u32; 2],
+}
+
 /// Quantity summed over particles for a pair of samples, in Rust and in CUDA C++.
 pub trait Measure: Clone + Default + Send + Sync + 'static {
     /// Whether samples are velocities; otherwise positions.
     const VELOCITIES: bool;
     /// Whether positions are unwrapped in a changing box; otherwise the box must be constant.
     const FOLLOWS: bool;
-    /// Settings, with the layout of `Settings` in CUDA C++.
-    type Settings: Copy + Send + Sync;
+    /// Settings.
+    type Settings: galamost_plugin_api::device::DeviceStruct + Send + Sync;
 
-    /// Returns CUDA C++ that defines `struct Settings` and `measure(settings, now, then, values)`.
+    /// Returns CUDA C++ that defines `measure(settings, now, then, values)`.
     fn text() -> String;
     /// Returns how many values are summed.
     fn values(&self) -> usize;
@@ -131,7 +139,7 @@ impl<M: Measure> Frames<M> {
     pub fn start(&mut self, host: Host) -> Result<()> {
         self.host = Some(host);
         if self.on_device {
-            self.device = Some(FramesDevice::new(host, &M::text(), self.measure.values())?);
+            self.device = Some(FramesDevice::new::<M>(host, self.measure.values())?);
         }
         let kept = std::mem::take(&mut self.kept);
         if kept.is_empty() {

@@ -1,33 +1,48 @@
 //! Samples in device memory; `correlate.cuh` has the kernels.
 
 use crate::dynamics::follow::Follow;
+use crate::dynamics::frames::Measure;
 use crate::dynamics::items::Items;
 use crate::dynamics::lags::Pair;
 use galamost_measure::HEADER;
 use galamost_measure::tree::{BLOCK, ITEMS};
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
-use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::device::{DevicePtr, constants};
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
 use galamost_plugin_api::views::StateView;
 
-/// Maximum number of pairs of samples per launch; `MAX_PAIRS` in `correlate.cuh`.
+/// Maximum number of pairs of samples per launch.
 const MAX_PAIRS: usize = 160;
-/// Pairs per thread block; as in `correlate.cuh`.
+/// Pairs per thread block: the current sample is read once for all of them.
 const PAIRS_PER_BLOCK: usize = 8;
 
 #[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct TakeArgs {
     state: StateView,
+    #[device(cxx = "const u32*")]
     items: DevicePtr<u8>,
+    /// Members of molecules; null for particles.
+    #[device(cxx = "const u32*")]
     first: DevicePtr<u8>,
+    #[device(cxx = "const u32*")]
     members: DevicePtr<u8>,
+    #[device(cxx = "double*")]
     frame: DevicePtr<u8>,
+    /// Subtracted, if not null.
+    #[device(cxx = "const double*")]
     drift: DevicePtr<u8>,
+    /// Unwrapping corrections by tag, added to positions if not null.
+    #[device(cxx = "double*")]
     carry: DevicePtr<u8>,
+    /// Images at the last sample, if `take_frame` also does the unwrapping; `change` is the decrease of the box since then.
+    #[device(cxx = "int*")]
     image: DevicePtr<u8>,
+    #[device(cxx = "double*")]
     partial: DevicePtr<u8>,
+    #[device(cxx = "u32*")]
     counter: DevicePtr<u8>,
     change: [f64; 3],
     n_items: u32,
@@ -35,11 +50,18 @@ struct TakeArgs {
 }
 
 #[repr(C)]
-struct CompareArgs<S> {
+#[derive(Clone, Copy, DeviceStruct)]
+struct CompareArgs {
+    #[device(cxx = "const double*")]
     frames: DevicePtr<u8>,
+    #[device(cxx = "const u32*")]
     items: DevicePtr<u8>,
+    /// First block of each species, then the number of blocks.
+    #[device(cxx = "const u32*")]
     first: DevicePtr<u8>,
+    #[device(cxx = "double*")]
     partial: DevicePtr<u8>,
+    #[device(cxx = "double*")]
     sums: DevicePtr<u8>,
     n_items: u32,
     blocks: u32,
@@ -49,7 +71,6 @@ struct CompareArgs<S> {
     reserved: u32,
     slot: [u32; MAX_PAIRS],
     lag: [u32; MAX_PAIRS],
-    settings: S,
 }
 
 #[derive(Default)]
@@ -90,9 +111,17 @@ fn uploaded(host: &Host, values: &[u32]) -> Result<DevicePtr<u8>> {
 
 impl FramesDevice {
     /// Compiles the kernels.
-    pub fn new(host: Host, measure: &str, values: usize) -> Result<Self> {
-        let text = format!("{HEADER}\n#define VALUES {values}u\n{measure}\n{}", include_str!("correlate.cuh"));
-        let module = host.compile("correlate", &text)?;
+    pub fn new<M: Measure>(host: Host, values: usize) -> Result<Self> {
+        let shared = constants(&[("MAX_PAIRS", MAX_PAIRS as u32), ("PAIRS_PER_BLOCK", PAIRS_PER_BLOCK as u32)]);
+        let settings = M::Settings::text();
+        let text = format!(
+            "{HEADER}\n{shared}typedef {} Settings;\n#define VALUES {values}u\n{}\n{}",
+            settings.name,
+            M::text(),
+            include_str!("correlate.cuh")
+        );
+        let source = kernel_source(&[TakeArgs::text(), CompareArgs::text(), settings], &text)?;
+        let module = host.compile("correlate", &source)?;
         Ok(Self {
             drift: host.kernel(module, "take_drift")?,
             follow: host.kernel(module, "follow")?,
@@ -216,10 +245,9 @@ impl FramesDevice {
                 reserved: 0,
                 slot: of(|p| p.slot),
                 lag: of(|p| p.lag),
-                settings: *settings,
             };
-            let mut arguments: [*mut Opaque; 1] = arguments![args];
-            // SAFETY: both kernels take one `CompareArgs`
+            let mut arguments: [*mut Opaque; 2] = arguments![args, *settings];
+            // SAFETY: both kernels take a `CompareArgs`, and the first also the settings
             unsafe {
                 host.launch(
                     self.compare,
@@ -227,7 +255,7 @@ impl FramesDevice {
                     block,
                     &mut arguments,
                 )?;
-                host.launch(self.add, (some.len() * room.species) as u32, block, &mut arguments)?;
+                host.launch(self.add, (some.len() * room.species) as u32, block, &mut arguments[..1])?;
             }
         }
         Ok(())

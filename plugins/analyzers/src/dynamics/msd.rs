@@ -1,6 +1,6 @@
 //! Mean-square displacement.
 
-use crate::dynamics::frames::Measure;
+use crate::dynamics::frames::{Measure, NoSettings};
 use crate::dynamics::items::Which;
 use crate::dynamics::lags::Lags;
 use crate::dynamics::series::{Series, series_analyzer, shown_axes};
@@ -13,10 +13,9 @@ struct Squares;
 impl Measure for Squares {
     const VELOCITIES: bool = false;
     const FOLLOWS: bool = true;
-    type Settings = [u32; 2];
+    type Settings = NoSettings;
     fn text() -> String {
         r"
-struct Settings { u32 none[2]; };
 __device__ __forceinline__ void measure(const Settings&, const double* now, const double* then, double* sums) {
     double squares[3];
     for (u32 k = 0; k < 3u; ++k) {
@@ -33,11 +32,11 @@ __device__ __forceinline__ void measure(const Settings&, const double* now, cons
     fn values(&self) -> usize {
         4
     }
-    fn settings(&self, _: [f64; 3]) -> [u32; 2] {
-        [0; 2]
+    fn settings(&self, _: [f64; 3]) -> NoSettings {
+        NoSettings::default()
     }
     #[inline]
-    fn add(_: &[u32; 2], now: [f64; 3], then: [f64; 3], sums: &mut [f64]) {
+    fn add(_: &NoSettings, now: [f64; 3], then: [f64; 3], sums: &mut [f64]) {
         let squares: [f64; 3] = std::array::from_fn(|k| (now[k] - then[k]) * (now[k] - then[k]));
         sums.iter_mut().zip(squares).for_each(|(s, x)| *s += x);
         let r2 = squares[0] + squares[1] + squares[2];

@@ -1,6 +1,6 @@
 //! Velocity autocorrelation function.
 
-use crate::dynamics::frames::Measure;
+use crate::dynamics::frames::{Measure, NoSettings};
 use crate::dynamics::items::Which;
 use crate::dynamics::lags::Lags;
 use crate::dynamics::series::{Series, series_analyzer, shown_axes};
@@ -13,10 +13,9 @@ struct Products;
 impl Measure for Products {
     const VELOCITIES: bool = true;
     const FOLLOWS: bool = false;
-    type Settings = [u32; 2];
+    type Settings = NoSettings;
     fn text() -> String {
         r"
-struct Settings { u32 none[2]; };
 __device__ __forceinline__ void measure(const Settings&, const double* now, const double* then, double* sums) {
     for (u32 k = 0; k < 3u; ++k) sums[k] = plus(sums[k], times(now[k], then[k]));
 }
@@ -26,11 +25,11 @@ __device__ __forceinline__ void measure(const Settings&, const double* now, cons
     fn values(&self) -> usize {
         3
     }
-    fn settings(&self, _: [f64; 3]) -> [u32; 2] {
-        [0; 2]
+    fn settings(&self, _: [f64; 3]) -> NoSettings {
+        NoSettings::default()
     }
     #[inline]
-    fn add(_: &[u32; 2], now: [f64; 3], then: [f64; 3], sums: &mut [f64]) {
+    fn add(_: &NoSettings, now: [f64; 3], then: [f64; 3], sums: &mut [f64]) {
         (0..3).for_each(|k| sums[k] += now[k] * then[k]);
     }
 }

@@ -29,8 +29,8 @@ struct Phases {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
-struct Settings {
+#[derive(Clone, Copy, DeviceStruct)]
+struct VectorSettings {
     length: [f64; 3],
     vector: [i32; 3 * MAX_SELF_VECTORS],
     first: [u32; MAX_Q + 1],
@@ -40,10 +40,9 @@ struct Settings {
 impl Measure for Phases {
     const VELOCITIES: bool = false;
     const FOLLOWS: bool = false;
-    type Settings = Settings;
+    type Settings = VectorSettings;
     fn text() -> String {
         let own = r"
-struct Settings { double length[3]; int vector[192]; u32 first[9]; u32 reserved; };
 __device__ __forceinline__ void measure(const Settings& s, const double* now, const double* then, double* sums) {
     double d[3];
     for (u32 k = 0; k < 3u; ++k) d[k] = s.length[k] > 0.0 ? minus(now[k], then[k]) / s.length[k] : 0.0;
@@ -63,8 +62,8 @@ __device__ __forceinline__ void measure(const Settings& s, const double* now, co
     fn values(&self) -> usize {
         self.n
     }
-    fn settings(&self, length: [f64; 3]) -> Settings {
-        let mut s = Settings { length, vector: [0; 3 * MAX_SELF_VECTORS], first: [0; MAX_Q + 1], reserved: 0 };
+    fn settings(&self, length: [f64; 3]) -> VectorSettings {
+        let mut s = VectorSettings { length, vector: [0; 3 * MAX_SELF_VECTORS], first: [0; MAX_Q + 1], reserved: 0 };
         s.vector.iter_mut().zip(self.vectors.iter().flatten().flatten()).for_each(|(to, n)| *to = *n);
         let mut first = 0;
         for (to, of) in s.first[1..].iter_mut().zip(&self.vectors) {
@@ -74,7 +73,7 @@ __device__ __forceinline__ void measure(const Settings& s, const double* now, co
         s
     }
     #[inline]
-    fn add(s: &Settings, now: [f64; 3], then: [f64; 3], sums: &mut [f64]) {
+    fn add(s: &VectorSettings, now: [f64; 3], then: [f64; 3], sums: &mut [f64]) {
         let d: [f64; 3] =
             std::array::from_fn(|k| if s.length[k] > 0.0 { (now[k] - then[k]) / s.length[k] } else { 0.0 });
         for (v, sum) in sums.iter_mut().enumerate() {

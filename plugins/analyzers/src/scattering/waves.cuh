@@ -1,20 +1,5 @@
 // Density waves: sums over particles of e^(2 pi i n.s) for fractional coordinates s and integer vectors n.
 
-static constexpr u32 WAVES = 128u, ITEMS = 1024u;
-
-struct WaveArgs {
-    StateView state;
-    const u32* items;
-    // first block of each species, then the number of blocks
-    const u32* first;
-    // three integers for each wave
-    const int* vectors;
-    double* partial;
-    // real and imaginary part for each species and wave
-    double* waves;
-    u32 blocks, species, n, reserved;
-};
-
 __device__ __forceinline__ double fraction(const StateView& s, u32 i, u32 axis) {
     const PosType p = s.pos_type[i];
 #ifdef GALAMOST_DOUBLE

@@ -7,7 +7,7 @@ use galamost_measure::tree::ITEMS;
 use galamost_measure::{HEADER, tasks};
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
-use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::device::{DevicePtr, constants};
 use galamost_plugin_api::philox::philox4x32;
 use galamost_plugin_api::precision::{PosTypeF64, PosTypeFixed, Precision};
 use galamost_plugin_api::prelude::*;
@@ -75,12 +75,21 @@ fn thin(mut all: Vec<Vector>, most: usize) -> Vec<Vector> {
 }
 
 #[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct WaveArgs {
     state: StateView,
+    #[device(cxx = "const u32*")]
     items: DevicePtr<u8>,
+    /// First block of each species, then the number of blocks.
+    #[device(cxx = "const u32*")]
     first: DevicePtr<u8>,
+    /// Three integers for each wave.
+    #[device(cxx = "const int*")]
     vectors: DevicePtr<u8>,
+    #[device(cxx = "double*")]
     partial: DevicePtr<u8>,
+    /// Real and imaginary part for each species and wave.
+    #[device(cxx = "double*")]
     waves: DevicePtr<u8>,
     blocks: u32,
     species: u32,
@@ -88,7 +97,7 @@ struct WaveArgs {
     reserved: u32,
 }
 
-/// Threads per block; `WAVES` in `waves.cuh`.
+/// Threads per block.
 const BLOCK: usize = 128;
 
 /// Compiled kernels.
@@ -104,8 +113,9 @@ pub struct WaveKernels {
 impl WaveKernels {
     /// Compiles the kernels.
     pub fn new(host: &Host) -> Result<Self> {
-        let text = format!("{HEADER}\n{}{}", turns::text(), include_str!("waves.cuh"));
-        let module = host.compile("waves", &text)?;
+        let shared = constants(&[("WAVES", BLOCK as u32), ("ITEMS", ITEMS as u32)]);
+        let text = format!("{HEADER}\n{}{shared}{}", turns::text(), include_str!("waves.cuh"));
+        let module = host.compile("waves", &kernel_source(&[WaveArgs::text()], &text)?)?;
         Ok(Self {
             sum: host.kernel(module, "sum_waves")?,
             add: host.kernel(module, "add_blocks")?,

@@ -1,9 +1,9 @@
 //! Densities and forces with CUDA.
 
-use crate::many_body::component::Parameters;
+use crate::many_body::component::{PairRow, Parameters};
 use galamost_plugin_api::abi::Opaque;
 use galamost_plugin_api::arguments;
-use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::device::{DevicePtr, bytes_of};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::prelude::*;
 use galamost_plugin_api::services::Kernel;
@@ -26,20 +26,6 @@ pub struct DeviceKernels {
 const SOURCE: &str = r#"
 #include "galamost/list.cuh"
 #include "galamost/reduce.cuh"
-
-struct ManyBodyRow { real a, cutoff, inv_cutoff, cutoff2; };
-
-struct ManyBodyArgs {
-    StateView state;
-    ListView list;
-    const ManyBodyRow* rows;
-    real* density;
-    double* partial;
-    u32* counter;
-    Sums* sums;
-    double b, r_d, norm, self_energy;
-    u32 full, reserved;
-};
 
 // Sums over the threads that share a row, always in the same order.
 __device__ __forceinline__ real team_sum(real x, u32 team) {
@@ -82,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(128) many_body_force(ManyBodyArgs a
         const PosType pi = load(&s.pos_type[i]);
         const real inv_r_d = real(1.0 / a.r_d), r_d2 = real(a.r_d * a.r_d), b = real(a.b);
         rho_i = a.density[i];
-        const ManyBodyRow* rows = a.rows + pi.kind * s.n_types;
+        const ManyBodyRow<real>* rows = a.rows + pi.kind * s.n_types;
         const u32 count = a.list.count[i];
         const u32* row = a.list.index + list_offset(a.list, i, lane);
         for (u32 k = lane; k < count; k += team, row += 32) {
@@ -90,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(128) many_body_force(ManyBodyArgs a
             const PosType pj = load(&s.pos_type[j]);
             const Vec3<real> d = difference(pi, pj, scale);
             const real r2 = device_norm2(d);
-            const ManyBodyRow pair = rows[pj.kind];
+            const ManyBodyRow<real> pair = rows[pj.kind];
             if (!(r2 < pair.cutoff2 || r2 < r_d2)) continue;
             const real r = device_sqrt(r2);
             real strength = real(0);
@@ -151,13 +137,40 @@ extern "C" __global__ void __launch_bounds__(128) many_body_force(ManyBodyArgs a
 }
 "#;
 
+/// Parameters of a pair of types.
 #[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
+#[allow(non_camel_case_types)]
+struct ManyBodyRow<real> {
+    a: real,
+    cutoff: real,
+    inv_cutoff: real,
+    cutoff2: real,
+}
+
+impl ManyBodyRow<f64> {
+    fn cast<R: Real>(self) -> ManyBodyRow<R> {
+        ManyBodyRow {
+            a: R::lit(self.a),
+            cutoff: R::lit(self.cutoff),
+            inv_cutoff: R::lit(self.inv_cutoff),
+            cutoff2: R::lit(self.cutoff2),
+        }
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct ManyBodyArgs {
     state: StateView,
     list: ListView,
+    #[device(cxx = "const ManyBodyRow<real>*")]
     rows: DevicePtr<u8>,
+    #[device(cxx = "real*")]
     density: DevicePtr<u8>,
+    #[device(cxx = "double*")]
     partial: DevicePtr<u8>,
+    #[device(cxx = "u32*")]
     counter: DevicePtr<u8>,
     sums: DevicePtr<Sums>,
     b: f64,
@@ -171,11 +184,18 @@ struct ManyBodyArgs {
 impl DeviceKernels {
     /// Compiles the kernels and allocates memory for `n` particles.
     pub fn new(host: &Host, parameters: &Parameters, n: usize) -> Result<Self> {
-        let module = host.compile("many_body_dpd", SOURCE)?;
-        let numbers = parameters.rows.iter().flat_map(|r| [r.a, r.cutoff, 1.0 / r.cutoff, r.cutoff * r.cutoff]);
-        let bytes: Vec<u8> = match parameters.precision {
-            Precision::Double => numbers.flat_map(f64::to_ne_bytes).collect(),
-            _ => numbers.flat_map(|x| (x as f32).to_ne_bytes()).collect(),
+        let module = host
+            .compile("many_body_dpd", &kernel_source(&[ManyBodyRow::<f32>::text(), ManyBodyArgs::text()], SOURCE)?)?;
+        let row = |r: &PairRow| ManyBodyRow {
+            a: r.a,
+            cutoff: r.cutoff,
+            inv_cutoff: 1.0 / r.cutoff,
+            cutoff2: r.cutoff * r.cutoff,
+        };
+        let rows: Vec<ManyBodyRow<f64>> = parameters.rows.iter().map(row).collect();
+        let bytes = match parameters.precision {
+            Precision::Double => bytes_of(&rows).to_vec(),
+            _ => bytes_of(&rows.iter().map(|r| r.cast::<f32>()).collect::<Vec<_>>()).to_vec(),
         };
         let rows = host.allocate_bytes(bytes.len())?;
         host.upload_bytes(rows, &bytes)?;

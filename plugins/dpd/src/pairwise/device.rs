@@ -32,24 +32,6 @@ pub struct DeviceKernels {
 const SOURCE: &str = r#"
 #include "galamost/list.cuh"
 
-struct PairsArgs {
-    StateView state;
-    ListView list;
-    RandomKey key;
-    u64 step;
-    // Lowe-Andersen: collision rate of a pair; Shardlow: friction and the exponent s of its weight
-    double rate, gamma, s, r_cut;
-    // lower bound of the remaining pairs of each particle; NOTHING: no pairs remain
-    u64* from;
-    // its first remaining pair; NOTHING: none
-    u64* best;
-    // its first pair has collided
-    u32* collided;
-    // number of particles with remaining pairs
-    u32* remaining;
-    u32 group, kt, shardlow, reserved;
-};
-
 static constexpr u64 NOTHING = ~0ull;
 
 // Products and sums without contraction, as on the CPU: both devices find the same pairs.
@@ -162,18 +144,28 @@ extern "C" __global__ void pairs_collide(PairsArgs a) {
 "#;
 
 #[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct PairsArgs {
     state: StateView,
     list: ListView,
     key: RandomKey,
     step: u64,
+    /// Lowe-Andersen: collision rate of a pair; Shardlow: friction and the exponent s of its weight.
     rate: f64,
     gamma: f64,
     s: f64,
     r_cut: f64,
+    /// Lower bound of the remaining pairs of each particle; NOTHING: no pairs remain.
+    #[device(cxx = "u64*")]
     from: DevicePtr<u8>,
+    /// Its first remaining pair; NOTHING: none.
+    #[device(cxx = "u64*")]
     best: DevicePtr<u8>,
+    /// Its first pair has collided.
+    #[device(cxx = "u32*")]
     collided: DevicePtr<u8>,
+    /// Number of particles with remaining pairs.
+    #[device(cxx = "u32*")]
     remaining: DevicePtr<u8>,
     group: u32,
     kt: u32,
@@ -187,7 +179,7 @@ impl DeviceKernels {
     /// # Errors
     /// Returns the compiler's or driver's error.
     pub fn new(host: &Host, n: usize) -> Result<Self> {
-        let module = host.compile("pair_thermostat", SOURCE)?;
+        let module = host.compile("pair_thermostat", &kernel_source(&[PairsArgs::text()], SOURCE)?)?;
         Ok(Self {
             begin: host.kernel(module, "pairs_begin")?,
             first: host.kernel(module, "pairs_first")?,

@@ -14,12 +14,16 @@ use galamost_plugin_api::views::StateView;
 /// Threads per block.
 const THREADS: u32 = 128;
 
-/// The kernel argument; [`source`] declares the same members.
+/// The kernel argument.
 #[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct FieldArgs {
     state: StateView,
+    #[device(cxx = "const void*")]
     row: DevicePtr<u8>,
+    #[device(cxx = "double*")]
     partial: DevicePtr<u8>,
+    #[device(cxx = "u32*")]
     counter: DevicePtr<u8>,
     sums: DevicePtr<Sums>,
     group: u32,
@@ -51,7 +55,7 @@ impl Field {
         host.upload_bytes(row, &bytes)?;
         let blocks = bound.system.n.div_ceil(THREADS.into()) as usize;
         Ok(Self {
-            kernel: host.kernel(host.compile("external_field", &source(bound))?, "external_field")?,
+            kernel: host.kernel(host.compile("external_field", &source(bound)?)?, "external_field")?,
             row,
             partial: host.allocate_bytes(8 * blocks.max(1))?,
             counter: host.allocate_bytes(4)?,
@@ -82,23 +86,14 @@ impl Field {
 }
 
 /// Returns the CUDA source of the kernel.
-pub fn source(bound: &Bound) -> String {
+pub fn source(bound: &Bound) -> Result<String> {
     let program = &bound.formula.full;
     let body = lines(program, |k| ParticlePosition::INPUTS[k].into(), |k| format!("row.c{k}"));
     let [x, y, z, u] = [0, 1, 2, 3].map(|k| program.outputs[k]);
-    format!(
-        r#"#include "galamost/state.cuh"
-#include "galamost/reduce.cuh"
+    let kernel = format!(
+        r#"#include "galamost/reduce.cuh"
 
 {row}
-struct FieldArgs {{
-    StateView state;
-    const FieldRow<real>* row;
-    double* partial;
-    u32* counter;
-    Sums* sums;
-    u32 group, full;
-}};
 
 // Adds the force of the field and, with `full`, its energy; the energies of the blocks are added in a fixed order.
 extern "C" __global__ void __launch_bounds__({THREADS}) external_field(FieldArgs a) {{
@@ -111,7 +106,7 @@ extern "C" __global__ void __launch_bounds__({THREADS}) external_field(FieldArgs
         if (in_group(s, i, a.group)) {{
     const Vec3<real> r = position(p, s.globals);
     const Vec3<real> length = {{real(s.globals->box_length[0]), real(s.globals->box_length[1]), real(s.globals->box_length[2])}};
-    const FieldRow<real> row = *a.row;
+    const FieldRow<real> row = *static_cast<const FieldRow<real>*>(a.row);
 {body}
             Vec4 f = s.force[i];
             f.x += v{x};
@@ -138,5 +133,6 @@ extern "C" __global__ void __launch_bounds__({THREADS}) external_field(FieldArgs
 }}
 "#,
         row = row_struct("FieldRow", bound.formula.slots())
-    )
+    );
+    kernel_source(&[FieldArgs::text()], &kernel)
 }

@@ -107,22 +107,28 @@ pub struct BounceState {
 }
 
 #[particle_fn(Bounce)]
-fn bounce(p: &mut Particle<real>, g: &BounceState, step: &Step<real>) {
+fn bounce(
+    velocity: &mut Vec3<real>,
+    position: Vec3<real>,
+    displacement: &mut Vec3<real>,
+    g: &BounceState,
+    step: &Step<real>,
+) {
     let point = Vec3::new(g.px as real, g.py as real, g.pz as real);
     let axis = Vec3::new(g.ax as real, g.ay as real, g.az as real);
     let none = Vec3::new(0.0, 0.0, 0.0);
-    let (d, n) = distance(p.position, none, point, axis, g.radius as real, g.side as real, g.plane as real);
+    let (d, n) = distance(position, none, point, axis, g.radius as real, g.side as real, g.plane as real);
     let margin = g.margin as real;
     // the engine reports a displacement larger than the box as a fault
     let up = if d < -(g.deepest as real) { 1e30 } else { (-d).max(margin) - d };
-    p.displacement = if d < margin { n * up } else { none };
+    *displacement = if d < margin { n * up } else { none };
     let factor = (g.fixed as real) + (g.varies as real) * step.varying[0];
     let wall = Vec3::new(g.vx as real, g.vy as real, g.vz as real) * factor;
     // depends on the position alone, so that a velocity stored by another integrator is reflected too
-    let forward = p.velocity - n * (2.0 * p.velocity.dot(n));
-    let back = wall * 2.0 - p.velocity;
+    let forward = *velocity - n * (2.0 * velocity.dot(n));
+    let back = wall * 2.0 - *velocity;
     let after = if (g.back as real) > 0.0 { back } else { forward };
-    p.velocity = if d < 0.0 { after } else { p.velocity };
+    *velocity = if d < 0.0 { after } else { *velocity };
 }
 
 impl Bounce {

@@ -14,16 +14,6 @@ const MAX_BLOCKS: u32 = 512;
 const SOURCE: &str = r#"
 #include "galamost/state.cuh"
 
-struct SwapArgs {
-    StateView state;
-    // momentum and mass of each slab as integers in units of 2^-30; the sums do not depend on the summation order
-    u64* profile;
-    // for each swap, the sort keys (velocity, tag) of the particles in slab 0 and in the middle slab; all bits set for none
-    u64* chosen;
-    double* exchanged;
-    u32 group, slabs, flow, gradient, swaps, pass;
-};
-
 __device__ __forceinline__ u32 slab_of(const PosType& p, const SwapArgs& a) {
 #ifdef GALAMOST_DOUBLE
     const double x = a.gradient == 0u ? p.x : a.gradient == 1u ? p.y : p.z;
@@ -115,10 +105,16 @@ extern "C" __global__ void exchange(SwapArgs a) {
 "#;
 
 #[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
 struct SwapArgs {
     state: StateView,
+    /// Momentum and mass of each slab as integers in units of 2^-30; the sums do not depend on the summation order.
+    #[device(cxx = "u64*")]
     profile: DevicePtr<u8>,
+    /// For each swap, the sort keys (velocity, tag) of the particles in slab 0 and in the middle slab; all bits set for none.
+    #[device(cxx = "u64*")]
     chosen: DevicePtr<u8>,
+    #[device(cxx = "double*")]
     exchanged: DevicePtr<u8>,
     group: u32,
     slabs: u32,
@@ -144,7 +140,7 @@ impl OnDevice {
     /// # Errors
     /// Returns an error if compilation or allocation fails.
     pub fn new(host: &Host, slabs: u32, swaps: u32) -> Result<Self> {
-        let module = host.compile("reverse_perturbation", SOURCE)?;
+        let module = host.compile("reverse_perturbation", &kernel_source(&[SwapArgs::text()], SOURCE)?)?;
         let mut initial = vec![0u8; 16 * slabs as usize];
         initial.extend(vec![0xff; 16 * swaps as usize]);
         initial.extend([0; 8]);

@@ -15,29 +15,6 @@ __device__ __forceinline__ double mul(double a, double b) { return __dmul_rn(a, 
 __device__ __forceinline__ double add(double a, double b) { return __dadd_rn(a, b); }
 #endif
 
-struct WallRow { i64 kind, side, low, high, x, y, z, radius2; };
-
-struct Branch { double m; int e; u32 contacts, copies, reserved; };
-
-struct ChainArgs {
-    u64 first, count;
-    RandomKey key;
-    u32 threads, reserved;
-    u64 *rows, *bins;
-    int *over, *scales;
-    Branch* means;
-    u32* parents;
-    u32* weights;
-    double* factors;
-    void* table;
-    int4* places;
-    Branch* stacks;
-    u64* queue;
-    double area, per_unit, low, high;
-    WallRow walls[4];
-};
-static_assert(sizeof(ChainArgs) == 416 && sizeof(Branch) == 24, "these structs differ between Rust and C++");
-
 #ifdef SMALL
 typedef u32 Key;
 #define KEY_BITS 10
@@ -91,7 +68,7 @@ __device__ __forceinline__ bool allowed(const ChainArgs& a, int x, int y, int z)
             const i64 c = w.side == 0 ? p[0] : w.side == 1 ? p[1] : p[2];
             if (c < w.low || c > w.high) return false;
         } else {
-            const i64 dx = p[0] - w.x, dy = p[1] - w.y, dz = p[2] - w.z;
+            const i64 dx = p[0] - w.center[0], dy = p[1] - w.center[1], dz = p[2] - w.center[2];
             const i64 d2 = dx * dx + dy * dy + dz * dz;
             if (w.kind == 1 ? d2 > w.radius2 : d2 < w.radius2) return false;
         }

@@ -1,0 +1,26 @@
+// The staged list: blocks of consecutive particles with their halo. The force kernel copies the positions of a block
+// and its halo to shared memory; rows of neighbors are 16-bit offsets into this copy.
+//
+// Everything about a block (halo, rows, order within rows) depends only on the order of the particles and their
+// positions at the rebuild, never on other blocks or earlier lists.
+#pragma once
+#include "galamost/state.cuh"
+#include "galamost/args.cuh"
+
+typedef unsigned short u16;
+
+static constexpr u32 BLOCK_WARPS = BLOCK / 32u;
+
+static constexpr u32 TILE_PARTICLES = 32u;
+
+// Halo of a block that is wider than half the box, so that differences need the nearest image.
+static constexpr u32 WIDE = 0x80000000u;
+
+__device__ __forceinline__ int difference_of(int a, int b) { return int(u32(a) - u32(b)); }
+
+// Memory that a launch reserves in addition to static shared memory.
+#ifdef GALAMOST_HOST
+#define GALAMOST_LAUNCH_SHARED(name) static thread_local __attribute__((aligned(16))) unsigned char name[228 * 1024]
+#else
+#define GALAMOST_LAUNCH_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
+#endif

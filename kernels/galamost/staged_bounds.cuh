@@ -1,0 +1,102 @@
+// Bounding boxes of consecutive particles, with which blocks find their halo.
+#pragma once
+#include "galamost/list.cuh"
+#include "galamost/staged.cuh"
+
+struct Interval3 {
+    int low[3], high[3];
+};
+
+// Minimum and maximum over a warp.
+__device__ __forceinline__ void warp_bounds(Interval3& b) {
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+        b.low[k] = __reduce_min_sync(0xffffffffu, b.low[k]);
+        b.high[k] = __reduce_max_sync(0xffffffffu, b.high[k]);
+    }
+}
+
+__device__ __forceinline__ int middle(int low, int high) { return (low >> 1) + (high >> 1); }
+
+// Half the length of an interval, rounded up.
+__device__ __forceinline__ float half_length(int low, int high, float unit) {
+    return (0.5f * float(u32(high) - u32(low)) + 4.0f) * unit * 1.00001f;
+}
+
+__device__ __forceinline__ void store_bounds(const Bounds& bounds, u32 k, const Interval3& b, const int4& origin,
+                                             const BoxScale& scale) {
+    bounds.center[k] = {int(u32(origin.x) + u32(middle(b.low[0], b.high[0]))),
+                        int(u32(origin.y) + u32(middle(b.low[1], b.high[1]))),
+                        int(u32(origin.z) + u32(middle(b.low[2], b.high[2]))), 0};
+    bounds.half[k] = {half_length(b.low[0], b.high[0], scale.unit[0]), half_length(b.low[1], b.high[1], scale.unit[1]),
+                      half_length(b.low[2], b.high[2], scale.unit[2]), 0.0f};
+}
+
+__device__ __forceinline__ int4 load_position(const StateView& s, u32 i) {
+    return __ldg(reinterpret_cast<const int4*>(s.pos_type) + i);
+}
+
+// Bounds tiles and groups; a block of threads handles a group. Also notes the positions of the rebuild.
+extern "C" __global__ void __launch_bounds__(1024) bound_tiles(StagedListArgs a) {
+    if (a.state.globals->halt) return;
+    __shared__ Interval3 of_tiles[LEVEL];
+    const u32 lane = threadIdx.x & 31u, warp = threadIdx.x >> 5, first = blockIdx.x * blockDim.x, i = first + threadIdx.x;
+    const u32 last = a.state.n_local - 1u;
+    const BoxScale scale = make_scale(a.state.globals);
+    const int4 p = load_position(a.state, i < last ? i : last), origin = load_position(a.state, first);
+    if (i <= last) reinterpret_cast<int4*>(a.state.pos_at_build)[i] = p;
+    if (blockIdx.x == 0u && threadIdx.x < 8u) a.list.statistics[threadIdx.x] = 0u;
+    const int r[3] = {difference_of(p.x, origin.x), difference_of(p.y, origin.y), difference_of(p.z, origin.z)};
+    Interval3 b = {{r[0], r[1], r[2]}, {r[0], r[1], r[2]}};
+    warp_bounds(b);
+    const u32 tile = blockIdx.x * LEVEL + warp;
+    if (lane == 0u) {
+        if (tile < a.list.tiles.count) store_bounds(a.list.tiles, tile, b, origin, scale);
+        of_tiles[warp] = b;
+    }
+    __syncthreads();
+    if (warp != 0u) return;
+    b = of_tiles[lane];
+    warp_bounds(b);
+    if (lane == 0u) store_bounds(a.list.groups, blockIdx.x, b, origin, scale);
+}
+
+// Bounds groups of groups, a warp for each.
+extern "C" __global__ void __launch_bounds__(128) bound_tops(StagedListArgs a) {
+    if (a.state.globals->halt) return;
+    const u32 lane = threadIdx.x & 31u, top = (blockIdx.x * blockDim.x + threadIdx.x) >> 5;
+    if (top >= a.list.tops.count) return;
+    const Bounds& groups = a.list.groups;
+    const u32 last = groups.count - 1u, own = top * LEVEL + lane, group = own < last ? own : last;
+    const int4 origin = groups.center[top * LEVEL], c = groups.center[group];
+    const float4 half = groups.half[group];
+    const BoxScale scale = make_scale(a.state.globals);
+    const float h[3] = {half.x, half.y, half.z};
+    const int d[3] = {difference_of(c.x, origin.x), difference_of(c.y, origin.y), difference_of(c.z, origin.z)};
+    int center[3];
+    float length[3];
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+        const float x = float(d[k]) * scale.unit[k];
+        float low = x - h[k], high = x + h[k];
+        for (u32 m = 16u; m > 0u; m >>= 1) {
+            low = fminf(low, __shfl_xor_sync(0xffffffffu, low, m));
+            high = fmaxf(high, __shfl_xor_sync(0xffffffffu, high, m));
+        }
+        // 2^12 units cover the rounding of sums
+        center[k] = int((long long)(0.5f * (low + high) / scale.unit[k]));
+        length[k] = (0.5f * (high - low) + 4096.0f * scale.unit[k]) * 1.00001f;
+    }
+    if (lane == 0u) {
+        a.list.tops.center[top] = {int(u32(origin.x) + u32(center[0])), int(u32(origin.y) + u32(center[1])),
+                                   int(u32(origin.z) + u32(center[2])), 0};
+        a.list.tops.half[top] = {length[0], length[1], length[2], 0.0f};
+    }
+}
+
+// Squared distance between two boxes, the nearest image; x, y, z is the difference of their centers.
+__device__ __forceinline__ float gap2(int x, int y, int z, float hx, float hy, float hz, const BoxScale& s) {
+    const float dx = fmaxf(fabsf(float(x) * s.unit[0]) - hx, 0.0f), dy = fmaxf(fabsf(float(y) * s.unit[1]) - hy, 0.0f),
+                dz = fmaxf(fabsf(float(z) * s.unit[2]) - hz, 0.0f);
+    return dx * dx + dy * dy + dz * dz;
+}

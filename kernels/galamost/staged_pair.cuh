@@ -1,0 +1,254 @@
+// The pair loop over the staged list. A block of threads copies the positions of a block of particles and its halo to
+// shared memory; each thread handles one row.
+#pragma once
+#include "galamost/pair.cuh"
+#include "galamost/staged.cuh"
+
+// Position relative to the center of the block in units of the quantum: an integer that a float represents exactly, as
+// long as the block is not much wider than usual. w: the particle's type, or its index if the pair functions read other
+// arrays.
+struct alignas(16) StagedPosition { float x, y, z; u32 w; };
+
+// Staged coordinates along an axis: the box has a whole number of quanta. Positions are rounded down to quanta of the
+// box, not of the block, so both blocks of a pair see the same distance.
+struct Quanta {
+    int center, count;
+    u32 low;
+
+    __device__ __forceinline__ Quanta(int c, double length, double per_length) : center(c), count(int(length * per_length + 0.5)) {
+        low = u32(center) * u32(count);
+    }
+    __device__ __forceinline__ float stage(int x) const {
+        const long long product = (long long)difference_of(x, center) * count + (long long)(u64(low));
+        return float(int(product >> 32));
+    }
+};
+
+// Blocks that a multiprocessor should hold, which limits the registers of the pair loop.
+template <class PairTerms, int TERMS> struct Resident {
+    static constexpr u32 inputs = PairTerms::inputs;
+    static constexpr u32 blocks = inputs & INPUT_ORIENTATION                                     ? 2u
+                                  : TERMS > 1 || (inputs & (INPUT_CHARGE | INPUT_DIAMETER)) != 0u ? 3u
+                                  : inputs != 0u                                                 ? 4u
+                                                                                                 : 5u;
+};
+
+// Entries of the queue of a thread; a chunk has 8.
+static constexpr u32 QUEUE = 32u;
+
+// No particle is close to this coordinate.
+static constexpr float FAR = 1e18f;
+
+// Copies the positions of a block and its halo. Returns the center and the number of slots.
+template <bool INDEX, bool TYPES>
+__device__ __forceinline__ int4 stage_positions(const StateView& s, const StagedView& list, u32 block,
+                                                StagedPosition* staged, unsigned char* types) {
+
+    constexpr u32 ROUND = 4u;
+    const u32* halo = list.halo + u64(block) * (list.slots - BLOCK);
+    const u32 last = s.n_local - 1u, first = block * BLOCK, thread = threadIdx.x;
+    u32 j[ROUND];
+    // the first indices do not wait for the number of slots
+    j[0] = device_min(first + thread, last);
+#pragma unroll
+    for (u32 u = 1; u < ROUND; ++u) j[u] = __ldg(halo + device_min(thread + (u - 1u) * BLOCK, list.slots - BLOCK - 1u));
+    const int4 center = list.blocks[block];
+    const u32 n = u32(center.w) & ~WIDE;
+    const double* length = s.globals->box_length;
+    const Quanta x(center.x, length[0], list.per_length), y(center.y, length[1], list.per_length),
+        z(center.z, length[2], list.per_length);
+    for (u32 base = 0;; base += ROUND * BLOCK) {
+        int4 p[ROUND];
+#pragma unroll
+        for (u32 u = 0; u < ROUND; ++u) {
+            if (base + u * BLOCK + thread >= n) j[u] = first;
+            p[u] = __ldg(reinterpret_cast<const int4*>(s.pos_type) + j[u]);
+        }
+#pragma unroll
+        for (u32 u = 0; u < ROUND; ++u) {
+            const u32 slot = base + u * BLOCK + thread;
+            if (slot < n) {
+                staged[slot] = {x.stage(p[u].x), y.stage(p[u].y), z.stage(p[u].z), INDEX ? j[u] : u32(p[u].w)};
+                if (INDEX && TYPES) types[slot] = (unsigned char)p[u].w;
+            }
+        }
+        if (base + ROUND * BLOCK >= n) break;
+#pragma unroll
+        for (u32 u = 0; u < ROUND; ++u) {
+            const u32 slot = base + (ROUND + u) * BLOCK + thread;
+            j[u] = __ldg(halo + device_min(slot - BLOCK, list.slots - BLOCK - 1u));
+        }
+    }
+    if (thread == 0u) staged[n] = {FAR, FAR, FAR, 0u};
+    return center;
+}
+
+// What a thread needs to evaluate its row.
+template <class PairTerms, int TERMS, bool TYPES, bool FULL> struct StagedRow {
+    static constexpr u32 INPUTS = PairTerms::inputs;
+    static constexpr bool INDEX = INPUTS != 0u;
+    // central forces without further inputs: vectors stay in quanta, and the sums are scaled at the end; one cheap
+    // function is evaluated without a branch
+    static constexpr bool QUANTA = !INDEX, SELECT = !INDEX && TERMS == 1 && !FULL;
+    const PairArgs& args;
+    PairTerms& terms;
+    const StagedView& list;
+    const StagedPosition* staged;
+    const unsigned char* types;
+    StagedPosition own;
+    float quantum, quantum2;
+    u32 own_type, block;
+    Neighbor n;
+    Accumulator<TERMS, FULL> sum;
+
+    __device__ __forceinline__ const StagedPosition& at(u32 entry) const {
+        return *reinterpret_cast<const StagedPosition*>(reinterpret_cast<const char*>(staged) + entry);
+    }
+    __device__ __forceinline__ u32 particle(u32 entry) const {
+        const u32 slot = entry >> 4;
+        return slot < BLOCK ? block * BLOCK + slot : list.halo[u64(block) * (list.slots - BLOCK) + slot - BLOCK];
+    }
+    __device__ __forceinline__ Vec3<real> vector_to(const StagedPosition& q) const {
+        return {own.x - q.x, own.y - q.y, own.z - q.z};
+    }
+    // Evaluates the pair with a staged particle.
+    __device__ __forceinline__ void evaluate(const StagedPosition& q, u32 entry, const Partner* partner) {
+        n.partner = partner;
+        n.d = vector_to(q);
+        n.r2 = device_norm2(n.d) * quantum2;
+        if (!QUANTA) n.d = n.d * quantum;
+        n.j = q.w;
+        n.type = !TYPES ? 0u : INDEX ? types[entry >> 4] : q.w;
+        terms.template evaluate<SELECT>(args.state, args, own_type, n, sum);
+    }
+    // The same for a wide block, with the nearest image.
+    __device__ __forceinline__ void evaluate_wide(u32 entry) {
+        n.partner = nullptr;
+        n.j = particle(entry);
+        const PosType p = load(&args.state.pos_type[n.j]);
+        n.d = difference(load(&args.state.pos_type[n.i]), p, make_scale(args.state.globals));
+        n.r2 = device_norm2(n.d);
+        if (QUANTA) n.d = n.d * (1.0f / quantum);
+        n.type = p.kind;
+        terms.template evaluate<SELECT>(args.state, args, own_type, n, sum);
+    }
+};
+
+__device__ __forceinline__ u32 entry_of(const uint4& c, u32 e) {
+    const u32 word = e < 2u ? c.x : e < 4u ? c.y : e < 6u ? c.z : c.w;
+    return e & 1u ? word >> 16 : word & 0xffffu;
+}
+
+// Sums the forces of a row. With QUEUED, entries within the largest cutoff are collected first and then evaluated
+// together, so expensive functions run with full warps.
+template <class Row, bool QUEUED>
+__device__ __forceinline__ void sum_row(Row& row, const StagedPairArgs& a, const uint4* chunks, u32 n_entries, u32 slots,
+                                        uint4 next, u16* queue) {
+    if (slots & WIDE) {
+        const u16* entries = reinterpret_cast<const u16*>(chunks);
+#pragma unroll 1
+        for (u32 e = 0; e < n_entries; ++e) row.evaluate_wide(entries[e / 8u * 256u + e % 8u]);
+        return;
+    }
+    const u32 n_chunks = (n_entries + 7u) / 8u, end = slots << 4;
+    if constexpr (QUEUED) {
+        // the first lane has the longest row
+        const u32 most = __shfl_sync(0xffffffffu, n_chunks, 0);
+        const float limit = a.cutoff2 / row.quantum2;
+        u32 queued = 0u;
+        for (u32 k = 0;; ++k) {
+            if (k < n_chunks) {
+                const uint4 c = next;
+                if (k + 1u < n_chunks) next = __ldcs(chunks + (k + 1u) * 32u);
+                // all loads before the first store, which the compiler cannot move them across
+                bool within[8];
+#pragma unroll
+                for (u32 e = 0; e < 8u; ++e) within[e] = device_norm2(row.vector_to(row.at(entry_of(c, e)))) < limit;
+#pragma unroll
+                for (u32 e = 0; e < 8u; ++e) {
+                    if (within[e]) {
+                        queue[queued * BLOCK] = u16(entry_of(c, e));
+                        ++queued;
+                    }
+                }
+            }
+            const bool last = k + 1u >= most;
+            if (last || __any_sync(0xffffffffu, queued > QUEUE - 8u)) {
+                // two at a time, with all loads first; the second one may be far away
+                for (u32 q = 0; q < queued; q += 2u) {
+                    const u32 first = queue[q * BLOCK], second = q + 1u < queued ? queue[(q + 1u) * BLOCK] : end;
+                    const StagedPosition a0 = row.at(first), a1 = row.at(second);
+                    const Partner p0 = load_partner<Row::INPUTS>(row.args.state, a0.w), p1 = load_partner<Row::INPUTS>(row.args.state, a1.w);
+                    row.evaluate(a0, first, &p0);
+                    row.evaluate(a1, second, &p1);
+                }
+                queued = 0u;
+            }
+            if (last) break;
+        }
+    } else {
+        for (u32 k = 0; k < n_chunks; ++k) {
+            const uint4 c = next;
+            if (k + 1u < n_chunks) next = __ldcs(chunks + (k + 1u) * 32u);
+#pragma unroll
+            for (u32 half = 0; half < 8u; half += 4u) {
+                StagedPosition q[4];
+#pragma unroll
+                for (u32 e = 0; e < 4u; ++e) q[e] = row.at(entry_of(c, half + e));
+#pragma unroll
+                for (u32 e = 0; e < 4u; ++e) row.evaluate(q[e], entry_of(c, half + e), nullptr);
+            }
+        }
+    }
+}
+
+// Shared memory of the launch: the slots in use; with several types a byte for each; with QUEUED the queue.
+template <class PairTerms, int TERMS, bool TYPES, bool QUEUED, bool FULL>
+__device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
+    const StateView& s = a.pair.state;
+    if (s.globals->halt) return;
+    GALAMOST_LAUNCH_SHARED(memory);
+    typedef StagedRow<PairTerms, TERMS, TYPES, FULL> Row;
+    constexpr bool INDEX = Row::INDEX;
+    StagedPosition* staged = reinterpret_cast<StagedPosition*>(memory);
+    unsigned char* types = memory + a.list.slots * sizeof(StagedPosition);
+    u16* queue = reinterpret_cast<u16*>(types + (TYPES ? a.list.slots : 0u)) + threadIdx.x;
+    const u32 block = blockIdx.x, lane = threadIdx.x & 31u, t = block * BLOCK + threadIdx.x;
+    PairTerms terms(a.pair);
+    const u32 info = __ldcs(&a.list.rows[t]), local = info & 0xffffu, n_entries = info >> 16;
+    const uint4* chunks = a.list.chunks + a.list.first_chunk[t >> 5] + lane;
+    uint4 next = {0u, 0u, 0u, 0u};
+    if (n_entries > 0u) next = __ldcs(chunks);
+    const int4 center = stage_positions<INDEX, TYPES>(s, a.list, block, staged, types);
+    __syncthreads();
+    const u32 i = block * BLOCK + local;
+    const bool valid = i < s.n_local;
+    Row row = {a.pair, terms, a.list, staged, types};
+    row.block = block;
+    row.quantum = float(a.list.quantum);
+    row.quantum2 = float(a.list.quantum * a.list.quantum);
+    row.own = staged[local];
+    row.own_type = !TYPES ? 0u : INDEX ? types[local] : row.own.w;
+    Neighbor& n = row.n;
+    n.i = i;
+    n.tag_i = 0u;
+    Accumulator<TERMS, FULL>& sum = row.sum;
+    sum.f = sum.t = {real(0), real(0), real(0)};
+    for (int k = 0; k < (FULL ? TERMS : 1); ++k) sum.u[k] = real(0);
+    for (int k = 0; k < (FULL ? 6 : 1); ++k) sum.w[k] = real(0);
+    if (valid) {
+        if (PairTerms::inputs & INPUT_VELOCITY) n.vi = load(&s.velocity_mass[i]);
+        if (PairTerms::inputs & INPUT_RANDOM) n.tag_i = __ldg(&s.tag[i]);
+        if (PairTerms::inputs & INPUT_ORIENTATION) {
+            const Vec4 q = load(&s.quaternion[i]);
+            n.quaternion_i = {q.x, q.y, q.z, q.w};
+        }
+    }
+    sum_row<Row, QUEUED>(row, a, chunks, n_entries, u32(center.w), next, queue);
+    if (Row::QUANTA) {
+        sum.f = sum.f * row.quantum;
+        for (int k = 0; k < (FULL ? 6 : 0); ++k) sum.w[k] *= row.quantum2;
+    }
+    if (valid) store_pair_force(s, i, sum);
+    if constexpr (FULL) store_pair_sums<TERMS>(a.pair, sum, valid);
+}
