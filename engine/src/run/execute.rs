@@ -255,7 +255,7 @@ impl<'a> Run<'a> {
     /// Begins a stage on the backend. A resumed stage takes forces and energies from the checkpoint.
     fn begin_stage(&mut self, stage: &StagePlan, steps: u64, resumed: bool) -> Result<()> {
         if !self.options.quiet {
-            info!("stage `{}`: {} of dt {}", stage.stage.name, counted(steps, "step"), stage.stage.dt);
+            info!("stage `{}`: {}, dt {}", stage.stage.name, counted(steps, "step"), stage.stage.dt);
             let facts = serde_json::json!({"stage": stage.stage.name, "steps": steps, "dt": stage.stage.dt});
             crate::log::event("stage", facts);
         }
@@ -392,7 +392,7 @@ impl<'a> Run<'a> {
     fn is_stopped(&self) -> bool {
         let over = self.clock.out_of_time(self.writer.slowest());
         if over {
-            info!("wall time used up: the remaining time is for the checkpoint");
+            info!("the wall time is nearly over: writing the last checkpoint");
         }
         over || self.options.stop.load(Ordering::Relaxed)
     }

@@ -2,6 +2,8 @@
 
 mod markdown;
 
+pub(crate) use markdown::first_sentence;
+
 use crate::common::{Context, input_error};
 use crate::terminal::print;
 use clap::Args;
@@ -75,7 +77,7 @@ fn find<'r>(registry: &'r Registry, name: &str) -> Result<Vec<(&'r Library, &'r 
 fn overview(registry: &Registry) -> String {
     let mut out = String::new();
     for (library, c) in registry.components() {
-        let summary = markdown::first_sentence(&c.doc);
+        let summary = first_sentence(&c.doc);
         let _ = writeln!(out, "{:16} {:11} {summary}  [{}]", c.name, c.kind.to_string(), library.record.name());
     }
     for (path, message) in registry.broken() {
