@@ -100,7 +100,9 @@ pub mod testkit;
 pub use abi::{layout, plugin_record, services, views, wire};
 pub use device::{lanes, math, philox, precision, quaternion, real, rotation, scaling, vector};
 pub use kinds::bonded::potential as bond_potential;
-pub use kinds::{analyzer, bonded, component, external, force, generator, integrator, pair, sampler, updater};
+pub use kinds::{
+    analyzer, bonded, component, external, force, generator, integrator, pair, sampler, schedule, updater,
+};
 pub use params::varying;
 
 #[doc(hidden)]
@@ -129,6 +131,7 @@ pub mod prelude {
     pub use crate::quaternion::Quaternion;
     pub use crate::real::Real;
     pub use crate::sampler::Sampler;
+    pub use crate::schedule::Schedule;
     pub use crate::services::{Host, Level};
     pub use crate::snapshot::{Array, Link, Snapshot, Values};
     pub use crate::updater::{Edit, UpdateCall, Updater};

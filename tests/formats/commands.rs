@@ -53,9 +53,12 @@ fn conversions_that_fail_are_reported() {
         (&["convert", "none.xml", "out.gsd"][..], "none.xml: cannot be read"),
         (
             &["convert", "in.xml", "out.foo"],
-            "out.foo: no component writes files with this extension; known extensions: *.",
+            "out.foo: no component writes files with this extension; choose a writer with --to; known extensions: *.",
         ),
-        (&["convert", "p.ron", "out.gsd"], "p.ron: no component reads files with this extension; known extensions: *."),
+        (
+            &["convert", "p.ron", "out.gsd"],
+            "p.ron: no component reads files with this extension; no reader recognizes its contents",
+        ),
         (&["convert", "in.xml", "in.xml"], "input and output are the same file"),
         (&["convert", "in.xml", "no/out.gsd"], "there is no folder"),
         (

@@ -2,8 +2,11 @@
 
 mod commands;
 mod damaged;
+mod forces;
+mod losses;
 mod other_programs;
 mod trajectories;
+mod unusual;
 
 use galamost::files;
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values};
@@ -73,11 +76,11 @@ fn every_format_round_trips_or_reports_its_losses() {
     let s = read(&f.path().join("in.xml"), None);
     for (name, options, lost) in [
         ("out.data", "labels: true", &[][..]),
-        ("out.data", "", &["type names of bonds", "type names of angles", "type names of dihedrals"]),
+        ("out.data", "", &["bond type names", "angle type names", "dihedral type names"]),
         (
             "out.data",
             "atom_style: Bond",
-            &["charge of particles", "type names of bonds", "all of 60 angles", "all of 50 dihedrals"],
+            &["charge of particles", "bond type names", "all of 60 angles", "all of 50 dihedrals"],
         ),
         ("out.mst", "", &[]),
         ("out.{step}.mst", "", &[]),
@@ -96,7 +99,7 @@ fn every_format_round_trips_or_reports_its_losses() {
                 "images",
                 "all of 60 angles",
                 "all of 50 dihedrals",
-                "type names of bonds",
+                "bond type names",
             ][..],
         ),
         (
@@ -108,7 +111,7 @@ fn every_format_round_trips_or_reports_its_losses() {
                 "charge of particles",
                 "all of 60 angles",
                 "all of 50 dihedrals",
-                "type names of bonds",
+                "bond type names",
             ],
         ),
         ("out.gsd", "", &["molecule of particles", "positions are rounded", "velocities are rounded", "masses"]),

@@ -17,6 +17,9 @@ use tracing::warn;
 pub struct RenderArgs {
     /// A particle file, or a pipeline, whose initial state is rendered.
     snapshot: PathBuf,
+    /// Component that reads the file, overriding the file extension.
+    #[arg(long, value_name = "NAME")]
+    from: Option<String>,
     /// Frame of a trajectory, counted from 0; negative numbers count from the end [default: the last frame].
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     frame: Option<i64>,
@@ -132,11 +135,16 @@ fn initial_state(path: &Path, registry: &Registry) -> Result<Snapshot, Failure> 
 ///
 /// # Errors
 /// Returns an error if the file cannot be read.
-pub fn read_state(path: &Path, frame: Option<i64>, registry: &Registry) -> Result<Snapshot, Failure> {
-    if path.extension().is_some_and(|e| e == "ron") {
+pub fn read_state(
+    path: &Path,
+    frame: Option<i64>,
+    from: Option<&str>,
+    registry: &Registry,
+) -> Result<Snapshot, Failure> {
+    if from.is_none() && path.extension().is_some_and(|e| e == "ron") {
         return initial_state(path, registry);
     }
-    crate::files::read(path, frame, registry)
+    crate::files::Reader::open_with(path, from, "", registry)?.read(frame)
 }
 
 /// Calls `f` for every index below `n` on the program's threads.
@@ -155,7 +163,7 @@ pub(crate) fn run(args: &RenderArgs, context: &Context) -> Result<u8, Failure> {
     if out.extension().is_none_or(|e| e != "png") {
         return Err(input_error(&out, "unknown image format: the file name must end in .png"));
     }
-    let state = read_state(&args.snapshot, args.frame, &context.registry())?;
+    let state = read_state(&args.snapshot, args.frame, args.from.as_deref(), &context.registry())?;
     if args.view.bonds == Bonds::On && state.bonds.is_empty() {
         return Err(input_error("--bonds", "the state has no bonds"));
     }

@@ -64,6 +64,14 @@ pub fn columns(backend: &mut dyn Backend, facts: &Facts, wants: Wants) -> Result
             rotation::describe(&mut c.arrays, facts.axes);
         }
     }
+    if wants.forces {
+        let rows = reals(&backend.read(ArrayId::Force.name())?, facts.precision);
+        let rows = rows.as_chunks::<4>().0;
+        let force = rows.iter().flat_map(|[x, y, z, _]| [*x, *y, *z]).collect();
+        c.arrays.insert("force".into(), Array { width: 3, values: Values::Real(force) });
+        let energy = rows.iter().map(|[.., u]| *u).collect();
+        c.arrays.insert("energy".into(), Array { width: 1, values: Values::Real(energy) });
+    }
     if wants.topology {
         let t = backend.topology();
         (c.bonds, c.angles, c.dihedrals) = (t.bonds.clone(), t.angles.clone(), t.dihedrals.clone());

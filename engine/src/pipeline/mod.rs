@@ -10,7 +10,7 @@ use galamost_plugin_api::params::{Fields, FromValue, Range, Source, Value};
 use galamost_plugin_api::precision::Precision;
 use std::path::{Path, PathBuf};
 
-pub use overrides::apply as apply_overrides;
+pub use overrides::{Overrides, apply as apply_overrides};
 pub use settings::{CheckpointSettings, Exclusions, ListChoice, Neighbors, Only};
 
 /// The largest number of checkpoints that a run keeps.
@@ -219,6 +219,8 @@ pub struct Pipeline {
     pub stages: Vec<Stage>,
     /// Samplers; they replace all lists above.
     pub ensemble: Vec<Entry>,
+    /// Where the pieces of the text come from.
+    overrides: Overrides,
 }
 
 impl Pipeline {
@@ -228,7 +230,15 @@ impl Pipeline {
     /// Returns all errors of its syntax and of its own fields.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self, Failure> {
         let (pipeline, errors) = Self::read_partially(path, overrides)?;
-        if errors.is_empty() { Ok(pipeline) } else { Err(Failure::Input(errors)) }
+        if errors.is_empty() {
+            return Ok(pipeline);
+        }
+        Err(Failure::Input(errors.into_iter().map(|d| pipeline.locate(d)).collect()))
+    }
+
+    /// Moves an error in the text of the pipeline to its place in the file, or to the option `--set` that is wrong.
+    pub fn locate(&self, d: Diagnostic) -> Diagnostic {
+        if d.file == self.path { self.overrides.locate(&self.text, d) } else { d }
     }
 
     /// Reads a file as [`Self::read`] does, but returns errors of fields beside the pipeline, so that components can be
@@ -279,12 +289,19 @@ impl Pipeline {
         if let Err(e) = whole.check_syntax() {
             return Err(vec![e]);
         }
-        let text = apply_overrides(text, whole, overrides)?;
+        let (text, overrides) = apply_overrides(text, whole, overrides)?;
         let value = body(&text);
         let mut errors = Errors::default();
         match Self::fields(path, &text, value, &mut errors) {
-            Some(p) => Ok((p, errors.0)),
-            None => Err(errors.0),
+            Some(p) => Ok((Self { overrides, ..p }, errors.0)),
+            None => {
+                let located = |e: InputError| {
+                    let d = overrides.locate(&text, Diagnostic::new(path, e.at, e.message));
+                    let option = if d.file == path { String::new() } else { format!("{}: ", d.file.display()) };
+                    InputError { at: d.at, ..InputError::new(format!("{option}{}", d.message)) }
+                };
+                Err(errors.0.into_iter().map(located).collect())
+            }
         }
     }
 
@@ -334,6 +351,7 @@ impl Pipeline {
             analyzers,
             stages: stages.unwrap_or_default(),
             ensemble: vec![],
+            overrides: Overrides::default(),
         })
     }
 
@@ -379,6 +397,7 @@ impl Pipeline {
             analyzers: vec![],
             stages: vec![],
             ensemble,
+            overrides: Overrides::default(),
         })
     }
 

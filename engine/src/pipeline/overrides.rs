@@ -1,16 +1,16 @@
 //! `--set path=value`: replaces values of the pipeline file before it is read.
 
-use crate::diagnostic::counted;
-use galamost_plugin_api::error::InputError;
+use crate::diagnostic::{Diagnostic, counted};
+use galamost_plugin_api::error::{InputError, Position};
 use galamost_plugin_api::params::{Source, Value};
 
 /// Returns the text with every override applied. Paths have the form `stages[0].dt` or `forces[0].pairs[1].a`.
 ///
 /// # Errors
 /// Returns an error for each path that does not exist.
-pub fn apply(text: &str, body: Value<'_>, overrides: &[String]) -> Result<String, Vec<InputError>> {
+pub fn apply(text: &str, body: Value<'_>, overrides: &[String]) -> Result<(String, Overrides), Vec<InputError>> {
     let mut errors = vec![];
-    let mut edits: Vec<(usize, usize, String)> = vec![];
+    let mut edits: Vec<(usize, usize, String, &String)> = vec![];
     for o in overrides {
         let Some((path, new)) = o.split_once('=') else {
             errors.push(InputError::new(format!("--set {o}: write it as path=value")));
@@ -22,11 +22,11 @@ pub fn apply(text: &str, body: Value<'_>, overrides: &[String]) -> Result<String
             continue;
         }
         match find(body, path.trim()) {
-            Ok(Target::Value(v)) => edits.push((v.offset(), v.offset() + v.text().len(), new.trim().into())),
+            Ok(Target::Value(v)) => edits.push((v.offset(), v.offset() + v.text().len(), new.trim().into(), o)),
             Ok(Target::Missing(v, field)) => {
                 // insert a missing field before the others
                 let open = v.offset() + v.text().find('(').map_or(v.text().len(), |n| n + 1);
-                edits.push((open, open, format!("{field}: {}, ", new.trim())));
+                edits.push((open, open, format!("{field}: {}, ", new.trim()), o));
             }
             Err(message) => errors.push(InputError::new(format!("--set {o}: {message}"))),
         }
@@ -35,11 +35,67 @@ pub fn apply(text: &str, body: Value<'_>, overrides: &[String]) -> Result<String
         return Err(errors);
     }
     edits.sort();
-    let mut out = text.to_string();
-    for (from, to, new) in edits.into_iter().rev() {
-        out.replace_range(from..to, &new);
+    let mut out = String::new();
+    let mut done = 0;
+    let mut origin = Overrides { file: text.into(), edits: vec![] };
+    for (from, to, new, option) in edits {
+        out.push_str(&text[done..from.max(done)]);
+        origin.edits.push(Edit { at: out.len(), length: new.len(), resumes: to, option: option.clone() });
+        out.push_str(&new);
+        done = to.max(done);
     }
-    Ok(out)
+    out.push_str(&text[done..]);
+    Ok((out, origin))
+}
+
+/// Where the pieces of a text with overrides come from.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// The text of the file.
+    file: String,
+    edits: Vec<Edit>,
+}
+
+/// A piece of the text that an option has written.
+#[derive(Clone, Debug)]
+struct Edit {
+    /// Where it begins in the text, and its length.
+    at: usize,
+    length: usize,
+    /// Where the text of the file goes on after it.
+    resumes: usize,
+    option: String,
+}
+
+impl Overrides {
+    /// Moves an error in the text to the place in the file, or to the option that has written it.
+    pub fn locate(&self, text: &str, mut d: Diagnostic) -> Diagnostic {
+        let Some(offset) = d.at.filter(|_| !self.edits.is_empty()).and_then(|at| offset_of(text, at)) else { return d };
+        match self.edits.iter().rev().find(|e| e.at <= offset) {
+            Some(e) if offset < e.at + e.length => {
+                (d.file, d.at) = (format!("--set {}", e.option).into(), None);
+            }
+            Some(e) => d.at = Some(position_of(&self.file, e.resumes + offset - e.at - e.length)),
+            None => {}
+        }
+        d
+    }
+}
+
+/// Returns the byte offset of a position.
+fn offset_of(text: &str, at: Position) -> Option<usize> {
+    let line = (at.line as usize).checked_sub(1)?;
+    let begin: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+    let column = (at.column as usize).checked_sub(1)?;
+    Some(begin + text.get(begin..)?.chars().take(column).map(char::len_utf8).sum::<usize>())
+}
+
+/// Returns the position of a byte offset.
+fn position_of(text: &str, offset: usize) -> Position {
+    let before = text.get(..offset).unwrap_or(text);
+    let last = before.rsplit('\n').next().unwrap_or_default();
+    let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
+    Position { line: line as u32, column: last.chars().count() as u32 + 1 }
 }
 
 enum Target<'a> {
@@ -95,6 +151,27 @@ mod tests {
         assert_eq!((p.stages[0].dt, p.seed), (0.02, 7));
         assert_eq!(p.forces[0].text, "Dpd(r_cut: 1.0, pairs: {(\"A\", \"A\"): (a: 30)})");
         assert_eq!(p.device, crate::pipeline::DeviceChoice::Cpu);
+    }
+
+    /// Errors in the value of an option name the option; those elsewhere have their place in the file.
+    #[test]
+    fn errors_are_located() {
+        let text = "(seed: 1,\n initial: [], stages: [\n  (steps: 10, dt: 0.01), (steps: x, dt: 1.0)])";
+        let options = ["stages[0].steps=1000000".to_string(), "device=Cpu".into()];
+        let (p, errors) = Pipeline::parse_partially(Path::new("x.ron"), text, &options).expect("RON");
+        let located: Vec<String> = errors
+            .into_iter()
+            .map(|e| p.locate(crate::diagnostic::Diagnostic::new(&p.path, e.at, e.message)).to_string())
+            .collect();
+        assert!(located[0].starts_with("x.ron:3:34: expected a non-negative integer, found `x`"), "{located:?}");
+        let options = ["stages[1].steps=5".to_string(), "stages[0].dt=-2".into(), "seed=2".into()];
+        let (p, errors) = Pipeline::parse_partially(Path::new("x.ron"), text, &options).expect("RON");
+        let located: Vec<String> = errors
+            .into_iter()
+            .map(|e| p.locate(crate::diagnostic::Diagnostic::new(&p.path, e.at, e.message)).to_string())
+            .collect();
+        assert!(located[0].starts_with("--set stages[0].dt=-2: -2 is not allowed here"), "{located:?}");
+        assert_eq!(located.len(), 1);
     }
 
     #[test]

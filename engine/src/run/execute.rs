@@ -239,12 +239,12 @@ impl<'a> Run<'a> {
     }
 
     /// Returns the indices of the analyzers that are due.
-    fn due(&mut self, stage: &StagePlan, step: u64) -> Vec<usize> {
+    fn due(&mut self, stage: &StagePlan, step: u64, end: u64) -> Vec<usize> {
         let due = stage
             .analyzers
             .iter()
             .enumerate()
-            .filter(|(_, a)| step.is_multiple_of(a.needs.period.max(1)) && self.last_due.get(&a.id) != Some(&step));
+            .filter(|(_, a)| a.needs.is_due(step, end) && self.last_due.get(&a.id) != Some(&step));
         let due: Vec<usize> = due.map(|(i, _)| i).collect();
         for id in due.iter().flat_map(|i| self.plan.group(&stage.analyzers[*i].id)) {
             self.last_due.insert(*id, step);
@@ -259,7 +259,8 @@ impl<'a> Run<'a> {
             let facts = serde_json::json!({"stage": stage.stage.name, "steps": steps, "dt": stage.stage.dt});
             crate::log::event("stage", facts);
         }
-        let thermo = self.wanted_at(stage, self.backend.step()) == Wanted::ALL;
+        let step = self.backend.step();
+        let thermo = self.wanted_at(stage, step, step + (steps - self.position.stage_step)) == Wanted::ALL;
         // a new analyzer that is due at once needs energies that the checkpoint does not have
         let fresh = !resumed || (thermo && self.sums.is_none());
         self.mid_step = true;
@@ -283,7 +284,8 @@ impl<'a> Run<'a> {
         loop {
             let step = self.backend.step();
             crate::activity::reached(step);
-            let due = self.due(stage, step);
+            let end = step + (steps - self.position.stage_step);
+            let due = self.due(stage, step, end);
             let tick = Instant::now();
             self.analyze(stage, &due)?;
             self.summary.loop_times.analyzers += tick.elapsed().as_secs_f64();
@@ -296,8 +298,8 @@ impl<'a> Run<'a> {
             if self.checkpoint_is_due(step) {
                 self.checkpoint()?;
             }
-            let next = self.next_event(stage, step, steps);
-            let wanted = if next == self.pause { Wanted::ALL } else { self.wanted_at(stage, next) };
+            let next = self.next_event(stage, step, end);
+            let wanted = if next == self.pause { Wanted::ALL } else { self.wanted_at(stage, next, end) };
             let mut n = (next - step).min(chunk);
             let profile_due = last_profile.is_none_or(|l| l.elapsed() > PROFILE_INTERVAL);
             if left == 0 && self.position.stage_step >= FIRST_PROFILE && profile_due {
@@ -375,16 +377,16 @@ impl<'a> Run<'a> {
     }
 
     /// Returns the next step at which a component or a checkpoint is due.
-    fn next_event(&self, stage: &StagePlan, step: u64, steps: u64) -> u64 {
-        let end = step.saturating_add(steps - self.position.stage_step).min(self.pause);
-        let parts = stage.analyzers.iter().chain(&stage.updaters).map(|c| c.needs.period);
-        parts.chain(self.plan.pipeline.checkpoint.every).map(|p| (step / p.max(1) + 1) * p.max(1)).fold(end, u64::min)
+    fn next_event(&self, stage: &StagePlan, step: u64, end: u64) -> u64 {
+        let parts = stage.analyzers.iter().chain(&stage.updaters).map(|c| c.needs.next_due(step));
+        let checkpoint = self.plan.pipeline.checkpoint.every.map(|p| (step / p.max(1) + 1) * p.max(1));
+        parts.chain(checkpoint).fold(end.min(self.pause), u64::min)
     }
 
-    /// Returns what the force evaluation at `step` must compute.
-    fn wanted_at(&self, stage: &StagePlan, step: u64) -> Wanted {
+    /// Returns what the force evaluation at `step` must compute. The stage ends at step `end`.
+    fn wanted_at(&self, stage: &StagePlan, step: u64, end: u64) -> Wanted {
         let mut parts = stage.analyzers.iter().chain(&stage.updaters);
-        let thermo = parts.any(|c| c.needs.wants.thermo && step.is_multiple_of(c.needs.period.max(1)));
+        let thermo = parts.any(|c| (c.needs.wants.thermo || c.needs.wants.forces) && c.needs.is_due(step, end));
         if thermo { Wanted::ALL } else { Wanted::FORCE }
     }
 

@@ -77,7 +77,12 @@ fn arranged<'a>(columns: &'a [EnergyColumn], stage: &[EnergyColumn], energies: &
 fn wants_of(stage: &StagePlan, due: &[usize]) -> Wants {
     due.iter().fold(Wants::default(), |w, i| {
         let a = stage.analyzers[*i].needs.wants;
-        Wants { thermo: w.thermo | a.thermo, particles: w.particles | a.particles, topology: w.topology | a.topology }
+        Wants {
+            thermo: w.thermo | a.thermo,
+            particles: w.particles | a.particles,
+            topology: w.topology | a.topology,
+            forces: w.forces | a.forces,
+        }
     })
 }
 
@@ -106,7 +111,7 @@ pub fn analyze(
     };
     let without_virial = stage.forces.iter().any(|f| f.needs.without_virial);
     let values = sums.as_ref().map(|s| thermo(s, &facts, rotational, box_length, without_virial));
-    let columns: Columns = if wants.particles || wants.topology {
+    let columns: Columns = if wants.particles || wants.topology || wants.forces {
         let facts = backend.facts().clone();
         columns(backend, &facts, wants)?
     } else {

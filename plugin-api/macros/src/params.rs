@@ -223,6 +223,9 @@ pub fn pair_params(input: &DeriveInput) -> Result<TokenStream> {
             fn sample(random: &mut dyn ::std::ops::FnMut() -> f64) -> Self {
                 Self { #(#names: #pair::sample_in(&#ranges, random)),* }
             }
+            fn zeros() -> ::std::option::Option<Self> {
+                ::std::option::Option::Some(Self { #(#names: 0.0),* })
+            }
         }
         impl #pair::RowInput for #name<f64> {
             type Settings = #pair::NoSettings;

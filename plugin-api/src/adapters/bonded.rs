@@ -56,7 +56,11 @@ impl<P: BondPotential> BondComponent<P> {
             unit: String::new(),
             default: None,
             range: String::new(),
-            doc: format!("Parameters of each {} type.", links_of(P::WIDTH).1),
+            doc: format!(
+                "Parameters of {} types, `\"*\"` for all; later rows win. Each type needs a row in one of the components; \
+                 `None` if no force acts on it.",
+                links_of(P::WIDTH).1
+            ),
             fields: P::Input::docs(),
         });
         docs
@@ -86,20 +90,35 @@ impl<P: BondPotential> ComponentInterface for BondComponent<P> {
         let mut errors = Errors::default();
         let mut rows = vec![];
         let (_, what, types) = links_of(P::WIDTH);
-        if let Some(table) = self.bonds.bind(what, types(system), &mut errors) {
-            for entry in table {
-                match self.potential.row(&entry.value) {
-                    Ok(row) => rows.push(row),
-                    Err(message) => errors.push(InputError::at(entry.at, message)),
-                }
+        let mut unknown = Errors::default();
+        let table = self.bonds.bind_some(what, types(system), &mut unknown);
+        let unnamed = table.iter().all(Option::is_none) && !table.is_empty();
+        if unnamed || (table.iter().any(|entry| entry.flatten().is_none()) && self.potential.inert().is_none()) {
+            // names the unknown and the missing types
+            self.bonds.bind(what, types(system), &mut errors);
+        } else {
+            unknown.0.into_iter().for_each(|e| errors.push(e));
+        }
+        let complete = errors.0.is_empty();
+        for entry in table.iter().filter(|_| complete) {
+            match entry.flatten().map(|entry| self.potential.row(&entry.value).map_err(|m| (entry.at, m))) {
+                Some(Ok(row)) => rows.push(row),
+                Some(Err((at, message))) => errors.push(InputError::at(at, message)),
+                None => rows.extend(self.potential.inert()),
             }
         }
+        let named = table.iter().zip(0..).filter(|(entry, _)| entry.is_some()).map(|(_, k)| k).collect();
         if !errors.0.is_empty() {
             return errors.into_result(None);
         }
         self.tables = Some(self.potential.tables(&rows));
         self.rows = rows;
-        Ok(Needs { link_width: P::WIDTH, varyings: self.potential.varyings(), ..Needs::default() })
+        Ok(Needs {
+            link_width: P::WIDTH,
+            link_types: Some(named),
+            varyings: self.potential.varyings(),
+            ..Needs::default()
+        })
     }
 
     fn table(name: &str) -> Option<TablePointer> {

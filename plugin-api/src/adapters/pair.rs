@@ -11,10 +11,10 @@ use crate::device::vector::Vec3;
 use crate::error::{Errors, InputError, Result};
 use crate::kinds::component::{ArrayNeed, Kind, Needs, Registration, SystemInfo};
 use crate::kinds::pair::{
-    CentralFunction, CompiledPair, CutoffRow, Mode, OrientedFn, OrientedFunction, OrientedInput, PairCall,
+    CentralFunction, CompiledPair, CutoffRow, Mixing, Mode, OrientedFn, OrientedFunction, OrientedInput, PairCall,
     PairConfiguration, PairFn, PairInput, PairOutput, PairPotential, apply_mode, inputs,
 };
-use crate::params::{FieldDoc, Fields, FromValue, Params, Range, TypePairs, Value};
+use crate::params::{Cell, FieldDoc, Fields, FromValue, Params, Range, TypePairs, Value};
 
 /// Parameters of one pair of types: those of the potential, and an optional cutoff.
 struct Entry<P: PairPotential> {
@@ -22,6 +22,21 @@ struct Entry<P: PairPotential> {
     r_cut: Option<f64>,
     r_on: Option<f64>,
     at: crate::error::Position,
+}
+
+/// Parameters of a pair of types: as the user has written them, or mixed or by default.
+enum Found<'a, P: PairPotential> {
+    Written(&'a Entry<P>),
+    Made(Entry<P>),
+}
+
+impl<P: PairPotential> Found<'_, P> {
+    fn entry(&self) -> &Entry<P> {
+        match self {
+            Self::Written(entry) => entry,
+            Self::Made(entry) => entry,
+        }
+    }
 }
 
 const ABOVE_0: Range = Range { above: 0.0, ..Range::ANY };
@@ -71,6 +86,7 @@ pub struct PairComponent<P: PairPotential> {
     at: crate::error::Position,
     r_cut: Option<f64>,
     mode: Mode,
+    mixing: Option<Mixing>,
     potential: P,
     pairs: TypePairs<Entry<P>>,
     n_types: usize,
@@ -93,17 +109,29 @@ impl<P: PairPotential> PairComponent<P> {
             r_cut = fields.required("r_cut", ABOVE_0);
             mode = fields.or("mode", ABOVE_0, Mode::default);
         }
+        let mixing = if P::MIXES { fields.required("mixing", Range::ANY) } else { Some(None) };
         let settings = Params::take(&mut fields);
         let pairs: Option<TypePairs<Entry<P>>> = match P::default_parameters() {
             Some(_) => fields.or("pairs", Range::ANY, || TypePairs::empty(value.at())),
             None => fields.required("pairs", Range::ANY),
         };
         fields.finish();
-        let (r_cut, mode, settings, pairs) = (r_cut?, mode?, settings?, pairs?);
+        let (r_cut, mode, mixing, settings, pairs) = (r_cut?, mode?, mixing?, settings?, pairs?);
         let written: Vec<_> = pairs.iter().map(|(_, _, e)| (e.at, &e.input)).collect();
         let potential = P::new(settings, &written, errors)?;
         let (rows, cutoff_rows) = (vec![], vec![]);
-        Some(Self { at: value.at(), r_cut, mode, potential, pairs, n_types: 0, rows, cutoff_rows, tables: None })
+        Some(Self {
+            at: value.at(),
+            r_cut,
+            mode,
+            mixing,
+            potential,
+            pairs,
+            n_types: 0,
+            rows,
+            cutoff_rows,
+            tables: None,
+        })
     }
 
     fn docs() -> Vec<FieldDoc> {
@@ -139,12 +167,111 @@ impl<P: PairPotential> PairComponent<P> {
         ];
         let mut docs: Vec<_> = shared.into_iter().filter(|_| !P::OWN_CUTOFF).collect();
         docs.extend(P::Settings::docs());
+        if P::MIXES {
+            docs.push(number(
+                "mixing",
+                Mixing::describe(),
+                "none",
+                "Parameters of pairs of unlike types without a row, from those of the like types. `LorentzBerthelot`:\n\
+                 σ = (σ₁ + σ₂)/2, ε = √(ε₁ε₂). `Geometric`: σ = √(σ₁σ₂), ε = √(ε₁ε₂). `SixthPower`: σ⁶ = (σ₁⁶ + σ₂⁶)/2,\n\
+                 ε = 2√(ε₁ε₂) σ₁³σ₂³/(σ₁⁶ + σ₂⁶). Cutoffs of single pairs are mixed as σ.",
+            ));
+        }
         docs.push(FieldDoc {
             default: P::default_parameters().map(|_| "defaults for all pairs of types".into()),
             fields: Entry::<P>::fields(),
             ..number("pairs", TypePairs::<Entry<P>>::describe(), "", "Parameters of each pair of types.")
         });
         docs
+    }
+
+    /// Returns the parameters of types i and j from those of the like types.
+    fn mixed(&self, rule: Mixing, [a, b]: [&Entry<P>; 2]) -> Result<Entry<P>, String> {
+        let length = |own: fn(&Entry<P>) -> Option<f64>, of_all: Option<f64>| match (own(a), own(b)) {
+            (None, None) => None,
+            (a, b) => a.or(of_all).zip(b.or(of_all)).map(|(a, b)| rule.length([a, b])),
+        };
+        let r_on = if let Mode::Smooth(on) = self.mode { Some(on) } else { None };
+        Ok(Entry {
+            input: P::mix([&a.input, &b.input], rule)?,
+            r_cut: length(|e| e.r_cut, self.r_cut),
+            r_on: length(|e| e.r_on, r_on),
+            at: self.at,
+        })
+    }
+
+    /// Returns the parameters of each pair of types at i·n + j; `None` for a pair without interaction. Records missing pairs.
+    fn entries(&self, types: &[String], errors: &mut Errors) -> Vec<Option<Found<'_, P>>> {
+        let n = types.len();
+        let cells = self.pairs.cells(types, errors);
+        let like = |i: usize| match cells[i * (n + 1)] {
+            Cell::Row(row) => Some(self.pairs.get(row)),
+            _ => None,
+        };
+        let made = |i: usize, j: usize| {
+            let pair = like(i).zip(like(j)).filter(|_| i != j);
+            match (self.mixing.zip(pair), P::default_parameters()) {
+                (Some((rule, (a, b))), _) => Some(self.mixed(rule, [a, b])),
+                (None, Some(input)) => Some(Ok(Entry { input, r_cut: None, r_on: None, at: self.at })),
+                (None, None) => None,
+            }
+        };
+        let mut open = cells.clone();
+        let mut found = vec![];
+        for (k, cell) in cells.iter().enumerate() {
+            let (i, j) = (k / n, k % n);
+            found.push(match cell {
+                Cell::Row(row) => Some(Found::Written(self.pairs.get(*row))),
+                Cell::Off => None,
+                Cell::Missing => made(i, j).and_then(|entry| {
+                    open[k] = Cell::Off;
+                    let wrong = |m: &String| InputError::at(self.at, format!("({}, {}): {m}", types[i], types[j]));
+                    entry
+                        .inspect_err(|m| {
+                            if i < j {
+                                errors.push(wrong(m))
+                            }
+                        })
+                        .ok()
+                        .map(Found::Made)
+                }),
+            });
+        }
+        self.pairs.require(&open, types, errors);
+        found
+    }
+
+    /// Builds the rows of all pairs of types.
+    fn bind_rows(&self, system: &SystemInfo, errors: &mut Errors) -> (Vec<P::Row>, Vec<CutoffRow<f64>>) {
+        let (types, n) = (&system.types, system.types.len());
+        let entries = self.entries(types, errors);
+        let (mut rows, mut cutoff_rows) = (vec![], vec![]);
+        let mut reported: Vec<(crate::error::Position, String)> = vec![];
+        let some = entries.iter().position(Option::is_some);
+        if some.is_none() && n > 0 && errors.0.is_empty() {
+            errors.push(InputError::at(self.at, "every pair of types is `None`; remove the component"));
+        }
+        let Some(some) = some.filter(|_| errors.0.is_empty()) else { return (rows, cutoff_rows) };
+        for k in 0..entries.len() {
+            // a pair without interaction has the row of another one, and no distance is below its cutoff
+            let (from, off) = if entries[k].is_some() { (k, false) } else { (some, true) };
+            let Some(entry) = entries[from].as_ref().map(Found::entry) else { continue };
+            match self.rows_of(entry, system, [&types[from / n], &types[from % n]]) {
+                Ok((row, cutoff)) => {
+                    rows.push(row);
+                    cutoff_rows.push(if off { CutoffRow { cutoff2: 0.0, ..cutoff } } else { cutoff });
+                }
+                // the rows of (i, j) and (j, i) are the same: report a mistake once
+                Err(message) => {
+                    let mistake = (entry.at, message);
+                    if !reported.contains(&mistake) {
+                        errors.push(InputError::at(mistake.0, mistake.1.clone()));
+                        reported.push(mistake);
+                    }
+                }
+            }
+        }
+        (rows, cutoff_rows)
     }
 
     /// Builds the rows of one pair of types.
@@ -237,30 +364,9 @@ impl<P: PairPotential> ComponentInterface for PairComponent<P> {
         }
         self.potential.bind(system)?;
         let n = system.types.len();
-        let others = P::default_parameters().map(|input| Entry::<P> { input, r_cut: None, r_on: None, at: self.at });
-        let table = match others {
-            Some(_) => self.pairs.bind_some(&system.types, &mut errors),
-            None => self.pairs.bind(&system.types, &mut errors).unwrap_or_default().into_iter().map(Some).collect(),
-        };
+        let (rows, cutoff_rows) = self.bind_rows(system, &mut errors);
         if !errors.0.is_empty() {
             return errors.into_result(None);
-        }
-        let (mut rows, mut cutoff_rows) = (vec![], vec![]);
-        let mut reported = vec![];
-        for (k, index) in table.iter().enumerate() {
-            let Some(entry) = index.map(|i| self.pairs.get(i)).or(others.as_ref()) else { continue };
-            match self.rows_of(entry, system, [&system.types[k / n], &system.types[k % n]]) {
-                Ok((row, cutoff)) => {
-                    rows.push(row);
-                    cutoff_rows.push(cutoff);
-                }
-                // the rows of (i, j) and (j, i) are the same: report a mistake once
-                Err(_) if reported.contains(index) => {}
-                Err(message) => {
-                    reported.push(*index);
-                    errors.push(InputError::at(entry.at, message));
-                }
-            }
         }
         let used = self.potential.inputs();
         let conditions = used & (inputs::VELOCITY | inputs::RANDOM) != 0;

@@ -118,6 +118,8 @@ pub struct Wants {
     pub particles: bool,
     /// Bonds, angles and dihedrals.
     pub topology: bool,
+    /// Force and energy of each particle, in tag order on the host: arrays `force` and `energy` of the frame.
+    pub forces: bool,
 }
 
 /// What a component needs; the result of binding it.
@@ -132,6 +134,10 @@ pub struct Needs {
     pub capturable: bool,
     /// Period in steps. 0: every step (forces, integrators) or only once (generators).
     pub period: u64,
+    /// First step at which an analyzer is due by its period.
+    pub offset: u64,
+    /// An analyzer is due at the end of each stage, too.
+    pub at_end: bool,
     /// Optional arrays it needs.
     pub arrays: Vec<ArrayNeed>,
     /// Its time-dependent numbers, at most [`crate::views::COMPONENT_VARYINGS`].
@@ -142,6 +148,8 @@ pub struct Needs {
     pub cutoff: f64,
     /// Members of the links that it acts on: 2 for bonds, 3 for angles, 4 for dihedrals, 0 for none.
     pub link_width: u32,
+    /// The types of these links that the component names; `None` if it acts on all of them.
+    pub link_types: Option<Vec<u32>>,
     /// The data that it reads (analyzers).
     pub wants: Wants,
     /// The component conserves the total momentum of an isolated system.
@@ -181,6 +189,21 @@ pub struct Needs {
 }
 
 impl Needs {
+    /// Returns whether an analyzer is due at a step of a stage that ends at step `end`.
+    pub fn is_due(&self, step: u64, end: u64) -> bool {
+        let periodic = step.checked_sub(self.offset).is_some_and(|s| s.is_multiple_of(self.period.max(1)));
+        periodic || (self.at_end && step == end)
+    }
+
+    /// Returns the first step after `step` at which an analyzer is due by its period.
+    pub fn next_due(&self, step: u64) -> u64 {
+        let period = self.period.max(1);
+        match step.checked_sub(self.offset) {
+            Some(since) => (since / period + 1).saturating_mul(period).saturating_add(self.offset),
+            None => self.offset,
+        }
+    }
+
     /// Declares a file that the component writes, and returns its path. `file` may contain `{step}`.
     ///
     /// Before the first step, the engine checks that the file can be written and that nothing else in the run uses it. A
@@ -198,11 +221,14 @@ impl Default for Needs {
             cuda: true,
             capturable: true,
             period: 0,
+            offset: 0,
+            at_end: false,
             arrays: vec![],
             varyings: vec![],
             group: GroupNeed::All,
             cutoff: 0.0,
             link_width: 0,
+            link_types: None,
             wants: Wants::default(),
             conserves_momentum: true,
             conservative: true,

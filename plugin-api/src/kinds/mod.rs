@@ -9,6 +9,7 @@ pub mod generator;
 pub mod integrator;
 pub mod pair;
 pub mod sampler;
+pub mod schedule;
 mod storage;
 #[cfg(test)]
 mod threads;

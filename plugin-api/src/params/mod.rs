@@ -17,6 +17,6 @@ pub mod varying;
 pub(crate) use fields::parse;
 pub use fields::{FieldDoc, Fields, Params, Range};
 pub use group::Group;
-pub use tables::{TypeMap, TypePairs};
+pub use tables::{Cell, TypeMap, TypePairs};
 pub use types::{Axis, Convention, FromValue, Spanned};
 pub use value::{Key, Source, Value};

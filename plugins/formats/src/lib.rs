@@ -8,6 +8,7 @@ mod gsd;
 mod lammps_data;
 mod lammps_dump;
 mod mst;
+mod names;
 mod pdb;
 
 use galamost_plugin_api::prelude::*;

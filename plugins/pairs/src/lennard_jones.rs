@@ -1,5 +1,6 @@
 //! The Lennard-Jones potential.
 
+use galamost_plugin_api::pair::Mixing;
 use galamost_plugin_api::prelude::*;
 
 /// Parameters of one pair of types.
@@ -29,6 +30,15 @@ impl RowInput for LennardJonesInput {
     fn row(&self, _: &NoSettings) -> std::result::Result<LennardJones<f64>, String> {
         let c6 = 4.0 * self.epsilon * self.sigma.powi(6);
         Ok(LennardJones { c12: c6 * self.sigma.powi(6), c6: self.alpha * c6 })
+    }
+    const MIXES: bool = true;
+    fn mix(&self, other: &Self, rule: Mixing) -> std::result::Result<Self, String> {
+        if self.alpha != other.alpha {
+            return Err("the factors `alpha` differ; write a row for this pair".into());
+        }
+        let sigma = [self.sigma, other.sigma];
+        let epsilon = rule.energy([self.epsilon, other.epsilon], sigma);
+        Ok(Self { epsilon, sigma: rule.length(sigma), alpha: self.alpha })
     }
 }
 

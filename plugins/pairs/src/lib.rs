@@ -1,9 +1,11 @@
 //! Isotropic pair potentials, one file each.
 //!
-//! `soft` contains soft repulsions, `coulomb` short-range forms of the Coulomb interaction.
+//! `soft` contains soft repulsions, `coarse` potentials of coarse-grained particles and colloids, `coulomb` short-range forms of the Coulomb interaction.
 #![allow(non_camel_case_types)]
 
+mod born;
 mod buckingham;
+mod coarse;
 mod coulomb;
 mod lennard_jones;
 mod lj96;

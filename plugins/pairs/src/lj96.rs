@@ -1,5 +1,6 @@
 //! The 9-6 Lennard-Jones potential.
 
+use galamost_plugin_api::pair::Mixing;
 use galamost_plugin_api::prelude::*;
 
 /// Parameters of one pair of types.
@@ -26,6 +27,12 @@ impl RowInput for Lj96Input {
     fn row(&self, _: &NoSettings) -> std::result::Result<Lj96<f64>, String> {
         let c6 = 6.75 * self.epsilon * self.sigma.powi(6);
         Ok(Lj96 { c9: c6 * self.sigma.powi(3), c6 })
+    }
+    const MIXES: bool = true;
+    fn mix(&self, other: &Self, rule: Mixing) -> std::result::Result<Self, String> {
+        let sigma = [self.sigma, other.sigma];
+        let epsilon = rule.energy([self.epsilon, other.epsilon], sigma);
+        Ok(Self { epsilon, sigma: rule.length(sigma) })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The Mie potential.
 
+use galamost_plugin_api::pair::Mixing;
 use galamost_plugin_api::prelude::*;
 
 /// Parameters of one pair of types.
@@ -38,6 +39,15 @@ impl RowInput for MieInput {
         }
         let c = n / (n - m) * (n / m).powf(m / (n - m));
         Ok(Mie { prefactor: c * self.epsilon, sigma2: self.sigma * self.sigma, half_n: 0.5 * n, half_m: 0.5 * m })
+    }
+    const MIXES: bool = true;
+    fn mix(&self, other: &Self, rule: Mixing) -> std::result::Result<Self, String> {
+        if (self.n, self.m) != (other.n, other.m) {
+            return Err("the exponents differ; write a row for this pair".into());
+        }
+        let sigma = [self.sigma, other.sigma];
+        let epsilon = rule.energy([self.epsilon, other.epsilon], sigma);
+        Ok(Self { epsilon, sigma: rule.length(sigma), n: self.n, m: self.m })
     }
     fn sample(random: &mut dyn FnMut() -> f64) -> Option<Mie<f64>> {
         let m = 3.0 + 4.0 * random();

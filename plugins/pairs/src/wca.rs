@@ -1,6 +1,7 @@
 //! The Weeks-Chandler-Andersen repulsion.
 
 use galamost_plugin_api::component::SystemInfo;
+use galamost_plugin_api::pair::Mixing;
 use galamost_plugin_api::prelude::*;
 
 /// Parameters of one pair of types.
@@ -29,6 +30,12 @@ impl RowInput for WcaInput {
     fn row(&self, _: &NoSettings) -> std::result::Result<Wca<f64>, String> {
         let c6 = 4.0 * self.epsilon * self.sigma.powi(6);
         Ok(Wca { c12: c6 * self.sigma.powi(6), c6, epsilon: self.epsilon })
+    }
+    const MIXES: bool = true;
+    fn mix(&self, other: &Self, rule: Mixing) -> std::result::Result<Self, String> {
+        let sigma = [self.sigma, other.sigma];
+        let epsilon = rule.energy([self.epsilon, other.epsilon], sigma);
+        Ok(Self { epsilon, sigma: rule.length(sigma) })
     }
     fn cutoff(&self, _: &NoSettings, _: &SystemInfo) -> Option<f64> {
         Some(2f64.powf(1.0 / 6.0) * self.sigma)

@@ -157,7 +157,11 @@ fn analyzer_costs(plan: &Plan, registry: &Registry) -> Vec<AnalyzerCost> {
             let every = component.needs.period.max(1);
             let known = list.iter_mut().find(|l| l.0 == entry);
             // both ends of a stage are sampled; the boundary of two stages belongs to the first
-            let samples = last / every - first / every + u64::from(first.is_multiple_of(every) && known.is_none());
+            let needs = &component.needs;
+            let before = |step: u64| step.checked_sub(needs.offset).map_or(0, |s| s / every + 1);
+            let at_first = u64::from(needs.is_due(first, u64::MAX) && known.is_none());
+            let at_end = u64::from(needs.at_end && !needs.is_due(last, u64::MAX));
+            let samples = before(last) - before(first) + at_first + at_end;
             match known {
                 Some(l) => l.2 += samples,
                 None => list.push((entry, every, samples)),

@@ -1,7 +1,7 @@
 //! `galamost convert`: converts particle files and reports what the new format cannot store.
 
 use super::Reader;
-use super::losses::losses;
+use super::losses::Losses;
 use super::writer::Writer;
 use crate::common::{Context, input_error};
 use crate::terminal::print;
@@ -17,7 +17,7 @@ use tracing::warn;
 /// Options of `galamost convert`.
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArgs {
-    /// Input file; text formats may be compressed (.xz, .gz).
+    /// Input file; text formats may be compressed (.xz, .gz, .bz2, .zst).
     input: PathBuf,
     /// Output file; for single-frame formats, {step} in its name is replaced by the step.
     output: PathBuf,
@@ -131,16 +131,21 @@ pub(crate) fn run(args: &ConvertArgs, context: &Context) -> Result<u8, Failure> 
     names.renumber(&mut first);
     let (count, particles) = (frames.len(), first.len());
     let writer = Writer::create(output, args.to.as_deref(), &args.write, &first, registry)?;
-    let mut last = first;
-    for (k, number) in frames.iter().enumerate() {
-        if k > 0 {
-            last = read(*number)?;
-            names.renumber(&mut last);
-        }
-        writer.write(&last)?;
+    drop(first);
+    let mut state = |k: u64| {
+        let mut s = read(k)?;
+        names.renumber(&mut s);
+        Ok::<_, Failure>(s)
+    };
+    for k in &frames {
+        writer.write(&state(*k)?)?;
     }
     let writes = writer.format.clone();
     writer.finish()?;
+    let mut losses = Losses::of(output, writes.clone(), registry);
+    for k in &frames {
+        losses.compare(&state(*k)?);
+    }
     print(format!(
         "{} ({}) → {} ({writes}): {} of {}\n",
         input.display(),
@@ -149,7 +154,7 @@ pub(crate) fn run(args: &ConvertArgs, context: &Context) -> Result<u8, Failure> 
         counted(count as u64, "frame"),
         counted(particles as u64, "particle")
     ))?;
-    for loss in losses(output, &writes, &last, registry) {
+    for loss in losses.messages() {
         warn!("{loss}");
     }
     Ok(0)

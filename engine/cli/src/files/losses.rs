@@ -1,133 +1,150 @@
-//! Reads a converted file and reports what its format could not store.
+//! Reads converted files and reports what their format could not store.
 
+use super::contents::{Fate, contents};
 use super::{Reader, has_field};
+use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::plugins::Registry;
 use galamost_plugin_api::component::Kind;
-use galamost_plugin_api::snapshot::{Snapshot, Values};
+use galamost_plugin_api::snapshot::Snapshot;
 use std::path::Path;
 
-/// Reads the written file and returns what it lacks of its last state `s`.
-pub(super) fn losses(output: &Path, writes: &str, s: &Snapshot, registry: &Registry) -> Vec<String> {
-    let name = output.to_string_lossy().replace("{step}", &format!("{:010}", s.step));
-    let path = Path::new(&name);
-    let reads = registry.find(Kind::Generator, writes);
-    let flat = s.dimensions == 2 && reads.is_some_and(|(_, c)| has_field(c, "dimensions"));
-    let fields = if flat { "dimensions: 2" } else { "" };
-    let read = |base: Snapshot| Reader::open_with(path, Some(writes), fields, registry)?.read_over(None, base);
-    let back = read(Snapshot::default()).or_else(|_| {
-        // a format with positions only updates a given state
-        let n = s.len();
-        let (position, image, velocity) = (vec![[0.0; 3]; n], vec![[0; 3]; n], vec![[0.0; 3]; n]);
-        let bare = Snapshot {
-            position,
-            image,
-            velocity,
-            type_id: vec![0; n],
-            types: vec!["A".into()],
-            mass: vec![1.0; n],
-            dimensions: s.dimensions,
-            box_length: s.box_length,
-            ..Snapshot::default()
+/// What written files lack of the states, collected over all frames.
+pub(super) struct Losses<'a> {
+    output: &'a Path,
+    writes: String,
+    registry: &'a Registry,
+    /// The reader of a file with several frames.
+    reader: Option<Reader>,
+    /// Number of frames compared, and the worst fate of each content with the message for it.
+    frames: i64,
+    found: Vec<(String, Fate, String)>,
+    /// Error that ended the comparison.
+    failed: Option<String>,
+}
+
+impl<'a> Losses<'a> {
+    pub(super) fn of(output: &'a Path, writes: String, registry: &'a Registry) -> Self {
+        Self { output, writes, registry, reader: None, frames: 0, found: vec![], failed: None }
+    }
+
+    /// Compares the next frame.
+    pub(super) fn compare(&mut self, s: &Snapshot) {
+        if self.failed.is_some() {
+            return;
+        }
+        match self.read(s) {
+            Ok(back) => self.differences(s, &back),
+            Err(e) => {
+                let what = self.output.display();
+                self.failed = Some(format!(
+                    "{what} was written, but cannot be read back for comparison: {}",
+                    e.render().trim_end()
+                ));
+            }
+        }
+        self.frames += 1;
+    }
+
+    /// Reads the frame that was written for `s`.
+    fn read(&mut self, s: &Snapshot) -> Result<Snapshot, Failure> {
+        let name = self.output.to_string_lossy();
+        let each = name.contains("{step}");
+        if each || self.reader.is_none() {
+            let path = name.replace("{step}", &format!("{:010}", s.step));
+            let reads = self.registry.find(Kind::Generator, &self.writes);
+            let flat = s.dimensions == 2 && reads.is_some_and(|(_, c)| has_field(c, "dimensions"));
+            let fields = if flat { "dimensions: 2" } else { "" };
+            let mut reader = Reader::open_with(Path::new(&path), Some(&self.writes), fields, self.registry)?;
+            // the file is the program's own, and what it lacks is reported as a loss
+            reader.quiet = true;
+            self.reader = Some(reader);
+        }
+        let Some(reader) = &self.reader else { return Err(super::input_error(self.output, "is not open")) };
+        let frame = if each || reader.frames()?.is_none() { None } else { Some(self.frames) };
+        reader.read_over(frame, Snapshot::default()).or_else(|_| reader.read_over(frame, bare(s)))
+    }
+
+    fn differences(&mut self, s: &Snapshot, back: &Snapshot) {
+        if back.len() != s.len() {
+            let message = format!("{} particles instead of {}", back.len(), s.len());
+            return self.note("particles", Fate::Lost, message);
+        }
+        for content in contents(s) {
+            let name = &content.name;
+            let Some(fate) = content.fate(s, back).filter(|f| *f != Fate::Kept) else { continue };
+            self.note(name, fate, what(name, fate, s, back));
+        }
+    }
+
+    fn note(&mut self, name: &str, fate: Fate, message: String) {
+        match self.found.iter_mut().find(|(n, ..)| n == name) {
+            Some(found) => {
+                let worse = found.1.worse(fate);
+                if worse != found.1 {
+                    *found = (name.into(), worse, message);
+                }
+            }
+            None => self.found.push((name.into(), fate, message)),
+        }
+    }
+
+    /// Returns a message for each content that is not the same in the files.
+    pub(super) fn messages(self) -> Vec<String> {
+        let file = self.output.display();
+        let one = |(_, fate, what): &(String, Fate, String)| match fate {
+            Fate::Rounded(d) => format!("{file}: {what} are rounded by at most {d:.1e}"),
+            Fate::Partly => format!("not stored in {file}: some {what}"),
+            _ => format!("not stored in {file}: {what}"),
         };
-        read(bare)
+        self.found.iter().map(one).chain(self.failed.clone()).collect()
+    }
+}
+
+/// Returns what is lost, in words.
+fn what(name: &str, fate: Fate, s: &Snapshot, back: &Snapshot) -> String {
+    let of = |n: usize, kept: usize, what: &str| {
+        if kept == 0 { format!("all of {n} {what}") } else { format!("{} of {n} {what}", n.saturating_sub(kept)) }
+    };
+    match name {
+        "step" => format!("the step ({})", s.step),
+        "box" => "box lengths".into(),
+        "bonds" if back.bonds.len() != s.bonds.len() => of(s.bonds.len(), back.bonds.len(), name),
+        "angles" if back.angles.len() != s.angles.len() => of(s.angles.len(), back.angles.len(), name),
+        "dihedrals" if back.dihedrals.len() != s.dihedrals.len() => of(s.dihedrals.len(), back.dihedrals.len(), name),
+        "type numbers" => numbers("type numbers", &s.types, &back.types),
+        "bond type numbers" => numbers("bond type numbers", &s.bond_types, &back.bond_types),
+        "angle type numbers" => numbers("angle type numbers", &s.angle_types, &back.angle_types),
+        "dihedral type numbers" => numbers("dihedral type numbers", &s.dihedral_types, &back.dihedral_types),
+        "types without particles" => {
+            counted(s.types.len().saturating_sub(back.types.len()) as u64, "type") + " without particles"
+        }
+        _ if s.arrays.contains_key(name) && matches!(fate, Fate::Rounded(_)) => format!("values of {name}"),
+        _ if s.arrays.contains_key(name) => format!("{name} of particles"),
+        _ => name.into(),
+    }
+}
+
+/// Names the first type whose number changes.
+fn numbers(what: &str, types: &[String], kept: &[String]) -> String {
+    let moved = types.iter().enumerate().find_map(|(k, name)| {
+        let other = kept.iter().position(|n| n == name).filter(|other| *other != k)?;
+        Some(format!("{what} ({name} is {} instead of {})", other + 1, k + 1))
     });
-    match back {
-        Ok(back) => differences(s, &back, &name),
-        Err(e) => {
-            vec![format!("{name} was written, but cannot be read back for comparison: {}", e.render().trim_end())]
-        }
-    }
+    moved.unwrap_or_else(|| what.into())
 }
 
-/// Returns the largest difference of two columns; `None` if they are equal.
-fn largest_difference<'a>(a: impl Iterator<Item = &'a f64>, b: impl Iterator<Item = &'a f64>) -> Option<f64> {
-    let d = a.zip(b).fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()));
-    (d > 0.0).then_some(d)
-}
-
-/// Returns what the state `back` lacks of `s`.
-fn differences(s: &Snapshot, back: &Snapshot, file: &str) -> Vec<String> {
-    let mut out = vec![];
-    if back.len() != s.len() {
-        return vec![format!("{file} has {} particles instead of {}", back.len(), s.len())];
+/// Returns particles for a format that only updates a given state.
+fn bare(s: &Snapshot) -> Snapshot {
+    let n = s.len();
+    Snapshot {
+        position: vec![[0.0; 3]; n],
+        image: vec![[0; 3]; n],
+        velocity: vec![[0.0; 3]; n],
+        type_id: vec![0; n],
+        types: vec!["A".into()],
+        mass: vec![1.0; n],
+        dimensions: s.dimensions,
+        box_length: s.box_length,
+        ..Snapshot::default()
     }
-    let mut lost = |what: String| out.push(format!("not stored in {file}: {what}"));
-    if s.step != back.step {
-        lost(format!("the step ({})", s.step));
-    }
-    let type_of = |s: &Snapshot, tag: usize| s.types.get(s.type_id[tag] as usize).cloned();
-    if (0..s.len()).any(|tag| type_of(s, tag) != type_of(back, tag)) {
-        lost("type names".into());
-    }
-    let zero = |v: &[[f64; 3]]| v.as_flattened().iter().all(|x| *x == 0.0);
-    if s.image.as_flattened() != back.image.as_flattened() {
-        let none = back.image.as_flattened().iter().all(|i| *i == 0);
-        lost(if none { "images".into() } else { "some images".into() });
-    }
-    if zero(&back.velocity) && !zero(&s.velocity) {
-        lost("velocities".into());
-    }
-    if s.mass.iter().any(|m| *m != 1.0) && back.mass.iter().all(|m| *m == 1.0) {
-        lost("masses".into());
-    }
-    for (name, a) in &s.arrays {
-        match back.arrays.get(name) {
-            None => lost(format!("{name} of particles")),
-            Some(b) => match (&a.values, &b.values) {
-                (Values::Int(a), Values::Int(b)) if a != b => lost(format!("{name} of some particles")),
-                _ => {}
-            },
-        }
-    }
-    for (what, n, kept, names, kept_names) in [
-        ("bonds", s.bonds.len(), back.bonds.len(), &s.bond_types, &back.bond_types),
-        ("angles", s.angles.len(), back.angles.len(), &s.angle_types, &back.angle_types),
-        ("dihedrals", s.dihedrals.len(), back.dihedrals.len(), &s.dihedral_types, &back.dihedral_types),
-    ] {
-        if n != kept {
-            lost(format!("{} of {n} {what}", if kept == 0 { "all".into() } else { (n - kept.min(n)).to_string() }));
-        } else if n > 0 && names != kept_names {
-            lost(format!("type names of {what}"));
-        }
-    }
-    out.extend(rounding(s, back, file));
-    out
-}
-
-/// Returns the values that are rounded in `back`.
-fn rounding(s: &Snapshot, back: &Snapshot, file: &str) -> Vec<String> {
-    let mut out = vec![];
-    // nearest images: a rounded position may have crossed the boundary of the box
-    let mut far: f64 = 0.0;
-    for (a, b) in s.position.iter().zip(&back.position) {
-        for k in 0..3 {
-            let (d, l) = (a[k] - b[k], s.box_length[k]);
-            far = far.max(if l > 0.0 { (d - l * (d / l).round()).abs() } else { d.abs() });
-        }
-    }
-    let longest = s.box_length.iter().fold(1.0, |m: f64, l| m.max(*l));
-    if far > 1e-14 * longest {
-        out.push(format!("{file}: positions are rounded by at most {far:.1e}"));
-    }
-    if back.velocity.as_flattened().iter().any(|x| *x != 0.0)
-        && let Some(d) = largest_difference(s.velocity.as_flattened().iter(), back.velocity.as_flattened().iter())
-    {
-        out.push(format!("{file}: velocities are rounded by at most {d:.1e}"));
-    }
-    if back.mass.iter().any(|m| *m != 1.0)
-        && let Some(d) = largest_difference(s.mass.iter(), back.mass.iter())
-    {
-        out.push(format!("{file}: masses are rounded by at most {d:.1e}"));
-    }
-    for (name, a) in &s.arrays {
-        if let (Values::Real(a), Some(Values::Real(b))) = (&a.values, back.arrays.get(name).map(|b| &b.values))
-            && let Some(d) = largest_difference(a.iter(), b.iter()).filter(|d| *d > 1e-14)
-        {
-            out.push(format!("{file}: {name} is rounded by at most {d:.1e}"));
-        }
-    }
-    if let Some(d) = largest_difference(s.box_length.iter(), back.box_length.iter()) {
-        out.push(format!("{file}: the box is rounded by at most {d:.1e}"));
-    }
-    out
 }

@@ -3,6 +3,7 @@
 //! This module knows no formats. Components declare the file extensions of their field `file`, and are created from
 //! pipeline text as in a run.
 
+pub mod contents;
 mod convert;
 mod info;
 mod losses;
@@ -29,7 +30,7 @@ use std::sync::{Mutex, PoisonError};
 use tracing::warn;
 
 /// Extensions of compressed files, which readers decompress.
-const COMPRESSED: [&str; 2] = [".xz", ".gz"];
+const COMPRESSED: [&str; 4] = [".xz", ".gz", ".bz2", ".zst"];
 
 /// Returns the field of a component that names its file.
 fn file_field(c: &ComponentInfo) -> Option<&FieldDoc> {
@@ -64,7 +65,12 @@ pub fn component_for<'r>(
         let what = if kind == Kind::Generator { "reads" } else { "writes" };
         let known =
             if known.is_empty() { "no plugin does".into() } else { format!("known extensions: {}", known.join(", ")) };
-        input_error(path, format!("no component {what} files with this extension; {known}"))
+        let hint = if kind == Kind::Generator {
+            "no reader recognizes its contents; choose one with --from"
+        } else {
+            "choose a writer with --to"
+        };
+        input_error(path, format!("no component {what} files with this extension; {hint}; {known}"))
     })
 }
 
@@ -116,6 +122,8 @@ pub struct Reader {
     context: GeneratorContext,
     /// Warnings that were logged.
     warned: Mutex<BTreeSet<String>>,
+    /// Whether warnings are not logged.
+    quiet: bool,
 }
 
 impl Reader {
@@ -136,7 +144,10 @@ impl Reader {
         std::fs::metadata(path).map_err(|e| input_error(path, format!("cannot be read: {e}")))?;
         let (library, info) = match format {
             Some(name) => component_named(name, path, Kind::Generator, registry)?,
-            None => component_for(path, Kind::Generator, registry)?,
+            None => match component_for(path, Kind::Generator, registry) {
+                Err(error) => recognize(path, fields, registry).ok_or(error)?,
+                found => found?,
+            },
         };
         let component = create(library, info, path, fields)?;
         Ok(Self {
@@ -145,6 +156,7 @@ impl Reader {
             component,
             context: GeneratorContext::default(),
             warned: Mutex::default(),
+            quiet: false,
         })
     }
 
@@ -165,7 +177,7 @@ impl Reader {
         let warnings = generator.warnings().map_err(|e| component_error(&self.path, &self.format, e))?;
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         for warning in warnings {
-            if warned.insert(warning.clone()) {
+            if warned.insert(warning.clone()) && !self.quiet {
                 warn!("{}: {warning}", self.format);
             }
         }
@@ -207,6 +219,24 @@ impl Reader {
         snapshot.check().map_err(|e| component_error(&self.path, &self.format, e))?;
         Ok(snapshot)
     }
+}
+
+/// Returns the generator that reads a file with an unknown extension: the only one that finds no error in it.
+fn recognize<'r>(path: &Path, fields: &str, registry: &'r Registry) -> Option<(&'r Library, &'r ComponentInfo)> {
+    let readers =
+        registry.components().into_iter().filter(|(_, c)| c.kind == Kind::Generator && file_field(c).is_some());
+    let context = GeneratorContext::default();
+    let reads = |(library, info): &(&Library, &ComponentInfo)| {
+        let Ok(component) = create(library, info, path, fields) else { return false };
+        let Some(generator) = component.generator() else { return false };
+        match generator.frames(&context) {
+            Ok(Some(frames)) => frames > 0,
+            Ok(None) => generator.generate(&context, &mut Snapshot::default()).is_ok(),
+            Err(_) => false,
+        }
+    };
+    let mut found = readers.filter(reads);
+    found.next().filter(|_| found.next().is_none())
 }
 
 /// Creates a component for a file, with further fields.

@@ -67,11 +67,9 @@ impl Writer {
         let mut component = create(library, info, path, &all)?;
         let system = SystemInfo { dt: 1.0, device: "cpu".into(), api_minor: API_MINOR, ..SystemInfo::of(first) };
         component.bind(&system).map_err(|e| component_error(path, &info.name, e))?;
-        if component.needs.wants.thermo {
-            return Err(input_error(
-                path,
-                format!("{} writes energies, which particle files do not contain", info.name),
-            ));
+        if component.needs.wants.thermo || component.needs.wants.forces {
+            let message = format!("{} writes energies or forces, which particle files do not contain", info.name);
+            return Err(input_error(path, message));
         }
         let host = HostServices::cpu();
         component.start(host.wire()).map_err(|e| component_error(path, &info.name, e))?;

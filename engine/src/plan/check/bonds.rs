@@ -13,6 +13,10 @@ use galamost_plugin_api::views::{Globals, LinkView, StateView, Sums, Wanted};
 /// Checks a stage. What an earlier stage with the same forces would report as well is left out. `begins` is set if the run
 /// begins from the initial state with this stage.
 pub fn check(c: &mut Check<'_>, plan: &StagePlan, earlier: &[StagePlan], s: &Snapshot, begins: bool) {
+    let seen = |p: &StagePlan| p.forces.iter().map(|f| f.id).eq(plan.forces.iter().map(|f| f.id));
+    if !earlier.iter().any(seen) {
+        require_types(c, plan, s);
+    }
     if plan.stage.steps == 0 || stage::movers(plan).next().is_none() {
         return;
     }
@@ -43,6 +47,34 @@ fn warn_without_force(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
     }
 }
 
+/// Reports types of bonds, angles and dihedrals that no component names, if there are components for the others.
+fn require_types(c: &mut Check<'_>, plan: &StagePlan, s: &Snapshot) {
+    let lists = [(2, "bond", &s.bond_types), (3, "angle", &s.angle_types), (4, "dihedral", &s.dihedral_types)];
+    for (width, what, types) in lists {
+        let forces: Vec<&Component> =
+            plan.forces.iter().filter(|f| f.needs.link_width == width).map(AsRef::as_ref).collect();
+        let Some(last) = forces.last() else { continue };
+        let named = |k: u32| forces.iter().any(|f| f.needs.link_types.as_ref().is_none_or(|t| t.contains(&k)));
+        let missing: Vec<&str> = types.iter().zip(0..).filter(|(_, k)| !named(*k)).map(|(t, _)| t.as_str()).collect();
+        let Some(first) = missing.first() else { continue };
+        let shown: Vec<String> = missing.iter().take(3).map(|name| format!("\"{name}\"")).collect();
+        let more = if missing.len() > 3 { format!(", … ({} types)", missing.len()) } else { String::new() };
+        let names: Vec<&str> = forces.iter().map(|f| f.name.as_str()).collect();
+        let message = format!(
+            "no row for the {what} type{} {}{more} in {}; add \"{first}\": (…), or \"{first}\": None for no force",
+            if missing.len() == 1 { "" } else { "s" },
+            shown.join(", "),
+            names.join(" or "),
+        );
+        c.error(Some(last.at), message);
+    }
+}
+
+/// Returns the bond types that a force names.
+fn named_types<'a>(force: &'a Component, s: &Snapshot) -> impl Iterator<Item = u32> + use<'a> {
+    (0..s.bond_types.len() as u32).filter(|k| force.needs.link_types.as_ref().is_none_or(|t| t.contains(k)))
+}
+
 /// Returns the longest initial bond of a type: its length and its tags.
 fn longest(s: &Snapshot, kind: u32) -> Option<(f64, [u32; 2])> {
     let length = |tags: [u32; 2]| {
@@ -59,7 +91,7 @@ fn longest(s: &Snapshot, kind: u32) -> Option<(f64, [u32; 2])> {
 
 /// Reports initial bonds that are longer than their potential allows, if the run begins with this force.
 fn check_lengths(c: &mut Check<'_>, force: &Component, s: &Snapshot, begins: bool) -> Result<()> {
-    for kind in (0..s.bond_types.len() as u32).filter(|_| begins) {
+    for kind in named_types(force, s).filter(|_| begins) {
         let Some((r, [a, b])) = longest(s, kind) else { continue };
         if Bond::new(force, kind, s.step).force(r)?.is_none() {
             let name = &s.bond_types[kind as usize];
@@ -80,7 +112,7 @@ fn warn_without_repulsion(c: &mut Check<'_>, force: &Component, plan: &StagePlan
     if !c.pipeline.neighbors.exclude.bonds || pairs.is_empty() {
         return Ok(());
     }
-    for kind in 0..s.bond_types.len() as u32 {
+    for kind in named_types(force, s) {
         let Some((r, tags)) = longest(s, kind).filter(|(r, _)| *r > 0.0) else { continue };
         if Bond::new(force, kind, s.step).collapses(r)? {
             let types = tags.map(|t| s.types[s.type_id[t as usize] as usize].as_str()).join(", ");

@@ -161,6 +161,7 @@ impl Check<'_> {
         errors.sort_by_key(|(at, _)| *at);
         let mut list: Vec<Diagnostic> = vec![];
         for (_, d) in errors {
+            let d = self.pipeline.locate(d);
             if !list.contains(&d) {
                 list.push(d);
             }
@@ -193,8 +194,10 @@ impl Check<'_> {
                 info!("{}: {note}", component.name);
             }
         }
-        self.warnings.iter().for_each(|w| warn!("{w}"));
-        std::mem::take(&mut self.warnings)
+        let warnings = std::mem::take(&mut self.warnings).into_iter().map(|w| self.pipeline.locate(w));
+        let warnings: Vec<Diagnostic> = warnings.collect();
+        warnings.iter().for_each(|w| warn!("{w}"));
+        warnings
     }
 
     /// Returns the value of a component's result, or adds its errors.

@@ -7,7 +7,7 @@ use crate::abi::views::Sums;
 use crate::device::assemble;
 use crate::device::precision::{Fixed, Float64, Precision};
 use crate::error::{Error, Errors, Position, Result};
-use crate::kinds::bonded::{BondFn, BondedCall};
+use crate::kinds::bonded::{BondFn, BondInput, BondedCall};
 use crate::kinds::component::SystemInfo;
 use crate::kinds::pair::{Row, RowInput};
 use crate::params::varying::Varying;
@@ -47,6 +47,11 @@ pub trait BondPotential: Sized + Send + Sync + 'static {
     /// # Errors
     /// Returns a message if this combination of numbers is invalid.
     fn row(&self, input: &Self::Input) -> Result<Self::Row, String>;
+    /// Returns a row without force and energy, for types that the component does not name. With `None` every type must
+    /// have a row.
+    fn inert(&self) -> Option<Self::Row> {
+        None
+    }
     /// Returns the numbers of a row in order, as CUDA reads them.
     fn numbers(row: &Self::Row) -> Vec<f64>;
     /// Appends further numbers after those of all rows; the function finds them in device memory at `input.numbers`.
@@ -88,6 +93,23 @@ impl<F: BondFn> BondPotential for CompiledBond<F> {
     }
     fn row(&self, input: &F::Input) -> Result<Self::Row, String> {
         input.row(&self.settings)
+    }
+    fn inert(&self) -> Option<Self::Row> {
+        let row = F::Input::inert()?;
+        let parameters = row.cast::<f64>();
+        // from folded to nearly straight, and from contact to far apart
+        let inputs = (1..=30).map(|k| {
+            let (sin, cos) = (0.1 * f64::from(k)).sin_cos();
+            BondInput {
+                r2: 10f64.powf(0.4 * f64::from(k) - 6.0),
+                angle: 0.1 * f64::from(k),
+                cos,
+                sin,
+                ..BondInput::default()
+            }
+        });
+        let without = |input: BondInput<f64>| F::eval(&input, &parameters) == (0.0, 0.0);
+        inputs.into_iter().all(without).then_some(row)
     }
     fn numbers(row: &Self::Row) -> Vec<f64> {
         row.numbers()

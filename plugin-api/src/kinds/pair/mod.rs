@@ -9,6 +9,7 @@
 //! read ([`PairPotential`]).
 
 pub mod cpu;
+mod mixing;
 mod mode;
 pub mod oriented;
 mod oriented_cpu;
@@ -21,6 +22,7 @@ use crate::kinds::component::SystemInfo;
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range};
 
 pub use crate::abi::calls::{CutoffRow, PairCall, PairConfiguration};
+pub use mixing::Mixing;
 pub use mode::{Mode, ModeNumber, apply_mode, smooth_oriented, smoothing};
 pub use oriented::{OrientedFn, OrientedFunction, OrientedInput, PairOutput};
 pub use potential::{CentralFunction, CompiledPair, PairFunction, PairPotential};
@@ -72,6 +74,10 @@ pub trait Row: crate::device::CxxStruct + Copy + Send + Sync + 'static {
     fn numbers(&self) -> Vec<f64>;
     /// Returns a row for tests; `random` returns numbers in 0 … 1.
     fn sample(random: &mut dyn FnMut() -> f64) -> Self;
+    /// Returns a row of zeros.
+    fn zeros() -> Option<Self> {
+        None
+    }
 }
 
 /// Returns a number for tests within a range.
@@ -130,6 +136,19 @@ pub trait RowInput: Params + FromValue + Send + Sync + 'static {
     /// Returns the parameters of pairs of types that the user omits. With `None` every pair must have parameters.
     fn default_parameters() -> Option<Self> {
         None
+    }
+    /// The component has the field `mixing`, and [`Self::mix`] mixes parameters.
+    const MIXES: bool = false;
+    /// Returns the parameters of a pair of unlike types from those of the pairs of like types.
+    ///
+    /// # Errors
+    /// Returns a message if these parameters cannot be mixed.
+    fn mix(&self, _other: &Self, _rule: Mixing) -> Result<Self, String> {
+        Err("this potential has no mixing rule".into())
+    }
+    /// Returns a row without force and energy, for bond, angle or dihedral types that the component does not name.
+    fn inert() -> Option<Self::Row> {
+        Self::Row::zeros()
     }
     /// Returns the time-dependent parameters of the component, at most [`crate::views::COMPONENT_VARYINGS`]. The
     /// function reads their current values from `step.varying`.

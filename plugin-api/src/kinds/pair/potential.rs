@@ -5,7 +5,7 @@
 //! same.
 
 use super::cpu::{self, Rows};
-use super::{CutoffRow, Mode, OrientedInput, PairCall, PairFn, PairOutput, Row, RowInput};
+use super::{CutoffRow, Mixing, Mode, OrientedInput, PairCall, PairFn, PairOutput, Row, RowInput};
 use crate::abi::views::Sums;
 use crate::device::real::Real;
 use crate::device::{DeviceText, assemble};
@@ -35,6 +35,15 @@ pub trait PairPotential: Sized + Send + Sync + 'static {
     /// Returns the parameters of pairs of types that the user omits. With `None` every pair must have parameters.
     fn default_parameters() -> Option<Self::Input> {
         None
+    }
+    /// The component has the field `mixing`, and [`Self::mix`] mixes parameters.
+    const MIXES: bool = false;
+    /// Returns the parameters of a pair of unlike types from those of the pairs of like types.
+    ///
+    /// # Errors
+    /// Returns a message if these parameters cannot be mixed.
+    fn mix(_: [&Self::Input; 2], _rule: Mixing) -> Result<Self::Input, String> {
+        Err("this potential has no mixing rule".into())
     }
     /// Returns the members of [`super::PairInput`] that it uses, as flags of [`super::inputs`].
     fn inputs(&self) -> u32 {
@@ -159,8 +168,13 @@ impl<F: PairFunction> PairPotential for CompiledPair<F> {
     const OWN_CUTOFF: bool = <F::Input as RowInput>::OWN_CUTOFF;
     const ORIENTED: bool = F::ORIENTED;
 
+    const MIXES: bool = <F::Input as RowInput>::MIXES;
+
     fn default_parameters() -> Option<F::Input> {
         F::Input::default_parameters()
+    }
+    fn mix([a, b]: [&F::Input; 2], rule: Mixing) -> Result<F::Input, String> {
+        a.mix(b, rule)
     }
 
     fn new(settings: Self::Settings, _: &[(Position, &F::Input)], _: &mut Errors) -> Option<Self> {

@@ -50,6 +50,10 @@ impl RowInput for FeneInput {
             cutoff2: if self.epsilon > 0.0 { 2f64.cbrt() * self.sigma * self.sigma } else { 0.0 },
         })
     }
+    fn inert() -> Option<Fene<f64>> {
+        // the length never reaches R₀
+        Some(Fene { k: 0.0, max2: 1e30, c12: 0.0, c6: 0.0, epsilon: 0.0, cutoff2: 0.0 })
+    }
     fn sample(random: &mut dyn FnMut() -> f64) -> Option<Fene<f64>> {
         // without WCA, whose second derivative jumps at the cutoff; the reference rows cover it. Lengths go up to 1.3
         let input = FeneInput { k: 30.0 * random(), r_max: 1.6 + 0.5 * random(), epsilon: 0.0, sigma: 0.8 };

@@ -24,6 +24,8 @@ pub struct ReadDcd {
     /// Input file.
     #[param(extensions = "dcd")]
     file: String,
+    /// Step at which the run starts; default: that of the file.
+    step: Option<u64>,
     /// Frame number from 0; negative numbers count from the end, −1 is the last frame.
     #[param(default = -1)]
     frame: i64,
@@ -71,6 +73,7 @@ impl ReadDcd {
             }
             s.velocity[tag] = [0.0; 3];
         }
+        s.step = self.step.unwrap_or(s.step);
         Ok(())
     }
 

@@ -23,15 +23,17 @@ use galamost_text::FrameFile;
 #[component(Analyzer, "ExtendedXyz")]
 #[derive(Debug, Params)]
 pub struct WriteXyz {
-    /// Steps between frames.
-    #[param(at_least = 1.0)]
-    every: u64,
+    #[param(flatten)]
+    schedule: Schedule,
     /// Output file.
     #[param(extensions = "xyz extxyz exyz")]
     file: String,
     /// Whether to write velocities.
     #[param(default = false)]
     velocity: bool,
+    /// Whether to write forces and energies of the particles (`forces`, `energies`).
+    #[param(default = false)]
+    forces: bool,
     /// Whether to write unwrapped positions.
     #[param(default = false)]
     unwrapped: bool,
@@ -46,8 +48,9 @@ pub struct WriteXyz {
 
 impl Analyzer for WriteXyz {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.period = self.every;
+        self.schedule.bind(needs)?;
         needs.wants.particles = true;
+        needs.wants.forces = self.forces;
         self.system = system.clone();
         self.out.bind(system, needs, &self.file, |name| !name.is_empty() && !name.contains(char::is_whitespace))
     }
@@ -55,7 +58,12 @@ impl Analyzer for WriteXyz {
         self.out.start()
     }
     fn analyze(&mut self, f: &Frame<'_>) -> Result<()> {
-        let options = WriteOptions { velocity: self.velocity, unwrapped: self.unwrapped, digits: self.digits };
+        let options = WriteOptions {
+            velocity: self.velocity,
+            forces: self.forces,
+            unwrapped: self.unwrapped,
+            digits: self.digits,
+        };
         self.out.append(&frame(&f.snapshot(&self.system), options))
     }
     fn save(&mut self) -> Result<Vec<u8>> {

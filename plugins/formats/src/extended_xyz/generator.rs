@@ -24,9 +24,9 @@ use galamost_text::Trajectory;
 /// | `molecule`, `body`, `rotation`, `inert`, `h_init`, `h_cris` | array of the same name |
 /// | `id` | order of the particles (default: order in the file) |
 ///
-/// Other columns are ignored. The format has no bonds. An incomplete last frame, as left by a killed run, is
+/// Other columns are not read; a warning lists them. The format has no bonds. An incomplete last frame, as left by a killed run, is
 /// ignored with a warning.
-/// The file may be compressed (.xz, .gz).
+/// The file may be compressed (.xz, .gz, .bz2, .zst).
 ///
 /// ```ron
 /// ExtendedXyz(file: "melt.xyz", frame: -1)
@@ -37,6 +37,8 @@ pub struct ReadXyz {
     /// Input file.
     #[param(extensions = "xyz extxyz exyz")]
     file: String,
+    /// Step at which the run starts; default: that of the file.
+    step: Option<u64>,
     /// Frame number from 0; negative numbers count from the end, −1 is the last frame.
     #[param(default = -1)]
     frame: i64,
@@ -58,6 +60,7 @@ impl ReadXyz {
         crate::require_empty("ExtendedXyz", snapshot)?;
         let choice = Choice { types: self.types.clone(), length: self.box_length, flat: self.dimensions == 2 };
         *snapshot = read(self.open(context)?.0.frame(number)?, &choice)?;
+        snapshot.step = self.step.unwrap_or(snapshot.step);
         Ok(())
     }
 

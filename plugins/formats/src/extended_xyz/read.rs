@@ -1,9 +1,10 @@
 //! Reads a frame.
 
 use crate::extended_xyz::comment::keys;
+use crate::names::joined;
 use galamost_plugin_api::prelude::{Array, Snapshot, Values};
 use galamost_plugin_api::snapshot::{KNOWN_ARRAYS, intern};
-use galamost_text::{Lines, Result, fold};
+use galamost_text::{Lines, Result, fold, tilted};
 
 /// Options of the generator.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +57,7 @@ enum Meaning {
 
 #[derive(Clone, Debug)]
 struct Columns {
+    name: String,
     meaning: Meaning,
     first: usize,
     width: usize,
@@ -93,6 +95,8 @@ struct Comment {
     columns: Vec<Columns>,
     /// Number of values in a row.
     width: usize,
+    /// Names of columns that are not read.
+    ignored: String,
 }
 
 fn comment(l: &Lines, choice: &Choice) -> Result<Comment> {
@@ -107,7 +111,7 @@ fn comment(l: &Lines, choice: &Choice) -> Result<Comment> {
             let &[lx, xy, xz, yx, ly, yz, zx, zy, lz] = m.as_slice() else {
                 return Err(l.wrong_at(text, format!("`Lattice` has {} numbers, expected 9", m.len())));
             };
-            if [xy, xz, yx, yz, zx, zy].iter().any(|t| *t != 0.0) {
+            if tilted(&[xy, xz, yx, yz, zx, zy], &[lx, ly, lz]) {
                 return Err(l.wrong_at(text, "only orthogonal boxes are supported"));
             }
             if [lx, ly, lz].iter().any(|x| *x <= 0.0) {
@@ -121,7 +125,7 @@ fn comment(l: &Lines, choice: &Choice) -> Result<Comment> {
     if let Some(text) = find(&["pbc"]) {
         let open = text.split_ascii_whitespace().take(if choice.flat { 2 } else { 3 });
         if open.into_iter().any(|w| w.starts_with(['F', 'f', '0'])) {
-            return Err(l.wrong_at(text, format!("pbc=\"{text}\": only periodic boxes are supported")));
+            l.warn(format!("pbc=\"{text}\": the box is periodic in this program; walls confine particles"));
         }
     }
     let origin = match find(&["origin"]) {
@@ -138,7 +142,10 @@ fn comment(l: &Lines, choice: &Choice) -> Result<Comment> {
     };
     let (columns, width) = properties(l, find(&["properties"]).unwrap_or(PLAIN))?;
     let middle = std::array::from_fn(|k| origin[k] + 0.5 * length[k]);
-    Ok(Comment { step, middle, length, columns, width })
+    let ignored: Vec<&str> =
+        columns.iter().filter(|c| c.meaning == Meaning::Ignored).map(|c| c.name.as_str()).collect();
+    let ignored = joined(&ignored);
+    Ok(Comment { step, middle, length, columns, width, ignored })
 }
 
 fn properties(l: &Lines, text: &str) -> Result<(Vec<Columns>, usize)> {
@@ -157,7 +164,7 @@ fn properties(l: &Lines, text: &str) -> Result<(Vec<Columns>, usize)> {
         {
             meaning = Meaning::Ignored;
         }
-        columns.push(Columns { meaning, first, width });
+        columns.push(Columns { name: name.into(), meaning, first, width });
         first += width;
     }
     for (meaning, name) in [(Meaning::Type, "species:S:1"), (Meaning::Position, "pos:R:3")] {
@@ -174,6 +181,9 @@ pub fn read(l: &mut Lines, choice: &Choice) -> Result<Snapshot> {
     let n: u64 = l.whole(l.text())?;
     l.must("the comment")?;
     let c = comment(l, choice)?;
+    if !c.ignored.is_empty() {
+        l.warn(format!("columns that are not read: {}", c.ignored));
+    }
     let mut s = Snapshot { step: c.step, dimensions: 3, box_length: c.length, ..Snapshot::default() };
     for name in &choice.types {
         intern(&mut s.types, name);

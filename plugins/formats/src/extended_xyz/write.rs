@@ -9,6 +9,7 @@ use std::io::Write as _;
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOptions {
     pub velocity: bool,
+    pub forces: bool,
     pub unwrapped: bool,
     pub digits: Option<u32>,
 }
@@ -19,6 +20,8 @@ fn property(name: &str) -> (&str, f64) {
         "diameter" => ("radius", 0.5),
         "quaternion" => ("orientation", 1.0),
         "orientation" => ("axis", 1.0),
+        "force" => ("forces", 1.0),
+        "energy" => ("energies", 1.0),
         other => (other, 1.0),
     }
 }
@@ -31,7 +34,9 @@ pub fn frame(s: &Snapshot, options: WriteOptions) -> Vec<u8> {
     let [lx, ly, lz] = length;
     let [ox, oy, oz] = length.map(|l| -0.5 * l);
     let masses = s.mass.iter().any(|m| *m != 1.0);
-    let arrays: Vec<_> = KNOWN_ARRAYS.iter().filter_map(|(n, w, ..)| Some((*n, *w, s.arrays.get(*n)?))).collect();
+    let forces: &[(&str, u32)] = if options.forces { &[("force", 3), ("energy", 1)] } else { &[] };
+    let names = KNOWN_ARRAYS.iter().map(|(n, w, ..)| (*n, *w)).chain(forces.iter().copied());
+    let arrays: Vec<_> = names.filter_map(|(n, w)| Some((n, w, s.arrays.get(n)?))).collect();
     // writing to memory does not fail
     let _ = write!(
         out,

@@ -13,7 +13,8 @@ use std::path::PathBuf;
 ///
 /// Nodes: `position`, `image`, `velocity`, `mass`, `type`, then, if the system has them, `charge`, `diameter`, `body`,
 /// `molecule`, `orientation`, `quaternion`, `rotation`, `inert`, `h_init`, `h_cris`, then `bond`, `angle`, `dihedral`.
-/// Particles keep the order of the initial state.
+/// Particles keep the order of the initial state. If the rows do not use all types in the order of their numbers, the
+/// attribute `types` lists them (`types="A B C"`), so that reading the file gives the same type numbers.
 ///
 /// ```ron
 /// GalamostXml(every: 100, file: "state.{step}.xml")
@@ -21,16 +22,15 @@ use std::path::PathBuf;
 #[component(Analyzer, "GalamostXml")]
 #[derive(Debug, Params)]
 pub struct WriteGalamostXml {
-    /// Steps between files.
-    #[param(at_least = 1.0)]
-    every: u64,
+    #[param(flatten)]
+    schedule: Schedule,
     /// Output file; `{step}` is replaced by the step.
     #[param(extensions = "xml galamost_xml")]
     file: String,
     /// Whether to write velocities.
     #[param(default = true)]
     velocity: bool,
-    /// Decimal places of real numbers.
+    /// Decimal places of real numbers. Velocities that would keep fewer than half of these digits have an exponent.
     #[param(default = 10, at_least = 1.0, at_most = 17.0)]
     digits: u32,
     #[param(skip)]
@@ -46,7 +46,7 @@ impl WriteGalamostXml {
 
 impl Analyzer for WriteGalamostXml {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.period = self.every;
+        self.schedule.bind(needs)?;
         needs.wants.particles = true;
         needs.wants.topology = true;
         self.system = system.clone();

@@ -166,7 +166,7 @@ impl<'a> Parser<'a> {
         let mut node = Node { name: e.name().as_ref().into(), at, ..Node::default() };
         for a in e.attributes() {
             match a {
-                Ok(a) => node.attributes.push((a.key.as_ref().into(), a.value.into_owned())),
+                Ok(a) => node.attributes.push((a.key.as_ref().into(), a.value.replace("&quot;", "\""))),
                 Err(e) => report.say(at, || format!("<{}>: {e}", node.name)),
             }
         }

@@ -13,9 +13,12 @@ use galamost_plugin_api::prelude::*;
 /// | `charge`, `diameter`, `body`, `molecule`, `orientation`, `quaternion` (x y z w), `rotation`, `inert`, `h_init`, `h_cris` | array of the same name |
 /// | `bond`, `angle`, `dihedral` | topology; rows are a type and particles counted from 0 |
 ///
+/// Types are numbered in the order of the attribute `types` of `type`, `bond`, `angle`, `dihedral`
+/// (`types="A B C"`), and otherwise in order of their first use.
+///
 /// With `dimensions="2"`, `lz` and all z must be 0. Particles up to 10⁻⁶ L outside the box, due to rounding of printed
 /// digits, are wrapped. `Patches`, `PatchParams`, and `Aspheres` are ignored: they are parameters of potentials, which
-/// the pipeline defines. The file may be compressed (.xz, .gz).
+/// the pipeline defines. The file may be compressed (.xz, .gz, .bz2, .zst).
 ///
 /// ```ron
 /// GalamostXml(file: "initial.xml")
@@ -26,12 +29,15 @@ pub struct ReadGalamostXml {
     /// Input file.
     #[param(extensions = "xml galamost_xml")]
     file: String,
+    /// Step at which the run starts; default: that of the file.
+    step: Option<u64>,
 }
 
 impl Generator for ReadGalamostXml {
     fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
         crate::require_empty("GalamostXml", snapshot)?;
         *snapshot = read(&context.path(&self.file))?;
+        snapshot.step = self.step.unwrap_or(snapshot.step);
         Ok(())
     }
 }

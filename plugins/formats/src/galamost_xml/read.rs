@@ -5,6 +5,7 @@ use crate::galamost_xml::report::Report;
 use crate::galamost_xml::rows;
 use galamost_plugin_api::error::Result;
 use galamost_plugin_api::snapshot::{Array, KNOWN_ARRAYS, Snapshot, Values, wrap};
+use galamost_text::tilted;
 use std::path::Path;
 
 /// Largest distance outside the box, in box lengths, that rounding of printed digits can explain.
@@ -97,7 +98,7 @@ impl<'d, 'a> State<'d, 'a> {
         }
         for name in ["xy", "xz", "yz"] {
             match node.attribute(name) {
-                Some(text) if text.parse() != Ok(0.0) => {
+                Some(text) if tilted(&[text.parse().unwrap_or(f64::NAN)], &self.snapshot.box_length) => {
                     report.say(node.at, || format!("box: {name}=\"{text}\": only orthogonal boxes are supported"));
                 }
                 _ => {}

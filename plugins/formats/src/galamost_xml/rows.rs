@@ -108,6 +108,16 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
+    /// Begins with the names in the attribute `types`, if the node has it.
+    fn of(node: &'a Node<'_>) -> Self {
+        let mut names = Self::default();
+        node.attribute("types")
+            .into_iter()
+            .flat_map(str::split_ascii_whitespace)
+            .for_each(|name| _ = names.number(name));
+        names
+    }
+
     fn number(&mut self, name: &'a str) -> u32 {
         // adjacent rows often have the same type
         if let Some((last, number)) = self.last
@@ -124,9 +134,10 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Parses one name per row; returns the distinct names and the index of each row's name.
-pub fn names<'a>(node: &Node<'a>, report: &mut Report<'_>) -> (Vec<String>, Vec<u32>) {
-    let mut names = Names::default();
+/// Parses one name per row; returns the names of the attribute `types` and further ones in order of their first use,
+/// and the index of each row's name.
+pub fn names(node: &Node<'_>, report: &mut Report<'_>) -> (Vec<String>, Vec<u32>) {
+    let mut names = Names::of(node);
     let mut indices = vec![];
     for row in rows(node) {
         let name = row.split_ascii_whitespace().next().unwrap_or(row);
@@ -141,7 +152,7 @@ pub fn names<'a>(node: &Node<'a>, report: &mut Report<'_>) -> (Vec<String>, Vec<
 
 /// Parses rows of a type and `N` particles out of `n`.
 pub fn links<const N: usize>(node: &Node<'_>, n: usize, report: &mut Report<'_>) -> (Vec<String>, Vec<Link<N>>) {
-    let mut names = Names::default();
+    let mut names = Names::of(node);
     let mut links = vec![];
     for row in rows(node) {
         let mut values = row.split_ascii_whitespace();

@@ -388,3 +388,40 @@ fn files_are_replaced_whole() {
     assert!(binary.is_err_and(|e| e.ends_with("a.xml:2:1: this is not text (UTF-8)")));
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+/// Velocities in units in which they are small keep their digits.
+#[test]
+fn small_velocities_keep_their_digits() {
+    let mut s = Snapshot { dimensions: 3, box_length: [4.0; 3], types: vec!["A".into()], ..Snapshot::default() };
+    s.push(0, [0.0; 3]);
+    s.velocity[0] = [1.234_567_890_123e-7, -0.25, 2e-5];
+    let mut text = vec![];
+    write(&mut text, &s, Style { digits: 10, velocity: true }).expect("written");
+    let text = String::from_utf8(text).expect("text");
+    let row = text.split("<velocity num=\"1\">\n").nth(1).and_then(|t| t.lines().next()).expect("a row");
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["1.2345678901e-7", "-0.2500000000", "0.0000200000"]);
+    let back = parse(Path::new("f.xml"), &text).expect("read").velocity[0];
+    assert!((back[0] / s.velocity[0][0] - 1.0).abs() < 1e-10 && back[1..] == s.velocity[0][1..], "{back:?}");
+}
+
+/// Type names keep their numbers: the attribute `types` is written only where the order of first use differs.
+#[test]
+fn type_numbers_are_kept() {
+    let mut s = Snapshot { dimensions: 3, box_length: [4.0; 3], ..Snapshot::default() };
+    s.types = ["A", "B", "C\"D"].map(String::from).into();
+    s.push(0, [0.0; 3]);
+    s.push(1, [1.0; 3]);
+    let text = |s: &Snapshot| {
+        let mut text = vec![];
+        write(&mut text, s, Style { digits: 10, velocity: false }).expect("written");
+        String::from_utf8(text).expect("text")
+    };
+    let written = text(&s);
+    assert!(written.contains("<type num=\"2\" types=\"A B C&quot;D\">"), "{written}");
+    assert_eq!(parse(Path::new("f.xml"), &written).expect("read").types, s.types);
+    s.types.pop();
+    assert!(text(&s).contains("<type num=\"2\">"));
+    s.type_id = vec![1, 0];
+    let back = parse(Path::new("f.xml"), &text(&s)).expect("read");
+    assert_eq!((back.types, back.type_id), (s.types, s.type_id));
+}

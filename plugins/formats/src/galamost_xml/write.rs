@@ -1,5 +1,6 @@
 //! Formats a state.
 
+use crate::names;
 use galamost_plugin_api::snapshot::{KNOWN_ARRAYS, Link, Snapshot, Values};
 use std::io::{Result, Write};
 
@@ -22,16 +23,19 @@ pub fn write(out: &mut impl Write, s: &Snapshot, style: Style) -> Result<()> {
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<galamost_xml version=\"1.3\">")?;
     writeln!(out, "<configuration time_step=\"{}\" dimensions=\"{}\" natoms=\"{n}\" >", s.step, s.dimensions)?;
     writeln!(out, "<box lx=\"{lx}\" ly=\"{ly}\" lz=\"{lz}\"/>")?;
-    let columns = Columns { digits: style.digits, line: String::new() };
+    let columns = Columns { digits: style.digits, small: false, line: String::new() };
     let mut nodes = Nodes { out, columns };
     nodes.reals("position", s.position.iter().map(|x| x.as_slice()))?;
     nodes.node("image", s.image.iter(), |out, [x, y, z]| writeln!(out, "{x} {y} {z}"))?;
     if style.velocity {
+        nodes.columns.small = true;
         nodes.reals("velocity", s.velocity.iter().map(|v| v.as_slice()))?;
+        nodes.columns.small = false;
     }
     nodes.node("mass", s.mass.iter(), |out, m| writeln!(out, "{m:.*}", style.digits))?;
     let name = |names: &[String], kind: u32| names.get(kind as usize).map_or_else(String::new, String::clone);
-    nodes.node("type", s.type_id.iter(), |out, k| writeln!(out, "{}", name(&s.types, *k)))?;
+    let listed = names::list(&s.types, s.type_id.iter().copied());
+    nodes.listed("type", listed, s.type_id.iter(), |out, k| writeln!(out, "{}", name(&s.types, *k)))?;
     for (name, width, ..) in KNOWN_ARRAYS {
         let Some(array) = s.arrays.get(*name).filter(|a| a.width == *width) else { continue };
         match &array.values {
@@ -58,9 +62,24 @@ impl<W: Write> Nodes<'_, W> {
         &mut self,
         name: &str,
         rows: impl ExactSizeIterator<Item = T>,
+        row: impl FnMut(&mut W, T) -> Result<()>,
+    ) -> Result<()> {
+        self.listed(name, None, rows, row)
+    }
+
+    /// Writes a node with the attribute `types`: the type names in the order of their numbers.
+    fn listed<T>(
+        &mut self,
+        name: &str,
+        types: Option<&[String]>,
+        rows: impl ExactSizeIterator<Item = T>,
         mut row: impl FnMut(&mut W, T) -> Result<()>,
     ) -> Result<()> {
-        writeln!(self.out, "<{name} num=\"{}\">", rows.len())?;
+        write!(self.out, "<{name} num=\"{}\"", rows.len())?;
+        if let Some(types) = types {
+            write!(self.out, " types=\"{}\"", types.join(" ").replace('"', "&quot;"))?;
+        }
+        writeln!(self.out, ">")?;
         for r in rows {
             row(self.out, r)?;
         }
@@ -75,10 +94,10 @@ impl<W: Write> Nodes<'_, W> {
     }
 
     fn links<const N: usize>(&mut self, name: &str, links: &[Link<N>], types: &[String]) -> Result<()> {
-        if links.is_empty() {
+        if links.is_empty() && types.is_empty() {
             return Ok(());
         }
-        self.node(name, links.iter(), |out, link| {
+        self.listed(name, names::of_links(types, links), links.iter(), |out, link| {
             write!(out, "{}", types.get(link.kind as usize).map_or("", String::as_str))?;
             for tag in link.tags {
                 write!(out, " {tag}")?;
@@ -92,6 +111,8 @@ impl<W: Write> Nodes<'_, W> {
 #[derive(Default)]
 struct Columns {
     digits: usize,
+    /// Whether small numbers are written with an exponent, so that they keep their digits.
+    small: bool,
     line: String,
 }
 
@@ -102,8 +123,14 @@ impl Columns {
         let width = self.digits + 7;
         for x in row {
             let begin = self.line.len();
+            // fewer than half of the digits would be left
+            let small = self.small && *x != 0.0 && x.abs() < 0.1f64.powf(0.5 * self.digits as f64);
             // writing to a String does not fail
-            let _ = write!(self.line, "{x:width$.digits$}", digits = self.digits);
+            let _ = if small {
+                write!(self.line, "{x:width$.digits$e}", digits = self.digits)
+            } else {
+                write!(self.line, "{x:width$.digits$}", digits = self.digits)
+            };
             // a number that fills its column must not merge with the previous one
             if begin > 0 && !self.line[begin..].starts_with(' ') {
                 self.line.insert(begin, ' ');

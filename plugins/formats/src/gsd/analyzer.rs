@@ -25,15 +25,18 @@ use std::path::PathBuf;
 #[component(Analyzer, "Gsd")]
 #[derive(Debug, Params)]
 pub struct WriteGsd {
-    /// Steps between frames.
-    #[param(at_least = 1.0)]
-    every: u64,
+    #[param(flatten)]
+    schedule: Schedule,
     /// Output file.
     #[param(extensions = "gsd")]
     file: String,
     /// Whether to write velocities, and angular momenta (angmom) of particles with orientations.
     #[param(default = false)]
     velocity: bool,
+    /// Whether to write forces and energies of the particles (`log/particles/force`, `log/particles/energy`, in double
+    /// precision).
+    #[param(default = false)]
+    forces: bool,
     /// Whether to write energies, pressure, and kT.
     #[param(default = true)]
     log: bool,
@@ -73,10 +76,11 @@ impl WriteGsd {
 
 impl Analyzer for WriteGsd {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.period = self.every;
+        self.schedule.bind(needs)?;
         needs.wants.particles = true;
         needs.wants.topology = true;
         needs.wants.thermo = self.log;
+        needs.wants.forces = self.forces;
         self.system = system.clone();
         self.path = needs.output(system, &self.file, OutputKind::Growing);
         let mut errors: Vec<InputError> = vec![];
@@ -111,7 +115,7 @@ impl Analyzer for WriteGsd {
         } else {
             vec![]
         };
-        trajectory.lock().append(&frame.snapshot(&self.system), self.velocity, &log)
+        trajectory.lock().append(&frame.snapshot(&self.system), self.velocity, self.forces, &log)
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -1,15 +1,17 @@
 //! The `Gsd` generator.
 
 use crate::gsd::layer::Layer;
-use crate::gsd::read::{open, read};
+use crate::gsd::read::{ignored, open, read};
 use galamost_plugin_api::prelude::*;
+use std::collections::BTreeSet;
 
 /// Reads a state from a frame of a GSD file (schema hoomd 1 or 2), as written by HOOMD-blue, gsd, and this program.
 ///
 /// It reads the step, the box (orthogonal only), positions, images, velocities, types, masses, bonds, angles, and
 /// dihedrals. If present, it also reads `charge`, `diameter`, `body`, `inert` (moment_inertia), `quaternion`
 /// (orientation, reordered from w x y z to x y z w), and `angular_momentum` (angmom, converted to a vector in the space
-/// frame). Most files hold single-precision numbers. Impropers, constraints, and special pairs are ignored.
+/// frame). Most files hold single-precision numbers. Impropers, constraints, and special pairs are
+/// not read; a warning gives their numbers.
 ///
 /// ```ron
 /// Gsd(file: "trajectory.gsd", frame: -1)
@@ -20,11 +22,16 @@ pub struct ReadGsd {
     /// Input file.
     #[param(extensions = "gsd")]
     file: String,
+    /// Step at which the run starts; default: that of the file.
+    step: Option<u64>,
     /// Frame number from 0; negative numbers count from the end, −1 is the last frame.
     #[param(default = -1)]
     frame: i64,
     #[param(skip)]
     layer: Option<Layer>,
+    /// Warnings about topology that is not read.
+    #[param(skip)]
+    ignored: BTreeSet<String>,
 }
 
 impl ReadGsd {
@@ -38,8 +45,12 @@ impl ReadGsd {
     fn state(&mut self, context: &GeneratorContext, number: i64, snapshot: &mut Snapshot) -> Result<()> {
         crate::require_empty("Gsd", snapshot)?;
         let path = context.path(&self.file);
-        let state = read(self.layer(&path)?, number);
-        *snapshot = state.map_err(|message| InputError::in_file(&path, None, message))?;
+        let wrong = |message: String| InputError::in_file(&path, None, message);
+        let layer = self.layer(&path)?;
+        *snapshot = read(layer, number).map_err(wrong)?;
+        let ignored = ignored(layer, number).map_err(wrong)?;
+        self.ignored.extend(ignored.map(|what| wrong(what).to_string()));
+        snapshot.step = self.step.unwrap_or(snapshot.step);
         Ok(())
     }
 
@@ -49,7 +60,7 @@ impl ReadGsd {
     }
 
     fn notices(&self) -> Vec<String> {
-        vec![]
+        self.ignored.iter().cloned().collect()
     }
 }
 

@@ -1,8 +1,9 @@
-//! File layer of GSD, version 2, for what the writing library cannot do: check a file before the library opens it (the
+//! File layer of GSD, versions 1 (read only) and 2, for what the writing library cannot do: check a file before the library opens it (the
 //! library panics on damaged files), read columns of any width, and remove frames at the end.
 //!
 //! A file begins with a header of 256 bytes. The header gives the position of the chunk names (consecutive, each
 //! terminated by 0) and of the index: 32 bytes for each chunk, ordered by frame; entries with location 0 are free.
+//! In version 1 each name has 64 bytes, and the entries of a frame have any order.
 
 use galamost_plugin_api::input;
 use std::fs::File;
@@ -104,8 +105,10 @@ impl Layer {
             return Err("is not a GSD file".into());
         }
         let [version, schema_version] = [u32_at(&header, 44), u32_at(&header, 40)].map(|v| (v >> 16, v & 0xffff));
-        if version.0 != 2 {
-            return Err(format!("is a GSD file of version {}.{}; only version 2 is supported", version.0, version.1));
+        let old = version.0 == 1;
+        if version.0 != 2 && !(old && !writable) {
+            let supported = if writable { "only version 2 can be continued" } else { "supported versions are 1 and 2" };
+            return Err(format!("is a GSD file of version {}.{}; {supported}", version.0, version.1));
         }
         let block = |at: usize, unit: u64| {
             let (begin, size) = (u64_at(&header, at), u64_at(&header, at + 8).checked_mul(unit)?);
@@ -119,7 +122,11 @@ impl Layer {
             read_at(&file, &mut bytes, begin).map(|()| bytes).map_err(|e| format!("cannot be read: {e}"))
         };
         let names = read(names, names_end)?;
-        let names: Vec<String> = names.split(|c| *c == 0).take_while(|n| !n.is_empty()).map(text).collect();
+        let names: Vec<String> = if old {
+            names.chunks_exact(NAME as usize).map(text).take_while(|n| !n.is_empty()).collect()
+        } else {
+            names.split(|c| *c == 0).take_while(|n| !n.is_empty()).map(text).collect()
+        };
         let entries: Vec<Entry> = read(index, index_end)?
             .chunks_exact(ENTRY as usize)
             .map(Entry::parse)
@@ -134,15 +141,15 @@ impl Layer {
             index,
             end: index_end.max(names_end).max(HEADER),
         };
-        layer.check(length, (index_end - index) / ENTRY)?;
+        layer.check(length, (index_end - index) / ENTRY, old)?;
         Ok(layer)
     }
 
-    fn check(&self, length: u64, allocated: u64) -> Result<(), String> {
+    fn check(&self, length: u64, allocated: u64, old: bool) -> Result<(), String> {
         let mut last = (0, 0);
         for (k, e) in self.entries.iter().enumerate() {
             let known = (e.id as usize) < self.names.len() && e.flags == 0 && e.frame < allocated;
-            if !known || e.value_size().is_none() || (k > 0 && (e.frame, e.id) <= last) {
+            if !known || e.value_size().is_none() || (k > 0 && (e.frame, e.id) <= last && !(old && e.frame == last.0)) {
                 return Err(format!("is damaged: entry {k} of its index is invalid"));
             }
             if e.end().is_none_or(|end| end > length) {

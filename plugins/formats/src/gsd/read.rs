@@ -2,7 +2,9 @@
 
 use crate::gsd::layer::{Entry, Layer};
 use crate::gsd::orientation::angular_momentum;
+use crate::names::joined;
 use galamost_plugin_api::snapshot::{Array, Link, Snapshot, Values, wrap};
+use galamost_text::tilted;
 use std::path::Path;
 
 /// Largest distance outside the box, in box lengths, that single precision can explain.
@@ -26,12 +28,31 @@ pub fn open(path: &Path) -> Result<Layer, String> {
 /// # Errors
 /// Returns a message that completes "the file …".
 pub fn read(layer: &Layer, frame: i64) -> Result<Snapshot, String> {
+    Reader { layer, frame: index(layer, frame)? }.state()
+}
+
+/// Returns the index of a frame; negative numbers count from the end.
+fn index(layer: &Layer, frame: i64) -> Result<u64, String> {
     let frames = layer.frames();
     let number = if frame < 0 { frames.checked_add_signed(frame) } else { u64::try_from(frame).ok() };
-    let Some(frame) = number.filter(|f| *f < frames) else {
-        return Err(format!("has {frames} frames; frame {frame} does not exist"));
-    };
-    Reader { layer, frame }.state()
+    number.filter(|f| *f < frames).ok_or_else(|| format!("has {frames} frames; frame {frame} does not exist"))
+}
+
+/// Returns a warning if a frame has topology that is not read.
+///
+/// # Errors
+/// Returns a message that completes "the file …".
+pub fn ignored(layer: &Layer, frame: i64) -> Result<Option<String>, String> {
+    let reader = Reader { layer, frame: index(layer, frame)? };
+    let mut found = vec![];
+    for (group, words) in [("impropers", "impropers"), ("constraints", "constraints"), ("pairs", "special pairs")] {
+        let n: u32 = reader.number(&format!("{group}/N"))?.unwrap_or(0);
+        if n > 0 {
+            found.push(format!("{n} {words}"));
+        }
+    }
+    let found: Vec<&str> = found.iter().map(String::as_str).collect();
+    Ok((!found.is_empty()).then(|| format!("{} are not read", joined(&found))))
 }
 
 /// Converts a number of a file to an integer.
@@ -134,7 +155,8 @@ impl Reader<'_> {
         let [lx, ly, lz, tilts @ ..] = values.as_slice() else {
             return Err(format!("is damaged: configuration/box has {} values", values.len()));
         };
-        if tilts.iter().any(|t| *t != 0.0) {
+        // tilts of this format are ratios
+        if tilted(tilts, &[1.0]) {
             return Err(format!("has a box with tilts {tilts:?}; only orthogonal boxes are supported"));
         }
         s.box_length = [*lx, *ly, *lz];

@@ -61,6 +61,25 @@ fn frames() -> Vec<Snapshot> {
     all
 }
 
+#[test]
+fn topology_that_is_not_read_is_named() {
+    let folder = folder();
+    let path = folder.path().join("a.gsd");
+    let mut file = GsdFile::create(&path, "test", "hoomd", (1, 4)).expect("created");
+    file.write_scalars("configuration/step", [0u64]).expect("written");
+    for (group, n) in [("impropers", 3u32), ("constraints", 0), ("pairs", 7)] {
+        file.write_scalars(&format!("{group}/N"), [n]).expect("written");
+    }
+    file.end_frame().expect("a frame");
+    file.sync_all().expect("synced");
+    drop(file);
+    let layer = crate::gsd::read::open(&path).expect("opened");
+    let message = crate::gsd::read::ignored(&layer, -1);
+    assert_eq!(message, Ok(Some("3 impropers and 7 special pairs are not read".into())));
+    let path = closed(&folder, &frames());
+    assert_eq!(crate::gsd::read::ignored(&crate::gsd::read::open(&path).expect("opened"), 0), Ok(None));
+}
+
 fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
@@ -69,7 +88,7 @@ fn written(path: &Path, frames: &[Snapshot]) -> Trajectory {
     let mut t = Trajectory::create(path).expect("created");
     t.sync_interval = Duration::MAX;
     for s in frames {
-        t.append(s, true, &[("kT", 1.25)]).expect("appended");
+        t.append(s, true, false, &[("kT", 1.25)]).expect("appended");
     }
     t
 }
@@ -163,10 +182,10 @@ fn a_killed_run_leaves_whole_frames() {
         large.push(0, [0.0; 3]);
     }
     large.arrays.clear();
-    t.append(&large, true, &[]).expect("appended");
+    t.append(&large, true, false, &[]).expect("appended");
     assert_eq!((read(&path, -1).map(|s| s.len()), t.synced()), (Ok(50_004), 4));
     // copying the file at any time simulates a kill
-    t.append(&frames()[3], true, &[]).expect("appended");
+    t.append(&frames()[3], true, false, &[]).expect("appended");
     let copy = folder.path().join("killed.gsd");
     std::fs::copy(&path, &copy).expect("copied");
     assert_eq!(read(&copy, -1).as_ref(), Ok(&large));
@@ -182,7 +201,7 @@ fn a_resumed_run_goes_on_from_its_checkpoint() {
     assert!(std::fs::metadata(&path).expect("there").len() < whole);
     assert_eq!(t.synced(), 2);
     for s in &all[3..] {
-        t.append(s, true, &[]).expect("appended");
+        t.append(s, true, false, &[]).expect("appended");
     }
     drop(t);
     let steps = |k| read(&path, k).map(|s| s.step);
@@ -209,7 +228,7 @@ fn what_a_killed_run_left_behind_the_frames_is_taken_off() {
     for p in [&path, &killed] {
         let mut t = Trajectory::resume(p, 3, 4).expect("resumed");
         assert_eq!(std::fs::read(p).expect("read"), whole);
-        t.append(&all[3], true, &[]).expect("appended");
+        t.append(&all[3], true, false, &[]).expect("appended");
     }
     assert_eq!(std::fs::read(&path).expect("read"), std::fs::read(&killed).expect("read"));
 }
@@ -221,14 +240,14 @@ fn a_frame_that_fails_is_taken_off() {
     let all = frames();
     let mut t = written(&path, &all[..1]);
     let whole = std::fs::read(&path).expect("read");
-    t.append(&all[1], true, &[]).expect("appended");
+    t.append(&all[1], true, false, &[]).expect("appended");
     // data left by a full disk
     std::io::Write::write_all(&mut std::fs::File::options().append(true).open(&path).expect("open"), &[7; 1000])
         .expect("written");
     let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
     assert!(matches!(t.fail(&full), Error::Io { path: p, .. } if p == path));
     assert_eq!(std::fs::read(&path).expect("read"), whole);
-    assert_eq!(message(t.append(&all[1], true, &[])), "an earlier frame could not be written");
+    assert_eq!(message(t.append(&all[1], true, false, &[])), "an earlier frame could not be written");
     t.sync().expect("nothing to do");
     assert_eq!(t.synced(), 1);
     drop(t);
@@ -244,7 +263,7 @@ fn many_frames_make_the_index_grow() {
     for step in 0..1000 {
         s.step = step;
         s.position[0][0] = step as f64 / 256.0;
-        t.append(&s, false, &[("kT", 1.0), ("pressure", 2.0)]).expect("appended");
+        t.append(&s, false, false, &[("kT", 1.0), ("pressure", 2.0)]).expect("appended");
         if step % 100 == 0 {
             t.sync().expect("synced");
         }
@@ -279,6 +298,38 @@ fn damaged_files_are_refused() {
     }
 }
 
+/// The file of version 2 as one of version 1: names of 64 bytes each, and the entries of each frame in another order.
+#[test]
+fn files_of_version_1_are_read() {
+    let folder = folder();
+    let path = closed(&folder, &frames());
+    let whole: Vec<_> = (0..5).map(|k| read(&path, k)).collect();
+    let mut bytes = std::fs::read(&path).expect("read");
+    let number = |bytes: &[u8], at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("8 bytes")) as usize;
+    let names: Vec<Vec<u8>> = {
+        let (at, size) = (number(&bytes, 24), 64 * number(&bytes, 32));
+        bytes[at..at + size].split(|c| *c == 0).take_while(|n| !n.is_empty()).map(<[u8]>::to_vec).collect()
+    };
+    let at = bytes.len();
+    for name in &names {
+        bytes.extend(name);
+        bytes.resize(bytes.len() + 64 - name.len(), 0);
+    }
+    bytes[24..32].copy_from_slice(&at.to_ne_bytes());
+    bytes[32..40].copy_from_slice(&names.len().to_ne_bytes());
+    bytes[44..48].copy_from_slice(&(1u32 << 16).to_ne_bytes());
+    let (index, size) = (number(&bytes, 8), 32 * number(&bytes, 16));
+    let mut entries: Vec<[u8; 32]> = bytes[index..index + size].as_chunks().0.to_vec();
+    entries.retain(|e| number(e, 16) != 0);
+    entries.sort_by_key(|e| (number(e, 0), std::cmp::Reverse(e[28])));
+    bytes[index..index + 32 * entries.len()].copy_from_slice(entries.as_flattened());
+    std::fs::write(&path, &bytes).expect("written");
+    let old: Vec<_> = (0..5).map(|k| read(&path, k)).collect();
+    assert!(whole.iter().all(Result::is_ok) && old == whole);
+    let message = Layer::open(&path, true).map(|_| ()).expect_err("read only");
+    assert_eq!(message, "is a GSD file of version 1.0; only version 2 can be continued");
+}
+
 #[test]
 fn foreign_files_are_refused() {
     let folder = folder();
@@ -298,6 +349,7 @@ fn foreign_files_are_refused() {
     let s = make("hoomd", 0.0, 5.0, 1).expect("sound");
     s.check().expect("sound");
     assert_eq!((s.position[0][0], s.image[0], s.types), (-5.0, [1, 0, 0], vec!["A".to_string()]));
+    assert!(make("hoomd", 1e-8, 0.0, 1).is_ok(), "rounding");
     let refused = |r: Result<Snapshot, String>, words: &str| assert_eq!(r, Err(words.into()));
     refused(make("amber", 0.0, 0.0, 1), "has the schema amber 1.4; expected hoomd 1 or 2");
     refused(make("hoomd", 0.5, 0.0, 1), {

@@ -115,11 +115,14 @@ impl Trajectory {
     ///
     /// # Errors
     /// Returns the operating system's error; the file then ends with the last synced frame.
-    pub fn append(&mut self, s: &Snapshot, velocity: bool, log: &[(&str, f64)]) -> Result<()> {
+    pub fn append(&mut self, s: &Snapshot, velocity: bool, forces: bool, log: &[(&str, f64)]) -> Result<()> {
         let Some(file) = &mut self.file else {
             return Err(Error::io(&self.path, "an earlier frame could not be written"));
         };
-        let written = frame(file, s, velocity, log).map_err(Failure::from);
+        let mut written = frame(file, s, velocity, log).map_err(Failure::from);
+        if forces && written.is_ok() {
+            written = particle_log(file, s).map_err(Failure::from);
+        }
         if let Err(e) = written.and_then(|()| Ok(file.end_frame()?)) {
             return Err(self.fail(&*e));
         }
@@ -183,6 +186,16 @@ fn frame(file: &mut GsdFile, s: &Snapshot, velocity: bool, log: &[(&str, f64)]) 
         file.write_scalars(&format!("log/{name}"), [*value])?;
     }
     Ok(())
+}
+
+/// Writes forces and energies of the particles.
+fn particle_log(file: &mut GsdFile, s: &Snapshot) -> Result<(), WriteError> {
+    let reals = |name: &str| match s.arrays.get(name).map(|a| &a.values) {
+        Some(Values::Real(v)) => v.as_slice(),
+        _ => &[],
+    };
+    file.write_arrays("log/particles/force", reals("force").as_chunks::<3>().0.iter().copied())?;
+    file.write_scalars("log/particles/energy", reals("energy").iter().copied())
 }
 
 fn arrays(file: &mut GsdFile, s: &Snapshot, velocity: bool) -> Result<(), WriteError> {

@@ -30,9 +30,8 @@ use galamost_text::StateFile;
 #[component(Analyzer, "LammpsData")]
 #[derive(Debug, Params)]
 pub struct WriteData {
-    /// Steps between files.
-    #[param(at_least = 1.0)]
-    every: u64,
+    #[param(flatten)]
+    schedule: Schedule,
     /// Output file; `{step}` is replaced by the step.
     #[param(extensions = "data lmp lammps")]
     file: String,
@@ -58,7 +57,7 @@ fn valid_name(name: &str) -> bool {
 
 impl Analyzer for WriteData {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.period = self.every;
+        self.schedule.bind(needs)?;
         needs.wants.particles = true;
         needs.wants.topology = true;
         if self.labels {

@@ -1,7 +1,7 @@
 //! The `LammpsData` generator.
 
 use crate::lammps_data::read::{Choice, read};
-use crate::lammps_data::style::Style;
+use crate::lammps_data::style::Styles;
 use galamost_plugin_api::prelude::*;
 
 /// Reads a state from a LAMMPS data file, as written by `write_data`, moltemplate, topotools, and many builders.
@@ -9,18 +9,22 @@ use galamost_plugin_api::prelude::*;
 /// | section | becomes |
 /// |---|---|
 /// | header | box (orthogonal only; its center becomes 0); `timestep = N` in the first line is the initial step |
-/// | `Masses` | masses; default: 1 |
+/// | `Masses` | masses; default: 1, with a warning |
 /// | `Atoms` | positions, images, types; charges (`charge`), molecules (`molecule`, LAMMPS's 1 is 0, and 0, no molecule, is −1) |
 /// | `Atoms` of style `sphere` | also `diameter` d and the mass ρ π d³/6 (ρ if d = 0) |
+/// | `Atoms` of style `ellipsoid`, `Ellipsoids` | `quaternion`, `inert` (moments of inertia), masses from densities |
+/// | `Atoms` of style `dipole` | charges, and the directions of the dipoles as `orientation` |
 /// | `Velocities` | velocities |
 /// | `Bonds`, `Angles`, `Dihedrals` | topology |
 ///
-/// Coefficients of potentials and impropers are ignored: the pipeline defines potentials. The atom style is given after
-/// `Atoms #`; otherwise set `atom_style`. Particles are numbered in the order of their ids.
+/// Coefficients of potentials are ignored: the pipeline defines potentials. Impropers and angular velocities are not
+/// read; a warning gives their number. The
+/// atom style is given after `Atoms #`. Without it, the style is the only one that fits the columns; if several fit, set
+/// `atom_style`. For the style `hybrid` list its sub-styles: `atom_style: [Sphere, Charge]`. Particles are numbered in the order of their ids.
 ///
 /// Particle types are named by `types`, by `Atom Type Labels`, by the comments in `Masses` if each is a unique single
 /// word, or by their numbers. Types of bonds, angles, and dihedrals are named by `bond_types` etc., by labels, or by
-/// their numbers. The file may be compressed (.xz, .gz).
+/// their numbers. The file may be compressed (.xz, .gz, .bz2, .zst).
 ///
 /// ```ron
 /// LammpsData(file: "melt.data", types: ["A", "B"])
@@ -31,8 +35,10 @@ pub struct ReadData {
     /// Input file.
     #[param(extensions = "data lmp lammps")]
     file: String,
+    /// Step at which the run starts; default: that of the file.
+    step: Option<u64>,
     /// Atom style, if the file does not specify it.
-    atom_style: Option<Style>,
+    atom_style: Option<Styles>,
     /// Names of the particle types 1, 2, …
     types: Option<Vec<String>>,
     /// Names of the bond types 1, 2, …
@@ -44,17 +50,23 @@ pub struct ReadData {
     /// Number of dimensions, 3 or 2; 2 ignores z.
     #[param(default = 3, at_least = 2, at_most = 3)]
     dimensions: u32,
+    #[param(skip)]
+    warnings: Vec<String>,
 }
 
 impl Generator for ReadData {
     fn generate(&mut self, context: &GeneratorContext, snapshot: &mut Snapshot) -> Result<()> {
         crate::require_empty("LammpsData", snapshot)?;
         let choice = Choice {
-            style: self.atom_style,
+            style: self.atom_style.clone(),
             names: [&self.types, &self.bond_types, &self.angle_types, &self.dihedral_types].map(Clone::clone),
             flat: self.dimensions == 2,
         };
-        *snapshot = read(&context.path(&self.file), &choice)?;
+        (*snapshot, self.warnings) = read(&context.path(&self.file), &choice)?;
+        snapshot.step = self.step.unwrap_or(snapshot.step);
         Ok(())
+    }
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
     }
 }

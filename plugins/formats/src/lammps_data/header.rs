@@ -1,5 +1,6 @@
 //! Header of a data file: counts, and the box.
 
+use galamost_plugin_api::error::InputError;
 use galamost_text::{Lines, Result};
 
 /// Maximum number of types.
@@ -14,6 +15,10 @@ pub struct Header {
     pub types: [usize; 5],
     /// Lower and upper bounds of the box.
     pub bounds: [Option<[f64; 2]>; 3],
+    /// Number of ellipsoids.
+    pub ellipsoids: u64,
+    /// Tilts, and the error to report if they are more than rounding.
+    pub tilts: Option<([f64; 3], InputError)>,
 }
 
 /// Returns a line without its comment.
@@ -60,15 +65,16 @@ impl Header {
             self.bounds[k] = Some([low, high]);
         } else if key == "xy xz yz" {
             need(3)?;
-            if words[..3].iter().any(|w| w.parse() != Ok(0.0)) {
-                return Err(l.wrong("the box is triclinic; only orthogonal boxes are supported"));
-            }
+            let tilts = [l.real(words[0])?, l.real(words[1])?, l.real(words[2])?];
+            self.tilts = Some((tilts, l.wrong("the box is triclinic; only orthogonal boxes are supported")));
         } else if ["avec", "bvec", "cvec", "abc origin"].contains(&key.as_str()) {
             return Err(l.wrong("the box is triclinic; only orthogonal boxes are supported"));
+        } else if key == "ellipsoids" {
+            need(1)?;
+            self.ellipsoids = l.whole(words[0])?;
         } else if numbers == 0 {
             return Ok(false);
-        } else if !(key.starts_with("extra ")
-            || ["crossterms", "ellipsoids", "lines", "triangles", "bodies"].contains(&key.as_str()))
+        } else if !(key.starts_with("extra ") || ["crossterms", "lines", "triangles", "bodies"].contains(&key.as_str()))
         {
             return Err(l.wrong(format!("unknown header line: `{key}`")));
         }

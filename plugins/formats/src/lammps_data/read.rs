@@ -1,17 +1,19 @@
 //! Reads a state from a data file.
 
+use crate::lammps_data::atoms::{Atom, atom, layout};
 use crate::lammps_data::header::{Header, content};
-use crate::lammps_data::style::Style;
+use crate::lammps_data::shapes::Shapes;
+use crate::lammps_data::style::{Field, Layout, Styles};
 use galamost_plugin_api::error::nearest;
 use galamost_plugin_api::prelude::{Array, Link, Snapshot, Values};
-use galamost_text::{Lines, Result, fold};
+use galamost_text::{Lines, Result, tilted};
 use std::collections::HashMap;
 use std::path::Path;
 
 /// Options of the generator.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    pub style: Option<Style>,
+    pub style: Option<Styles>,
     /// Names of the types of atoms, bonds, angles, dihedrals.
     pub names: [Option<Vec<String>>; 4],
     /// Whether the system is two-dimensional.
@@ -49,11 +51,11 @@ enum Rows {
     Pairs,
 }
 
-/// Reads a file.
+/// Reads a file; also returns warnings about what is not read.
 ///
 /// # Errors
 /// Returns the first error, with its position.
-pub fn read(path: &Path, choice: &Choice) -> Result<Snapshot> {
+pub fn read(path: &Path, choice: &Choice) -> Result<(Snapshot, Vec<String>)> {
     let mut l = Lines::open(path)?;
     let mut file = File { choice: choice.clone(), ..File::default() };
     // the first line always is a comment
@@ -70,7 +72,8 @@ pub fn read(path: &Path, choice: &Choice) -> Result<Snapshot> {
         file.section(&mut l)?;
         more = next_content(&mut l)?;
     }
-    file.finish(&l)
+    let state = file.finish(&l)?;
+    Ok((state, l.warnings()))
 }
 
 /// Advances to the next line that is not empty.
@@ -83,38 +86,27 @@ fn next_content(l: &mut Lines) -> Result<bool> {
     Ok(false)
 }
 
-/// An atom in the file.
-struct Atom {
-    id: u64,
-    kind: u32,
-    position: [f64; 3],
-    image: [i32; 3],
-    molecule: i32,
-    charge: f64,
-    diameter: f64,
-    density: f64,
-}
-
+/// A file while it is read.
 #[derive(Default)]
-struct File {
+pub struct File {
     choice: Choice,
     step: u64,
-    header: Header,
-    middle: [f64; 3],
-    length: [f64; 3],
-    style: Option<Style>,
+    pub header: Header,
+    pub middle: [f64; 3],
+    pub length: [f64; 3],
+    layout: Option<Layout>,
     /// Labels of the types of atoms, bonds, angles, dihedrals, and their type numbers.
     labels: [HashMap<String, u32>; 4],
     masses: Vec<Option<f64>>,
     /// Comments in the section `Masses`.
     comments: Vec<Option<String>>,
-    state: Snapshot,
+    pub state: Snapshot,
     /// Tags by id.
     tags: HashMap<u64, u32>,
     /// Values that only some styles have.
     molecule: Vec<i32>,
     charge: Vec<f64>,
-    diameter: Vec<f64>,
+    pub shapes: Shapes,
 }
 
 impl File {
@@ -127,7 +119,10 @@ impl File {
             }
             (self.middle[k], self.length[k]) = (0.5 * low + 0.5 * high, high - low);
         }
-        Ok(())
+        match &self.header.tilts {
+            Some((tilts, error)) if tilted(tilts, &self.length) => Err(error.clone()),
+            _ => Ok(()),
+        }
     }
 
     fn section(&mut self, l: &mut Lines) -> Result<()> {
@@ -142,6 +137,7 @@ impl File {
             "Masses" => return self.masses(l),
             "Atoms" => return self.atoms(l, comment.as_deref()),
             "Velocities" => return self.velocities(l),
+            "Ellipsoids" => return Shapes::ellipsoids(self, l, self.header.ellipsoids),
             "Bonds" => {
                 self.state.bonds = self.links(l, 1)?;
                 return Ok(());
@@ -160,8 +156,15 @@ impl File {
             return self.labels(l, k);
         }
         let Some((_, rows)) = IGNORED.iter().find(|(n, _)| *n == name) else {
-            let known =
-                IGNORED.iter().map(|p| p.0).chain(["Masses", "Atoms", "Velocities", "Bonds", "Angles", "Dihedrals"]);
+            let known = IGNORED.iter().map(|p| p.0).chain([
+                "Masses",
+                "Atoms",
+                "Velocities",
+                "Ellipsoids",
+                "Bonds",
+                "Angles",
+                "Dihedrals",
+            ]);
             return Err(l.wrong(match nearest(&name, known) {
                 Some(n) => format!("unknown section `{name}`; did you mean `{n}`?"),
                 None => format!("unknown section `{name}`"),
@@ -175,6 +178,9 @@ impl File {
         };
         for _ in 0..rows {
             row(l, &name)?;
+        }
+        if name == "Impropers" && rows > 0 {
+            l.warn(format!("{rows} impropers are not read: the topology has no list of impropers"));
         }
         Ok(())
     }
@@ -220,7 +226,7 @@ impl File {
     }
 
     /// Returns the index of a type given by its number or label.
-    fn kind(&self, l: &Lines, k: usize, word: &str) -> Result<u32> {
+    pub fn kind(&self, l: &Lines, k: usize, word: &str) -> Result<u32> {
         if let Some(n) = self.labels[k].get(word) {
             return Ok(*n);
         }
@@ -236,21 +242,12 @@ impl File {
         if !self.state.is_empty() {
             return Err(l.wrong("duplicate section `Atoms`"));
         }
-        let hint = comment.filter(|c| !c.is_empty());
-        let style = match (self.choice.style, hint) {
-            (Some(style), _) => style,
-            (None, Some(word)) => Style::of(word).ok_or_else(|| {
-                l.wrong(format!("unsupported atom style `{word}`; supported styles are {}", Style::words()))
-            })?,
-            (None, None) => {
-                return Err(l.wrong("the file does not specify the atom style (`Atoms # full`); set `atom_style`"));
-            }
-        };
-        self.style = Some(style);
+        let chosen = self.choice.style.clone();
+        let layout = layout(self, l, chosen.as_ref(), comment)?;
         let mut all: Vec<Atom> = vec![];
         for _ in 0..self.header.count[0] {
             row(l, "Atoms")?;
-            all.push(self.atom(l, style)?);
+            all.push(atom(self, l, &layout, self.choice.flat)?);
         }
         all.sort_by_key(|a| a.id);
         if let Some(pair) = all.windows(2).find(|p| p[0].id == p[1].id) {
@@ -260,64 +257,27 @@ impl File {
             let tag = self.state.push(a.kind, a.position);
             self.tags.insert(a.id, tag);
             self.state.image[tag as usize] = a.image;
-            if style == Style::Sphere {
-                let volume = std::f64::consts::PI / 6.0 * a.diameter.powi(3);
-                self.state.mass[tag as usize] = if a.diameter > 0.0 { a.density * volume } else { a.density };
-                self.diameter.push(a.diameter);
-            }
         }
+        let (shapes, masses) = Shapes::of(&layout, &all);
+        self.shapes = shapes;
+        if let Some(masses) = masses {
+            self.state.mass = masses;
+        }
+        self.layout = Some(layout);
         self.molecule = all.iter().map(|a| a.molecule).collect();
         self.charge = all.iter().map(|a| a.charge).collect();
         Ok(())
     }
 
-    fn atom(&self, l: &Lines, style: Style) -> Result<Atom> {
-        let words: Vec<&str> = content(l.text()).split_ascii_whitespace().collect();
-        let at = style.columns();
-        if words.len() != at + 3 && words.len() != at + 6 {
-            let message = format!(
-                "found {} values; the style {} has {}, or {} with images",
-                words.len(),
-                style.word(),
-                at + 3,
-                at + 6
-            );
-            return Err(l.wrong(message));
-        }
-        let after_molecule = 1 + usize::from(style.molecule());
-        let (mut position, mut image) = ([0.0; 3], [0; 3]);
-        for k in 0..3 {
-            let word = words[at + k];
-            let far = || l.wrong_at(word, format!("`{word}` is too far outside the box"));
-            let (inside, turns) = fold(l.real(word)? - self.middle[k], self.length[k]).ok_or_else(far)?;
-            let given: i32 = words.get(at + 3 + k).map_or(Ok(0), |w| l.whole(w))?;
-            (position[k], image[k]) = (inside, given.checked_add(turns).ok_or_else(far)?);
-        }
-        if self.choice.flat {
-            (position[2], image[2]) = (0.0, 0);
-        }
-        let sphere = style == Style::Sphere;
-        Ok(Atom {
-            id: l.whole(words[0])?,
-            kind: self.kind(l, 0, words[after_molecule])?,
-            position,
-            image,
-            // 0 means no molecule
-            molecule: if style.molecule() { l.whole::<i32>(words[1])?.saturating_sub(1) } else { -1 },
-            charge: if style.charge() { l.real(words[after_molecule + 1])? } else { 0.0 },
-            diameter: if sphere { l.real(words[2])? } else { 0.0 },
-            density: if sphere { l.real(words[3])? } else { 0.0 },
-        })
-    }
-
     /// Returns the tag of an atom id.
-    fn tag(&self, l: &Lines, word: &str) -> Result<u32> {
+    pub fn tag(&self, l: &Lines, word: &str) -> Result<u32> {
         let id: u64 = l.whole(word)?;
         let tag = self.tags.get(&id).copied();
         tag.ok_or_else(|| l.wrong_at(word, format!("unknown atom {id} (the section `Atoms` must come first)")))
     }
 
     fn velocities(&mut self, l: &mut Lines) -> Result<()> {
+        let mut turning = 0u64;
         for _ in 0..self.header.count[0] {
             row(l, "Velocities")?;
             let words: Vec<&str> = content(l.text()).split_ascii_whitespace().collect();
@@ -329,6 +289,10 @@ impl File {
             for k in 0..if self.choice.flat { 2 } else { 3 } {
                 self.state.velocity[tag][k] = l.real(words[k + 1])?;
             }
+            turning += u64::from(words[4..].iter().any(|w| w.parse() != Ok(0.0)));
+        }
+        if turning > 0 {
+            l.warn(format!("the angular velocities (or momenta) of {turning} particles are not read"));
         }
         Ok(())
     }
@@ -395,8 +359,11 @@ impl File {
         if self.choice.flat {
             s.box_length[2] = 0.0;
         }
-        let style = self.style.unwrap_or(Style::Atomic);
-        if style != Style::Sphere {
+        let has = |field: Field| self.layout.as_ref().is_some_and(|layout| layout.has(field));
+        if !has(Field::Density) {
+            if self.masses.is_empty() && !s.is_empty() {
+                l.warn("there is no section `Masses`: all masses are 1");
+            }
             for (mass, kind) in s.mass.iter_mut().zip(&s.type_id) {
                 *mass = match self.masses.get(*kind as usize) {
                     Some(Some(m)) => *m,
@@ -405,22 +372,21 @@ impl File {
                 };
             }
         }
-        let mut array = |name: &str, values: Values| s.arrays.insert(name.into(), Array { width: 1, values });
-        if style == Style::Sphere {
-            array("diameter", Values::Real(self.diameter));
+        let (charge, molecule) = (has(Field::Charge), has(Field::Molecule));
+        let mut array = |name: &str, array: Array| _ = s.arrays.insert(name.into(), array);
+        if charge {
+            array("charge", Array { width: 1, values: Values::Real(self.charge) });
         }
-        if style.charge() {
-            array("charge", Values::Real(self.charge));
+        if molecule {
+            array("molecule", Array { width: 1, values: Values::Int(self.molecule) });
         }
-        if style.molecule() {
-            array("molecule", Values::Int(self.molecule));
-        }
+        self.shapes.finish(l, array);
         Ok(s)
     }
 }
 
 /// Advances to the next row of a section.
-fn row(l: &mut Lines, section: &str) -> Result<()> {
+pub fn row(l: &mut Lines, section: &str) -> Result<()> {
     if next_content(l)? {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! Tests: files read, written, and rejected.
 
 use crate::lammps_data::read::{Choice, read};
-use crate::lammps_data::style::Style;
+use crate::lammps_data::style::{Style, Styles};
 use crate::lammps_data::write::{WriteOptions, write};
 use galamost_plugin_api::error::Position;
 use galamost_plugin_api::prelude::{Array, Link, Snapshot, Values};
@@ -10,7 +10,7 @@ fn of(text: &str, choice: &Choice) -> galamost_text::Result<Snapshot> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("f.data");
     std::fs::write(&path, text).expect("written");
-    read(&path, choice)
+    read(&path, choice).map(|(state, _)| state)
 }
 
 const FULL: &str = "# a comment, timestep = 12 of it\n\n4 atoms # all\n 2 atom types\n2 bonds\n1 bond types\n1 angles\n1 angle types\n\n\
@@ -43,6 +43,12 @@ fn a_file_is_read() {
 }
 
 #[test]
+fn tilts_of_rounding_are_none() {
+    let s = of(&FULL.replacen("0 0 0 xy", "1e-17 -1e-9 0.0 xy", 1), &Choice::default());
+    assert_eq!(s, of(FULL, &Choice::default()));
+}
+
+#[test]
 fn each_style_has_its_columns() {
     let row = |style: &str, row: &str| {
         let text = format!(
@@ -69,6 +75,72 @@ fn each_style_has_its_columns() {
         assert!((s.mass[0] - mass).abs() < 1e-12, "{style}");
         assert_eq!(s.arrays.contains_key("diameter"), style == "sphere");
     }
+}
+
+#[test]
+fn the_columns_tell_the_style_if_only_one_fits() {
+    let full = of(FULL, &Choice::default());
+    for title in ["Atoms", "Atoms # my comment", "Atoms # full of it"] {
+        assert_eq!(of(&FULL.replacen("Atoms  # full", title, 1), &Choice::default()), full, "{title}");
+    }
+    let file = |types: u32, rows: &str| {
+        let n = rows.lines().count();
+        let text =
+            format!("x\n\n{n} atoms\n{types} atom types\n\n0 2 xlo xhi\n0 2 ylo yhi\n0 2 zlo zhi\n\nAtoms\n\n{rows}\n");
+        of(&text, &Choice::default())
+    };
+    let arrays = |rows: &str| file(2, rows).expect(rows).arrays.into_keys().collect::<Vec<_>>().join(" ");
+    assert_eq!(arrays("1 1 0.5 1 1"), "");
+    assert_eq!(arrays("1 1 0.5 0.5 1 1"), "charge");
+    // a third column of types, or a second one that cannot be a type
+    assert_eq!(arrays("1 7 1 0.5 1 1"), "molecule");
+    assert_eq!(arrays("1 1 0.25 1.5 0 1 1 0 0 0"), "diameter");
+    assert_eq!(arrays("1 2 0.25 1 1 1 1.0 0 0"), "charge orientation");
+    let error = |types: u32, rows: &str| file(types, rows).expect_err(rows);
+    let e = error(2, "1 1 1 0.5 1 1\n2 1 2 0.5 1 1");
+    assert_eq!(e.at, Some(Position { line: 10, column: 1 }));
+    assert_eq!(
+        e.message,
+        "the file does not name the atom style, and its columns do not tell: they fit bond, angle, molecular and charge; set \
+         `atom_style`"
+    );
+    assert!(error(1, "1 1 1").message.contains("they fit none of atomic, bond"));
+}
+
+#[test]
+fn ellipsoids_dipoles_and_hybrids_are_read() {
+    let file = |style: &str, rows: &str, choice: &Choice| {
+        let n = rows.lines().count();
+        let text = format!(
+            "x\n\n{n} atoms\n1 ellipsoids\n1 atom types\n\n-2 2 xlo xhi\n-2 2 ylo yhi\n-2 2 zlo zhi\n\n\
+             Atoms # {style}\n\n{rows}\n\nEllipsoids\n\n2 1.0 2.0 3.0 0.0 2.0 0.0 0.0\n"
+        );
+        of(&text, choice)
+    };
+    let s = file("ellipsoid", "1 1 0 2.5 0 0 0\n2 1 1 0.5 1 0 0", &Choice::default()).expect("a state");
+    let mass = 0.5 * std::f64::consts::PI;
+    assert_eq!(s.mass, [2.5, mass]);
+    assert_eq!(s.arrays["quaternion"].values, Values::Real(vec![0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0]));
+    // m/5 times the sums of squared semiaxes
+    let inert = [0.25 * 13.0, 0.25 * 10.0, 0.25 * 5.0].map(|x| 0.2 * mass * x);
+    let Values::Real(found) = &s.arrays["inert"].values else { panic!("reals") };
+    assert!(found[3..].iter().zip(inert).all(|(a, b)| (a - b).abs() < 1e-15), "{found:?}");
+    let hybrid = Choice { style: Some(Styles(vec![Style::Ellipsoid, Style::Full])), ..Choice::default() };
+    let s = file("hybrid", "1 1 0 0 0 0 2.5 7 0.25\n2 1 1 0 0 1 0.5 8 -0.25 0 0 1", &hybrid).expect("a state");
+    assert_eq!((s.position[1], s.image[1], s.mass[1]), ([1.0, 0.0, 0.0], [0, 0, 1], mass));
+    assert_eq!(s.arrays["molecule"].values, Values::Int(vec![6, 7]));
+    assert_eq!(s.arrays["charge"].values, Values::Real(vec![0.25, -0.25]));
+    let e = file("ellipsoid", "1 1 1 2.5 0 0 0\n2 1 0 0.5 1 0 0", &Choice::default()).expect_err("a point");
+    assert_eq!(e.message, "the section `Atoms` has no ellipsoid 2");
+    let dipoles = FULL
+        .replace("Atoms  # full", "Atoms # dipole")
+        .replace("30 1 2 0.5 4 4 3 0 0 1", "30 2 0.5 4 4 3 0 0 2.0 0 0 1")
+        .replace("10 1 1 -0.5 9.5 4.0 -0.5 0 0 0", "10 1 -0.5 9.5 4.0 -0.5 0 1 0")
+        .replace("20 0 1 0 0 0 0 0 0 0", "20 1 0 0 0 0 0.6 0.8 0")
+        .replace("40 2 1 0 3.0 1 1 0 0 0 # last", "40 1 0 3.0 1 1 0 0 0");
+    let s = of(&dipoles, &Choice::default()).expect("a state");
+    let Values::Real(found) = &s.arrays["orientation"].values else { panic!("reals") };
+    assert_eq!(found, &[0.0, 1.0, 0.0, 0.6, 0.8, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
 }
 
 #[test]
@@ -120,12 +192,12 @@ fn errors_have_their_position() {
         ("4 atoms", "4 5 atoms", "expected 1 number(s) before `atoms`, found 2", Some((3, 1))),
         ("2 atom types", "200000000 atom types", "types exceed the limit of 100000", Some((4, 2))),
         ("-1 9 xlo", "-1 -1 xlo", "invalid bounds", Some((10, 1))),
-        ("0 0 0 xy", "0 1 0 xy", "triclinic", Some((13, 1))),
+        ("0 0 0 xy", "0 1e-5 0 xy", "triclinic", Some((13, 1))),
         ("0.0 8.0 ylo yhi\n", "", "no box bounds `ylo yhi`", None),
         ("2 2.5 # B", "2 0 # B", "masses must be positive", Some((18, 3))),
         ("Pair Coeffs", "Pair Coefs", "did you mean `Pair Coeffs`?", Some((20, 1))),
-        ("Atoms  # full", "Atoms", "set `atom_style`", Some((25, 1))),
-        ("Atoms  # full", "Atoms # dipole", "unsupported atom style `dipole`", Some((25, 1))),
+        ("Atoms  # full", "Atoms # hybrid", "set `atom_style` to its sub-styles, in order", Some((25, 1))),
+        ("Atoms  # full", "Atoms # body", "unsupported atom style `body`", Some((25, 1))),
         ("10 1 1 -0.5 9.5", "10 1 1 9.5", "found 9 values; the style full has 7, or 10 with images", Some((28, 1))),
         ("10 1 1 -0.5 9.5", "10 1 3 -0.5 9.5", "unknown atom type 3", Some((28, 6))),
         ("10 1 1 -0.5 9.5", "10 1 1 -0.5 inf", "`inf` is not a finite number", Some((28, 13))),

@@ -1,6 +1,6 @@
 //! Formats a state as a data file.
 
-use crate::lammps_data::style::Style;
+use crate::lammps_data::style::{Field, Style};
 use galamost_plugin_api::prelude::{Link, Snapshot, Values};
 use galamost_text::{real, reals, whole};
 use std::io::Write as _;
@@ -109,11 +109,11 @@ fn atoms(out: &mut Vec<u8>, s: &Snapshot, WriteOptions { style, digits, .. }: Wr
     let (molecule, charge, diameter) = (ints(s, "molecule"), numbers(s, "charge"), numbers(s, "diameter"));
     for tag in 0..s.len() {
         let _ = write!(out, "{}", tag + 1);
-        if style.molecule() {
+        if style.has(Field::Molecule) {
             whole(out, &[molecule.get(tag).map_or(0, |m| i64::from(*m) + 1)]);
         }
         whole(out, &[s.type_id[tag] + 1]);
-        if style.charge() {
+        if style.has(Field::Charge) {
             reals(out, &[charge.get(tag).copied().unwrap_or(0.0)], digits);
         }
         if style == Style::Sphere {

@@ -15,6 +15,7 @@ use galamost_text::FrameFile;
 /// | `xu yu zu` | unwrapped position |
 /// | `xs ys zs`, `xsu ysu zsu` | fractional position from 0, wrapped and unwrapped |
 /// | `vx vy vz`, `mass`, `q`, `diameter`, `radius` | velocity, mass, charge, diameter, radius |
+/// | `fx fy fz`, `energy` | force, and energy: an equal share of each interaction for each of its particles |
 ///
 /// The default columns are `id`, `mol`, `type`, `element`, `x y z`, `ix iy iz`, `q`, and `diameter`, as far as the
 /// system has them. By default, numbers have as many digits as needed to read back the same number. Dumps have no
@@ -29,9 +30,8 @@ use galamost_text::FrameFile;
 #[component(Analyzer, "LammpsDump")]
 #[derive(Debug, Params)]
 pub struct WriteDump {
-    /// Steps between frames.
-    #[param(at_least = 1.0)]
-    every: u64,
+    #[param(flatten)]
+    schedule: Schedule,
     /// Output file.
     #[param(extensions = "dump lammpstrj lammpsdump")]
     file: String,
@@ -50,7 +50,7 @@ pub struct WriteDump {
 
 impl Analyzer for WriteDump {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.period = self.every;
+        self.schedule.bind(needs)?;
         needs.wants.particles = true;
         self.system = system.clone();
         let mut errors = Errors::default();
@@ -74,6 +74,7 @@ impl Analyzer for WriteDump {
                 self.chosen = all.filter(|c| array_of(*c).is_none_or(|a| system.has_array(a))).collect();
             }
         }
+        needs.wants.forces = self.chosen.iter().any(|c| matches!(c, Column::Force(_) | Column::Energy));
         if let Err(Error::Input(more)) =
             self.out.bind(system, needs, &self.file, |name| !name.is_empty() && !name.contains(char::is_whitespace))
         {

@@ -18,9 +18,10 @@ use galamost_text::Trajectory;
 /// | `diameter`, or twice the `radius` | `diameter` |
 /// | `mol` | `molecule` |
 ///
-/// Other columns are ignored. Types are named by `element` if each type has a different one, otherwise by their
-/// numbers. The box must be periodic and orthogonal; its center becomes 0. Dumps have no bonds. An incomplete last
-/// frame, as left by a killed run, is ignored with a warning. The file may be compressed (.xz, .gz).
+/// Other columns are not read; a warning lists them. Types are named by `element` if each type has a different one, otherwise by their
+/// numbers. The box must be orthogonal; its center becomes 0. It is periodic here whatever its boundaries in the dump, with
+/// a warning. Dumps have no bonds. An incomplete last
+/// frame, as left by a killed run, is ignored with a warning. The file may be compressed (.xz, .gz, .bz2, .zst).
 ///
 /// ```ron
 /// LammpsDump(file: "melt.dump", frame: -1, types: ["A", "B"])
@@ -31,6 +32,8 @@ pub struct ReadDump {
     /// Input file.
     #[param(extensions = "dump lammpstrj lammpsdump")]
     file: String,
+    /// Step at which the run starts; default: that of the file.
+    step: Option<u64>,
     /// Frame number from 0; negative numbers count from the end, −1 is the last frame.
     #[param(default = -1)]
     frame: i64,
@@ -50,6 +53,7 @@ impl ReadDump {
         crate::require_empty("LammpsDump", snapshot)?;
         let choice = Choice { types: self.types.clone(), masses: self.masses.clone(), flat: self.dimensions == 2 };
         *snapshot = read(self.open(context)?.0.frame(number)?, &choice)?;
+        snapshot.step = self.step.unwrap_or(snapshot.step);
         Ok(())
     }
 

@@ -1,8 +1,9 @@
 //! Reads a frame of a dump.
 
+use crate::names::joined;
 use galamost_plugin_api::prelude::{Array, InputError, Snapshot, Values};
 use galamost_plugin_api::snapshot::intern;
-use galamost_text::{Lines, Result, fold};
+use galamost_text::{Lines, Result, fold, tilted};
 use std::collections::HashMap;
 
 /// Options of the generator.
@@ -81,25 +82,42 @@ pub fn read(l: &mut Lines, choice: &Choice) -> Result<Snapshot> {
     }
 }
 
-/// Reads the bounds of a periodic, orthogonal box.
+/// Reads the bounds of an orthogonal box.
 fn read_box(l: &mut Lines, boundaries: &str) -> Result<SimBox> {
     let words: Vec<&str> = boundaries.split_whitespace().collect();
-    if words.iter().any(|w| ["xy", "xz", "yz", "abc", "origin"].contains(w)) {
-        return Err(l.wrong("the box is triclinic; only orthogonal boxes are supported"));
+    let triclinic = "the box is triclinic; only orthogonal boxes are supported";
+    if words.iter().any(|w| ["abc", "origin"].contains(w)) {
+        return Err(l.wrong(triclinic));
     }
-    if let Some(w) = words.iter().find(|w| **w != "pp") {
-        return Err(l.wrong(format!("unsupported boundary `{w}`; only periodic boxes (pp) are supported")));
+    let tilts = ["xy", "xz", "yz"].iter().all(|w| words.contains(w));
+    let known = |w: &&&str| !["xy", "xz", "yz", "pp"].contains(*w);
+    for w in words.iter().filter(known) {
+        if w.is_empty() || w.len() > 2 || !w.chars().all(|c| "pfsm".contains(c)) {
+            return Err(l.wrong(format!("unknown boundary `{w}`; expected two of p, f, s, and m")));
+        }
+        l.warn(format!("boundary `{w}`: the box is periodic in this program; walls confine particles"));
     }
     let mut sim_box = SimBox { center: [0.0; 3], length: [0.0; 3] };
+    let (mut tilt, mut error) = ([0.0; 3], None);
     for k in 0..3 {
         l.must("the box")?;
-        let [low, high] = l.reals()?;
+        let [low, high] = if tilts {
+            let [low, high, t] = l.reals()?;
+            tilt[k] = t;
+            error.get_or_insert_with(|| l.wrong(triclinic));
+            [low, high]
+        } else {
+            l.reals()?
+        };
         if low >= high || !(high - low).is_finite() {
             return Err(l.wrong(format!("invalid bounds {low} … {high}")));
         }
         (sim_box.center[k], sim_box.length[k]) = (0.5 * low + 0.5 * high, high - low);
     }
-    Ok(sim_box)
+    match error {
+        Some(error) if tilted(&tilt, &sim_box.length) => Err(error),
+        _ => Ok(sim_box),
+    }
 }
 
 /// Columns of the dump, by their meaning.
@@ -132,6 +150,13 @@ impl Columns {
             (["xsu", "ysu", "zsu"], true),
         ];
         let form = forms.iter().find_map(|(f, scaled)| Some((three(*f)?, *scaled)));
+        let used =
+            ["id", "type", "element", "mass", "q", "diameter", "radius", "mol", "ix", "iy", "iz", "vx", "vy", "vz"];
+        let known = |name: &&str| used.contains(name) || forms.iter().any(|(form, _)| form.contains(name));
+        let ignored: Vec<&str> = names.iter().copied().filter(|name| !known(name)).collect();
+        if !ignored.is_empty() {
+            l.warn(format!("columns that are not read: {}", joined(&ignored)));
+        }
         let (at, scaled) =
             form.ok_or_else(|| missing("has no positions: expected columns x y z, xu yu zu, xs ys zs or xsu ysu zsu"))?;
         let element = index("element");
@@ -350,6 +375,29 @@ mod tests {
     }
 
     #[test]
+    fn boxes_that_are_orthogonal_in_fact_are_read() {
+        let same = of(DUMP, 0, &Choice::default());
+        let tilted = |tilt: &str| {
+            DUMP.replacen(
+                "pp pp pp\n0.0 10.0\n-2.0 6.0\n1.0 5.0",
+                &format!("xy xz yz pp pp pp\n0.0 10.0 0\n-2.0 6.0 {tilt}\n1.0 5.0 0.0"),
+                1,
+            )
+        };
+        for tilt in ["0.0", "1e-17", "-1e-9"] {
+            assert_eq!(of(&tilted(tilt), 0, &Choice::default()), same);
+        }
+        let e = of(&tilted("0.1"), 0, &Choice::default()).expect_err("triclinic");
+        assert_eq!(
+            (e.message.as_str(), e.at.map(|at| at.line)),
+            ("the box is triclinic; only orthogonal boxes are supported", Some(6))
+        );
+        for walls in ["ff pp pp", "ss mm fs"] {
+            assert_eq!(of(&DUMP.replacen("pp pp pp", walls, 1), 0, &Choice::default()), same);
+        }
+    }
+
+    #[test]
     fn elements_name_types_if_each_has_its_own() {
         let text = |rows: &str| {
             format!(
@@ -376,8 +424,8 @@ mod tests {
             ("hello\n", 0, "not a LAMMPS text dump", Some((1, 1))),
             (DUMP, 2, "there is no frame 2: the file has 2", None),
             (DUMP, -3, "there is no frame -3", None),
-            (&DUMP.replace("pp pp pp\n0.0", "xy xz yz pp pp pp\n0.0"), 0, "triclinic", Some((5, 1))),
-            (&DUMP.replace("pp pp pp\n0.0", "ff pp pp\n0.0"), 0, "boundary `ff`", Some((5, 1))),
+            (&DUMP.replace("pp pp pp\n0.0", "abc origin pp pp pp\n0.0"), 0, "triclinic", Some((5, 1))),
+            (&DUMP.replace("pp pp pp\n0.0", "qq pp pp\n0.0"), 0, "unknown boundary `qq`", Some((5, 1))),
             (&DUMP.replace("9.5 2.0", "9.5 nan"), 0, "not a finite number", Some((10, 9))),
             (&DUMP.replace("9.5 2.0", "9.5 what"), 0, "expected a number, found `what`", Some((10, 9))),
             (&DUMP.replace("9.5 2.0", "9.5 1e99"), 0, "`1e99` is too far outside", Some((10, 9))),

@@ -22,11 +22,13 @@ pub enum Column {
     Charge,
     Diameter,
     Radius,
+    Force(usize),
+    Energy,
 }
 
 use Column::*;
 
-const COLUMNS: [(&str, Column); 26] = [
+const COLUMNS: [(&str, Column); 30] = [
     ("id", Id),
     ("mol", Molecule),
     ("type", Type),
@@ -53,6 +55,10 @@ const COLUMNS: [(&str, Column); 26] = [
     ("q", Charge),
     ("diameter", Diameter),
     ("radius", Radius),
+    ("fx", Force(0)),
+    ("fy", Force(1)),
+    ("fz", Force(2)),
+    ("energy", Energy),
 ];
 
 /// Returns the column of a name.
@@ -102,6 +108,7 @@ pub fn frame(s: &Snapshot, columns: &[Column], digits: Option<u32>) -> Vec<u8> {
         _ => &[],
     };
     let (charge, diameter) = (reals("charge"), reals("diameter"));
+    let (force, energy) = (reals("force"), reals("energy"));
     let molecule = match s.arrays.get("molecule").map(|a| &a.values) {
         Some(Values::Int(v)) => v.as_slice(),
         _ => &[],
@@ -126,6 +133,8 @@ pub fn frame(s: &Snapshot, columns: &[Column], digits: Option<u32>) -> Vec<u8> {
                 Charge => number(or_0(charge, tag)),
                 Diameter => number(or_0(diameter, tag)),
                 Radius => number(0.5 * or_0(diameter, tag)),
+                Force(k) => number(or_0(force, 3 * tag + k)),
+                Energy => number(or_0(energy, tag)),
                 Element => out.extend_from_slice(s.types.get(s.type_id[tag] as usize).map_or(b"", |t| t.as_bytes())),
                 // writing to memory does not fail
                 Id => drop(write!(out, "{}", tag + 1)),

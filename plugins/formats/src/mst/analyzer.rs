@@ -11,7 +11,8 @@ use galamost_text::{FrameFile, StateFile};
 /// `charge`, `diameter`, `body`, `molecule`, `inert`, `init`, `cris`, bonds, angles, and dihedrals. Each frame holds
 /// the step, positions, images, velocities (with `velocity`), orientations, and everything above that differs from the
 /// first frame, for example bonds that have formed. A file for each state (`out.{step}.mst` gives `out.0000010000.mst`)
-/// holds everything and is always complete. By default, numbers have as many digits as needed to read back the same
+/// holds everything and is always complete. If the rows of a section do not use all types in the order of their numbers,
+/// a comment after its keyword lists them (`type # types: A B C`). By default, numbers have as many digits as needed to read back the same
 /// number.
 ///
 /// Each frame is written in one piece. A killed run therefore leaves complete frames, except possibly the last. A
@@ -23,9 +24,8 @@ use galamost_text::{FrameFile, StateFile};
 #[component(Analyzer, "Mst")]
 #[derive(Debug, Params)]
 pub struct WriteMst {
-    /// Steps between frames.
-    #[param(at_least = 1.0)]
-    every: u64,
+    #[param(flatten)]
+    schedule: Schedule,
     /// Output file; `{step}` is replaced by the step.
     #[param(extensions = "mst")]
     file: String,
@@ -61,7 +61,7 @@ impl WriteMst {
 
 impl Analyzer for WriteMst {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.period = self.every;
+        self.schedule.bind(needs)?;
         needs.wants.particles = true;
         needs.wants.topology = true;
         self.system = system.clone();

@@ -17,9 +17,10 @@ use galamost_text::Trajectory;
 /// | `bond`, `angle`, `dihedral` | topology; rows are a type and particles counted from 0 |
 ///
 /// The section `invariant_data` of a trajectory applies to all frames; sections of a frame override it. `rotangle`,
-/// `force`, `virial`, `potential`, `vsite`, `patch`, `patch_param`, `asphere`, and `constraint` are ignored. Particles
-/// outside the box are wrapped, and their images count the shifts. An incomplete last frame, as left by a killed run,
-/// is ignored with a warning. The file may be compressed (.xz, .gz).
+/// `force`, `virial`, `potential`, `patch`, `patch_param`, and `asphere` are ignored; `vsite` and `constraint` are ignored
+/// with a warning. Types are numbered as listed after the keyword (`type # types: A B C`, `bond # types: …`), and
+/// otherwise in order of their first use. Particles outside the box are wrapped, and their images count the shifts. An incomplete last frame, as left by a killed run,
+/// is ignored with a warning. The file may be compressed (.xz, .gz, .bz2, .zst).
 ///
 /// ```ron
 /// Mst(file: "melt.mst")
@@ -30,6 +31,8 @@ pub struct ReadMst {
     /// Input file.
     #[param(extensions = "mst")]
     file: String,
+    /// Step at which the run starts; default: that of the file.
+    step: Option<u64>,
     /// Frame number from 0; negative numbers count from the end, −1 is the last frame.
     #[param(default = -1)]
     frame: i64,
@@ -42,6 +45,7 @@ impl ReadMst {
         crate::require_empty("Mst", snapshot)?;
         let (trajectory, part) = self.open(context)?;
         *snapshot = read(trajectory, part, number)?;
+        snapshot.step = self.step.unwrap_or(snapshot.step);
         Ok(())
     }
 

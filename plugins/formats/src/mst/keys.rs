@@ -31,6 +31,9 @@ pub const PARTICLES: [&str; 5] = ["position", "image", "velocity", "type", "mass
 /// Sections of links.
 pub const LINKS: [&str; 3] = ["bond", "angle", "dihedral"];
 
+/// Begins the list of type names after the keyword of `type`, `bond`, `angle`, or `dihedral`.
+pub const TYPES: &str = "# types:";
+
 /// Keywords that divide a file.
 pub const MARKS: [&str; 5] = ["mst_end", "invariant_data", "variant_data", "frame", "frame_end"];
 

@@ -85,6 +85,12 @@ fn content(l: &Lines) -> &str {
     l.text().split('#').next().unwrap_or_default().trim_ascii()
 }
 
+/// Returns the type names after the keyword in the current line.
+fn type_list(l: &Lines) -> Vec<String> {
+    let list = l.text().split_once(keys::TYPES).map_or("", |(_, list)| list);
+    list.split_ascii_whitespace().map(String::from).collect()
+}
+
 /// Advances to the next line that is not empty.
 fn next(l: &mut Lines) -> Result<bool> {
     while l.next()? {
@@ -178,7 +184,7 @@ impl Part {
             "image" => self.image = Some(self.rows(l, key, wholes)?),
             "mass" => self.mass = Some(self.rows(l, key, reals::<1>)?.into_flattened()),
             "type" => {
-                let mut names = vec![];
+                let mut names = type_list(l);
                 let types = self.rows(l, key, |l| {
                     let name = content(l);
                     let one = !name.contains(char::is_whitespace);
@@ -198,13 +204,7 @@ impl Part {
             _ if keys::IGNORED_ROWS.contains(&key) => {
                 self.rows(l, key, |_| Ok(()))?;
             }
-            _ if keys::IGNORED.contains(&key) => loop {
-                must(l, key)?;
-                let text = content(l);
-                if keys::all().any(|k| k == text) {
-                    return Ok(true);
-                }
-            },
+            _ if keys::IGNORED.contains(&key) => return Self::ignored(l, key).map(|()| true),
             _ => {
                 return Err(l.wrong(match nearest(key, keys::all()) {
                     Some(n) => format!("unknown section `{key}`; did you mean `{n}`?"),
@@ -213,6 +213,24 @@ impl Part {
             }
         }
         Ok(false)
+    }
+
+    /// Skips a section of any number of rows, and reads the first line of the next one.
+    fn ignored(l: &mut Lines, key: &str) -> Result<()> {
+        let mut rows = 0u64;
+        loop {
+            must(l, key)?;
+            let text = content(l);
+            if keys::all().any(|k| k == text) {
+                break;
+            }
+            rows += 1;
+        }
+        // the other sections describe potentials, which the pipeline defines
+        if rows > 0 && ["vsite", "constraint"].contains(&key) {
+            l.warn(format!("{rows} rows of `{key}` are not read"));
+        }
+        Ok(())
     }
 
     /// Reads one row for each particle.
@@ -238,7 +256,7 @@ impl Part {
     /// Reads rows of a type and particles, and the first line of the next section.
     fn links<const N: usize>(&self, l: &mut Lines, key: &str) -> Result<(Links<N>, bool)> {
         let n = self.n(l)?;
-        let (mut names, mut links) = (vec![], vec![]);
+        let (mut names, mut links) = (type_list(l), vec![]);
         loop {
             must(l, key)?;
             let words: Vec<&str> = content(l).split_ascii_whitespace().collect();

@@ -1,6 +1,7 @@
 //! Formats a state or a frame.
 
-use crate::mst::keys::key_of;
+use crate::mst::keys::{TYPES, key_of};
+use crate::names;
 use galamost_plugin_api::prelude::{Link, Snapshot, Values};
 use galamost_plugin_api::snapshot::KNOWN_ARRAYS;
 use galamost_text::real;
@@ -32,10 +33,22 @@ fn put<T: Display>(out: &mut Vec<u8>, x: &T) {
     let _ = write!(out, "{x}");
 }
 
+/// Returns the comment with the type names of a section whose rows do not use them in the order of their numbers.
+fn type_list(key: &str, s: &Snapshot) -> String {
+    let types = match key {
+        "type" => names::list(&s.types, s.type_id.iter().copied()),
+        "bond" => names::of_links(&s.bond_types, &s.bonds),
+        "angle" => names::of_links(&s.angle_types, &s.angles),
+        "dihedral" => names::of_links(&s.dihedral_types, &s.dihedrals),
+        _ => None,
+    };
+    types.map_or_else(String::new, |types| format!(" {TYPES} {}", types.join(" ")))
+}
+
 fn sections(s: &Snapshot, options: WriteOptions) -> Vec<Section> {
     let mut all: Vec<Section> = vec![];
     let mut add = |key: &'static str, once: bool, rows: &mut dyn FnMut(&mut Vec<u8>)| {
-        let mut text = format!("\t{key}\n").into_bytes();
+        let mut text = format!("\t{key}{}\n", type_list(key, s)).into_bytes();
         rows(&mut text);
         all.push((key, once, text));
     };

@@ -31,9 +31,8 @@ use galamost_text::{FrameFile, StateFile};
 #[component(Analyzer, "Pdb")]
 #[derive(Debug, Params)]
 pub struct WritePdb {
-    /// Steps between frames.
-    #[param(at_least = 1.0)]
-    every: u64,
+    #[param(flatten)]
+    schedule: Schedule,
     /// Output file; `{step}` is replaced by the step.
     #[param(extensions = "pdb ent")]
     file: String,
@@ -98,7 +97,7 @@ impl WritePdb {
 
 impl Analyzer for WritePdb {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
-        needs.period = self.every;
+        self.schedule.bind(needs)?;
         needs.wants.particles = true;
         needs.wants.topology = true;
         let mut errors = Errors::default();

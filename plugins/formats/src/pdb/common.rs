@@ -18,11 +18,14 @@ pub struct Remark {
     pub scale: f64,
 }
 
+/// Box lengths, or the error to report if they are needed.
+pub type Crystal = Result<[f64; 3]>;
+
 /// Defaults for every frame.
 #[derive(Clone, Debug, Default)]
 pub struct Common {
     /// Box lengths.
-    pub crystal: Option<[f64; 3]>,
+    pub crystal: Option<Crystal>,
     pub joins: Vec<Join>,
     pub remark: Option<Remark>,
     /// Whether the file has MODEL records: bonds outside of them apply to all models.
@@ -40,7 +43,7 @@ impl Common {
                 "MODEL" => (common.models, inside) = (true, true),
                 "ENDMDL" => inside = false,
                 "CONECT" if !inside => common.joins.extend(conect(l)?),
-                "CRYST1" if common.crystal.is_none() => common.crystal = cryst1(l)?,
+                "CRYST1" if common.crystal.is_none() => common.crystal = cryst1(l).transpose(),
                 "REMARK" if common.remark.is_none() => common.remark = remark(l)?,
                 _ => {}
             }

@@ -20,7 +20,7 @@ use galamost_text::Trajectory;
 /// warning.
 /// Other records, and alternate locations other than A or 1, are ignored. Particles outside the box are wrapped, and
 /// their images count the shifts. Masses are 1 unless `masses` or a column defines them; velocities are 0. The file may
-/// be compressed (.xz, .gz).
+/// be compressed (.xz, .gz, .bz2, .zst).
 ///
 /// Atom and residue numbers may be hybrid-36 (A0000 follows 99999). `molecules` selects what a molecule is: `Residues`
 /// (chain, number, and insertion code), `Chains` (letter, up to a `TER`), or `Bonds` (bonded particles). The default is
@@ -37,6 +37,8 @@ pub struct ReadPdb {
     /// Input file.
     #[param(extensions = "pdb ent")]
     file: String,
+    /// Step at which the run starts; default: that of the file.
+    step: Option<u64>,
     /// Frame number from 0; negative numbers count from the end, −1 is the last frame.
     #[param(default = -1)]
     frame: i64,
@@ -79,6 +81,7 @@ impl ReadPdb {
         };
         let (trajectory, common) = self.open(context)?;
         *snapshot = read(trajectory.frame(number)?, &choice, common)?;
+        snapshot.step = self.step.unwrap_or(snapshot.step);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Reads a frame.
 
 use crate::pdb::columns::{Extra, ascii, columns, field, known, molecule, number, real, record};
-use crate::pdb::common::{Common, Join, conect, cryst1, remark};
+use crate::pdb::common::{Common, Crystal, Join, conect, cryst1, remark};
 use galamost_plugin_api::error::Errors;
 use galamost_plugin_api::params::{FromValue, Value};
 use galamost_plugin_api::prelude::{Array, InputError, Link, Snapshot, Values};
@@ -52,15 +52,20 @@ pub struct Choice {
     pub b_factor: Option<Extra>,
 }
 
-/// Skips a frame: up to ENDMDL, or END in a file without models.
+/// Skips a frame: up to ENDMDL, or to END or the end of the file in a file without models.
 pub fn skip(l: &mut Lines) -> Result<bool> {
-    let mut begun = false;
+    let (mut begun, mut model) = (false, false);
     while l.next()? {
         match record(l.line()) {
-            "MODEL" | "ATOM" | "HETATM" => begun = true,
+            "MODEL" => (begun, model) = (true, true),
+            "ATOM" | "HETATM" => begun = true,
             "ENDMDL" | "END" if begun => return Ok(true),
             _ => {}
         }
+    }
+    if begun && !model && l.ended().is_ok() {
+        l.warn("the file ends without END; it is read as complete");
+        return Ok(true);
     }
     let cut =
         "the file ends without ENDMDL or END after its atoms; it may be truncated. If it is complete, add a line END";
@@ -77,6 +82,8 @@ struct Atoms {
     residues: Vec<([u8; 2], i64, u32)>,
     extras: [Vec<f64>; 2],
     ended: u32,
+    /// Atoms at alternate locations, which are not read.
+    others: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -90,22 +97,25 @@ enum Serial {
 /// Reads a frame that begins in the next line.
 pub fn read(l: &mut Lines, choice: &Choice, common: &Common) -> Result<Snapshot> {
     let mut remark_found = common.remark;
-    let (mut crystal, mut joins, mut inside) = (common.crystal, common.joins.clone(), false);
+    let (mut crystal, mut joins, mut inside) = (common.crystal.clone(), common.joins.clone(), false);
     let mut atoms = Atoms::default();
     choice.types.iter().for_each(|name| _ = intern(&mut atoms.state.types, name));
     let mut sim_box = None;
     loop {
-        l.must("ENDMDL or END")?;
+        if !l.next()? {
+            // `skip` has found the file to be complete
+            break;
+        }
         known(l)?;
         match record(l.line()) {
             "REMARK" => remark_found = remark(l)?.or(remark_found),
-            "CRYST1" => crystal = cryst1(l)?.or(crystal),
+            "CRYST1" => crystal = cryst1(l).transpose().or(crystal),
             "MODEL" if inside => return Err(l.wrong("a MODEL begins before the ENDMDL of the previous one")),
             "MODEL" => inside = true,
             "ATOM" | "HETATM" => {
                 let sim_box = match sim_box {
                     Some(sim_box) => sim_box,
-                    None => *sim_box.insert(SimBox::new(l, choice, crystal, remark_found.map(|r| r.scale))?),
+                    None => *sim_box.insert(SimBox::new(l, choice, crystal.as_ref(), remark_found.map(|r| r.scale))?),
                 };
                 atoms.add(l, choice, sim_box)?;
             }
@@ -119,6 +129,9 @@ pub fn read(l: &mut Lines, choice: &Choice, common: &Common) -> Result<Snapshot>
             "ENDMDL" | "END" => break,
             _ => {}
         }
+    }
+    if atoms.others > 0 {
+        l.warn(format!("{} atoms at alternate locations are not read", atoms.others));
     }
     let Some(sim_box) = sim_box else { return Err(l.wrong("missing atoms (ATOM or HETATM) before this line")) };
     let mut s = atoms.state;
@@ -163,12 +176,12 @@ struct SimBox {
 }
 
 impl SimBox {
-    fn new(l: &Lines, choice: &Choice, crystal: Option<[f64; 3]>, remark_found: Option<f64>) -> Result<Self> {
+    fn new(l: &Lines, choice: &Choice, crystal: Option<&Crystal>, remark_found: Option<f64>) -> Result<Self> {
         let scale = choice.scale.or(remark_found).unwrap_or(1.0);
         let none = || l.wrong("missing box (CRYST1) before the first atom; set `box_length`");
         let length = match choice.length {
             Some(length) => length,
-            None => crystal.ok_or_else(none)?.map(|x| x / scale),
+            None => crystal.ok_or_else(none)?.clone()?.map(|x| x / scale),
         };
         Ok(Self { length, scale })
     }
@@ -185,6 +198,7 @@ impl Atoms {
             self.serials.entry(serial).and_modify(|s| *s = Serial::Duplicate).or_insert(here);
         }
         if other {
+            self.others += 1;
             return Ok(());
         }
         let kind = intern(&mut self.state.types, field(l, 13, 16, "the name of the atom")?);

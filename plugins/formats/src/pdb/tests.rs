@@ -106,7 +106,12 @@ fn errors_have_their_position() {
         ("CONECT    2    3", "CONECT    3    3", "cannot join 3 and 3: they are the same atom", Some((9, 16))),
         ("CONECT    2    3", "CONECT    2    x", "expected the serial number of an atom, found `x`", Some((9, 16))),
         ("CONECT    2    3", "CONECT", "the serial number of an atom (columns 7 to 11) is missing", Some((9, 7))),
-        ("END\n", "", "there is no complete frame 0: the file ends without ENDMDL or END", Some((11, 1))),
+        (
+            "0    2    0\nEND\n",
+            "0    2    0",
+            "there is no complete frame 0: the file ends without ENDMDL or END",
+            Some((11, 1)),
+        ),
     ];
     for (from, to, message, place) in cases {
         let text = FILE.replacen(from, to, 1);
@@ -116,6 +121,12 @@ fn errors_have_their_position() {
         assert!(e.message.contains(message), "{message}: {e:?}");
         assert!(at.is_none() || e.at == at, "{message}: {e:?}");
     }
+    // without END, and with angles that `box_length` overrides
+    let whole = of(FILE.as_bytes(), 0, &Choice::default());
+    assert_eq!(of(FILE.replacen("END\n", "", 1).as_bytes(), 0, &Choice::default()), whole);
+    let skew = FILE.replacen("  90.00  90.00 P", " 101.25  60.00 P", 1);
+    let choice = Choice { length: Some([10.0, 8.0, 6.0]), ..Choice::default() };
+    assert_eq!(of(skew.as_bytes(), 0, &choice), whole);
     let twice = format!("MODEL        1\n{}", FILE.replacen("TER   ", "MODEL ", 1));
     assert!(of(twice.as_bytes(), 0, &Choice::default()).is_err_and(|e| e.message.starts_with("a MODEL begins before")));
     for text in ["", "HEADER\nEND\n"] {

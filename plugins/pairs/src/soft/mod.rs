@@ -3,3 +3,4 @@
 mod gaussian;
 mod gem;
 mod harmonic_repulsion;
+mod ufm;

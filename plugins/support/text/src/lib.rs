@@ -12,7 +12,7 @@ mod write;
 pub use lines::{Lines, Mark};
 pub use numbers::{real, reals, whole};
 pub use open::{Source, open, read_text};
-pub use periodic::fold;
+pub use periodic::{fold, tilted};
 pub use trajectory::Trajectory;
 pub use write::{FrameFile, StateFile, replace};
 

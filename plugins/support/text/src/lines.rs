@@ -4,6 +4,8 @@ use crate::Result;
 use crate::open::{Source, open};
 use galamost_plugin_api::error::{InputError, Position};
 use galamost_plugin_api::input::BYTE_ORDER_MARK;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::str::{FromStr, SplitAsciiWhitespace};
@@ -32,6 +34,8 @@ pub struct Lines {
     text: String,
     /// Whether the current line ended with a line break.
     complete: bool,
+    /// Warnings about contents that are not read.
+    notices: RefCell<BTreeSet<String>>,
 }
 
 impl Lines {
@@ -40,7 +44,16 @@ impl Lines {
     /// # Errors
     /// Returns the errors of [`open`].
     pub fn open(path: &Path) -> Result<Self> {
-        Ok(Self { source: open(path)?, path: path.into(), next: Mark::default(), text: String::new(), complete: true })
+        let source = open(path)?;
+        let path = path.into();
+        Ok(Self {
+            source,
+            path,
+            next: Mark::default(),
+            text: String::new(),
+            complete: true,
+            notices: RefCell::default(),
+        })
     }
 
     /// Reads the next line. Returns `false` at the end of the file. (Not an iterator: the line is borrowed until the next one
@@ -193,6 +206,16 @@ impl Lines {
     /// Returns the words of the current line.
     pub fn words(&self) -> SplitAsciiWhitespace<'_> {
         self.text.split_ascii_whitespace()
+    }
+
+    /// Records a warning about the file, once: something that is not read.
+    pub fn warn(&self, message: impl Into<String>) {
+        self.notices.borrow_mut().insert(self.wrong_file(message).to_string());
+    }
+
+    /// Returns the warnings recorded so far.
+    pub fn warnings(&self) -> Vec<String> {
+        self.notices.borrow().iter().cloned().collect()
     }
 
     /// Makes an error in the current line.

@@ -3,9 +3,10 @@
 use crate::Result;
 use galamost_plugin_api::error::InputError;
 use galamost_plugin_api::input;
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Cursor, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -84,6 +85,77 @@ impl BufRead for Packed {
     }
 }
 
+/// A compression.
+enum Packing {
+    Xz,
+    Gz,
+    Bz2,
+    Zst,
+}
+
+impl Packing {
+    /// Returns the compression of a file that begins with these bytes.
+    fn of(first_bytes: &[u8]) -> Option<Self> {
+        let begins = |with: &[u8]| first_bytes.starts_with(with);
+        match () {
+            () if begins(b"\xfd7zXZ\0") => Some(Self::Xz),
+            () if begins(&[0x1f, 0x8b]) => Some(Self::Gz),
+            () if begins(b"BZh") && first_bytes.get(4..10) == Some(b"1AY&SY") => Some(Self::Bz2),
+            () if begins(&[0x28, 0xb5, 0x2f, 0xfd]) => Some(Self::Zst),
+            () => None,
+        }
+    }
+}
+
+/// The frames of a .zst file, one after the other.
+enum Zstd {
+    Frame(Box<StreamingDecoder<Packed, FrameDecoder>>),
+    Between(Packed),
+    End,
+}
+
+impl Read for Zstd {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            match std::mem::replace(self, Self::End) {
+                Self::Frame(mut frame) => {
+                    let n = frame.read(out).map_err(|e| zstd_error(&e))?;
+                    let more = n > 0 || out.is_empty();
+                    *self = if more { Self::Frame(frame) } else { Self::Between(frame.into_inner()) };
+                    if more {
+                        return Ok(n);
+                    }
+                }
+                Self::Between(mut packed) => {
+                    if packed.fill_buf()?.is_empty() {
+                        return Ok(0);
+                    }
+                    let frame = StreamingDecoder::new(packed).map_err(|e| zstd_error(&e))?;
+                    *self = Self::Frame(Box::new(frame));
+                }
+                Self::End => return Ok(0),
+            }
+        }
+    }
+}
+
+/// Returns the error of a decoder; an end of the file inside of a frame keeps its kind.
+fn zstd_error(e: &(dyn std::error::Error + 'static)) -> std::io::Error {
+    let mut cause = Some(e);
+    while let Some(e) = cause {
+        if let Some(io) = e.downcast_ref::<std::io::Error>() {
+            if io.kind() == ErrorKind::UnexpectedEof {
+                return std::io::Error::new(ErrorKind::UnexpectedEof, io.to_string());
+            }
+            // an error in another one is not its source
+            cause = io.get_ref().map(|e| e as &(dyn std::error::Error + 'static));
+        } else {
+            cause = e.source();
+        }
+    }
+    std::io::Error::other(e.to_string())
+}
+
 /// The unpacked bytes of a file. Reading fails as soon as they are too many for the compressed bytes consumed so far.
 struct Unpacked<R> {
     from: R,
@@ -111,7 +183,7 @@ impl<R: Read> Read for Unpacked<R> {
     }
 }
 
-/// Opens a text file. Compressed files (.xz, .gz) are detected by their first bytes and unpacked in memory.
+/// Opens a text file. Compressed files (.xz, .gz, .bz2, .zst) are detected by their first bytes and unpacked in memory.
 ///
 /// The unpacked size is limited to 16 MiB plus 200 times the size of the file, and to 1 GiB. Unpacking stops at the first
 /// byte that exceeds this or that is not text, so that a small file cannot fill the memory.
@@ -123,16 +195,14 @@ pub fn open(path: &Path) -> Result<Source> {
     let mut reader = BufReader::with_capacity(1 << 16, file);
     let first_bytes = reader.fill_buf();
     let first_bytes = first_bytes.map_err(|e| InputError::in_file(path, None, format!("cannot be read: {e}")))?;
-    let (xz, gz) = (first_bytes.starts_with(b"\xfd7zXZ\0"), first_bytes.starts_with(&[0x1f, 0x8b]));
-    if !xz && !gz {
-        return Ok(Source::File(reader));
-    }
+    let Some(packing) = Packing::of(first_bytes) else { return Ok(Source::File(reader)) };
     let consumed = Rc::new(Cell::new(0));
     let packed = Packed { file: reader, consumed: Rc::clone(&consumed) };
-    let from: Box<dyn Read> = if xz {
-        Box::new(lzma_rust2::XzReader::new_mem_limit(packed, true, MAX_DICTIONARY))
-    } else {
-        Box::new(flate2::bufread::MultiGzDecoder::new(packed))
+    let from: Box<dyn Read> = match packing {
+        Packing::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(packed, true, MAX_DICTIONARY)),
+        Packing::Gz => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
+        Packing::Bz2 => Box::new(bzip2::bufread::MultiBzDecoder::new(packed)),
+        Packing::Zst => Box::new(Zstd::Between(packed)),
     };
     let text = input::text_from(path, Unpacked { from, consumed, size: 0 }, u64::MAX)?;
     Ok(Source::Memory(Cursor::new(text.into_bytes())))
@@ -183,6 +253,24 @@ mod tests {
             let message = read_text(&path).expect_err("cut").message;
             assert!(message.starts_with("is truncated: its compressed data end after"), "{cut}: {message}");
         }
+        // all frames of a .zst file and all streams of a .bz2 file are read
+        let lines = "a line\nand another\n".repeat(50_000);
+        let zst = |text: &str| {
+            ruzstd::encoding::compress_to_vec(text.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest)
+        };
+        let bz2 = |text: &str| {
+            let mut out = bzip2::write::BzEncoder::new(vec![], bzip2::Compression::best());
+            out.write_all(text.as_bytes()).and_then(|()| out.finish()).expect("packed")
+        };
+        for packed in [[zst(&lines), zst("end")].concat(), [bz2(&lines), bz2("end")].concat()] {
+            std::fs::write(&path, &packed).expect("written");
+            assert_eq!(read_text(&path), Ok(lines.clone() + "end"));
+            for cut in [20, packed.len() / 2, packed.len() - 1] {
+                std::fs::write(&path, &packed[..cut]).expect("written");
+                let message = read_text(&path).expect_err("cut").message;
+                assert!(message.starts_with("is truncated: its compressed data end after"), "{cut}: {message}");
+            }
+        }
         std::fs::write(&path, b"\xfd7zXZ\0nonsense").expect("written");
         assert!(read_text(&path).expect_err("nonsense").message.starts_with("cannot be read: "));
         std::fs::write(&path, b"a\nb\xff\n").expect("written");
@@ -205,5 +293,12 @@ mod tests {
         assert!(message.contains("bytes expand to more than"), "{message}");
         assert!(numbers.iter().all(|n| *n < 32 << 20), "{message}");
         assert!(read(&gz(&vec![0; 64 << 20])).contains("zero byte"));
+        let blanks = vec![b' '; 64 << 20];
+        let zst = ruzstd::encoding::compress_to_vec(&blanks[..], ruzstd::encoding::CompressionLevel::Fastest);
+        let mut bz2 = bzip2::write::BzEncoder::new(vec![], bzip2::Compression::best());
+        bz2.write_all(&blanks).expect("packed");
+        for bomb in [zst, bz2.finish().expect("packed")] {
+            assert!(read(&bomb).contains("bytes expand to more than"));
+        }
     }
 }

@@ -1,5 +1,14 @@
 //! Coordinates in the periodic box.
 
+/// Largest tilt of a box, in box lengths, that is rounding: the spacing of single-precision numbers.
+const ROUNDING: f64 = 1.2e-7;
+
+/// Returns whether tilts are larger than the rounding of a box with these lengths. Smaller tilts count as 0.
+pub fn tilted(tilts: &[f64], lengths: &[f64]) -> bool {
+    let shortest = lengths.iter().copied().filter(|l| *l > 0.0).fold(f64::INFINITY, f64::min);
+    !tilts.iter().all(|t| t.abs() <= ROUNDING * shortest)
+}
+
 /// Wraps a coordinate, relative to the center of the box, to −L/2 ≤ x < L/2. Returns it with its image number.
 ///
 /// Returns `None` if the image number does not fit 32 bits. A coordinate on an axis of length 0 does not change.
@@ -23,6 +32,12 @@ pub fn fold(x: f64, length: f64) -> Option<(f64, i32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_tilts_beyond_rounding_count() {
+        assert!(!tilted(&[0.0, 1e-17, -1e-9], &[0.5, 10.0, 10.0]) && !tilted(&[0.0; 3], &[0.0; 3]));
+        assert!(tilted(&[1e-6], &[1.0]) && tilted(&[f64::NAN], &[1.0]) && !tilted(&[1e-6], &[10.0, 0.0]));
+    }
 
     #[test]
     fn coordinates_are_folded() {

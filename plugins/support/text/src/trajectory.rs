@@ -100,8 +100,8 @@ impl Trajectory {
         Ok(&mut self.lines)
     }
 
-    /// Returns warnings about the end of the file, if it was reached: an ignored incomplete frame, or a last line that
-    /// may be incomplete.
+    /// Returns warnings about contents that were not read and about the end of the file, if it was reached: an ignored
+    /// incomplete frame, or a last line that may be incomplete.
     pub fn warnings(&self) -> Vec<String> {
         let frames = self.starts.len();
         let ignored = self.incomplete.iter().map(|e| InputError {
@@ -112,7 +112,7 @@ impl Trajectory {
             message: "the last line has no line break; its last value may be truncated".into(),
             ..e.clone()
         });
-        ignored.chain(unended).map(|e| e.to_string()).collect()
+        self.lines.warnings().into_iter().chain(ignored.chain(unended).map(|e| e.to_string())).collect()
     }
 
     /// Moves to the first line of the file.
