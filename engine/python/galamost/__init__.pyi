@@ -229,14 +229,16 @@ class Frames(Sequence[Frame]):
 class Statistics:
     mean: float
     error: float
-    plateau: bool
+    interval: float
     deviation: float
     inefficiency: float
     drift: float
     drift_error: float
     rows: int
     skipped: int
-    equilibrated: int
+    start: int
+    equilibrated: bool
+    constant: bool
 
 class Picture:
     data: bytes

@@ -70,9 +70,9 @@ def table(path):
 
 
 class Statistics(types.SimpleNamespace):
-    """Statistics of a series: `mean`, `error` (standard error by block averages), `plateau` (whether blocks became
-    independent), `deviation`, `inefficiency` (rows for one independent value), `drift`, `drift_error`, `rows`,
-    `skipped`, `equilibrated` (first row after equilibration)."""
+    """Statistics of a series: `mean`, `error` (standard error), `interval` (half width of the 95 % interval),
+    `deviation`, `inefficiency` (rows for one independent value), `drift`, `drift_error`, `rows`, `skipped`, `start`
+    (first row after equilibration), `equilibrated`, `constant`."""
 
     def __str__(self):
         return f"{self.mean:.6g} ± {self.error:.2g}"
@@ -82,19 +82,21 @@ def stats(series, skip="auto"):
     """Mean and standard error of a correlated series, as `galamost stats` computes them.
 
     `series` is an array, or a table (file name, data frame, mapping), for which the result is a `dict` of the
-    numeric columns. skip: rows to leave out, or `"auto"` for the equilibration. `None` for fewer than four values.
+    numeric columns without those of time; they all start at the same row. skip: rows to leave out, or `"auto"` for the
+    equilibration. `None` for fewer than four values.
     """
     if isinstance(series, (str, os.PathLike)):
         series = columns(series)[0]
     rows = None if skip == "auto" else int(skip)
     if hasattr(series, "items") and not (hasattr(series, "ndim") and series.ndim == 1):
-        numeric = {n: np.asarray(c) for n, c in series.items() if np.asarray(c).dtype.kind in "fiu"}
-        return {n: stats(c, skip) for n, c in numeric.items()}
+        numeric = [(str(n), np.asarray(c)) for n, c in series.items() if np.asarray(c).dtype.kind in "fiu"]
+        found = _galamost.statistics([(n, np.ascontiguousarray(c, dtype=np.float64).tobytes()) for n, c in numeric], rows)
+        return {n: Statistics(**s) for n, s in found}
     values = np.ascontiguousarray(series, dtype=np.float64)
     if values.ndim != 1:
         raise ValueError(f"a series has one dimension, not {values.ndim}")
-    found = _galamost.statistics(values.tobytes(), rows)
-    return None if found is None else Statistics(**found)
+    found = _galamost.statistics([("", values.tobytes())], rows)
+    return Statistics(**found[0][1]) if found else None
 
 
 class Picture:

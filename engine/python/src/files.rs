@@ -3,8 +3,8 @@
 use crate::convert::{from_python, reals, to_python};
 use crate::errors::{checked, exception};
 use crate::plugins::registry;
-use galamost::output::series::{Series, SeriesCells};
-use galamost::stats::{Skip, Statistics};
+use galamost::output::series::{Series, SeriesCells, SeriesColumn};
+use galamost::stats::{Skip, Statistics, of_series};
 use galamost_engine::diagnostic::{Diagnostic, Failure};
 use galamost_engine::state::buffers::bytes_of;
 use galamost_pictures::{ColorBy, Direction, View};
@@ -45,7 +45,7 @@ impl Reader {
 pub fn read_table(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, Option<String>, Py<PyAny>)>> {
     let series = py.detach(|| Series::read(&path));
     let columns = checked(py, series)?.columns.into_iter();
-    let one = |c: galamost::output::series::SeriesColumn| {
+    let one = |c: SeriesColumn| {
         let cells = match c.cells {
             SeriesCells::Numbers(v) => PyByteArray::new(py, bytes_of(&v)).into_any().unbind(),
             SeriesCells::Text(v) => v.into_pyobject(py)?.into_any().unbind(),
@@ -55,27 +55,43 @@ pub fn read_table(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, Option
     columns.map(one).collect()
 }
 
-/// Returns the statistics of a series, given as bytes; `None` if it has fewer than four finite values.
+/// Returns the statistics of the columns of a table, given as names and bytes, as `galamost stats` computes them. Columns
+/// with fewer than four finite values are left out.
 #[pyfunction]
-#[pyo3(signature = (values, skip))]
-pub fn statistics<'py>(py: Python<'py>, values: Vec<u8>, skip: Option<usize>) -> PyResult<Option<Bound<'py, PyDict>>> {
+#[pyo3(signature = (columns, skip))]
+pub fn statistics<'py>(
+    py: Python<'py>,
+    columns: Vec<(String, Vec<u8>)>,
+    skip: Option<usize>,
+) -> PyResult<Vec<(String, Bound<'py, PyDict>)>> {
     let skip = skip.map_or(Skip::Auto, Skip::Rows);
-    let Some(s) = py.detach(|| Statistics::of("", None, &reals(&values), skip)) else { return Ok(None) };
-    let d = PyDict::new(py);
-    let numbers = [
-        ("mean", s.mean),
-        ("error", s.error),
-        ("deviation", s.deviation),
-        ("inefficiency", s.inefficiency),
-        ("drift", s.drift),
-        ("drift_error", s.drift_error),
-    ];
-    numbers.into_iter().try_for_each(|(name, x)| d.set_item(name, x))?;
-    d.set_item("rows", s.rows)?;
-    d.set_item("skipped", s.skipped)?;
-    d.set_item("equilibrated", s.equilibrated)?;
-    d.set_item("plateau", s.plateau)?;
-    Ok(Some(d))
+    let computed = py.detach(move || {
+        let column = |(name, bytes): (String, Vec<u8>)| {
+            SeriesColumn { name, unit: None, cells: SeriesCells::Numbers(reals(&bytes)) }
+        };
+        let columns = columns.into_iter().map(column).collect();
+        of_series(&Series { path: PathBuf::new(), columns, cut: false }, &[], skip)
+    });
+    let one = |s: Statistics| {
+        let d = PyDict::new(py);
+        let numbers = [
+            ("mean", s.mean),
+            ("error", s.error.error),
+            ("interval", s.error.interval()),
+            ("deviation", s.deviation),
+            ("inefficiency", s.inefficiency),
+            ("drift", s.drift.change),
+            ("drift_error", s.drift.error),
+        ];
+        numbers.into_iter().try_for_each(|(name, x)| d.set_item(name, x))?;
+        d.set_item("rows", s.rows)?;
+        d.set_item("skipped", s.skipped)?;
+        d.set_item("start", s.equilibration.start)?;
+        d.set_item("equilibrated", s.is_equilibrated())?;
+        d.set_item("constant", s.constant)?;
+        Ok((s.name, d))
+    };
+    checked(py, computed)?.into_iter().map(one).collect()
 }
 
 /// Returns the view that the options of `galamost render` describe.
