@@ -57,6 +57,7 @@ mod restart;
 mod reverse;
 mod rosenbluth;
 mod rotation;
+mod sessions;
 mod several;
 mod shear;
 mod staged;
