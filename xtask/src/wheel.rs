@@ -70,6 +70,8 @@ fn collect(root: &Path, output: &Path, stage: &Path) -> Result<(), String> {
     copy_plugins(root, output, &plugins)?;
     copy_examples(root, &share.join("examples"))?;
     copy_cases(root, &share.join("cases"))?;
+    // the versions that the plugin API is tested with
+    copy(&root.join("Cargo.lock"), &share.join("Cargo.lock"))?;
     for (path, text) in freeze::sources(root)? {
         let to = share.join(path);
         let folder = to.parent().unwrap_or(&share);

@@ -6,10 +6,12 @@ import inspect
 import keyword
 import os
 
-from . import _galamost, _plugins
+from . import _errors, _galamost, _plugins
 from ._force import Force
 from ._notation import Map, Variant, to_ron
 
+#: the file name of pipelines that are in no file
+NO_FILE = "<python>"
 LISTS = ("initial", "forces", "integrators", "updaters", "analyzers", "ensemble")
 
 
@@ -209,12 +211,14 @@ class Pipeline:
         mistakes."""
         _plugins.load()
         forces = self.python_forces()
-        _galamost.add_forces(_galamost.__file__, forces) if forces else None
+        if forces:
+            _galamost.add_forces(_galamost.__file__, forces)
         try:
-            path = os.fspath(self.path) if self.path else "<python>"
+            path = os.fspath(self.path) if self.path else NO_FILE
             return _galamost.check_pipeline(path, self.ron, [], device)
         finally:
             _galamost.remove_forces(list(forces))
+            _errors.warn()
 
     def python_forces(self):
         """The forces in Python by number."""

@@ -7,10 +7,7 @@ import types
 
 from . import _errors, _files, _galamost, _plugins
 from ._frame import Frame, State
-from ._pipeline import Pipeline
-
-#: the file name of pipelines that are in no file
-NO_FILE = "<python>"
+from ._pipeline import NO_FILE, Pipeline
 
 
 class ThermoValues(types.SimpleNamespace):
@@ -54,8 +51,11 @@ class Simulation:
         _plugins.load()
         path, text, forces = _source(pipeline, name)
         overrides = [f"{k}={v if isinstance(v, str) else _ron(v)}" for k, v in (set or {}).items()]
-        given = state._native() if isinstance(state, Frame) else state.copy()._native() if state is not None else None
-        _galamost.add_forces(_galamost.__file__, forces) if forces else None
+        if isinstance(state, State):
+            state = state.copy()
+        given = None if state is None else state._native()
+        if forces:
+            _galamost.add_forces(_galamost.__file__, forces)
         try:
             self._native = _galamost.Simulation(path, text, overrides, device, given, resume, overwrite)
         finally:

@@ -40,6 +40,7 @@ def test_a_new_plugin_builds_against_the_installed_api(tmp_path):
     text = galamost("new", "pair", "my-pair", cwd=tmp_path)
     assert str(PREFIX / "share/galamost/plugin-api") in text
     folder = tmp_path / "my-pair"
+    shutil.copy(PREFIX / "share/galamost/Cargo.lock", folder)
     built = subprocess.run(
         ["cargo", "build", "--release", "--message-format=json-render-diagnostics"],
         cwd=folder, capture_output=True, text=True, check=False,
