@@ -76,6 +76,12 @@ fn every_new_pipeline_runs_without_warnings() {
         let out = galamost(f.path(), &make);
         assert_eq!(out.status.code(), Some(2), "{kind}");
     }
+    // the first chapter of the book shows the pipeline of `liquid`
+    let out = galamost(f.path(), &["new", "pipeline", "liquid", "--folder", "book"]);
+    assert!(out.status.success(), "{}", words(&out));
+    let written = std::fs::read_to_string(f.path().join("book/sim.ron")).expect("a pipeline");
+    let chapter = std::fs::read_to_string(repository().join("docs/src/first-simulation.md")).expect("a chapter");
+    assert!(chapter.contains(written.trim_end()), "the first chapter shows another pipeline than:\n{written}");
     let walks = std::fs::read_to_string(f.path().join("walks/walks.csv")).expect("a table");
     assert_eq!(walks.lines().count(), 48, "one row for each length from 2 on");
     for (arguments, message) in [

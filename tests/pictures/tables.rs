@@ -186,6 +186,18 @@ fn an_equation_of_state_needs_no_script() {
     well_formed(&std::fs::read_to_string(folder.path().join("eos.svg")).expect("a plot"));
     let fitted = run(&["stats", "eos.csv", "--fit", "a + b*x", "--x", "density", "--y", "pressure"]);
     assert!(fitted.starts_with("a = ") && fitted.contains("\nb = ") && fitted.contains("3 points"), "{fitted}");
+    run(&["report", "rho-0.2/run.ron", "rho-0.3/run.ron", "rho-0.4", "--out", "runs.html"]);
+    let page = std::fs::read_to_string(folder.path().join("runs.html")).expect("a page");
+    for part in [
+        "<h1>3 runs</h1>",
+        "<th>density</th>",
+        "<td>rho-0.3/run.ron</td><td>0.3</td>",
+        "<h2>thermo.csv against density</h2>",
+        "<h2>Averages of thermo.csv</h2>",
+        "<h2>Curves of all runs</h2>",
+    ] {
+        assert!(page.contains(part), "{part} is not in the page");
+    }
     run(&["stats", "rho-0.2/thermo.csv", "--columns", "kT,pressure", "--blocks", "blocks.svg"]);
     let svg = std::fs::read_to_string(folder.path().join("blocks.svg")).expect("a plot");
     well_formed(&svg);

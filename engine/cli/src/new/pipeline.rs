@@ -14,19 +14,19 @@ use std::path::Path;
 #[command(next_help_heading = "Numbers of a new pipeline")]
 pub(crate) struct NumberArgs {
     /// Number of beads.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub beads: Option<f64>,
     /// Beads in a chain.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub chain: Option<f64>,
     /// Number density; of a brush, chains per area.
-    #[arg(long, value_name = "RHO")]
+    #[arg(long, value_name = "RHO", allow_negative_numbers = true)]
     pub density: Option<f64>,
     /// Temperature, as an energy.
-    #[arg(long = "kT", value_name = "KT")]
+    #[arg(long = "kT", value_name = "KT", allow_negative_numbers = true)]
     pub kt: Option<f64>,
     /// Length of the run in steps; of walks, their number.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub steps: Option<f64>,
 }
 
@@ -222,8 +222,10 @@ pub(super) fn run(kind: &str, folder: &Path, args: &NumberArgs) -> Result<u8, Fa
         let path = folder.join(file);
         std::fs::write(&path, filled(text, &values)).map_err(|e| file_failure(&path, e))?;
     }
-    let mut message = format!("created {}, in {}\n\n", template.about, folder.join("sim.ron").display());
-    if folder != Path::new(".") {
+    let here = folder == Path::new(".");
+    let file = if here { "sim.ron".into() } else { folder.join("sim.ron") };
+    let mut message = format!("created {}, in {}\n\n", template.about, file.display());
+    if !here {
         message += &format!("    cd {}\n", folder.display());
     }
     message += "    galamost --pipeline sim.ron\n";

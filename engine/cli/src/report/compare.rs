@@ -1,13 +1,14 @@
 //! The report of several runs: what differs, averages side by side, averages against a parameter, and all curves.
 
+use super::describe::Description;
 use super::outputs::{self, Output, name};
-use super::tables::{figure, is_thermo, main_columns, rounded, tables, time_averages};
+use super::tables::{figure, is_thermo, labeled_plot, main_columns, rounded, tables, time_averages};
 use crate::output::page::document;
 use crate::output::parameters::{Parameter, differing};
 use crate::output::series::Series;
-use crate::plot::{PlotSelection, plot};
 use crate::stats::Statistics;
 use galamost_engine::pipeline::Pipeline;
+use galamost_engine::plugins::Registry;
 use galamost_engine::run::record as run_record;
 use galamost_pictures::{Axis, Curve, Panel, Plot, Style, escape};
 use serde_json::Value;
@@ -35,7 +36,7 @@ struct Averages {
 }
 
 /// Returns the report of several runs as HTML.
-pub fn page(pipelines: &[Pipeline]) -> String {
+pub fn page(pipelines: &[Pipeline], registry: &Registry) -> String {
     let runs: Vec<Run> = pipelines
         .iter()
         .map(|p| Run {
@@ -56,7 +57,7 @@ pub fn page(pipelines: &[Pipeline]) -> String {
     for a in &averages {
         body += &side_by_side(a, &runs);
     }
-    body += &overlaid(&runs);
+    body += &overlaid(&runs, registry);
     document(&title, &body)
 }
 
@@ -168,7 +169,7 @@ fn against_parameters(averages: &Averages, runs: &[Run], parameters: &[Parameter
             columns.iter().map(|c| Panel { y: Axis::new(c.clone()), curves: vec![sweep(averages, c, &values)] });
         let plot = Plot { x: Axis::new(p.name.clone()), panels: panels.collect(), height: 200.0, ..Plot::default() };
         let caption = format!(
-            "Averages of {} against {}. Bars are standard errors; open the tables below for the numbers.",
+            "Averages of {} against {}. Bars are standard errors. The numbers are in the table below.",
             averages.table,
             escape(&p.name)
         );
@@ -190,7 +191,7 @@ fn sweep(averages: &Averages, column: &str, values: &[f64]) -> Curve {
 }
 
 /// Returns plots of the first run's tables with the curves of all runs.
-fn overlaid(runs: &[Run]) -> String {
+fn overlaid(runs: &[Run], registry: &Registry) -> String {
     let of_runs: Vec<Vec<_>> = runs.iter().map(|r| tables(&r.outputs)).collect();
     let Some(first) = of_runs.first() else { return String::new() };
     let mut out = String::new();
@@ -203,8 +204,10 @@ fn overlaid(runs: &[Run]) -> String {
                 series.push((run.label.clone(), s));
             }
         }
-        if let Ok(plot) = plot(&series, &PlotSelection::default()) {
-            out += &figure(&plot, &format!("{} ({})", name(path), escape(&output.component)));
+        let description = Description::of(&output.component, registry);
+        if let Some((plot, meanings)) = labeled_plot(&series, &description) {
+            let text = escape(&format!("{}{meanings}", description.summary));
+            out += &figure(&plot, &format!("{} ({}): {text}.", name(path), escape(&output.component)));
         }
     }
     if out.is_empty() { out } else { format!("<h2>Curves of all runs</h2>\n{out}") }

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &ReportArgs, context: &Context) -> Result<u8, Failure> {
     let pipelines = paths.iter().map(|p| Pipeline::read(p, &[])).collect::<Result<Vec<Pipeline>, Failure>>()?;
     let (extension, html) = match &pipelines[..] {
         [one] => ("report.html", page(one, &context.registry(), !args.no_pictures)),
-        several => ("comparison.html", compare::page(several)),
+        several => ("comparison.html", compare::page(several, &context.registry())),
     };
     let out = args.out.clone().unwrap_or_else(|| paths[0].with_extension(extension));
     write_file(&out, html)?;

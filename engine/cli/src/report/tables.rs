@@ -134,9 +134,11 @@ fn observable(component: &str, path: &Path, registry: &Registry) -> Observable {
         Some(step) => format!("{} ({}), step {step}", name(path), escape(component)),
         None => format!("{} ({})", name(path), escape(component)),
     };
-    match labeled_plot(series, &description) {
-        Some((plot, meanings)) if rows > 0 => {
-            let caption = format!("{title}: {}{}", escape(&description.summary), escape(&meanings));
+    match labeled_plot(&[(String::new(), series)], &description) {
+        Some((mut plot, meanings)) if rows > 0 => {
+            let cut = list.first().is_some_and(|s| leave_out_transient(&mut plot, s.skipped));
+            let note = if cut { ". Axes show the equilibrated part" } else { "" };
+            let caption = format!("{title}: {}{}{note}.", escape(&description.summary), escape(&meanings));
             let mut html = figure(&plot, &caption);
             if is_thermo {
                 let _ = writeln!(html, "{}", averages(&main_columns(list), &description));
@@ -150,17 +152,37 @@ fn observable(component: &str, path: &Path, registry: &Registry) -> Observable {
     }
 }
 
-/// Returns the plot of a table with a panel for each unit and scale, and the meaning of its columns.
-fn labeled_plot(series: Series, description: &Description) -> Option<(Plot, String)> {
-    let x = default_x(&series)?.name.clone();
-    let names: Vec<Vec<String>> = default_y(&series, &x);
+/// Restricts the vertical axes to the rows from `skipped` on where a transient would hide them. Returns whether it did.
+fn leave_out_transient(plot: &mut Plot, skipped: usize) -> bool {
+    let extent = |points: &[[f64; 2]]| {
+        let values = points.iter().map(|p| p[1]).filter(|v| v.is_finite());
+        values.fold([f64::INFINITY, f64::NEG_INFINITY], |[l, h], v| [l.min(v), h.max(v)])
+    };
+    let mut cut = false;
+    for panel in &mut plot.panels {
+        let [curve] = &panel.curves[..] else { continue };
+        let ([low, high], all) = (extent(curve.points.get(skipped..).unwrap_or_default()), extent(&curve.points));
+        if high > low && all[1] - all[0] > 4.0 * (high - low) {
+            let room = 0.5 * (high - low);
+            panel.y.range = Some([low - room, high + room]);
+            cut = true;
+        }
+    }
+    cut
+}
+
+/// Returns the plot of tables with a panel for each unit and scale of the first one, and the meaning of its columns.
+pub fn labeled_plot(tables: &[(String, Series)], description: &Description) -> Option<(Plot, String)> {
+    let series = &tables.first()?.1;
+    let x = default_x(series)?.name.clone();
+    let names: Vec<Vec<String>> = default_y(series, &x);
     let mut groups: Vec<Vec<String>> = vec![];
     for name in names.iter().flatten() {
         let varies = |n: &str| series.find(n).and_then(|c| c.numbers()).is_some_and(|v| !is_constant(v));
         if names.len() == 1 && names[0].len() > 1 && !varies(name) {
             continue;
         }
-        let fits = |g: &&mut Vec<String>| names.len() == 1 && share_axis(&series, description, &g[0], name);
+        let fits = |g: &&mut Vec<String>| names.len() == 1 && share_axis(series, description, &g[0], name);
         match groups.iter_mut().find(fits) {
             Some(group) => group.push(name.clone()),
             None => groups.push(vec![name.clone()]),
@@ -168,12 +190,17 @@ fn labeled_plot(series: Series, description: &Description) -> Option<(Plot, Stri
     }
     let meanings = meanings(description, groups.iter().flatten());
     let selection = PlotSelection { x: Some(x), y: groups.clone(), ..PlotSelection::default() };
-    let mut plot = plot(&[(String::new(), series)], &selection).ok()?;
+    let mut plot = plot(tables, &selection).ok()?;
     for (panel, names) in plot.panels.iter_mut().zip(&groups) {
-        let unit = description.unit(&names[0]).map_or(String::new(), |u| format!(" ({u})"));
-        match description.symbol() {
-            Some(symbol) if panel.y.label.is_empty() || names.len() > 1 => panel.y.label = symbol.to_string(),
-            _ if !panel.y.label.ends_with(')') => panel.y.label += &unit,
+        // columns that the page does not list, such as A-A of g(r), are values of the function that it measures
+        let symbol = description.symbol().filter(|_| description.meaning(&names[0]).is_none());
+        match (symbol, description.unit(&names[0])) {
+            (Some(symbol), _) if names.len() == 1 => panel.y.label = format!("{symbol}, {}", names[0]),
+            (Some(symbol), _) => panel.y.label = symbol.to_string(),
+            // the legend has the names
+            (None, Some(unit)) if names.len() > 1 => panel.y.label = unit,
+            (None, Some(unit)) if !panel.y.label.ends_with(')') => panel.y.label += &format!(" ({unit})"),
+            (None, None) if panel.y.label.chars().count() > 24 => panel.y.label.clear(),
             _ => {}
         }
     }
