@@ -79,11 +79,12 @@ fn every_conserved_quantity_is_tested_for_drift() {
     assert_eq!(found, listed);
 }
 
-/// Free particles, so every change of H' beyond that in double precision is rounding. A product is rounded with a relative
-/// error of at most 2⁻²⁴, with a standard deviation of 2⁻²⁴/√3; twice the kinetic energy takes twice of it. Of independent
-/// errors of all particles, two in a step, six standard deviations are allowed. An error that all particles share, such as
-/// that of a rounded factor, would be more by the square root of their number. Weak coupling is left to the test of liquids: it brings free particles to the target temperature
-/// exactly, where its factors differ from 1 by less than rounding can show.
+/// Free particles, so every change of H' beyond that in double precision is rounding. A factor near 1 is rounded with an
+/// error of at most 2⁻²⁴ above 1, with a standard deviation of 2⁻²⁴/√3; the kinetic energy takes twice of it. Of
+/// independent errors, two in a step, six standard deviations are allowed; a bias of a tenth of the largest error would be
+/// ten times as much. The factors here differ from 1 by few units of rounding, so all particles may share an error; in a
+/// liquid they do not, which the test below shows. Weak coupling is left to that test: it brings free particles to the
+/// target temperature exactly, where its factors differ from 1 by less than rounding can show.
 #[test]
 fn rounding_of_factors_does_not_drift() {
     const CELLS: usize = 6;
@@ -95,7 +96,7 @@ fn rounding_of_factors_does_not_drift() {
         let [mixed, double] =
             ["Mixed", "Double"].map(|p| drift(&quantity(integrator, p, CELLS, "", SAMPLES, INTERVAL)).0);
         let degrees = (CELLS.pow(3) * if integrator.starts_with("Rotational") { 6 } else { 3 }) as f64;
-        let rounding = (2.0 * steps * degrees).sqrt() * 2f64.powi(-24) / 3f64.sqrt();
+        let rounding = degrees * 2f64.powi(-24) / 3f64.sqrt() * (2.0 * steps).sqrt();
         println!("{integrator}: drift of H' {mixed:.2e}, in Double {double:.2e}; rounding {rounding:.1e}");
         if (mixed - double).abs() > 6.0 * rounding {
             failed.push(format!("{integrator}: {mixed:e}, in Double {double:e}, rounding {rounding:e}"));

@@ -78,7 +78,8 @@ fn pipelines_are_spread_over_devices() {
         run(alone.path(), &["--pipeline", &format!("{name}.ron"), "--device", device]);
         let record = std::fs::read_to_string(together.path().join(format!("{name}.run.json"))).expect("a record");
         let record: serde_json::Value = serde_json::from_str(&record).expect("JSON");
-        assert!(record["device"].to_string().to_lowercase().contains(device), "{}", record["device"]);
+        let used = &record["runs"][0]["device"];
+        assert!(used.to_string().to_lowercase().contains(device), "{used}");
     }
     same_files(together.path(), alone.path(), &names);
     let out = galamost(alone.path(), &["--pipeline", "a.ron", "--device", "cpu,emulated"]);
