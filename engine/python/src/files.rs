@@ -66,8 +66,10 @@ pub fn statistics<'py>(
 ) -> PyResult<Vec<(String, Bound<'py, PyDict>)>> {
     let skip = skip.map_or(Skip::Auto, Skip::Rows);
     let computed = py.detach(move || {
-        let column = |(name, bytes): (String, Vec<u8>)| {
-            SeriesColumn { name, unit: None, cells: SeriesCells::Numbers(reals(&bytes)) }
+        let column = |(name, bytes): (String, Vec<u8>)| SeriesColumn {
+            name,
+            unit: None,
+            cells: SeriesCells::Numbers(reals(&bytes)),
         };
         let columns = columns.into_iter().map(column).collect();
         of_series(&Series { path: PathBuf::new(), columns, cut: false }, &[], skip)
