@@ -58,6 +58,7 @@ mod reverse;
 mod rosenbluth;
 mod rotation;
 mod rows;
+mod sessions;
 mod several;
 mod shear;
 mod staged;

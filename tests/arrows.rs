@@ -101,6 +101,11 @@ fn plugins_depend_on_neither_the_engine_nor_each_other() {
         ],
         "the program names no plugin"
     );
+    assert_eq!(
+        map["galamost-python"],
+        ["galamost", "galamost-engine", "galamost-pictures", "galamost-plugin-api"],
+        "the Python module is thin over the engine and the program"
+    );
 }
 
 fn sources(folder: &Path, out: &mut Vec<std::path::PathBuf>) {

@@ -223,7 +223,7 @@ fn outputs_that_cannot_be_continued_are_refused() {
 #[test]
 fn a_checkpoint_beyond_the_end_is_refused() {
     let (whole, f) = (folder(), folder());
-    let list = |said: &str| said.lines().find(|l| l.contains("builds (every")).map(String::from).expect("a line");
+    let list = |said: &str| said.lines().find(|l| l.contains("rebuilds, one every")).map(String::from).expect("a line");
     let expected = list(&go(whole.path(), &[], 0));
     go(f.path(), &["--steps", "90"], 0);
     let before = files(f.path());
@@ -290,7 +290,7 @@ fn checkpoints_are_written_by_wall_time() {
     let begun = Instant::now();
     let said = ended(child);
     assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
-    assert!(said.contains("wall time used up") && said.contains("stopped; resume with"), "{said}");
+    assert!(said.contains("the wall time is nearly over") && said.contains("stopped; resume with"), "{said}");
     assert!(said.matches("written to p.checkpoint").count() > 5, "{said}");
     assert!(!f.path().join("p.checkpoint.1").exists());
     // one early on, to see how long it takes, and one at the end

@@ -1,4 +1,5 @@
-//! `galamost new` and `galamost test-plugin`: every kind of crate builds, passes its tests, passes the harness and runs.
+//! `galamost new` and `galamost test-plugin`: every kind of pipeline runs; every kind of crate builds, passes its tests, passes
+//! the harness and runs.
 
 use galamost_tests::{build_plugin, galamost, has_compiler, repository, test_outside, words};
 use std::path::Path;
@@ -16,6 +17,82 @@ const KINDS: [&str; 11] = [
     "generator",
     "sampler",
 ];
+
+/// Pipelines of `new pipeline`, with the table of `Thermo` and its temperature.
+const PIPELINES: [(&str, Option<(&str, f64)>); 9] = [
+    ("melt", Some(("melt.csv", 1.0))),
+    ("liquid", Some(("liquid.csv", 1.2))),
+    ("dpd", Some(("dpd.csv", 1.0))),
+    ("brush", Some(("brush.csv", 1.0))),
+    ("field", Some(("field.csv", 1.0))),
+    ("janus", Some(("janus.csv", 1.0))),
+    ("polymerization", Some(("polymerization.csv", 1.0))),
+    ("ibi", Some(("ibi.csv", 1.0))),
+    ("walks", None),
+];
+
+/// Returns the mean of `kT` over the last quarter of a table.
+fn late_temperature(table: &Path) -> f64 {
+    let text = std::fs::read_to_string(table).expect("a table");
+    let column = text.lines().next().and_then(|h| h.split(',').position(|n| n == "kT")).expect("a temperature");
+    let all: Vec<f64> = text.lines().skip(1).filter_map(|l| l.split(',').nth(column)?.parse().ok()).collect();
+    let late = &all[all.len() * 3 / 4..];
+    late.iter().sum::<f64>() / late.len() as f64
+}
+
+#[test]
+fn every_new_pipeline_runs_without_warnings() {
+    let f = tempfile::tempdir().expect("a folder");
+    for (kind, thermo) in PIPELINES {
+        let folder = f.path().join(kind);
+        let make = ["new", "pipeline", kind, "--folder", kind, "--steps", "2000"];
+        let out = galamost(f.path(), &make);
+        assert!(out.status.success() && out.stderr.is_empty(), "{kind}: {}", words(&out));
+        let instructions = String::from_utf8_lossy(&out.stdout).into_owned();
+        let text = std::fs::read_to_string(folder.join("sim.ron")).expect("a pipeline");
+        // the changes that its comment offers
+        let rows: Vec<&str> = text.lines().filter(|l| l.starts_with("// |") && l.contains("| --set ")).collect();
+        assert!(!rows.is_empty(), "{kind}");
+        for row in rows {
+            let options = row.rsplit('|').nth(1).expect("a cell").trim().replace('\'', "");
+            let mut check = vec!["check", "sim.ron", "--quiet"];
+            check.extend(options.split(' '));
+            let out = galamost(&folder, &check);
+            assert!(out.status.success() && out.stderr.is_empty(), "{kind} {options}: {}", words(&out));
+        }
+        let out = galamost(&folder, &["--pipeline", "sim.ron", "--device", "cpu", "--quiet"]);
+        assert!(out.status.success() && out.stderr.is_empty(), "{kind}: {}", words(&out));
+        if let Some((table, expected)) = thermo {
+            let kt = late_temperature(&folder.join(table));
+            // 1000 particles and more: one sample scatters by √(2/3000) = 2.6 %, a mean over several by less
+            assert!((kt / expected - 1.0).abs() < 0.077, "{kind}: kT {kt}");
+        }
+        // the commands that it suggests
+        for line in instructions.lines().filter_map(|l| l.strip_prefix("    galamost ")).skip(1) {
+            let out = galamost(&folder, &line.split(' ').collect::<Vec<_>>());
+            assert!(out.status.success(), "{kind}: galamost {line}: {}", words(&out));
+        }
+        // the file exists
+        let out = galamost(f.path(), &make);
+        assert_eq!(out.status.code(), Some(2), "{kind}");
+    }
+    // the first chapter of the book shows the pipeline of `liquid`
+    let out = galamost(f.path(), &["new", "pipeline", "liquid", "--folder", "book"]);
+    assert!(out.status.success(), "{}", words(&out));
+    let written = std::fs::read_to_string(f.path().join("book/sim.ron")).expect("a pipeline");
+    let chapter = std::fs::read_to_string(repository().join("docs/src/first-simulation.md")).expect("a chapter");
+    assert!(chapter.contains(written.trim_end()), "the first chapter shows another pipeline than:\n{written}");
+    let walks = std::fs::read_to_string(f.path().join("walks/walks.csv")).expect("a table");
+    assert_eq!(walks.lines().count(), 48, "one row for each length from 2 on");
+    for (arguments, message) in [
+        (["melts", "--beads", "100"], "did you mean `melt`"),
+        (["walks", "--density", "0.5"], "--density does not apply to the pipeline `walks`"),
+        (["liquid", "--kT", "-1"], "kT must be a number from"),
+    ] {
+        let out = galamost(f.path(), &[&["new", "pipeline"][..], &arguments].concat());
+        assert!(out.status.code() == Some(2) && words(&out).contains(message), "{}", words(&out));
+    }
+}
 
 #[test]
 fn every_new_crate_builds_is_tested_and_runs() {

@@ -178,7 +178,7 @@ fn numbers_have_their_nouns() {
     assert_eq!(said, "p.ron: ok: 108 particles, 1 type, 0 bonds, 4 components of 5 plugins, 40 steps in 1 stage\n");
     let out = galamost(f.path(), &["--pipeline", "p.ron", "--device", "cpu", "--threads", "1", "--steps", "1"]);
     let said = words(&out);
-    for part in ["device: CPU, 1 thread,", "108 particles, 0 bonds,", ": 1 step of dt", "INFO 1 step in "] {
+    for part in ["device: CPU, 1 thread,", "108 particles, 0 bonds,", ": 1 step, dt", "INFO 1 step in "] {
         assert!(said.contains(part), "{part}: {said}");
     }
 }

@@ -27,8 +27,9 @@ draw 16-rods.ron rods --shape rod:2 --radius 0.35 --color z --key
 # Plots of the first chapters and the tutorials
 images="$here/../../docs/src/images"
 plot() { "$galamost" plot "$1" --out "$images/$2.svg" "${@:3}"; }
-run 01-lj-fluid
-plot 01-lj-fluid.csv first-simulation --y kT --y pressure --y potential
+"$galamost" new pipeline liquid --folder . > /dev/null
+run sim
+plot liquid.csv first-simulation --y kT --y pressure --y potential
 run 34-field-blend
 plot 34-field-blend-profile.csv blend-profile --x position --y A,B
 run 31-network

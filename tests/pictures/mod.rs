@@ -1,5 +1,6 @@
 //! Pictures, plots, statistics, reports, and the log for programs.
 
+mod browser;
 mod drawing;
 mod runs;
 mod tables;

@@ -94,31 +94,25 @@ for k in range(1, n):
 y = 5 + x + np.linspace(0, 0.5, n)
 w = rng.normal(size=n)
 np.savetxt('s.csv', np.c_[np.arange(n)*10, x, y, w], delimiter=',', header='step,x,y,w', comments='', fmt=['%d','%.17g','%.17g','%.17g'])
-def inefficiency(a):
-    d = a - a.mean(); c0 = (d*d).mean(); g = 1.0; N = len(a)
-    for t in range(1, N - 1):
-        c = (d[:N-t]*d[t:]).sum()/((N - t)*c0)
-        if c <= 0 and t > 3: break
-        g += 2*c*(1 - t/N)
-    return max(g, 1.0)
-def block(a):
-    n, s0, size = len(a), None, 1
-    while len(a) >= 2:
-        s = np.sqrt(a.var()/(len(a) - 1)); s0 = s if s0 is None else s0
-        if size**3 > 2*n*(s/s0)**4: return s
-        m = len(a)//2; a = 0.5*(a[:2*m:2] + a[1:2*m:2]); size *= 2
+def blocks(a):
+    w = max(1, len(a)//64); m = len(a)//w
+    return a[len(a) - m*w:].reshape(m, w).mean(1)
+def correlations(d):
+    m, s, W = len(d), 1.0, 0
+    while W < 2*max(s, 1.0) and W < m//2:
+        W += 1; s += 2*(d[:m-W]*d[W:]).sum()/((m - W)*(d*d).mean())
+    return max(s, 0.3), 2*W + 1
+def error(a):
+    b = blocks(a); m = len(b); s, lags = correlations(b - b.mean())
+    s *= 1 + lags/m
+    return np.sqrt(s*(1 + s/m)*b.var()/m)
 def drift(a):
-    t = np.arange(len(a)); p = np.polyfit(t, a, 1); r = a - np.polyval(p, t)
-    return p[0]*(len(a) - 1), np.sqrt(12*inefficiency(r)*(r*r).sum()/(len(a) - 2)/len(a))
+    b = blocks(a); m = len(b); t = np.arange(m); p = np.polyfit(t, b, 1); r = b - np.polyval(p, t)
+    s, lags = correlations(r); s *= 1 + 2*lags/m; length = m*(1 - 1/len(a))
+    return p[0]*length, length*np.sqrt(s*(1 + 2*s/m)*(r*r).mean()/((t - t.mean())**2).sum())
 out = {}
 for name, a in (('x', x), ('y', y), ('w', w)):
-    out[name] = [a.mean(), block(a), a.std(ddof=1), inefficiency(a), *drift(a)]
-try:
-    from pymbar import timeseries
-    for name, a in (('x', x), ('w', w)):
-        assert abs(timeseries.statistical_inefficiency(a) - out[name][3]) < 1e-9*out[name][3]
-except ImportError:
-    pass
+    out[name] = [a.mean(), error(a), a.std(ddof=1), len(a)*error(a)**2/a.var(), *drift(a)]
 json.dump(out, open('reference.json', 'w'))
 ";
 
@@ -130,7 +124,7 @@ fn statistics_agree_with_numpy() {
     assert!(done.status.success(), "{}", words(&done));
     let text = std::fs::read_to_string(folder.path().join("reference.json")).expect("numbers");
     let reference: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    let done = galamost(folder.path(), &["stats", "s.csv", "--json"]);
+    let done = galamost(folder.path(), &["stats", "s.csv", "--skip", "0", "--json"]);
     assert!(done.status.success(), "{}", words(&done));
     let list: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
     assert_eq!(list.as_array().map(Vec::len), Some(3));
@@ -142,9 +136,80 @@ fn statistics_agree_with_numpy() {
             assert!((ours - theirs).abs() < 1e-8 * (1.0 + theirs.abs()), "{name} {key}: {ours}, NumPy {theirs}");
         }
     }
-    let table = galamost(folder.path(), &["stats", "s.csv", "--columns", "x,y", "--skip", "auto"]);
+    let table = galamost(folder.path(), &["stats", "s.csv", "--columns", "x,y"]);
     let text = String::from_utf8_lossy(&table.stdout).into_owned();
     assert_eq!(text.lines().count(), 3, "{text}");
     let few = galamost(folder.path(), &["stats", "s.csv", "--skip", "5999"]);
     assert_eq!(few.status.code(), Some(2));
+}
+
+/// A small liquid with room for a density.
+const LIQUID: &str = r#"(
+    seed: 1,
+    initial: [ Lattice(lattice: Sc, cells: [6, 6, 6], density: DENSITY), Velocities(kT: 1.5) ],
+    forces: [ LennardJones(r_cut: 2.5, pairs: { ("A", "A"): (epsilon: 1.0, sigma: 1.0) }) ],
+    integrators: [ Bussi(kT: 1.5, tau: 0.2) ],
+    analyzers: [ Thermo(every: 10, file: "thermo.csv") ],
+    stages: [ (name: "run", steps: 1_000, dt: 0.004) ],
+)"#;
+
+#[test]
+fn an_equation_of_state_needs_no_script() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |args: &[&str]| {
+        let done = galamost(folder.path(), args);
+        assert!(done.status.success(), "{args:?}: {}", words(&done));
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    for density in ["0.2", "0.3", "0.4"] {
+        let one = folder.path().join(format!("rho-{density}"));
+        std::fs::create_dir(&one).expect("a folder");
+        std::fs::write(one.join("run.ron"), LIQUID.replace("DENSITY", density)).expect("written");
+        run(&["--pipeline", &format!("rho-{density}/run.ron"), "--device", "cpu", "--quiet"]);
+    }
+    run(&["stats", "rho-*/thermo.csv", "--columns", "kT,pressure", "--out", "eos.csv"]);
+    let text = std::fs::read_to_string(folder.path().join("eos.csv")).expect("a table");
+    let rows: Vec<Vec<&str>> = text.lines().map(|l| l.split(',').collect()).collect();
+    let head =
+        ["run", "density", "rows", "skipped", "kT", "kT_error", "pressure", "pressure_error", "not_equilibrated"];
+    assert_eq!((rows.len(), &rows[0][..]), (4, &head[..]));
+    for (row, density) in rows[1..].iter().zip(["0.2", "0.3", "0.4"]) {
+        assert_eq!(row[..2], [&format!("rho-{density}/thermo.csv"), density]);
+        let one: serde_json::Value =
+            serde_json::from_str(&run(&["stats", row[0], "--columns", "kT,pressure", "--json"])).expect("JSON");
+        for (cell, key) in [(row[6], "mean"), (row[7], "error")] {
+            let (cell, alone) = (cell.parse::<f64>().expect("a number"), one[1][key].as_f64().expect(key));
+            assert!((cell - alone).abs() < 1e-14 * cell.abs(), "{key}: {cell}, {alone}");
+        }
+    }
+    run(&["plot", "eos.csv", "--x", "density", "--y", "pressure", "--errors", "--out", "eos.svg"]);
+    well_formed(&std::fs::read_to_string(folder.path().join("eos.svg")).expect("a plot"));
+    let fitted = run(&["stats", "eos.csv", "--fit", "a + b*x", "--x", "density", "--y", "pressure"]);
+    assert!(fitted.starts_with("a = ") && fitted.contains("\nb = ") && fitted.contains("3 points"), "{fitted}");
+    run(&["report", "rho-0.2/run.ron", "rho-0.3/run.ron", "rho-0.4", "--out", "runs.html"]);
+    let page = std::fs::read_to_string(folder.path().join("runs.html")).expect("a page");
+    for part in [
+        "<h1>3 runs</h1>",
+        "<th>density</th>",
+        "<td>rho-0.3/run.ron</td><td>0.3</td>",
+        "<h2>thermo.csv against density</h2>",
+        "<h2>Averages of thermo.csv</h2>",
+        "<h2>Curves of all runs</h2>",
+    ] {
+        assert!(page.contains(part), "{part} is not in the page");
+    }
+    run(&["stats", "rho-0.2/thermo.csv", "--columns", "kT,pressure", "--blocks", "blocks.svg"]);
+    let svg = std::fs::read_to_string(folder.path().join("blocks.svg")).expect("a plot");
+    well_formed(&svg);
+    assert!(svg.contains("rows in a block") && svg.contains("error of pressure"));
+    for (args, message) in [
+        (&["stats", "phi-*/thermo.csv"][..], "phi-*/thermo.csv: no file matches this pattern"),
+        (&["stats", "rho-*/thermo.csv", "--json"], "work with one table"),
+        (&["stats", "eos.csv", "--fit", "a + b*x"], "--fit needs --y COLUMN"),
+        (&["stats", "eos.csv", "--fit", "a + +", "--x", "density", "--y", "kT"], "eos.csv: --fit: "),
+    ] {
+        let done = galamost(folder.path(), args);
+        assert_eq!(done.status.code(), Some(2), "{args:?}");
+        assert!(words(&done).contains(message), "{}", words(&done));
+    }
 }

@@ -46,6 +46,21 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
+/// Returns the sources that a plugin is built with, path and text: the plugin API and the manifest of its workspace.
+///
+/// # Errors
+/// Returns an error if a source cannot be read.
+pub fn sources(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
+    let mut files = vec![];
+    list(root, Path::new(FOLDERS[0]), &mut files)?;
+    let mut sources = vec![("Cargo.toml".into(), workspace(&read(&root.join("Cargo.toml"))?))];
+    for f in files {
+        let text = read(&root.join(&f))?;
+        sources.push((f, text));
+    }
+    Ok(sources)
+}
+
 /// Reduces the manifest of the workspace to the members in the archive.
 fn workspace(manifest: &str) -> String {
     let members = "members = [\"plugin-api\", \"plugin-api/macros\"]";

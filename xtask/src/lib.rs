@@ -1,16 +1,24 @@
-//! Maintenance tasks that tests also use: checking the links of the book, building the book, packing the archive of the
-//! plugin API, and running the tests that take minutes.
+//! Maintenance tasks, some of which tests also use: the release folder and the Python package, checking the links of the
+//! book, building the book, packing the archive of the plugin API, and running the tests that take minutes.
 
+pub mod dist;
 pub mod docs;
 pub mod freeze;
 pub mod links;
 pub mod validate;
+pub mod wheel;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Help text: all commands of `cargo xtask`.
 pub const USAGE: &str =
     "cargo xtask dist [FOLDER]   build the release folder: bin/, lib/galamost/plugins/, examples/, docs/
+cargo xtask wheel …         build the Python package: command, plugins, module (needs maturin)
+    --profile PROFILE       profile of cargo [default: dist]
+    --out FOLDER            write the wheel to this folder [default: dist]
+    --stage                 only build and collect the files beside the module
+    --sdist                 pack the sources for pip instead
 cargo xtask docs            write the component reference, check links, build the book with mdbook
 cargo xtask hostile …       feed mutated files to the program for some minutes (arguments: --help)
 cargo xtask kills …         kill and resume runs of all examples, and compare their outputs
@@ -35,4 +43,19 @@ pub fn repository() -> PathBuf {
 #[must_use]
 pub fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |t| root.join(t))
+}
+
+/// Runs a command.
+///
+/// # Errors
+/// Returns an error if it does not start or does not end with success.
+pub fn run(command: &mut Command) -> Result<(), String> {
+    let status = command.status().map_err(|e| format!("{command:?}: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}")) }
+}
+
+/// Returns cargo.
+#[must_use]
+pub fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }

@@ -18,6 +18,8 @@ pub mod stats;
 mod table;
 pub mod terminal;
 
+pub use render::all_threads;
+
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use common::{CommonArgs, Context, usage_error};
@@ -53,7 +55,7 @@ enum Command {
     Selftest(selftest::SelftestArgs),
     /// Test a plugin library thoroughly on every available device.
     TestPlugin(selftest::TestPluginArgs),
-    /// Create a plugin crate that builds, passes its tests and contains an example.
+    /// Create a pipeline that runs, or a plugin crate that builds.
     New(new::NewArgs),
     /// Describe a file: particles (any readable format), checkpoint or table.
     Info(files::InfoArgs),
@@ -77,10 +79,10 @@ enum Command {
 
 /// Groups of commands in the order in which `--help` lists them.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Prepare a run", &["check", "doctor", "plugins", "table", "ibi"]),
+    ("Prepare a run", &["new", "check", "doctor", "plugins", "table", "ibi"]),
     ("Analyze results", &["report", "stats", "plot", "render"]),
     ("Work with files", &["info", "convert"]),
-    ("Develop and measure", &["new", "test-plugin", "selftest", "bench"]),
+    ("Develop and measure", &["test-plugin", "selftest", "bench"]),
 ];
 
 /// Builds the command-line parser. `--help` lists the commands by group.

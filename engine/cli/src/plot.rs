@@ -65,7 +65,8 @@ fn error_columns(name: &str) -> [String; 4] {
     [format!("{name}_error"), format!("error_{name}"), format!("{name}_err"), format!("{name}_se")]
 }
 
-fn errors_of<'a>(s: &'a Series, name: &str) -> Option<&'a [f64]> {
+/// Returns the standard errors of a column, if the table has them.
+pub fn errors_of<'a>(s: &'a Series, name: &str) -> Option<&'a [f64]> {
     error_columns(name).iter().find_map(|n| s.find(n)).or_else(|| s.find("error")).and_then(SeriesColumn::numbers)
 }
 

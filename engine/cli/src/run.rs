@@ -1,6 +1,7 @@
 //! `galamost --pipeline`: runs one pipeline, or several concurrently.
 
 use crate::common::{Context, input_error, read_pipeline, usage_error};
+use crate::output::numbers::significant;
 use crate::terminal::{self, log};
 use clap::Args;
 use galamost_engine::activity::Watch;
@@ -269,7 +270,7 @@ fn run_one(prepared: PreparedRun, args: &RunArgs, context: &Context, n: u32) -> 
         let done = done?;
         info!("{} in {:.4} s", counted(done.steps, "batch"), done.seconds);
         if done.total_steps > done.steps {
-            info!("{} in total, with those before the checkpoint", counted(done.total_steps, "batch"));
+            info!("{} in total, including those before the checkpoint", counted(done.total_steps, "batch"));
         }
         if done.interrupted {
             info!("stopped; resume with: galamost --pipeline {} --resume", plan.pipeline.path.display());
@@ -342,13 +343,20 @@ fn log_plan(plan: &Plan) {
         return info!("{}, seed {}", counted(plan.components.len() as u64, "sampler"), plan.pipeline.seed);
     }
     info!(
-        "{}, {}, box {:?}, precision {}, seed {}",
+        "system: {}, {}, box {}, {} precision, seed {}",
         counted(s.len() as u64, "particle"),
         counted(s.bonds.len() as u64, "bond"),
-        s.box_length,
-        plan.pipeline.precision.name(),
+        box_and_density(s.box_length, s.len()),
+        plan.pipeline.precision.name().to_lowercase(),
         plan.pipeline.seed
     );
+}
+
+/// Formats box lengths and the number density; in two dimensions the third length is 0.
+fn box_and_density(lengths: [f64; 3], n: usize) -> String {
+    let used: Vec<f64> = lengths.into_iter().filter(|l| *l > 0.0).collect();
+    let shown: Vec<String> = used.iter().map(|l| significant(*l, 6)).collect();
+    format!("{}, density {}", shown.join(" × "), significant(n as f64 / used.iter().product::<f64>(), 4))
 }
 
 /// Logs the speed, the neighbor list and the last sample of a run.
@@ -358,7 +366,7 @@ fn log_summary(plan: &Plan, backend: &mut dyn Backend, s: &Summary) {
     let steps = counted(s.steps, "step");
     info!("{steps} in {:.2} s: {tps:.1} TPS, {mps:.2} million particle-steps/s", s.seconds);
     if s.total_steps > s.steps {
-        info!("{} in total, with those before the checkpoint", counted(s.total_steps, "step"));
+        info!("{} in total, including those before the checkpoint", counted(s.total_steps, "step"));
     }
     let list = backend.list_report().ok().filter(|l| l.r_list > 0.0);
     event(
@@ -373,11 +381,11 @@ fn log_summary(plan: &Plan, backend: &mut dyn Backend, s: &Summary) {
         // builds are counted since the start, as are the steps
         let interval = s.total_steps as f64 / l.builds.max(1) as f64;
         info!(
-            "neighbor list: radius {:.3}, buffer {:.3}, {:.1} neighbors, {} (every {interval:.1} steps)",
+            "neighbor list: radius {:.3}, buffer {:.3}, {:.1} neighbors, {}, one every {interval:.1} steps",
             l.r_list,
             l.buffer,
             l.mean,
-            counted(l.builds, "build")
+            counted(l.builds, "rebuild")
         );
     }
     if let Some(t) = s.thermo {

@@ -204,7 +204,7 @@ pub fn import<B: Storage>(backend: &mut B, state: &RawState) -> Result<()> {
 const PLAIN_LIST: &str = "plain_list";
 
 /// The section with the tags in the order of the particles.
-const ORDER: &str = "order";
+pub const ORDER: &str = "order";
 
 /// Returns the saved order of the particles, as tags.
 fn saved_order(state: &RawState, n: usize) -> Result<Option<Vec<u32>>> {

@@ -47,7 +47,7 @@ pub struct SortArgs {
     /// Rank of each particle among those of its cell, in order of arrival.
     #[device(cxx = "u32*")]
     pub arrival: u64,
-    /// Unordered: particles of each cell in order of arrival; order: order[new] = old.
+    /// Unordered: particles of each cell in order of arrival; order: `order[new]` = old.
     #[device(cxx = "u32*")]
     pub unordered: u64,
     #[device(cxx = "u32*")]

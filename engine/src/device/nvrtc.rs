@@ -40,7 +40,19 @@ fn find_library() -> std::result::Result<(), String> {
             return Ok(());
         }
     }
+    if beside_program().iter().any(|folder| preload(folder).is_ok()) {
+        return Ok(());
+    }
     Err("libnvrtc.so was not found; install CUDA's NVRTC, or set GALAMOST_NVRTC to its folder".into())
+}
+
+/// Returns the folders of the Python package `nvidia-cuda-nvrtc` in the environment that the program is installed in.
+fn beside_program() -> Vec<PathBuf> {
+    let program = std::env::current_exe().and_then(|p| p.canonicalize()).unwrap_or_default();
+    let libraries = program.parent().map(|bin| bin.join("../lib")).unwrap_or_default();
+    let entries = std::fs::read_dir(libraries).into_iter().flatten().filter_map(|e| Some(e.ok()?.path()));
+    let python = entries.filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("python3")));
+    python.map(|p| p.join("site-packages/nvidia/cu13/lib")).filter(|p| p.is_dir()).collect()
 }
 
 /// Opens the library of a folder (or the file itself), so later searches by name find it. The built-ins are opened

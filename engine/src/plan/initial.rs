@@ -43,10 +43,7 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
         facts.members.push(group.iter().filter(|g| *g >> bit & 1 == 1).count());
     }
     raw.sections.insert(ArrayId::Group.name().into(), bytes_of(&group).to_vec());
-    match precision {
-        Precision::Double => particles::<Float64>(s, precision, &mut raw.sections),
-        _ => particles::<Fixed>(s, precision, &mut raw.sections),
-    }
+    raw.sections.extend(encode_particles(s, precision));
     let needs = || plan.components.iter().flat_map(|c| &c.needs.arrays);
     if needs().any(|n| n.name == "quaternion") {
         // axes follow from the quaternions, which the check has completed
@@ -82,6 +79,16 @@ pub fn initial(plan: &Plan) -> Result<(Facts, RawState)> {
     }
     raw.sections.insert("rebuild".into(), vec![1]);
     Ok((facts, raw))
+}
+
+/// Returns the sections of the arrays that every system has, without groups and tags. Forces are 0.
+pub fn encode_particles(s: &Snapshot, precision: Precision) -> BTreeMap<String, Vec<u8>> {
+    let mut sections = BTreeMap::new();
+    match precision {
+        Precision::Double => particles::<Float64>(s, precision, &mut sections),
+        _ => particles::<Fixed>(s, precision, &mut sections),
+    }
+    sections
 }
 
 fn particles<S: Store>(s: &Snapshot, precision: Precision, sections: &mut BTreeMap<String, Vec<u8>>) {

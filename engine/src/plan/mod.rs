@@ -5,7 +5,7 @@ pub mod files;
 mod initial;
 
 pub use check::{CheckOptions, check};
-pub use initial::initial;
+pub use initial::{encode_particles, initial};
 
 use crate::device::Chosen;
 use crate::diagnostic::Diagnostic;

@@ -8,7 +8,7 @@ use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tracing::{debug, error, info, warn};
 
 /// The CPU as plugins see it: host memory and no compiler.
@@ -126,6 +126,20 @@ impl HostState {
     }
 }
 
+/// Returns room for a state. Since none is freed, they are allocated many at a time: single ones would fragment the heap
+/// of a process with many runs.
+fn room() -> &'static OnceLock<HostState> {
+    const MANY: usize = 64;
+    static FREE: Mutex<&[OnceLock<HostState>]> = Mutex::new(&[]);
+    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+    if free.is_empty() {
+        *free = Box::leak((0..MANY).map(|_| OnceLock::new()).collect());
+    }
+    let first = &free[0];
+    *free = &free[1..];
+    first
+}
+
 /// The services of a run.
 pub struct HostServices {
     wire: WireHost,
@@ -143,8 +157,12 @@ impl HostServices {
     /// Returns the services of a device, which compiles plugins' kernels for this precision.
     pub fn new(device: Arc<dyn Services>, precision: Precision) -> Self {
         let device = Mutex::new(Some(device));
-        let state: &'static HostState =
-            Box::leak(Box::new(HostState { device, precision, arrays: Mutex::default(), writable: Mutex::default() }));
+        let state = room().get_or_init(|| HostState {
+            device,
+            precision,
+            arrays: Mutex::default(),
+            writable: Mutex::default(),
+        });
         let this = std::ptr::from_ref(state).cast_mut().cast();
         Self { wire: WireHost { this, interface }, state, queue: None }
     }
@@ -185,11 +203,12 @@ impl Drop for HostServices {
     fn drop(&mut self) {
         self.state.device.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.state.writable().clear();
+        self.state.arrays.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
 fn services(this: *mut Opaque) -> &'static HostState {
-    // SAFETY: `this` is the address of a `HostState` that `HostServices::new` leaked
+    // SAFETY: `this` is the address of a `HostState` that [`room`] leaked
     unsafe { &*this.cast::<HostState>() }
 }
 

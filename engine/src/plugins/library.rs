@@ -42,6 +42,12 @@ impl Library {
         bytes.windows(RECORD_SYMBOL.len()).any(|w| w == RECORD_SYMBOL.as_bytes())
     }
 
+    /// Returns whether the file is a module of Python, which only Python can load.
+    pub fn is_python_module(bytes: &[u8]) -> bool {
+        let starts = |name: &[u8]| name.starts_with(b"PyInit_");
+        object::File::parse(bytes).is_ok_and(|f| f.dynamic_symbols().any(|s| s.name_bytes().is_ok_and(starts)))
+    }
+
     /// Reads and checks the record of a plugin without loading it.
     ///
     /// # Errors

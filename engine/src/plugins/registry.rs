@@ -85,6 +85,10 @@ impl Registry {
                     continue;
                 }
             };
+            // cargo's output folder may have the Python module, which has a plugin for itself
+            if !is_in_plugin_folder(&canonical) && Library::is_python_module(&bytes) {
+                continue;
+            }
             // a truncated file may lack the plugin symbol; in a plugin folder it is reported all the same
             if !Library::claims(&bytes) && !is_in_plugin_folder(&canonical) {
                 continue;

@@ -2,15 +2,14 @@
 
 use super::clock::Clock;
 use super::frame::{FrameFacts, analyze};
-use super::outputs;
 use super::progress::{Progress, ProgressDisplay};
 use crate::backend::{Backend, SystemSums, degrees_of_freedom};
-use crate::checkpoint::{Checkpoint, RunPosition, Writer, files};
+use crate::checkpoint::{Checkpoint, RunPosition, Writer};
 use crate::diagnostic::{Failure, counted};
 use crate::plan::{EnergyColumn, Plan, StagePlan};
 use crate::profile::{Timing, add_timings};
 use galamost_plugin_api::analyzer::Thermo;
-use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::error::Result;
 use galamost_plugin_api::views::Wanted;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -113,31 +112,39 @@ pub fn execute(
     }
 }
 
-struct Run<'a> {
-    plan: &'a Plan,
-    backend: &'a mut dyn Backend,
+pub(super) struct Run<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) backend: &'a mut dyn Backend,
     options: &'a RunOptions,
-    summary: Summary,
-    position: RunPosition,
+    pub(super) summary: Summary,
+    pub(super) position: RunPosition,
+    /// Steps of each stage.
+    pub(super) lengths: Vec<u64>,
+    /// The current stage has begun on the backend.
+    begun_stage: bool,
+    /// The run resumed in the current stage.
+    pub(super) resumed: bool,
+    /// Step at which the run pauses; energies and virials are those of this step.
+    pub(super) pause: u64,
     /// Step at which each component was last due, so a component of two stages is not due twice at their boundary.
-    last_due: BTreeMap<u32, u64>,
+    pub(super) last_due: BTreeMap<u32, u64>,
     /// Energies that each analyzer lists.
     energies: BTreeMap<u32, Vec<EnergyColumn>>,
     /// Sums of the step at which a resumed run starts, if the checkpoint has them.
-    sums: Option<SystemSums>,
+    pub(super) sums: Option<SystemSums>,
     /// Whether the backend's energies and virials are those of the current step.
-    sums_are_valid: bool,
+    pub(super) sums_are_valid: bool,
     /// A step, an update or the first force evaluation is in progress; if it fails, the state is invalid.
-    mid_step: bool,
+    pub(super) mid_step: bool,
     /// Components have been finished.
-    finished: bool,
+    pub(super) finished: bool,
     begun: Instant,
-    writer: Writer,
+    pub(super) writer: Writer,
     clock: Clock,
 }
 
 impl<'a> Run<'a> {
-    fn new(plan: &'a Plan, backend: &'a mut dyn Backend, options: &'a RunOptions) -> Self {
+    pub(super) fn new(plan: &'a Plan, backend: &'a mut dyn Backend, options: &'a RunOptions) -> Self {
         let settings = &plan.pipeline.checkpoint;
         Self {
             writer: Writer::new(plan.pipeline.checkpoint_path(), settings.keep),
@@ -147,6 +154,10 @@ impl<'a> Run<'a> {
             options,
             summary: Summary::default(),
             position: RunPosition::default(),
+            lengths: vec![],
+            begun_stage: false,
+            resumed: false,
+            pause: u64::MAX,
             last_due: BTreeMap::new(),
             energies: plan.components.iter().map(|c| (c.id, plan.energies_of(c.id))).collect(),
             sums: None,
@@ -158,53 +169,39 @@ impl<'a> Run<'a> {
     }
 
     fn all(&mut self, resume: Option<Checkpoint>) -> Result<()> {
-        let resumed = resume.is_some();
-        if let Some(c) = resume {
-            self.backend.import(&c.state)?;
-            for component in &self.plan.components {
-                if let Some(state) = c.components.get(&component.id).filter(|s| !s.is_empty()) {
-                    component.load(state)?;
+        self.start(resume)?;
+        self.lengths = self.stage_lengths();
+        self.stages()?;
+        self.end()
+    }
+
+    /// Runs the stages to their end, or until the run pauses or is stopped.
+    pub(super) fn stages(&mut self) -> Result<()> {
+        while let Some(steps) = self.lengths.get(self.position.stage as usize).copied() {
+            if self.begun_stage && self.position.stage_step >= steps {
+                if self.position.stage + 1 == self.lengths.len() as u64 {
+                    break;
                 }
+                self.position = RunPosition { stage: self.position.stage + 1, stage_step: 0, stage_time: self.time() };
+                self.begun_stage = false;
             }
-            self.position = c.position;
-            self.last_due = c.last_due;
-            self.sums = c.sums;
-        } else {
-            outputs::clear(self.plan, false, false)?;
-        }
-        for component in &self.plan.components {
-            component.start(self.backend.host())?;
-        }
-        let stages = self.stage_lengths();
-        let first = self.position.stage;
-        for (index, steps) in stages.into_iter().enumerate().skip(first as usize) {
-            let stage = &self.plan.stages[index];
-            if index as u64 != first {
-                self.position = RunPosition { stage: index as u64, stage_step: 0, stage_time: self.time() };
-            }
-            self.stage(stage, steps, resumed && index as u64 == first)?;
-            if self.summary.interrupted {
+            self.begin()?;
+            self.stage(&self.plan.stages[self.position.stage as usize], self.lengths[self.position.stage as usize])?;
+            if self.summary.interrupted || self.backend.step() >= self.pause {
                 break;
             }
-        }
-        self.finish().into_iter().next().map_or(Ok(()), |(_, e)| Err(e))?;
-        // a completed run can be extended with `--steps` and `--resume`
-        if self.summary.interrupted || (self.plan.pipeline.checkpoint.regular() && self.summary.steps > 0) {
-            self.checkpoint()?;
-        }
-        self.summary.total_steps = self.backend.step().saturating_sub(self.plan.snapshot.step);
-        if self.writer.end()?.is_some() {
-            self.summary.checkpoint = Some(self.writer.path().into());
         }
         Ok(())
     }
 
-    /// Finishes every component once, and returns the errors.
-    fn finish(&mut self) -> Vec<(String, Error)> {
-        if std::mem::replace(&mut self.finished, true) {
-            return vec![];
+    /// Begins the current stage, unless it has begun.
+    pub(super) fn begin(&mut self) -> Result<()> {
+        if !std::mem::replace(&mut self.begun_stage, true) {
+            let index = self.position.stage as usize;
+            let resumed = std::mem::take(&mut self.resumed);
+            self.begin_stage(&self.plan.stages[index], self.lengths[index], resumed)?;
         }
-        self.plan.components.iter().filter_map(|c| c.finish().err().map(|e| (c.name.clone(), e))).collect()
+        Ok(())
     }
 
     /// Returns the steps of each stage. With `--steps`: only the stages that are reached, the last one shortened or
@@ -231,7 +228,7 @@ impl<'a> Run<'a> {
         self.position.stage_time + self.position.stage_step as f64 * dt
     }
 
-    fn facts(&self, stage: &StagePlan) -> FrameFacts<'_> {
+    pub(super) fn facts(&self, stage: &StagePlan) -> FrameFacts<'_> {
         FrameFacts {
             energies: &self.energies,
             n: self.plan.snapshot.len() as u64,
@@ -258,7 +255,7 @@ impl<'a> Run<'a> {
     /// Begins a stage on the backend. A resumed stage takes forces and energies from the checkpoint.
     fn begin_stage(&mut self, stage: &StagePlan, steps: u64, resumed: bool) -> Result<()> {
         if !self.options.quiet {
-            info!("stage `{}`: {} of dt {}", stage.stage.name, counted(steps, "step"), stage.stage.dt);
+            info!("stage `{}`: {}, dt {}", stage.stage.name, counted(steps, "step"), stage.stage.dt);
             let facts = serde_json::json!({"stage": stage.stage.name, "steps": steps, "dt": stage.stage.dt});
             crate::log::event("stage", facts);
         }
@@ -274,9 +271,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Runs a stage to its end, or until the run is stopped.
-    fn stage(&mut self, stage: &StagePlan, steps: u64, resumed: bool) -> Result<()> {
-        self.begin_stage(stage, steps, resumed)?;
+    /// Runs a stage to its end, or until the run pauses or is stopped.
+    fn stage(&mut self, stage: &StagePlan, steps: u64) -> Result<()> {
         let mut progress =
             Progress::new(&stage.stage.name, self.position.stage_step, steps, self.options.display.as_deref());
         if self.summary.start_up == 0.0 {
@@ -293,7 +289,7 @@ impl<'a> Run<'a> {
             let tick = Instant::now();
             self.analyze(stage, &due)?;
             self.summary.loop_times.analyzers += tick.elapsed().as_secs_f64();
-            if self.position.stage_step >= steps || self.is_stopped() {
+            if self.position.stage_step >= steps || step >= self.pause || self.is_stopped() {
                 break;
             }
             let tick = Instant::now();
@@ -303,7 +299,7 @@ impl<'a> Run<'a> {
                 self.checkpoint()?;
             }
             let next = self.next_event(stage, step, end);
-            let wanted = self.wanted_at(stage, next, end);
+            let wanted = if next == self.pause { Wanted::ALL } else { self.wanted_at(stage, next, end) };
             let mut n = (next - step).min(chunk);
             let profile_due = last_profile.is_none_or(|l| l.elapsed() > PROFILE_INTERVAL);
             if left == 0 && self.position.stage_step >= FIRST_PROFILE && profile_due {
@@ -342,7 +338,7 @@ impl<'a> Run<'a> {
         }
         progress.finish();
         self.summary.seconds += clock.elapsed().as_secs_f64();
-        self.summary.interrupted = self.position.stage_step < steps;
+        self.summary.interrupted = self.position.stage_step < steps && self.backend.step() < self.pause;
         Ok(())
     }
 
@@ -384,7 +380,7 @@ impl<'a> Run<'a> {
     fn next_event(&self, stage: &StagePlan, step: u64, end: u64) -> u64 {
         let parts = stage.analyzers.iter().chain(&stage.updaters).map(|c| c.needs.next_due(step));
         let checkpoint = self.plan.pipeline.checkpoint.every.map(|p| (step / p.max(1) + 1) * p.max(1));
-        parts.chain(checkpoint).fold(end, u64::min)
+        parts.chain(checkpoint).fold(end.min(self.pause), u64::min)
     }
 
     /// Returns what the force evaluation at `step` must compute. The stage ends at step `end`.
@@ -398,7 +394,7 @@ impl<'a> Run<'a> {
     fn is_stopped(&self) -> bool {
         let over = self.clock.out_of_time(self.writer.slowest());
         if over {
-            info!("wall time used up: the remaining time is for the checkpoint");
+            info!("the wall time is nearly over: writing the last checkpoint");
         }
         over || self.options.stop.load(Ordering::Relaxed)
     }
@@ -413,7 +409,7 @@ impl<'a> Run<'a> {
     }
 
     /// Copies the state and starts writing it; the run continues meanwhile.
-    fn checkpoint(&mut self) -> Result<()> {
+    pub(super) fn checkpoint(&mut self) -> Result<()> {
         let begun = Instant::now();
         let state = self.backend.export()?;
         let mut components = BTreeMap::new();
@@ -434,41 +430,5 @@ impl<'a> Run<'a> {
         crate::log::event("checkpoint", serde_json::json!({"step": step, "file": file.to_string_lossy()}));
         debug!("the run waited {:.3} s for its checkpoint", begun.elapsed().as_secs_f64());
         Ok(())
-    }
-
-    /// Ends a failed run and saves what can be saved.
-    fn failed(&mut self, e: Error) -> Failure {
-        let mut notes = vec![];
-        for (name, e) in self.finish() {
-            notes.push(format!("{name} could not finish its files: {e}"));
-        }
-        // after a NaN, or in the middle of a step, the state is invalid
-        let valid = !self.mid_step && !matches!(e, Error::Unstable { .. } | Error::Device { .. });
-        let path = self.writer.path().to_path_buf();
-        if let Err(e) = self.writer.end() {
-            notes.push(e.to_string());
-        }
-        let earlier = || match files::present(&path).first() {
-            Some(p) => format!("; an earlier checkpoint is in {}", p.display()),
-            None => String::new(),
-        };
-        if valid && self.summary.steps > 0 {
-            match self.checkpoint().and_then(|()| self.writer.end()) {
-                Ok(_) => {
-                    notes.push(format!("the state of step {} is saved in {}", self.backend.step(), path.display()))
-                }
-                Err(e) => notes.push(format!("no checkpoint could be written: {e}{}", earlier())),
-            }
-        } else if !files::present(&path).is_empty() {
-            notes.push(earlier().trim_start_matches("; ").into());
-        }
-        if !files::present(&path).is_empty() {
-            notes.push(format!("resume with: galamost --pipeline {} --resume", self.plan.pipeline.path.display()));
-        }
-        let at = match &e {
-            Error::Unstable { .. } => String::new(),
-            _ => format!("step {}: ", self.backend.step()),
-        };
-        Failure::Run(format!("{at}{e}"), notes)
     }
 }

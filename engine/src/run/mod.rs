@@ -1,6 +1,7 @@
 //! The run: stages, steps, output, checkpoints, and the handling of failures.
 
 mod clock;
+mod ends;
 pub mod ensemble;
 mod execute;
 mod frame;
@@ -9,9 +10,11 @@ mod open;
 pub mod outputs;
 mod progress;
 pub mod record;
+mod session;
 
 pub use clock::{Clock, parse_walltime};
 pub use execute::{ComponentTimes, LoopTimes, RunOptions, Summary, execute};
 pub use lock::Lock;
 pub use open::{open, open_shared};
 pub use progress::{Progress, ProgressDisplay, duration};
+pub use session::{Change, Sample, Session};

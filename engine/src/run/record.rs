@@ -9,7 +9,7 @@
 //! | `begun`, `ended` | UTC |
 //! | `engine`, `arguments`, `pipeline` | version, command line, the pipeline's text as run |
 //! | `device`, `threads`, `precision`, `seed` | |
-//! | `particles`, `bonds`, `dimensions`, `box`, `types` | of the initial state |
+//! | `particles`, `bonds`, `molecules` (of two particles and more), `dimensions`, `box`, `types` | of the initial state |
 //! | `plugins` | `name`, `version`, `path`, `hash` (SHA-256) of each |
 //! | `stages` | `name`, `steps`, `dt` of each |
 //! | `from_step`, `steps`, `total_steps`, `seconds`, `start_up`, `tps` | steps of this part and of all parts, seconds in the loop, seconds before it, steps per second |
@@ -27,6 +27,8 @@ use crate::log::{describe, now, warnings};
 use crate::plan::Plan;
 use crate::profile::seconds_by_part;
 use crate::run::Summary;
+use crate::state::molecules::molecules;
+use galamost_plugin_api::snapshot::Snapshot;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tracing::warn;
@@ -49,6 +51,13 @@ pub fn read(pipeline: &Path) -> Option<Vec<Value>> {
     let text = std::fs::read_to_string(path_of(pipeline)).ok()?;
     let value: Value = serde_json::from_str(&text).ok()?;
     (value["format"] == FORMAT).then(|| value["runs"].as_array().cloned()).flatten()
+}
+
+/// Returns the number of molecules of at least two particles.
+fn count_molecules(s: &Snapshot) -> u64 {
+    let mut of = molecules(s).unwrap_or_default();
+    of.sort_unstable();
+    of.chunk_by(|a, b| a == b).filter(|m| m.len() > 1).count() as u64
 }
 
 /// Describes the device.
@@ -87,7 +96,7 @@ impl Record {
             "status": "running", "begun": now(), "engine": env!("CARGO_PKG_VERSION"),
             "arguments": std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect::<Vec<_>>(), "pipeline": plan.pipeline.text,
             "device": device(plan), "threads": rayon::current_num_threads(), "precision": plan.pipeline.precision.name(),
-            "seed": plan.pipeline.seed, "particles": s.len(), "bonds": s.bonds.len(), "dimensions": s.dimensions,
+            "seed": plan.pipeline.seed, "particles": s.len(), "bonds": s.bonds.len(), "molecules": count_molecules(s), "dimensions": s.dimensions,
             "box": s.box_length, "types": s.types, "plugins": plugins, "stages": stages,
             "from_step": resumed.unwrap_or(s.step), "warnings": warnings(),
         }));

@@ -85,8 +85,8 @@ pub fn default_folder() -> PathBuf {
     let program = std::env::current_exe().unwrap_or_default();
     let beside = |up: usize, to: &str| program.ancestors().nth(up).unwrap_or(Path::new(".")).join(to);
     let candidates =
-        [beside(1, "cases"), beside(2, "cases"), beside(3, "benches/cases"), PathBuf::from("benches/cases")];
-    candidates.iter().find(|p| p.is_dir()).unwrap_or(&candidates[3]).clone()
+        [beside(1, "cases"), beside(2, "cases"), beside(2, "share/galamost/cases"), beside(3, "benches/cases")];
+    candidates.into_iter().find(|p| p.is_dir()).unwrap_or_else(|| "benches/cases".into())
 }
 
 /// Returns the pipeline of a built-in case.

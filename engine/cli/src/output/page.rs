@@ -20,7 +20,7 @@ border-bottom:1px solid var(--line)}h3{font-size:1rem;margin:1.2rem 0 .4rem;over
 .facts dt,.facts span{display:block;color:var(--soft);font-size:.8rem}.facts b{font-size:1.15rem;font-weight:600;overflow-wrap:anywhere}\
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:1.2rem;align-items:start}\
 figure{margin:0;break-inside:avoid}figcaption{color:var(--soft);font-size:.86rem;margin-top:.2rem;overflow-wrap:anywhere}\
-svg{max-width:100%;height:auto;display:block}img{max-width:100%;height:auto;display:block;border:1px solid var(--line);border-radius:6px}\
+svg{max-width:100%;height:auto;display:block}figure svg{width:100%}.narrow{display:none}img{max-width:100%;height:auto;display:block;border:1px solid var(--line);border-radius:6px}\
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem;width:100%}\
 td,th{padding:.28rem .8rem .28rem 0;text-align:right;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}\
 th{color:var(--soft);font-weight:500}td:first-child,th:first-child,.left td,.left th{text-align:left}.wrap{white-space:normal;overflow-wrap:anywhere}\
@@ -31,7 +31,7 @@ pre i{font-style:normal;color:var(--soft)}pre .s{color:var(--s)}pre .n{color:var
 .bad{border-color:var(--bad);background:var(--bad-ground)}.tag{font-weight:600}.tag.good{color:var(--good)}.tag.bad2{color:var(--bad)}.tag.mid{color:var(--warn)}\
 .bar{display:flex;height:1.1rem;border-radius:4px;overflow:hidden;margin:.6rem 0 .4rem}.bar span{min-width:1px}\
 .key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.4em;vertical-align:-.05em}\
-@media(max-width:640px){body{padding:1rem .8rem 3rem}h1{font-size:1.35rem}}\
+@media(max-width:640px){.wide{display:none}.narrow{display:block}body{padding:1rem .8rem 3rem}h1{font-size:1.35rem}}\
 @media print{:root{color-scheme:light;--ground:#fff;--ink:#000;--soft:#444;--line:#ccc;--panel:#fff;--accent:#0b6aa8;--warn-ground:#fff;--bad-ground:#fff;\
 --s:#8a4b08;--n:#0b6aa8;--c:#7a3e9d;--k:#1b7a4b;--good:#1b7a4b;--warn:#9a5b00;--bad:#a3261d}body{max-width:none;padding:0;font-size:11pt}pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:8.5pt}\
 h2{break-after:avoid}table{font-size:9pt}}";

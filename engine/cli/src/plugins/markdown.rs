@@ -144,7 +144,7 @@ fn escape_html(line: &str) -> String {
 }
 
 /// Returns the first sentence of a page.
-pub(super) fn first_sentence(doc: &str) -> String {
+pub(crate) fn first_sentence(doc: &str) -> String {
     let paragraph: Vec<&str> = doc.lines().take_while(|l| !l.trim().is_empty()).map(str::trim).collect();
     let paragraph = paragraph.join(" ");
     match paragraph.split_once(". ") {

@@ -2,6 +2,8 @@
 
 mod markdown;
 
+pub(crate) use markdown::first_sentence;
+
 use crate::common::{Context, input_error};
 use crate::terminal::print;
 use clap::Args;
@@ -75,7 +77,7 @@ fn find<'r>(registry: &'r Registry, name: &str) -> Result<Vec<(&'r Library, &'r 
 fn overview(registry: &Registry) -> String {
     let mut out = String::new();
     for (library, c) in registry.components() {
-        let summary = markdown::first_sentence(&c.doc);
+        let summary = first_sentence(&c.doc);
         let _ = writeln!(out, "{:16} {:11} {summary}  [{}]", c.name, c.kind.to_string(), library.record.name());
     }
     for (path, message) in registry.broken() {
@@ -85,7 +87,7 @@ fn overview(registry: &Registry) -> String {
 }
 
 /// Returns components with their pages and fields as JSON.
-fn to_json(list: &[(&Library, &ComponentInfo)]) -> String {
+pub fn to_json(list: &[(&Library, &ComponentInfo)]) -> String {
     let one = |(library, c): &(&Library, &ComponentInfo)| {
         json!({
             "name": c.name, "kind": c.kind.to_string(), "list": c.kind.list(), "plugin": library.record.name(),

@@ -1,7 +1,10 @@
 //! `galamost report`: writes a self-contained HTML report of a finished or running simulation.
 
+mod compare;
+mod describe;
 mod outputs;
 mod record;
+mod tables;
 
 use crate::common::{Context, input_error, write_file};
 use crate::output::page::document;
@@ -17,9 +20,10 @@ use std::path::{Path, PathBuf};
 /// Options of `galamost report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// The pipeline of the run, or its folder.
-    run: PathBuf,
-    /// Output file [default: the pipeline with the extension .report.html].
+    /// The pipeline of the run, or its folder. Several runs are compared on one page.
+    #[arg(required = true)]
+    runs: Vec<PathBuf>,
+    /// Output file [default: the first pipeline with the extension .report.html, or .comparison.html].
     #[arg(long, value_name = "FILE.html")]
     out: Option<PathBuf>,
     /// Do not render particles.
@@ -57,10 +61,15 @@ fn pipeline_in(folder: &Path) -> Result<PathBuf, Failure> {
 /// # Errors
 /// Returns an error if there is no such run or the report cannot be written.
 pub(crate) fn run(args: &ReportArgs, context: &Context) -> Result<u8, Failure> {
-    let path = if args.run.is_dir() { pipeline_in(&args.run)? } else { args.run.clone() };
-    let pipeline = Pipeline::read(&path, &[])?;
-    let out = args.out.clone().unwrap_or_else(|| path.with_extension("report.html"));
-    write_file(&out, page(&pipeline, &context.registry(), !args.no_pictures))?;
+    let path = |run: &PathBuf| if run.is_dir() { pipeline_in(run) } else { Ok(run.clone()) };
+    let paths = args.runs.iter().map(path).collect::<Result<Vec<PathBuf>, Failure>>()?;
+    let pipelines = paths.iter().map(|p| Pipeline::read(p, &[])).collect::<Result<Vec<Pipeline>, Failure>>()?;
+    let (extension, html) = match &pipelines[..] {
+        [one] => ("report.html", page(one, &context.registry(), !args.no_pictures)),
+        several => ("comparison.html", compare::page(several, &context.registry())),
+    };
+    let out = args.out.clone().unwrap_or_else(|| paths[0].with_extension(extension));
+    write_file(&out, html)?;
     print(format!("{}\n", out.display()))?;
     Ok(0)
 }
@@ -71,11 +80,11 @@ fn page(pipeline: &Pipeline, registry: &Registry, pictures: bool) -> String {
     let outputs = outputs::find(pipeline);
     let name = pipeline.path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     let title = escape(&name);
-    let mut body = record::header(&title, runs.as_deref());
+    let mut body = record::header(&title, pipeline, runs.as_deref());
     if pictures {
         body += &outputs::pictures(pipeline, &outputs, registry);
     }
-    body += &outputs::observables(&outputs);
+    body += &tables::observables(&outputs, registry);
     body += &record::speed(runs.as_deref());
     body += &record::software(runs.as_deref());
     body += &record::input(pipeline, runs.as_deref());

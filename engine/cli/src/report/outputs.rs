@@ -1,30 +1,27 @@
-//! The parts of the report that come from output files: images, plots, averages, list of files.
+//! The output files of a run: how they are found, pictures, and their list.
 
 use super::record::bytes;
 use crate::output::page::base64;
-use crate::output::series::{self, Series, is_parquet};
-use crate::plot::{PlotSelection, plot};
+use crate::output::series::{self, is_parquet};
 use crate::render::{all_threads, read_state};
-use crate::stats::{Skip, Statistics, of_series, with_error};
 use galamost_engine::pipeline::{Entry, Pipeline};
 use galamost_engine::plugins::Registry;
-use galamost_pictures::{Theme, View, escape};
+use galamost_pictures::{ColorBy, View, escape};
 use galamost_plugin_api::component::Kind;
+use galamost_plugin_api::snapshot::Snapshot;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Output files of one component.
 pub struct Output {
     /// Name of the component.
-    component: String,
+    pub component: String,
     /// Files in order of their names; step numbers have leading zeros.
-    files: Vec<PathBuf>,
+    pub files: Vec<PathBuf>,
 }
 
 /// Largest size in bytes of an image that is embedded.
 const LARGEST_IMAGE: u64 = 3_000_000;
-/// Largest size in bytes of a table that is plotted.
-const LARGEST_TABLE: u64 = 300_000_000;
 
 /// Returns the quoted strings of an entry.
 fn strings(entry: &Entry) -> Vec<String> {
@@ -72,12 +69,12 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|e| e == extension)
 }
 
-fn is_table(path: &Path) -> bool {
+pub fn is_table(path: &Path) -> bool {
     has_extension(path, "csv") || is_parquet(path)
 }
 
 /// Returns the name of a file as HTML.
-fn name(path: &Path) -> String {
+pub fn name(path: &Path) -> String {
     escape(&path.file_name().unwrap_or_default().to_string_lossy())
 }
 
@@ -90,18 +87,60 @@ fn figure(png: &[u8], caption: &str) -> String {
     )
 }
 
-/// Renders a frame of a file. Returns its step and the PNG.
-fn render(path: &Path, frame: Option<i64>, registry: &Registry) -> Result<(u64, Vec<u8>), String> {
+/// Least fraction of bonded particles for colors by molecule.
+const BONDED: f64 = 0.5;
+
+/// Returns the view of a state and what the caption says about it. A solvent, the one type of single particles that makes up
+/// more than half of a system with other types, is hidden. Chains are colored by molecule.
+fn view(s: &Snapshot) -> (View, String) {
+    let mut view = View { size: [900, 720], ..View::default() };
+    let mut bonded = vec![false; s.len()];
+    s.bonds.iter().flat_map(|b| b.tags).for_each(|t| bonded[t as usize] = true);
+    let count = |test: &dyn Fn(usize) -> bool| (0..s.len()).filter(|k| test(*k)).count();
+    let is_solvent = |k: usize| {
+        let of_type = |i: usize| s.type_id[i] as usize == k;
+        2 * count(&of_type) > s.len() && count(&of_type) < s.len() && count(&|i| of_type(i) && bonded[i]) == 0
+    };
+    let mut notes = vec![];
+    let solvent = (0..s.types.len()).find(|k| is_solvent(*k));
+    if let Some(k) = solvent {
+        view.hide.push(s.types[k].clone());
+        notes.push(format!("without {}", s.types[k]));
+    }
+    let shown = |i: usize| solvent.is_none_or(|k| s.type_id[i] as usize != k);
+    let (all, of_chains) = (count(&shown), count(&|i| shown(i) && bonded[i]));
+    if of_chains as f64 >= BONDED * all as f64 && of_chains > 0 {
+        view.color = ColorBy::Molecule;
+        notes.push("one color for each molecule".into());
+    } else if s.types.len() > 1 {
+        view.key = true;
+    }
+    (view, notes.iter().map(|n| format!(", {n}")).collect())
+}
+
+/// A rendered frame.
+struct Rendered {
+    step: u64,
+    png: Vec<u8>,
+    /// What the caption says about the colors.
+    note: String,
+}
+
+/// Renders a frame of a file.
+fn render(path: &Path, frame: Option<i64>, registry: &Registry) -> Result<Rendered, String> {
     let s = read_state(path, frame, None, registry).map_err(|e| e.render())?;
-    let view = View { size: [900, 720], ..View::default() };
-    Ok((s.step, view.picture(&s, &all_threads)?.png()?))
+    let (view, note) = view(&s);
+    Ok(Rendered { step: s.step, png: view.picture(&s, &all_threads)?.png()?, note })
 }
 
 /// Returns renderings of the first and the last frame, and images that the run wrote.
 pub fn pictures(pipeline: &Pipeline, outputs: &[Output], registry: &Registry) -> String {
     let mut figures: Vec<(u64, String)> = vec![];
     let draw = |figures: &mut Vec<(u64, String)>, path: &Path, frame: Option<i64>| match render(path, frame, registry) {
-        Ok((step, png)) => figures.push((step, figure(&png, &format!("{}: step {step}", name(path))))),
+        Ok(r) => {
+            let caption = format!("{}: step {}{}", name(path), r.step, escape(&r.note));
+            figures.push((r.step, figure(&r.png, &caption)));
+        }
         Err(e) => tracing::warn!("{}: cannot be rendered: {}", path.display(), e.trim_end()),
     };
     let has_particles =
@@ -143,102 +182,6 @@ pub fn pictures(pipeline: &Pipeline, outputs: &[Output], registry: &Registry) ->
     } else {
         format!("<h2>Particles</h2>\n<div class=\"pair\">{}</div>\n", figures.concat())
     }
-}
-
-/// Returns a table of time averages.
-fn averages(list: &[Statistics]) -> String {
-    let mut out = "<div class=\"scroll\"><table><tr><th>average</th><th>mean ± standard error</th><th>deviation</th><th>rows used</th>\
-                   <th>rows skipped</th><th>statistical inefficiency</th><th class=\"wrap\"></th></tr>\n"
-        .to_string();
-    for s in list.iter().filter(|s| s.deviation > 0.0) {
-        let _ = writeln!(
-            out,
-            "<tr><td>{}</td><td>{}</td><td>{:.3e}</td><td>{}</td><td>{}</td><td>{:.1}</td><td class=\"wrap soft\">{}</td></tr>",
-            escape(&s.unit.as_ref().map_or(s.name.clone(), |u| format!("{} ({u})", s.name))),
-            with_error(s.mean, s.error).replace('-', "−"),
-            s.deviation,
-            s.rows,
-            s.skipped,
-            s.inefficiency,
-            s.remarks().join("; ")
-        );
-    }
-    out + "</table></div>\n<p class=\"soft small\">Standard errors from block averages (Flyvbjerg and Petersen). The equilibration of each \
-           column is skipped such that most independent values remain (Chodera).</p>\n"
-}
-
-/// Returns a plot of every table, with time averages for thermodynamic tables.
-pub fn observables(outputs: &[Output]) -> String {
-    let (mut thermo, mut others) = (String::new(), String::new());
-    for (o, path) in outputs.iter().flat_map(|o| o.files.iter().map(move |f| (o, f))).filter(|(_, f)| is_table(f)) {
-        // one file per step: the last one is enough
-        if o.files.iter().filter(|f| is_table(f)).count() > 4 && o.files.last() != Some(path) {
-            continue;
-        }
-        if series::size_on_disk(path).is_ok_and(|n| n > LARGEST_TABLE) {
-            tracing::warn!("{}: too large to be plotted", path.display());
-            continue;
-        }
-        let section = observable(&o.component, path);
-        if section.is_thermo { thermo += &section.html } else { others += &section.html }
-    }
-    let mut out = String::new();
-    if !thermo.is_empty() {
-        let _ = write!(out, "<h2>Energy, temperature, pressure</h2>\n{thermo}");
-    }
-    if !others.is_empty() {
-        let _ = write!(out, "<h2>Observables</h2>\n<div class=\"pair\">{others}</div>\n");
-    }
-    out
-}
-
-/// The plot of a table.
-struct Observable {
-    html: String,
-    is_thermo: bool,
-}
-
-/// Returns the plot of a table, or an error message.
-fn observable(component: &str, path: &Path) -> Observable {
-    let mut series = match Series::read(path) {
-        Ok(s) => s,
-        Err(e) => {
-            let text = e.render();
-            let line = escape(text.lines().next().unwrap_or_default());
-            return Observable { html: format!("<p class=\"warn\">{line}</p>\n"), is_thermo: false };
-        }
-    };
-    let step = series.at_step(None).ok().flatten();
-    let is_thermo = series.find("kT").is_some() && series.find("potential").is_some();
-    let caption = match step {
-        Some(step) => format!("{} ({}), step {step}", name(path), escape(component)),
-        None => format!("{} ({})", name(path), escape(component)),
-    };
-    let rows = series.rows();
-    let is_time_series =
-        step.is_none() && rows >= 8 && series.columns.iter().any(|c| c.name == "step") && series.find("lag").is_none();
-    let list = if is_time_series { of_series(&series, &[], Skip::Auto).unwrap_or_default() } else { vec![] };
-    match plot(&[(String::new(), series)], &PlotSelection::default()) {
-        Ok(plot) if rows > 0 => {
-            let svg = plot.drawing().svg(Theme::Page);
-            let mut html = format!("<figure>{svg}<figcaption>{caption}</figcaption></figure>\n");
-            if is_thermo {
-                let _ = writeln!(html, "{}", averages(&main_columns(list)));
-            }
-            Observable { html, is_thermo }
-        }
-        _ => {
-            let html = format!("<p class=\"soft\">{caption}: {rows} rows, nothing to plot</p>\n");
-            Observable { html, is_thermo: false }
-        }
-    }
-}
-
-/// Removes the less important columns of a thermodynamic table.
-fn main_columns(mut list: Vec<Statistics>) -> Vec<Statistics> {
-    let removed = ["momentum_", "length_", "pressure_xy", "pressure_xz", "pressure_yz"];
-    list.retain(|s| !removed.iter().any(|b| s.name.starts_with(b)));
-    list
 }
 
 /// Returns a table of all output files.

@@ -1,5 +1,6 @@
 //! The parts of the report that come from the run record: header, speed, software, input.
 
+use crate::output::numbers::significant;
 use crate::output::page::highlighted;
 use galamost_engine::pipeline::Pipeline;
 use galamost_engine::run::duration;
@@ -41,7 +42,7 @@ pub fn bytes(n: u64) -> String {
 }
 
 /// Returns the title, status, key figures, errors and warnings.
-pub fn header(title: &str, runs: Option<&[Value]>) -> String {
+pub fn header(title: &str, pipeline: &Pipeline, runs: Option<&[Value]>) -> String {
     let Some(run) = runs.and_then(<[Value]>::last) else {
         return format!(
             "<header><h1>{title}</h1></header>\n<p class=\"warn\">There is no record of this run (<code>.run.json</code>) \
@@ -66,7 +67,7 @@ pub fn header(title: &str, runs: Option<&[Value]>) -> String {
         let _ = write!(out, " · {} runs", all.len());
     }
     out += "</p></header>\n";
-    out += &key_figures(run, all);
+    out += &key_figures(pipeline, run, all);
     if let Some(e) = run.get("error") {
         let notes: Vec<String> = e["notes"].as_array().into_iter().flatten().map(text).collect();
         let _ = writeln!(out, "<p class=\"bad\"><b>{}</b><br>{}</p>", text(&e["message"]), notes.join("<br>"));
@@ -82,7 +83,7 @@ pub fn header(title: &str, runs: Option<&[Value]>) -> String {
 }
 
 /// Returns the key figures of a run that consists of the runs `all`, of which `run` is the last.
-fn key_figures(run: &Value, all: &[Value]) -> String {
+fn key_figures(pipeline: &Pipeline, run: &Value, all: &[Value]) -> String {
     let sum = |f: &str| all.iter().filter_map(|r| r[f].as_f64()).sum::<f64>();
     let mut out = String::from("<div class=\"facts\">");
     let mut fact = |name: &str, value: String| {
@@ -93,11 +94,27 @@ fn key_figures(run: &Value, all: &[Value]) -> String {
     };
     if let Some(n) = run["particles"].as_u64().filter(|n| *n > 0) {
         fact("particles", grouped(n));
+        let (lengths, density) = box_and_density(run, n);
+        fact("box", lengths);
+        fact("density", density);
+    }
+    for (name, key) in [("molecules", "molecules"), ("bonds", "bonds")] {
+        run[key].as_u64().filter(|n| *n > 0).into_iter().for_each(|n| fact(name, grouped(n)));
     }
     let first = all.first().and_then(|r| r["from_step"].as_u64()).unwrap_or(0);
     let last = run["from_step"].as_u64().unwrap_or(0) + run["steps"].as_u64().unwrap_or(0);
     if last > first {
         fact("steps", grouped(last - first));
+    }
+    let time = simulated_time(run);
+    if time > 0.0 {
+        fact("simulated time", significant(time, 6));
+    }
+    let integrators: Vec<String> = pipeline.integrators.iter().map(|e| escape(&e.name)).collect();
+    fact("integrator", integrators.join(", "));
+    if let (Some(l), Some(steps)) = (run.get("list"), run["total_steps"].as_f64()) {
+        let every = steps / l["builds"].as_f64().unwrap_or(1.0).max(1.0);
+        fact("neighbor list rebuild", format!("every {every:.1} steps"));
     }
     if sum("seconds") > 0.0 {
         fact("run time", duration(sum("seconds")));
@@ -119,22 +136,42 @@ fn key_figures(run: &Value, all: &[Value]) -> String {
     out + "</div>\n"
 }
 
+/// Returns the box lengths and the number density of the initial state.
+fn box_and_density(run: &Value, n: u64) -> (String, String) {
+    let lengths: Vec<f64> = run["box"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
+    let used: Vec<f64> = lengths.into_iter().filter(|l| *l > 0.0).collect();
+    if used.is_empty() {
+        return (String::new(), String::new());
+    }
+    let shown: Vec<String> = used.iter().map(|l| significant(*l, 4)).collect();
+    (shown.join(" × "), significant(n as f64 / used.iter().product::<f64>(), 4))
+}
+
+/// Returns the simulated time: steps of all stages up to the last one, times their time steps.
+fn simulated_time(run: &Value) -> f64 {
+    let mut left = run["total_steps"].as_f64().or(run["steps"].as_f64()).unwrap_or(0.0);
+    let mut time = 0.0;
+    for stage in run["stages"].as_array().into_iter().flatten() {
+        let steps = stage["steps"].as_f64().unwrap_or(0.0).min(left);
+        time += steps * stage["dt"].as_f64().unwrap_or(0.0);
+        left -= steps;
+    }
+    time
+}
+
 /// Returns the distribution of the run time, the neighbor list and the memory.
 pub fn speed(runs: Option<&[Value]>) -> String {
     let Some(run) = runs.and_then(<[Value]>::last) else { return String::new() };
     let Some(seconds) = run["seconds"].as_f64() else { return String::new() };
     let mut out = format!("<h2>Speed</h2>\n{}", time_bar(run));
     if let Some(n) = run["parts"]["steps"].as_u64().filter(|n| *n > 0) {
-        let _ = writeln!(
-            out,
-            "<p class=\"small\">The time of steps is divided as in {n} profiled steps, whose kernels ran one after another.</p>"
-        );
+        let _ = writeln!(out, "<p class=\"small\">Time per component, sampled over {n} steps.</p>");
     }
     out += "<div class=\"scroll\"><table class=\"left\">";
     let mut row = |name: &str, value: String| {
         let _ = write!(out, "<tr><td>{name}</td><td>{value}</td></tr>");
     };
-    row("start-up, until the first step", duration_of(run["start_up"].as_f64().unwrap_or(0.0)));
+    row("time before the first step", duration_of(run["start_up"].as_f64().unwrap_or(0.0)));
     row("steps and output", duration_of(seconds));
     if let Some(l) = run.get("list") {
         let f = |k: &str| l[k].as_f64().unwrap_or(f64::NAN);
@@ -142,7 +179,7 @@ pub fn speed(runs: Option<&[Value]>) -> String {
         row(
             "neighbor list",
             format!(
-                "radius {:.3}, buffer {:.3}; {:.1} neighbors, at most {}; {} builds, one every {:.1} steps",
+                "radius {:.3}, buffer {:.3}; {:.1} neighbors, at most {}; {} rebuilds, one every {:.1} steps",
                 f("radius"),
                 f("buffer"),
                 f("mean"),
@@ -286,14 +323,17 @@ mod tests {
 
     #[test]
     fn incomplete_records_make_a_page() {
+        let text =
+            "(initial: [Velocities(kT: 1.0)], integrators: [Bussi(kT: 1.0, tau: 0.5)], stages: [(steps: 1, dt: 0.1)])";
+        let pipeline = Pipeline::parse("x.ron".as_ref(), text, &[]).expect("a pipeline");
         for odd in [
             json!({}),
             json!({"status": 3, "error": {}, "seconds": 1.0, "list": {}, "plugins": [{}], "warnings": ["<b>"]}),
         ] {
             let all = [odd];
-            let page = header("x", Some(&all)) + &speed(Some(&all)) + &software(Some(&all));
+            let page = header("x", &pipeline, Some(&all)) + &speed(Some(&all)) + &software(Some(&all));
             assert!(page.contains("<header>") && !page.contains("<b></p>") && page.contains("facts"), "{page}");
         }
-        assert!(header("x", None).contains("no record"));
+        assert!(header("x", &pipeline, None).contains("no record"));
     }
 }

@@ -1,45 +1,30 @@
 //! `galamost new KIND NAME`: creates a plugin crate that builds, passes its tests and contains an example.
 
-use crate::common::{file_failure, input_error};
+use super::{NewArgs, error};
+use crate::common::file_failure;
 use crate::terminal::print;
-use clap::Args;
 use galamost_engine::diagnostic::Failure;
 use std::path::{Path, PathBuf};
-
-/// Options of `galamost new`.
-#[derive(Args, Debug)]
-pub(crate) struct NewArgs {
-    /// pair, oriented-pair, bond, angle, dihedral, force, integrator, updater, analyzer, generator or sampler.
-    kind: String,
-    /// Name of the crate: lowercase letters, digits and `-`.
-    name: String,
-    /// Folder to create [default: the name of the crate].
-    #[arg(long, value_name = "FOLDER")]
-    folder: Option<PathBuf>,
-    /// Path or version of galamost-plugin-api [default: the path this program was built from, or its version].
-    #[arg(long, value_name = "PATH|VERSION")]
-    api: Option<String>,
-}
 
 /// Kind, description, source template and body of the example pipeline. In the pipeline, `@` stands for the component
 /// and `&` for [`LIQUID`].
 const KINDS: &[(&str, &str, &str, &str)] = &[
-    ("pair", "a pair potential", include_str!("../templates/pair.rs"), PAIR),
+    ("pair", "a pair potential", include_str!("../../templates/pair.rs"), PAIR),
     (
         "oriented-pair",
         "a pair potential of particles with an orientation",
-        include_str!("../templates/oriented_pair.rs"),
+        include_str!("../../templates/oriented_pair.rs"),
         ORIENTED,
     ),
-    ("bond", "a bond potential", include_str!("../templates/bond.rs"), CHAIN),
-    ("angle", "an angle potential", include_str!("../templates/angle.rs"), CHAIN),
-    ("dihedral", "a dihedral potential", include_str!("../templates/dihedral.rs"), CHAIN),
-    ("force", "a force with its own kernel", include_str!("../templates/force.rs"), PAIR),
-    ("integrator", "an integrator", include_str!("../templates/integrator.rs"), INTEGRATOR),
-    ("updater", "an updater", include_str!("../templates/updater.rs"), UPDATER),
-    ("analyzer", "an analyzer", include_str!("../templates/analyzer.rs"), ANALYZER),
-    ("generator", "a generator", include_str!("../templates/generator.rs"), GENERATOR),
-    ("sampler", "a sampler", include_str!("../templates/sampler.rs"), SAMPLER),
+    ("bond", "a bond potential", include_str!("../../templates/bond.rs"), CHAIN),
+    ("angle", "an angle potential", include_str!("../../templates/angle.rs"), CHAIN),
+    ("dihedral", "a dihedral potential", include_str!("../../templates/dihedral.rs"), CHAIN),
+    ("force", "a force with its own kernel", include_str!("../../templates/force.rs"), PAIR),
+    ("integrator", "an integrator", include_str!("../../templates/integrator.rs"), INTEGRATOR),
+    ("updater", "an updater", include_str!("../../templates/updater.rs"), UPDATER),
+    ("analyzer", "an analyzer", include_str!("../../templates/analyzer.rs"), ANALYZER),
+    ("generator", "a generator", include_str!("../../templates/generator.rs"), GENERATOR),
+    ("sampler", "a sampler", include_str!("../../templates/sampler.rs"), SAMPLER),
 ];
 
 const PAIR: &str = "    initial: [
@@ -95,10 +80,6 @@ const GENERATOR: &str = "    initial: [ @, Velocities(kT: 1.0) ],
 const SAMPLER: &str = "    ensemble: [ @ ],
 ";
 
-fn error(message: String) -> Failure {
-    input_error("galamost new", message)
-}
-
 /// Converts `my-potential` to `MyPotential`.
 fn camel_case(name: &str) -> String {
     let word = |w: &str| w.chars().take(1).flat_map(char::to_uppercase).chain(w.chars().skip(1)).collect::<String>();
@@ -134,10 +115,12 @@ fn chain_xml() -> String {
     x + "</configuration>\n</galamost_xml>\n"
 }
 
-/// Returns the dependency on the plugin API for `Cargo.toml`: the given path or version, else the path this program was
-/// built from, else the version of this program.
+/// Returns the dependency on the plugin API for `Cargo.toml`: the given path or version, else the sources installed with
+/// this program, else the path it was built from, else its version.
 fn api_dependency(given: Option<&str>) -> Result<String, Failure> {
-    let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin-api");
+    let program = std::env::current_exe().and_then(|p| p.canonicalize()).unwrap_or_default();
+    let installed = program.parent().map(|bin| bin.join("../share/galamost/plugin-api")).filter(|p| p.exists());
+    let built_from = installed.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin-api"));
     let path = match given {
         Some(v) if v.starts_with(|c: char| c.is_ascii_digit()) => return Ok(format!("{v:?}")),
         Some(p) => PathBuf::from(p),
@@ -149,15 +132,15 @@ fn api_dependency(given: Option<&str>) -> Result<String, Failure> {
     Ok(format!("{{ path = {:?} }}", found.display().to_string()))
 }
 
-/// Runs the command.
+/// Creates a plugin crate.
 ///
 /// # Errors
 /// Returns an error if the kind or the name is invalid, or if the folder exists.
-pub(crate) fn run(args: &NewArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &NewArgs) -> Result<u8, Failure> {
     let name = args.name.as_str();
     check_name(name)?;
     let Some((_, description, source, pipeline)) = KINDS.iter().find(|k| k.0 == args.kind) else {
-        let kinds = KINDS.iter().map(|k| k.0);
+        let kinds = KINDS.iter().map(|k| k.0).chain(["pipeline"]);
         return Err(error(format!(
             "unknown kind `{}`; {}",
             args.kind,
@@ -250,7 +233,7 @@ mod tests {
         for bad in ["My", "a b", "", "-a", "a-", "../x", "9a"] {
             assert!(check_name(bad).is_err(), "{bad}");
         }
-        let args = NewArgs { kind: "pear".into(), name: "x".into(), folder: None, api: None };
+        let args = NewArgs { kind: "pear".into(), name: "x".into(), ..NewArgs::default() };
         assert!(run(&args).expect_err("no kind").render().contains("pair"));
     }
 }

@@ -1,0 +1,355 @@
+//! `galamost stats`: mean, standard error, 95 % interval, drift and equilibration of time series; several tables as one;
+//! block averages; fits.
+
+mod blocks;
+mod equilibration;
+mod estimate;
+mod fit;
+mod runs;
+
+pub use equilibration::{Equilibration, equilibration};
+pub use estimate::{Drift, MeanError, drift, is_constant, mean_error};
+pub use runs::{Run, Runs};
+
+use crate::common::{input_error, usage_error, write_file};
+use crate::output::numbers::{significant, with_error};
+use crate::output::series::{Series, SeriesCells, SeriesColumn};
+use crate::terminal::print;
+use clap::Args;
+use estimate::{mean_of, variance};
+use galamost_engine::diagnostic::Failure;
+use serde_json::json;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Least number of independent values for which the 95 % interval was verified.
+const INDEPENDENT: f64 = 15.0;
+
+/// Number of rows to skip at the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skip {
+    /// A fixed number.
+    Rows(usize),
+    /// The equilibration of the table.
+    Auto,
+}
+
+fn parse_skip(text: &str) -> Result<Skip, String> {
+    match text {
+        "auto" => Ok(Skip::Auto),
+        n => n.parse().map(Skip::Rows).map_err(|_| format!("`{n}` is neither a number of rows nor `auto`")),
+    }
+}
+
+/// Statistics of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statistics {
+    /// Name of the column.
+    pub name: String,
+    /// Unit of the column.
+    pub unit: Option<String>,
+    /// Rows skipped at the beginning.
+    pub skipped: usize,
+    /// Number of values used.
+    pub rows: usize,
+    /// Mean.
+    pub mean: f64,
+    /// Standard error of the mean and its degrees of freedom.
+    pub error: MeanError,
+    /// Standard deviation of a value.
+    pub deviation: f64,
+    /// Statistical inefficiency in rows.
+    pub inefficiency: f64,
+    /// A straight line fitted to the rows used.
+    pub drift: Drift,
+    /// First row after equilibration, counted from the start of the series, and whether equilibrium was reached.
+    pub equilibration: Equilibration,
+    /// Whether all values are the same up to rounding.
+    pub constant: bool,
+}
+
+/// The finite values of a column and their rows.
+struct Finite {
+    rows: Vec<usize>,
+    values: Vec<f64>,
+}
+
+impl Finite {
+    /// Returns the finite values, or `None` if there are fewer than four.
+    fn of(values: &[f64]) -> Option<Self> {
+        let (rows, values): (Vec<usize>, Vec<f64>) =
+            values.iter().copied().enumerate().filter(|v| v.1.is_finite()).unzip();
+        (values.len() >= 4).then_some(Self { rows, values })
+    }
+
+    /// Finds the equilibration; `start` is a row of the table.
+    fn equilibration(&self) -> Equilibration {
+        let found = equilibration(&self.values);
+        Equilibration { start: self.rows[found.start], ..found }
+    }
+
+    /// Returns the values from a row of the table on.
+    fn from(&self, row: usize) -> &[f64] {
+        &self.values[self.rows.partition_point(|r| *r < row)..]
+    }
+}
+
+impl Statistics {
+    /// Computes the statistics from row `skipped` on. Returns `None` if fewer than four values are finite.
+    fn of(column: &SeriesColumn, finite: &Finite, equilibration: Equilibration, skipped: usize) -> Option<Self> {
+        let x = finite.from(skipped);
+        if x.len() < 4 {
+            return None;
+        }
+        let (n, constant) = (x.len() as f64, is_constant(x));
+        let (error, spread) = if constant {
+            (MeanError { error: 0.0, freedom: f64::INFINITY }, 0.0)
+        } else {
+            (mean_error(x), variance(x))
+        };
+        Some(Self {
+            name: column.name.clone(),
+            unit: column.unit.clone(),
+            skipped,
+            rows: x.len(),
+            mean: mean_of(x),
+            error,
+            deviation: (spread * n / (n - 1.0)).sqrt(),
+            inefficiency: if constant { n } else { n * error.error.powi(2) / spread },
+            drift: drift(x),
+            equilibration,
+            constant,
+        })
+    }
+
+    /// Returns the name with its unit.
+    pub fn label(&self) -> String {
+        self.unit.as_ref().map_or_else(|| self.name.clone(), |u| format!("{} ({u})", self.name))
+    }
+
+    /// Returns the mean and its standard error, rounded to two digits of the error; a constant without error.
+    pub fn rounded(&self) -> String {
+        if self.constant { significant(self.mean, 9) } else { with_error(self.mean, self.error.error) }
+    }
+
+    /// Returns the drift in units of its standard error; 0 for a constant series.
+    pub fn drift_in_errors(&self) -> f64 {
+        if self.drift.change == 0.0 { 0.0 } else { self.drift.change / self.drift.error }
+    }
+
+    /// Returns whether the rows used are stationary.
+    pub fn is_equilibrated(&self) -> bool {
+        self.equilibration.reached && !self.drift.significant
+    }
+
+    /// Returns remarks about the mean.
+    pub fn remarks(&self) -> Vec<String> {
+        if self.constant {
+            return vec!["constant".into()];
+        }
+        let mut list = vec![];
+        if !self.is_equilibrated() {
+            list.push("not equilibrated".into());
+        }
+        if self.equilibration.reached && self.equilibration.start > self.skipped + self.rows / 20 {
+            list.push(format!("equilibrated from row {}", self.equilibration.start));
+        }
+        let independent = self.rows as f64 / self.inefficiency;
+        if list.is_empty() && independent < INDEPENDENT {
+            list.push(format!("fewer than {INDEPENDENT} independent values"));
+        }
+        list
+    }
+}
+
+/// Options of `galamost stats`.
+#[derive(Args, Debug)]
+pub struct StatsArgs {
+    /// CSV or Parquet tables, or patterns such as 'kT-*/thermo.csv'. Several tables give one CSV table with a row for each.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Analyze only these columns, separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    columns: Vec<String>,
+    /// Rows to skip at the beginning; `auto` skips the equilibration of the table.
+    #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = parse_skip)]
+    skip: Skip,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Write the CSV table of several tables to this file instead of standard output.
+    #[arg(long, value_name = "FILE.csv")]
+    out: Option<PathBuf>,
+    /// Plot the standard error from block averages against the length of the blocks.
+    #[arg(long, value_name = "FILE.svg|png")]
+    blocks: Option<PathBuf>,
+    /// Fit a formula such as "a + b*x" to two columns and print its parameters with standard errors.
+    #[arg(long, value_name = "FORMULA", allow_hyphen_values = true)]
+    fit: Option<String>,
+    /// Column of x for --fit [default: `time`, `step` or the first column].
+    #[arg(long, value_name = "COLUMN", requires = "fit")]
+    x: Option<String>,
+    /// Column of y for --fit.
+    #[arg(long, value_name = "COLUMN", requires = "fit")]
+    y: Option<String>,
+    /// Fit only points with LOW ≤ x ≤ HIGH.
+    #[arg(long, value_name = "LOW,HIGH", value_delimiter = ',', allow_hyphen_values = true, requires = "fit")]
+    range: Option<Vec<f64>>,
+}
+
+/// Computes the statistics of the named columns, or of all numeric columns except time columns.
+///
+/// With [`Skip::Auto`], all columns start at the same row: the latest start of a column that reaches equilibrium, or of any
+/// column if none does.
+///
+/// # Errors
+/// Returns an error if a column does not exist.
+pub fn of_series(s: &Series, names: &[String], skip: Skip) -> Result<Vec<Statistics>, Failure> {
+    let chosen: Vec<&SeriesColumn> = if names.is_empty() {
+        let is_time = |name: &str| matches!(name, "step" | "time" | "lag" | "batch");
+        s.columns.iter().filter(|c| matches!(c.cells, SeriesCells::Numbers(_)) && !is_time(&c.name)).collect()
+    } else {
+        names.iter().map(|n| s.numeric_column(n)).collect::<Result<_, _>>()?
+    };
+    let columns: Vec<(Finite, &SeriesColumn)> =
+        chosen.into_iter().filter_map(|c| Some((Finite::of(c.numbers()?)?, c))).collect();
+    let starts: Vec<Equilibration> = columns.iter().map(|(values, _)| values.equilibration()).collect();
+    let skipped = match skip {
+        Skip::Rows(n) => n,
+        Skip::Auto => {
+            let reached = starts.iter().filter(|e| e.reached).map(|e| e.start).max();
+            // constant columns reach equilibrium at row 0
+            let drifting = || starts.iter().map(|e| e.start).max();
+            let varies = columns.iter().zip(&starts).any(|((v, _), e)| e.reached && !is_constant(&v.values));
+            if varies { reached } else { drifting() }.unwrap_or(0)
+        }
+    };
+    let both = columns.iter().zip(starts);
+    Ok(both.filter_map(|((values, column), e)| Statistics::of(column, values, e, skipped)).collect())
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Returns an error if a table cannot be read or has too few rows, or if options do not fit together.
+pub(crate) fn run(args: &StatsArgs) -> Result<u8, Failure> {
+    let tables = runs::tables(&args.files)?;
+    let [table_file] = &tables[..] else {
+        if args.json || args.blocks.is_some() || args.fit.is_some() {
+            return Err(usage_error("stats: --json, --blocks and --fit work with one table"));
+        }
+        let text = Runs::of(&tables, &args.columns, args.skip)?.csv()?;
+        match &args.out {
+            Some(out) => write_file(out, text)?,
+            None => print(text)?,
+        }
+        return Ok(0);
+    };
+    let series = Series::read(table_file)?;
+    if let Some(formula) = &args.fit {
+        let found = fit::fit(formula, &points_of(&series, args)?).map_err(|m| fit::failed(table_file, m))?;
+        print(found.text())?;
+        return Ok(0);
+    }
+    let list = of_series(&series, &args.columns, args.skip)?;
+    if list.is_empty() {
+        return Err(too_short(table_file, &series));
+    }
+    if let Some(out) = &args.blocks {
+        crate::plot::save(&blocks::block_plot(&series, &list)?.drawing(), out)?;
+    }
+    match (&args.out, args.json) {
+        (Some(out), _) => write_file(out, Runs::of(&tables, &args.columns, args.skip)?.csv()?)?,
+        (None, true) => print(format!("{:#}\n", serde_json::Value::Array(list.iter().map(as_json).collect())))?,
+        (None, false) => print(table(&list))?,
+    }
+    Ok(0)
+}
+
+/// Returns an error about a table without enough rows.
+fn too_short(table: &Path, series: &Series) -> Failure {
+    let m = format!("{} rows: too few for statistics; at least four numbers are needed", series.rows());
+    input_error(table, m)
+}
+
+/// Returns the points that `--fit`, `--x`, `--y` and `--range` select.
+fn points_of(series: &Series, args: &StatsArgs) -> Result<fit::Points, Failure> {
+    let x = match &args.x {
+        Some(name) => series.numeric_column(name)?,
+        None => {
+            crate::plot::default_x(series).ok_or_else(|| input_error(&series.path, "has no column with numbers"))?
+        }
+    };
+    let Some(name) = &args.y else { return Err(usage_error("stats: --fit needs --y COLUMN")) };
+    let y = series.numeric_column(name)?.numbers().unwrap_or_default();
+    let errors = crate::plot::errors_of(series, name).filter(|e| e.iter().any(|s| *s > 0.0));
+    let [low, high] = match args.range.as_deref() {
+        None => [f64::NEG_INFINITY, f64::INFINITY],
+        Some([low, high]) if low < high => [*low, *high],
+        Some(_) => return Err(usage_error("stats: --range needs two numbers, LOW,HIGH with LOW < HIGH")),
+    };
+    let mut points = fit::Points { sigma: errors.map(|_| vec![]), ..fit::Points::default() };
+    for (k, (x, y)) in x.numbers().unwrap_or_default().iter().zip(y).enumerate() {
+        let sigma = errors.map_or(1.0, |e| e[k]);
+        if x.is_finite() && y.is_finite() && (low..=high).contains(x) && sigma > 0.0 {
+            points.x.push(*x);
+            points.y.push(*y);
+            points.sigma.as_mut().into_iter().for_each(|s| s.push(sigma));
+        }
+    }
+    Ok(points)
+}
+
+/// Returns the statistics of a column as JSON.
+fn as_json(s: &Statistics) -> serde_json::Value {
+    let number = |x: f64| if x.is_finite() { json!(x) } else { serde_json::Value::Null };
+    let half = s.error.interval();
+    json!({
+        "column": s.name, "unit": s.unit, "skipped": s.skipped, "rows": s.rows, "mean": number(s.mean),
+        "error": number(s.error.error), "low": number(s.mean - half), "high": number(s.mean + half),
+        "deviation": number(s.deviation), "inefficiency": number(s.inefficiency), "constant": s.constant,
+        "drift": number(s.drift.change), "drift_error": number(s.drift.error),
+        "start": s.equilibration.start, "equilibrated": s.is_equilibrated(),
+        "remarks": s.remarks(),
+    })
+}
+
+/// Returns the statistics as a text table.
+fn table(list: &[Statistics]) -> String {
+    let head =
+        ["column", "mean ± standard error", "95 %", "deviation", "rows", "skipped", "g", "drift/error", "remarks"];
+    let mut rows = vec![head.map(String::from)];
+    for s in list {
+        let measured = |text: String| if s.constant { String::new() } else { text };
+        rows.push([
+            s.label(),
+            s.rounded(),
+            measured(format!("± {}", significant(s.error.interval(), 2))),
+            measured(significant(s.deviation, 3)),
+            s.rows.to_string(),
+            s.skipped.to_string(),
+            measured(format!("{:.1}", s.inefficiency)),
+            measured(format!("{:+.1}", s.drift_in_errors())),
+            s.remarks().join("; "),
+        ]);
+    }
+    aligned(&rows)
+}
+
+/// Aligns the cells of rows: text in the first and the last column to the left, numbers to the right.
+fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
+    let widths: Vec<usize> = (0..N).map(|k| rows.iter().map(|r| r[k].chars().count()).max().unwrap_or(0)).collect();
+    let mut out = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (k, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let pad = " ".repeat(width - cell.chars().count());
+            let _ = if k == 0 || k + 1 == N { write!(line, "{cell}{pad}  ") } else { write!(line, "{pad}{cell}  ") };
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

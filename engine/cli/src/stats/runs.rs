@@ -1,0 +1,111 @@
+//! Statistics of several tables as one table: a row for each run.
+
+use super::{Skip, Statistics, of_series};
+use crate::common::{file_failure, input_error};
+use crate::output::parameters::{Parameter, differing, run_of_table};
+use crate::output::series::Series;
+use galamost_engine::diagnostic::Failure;
+use std::path::{Path, PathBuf};
+
+/// Returns the tables that the arguments name. An argument that is no file is a pattern with `*`, `?` and `[…]`.
+///
+/// # Errors
+/// Returns an error if a pattern is invalid or matches nothing.
+pub fn tables(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut found = vec![];
+    for argument in arguments {
+        let text = argument.to_string_lossy();
+        if argument.exists() || !text.contains(['*', '?', '[']) {
+            found.push(argument.clone());
+            continue;
+        }
+        let paths = glob::glob(&text).map_err(|e| input_error(argument, format!("invalid pattern: {e}")))?;
+        let matching: Vec<PathBuf> = paths.filter_map(Result::ok).collect();
+        if matching.is_empty() {
+            return Err(input_error(argument, "no file matches this pattern"));
+        }
+        found.extend(matching);
+    }
+    Ok(found)
+}
+
+/// The statistics of one table.
+pub struct Run {
+    /// The table.
+    pub table: PathBuf,
+    /// Its columns.
+    pub statistics: Vec<Statistics>,
+}
+
+/// Statistics of the tables of several runs.
+pub struct Runs {
+    /// The runs, in the order of the arguments.
+    pub runs: Vec<Run>,
+    /// What differs between them.
+    pub parameters: Vec<Parameter>,
+}
+
+impl Runs {
+    /// Computes the statistics of all tables.
+    ///
+    /// # Errors
+    /// Returns an error if a table cannot be read or is too short.
+    pub fn of(tables: &[PathBuf], columns: &[String], skip: Skip) -> Result<Self, Failure> {
+        let mut runs = vec![];
+        for table in tables {
+            let series = Series::read(table)?;
+            let statistics = of_series(&series, columns, skip)?;
+            if statistics.is_empty() {
+                return Err(super::too_short(table, &series));
+            }
+            runs.push(Run { table: table.clone(), statistics });
+        }
+        let records: Vec<_> = tables.iter().map(|t| run_of_table(t)).collect();
+        Ok(Self { runs, parameters: differing(&records) })
+    }
+
+    /// Returns the columns of all runs, in the order in which they first appear.
+    pub fn columns(&self) -> Vec<&Statistics> {
+        let mut all: Vec<&Statistics> = vec![];
+        for s in self.runs.iter().flat_map(|r| &r.statistics) {
+            if !all.iter().any(|o| o.name == s.name) {
+                all.push(s);
+            }
+        }
+        all
+    }
+
+    /// Returns the table as CSV: table, parameters, rows used and skipped, mean and standard error of each column, and the
+    /// columns that are not in equilibrium.
+    ///
+    /// # Errors
+    /// Returns an error if the text cannot be built.
+    pub fn csv(&self) -> Result<String, Failure> {
+        let columns = self.columns();
+        let mut head = vec!["run".to_string()];
+        head.extend(self.parameters.iter().map(|p| p.name.clone()));
+        head.extend(["rows".into(), "skipped".into()]);
+        let unit = |s: &Statistics| s.unit.as_ref().map_or(String::new(), |u| format!(" ({u})"));
+        head.extend(columns.iter().flat_map(|s| [s.label(), format!("{}_error{}", s.name, unit(s))]));
+        head.push("not_equilibrated".into());
+        let mut out = csv::Writer::from_writer(vec![]);
+        let failed = |e: csv::Error| file_failure(Path::new("the table"), e);
+        out.write_record(&head).map_err(failed)?;
+        for (k, run) in self.runs.iter().enumerate() {
+            let mut row = vec![run.table.to_string_lossy().into_owned()];
+            row.extend(self.parameters.iter().map(|p| p.values[k].clone()));
+            let first = run.statistics.first();
+            row.extend([first.map_or(0, |s| s.rows).to_string(), first.map_or(0, |s| s.skipped).to_string()]);
+            for column in &columns {
+                let own = run.statistics.iter().find(|s| s.name == column.name);
+                row.push(own.map_or(String::new(), |s| s.mean.to_string()));
+                row.push(own.map_or(String::new(), |s| s.error.error.to_string()));
+            }
+            let late = run.statistics.iter().filter(|s| !s.constant && !s.is_equilibrated());
+            row.push(late.map(|s| s.name.as_str()).collect::<Vec<_>>().join(" "));
+            out.write_record(&row).map_err(failed)?;
+        }
+        let bytes = out.into_inner().map_err(|e| file_failure(Path::new("the table"), e))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}

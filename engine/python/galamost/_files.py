@@ -1,0 +1,127 @@
+"""Files outside of a run: particle files, tables, pictures."""
+
+import collections.abc
+import os
+import types
+
+import numpy as np
+
+from . import _errors, _galamost, _plugins
+from ._frame import Frame, State
+
+
+class Frames(collections.abc.Sequence):
+    """The frames of a file; each is read when it is used."""
+
+    def __init__(self, path, format=None, fields=""):
+        _plugins.load()
+        self.path = path
+        self._reader = _galamost.Reader(os.fspath(path), format, fields)
+        self._length = self._reader.frames()
+
+    def __len__(self):
+        return self._length
+
+    def __getitem__(self, k):
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(len(self)))]
+        k = k + len(self) if k < 0 else k
+        if not 0 <= k < len(self):
+            raise IndexError(f"no frame {k}: the file has {len(self)} frames")
+        try:
+            return Frame._of(self._reader.read(k))
+        finally:
+            _errors.warn()
+
+    def __repr__(self):
+        return f"<{len(self)} frames of {self.path}>"
+
+
+def read(path, format=None, fields=""):
+    """Opens a particle file of any format that a plugin reads, and returns its frames.
+
+        for frame in gm.read("traj.gsd"):
+            print(frame.step, frame.position.mean(axis=0))
+
+    format: the component that reads it, if the file name does not say so.
+    fields: further fields of that component, as `'types: ["A", "B"]'`.
+    """
+    return Frames(path, format, fields)
+
+
+def columns(path):
+    """The columns of a CSV or Parquet table as arrays by name, and their units by name."""
+    found = _galamost.read_table(os.fspath(path))
+    values = {n: np.frombuffer(c) if isinstance(c, bytearray) else np.array(c) for n, _, c in found}
+    return values, {n: unit for n, unit, _ in found if unit}
+
+
+def table(path):
+    """Reads a table that an analyzer wrote, CSV or Parquet. Returns a data frame of pandas with the units in
+    `attrs["units"]`, or a `dict` of arrays if pandas is not installed."""
+    values, units = columns(path)
+    try:
+        import pandas
+    except ImportError:
+        return values
+    frame = pandas.DataFrame(values)
+    frame.attrs["units"] = units
+    return frame
+
+
+class Statistics(types.SimpleNamespace):
+    """Statistics of a series: `mean`, `error` (standard error), `interval` (half width of the 95 % interval),
+    `deviation`, `inefficiency` (rows for one independent value), `drift`, `drift_error`, `rows`, `skipped`, `start`
+    (first row after equilibration), `equilibrated`, `constant`."""
+
+    def __str__(self):
+        return f"{self.mean:.6g} ± {self.error:.2g}"
+
+
+def stats(series, skip="auto"):
+    """Mean and standard error of a correlated series, as `galamost stats` computes them.
+
+    `series` is an array, or a table (file name, data frame, mapping), for which the result is a `dict` of the
+    numeric columns without those of time; they all start at the same row. skip: rows to leave out, or `"auto"` for the
+    equilibration. `None` for fewer than four values.
+    """
+    if isinstance(series, (str, os.PathLike)):
+        series = columns(series)[0]
+    rows = None if skip == "auto" else int(skip)
+    if hasattr(series, "items") and not (hasattr(series, "ndim") and series.ndim == 1):
+        numeric = [(str(n), np.asarray(c)) for n, c in series.items() if np.asarray(c).dtype.kind in "fiu"]
+        found = _galamost.statistics([(n, np.ascontiguousarray(c, dtype=np.float64).tobytes()) for n, c in numeric], rows)
+        return {n: Statistics(**s) for n, s in found}
+    values = np.ascontiguousarray(series, dtype=np.float64)
+    if values.ndim != 1:
+        raise ValueError(f"a series has one dimension, not {values.ndim}")
+    found = _galamost.statistics([("", values.tobytes())], rows)
+    return Statistics(**found[0][1]) if found else None
+
+
+class Picture:
+    """A picture as PNG; notebooks show it."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def _repr_png_(self):
+        return self.data
+
+    def save(self, path):
+        """Writes the picture."""
+        with open(path, "wb") as f:
+            f.write(self.data)
+
+
+def render(source, **options):
+    """Draws a simulation, a `Frame`, or the last frame of a file. Options are those of `galamost render`:
+    `size="600x450"`, `view="30,20"`, `color="type"`, `range`, `colors="A=red"`, `radius`, `shape`, `hide`,
+    `background`, `orthographic=True`, `bonds=False`, `box=False`, `whole=True`, `key=True`."""
+    if isinstance(source, (str, os.PathLike)):
+        source = read(source)[-1]
+    if not isinstance(source, Frame):
+        source = (source if isinstance(source, State) else source.state).copy()
+    options.setdefault("size", "600x450")
+    text = {k: ",".join(map(str, v)) if isinstance(v, (list, tuple)) else str(v) for k, v in options.items()}
+    return Picture(bytes(_galamost.render(source._native(), text)))

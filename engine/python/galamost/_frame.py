@@ -1,0 +1,172 @@
+"""States of a system: frames of files, and the state of a simulation."""
+
+import numpy as np
+
+#: dtype and width of the arrays that every state has
+ARRAYS = {
+    "position": (np.float64, 3),
+    "velocity": (np.float64, 3),
+    "image": (np.int32, 3),
+    "mass": (np.float64, 1),
+    "type": (np.uint32, 1),
+}
+LINKS = {"bonds": 2, "angles": 3, "dihedrals": 4}
+
+
+class Links:
+    """Bonds, angles or dihedrals: names of types, the type of each link, and the tags of its members."""
+
+    def __init__(self, types=(), type=(), members=(), width=2):
+        self.types = list(types)
+        self.type = np.asarray(type, dtype=np.uint32)
+        self.members = np.asarray(members, dtype=np.uint32).reshape(-1, width)
+        if len(self.type) != len(self.members):
+            raise ValueError(f"{len(self.type)} types for {len(self.members)} links")
+
+    def __len__(self):
+        return len(self.type)
+
+    def __repr__(self):
+        return f"<{len(self)} links of types {', '.join(self.types)}>"
+
+
+def _array(buffer, dtype, width):
+    array = np.frombuffer(buffer, dtype=dtype)
+    return array.reshape(-1, width) if width > 1 else array
+
+
+class Frame:
+    """A state: arrays in tag order, with one row for each particle.
+
+    `position` (wrapped, −L/2 ≤ x < L/2), `image`, `velocity`, `mass`, `type` (index into `types`), `box`
+    (three lengths), `step`, `dimensions`, `arrays` (further arrays by name, as `charge`), and `bonds`,
+    `angles`, `dihedrals` (`types`, `type`, `members`).
+    """
+
+    def __init__(self, position, box, types=("A",), type=None, velocity=None, image=None, mass=None, step=0,
+                 dimensions=3, arrays=None, bonds=None, angles=None, dihedrals=None):
+        self.position = np.array(position, dtype=np.float64).reshape(-1, 3)
+        n = len(self.position)
+        self.box = np.array(box, dtype=np.float64)
+        if self.box.shape != (3,):
+            raise ValueError("the box has three lengths")
+        self.types = list(types)
+        self.type = np.zeros(n, np.uint32) if type is None else np.array(type, dtype=np.uint32)
+        self.velocity = np.zeros((n, 3)) if velocity is None else np.array(velocity, dtype=np.float64)
+        self.image = np.zeros((n, 3), np.int32) if image is None else np.array(image, dtype=np.int32)
+        self.mass = np.ones(n) if mass is None else np.array(mass, dtype=np.float64)
+        self.step, self.dimensions = int(step), int(dimensions)
+        self.arrays = {k: np.asarray(v) for k, v in (arrays or {}).items()}
+        self.bonds = bonds if bonds is not None else Links()
+        self.angles = angles if angles is not None else Links(width=3)
+        self.dihedrals = dihedrals if dihedrals is not None else Links(width=4)
+
+    @classmethod
+    def _of(cls, d):
+        frame = cls.__new__(cls)
+        for name, (dtype, width) in ARRAYS.items():
+            setattr(frame, name, _array(d[name], dtype, width))
+        frame.box, frame.step, frame.dimensions = np.array(d["box"]), d["step"], d["dimensions"]
+        frame.types = d["types"]
+        frame.arrays = {
+            name: _array(data, np.int32 if integer else np.float64, width)
+            for name, (width, integer, data) in d["arrays"].items()
+        }
+        for name, width in LINKS.items():
+            types, kinds, members = d[name]
+            setattr(frame, name, Links(types, _array(kinds, np.uint32, 1), _array(members, np.uint32, 1), width))
+        return frame
+
+    def _native(self):
+        """The form that the engine takes."""
+        n = len(self.position)
+        d = {"box": [float(x) for x in self.box], "step": self.step, "dimensions": self.dimensions,
+             "types": list(self.types), "arrays": {}}
+        for name, (dtype, width) in ARRAYS.items():
+            d[name] = checked(getattr(self, name), name, n, dtype, width)
+        for name, a in self.arrays.items():
+            a = np.asarray(a)
+            integer = np.issubdtype(a.dtype, np.integer)
+            width = int(np.prod(a.shape[1:], dtype=int))
+            d["arrays"][name] = (width, bool(integer), checked(a.reshape(n, -1), name, n, np.int32 if integer else np.float64, width))
+        for name in LINKS:
+            links = getattr(self, name)
+            d[name] = (links.types, links.type.astype(np.uint32).tobytes(), links.members.astype(np.uint32).tobytes())
+        return d
+
+    def __len__(self):
+        return len(self.position)
+
+    def __repr__(self):
+        return f"<{type(self).__name__} of step {self.step}: {len(self)} particles, box {[float(x) for x in self.box]}>"
+
+    @property
+    def unwrapped(self):
+        """Positions without periodic boundaries: `position + box * image`."""
+        return self.position + self.box * self.image
+
+    @property
+    def type_names(self):
+        """The name of each particle's type."""
+        return np.array(self.types)[self.type]
+
+
+def checked(values, name, n, dtype, width):
+    """The bytes of an array, which must have one row for each particle."""
+    shape = (n, width) if width > 1 else (n,)
+    array = np.asarray(values)
+    if array.shape == (n, 1) and width == 1:
+        array = array.reshape(n)
+    if array.shape != shape:
+        raise ValueError(f"{name} has the shape {array.shape}, not {shape}")
+    if not np.can_cast(array.dtype, dtype, "same_kind") and not (
+        np.issubdtype(dtype, np.integer) and np.issubdtype(array.dtype, np.integer)
+    ):
+        raise TypeError(f"{name} has the type {array.dtype}, not {np.dtype(dtype)}")
+    return np.ascontiguousarray(array, dtype=dtype).tobytes()
+
+
+class State:
+    """The state of a simulation at its current step: the attributes of a `Frame`.
+
+    Arrays are copies in tag order and read-only. `position`, `image` and `velocity` can be set; the new
+    values are checked, and the forces are computed anew.
+    """
+
+    def __init__(self, sim):
+        self._sim = sim
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._sim._frame(), name)
+
+    def __dir__(self):
+        return [n for n in dir(Frame) if not n.startswith("_")] + [*ARRAYS, *LINKS, "box", "step", "types", "arrays"]
+
+    def __len__(self):
+        return self._sim.n
+
+    def __repr__(self):
+        return repr(self._sim._frame()).replace("<Frame", "<State")
+
+    def copy(self):
+        """A `Frame` with the state, which does not change any more."""
+        return Frame._of(self._sim._read())
+
+    @property
+    def force(self):
+        """The sum of all forces on each particle."""
+        return _array(self._sim._call("net_force"), np.float64, 3)
+
+    def _set(self, **arrays):
+        n = self._sim.n
+        given = {k: checked(v, k, n, *ARRAYS[k]) for k, v in arrays.items()}
+        self._sim._replace(**{k: given.get(k) for k in ("position", "image", "velocity")})
+
+    def __setattr__(self, name, value):
+        if name.startswith("_"):
+            return object.__setattr__(self, name, value)
+        if name not in ("position", "image", "velocity"):
+            raise AttributeError(f"{name} cannot be set during a run; only position, image and velocity can")
+        self._set(**{name: value})

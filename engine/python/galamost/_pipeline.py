@@ -1,0 +1,248 @@
+"""Pipelines as objects: a class for each component, made from the plugins' own descriptions."""
+
+import difflib
+import functools
+import inspect
+import keyword
+import os
+
+from . import _errors, _galamost, _plugins
+from ._force import Force
+from ._notation import Map, Variant, to_ron
+
+#: the file name of pipelines that are in no file
+NO_FILE = "<python>"
+LISTS = ("initial", "forces", "integrators", "updaters", "analyzers", "ensemble")
+
+
+def _shape(value, field):
+    """Gives a value the form that its field has in a pipeline: maps, names of variants, nested fields."""
+    kind, nested = field["kind"], {f["name"]: f for f in field["fields"]}
+    if kind.startswith("for each") and isinstance(value, dict):
+        rest = kind.split("}: ", 1)[-1]
+        row = {**field, "kind": rest}
+        return Map({k: _shape(v, row) for k, v in value.items()})
+    if kind.startswith("a list of: ") and isinstance(value, (list, tuple)):
+        row = {**field, "kind": kind[len("a list of: "):]}
+        return type(value)(_shape(v, row) for v in value)
+    if isinstance(value, dict) and not isinstance(value, Map):
+        return {k: _shape(v, nested[k]) if k in nested else v for k, v in value.items()}
+    if isinstance(value, str) and "in quotes" not in kind and value.isidentifier():
+        return Variant(value)
+    return value
+
+
+class Component:
+    """A component of a pipeline. Its parameters are keywords; one that is a word of Python has `_` appended, as
+    `lambda_`. `fields` are the parameters as they are written."""
+
+    name = None
+    descriptions = ()
+
+    def __init__(self, **fields):
+        known = {f["name"]: f for d in self.descriptions for f in d["fields"]}
+        fields = {name[:-1] if name[:-1] in known and name.endswith("_") else name: v for name, v in fields.items()}
+        for name in fields:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                hint = f"did you mean `{near[0]}`?" if near else f"the fields are {', '.join(known)}"
+                raise TypeError(f"{self.name} has no field `{name}`; {hint}")
+        required = [{f["name"] for f in d["fields"] if f["default"] is None} for d in self.descriptions]
+        missing = min((r - set(fields) for r in required), key=len, default=set())
+        if missing:
+            raise TypeError(f"{self.name} needs {', '.join(f'`{m}`' for m in sorted(missing))}")
+        self.fields = {name: _shape(value, known[name]) for name, value in fields.items() if value is not None}
+
+    @property
+    def lists(self):
+        """The lists of a pipeline in which the component may be."""
+        return [d["list"] for d in self.descriptions]
+
+    def _variant(self):
+        return Variant(self.name, self.fields)
+
+    def __eq__(self, other):
+        return isinstance(other, Component) and (self.name, self.fields) == (other.name, other.fields)
+
+    __hash__ = None
+
+    def __repr__(self):
+        return to_ron(self._variant(), width=None)
+
+
+@functools.lru_cache(maxsize=None)
+def make(name):
+    """The class of a component."""
+    found = _plugins.descriptions().get(name)
+    if found is None:
+        near = difflib.get_close_matches(name, _plugins.descriptions(), 1)
+        hint = f"; did you mean `{near[0]}`?" if near else ""
+        raise AttributeError(f"there is no component `{name}`{hint}")
+    parameters = {}
+    for d in found:
+        for f in sorted(d["fields"], key=lambda f: f["default"] is not None):
+            default = inspect.Parameter.empty if f["default"] is None else None
+            word = f["name"] + "_" * keyword.iskeyword(f["name"])
+            parameters.setdefault(word, inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=default))
+    cls = type(name, (Component,), {"name": name, "descriptions": tuple(found), "__module__": "galamost.components"})
+    cls.__doc__ = "\n\n".join(_page(d) for d in found)
+    cls.__signature__ = inspect.Signature(list(parameters.values()))
+    return cls
+
+
+def _page(d):
+    lines = [d["doc"], "", f"Listed in `{d['list']}`. Fields:"]
+    for f in d["fields"]:
+        facts = [f["kind"], f["unit"], f["range"], "required" if f["default"] is None else f"default {f['default']}"]
+        lines.append(f"    {f['name']}: {'; '.join(x for x in facts if x)}")
+        lines += [f"        {line}" for line in f["doc"].splitlines()]
+    return "\n".join(lines)
+
+
+def _entry(value):
+    """A component, force or named value of a list."""
+    if isinstance(value, (Component, Force, Variant)):
+        return value
+    if isinstance(value, type) and issubclass(value, (Component, Force)):
+        return value()
+    if isinstance(value, str):
+        return Variant(value, {})
+    if isinstance(value, dict) and len(value) == 1:
+        (name, fields), = value.items()
+        return make(name)(**fields) if name in _plugins.descriptions() else Variant(name, fields)
+    raise TypeError(f"{value!r} is not a component; write gm.Name(…) or {{\"Name\": {{…}}}}")
+
+
+class Pipeline:
+    """A pipeline. Its fields are those of a pipeline file.
+
+        p = gm.Pipeline(
+            seed=42,
+            initial=[gm.Lattice(lattice="Sc", cells=[10, 10, 10], density=0.7), gm.Velocities(kT=1.2)],
+            forces=[gm.LennardJones(r_cut=3.0, pairs={("A", "A"): {"epsilon": 1.0, "sigma": 1.0}})],
+            integrators=[gm.NoseHoover(kT=1.2, tau=0.5)],
+            stages=[{"steps": 10_000, "dt": 0.004}],
+        )
+        p.save("sim.ron")
+
+    Components may also be `{"Name": {fields}}`. `Pipeline.open` and `Pipeline.from_ron` read files and text.
+    """
+
+    FIELDS = ("seed", "device", "precision", "neighbors", "checkpoint", *LISTS, "stages")
+
+    def __init__(self, path=None, **fields):
+        unknown = [f for f in fields if f not in self.FIELDS]
+        if unknown:
+            near = difflib.get_close_matches(unknown[0], self.FIELDS, 1)
+            hint = f"did you mean `{near[0]}`?" if near else f"the fields are {', '.join(self.FIELDS)}"
+            raise TypeError(f"a pipeline has no field `{unknown[0]}`; {hint}")
+        self.path = path
+        for name in self.FIELDS:
+            setattr(self, name, fields.get(name))
+        for name in LISTS:
+            entries = getattr(self, name)
+            if entries is not None:
+                setattr(self, name, [_entry(e) for e in entries])
+        if self.ensemble is None:
+            for name in ("initial", "forces", "integrators", "updaters", "analyzers", "stages"):
+                setattr(self, name, getattr(self, name) or [])
+        self.stages = None if self.stages is None else [_stage(s) for s in self.stages]
+        for name in ("device", "precision"):
+            if isinstance(getattr(self, name), str):
+                setattr(self, name, Variant(getattr(self, name)))
+        if isinstance(self.neighbors, dict):
+            words = {k: v for k, v in self.neighbors.items()}
+            words["exclude"] = [Variant(v) if isinstance(v, str) else v for v in words.get("exclude", [])]
+            if isinstance(words.get("only"), str):
+                words["only"] = Variant(words["only"])
+            self.neighbors = {k: v for k, v in words.items() if v != []}
+
+    @classmethod
+    def from_ron(cls, text, path=None):
+        """Reads RON text. Comments are not kept."""
+        value = _galamost.parse_ron(text)
+        if not isinstance(value, dict) or isinstance(value, Map):
+            raise ValueError("a pipeline is written as (initial: […], stages: […], …)")
+        return cls(path=path, **{k: _components(v) if k in LISTS else v for k, v in value.items()})
+
+    @classmethod
+    def open(cls, path):
+        """Reads a pipeline file."""
+        with open(path, encoding="utf-8") as f:
+            return cls.from_ron(f.read(), path)
+
+    def to_dict(self):
+        """The fields that are set, as Python values: components are `Variant`s."""
+        out = {}
+        for name in self.FIELDS:
+            value = getattr(self, name)
+            if value is None or value == [] and name not in ("initial", "stages"):
+                continue
+            if name in LISTS:
+                value = [e._variant() if hasattr(e, "_variant") else e for e in value]
+            elif name == "stages":
+                value = [{k: _variants(v) if k in LISTS else v for k, v in s.items()} for s in value]
+            out[name] = value
+        return out
+
+    @property
+    def ron(self):
+        """The pipeline as RON text."""
+        return to_ron(self.to_dict()) + "\n"
+
+    def __str__(self):
+        return self.ron
+
+    def __eq__(self, other):
+        return isinstance(other, Pipeline) and self.to_dict() == other.to_dict()
+
+    __hash__ = None
+
+    def save(self, path):
+        """Writes a pipeline file, which runs without Python: `galamost --pipeline sim.ron`."""
+        if self.python_forces():
+            raise ValueError("the pipeline has a force in Python, which a file cannot contain")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(self.ron)
+        self.path = path
+
+    def check(self, device=None):
+        """Checks the pipeline as a run does, and returns the number of particles. Raises a `PipelineError` with all
+        mistakes."""
+        _plugins.load()
+        forces = self.python_forces()
+        if forces:
+            _galamost.add_forces(_galamost.__file__, forces)
+        try:
+            path = os.fspath(self.path) if self.path else NO_FILE
+            return _galamost.check_pipeline(path, self.ron, [], device)
+        finally:
+            _galamost.remove_forces(list(forces))
+            _errors.warn()
+
+    def python_forces(self):
+        """The forces in Python by number."""
+        lists = [self.forces or [], *(s.get("forces") or [] for s in self.stages or [])]
+        return {f._numbered(): f for entries in lists for f in entries if isinstance(f, Force)}
+
+
+def _stage(stage):
+    return {k: [_entry(e) for e in v] if k in LISTS and v is not None else v for k, v in stage.items()}
+
+
+def _variants(entries):
+    return [e._variant() if hasattr(e, "_variant") else e for e in entries]
+
+
+def _components(entries):
+    """Named values of a file as components, where a plugin describes them."""
+    out = []
+    for e in entries:
+        known = _plugins.descriptions().get(e.name) if isinstance(e, Variant) else None
+        if known and (e.content is None or isinstance(e.content, dict)):
+            cls = make(e.name)
+            component = cls.__new__(cls)
+            component.fields = dict(e.content or {})
+            e = component
+        out.append(e)
+    return out

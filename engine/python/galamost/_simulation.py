@@ -1,0 +1,266 @@
+"""Simulations."""
+
+import os
+import pathlib
+import sys
+import types
+
+from . import _errors, _files, _galamost, _plugins
+from ._frame import Frame, State
+from ._pipeline import NO_FILE, Pipeline
+
+
+class ThermoValues(types.SimpleNamespace):
+    """Thermodynamic values of one step: `kT`, `pressure`, `pressure_tensor` (xx, xy, xz, yy, yz, zz),
+    `potential`, `kinetic`, `conserved`, `volume`, `momentum`, `degrees_of_freedom`, `n`, `rotational_kinetic`,
+    `rotational_kT`. Energies are those of the whole system."""
+
+    @property
+    def total(self):
+        """Kinetic and potential energy."""
+        return self.kinetic + self.rotational_kinetic + self.potential
+
+
+class ForceSums(types.SimpleNamespace):
+    """Sums of one force over the system: `energy` and `virial` (xx, xy, xz, yy, yz, zz)."""
+
+
+def is_text(pipeline):
+    """Whether a string is a pipeline, not a file name."""
+    return pipeline.lstrip().startswith(("(", "#![", "//", "/*")) and "(" in pipeline
+
+
+class Simulation:
+    """A simulation of a pipeline.
+
+    `pipeline` is a file name, RON text, a `dict`, or a `Pipeline`. Relative paths in it refer to its file, or
+    to the working directory at this call. The whole pipeline is checked here; a `PipelineError` lists all mistakes.
+
+    device: `"auto"`, `"cpu"`, `"cuda:0"` or `"emulated"`; replaces the pipeline's.
+    set: values of the pipeline to replace, as `{"stages[0].dt": 0.01}`.
+    state: a `Frame` to start from; the generators of `initial`, if there are any, modify it.
+    resume: continue from the newest checkpoint.
+    overwrite: replace the files of an earlier run instead of renaming them to `NAME.old`.
+    name: name of a pipeline that is in no file, for its checkpoint.
+
+    A simulation runs in a thread of its own, and several can exist at the same time. Close it with `close()` or a
+    `with` statement: components then finish their files.
+    """
+
+    def __init__(self, pipeline, *, device=None, set=None, state=None, resume=False, overwrite=False, name=None):
+        _plugins.load()
+        path, text, forces = _source(pipeline, name)
+        overrides = [f"{k}={v if isinstance(v, str) else _ron(v)}" for k, v in (set or {}).items()]
+        if isinstance(state, State):
+            state = state.copy()
+        given = None if state is None else state._native()
+        if forces:
+            _galamost.add_forces(_galamost.__file__, forces)
+        try:
+            self._native = _galamost.Simulation(path, text, overrides, device, given, resume, overwrite)
+        finally:
+            _galamost.remove_forces(list(forces))
+            _errors.warn()
+        self._callbacks, self._running, self._cache, self._sample = [], False, None, None
+
+    def _call(self, method, *args):
+        try:
+            return getattr(self._native, method)(*args)
+        finally:
+            _errors.warn(4)
+
+    # the state
+
+    @property
+    def n(self):
+        """Number of particles."""
+        return self._native.n
+
+    @property
+    def device(self):
+        """`"cpu"` or `"cuda"`."""
+        return self._native.device
+
+    @property
+    def step(self):
+        """The current step."""
+        return self._call("position")[0]
+
+    @property
+    def remaining(self):
+        """Steps until the end of the pipeline's stages."""
+        return self._call("position")[1]
+
+    def _read(self):
+        return self._call("state")
+
+    def _frame(self):
+        if self._native.closed or self._cache is None:
+            self._cache = Frame._of(self._read())
+            arrays = [getattr(self._cache, n) for n in ("position", "velocity", "image", "mass", "type", "box")]
+            for array in [*arrays, *self._cache.arrays.values()]:
+                array.flags.writeable = False
+        return self._cache
+
+    @property
+    def state(self):
+        """The state at the current step; see `State`."""
+        return State(self)
+
+    def _replace(self, position, image, velocity):
+        self._cache = self._sample = None
+        self._call("replace", position, image, velocity)
+
+    def _sums(self):
+        if self._native.closed or self._sample is None:
+            values, forces = self._call("sample")
+            named = {}
+            for name, energy, virial in forces:
+                twins = sum(k.split("#")[0] == name for k in named)
+                named[f"{name}#{twins + 1}" if twins else name] = ForceSums(energy=energy, virial=tuple(virial))
+            self._sample = ThermoValues(**values), named
+        return self._sample
+
+    @property
+    def thermo(self):
+        """Thermodynamic values of the current step; see `ThermoValues`."""
+        return self._sums()[0]
+
+    @property
+    def forces(self):
+        """Energy and virial of each force by name. A second force of the same name is `NAME#2`."""
+        return self._sums()[1]
+
+    # the run
+
+    def run(self, steps=None, progress=False):
+        """Does `steps` steps, along the stages of the pipeline; the last stage has no end. Without `steps`: to the
+        end of the pipeline. Ctrl-C stops after a step; the simulation can then be used and continued.
+
+        `progress` shows a bar, by tqdm if it is installed.
+        """
+        if self._running:
+            raise _errors.RunError("run() cannot be called in a callback", "run() in a callback", [])
+        step, remaining = self._call("position")
+        steps = remaining if steps is None else int(steps)
+        if steps < 0:
+            raise ValueError(f"{steps} steps: the number of steps cannot be negative")
+        end = step + steps
+        self._running = True
+        try:
+            with _Bar(steps, progress) as bar:
+                while step < end:
+                    after = min([end, bar.next(step, steps), *((step // p + 1) * p for p, _ in self._callbacks)])
+                    self._cache = self._sample = None
+                    self._call("advance", after - step)
+                    bar.update(after - step)
+                    step = after
+                    for period, function in list(self._callbacks):
+                        if step % period == 0:
+                            function(self)
+        finally:
+            self._running = False
+        return self
+
+    def every(self, period, function=None):
+        """Calls a function with the simulation after each step that is a multiple of `period`, as a decorator:
+
+            @sim.every(1000)
+            def log(sim):
+                print(sim.step, sim.thermo.kT)
+
+        An exception ends `run()` after this step; the simulation can be used and continued.
+        """
+        if period < 1:
+            raise ValueError("the period must be at least 1 step")
+
+        def add(f):
+            self._callbacks.append((int(period), f))
+            return f
+
+        return add if function is None else add(function)
+
+    def remove(self, function):
+        """Removes a callback."""
+        self._callbacks = [(p, f) for p, f in self._callbacks if f is not function]
+
+    def save(self):
+        """Writes a checkpoint and returns its file."""
+        return pathlib.Path(self._call("save"))
+
+    def close(self):
+        """Ends the run: components finish their files, and a checkpoint is written if the pipeline has checkpoints."""
+        self._callbacks, self._cache, self._sample = [], None, None
+        self._call("close")
+
+    @property
+    def closed(self):
+        """Whether the simulation is closed."""
+        return self._native.closed
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def __repr__(self):
+        if self.closed:
+            return "<Simulation, closed>"
+        return f"<Simulation of {self.n} particles at step {self.step} on {self.device}>"
+
+    def _repr_png_(self):
+        return _files.render(self)._repr_png_()
+
+
+def _ron(value):
+    from ._notation import to_ron
+
+    return to_ron(value, width=None)
+
+
+def _source(pipeline, name=None):
+    """File and text of a pipeline, and its forces in Python."""
+    if isinstance(pipeline, dict):
+        pipeline = Pipeline(**pipeline)
+    if isinstance(pipeline, Pipeline):
+        path = os.fspath(pipeline.path) if pipeline.path else name or NO_FILE
+        return path, pipeline.ron, pipeline.python_forces()
+    if isinstance(pipeline, str) and is_text(pipeline):
+        return name or NO_FILE, pipeline, {}
+    return os.fspath(pipeline), None, {}
+
+
+class _Bar:
+    """A progress bar: tqdm if it is installed, otherwise a line on the terminal."""
+
+    def __init__(self, total, show):
+        self.show, self.done, self.total, self.bar = show and total > 0, 0, total, None
+
+    def __enter__(self):
+        if self.show:
+            try:
+                from tqdm.auto import tqdm
+
+                self.bar = tqdm(total=self.total, unit="step", unit_scale=True)
+            except ImportError:
+                pass
+        return self
+
+    def next(self, step, steps):
+        """The next step at which the bar is redrawn."""
+        return step + max(1, steps // 100) if self.show else sys.maxsize
+
+    def update(self, steps):
+        self.done += steps
+        if self.bar is not None:
+            self.bar.update(steps)
+        elif self.show:
+            sys.stderr.write(f"\r{self.done} of {self.total} steps")
+            sys.stderr.flush()
+
+    def __exit__(self, *exception):
+        if self.bar is not None:
+            self.bar.close()
+        elif self.show:
+            sys.stderr.write("\n")

@@ -1,0 +1,3 @@
+from . import Component
+
+def __getattr__(name: str) -> type[Component]: ...

@@ -1,0 +1,173 @@
+"""States to and from other packages, which are imported when they are used."""
+
+import numpy as np
+
+from ._frame import Frame, Links
+
+
+def _frame(source):
+    """The state of a simulation, or a frame itself."""
+    if isinstance(source, Frame):
+        return source
+    return getattr(source, "state", source).copy()
+
+
+def _lengths(lengths, angles=None):
+    if angles is not None and not np.allclose(angles, 90.0):
+        raise ValueError("the box is triclinic; boxes must be rectangular")
+    return np.asarray(lengths, dtype=float)
+
+
+def _wrapped(position, box):
+    """Positions in −L/2 ≤ x < L/2 and their images, for positions anywhere. An axis of length 0 stays as it is."""
+    length = np.where(box > 0, box, 1.0)
+    image = np.where(box > 0, np.floor(position / length + 0.5), 0.0)
+    wrapped = position - image * length
+    # rounding may have reached the upper face
+    over = (box > 0) & (wrapped >= 0.5 * length)
+    return np.where(over, wrapped - length, wrapped), (image + over).astype(np.int32)
+
+
+def to_gsd(source):
+    """A `gsd.hoomd.Frame`."""
+    import gsd.hoomd
+
+    f, out = _frame(source), gsd.hoomd.Frame()
+    out.configuration.step, out.configuration.dimensions = f.step, f.dimensions
+    out.configuration.box = [*f.box, 0.0, 0.0, 0.0]
+    p = out.particles
+    p.N, p.types, p.typeid = len(f), list(f.types), f.type.copy()
+    p.position, p.velocity, p.image, p.mass = f.position.copy(), f.velocity.copy(), f.image.copy(), f.mass.copy()
+    for name in ("charge", "diameter", "body"):
+        if name in f.arrays:
+            setattr(p, name, f.arrays[name].copy())
+    for name in ("bonds", "angles", "dihedrals"):
+        links, to = getattr(f, name), getattr(out, name)
+        to.N, to.types, to.typeid, to.group = len(links), links.types, links.type.copy(), links.members.copy()
+    out.validate()
+    return out
+
+
+def from_gsd(frame):
+    """A `Frame` of a `gsd.hoomd.Frame`. GSD stores single precision."""
+    frame.validate()
+    box = np.asarray(frame.configuration.box, dtype=float)
+    if np.any(box[3:] != 0):
+        raise ValueError("the box is triclinic; boxes must be rectangular")
+    p, arrays = frame.particles, {}
+    for name, empty in (("charge", 0.0), ("diameter", 1.0), ("body", -1)):
+        values = getattr(p, name)
+        if values is not None and np.any(values != empty):
+            arrays[name] = np.asarray(values, dtype=np.int32 if name == "body" else float)
+
+    def links(group, width):
+        if not group.N:
+            return Links(width=width)
+        return Links(group.types, group.typeid, group.group, width)
+
+    dimensions = frame.configuration.dimensions or 3
+    lengths = box[:3] if dimensions == 3 else np.array([box[0], box[1], 0.0])
+    position, image = _wrapped(np.asarray(p.position, dtype=float), lengths)
+    return Frame(position, lengths, p.types or ["A"], p.typeid, p.velocity, np.asarray(p.image) + image, p.mass,
+                 frame.configuration.step or 0, dimensions, arrays, links(frame.bonds, 2), links(frame.angles, 3),
+                 links(frame.dihedrals, 4))
+
+
+def to_freud(source):
+    """Box and positions, the system that every `compute` of freud accepts."""
+    import freud
+
+    f = _frame(source)
+    box = freud.box.Box(*f.box) if f.dimensions == 3 else freud.box.Box(f.box[0], f.box[1], is2D=True)
+    return box, f.position.astype(np.float32)
+
+
+def from_freud(system, **arrays):
+    """A `Frame` of box and positions of freud; `arrays` are further arguments of `Frame`."""
+    import freud
+
+    box, points = system
+    box = freud.box.Box.from_box(box)
+    if any((box.xy, box.xz, box.yz)):
+        raise ValueError("the box is triclinic; boxes must be rectangular")
+    lengths = np.array([box.Lx, box.Ly, 0.0 if box.is2D else box.Lz], dtype=float)
+    position, image = _wrapped(np.asarray(points, dtype=float), lengths)
+    arrays.setdefault("image", image)
+    return Frame(position, lengths, dimensions=2 if box.is2D else 3, **arrays)
+
+
+def to_mdanalysis(source):
+    """An `MDAnalysis.Universe` with unwrapped positions, velocities, masses, types, charges and bonds. MDAnalysis
+    stores single precision and has the origin at a corner of the box."""
+    import MDAnalysis
+
+    f = _frame(source)
+    universe = MDAnalysis.Universe.empty(len(f), trajectory=True, velocities=True)
+    universe.add_TopologyAttr("types", list(f.type_names))
+    universe.add_TopologyAttr("names", list(f.type_names))
+    universe.add_TopologyAttr("masses", f.mass.copy())
+    if "charge" in f.arrays:
+        universe.add_TopologyAttr("charges", f.arrays["charge"].copy())
+    for name in ("bonds", "angles", "dihedrals"):
+        links = getattr(f, name)
+        if len(links):
+            universe.add_TopologyAttr(name, [tuple(int(t) for t in m) for m in links.members])
+    universe.dimensions = [*f.box, 90.0, 90.0, 90.0]
+    universe.atoms.positions = (f.unwrapped + 0.5 * f.box).astype(np.float32)
+    universe.atoms.velocities = f.velocity.astype(np.float32)
+    return universe
+
+
+def from_mdanalysis(universe):
+    """A `Frame` of the current frame of an `MDAnalysis.Universe` or `AtomGroup`."""
+    atoms = universe.atoms
+    lengths = _lengths(atoms.dimensions[:3], atoms.dimensions[3:])
+    position, image = _wrapped(np.asarray(atoms.positions, dtype=float) - 0.5 * lengths, lengths)
+    names = np.asarray(atoms.types if hasattr(atoms, "types") else ["A"] * len(atoms), dtype=str)
+    types = list(dict.fromkeys(names))
+    index = {name: k for k, name in enumerate(types)}
+    velocity = atoms.velocities if atoms.universe.trajectory.ts.has_velocities else None
+    mass = atoms.masses if hasattr(atoms, "masses") and np.all(np.asarray(atoms.masses) > 0) else None
+    arrays = {"charge": np.asarray(atoms.charges, dtype=float)} if hasattr(atoms, "charges") else {}
+    tag = {int(a): k for k, a in enumerate(atoms.indices)}
+
+    def links(name, width):
+        if not hasattr(atoms, name):
+            return Links(width=width)
+        inside = [m for m in getattr(atoms, name).indices if all(int(a) in tag for a in m)]
+        members = [[tag[int(a)] for a in m] for m in inside]
+        kinds = ["-".join(names[t] for t in m) for m in members]
+        kinds = [min(k, "-".join(reversed(k.split("-")))) for k in kinds]
+        all_kinds = list(dict.fromkeys(kinds))
+        return Links(all_kinds, [all_kinds.index(k) for k in kinds], members, width)
+
+    return Frame(position, lengths, types, [index[n] for n in names], velocity, image, mass,
+                 atoms.universe.trajectory.ts.frame, 3, arrays, links("bonds", 2), links("angles", 3), links("dihedrals", 4))
+
+
+def to_ase(source, symbols=None):
+    """`ase.Atoms` with masses and velocities. `symbols` maps type names to chemical symbols; other types become
+    `X`. The type names are in the array `types`."""
+    import ase
+
+    f = _frame(source)
+    symbols = symbols or {}
+    atoms = ase.Atoms([symbols.get(n, "X") for n in f.type_names], positions=f.position + 0.5 * f.box,
+                      cell=f.box, pbc=f.box > 0)
+    atoms.set_masses(f.mass)
+    atoms.set_velocities(f.velocity)
+    atoms.set_array("types", f.type_names)
+    atoms.set_array("image", f.image.copy())
+    return atoms
+
+
+def from_ase(atoms):
+    """A `Frame` of `ase.Atoms` in a rectangular box."""
+    lengths = _lengths(atoms.cell.lengths(), atoms.cell.angles())
+    position, image = _wrapped(atoms.get_positions() - 0.5 * lengths, lengths)
+    names = atoms.arrays.get("types", np.array(atoms.get_chemical_symbols())).astype(str)
+    types = list(dict.fromkeys(names))
+    if "image" in atoms.arrays:
+        image = image + atoms.arrays["image"]
+    return Frame(position, lengths, types, [types.index(n) for n in names], atoms.get_velocities(), image,
+                 atoms.get_masses())

@@ -1,0 +1,87 @@
+//! Errors of the engine as Python exceptions, and warnings.
+
+use galamost_engine::diagnostic::Failure;
+use galamost_plugin_api::error::Error;
+use pyo3::prelude::*;
+use std::fmt::Write as _;
+use std::sync::{Mutex, Once, PoisonError};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// Returns a failure as `galamost.PipelineError` or `galamost.RunError`, with the text of the command line.
+pub fn exception(py: Python<'_>, failure: &Failure) -> PyErr {
+    let text = failure.render();
+    let text = text.trim_end().trim_start_matches("error: ").to_string();
+    let made = py.import("galamost._errors").and_then(|module| match failure {
+        Failure::Input(list) => {
+            let all: Vec<_> = list
+                .iter()
+                .map(|d| {
+                    let file = d.file.to_string_lossy().into_owned();
+                    (file, d.at.map(|p| p.line), d.at.map(|p| p.column), d.component.clone(), d.message.clone())
+                })
+                .collect();
+            module.getattr("PipelineError")?.call1((text, all))
+        }
+        Failure::Run(message, notes) => module.getattr("RunError")?.call1((text, message.clone(), notes.clone())),
+    });
+    match made {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(e) => e,
+    }
+}
+
+/// Converts the result of the engine.
+pub fn checked<T>(py: Python<'_>, result: Result<T, Failure>) -> PyResult<T> {
+    result.map_err(|failure| exception(py, &failure))
+}
+
+/// Converts the result of a component or of the device.
+pub fn checked_run<T>(py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
+    checked(py, result.map_err(Failure::from))
+}
+
+/// Warnings of the engine that Python has not taken yet.
+static WARNINGS: Mutex<Vec<String>> = Mutex::new(vec![]);
+
+/// Collects warnings of the engine.
+struct Warnings;
+
+#[derive(Default)]
+struct Message(String);
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        if field.name() == "message" {
+            let _ = write!(self.0, "{value:?}");
+        }
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Warnings {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        if *event.metadata().level() <= Level::WARN {
+            let mut message = Message::default();
+            event.record(&mut message);
+            WARNINGS.lock().unwrap_or_else(PoisonError::into_inner).push(message.0);
+        }
+    }
+}
+
+/// Starts collecting the engine's warnings.
+pub fn collect_warnings() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let _ = tracing_subscriber::registry().with(Warnings.with_filter(LevelFilter::WARN)).try_init();
+    });
+}
+
+/// Returns the warnings since the last call.
+#[pyfunction]
+pub fn take_warnings() -> Vec<String> {
+    std::mem::take(&mut WARNINGS.lock().unwrap_or_else(PoisonError::into_inner))
+}

@@ -1,0 +1,149 @@
+//! Forces in Python, on the CPU: a component of this library that calls a Python object.
+
+use crate::plugins::add_library;
+use galamost_engine::state::buffers::bytes_of;
+use galamost_plugin_api::prelude::*;
+use pyo3::prelude::*;
+use pyo3::types::PyByteArray;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// The Python objects of forces by number.
+static OBJECTS: Mutex<BTreeMap<u64, Py<PyAny>>> = Mutex::new(BTreeMap::new());
+/// The exception with which a force ended its run.
+static EXCEPTION: Mutex<Option<PyErr>> = Mutex::new(None);
+
+/// Gives forces their numbers for the time of a call, and makes the component `PythonForce` known. `library` is the file
+/// of this library.
+#[pyfunction]
+pub fn add_forces(py: Python<'_>, library: PathBuf, objects: BTreeMap<u64, Py<PyAny>>) {
+    py.detach(|| add_library(&library));
+    OBJECTS.lock().unwrap_or_else(PoisonError::into_inner).extend(objects);
+}
+
+/// Forgets the objects of forces; simulations keep their own.
+#[pyfunction]
+pub fn remove_forces(numbers: Vec<u64>) {
+    let mut objects = OBJECTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let removed: Vec<_> = numbers.iter().filter_map(|n| objects.remove(n)).collect();
+    // destructors of Python may call this library
+    drop(objects);
+    drop(removed);
+}
+
+/// Makes the exception of a force the cause of the error that it led to.
+pub fn with_cause<T>(py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
+    let cause = EXCEPTION.lock().unwrap_or_else(PoisonError::into_inner).take();
+    result.inspect_err(|e| {
+        if let Some(cause) = cause {
+            e.set_cause(py, Some(cause));
+        }
+    })
+}
+
+/// Calls an object of Python. `galamost.Force` writes this component into pipelines.
+#[component(Force, "PythonForce")]
+#[derive(Params)]
+pub struct PythonForce {
+    /// Number of the object.
+    number: u64,
+    /// Particles on which the force acts.
+    #[param(default = Group::All)]
+    group: Group,
+    /// Whether the object returns a virial.
+    #[param(default = false)]
+    virial: bool,
+    /// Whether the forces add up to 0.
+    #[param(default = false)]
+    conserves_momentum: bool,
+    #[param(skip)]
+    object: Option<Py<PyAny>>,
+}
+
+/// What the object returned: forces, energies and virial.
+type Answer = (Vec<u8>, Option<Vec<u8>>, Option<[f64; 6]>);
+
+impl PythonForce {
+    /// Calls the object with step, box, positions, velocities, masses and types in tag order.
+    fn call(&self, call: &ForceCall) -> PyResult<Answer> {
+        let (state, n) = (&call.state, call.state.n_local as usize);
+        let mut position = vec![[0.0; 3]; n];
+        let (mut velocity, mut mass, mut kind) = (position.clone(), vec![0.0; n], vec![0u32; n]);
+        for i in 0..n {
+            // SAFETY: `i < n_local`, and the arrays outlive the call
+            let (tag, [x, y, z, m]) = unsafe { (*state.tag.host().add(i) as usize, state.velocity_mass(i)) };
+            // SAFETY: as above
+            (position[tag], kind[tag]) = unsafe { (state.position(i), state.type_id(i)) };
+            (velocity[tag], mass[tag]) = ([x, y, z], m);
+        }
+        // SAFETY: the globals outlive the call
+        let globals = unsafe { &*state.globals.host() };
+        let (step, length) = (globals.step, globals.box_length);
+        Python::attach(|py| {
+            let bytes = |b: &[u8]| PyByteArray::new(py, b);
+            let Some(object) = &self.object else {
+                return Err(pyo3::exceptions::PyRuntimeError::new_err("the force has no object"));
+            };
+            let given = (
+                step,
+                length,
+                bytes(bytes_of(&position)),
+                bytes(bytes_of(&velocity)),
+                bytes(bytes_of(&mass)),
+                bytes(bytes_of(&kind)),
+            );
+            object.bind(py).call_method1("_evaluate", given)?.extract()
+        })
+    }
+}
+
+impl Force for PythonForce {
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        needs.cuda = false;
+        needs.group = self.group.need(system)?;
+        needs.conserves_momentum = self.conserves_momentum;
+        needs.without_virial = !self.virial;
+        let objects = OBJECTS.lock().unwrap_or_else(PoisonError::into_inner);
+        self.object = Python::attach(|py| objects.get(&self.number).map(|o| o.clone_ref(py)));
+        match self.object {
+            Some(_) => Ok(()),
+            None => Err(Error::input("this force exists only in the Python program that wrote the pipeline")),
+        }
+    }
+
+    unsafe fn compute(&mut self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
+        let answer = self.call(call).map_err(|e| {
+            let message = e.to_string();
+            *EXCEPTION.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
+            Error::Run(message)
+        });
+        let (forces, energies, virial) = answer?;
+        let forces = crate::convert::rows::<f64, 3>(&crate::convert::reals(&forces));
+        let energies = energies.map(|b| crate::convert::reals(&b));
+        let full = call.wanted.more_than_force();
+        for i in 0..call.state.n_local as usize {
+            // SAFETY: `i < n_local`, the arrays outlive the call, and no other thread uses them meanwhile
+            unsafe {
+                if call.state.in_group(i, call.group) {
+                    let tag = *call.state.tag.host().add(i) as usize;
+                    let energy = energies.as_ref().filter(|_| full).map_or(0.0, |e| e[tag]);
+                    call.state.add_force(i, forces[tag], energy);
+                    sums.energy += energy;
+                }
+            }
+        }
+        if let Some(virial) = virial.filter(|_| full) {
+            sums.virial = virial;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for PythonForce {
+    fn drop(&mut self) {
+        if let Some(object) = self.object.take() {
+            Python::attach(|_| drop(object));
+        }
+    }
+}

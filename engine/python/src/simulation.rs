@@ -1,0 +1,235 @@
+//! A simulation.
+
+use crate::convert::{from_python, ints, reals, rows, to_python};
+use crate::errors::{checked, checked_run, exception};
+use crate::force;
+use crate::plugins::registry;
+use crate::worker::{Prepared, Worker};
+use galamost_engine::checkpoint::{Checkpoint, files};
+use galamost_engine::diagnostic::{Diagnostic, Failure};
+use galamost_engine::pipeline::{DeviceChoice, Pipeline};
+use galamost_engine::plan::files::FileUse;
+use galamost_engine::plan::{CheckOptions, Plan, check};
+use galamost_engine::run::{Change, Lock, Sample, Session, outputs};
+use galamost_plugin_api::snapshot::Snapshot;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyDict};
+use std::path::PathBuf;
+
+/// What to run and how.
+struct Request {
+    path: PathBuf,
+    /// The pipeline; `None`: the file has it.
+    text: Option<String>,
+    set: Vec<String>,
+    device: Option<String>,
+    snapshot: Option<Snapshot>,
+    resume: bool,
+    overwrite: bool,
+}
+
+impl Request {
+    /// Reads the pipeline, with the errors of its own fields.
+    fn pipeline(&self) -> Result<(Pipeline, Vec<Diagnostic>), Failure> {
+        let located = |errors: Vec<galamost_plugin_api::error::InputError>| -> Vec<Diagnostic> {
+            errors.into_iter().map(|e| Diagnostic::new(&self.path, e.at, e.message)).collect()
+        };
+        let (mut pipeline, errors) = match &self.text {
+            None => Pipeline::read_partially(&self.path, &self.set)?,
+            Some(text) => {
+                let read = Pipeline::parse_partially(&self.path, text, &self.set);
+                let (pipeline, errors) = read.map_err(|e| Failure::Input(located(e)))?;
+                (pipeline, located(errors))
+            }
+        };
+        if let Some(device) = &self.device {
+            let wrong = |m| Failure::Input(vec![Diagnostic::new("device".as_ref(), None, m)]);
+            pipeline.device = DeviceChoice::parse(device).map_err(wrong)?;
+            pipeline.device_at = None;
+        }
+        Ok((pipeline, errors))
+    }
+
+    /// Checks the pipeline, locks the run, finds its checkpoint and sets files of earlier runs aside.
+    fn prepare(mut self) -> Result<Prepared, Failure> {
+        let (pipeline, errors) = self.pipeline()?;
+        let path = pipeline.checkpoint_path();
+        let from = if self.resume { files::present(&path) } else { vec![] };
+        if self.resume && from.is_empty() {
+            return Err(Failure::Input(vec![Diagnostic::new(&path, None, "no checkpoint to resume from")]));
+        }
+        let options = CheckOptions { resumed: self.resume, snapshot: self.snapshot.take(), errors };
+        let plan = check(pipeline, &registry(), options)?;
+        let record = self.text.is_none();
+        let writes = |p: &Plan| p.files.iter().any(|f| matches!(f.usage, FileUse::Output(_)));
+        // a run without files excludes no other
+        let lock =
+            if record || writes(&plan) || plan.pipeline.checkpoint.regular() { Lock::take(&plan)? } else { None };
+        let resume = if self.resume { Some(Checkpoint::find(&plan, &from, false)?) } else { None };
+        if resume.is_none() {
+            let cleared = outputs::clear(&plan, self.overwrite, record);
+            cleared.map_err(|e| Failure::Input(vec![Diagnostic::new(&self.path, None, e.to_string())]))?;
+        }
+        Ok(Prepared { plan, resume, lock, record })
+    }
+}
+
+/// Checks a pipeline as a run does, without running it. Returns the number of particles.
+#[pyfunction]
+#[pyo3(signature = (path, text, set, device))]
+pub fn check_pipeline(
+    py: Python<'_>,
+    path: PathBuf,
+    text: Option<String>,
+    set: Vec<String>,
+    device: Option<String>,
+) -> PyResult<usize> {
+    let request = Request { path, text, set, device, snapshot: None, resume: false, overwrite: false };
+    let checked_plan = py.detach(move || {
+        let (pipeline, errors) = request.pipeline()?;
+        check(pipeline, &registry(), CheckOptions { errors, ..CheckOptions::default() })
+    });
+    Ok(checked(py, checked_plan)?.snapshot.len())
+}
+
+/// A simulation. `galamost.Simulation` is its public form.
+#[pyclass(module = "galamost._galamost")]
+pub struct Simulation {
+    worker: Option<Worker>,
+    #[pyo3(get)]
+    device: &'static str,
+    #[pyo3(get)]
+    n: usize,
+}
+
+impl Simulation {
+    /// Does a job in the simulation's thread.
+    fn call<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        job: impl for<'a> FnOnce(&mut Session<'a>) -> T + Send + 'static,
+    ) -> PyResult<T> {
+        let closed = || exception(py, &Failure::run("the simulation is closed"));
+        let worker = self.worker.as_ref().ok_or_else(closed)?;
+        let ended = || exception(py, &Failure::run("the simulation has ended after a failure of the program"));
+        worker.call(py, job)?.ok_or_else(ended)
+    }
+}
+
+#[pymethods]
+impl Simulation {
+    #[new]
+    #[pyo3(signature = (path, text, set, device, state, resume, overwrite))]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        text: Option<String>,
+        set: Vec<String>,
+        device: Option<String>,
+        state: Option<&Bound<'_, PyDict>>,
+        resume: bool,
+        overwrite: bool,
+    ) -> PyResult<Self> {
+        let snapshot = state.map(from_python).transpose()?;
+        let request = Request { path, text, set, device, snapshot, resume, overwrite };
+        let started = py.detach(move || {
+            let prepared = request.prepare()?;
+            let (device, n) = (prepared.plan.device.kind(), prepared.plan.snapshot.len());
+            Ok((Worker::start(prepared)?, device, n))
+        });
+        let (worker, device, n) = force::with_cause(py, checked(py, started))?;
+        Ok(Self { worker: Some(worker), device, n })
+    }
+
+    /// Does `steps` steps.
+    fn advance(&self, py: Python<'_>, steps: u64) -> PyResult<()> {
+        let done = self.call(py, move |s| s.advance(steps));
+        force::with_cause(py, done.and_then(|d| checked(py, d)))
+    }
+
+    /// Current step, and steps left until the end of the pipeline.
+    fn position(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
+        self.call(py, |s| (s.step(), s.remaining()))
+    }
+
+    /// The state as a dictionary.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let state = self.call(py, |s| s.state())?;
+        to_python(py, &checked_run(py, state)?)
+    }
+
+    /// The forces as bytes.
+    fn net_force<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyByteArray>> {
+        let forces = self.call(py, |s| s.forces())?;
+        Ok(PyByteArray::new(py, galamost_engine::state::buffers::bytes_of(&checked_run(py, forces)?)))
+    }
+
+    /// Replaces arrays, given as bytes.
+    #[pyo3(signature = (position, image, velocity))]
+    fn replace(
+        &self,
+        py: Python<'_>,
+        position: Option<Vec<u8>>,
+        image: Option<Vec<u8>>,
+        velocity: Option<Vec<u8>>,
+    ) -> PyResult<()> {
+        let change = Change {
+            position: position.map(|b| rows(&reals(&b))),
+            image: image.map(|b| rows(&ints(&b))),
+            velocity: velocity.map(|b| rows(&reals(&b))),
+        };
+        let done = self.call(py, move |s| s.replace(change));
+        force::with_cause(py, done.and_then(|d| checked(py, d)))
+    }
+
+    /// The thermodynamic values of the current step, and name, energy and virial of each force.
+    fn sample<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Vec<(String, f64, [f64; 6])>)> {
+        let sample = self.call(py, |s| s.sample())?;
+        let Sample { thermo: t, forces } = checked_run(py, sample)?;
+        let d = PyDict::new(py);
+        let numbers = [
+            ("degrees_of_freedom", t.degrees_of_freedom),
+            ("kinetic", t.kinetic),
+            ("kT", t.kt),
+            ("rotational_kinetic", t.rotational_kinetic),
+            ("rotational_kT", t.rotational_kt),
+            ("potential", t.potential),
+            ("pressure", t.pressure),
+            ("volume", t.volume),
+            ("conserved", t.conserved),
+        ];
+        numbers.into_iter().try_for_each(|(name, x)| d.set_item(name, x))?;
+        d.set_item("n", t.n)?;
+        d.set_item("pressure_tensor", t.pressure_tensor)?;
+        d.set_item("momentum", t.momentum)?;
+        Ok((d, forces.into_iter().map(|(name, s)| (name, s.energy, s.virial)).collect()))
+    }
+
+    /// Writes a checkpoint and returns its file.
+    fn save(&self, py: Python<'_>) -> PyResult<PathBuf> {
+        let saved = self.call(py, |s| s.save())?;
+        checked(py, saved)
+    }
+
+    /// Ends the run. A simulation that is closed stays closed.
+    fn close(&mut self, py: Python<'_>) -> PyResult<()> {
+        let Some(worker) = self.worker.take() else { return Ok(()) };
+        let ended = py.detach(move || worker.end());
+        checked(py, ended)
+    }
+
+    /// Whether the simulation is closed.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.worker.is_none()
+    }
+}
+
+impl Drop for Simulation {
+    fn drop(&mut self) {
+        if let Some(worker) = self.worker.take() {
+            // the thread may need the interpreter's lock for a force in Python
+            Python::attach(|py| py.detach(move || drop(worker)));
+        }
+    }
+}

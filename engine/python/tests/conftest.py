@@ -1,0 +1,45 @@
+"""Tests of the installed package, each in a folder of its own."""
+
+import os
+import pathlib
+import sysconfig
+
+import pytest
+
+PROGRAM = pathlib.Path(sysconfig.get_path("scripts")) / "galamost"
+SHARE = pathlib.Path(sysconfig.get_path("data")) / "share/galamost"
+
+#: a small liquid on the CPU with an output file
+LIQUID = """(
+    seed: 7,
+    device: Cpu,
+    initial: [ Lattice(lattice: Fcc, cells: [5, 5, 5], density: 0.8), Velocities(kT: 1.0) ],
+    forces: [ LennardJones(r_cut: 2.5, pairs: { ("A", "A"): (epsilon: 1.0, sigma: 1.0) }) ],
+    integrators: [ NoseHoover(kT: 1.0, tau: 0.5) ],
+    analyzers: [ Thermo(every: 10, file: "thermo.csv") ],
+    stages: [ (name: "melt", steps: 130, dt: 0.002), (name: "run", steps: 170, dt: 0.004) ],
+)
+"""
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """With the variable `CI`, a missing tool is a failure."""
+    report = (yield).get_result()
+    if report.skipped and os.environ.get("CI"):
+        report.outcome, report.longrepr = "failed", f"skipped, although CI is set: {report.longrepr}"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """The working directory of the test."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def liquid(folder):
+    """The file of a small liquid."""
+    file = folder / "liquid.ron"
+    file.write_text(LIQUID)
+    return file

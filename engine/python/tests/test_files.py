@@ -1,0 +1,86 @@
+"""Particle files, tables, statistics and pictures."""
+
+import json
+import subprocess
+import sys
+
+import galamost as gm
+import numpy as np
+import pytest
+from conftest import LIQUID, PROGRAM
+
+TRAJECTORY = LIQUID.replace("analyzers: [", 'analyzers: [ GsdTrajectory(every: 100, file: "t.gsd"),')
+
+
+def gsd_writer():
+    """The component that writes GSD files."""
+    return next(n for n, ds in gm._plugins.descriptions().items()
+                if any(d["kind"] == "Analyzer" and "gsd" in f["extensions"] for d in ds for f in d["fields"]))
+
+
+def test_frames_of_a_trajectory():
+    sim = gm.Simulation(TRAJECTORY.replace("GsdTrajectory", gsd_writer()))
+    states = [sim.state.copy()]
+    sim.every(100, lambda s: states.append(s.state.copy()))
+    sim.run().close()
+    frames = gm.read("t.gsd")
+    assert len(frames) == 4 and [f.step for f in frames] == [0, 100, 200, 300]
+    for frame, state in zip(frames, states):
+        np.testing.assert_allclose(frame.unwrapped, state.unwrapped, atol=1e-5)
+        assert frame.types == ["A"]
+    np.testing.assert_array_equal(frames[-1].position, frames[3].position)
+    assert len(frames[1:3]) == 2
+    with pytest.raises(IndexError, match="no frame 4"):
+        frames[4]
+    with pytest.raises(gm.PipelineError, match="cannot be read"):
+        gm.read("missing.gsd")
+    with open("wrong.gsd", "w", encoding="utf-8") as f:
+        f.write("x")
+    with pytest.raises(gm.PipelineError, match="wrong.gsd"):
+        gm.read("wrong.gsd")
+    with pytest.raises(gm.PipelineError, match="known extensions"):
+        gm.read(__file__)
+
+
+def test_tables_and_statistics_are_those_of_the_command_line(monkeypatch):
+    with gm.Simulation(LIQUID) as sim:
+        sim.run()
+    table = gm.table("thermo.csv")
+    assert list(table["step"]) == list(range(0, 301, 10))
+    out = subprocess.run([PROGRAM, "stats", "thermo.csv", "--skip", "5", "--json"], capture_output=True, text=True, check=True)
+    theirs = {c["column"]: c for c in json.loads(out.stdout)}
+    ours = gm.stats("thermo.csv", skip=5)
+    assert set(ours) >= {"kT", "pressure"}
+    for name in ("kT", "pressure"):
+        assert ours[name].mean == pytest.approx(theirs[name]["mean"], rel=1e-12)
+        assert ours[name].error == pytest.approx(theirs[name]["error"], rel=1e-12)
+    assert gm.stats(table["kT"], skip=5).mean == ours["kT"].mean
+    assert gm.stats([1.0, 2.0]) is None
+    assert "±" in str(ours["kT"])
+    with pytest.raises(gm.PipelineError):
+        gm.table("missing.csv")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert isinstance(gm.table("thermo.csv"), dict)
+
+
+def test_statistics_of_independent_numbers():
+    x = np.random.default_rng(1).normal(3.0, 2.0, 4096)
+    s = gm.stats(x, skip=0)
+    # the error of the mean is 2/64; that of its estimate a few ten percent
+    assert s.mean == pytest.approx(x.mean(), rel=1e-12) and s.error == pytest.approx(2 / 64, rel=0.5)
+    assert s.rows == 4096
+
+
+def test_pictures():
+    with gm.Simulation(LIQUID) as sim:
+        picture = gm.render(sim, size="160x120", color="tag", key=True)
+        assert picture._repr_png_()[:8] == b"\x89PNG\r\n\x1a\n"
+        assert int.from_bytes(picture.data[16:20], "big") == 160
+        assert gm.render(sim.state, size="160x120", color="tag", key=True).data == picture.data
+        assert sim._repr_png_()[:4] == b"\x89PNG"
+        with pytest.raises(gm.PipelineError, match="not a size"):
+            gm.render(sim, size="big")
+        with pytest.raises(gm.PipelineError, match="no option `colour`"):
+            gm.render(sim, colour="type")
+    picture.save("p.png")
+    assert open("p.png", "rb").read() == picture.data

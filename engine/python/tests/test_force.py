@@ -1,0 +1,108 @@
+"""Forces in Python."""
+
+import galamost as gm
+import numpy as np
+import pytest
+from conftest import LIQUID
+
+
+class Trap(gm.Force):
+    """Harmonic trap, U = k r²/2 with k = 2."""
+
+    virial = True
+
+    def compute(self, particles):
+        x = particles.position
+        tensor = -2.0 * x.T @ x
+        return -2.0 * x, (x**2).sum(axis=1), tensor[np.triu_indices(3)]
+
+
+def ideal(force, steps=100, precision="Double"):
+    return gm.Pipeline(
+        seed=5, device="Cpu", precision=precision,
+        initial=[gm.Lattice(lattice="Sc", cells=[4, 4, 4], density=0.5), gm.Velocities(kT=0.1)],
+        forces=[force], integrators=[gm.VelocityVerlet()], stages=[{"steps": steps, "dt": 0.01}],
+    )
+
+
+def test_a_force_is_that_of_the_same_component():
+    own = gm.Simulation(ideal(Trap()))
+    formula = gm.ExternalExpression(energy="k*(x^2 + y^2 + z^2)", parameters={"k": 1.0})
+    theirs = gm.Simulation(ideal(formula))
+    for _ in range(5):
+        own.run(20)
+        theirs.run(20)
+        np.testing.assert_allclose(own.state.unwrapped, theirs.state.unwrapped, atol=1e-10)
+        a, b = own.forces["PythonForce"], theirs.forces["ExternalExpression"]
+        assert a.energy == pytest.approx(b.energy, rel=1e-9)
+        # Σ r F = −2 Σ r² for this field
+        assert a.virial[0] + a.virial[3] + a.virial[5] == pytest.approx(-2 * a.energy, rel=1e-9)
+    own.close()
+    theirs.close()
+
+
+def test_energy_is_conserved_and_without_a_virial_there_is_no_pressure():
+    class Bare(Trap):
+        virial = False
+
+        def compute(self, particles):
+            return super().compute(particles)[:2]
+
+    with gm.Simulation(ideal(Bare())) as sim:
+        total = sim.thermo.total
+        sim.run()
+        # velocity Verlet: the error is of the order (ω dt)² = 2e-4 of the energy
+        assert sim.thermo.total == pytest.approx(total, rel=2e-4)
+        assert np.isnan(sim.thermo.pressure)
+
+
+def test_an_exception_ends_the_run_and_is_the_cause():
+    class Late(gm.Force):
+        calls = 0
+
+        def compute(self, particles):
+            self.calls += 1
+            if particles.step == 7:
+                raise LookupError("at step 7")
+            return np.zeros_like(particles.position)
+
+    sim = gm.Simulation(ideal(Late()))
+    with pytest.raises(gm.RunError, match="LookupError: at step 7") as e:
+        sim.run()
+    assert isinstance(e.value.__cause__, LookupError)
+    sim.close()
+
+
+@pytest.mark.parametrize("answer, message", [
+    (np.zeros((3, 3)), "shape"), (None, "forces"), ((1, 2, 3), "returned 3 values"), ("x", "forces|float"),
+])
+def test_wrong_answers_are_errors(answer, message):
+    class Wrong(gm.Force):
+        def compute(self, particles):
+            return answer
+
+    with pytest.raises(gm.RunError, match=message):
+        gm.Simulation(ideal(Wrong()))
+
+
+def test_forces_belong_to_python():
+    pipeline = ideal(Trap())
+    with pytest.raises(ValueError, match="force in Python"):
+        pipeline.save("trap.ron")
+    with pytest.raises(gm.PipelineError, match="only in the Python program"):
+        gm.Simulation(pipeline.ron)
+    with pytest.raises(gm.PipelineError, match="PythonForce has no code for CUDA"):
+        gm.Simulation(pipeline, device="emulated")
+
+
+def test_a_force_beside_others():
+    class Field(gm.Force):
+        def compute(self, particles):
+            return np.tile([0.1, 0.0, 0.0], (len(particles), 1))
+
+    pipeline = gm.Pipeline.from_ron(LIQUID)
+    pipeline.forces.append(Field())
+    with gm.Simulation(pipeline) as sim, gm.Simulation(LIQUID.replace("thermo", "other"), name="other") as without:
+        np.testing.assert_allclose(sim.state.force - without.state.force, [[0.1, 0.0, 0.0]] * 500, atol=1e-5)
+        assert set(sim.forces) == {"LennardJones", "PythonForce"}
+        sim.run(10)

@@ -1,0 +1,97 @@
+"""States to and from other packages: nothing is lost but single precision."""
+
+import galamost as gm
+import numpy as np
+import pytest
+from conftest import LIQUID, SHARE
+
+
+@pytest.fixture
+def chains():
+    """A state with types, bonds and images."""
+    frame = gm.read(SHARE / "examples/04-diblock.xml")[0]
+    rng = np.random.default_rng(2)
+    frame.velocity = rng.normal(size=frame.position.shape).astype(np.float32).astype(float)
+    frame.position = frame.position.astype(np.float32).astype(float)
+    frame.image = rng.integers(-2, 3, frame.position.shape).astype(np.int32)
+    frame.step = 40
+    return frame
+
+
+def same(a, b, tolerance=0.0):
+    np.testing.assert_allclose(a.unwrapped, b.unwrapped, atol=tolerance)
+    np.testing.assert_allclose(a.velocity, b.velocity, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(a.box, b.box, rtol=1e-6)
+    np.testing.assert_array_equal(a.type_names, b.type_names)
+    np.testing.assert_allclose(a.mass, b.mass, rtol=1e-6)
+    inside = np.abs(b.position) <= 0.5 * b.box + 1e-5
+    assert inside.all()
+
+
+def test_gsd(chains, tmp_path):
+    gsd = pytest.importorskip("gsd.hoomd")
+    with gsd.open(tmp_path / "x.gsd", "w") as f:
+        f.append(gm.interop.to_gsd(chains))
+    with gsd.open(tmp_path / "x.gsd", "r") as f:
+        back = gm.interop.from_gsd(f[0])
+    same(chains, back, 1e-4)
+    assert back.step == 40
+    np.testing.assert_array_equal(back.bonds.members, chains.bonds.members)
+    assert [back.bonds.types[t] for t in back.bonds.type] == [chains.bonds.types[t] for t in chains.bonds.type]
+    # the program reads the same file
+    same(back, gm.read(tmp_path / "x.gsd")[0], 1e-5)
+
+
+def test_a_simulation_starts_from_any_of_them(chains):
+    pytest.importorskip("gsd.hoomd")
+    pipeline = gm.Pipeline.open(SHARE / "examples/04-diblock.ron")
+    pipeline.initial, pipeline.analyzers, pipeline.path = [], [], None
+    frame = gm.interop.from_gsd(gm.interop.to_gsd(chains))
+    with gm.Simulation(pipeline, state=frame, device="cpu") as sim:
+        np.testing.assert_allclose(sim.state.position, frame.position, atol=1e-5)
+        assert sim.step == 40 and len(sim.state.bonds) == len(chains.bonds)
+
+
+def test_freud(chains):
+    freud = pytest.importorskip("freud")
+    box, points = gm.interop.to_freud(chains)
+    assert np.allclose([box.Lx, box.Ly, box.Lz], chains.box)
+    back = gm.interop.from_freud((box, points), types=chains.types, type=chains.type, velocity=chains.velocity,
+                                 image=chains.image, mass=chains.mass)
+    same(chains, back, 1e-4)
+    with gm.Simulation(LIQUID) as sim:
+        sim.run(50)
+        rdf = freud.density.RDF(bins=50, r_max=2.4).compute(gm.interop.to_freud(sim))
+    # a dense liquid: nothing below 0.8 σ, the first peak at 2^(1/6) σ
+    assert rdf.rdf[rdf.bin_centers < 0.8].max() == 0
+    assert 1.0 < rdf.bin_centers[rdf.rdf.argmax()] < 1.2
+
+
+def test_mdanalysis(chains):
+    pytest.importorskip("MDAnalysis")
+    universe = gm.interop.to_mdanalysis(chains)
+    back = gm.interop.from_mdanalysis(universe)
+    same(chains, back, 1e-4)
+    np.testing.assert_array_equal(np.sort(back.bonds.members), np.sort(chains.bonds.members))
+    part = gm.interop.from_mdanalysis(universe.select_atoms("type A"))
+    assert part.types == ["A"] and 0 < len(part) < len(chains)
+    assert part.bonds.members.max() < len(part)
+
+
+def test_ase(chains):
+    pytest.importorskip("ase")
+    atoms = gm.interop.to_ase(chains, {"A": "C", "B": "O"})
+    assert set(atoms.get_chemical_symbols()) == {"C", "O"}
+    same(chains, gm.interop.from_ase(atoms), 1e-9)
+
+
+def test_triclinic_boxes_are_refused(chains):
+    ase = pytest.importorskip("ase")
+    with pytest.raises(ValueError, match="triclinic"):
+        gm.interop.from_ase(ase.Atoms("H", positions=[[0, 0, 0]], cell=[[5, 0, 0], [1, 5, 0], [0, 0, 5]], pbc=True))
+    gsd = pytest.importorskip("gsd.hoomd")
+    frame = gsd.Frame()
+    frame.particles.N, frame.particles.position = 1, [[0, 0, 0]]
+    frame.configuration.box = [5, 5, 5, 0.1, 0, 0]
+    with pytest.raises(ValueError, match="triclinic"):
+        gm.interop.from_gsd(frame)

@@ -1,0 +1,140 @@
+"""Pipelines as objects."""
+
+import inspect
+import subprocess
+
+import galamost as gm
+import numpy as np
+import pytest
+from conftest import LIQUID, PROGRAM, SHARE
+from galamost import _galamost, _notation, _pipeline, _plugins
+
+EXAMPLES = sorted((SHARE / "examples").glob("*.ron"))
+
+
+def liquid():
+    return gm.Pipeline(
+        seed=7, device="Cpu",
+        initial=[gm.Lattice(lattice="Fcc", cells=[5, 5, 5], density=0.8), gm.Velocities(kT=1.0)],
+        forces=[gm.LennardJones(r_cut=2.5, pairs={("A", "A"): {"epsilon": 1.0, "sigma": 1.0}})],
+        integrators=[gm.NoseHoover(kT=1.0, tau=0.5)],
+        analyzers=[gm.Thermo(every=10, file="thermo.csv")],
+        stages=[{"name": "melt", "steps": 130, "dt": 0.002}, {"name": "run", "steps": 170, "dt": 0.004}],
+    )
+
+
+def test_objects_write_the_pipeline_of_the_file(folder):
+    built = liquid()
+    assert built == gm.Pipeline.from_ron(LIQUID)
+    assert built.check() == 500
+    built.save("built.ron")
+    assert gm.Pipeline.open("built.ron") == built
+    # a colleague runs it without Python: the same bits
+    subprocess.run([PROGRAM, "--pipeline", "built.ron", "-q"], check=True)
+    written = (folder / "thermo.csv").read_bytes()
+    with gm.Simulation(LIQUID, overwrite=True) as sim:
+        sim.run()
+    assert (folder / "thermo.csv").read_bytes() == written
+
+
+def test_dictionaries():
+    d = {
+        "seed": 7, "device": "Cpu",
+        "initial": [{"Lattice": {"lattice": "Fcc", "cells": [5, 5, 5], "density": 0.8}}, {"Velocities": {"kT": 1.0}}],
+        "forces": [{"LennardJones": {"r_cut": 2.5, "pairs": {("A", "A"): {"epsilon": 1.0, "sigma": 1.0}}}}],
+        "integrators": [{"NoseHoover": {"kT": 1.0, "tau": 0.5}}],
+        "analyzers": [{"Thermo": {"every": 10, "file": "thermo.csv"}}],
+        "stages": [{"name": "melt", "steps": 130, "dt": 0.002}, {"name": "run", "steps": 170, "dt": 0.004}],
+    }
+    assert gm.Pipeline(**d) == liquid()
+    assert gm.Pipeline(**gm.Pipeline(**d).to_dict()) == liquid()
+    with gm.Simulation(d) as sim:
+        assert sim.remaining == 300
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda f: f.stem)
+def test_every_example_survives_the_round_trip(file, monkeypatch):
+    pipeline = gm.Pipeline.open(file)
+    text = pipeline.ron
+    assert gm.Pipeline.from_ron(text) == pipeline
+    assert gm.Pipeline(**pipeline.to_dict()) == pipeline
+    # every token of the file is there, in its order
+    assert _galamost.parse_ron(text) == _galamost.parse_ron(file.read_text())
+
+
+def test_examples_pass_the_check_after_the_round_trip(monkeypatch):
+    for name in ("01-lj-fluid", "13-janus", "15-expression", "36-charged-field"):
+        pipeline = gm.Pipeline.open(SHARE / f"examples/{name}.ron")
+        assert pipeline.check(device="cpu") > 0
+
+
+def test_a_class_takes_the_example_of_its_component():
+    tried, several = 0, []
+    for name, descriptions in _plugins.descriptions().items():
+        for d in descriptions:
+            if not d["example"]:
+                continue
+            try:
+                example = _galamost.parse_ron(d["example"])
+            except ValueError:
+                # the page shows several components
+                several.append(name)
+                continue
+            if not isinstance(example.content, dict):
+                continue
+            component = _pipeline.make(name)(**example.content)
+            assert component._variant() == example, name
+            assert _galamost.parse_ron(repr(component)) == example, name
+            tried += 1
+    assert tried > 100 and len(several) < 10, several
+
+
+def test_names_of_components_and_of_the_module_differ():
+    assert not set(gm.__all__) & set(_plugins.descriptions())
+    # a parameter that is a word of Python
+    assert repr(gm.GrootWarren(lambda_=0.65)) == "GrootWarren(lambda: 0.65)"
+    assert "lambda_" in inspect.signature(gm.GrootWarren).parameters
+
+
+def test_classes_have_documentation_completion_and_checks():
+    assert "Lennard-Jones" in gm.LennardJones.__doc__ and "r_cut" in gm.LennardJones.__doc__
+    assert {"r_cut", "pairs", "mode"} <= set(inspect.signature(gm.LennardJones).parameters)
+    assert {"LennardJones", "Thermo", "Dpd"} <= set(dir(gm.components)) and "Dpd" in dir(gm)
+    assert gm.LennardJones is gm.components.LennardJones
+    for wrong, message in [
+        (lambda: gm.LennardJones(r_cut=1.0, pair={}), "did you mean `pairs`"),
+        (lambda: gm.LennardJones(r_cut=1.0), "needs `pairs`"),
+        (lambda: gm.Pipeline(inital=[]), "did you mean `initial`"),
+        (lambda: gm.Pipeline(forces=[1]), "is not a component"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            wrong()
+    with pytest.raises(AttributeError, match="did you mean `LennardJones`"):
+        gm.LenardJones
+    pipeline = liquid()
+    pipeline.forces[0].fields["r_cut"] = -1.0
+    pipeline.integrators.append(gm.LennardJones(r_cut=1.0, pairs={}))
+    with pytest.raises(gm.PipelineError) as e:
+        pipeline.check()
+    assert len(e.value.errors) == 2
+
+
+def test_values_are_written_and_read():
+    v = gm.variant
+    values = {
+        "a": [1, -2.5, 1e-300, 0.1 + 0.2, float("inf"), True, None], "b": (1.0, 2), "c": 'quo"ted\\ \n ü',
+        "d": gm.Map({"A": 1, "B C": 2}), "e": {("A", "B"): {"x": 1}}, "f": v.Ramp(**{"from": 2.0, "to": 1.0}),
+        "g": v.Smooth(2.0), "h": v.Sc(), "i": [], "j": gm.Map(), "k": v.And([v.Types(["A"]), v.Not(v.All())]),
+    }
+    text = _notation.to_ron(values)
+    back = _galamost.parse_ron(text)
+    assert back["a"] == values["a"] and back["c"] == values["c"]
+    assert _notation.to_ron(back) == text
+    assert back["f"] == v.Ramp(**{"from": 2.0, "to": 1.0}) and back["h"] == gm.Variant("Sc")
+    assert _notation.to_ron(np.array([[1.5, 2.0]])) == "[[1.5, 2.0]]" and _notation.to_ron(np.float64(0.1)) == "0.1"
+    assert max(len(line) for line in _notation.to_ron({"x": list(range(200))}).splitlines()) < 20
+    for bad in ("(a: ", "(a: 0,5)", "{1}"):
+        with pytest.raises(ValueError):
+            _galamost.parse_ron(bad)
+    with pytest.raises(TypeError, match="cannot be written"):
+        _notation.to_ron({"a": object()})

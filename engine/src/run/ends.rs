@@ -1,0 +1,91 @@
+//! The start and the end of a run.
+
+use super::execute::Run;
+use super::outputs;
+use crate::checkpoint::{Checkpoint, files};
+use crate::diagnostic::Failure;
+use galamost_plugin_api::error::{Error, Result};
+
+impl Run<'_> {
+    /// Starts the components, from a checkpoint if there is one.
+    pub(super) fn start(&mut self, resume: Option<Checkpoint>) -> Result<()> {
+        self.resumed = resume.is_some();
+        if let Some(c) = resume {
+            self.backend.import(&c.state)?;
+            for component in &self.plan.components {
+                if let Some(state) = c.components.get(&component.id).filter(|s| !s.is_empty()) {
+                    component.load(state)?;
+                }
+            }
+            self.position = c.position;
+            self.last_due = c.last_due;
+            self.sums = c.sums;
+        } else {
+            outputs::clear(self.plan, false, false)?;
+        }
+        self.plan.components.iter().try_for_each(|component| component.start(self.backend.host()))
+    }
+
+    /// Ends the run: components finish their files, and a checkpoint is written.
+    pub(super) fn end(&mut self) -> Result<()> {
+        self.finish().into_iter().next().map_or(Ok(()), |(_, e)| Err(e))?;
+        // a completed run can be extended with `--steps` and `--resume`
+        if self.summary.interrupted || (self.plan.pipeline.checkpoint.regular() && self.summary.steps > 0) {
+            self.checkpoint()?;
+        }
+        self.summary.total_steps = self.backend.step().saturating_sub(self.plan.snapshot.step);
+        self.written()
+    }
+
+    /// Waits until the checkpoint that is being written is complete.
+    pub(super) fn written(&mut self) -> Result<()> {
+        if self.writer.end()?.is_some() {
+            self.summary.checkpoint = Some(self.writer.path().into());
+        }
+        Ok(())
+    }
+
+    /// Finishes every component once, and returns the errors.
+    pub(super) fn finish(&mut self) -> Vec<(String, Error)> {
+        if std::mem::replace(&mut self.finished, true) {
+            return vec![];
+        }
+        self.plan.components.iter().filter_map(|c| c.finish().err().map(|e| (c.name.clone(), e))).collect()
+    }
+
+    /// Ends a failed run and saves what can be saved.
+    pub(super) fn failed(&mut self, e: Error) -> Failure {
+        let mut notes = vec![];
+        for (name, e) in self.finish() {
+            notes.push(format!("{name} could not finish its files: {e}"));
+        }
+        // after a NaN, or in the middle of a step, the state is invalid
+        let valid = !self.mid_step && !matches!(e, Error::Unstable { .. } | Error::Device { .. });
+        let path = self.writer.path().to_path_buf();
+        if let Err(e) = self.writer.end() {
+            notes.push(e.to_string());
+        }
+        let earlier = || match files::present(&path).first() {
+            Some(p) => format!("; an earlier checkpoint is in {}", p.display()),
+            None => String::new(),
+        };
+        if valid && self.summary.steps > 0 {
+            match self.checkpoint().and_then(|()| self.writer.end()) {
+                Ok(_) => {
+                    notes.push(format!("the state of step {} is saved in {}", self.backend.step(), path.display()))
+                }
+                Err(e) => notes.push(format!("no checkpoint could be written: {e}{}", earlier())),
+            }
+        } else if !files::present(&path).is_empty() {
+            notes.push(earlier().trim_start_matches("; ").into());
+        }
+        if !files::present(&path).is_empty() {
+            notes.push(format!("resume with: galamost --pipeline {} --resume", self.plan.pipeline.path.display()));
+        }
+        let at = match &e {
+            Error::Unstable { .. } => String::new(),
+            _ => format!("step {}: ", self.backend.step()),
+        };
+        Failure::Run(format!("{at}{e}"), notes)
+    }
+}

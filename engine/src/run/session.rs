@@ -1,0 +1,248 @@
+//! Runs that a program advances in parts, between which it reads and changes the state.
+
+use super::RunOptions;
+use super::Summary;
+use super::execute::Run;
+use super::frame::thermo;
+use crate::backend::{Backend, Columns, ORDER, columns};
+use crate::checkpoint::Checkpoint;
+use crate::diagnostic::Failure;
+use crate::plan::{Plan, encode_particles};
+use crate::state::arrays::ArrayId;
+use galamost_plugin_api::analyzer::Thermo;
+use galamost_plugin_api::component::Wants;
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::snapshot::Snapshot;
+use galamost_plugin_api::views::Sums;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+/// A run that a program advances in parts. The trajectory and all outputs are those of [`super::execute`], bit for bit,
+/// unless the program changes the state.
+pub struct Session<'a> {
+    run: Run<'a>,
+    options: &'a RunOptions,
+    /// Steps of all stages, from the start of the run.
+    planned: u64,
+    ended: bool,
+}
+
+/// Thermodynamic values of one step.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Sums over the system.
+    pub thermo: Thermo,
+    /// Name, energy and virial of each force of the stage.
+    pub forces: Vec<(String, Sums)>,
+}
+
+/// New values of particle arrays, in tag order.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    /// Positions, −L/2 ≤ x ≤ L/2.
+    pub position: Option<Vec<[f64; 3]>>,
+    /// Images.
+    pub image: Option<Vec<[i32; 3]>>,
+    /// Velocities.
+    pub velocity: Option<Vec<[f64; 3]>>,
+}
+
+impl<'a> Session<'a> {
+    /// Starts a run: starts its components and computes the first forces. The last stage has no end.
+    ///
+    /// # Errors
+    /// Returns an error of a component or of the device, or if the pipeline has samplers and no particles.
+    pub fn start(
+        plan: &'a Plan,
+        backend: &'a mut dyn Backend,
+        options: &'a RunOptions,
+        resume: Option<Checkpoint>,
+    ) -> Result<Self, Failure> {
+        let mut lengths: Vec<u64> = plan.stages.iter().map(|s| s.stage.steps).collect();
+        let planned = lengths.iter().sum();
+        let Some(last) = lengths.last_mut() else {
+            return Err(Failure::run("a pipeline of samplers has no particles and cannot be advanced in parts"));
+        };
+        *last = u64::MAX / 2;
+        let mut run = Run::new(plan, backend, options);
+        run.lengths = lengths;
+        let started = run.start(resume).and_then(|()| run.begin());
+        match started {
+            Ok(()) => Ok(Self { run, options, planned, ended: false }),
+            Err(e) => Err(run.failed(e)),
+        }
+    }
+
+    /// Returns the current step.
+    pub fn step(&self) -> u64 {
+        self.run.backend.step()
+    }
+
+    /// Returns the steps that are left until the end of the pipeline.
+    pub fn remaining(&self) -> u64 {
+        let position = self.run.position;
+        let before: u64 = self.run.lengths.iter().take(position.stage as usize).sum();
+        self.planned.saturating_sub(before + position.stage_step)
+    }
+
+    /// Does `steps` steps. Afterwards the thermodynamic values of the last one are known. If the stop flag of the
+    /// options is set meanwhile, the run stops within two steps, and the flag is cleared.
+    ///
+    /// # Errors
+    /// Returns the cause of a failure, and what was saved. The run has then ended.
+    pub fn advance(&mut self, steps: u64) -> Result<(), Failure> {
+        self.require_running()?;
+        if steps == 0 {
+            return Ok(());
+        }
+        self.run.summary.interrupted = false;
+        self.run.pause = self.step().saturating_add(steps);
+        let done = self.run.stages().and_then(|()| self.complete_stop());
+        done.map_err(|e| self.fail(e))
+    }
+
+    /// After a stop: one step more, so that the energies of the last step are known.
+    fn complete_stop(&mut self) -> Result<()> {
+        self.options.stop.store(false, Ordering::Relaxed);
+        if std::mem::take(&mut self.run.summary.interrupted) && !self.run.sums_are_valid {
+            self.run.pause = self.step() + 1;
+            return self.run.stages();
+        }
+        Ok(())
+    }
+
+    /// Returns the thermodynamic values of the current step.
+    ///
+    /// # Errors
+    /// Returns the driver's error, or an error if the run resumed from a checkpoint without them.
+    pub fn sample(&mut self) -> Result<Sample> {
+        let run = &mut self.run;
+        let sums = match &run.sums {
+            Some(sums) => sums.clone(),
+            None if run.sums_are_valid => run.backend.sums()?,
+            None => return Err(Error::Run("the energies of this step are not known; run at least one step".into())),
+        };
+        let stage = &run.plan.stages[run.position.stage as usize];
+        let without_virial = stage.forces.iter().any(|f| f.needs.without_virial);
+        let rotational = run.backend.facts().rotational.first().copied().unwrap_or(0.0);
+        let thermo = thermo(&sums, &run.facts(stage), rotational, run.backend.box_length(), without_virial);
+        let forces = stage.forces.iter().map(|f| f.name.clone()).zip(sums.components).collect();
+        Ok(Sample { thermo, forces })
+    }
+
+    /// Returns the state, in tag order.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub fn state(&mut self) -> Result<Snapshot> {
+        let facts = self.run.backend.facts().clone();
+        let wants = Wants { particles: true, topology: true, ..Wants::default() };
+        let Columns { position, image, velocity, type_id, mass, arrays, bonds, angles, dihedrals } =
+            columns(self.run.backend, &facts, wants)?;
+        let (step, box_length) = (self.step(), self.run.backend.box_length());
+        let initial = &self.run.plan.snapshot;
+        Ok(Snapshot {
+            step,
+            dimensions: initial.dimensions,
+            box_length,
+            types: initial.types.clone(),
+            position,
+            image,
+            velocity,
+            type_id,
+            mass,
+            arrays,
+            bond_types: initial.bond_types.clone(),
+            bonds,
+            angle_types: initial.angle_types.clone(),
+            angles,
+            dihedral_types: initial.dihedral_types.clone(),
+            dihedrals,
+        })
+    }
+
+    /// Returns the forces on the particles at the current step, in tag order.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub fn forces(&mut self) -> Result<Vec<[f64; 3]>> {
+        let precision = self.run.plan.pipeline.precision;
+        let bytes = self.run.backend.read(ArrayId::Force.name())?;
+        let all = crate::state::raw::reals(&bytes, precision);
+        Ok(all.as_chunks::<4>().0.iter().map(|[x, y, z, _]| [*x, *y, *z]).collect())
+    }
+
+    /// Replaces arrays and computes the forces of the new state. Components keep their own states.
+    ///
+    /// # Errors
+    /// Returns every mistake of the new state, which is then not taken, or the error of a component or of the device.
+    pub fn replace(&mut self, change: Change) -> Result<(), Failure> {
+        self.require_running()?;
+        let moved = change.position.is_some();
+        let mut state = self.state()?;
+        let Change { position, image, velocity } = change;
+        let mut changed = vec![];
+        if let Some(v) = velocity {
+            state.velocity = v;
+            changed.push(ArrayId::VelocityMass);
+        }
+        if let Some(x) = position {
+            state.position = x;
+            changed.extend([ArrayId::PosType, ArrayId::PosAtBuild, ArrayId::PosLow, ArrayId::Image]);
+        }
+        if let Some(n) = image {
+            state.image = n;
+            changed.push(ArrayId::Image);
+        }
+        state.check()?;
+        let mut raw = self.run.backend.export()?;
+        let encoded = encode_particles(&state, self.run.plan.pipeline.precision);
+        raw.sections.extend(encoded.into_iter().filter(|(name, _)| changed.iter().any(|c| c.name() == name)));
+        if moved {
+            // the list is built anew, in the box of this step and in the order of the new positions
+            raw.sections.remove(ORDER);
+            raw.put("built_length", raw.box_length);
+            if let Some([offset, ..]) = raw.numbers("shear") {
+                raw.put("built_shear", [offset, 0.0, 0.0]);
+            }
+        }
+        self.run.mid_step = true;
+        let stage = &self.run.plan.stages[self.run.position.stage as usize];
+        let taken = self.run.backend.import(&raw).and_then(|()| self.run.backend.begin_stage(stage, false));
+        taken.map_err(|e| self.fail(e))?;
+        self.run.mid_step = false;
+        (self.run.sums, self.run.sums_are_valid) = (None, true);
+        Ok(())
+    }
+
+    /// Writes a checkpoint and returns its file.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be written.
+    pub fn save(&mut self) -> Result<PathBuf, Failure> {
+        self.require_running()?;
+        self.run.checkpoint().and_then(|()| self.run.written())?;
+        Ok(self.run.summary.checkpoint.clone().unwrap_or_default())
+    }
+
+    /// Ends the run: components finish their files, and a checkpoint is written if the pipeline has checkpoints. A run
+    /// that has ended stays as it is.
+    ///
+    /// # Errors
+    /// Returns an error if a file cannot be finished.
+    pub fn end(&mut self) -> Result<Summary, Failure> {
+        if !std::mem::replace(&mut self.ended, true) {
+            self.run.end().map_err(|e| self.run.failed(e))?;
+        }
+        Ok(self.run.summary.clone())
+    }
+
+    fn require_running(&self) -> Result<(), Failure> {
+        if self.ended { Err(Failure::run("the run has ended")) } else { Ok(()) }
+    }
+
+    fn fail(&mut self, e: Error) -> Failure {
+        self.ended = true;
+        self.run.failed(e)
+    }
+}

@@ -1,0 +1,101 @@
+//! Runs that a program advances in parts, as the Python module does.
+
+use galamost_engine::pipeline::Pipeline;
+use galamost_engine::plan::{CheckOptions, Plan, check};
+use galamost_engine::run::{self, Change, RunOptions, Session, execute};
+use galamost_tests::registry;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// Two stages, a thermostat with a state, random forces, an updater and checkpoints.
+const PIPELINE: &str = r#"(
+    seed: 9, device: Cpu,
+    initial: [ RandomPositions(n: 300, box: [5.0, 5.0, 5.0]), Velocities(kT: 1.0) ],
+    forces: [ Dpd(r_cut: 1.0, kT: 1.0, pairs: { ("A", "A"): (a: 25.0, sigma: 3.0) }) ],
+    integrators: [ NoseHoover(kT: 1.0, tau: 0.5) ],
+    updaters: [ ZeroMomentum(every: 7) ],
+    analyzers: [ Thermo(every: 10, file: "t.csv") ],
+    checkpoint: (every: 50),
+    stages: [ (name: "a", steps: 60, dt: 0.01), (name: "b", steps: 90, dt: 0.02) ],
+)"#;
+
+fn plan(folder: &Path) -> Plan {
+    let pipeline = Pipeline::parse(&folder.join("p.ron"), PIPELINE, &[]).expect("a pipeline");
+    check(pipeline, registry(), CheckOptions::default()).unwrap_or_else(|e| panic!("{}", e.render()))
+}
+
+fn quiet() -> RunOptions {
+    RunOptions { quiet: true, ..RunOptions::default() }
+}
+
+#[test]
+fn a_run_in_parts_writes_the_files_of_a_whole_run() {
+    let [whole, parts] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let plan_of_whole = plan(whole.path());
+    let mut backend = run::open(&plan_of_whole).expect("the CPU");
+    let summary = execute(&plan_of_whole, &mut *backend, &quiet(), None).expect("a run");
+    assert_eq!(summary.steps, 150);
+
+    let plan_of_parts = plan(parts.path());
+    let mut backend = run::open(&plan_of_parts).expect("the CPU");
+    let options = quiet();
+    let mut session = Session::start(&plan_of_parts, &mut *backend, &options, None).expect("a run");
+    for steps in [1, 9, 50, 3, 40, 47] {
+        session.advance(steps).expect("steps");
+        // reading changes nothing
+        let sample = session.sample().expect("sums");
+        assert!(sample.thermo.kt > 0.0 && sample.forces[0].0 == "Dpd", "{sample:?}");
+        assert_eq!(session.state().expect("a state").len(), 300);
+    }
+    assert_eq!((session.step(), session.remaining()), (150, 0));
+    let summary = session.end().expect("an end");
+    assert_eq!((summary.total_steps, summary.interrupted), (150, false));
+    assert!(session.advance(1).is_err_and(|e| e.render().contains("the run has ended")));
+    for file in ["t.csv", "p.checkpoint"] {
+        let [a, b] = [&whole, &parts].map(|f| std::fs::read(f.path().join(file)).expect("a file"));
+        assert!(a == b, "{file} differs");
+    }
+}
+
+#[test]
+fn a_stopped_run_knows_its_energies_and_continues() {
+    let f = tempfile::tempdir().expect("a folder");
+    let plan = plan(f.path());
+    let mut backend = run::open(&plan).expect("the CPU");
+    let options = quiet();
+    let mut session = Session::start(&plan, &mut *backend, &options, None).expect("a run");
+    session.advance(20).expect("steps");
+    options.stop.store(true, Ordering::Relaxed);
+    session.advance(1000).expect("a stop");
+    let step = session.step();
+    assert!((20..=22).contains(&step), "{step}");
+    assert!(session.sample().expect("sums").thermo.potential > 0.0);
+    session.advance(30).expect("steps");
+    assert_eq!(session.step(), step + 30);
+}
+
+#[test]
+fn a_new_state_is_checked_and_has_its_forces() {
+    let f = tempfile::tempdir().expect("a folder");
+    let plan = plan(f.path());
+    let mut backend = run::open(&plan).expect("the CPU");
+    let options = quiet();
+    let mut session = Session::start(&plan, &mut *backend, &options, None).expect("a run");
+    session.advance(30).expect("steps");
+    let (state, before) = (session.state().expect("a state"), session.sample().expect("sums").thermo);
+    let forces = session.forces().expect("forces");
+    let mut outside = state.position.clone();
+    outside[4][1] = 9.0;
+    let refused = session.replace(Change { position: Some(outside), ..Change::default() });
+    assert!(refused.is_err_and(|e| e.render().contains("particle 4 is outside the box")));
+    assert_eq!(session.state().expect("a state"), state);
+
+    // reversed velocities: the same positions and energies, and forces that differ by dissipation only
+    let reversed = state.velocity.iter().map(|v| v.map(|x| -x)).collect();
+    session.replace(Change { velocity: Some(reversed), ..Change::default() }).expect("a state");
+    let after = session.sample().expect("sums").thermo;
+    assert_eq!((after.kinetic, after.potential), (before.kinetic, before.potential));
+    assert_ne!(session.forces().expect("forces"), forces);
+    session.advance(10).expect("steps");
+    assert_eq!(session.step(), 40);
+}
