@@ -59,7 +59,7 @@ fn trajectories_have_forces_and_energies() {
         let velocity = |steps: &str| {
             let set = format!("stages=[(steps: {steps}, dt: 0.0005)]");
             let analyzers =
-                format!("analyzers=[LammpsDump(every: 1, file: \"v.dump\", columns: [\"vx\", \"vy\", \"vz\"])]");
+                r#"analyzers=[LammpsDump(every: 1, file: "v.dump", columns: ["vx", "vy", "vz"])]"#.to_string();
             go(f.path(), &[&run[..], &["--set", &set, "--set", &analyzers]].concat());
             dump(&f.path().join("v.dump"))
         };

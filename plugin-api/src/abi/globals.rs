@@ -290,7 +290,7 @@ impl Globals {
         self.request_rebuild(due);
     }
 
-    /// Computes the distance that a particle may move until the next rebuild; see [`update_slack`].
+    /// Computes the distance that a particle may move until the next rebuild; see [`update_slack()`].
     pub fn renew_slack(&mut self) {
         let due = update_slack(self);
         self.request_rebuild(due);

@@ -11,7 +11,7 @@ pub fn scaled_number(x: real, factor: f64) -> real {
     x + x * ((factor - 1.0f64) as real)
 }
 
-/// Returns v·factor; see [`scaled_number`].
+/// Returns v·factor; see [`scaled_number()`].
 #[device_fn]
 pub fn scaled(v: Vec3<real>, factor: f64) -> Vec3<real> {
     v + v * ((factor - 1.0f64) as real)

@@ -106,7 +106,8 @@ impl Layer {
         }
         let [version, schema_version] = [u32_at(&header, 44), u32_at(&header, 40)].map(|v| (v >> 16, v & 0xffff));
         let old = version.0 == 1;
-        if version.0 != 2 && !(old && !writable) {
+        let is_known = version.0 == 2 || (old && !writable);
+        if !is_known {
             let supported = if writable { "only version 2 can be continued" } else { "supported versions are 1 and 2" };
             return Err(format!("is a GSD file of version {}.{}; {supported}", version.0, version.1));
         }

@@ -99,11 +99,11 @@ fn read_box(l: &mut Lines, boundaries: &str) -> Result<SimBox> {
     }
     let mut sim_box = SimBox { center: [0.0; 3], length: [0.0; 3] };
     let (mut tilt, mut error) = ([0.0; 3], None);
-    for k in 0..3 {
+    for (k, tilt) in tilt.iter_mut().enumerate() {
         l.must("the box")?;
         let [low, high] = if tilts {
             let [low, high, t] = l.reals()?;
-            tilt[k] = t;
+            *tilt = t;
             error.get_or_insert_with(|| l.wrong(triclinic));
             [low, high]
         } else {
