@@ -148,12 +148,20 @@ fn every_line_of_the_log_is_json_on_request() {
     );
     assert_eq!((all[all.len() - 1]["event"].as_str(), all[all.len() - 1]["status"].as_u64()), (Some("end"), Some(0)));
     // mistakes of the pipeline have places; those of the command line are JSON too
-    let all = lines(&["check", "run.ron", "--log=json", "--set", "integrators=[NoseHover(kT: 1.0, tau: 0.5)]"], 2);
-    let error = all.iter().find(|l| l["event"] == "error").expect("an error");
-    assert!(
-        error["errors"][0]["line"].is_u64()
-            && error["errors"][0]["message"].as_str().is_some_and(|m| m.contains("NoseHoover"))
-    );
+    let error = |args: &[&str]| {
+        let all = lines(&[&["check", "--log=json"], args].concat(), 2);
+        let error = all.into_iter().find(|l| l["event"] == "error").expect("an error")["errors"][0].clone();
+        assert!(error["message"].as_str().is_some_and(|m| m.contains("NoseHoover")), "{error}");
+        error
+    };
+    let wrong = "NoseHover(kT: 1.0, tau: 0.5)";
+    let text = std::fs::read_to_string(folder.path().join("run.ron")).expect("a pipeline");
+    let text = text.replace("integrators: [", &format!("integrators: [{wrong}, "));
+    std::fs::write(folder.path().join("wrong.ron"), text).expect("written");
+    let of_file = error(&["wrong.ron"]);
+    assert!(of_file["file"] == "wrong.ron" && of_file["line"].is_u64(), "{of_file}");
+    let of_option = error(&["run.ron", "--set", &format!("integrators=[{wrong}]")]);
+    assert!(of_option["file"].as_str().is_some_and(|f| f.starts_with("--set integrators=")), "{of_option}");
     let all = lines(&["--nonsense", "--log", "json"], 2);
     assert_eq!((all[0]["event"].as_str(), all[1]["event"].as_str()), (Some("error"), Some("end")));
 }
