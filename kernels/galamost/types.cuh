@@ -71,8 +71,8 @@ __device__ __forceinline__ bool operator==(Tuple4<A, B, C, D> a, Tuple4<A, B, C,
 template <class A, class B, class C, class D>
 __device__ __forceinline__ bool operator!=(Tuple4<A, B, C, D> a, Tuple4<A, B, C, D> b) { return !(a == b); }
 
-// x * y + z, rounded once on a GPU. The compiler is told not to contract products and sums: it would choose differently in
-// each kernel, and the same function would give other bits in a kernel that also computes energies, or does many steps.
+// x * y + z, rounded once on a GPU. NVRTC does not contract products and sums by itself (--fmad=false): it would do so
+// differently in each kernel, and the same function would give other bits in a kernel that also computes energies.
 #ifdef GALAMOST_HOST
 __device__ __forceinline__ float device_mul_add(float x, float y, float z) { return x * y + z; }
 __device__ __forceinline__ double device_mul_add(double x, double y, double z) { return x * y + z; }

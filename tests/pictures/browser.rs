@@ -13,7 +13,7 @@ fn browser() -> Option<OsString> {
     let known = ["chromium", "chromium-browser", "google-chrome", "headless_shell"].map(OsString::from);
     let found = given.into_iter().chain(known).find(starts);
     if found.is_none() {
-        let why = "no report is looked at; set GALAMOST_BROWSER to a Chromium";
+        let why = "reports are not rendered; set GALAMOST_BROWSER to the path of Chromium";
         // directly to standard error: the test harness hides the output of tests that pass
         let _ = writeln!(std::io::stderr(), "SKIPPED: needs a browser: {why}");
     }

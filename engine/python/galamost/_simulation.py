@@ -43,7 +43,7 @@ class Simulation:
     overwrite: replace the files of an earlier run instead of renaming them to `NAME.old`.
     name: name of a pipeline that is in no file, for its checkpoint.
 
-    A simulation runs in a thread of its own, and several can exist at the same time. Close it with `close()` or a
+    A simulation runs in a separate thread, and several can exist at the same time. Close it with `close()` or a
     `with` statement: components then finish their files.
     """
 

@@ -19,7 +19,7 @@ def _lengths(lengths, angles=None):
 
 
 def _wrapped(position, box):
-    """Positions in −L/2 ≤ x < L/2 and their images, for positions anywhere. An axis of length 0 stays as it is."""
+    """Positions in −L/2 ≤ x < L/2 and their images, for positions anywhere. An axis of length 0 is not wrapped."""
     length = np.where(box > 0, box, 1.0)
     image = np.where(box > 0, np.floor(position / length + 0.5), 0.0)
     wrapped = position - image * length

@@ -1,7 +1,7 @@
 //! The native part of the Python package `galamost`, thin over the engine. The package's Python code gives it its public
 //! form: arrays, properties, documentation.
 //!
-//! Every simulation runs in a thread of its own, so the interpreter's lock is free while it runs.
+//! Every simulation runs in a separate thread, so the interpreter's lock is free while it runs.
 
 mod convert;
 mod errors;

@@ -29,7 +29,7 @@ struct Request {
 }
 
 impl Request {
-    /// Reads the pipeline, with the errors of its own fields.
+    /// Reads the pipeline. Also returns errors of its fields, which the check reports with those of components.
     fn pipeline(&self) -> Result<(Pipeline, Vec<Diagnostic>), Failure> {
         let located = |errors: Vec<galamost_plugin_api::error::InputError>| -> Vec<Diagnostic> {
             errors.into_iter().map(|e| Diagnostic::new(&self.path, e.at, e.message)).collect()

@@ -62,7 +62,7 @@ struct Edit {
     /// Where it begins in the text, and its length.
     at: usize,
     length: usize,
-    /// Where the text of the file goes on after it.
+    /// Position in the file of the text that follows it.
     resumes: usize,
     option: String,
 }

@@ -226,7 +226,7 @@ impl<'a> Session<'a> {
     }
 
     /// Ends the run: components finish their files, and a checkpoint is written if the pipeline has checkpoints. A run
-    /// that has ended stays as it is.
+    /// that has ended is not changed.
     ///
     /// # Errors
     /// Returns an error if a file cannot be finished.

@@ -26,12 +26,11 @@ use clap::Args;
 use galamost_engine::device::Chosen;
 use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::pipeline::DeviceChoice;
-use galamost_engine::plugins::Registry;
+use galamost_engine::plugins::{Library, Registry};
 use galamost_plugin_api::component::{ComponentInfo, Kind};
 use galamost_plugin_api::precision::Precision;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Options of `galamost selftest`.
@@ -171,23 +170,17 @@ fn test_components(
         registry.components().into_iter().filter(|(_, c)| names.is_empty() || names.contains(&c.name)).collect();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = isolation.jobs.map_or((cores / 2).clamp(1, 8), usize::from);
-    let (next, results) = (AtomicUsize::new(0), Mutex::new(vec![]));
-    let work = || {
-        while let Some((k, (_, c))) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|k| Some((k, components.get(k)?)))
-        {
-            let own = folder.join(k.to_string());
-            let tested = isolated::test(c, device, thorough, &own, Duration::from_secs(isolation.timeout));
-            let _ = std::fs::remove_dir_all(&own);
-            results.lock().unwrap_or_else(PoisonError::into_inner).push((k, tested));
-        }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(Failure::run)?;
+    let test = |(k, (_, c)): (usize, &(&Library, &ComponentInfo))| {
+        let own = folder.join(k.to_string());
+        let tested = isolated::test(c, device, thorough, &own, Duration::from_secs(isolation.timeout));
+        let _ = std::fs::remove_dir_all(&own);
+        tested
     };
-    std::thread::scope(|s| (0..jobs).for_each(|_| drop(s.spawn(work))));
+    let rows: Result<Vec<_>, _> =
+        pool.install(|| components.par_iter().enumerate().with_max_len(1).map(test).collect());
     let _ = std::fs::remove_dir_all(&folder);
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.sort_by_key(|r| r.0);
-    let rows = results.into_iter().map(|r| r.1).collect::<Result<Vec<_>, _>>()?;
-    Ok(rows.into_iter().flatten().collect())
+    Ok(rows?.into_iter().flatten().collect())
 }
 
 impl Test<'_> {

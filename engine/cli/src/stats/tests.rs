@@ -114,7 +114,7 @@ fn series_out_of_equilibrium_are_called_so() {
         };
         // stationary series: 0.27 % have a drift of three standard errors
         let still = called(&|_| 0.0).0;
-        // a few ramps cannot be told from the fluctuations of 20 independent values: their number is reported instead
+        // a few ramps are indistinguishable from the fluctuations of 20 independent values; their number is bounded
         let (ramps, remarks) = called(&|t| 20.0 * t);
         assert!(still <= 4 && ramps >= 170 && remarks >= 198, "{name}: {still}; {ramps} and {remarks} of 200");
     }
