@@ -14,7 +14,7 @@ const PIPELINE: &str = r#"(
     forces: [ Dpd(r_cut: 1.0, kT: 1.0, pairs: { ("A", "A"): (a: 25.0, sigma: 3.0) }) ],
     integrators: [ NoseHoover(kT: 1.0, tau: 0.5) ],
     updaters: [ ZeroMomentum(every: 7) ],
-    analyzers: [ Thermo(every: 10, file: "t.csv") ],
+    analyzers: [ Thermo(every: 10, file: "t.csv"), ExtendedXyz(at_end: true, forces: true, file: "ends.xyz") ],
     checkpoint: (every: 50),
     stages: [ (name: "a", steps: 60, dt: 0.01), (name: "b", steps: 90, dt: 0.02) ],
 )"#;
@@ -51,7 +51,7 @@ fn a_run_in_parts_writes_the_files_of_a_whole_run() {
     let summary = session.end().expect("an end");
     assert_eq!((summary.total_steps, summary.interrupted), (150, false));
     assert!(session.advance(1).is_err_and(|e| e.render().contains("the run has ended")));
-    for file in ["t.csv", "p.checkpoint"] {
+    for file in ["t.csv", "ends.xyz", "p.checkpoint"] {
         let [a, b] = [&whole, &parts].map(|f| std::fs::read(f.path().join(file)).expect("a file"));
         assert!(a == b, "{file} differs");
     }

@@ -342,6 +342,14 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Calls the analyzers that are due at the end of the current stage, which is the current step.
+    pub(super) fn sample_end(&mut self) -> Result<()> {
+        let stage = &self.plan.stages[self.position.stage as usize];
+        let step = self.backend.step();
+        let due = self.due(stage, step, step);
+        self.analyze(stage, &due)
+    }
+
     /// Calls the analyzers that are due. If one fails, it and those after it remain due, so a run resumed from a
     /// checkpoint written now calls them again.
     fn analyze(&mut self, stage: &StagePlan, due: &[usize]) -> Result<()> {

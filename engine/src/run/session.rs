@@ -232,7 +232,9 @@ impl<'a> Session<'a> {
     /// Returns an error if a file cannot be finished.
     pub fn end(&mut self) -> Result<Summary, Failure> {
         if !std::mem::replace(&mut self.ended, true) {
-            self.run.end().map_err(|e| self.run.failed(e))?;
+            // the last stage of a session has no end of which its analyzers know
+            let sampled = if self.remaining() == 0 { self.run.sample_end() } else { Ok(()) };
+            sampled.and_then(|()| self.run.end()).map_err(|e| self.run.failed(e))?;
         }
         Ok(self.run.summary.clone())
     }
