@@ -4,9 +4,11 @@ mod context;
 mod driver;
 mod graphs;
 mod memory;
+mod peers;
 mod profile;
 
 pub use context::CudaDevice;
+pub use peers::{check_peers, open_peers};
 pub use driver::{driver, driver_version, probe};
 
 use super::{Device, Graph, Kernel, Services, SourceUnit, nvrtc};
