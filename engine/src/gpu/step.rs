@@ -96,6 +96,12 @@ impl GpuSystem {
         self.rank.as_ref().map_or(Ok(()), |rank| rank.await_read(&self.view()))
     }
 
+    /// With several ranks: waits until the threads of all of them are here. A kernel that waits for another rank must not
+    /// run while that one allocates memory or loads code, for which a driver may wait until all kernels have ended.
+    pub(super) fn gather_threads(&self) -> Result<()> {
+        self.rank.as_ref().map_or(Ok(()), |rank| rank.any(false).map(drop))
+    }
+
     /// Launches a force evaluation after a change of the state.
     pub(super) fn launch_forces_anew(&self, wanted: Wanted) -> Result<()> {
         if let Some(rank) = &self.rank {
@@ -145,11 +151,13 @@ impl GpuSystem {
             stage.graphs.captured[content as usize] = captured;
             stage.graphs.unsupported = captured.is_none();
         }
+        self.gather_threads()?;
         Ok(captured)
     }
 
     /// Does `steps` steps; the last one computes what is wanted.
     pub(super) fn run_steps(&mut self, steps: u64, wanted: Wanted) -> Result<()> {
+        self.gather_threads()?;
         let target = self.globals.step + steps;
         while self.globals.step < target {
             let remaining = target - self.globals.step;
@@ -205,6 +213,7 @@ impl GpuSystem {
     /// Returns an error for any other fault.
     fn recover(&mut self, wanted: Wanted) -> Result<()> {
         self.make_room()?;
+        self.gather_threads()?;
         self.launch_rebuild(SortWhen::Due)?;
         self.launch_after_rebuild(wanted)?;
         self.sync_globals()?;

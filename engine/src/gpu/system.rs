@@ -278,6 +278,7 @@ impl GpuSystem {
     /// Rebuilds the neighbor list, with larger buffers if needed.
     pub(super) fn rebuild_now(&mut self, when: SortWhen) -> Result<()> {
         loop {
+            self.gather_threads()?;
             self.launch_rebuild(when)?;
             self.sync_globals()?;
             if !self.globals.is_halted() {
@@ -323,6 +324,7 @@ impl GpuSystem {
             self.rebuild_now(SortWhen::Due)?;
         }
         if positions || topology_changed || changed_now & changed::FORCES != 0 {
+            self.gather_threads()?;
             self.launch_forces_anew(wanted)?;
         }
         if changed_now & changed::VELOCITIES != 0 {
@@ -366,6 +368,7 @@ impl Backend for GpuSystem {
         if forces_are_valid {
             return Ok(());
         }
+        self.gather_threads()?;
         self.launch_forces_anew(Wanted::ALL)?;
         self.launch_integrators(When::Start)?;
         self.sync_after_forces()

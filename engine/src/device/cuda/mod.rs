@@ -66,7 +66,7 @@ impl Services for CudaDevice {
     fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
         let mut inner = self.activate()?;
         let module = *inner.modules.get(module as usize).ok_or_else(|| fail(name, "unknown module"))?;
-        inner.kernels.push(Self::function(module, name)?);
+        inner.kernels.push(self.function(module, name)?);
         inner.names.push(name.into());
         Ok(Kernel(inner.kernels.len() as u64 - 1))
     }

@@ -45,6 +45,7 @@ pub fn open_peers(first: u32, count: u32, shared: bool) -> Result<Vec<CudaDevice
     for d in &mut devices {
         // graphs with conditions would wait for each other
         d.shared |= shared && count > 1;
+        d.eager = true;
     }
     for a in &devices {
         for b in devices.iter().filter(|b| b.context != a.context) {
