@@ -54,14 +54,16 @@ static constexpr u64 MEETING = 4ull, WANTS_REBUILD = 1ull, WANTS_HALT = 2ull;
 // within the time limit is lost: the word then asks for a halt, and a fault is raised.
 __device__ __forceinline__ u64 await_rank(const MeetingArgs& a, const u64* word, u64 meeting, u32 rank) {
     const u64 start = nanoseconds();
+    // nobody waits for a lost rank again
+    const u64 limit = a.globals->fault.code == FaultKind::RankLost ? 0ull : a.limit;
     for (;;) {
         const u64 w = acquire_system(word);
         if (w / MEETING >= meeting) return w;
 #ifdef GALAMOST_HOST
         // kernels on the CPU are slow
-        if (nanoseconds() - start > 20ull * a.limit) {
+        if (nanoseconds() - start > 20ull * limit) {
 #else
-        if (nanoseconds() - start > a.limit) {
+        if (nanoseconds() - start > limit) {
 #endif
             raise_fault(a.globals, FaultKind::RankLost, 0xffffffffu, 0xffffffffu, rank);
             return WANTS_HALT;

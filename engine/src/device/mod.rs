@@ -253,7 +253,7 @@ impl Chosen {
 }
 
 /// Returns whether all ranks of a run use the same GPU, for tests on a machine with one.
-fn shares_gpu() -> bool {
+pub fn shares_gpu() -> bool {
     std::env::var_os("GALAMOST_SHARE_GPU").is_some()
 }
 

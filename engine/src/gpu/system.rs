@@ -103,6 +103,7 @@ impl GpuSystem {
         device: Arc<dyn Device>,
         rank: Option<(usize, usize, &Arc<Meeting>)>,
     ) -> Result<Self> {
+        let by_host = crate::device::shares_gpu() && plan.device != crate::device::Chosen::Emulated;
         let (facts, raw) = initial(plan)?;
         let n = facts.n;
         let (r_list, buffer) = list_radius(plan);
@@ -113,7 +114,7 @@ impl GpuSystem {
             None => None,
             Some((number, ranks, meeting)) => {
                 device.define_macro(super::ranks::MACRO);
-                Some(Arc::new(Rank::new(&device, facts.precision, n, number, ranks, meeting)?))
+                Some(Arc::new(Rank::new(&device, facts.precision, n, number, ranks, meeting, by_host)?))
             }
         };
         let system =

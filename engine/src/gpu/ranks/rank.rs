@@ -12,7 +12,8 @@ use crate::gpu::rebuild::Lists;
 use crate::gpu::staged::BLOCK;
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
-use galamost_plugin_api::views::{LinkView, StateView};
+use galamost_plugin_api::views::{Globals, LinkView, StateView};
+use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -57,6 +58,8 @@ pub struct RankedArray {
 pub struct Rank {
     device: Arc<dyn Device>,
     meeting: Arc<Meeting>,
+    /// Ranks meet on the host: they share a GPU, where a kernel that waits may block what it waits for.
+    by_host: bool,
     ranges: RankRanges,
     kernels: Kernels,
     mailboxes: Addresses,
@@ -81,6 +84,7 @@ impl Rank {
         rank: usize,
         ranks: usize,
         meeting: &Arc<Meeting>,
+        by_host: bool,
     ) -> Result<Self> {
         let module = device.compile(&unit(precision))?;
         let k = |name: &str| device.kernel(module, name);
@@ -102,6 +106,7 @@ impl Rank {
         let mut new = Self {
             device: device.clone(),
             meeting: meeting.clone(),
+            by_host,
             ranges,
             kernels,
             mailboxes: [0; MAX_RANKS],
@@ -178,17 +183,45 @@ impl Rank {
     /// All ranks meet on their devices: they wait for each other, and a rebuild or a halt of one is that of all.
     pub fn meet(&self, state: &StateView) -> Result<()> {
         self.device.profile().set_part("other GPUs");
+        if self.by_host {
+            return self.meet_by_host(state);
+        }
         launch(&*self.device, self.kernels.meet_ranks, 32, 32, &self.meeting_args(state.globals.address))
+    }
+
+    /// As [`Self::meet`], after the device has done everything before.
+    fn meet_by_host(&self, state: &StateView) -> Result<()> {
+        self.device.synchronize()?;
+        let words = [offset_of!(Globals, rebuild), offset_of!(Globals, halt)].map(|at| state.globals.address + at as u64);
+        let mut wanted = 0;
+        for (bit, address) in words.iter().enumerate() {
+            let mut word = [0; 4];
+            self.device.download(*address, &mut word)?;
+            wanted |= u64::from(word != [0; 4]) << bit;
+        }
+        let all = self.meeting.exchange(self.number(), wanted)?.into_iter().fold(0, |all, w| all | w);
+        for (bit, address) in words.iter().enumerate() {
+            if all >> bit & 1 == 1 {
+                self.device.set_word(*address, 1)?;
+            }
+        }
+        Ok(())
     }
 
     /// Tells the others that they may change what this rank has read.
     pub fn signal_read(&self, state: &StateView) -> Result<()> {
+        if self.by_host {
+            return Ok(());
+        }
         launch(&*self.device, self.kernels.signal_read, 32, 32, &self.meeting_args(state.globals.address))
     }
 
     /// Waits until the others have read what this rank changes next.
     pub fn await_read(&self, state: &StateView) -> Result<()> {
         self.device.profile().set_part("other GPUs");
+        if self.by_host {
+            return self.meet_by_host(state);
+        }
         launch(&*self.device, self.kernels.await_read, 32, 32, &self.meeting_args(state.globals.address))
     }
 
