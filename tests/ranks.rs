@@ -35,7 +35,7 @@ fn compare(what: &str, text: &str, gpus: &[u32]) {
 fn pipeline(initial: &str, forces: &str, integrators: &str, more: &str) -> String {
     format!(
         "(seed: 3, {initial}, forces: [{forces}], integrators: [{integrators}],
-          stages: [(steps: 40, dt: 0.005)], {more})"
+          stages: [(steps: 24, dt: 0.005)], {more})"
     )
 }
 
@@ -46,10 +46,8 @@ fn liquids_are_the_same_on_any_number_of_gpus() {
     }
     let buffer = "neighbors: (buffer: 0.15)";
     let text = |forces: &str, integrators: &str| pipeline(SYSTEM, forces, integrators, buffer);
-    compare("LJ", &text(LJ, "NoseHoover(kT: 1.2, tau: 0.5)"), &[2, 3, 4]);
-    compare("DPD", &text(DPD, "GrootWarren()"), &[2, 4]);
+    compare("LJ", &text(LJ, "NoseHoover(kT: 1.2, tau: 0.5)"), &[2, 4]);
     compare("DPD, forces twice", &text(DPD, "DpdVerlet()"), &[3]);
-    compare("Langevin", &text(LJ, "Langevin(kT: 1.2, gamma: 1.0)"), &[2]);
     for precision in ["Single", "Double"] {
         let more = format!("{buffer}, precision: {precision}");
         compare(precision, &pipeline(SYSTEM, LJ, "NoseHooverChain(kT: 1.2, tau: 0.5)", &more), &[2]);
@@ -62,7 +60,7 @@ fn staged_lists_are_the_same_on_any_number_of_gpus() {
         return;
     }
     let more = "neighbors: (buffer: 0.15, list: Staged)";
-    compare("LJ", &pipeline(SYSTEM, LJ, "Bussi(kT: 1.2, tau: 0.5)", more), &[2, 4]);
+    compare("LJ", &pipeline(SYSTEM, LJ, "Bussi(kT: 1.2, tau: 0.5)", more), &[4]);
     compare("DPD", &pipeline(SYSTEM, DPD, "GrootWarren()", more), &[3]);
 }
 
@@ -80,14 +78,48 @@ fn pressure_and_walls_are_the_same_on_several_gpus() {
 }
 
 /// Examples with bonds, angles, orientations, reactions, updaters and stages; their output files must be the same.
-const EXAMPLES: [(&str, u32); 6] = [
-    ("05-two-stages", 30),
-    ("06-kremer-grest-melt", 60),
-    ("13-janus", 60),
-    ("17-npt-liquid", 60),
-    ("31-network", 60),
-    ("34-field-blend", 30),
-];
+const EXAMPLES: [(&str, u32); 4] =
+    [("06-kremer-grest-melt", 30), ("13-janus", 40), ("31-network", 40), ("34-field-blend", 10)];
+
+#[test]
+fn a_run_resumes_on_another_number_of_gpus() {
+    if !has_compiler() {
+        return;
+    }
+    let text = pipeline(SYSTEM, LJ, "NoseHoover(kT: 1.2, tau: 0.5)", "neighbors: (buffer: 0.15)")
+        .replace("stages", "analyzers: [Thermo(every: 4, file: \"t.csv\")], checkpoint: (every: 8), stages");
+    let run = |folder: &std::path::Path, gpus: &str, more: &[&str]| {
+        let args = ["--pipeline", "p.ron", "--device", "emulated", "--gpus", gpus, "--no-record"];
+        let done = galamost(folder, &[&args, more].concat());
+        assert!(done.status.success(), "{}", words(&done));
+    };
+    let folder = |name: &str| {
+        let folder = output().join(name);
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("p.ron"), &text).expect("written");
+        folder
+    };
+    let (whole, parts) = (folder("ranks-whole"), folder("ranks-parts"));
+    run(&whole, "1", &[]);
+    run(&parts, "2", &["--steps", "11"]);
+    run(&parts, "3", &["--resume"]);
+    let table = |folder: &std::path::Path| std::fs::read_to_string(folder.join("t.csv")).expect("a table");
+    assert_eq!(table(&whole), table(&parts));
+}
+
+#[test]
+fn a_rank_that_fails_ends_all_of_them() {
+    if !has_compiler() {
+        return;
+    }
+    // the particles overlap: a fault of one particle, which one rank finds
+    let overlap = SYSTEM.replace("density: 0.85", "density: 30.0");
+    let mut plan = plan(&pipeline(&overlap, LJ, "VelocityVerlet()", ""), DeviceChoice::Emulated).expect("a plan");
+    plan.pipeline.gpus = 3;
+    let error = run_plan(&plan).err().expect("a fault").render();
+    assert!(error.contains("particle with tag"), "{error}");
+}
 
 #[test]
 fn examples_write_the_same_files_on_several_gpus() {
@@ -96,7 +128,7 @@ fn examples_write_the_same_files_on_several_gpus() {
     }
     for (example, steps) in EXAMPLES {
         let mut files = vec![];
-        for gpus in ["1", "2", "3"] {
+        for gpus in ["1", "3"] {
             let folder = output().join(format!("ranks-{example}-{gpus}"));
             let _ = std::fs::remove_dir_all(&folder);
             std::fs::create_dir_all(&folder).expect("a folder");
@@ -122,9 +154,9 @@ fn examples_write_the_same_files_on_several_gpus() {
             files.push(all);
         }
         assert!(!files[0].is_empty(), "{example} wrote no files");
-        for (k, all) in files.iter().enumerate().skip(1) {
+        for all in files.iter().skip(1) {
             let names: Vec<_> = files[0].keys().filter(|name| all.get(*name) != files[0].get(*name)).collect();
-            assert!(names.is_empty(), "{example} on {} GPUs: {names:?} differ", k + 1);
+            assert!(names.is_empty(), "{example} on several GPUs: {names:?} differ");
         }
     }
 }

@@ -339,6 +339,7 @@ impl Rank {
         let n = state.n_local as usize;
         launch(&*self.device, self.kernels.gather_from_ranks, n, 256, &args)?;
         self.meet(state)?;
+        self.device.profile().set_part("neighbor list");
         launch(&*self.device, self.kernels.copy_back_own, n, 256, &args)
     }
 }
