@@ -86,7 +86,7 @@ struct PreparedRun {
     resume: Option<Checkpoint>,
     walltime: Option<Duration>,
     /// Held until the run ends.
-    lock: Option<Lock>,
+    lock: Lock,
 }
 
 impl PreparedRun {
