@@ -154,7 +154,8 @@ impl Integrators {
         {
             let globals = state.globals.address;
             let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];
-            self.device.launch(kernel, Extent::from(1), Extent::from(1), 0, &pointer)?;
+            // SAFETY: the kernel takes the address of the globals
+            unsafe { self.device.launch(kernel, Extent::from(1), Extent::from(1), 0, &pointer)? };
         }
         Ok(())
     }

@@ -337,7 +337,8 @@ impl Rebuild {
         }
         let globals = state.globals.address;
         let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];
-        d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer)
+        // SAFETY: the kernel takes the address of the globals
+        unsafe { d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer) }
     }
 
     /// Launches the kernels that sort the particles and move all arrays.

@@ -252,8 +252,11 @@ impl Staged {
             let blocks = self.mask_blocks.min(self.view.n_blocks as usize - first) as u32;
             let pointer = [std::ptr::from_ref(&args).cast_mut().cast::<Opaque>()];
             let (grid, block) = (Extent::from(blocks), Extent::from(BLOCK as u32));
-            d.launch(k.find_neighbors, grid, block, search, &pointer)?;
-            d.launch(expand, grid, block, self.view.slots * BLOCK as u32 / 8, &pointer)?;
+            // SAFETY: both kernels take one `StagedListArgs`, whose views describe arrays of this device
+            unsafe {
+                d.launch(k.find_neighbors, grid, block, search, &pointer)?;
+                d.launch(expand, grid, block, self.view.slots * BLOCK as u32 / 8, &pointer)?;
+            }
         }
         Ok(())
     }
