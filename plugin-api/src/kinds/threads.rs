@@ -19,8 +19,9 @@ use crate::kinds::storage::PositionStorage;
 use crate::philox::Random;
 use crate::views::Step;
 
-/// Number of particles, and of entries in a row of the list.
-const N: usize = 21;
+/// Number of particles, and of entries in a row of the list. Miri, which is slow, needs no more than one entry beyond the 16
+/// that are evaluated at a time.
+const N: usize = if cfg!(miri) { 18 } else { 21 };
 const CAPACITY: usize = 32;
 
 /// A storage scheme whose positions a test can create.
@@ -185,9 +186,14 @@ fn pair_forces<S: Stored>() {
         };
         (system.force.iter().map(|f| f.map(Real::f64)).collect::<Vec<_>>(), sums)
     };
-    let (alone, both) = (evaluate(false), evaluate(true));
+    let both = evaluate(true);
+    assert!(both.0.iter().all(|f| f[0] != 0.0 && f[3] > 0.0), "every particle has neighbors: {both:?}");
+    // Miri looks at the accesses of the threads; the numbers are compared without it
+    if cfg!(miri) {
+        return;
+    }
+    let alone = evaluate(false);
     assert_eq!(alone.0, both.0, "bit for bit");
-    assert!(alone.0.iter().all(|f| f[0] != 0.0 && f[3] > 0.0), "every particle has neighbors: {alone:?}");
     assert!((alone.1 - both.1).abs() < 1e-12 * alone.1);
 }
 
@@ -313,7 +319,7 @@ fn drift<S: Stored>() {
         unsafe { particles::<Drift, DriftStep>(&call, &NoState::default()) };
         sums[0]
     });
-    assert_eq!(counted, [10.0, 11.0]);
+    assert_eq!(counted, [N / 2, N - N / 2].map(|n| n as f64));
     let fault = system.globals.fault.get();
     assert_eq!((fault.code, fault.component, fault.tag), (FaultKind::NotFinite as u32, 3, 4), "the smallest tag");
     // the buffer of the list is 0: both threads request a rebuild
