@@ -3,8 +3,8 @@
 use galamost::selftest::standard_system;
 use galamost_engine::device::{EmulatedDevice, Kernel, Services, SourceUnit, kernel_names, nvrtc};
 use galamost_engine::gpu::{
-    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, ranks_unit, staged_pair_unit,
-    steps_unit,
+    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, ranks_unit,
+    staged_pair_unit, steps_unit,
 };
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
@@ -87,7 +87,7 @@ impl Services for Recorder {
         assert!(kernel_names(&unit).iter().any(|n| n == name), "there is no kernel {name}");
         Ok(Kernel(0))
     }
-    fn launch(&self, _: Kernel, _: Extent, _: Extent, _: u32, _: &[*mut Opaque]) -> Result<()> {
+    unsafe fn launch(&self, _: Kernel, _: Extent, _: Extent, _: u32, _: &[*mut Opaque]) -> Result<()> {
         Ok(())
     }
 }
@@ -220,7 +220,10 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
         units.extend(own_units(precision));
         units.extend(field_units(precision));
     }
-    for mode in ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"] {
+    // single precision has the functions of mixed precision, with positions without their low digits: one mode, the engine's
+    // kernels and those that plugins launch
+    let modes = ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"];
+    for mode in if precision == Precision::Single { &modes[..1] } else { &modes[..] } {
         let text = PIPELINE.replace("MODE", mode).replace("INTEGRATOR", "VelocityVerlet()");
         let plan = plan(&text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
         let texts: Vec<String> = plan
@@ -240,15 +243,21 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
                 units.push(staged_pair_unit(&texts[1..], types, queued, false, precision));
             }
         }
-        if mode == "Cut" {
+        if *mode == "Cut" {
             units.push(steps_kernel_unit(&plan, &texts, precision));
         }
         units.extend(plan.components.iter().filter_map(|c| c.bonded()).map(|b| bonded_unit(b, precision)));
     }
-    // single and mixed precision have the same functions of potentials
     if precision != Precision::Single {
         potentials(precision, &mut units);
+        integrators(precision, &mut units);
+        units.extend(rank_units(precision));
     }
+    units
+}
+
+/// Every kind of integrator.
+fn integrators(precision: Precision, units: &mut Vec<SourceUnit>) {
     for integrator in [
         "VelocityVerlet()",
         "CappedVerlet(max_displacement: 0.01)",
@@ -279,8 +288,6 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
             units.push(integrator_unit(&i.component.name, &functions, &steps, false, precision));
         }
     }
-    units.extend(rank_units(precision));
-    units
 }
 
 /// Kernels of runs on several GPUs.

@@ -74,7 +74,11 @@ fn pressure_and_walls_are_the_same_on_several_gpus() {
     compare("MtkNpt", &pipeline(SYSTEM, LJ, npt, buffer), &[2]);
     compare("MtkNpt in Double", &pipeline(SYSTEM, LJ, npt, &format!("{buffer}, precision: Double")), &[2]);
     let field = format!("{LJ}, BodyForce(force: [0.1, 0.0, -0.2])");
-    compare("a component with kernels of its own", &pipeline(SYSTEM, &field, "NoseHoover(kT: 1.2, tau: 0.5)", buffer), &[3]);
+    compare(
+        "a component with kernels of its own",
+        &pipeline(SYSTEM, &field, "NoseHoover(kT: 1.2, tau: 0.5)", buffer),
+        &[3],
+    );
 }
 
 /// Examples with bonds, angles, orientations, reactions, updaters and stages; their output files must be the same.
@@ -140,7 +144,8 @@ fn examples_write_the_same_files_on_several_gpus() {
                 }
             }
             let (pipeline, steps) = (format!("{example}.ron"), steps.to_string());
-            let args = ["--pipeline", &pipeline, "--device", "emulated", "--gpus", gpus, "--steps", &steps, "--no-record"];
+            let args =
+                ["--pipeline", &pipeline, "--device", "emulated", "--gpus", gpus, "--steps", &steps, "--no-record"];
             let run = galamost(&folder, &args);
             assert!(run.status.success(), "{example} on {gpus} GPUs: {}", words(&run));
             let mut all = BTreeMap::new();

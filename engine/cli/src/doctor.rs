@@ -155,7 +155,8 @@ fn run_test_kernel(ordinal: u32) -> error::Result<()> {
     let kernel = device.kernel(device.compile(&SourceUnit::new("doctor", text, Precision::Mixed))?, "doctor")?;
     let out = device.allocate(4 * 32)?;
     let pointer = [std::ptr::from_ref(&out).cast_mut().cast::<Opaque>()];
-    device.launch(kernel, Extent::from(1), Extent::from(32), 0, &pointer)?;
+    // SAFETY: the kernel takes the address of 32 numbers
+    unsafe { device.launch(kernel, Extent::from(1), Extent::from(32), 0, &pointer)? };
     let mut bytes = [0; 4 * 32];
     device.download(out, &mut bytes)?;
     device.free(out)?;

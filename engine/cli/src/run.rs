@@ -90,7 +90,7 @@ struct PreparedRun {
     resume: Option<Checkpoint>,
     walltime: Option<Duration>,
     /// Held until the run ends.
-    lock: Option<Lock>,
+    lock: Lock,
 }
 
 impl PreparedRun {

@@ -94,7 +94,18 @@ pub trait Services: Send + Sync {
     ///
     /// # Errors
     /// Returns the device's error.
-    fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, shared: u32, args: &[*mut Opaque]) -> Result<()>;
+    ///
+    /// # Safety
+    /// `args` has the address of a value of the declared type for each parameter of the kernel, valid during the call. The
+    /// addresses in these values are those of allocations with as many elements as the kernel accesses.
+    unsafe fn launch(
+        &self,
+        kernel: Kernel,
+        grid: Extent,
+        block: Extent,
+        shared: u32,
+        args: &[*mut Opaque],
+    ) -> Result<()>;
 }
 
 /// A device that runs CUDA kernels: a GPU, or the emulation on the CPU.
@@ -140,7 +151,10 @@ pub trait Device: Services {
     ///
     /// # Errors
     /// Returns the device's error.
-    fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()>;
+    ///
+    /// # Safety
+    /// As [`Services::launch`].
+    unsafe fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()>;
     /// Sets a 32-bit word of memory, in stream order.
     ///
     /// # Errors

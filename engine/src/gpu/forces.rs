@@ -269,7 +269,8 @@ impl Forces {
                 pointer(std::ptr::from_ref(&sums).cast()),
                 pointer(std::ptr::from_ref(&n).cast()),
             ];
-            d.launch(self.total_virial, Extent::from(1), Extent::from(1), 0, &args)?;
+            // SAFETY: the kernel takes the addresses of the globals and the sums, and the number of sums
+            unsafe { d.launch(self.total_virial, Extent::from(1), Extent::from(1), 0, &args)? };
         }
         Ok(())
     }
@@ -338,7 +339,8 @@ impl Forces {
                 let shared = 16 * list.slots + types + if p.queued { QUEUE_BYTES } else { 0 };
                 let pointer = [std::ptr::from_ref(&args).cast_mut().cast::<Opaque>()];
                 let (grid, block) = (Extent::from(list.n_blocks), Extent::from(BLOCK as u32));
-                self.device.launch(kernel, grid, block, shared, &pointer)
+                // SAFETY: staged pair kernels take one `StagedPairArgs`, whose views describe arrays of this device
+                unsafe { self.device.launch(kernel, grid, block, shared, &pointer) }
             }
             (PairLayout::Plain { team }, _) => launch(&*self.device, kernel, self.n * team as usize, PAIR_BLOCK, &pair),
             _ => Err(Error::Run("the pair loop needs a staged list".into())),

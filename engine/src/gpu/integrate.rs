@@ -1,8 +1,8 @@
 //! Integrators of a stage on the device.
 
 use super::arrays::{Buffer, launch};
-use super::ranks::{Addresses, Rank};
 use super::codegen::{PhaseKernel, integrator_functions, integrator_unit};
+use super::ranks::{Addresses, Rank};
 use crate::device::args::{PhaseArgs, SUM_THREADS};
 use crate::device::{Device, Kernel};
 use crate::plan::StagePlan;
@@ -197,7 +197,8 @@ impl Integrators {
         {
             let globals = state.globals.address;
             let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];
-            self.device.launch(kernel, Extent::from(1), Extent::from(1), 0, &pointer)?;
+            // SAFETY: the kernel takes the address of the globals
+            unsafe { self.device.launch(kernel, Extent::from(1), Extent::from(1), 0, &pointer)? };
         }
         Ok(())
     }

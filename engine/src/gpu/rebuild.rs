@@ -351,7 +351,8 @@ impl Rebuild {
         }
         let globals = state.globals.address;
         let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];
-        d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer)?;
+        // SAFETY: the kernel takes the address of the globals
+        unsafe { d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer)? };
         self.rank.as_ref().map_or(Ok(()), |rank| rank.exchange(state))
     }
 

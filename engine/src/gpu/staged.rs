@@ -174,7 +174,11 @@ impl Staged {
         s.view.statistics = s.statistics.address();
         s.set_slots(sizes.slots)?;
         // blocks at the surface of a range are no different, but ranges are not quite equal in density
-        s.set_chunks(if own.len() < n { (1.1 * sizes.chunks as f64 * own.len() as f64 / n as f64) as usize + 4096 } else { sizes.chunks })?;
+        s.set_chunks(if own.len() < n {
+            (1.1 * sizes.chunks as f64 * own.len() as f64 / n as f64) as usize + 4096
+        } else {
+            sizes.chunks
+        })?;
         Ok(s)
     }
 
@@ -265,8 +269,11 @@ impl Staged {
             let blocks = self.mask_blocks.min(self.view.n_blocks as usize - first) as u32;
             let pointer = [std::ptr::from_ref(&args).cast_mut().cast::<Opaque>()];
             let (grid, block) = (Extent::from(blocks), Extent::from(BLOCK as u32));
-            d.launch(k.find_neighbors, grid, block, search, &pointer)?;
-            d.launch(expand, grid, block, self.view.slots * BLOCK as u32 / 8, &pointer)?;
+            // SAFETY: both kernels take one `StagedListArgs`, whose views describe arrays of this device
+            unsafe {
+                d.launch(k.find_neighbors, grid, block, search, &pointer)?;
+                d.launch(expand, grid, block, self.view.slots * BLOCK as u32 / 8, &pointer)?;
+            }
         }
         Ok(())
     }

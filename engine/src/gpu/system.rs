@@ -147,7 +147,8 @@ impl GpuSystem {
         if staged.is_some() {
             info!("the neighbor list is staged in blocks of {} particles", super::staged::BLOCK);
         }
-        let rebuild = Rebuild::new(&device, facts.precision, n, length, d, r_list, small, staged, &sorted_arrays, rank.clone())?;
+        let rebuild =
+            Rebuild::new(&device, facts.precision, n, length, d, r_list, small, staged, &sorted_arrays, rank.clone())?;
         let tables = LinkTables::new(&raw.topology, plan.pipeline.neighbors.exclude, n);
         let links = DeviceLinks::new(&device, facts.precision, &tables, plan.molecules.as_ref())?;
         let blocks = 4 * device.multiprocessors() as usize;
@@ -254,7 +255,17 @@ impl GpuSystem {
             Some(_) => PairLayout::staged(self.globals.r_cut, self.globals.r_list),
             None => PairLayout::Plain { team: self.rebuild.team() },
         };
-        Forces::new(&self.device, self.system, components, f.precision, f.n, f.n_types, layout, f.seed, self.rank.clone())
+        Forces::new(
+            &self.device,
+            self.system,
+            components,
+            f.precision,
+            f.n,
+            f.n_types,
+            layout,
+            f.seed,
+            self.rank.clone(),
+        )
     }
 
     /// Continues with a plain list: the particles have become too uneven for a staged one.
@@ -350,19 +361,28 @@ impl Backend for GpuSystem {
             Some((a.component_name()?.to_string(), b.as_ref().map_or(0, Buffer::address)))
         };
         let arrays = self.arrays.iter().filter_map(optional).collect();
-        let integrators =
-            Integrators::new(device, self.system, stage, f, &self.globals, &arrays, &mut self.integrator_states, self.rank.clone())?;
+        let integrators = Integrators::new(
+            device,
+            self.system,
+            stage,
+            f,
+            &self.globals,
+            &arrays,
+            &mut self.integrator_states,
+            self.rank.clone(),
+        )?;
         let prevented: Vec<String> =
             forces.not_capturable().into_iter().chain(integrators.not_capturable()).map(String::from).collect();
         if !prevented.is_empty() {
             info!("steps are launched one by one, not as a graph, because of {}", prevented.join(", "));
         }
         let forces_again = stage.forces_again();
-        let steps_kernel = if forces_again || !prevented.is_empty() || self.rebuild.staged.is_some() || self.rank.is_some() {
-            None
-        } else {
-            StepsKernel::new(device, &forces, &integrators, f.precision, f.n, f.n_types, team)?
-        };
+        let steps_kernel =
+            if forces_again || !prevented.is_empty() || self.rebuild.staged.is_some() || self.rank.is_some() {
+                None
+            } else {
+                StepsKernel::new(device, &forces, &integrators, f.precision, f.n, f.n_types, team)?
+            };
         let components = stage.forces.clone();
         self.stage =
             Some(Stage { components, forces, integrators, forces_again, steps_kernel, graphs: Graphs::new(prevented) });
@@ -398,7 +418,8 @@ impl Backend for GpuSystem {
             pointer(std::ptr::from_ref(&result).cast()),
         ];
         let blocks = (4 * self.device.multiprocessors()).min(self.facts.n.div_ceil(256) as u32);
-        self.device.launch(kernel, Extent::from(blocks), Extent::from(256), 0, &args)?;
+        // SAFETY: the kernel takes the view of the state and the addresses of its partial sums, its counter and its result
+        unsafe { self.device.launch(kernel, Extent::from(blocks), Extent::from(256), 0, &args)? };
         let reported = stage.forces.reported()?;
         Ok(SystemSums {
             kinetic_tensor: std::array::from_fn(|k| reported.motion[k]),

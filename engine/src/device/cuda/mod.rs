@@ -8,8 +8,8 @@ mod peers;
 mod profile;
 
 pub use context::CudaDevice;
-pub use peers::{check_peers, open_peers};
 pub use driver::{driver, driver_version, probe};
+pub use peers::{check_peers, open_peers};
 
 use super::{Device, Graph, Kernel, Services, SourceUnit, nvrtc};
 use crate::profile::{Profile, Timing};
@@ -70,7 +70,14 @@ impl Services for CudaDevice {
         inner.names.push(name.into());
         Ok(Kernel(inner.kernels.len() as u64 - 1))
     }
-    fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, shared: u32, args: &[*mut Opaque]) -> Result<()> {
+    unsafe fn launch(
+        &self,
+        kernel: Kernel,
+        grid: Extent,
+        block: Extent,
+        shared: u32,
+        args: &[*mut Opaque],
+    ) -> Result<()> {
         let mut inner = self.activate()?;
         let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
         if shared > DEFAULT_SHARED {
@@ -174,7 +181,7 @@ impl Device for CudaDevice {
         unsafe { call!(cuOccupancyMaxActiveBlocksPerMultiprocessor(&raw mut blocks, f, threads as i32, 0))? };
         Ok(blocks.max(0) as u32 * self.multiprocessors)
     }
-    fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
+    unsafe fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
         let inner = self.activate()?;
         let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
         let mut args: Vec<*mut std::ffi::c_void> = args.iter().map(|a| a.cast()).collect();

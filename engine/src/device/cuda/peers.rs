@@ -27,7 +27,9 @@ pub fn check_peers(first: u32, count: u32) -> std::result::Result<(), String> {
             };
             asked.map_err(|e| e.to_string())?;
             if can == 0 {
-                return Err(format!("GPU {a} cannot read the memory of GPU {b} (no NVLink, or PCIe without peer access)"));
+                return Err(format!(
+                    "GPU {a} cannot read the memory of GPU {b} (no NVLink, or PCIe without peer access)"
+                ));
             }
         }
     }

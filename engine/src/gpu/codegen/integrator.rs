@@ -32,7 +32,17 @@ pub struct PhaseKernel {
 impl PhaseKernel {
     fn of(kernel: String, when: When, scalars: &[&PhaseInfo]) -> Self {
         let (sim_box, virial) = (scalars.iter().any(|q| q.sim_box), scalars.iter().any(|q| q.sim_box && !q.shear));
-        Self { kernel, when, particles: false, sim_box, virial, moves: false, has_action: true, sums: 0, advances: false }
+        Self {
+            kernel,
+            when,
+            particles: false,
+            sim_box,
+            virial,
+            moves: false,
+            has_action: true,
+            sums: 0,
+            advances: false,
+        }
     }
 
     /// Returns the number of its first phase, the suffix of its device functions.
@@ -65,10 +75,7 @@ pub fn integrator_unit(
             )
         };
         if ranks && s.particles && s.has_action {
-            let _ = writeln!(
-                t,
-                "extern \"C\" __global__ void {kernel}_end(PhaseArgs a) {{ phase_end<Phase{k}>(a); }}"
-            );
+            let _ = writeln!(t, "extern \"C\" __global__ void {kernel}_end(PhaseArgs a) {{ phase_end<Phase{k}>(a); }}");
         }
     }
     SourceUnit::new(name, &t, precision)

@@ -3,8 +3,8 @@
 use super::meeting::{Meeting, failed};
 use super::{ranges, unit};
 use crate::device::args::{
-    ALL_RANKS, CellGrid, GhostArgs, GhostField, GhostPullArgs, MAX_GHOST_FIELDS, MAX_RANKS, MAX_SORTED_ARRAYS, MeetingArgs,
-    PullArgs, RankArray, RankMoveArgs, RankRanges,
+    ALL_RANKS, CellGrid, GhostArgs, GhostField, GhostPullArgs, MAX_GHOST_FIELDS, MAX_RANKS, MAX_SORTED_ARRAYS,
+    MeetingArgs, PullArgs, RankArray, RankMoveArgs, RankRanges,
 };
 use crate::device::{Device, Kernel};
 use crate::gpu::arrays::{Buffer, launch};
@@ -192,7 +192,8 @@ impl Rank {
     /// As [`Self::meet`], after the device has done everything before.
     fn meet_by_host(&self, state: &StateView) -> Result<()> {
         self.device.synchronize()?;
-        let words = [offset_of!(Globals, rebuild), offset_of!(Globals, halt)].map(|at| state.globals.address + at as u64);
+        let words =
+            [offset_of!(Globals, rebuild), offset_of!(Globals, halt)].map(|at| state.globals.address + at as u64);
         let mut wanted = 0;
         for (bit, address) in words.iter().enumerate() {
             let mut word = [0; 4];
@@ -334,8 +335,7 @@ impl Rank {
             *to = RankArray { scratch, words: a.words, everywhere: u32::from(a.everywhere), data: a.data };
             n_arrays += 1;
         }
-        let args =
-            RankMoveArgs { state: *state, grid, ranges: self.ranges, order, n_arrays, reserved: 0, arrays };
+        let args = RankMoveArgs { state: *state, grid, ranges: self.ranges, order, n_arrays, reserved: 0, arrays };
         let n = state.n_local as usize;
         launch(&*self.device, self.kernels.gather_from_ranks, n, 256, &args)?;
         self.meet(state)?;
