@@ -233,7 +233,7 @@ fn pair_forces_are_those_of_a_direct_sum() {
     unsafe { run::<Repulsion>(&call, &rows(), &rows(), &mut sums) };
     let (mut force, mut direct) = (vec![[0.0; 3]; N], Sums::default());
     let table: Rows<[f64; 1], f64> = rows();
-    for i in 0..N {
+    for (i, force) in force.iter_mut().enumerate() {
         for j in (0..N).filter(|j| *j != i) {
             let d: [f64; 3] = std::array::from_fn(|k| {
                 let d = system.pos[i].position[k] - system.pos[j].position[k];
@@ -247,7 +247,7 @@ fn pair_forces_are_those_of_a_direct_sum() {
             let zeta = uniform_unit_variance(key.pair(7, i as u32, j as u32)[0]);
             let input = PairInput { r2, rv, zeta, ..PairInput::default() };
             let (f, u) = Repulsion::eval(&input, &table.rows[2 * (i % 2) + j % 2]);
-            (0..3).for_each(|k| force[i][k] += f * d[k]);
+            (0..3).for_each(|k| force[k] += f * d[k]);
             direct.energy += 0.5 * u;
             for (v, (a, b)) in direct.virial.iter_mut().zip([(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]) {
                 *v += 0.5 * f * d[a] * d[b];
