@@ -238,6 +238,37 @@ impl Chosen {
             Self::Emulated => Some(Arc::new(EmulatedDevice::new()?)),
         })
     }
+    /// Returns why a run cannot be shared by this device and the next ones, `ranks` in all.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn check_ranks(&self, ranks: u32) -> std::result::Result<(), String> {
+        match self {
+            Self::Cpu { reason } => Err(format!("the run uses the CPU ({reason}), not {ranks} GPUs")),
+            Self::Emulated => Ok(()),
+            Self::Cuda { .. } if shares_gpu() => Ok(()),
+            Self::Cuda { ordinal, .. } => cuda::check_peers(*ordinal, ranks),
+        }
+    }
+
+    /// Opens this device and the next ones for a run that `ranks` GPUs share; returns `None` for the CPU.
+    ///
+    /// # Errors
+    /// Returns the device's error.
+    pub fn open_ranks(&self, ranks: u32) -> Result<Option<Vec<Arc<dyn Device>>>> {
+        let all: Result<Vec<Arc<dyn Device>>> = match self {
+            Self::Cpu { .. } => return Ok(None),
+            Self::Cuda { ordinal, .. } => cuda::open_peers(*ordinal, ranks, shares_gpu())
+                .map(|devices| devices.into_iter().map(|d| Arc::new(d) as Arc<dyn Device>).collect()),
+            Self::Emulated => (0..ranks).map(|_| Ok(Arc::new(EmulatedDevice::new()?) as Arc<dyn Device>)).collect(),
+        };
+        all.map(Some)
+    }
+}
+
+/// Returns whether all ranks of a run use the same GPU, for tests on a machine with one.
+pub fn shares_gpu() -> bool {
+    std::env::var_os("GALAMOST_SHARE_GPU").is_some()
 }
 
 /// Chooses the device that the user requests.

@@ -2,6 +2,7 @@
 
 use super::arrays::{Buffer, launch};
 use super::codegen::{bond_unit, pair_unit, staged_pair_unit};
+use super::ranks::{Addresses, Rank};
 use super::rebuild::Lists;
 use super::staged::BLOCK;
 use crate::device::args::{BondArgs, MAX_PAIR_TERMS, PairArgs, PairTerm, StagedPairArgs};
@@ -68,11 +69,43 @@ impl PairLayout {
     }
 }
 
+/// Sums of each block of a loop with energies and virials.
+struct BlockSums {
+    partial: Arc<Buffer>,
+    /// With several ranks: its addresses, and the kernel that adds the sums of all blocks. Every loop has its own memory
+    /// then: other ranks may still read that of another loop.
+    shared: Option<(Addresses, Kernel)>,
+    /// Numbers of a block.
+    numbers: usize,
+    /// Particles of a block.
+    particles: usize,
+}
+
+impl BlockSums {
+    /// Uses `partial`, or with several ranks new memory for `n` particles, and the kernel `end` of a module.
+    fn new(
+        device: &Arc<dyn Device>,
+        partial: &Arc<Buffer>,
+        numbers: usize,
+        particles: usize,
+        n: usize,
+        module: u64,
+        end: &str,
+        rank: Option<&Rank>,
+    ) -> Result<Self> {
+        let Some(rank) = rank else { return Ok(Self { partial: partial.clone(), shared: None, numbers, particles }) };
+        let partial = Arc::new(Buffer::new(device, 8 * numbers * n.div_ceil(particles))?);
+        let shared = Some((rank.share(partial.address())?, device.kernel(module, end)?));
+        Ok(Self { partial, shared, numbers, particles })
+    }
+}
+
 struct PairLoop {
     /// Names of the components.
     names: String,
     force: Kernel,
     full: Kernel,
+    sums: BlockSums,
     texts: Vec<String>,
     terms: Vec<PairTerm>,
     layout: PairLayout,
@@ -86,6 +119,7 @@ struct Bonded {
     text: String,
     force: Kernel,
     full: Kernel,
+    sums: BlockSums,
     rows: Buffer,
     component: Arc<Component>,
     /// Index of its sums.
@@ -107,8 +141,10 @@ pub struct Forces {
     /// All reported numbers in one array, so that one copy transfers them: the motion sums ([`MOTION_BYTES`] bytes),
     /// the sums of each component, and the additional quantities of the components.
     report: Buffer,
-    partial: Buffer,
     counter: Buffer,
+    rank: Option<Arc<Rank>>,
+    /// The report in each rank.
+    reports: Addresses,
 }
 
 impl Forces {
@@ -122,6 +158,7 @@ impl Forces {
         n_types: u32,
         layout: PairLayout,
         seed: u64,
+        rank: Option<Arc<Rank>>,
     ) -> Result<Self> {
         // pair components come first, so that their sums are contiguous for the fused loop
         let of = |kind: Kind| components.iter().filter(move |c| c.kind == kind);
@@ -134,42 +171,47 @@ impl Forces {
                 pairs.len()
             )));
         }
+        let team = if let PairLayout::Plain { team } = layout { team } else { 1 };
+        let blocks = (n * team as usize).div_ceil(PAIR_BLOCK as usize).max(n.div_ceil(BOND_BLOCK as usize));
+        let partial = Arc::new(Buffer::new(device, 8 * (pairs.len() + 7) * blocks)?);
+        let shared = rank.as_deref();
         let pair = if pairs.is_empty() {
             None
         } else {
-            Some(PairLoop::new(device, &pairs, precision, n_types, layout, seed)?)
+            Some(PairLoop::new(device, &pairs, precision, n, n_types, layout, seed, &partial, shared)?)
         };
         let mut bonded = vec![];
         for c in of(Kind::Bonded) {
             let part = c.bonded().ok_or_else(|| Error::Run(format!("{} is not a bonded potential", c.name)))?;
             let code = part.device(precision)?;
             let text = code.text.into_string();
-            let module = device.compile(&bond_unit(&c.name, &text, c.needs.link_width, precision))?;
+            let module = device.compile(&bond_unit(&c.name, &text, c.needs.link_width, shared.is_some(), precision))?;
             bonded.push(Bonded {
                 text,
                 force: device.kernel(module, "bond_force")?,
                 full: device.kernel(module, "bond_force_full")?,
+                sums: BlockSums::new(device, &partial, 7, BOND_BLOCK as usize, n, module, "bond_force_end", shared)?,
                 rows: Buffer::of_bytes(device, code.rows.as_slice())?,
                 component: c.clone(),
                 slot: slot_of(c),
             });
         }
-        let team = if let PairLayout::Plain { team } = layout { team } else { 1 };
-        let blocks = (n * team as usize).div_ceil(PAIR_BLOCK as usize).max(n.div_ceil(BOND_BLOCK as usize));
         let n_quantities: usize = of(Kind::Force).map(|c| c.needs.quantities.len()).sum();
+        let report = Buffer::new(device, MOTION_BYTES + size_of::<Sums>() * order.len() + 8 * n_quantities)?;
         Ok(Self {
             n_quantities,
+            reports: shared.map_or(Ok(Addresses::default()), |r| r.share(report.address()))?,
             device: device.clone(),
-            n,
+            n: shared.map_or(n, |r| r.own().len()),
             pair,
             bonded,
             others: of(Kind::Force).map(|c| (c.clone(), slot_of(c))).collect(),
             slots: components.iter().map(slot_of).collect(),
             clear_forces: device.kernel(system, "clear_forces")?,
             total_virial: device.kernel(system, "total_virial")?,
-            report: Buffer::new(device, MOTION_BYTES + size_of::<Sums>() * order.len() + 8 * n_quantities)?,
-            partial: Buffer::new(device, 8 * (pairs.len() + 7) * blocks)?,
+            report,
             counter: Buffer::new(device, 4)?,
+            rank,
         })
     }
 
@@ -199,6 +241,10 @@ impl Forces {
             Some(p) => {
                 d.profile().set_part(&p.names);
                 self.run_pairs(p, state, lists, if full { p.full } else { p.force })?;
+                if full {
+                    let args = self.pair_args(p, state, &lists.plain);
+                    self.add_blocks(&p.sums, state, if p.staged() { BLOCK as u32 } else { PAIR_BLOCK }, &args)?;
+                }
             }
             None => {
                 d.profile().set_part("clear forces");
@@ -209,7 +255,56 @@ impl Forces {
             d.profile().set_part(&b.component.name);
             let args = self.bond_args(b, state, links);
             launch(d, if full { b.full } else { b.force }, self.n, BOND_BLOCK, &args)?;
+            if full {
+                self.add_blocks(&b.sums, state, BOND_BLOCK, &args)?;
+            }
         }
+        self.run_others(state, lists, links, wanted)?;
+        if full {
+            d.profile().set_part("sums");
+            let (globals, sums, n) = (state.globals.address, self.sum_address(0), self.slots.len() as u32);
+            let pointer = |p: *const u8| p.cast_mut().cast::<Opaque>();
+            let args = [
+                pointer(std::ptr::from_ref(&globals).cast()),
+                pointer(std::ptr::from_ref(&sums).cast()),
+                pointer(std::ptr::from_ref(&n).cast()),
+            ];
+            // SAFETY: the kernel takes the addresses of the globals and the sums, and the number of sums
+            unsafe { d.launch(self.total_virial, Extent::from(1), Extent::from(1), 0, &args)? };
+        }
+        Ok(())
+    }
+
+    /// With several ranks: adds the sums of the blocks of all of them, in a block of as many threads as the loop's.
+    fn add_blocks<A>(&self, sums: &BlockSums, state: &StateView, threads: u32, args: &A) -> Result<()> {
+        let (Some(rank), Some((addresses, end))) = (&self.rank, sums.shared) else { return Ok(()) };
+        rank.meet(state)?;
+        rank.pull(addresses, 2 * sums.numbers, sums.particles, None)?;
+        launch(&*self.device, end, threads as usize, threads, args)
+    }
+
+    /// Computes the forces of components with kernels of their own. With several ranks, the first one does it for all
+    /// particles, and the others read the result.
+    fn run_others(&self, state: &StateView, lists: &Lists, links: [LinkView; 3], wanted: Wanted) -> Result<()> {
+        let Some(rank) = self.rank.as_deref().filter(|_| !self.others.is_empty()) else {
+            return self.launch_others(state, lists, links, wanted);
+        };
+        rank.meet(state)?;
+        if rank.number() == 0 {
+            rank.pull_all()?;
+            self.launch_others(state, lists, links, wanted)?;
+        }
+        rank.meet(state)?;
+        rank.pull_forces()?;
+        if wanted.more_than_force() {
+            rank.pull_words(self.reports, self.report.bytes() / 4, 0)?;
+        }
+        rank.signal_read(state)
+    }
+
+    /// Launches the components with kernels of their own.
+    fn launch_others(&self, state: &StateView, lists: &Lists, links: [LinkView; 3], wanted: Wanted) -> Result<()> {
+        let d = &*self.device;
         let mut quantity = self.sum_address(self.slots.len());
         for (c, slot) in &self.others {
             let part = c.force().ok_or_else(|| Error::Run(format!("{} is not a force", c.name)))?;
@@ -230,18 +325,6 @@ impl Forces {
             d.profile().set_part(&c.name);
             // SAFETY: the views describe arrays of this device
             unsafe { part.compute(&call, &mut Sums::default())? };
-        }
-        if full {
-            d.profile().set_part("sums");
-            let (globals, sums, n) = (state.globals.address, self.sum_address(0), self.slots.len() as u32);
-            let pointer = |p: *const u8| p.cast_mut().cast::<Opaque>();
-            let args = [
-                pointer(std::ptr::from_ref(&globals).cast()),
-                pointer(std::ptr::from_ref(&sums).cast()),
-                pointer(std::ptr::from_ref(&n).cast()),
-            ];
-            // SAFETY: the kernel takes the addresses of the globals and the sums, and the number of sums
-            unsafe { d.launch(self.total_virial, Extent::from(1), Extent::from(1), 0, &args)? };
         }
         Ok(())
     }
@@ -271,7 +354,7 @@ impl Forces {
         PairArgs {
             state: *state,
             list: *list,
-            partial: self.partial.address(),
+            partial: p.sums.partial.address(),
             counter: self.counter.address(),
             sums: self.sum_address(0),
             terms,
@@ -285,7 +368,7 @@ impl Forces {
             rows: b.rows.address(),
             first_varying: b.component.first_varying,
             component: b.component.id,
-            partial: self.partial.address(),
+            partial: b.sums.partial.address(),
             counter: self.counter.address(),
             sums: self.sum_address(b.slot),
         }
@@ -343,13 +426,20 @@ impl Forces {
 }
 
 impl PairLoop {
+    fn staged(&self) -> bool {
+        matches!(self.layout, PairLayout::Staged { .. })
+    }
+
     fn new(
         device: &Arc<dyn Device>,
         pairs: &[&Arc<Component>],
         precision: Precision,
+        n: usize,
         n_types: u32,
         layout: PairLayout,
         seed: u64,
+        partial: &Arc<Buffer>,
+        rank: Option<&Rank>,
     ) -> Result<Self> {
         let (mut texts, mut terms, mut rows) = (vec![], vec![], vec![]);
         for c in pairs {
@@ -371,11 +461,17 @@ impl PairLoop {
         }
         let queued = layout.queued(&texts);
         let unit = match layout {
-            PairLayout::Plain { team } => pair_unit(&texts, n_types, team, precision),
-            PairLayout::Staged { .. } => staged_pair_unit(&texts, n_types, queued, precision),
+            PairLayout::Plain { team } => pair_unit(&texts, n_types, team, rank.is_some(), precision),
+            PairLayout::Staged { .. } => staged_pair_unit(&texts, n_types, queued, rank.is_some(), precision),
         };
         let module = device.compile(&unit)?;
+        let particles = match layout {
+            PairLayout::Plain { team } => (PAIR_BLOCK / team) as usize,
+            PairLayout::Staged { .. } => BLOCK,
+        };
+        let end = "pair_force_end";
         Ok(Self {
+            sums: BlockSums::new(device, partial, pairs.len() + 6, particles, n, module, end, rank)?,
             names: pairs.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(" + "),
             force: device.kernel(module, "pair_force")?,
             full: device.kernel(module, "pair_force_full")?,

@@ -5,6 +5,7 @@ use super::forces::Forces;
 use super::forces::PairLayout;
 use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
+use super::ranks::{Meeting, Rank, RankedArray};
 use super::rebuild::{Rebuild, SortWhen, SortedArray};
 use super::step::Graphs;
 use super::steps_kernel::StepsKernel;
@@ -78,6 +79,8 @@ pub struct GpuSystem {
     pub(super) host: HostServices,
     scaling: PositionScaling,
     pub(super) exclude: crate::pipeline::Exclusions,
+    /// Set if several GPUs share the run.
+    pub(super) rank: Option<Arc<Rank>>,
     pub(super) device: Arc<dyn Device>,
 }
 
@@ -87,12 +90,33 @@ impl GpuSystem {
     /// # Errors
     /// Returns the driver's error, or an error if the initial state lacks an array that a component requires.
     pub fn new(plan: &Plan, device: Arc<dyn Device>) -> Result<Self> {
+        Self::of_rank(plan, device, None)
+    }
+
+    /// Returns the system of one rank of several: its number, their number, and the place where they meet. All ranks call
+    /// it.
+    ///
+    /// # Errors
+    /// As for [`Self::new`], or an error if another rank has failed.
+    pub(super) fn of_rank(
+        plan: &Plan,
+        device: Arc<dyn Device>,
+        rank: Option<(usize, usize, &Arc<Meeting>)>,
+    ) -> Result<Self> {
+        let by_host = crate::device::shares_gpu() && plan.device != crate::device::Chosen::Emulated;
         let (facts, raw) = initial(plan)?;
         let n = facts.n;
         let (r_list, buffer) = list_radius(plan);
         if plan.shears()? {
             device.define_macro("GALAMOST_SHEAR");
         }
+        let rank = match rank {
+            None => None,
+            Some((number, ranks, meeting)) => {
+                device.define_macro(super::ranks::MACRO);
+                Some(Arc::new(Rank::new(&device, facts.precision, n, number, ranks, meeting, by_host)?))
+            }
+        };
         let system =
             device.compile(&SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
         let mut arrays = vec![];
@@ -123,7 +147,8 @@ impl GpuSystem {
         if staged.is_some() {
             info!("the neighbor list is staged in blocks of {} particles", super::staged::BLOCK);
         }
-        let rebuild = Rebuild::new(&device, facts.precision, n, length, d, r_list, small, staged, &sorted_arrays)?;
+        let rebuild =
+            Rebuild::new(&device, facts.precision, n, length, d, r_list, small, staged, &sorted_arrays, rank.clone())?;
         let tables = LinkTables::new(&raw.topology, plan.pipeline.neighbors.exclude, n);
         let links = DeviceLinks::new(&device, facts.precision, &tables, plan.molecules.as_ref())?;
         let blocks = 4 * device.multiprocessors() as usize;
@@ -148,15 +173,43 @@ impl GpuSystem {
             host,
             exclude: plan.pipeline.neighbors.exclude,
             facts,
+            rank,
             device,
         };
+        s.share_arrays()?;
         s.import(&raw)?;
         Ok(s)
     }
 
+    /// Tells the other ranks where the arrays are.
+    fn share_arrays(&self) -> Result<()> {
+        let Some(rank) = &self.rank else { return Ok(()) };
+        let mut arrays = vec![];
+        for (array, buffer) in &self.arrays {
+            // every rank has these of all particles at the last rebuild
+            let same = [ArrayId::PosAtBuild, ArrayId::IndexOfTag].map(ArrayId::name).contains(&array.name.as_str());
+            let Some(buffer) = buffer.as_ref().filter(|_| !same) else { continue };
+            let optional = array.component_name();
+            let constant = [ArrayId::Tag, ArrayId::Group].map(ArrayId::name).contains(&array.name.as_str())
+                || ["charge", "diameter"].map(Some).contains(&optional);
+            let positions = array.name == ArrayId::PosType.name();
+            arrays.push(RankedArray {
+                data: rank.share(buffer.address())?,
+                words: array.element.stride(self.facts.precision) as u32 / 4,
+                everywhere: constant || positions,
+                changes: !constant,
+                of_neighbors: positions || array.name == ArrayId::VelocityMass.name() || optional == Some("quaternion"),
+                of_forces: !constant && (optional.is_some() || array.name == ArrayId::Force.name()),
+            });
+        }
+        rank.set_arrays(arrays);
+        Ok(())
+    }
+
     /// Returns the view of the state for plugins and kernels.
     pub(super) fn view(&self) -> StateView {
-        state_view(&self.facts, self.device_globals.address(), |array| {
+        let own = self.rank.as_ref().map_or(0..self.facts.n, |r| r.own());
+        let view = state_view(&self.facts, self.device_globals.address(), |array| {
             let buffer = match array {
                 Array::Fixed(id) => self.arrays[id as usize].1.as_ref(),
                 Array::Optional(name) => {
@@ -164,7 +217,8 @@ impl GpuSystem {
                 }
             };
             buffer.map_or(0, Buffer::address)
-        })
+        });
+        StateView { own_begin: own.start as u32, own_end: own.end as u32, ..view }
     }
 
     /// Returns an array that is always stored.
@@ -201,7 +255,17 @@ impl GpuSystem {
             Some(_) => PairLayout::staged(self.globals.r_cut, self.globals.r_list),
             None => PairLayout::Plain { team: self.rebuild.team() },
         };
-        Forces::new(&self.device, self.system, components, f.precision, f.n, f.n_types, layout, f.seed)
+        Forces::new(
+            &self.device,
+            self.system,
+            components,
+            f.precision,
+            f.n,
+            f.n_types,
+            layout,
+            f.seed,
+            self.rank.clone(),
+        )
     }
 
     /// Continues with a plain list: the particles have become too uneven for a staged one.
@@ -226,6 +290,7 @@ impl GpuSystem {
     /// Rebuilds the neighbor list, with larger buffers if needed.
     pub(super) fn rebuild_now(&mut self, when: SortWhen) -> Result<()> {
         loop {
+            self.gather_threads()?;
             self.launch_rebuild(when)?;
             self.sync_globals()?;
             if !self.globals.is_halted() {
@@ -233,6 +298,52 @@ impl GpuSystem {
             }
             self.make_room()?;
         }
+    }
+
+    /// Applies what an updater did to the state, and recomputes forces if needed. All ranks call it.
+    pub(super) fn apply_update(&mut self, updater: &Arc<Component>, update: Update, wanted: Wanted) -> Result<()> {
+        let Update { mut edits, changed: changed_now, sim_box } = update;
+        self.sync_globals()?;
+        let box_changed = changed_now & changed::BOX != 0;
+        if box_changed && !self.globals.is_halted() {
+            self.globals.set_box(sim_box.length, updater.id);
+            self.upload_globals()?;
+            self.scale_positions()?;
+        }
+        if self.globals.is_halted() {
+            let f = self.globals.fault.get();
+            let component = (f.component == updater.id).then_some(&**updater);
+            return Err(crate::backend::fault_error(self.globals.step, f, component));
+        }
+        let topology_changed = !edits.is_empty();
+        let mut touched = Touched::default();
+        if topology_changed {
+            touched = self.topology.apply(&mut self.tables, &mut edits, self.globals.step)?;
+            if self.links.fits(&self.tables) {
+                self.links.update_rows(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
+            } else {
+                info!("step {}: the topology tables grow", self.globals.step);
+                self.destroy_graphs()?;
+                self.links.upload_all(&self.tables)?;
+                self.rebuild.index_links(&self.view(), &self.links.to_index())?;
+                self.links.update_rows(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
+            }
+        }
+        let positions = changed_now & changed::POSITIONS != 0 || box_changed;
+        // rows of a staged list are not patched
+        let excluded = self.rebuild.staged.is_some() && !touched.exclusions.is_empty();
+        if positions || touched.exclusion_removed || excluded {
+            self.rebuild_now(SortWhen::Due)?;
+        }
+        if positions || topology_changed || changed_now & changed::FORCES != 0 {
+            self.gather_threads()?;
+            self.launch_forces_anew(wanted)?;
+        }
+        if changed_now & changed::VELOCITIES != 0 {
+            self.launch_integrators(When::Start)?;
+        }
+        // the next step reports a fault of these forces; only the virial is needed before
+        if wanted.more_than_force() { self.sync_after_forces() } else { Ok(()) }
     }
 }
 
@@ -250,26 +361,36 @@ impl Backend for GpuSystem {
             Some((a.component_name()?.to_string(), b.as_ref().map_or(0, Buffer::address)))
         };
         let arrays = self.arrays.iter().filter_map(optional).collect();
-        let integrators =
-            Integrators::new(device, self.system, stage, f, &self.globals, &arrays, &mut self.integrator_states)?;
+        let integrators = Integrators::new(
+            device,
+            self.system,
+            stage,
+            f,
+            &self.globals,
+            &arrays,
+            &mut self.integrator_states,
+            self.rank.clone(),
+        )?;
         let prevented: Vec<String> =
             forces.not_capturable().into_iter().chain(integrators.not_capturable()).map(String::from).collect();
         if !prevented.is_empty() {
             info!("steps are launched one by one, not as a graph, because of {}", prevented.join(", "));
         }
         let forces_again = stage.forces_again();
-        let steps_kernel = if forces_again || !prevented.is_empty() || self.rebuild.staged.is_some() {
-            None
-        } else {
-            StepsKernel::new(device, &forces, &integrators, f.precision, f.n, f.n_types, team)?
-        };
+        let steps_kernel =
+            if forces_again || !prevented.is_empty() || self.rebuild.staged.is_some() || self.rank.is_some() {
+                None
+            } else {
+                StepsKernel::new(device, &forces, &integrators, f.precision, f.n, f.n_types, team)?
+            };
         let components = stage.forces.clone();
         self.stage =
             Some(Stage { components, forces, integrators, forces_again, steps_kernel, graphs: Graphs::new(prevented) });
         if forces_are_valid {
             return Ok(());
         }
-        self.launch_forces(Wanted::ALL)?;
+        self.gather_threads()?;
+        self.launch_forces_anew(Wanted::ALL)?;
         self.launch_integrators(When::Start)?;
         self.sync_after_forces()
     }
@@ -332,47 +453,8 @@ impl Backend for GpuSystem {
     }
 
     fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
-        let Update { mut edits, changed: changed_now, sim_box } = call_updater(self, updater)?;
-        self.sync_globals()?;
-        let box_changed = changed_now & changed::BOX != 0;
-        if box_changed && !self.globals.is_halted() {
-            self.globals.set_box(sim_box.length, updater.id);
-            self.upload_globals()?;
-            self.scale_positions()?;
-        }
-        if self.globals.is_halted() {
-            let f = self.globals.fault.get();
-            let component = (f.component == updater.id).then_some(&**updater);
-            return Err(crate::backend::fault_error(self.globals.step, f, component));
-        }
-        let topology_changed = !edits.is_empty();
-        let mut touched = Touched::default();
-        if topology_changed {
-            touched = self.topology.apply(&mut self.tables, &mut edits, self.globals.step)?;
-            if self.links.fits(&self.tables) {
-                self.links.update_rows(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
-            } else {
-                info!("step {}: the topology tables grow", self.globals.step);
-                self.destroy_graphs()?;
-                self.links.upload_all(&self.tables)?;
-                self.rebuild.index_links(&self.view(), &self.links.to_index())?;
-                self.links.update_rows(&self.view(), &self.rebuild.view(), &self.tables, &touched)?;
-            }
-        }
-        let positions = changed_now & changed::POSITIONS != 0 || box_changed;
-        // rows of a staged list are not patched
-        let excluded = self.rebuild.staged.is_some() && !touched.exclusions.is_empty();
-        if positions || touched.exclusion_removed || excluded {
-            self.rebuild_now(SortWhen::Due)?;
-        }
-        if positions || topology_changed || changed_now & changed::FORCES != 0 {
-            self.launch_forces(wanted)?;
-        }
-        if changed_now & changed::VELOCITIES != 0 {
-            self.launch_integrators(When::Start)?;
-        }
-        // the next step reports a fault of these forces; only the virial is needed before
-        if wanted.more_than_force() { self.sync_after_forces() } else { Ok(()) }
+        let update = call_updater(self, updater)?;
+        self.apply_update(updater, update, wanted)
     }
 
     fn export(&mut self) -> Result<RawState> {
@@ -387,8 +469,8 @@ impl Backend for GpuSystem {
         self.globals.box_length
     }
 
-    fn views(&mut self) -> (StateView, ListView, LinkView) {
-        (self.view(), self.rebuild.view(), self.links.view(0))
+    fn views(&mut self) -> Result<(StateView, ListView, LinkView)> {
+        Ok((self.view(), self.rebuild.view(), self.links.view(0)))
     }
 
     fn end_views(&mut self) {}

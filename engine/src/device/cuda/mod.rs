@@ -4,10 +4,12 @@ mod context;
 mod driver;
 mod graphs;
 mod memory;
+mod peers;
 mod profile;
 
 pub use context::CudaDevice;
 pub use driver::{driver, driver_version, probe};
+pub use peers::{check_peers, open_peers};
 
 use super::{Device, Graph, Kernel, Services, SourceUnit, nvrtc};
 use crate::profile::{Profile, Timing};
@@ -64,7 +66,7 @@ impl Services for CudaDevice {
     fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
         let mut inner = self.activate()?;
         let module = *inner.modules.get(module as usize).ok_or_else(|| fail(name, "unknown module"))?;
-        inner.kernels.push(Self::function(module, name)?);
+        inner.kernels.push(self.function(module, name)?);
         inner.names.push(name.into());
         Ok(Kernel(inner.kernels.len() as u64 - 1))
     }

@@ -11,7 +11,7 @@ mod state;
 use super::files;
 use super::{Plan, PluginUse, StagePlan};
 use crate::device::{self, Chosen};
-use crate::diagnostic::{Diagnostic, Failure};
+use crate::diagnostic::{Diagnostic, Failure, counted};
 use crate::pipeline::Pipeline;
 use crate::plugins::{Component, Registry};
 use crate::state::molecules::MoleculeRule;
@@ -103,6 +103,7 @@ fn stages(c: &mut Check<'_>, existing: Option<Snapshot>) -> Result<Bound, Failur
     if c.errors.is_empty() {
         check_stages(c, &stages, snapshot.as_ref(), last_generator);
     }
+    c.check_gpus(device.as_ref(), snapshot.as_ref());
     let molecules = molecule_rule(c, snapshot.as_ref());
     let files = c.files(&components, &stages);
     match (snapshot, device) {
@@ -228,6 +229,30 @@ impl Check<'_> {
                 self.error(self.pipeline.device_at, message);
                 None
             }
+        }
+    }
+
+    /// Adds an error if the run cannot be shared by as many GPUs as requested.
+    fn check_gpus(&mut self, device: Option<&Chosen>, snapshot: Option<&Snapshot>) {
+        let gpus = self.pipeline.gpus;
+        let problem = match (device, snapshot) {
+            _ if gpus == 1 => return,
+            _ if gpus == 0 || gpus as usize > device::args::MAX_RANKS => {
+                Some(format!("{gpus} GPUs; a run can use 1 to {}", device::args::MAX_RANKS))
+            }
+            (Some(device), Some(s)) => {
+                let blocks = s.len().div_ceil(device::args::BLOCK as usize);
+                let too_few = format!(
+                    "{} are too few for {gpus} GPUs: each needs a block of {}",
+                    counted(s.len() as u64, "particle"),
+                    device::args::BLOCK
+                );
+                device.check_ranks(gpus).err().or_else(|| (blocks < gpus as usize).then_some(too_few))
+            }
+            _ => None,
+        };
+        if let Some(message) = problem {
+            self.error(self.pipeline.gpus_at, message);
         }
     }
 
