@@ -14,7 +14,7 @@ use crate::kinds::integrator::{
     GroupInfo, Integrator, MAX_SUMS, NoArrays, NoState, Particle, ParticleFn, Program, particles,
 };
 use crate::kinds::pair::cpu::{Rows, run};
-use crate::kinds::pair::{PairEval, PairInput, inputs};
+use crate::kinds::pair::{PairEval, PairInput, SpecializationIsPure, inputs};
 use crate::kinds::storage::PositionStorage;
 use crate::philox::Random;
 use crate::views::Step;
@@ -137,6 +137,12 @@ struct Repulsion;
 impl PairEval for Repulsion {
     type Row<R: Real> = [R; 1];
     const INPUTS: u32 = inputs::VELOCITY | inputs::RANDOM;
+    // only one of the rows is special, so this loop must not run
+    // SAFETY: `specialized` is pure
+    const SPECIALIZATION: Option<SpecializationIsPure> = Some(unsafe { SpecializationIsPure::promise() });
+    fn specialized<R: Real>(row: &[R; 1]) -> bool {
+        row[0] == R::lit(1.0)
+    }
     fn eval<R: Real>(input: &PairInput<R>, row: &[R; 1]) -> (R, R) {
         let u = row[0] / input.r2;
         (u / input.r2 + input.zeta * R::lit(0.1) - input.rv * R::lit(0.01), u)
@@ -233,7 +239,7 @@ fn pair_forces_are_those_of_a_direct_sum() {
     unsafe { run::<Repulsion>(&call, &rows(), &rows(), &mut sums) };
     let (mut force, mut direct) = (vec![[0.0; 3]; N], Sums::default());
     let table: Rows<[f64; 1], f64> = rows();
-    for i in 0..N {
+    for (i, force) in force.iter_mut().enumerate() {
         for j in (0..N).filter(|j| *j != i) {
             let d: [f64; 3] = std::array::from_fn(|k| {
                 let d = system.pos[i].position[k] - system.pos[j].position[k];
@@ -247,7 +253,7 @@ fn pair_forces_are_those_of_a_direct_sum() {
             let zeta = uniform_unit_variance(key.pair(7, i as u32, j as u32)[0]);
             let input = PairInput { r2, rv, zeta, ..PairInput::default() };
             let (f, u) = Repulsion::eval(&input, &table.rows[2 * (i % 2) + j % 2]);
-            (0..3).for_each(|k| force[i][k] += f * d[k]);
+            (0..3).for_each(|k| force[k] += f * d[k]);
             direct.energy += 0.5 * u;
             for (v, (a, b)) in direct.virial.iter_mut().zip([(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]) {
                 *v += 0.5 * f * d[a] * d[b];
@@ -255,9 +261,17 @@ fn pair_forces_are_those_of_a_direct_sum() {
         }
     }
     let near = |a: f64, b: f64| (a - b).abs() < 1e-12 * b.abs().max(1.0);
-    for (found, wanted) in system.force.iter().zip(&force) {
-        assert!(found.iter().zip(wanted).all(|(a, b)| near(*a, *b)), "{found:?} {wanted:?}");
-    }
+    let compare = |found: &[[f64; 4]], times: f64| {
+        for (found, wanted) in found.iter().zip(&force) {
+            assert!(found.iter().zip(wanted).all(|(a, b)| near(*a, times * b)), "{found:?} {wanted:?}");
+        }
+    };
+    compare(&system.force, 1.0);
+    // the loop without energies adds the same forces
+    let call = PairCall { wanted: Wanted::FORCE, ..call };
+    // SAFETY: as above
+    unsafe { run::<Repulsion>(&call, &rows(), &rows(), &mut Sums::default()) };
+    compare(&system.force, 2.0);
     assert!(near(sums.energy, direct.energy), "{sums:?} {direct:?}");
     assert!(sums.virial.iter().zip(direct.virial).all(|(a, b)| near(*a, b)), "{sums:?} {direct:?}");
 }
