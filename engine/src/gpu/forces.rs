@@ -4,7 +4,7 @@ use super::arrays::{Buffer, launch};
 use super::codegen::{bond_unit, pair_unit, staged_pair_unit};
 use super::rebuild::Lists;
 use super::staged::BLOCK;
-use crate::device::args::{BondArgs, MAX_PAIR_TERMS, PairArgs, PairTerm, StagedPairArgs};
+use crate::device::args::{BondArgs, Excluded, MAX_PAIR_TERMS, PairArgs, PairTerm, StagedPairArgs};
 use crate::device::{Device, Kernel};
 use crate::plugins::Component;
 use galamost_plugin_api::abi::{Extent, Opaque};
@@ -100,8 +100,10 @@ pub struct Forces {
     bonded: Vec<Bonded>,
     others: Vec<(Arc<Component>, usize)>,
     n_quantities: usize,
-    /// For each component in pipeline order: the index of its sums.
-    slots: Vec<usize>,
+    /// For each component in pipeline order: the index of its sums, and of those of its long-range part.
+    slots: Vec<(usize, Option<usize>)>,
+    /// Number of sums.
+    n_sums: usize,
     clear_forces: Kernel,
     total_virial: Kernel,
     /// All reported numbers in one array, so that one copy transfers them: the motion sums ([`MOTION_BYTES`] bytes),
@@ -156,18 +158,28 @@ impl Forces {
         }
         let team = if let PairLayout::Plain { team } = layout { team } else { 1 };
         let blocks = (n * team as usize).div_ceil(PAIR_BLOCK as usize).max(n.div_ceil(BOND_BLOCK as usize));
-        let n_quantities: usize = of(Kind::Force).map(|c| c.needs.quantities.len()).sum();
+        // the remainders of pair potentials of long range have their own sums, which follow all others
+        let remainders: Vec<u32> = pairs.iter().filter(|c| c.force().is_some()).map(|c| c.id).collect();
+        let remainder_of = |c: &Arc<Component>| Some(order.len() + remainders.iter().position(|id| *id == c.id)?);
+        let others: Vec<(Arc<Component>, usize)> = components
+            .iter()
+            .filter(|c| c.force().is_some())
+            .map(|c| (c.clone(), remainder_of(c).unwrap_or_else(|| slot_of(c))))
+            .collect();
+        let n_sums = order.len() + remainders.len();
+        let n_quantities: usize = others.iter().map(|(c, _)| c.needs.quantities.len()).sum();
         Ok(Self {
             n_quantities,
             device: device.clone(),
             n,
             pair,
             bonded,
-            others: of(Kind::Force).map(|c| (c.clone(), slot_of(c))).collect(),
-            slots: components.iter().map(slot_of).collect(),
+            others,
+            slots: components.iter().map(|c| (slot_of(c), remainder_of(c))).collect(),
+            n_sums,
             clear_forces: device.kernel(system, "clear_forces")?,
             total_virial: device.kernel(system, "total_virial")?,
-            report: Buffer::new(device, MOTION_BYTES + size_of::<Sums>() * order.len() + 8 * n_quantities)?,
+            report: Buffer::new(device, MOTION_BYTES + size_of::<Sums>() * n_sums + 8 * n_quantities)?,
             partial: Buffer::new(device, 8 * (pairs.len() + 7) * blocks)?,
             counter: Buffer::new(device, 4)?,
         })
@@ -189,11 +201,18 @@ impl Forces {
     }
 
     /// Launches a force evaluation.
-    pub fn run(&self, state: &StateView, lists: &Lists, links: [LinkView; 3], wanted: Wanted) -> Result<()> {
+    pub fn run(
+        &self,
+        state: &StateView,
+        lists: &Lists,
+        links: [LinkView; 3],
+        excluded: Excluded,
+        wanted: Wanted,
+    ) -> Result<()> {
         let d = &*self.device;
         let full = wanted.more_than_force();
-        if full && !self.slots.is_empty() {
-            d.clear(self.sum_address(0), size_of::<Sums>() * self.slots.len())?;
+        if full && self.n_sums > 0 {
+            d.clear(self.sum_address(0), size_of::<Sums>() * self.n_sums)?;
         }
         match &self.pair {
             Some(p) => {
@@ -210,7 +229,7 @@ impl Forces {
             let args = self.bond_args(b, state, links);
             launch(d, if full { b.full } else { b.force }, self.n, BOND_BLOCK, &args)?;
         }
-        let mut quantity = self.sum_address(self.slots.len());
+        let mut quantity = self.sum_address(self.n_sums);
         for (c, slot) in &self.others {
             let part = c.force().ok_or_else(|| Error::Run(format!("{} is not a force", c.name)))?;
             let call = ForceCall {
@@ -224,7 +243,10 @@ impl Forces {
                 bonds: links[0],
                 device_sums: DevicePtr::new(self.sum_address(*slot)),
                 quantities: DevicePtr::new(if c.needs.quantities.is_empty() { 0 } else { quantity }),
-                reserved: [0; 7],
+                excluded_count: DevicePtr::new(excluded.excluded_count),
+                excluded: DevicePtr::new(excluded.excluded),
+                excluded_capacity: u64::from(excluded.excluded_capacity),
+                reserved: [0; 4],
             };
             quantity += 8 * c.needs.quantities.len() as u64;
             d.profile().set_part(&c.name);
@@ -233,7 +255,7 @@ impl Forces {
         }
         if full {
             d.profile().set_part("sums");
-            let (globals, sums, n) = (state.globals.address, self.sum_address(0), self.slots.len() as u32);
+            let (globals, sums, n) = (state.globals.address, self.sum_address(0), self.n_sums as u32);
             let pointer = |p: *const u8| p.cast_mut().cast::<Opaque>();
             let args = [
                 pointer(std::ptr::from_ref(&globals).cast()),
@@ -327,14 +349,19 @@ impl Forces {
         let bytes = self.report.download()?;
         let numbers: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
         let (motion, rest) = numbers.split_at(MOTION_BYTES / 8);
-        let (sums, quantities) = rest.split_at(7 * self.slots.len());
-        let one = |slot: &usize| {
+        let (sums, quantities) = rest.split_at(7 * self.n_sums);
+        let one = |slot: usize| {
             let v = &sums[slot * 7..slot * 7 + 7];
             Sums { energy: v[0], virial: std::array::from_fn(|k| v[k + 1]) }
         };
+        let of_component = |(slot, remainder): &(usize, Option<usize>)| {
+            let mut sum = one(*slot);
+            remainder.iter().for_each(|r| sum.add(&one(*r)));
+            sum
+        };
         Ok(ReportedSums {
             motion: std::array::from_fn(|k| motion[k]),
-            components: self.slots.iter().map(one).collect(),
+            components: self.slots.iter().map(of_component).collect(),
             quantities: quantities[..self.n_quantities].to_vec(),
         })
     }

@@ -89,7 +89,7 @@ impl GpuSystem {
     pub(super) fn launch_forces(&self, wanted: Wanted) -> Result<()> {
         let links = [self.links.view(0), self.links.view(1), self.links.view(2)];
         let wanted = if self.stage()?.integrators.changes_box() { Wanted::ALL } else { wanted };
-        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, wanted)
+        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, self.links.excluded(), wanted)
     }
 
     /// Launches the integrators' phases that run at this point of a step.
