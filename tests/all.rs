@@ -21,6 +21,7 @@ mod checkpoints;
 mod distributions;
 mod drift;
 mod dynamics;
+mod electrostatics;
 mod emulated;
 mod examples;
 mod expression;

@@ -45,7 +45,10 @@ fn the_cost_of_a_plugin_call() {
         bonds: LinkView::empty(2),
         device_sums: Default::default(),
         quantities: Default::default(),
-        reserved: [0; 7],
+        excluded_count: Default::default(),
+        excluded: Default::default(),
+        excluded_capacity: 0,
+        reserved: [0; 4],
     };
     let mut sums = Sums::default();
     let mut empty = Empty;

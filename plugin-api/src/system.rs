@@ -26,6 +26,9 @@ pub struct SystemInfo {
     pub arrays: Vec<String>,
     /// The largest particle diameter; 0 if the system has no diameters.
     pub largest_diameter: f64,
+    /// For each particle type: the number of charged particles, Σq and Σq², in the precision of the run. Empty if the
+    /// system has no charges.
+    pub charges: Vec<[f64; 3]>,
     /// Time step of the first stage.
     pub dt: f64,
     /// The run's seed.
@@ -71,9 +74,17 @@ impl SystemInfo {
                 Some(Values::Real(d)) => d.iter().copied().fold(0.0, f64::max),
                 _ => 0.0,
             },
+            charges: charges(s),
             step: s.step,
             ..Self::default()
         }
+    }
+
+    /// Returns the facts for a run in this precision, in which charges may be rounded.
+    pub fn in_precision(self, s: &Snapshot, precision: Precision) -> Self {
+        let charges =
+            if precision == Precision::Double { self.charges } else { charges_of(s, |q| f64::from(q as f32)) };
+        Self { charges, precision: precision as u32, ..self }
     }
 
     /// Returns the precision of the run.
@@ -90,6 +101,21 @@ impl SystemInfo {
     pub fn half_box(&self) -> f64 {
         self.box_length.iter().take(self.dimensions as usize).fold(f64::INFINITY, |m, l| m.min(0.5 * l))
     }
+}
+
+fn charges(s: &Snapshot) -> Vec<[f64; 3]> {
+    charges_of(s, |q| q)
+}
+
+/// Returns number, Σq and Σq² of the charged particles of each type.
+fn charges_of(s: &Snapshot, stored: impl Fn(f64) -> f64) -> Vec<[f64; 3]> {
+    let Some(Values::Real(charges)) = s.arrays.get("charge").map(|a| &a.values) else { return vec![] };
+    let mut sums = vec![[0.0; 3]; s.types.len()];
+    for (q, kind) in charges.iter().map(|q| stored(*q)).zip(&s.type_id).filter(|(q, _)| *q != 0.0) {
+        let sum = &mut sums[*kind as usize];
+        sum.iter_mut().zip([1.0, q, q * q]).for_each(|(sum, x)| *sum += x);
+    }
+    sums
 }
 
 /// The group of particles that a component acts on, resolved from [`crate::params::Group`].

@@ -101,3 +101,13 @@ fn example_39_tables() {
         assert!(mean(&t[name][42..]).abs() > 1.0, "{name} has no energy");
     }
 }
+
+#[test]
+fn example_72_electrolyte() {
+    let (_keep, folder) = run("72-electrolyte");
+    let (t, g) = (csv(&folder.join("72-electrolyte.csv")), csv(&folder.join("72-electrolyte.rdf.csv")));
+    agrees("example 72: kT", &t["kT"][100..]);
+    agrees("example 72: Coulomb energy", &t["Pppm"][100..]);
+    let top = (0..60).max_by(|a, b| g["C-A"][*a].total_cmp(&g["C-A"][*b])).expect("bins");
+    assert!(g["C-A"][top] > 1.7 && g["C-C"][top] < 0.7, "{} and {}", g["C-A"][top], g["C-C"][top]);
+}

@@ -1,7 +1,7 @@
 //! DPD, particle-field dynamics, reactions.
 
 use super::{run, run_with};
-use galamost_tests::tolerances::{agrees, near};
+use galamost_tests::tolerances::{agrees, bound, near};
 use galamost_tests::{csv, mean};
 
 #[test]
@@ -111,4 +111,13 @@ fn example_31_network() {
     assert!(t["largest"][end] > 1000.0, "largest {}", t["largest"][end]);
     let events = std::fs::read_to_string(folder.join("31-network.events.csv")).expect("events");
     assert!(events.lines().filter(|l| l.contains(",Exchange,")).count() > 300);
+}
+
+#[test]
+fn example_73_polyelectrolyte() {
+    let (_keep, folder) = run("73-polyelectrolyte");
+    agrees("example 73: kT", &csv(&folder.join("73-polyelectrolyte.csv"))["kT"][60..]);
+    // chains repel themselves: larger than chains without charges
+    let sizes = &csv(&folder.join("73-polyelectrolyte.gyration.csv"))["Rg2"];
+    assert!(mean(&sizes[40..]) > bound("example 73: Rg2 without charges"), "{}", mean(&sizes[40..]));
 }

@@ -147,10 +147,12 @@ impl<S: Store> CpuSystem<S> {
         }
     }
 
-    /// Computes forces of components that handle all particles themselves, one after the other.
+    /// Computes forces of components that handle all particles themselves, one after the other, and the remainders of pair
+    /// potentials of long range, which are added to the sums of their pairs.
     fn other_forces(&mut self, views: &Views, wanted: Wanted) -> Result<()> {
         let mut first_quantity = 0;
-        for (f, c) in self.forces.iter().enumerate().filter(|(_, c)| c.kind == Kind::Force) {
+        let excluded = self.tables.exclusions.as_ref();
+        for (f, c) in self.forces.iter().enumerate() {
             let Some(force) = c.force() else { continue };
             let quantities = &mut self.quantities[first_quantity..first_quantity + c.needs.quantities.len()];
             first_quantity += quantities.len();
@@ -165,15 +167,23 @@ impl<S: Store> CpuSystem<S> {
                 bonds: views.links[0],
                 device_sums: Default::default(),
                 quantities: quantities_address(quantities),
-                reserved: [0; 7],
+                excluded_count: DevicePtr::new(excluded.map_or(0, |e| e.counts().as_ptr() as u64)),
+                excluded: DevicePtr::new(excluded.map_or(0, |e| e.words().as_ptr() as u64)),
+                excluded_capacity: excluded.map_or(0, |e| e.capacity as u64),
+                reserved: [0; 4],
             };
             let before = self.hash_read_only();
             // SAFETY: the arrays outlive the call, and nothing else runs meanwhile
-            self.profile.time(&c.name, "forces", || unsafe { force.compute(&call, &mut self.sums[f]) })?;
+            self.profile.time(&remainder_name(c), "forces", || unsafe { force.compute(&call, &mut self.sums[f]) })?;
             self.check_force(&c.name, before)?;
         }
         Ok(())
     }
+}
+
+/// Returns the name of a force in the profile; that of a pair potential is the name of its pair loop.
+fn remainder_name(c: &Component) -> String {
+    if c.kind == Kind::Pair { format!("{}, long range", c.name) } else { c.name.clone() }
 }
 
 /// Sets forces and torques of these particles to 0.

@@ -247,7 +247,7 @@ impl Chosen {
             Self::Cpu { reason } => Err(format!("the run uses the CPU ({reason}), not {ranks} GPUs")),
             Self::Emulated => Ok(()),
             Self::Cuda { .. } if shares_gpu() => Ok(()),
-            Self::Cuda { ordinal, .. } => cuda::check_peers(*ordinal, ranks),
+            Self::Cuda { ordinal, .. } => check_peers(*ordinal, ranks),
         }
     }
 

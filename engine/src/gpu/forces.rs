@@ -1,11 +1,12 @@
 //! Forces of a stage on the device.
 
 use super::arrays::{Buffer, launch};
-use super::codegen::{bond_unit, pair_unit, staged_pair_unit};
+use super::codegen::bond_unit;
+use super::pair_loop::{BlockSums, PAIR_BLOCK, PairLayout, PairLoop, QUEUE_BYTES};
 use super::ranks::{Addresses, Rank};
 use super::rebuild::Lists;
 use super::staged::BLOCK;
-use crate::device::args::{BondArgs, MAX_PAIR_TERMS, PairArgs, PairTerm, StagedPairArgs};
+use crate::device::args::{BondArgs, Excluded, MAX_PAIR_TERMS, PairArgs, PairTerm, StagedPairArgs};
 use crate::device::{Device, Kernel};
 use crate::plugins::Component;
 use galamost_plugin_api::abi::{Extent, Opaque};
@@ -18,7 +19,6 @@ use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::{LinkView, ListView, StateView, Sums, Wanted};
 use std::sync::Arc;
 
-const PAIR_BLOCK: u32 = 128;
 const BOND_BLOCK: u32 = 128;
 
 /// Size of the result of `motion_sums` in bytes: ten numbers.
@@ -32,87 +32,6 @@ pub struct ReportedSums {
     pub components: Vec<Sums>,
     /// Additional quantities of the components, in pipeline order.
     pub quantities: Vec<f64>,
-}
-
-/// How the pair loop goes through the neighbors.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum PairLayout {
-    /// A plain list; `team` threads share a row.
-    Plain {
-        /// Threads.
-        team: u32,
-    },
-    /// A staged list.
-    Staged {
-        /// Few entries of the list are within the cutoff.
-        few: bool,
-        /// The largest cutoff, squared and rounded up.
-        cutoff2: f32,
-    },
-}
-
-/// Bytes of the queue of a block: `QUEUE` entries for each thread.
-const QUEUE_BYTES: u32 = 32 * 2 * BLOCK as u32;
-
-impl PairLayout {
-    /// Returns the layout for a staged list.
-    pub fn staged(r_cut: f64, r_list: f64) -> Self {
-        Self::Staged { few: (r_cut / r_list).powi(3) < 0.5, cutoff2: (r_cut * r_cut * 1.000_001) as f32 }
-    }
-
-    /// Returns whether a pair loop over a staged list first collects the pairs within the cutoff: if these are few, or if
-    /// the functions read more of a particle than its position.
-    fn queued(self, texts: &[String]) -> bool {
-        let Self::Staged { few, .. } = self else { return false };
-        let positions_only = texts.iter().all(|t| t.contains("unsigned int inputs = 0u;"));
-        std::env::var("GALAMOST_QUEUE").map_or(few || !positions_only, |q| q == "1")
-    }
-}
-
-/// Sums of each block of a loop with energies and virials.
-struct BlockSums {
-    partial: Arc<Buffer>,
-    /// With several ranks: its addresses, and the kernel that adds the sums of all blocks. Every loop has its own memory
-    /// then: other ranks may still read that of another loop.
-    shared: Option<(Addresses, Kernel)>,
-    /// Numbers of a block.
-    numbers: usize,
-    /// Particles of a block.
-    particles: usize,
-}
-
-impl BlockSums {
-    /// Uses `partial`, or with several ranks new memory for `n` particles, and the kernel `end` of a module.
-    fn new(
-        device: &Arc<dyn Device>,
-        partial: &Arc<Buffer>,
-        numbers: usize,
-        particles: usize,
-        n: usize,
-        module: u64,
-        end: &str,
-        rank: Option<&Rank>,
-    ) -> Result<Self> {
-        let Some(rank) = rank else { return Ok(Self { partial: partial.clone(), shared: None, numbers, particles }) };
-        let partial = Arc::new(Buffer::new(device, 8 * numbers * n.div_ceil(particles))?);
-        let shared = Some((rank.share(partial.address())?, device.kernel(module, end)?));
-        Ok(Self { partial, shared, numbers, particles })
-    }
-}
-
-struct PairLoop {
-    /// Names of the components.
-    names: String,
-    force: Kernel,
-    full: Kernel,
-    sums: BlockSums,
-    texts: Vec<String>,
-    terms: Vec<PairTerm>,
-    layout: PairLayout,
-    queued: bool,
-    n_types: u32,
-    /// Parameter rows on the device, kept alive.
-    _rows: Vec<Buffer>,
 }
 
 struct Bonded {
@@ -134,8 +53,10 @@ pub struct Forces {
     bonded: Vec<Bonded>,
     others: Vec<(Arc<Component>, usize)>,
     n_quantities: usize,
-    /// For each component in pipeline order: the index of its sums.
-    slots: Vec<usize>,
+    /// For each component in pipeline order: the index of its sums, and of those of its long-range part.
+    slots: Vec<(usize, Option<usize>)>,
+    /// Number of sums.
+    n_sums: usize,
     clear_forces: Kernel,
     total_virial: Kernel,
     /// All reported numbers in one array, so that one copy transfers them: the motion sums ([`MOTION_BYTES`] bytes),
@@ -196,8 +117,17 @@ impl Forces {
                 slot: slot_of(c),
             });
         }
-        let n_quantities: usize = of(Kind::Force).map(|c| c.needs.quantities.len()).sum();
-        let report = Buffer::new(device, MOTION_BYTES + size_of::<Sums>() * order.len() + 8 * n_quantities)?;
+        // the remainders of pair potentials of long range have their own sums, which follow all others
+        let remainders: Vec<u32> = pairs.iter().filter(|c| c.force().is_some()).map(|c| c.id).collect();
+        let remainder_of = |c: &Arc<Component>| Some(order.len() + remainders.iter().position(|id| *id == c.id)?);
+        let others: Vec<(Arc<Component>, usize)> = components
+            .iter()
+            .filter(|c| c.force().is_some())
+            .map(|c| (c.clone(), remainder_of(c).unwrap_or_else(|| slot_of(c))))
+            .collect();
+        let n_sums = order.len() + remainders.len();
+        let n_quantities: usize = others.iter().map(|(c, _)| c.needs.quantities.len()).sum();
+        let report = Buffer::new(device, MOTION_BYTES + size_of::<Sums>() * n_sums + 8 * n_quantities)?;
         Ok(Self {
             n_quantities,
             reports: shared.map_or(Ok(Addresses::default()), |r| r.share(report.address()))?,
@@ -205,8 +135,9 @@ impl Forces {
             n: shared.map_or(n, |r| r.own().len()),
             pair,
             bonded,
-            others: of(Kind::Force).map(|c| (c.clone(), slot_of(c))).collect(),
-            slots: components.iter().map(slot_of).collect(),
+            others,
+            slots: components.iter().map(|c| (slot_of(c), remainder_of(c))).collect(),
+            n_sums,
             clear_forces: device.kernel(system, "clear_forces")?,
             total_virial: device.kernel(system, "total_virial")?,
             report,
@@ -231,11 +162,18 @@ impl Forces {
     }
 
     /// Launches a force evaluation.
-    pub fn run(&self, state: &StateView, lists: &Lists, links: [LinkView; 3], wanted: Wanted) -> Result<()> {
+    pub fn run(
+        &self,
+        state: &StateView,
+        lists: &Lists,
+        links: [LinkView; 3],
+        excluded: Excluded,
+        wanted: Wanted,
+    ) -> Result<()> {
         let d = &*self.device;
         let full = wanted.more_than_force();
-        if full && !self.slots.is_empty() {
-            d.clear(self.sum_address(0), size_of::<Sums>() * self.slots.len())?;
+        if full && self.n_sums > 0 {
+            d.clear(self.sum_address(0), size_of::<Sums>() * self.n_sums)?;
         }
         match &self.pair {
             Some(p) => {
@@ -259,10 +197,10 @@ impl Forces {
                 self.add_blocks(&b.sums, state, BOND_BLOCK, &args)?;
             }
         }
-        self.run_others(state, lists, links, wanted)?;
+        self.run_others(state, lists, links, excluded, wanted)?;
         if full {
             d.profile().set_part("sums");
-            let (globals, sums, n) = (state.globals.address, self.sum_address(0), self.slots.len() as u32);
+            let (globals, sums, n) = (state.globals.address, self.sum_address(0), self.n_sums as u32);
             let pointer = |p: *const u8| p.cast_mut().cast::<Opaque>();
             let args = [
                 pointer(std::ptr::from_ref(&globals).cast()),
@@ -285,14 +223,21 @@ impl Forces {
 
     /// Computes the forces of components with kernels of their own. With several ranks, the first one does it for all
     /// particles, and the others read the result.
-    fn run_others(&self, state: &StateView, lists: &Lists, links: [LinkView; 3], wanted: Wanted) -> Result<()> {
+    fn run_others(
+        &self,
+        state: &StateView,
+        lists: &Lists,
+        links: [LinkView; 3],
+        excluded: Excluded,
+        wanted: Wanted,
+    ) -> Result<()> {
         let Some(rank) = self.rank.as_deref().filter(|_| !self.others.is_empty()) else {
-            return self.launch_others(state, lists, links, wanted);
+            return self.launch_others(state, lists, links, excluded, wanted);
         };
         rank.meet(state)?;
         if rank.number() == 0 {
             rank.pull_all()?;
-            self.launch_others(state, lists, links, wanted)?;
+            self.launch_others(state, lists, links, excluded, wanted)?;
         }
         rank.meet(state)?;
         rank.pull_forces()?;
@@ -303,9 +248,16 @@ impl Forces {
     }
 
     /// Launches the components with kernels of their own.
-    fn launch_others(&self, state: &StateView, lists: &Lists, links: [LinkView; 3], wanted: Wanted) -> Result<()> {
+    fn launch_others(
+        &self,
+        state: &StateView,
+        lists: &Lists,
+        links: [LinkView; 3],
+        excluded: Excluded,
+        wanted: Wanted,
+    ) -> Result<()> {
         let d = &*self.device;
-        let mut quantity = self.sum_address(self.slots.len());
+        let mut quantity = self.sum_address(self.n_sums);
         for (c, slot) in &self.others {
             let part = c.force().ok_or_else(|| Error::Run(format!("{} is not a force", c.name)))?;
             let call = ForceCall {
@@ -319,7 +271,10 @@ impl Forces {
                 bonds: links[0],
                 device_sums: DevicePtr::new(self.sum_address(*slot)),
                 quantities: DevicePtr::new(if c.needs.quantities.is_empty() { 0 } else { quantity }),
-                reserved: [0; 7],
+                excluded_count: DevicePtr::new(excluded.excluded_count),
+                excluded: DevicePtr::new(excluded.excluded),
+                excluded_capacity: u64::from(excluded.excluded_capacity),
+                reserved: [0; 4],
             };
             quantity += 8 * c.needs.quantities.len() as u64;
             d.profile().set_part(&c.name);
@@ -412,75 +367,20 @@ impl Forces {
         let bytes = self.report.download()?;
         let numbers: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect();
         let (motion, rest) = numbers.split_at(MOTION_BYTES / 8);
-        let (sums, quantities) = rest.split_at(7 * self.slots.len());
-        let one = |slot: &usize| {
+        let (sums, quantities) = rest.split_at(7 * self.n_sums);
+        let one = |slot: usize| {
             let v = &sums[slot * 7..slot * 7 + 7];
             Sums { energy: v[0], virial: std::array::from_fn(|k| v[k + 1]) }
         };
+        let of_component = |(slot, remainder): &(usize, Option<usize>)| {
+            let mut sum = one(*slot);
+            remainder.iter().for_each(|r| sum.add(&one(*r)));
+            sum
+        };
         Ok(ReportedSums {
             motion: std::array::from_fn(|k| motion[k]),
-            components: self.slots.iter().map(one).collect(),
+            components: self.slots.iter().map(of_component).collect(),
             quantities: quantities[..self.n_quantities].to_vec(),
-        })
-    }
-}
-
-impl PairLoop {
-    fn staged(&self) -> bool {
-        matches!(self.layout, PairLayout::Staged { .. })
-    }
-
-    fn new(
-        device: &Arc<dyn Device>,
-        pairs: &[&Arc<Component>],
-        precision: Precision,
-        n: usize,
-        n_types: u32,
-        layout: PairLayout,
-        seed: u64,
-        partial: &Arc<Buffer>,
-        rank: Option<&Rank>,
-    ) -> Result<Self> {
-        let (mut texts, mut terms, mut rows) = (vec![], vec![], vec![]);
-        for c in pairs {
-            let part = c.pair().ok_or_else(|| Error::Run(format!("{} is not a pair potential", c.name)))?;
-            let code = part.device(precision)?;
-            let (row, cutoff) = (
-                Buffer::of_bytes(device, code.rows.as_slice())?,
-                Buffer::of_bytes(device, code.cutoff_rows.as_slice())?,
-            );
-            terms.push(PairTerm {
-                rows: row.address(),
-                cutoff_rows: cutoff.address(),
-                key: RandomKey::new(seed, c.id),
-                first_varying: c.first_varying,
-                reserved: 0,
-            });
-            rows.extend([row, cutoff]);
-            texts.push(code.text.into_string());
-        }
-        let queued = layout.queued(&texts);
-        let unit = match layout {
-            PairLayout::Plain { team } => pair_unit(&texts, n_types, team, rank.is_some(), precision),
-            PairLayout::Staged { .. } => staged_pair_unit(&texts, n_types, queued, rank.is_some(), precision),
-        };
-        let module = device.compile(&unit)?;
-        let particles = match layout {
-            PairLayout::Plain { team } => (PAIR_BLOCK / team) as usize,
-            PairLayout::Staged { .. } => BLOCK,
-        };
-        let end = "pair_force_end";
-        Ok(Self {
-            sums: BlockSums::new(device, partial, pairs.len() + 6, particles, n, module, end, rank)?,
-            names: pairs.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(" + "),
-            force: device.kernel(module, "pair_force")?,
-            full: device.kernel(module, "pair_force_full")?,
-            texts,
-            terms,
-            layout,
-            queued,
-            n_types,
-            _rows: rows,
         })
     }
 }

@@ -26,6 +26,7 @@ mod codegen;
 mod forces;
 mod integrate;
 mod links;
+mod pair_loop;
 mod ranks;
 mod rebuild;
 mod staged;

@@ -92,7 +92,7 @@ impl GpuSystem {
     fn launch_forces(&self, wanted: Wanted) -> Result<()> {
         let links = [self.links.view(0), self.links.view(1), self.links.view(2)];
         let wanted = if self.stage()?.integrators.changes_box() { Wanted::ALL } else { wanted };
-        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, wanted)?;
+        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, self.links.excluded(), wanted)?;
         self.rank.as_ref().map_or(Ok(()), |rank| rank.await_read(&self.view()))
     }
 

@@ -2,9 +2,9 @@
 
 use super::arrays::Buffer;
 use super::forces::Forces;
-use super::forces::PairLayout;
 use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
+use super::pair_loop::PairLayout;
 use super::ranks::{Meeting, Rank};
 use super::rebuild::{Rebuild, SortWhen, SortedArray};
 use super::step::Graphs;

@@ -4,8 +4,8 @@ use super::library::Library;
 use crate::activity::announce;
 use crate::pipeline::Entry;
 use galamost_plugin_api::abi::{
-    Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption, RSlice, Sampler1,
-    Updater1, Wire, WireCode, WireHost, WireObject, WireSnapshot,
+    AbiTable, Analyzer1, Bonded1, Component1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption, RSlice,
+    Sampler1, Updater1, Wire, WireCode, WireHost, WireObject, WireSnapshot,
 };
 use galamost_plugin_api::analyzer::FrameCall;
 use galamost_plugin_api::bonded::BondedCall;
@@ -49,6 +49,8 @@ pub struct Component {
     object: WireObject,
     base: &'static Component1,
     table: Tables,
+    /// The remainder of a pair potential of long range.
+    long_range: Option<&'static Force1>,
 }
 
 #[derive(Clone, Copy)]
@@ -82,7 +84,7 @@ impl std::fmt::Debug for Component {
     }
 }
 
-fn get<T: 'static + galamost_plugin_api::abi::AbiTable>(object: &WireObject, library: &Library) -> Result<&'static T> {
+fn get<T: 'static + AbiTable>(object: &WireObject, library: &Library) -> Result<&'static T> {
     let fail = |message: String| Error::Plugin { path: library.path.clone(), message };
     match (object.interface)(object.this, T::NAME.into()) {
         ROption::RSome(t) => t.get::<T>().map_err(|long| fail(library.shorten(&long))),
@@ -138,6 +140,10 @@ impl Component {
             Kind::Analyzer => Tables::Analyzer(get(&object, library)?),
             Kind::Sampler => Tables::Sampler(get(&object, library)?),
         };
+        let long_range = match (object.interface)(object.this, Force1::NAME.into()) {
+            ROption::RSome(_) if kind == Kind::Pair => Some(get(&object, library)?),
+            _ => None,
+        };
         Ok(Self {
             name: info.name.clone(),
             former_names: info.former_names.clone(),
@@ -151,6 +157,7 @@ impl Component {
             object,
             base,
             table,
+            long_range,
         })
     }
 
@@ -237,7 +244,7 @@ handles! {
     /// A component as a bonded potential.
     BondedHandle of bonded: Bonded(Bonded1);
     /// A component as a force with its own kernels.
-    ForceHandle of force: Force(Force1);
+    ForceHandle of own_force: Force(Force1);
     /// A component as an integrator.
     IntegratorHandle of integrator: Integrator(Integrator1);
     /// A component as an updater.
@@ -246,6 +253,14 @@ handles! {
     AnalyzerHandle of analyzer: Analyzer(Analyzer1);
     /// A component as a sampler.
     SamplerHandle of sampler: Sampler(Sampler1);
+}
+
+impl Component {
+    /// A component as a force with its own kernels, also the remainder of a pair potential of long range.
+    pub fn force(&self) -> Option<ForceHandle<'_>> {
+        let remainder = |table| ForceHandle { component: self, this: self.object.this, table };
+        self.own_force().or(self.long_range.map(remainder))
+    }
 }
 
 impl GeneratorHandle<'_> {

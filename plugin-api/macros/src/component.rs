@@ -37,6 +37,7 @@ pub fn component(args: &Arguments, item: &ItemStruct) -> Result<TokenStream> {
     let constructor = match args.kind.to_string().as_str() {
         "Generator" => quote!(generator),
         "Force" => quote!(force),
+        "LongRange" => quote!(long_range),
         "Integrator" => quote!(integrator),
         "Updater" => quote!(updater),
         "Analyzer" => quote!(analyzer),
@@ -45,7 +46,7 @@ pub fn component(args: &Arguments, item: &ItemStruct) -> Result<TokenStream> {
             return Err(syn::Error::new(
                 args.kind.span(),
                 format!(
-                    "unknown kind `{other}`; the kinds are Generator, Force, Integrator, Updater, Analyzer, Sampler (for pairs and bonds use #[pair_potential], #[bond_potential])"
+                    "unknown kind `{other}`; the kinds are Generator, Force, LongRange, Integrator, Updater, Analyzer, Sampler (for pairs and bonds use #[pair_potential], #[bond_potential])"
                 ),
             ));
         }

@@ -157,6 +157,21 @@ impl StateView {
         }
     }
 
+    /// Returns the charge of a particle, if a component asked for charges.
+    ///
+    /// # Safety
+    /// As for [`Self::position`].
+    pub unsafe fn charge_of(&self, i: usize) -> f64 {
+        // SAFETY: `i` < n_local, and the view describes valid host arrays; the precision selects the type of the charges
+        unsafe {
+            if self.double() {
+                *self.charge.cast::<f64>().host().add(i)
+            } else {
+                f64::from(*self.charge.cast::<f32>().host().add(i))
+            }
+        }
+    }
+
     /// Returns the velocity and mass of a particle: x, y, z, m.
     ///
     /// # Safety

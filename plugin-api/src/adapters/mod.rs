@@ -6,6 +6,7 @@
 mod bonded;
 mod integrator;
 mod library;
+mod long_range;
 mod object;
 mod pair;
 mod simple;

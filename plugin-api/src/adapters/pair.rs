@@ -17,7 +17,7 @@ use crate::kinds::pair::{
 use crate::params::{Cell, FieldDoc, Fields, FromValue, Params, Range, TypePairs, Value};
 
 /// Parameters of one pair of types: those of the potential, and an optional cutoff.
-struct Entry<P: PairPotential> {
+pub(super) struct Entry<P: PairPotential> {
     input: P::Input,
     r_cut: Option<f64>,
     r_on: Option<f64>,
@@ -83,16 +83,16 @@ impl<P: PairPotential> FromValue for Entry<P> {
 
 /// A pair potential with its parameters.
 pub struct PairComponent<P: PairPotential> {
-    at: crate::error::Position,
-    r_cut: Option<f64>,
-    mode: Mode,
-    mixing: Option<Mixing>,
-    potential: P,
-    pairs: TypePairs<Entry<P>>,
-    n_types: usize,
-    rows: Vec<P::Row>,
-    cutoff_rows: Vec<CutoffRow<f64>>,
-    tables: Option<P::Tables>,
+    pub(super) at: crate::error::Position,
+    pub(super) r_cut: Option<f64>,
+    pub(super) mode: Mode,
+    pub(super) mixing: Option<Mixing>,
+    pub(super) potential: P,
+    pub(super) pairs: TypePairs<Entry<P>>,
+    pub(super) n_types: usize,
+    pub(super) rows: Vec<P::Row>,
+    pub(super) cutoff_rows: Vec<CutoffRow<f64>>,
+    pub(super) tables: Option<P::Tables>,
 }
 
 impl<P: PairPotential> PairComponent<P> {

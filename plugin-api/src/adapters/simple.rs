@@ -3,12 +3,13 @@
 use super::object::{ComponentInterface, Exclusive};
 use super::tables::{analyzer_table, force_table, generator_table, sampler_table, updater_table};
 use crate::abi::services::Host;
+use crate::abi::views::Sums;
 use crate::abi::{Object, TablePointer};
 use crate::error::{Error, Result};
 use crate::kinds::analyzer::Analyzer;
 use crate::kinds::component::{Kind, Needs, Registration, SystemInfo};
 use crate::kinds::external::{External, ExternalFn};
-use crate::kinds::force::Force;
+use crate::kinds::force::{Force, ForceCall};
 use crate::kinds::generator::Generator;
 use crate::kinds::sampler::Sampler;
 use crate::kinds::updater::Updater;
@@ -48,13 +49,36 @@ macro_rules! adapters {
 }
 adapters! {
     /// A [`Force`] as a component.
-    ForceAdapter of Force: "force/1", force_table;
+    ForceAdapter of Force: "force/1", own_force_table;
     /// An [`Updater`] as a component.
     UpdaterAdapter of Updater: "updater/1", updater_table, period or "an updater must set `needs.period`";
     /// An [`Analyzer`] as a component.
     AnalyzerAdapter of Analyzer: "analyzer/1", analyzer_table, period or "an analyzer must set `needs.period`";
     /// A [`Sampler`] as a component.
     SamplerAdapter of Sampler: "sampler/1", sampler_table, batches or "a sampler must set `needs.batches`";
+}
+
+fn own_force_table<T: Force>() -> TablePointer {
+    force_table::<ForceAdapter<T>>()
+}
+
+/// Methods of `force/1`.
+pub trait ForceInterface: ComponentInterface {
+    /// Adds forces.
+    ///
+    /// # Errors
+    /// Returns the component's error.
+    ///
+    /// # Safety
+    /// As [`Force::compute`].
+    unsafe fn compute(&self, call: &ForceCall, sums: &mut Sums) -> Result<()>;
+}
+
+impl<T: Force> ForceInterface for ForceAdapter<T> {
+    unsafe fn compute(&self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
+        // SAFETY: the contract of this function is passed on
+        self.0.call(|f| unsafe { f.compute(call, sums) })
+    }
 }
 
 /// A [`Generator`] as a component. Its needs are its warnings; the engine asks for them after it was used.

@@ -4,7 +4,7 @@ use super::bonded::BondedInterface;
 use super::integrator::IntegratorInterface;
 use super::object::call;
 use super::pair::PairInterface;
-use super::simple::{AnalyzerAdapter, ForceAdapter, GeneratorAdapter, SamplerAdapter, UpdaterAdapter};
+use super::simple::{AnalyzerAdapter, ForceInterface, GeneratorAdapter, SamplerAdapter, UpdaterAdapter};
 use crate::abi::wire::{from_ron, to_ron, to_wire};
 use crate::abi::{
     Analyzer1, Bonded1, Force1, Generator1, Integrator1, Opaque, Pair1, ROption, RSlice, RStr, RString, RVec, Sampler1,
@@ -12,7 +12,6 @@ use crate::abi::{
 };
 use crate::device::precision::Precision;
 use crate::kinds::analyzer::{Analyzer, Frame, FrameCall};
-use crate::kinds::force::Force;
 use crate::kinds::generator::Generator;
 use crate::kinds::sampler::Sampler;
 use crate::kinds::updater::Updater;
@@ -112,10 +111,10 @@ kind_tables! {
         };
     }
     /// `force/1`.
-    force_table: Force1 in Force {
+    force_table: Force1 in ForceInterface {
         compute: fn(input: *const Opaque, sums: *mut Opaque) -> Wire<()> = |this, input, sums| {
             // SAFETY: `force/1` passes a `ForceCall` whose views are valid arrays of the device, and `Sums`
-            to_wire(call::<ForceAdapter<A>, _>(this, |a| a.0.call(|f| unsafe { f.compute(&*input.cast(), &mut *sums.cast()) })))
+            to_wire(call::<A, _>(this, |a| unsafe { a.compute(&*input.cast(), &mut *sums.cast()) }))
         };
     }
     /// `updater/1`.

@@ -186,6 +186,11 @@ pub struct Needs {
     pub rescales: bool,
     /// Files that the component writes; see [`Self::output`].
     pub outputs: Vec<OutputFile>,
+    /// The updater changes the box.
+    pub changes_box: bool,
+    /// The component has chosen parameters for the box at the start, so no other component may change the box: the fields
+    /// to set instead, for the error message.
+    pub fixed_box: Option<String>,
 }
 
 impl Needs {
@@ -245,6 +250,8 @@ impl Default for Needs {
             batches: 0,
             rescales: false,
             outputs: vec![],
+            changes_box: false,
+            fixed_box: None,
         }
     }
 }

@@ -51,6 +51,7 @@ impl Updater for BerendsenBarostat {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         self.variable = axis_variables(self.couple, self.axes, system.dimensions)?;
         needs.period = self.every;
+        needs.changes_box = true;
         needs.wants.thermo = true;
         Ok(())
     }

@@ -42,6 +42,7 @@ impl BoxResize {
 impl Updater for BoxResize {
     fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
         needs.period = self.every;
+        needs.changes_box = true;
         if self.axes().next().is_none() {
             return Err(Error::input("give at least one of `x`, `y`, `z`"));
         }

@@ -1,5 +1,6 @@
-//! Initial states: lattices, random positions, replication, velocities, and polymers, mixtures and brushes (`polymers`).
+//! Initial states: lattices, random positions, counter-ions, replication, velocities, and polymers, mixtures and brushes (`polymers`).
 
+mod counter_ions;
 mod lattice;
 mod polymers;
 mod random;

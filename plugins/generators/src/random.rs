@@ -8,7 +8,8 @@ use galamost_plugin_api::prelude::*;
 /// Creates particles at uniformly random positions, for soft potentials that allow overlaps (DPD).
 ///
 /// The generator sets the box and must be the first generator. Positions are keyed by the seed and the tag. Several types
-/// are mixed at random in exact proportions. Without `types`, all particles have the type `A`.
+/// are mixed at random in exact proportions. Without `types`, all particles have the type `A`. With `charges`, particles get
+/// the charge of their type, 0 for other types; `CounterIons` makes the system neutral.
 ///
 /// ```ron
 /// RandomPositions(n: 3000, box: [10.0, 10.0, 10.0], types: { "A": 0.5, "B": 0.5 })
@@ -25,6 +26,8 @@ pub struct RandomPositions {
     /// Fraction of each type; normalized by the sum.
     #[param(at_least = 0.0)]
     types: Option<TypeMap<f64>>,
+    /// Charge of each type.
+    charges: Option<TypeMap<f64>>,
 }
 
 impl Generator for RandomPositions {
@@ -46,6 +49,15 @@ impl Generator for RandomPositions {
                 type_id,
                 std::array::from_fn(|k| ((f64::from(words[k]) + 0.5) / 4_294_967_296.0 - 0.5) * s.box_length[k]),
             );
+        }
+        if let Some(charges) = &self.charges {
+            let of_type =
+                |t: &u32| charges.iter().find(|(name, _)| *name == s.types[*t as usize]).map_or(0.0, |c| *c.1);
+            if let Some((unknown, _)) = charges.iter().find(|(name, _)| !s.types.iter().any(|t| t == *name)) {
+                return Err(Error::input(format!("`charges` names the type \"{unknown}\", which no particle has")));
+            }
+            let values = Values::Real(s.type_id.iter().map(of_type).collect());
+            s.arrays.insert("charge".into(), Array { width: 1, values });
         }
         Ok(())
     }

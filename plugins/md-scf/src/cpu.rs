@@ -116,7 +116,7 @@ impl CpuFields {
                 }
                 if charges {
                     // SAFETY: `i < n_local`, and `bind` has requested the array of charges
-                    let q = unsafe { charge(state, i) };
+                    let q = unsafe { state.charge_of(i) };
                     if q.is_nan() || q.abs() > LARGEST_CHARGE {
                         bad.store(true, Ordering::Relaxed);
                         continue;
@@ -228,7 +228,7 @@ impl CpuFields {
                     let grid = |k: usize| &self.field[k * vertices..(k + 1) * vertices];
                     let (mut slope, mut potential) = slope_and_value(model, grid(particle_type), &at, full);
                     if model.charges.is_some() {
-                        let q = charge(state, i);
+                        let q = state.charge_of(i);
                         let (s, p) = slope_and_value(model, grid(model.types), &at, full);
                         (0..3).for_each(|k| slope[k] += q * s[k]);
                         potential += q * p;
@@ -347,19 +347,4 @@ fn slope_and_value(model: &Model, field: &[f64], at: &GridPosition, value: bool)
         }
     }
     (slope, potential)
-}
-
-/// Returns the charge of particle `i`.
-///
-/// # Safety
-/// The view describes valid host arrays with charges, and `i < n_local`.
-unsafe fn charge(state: &StateView, i: usize) -> f64 {
-    // SAFETY: `i < n_local` by the contract of this function; the precision selects the type of the charges
-    unsafe {
-        if state.precision == galamost_plugin_api::precision::Precision::Double as u32 {
-            *state.charge.cast::<f64>().host().add(i)
-        } else {
-            f64::from(*state.charge.cast::<f32>().host().add(i))
-        }
-    }
 }

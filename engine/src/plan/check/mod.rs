@@ -273,13 +273,14 @@ impl Check<'_> {
     fn system_info(&self, snapshot: Option<&Snapshot>, device: Option<&Chosen>) -> SystemInfo {
         SystemInfo {
             seed: self.pipeline.seed,
-            precision: self.pipeline.precision as u32,
             device: device.map_or("cpu", Chosen::kind).into(),
             directory: self.pipeline.directory().to_string_lossy().into_owned(),
             resumed: self.resumed,
             run: NEXT_RUN.fetch_add(1, Ordering::Relaxed),
             api_minor: API_MINOR,
-            ..snapshot.map(SystemInfo::of).unwrap_or_default()
+            ..snapshot
+                .map(|s| SystemInfo::of(s).in_precision(s, self.pipeline.precision))
+                .unwrap_or(SystemInfo { precision: self.pipeline.precision as u32, ..SystemInfo::default() })
         }
     }
 }

@@ -18,6 +18,7 @@ pub fn check(c: &mut Check<'_>, plan: &StagePlan, snapshot: Option<&Snapshot>) {
     check_walls(c, plan);
     check_shear(c, plan);
     check_virial(c, plan);
+    check_long_range(c, plan);
     check_movers(c, plan, s);
     note_missing_topology(plan, s);
 }
@@ -84,6 +85,27 @@ fn check_virial(c: &mut Check<'_>, plan: &StagePlan) {
     for other in barostats.chain(plan.updaters.iter().filter(|u| u.needs.wants.thermo)) {
         let message = format!("{} has no virial, so there is no pressure that {} could use", f.name, other.name);
         c.error(Some(other.at), message);
+    }
+}
+
+/// Checks that the neighbor list and the box suit forces of long range.
+fn check_long_range(c: &mut Check<'_>, plan: &StagePlan) {
+    for f in plan.forces.iter().filter(|f| f.kind == Kind::Pair && f.force().is_some()) {
+        if c.pipeline.neighbors.only.is_some() {
+            let message = format!("{} acts between all particles and cannot be restricted by `only`", f.name);
+            c.error(Some(f.at), message);
+        }
+    }
+    let barostats = plan.integrators.iter().filter(|i| has_phase(i, |p| p.sim_box && !p.shear));
+    let Some(other) = barostats.chain(plan.updaters.iter().filter(|u| u.needs.changes_box)).next() else { return };
+    for f in &plan.forces {
+        if let Some(instead) = &f.needs.fixed_box {
+            let message = format!(
+                "{} has chosen parameters for the initial box, which {} changes; {instead}",
+                f.name, other.name
+            );
+            c.error(Some(f.at), message);
+        }
     }
 }
 

@@ -69,15 +69,18 @@ fn with_rows(f: &ItemFn, number: Number, rows: &[String]) -> Result<TokenStream>
     })
 }
 
-/// Arguments of an attribute: `"Name"`, then `key = Type` pairs.
+/// Arguments of an attribute: `"Name"`, then `key = Type` pairs. Without arguments, the function is no component itself.
 pub struct Arguments {
-    pub name: LitStr,
+    pub name: Option<LitStr>,
     keys: Vec<(Ident, Type)>,
 }
 
 impl Parse for Arguments {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let name = input.parse()?;
+        if input.is_empty() {
+            return Ok(Self { name: None, keys: vec![] });
+        }
+        let name = Some(input.parse()?);
         let mut keys = vec![];
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             let key = input.parse()?;

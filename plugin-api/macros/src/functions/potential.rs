@@ -177,6 +177,17 @@ pub fn implement(args: &Arguments, f: &ItemFn, p: &Potential, interface: &Interf
             }
         }
     });
+    // a function without a name belongs to another component
+    let registration = component.as_ref().map(|component| {
+        quote! {
+            // a plugin's unit tests call the function directly: compiling its loops for all instruction sets would double
+            // their build time
+            #[cfg(not(test))]
+            ::galamost_plugin_api::inventory::submit! {
+                ::galamost_plugin_api::component::Registration::#register::<#name>(#component, #doc)
+            }
+        }
+    });
     Ok(quote! {
         #function
 
@@ -200,12 +211,7 @@ pub fn implement(args: &Arguments, f: &ItemFn, p: &Potential, interface: &Interf
             }
         }
 
-        // a plugin's unit tests call the function directly: compiling its loops for all instruction sets would double their
-        // build time
-        #[cfg(not(test))]
-        ::galamost_plugin_api::inventory::submit! {
-            ::galamost_plugin_api::component::Registration::#register::<#name>(#component, #doc)
-        }
+        #registration
 
         #[cfg(test)]
         mod #module {

@@ -155,6 +155,29 @@ pub struct ForceCall {
     /// Output for [`crate::component::Needs::quantities`] when energies are wanted: one f64 each, in memory of the
     /// run's device. Null if there are none.
     pub quantities: DevicePtr<f64>,
+    /// Number of excluded partners of each tag; null without exclusions. Set from plugin API 1.1 on.
+    pub excluded_count: DevicePtr<u32>,
+    /// Tags of excluded partners, `excluded_capacity` words for each tag.
+    pub excluded: DevicePtr<u32>,
+    /// Length of a row of `excluded`.
+    pub excluded_capacity: u64,
     /// Reserved; must be 0.
-    pub reserved: [u64; 7],
+    pub reserved: [u64; 4],
+}
+
+impl ForceCall {
+    /// Returns the tags of the particles that are no neighbors of the particle `tag` by `exclude`, on the CPU.
+    ///
+    /// # Safety
+    /// The view `state` describes valid host arrays, and `tag` < n_local.
+    pub unsafe fn excluded(&self, tag: u32) -> &[u32] {
+        if self.excluded_count.is_null() {
+            return &[];
+        }
+        // SAFETY: there is one row for each tag (contract of this function), which the engine keeps during the call
+        unsafe {
+            let n = *self.excluded_count.host().add(tag as usize) as usize;
+            self.excluded.offset(tag as usize * self.excluded_capacity as usize).slice(n)
+        }
+    }
 }

@@ -9,6 +9,7 @@
 //! read ([`PairPotential`]).
 
 pub mod cpu;
+mod long_range;
 mod mixing;
 mod mode;
 pub mod oriented;
@@ -22,6 +23,7 @@ use crate::kinds::component::SystemInfo;
 use crate::params::{FieldDoc, Fields, FromValue, Params, Range};
 
 pub use crate::abi::calls::{CutoffRow, PairCall, PairConfiguration};
+pub use long_range::{LongRange, ShortRangeRow};
 pub use mixing::Mixing;
 pub use mode::{Mode, ModeNumber, apply_mode, smooth_oriented, smoothing};
 pub use oriented::{OrientedFn, OrientedFunction, OrientedInput, PairOutput};

@@ -14,3 +14,6 @@ mod placement;
 mod region;
 mod species;
 mod topology;
+
+pub use grid::Grid;
+pub use placement::extend_arrays;

@@ -1,0 +1,164 @@
+//! Charge–charge structure factor.
+
+use super::{charges, need_charges, other_analyzer};
+use galamost_measure::{bytes, header, number, numbers, replace};
+use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::prelude::*;
+use std::f64::consts::TAU;
+use std::path::PathBuf;
+
+/// Maximum number of wave vectors.
+const MOST: usize = 200_000;
+
+/// Measures the charge–charge structure factor S_ZZ(q) = ⟨|Σ z_i e^(i q·r_i)|²⟩/N, N the number of charged particles.
+///
+/// q are all reciprocal-lattice vectors up to `q_max` (±q count once), in bins of width q_max/bins. `file` is a CSV table
+/// with the columns `q` (mean |q| of the vectors in the bin, 1/length), `vectors` (their number) and `S_ZZ`. It is
+/// replaced after each sample. For small q, S_ZZ → ⟨z²⟩ q²/κ² with the inverse screening length κ² = 4π l_B Σ z²/V in
+/// an electrolyte that screens charges (Stillinger-Lovett); for large q, S_ZZ → ⟨z²⟩. The box must be constant.
+///
+/// A sample costs N × (number of vectors) cosines on the CPU, so choose `every` accordingly.
+///
+/// Reference: J.-P. Hansen & I. R. McDonald, Theory of Simple Liquids, chapter 10.
+///
+/// ```ron
+/// ChargeStructure(every: 100, file: "charge-structure.csv", q_max: 3.0, bins: 30)
+/// ```
+#[component(Analyzer, "ChargeStructure")]
+#[derive(Params)]
+pub struct ChargeStructure {
+    /// Steps between samples.
+    #[param(at_least = 1.0)]
+    every: u64,
+    /// First step to sample.
+    #[param(default = 0)]
+    start: u64,
+    /// Output file.
+    file: String,
+    /// Largest wave number |q|.
+    #[param(unit = "1/length", above = 0.0)]
+    q_max: Spanned<f64>,
+    /// Number of bins.
+    #[param(default = 50, at_least = 1, at_most = 10_000)]
+    bins: u32,
+    #[param(skip)]
+    path: PathBuf,
+    #[param(skip)]
+    host: Option<Host>,
+    #[param(skip)]
+    length: [f64; 3],
+    #[param(skip)]
+    vectors: Vec<[i32; 3]>,
+    /// Σ |ρ|² of each vector over samples.
+    #[param(skip)]
+    sums: Vec<f64>,
+    #[param(skip)]
+    charged: f64,
+    #[param(skip)]
+    samples: f64,
+}
+
+/// Returns half of the reciprocal-lattice vectors up to `q_max`.
+fn vectors(q_max: f64, length: [f64; 3]) -> Vec<[i32; 3]> {
+    let most = length.map(|l| (q_max * l / TAU).floor() as i32);
+    let mut found = vec![];
+    for x in 0..=most[0] {
+        for y in if x > 0 { -most[1] } else { 0 }..=most[1] {
+            for z in if x > 0 || y > 0 { -most[2] } else { 1 }..=most[2] {
+                if number_of([x, y, z], length) <= q_max {
+                    found.push([x, y, z]);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Returns |q|.
+fn number_of(v: [i32; 3], length: [f64; 3]) -> f64 {
+    (0..3).map(|k| (TAU * f64::from(v[k]) / length[k]).powi(2)).sum::<f64>().sqrt()
+}
+
+impl ChargeStructure {
+    fn write(&self) -> Result<()> {
+        let bins = self.bins as usize;
+        let mut found = vec![[0.0; 3]; bins];
+        for (v, s) in self.vectors.iter().zip(&self.sums) {
+            let q = number_of(*v, self.length);
+            let bin = &mut found[((q / self.q_max.value * bins as f64) as usize).min(bins - 1)];
+            bin.iter_mut().zip([1.0, q, s / (self.samples * self.charged)]).for_each(|(b, x)| *b += x);
+        }
+        let mut rows = vec![header(&["q", "vectors", "S_ZZ"])];
+        for [n, q, s] in found.into_iter().filter(|b| b[0] > 0.0) {
+            rows.push(vec![number(q / n), format!("{n:.0}"), number(s / n)]);
+        }
+        replace(&self.path, &rows)
+    }
+}
+
+impl Analyzer for ChargeStructure {
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        if system.dimensions == 2 {
+            return Err(Error::input(
+                "ChargeStructure requires a three-dimensional system; this one is two-dimensional",
+            ));
+        }
+        need_charges(system, needs)?;
+        needs.period = self.every;
+        needs.plain_images = true;
+        let about = self.q_max.value.powi(3) * system.box_length.iter().product::<f64>() / 118.0;
+        if !(0.4..=MOST as f64).contains(&about) {
+            let text = format!("about {about:.1e} wave vectors are below `q_max`, expected 1 … {MOST}");
+            return Err(InputError::at(self.q_max.at, text).into());
+        }
+        self.path = needs.output(system, &self.file, OutputKind::Result);
+        self.length = system.box_length;
+        self.vectors = vectors(self.q_max.value, self.length);
+        self.sums = vec![0.0; self.vectors.len()];
+        self.charged = system.charges.iter().map(|c| c[0]).sum::<f64>().max(1.0);
+        Ok(())
+    }
+
+    fn start(&mut self, host: Host) -> Result<()> {
+        self.host = Some(host);
+        Ok(())
+    }
+
+    fn analyze(&mut self, frame: &Frame<'_>) -> Result<()> {
+        let Some(host) = self.host.filter(|_| frame.step() >= self.start) else { return Ok(()) };
+        if frame.box_length() != self.length {
+            return Err(Error::Run("the box has changed; the charge structure factor needs a constant box".into()));
+        }
+        let (position, charges, length) = (frame.position(), charges(frame)?, self.length);
+        let (vectors, sums) = (&self.vectors, DevicePtr::<f64>::new(self.sums.as_mut_ptr() as u64));
+        host.parallel(vectors.len(), 16, |range| {
+            for w in range {
+                let q: [f64; 3] = std::array::from_fn(|k| TAU * f64::from(vectors[w][k]) / length[k]);
+                let (mut re, mut im) = (0.0, 0.0);
+                for (r, z) in position.iter().zip(charges).filter(|(_, z)| **z != 0.0) {
+                    let (sin, cos) = (q[0] * r[0] + q[1] * r[1] + q[2] * r[2]).sin_cos();
+                    re += z * cos;
+                    im += z * sin;
+                }
+                // SAFETY: each vector has its own element of `sums`, which outlives all tasks
+                unsafe { *sums.host().add(w) += re * re + im * im };
+            }
+        });
+        self.samples += 1.0;
+        self.write()
+    }
+
+    fn save(&mut self) -> Result<Vec<u8>> {
+        Ok([bytes(&[self.samples]), bytes(&self.sums)].concat())
+    }
+
+    fn load(&mut self, state: &[u8]) -> Result<()> {
+        let (head, rest) = numbers(state, 1)?;
+        let (sums, rest) = numbers(rest, self.sums.len())?;
+        if !rest.is_empty() {
+            return Err(other_analyzer());
+        }
+        (self.samples, self.sums) = (head[0], sums);
+        Ok(())
+    }
+}

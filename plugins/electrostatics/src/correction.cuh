@@ -1,0 +1,107 @@
+// Forces of the Fourier part with all corrections on CUDA, equivalent to correction.rs.
+#include "galamost/state.cuh"
+#include "galamost/reduce.cuh"
+
+__device__ __forceinline__ double volume_of(const Globals* g) {
+    return g->box_length[0] * g->box_length[1] * g->box_length[2];
+}
+
+__device__ __forceinline__ double along(const ChargeArgs& c, const PosType& p) {
+#ifdef GALAMOST_DOUBLE
+    return c.slab == 0u ? p.x : c.slab == 1u ? p.y : p.z;
+#else
+    const int at = c.slab == 0u ? p.x : c.slab == 1u ? p.y : p.z;
+    return double(at) * (c.state.globals->box_length[c.slab] / 4294967296.0);
+#endif
+}
+
+// Sums q r along the normal of the slab.
+extern "C" __global__ void __launch_bounds__(256) charge_dipole(ChargeArgs c) {
+    if (c.state.globals->halt) return;
+    double values[1] = {0.0};
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < c.state.n_local; i += blockDim.x * gridDim.x) {
+        values[0] += double(c.state.charge[i]) * along(c, load(&c.state.pos_type[i]));
+    }
+    __shared__ double memory[8];
+    __shared__ u32 flag;
+    block_sum(values, memory);
+    if (threadIdx.x == 0) c.partial[blockIdx.x] = values[0];
+    if (last_block(c.counter, &flag)) {
+        sum_partials(c.partial, gridDim.x, values, memory);
+        if (threadIdx.x == 0) c.dipole[0] = values[0];
+    }
+}
+
+// Adds the force on particle i in this field and potential of a unit charge, and all corrections. Adds energy and virial
+// to `values`.
+__device__ __forceinline__ void add_charge_forces(const ChargeArgs& c, u32 i, const real (&field)[3], real potential,
+                                                  double (&values)[7]) {
+    const StateView& s = c.state;
+    const Globals* g = s.globals;
+    const double volume = volume_of(g);
+    const real q = s.charge[i];
+    const PosType at = load(&s.pos_type[i]);
+    real force[3] = {q * field[0], q * field[1], q * field[2]};
+    double energy = 0.5 * double(q) * double(potential) - c.own * double(q) * double(q) - c.background / volume * double(q);
+    if (c.slab < 3u) {
+        const double slope = 2.0 * c.slab_constant / volume * c.dipole[0];
+        const real less = real(slope * double(q));
+        for (u32 k = 0; k < 3u; ++k) force[k] -= k == c.slab ? less : real(0);
+        energy += 0.5 * slope * double(q) * along(c, at);
+    }
+    if (c.excluded_count) {
+        const u32 tag = s.tag[i], n = c.excluded_count[tag];
+        const BoxScale box = make_scale(g);
+        for (u32 e = 0; e < n; ++e) {
+            const u32 j = s.index_of_tag[c.excluded[u64(tag) * c.excluded_capacity + e]];
+            const Vec3<real> d = difference(at, load(&s.pos_type[j]), box);
+            const Tuple2<real, real> pair = fourier_pair<real>(d.x * d.x + d.y * d.y + d.z * d.z, real(c.alpha));
+            const real qq = -real(c.coulomb) * q * s.charge[j], f = qq * pair.v0;
+            force[0] += f * d.x;
+            force[1] += f * d.y;
+            force[2] += f * d.z;
+            energy += 0.5 * double(qq * pair.v1);
+            const double half = 0.5 * double(f), x = d.x, y = d.y, z = d.z;
+            values[1] += half * x * x;
+            values[2] += half * x * y;
+            values[3] += half * x * z;
+            values[4] += half * y * y;
+            values[5] += half * y * z;
+            values[6] += half * z * z;
+        }
+    }
+    values[0] += energy;
+    Vec4 total = s.force[i];
+    total.x += force[0];
+    total.y += force[1];
+    total.z += force[2];
+    if (c.full) total.w += real(energy);
+    s.force[i] = total;
+}
+
+// Sums the values of all particles and adds the virial of the waves and of the corrections in the last block. All threads
+// of all blocks call it.
+__device__ __forceinline__ void report_charges(const ChargeArgs& c, double (&values)[7]) {
+    if (!c.full) return;
+    __shared__ double memory[7 * 8];
+    __shared__ u32 flag;
+    block_sum(values, memory);
+    if (threadIdx.x == 0) {
+        for (int k = 0; k < 7; ++k) c.partial[u64(blockIdx.x) * 7u + k] = values[k];
+    }
+    if (last_block(c.counter, &flag)) {
+        sum_partials(c.partial, gridDim.x, values, memory);
+        if (threadIdx.x == 0) {
+            const double volume = volume_of(c.state.globals);
+            const double background = c.background / volume * c.net;
+            const double slab = c.slab < 3u ? c.slab_constant / volume * c.dipole[0] * c.dipole[0] : 0.0;
+            c.sums->energy = values[0];
+            if (c.quantities) c.quantities[0] = values[0];
+            for (int k = 0; k < 6; ++k) {
+                const u32 axis = k == 0 ? 0u : k == 3 ? 1u : k == 5 ? 2u : 3u;
+                const double diagonal = axis == 3u ? 0.0 : (axis == c.slab ? -slab : slab) - background;
+                c.sums->virial[k] = values[k + 1] + c.virial[k] + diagonal;
+            }
+        }
+    }
+}

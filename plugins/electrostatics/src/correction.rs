@@ -1,0 +1,150 @@
+//! What both methods add to the Fourier part: excluded pairs, self-energy, background and slab.
+
+use crate::params::Model;
+use crate::short_range::scaled_erfc;
+use galamost_plugin_api::device::DevicePtr;
+use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::views::StateView;
+use std::f64::consts::PI;
+
+/// Number of particles per task; independent of the number of threads, for a fixed summation order.
+pub const CHUNK: usize = 256;
+/// 2/√π.
+const TWO_OVER_SQRT_PI: f64 = std::f64::consts::FRAC_2_SQRT_PI;
+/// Below this argument erf is summed as a series, which does not cancel.
+const SERIES: f64 = 0.5;
+
+/// Returns (F/r, U) of two unit charges in the Fourier part, U = erf(αr)/r; at r = 0, too.
+#[device_fn]
+pub fn fourier_pair(r2: real, alpha: real) -> (real, real) {
+    let x2 = alpha * alpha * r2;
+    // Σ (−1)ⁿ x²ⁿ/(n! (2n + 1)) and its derivative, for small x
+    let (mut term, mut sum, mut slope) = (1.0, 1.0, 0.0);
+    for n in 1..12 {
+        let k = n as real;
+        slope += 2.0 * k / (2.0 * k + 1.0) * (-1.0 / k) * term;
+        term *= -x2 / k;
+        sum += term / (2.0 * k + 1.0);
+    }
+    let x = (if x2 < SERIES * SERIES { SERIES * SERIES } else { x2 }).sqrt();
+    let gauss = (-(x * x)).exp();
+    let erf = 1.0 - gauss * scaled_erfc(x.min(7.0));
+    let inv = 1.0 / x;
+    let far = ((erf - TWO_OVER_SQRT_PI * x * gauss) * inv * inv * inv, erf * inv);
+    let near = (-TWO_OVER_SQRT_PI * slope, TWO_OVER_SQRT_PI * sum);
+    let (f, u) = if x2 < SERIES * SERIES { (near.0, near.1) } else { (far.0, far.1) };
+    (alpha * alpha * alpha * f, alpha * u)
+}
+
+/// Results of the Fourier part: for each particle the field and the potential of a unit charge, and the virial.
+pub struct Fourier<'a> {
+    /// Field x, y, z and potential.
+    pub field: &'a [[f64; 4]],
+    pub virial: [f64; 6],
+}
+
+/// Returns Σ q r along the axis of the slab, summed chunk by chunk.
+///
+/// # Safety
+/// The view describes valid host arrays.
+unsafe fn dipole(host: &Host, state: &StateView, axis: usize) -> f64 {
+    let n = state.n_local as usize;
+    let mut partial = vec![0.0f64; n.div_ceil(CHUNK)];
+    let out = DevicePtr::<f64>::new(partial.as_mut_ptr() as u64);
+    host.parallel(n, CHUNK, |range| {
+        let chunk = range.start / CHUNK;
+        // SAFETY: particles are below n_local
+        let sum = range.map(|i| unsafe { state.charge_of(i) * state.position(i)[axis] }).sum();
+        // SAFETY: each chunk writes its own element of `partial`, which outlives all tasks
+        unsafe { *out.host().add(chunk) = sum };
+    });
+    partial.iter().sum()
+}
+
+/// Adds the forces of the Fourier part and of all corrections, and their energy and virial to `sums`.
+///
+/// # Safety
+/// The views of `call` describe valid host arrays, and `fourier` has an entry for each particle.
+pub unsafe fn add_forces(model: &Model, host: &Host, call: &ForceCall, fourier: &Fourier<'_>, sums: &mut Sums) {
+    let state = &call.state;
+    // SAFETY: `globals` is valid by the contract of this function
+    let length = unsafe { (*state.globals.host()).box_length };
+    let (n, volume) = (state.n_local as usize, length.iter().product::<f64>());
+    let (own, background) = (model.self_energy(), model.background() / volume);
+    let slab = model.slab.map(|axis| {
+        // SAFETY: as above
+        let dipole = unsafe { dipole(host, state, axis) };
+        (axis, 2.0 * model.slab_constant() / volume * dipole)
+    });
+    let mut partial = vec![Sums::default(); n.div_ceil(CHUNK)];
+    let out = DevicePtr::<Sums>::new(partial.as_mut_ptr() as u64);
+    host.parallel(n, CHUNK, |range| {
+        let chunk = range.start / CHUNK;
+        let mut total = Sums::default();
+        for i in range {
+            // SAFETY: `i` < n_local; tags and their rows are valid; tasks write forces of different particles
+            unsafe {
+                let (q, field) = (state.charge_of(i), fourier.field[i]);
+                let mut force: [f64; 3] = std::array::from_fn(|k| q * field[k]);
+                let mut energy = 0.5 * q * field[3] - own * q * q - background * q;
+                if let Some((axis, slope)) = slab {
+                    force[axis] -= slope * q;
+                    energy += 0.5 * slope * q * state.position(i)[axis];
+                }
+                for partner in call.excluded(*state.tag.host().add(i)) {
+                    let j = *state.index_of_tag.host().add(*partner as usize) as usize;
+                    let d = state.difference(i, j);
+                    let (f, u) = fourier_pair::<f64>(d.iter().map(|x| x * x).sum(), model.alpha);
+                    let qq = -model.coulomb * q * state.charge_of(j);
+                    energy += 0.5 * qq * u;
+                    for (k, (a, b)) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)].into_iter().enumerate() {
+                        total.virial[k] += 0.5 * qq * f * d[a] * d[b];
+                    }
+                    (0..3).for_each(|k| force[k] += qq * f * d[k]);
+                }
+                total.energy += energy;
+                state.add_force(i, force, if call.wanted.more_than_force() { energy } else { 0.0 });
+            }
+        }
+        // SAFETY: each chunk writes its own element of `partial`, which outlives all tasks
+        unsafe { *out.host().add(chunk) = total };
+    });
+    let mut total = Sums { energy: 0.0, virial: fourier.virial };
+    partial.iter().for_each(|p| total.add(p));
+    // background and slab are proportional to 1/V; the slab also to the square of its dipole
+    for (axis, slot) in [0, 3, 5].into_iter().enumerate() {
+        total.virial[slot] -= background * model.net;
+        if let Some((normal, slope)) = slab {
+            let energy = slope * slope * volume / (8.0 * PI * model.coulomb);
+            total.virial[slot] += if axis == normal { -energy } else { energy };
+        }
+    }
+    if call.wanted.more_than_force() {
+        sums.add(&total);
+        if !call.quantities.is_null() {
+            // SAFETY: the engine allocates one number for the quantity of the component
+            unsafe { *call.quantities.host() = total.energy };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_and_erf_agree() {
+        for k in 0..60 {
+            let r = 0.05 * f64::from(k);
+            let (f, u) = fourier_pair::<f64>(r * r, 0.8);
+            let h = 1e-4;
+            let at = |r: f64| fourier_pair::<f64>(r * r, 0.8).1;
+            if r > h {
+                let slope = (at(r + h) - at(r - h)) / (2.0 * h);
+                assert!((f * r + slope).abs() < 1e-7, "r = {r}: F {} and {}", f * r, -slope);
+            }
+            let limit = 0.8 * TWO_OVER_SQRT_PI;
+            assert!(u > 0.0 && u <= limit * (1.0 + 1e-15) && f > 0.0, "r = {r}: {u}");
+        }
+    }
+}

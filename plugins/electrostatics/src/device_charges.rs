@@ -1,0 +1,143 @@
+//! The corrections on CUDA; see correction.cuh.
+
+use crate::correction::fourier_pair;
+use crate::params::Model;
+use galamost_plugin_api::abi::Opaque;
+use galamost_plugin_api::arguments;
+use galamost_plugin_api::device::{DeviceFn, DevicePtr, DeviceText};
+use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::prelude::*;
+use galamost_plugin_api::services::{Kernel, Module};
+use galamost_plugin_api::views::StateView;
+
+/// Threads of a block of the kernels over particles.
+pub const BLOCK: u32 = 128;
+/// Maximum number of blocks that sum over waves or particles.
+pub const SUM_BLOCKS: u32 = 264;
+
+/// Arguments that both methods share.
+#[repr(C)]
+#[derive(Clone, Copy, DeviceStruct)]
+pub struct ChargeArgs {
+    pub state: StateView,
+    #[device(cxx = "const u32*")]
+    excluded_count: DevicePtr<u32>,
+    #[device(cxx = "const u32*")]
+    excluded: DevicePtr<u32>,
+    excluded_capacity: u64,
+    sums: DevicePtr<Sums>,
+    quantities: DevicePtr<f64>,
+    #[device(cxx = "double*")]
+    partial: DevicePtr<u8>,
+    #[device(cxx = "u32*")]
+    counter: DevicePtr<u8>,
+    /// Sum of q r along the normal of the slab.
+    #[device(cxx = "double*")]
+    dipole: DevicePtr<u8>,
+    /// Virial of the waves.
+    #[device(cxx = "double*")]
+    virial: DevicePtr<u8>,
+    coulomb: f64,
+    alpha: f64,
+    own: f64,
+    background: f64,
+    net: f64,
+    slab_constant: f64,
+    /// Normal of the slab; 3 for none.
+    slab: u32,
+    pub full: u32,
+}
+
+/// Memory and kernels of the corrections.
+pub struct DeviceCharges {
+    dipole_kernel: Kernel,
+    partial: DevicePtr<u8>,
+    counter: DevicePtr<u8>,
+    dipole: DevicePtr<u8>,
+    virial: DevicePtr<u8>,
+}
+
+/// Allocates device memory with the given contents.
+///
+/// # Errors
+/// Returns an error if the device is out of memory.
+pub fn upload(host: &Host, bytes: &[u8]) -> Result<DevicePtr<u8>> {
+    let memory = host.allocate_bytes(bytes.len().max(8))?;
+    host.upload_bytes(memory, bytes)?;
+    Ok(memory)
+}
+
+/// Converts numbers to the precision of the run.
+pub fn to_bytes(model: &Model, numbers: impl IntoIterator<Item = f64>) -> Vec<u8> {
+    match model.precision {
+        Precision::Double => numbers.into_iter().flat_map(f64::to_ne_bytes).collect(),
+        _ => numbers.into_iter().flat_map(|x| (x as f32).to_ne_bytes()).collect(),
+    }
+}
+
+/// Returns the source of a method with the structs of its arguments.
+///
+/// # Errors
+/// Returns an error if two structs or functions have the same name.
+pub fn source(args: &'static DeviceText, settings: &str, kernels: &str) -> Result<String> {
+    let text = format!("{settings}{}{kernels}", include_str!("correction.cuh"));
+    kernel_source(&[fourier_pair::text(), args], &text)
+}
+
+impl DeviceCharges {
+    /// Allocates memory for sums over `rows` blocks of seven numbers.
+    ///
+    /// # Errors
+    /// Returns an error if the device is out of memory.
+    pub fn new(host: &Host, model: &Model, module: Module, rows: usize) -> Result<Self> {
+        let rows = rows.max(model.n.div_ceil(BLOCK as usize)).max(SUM_BLOCKS as usize);
+        Ok(Self {
+            dipole_kernel: host.kernel(module, "charge_dipole")?,
+            partial: host.allocate_bytes(56 * rows)?,
+            counter: upload(host, &[0; 8])?,
+            dipole: upload(host, &[0; 8])?,
+            virial: upload(host, &[0; 48])?,
+        })
+    }
+
+    /// Returns the arguments of an evaluation.
+    pub fn arguments(&self, model: &Model, call: &ForceCall) -> ChargeArgs {
+        ChargeArgs {
+            state: call.state,
+            excluded_count: call.excluded_count,
+            excluded: call.excluded,
+            excluded_capacity: call.excluded_capacity,
+            sums: call.device_sums,
+            quantities: call.quantities,
+            partial: self.partial,
+            counter: self.counter,
+            dipole: self.dipole,
+            virial: self.virial,
+            coulomb: model.coulomb,
+            alpha: model.alpha,
+            own: model.self_energy(),
+            background: model.background(),
+            net: model.net,
+            slab_constant: model.slab_constant(),
+            slab: model.slab.map_or(3, |axis| axis as u32),
+            full: u32::from(call.wanted.more_than_force()),
+        }
+    }
+
+    /// Launches the sum of the slab, if there is one.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    ///
+    /// # Safety
+    /// The arguments are those of [`Self::arguments`] for a call with valid views.
+    pub unsafe fn launch_dipole(&self, host: &Host, args: &ChargeArgs) -> Result<()> {
+        if args.slab > 2 {
+            return Ok(());
+        }
+        let blocks = args.state.n_local.div_ceil(256).min(SUM_BLOCKS);
+        let mut arguments: [*mut Opaque; 1] = arguments![*args];
+        // SAFETY: the kernel has one parameter of this type
+        unsafe { host.launch(self.dipole_kernel, blocks, 256, &mut arguments) }
+    }
+}

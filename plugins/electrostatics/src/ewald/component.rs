@@ -1,0 +1,116 @@
+//! Parameters of `Ewald`, and its interface to the engine.
+
+use super::cpu::CpuSum;
+use super::device::DeviceSum;
+use super::plan::{Waves, plan, wave_error};
+use crate::params::{Common, Model};
+use crate::short_range::{ShortRange, short_range};
+use galamost_plugin_api::memory;
+use galamost_plugin_api::pair::LongRange;
+use galamost_plugin_api::prelude::*;
+
+/// Coulomb interactions of all periodic images by Ewald sums: U = ½ Σ C q_i q_j/|r_i − r_j + nL|, in a conducting
+/// medium.
+///
+/// The interaction is split by Gaussians of inverse width α. The short-range part C q_i q_j erfc(αr)/r up to `r_cut` is
+/// computed in the pair loop. The rest is a sum over waves, (2πC/V) Σ_k exp(−k²/4α²)/k² |Σ_i q_i exp(ik·r_i)|² up to
+/// `k_max`, minus the self-energy C α/√π Σq². The work grows as N^(3/2): use it for small systems and as a reference;
+/// `Pppm` is faster above some 2,000 charges.
+///
+/// `accuracy` is the only required field. α follows from it and `r_cut` (A. Kolafa, J. W. Perram, Mol. Simul. 9 (1992) 351,
+/// doi:10.1080/08927029208049126), `k_max` from α, each with half of the squared error, for charges at random. The log
+/// has the values. If the box changes during the run, give `r_cut`, `alpha` and `k_max`.
+///
+/// `charges: Gaussian(width)` spreads each charge over a Gaussian with this standard deviation along each axis: the pair
+/// interaction is C q q' erf(r/2 width)/r. `charges: Slater(lambda)`: C q q' [1 − (1 + r/λ) exp(−2r/λ)]/r, which keeps ions
+/// of soft particles apart.
+///
+/// A net charge is neutralized by a homogeneous background. `slab: Z` adds 2πC M_z²/V, M_z = Σ q z. Pairs that `exclude`
+/// removes have no interaction. The quantity `Ewald.long_range` is the energy of the sum over waves with all
+/// corrections. Virial components are exact; those of the slab along the other axes are the diagonal only.
+///
+/// Requires a three-dimensional system without shear.
+///
+/// References: P. P. Ewald, Ann. Phys. 369 (1921) 253, doi:10.1002/andp.19213690304; slab: I.-C. Yeh, M. L. Berkowitz, J.
+/// Chem. Phys. 111 (1999) 3155, doi:10.1063/1.479595; Slater charges: M. González-Melchor et al., J. Chem. Phys. 125
+/// (2006) 224107, doi:10.1063/1.2400223.
+///
+/// ```ron
+/// Ewald(accuracy: 1e-4, l_bjerrum: 1.5, r_cut: 3.0, alpha: 1.0, k_max: 6.3)
+/// ```
+#[component(LongRange, "Ewald")]
+#[derive(Params)]
+pub struct Ewald {
+    #[param(flatten)]
+    common: Common,
+    /// Length of the longest wave vector; from `accuracy` and α if omitted.
+    #[param(unit = "1/length", above = 0.0)]
+    k_max: Option<Spanned<f64>>,
+    #[param(skip)]
+    model: Model,
+    #[param(skip)]
+    waves: Waves,
+    #[param(skip)]
+    started: Option<(Host, Sum)>,
+}
+
+enum Sum {
+    Cpu(Box<CpuSum>),
+    Device(Box<DeviceSum>),
+}
+
+impl Force for Ewald {
+    fn bind(&mut self, system: &SystemInfo, needs: &mut Needs) -> Result<()> {
+        let mut model = self.common.model("Ewald", system, needs)?;
+        let k_max = plan(&self.common, &mut model, system, self.k_max.as_ref().map(|k| k.value));
+        self.common.check_width(&model)?;
+        let count = k_max.powi(3) * system.box_length.iter().product::<f64>() / 118.0;
+        let powers = (k_max * system.box_length.iter().sum::<f64>() / 3.1) * system.n as f64;
+        let what = format!("{count:.0} waves up to k_max = {k_max} of {} particles", system.n);
+        memory::require(what, 28.0 * count + 16.0 * powers).map_err(Error::input)?;
+        self.waves = Waves::new(k_max, system.box_length);
+        if self.waves.vectors.is_empty() {
+            return Err(Error::input(format!("k_max = {k_max} is below the shortest wave of the box; increase it")));
+        }
+        let (waves, error) = (self.waves.vectors.len(), wave_error(&model, model.alpha, k_max));
+        needs.notes.push(format!(
+            "r_cut {:?}, alpha {:?}, k_max {k_max:?} ({waves} waves), C {:.6}; estimated error of the waves {error:.2e}",
+            model.r_cut, model.alpha, model.coulomb
+        ));
+        needs.fixed_box = self.common.fixed_box(&model, self.k_max.is_some(), &format!(", k_max: {k_max:?}"));
+        needs.cutoff = model.r_cut;
+        self.model = model;
+        Ok(())
+    }
+
+    fn start(&mut self, host: Host) -> Result<()> {
+        let sum = if self.model.cuda {
+            Sum::Device(Box::new(DeviceSum::new(&host, &self.model, &self.waves)?))
+        } else {
+            Sum::Cpu(Box::new(CpuSum::new(self.waves.clone())))
+        };
+        self.started = Some((host, sum));
+        Ok(())
+    }
+
+    unsafe fn compute(&mut self, call: &ForceCall, sums: &mut Sums) -> Result<()> {
+        let Some((host, sum)) = &mut self.started else { return Err(Error::Run("Ewald was not started".into())) };
+        // SAFETY: the engine passes views of the run's device, which is the one in `started`
+        unsafe {
+            match sum {
+                Sum::Device(d) => d.launch(host, &self.model, call),
+                Sum::Cpu(c) => {
+                    c.compute(&self.model, host, call, sums);
+                    Ok(())
+                }
+            }
+        }
+    }
+}
+
+impl LongRange for Ewald {
+    type Pair = short_range;
+    fn row(&self, _: usize, _: usize) -> std::result::Result<(ShortRange<f64>, f64), String> {
+        Ok((self.model.row(), self.model.r_cut))
+    }
+}

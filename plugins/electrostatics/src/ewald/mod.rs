@@ -1,0 +1,6 @@
+//! Ewald sums.
+
+mod component;
+mod cpu;
+mod device;
+mod plan;

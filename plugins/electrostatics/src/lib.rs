@@ -1,0 +1,13 @@
+//! Coulomb interactions of long range under periodic boundary conditions: Ewald sums, and particle–mesh (PPPM).
+
+#![allow(non_camel_case_types)]
+
+mod analysis;
+mod correction;
+mod device_charges;
+mod ewald;
+mod params;
+mod pppm;
+mod short_range;
+
+galamost_plugin_api::plugin!();

@@ -1,0 +1,307 @@
+//! Parameters that `Ewald` and `Pppm` share, and the model that follows from them.
+
+use crate::short_range::{ShortRange, erfc};
+use galamost_plugin_api::component::ArrayNeed;
+use galamost_plugin_api::error::Errors;
+use galamost_plugin_api::params::{FromValue, Value};
+use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::prelude::*;
+use std::f64::consts::PI;
+
+/// How the charge of a particle is distributed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Distribution {
+    /// A point.
+    #[default]
+    Point,
+    /// A Gaussian with this standard deviation along each axis.
+    Gaussian(f64),
+    /// Slater: decays as exp(−2r/λ).
+    Slater(f64),
+}
+
+impl FromValue for Distribution {
+    fn from_value(value: Value<'_>, errors: &mut Errors) -> Option<Self> {
+        let text = value.text().trim();
+        let number = |name: &str| {
+            let inner = text.strip_prefix(name)?.trim().strip_prefix('(')?.strip_suffix(')')?;
+            inner.trim().parse::<f64>().ok().filter(|x| *x > 0.0 && x.is_finite())
+        };
+        let found = match text {
+            "Point" => Some(Self::Point),
+            _ => number("Gaussian").map(Self::Gaussian).or_else(|| number("Slater").map(Self::Slater)),
+        };
+        if found.is_none() {
+            errors.push(value.error(format!("expected {}, found `{text}`", Self::describe())));
+        }
+        found
+    }
+    fn describe() -> String {
+        "`Point`, `Gaussian(width)` or `Slater(lambda)` with a length above 0".into()
+    }
+}
+
+impl Distribution {
+    /// Returns ∫ s(r)/r d³r, where 1 − s is the interaction in units of that of point charges.
+    fn integral(self) -> f64 {
+        match self {
+            Self::Point => 0.0,
+            Self::Gaussian(width) => 4.0 * PI * width * width,
+            Self::Slater(lambda) => 2.0 * PI * lambda * lambda,
+        }
+    }
+
+    /// Returns s(r).
+    fn missing(self, r: f64) -> f64 {
+        match self {
+            Self::Point => 0.0,
+            Self::Gaussian(width) => erfc(r / (2.0 * width)),
+            Self::Slater(lambda) => (1.0 + r / lambda) * (-2.0 * r / lambda).exp(),
+        }
+    }
+}
+
+/// Parameters of `Ewald` and `Pppm`.
+#[derive(Clone, Debug, Params)]
+pub struct Common {
+    /// Root-mean-square error of the forces on charged particles, in units of C⟨q²⟩/d²: the force between two typical
+    /// charges at the mean distance d = (V/N)^⅓ of charged particles.
+    #[param(at_least = 1e-12, below = 0.5)]
+    accuracy: f64,
+    /// l_B, Bjerrum length: two unit charges at this distance have the energy kT. C = l_B kT.
+    #[param(unit = "length", above = 0.0)]
+    l_bjerrum: Option<Spanned<f64>>,
+    /// Temperature kT at which `l_bjerrum` is given; 1 if omitted.
+    #[param(name = "kT", unit = "energy", above = 0.0)]
+    kt: Option<Spanned<f64>>,
+    /// Relative permittivity ε_r. C = f/ε_r.
+    #[param(above = 0.0)]
+    epsilon_r: Option<Spanned<f64>>,
+    /// Coulomb constant f = 1/4πε₀ in vacuum; 1 if omitted.
+    #[param(unit = "energy length/charge²", above = 0.0)]
+    f: Option<Spanned<f64>>,
+    /// Cutoff of the short-range part; by a cost model if omitted.
+    #[param(unit = "length", above = 0.0)]
+    r_cut: Option<Spanned<f64>>,
+    /// α, inverse width of the Gaussians that split the interaction; from `accuracy` and `r_cut` if omitted.
+    #[param(unit = "1/length", above = 0.0)]
+    alpha: Option<f64>,
+    /// Distribution of each charge: `Point`, `Gaussian(width)` or `Slater(lambda)`.
+    #[param(default = Distribution::Point)]
+    charges: Distribution,
+    /// Normal of a slab: the correction of Yeh and Berkowitz removes the interaction with the periodic images along this
+    /// axis. Leave at least twice the thickness of the slab empty.
+    slab: Option<Spanned<Axis>>,
+}
+
+/// Charges of a system and the parameters of the split.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    /// C.
+    pub coulomb: f64,
+    /// α; set by the plan of the component.
+    pub alpha: f64,
+    /// Cutoff of the short-range part; set by the plan of the component.
+    pub r_cut: f64,
+    /// Asked accuracy.
+    pub accuracy: f64,
+    pub charges: Distribution,
+    /// Axis of the slab correction.
+    pub slab: Option<usize>,
+    /// Number of charged particles, Σq, Σq².
+    pub charged: f64,
+    pub net: f64,
+    pub squares: f64,
+    /// Number of particles.
+    pub n: usize,
+    /// Box lengths at the start.
+    pub box_length: [f64; 3],
+    pub cuda: bool,
+    pub precision: Precision,
+}
+
+impl Common {
+    /// Returns the Coulomb constant.
+    fn coulomb(&self, errors: &mut Errors) -> f64 {
+        if let (Some(_), Some(e)) = (&self.l_bjerrum, self.epsilon_r.as_ref().or(self.f.as_ref())) {
+            errors.push(InputError::at(e.at, "give either `l_bjerrum` with `kT`, or `epsilon_r` with `f`"));
+        }
+        if let (None, Some(kt)) = (&self.l_bjerrum, &self.kt) {
+            errors.push(InputError::at(kt.at, "`kT` is the temperature of `l_bjerrum`, which is not given"));
+        }
+        let or_one = |x: &Option<Spanned<f64>>| x.as_ref().map_or(1.0, |x| x.value);
+        match &self.l_bjerrum {
+            Some(l) => l.value * or_one(&self.kt),
+            None => or_one(&self.f) / or_one(&self.epsilon_r),
+        }
+    }
+
+    /// Checks the parameters and the system, and returns the model without a plan. `name` is that of the component.
+    ///
+    /// # Errors
+    /// Returns all mismatches.
+    pub fn model(&self, name: &str, system: &SystemInfo, needs: &mut Needs) -> Result<Model> {
+        if system.api_minor < 1 {
+            return Err(Error::input(format!("{name} needs an engine with plugin API 1.1 or newer")));
+        }
+        if system.dimensions != 3 {
+            return Err(Error::input(format!(
+                "{name} requires a three-dimensional system; this one is two-dimensional"
+            )));
+        }
+        let mut errors = Errors::default();
+        let coulomb = self.coulomb(&mut errors);
+        let sum = |k: usize| system.charges.iter().map(|c| c[k]).sum::<f64>();
+        let [charged, net, squares] = [0, 1, 2].map(sum);
+        if !system.has_array("charge") {
+            errors.push(InputError::new("particles have no `charge`; the initial state must set it"));
+        } else if !(squares > 0.0 && squares.is_finite()) {
+            errors.push(InputError::new("all charges are 0 or one is not finite; remove the component or set charges"));
+        }
+        let scale = (squares * charged).sqrt();
+        let neutral = net.abs() <= 1e-6 * scale;
+        if let (Some(slab), false) = (&self.slab, neutral) {
+            let text = format!("the slab correction needs a neutral system; the net charge is {net}");
+            errors.push(InputError::at(slab.at, text));
+        } else if !neutral {
+            needs
+                .warnings
+                .push(format!("the net charge is {net}: a homogeneous background of charge {} neutralizes it", -net));
+        }
+        if let Some(r) = self.r_cut.as_ref().filter(|r| r.value > system.half_box()) {
+            let text = format!(
+                "r_cut = {} is more than half the shortest box length ({}): a particle would interact with its own image",
+                r.value,
+                system.half_box()
+            );
+            errors.push(InputError::at(r.at, text));
+        }
+        errors.into_result(Some(()))?;
+        needs.arrays.push(ArrayNeed { name: "charge".into(), width: 1, integer: false, required: true });
+        needs.plain_images = true;
+        needs.quantities = vec!["long_range".into()];
+        Ok(Model {
+            coulomb,
+            alpha: 0.0,
+            r_cut: self.r_cut.as_ref().map_or(0.0, |r| r.value),
+            accuracy: self.accuracy,
+            charges: self.charges,
+            slab: self.slab.as_ref().map(|s| s.value as usize),
+            charged,
+            net: if neutral { 0.0 } else { net },
+            squares,
+            n: system.n as usize,
+            box_length: system.box_length,
+            cuda: system.device == "cuda",
+            precision: system.precision(),
+        })
+    }
+
+    /// Returns the cutoffs to compare: the given one, or a series up to half the box.
+    pub fn cutoffs(&self, system: &SystemInfo) -> Vec<f64> {
+        match &self.r_cut {
+            Some(r) => vec![r.value],
+            None => {
+                let mean = (system.box_length.iter().product::<f64>() / system.n.max(1) as f64).cbrt();
+                let series: Vec<f64> = (6..=40).map(|k| rounded(0.25 * f64::from(k) * mean)).collect();
+                let half = system.half_box();
+                let mut inside: Vec<f64> = series.into_iter().filter(|r| *r < half).collect();
+                if inside.len() < 35 {
+                    inside.push(half);
+                }
+                inside
+            }
+        }
+    }
+
+    /// Returns whether the cutoff is given.
+    pub fn has_cutoff(&self) -> bool {
+        self.r_cut.is_some()
+    }
+
+    /// Returns α for a cutoff: the given one, or the one with half of the squared error in the short-range part.
+    pub fn alpha(&self, model: &Model, r_cut: f64) -> f64 {
+        self.alpha.unwrap_or_else(|| {
+            // 2 (V/N)^(1/6) r_cut^-½ exp(−α² r_cut²) in units of C⟨q²⟩/d²; Kolafa & Perram, Mol. Simul. 9 (1992) 351
+            let limit = model.accuracy / std::f64::consts::SQRT_2;
+            let most = 2.0 * model.mean_distance().sqrt() / r_cut.sqrt();
+            rounded((most / limit).max(1.05).ln().sqrt() / r_cut)
+        })
+    }
+
+    /// Adds an error if the distribution of the charges is wider than the cutoff.
+    pub fn check_width(&self, model: &Model) -> Result<()> {
+        let missing = model.charges.missing(model.r_cut);
+        if missing <= model.accuracy.max(1e-12) {
+            return Ok(());
+        }
+        let text = format!(
+            "r_cut = {:.4} is too short for {:?}: at this distance the interaction of the charges differs from that of \
+             points by {missing:.1e} of it, more than the accuracy {}",
+            model.r_cut, model.charges, model.accuracy
+        );
+        Err(match &self.r_cut {
+            Some(r) => Error::Input(vec![InputError::at(r.at, text)]),
+            None => Error::input(text),
+        })
+    }
+
+    /// Returns what to set if the box changes during the run; `None` if everything is given. `rest` are further fields.
+    pub fn fixed_box(&self, model: &Model, all_given: bool, rest: &str) -> Option<String> {
+        let given = self.alpha.is_some() && self.r_cut.is_some() && all_given;
+        (!given).then(|| format!("set them: `r_cut: {:?}, alpha: {:?}{rest}`", model.r_cut, model.alpha))
+    }
+}
+
+/// Rounds to three digits, so that equal systems with slightly different boxes get equal parameters.
+pub fn rounded(x: f64) -> f64 {
+    let digits = 10f64.powi(2 - x.abs().log10().floor() as i32);
+    (x * digits).round() / digits
+}
+
+impl Model {
+    /// Returns the mean distance of charged particles at the start.
+    pub fn mean_distance(&self) -> f64 {
+        (self.box_length.iter().product::<f64>() / self.charged).cbrt()
+    }
+
+    /// Returns the unit of `accuracy` in units of C Σq²/√N: errors of the mesh and of sums have this factor.
+    pub fn error_unit(&self) -> f64 {
+        1.0 / (self.charged.sqrt() * self.mean_distance().powi(2))
+    }
+
+    /// Returns the row of the pair function.
+    pub fn row(&self) -> ShortRange<f64> {
+        let mut row = ShortRange { coulomb: self.coulomb, alpha: self.alpha, point: 0.0, beta: 0.0, inv_lambda: 0.0 };
+        match self.charges {
+            Distribution::Point => row.point = 1.0,
+            Distribution::Gaussian(width) => row.beta = 0.5 / width,
+            Distribution::Slater(lambda) => row.inv_lambda = 1.0 / lambda,
+        }
+        row
+    }
+
+    /// Returns the self-energy of a unit charge in the Fourier part, C α/√π.
+    pub fn self_energy(&self) -> f64 {
+        self.coulomb * self.alpha / PI.sqrt()
+    }
+
+    /// Returns the energy of a unit charge in the background, times the volume: ½ C Σq ∫ [erfc(αr) − s]/r d³r.
+    pub fn background(&self) -> f64 {
+        0.5 * self.coulomb * self.net * (PI / (self.alpha * self.alpha) - self.charges.integral())
+    }
+
+    /// Returns C in 2πC M²/V of the slab correction; 0 without it.
+    pub fn slab_constant(&self) -> f64 {
+        if self.slab.is_some() { 2.0 * PI * self.coulomb } else { 0.0 }
+    }
+}
+
+impl Model {
+    /// Returns the integer of a charge of 1 on a grid: a power of 2 with which the sum of all charges on one point does
+    /// not overflow.
+    pub fn charge_unit(&self) -> f64 {
+        let most = (self.charged * self.squares).sqrt().max(f64::MIN_POSITIVE);
+        2f64.powi(61 - most.log2().ceil() as i32)
+    }
+}

@@ -1,0 +1,176 @@
+//! The influence function of the mesh, and its error.
+//!
+//! A charge is spread with the spline W of order p, whose transform is U(k) = Π sinc(k h/2)ᵖ, and its force is the
+//! gradient of the potential interpolated with the same spline. A wave k of the grid then stands for all waves k + 2πm/h.
+//! The mean square error of the force over all positions in the cells,
+//! Q = Σ_k {Σ_m k_m² φ_m² − 2G Σ_m k_m² U_m² φ_m + G² Σ_m U_m² Σ_m k_m² U_m²} with φ = 4π/k² exp(−k²/4α²), is smallest for
+//! G = Σ_m k_m² U_m² φ_m/(Σ_m U_m² Σ_m k_m² U_m²). In the numerator m = 0 suffices: with k² φ = 4π exp(−k²/4α²) this is
+//! G = 4π exp(−k²/4α²) U_0²/(A D), A = Σ U_m², D = Σ k_m² U_m². Both sums are sums of products over the axes.
+
+use std::f64::consts::{PI, TAU};
+
+/// Images on each side that the sums over m take.
+const IMAGES: i32 = 24;
+
+/// Sums over the images of each wave of one axis, by number 0 … n − 1. Box lengths do not enter.
+#[derive(Clone, Debug, Default)]
+pub struct AxisSums {
+    /// Signed number of the wave, between −n/2 and n/2.
+    pub number: Vec<f64>,
+    /// U².
+    pub first: Vec<f64>,
+    /// Σ U².
+    pub zeroth: Vec<f64>,
+    /// Σ (number + m n) U².
+    pub linear: Vec<f64>,
+    /// Σ (number + m n)² U².
+    pub square: Vec<f64>,
+    /// Σ U_m U_m+1.
+    pub next: Vec<f64>,
+}
+
+/// Returns U of a wave along one axis.
+fn transform(number: f64, n: usize, order: usize) -> f64 {
+    let x = PI * number / n as f64;
+    match number {
+        0.0 => 1.0,
+        // sin x is not 0 in floating point
+        _ if number % n as f64 == 0.0 => 0.0,
+        _ => (x.sin() / x).powi(order as i32),
+    }
+}
+
+impl AxisSums {
+    /// Returns the sums of an axis with `n` points.
+    pub fn new(n: usize, order: usize) -> Self {
+        let mut sums = Self::default();
+        for k in 0..n {
+            let number = if 2 * k > n { k as f64 - n as f64 } else { k as f64 };
+            let mut sum = [0.0; 4];
+            for m in -IMAGES..=IMAGES {
+                let at = number + f64::from(m) * n as f64;
+                let u = transform(at, n, order);
+                let next = transform(at + n as f64, n, order);
+                sum.iter_mut().zip([u, at * u, at * at * u, next]).for_each(|(s, x)| *s += x * u);
+            }
+            // the images of these waves come in pairs of opposite numbers
+            if 2 * k == n || k == 0 {
+                sum[1] = 0.0;
+            }
+            sums.number.push(number);
+            sums.first.push(transform(number, n, order).powi(2));
+            sums.zeroth.push(sum[0]);
+            sums.linear.push(sum[1]);
+            sums.square.push(sum[2]);
+            sums.next.push(sum[3]);
+        }
+        sums
+    }
+}
+
+/// One wave of the grid.
+pub struct Wave {
+    /// G.
+    pub influence: f64,
+    /// −∂ ln G/∂ε for strains ε of the box, as xx, xy, xz, yy, yz, zz, without the volume.
+    pub slopes: [f64; 6],
+}
+
+/// Returns the influence function of wave (x, y, z) in a box; 0 for the wave 0.
+pub fn wave(axes: &[AxisSums; 3], number: [usize; 3], length: [f64; 3], alpha: f64) -> Wave {
+    let unit = length.map(|l| TAU / l);
+    let a: [f64; 3] = std::array::from_fn(|k| axes[k].zeroth[number[k]]);
+    let b: [f64; 3] = std::array::from_fn(|k| unit[k] * axes[k].linear[number[k]]);
+    let c: [f64; 3] = std::array::from_fn(|k| unit[k] * unit[k] * axes[k].square[number[k]]);
+    let k: [f64; 3] = std::array::from_fn(|k| unit[k] * axes[k].number[number[k]]);
+    let second = [
+        c[0] * a[1] * a[2],
+        b[0] * b[1] * a[2],
+        b[0] * b[2] * a[1],
+        c[1] * a[0] * a[2],
+        b[1] * b[2] * a[0],
+        c[2] * a[0] * a[1],
+    ];
+    let d = second[0] + second[3] + second[5];
+    if d == 0.0 {
+        return Wave { influence: 0.0, slopes: [0.0; 6] };
+    }
+    let width = 0.25 / (alpha * alpha);
+    let k2: f64 = k.iter().map(|k| k * k).sum();
+    let first: f64 = (0..3).map(|k| axes[k].first[number[k]]).product();
+    let products = [k[0] * k[0], k[0] * k[1], k[0] * k[2], k[1] * k[1], k[1] * k[2], k[2] * k[2]];
+    Wave {
+        influence: 4.0 * PI * (-width * k2).exp() * first / (a[0] * a[1] * a[2] * d),
+        slopes: std::array::from_fn(|s| 2.0 * (width * products[s] + second[s] / d)),
+    }
+}
+
+/// Errors of the forces of a mesh.
+#[derive(Clone, Copy, Debug)]
+pub struct MeshError {
+    /// √(Q/V): divided by √V the root-mean-square error in units of C Σq²/√N, for charges at random.
+    pub pairs: f64,
+    /// Root-mean-square force of a charge on itself in units of C q², which is periodic with the cells. Its energy has the
+    /// amplitude (C q²/V) Σ_k G Σ_m U_m U_m+1 along each axis, and harmonics.
+    pub own: f64,
+}
+
+/// Returns the errors for cells of these lengths. They do not depend on the box and are computed for a small one.
+pub fn mesh_error(cell: [f64; 3], order: usize, alpha: f64) -> MeshError {
+    // a box that is long compared with 1/α, and its waves up to 12 α; beyond, φ vanishes
+    let shortest = cell.into_iter().fold(f64::INFINITY, f64::min);
+    let n = ((10.0 / (alpha * shortest)).ceil() as usize).next_multiple_of(2).max(16);
+    let axis = AxisSums::new(n, order);
+    let axes = [axis.clone(), axis.clone(), axis];
+    let length = cell.map(|c| n as f64 * c);
+    let most = length.map(|l| ((12.0 * alpha * l / TAU).ceil() as usize).min(n / 2));
+    let width = 0.25 / (alpha * alpha);
+    // by symmetry only waves with positive numbers
+    let weight = |k: usize| if k == 0 || 2 * k == n { 1.0 } else { 2.0 };
+    // k, exp(−k²/4α²) and U² of the images −1, 0, 1
+    let images = |axis: usize, number: usize| -> [(f64, f64, f64); 3] {
+        std::array::from_fn(|m| {
+            let at = number as f64 + (m as f64 - 1.0) * n as f64;
+            let k = TAU * at / length[axis];
+            (k * k, (-width * k * k).exp(), transform(at, n, order).powi(2))
+        })
+    };
+    let tables: Vec<Vec<[(f64, f64, f64); 3]>> =
+        (0..3).map(|axis| (0..=most[axis]).map(|k| images(axis, k)).collect()).collect();
+    let (mut sum, mut own) = (0.0, [0.0; 3]);
+    for z in 0..=most[2] {
+        for y in 0..=most[1] {
+            for x in 0..=most[0] {
+                if x + y + z == 0 {
+                    continue;
+                }
+                let g = wave(&axes, [x, y, z], length, alpha).influence;
+                let (mut square, mut cross) = (0.0, 0.0);
+                for (kx, ex, ux) in tables[0][x] {
+                    for (ky, ey, uy) in tables[1][y] {
+                        for (kz, ez, uz) in tables[2][z] {
+                            // k² φ² and k² U² φ
+                            let e = 4.0 * PI * ex * ey * ez;
+                            square += e * e / (kx + ky + kz);
+                            cross += e * ux * uy * uz;
+                        }
+                    }
+                }
+                let number = [x, y, z];
+                let weight = weight(x) * weight(y) * weight(z);
+                let mut second = 0.0;
+                for k in 0..3 {
+                    let others: f64 = (0..3).filter(|j| *j != k).map(|j| axes[j].zeroth[number[j]]).product();
+                    second += (TAU / length[k]).powi(2) * axes[k].square[number[k]] * others;
+                    own[k] += weight * g * axes[k].next[number[k]] * others;
+                }
+                let zeroth: f64 = (0..3).map(|k| axes[k].zeroth[number[k]]).product();
+                let q = square - 2.0 * g * cross + g * g * zeroth * second;
+                sum += weight * q.max(0.0);
+            }
+        }
+    }
+    let volume: f64 = length.iter().product();
+    let own2: f64 = (0..3).map(|k| 0.5 * (TAU / cell[k] * own[k] / volume).powi(2)).sum();
+    MeshError { pairs: (sum / volume).sqrt(), own: own2.sqrt() }
+}
