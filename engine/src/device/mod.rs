@@ -11,7 +11,7 @@ mod ptx;
 mod source;
 
 pub use cache::folder as cache_folder;
-pub use cuda::{CudaDevice, driver, driver_version};
+pub use cuda::{CudaDevice, check_peers, driver, driver_version};
 pub use emulated::EmulatedDevice;
 pub use source::{SourceUnit, api_header, kernel_names};
 

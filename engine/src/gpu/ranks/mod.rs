@@ -15,12 +15,13 @@
 //! | a sort | everything of the particles that change the rank; positions, tags and charges are sorted by every rank |
 //! | an analyzer, updater or checkpoint, a component with its own kernels | everything, by the first rank |
 
+mod arrays;
 mod meeting;
 mod rank;
 mod system;
 
 pub use meeting::Meeting;
-pub use rank::{Addresses, Rank, RankedArray};
+pub use rank::{Addresses, Rank};
 pub use system::RankedSystem;
 
 use super::staged::BLOCK;
