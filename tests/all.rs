@@ -52,6 +52,7 @@ mod parquet;
 mod physics;
 mod pictures;
 mod plugins;
+mod ranks;
 mod reactions;
 mod reference;
 mod restart;

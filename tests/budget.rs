@@ -64,9 +64,17 @@ impl Services for Counted {
     fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
         self.inner.kernel(module, name)
     }
-    fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, shared: u32, args: &[*mut Opaque]) -> Result<()> {
+    unsafe fn launch(
+        &self,
+        kernel: Kernel,
+        grid: Extent,
+        block: Extent,
+        shared: u32,
+        args: &[*mut Opaque],
+    ) -> Result<()> {
         one_more(&self.counts.launches);
-        self.inner.launch(kernel, grid, block, shared, args)
+        // SAFETY: the contract is that of this function
+        unsafe { self.inner.launch(kernel, grid, block, shared, args) }
     }
 }
 
@@ -97,8 +105,9 @@ impl Device for Counted {
     fn max_resident_blocks(&self, kernel: Kernel, threads: u32) -> Result<u32> {
         self.inner.max_resident_blocks(kernel, threads)
     }
-    fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
-        self.inner.launch_cooperative(kernel, blocks, threads, args)
+    unsafe fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
+        // SAFETY: the contract is that of this function
+        unsafe { self.inner.launch_cooperative(kernel, blocks, threads, args) }
     }
     fn set_word(&self, address: u64, word: u32) -> Result<()> {
         self.inner.set_word(address, word)

@@ -243,7 +243,7 @@ fn a_checkpoint_beyond_the_end_is_refused() {
 /// A run without end, with its words.
 fn start(folder: &Path, args: &[&str]) -> Child {
     Command::new(program())
-        .args(["--pipeline", "p.ron", "--device", "cpu", "--steps", "100000000"])
+        .args(["--pipeline", "p.ron", "--device", "cpu", "--threads", "1", "--steps", "100000000"])
         .args(args)
         .current_dir(folder)
         .stderr(Stdio::piped())
@@ -369,7 +369,7 @@ fn a_slow_disk_delays_only_the_end_of_a_run() {
     let slow = slow_disk(place.path(), 700);
     let start = |f: &Path, args: &[&str]| {
         Command::new(program())
-            .args(["--pipeline", "p.ron", "--device", "cpu"])
+            .args(["--pipeline", "p.ron", "--device", "cpu", "--threads", "1"])
             .args(args)
             .env("LD_PRELOAD", &slow)
             .current_dir(f)

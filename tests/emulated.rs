@@ -193,7 +193,8 @@ fn the_emulated_device_detects_writes_outside_an_array() {
     }
     let mut run = |mut n: i32| {
         let args = [(&raw mut address).cast(), (&raw mut n).cast()];
-        device.launch(fill, Extent { x: 1, y: 1, z: 1 }, Extent { x: 32, y: 1, z: 1 }, 0, &args)
+        // SAFETY: the kernel takes an address and a number; the emulated device reports what is outside of the array
+        unsafe { device.launch(fill, Extent { x: 1, y: 1, z: 1 }, Extent { x: 32, y: 1, z: 1 }, 0, &args) }
     };
     run(10).expect("ten numbers fit");
     let error = run(11).expect_err("eleven do not").to_string();
@@ -219,7 +220,8 @@ fn units_on_the_emulated_device_share_no_globals() {
         let kernel = device.kernel(module, "find").expect("the kernel");
         let mut out = device.allocate(8).expect("memory");
         let one = Extent { x: 1, y: 1, z: 1 };
-        device.launch(kernel, one, one, 0, &[(&raw mut out).cast()]).expect("runs");
+        // SAFETY: the kernel takes the address of one number
+        unsafe { device.launch(kernel, one, one, 0, &[(&raw mut out).cast()]) }.expect("runs");
         let mut bytes = [0; 8];
         device.download(out, &mut bytes).expect("a number");
         u64::from_ne_bytes(bytes)

@@ -53,6 +53,8 @@ fn unpack(name: &str, packed: &[u8]) -> PathBuf {
         let _ = std::fs::remove_dir_all(&to);
         std::fs::create_dir_all(&to).expect("a folder");
         let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(packed));
+        // the archive has no times; cargo must see that its files are new
+        archive.set_preserve_mtime(false);
         for entry in archive.entries().expect("an archive") {
             let mut entry = entry.expect("an entry");
             // the archive has a top folder with its name

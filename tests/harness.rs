@@ -102,8 +102,11 @@ fn declared_facts_select_the_checks() {
     // a virial without components xy, xz and yz
     assert!(!of("SkewVirial", "virial of each axis").failed && of("SkewVirial", "virial xy xz yz").failed);
     assert!(!of("SkewVirial", "NVE, 1000 steps").failed);
-    // a trap along z that leaves out Σ x F_z and Σ y F_z
-    assert!(!of("HarmonicTrap", "virial of each axis").failed && of("HarmonicTrap", "virial xx xy xz yy yz zz").failed);
+    // traps along z, with Σ x F_z and Σ y F_z and without
+    for (trap, whole) in [("HarmonicTrap", true), ("SkewTrap", false)] {
+        assert!(!of(trap, "virial of each axis").failed, "{trap}");
+        assert_eq!(!of(trap, "virial xx xy xz yy yz zz").failed, whole, "{trap}");
+    }
     assert!(end(&rows, "Segfault").contains("SIGSEGV"));
 }
 

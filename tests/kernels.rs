@@ -3,8 +3,8 @@
 use galamost::selftest::standard_system;
 use galamost_engine::device::{EmulatedDevice, Kernel, Services, SourceUnit, kernel_names, nvrtc};
 use galamost_engine::gpu::{
-    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, staged_pair_unit,
-    steps_unit,
+    StepsSource, bond_unit, engine_units, integrator_functions, integrator_unit, pair_unit, ranks_unit,
+    staged_pair_unit, steps_unit,
 };
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plan::Plan;
@@ -38,7 +38,7 @@ const PIPELINE: &str = r#"(
 
 fn bonded_unit(b: BondedHandle<'_>, precision: Precision) -> SourceUnit {
     let code = b.device(precision).expect("code");
-    bond_unit(&b.component.name, code.text.as_str(), b.component.needs.link_width, precision)
+    bond_unit(&b.component.name, code.text.as_str(), b.component.needs.link_width, false, precision)
 }
 
 /// A device that only records the units that components compile.
@@ -87,7 +87,7 @@ impl Services for Recorder {
         assert!(kernel_names(&unit).iter().any(|n| n == name), "there is no kernel {name}");
         Ok(Kernel(0))
     }
-    fn launch(&self, _: Kernel, _: Extent, _: Extent, _: u32, _: &[*mut Opaque]) -> Result<()> {
+    unsafe fn launch(&self, _: Kernel, _: Extent, _: Extent, _: u32, _: &[*mut Opaque]) -> Result<()> {
         Ok(())
     }
 }
@@ -220,7 +220,10 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
         units.extend(own_units(precision));
         units.extend(field_units(precision));
     }
-    for mode in ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"] {
+    // single precision has the functions of mixed precision, with positions without their low digits: one mode, the engine's
+    // kernels and those that plugins launch
+    let modes = ["Cut", "ShiftEnergy", "ShiftForce", "Smooth(2.0)"];
+    for mode in if precision == Precision::Single { &modes[..1] } else { &modes[..] } {
         let text = PIPELINE.replace("MODE", mode).replace("INTEGRATOR", "VelocityVerlet()");
         let plan = plan(&text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
         let texts: Vec<String> = plan
@@ -231,24 +234,30 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
             .collect();
         assert_eq!(texts.len(), 2);
         for (types, team) in [(1, 1), (2, 8)] {
-            units.push(pair_unit(&texts, types, team, precision));
+            units.push(pair_unit(&texts, types, team, false, precision));
         }
         if precision != Precision::Double {
             for (types, queued) in [(1, false), (2, true)] {
-                units.push(staged_pair_unit(&texts, types, queued, precision));
-                units.push(staged_pair_unit(&texts[..1], types, queued, precision));
-                units.push(staged_pair_unit(&texts[1..], types, queued, precision));
+                units.push(staged_pair_unit(&texts, types, queued, false, precision));
+                units.push(staged_pair_unit(&texts[..1], types, queued, false, precision));
+                units.push(staged_pair_unit(&texts[1..], types, queued, false, precision));
             }
         }
-        if mode == "Cut" {
+        if *mode == "Cut" {
             units.push(steps_kernel_unit(&plan, &texts, precision));
         }
         units.extend(plan.components.iter().filter_map(|c| c.bonded()).map(|b| bonded_unit(b, precision)));
     }
-    // single and mixed precision have the same functions of potentials
     if precision != Precision::Single {
         potentials(precision, &mut units);
+        integrators(precision, &mut units);
+        units.extend(rank_units(precision));
     }
+    units
+}
+
+/// Every kind of integrator.
+fn integrators(precision: Precision, units: &mut Vec<SourceUnit>) {
     for integrator in [
         "VelocityVerlet()",
         "CappedVerlet(max_displacement: 0.01)",
@@ -276,10 +285,31 @@ fn units(precision: Precision) -> Vec<SourceUnit> {
             let code = i.device(precision).expect("code");
             let program = i.program().expect("a program");
             let (functions, steps) = integrator_functions(code.text.as_str(), &program, true);
-            units.push(integrator_unit(&i.component.name, &functions, &steps, precision));
+            units.push(integrator_unit(&i.component.name, &functions, &steps, false, precision));
         }
     }
-    units
+}
+
+/// Kernels of runs on several GPUs.
+fn rank_units(precision: Precision) -> Vec<SourceUnit> {
+    let text = PIPELINE.replace("MODE", "Cut").replace("INTEGRATOR", "NoseHoover(kT: 1.0, tau: 0.5)");
+    let plan = plan(&text, DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
+    let pairs = plan.components.iter().filter_map(|c| c.pair());
+    let texts: Vec<String> = pairs.map(|p| p.device(precision).expect("code").text.into_string()).collect();
+    let mut units = vec![ranks_unit(precision), pair_unit(&texts, 2, 1, true, precision)];
+    if precision != Precision::Double {
+        units.push(staged_pair_unit(&texts, 2, true, true, precision));
+    }
+    for b in plan.components.iter().filter_map(|c| c.bonded()) {
+        let code = b.device(precision).expect("code");
+        units.push(bond_unit("ranks", code.text.as_str(), b.component.needs.link_width, true, precision));
+    }
+    for i in plan.components.iter().filter_map(|c| c.integrator()) {
+        let code = i.device(precision).expect("code");
+        let (functions, steps) = integrator_functions(code.text.as_str(), &i.program().expect("a program"), true);
+        units.push(integrator_unit("ranks", &functions, &steps, true, precision));
+    }
+    units.iter().map(|u| u.with_macros(&["GALAMOST_RANKS"])).collect()
 }
 
 /// Every shipped potential, with the example on its page.
@@ -292,11 +322,11 @@ fn potentials(precision: Precision, units: &mut Vec<SourceUnit>) {
         let plan = plan_of(&text, standard_system(), DeviceChoice::Cpu).unwrap_or_else(|e| panic!("{}", e.render()));
         for p in plan.components.iter().filter_map(|c| c.pair()) {
             let texts = [p.device(precision).expect("code").text.into_string()];
-            let mut unit = pair_unit(&texts, 2, 8, precision);
+            let mut unit = pair_unit(&texts, 2, 8, false, precision);
             unit.name = c.name.clone();
             units.push(unit);
             if precision != Precision::Double {
-                let mut unit = staged_pair_unit(&texts, 2, true, precision);
+                let mut unit = staged_pair_unit(&texts, 2, true, false, precision);
                 unit.name = format!("staged {}", c.name);
                 units.push(unit);
             }

@@ -155,7 +155,8 @@ fn run(device: &dyn Device, unit: &SourceUnit) -> Vec<u64> {
         let mut args = [if k < EXACT { exact } else { smooth }, wholes, out];
         let pointers: Vec<*mut Opaque> = args.iter_mut().map(|a| std::ptr::from_mut(a).cast()).collect();
         let one = Extent { x: 1, y: 1, z: 1 };
-        device.launch(kernel, one, Extent { x: ROWS as u32, ..one }, 0, &pointers).expect("launched");
+        // SAFETY: the kernels take three addresses of arrays with a row for each thread
+        unsafe { device.launch(kernel, one, Extent { x: ROWS as u32, ..one }, 0, &pointers) }.expect("launched");
         let mut bytes = vec![0; size * 8];
         device.download(out, &mut bytes).expect("downloaded");
         all.extend(words(&bytes));

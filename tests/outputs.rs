@@ -3,7 +3,7 @@
 use galamost_tests::{csv, galamost, program, words};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use tempfile::{TempDir, tempdir};
 
 const SYSTEM: &str = r#"seed: 4, device: Cpu, initial: [ Lattice(lattice: Fcc, cells: [5, 5, 5], density: 0.7), Velocities(kT: 1.0) ],
@@ -109,19 +109,47 @@ fn collisions_are_errors_before_the_run() {
             "p.ron:5:35: cannot write a checkpoint here: ./none/c: there is no folder",
         ),
     ] {
-        let f = folder(lines);
-        std::fs::create_dir(f.path().join("sub")).expect("a folder");
-        std::os::unix::fs::symlink("../target.csv", f.path().join("sub/link.csv")).expect("a link");
-        assert!(Command::new("mkfifo").arg(f.path().join("fifo")).status().expect("mkfifo").success());
-        let before = std::fs::read(f.path().join("p.ron")).expect("the pipeline");
-        for args in [&["check", "p.ron"][..], &["--pipeline", "p.ron"]] {
-            let said = go(f.path(), args, 2);
-            assert!(said.contains(expected), "{lines}: expected {expected}, found {said}");
-            assert!(said.contains("1 error; nothing was run"), "{said}");
-        }
-        assert_eq!(std::fs::read(f.path().join("p.ron")).expect("the pipeline"), before);
-        assert!(!f.path().join("t.csv").exists() && !f.path().join("target.csv").exists());
+        refused(lines, expected);
     }
+}
+
+/// A file that is written under a temporary name keeps other outputs from it.
+#[test]
+fn names_of_files_while_they_are_written_are_taken() {
+    for (lines, expected) in [
+        (
+            "analyzers: [ GalamostXml(every: 5, file: \"x.xml\"),\n Thermo(every: 5, file: \"x.xml.part\") ],",
+            "p.ron:6:25: Thermo: `x.xml.part` is the name of `x.xml` of GalamostXml (p.ron:5:46) while it is written",
+        ),
+        (
+            "analyzers: [ Thermo(every: 5, file: \"0000000010.xml.part\"),\n GalamostXml(every: 5, file: \"{step}.xml\") ],",
+            "p.ron:6:30: GalamostXml: `{step}.xml.part`, the name of `{step}.xml` while it is written, is also written by \
+             Thermo (p.ron:5:41)",
+        ),
+        (
+            "analyzers: [ Thermo(every: 5, file: \"p.run.json.part\") ],",
+            "`p.run.json.part` is the record of the run while it is written (p.ron)",
+        ),
+    ] {
+        refused(lines, expected);
+    }
+}
+
+/// The check and the run of a pipeline with these lines end with one error, and nothing is changed.
+#[track_caller]
+fn refused(lines: &str, expected: &str) {
+    let f = folder(lines);
+    std::fs::create_dir(f.path().join("sub")).expect("a folder");
+    std::os::unix::fs::symlink("../target.csv", f.path().join("sub/link.csv")).expect("a link");
+    assert!(Command::new("mkfifo").arg(f.path().join("fifo")).status().expect("mkfifo").success());
+    let before = std::fs::read(f.path().join("p.ron")).expect("the pipeline");
+    for args in [&["check", "p.ron"][..], &["--pipeline", "p.ron"]] {
+        let said = go(f.path(), args, 2);
+        assert!(said.contains(expected), "{lines}: expected {expected}, found {said}");
+        assert!(said.contains("1 error; nothing was run"), "{said}");
+    }
+    assert_eq!(std::fs::read(f.path().join("p.ron")).expect("the pipeline"), before);
+    assert!(!f.path().join("t.csv").exists() && !f.path().join("target.csv").exists());
 }
 
 /// An output that is the input, by its name, a pattern or a link, is an error; the input is unchanged.
@@ -320,19 +348,65 @@ fn a_new_run_keeps_the_files_of_an_earlier_one() {
     assert!(!f.path().join("t.csv.old").exists() && !f.path().join("0000000040.xml").exists());
 }
 
+/// Starts a run and waits until it has begun.
+fn started(folder: &Path, pipeline: &str) -> Child {
+    let mut run = Command::new(program())
+        .args(["--pipeline", pipeline, "--threads", "1"])
+        .current_dir(folder)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut lines = BufReader::new(run.stderr.take().expect("piped")).lines();
+    assert!(lines.any(|l| l.is_ok_and(|l| l.contains("stage `run`"))), "the run has ended");
+    run
+}
+
+/// While a process writes a file, a run of another pipeline that would write it is refused with the host and the number of
+/// the first; other files of the same folder are free, and a killed process keeps no file.
+#[test]
+fn a_file_is_written_by_one_process() {
+    let f = tempdir().expect("a folder");
+    let endless = "stages: [ (steps: 100000000, dt: 0.002) ],";
+    let folders = ["a", "b", "out"].map(|n| f.path().join(n));
+    folders.iter().for_each(|p| std::fs::create_dir(p).expect("a folder"));
+    let [a, b, out] = &folders;
+    let outputs = r#"Thermo(every: 100, file: "../out/t.csv"), GalamostXml(every: 100000, file: "../out/{step}.xml")"#;
+    write(a, "p", &format!("analyzers: [ {outputs} ], {endless}"));
+    let mut first = started(a, "p.ron");
+    let before = std::fs::read(out.join("t.csv")).expect("a table");
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
+    let who = format!("is in use by process {} on {}, started 2", first.id(), host.trim());
+    for (folder, file) in [
+        (b, r#"Gsd(every: 5, file: "../out/t.csv")"#),
+        (b, r#"Thermo(every: 5, file: "../a/../out/./0000000010.xml")"#),
+        (b, r#"Thermo(every: 5, file: "../out/0000000010.xml.part")"#),
+        (out, r#"Gsd(every: 5, file: "t.csv")"#),
+    ] {
+        write(folder, "q", &format!("analyzers: [ {file} ],"));
+        for more in ["--threads=1", "--overwrite"] {
+            let said = go(folder, &["--pipeline", "q.ron", more], 2);
+            assert!(said.contains("q.ron:5:") && said.contains(&who), "{file}: {said}");
+        }
+    }
+    assert!(std::fs::read(out.join("t.csv")).expect("a table").starts_with(&before));
+    assert!(!out.join("t.csv.old").exists());
+    write(b, "q", "analyzers: [ Thermo(every: 5, file: \"../out/u.csv\") ],");
+    go(b, &["--pipeline", "q.ron"], 0);
+    first.kill().expect("killed");
+    first.wait().expect("ended");
+    write(b, "q", "analyzers: [ Thermo(every: 5, file: \"../out/t.csv\") ],");
+    go(b, &["--pipeline", "q.ron"], 0);
+    assert_eq!(csv(&out.join("t.csv"))["step"].len(), 9);
+    let left = std::fs::read_dir(out).expect("a folder").map(|e| e.expect("an entry").file_name());
+    assert!(left.into_iter().all(|n| !n.to_string_lossy().ends_with(".lock")));
+}
+
 /// While a process runs a pipeline, another one is refused with the host and the number of the first; a killed process
 /// leaves no lock behind.
 #[test]
 fn a_run_is_locked_while_it_is_in_progress() {
     let f = folder("analyzers: [ Thermo(every: 100, file: \"t.csv\") ], stages: [ (steps: 100000000, dt: 0.002) ],");
-    let mut first = Command::new(program())
-        .args(["--pipeline", "p.ron", "--threads", "1"])
-        .current_dir(f.path())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("started");
-    let mut lines = BufReader::new(first.stderr.take().expect("piped")).lines();
-    assert!(lines.any(|l| l.is_ok_and(|l| l.contains("stage `run`"))), "the run has ended");
+    let mut first = started(f.path(), "p.ron");
     let before = std::fs::read(f.path().join("t.csv")).expect("a table");
     for args in [
         &["--pipeline", "p.ron"][..],

@@ -155,12 +155,12 @@ fn a_collapsed_system_continues_with_a_plain_list() {
         started(&pipeline(dense, &neighbors, one, "VelocityVerlet()", "Mixed", 20), Some([24.0; 3]))
     });
     assert!(forces(&mut *plain) == forces(&mut *left));
-    advance(&mut *left, 4);
+    advance(&mut *left, 2);
     resumed.import(&left.export().expect("a state")).expect("imported");
-    advance(&mut *left, 4);
-    advance(&mut *resumed, 4);
+    advance(&mut *left, 2);
+    advance(&mut *resumed, 2);
     assert!(left.export().expect("a state") == resumed.export().expect("a state"));
-    advance(&mut *plain, 8);
+    advance(&mut *plain, 4);
     assert!(forces(&mut *plain) == forces(&mut *left));
 }
 

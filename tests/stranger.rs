@@ -115,6 +115,7 @@ fn device_code_of_an_external_plugin_compiles_for_the_gpu() {
             &[pair.device(precision).expect("code").text.into_string()],
             1,
             4,
+            false,
             precision,
         );
         let (cubin, _) = galamost_engine::device::nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}"));

@@ -216,7 +216,7 @@ fn kernels_of_tables_compile_for_sm_90() {
     for precision in [Precision::Mixed, Precision::Double] {
         assert_eq!(text_of(&of(2000), precision), text_of(&of(5000), precision));
         for force in [lj, &of(2000)] {
-            let unit = pair_unit(&[text_of(force, precision)], 1, 4, precision);
+            let unit = pair_unit(&[text_of(force, precision)], 1, 4, false, precision);
             let (_, report) = nvrtc::compile(&unit, "sm_90").unwrap_or_else(|e| panic!("{e}\n{}", unit.text));
             for k in report {
                 println!("{} {:12} {}: {} registers", precision.name(), &force[..9], k.name, k.registers);

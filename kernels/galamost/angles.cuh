@@ -60,7 +60,7 @@ __device__ __forceinline__ void add_arm(double* sums, const Vec3<real>& d, const
 template <class Potential, u32 W, bool FULL>
 __device__ __forceinline__ u32 link_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
     const StateView& s = a.state;
-    const u32 n = i < s.n_local ? __ldg(&a.links.count[i]) : 0u;
+    const u32 n = i < own_end(s) ? __ldg(&a.links.count[i]) : 0u;
     if (n > 0u) {
         const BoxScale scale = make_scale(s.globals);
         const typename Potential::Row* rows = static_cast<const typename Potential::Row*>(a.rows);
@@ -117,7 +117,7 @@ __device__ __forceinline__ u32 link_rows(const BondArgs& a, u32 i, double (&sums
 template <class Potential, u32 W, bool FULL> __device__ __forceinline__ void link_loop(const BondArgs& a) {
     if (a.state.globals->halt) return;
     double sums[7] = {0, 0, 0, 0, 0, 0, 0};
-    link_rows<Potential, W, FULL>(a, blockIdx.x * blockDim.x + threadIdx.x, sums);
+    link_rows<Potential, W, FULL>(a, bonded_block(a) * blockDim.x + threadIdx.x, sums);
     if (FULL) finish_bonded_sums(a, sums);
 }
 

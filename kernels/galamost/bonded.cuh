@@ -32,22 +32,32 @@ __device__ __forceinline__ void raise_bond_fault(Globals* g, u32 component, u32 
     atomicExch(&g->halt, 1u);
 }
 
-// Adds energy and virial over the block; the last block adds the sums of all blocks.
+// Adds energy and virial of all blocks. Runs in one block of as many threads as those have.
+__device__ __forceinline__ void total_bonded_sums(const BondArgs& a, u32 blocks) {
+    __shared__ double memory[7 * 32];
+    double total[7];
+    sum_partials(a.partial, blocks, total, memory);
+    if (threadIdx.x == 0) {
+        a.sums->energy = total[0];
+        for (int k = 0; k < 6; ++k) a.sums->virial[k] = total[k + 1];
+    }
+}
+
+// Returns the number of this block among those of all ranks.
+__device__ __forceinline__ u32 bonded_block(const BondArgs& a) { return own_begin(a.state) / blockDim.x + blockIdx.x; }
+
+// Adds energy and virial over the block; the last block adds the sums of all blocks, unless other ranks have further
+// blocks.
 __device__ __forceinline__ void finish_bonded_sums(const BondArgs& a, double (&sums)[7]) {
     __shared__ double memory[7 * 32];
-    __shared__ u32 flag;
     block_sum(sums, memory);
     if (threadIdx.x == 0) {
-        for (int k = 0; k < 7; ++k) a.partial[blockIdx.x * 7u + k] = sums[k];
+        for (int k = 0; k < 7; ++k) a.partial[bonded_block(a) * 7u + k] = sums[k];
     }
-    if (last_block(a.counter, &flag)) {
-        double total[7];
-        sum_partials(a.partial, gridDim.x, total, memory);
-        if (threadIdx.x == 0) {
-            a.sums->energy = total[0];
-            for (int k = 0; k < 6; ++k) a.sums->virial[k] = total[k + 1];
-        }
-    }
+#ifndef GALAMOST_RANKS
+    __shared__ u32 flag;
+    if (last_block(a.counter, &flag)) total_bonded_sums(a, gridDim.x);
+#endif
 }
 
 // Adds the forces of the bonds of particle i. Returns the requested stop flag: a halt if a bond is too long.
@@ -56,7 +66,7 @@ template <class Potential, bool FULL>
 __device__ __forceinline__ u32 bond_rows(const BondArgs& a, u32 i, double (&sums)[7]) {
     const StateView& s = a.state;
     u32 requested = 0u;
-    if (i < s.n_local) {
+    if (i < own_end(s)) {
         const u32 n = __ldg(&a.links.count[i]);
         if (n > 0u) {
             const BoxScale b = make_scale(s.globals);
@@ -103,6 +113,6 @@ __device__ __forceinline__ u32 bond_rows(const BondArgs& a, u32 i, double (&sums
 template <class Potential, bool FULL> __device__ __forceinline__ void bond_loop(const BondArgs& a) {
     if (a.state.globals->halt) return;
     double sums[7] = {0, 0, 0, 0, 0, 0, 0};
-    bond_rows<Potential, FULL>(a, blockIdx.x * blockDim.x + threadIdx.x, sums);
+    bond_rows<Potential, FULL>(a, bonded_block(a) * blockDim.x + threadIdx.x, sums);
     if (FULL) finish_bonded_sums(a, sums);
 }

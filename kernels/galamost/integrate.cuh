@@ -123,7 +123,7 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
     const u32 thread = threadIdx.x % SUM_THREADS, i = group * SUM_THREADS + thread;
     double sums[MAX_SUMS] = {0, 0, 0, 0, 0, 0, 0, 0};
     u32 requested = 0u;
-    if (i < s.n_local && in_group(s, i, a.group)) {
+    if (i < own_end(s) && in_group(s, i, a.group)) {
         const Step<real> step = make_step<real>(g, a.first_varying);
         const Vec4 v = s.velocity_mass[i], f = s.force[i];
         PosType pos = s.pos_type[i];
@@ -189,14 +189,15 @@ template <class Phase> __device__ __forceinline__ u32 phase_block(const PhaseArg
         double own_sums[SUMS];
         for (int k = 0; k < SUMS; ++k) own_sums[k] = sums[k];
         group_sum(own_sums, memory, SUM_THREADS);
-        if (thread == 0 && i < s.n_local) {
+        if (thread == 0 && i < own_end(s)) {
             for (int k = 0; k < SUMS; ++k) a.partial[group * SUMS + k] = own_sums[k];
         }
     }
     return requested;
 }
 
-// Runs in one block after all groups are done: total sums, scalar phases, beginning of the next step.
+// Runs in one block of SUM_THREADS or more threads after all groups are done: total sums, scalar phases, beginning of
+// the next step. With several ranks it is a kernel, since the sums of all ranks must be there.
 template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs& a) {
     Globals* g = a.state.globals;
     // loaded early to overlap the latency with the sums
@@ -219,9 +220,11 @@ template <class Phase> __device__ __forceinline__ void phase_end(const PhaseArgs
 
 template <class Phase> __device__ __forceinline__ void particle_loop(const PhaseArgs& a) {
     if (a.state.globals->halt) return;
-    phase_block<Phase>(a, blockIdx.x);
+    phase_block<Phase>(a, own_begin(a.state) / SUM_THREADS + blockIdx.x);
+#ifndef GALAMOST_RANKS
     if (Phase::SUMS > 0 || Phase::ADVANCE) {
         __shared__ u32 flag;
         if (last_block(a.counter, &flag)) phase_end<Phase>(a);
     }
+#endif
 }

@@ -195,7 +195,7 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
     sum.f = sum.t = {real(0), real(0), real(0)};
     for (int k = 0; k < (FULL ? TERMS : 1); ++k) sum.u[k] = real(0);
     for (int k = 0; k < (FULL ? 6 : 1); ++k) sum.w[k] = real(0);
-    if (i < s.n_local) {
+    if (i < own_end(s)) {
         const BoxScale scale = make_scale(s.globals);
         const PosType pi = load(&s.pos_type[i]);
         Neighbor n;
@@ -240,34 +240,41 @@ __device__ __forceinline__ bool pair_rows(const PairArgs& a, PairTerms& terms, u
         }
     }
     sum_team<PairTerms, TERMS, TEAM, FULL>(sum);
-    const bool first = lane == 0u && i < s.n_local;
+    const bool first = lane == 0u && i < own_end(s);
     if (first) store_pair_force(s, i, sum);
     return first;
 }
 
-// Adds energies and virials of all particles: those of a block, and in the last block those of all. `first` is set in
-// threads that hold the sums of a particle.
-template <int TERMS>
-__device__ __forceinline__ void store_pair_sums(const PairArgs& a, const Accumulator<TERMS, true>& sum, bool first) {
+// Adds the energies and virials of all blocks. Runs in one block of as many threads as those have.
+template <int TERMS> __device__ __forceinline__ void total_pair_sums(const PairArgs& a, u32 blocks) {
     __shared__ double memory[(TERMS + 6) * 32];
-    __shared__ u32 flag;
+    double total[TERMS + 6];
+    sum_partials(a.partial, blocks, total, memory);
+    if (threadIdx.x == 0) {
+        for (int k = 0; k < TERMS; ++k) {
+            a.sums[k].energy = total[k];
+            for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = k == 0 ? total[TERMS + w] : 0.0;
+        }
+    }
+}
+
+// Adds energies and virials of all particles: those of block number `block`, and in the last block those of all, unless
+// other ranks have further blocks. `first` is set in threads that hold the sums of a particle.
+template <int TERMS>
+__device__ __forceinline__ void store_pair_sums(const PairArgs& a, const Accumulator<TERMS, true>& sum, bool first,
+                                                u32 block) {
+    __shared__ double memory[(TERMS + 6) * 32];
     double values[TERMS + 6];
     for (int k = 0; k < TERMS; ++k) values[k] = first ? 0.5 * double(sum.u[k]) : 0.0;
     for (int k = 0; k < 6; ++k) values[TERMS + k] = first ? 0.5 * double(sum.w[k]) : 0.0;
     block_sum(values, memory);
     if (threadIdx.x == 0) {
-        for (int k = 0; k < TERMS + 6; ++k) a.partial[u64(blockIdx.x) * (TERMS + 6) + k] = values[k];
+        for (int k = 0; k < TERMS + 6; ++k) a.partial[u64(block) * (TERMS + 6) + k] = values[k];
     }
-    if (last_block(a.counter, &flag)) {
-        double total[TERMS + 6];
-        sum_partials(a.partial, gridDim.x, total, memory);
-        if (threadIdx.x == 0) {
-            for (int k = 0; k < TERMS; ++k) {
-                a.sums[k].energy = total[k];
-                for (int w = 0; w < 6; ++w) a.sums[k].virial[w] = k == 0 ? total[TERMS + w] : 0.0;
-            }
-        }
-    }
+#ifndef GALAMOST_RANKS
+    __shared__ u32 flag;
+    if (last_block(a.counter, &flag)) total_pair_sums<TERMS>(a, gridDim.x);
+#endif
 }
 
 template <class PairTerms, int TERMS, u32 TEAM, bool FULL>
@@ -275,6 +282,8 @@ __device__ __forceinline__ void pair_loop(const PairArgs& a) {
     if (a.state.globals->halt) return;
     PairTerms terms(a);
     Accumulator<TERMS, FULL> sum;
-    const bool first = pair_rows<PairTerms, TERMS, TEAM, FULL>(a, terms, blockIdx.x * blockDim.x + threadIdx.x, sum);
-    if constexpr (FULL) store_pair_sums<TERMS>(a, sum, first);
+    // a rank begins at a multiple of the particles of a block
+    const u32 block = own_begin(a.state) * TEAM / blockDim.x + blockIdx.x;
+    const bool first = pair_rows<PairTerms, TERMS, TEAM, FULL>(a, terms, block * blockDim.x + threadIdx.x, sum);
+    if constexpr (FULL) store_pair_sums<TERMS>(a, sum, first, block);
 }

@@ -213,7 +213,7 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
     StagedPosition* staged = reinterpret_cast<StagedPosition*>(memory);
     unsigned char* types = memory + a.list.slots * sizeof(StagedPosition);
     u16* queue = reinterpret_cast<u16*>(types + (TYPES ? a.list.slots : 0u)) + threadIdx.x;
-    const u32 block = blockIdx.x, lane = threadIdx.x & 31u, t = block * BLOCK + threadIdx.x;
+    const u32 block = own_begin(s) / BLOCK + blockIdx.x, lane = threadIdx.x & 31u, t = block * BLOCK + threadIdx.x;
     PairTerms terms(a.pair);
     const u32 info = __ldcs(&a.list.rows[t]), local = info & 0xffffu, n_entries = info >> 16;
     const uint4* chunks = a.list.chunks + a.list.first_chunk[t >> 5] + lane;
@@ -250,5 +250,5 @@ __device__ __forceinline__ void staged_pair_loop(const StagedPairArgs& a) {
         for (int k = 0; k < (FULL ? 6 : 0); ++k) sum.w[k] *= row.quantum2;
     }
     if (valid) store_pair_force(s, i, sum);
-    if constexpr (FULL) store_pair_sums<TERMS>(a.pair, sum, valid);
+    if constexpr (FULL) store_pair_sums<TERMS>(a.pair, sum, valid, block);
 }

@@ -5,6 +5,15 @@
 #include "galamost/philox.cuh"
 #include "galamost/api.cuh"
 
+// The particles that this device propagates: all of them, unless several ranks share the run.
+#ifdef GALAMOST_RANKS
+__device__ __forceinline__ u32 own_begin(const StateView& s) { return s.own_begin; }
+__device__ __forceinline__ u32 own_end(const StateView& s) { return s.own_end; }
+#else
+__device__ __forceinline__ u32 own_begin(const StateView&) { return 0u; }
+__device__ __forceinline__ u32 own_end(const StateView& s) { return s.n_local; }
+#endif
+
 template <class real> __device__ __forceinline__ Step<real> make_step(const Globals* g, u32 first) {
     Step<real> s;
     s.dt = real(g->dt);

@@ -6,8 +6,8 @@
 // Sets forces to 0, if no pair loop initializes them.
 extern "C" __global__ void clear_forces(StateView s) {
     if (s.globals->halt) return;
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= s.n_local) return;
+    const u32 i = own_begin(s) + blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= own_end(s)) return;
     s.force[i] = {real(0), real(0), real(0), real(0)};
     if (s.torque) {
         for (u32 k = 0; k < 3u; ++k) s.torque[3u * i + k] = real(0);

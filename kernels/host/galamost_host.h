@@ -16,6 +16,8 @@
 #include "galamost_blocks.h"
 
 #include <math.h>
+#include <sched.h>
+#include <time.h>
 
 #define GALAMOST_HOST 1
 #define __device__
@@ -107,6 +109,18 @@ inline void multiply_m16n8k8(unsigned& d0, unsigned& d1, unsigned a0, unsigned a
 inline unsigned byte_signs(unsigned a, unsigned b) {
     return (a & 0x8000u ? 0xffu : 0u) | (a & 0x80000000u ? 0xff00u : 0u) | (b & 0x8000u ? 0xff0000u : 0u) |
            (b & 0x80000000u ? 0xff000000u : 0u);
+}
+
+// Words that other devices change: other threads of this process.
+inline uint64_t acquire(const unsigned long long* word) {
+    sched_yield();
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+inline void release(unsigned long long* word, unsigned long long x) { __atomic_store_n(word, x, __ATOMIC_RELEASE); }
+inline unsigned long long nanoseconds() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (unsigned long long)t.tv_sec * 1000000000ull + (unsigned long long)t.tv_nsec;
 }
 
 }  // namespace galamost_host

@@ -43,6 +43,14 @@ fn a_last_frame_counts_without_its_line_break() {
         .expect("written");
         let all = said(f.path(), &["check", "p.ron"], 0);
         assert!(all.contains(&format!("{name}:{line}:1: the last line has no line break")), "{name}: {all}");
+        // also if the file ends where blocks of a disk do, as after a kill
+        let missing = 512 - text.trim_end().len() % 512;
+        let padded = format!("{}{}", text.trim_end(), "0".repeat(missing));
+        std::fs::write(&path, padded).expect("written");
+        assert_eq!(std::fs::metadata(&path).expect("a file").len() % 512, 0);
+        let all = said(f.path(), &["info", name], 0);
+        assert!(all.contains("frames: 2"), "{name}: {all}");
+        assert!(all.contains(&format!("{name}:{line}:1: the last line has no line break")), "{name}: {all}");
         // a row is incomplete: the frame before it remains, and the warning names the line
         std::fs::write(&path, text.trim_end().rsplit_once(' ').expect("a row").0).expect("written");
         let all = said(f.path(), &["info", name], 0);

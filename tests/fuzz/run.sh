@@ -6,7 +6,7 @@
 # Needs g++ (libFuzzer is written in C++) and the plugins built by `cargo build --release --workspace`. The seeds are
 # examples, tests/bad and tests/fuzz/corpus. New inputs are kept in target/fuzz/corpus, inputs that cause a failure in
 # target/fuzz/TARGET-*. A stable compiler is sufficient: the instrumentation needs no nightly option, and no sanitizer is
-# used.
+# used. With 0 seconds, the program is only built.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=$1
@@ -23,6 +23,7 @@ unset CARGO_TARGET_DIR
 # the folder where the tests expect the program and the plugins
 mkdir -p "$root/target/release/deps"
 cp "$out/build/x86_64-unknown-linux-gnu/release/any" "$root/target/release/deps/fuzz-any"
+[ "$seconds" != 0 ] || exit 0
 
 targets=${*:-pipeline generators galamost_xml packed gsd lammps_data lammps_dump extended_xyz mst pdb dcd pair_table angle_table patches checkpoint csv parquet}
 for target in $targets; do

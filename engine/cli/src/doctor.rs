@@ -3,7 +3,9 @@
 use crate::common::Context;
 use crate::terminal::print;
 use galamost_engine::cpu;
-use galamost_engine::device::{Chosen, CudaDevice, Services, SourceUnit, cache_folder, choose, driver, nvrtc};
+use galamost_engine::device::{
+    Chosen, CudaDevice, Services, SourceUnit, cache_folder, check_peers, choose, driver, nvrtc,
+};
 use galamost_engine::diagnostic::{Failure, counted};
 use galamost_engine::pipeline::DeviceChoice;
 use galamost_engine::plugins::Registry;
@@ -120,6 +122,13 @@ fn gpus(r: &mut Findings) -> bool {
         }
     };
     let mut usable = false;
+    if devices.len() > 1 {
+        let count = devices.len() as u32;
+        match check_peers(0, count) {
+            Ok(()) => r.good(format_args!("the GPUs read each other's memory: a run can use `--gpus {count}`")),
+            Err(e) => r.note(e, "a run on several GPUs needs NVLink, or PCIe with peer access"),
+        }
+    }
     for (ordinal, name) in devices.into_iter().enumerate() {
         if !compiler {
             r.bad(format_args!("{name} cannot be used without NVRTC"), "");
@@ -155,7 +164,8 @@ fn run_test_kernel(ordinal: u32) -> error::Result<()> {
     let kernel = device.kernel(device.compile(&SourceUnit::new("doctor", text, Precision::Mixed))?, "doctor")?;
     let out = device.allocate(4 * 32)?;
     let pointer = [std::ptr::from_ref(&out).cast_mut().cast::<Opaque>()];
-    device.launch(kernel, Extent::from(1), Extent::from(32), 0, &pointer)?;
+    // SAFETY: the kernel takes the address of 32 numbers
+    unsafe { device.launch(kernel, Extent::from(1), Extent::from(32), 0, &pointer)? };
     let mut bytes = [0; 4 * 32];
     device.download(out, &mut bytes)?;
     device.free(out)?;

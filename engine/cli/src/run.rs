@@ -31,6 +31,9 @@ pub(crate) struct RunArgs {
     /// several devices, in turn: `cuda:0,cuda:1`.
     #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
     device: Vec<String>,
+    /// Number of GPUs that share the run, overriding `gpus` of the pipeline: that of the device and the next ones.
+    #[arg(long, value_name = "N")]
+    gpus: Option<u32>,
     /// Total number of steps: the stages run in order, and the last one is shortened or extended. For an ensemble, the
     /// total number of batches.
     #[arg(long, value_name = "N")]
@@ -64,6 +67,7 @@ impl RunArgs {
     pub fn is_given(&self) -> bool {
         !self.pipeline.is_empty()
             || !self.device.is_empty()
+            || self.gpus.is_some()
             || self.steps.is_some()
             || !self.set.is_empty()
             || self.resume.is_some()
@@ -86,7 +90,7 @@ struct PreparedRun {
     resume: Option<Checkpoint>,
     walltime: Option<Duration>,
     /// Held until the run ends.
-    lock: Option<Lock>,
+    lock: Lock,
 }
 
 impl PreparedRun {
@@ -204,7 +208,10 @@ fn check_one(file: &Path, k: usize, args: &RunArgs, registry: &Registry) -> Resu
     let walltime = args.walltime.as_deref().map(parse_walltime).transpose();
     let walltime = walltime.map_err(|m| input_error("--walltime", m))?;
     let device = args.device.get(k % args.device.len().max(1));
-    let (pipeline, errors) = read_pipeline(file, &args.set, device.map(String::as_str))?;
+    let (mut pipeline, errors) = read_pipeline(file, &args.set, device.map(String::as_str))?;
+    if let Some(gpus) = args.gpus {
+        (pipeline.gpus, pipeline.gpus_at) = (gpus, None);
+    }
     let path = pipeline.checkpoint_path();
     let from = match args.resume.as_deref() {
         None => vec![],
@@ -324,6 +331,9 @@ fn log_plan(plan: &Plan) {
             counted(rayon::current_num_threads() as u64, "thread"),
             ["baseline vectors", "", "", "x86-64-v3", "x86-64-v4"][cpu::vector_extension() as usize]
         ),
+        Chosen::Cuda { ordinal, reason } if plan.pipeline.gpus > 1 => {
+            info!("device: CUDA {ordinal} to {} ({reason})", ordinal + plan.pipeline.gpus - 1);
+        }
         Chosen::Cuda { ordinal, reason } => info!("device: CUDA {ordinal} ({reason})"),
         Chosen::Emulated => info!("device: CUDA kernels emulated on the CPU (slow; for testing kernels)"),
     }

@@ -64,7 +64,7 @@ impl Request {
         let writes = |p: &Plan| p.files.iter().any(|f| matches!(f.usage, FileUse::Output(_)));
         // a run without files excludes no other
         let lock =
-            if record || writes(&plan) || plan.pipeline.checkpoint.regular() { Lock::take(&plan)? } else { None };
+            if record || writes(&plan) || plan.pipeline.checkpoint.regular() { Some(Lock::take(&plan)?) } else { None };
         let resume = if self.resume { Some(Checkpoint::find(&plan, &from, false)?) } else { None };
         if resume.is_none() {
             let cleared = outputs::clear(&plan, self.overwrite, record);

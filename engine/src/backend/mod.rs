@@ -124,7 +124,10 @@ pub trait Backend {
 
     /// Returns the views for components with their own kernels. Components may read the arrays until
     /// [`Self::end_views`].
-    fn views(&mut self) -> (StateView, ListView, LinkView);
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    fn views(&mut self) -> Result<(StateView, ListView, LinkView)>;
 
     /// Ends the use of the views by components.
     fn end_views(&mut self);

@@ -229,6 +229,7 @@ pub fn fault_error(step: u64, f: Fault, component: Option<&Component>) -> Error 
         FaultKind::Component,
         FaultKind::GridOutgrown,
         FaultKind::BoxTooSmall,
+        FaultKind::RankLost,
     ]
     .into_iter()
     .find(|k| *k as u32 == f.code);
@@ -250,6 +251,7 @@ pub fn fault_error(step: u64, f: Fault, component: Option<&Component>) -> Error 
             let axis = ["x", "y", "z"].get(f.detail as usize).copied().unwrap_or("?");
             format!("the box would be shorter than two cutoffs along {axis}, or NaN: the pressure is out of control, or the time constant is too short")
         }
+        Some(FaultKind::RankLost) => format!("GPU number {} of this run has stopped answering", f.detail),
         None => format!("unknown fault {}", f.code),
     };
     // a fault of the box has no particle

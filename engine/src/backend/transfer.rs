@@ -259,7 +259,7 @@ pub fn call_updater<B: Storage>(backend: &mut B, updater: &Component) -> Result<
     }
     loop {
         let edits = backend.edit_queue()?;
-        let (state, list, bonds) = backend.views();
+        let (state, list, bonds) = backend.views()?;
         let mut sim_box = before;
         let mut call = UpdateCall {
             size: size_of::<UpdateCall>() as u32,

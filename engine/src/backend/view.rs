@@ -35,6 +35,7 @@ pub fn state_view(facts: &Facts, globals: u64, mut address: impl FnMut(Array<'_>
     StateView {
         precision: facts.precision as u32,
         n_local: facts.n as u32,
+        own_end: facts.n as u32,
         n_types: facts.n_types,
         has_groups: u32::from(!facts.groups.is_empty()),
         pos_type: at!(Array::Fixed(ArrayId::PosType)),

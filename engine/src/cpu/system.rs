@@ -326,13 +326,13 @@ impl<S: Store> Backend for CpuSystem<S> {
         self.globals.box_length
     }
 
-    fn views(&mut self) -> (StateView, ListView, LinkView) {
+    fn views(&mut self) -> Result<(StateView, ListView, LinkView)> {
         let (state, list, bonds) = (self.view(), self.list.view(), self.link_view(0));
         let arrays = self.arrays.iter_mut().map(|a| (a.data.address(), a.data.bytes().len() as u64));
         let words = self.list.arrays().into_iter().chain(self.links[0].arrays());
         let lent = arrays.chain(words.map(|w| (w.as_ptr() as u64, size_of_val(w) as u64)));
         self.host.lend(lent.filter(|(_, bytes)| *bytes > 0).collect());
-        (state, list, bonds)
+        Ok((state, list, bonds))
     }
 
     fn end_views(&mut self) {

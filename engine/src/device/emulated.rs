@@ -334,7 +334,7 @@ impl Services for EmulatedDevice {
         inner.kernels.push(KernelEntry { launch, launch_cooperative, name: name.into() });
         Ok(Kernel(inner.kernels.len() as u64 - 1))
     }
-    fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, _: u32, args: &[*mut Opaque]) -> Result<()> {
+    unsafe fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, _: u32, args: &[*mut Opaque]) -> Result<()> {
         self.run(kernel, grid, block, args, |k| k.launch)
     }
 }
@@ -368,7 +368,7 @@ impl Device for EmulatedDevice {
         // not a power of two, so that blocks have different numbers of particles
         Ok(3)
     }
-    fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
+    unsafe fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
         self.run(kernel, Extent::from(blocks), Extent::from(threads), args, |k| k.launch_cooperative)
     }
     fn set_word(&self, address: u64, word: u32) -> Result<()> {

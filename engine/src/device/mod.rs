@@ -11,7 +11,7 @@ mod ptx;
 mod source;
 
 pub use cache::folder as cache_folder;
-pub use cuda::{CudaDevice, driver, driver_version};
+pub use cuda::{CudaDevice, check_peers, driver, driver_version};
 pub use emulated::EmulatedDevice;
 pub use source::{SourceUnit, api_header, kernel_names};
 
@@ -94,7 +94,18 @@ pub trait Services: Send + Sync {
     ///
     /// # Errors
     /// Returns the device's error.
-    fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, shared: u32, args: &[*mut Opaque]) -> Result<()>;
+    ///
+    /// # Safety
+    /// `args` has the address of a value of the declared type for each parameter of the kernel, valid during the call. The
+    /// addresses in these values are those of allocations with as many elements as the kernel accesses.
+    unsafe fn launch(
+        &self,
+        kernel: Kernel,
+        grid: Extent,
+        block: Extent,
+        shared: u32,
+        args: &[*mut Opaque],
+    ) -> Result<()>;
 }
 
 /// A device that runs CUDA kernels: a GPU, or the emulation on the CPU.
@@ -140,7 +151,10 @@ pub trait Device: Services {
     ///
     /// # Errors
     /// Returns the device's error.
-    fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()>;
+    ///
+    /// # Safety
+    /// As [`Services::launch`].
+    unsafe fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()>;
     /// Sets a 32-bit word of memory, in stream order.
     ///
     /// # Errors
@@ -224,6 +238,37 @@ impl Chosen {
             Self::Emulated => Some(Arc::new(EmulatedDevice::new()?)),
         })
     }
+    /// Returns why a run cannot be shared by this device and the next ones, `ranks` in all.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn check_ranks(&self, ranks: u32) -> std::result::Result<(), String> {
+        match self {
+            Self::Cpu { reason } => Err(format!("the run uses the CPU ({reason}), not {ranks} GPUs")),
+            Self::Emulated => Ok(()),
+            Self::Cuda { .. } if shares_gpu() => Ok(()),
+            Self::Cuda { ordinal, .. } => check_peers(*ordinal, ranks),
+        }
+    }
+
+    /// Opens this device and the next ones for a run that `ranks` GPUs share; returns `None` for the CPU.
+    ///
+    /// # Errors
+    /// Returns the device's error.
+    pub fn open_ranks(&self, ranks: u32) -> Result<Option<Vec<Arc<dyn Device>>>> {
+        let all: Result<Vec<Arc<dyn Device>>> = match self {
+            Self::Cpu { .. } => return Ok(None),
+            Self::Cuda { ordinal, .. } => cuda::open_peers(*ordinal, ranks, shares_gpu())
+                .map(|devices| devices.into_iter().map(|d| Arc::new(d) as Arc<dyn Device>).collect()),
+            Self::Emulated => (0..ranks).map(|_| Ok(Arc::new(EmulatedDevice::new()?) as Arc<dyn Device>)).collect(),
+        };
+        all.map(Some)
+    }
+}
+
+/// Returns whether all ranks of a run use the same GPU, for tests on a machine with one.
+pub fn shares_gpu() -> bool {
+    std::env::var_os("GALAMOST_SHARE_GPU").is_some()
 }
 
 /// Chooses the device that the user requests.

@@ -99,9 +99,11 @@ pub fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks::<4>().0.iter().map(|b| u32::from_ne_bytes(*b)).collect()
 }
 
-/// Launches a kernel with one argument, with at least `threads` threads in blocks of `block`.
-pub fn launch<A>(device: &dyn Device, kernel: Kernel, threads: usize, block: u32, args: &A) -> Result<()> {
+/// Launches a kernel of the engine with its one argument, with at least `threads` threads in blocks of `block`.
+pub(super) fn launch<A>(device: &dyn Device, kernel: Kernel, threads: usize, block: u32, args: &A) -> Result<()> {
     let grid = (threads.max(1)).div_ceil(block as usize) as u32;
     let pointers = [std::ptr::from_ref(args).cast_mut().cast::<Opaque>()];
-    device.launch(kernel, Extent::from(grid), Extent::from(block), 0, &pointers)
+    // SAFETY: each kernel of the engine takes one struct, whose layout is compared with that of CUDA when it is compiled;
+    // the callers in this folder pass that struct, with views of arrays of this device
+    unsafe { device.launch(kernel, Extent::from(grid), Extent::from(block), 0, &pointers) }
 }

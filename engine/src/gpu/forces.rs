@@ -1,7 +1,9 @@
 //! Forces of a stage on the device.
 
 use super::arrays::{Buffer, launch};
-use super::codegen::{bond_unit, pair_unit, staged_pair_unit};
+use super::codegen::bond_unit;
+use super::pair_loop::{BlockSums, PAIR_BLOCK, PairLayout, PairLoop, QUEUE_BYTES};
+use super::ranks::{Addresses, Rank};
 use super::rebuild::Lists;
 use super::staged::BLOCK;
 use crate::device::args::{BondArgs, Excluded, MAX_PAIR_TERMS, PairArgs, PairTerm, StagedPairArgs};
@@ -17,7 +19,6 @@ use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::{LinkView, ListView, StateView, Sums, Wanted};
 use std::sync::Arc;
 
-const PAIR_BLOCK: u32 = 128;
 const BOND_BLOCK: u32 = 128;
 
 /// Size of the result of `motion_sums` in bytes: ten numbers.
@@ -33,59 +34,11 @@ pub struct ReportedSums {
     pub quantities: Vec<f64>,
 }
 
-/// How the pair loop goes through the neighbors.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum PairLayout {
-    /// A plain list; `team` threads share a row.
-    Plain {
-        /// Threads.
-        team: u32,
-    },
-    /// A staged list.
-    Staged {
-        /// Few entries of the list are within the cutoff.
-        few: bool,
-        /// The largest cutoff, squared and rounded up.
-        cutoff2: f32,
-    },
-}
-
-/// Bytes of the queue of a block: `QUEUE` entries for each thread.
-const QUEUE_BYTES: u32 = 32 * 2 * BLOCK as u32;
-
-impl PairLayout {
-    /// Returns the layout for a staged list.
-    pub fn staged(r_cut: f64, r_list: f64) -> Self {
-        Self::Staged { few: (r_cut / r_list).powi(3) < 0.5, cutoff2: (r_cut * r_cut * 1.000_001) as f32 }
-    }
-
-    /// Returns whether a pair loop over a staged list first collects the pairs within the cutoff: if these are few, or if
-    /// the functions read more of a particle than its position.
-    fn queued(self, texts: &[String]) -> bool {
-        let Self::Staged { few, .. } = self else { return false };
-        let positions_only = texts.iter().all(|t| t.contains("unsigned int inputs = 0u;"));
-        std::env::var("GALAMOST_QUEUE").map_or(few || !positions_only, |q| q == "1")
-    }
-}
-
-struct PairLoop {
-    /// Names of the components.
-    names: String,
-    force: Kernel,
-    full: Kernel,
-    texts: Vec<String>,
-    terms: Vec<PairTerm>,
-    layout: PairLayout,
-    queued: bool,
-    n_types: u32,
-    /// Parameter rows on the device, kept alive.
-    _rows: Vec<Buffer>,
-}
-
 struct Bonded {
     text: String,
     force: Kernel,
     full: Kernel,
+    sums: BlockSums,
     rows: Buffer,
     component: Arc<Component>,
     /// Index of its sums.
@@ -109,8 +62,10 @@ pub struct Forces {
     /// All reported numbers in one array, so that one copy transfers them: the motion sums ([`MOTION_BYTES`] bytes),
     /// the sums of each component, and the additional quantities of the components.
     report: Buffer,
-    partial: Buffer,
     counter: Buffer,
+    rank: Option<Arc<Rank>>,
+    /// The report in each rank.
+    reports: Addresses,
 }
 
 impl Forces {
@@ -124,6 +79,7 @@ impl Forces {
         n_types: u32,
         layout: PairLayout,
         seed: u64,
+        rank: Option<Arc<Rank>>,
     ) -> Result<Self> {
         // pair components come first, so that their sums are contiguous for the fused loop
         let of = |kind: Kind| components.iter().filter(move |c| c.kind == kind);
@@ -136,28 +92,31 @@ impl Forces {
                 pairs.len()
             )));
         }
+        let team = if let PairLayout::Plain { team } = layout { team } else { 1 };
+        let blocks = (n * team as usize).div_ceil(PAIR_BLOCK as usize).max(n.div_ceil(BOND_BLOCK as usize));
+        let partial = Arc::new(Buffer::new(device, 8 * (pairs.len() + 7) * blocks)?);
+        let shared = rank.as_deref();
         let pair = if pairs.is_empty() {
             None
         } else {
-            Some(PairLoop::new(device, &pairs, precision, n_types, layout, seed)?)
+            Some(PairLoop::new(device, &pairs, precision, n, n_types, layout, seed, &partial, shared)?)
         };
         let mut bonded = vec![];
         for c in of(Kind::Bonded) {
             let part = c.bonded().ok_or_else(|| Error::Run(format!("{} is not a bonded potential", c.name)))?;
             let code = part.device(precision)?;
             let text = code.text.into_string();
-            let module = device.compile(&bond_unit(&c.name, &text, c.needs.link_width, precision))?;
+            let module = device.compile(&bond_unit(&c.name, &text, c.needs.link_width, shared.is_some(), precision))?;
             bonded.push(Bonded {
                 text,
                 force: device.kernel(module, "bond_force")?,
                 full: device.kernel(module, "bond_force_full")?,
+                sums: BlockSums::new(device, &partial, 7, BOND_BLOCK as usize, n, module, "bond_force_end", shared)?,
                 rows: Buffer::of_bytes(device, code.rows.as_slice())?,
                 component: c.clone(),
                 slot: slot_of(c),
             });
         }
-        let team = if let PairLayout::Plain { team } = layout { team } else { 1 };
-        let blocks = (n * team as usize).div_ceil(PAIR_BLOCK as usize).max(n.div_ceil(BOND_BLOCK as usize));
         // the remainders of pair potentials of long range have their own sums, which follow all others
         let remainders: Vec<u32> = pairs.iter().filter(|c| c.force().is_some()).map(|c| c.id).collect();
         let remainder_of = |c: &Arc<Component>| Some(order.len() + remainders.iter().position(|id| *id == c.id)?);
@@ -168,10 +127,12 @@ impl Forces {
             .collect();
         let n_sums = order.len() + remainders.len();
         let n_quantities: usize = others.iter().map(|(c, _)| c.needs.quantities.len()).sum();
+        let report = Buffer::new(device, MOTION_BYTES + size_of::<Sums>() * n_sums + 8 * n_quantities)?;
         Ok(Self {
             n_quantities,
+            reports: shared.map_or(Ok(Addresses::default()), |r| r.share(report.address()))?,
             device: device.clone(),
-            n,
+            n: shared.map_or(n, |r| r.own().len()),
             pair,
             bonded,
             others,
@@ -179,9 +140,9 @@ impl Forces {
             n_sums,
             clear_forces: device.kernel(system, "clear_forces")?,
             total_virial: device.kernel(system, "total_virial")?,
-            report: Buffer::new(device, MOTION_BYTES + size_of::<Sums>() * n_sums + 8 * n_quantities)?,
-            partial: Buffer::new(device, 8 * (pairs.len() + 7) * blocks)?,
+            report,
             counter: Buffer::new(device, 4)?,
+            rank,
         })
     }
 
@@ -218,6 +179,10 @@ impl Forces {
             Some(p) => {
                 d.profile().set_part(&p.names);
                 self.run_pairs(p, state, lists, if full { p.full } else { p.force })?;
+                if full {
+                    let args = self.pair_args(p, state, &lists.plain);
+                    self.add_blocks(&p.sums, state, if p.staged() { BLOCK as u32 } else { PAIR_BLOCK }, &args)?;
+                }
             }
             None => {
                 d.profile().set_part("clear forces");
@@ -228,7 +193,70 @@ impl Forces {
             d.profile().set_part(&b.component.name);
             let args = self.bond_args(b, state, links);
             launch(d, if full { b.full } else { b.force }, self.n, BOND_BLOCK, &args)?;
+            if full {
+                self.add_blocks(&b.sums, state, BOND_BLOCK, &args)?;
+            }
         }
+        self.run_others(state, lists, links, excluded, wanted)?;
+        if full {
+            d.profile().set_part("sums");
+            let (globals, sums, n) = (state.globals.address, self.sum_address(0), self.n_sums as u32);
+            let pointer = |p: *const u8| p.cast_mut().cast::<Opaque>();
+            let args = [
+                pointer(std::ptr::from_ref(&globals).cast()),
+                pointer(std::ptr::from_ref(&sums).cast()),
+                pointer(std::ptr::from_ref(&n).cast()),
+            ];
+            // SAFETY: the kernel takes the addresses of the globals and the sums, and the number of sums
+            unsafe { d.launch(self.total_virial, Extent::from(1), Extent::from(1), 0, &args)? };
+        }
+        Ok(())
+    }
+
+    /// With several ranks: adds the sums of the blocks of all of them, in a block of as many threads as the loop's.
+    fn add_blocks<A>(&self, sums: &BlockSums, state: &StateView, threads: u32, args: &A) -> Result<()> {
+        let (Some(rank), Some((addresses, end))) = (&self.rank, sums.shared) else { return Ok(()) };
+        rank.meet(state)?;
+        rank.pull(addresses, 2 * sums.numbers, sums.particles, None)?;
+        launch(&*self.device, end, threads as usize, threads, args)
+    }
+
+    /// Computes the forces of components with kernels of their own. With several ranks, the first one does it for all
+    /// particles, and the others read the result.
+    fn run_others(
+        &self,
+        state: &StateView,
+        lists: &Lists,
+        links: [LinkView; 3],
+        excluded: Excluded,
+        wanted: Wanted,
+    ) -> Result<()> {
+        let Some(rank) = self.rank.as_deref().filter(|_| !self.others.is_empty()) else {
+            return self.launch_others(state, lists, links, excluded, wanted);
+        };
+        rank.meet(state)?;
+        if rank.number() == 0 {
+            rank.pull_all()?;
+            self.launch_others(state, lists, links, excluded, wanted)?;
+        }
+        rank.meet(state)?;
+        rank.pull_forces()?;
+        if wanted.more_than_force() {
+            rank.pull_words(self.reports, self.report.bytes() / 4, 0)?;
+        }
+        rank.signal_read(state)
+    }
+
+    /// Launches the components with kernels of their own.
+    fn launch_others(
+        &self,
+        state: &StateView,
+        lists: &Lists,
+        links: [LinkView; 3],
+        excluded: Excluded,
+        wanted: Wanted,
+    ) -> Result<()> {
+        let d = &*self.device;
         let mut quantity = self.sum_address(self.n_sums);
         for (c, slot) in &self.others {
             let part = c.force().ok_or_else(|| Error::Run(format!("{} is not a force", c.name)))?;
@@ -253,17 +281,6 @@ impl Forces {
             // SAFETY: the views describe arrays of this device
             unsafe { part.compute(&call, &mut Sums::default())? };
         }
-        if full {
-            d.profile().set_part("sums");
-            let (globals, sums, n) = (state.globals.address, self.sum_address(0), self.n_sums as u32);
-            let pointer = |p: *const u8| p.cast_mut().cast::<Opaque>();
-            let args = [
-                pointer(std::ptr::from_ref(&globals).cast()),
-                pointer(std::ptr::from_ref(&sums).cast()),
-                pointer(std::ptr::from_ref(&n).cast()),
-            ];
-            d.launch(self.total_virial, Extent::from(1), Extent::from(1), 0, &args)?;
-        }
         Ok(())
     }
 
@@ -277,7 +294,8 @@ impl Forces {
                 let shared = 16 * list.slots + types + if p.queued { QUEUE_BYTES } else { 0 };
                 let pointer = [std::ptr::from_ref(&args).cast_mut().cast::<Opaque>()];
                 let (grid, block) = (Extent::from(list.n_blocks), Extent::from(BLOCK as u32));
-                self.device.launch(kernel, grid, block, shared, &pointer)
+                // SAFETY: staged pair kernels take one `StagedPairArgs`, whose views describe arrays of this device
+                unsafe { self.device.launch(kernel, grid, block, shared, &pointer) }
             }
             (PairLayout::Plain { team }, _) => launch(&*self.device, kernel, self.n * team as usize, PAIR_BLOCK, &pair),
             _ => Err(Error::Run("the pair loop needs a staged list".into())),
@@ -291,7 +309,7 @@ impl Forces {
         PairArgs {
             state: *state,
             list: *list,
-            partial: self.partial.address(),
+            partial: p.sums.partial.address(),
             counter: self.counter.address(),
             sums: self.sum_address(0),
             terms,
@@ -305,7 +323,7 @@ impl Forces {
             rows: b.rows.address(),
             first_varying: b.component.first_varying,
             component: b.component.id,
-            partial: self.partial.address(),
+            partial: b.sums.partial.address(),
             counter: self.counter.address(),
             sums: self.sum_address(b.slot),
         }
@@ -363,53 +381,6 @@ impl Forces {
             motion: std::array::from_fn(|k| motion[k]),
             components: self.slots.iter().map(of_component).collect(),
             quantities: quantities[..self.n_quantities].to_vec(),
-        })
-    }
-}
-
-impl PairLoop {
-    fn new(
-        device: &Arc<dyn Device>,
-        pairs: &[&Arc<Component>],
-        precision: Precision,
-        n_types: u32,
-        layout: PairLayout,
-        seed: u64,
-    ) -> Result<Self> {
-        let (mut texts, mut terms, mut rows) = (vec![], vec![], vec![]);
-        for c in pairs {
-            let part = c.pair().ok_or_else(|| Error::Run(format!("{} is not a pair potential", c.name)))?;
-            let code = part.device(precision)?;
-            let (row, cutoff) = (
-                Buffer::of_bytes(device, code.rows.as_slice())?,
-                Buffer::of_bytes(device, code.cutoff_rows.as_slice())?,
-            );
-            terms.push(PairTerm {
-                rows: row.address(),
-                cutoff_rows: cutoff.address(),
-                key: RandomKey::new(seed, c.id),
-                first_varying: c.first_varying,
-                reserved: 0,
-            });
-            rows.extend([row, cutoff]);
-            texts.push(code.text.into_string());
-        }
-        let queued = layout.queued(&texts);
-        let unit = match layout {
-            PairLayout::Plain { team } => pair_unit(&texts, n_types, team, precision),
-            PairLayout::Staged { .. } => staged_pair_unit(&texts, n_types, queued, precision),
-        };
-        let module = device.compile(&unit)?;
-        Ok(Self {
-            names: pairs.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(" + "),
-            force: device.kernel(module, "pair_force")?,
-            full: device.kernel(module, "pair_force_full")?,
-            texts,
-            terms,
-            layout,
-            queued,
-            n_types,
-            _rows: rows,
         })
     }
 }

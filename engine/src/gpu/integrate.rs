@@ -2,6 +2,7 @@
 
 use super::arrays::{Buffer, launch};
 use super::codegen::{PhaseKernel, integrator_functions, integrator_unit};
+use super::ranks::{Addresses, Rank};
 use crate::device::args::{PhaseArgs, SUM_THREADS};
 use crate::device::{Device, Kernel};
 use crate::plan::StagePlan;
@@ -23,11 +24,21 @@ const BLOCK: u32 = SUM_THREADS;
 struct IntegratorKernels {
     component: Arc<Component>,
     kernels: Vec<Kernel>,
+    /// With several ranks: the end of each particle phase that has one.
+    ends: Vec<Option<End>>,
     /// Descriptions of `kernels`.
     phases: Vec<PhaseKernel>,
     /// CUDA C++ of its functions.
     text: String,
     args: PhaseArgs,
+}
+
+/// The end of a particle phase of several ranks.
+struct End {
+    kernel: Kernel,
+    /// Sums of each block, in each rank, if the phase has sums. Every phase has its own: other ranks may still read those
+    /// of another phase.
+    partial: Option<(Buffer, Addresses)>,
 }
 
 /// Scales positions with the box in double precision; fixed-point positions are relative to the box.
@@ -50,6 +61,19 @@ impl PositionScaling {
     }
 }
 
+impl End {
+    /// Loads the kernel from the integrator's module, and shares the memory of the sums with the other ranks.
+    fn new(device: &Arc<dyn Device>, module: u64, phase: &PhaseKernel, n: usize, rank: &Rank) -> Result<Self> {
+        let kernel = device.kernel(module, &format!("{}_end", phase.kernel))?;
+        if phase.sums == 0 {
+            return Ok(Self { kernel, partial: None });
+        }
+        let partial = Buffer::new(device, 8 * phase.sums as usize * n.div_ceil(BLOCK as usize))?;
+        let addresses = rank.share(partial.address())?;
+        Ok(Self { kernel, partial: Some((partial, addresses)) })
+    }
+}
+
 /// Integrators of a stage.
 pub struct Integrators {
     device: Arc<dyn Device>,
@@ -60,6 +84,7 @@ pub struct Integrators {
     /// Present in double precision.
     scaling: Option<PositionScaling>,
     counter: Buffer,
+    rank: Option<Arc<Rank>>,
     /// Kept alive for the phases' arguments.
     _memory: [Buffer; 2],
 }
@@ -74,6 +99,7 @@ impl Integrators {
         globals: &Globals,
         arrays: &BTreeMap<String, u64>,
         states: &mut BTreeMap<u32, (Buffer, usize)>,
+        rank: Option<Arc<Rank>>,
     ) -> Result<Self> {
         let (n, components, conserved) = (facts.n, &stage.integrators, stage.conserves_momentum());
         let partial = Buffer::new(device, 8 * MAX_SUMS * n.div_ceil(BLOCK as usize))?;
@@ -106,9 +132,14 @@ impl Integrators {
             }
             let code = part.device(facts.precision)?;
             let (text, phases) = integrator_functions(code.text.as_str(), program, advancing == Some(k));
-            let module = device.compile(&integrator_unit(&c.name, &text, &phases, facts.precision))?;
+            let module = device.compile(&integrator_unit(&c.name, &text, &phases, rank.is_some(), facts.precision))?;
             let kernels = phases.iter().map(|p| device.kernel(module, &p.kernel)).collect::<Result<Vec<_>>>()?;
             let extra = program.extra.as_ref().and_then(|e| arrays.get(&e.name)).copied().unwrap_or(0);
+            let end = |p: &PhaseKernel| match &rank {
+                Some(rank) if p.particles && p.has_action => End::new(device, module, p, n, rank).map(Some),
+                _ => Ok(None),
+            };
+            let ends = phases.iter().map(end).collect::<Result<Vec<_>>>()?;
             let (carried, carried_width) = carried.filter(|_| program.corrects).unwrap_or_default();
             let args = PhaseArgs {
                 state: StateView::empty(),
@@ -126,12 +157,13 @@ impl Integrators {
                 carried_width,
                 reserved1: 0,
             };
-            integrators.push(IntegratorKernels { component: c.clone(), kernels, phases, text, args });
+            integrators.push(IntegratorKernels { component: c.clone(), kernels, ends, phases, text, args });
         }
         let next_step = if advancing.is_none() { Some(device.kernel(system, "next_step")?) } else { None };
         let double = facts.precision == Precision::Double;
         let scaling = if double { Some(PositionScaling::new(&**device, system)?) } else { None };
-        Ok(Self { device: device.clone(), n, integrators, next_step, scaling, counter, _memory: [partial, sums] })
+        let n = rank.as_ref().map_or(n, |r| r.own().len());
+        Ok(Self { device: device.clone(), n, integrators, next_step, scaling, counter, rank, _memory: [partial, sums] })
     }
 
     /// Launches the phases that run at this point of a step.
@@ -139,9 +171,20 @@ impl Integrators {
         for m in &self.integrators {
             let args = PhaseArgs { state: *state, ..m.args };
             self.device.profile().set_part(&m.component.name);
-            for (kernel, phase) in m.kernels.iter().zip(&m.phases).filter(|(_, p)| p.when == when) {
+            for (k, phase) in m.phases.iter().enumerate().filter(|(_, p)| p.when == when) {
                 let (n, block) = if phase.particles { (self.n, BLOCK) } else { (1, 1) };
-                launch(&*self.device, *kernel, n, block, &args)?;
+                let end = m.ends[k].as_ref().zip(self.rank.as_deref());
+                let partial = end.and_then(|(end, _)| Some(end.partial.as_ref()?.0.address()));
+                let args = PhaseArgs { partial: partial.unwrap_or(args.partial), ..args };
+                launch(&*self.device, m.kernels[k], n, block, &args)?;
+                if let Some((end, rank)) = end {
+                    if let Some((_, addresses)) = end.partial {
+                        rank.meet(state)?;
+                        rank.pull(addresses, 2 * phase.sums as usize, BLOCK as usize, None)?;
+                    }
+                    self.device.profile().set_part(&m.component.name);
+                    launch(&*self.device, end.kernel, BLOCK as usize, BLOCK, &args)?;
+                }
                 if phase.sim_box
                     && let Some(scaling) = &self.scaling
                 {
@@ -154,7 +197,8 @@ impl Integrators {
         {
             let globals = state.globals.address;
             let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];
-            self.device.launch(kernel, Extent::from(1), Extent::from(1), 0, &pointer)?;
+            // SAFETY: the kernel takes the address of the globals
+            unsafe { self.device.launch(kernel, Extent::from(1), Extent::from(1), 0, &pointer)? };
         }
         Ok(())
     }

@@ -15,6 +15,8 @@
 //! | `GALAMOST_QUEUE` | 1 or 0: whether the pair loop over a staged list collects pairs within the cutoff first |
 //! | `GALAMOST_LIST` | `Plain` or `Staged`: the neighbor list where the pipeline leaves the choice |
 //! | `GALAMOST_KERNELS` | a folder with the headers of `kernels/`, instead of those in the program |
+//! | `GALAMOST_SHARE_GPU` | all ranks of a run on several GPUs use the first one |
+//! | `GALAMOST_ONE_RANK` | runs on one GPU like runs on several |
 //! | `GALAMOST_NO_GRAPHS` | launches steps one by one instead of as a graph |
 //! | `GALAMOST_EMULATED_STEPS` | enables the persistent kernel on the emulated device |
 //! | `GALAMOST_EMULATED_FAULT` | makes the emulated device fail: `lost:N`, `memory:N` or `barrier:N` |
@@ -24,6 +26,8 @@ mod codegen;
 mod forces;
 mod integrate;
 mod links;
+mod pair_loop;
+mod ranks;
 mod rebuild;
 mod staged;
 mod step;
@@ -34,6 +38,7 @@ mod system;
 pub use codegen::{
     PhaseKernel, StepsSource, bond_unit, integrator_functions, integrator_unit, pair_unit, staged_pair_unit, steps_unit,
 };
+pub use ranks::{RankedSystem, unit as ranks_unit};
 pub use system::GpuSystem;
 
 use crate::device::{Device, SourceUnit};

@@ -1,6 +1,7 @@
 //! The rebuild on the device: sorts particles by cell and tag, moves all arrays, builds the neighbor list.
 
 use super::arrays::{Buffer, launch};
+use super::ranks::Rank;
 use super::staged::{Staged, curve_grid};
 use crate::device::args::{
     CellGrid, Excluded, LinkArgs, ListArgs, MAX_SORTED_ARRAYS, MemberListArgs, MoveArgs, SCAN_BLOCK, SCAN_ITEMS,
@@ -94,6 +95,7 @@ pub struct Rebuild {
     row_count: Buffer,
     /// The list, if it is not a plain one.
     pub staged: Option<Staged>,
+    rank: Option<Arc<Rank>>,
 }
 
 /// The lists of a run: the plain one is empty if there is a staged one.
@@ -129,7 +131,7 @@ fn mean_neighbors(density: f64, dimensions: u32, r_list: f64) -> f64 {
 
 impl Rebuild {
     /// Creates grid and list for `n` particles. `molecules` is set if the list only holds pairs within small molecules.
-    /// `staged` is the buffer of a staged list.
+    /// `staged` is the buffer of a staged list; a rank builds the blocks of its own particles.
     pub fn new(
         device: &Arc<dyn Device>,
         precision: Precision,
@@ -140,6 +142,7 @@ impl Rebuild {
         molecules: Option<&MoleculeRule>,
         staged: Option<f64>,
         sorted_arrays: &[SortedArray],
+        rank: Option<Arc<Rank>>,
     ) -> Result<Self> {
         let kernels = Kernels::load(device, precision)?;
         if sorted_arrays.len() > MAX_SORTED_ARRAYS {
@@ -155,7 +158,10 @@ impl Rebuild {
             scratch += (4 * array.1 as usize * n).next_multiple_of(256);
         }
         let staged = match staged {
-            Some(buffer) => Some(Staged::new(device, precision, n, length, r_list, buffer, scratch)?),
+            Some(buffer) => {
+                let own = rank.as_ref().map_or(0..n, |r| r.own());
+                Some(Staged::new(device, precision, n, own, length, r_list, buffer, scratch)?)
+            }
             None => None,
         };
         let volume: f64 = length.iter().take(dimensions as usize).product();
@@ -198,6 +204,7 @@ impl Rebuild {
             index: None,
             row_count: Buffer::new(device, if staged.is_some() { 4 } else { 4 * n })?,
             staged,
+            rank,
             device: device.clone(),
         };
         r.set_grid(length)?;
@@ -314,6 +321,10 @@ impl Rebuild {
         when: SortWhen,
     ) -> Result<()> {
         let (d, k, n) = (&*self.device, &self.kernels, self.n);
+        if let Some(rank) = &self.rank {
+            rank.meet(state)?;
+            rank.pull_positions()?;
+        }
         d.profile().set_part("neighbor list");
         if when != SortWhen::Never || self.staged.is_none() {
             self.sort(state, when)?;
@@ -335,9 +346,20 @@ impl Rebuild {
                 launch(d, kernel, n.div_ceil(TILE as usize) * 32, 32 * TILE_WARPS, &args)?;
             }
         }
+        if let Some(rank) = &self.rank {
+            rank.find_ghosts(state, &self.lists(), links.iter().map(|(view, _, _)| *view))?;
+        }
         let globals = state.globals.address;
         let pointer = [std::ptr::from_ref(&globals).cast_mut().cast::<Opaque>()];
-        d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer)
+        // SAFETY: the kernel takes the address of the globals
+        unsafe { d.launch(k.end_rebuild, Extent::from(1), Extent::from(1), 0, &pointer)? };
+        self.rank.as_ref().map_or(Ok(()), |rank| rank.exchange(state))
+    }
+
+    /// Returns the address of the scratch memory of a sorted array.
+    fn scratch_of(&self, array: u64) -> Option<u64> {
+        let scratch = self.staged.as_ref().map_or(self.scratch.address(), Staged::scratch);
+        self.moved.iter().find(|((data, _), _)| *data == array).map(|(_, offset)| scratch + *offset as u64)
     }
 
     /// Launches the kernels that sort the particles and move all arrays.
@@ -364,6 +386,9 @@ impl Rebuild {
         launch(d, k.start_cells, self.n_blocks as usize * 256, 256, &sort)?;
         launch(d, k.fill_cells, n, BLOCK, &sort)?;
         launch(d, k.order_cells, n, BLOCK, &sort)?;
+        if let Some(rank) = &self.rank {
+            return rank.sort(state, grid, self.order.address(), |array| self.scratch_of(array));
+        }
         let mut arrays = [SortedArrayArgs::default(); MAX_SORTED_ARRAYS];
         let scratch = self.staged.as_ref().map_or(self.scratch.address(), Staged::scratch);
         for (a, ((data, words), offset)) in arrays.iter_mut().zip(&self.moved) {

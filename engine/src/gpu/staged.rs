@@ -7,6 +7,7 @@ use galamost_plugin_api::abi::{Extent, Opaque};
 use galamost_plugin_api::error::{Error, Result};
 use galamost_plugin_api::precision::Precision;
 use galamost_plugin_api::views::StateView;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Particles of a block.
@@ -68,6 +69,8 @@ pub struct Staged {
     device: Arc<dyn Device>,
     kernels: Kernels,
     n: usize,
+    /// The first block that this device builds; the addresses in `view` are those of block 0.
+    first_block: usize,
     view: StagedView,
     /// Bytes that the sort needs; it uses the memory of the masks.
     scratch: usize,
@@ -89,6 +92,11 @@ pub fn unit(precision: Precision) -> SourceUnit {
     SourceUnit::new("staged list", headers, precision)
 }
 
+/// Returns the address that block 0 would have in an array of `bytes` per block that begins with block `first`.
+fn of_block_0(address: u64, bytes: usize, first: usize) -> u64 {
+    address.wrapping_sub((bytes * first) as u64)
+}
+
 /// Returns cells for the sort: number per axis, and bits of the Hilbert curve. A cell holds about two particles. A curve
 /// jumps where a row of cubes ends, and blocks at jumps have large halos; so there are as few cubes as possible.
 pub fn curve_grid(length: [f64; 3], n: usize) -> ([u32; 3], u32) {
@@ -100,11 +108,12 @@ pub fn curve_grid(length: [f64; 3], n: usize) -> ([u32; 3], u32) {
 }
 
 impl Staged {
-    /// Allocates a list for `n` particles, and `scratch` bytes for the sort.
+    /// Allocates a list for the particles `own` of `n`, and `scratch` bytes for the sort.
     pub fn new(
         device: &Arc<dyn Device>,
         precision: Precision,
         n: usize,
+        own: Range<usize>,
         length: [f64; 3],
         r_list: f64,
         buffer: f64,
@@ -119,7 +128,7 @@ impl Staged {
             expand_rows: k("expand_rows")?,
             expand_rows_excluding: k("expand_rows_excluding")?,
         };
-        let n_blocks = n.div_ceil(BLOCK);
+        let (first_block, n_blocks) = (own.start / BLOCK, own.len().div_ceil(BLOCK));
         let mut fixed = vec![];
         let mut allocate = |bytes: usize| -> Result<u64> {
             let b = Buffer::new(device, bytes)?;
@@ -134,9 +143,9 @@ impl Staged {
         let tops = bounds(n.div_ceil(GROUP * TILE))?;
         let sizes = Sizes::new(n, length, r_list, buffer);
         let view = StagedView {
-            blocks: allocate(16 * n_blocks)?,
-            rows: allocate(4 * BLOCK * n_blocks)?,
-            first_chunk: allocate(4 * BLOCK / 32 * n_blocks)?,
+            blocks: of_block_0(allocate(16 * n_blocks)?, 16, first_block),
+            rows: of_block_0(allocate(4 * BLOCK * n_blocks)?, 4 * BLOCK, first_block),
+            first_chunk: of_block_0(allocate(4 * BLOCK / 32 * n_blocks)?, 4 * BLOCK / 32, first_block),
             n_blocks: n_blocks as u32,
             tile_capacity: 640,
             quantum: sizes.quantum,
@@ -151,6 +160,7 @@ impl Staged {
             device: device.clone(),
             kernels,
             n,
+            first_block,
             view,
             scratch,
             mask_blocks: 0,
@@ -163,7 +173,12 @@ impl Staged {
         };
         s.view.statistics = s.statistics.address();
         s.set_slots(sizes.slots)?;
-        s.set_chunks(sizes.chunks)?;
+        // blocks at the surface of a range are no different, but ranges are not quite equal in density
+        s.set_chunks(if own.len() < n {
+            (1.1 * sizes.chunks as f64 * own.len() as f64 / n as f64) as usize + 4096
+        } else {
+            sizes.chunks
+        })?;
         Ok(s)
     }
 
@@ -177,7 +192,8 @@ impl Staged {
         self.halo = Buffer::new(&self.device, 4 * (slots as usize - BLOCK) * n_blocks + 4)?;
         self.masks = Buffer::new(&self.device, (of_block * self.mask_blocks).max(self.scratch))?;
         self.view.slots = slots;
-        (self.view.halo, self.view.masks) = (self.halo.address(), self.masks.address());
+        self.view.halo = of_block_0(self.halo.address(), 4 * (slots as usize - BLOCK), self.first_block);
+        self.view.masks = self.masks.address();
         Ok(())
     }
 
@@ -210,7 +226,8 @@ impl Staged {
     pub fn neighbors(&self) -> Result<(f64, u32)> {
         let s = self.statistics()?;
         let entries = u64::from(s[4]) | u64::from(s[5]) << 32;
-        Ok((entries as f64 / self.n.max(1) as f64, s[3]))
+        let own = (self.n - self.first_block * BLOCK).min(self.view.n_blocks as usize * BLOCK);
+        Ok((entries as f64 / own.max(1) as f64, s[3]))
     }
 
     /// Makes room for the list that did not fit. Returns a description for the log, or `None` if a block has more
@@ -248,12 +265,15 @@ impl Staged {
         let search = self.view.slots / 32 * SLOT_BYTES + 4 * (TOPS + GROUPS + self.view.tile_capacity);
         let expand = if excluded.excluded_count == 0 { k.expand_rows } else { k.expand_rows_excluding };
         for first in (0..self.view.n_blocks as usize).step_by(self.mask_blocks) {
-            args.first_block = first as u32;
+            args.first_block = (self.first_block + first) as u32;
             let blocks = self.mask_blocks.min(self.view.n_blocks as usize - first) as u32;
             let pointer = [std::ptr::from_ref(&args).cast_mut().cast::<Opaque>()];
             let (grid, block) = (Extent::from(blocks), Extent::from(BLOCK as u32));
-            d.launch(k.find_neighbors, grid, block, search, &pointer)?;
-            d.launch(expand, grid, block, self.view.slots * BLOCK as u32 / 8, &pointer)?;
+            // SAFETY: both kernels take one `StagedListArgs`, whose views describe arrays of this device
+            unsafe {
+                d.launch(k.find_neighbors, grid, block, search, &pointer)?;
+                d.launch(expand, grid, block, self.view.slots * BLOCK as u32 / 8, &pointer)?;
+            }
         }
         Ok(())
     }

@@ -55,6 +55,9 @@ impl GpuSystem {
         let stage = self.stage()?;
         let view = self.view();
         stage.integrators.run(&view, When::Before)?;
+        if let Some(rank) = &self.rank {
+            rank.exchange(&view)?;
+        }
         self.device.if_rebuild(view.globals.address, &mut || self.launch_rebuild(SortWhen::Due))?;
         self.launch_after_rebuild(wanted)
     }
@@ -67,7 +70,7 @@ impl GpuSystem {
         }
         self.launch_forces(Wanted::FORCE)?;
         self.launch_integrators(When::After)?;
-        self.launch_forces(wanted)
+        self.launch_forces_anew(wanted)
     }
 
     /// Launches the persistent kernel.
@@ -85,11 +88,26 @@ impl GpuSystem {
         self.rebuild.run(&self.view(), &self.links.to_index(), self.links.excluded(), when)
     }
 
-    /// Launches a force evaluation.
-    pub(super) fn launch_forces(&self, wanted: Wanted) -> Result<()> {
+    /// Launches a force evaluation. With several ranks, the ghosts are up to date.
+    fn launch_forces(&self, wanted: Wanted) -> Result<()> {
         let links = [self.links.view(0), self.links.view(1), self.links.view(2)];
         let wanted = if self.stage()?.integrators.changes_box() { Wanted::ALL } else { wanted };
-        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, self.links.excluded(), wanted)
+        self.stage()?.forces.run(&self.view(), &self.rebuild.lists(), links, self.links.excluded(), wanted)?;
+        self.rank.as_ref().map_or(Ok(()), |rank| rank.await_read(&self.view()))
+    }
+
+    /// With several ranks: waits until the threads of all of them are here. A kernel that waits for another rank must not
+    /// run while that one allocates memory or loads code, for which a driver may wait until all kernels have ended.
+    pub(super) fn gather_threads(&self) -> Result<()> {
+        self.rank.as_ref().map_or(Ok(()), |rank| rank.any(false).map(drop))
+    }
+
+    /// Launches a force evaluation after a change of the state.
+    pub(super) fn launch_forces_anew(&self, wanted: Wanted) -> Result<()> {
+        if let Some(rank) = &self.rank {
+            rank.exchange(&self.view())?;
+        }
+        self.launch_forces(wanted)
     }
 
     /// Launches the integrators' phases that run at this point of a step.
@@ -133,11 +151,13 @@ impl GpuSystem {
             stage.graphs.captured[content as usize] = captured;
             stage.graphs.unsupported = captured.is_none();
         }
+        self.gather_threads()?;
         Ok(captured)
     }
 
     /// Does `steps` steps; the last one computes what is wanted.
     pub(super) fn run_steps(&mut self, steps: u64, wanted: Wanted) -> Result<()> {
+        self.gather_threads()?;
         let target = self.globals.step + steps;
         while self.globals.step < target {
             let remaining = target - self.globals.step;
@@ -193,6 +213,7 @@ impl GpuSystem {
     /// Returns an error for any other fault.
     fn recover(&mut self, wanted: Wanted) -> Result<()> {
         self.make_room()?;
+        self.gather_threads()?;
         self.launch_rebuild(SortWhen::Due)?;
         self.launch_after_rebuild(wanted)?;
         self.sync_globals()?;
@@ -205,14 +226,46 @@ impl GpuSystem {
     /// # Errors
     /// Returns an error for any other fault.
     pub(super) fn make_room(&mut self) -> Result<()> {
+        let made = self.make_own_room();
+        let uneven = match &self.rank {
+            None => made?,
+            Some(rank) => {
+                let own = rank.agree(made)?;
+                rank.any(own)?
+            }
+        };
+        if uneven {
+            self.use_plain_list()?;
+        }
+        self.globals.halt.set(0);
+        self.globals.fault = FaultRecord::default();
+        self.globals.longest_row = 0;
+        self.upload_globals()?;
+        if let Some(stage) = &self.stage {
+            stage.forces.reset()?;
+            stage.integrators.reset()?;
+            if let Some(steps_kernel) = &stage.steps_kernel {
+                steps_kernel.reset()?;
+            }
+        }
+        debug!("neighbor list: {:?}", self.rebuild.view());
+        Ok(())
+    }
+
+    /// Makes room for the fault of this device. Returns whether the list must become a plain one.
+    fn make_own_room(&mut self) -> Result<bool> {
         let f = self.globals.fault.get();
         let step = self.globals.step;
+        if f.code == 0 && self.rank.is_some() {
+            // another rank has halted
+            return Ok(false);
+        }
         if f.code == FaultKind::ListOverflow as u32 && self.rebuild.staged.is_some() {
             self.destroy_graphs()?;
             let grown = self.rebuild.staged.as_mut().map_or(Ok(None), |staged| staged.make_room())?;
             match grown {
                 Some(grown) => info!("step {step}: the neighbor list grows to {grown}"),
-                None => self.use_plain_list()?,
+                None => return Ok(true),
             }
         } else if f.code == FaultKind::ListOverflow as u32 {
             // one more entry is enough: the longest row grows slowly, rows take most of the memory, and their length is
@@ -230,18 +283,6 @@ impl GpuSystem {
             let of = |s| Stage::component(s, f.component);
             return Err(crate::backend::fault_error(step, f, self.stage.as_ref().and_then(of)));
         }
-        self.globals.halt.set(0);
-        self.globals.fault = FaultRecord::default();
-        self.globals.longest_row = 0;
-        self.upload_globals()?;
-        if let Some(stage) = &self.stage {
-            stage.forces.reset()?;
-            stage.integrators.reset()?;
-            if let Some(steps_kernel) = &stage.steps_kernel {
-                steps_kernel.reset()?;
-            }
-        }
-        debug!("neighbor list: {:?}", self.rebuild.view());
-        Ok(())
+        Ok(false)
     }
 }

@@ -89,7 +89,8 @@ impl StepsKernel {
         args.push(pointer(&control));
         self.device.while_nonzero(control, state.globals.address, &mut || {
             self.device.if_rebuild(state.globals.address, rebuild)?;
-            self.device.launch_cooperative(self.kernel, self.blocks, STEPS_BLOCK, &args)
+            // SAFETY: the kernel takes these arguments, whose views describe arrays of this device
+            unsafe { self.device.launch_cooperative(self.kernel, self.blocks, STEPS_BLOCK, &args) }
         })
     }
 

@@ -2,9 +2,10 @@
 
 use super::arrays::Buffer;
 use super::forces::Forces;
-use super::forces::PairLayout;
 use super::integrate::{Integrators, PositionScaling};
 use super::links::DeviceLinks;
+use super::pair_loop::PairLayout;
+use super::ranks::{Meeting, Rank};
 use super::rebuild::{Rebuild, SortWhen, SortedArray};
 use super::step::Graphs;
 use super::steps_kernel::StepsKernel;
@@ -78,6 +79,8 @@ pub struct GpuSystem {
     pub(super) host: HostServices,
     scaling: PositionScaling,
     pub(super) exclude: crate::pipeline::Exclusions,
+    /// Set if several GPUs share the run.
+    pub(super) rank: Option<Arc<Rank>>,
     pub(super) device: Arc<dyn Device>,
 }
 
@@ -87,12 +90,33 @@ impl GpuSystem {
     /// # Errors
     /// Returns the driver's error, or an error if the initial state lacks an array that a component requires.
     pub fn new(plan: &Plan, device: Arc<dyn Device>) -> Result<Self> {
+        Self::of_rank(plan, device, None)
+    }
+
+    /// Returns the system of one rank of several: its number, their number, and the place where they meet. All ranks call
+    /// it.
+    ///
+    /// # Errors
+    /// As for [`Self::new`], or an error if another rank has failed.
+    pub(super) fn of_rank(
+        plan: &Plan,
+        device: Arc<dyn Device>,
+        rank: Option<(usize, usize, &Arc<Meeting>)>,
+    ) -> Result<Self> {
+        let by_host = crate::device::shares_gpu() && plan.device != crate::device::Chosen::Emulated;
         let (facts, raw) = initial(plan)?;
         let n = facts.n;
         let (r_list, buffer) = list_radius(plan);
         if plan.shears()? {
             device.define_macro("GALAMOST_SHEAR");
         }
+        let rank = match rank {
+            None => None,
+            Some((number, ranks, meeting)) => {
+                device.define_macro(super::ranks::MACRO);
+                Some(Arc::new(Rank::new(&device, facts.precision, n, number, ranks, meeting, by_host)?))
+            }
+        };
         let system =
             device.compile(&SourceUnit::new("system", "#include \"galamost/system.cuh\"\n", facts.precision))?;
         let mut arrays = vec![];
@@ -123,7 +147,8 @@ impl GpuSystem {
         if staged.is_some() {
             info!("the neighbor list is staged in blocks of {} particles", super::staged::BLOCK);
         }
-        let rebuild = Rebuild::new(&device, facts.precision, n, length, d, r_list, small, staged, &sorted_arrays)?;
+        let rebuild =
+            Rebuild::new(&device, facts.precision, n, length, d, r_list, small, staged, &sorted_arrays, rank.clone())?;
         let tables = LinkTables::new(&raw.topology, plan.pipeline.neighbors.exclude, n);
         let links = DeviceLinks::new(&device, facts.precision, &tables, plan.molecules.as_ref())?;
         let blocks = 4 * device.multiprocessors() as usize;
@@ -148,15 +173,18 @@ impl GpuSystem {
             host,
             exclude: plan.pipeline.neighbors.exclude,
             facts,
+            rank,
             device,
         };
+        s.share_arrays()?;
         s.import(&raw)?;
         Ok(s)
     }
 
     /// Returns the view of the state for plugins and kernels.
     pub(super) fn view(&self) -> StateView {
-        state_view(&self.facts, self.device_globals.address(), |array| {
+        let own = self.rank.as_ref().map_or(0..self.facts.n, |r| r.own());
+        let view = state_view(&self.facts, self.device_globals.address(), |array| {
             let buffer = match array {
                 Array::Fixed(id) => self.arrays[id as usize].1.as_ref(),
                 Array::Optional(name) => {
@@ -164,7 +192,8 @@ impl GpuSystem {
                 }
             };
             buffer.map_or(0, Buffer::address)
-        })
+        });
+        StateView { own_begin: own.start as u32, own_end: own.end as u32, ..view }
     }
 
     /// Returns an array that is always stored.
@@ -201,7 +230,17 @@ impl GpuSystem {
             Some(_) => PairLayout::staged(self.globals.r_cut, self.globals.r_list),
             None => PairLayout::Plain { team: self.rebuild.team() },
         };
-        Forces::new(&self.device, self.system, components, f.precision, f.n, f.n_types, layout, f.seed)
+        Forces::new(
+            &self.device,
+            self.system,
+            components,
+            f.precision,
+            f.n,
+            f.n_types,
+            layout,
+            f.seed,
+            self.rank.clone(),
+        )
     }
 
     /// Continues with a plain list: the particles have become too uneven for a staged one.
@@ -226,6 +265,7 @@ impl GpuSystem {
     /// Rebuilds the neighbor list, with larger buffers if needed.
     pub(super) fn rebuild_now(&mut self, when: SortWhen) -> Result<()> {
         loop {
+            self.gather_threads()?;
             self.launch_rebuild(when)?;
             self.sync_globals()?;
             if !self.globals.is_halted() {
@@ -234,104 +274,10 @@ impl GpuSystem {
             self.make_room()?;
         }
     }
-}
 
-impl Backend for GpuSystem {
-    fn begin_stage(&mut self, stage: &StagePlan, forces_are_valid: bool) -> Result<()> {
-        self.destroy_graphs()?;
-        self.stage = None;
-        self.globals.dt = stage.stage.dt;
-        self.globals.evaluate();
-        self.upload_globals()?;
-        let forces = self.compile_forces(&stage.forces)?;
-        let f = &self.facts;
-        let (team, device) = (self.rebuild.team(), &self.device);
-        let optional = |(a, b): &(ParticleArray, Option<Buffer>)| {
-            Some((a.component_name()?.to_string(), b.as_ref().map_or(0, Buffer::address)))
-        };
-        let arrays = self.arrays.iter().filter_map(optional).collect();
-        let integrators =
-            Integrators::new(device, self.system, stage, f, &self.globals, &arrays, &mut self.integrator_states)?;
-        let prevented: Vec<String> =
-            forces.not_capturable().into_iter().chain(integrators.not_capturable()).map(String::from).collect();
-        if !prevented.is_empty() {
-            info!("steps are launched one by one, not as a graph, because of {}", prevented.join(", "));
-        }
-        let forces_again = stage.forces_again();
-        let steps_kernel = if forces_again || !prevented.is_empty() || self.rebuild.staged.is_some() {
-            None
-        } else {
-            StepsKernel::new(device, &forces, &integrators, f.precision, f.n, f.n_types, team)?
-        };
-        let components = stage.forces.clone();
-        self.stage =
-            Some(Stage { components, forces, integrators, forces_again, steps_kernel, graphs: Graphs::new(prevented) });
-        if forces_are_valid {
-            return Ok(());
-        }
-        self.launch_forces(Wanted::ALL)?;
-        self.launch_integrators(When::Start)?;
-        self.sync_after_forces()
-    }
-
-    fn step(&self) -> u64 {
-        self.globals.step
-    }
-
-    fn advance(&mut self, steps: u64, wanted: Wanted, _: &AtomicBool) -> Result<u64> {
-        self.run_steps(steps, wanted)?;
-        Ok(steps)
-    }
-
-    fn sums(&mut self) -> Result<SystemSums> {
-        let kernel = self.motion_sums;
-        let view = self.view();
-        let Some(stage) = &self.stage else { return Err(Error::Run("no stage has begun".into())) };
-        let (partial, counter, result) =
-            (self.motion.0.address(), self.motion.1.address(), stage.forces.motion_address());
-        let pointer = |p: *const u8| p.cast_mut().cast::<Opaque>();
-        let args = [
-            pointer(std::ptr::from_ref(&view).cast()),
-            pointer(std::ptr::from_ref(&partial).cast()),
-            pointer(std::ptr::from_ref(&counter).cast()),
-            pointer(std::ptr::from_ref(&result).cast()),
-        ];
-        let blocks = (4 * self.device.multiprocessors()).min(self.facts.n.div_ceil(256) as u32);
-        self.device.launch(kernel, Extent::from(blocks), Extent::from(256), 0, &args)?;
-        let reported = stage.forces.reported()?;
-        Ok(SystemSums {
-            kinetic_tensor: std::array::from_fn(|k| reported.motion[k]),
-            momentum: std::array::from_fn(|k| reported.motion[6 + k]),
-            rotational: reported.motion[9],
-            components: reported.components,
-            quantities: reported.quantities,
-            reservoir: stage.integrators.reservoir(&self.integrator_states)?,
-        })
-    }
-
-    fn read(&mut self, section: &str) -> Result<Vec<u8>> {
-        let found = self.arrays.iter().find(|(a, _)| a.name == section);
-        let (array, buffer) = found.ok_or_else(|| Error::Run(format!("there is no section `{section}`")))?;
-        let stride = array.element.stride(self.facts.precision);
-        let Some(buffer) = buffer else { return Ok(vec![0; stride * self.facts.n]) };
-        let bytes = buffer.download()?;
-        let mut out = vec![0; stride * self.facts.n];
-        for (row, tag) in bytes.chunks_exact(stride).zip(self.tags()?) {
-            out[tag as usize * stride..][..stride].copy_from_slice(row);
-        }
-        Ok(out)
-    }
-
-    fn facts(&self) -> &Facts {
-        &self.facts
-    }
-
-    fn topology(&self) -> &Topology {
-        &self.topology
-    }
-
-    fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
-        let Update { mut edits, changed: changed_now, sim_box } = call_updater(self, updater)?;
+    /// Applies what an updater did to the state, and recomputes forces if needed. All ranks call it.
+    pub(super) fn apply_update(&mut self, updater: &Arc<Component>, update: Update, wanted: Wanted) -> Result<()> {
+        let Update { mut edits, changed: changed_now, sim_box } = update;
         self.sync_globals()?;
         let box_changed = changed_now & changed::BOX != 0;
         if box_changed && !self.globals.is_halted() {
@@ -365,13 +311,125 @@ impl Backend for GpuSystem {
             self.rebuild_now(SortWhen::Due)?;
         }
         if positions || topology_changed || changed_now & changed::FORCES != 0 {
-            self.launch_forces(wanted)?;
+            self.gather_threads()?;
+            self.launch_forces_anew(wanted)?;
         }
         if changed_now & changed::VELOCITIES != 0 {
             self.launch_integrators(When::Start)?;
         }
         // the next step reports a fault of these forces; only the virial is needed before
         if wanted.more_than_force() { self.sync_after_forces() } else { Ok(()) }
+    }
+}
+
+impl Backend for GpuSystem {
+    fn begin_stage(&mut self, stage: &StagePlan, forces_are_valid: bool) -> Result<()> {
+        self.destroy_graphs()?;
+        self.stage = None;
+        self.globals.dt = stage.stage.dt;
+        self.globals.evaluate();
+        self.upload_globals()?;
+        let forces = self.compile_forces(&stage.forces)?;
+        let f = &self.facts;
+        let (team, device) = (self.rebuild.team(), &self.device);
+        let optional = |(a, b): &(ParticleArray, Option<Buffer>)| {
+            Some((a.component_name()?.to_string(), b.as_ref().map_or(0, Buffer::address)))
+        };
+        let arrays = self.arrays.iter().filter_map(optional).collect();
+        let integrators = Integrators::new(
+            device,
+            self.system,
+            stage,
+            f,
+            &self.globals,
+            &arrays,
+            &mut self.integrator_states,
+            self.rank.clone(),
+        )?;
+        let prevented: Vec<String> =
+            forces.not_capturable().into_iter().chain(integrators.not_capturable()).map(String::from).collect();
+        if !prevented.is_empty() {
+            info!("steps are launched one by one, not as a graph, because of {}", prevented.join(", "));
+        }
+        let forces_again = stage.forces_again();
+        let steps_kernel =
+            if forces_again || !prevented.is_empty() || self.rebuild.staged.is_some() || self.rank.is_some() {
+                None
+            } else {
+                StepsKernel::new(device, &forces, &integrators, f.precision, f.n, f.n_types, team)?
+            };
+        let components = stage.forces.clone();
+        self.stage =
+            Some(Stage { components, forces, integrators, forces_again, steps_kernel, graphs: Graphs::new(prevented) });
+        if forces_are_valid {
+            return Ok(());
+        }
+        self.gather_threads()?;
+        self.launch_forces_anew(Wanted::ALL)?;
+        self.launch_integrators(When::Start)?;
+        self.sync_after_forces()
+    }
+
+    fn step(&self) -> u64 {
+        self.globals.step
+    }
+
+    fn advance(&mut self, steps: u64, wanted: Wanted, _: &AtomicBool) -> Result<u64> {
+        self.run_steps(steps, wanted)?;
+        Ok(steps)
+    }
+
+    fn sums(&mut self) -> Result<SystemSums> {
+        let kernel = self.motion_sums;
+        let view = self.view();
+        let Some(stage) = &self.stage else { return Err(Error::Run("no stage has begun".into())) };
+        let (partial, counter, result) =
+            (self.motion.0.address(), self.motion.1.address(), stage.forces.motion_address());
+        let pointer = |p: *const u8| p.cast_mut().cast::<Opaque>();
+        let args = [
+            pointer(std::ptr::from_ref(&view).cast()),
+            pointer(std::ptr::from_ref(&partial).cast()),
+            pointer(std::ptr::from_ref(&counter).cast()),
+            pointer(std::ptr::from_ref(&result).cast()),
+        ];
+        let blocks = (4 * self.device.multiprocessors()).min(self.facts.n.div_ceil(256) as u32);
+        // SAFETY: the kernel takes the view of the state and the addresses of its partial sums, its counter and its result
+        unsafe { self.device.launch(kernel, Extent::from(blocks), Extent::from(256), 0, &args)? };
+        let reported = stage.forces.reported()?;
+        Ok(SystemSums {
+            kinetic_tensor: std::array::from_fn(|k| reported.motion[k]),
+            momentum: std::array::from_fn(|k| reported.motion[6 + k]),
+            rotational: reported.motion[9],
+            components: reported.components,
+            quantities: reported.quantities,
+            reservoir: stage.integrators.reservoir(&self.integrator_states)?,
+        })
+    }
+
+    fn read(&mut self, section: &str) -> Result<Vec<u8>> {
+        let found = self.arrays.iter().find(|(a, _)| a.name == section);
+        let (array, buffer) = found.ok_or_else(|| Error::Run(format!("there is no section `{section}`")))?;
+        let stride = array.element.stride(self.facts.precision);
+        let Some(buffer) = buffer else { return Ok(vec![0; stride * self.facts.n]) };
+        let bytes = buffer.download()?;
+        let mut out = vec![0; stride * self.facts.n];
+        for (row, tag) in bytes.chunks_exact(stride).zip(self.tags()?) {
+            out[tag as usize * stride..][..stride].copy_from_slice(row);
+        }
+        Ok(out)
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
+        let update = call_updater(self, updater)?;
+        self.apply_update(updater, update, wanted)
     }
 
     fn export(&mut self) -> Result<RawState> {
@@ -386,8 +444,8 @@ impl Backend for GpuSystem {
         self.globals.box_length
     }
 
-    fn views(&mut self) -> (StateView, ListView, LinkView) {
-        (self.view(), self.rebuild.view(), self.links.view(0))
+    fn views(&mut self) -> Result<(StateView, ListView, LinkView)> {
+        Ok((self.view(), self.rebuild.view(), self.links.view(0)))
     }
 
     fn end_views(&mut self) {}

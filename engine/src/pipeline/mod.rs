@@ -199,6 +199,10 @@ pub struct Pipeline {
     pub device: DeviceChoice,
     /// Position of `device`.
     pub device_at: Option<Position>,
+    /// Number of GPUs that share the run: that of `device` and the next ones.
+    pub gpus: u32,
+    /// Position of `gpus`.
+    pub gpus_at: Option<Position>,
     /// Precision.
     pub precision: Precision,
     /// Neighbor list.
@@ -311,6 +315,8 @@ impl Pipeline {
         let device_at = fields.raw("device").map(Value::at);
         // with a wrong device, components are checked for the CPU
         let device = fields.or("device", Range::ANY, DeviceChoice::default).unwrap_or(DeviceChoice::Cpu);
+        let gpus_at = fields.raw("gpus").map(Value::at);
+        let gpus = fields.or("gpus", Range::ANY, || 1u32).unwrap_or(1);
         let precision = fields.or("precision", Range::ANY, || PrecisionField(Precision::Mixed));
         let precision = precision.map_or(Precision::Mixed, |p| p.0);
         let neighbors = fields.or("neighbors", Range::ANY, Neighbors::default).unwrap_or_default();
@@ -341,6 +347,8 @@ impl Pipeline {
             seed,
             device,
             device_at,
+            gpus,
+            gpus_at,
             precision,
             neighbors,
             checkpoint,
@@ -369,7 +377,7 @@ impl Pipeline {
             CheckpointSettings,
         ),
     ) -> Option<Self> {
-        for name in ["neighbors", "initial", "forces", "integrators", "updaters", "analyzers", "stages"] {
+        for name in ["gpus", "neighbors", "initial", "forces", "integrators", "updaters", "analyzers", "stages"] {
             if let Some(value) = fields.raw(name) {
                 let text =
                     "a pipeline has either an `ensemble`, which has no particles, or an initial state and stages";
@@ -387,6 +395,8 @@ impl Pipeline {
             seed,
             device,
             device_at,
+            gpus: 1,
+            gpus_at: None,
             precision,
             neighbors: Neighbors::default(),
             checkpoint,

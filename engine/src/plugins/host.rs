@@ -98,7 +98,7 @@ impl Services for CpuServices {
     fn kernel(&self, _: u64, _: &str) -> Result<Kernel> {
         Err(Error::Run(NO_COMPILER.into()))
     }
-    fn launch(&self, _: Kernel, _: Extent, _: Extent, _: u32, _: &[*mut Opaque]) -> Result<()> {
+    unsafe fn launch(&self, _: Kernel, _: Extent, _: Extent, _: u32, _: &[*mut Opaque]) -> Result<()> {
         Err(Error::Run(NO_COMPILER.into()))
     }
 }
@@ -301,7 +301,8 @@ extern "C" fn launch(
     arguments: RSlice<'_, *mut Opaque>,
 ) -> Wire<()> {
     let arguments = arguments.as_slice();
-    wire(services(this).device().and_then(|d| d.launch(Kernel(kernel), grid, block, shared, arguments)))
+    // SAFETY: the arguments are those of the kernel (contract of `Host::launch`)
+    wire(services(this).device().and_then(|d| unsafe { d.launch(Kernel(kernel), grid, block, shared, arguments) }))
 }
 extern "C" fn array(this: *mut Opaque, name: RStr<'_>) -> u64 {
     let arrays = services(this).arrays.lock().unwrap_or_else(PoisonError::into_inner);

@@ -127,7 +127,7 @@ pub fn analyze(
             Values::Int(v) => FrameArray::ints(name, a.width, v),
         })
         .collect();
-    let (state, list, bond_view) = backend.views();
+    let (state, list, bond_view) = backend.views()?;
     let common = FrameCall {
         size: size_of::<FrameCall>() as u32,
         dimensions: facts.dimensions,

@@ -3,7 +3,7 @@
 use crate::backend::Backend;
 use crate::cpu;
 use crate::diagnostic::Failure;
-use crate::gpu::GpuSystem;
+use crate::gpu::{GpuSystem, RankedSystem};
 use crate::plan::Plan;
 
 /// Opens the device of a plan and uploads the initial state.
@@ -19,6 +19,13 @@ pub fn open(plan: &Plan) -> Result<Box<dyn Backend>, Failure> {
 /// # Errors
 /// As for [`open`].
 pub fn open_shared(plan: &Plan, runs: u32) -> Result<Box<dyn Backend>, Failure> {
+    let ranks = plan.pipeline.gpus;
+    if ranks > 1 || std::env::var_os("GALAMOST_ONE_RANK").is_some() {
+        return match plan.device.open_ranks(ranks)? {
+            None => Ok(cpu::backend(plan)?),
+            Some(devices) => Ok(Box::new(RankedSystem::new(plan, devices)?)),
+        };
+    }
     match plan.device.open_shared(runs)? {
         None => Ok(cpu::backend(plan)?),
         Some(device) => Ok(Box::new(GpuSystem::new(plan, device)?)),

@@ -67,7 +67,11 @@ pub fn device(plan: &Plan) -> String {
         // do not open the device, which takes time and memory
         Chosen::Cuda { ordinal, .. } => {
             let name = crate::device::driver().ok().and_then(|d| d.1.get(*ordinal as usize).cloned());
-            name.map_or_else(|| format!("CUDA {ordinal}"), |n| format!("CUDA {ordinal}: {n}"))
+            let which = match plan.pipeline.gpus {
+                0 | 1 => format!("CUDA {ordinal}"),
+                gpus => format!("CUDA {ordinal} to {}", ordinal + gpus - 1),
+            };
+            name.map_or_else(|| which.clone(), |n| format!("{which}: {n}"))
         }
         Chosen::Emulated => "CUDA kernels emulated on the CPU".into(),
     }

@@ -21,7 +21,9 @@ pub const COMPONENT_VARYINGS: usize = 4;
 /// The particles.
 ///
 /// Arrays are in the current order of particles, with index 0 … n_local + n_ghost − 1. Ghosts follow the local
-/// particles; at present there are none. `real` is f32 in `Single` and `Mixed`, and f64 in `Double`.
+/// particles; at present there are none. If several GPUs share a run, each of them has arrays of all particles, but
+/// propagates those from own_begin to own_end; a component with kernels of its own is called on the first GPU, whose
+/// arrays are complete at that time. `real` is f32 in `Single` and `Mixed`, and f64 in `Double`.
 ///
 /// # Valid host arrays
 /// Unsafe functions require that a view describes valid host arrays:
@@ -92,8 +94,12 @@ pub struct StateView {
     /// A particle does not rotate about an axis with moment 0.
     #[device(cxx = "real*")]
     pub inertia: DevicePtr<u8>,
+    /// First particle that this device propagates; 0 if it propagates all of them.
+    pub own_begin: u32,
+    /// One after the last particle that this device propagates.
+    pub own_end: u32,
     /// Reserved; must be 0.
-    pub reserved: [u64; 4],
+    pub reserved: [u64; 3],
 }
 
 /// Access in f64 on the host, for any precision. Intended for forces, updaters and analyzers whose CPU implementation
@@ -418,7 +424,9 @@ impl StateView {
             torque: DevicePtr::null(),
             angular_momentum: DevicePtr::null(),
             inertia: DevicePtr::null(),
-            reserved: [0; 4],
+            own_begin: 0,
+            own_end: 0,
+            reserved: [0; 3],
         }
     }
 

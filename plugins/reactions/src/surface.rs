@@ -94,11 +94,29 @@ fn golden() -> f64 {
 }
 
 impl InitiatorSurface {
+    /// Returns the area of the surface.
+    fn area(&self) -> f64 {
+        match self.surface.value {
+            Surface::Sphere { radius } => 4.0 * PI * radius * radius,
+            Surface::Plane { normal } => {
+                self.box_length.iter().enumerate().filter(|(k, _)| *k != normal as usize).map(|(_, l)| l).product()
+            }
+        }
+    }
+
+    /// Returns the number of monomers.
+    fn wanted(&self) -> f64 {
+        let volume: f64 = self.box_length.iter().product();
+        let taken =
+            if let Surface::Sphere { radius } = self.surface.value { 4.0 / 3.0 * PI * radius.powi(3) } else { 0.0 };
+        (self.density.value * (volume - taken)).round()
+    }
+
     /// Returns the sites of the surface, and for each whether it is an initiator.
     fn sites(&self) -> (Vec<[f64; 3]>, Vec<bool>) {
         match self.surface.value {
             Surface::Sphere { radius } => {
-                let area = 4.0 * PI * radius * radius;
+                let area = self.area();
                 let n = (self.sites * area).round().max(1.0) as usize;
                 let wanted = (self.initiators.value * area).round() as usize;
                 let site = |k: usize| {
@@ -148,14 +166,9 @@ impl InitiatorSurface {
     /// Returns the sites of monomers: the coarsest lattice with enough sites, minus a random surplus.
     fn monomers(&self, key: RandomKey) -> Result<Vec<[f64; 3]>> {
         let volume: f64 = self.box_length.iter().product();
-        let taken =
-            if let Surface::Sphere { radius } = self.surface.value { 4.0 / 3.0 * PI * radius.powi(3) } else { 0.0 };
-        let wanted = (self.density.value * (volume - taken)).round() as usize;
+        let wanted = self.wanted() as usize;
         if wanted == 0 {
             return Ok(vec![]);
-        }
-        if wanted > u32::MAX as usize / 4 {
-            return Err(InputError::at(self.density.at, format!("{wanted} monomers are too many")).into());
         }
         let mut spacing = (volume / wanted as f64).cbrt();
         // refine the lattice until it has enough free sites
@@ -211,6 +224,16 @@ impl Generator for InitiatorSurface {
             let text = format!("the sphere and its gap do not fit into the box length {}", self.box_length[k]);
             return Err(InputError::at(self.surface.at, text).into());
         }
+        if let Surface::Plane { normal } = self.surface.value
+            && 2.0 * self.gap > self.box_length[normal as usize]
+        {
+            let length = self.box_length[normal as usize];
+            let text = format!("the gaps on both sides of the plane do not fit into the box length {length}");
+            return Err(InputError::at(self.surface.at, text).into());
+        }
+        // sites first: they are numbered in whole numbers, which must not overflow
+        s.require(self.sites * self.area()).map_err(|m| InputError::at(self.surface.at, m))?;
+        s.require(self.wanted()).map_err(|m| InputError::at(self.density.at, m))?;
         (s.dimensions, s.box_length) = (3, self.box_length);
         let [wall, initiator, monomer] = [&self.wall, &self.initiator, &self.monomer].map(|name| s.type_id(name));
         let (mut init, mut cris) = (vec![], vec![]);

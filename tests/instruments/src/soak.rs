@@ -1,5 +1,6 @@
 //! A soak: one run with many analyzers, reactions and checkpoints. Its memory must stay constant, and its speed.
 
+use crate::process::processor_time;
 use crate::{Folders, minutes};
 use clap::Args;
 use std::fs::File;
@@ -36,11 +37,16 @@ pub struct SoakArgs {
 /// Largest change of memory between a tenth of the run and its end.
 const MEMORY: f64 = 0.01;
 
+/// Largest change of speed between the first and the last third of the rest of the run.
+const SPEED: f64 = 0.02;
+
 /// One look at the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Sample {
     /// Seconds since the start.
     time: f64,
+    /// Seconds that the run has worked: processor time on the CPU, so that other programs do not count.
+    work: f64,
     /// Resident memory in MiB.
     memory: f64,
     /// Memory on the GPU in MiB.
@@ -49,7 +55,7 @@ struct Sample {
     step: f64,
 }
 
-/// Runs the command. Returns whether the memory is constant.
+/// Runs the command. Returns whether memory and speed are constant.
 ///
 /// # Errors
 /// Returns an error if the run does not start, or ends too early.
@@ -85,7 +91,8 @@ pub fn run(args: &SoakArgs) -> Result<bool, String> {
 fn watch(args: &SoakArgs, folder: &Path, child: &mut Child, begun: Instant) -> Result<Vec<Sample>, String> {
     let on_gpu = args.device.starts_with("cuda") || args.device == "auto";
     let mut samples: Vec<Sample> = vec![];
-    println!("{:>9} {:>12} {:>12} {:>14} {:>10}", "seconds", "memory/MiB", "gpu/MiB", "step", "steps/s");
+    let per = if on_gpu { "steps/s" } else { "steps/CPU s" };
+    println!("{:>9} {:>12} {:>12} {:>14} {per:>12}", "seconds", "memory/MiB", "gpu/MiB", "step");
     while begun.elapsed() < args.minutes {
         std::thread::sleep(Duration::from_secs_f64(args.interval).min(args.minutes));
         if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
@@ -95,10 +102,11 @@ fn watch(args: &SoakArgs, folder: &Path, child: &mut Child, begun: Instant) -> R
         let Some(memory) = resident(child.id()) else { continue };
         let time = begun.elapsed().as_secs_f64();
         let gpu = if on_gpu { gpu_memory(child.id()) } else { None };
-        let sample = Sample { time, memory, gpu, step: last_step(&folder.join("thermo.csv")).unwrap_or(0.0) };
-        let speed = samples.last().map_or(0.0, |s| (sample.step - s.step) / (sample.time - s.time));
+        let work = if on_gpu { time } else { processor_time(child).as_secs_f64() };
+        let sample = Sample { time, work, memory, gpu, step: last_step(&folder.join("thermo.csv")).unwrap_or(0.0) };
+        let speed = samples.last().map_or(0.0, |s| (sample.step - s.step) / (sample.work - s.work));
         let gpu = sample.gpu.map_or("-".into(), |g| format!("{g:.0}"));
-        println!("{time:>9.0} {memory:>12.2} {gpu:>12} {:>14} {speed:>10.1}", sample.step);
+        println!("{time:>9.0} {memory:>12.2} {gpu:>12} {:>14} {speed:>12.1}", sample.step);
         samples.push(sample);
     }
     Ok(samples)
@@ -136,19 +144,8 @@ fn last_step(path: &Path) -> Option<f64> {
     complete.rsplit('\n').next()?.split(',').next()?.parse().ok()
 }
 
-/// The slope of a straight line through points, times the length of the interval, relative to the mean.
-fn drift(points: &[(f64, f64)]) -> f64 {
-    let n = points.len() as f64;
-    let mean = |f: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(f).sum::<f64>() / n;
-    let (x, y) = (mean(&|p| p.0), mean(&|p| p.1));
-    let covariance = mean(&|p| (p.0 - x) * (p.1 - y));
-    let variance = mean(&|p| (p.0 - x) * (p.0 - x));
-    let length = points.last().map_or(0.0, |p| p.0) - points.first().map_or(0.0, |p| p.0);
-    if variance > 0.0 && y != 0.0 { covariance / variance * length / y } else { 0.0 }
-}
-
 /// Compares the samples after a tenth of the run with those at its end. Memory is a mean of several samples, since the
-/// threads that write checkpoints and pictures come and go.
+/// threads that write checkpoints and pictures come and go. Speed is that of a third, which has several checkpoints.
 fn judge(samples: &[Sample]) -> Result<bool, String> {
     if samples.len() < 20 {
         return Err(format!("{} samples are too few to judge; run longer or sample more often", samples.len()));
@@ -160,9 +157,13 @@ fn judge(samples: &[Sample]) -> Result<bool, String> {
         let (begin, end) = (mean(&after[..few], f), mean(&after[after.len() - few..], f));
         (begin, end, end / begin - 1.0)
     };
-    let speeds: Vec<(f64, f64)> =
-        after.windows(2).map(|w| (w[1].time, (w[1].step - w[0].step) / (w[1].time - w[0].time))).collect();
-    let speed = speeds.iter().map(|s| s.1).sum::<f64>() / speeds.len() as f64;
+    let third = after.len() / 3;
+    let speed = |list: &[Sample]| {
+        let (a, b) = (list[0], list[list.len() - 1]);
+        (b.step - a.step) / (b.work - a.work)
+    };
+    let (early, late) = (speed(&after[..=third]), speed(&after[after.len() - 1 - third..]));
+    let slower = late / early - 1.0;
     let (begin, end, memory) = change(&|s| s.memory);
     println!("memory: {begin:.2} → {end:.2} MiB from 10 % of the run to its end, {:+.2} %", 100.0 * memory);
     let mut good = memory.abs() <= MEMORY;
@@ -171,9 +172,11 @@ fn judge(samples: &[Sample]) -> Result<bool, String> {
         println!("memory of the GPU: {begin:.0} → {end:.0} MiB, {:+.2} %", 100.0 * gpu);
         good &= gpu.abs() <= MEMORY;
     }
-    println!("speed: {speed:.1} steps/s, drift {:+.2} % over the run", 100.0 * drift(&speeds));
     println!("{}", if good { "memory is constant within 1 %" } else { "memory is NOT constant within 1 %" });
-    Ok(good)
+    println!("speed: {early:.1} → {late:.1} steps/s from the first to the last third, {:+.2} %", 100.0 * slower);
+    let steady = slower.abs() <= SPEED;
+    println!("{}", if steady { "speed is constant within 2 %" } else { "speed is NOT constant within 2 %" });
+    Ok(good && steady)
 }
 
 #[cfg(test)]
@@ -182,20 +185,21 @@ mod tests {
 
     #[test]
     fn growth_is_found() {
-        let of = |growth: f64| -> Vec<Sample> {
+        let of = |growth: f64, slower: f64| -> Vec<Sample> {
             let one = |k: usize| Sample {
                 time: 10.0 * k as f64,
+                work: 20.0 * k as f64,
                 memory: 100.0 * (1.0 + growth * k as f64 / 100.0),
                 gpu: None,
-                step: 50.0 * k as f64,
+                step: 50.0 * k as f64 * (1.0 - slower * k as f64 / 200.0),
             };
             (0..100).map(one).collect()
         };
-        assert_eq!(judge(&of(0.0)), Ok(true));
-        assert_eq!(judge(&of(0.03)), Ok(false));
-        assert!(judge(&of(0.0)[..10]).is_err());
-        let line: Vec<(f64, f64)> = (0..11).map(|k| (f64::from(k), 10.0 + 0.1 * f64::from(k))).collect();
-        assert!((drift(&line) - 1.0 / 10.5).abs() < 1e-12);
+        assert_eq!(judge(&of(0.0, 0.0)), Ok(true));
+        assert_eq!(judge(&of(0.03, 0.0)), Ok(false));
+        assert_eq!(judge(&of(0.0, 0.01)), Ok(true));
+        assert_eq!(judge(&of(0.0, 0.05)), Ok(false));
+        assert!(judge(&of(0.0, 0.0)[..10]).is_err());
     }
 
     #[test]

@@ -30,6 +30,7 @@ fn plan(registry: &Registry, options: &BenchOptions, chosen: &Chosen, case: &Cas
         Chosen::Cuda { ordinal, .. } => DeviceChoice::Cuda(*ordinal),
         Chosen::Emulated => DeviceChoice::Emulated,
     };
+    (p.gpus, p.gpus_at) = (options.gpus, None);
     check(p, registry, CheckOptions::default())
 }
 

@@ -24,6 +24,9 @@ pub(crate) struct BenchArgs {
     /// Device: auto, cpu, cuda:0 or emulated.
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: String,
+    /// Number of GPUs that share each run: that of the device and the next ones.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    gpus: u32,
     /// Precision: Single, Mixed or Double.
     #[arg(long, default_value = "Mixed")]
     precision: String,
@@ -57,6 +60,8 @@ struct BenchOptions {
     filter: Option<String>,
     /// Device.
     device: DeviceChoice,
+    /// Number of GPUs.
+    gpus: u32,
     /// `Single`, `Mixed` or `Double`.
     precision: String,
     /// Largest number of particles.
@@ -143,6 +148,7 @@ pub(crate) fn run(args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
     let options = BenchOptions {
         filter: args.filter.clone(),
         device: parse_device(&args.device)?,
+        gpus: args.gpus,
         precision: args.precision.clone(),
         max: args.max,
         window: args.window,
@@ -167,6 +173,7 @@ pub(crate) fn run(args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
 fn measure_all(registry: &Registry, options: &BenchOptions) -> Result<BenchReport, Failure> {
     let chosen = galamost_engine::device::choose(options.device).map_err(|e| input_error("--device", e))?;
     let device = match (&chosen, chosen.open()?) {
+        (_, Some(d)) if options.gpus > 1 => format!("{} GPUs, {}", options.gpus, d.name()),
         (_, Some(d)) => d.name(),
         _ => format!(
             "CPU, {}, vectors {}",

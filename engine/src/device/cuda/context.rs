@@ -46,6 +46,8 @@ pub struct CudaDevice {
     pub(super) cooperative: bool,
     /// Several runs of this process use the device.
     pub(super) shared: bool,
+    /// The code of kernels is loaded at once, not at their first launch, which may wait for kernels of other ranks.
+    pub(super) eager: bool,
     pub(super) inner: Mutex<Inner>,
     /// Bytes allocated.
     pub(super) used: AtomicU64,
@@ -94,6 +96,7 @@ impl CudaDevice {
                 multiprocessors: (multiprocessors / runs.max(1)).max(1),
                 cooperative,
                 shared: runs > 1,
+                eager: false,
                 inner: Mutex::default(),
                 used: AtomicU64::new(0),
                 profile: Profile::default(),
@@ -121,12 +124,16 @@ impl CudaDevice {
     }
 
     /// Returns a kernel of a module.
-    pub(super) fn function(module: sys::CUmodule, name: &str) -> Result<sys::CUfunction> {
+    pub(super) fn function(&self, module: sys::CUmodule, name: &str) -> Result<sys::CUfunction> {
         let mut function = std::ptr::null_mut();
         let c = CString::new(name).map_err(|e| fail(name, e))?;
         // SAFETY: the pointers are valid
         unsafe { call!(cuModuleGetFunction(&raw mut function, module, c.as_ptr())) }
             .map_err(|e| fail(&format!("kernel {name}"), e))?;
+        if self.eager {
+            // SAFETY: the function is valid
+            unsafe { call!(cuFuncLoad(function))? };
+        }
         Ok(function)
     }
 }

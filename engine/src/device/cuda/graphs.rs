@@ -100,7 +100,7 @@ impl CudaDevice {
             None => {
                 let ptx = CString::new(condition_ptx()).map_err(|e| fail("conditions", e))?;
                 let module = Self::load(ptx.as_bytes_with_nul())?;
-                let kernels = [Self::function(module, "set_rebuild")?, Self::function(module, "set_nonzero")?];
+                let kernels = [self.function(module, "set_rebuild")?, self.function(module, "set_nonzero")?];
                 inner.conditions = Some(kernels);
                 kernels
             }

@@ -4,10 +4,12 @@ mod context;
 mod driver;
 mod graphs;
 mod memory;
+mod peers;
 mod profile;
 
 pub use context::CudaDevice;
 pub use driver::{driver, driver_version, probe};
+pub use peers::{check_peers, open_peers};
 
 use super::{Device, Graph, Kernel, Services, SourceUnit, nvrtc};
 use crate::profile::{Profile, Timing};
@@ -64,11 +66,18 @@ impl Services for CudaDevice {
     fn kernel(&self, module: u64, name: &str) -> Result<Kernel> {
         let mut inner = self.activate()?;
         let module = *inner.modules.get(module as usize).ok_or_else(|| fail(name, "unknown module"))?;
-        inner.kernels.push(Self::function(module, name)?);
+        inner.kernels.push(self.function(module, name)?);
         inner.names.push(name.into());
         Ok(Kernel(inner.kernels.len() as u64 - 1))
     }
-    fn launch(&self, kernel: Kernel, grid: Extent, block: Extent, shared: u32, args: &[*mut Opaque]) -> Result<()> {
+    unsafe fn launch(
+        &self,
+        kernel: Kernel,
+        grid: Extent,
+        block: Extent,
+        shared: u32,
+        args: &[*mut Opaque],
+    ) -> Result<()> {
         let mut inner = self.activate()?;
         let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
         if shared > DEFAULT_SHARED {
@@ -172,7 +181,7 @@ impl Device for CudaDevice {
         unsafe { call!(cuOccupancyMaxActiveBlocksPerMultiprocessor(&raw mut blocks, f, threads as i32, 0))? };
         Ok(blocks.max(0) as u32 * self.multiprocessors)
     }
-    fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
+    unsafe fn launch_cooperative(&self, kernel: Kernel, blocks: u32, threads: u32, args: &[*mut Opaque]) -> Result<()> {
         let inner = self.activate()?;
         let f = *inner.kernels.get(kernel.0 as usize).ok_or_else(|| fail("launch", "unknown kernel"))?;
         let mut args: Vec<*mut std::ffi::c_void> = args.iter().map(|a| a.cast()).collect();

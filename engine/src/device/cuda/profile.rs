@@ -38,7 +38,7 @@ impl CudaDevice {
             Some(wait) => wait,
             None => {
                 let ptx = CString::new(WAIT_PTX).map_err(|e| fail("wait", e))?;
-                let wait = Self::function(Self::load(ptx.as_bytes_with_nul())?, "wait")?;
+                let wait = self.function(Self::load(ptx.as_bytes_with_nul())?, "wait")?;
                 *inner.wait.insert(wait)
             }
         };

@@ -23,6 +23,8 @@ pub struct PhaseKernel {
     pub moves: bool,
     /// It runs an action after all particles are done.
     pub has_action: bool,
+    /// Number of sums over all particles that the action needs.
+    pub sums: u32,
     /// Its action begins the next step.
     pub advances: bool,
 }
@@ -30,7 +32,17 @@ pub struct PhaseKernel {
 impl PhaseKernel {
     fn of(kernel: String, when: When, scalars: &[&PhaseInfo]) -> Self {
         let (sim_box, virial) = (scalars.iter().any(|q| q.sim_box), scalars.iter().any(|q| q.sim_box && !q.shear));
-        Self { kernel, when, particles: false, sim_box, virial, moves: false, has_action: true, advances: false }
+        Self {
+            kernel,
+            when,
+            particles: false,
+            sim_box,
+            virial,
+            moves: false,
+            has_action: true,
+            sums: 0,
+            advances: false,
+        }
     }
 
     /// Returns the number of its first phase, the suffix of its device functions.
@@ -39,8 +51,15 @@ impl PhaseKernel {
     }
 }
 
-/// Returns the kernels of an integrator, from the output of [`integrator_functions`].
-pub fn integrator_unit(name: &str, functions: &str, kernels: &[PhaseKernel], precision: Precision) -> SourceUnit {
+/// Returns the kernels of an integrator, from the output of [`integrator_functions`]. With several `ranks`, the action at
+/// the end of a particle phase is a kernel as well.
+pub fn integrator_unit(
+    name: &str,
+    functions: &str,
+    kernels: &[PhaseKernel],
+    ranks: bool,
+    precision: Precision,
+) -> SourceUnit {
     let mut t = format!("#include \"galamost/integrate.cuh\"\n{functions}");
     for s in kernels {
         let (kernel, k) = (&s.kernel, s.number());
@@ -55,6 +74,9 @@ pub fn integrator_unit(name: &str, functions: &str, kernels: &[PhaseKernel], pre
                 "extern \"C\" __global__ void {kernel}(PhaseArgs a) {{\nif (!a.state.globals->halt) scalars_{k}(a);\n}}"
             )
         };
+        if ranks && s.particles && s.has_action {
+            let _ = writeln!(t, "extern \"C\" __global__ void {kernel}_end(PhaseArgs a) {{ phase_end<Phase{k}>(a); }}");
+        }
     }
     SourceUnit::new(name, &t, precision)
 }
@@ -89,6 +111,7 @@ pub fn integrator_functions(text: &str, program: &ProgramInfo, advance: bool) ->
             particles: true,
             moves: p.moves,
             has_action: p.sums > 0 || advances,
+            sums: p.sums,
             advances,
             ..PhaseKernel::of(kernel, p.when, &all)
         });

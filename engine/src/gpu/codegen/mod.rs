@@ -89,8 +89,17 @@ fn evaluate(terms: usize, n_types: u32) -> String {
     t + "}\n"
 }
 
-/// Returns the fused pair loop of these components: the kernels `pair_force` and `pair_force_full`.
-pub fn pair_unit(texts: &[String], n_types: u32, team: u32, precision: Precision) -> SourceUnit {
+/// Returns the kernel `pair_force_end`, which adds the sums of the blocks of all ranks.
+fn pair_end(terms: usize, blocks: &str) -> String {
+    format!(
+        "extern \"C\" __global__ void pair_force_end(PairArgs a) {{\n\
+         if (!a.state.globals->halt) total_pair_sums<{terms}>(a, {blocks});\n}}\n"
+    )
+}
+
+/// Returns the fused pair loop of these components: the kernels `pair_force` and `pair_force_full`, and with several
+/// ranks `pair_force_end`.
+pub fn pair_unit(texts: &[String], n_types: u32, team: u32, ranks: bool, precision: Precision) -> SourceUnit {
     let terms = texts.len();
     let mut t = format!("#include \"galamost/pair.cuh\"\n{}", pair_terms(texts, n_types));
     for (name, full) in [("pair_force", false), ("pair_force_full", true)] {
@@ -100,12 +109,15 @@ pub fn pair_unit(texts: &[String], n_types: u32, team: u32, precision: Precision
              pair_loop<PairTerms, {terms}, {team}u, {full}>(a);\n}}"
         );
     }
+    if ranks {
+        t.push_str(&pair_end(terms, &format!("(a.state.n_local * {team}u + blockDim.x - 1u) / blockDim.x")));
+    }
     SourceUnit::new("pair", &t, precision)
 }
 
 /// Returns the pair loop of these components over a staged list: the kernels `pair_force` and `pair_force_full`. With
 /// `queued`, pairs within the cutoff are collected before they are evaluated.
-pub fn staged_pair_unit(texts: &[String], n_types: u32, queued: bool, precision: Precision) -> SourceUnit {
+pub fn staged_pair_unit(texts: &[String], n_types: u32, queued: bool, ranks: bool, precision: Precision) -> SourceUnit {
     let terms = texts.len();
     let mut t = format!(
         "#define GALAMOST_PAIR_TERMS {terms}\n#include \"galamost/staged_pair.cuh\"\n{}",
@@ -119,6 +131,9 @@ pub fn staged_pair_unit(texts: &[String], n_types: u32, queued: bool, precision:
             "extern \"C\" __global__ void __launch_bounds__({BLOCK}, {blocks}) {name}(StagedPairArgs a) {{\n\
              staged_pair_loop<PairTerms, {terms}, {types}, {queued}, {full}>(a);\n}}"
         );
+    }
+    if ranks {
+        t.push_str(&pair_end(terms, "(a.state.n_local + BLOCK - 1u) / BLOCK"));
     }
     SourceUnit::new("staged pair", &t, precision)
 }
@@ -143,18 +158,24 @@ fn bonded_potential(text: &str) -> String {
 }
 
 /// Returns the loop of one bonded potential for links of `width` members: the kernels `bond_force` and
-/// `bond_force_full`.
-pub fn bond_unit(name: &str, text: &str, width: u32, precision: Precision) -> SourceUnit {
+/// `bond_force_full`, and with several ranks `bond_force_end`, which adds the sums of the blocks of all ranks.
+pub fn bond_unit(name: &str, text: &str, width: u32, ranks: bool, precision: Precision) -> SourceUnit {
     let (link, potential) = (link_name(width), bonded_potential(text));
     let kernel = |name: &str, full: bool| {
         format!(
             "extern \"C\" __global__ void __launch_bounds__(128) {name}(BondArgs a) {{ {link}_loop<Potential, {full}>(a); }}\n"
         )
     };
-    let t = format!(
+    let mut t = format!(
         "#include \"galamost/angles.cuh\"\n{potential}{}{}",
         kernel("bond_force", false),
         kernel("bond_force_full", true)
     );
+    if ranks {
+        t.push_str(
+            "extern \"C\" __global__ void bond_force_end(BondArgs a) {\n\
+             if (!a.state.globals->halt) total_bonded_sums(a, (a.state.n_local + blockDim.x - 1u) / blockDim.x);\n}\n",
+        );
+    }
     SourceUnit::new(name, &t, precision)
 }

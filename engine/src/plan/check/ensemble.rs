@@ -1,21 +1,16 @@
 //! The check of a pipeline of samplers.
 
-use super::Check;
-use crate::device::Chosen;
+use super::{Bound, Check};
 use crate::diagnostic::Failure;
-use crate::plan::files::RunFile;
-use crate::plugins::Component;
 use galamost_plugin_api::component::SystemInfo;
+use galamost_plugin_api::snapshot::Snapshot;
 use std::sync::Arc;
-
-/// Device, system, samplers and files of a pipeline that passed its check.
-pub type Checked = (Chosen, SystemInfo, Vec<Arc<Component>>, Vec<RunFile>);
 
 /// Creates and binds the samplers of a pipeline.
 ///
 /// # Errors
 /// Returns every error found.
-pub fn check(c: &mut Check<'_>) -> Result<Checked, Failure> {
+pub fn check(c: &mut Check<'_>) -> Result<Bound, Failure> {
     let created = c.create("ensemble", &c.pipeline.ensemble);
     let device = c.choose_device();
     let system = c.system_info(None, device.as_ref());
@@ -31,7 +26,17 @@ pub fn check(c: &mut Check<'_>) -> Result<Checked, Failure> {
     }
     let files = c.files(&samplers, &[]);
     match device {
-        Some(device) if c.errors.is_empty() => Ok((device, system, samplers, files)),
+        Some(device) if c.errors.is_empty() => Ok(Bound {
+            device,
+            snapshot: Snapshot::default(),
+            system,
+            generators: vec![],
+            stages: vec![],
+            components: samplers,
+            groups: vec![],
+            molecules: None,
+            files,
+        }),
         _ => Err(c.failure()),
     }
 }

@@ -11,17 +11,16 @@ mod state;
 use super::files;
 use super::{Plan, PluginUse, StagePlan};
 use crate::device::{self, Chosen};
-use crate::diagnostic::{Diagnostic, Failure};
+use crate::diagnostic::{Diagnostic, Failure, counted};
 use crate::pipeline::Pipeline;
 use crate::plugins::{Component, Registry};
 use crate::state::molecules::MoleculeRule;
 use crate::state::rotation;
 use components::Lists;
-use galamost_plugin_api::component::SystemInfo;
+use galamost_plugin_api::component::{GroupNeed, SystemInfo};
 use galamost_plugin_api::error::{Error, InputError, Position};
 use galamost_plugin_api::plugin_record::{API_MINOR, flags};
 use galamost_plugin_api::snapshot::Snapshot;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,72 +47,72 @@ static NEXT_RUN: AtomicU64 = AtomicU64::new(1);
 pub fn check(pipeline: Pipeline, registry: &Registry, options: CheckOptions) -> Result<Plan, Failure> {
     let errors = options.errors.into_iter().map(|d| (d.at, d)).collect();
     let mut c = Check { pipeline: &pipeline, registry, errors, warnings: vec![], next_id: 0, resumed: options.resumed };
-    if !pipeline.ensemble.is_empty() {
-        let (device, system, components, files) = ensemble::check(&mut c)?;
-        let plugins = plugins_in_use(registry, components.iter().map(|c| &c.library));
-        let (stages, groups) = (vec![], vec![]);
-        let (snapshot, warnings) = (Snapshot::default(), c.warnings(&components));
-        let (partners, molecules) = (BTreeMap::new(), None);
-        return Ok(Plan {
-            pipeline,
-            device,
-            snapshot,
-            system,
-            stages,
-            components,
-            groups,
-            molecules,
-            plugins,
-            warnings,
-            files,
-            partners,
-        });
-    }
+    let bound = if pipeline.ensemble.is_empty() { stages(&mut c, options.snapshot)? } else { ensemble::check(&mut c)? };
+    let used = bound.components.iter().map(|c| &c.library).chain(bound.generators.iter().map(|g| &g.library));
+    let plugins = plugins_in_use(registry, used);
+    let warnings = c.warnings(&bound.components);
+    let partners = files::partners(&bound.files, &bound.stages);
+    Ok(Plan {
+        pipeline,
+        device: bound.device,
+        snapshot: bound.snapshot,
+        system: bound.system,
+        stages: bound.stages,
+        components: bound.components,
+        groups: bound.groups,
+        molecules: bound.molecules,
+        plugins,
+        warnings,
+        files: bound.files,
+        partners,
+    })
+}
 
-    let generators = c.create("initial", &pipeline.initial);
-    let mut lists = Lists::create(&mut c);
+/// What a pipeline without errors is bound to; see [`Plan`].
+struct Bound {
+    device: Chosen,
+    snapshot: Snapshot,
+    system: SystemInfo,
+    generators: Vec<Component>,
+    stages: Vec<StagePlan>,
+    components: Vec<Arc<Component>>,
+    groups: Vec<GroupNeed>,
+    molecules: Option<MoleculeRule>,
+    files: Vec<files::RunFile>,
+}
+
+/// Runs the generators and binds the components of a pipeline with stages.
+fn stages(c: &mut Check<'_>, existing: Option<Snapshot>) -> Result<Bound, Failure> {
+    let generators = c.create("initial", &c.pipeline.initial);
+    let mut lists = Lists::create(c);
     let device = c.choose_device();
-    let mut snapshot = generate::generate(&mut c, &generators, options.snapshot);
+    let mut snapshot = generate::generate(c, &generators, existing);
     let system = SystemInfo {
-        dt: pipeline.stages.first().map_or(0.0, |s| s.dt),
+        dt: c.pipeline.stages.first().map_or(0.0, |s| s.dt),
         ..c.system_info(snapshot.as_ref(), device.as_ref())
     };
     let groups = match &snapshot {
-        Some(s) => lists.bind(&mut c, &system, s, device.as_ref()),
+        Some(s) => lists.bind(c, &system, s, device.as_ref()),
         None => vec![],
     };
-    let (stages, components) = lists.into_stages(&pipeline.stages);
+    let (stages, components) = lists.into_stages(&c.pipeline.stages);
 
     let last_generator = generators.last().and_then(Option::as_ref).map(|g| g.at);
-    complete_rotation(&mut c, snapshot.as_mut(), &components, last_generator);
-    arrays::check(&mut c, &components);
+    complete_rotation(c, snapshot.as_mut(), &components, last_generator);
+    arrays::check(c, &components);
     if c.errors.is_empty() {
-        check_stages(&mut c, &stages, snapshot.as_ref(), last_generator);
+        check_stages(c, &stages, snapshot.as_ref(), last_generator);
     }
-    let molecules = molecule_rule(&mut c, snapshot.as_ref());
+    c.check_gpus(device.as_ref(), snapshot.as_ref());
+    let molecules = molecule_rule(c, snapshot.as_ref());
     let files = c.files(&components, &stages);
-    let partners = files::partners(&files, &stages);
-    let (Some(snapshot), Some(device), true) = (snapshot, device, c.errors.is_empty()) else {
-        return Err(c.failure());
-    };
-
-    let used = components.iter().map(|c| &c.library).chain(generators.iter().flatten().map(|g| &g.library));
-    let plugins = plugins_in_use(registry, used);
-    let warnings = c.warnings(&components);
-    Ok(Plan {
-        pipeline,
-        device,
-        snapshot,
-        system,
-        stages,
-        components,
-        groups,
-        molecules,
-        plugins,
-        warnings,
-        files,
-        partners,
-    })
+    match (snapshot, device) {
+        (Some(snapshot), Some(device)) if c.errors.is_empty() => {
+            let generators = generators.into_iter().flatten().collect();
+            Ok(Bound { device, snapshot, system, generators, stages, components, groups, molecules, files })
+        }
+        _ => Err(c.failure()),
+    }
 }
 
 /// Checks what stages do with the initial state.
@@ -230,6 +229,30 @@ impl Check<'_> {
                 self.error(self.pipeline.device_at, message);
                 None
             }
+        }
+    }
+
+    /// Adds an error if the run cannot be shared by as many GPUs as requested.
+    fn check_gpus(&mut self, device: Option<&Chosen>, snapshot: Option<&Snapshot>) {
+        let gpus = self.pipeline.gpus;
+        let problem = match (device, snapshot) {
+            _ if gpus == 1 => return,
+            _ if gpus == 0 || gpus as usize > device::args::MAX_RANKS => {
+                Some(format!("{gpus} GPUs; a run can use 1 to {}", device::args::MAX_RANKS))
+            }
+            (Some(device), Some(s)) => {
+                let blocks = s.len().div_ceil(device::args::BLOCK as usize);
+                let too_few = format!(
+                    "{} are too few for {gpus} GPUs: each needs a block of {}",
+                    counted(s.len() as u64, "particle"),
+                    device::args::BLOCK
+                );
+                device.check_ranks(gpus).err().or_else(|| (blocks < gpus as usize).then_some(too_few))
+            }
+            _ => None,
+        };
+        if let Some(message) = problem {
+            self.error(self.pipeline.gpus_at, message);
         }
     }
 

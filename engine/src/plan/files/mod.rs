@@ -18,9 +18,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The owner of the newest checkpoint.
-const CHECKPOINT: &str = "the checkpoint";
-
 /// What a run does with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileUse {
@@ -28,9 +25,53 @@ pub enum FileUse {
     Input,
     /// A component writes it.
     Output(OutputKind),
+    /// A component writes an output under this name and renames it.
+    Temporary,
     /// The engine writes it.
     Engine,
+    /// The newest checkpoint.
+    Checkpoint,
 }
+
+/// Who uses a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The engine; in words what the file is.
+    Engine(String),
+    /// A component.
+    Component {
+        name: String,
+        /// Its number; generators have none.
+        id: Option<u32>,
+    },
+}
+
+impl Owner {
+    /// Returns the name of a component.
+    pub fn component(&self) -> Option<&str> {
+        match self {
+            Self::Engine(_) => None,
+            Self::Component { name, .. } => Some(name),
+        }
+    }
+
+    fn id(&self) -> Option<u32> {
+        match self {
+            Self::Engine(_) => None,
+            Self::Component { id, .. } => *id,
+        }
+    }
+}
+
+impl std::fmt::Display for Owner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Self::Engine(name) | Self::Component { name, .. }) = self;
+        f.write_str(name)
+    }
+}
+
+/// What is appended to the name of a file while it is written.
+const PART: &str = ".part";
 
 /// A file of a run.
 #[derive(Clone, Debug)]
@@ -39,10 +80,8 @@ pub struct RunFile {
     pub pipeline: PathBuf,
     /// Position of its name in the pipeline, if it has one.
     pub at: Option<Position>,
-    /// The component that uses it, or in words what it is.
-    pub owner: String,
-    /// Number of the component.
-    pub component: Option<u32>,
+    /// Who uses it.
+    pub owner: Owner,
     /// The path as the pipeline gives it.
     pub shown: String,
     /// What the run does with it.
@@ -63,7 +102,7 @@ impl RunFile {
 
     fn error(&self, message: String) -> Diagnostic {
         let mut d = Diagnostic::new(&self.pipeline, self.at, message);
-        d.component = self.component.map(|_| self.owner.clone());
+        d.component = self.owner.component().map(Into::into);
         d
     }
 }
@@ -106,15 +145,18 @@ pub fn find(
                 Ok(target)
             });
             match checked {
-                Ok(target) => files.push(RunFile {
-                    pipeline: pipeline.path.clone(),
-                    at: Some(at),
-                    owner: c.name.clone(),
-                    component: Some(c.id),
-                    shown: output.path.clone(),
-                    usage: FileUse::Output(output.kind),
-                    target,
-                }),
+                Ok(target) => {
+                    let file = RunFile {
+                        pipeline: pipeline.path.clone(),
+                        at: Some(at),
+                        owner: Owner::Component { name: c.name.clone(), id: Some(c.id) },
+                        shown: output.path.clone(),
+                        usage: FileUse::Output(output.kind),
+                        target,
+                    };
+                    files.extend(temporary(&file));
+                    files.push(file);
+                }
                 Err(why) => {
                     let mut d = Diagnostic::new(
                         &pipeline.path,
@@ -131,6 +173,23 @@ pub fn find(
     files
 }
 
+/// The name under which an output is written before it is renamed; nothing for files that grow.
+fn temporary(output: &RunFile) -> Option<RunFile> {
+    let FileUse::Output(kind) = output.usage else { return None };
+    let renamed = kind != OutputKind::Growing || is_table(&output.target);
+    renamed.then(|| RunFile {
+        shown: format!("{}{PART}", output.shown),
+        usage: FileUse::Temporary,
+        target: output.target.with_suffix(PART),
+        ..output.clone()
+    })
+}
+
+/// Returns whether a growing output is a Parquet table, which is a folder.
+fn is_table(target: &Target) -> bool {
+    target.name.to_ascii_lowercase().ends_with(".parquet")
+}
+
 /// Checks that an output can be written.
 fn writable(
     target: &Target,
@@ -138,8 +197,7 @@ fn writable(
     resumed: bool,
     probed: &mut BTreeMap<PathBuf, Option<String>>,
 ) -> Result<(), String> {
-    // a growing Parquet table is a folder
-    let table = kind == OutputKind::Growing && target.name.to_ascii_lowercase().ends_with(".parquet");
+    let table = kind == OutputKind::Growing && is_table(target);
     if target.is_folder && !table {
         return Err("this is a folder".into());
     }
@@ -159,11 +217,10 @@ fn engine_files(pipeline: &Pipeline, errors: &mut Vec<Diagnostic>) -> Vec<RunFil
     let checkpoint = pipeline.checkpoint_path();
     let given = pipeline.checkpoint.file.as_ref();
     let at = given.and_then(|f| strings::position(&pipeline.text, Position { line: 1, column: 1 }, f));
-    let file = |owner: &str, shown: &Path, usage, target| RunFile {
+    let file = |owner: &str, at, shown: &Path, usage, target| RunFile {
         pipeline: pipeline.path.clone(),
-        at: if usage == FileUse::Engine && owner.contains("checkpoint") { at } else { None },
-        owner: owner.into(),
-        component: None,
+        at,
+        owner: Owner::Engine(owner.into()),
         shown: shown.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         usage,
         target,
@@ -171,7 +228,7 @@ fn engine_files(pipeline: &Pipeline, errors: &mut Vec<Diagnostic>) -> Vec<RunFil
     let mut files = vec![];
     // the pipeline of a test may not be a file
     if let Ok(target) = Target::resolve(&pipeline.path) {
-        files.push(file("the pipeline", &pipeline.path, FileUse::Input, target));
+        files.push(file("the pipeline", None, &pipeline.path, FileUse::Input, target));
     }
     match Target::resolve(&checkpoint) {
         Ok(target) => {
@@ -187,12 +244,12 @@ fn engine_files(pipeline: &Pipeline, errors: &mut Vec<Diagnostic>) -> Vec<RunFil
             }
             for (suffix, owner) in [
                 (".{step}", "an older checkpoint"),
-                (".part", "a checkpoint while it is written"),
+                (PART, "a checkpoint while it is written"),
                 (".lock", "the lock beside the checkpoint"),
             ] {
-                files.push(file(owner, &checkpoint, FileUse::Engine, target.with_suffix(suffix)));
+                files.push(file(owner, at, &checkpoint, FileUse::Engine, target.with_suffix(suffix)));
             }
-            files.push(file(CHECKPOINT, &checkpoint, FileUse::Engine, target));
+            files.push(file("the checkpoint", at, &checkpoint, FileUse::Checkpoint, target));
         }
         Err(e) if given.is_some() || pipeline.checkpoint.regular() => {
             let message = format!("cannot write a checkpoint here: {}: {e}", checkpoint.display());
@@ -206,7 +263,9 @@ fn engine_files(pipeline: &Pipeline, errors: &mut Vec<Diagnostic>) -> Vec<RunFil
         ("the page of `galamost report`", pipeline.path.with_extension("report.html")),
     ] {
         if let Ok(target) = Target::resolve(&path) {
-            files.push(file(owner, &path, FileUse::Engine, target));
+            let part = format!("{owner} while it is written");
+            files.push(file(&part, None, &path, FileUse::Engine, target.with_suffix(PART)));
+            files.push(file(owner, None, &path, FileUse::Engine, target));
         }
     }
     files
@@ -228,8 +287,7 @@ fn inputs(pipeline: &Pipeline, components: &[Arc<Component>]) -> Vec<RunFile> {
         Some(RunFile {
             pipeline: pipeline.path.clone(),
             at: Some(at),
-            owner: entry.name.clone(),
-            component: Some(u32::MAX),
+            owner: Owner::Component { name: entry.name.clone(), id: None },
             shown,
             usage: FileUse::Input,
             target,
@@ -251,7 +309,7 @@ pub fn partners(files: &[RunFile], stages: &[StagePlan]) -> BTreeMap<u32, Vec<u3
     let mut all: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for group in groups.into_values().filter(|g| g.len() > 1) {
         let fit = |f: &&RunFile| group.iter().all(|g| std::ptr::eq(*g, *f) || may_share(g, f, &active));
-        let ids: Vec<u32> = group.iter().filter(|f| fit(f)).filter_map(|f| f.component).collect();
+        let ids: Vec<u32> = group.iter().filter(|f| fit(f)).filter_map(|f| f.owner.id()).collect();
         for id in &ids {
             all.entry(*id).or_default().extend(&ids);
         }
@@ -276,17 +334,13 @@ fn active_stages(stages: &[StagePlan]) -> HashMap<u32, BTreeSet<usize>> {
 
 /// Returns whether two components may write the same file: those of one name in different stages.
 fn may_share(a: &RunFile, b: &RunFile, active: &HashMap<u32, BTreeSet<usize>>) -> bool {
-    let (Some(i), Some(j)) = (a.component, b.component) else { return false };
-    let kinds = matches!(
-        (a.usage, b.usage),
-        (FileUse::Output(OutputKind::Growing), FileUse::Output(OutputKind::Growing))
-            | (FileUse::Output(OutputKind::State), FileUse::Output(OutputKind::State))
-    );
+    let (Some(i), Some(j)) = (a.owner.id(), b.owner.id()) else { return false };
+    let kinds = a.usage == b.usage && matches!(a.usage, FileUse::Output(OutputKind::Growing | OutputKind::State));
     let apart = match (active.get(&i), active.get(&j)) {
         (Some(i), Some(j)) => i.is_disjoint(j),
         _ => false,
     };
-    a.owner == b.owner && a.target.path() == b.target.path() && kinds && apart
+    a.owner.component() == b.owner.component() && a.target.path() == b.target.path() && kinds && apart
 }
 
 /// Returns an error for each file of a pipeline that excludes another.
@@ -299,7 +353,7 @@ pub fn collisions(files: &[RunFile], stages: &[StagePlan]) -> Vec<Diagnostic> {
 pub fn collisions_between<'a>(plans: impl IntoIterator<Item = &'a [RunFile]>) -> Vec<Diagnostic> {
     let all: Vec<RunFile> = plans.into_iter().flatten().cloned().collect();
     // two checkpoints of one name would also share older checkpoints and the lock
-    let follows = |a: &RunFile, b: &RunFile| a.owner == b.owner && a.usage == FileUse::Engine && a.owner != CHECKPOINT;
+    let follows = |a: &RunFile, b: &RunFile| a.owner == b.owner && a.usage == FileUse::Engine;
     pairs(&all, |a, b| a.pipeline != b.pipeline && !follows(a, b))
 }
 
@@ -317,11 +371,16 @@ fn pairs(files: &[RunFile], counts: impl Fn(&RunFile, &RunFile) -> bool) -> Vec<
             .candidates(f)
             .into_iter()
             .map(|i| order[i])
+            // if two temporary names are equal, the outputs are too
+            .filter(|other| f.usage != FileUse::Temporary || other.usage != FileUse::Temporary)
             .find(|other| (writes(f) || writes(other)) && f.target.overlaps(&other.target) && counts(f, other));
         if let Some(other) = found {
             // the error belongs to a component, if there is one
-            let (at, other) =
-                if f.component.is_none() && other.component.is_some() { (other, *f) } else { (*f, other) };
+            let (at, other) = if f.owner.component().is_none() && other.owner.component().is_some() {
+                (other, *f)
+            } else {
+                (*f, other)
+            };
             errors.push(at.error(message(at, other)));
         }
         index.insert(k, f);
@@ -330,18 +389,29 @@ fn pairs(files: &[RunFile], counts: impl Fn(&RunFile, &RunFile) -> bool) -> Vec<
 }
 
 fn message(file: &RunFile, other: &RunFile) -> String {
-    let (shown, owner) = (&file.shown, other.described());
+    let owner = other.described();
+    let shown = match file.usage {
+        FileUse::Temporary => {
+            format!("`{}`, the name of `{}` while it is written,", file.shown, file.shown.trim_end_matches(PART))
+        }
+        _ => format!("`{}`", file.shown),
+    };
     let verb = if file.usage == FileUse::Input { "read" } else { "written" };
-    let what = match (other.component, other.usage) {
-        (None, _) => format!("`{shown}` is {owner}, so it cannot be {verb} here"),
-        (_, FileUse::Input) => format!("`{shown}` is also read by {owner}, and this would overwrite it"),
-        _ if file.usage == FileUse::Input => format!("`{shown}` is also written by {owner}"),
-        _ if file.owner == other.owner && file.pipeline == other.pipeline => {
+    let what = match (other.owner.component(), other.usage) {
+        (None, _) => format!("{shown} is {owner}, so it cannot be {verb} here"),
+        (_, FileUse::Input) => format!("{shown} is also read by {owner}, and this would overwrite it"),
+        (_, FileUse::Temporary) => {
+            let output = other.shown.trim_end_matches(PART);
+            format!("{shown} is the name of `{output}` of {owner} while it is written")
+        }
+        (name, FileUse::Output(_))
+            if file.owner.component() == name && file.pipeline == other.pipeline && file.usage == other.usage =>
+        {
             format!(
-                "`{shown}` is also written by {owner}; only stages that follow each other can continue a table or a trajectory"
+                "{shown} is also written by {owner}; only stages that follow each other can continue a table or a trajectory"
             )
         }
-        _ => format!("`{shown}` is also written by {owner}"),
+        _ => format!("{shown} is also written by {owner}"),
     };
     format!("{what}; choose another file")
 }

@@ -89,7 +89,12 @@ impl Target {
     /// Returns whether a file may belong to both targets.
     pub fn overlaps(&self, other: &Self) -> bool {
         let same_inode = self.inode.is_some() && self.inode == other.inode;
-        same_inode || self.folder == other.folder && names_overlap(&self.name, &other.name)
+        same_inode || self.folder == other.folder && self.may_be(&other.name)
+    }
+
+    /// Returns whether a file with this name, which may contain `{step}`, in the same folder may belong to the target.
+    pub fn may_be(&self, name: &str) -> bool {
+        names_overlap(&self.name, name)
     }
 
     /// Returns the existing files, sorted.

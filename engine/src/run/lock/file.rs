@@ -1,9 +1,7 @@
-//! The lock of a run: a second process cannot write the same files.
+//! A locked file that names its process.
 
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::log::now;
-use crate::plan::Plan;
-use crate::plan::files::lock_path;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
@@ -11,27 +9,34 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use tracing::{debug, warn};
 
-/// A locked file beside the checkpoint, `NAME.checkpoint.lock`. The kernel releases the lock when the process ends, however
-/// it ends. The file is removed at the end of the run; one that a killed run has left is taken over.
+/// Largest size of a file that is read.
+const MAX_SIZE: u64 = 1 << 26;
+
+/// A locked file. The kernel releases the lock when the process ends, however it ends. The file is removed at the end of the
+/// run; one that a killed run has left is taken over.
 ///
 /// Some network file systems release or hide locks of other hosts. There, a file of another host is not taken over.
 #[derive(Debug)]
-pub struct Lock {
+pub struct LockFile {
     path: PathBuf,
     file: File,
 }
 
 /// The content of the file.
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Holder {
-    host: String,
-    pid: u32,
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Holder {
+    pub host: String,
+    pub pid: u32,
     started: String,
+    /// Names of the files in this folder that the process writes; they may contain `{step}`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<String>,
 }
 
 impl Holder {
-    fn this() -> Self {
-        Self { host: host(), pid: std::process::id(), started: now() }
+    /// Returns this process, which writes these outputs.
+    pub fn this(outputs: Vec<String>) -> Self {
+        Self { host: host(), pid: std::process::id(), started: now(), outputs }
     }
 }
 
@@ -46,16 +51,12 @@ fn host() -> String {
     if name.trim().is_empty() { "an unknown host".into() } else { name.trim().into() }
 }
 
-impl Lock {
-    /// Locks the run of a plan. Returns `None` with a warning if the file cannot be created or locked.
+impl LockFile {
+    /// Creates and locks a file. Returns `None` with a warning if the file cannot be created or locked.
     ///
     /// # Errors
     /// Returns an error if another process has locked it.
-    pub fn take(plan: &Plan) -> Result<Option<Self>, Failure> {
-        Self::at(&lock_path(&plan.pipeline.checkpoint_path()), &Holder::this())
-    }
-
-    fn at(path: &Path, holder: &Holder) -> Result<Option<Self>, Failure> {
+    pub fn at(path: &Path, holder: &Holder) -> Result<Option<Self>, Failure> {
         let unlocked = |e: std::io::Error| {
             warn!("{}: the run cannot be locked: {e}; do not start it a second time", path.display());
             Ok(None)
@@ -91,7 +92,27 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
+/// Returns the process that holds a file of [`LockFile`], if there is one. A file that a killed process has left is removed
+/// if `remove` is set.
+pub fn holder(path: &Path, remove: bool) -> Option<Holder> {
+    // opening a pipe would wait for its writer
+    if !std::fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut file = File::open(path).ok()?;
+    let holder = read(&mut file)?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Some(holder),
+        _ if holder.host != host() && !is_local(path) => Some(holder),
+        Ok(()) if remove && is_at(&file, path) => {
+            let _ = std::fs::remove_file(path);
+            None
+        }
+        _ => None,
+    }
+}
+
+impl Drop for LockFile {
     fn drop(&mut self) {
         // remove the name before the lock is released, but never the file of another process
         if is_at(&self.file, &self.path) {
@@ -100,10 +121,11 @@ impl Drop for Lock {
     }
 }
 
+/// Returns the content of a file, if it is one of [`LockFile`].
 fn read(file: &mut File) -> Option<Holder> {
     let mut text = String::new();
     file.rewind().ok()?;
-    file.take(4096).read_to_string(&mut text).ok()?;
+    file.take(MAX_SIZE).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }
 
@@ -152,17 +174,17 @@ mod tests {
     fn a_second_lock_is_refused_and_a_stale_one_is_taken_over() {
         let f = tempfile::tempdir().expect("a folder");
         let path = f.path().join("p.checkpoint.lock");
-        let me = Holder { host: "here".into(), pid: 7, started: "now".into() };
-        let first = Lock::at(&path, &me).expect("locked").expect("a file");
-        let refused = Lock::at(&path, &me).expect_err("it is locked").render();
+        let me = Holder { host: "here".into(), pid: 7, started: "now".into(), outputs: vec![] };
+        let first = LockFile::at(&path, &me).expect("locked").expect("a file");
+        let refused = LockFile::at(&path, &me).expect_err("it is locked").render();
         assert!(refused.contains("process 7 on here, started now"), "{refused}");
         drop(first);
         assert!(!path.exists());
         // left by a killed process
         std::fs::write(&path, serde_json::to_string(&me).expect("text")).expect("written");
-        drop(Lock::at(&path, &me).expect("taken over").expect("a file"));
+        drop(LockFile::at(&path, &me).expect("taken over").expect("a file"));
         std::fs::write(&path, "damaged").expect("written");
-        drop(Lock::at(&path, &me).expect("taken over").expect("a file"));
+        drop(LockFile::at(&path, &me).expect("taken over").expect("a file"));
         assert!(!path.exists());
     }
 

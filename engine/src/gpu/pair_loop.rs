@@ -1,0 +1,157 @@
+//! The pair loop of a stage on the device, and the sums of the blocks of a loop.
+
+use super::arrays::Buffer;
+use super::codegen::{pair_unit, staged_pair_unit};
+use super::ranks::{Addresses, Rank};
+use super::staged::BLOCK;
+use crate::device::args::PairTerm;
+use crate::device::{Device, Kernel};
+use crate::plugins::Component;
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::philox::RandomKey;
+use galamost_plugin_api::precision::Precision;
+use std::sync::Arc;
+
+/// Threads of a block of the loop over a plain list.
+pub(super) const PAIR_BLOCK: u32 = 128;
+
+/// How the pair loop goes through the neighbors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PairLayout {
+    /// A plain list; `team` threads share a row.
+    Plain {
+        /// Threads.
+        team: u32,
+    },
+    /// A staged list.
+    Staged {
+        /// Few entries of the list are within the cutoff.
+        few: bool,
+        /// The largest cutoff, squared and rounded up.
+        cutoff2: f32,
+    },
+}
+
+/// Bytes of the queue of a block: `QUEUE` entries for each thread.
+pub(super) const QUEUE_BYTES: u32 = 32 * 2 * BLOCK as u32;
+
+impl PairLayout {
+    /// Returns the layout for a staged list.
+    pub fn staged(r_cut: f64, r_list: f64) -> Self {
+        Self::Staged { few: (r_cut / r_list).powi(3) < 0.5, cutoff2: (r_cut * r_cut * 1.000_001) as f32 }
+    }
+
+    /// Returns whether a pair loop over a staged list first collects the pairs within the cutoff: if these are few, or if
+    /// the functions read more of a particle than its position.
+    fn queued(self, texts: &[String]) -> bool {
+        let Self::Staged { few, .. } = self else { return false };
+        let positions_only = texts.iter().all(|t| t.contains("unsigned int inputs = 0u;"));
+        std::env::var("GALAMOST_QUEUE").map_or(few || !positions_only, |q| q == "1")
+    }
+}
+
+/// Sums of each block of a loop with energies and virials.
+pub(super) struct BlockSums {
+    pub(super) partial: Arc<Buffer>,
+    /// With several ranks: its addresses, and the kernel that adds the sums of all blocks. Every loop has its own memory
+    /// then: other ranks may still read that of another loop.
+    pub(super) shared: Option<(Addresses, Kernel)>,
+    /// Numbers of a block.
+    pub(super) numbers: usize,
+    /// Particles of a block.
+    pub(super) particles: usize,
+}
+
+impl BlockSums {
+    /// Uses `partial`, or with several ranks new memory for `n` particles, and the kernel `end` of a module.
+    pub(super) fn new(
+        device: &Arc<dyn Device>,
+        partial: &Arc<Buffer>,
+        numbers: usize,
+        particles: usize,
+        n: usize,
+        module: u64,
+        end: &str,
+        rank: Option<&Rank>,
+    ) -> Result<Self> {
+        let Some(rank) = rank else { return Ok(Self { partial: partial.clone(), shared: None, numbers, particles }) };
+        let partial = Arc::new(Buffer::new(device, 8 * numbers * n.div_ceil(particles))?);
+        let shared = Some((rank.share(partial.address())?, device.kernel(module, end)?));
+        Ok(Self { partial, shared, numbers, particles })
+    }
+}
+
+pub(super) struct PairLoop {
+    /// Names of the components.
+    pub(super) names: String,
+    pub(super) force: Kernel,
+    pub(super) full: Kernel,
+    pub(super) sums: BlockSums,
+    pub(super) texts: Vec<String>,
+    pub(super) terms: Vec<PairTerm>,
+    pub(super) layout: PairLayout,
+    pub(super) queued: bool,
+    pub(super) n_types: u32,
+    /// Parameter rows on the device, kept alive.
+    pub(super) _rows: Vec<Buffer>,
+}
+
+impl PairLoop {
+    pub(super) fn staged(&self) -> bool {
+        matches!(self.layout, PairLayout::Staged { .. })
+    }
+
+    pub(super) fn new(
+        device: &Arc<dyn Device>,
+        pairs: &[&Arc<Component>],
+        precision: Precision,
+        n: usize,
+        n_types: u32,
+        layout: PairLayout,
+        seed: u64,
+        partial: &Arc<Buffer>,
+        rank: Option<&Rank>,
+    ) -> Result<Self> {
+        let (mut texts, mut terms, mut rows) = (vec![], vec![], vec![]);
+        for c in pairs {
+            let part = c.pair().ok_or_else(|| Error::Run(format!("{} is not a pair potential", c.name)))?;
+            let code = part.device(precision)?;
+            let (row, cutoff) = (
+                Buffer::of_bytes(device, code.rows.as_slice())?,
+                Buffer::of_bytes(device, code.cutoff_rows.as_slice())?,
+            );
+            terms.push(PairTerm {
+                rows: row.address(),
+                cutoff_rows: cutoff.address(),
+                key: RandomKey::new(seed, c.id),
+                first_varying: c.first_varying,
+                reserved: 0,
+            });
+            rows.extend([row, cutoff]);
+            texts.push(code.text.into_string());
+        }
+        let queued = layout.queued(&texts);
+        let unit = match layout {
+            PairLayout::Plain { team } => pair_unit(&texts, n_types, team, rank.is_some(), precision),
+            PairLayout::Staged { .. } => staged_pair_unit(&texts, n_types, queued, rank.is_some(), precision),
+        };
+        let module = device.compile(&unit)?;
+        let particles = match layout {
+            PairLayout::Plain { team } => (PAIR_BLOCK / team) as usize,
+            PairLayout::Staged { .. } => BLOCK,
+        };
+        let end = "pair_force_end";
+        Ok(Self {
+            sums: BlockSums::new(device, partial, pairs.len() + 6, particles, n, module, end, rank)?,
+            names: pairs.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(" + "),
+            force: device.kernel(module, "pair_force")?,
+            full: device.kernel(module, "pair_force_full")?,
+            texts,
+            terms,
+            layout,
+            queued,
+            n_types,
+            _rows: rows,
+        })
+    }
+}

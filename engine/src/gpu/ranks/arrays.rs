@@ -1,0 +1,33 @@
+//! What ranks know of each other's particle arrays.
+
+use super::rank::RankedArray;
+use crate::gpu::GpuSystem;
+use crate::state::arrays::ArrayId;
+use galamost_plugin_api::error::Result;
+
+impl GpuSystem {
+    /// Tells the other ranks where the arrays are.
+    pub(in crate::gpu) fn share_arrays(&self) -> Result<()> {
+        let Some(rank) = &self.rank else { return Ok(()) };
+        let mut arrays = vec![];
+        for (array, buffer) in &self.arrays {
+            // every rank has these of all particles at the last rebuild
+            let same = [ArrayId::PosAtBuild, ArrayId::IndexOfTag].map(ArrayId::name).contains(&array.name.as_str());
+            let Some(buffer) = buffer.as_ref().filter(|_| !same) else { continue };
+            let optional = array.component_name();
+            let constant = [ArrayId::Tag, ArrayId::Group].map(ArrayId::name).contains(&array.name.as_str())
+                || ["charge", "diameter"].map(Some).contains(&optional);
+            let positions = array.name == ArrayId::PosType.name();
+            arrays.push(RankedArray {
+                data: rank.share(buffer.address())?,
+                words: array.element.stride(self.facts.precision) as u32 / 4,
+                everywhere: constant || positions,
+                changes: !constant,
+                of_neighbors: positions || array.name == ArrayId::VelocityMass.name() || optional == Some("quaternion"),
+                of_forces: !constant && (optional.is_some() || array.name == ArrayId::Force.name()),
+            });
+        }
+        rank.set_arrays(arrays);
+        Ok(())
+    }
+}

@@ -1,0 +1,63 @@
+//! Several GPUs share a run.
+//!
+//! Every rank (a GPU and the thread that drives it) has arrays of all particles in the same order, so an index means the
+//! same everywhere, and propagates a range of whole blocks of [`BLOCK`] particles. What a rank computes does not depend on
+//! the number of ranks: rows and halos follow from the global order, and sums add the blocks of all ranks in the order of
+//! one. So every bit is that of a run on one GPU.
+//!
+//! A rank writes only its own memory and reads that of others directly (peer access); `ranks.cuh` has the kernels:
+//!
+//! | when | what is read |
+//! |---|---|
+//! | every step, after the particles have moved | the ghosts: neighbors and bonded partners in other ranges |
+//! | a phase with sums over all particles | the sums of the other ranks' blocks |
+//! | a rebuild | all positions |
+//! | a sort | everything of the particles that change the rank; positions, tags and charges are sorted by every rank |
+//! | an analyzer, updater or checkpoint, a component with its own kernels | everything, by the first rank |
+
+mod arrays;
+mod meeting;
+mod rank;
+mod system;
+
+pub use meeting::Meeting;
+pub use rank::{Addresses, Rank};
+pub use system::RankedSystem;
+
+use super::staged::BLOCK;
+use crate::device::SourceUnit;
+use crate::device::args::{MAX_RANKS, RankRanges};
+use galamost_plugin_api::precision::Precision;
+
+/// The macro under which kernels handle the particles of one rank.
+pub const MACRO: &str = "GALAMOST_RANKS";
+
+/// Returns the source unit of the kernels in `ranks.cuh`.
+pub fn unit(precision: Precision) -> SourceUnit {
+    SourceUnit::new("ranks", "#include \"galamost/ranks.cuh\"\n", precision)
+}
+
+/// Returns the particles of each rank: whole blocks, as many for each as possible.
+fn ranges(n: usize, rank: usize, ranks: usize) -> RankRanges {
+    let blocks = n.div_ceil(BLOCK);
+    let mut begin = [n as u32; MAX_RANKS + 2];
+    for (k, b) in begin.iter_mut().enumerate().take(ranks) {
+        *b = (blocks * k / ranks * BLOCK) as u32;
+    }
+    RankRanges { rank: rank as u32, count: ranks as u32, begin }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_cover_all_particles_in_whole_blocks() {
+        for (n, ranks) in [(1000, 3), (256, 1), (4096, 16), (4097, 2)] {
+            let r = ranges(n, 0, ranks);
+            assert_eq!((r.begin[0], r.begin[ranks]), (0, n as u32));
+            assert!(r.begin[..ranks].iter().all(|b| *b as usize % BLOCK == 0));
+            assert!(r.begin[..=ranks].is_sorted());
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! One rank of a run on several GPUs: its range of particles, its ghosts, and meetings with the other ranks.
+
+use super::meeting::{Meeting, failed};
+use super::{ranges, unit};
+use crate::device::args::{
+    ALL_RANKS, CellGrid, GhostArgs, GhostField, GhostPullArgs, MAX_GHOST_FIELDS, MAX_RANKS, MAX_SORTED_ARRAYS,
+    MeetingArgs, PullArgs, RankArray, RankMoveArgs, RankRanges,
+};
+use crate::device::{Device, Kernel};
+use crate::gpu::arrays::{Buffer, launch};
+use crate::gpu::rebuild::Lists;
+use crate::gpu::staged::BLOCK;
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::precision::Precision;
+use galamost_plugin_api::views::{Globals, LinkView, StateView};
+use std::mem::offset_of;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+/// Nanoseconds after which a rank that does not come to a meeting is lost.
+const LIMIT: u64 = 30_000_000_000;
+
+/// The address of an array in each rank.
+pub type Addresses = [u64; MAX_RANKS];
+
+struct Kernels {
+    meet_ranks: Kernel,
+    signal_read: Kernel,
+    await_read: Kernel,
+    pull_parts: Kernel,
+    pull_words: Kernel,
+    find_ghosts_of_list: Kernel,
+    find_ghosts_of_blocks: Kernel,
+    find_ghosts_of_links: Kernel,
+    pull_ghosts: Kernel,
+    gather_from_ranks: Kernel,
+    copy_back_own: Kernel,
+}
+
+/// A particle array and what a rank has of it.
+#[derive(Clone, Copy)]
+pub struct RankedArray {
+    /// Address in each rank.
+    pub data: Addresses,
+    /// Words per particle.
+    pub words: u32,
+    /// Every rank sorts the values of all particles, so it must have all of them at that time.
+    pub everywhere: bool,
+    /// A rank changes the values of its own particles from step to step.
+    pub changes: bool,
+    /// The pair loop reads it of neighbors.
+    pub of_neighbors: bool,
+    /// Components with kernels of their own may change it when they compute forces.
+    pub of_forces: bool,
+}
+
+/// A rank.
+pub struct Rank {
+    device: Arc<dyn Device>,
+    meeting: Arc<Meeting>,
+    /// Ranks meet on the host: they share a GPU, where a kernel that waits may block what it waits for.
+    by_host: bool,
+    ranges: RankRanges,
+    kernels: Kernels,
+    mailboxes: Addresses,
+    mailbox: Buffer,
+    meetings: Buffer,
+    marks: Buffer,
+    ghosts: Buffer,
+    ghost_count: Buffer,
+    /// The positions first.
+    arrays: OnceLock<Vec<RankedArray>>,
+}
+
+impl Rank {
+    /// Creates rank number `rank` of `ranks`; all ranks call it at the same time.
+    ///
+    /// # Errors
+    /// Returns the driver's error, or an error if another rank has failed.
+    pub fn new(
+        device: &Arc<dyn Device>,
+        precision: Precision,
+        n: usize,
+        rank: usize,
+        ranks: usize,
+        meeting: &Arc<Meeting>,
+        by_host: bool,
+    ) -> Result<Self> {
+        let module = device.compile(&unit(precision))?;
+        let k = |name: &str| device.kernel(module, name);
+        let kernels = Kernels {
+            meet_ranks: k("meet_ranks")?,
+            signal_read: k("signal_read")?,
+            await_read: k("await_read")?,
+            pull_parts: k("pull_parts")?,
+            pull_words: k("pull_words")?,
+            find_ghosts_of_list: k("find_ghosts_of_list")?,
+            find_ghosts_of_blocks: k("find_ghosts_of_blocks")?,
+            find_ghosts_of_links: k("find_ghosts_of_links")?,
+            pull_ghosts: k("pull_ghosts")?,
+            gather_from_ranks: k("gather_from_ranks")?,
+            copy_back_own: k("copy_back_own")?,
+        };
+        let ranges = ranges(n, rank, ranks);
+        let own = (ranges.begin[rank + 1] - ranges.begin[rank]) as usize;
+        let mut new = Self {
+            device: device.clone(),
+            meeting: meeting.clone(),
+            by_host,
+            ranges,
+            kernels,
+            mailboxes: [0; MAX_RANKS],
+            mailbox: Buffer::new(device, 3 * 8 * MAX_RANKS)?,
+            meetings: Buffer::new(device, 16)?,
+            marks: Buffer::new(device, n.div_ceil(32) * 4)?,
+            ghosts: Buffer::new(device, 4 * (n - own))?,
+            ghost_count: Buffer::new(device, 4)?,
+            arrays: OnceLock::new(),
+        };
+        new.mailboxes = new.share(new.mailbox.address())?;
+        Ok(new)
+    }
+
+    /// Returns the number of this rank.
+    pub fn number(&self) -> usize {
+        self.ranges.rank as usize
+    }
+
+    /// Returns the particles that this rank propagates.
+    pub fn own(&self) -> Range<usize> {
+        let r = self.number();
+        self.ranges.begin[r] as usize..self.ranges.begin[r + 1] as usize
+    }
+
+    /// Tells the other ranks the address of an array, and returns its address in each of them. All ranks call it.
+    ///
+    /// # Errors
+    /// Returns an error if another rank has failed.
+    pub fn share(&self, address: u64) -> Result<Addresses> {
+        let all = self.meeting.exchange(self.number(), address)?;
+        let mut addresses = [0; MAX_RANKS];
+        addresses[..all.len()].copy_from_slice(&all);
+        Ok(addresses)
+    }
+
+    /// Returns whether any rank says so. All ranks call it.
+    ///
+    /// # Errors
+    /// Returns an error if another rank has failed.
+    pub fn any(&self, own: bool) -> Result<bool> {
+        Ok(self.meeting.exchange(self.number(), u64::from(own))?.contains(&1))
+    }
+
+    /// Returns `own`, or an error if that of another rank is one. All ranks call it.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn agree<T>(&self, own: Result<T>) -> Result<T> {
+        let fails = self.any(own.is_err())?;
+        own.and_then(|value| if fails { Err(failed()) } else { Ok(value) })
+    }
+
+    /// Sets the arrays, the positions first; done once.
+    pub fn set_arrays(&self, arrays: Vec<RankedArray>) {
+        let _ = self.arrays.set(arrays);
+    }
+
+    fn arrays(&self) -> Result<&Vec<RankedArray>> {
+        self.arrays.get().ok_or_else(|| Error::Run("the arrays of the ranks are not known".into()))
+    }
+
+    fn meeting_args(&self, globals: u64) -> MeetingArgs {
+        MeetingArgs {
+            globals,
+            meetings: self.meetings.address(),
+            limit: LIMIT,
+            rank: self.ranges.rank,
+            ranks: self.ranges.count,
+            mailboxes: self.mailboxes,
+        }
+    }
+
+    /// All ranks meet on their devices: they wait for each other, and a rebuild or a halt of one is that of all.
+    pub fn meet(&self, state: &StateView) -> Result<()> {
+        self.device.profile().set_part("other GPUs");
+        if self.by_host {
+            return self.meet_by_host(state);
+        }
+        launch(&*self.device, self.kernels.meet_ranks, 32, 32, &self.meeting_args(state.globals.address))
+    }
+
+    /// As [`Self::meet`], after the device has done everything before.
+    fn meet_by_host(&self, state: &StateView) -> Result<()> {
+        self.device.synchronize()?;
+        let words =
+            [offset_of!(Globals, rebuild), offset_of!(Globals, halt)].map(|at| state.globals.address + at as u64);
+        let mut wanted = 0;
+        for (bit, address) in words.iter().enumerate() {
+            let mut word = [0; 4];
+            self.device.download(*address, &mut word)?;
+            wanted |= u64::from(word != [0; 4]) << bit;
+        }
+        let all = self.meeting.exchange(self.number(), wanted)?.into_iter().fold(0, |all, w| all | w);
+        for (bit, address) in words.iter().enumerate() {
+            if all >> bit & 1 == 1 {
+                self.device.set_word(*address, 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the others that they may change what this rank has read.
+    pub fn signal_read(&self, state: &StateView) -> Result<()> {
+        if self.by_host {
+            return Ok(());
+        }
+        launch(&*self.device, self.kernels.signal_read, 32, 32, &self.meeting_args(state.globals.address))
+    }
+
+    /// Waits until the others have read what this rank changes next.
+    pub fn await_read(&self, state: &StateView) -> Result<()> {
+        self.device.profile().set_part("other GPUs");
+        if self.by_host {
+            return self.meet_by_host(state);
+        }
+        launch(&*self.device, self.kernels.await_read, 32, 32, &self.meeting_args(state.globals.address))
+    }
+
+    /// Reads the parts of an array that other ranks compute, or with `from` this rank's part from that rank. An element
+    /// of `words` words belongs to this many particles.
+    pub fn pull(&self, data: Addresses, words: usize, particles: usize, from: Option<usize>) -> Result<()> {
+        let from = from.map_or(ALL_RANKS, |r| r as u32);
+        let args = PullArgs { ranges: self.ranges, from, particles: particles as u32, words: words as u64, data };
+        launch(&*self.device, self.kernels.pull_parts, self.threads(), 256, &args)
+    }
+
+    /// Reads the first words of an array of another rank.
+    pub fn pull_words(&self, data: Addresses, words: usize, from: usize) -> Result<()> {
+        let args = PullArgs { ranges: self.ranges, from: from as u32, particles: 1, words: words as u64, data };
+        launch(&*self.device, self.kernels.pull_words, self.threads(), 256, &args)
+    }
+
+    /// Returns the number of threads that keep the connections between devices busy.
+    fn threads(&self) -> usize {
+        2 * 1024 * self.device.multiprocessors() as usize
+    }
+
+    /// Completes the arrays of this rank with the parts of the others.
+    pub fn pull_all(&self) -> Result<()> {
+        let mut changing = self.arrays()?.iter().filter(|a| a.changes);
+        changing.try_for_each(|a| self.pull(a.data, a.words as usize, 1, None))
+    }
+
+    /// Reads the forces of own particles from the first rank.
+    pub fn pull_forces(&self) -> Result<()> {
+        if self.number() == 0 {
+            return Ok(());
+        }
+        let mut forces = self.arrays()?.iter().filter(|a| a.of_forces);
+        forces.try_for_each(|a| self.pull(a.data, a.words as usize, 1, Some(0)))
+    }
+
+    /// Reads all that may have changed from the first rank, which has all of it.
+    pub fn pull_from_first(&self) -> Result<()> {
+        if self.number() == 0 {
+            return Ok(());
+        }
+        let n = self.ranges.begin[self.ranges.count as usize] as usize;
+        self.arrays()?.iter().try_for_each(|a| self.pull_words(a.data, a.words as usize * n, 0))
+    }
+
+    /// Completes the positions.
+    pub fn pull_positions(&self) -> Result<()> {
+        self.arrays()?.iter().take(1).try_for_each(|a| self.pull(a.data, a.words as usize, 1, None))
+    }
+
+    /// After all ranks have moved their particles: meets them and reads the ghosts.
+    pub fn exchange(&self, state: &StateView) -> Result<()> {
+        self.meet(state)?;
+        let mut args = GhostPullArgs {
+            ranges: self.ranges,
+            ghosts: self.ghosts.address(),
+            count: self.ghost_count.address(),
+            n_fields: 0,
+            reserved: 0,
+            fields: [GhostField::default(); MAX_GHOST_FIELDS],
+        };
+        for (f, a) in args.fields.iter_mut().zip(self.arrays()?.iter().filter(|a| a.of_neighbors && a.changes)) {
+            *f = GhostField { words: a.words, reserved: 0, data: a.data };
+            args.n_fields += 1;
+        }
+        launch(&*self.device, self.kernels.pull_ghosts, self.threads(), 256, &args)?;
+        self.signal_read(state)
+    }
+
+    /// Finds the ghosts: neighbors and bonded partners of own particles in the ranges of others.
+    pub fn find_ghosts(&self, state: &StateView, lists: &Lists, links: impl Iterator<Item = LinkView>) -> Result<()> {
+        let (d, k, own) = (&*self.device, &self.kernels, self.own().len());
+        self.marks.clear()?;
+        self.ghost_count.clear()?;
+        let mut args = GhostArgs {
+            state: *state,
+            list: lists.plain,
+            staged: lists.staged.unwrap_or_default(),
+            links: LinkView::empty(2),
+            marks: self.marks.address(),
+            ghosts: self.ghosts.address(),
+            count: self.ghost_count.address(),
+        };
+        if lists.staged.is_some() {
+            launch(d, k.find_ghosts_of_blocks, own.div_ceil(BLOCK) * 256, 256, &args)?;
+        } else if !lists.plain.index.is_null() {
+            launch(d, k.find_ghosts_of_list, own, 128, &args)?;
+        }
+        for view in links {
+            args.links = view;
+            launch(d, k.find_ghosts_of_links, own, 128, &args)?;
+        }
+        Ok(())
+    }
+
+    /// Moves all arrays to the order of a sort. `scratch` returns the memory for the array at an address, if it moves with
+    /// the particles.
+    pub fn sort(
+        &self,
+        state: &StateView,
+        grid: CellGrid,
+        order: u64,
+        scratch: impl Fn(u64) -> Option<u64>,
+    ) -> Result<()> {
+        let mut arrays = [RankArray::default(); MAX_SORTED_ARRAYS];
+        let mut n_arrays = 0;
+        let sorted = self.arrays()?.iter().filter_map(|a| Some((a, scratch(a.data[self.number()])?)));
+        for (to, (a, scratch)) in arrays.iter_mut().zip(sorted) {
+            *to = RankArray { scratch, words: a.words, everywhere: u32::from(a.everywhere), data: a.data };
+            n_arrays += 1;
+        }
+        let args = RankMoveArgs { state: *state, grid, ranges: self.ranges, order, n_arrays, reserved: 0, arrays };
+        let n = state.n_local as usize;
+        launch(&*self.device, self.kernels.gather_from_ranks, n, 256, &args)?;
+        self.meet(state)?;
+        self.device.profile().set_part("neighbor list");
+        launch(&*self.device, self.kernels.copy_back_own, n, 256, &args)
+    }
+}

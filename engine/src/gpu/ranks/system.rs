@@ -1,0 +1,214 @@
+//! The backend of a run on several GPUs: a system and a thread for each rank.
+
+use super::meeting::{Meeting, is_failed};
+use crate::backend::{Backend, ListReport, SystemSums, Update, call_updater, fault_error};
+use crate::device::Device;
+use crate::gpu::GpuSystem;
+use crate::plan::{Plan, StagePlan};
+use crate::plugins::Component;
+use crate::profile::Timing;
+use crate::state::topology::Topology;
+use crate::state::{Facts, RawState};
+use galamost_plugin_api::abi::WireHost;
+use galamost_plugin_api::error::{Error, Result};
+use galamost_plugin_api::views::{LinkView, ListView, StateView, Wanted};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// A run on several GPUs.
+pub struct RankedSystem {
+    /// By number; the first one has all arrays complete if `complete` is set.
+    ranks: Vec<GpuSystem>,
+    meeting: Arc<Meeting>,
+    /// The arrays of the first rank have the present values of all particles.
+    complete: bool,
+}
+
+/// Lets the other ranks end if this one ends early, by an error or a panic.
+struct FailUnlessDone<'a>(&'a Meeting, bool);
+
+impl Drop for FailUnlessDone<'_> {
+    fn drop(&mut self) {
+        if !self.1 {
+            self.0.fail();
+        }
+    }
+}
+
+/// Runs a function for each item in a thread of its own, and returns the results in order. The error is that of the rank
+/// that failed first, not of those that ended because of it.
+fn in_threads<I: Send, T: Send>(
+    meeting: &Meeting,
+    items: impl Iterator<Item = I>,
+    f: impl Fn(I) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let results: Vec<Result<T>> = std::thread::scope(|scope| {
+        let start = |item: I| {
+            let f = &f;
+            scope.spawn(move || {
+                let mut guard = FailUnlessDone(meeting, false);
+                let result = f(item);
+                guard.1 = result.is_ok();
+                result
+            })
+        };
+        let threads: Vec<_> = items.map(start).collect();
+        let panicked = |_| Err(Error::Run("the thread of a GPU has panicked".into()));
+        threads.into_iter().map(|t| t.join().unwrap_or_else(panicked)).collect()
+    });
+    let mut values = vec![];
+    let mut errors = vec![];
+    for result in results {
+        match result {
+            Ok(value) => values.push(value),
+            Err(e) => errors.push(e),
+        }
+    }
+    let cause = errors.iter().position(|e| !is_failed(e)).unwrap_or(0);
+    if errors.is_empty() { Ok(values) } else { Err(errors.swap_remove(cause)) }
+}
+
+impl RankedSystem {
+    /// Returns a system with the initial state of a plan, on these devices.
+    ///
+    /// # Errors
+    /// Returns the driver's error, or an error if there are too few particles.
+    pub fn new(plan: &Plan, devices: Vec<Arc<dyn Device>>) -> Result<Self> {
+        let count = devices.len();
+        let meeting = Arc::new(Meeting::new(count));
+        let ranks = in_threads(&meeting, devices.into_iter().enumerate(), |(number, device)| {
+            GpuSystem::of_rank(plan, device, Some((number, count, &meeting)))
+        })?;
+        Ok(Self { ranks, meeting, complete: true })
+    }
+
+    /// Calls a function for each rank in a thread of its own.
+    fn each<T: Send>(&mut self, f: impl Fn(&mut GpuSystem) -> Result<T> + Sync) -> Result<Vec<T>> {
+        self.complete = false;
+        in_threads(&self.meeting, self.ranks.iter_mut(), f)
+    }
+
+    fn first(&mut self) -> &mut GpuSystem {
+        &mut self.ranks[0]
+    }
+
+    /// Completes the arrays of the first rank; the others wait for their next call meanwhile.
+    fn complete(&mut self) -> Result<()> {
+        if !self.complete {
+            for rank in &self.ranks {
+                rank.device.synchronize()?;
+            }
+            let first = self.first();
+            if let Some(rank) = &first.rank {
+                rank.pull_all()?;
+            }
+            first.device.synchronize()?;
+            self.complete = true;
+        }
+        Ok(())
+    }
+}
+
+impl Backend for RankedSystem {
+    fn begin_stage(&mut self, stage: &StagePlan, forces_are_valid: bool) -> Result<()> {
+        self.each(|s| s.begin_stage(stage, forces_are_valid)).map(drop)
+    }
+
+    fn step(&self) -> u64 {
+        self.ranks[0].step()
+    }
+
+    fn advance(&mut self, steps: u64, wanted: Wanted, stop: &AtomicBool) -> Result<u64> {
+        self.each(|s| s.advance(steps, wanted, stop)).map(|_| steps)
+    }
+
+    fn sums(&mut self) -> Result<SystemSums> {
+        self.complete()?;
+        self.first().sums()
+    }
+
+    fn read(&mut self, section: &str) -> Result<Vec<u8>> {
+        self.complete()?;
+        self.first().read(section)
+    }
+
+    fn facts(&self) -> &Facts {
+        self.ranks[0].facts()
+    }
+
+    fn topology(&self) -> &Topology {
+        self.ranks[0].topology()
+    }
+
+    fn update(&mut self, updater: &Arc<Component>, wanted: Wanted) -> Result<()> {
+        self.complete()?;
+        let first = self.first();
+        let update = call_updater(first, updater)?;
+        first.sync_globals()?;
+        if first.globals.is_halted() {
+            let f = first.globals.fault.get();
+            let component = (f.component == updater.id).then_some(&**updater);
+            return Err(fault_error(first.globals.step, f, component));
+        }
+        first.device.synchronize()?;
+        let globals = first.globals.clone();
+        let Update { edits, changed, sim_box } = update;
+        self.each(|s| {
+            s.globals = globals.clone();
+            s.upload_globals()?;
+            let rank = s.rank.clone().ok_or_else(|| Error::Run("not a rank".into()))?;
+            rank.pull_from_first()?;
+            s.device.synchronize()?;
+            // the first rank must not change anything that others still read
+            rank.any(false)?;
+            s.apply_update(updater, Update { edits: edits.clone(), changed, sim_box }, wanted)
+        })
+        .map(drop)
+    }
+
+    fn export(&mut self) -> Result<RawState> {
+        self.complete()?;
+        self.first().export()
+    }
+
+    fn import(&mut self, state: &RawState) -> Result<()> {
+        self.each(|s| s.import(state)).map(drop)
+    }
+
+    fn box_length(&self) -> [f64; 3] {
+        self.ranks[0].box_length()
+    }
+
+    fn views(&mut self) -> Result<(StateView, ListView, LinkView)> {
+        self.complete()?;
+        self.first().views()
+    }
+
+    fn end_views(&mut self) {
+        self.first().end_views();
+    }
+
+    fn host(&self) -> &WireHost {
+        self.ranks[0].host()
+    }
+
+    fn list_report(&mut self) -> Result<ListReport> {
+        let reports = self.ranks.iter_mut().map(Backend::list_report).collect::<Result<Vec<_>>>()?;
+        let mean = reports.iter().map(|r| r.mean).sum::<f64>() / reports.len() as f64;
+        let longest = reports.iter().map(|r| r.longest).max().unwrap_or(0);
+        Ok(ListReport { mean, longest, ..reports[0] })
+    }
+
+    fn memory(&self) -> u64 {
+        self.ranks.iter().map(Backend::memory).sum()
+    }
+
+    fn begin_profile(&mut self) {
+        self.ranks.iter_mut().for_each(Backend::begin_profile);
+    }
+
+    fn end_profile(&mut self) -> Result<Vec<Timing>> {
+        let mut timings = self.ranks.iter_mut().map(Backend::end_profile).collect::<Result<Vec<_>>>()?;
+        Ok(timings.swap_remove(0))
+    }
+}

@@ -1,0 +1,92 @@
+//! The lock of a run: a second process cannot write the same files.
+
+mod file;
+
+use crate::diagnostic::{Diagnostic, Failure};
+use crate::plan::Plan;
+use crate::plan::files::{FileUse, RunFile, lock_path};
+use file::{Holder, LockFile, holder};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Begin of the names of lock files in folders other than that of the checkpoint.
+const PREFIX: &str = ".galamost.";
+const SUFFIX: &str = ".lock";
+
+/// The lock of a run: a locked file beside the checkpoint, `NAME.checkpoint.lock`, and one in each other folder to which the
+/// run writes. The files list the outputs in their folders, so that another run with one of them is refused.
+#[derive(Debug)]
+pub struct Lock {
+    _files: Vec<LockFile>,
+}
+
+impl Lock {
+    /// Locks the run of a plan, with a warning if a file cannot be created or locked.
+    ///
+    /// # Errors
+    /// Returns an error if another process runs the pipeline or writes one of its outputs.
+    pub fn take(plan: &Plan) -> Result<Self, Failure> {
+        let path = lock_path(&plan.pipeline.checkpoint_path());
+        let (files, paths) = lock(&plan.files, &path)?;
+        // every process lists its outputs before it looks for others, so of two that start together one sees the other
+        let errors = in_use(&plan.files, &paths);
+        if errors.is_empty() { Ok(Self { _files: files }) } else { Err(Failure::Input(errors)) }
+    }
+}
+
+/// Creates the lock files: `of_run` and one for each other folder with outputs. Returns them with the paths by folder.
+fn lock(files: &[RunFile], of_run: &Path) -> Result<(Vec<LockFile>, BTreeMap<PathBuf, PathBuf>), Failure> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let folder = of_run.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut names: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.into());
+    names.insert(folder.clone(), vec![]);
+    for f in files.iter().filter(|f| is_output(f)) {
+        names.entry(f.target.folder.clone()).or_default().push(f.target.name.clone());
+    }
+    let (mut locked, mut paths) = (vec![], BTreeMap::new());
+    for (at, outputs) in names {
+        let me = Holder::this(outputs);
+        let path = if at == folder {
+            of_run.to_path_buf()
+        } else {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            at.join(format!("{PREFIX}{}.{}.{number}{SUFFIX}", me.host.replace('/', "-"), me.pid))
+        };
+        locked.extend(LockFile::at(&path, &me)?);
+        paths.insert(at, path);
+    }
+    Ok((locked, paths))
+}
+
+fn is_output(f: &RunFile) -> bool {
+    matches!(f.usage, FileUse::Output(_) | FileUse::Temporary)
+}
+
+/// Returns an error for each output that another run writes. `own` has the lock files of this run by folder.
+fn in_use(files: &[RunFile], own: &BTreeMap<PathBuf, PathBuf>) -> Vec<Diagnostic> {
+    let mut errors = vec![];
+    for (folder, own) in own {
+        let outputs = || files.iter().filter(|f| is_output(f) && f.target.folder == *folder);
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let own = own.file_name();
+        for entry in entries.filter(|e| outputs().next().is_some() && Some(e.file_name().as_os_str()) != own) {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let other = Some(name).filter(|n| n.ends_with(SUFFIX));
+            let Some(other) = other.and_then(|n| holder(&entry.path(), n.starts_with(PREFIX))) else { continue };
+            let taken = |f: &&RunFile| other.outputs.iter().any(|o| f.target.may_be(o));
+            errors.extend(outputs().find(taken).map(|f| refusal(f, &other, &entry.path())));
+        }
+    }
+    errors
+}
+
+fn refusal(f: &RunFile, other: &Holder, lock: &Path) -> Diagnostic {
+    let (shown, lock) = (&f.shown, lock.display());
+    let message =
+        format!("`{shown}` is in use by {other} ({lock}); wait until it ends, stop it, or choose another file");
+    let mut d = Diagnostic::new(&f.pipeline, f.at, message);
+    d.component = f.owner.component().map(Into::into);
+    d
+}

@@ -1,0 +1,226 @@
+// Several ranks (GPUs) share a run: each propagates a range of whole blocks of the sorted particles. Every rank has arrays
+// of all particles, so an index means the same everywhere. A rank only writes its own memory, and reads that of others:
+// positions of its ghosts in every step, all positions at a rebuild, and what migrates at a sort.
+#pragma once
+#include "galamost/cells.cuh"
+#include "galamost/list.cuh"
+
+// Loads a word that another device may change; writes before its store are visible afterwards.
+__device__ __forceinline__ u64 acquire_system(const u64* word) {
+#ifdef GALAMOST_HOST
+    return galamost_host::acquire(word);
+#else
+    u64 x;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(x) : "l"(word) : "memory");
+    return x;
+#endif
+}
+
+// Stores a word for other devices, after all earlier writes.
+__device__ __forceinline__ void release_system(u64* word, u64 x) {
+#ifdef GALAMOST_HOST
+    galamost_host::release(word, x);
+#else
+    __threadfence_system();
+    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(x) : "memory");
+#endif
+}
+
+// Nanoseconds of a clock.
+__device__ __forceinline__ u64 nanoseconds() {
+#ifdef GALAMOST_HOST
+    return galamost_host::nanoseconds();
+#else
+    u64 x;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(x));
+    return x;
+#endif
+}
+
+__device__ __forceinline__ u32 rank_of(const RankRanges& r, u32 particle) {
+    u32 k = 0u;
+    while (k + 1u < r.count && particle >= r.begin[k + 1u]) ++k;
+    return k;
+}
+
+template <class T> __device__ __forceinline__ T* pointer(u64 address) { return reinterpret_cast<T*>(address); }
+
+// Ranks wait for each other. Each has a mailbox with a word for each sender: the number of the meeting, and what the
+// sender requests. Words of odd and even meetings are apart: a rank may be at the next meeting before another has read.
+// Meetings take place although kernels halted, so no rank waits for one that does not come. One warp.
+static constexpr u64 MEETING = 4ull, WANTS_REBUILD = 1ull, WANTS_HALT = 2ull;
+
+// Waits until the word of a mailbox has at least this number of a meeting, and returns it. A rank that does not come
+// within the time limit is lost: the word then asks for a halt, and a fault is raised.
+__device__ __forceinline__ u64 await_rank(const MeetingArgs& a, const u64* word, u64 meeting, u32 rank) {
+    const u64 start = nanoseconds();
+    // nobody waits for a lost rank again
+    const u64 limit = a.globals->fault.code == FaultKind::RankLost ? 0ull : a.limit;
+    for (;;) {
+        const u64 w = acquire_system(word);
+        if (w / MEETING >= meeting) return w;
+#ifdef GALAMOST_HOST
+        // kernels on the CPU are slow
+        if (nanoseconds() - start > 20ull * limit) {
+#else
+        if (nanoseconds() - start > limit) {
+#endif
+            raise_fault(a.globals, FaultKind::RankLost, 0xffffffffu, 0xffffffffu, rank);
+            return WANTS_HALT;
+        }
+    }
+}
+
+// All ranks meet; afterwards everything that they wrote before is visible, and a request of one is that of all.
+extern "C" __global__ void meet_ranks(MeetingArgs a) {
+    const u32 lane = threadIdx.x;
+    Globals* g = a.globals;
+    const u64 meeting = a.meetings[0] + 1ull;
+    const u64 word = meeting * MEETING | (g->rebuild ? WANTS_REBUILD : 0ull) | (g->halt ? WANTS_HALT : 0ull);
+    const u64 half = (meeting & 1ull) * MAX_RANKS;
+    if (lane < a.ranks) release_system(pointer<u64>(a.mailboxes[lane]) + half + a.rank, word);
+    __syncwarp();
+    u64 wanted = 0ull;
+    if (lane < a.ranks) wanted = await_rank(a, pointer<u64>(a.mailboxes[a.rank]) + half + lane, meeting, lane);
+    const bool rebuild = __any_sync(0xffffffffu, (wanted & WANTS_REBUILD) != 0ull);
+    const bool halt = __any_sync(0xffffffffu, (wanted & WANTS_HALT) != 0ull);
+    if (lane != 0u) return;
+    a.meetings[0] = meeting;
+    if (rebuild) g->rebuild = 1u;
+    if (halt) g->halt = 1u;
+}
+
+// Tells all ranks that this one has read what it needs.
+extern "C" __global__ void signal_read(MeetingArgs a) {
+    const u32 lane = threadIdx.x;
+    const u64 number = a.meetings[1] + 1ull;
+    if (lane < a.ranks) release_system(pointer<u64>(a.mailboxes[lane]) + 2u * MAX_RANKS + a.rank, number * MEETING);
+    __syncwarp();
+    if (lane == 0u) a.meetings[1] = number;
+}
+
+// Waits until all ranks have read, so that what they read may change.
+extern "C" __global__ void await_read(MeetingArgs a) {
+    const u32 lane = threadIdx.x;
+    if (lane < a.ranks) {
+        const u64* word = pointer<u64>(a.mailboxes[a.rank]) + 2u * MAX_RANKS + lane;
+        if (await_rank(a, word, a.meetings[1], lane) == WANTS_HALT) a.globals->halt = 1u;
+    }
+}
+
+// Copies `words` words from the same place of another rank's memory with all threads of the grid.
+__device__ __forceinline__ void copy_range(u32* to, const u32* from, u64 begin, u64 end) {
+    const u64 thread = u64(blockIdx.x) * blockDim.x + threadIdx.x, threads = u64(gridDim.x) * blockDim.x;
+    const u64 aligned = begin % 4ull == 0ull ? begin + (end - begin) / 4ull * 4ull : begin;
+    for (u64 w = begin + 4ull * thread; w < aligned; w += 4ull * threads) {
+        *reinterpret_cast<uint4*>(to + w) = *reinterpret_cast<const uint4*>(from + w);
+    }
+    for (u64 w = aligned + thread; w < end; w += threads) to[w] = from[w];
+}
+
+// Reads parts of an array from other ranks; an element of the array belongs to `particles` particles.
+extern "C" __global__ void pull_parts(PullArgs a) {
+    const u32 own = a.ranges.rank;
+    u32* to = pointer<u32>(a.data[own]);
+    for (u32 k = 0; k < a.ranges.count; ++k) {
+        if (k == own || (a.from != ALL_RANKS && k != a.from)) continue;
+        // whose part
+        const u32 of = a.from == ALL_RANKS ? k : own;
+        const u64 begin = u64(a.ranges.begin[of] / a.particles) * a.words;
+        const u64 end = u64((a.ranges.begin[of + 1u] + a.particles - 1u) / a.particles) * a.words;
+        copy_range(to, pointer<const u32>(a.data[k]), begin, end);
+    }
+}
+
+// Reads `words` words from the beginning of an array of rank `from`.
+extern "C" __global__ void pull_words(PullArgs a) {
+    if (a.from != a.ranges.rank) copy_range(pointer<u32>(a.data[a.ranges.rank]), pointer<const u32>(a.data[a.from]), 0ull, a.words);
+}
+
+// Notes a neighbor or bonded partner of an own particle that belongs to another rank, once.
+__device__ __forceinline__ void note_ghost(const GhostArgs& a, u32 j) {
+    const StateView& s = a.state;
+    if (j >= s.own_begin && j < s.own_end) return;
+    const u32 bit = 1u << (j & 31u);
+    if (a.marks[j >> 5] & bit) return;
+    if (!(atomicOr(&a.marks[j >> 5], bit) & bit)) a.ghosts[atomicAdd(a.count, 1u)] = j;
+}
+
+extern "C" __global__ void find_ghosts_of_list(GhostArgs a) {
+    const u32 i = a.state.own_begin + blockIdx.x * blockDim.x + threadIdx.x;
+    if (a.state.globals->halt || i >= a.state.own_end) return;
+    const u32 n = a.list.count[i];
+    for (u32 k = 0; k < n; ++k) note_ghost(a, neighbor(a.list, i, k));
+}
+
+// A block of threads handles a block of the staged list.
+extern "C" __global__ void find_ghosts_of_blocks(GhostArgs a) {
+    if (a.state.globals->halt) return;
+    const u32 block = a.state.own_begin / BLOCK + blockIdx.x;
+    const u32 n = u32(a.staged.blocks[block].w) & 0x7fffffffu;
+    const u32* halo = a.staged.halo + u64(block) * (a.staged.slots - BLOCK);
+    for (u32 slot = BLOCK + threadIdx.x; slot < n; slot += blockDim.x) note_ghost(a, halo[slot - BLOCK]);
+}
+
+extern "C" __global__ void find_ghosts_of_links(GhostArgs a) {
+    const u32 i = a.state.own_begin + blockIdx.x * blockDim.x + threadIdx.x;
+    if (a.state.globals->halt || i >= a.state.own_end) return;
+    const u32 n = a.links.count[i], width = a.links.width;
+    for (u32 e = 0; e < n; ++e) {
+        for (u32 w = 0; w + 1u < width; ++w) note_ghost(a, a.links.words[u64(e * width + w) * a.links.stride + i]);
+    }
+}
+
+__device__ __forceinline__ void copy_element(u32* to, const u32* from, u32 words) {
+    if ((words & 3u) == 0u) {
+        for (u32 w = 0; w < words; w += 4u) *reinterpret_cast<uint4*>(to + w) = *reinterpret_cast<const uint4*>(from + w);
+    } else {
+        for (u32 w = 0; w < words; ++w) to[w] = from[w];
+    }
+}
+
+// Reads the ghosts from their owners.
+extern "C" __global__ void pull_ghosts(GhostPullArgs a) {
+    const u32 n = *a.count;
+    for (u32 k = blockIdx.x * blockDim.x + threadIdx.x; k < n; k += gridDim.x * blockDim.x) {
+        const u32 j = a.ghosts[k], from = rank_of(a.ranges, j);
+        for (u32 f = 0; f < a.n_fields; ++f) {
+            const GhostField& field = a.fields[f];
+            const u64 at = u64(j) * field.words;
+            copy_element(pointer<u32>(field.data[a.ranges.rank]) + at, pointer<const u32>(field.data[from]) + at, field.words);
+        }
+    }
+}
+
+// As gather_arrays: copies arrays to the scratch memory in the new order. Arrays that every rank has complete are sorted
+// by every rank; of the others, a rank reads what it will own from the present owners.
+extern "C" __global__ void gather_from_ranks(RankMoveArgs a) {
+    if (!sorts(a.grid, a.state.globals)) return;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= a.state.n_local) return;
+    const bool own = i >= a.state.own_begin && i < a.state.own_end;
+    const u32 old = a.order[i], from = own ? rank_of(a.ranges, old) : 0u;
+    for (u32 k = 0; k < a.n_arrays; ++k) {
+        const RankArray& m = a.arrays[k];
+        if (!m.everywhere && !own) continue;
+        const u32* source = pointer<const u32>(m.data[m.everywhere ? a.ranges.rank : from]);
+        copy_element(pointer<u32>(m.scratch) + u64(i) * m.words, source + u64(old) * m.words, m.words);
+    }
+}
+
+// As copy_back_arrays, after all ranks have gathered.
+extern "C" __global__ void copy_back_own(RankMoveArgs a) {
+    if (!sorts(a.grid, a.state.globals)) return;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= a.state.n_local) return;
+    const bool own = i >= a.state.own_begin && i < a.state.own_end;
+    for (u32 k = 0; k < a.n_arrays; ++k) {
+        const RankArray& m = a.arrays[k];
+        if (!m.everywhere && !own) continue;
+        copy_element(pointer<u32>(m.data[a.ranges.rank]) + u64(i) * m.words, pointer<const u32>(m.scratch) + u64(i) * m.words, m.words);
+    }
+    const PosType p = a.state.pos_type[i];
+    a.state.pos_at_build[i] = p;
+    a.state.index_of_tag[a.state.tag[i]] = i;
+    if (a.grid.curve == 0u) a.grid.cell_of[i] = cell_index(a.grid, p, a.state.globals);
+}

@@ -1,0 +1,167 @@
+//! Runs on several GPUs, with the kernels emulated on the CPU: every bit is that of a run on one GPU.
+
+use galamost_engine::pipeline::DeviceChoice;
+use galamost_tests::{galamost, has_compiler, output, plan, run_plan, words};
+use std::collections::BTreeMap;
+
+const SYSTEM: &str = "initial: [
+    Lattice(lattice: Sc, cells: [10, 10, 10], density: 0.85, types: { \"A\": 0.5, \"B\": 0.5 }), Velocities(kT: 1.2)]";
+const LJ: &str = "LennardJones(r_cut: 2.5, pairs: { (\"*\", \"*\"): (epsilon: 1.0, sigma: 1.0) })";
+const DPD: &str = "Dpd(r_cut: 1.6, kT: 1.0, pairs: { (\"*\", \"*\"): (a: 25.0, sigma: 3.0) })";
+
+/// What a run leaves: its state bit for bit, its sums, and the number of list builds.
+fn outcome(text: &str, gpus: u32) -> (BTreeMap<String, Vec<u8>>, String, u64) {
+    let mut plan = plan(text, DeviceChoice::Emulated).unwrap_or_else(|e| panic!("{}", e.render()));
+    plan.pipeline.gpus = gpus;
+    let (_, mut backend) = run_plan(&plan).unwrap_or_else(|e| panic!("{gpus} GPUs: {}", e.render()));
+    let sums = format!("{:?}", backend.sums().expect("sums"));
+    let builds = backend.list_report().expect("a report").builds;
+    (backend.export().expect("a state").sections.into_iter().collect(), sums, builds)
+}
+
+/// Compares runs of one and several GPUs.
+fn compare(what: &str, text: &str, gpus: &[u32]) {
+    let (state, sums, builds) = outcome(text, 1);
+    for gpus in gpus {
+        let (other, other_sums, _) = outcome(text, *gpus);
+        let differ: Vec<&String> = state.keys().filter(|k| other.get(*k) != state.get(*k)).collect();
+        assert!(differ.is_empty() && other.len() == state.len(), "{what}, {gpus} GPUs: {differ:?} differ");
+        assert_eq!(other_sums, sums, "{what}, {gpus} GPUs");
+    }
+    println!("{what}: {builds} list builds");
+    assert!(builds >= 3, "{what}: {builds} list builds are too few");
+}
+
+fn pipeline(initial: &str, forces: &str, integrators: &str, more: &str) -> String {
+    format!(
+        "(seed: 3, {initial}, forces: [{forces}], integrators: [{integrators}],
+          stages: [(steps: 24, dt: 0.005)], {more})"
+    )
+}
+
+#[test]
+fn liquids_are_the_same_on_any_number_of_gpus() {
+    if !has_compiler() {
+        return;
+    }
+    let buffer = "neighbors: (buffer: 0.15)";
+    let text = |forces: &str, integrators: &str| pipeline(SYSTEM, forces, integrators, buffer);
+    compare("LJ", &text(LJ, "NoseHoover(kT: 1.2, tau: 0.5)"), &[2, 4]);
+    compare("DPD, forces twice", &text(DPD, "DpdVerlet()"), &[3]);
+    for precision in ["Single", "Double"] {
+        let more = format!("{buffer}, precision: {precision}");
+        compare(precision, &pipeline(SYSTEM, LJ, "NoseHooverChain(kT: 1.2, tau: 0.5)", &more), &[2]);
+    }
+}
+
+#[test]
+fn staged_lists_are_the_same_on_any_number_of_gpus() {
+    if !has_compiler() {
+        return;
+    }
+    let more = "neighbors: (buffer: 0.15, list: Staged)";
+    compare("LJ", &pipeline(SYSTEM, LJ, "Bussi(kT: 1.2, tau: 0.5)", more), &[4]);
+    compare("DPD", &pipeline(SYSTEM, DPD, "GrootWarren()", more), &[3]);
+}
+
+#[test]
+fn pressure_and_walls_are_the_same_on_several_gpus() {
+    if !has_compiler() {
+        return;
+    }
+    let buffer = "neighbors: (buffer: 0.15)";
+    let npt = "MtkNpt(kT: 1.2, tau: 0.5, pressure: 1.0, tau_p: 1.0)";
+    compare("MtkNpt", &pipeline(SYSTEM, LJ, npt, buffer), &[2]);
+    compare("MtkNpt in Double", &pipeline(SYSTEM, LJ, npt, &format!("{buffer}, precision: Double")), &[2]);
+    let field = format!("{LJ}, BodyForce(force: [0.1, 0.0, -0.2])");
+    compare(
+        "a component with kernels of its own",
+        &pipeline(SYSTEM, &field, "NoseHoover(kT: 1.2, tau: 0.5)", buffer),
+        &[3],
+    );
+}
+
+/// Examples with bonds, angles, orientations, reactions, updaters and stages; their output files must be the same.
+const EXAMPLES: [(&str, u32); 4] =
+    [("06-kremer-grest-melt", 30), ("13-janus", 40), ("31-network", 40), ("34-field-blend", 10)];
+
+#[test]
+fn a_run_resumes_on_another_number_of_gpus() {
+    if !has_compiler() {
+        return;
+    }
+    let text = pipeline(SYSTEM, LJ, "NoseHoover(kT: 1.2, tau: 0.5)", "neighbors: (buffer: 0.15)")
+        .replace("stages", "analyzers: [Thermo(every: 4, file: \"t.csv\")], checkpoint: (every: 8), stages");
+    let run = |folder: &std::path::Path, gpus: &str, more: &[&str]| {
+        let args = ["--pipeline", "p.ron", "--device", "emulated", "--gpus", gpus, "--no-record"];
+        let done = galamost(folder, &[&args, more].concat());
+        assert!(done.status.success(), "{}", words(&done));
+    };
+    let folder = |name: &str| {
+        let folder = output().join(name);
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("p.ron"), &text).expect("written");
+        folder
+    };
+    let (whole, parts) = (folder("ranks-whole"), folder("ranks-parts"));
+    run(&whole, "1", &[]);
+    run(&parts, "2", &["--steps", "11"]);
+    run(&parts, "3", &["--resume"]);
+    let table = |folder: &std::path::Path| std::fs::read_to_string(folder.join("t.csv")).expect("a table");
+    assert_eq!(table(&whole), table(&parts));
+}
+
+#[test]
+fn a_rank_that_fails_ends_all_of_them() {
+    if !has_compiler() {
+        return;
+    }
+    // the particles overlap: a fault of one particle, which one rank finds
+    let overlap = SYSTEM.replace("density: 0.85", "density: 30.0");
+    let mut plan = plan(&pipeline(&overlap, LJ, "VelocityVerlet()", ""), DeviceChoice::Emulated).expect("a plan");
+    plan.pipeline.gpus = 3;
+    let error = run_plan(&plan).err().expect("a fault").render();
+    assert!(error.contains("particle with tag"), "{error}");
+}
+
+#[test]
+fn examples_write_the_same_files_on_several_gpus() {
+    if !has_compiler() {
+        return;
+    }
+    for (example, steps) in EXAMPLES {
+        let mut files = vec![];
+        for gpus in ["1", "3"] {
+            let folder = output().join(format!("ranks-{example}-{gpus}"));
+            let _ = std::fs::remove_dir_all(&folder);
+            std::fs::create_dir_all(&folder).expect("a folder");
+            let from = galamost_tests::repository().join("examples");
+            for ending in ["ron", "xml"] {
+                let name = format!("{example}.{ending}");
+                if from.join(&name).exists() {
+                    std::fs::copy(from.join(&name), folder.join(&name)).expect("copied");
+                }
+            }
+            let (pipeline, steps) = (format!("{example}.ron"), steps.to_string());
+            let args =
+                ["--pipeline", &pipeline, "--device", "emulated", "--gpus", gpus, "--steps", &steps, "--no-record"];
+            let run = galamost(&folder, &args);
+            assert!(run.status.success(), "{example} on {gpus} GPUs: {}", words(&run));
+            let mut all = BTreeMap::new();
+            for entry in std::fs::read_dir(&folder).expect("a folder").flatten() {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                // a checkpoint holds the time at which it was written
+                if !name.ends_with(".ron") && !name.contains("checkpoint") {
+                    all.insert(name, std::fs::read(entry.path()).expect("a file"));
+                }
+            }
+            files.push(all);
+        }
+        assert!(!files[0].is_empty(), "{example} wrote no files");
+        for all in files.iter().skip(1) {
+            let names: Vec<_> = files[0].keys().filter(|name| all.get(*name) != files[0].get(*name)).collect();
+            assert!(names.is_empty(), "{example} on several GPUs: {names:?} differ");
+        }
+    }
+}
