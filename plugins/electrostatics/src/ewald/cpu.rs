@@ -161,11 +161,10 @@ impl CpuSum {
             for g in self.waves.groups.windows(2) {
                 let [x, y, _] = self.waves.vectors[g[0]];
                 self.plane([x, y], n, range.clone(), None, (&mut re, &mut im));
-                for w in g[0]..g[1] {
-                    let v = self.waves.vectors[w];
+                for (v, s) in self.waves.vectors[g[0]..g[1]].iter().zip(&structure[g[0]..g[1]]) {
                     let k: [f64; 3] = std::array::from_fn(|a| TAU * f64::from(v[a]) / length[a]);
                     let factor = 2.0 * factors(model, k, volume).0;
-                    let [a, b] = structure[w].map(|s| factor * s);
+                    let [a, b] = s.map(|s| factor * s);
                     let (cos, sin, sign) = self.powers[2].of(v[2], n, range.clone());
                     for i in 0..size {
                         let (c, s) = (re[i] * cos[i] - sign * im[i] * sin[i], im[i] * cos[i] + sign * re[i] * sin[i]);
